@@ -1,0 +1,41 @@
+package conn
+
+import "github.com/redlock-go/redlock/resp"
+
+// Batch is the bytes of one write: commands encoded once, written to every node
+// as they are, and kept until the last node has answered or failed.
+type Batch struct {
+	// Buf holds the encoded commands. It must not change from Send to Settled,
+	// because a node whose kernel buffer is full is written to later.
+	Buf []byte
+	// Replies is the number of replies that each node owes for Buf.
+	Replies int
+	// Owner is told what becomes of the batch.
+	Owner Owner
+
+	waiting int // nodes that have neither answered nor failed, plus one during Send
+}
+
+// Owner hears what becomes of a [Batch]. All calls come from within Send,
+// SendTo, Sweep, Check or Close, with the fleet's lock held. They may call
+// SendTo, and nothing else of the fleet.
+type Owner interface {
+	// Reply brings reply i, counted from 0, of one node. The value is valid
+	// during the call only. An error says that the reply does not fit the
+	// command: the connection is closed, and what it still owes fails.
+	Reply(node, i int, v *resp.Value) error
+	// Fail says that the replies from i on will never come. An err that
+	// wraps ErrNotSent says that no byte of them was written either;
+	// otherwise the commands may have been applied.
+	Fail(node, i int, err error)
+	// Settled says that every node has answered or failed. The batch may be
+	// used again once the call that led here has returned.
+	Settled()
+}
+
+// done is called once for each node that has answered or failed.
+func (b *Batch) done() {
+	if b.waiting--; b.waiting == 0 {
+		b.Owner.Settled()
+	}
+}

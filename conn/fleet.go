@@ -1,0 +1,177 @@
+package conn
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Fleet is the N nodes of one client. See the package documentation for who may
+// call what.
+type Fleet struct {
+	cfg    Config
+	lock   sync.Locker
+	nodes  []*node
+	poller poller
+	ready  []int // what the last poll reported
+	closed bool
+	ctx    context.Context // ended by Close; ends the dialers
+	cancel context.CancelFunc
+	dials  sync.WaitGroup
+	first  sync.WaitGroup // nodes that have not ended their first dial
+}
+
+// New prepares a fleet and starts to dial its nodes in the background. lock is
+// the owner's; New does not take it, but the dialers do.
+func New(cfg Config, lock sync.Locker) (*Fleet, error) {
+	cfg = cfg.withDefaults()
+	f := &Fleet{cfg: cfg, lock: lock, ready: make([]int, 0, len(cfg.Addresses))}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	if cfg.usesRaw() {
+		poller, err := newRawPoller()
+		if err != nil {
+			return nil, err
+		}
+		f.poller = poller
+	} else {
+		f.poller = newPumpPoller(len(cfg.Addresses))
+	}
+	for i, addr := range cfg.Addresses {
+		f.nodes = append(f.nodes, newNode(f, i, addr.String()))
+	}
+	f.first.Add(len(f.nodes))
+	for i := range f.nodes {
+		f.dials.Add(1)
+		go f.dial(i, true)
+	}
+	return f, nil
+}
+
+// Len is the number of configured nodes.
+func (f *Fleet) Len() int { return len(f.nodes) }
+
+// Addr names a node, without credentials.
+func (f *Fleet) Addr(node int) string { return f.nodes[node].addr }
+
+// Fault says why a node is down, or nil.
+func (f *Fleet) Fault(node int) error {
+	if n := f.nodes[node]; n.sock == nil {
+		return n.cause
+	}
+	return nil
+}
+
+// Up reports whether a node has a connection.
+func (f *Fleet) Up(node int) bool { return f.nodes[node].sock != nil }
+
+// Settle waits until every node has ended its first dial, well or badly, or
+// until the fleet is closed. It is called without the lock.
+func (f *Fleet) Settle() { f.first.Wait() }
+
+// Send writes b to every node. A node that is down, or whose connection owes
+// too much, fails it at once.
+func (f *Fleet) Send(b *Batch) {
+	now := f.cfg.Clock.Now()
+	b.waiting = 1 // so that it cannot settle before every node has had it
+	for _, n := range f.nodes {
+		n.send(b, now)
+	}
+	f.reap()
+	b.done()
+}
+
+// SendTo writes b to one node.
+func (f *Fleet) SendTo(node int, b *Batch) {
+	b.waiting = 1
+	f.nodes[node].send(b, f.cfg.Clock.Now())
+	b.done()
+	// No reap: an Owner may call this from within Reply. Whoever called the
+	// Owner reaps.
+}
+
+// Sweep reads everything that has arrived and hands it to the owners. Where
+// nothing has, it blocks up to d for it if the fleet can; see CanBlock.
+func (f *Fleet) Sweep(d time.Duration) {
+	if f.closed {
+		return
+	}
+	f.ready = f.poller.poll(d, f.ready[:0])
+	if len(f.ready) == 0 {
+		return
+	}
+	now := f.cfg.Clock.Now()
+	for _, i := range f.ready {
+		if n := f.nodes[i]; n.sock != nil {
+			n.flush()
+			n.receive(now)
+		}
+	}
+	f.reap()
+}
+
+// Check closes connections that have owed a reply for longer than the stall
+// bound without sending anything.
+func (f *Fleet) Check() {
+	now := f.cfg.Clock.Now()
+	for _, n := range f.nodes {
+		n.check(now, f.cfg.StallTimeout)
+	}
+	f.reap()
+}
+
+// reap takes the nodes down whose connection has failed, and has them dialled.
+// Failing one node's batches can make an Owner write to another, and find that
+// one dead too: hence the loop.
+func (f *Fleet) reap() {
+	for again := true; again; {
+		again = false
+		for i, n := range f.nodes {
+			if n.sock == nil || n.fault == nil {
+				continue
+			}
+			n.down(n.fault)
+			again = true
+			if !f.closed {
+				f.dials.Add(1)
+				go f.dial(i, false)
+			}
+		}
+	}
+}
+
+// CanBlock says whether Sweep can block, so that a caller may wait there for
+// its own reply.
+func (f *Fleet) CanBlock() bool { return f.poller.canBlock() }
+
+// Arm makes the next arrival end a Wait, once.
+func (f *Fleet) Arm() {
+	if !f.closed { // the descriptors are freed, and their numbers reused
+		f.poller.arm()
+	}
+}
+
+// Wait blocks until something arrived after Arm. It returns false once the
+// fleet is closed. One goroutine calls it, without the lock.
+func (f *Fleet) Wait() bool { return f.poller.wait() }
+
+// Close takes every node down and fails whatever they owe. It returns at once;
+// Drain waits for the goroutines.
+func (f *Fleet) Close() {
+	if f.closed {
+		return
+	}
+	f.closed = true
+	f.cancel()
+	for _, n := range f.nodes {
+		if n.sock != nil {
+			n.fault = ErrClosed
+		}
+		n.cause = &notSent{ErrClosed}
+	}
+	f.reap()
+	f.poller.close()
+}
+
+// Drain waits until every goroutine of a closed fleet has ended. It is called
+// without the lock, which the last dialers need.
+func (f *Fleet) Drain() { f.dials.Wait() }

@@ -1,0 +1,87 @@
+package conn
+
+// inflight is the bounded queue of the batches that one connection still owes
+// replies for, oldest first. A batch whose caller has gone keeps its place, for
+// its replies must be read and dropped before those behind it mean anything.
+//
+// The batches from unsent on, counted from the oldest, are not, or not wholly,
+// handed to the kernel: of the first of them, offset bytes are.
+type inflight struct {
+	ring    []*Batch // power of two, so that an index wraps with a mask
+	head    int
+	len     int
+	replies int // owed, over all batches
+	next    int // replies of the oldest batch that have been read
+	unsent  int
+	offset  int
+}
+
+const minRing = 16
+
+func (q *inflight) at(i int) *Batch { return q.ring[(q.head+i)&(len(q.ring)-1)] }
+
+// push appends a batch, none of which is handed to the kernel yet.
+// The caller enforces the bound; the ring grows to what was once needed.
+func (q *inflight) push(b *Batch) {
+	if q.len == len(q.ring) {
+		grown := make([]*Batch, max(minRing, 2*len(q.ring)))
+		for i := range q.len {
+			grown[i] = q.at(i)
+		}
+		q.ring, q.head = grown, 0
+	}
+	q.ring[(q.head+q.len)&(len(q.ring)-1)] = b
+	q.len++
+	q.replies += b.Replies
+}
+
+// oldest is the batch that the next reply belongs to, or nil.
+func (q *inflight) oldest() *Batch {
+	if q.len == 0 || q.unsent == 0 && q.offset == 0 {
+		return nil // nothing was asked, so nothing can be answered
+	}
+	return q.at(0)
+}
+
+// replied counts one reply of the oldest batch; last says that it was its last.
+func (q *inflight) replied() (i int, last bool) {
+	i = q.next
+	q.next++
+	q.replies--
+	if q.next < q.at(0).Replies {
+		return i, false
+	}
+	q.pop()
+	return i, true
+}
+
+func (q *inflight) pop() *Batch {
+	b := q.at(0)
+	q.ring[q.head] = nil
+	q.head = (q.head + 1) & (len(q.ring) - 1)
+	q.len--
+	q.next = 0
+	if q.unsent > 0 {
+		q.unsent--
+	} else {
+		q.offset = 0
+	}
+	return b
+}
+
+// backlog is what of the queue the kernel has not taken, first piece first.
+func (q *inflight) backlog() []byte {
+	if q.unsent == q.len {
+		return nil
+	}
+	return q.at(q.unsent).Buf[q.offset:]
+}
+
+// sent counts n bytes of the backlog's first piece as handed to the kernel.
+func (q *inflight) sent(n int) {
+	q.offset += n
+	if q.offset == len(q.at(q.unsent).Buf) {
+		q.unsent++
+		q.offset = 0
+	}
+}

@@ -1,0 +1,181 @@
+package conn
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// readBuffer holds what one recv brings, and so bounds one reply. The largest
+// that is asked for is an array of 128 integers, about half a KiB.
+const readBuffer = 16 << 10
+
+// node is one master as the fleet sees it: either down, or up with a connection
+// and the queue of what that connection owes.
+type node struct {
+	index int
+	addr  string
+	fleet *Fleet
+
+	sock  sock   // nil while down
+	runID string // of the server behind sock; "" if it does not tell
+	cause error  // why it is down, wrapped in notSent
+	fault error  // set while up: close at the next reap, for this reason
+
+	owed     inflight
+	progress time.Duration // when it last sent anything, or was first asked while owing nothing
+
+	in      []byte
+	r, w    int // in[r:w] is read and not yet decoded
+	decoder resp.Decoder
+	value   resp.Value
+}
+
+func newNode(f *Fleet, index int, addr string) *node {
+	n := &node{index: index, addr: addr, fleet: f}
+	n.cause = &notSent{&Error{Addr: addr, Op: "write", Err: ErrDown}}
+	return n
+}
+
+// up begins a connection's life.
+func (n *node) up(s sock, runID string) {
+	if n.in == nil {
+		n.in = make([]byte, readBuffer)
+	}
+	n.sock, n.runID, n.fault = s, runID, nil
+	n.owed = inflight{ring: n.owed.ring}
+	n.r, n.w = 0, 0
+	n.decoder.Reset()
+	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: 4 << 10, Elements: 1 << 10, Depth: 4}
+}
+
+// down ends it, and fails whatever it still owes.
+func (n *node) down(err error) {
+	failure := &Error{Addr: n.addr, Op: "read", Err: err}
+	n.sock.close(n.owed.len > 0)
+	n.sock, n.fault = nil, nil
+	n.cause = &notSent{failure}
+	owed := n.owed
+	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may look at this node while it is told
+	for written := owed.unsent; owed.len > 0; written-- {
+		partly := written == 0 && owed.offset > 0
+		from, b := owed.next, owed.pop()
+		if written > 0 || partly {
+			b.Owner.Fail(n.index, from, failure)
+		} else {
+			b.Owner.Fail(n.index, from, n.cause)
+		}
+		b.done()
+	}
+}
+
+// send writes b, or what the kernel takes of it; the rest waits in the queue.
+func (n *node) send(b *Batch, now time.Duration) {
+	switch {
+	case n.sock == nil:
+		b.Owner.Fail(n.index, 0, n.cause)
+		return
+	case n.fault == nil && n.owed.replies+b.Replies > n.fleet.cfg.MaxInFlight:
+		// A node this far behind is as good as dead. Closing it by reset is
+		// what keeps the rest of its queue from being delivered late.
+		n.fault = ErrFull
+	}
+	if n.owed.len == 0 {
+		n.progress = now
+	}
+	b.waiting++
+	idle := n.owed.unsent == n.owed.len
+	n.owed.push(b)
+	if idle {
+		n.flush()
+	}
+}
+
+// flush writes what is queued until the kernel takes no more.
+func (n *node) flush() {
+	for n.fault == nil {
+		b := n.owed.backlog()
+		if b == nil {
+			return
+		}
+		k, err := n.sock.send(b)
+		if err != nil {
+			n.fault = err
+			return
+		}
+		n.owed.sent(k)
+		if k < len(b) {
+			return
+		}
+	}
+}
+
+// receive reads what has arrived and hands the replies to the owners.
+func (n *node) receive(now time.Duration) {
+	for n.fault == nil {
+		k, err := n.sock.recv(n.in[n.w:])
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			n.fault = err
+			return
+		}
+		if k == 0 {
+			return
+		}
+		room := len(n.in) - n.w
+		n.w += k
+		n.progress = now
+		n.decode()
+		if n.fault == nil && n.w == len(n.in) {
+			n.fault = ErrOversized
+		}
+		if k < room {
+			return // a short read: there is no more
+		}
+	}
+}
+
+// decode hands on every whole reply in the buffer and keeps the rest at its start.
+func (n *node) decode() {
+	for n.r < n.w && n.fault == nil {
+		b := n.owed.oldest()
+		if b == nil {
+			n.fault = ErrUnsolicited
+			return
+		}
+		k, err := n.decoder.Decode(n.in[n.r:n.w], &n.value)
+		if err == resp.ErrIncomplete {
+			break
+		}
+		if err != nil {
+			n.fault = err
+			return
+		}
+		n.r += k
+		whole := n.owed.unsent > 0
+		i, last := n.owed.replied()
+		if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
+			n.fault = err
+		}
+		if last {
+			if !whole {
+				n.fault = ErrUnsolicited // answered before it was asked
+			}
+			b.done()
+		}
+	}
+	n.w = copy(n.in, n.in[n.r:n.w])
+	n.r = 0
+}
+
+// check faults a connection that has owed something for longer than bound
+// without sending a byte.
+func (n *node) check(now, bound time.Duration) {
+	if n.sock != nil && n.fault == nil && n.owed.len > 0 && now-n.progress > bound {
+		n.fault = ErrStalled
+	}
+}

@@ -1,0 +1,46 @@
+package conn
+
+import (
+	"net"
+	"time"
+)
+
+// This file is the seam to the operating system. What is above it sees sockets
+// that never block and one place to wait for all of them; what is below it is
+// either raw descriptors on epoll (Linux, raw.go and epoll.go) or a net.Conn
+// with two goroutines (every system, and TLS; pump.go).
+
+// sock is an established connection that never blocks its caller.
+type sock interface {
+	// send hands to the kernel what it takes of b now. Fewer bytes than
+	// len(b) and no error: it is full, and the poller reports the sock once
+	// it takes more.
+	send(b []byte) (int, error)
+	// recv reads what has arrived, or 0 bytes and no error where nothing
+	// has. The end of the stream is io.EOF.
+	recv(b []byte) (int, error)
+	// close frees the sock. With reset set the kernel drops what it has not
+	// sent and tells the peer, so that nothing is delivered late.
+	close(reset bool)
+}
+
+// poller waits for any of a fleet's socks. It knows them by node index.
+type poller interface {
+	// adopt takes over an established connection, which has nothing unread.
+	// It owns nc from then on, also when it fails.
+	adopt(nc net.Conn, node int) (sock, error)
+	// poll appends to nodes the index of each node whose sock has bytes to
+	// read, takes bytes again or has failed. Where there is none it blocks up
+	// to d, if it can; see canBlock.
+	poll(d time.Duration, nodes []int) []int
+	// canBlock says whether poll can block, so that a caller may wait there
+	// for its own reply without a switch of goroutines.
+	canBlock() bool
+	// arm makes the next thing that poll would report end a wait, once.
+	arm()
+	// wait blocks until something happened after arm, or close. It reports
+	// whether the poller is still open. One goroutine waits.
+	wait() bool
+	// close ends a wait and frees the poller. The socks are closed before it.
+	close()
+}

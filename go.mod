@@ -1,0 +1,15 @@
+module github.com/redlock-go/redlock
+
+go 1.24
+
+require (
+	github.com/stretchr/testify v1.12.1
+	github.com/tidwall/redcon v1.6.2
+	github.com/valyala/bytebufferpool v1.0.0
+)
+
+require (
+	github.com/tidwall/btree v1.1.0 // indirect
+	github.com/tidwall/match v1.1.1 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)

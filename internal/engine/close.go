@@ -1,0 +1,35 @@
+package engine
+
+import "time"
+
+// Close refuses new operations, waits up to bound for those that are under way,
+// the releases nobody waits for among them, and then fails the rest with
+// ErrClosed. It returns when every goroutine of the engine and its fleet has
+// ended. It is called once.
+func (e *Engine) Close(bound time.Duration) {
+	e.queue.close()
+	e.closing.Store(true)
+	timer := time.NewTimer(bound)
+	defer timer.Stop()
+	for late := false; !late && !e.isQuiet(); {
+		select {
+		case <-e.quiet:
+		case <-timer.C:
+			late = true
+		}
+	}
+	e.role.Lock()
+	e.turn(func() {
+		e.fleet.Close()
+		e.complete()
+	})
+	close(e.watchdog.stop)
+	e.fleet.Drain()
+	e.routines.Wait()
+}
+
+func (e *Engine) isQuiet() bool {
+	e.role.Lock()
+	defer e.leave()
+	return e.unsettled == 0 && e.queue.size.Load() == 0
+}

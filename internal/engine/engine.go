@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Bounds of one batch. Larger ones gain nothing: by then a system call costs
+// little next to what it carries.
+const (
+	maxBatchOps  = 1024
+	maxBatchKeys = 256 << 10 // bytes of keys
+	keepBuffer   = 256 << 10 // a batch with a larger buffer is not kept
+	keepBatches  = 64
+)
+
+// Fleet is what the engine needs of the nodes; *conn.Fleet is one. Its contract
+// is that of package conn.
+type Fleet interface {
+	Len() int
+	Send(b *conn.Batch)
+	SendTo(node int, b *conn.Batch)
+	Sweep(d time.Duration)
+	Check()
+	CanBlock() bool
+	Arm()
+	Wait() bool
+	Close()
+	Drain()
+}
+
+// Config is what an [Engine] needs to know.
+type Config struct {
+	Clock      clock.Clock
+	MaxWaiting int // operations that may wait to be sent
+	Window     int // batches on the wire
+}
+
+// Engine carries operations to the nodes of one client.
+type Engine struct {
+	clock  clock.Clock
+	fleet  Fleet
+	nodes  int
+	quorum int
+
+	queue queue
+	depth atomic.Int64 // operations submitted by callers and not yet completed
+
+	role      sync.Mutex // the driver; everything below is the driver's
+	gate      gate
+	encoder   encoder
+	flying    []*batch // all with undecided rounds, and some without until the next tick
+	free      []*batch
+	settled   list // operations with a verdict, to be completed
+	undecided int  // rounds, over all batches
+	unsettled int  // batches that a node still owes replies for
+	armed     bool // the reader is woken by the next arrival
+
+	watchdog watchdog
+	closing  atomic.Bool
+	cleanups sync.Pool     // of *cleanup
+	quiet    chan struct{} // rung while closing, when the last batch settles
+	routines sync.WaitGroup
+}
+
+// New makes an engine; [Engine.Start] gives it its nodes.
+func New(cfg Config) *Engine {
+	e := &Engine{clock: cfg.Clock, quiet: make(chan struct{}, 1)}
+	e.queue.limit = cfg.MaxWaiting
+	e.gate.init(cfg.Window)
+	e.encoder.seed = maphash.MakeSeed()
+	e.watchdog.init()
+	return e
+}
+
+// Role is the lock that the fleet's owner holds.
+func (e *Engine) Role() sync.Locker { return &e.role }
+
+// Start begins the work on a fleet that was made with this engine's Role.
+func (e *Engine) Start(fleet Fleet) {
+	e.fleet, e.nodes, e.quorum = fleet, fleet.Len(), quorum.Size(fleet.Len())
+	e.routines.Add(2)
+	go e.read()
+	go e.watch()
+}
+
+// Submit queues op and sees to it that it is sent. It does not block and does
+// not allocate; op.Done hears of the result, possibly before Submit returns.
+// With an error, ErrClosed or ErrBusy, nothing was queued.
+func (e *Engine) Submit(op *Op) error {
+	if err := e.enqueue(op); err != nil {
+		return err
+	}
+	e.drive(nil)
+	return nil
+}
+
+func (e *Engine) enqueue(op *Op) error {
+	op.begin(e.clock.Now())
+	e.depth.Add(1)
+	if err := e.queue.push(op, false); err != nil {
+		op.advance(idle)
+		e.depth.Add(-1)
+		return err
+	}
+	return nil
+}
+
+// Cancel takes op back from the engine. It returns false if it is too late: op
+// is completed, or is about to be. Otherwise op is the caller's again and will
+// not be completed; if it was an acquire that may have reached a node, its
+// release is on the way.
+func (e *Engine) Cancel(op *Op) bool {
+	if e.queue.remove(op) {
+		e.depth.Add(-1)
+		return true
+	}
+	s := op.awaitSent()
+	if s&phaseMask != flying || !op.claim(s) {
+		return false
+	}
+	e.depth.Add(-1)
+	if op.Kind == Acquire {
+		e.Abandon(op)
+	}
+	return true
+}
+
+// drive sends what waits, if the gate is open and nobody else is at it. A
+// caller that passes a Call and finds itself alone stays and reads its own
+// replies.
+//
+// No operation can be left behind: a submitter that fails to get the role has
+// pushed before it tried, and whoever holds the role runs this loop's condition
+// again after giving it up.
+func (e *Engine) drive(c *Call) {
+	for e.queue.size.Load() > 0 && e.gate.isOpen.Load() && e.role.TryLock() {
+		e.serve(c)
+	}
+}
+
+// serve is one turn as the driver; the role is held and is given up, also by a
+// callback's panic.
+func (e *Engine) serve(c *Call) {
+	defer e.leave()
+	e.flush()
+	if c != nil {
+		e.readAlone(c)
+	}
+}
+
+// leave gives up the role.
+func (e *Engine) leave() {
+	if e.settled.first != nil {
+		// A callback has panicked on its way through here. What it kept from
+		// being completed is completed by somebody who is not unwinding.
+		e.routines.Add(1)
+		go e.rescue()
+	}
+	if e.undecided > 0 && !e.armed {
+		e.armed = true
+		e.fleet.Arm()
+	}
+	e.role.Unlock()
+}
+
+func (e *Engine) rescue() {
+	defer e.routines.Done()
+	e.role.Lock()
+	e.turn(func() { e.complete() })
+}
+
+// turn runs f as the driver, the role being held, and then looks after what was
+// submitted meanwhile.
+func (e *Engine) turn(f func()) {
+	func() {
+		defer e.leave()
+		f()
+		e.flush()
+	}()
+	e.drive(nil)
+}
+
+// flush sends what waits while the gate is open.
+func (e *Engine) flush() {
+	e.complete() // before any batch that they refer to is used again
+	for e.gate.isOpen.Load() {
+		first, n := e.queue.take(maxBatchOps, maxBatchKeys)
+		if first == nil {
+			return
+		}
+		b := e.batch()
+		e.encoder.encode(b, first, n)
+		now := e.clock.Now()
+		b.sentAt, b.Replies = now, len(b.spans)
+		e.watchdog.see(b.deadline)
+		b.deadline += now
+		for i := range b.rounds {
+			b.rounds[i].op.advance(flying) // from here on it may be cancelled
+		}
+		e.undecided += b.undecided
+		e.unsettled++
+		e.flying = append(e.flying, b)
+		e.gate.enter(b)
+		e.fleet.Send(&b.Batch)
+		e.complete()
+	}
+}
+
+// batch returns an empty one.
+func (e *Engine) batch() *batch {
+	if n := len(e.free); n > 0 {
+		b := e.free[n-1]
+		e.free = e.free[:n-1]
+		b.reset()
+		return b
+	}
+	b := &batch{engine: e, cause: make([]error, e.nodes), deadline: never}
+	b.Owner = b
+	return b
+}
+
+// recycle takes back a batch that nobody needs any more.
+func (e *Engine) recycle(b *batch) {
+	e.unsettled--
+	if e.unsettled == 0 && e.closing.Load() {
+		select {
+		case e.quiet <- struct{}{}:
+		default:
+		}
+	}
+	if cap(b.Buf) > keepBuffer || len(e.free) >= keepBatches {
+		return
+	}
+	// Rounds and causes stay: operations settled in this sweep still read them.
+	e.free = append(e.free, b)
+}
+
+// reset empties a batch for its next use.
+func (b *batch) reset() {
+	b.Buf, b.rounds, b.spans = b.Buf[:0], b.rounds[:0], b.spans[:0]
+	clear(b.cause)
+	b.answered, b.passed, b.settled, b.unsent, b.deadline = 0, false, false, 0, never
+}

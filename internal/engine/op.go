@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// What can become of an operation. The root package exports these.
+var (
+	ErrTaken    = errors.New("redlock: taken: another holder has the lock")
+	ErrNoQuorum = errors.New("redlock: no quorum: too few nodes answered")
+	ErrExpired  = errors.New("redlock: expired: no validity is left")
+	ErrNotHeld  = errors.New("redlock: not held: the lock is gone or another's")
+	ErrClosed   = errors.New("redlock: client is closed")
+	ErrBusy     = errors.New("redlock: too many operations are waiting")
+)
+
+// Kind is what an operation does.
+type Kind uint8
+
+const (
+	// Acquire sets the key to the token where there is no key.
+	Acquire Kind = 1 + iota
+	// Extend gives the key a new TTL where it holds the token.
+	Extend
+	// Release deletes the key where it holds the token.
+	Release
+)
+
+// Completion is told when an operation is settled.
+type Completion interface {
+	// Complete is called once, with the driver's role held: it must not
+	// block. The operation belongs to its caller again.
+	Complete(op *Op)
+}
+
+// Failure says why one node's vote was "failed".
+type Failure struct {
+	Node int
+	Err  error
+}
+
+// Op is one operation on all nodes. It belongs to the engine from Submit to
+// Complete, or to a Cancel that returned true, and can be used again then.
+type Op struct {
+	Kind    Kind
+	Key     []byte // not written to by the engine, and not read after Complete
+	Token   token.Token
+	TTL     time.Duration
+	Timeout time.Duration // how long the nodes have to answer once asked
+	Done    Completion
+
+	// The result, valid from Complete on.
+	Err      error
+	Tally    quorum.Tally
+	Until    time.Duration // when validity ends if the nodes did as asked, on the engine's clock
+	Failures []Failure     // one for each failed vote; reused by the next Submit
+
+	start time.Duration // before anything was queued
+	state atomic.Uint64 // generation and phase
+	batch *batch        // while settled and not yet completed
+	round int
+	next  *Op
+	prev  *Op
+}
+
+// The life of an operation. A generation number above the phase tells one use
+// of an Op from the next: a batch may hold on to an Op long after its caller
+// has gone, and must not settle what the Op is used for by then.
+//
+//	idle → queued → sending → flying → idle
+//
+// queued → sending happens under the queue's lock, and so does the way back to
+// idle of a cancelled queued Op. sending belongs to the driver alone. From
+// flying, the driver that settles and the caller that cancels race for the step
+// to idle with a compare-and-swap; who loses leaves the Op alone.
+const (
+	idle = iota
+	queued
+	sending
+	flying
+
+	phaseBits = 2
+	phaseMask = 1<<phaseBits - 1
+)
+
+// begin starts a new generation.
+func (op *Op) begin(now time.Duration) {
+	op.start = now
+	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
+	op.Failures = op.Failures[:0]
+	op.state.Store((op.state.Load()>>phaseBits+1)<<phaseBits | queued)
+}
+
+// advance moves to a phase that nobody contends for.
+func (op *Op) advance(phase uint64) uint64 {
+	s := op.state.Load()&^phaseMask | phase
+	op.state.Store(s)
+	return s
+}
+
+// claim takes the Op out of flying, if s is still its life.
+func (op *Op) claim(s uint64) bool { return op.state.CompareAndSwap(s, s&^phaseMask) }

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// queue is what was submitted and not yet sent, oldest first. It is bounded for
+// callers; the releases that clean up after them are not refused, but there is
+// at most one for each operation that was accepted.
+type queue struct {
+	mu         sync.Mutex
+	head, tail *Op
+	closed     bool
+	limit      int
+	size       atomic.Int64 // written under mu, read by anyone
+}
+
+// push appends op, or says why not.
+func (q *queue) push(op *Op, cleanup bool) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed && !cleanup:
+		return ErrClosed
+	case int(q.size.Load()) >= q.limit && !cleanup:
+		return ErrBusy
+	}
+	op.next, op.prev = nil, q.tail
+	if q.tail == nil {
+		q.head = op
+	} else {
+		q.tail.next = op
+	}
+	q.tail = op
+	q.size.Add(1)
+	return nil
+}
+
+// remove takes op out if it is still waiting here.
+func (q *queue) remove(op *Op) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if op.state.Load()&phaseMask != queued {
+		return false
+	}
+	if op.prev == nil {
+		q.head = op.next
+	} else {
+		op.prev.next = op.next
+	}
+	if op.next == nil {
+		q.tail = op.prev
+	} else {
+		op.next.prev = op.prev
+	}
+	op.next, op.prev = nil, nil
+	q.size.Add(-1)
+	op.advance(idle)
+	return true
+}
+
+// take detaches the oldest operations, up to both bounds but at least one, as a
+// list through next.
+func (q *queue) take(ops, keyBytes int) (first *Op, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	first = q.head
+	var last *Op
+	for op := first; op != nil && n < ops && keyBytes > 0; op = op.next {
+		op.advance(sending)
+		op.prev = nil
+		keyBytes -= len(op.Key)
+		last = op
+		n++
+	}
+	if last == nil {
+		return nil, 0
+	}
+	q.head = last.next
+	last.next = nil
+	if q.head == nil {
+		q.tail = nil
+	} else {
+		q.head.prev = nil
+	}
+	q.size.Add(-int64(n))
+	return first, n
+}
+
+// close refuses further callers.
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+}

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// complete hands every operation that has a verdict back to its caller. The
+// clock is read here, after the deciding votes, so validity can only come out
+// too short.
+func (e *Engine) complete() {
+	if e.settled.first == nil {
+		return
+	}
+	now := e.clock.Now()
+	for op := e.settled.pop(); op != nil; op = e.settled.pop() {
+		e.judge(op, now)
+		if _, own := op.Done.(*cleanup); !own {
+			e.depth.Add(-1)
+		}
+		op.Done.Complete(op)
+	}
+}
+
+func (l *list) pop() *Op {
+	op := l.first
+	if op != nil {
+		if l.first = op.next; l.first == nil {
+			l.last = nil
+		}
+		l.n--
+		op.next = nil
+	}
+	return op
+}
+
+// judge turns the votes on op into its result, and sends the release after an
+// acquire that did not become a lock.
+func (e *Engine) judge(op *Op, now time.Duration) {
+	b := op.batch
+	op.batch = nil
+	op.Tally = b.rounds[op.round].tally
+	switch {
+	case op.Tally.Verdict() == quorum.Won && op.Kind == Release:
+	case op.Tally.Verdict() == quorum.Won:
+		if now >= op.Until {
+			op.Err = ErrExpired
+		}
+	default:
+		op.Err = e.lossOf(op)
+		for node := range e.nodes {
+			if o, _ := op.Tally.Outcome(node); o == quorum.Failed {
+				op.Failures = append(op.Failures, Failure{node, b.cause[node]})
+			}
+		}
+		if e.closing.Load() && errors.Is(op.Err, ErrNoQuorum) && closedUnder(op) {
+			op.Err = ErrClosed
+		}
+	}
+	if op.Kind == Acquire && op.Err != nil && b.mayHaveSet(&op.Tally) {
+		e.cleanUp(op)
+	}
+}
+
+// lossOf names the reason of a lost round. An extend or a release is "not held"
+// only if the denials alone rule a quorum out; with fewer of them the nodes
+// that failed may still hold the key.
+func (e *Engine) lossOf(op *Op) error {
+	switch {
+	case op.Kind == Acquire && op.Tally.Reason() == quorum.Conflict:
+		return ErrTaken
+	case op.Kind != Acquire && op.Tally.Denied() > quorum.Tolerates(e.nodes):
+		return ErrNotHeld
+	}
+	return ErrNoQuorum
+}
+
+func closedUnder(op *Op) bool {
+	for _, f := range op.Failures {
+		if errors.Is(f.Err, conn.ErrClosed) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayHaveSet says whether any node may hold, or may yet come to hold, the key
+// of an acquire: all but those that denied it and those it was never sent to.
+func (b *batch) mayHaveSet(t *quorum.Tally) bool {
+	for node := range b.engine.nodes {
+		o, voted := t.Outcome(node)
+		denied := voted && o == quorum.Denied
+		if !denied && b.unsent>>uint(node)&1 == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// cleanup is the release that follows an acquire which failed, came too late or
+// was cancelled. Nobody waits for it.
+type cleanup struct {
+	Op
+	engine *Engine
+	key    []byte
+}
+
+// Complete implements Completion.
+func (c *cleanup) Complete(*Op) { c.engine.cleanups.Put(c) }
+
+// cleanUp queues the release behind the acquire it cleans up after, on all
+// nodes. It copies what it needs: op belongs to its caller again soon.
+func (e *Engine) cleanUp(op *Op) {
+	c, _ := e.cleanups.Get().(*cleanup)
+	if c == nil {
+		c = &cleanup{engine: e}
+		c.Done = c
+	}
+	c.key = append(c.key[:0], op.Key...)
+	c.Kind, c.Key, c.Token, c.TTL, c.Timeout = Release, c.key, op.Token, op.TTL, op.Timeout
+	c.begin(op.start)
+	_ = e.queue.push(&c.Op, true) // cleanups are never refused
+}
+
+// Abandon sends the release of an acquire that was completed well and is not
+// wanted after all. Nobody hears of its result.
+func (e *Engine) Abandon(op *Op) {
+	e.cleanUp(op)
+	e.drive(nil)
+}
+
+// awaitSent waits out the moment in which the driver encodes op, and returns
+// the state behind it.
+func (op *Op) awaitSent() uint64 {
+	for {
+		if s := op.state.Load(); s&phaseMask != sending {
+			return s
+		}
+		runtime.Gosched()
+	}
+}

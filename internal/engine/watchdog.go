@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"time"
+)
+
+// Bounds of the watchdog's tick. Timeouts are kept to within one tick.
+const (
+	minTick = time.Millisecond
+	maxTick = 10 * time.Millisecond
+)
+
+// watchdog is the only timer there is, for all operations together. It runs
+// while a node owes anything and sleeps otherwise.
+type watchdog struct {
+	awake bool
+	alarm chan struct{} // holds one
+	stop  chan struct{}
+	tick  time.Duration // a quarter of the shortest timeout since it last slept
+}
+
+func (w *watchdog) init() {
+	w.alarm, w.stop, w.tick = make(chan struct{}, 1), make(chan struct{}), maxTick
+}
+
+// see notes that something is sent that must be answered within timeout.
+func (w *watchdog) see(timeout time.Duration) {
+	w.tick = max(minTick, min(w.tick, timeout/4))
+	if !w.awake {
+		w.awake = true
+		w.alarm <- struct{}{} // empty: it was taken out before awake became false
+	}
+}
+
+// watch is the watchdog's goroutine.
+func (e *Engine) watch() {
+	defer e.routines.Done()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-e.watchdog.alarm:
+		case <-e.watchdog.stop:
+			return
+		}
+		next := maxTick
+		tick := func() { next = e.check() }
+		for next > 0 {
+			timer.Reset(next)
+			select {
+			case <-timer.C:
+			case <-e.watchdog.stop:
+				return
+			}
+			e.role.Lock()
+			e.turn(tick)
+		}
+	}
+}
+
+// check is one tick: it reads what nobody was waiting for, fails what was not
+// answered in time and closes silent connections. It returns the time to the
+// next tick, or 0 to sleep.
+func (e *Engine) check() time.Duration {
+	e.fleet.Sweep(0)
+	now := e.clock.Now()
+	for i := len(e.flying) - 1; i >= 0; i-- {
+		b := e.flying[i]
+		if b.expire(now); b.undecided == 0 {
+			last := len(e.flying) - 1
+			e.flying[i] = e.flying[last]
+			e.flying[last] = nil
+			e.flying = e.flying[:last]
+		}
+	}
+	e.fleet.Check()
+	e.complete()
+	if e.unsettled == 0 && e.queue.size.Load() == 0 {
+		e.watchdog.awake = false
+		e.watchdog.tick = maxTick
+		return 0
+	}
+	return e.watchdog.tick
+}

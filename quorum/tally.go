@@ -1,0 +1,129 @@
+package quorum
+
+import "math/bits"
+
+// Tally counts the votes of one round. It is a value of 32 bytes, made to be
+// embedded and reused: Reset it before each round. It must not be used by two
+// goroutines at once. No method panics, blocks or allocates.
+//
+// A tally that was never Reset has no nodes and no verdict: Record ignores
+// every vote and returns the zero Verdict.
+type Tally struct {
+	// Who voted what, a bit for each node. No bit is set in two of them.
+	granted, denied, failed uint64
+
+	// How many more grants win the round, and how many more refusals (denied
+	// or failed) lose it. They start at Size(n) and Tolerates(n)+1, together
+	// n+1: one more than there are votes. Hence at most one of them ever
+	// reaches zero, and the verdict it sets there needs no guard against a
+	// second one.
+	toWin, toLose uint8
+
+	n       uint8
+	verdict Verdict
+}
+
+// Reset forgets all votes and starts a round of n nodes, numbered 0 to n-1.
+//
+// With n outside 1 to MaxNodes the round has no nodes and is lost from the
+// start, for the reason NoQuorum: a mistake in counting the nodes must not be
+// able to win a lock.
+func (t *Tally) Reset(n int) {
+	if n < 1 || n > MaxNodes {
+		*t = Tally{verdict: Lost}
+		return
+	}
+	*t = Tally{
+		toWin:   uint8(Size(n)),
+		toLose:  uint8(Tolerates(n) + 1),
+		n:       uint8(n),
+		verdict: Pending,
+	}
+}
+
+// Record counts the vote of one node and returns the verdict with that vote
+// counted in. The verdict leaves Pending at the earliest vote that settles it
+// and never changes again; later votes are still recorded.
+//
+// The first outcome of a node stands: a second vote of the same node, a node
+// outside the round and an Outcome that is none are ignored.
+func (t *Tally) Record(node int, o Outcome) Verdict {
+	if uint(node) >= uint(t.n) {
+		return t.verdict
+	}
+	bit := uint64(1) << (uint(node) % MaxNodes)
+	if (t.granted|t.denied|t.failed)&bit != 0 {
+		return t.verdict
+	}
+	switch o {
+	case Granted:
+		t.granted |= bit
+		if t.toWin--; t.toWin == 0 {
+			t.verdict = Won
+		}
+		return t.verdict
+	case Denied:
+		t.denied |= bit
+	case Failed:
+		t.failed |= bit
+	default:
+		return t.verdict
+	}
+	if t.toLose--; t.toLose == 0 {
+		t.verdict = Lost
+	}
+	return t.verdict
+}
+
+// Verdict returns the verdict of the votes recorded so far.
+func (t *Tally) Verdict() Verdict { return t.verdict }
+
+// Outcome returns the recorded vote of a node, and false when there is none:
+// the node has not voted, or is not of the round.
+func (t *Tally) Outcome(node int) (Outcome, bool) {
+	if uint(node) >= uint(t.n) {
+		return 0, false
+	}
+	bit := uint64(1) << (uint(node) % MaxNodes)
+	switch {
+	case t.granted&bit != 0:
+		return Granted, true
+	case t.denied&bit != 0:
+		return Denied, true
+	case t.failed&bit != 0:
+		return Failed, true
+	}
+	return 0, false
+}
+
+// Granted returns how many nodes have granted, votes after the verdict
+// included.
+func (t *Tally) Granted() int { return bits.OnesCount64(t.granted) }
+
+// Denied returns how many nodes have denied, votes after the verdict included.
+func (t *Tally) Denied() int { return bits.OnesCount64(t.denied) }
+
+// Failed returns how many nodes have failed, votes after the verdict included.
+func (t *Tally) Failed() int { return bits.OnesCount64(t.failed) }
+
+// Waiting returns how many nodes have not voted yet.
+func (t *Tally) Waiting() int {
+	return int(t.n) - bits.OnesCount64(t.granted|t.denied|t.failed)
+}
+
+// Reason returns why the round was lost: NoQuorum when more nodes failed than
+// Tolerates allows, else Conflict. A Conflict means that at least one node
+// denied. For a round that is not lost it returns the zero Reason.
+//
+// The reason is that of the votes recorded so far. Failures that arrive after
+// the verdict can still turn Conflict into NoQuorum, never the other way round;
+// a caller that wants the reason of the deciding vote reads it at that vote.
+func (t *Tally) Reason() Reason {
+	if t.verdict != Lost {
+		return 0
+	}
+	if t.Failed() > Tolerates(int(t.n)) {
+		return NoQuorum
+	}
+	return Conflict
+}

@@ -1,0 +1,75 @@
+package quorum
+
+import (
+	"math"
+	"time"
+)
+
+// The allowance for clocks that run at different rates. These are part of the
+// protocol, not tuning: the algorithm's text asks for "just a few milliseconds
+// in order to compensate for clock drift between processes", and its first
+// implementation, in Ruby, settled on these figures, which its ports share.
+const (
+	// driftDivisor: one hundredth of the TTL, for clocks that differ by 1 %.
+	driftDivisor = 100
+	// driftFloor: 1 ms for the resolution of Redis' expiry and 1 ms as the
+	// least drift of a short TTL.
+	driftFloor = 2 * time.Millisecond
+)
+
+// Drift returns what is taken off a TTL because no two clocks run at the same
+// rate: ttl/100 + 2 ms. For a ttl below zero it is 2 ms.
+func Drift(ttl time.Duration) time.Duration {
+	return max(ttl, 0)/driftDivisor + driftFloor
+}
+
+// Until returns the instant at which the validity of a lock ends:
+// start + ttl - Drift(ttl).
+//
+// start is the reading taken before the first byte of the round was sent. It is
+// not the instant of the first grant: a node's TTL starts when the node applies
+// the command, and the only thing known about that moment is that it was not
+// before start.
+//
+// ttl - Drift(ttl) and the sum with start each stay at the end of the range of
+// a Duration when they are beyond it.
+//
+// Source: "The Redlock Algorithm", steps 1, 3 and 4, and "Safety Arguments".
+func Until(start, ttl time.Duration) time.Duration {
+	return add(start, add(ttl, -Drift(ttl)))
+}
+
+// Validity returns how much validity a lock has left at the instant now:
+// Until(start, ttl) - now. Zero or less means that nothing is left and that the
+// lock must not be used, however many nodes granted it.
+//
+// start and now are readings of one monotonic clock, so now is never before
+// start. If it were, it would count as start: a clock that was set back cannot
+// lengthen a lock.
+func Validity(start, now, ttl time.Duration) time.Duration {
+	return sub(Until(start, ttl), max(now, start))
+}
+
+// add returns a + b, held at the nearest end of the range when the sum is
+// outside it.
+func add(a, b time.Duration) time.Duration {
+	sum := a + b
+	switch {
+	case b > 0 && sum < a:
+		return math.MaxInt64
+	case b < 0 && sum > a:
+		return math.MinInt64
+	}
+	return sum
+}
+
+// sub returns a - b, held at the low end of the range when the difference is
+// below it. It needs no high end: b is never before start, and a is at most
+// start + ttl.
+func sub(a, b time.Duration) time.Duration {
+	diff := a - b
+	if b > 0 && diff > a {
+		return math.MinInt64
+	}
+	return diff
+}

@@ -1,0 +1,587 @@
+// Package redlock takes, extends and gives back locks on a majority of N
+// independent Redis or Valkey masters, by the Redlock algorithm, over sockets
+// of its own: everything that waits is encoded once, written to all nodes, and
+// answered as soon as a quorum of them has voted.
+//
+//	client, err := redlock.New(redlock.Config{Nodes: []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"}})
+//	...
+//	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
+//	if err != nil {
+//		return err
+//	}
+//	defer lock.Release(ctx)
+//
+// # What a lock is worth
+//
+// A lock is held for its validity: the TTL less the time that acquiring took
+// and less an allowance for clock drift (TTL/100 + 2 ms). [Lock.Remaining] tells
+// what is left of it. After that another client may hold it, whatever this one
+// believes; a process that may be paused for longer needs a fencing token at
+// the resource, which Redlock does not provide.
+//
+// # Errors
+//
+// A lock that is not acquired is taken ([ErrTaken]), out of reach
+// ([ErrNoQuorum], with a [QuorumError] that says what each node did), came too
+// late ([ErrExpired]) or was given up on (the context's own error). All are
+// found with errors.Is.
+//
+// # Cost
+//
+// Acquire, Extend and Release allocate nothing in steady state. A client has
+// two goroutines of its own, both asleep while nothing is asked of it, and one
+// connection to each node, which all goroutines of the process share.
+//
+// The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
+package redlock
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Limits of what can be asked for.
+const (
+	MaxNodes = quorum.MaxNodes
+	MaxKey   = 4 << 10               // bytes
+	MinTTL   = 10 * time.Millisecond // 8 ms after the least drift
+	MaxTTL   = 365 * 24 * time.Hour
+)
+
+// What can become of an operation, for errors.Is. A context's own error is
+// returned as it is.
+var (
+	// ErrTaken: enough nodes answered, and another holder has the lock.
+	ErrTaken = engine.ErrTaken
+	// ErrNoQuorum: too few nodes answered. After an Extend the lock is still
+	// held for what Remaining says; after a Release it may be.
+	ErrNoQuorum = engine.ErrNoQuorum
+	// ErrExpired: the votes came so late that no validity was left, or the
+	// lock to extend had none.
+	ErrExpired = engine.ErrExpired
+	// ErrNotHeld: the lock has been released, has expired on the nodes, or is
+	// another holder's.
+	ErrNotHeld = engine.ErrNotHeld
+	// ErrClosed: the client is closed.
+	ErrClosed = engine.ErrClosed
+	// ErrBusy: Config.MaxWaiting operations wait already.
+	ErrBusy = engine.ErrBusy
+)
+
+// Config says where the nodes are and how to treat them. Only Nodes is needed;
+// a zero field means its default.
+type Config struct {
+	// Nodes are the masters, each "host:port" or a URL:
+	// redis://user:password@host:port/database, rediss:// for TLS, or
+	// unix:///path/to/socket. They must be independent of each other: not
+	// replicas, not a cluster. An odd number is best; 1 to MaxNodes work.
+	Nodes []string
+	// TLS is used for rediss:// nodes. At least TLS 1.2 is spoken, and the
+	// server name is the node's host unless set here.
+	TLS *tls.Config
+	// NodeTimeout is how long the nodes have to answer once asked, for each
+	// attempt. Those that have not are counted as failed. Default: TTL/20,
+	// at most 50 ms. It is kept to within 10 ms, or a quarter of itself.
+	NodeTimeout time.Duration
+	// RetryMin and RetryMax bound the random pause between the attempts of
+	// Acquire. Defaults: 50 ms and 250 ms.
+	RetryMin, RetryMax time.Duration
+	// DialTimeout bounds connecting to a node, the handshake included.
+	// Default: 1 s.
+	DialTimeout time.Duration
+	// StallTimeout is how long a connection may owe replies without sending
+	// a byte before it is closed and dialled anew. Default: 1 s.
+	StallTimeout time.Duration
+	// CloseTimeout bounds how long Close waits for what is under way.
+	// Default: 250 ms.
+	CloseTimeout time.Duration
+	// MaxWaiting bounds the operations that wait to be sent; beyond it there
+	// is ErrBusy. Default: 65536.
+	MaxWaiting int
+	// MaxInFlight bounds the replies that a node may owe; beyond it its
+	// connection is closed. Default: 65536.
+	MaxInFlight int
+	// ClientName is what the nodes' CLIENT LIST shows, if not empty.
+	ClientName string
+	// Portable turns the raw socket path of Linux off, as it is elsewhere.
+	Portable bool
+	// Logger hears warnings about the configuration. Default: none.
+	Logger *slog.Logger
+	// Rand is where tokens come from. Default, and the only right choice
+	// outside tests: crypto/rand.
+	Rand io.Reader
+}
+
+// Client holds the connections to the nodes. It is safe for concurrent use; one
+// client serves a whole process.
+type Client struct {
+	cfg    Config
+	clock  clock.Clock
+	engine *engine.Engine
+	fleet  *conn.Fleet
+	calls  sync.Pool // of *engine.Call
+	leases sync.Pool // of *lease.Lease
+	closed sync.Once
+}
+
+// New checks cfg, connects to the nodes and returns a client. It blocks until
+// each node has answered or failed a first time, at most DialTimeout. Nodes that
+// cannot be reached are no error: they are dialled in the background from then
+// on, and vote "failed" until they are there. Two addresses of the same server
+// are an error.
+func New(cfg Config) (*Client, error) {
+	cfg, addresses, err := cfg.check()
+	if err != nil {
+		return nil, fmt.Errorf("redlock: config: %w", err)
+	}
+	c := &Client{cfg: cfg, clock: clock.System()}
+	c.engine = engine.New(engine.Config{Clock: c.clock, MaxWaiting: cfg.MaxWaiting, Window: 1})
+	c.fleet, err = conn.New(conn.Config{
+		Addresses:    addresses,
+		TLS:          cfg.TLS,
+		Portable:     cfg.Portable,
+		DialTimeout:  cfg.DialTimeout,
+		StallTimeout: cfg.StallTimeout,
+		MaxInFlight:  cfg.MaxInFlight,
+		Name:         cfg.ClientName,
+		Scripts:      []conn.Script{{Text: script.Release, SHA1: script.ReleaseSHA1}, {Text: script.Extend, SHA1: script.ExtendSHA1}},
+		Clock:        c.clock,
+	}, c.engine.Role())
+	if err != nil {
+		return nil, fmt.Errorf("redlock: %w", err)
+	}
+	c.engine.Start(c.fleet)
+	c.fleet.Settle()
+	c.engine.Role().Lock()
+	for i := range addresses {
+		if fault := c.fleet.Fault(i); errors.Is(fault, conn.ErrSameServer) {
+			err = fmt.Errorf("redlock: node %d: %w", i, fault)
+		}
+	}
+	c.engine.Role().Unlock()
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// check returns cfg with its defaults and its nodes' addresses.
+func (cfg Config) check() (Config, []conn.Address, error) {
+	n := len(cfg.Nodes)
+	if n == 0 || n > MaxNodes {
+		return cfg, nil, fmt.Errorf("%d nodes, want 1 to %d", n, MaxNodes)
+	}
+	addresses := make([]conn.Address, n)
+	seen := make(map[string]int, n)
+	for i, node := range cfg.Nodes {
+		a, err := conn.ParseAddress(node)
+		if err != nil {
+			return cfg, nil, fmt.Errorf("node %d: %w", i, err)
+		}
+		if first, twice := seen[a.String()]; twice {
+			return cfg, nil, fmt.Errorf("nodes %d and %d are both %s: a node must not vote twice", first, i, a)
+		}
+		seen[a.String()] = i
+		addresses[i] = a
+	}
+	for _, d := range []struct {
+		name  string
+		value *time.Duration
+		zero  time.Duration
+	}{
+		{"NodeTimeout", &cfg.NodeTimeout, 0},
+		{"RetryMin", &cfg.RetryMin, 50 * time.Millisecond},
+		{"RetryMax", &cfg.RetryMax, max(250*time.Millisecond, cfg.RetryMin)},
+		{"DialTimeout", &cfg.DialTimeout, conn.DefaultDialTimeout},
+		{"StallTimeout", &cfg.StallTimeout, conn.DefaultStallTimeout},
+		{"CloseTimeout", &cfg.CloseTimeout, 250 * time.Millisecond},
+	} {
+		if *d.value < 0 {
+			return cfg, nil, fmt.Errorf("%s is negative", d.name)
+		}
+		if *d.value == 0 {
+			*d.value = d.zero
+		}
+	}
+	if cfg.RetryMin > cfg.RetryMax {
+		return cfg, nil, fmt.Errorf("RetryMin %v is above RetryMax %v", cfg.RetryMin, cfg.RetryMax)
+	}
+	if cfg.MaxWaiting < 0 || cfg.MaxInFlight < 0 {
+		return cfg, nil, errors.New("MaxWaiting or MaxInFlight is negative")
+	}
+	if cfg.MaxWaiting == 0 {
+		cfg.MaxWaiting = 64 << 10
+	}
+	if n%2 == 0 && cfg.Logger != nil {
+		cfg.Logger.Warn("redlock: an even number of nodes tolerates no more failures than one less", "nodes", n, "quorum", quorum.Size(n))
+	}
+	return cfg, addresses, nil
+}
+
+// Close refuses new operations, waits up to CloseTimeout for those under way,
+// the releases that nobody waits for among them, and frees everything. Locks
+// that are held stay held until their TTL ends. It always returns nil.
+func (c *Client) Close() error {
+	c.closed.Do(func() { c.engine.Close(c.cfg.CloseTimeout) })
+	return nil
+}
+
+// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for
+// one round trip to the nodes, at most for NodeTimeout once they are asked, or
+// until ctx ends. Whenever it fails, what may have been set on some nodes is
+// released in the background.
+//
+// A key is 1 to MaxKey bytes; it is the Redis key, as it is. ttl is MinTTL to
+// MaxTTL, rounded down to whole milliseconds. The errors are ErrTaken,
+// ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ctx.Err(), and what is wrong with
+// key or ttl.
+func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
+	w, err := c.call(engine.Acquire, key, ttl)
+	if err != nil {
+		return Lock{}, err
+	}
+	defer c.free(w)
+	return c.attempt(ctx, w, key)
+}
+
+// Acquire is TryAcquire, over and over while the lock is taken or too few nodes
+// answer, with a random pause between RetryMin and RetryMax after each attempt,
+// until ctx ends. A context without an end makes it wait for ever.
+func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
+	w, err := c.call(engine.Acquire, key, ttl)
+	if err != nil {
+		return Lock{}, err
+	}
+	defer c.free(w)
+	for {
+		lock, err := c.attempt(ctx, w, key)
+		switch {
+		case err == ErrTaken, err == ErrExpired, err == ErrBusy, errors.Is(err, ErrNoQuorum):
+		default:
+			return lock, err
+		}
+		if err := w.Pause(ctx, c.cfg.RetryMin+rand.N(c.cfg.RetryMax-c.cfg.RetryMin+1)); err != nil {
+			return Lock{}, err
+		}
+	}
+}
+
+// attempt is one try, with a token of its own.
+func (c *Client) attempt(ctx context.Context, w *engine.Call, key string) (Lock, error) {
+	if err := ctx.Err(); err != nil {
+		return Lock{}, err
+	}
+	if err := w.Token.Fill(c.cfg.Rand); err != nil {
+		return Lock{}, fmt.Errorf("redlock: %w", err)
+	}
+	if err := c.engine.Do(ctx, w); err != nil {
+		return Lock{}, err
+	}
+	if w.Err != nil {
+		return Lock{}, c.explain(&w.Op)
+	}
+	if c.clock.Now() >= w.Until { // this goroutine may have waited long to run again
+		c.engine.Abandon(&w.Op)
+		return Lock{}, ErrExpired
+	}
+	l, _ := c.leases.Get().(*lease.Lease)
+	if l == nil {
+		l = new(lease.Lease)
+	}
+	return Lock{c, l, l.Begin(key, w.Token, w.Until)}, nil
+}
+
+// call prepares an operation. The engine reads the key's bytes where they are
+// and never writes to them.
+func (c *Client) call(kind engine.Kind, key string, ttl time.Duration) (*engine.Call, error) {
+	ttl, err := checkOp(kind, len(key), ttl)
+	if err != nil {
+		return nil, err
+	}
+	w, _ := c.calls.Get().(*engine.Call)
+	if w == nil {
+		w = engine.NewCall()
+	}
+	w.Kind, w.Key, w.TTL, w.Timeout = kind, unsafe.Slice(unsafe.StringData(key), len(key)), ttl, c.timeout(ttl)
+	return w, nil
+}
+
+func (c *Client) free(w *engine.Call) {
+	w.Key = nil
+	c.calls.Put(w)
+}
+
+// timeout is how long the nodes have to answer. The algorithm's text wants it
+// small against the TTL, "in the ~ 5-50 milliseconds range" for one of 10 s.
+func (c *Client) timeout(ttl time.Duration) time.Duration {
+	if c.cfg.NodeTimeout > 0 {
+		return c.cfg.NodeTimeout
+	}
+	return min(ttl/20, 50*time.Millisecond)
+}
+
+// checkOp checks what an operation asks for and rounds ttl.
+func checkOp(kind engine.Kind, key int, ttl time.Duration) (time.Duration, error) {
+	ttl = ttl.Truncate(time.Millisecond)
+	switch {
+	case key == 0:
+		return 0, errors.New("redlock: key is empty")
+	case key > MaxKey:
+		return 0, fmt.Errorf("redlock: key has %d bytes, at most %d are allowed", key, MaxKey)
+	case kind == engine.Release:
+		return MaxTTL, nil // only its timeout follows from it
+	case ttl < MinTTL || ttl > MaxTTL:
+		return 0, fmt.Errorf("redlock: ttl is %v, from %v to %v are allowed", ttl, MinTTL, MaxTTL)
+	}
+	return ttl, nil
+}
+
+// explain turns the result of a lost operation into an error with the details.
+// Only those that a caller should look into have any, and allocate.
+func (c *Client) explain(op *engine.Op) error {
+	if op.Err != ErrNoQuorum {
+		return op.Err
+	}
+	e := &QuorumError{Nodes: len(c.cfg.Nodes), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
+	for _, f := range op.Failures {
+		e.Failed = append(e.Failed, NodeError{f.Node, c.fleet.Addr(f.Node), f.Err})
+	}
+	return e
+}
+
+// Lock is a handle on a lock that was acquired. It is a small value: copies are
+// handles on the same lock. It is safe for concurrent use. Once the lock is
+// released all its handles are dead and say ErrNotHeld; so does the zero Lock.
+type Lock struct {
+	client *Client
+	lease  *lease.Lease
+	life   uint64
+}
+
+// Key returns the locked key, or "" if the lock was released.
+func (l Lock) Key() string {
+	key, _, _, _ := l.get()
+	return key
+}
+
+// Token returns the value stored at the key, which proves who holds it, or "" if
+// the lock was released. It allocates. Whoever knows it can release the lock.
+func (l Lock) Token() string {
+	if _, t, _, ok := l.get(); ok {
+		return t.String()
+	}
+	return ""
+}
+
+// Remaining returns how much validity is left, recomputed on each call, or 0.
+// It neither blocks nor allocates nor asks the nodes.
+func (l Lock) Remaining() time.Duration {
+	if _, _, until, ok := l.get(); ok {
+		return max(0, until-l.client.clock.Now())
+	}
+	return 0
+}
+
+func (l Lock) get() (key string, t token.Token, until time.Duration, ok bool) {
+	if l.lease == nil {
+		return
+	}
+	return l.lease.Get(l.life)
+}
+
+// Extend gives the lock a new ttl, counted from now. It succeeds only if a
+// quorum of nodes still held the lock and extended it; it never takes a lock
+// again that was lost. A lock without validity is not extended: ErrExpired.
+//
+// After ErrNoQuorum or the context's error the lock is held for what Remaining
+// says, which never counts on an extension that was not confirmed. After
+// ErrNotHeld it is lost. Extend blocks as TryAcquire does.
+func (l Lock) Extend(ctx context.Context, ttl time.Duration) error {
+	key, t, until, ok := l.get()
+	if !ok {
+		return ErrNotHeld
+	}
+	w, err := l.client.call(engine.Extend, key, ttl)
+	if err != nil {
+		return err
+	}
+	defer l.client.free(w)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if l.client.clock.Now() >= until {
+		return ErrExpired
+	}
+	w.Token = t
+	err = l.client.engine.Do(ctx, w)
+	if err == nil {
+		err = l.client.explain(&w.Op)
+	}
+	switch err {
+	case nil:
+		l.lease.Extend(l.life, w.Until)
+	case ErrClosed, ErrBusy: // maybe not even sent; and if it was, see default
+		l.lease.Shorten(l.life, w.Until)
+	case ErrNotHeld:
+		l.lease.Shorten(l.life, 0)
+	default: // some nodes may have the new TTL, which may be the shorter one
+		l.lease.Shorten(l.life, w.Until)
+	}
+	return err
+}
+
+// Release gives the lock back on all nodes, also if its validity is over. It
+// blocks until a quorum has answered, as TryAcquire does; with a context that
+// has ended the release is sent all the same and not waited for.
+//
+// There are three results: nil, released; ErrNotHeld, a quorum had lost it
+// before; and any other error, unknown: the lock ends with its TTL at the
+// latest, and Release may be called again.
+func (l Lock) Release(ctx context.Context) error {
+	key, t, _, ok := l.get()
+	if !ok {
+		return ErrNotHeld
+	}
+	w, err := l.client.call(engine.Release, key, 0)
+	if err != nil {
+		return err
+	}
+	defer l.client.free(w)
+	w.Token = t
+	if err := l.client.engine.Do(ctx, w); err != nil {
+		return err
+	}
+	err = l.client.explain(&w.Op)
+	if (err == nil || err == ErrNotHeld) && l.lease.End(l.life) {
+		l.client.leases.Put(l.lease)
+	}
+	return err
+}
+
+// NodeError says why the vote of one node failed.
+type NodeError struct {
+	Node int    // its index in Config.Nodes
+	Addr string // without credentials
+	Err  error
+}
+
+func (e NodeError) Error() string { return fmt.Sprintf("node %d (%s): %v", e.Node, e.Addr, e.Err) }
+
+// Unwrap returns the cause.
+func (e NodeError) Unwrap() error { return e.Err }
+
+// QuorumError is an ErrNoQuorum with the votes up to the verdict.
+type QuorumError struct {
+	Nodes, Granted, Denied int
+	Failed                 []NodeError
+}
+
+func (e *QuorumError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v: of %d nodes %d granted, %d denied, %d failed", ErrNoQuorum, e.Nodes, e.Granted, e.Denied, len(e.Failed))
+	for _, f := range e.Failed {
+		b.WriteString("; " + f.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns ErrNoQuorum and the NodeErrors.
+func (e *QuorumError) Unwrap() []error {
+	errs := []error{ErrNoQuorum}
+	for _, f := range e.Failed {
+		errs = append(errs, f)
+	}
+	return errs
+}
+
+// OpKind is what an [Op] asks for.
+type OpKind = engine.Kind
+
+// The kinds of an [Op].
+const (
+	OpAcquire = engine.Acquire
+	OpExtend  = engine.Extend
+	OpRelease = engine.Release
+)
+
+// Op is an operation for those who have an event loop of their own: it belongs
+// to its caller, is submitted without blocking, and is completed by a callback.
+// It must not be touched from Submit to Done, or to a Cancel that returned true;
+// then it can be used again, and allocates nothing.
+type Op struct {
+	Kind  OpKind
+	Key   []byte           // 1 to MaxKey bytes
+	TTL   time.Duration    // of OpAcquire and OpExtend
+	Token [token.Size]byte // set by Submit for OpAcquire, by the caller for the others
+	// Done is called once, from a goroutine of the client or of one of its
+	// users. It must not block; it may Submit, also this Op again.
+	Done func(*Op)
+
+	client *Client
+	op     engine.Op
+}
+
+// Submit begins op. It does not block and does not allocate. With an error, for
+// what is wrong with op or ErrBusy or ErrClosed, Done is not called. Done may be
+// called before Submit returns.
+func (c *Client) Submit(op *Op) error {
+	ttl, err := checkOp(op.Kind, len(op.Key), op.TTL)
+	if err != nil {
+		return err
+	}
+	switch {
+	case op.Kind < OpAcquire || op.Kind > OpRelease:
+		return errors.New("redlock: op has no kind")
+	case op.Done == nil:
+		return errors.New("redlock: op has no Done")
+	}
+	e := &op.op
+	if e.Token = op.Token; op.Kind == OpAcquire {
+		if err := e.Token.Fill(c.cfg.Rand); err != nil {
+			return fmt.Errorf("redlock: %w", err)
+		}
+		op.Token = e.Token
+	}
+	e.Kind, e.Key, e.TTL, e.Timeout, e.Done = op.Kind, op.Key, ttl, c.timeout(ttl), (*completion)(op)
+	op.client = c
+	return c.engine.Submit(e)
+}
+
+// Cancel takes op back. It returns false if it is too late: Done was called or
+// is about to be. An acquire that was sent is released in the background.
+func (c *Client) Cancel(op *Op) bool { return c.engine.Cancel(&op.op) }
+
+// Err returns what TryAcquire, Extend or Release would have. Valid from Done on.
+func (op *Op) Err() error {
+	if op.op.Err == nil {
+		return nil
+	}
+	return op.client.explain(&op.op)
+}
+
+// Remaining returns how much validity is left after an OpAcquire or OpExtend
+// without an error. An acquired lock of which nothing is left must be released.
+func (op *Op) Remaining() time.Duration { return max(0, op.op.Until-op.client.clock.Now()) }
+
+// completion hides Complete from the users of Op.
+type completion Op
+
+func (op *completion) Complete(*engine.Op) { op.Done((*Op)(op)) }

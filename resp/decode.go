@@ -1,0 +1,191 @@
+package resp
+
+import "encoding/binary"
+
+// Decoder reads frames. The zero Decoder is ready for use, with the default
+// [Limits]. It has no buffer of its own and keeps no reference to the caller's,
+// only how far it has scanned a frame that was incomplete. So a frame costs time
+// linear in its length plus the number of calls, however small the pieces it
+// arrives in. A Decoder serves one stream and one goroutine at a time.
+type Decoder struct {
+	// Limits may be changed between frames, not inside one.
+	Limits Limits
+
+	failed *ProtocolError // what Decode returns until Reset
+	busy   bool           // inside a frame, or failed
+	level  int            // of todo: how many aggregates are open
+	root   int            // offset of the value, after its attributes
+	off    int            // offset of the first head not yet read
+	seen   int            // offset up to which its line has been searched
+	spare  int            // elements left of Limits.Elements
+	todo   [1 + MaxDepth]int32
+}
+
+// Frames that arrive often enough to be recognised by their last four bytes.
+const (
+	okLine   = 'O' | 'K'<<8 | '\r'<<16 | '\n'<<24
+	nullLine = '-' | '1'<<8 | '\r'<<16 | '\n'<<24
+)
+
+// Decode reads one frame from the start of buf into v and returns its length,
+// including the attributes before it. v borrows from buf, see [Value]; it holds
+// nothing of use if err isn't nil.
+//
+// If buf doesn't hold the whole frame, err is [ErrIncomplete], and the next call
+// has to pass the same bytes with more of them appended. They may have been
+// moved to another slice meanwhile. To give the frame up instead, call Reset.
+//
+// If the frame is malformed or beyond the Limits, err is a [*ProtocolError], and
+// stays it until Reset. This is found on the first byte that breaks a rule or
+// shortly after, and never depends on the pieces in which the frame arrived.
+//
+// Decode allocates nothing but the ProtocolError.
+func (d *Decoder) Decode(buf []byte, v *Value) (n int, err error) {
+	if len(buf) >= smallLen && !d.busy {
+		if n, ok := smallInteger(buf); ok {
+			v.set(Integer, n)
+			return smallLen, nil
+		}
+		if len(buf) > smallLen {
+			switch word := binary.LittleEndian.Uint32(buf[1:]); {
+			case word == okLine && Kind(buf[0]) == SimpleString && d.Limits.Line != 1:
+				v.setBytes(SimpleString, buf[1:3])
+				return len("+OK\r\n"), nil
+			case word == nullLine && Kind(buf[0]) == Bulk:
+				v.setNull(Bulk)
+				return len("$-1\r\n"), nil
+			case Kind(buf[0]) == Array:
+				if n := d.smallArray(buf, v); n > 0 {
+					return n, nil
+				}
+			}
+		}
+	}
+	return d.decode(buf, v)
+}
+
+// smallArray reads an array of nothing but small integers that is all there, and
+// returns its length. For any other frame it returns 0 and decode has to judge.
+func (d *Decoder) smallArray(buf []byte, v *Value) int {
+	count, end := shortNumber(buf)
+	if end == 0 || count > int64(within(d.Limits.Elements, DefaultElements, MaxElements)) {
+		return 0
+	}
+	body := buf[end+2:]
+	if smallRun(body, int(count)) < int(count) {
+		return 0
+	}
+	size := int(count) * smallLen
+	v.set(Array, count)
+	v.body = body[:size:size]
+	return end + 2 + size
+}
+
+// Reset forgets an incomplete or malformed frame: the next call of Decode begins
+// a new one. The Limits stay.
+func (d *Decoder) Reset() {
+	d.busy = false
+	d.failed = nil
+}
+
+// decode is Decode for all frames. It reads one head after the other; todo
+// counts the frames missing at each level of nesting, with the value itself,
+// and any attributes before it, at level 0.
+func (d *Decoder) decode(buf []byte, v *Value) (int, error) {
+	lim := d.Limits.withDefaults()
+	if !d.busy {
+		d.busy = true
+		d.level, d.root, d.off, d.seen = 0, 0, 0, 0
+		d.spare = lim.Elements
+		d.todo[0] = 1
+	}
+	if d.failed != nil {
+		return 0, d.failed
+	}
+	if len(buf) < d.seen {
+		return 0, ErrIncomplete // not even what was there before
+	}
+	var nested Value
+	for d.todo[0] > 0 {
+		if d.level > 0 {
+			run := smallRun(buf[d.off:], int(d.todo[d.level]))
+			d.off += run * smallLen
+			d.todo[d.level] -= int32(run)
+			if d.todo[d.level] == 0 {
+				d.close()
+				continue
+			}
+		}
+		e := &nested
+		if d.level == 0 {
+			e, d.root = v, d.off
+		}
+		n, why := head(buf[d.off:], d.seen-d.off, &lim, e)
+		switch {
+		case why == incomplete:
+			d.seen = d.off + n
+			return 0, ErrIncomplete
+		case why != complete:
+			return 0, d.fail(d.off+n, why)
+		}
+		if !e.Kind.aggregate() || e.Null {
+			d.todo[d.level]--
+		} else if at, why := d.open(e, &lim); why != complete {
+			return 0, d.fail(d.off+at, why)
+		}
+		d.off += n
+	}
+	d.busy = false
+	if Kind(buf[d.root]).aggregate() {
+		d.view(buf, v)
+	}
+	return d.off, nil
+}
+
+// open enters an aggregate whose header has been read into e, if the limits
+// have room for it. Otherwise it returns where in the header they don't.
+func (d *Decoder) open(e *Value, lim *Limits) (at int, why Reason) {
+	count := int(e.Int)
+	switch {
+	case e.Kind == Push && d.level > 0:
+		return 0, NestedPush
+	case d.level >= lim.Depth:
+		return 0, TooDeep
+	}
+	if e.Kind == Attribute {
+		// It stands beside a frame of this level, not for one, so there is
+		// one more to come. It is charged for, lest attributes of no pairs
+		// go on for ever.
+		d.todo[d.level]++
+		count++
+	}
+	if count > d.spare {
+		return 1, TooManyElements
+	}
+	d.spare -= count
+	d.level++
+	d.todo[d.level] = int32(e.Int)
+	return 0, complete
+}
+
+// close leaves an aggregate all of whose elements have been read.
+func (d *Decoder) close() {
+	d.level--
+	d.todo[d.level]--
+}
+
+// fail makes the frame malformed at an offset, until Reset.
+func (d *Decoder) fail(offset int, why Reason) error {
+	d.failed = &ProtocolError{Offset: offset, Reason: why}
+	return d.failed
+}
+
+// view makes v the aggregate whose bytes have all been scanned. Its header is
+// read once more, since the scan may have begun in an earlier call.
+func (d *Decoder) view(buf []byte, v *Value) {
+	n, _ := head(buf[d.root:d.off], 0, &hardLimits, v)
+	if !v.Null {
+		start := d.root + n
+		v.body = buf[start:d.off:d.off]
+	}
+}

@@ -1,0 +1,51 @@
+// Package resp is the Redis wire format and nothing else: bytes in, bytes out.
+// It opens no socket, starts no goroutine and reads no clock.
+//
+// # Encoding
+//
+// The Append functions add one frame, or the header of one, to a byte slice and
+// return it, as append does. They never fail and allocate only to grow the
+// slice. A command is an array of bulks:
+//
+//	buf = resp.AppendArray(buf[:0], 2)
+//	buf = resp.AppendBulkString(buf, "GET")
+//	buf = resp.AppendBulkString(buf, key)
+//
+// # Decoding
+//
+// [Decoder.Decode] reads one frame from the start of a buffer; the caller loops.
+// The [Value] it fills in is a borrowed view: it and everything reached through
+// it stay valid only until the bytes of that buffer change. Decoding allocates
+// nothing, whatever the peer announces; only a [*ProtocolError] is allocated.
+//
+// Three outcomes other than plain success are kept apart, because a connection
+// treats them differently:
+//
+//   - incomplete: [ErrIncomplete]; more bytes are needed, nothing is wrong;
+//   - malformed: [*ProtocolError]; the stream is out of step for good, and the
+//     connection has to be closed;
+//   - an error reply: Decode succeeds and [Value.Err] gives a [*ServerError];
+//     the stream is in step and the connection stays usable.
+//
+// # Strictness
+//
+// The peer is not trusted. Decode knows RESP2 and RESP3 and accepts a subset of
+// what the specification allows, the one that real nodes emit:
+//
+//   - lines end in exactly CR LF, and hold no other CR or LF;
+//   - numbers are canonical decimal: no sign +, no -0, no leading zero, no
+//     space, at most 19 digits, and within an int64;
+//   - a negative length is -1 and belongs to a bulk or an array, the two nulls
+//     of RESP2;
+//   - the streamed types of RESP3 ("$?", "*?", ";", ".") are malformed, and so
+//     is a push inside another frame;
+//   - attributes are checked and skipped: the frame is the value they precede.
+//
+// [Limits] bound the line, the bulk, the elements and the depth of a frame. An
+// announced length is held against its limit before it enters any arithmetic.
+// Nesting is tracked on a fixed stack, so no input can exhaust the goroutine's.
+//
+// The rules are those of the RESP specification,
+// https://redis.io/docs/latest/develop/reference/protocol-spec/, where this
+// package isn't stricter.
+package resp

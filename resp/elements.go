@@ -1,0 +1,99 @@
+package resp
+
+// Elements iterates over the direct elements of an aggregate, in order; for a
+// map these are key, value, key, value and so on. Get one from [Value.Elements]:
+//
+//	it := v.Elements()
+//	for it.Next() {
+//		e := it.Value()
+//		...
+//	}
+//
+// Declare it before the loop, as here: a variable of the for clause would be
+// copied in every turn, which takes longer than Next itself.
+//
+// It is valid as long as the Value it came from, and allocates nothing. Should
+// the bytes change in spite of that, it may end early but doesn't panic. To pass
+// over an element costs time linear in its size, including what is nested in it.
+type Elements struct {
+	body  []byte // of the aggregate
+	next  int    // offset of the next element; an integer spares a write barrier
+	value Value  // the current element
+}
+
+// Next moves to the next element, and reports whether there is one.
+func (it *Elements) Next() bool {
+	// Small integers, the usual elements of script replies, stay in this
+	// function; see smallInteger.
+	if len(it.body)-it.next >= smallLen {
+		if n, ok := smallInteger(it.body[it.next:]); ok {
+			it.next += smallLen
+			if it.value.Kind != Integer { // else all but Int are set already
+				it.value.set(Integer, 0)
+			}
+			it.value.Int = n
+			return true
+		}
+	}
+	return it.advance()
+}
+
+// Value returns the current element. The pointer is to the iterator's own
+// Value, which Next overwrites; copy the Value to keep it as long as the bytes
+// last, and don't change it. Before the first Next and after the last it is the
+// zero Value.
+func (it *Elements) Value() *Value {
+	return &it.value
+}
+
+// advance is Next for elements of any kind.
+func (it *Elements) advance() bool {
+	rest := it.body[it.next:]
+	for {
+		n, why := head(rest, 0, &hardLimits, &it.value)
+		if why != complete {
+			break // at the end, or the bytes have changed since
+		}
+		rest = rest[n:]
+		if it.value.Kind.aggregate() {
+			size, ok := skip(rest, int(it.value.Int))
+			if !ok {
+				break
+			}
+			body := rest[:size:size]
+			rest = rest[size:]
+			if it.value.Kind == Attribute {
+				continue // on to the value it is about
+			}
+			it.value.body = body
+		}
+		it.next = len(it.body) - len(rest)
+		return true
+	}
+	*it = Elements{}
+	return false
+}
+
+// skip returns the length of the next frames in buf, with all that is nested in
+// them. It needs no stack, as an aggregate merely puts more frames ahead.
+func skip(buf []byte, frames int) (n int, ok bool) {
+	var v Value
+	for {
+		run := smallRun(buf[n:], frames)
+		n += run * smallLen
+		if frames -= run; frames == 0 {
+			return n, true
+		}
+		size, why := head(buf[n:], 0, &hardLimits, &v)
+		if why != complete {
+			return 0, false
+		}
+		n += size
+		if v.Kind.aggregate() {
+			frames += int(v.Int)
+		}
+		if v.Kind != Attribute { // an attribute stands beside a frame, not for one
+			frames--
+		}
+	}
+}

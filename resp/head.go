@@ -1,0 +1,172 @@
+package resp
+
+import "bytes"
+
+// head reads the part of a frame that isn't nested: all of a scalar, the header
+// line of an aggregate. It looks at nothing but its arguments and returns
+//
+//	complete    the length of what it read, which v now describes;
+//	incomplete  how many bytes of buf the next call may pass as seen, for it
+//	            not to search them again;
+//	otherwise   the offset at which the rule was broken.
+//
+// What it says of a malformed frame it says of every longer buf, too, so that it
+// doesn't matter in which pieces a frame arrives.
+func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why Reason) {
+	if len(buf) == 0 {
+		return 0, incomplete
+	}
+	switch kind := Kind(buf[0]); kind {
+	case Integer, Bulk, BulkError, Verbatim, Array, Map, Set, Push, Attribute:
+		count, end := shortNumber(buf)
+		if end == 0 {
+			if end, why = line(buf, seen, maxNumber); why != complete {
+				return end, why
+			}
+			if count, why = number(buf[1:end]); why != complete {
+				return 1, why
+			}
+		}
+		switch {
+		case kind == Integer:
+			v.set(Integer, count)
+			return end + 2, complete
+		case kind.aggregate():
+			return aggregate(kind, count, end, v)
+		}
+		return bulk(buf, kind, count, end, lim, v)
+
+	case SimpleString, Error, Double, BigNumber:
+		end, why := line(buf, seen, lim.Line)
+		if why != complete {
+			return end, why
+		}
+		text := buf[1:end]
+		switch {
+		case kind == Double && !isDouble(text):
+			return 1, BadDouble
+		case kind == BigNumber && !isDecimal(text):
+			return 1, BadBigNumber
+		}
+		v.setBytes(kind, text)
+		return end + 2, complete
+
+	case Null, Boolean:
+		return constant(buf, kind, seen, v)
+
+	case ';', '.': // a chunk of a streamed bulk, the end of a streamed aggregate
+		return 0, StreamedType
+	}
+	return 0, UnknownKind
+}
+
+// line finds the end of the line that begins at buf[1] and may hold most bytes;
+// end is the index of its CR. Otherwise end is what [head] returns as n.
+func line(buf []byte, seen, most int) (end int, why Reason) {
+	window := buf[:min(len(buf), 1+most+1)] // the CR has to be in it
+	from := min(max(seen, 1), len(window))
+	text := window[from:]
+	cr := bytes.IndexByte(text, '\r')
+	if cr >= 0 {
+		text = text[:cr]
+	}
+	if lf := bytes.IndexByte(text, '\n'); lf >= 0 {
+		return from + lf, BareLineBreak
+	}
+	if cr < 0 {
+		if len(window) == 1+most+1 {
+			return 1 + most, LineTooLong
+		}
+		return len(buf), incomplete
+	}
+	end = from + cr
+	if end+1 == len(buf) {
+		return end, incomplete
+	}
+	if buf[end+1] != '\n' {
+		return end, BareLineBreak
+	}
+	return end, complete
+}
+
+// bulk reads the payload that a header ending at end announced.
+func bulk(buf []byte, kind Kind, count int64, end int, lim *Limits, v *Value) (n int, why Reason) {
+	start := end + 2
+	switch {
+	case count == -1 && kind == Bulk:
+		v.setNull(Bulk)
+		return start, complete
+	case count < 0:
+		return 1, NegativeLength
+	case count > int64(lim.Bulk):
+		return 1, BulkTooLong
+	case count < int64(len("txt:")) && kind == Verbatim:
+		return 1, BadVerbatim
+	}
+	// From here on count fits an int, with room to spare.
+	size, here := int(count), len(buf)-start
+	if here > size && buf[start+size] != '\r' {
+		return start + size, BadTerminator
+	}
+	if here < size+2 {
+		return 0, incomplete // the header is too short to be worth remembering
+	}
+	if buf[start+size+1] != '\n' {
+		return start + size + 1, BadTerminator
+	}
+	payload := buf[start : start+size]
+	if kind == Verbatim {
+		if payload[len("txt")] != ':' {
+			return start, BadVerbatim
+		}
+		payload = payload[len("txt:"):]
+	}
+	v.setBytes(kind, payload)
+	return start + size + 2, complete
+}
+
+// aggregate takes the count that a header ending at end announced. The limits
+// on elements and depth are about the whole frame, so the [Decoder] has them.
+func aggregate(kind Kind, count int64, end int, v *Value) (n int, why Reason) {
+	switch {
+	case count == -1 && kind == Array:
+		v.setNull(Array)
+		return end + 2, complete
+	case count < 0:
+		return 1, NegativeLength
+	case count > MaxElements:
+		return 1, TooManyElements
+	}
+	if kind.paired() {
+		count *= 2
+	}
+	v.set(kind, count)
+	return end + 2, complete
+}
+
+// constant reads the kinds whose frames are all listed in the specification.
+func constant(buf []byte, kind Kind, seen int, v *Value) (n int, why Reason) {
+	size, bad := 0, BadNull
+	if kind == Boolean {
+		size, bad = 1, BadBoolean
+	}
+	end, why := line(buf, seen, size)
+	switch why {
+	case complete:
+	case LineTooLong:
+		return 1, bad
+	default:
+		return end, why
+	}
+	switch text := buf[1:end]; {
+	case kind == Null:
+		v.setNull(Null)
+	case string(text) == "t":
+		v.set(Boolean, 1)
+	case string(text) == "f":
+		v.set(Boolean, 0)
+	default:
+		return 1, bad
+	}
+	return end + 2, complete
+}

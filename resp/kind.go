@@ -1,0 +1,82 @@
+package resp
+
+import "strconv"
+
+// Kind is the first byte of a frame; it says how the rest of it reads.
+// The zero Kind belongs to no frame.
+type Kind byte
+
+// The kinds of RESP2.
+const (
+	SimpleString Kind = '+' // a line of text
+	Error        Kind = '-' // an error reply, a line of text
+	Integer      Kind = ':' // a signed 64-bit integer
+	Bulk         Kind = '$' // length-prefixed bytes, or null
+	Array        Kind = '*' // a sequence of frames, or null
+)
+
+// The kinds RESP3 adds.
+const (
+	Null      Kind = '_' // no value
+	Boolean   Kind = '#' // true or false
+	Double    Kind = ',' // a floating-point number, as text
+	BigNumber Kind = '(' // an integer of any size, as text
+	BulkError Kind = '!' // an error reply, length-prefixed
+	Verbatim  Kind = '=' // length-prefixed text with a three-byte format
+	Map       Kind = '%' // a sequence of key-value pairs
+	Set       Kind = '~' // a sequence of distinct frames
+	Push      Kind = '>' // out-of-band data, answering no command
+	Attribute Kind = '|' // pairs about the value that follows; never a value itself
+)
+
+// String returns the kind's name in the words of the RESP specification. It
+// allocates only for a byte that is no kind at all.
+func (k Kind) String() string {
+	switch k {
+	case SimpleString:
+		return "simple string"
+	case Error:
+		return "error"
+	case Integer:
+		return "integer"
+	case Bulk:
+		return "bulk"
+	case Array:
+		return "array"
+	case Null:
+		return "null"
+	case Boolean:
+		return "boolean"
+	case Double:
+		return "double"
+	case BigNumber:
+		return "big number"
+	case BulkError:
+		return "bulk error"
+	case Verbatim:
+		return "verbatim"
+	case Map:
+		return "map"
+	case Set:
+		return "set"
+	case Push:
+		return "push"
+	case Attribute:
+		return "attribute"
+	}
+	return "unknown kind 0x" + strconv.FormatUint(uint64(k), 16)
+}
+
+// aggregate reports whether frames of this kind are made of other frames.
+func (k Kind) aggregate() bool {
+	switch k {
+	case Array, Map, Set, Push, Attribute:
+		return true
+	}
+	return false
+}
+
+// paired reports whether an aggregate announces pairs instead of elements.
+func (k Kind) paired() bool {
+	return k == Map || k == Attribute
+}

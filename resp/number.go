@@ -1,0 +1,141 @@
+package resp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+)
+
+const (
+	maxDigits = 19            // of an int64
+	maxNumber = maxDigits + 1 // with its sign
+	smallLen  = len(":0\r\n") // of an integer with one digit
+)
+
+// smallInteger reads the frame of an integer from 0 to 9 off the start of buf,
+// which holds at least smallLen bytes. These are the replies of scripts, so they
+// are worth a test of four bytes at once.
+func smallInteger(buf []byte) (n int64, ok bool) {
+	const (
+		frame = uint32(Integer) | '\r'<<16 | '\n'<<24
+		digit = 0xff << 8
+	)
+	word := binary.LittleEndian.Uint32(buf)
+	n = int64(word>>8&0xff) - '0'
+	return n, word&^digit == frame && uint64(n) <= 9
+}
+
+// smallRun returns how many integers from 0 to 9 buf begins with, up to most.
+func smallRun(buf []byte, most int) (n int) {
+	for n < most && len(buf) >= smallLen {
+		if _, ok := smallInteger(buf); !ok {
+			break
+		}
+		buf = buf[smallLen:]
+		n++
+	}
+	return n
+}
+
+// shortNumber reads a non-negative number of up to 18 digits and its CR LF off
+// buf[1:], the part of a header that is nearly always all of it. end is the
+// index of the CR. Anything else, right or wrong, is end == 0.
+func shortNumber(buf []byte) (n int64, end int) {
+	i := 1
+	for ; i < len(buf) && i < maxDigits; i++ {
+		digit := buf[i] - '0'
+		if digit > 9 {
+			break
+		}
+		n = n*10 + int64(digit)
+	}
+	if i == 1 || len(buf) < i+2 || buf[i] != '\r' || buf[i+1] != '\n' {
+		return 0, 0
+	}
+	if buf[1] == '0' && i > 2 {
+		return 0, 0
+	}
+	return n, i
+}
+
+// number reads a line that is to be a canonical decimal int64.
+func number(line []byte) (n int64, why Reason) {
+	if string(line) == "?" {
+		return 0, StreamedType
+	}
+	if !isDecimal(line) {
+		return 0, BadNumber
+	}
+	digits := bytes.TrimPrefix(line, []byte("-"))
+	if len(digits) > maxDigits {
+		return 0, NumberOverflow
+	}
+	var u uint64 // holds 19 digits, which an int64 may not
+	for _, c := range digits {
+		u = u*10 + uint64(c-'0')
+	}
+	switch {
+	case len(digits) == len(line):
+		if u > math.MaxInt64 {
+			return 0, NumberOverflow
+		}
+		return int64(u), complete
+	case u > -math.MinInt64:
+		return 0, NumberOverflow
+	}
+	return -int64(u), complete // exact for the least int64, too: it wraps twice
+}
+
+// isDecimal reports whether text is an integer in the one form that servers
+// emit: no sign +, no leading zero, no -0.
+func isDecimal(text []byte) bool {
+	digits := bytes.TrimPrefix(text, []byte("-"))
+	if len(digits) == 0 || countDigits(digits) < len(digits) {
+		return false
+	}
+	return digits[0] != '0' || len(text) == 1
+}
+
+// isDouble reports whether text is a double:
+// [-]digits[.[digits]][e[+|-]digits], inf, -inf or nan.
+func isDouble(text []byte) bool {
+	switch string(text) {
+	case "inf", "-inf", "nan":
+		return true
+	}
+	text = bytes.TrimPrefix(text, []byte("-"))
+	n := countDigits(text)
+	if n == 0 {
+		return false
+	}
+	text = text[n:]
+	if len(text) > 0 && text[0] == '.' {
+		text = text[1:]
+		text = text[countDigits(text):]
+	}
+	if len(text) == 0 {
+		return true
+	}
+	if text[0] != 'e' && text[0] != 'E' {
+		return false
+	}
+	text = text[1:]
+	if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
+		text = text[1:]
+	}
+	return len(text) > 0 && countDigits(text) == len(text)
+}
+
+// countDigits returns how many digits text begins with.
+func countDigits(text []byte) int {
+	for i, c := range text {
+		if !isDigit(c) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+func isDigit(c byte) bool {
+	return c-'0' <= 9
+}

@@ -1,0 +1,138 @@
+package resp
+
+import "bytes"
+
+// Bounds of the texts in a [ServerError], in bytes after escaping. Both are
+// ample for what servers say, and keep a hostile one from filling a log.
+const (
+	maxCode    = 64
+	maxMessage = 256
+)
+
+// ServerError is an error reply: the node understood the frame before it and
+// refused the command. The connection stays usable.
+//
+// Its texts come from the network. They are cut to 64 and 256 bytes, the cut
+// marked by "...", and hold printable ASCII only; other bytes, and the
+// backslash, appear as \xNN.
+type ServerError struct {
+	// Code is the reply's code as [Code] finds it, such as READONLY or ERR.
+	Code string
+	// Message is the whole text of the reply, with the code it begins with.
+	Message string
+}
+
+// Error returns the message with a prefix saying where it came from.
+func (e *ServerError) Error() string {
+	return "resp: error reply: " + e.Message
+}
+
+// NewServerError copies the payload of an error or bulk error reply, which may
+// be reused at once. It allocates the error and its two texts.
+func NewServerError(payload []byte) *ServerError {
+	return &ServerError{
+		Code:    printable(Code(payload), maxCode),
+		Message: printable(payload, maxMessage),
+	}
+}
+
+// Beginnings of the error replies that hide a code. Up to Redis 6, and in
+// servers modelled on it, a command that failed inside a script is reported as
+// ERR with the code further on, or without a leading code at all if the script
+// handed on the table it got from redis.pcall:
+//
+//	ERR Error running script (call to f_6c0b…): @user_script:1: @user_script: 1: -READONLY You can't…
+//	ERR Error running script (call to f_6c0b…): @user_script:1: WRONGTYPE Operation against…
+//	@user_script: 7: -OOM command not allowed…
+//
+// From Redis 7 on the inner code leads, and the script is named at the end.
+var (
+	scriptFailed = []byte("ERR Error running script")
+	scriptPrefix = []byte("@user_script:")
+)
+
+// scriptPlace comes before the line number at which a script failed.
+var scriptPlace = []byte("user_script:")
+
+// Code returns the code of an error reply: the first word of payload, or, if
+// that is an old server's report of a failed script, the code of the command
+// that failed in it. The result is a part of payload, at times empty, and as
+// untrusted; it is meant for comparing. Code allocates nothing and takes time
+// linear in len(payload).
+func Code(payload []byte) []byte {
+	if bytes.HasPrefix(payload, scriptFailed) || bytes.HasPrefix(payload, scriptPrefix) {
+		if code := scriptCode(payload); code != nil {
+			return code
+		}
+	}
+	return firstWord(payload)
+}
+
+// scriptCode returns the code after the first place in a script that has one
+// right behind it, as in "user_script: 7: -OOM", or nil. It has to be the first:
+// what comes later may be quoted from a command's arguments.
+func scriptCode(text []byte) []byte {
+	for {
+		i := bytes.Index(text, scriptPlace)
+		if i < 0 {
+			return nil
+		}
+		text = text[i+len(scriptPlace):]
+		rest := bytes.TrimPrefix(text, []byte(" "))
+		digits := countDigits(rest)
+		if rest = rest[digits:]; digits == 0 || !bytes.HasPrefix(rest, []byte(": ")) {
+			continue
+		}
+		rest = bytes.TrimPrefix(rest[len(": "):], []byte("-"))
+		if word := firstWord(rest); isCode(word) {
+			return word
+		}
+	}
+}
+
+// isCode reports whether a word from the middle of a text is spelled as codes
+// are, of which the shortest have three letters.
+func isCode(word []byte) bool {
+	for _, c := range word {
+		if (c < 'A' || c > 'Z') && c != '_' {
+			return false
+		}
+	}
+	return len(word) >= len("ERR")
+}
+
+// firstWord returns text up to its first space or line break.
+func firstWord(text []byte) []byte {
+	for i, c := range text {
+		if c == ' ' || c == '\r' || c == '\n' {
+			return text[:i:i]
+		}
+	}
+	return text[:len(text):len(text)]
+}
+
+// printable copies text, escaping everything that could move a cursor, end a
+// line or forge an escape, and cutting the result to limit bytes.
+func printable(text []byte, limit int) string {
+	const (
+		hex = "0123456789abcdef"
+		cut = "..."
+	)
+	var buf [maxMessage]byte
+	out := buf[:0]
+	fits := 0 // what still leaves room for the mark of a cut
+	for _, c := range text {
+		if c >= ' ' && c < 0x7f && c != '\\' {
+			out = append(out, c)
+		} else {
+			out = append(out, '\\', 'x', hex[c>>4], hex[c&15])
+		}
+		if len(out) > limit {
+			return string(out[:fits]) + cut
+		}
+		if len(out) <= limit-len(cut) {
+			fits = len(out)
+		}
+	}
+	return string(out)
+}
