@@ -43,10 +43,8 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
@@ -60,9 +58,9 @@ import (
 // Limits of what can be asked for.
 const (
 	MaxNodes = quorum.MaxNodes
-	MaxKey   = 4 << 10               // bytes
-	MinTTL   = 10 * time.Millisecond // 8 ms after the least drift
-	MaxTTL   = 365 * 24 * time.Hour
+	MaxKey   = engine.MaxKey // 4 KiB
+	MinTTL   = engine.MinTTL // 10 ms
+	MaxTTL   = engine.MaxTTL // 365 days
 )
 
 // What can become of an operation, for errors.Is. A context's own error is
@@ -136,7 +134,6 @@ type Client struct {
 	clock  clock.Clock
 	engine *engine.Engine
 	fleet  *conn.Fleet
-	calls  sync.Pool // of *engine.Call
 	leases sync.Pool // of *lease.Lease
 	closed sync.Once
 }
@@ -152,7 +149,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("redlock: config: %w", err)
 	}
 	c := &Client{cfg: cfg, clock: clock.System()}
-	c.engine = engine.New(engine.Config{Clock: c.clock, MaxWaiting: cfg.MaxWaiting, Window: 1})
+	c.engine = engine.New(engine.Config{Clock: c.clock, MaxWaiting: cfg.MaxWaiting, Window: 1, Timeout: cfg.NodeTimeout})
 	c.fleet, err = conn.New(conn.Config{
 		Addresses:    addresses,
 		TLS:          cfg.TLS,
@@ -185,22 +182,12 @@ func New(cfg Config) (*Client, error) {
 
 // check returns cfg with its defaults and its nodes' addresses.
 func (cfg Config) check() (Config, []conn.Address, error) {
-	n := len(cfg.Nodes)
-	if n == 0 || n > MaxNodes {
+	if n := len(cfg.Nodes); n == 0 || n > MaxNodes {
 		return cfg, nil, fmt.Errorf("%d nodes, want 1 to %d", n, MaxNodes)
 	}
-	addresses := make([]conn.Address, n)
-	seen := make(map[string]int, n)
-	for i, node := range cfg.Nodes {
-		a, err := conn.ParseAddress(node)
-		if err != nil {
-			return cfg, nil, fmt.Errorf("node %d: %w", i, err)
-		}
-		if first, twice := seen[a.String()]; twice {
-			return cfg, nil, fmt.Errorf("nodes %d and %d are both %s: a node must not vote twice", first, i, a)
-		}
-		seen[a.String()] = i
-		addresses[i] = a
+	addresses, err := conn.ParseAddresses(cfg.Nodes)
+	if err != nil {
+		return cfg, nil, err
 	}
 	for _, d := range []struct {
 		name  string
@@ -230,7 +217,7 @@ func (cfg Config) check() (Config, []conn.Address, error) {
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = 64 << 10
 	}
-	if n%2 == 0 && cfg.Logger != nil {
+	if n := len(addresses); n%2 == 0 && cfg.Logger != nil {
 		cfg.Logger.Warn("redlock: an even number of nodes tolerates no more failures than one less", "nodes", n, "quorum", quorum.Size(n))
 	}
 	return cfg, addresses, nil
@@ -254,11 +241,8 @@ func (c *Client) Close() error {
 // ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ctx.Err(), and what is wrong with
 // key or ttl.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	w, err := c.call(engine.Acquire, key, ttl)
-	if err != nil {
-		return Lock{}, err
-	}
-	defer c.free(w)
+	w := c.engine.Call(engine.Acquire, key, ttl)
+	defer c.engine.Free(w)
 	return c.attempt(ctx, w, key)
 }
 
@@ -266,11 +250,8 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // answer, with a random pause between RetryMin and RetryMax after each attempt,
 // until ctx ends. A context without an end makes it wait for ever.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	w, err := c.call(engine.Acquire, key, ttl)
-	if err != nil {
-		return Lock{}, err
-	}
-	defer c.free(w)
+	w := c.engine.Call(engine.Acquire, key, ttl)
+	defer c.engine.Free(w)
 	for {
 		lock, err := c.attempt(ctx, w, key)
 		switch {
@@ -309,60 +290,15 @@ func (c *Client) attempt(ctx context.Context, w *engine.Call, key string) (Lock,
 	return Lock{c, l, l.Begin(key, w.Token, w.Until)}, nil
 }
 
-// call prepares an operation. The engine reads the key's bytes where they are
-// and never writes to them.
-func (c *Client) call(kind engine.Kind, key string, ttl time.Duration) (*engine.Call, error) {
-	ttl, err := checkOp(kind, len(key), ttl)
-	if err != nil {
-		return nil, err
-	}
-	w, _ := c.calls.Get().(*engine.Call)
-	if w == nil {
-		w = engine.NewCall()
-	}
-	w.Kind, w.Key, w.TTL, w.Timeout = kind, unsafe.Slice(unsafe.StringData(key), len(key)), ttl, c.timeout(ttl)
-	return w, nil
-}
-
-func (c *Client) free(w *engine.Call) {
-	w.Key = nil
-	c.calls.Put(w)
-}
-
-// timeout is how long the nodes have to answer. The algorithm's text wants it
-// small against the TTL, "in the ~ 5-50 milliseconds range" for one of 10 s.
-func (c *Client) timeout(ttl time.Duration) time.Duration {
-	if c.cfg.NodeTimeout > 0 {
-		return c.cfg.NodeTimeout
-	}
-	return min(ttl/20, 50*time.Millisecond)
-}
-
-// checkOp checks what an operation asks for and rounds ttl.
-func checkOp(kind engine.Kind, key int, ttl time.Duration) (time.Duration, error) {
-	ttl = ttl.Truncate(time.Millisecond)
-	switch {
-	case key == 0:
-		return 0, errors.New("redlock: key is empty")
-	case key > MaxKey:
-		return 0, fmt.Errorf("redlock: key has %d bytes, at most %d are allowed", key, MaxKey)
-	case kind == engine.Release:
-		return MaxTTL, nil // only its timeout follows from it
-	case ttl < MinTTL || ttl > MaxTTL:
-		return 0, fmt.Errorf("redlock: ttl is %v, from %v to %v are allowed", ttl, MinTTL, MaxTTL)
-	}
-	return ttl, nil
-}
-
 // explain turns the result of a lost operation into an error with the details.
 // Only those that a caller should look into have any, and allocate.
 func (c *Client) explain(op *engine.Op) error {
 	if op.Err != ErrNoQuorum {
 		return op.Err
 	}
-	e := &QuorumError{Nodes: len(c.cfg.Nodes), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
+	e := &QuorumError{Reason: ErrNoQuorum, Nodes: len(c.cfg.Nodes), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
 	for _, f := range op.Failures {
-		e.Failed = append(e.Failed, NodeError{f.Node, c.fleet.Addr(f.Node), f.Err})
+		e.Failed = append(e.Failed, NodeError{Node: f.Node, Addr: c.fleet.Addr(f.Node), Err: f.Err})
 	}
 	return e
 }
@@ -419,11 +355,8 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if !ok {
 		return ErrNotHeld
 	}
-	w, err := l.client.call(engine.Extend, key, ttl)
-	if err != nil {
-		return err
-	}
-	defer l.client.free(w)
+	w := l.client.engine.Call(engine.Extend, key, ttl)
+	defer l.client.engine.Free(w)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -431,15 +364,13 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error {
 		return ErrExpired
 	}
 	w.Token = t
-	err = l.client.engine.Do(ctx, w)
+	err := l.client.engine.Do(ctx, w)
 	if err == nil {
 		err = l.client.explain(&w.Op)
 	}
 	switch err {
 	case nil:
 		l.lease.Extend(l.life, w.Until)
-	case ErrClosed, ErrBusy: // maybe not even sent; and if it was, see default
-		l.lease.Shorten(l.life, w.Until)
 	case ErrNotHeld:
 		l.lease.Shorten(l.life, 0)
 	default: // some nodes may have the new TTL, which may be the shorter one
@@ -460,57 +391,25 @@ func (l Lock) Release(ctx context.Context) error {
 	if !ok {
 		return ErrNotHeld
 	}
-	w, err := l.client.call(engine.Release, key, 0)
-	if err != nil {
-		return err
-	}
-	defer l.client.free(w)
+	w := l.client.engine.Call(engine.Release, key, 0)
+	defer l.client.engine.Free(w)
 	w.Token = t
 	if err := l.client.engine.Do(ctx, w); err != nil {
 		return err
 	}
-	err = l.client.explain(&w.Op)
+	err := l.client.explain(&w.Op)
 	if (err == nil || err == ErrNotHeld) && l.lease.End(l.life) {
 		l.client.leases.Put(l.lease)
 	}
 	return err
 }
 
-// NodeError says why the vote of one node failed.
-type NodeError struct {
-	Node int    // its index in Config.Nodes
-	Addr string // without credentials
-	Err  error
-}
+// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As.
+// It wraps a NodeError for each node whose vote failed.
+type QuorumError = quorum.RoundError
 
-func (e NodeError) Error() string { return fmt.Sprintf("node %d (%s): %v", e.Node, e.Addr, e.Err) }
-
-// Unwrap returns the cause.
-func (e NodeError) Unwrap() error { return e.Err }
-
-// QuorumError is an ErrNoQuorum with the votes up to the verdict.
-type QuorumError struct {
-	Nodes, Granted, Denied int
-	Failed                 []NodeError
-}
-
-func (e *QuorumError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%v: of %d nodes %d granted, %d denied, %d failed", ErrNoQuorum, e.Nodes, e.Granted, e.Denied, len(e.Failed))
-	for _, f := range e.Failed {
-		b.WriteString("; " + f.Error())
-	}
-	return b.String()
-}
-
-// Unwrap returns ErrNoQuorum and the NodeErrors.
-func (e *QuorumError) Unwrap() []error {
-	errs := []error{ErrNoQuorum}
-	for _, f := range e.Failed {
-		errs = append(errs, f)
-	}
-	return errs
-}
+// NodeError says which node failed, and why.
+type NodeError = quorum.NodeError
 
 // OpKind is what an [Op] asks for.
 type OpKind = engine.Kind
@@ -543,16 +442,6 @@ type Op struct {
 // what is wrong with op or ErrBusy or ErrClosed, Done is not called. Done may be
 // called before Submit returns.
 func (c *Client) Submit(op *Op) error {
-	ttl, err := checkOp(op.Kind, len(op.Key), op.TTL)
-	if err != nil {
-		return err
-	}
-	switch {
-	case op.Kind < OpAcquire || op.Kind > OpRelease:
-		return errors.New("redlock: op has no kind")
-	case op.Done == nil:
-		return errors.New("redlock: op has no Done")
-	}
 	e := &op.op
 	if e.Token = op.Token; op.Kind == OpAcquire {
 		if err := e.Token.Fill(c.cfg.Rand); err != nil {
@@ -560,7 +449,10 @@ func (c *Client) Submit(op *Op) error {
 		}
 		op.Token = e.Token
 	}
-	e.Kind, e.Key, e.TTL, e.Timeout, e.Done = op.Kind, op.Key, ttl, c.timeout(ttl), (*completion)(op)
+	if e.Done = nil; op.Done != nil {
+		e.Done = (*completion)(op)
+	}
+	e.Kind, e.Key, e.TTL = op.Kind, op.Key, op.TTL
 	op.client = c
 	return c.engine.Submit(e)
 }

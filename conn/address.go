@@ -80,6 +80,25 @@ func ParseAddress(s string) (Address, error) {
 	return a, nil
 }
 
+// ParseAddresses reads the addresses of a fleet, no two of which may be of the
+// same server, whatever the database: it would vote twice.
+func ParseAddresses(texts []string) ([]Address, error) {
+	addresses := make([]Address, len(texts))
+	seen := make(map[string]int, len(texts))
+	for i, text := range texts {
+		a, err := ParseAddress(text)
+		if err != nil {
+			return nil, fmt.Errorf("node %d: %w", i, err)
+		}
+		if first, twice := seen[a.Host]; twice {
+			return nil, fmt.Errorf("nodes %d and %d are both %s: a node must not vote twice", first, i, a)
+		}
+		seen[a.Host] = i
+		addresses[i] = a
+	}
+	return addresses, nil
+}
+
 // hostPort completes host with the default port.
 func hostPort(s string) (string, error) {
 	host, port, err := net.SplitHostPort(s)

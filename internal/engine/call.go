@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"time"
+	"unsafe"
 )
 
 // Call is an operation whose caller waits for it.
@@ -13,11 +14,22 @@ type Call struct {
 	timer *time.Timer     // made by the first Pause
 }
 
-// NewCall makes a Call, which can be used over and over.
-func NewCall() *Call {
-	c := &Call{done: make(chan struct{}, 1)}
-	c.Done = c
+// Call returns a Call to be used with Do, as often as its user likes, and then
+// given to Free. The engine reads the key where it is and never writes to it.
+func (e *Engine) Call(kind Kind, key string, ttl time.Duration) *Call {
+	c, _ := e.calls.Get().(*Call)
+	if c == nil {
+		c = &Call{done: make(chan struct{}, 1)}
+		c.Done = c
+	}
+	c.Kind, c.Key, c.TTL = kind, unsafe.Slice(unsafe.StringData(key), len(key)), ttl
 	return c
+}
+
+// Free takes a Call back.
+func (e *Engine) Free(c *Call) {
+	c.Key = nil
+	e.calls.Put(c)
 }
 
 // Complete implements Completion.

@@ -38,16 +38,18 @@ type Fleet interface {
 // Config is what an [Engine] needs to know.
 type Config struct {
 	Clock      clock.Clock
-	MaxWaiting int // operations that may wait to be sent
-	Window     int // batches on the wire
+	MaxWaiting int           // operations that may wait to be sent
+	Window     int           // batches on the wire
+	Timeout    time.Duration // for the nodes to answer; 0 means it follows from the TTL
 }
 
 // Engine carries operations to the nodes of one client.
 type Engine struct {
-	clock  clock.Clock
-	fleet  Fleet
-	nodes  int
-	quorum int
+	clock   clock.Clock
+	timeout time.Duration
+	fleet   Fleet
+	nodes   int
+	quorum  int
 
 	queue queue
 	depth atomic.Int64 // operations submitted by callers and not yet completed
@@ -64,6 +66,7 @@ type Engine struct {
 
 	watchdog watchdog
 	closing  atomic.Bool
+	calls    sync.Pool     // of *Call
 	cleanups sync.Pool     // of *cleanup
 	quiet    chan struct{} // rung while closing, when the last batch settles
 	routines sync.WaitGroup
@@ -71,7 +74,7 @@ type Engine struct {
 
 // New makes an engine; [Engine.Start] gives it its nodes.
 func New(cfg Config) *Engine {
-	e := &Engine{clock: cfg.Clock, quiet: make(chan struct{}, 1)}
+	e := &Engine{clock: cfg.Clock, timeout: cfg.Timeout, quiet: make(chan struct{}, 1)}
 	e.queue.limit = cfg.MaxWaiting
 	e.gate.init(cfg.Window)
 	e.encoder.seed = maphash.MakeSeed()
@@ -92,7 +95,7 @@ func (e *Engine) Start(fleet Fleet) {
 
 // Submit queues op and sees to it that it is sent. It does not block and does
 // not allocate; op.Done hears of the result, possibly before Submit returns.
-// With an error, ErrClosed or ErrBusy, nothing was queued.
+// With an error (ErrClosed, ErrBusy, or what is wrong with op) nothing was queued.
 func (e *Engine) Submit(op *Op) error {
 	if err := e.enqueue(op); err != nil {
 		return err
@@ -102,10 +105,15 @@ func (e *Engine) Submit(op *Op) error {
 }
 
 func (e *Engine) enqueue(op *Op) error {
+	if err := e.check(op); err != nil {
+		op.Until = never
+		return err
+	}
 	op.begin(e.clock.Now())
 	e.depth.Add(1)
 	if err := e.queue.push(op, false); err != nil {
 		op.advance(idle)
+		op.Until = never // as it was not begun, it ends nothing
 		e.depth.Add(-1)
 		return err
 	}

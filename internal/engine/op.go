@@ -51,7 +51,7 @@ type Op struct {
 	Key     []byte // not written to by the engine, and not read after Complete
 	Token   token.Token
 	TTL     time.Duration
-	Timeout time.Duration // how long the nodes have to answer once asked
+	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
 	Done    Completion
 
 	// The result, valid from Complete on.

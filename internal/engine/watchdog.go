@@ -44,7 +44,7 @@ func (e *Engine) watch() {
 			return
 		}
 		next := maxTick
-		tick := func() { next = e.check() }
+		tick := func() { next = e.tick() }
 		for next > 0 {
 			timer.Reset(next)
 			select {
@@ -58,10 +58,10 @@ func (e *Engine) watch() {
 	}
 }
 
-// check is one tick: it reads what nobody was waiting for, fails what was not
+// tick is one turn of the watchdog: it reads what nobody was waiting for, fails what was not
 // answered in time and closes silent connections. It returns the time to the
 // next tick, or 0 to sleep.
-func (e *Engine) check() time.Duration {
+func (e *Engine) tick() time.Duration {
 	e.fleet.Sweep(0)
 	now := e.clock.Now()
 	for i := len(e.flying) - 1; i >= 0; i-- {
