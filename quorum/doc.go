@@ -4,7 +4,7 @@
 //
 // The package has no socket, no clock and no goroutine. Votes and instants are
 // handed in, decisions come out, so a whole history of a lock can be replayed
-// from a list of numbers. Nothing here blocks, allocates or returns an error,
+// from a list of numbers. No decision blocks, allocates or returns an error,
 // and nothing locks: a value belongs to one goroutine at a time.
 //
 // # A round

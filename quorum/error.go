@@ -21,7 +21,7 @@ func (e NodeError) Unwrap() error { return e.Err }
 // RoundError is a lost round in which too few nodes answered, with the votes up
 // to the verdict.
 type RoundError struct {
-	Reason                 error // what the round's caller calls this
+	Cause                  error // what the round's caller calls this
 	Nodes, Granted, Denied int
 	Failed                 []NodeError
 }
@@ -29,7 +29,7 @@ type RoundError struct {
 // Error counts the votes and says of each failed node why.
 func (e *RoundError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v: of %d nodes %d granted, %d denied, %d failed", e.Reason, e.Nodes, e.Granted, e.Denied, len(e.Failed))
+	fmt.Fprintf(&b, "%v: of %d nodes %d granted, %d denied, %d failed", e.Cause, e.Nodes, e.Granted, e.Denied, len(e.Failed))
 	for _, f := range e.Failed {
 		b.WriteString("; ")
 		b.WriteString(f.Error())
@@ -40,7 +40,7 @@ func (e *RoundError) Error() string {
 // Unwrap returns the reason and the failures, for errors.Is and errors.As.
 func (e *RoundError) Unwrap() []error {
 	errs := make([]error, 0, 1+len(e.Failed))
-	errs = append(errs, e.Reason)
+	errs = append(errs, e.Cause)
 	for _, f := range e.Failed {
 		errs = append(errs, f)
 	}

@@ -12,7 +12,7 @@ import (
 func TestRoundErrorIsItsReasonAndItsCauses(t *testing.T) {
 	reason := errors.New("no quorum")
 	var err error = &quorum.RoundError{
-		Reason: reason, Nodes: 3, Granted: 1,
+		Cause: reason, Nodes: 3, Granted: 1,
 		Failed: []quorum.NodeError{{Node: 1, Addr: "a:1", Err: io.EOF}, {Node: 2, Addr: "b:2", Err: io.ErrClosedPipe}},
 	}
 	assert.ErrorIs(t, err, reason)

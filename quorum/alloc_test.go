@@ -1,0 +1,38 @@
+//go:build !race
+
+package quorum_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// TestAllocatesNothing runs everything a lock needs of this package. It is not
+// built with the race detector, which allocates on its own.
+func TestAllocatesNothing(t *testing.T) {
+	var sum int
+	got := testing.AllocsPerRun(1000, func() {
+		var tally quorum.Tally
+		for n := 1; n <= 9; n++ {
+			tally.Reset(n)
+			for node := range n {
+				sum += int(tally.Record(node, outcomes[(n+node)%3]))
+				outcome, _ := tally.Outcome(node)
+				sum += len(outcome.String()) + len(tally.Verdict().String())
+			}
+			if reason := tally.Reason(); reason != 0 {
+				sum += len(reason.String())
+			}
+			sum += tally.Granted() + tally.Denied() + tally.Failed() + tally.Waiting()
+			sum += int(quorum.Until(time.Second, time.Duration(n))) + int(quorum.Validity(1, 2, time.Duration(n)))
+		}
+	})
+	if got != 0 {
+		t.Errorf("%v allocations, want 0", got)
+	}
+	if sum == 0 {
+		t.Error("nothing was run")
+	}
+}

@@ -1,0 +1,61 @@
+package quorum_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// BenchmarkRecord is one vote; the Reset that every n votes need is included.
+func BenchmarkRecord(b *testing.B) {
+	for _, n := range []int{1, 3, 5, 7, 64} {
+		for _, outcome := range []quorum.Outcome{quorum.Granted, quorum.Denied} {
+			b.Run(fmt.Sprintf("n=%d/%v", n, outcome), func(b *testing.B) {
+				b.ReportAllocs()
+				var tally quorum.Tally
+				node := n
+				for b.Loop() {
+					if node == n {
+						tally.Reset(n)
+						node = 0
+					}
+					tally.Record(node, outcome)
+					node++
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkRound is all that one attempt asks of a tally: a reset, n votes that
+// are not all alike, and the verdict.
+func BenchmarkRound(b *testing.B) {
+	for _, n := range []int{3, 5, 7} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			var tally quorum.Tally
+			won := 0
+			for b.Loop() {
+				tally.Reset(n)
+				for node := range n {
+					tally.Record(node, outcomes[(node>>1)%3])
+				}
+				if tally.Verdict() == quorum.Won {
+					won++
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkValidity(b *testing.B) {
+	b.ReportAllocs()
+	var now time.Duration
+	for b.Loop() {
+		if quorum.Validity(0, now, 10*time.Second) > 0 {
+			now++
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package quorum_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// A round over five nodes ends with the third grant, whatever the others do.
+func ExampleTally() {
+	var tally quorum.Tally
+	tally.Reset(5)
+	fmt.Println(tally.Record(3, quorum.Granted))
+	fmt.Println(tally.Record(0, quorum.Failed))
+	fmt.Println(tally.Record(1, quorum.Granted))
+	fmt.Println(tally.Record(4, quorum.Granted))
+	fmt.Println(tally.Record(2, quorum.Denied), tally.Granted(), tally.Waiting())
+	// Output:
+	// pending
+	// pending
+	// pending
+	// won
+	// won 3 0
+}
+
+// Two denials of three are enough to stop waiting for the third node. When it
+// grants after all, the record says which key is to be released.
+func ExampleTally_Reason() {
+	var tally quorum.Tally
+	tally.Reset(3)
+	tally.Record(0, quorum.Denied)
+	fmt.Println(tally.Record(1, quorum.Denied), "for", tally.Reason())
+	tally.Record(2, quorum.Granted)
+	outcome, _ := tally.Outcome(2)
+	fmt.Println("node 2", outcome)
+	// Output:
+	// lost for conflict
+	// node 2 granted
+}
+
+// A lock asked for 10 s is good for 9.898 s, counted from before the round was
+// sent: the round took 4 ms of that.
+func ExampleValidity() {
+	const ttl = 10 * time.Second
+	start := 3 * time.Second // read before the first byte was sent
+	now := start + 4*time.Millisecond
+	fmt.Println(quorum.Drift(ttl))
+	fmt.Println(quorum.Until(start, ttl))
+	fmt.Println(quorum.Validity(start, now, ttl))
+	// Output:
+	// 102ms
+	// 12.898s
+	// 9.894s
+}
+
+// An even number of nodes tolerates no more failures than one node less.
+func ExampleTolerates() {
+	for _, n := range []int{1, 2, 3, 4, 5} {
+		fmt.Println(n, "nodes: quorum", quorum.Size(n), "tolerates", quorum.Tolerates(n))
+	}
+	// Output:
+	// 1 nodes: quorum 1 tolerates 0
+	// 2 nodes: quorum 2 tolerates 0
+	// 3 nodes: quorum 2 tolerates 1
+	// 4 nodes: quorum 3 tolerates 1
+	// 5 nodes: quorum 3 tolerates 2
+}

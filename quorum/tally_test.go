@@ -1,0 +1,163 @@
+package quorum_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 picks one")
+
+// random returns a generator and logs its seed, which the test prints when it
+// fails; -seed replays it.
+func random(t *testing.T) *rand.Rand {
+	s := *seed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Logf("replay with -seed=%d", s)
+	return rand.New(rand.NewPCG(s, 0))
+}
+
+func TestTallyZeroValue(t *testing.T) {
+	var tally quorum.Tally
+	require.Zero(t, tally.Record(0, quorum.Granted))
+	require.Zero(t, tally.Verdict())
+	require.Zero(t, tally.Reason())
+	require.Zero(t, tally.Granted()+tally.Denied()+tally.Failed()+tally.Waiting())
+	_, voted := tally.Outcome(0)
+	require.False(t, voted)
+}
+
+func TestTallyIsSmall(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(quorum.Tally{}), uintptr(32))
+}
+
+// TestTallyResetForgets: nothing of a round shows in the next one, larger or
+// smaller.
+func TestTallyResetForgets(t *testing.T) {
+	for _, before := range []int{1, 3, 64, 65, 0} {
+		for _, after := range []int{1, 2, 5, 64, 65, -1} {
+			var used, fresh quorum.Tally
+			used.Reset(before)
+			for node := range before {
+				used.Record(node, outcomes[node%3])
+			}
+			used.Reset(after)
+			fresh.Reset(after)
+			require.Equal(t, fresh, used, "%d nodes after %d", after, before)
+		}
+	}
+}
+
+// TestTallyOracle compares the tally with the oracle after every single vote of
+// random rounds: any n, repeated votes, nodes and outcomes that do not exist.
+func TestTallyOracle(t *testing.T) {
+	const rounds = 50_000
+	rng := random(t)
+	for round := range rounds {
+		n := 1 + rng.IntN(9)
+		if round%1000 == 0 {
+			n = 1 + rng.IntN(quorum.MaxNodes)
+		}
+		// A bias per round, for otherwise long rounds are hardly ever won.
+		bias := rng.IntN(4)
+		o := oracle{n: n}
+		var tally quorum.Tally
+		tally.Reset(n)
+		last := quorum.Pending
+		for range n + rng.IntN(n+1) {
+			node := rng.IntN(n+2) - 1
+			outcome := quorum.Outcome(rng.IntN(5))
+			if rng.IntN(4) < bias {
+				outcome = quorum.Granted
+			}
+			o.record(node, outcome)
+			got := tally.Record(node, outcome)
+			if got != o.verdict() {
+				t.Fatalf("round %d: Record returned %v, oracle %v (n=%d, votes %v)", round, got, o.verdict(), n, o.votes)
+			}
+			if last != quorum.Pending && got != last {
+				t.Fatalf("round %d: verdict went from %v to %v (n=%d, votes %v)", round, last, got, n, o.votes)
+			}
+			last = got
+			if diff := o.differs(&tally); diff != "" {
+				t.Fatalf("round %d: %s", round, diff)
+			}
+		}
+	}
+}
+
+// TestTallyExhaustive plays every sequence of n votes, in any order, with any
+// outcomes and with repetitions, for every n up to four.
+func TestTallyExhaustive(t *testing.T) {
+	for n := 1; n <= 4; n++ {
+		o := oracle{n: n}
+		var tally quorum.Tally
+		tally.Reset(n)
+		leaves := 0
+		var play func(tally quorum.Tally, depth int)
+		play = func(tally quorum.Tally, depth int) {
+			if diff := o.differs(&tally); diff != "" {
+				t.Fatal(diff)
+			}
+			if depth == n {
+				leaves++
+				return
+			}
+			for node := range n {
+				for _, outcome := range outcomes {
+					next := tally
+					next.Record(node, outcome)
+					o.record(node, outcome)
+					play(next, depth+1)
+					o.votes = o.votes[:len(o.votes)-1]
+				}
+			}
+		}
+		play(tally, 0)
+		want := 1
+		for range n {
+			want *= 3 * n
+		}
+		require.Equal(t, want, leaves)
+	}
+}
+
+// TestTallyAllNodes runs the plain rounds for every possible n: the quorum-th
+// grant wins, the refusal after the last tolerated one loses, no vote earlier.
+func TestTallyAllNodes(t *testing.T) {
+	for n := 1; n <= quorum.MaxNodes; n++ {
+		var tally quorum.Tally
+		tally.Reset(n)
+		for node := range n {
+			want := quorum.Pending
+			if node+1 >= quorum.Size(n) {
+				want = quorum.Won
+			}
+			require.Equal(t, want, tally.Record(node, quorum.Granted), "grant %d of %d nodes", node+1, n)
+		}
+		require.Equal(t, n, tally.Granted())
+
+		for outcome, reason := range map[quorum.Outcome]quorum.Reason{
+			quorum.Denied: quorum.Conflict,
+			quorum.Failed: quorum.NoQuorum,
+		} {
+			tally.Reset(n)
+			for node := n - 1; node >= 0; node-- {
+				want := quorum.Pending
+				if n-node > quorum.Tolerates(n) {
+					want = quorum.Lost
+				}
+				require.Equal(t, want, tally.Record(node, outcome), "%v by %d of %d nodes", outcome, n-node, n)
+			}
+			require.Equal(t, reason, tally.Reason())
+		}
+	}
+}
