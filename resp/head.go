@@ -60,8 +60,9 @@ func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why Reason) {
 	return 0, UnknownKind
 }
 
-// line finds the end of the line that begins at buf[1] and may hold most bytes;
-// end is the index of its CR. Otherwise end is what [head] returns as n.
+// line finds the end of the line that begins at buf[1] and may be up to most
+// bytes long; end is the index of its CR. In all other cases end is what [head]
+// returns as n.
 func line(buf []byte, seen, most int) (end int, why Reason) {
 	window := buf[:min(len(buf), 1+most+1)] // the CR has to be in it
 	from := min(max(seen, 1), len(window))

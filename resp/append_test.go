@@ -1,0 +1,79 @@
+package resp_test
+
+import (
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+func TestAppend(t *testing.T) {
+	tests := []struct {
+		name string
+		got  []byte
+		want string
+	}{
+		{"array 0", resp.AppendArray(nil, 0), "*0\r\n"},
+		{"array 9", resp.AppendArray(nil, 9), "*9\r\n"},
+		{"array 10", resp.AppendArray(nil, 10), "*10\r\n"},
+		{"array -1", resp.AppendArray(nil, -1), "*-1\r\n"},
+		{"array -7", resp.AppendArray(nil, -7), "*-1\r\n"},
+		{"bulk", resp.AppendBulk(nil, []byte("a\r\nb")), "$4\r\na\r\nb\r\n"},
+		{"bulk of nil", resp.AppendBulk(nil, nil), "$0\r\n\r\n"},
+		{"bulk string", resp.AppendBulkString(nil, "hello, world"), "$12\r\nhello, world\r\n"},
+		{"bulk string empty", resp.AppendBulkString(nil, ""), "$0\r\n\r\n"},
+		{"bulk 42", resp.AppendBulkInt(nil, 42), "$2\r\n42\r\n"},
+		{"bulk 0", resp.AppendBulkInt(nil, 0), "$1\r\n0\r\n"},
+		{"bulk -5", resp.AppendBulkInt(nil, -5), "$2\r\n-5\r\n"},
+		{"bulk least", resp.AppendBulkInt(nil, math.MinInt64), "$20\r\n-9223372036854775808\r\n"},
+		{"bulk greatest", resp.AppendBulkInt(nil, math.MaxInt64), "$19\r\n9223372036854775807\r\n"},
+		{"simple", resp.AppendSimple(nil, "OK"), "+OK\r\n"},
+		{"simple with line breaks", resp.AppendSimple(nil, "a\r\nb"), "+a  b\r\n"},
+		{"error", resp.AppendError(nil, "ERR no\n+OK"), "-ERR no +OK\r\n"},
+		{"integer", resp.AppendInteger(nil, -7), ":-7\r\n"},
+		{"null bulk", resp.AppendNullBulk(nil), "$-1\r\n"},
+		{"null array", resp.AppendNullArray(nil), "*-1\r\n"},
+		{"null", resp.AppendNull(nil), "_\r\n"},
+		{"true", resp.AppendBoolean(nil, true), "#t\r\n"},
+		{"false", resp.AppendBoolean(nil, false), "#f\r\n"},
+		{"double", resp.AppendDouble(nil, 1.5), ",1.5\r\n"},
+		{"double large", resp.AppendDouble(nil, 1e300), ",1e+300\r\n"},
+		{"double inf", resp.AppendDouble(nil, math.Inf(1)), ",inf\r\n"},
+		{"double -inf", resp.AppendDouble(nil, math.Inf(-1)), ",-inf\r\n"},
+		{"double nan", resp.AppendDouble(nil, math.NaN()), ",nan\r\n"},
+		{"bulk error", resp.AppendBulkError(nil, "ERR\r\n"), "!5\r\nERR\r\n\r\n"},
+		{"verbatim", resp.AppendVerbatim(nil, "abc"), "=7\r\ntxt:abc\r\n"},
+		{"map", resp.AppendMap(nil, 2), "%2\r\n"},
+		{"set", resp.AppendSet(nil, 3), "~3\r\n"},
+		{"push", resp.AppendPush(nil, 4), ">4\r\n"},
+		{"attribute", resp.AppendAttribute(nil, 1), "|1\r\n"},
+		{"map -1", resp.AppendMap(nil, -1), "%0\r\n"},
+	}
+	for _, test := range tests {
+		assert.Equal(t, test.want, string(test.got), test.name)
+	}
+}
+
+// Each function appends to what is there and leaves that alone.
+func TestAppendKeepsPrefix(t *testing.T) {
+	buf := []byte("\r\nprefix")
+	buf = resp.AppendArray(buf, 2)
+	buf = resp.AppendBulkString(buf, "GET")
+	buf = resp.AppendSimple(buf, "a\nb")
+	assert.Equal(t, "\r\nprefix*2\r\n$3\r\nGET\r\n+a b\r\n", string(buf))
+}
+
+func TestAppendBulkIntAtEveryWidth(t *testing.T) {
+	for n := int64(1); n > 0 && n < math.MaxInt64/10; n *= 10 {
+		for _, n := range []int64{n, n - 1, -n, 1 - n} {
+			v, _ := decode(t, string(resp.AppendBulkInt(nil, n)))
+			require.Equal(t, strconv.FormatInt(n, 10), string(v.Bytes))
+			v, _ = decode(t, string(resp.AppendInteger(nil, n)))
+			require.Equal(t, n, v.Int)
+		}
+	}
+}

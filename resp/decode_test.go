@@ -1,0 +1,285 @@
+package resp_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+func TestDecodeGood(t *testing.T) {
+	var d resp.Decoder // one for all, so that each leaves it clean for the next
+	for _, test := range goodFrames {
+		t.Run(test.name, func(t *testing.T) {
+			var v resp.Value
+			n, err := d.Decode([]byte(test.frame+"+NEXT\r\n"), &v)
+			require.NoError(t, err)
+			assert.Equal(t, len(test.frame), n)
+			assert.Equal(t, test.want, tree(&v))
+			agree(t, &d, []byte(test.frame))
+		})
+	}
+}
+
+func TestDecodeMalformed(t *testing.T) {
+	for _, test := range badFrames {
+		t.Run(test.name, func(t *testing.T) {
+			var d resp.Decoder
+			var v resp.Value
+			n, err := d.Decode([]byte(test.frame), &v)
+			require.Equal(t, &resp.ProtocolError{Offset: test.offset, Reason: test.reason}, err)
+			assert.Zero(t, n)
+			checkMalformed(t, err, len(test.frame))
+
+			_, again := d.Decode([]byte("+OK\r\n"), &v)
+			require.Equal(t, err, again, "malformed until Reset")
+			d.Reset()
+			n, err = d.Decode([]byte("+OK\r\n"), &v)
+			require.NoError(t, err)
+			assert.Equal(t, 5, n)
+
+			d.Reset()
+			agree(t, &d, []byte(test.frame))
+		})
+	}
+}
+
+// Every proper prefix is incomplete, for a fresh decoder and for one that has
+// seen all the shorter ones, even if the buffer is moved in between.
+func TestDecodeEveryPrefix(t *testing.T) {
+	for _, test := range goodFrames {
+		t.Run(test.name, func(t *testing.T) {
+			frame := test.frame
+			step := max(1, len(frame)/500)
+			var resumed resp.Decoder
+			var v resp.Value
+			for end := 0; end < len(frame); end += step {
+				var fresh resp.Decoder
+				n, err := fresh.Decode([]byte(frame[:end]), &v)
+				require.Equal(t, resp.ErrIncomplete, err, "fresh at %d", end)
+				require.Zero(t, n)
+
+				buf := []byte(frame[:end])
+				n, err = resumed.Decode(buf, &v)
+				require.Equal(t, resp.ErrIncomplete, err, "resumed at %d", end)
+				require.Zero(t, n)
+				clear(buf)
+
+				n, err = fresh.Decode([]byte(frame+":1\r\n"), &v)
+				require.NoError(t, err, "split at %d", end)
+				require.Equal(t, len(frame), n)
+				require.Equal(t, test.want, tree(&v), "split at %d", end)
+			}
+			n, err := resumed.Decode([]byte(frame), &v)
+			require.NoError(t, err)
+			require.Equal(t, len(frame), n)
+			require.Equal(t, test.want, tree(&v))
+		})
+	}
+}
+
+// A malformed frame is incomplete up to some byte and malformed from there on,
+// at the same offset and for the same reason whatever the pieces.
+func TestDecodeMalformedInPieces(t *testing.T) {
+	for _, test := range badFrames {
+		t.Run(test.name, func(t *testing.T) {
+			var d resp.Decoder
+			var v resp.Value
+			want := &resp.ProtocolError{Offset: test.offset, Reason: test.reason}
+			for end := range len(test.frame) + 1 {
+				_, err := d.Decode([]byte(test.frame[:end]), &v)
+				if err == resp.ErrIncomplete {
+					continue
+				}
+				require.Equal(t, want, err, "at %d", end)
+				return
+			}
+			t.Fatal("never malformed")
+		})
+	}
+}
+
+func TestDecodeLimits(t *testing.T) {
+	tests := []struct {
+		name, frame string
+		limits      resp.Limits
+		reason      resp.Reason // 0 for none
+	}{
+		{"line met", "+OK\r\n", resp.Limits{Line: 2}, 0},
+		{"line exceeded", "+OK\r\n", resp.Limits{Line: 1}, resp.LineTooLong},
+		{"line exceeded in an element", "*1\r\n+OK\r\n", resp.Limits{Line: 1}, resp.LineTooLong},
+		{"line has no say in numbers", "*1\r\n:-123\r\n", resp.Limits{Line: 1}, 0},
+		{"line has no say in nulls", "$-1\r\n", resp.Limits{Line: 1}, 0},
+		{"line raised", "+" + strings.Repeat("x", 5000) + "\r\n", resp.Limits{Line: 5000}, 0},
+		{"line raised and exceeded", "+" + strings.Repeat("x", 5001) + "\r\n", resp.Limits{Line: 5000}, resp.LineTooLong},
+		{"line at its cap", "+" + strings.Repeat("x", resp.MaxLine) + "\r\n", resp.Limits{Line: 1 << 30}, 0},
+		{"line beyond its cap", "+" + strings.Repeat("x", resp.MaxLine+1) + "\r\n", resp.Limits{Line: 1 << 30}, resp.LineTooLong},
+		{"bulk met", "$3\r\nabc\r\n", resp.Limits{Bulk: 3}, 0},
+		{"bulk exceeded", "$3\r\nabc\r\n", resp.Limits{Bulk: 2}, resp.BulkTooLong},
+		{"verbatim counts its format", "=5\r\ntxt:a\r\n", resp.Limits{Bulk: 4}, resp.BulkTooLong},
+		{"bulk beyond its cap", "$536870913\r\n", resp.Limits{Bulk: 1<<31 - 1}, resp.BulkTooLong},
+		{"elements met", "*2\r\n:1\r\n:2\r\n", resp.Limits{Elements: 2}, 0},
+		{"elements exceeded", "*2\r\n:1\r\n:2\r\n", resp.Limits{Elements: 1}, resp.TooManyElements},
+		{"elements met, mixed", "*2\r\n:1\r\n+a\r\n", resp.Limits{Elements: 2}, 0},
+		{"elements exceeded, mixed", "*2\r\n:1\r\n+a\r\n", resp.Limits{Elements: 1}, resp.TooManyElements},
+		{"elements met in total", "*2\r\n*1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 3}, 0},
+		{"elements exceeded in total", "*2\r\n*1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 2}, resp.TooManyElements},
+		{"pairs met", "%1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 2}, 0},
+		{"pairs exceeded", "%1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 1}, resp.TooManyElements},
+		{"attribute met", "|1\r\n:1\r\n:2\r\n:3\r\n", resp.Limits{Elements: 3}, 0},
+		{"attribute exceeded", "|1\r\n:1\r\n:2\r\n:3\r\n", resp.Limits{Elements: 2}, resp.TooManyElements},
+		{"elements beyond their cap", "*1048577\r\n", resp.Limits{Elements: 1<<31 - 1}, resp.TooManyElements},
+		{"pairs beyond their cap", "%524289\r\n", resp.Limits{Elements: 1<<31 - 1}, resp.TooManyElements},
+		{"depth met", "*1\r\n:1\r\n", resp.Limits{Depth: 1}, 0},
+		{"depth exceeded", "*1\r\n*0\r\n", resp.Limits{Depth: 1}, resp.TooDeep},
+		{"depth has no say in nulls", "*1\r\n*-1\r\n", resp.Limits{Depth: 1}, 0},
+		{"depth of an attribute", "*1\r\n|0\r\n:1\r\n", resp.Limits{Depth: 1}, resp.TooDeep},
+		{"depth at its cap", strings.Repeat("*1\r\n", resp.MaxDepth) + ":1\r\n", resp.Limits{Depth: 1000}, 0},
+		{"depth beyond its cap", strings.Repeat("*1\r\n", resp.MaxDepth+1) + ":1\r\n", resp.Limits{Depth: 1000}, resp.TooDeep},
+		{"negative means default", "*1\r\n+OK\r\n", resp.Limits{Line: -1, Bulk: -1, Elements: -1, Depth: -1}, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := resp.Decoder{Limits: test.limits}
+			var v resp.Value
+			n, err := d.Decode([]byte(test.frame), &v)
+			if test.reason == 0 {
+				require.NoError(t, err)
+				assert.Equal(t, len(test.frame), n)
+				return
+			}
+			var malformed *resp.ProtocolError
+			require.ErrorAs(t, err, &malformed)
+			assert.Equal(t, test.reason, malformed.Reason)
+		})
+	}
+}
+
+// An announced length is judged when its line ends, without waiting for, or
+// making room for, what it announces.
+func TestDecodeAnnouncedLengths(t *testing.T) {
+	var d resp.Decoder
+	var v resp.Value
+	_, err := d.Decode([]byte("$65537\r"), &v)
+	require.Equal(t, resp.ErrIncomplete, err)
+	_, err = d.Decode([]byte("$65537\r\n"), &v)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, resp.ErrIncomplete)
+
+	d = resp.Decoder{Limits: resp.Limits{Bulk: resp.MaxBulk, Elements: resp.MaxElements}}
+	for _, frame := range []string{"$536870912\r\n", "*1048576\r\n", "%524288\r\n"} {
+		d.Reset()
+		_, err = d.Decode([]byte(frame), &v)
+		assert.Equal(t, resp.ErrIncomplete, err, frame)
+	}
+}
+
+// Twenty million arrays in one another: 80 MB, of which 36 bytes are looked at.
+func TestDecodeNestedMillions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs 80 MB")
+	}
+	var d resp.Decoder
+	var v resp.Value
+	_, err := d.Decode(bytes.Repeat([]byte("*1\r\n"), 20_000_000), &v)
+	require.Equal(t, &resp.ProtocolError{Offset: 32, Reason: resp.TooDeep}, err)
+}
+
+func TestDecodePipeline(t *testing.T) {
+	var frames []byte
+	for _, test := range goodFrames {
+		frames = append(frames, test.frame...)
+	}
+	var d resp.Decoder
+	for _, test := range goodFrames {
+		var v resp.Value
+		n, err := d.Decode(frames, &v)
+		require.NoError(t, err, test.name)
+		require.Equal(t, test.want, tree(&v), test.name)
+		frames = frames[n:]
+	}
+	require.Empty(t, frames)
+}
+
+// A frame that could take the quick path doesn't while another one is under way,
+// and what the decoder remembers of one frame doesn't leak into the next.
+func TestDecodeResumesBeforeItHurries(t *testing.T) {
+	for _, quick := range []string{":1\r\n", "+OK\r\n", "$-1\r\n", "*1\r\n:1\r\n"} {
+		var d resp.Decoder
+		var v resp.Value
+		_, err := d.Decode([]byte("*2\r\n"), &v)
+		require.Equal(t, resp.ErrIncomplete, err)
+		frame := "*2\r\n" + quick + quick
+		n, err := d.Decode([]byte(frame), &v)
+		require.NoError(t, err)
+		require.Equal(t, len(frame), n)
+		require.EqualValues(t, 2, v.Int)
+		n, err = d.Decode([]byte(quick), &v)
+		require.NoError(t, err)
+		require.Equal(t, len(quick), n)
+	}
+}
+
+func TestDecodeReset(t *testing.T) {
+	d := resp.Decoder{Limits: resp.Limits{Line: 4}}
+	var v resp.Value
+	_, err := d.Decode([]byte("*3\r\n:1\r\n$10\r\nabc"), &v)
+	require.Equal(t, resp.ErrIncomplete, err)
+	d.Reset()
+	n, err := d.Decode([]byte("$3\r\nabc\r\n"), &v)
+	require.NoError(t, err)
+	require.Equal(t, 9, n)
+	_, err = d.Decode([]byte("+12345\r\n"), &v)
+	require.Error(t, err, "Reset keeps the limits")
+}
+
+// Callers who break the rules on how to go on get wrong answers, not a panic.
+func TestDecodeMisuse(t *testing.T) {
+	fragments := []string{
+		"", "*", "*2\r\n", "*2\r\n:1\r\n+abc", "*3\r\n:1\r\n$5\r\nab", "+" + strings.Repeat("x", 900),
+		"|1\r\n:1\r\n:2\r\n*3\r\n:1", ":1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n", strings.Repeat("*1\r\n", 8),
+		strings.Repeat("#t\r\n", 300), strings.Repeat("_\r\n", 300), strings.Repeat("*-1\r\n", 200), "(\r\n", "$9\r\n",
+	}
+	for _, first := range fragments {
+		for _, second := range fragments {
+			for _, third := range fragments {
+				d := resp.Decoder{Limits: resp.Limits{Depth: 5}}
+				var v resp.Value
+				for i, fragment := range []string{first, second, third} {
+					d.Limits.Line = 1024 >> (3 * i)
+					d.Limits.Elements = 64 >> (3 * i)
+					if n, err := d.Decode([]byte(fragment), &v); err == nil {
+						require.LessOrEqual(t, n, len(fragment))
+						_ = tree(&v)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestErrorsAreApart(t *testing.T) {
+	var d resp.Decoder
+	var v resp.Value
+	_, incomplete := d.Decode([]byte("-ERR"), &v)
+	d.Reset()
+	_, malformed := d.Decode([]byte("?"), &v)
+	d.Reset()
+	_, err := d.Decode([]byte("-ERR\r\n"), &v)
+	require.NoError(t, err)
+	refused := v.Err()
+
+	var protocol *resp.ProtocolError
+	var server *resp.ServerError
+	assert.True(t, incomplete == resp.ErrIncomplete)
+	assert.False(t, errors.As(incomplete, &protocol) || errors.As(incomplete, &server))
+	assert.True(t, errors.As(malformed, &protocol))
+	assert.False(t, errors.Is(malformed, resp.ErrIncomplete) || errors.As(malformed, &server))
+	assert.True(t, errors.As(refused, &server))
+	assert.False(t, errors.Is(refused, resp.ErrIncomplete) || errors.As(refused, &protocol))
+}

@@ -1,0 +1,259 @@
+package resp_test
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// goodFrames are well-formed within the default limits, with what they hold.
+var goodFrames = []struct {
+	name, frame string
+	want        node
+}{
+	{"ok", "+OK\r\n", node{Kind: '+', Bytes: "OK"}},
+	{"pong", "+PONG\r\n", node{Kind: '+', Bytes: "PONG"}},
+	{"simple of two bytes", "+KO\r\n", node{Kind: '+', Bytes: "KO"}},
+	{"simple empty", "+\r\n", node{Kind: '+'}},
+	{"simple with NUL and ANSI", "+\x00\x1b[2J\xff\r\n", node{Kind: '+', Bytes: "\x00\x1b[2J\xff"}},
+	{"simple at the limit", "+" + strings.Repeat("x", 1024) + "\r\n", node{Kind: '+', Bytes: strings.Repeat("x", 1024)}},
+	{"error", "-ERR no\r\n", node{Kind: '-', Bytes: "ERR no"}},
+	{"error empty", "-\r\n", node{Kind: '-'}},
+	{"integer 0", ":0\r\n", node{Kind: ':'}},
+	{"integer 1", ":1\r\n", node{Kind: ':', Int: 1}},
+	{"integer 9", ":9\r\n", node{Kind: ':', Int: 9}},
+	{"integer -1", ":-1\r\n", node{Kind: ':', Int: -1}},
+	{"integer 10", ":10\r\n", node{Kind: ':', Int: 10}},
+	{"integer of 18 digits", ":999999999999999999\r\n", node{Kind: ':', Int: 999999999999999999}},
+	{"integer of 19 digits", ":1000000000000000000\r\n", node{Kind: ':', Int: 1000000000000000000}},
+	{"integer greatest", ":9223372036854775807\r\n", node{Kind: ':', Int: 1<<63 - 1}},
+	{"integer least", ":-9223372036854775808\r\n", node{Kind: ':', Int: -1 << 63}},
+	{"bulk", "$5\r\nhello\r\n", node{Kind: '$', Bytes: "hello"}},
+	{"bulk empty", "$0\r\n\r\n", node{Kind: '$'}},
+	{"bulk of CRLF", "$4\r\n\r\n\r\n\r\n", node{Kind: '$', Bytes: "\r\n\r\n"}},
+	{"bulk at the limit", "$65536\r\n" + strings.Repeat("x", 65536) + "\r\n", node{Kind: '$', Bytes: strings.Repeat("x", 65536)}},
+	{"null bulk", "$-1\r\n", node{Kind: '$', Null: true}},
+	{"null array", "*-1\r\n", node{Kind: '*', Null: true}},
+	{"null", "_\r\n", node{Kind: '_', Null: true}},
+	{"true", "#t\r\n", node{Kind: '#', Int: 1}},
+	{"false", "#f\r\n", node{Kind: '#'}},
+	{"double", ",3.25\r\n", node{Kind: ',', Bytes: "3.25"}},
+	{"double without fraction", ",10\r\n", node{Kind: ',', Bytes: "10"}},
+	{"double with a dot", ",10.\r\n", node{Kind: ',', Bytes: "10."}},
+	{"double with exponent", ",-1.5e+300\r\n", node{Kind: ',', Bytes: "-1.5e+300"}},
+	{"double with short exponent", ",1E5\r\n", node{Kind: ',', Bytes: "1E5"}},
+	{"double -0", ",-0\r\n", node{Kind: ',', Bytes: "-0"}},
+	{"double inf", ",inf\r\n", node{Kind: ',', Bytes: "inf"}},
+	{"double -inf", ",-inf\r\n", node{Kind: ',', Bytes: "-inf"}},
+	{"double nan", ",nan\r\n", node{Kind: ',', Bytes: "nan"}},
+	{"big number", "(-3492890328409238509324850943850943825024385\r\n", node{Kind: '(', Bytes: "-3492890328409238509324850943850943825024385"}},
+	{"big number 0", "(0\r\n", node{Kind: '(', Bytes: "0"}},
+	{"bulk error", "!10\r\nSYNTAX no\n\r\n", node{Kind: '!', Bytes: "SYNTAX no\n"}},
+	{"verbatim", "=7\r\ntxt:abc\r\n", node{Kind: '=', Bytes: "abc"}},
+	{"verbatim empty", "=4\r\nmkd:\r\n", node{Kind: '='}},
+	{"array empty", "*0\r\n", node{Kind: '*'}},
+	{"array of small integers", "*3\r\n:1\r\n:0\r\n:9\r\n", node{Kind: '*', Int: 3, Nodes: []node{{Kind: ':', Int: 1}, {Kind: ':'}, {Kind: ':', Int: 9}}}},
+	{"array of integers", "*3\r\n:1\r\n:12\r\n:-3\r\n", node{Kind: '*', Int: 3, Nodes: []node{{Kind: ':', Int: 1}, {Kind: ':', Int: 12}, {Kind: ':', Int: -3}}}},
+	{"array of nulls", "*3\r\n$-1\r\n*-1\r\n_\r\n", node{Kind: '*', Int: 3, Nodes: []node{{Kind: '$', Null: true}, {Kind: '*', Null: true}, {Kind: '_', Null: true}}}},
+	{"array of empties", "*4\r\n*0\r\n$0\r\n\r\n+\r\n%0\r\n", node{Kind: '*', Int: 4, Nodes: []node{{Kind: '*'}, {Kind: '$'}, {Kind: '+'}, {Kind: '%'}}}},
+	{"nested", "*3\r\n*2\r\n:1\r\n*1\r\n$1\r\na\r\n*0\r\n:7\r\n", node{Kind: '*', Int: 3, Nodes: []node{
+		{Kind: '*', Int: 2, Nodes: []node{{Kind: ':', Int: 1}, {Kind: '*', Int: 1, Nodes: []node{{Kind: '$', Bytes: "a"}}}}},
+		{Kind: '*'},
+		{Kind: ':', Int: 7},
+	}}},
+	{"error nested", "*1\r\n-ERR no\r\n", node{Kind: '*', Int: 1, Nodes: []node{{Kind: '-', Bytes: "ERR no"}}}},
+	{"at the depth limit", strings.Repeat("*1\r\n", 8) + ":1\r\n", nest(8, node{Kind: ':', Int: 1})},
+	{"map", "%2\r\n+a\r\n:1\r\n+b\r\n:2\r\n", node{Kind: '%', Int: 4, Nodes: []node{{Kind: '+', Bytes: "a"}, {Kind: ':', Int: 1}, {Kind: '+', Bytes: "b"}, {Kind: ':', Int: 2}}}},
+	{"map with array keys", "%1\r\n*1\r\n:1\r\n*0\r\n", node{Kind: '%', Int: 2, Nodes: []node{{Kind: '*', Int: 1, Nodes: []node{{Kind: ':', Int: 1}}}, {Kind: '*'}}}},
+	{"set", "~2\r\n:1\r\n#t\r\n", node{Kind: '~', Int: 2, Nodes: []node{{Kind: ':', Int: 1}, {Kind: '#', Int: 1}}}},
+	{"push", ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n", node{Kind: '>', Int: 2, Nodes: []node{{Kind: '$', Bytes: "invalidate"}, {Kind: '*', Int: 1, Nodes: []node{{Kind: '$', Bytes: "k"}}}}}},
+	{"push empty", ">0\r\n", node{Kind: '>'}},
+	{"attribute before scalar", "|1\r\n+ttl\r\n:3600\r\n:5\r\n", node{Kind: ':', Int: 5}},
+	{"attribute before array", "|1\r\n+a\r\n%1\r\n:1\r\n:2\r\n*1\r\n:4\r\n", node{Kind: '*', Int: 1, Nodes: []node{{Kind: ':', Int: 4}}}},
+	{"attribute before null array", "|0\r\n*-1\r\n", node{Kind: '*', Null: true}},
+	{"attribute before push", "|0\r\n>1\r\n:1\r\n", node{Kind: '>', Int: 1, Nodes: []node{{Kind: ':', Int: 1}}}},
+	{"attribute upon attribute", "|0\r\n|1\r\n:1\r\n:2\r\n+OK\r\n", node{Kind: '+', Bytes: "OK"}},
+	{"attributes inside", "*2\r\n|1\r\n:1\r\n:2\r\n:3\r\n|0\r\n*1\r\n|0\r\n:4\r\n", node{Kind: '*', Int: 2, Nodes: []node{{Kind: ':', Int: 3}, {Kind: '*', Int: 1, Nodes: []node{{Kind: ':', Int: 4}}}}}},
+	{"attribute inside attribute", "|1\r\n|1\r\n:1\r\n:2\r\n+k\r\n+v\r\n:5\r\n", node{Kind: ':', Int: 5}},
+}
+
+func nest(depth int, n node) node {
+	for range depth {
+		n = node{Kind: '*', Int: 1, Nodes: []node{n}}
+	}
+	return n
+}
+
+// A badFrame is malformed under the default limits: at the offset, for the
+// reason, and whatever bytes may follow.
+type badFrame struct {
+	name, frame string
+	offset      int
+	reason      resp.Reason
+}
+
+var badFrames = append(badLengths(), []badFrame{
+	// First bytes.
+	{"zero byte", "\x00", 0, resp.UnknownKind},
+	{"space", " +OK\r\n", 0, resp.UnknownKind},
+	{"line break", "\r\n", 0, resp.UnknownKind},
+	{"http banner", "HTTP/1.1 400 Bad Request\r\n", 0, resp.UnknownKind},
+	{"ssh banner", "SSH-2.0-OpenSSH_9.6\r\n", 0, resp.UnknownKind},
+	{"tls alert", "\x15\x03\x01\x00\x02\x02\x46", 0, resp.UnknownKind},
+	{"inline command", "PING\r\n", 0, resp.UnknownKind},
+	{"high byte", "\xff", 0, resp.UnknownKind},
+	{"unknown kind inside", "*2\r\n:1\r\nx", 8, resp.UnknownKind},
+
+	// Streamed types.
+	{"streamed bulk", "$?\r\n", 1, resp.StreamedType},
+	{"streamed array", "*?\r\n", 1, resp.StreamedType},
+	{"streamed map", "%?\r\n", 1, resp.StreamedType},
+	{"streamed set", "~?\r\n", 1, resp.StreamedType},
+	{"chunk", ";4\r\nabcd\r\n", 0, resp.StreamedType},
+	{"end of stream", ".\r\n", 0, resp.StreamedType},
+	{"end of stream inside", "*1\r\n.\r\n", 4, resp.StreamedType},
+
+	// Line ends.
+	{"simple with LF only", "+OK\n", 3, resp.BareLineBreak},
+	{"simple with CR only", "+OK\r+", 3, resp.BareLineBreak},
+	{"simple with CR CR LF", "+OK\r\r\n", 3, resp.BareLineBreak},
+	{"simple with LF CR", "+OK\n\r", 3, resp.BareLineBreak},
+	{"simple with LF inside", "+O\nK\r\n", 2, resp.BareLineBreak},
+	{"simple with CR inside", "+O\rK\r\n", 2, resp.BareLineBreak},
+	{"error with LF only", "-ERR\n", 4, resp.BareLineBreak},
+	{"integer with LF only", ":1\n", 2, resp.BareLineBreak},
+	{"integer with CR only", ":1\r:", 2, resp.BareLineBreak},
+	{"bulk header with LF only", "$1\na\r\n", 2, resp.BareLineBreak},
+	{"array header with LF only", "*1\n:1\r\n", 2, resp.BareLineBreak},
+	{"null with LF only", "_\n", 1, resp.BareLineBreak},
+	{"boolean with LF only", "#t\n", 2, resp.BareLineBreak},
+	{"double with LF only", ",1\n", 2, resp.BareLineBreak},
+	{"element with LF only", "*2\r\n:1\r\n:1\n", 10, resp.BareLineBreak},
+	{"element without line end", "*2\r\n:1\r\n:1:1\r\n", 9, resp.BadNumber},
+
+	// Line lengths.
+	{"simple beyond the limit", "+" + strings.Repeat("x", 1025), 1025, resp.LineTooLong},
+	{"simple far beyond the limit", "+" + strings.Repeat("x", 9999) + "\r\n", 1025, resp.LineTooLong},
+	{"error beyond the limit", "-" + strings.Repeat("x", 1025), 1025, resp.LineTooLong},
+	{"double beyond the limit", "," + strings.Repeat("1", 1025), 1025, resp.LineTooLong},
+	{"big number beyond the limit", "(" + strings.Repeat("1", 1025), 1025, resp.LineTooLong},
+	{"endless integer", ":" + strings.Repeat("1", 21), 21, resp.LineTooLong},
+	{"endless length", "$" + strings.Repeat("0", 21), 21, resp.LineTooLong},
+	{"limit before LF", "+" + strings.Repeat("x", 1025) + "\n", 1025, resp.LineTooLong},
+
+	// Constants and texts.
+	{"null with payload", "_1\r\n", 1, resp.BadNull},
+	{"boolean empty", "#\r\n", 1, resp.BadBoolean},
+	{"boolean upper case", "#T\r\n", 1, resp.BadBoolean},
+	{"boolean as number", "#1\r\n", 1, resp.BadBoolean},
+	{"boolean as word", "#true\r\n", 1, resp.BadBoolean},
+	{"double empty", ",\r\n", 1, resp.BadDouble},
+	{"double with sign +", ",+1.5\r\n", 1, resp.BadDouble},
+	{"double with comma", ",1,5\r\n", 1, resp.BadDouble},
+	{"double with two dots", ",1.2.3\r\n", 1, resp.BadDouble},
+	{"double without integral", ",.5\r\n", 1, resp.BadDouble},
+	{"double without exponent", ",1e\r\n", 1, resp.BadDouble},
+	{"double with signed nothing", ",1e+\r\n", 1, resp.BadDouble},
+	{"double with text behind", ",1e5x\r\n", 1, resp.BadDouble},
+	{"double hex", ",0x1p4\r\n", 1, resp.BadDouble},
+	{"double sign only", ",-\r\n", 1, resp.BadDouble},
+	{"double infinity", ",infinity\r\n", 1, resp.BadDouble},
+	{"double upper case", ",NaN\r\n", 1, resp.BadDouble},
+	{"double spaced", ", 1\r\n", 1, resp.BadDouble},
+	{"big number empty", "(\r\n", 1, resp.BadBigNumber},
+	{"big number with sign +", "(+1\r\n", 1, resp.BadBigNumber},
+	{"big number -0", "(-0\r\n", 1, resp.BadBigNumber},
+	{"big number with leading zero", "(01\r\n", 1, resp.BadBigNumber},
+	{"big number with fraction", "(1.5\r\n", 1, resp.BadBigNumber},
+	{"big number sign only", "(-\r\n", 1, resp.BadBigNumber},
+
+	// Payloads.
+	{"bulk longer by one", "$4\r\nhello\r\n", 8, resp.BadTerminator},
+	{"bulk shorter by one", "$6\r\nhello\r\n", 10, resp.BadTerminator},
+	{"bulk shorter by one, more to come", "$6\r\nhello\r\n+OK\r\n", 10, resp.BadTerminator},
+	{"bulk with LF only", "$5\r\nhello\n", 9, resp.BadTerminator},
+	{"bulk with CR only", "$5\r\nhello\r+", 10, resp.BadTerminator},
+	{"bulk with CR CR", "$5\r\nhello\r\r\n", 10, resp.BadTerminator},
+	{"bulk empty without end", "$0\r\n+OK\r\n", 4, resp.BadTerminator},
+	{"bulk error longer by one", "!2\r\nERR\r\n", 6, resp.BadTerminator},
+	{"verbatim longer by one", "=4\r\ntxt:a\r\n", 8, resp.BadTerminator},
+	{"verbatim without colon", "=4\r\ntext\r\n", 4, resp.BadVerbatim},
+	{"verbatim too short", "=3\r\ntxt\r\n", 1, resp.BadVerbatim},
+	{"verbatim of nothing", "=0\r\n\r\n", 1, resp.BadVerbatim},
+	{"bulk beyond the limit", "$65537\r\n", 1, resp.BulkTooLong},
+	{"bulk error beyond the limit", "!65537\r\n", 1, resp.BulkTooLong},
+	{"verbatim beyond the limit", "=65537\r\n", 1, resp.BulkTooLong},
+	{"bulk beyond the limit inside", "*1\r\n$65537\r\n", 5, resp.BulkTooLong},
+
+	// Elements and depth.
+	{"array beyond the limit", "*4097\r\n", 1, resp.TooManyElements},
+	{"array of 2^31", "*2147483648\r\n", 1, resp.TooManyElements},
+	{"array of 2^31-1", "*2147483647\r\n", 1, resp.TooManyElements},
+	{"array of 2^32+1", "*4294967297\r\n", 1, resp.TooManyElements},
+	{"map beyond the limit", "%2049\r\n", 1, resp.TooManyElements},
+	{"map that overflows 32 bits doubled", "%2147483649\r\n", 1, resp.TooManyElements},
+	{"map that overflows 64 bits doubled", "%9223372036854775807\r\n", 1, resp.TooManyElements},
+	{"set beyond the limit", "~4097\r\n", 1, resp.TooManyElements},
+	{"push beyond the limit", ">4097\r\n", 1, resp.TooManyElements},
+	{"attribute beyond the limit", "|2048\r\n", 1, resp.TooManyElements},
+	{"elements beyond the limit in total", "*2\r\n*4000\r\n" + strings.Repeat(":1\r\n", 4000) + "*95\r\n", 16012, resp.TooManyElements},
+	{"attribute bomb", strings.Repeat("|0\r\n", 5000), 4096*4 + 1, resp.TooManyElements},
+	{"attribute bomb inside", "*1\r\n" + strings.Repeat("|1\r\n:1\r\n:2\r\n", 5000), 4 + 1365*12 + 1, resp.TooManyElements},
+	{"attributes in attributes", strings.Repeat("|1\r\n", 9), 32, resp.TooDeep},
+	{"arrays 9 deep", strings.Repeat("*1\r\n", 9), 32, resp.TooDeep},
+	{"empty array 9 deep", strings.Repeat("*1\r\n", 8) + "*0\r\n", 32, resp.TooDeep},
+	{"arrays 100000 deep", strings.Repeat("*1\r\n", 100_000), 32, resp.TooDeep},
+	{"maps 100000 deep", strings.Repeat("%1\r\n", 100_000), 32, resp.TooDeep},
+	{"all kinds deep", "*1\r\n~1\r\n%1\r\n|1\r\n*1\r\n~1\r\n%1\r\n|1\r\n*1\r\n", 32, resp.TooDeep},
+	{"push inside", "*1\r\n>1\r\n:1\r\n", 4, resp.NestedPush},
+	{"push inside attribute", "|1\r\n>0\r\n", 4, resp.NestedPush},
+}...)
+
+// badLengths crosses every kind that has a number with every wrong number.
+func badLengths() []badFrame {
+	var frames []badFrame
+	for _, kind := range []resp.Kind{
+		resp.Integer, resp.Bulk, resp.BulkError, resp.Verbatim,
+		resp.Array, resp.Map, resp.Set, resp.Push, resp.Attribute,
+	} {
+		add := func(number string, offset int, reason resp.Reason) {
+			name := kind.String() + " " + strconv.Quote(number)
+			frames = append(frames, badFrame{name, string(rune(kind)) + number + "\r\n", offset, reason})
+		}
+		for _, number := range []string{
+			"", "-", "+", "+1", "-0", "00", "01", "-01", "0x1", "1f", "abc", " 1", "1 ", "1 2", "\t1",
+			"1\x00", "--1", "1-", "1.0", "1e3", "1_0", "1,0", "-a", "??", "\xd9\xa1",
+		} {
+			add(number, 1, resp.BadNumber)
+		}
+		for _, number := range []string{
+			"9223372036854775808", "-9223372036854775809", "9999999999999999999", "10000000000000000000", "18446744073709551617",
+		} {
+			add(number, 1, resp.NumberOverflow)
+		}
+		add("100000000000000000000", 21, resp.LineTooLong)
+		add("?", 1, resp.StreamedType)
+		if kind == resp.Integer {
+			continue
+		}
+		for _, number := range []string{"-2", "-10", "-2147483648", "-9223372036854775808"} {
+			add(number, 1, resp.NegativeLength)
+		}
+		if kind != resp.Bulk && kind != resp.Array {
+			add("-1", 1, resp.NegativeLength)
+		}
+		tooBig := resp.BulkTooLong
+		if isAggregate(kind) {
+			tooBig = resp.TooManyElements
+		}
+		for _, number := range []string{"1048577", "536870913", "2147483647", "4294967295", "4294967296", "999999999999999999", "9223372036854775807"} {
+			add(number, 1, tooBig)
+		}
+	}
+	return frames
+}
+
+func isAggregate(kind resp.Kind) bool {
+	return strings.ContainsRune("*%~>|", rune(kind))
+}

@@ -1,0 +1,231 @@
+package resp_test
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// seed adds the tables' frames to a corpus, apart from the bulky ones.
+func seed(add func(frame []byte)) {
+	for _, test := range goodFrames {
+		if len(test.frame) < 256 {
+			add([]byte(test.frame))
+		}
+	}
+	for _, test := range badFrames {
+		if len(test.frame) < 256 {
+			add([]byte(test.frame))
+		}
+	}
+}
+
+// small turns two fuzzed bytes into limits that fuzzed frames can reach.
+func small(sizes, counts uint8) resp.Limits {
+	return resp.Limits{
+		Line:     int(sizes & 15),
+		Bulk:     int(sizes >> 4),
+		Elements: int(counts & 31),
+		Depth:    int(counts >> 5),
+	}
+}
+
+// FuzzDecode holds Decode against the reference, frame by frame, and its results
+// against the limits.
+func FuzzDecode(f *testing.F) {
+	seed(func(frame []byte) {
+		f.Add(frame, uint8(0), uint8(0))
+		f.Add(frame, uint8(0x33), uint8(0x42))
+	})
+	f.Fuzz(func(t *testing.T, stream []byte, sizes, counts uint8) {
+		d := resp.Decoder{Limits: small(sizes, counts)}
+		lim := full(d.Limits)
+		for {
+			n := agree(t, &d, stream)
+			if n == 0 {
+				return
+			}
+			var v resp.Value
+			_, err := d.Decode(stream, &v)
+			require.NoError(t, err)
+			elements, depth := measure(t, &v, lim)
+			require.LessOrEqual(t, elements, lim.Elements)
+			require.LessOrEqual(t, depth, lim.Depth)
+			stream = stream[n:]
+		}
+	})
+}
+
+// measure returns how many elements are in v and how deep it is, and checks its
+// parts.
+func measure(t *testing.T, v *resp.Value, lim resp.Limits) (elements, depth int) {
+	t.Helper()
+	require.Equal(t, len(v.Bytes), cap(v.Bytes))
+	switch v.Kind {
+	case resp.SimpleString, resp.Error, resp.Double, resp.BigNumber:
+		require.LessOrEqual(t, len(v.Bytes), lim.Line)
+	default:
+		require.LessOrEqual(t, len(v.Bytes), lim.Bulk)
+	}
+	if err := v.Err(); err != nil {
+		require.LessOrEqual(t, len(err.Error()), 256+len("resp: error reply: "))
+		require.Regexp(t, `^[ -~]*$`, err.Error())
+	}
+	if isAggregate(v.Kind) && !v.Null {
+		depth = 1
+	}
+	it := v.Elements()
+	direct := 0
+	for it.Next() {
+		direct++
+		e, d := measure(t, it.Value(), lim)
+		elements += 1 + e
+		depth = max(depth, 1+d)
+	}
+	if isAggregate(v.Kind) {
+		require.EqualValues(t, v.Int, direct)
+	}
+	return elements, depth
+}
+
+// FuzzDecodePieces shows a decoder a stream piece by piece, each time at another
+// place in memory, and demands what decoding it whole gives. The bytes of cuts
+// are the sizes of the pieces, over and over.
+func FuzzDecodePieces(f *testing.F) {
+	seed(func(frame []byte) {
+		f.Add(frame, []byte{1}, uint8(0), uint8(0))
+		f.Add(append(frame, frame...), []byte{2, 5}, uint8(0x53), uint8(0x44))
+	})
+	f.Fuzz(func(t *testing.T, stream, cuts []byte, sizes, counts uint8) {
+		limits := small(sizes, counts)
+		pieces := resp.Decoder{Limits: limits}
+		end := 0
+		for turn := 0; ; turn++ {
+			whole := resp.Decoder{Limits: limits}
+			var want, got resp.Value
+			wantN, wantErr := whole.Decode(stream, &want)
+
+			buf := append([]byte(nil), stream[:end]...)
+			n, err := pieces.Decode(buf, &got)
+			switch {
+			case err == nil:
+				require.NoError(t, wantErr)
+				require.Equal(t, wantN, n)
+				require.Equal(t, tree(&want), tree(&got))
+				stream = stream[n:]
+				end -= n
+			case err == resp.ErrIncomplete && end < len(stream):
+				clear(buf) // nothing in the decoder may point here
+				end += step(cuts, turn)
+				end = min(end, len(stream))
+			default:
+				require.Equal(t, wantErr, err)
+				return
+			}
+		}
+	})
+}
+
+func step(cuts []byte, turn int) int {
+	if len(cuts) == 0 {
+		return 1
+	}
+	return max(1, int(cuts[turn%len(cuts)]))
+}
+
+// FuzzDecodeAllocs demands that decoding and reading a frame allocates nothing,
+// and a malformed one only its error.
+func FuzzDecodeAllocs(f *testing.F) {
+	if raceEnabled {
+		f.Skip("the race detector allocates")
+	}
+	seed(func(frame []byte) { f.Add(frame) })
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		var d resp.Decoder
+		var v resp.Value
+		_, err := d.Decode(frame, &v)
+		want := 0.0
+		if err != nil && err != resp.ErrIncomplete {
+			want = 1
+		}
+		got := testing.AllocsPerRun(20, func() {
+			d.Reset()
+			if _, err := d.Decode(frame, &v); err == nil {
+				_ = total(&v)
+			}
+		})
+		require.Equal(t, want, got)
+	})
+}
+
+// total reads everything there is in a value.
+func total(v *resp.Value) (sum int64) {
+	sum = v.Int + int64(len(v.Bytes)) + int64(len(v.Code()))
+	it := v.Elements()
+	for it.Next() {
+		sum += total(it.Value())
+	}
+	return sum
+}
+
+// FuzzEncode encodes one of everything and demands to read the same.
+func FuzzEncode(f *testing.F) {
+	f.Add("", []byte(nil), int64(0), 0.0, false)
+	f.Add("OK", []byte("token"), int64(30000), 1.5, true)
+	f.Add("a\r\nb", []byte("\r\n"), int64(math.MinInt64), math.Inf(-1), true)
+	f.Add("\x00\xff", []byte{0, 255}, int64(math.MaxInt64), 1e-300, false)
+	f.Fuzz(func(t *testing.T, s string, b []byte, n int64, x float64, yes bool) {
+		if len(s) > 1000 || len(b) > 60_000 {
+			t.Skip("beyond the limits")
+		}
+		buf := resp.AppendArray(nil, 15)
+		buf = resp.AppendBulk(buf, b)
+		buf = resp.AppendBulkString(buf, s)
+		buf = resp.AppendBulkInt(buf, n)
+		buf = resp.AppendSimple(buf, s)
+		buf = resp.AppendError(buf, s)
+		buf = resp.AppendInteger(buf, n)
+		buf = resp.AppendNullBulk(buf)
+		buf = resp.AppendNullArray(buf)
+		buf = resp.AppendNull(buf)
+		buf = resp.AppendBoolean(buf, yes)
+		buf = resp.AppendDouble(buf, x)
+		buf = resp.AppendBulkError(buf, s)
+		buf = resp.AppendVerbatim(buf, s)
+		buf = resp.AppendSet(buf, 1)
+		buf = resp.AppendBoolean(buf, yes)
+		buf = resp.AppendAttribute(buf, 1)
+		buf = resp.AppendBulk(buf, b)
+		buf = resp.AppendNull(buf)
+		buf = resp.AppendMap(buf, 1)
+		buf = resp.AppendBulkString(buf, s)
+		buf = resp.AppendInteger(buf, n)
+
+		line := strings.NewReplacer("\r", " ", "\n", " ").Replace(s)
+		truth := node{Kind: '#'}
+		if yes {
+			truth.Int = 1
+		}
+		got, _ := decode(t, string(buf))
+		nodes := tree(&got).Nodes
+		double := nodes[10]
+		nodes[10] = node{}
+		require.Equal(t, []node{
+			{Kind: '$', Bytes: string(b)}, {Kind: '$', Bytes: s}, {Kind: '$', Bytes: strconv.FormatInt(n, 10)},
+			{Kind: '+', Bytes: line}, {Kind: '-', Bytes: line}, {Kind: ':', Int: n},
+			{Kind: '$', Null: true}, {Kind: '*', Null: true}, {Kind: '_', Null: true},
+			truth, {}, {Kind: '!', Bytes: s}, {Kind: '=', Bytes: s},
+			{Kind: '~', Int: 1, Nodes: []node{truth}},
+			{Kind: '%', Int: 2, Nodes: []node{{Kind: '$', Bytes: s}, {Kind: ':', Int: n}}},
+		}, nodes)
+
+		y, err := strconv.ParseFloat(double.Bytes, 64)
+		require.NoError(t, err)
+		require.True(t, x == y || math.IsNaN(x) && math.IsNaN(y), double.Bytes)
+	})
+}

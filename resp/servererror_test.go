@@ -1,0 +1,108 @@
+package resp_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+func TestCode(t *testing.T) {
+	const failed = "ERR Error running script (call to f_c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00): "
+	tests := []struct{ payload, want string }{
+		{"", ""},
+		{" ", ""},
+		{"ERR", "ERR"},
+		{"ERR unknown command", "ERR"},
+		{"NOSCRIPT No matching script. Please use EVAL.", "NOSCRIPT"},
+		{"WRONGPASS\r\nmore", "WRONGPASS"},
+		{"lower case", "lower"},
+
+		// Redis 7 and later: the code leads.
+		{"READONLY You can't write against a read only replica. script: c0ffee, on @user_script:1.", "READONLY"},
+		{"OOM command not allowed when used memory > 'maxmemory'. script: c0ffee, on @user_script:3.", "OOM"},
+
+		// Redis up to 6, and servers modelled on it.
+		{failed + "@user_script:1: -READONLY You can't write against a read only replica.", "READONLY"},
+		{failed + "@user_script:4: @user_script: 4: -READONLY You can't write against a read only replica.", "READONLY"},
+		{failed + "@user_script:30: @user_script: 30: -OOM command not allowed when used memory > 'maxmemory'.   ", "OOM"},
+		{failed + "@user_script:1: WRONGTYPE Operation against a key holding the wrong kind of value", "WRONGTYPE"},
+		{failed + "@user_script:1: -NOREPLICAS", "NOREPLICAS"},
+		{"@user_script: 7: -OOM command not allowed when used memory > 'maxmemory'.", "OOM"},
+		{"@user_script:7: -MISCONF Redis is configured to save RDB snapshots", "MISCONF"},
+		{"@user_script: 1: Unknown Redis command called from Lua script", "@user_script:"},
+
+		// Failed scripts with no code in them.
+		{failed + "@user_script:1: user_script:1: Script attempted to access nonexistent global variable 'x'", "ERR"},
+		{failed + "@enable_strict_lua:15: user_script:1: boom", "ERR"},
+		{failed + "@user_script:1: @user_script: 1: Wrong number of args calling Redis command From Lua script", "ERR"},
+		{failed + "@user_script:: -OOM", "ERR"},
+		{failed + "@user_script:x: -OOM", "ERR"},
+		{failed + "@user_script:1:-OOM", "ERR"},
+		{failed + "@user_script:1: - OOM", "ERR"},
+		{failed + "@user_script:1: -Oom", "ERR"},
+		{failed + "@user_script:1: I give up", "ERR"},
+		{failed + "@user_script:", "ERR"},
+		{failed + "@user_script:1", "ERR"},
+		{failed + "@user_script:1: ", "ERR"},
+		{"ERR Error compiling script (new function): user_script:1: '=' expected near 'x'", "ERR"},
+
+		// Text quoted from arguments doesn't count.
+		{"ERR unknown command 'user_script:1: -READONLY'", "ERR"},
+		{"WRONGTYPE @user_script:1: -READONLY", "WRONGTYPE"},
+		{failed + "@user_script:1: -ERR unknown command 'user_script:1: -READONLY x'", "ERR"},
+	}
+	for _, test := range tests {
+		code := resp.Code([]byte(test.payload))
+		assert.Equal(t, test.want, string(code), "%q", test.payload)
+		assert.Equal(t, len(code), cap(code), "%q", test.payload)
+	}
+}
+
+func TestServerError(t *testing.T) {
+	payload := []byte("ERR Error running script (call to f_0): @user_script:1: -READONLY You can't write.")
+	err := resp.NewServerError(payload)
+	text := string(payload)
+	clear(payload)
+	assert.Equal(t, "READONLY", err.Code)
+	assert.Equal(t, text, err.Message)
+	assert.EqualError(t, err, "resp: error reply: "+text)
+}
+
+func TestServerErrorEscapes(t *testing.T) {
+	tests := []struct{ payload, want string }{
+		{"ERR a\r\nb\x00\x1b[31mred\x7f\x9b", `ERR a\x0d\x0ab\x00\x1b[31mred\x7f\x9b`},
+		{`ERR back\slash`, `ERR back\x5cslash`},
+		{"ERR \u202ereversed", `ERR \xe2\x80\xaereversed`},
+		{"ERR 'quoted' \"twice\"", `ERR 'quoted' "twice"`},
+	}
+	for _, test := range tests {
+		assert.Equal(t, test.want, resp.NewServerError([]byte(test.payload)).Message)
+	}
+}
+
+func TestServerErrorIsCut(t *testing.T) {
+	for size := range 600 {
+		for _, filler := range []string{"x", "\x00"} {
+			err := resp.NewServerError([]byte(strings.Repeat(filler, size)))
+			width := len(filler)
+			if filler == "\x00" {
+				width = len(`\x00`)
+			}
+			check := func(text string, limit int) {
+				require.LessOrEqual(t, len(text), limit)
+				whole, cut := strings.CutSuffix(text, "...")
+				require.Equal(t, size*width > limit, cut)
+				require.Zero(t, len(whole)%width, "an escape is cut in two")
+				if cut {
+					require.Greater(t, len(text), limit-width)
+				}
+			}
+			check(err.Message, 256)
+			check(err.Code, 64)
+		}
+	}
+}

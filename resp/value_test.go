@@ -1,0 +1,150 @@
+package resp_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// decode decodes a frame that has to be well-formed.
+func decode(t *testing.T, frame string) (v resp.Value, buf []byte) {
+	t.Helper()
+	var d resp.Decoder
+	buf = []byte(frame)
+	n, err := d.Decode(buf, &v)
+	require.NoError(t, err)
+	require.Equal(t, len(buf), n)
+	return v, buf
+}
+
+func TestValueIsOK(t *testing.T) {
+	for frame, want := range map[string]bool{
+		"+OK\r\n": true, "+ok\r\n": false, "+OK \r\n": false, "+\r\n": false,
+		"$2\r\nOK\r\n": false, "-OK\r\n": false, "$-1\r\n": false, ":1\r\n": false, "*1\r\n+OK\r\n": false,
+	} {
+		v, _ := decode(t, frame)
+		assert.Equal(t, want, v.IsOK(), "%q", frame)
+	}
+	assert.False(t, new(resp.Value).IsOK())
+}
+
+func TestValueErr(t *testing.T) {
+	for _, frame := range []string{"-OOM no\r\n", "!6\r\nOOM no\r\n"} {
+		v, buf := decode(t, frame)
+		assert.True(t, v.IsError())
+		assert.Equal(t, "OOM", string(v.Code()))
+		err := v.Err()
+		clear(buf)
+		assert.Equal(t, &resp.ServerError{Code: "OOM", Message: "OOM no"}, err, "a copy")
+	}
+	for _, test := range goodFrames {
+		v, _ := decode(t, test.frame)
+		if v.IsError() {
+			continue
+		}
+		assert.NoError(t, v.Err(), test.name)
+		assert.Nil(t, v.Code(), test.name)
+	}
+}
+
+// Whoever appends to a borrowed payload gets a copy, and leaves the next frame
+// in the buffer alone.
+func TestValueBytesHaveNoSpareCapacity(t *testing.T) {
+	for _, test := range goodFrames {
+		var d resp.Decoder
+		buf := append(make([]byte, 0, 2*len(test.frame)+64), test.frame...)
+		buf = append(buf, "+NEXT\r\n"...)
+		before := string(buf)
+		var v resp.Value
+		_, err := d.Decode(buf, &v)
+		require.NoError(t, err)
+		scribble(&v)
+		require.Equal(t, before, string(buf), test.name)
+	}
+}
+
+func scribble(v *resp.Value) {
+	_ = append(v.Bytes, "XXXX"...)
+	it := v.Elements()
+	for it.Next() {
+		scribble(it.Value())
+	}
+}
+
+func TestValueNullAndEmptyPayloads(t *testing.T) {
+	v, _ := decode(t, "$0\r\n\r\n")
+	assert.False(t, v.Null)
+	assert.NotNil(t, v.Bytes)
+	for _, frame := range []string{"$-1\r\n", "*-1\r\n", "_\r\n"} {
+		v, _ = decode(t, frame)
+		assert.True(t, v.Null, "%q", frame)
+		assert.Nil(t, v.Bytes, "%q", frame)
+	}
+}
+
+// A Value that has been used tells nothing of its past.
+func TestValueReuse(t *testing.T) {
+	for _, first := range goodFrames {
+		for _, second := range goodFrames {
+			if len(first.frame)+len(second.frame) > 1000 {
+				continue
+			}
+			var d resp.Decoder
+			var v resp.Value
+			_, err := d.Decode([]byte(first.frame), &v)
+			require.NoError(t, err)
+			_, err = d.Decode([]byte(second.frame), &v)
+			require.NoError(t, err)
+			require.Equal(t, second.want, tree(&v), "%s after %s", second.name, first.name)
+		}
+	}
+}
+
+func TestElementsAtTheEnds(t *testing.T) {
+	v, _ := decode(t, "*2\r\n:5\r\n$1\r\na\r\n")
+	it := v.Elements()
+	assert.Equal(t, resp.Value{}, *it.Value(), "before the first")
+	require.True(t, it.Next())
+	assert.EqualValues(t, 5, it.Value().Int)
+	require.True(t, it.Next())
+	assert.Equal(t, "a", string(it.Value().Bytes))
+	for range 3 {
+		require.False(t, it.Next())
+		assert.Equal(t, resp.Value{}, *it.Value(), "after the last")
+	}
+	again := v.Elements()
+	assert.True(t, again.Next(), "iterators are independent")
+
+	var zero resp.Elements
+	assert.False(t, zero.Next())
+	for _, frame := range []string{":1\r\n", "$1\r\na\r\n", "*-1\r\n", "*0\r\n", "_\r\n"} {
+		v, _ = decode(t, frame)
+		it = v.Elements()
+		assert.False(t, it.Next(), "%q", frame)
+	}
+}
+
+// The element's Value of a small integer is what that of any other kind is.
+func TestElementsMixed(t *testing.T) {
+	v, _ := decode(t, "*7\r\n$1\r\na\r\n:1\r\n_\r\n:2\r\n*1\r\n:9\r\n:3\r\n:44\r\n")
+	want := []node{
+		{Kind: '$', Bytes: "a"}, {Kind: ':', Int: 1}, {Kind: '_', Null: true}, {Kind: ':', Int: 2},
+		{Kind: '*', Int: 1, Nodes: []node{{Kind: ':', Int: 9}}}, {Kind: ':', Int: 3}, {Kind: ':', Int: 44},
+	}
+	assert.Equal(t, want, tree(&v).Nodes)
+}
+
+// Bytes that change under a Value are the caller's mistake; it must not panic.
+func TestElementsOverChangedBytes(t *testing.T) {
+	const frame = "*4\r\n:1\r\n$3\r\nabc\r\n*2\r\n:1\r\n%1\r\n:2\r\n:3\r\n|1\r\n:1\r\n:2\r\n+x\r\n"
+	for i := range len(frame) {
+		for _, c := range []byte("\x00\r\n0129-?:$*%|+_#,(!=~>\xff") {
+			v, buf := decode(t, frame)
+			buf[i] = c
+			require.NotPanics(t, func() { tree(&v) })
+		}
+	}
+}
