@@ -1,0 +1,90 @@
+// Package floor is the yardstick: how fast the masters allow one client thread
+// to be, when that thread does nothing but the unavoidable.
+//
+// It takes and gives back locks in batches of Config.Concurrency. All requests
+// are encoded ahead, releases are merged into calls of a script, one system
+// call writes a batch to one node, and a step is over when a quorum of nodes
+// has answered all of it; what later nodes answer is read in passing. Nothing
+// is decided: every node must give exactly the bytes that an uncontended lock
+// gets, and anything else ends the cell with an error. It is no lock client.
+//
+// On a hot key the yardstick is another: the release of one lock and the
+// acquisition of the next travel in the same write, so that a pair costs one
+// round trip, which is the least that a client can do whose waiters know of
+// each other. The latency is then that of a waiter who takes turns with
+// Config.Concurrency others.
+//
+// # What was tried
+//
+// Two cores, shared with five Redis 7.0.15 masters on loopback and with other
+// work; medians of 9 interleaved runs, whose spread was ±30 %. Pairs per second
+// at a batch of 1, 16, 64 and 512, and the CPU of the client, which is the
+// steadier figure.
+//
+//	                                 1      16      64     512   CPU µs/pair at 64, 512
+//	one batch, ppoll              2500   31800   59700   85300   3.2   1.28
+//	one batch, recv sweep first   2720   29200   63000   89400   2.8   1.26
+//	one batch, epoll              2670   30900   68900   90800   2.8   1.18
+//	two half batches alternating     -   20900   51100   82700   4.1   1.30
+//
+// So: one batch. Half batches keep the wire busy, but cost twice the system
+// calls at both ends, and where client and masters share cores that is what
+// there is too little of. The other three do not differ by more than the noise:
+// eleven more runs had ppoll ahead of epoll (59,300 to 51,900 at 64). ppoll
+// asked straight away is the simplest, and the only one that wakes for no node
+// that has answered already. Also tried:
+//
+//   - Syscall in place of RawSyscall for the wait: 2.0 in place of 1.2 µs of
+//     CPU per pair at 512, because the runtime takes the processor away and has
+//     to give it back. For write and read as well: 190 in place of 150 µs at 1.
+//   - spinning in place of waiting: the p50 of a lone pair falls from 311 to
+//     290 µs, its CPU grows by half, and the rate falls where cores are short.
+//   - a blocking recv on one fixed node first: fewer system calls, but a later
+//     quorum; slower at 1 and 64.
+//   - SO_RCVLOWAT, to be woken only for whole batches: a third less CPU at 512,
+//     no more throughput, and a reply that comes in pieces may never wake us.
+//   - edge-triggered epoll: up to a tenth less CPU at 512, no difference in
+//     throughput beyond the noise.
+//   - sendto and recvfrom in place of write and read: no difference, and write
+//     and read exist on every Linux.
+package floor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/harness"
+)
+
+// patience is how long a quorum may take before the masters are given up.
+const patience = 5 * time.Second
+
+// Driver is the yardstick as a driver.
+type Driver struct{}
+
+// Name implements [harness.Driver].
+func (Driver) Name() string { return "floor" }
+
+// Open implements [harness.Driver].
+func (Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
+	var (
+		p   = newPlan(cfg)
+		s   harness.Session
+		err error
+	)
+	if s, err = open(ctx, cfg, p); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// errNoQuorum ends a cell whose masters do not answer.
+var errNoQuorum = errors.New("no quorum of nodes answered within " + patience.String())
+
+// unexpected is the error for a node whose replies are not the planned ones.
+func unexpected(addr string, got, want []byte) error {
+	const enough = 64
+	return fmt.Errorf("node %s answered %.*q, want %.*q", addr, enough, got, enough, want)
+}

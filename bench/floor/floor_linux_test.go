@@ -1,0 +1,93 @@
+package floor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// cell is a cell on embedded masters, with keys of a fixed form.
+func cell(addrs []string, scenario harness.Scenario, concurrency int) harness.Config {
+	cfg := harness.Config{Nodes: addrs, TTL: 10 * time.Second, Scenario: scenario, Concurrency: concurrency}
+	for i := range concurrency {
+		if scenario == harness.Hot {
+			i = 0
+		}
+		cfg.Keys = append(cfg.Keys, []string{fmt.Sprint("a", i), fmt.Sprint("b", i)})
+	}
+	return cfg
+}
+
+func TestEveryShapeOfCell(t *testing.T) {
+	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
+	for _, scenario := range harness.Scenarios {
+		for _, c := range []int{1, 2, script.MaxKeys + 1} {
+			r, err := harness.Measure(t.Context(), Driver{}, cell(addrs, scenario, c), harness.Timing{Window: 20 * time.Millisecond})
+			require.NoError(t, err, "%s %d", scenario, c)
+			require.Zero(t, r.Errors)
+			if scenario == harness.Uncontended {
+				require.Zero(t, r.Pairs%uint64(c), "whole batches only")
+			}
+		}
+	}
+}
+
+func TestAQuorumIsEnough(t *testing.T) {
+	masters := fakeredis.StartN(t, 5)
+	cfg := cell(fakeredis.Addrs(masters), harness.Uncontended, 40)
+	p := newPlan(cfg)
+	w, err := dial(t.Context(), cfg.Nodes, p.setup, p.ready, bytes.Join(p.replies, nil))
+	require.NoError(t, err)
+	defer w.Close()
+	masters[0].Mute()
+	masters[3].Mute()
+	var due int64
+	for i, request := range p.requests {
+		due += int64(len(p.replies[i%2]))
+		require.NoError(t, w.send(request))
+		require.NoError(t, w.await(due))
+	}
+	require.Zero(t, w.got[0])
+	require.NoError(t, masters[0].Heal())
+	require.NoError(t, masters[3].Heal())
+	w.quorum = 5 // late replies were not lost, and were the right ones
+	require.NoError(t, w.await(due))
+}
+
+func TestAnUnexpectedReplyEndsTheCell(t *testing.T) {
+	masters := fakeredis.StartN(t, 1)
+	cfg := cell(fakeredis.Addrs(masters), harness.Uncontended, 1)
+	masters[0].WrongReply("SET", "$-1\r\n", 1)
+	_, err := harness.Measure(t.Context(), Driver{}, cfg, harness.Timing{Window: time.Hour})
+	require.ErrorContains(t, err, `answered "$-1\r\n", want "+OK\r\n`)
+
+	masters[0].DropConn("SET", 1)
+	_, err = harness.Measure(t.Context(), Driver{}, cfg, harness.Timing{Window: time.Hour})
+	require.ErrorContains(t, err, masters[0].Addr())
+
+	masters[0].Deny("SCRIPT|LOAD")
+	_, err = Driver{}.Open(context.Background(), cfg)
+	require.ErrorContains(t, err, "NOPERM")
+}
+
+// What no socket buffer takes at once is written in pieces, while the replies
+// are read.
+func TestAHugeRequest(t *testing.T) {
+	const pings = 20_000
+	payload := strings.Repeat("x", 1000)
+	ping, pong := command("PING", payload), fmt.Appendf(nil, "$%d\r\n%s\r\n", len(payload), payload)
+	w, err := dial(t.Context(), fakeredis.Addrs(fakeredis.StartN(t, 1)), ping, pong, pong)
+	require.NoError(t, err)
+	defer w.Close()
+	require.NoError(t, w.send(bytes.Repeat(ping, pings)))
+	require.NoError(t, w.await(int64(pings*len(pong))))
+}

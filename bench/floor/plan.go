@@ -1,0 +1,115 @@
+package floor
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+const (
+	// laps is how many sets of keys take turns: enough that a late reply is
+	// not about the keys in use, few enough that the requests of large batches
+	// do not fall out of the cache, from which a client that encodes in place
+	// would write them.
+	laps = 8
+	// tokenLen is the length of 128 random bits in base64, as locks have them.
+	tokenLen = 22
+)
+
+// plan is everything that a cell writes and reads, encoded ahead.
+type plan struct {
+	setup []byte // written once to each node, before all else
+	ready []byte // the answer to setup
+
+	requests [][]byte // one a step
+	replies  [][]byte // one a step; they repeat sooner than the requests do
+	batch    int      // locks in a batch
+
+	// Of a hot key only.
+	waiters int    // that take turns; 0 on a key that is not hot
+	cleanup []byte // what gives back the lock that is held at the end
+	gone    []byte // the answer to cleanup
+}
+
+// newPlan encodes a cell. Uncontended, acquiring and releasing a batch take
+// turns. On a hot key each step releases the lock and takes it for the next.
+func newPlan(cfg harness.Config) *plan {
+	p := &plan{setup: command("SCRIPT", "LOAD", script.Release)}
+	p.ready = fmt.Appendf(nil, "$%d\r\n%s\r\n", len(script.ReleaseSHA1), script.ReleaseSHA1)
+	ttl := strconv.FormatInt(cfg.TTL.Milliseconds(), 10)
+
+	if cfg.Scenario == harness.Hot && cfg.Concurrency > 1 {
+		key := cfg.Keys[0][:1]
+		first, granted := acquire(key, tokens(1, laps-1), ttl)
+		p.setup = append(p.setup, first...)
+		p.ready = append(p.ready, granted...)
+		for lap := range laps {
+			off, gone := release(key, tokens(1, (lap+laps-1)%laps))
+			on, granted := acquire(key, tokens(1, lap), ttl)
+			p.requests = append(p.requests, append(off, on...))
+			p.replies = [][]byte{append(gone, granted...)}
+		}
+		p.cleanup, p.gone = release(key, tokens(1, laps-1))
+		p.batch, p.waiters = 1, cfg.Concurrency
+		return p
+	}
+
+	for lap := range laps {
+		batch := make([]string, cfg.Concurrency)
+		for i := range batch {
+			batch[i] = cfg.Keys[i][lap%len(cfg.Keys[i])]
+		}
+		t := tokens(len(batch), lap)
+		on, granted := acquire(batch, t, ttl)
+		off, gone := release(batch, t)
+		p.requests = append(p.requests, on, off)
+		p.replies = [][]byte{granted, gone}
+	}
+	p.batch = cfg.Concurrency
+	return p
+}
+
+// tokens makes n tokens of the usual length. That they can be guessed does not
+// matter here: the length is what costs.
+func tokens(n, lap int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%0*d", tokenLen, lap*n+i)
+	}
+	return all
+}
+
+// acquire encodes the SETs of a batch, and the replies if none is refused.
+func acquire(keys, tokens []string, ttl string) (request, reply []byte) {
+	for i, key := range keys {
+		request = append(request, command("SET", key, tokens[i], "NX", "PX", ttl)...)
+	}
+	return request, bytes.Repeat([]byte("+OK\r\n"), len(keys))
+}
+
+// release encodes the merged releases of a batch, and the replies if all locks
+// were held.
+func release(keys, tokens []string) (request, reply []byte) {
+	for len(keys) > 0 {
+		n := min(len(keys), script.MaxKeys)
+		args := []string{"EVALSHA", script.ReleaseSHA1, strconv.Itoa(n)}
+		args = append(append(args, keys[:n]...), tokens[:n]...)
+		request = append(request, command(args...)...)
+		reply = fmt.Appendf(reply, "*%d\r\n%s", n, strings.Repeat(":1\r\n", n))
+		keys, tokens = keys[n:], tokens[n:]
+	}
+	return request, reply
+}
+
+// command encodes one command.
+func command(args ...string) []byte {
+	b := fmt.Appendf(nil, "*%d\r\n", len(args))
+	for _, arg := range args {
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(arg), arg)
+	}
+	return b
+}

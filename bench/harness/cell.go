@@ -1,0 +1,184 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// grace is how long workers may take to end their last pair before their
+// context is cancelled, and then once more before they are given up.
+const grace = 10 * time.Second
+
+// errEarly is for a runner that stops although its probe says that it runs.
+var errEarly = errors.New("ended before it was told to")
+
+// Timing is how long a cell runs.
+type Timing struct {
+	Warmup time.Duration // uncounted
+	Window time.Duration // counted
+}
+
+// sample is a reading of everything that is measured by difference.
+type sample struct {
+	at         time.Time
+	cpu        time.Duration
+	goroutines int
+	mem        runtime.MemStats
+}
+
+// Measure runs one cell: it opens the driver, lets it warm up, counts over the
+// window and closes it.
+func Measure(ctx context.Context, driver Driver, cfg Config, timing Timing) (Result, error) {
+	session, err := driver.Open(ctx, cfg)
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: open: %w", driver.Name(), err)
+	}
+	total, from, to, err := run(ctx, session, cfg, timing)
+	err = errors.Join(err, session.Close())
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", driver.Name(), err)
+	}
+	return newResult(driver.Name(), cfg, total, from, to), nil
+}
+
+// run drives an open session through its phases.
+func run(ctx context.Context, session Session, cfg Config, timing Timing) (total *Probe, from, to *sample, err error) {
+	var phase atomic.Int32
+	probes, loops, err := prepare(session, cfg, &phase)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+
+	// Everything that is needed in the window exists before it starts, and
+	// what earlier cells left is swept now rather than then.
+	from, to = new(sample), new(sample)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	runtime.GC()
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(loops))
+	for _, loop := range loops {
+		go func() { ended <- loop(ctx) }()
+	}
+	left := len(loops)
+	await := func(d time.Duration) error {
+		timer.Reset(d)
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-ended:
+			left--
+			return cmp.Or(err, errEarly)
+		}
+	}
+
+	err = await(timing.Warmup)
+	if err == nil {
+		runtime.ReadMemStats(&from.mem)
+		from.cpu = cpuTime()
+		from.at = time.Now()
+		phase.Store(counting)
+		err = await(timing.Window)
+	}
+	phase.Store(settling)
+	to.at = time.Now()
+	to.cpu = cpuTime()
+	runtime.ReadMemStats(&to.mem)
+	to.goroutines = runtime.NumGoroutine()
+	phase.Store(stopped)
+
+	err = errors.Join(err, collect(ended, left, timer, cancel))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, p := range probes[1:] {
+		probes[0].merge(p)
+	}
+	return probes[0], from, to, nil
+}
+
+// prepare makes the loops of a cell, each with a probe of its own.
+func prepare(session Session, cfg Config, phase *atomic.Int32) ([]*Probe, []func(context.Context) error, error) {
+	switch s := session.(type) {
+	case Runner:
+		p := &Probe{phase: phase}
+		return []*Probe{p}, []func(context.Context) error{
+			func(ctx context.Context) error { return s.Run(ctx, p) },
+		}, nil
+	case Pool:
+		probes := make([]*Probe, cfg.Concurrency)
+		loops := make([]func(context.Context) error, cfg.Concurrency)
+		for i := range loops {
+			w, err := s.Worker()
+			if err != nil {
+				return nil, nil, err
+			}
+			p := &Probe{phase: phase}
+			probes[i] = p
+			loops[i] = func(ctx context.Context) error {
+				work(ctx, w, p, cfg.Keys[i])
+				return nil
+			}
+		}
+		return probes, loops, nil
+	}
+	return nil, nil, fmt.Errorf("%T is neither a Pool nor a Runner", session)
+}
+
+// work is the measured loop of one worker. The end of one pair is the start of
+// the next, so the clock is read once a pair.
+func work(ctx context.Context, w Worker, p *Probe, keys []string) {
+	start := time.Now()
+	for i := 0; p.Running(); i++ {
+		ok, err := w.Acquire(ctx, keys[i%len(keys)])
+		switch {
+		case err != nil:
+			p.Failed(err)
+			start = time.Now()
+			continue
+		case !ok:
+			p.Refused()
+			continue
+		}
+		err = w.Release(ctx)
+		end := time.Now()
+		if err != nil {
+			p.Failed(err)
+			start = end
+			continue
+		}
+		p.Pairs(1, end.Sub(start))
+		start = end
+	}
+}
+
+// collect waits for n loops to end, cancelling those that do not by
+// themselves.
+func collect(ended <-chan error, n int, timer *time.Timer, cancel context.CancelFunc) error {
+	var all error
+	timer.Reset(grace)
+	for cancelled := false; n > 0; {
+		select {
+		case err := <-ended:
+			n--
+			all = errors.Join(all, err)
+		case <-timer.C:
+			if cancelled {
+				return errors.Join(all, fmt.Errorf("%d workers hang, even after their context was cancelled", n))
+			}
+			cancelled = true
+			cancel()
+			timer.Reset(grace)
+		}
+	}
+	return all
+}

@@ -1,0 +1,94 @@
+// Package harness measures Redlock clients side by side: the same keys, the
+// same masters, the same window, the same way of counting for every library.
+//
+// A library takes part through a [Driver]. What is counted is pairs, one
+// acquire and one release of one lock, and a pair counts when its last reply
+// has arrived inside the window, never when it was submitted. The masters run
+// in a process of their own, so that CPU and allocations are the client's; the
+// harness itself allocates nothing while it counts.
+package harness
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrUnsupported is what a driver's Open wraps when it cannot run a cell by
+// its nature (another operating system, a scenario it has no answer to). The
+// row then says so, and the run goes on.
+var ErrUnsupported = errors.New("not supported")
+
+// Scenario says how the workers of a cell share keys.
+type Scenario string
+
+// The scenarios.
+const (
+	// Uncontended gives every worker keys of its own.
+	Uncontended Scenario = "uncontended"
+	// Hot gives all workers the same single key. A worker tries until it gets
+	// it, so a pair's latency is from the first try to the end of the release.
+	// A worker that starves until the window ends adds no pair, hence no
+	// latency: read the quantiles beside the tries per pair.
+	Hot Scenario = "hot"
+)
+
+// Scenarios lists every scenario, in the order in which they run.
+var Scenarios = []Scenario{Uncontended, Hot}
+
+// Config is what a driver is told about the cell that it will run.
+type Config struct {
+	// Nodes are the addresses of the masters, host:port.
+	Nodes []string
+	// TTL is the time to live asked for each lock.
+	TTL time.Duration
+	// Scenario is the way in which the workers share keys.
+	Scenario Scenario
+	// Concurrency is the number of workers, or of locks in a batch for a
+	// driver that has no workers.
+	Concurrency int
+	// Keys holds the keys of each worker, through which it cycles.
+	Keys [][]string
+}
+
+// Driver is one library, or one way of using it.
+type Driver interface {
+	// Name is the name under which it is chosen and reported.
+	Name() string
+	// Open connects to the masters. It is called anew for each cell, and
+	// nothing that it does is counted.
+	Open(ctx context.Context, cfg Config) (Session, error)
+}
+
+// Session is a driver connected for one cell. It is either a [Pool], whose
+// workers the harness runs, or a [Runner], which runs the cell itself.
+type Session interface {
+	Close() error
+}
+
+// Pool is a session whose workers are driven by the harness, one goroutine
+// each.
+type Pool interface {
+	Session
+	// Worker returns a new worker. It is called before anything is counted.
+	Worker() (Worker, error)
+}
+
+// Worker holds at most one lock at a time. Only one goroutine uses it, so it
+// can keep its lock in a field instead of allocating one.
+type Worker interface {
+	// Acquire tries to take the lock on key. It answers false without an
+	// error when another holds it; whether it waits before it says so is the
+	// library's own affair.
+	Acquire(ctx context.Context, key string) (bool, error)
+	// Release gives back the lock that the last Acquire took.
+	Release(ctx context.Context) error
+}
+
+// Runner is a session that runs the whole cell in a loop of its own, because
+// it has no workers.
+type Runner interface {
+	Session
+	// Run works, and reports to probe, until probe.Running says false.
+	Run(ctx context.Context, probe *Probe) error
+}

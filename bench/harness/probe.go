@@ -1,0 +1,67 @@
+package harness
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// The phases of a cell. Workers go on for a moment after counting has ended,
+// so that the figures are taken from a client at work and not from one that is
+// winding down.
+const (
+	warming int32 = iota
+	counting
+	settling
+	stopped
+)
+
+// Probe collects what one worker, or one [Runner], completes. It is used by
+// one goroutine and allocates nothing.
+type Probe struct {
+	phase   *atomic.Int32
+	latency Histogram
+	refused uint64
+	errors  uint64
+	first   error
+}
+
+// Running tells whether the cell goes on.
+func (p *Probe) Running() bool { return p.phase.Load() != stopped }
+
+// Pairs reports n pairs that have just been completed, each of which took d.
+func (p *Probe) Pairs(n int, d time.Duration) {
+	if p.phase.Load() == counting {
+		p.latency.Record(d, uint64(n))
+	}
+}
+
+// Refused reports an attempt that found the lock taken.
+func (p *Probe) Refused() {
+	if p.phase.Load() == counting {
+		p.refused++
+	}
+}
+
+// Failed reports an operation that ended with an error. The first one is kept
+// even if it came during warm-up: it tells best what went wrong.
+func (p *Probe) Failed(err error) {
+	switch p.phase.Load() {
+	case stopped:
+		return
+	case counting:
+		p.errors++
+	}
+	if p.first == nil {
+		p.first = err
+	}
+}
+
+// merge adds what other has collected.
+func (p *Probe) merge(other *Probe) {
+	p.latency.Merge(&other.latency)
+	p.refused += other.refused
+	p.errors += other.errors
+	if p.first == nil {
+		p.first = other.first
+	}
+}

@@ -1,0 +1,124 @@
+package harness
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Result is one measured cell, or the medians of the same cell over several
+// rounds. Its JSON form is what other tools read, one object a line.
+type Result struct {
+	Driver        string   `json:"driver"`
+	Scenario      Scenario `json:"scenario"`
+	Nodes         int      `json:"nodes"`
+	Concurrency   int      `json:"concurrency"`
+	Seconds       float64  `json:"seconds"`
+	Pairs         uint64   `json:"pairs"`
+	PairsPerSec   float64  `json:"pairs_per_sec"`
+	P50           float64  `json:"p50_us"`
+	P99           float64  `json:"p99_us"`
+	P999          float64  `json:"p999_us"`
+	Max           float64  `json:"max_us"`
+	AllocsPerPair float64  `json:"allocs_per_pair"`
+	BytesPerPair  float64  `json:"bytes_per_pair"`
+	CPUPerPair    float64  `json:"client_cpu_us_per_pair"`
+	// Errors is summed over the rounds: a median would hide a rare one.
+	Errors uint64 `json:"errors"`
+	// Goroutines is all there were in the process at the end of the window,
+	// the harness's own workers included.
+	Goroutines int `json:"goroutines"`
+
+	// TriesPerPair is how many attempts one acquired lock took.
+	TriesPerPair float64 `json:"-"`
+	// Low and High bound PairsPerSec over the rounds.
+	Low, High float64 `json:"-"`
+	// FirstError is the text of the first error met, if any.
+	FirstError string `json:"-"`
+}
+
+// newResult turns what was collected between two samples into figures.
+func newResult(driver string, cfg Config, p *Probe, from, to *sample) Result {
+	elapsed := to.at.Sub(from.at).Seconds()
+	pairs := p.latency.Count()
+	perPair := func(x float64) float64 {
+		if pairs == 0 {
+			return 0 // not NaN, which JSON cannot say
+		}
+		return round(x / float64(pairs))
+	}
+	rate := round(float64(pairs) / elapsed)
+	r := Result{
+		Driver:        driver,
+		Scenario:      cfg.Scenario,
+		Nodes:         len(cfg.Nodes),
+		Concurrency:   cfg.Concurrency,
+		Seconds:       round(elapsed),
+		Pairs:         pairs,
+		PairsPerSec:   rate,
+		P50:           micros(p.latency.Quantile(0.50)),
+		P99:           micros(p.latency.Quantile(0.99)),
+		P999:          micros(p.latency.Quantile(0.999)),
+		Max:           micros(p.latency.Max()),
+		AllocsPerPair: perPair(float64(to.mem.Mallocs - from.mem.Mallocs)),
+		BytesPerPair:  perPair(float64(to.mem.TotalAlloc - from.mem.TotalAlloc)),
+		CPUPerPair:    perPair(micros(to.cpu - from.cpu)),
+		Errors:        p.errors,
+		Goroutines:    to.goroutines,
+		TriesPerPair:  perPair(float64(pairs + p.refused)),
+		Low:           rate,
+		High:          rate,
+	}
+	if p.first != nil {
+		r.FirstError = p.first.Error()
+	}
+	return r
+}
+
+// Median combines the rounds of one cell: the median of every figure, the sum
+// of the errors, and the extremes of the throughput. It needs at least one
+// round.
+func Median(rounds []Result) Result {
+	m := rounds[0]
+	m.Seconds = median(rounds, func(r Result) float64 { return r.Seconds })
+	m.Pairs = median(rounds, func(r Result) uint64 { return r.Pairs })
+	m.PairsPerSec = median(rounds, func(r Result) float64 { return r.PairsPerSec })
+	m.P50 = median(rounds, func(r Result) float64 { return r.P50 })
+	m.P99 = median(rounds, func(r Result) float64 { return r.P99 })
+	m.P999 = median(rounds, func(r Result) float64 { return r.P999 })
+	m.Max = median(rounds, func(r Result) float64 { return r.Max })
+	m.AllocsPerPair = median(rounds, func(r Result) float64 { return r.AllocsPerPair })
+	m.BytesPerPair = median(rounds, func(r Result) float64 { return r.BytesPerPair })
+	m.CPUPerPair = median(rounds, func(r Result) float64 { return r.CPUPerPair })
+	m.Goroutines = median(rounds, func(r Result) int { return r.Goroutines })
+	m.TriesPerPair = median(rounds, func(r Result) float64 { return r.TriesPerPair })
+	for _, r := range rounds[1:] {
+		m.Errors += r.Errors
+		m.Low = min(m.Low, r.Low)
+		m.High = max(m.High, r.High)
+		m.FirstError = cmp.Or(m.FirstError, r.FirstError)
+	}
+	return m
+}
+
+// median is the middle of one figure over the rounds; of an even number, the
+// mean of the two in the middle.
+func median[T float64 | uint64 | int](rounds []Result, figure func(Result) T) T {
+	all := make([]T, len(rounds))
+	for i, r := range rounds {
+		all[i] = figure(r)
+	}
+	slices.Sort(all)
+	half := len(all) / 2
+	if len(all)%2 == 1 {
+		return all[half]
+	}
+	return (all[half-1] + all[half]) / 2
+}
+
+// micros is d in microseconds.
+func micros(d time.Duration) float64 { return round(float64(d) / float64(time.Microsecond)) }
+
+// round keeps three decimals: more would pretend.
+func round(x float64) float64 { return math.Round(x*1000) / 1000 }

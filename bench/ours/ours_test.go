@@ -1,0 +1,33 @@
+package ours
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+)
+
+func TestEveryShapeOfCell(t *testing.T) {
+	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
+	for _, d := range []Driver{{}, {Portable: true}} {
+		for _, scenario := range harness.Scenarios {
+			cfg := harness.Config{Nodes: addrs, TTL: 10 * time.Second, Scenario: scenario, Concurrency: 2, Keys: [][]string{{"a", "b"}, {"c", "d"}}}
+			if scenario == harness.Hot {
+				cfg.Keys[1] = cfg.Keys[0]
+			}
+			// On a machine that is busy enough an attempt may fail, or none end
+			// in time; not for ever.
+			var r harness.Result
+			for window := 20 * time.Millisecond; r.Pairs == 0; window *= 2 {
+				var err error
+				r, err = harness.Measure(t.Context(), d, cfg, harness.Timing{Window: window})
+				require.NoError(t, err)
+			}
+			require.Equal(t, d.Name(), r.Driver)
+			require.Equal(t, scenario, r.Scenario)
+		}
+	}
+}
