@@ -1,0 +1,68 @@
+package fakeredis
+
+import "strings"
+
+// Deny forbids commands, as an access list does: "SET" all of a command,
+// "SCRIPT|LOAD" one of its subcommands. What a script calls counts as well, so
+// that denying MGET breaks both scripts. It panics on a command that no flavor
+// has.
+func (s *Server) Deny(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		container, _, _ := strings.Cut(name, "|")
+		mustKnow(container)
+		s.denied[strings.ToLower(name)] = true
+	}
+}
+
+// DenyScripts forbids everything that runs or loads a script.
+func (s *Server) DenyScripts() { s.Deny("EVAL", "EVALSHA", "SCRIPT") }
+
+// Allow undoes Deny, for all commands if none is named.
+func (s *Server) Allow(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(names) == 0 {
+		clear(s.denied)
+	}
+	for _, name := range names {
+		delete(s.denied, strings.ToLower(name))
+	}
+}
+
+// denies says whether a command is forbidden. The caller holds s.mu.
+func (s *Server) denies(cmd *command, args [][]byte) bool {
+	return s.denied[cmd.name] || len(args) > 1 && s.denied[subcommand(cmd.name, args)]
+}
+
+// noPermission is the answer to a command that is forbidden.
+func (s *Server) noPermission(cmd *command, args [][]byte) string {
+	name := cmd.name
+	if len(args) > 1 && containers[name] {
+		name = subcommand(name, args)
+	}
+	return s.accessError(s.dialect.noPermission, name)
+}
+
+func (s *Server) accessError(around [2]string, name string) string {
+	if around[1] == "" { // it does not say which command
+		name = ""
+	}
+	return strings.Replace(around[0], "%u", s.opts.User, 1) + name + around[1]
+}
+
+// containers are the commands whose first argument is part of their name.
+var containers = map[string]bool{"script": true, "client": true, "config": true}
+
+func subcommand(name string, args [][]byte) string {
+	return name + "|" + strings.ToLower(string(args[1]))
+}
+
+// credentials says whether a user with a password may come in.
+func (s *Server) credentials(user, password string) bool {
+	if s.opts.Password == "" { // anything will do for the only user there is
+		return user == s.opts.User
+	}
+	return user == s.opts.User && password == s.opts.Password
+}

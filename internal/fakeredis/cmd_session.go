@@ -1,0 +1,188 @@
+package fakeredis
+
+const (
+	errNoAuth     = "NOAUTH Authentication required."
+	errWrongPass  = "WRONGPASS invalid username-password pair or user is disabled."
+	errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	errClientName = "ERR Client names cannot contain spaces, newlines or special characters."
+)
+
+// session is what a connection has said about itself.
+type session struct {
+	proto  int
+	db     int
+	authed bool
+	name   string
+	quit   bool
+}
+
+// reset puts a session where a new connection starts.
+func (s *session) reset(o *Options) {
+	*s = session{proto: 2, authed: o.Password == ""}
+}
+
+func (c *conn) cmdPing(args [][]byte) {
+	switch len(args) {
+	case 1:
+		c.simple("PONG")
+	case 2:
+		c.bulk(args[1])
+	default:
+		c.wrongArity("ping")
+	}
+}
+
+func (c *conn) cmdEcho(args [][]byte) { c.bulk(args[1]) }
+
+func (c *conn) cmdQuit([][]byte) {
+	c.quit = true
+	c.ok()
+}
+
+func (c *conn) cmdReset([][]byte) {
+	c.session.reset(&c.srv.opts)
+	c.simple("RESET")
+}
+
+func (c *conn) cmdSelect(args [][]byte) {
+	n, ok := parseInt(args[1])
+	switch {
+	case !ok:
+		c.fail(errNotInteger)
+	case n < 0 || n >= databases:
+		c.fail("ERR DB index is out of range")
+	default:
+		c.db = int(n)
+		c.ok()
+	}
+}
+
+func (c *conn) cmdAuth(args [][]byte) {
+	user, password := defaultUser, args[1]
+	switch {
+	case len(args) > 3:
+		c.fail(errSyntax)
+		return
+	case len(args) == 3:
+		user, password = string(args[1]), args[2]
+	case c.srv.opts.Password == "":
+		c.fail(errNoPassword)
+		return
+	}
+	if c.login(user, string(password)) {
+		c.ok()
+	}
+}
+
+// login lets a user in, or answers why not. Who was in already stays in.
+func (c *conn) login(user, password string) bool {
+	if !c.srv.credentials(user, password) {
+		c.fail(errWrongPass)
+		return false
+	}
+	c.authed = true
+	return true
+}
+
+// cmdHello answers like a real server down to the order of its complaints,
+// because clients send the whole handshake in one HELLO.
+func (c *conn) cmdHello(args [][]byte) {
+	proto := int64(c.proto)
+	var login, name [][]byte
+	if len(args) > 1 {
+		var ok bool
+		if proto, ok = parseInt(args[1]); !ok {
+			c.fail("ERR Protocol version is not an integer or out of range")
+			return
+		}
+		if proto != 2 && proto != 3 {
+			c.fail("NOPROTO unsupported protocol version")
+			return
+		}
+		args = args[2:]
+	} else {
+		args = nil
+	}
+	for len(args) > 0 {
+		switch {
+		case is(args[0], "AUTH") && len(args) > 2:
+			login, args = args[1:3], args[3:]
+		case is(args[0], "SETNAME") && len(args) > 1:
+			name, args = args[1:2], args[2:]
+		default:
+			c.fail("ERR Syntax error in HELLO option '" + string(args[0]) + "'")
+			return
+		}
+		if c.srv.dialect.helloAtOnce {
+			if !c.introduce(login, name) {
+				return
+			}
+			login, name = nil, nil
+		}
+	}
+	if !c.introduce(login, name) {
+		return
+	}
+	if !c.authed {
+		c.fail(c.srv.dialect.noAuth)
+		return
+	}
+	c.proto = int(proto)
+	c.welcome()
+}
+
+// introduce does what the options of HELLO say, or answers why not.
+func (c *conn) introduce(login, name [][]byte) bool {
+	if login != nil && !c.login(string(login[0]), string(login[1])) {
+		return false
+	}
+	if name != nil && !validName(name[0]) {
+		c.fail(errClientName)
+		return false
+	}
+	if name != nil {
+		c.name = string(name[0])
+	}
+	return true
+}
+
+// welcome is the reply to HELLO.
+func (c *conn) welcome() {
+	d := c.srv.dialect
+	c.dict(7)
+	c.text("server")
+	c.text(d.product)
+	c.text("version")
+	c.text(d.version)
+	c.text("proto")
+	c.int(int64(c.proto))
+	c.text("id")
+	c.int(c.id)
+	c.text("mode")
+	c.text("standalone")
+	c.text("role")
+	c.text("master")
+	c.text("modules")
+	c.array(len(d.modules))
+	for _, name := range d.modules {
+		c.dict(4)
+		c.text("name")
+		c.text(name)
+		c.text("ver")
+		c.int(1)
+		c.text("path")
+		c.text(name)
+		c.text("args")
+		c.array(0)
+	}
+}
+
+// validName says whether every character is a printable one and no space.
+func validName(name []byte) bool {
+	for _, b := range name {
+		if b < '!' || b > '~' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,199 @@
+package fakeredis
+
+import "strings"
+
+// command is one that the server knows.
+type command struct {
+	name  string // in lower case, as Redis writes it in errors
+	arity int    // words with the name; negative: at least so many
+	run   func(c *conn, args [][]byte)
+
+	flavors flavors
+	open    bool // answered before AUTH
+	index   int  // of its counter
+}
+
+// flavors is a set of them; the zero value stands for all.
+type flavors uint8
+
+func only(f ...Flavor) (set flavors) {
+	for _, f := range f {
+		set |= 1 << f
+	}
+	return set
+}
+
+func (set flavors) has(f Flavor) bool { return set == 0 || set&(1<<f) != 0 }
+
+// commands is filled by init, because COMMAND reads what it is part of.
+var (
+	commands []*command
+	byName   map[string]*command
+)
+
+func init() {
+	commands = []*command{
+		{name: "set", arity: -3, run: (*conn).cmdSet},
+		{name: "get", arity: 2, run: (*conn).cmdGet},
+		{name: "mget", arity: -2, run: (*conn).cmdMGet},
+		{name: "del", arity: -2, run: (*conn).cmdDel},
+		{name: "unlink", arity: -2, run: (*conn).cmdDel},
+		{name: "exists", arity: -2, run: (*conn).cmdExists},
+		{name: "type", arity: 2, run: (*conn).cmdType},
+		{name: "pttl", arity: 2, run: (*conn).cmdPTTL},
+		{name: "pexpire", arity: -3, run: (*conn).cmdPExpire},
+		{name: "delifeq", arity: 3, run: (*conn).cmdDelIfEq, flavors: only(Valkey9)},
+		{name: "delex", arity: -2, run: (*conn).cmdDelEx, flavors: only(Redis84)},
+		{name: "dbsize", arity: 1, run: (*conn).cmdDBSize},
+		{name: "flushall", arity: -1, run: (*conn).cmdFlushAll},
+		{name: "flushdb", arity: -1, run: (*conn).cmdFlushDB},
+
+		{name: "eval", arity: -3, run: (*conn).cmdEval},
+		{name: "evalsha", arity: -3, run: (*conn).cmdEvalSHA},
+		{name: "script", arity: -2, run: (*conn).cmdScript},
+
+		{name: "ping", arity: -1, run: (*conn).cmdPing},
+		{name: "echo", arity: 2, run: (*conn).cmdEcho},
+		{name: "select", arity: 2, run: (*conn).cmdSelect},
+		{name: "client", arity: -2, run: (*conn).cmdClient},
+		{name: "hello", arity: -1, run: (*conn).cmdHello, open: true},
+		{name: "auth", arity: -2, run: (*conn).cmdAuth, open: true},
+		{name: "reset", arity: 1, run: (*conn).cmdReset, open: true},
+		{name: "quit", arity: -1, run: (*conn).cmdQuit, open: true},
+
+		{name: "info", arity: -1, run: (*conn).cmdInfo},
+		{name: "role", arity: 1, run: (*conn).cmdRole},
+		{name: "time", arity: 1, run: (*conn).cmdTime},
+		{name: "config", arity: -2, run: (*conn).cmdConfig},
+		{name: "command", arity: -1, run: (*conn).cmdCommand},
+	}
+	byName = make(map[string]*command, len(commands))
+	for i, cmd := range commands {
+		cmd.index = i
+		byName[cmd.name] = cmd
+	}
+}
+
+// lookup finds a command by its name in any case, or nil. It is on the path of
+// every command and allocates nothing.
+func lookup(name []byte, f Flavor) *command {
+	var lower [16]byte
+	if len(name) > len(lower) {
+		return nil
+	}
+	for i, b := range name {
+		if 'A' <= b && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		lower[i] = b
+	}
+	cmd := byName[string(lower[:len(name)])]
+	if cmd == nil || !cmd.flavors.has(f) {
+		return nil
+	}
+	return cmd
+}
+
+// execute runs one command under s.mu and says how the connection goes on.
+func (c *conn) execute(args [][]byte) ending {
+	s := c.srv
+	cmd := lookup(args[0], s.opts.Flavor)
+	if cmd != nil {
+		s.calls[cmd.index]++
+	}
+	if len(s.faults.rules) > 0 {
+		if f := s.faults.match(cmd); f != nil {
+			return c.sabotage(f, cmd, args)
+		}
+	}
+	return c.answer(cmd, args)
+}
+
+// answer does what a server in good health does with a command.
+func (c *conn) answer(cmd *command, args [][]byte) ending {
+	s := c.srv
+	if !c.authed {
+		if text := tooMuchUnauthenticated(args); text != "" {
+			c.fail(text)
+			return endClose
+		}
+	}
+	barred := !c.authed && (cmd == nil || !cmd.open)
+	switch {
+	case barred && s.dialect.authFirst:
+		c.fail(errNoAuth)
+	case cmd == nil:
+		c.fail(unknownCommand(args))
+	case cmd.arity > 0 && len(args) != cmd.arity, len(args) < -cmd.arity:
+		c.wrongArity(cmd.name)
+	case barred:
+		c.fail(errNoAuth)
+	case len(s.denied) > 0 && s.denies(cmd, args):
+		c.fail(s.noPermission(cmd, args))
+	default:
+		cmd.run(c, args)
+	}
+	if c.quit {
+		return endClose
+	}
+	return endNot
+}
+
+func (c *conn) wrongArity(name string) {
+	c.fail("ERR wrong number of arguments for '" + name + "' command")
+}
+
+// unknownCommand quotes as much of the command as Redis does.
+func unknownCommand(args [][]byte) string {
+	const limit = 128
+	var b strings.Builder
+	b.WriteString("ERR unknown command '")
+	b.Write(args[0][:min(len(args[0]), limit)])
+	b.WriteString("', with args beginning with: ")
+	quoted := 0
+	for _, arg := range args[1:] {
+		if quoted >= limit {
+			break
+		}
+		arg = arg[:min(len(arg), limit-quoted)]
+		b.WriteString("'")
+		b.Write(arg)
+		b.WriteString("' ")
+		quoted += len(arg) + len("'' ")
+	}
+	return b.String()
+}
+
+// Who has not authenticated may not make the server buffer much.
+const (
+	maxOpenArgs = 10
+	maxOpenBulk = 16 << 10
+)
+
+func tooMuchUnauthenticated(args [][]byte) string {
+	if len(args) > maxOpenArgs {
+		return "ERR Protocol error: unauthenticated multibulk length"
+	}
+	for _, arg := range args {
+		if len(arg) > maxOpenBulk {
+			return "ERR Protocol error: unauthenticated bulk length"
+		}
+	}
+	return ""
+}
+
+// is compares a word of a command with one in upper case, whatever its case.
+func is(word []byte, upper string) bool {
+	if len(word) != len(upper) {
+		return false
+	}
+	for i, b := range word {
+		if 'a' <= b && b <= 'z' {
+			b -= 'a' - 'A'
+		}
+		if b != upper[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,163 @@
+package fakeredis
+
+import (
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// faults is what is wrong with a server at the moment.
+type faults struct {
+	delay     time.Duration
+	thawed    chan struct{} // while no command is run; closed when that ends
+	deaf      bool          // nor is anything read
+	mute      bool          // replies are kept
+	rejection string        // what a new connection is told before it is closed
+	rules     []*rule
+}
+
+// rule is a Fault that was injected, with what is left of it.
+type rule struct {
+	Fault
+	on   *command // nil: every command
+	skip int
+	left int // negative: without end
+}
+
+// match finds the first rule that applies to a command, and uses it up. cmd is
+// nil for a command that does not exist.
+func (f *faults) match(cmd *command) *Fault {
+	for i, r := range f.rules {
+		if r.on != nil && r.on != cmd {
+			continue
+		}
+		if r.skip > 0 {
+			r.skip--
+			continue
+		}
+		if r.Chance > 0 && rand.Float64() >= r.Chance {
+			continue
+		}
+		if r.left > 0 {
+			r.left--
+		}
+		if r.left == 0 {
+			f.rules = append(f.rules[:i:i], f.rules[i+1:]...)
+		}
+		return &r.Fault
+	}
+	return nil
+}
+
+// Fault is something that goes wrong with the reply to a command.
+type Fault struct {
+	// On names the command, in any case. Empty means every one.
+	On string
+	// Do is what happens in place of the reply.
+	Do Action
+	// Raw is what Instead writes: any bytes, whether or not they are a reply.
+	Raw string
+	// Applied says that the command takes effect all the same.
+	Applied bool
+	// Skip is how many such commands pass unharmed before.
+	Skip int
+	// Times is how many are hit. Zero means all of them, until Heal.
+	Times int
+	// Chance is the probability with which each is hit. Zero means always.
+	Chance float64
+}
+
+// Action is what happens in place of a reply.
+type Action uint8
+
+const (
+	// Silence writes nothing and goes on.
+	Silence Action = iota + 1
+	// Instead writes the bytes of Fault.Raw.
+	Instead
+	// HangUp closes the connection, after the replies that come before.
+	HangUp
+	// Reset cuts the connection off with a RST.
+	Reset
+	// Truncate runs the command in any case, writes the first half of its
+	// reply, and then does as Reset.
+	Truncate
+)
+
+// Inject adds a fault. When several fit a command, the one injected first acts.
+// It panics on a command that no flavor has, because a test that waits for one
+// would pass for the wrong reason.
+func (s *Server) Inject(f Fault) {
+	r := &rule{Fault: f, skip: f.Skip, left: f.Times}
+	if f.Times == 0 {
+		r.left = -1
+	}
+	if f.On != "" {
+		r.on = mustKnow(f.On)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.rules = append(s.faults.rules, r)
+}
+
+// mustKnow finds a command by its name in any case.
+func mustKnow(name string) *command {
+	cmd := byName[strings.ToLower(name)]
+	if cmd == nil {
+		panic("fakeredis: there is no command " + name)
+	}
+	return cmd
+}
+
+// DropReply runs the next n commands of a name and swallows their replies; the
+// connection goes on, so what is read next belongs to a later command. Here as
+// below, an empty name means any command, and n = 0 means until Heal.
+func (s *Server) DropReply(name string, n int) {
+	s.Inject(Fault{On: name, Do: Silence, Applied: true, Times: n})
+}
+
+// DropConn closes the connection in place of running a command.
+func (s *Server) DropConn(name string, n int) {
+	s.Inject(Fault{On: name, Do: HangUp, Times: n})
+}
+
+// ResetMidReply runs a command, writes half of its reply, and sends a RST.
+func (s *Server) ResetMidReply(name string, n int) {
+	s.Inject(Fault{On: name, Do: Truncate, Applied: true, Times: n})
+}
+
+// WrongReply runs a command, but answers it with these bytes.
+func (s *Server) WrongReply(name, raw string, n int) {
+	s.Inject(Fault{On: name, Do: Instead, Raw: raw, Applied: true, Times: n})
+}
+
+// ErrorReply answers an error in place of running a command: its text starts
+// with the code, such as "READONLY You can't write against a read only replica."
+func (s *Server) ErrorReply(name, text string, n int) {
+	s.Inject(Fault{On: name, Do: Instead, Raw: "-" + text + "\r\n", Times: n})
+}
+
+// sabotage does to a command what a fault says.
+func (c *conn) sabotage(f *Fault, cmd *command, args [][]byte) ending {
+	start, how := len(c.out), endNot
+	if f.Applied || f.Do == Truncate {
+		how = c.answer(cmd, args)
+	}
+	reply := c.out[start:]
+	switch f.Do {
+	case Silence:
+		c.out = c.out[:start]
+	case Instead:
+		c.out = append(c.out[:start], f.Raw...)
+	case HangUp:
+		c.out = c.out[:start]
+		how = endClose
+	case Reset:
+		c.out = c.out[:start]
+		how = endReset
+	case Truncate:
+		c.out = c.out[:start+(len(reply)+1)/2]
+		how = endReset
+	}
+	return how
+}

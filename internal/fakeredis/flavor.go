@@ -1,0 +1,96 @@
+package fakeredis
+
+// Flavor is the dialect a server speaks.
+type Flavor uint8
+
+const (
+	// Redis7 is Redis 7.0: locks are released and extended by scripts only.
+	Redis7 Flavor = iota
+	// Valkey9 adds DELIFEQ and SET … IFEQ.
+	Valkey9
+	// Redis84 adds DELEX … IFEQ and SET … IFEQ.
+	Redis84
+)
+
+// String names the flavor as its server names itself.
+func (f Flavor) String() string { return dialects[f].product + " " + dialects[f].version }
+
+// dialect is in what servers differ where a lock client can notice. Redis7 and
+// Valkey9 were read off running servers, Redis84 off one of Redis 8.0; only
+// what 8.4 adds, DELEX and SET … IFEQ, was never compared with a server.
+type dialect struct {
+	product   string
+	version   string
+	modules   []string // built in; listed by HELLO
+	redisName string   // what Valkey calls redis_version is another one
+	modeField string   // of INFO
+
+	ifEq         bool // SET knows IFEQ
+	clientInfo   bool // CLIENT knows SETINFO and NO-TOUCH
+	authFirst    bool // NOAUTH comes before any other complaint
+	helloAtOnce  bool // HELLO has done what one option says before it reads the next
+	scriptsByIDs bool // an error inside a script names the digest
+
+	noScript  string
+	noKeys    string // inside a script
+	notString string // inside a script
+	noAuth    string // of HELLO
+
+	// What the access list answers, before and after the name of the command.
+	noPermission   [2]string
+	noScriptAccess [2]string // inside a script; not the code NOPERM
+}
+
+const (
+	oldHelloAuth = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+	newHelloAuth = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+)
+
+var dialects = [...]dialect{
+	Redis7: {
+		product:        "redis",
+		version:        "7.0.15",
+		redisName:      "7.0.15",
+		modeField:      "redis_mode",
+		helloAtOnce:    true,
+		scriptsByIDs:   true,
+		noScript:       "NOSCRIPT No matching script. Please use EVAL.",
+		noKeys:         "ERR Wrong number of args calling Redis command from script",
+		notString:      "ERR Lua redis lib command arguments must be strings or integers",
+		noAuth:         oldHelloAuth,
+		noPermission:   [2]string{"NOPERM this user has no permissions to run the '", "' command"},
+		noScriptAccess: [2]string{"ERR The user executing the script can't run this command or subcommand", ""},
+	},
+	Valkey9: {
+		product:        "valkey",
+		version:        "9.1.2",
+		modules:        []string{"lua"},
+		redisName:      "7.2.4",
+		modeField:      "server_mode",
+		ifEq:           true,
+		clientInfo:     true,
+		authFirst:      true,
+		noScript:       "NOSCRIPT No matching script.",
+		noKeys:         "ERR Wrong number of args calling command from script",
+		notString:      "ERR Command arguments must be strings or integers",
+		noAuth:         newHelloAuth,
+		noPermission:   [2]string{"NOPERM User %u has no permissions to run the '", "' command"},
+		noScriptAccess: [2]string{"ERR ACL failure in script: User %u has no permissions to run the '", "' command"},
+	},
+	Redis84: {
+		product:        "redis",
+		version:        "8.4.0",
+		modules:        []string{"vectorset"},
+		redisName:      "8.4.0",
+		modeField:      "redis_mode",
+		ifEq:           true,
+		clientInfo:     true,
+		scriptsByIDs:   true,
+		noScript:       "NOSCRIPT No matching script. Please use EVAL.",
+		noKeys:         "ERR Wrong number of args calling Redis command from script",
+		notString:      "ERR Lua redis lib command arguments must be strings or integers",
+		noAuth:         newHelloAuth,
+		noPermission:   [2]string{"NOPERM User %u has no permissions to run the '", "' command"},
+		noScriptAccess: [2]string{"ERR ACL failure in script: User %u has no permissions to run the '", "' command"},
+	},
+}

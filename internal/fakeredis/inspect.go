@@ -1,0 +1,143 @@
+package fakeredis
+
+import (
+	"strings"
+	"time"
+)
+
+// TTLs that are none, as PTTL tells them.
+const (
+	// NoTTL is that of a key that lives for ever.
+	NoTTL time.Duration = -1
+	// NoKey is that of a key that does not exist.
+	NoKey time.Duration = -2
+)
+
+// Get returns what a key of database 0 holds.
+func (s *Server) Get(key string) (value string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.dbs[0].get([]byte(key), s.now())
+	if e == nil {
+		return "", false
+	}
+	return string(e.value()), true
+}
+
+// TTL returns what is left to a key of database 0, NoTTL or NoKey.
+func (s *Server) TTL(key string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	switch e := s.dbs[0].get([]byte(key), now); {
+	case e == nil:
+		return NoKey
+	case e.expires == never:
+		return NoTTL
+	default:
+		return time.Duration(e.expires-now) * time.Millisecond
+	}
+}
+
+// Set stores a value under a key of database 0, for ever if the TTL is zero.
+func (s *Server) Set(key, value string, ttl time.Duration) {
+	s.plant(key, value, stringKind, ttl)
+}
+
+// Plant makes a key of database 0 one of a foreign type, such as "list".
+func (s *Server) Plant(key, kind string) { s.plant(key, "", kind, 0) }
+
+func (s *Server) plant(key, value, kind string, ttl time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, expires := s.now(), never
+	if ttl > 0 {
+		expires = now + max(ttl.Milliseconds(), 1)
+	}
+	t := &s.dbs[0]
+	t.put(t.get([]byte(key), now), []byte(key), []byte(value), kind, expires, now)
+}
+
+// Del removes keys of database 0.
+func (s *Server) Del(keys ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		s.dbs[0].del([]byte(key), s.now())
+	}
+}
+
+// Keys returns the keys of all databases, in no order.
+func (s *Server) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []string
+	for i := range s.dbs {
+		s.dbs[i].each(s.now(), func(e *entry) { keys = append(keys, string(e.key())) })
+	}
+	return keys
+}
+
+// Len is how many keys there are in all databases.
+func (s *Server) Len() int { return len(s.Keys()) }
+
+// Flush removes every key.
+func (s *Server) Flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush()
+}
+
+// Commands returns how often each command was received, by its name in upper
+// case, whatever became of it.
+func (s *Server) Commands() map[string]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := make(map[string]int64)
+	for i, n := range s.calls {
+		if n > 0 {
+			calls[strings.ToUpper(commands[i].name)] = n
+		}
+	}
+	return calls
+}
+
+// Count is how often a command was received.
+func (s *Server) Count(name string) int64 { return s.Commands()[strings.ToUpper(name)] }
+
+// RunID is the id that INFO tells; Restart changes it.
+func (s *Server) RunID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runID
+}
+
+// Conns is how many connections are open.
+func (s *Server) Conns() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// LoadScripts puts both scripts where SCRIPT LOAD would.
+func (s *Server) LoadScripts() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scripts = [scripts]bool{release: true, extend: true}
+}
+
+// FlushScripts forgets the scripts that were loaded.
+func (s *Server) FlushScripts() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scripts = [scripts]bool{}
+}
+
+// OnCommand makes the server call f with each command before it runs it, on the
+// goroutine of the connection, whose id f gets. No lock is held: f may use the
+// server, and while it blocks, only that connection waits. Nil ends that.
+func (s *Server) OnCommand(f func(conn int64, args []string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hook = f
+}

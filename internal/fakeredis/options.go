@@ -1,0 +1,46 @@
+package fakeredis
+
+import (
+	"crypto/tls"
+	"time"
+)
+
+// Options say what kind of server to start. The zero value is a Redis 7.0
+// master without a password on a free loopback port.
+type Options struct {
+	// Addr is host:port, or the path of a Unix socket, which starts with a
+	// slash. Empty means a free port of 127.0.0.1.
+	Addr string
+	// TLS, if set, is what connections are served with.
+	TLS *tls.Config
+	// Flavor is the dialect.
+	Flavor Flavor
+	// Password, if set, must be given before anything else is answered.
+	Password string
+	// User is the one that the password belongs to, "default" if empty. When
+	// it is another, the default user is switched off.
+	User string
+	// Deny lists commands that are forbidden, as by Server.Deny.
+	Deny []string
+	// Config adds to, or replaces, what CONFIG GET knows.
+	Config map[string]string
+	// Now is the clock that keys expire by; time.Now if nil. It is called with
+	// the server locked. Delays run on real time whatever this is.
+	Now func() time.Time
+}
+
+// defaultUser is who a connection is until it says otherwise.
+const defaultUser = "default"
+
+func (o Options) withDefaults() Options {
+	if o.Addr == "" {
+		o.Addr = "127.0.0.1:0"
+	}
+	if o.User == "" {
+		o.User = defaultUser
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}

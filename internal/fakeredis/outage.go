@@ -1,0 +1,135 @@
+package fakeredis
+
+import "time"
+
+// Delay makes every reply leave d after its command arrived, however many are
+// under way: it is the length of the line, not the speed of the server. Sleeps
+// end on whole milliseconds or so where the process has nothing else to do.
+func (s *Server) Delay(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.delay = d
+}
+
+// Hang freezes the server as a stopped process is: connections are accepted
+// and bytes are read, but no command is run, until Heal runs all of them.
+func (s *Server) Hang() { s.freeze(false) }
+
+// HangDeaf is Hang, but nothing is read either, so that a client that goes on
+// writing finds its socket full.
+func (s *Server) HangDeaf() { s.freeze(true) }
+
+func (s *Server) freeze(deaf bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.faults.thawed == nil {
+		s.faults.thawed = make(chan struct{})
+	}
+	s.faults.deaf = deaf
+	s.kickAll()
+}
+
+// Mute runs every command, but keeps the replies until Heal, as when only the
+// way back from the server is broken.
+func (s *Server) Mute() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.mute = true
+}
+
+// Partition makes black holes of the connections that exist: they stay open,
+// but nothing they carry is run or answered any more, not even after Heal. New
+// connections work.
+func (s *Server) Partition() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.lost = true
+	}
+}
+
+// Refuse stops listening, so that dials are refused until Heal. Connections
+// that exist live on; see Down.
+func (s *Server) Refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopListening()
+}
+
+// Down is a process that has died: dials are refused and every connection ends.
+// Heal brings it back with the same run id and keys, Restart with a new one.
+func (s *Server) Down() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopListening()
+	s.hangUp(endClose)
+}
+
+// RejectConns tells each new connection an error before any command, and then
+// closes it: "DENIED …", or "ERR max number of clients reached".
+func (s *Server) RejectConns(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.rejection = "-" + text + "\r\n"
+}
+
+// ResetConns cuts every connection off with a RST.
+func (s *Server) ResetConns() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangUp(endReset)
+}
+
+// Heal ends every fault: commands held back are run, replies held back are
+// written, and the server listens on its address again. What it forbids by
+// Deny, and connections lost to Partition, stay so.
+func (s *Server) Heal() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.delay = 0
+	s.faults.rejection = ""
+	s.faults.rules = nil
+	s.thaw()
+	return s.listenAgain()
+}
+
+// thaw ends Hang and Mute. The caller holds s.mu.
+func (s *Server) thaw() {
+	s.faults.deaf, s.faults.mute = false, false
+	if s.faults.thawed != nil {
+		close(s.faults.thawed)
+		s.faults.thawed = nil
+	}
+	s.kickAll()
+}
+
+// kickAll makes every connection look at the faults. The caller holds s.mu.
+func (s *Server) kickAll() {
+	for c := range s.conns {
+		c.kick()
+	}
+}
+
+// frozen returns the channel that ends Hang, or nil if there is nothing to end.
+func (s *Server) frozen() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.faults.thawed
+}
+
+// deaf is frozen, but for HangDeaf only.
+func (s *Server) deaf() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.faults.deaf {
+		return nil
+	}
+	return s.faults.thawed
+}
+
+// isLost says whether a partition swallowed the connection.
+func (c *conn) isLost() bool {
+	c.srv.mu.Lock()
+	defer c.srv.mu.Unlock()
+	return c.lost
+}

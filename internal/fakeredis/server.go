@@ -1,0 +1,183 @@
+package fakeredis
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// databases is how many there are to SELECT from.
+const databases = 16
+
+// Server is one fake master. All its methods may be called at any time and
+// from any goroutine, hooks included.
+type Server struct {
+	opts    Options
+	dialect *dialect
+	network string
+	addr    string // as it was resolved: Heal listens here again
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	listener net.Listener // nil while refused
+	conns    map[*conn]struct{}
+	lastID   int64
+	runID    string
+	started  time.Time
+	dbs      [databases]table
+	scripts  [scripts]bool // which of them are loaded
+	calls    []int64       // per command, by its index
+	denied   map[string]bool
+	hook     func(conn int64, args []string)
+	faults   faults
+}
+
+// Start starts a server, which serves until Close.
+func Start(opts Options) (*Server, error) {
+	s := &Server{
+		opts:    opts.withDefaults(),
+		network: "tcp",
+		conns:   make(map[*conn]struct{}),
+		runID:   newRunID(),
+		calls:   make([]int64, len(commands)),
+		denied:  make(map[string]bool),
+	}
+	s.dialect = &dialects[s.opts.Flavor]
+	s.addr = s.opts.Addr
+	if strings.HasPrefix(s.addr, "/") {
+		s.network = "unix"
+	}
+	s.started = s.opts.Now()
+	for i := range s.dbs {
+		s.dbs[i] = newTable()
+	}
+	s.Deny(opts.Deny...)
+	ln, err := net.Listen(s.network, s.addr)
+	if err != nil {
+		return nil, err
+	}
+	s.addr = ln.Addr().String()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serve(ln)
+	return s, nil
+}
+
+// Addr is the address that clients dial: host:port, or the path of the socket.
+func (s *Server) Addr() string { return s.addr }
+
+// Network is what the address belongs to: "tcp" or "unix".
+func (s *Server) Network() string { return s.network }
+
+// Flavor is the dialect that the server was started with.
+func (s *Server) Flavor() Flavor { return s.opts.Flavor }
+
+// Close ends the server and all its connections, and waits until nothing of it
+// runs any more.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.stopListening()
+	s.hangUp(endClose)
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}
+
+// Restart does what the restart of a process would: every connection ends, the
+// run id is a new one, loaded scripts and standing faults of a frozen process
+// are gone, and so are the keys if it comes up empty. It listens on the same
+// port again, also where it refused before. Delay and injected faults stay.
+func (s *Server) Restart(empty bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangUp(endClose)
+	s.runID = newRunID()
+	s.started = s.opts.Now()
+	s.scripts = [scripts]bool{}
+	if empty {
+		s.flush()
+	}
+	s.thaw()
+	return s.listenAgain()
+}
+
+// serve accepts connections from a listener. The caller holds s.mu.
+func (s *Server) serve(ln net.Listener) {
+	s.listener = ln
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		for {
+			nc, err := ln.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				s.admit(ln, nc)
+			}
+		}
+	}()
+}
+
+// stopListening is what makes clients see their dials refused. The caller
+// holds s.mu.
+func (s *Server) stopListening() {
+	if s.listener != nil {
+		_ = s.listener.Close()
+		s.listener = nil
+	}
+}
+
+// listenAgain undoes stopListening. Somebody's outgoing connection may have
+// been given the port in between, hence the patience. The caller holds s.mu.
+func (s *Server) listenAgain() error {
+	if s.closed {
+		return net.ErrClosed
+	}
+	if s.listener != nil {
+		return nil
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		ln, err := net.Listen(s.network, s.addr)
+		if err == nil {
+			s.serve(ln)
+			return nil
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// hangUp ends every connection. The caller holds s.mu.
+func (s *Server) hangUp(how ending) {
+	for c := range s.conns {
+		c.end(how)
+	}
+}
+
+// flush removes every key. The caller holds s.mu.
+func (s *Server) flush() {
+	for i := range s.dbs {
+		s.dbs[i].clear()
+	}
+}
+
+// now is the time that keys expire by, in Unix milliseconds.
+func (s *Server) now() int64 { return s.opts.Now().UnixMilli() }
+
+// newRunID makes 40 hexadecimal digits, as Redis does.
+func newRunID() string {
+	var b [20]byte
+	_, _ = rand.Read(b[:]) // never fails: the process would have ended
+	return hex.EncodeToString(b[:])
+}

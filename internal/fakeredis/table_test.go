@@ -1,0 +1,75 @@
+package fakeredis
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The table agrees with a map that is searched in the simplest way.
+func TestTableAgreesWithAMap(t *testing.T) {
+	type value struct {
+		text    string
+		expires int64
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	table, model := newTable(), map[string]value{}
+	for now := int64(1); now < 100_000; now += random.Int64N(2) {
+		key := fmt.Sprint("key", random.IntN(300))
+		expected, ok := model[key]
+		if ok && expected.expires != never && now > expected.expires {
+			delete(model, key)
+			ok = false
+		}
+		e := table.get([]byte(key), now)
+		require.Equal(t, ok, e != nil, "%s at %d", key, now)
+		if ok {
+			require.Equal(t, expected.text, string(e.value()))
+			require.Equal(t, expected.expires, e.expires)
+		}
+		switch random.IntN(3) {
+		case 0:
+			next := value{text: fmt.Sprint("value", now)}
+			if random.IntN(2) == 0 {
+				next.expires = now + random.Int64N(500)
+			}
+			table.put(e, []byte(key), []byte(next.text), stringKind, next.expires, now)
+			model[key] = next
+		case 1:
+			require.Equal(t, ok, table.del([]byte(key), now))
+			delete(model, key)
+		}
+	}
+	live := 0
+	for _, v := range model {
+		if v.expires == never || 100_000 <= v.expires {
+			live++
+		}
+	}
+	found := 0
+	table.each(100_000, func(*entry) { found++ })
+	assert.Equal(t, live, found)
+}
+
+// Keys that nobody touches again do not pile up.
+func TestTableForgetsTheDead(t *testing.T) {
+	table := newTable()
+	const live = 1000
+	for now := int64(1); now < 100*live; now++ {
+		key := fmt.Append(nil, "key", now)
+		table.put(table.get(key, now), key, []byte("value"), stringKind, now+live, now)
+	}
+	assert.Less(t, len(table.entries), 3*live)
+	assert.LessOrEqual(t, len(table.buckets), 4*live)
+}
+
+func TestTableGivesLargeBuffersBack(t *testing.T) {
+	table := newTable()
+	table.put(nil, []byte("key"), make([]byte, 2*maxKeptBuffer), stringKind, never, 1)
+	require.True(t, table.del([]byte("key"), 1))
+	assert.Nil(t, table.entries[0].data)
+	assert.False(t, table.del([]byte("key"), 1))
+}
