@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -18,7 +20,22 @@ type Address struct {
 	TLS      bool
 	Database int
 
-	user, password string
+	login login // nil without credentials
+}
+
+// login is who we are. Package fmt looks into unexported fields, and behind
+// pointers if the verb is a wrong one, but not into a function.
+type login func() (user, password string)
+
+func newLogin(user, password string) login {
+	return func() (string, string) { return user, password }
+}
+
+func (a Address) credentials() (user, password string) {
+	if a.login == nil {
+		return "", ""
+	}
+	return a.login()
 }
 
 // ParseAddress reads one of
@@ -34,7 +51,7 @@ func ParseAddress(s string) (Address, error) {
 		return Address{}, errors.New("address is empty")
 	}
 	if !strings.Contains(s, "://") {
-		if strings.ContainsAny(s, "/@ ") {
+		if strings.ContainsAny(s, "/@?#") || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' }) {
 			return Address{}, errors.New(`address is neither "host:port" nor a URL`)
 		}
 		host, err := hostPort(s)
@@ -46,8 +63,8 @@ func ParseAddress(s string) (Address, error) {
 	}
 	a := Address{Network: "tcp"}
 	if u.User != nil {
-		a.user = u.User.Username()
-		a.password, _ = u.User.Password()
+		password, _ := u.User.Password()
+		a.login = newLogin(u.User.Username(), password)
 	}
 	database := strings.Trim(u.Path, "/")
 	switch u.Scheme {
@@ -57,25 +74,34 @@ func ParseAddress(s string) (Address, error) {
 			return Address{}, err
 		}
 	case "unix":
-		a.Network, a.Host, database = "unix", u.Path, ""
+		a.Network, a.Host, database = "unix", path.Clean(u.Path), ""
 		if u.Host != "" || u.Path == "" {
 			return Address{}, errors.New("unix address needs an absolute path: unix:///path/to/socket")
 		}
 	default:
 		return Address{}, errors.New("address scheme is none of redis, rediss and unix")
 	}
-	for key := range u.Query() {
-		if key != "db" {
-			return Address{}, fmt.Errorf("address option %.32q is unknown; there is only db", key)
+	if u.Fragment != "" {
+		return Address{}, errors.New("address has a #, which a password holds as %23")
+	}
+	options, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return Address{}, errors.New("address options are not valid")
+	}
+	for key := range options {
+		if key != "db" { // not quoted either: a ? in a password ends up here
+			return Address{}, errors.New("address has an option other than db; a password holds ? as %3F")
 		}
 	}
-	if db := u.Query().Get("db"); db != "" {
+	if db := options.Get("db"); db != "" {
 		database = db
 	}
 	if database != "" {
-		if a.Database, err = strconv.Atoi(database); err != nil || a.Database < 0 {
+		n, err := strconv.ParseUint(database, 10, 31)
+		if err != nil {
 			return Address{}, errors.New("address database is not a whole number from 0")
 		}
+		a.Database = int(n)
 	}
 	return a, nil
 }
@@ -104,10 +130,15 @@ func hostPort(s string) (string, error) {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
 		// No port, or no brackets round an IPv6 address.
-		host, port = strings.Trim(s, "[]"), defaultPort
-		if strings.Contains(host, ":") && net.ParseIP(host) == nil {
-			return "", errors.New("address host and port cannot be told apart")
+		host, port = s, defaultPort
+		if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+			host = s[1 : len(s)-1]
 		}
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String() // one spelling, or a duplicate is not seen
+	} else if host = strings.ToLower(host); strings.ContainsAny(host, ":[]") {
+		return "", errors.New("address host and port cannot be told apart")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", errors.New("address port is not a number from 1 to 65535")
@@ -115,7 +146,7 @@ func hostPort(s string) (string, error) {
 	if host == "" {
 		return "", errors.New("address has no host")
 	}
-	return net.JoinHostPort(strings.ToLower(host), port), nil
+	return net.JoinHostPort(host, port), nil
 }
 
 // String names the node without credentials.

@@ -41,7 +41,8 @@ type Config struct {
 	Scripts []Script
 
 	Clock clock.Clock
-	// Rand returns a number from [0, 1), for the jitter of reconnects.
+	// Rand returns a number from [0, 1), for the jitter of reconnects. It is
+	// called by several goroutines at once.
 	Rand func() float64
 }
 

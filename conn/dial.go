@@ -9,27 +9,26 @@ import (
 )
 
 // dial is the life of one dialler: it tries until it has a working connection
-// or the fleet is closed. A node that is down has exactly one.
-func (f *Fleet) dial(index int, first bool) {
+// or the fleet is closed. A node that is down has exactly one. Attempt 0 is the
+// node's very first, and the only one without a pause before it.
+func (f *Fleet) dial(index, attempt int) {
 	defer f.dials.Done()
 	n := f.nodes[index]
-	for attempt := 0; ; attempt++ {
-		if attempt > 0 || !first {
-			if !f.pause(attempt) {
-				return
-			}
+	for ; ; attempt++ {
+		if attempt > 0 && !f.pause(attempt) {
+			return
 		}
 		nc, runID, err := f.connect(f.cfg.Addresses[index])
 		f.lock.Lock()
 		if err == nil {
-			err = f.adopt(n, nc, runID)
-		}
-		if err != nil {
-			n.cause = &notSent{&Error{Addr: n.addr, Op: "dial", Err: err}}
+			err = f.adopt(n, nc, runID, attempt)
 		}
 		closed := f.closed
+		if err != nil && !closed {
+			n.cause = &notSent{&Error{Addr: n.addr, Op: "dial", Err: err}}
+		}
 		f.lock.Unlock()
-		if first && attempt == 0 {
+		if attempt == 0 {
 			f.first.Done()
 		}
 		if err == nil || closed {
@@ -40,7 +39,7 @@ func (f *Fleet) dial(index int, first bool) {
 
 // adopt brings a new connection in. It owns nc, also when it fails. The lock is
 // held.
-func (f *Fleet) adopt(n *node, nc net.Conn, runID string) error {
+func (f *Fleet) adopt(n *node, nc net.Conn, runID string, attempt int) error {
 	err := f.mayAdopt(n, runID)
 	if err != nil {
 		_ = transport(nc).Close()
@@ -48,7 +47,7 @@ func (f *Fleet) adopt(n *node, nc net.Conn, runID string) error {
 	}
 	s, err := f.poller.adopt(nc, n.index)
 	if err == nil {
-		n.up(s, runID)
+		n.up(s, runID, attempt)
 	}
 	return err
 }
@@ -65,13 +64,17 @@ func (f *Fleet) mayAdopt(n *node, runID string) error {
 	return nil
 }
 
-// pause waits before another attempt: full jitter over an exponential backoff,
-// so that many clients that lost a node together do not return together. It
-// returns false once the fleet is closed.
+// backoff is how long to wait before an attempt, counted from 1: full jitter over an
+// exponential, so that many clients that lost a node together do not return
+// together.
+func (f *Fleet) backoff(attempt int) time.Duration {
+	ceiling := min(minBackoff<<min(attempt-1, 10), maxBackoff)
+	return max(time.Duration(f.cfg.Rand()*float64(ceiling)), time.Millisecond)
+}
+
+// pause waits that long. It returns false once the fleet is closed.
 func (f *Fleet) pause(attempt int) bool {
-	ceiling := min(minBackoff<<min(attempt, 10), maxBackoff)
-	d := time.Duration(f.cfg.Rand() * float64(ceiling))
-	timer := time.NewTimer(max(d, time.Millisecond))
+	timer := time.NewTimer(f.backoff(attempt))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -5,11 +5,11 @@
 //
 // # Who may call what
 //
-// A [Fleet] has one owner at a time. Every method that touches a socket or a
-// queue (Send, SendTo, Sweep, Arm, Check, Close) is called with the lock held
-// that was given to [New]; the fleet takes that lock itself only to bring a new
-// connection in. [Fleet.Wait] and [Fleet.Wake] are the exceptions: they are how
-// a goroutine without the lock learns that there is something to read.
+// A [Fleet] has one owner at a time. Every method that touches a socket, a queue
+// or a node (Send, SendTo, Sweep, Arm, Check, Fault, Up, Close) is called with
+// the lock held that was given to [New]; the fleet takes that lock itself only
+// when a dial has ended. [Fleet.Wait] is the exception: it is how a goroutine
+// without the lock learns that there is something to read.
 // Since file descriptors are used and closed only under that one lock, none can
 // be closed, and its number given to somebody else, while it is in use.
 //

@@ -29,7 +29,7 @@ var (
 // Error says which node a failure belongs to and what was being done.
 type Error struct {
 	Addr string // host and port or path, never a credential
-	Op   string // "dial", "handshake", "read" or "write"
+	Op   string // "dial" (and greet), "read" or "write"
 	Err  error
 }
 

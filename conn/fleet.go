@@ -42,7 +42,7 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	f.first.Add(len(f.nodes))
 	for i := range f.nodes {
 		f.dials.Add(1)
-		go f.dial(i, true)
+		go f.dial(i, 0)
 	}
 	return f, nil
 }
@@ -86,7 +86,7 @@ func (f *Fleet) SendTo(node int, b *Batch) {
 	f.nodes[node].send(b, f.cfg.Clock.Now())
 	b.done()
 	// No reap: an Owner may call this from within Reply. Whoever called the
-	// Owner reaps.
+	// Owner reaps, or else the next Sweep.
 }
 
 // Sweep reads everything that has arrived and hands it to the owners. Where
@@ -95,6 +95,7 @@ func (f *Fleet) Sweep(d time.Duration) {
 	if f.closed {
 		return
 	}
+	f.reap() // what SendTo left behind
 	f.ready = f.poller.poll(d, f.ready[:0])
 	if len(f.ready) == 0 {
 		return
@@ -133,7 +134,7 @@ func (f *Fleet) reap() {
 			again = true
 			if !f.closed {
 				f.dials.Add(1)
-				go f.dial(i, false)
+				go f.dial(i, n.redial())
 			}
 		}
 	}

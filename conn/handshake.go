@@ -55,7 +55,7 @@ func (f *Fleet) handshake(ctx context.Context, nc net.Conn, addr Address) (runID
 			return "", err
 		}
 		if err := g.check(reply, err); err != nil {
-			return "", err
+			return "", muffle(err, addr)
 		}
 	}
 	if r.w > r.r {
@@ -66,13 +66,13 @@ func (f *Fleet) handshake(ctx context.Context, nc net.Conn, addr Address) (runID
 
 func (f *Fleet) greetings(addr Address, runID *string) []greeting {
 	var gs []greeting
-	if addr.password != "" {
-		args := []string{"AUTH", addr.password}
-		if addr.user != "" {
-			args = []string{"AUTH", addr.user, addr.password}
+	if user, password := addr.credentials(); user != "" || password != "" {
+		args := []string{"AUTH", password}
+		if user != "" {
+			args = []string{"AUTH", user, password}
 		}
-		gs = append(gs, greeting{command(args...), func(_ string, err error) error {
-			if err != nil {
+		gs = append(gs, greeting{command(args...), func(reply string, err error) error {
+			if err != nil || reply != "OK" {
 				return ErrAuth
 			}
 			return nil
@@ -103,8 +103,28 @@ func (f *Fleet) greetings(addr Address, runID *string) []greeting {
 	return gs
 }
 
-func mustSucceed(_ string, err error) error { return err }
-func mayFail(string, error) error           { return nil }
+func mustSucceed(reply string, err error) error {
+	if err == nil && reply != "OK" {
+		err = errors.New("server answers something else than OK")
+	}
+	return err
+}
+
+func mayFail(string, error) error { return nil }
+
+// muffle keeps the server's words out of an error where it was sent a password,
+// which it may repeat in answer to anything; what is left is a code we know.
+func muffle(err error, addr Address) error {
+	var refused *resp.ServerError
+	if addr.login == nil || !errors.As(err, &refused) {
+		return err
+	}
+	switch refused.Code {
+	case "DENIED", "ERR", "LOADING", "MASTERDOWN", "NOAUTH", "NOPERM":
+		return fmt.Errorf("server refuses the handshake: %s", refused.Code)
+	}
+	return errors.New("server refuses the handshake")
+}
 
 // infoField finds a field in an answer to INFO.
 func infoField(info, name string) string {

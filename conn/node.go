@@ -24,6 +24,10 @@ type node struct {
 	cause error  // why it is down, wrapped in notSent
 	fault error  // set while up: close at the next reap, for this reason
 
+	attempt int           // the dial that brought sock
+	since   time.Duration // when
+	proven  bool          // sock has answered something well
+
 	owed     inflight
 	progress time.Duration // when it last sent anything, or was first asked while owing nothing
 
@@ -40,15 +44,26 @@ func newNode(f *Fleet, index int, addr string) *node {
 }
 
 // up begins a connection's life.
-func (n *node) up(s sock, runID string) {
+func (n *node) up(s sock, runID string, attempt int) {
 	if n.in == nil {
 		n.in = make([]byte, readBuffer)
 	}
 	n.sock, n.runID, n.fault = s, runID, nil
+	n.attempt, n.since, n.proven = attempt, n.fleet.cfg.Clock.Now(), false
 	n.owed = inflight{ring: n.owed.ring}
 	n.r, n.w = 0, 0
 	n.decoder.Reset()
 	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: 4 << 10, Elements: 1 << 10, Depth: 4}
+}
+
+// redial is the number of the dial after this connection. One that was good for
+// nothing counts as a failed attempt, or a server that greets us and hangs up
+// would be dialled without pause; one that only was not needed does not.
+func (n *node) redial() int {
+	if n.proven || n.fleet.cfg.Clock.Now()-n.since > maxBackoff {
+		return 1
+	}
+	return n.attempt + 1
 }
 
 // down ends it, and fails whatever it still owes.
@@ -61,7 +76,8 @@ func (n *node) down(err error) {
 	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may look at this node while it is told
 	for written := owed.unsent; owed.len > 0; written-- {
 		partly := written == 0 && owed.offset > 0
-		from, b := owed.next, owed.pop()
+		from := owed.next // in a statement of its own: pop changes it
+		b := owed.pop()
 		if written > 0 || partly {
 			b.Owner.Fail(n.index, from, failure)
 		} else {
@@ -160,6 +176,8 @@ func (n *node) decode() {
 		i, last := n.owed.replied()
 		if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
 			n.fault = err
+		} else {
+			n.proven = true
 		}
 		if last {
 			if !whole {

@@ -50,6 +50,11 @@ func (p *pump) recv(b []byte) (int, error) {
 	n := copy(b, p.in)
 	p.in = p.in[:copy(p.in, p.in[n:])]
 	p.readable.Signal()
+	if p.err != nil {
+		// Its report may have been one with that of the bytes just read, and
+		// a caller that is given fewer than it has room for stops here.
+		p.poller.report(p.node)
+	}
 	return n, nil
 }
 
@@ -180,6 +185,9 @@ func (pp *pumpPoller) wait() bool {
 	<-pp.bell
 	pp.mu.Lock()
 	defer pp.mu.Unlock()
+	if pp.closed {
+		pp.ringBell() // for whoever asks again
+	}
 	return !pp.closed
 }
 

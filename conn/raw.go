@@ -107,5 +107,8 @@ func (s *raw) close(reset bool) {
 	if reset {
 		_ = syscall.SetsockoptLinger(int(s.fd), syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
 	}
-	_ = syscall.Close(int(s.fd)) // takes it out of epoll too: there is no duplicate
+	// Closing takes it out of epoll too, but not while a child process that is
+	// just being started has a copy.
+	_ = s.epoll.ctl(s.epoll.all, syscall.EPOLL_CTL_DEL, int(s.fd), 0, 0)
+	_ = syscall.Close(int(s.fd))
 }

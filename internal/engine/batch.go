@@ -21,8 +21,10 @@ type batch struct {
 	undecided int // rounds without a verdict
 	answered  int // nodes that have answered all of it, or failed
 	passed    bool
+	probe     bool // measures the round trip
 	held      int  // retries that still need Buf and rounds
 	settled   bool // by every node
+	listed    bool // in Engine.flying, where a batch that is used again may still be
 
 	sentAt   time.Duration
 	deadline time.Duration // of the most impatient round

@@ -62,6 +62,9 @@ func (e *Engine) Do(ctx context.Context, c *Call) error {
 	case <-ended:
 	}
 	if e.Cancel(&c.Op) {
+		if c.Kind == Release {
+			e.Abandon(&c.Op) // it may have been taken back before it was sent
+		}
 		return ctx.Err()
 	}
 	<-c.done // it was settled first

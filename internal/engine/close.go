@@ -28,8 +28,11 @@ func (e *Engine) Close(bound time.Duration) {
 	e.routines.Wait()
 }
 
-func (e *Engine) isQuiet() bool {
+func (e *Engine) isQuiet() (quiet bool) {
 	e.role.Lock()
-	defer e.leave()
-	return e.unsettled == 0 && e.queue.size.Load() == 0
+	e.turn(func() {
+		e.flush()
+		quiet = e.unsettled == 0 && e.queue.size.Load() == 0
+	})
+	return quiet
 }

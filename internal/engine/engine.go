@@ -16,8 +16,7 @@ import (
 const (
 	maxBatchOps  = 1024
 	maxBatchKeys = 256 << 10 // bytes of keys
-	keepBuffer   = 256 << 10 // a batch with a larger buffer is not kept
-	keepBatches  = 64
+	keepBuffers  = 2 << 20   // bytes of buffers kept for batches to come
 )
 
 // Fleet is what the engine needs of the nodes; *conn.Fleet is one. Its contract
@@ -39,7 +38,6 @@ type Fleet interface {
 type Config struct {
 	Clock      clock.Clock
 	MaxWaiting int           // operations that may wait to be sent
-	Window     int           // batches on the wire
 	Timeout    time.Duration // for the nodes to answer; 0 means it follows from the TTL
 }
 
@@ -59,6 +57,7 @@ type Engine struct {
 	encoder   encoder
 	flying    []*batch // all with undecided rounds, and some without until the next tick
 	free      []*batch
+	kept      int  // bytes of their buffers
 	settled   list // operations with a verdict, to be completed
 	undecided int  // rounds, over all batches
 	unsettled int  // batches that a node still owes replies for
@@ -76,14 +75,25 @@ type Engine struct {
 func New(cfg Config) *Engine {
 	e := &Engine{clock: cfg.Clock, timeout: cfg.Timeout, quiet: make(chan struct{}, 1)}
 	e.queue.limit = cfg.MaxWaiting
-	e.gate.init(cfg.Window)
+	e.gate.init()
 	e.encoder.seed = maphash.MakeSeed()
 	e.watchdog.init()
 	return e
 }
 
 // Role is the lock that the fleet's owner holds.
-func (e *Engine) Role() sync.Locker { return &e.role }
+func (e *Engine) Role() sync.Locker { return (*role)(e) }
+
+// role is the driver's role for those who do not drive, the dialers. Like every
+// holder they look after what was submitted meanwhile.
+type role Engine
+
+func (r *role) Lock() { r.role.Lock() }
+
+func (r *role) Unlock() {
+	r.role.Unlock()
+	(*Engine)(r).drive(nil)
+}
 
 // Start begins the work on a fleet that was made with this engine's Role.
 func (e *Engine) Start(fleet Fleet) {
@@ -112,7 +122,6 @@ func (e *Engine) enqueue(op *Op) error {
 	op.begin(e.clock.Now())
 	e.depth.Add(1)
 	if err := e.queue.push(op, false); err != nil {
-		op.advance(idle)
 		op.Until = never // as it was not begun, it ends nothing
 		e.depth.Add(-1)
 		return err
@@ -214,7 +223,10 @@ func (e *Engine) flush() {
 		}
 		e.undecided += b.undecided
 		e.unsettled++
-		e.flying = append(e.flying, b)
+		if !b.listed {
+			b.listed = true
+			e.flying = append(e.flying, b)
+		}
 		e.gate.enter(b)
 		e.fleet.Send(&b.Batch)
 		e.complete()
@@ -226,11 +238,18 @@ func (e *Engine) batch() *batch {
 	if n := len(e.free); n > 0 {
 		b := e.free[n-1]
 		e.free = e.free[:n-1]
+		e.kept -= cap(b.Buf)
 		b.reset()
 		return b
 	}
-	b := &batch{engine: e, cause: make([]error, e.nodes), deadline: never}
-	b.Owner = b
+	b := &batch{
+		engine:   e,
+		rounds:   make([]round, 0, 4),
+		spans:    make([]span, 0, 4),
+		cause:    make([]error, e.nodes),
+		deadline: never,
+	}
+	b.Buf, b.Owner = make([]byte, 0, 512), b
 	return b
 }
 
@@ -243,10 +262,11 @@ func (e *Engine) recycle(b *batch) {
 		default:
 		}
 	}
-	if cap(b.Buf) > keepBuffer || len(e.free) >= keepBatches {
+	if e.kept+cap(b.Buf) > keepBuffers {
 		return
 	}
 	// Rounds and causes stay: operations settled in this sweep still read them.
+	e.kept += cap(b.Buf)
 	e.free = append(e.free, b)
 }
 

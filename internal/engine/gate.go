@@ -1,6 +1,21 @@
 package engine
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
+
+// How many batches may be on the wire depends on the round trip. On a fast
+// network one is best: what is submitted while it is out becomes the next, and
+// the larger the batches, the less each operation costs. On a slow one that
+// would make an operation that just missed a batch wait for a whole round trip,
+// and leave the wire idle; so another batch is let out for every roundPerBatch
+// that the round trip lasts.
+const (
+	roundPerBatch = 500 * time.Microsecond
+	maxWindow     = 32
+	probeOps      = 8
+)
 
 // gate bounds how many batches may be on the wire unanswered. Its fields are
 // the driver's; isOpen is read by every submitter.
@@ -12,22 +27,41 @@ import "sync/atomic"
 type gate struct {
 	window int // batches
 	inside int
+	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
 	isOpen atomic.Bool
 }
 
-func (g *gate) init(window int) {
-	g.window = window
+func (g *gate) init() {
+	g.window = 1
 	g.isOpen.Store(true)
 }
 
-func (g *gate) enter(*batch) {
+// enter counts b as on the wire. A small batch that has the wire to itself
+// measures the round trip: in a large one it would be the nodes' work.
+func (g *gate) enter(b *batch) {
+	b.probe = g.inside == 0 && len(b.rounds) <= probeOps
 	g.inside++
 	g.set()
 }
 
-func (g *gate) leave(*batch) {
+// leave counts b as answered by a quorum, or settled.
+func (g *gate) leave(b *batch) {
 	g.inside--
+	if b.probe && b.answered >= b.engine.quorum {
+		g.measure(b.engine.clock.Now() - b.sentAt)
+	}
 	g.set()
+}
+
+// measure follows the shortest round trips: down at once, up slowly, because
+// what makes one longer is most often not the network.
+func (g *gate) measure(round time.Duration) {
+	if g.round == 0 || round < g.round {
+		g.round = round
+	} else {
+		g.round += (round - g.round) / 32
+	}
+	g.window = 1 + min(int(g.round/roundPerBatch), maxWindow-1)
 }
 
 func (g *gate) set() {

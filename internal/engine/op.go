@@ -74,8 +74,8 @@ type Op struct {
 //
 //	idle → queued → sending → flying → idle
 //
-// queued → sending happens under the queue's lock, and so does the way back to
-// idle of a cancelled queued Op. sending belongs to the driver alone. From
+// idle → queued → sending happens under the queue's lock, and so does the way
+// back to idle of a cancelled queued Op. sending belongs to the driver alone. From
 // flying, the driver that settles and the caller that cancels race for the step
 // to idle with a compare-and-swap; who loses leaves the Op alone.
 const (
@@ -88,12 +88,13 @@ const (
 	phaseMask = 1<<phaseBits - 1
 )
 
-// begin starts a new generation.
+// begin starts a new generation, idle until it is pushed: a Cancel that comes
+// before that finds nothing to take out of the queue.
 func (op *Op) begin(now time.Duration) {
 	op.start = now
 	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
 	op.Failures = op.Failures[:0]
-	op.state.Store((op.state.Load()>>phaseBits+1)<<phaseBits | queued)
+	op.state.Store((op.state.Load()>>phaseBits + 1) << phaseBits)
 }
 
 // advance moves to a phase that nobody contends for.

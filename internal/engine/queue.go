@@ -26,6 +26,7 @@ func (q *queue) push(op *Op, cleanup bool) error {
 	case int(q.size.Load()) >= q.limit && !cleanup:
 		return ErrBusy
 	}
+	op.advance(queued)
 	op.next, op.prev = nil, q.tail
 	if q.tail == nil {
 		q.head = op

@@ -32,10 +32,10 @@ func (e *Engine) read() {
 	turn := func() {
 		e.armed = false
 		e.fleet.Sweep(0)
-		waves := e.settled.n
+		woken := e.settled.n
 		e.complete()
-		if waves > 1 {
-			e.gather()
+		if woken > 0 && e.depth.Load() > 0 || woken > 1 {
+			e.gather(woken)
 		}
 	}
 	for e.fleet.Wait() {
@@ -44,9 +44,24 @@ func (e *Engine) read() {
 	}
 }
 
+// maxYields bounds gather: on a machine that is busy with other things, a yield
+// can take long.
+const maxYields = 8
+
 // gather lets the callers that were just completed run before the next batch is
-// written, since many of them submit again at once. The role stays ours, so
-// what they submit collects in the queue.
-func (e *Engine) gather() {
-	runtime.Gosched()
+// written, since most of them submit again at once: to go on with those that
+// happen to have been waiting would split the callers into two camps, each of
+// which waits for the other's round trip. The role stays ours, so what they
+// submit collects in the queue.
+func (e *Engine) gather(woken int) {
+	before := e.queue.size.Load()
+	goal := before + int64(woken)
+	for i := range maxYields {
+		runtime.Gosched()
+		now := e.queue.size.Load()
+		if now >= goal || i > 0 && now == before {
+			return // all are back, or no more come
+		}
+		before = now
+	}
 }

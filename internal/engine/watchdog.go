@@ -67,6 +67,7 @@ func (e *Engine) tick() time.Duration {
 	for i := len(e.flying) - 1; i >= 0; i-- {
 		b := e.flying[i]
 		if b.expire(now); b.undecided == 0 {
+			b.listed = false
 			last := len(e.flying) - 1
 			e.flying[i] = e.flying[last]
 			e.flying[last] = nil

@@ -1,0 +1,76 @@
+//go:build !race
+
+package conn
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// tally is an Owner that counts and nothing else.
+type tally struct{ replies, failures, settled int }
+
+func (c *tally) Reply(int, int, *resp.Value) error { c.replies++; return nil }
+func (c *tally) Fail(int, int, error)              { c.failures++ }
+func (c *tally) Settled()                          { c.settled++ }
+
+// TestSendAndSweepAllocateNothing counts what the whole process allocates, so
+// its server must not allocate either.
+func TestSendAndSweepAllocateNothing(t *testing.T) {
+	request := command("ECHO", "x")
+	const answer, commands = "$1\r\nx\r\n", 10
+	parrot := func(p *peer) {
+		p.serve = func(nc net.Conn) {
+			in := make([]byte, commands*len(request))
+			var out []byte
+			for range commands {
+				out = append(out, answer...)
+			}
+			for {
+				for n := 0; n < len(in); {
+					k, err := nc.Read(in[n:])
+					if err != nil {
+						return
+					}
+					n += k
+				}
+				if _, err := nc.Write(out); err != nil {
+					return
+				}
+			}
+		}
+	}
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newRig(t, portable, newPeers(t, 3, parrot))
+		r.allUp()
+		var b Batch
+		for range commands {
+			b.Buf = append(b.Buf, request...)
+		}
+		count := new(tally)
+		b.Replies, b.Owner = commands, count
+		r.lock.Lock()
+		defer r.lock.Unlock()
+		trip := func() {
+			settled := count.settled
+			r.Send(&b)
+			for count.settled == settled {
+				if r.Arm(); portable {
+					r.Wait()
+				}
+				r.Sweep(1e6)
+			}
+			r.Check()
+		}
+		for range 300 { // until every buffer has its size
+			trip()
+		}
+		require.Zero(t, testing.AllocsPerRun(300, trip))
+		require.Zero(t, count.failures)
+		require.Equal(t, 3*commands*count.settled, count.replies)
+	})
+}

@@ -1,0 +1,241 @@
+package conn
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// networks are the kinds of socket, by what makes a peer listen on one.
+var networks = map[string]func(t *testing.T, p *peer){
+	"tcp": func(*testing.T, *peer) {},
+	"unix": func(t *testing.T, p *peer) {
+		dir, err := os.MkdirTemp("", "conn") // t.TempDir may be too long for a socket
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		p.network, p.addr = "unix", filepath.Join(dir, "s")
+	},
+}
+
+func newPeersOn(t *testing.T, network string, n int) []*peer {
+	return newPeers(t, n, func(p *peer) { networks[network](t, p) })
+}
+
+// clog sends batches until more than limit bytes wait in a node's queue because
+// nobody reads at its other end.
+func (r *rig) clog(node, limit int) (sent []*ledger) {
+	r.t.Helper()
+	r.wires[node].hold(16 << 10)
+	for waiting := 0; waiting < limit; {
+		l := r.sendLarge(64<<10, tagsOf(3)...)
+		sent = append(sent, l)
+		r.meanwhile(func() {
+			for i, w := range r.wires {
+				if i != node {
+					w.expect(string(l.Buf))
+					w.send(echoes(l.tags...))
+				}
+			}
+		})
+		r.until("for the others to be answered", func() bool { return l.due == 1 })
+		r.do(func() { waiting = r.waiting(node) })
+	}
+	return sent
+}
+
+// hold sets how many bytes the server's kernel takes before it reads them.
+func (w *wire) hold(bytes int) {
+	if tcp, ok := w.Conn.(*net.TCPConn); ok {
+		require.NoError(w.t, tcp.SetReadBuffer(bytes))
+	}
+}
+
+// waiting is how many bytes of a node's queue the kernel has not taken.
+func (r *rig) waiting(node int) (n int) {
+	q := r.nodes[node].owed
+	for i := q.unsent; i < q.len; i++ {
+		n += len(q.at(i).Buf)
+	}
+	return n - q.offset
+}
+
+// A server that stops reading keeps nobody waiting: not the caller, and not the
+// other nodes. When it reads again it finds everything, in order.
+func TestAServerThatStopsReading(t *testing.T) {
+	for network := range networks {
+		t.Run(network, func(t *testing.T) {
+			eachPath(t, func(t *testing.T, portable bool) {
+				r := newRig(t, portable, newPeersOn(t, network, 3))
+				r.up()
+				for range 2 {
+					sent := r.clog(1, 4<<20)
+					r.wires[1].hold(1 << 20)
+					r.meanwhile(func() {
+						for _, l := range sent {
+							r.wires[1].expect(string(l.Buf))
+							r.wires[1].send(echoes(l.tags...))
+						}
+					})
+					r.settle(sent...)
+					r.do(func() { assert.Zero(t, r.waiting(1)) })
+					for _, l := range sent {
+						assert.NoError(t, l.errOf(1))
+					}
+				}
+				r.works()
+			})
+		})
+	}
+}
+
+// Whatever a clogged connection dies of, what it owes fails: as "not sent" from
+// the first batch on of which no byte was written, and not before.
+func TestTheEndOfAClog(t *testing.T) {
+	for name, end := range map[string]struct {
+		kill  func(r *rig)
+		want  error
+		exact bool // the kernel takes nothing more meanwhile
+	}{
+		"reset":   {func(r *rig) { r.wires[1].cut() }, nil, false},
+		"stalled": {func(r *rig) { r.clock.Advance(DefaultStallTimeout + 1); r.do(r.Check) }, ErrStalled, true},
+		"refused": {func(r *rig) { r.wires[1].send("x") }, nil, false},
+		"closed":  {func(r *rig) { r.do(r.Close) }, ErrClosed, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachPath(t, func(t *testing.T, portable bool) {
+				r := newUpRig(t, portable, 3)
+				sent := r.clog(1, 2<<20)
+				var written int
+				r.do(func() {
+					if written = r.nodes[1].owed.unsent; r.nodes[1].owed.offset > 0 {
+						written++ // in part
+					}
+				})
+				require.Positive(t, written)
+				require.Less(t, written, len(sent))
+				end.kill(r)
+				if name != "closed" {
+					r.lose(1)
+				}
+				unsent := 0
+				for i, l := range sent {
+					require.Equal(t, 1, l.settled)
+					require.Error(t, l.errOf(1))
+					var of *Error
+					assert.ErrorAs(t, l.errOf(1), &of)
+					assert.Equal(t, r.peers[1].addr, of.Addr)
+					if end.want != nil {
+						assert.ErrorIs(t, l.errOf(1), end.want)
+					}
+					switch {
+					case errors.Is(l.errOf(1), ErrNotSent):
+						unsent++
+						assert.GreaterOrEqual(t, i, written)
+					case i >= written:
+						assert.False(t, end.exact, "batch %d of %d written", i, written)
+						assert.Zero(t, unsent, "written behind one that was not")
+					}
+				}
+				assert.Positive(t, unsent)
+				if name != "closed" {
+					r.up()
+					r.works()
+				}
+			})
+		})
+	}
+}
+
+// The batches behind a partly answered one.
+func TestFailBeginsBehindTheLastReply(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 1)
+		first, second, third := r.send(tagsOf(2)...), r.send(tagsOf(3)...), r.send(tagsOf(1)...)
+		r.wires[0].expect(string(first.Buf) + string(second.Buf) + string(third.Buf))
+		r.wires[0].send(echoes(first.tags...) + echoes(second.tags[:1]...))
+		r.until("for three replies", func() bool { return second.nodes[0].replies == 1 })
+		r.wires[0].cut()
+		r.lose(0)
+		assert.NoError(t, first.errOf(0))
+		for _, l := range []*ledger{second, third} {
+			assert.Equal(t, 1, l.settled)
+			assert.Error(t, l.errOf(0))
+			assert.NotErrorIs(t, l.errOf(0), ErrNotSent)
+		}
+	})
+}
+
+// How a connection that owes something is closed: by reset, so that nothing
+// which is not sent yet is delivered late.
+func TestCloseResetsWhatIsOwed(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		t.Run("nothing", func(t *testing.T) {
+			r := newUpRig(t, portable, 2)
+			r.works()
+			r.do(r.Close)
+			for _, w := range r.wires {
+				n, err := w.rest()
+				assert.NoError(t, err)
+				assert.Zero(t, n)
+			}
+		})
+		t.Run("a reply", func(t *testing.T) {
+			r := newUpRig(t, portable, 2)
+			l := r.send("x")
+			for _, w := range r.wires {
+				w.expect(string(l.Buf))
+			}
+			r.wires[0].send(echoes("x"))
+			r.until("for the first", func() bool { return l.nodes[0].ended })
+			r.do(r.Close)
+			assert.NoError(t, l.errOf(0))
+			assert.ErrorIs(t, l.errOf(1), ErrClosed)
+			assert.NotErrorIs(t, l.errOf(1), ErrNotSent)
+			_, err := r.wires[0].rest()
+			assert.NoError(t, err)
+			_, err = r.wires[1].rest()
+			assert.Error(t, err, "it must learn that nobody listens")
+		})
+		t.Run("megabytes", func(t *testing.T) {
+			r := newUpRig(t, portable, 2)
+			total := 0
+			for _, l := range r.clog(1, 1<<20) {
+				total += len(l.Buf)
+			}
+			r.do(r.Close)
+			r.wires[1].hold(1 << 20)
+			n, err := r.wires[1].rest()
+			assert.Error(t, err)
+			assert.Less(t, n, total-1<<20, "what the kernel had not taken is never delivered")
+		})
+	})
+}
+
+func TestManyBatchesOfEverySize(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 2)
+		var sent []*ledger
+		for i := range 60 {
+			sent = append(sent, r.sendLarge(i*i*10, fmt.Sprint("one-", i), fmt.Sprint("two-", i)))
+		}
+		for _, l := range sent {
+			r.meanwhile(func() {
+				for _, w := range r.wires {
+					w.expect(string(l.Buf))
+					w.send(echoes(l.tags...))
+				}
+			})
+		}
+		r.settle(sent...)
+		for _, l := range sent {
+			assert.NoError(t, l.errOf(0))
+			assert.NoError(t, l.errOf(1))
+		}
+	})
+}

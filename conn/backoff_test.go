@@ -1,0 +1,125 @@
+package conn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestBackoffIsJitterOverAnExponential(t *testing.T) {
+	const almost = 1 - 1e-9
+	for attempt := 1; attempt < 100; attempt++ {
+		ceiling := maxBackoff
+		if attempt < 8 {
+			ceiling = min(maxBackoff, minBackoff<<(attempt-1))
+		}
+		for _, rnd := range []float64{0, 0.25, 0.5, almost} {
+			f := &Fleet{cfg: Config{Rand: func() float64 { return rnd }}}
+			d := f.backoff(attempt)
+			assert.GreaterOrEqual(t, d, time.Millisecond)
+			assert.InDelta(t, float64(max(time.Millisecond, ceiling))*rnd, float64(d), float64(time.Millisecond), "attempt %d", attempt)
+			assert.LessOrEqual(t, d, maxBackoff)
+		}
+	}
+}
+
+// A server that greets us well and then hangs up, or says what nobody asked
+// for, is dialled as rarely as one that does not answer at all.
+func TestNoDialStorm(t *testing.T) {
+	for name, greeting := range map[string]func(int, string) steps{
+		"hangs up first":  func(int, string) steps { return steps{cut} },
+		"hangs up after":  func(_ int, honest string) steps { return steps{honest, cut} },
+		"talks too much":  func(_ int, honest string) steps { return steps{honest + "+OK\r\n", mute} },
+		"talks after all": func(_ int, honest string) steps { return steps{honest, "+OK\r\n", mute} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachPath(t, func(t *testing.T, portable bool) {
+				p := newPeer(t, func(p *peer) { p.greeting = greeting })
+				start := time.Now()
+				r := newRig(t, portable, []*peer{p}, func(cfg *Config) { cfg.Rand = func() float64 { return 1 } })
+				r.until("for the fifth dial", func() bool { return p.dialled.Load() >= 5 })
+				assert.GreaterOrEqual(t, time.Since(start), (1+2+4+8)*minBackoff)
+			})
+		})
+	}
+}
+
+// A connection that was of use, or that merely grew old, starts from the
+// shortest pause again.
+func TestBackoffForgets(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 1)
+		next := func() int {
+			r.wires[0].cut()
+			r.lose(0)
+			r.up()
+			return r.nodes[0].attempt
+		}
+		assert.Equal(t, 1, next())
+		assert.Equal(t, 2, next())
+		assert.Equal(t, 3, next())
+		r.works()
+		assert.Equal(t, 1, next())
+		assert.Equal(t, 2, next())
+		r.clock.Advance(maxBackoff + 1)
+		assert.Equal(t, 1, next())
+	})
+}
+
+// However much is asked of a node that is down, one dialler works on it.
+func TestOneDiallerPerNode(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		p := newPeer(t, func(p *peer) {
+			p.greeting = func(n int, honest string) steps {
+				if n == 0 {
+					return steps{honest}
+				}
+				return steps{mute}
+			}
+		})
+		r := newRig(t, portable, []*peer{p})
+		r.up()
+		r.wires[0].cut()
+		r.lose(0)
+		waitFor(t, "for the second dial", func() bool { return p.dialled.Load() == 2 })
+		for range 1000 {
+			l := r.send("x")
+			assert.ErrorIs(t, l.errOf(0), ErrNotSent)
+			r.do(r.Check)
+			r.do(func() { r.Sweep(0) })
+		}
+		assert.Equal(t, int64(2), p.dialled.Load())
+	})
+}
+
+func TestANodeComesBackByItself(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 3)
+		for range 3 {
+			r.peers[2].stop()
+			r.lose(2)
+			r.do(func() { assert.Error(t, r.Fault(2)) })
+			r.peers[2].start(t)
+			r.up()
+			r.works()
+		}
+	})
+}
+
+func TestANodeThatComesLate(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		ps := newPeers(t, 2)
+		ps[1].stop()
+		r := newRig(t, portable, ps)
+		r.Settle()
+		r.do(func() {
+			assert.True(t, r.Up(0))
+			assert.ErrorIs(t, r.Fault(1), ErrNotSent)
+			assert.ErrorContains(t, r.Fault(1), ps[1].addr)
+		})
+		ps[1].start(t)
+		r.up()
+		r.works()
+	})
+}

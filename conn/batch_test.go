@@ -1,0 +1,171 @@
+package conn
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func tagsOf(n int) []string {
+	tags := make([]string, n)
+	for i := range tags {
+		tags[i] = fmt.Sprint("tag-", i)
+	}
+	return tags
+}
+
+func TestBatchesArriveEverywhereInOrder(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 5)
+		const batches = 100
+		var want, answer strings.Builder
+		var all []*ledger
+		for i := range batches {
+			tags := []string{fmt.Sprint("first-", i), fmt.Sprint("second-", i)}
+			l := r.send(tags...)
+			want.Write(l.Buf)
+			answer.WriteString(echoes(tags...))
+			all = append(all, l)
+		}
+		for _, w := range r.wires {
+			w.expect(want.String())
+		}
+		for _, w := range r.wires { // replies to all of them in one piece
+			w.send(answer.String())
+		}
+		r.settle(all...)
+		for _, l := range all {
+			for node := range r.wires {
+				assert.NoError(t, l.errOf(node))
+				assert.Equal(t, 2, l.nodes[node].replies)
+			}
+		}
+	})
+}
+
+func TestSendToReachesOneNode(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 3)
+		all, one := r.send("all"), r.sendTo(1, "one")
+		r.wires[1].expect(string(all.Buf) + string(one.Buf))
+		r.wires[1].send(echoes("all", "one"))
+		r.settle(one)
+		assert.Zero(t, all.settled)
+		for _, node := range []int{0, 2} {
+			r.wires[node].expect(string(all.Buf))
+			r.wires[node].send(echoes("all"))
+		}
+		r.settle(all)
+		r.works() // and nothing was in between on the others
+	})
+}
+
+// consumed is how many bytes of the replies to l a node has taken in.
+func (r *rig) consumed(node int, l *ledger) int {
+	return len(echoes(l.tags[:l.nodes[node].replies]...)) + r.nodes[node].w - r.nodes[node].r
+}
+
+func TestRepliesArriveInPieces(t *testing.T) {
+	tags := []string{"a", "", strings.Repeat("b", 30), "c\r\nd"}
+	whole := echoes(tags...)
+	var cuts [][]int
+	for at := 1; at < len(whole); at++ {
+		cuts = append(cuts, []int{at})
+	}
+	bytewise := make([]int, len(whole)-1)
+	for i := range bytewise {
+		bytewise[i] = i + 1
+	}
+	cuts = append(cuts, bytewise, nil)
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 1)
+		for _, cut := range cuts {
+			l := r.send(tags...)
+			r.wires[0].expect(string(l.Buf))
+			from := 0
+			for _, to := range append(cut, len(whole)) {
+				r.wires[0].send(whole[from:to])
+				r.until("for a piece to be read", func() bool { return l.settled > 0 || r.consumed(0, l) == to })
+				from = to
+			}
+			r.settle(l)
+			require.NoError(t, l.errOf(0))
+		}
+	})
+}
+
+func TestRepliesLargerThanTheReadBufferInTotal(t *testing.T) {
+	tags := make([]string, 200)
+	for i := range tags {
+		tags[i] = strings.Repeat(string(rune('a'+i%26)), 1+i*17%1000)
+	}
+	require.Greater(t, len(echoes(tags...)), 4*readBuffer)
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 2)
+		l := r.send(tags...)
+		r.meanwhile(func() {
+			for _, w := range r.wires {
+				w.expect(string(l.Buf))
+				w.send(echoes(tags...))
+			}
+		})
+		r.settle(l)
+		assert.NoError(t, l.errOf(0))
+		assert.NoError(t, l.errOf(1))
+	})
+}
+
+// A batch that its caller has given up is answered all the same, and the
+// replies behind it stay in step.
+func TestAnAbandonedBatchKeepsItsPlace(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 1)
+		abandoned, next := r.send("abandoned"), r.send("next")
+		r.wires[0].expect(string(abandoned.Buf) + string(next.Buf))
+		r.wires[0].send(echoes("abandoned", "next"))
+		r.settle(abandoned, next)
+		assert.NoError(t, next.errOf(0))
+	})
+}
+
+func TestDownNodesFailAtOnce(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 3)
+		r.peers[1].stop()
+		r.lose(1)
+		l := r.send("x")
+		assert.ErrorIs(t, l.errOf(1), ErrNotSent)
+		assert.Zero(t, l.settled, "the others have not answered")
+		one := r.sendTo(1, "y")
+		assert.ErrorIs(t, one.errOf(1), ErrNotSent)
+		assert.Equal(t, 1, one.settled)
+		for _, node := range []int{0, 2} {
+			r.wires[node].expect(string(l.Buf))
+			r.wires[node].send(echoes("x"))
+		}
+		r.settle(l)
+		for node := range 3 {
+			r.do(func() { assert.Equal(t, node != 1, r.Fault(node) == nil) })
+			assert.Equal(t, r.peers[node].addr, r.Addr(node))
+		}
+		r.peers[1].start(t)
+		r.up()
+		r.works()
+	})
+}
+
+func TestSendBeforeAnyNodeIsUp(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		silent := func(p *peer) { p.greeting = func(int, string) steps { return steps{mute} } }
+		r := newRig(t, portable, newPeers(t, 2, silent))
+		l := r.send("x")
+		assert.Equal(t, 1, l.settled)
+		for node := range 2 {
+			assert.ErrorIs(t, l.errOf(node), ErrDown)
+			assert.ErrorIs(t, l.errOf(node), ErrNotSent)
+		}
+	})
+}

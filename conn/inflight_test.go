@@ -1,0 +1,176 @@
+package conn
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func batchOf(replies int, buf string) *Batch { return &Batch{Buf: []byte(buf), Replies: replies} }
+
+func TestInflightKeepsOrderWhileItGrows(t *testing.T) {
+	for _, shift := range []int{0, 1, minRing / 2, minRing - 1} {
+		var q inflight
+		for range shift { // so that the ring is wrapped when it grows
+			q.push(batchOf(1, "x"))
+			q.sent(1)
+			q.replied()
+		}
+		var want []*Batch
+		for range 5 * minRing {
+			b := batchOf(1, "x")
+			q.push(b)
+			q.sent(1)
+			want = append(want, b)
+		}
+		assert.Equal(t, len(want), q.replies)
+		for _, b := range want {
+			require.Same(t, b, q.oldest())
+			i, last := q.replied()
+			assert.Zero(t, i)
+			assert.True(t, last)
+		}
+		assert.Nil(t, q.oldest())
+		assert.Zero(t, q.len+q.replies+q.unsent+q.offset+q.next)
+		for _, b := range q.ring {
+			assert.Nil(t, b, "what has gone is not kept from the collector")
+		}
+	}
+}
+
+func TestInflightCountsRepliesPerBatch(t *testing.T) {
+	var q inflight
+	first, second := batchOf(3, "abc"), batchOf(1, "d")
+	q.push(first)
+	q.push(second)
+	q.sent(3)
+	q.sent(1)
+	for want := range 3 {
+		require.Same(t, first, q.oldest(), "an abandoned batch keeps its place")
+		assert.Equal(t, 4-want, q.replies)
+		i, last := q.replied()
+		assert.Equal(t, want, i)
+		assert.Equal(t, want == 2, last)
+	}
+	require.Same(t, second, q.oldest())
+	i, last := q.replied()
+	assert.Zero(t, i, "counted anew for each batch")
+	assert.True(t, last)
+}
+
+func TestInflightBacklog(t *testing.T) {
+	var q inflight
+	assert.Nil(t, q.backlog())
+	first, second := batchOf(2, "abc"), batchOf(1, "de")
+	q.push(first)
+	q.push(second)
+	assert.Nil(t, q.oldest(), "nothing was asked yet")
+	assert.Equal(t, "abc", string(q.backlog()))
+	q.sent(0)
+	assert.Nil(t, q.oldest())
+	q.sent(1)
+	assert.Equal(t, "bc", string(q.backlog()))
+	assert.Same(t, first, q.oldest(), "its first command may be out")
+	q.replied() // early, and allowed
+	assert.Equal(t, "bc", string(q.backlog()))
+	q.sent(2)
+	assert.Equal(t, "de", string(q.backlog()))
+	_, last := q.replied()
+	assert.True(t, last)
+	assert.Nil(t, q.oldest(), "the second was not asked yet")
+	assert.Equal(t, "de", string(q.backlog()))
+	q.sent(2)
+	assert.Nil(t, q.backlog())
+	assert.Same(t, second, q.oldest())
+}
+
+// A peer that answers all of a batch before it has all of it.
+func TestInflightPopsAPartlySentBatch(t *testing.T) {
+	var q inflight
+	q.push(batchOf(1, "abc"))
+	q.push(batchOf(1, "de"))
+	q.sent(1)
+	_, last := q.replied()
+	assert.True(t, last)
+	assert.Equal(t, "de", string(q.backlog()), "the offset went with its batch")
+	assert.Nil(t, q.oldest())
+}
+
+// slowQueue does what inflight does, too simply to be wrong: it remembers every
+// byte and every reply that is still to come.
+type slowQueue struct {
+	batches []*Batch
+	bytes   []int // by batch, not yet handed to the kernel
+	replies []int // by batch, still owed
+}
+
+func (s *slowQueue) firstUnsent() int {
+	for i, n := range s.bytes {
+		if n > 0 {
+			return i
+		}
+	}
+	return len(s.bytes)
+}
+
+func TestInflightAgainstAModel(t *testing.T) {
+	for seed := range uint64(40) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		var q inflight
+		var s slowQueue
+		for range 400 {
+			unsent := s.firstUnsent()
+			asked := len(s.batches) > 0 && s.bytes[0] < len(s.batches[0].Buf)
+			switch rnd.IntN(3) {
+			case 0:
+				b := &Batch{Buf: make([]byte, 1+rnd.IntN(5)), Replies: 1 + rnd.IntN(3)}
+				q.push(b)
+				s.batches = append(s.batches, b)
+				s.bytes = append(s.bytes, len(b.Buf))
+				s.replies = append(s.replies, b.Replies)
+			case 1:
+				if unsent < len(s.bytes) {
+					n := rnd.IntN(s.bytes[unsent] + 1)
+					q.sent(n)
+					s.bytes[unsent] -= n
+				}
+			case 2:
+				if asked {
+					i, last := q.replied()
+					require.Equal(t, s.batches[0].Replies-s.replies[0], i)
+					s.replies[0]--
+					require.Equal(t, s.replies[0] == 0, last)
+					if last {
+						s.batches, s.bytes, s.replies = s.batches[1:], s.bytes[1:], s.replies[1:]
+					}
+				}
+			}
+			s.compare(t, &q)
+		}
+	}
+}
+
+func (s *slowQueue) compare(t *testing.T, q *inflight) {
+	t.Helper()
+	owed := 0
+	for _, n := range s.replies {
+		owed += n
+	}
+	require.Equal(t, owed, q.replies)
+	require.Equal(t, len(s.batches), q.len)
+	if unsent := s.firstUnsent(); unsent < len(s.batches) {
+		require.Len(t, q.backlog(), s.bytes[unsent])
+	} else {
+		require.Nil(t, q.backlog())
+	}
+	if len(s.batches) > 0 && s.bytes[0] < len(s.batches[0].Buf) {
+		require.Same(t, s.batches[0], q.oldest())
+	} else {
+		require.Nil(t, q.oldest())
+	}
+	for i, b := range s.batches {
+		require.Same(t, b, q.at(i))
+	}
+}

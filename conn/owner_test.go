@@ -1,0 +1,179 @@
+package conn
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// An Owner that sends from within Reply, to the node that is being read and to
+// another, as the retry of a lost script does.
+func TestSendToFromWithinReply(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		for _, to := range []int{0, 1} {
+			r := newUpRig(t, portable, 2)
+			const rounds = 3 * minRing // so that the ring grows under the decoder
+			var more []*ledger
+			first := newLedger(t, tagsOf(rounds))
+			first.onReply = func(node, i int) error {
+				if node == 0 {
+					l := newLedger(t, []string{fmt.Sprint("more-", i)})
+					more = append(more, l)
+					r.giveTo(to, l)
+				}
+				return nil
+			}
+			r.post(first)
+			for _, w := range r.wires {
+				w.expect(string(first.Buf))
+				w.send(echoes(first.tags...))
+			}
+			r.settle(first)
+			require.Len(t, more, rounds)
+			for _, l := range more {
+				r.wires[to].expect(string(l.Buf))
+				r.wires[to].send(echoes(l.tags...))
+			}
+			r.settle(more...)
+			for _, l := range more {
+				assert.NoError(t, l.errOf(to))
+			}
+			r.works()
+		}
+	})
+}
+
+// The node that Reply writes to turns out to be dead, or is the one that the
+// same Reply complains about.
+func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		for _, to := range []int{0, 1} {
+			r := newUpRig(t, portable, 2)
+			late := newLedger(t, []string{"late"})
+			l := newLedger(t, []string{"one", "two", "three"})
+			l.onReply = func(node, i int) error {
+				if node != 0 || i != 1 {
+					return nil
+				}
+				if to == 1 {
+					r.wires[1].cut() // and we have not heard of it yet
+				}
+				r.giveTo(to, late)
+				return errMisfit
+			}
+			r.post(l)
+			r.wires[0].expect(string(l.Buf))
+			r.wires[1].expect(string(l.Buf))
+			r.wires[0].send(echoes(l.tags...))
+			if to == 0 {
+				r.wires[1].send(echoes(l.tags...))
+			}
+			r.settle(l, late)
+			assert.Equal(t, 2, l.nodes[0].replies)
+			assert.ErrorIs(t, l.errOf(0), errMisfit)
+			assert.NotErrorIs(t, l.errOf(0), ErrNotSent)
+			assert.Error(t, late.errOf(to))
+		}
+	})
+}
+
+// An Owner that answers each failure with another batch, to the same node and
+// to others, ends all the same: what is down fails at once.
+func TestSendToFromWithinFail(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 3)
+		var more []*ledger
+		sent := make([]*ledger, 4)
+		for i := range sent {
+			sent[i] = newLedger(t, tagsOf(2))
+			sent[i].onFail = func(node, _ int, err error) {
+				for to := range r.Len() {
+					l := newLedger(t, []string{"again"})
+					more = append(more, l)
+					r.giveTo(to, l)
+					if to == node {
+						assert.ErrorIs(t, l.errOf(to), ErrNotSent)
+						assert.Equal(t, 1, l.settled)
+					}
+				}
+			}
+			r.post(sent[i])
+		}
+		r.wires[1].cut()
+		r.lose(1)
+		require.Len(t, more, 3*len(sent))
+		r.up()
+		for _, i := range []int{0, 2} {
+			for _, l := range append(sent, more[i]) {
+				r.wires[i].expect(string(l.Buf))
+			}
+		}
+		r.do(r.Close)
+		for _, l := range append(sent, more...) {
+			assert.Equal(t, 1, l.settled)
+		}
+	})
+}
+
+// A batch may be used again once the call that settled it has returned.
+func TestABatchIsUsedAgain(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 2)
+		l := newLedger(t, tagsOf(3))
+		for round := range 50 {
+			r.sent = nil
+			l.settled = 0
+			r.post(l)
+			for i, w := range r.wires {
+				w.expect(string(l.Buf))
+				if round%10 == 9 && i == 0 {
+					w.cut()
+				} else {
+					w.send(echoes(l.tags...))
+				}
+			}
+			r.settle(l)
+			if round%10 == 9 {
+				r.wires[0] = nil
+				r.up()
+			}
+		}
+	})
+}
+
+func TestAfterClose(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 2)
+		before := r.send("before")
+		r.do(r.Close)
+		assert.Equal(t, 1, before.settled)
+		assert.ErrorIs(t, before.errOf(0), ErrClosed)
+		assert.NotErrorIs(t, before.errOf(0), ErrNotSent)
+		r.Drain()
+		after, one := r.send("after"), r.sendTo(1, "after")
+		assert.Equal(t, 1, after.settled)
+		assert.Equal(t, 1, one.settled)
+		for _, err := range []error{after.errOf(0), after.errOf(1), one.errOf(1)} {
+			assert.ErrorIs(t, err, ErrClosed)
+			assert.ErrorIs(t, err, ErrNotSent)
+		}
+		r.do(func() {
+			r.Sweep(0)
+			r.Sweep(1)
+			r.Check()
+			r.Arm()
+			r.Close()
+			for i := range r.Len() {
+				assert.False(t, r.Up(i))
+				assert.ErrorIs(t, r.Fault(i), ErrClosed)
+			}
+		})
+		for range 3 {
+			within(t, "Wait", func() { assert.False(t, r.Wait()) })
+		}
+		r.Drain()
+		r.Settle()
+	})
+}

@@ -1,0 +1,219 @@
+//go:build linux && (amd64 || arm64 || riscv64 || loong64)
+
+package conn
+
+import (
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Without Arm, and after the one ring of an Arm, the bell is silent.
+func TestOnlyAnArmedBellRings(t *testing.T) {
+	r := newUpRig(t, false, 1)
+	unread := func() bool {
+		r.lock.Lock()
+		defer r.lock.Unlock()
+		return len(r.poller.poll(0, nil)) > 0
+	}
+	woken := r.waiter()
+	l := r.send("x", "y")
+	r.wires[0].expect(string(l.Buf))
+	r.wires[0].send(echoes("x"))
+	waitFor(t, "for the reply", unread)
+	mustSleep(t, woken)
+	r.do(r.Arm)
+	mustWake(t, woken, true) // what has come before counts
+
+	woken = r.waiter()
+	mustSleep(t, woken) // once, though nothing was read
+	r.do(r.Arm)
+	mustWake(t, woken, true)
+
+	r.do(r.Arm)
+	r.until("for the first reply", func() bool { return l.nodes[0].replies == 1 })
+	woken = r.waiter() // whoever armed it has read it, too
+	mustSleep(t, woken)
+	r.wires[0].send(echoes("y"))
+	mustWake(t, woken, true) // and the bell is still armed
+	r.settle(l)
+}
+
+// The descriptor that we keep is a copy, with the options of the original.
+func TestDetach(t *testing.T) {
+	p := newPeer(t, func(p *peer) { p.serveRaw = true })
+	nc, err := net.Dial("tcp", p.addr)
+	require.NoError(t, err)
+	fd, err := detach(nc)
+	require.NoError(t, err)
+	defer syscall.Close(fd)
+	_, err = nc.Write([]byte("x"))
+	assert.ErrorIs(t, err, net.ErrClosed)
+	noDelay, err := syscall.GetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY)
+	require.NoError(t, err)
+	assert.Equal(t, 1, noDelay)
+	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+	require.Zero(t, errno)
+	assert.NotZero(t, flags&syscall.FD_CLOEXEC)
+	flags, _, errno = syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0)
+	require.Zero(t, errno)
+	assert.NotZero(t, flags&syscall.O_NONBLOCK)
+	_, err = syscall.Write(fd, []byte("x"))
+	assert.NoError(t, err)
+	p.next(t).expect("x")
+}
+
+func TestDetachRefuses(t *testing.T) {
+	before := descriptors(t)
+	ours, theirs := net.Pipe()
+	_, err := detach(ours)
+	assert.Error(t, err)
+	_, err = theirs.Read(make([]byte, 1))
+	assert.Error(t, err, "closed, since it was ours")
+
+	p := newPeer(t, func(p *peer) { p.serveRaw = true })
+	nc, err := net.Dial("tcp", p.addr)
+	require.NoError(t, err)
+	require.NoError(t, nc.Close())
+	_, err = detach(nc)
+	assert.ErrorIs(t, err, net.ErrClosed)
+	p.stop()
+	waitFor(t, "for the descriptors", func() bool { return descriptors(t) <= before })
+}
+
+// A poller that cannot take a connection does not keep it either.
+func TestAdoptFails(t *testing.T) {
+	before := descriptors(t)
+	p := newPeer(t, func(p *peer) { p.serveRaw = true })
+	made, err := newRawPoller()
+	require.NoError(t, err)
+	broken := made.(*epoll)
+	all := broken.all
+	broken.all = -1
+	nc, err := net.Dial("tcp", p.addr)
+	require.NoError(t, err)
+	_, err = broken.adopt(nc, 0)
+	assert.ErrorIs(t, err, syscall.EBADF)
+	_, err = p.next(t).rest()
+	assert.Error(t, err, "a reset")
+	broken.all = all
+	broken.close()
+	p.stop()
+	waitFor(t, "for the descriptors", func() bool { return descriptors(t) <= before })
+}
+
+// A sock closes its descriptor once: the number may be somebody else's by then.
+func TestASockClosesOnce(t *testing.T) {
+	p := newPeer(t, func(p *peer) { p.serveRaw = true })
+	made, err := newRawPoller()
+	require.NoError(t, err)
+	defer made.close()
+	nc, err := net.Dial("tcp", p.addr)
+	require.NoError(t, err)
+	s, err := made.adopt(nc, 0)
+	require.NoError(t, err)
+	fd := int(s.(*raw).fd)
+	s.close(false)
+	other, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer other.Close()
+	for int(other.Fd()) != fd { // until somebody has the number
+		f, err := os.Open(os.DevNull)
+		require.NoError(t, err)
+		defer f.Close()
+		if int(f.Fd()) == fd {
+			break
+		}
+		require.Less(t, int(f.Fd()), fd)
+	}
+	s.close(true)
+	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+	assert.Zero(t, errno, "still open")
+}
+
+// descriptors is how many the process has, without the test's own and with those
+// that the runtime's poller takes for the first socket of all.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	warm.Do(func() {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		require.NoError(t, listener.Close())
+	})
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(entries)
+}
+
+var warm sync.Once
+
+// Many connections come and go; what is left of them is nothing.
+func TestNothingLeaks(t *testing.T) {
+	cycles := 200
+	if testing.Short() {
+		cycles = 20
+	}
+	eachPath(t, func(t *testing.T, portable bool) {
+		unrelated := descriptors(t)
+		routines := runtime.NumGoroutine()
+		r := newUpRig(t, portable, 2)
+		r.works()
+		level := descriptors(t)
+		for i := range cycles {
+			switch i % 4 {
+			case 0:
+				r.wires[0].cut()
+			case 1:
+				_ = r.wires[0].Close()
+			case 2:
+				r.wires[0].half()
+			case 3:
+				r.wires[0].send("x")
+			}
+			r.lose(0)
+			if i%10 == 0 {
+				r.peers[0].forget(1)
+			}
+			r.up()
+		}
+		r.peers[0].forget(1)
+		waitFor(t, "for the descriptors of what has gone", func() bool { return descriptors(t) <= level })
+		r.works()
+		r.close()
+		r.sent = nil
+		for _, p := range r.peers {
+			p.stop()
+			p.running.Wait()
+		}
+		waitFor(t, "for all descriptors", func() bool { return descriptors(t) <= unrelated })
+		waitFor(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
+	})
+}
+
+// Close takes everything with it while diallers are in every state.
+func TestNothingLeaksFromAFleetThatIsClosedAtOnce(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		ps := newPeers(t, 3)
+		unrelated, routines := descriptors(t), runtime.NumGoroutine()
+		for range 50 {
+			r := newRig(t, portable, ps)
+			if runtime.Gosched(); len(ps[0].greeted) > 0 {
+				<-ps[0].greeted
+			}
+			r.close()
+		}
+		waitFor(t, "for all descriptors", func() bool {
+			for _, p := range ps {
+				p.forget(0)
+			}
+			return descriptors(t) <= unrelated
+		})
+		waitFor(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
+	})
+}

@@ -1,0 +1,285 @@
+package conn
+
+import (
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// waiter calls Wait for a test.
+func (r *rig) waiter() <-chan bool {
+	woken := make(chan bool, 1)
+	go func() { woken <- r.Wait() }()
+	return woken
+}
+
+func mustWake(t *testing.T, woken <-chan bool, want bool) {
+	t.Helper()
+	select {
+	case is := <-woken:
+		require.Equal(t, want, is)
+	case <-time.After(patience):
+		require.FailNow(t, "nobody was woken")
+	}
+}
+
+func mustSleep(t *testing.T, woken <-chan bool) {
+	t.Helper()
+	select {
+	case <-woken:
+		require.FailNow(t, "woken for nothing")
+	case <-time.After(10 * time.Millisecond): // a bell that rings has rung by then
+	}
+}
+
+func TestWaitEndsWithAnArrival(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 3)
+		r.works()
+		for len(drained(r)) > 0 { // bells of the past
+		}
+		for node := range r.wires {
+			l := r.sendTo(node, "x")
+			r.wires[node].expect(string(l.Buf))
+			r.do(r.Arm)
+			woken := r.waiter()
+			mustSleep(t, woken)
+			r.wires[node].send(echoes("x"))
+			mustWake(t, woken, true)
+			r.settle(l)
+			for len(drained(r)) > 0 {
+			}
+		}
+		woken := r.waiter()
+		mustSleep(t, woken)
+		r.do(r.Close)
+		mustWake(t, woken, false)
+	})
+}
+
+// drained takes a ring of the portable poller's bell, which rings for every
+// report, armed or not.
+func drained(r *rig) (rings []struct{}) {
+	if pp, ok := r.poller.(*pumpPoller); ok {
+		select {
+		case ring := <-pp.bell:
+			rings = append(rings, ring)
+		default:
+		}
+	}
+	return rings
+}
+
+func TestWaitEndsWithTheEndOfANode(t *testing.T) {
+	for name, end := range map[string]verb{"half-close": half, "reset": cut, "close": hangUp} {
+		t.Run(name, func(t *testing.T) {
+			eachPath(t, func(t *testing.T, portable bool) {
+				r := newUpRig(t, portable, 2)
+				r.do(r.Arm)
+				woken := r.waiter()
+				r.wires[1].play(steps{end})
+				mustWake(t, woken, true)
+				r.lose(1)
+			})
+		})
+	}
+}
+
+func TestCloseEndsWait(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		for _, armed := range []bool{false, true} {
+			for _, before := range []bool{false, true} {
+				r := newUpRig(t, portable, 1)
+				if armed {
+					r.do(r.Arm)
+				}
+				if before {
+					r.do(r.Close)
+				}
+				woken := r.waiter()
+				if !before {
+					r.do(r.Close)
+				}
+				mustWake(t, woken, false)
+			}
+		}
+	})
+}
+
+// echo is a server that answers ECHO. It goes on until its connection ends.
+func echo(nc net.Conn) {
+	in, out := make([]byte, 0, 64<<10), make([]byte, 0, 64<<10)
+	var d resp.Decoder
+	d.Limits.Bulk = 1 << 20
+	var v resp.Value
+	for {
+		k, err := nc.Read(in[len(in):cap(in)])
+		if err != nil {
+			return
+		}
+		in = in[:len(in)+k]
+		at := 0
+		for {
+			n, err := d.Decode(in[at:], &v)
+			if err != nil {
+				break
+			}
+			at += n
+			it := v.Elements()
+			it.Next()
+			it.Next()
+			out = resp.AppendBulk(out, it.Value().Bytes)
+		}
+		in = in[:copy(in, in[at:])]
+		if _, err := nc.Write(out); err != nil {
+			return
+		}
+		out = out[:0]
+	}
+}
+
+func echoing(p *peer) { p.serve = echo }
+
+// newEchoRig is a rig with n peers that answer by themselves.
+func newEchoRig(t *testing.T, portable bool, n int, set ...func(*Config)) *rig {
+	t.Helper()
+	r := newRig(t, portable, newPeers(t, n, echoing), set...)
+	r.allUp()
+	return r
+}
+
+func (r *rig) allUp() {
+	r.t.Helper()
+	for i := range r.Len() {
+		r.until("for a node to come up", func() bool { return r.Up(i) })
+	}
+}
+
+// TestNoWakeUpIsLost goes back and forth many times with an owner who reads only
+// when it was woken, or sometimes a little before that, as a caller does who is
+// alone. One lost wake-up and it sleeps for ever.
+func TestNoWakeUpIsLost(t *testing.T) {
+	trips := 50_000 // to each of two nodes
+	switch {
+	case testing.Short():
+		trips = 5_000
+	case raceEnabled:
+		trips = 5_000
+	}
+	eachPath(t, func(t *testing.T, portable bool) {
+		if portable {
+			trips /= 5 // no nested epoll here, and slower
+		}
+		r := newEchoRig(t, portable, 2)
+		rnd := rand.New(rand.NewPCG(1, 2))
+		l := newLedger(t, []string{"x"})
+		post := func() {
+			*l = ledger{Batch: l.Batch, t: t, tags: l.tags, nodes: l.nodes, due: r.Len()}
+			l.Owner = l
+			clear(l.nodes)
+			r.Send(&l.Batch)
+		}
+		l.nodes = make([]account, r.Len())
+		done := make(chan int, 1)
+		r.do(func() { post(); r.Arm() })
+		go func() {
+			n := 0
+			defer func() { done <- n }()
+			for r.Wait() {
+				r.lock.Lock()
+				r.Sweep(0)
+				for l.settled > 0 && n < trips {
+					if n++; n == trips {
+						break
+					}
+					switch post(); rnd.IntN(4) {
+					case 0:
+						r.Sweep(0)
+					case 1:
+						r.Arm() // twice is once
+					case 2:
+						r.Sweep(10 * time.Microsecond)
+					}
+				}
+				r.Arm()
+				r.lock.Unlock()
+				if n == trips {
+					return
+				}
+			}
+		}()
+		select {
+		case n := <-done:
+			assert.Equal(t, trips, n)
+		case <-time.After(3 * patience):
+			require.FailNow(t, "asleep for ever")
+		}
+	})
+}
+
+// Sweep waits no longer than it is told, and does not where it cannot.
+func TestSweepBlocks(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 2)
+		r.do(func() { assert.Equal(t, !portable, r.CanBlock()) })
+		within(t, "Sweep", func() { r.do(func() { r.Sweep(5 * time.Millisecond) }) })
+		if portable {
+			return
+		}
+		l := r.send("x")
+		for _, w := range r.wires {
+			w.expect(string(l.Buf))
+			w.send(echoes("x"))
+		}
+		r.do(func() {
+			for deadline := time.Now().Add(patience); l.settled == 0 && time.Now().Before(deadline); {
+				r.Sweep(patience) // ends at the arrival, or with a signal
+			}
+		})
+		assert.Equal(t, 1, l.settled)
+	})
+}
+
+// A quiet fleet has nothing to report, however its nodes came to be so: a sweep
+// that finds something again and again would have its owner spin.
+func TestAQuietFleetReportsNothing(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 3, func(cfg *Config) { cfg.Rand = func() float64 { return 0.9 } })
+		quiet := func(when string) {
+			t.Helper()
+			r.until("for quiet after "+when, func() bool { return len(r.ready) == 0 }) // what Sweep was told of
+		}
+		quiet("the start")
+		r.works()
+		quiet("an answer")
+		r.wires[0].half()
+		r.lose(0)
+		quiet("a half-close")
+		r.wires[1].send("unasked")
+		r.lose(1)
+		quiet("a fault")
+		r.up()
+		quiet("the return")
+		l := r.sendLarge(8<<20, "large")
+		quiet("a write that was cut short")
+		r.meanwhile(func() {
+			for _, w := range r.wires {
+				w.expect(string(l.Buf))
+				w.send(strings.TrimSuffix(echoes("large"), "\n"))
+			}
+		})
+		quiet("its end, in the middle of the reply")
+		for _, w := range r.wires {
+			w.send("\n")
+		}
+		r.settle(l)
+		quiet("the reply")
+	})
+}

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAloneReadsItsOwnReplies: a caller that is alone needs no reader.
+func TestAloneReadsItsOwnReplies(t *testing.T) {
+	p := newPuppet(t, 3)
+	p.onSweep = func() {
+		for node := range 3 {
+			p.reply(p.last(), node, ok)
+		}
+	}
+	c := p.engine.Call(Acquire, "key", time.Second)
+	require.NoError(t, p.engine.Do(context.Background(), c))
+	require.NoError(t, c.Err)
+	require.Zero(t, p.armed)
+	p.engine.Free(c)
+	p.idle()
+}
+
+// TestAloneLeavesNothingBehind: what is submitted while a caller reads alone is
+// sent when it is done, and the reader is armed for it.
+func TestAloneLeavesNothingBehind(t *testing.T) {
+	p := newPuppet(t, 1)
+	var other *outcome
+	p.onSweep = func() {
+		if other == nil {
+			other = p.submit(Release, "other")
+			p.reply(p.sent[0], 0, ok)
+		}
+	}
+	c := p.engine.Call(Acquire, "key", time.Second)
+	require.NoError(t, p.engine.Do(context.Background(), c))
+	require.Len(t, p.sent, 2)
+	require.Equal(t, 1, p.armed)
+	require.True(t, p.engine.armed)
+	p.turn(func() { p.reply(p.sent[1], 0, one) })
+	require.Equal(t, 1, other.times)
+	p.idle()
+}
+
+// TestAloneEnds: a caller that gets no reply gives the role up in time, with the
+// reader armed.
+func TestAloneEnds(t *testing.T) {
+	p := newPuppet(t, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	sweeps := 0
+	p.onSweep = func() {
+		p.clock.Advance(aloneFor / 4)
+		if sweeps++; sweeps == 6 {
+			t.Error("it does not end")
+		}
+	}
+	c := p.engine.Call(Acquire, "key", time.Second)
+	require.NoError(t, p.engine.enqueue(&c.Op))
+	c.ctx = ctx
+	p.engine.drive(c)
+	require.Equal(t, 4, sweeps)
+	require.Equal(t, 1, p.armed)
+	require.True(t, p.engine.Cancel(&c.Op))
+
+	cancel()
+	sweeps = 0
+	p.turn(func() { p.reply(p.sent[0], 0, ok) })
+	p.turn(func() { p.reply(p.sent[1], 0, one) })
+	d := p.engine.Call(Release, "key", 0)
+	require.Equal(t, context.Canceled, p.engine.Do(ctx, d))
+	require.Zero(t, sweeps, "its context had ended")
+}
+
+// TestReleaseIsSentThoughNobodyWaits: a release whose context has ended is sent
+// all the same, also if it had to wait behind the gate.
+func TestReleaseIsSentThoughNobodyWaits(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	p := newPuppet(t, 1)
+	p.submit(Acquire, "out")
+	c := p.engine.Call(Release, "mine", 0)
+	require.Equal(t, context.Canceled, p.engine.Do(ended, c))
+	p.engine.Free(c)
+	p.turn(func() { p.reply(p.sent[0], 0, ok) })
+	require.Len(t, p.sent, 2)
+	require.Contains(t, p.sent[1].bytes, "mine")
+	p.turn(func() { p.reply(p.sent[1], 0, one) })
+	p.idle()
+
+	p.submit(Acquire, "out")
+	for _, kind := range []Kind{Acquire, Extend} { // nobody wants these
+		c := p.engine.Call(kind, "mine", time.Second)
+		require.Equal(t, context.Canceled, p.engine.Do(ended, c))
+	}
+	p.turn(func() { p.reply(p.last(), 0, ok) })
+	require.Len(t, p.sent, 3)
+	p.idle()
+}
+
+// TestFlyingIsBounded: a batch that is out whenever the watchdog looks is on its
+// list once, however often it has been used.
+func TestFlyingIsBounded(t *testing.T) {
+	p := newPuppet(t, 1)
+	for range 100 {
+		p.submit(Release, "key")
+		p.engine.tick()
+		p.turn(func() { p.reply(p.last(), 0, one) })
+	}
+	require.Len(t, p.engine.flying, 1)
+	p.tick(0)
+	require.Empty(t, p.engine.flying)
+	require.False(t, p.engine.watchdog.awake)
+	require.Len(t, p.engine.watchdog.alarm, 1)
+}
+
+// TestWatchdogSleepsAndWakes: it sleeps when nothing is owed, and each time
+// something is sent after that there is one alarm.
+func TestWatchdogSleepsAndWakes(t *testing.T) {
+	p := newPuppet(t, 1)
+	for range 3 {
+		op := p.submit(Release, "key")
+		require.Len(t, p.engine.watchdog.alarm, 1)
+		<-p.engine.watchdog.alarm // the watchdog wakes
+		require.Equal(t, 5*time.Millisecond, p.engine.tick())
+		p.tick(20 * time.Millisecond)
+		require.Equal(t, ErrNoQuorum, op.Err)
+		require.True(t, p.engine.watchdog.awake, "the node still owes a reply")
+		p.turn(func() { p.reply(p.last(), 0, one) })
+		require.Zero(t, p.engine.tick())
+		require.False(t, p.engine.watchdog.awake)
+		require.Empty(t, p.engine.watchdog.alarm)
+	}
+}
+
+// TestPause waits, or hears of the context's end.
+func TestPause(t *testing.T) {
+	e := New(Config{})
+	c := e.Call(Acquire, "key", time.Second)
+	for range 2 {
+		require.NoError(t, c.Pause(context.Background(), time.Microsecond))
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.Equal(t, context.Canceled, c.Pause(ctx, time.Hour))
+	}
+}

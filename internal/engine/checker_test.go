@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// checker watches a world from outside, on true time, and keeps the first thing
+// that is wrong.
+type checker struct {
+	world *world
+	kind  string
+	text  string
+	keys  int
+	locks []*lock
+	last  [maxKeys]*lock // the newest that was acquired
+
+	sent [8][maxKeys][]asked // by client, in the order of submission
+}
+
+// asked is one operation on a key, as submitted.
+type asked struct {
+	kind Kind
+	lock int
+}
+
+// lock is one attempt and all that becomes of it.
+type lock struct {
+	number    int
+	client    *client
+	key       int
+	ttl       time.Duration
+	holding   bool
+	until     time.Duration // true time at which its holder stops believing in it
+	over      bool          // its holder wants it gone
+	forgotten bool          // its holder never sent a release, or may not have
+
+	set     [maxMasters]time.Duration // when a master set it, or 0
+	gone    [maxMasters]time.Duration // when it ends there
+	renewed [maxMasters]time.Duration // when a master last extended it
+	deleted [maxMasters]time.Duration // when a master deleted it
+	excused [maxMasters]bool          // a release may be missing there
+}
+
+func (c *checker) failed() bool { return c.kind != "" }
+
+func (c *checker) fail(kind, text string) {
+	if c.kind == "" {
+		c.kind, c.text = kind, text
+		c.world.note("FAIL "+kind, 0, 0, 0)
+	}
+}
+
+func (c *checker) failf(kind, format string, args ...any) { c.fail(kind, fmt.Sprintf(format, args...)) }
+
+func (c *checker) newLock(cl *client, key int, ttl time.Duration) *lock {
+	l := &lock{number: len(c.locks) + 1, client: cl, key: key, ttl: ttl}
+	c.locks = append(c.locks, l)
+	return l
+}
+
+func (c *checker) lock(number int) *lock {
+	if number < 1 || number > len(c.locks) {
+		c.failf("wire", "no lock has number %d", number)
+		return &lock{client: c.world.clients[0]}
+	}
+	return c.locks[number-1]
+}
+
+// submitted notes what is about to be queued. It may never be sent.
+func (c *checker) submitted(cl *client, l *lock, kind Kind) {
+	c.sent[cl.index][l.key] = append(c.sent[cl.index][l.key], asked{kind, l.number})
+}
+
+// order checks that a master does what one connection asks for one key in the
+// order of submission. A second try behind SCRIPT LOAD is out of that order.
+func (c *checker) order(m *master, p *pipe, cmd *command) {
+	if cmd.retried {
+		return
+	}
+	kind := Acquire
+	switch cmd.verb {
+	case "EXTEND":
+		kind = Extend
+	case "RELEASE":
+		kind = Release
+	}
+	for i, key := range cmd.keys {
+		sent, at := c.sent[p.link.fleet.client.index][key], &p.reach[key]
+		from := *at
+		for *at < len(sent) && sent[*at] != (asked{kind, cmd.locks[i]}) {
+			*at++
+		}
+		if *at++; *at > len(sent) {
+			c.failf("order", "master %d: %s of lock %d came out of order; %v expected", m.index, cmd.verb, cmd.locks[i], sent[from:])
+		}
+	}
+}
+
+// granted: a master set the key.
+func (c *checker) granted(m *master, cmd *command, expires int64) {
+	l := c.lock(cmd.locks[0])
+	if l.set[m.index] != 0 {
+		c.failf("order", "lock %d was set twice on master %d", l.number, m.index)
+	}
+	l.set[m.index], l.gone[m.index] = c.world.now(), m.end(expires)
+	c.bounded(m, l)
+}
+
+// extended: a master gave the key a new TTL.
+func (c *checker) extended(m *master, number int, expires int64) {
+	l := c.lock(number)
+	l.renewed[m.index], l.gone[m.index] = c.world.now(), m.end(expires)
+	c.bounded(m, l)
+}
+
+// bounded checks that no key outlives the TTL that was asked for it.
+func (c *checker) bounded(m *master, l *lock) {
+	most := l.ttl
+	if c.world.rules.shrinks {
+		most = max(most, 200*time.Millisecond)
+	}
+	if l.gone[m.index] > c.world.now()+most*102/100+2*time.Millisecond {
+		c.failf("ttl", "lock %d lives until %v on master %d, and its TTL is %v", l.number, l.gone[m.index], m.index, l.ttl)
+	}
+}
+
+func (c *checker) released(m *master, number int) {
+	l := c.lock(number)
+	l.deleted[m.index], l.gone[m.index] = c.world.now(), c.world.now()
+}
+
+// votes checks that an operation which is reported as won was won.
+func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
+	if op.Tally.Verdict() == quorum.Pending || op.Tally.Verdict() == 0 {
+		c.failf("vote", "lock %d was completed without a verdict", l.number)
+	}
+	if op.Err != nil {
+		return
+	}
+	need, most := quorum.Size(cl.fleet.Len()), 0
+	for _, at := range l.instants(op.Kind, asked) {
+		n := 0
+		for m := range maxMasters {
+			switch did := l.did(op.Kind)[m]; {
+			case did < asked || did == 0:
+			case op.Kind == Release, did <= at && at < l.gone[m]:
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	if most < need {
+		c.failf("vote", "lock %d: kind %d won with %d of %d nodes", l.number, op.Kind, most, cl.fleet.Len())
+	}
+}
+
+// did is when each master last did what an operation of that kind asks for.
+func (l *lock) did(kind Kind) *[maxMasters]time.Duration {
+	switch kind {
+	case Acquire:
+		return &l.set
+	case Extend:
+		return &l.renewed
+	}
+	return &l.deleted
+}
+
+// instants are the moments in a round at which a quorum can first have been there.
+func (l *lock) instants(kind Kind, asked time.Duration) (at []time.Duration) {
+	for _, did := range l.did(kind) {
+		if did != 0 && did >= asked {
+			at = append(at, did)
+		}
+	}
+	return at
+}
+
+// acquired: a client has been told that it holds the lock.
+func (c *checker) acquired(l *lock, until time.Duration) {
+	c.believe(l, until)
+	c.last[l.key] = l
+	l.holding = true
+}
+
+// prolonged: a client has been told that its lock is extended.
+func (c *checker) prolonged(l *lock, until time.Duration) {
+	if c.last[l.key] != l {
+		c.failf("extend", "lock %d was extended, and lock %d was acquired since", l.number, c.last[l.key].number)
+	}
+	c.believe(l, until)
+}
+
+// believe moves the end of a holder's validity, and checks that nobody else
+// believes in the same.
+func (c *checker) believe(l *lock, until time.Duration) {
+	now := c.world.now()
+	for _, other := range c.locks {
+		if other != l && other.key == l.key && other.holding && other.until > now {
+			c.failf("overlap", "locks %d and %d are both held on key %d", other.number, l.number, l.key)
+		}
+	}
+	l.until = l.client.clock.truth(until)
+	if c.world.rules.overstays {
+		l.until += 2 * l.ttl
+	}
+}
+
+// atRest checks an engine between two events, when nobody has its role.
+func (c *checker) atRest(cl *client) {
+	e := cl.engine
+	if cl.busy > 0 || c.failed() {
+		return
+	}
+	if n := e.depth.Load(); int(n) != cl.pending {
+		c.failf("once", "client %d: %d operations under way, depth says %d", cl.index, cl.pending, n)
+	}
+	switch size := e.queue.size.Load(); {
+	case size > 0 && e.gate.isOpen.Load():
+		c.failf("stuck", "client %d: %d operations wait behind an open gate", cl.index, size)
+	case size > 0 && e.unsettled == 0:
+		c.failf("stuck", "client %d: the gate is closed, and nothing is out", cl.index)
+	case cl.dead:
+	case e.undecided > 0 && !e.armed:
+		c.failf("stuck", "client %d: %d rounds undecided, nobody reads", cl.index, e.undecided)
+	case e.unsettled > 0 && !e.watchdog.awake:
+		c.failf("stuck", "client %d: %d batches out, the watchdog sleeps", cl.index, e.unsettled)
+	}
+	cl.watch()
+}
+
+// atEnd checks what is left when nothing happens any more.
+func (c *checker) atEnd() {
+	for _, cl := range c.world.clients {
+		c.clean(cl)
+	}
+	for _, m := range c.world.masters {
+		for key := range c.keys {
+			h := m.get(key)
+			if h.lock == 0 {
+				continue
+			}
+			if l := c.lock(h.lock); l.over && !l.forgotten && !l.excused[m.index] {
+				c.failf("orphan", "lock %d is still on master %d, and nobody wants it", l.number, m.index)
+			}
+		}
+	}
+}
+
+// clean checks that an engine holds nothing back.
+func (c *checker) clean(cl *client) {
+	e := cl.engine
+	if n := cl.pending; n != 0 {
+		c.failf("once", "client %d: %d operations never came back", cl.index, n)
+	}
+	if !cl.dead {
+		if e.watchdog.awake || cl.ticking {
+			c.failf("leak", "client %d: the watchdog is awake", cl.index)
+		}
+		cl.dead = true
+		e.Close(time.Minute)
+	}
+	if e.depth.Load() != 0 || e.queue.size.Load() != 0 || e.undecided != 0 || e.unsettled != 0 || e.gate.inside != 0 {
+		c.failf("leak", "client %d: depth %d, queued %d, undecided %d, unsettled %d, inside %d", cl.index,
+			e.depth.Load(), e.queue.size.Load(), e.undecided, e.unsettled, e.gate.inside)
+	}
+	if len(cl.fleet.flights) != 0 {
+		c.failf("leak", "client %d: %d batches never settled", cl.index, len(cl.fleet.flights))
+	}
+	for _, list := range [][]*batch{e.free, e.flying} {
+		seen := map[*batch]bool{}
+		for _, b := range list {
+			if seen[b] || !b.settled || b.held != 0 || b.undecided != 0 {
+				c.failf("leak", "client %d: a batch is twice in a list, or not done", cl.index)
+			}
+			seen[b] = true
+		}
+	}
+	var op Op
+	op.Kind, op.Key, op.TTL, op.Done = Acquire, []byte("key-0"), time.Second, nobody{}
+	if err := e.Submit(&op); err != ErrClosed {
+		c.failf("once", "client %d: Submit after Close: %v", cl.index, err)
+	}
+}
+
+// nobody is a Completion that must not be told.
+type nobody struct{}
+
+func (nobody) Complete(*Op) { panic("completed") }

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+func TestSubmitAfterClose(t *testing.T) {
+	p := newPuppet(t, 3)
+	p.engine.Close(time.Hour) // nothing is under way
+	op := p.op(Acquire, "key")
+	require.Equal(t, ErrClosed, p.engine.Submit(&op.Op))
+	require.False(t, p.engine.Cancel(&op.Op))
+	require.Empty(t, p.sent)
+	p.idle()
+}
+
+// TestCloseFailsWhatIsLeft: what waits and what is out ends with ErrClosed, and
+// so does an operation that a callback tries to submit.
+func TestCloseFailsWhatIsLeft(t *testing.T) {
+	p := newPuppet(t, 3)
+	out, waits := p.submit(Acquire, "out"), p.submit(Acquire, "waits")
+	again := p.op(Acquire, "again")
+	var refused error
+	out.then = func() { refused = p.engine.Submit(&again.Op) }
+	p.engine.Close(0)
+	require.Equal(t, []int{1, 1, 0}, []int{out.times, waits.times, again.times})
+	require.Equal(t, []error{ErrClosed, ErrClosed, ErrClosed}, []error{out.Err, waits.Err, refused})
+	p.idle()
+	p.engine.Abandon(&out.Op) // as a caller does that comes late
+	p.idle()
+}
+
+// TestCloseWaitsForCleanups: the release of an acquire that was given up is sent
+// and answered before the nodes are left.
+func TestCloseWaitsForCleanups(t *testing.T) {
+	f := newEcho(3, true)
+	e := f.start(t)
+	f.hold() // no reply from now on
+	op := make(chanOp)
+	call := op.acquire("key")
+	require.NoError(t, e.Submit(call))
+	require.True(t, e.Cancel(call))
+	closed := make(chan struct{})
+	go func() {
+		e.Close(time.Hour)
+		close(closed)
+	}()
+	f.release()
+	<-closed
+	require.Zero(t, f.count("key"), "a key is left")
+	require.Equal(t, 3, f.releases())
+}
+
+// TestCloseIsBounded: nodes that never answer do not hold it up for longer.
+func TestCloseIsBounded(t *testing.T) {
+	f := newEcho(3, false)
+	e := f.start(t)
+	f.hold()
+	done := make(chanOp, 1)
+	op := done.acquire("key")
+	op.Timeout = time.Hour
+	e.timeout = time.Hour
+	require.NoError(t, e.Submit(op))
+	e.Close(time.Millisecond)
+	require.Equal(t, ErrClosed, (<-done).Err)
+	require.ErrorIs(t, op.Failures[0].Err, conn.ErrClosed)
+}
+
+// TestTheLastLookOfCloseLeavesNothing: an operation that came while Close was
+// looking is sent, not left to run into the bound.
+func TestTheLastLookOfCloseLeavesNothing(t *testing.T) {
+	p := newPuppet(t, 1)
+	op := p.op(Release, "key")
+	require.NoError(t, p.engine.enqueue(&op.Op)) // its submitter did not get the role
+	require.False(t, p.engine.isQuiet())
+	require.Len(t, p.sent, 1)
+	require.Zero(t, p.engine.queue.size.Load())
+}

@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// shelf is what a node is to the encoder's oracle: keys, who holds them and for
+// how long. It notes what each operation did.
+type shelf struct {
+	holds map[int]int
+	ttls  map[int]int64
+	did   map[Kind][]string
+}
+
+func newShelf() *shelf {
+	return &shelf{map[int]int{}, map[int]int64{}, map[Kind][]string{}}
+}
+
+func (s *shelf) do(kind Kind, key, lock int, ttl int64) {
+	done := false
+	switch {
+	case kind == Acquire && s.holds[key] == 0:
+		s.holds[key], s.ttls[key], done = lock, ttl, true
+	case kind == Extend && s.holds[key] == lock:
+		s.ttls[key], done = ttl, true
+	case kind == Release && s.holds[key] == lock:
+		delete(s.holds, key)
+		delete(s.ttls, key)
+		done = true
+	}
+	s.did[kind] = append(s.did[kind], fmt.Sprintf("key %d lock %d ttl %d: %v", key, lock, ttl, done))
+}
+
+// encodeAll encodes ops, and returns the batch and what its commands say.
+func encodeAll(t *testing.T, e *Engine, ops []*Op) (*batch, []command) {
+	b := e.batch()
+	for i, op := range ops {
+		op.next = nil
+		op.begin(0)
+		if i > 0 {
+			ops[i-1].next = op
+		}
+	}
+	e.encoder.encode(b, ops[0], len(ops))
+	b.Replies = len(b.spans)
+	w := newWorld(0, rules{})
+	cmds, err := parse(w, &b.Batch)
+	require.NoError(t, err)
+	return b, cmds
+}
+
+// TestEncodingChangesNothing: executing the commands of a batch in order comes
+// to the same as executing its operations in order, each with the same result.
+func TestEncodingChangesNothing(t *testing.T) {
+	seed := rand.Uint64()
+	merged := 0
+	rng := rand.New(rand.NewPCG(seed, 1))
+	e := New(Config{})
+	e.nodes = 3
+	for range 1000 {
+		var ops []*Op
+		plain, coded := newShelf(), newShelf()
+		for range 1 + rng.IntN(30) {
+			key, lock, ttl := rng.IntN(maxKeys), 1+rng.IntN(3), int64(10+rng.IntN(5))
+			op := &Op{Kind: Acquire + Kind(rng.IntN(3)), Key: fmt.Appendf(nil, "key-%d", key), Token: tokenOf(lock),
+				TTL: time.Duration(ttl) * time.Millisecond}
+			ops = append(ops, op)
+			if op.Kind == Release {
+				ttl = 0
+			}
+			plain.do(op.Kind, key, lock, ttl)
+		}
+		b, cmds := encodeAll(t, e, ops)
+		for _, cmd := range cmds {
+			for i, key := range cmd.keys {
+				var ttl int64
+				kind := Release
+				if cmd.verb != "RELEASE" {
+					kind, ttl = Extend, cmd.ttls[i]
+				}
+				if cmd.verb == "SET" {
+					kind = Acquire
+				}
+				coded.do(kind, key, cmd.locks[i], ttl)
+			}
+		}
+		for kind := range plain.did { // across keys the order may change
+			slices.Sort(plain.did[kind])
+			slices.Sort(coded.did[kind])
+		}
+		require.Equal(t, plain, coded, "seed %d", seed)
+		require.Equal(t, len(ops), len(b.rounds))
+		merged += len(ops) - len(cmds)
+		e.free = append(e.free, b)
+	}
+	require.Greater(t, merged, 500, "hardly anything was merged")
+}
+
+// TestSpansAreTheCommands: each span is the bytes of one command and answers the
+// rounds in it, which are in wire order.
+func TestSpansAreTheCommands(t *testing.T) {
+	e := New(Config{})
+	e.nodes = 3
+	var ops []*Op
+	for i := range 400 {
+		ops = append(ops, &Op{Kind: Acquire + Kind(i%3), Key: fmt.Appendf(nil, "key-%d", 0), Token: tokenOf(i + 1), TTL: time.Second})
+		ops[i].Key = fmt.Appendf(nil, "another-key-%d", i)
+	}
+	b := e.batch()
+	for i, op := range ops {
+		op.begin(0)
+		if i > 0 {
+			ops[i-1].next = op
+		}
+	}
+	e.encoder.encode(b, ops[0], len(ops))
+	at, first := 0, 0
+	var merged []int
+	for _, s := range b.spans {
+		require.Equal(t, at, s.from)
+		require.Equal(t, first, s.first)
+		wire := string(b.Buf[s.from:s.to])
+		for _, r := range b.rounds[s.first : s.first+s.count] {
+			require.Equal(t, s.kind, r.op.Kind)
+			i := strings.Index(wire, string(r.op.Key)+"\r\n")
+			require.GreaterOrEqual(t, i, 0)
+			wire = wire[i:]
+		}
+		at, first = s.to, s.first+s.count
+		if s.kind != Acquire {
+			merged = append(merged, s.count)
+		}
+	}
+	require.Equal(t, len(b.Buf), at)
+	require.Equal(t, len(ops), first)
+	require.Equal(t, []int{script.MaxKeys, 133 - script.MaxKeys, script.MaxKeys, 133 - script.MaxKeys}, merged)
+}
+
+// TestCuts: which sequences of one key share a segment.
+func TestCuts(t *testing.T) {
+	kinds := map[rune]Kind{'A': Acquire, 'E': Extend, 'R': Release}
+	for sequence, commands := range map[string]int{
+		"A": 1, "AA": 2, "RA": 2, "EA": 2, "RE": 2, "REA": 3, "AR": 2, "ER": 2, "RR": 2, "EE": 2, "ARA": 3, "RAR": 3, "RAAR": 4,
+	} {
+		e := New(Config{})
+		e.nodes = 1
+		var ops []*Op
+		for i, r := range sequence {
+			ops = append(ops, &Op{Kind: kinds[r], Key: []byte("key-0"), Token: tokenOf(i + 1), TTL: time.Second})
+		}
+		// A release of another key merges with the first, and shows the cut.
+		ops = append(ops, &Op{Kind: Release, Key: []byte("key-1"), Token: tokenOf(9)})
+		_, cmds := encodeAll(t, e, ops)
+		var got []string
+		for _, cmd := range cmds {
+			if cmd.keys[0] == 0 {
+				got = append(got, cmd.verb[:1])
+			}
+		}
+		got[0] = strings.Replace(got[0], "S", "A", 1)
+		require.Len(t, got, commands, sequence)
+		require.Equal(t, strings.ReplaceAll(sequence, "A", "S"), strings.ReplaceAll(strings.Join(got, ""), "A", "S"))
+	}
+}
+
+// TestHashesThatCollide: two keys with one hash look like one key that occurs
+// twice, which at worst is a cut too many.
+func TestHashesThatCollide(t *testing.T) {
+	var s keySet
+	s.reset(8)
+	for _, c := range []struct {
+		class, was uint8
+		again      bool
+	}{
+		{releases, 0, false}, {releases, releases, true}, {acquires, releases, true},
+		{extends, acquires, true}, {releases, acquires, true}, // the highest is remembered
+	} {
+		was, again := s.add(42, c.class)
+		require.Equal(t, c.was, was)
+		require.Equal(t, c.again, again)
+	}
+}
+
+// TestKeySet compares it with a map, over resets, growth, clusters and the end
+// of its epochs.
+func TestKeySet(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 2))
+	var s keySet
+	s.epoch = 1<<32 - 50
+	for range 200 {
+		n := 1 + rng.IntN(200)
+		s.reset(n)
+		require.NotZero(t, s.epoch, "entries that were never used would count")
+		model := map[uint64]uint8{}
+		for range n {
+			hash, class := uint64(rng.IntN(2*n))<<uint(rng.IntN(2)*32), uint8(rng.IntN(classes))
+			want, again := model[hash]
+			was, got := s.add(hash, class)
+			require.Equal(t, again, got, "seed %d", seed)
+			require.Equal(t, want, was, "seed %d", seed)
+			model[hash] = max(want, class)
+		}
+	}
+	require.Less(t, s.epoch, uint32(1000), "the epochs did not wrap around")
+}
+
+// TestEpochsWrapAround: what an epoch noted long ago does not count in the one
+// that bears its number.
+func TestEpochsWrapAround(t *testing.T) {
+	var s keySet
+	s.reset(4)
+	require.EqualValues(t, 1, s.epoch)
+	s.add(7, acquires)
+	s.epoch = 1<<32 - 1
+	s.reset(4)
+	require.EqualValues(t, 1, s.epoch)
+	_, again := s.add(7, acquires)
+	require.False(t, again)
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+const (
+	maxKeys    = 3
+	maxMasters = 7
+)
+
+// master is one node: keys with a TTL on its own clock, and a script cache.
+type master struct {
+	world   *world
+	index   int
+	clock   *skewed
+	keys    [maxKeys]held
+	scripts [2]bool // loaded: release, extend
+
+	down      bool
+	hungUntil time.Duration
+	slow      time.Duration
+	mood      string
+	moodUntil time.Duration
+	nonsense  int // replies of the wrong type still to be given
+}
+
+// held is a key's value, the number of a lock or 0, and its end.
+type held struct {
+	lock    int
+	expires int64 // milliseconds on the master's clock
+}
+
+func newMaster(w *world, index int) *master {
+	return &master{world: w, index: index, clock: w.newClock(), scripts: [2]bool{true, true}}
+}
+
+func (m *master) milliseconds() int64 { return int64(m.clock.Now() / time.Millisecond) }
+
+// get returns the key unless it has expired. As in Redis, a key lives through
+// the whole of its last millisecond.
+func (m *master) get(key int) *held {
+	h := &m.keys[key]
+	if h.lock != 0 && m.milliseconds() > h.expires {
+		*h = held{}
+	}
+	return h
+}
+
+// end is when a key that expires at that reading is gone, in true time.
+func (m *master) end(expires int64) time.Duration {
+	return m.clock.truth(time.Duration(expires+1) * time.Millisecond)
+}
+
+// execute runs one command that came through a pipe and appends its reply.
+func (m *master) execute(dst []byte, p *pipe, cmd *command) []byte {
+	w := m.world
+	w.note("exec "+cmd.verb, m.index, cmd.lockOf(0), cmd.op)
+	if m.nonsense > 0 {
+		m.nonsense--
+		cmd.excuse(m)
+		return resp.AppendInteger(dst, 7)
+	}
+	if w.now() < m.moodUntil && (m.mood[0] != 'O' || cmd.verb == "SET") {
+		cmd.excuse(m)
+		return resp.AppendError(dst, m.mood)
+	}
+	switch cmd.verb {
+	case "SET":
+		w.check.order(m, p, cmd)
+		h := m.get(cmd.keys[0])
+		if h.lock != 0 && !(w.rules.liar && w.chance(20)) {
+			return resp.AppendNullBulk(dst)
+		}
+		*h = held{cmd.locks[0], m.milliseconds() + cmd.ttls[0]}
+		if w.rules.eternal {
+			h.expires = 1 << 40
+		}
+		w.check.granted(m, cmd, h.expires)
+		return resp.AppendSimple(dst, "OK")
+	case "LOAD":
+		m.scripts[cmd.script] = true
+		return resp.AppendBulkString(dst, "sha")
+	}
+	if !m.scripts[cmd.script] {
+		if cmd.retried {
+			cmd.excuse(m)
+		}
+		return resp.AppendError(dst, "NOSCRIPT No matching script. Please use EVAL.")
+	}
+	w.check.order(m, p, cmd)
+	dst = resp.AppendArray(dst, len(cmd.keys))
+	for i, key := range cmd.keys {
+		dst = resp.AppendInteger(dst, m.script(cmd, i, m.get(key)))
+	}
+	return dst
+}
+
+// script is what the two scripts do with one key.
+func (m *master) script(cmd *command, i int, h *held) int64 {
+	w := m.world
+	mine := h.lock == cmd.locks[i]
+	switch {
+	case cmd.script == scriptRelease && (mine || w.rules.blindRelease && h.lock != 0):
+		if w.rules.noCleanup && w.chance(30) {
+			return 1
+		}
+		if mine {
+			w.check.released(m, cmd.locks[i])
+		}
+		*h = held{}
+		return 1
+	case cmd.script == scriptExtend && (mine || w.rules.blindExtend && h.lock != 0):
+		h.expires = m.milliseconds() + cmd.ttls[i]
+		if mine {
+			w.check.extended(m, cmd.locks[i], h.expires)
+		}
+		return 1
+	}
+	return 0
+}
+
+// restart ends every connection and forgets the scripts; the keys stay, as with
+// appendfsync always, unless the rules say otherwise.
+func (m *master) restart(d time.Duration) {
+	w := m.world
+	w.note("restart", m.index, int(d), 0)
+	m.scripts, m.down = [2]bool{}, true
+	if w.rules.forgets {
+		m.keys = [maxKeys]held{}
+	}
+	for _, c := range w.clients {
+		for _, l := range c.fleet.links {
+			if l.master == m {
+				l.lose()
+			}
+		}
+	}
+	w.after(d, func() { m.down = false })
+}
+
+// heal ends all that is wrong with a master.
+func (m *master) heal() {
+	m.down, m.slow, m.moodUntil, m.hungUntil, m.nonsense = false, 0, 0, m.world.now(), 0
+}

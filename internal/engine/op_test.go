@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/clock"
+)
+
+// TestLateVotesDoNotReachTheNextUse: a batch that still knows an Op which was
+// cancelled and is used again must not settle it.
+func TestLateVotesDoNotReachTheNextUse(t *testing.T) {
+	p := newPuppet(t, 3)
+	op := p.submit(Acquire, "first")
+	require.True(t, p.engine.Cancel(&op.Op))
+	op.Kind, op.Key = Extend, []byte("second")
+	require.NoError(t, p.engine.Submit(&op.Op))
+	require.Len(t, p.sent, 1, "the gate is open")
+	p.turn(func() {
+		for node := range 3 {
+			p.reply(p.sent[0], node, ok)
+		}
+	})
+	require.Zero(t, op.times, "settled by the votes on its first use")
+	require.Len(t, p.sent, 2)
+	require.Contains(t, p.sent[1].bytes, "second")
+	require.Contains(t, p.sent[1].bytes, "first", "nothing cleans up")
+	p.turn(func() {
+		for node := range 3 {
+			p.reply(p.sent[1], node, one, zero)
+		}
+	})
+	require.Equal(t, 1, op.times)
+	require.Equal(t, ErrNotHeld, op.Err)
+	p.idle()
+}
+
+// TestGenerations: a life is never mistaken for another, whatever phase it is in.
+func TestGenerations(t *testing.T) {
+	var op Op
+	lives := map[uint64]bool{}
+	for range 100 {
+		op.begin(0)
+		op.advance(queued)
+		op.advance(sending)
+		life := op.advance(flying)
+		require.False(t, lives[life])
+		lives[life] = true
+		for old := range lives {
+			if old != life {
+				require.False(t, op.claim(old))
+			}
+		}
+		require.True(t, op.claim(life))
+		require.False(t, op.claim(life), "claimed twice")
+	}
+}
+
+func TestCancel(t *testing.T) {
+	p := newPuppet(t, 3)
+	e := p.engine
+	never := p.op(Acquire, "key")
+	require.False(t, e.Cancel(&never.Op), "it was not submitted")
+
+	out, waits := p.submit(Acquire, "out"), p.submit(Acquire, "waits")
+	require.True(t, e.Cancel(&waits.Op))
+	require.False(t, e.Cancel(&waits.Op), "twice")
+	require.Zero(t, e.queue.size.Load(), "it was never sent: there is nothing to release")
+
+	require.True(t, e.Cancel(&out.Op))
+	require.False(t, e.Cancel(&out.Op), "twice")
+	require.EqualValues(t, 1, e.queue.size.Load(), "its release waits")
+	require.Zero(t, e.depth.Load())
+	p.turn(func() {
+		for node := range 3 {
+			p.reply(p.sent[0], node, ok)
+		}
+	})
+	require.Contains(t, p.last().bytes, "EVALSHA")
+	p.turn(func() {
+		for node := range 3 {
+			p.reply(p.last(), node, one)
+		}
+	})
+	require.Zero(t, out.times+waits.times)
+	p.idle()
+
+	release := p.submit(Release, "key")
+	require.True(t, e.Cancel(&release.Op))
+	require.Zero(t, e.queue.size.Load())
+	p.turn(func() {
+		for node := range 3 {
+			p.reply(p.last(), node, one)
+		}
+	})
+	extend := p.submit(Extend, "key")
+	p.turn(func() {
+		p.reply(p.last(), 0, one)
+		p.reply(p.last(), 1, one)
+		require.False(t, e.Cancel(&extend.Op), "it has its verdict")
+	})
+	require.Equal(t, 1, extend.times)
+	require.False(t, e.Cancel(&extend.Op), "it is completed")
+}
+
+// TestCancelInACallback: of the operations of one wave, those that come after
+// are settled already and cannot be taken back.
+func TestCancelInACallback(t *testing.T) {
+	p := newPuppet(t, 1)
+	first := p.submit(Release, "first")
+	a, b, c := p.op(Acquire, "a"), p.op(Acquire, "b"), p.op(Acquire, "c")
+	var took []bool
+	a.then = func() { took = append(took, p.engine.Cancel(&b.Op), p.engine.Cancel(&c.Op)) }
+	for _, op := range []*outcome{a, b, c} {
+		require.NoError(t, p.engine.Submit(&op.Op))
+	}
+	p.turn(func() { p.reply(p.sent[0], 0, one) })
+	p.turn(func() { p.reply(p.sent[1], 0, ok, ok) })
+	require.Equal(t, []int{1, 1, 1, 0}, []int{first.times, a.times, b.times, c.times})
+	require.Equal(t, []bool{false, true}, took)
+}
+
+// hook is a clock that lets a test in between two steps of the driver.
+type hook struct {
+	*clock.Fake
+	once sync.Once
+	f    func()
+}
+
+func (h *hook) Now() time.Duration {
+	if h.f != nil {
+		h.once.Do(h.f)
+	}
+	return h.Fake.Now()
+}
+
+// TestCancelWhileSending: a Cancel that comes while the driver encodes waits,
+// and then takes the operation back and releases.
+func TestCancelWhileSending(t *testing.T) {
+	for range 100 {
+		p := newPuppet(t, 3)
+		h := &hook{Fake: p.clock}
+		p.engine.clock = h
+		op := p.op(Acquire, "key")
+		op.Kind, op.TTL = Acquire, time.Second
+		require.NoError(t, p.engine.enqueue(&op.Op))
+		result := make(chan bool)
+		var phase uint64
+		h.f = func() { // flush reads the clock after it has encoded
+			phase = op.state.Load() & phaseMask
+			go func() { result <- p.engine.Cancel(&op.Op) }()
+			runtime.Gosched()
+		}
+		p.engine.drive(nil)
+		require.True(t, <-result)
+		require.EqualValues(t, sending, phase, "the test is not where it wants to be")
+		p.turn(func() {
+			for node := range 3 {
+				p.reply(p.sent[0], node, ok)
+			}
+		})
+		require.Zero(t, op.times)
+		require.Len(t, p.sent, 2)
+		require.True(t, strings.Contains(p.sent[1].bytes, "EVALSHA"))
+	}
+}
+
+// TestCancelBeforePush: between Submit's first step and its last there is
+// nothing to take out of the queue.
+func TestCancelBeforePush(t *testing.T) {
+	p := newPuppet(t, 3)
+	p.submit(Acquire, "out")
+	p.submit(Acquire, "waits")
+	op := p.op(Acquire, "key")
+	h := &hook{Fake: p.clock}
+	p.engine.clock = h
+	op.begin(0)
+	require.False(t, p.engine.Cancel(&op.Op))
+	require.EqualValues(t, 1, p.engine.queue.size.Load())
+	require.NotNil(t, p.engine.queue.head)
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestQueue compares it with a slice.
+func TestQueue(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 3))
+	for range 150 {
+		q := queue{limit: 1 + rng.IntN(12)}
+		var model []*Op
+		closed := false
+		ops := make([]*Op, 20)
+		for i := range ops {
+			ops[i] = &Op{Key: make([]byte, 1+rng.IntN(9))}
+		}
+		for range 100 {
+			op := ops[rng.IntN(len(ops))]
+			in := slices.Contains(model, op)
+			switch rng.IntN(8) {
+			case 0, 1, 2, 3:
+				if in {
+					continue
+				}
+				cleanup := rng.IntN(4) == 0
+				var want error
+				switch {
+				case cleanup:
+				case closed:
+					want = ErrClosed
+				case len(model) >= q.limit:
+					want = ErrBusy
+				}
+				op.begin(0)
+				require.Equal(t, want, q.push(op, cleanup), "seed %d", seed)
+				if want == nil {
+					model = append(model, op)
+				}
+			case 4, 5:
+				require.Equal(t, in, q.remove(op), "seed %d", seed)
+				if i := slices.Index(model, op); i >= 0 {
+					model = slices.Delete(model, i, i+1)
+				}
+			case 6:
+				most, bytes := 1+rng.IntN(6), 1+rng.IntN(30)
+				var want []*Op
+				for left := bytes; len(model) > 0 && len(want) < most && left > 0; model = model[1:] {
+					want = append(want, model[0])
+					left -= len(model[0].Key)
+				}
+				first, n := q.take(most, bytes)
+				var got []*Op
+				for op := first; op != nil; op = op.next {
+					require.EqualValues(t, sending, op.state.Load()&phaseMask)
+					got = append(got, op)
+				}
+				require.Equal(t, len(want), n)
+				require.True(t, slices.Equal(want, got), "seed %d", seed)
+				for _, op := range got {
+					require.False(t, q.remove(op), "it was taken")
+				}
+			case 7:
+				if rng.IntN(20) == 0 {
+					q.close()
+					closed = true
+				}
+			}
+			require.EqualValues(t, len(model), q.size.Load())
+			var forth, back []*Op
+			for op := q.head; op != nil; op = op.next {
+				require.EqualValues(t, queued, op.state.Load()&phaseMask)
+				forth = append(forth, op)
+			}
+			for op := q.tail; op != nil; op = op.prev {
+				back = append(back, op)
+			}
+			slices.Reverse(back)
+			require.True(t, slices.Equal(model, forth) && slices.Equal(model, back), "seed %d: the chain is broken", seed)
+		}
+	}
+}
+
+// TestTakeIsBounded: by number and by bytes, and never nothing.
+func TestTakeIsBounded(t *testing.T) {
+	q := queue{limit: 100}
+	for range 10 {
+		require.NoError(t, q.push(&Op{Key: make([]byte, 100)}, false))
+	}
+	for _, c := range []struct{ ops, bytes, want int }{{1, 1000, 1}, {3, 1000, 3}, {9, 1, 1}, {9, 101, 2}, {9, 1000, 3}, {9, 1000, 0}} {
+		_, n := q.take(c.ops, c.bytes)
+		require.Equal(t, c.want, n)
+	}
+}

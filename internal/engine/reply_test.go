@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// TestNoScriptIsRetriedOnce: the script is loaded and the call sent again, on
+// that node alone; a second NOSCRIPT is a failed vote.
+func TestNoScriptIsRetriedOnce(t *testing.T) {
+	for kind, text := range map[Kind]string{Release: script.Release, Extend: script.Extend} {
+		p := newPuppet(t, 3)
+		op := p.submit(kind, "key")
+		first := p.sent[0]
+		p.turn(func() {
+			for node := range 3 {
+				p.reply(first, node, noSuch)
+			}
+		})
+		require.Zero(t, op.times)
+		require.Len(t, p.sent, 4)
+		require.Equal(t, 1, p.engine.unsettled, "the batch is still needed")
+		load := resp.AppendBulkString([]byte("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), text)
+		for _, s := range p.sent[1:] {
+			require.Equal(t, 2, s.batch.Replies)
+			require.Equal(t, string(load)+first.bytes, s.bytes)
+		}
+		p.turn(func() { p.reply(p.sent[1], 0, "$1\r\nx\r\n", one) })
+		p.turn(func() { p.reply(p.sent[2], 1, "-ERR no\r\n", noSuch) })
+		require.Zero(t, op.times)
+		p.turn(func() { p.fail(p.sent[3], 2, errLost) })
+		require.Equal(t, 1, op.times)
+		require.Equal(t, ErrNoQuorum, op.Err)
+		require.Equal(t, []Failure{{1, errNoScript}, {2, errLost}}, op.Failures)
+		require.Len(t, p.sent, 4)
+		p.idle()
+	}
+}
+
+// TestNoScriptOfAnAcquire: SET needs no script; the error is one like any other.
+func TestNoScriptOfAnAcquire(t *testing.T) {
+	p := newPuppet(t, 1)
+	op := p.submit(Acquire, "key")
+	p.turn(func() { p.reply(p.sent[0], 0, noSuch) })
+	require.Equal(t, ErrNoQuorum, op.Err)
+}
+
+// TestRetryOutlivesTheTimeout: what a retry was for is over; its replies are
+// dropped and the batch is used again.
+func TestRetryOutlivesTheTimeout(t *testing.T) {
+	p := newPuppet(t, 1)
+	op := p.submit(Release, "key")
+	p.turn(func() { p.reply(p.sent[0], 0, noSuch) })
+	p.tick(20 * time.Millisecond)
+	require.Equal(t, ErrNoQuorum, op.Err)
+	require.Empty(t, p.engine.free)
+	next := p.submit(Release, "key")
+	p.turn(func() { p.reply(p.sent[1], 0, "$1\r\nx\r\n", one) })
+	require.Equal(t, 1, op.times)
+	require.Zero(t, next.times)
+	p.turn(func() { p.reply(p.sent[2], 0, one) })
+	require.NoError(t, next.Err)
+	p.idle()
+	require.Len(t, p.engine.free, 2)
+}
+
+// TestMisfits: a reply that does not fit closes the connection, and is no vote.
+func TestMisfits(t *testing.T) {
+	for _, kind := range []Kind{Acquire, Extend, Release} {
+		fits := map[string]bool{}
+		for _, wire := range []string{ok, null, "*-1\r\n"} {
+			fits[wire] = kind == Acquire
+		}
+		for _, wire := range []string{one, zero, "*1\r\n:1\r\n"} {
+			fits[wire] = kind != Acquire
+		}
+		for _, wire := range []string{
+			":1\r\n", ":0\r\n", "+QUEUED\r\n", "+ok\r\n", "$2\r\nOK\r\n", "$0\r\n\r\n", "*0\r\n",
+			"*1\r\n:2\r\n", "*1\r\n:-1\r\n", "*1\r\n$1\r\n1\r\n", "*1\r\n$-1\r\n", "*2\r\n:1\r\n:1\r\n", "*1\r\n*1\r\n:1\r\n",
+			"#t\r\n", "%0\r\n", "~1\r\n:1\r\n",
+		} {
+			fits[wire] = false
+		}
+		for _, wire := range []string{"-ERR x\r\n", "-MOVED 1 a:1\r\n", "!3\r\nERR\r\n"} {
+			fits[wire] = true
+		}
+		for wire, fit := range fits {
+			p := newPuppet(t, 1)
+			op := p.submit(kind, "key")
+			var misfit error
+			p.turn(func() { misfit = p.reply(p.sent[0], 0, wire) })
+			require.Equal(t, 1, op.times, "%q", wire)
+			if fit {
+				require.NoError(t, misfit, "%q to %s", wire, kind.name())
+			} else {
+				require.ErrorIs(t, misfit, errMisfit, "%q to %s", wire, kind.name())
+				require.Equal(t, ErrNoQuorum, op.Err)
+			}
+			if strings.HasPrefix(wire, "-") {
+				require.Equal(t, ErrNoQuorum, op.Err)
+			}
+			if op.Err == nil {
+				require.Contains(t, []string{ok, one}, wire)
+			}
+		}
+	}
+}
+
+// TestMisfitInsideABatch: what came before it counts, and nothing after it.
+func TestMisfitInsideABatch(t *testing.T) {
+	p := newPuppet(t, 1)
+	p.submit(Acquire, "blocker")
+	ops := []*outcome{p.submit(Release, "a"), p.submit(Release, "b"), p.submit(Release, "c"), p.submit(Acquire, "d")}
+	p.turn(func() { p.reply(p.sent[0], 0, ok) })
+	p.turn(func() { require.Error(t, p.reply(p.sent[1], 0, "*3\r\n:1\r\n:5\r\n:1\r\n")) })
+	for i, want := range []error{nil, ErrNoQuorum, ErrNoQuorum, ErrNoQuorum} {
+		require.Equal(t, 1, ops[i].times)
+		require.Equal(t, want, ops[i].Err, "operation %d", i)
+	}
+}

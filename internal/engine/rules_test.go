@@ -1,0 +1,120 @@
+package engine
+
+import "time"
+
+// rules say what may happen in a world. The zero rules have no faults; those of
+// inModel are all that the algorithm must survive. What the others break is
+// outside of its model, or is a bug put in on purpose: they are here to show
+// that the checker sees it.
+type rules struct {
+	name   string
+	nodes  int // 0: random
+	faults []fault
+
+	// Outside the model.
+	forgets   bool // restarts lose the keys
+	overstays bool // holders believe in twice the validity
+	halves    bool // clients have different ideas of which nodes there are
+
+	// Bugs put in on purpose.
+	liar         bool // a master grants what it should deny
+	blindRelease bool // releases do not compare the token
+	blindExtend  bool // extends do not compare the token
+	backwards    bool // a master runs what one write brings in reverse
+	noCleanup    bool // releases are answered and not done
+	rudeDialer   bool // a dialler gives the role up and looks at nothing
+	loseFail     bool // a connection dies and its owners are not told
+	crossed      bool // a reply is given to the one behind
+	deafCancel   bool // a caller forgets that its Cancel succeeded
+	eternal      bool // keys have no TTL
+	tampers      bool // a batch is written to while it is out
+
+	shrinks bool // extends ask for shorter TTLs too
+}
+
+type fault func(w *world)
+
+// scheduleFault lets faults happen, at random, until the end.
+func (w *world) scheduleFault(end time.Duration) {
+	if len(w.rules.faults) == 0 {
+		return
+	}
+	w.after(w.between(time.Millisecond, 60*time.Millisecond), func() {
+		if w.ending || w.now() > end {
+			return
+		}
+		w.rules.faults[w.IntN(len(w.rules.faults))](w)
+		w.scheduleFault(end)
+	})
+}
+
+func inModel() rules {
+	return rules{name: "model", faults: []fault{
+		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, complain, stall, speakNonsense, closeClient,
+	}}
+}
+
+func (w *world) anyMaster() *master { return w.masters[w.IntN(len(w.masters))] }
+
+func (w *world) anyLink() *link {
+	f := w.clients[w.IntN(len(w.clients))].fleet
+	return f.links[w.IntN(len(f.links))]
+}
+
+func loseConnection(w *world) { w.anyLink().lose() }
+
+// hang stops a master: what is sent to it waits.
+func hang(w *world) {
+	m, d := w.anyMaster(), w.between(time.Millisecond, 150*time.Millisecond)
+	w.note("hang", m.index, int(d), 0)
+	m.hungUntil = max(m.hungUntil, w.now()+d)
+}
+
+// slowDown makes the way to a master longer.
+func slowDown(w *world) {
+	m := w.anyMaster()
+	m.slow = w.between(0, 20*time.Millisecond) * time.Duration(w.IntN(2))
+	w.note("slow", m.index, int(m.slow), 0)
+}
+
+func restart(w *world) {
+	m := w.anyMaster()
+	m.restart(w.between(0, 100*time.Millisecond))
+}
+
+func flushScripts(w *world) {
+	m := w.anyMaster()
+	w.note("flush", m.index, 0, 0)
+	m.scripts = [2]bool{}
+}
+
+// complain makes a master answer with errors for a while.
+func complain(w *world) {
+	m := w.anyMaster()
+	m.mood = [...]string{
+		"LOADING Redis is loading the dataset in memory",
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"READONLY You can't write against a read only replica.",
+		"ERR Error running script (call to f_x): @user_script:2: -MISCONF Errors writing",
+		"BUSY Redis is busy running a script.",
+	}[w.IntN(5)]
+	m.moodUntil = w.now() + w.between(0, 50*time.Millisecond)
+	w.note("mood", m.index, int(m.mood[0]), 0)
+}
+
+// stall fills a kernel buffer: what is written stays behind.
+func stall(w *world) { w.anyLink().stall(w.between(0, 60*time.Millisecond)) }
+
+// speakNonsense makes a master's next reply one of the wrong type.
+func speakNonsense(w *world) {
+	m := w.anyMaster()
+	m.nonsense++
+	w.note("nonsense", m.index, 0, 0)
+}
+
+// closeClient ends a client, rarely.
+func closeClient(w *world) {
+	if c := w.clients[w.IntN(len(w.clients))]; w.chance(10) {
+		c.kill()
+	}
+}

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// session is one user of a client: it acquires, extends, releases, cancels and
+// forgets, with one Call that it uses again and again.
+type session struct {
+	client *client
+	world  *world
+	call   *Call
+	lock   *lock
+
+	serial   int // of the operation
+	pending  bool
+	driving  bool // inside drive, as the caller of Do is
+	finished bool // completed while driving
+	impolite bool // the driving caller's context has ended
+	asked    time.Duration
+}
+
+// endable is the context of a driving session.
+type endable struct {
+	context.Context
+	session *session
+}
+
+func (c endable) Err() error {
+	if c.session.impolite {
+		return context.Canceled
+	}
+	return nil
+}
+
+func newSession(c *client) *session {
+	s := &session{client: c, world: c.world, call: &Call{done: make(chan struct{}, 1)}}
+	s.call.Done = s
+	s.call.ctx = endable{context.Background(), s}
+	return s
+}
+
+// next begins an attempt.
+func (s *session) next() {
+	w := s.world
+	if w.ending || s.client.dead || s.pending {
+		return
+	}
+	ttl := w.between(10*time.Millisecond, 100*time.Millisecond)
+	switch {
+	case w.chance(30):
+		ttl *= 5
+	case w.chance(10):
+		ttl *= 100
+	}
+	s.lock = w.check.newLock(s.client, w.IntN(w.check.keys), ttl)
+	s.submit(Acquire)
+}
+
+func (s *session) submit(kind Kind) {
+	w, c := s.world, s.client
+	s.serial++
+	s.pending, s.finished, s.impolite, s.asked = true, false, false, w.now()
+	c.pending++
+	op := &s.call.Op
+	op.Kind, op.Key, op.Token = kind, fmt.Appendf(nil, "key-%d", s.lock.key), tokenOf(s.lock.number)
+	op.TTL = s.lock.ttl
+	if kind == Extend && w.rules.shrinks {
+		op.TTL = w.between(10*time.Millisecond, 200*time.Millisecond)
+		// From here on its holder may count on no more than this: the nodes
+		// may have it long before the votes are known.
+		until := quorum.Until(c.clock.Now(), op.TTL.Truncate(time.Millisecond))
+		s.lock.until = min(s.lock.until, c.clock.truth(until))
+	}
+	w.note("submit", c.index, int(kind), s.lock.number)
+	w.check.submitted(c, s.lock, kind)
+	if serial := s.serial; w.chance(25) {
+		w.after(w.between(0, 3*time.Millisecond), func() { s.cancel(serial) })
+	}
+	if !w.chance(40) {
+		s.refused(c.engine.Submit(op))
+		return
+	}
+	if s.refused(c.engine.enqueue(op)) {
+		return
+	}
+	s.driving = true
+	c.engine.drive(s.call)
+	s.driving = false
+	if s.finished {
+		<-s.call.done
+		s.proceed(op.Err)
+	} else if s.impolite {
+		s.cancel(s.serial)
+	}
+}
+
+// refused deals with an error of Submit.
+func (s *session) refused(err error) bool {
+	if err == nil {
+		return false
+	}
+	if err != ErrBusy && (err != ErrClosed || !s.client.dead) {
+		s.world.check.fail("once", "Submit: "+err.Error())
+	}
+	s.pending = false
+	s.client.pending--
+	s.world.note("refused", s.client.index, s.lock.number, 0)
+	if s.call.Kind == Release || s.call.Kind == Extend {
+		s.lock.forgotten = true
+	}
+	s.pause()
+	return true
+}
+
+// cancel takes an operation back, unless it has come back already.
+func (s *session) cancel(serial int) {
+	w, c := s.world, s.client
+	switch {
+	case !s.pending || s.serial != serial:
+		return
+	case s.driving:
+		s.impolite = true
+		return
+	}
+	op := &s.call.Op
+	if op.Kind == Acquire {
+		w.check.submitted(c, s.lock, Release) // if it comes to that
+	}
+	if !c.engine.Cancel(op) {
+		w.note("too late", c.index, s.lock.number, 0)
+		return
+	}
+	w.note("cancel", c.index, int(op.Kind), s.lock.number)
+	if w.rules.deafCancel {
+		return
+	}
+	if !s.pending || s.serial != serial {
+		w.check.fail("once", "cancelled and completed")
+		return
+	}
+	s.pending = false
+	c.pending--
+	s.proceed(context.Canceled)
+}
+
+// Complete implements Completion.
+func (s *session) Complete(op *Op) {
+	w, c := s.world, s.client
+	if !s.pending || op != &s.call.Op {
+		w.check.fail("once", "completed, but not under way")
+		return
+	}
+	s.pending = false
+	c.pending--
+	w.note("complete", c.index, int(op.Kind), s.lock.number)
+	w.check.votes(s.client, s.lock, op, s.asked)
+	if op.Kind == Acquire && op.Err != nil {
+		w.check.submitted(c, s.lock, Release)
+	}
+	if s.driving {
+		s.finished = true
+		s.call.done <- struct{}{}
+		return
+	}
+	s.proceed(op.Err)
+}
+
+// proceed goes on with the result of an operation.
+func (s *session) proceed(err error) {
+	w, op, l := s.world, &s.call.Op, s.lock
+	now := s.client.clock.Now()
+	switch {
+	case op.Kind == Acquire && err == nil && now >= op.Until:
+		w.check.submitted(s.client, l, Release)
+		l.over = true
+		s.client.engine.Abandon(op)
+		s.pause()
+	case op.Kind == Acquire && err == nil:
+		w.check.acquired(l, op.Until)
+		s.hold()
+	case op.Kind == Acquire:
+		l.over = true
+		s.pause()
+	case op.Kind == Extend && err == nil:
+		w.check.prolonged(l, op.Until)
+		s.hold()
+	case op.Kind == Extend && errors.Is(err, ErrNotHeld):
+		l.until = 0
+		s.release()
+	case op.Kind == Extend:
+		l.until = min(l.until, s.client.clock.truth(op.Until))
+		s.hold()
+	default:
+		if err == context.Canceled || errors.Is(err, ErrClosed) {
+			l.forgotten = true // it may not have been sent
+		}
+		s.pause()
+	}
+}
+
+// pause waits before the next attempt, or not at all.
+func (s *session) pause() {
+	if w := s.world; w.chance(20) && len(w.history) < maxHistory/2 && s.call.Err == nil {
+		s.next()
+	} else {
+		w.after(w.between(0, 10*time.Millisecond), s.next)
+	}
+}
+
+// hold keeps the lock for a while and then does something with it.
+func (s *session) hold() {
+	w, l := s.world, s.lock
+	d := w.between(0, 2*time.Millisecond)
+	switch {
+	case w.chance(40):
+		d = w.between(0, l.ttl/2)
+	case w.chance(20):
+		d = w.between(0, l.ttl*3/2)
+	}
+	serial := s.serial
+	w.after(d, func() {
+		if s.pending || s.serial != serial || s.client.dead {
+			return
+		}
+		switch {
+		case w.chance(30) && w.now() < l.until:
+			s.submit(Extend)
+		case w.chance(85):
+			s.release()
+		default:
+			w.note("forget", s.client.index, l.number, 0)
+			l.forgotten = true
+			s.pause()
+		}
+	})
+}
+
+func (s *session) release() {
+	s.lock.holding, s.lock.over = false, true
+	if !s.client.dead {
+		s.submit(Release)
+	}
+}

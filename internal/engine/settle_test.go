@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+// TestReasons: what each mix of votes is called, and whether a release follows.
+// One letter for each node: g granted, d denied, e error reply, x connection
+// lost, u not sent, t no answer in time.
+func TestReasons(t *testing.T) {
+	for _, c := range []struct {
+		kind    Kind
+		votes   string
+		late    bool
+		want    error
+		cleanUp bool
+	}{
+		{Acquire, "ggt", false, nil, false},
+		{Acquire, "ggg", false, nil, false},
+		{Acquire, "dgg", false, nil, false},
+		{Acquire, "ggt", true, ErrExpired, true},
+		{Acquire, "ddt", false, ErrTaken, true},
+		{Acquire, "ddd", false, ErrTaken, false}, // the third came in the same wave
+		{Acquire, "gdd", false, ErrTaken, true},
+		{Acquire, "gdx", false, ErrTaken, true},
+		{Acquire, "udd", false, ErrTaken, false},
+		{Acquire, "due", false, ErrNoQuorum, true}, // so did this one
+		{Acquire, "uuu", false, ErrNoQuorum, false},
+		{Acquire, "ttt", false, ErrNoQuorum, true},
+		{Acquire, "gxx", false, ErrNoQuorum, true},
+		{Acquire, "uue", false, ErrNoQuorum, true},
+		{Acquire, "gtt", false, ErrNoQuorum, true},
+		{Extend, "gg", false, nil, false},
+		{Extend, "gdg", false, nil, false},
+		{Extend, "ggt", true, ErrExpired, false},
+		{Extend, "ddg", false, ErrNotHeld, false},
+		{Extend, "gdx", false, ErrNoQuorum, false},
+		{Extend, "dee", false, ErrNoQuorum, false},
+		{Extend, "ddgg", false, ErrNotHeld, false},
+		{Release, "gg", false, nil, false},
+		{Release, "gg", true, nil, false},
+		{Release, "dd", false, ErrNotHeld, false},
+		{Release, "dxg", false, ErrNoQuorum, false},
+		{Release, "ttg", false, ErrNoQuorum, false},
+	} {
+		t.Run(strings.Join([]string{c.kind.name(), c.votes}, " "), func(t *testing.T) {
+			p := newPuppet(t, max(3, len(c.votes)))
+			for node, vote := range c.votes {
+				if vote == 'u' {
+					p.down |= 1 << node
+				}
+			}
+			op := p.submit(c.kind, "key")
+			s := p.sent[0]
+			if c.late {
+				p.clock.Advance(time.Second)
+			}
+			granted, denied := ok, null
+			if c.kind != Acquire {
+				granted, denied = one, zero
+			}
+			p.turn(func() {
+				for node, vote := range c.votes {
+					switch vote {
+					case 'g':
+						p.reply(s, node, granted)
+					case 'd':
+						p.reply(s, node, denied)
+					case 'e':
+						p.reply(s, node, "-LOADING wait\r\n")
+					case 'x':
+						p.fail(s, node, errLost)
+					}
+				}
+			})
+			if op.times == 0 {
+				p.tick(19 * time.Millisecond)
+				require.Zero(t, op.times, "too early")
+				p.tick(time.Millisecond)
+			}
+			require.Equal(t, 1, op.times)
+			require.Equal(t, c.want, op.Err)
+			require.Len(t, op.Failures, map[bool]int{true: op.Tally.Failed()}[c.want != nil && c.want != ErrExpired])
+			for _, f := range op.Failures {
+				require.Error(t, f.Err)
+			}
+			p.down = 0
+			p.tick(time.Second) // ends what is out
+			if len(p.sent) == 1 {
+				require.False(t, c.cleanUp, "no release followed")
+				return
+			}
+			require.True(t, c.cleanUp, "a release followed")
+			require.Len(t, p.sent, 2)
+			require.Contains(t, p.sent[1].bytes, "EVALSHA")
+			require.Contains(t, p.sent[1].bytes, op.Token.String())
+		})
+	}
+}
+
+func (k Kind) name() string { return [...]string{"none", "acquire", "extend", "release"}[k] }
+
+// TestVotesAfterTheVerdictAreDropped: late ones change nothing, and the batch is
+// used again once the last has come.
+func TestVotesAfterTheVerdictAreDropped(t *testing.T) {
+	p := newPuppet(t, 3)
+	op := p.submit(Acquire, "key")
+	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
+	require.Equal(t, 1, op.times)
+	require.Equal(t, 2, op.Tally.Granted())
+	require.Equal(t, 1, p.engine.unsettled)
+	p.turn(func() { p.fail(p.sent[0], 2, errLost) })
+	require.Equal(t, 1, op.times)
+	require.NoError(t, op.Err)
+	p.idle()
+	require.Len(t, p.engine.free, 1)
+}
+
+// TestClosedIsSaid: what Close cuts short is ErrClosed, not ErrNoQuorum.
+func TestClosedIsSaid(t *testing.T) {
+	p := newPuppet(t, 3)
+	op := p.submit(Acquire, "key")
+	p.engine.Close(0)
+	require.Equal(t, 1, op.times)
+	require.Equal(t, ErrClosed, op.Err)
+	require.ErrorIs(t, op.Failures[0].Err, conn.ErrClosed)
+	p.idle()
+}
+
+// TestTimeoutsAreEachRounds: an impatient operation does not hurry the one that
+// shares its batch, and a failed node of one is no failed node of the other.
+func TestTimeoutsAreEachRounds(t *testing.T) {
+	p := newPuppet(t, 3)
+	p.engine.timeout = 0 // follows from the TTL
+	first := p.submit(Release, "blocker")
+	quick, slow := p.op(Acquire, "quick"), p.op(Acquire, "slow")
+	quick.TTL = 100 * time.Millisecond
+	require.NoError(t, p.engine.Submit(&quick.Op))
+	require.NoError(t, p.engine.Submit(&slow.Op))
+	p.turn(func() {
+		for node := range 3 {
+			p.reply(p.sent[0], node, one)
+		}
+	})
+	require.Equal(t, 1, first.times)
+	require.Len(t, p.sent, 2)
+	p.tick(5 * time.Millisecond)
+	require.Equal(t, 1, quick.times)
+	require.ErrorIs(t, quick.Failures[0].Err, errTimeout)
+	require.Zero(t, slow.times)
+	p.turn(func() { p.reply(p.sent[1], 0, ok, ok); p.reply(p.sent[1], 1, ok, ok) })
+	require.NoError(t, slow.Err)
+	require.Equal(t, 1, slow.times)
+}
+
+// TestCleanupsAreNotRefused: at its bound the queue takes no caller, and all the
+// releases that clean up.
+func TestCleanupsAreNotRefused(t *testing.T) {
+	p := newPuppet(t, 3)
+	out := p.submit(Acquire, "out")
+	for range 4 {
+		p.submit(Acquire, "waiting")
+	}
+	op := p.op(Acquire, "refused")
+	require.Equal(t, ErrBusy, p.engine.Submit(&op.Op))
+	require.Equal(t, never, op.Until)
+	require.False(t, p.engine.Cancel(&op.Op))
+	require.EqualValues(t, 5, p.engine.depth.Load())
+	require.True(t, p.engine.Cancel(&out.Op))
+	require.EqualValues(t, 5, p.engine.queue.size.Load())
+	require.Equal(t, ErrBusy, p.engine.Submit(&op.Op))
+}

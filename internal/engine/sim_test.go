@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// seeds is how many histories a test runs; SIM_SEEDS multiplies it.
+func seeds(t *testing.T, n int) int {
+	if raceEnabled {
+		n /= 25
+	}
+	if s := os.Getenv("SIM_SEEDS"); s != "" {
+		times, err := strconv.Atoi(s)
+		require.NoError(t, err)
+		n *= times
+	}
+	return n
+}
+
+// TestHistories is contention with all faults that the algorithm must survive.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // worlds are small and many
+	events, acquired, extended := 0, 0, 0
+	n := seeds(t, 2500)
+	for seed := range uint64(n) {
+		r := inModel()
+		r.shrinks = seed%2 == 1
+		w := newWorld(seed, r)
+		w.run()
+		if w.check.failed() {
+			t.Fatal(w.report())
+		}
+		events += len(w.history)
+		for _, l := range w.check.locks {
+			if l.until > 0 {
+				acquired++
+			}
+			if slices.Max(l.renewed[:]) > 0 {
+				extended++
+			}
+		}
+	}
+	t.Logf("%d histories, %d events, %d locks acquired, %d extended", n, events, acquired, extended)
+	require.Greater(t, acquired, n, "hardly anything was acquired")
+	require.Greater(t, extended, n/10, "hardly anything was extended")
+}
+
+// broken are the rules under which something must go wrong, and what.
+var broken = []struct {
+	kind  string
+	rules rules
+}{
+	// Outside the model.
+	{"overlap", rules{name: "forgets", forgets: true, faults: []fault{restart}}},
+	{"overlap", rules{name: "overstays", overstays: true}},
+	{"overlap", rules{name: "halves", halves: true, nodes: 5}},
+	// Bugs put in on purpose.
+	{"overlap", rules{name: "liar", liar: true}},
+	{"overlap", rules{name: "blindRelease", blindRelease: true}},
+	{"vote", rules{name: "blindExtend", blindExtend: true}},
+	{"order", rules{name: "backwards", backwards: true}},
+	{"orphan", rules{name: "noCleanup", noCleanup: true}},
+	{"stuck", rules{name: "rudeDialer", rudeDialer: true, faults: []fault{loseConnection}}},
+	{"leak", rules{name: "loseFail", loseFail: true, faults: []fault{loseConnection}}},
+	{"vote", rules{name: "crossed", crossed: true}},
+	{"once", rules{name: "deafCancel", deafCancel: true}},
+	{"ttl", rules{name: "eternal", eternal: true}},
+	{"leak", rules{name: "tampers", tampers: true}},
+}
+
+// TestTheCheckerSees: a check that cannot fail is worth nothing. Each of these
+// worlds has one thing wrong with it, and some history must show it as what it is.
+func TestTheCheckerSees(t *testing.T) {
+	for _, c := range broken {
+		t.Run(c.rules.name, func(t *testing.T) {
+			t.Parallel()
+			others := map[string]int{}
+			for seed := range uint64(3000) {
+				w := newWorld(seed, c.rules)
+				w.run()
+				if w.check.kind == c.kind {
+					t.Logf("seed %d: %s; before that: %v", seed, w.check.text, others)
+					return
+				}
+				others[w.check.kind]++
+			}
+			t.Errorf("no %s in 3000 histories, but %v", c.kind, others)
+		})
+	}
+}
+
+// TestReplay runs the history that a failure has named.
+func TestReplay(t *testing.T) {
+	s := os.Getenv("SIM_SEED")
+	if s == "" {
+		t.Skip("SIM_SEED names no history")
+	}
+	seed, err := strconv.ParseUint(s, 10, 64)
+	require.NoError(t, err)
+	r := inModel()
+	r.shrinks = seed%2 == 1
+	for _, c := range broken {
+		if c.rules.name == os.Getenv("SIM_RULES") {
+			r = c.rules
+		}
+	}
+	w := newWorld(seed, r)
+	w.run()
+	for _, e := range w.history {
+		t.Log(e)
+	}
+	if w.check.failed() {
+		t.Fatal(w.report())
+	}
+}
+
+// TestSeedsReplay: the same seed gives the same history, to the last event.
+func TestSeedsReplay(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(seeds(t, 150)) {
+		a, b := newWorld(seed, inModel()), newWorld(seed, inModel())
+		a.run()
+		b.run()
+		if !slices.Equal(a.history, b.history) {
+			at := 0
+			for at < len(a.history) && at < len(b.history) && a.history[at] == b.history[at] {
+				at++
+			}
+			t.Fatalf("seed %d: two histories of %d and %d events, which part at %d", seed, len(a.history), len(b.history), at)
+		}
+		if c := newWorld(seed+1e6, inModel()); func() bool { c.run(); return slices.Equal(a.history, c.history) }() {
+			t.Fatalf("seed %d: another seed gives the same history", seed)
+		}
+	}
+}

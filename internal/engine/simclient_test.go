@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// client is one engine with its fleet and the sessions that use it. What
+// Engine.Start does with goroutines, it does with events.
+type client struct {
+	world    *world
+	index    int
+	clock    *skewed
+	engine   *Engine
+	fleet    *simFleet
+	sessions []*session
+	busy     int // holders of the role that last longer than an event
+	pending  int // operations submitted and not yet back
+	ticking  bool
+	dead     bool
+}
+
+func newClient(w *world, index int) *client {
+	c := &client{world: w, index: index, clock: w.newClock()}
+	waiting := 64
+	if w.chance(20) {
+		waiting = 1 + w.IntN(3)
+	}
+	var timeout time.Duration
+	if w.chance(50) {
+		timeout = w.between(time.Millisecond, 30*time.Millisecond)
+	}
+	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout})
+	c.fleet = newSimFleet(c)
+	attach(c.engine, c.fleet)
+	if w.chance(50) {
+		c.engine.gate.window = 1 + w.IntN(4)
+	}
+	for range 1 + w.IntN([]int{2, 4, 12}[w.IntN(3)]) {
+		c.sessions = append(c.sessions, newSession(c))
+	}
+	return c
+}
+
+// attach is Engine.Start without its goroutines.
+func attach(e *Engine, f Fleet) { e.fleet, e.nodes, e.quorum = f, f.Len(), quorum.Size(f.Len()) }
+
+func (c *client) start() {
+	for _, s := range c.sessions {
+		c.world.after(c.world.between(1, 10*time.Millisecond), s.next)
+	}
+}
+
+// free says whether the role can be had at once.
+func (c *client) free() bool { return c.busy == 0 }
+
+// later tries again in a moment what cannot have the role now.
+func (c *client) later(f func()) { c.world.after(c.world.between(0, 5*time.Microsecond), f) }
+
+// reader is a turn of the reader goroutine, woken by an arrival.
+func (c *client) reader() {
+	switch {
+	case c.dead:
+		return
+	case !c.free():
+		c.later(c.reader)
+		return
+	}
+	e := c.engine
+	e.role.Lock()
+	e.turn(func() {
+		e.armed = false
+		e.fleet.Sweep(0)
+		e.complete()
+	})
+}
+
+// watch is the watchdog's goroutine taking its alarm.
+func (c *client) watch() {
+	if len(c.engine.watchdog.alarm) == 0 {
+		return
+	}
+	<-c.engine.watchdog.alarm
+	if c.ticking {
+		c.world.check.fail("stuck", "an alarm while the watchdog is awake")
+	}
+	c.ticking = true
+	c.world.after(maxTick, c.tick)
+}
+
+func (c *client) tick() {
+	switch {
+	case c.dead:
+		return
+	case !c.free():
+		c.later(c.tick)
+		return
+	}
+	var next time.Duration
+	c.engine.role.Lock()
+	c.engine.turn(func() { next = c.engine.tick() })
+	if c.ticking = next > 0; c.ticking {
+		c.world.after(next, c.tick)
+	}
+}
+
+// kill closes the engine at once, whatever is under way.
+func (c *client) kill() {
+	if c.dead {
+		return
+	}
+	if !c.free() {
+		c.later(c.kill)
+		return
+	}
+	c.world.note("kill", c.index, 0, 0)
+	c.dead = true
+	c.engine.Close(0)
+}

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+// simFleet is one client's Fleet in a world.
+type simFleet struct {
+	world   *world
+	client  *client
+	links   []*link
+	flights map[*conn.Batch]*flight
+	armed   bool
+	closed  bool
+	blocks  bool // Sweep can block, in world time
+}
+
+// flight is a batch from Send to Settled.
+type flight struct {
+	batch   *conn.Batch
+	cmds    []command
+	sum     uint64
+	waiting int
+}
+
+var (
+	sumSeed  = maphash.MakeSeed()
+	errLost  = errors.New("connection lost")
+	errStall = errors.New("node is silent")
+	errDown  = &unsentError{errors.New("node is down")}
+)
+
+type unsentError struct{ cause error }
+
+func (e *unsentError) Error() string   { return e.cause.Error() }
+func (e *unsentError) Unwrap() []error { return []error{e.cause, conn.ErrNotSent} }
+
+func newSimFleet(c *client) *simFleet {
+	f := &simFleet{world: c.world, client: c, flights: map[*conn.Batch]*flight{}, blocks: c.world.chance(50)}
+	masters := c.world.masters
+	if c.world.rules.halves { // three of five, only the middle one of which all have
+		masters = masters[2*(c.index%2):][:3]
+	}
+	for i, m := range masters {
+		f.links = append(f.links, newLink(f, m, i))
+	}
+	return f
+}
+
+func (f *simFleet) Len() int       { return len(f.links) }
+func (f *simFleet) CanBlock() bool { return f.blocks }
+func (f *simFleet) Wait() bool     { panic("there is no reader goroutine") }
+func (f *simFleet) Drain()         {}
+
+// takeOff begins a flight.
+func (f *simFleet) takeOff(b *conn.Batch) *flight {
+	cmds, err := parse(f.world, b)
+	if err != nil {
+		f.world.check.fail("wire", err.Error())
+	}
+	if f.flights[b] != nil {
+		f.world.check.fail("leak", "a batch was sent again before it settled")
+	}
+	fl := &flight{b, cmds, maphash.Bytes(sumSeed, b.Buf), 1}
+	f.flights[b] = fl
+	return fl
+}
+
+func (f *simFleet) done(fl *flight) {
+	if fl.waiting--; fl.waiting > 0 {
+		return
+	}
+	delete(f.flights, fl.batch)
+	if maphash.Bytes(sumSeed, fl.batch.Buf) != fl.sum {
+		f.world.check.fail("leak", "a batch was written to while it was out")
+	}
+	fl.batch.Owner.Settled()
+}
+
+func (f *simFleet) Send(b *conn.Batch) {
+	fl := f.takeOff(b)
+	f.world.note("send", f.client.index, len(fl.cmds), 0)
+	for _, l := range f.links {
+		l.send(fl)
+	}
+	if f.world.rules.tampers {
+		b.Buf[len(b.Buf)-3] ^= 1
+	}
+	f.reap()
+	f.done(fl)
+}
+
+func (f *simFleet) SendTo(node int, b *conn.Batch) {
+	fl := f.takeOff(b)
+	f.world.note("retry", f.client.index, node, 0)
+	f.links[node].send(fl)
+	f.done(fl)
+}
+
+// Sweep delivers what has arrived, the nodes in any order.
+func (f *simFleet) Sweep(d time.Duration) {
+	w := f.world
+	if f.closed {
+		return
+	}
+	// Whoever blocks here keeps the role while the world goes on.
+	if until := w.now() + d; d > 0 && f.blocks {
+		f.client.busy++
+		for !f.ready() && w.step(until) {
+		}
+		f.client.busy--
+		if !f.ready() && until > w.now() {
+			w.clock.Advance(until - w.now())
+		}
+	}
+	for _, i := range w.Perm(len(f.links)) {
+		f.links[i].receive()
+	}
+	f.reap()
+}
+
+func (f *simFleet) ready() bool {
+	for _, l := range f.links {
+		if l.up && (l.fault != nil || l.lost || len(l.inbox) > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// Arm has the reader woken once there is something to read.
+func (f *simFleet) Arm() {
+	if !f.closed {
+		f.armed = true
+		f.arrived()
+	}
+}
+
+// arrived wakes the reader if it is armed and there is anything.
+func (f *simFleet) arrived() {
+	if f.armed && f.ready() {
+		f.armed = false
+		f.world.after(f.world.between(0, 40*time.Microsecond), f.client.reader)
+	}
+}
+
+// Check closes links that have been silent for too long.
+func (f *simFleet) Check() {
+	for _, l := range f.links {
+		if l.up && len(l.owed) > 0 && f.world.now()-l.progress > 200*time.Millisecond && l.fault == nil {
+			l.fault = errStall
+		}
+	}
+	f.reap()
+}
+
+func (f *simFleet) reap() {
+	for again := true; again; {
+		again = false
+		for _, l := range f.links {
+			if l.up && l.fault != nil {
+				l.takeDown()
+				again = true
+			}
+		}
+	}
+}
+
+func (f *simFleet) Close() {
+	f.closed = true
+	for _, l := range f.links {
+		if l.up && l.fault == nil {
+			l.fault = conn.ErrClosed
+		}
+		l.cause = &unsentError{conn.ErrClosed}
+	}
+	f.reap()
+}
+
+func (f *simFleet) String() string { return fmt.Sprintf("fleet of client %d", f.client.index) }

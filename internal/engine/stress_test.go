@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestStress: thousands of goroutines that acquire, extend and release, many of
+// which give up at a random moment. Each of them comes back, and in the end no
+// node has a key. A wake-up that is lost hangs it.
+func TestStress(t *testing.T) {
+	for _, blocks := range []bool{true, false} {
+		t.Run(fmt.Sprintf("blocks=%v", blocks), func(t *testing.T) {
+			f := newEcho(3, blocks)
+			f.jitter = true
+			e := f.start(t)
+			goroutines, rounds := 2000, 6
+			if raceEnabled {
+				goroutines = 1000
+			}
+			seed := rand.Uint64()
+			var numbers atomic.Int64
+			var won, given atomic.Int64
+			var all sync.WaitGroup
+			for g := range goroutines {
+				all.Add(1)
+				go func() {
+					defer all.Done()
+					rng := rand.New(rand.NewPCG(seed, uint64(g)))
+					for range rounds {
+						s := sitting{e, rng, int(numbers.Add(1)), fmt.Sprintf("key-%d", rng.IntN(goroutines))}
+						w, err := s.run()
+						if err != nil {
+							given.Add(1)
+						} else if w {
+							won.Add(1)
+						}
+					}
+				}()
+			}
+			all.Wait()
+			e.Close(time.Hour)
+			require.Zero(t, f.count("key"), "seed %d: keys are left", seed)
+			require.Positive(t, won.Load())
+			require.Positive(t, given.Load())
+			require.Zero(t, e.depth.Load())
+			require.Zero(t, e.queue.size.Load())
+			require.Zero(t, e.unsettled+e.undecided+e.gate.inside)
+		})
+	}
+}
+
+// sitting is one acquire and what follows it.
+type sitting struct {
+	engine *Engine
+	*rand.Rand
+	lock int
+	key  string
+}
+
+// context is one that ends at a random moment, or never, or has ended.
+func (s *sitting) context() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	switch s.IntN(6) {
+	case 0:
+		cancel()
+	case 1, 2:
+		go cancel()
+	case 3:
+		return context.Background(), cancel
+	}
+	return ctx, cancel
+}
+
+func (s *sitting) do(kind Kind) (opErr, err error) {
+	ctx, cancel := s.context()
+	defer cancel()
+	c := s.engine.Call(kind, s.key, time.Minute)
+	defer s.engine.Free(c)
+	c.Token = tokenOf(s.lock)
+	err = s.engine.Do(ctx, c)
+	return c.Err, err
+}
+
+func (s *sitting) run() (won bool, err error) {
+	opErr, err := s.do(Acquire)
+	if err != nil || opErr != nil {
+		return false, err
+	}
+	for range s.IntN(3) {
+		if _, err := s.do(Extend); err != nil {
+			break
+		}
+	}
+	_, err = s.do(Release) // is sent, however it ends
+	return true, err
+}
+
+// TestSubmitters: the asynchronous path, with Ops that submit themselves again
+// from their callbacks and are cancelled by others meanwhile.
+func TestSubmitters(t *testing.T) {
+	f := newEcho(3, true)
+	e := f.start(t)
+	const users, turns = 300, 20
+	var all sync.WaitGroup
+	ops := make([]*chain, users)
+	for i := range ops {
+		ops[i] = &chain{engine: e, all: &all, left: turns}
+		c := ops[i]
+		c.Kind, c.Key, c.TTL, c.Done, c.Token = Extend, fmt.Appendf(nil, "key-%d", i), time.Minute, c, tokenOf(i)
+		all.Add(1)
+	}
+	for _, c := range ops {
+		go func() {
+			if err := e.Submit(&c.Op); err != nil {
+				panic(err)
+			}
+			if c.left%2 == 0 && e.Cancel(&c.Op) {
+				all.Done()
+			}
+		}()
+	}
+	all.Wait()
+	e.Close(time.Hour)
+	require.Zero(t, e.depth.Load())
+}
+
+// chain is an operation that comes back for more.
+type chain struct {
+	Op
+	engine *Engine
+	all    *sync.WaitGroup
+	left   int
+}
+
+func (c *chain) Complete(*Op) {
+	c.left--
+	if c.left == 0 || c.engine.Submit(&c.Op) != nil {
+		c.all.Done()
+	}
+}
+
+// TestCloseRaces: Close among submitters and cancellers. What was accepted comes
+// back, what comes later is refused.
+func TestCloseRaces(t *testing.T) {
+	for range 30 {
+		f := newEcho(3, rand.IntN(2) == 0)
+		f.jitter = true
+		e := f.start(t)
+		var all sync.WaitGroup
+		for g := range 60 {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				s := sitting{e, rand.New(rand.NewPCG(1, uint64(g))), g, "key"}
+				for {
+					if _, err := s.do(Acquire); err == ErrClosed {
+						return
+					}
+					s.do(Release)
+				}
+			}()
+		}
+		e.Close(time.Duration(rand.IntN(3)) * time.Millisecond)
+		all.Wait()
+		require.Zero(t, e.depth.Load())
+		require.Zero(t, e.queue.size.Load())
+	}
+}
+
+// TestDiallersLeaveNothingBehind: an operation whose submitter found the role
+// taken by a dialler is sent when that gives it up.
+func TestDiallersLeaveNothingBehind(t *testing.T) {
+	f := newEcho(1, true)
+	e := f.start(t)
+	for range 200 {
+		done := make(chanOp, 1)
+		e.Role().Lock()
+		require.NoError(t, e.Submit(&Op{Kind: Release, Key: []byte("key"), Done: done}))
+		e.Role().Unlock()
+		<-done
+	}
+}
