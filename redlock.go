@@ -149,7 +149,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("redlock: config: %w", err)
 	}
 	c := &Client{cfg: cfg, clock: clock.System()}
-	c.engine = engine.New(engine.Config{Clock: c.clock, MaxWaiting: cfg.MaxWaiting, Window: 1, Timeout: cfg.NodeTimeout})
+	c.engine = engine.New(engine.Config{Clock: c.clock, MaxWaiting: cfg.MaxWaiting, Timeout: cfg.NodeTimeout})
 	c.fleet, err = conn.New(conn.Config{
 		Addresses:    addresses,
 		TLS:          cfg.TLS,
@@ -296,7 +296,7 @@ func (c *Client) explain(op *engine.Op) error {
 	if op.Err != ErrNoQuorum {
 		return op.Err
 	}
-	e := &QuorumError{Reason: ErrNoQuorum, Nodes: len(c.cfg.Nodes), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
+	e := &QuorumError{Cause: ErrNoQuorum, Nodes: len(c.cfg.Nodes), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
 	for _, f := range op.Failures {
 		e.Failed = append(e.Failed, NodeError{Node: f.Node, Addr: c.fleet.Addr(f.Node), Err: f.Err})
 	}

@@ -1,0 +1,146 @@
+//go:build !race
+
+package redlock_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/realredis"
+)
+
+// onOtherProcesses runs a test against masters whose allocations are not ours:
+// fake ones in a child process, and real ones where there are any.
+func onOtherProcesses(t *testing.T, test func(t *testing.T, c *redlock.Client)) {
+	onBothPaths(t, func(t *testing.T, portable bool) {
+		t.Run("fake", func(t *testing.T) {
+			test(t, newClient(t, startMasters(t), portably(portable)))
+		})
+		t.Run("real", func(t *testing.T) {
+			test(t, newClient(t, realAddrs(realredis.StartN(t, 3)), portably(portable)))
+		})
+	})
+}
+
+// TestAllocations: none, for each operation that ends as operations do.
+func TestAllocations(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background()) // with a Done to wait for
+	defer cancel()
+	onOtherProcesses(t, func(t *testing.T, c *redlock.Client) {
+		keys := make([]string, 64)
+		for i := range keys {
+			keys[i] = fmt.Sprint("key ", i)
+		}
+		n := 0
+		held := mustAcquire(t, c, "held", ttl)
+		done := make(chan struct{}, 1)
+		op := &redlock.Op{Key: []byte("op"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
+		submit := func(kind redlock.OpKind) error {
+			op.Kind = kind
+			if err := c.Submit(op); err != nil {
+				return err
+			}
+			<-done
+			return op.Err()
+		}
+		must := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, f := range map[string]func(){
+			"Acquire, Release": func() {
+				n++
+				l, err := c.Acquire(ctx, keys[n%len(keys)], ttl)
+				must(err)
+				must(l.Release(ctx))
+			},
+			"TryAcquire, Release, without an end": func() {
+				l, err := c.TryAcquire(context.Background(), "k", ttl)
+				must(err)
+				must(l.Release(context.Background()))
+			},
+			"refused TryAcquire": func() {
+				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
+					t.Fatal(err)
+				}
+			},
+			"Extend":    func() { must(held.Extend(ctx, ttl)) },
+			"Remaining": func() { _ = held.Remaining() },
+			"Submit": func() {
+				must(submit(redlock.OpAcquire))
+				must(submit(redlock.OpExtend))
+				must(submit(redlock.OpRelease))
+			},
+			"refused Submit": func() {
+				if err := submit(redlock.OpRelease); err != redlock.ErrNotHeld {
+					t.Fatal(err)
+				}
+			},
+		} {
+			requireBest(t, name, 0, func() float64 {
+				return testing.AllocsPerRun(500, f)
+			})
+		}
+		must(held.Release(ctx))
+	})
+}
+
+// TestAllocationsUnderLoad: with 64 goroutines it is less than one for ten
+// pairs, whoever makes them.
+func TestAllocationsUnderLoad(t *testing.T) {
+	const goroutines, pairs = 64, 500
+	onOtherProcesses(t, func(t *testing.T, c *redlock.Client) {
+		run := func(pairs int) {
+			var wg sync.WaitGroup
+			for g := range goroutines {
+				wg.Add(1)
+				go func() {
+					defer wg.Done()
+					key := fmt.Sprint("load ", g)
+					for range pairs {
+						l, err := c.TryAcquire(context.Background(), key, ttl)
+						if err == nil {
+							err = l.Release(context.Background())
+						}
+						if err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				}()
+			}
+			wg.Wait()
+		}
+		run(pairs) // until every buffer has its size
+		requireBest(t, "pair", 0.1, func() float64 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			run(pairs)
+			runtime.ReadMemStats(&after)
+			return float64(after.Mallocs-before.Mallocs) / (goroutines * pairs)
+		})
+	})
+}
+
+// requireBest measures until the steady state is seen: while a machine keeps
+// one of the masters from running, batches that wait for its replies pile up,
+// and new ones are made.
+func requireBest(t *testing.T, name string, most float64, measure func() float64) {
+	t.Helper()
+	var all []float64
+	for range 20 {
+		n := measure()
+		if n <= most {
+			return
+		}
+		all = append(all, n)
+	}
+	require.Fail(t, "it allocates", "%s: %v, want at most %v", name, all, most)
+}

@@ -1,0 +1,143 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+)
+
+// startNodes stands for your masters.
+func startNodes(n int) (nodes []string, stop func()) {
+	var servers []*fakeredis.Server
+	for range n {
+		s, err := fakeredis.Start(fakeredis.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		servers = append(servers, s)
+	}
+	return fakeredis.Addrs(servers), func() {
+		for _, s := range servers {
+			_ = s.Close()
+		}
+	}
+}
+
+func Example() {
+	nodes, stop := startNodes(5) // "10.0.0.1:6379", "10.0.0.2:6379", …
+	defer stop()
+
+	client, err := redlock.New(redlock.Config{Nodes: nodes})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	// Wait for the lock for a minute at most.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("acquired", lock.Key())
+	// ... work for no longer than lock.Remaining() ...
+	if err := lock.Release(context.Background()); err != nil {
+		log.Print(err) // the lock ends with its TTL at the latest
+	}
+	fmt.Println("released")
+	// Output:
+	// acquired orders:42
+	// released
+}
+
+func ExampleClient_TryAcquire() {
+	nodes, stop := startNodes(3)
+	defer stop()
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	for range 2 {
+		lock, err := client.TryAcquire(ctx, "orders:42", 10*time.Second)
+		switch {
+		case err == nil:
+			fmt.Println("it is ours")
+			defer lock.Release(ctx)
+		case errors.Is(err, redlock.ErrTaken):
+			fmt.Println("somebody else is at it")
+		case errors.Is(err, redlock.ErrNoQuorum):
+			fmt.Println("too few nodes answer")
+		case errors.Is(err, redlock.ErrExpired):
+			fmt.Println("they answered too late")
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+			fmt.Println("we gave up")
+		default:
+			log.Fatal(err) // the key or the TTL is wrong, or the client is closed
+		}
+	}
+	// Output:
+	// it is ours
+	// somebody else is at it
+}
+
+func ExampleLock_Extend() {
+	nodes, stop := startNodes(3)
+	defer stop()
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	lock, err := client.Acquire(ctx, "orders:42", 2*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.Release(ctx)
+	for step := range 3 {
+		// Before each step, see to it that there is time enough for it.
+		if lock.Remaining() < 5*time.Second {
+			if err := lock.Extend(ctx, 10*time.Second); err != nil {
+				log.Fatal(err) // stop working: Remaining says how soon
+			}
+			fmt.Println("extended before step", step)
+		}
+	}
+	// Output:
+	// extended before step 0
+}
+
+func ExampleQuorumError() {
+	nodes, stop := startNodes(1)
+	defer stop()
+	client, err := redlock.New(redlock.Config{
+		Nodes: append(nodes, "127.0.0.1:1", "127.0.0.1:2"), // where nobody is
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	_, err = client.TryAcquire(context.Background(), "orders:42", 10*time.Second)
+	var quorum *redlock.QuorumError
+	if errors.As(err, &quorum) {
+		fmt.Printf("%d of %d nodes failed:\n", len(quorum.Failed), quorum.Nodes)
+		for _, node := range quorum.Failed {
+			fmt.Println(node.Addr) // and why: node.Err
+		}
+	}
+	// Output:
+	// 2 of 3 nodes failed:
+	// 127.0.0.1:1
+	// 127.0.0.1:2
+}

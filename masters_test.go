@@ -1,0 +1,54 @@
+package redlock_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/fakeredis"
+)
+
+// mastersEnv makes the test binary serve fake masters and do nothing else, so
+// that what they allocate is not taken for the client's.
+const mastersEnv = "REDLOCK_TEST_MASTERS"
+
+const masters = 5
+
+// serveMasters tells the addresses, one a line, and serves until stdin ends.
+func serveMasters() {
+	for range masters {
+		s, err := fakeredis.Start(fakeredis.Options{})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(s.Addr())
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// startMasters starts fake masters in a child process for the time of a test.
+func startMasters(t *testing.T) (addrs []string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), mastersEnv+"=1")
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe() // its end, whatever ends us, is the child's
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	for lines := bufio.NewScanner(stdout); len(addrs) < masters && lines.Scan(); {
+		addrs = append(addrs, lines.Text())
+	}
+	require.Len(t, addrs, masters)
+	return addrs
+}
