@@ -38,6 +38,7 @@ type round struct {
 	op      *Op // nil once settled
 	life    uint64
 	timeout time.Duration
+	watched bool // op is a Call whose context may end
 	tally   quorum.Tally
 }
 
@@ -56,6 +57,9 @@ func (b *batch) open(kind Kind, count int) {
 // add appends op's round to the command.
 func (b *batch) add(op *Op) {
 	r := round{op: op, life: op.state.Load()&^phaseMask | flying, timeout: op.Timeout}
+	if c, ok := op.Done.(*Call); ok {
+		r.watched = c.ctx.Done() != nil
+	}
 	r.tally.Reset(b.engine.nodes)
 	b.rounds = append(b.rounds, r)
 	b.undecided++

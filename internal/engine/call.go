@@ -9,7 +9,8 @@ import (
 // Call is an operation whose caller waits for it.
 type Call struct {
 	Op
-	ctx   context.Context // while in Do
+	ctx   context.Context // of the Do under way, or the last one
+	ended error           // the context's error, if that is why it ended
 	done  chan struct{}   // holds one
 	timer *time.Timer     // made by the first Pause
 }
@@ -28,7 +29,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) *Call {
 
 // Free takes a Call back.
 func (e *Engine) Free(c *Call) {
-	c.Key = nil
+	c.Key, c.ctx = nil, nil
 	e.calls.Put(c)
 }
 
@@ -39,36 +40,70 @@ func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 // context's, untouched; in the latter case an acquire is being cleaned up after
 // and an extend or a release may or may not take effect. The result of the
 // operation itself is in the Call.
+//
+// It waits on one channel only. To wait for the context as well would mean a
+// select, which takes the locks of both channels twice for every operation, and
+// the context's is often everybody's. So the watchdog looks at the contexts of
+// the calls that are under way at each of its ticks, maxTick apart at most.
 func (e *Engine) Do(ctx context.Context, c *Call) error {
-	c.ctx = ctx
-	defer func() { c.ctx = nil }()
+	c.ctx, c.ended = ctx, nil
 	if err := e.enqueue(&c.Op); err != nil {
 		return err
 	}
 	e.drive(c)
-	ended := ctx.Done()
-	if ended == nil {
-		<-c.done
-		return nil
-	}
-	select {
-	case <-c.done:
-		return nil
-	default:
-	}
-	select {
-	case <-c.done:
-		return nil
-	case <-ended:
-	}
-	if e.Cancel(&c.Op) {
+	if ctx.Err() != nil && e.Cancel(&c.Op) { // before it began, or while it read alone
+		c.end()
 		if c.Kind == Release {
 			e.Abandon(&c.Op) // it may have been taken back before it was sent
 		}
-		return ctx.Err()
+		return c.ended
 	}
-	<-c.done // it was settled first
-	return nil
+	<-c.done
+	return c.ended
+}
+
+// end notes that the call ends because its context has.
+func (c *Call) end() { c.ended = c.ctx.Err() }
+
+// heed ends the calls of b whose context has ended. While it looks at one, it
+// has claimed it: nobody else can end it, and it is not some later use of the
+// same Call.
+func (e *Engine) heed(b *batch) {
+	for i := range b.rounds {
+		r := &b.rounds[i]
+		if r.op == nil || !r.watched || !r.op.claim(r.life) {
+			continue
+		}
+		c := r.op.Done.(*Call)
+		if c.ctx.Err() == nil {
+			c.state.Store(r.life) // as it was
+			continue
+		}
+		if c.Kind == Acquire {
+			e.cleanUp(&c.Op)
+		}
+		e.finish(c)
+	}
+}
+
+// heedWaiting does the same for calls that have not been sent.
+func (e *Engine) heedWaiting() {
+	ended := e.queue.filter(func(op *Op) bool {
+		c, ok := op.Done.(*Call)
+		return ok && c.ctx.Err() != nil
+	})
+	for op := ended.pop(); op != nil; op = ended.pop() {
+		if op.Kind == Release {
+			e.cleanUp(op) // a release is sent all the same
+		}
+		e.finish(op.Done.(*Call))
+	}
+}
+
+func (e *Engine) finish(c *Call) {
+	c.end()
+	e.depth.Add(-1)
+	c.done <- struct{}{}
 }
 
 // Pause waits for d or for the end of ctx, whose error it returns.

@@ -45,6 +45,12 @@ func (q *queue) remove(op *Op) bool {
 	if op.state.Load()&phaseMask != queued {
 		return false
 	}
+	q.unlink(op)
+	return true
+}
+
+// unlink takes op out and leaves it idle. q.mu is held.
+func (q *queue) unlink(op *Op) {
 	if op.prev == nil {
 		q.head = op.next
 	} else {
@@ -58,7 +64,22 @@ func (q *queue) remove(op *Op) bool {
 	op.next, op.prev = nil, nil
 	q.size.Add(-1)
 	op.advance(idle)
-	return true
+}
+
+// filter takes out the operations that drop says, as a list, and leaves them
+// idle.
+func (q *queue) filter(drop func(*Op) bool) (dropped list) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for op := q.head; op != nil; {
+		next := op.next
+		if drop(op) {
+			q.unlink(op)
+			dropped.push(op)
+		}
+		op = next
+	}
+	return dropped
 }
 
 // take detaches the oldest operations, up to both bounds but at least one, as a

@@ -4,10 +4,11 @@ import (
 	"time"
 )
 
-// Bounds of the watchdog's tick. Timeouts are kept to within one tick.
+// Bounds of the watchdog's tick. Timeouts are kept, and ended contexts noticed,
+// to within one tick.
 const (
 	minTick = time.Millisecond
-	maxTick = 10 * time.Millisecond
+	maxTick = 5 * time.Millisecond
 )
 
 // watchdog is the only timer there is, for all operations together. It runs
@@ -58,14 +59,15 @@ func (e *Engine) watch() {
 	}
 }
 
-// tick is one turn of the watchdog: it reads what nobody was waiting for, fails what was not
-// answered in time and closes silent connections. It returns the time to the
-// next tick, or 0 to sleep.
+// tick is one turn of the watchdog: it reads what nobody was waiting for, fails
+// what was not answered in time, ends the calls whose context has ended and
+// closes silent connections. It returns the time to the next tick, or 0 to sleep.
 func (e *Engine) tick() time.Duration {
 	e.fleet.Sweep(0)
 	now := e.clock.Now()
 	for i := len(e.flying) - 1; i >= 0; i-- {
 		b := e.flying[i]
+		e.heed(b)
 		if b.expire(now); b.undecided == 0 {
 			b.listed = false
 			last := len(e.flying) - 1
@@ -74,6 +76,7 @@ func (e *Engine) tick() time.Duration {
 			e.flying = e.flying[:last]
 		}
 	}
+	e.heedWaiting()
 	e.fleet.Check()
 	e.complete()
 	if e.unsettled == 0 && e.queue.size.Load() == 0 {
