@@ -105,7 +105,10 @@ func (p *peer) start(t *testing.T) {
 func (p *peer) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.listener.Close()
+	if p.listener != nil {
+		_ = p.listener.Close()
+		p.listener = nil
+	}
 	for _, nc := range p.conns {
 		_ = nc.Close()
 	}
@@ -129,8 +132,13 @@ func (p *peer) accept(t *testing.T, listener net.Listener) {
 		if err != nil {
 			return
 		}
-		n := p.dialled.Add(1) - 1
 		p.mu.Lock()
+		if p.listener != listener { // stopped meanwhile
+			p.mu.Unlock()
+			_ = nc.Close()
+			return
+		}
+		n := p.dialled.Add(1) - 1
 		p.conns = append(p.conns, nc)
 		p.mu.Unlock()
 		p.running.Add(1)
