@@ -91,13 +91,15 @@ type role Engine
 func (r *role) Lock() { r.role.Lock() }
 
 func (r *role) Unlock() {
-	r.role.Unlock()
+	(*Engine)(r).leave()
 	(*Engine)(r).drive(nil)
 }
 
 // Start begins the work on a fleet that was made with this engine's Role.
 func (e *Engine) Start(fleet Fleet) {
+	e.role.Lock()
 	e.fleet, e.nodes, e.quorum = fleet, fleet.Len(), quorum.Size(fleet.Len())
+	e.leave()
 	e.routines.Add(2)
 	go e.read()
 	go e.watch()
@@ -172,7 +174,9 @@ func (e *Engine) serve(c *Call) {
 	}
 }
 
-// leave gives up the role.
+// leave gives up the role. The reader is to be woken by what arrives if somebody
+// waits for it; or if nothing is asked at all, for then it is news of a
+// connection that has ended. Stragglers are left to the watchdog.
 func (e *Engine) leave() {
 	if e.settled.first != nil {
 		// A callback has panicked on its way through here. What it kept from
@@ -180,7 +184,7 @@ func (e *Engine) leave() {
 		e.routines.Add(1)
 		go e.rescue()
 	}
-	if e.undecided > 0 && !e.armed {
+	if e.fleet != nil && !e.armed && (e.undecided > 0 || !e.watchdog.awake) {
 		e.armed = true
 		e.fleet.Arm()
 	}

@@ -15,6 +15,7 @@ const (
 // while a node owes anything and sleeps otherwise.
 type watchdog struct {
 	awake bool
+	busy  bool // something was sent since the last tick
 	alarm chan struct{} // holds one
 	stop  chan struct{}
 	tick  time.Duration // a quarter of the shortest timeout since it last slept
@@ -26,6 +27,7 @@ func (w *watchdog) init() {
 
 // see notes that something is sent that must be answered within timeout.
 func (w *watchdog) see(timeout time.Duration) {
+	w.busy = true
 	w.tick = max(minTick, min(w.tick, timeout/4))
 	if !w.awake {
 		w.awake = true
@@ -79,7 +81,8 @@ func (e *Engine) tick() time.Duration {
 	e.heedWaiting()
 	e.fleet.Check()
 	e.complete()
-	if e.unsettled == 0 && e.queue.size.Load() == 0 {
+	busy := e.watchdog.busy || e.unsettled > 0 || e.queue.size.Load() > 0
+	if e.watchdog.busy = false; !busy {
 		e.watchdog.awake = false
 		e.watchdog.tick = maxTick
 		return 0
