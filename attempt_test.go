@@ -31,9 +31,10 @@ func TestFreshTokenForEachAttempt(t *testing.T) {
 		got := get(t, acquired)
 		require.NoError(t, got.err)
 
-		last := r.heard[0].all("SET", "k")
+		won := got.lock.Token()
+		await(t, "the last attempt", func() bool { return len(r.heard[0].all("SET", won)) == 1 })
 		seen := map[string]bool{}
-		for i, c := range last {
+		for i, c := range r.heard[0].all("SET", "k") {
 			token := c.args[2]
 			require.Len(t, token, 22)
 			require.False(t, seen[token], "shown twice")
@@ -43,7 +44,7 @@ func TestFreshTokenForEachAttempt(t *testing.T) {
 				require.Equal(t, token, e.all("SET", "k")[i].args[2])
 			}
 		}
-		require.True(t, seen[got.lock.Token()])
+		require.True(t, seen[won])
 		require.NoError(t, got.lock.Release(t.Context()))
 	})
 }

@@ -26,11 +26,9 @@
 // late ([ErrExpired]) or was given up on (the context's own error). All are
 // found with errors.Is.
 //
-// # Cost
-//
-// Acquire, Extend and Release allocate nothing in steady state. A client has
-// two goroutines of its own, both asleep while nothing is asked of it, and one
-// connection to each node, which all goroutines of the process share.
+// Acquire, Extend and Release allocate nothing in steady state. A client has two
+// goroutines of its own, asleep while nothing is asked of it, and one connection
+// to each node, which all goroutines of the process share.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 package redlock
@@ -66,8 +64,7 @@ const (
 // What can become of an operation, for errors.Is. A context's own error is
 // returned as it is.
 var (
-	// ErrTaken: enough nodes answered, and another holder has the lock.
-	ErrTaken = engine.ErrTaken
+	ErrTaken = engine.ErrTaken // enough nodes answered: another holder has it
 	// ErrNoQuorum: too few nodes answered. After an Extend the lock is still
 	// held for what Remaining says; after a Release it may be.
 	ErrNoQuorum = engine.ErrNoQuorum
@@ -77,10 +74,8 @@ var (
 	// ErrNotHeld: the lock has been released, has expired on the nodes, or is
 	// another holder's.
 	ErrNotHeld = engine.ErrNotHeld
-	// ErrClosed: the client is closed.
-	ErrClosed = engine.ErrClosed
-	// ErrBusy: Config.MaxWaiting operations wait already.
-	ErrBusy = engine.ErrBusy
+	ErrClosed  = engine.ErrClosed // the client is closed
+	ErrBusy    = engine.ErrBusy   // Config.MaxWaiting operations wait already
 )
 
 // Config says where the nodes are and how to treat them. Only Nodes is needed;
@@ -96,19 +91,17 @@ type Config struct {
 	TLS *tls.Config
 	// NodeTimeout is how long the nodes have to answer once asked, for each
 	// attempt. Those that have not are counted as failed. Default: TTL/20,
-	// at most 50 ms. It is kept to within 10 ms, or a quarter of itself.
+	// at most 50 ms. It is kept to within 5 ms, or a quarter of itself.
 	NodeTimeout time.Duration
 	// RetryMin and RetryMax bound the random pause between the attempts of
 	// Acquire. Defaults: 50 ms and 250 ms.
 	RetryMin, RetryMax time.Duration
-	// DialTimeout bounds connecting to a node, the handshake included.
-	// Default: 1 s.
+	// DialTimeout bounds connecting and the handshake. Default: 1 s.
 	DialTimeout time.Duration
 	// StallTimeout is how long a connection may owe replies without sending
 	// a byte before it is closed and dialled anew. Default: 1 s.
 	StallTimeout time.Duration
-	// CloseTimeout bounds how long Close waits for what is under way.
-	// Default: 250 ms.
+	// CloseTimeout bounds how long Close waits for work. Default: 250 ms.
 	CloseTimeout time.Duration
 	// MaxWaiting bounds the operations that wait to be sent; beyond it there
 	// is ErrBusy. Default: 65536.
@@ -116,16 +109,31 @@ type Config struct {
 	// MaxInFlight bounds the replies that a node may owe; beyond it its
 	// connection is closed. Default: 65536.
 	MaxInFlight int
-	// ClientName is what the nodes' CLIENT LIST shows, if not empty.
-	ClientName string
-	// Portable turns the raw socket path of Linux off, as it is elsewhere.
-	Portable bool
+	ClientName  string // for the nodes' CLIENT LIST; none if empty
+	Portable    bool   // no raw socket path on Linux, as elsewhere
 	// Logger hears warnings about the configuration. Default: none.
 	Logger *slog.Logger
 	// Rand is where tokens come from. Default, and the only right choice
 	// outside tests: crypto/rand.
 	Rand io.Reader
 }
+
+// Format implements fmt.Formatter: no verb shows the credentials of a node.
+func (cfg Config) Format(f fmt.State, verb rune) {
+	type plain Config // has no Format
+	nodes := make([]string, len(cfg.Nodes))
+	for i, text := range cfg.Nodes {
+		nodes[i] = "(not an address)"
+		if a, err := conn.ParseAddress(text); err == nil {
+			nodes[i] = a.String()
+		}
+	}
+	cfg.Nodes = nodes
+	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
+}
+
+// LogValue implements slog.LogValuer, for handlers that do not use package fmt.
+func (cfg Config) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", cfg)) }
 
 // Client holds the connections to the nodes. It is safe for concurrent use; one
 // client serves a whole process.
@@ -164,6 +172,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redlock: %w", err)
 	}
+	c.cfg.Nodes = nil // package fmt would print them, passwords included
 	c.engine.Start(c.fleet)
 	c.fleet.Settle()
 	c.engine.Role().Lock()
@@ -211,8 +220,11 @@ func (cfg Config) check() (Config, []conn.Address, error) {
 	if cfg.RetryMin > cfg.RetryMax {
 		return cfg, nil, fmt.Errorf("RetryMin %v is above RetryMax %v", cfg.RetryMin, cfg.RetryMax)
 	}
-	if cfg.MaxWaiting < 0 || cfg.MaxInFlight < 0 {
-		return cfg, nil, errors.New("MaxWaiting or MaxInFlight is negative")
+	if cfg.MaxWaiting < 0 {
+		return cfg, nil, errors.New("MaxWaiting is negative")
+	}
+	if cfg.MaxInFlight < 0 {
+		return cfg, nil, errors.New("MaxInFlight is negative")
 	}
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = 64 << 10
@@ -236,10 +248,10 @@ func (c *Client) Close() error {
 // until ctx ends. Whenever it fails, what may have been set on some nodes is
 // released in the background.
 //
-// A key is 1 to MaxKey bytes; it is the Redis key, as it is. ttl is MinTTL to
-// MaxTTL, rounded down to whole milliseconds. The errors are ErrTaken,
-// ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ctx.Err(), and what is wrong with
-// key or ttl.
+// The end of ctx is noticed within 5 ms. A key is 1 to MaxKey bytes, the Redis
+// key as it is; ttl is MinTTL to MaxTTL, rounded down to whole milliseconds. The
+// errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ctx.Err(),
+// and what is wrong with key or ttl.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	w := c.engine.Call(engine.Acquire, key, ttl)
 	defer c.engine.Free(w)
@@ -296,7 +308,7 @@ func (c *Client) explain(op *engine.Op) error {
 	if op.Err != ErrNoQuorum {
 		return op.Err
 	}
-	e := &QuorumError{Cause: ErrNoQuorum, Nodes: len(c.cfg.Nodes), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
+	e := &QuorumError{Cause: ErrNoQuorum, Nodes: c.fleet.Len(), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
 	for _, f := range op.Failures {
 		e.Failed = append(e.Failed, NodeError{Node: f.Node, Addr: c.fleet.Addr(f.Node), Err: f.Err})
 	}
@@ -357,24 +369,28 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	w := l.client.engine.Call(engine.Extend, key, ttl)
 	defer l.client.engine.Free(w)
+	if err := l.client.engine.Check(&w.Op); err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if l.client.clock.Now() >= until {
+	now := l.client.clock.Now()
+	if now >= until {
 		return ErrExpired
 	}
 	w.Token = t
+	l.lease.Extending(l.life, quorum.Until(now, w.TTL))
 	err := l.client.engine.Do(ctx, w)
+	if err == ErrBusy || err == ErrClosed {
+		l.lease.Unextended(l.life)
+		return err
+	}
 	if err == nil {
 		err = l.client.explain(&w.Op)
 	}
-	switch err {
-	case nil:
-		l.lease.Extend(l.life, w.Until)
-	case ErrNotHeld:
-		l.lease.Shorten(l.life, 0)
-	default: // some nodes may have the new TTL, which may be the shorter one
-		l.lease.Shorten(l.life, w.Until)
+	if l.lease.Extended(l.life, err == nil); err == ErrNotHeld {
+		l.lease.Lose(l.life)
 	}
 	return err
 }
@@ -470,8 +486,13 @@ func (op *Op) Err() error {
 }
 
 // Remaining returns how much validity is left after an OpAcquire or OpExtend
-// without an error. An acquired lock of which nothing is left must be released.
-func (op *Op) Remaining() time.Duration { return max(0, op.op.Until-op.client.clock.Now()) }
+// without an error, else 0. A lock of which nothing is left must be released.
+func (op *Op) Remaining() time.Duration {
+	if op.client == nil || op.op.Err != nil {
+		return 0
+	}
+	return max(0, op.op.Until-op.client.clock.Now())
+}
 
 // completion hides Complete from the users of Op.
 type completion Op

@@ -29,7 +29,13 @@ func (e *ServerError) Error() string {
 
 // NewServerError copies the payload of an error or bulk error reply, which may
 // be reused at once. It allocates the error and its two texts.
+//
+// Servers repeat the arguments of a command that they do not know. Among ours are
+// tokens, so the message ends before them.
 func NewServerError(payload []byte) *ServerError {
+	if i := bytes.Index(payload, echoedArgs); i >= 0 {
+		payload = payload[:i]
+	}
 	return &ServerError{
 		Code:    printable(Code(payload), maxCode),
 		Message: printable(payload, maxMessage),
@@ -50,6 +56,9 @@ var (
 	scriptFailed = []byte("ERR Error running script")
 	scriptPrefix = []byte("@user_script:")
 )
+
+// echoedArgs comes before what a server repeats of an unknown command.
+var echoedArgs = []byte(", with args beginning with")
 
 // scriptPlace comes before the line number at which a script failed.
 var scriptPlace = []byte("user_script:")

@@ -106,3 +106,10 @@ func TestServerErrorIsCut(t *testing.T) {
 		}
 	}
 }
+
+// Tokens and passwords are arguments.
+func TestServerErrorEndsBeforeEchoedArguments(t *testing.T) {
+	err := resp.NewServerError([]byte("ERR unknown command 'EVALSHA', with args beginning with: 'sha' '1' 'key' 'token'"))
+	assert.Equal(t, "ERR unknown command 'EVALSHA'", err.Message)
+	assert.Equal(t, "ERR", err.Code)
+}

@@ -30,9 +30,6 @@ func (e *Engine) Close(bound time.Duration) {
 
 func (e *Engine) isQuiet() (quiet bool) {
 	e.role.Lock()
-	e.turn(func() {
-		e.flush()
-		quiet = e.unsettled == 0 && e.queue.size.Load() == 0
-	})
+	e.turn(func() { quiet = e.unsettled == 0 && e.queue.size.Load() == 0 })
 	return quiet
 }

@@ -117,14 +117,14 @@ func (e *Engine) Submit(op *Op) error {
 }
 
 func (e *Engine) enqueue(op *Op) error {
-	if err := e.check(op); err != nil {
-		op.Until = never
+	if err := e.Check(op); err != nil {
+		op.Err, op.Until = err, never
 		return err
 	}
 	op.begin(e.clock.Now())
 	e.depth.Add(1)
 	if err := e.queue.push(op, false); err != nil {
-		op.Until = never // as it was not begun, it ends nothing
+		op.Err, op.Until = err, never // as it was not begun, it ends nothing
 		e.depth.Add(-1)
 		return err
 	}

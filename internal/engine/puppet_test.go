@@ -24,6 +24,7 @@ type puppet struct {
 	closed  bool
 	armed   int
 	onSweep func()
+	onArm   func()
 }
 
 // shot is one batch as it was sent. Of a retry, only one node has it.
@@ -44,9 +45,17 @@ func newPuppet(t *testing.T, nodes int) *puppet {
 func (p *puppet) Len() int       { return p.nodes }
 func (p *puppet) CanBlock() bool { return p.onSweep != nil }
 func (p *puppet) Check()         {}
-func (p *puppet) Arm()           { p.armed++ }
 func (p *puppet) Wait() bool     { return false }
 func (p *puppet) Drain()         {}
+
+// Arm is the last that a driver does before it gives the role up.
+func (p *puppet) Arm() {
+	p.armed++
+	if f := p.onArm; f != nil {
+		p.onArm = nil
+		f()
+	}
+}
 
 func (p *puppet) Sweep(time.Duration) {
 	if p.onSweep != nil {

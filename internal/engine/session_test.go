@@ -17,22 +17,24 @@ type session struct {
 	call   *Call
 	lock   *lock
 
-	serial   int // of the operation
-	pending  bool
-	driving  bool // inside drive, as the caller of Do is
-	finished bool // completed while driving
-	impolite bool // the driving caller's context has ended
-	asked    time.Duration
+	serial  int // of the operation
+	pending bool
+	doing   bool // by Do, that is, it waits for the Call's channel
+	driving bool // and is still inside drive
+	ended   bool // its context has
+	asked   time.Duration
 }
 
-// endable is the context of a driving session.
+// endable is the context of a session.
 type endable struct {
 	context.Context
 	session *session
 }
 
+func (c endable) Done() <-chan struct{} { return make(chan struct{}) }
+
 func (c endable) Err() error {
-	if c.session.impolite {
+	if c.session.ended {
 		return context.Canceled
 	}
 	return nil
@@ -40,7 +42,6 @@ func (c endable) Err() error {
 
 func newSession(c *client) *session {
 	s := &session{client: c, world: c.world, call: &Call{done: make(chan struct{}, 1)}}
-	s.call.Done = s
 	s.call.ctx = endable{context.Background(), s}
 	return s
 }
@@ -65,7 +66,7 @@ func (s *session) next() {
 func (s *session) submit(kind Kind) {
 	w, c := s.world, s.client
 	s.serial++
-	s.pending, s.finished, s.impolite, s.asked = true, false, false, w.now()
+	s.pending, s.doing, s.ended, s.asked = true, w.chance(40), false, w.now()
 	c.pending++
 	op := &s.call.Op
 	op.Kind, op.Key, op.Token = kind, fmt.Appendf(nil, "key-%d", s.lock.key), tokenOf(s.lock.number)
@@ -82,22 +83,55 @@ func (s *session) submit(kind Kind) {
 	if serial := s.serial; w.chance(25) {
 		w.after(w.between(0, 3*time.Millisecond), func() { s.cancel(serial) })
 	}
-	if !w.chance(40) {
+	if op.Done = s; !s.doing {
 		s.refused(c.engine.Submit(op))
 		return
 	}
+	// What follows is Do, which blocks, in pieces.
+	op.Done, s.call.ended, s.lock.loose = s.call, nil, true
 	if s.refused(c.engine.enqueue(op)) {
 		return
 	}
 	s.driving = true
 	c.engine.drive(s.call)
 	s.driving = false
-	if s.finished {
-		<-s.call.done
-		s.proceed(op.Err)
-	} else if s.impolite {
-		s.cancel(s.serial)
+	if s.ended && c.engine.Cancel(op) {
+		if op.Kind == Release {
+			c.engine.Abandon(op)
+		}
+		s.back(context.Canceled)
+		return
 	}
+	s.poll()
+}
+
+// poll is the rest of Do: it goes on when the Call's channel says so.
+func (s *session) poll() {
+	if !s.doing || s.driving || len(s.call.done) == 0 {
+		return
+	}
+	<-s.call.done
+	if !s.pending {
+		s.world.check.fail("once", "a Call came back, and was not under way")
+		return
+	}
+	if s.call.ended != nil {
+		s.back(s.call.ended)
+		return
+	}
+	s.world.check.votes(s.client, s.lock, &s.call.Op, s.asked)
+	s.back(s.call.Err)
+}
+
+// back ends what is pending.
+func (s *session) back(err error) {
+	s.world.note("back", s.client.index, int(s.call.Kind), s.lock.number)
+	if op := &s.call.Op; op.Kind == Release && (err == context.Canceled && !s.doing || errors.Is(err, ErrClosed)) {
+		s.lock.forgotten = true // it may not have been sent
+	}
+	s.pending, s.doing = false, false
+	s.client.pending--
+	s.proceed(err)
 }
 
 // refused deals with an error of Submit.
@@ -124,8 +158,13 @@ func (s *session) cancel(serial int) {
 	switch {
 	case !s.pending || s.serial != serial:
 		return
-	case s.driving:
-		s.impolite = true
+	case s.doing:
+		s.ended = true // and the engine finds out
+		w.after(maxTick+5*time.Millisecond, func() {
+			if s.pending && s.serial == serial && c.busy == 0 {
+				w.check.fail("stuck", "a call does not end with its context")
+			}
+		})
 		return
 	}
 	op := &s.call.Op
@@ -144,31 +183,21 @@ func (s *session) cancel(serial int) {
 		w.check.fail("once", "cancelled and completed")
 		return
 	}
-	s.pending = false
-	c.pending--
-	s.proceed(context.Canceled)
+	s.back(context.Canceled)
 }
 
 // Complete implements Completion.
 func (s *session) Complete(op *Op) {
 	w, c := s.world, s.client
-	if !s.pending || op != &s.call.Op {
+	if !s.pending || s.doing || op != &s.call.Op {
 		w.check.fail("once", "completed, but not under way")
 		return
 	}
-	s.pending = false
-	c.pending--
-	w.note("complete", c.index, int(op.Kind), s.lock.number)
 	w.check.votes(s.client, s.lock, op, s.asked)
 	if op.Kind == Acquire && op.Err != nil {
 		w.check.submitted(c, s.lock, Release)
 	}
-	if s.driving {
-		s.finished = true
-		s.call.done <- struct{}{}
-		return
-	}
-	s.proceed(op.Err)
+	s.back(op.Err)
 }
 
 // proceed goes on with the result of an operation.
@@ -197,9 +226,6 @@ func (s *session) proceed(err error) {
 		l.until = min(l.until, s.client.clock.truth(op.Until))
 		s.hold()
 	default:
-		if err == context.Canceled || errors.Is(err, ErrClosed) {
-			l.forgotten = true // it may not have been sent
-		}
 		s.pause()
 	}
 }

@@ -15,7 +15,7 @@ const (
 // while a node owes anything and sleeps otherwise.
 type watchdog struct {
 	awake bool
-	busy  bool // something was sent since the last tick
+	busy  bool          // something was sent since the last tick
 	alarm chan struct{} // holds one
 	stop  chan struct{}
 	tick  time.Duration // a quarter of the shortest timeout since it last slept

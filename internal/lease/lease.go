@@ -23,6 +23,11 @@ type Lease struct {
 	key   string
 	token token.Token
 	until time.Duration
+
+	extending int           // extensions under way
+	group     int           // those and the ones they overlapped with
+	soonest   time.Duration // of the ends of validity that the group asks for
+	before    time.Duration // the end of validity when the group began
 }
 
 // Begin starts a life and returns its number, never 0. The lease must not be in
@@ -31,7 +36,7 @@ func (l *Lease) Begin(key string, t token.Token, until time.Duration) (life uint
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.life++
-	l.key, l.token, l.until = key, t, until
+	l.key, l.token, l.until, l.extending = key, t, until, 0
 	return l.life
 }
 
@@ -45,21 +50,57 @@ func (l *Lease) Get(life uint64) (key string, t token.Token, until time.Duration
 	return l.key, l.token, l.until, true
 }
 
-// Extend moves the end of validity to until.
-func (l *Lease) Extend(life uint64, until time.Duration) {
+// Extending notes that an extension is on its way which would end validity at
+// until. An earlier end counts from now on: the nodes may apply it at any time.
+func (l *Lease) Extending(life uint64, until time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.life == life {
-		l.until = until
+	if l.life != life {
+		return
+	}
+	if l.extending == 0 {
+		l.soonest, l.before, l.group = until, l.until, 0
+	}
+	l.group++
+	l.extending++
+	l.soonest = min(l.soonest, until)
+	l.until = min(l.until, until)
+}
+
+// Extended notes what became of it. Where extensions overlap, nobody knows
+// which of them the nodes applied last; validity then ends with the soonest.
+func (l *Lease) Extended(life uint64, won bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.life != life {
+		return
+	}
+	l.extending--
+	if won {
+		l.until = l.soonest
 	}
 }
 
-// Shorten moves the end of validity to until if that is earlier.
-func (l *Lease) Shorten(life uint64, until time.Duration) {
+// Unextended takes an extension back that was never sent. Alone it leaves no
+// trace; where it overlapped with others, its end of validity stays one of theirs.
+func (l *Lease) Unextended(life uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.life != life {
+		return
+	}
+	l.extending--
+	if l.group == 1 {
+		l.until = l.before
+	}
+}
+
+// Lose ends validity, and leaves the rest as it is.
+func (l *Lease) Lose(life uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.life == life {
-		l.until = min(l.until, until)
+		l.until, l.soonest, l.before = 0, 0, 0
 	}
 }
 

@@ -44,8 +44,9 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		require.Zero(t, key)
 		require.Equal(t, token.Token{}, tok, "the token outlives its lock")
 		require.Zero(t, until)
-		l.Extend(old, time.Hour)
-		l.Shorten(old, 0)
+		l.Extending(old, time.Hour)
+		l.Extended(old, true)
+		l.Lose(old)
 		require.False(t, l.End(old))
 	}
 	check()
@@ -59,21 +60,69 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	require.Equal(t, 2*time.Second, until)
 }
 
-// TestExtendAndShorten: the one moves the end anywhere, the other only forward
-// to now.
-func TestExtendAndShorten(t *testing.T) {
+// TestExtensions walks through them: a step begins one, or ends one.
+func TestExtensions(t *testing.T) {
+	type step struct {
+		begin time.Duration // until, or 0 to end one
+		won   bool
+		want  time.Duration // until, after the step
+	}
+	for name, steps := range map[string][]step{
+		"longer":                      {{9, false, 5}, {0, true, 9}},
+		"longer, refused":             {{9, false, 5}, {0, false, 5}},
+		"shorter counts at once":      {{3, false, 3}, {0, true, 3}},
+		"shorter, refused":            {{3, false, 3}, {0, false, 3}},
+		"one after the other":         {{9, false, 5}, {0, true, 9}, {7, false, 7}, {0, true, 7}, {8, false, 7}, {0, true, 8}},
+		"overlapping: the soonest":    {{9, false, 5}, {6, false, 5}, {0, true, 6}, {0, true, 6}},
+		"overlapping, one refused":    {{9, false, 5}, {3, false, 3}, {0, false, 3}, {0, true, 3}},
+		"overlaps with one that won":  {{9, false, 5}, {8, false, 5}, {0, true, 8}, {7, false, 7}, {0, true, 7}, {0, true, 7}},
+		"a new group forgets the old": {{6, false, 5}, {7, false, 5}, {0, true, 6}, {0, true, 6}, {9, false, 6}, {0, true, 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l lease.Lease
+			life := l.Begin("key", tokenOf(1), 5)
+			for i, s := range steps {
+				if s.begin > 0 {
+					l.Extending(life, s.begin)
+				} else {
+					l.Extended(life, s.won)
+				}
+				_, _, until, ok := l.Get(life)
+				require.True(t, ok)
+				require.Equal(t, s.want, until, "step %d", i)
+			}
+		})
+	}
+}
+
+func TestExtensionThatWasNotSent(t *testing.T) {
+	var l lease.Lease
+	until := func(life uint64) time.Duration {
+		_, _, until, _ := l.Get(life)
+		return until
+	}
+	life := l.Begin("key", tokenOf(1), 5)
+	l.Extending(life, 3)
+	l.Unextended(life)
+	require.EqualValues(t, 5, until(life))
+	l.Extending(life, 3)
+	l.Extending(life, 9)
+	l.Unextended(life) // which of them, the lease cannot say
+	require.EqualValues(t, 3, until(life))
+	l.Extended(life, true)
+	require.EqualValues(t, 3, until(life))
+}
+
+func TestLostForGood(t *testing.T) {
 	var l lease.Lease
 	life := l.Begin("key", tokenOf(1), 5)
-	for _, c := range []struct {
-		f     func(uint64, time.Duration)
-		until time.Duration
-		want  time.Duration
-	}{{l.Extend, 9, 9}, {l.Extend, 7, 7}, {l.Shorten, 8, 7}, {l.Shorten, 6, 6}, {l.Shorten, 1<<63 - 1, 6}, {l.Shorten, 0, 0}, {l.Extend, 3, 3}} {
-		c.f(life, c.until)
-		_, _, until, ok := l.Get(life)
-		require.True(t, ok)
-		require.Equal(t, c.want, until)
-	}
+	l.Extending(life, 9)
+	l.Lose(life)
+	l.Extended(life, true) // which overlapped with the one that was told
+	key, _, until, ok := l.Get(life)
+	require.True(t, ok, "it can still be released")
+	require.Equal(t, "key", key)
+	require.Zero(t, until)
 }
 
 // TestOneEndsIt: of many that end a life at once one is told so, and the lease
@@ -92,7 +141,7 @@ func TestOneEndsIt(t *testing.T) {
 					t.Error("another life's token")
 				}
 				if rand.IntN(2) == 0 {
-					l.Shorten(life, 0)
+					l.Lose(life)
 				}
 				if l.End(life) {
 					ends.Add(1)
