@@ -16,7 +16,6 @@ import (
 const (
 	maxBatchOps  = 1024
 	maxBatchKeys = 256 << 10 // bytes of keys
-	keepBuffers  = 2 << 20   // bytes of buffers kept for batches to come
 )
 
 // Fleet is what the engine needs of the nodes; *conn.Fleet is one. Its contract
@@ -235,48 +234,4 @@ func (e *Engine) flush() {
 		e.fleet.Send(&b.Batch)
 		e.complete()
 	}
-}
-
-// batch returns an empty one.
-func (e *Engine) batch() *batch {
-	if n := len(e.free); n > 0 {
-		b := e.free[n-1]
-		e.free = e.free[:n-1]
-		e.kept -= cap(b.Buf)
-		b.reset()
-		return b
-	}
-	b := &batch{
-		engine:   e,
-		rounds:   make([]round, 0, 4),
-		spans:    make([]span, 0, 4),
-		cause:    make([]error, e.nodes),
-		deadline: never,
-	}
-	b.Buf, b.Owner = make([]byte, 0, 512), b
-	return b
-}
-
-// recycle takes back a batch that nobody needs any more.
-func (e *Engine) recycle(b *batch) {
-	e.unsettled--
-	if e.unsettled == 0 && e.closing.Load() {
-		select {
-		case e.quiet <- struct{}{}:
-		default:
-		}
-	}
-	if e.kept+cap(b.Buf) > keepBuffers {
-		return
-	}
-	// Rounds and causes stay: operations settled in this sweep still read them.
-	e.kept += cap(b.Buf)
-	e.free = append(e.free, b)
-}
-
-// reset empties a batch for its next use.
-func (b *batch) reset() {
-	b.Buf, b.rounds, b.spans = b.Buf[:0], b.rounds[:0], b.spans[:0]
-	clear(b.cause)
-	b.answered, b.passed, b.settled, b.unsent, b.deadline = 0, false, false, 0, never
 }

@@ -23,6 +23,7 @@ type puppet struct {
 	down    uint64 // nodes without a connection, a bit each
 	closed  bool
 	armed   int
+	checks  int
 	onSweep func()
 	onArm   func()
 }
@@ -44,7 +45,7 @@ func newPuppet(t *testing.T, nodes int) *puppet {
 
 func (p *puppet) Len() int       { return p.nodes }
 func (p *puppet) CanBlock() bool { return p.onSweep != nil }
-func (p *puppet) Check()         {}
+func (p *puppet) Check()         { p.checks++ }
 func (p *puppet) Wait() bool     { return false }
 func (p *puppet) Drain()         {}
 

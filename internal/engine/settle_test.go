@@ -176,3 +176,15 @@ func TestCleanupsAreNotRefused(t *testing.T) {
 	require.EqualValues(t, 5, p.engine.queue.size.Load())
 	require.Equal(t, ErrBusy, p.engine.Submit(&op.Op))
 }
+
+// TestTheCleanupHasItsOwnKey: a caller may write to its key as soon as the
+// operation is its own again.
+func TestTheCleanupHasItsOwnKey(t *testing.T) {
+	p := newPuppet(t, 1)
+	op := p.submit(Acquire, "mine")
+	require.True(t, p.engine.Cancel(&op.Op))
+	copy(op.Key, "????")
+	p.turn(func() { p.reply(p.sent[0], 0, ok) })
+	require.Contains(t, p.last().bytes, "mine")
+	require.NotContains(t, p.last().bytes, "????")
+}

@@ -117,12 +117,12 @@ func TestSubmitters(t *testing.T) {
 		c.Kind, c.Key, c.TTL, c.Done, c.Token = Extend, fmt.Appendf(nil, "key-%d", i), time.Minute, c, tokenOf(i)
 		all.Add(1)
 	}
-	for _, c := range ops {
+	for i, c := range ops {
 		go func() {
 			if err := e.Submit(&c.Op); err != nil {
 				panic(err)
 			}
-			if c.left%2 == 0 && e.Cancel(&c.Op) {
+			if i%2 == 0 && e.Cancel(&c.Op) {
 				all.Done()
 			}
 		}()

@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func init() { slab = 1 } // the tests account for every batch
+
+// The batches of a slab share memory, and must not grow into each other's.
+func TestBatchesOfASlabAreApart(t *testing.T) {
+	defer func(was int) { slab = was }(slab)
+	slab = 8
+	e := &Engine{nodes: 3}
+	var all []*batch
+	for range 2 * slab {
+		all = append(all, e.batch())
+	}
+	for i, b := range all {
+		for range 3 * slabBytes / 8 {
+			b.Buf = append(b.Buf, byte(i), byte(i), byte(i), byte(i), byte(i), byte(i), byte(i), byte(i))
+		}
+		for range 2 * slabRounds {
+			b.rounds = append(b.rounds, round{life: uint64(i)})
+			b.spans = append(b.spans, span{first: i})
+		}
+		b.unsent = uint64(i)
+		require.Len(t, b.cause, 3)
+		require.Equal(t, 3, cap(b.cause))
+	}
+	for i, b := range all {
+		for _, c := range b.Buf {
+			require.EqualValues(t, i, c)
+		}
+		for j := range b.rounds {
+			require.EqualValues(t, i, b.rounds[j].life)
+			require.Equal(t, i, b.spans[j].first)
+		}
+		require.EqualValues(t, i, b.unsent)
+	}
+}
