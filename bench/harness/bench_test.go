@@ -16,11 +16,20 @@ import (
 // quick are the flags of a run over embedded masters that takes no time.
 var quick = []string{"-n", "3", "-c", "1,2", "-d", "5ms", "-warmup", "1ms", "-rounds", "3"}
 
+// program runs all of its drivers by default.
+func program(drivers ...Driver) Program {
+	p := Program{Drivers: drivers}
+	for _, d := range drivers {
+		p.Chosen = append(p.Chosen, d.Name())
+	}
+	return p
+}
+
 func TestMainPrintsATable(t *testing.T) {
 	profile := filepath.Join(t.TempDir(), "cpu")
 	var stdout, stderr bytes.Buffer
 	drivers := []Driver{&still{name: "mine"}, &still{name: "floor"}, &still{name: "alien", openErr: fmt.Errorf("%w: only on mars", ErrUnsupported)}}
-	code := Main(append(quick, "-cpuprofile", profile), &stdout, &stderr, drivers, "mine", "floor", "alien")
+	code := program(drivers...).Main(append(quick, "-cpuprofile", profile), &stdout, &stderr)
 	require.Zero(t, code, stderr.String())
 	require.Empty(t, stderr.String())
 	out := stdout.String()
@@ -39,7 +48,7 @@ func TestMainPrintsATable(t *testing.T) {
 
 func TestMainPrintsJSON(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	require.Zero(t, Main(append(quick, "-json", "-scenario", "hot"), &stdout, &stderr, []Driver{&still{name: "mine"}}, "mine"), stderr.String())
+	require.Zero(t, program(&still{name: "mine"}).Main(append(quick, "-json", "-scenario", "hot"), &stdout, &stderr), stderr.String())
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
 	require.Len(t, lines, 2, "one a cell, however many rounds")
 	for i, line := range lines {
@@ -53,12 +62,12 @@ func TestMainPrintsJSON(t *testing.T) {
 
 func TestMainReportsWhatFails(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	sad := []Driver{&still{name: "sad", openErr: errors.New("no luck")}}
-	require.Equal(t, 1, Main(quick, &stdout, &stderr, sad, "sad"))
+	sad := program(&still{name: "sad", openErr: errors.New("no luck")})
+	require.Equal(t, 1, sad.Main(quick, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "sad: open: no luck")
 	require.Contains(t, stderr.String(), "not all cells could be measured")
 
 	stderr.Reset()
-	require.Equal(t, 1, Main([]string{"-nodes", "127.0.0.1:1"}, &stdout, &stderr, sad, "sad"))
+	require.Equal(t, 1, sad.Main([]string{"-nodes", "127.0.0.1:1"}, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "127.0.0.1:1")
 }

@@ -17,46 +17,56 @@ const grace = 10 * time.Second
 // errEarly is for a runner that stops although its probe says that it runs.
 var errEarly = errors.New("ended before it was told to")
 
-// Timing is how long a cell runs.
+// Timing is how long a cell runs, and what happens to the nodes meanwhile.
 type Timing struct {
-	Warmup time.Duration // uncounted
-	Window time.Duration // counted
-}
-
-// sample is a reading of everything that is measured by difference.
-type sample struct {
-	at         time.Time
-	cpu        time.Duration
-	goroutines int
-	mem        runtime.MemStats
+	Warmup      time.Duration // uncounted
+	Window      time.Duration // counted
+	Disturbance *Disturbance  // or nil
 }
 
 // Measure runs one cell: it opens the driver, lets it warm up, counts over the
-// window and closes it.
+// window and closes it. However the driver behaves, it returns in the end.
 func Measure(ctx context.Context, driver Driver, cfg Config, timing Timing) (Result, error) {
 	session, err := driver.Open(ctx, cfg)
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: open: %w", driver.Name(), err)
 	}
-	total, from, to, err := run(ctx, session, cfg, timing)
-	err = errors.Join(err, session.Close())
+	r, err := run(ctx, session, cfg, timing)
+	err = errors.Join(err, bounded(session.Close))
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", driver.Name(), err)
 	}
-	return newResult(driver.Name(), cfg, total, from, to), nil
+	r.Driver = driver.Name()
+	return r, nil
+}
+
+// bounded gives up waiting for something that hangs.
+func bounded(do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(2 * grace):
+		return errors.New("close hangs")
+	}
 }
 
 // run drives an open session through its phases.
-func run(ctx context.Context, session Session, cfg Config, timing Timing) (total *Probe, from, to *sample, err error) {
+func run(ctx context.Context, session Session, cfg Config, timing Timing) (r Result, err error) {
 	var phase atomic.Int32
-	probes, loops, err := prepare(session, cfg, &phase)
+	var line *timeline
+	if d := timing.Disturbance; d != nil && d.Passing {
+		line = new(timeline)
+	}
+	probes, loops, err := prepare(session, cfg, &phase, line)
 	if err != nil {
-		return nil, nil, nil, err
+		return r, err
 	}
 
 	// Everything that is needed in the window exists before it starts, and
 	// what earlier cells left is swept now rather than then.
-	from, to = new(sample), new(sample)
+	from, to := new(sample), new(sample)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	runtime.GC()
@@ -82,35 +92,70 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (total
 	}
 
 	err = await(timing.Warmup)
+	heal := func() error { return nil }
+	if err == nil {
+		from.readHoldings()
+		if d := timing.Disturbance; d != nil && !d.Passing {
+			heal = d.Heal
+			err = cmp.Or(d.Strike(), await(timing.Warmup))
+		}
+	}
 	if err == nil {
 		runtime.ReadMemStats(&from.mem)
-		from.cpu = cpuTime()
+		from.cpu = CPUTime()
 		from.at = time.Now()
+		if line != nil {
+			line.begin(from.at, timing.Window)
+		}
 		phase.Store(counting)
-		err = await(timing.Window)
+		if line == nil {
+			err = await(timing.Window)
+		} else {
+			err = timing.Disturbance.pass(await, timing.Window)
+		}
 	}
 	phase.Store(settling)
 	to.at = time.Now()
-	to.cpu = cpuTime()
+	to.cpu = CPUTime()
 	runtime.ReadMemStats(&to.mem)
-	to.goroutines = runtime.NumGoroutine()
+	to.readHoldings()
 	phase.Store(stopped)
 
-	err = errors.Join(err, collect(ended, left, timer, cancel))
+	// A worker that waits for the unwell node may only now come back.
+	err = errors.Join(err, heal(), collect(ended, left, timer, cancel))
 	if err != nil {
-		return nil, nil, nil, err
+		return r, err
 	}
 	for _, p := range probes[1:] {
 		probes[0].merge(p)
 	}
-	return probes[0], from, to, nil
+	r = newResult(cfg, probes[0], from, to)
+	if line != nil {
+		r.Timeline = line.result()
+	}
+	return r, nil
+}
+
+// pass strikes after a third of a window and heals after two, whatever happens.
+func (d *Disturbance) pass(await func(time.Duration) error, window time.Duration) error {
+	third := window / 3
+	if err := await(third); err != nil {
+		return err
+	}
+	err := d.Strike()
+	start := time.Now()
+	err = errors.Join(err, await(third), d.Heal())
+	if err != nil {
+		return err
+	}
+	return await(max(2*third-time.Since(start), 0)) // reviving takes its time
 }
 
 // prepare makes the loops of a cell, each with a probe of its own.
-func prepare(session Session, cfg Config, phase *atomic.Int32) ([]*Probe, []func(context.Context) error, error) {
+func prepare(session Session, cfg Config, phase *atomic.Int32, line *timeline) ([]*Probe, []func(context.Context) error, error) {
 	switch s := session.(type) {
 	case Runner:
-		p := &Probe{phase: phase}
+		p := &Probe{phase: phase, line: line}
 		return []*Probe{p}, []func(context.Context) error{
 			func(ctx context.Context) error { return s.Run(ctx, p) },
 		}, nil
@@ -122,7 +167,7 @@ func prepare(session Session, cfg Config, phase *atomic.Int32) ([]*Probe, []func
 			if err != nil {
 				return nil, nil, err
 			}
-			p := &Probe{phase: phase}
+			p := &Probe{phase: phase, line: line}
 			probes[i] = p
 			loops[i] = func(ctx context.Context) error {
 				work(ctx, w, p, cfg.Keys[i])

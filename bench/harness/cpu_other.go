@@ -4,5 +4,5 @@ package harness
 
 import "time"
 
-// cpuTime is not known here; the table then shows a dash and JSON a zero.
-func cpuTime() time.Duration { return 0 }
+// CPUTime is not known here; the table then shows a dash and JSON a zero.
+func CPUTime() time.Duration { return 0 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// cpuTime is the processor time that this process has used so far, in user
+// CPUTime is the processor time that this process has used so far, in user
 // and in kernel mode, over all threads.
-func cpuTime() time.Duration {
+func CPUTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return 0

@@ -26,8 +26,10 @@ type Scenario string
 const (
 	// Uncontended gives every worker keys of its own.
 	Uncontended Scenario = "uncontended"
-	// Hot gives all workers the same single key. A worker tries until it gets
-	// it, so a pair's latency is from the first try to the end of the release.
+	// Hot gives all workers the same single key. A driver waits for it in the
+	// way that its library has for that, with the library's own settings; one
+	// that comes back without the lock is asked again. A pair's latency is from
+	// the first try to the end of the release.
 	// A worker that starves until the window ends adds no pair, hence no
 	// latency: read the quantiles beside the tries per pair.
 	Hot Scenario = "hot"
@@ -40,6 +42,8 @@ var Scenarios = []Scenario{Uncontended, Hot}
 type Config struct {
 	// Nodes are the addresses of the masters, host:port.
 	Nodes []string
+	// Embedded masters know no scripts but those of this module.
+	Embedded bool
 	// TTL is the time to live asked for each lock.
 	TTL time.Duration
 	// Scenario is the way in which the workers share keys.
@@ -58,6 +62,22 @@ type Driver interface {
 	// Open connects to the masters. It is called anew for each cell, and
 	// nothing that it does is counted.
 	Open(ctx context.Context, cfg Config) (Session, error)
+}
+
+// Weaker is a driver that promises less than a lock on a majority of
+// independent masters: its figures are no answer to the same question.
+type Weaker interface {
+	Driver
+	// Weaker says what it promises, in a few words.
+	Weaker() string
+}
+
+// weakness is what a driver says of itself, if anything.
+func weakness(d Driver) string {
+	if w, ok := d.(Weaker); ok {
+		return w.Weaker()
+	}
+	return ""
 }
 
 // Session is a driver connected for one cell. It is either a [Pool], whose

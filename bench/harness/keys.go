@@ -2,8 +2,8 @@ package harness
 
 import (
 	"crypto/rand"
-	"encoding/hex"
-	"fmt"
+	"encoding/base64"
+	"encoding/binary"
 	"strings"
 )
 
@@ -13,22 +13,31 @@ const (
 	// stay in the cache.
 	keysPerWorker = 64
 
-	// MinKeyLen is the shortest length at which all keys can differ.
-	MinKeyLen = 16
-	// MaxConcurrency follows from the four digits that a key has for a worker.
+	// MinKeyLen is the shortest length at which all keys can differ: six bytes
+	// in base64.
+	MinKeyLen = 8
+	// DefaultKeyLen is that of a usual name.
+	DefaultKeyLen = 24
+	// MaxKeyLen bounds -keylen; it is far beyond what anybody locks.
+	MaxKeyLen = 4 << 10
+	// MaxConcurrency follows from the 16 bits that a key has for a worker.
 	MaxConcurrency = 0xffff
+	// MaxMasters is the most that a client of this module takes.
+	MaxMasters = 32
 )
+
+// Keys builds keys of the usual length for workers that share none.
+func Keys(workers int) [][]string { return keys(Uncontended, workers, DefaultKeyLen) }
 
 // keys builds the keys of a cell ahead, so that the measured loop builds none.
 // Each cell has a prefix of its own: what an earlier one left behind, because
 // it was interrupted, must not refuse a lock to this one.
 func keys(scenario Scenario, workers, length int) [][]string {
-	var seed [3]byte
-	_, _ = rand.Read(seed[:]) // never fails
-	cell := hex.EncodeToString(seed[:])
+	var cell [3]byte
+	_, _ = rand.Read(cell[:]) // never fails
 	all := make([][]string, workers)
 	if scenario == Hot {
-		hot := []string{pad(cell+":hot:", length)}
+		hot := []string{key(cell, 0, 0, length)}
 		for w := range all {
 			all[w] = hot
 		}
@@ -37,13 +46,16 @@ func keys(scenario Scenario, workers, length int) [][]string {
 	for w := range all {
 		all[w] = make([]string, keysPerWorker)
 		for i := range all[w] {
-			all[w][i] = pad(fmt.Sprintf("%s:%04x:%02x:", cell, w, i), length)
+			all[w][i] = key(cell, w, i, length)
 		}
 	}
 	return all
 }
 
-// pad lengthens key to length bytes.
-func pad(key string, length int) string {
-	return key + strings.Repeat("k", max(length-len(key), 0))
+// key is three bytes for the cell, two for the worker and one for its turn, in
+// base64, and as long as it has to be.
+func key(cell [3]byte, worker, turn, length int) string {
+	raw := append(binary.BigEndian.AppendUint16(cell[:], uint16(worker)), byte(turn))
+	short := base64.RawURLEncoding.EncodeToString(raw)
+	return short + strings.Repeat("k", max(length-len(short), 0))
 }

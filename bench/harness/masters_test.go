@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/proxy"
 )
 
 // orphanEnv makes the test binary a parent of masters that waits to be killed.
@@ -27,6 +29,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	ServeIfMasters()
+	proxy.ServeIfProxy()
 	os.Exit(m.Run())
 }
 

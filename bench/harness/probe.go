@@ -19,6 +19,7 @@ const (
 // one goroutine and allocates nothing.
 type Probe struct {
 	phase   *atomic.Int32
+	line    *timeline // or nil
 	latency Histogram
 	refused uint64
 	errors  uint64
@@ -32,6 +33,9 @@ func (p *Probe) Running() bool { return p.phase.Load() != stopped }
 func (p *Probe) Pairs(n int, d time.Duration) {
 	if p.phase.Load() == counting {
 		p.latency.Record(d, uint64(n))
+		if p.line != nil {
+			p.line.pairs(n, d)
+		}
 	}
 }
 
@@ -50,6 +54,9 @@ func (p *Probe) Failed(err error) {
 		return
 	case counting:
 		p.errors++
+		if p.line != nil {
+			p.line.failed()
+		}
 	}
 	if p.first == nil {
 		p.first = err

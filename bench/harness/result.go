@@ -30,6 +30,26 @@ type Result struct {
 	// the harness's own workers included.
 	Goroutines int `json:"goroutines"`
 
+	// What follows is told only where it is not as usual.
+
+	KeyLen int     `json:"key_bytes,omitempty"` // of a run over several lengths
+	RTT    float64 `json:"rtt_us,omitempty"`    // what was added
+	Fault  Fault   `json:"fault,omitempty"`     // of the first node
+	Procs  int     `json:"gomaxprocs,omitempty"`
+
+	// What a fault has cost at the end of the window, and how much more it is
+	// than before the fault.
+	GoroutineGrowth  int     `json:"goroutines_growth,omitempty"`
+	Descriptors      int     `json:"descriptors,omitempty"`
+	DescriptorGrowth int     `json:"descriptors_growth,omitempty"`
+	MemoryMiB        float64 `json:"memory_mib,omitempty"` // heap and stacks in use
+	MemoryGrowthMiB  float64 `json:"memory_growth_mib,omitempty"`
+
+	// Timeline shows the window in slices, if something happened in it.
+	Timeline []Slot `json:"timeline,omitempty"`
+
+	// Latency is that of all pairs of all rounds.
+	Latency *Histogram `json:"-"`
 	// TriesPerPair is how many attempts one acquired lock took.
 	TriesPerPair float64 `json:"-"`
 	// Low and High bound PairsPerSec over the rounds.
@@ -39,7 +59,7 @@ type Result struct {
 }
 
 // newResult turns what was collected between two samples into figures.
-func newResult(driver string, cfg Config, p *Probe, from, to *sample) Result {
+func newResult(cfg Config, p *Probe, from, to *sample) Result {
 	elapsed := to.at.Sub(from.at).Seconds()
 	pairs := p.latency.Count()
 	perPair := func(x float64) float64 {
@@ -50,7 +70,6 @@ func newResult(driver string, cfg Config, p *Probe, from, to *sample) Result {
 	}
 	rate := round(float64(pairs) / elapsed)
 	r := Result{
-		Driver:        driver,
 		Scenario:      cfg.Scenario,
 		Nodes:         len(cfg.Nodes),
 		Concurrency:   cfg.Concurrency,
@@ -73,7 +92,30 @@ func newResult(driver string, cfg Config, p *Probe, from, to *sample) Result {
 	if p.first != nil {
 		r.FirstError = p.first.Error()
 	}
+	if pairs > 0 {
+		r.Latency = &p.latency
+	}
+	r.GoroutineGrowth = to.goroutines - from.goroutines
+	r.Descriptors = to.descriptors
+	r.DescriptorGrowth = to.descriptors - from.descriptors
+	r.MemoryMiB = mebibytes(to.inUse())
+	r.MemoryGrowthMiB = mebibytes(to.inUse() - from.inUse())
 	return r
+}
+
+// describe adds what a cell has beyond its configuration, and takes away what
+// is of interest only while a node is unwell.
+func (r *Result) describe(c Cell, o Options) {
+	if len(o.KeyLen) > 1 {
+		r.KeyLen = c.KeyLen
+	}
+	r.RTT = micros(c.RTT)
+	r.Procs = c.Procs
+	if len(o.Faults) > 0 {
+		r.Fault = c.Fault
+		return
+	}
+	r.GoroutineGrowth, r.Descriptors, r.DescriptorGrowth, r.MemoryMiB, r.MemoryGrowthMiB = 0, 0, 0, 0, 0
 }
 
 // Median combines the rounds of one cell: the median of every figure, the sum
@@ -93,6 +135,13 @@ func Median(rounds []Result) Result {
 	m.CPUPerPair = median(rounds, func(r Result) float64 { return r.CPUPerPair })
 	m.Goroutines = median(rounds, func(r Result) int { return r.Goroutines })
 	m.TriesPerPair = median(rounds, func(r Result) float64 { return r.TriesPerPair })
+	m.GoroutineGrowth = median(rounds, func(r Result) int { return r.GoroutineGrowth })
+	m.Descriptors = median(rounds, func(r Result) int { return r.Descriptors })
+	m.DescriptorGrowth = median(rounds, func(r Result) int { return r.DescriptorGrowth })
+	m.MemoryMiB = median(rounds, func(r Result) float64 { return r.MemoryMiB })
+	m.MemoryGrowthMiB = median(rounds, func(r Result) float64 { return r.MemoryGrowthMiB })
+	m.Timeline = medianSlots(rounds)
+	m.Latency = merged(rounds)
 	for _, r := range rounds[1:] {
 		m.Errors += r.Errors
 		m.Low = min(m.Low, r.Low)
@@ -116,6 +165,24 @@ func median[T float64 | uint64 | int](rounds []Result, figure func(Result) T) T 
 	}
 	return (all[half-1] + all[half]) / 2
 }
+
+// merged is one histogram of the pairs of all rounds.
+func merged(rounds []Result) *Histogram {
+	var all *Histogram
+	for _, r := range rounds {
+		if r.Latency == nil {
+			continue
+		}
+		if all == nil {
+			all = new(Histogram)
+		}
+		all.Merge(r.Latency)
+	}
+	return all
+}
+
+// mebibytes is a number of bytes in MiB.
+func mebibytes(n int64) float64 { return round(float64(n) / (1 << 20)) }
 
 // micros is d in microseconds.
 func micros(d time.Duration) float64 { return round(float64(d) / float64(time.Microsecond)) }

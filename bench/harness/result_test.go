@@ -36,6 +36,6 @@ func TestMedian(t *testing.T) {
 func TestCellWithoutPairsHasFiguresThatJSONKnows(t *testing.T) {
 	var from, to sample
 	to.at = from.at.Add(1)
-	_, err := json.Marshal(newResult("d", Config{}, &Probe{}, &from, &to))
+	_, err := json.Marshal(newResult(Config{}, &Probe{}, &from, &to))
 	require.NoError(t, err)
 }

@@ -4,27 +4,26 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
-
-// row is one line of a group: a result, or the reason why there is none.
-type row struct {
-	driver string
-	result Result
-	err    error
-}
 
 // yardstick is the driver to which the others' throughput is compared.
 const yardstick = "floor"
 
-// columns are those of the table: heading, width and how to fill it. The
-// first, the driver, is aligned to the left.
-var columns = []struct {
+// nameWidth is that of the first column.
+const nameWidth = 22
+
+// column is one of the table: heading, width and how to fill it.
+type column struct {
 	heading string
-	width   int
+	width   int // negative to align to the left
 	cell    func(r Result, floor float64) string
-}{
-	{"driver", -20, func(r Result, _ float64) string { return r.Driver }},
+}
+
+// columns are those of every table.
+var columns = []column{
+	{"driver", -nameWidth, func(r Result, _ float64) string { return r.Driver }},
 	{"pairs/s", 9, func(r Result, _ float64) string { return fmt.Sprintf("%.0f", r.PairsPerSec) }},
 	{"×floor", 7, func(r Result, floor float64) string {
 		if floor == 0 {
@@ -49,12 +48,26 @@ var columns = []struct {
 	{"errors", 7, func(r Result, _ float64) string { return fmt.Sprint(r.Errors) }},
 }
 
-// printGroup prints the rows of one scenario at one concurrency. The spread of
-// the throughput is shown if there were several rounds.
-func printGroup(w io.Writer, scenario Scenario, concurrency int, rows []row, spread bool) {
-	fmt.Fprintf(w, "\n%s, concurrency %d\n", scenario, concurrency)
+// faultColumns are those that tell whether something piles up while a node is
+// unwell.
+var faultColumns = []column{
+	{"goroutines±", 13, func(r Result, _ float64) string { return fmt.Sprintf("%+d", r.GoroutineGrowth) }},
+	{"fds", 7, func(r Result, _ float64) string { return fmt.Sprint(r.Descriptors) }},
+	{"fds±", 7, func(r Result, _ float64) string { return fmt.Sprintf("%+d", r.DescriptorGrowth) }},
+	{"MiB", 8, func(r Result, _ float64) string { return fmt.Sprintf("%.1f", r.MemoryMiB) }},
+	{"MiB±", 8, func(r Result, _ float64) string { return fmt.Sprintf("%+.1f", r.MemoryGrowthMiB) }},
+}
+
+// printGroup prints the rows of one cell. The spread of the throughput is shown
+// if there were several rounds.
+func printGroup(w io.Writer, title string, rows []Row, spread, fault bool) {
+	fmt.Fprintf(w, "\n%s\n", title)
+	shown := columns
+	if fault {
+		shown = append(slices.Clone(columns), faultColumns...)
+	}
 	var line strings.Builder
-	for _, c := range columns {
+	for _, c := range shown {
 		fmt.Fprintf(&line, "%*s", c.width, c.heading)
 	}
 	if spread {
@@ -64,25 +77,45 @@ func printGroup(w io.Writer, scenario Scenario, concurrency int, rows []row, spr
 
 	var floor float64
 	for _, r := range rows {
-		if r.driver == yardstick && r.err == nil {
-			floor = r.result.PairsPerSec
+		if r.Driver == yardstick && r.Err == nil {
+			floor = r.Result.PairsPerSec
 		}
 	}
 	for _, r := range rows {
-		if r.err != nil {
-			fmt.Fprintf(w, "%-20s%v\n", r.driver, r.err)
+		if r.Err != nil {
+			fmt.Fprintf(w, "%*s%s\n", -nameWidth, r.name(), oneLine(r.Err.Error()))
 			continue
 		}
 		line.Reset()
-		for _, c := range columns {
-			fmt.Fprintf(&line, "%*s", c.width, c.cell(r.result, floor))
+		r.Result.Driver = r.name()
+		for _, c := range shown {
+			fmt.Fprintf(&line, "%*s", c.width, c.cell(r.Result, floor))
 		}
 		if spread {
-			fmt.Fprintf(&line, "  %.0f–%.0f", r.result.Low, r.result.High)
+			fmt.Fprintf(&line, "  %.0f–%.0f", r.Result.Low, r.Result.High)
 		}
 		fmt.Fprintln(w, line.String())
-		if r.result.Errors > 0 {
-			fmt.Fprintf(w, "%-20sthe first error: %s\n", "", cmp.Or(r.result.FirstError, "unknown"))
+		if r.Result.Errors > 0 {
+			fmt.Fprintf(w, "%*sthe first error: %s\n", -nameWidth, "", oneLine(cmp.Or(r.Result.FirstError, "unknown")))
 		}
 	}
+}
+
+// name marks a driver that promises less than the others.
+func (r Row) name() string {
+	if r.Weaker != "" {
+		return r.Driver + " *"
+	}
+	return r.Driver
+}
+
+// oneLine keeps an error that a library has written over several lines, one
+// for each node, from tearing the table apart.
+func oneLine(text string) string {
+	const enough = 160
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > enough {
+		text = string(runes[:enough]) + "…"
+	}
+	return text
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/redlock-go/redlock/bench/harness"
 )
 
-// Driver runs redlock: one client, shared by all workers.
+// Driver runs redlock.
 type Driver struct {
 	// Portable turns the raw socket path off, as on systems that have none.
 	Portable bool
+	// Clients share the workers among them; 0 means one.
+	Clients int
 }
 
 // Name implements [harness.Driver].
@@ -26,34 +28,55 @@ func (d Driver) Name() string {
 
 // Open implements [harness.Driver].
 func (d Driver) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
-	client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable})
-	if err != nil {
-		return nil, err
+	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Hot}
+	for range max(d.Clients, 1) {
+		client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable})
+		if err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		p.clients = append(p.clients, client)
 	}
-	return &pool{Client: client, ttl: cfg.TTL}, nil
+	return p, nil
 }
 
 // pool is a [harness.Pool].
 type pool struct {
-	*redlock.Client
-	ttl time.Duration
+	clients []*redlock.Client
+	next    int
+	ttl     time.Duration
+	wait    bool // for a lock that is taken
+}
+
+// Close implements [harness.Session].
+func (p *pool) Close() error {
+	var errs []error
+	for _, c := range p.clients {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Worker implements [harness.Pool].
 func (p *pool) Worker() (harness.Worker, error) {
-	return &worker{client: p.Client, ttl: p.ttl}, nil
+	client := p.clients[p.next%len(p.clients)]
+	p.next++
+	w := &worker{acquire: client.TryAcquire, ttl: p.ttl}
+	if p.wait {
+		w.acquire = client.Acquire
+	}
+	return w, nil
 }
 
 // worker keeps the lock that it holds.
 type worker struct {
-	client *redlock.Client
-	ttl    time.Duration
-	lock   redlock.Lock
+	acquire func(ctx context.Context, key string, ttl time.Duration) (redlock.Lock, error)
+	ttl     time.Duration
+	lock    redlock.Lock
 }
 
 // Acquire implements [harness.Worker].
 func (w *worker) Acquire(ctx context.Context, key string) (bool, error) {
-	lock, err := w.client.TryAcquire(ctx, key, w.ttl)
+	lock, err := w.acquire(ctx, key, w.ttl)
 	if errors.Is(err, redlock.ErrTaken) {
 		return false, nil
 	}

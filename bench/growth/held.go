@@ -1,0 +1,112 @@
+package growth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// heldTTL is longer than the measurement.
+const heldTTL = time.Hour
+
+// held measures a client that holds many locks at the same time, taken by many
+// goroutines. Keys and handles are the caller's, and are not counted.
+func held(ctx context.Context, nodes []string, out io.Writer) error {
+	for _, n := range []int{100_000, 1_000_000} {
+		if err := hold(ctx, nodes, out, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hold(ctx context.Context, nodes []string, out io.Writer, n int) (err error) {
+	const workers = 512
+	fmt.Fprintf(out, "\n%d locks held at once\n", n)
+	c, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	prefix := fmt.Sprintf("held:%d:", time.Now().UnixNano())
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint(prefix, i)
+	}
+	locks := make([]redlock.Lock, n)
+	// A first wave lets the client grow to what the load alone makes it.
+	if err := all(workers, 10*workers, func(i int) error { return pass(ctx, c, keys[i]) }); err != nil {
+		return err
+	}
+
+	before := measure()
+	start := time.Now()
+	err = all(workers, n, func(i int) (err error) {
+		locks[i], err = c.Acquire(ctx, keys[i], heldTTL)
+		return err
+	})
+	took := time.Since(start)
+	if err == nil {
+		each := measure().since(before)
+		line(out, "memory a lock", "%.1f bytes", float64(each.bytes)/float64(n))
+		line(out, "goroutines, descriptors", "%+d, %+d", each.goroutines, each.descriptors)
+		line(out, "acquired", "%.0f a second", float64(n)/took.Seconds())
+	}
+	start = time.Now()
+	var lost atomic.Int64
+	err = errors.Join(err, all(workers, n, func(i int) error {
+		if locks[i].Key() == "" {
+			return nil
+		}
+		if locks[i].Release(ctx) != nil {
+			lost.Add(1)
+		}
+		return nil
+	}))
+	line(out, "released", "%.0f a second, %d failed", float64(n)/time.Since(start).Seconds(), lost.Load())
+	return err
+}
+
+// pass takes a lock and gives it back.
+func pass(ctx context.Context, c *redlock.Client, key string) error {
+	lock, err := c.Acquire(ctx, key, heldTTL)
+	if err != nil {
+		return err
+	}
+	return lock.Release(ctx)
+}
+
+// all does n things in a number of goroutines, until one fails.
+func all(workers, n int, do func(i int) error) error {
+	var (
+		wg    sync.WaitGroup
+		next  atomic.Int64
+		first atomic.Pointer[error]
+	)
+	for range workers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n || first.Load() != nil {
+					return
+				}
+				if err := do(i); err != nil {
+					first.CompareAndSwap(nil, &err)
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	if err := first.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/proxy"
+	"github.com/redlock-go/redlock/internal/realredis"
+)
+
+// victim is the node that faults befall.
+const victim = 0
+
+// site is the masters of a run and the network before them.
+type site struct {
+	addrs    []string
+	embedded bool
+
+	masters *Masters         // if embedded
+	fleet   *realredis.Fleet // if real, and started here
+	proxy   *proxy.Proxy     // if a cell needs one
+	guarded bool             // the victim is reached through the proxy, always
+}
+
+// open starts what the options ask for, once for all cells: those with fewer
+// nodes use the first of them.
+func open(ctx context.Context, opts Options) (*site, error) {
+	s := &site{addrs: opts.Nodes, guarded: slices.ContainsFunc(opts.Faults, func(f Fault) bool { return f != NoFault })}
+	var err error
+	n := slices.Max(opts.Masters)
+	switch {
+	case len(opts.Nodes) > 0:
+	case opts.Redis:
+		if s.fleet, err = realredis.Launch(n); err == nil {
+			s.addrs = s.fleet.Addrs()
+		}
+	default:
+		s.embedded = true
+		if s.masters, err = StartMasters(n); err == nil {
+			s.addrs = s.masters.Addrs
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.guarded || slices.Max(orOne(opts.RTT, 0)) > 0 {
+		if s.proxy, err = proxy.Start(ctx, s.addrs); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+// Close ends everything that open has started.
+func (s *site) Close() error {
+	var errs []error
+	if s.proxy != nil {
+		errs = append(errs, s.proxy.Close())
+	}
+	if s.masters != nil {
+		errs = append(errs, s.masters.Close())
+	}
+	if s.fleet != nil {
+		errs = append(errs, s.fleet.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// nodes are the addresses that a cell's clients dial. A longer round trip is
+// made by the proxy. In a run with faults the victim is behind it in every cell,
+// so that the healthy ones differ in nothing else; the other nodes are reached
+// directly, and pay nothing for it.
+func (s *site) nodes(c Cell) []string {
+	addrs := slices.Clone(s.addrs[:c.Nodes])
+	for i := range addrs {
+		if c.RTT > 0 || i == victim && s.guarded {
+			addrs[i] = s.proxy.Addrs[i]
+		}
+	}
+	return addrs
+}
+
+// prepare makes the network that a cell wants.
+func (s *site) prepare(c Cell, jitter time.Duration) error {
+	if s.proxy == nil {
+		return nil
+	}
+	for i := range c.Nodes {
+		if err := s.proxy.Delay(i, c.RTT, jitter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// disturbance is how a cell's fault is made and ended; nil if it has none.
+func (s *site) disturbance(c Cell, jitter time.Duration) *Disturbance {
+	d := &Disturbance{Passing: c.Fault == Back}
+	switch c.Fault {
+	case NoFault:
+		return nil
+	case Slow:
+		d.Strike = func() error { return s.proxy.Delay(victim, c.RTT+slowness, jitter) }
+		d.Heal = func() error { return s.proxy.Delay(victim, c.RTT, jitter) }
+	case Hung:
+		d.Strike = func() error { return s.proxy.Hang(victim) }
+		d.Heal = func() error { return s.proxy.Pass(victim) }
+		if s.fleet != nil {
+			d.Strike, d.Heal = s.fleet.Servers[victim].Stop, s.fleet.Servers[victim].Cont
+		}
+	case Refusing:
+		d.Strike = func() error { return s.proxy.Refuse(victim) }
+		d.Heal = func() error { return s.proxy.Pass(victim) }
+	case BlackHole:
+		d.Strike = func() error { return s.proxy.BlackHole(victim) }
+		d.Heal = func() error { return s.proxy.Pass(victim) }
+	case Back:
+		d.Strike, d.Heal = s.die, s.revive
+	default:
+		d.Strike = func() error { return fmt.Errorf("no such fault: %s", c.Fault) }
+		d.Heal = func() error { return nil }
+	}
+	return d
+}
+
+// die ends the victim. Embedded masters and those of others live on behind the
+// proxy, which cannot be told from outside until they are back with their keys.
+func (s *site) die() error {
+	if err := s.proxy.Refuse(victim); err != nil || s.fleet == nil {
+		return err
+	}
+	return s.fleet.Servers[victim].Kill()
+}
+
+// revive brings the victim back.
+func (s *site) revive() error {
+	if s.fleet != nil {
+		if err := s.fleet.Servers[victim].Restart(); err != nil {
+			return err
+		}
+	}
+	return s.proxy.Pass(victim)
+}

@@ -1,0 +1,70 @@
+// Package drivers holds what redlock is measured against, one library a file.
+//
+// Every peer gets what its documentation recommends for this work, and more
+// where that makes it faster: a pool with a connection for every worker, all of
+// them open before anything is counted, no logging, no repeats that the
+// algorithm does not ask for, and scripts that are loaded already.
+package drivers
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/floor"
+	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/bench/ours"
+)
+
+// timeout bounds a peer's dials, reads and writes. It is what redsync itself
+// allows the nodes for an acquisition at a TTL of ten seconds (expiry / 20), so
+// that no pool gives up on a node later than the library would.
+const timeout = 500 * time.Millisecond
+
+// errNotHeld is for a lock that was lost before it was given back.
+var errNotHeld = errors.New("the lock was not held any more")
+
+// All lists every driver: ours first, the yardstick last.
+func All() []harness.Driver {
+	return []harness.Driver{
+		ours.Driver{},
+		ours.Driver{Portable: true},
+		AutoPipeline{},
+		AutoPipeline{Quorum: true},
+		Redsync{Pool: GoRedis},
+		Redsync{Pool: GoRedis, FailFast: true},
+		Redsync{Pool: Redigo},
+		Redsync{Pool: Redigo, FailFast: true},
+		Redsync{Pool: Rueidis},
+		Redsync{Pool: Rueidis, FailFast: true},
+		Redislock{},
+		Rueidislock{},
+		floor.Driver{},
+	}
+}
+
+// Names lists the names of drivers.
+func Names(drivers []harness.Driver) []string {
+	names := make([]string, len(drivers))
+	for i, d := range drivers {
+		names[i] = d.Name()
+	}
+	return names
+}
+
+// closers is a list of what a session has opened.
+type closers []func() error
+
+// Close closes everything, and reports whatever went wrong.
+func (all closers) Close() error {
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
+// abort closes what was opened before err.
+func (all closers) abort(addr string, err error) error {
+	return errors.Join(fmt.Errorf("%s: %w", addr, err), all.Close())
+}

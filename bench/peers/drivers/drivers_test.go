@@ -1,0 +1,168 @@
+package drivers
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/floor"
+	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/realredis"
+)
+
+// patience is for what should take no time on a machine with some to spare.
+const patience = time.Minute
+
+// forEach runs a test with every driver that has workers, against five masters
+// of each kind. A driver that cannot do with a kind is left out.
+func forEach(t *testing.T, test func(t *testing.T, d harness.Driver, cfg harness.Config)) {
+	t.Run("embedded", func(t *testing.T) {
+		forEachDriver(t, fakeredis.Addrs(fakeredis.StartN(t, 5)), true, test)
+	})
+	t.Run("real", func(t *testing.T) {
+		var addrs []string
+		for _, s := range realredis.StartN(t, 5) {
+			addrs = append(addrs, s.Addr())
+		}
+		forEachDriver(t, addrs, false, test)
+	})
+}
+
+func forEachDriver(t *testing.T, addrs []string, embedded bool, test func(t *testing.T, d harness.Driver, cfg harness.Config)) {
+	for _, d := range All() {
+		if d.Name() == (floor.Driver{}).Name() {
+			continue
+		}
+		t.Run(d.Name(), func(t *testing.T) {
+			test(t, d, harness.Config{Nodes: addrs, Embedded: embedded, TTL: patience, Scenario: harness.Uncontended, Concurrency: 2})
+		})
+	}
+}
+
+// workers opens two of them.
+func workers(t *testing.T, d harness.Driver, cfg harness.Config) (one, two harness.Worker) {
+	session, err := d.Open(t.Context(), cfg)
+	if errors.Is(err, harness.ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, session.Close()) })
+	one, err = session.(harness.Pool).Worker()
+	require.NoError(t, err)
+	two, err = session.(harness.Pool).Worker()
+	require.NoError(t, err)
+	return one, two
+}
+
+// acquire tries until the nodes agree: a machine that is busy enough may make
+// one of them late.
+func acquire(t *testing.T, w harness.Worker, key string) {
+	require.Eventually(t, func() bool {
+		ok, err := w.Acquire(t.Context(), key)
+		return ok && err == nil
+	}, patience, time.Millisecond)
+}
+
+func TestAHolderExcludesOthers(t *testing.T) {
+	forEach(t, func(t *testing.T, d harness.Driver, cfg harness.Config) {
+		one, two := workers(t, d, cfg)
+		key := "exclude:" + d.Name()
+		acquire(t, one, key)
+		for range 3 {
+			ok, err := two.Acquire(t.Context(), key)
+			require.NoError(t, err)
+			require.False(t, ok)
+		}
+		acquire(t, two, key+":another")
+		require.NoError(t, two.Release(t.Context()))
+		require.NoError(t, one.Release(t.Context()))
+		acquire(t, two, key)
+		require.NoError(t, two.Release(t.Context()))
+	})
+}
+
+func TestAHotKeyIsWaitedFor(t *testing.T) {
+	forEach(t, func(t *testing.T, d harness.Driver, cfg harness.Config) {
+		cfg.Scenario = harness.Hot
+		one, two := workers(t, d, cfg)
+		key := "wait:" + d.Name()
+		acquire(t, one, key)
+		got := make(chan error, 1)
+		go func() {
+			ok, err := two.Acquire(t.Context(), key)
+			if err == nil && !ok {
+				err = errors.New("came back without the lock")
+			}
+			got <- err
+		}()
+		select {
+		case err := <-got:
+			require.Fail(t, "did not wait", "%v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+		require.NoError(t, one.Release(t.Context()))
+		require.NoError(t, <-got)
+		require.NoError(t, two.Release(t.Context()))
+	})
+}
+
+func TestALockEndsWithItsTTL(t *testing.T) {
+	forEach(t, func(t *testing.T, d harness.Driver, cfg harness.Config) {
+		if _, renews := d.(Rueidislock); renews {
+			t.Skip("a lock renews itself")
+		}
+		cfg.TTL = 500 * time.Millisecond
+		one, two := workers(t, d, cfg)
+		key := "expire:" + d.Name()
+		acquire(t, one, key)
+		acquire(t, two, key) // without a release
+		require.NoError(t, two.Release(t.Context()))
+		require.Error(t, one.Release(t.Context()), "it was lost")
+	})
+}
+
+func TestAMajorityIsEnough(t *testing.T) {
+	forEachDriver(t, nil, true, func(t *testing.T, d harness.Driver, cfg harness.Config) {
+		servers := fakeredis.StartN(t, 5)
+		cfg.Nodes = fakeredis.Addrs(servers)
+		one, _ := workers(t, d, cfg)
+		for i, s := range servers {
+			if i == 2 {
+				break
+			}
+			s.Down()
+		}
+		acquire(t, one, "majority")
+		require.NoError(t, one.Release(t.Context()))
+		servers[2].Down()
+		ok, err := one.Acquire(t.Context(), "minority")
+		require.False(t, ok)
+		require.Error(t, err)
+	})
+}
+
+func TestNodesThatAreNotThere(t *testing.T) {
+	for _, d := range All() {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		session, err := d.Open(ctx, harness.Config{
+			Nodes: []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, TTL: time.Second, Scenario: harness.Uncontended,
+			Concurrency: 1, Keys: [][]string{{"a"}},
+		})
+		cancel()
+		if err == nil { // ours goes on dialling, as a client should
+			require.NoError(t, session.Close())
+		}
+	}
+}
+
+func TestNamesDiffer(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range Names(All()) {
+		require.False(t, seen[name], name)
+		seen[name] = true
+	}
+}

@@ -1,0 +1,81 @@
+package drivers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bsm/redislock"
+
+	"github.com/redlock-go/redlock/bench/harness"
+)
+
+// errNeedsLua is for a library whose scripts the embedded masters do not know.
+var errNeedsLua = fmt.Errorf("%w: needs real servers, the embedded ones have no Lua", harness.ErrUnsupported)
+
+// Redislock is bsm/redislock on go-redis. It locks on one server, the first of
+// the nodes, and so promises less than the others: when that server is lost, so
+// are its locks.
+type Redislock struct{}
+
+// Name implements [harness.Driver].
+func (Redislock) Name() string { return "redislock" }
+
+// Weaker implements [harness.Weaker].
+func (Redislock) Weaker() string { return "one server" }
+
+// Open implements [harness.Driver].
+func (Redislock) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
+	if cfg.Embedded {
+		return nil, errNeedsLua
+	}
+	client, err := dialGoRedis(ctx, cfg.Nodes[0], cfg.Concurrency)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Nodes[0], err)
+	}
+	s := &redislockSession{closers: closers{client.Close}, client: redislock.New(client), ttl: cfg.TTL}
+	if cfg.Scenario == harness.Hot {
+		s.wait = 1 << 30
+	}
+	return s, nil
+}
+
+// redislockPause is between the attempts for a lock that is taken: the least
+// that the documentation recommends for its own back-off.
+const redislockPause = 16 * time.Millisecond
+
+// redislockSession is a [harness.Pool].
+type redislockSession struct {
+	closers
+	client *redislock.Client
+	ttl    time.Duration
+	wait   int // attempts beyond the first
+}
+
+// Worker implements [harness.Pool].
+func (s *redislockSession) Worker() (harness.Worker, error) {
+	w := &redislockWorker{session: s}
+	if s.wait > 0 {
+		w.options = &redislock.Options{RetryStrategy: redislock.LimitRetry(redislock.LinearBackoff(redislockPause), s.wait)}
+	}
+	return w, nil
+}
+
+type redislockWorker struct {
+	session *redislockSession
+	options *redislock.Options
+	lock    *redislock.Lock
+}
+
+// Acquire implements [harness.Worker].
+func (w *redislockWorker) Acquire(ctx context.Context, key string) (ok bool, err error) {
+	w.lock, err = w.session.client.Obtain(ctx, key, w.session.ttl, w.options)
+	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return false, nil // it waits for no longer than the TTL
+	}
+	return err == nil, err
+}
+
+// Release implements [harness.Worker].
+func (w *redislockWorker) Release(ctx context.Context) error { return w.lock.Release(ctx) }

@@ -1,0 +1,119 @@
+package drivers
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis"
+
+	"github.com/redlock-go/redlock/bench/harness"
+)
+
+// Redsync is redsync v4 on one of its pools.
+type Redsync struct {
+	Pool     Pool
+	FailFast bool // with WithFailFast
+}
+
+// Pool is a library that redsync runs on: how a node is dialled, with how many
+// connections.
+type Pool struct {
+	name string
+	dial func(ctx context.Context, addr string, conns int) (redis.Pool, func() error, error)
+}
+
+// With WithFailFast a worker goes on while its slowest nodes have not answered
+// yet, so it may need more than one connection to them. It has spare ones, up to
+// a number beyond which the process would run out of descriptors.
+const (
+	failFastSpare    = 3 // a worker
+	failFastSpareMax = 512
+)
+
+// Name implements [harness.Driver].
+func (d Redsync) Name() string {
+	if d.FailFast {
+		return "redsync-" + d.Pool.name + "-ff"
+	}
+	return "redsync-" + d.Pool.name
+}
+
+// Open implements [harness.Driver].
+func (d Redsync) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
+	conns := cfg.Concurrency
+	if d.FailFast {
+		conns += min(failFastSpare*conns, failFastSpareMax)
+	}
+	s := &redsyncSession{wait: cfg.Scenario == harness.Hot}
+	pools := make([]redis.Pool, len(cfg.Nodes))
+	for i, addr := range cfg.Nodes {
+		pool, closed, err := d.Pool.dial(ctx, addr, conns)
+		if err != nil {
+			return nil, s.abort(addr, err)
+		}
+		if cfg.Embedded {
+			pool = embeddedPool{pool}
+		}
+		s.closers = append(s.closers, closed)
+		pools[i] = pool
+	}
+	s.redsync = redsync.New(pools...)
+	s.options = []redsync.Option{redsync.WithExpiry(cfg.TTL), redsync.WithFailFast(d.FailFast), redsync.WithTries(math.MaxInt32)}
+	return s, nil
+}
+
+// redsyncSession is a [harness.Pool].
+type redsyncSession struct {
+	closers
+	redsync *redsync.Redsync
+	options []redsync.Option
+	wait    bool
+}
+
+// Worker implements [harness.Pool].
+func (s *redsyncSession) Worker() (harness.Worker, error) { return &redsyncWorker{session: s}, nil }
+
+// redsyncWorker makes a mutex for each lock, as the documentation does.
+type redsyncWorker struct {
+	session *redsyncSession
+	mutex   *redsync.Mutex
+}
+
+// Acquire implements [harness.Worker].
+func (w *redsyncWorker) Acquire(ctx context.Context, key string) (bool, error) {
+	w.mutex = w.session.redsync.NewMutex(key, w.session.options...)
+	lock := w.mutex.TryLockContext
+	if w.session.wait {
+		lock = w.mutex.LockContext
+	}
+	err := lock(ctx)
+	if err != nil && redsyncTaken(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Release implements [harness.Worker].
+func (w *redsyncWorker) Release(ctx context.Context) error {
+	ok, err := w.mutex.UnlockContext(ctx)
+	if ok {
+		return nil // the error may be about a minority
+	}
+	if err == nil {
+		err = errNotHeld
+	}
+	return err
+}
+
+// redsyncTaken tells a lock that others hold, or hold on some nodes while this
+// client holds it on the rest, from one that could not be asked for.
+func redsyncTaken(err error) bool {
+	var (
+		taken *redsync.ErrTaken
+		node  *redsync.ErrNodeTaken
+		sad   *redsync.RedisError
+	)
+	return errors.As(err, &taken) || errors.As(err, &node) && !errors.As(err, &sad)
+}

@@ -1,0 +1,86 @@
+package drivers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis/rueidislock"
+
+	"github.com/redlock-go/redlock/bench/harness"
+)
+
+// Rueidislock is the lock of rueidis, on the first of the nodes. It is asked
+// for one key a lock: a majority of three keys on the same server, which is its
+// default, costs more and promises nothing more there. A lock renews itself
+// until it is released, for which it keeps a goroutine.
+type Rueidislock struct{}
+
+// Name implements [harness.Driver].
+func (Rueidislock) Name() string { return "rueidislock" }
+
+// Weaker implements [harness.Weaker].
+func (Rueidislock) Weaker() string { return "one server" }
+
+// Open implements [harness.Driver].
+func (Rueidislock) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
+	if cfg.Embedded {
+		return nil, errNeedsLua
+	}
+	options := rueidisOptions(cfg.Nodes[0])
+	options.DisableCache = false // this is how it hears that a lock was released
+	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		ClientOption:   options,
+		KeyValidity:    cfg.TTL,
+		KeyMajority:    1,
+		TryNextAfter:   timeout,
+		NoLoopTracking: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Nodes[0], err)
+	}
+	s := &rueidislockSession{locker: locker, lock: locker.TryWithContext}
+	if cfg.Scenario == harness.Hot {
+		s.lock = locker.WithContext
+	}
+	return s, nil
+}
+
+// rueidislockSession is a [harness.Pool].
+type rueidislockSession struct {
+	locker rueidislock.Locker
+	lock   func(ctx context.Context, name string) (context.Context, context.CancelFunc, error)
+}
+
+// Close implements [harness.Session].
+func (s *rueidislockSession) Close() error {
+	s.locker.Close()
+	return nil
+}
+
+// Worker implements [harness.Pool].
+func (s *rueidislockSession) Worker() (harness.Worker, error) {
+	return &rueidislockWorker{session: s}, nil
+}
+
+type rueidislockWorker struct {
+	session *rueidislockSession
+	release context.CancelFunc
+}
+
+// Acquire implements [harness.Worker].
+func (w *rueidislockWorker) Acquire(ctx context.Context, key string) (bool, error) {
+	_, release, err := w.session.lock(ctx, key)
+	if errors.Is(err, rueidislock.ErrNotLocked) {
+		return false, nil
+	}
+	w.release = release
+	return err == nil, err
+}
+
+// Release implements [harness.Worker]. It returns when the server has answered,
+// and does not tell what.
+func (w *rueidislockWorker) Release(context.Context) error {
+	w.release()
+	return nil
+}

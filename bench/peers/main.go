@@ -1,0 +1,31 @@
+// Command peers measures redlock beside other Redlock clients for Go, and beside
+// the floor, the most that the same masters allow one client thread. By default
+// it starts five real servers; redis-server or valkey-server must be on PATH.
+//
+//	go run . -c 1,64,512 -rounds 5 -report out
+//
+// README.md says how the figures come about and what to think of them. What is
+// measured, and how, is in package harness of the parent module; the peers are
+// in package drivers.
+package main
+
+import (
+	"os"
+
+	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/bench/peers/drivers"
+	"github.com/redlock-go/redlock/bench/peers/report"
+)
+
+func main() {
+	program := harness.Program{
+		Drivers: drivers.All(),
+		Chosen:  drivers.Names(drivers.All()),
+		Real:    true,
+
+		Notes:    notes(),
+		Progress: newProgress,
+		Report:   report.Write,
+	}
+	os.Exit(program.Main(os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,179 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMain(m *testing.M) {
+	ServeIfProxy()
+	os.Exit(m.Run())
+}
+
+// echo is a backend that sends back what it gets.
+func echo(t *testing.T) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(c, c)
+				_ = c.Close()
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+// start is a proxy before one echo.
+func start(t *testing.T) *Proxy {
+	p, err := Start(t.Context(), []string{echo(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	return p
+}
+
+func dialT(t *testing.T, addr string) net.Conn {
+	c, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// ask sends text and waits for it to come back.
+func ask(t *testing.T, c net.Conn, text string) time.Duration {
+	start := time.Now()
+	_, err := c.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, c.SetReadDeadline(start.Add(30*time.Second)))
+	got := make([]byte, len(text))
+	_, err = io.ReadFull(c, got)
+	require.NoError(t, err)
+	require.Equal(t, text, string(got))
+	return time.Since(start)
+}
+
+func TestCarries(t *testing.T) {
+	p := start(t)
+	c := dialT(t, p.Addrs[0])
+	ask(t, c, "hello")
+	big := make([]byte, 8<<20)
+	go func() {
+		_, _ = c.Write(big)
+		_ = c.(*net.TCPConn).CloseWrite()
+	}()
+	got, err := io.ReadAll(c)
+	require.NoError(t, err, "the end arrives too, after everything")
+	require.Len(t, got, len(big))
+}
+
+func TestDelay(t *testing.T) {
+	p := start(t)
+	c := dialT(t, p.Addrs[0])
+	const rtt = 30 * time.Millisecond
+	require.NoError(t, p.Delay(0, rtt, 0))
+	require.GreaterOrEqual(t, ask(t, c, "one"), rtt)
+	require.NoError(t, p.Delay(0, rtt, rtt))
+	for range 5 {
+		require.GreaterOrEqual(t, ask(t, c, "another"), rtt)
+	}
+
+	// What is under way is delayed together: a hundred messages do not take a
+	// hundred times as long. They would take 3 s one by one.
+	require.NoError(t, p.Delay(0, rtt, 0))
+	begin := time.Now()
+	for range 100 {
+		_, err := c.Write([]byte("x"))
+		require.NoError(t, err)
+		time.Sleep(100 * time.Microsecond)
+	}
+	_, err := io.ReadFull(c, make([]byte, 100))
+	require.NoError(t, err)
+	require.Less(t, time.Since(begin), 2*time.Second)
+}
+
+func silent(t *testing.T, c net.Conn) {
+	_, err := c.Write([]byte("x"))
+	require.NoError(t, err)
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	_, err = c.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+}
+
+func TestHang(t *testing.T) {
+	p := start(t)
+	c := dialT(t, p.Addrs[0])
+	ask(t, c, "before")
+	require.NoError(t, p.Hang(0))
+	silent(t, c)
+	silent(t, dialT(t, p.Addrs[0]))
+	require.NoError(t, p.Pass(0))
+	require.NoError(t, c.SetReadDeadline(time.Time{}))
+	_, err := io.ReadFull(c, make([]byte, 1))
+	require.NoError(t, err, "what was sent meanwhile arrives")
+	ask(t, c, "after")
+}
+
+func TestRefuse(t *testing.T) {
+	p := start(t)
+	c := dialT(t, p.Addrs[0])
+	ask(t, c, "before")
+	require.NoError(t, p.Refuse(0))
+	_, err := c.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+	_, err = net.Dial("tcp", p.Addrs[0])
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.NoError(t, p.Pass(0))
+	ask(t, dialT(t, p.Addrs[0]), "after")
+}
+
+func TestBlackHole(t *testing.T) {
+	p := start(t)
+	c := dialT(t, p.Addrs[0])
+	ask(t, c, "before")
+	require.NoError(t, p.BlackHole(0))
+	silent(t, c)
+	_, err := net.DialTimeout("tcp", p.Addrs[0], 300*time.Millisecond)
+	var timeout net.Error
+	require.True(t, errors.As(err, &timeout) && timeout.Timeout(), "%v", err)
+	require.NoError(t, p.Pass(0))
+	require.NoError(t, c.SetReadDeadline(time.Time{}))
+	_, err = io.ReadFull(c, make([]byte, 1))
+	require.NoError(t, err, "a connection survives it")
+	ask(t, dialT(t, p.Addrs[0]), "after")
+}
+
+func TestBackendThatIsNotThere(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	gone := ln.Addr().String()
+	require.NoError(t, ln.Close())
+	p, err := Start(t.Context(), []string{gone})
+	require.NoError(t, err)
+	c := dialT(t, p.Addrs[0])
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
+	_, err = c.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.NoError(t, p.Close())
+}
+
+func TestOrders(t *testing.T) {
+	p := start(t)
+	require.ErrorContains(t, p.Hang(7), "cannot read")
+	require.ErrorContains(t, p.tell("dance 0"), "no such order")
+	require.NoError(t, p.Pass(0))
+}
