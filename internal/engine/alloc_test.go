@@ -17,7 +17,6 @@ import (
 type mirror struct {
 	set, script resp.Value
 	batches     []*conn.Batch
-	wires       [][]byte
 }
 
 func (m *mirror) Len() int                { return 3 }

@@ -20,6 +20,7 @@ type batch struct {
 
 	undecided int // rounds without a verdict
 	answered  int // nodes that have answered all of it, or failed
+	failed    int // of them, those that failed
 	passed    bool
 	probe     bool // measures the round trip
 	held      int  // retries that still need Buf and rounds
@@ -88,6 +89,7 @@ func (b *batch) Fail(node, i int, err error) {
 	for ; i < len(b.spans); i++ {
 		b.failSpan(node, &b.spans[i], err)
 	}
+	b.failed++
 	b.answer()
 }
 

@@ -47,7 +47,7 @@ func (g *gate) enter(b *batch) {
 // leave counts b as answered by a quorum, or settled.
 func (g *gate) leave(b *batch) {
 	g.inside--
-	if b.probe && b.answered >= b.engine.quorum {
+	if b.probe && b.answered-b.failed >= b.engine.quorum {
 		g.measure(b.engine.clock.Now() - b.sentAt)
 	}
 	g.set()

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -203,5 +202,3 @@ func (p *puppet) submit(kind Kind, key string) *outcome {
 	require.NoError(p.t, p.engine.Submit(&o.Op))
 	return o
 }
-
-var errBroken = errors.New("broken")

@@ -68,5 +68,5 @@ func (e *Engine) recycle(b *batch) {
 func (b *batch) reset() {
 	b.Buf, b.rounds, b.spans = b.Buf[:0], b.rounds[:0], b.spans[:0]
 	clear(b.cause)
-	b.answered, b.passed, b.settled, b.unsent, b.deadline = 0, false, false, 0, never
+	b.answered, b.failed, b.passed, b.settled, b.unsent, b.deadline = 0, 0, false, false, 0, never
 }

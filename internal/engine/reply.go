@@ -70,7 +70,7 @@ func (b *batch) failSpan(node int, s *span, err error) {
 // as it is.
 func (b *batch) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
 	if string(resp.Code(v.Bytes)) == "NOSCRIPT" {
-		if mayRetry && s.kind != Acquire {
+		if mayRetry && (s.kind == Release || s.kind == Extend && b.awaited(s)) {
 			b.retry(node, s)
 		} else {
 			b.failSpan(node, s, errNoScript)
@@ -82,9 +82,11 @@ func (b *batch) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
 }
 
 // retry loads the script into a node that has lost it and sends the same call
-// again, on the same connection and once. It goes behind what was sent since.
-// That can only make a release or an extension late on this one node: both act
-// on nothing but the token of their own attempt.
+// again, on the same connection and once. It goes behind what was sent since. A
+// release may: it acts on nothing but its own attempt's token. An extend may
+// not overtake a later one of the same lock, which shares its token and may ask
+// for more; so it is sent again only while all its callers wait, for then they
+// have not asked for another.
 func (b *batch) retry(node int, s *span) {
 	text := script.Release
 	if s.kind == Extend {
@@ -97,6 +99,16 @@ func (b *batch) retry(node int, s *span) {
 	r.Owner = r
 	b.held++
 	b.engine.fleet.SendTo(node, &r.Batch)
+}
+
+// awaited says whether every operation of a command is still under way.
+func (b *batch) awaited(s *span) bool {
+	for i := s.first; i < s.first+s.count; i++ {
+		if r := &b.rounds[i]; r.op == nil || r.op.state.Load() != r.life {
+			return false
+		}
+	}
+	return true
 }
 
 func appendLoad(dst []byte, text string) []byte {

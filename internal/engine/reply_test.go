@@ -43,6 +43,19 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 	}
 }
 
+// TestNoScriptOfAnExtendNobodyAwaits: it is not sent again, since its caller may
+// have asked for a longer one by then, which it would undo on that node.
+func TestNoScriptOfAnExtendNobodyAwaits(t *testing.T) {
+	p := newPuppet(t, 3)
+	op := p.submit(Extend, "key")
+	batch := p.sent[0]
+	p.turn(func() { p.reply(batch, 0, one); p.reply(batch, 1, one) })
+	require.NoError(t, op.Err)
+	p.turn(func() { p.reply(batch, 2, noSuch) })
+	require.Len(t, p.sent, 1, "sent again")
+	p.idle()
+}
+
 // TestNoScriptOfAnAcquire: SET needs no script; the error is one like any other.
 func TestNoScriptOfAnAcquire(t *testing.T) {
 	p := newPuppet(t, 1)

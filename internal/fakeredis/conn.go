@@ -219,6 +219,7 @@ func (s *Server) callHook(c *conn, args [][]byte) {
 func next(b []byte, args [][]byte) (complete bool, _ [][]byte, left []byte, err error) {
 	defer func() {
 		if recover() != nil {
+			//lint:ignore ST1005 it is the server's own text
 			err = errors.New("Protocol error: invalid bulk length")
 		}
 	}()
