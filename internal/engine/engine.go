@@ -55,6 +55,7 @@ type Engine struct {
 	gate      gate
 	encoder   encoder
 	flying    []*batch // all with undecided rounds, and some without until the next tick
+	newest    *batch   // the last one that was sent
 	free      []*batch
 	kept      int  // bytes of their buffers
 	settled   list // operations with a verdict, to be completed
@@ -230,6 +231,7 @@ func (e *Engine) flush() {
 			b.listed = true
 			e.flying = append(e.flying, b)
 		}
+		e.newest = b
 		e.gate.enter(b)
 		e.fleet.Send(&b.Batch)
 		e.complete()

@@ -70,7 +70,7 @@ func (b *batch) failSpan(node int, s *span, err error) {
 // as it is.
 func (b *batch) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
 	if string(resp.Code(v.Bytes)) == "NOSCRIPT" {
-		if mayRetry && (s.kind == Release || s.kind == Extend && b.awaited(s)) {
+		if mayRetry && (s.kind == Release || s.kind == Extend && (b == b.engine.newest || b.awaited(s))) {
 			b.retry(node, s)
 		} else {
 			b.failSpan(node, s, errNoScript)
@@ -85,8 +85,8 @@ func (b *batch) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
 // again, on the same connection and once. It goes behind what was sent since. A
 // release may: it acts on nothing but its own attempt's token. An extend may
 // not overtake a later one of the same lock, which shares its token and may ask
-// for more; so it is sent again only while all its callers wait, for then they
-// have not asked for another.
+// for more: it is sent again only if nothing was sent since, or while all its
+// callers wait, for then they have not asked for another.
 func (b *batch) retry(node int, s *span) {
 	text := script.Release
 	if s.kind == Extend {

@@ -51,8 +51,13 @@ func TestNoScriptOfAnExtendNobodyAwaits(t *testing.T) {
 	batch := p.sent[0]
 	p.turn(func() { p.reply(batch, 0, one); p.reply(batch, 1, one) })
 	require.NoError(t, op.Err)
+	later := p.submit(Extend, "key")
 	p.turn(func() { p.reply(batch, 2, noSuch) })
-	require.Len(t, p.sent, 1, "sent again")
+	require.Len(t, p.sent, 2, "sent again")
+	for node := range 3 {
+		p.turn(func() { p.reply(p.sent[1], node, one) })
+	}
+	require.NoError(t, later.Err)
 	p.idle()
 }
 
