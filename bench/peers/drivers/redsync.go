@@ -28,8 +28,9 @@ type Pool struct {
 // yet, so it may need more than one connection to them. It has spare ones, up to
 // a number beyond which the process would run out of descriptors.
 const (
-	failFastSpare    = 3 // a worker
+	failFastSpareMin = 64
 	failFastSpareMax = 512
+	failFastSpare    = 3 // a worker, between the two
 )
 
 // Name implements [harness.Driver].
@@ -44,7 +45,7 @@ func (d Redsync) Name() string {
 func (d Redsync) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	conns := cfg.Concurrency
 	if d.FailFast {
-		conns += min(failFastSpare*conns, failFastSpareMax)
+		conns += min(max(failFastSpare*conns, failFastSpareMin), failFastSpareMax)
 	}
 	s := &redsyncSession{wait: cfg.Scenario == harness.Hot}
 	pools := make([]redis.Pool, len(cfg.Nodes))

@@ -1,0 +1,59 @@
+package growth
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/bench/ours"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+)
+
+// TestMain lets the test binary stand for the program where that runs itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-json" {
+		p := harness.Program{Drivers: []harness.Driver{ours.Driver{}}, Chosen: []string{ours.Driver{}.Name()}}
+		os.Exit(p.Main(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	timing = harness.Timing{Window: 50 * time.Millisecond}
+	os.Exit(m.Run())
+}
+
+func TestHeldLocksAreGivenBack(t *testing.T) {
+	servers := fakeredis.StartN(t, 3)
+	var out bytes.Buffer
+	require.NoError(t, hold(t.Context(), fakeredis.Addrs(servers), &out, 10_000))
+	require.Contains(t, out.String(), "memory a lock")
+	require.Contains(t, out.String(), " 0 failed")
+	for _, s := range servers {
+		require.Eventually(t, func() bool { return s.Len() == 0 }, time.Minute, time.Millisecond)
+	}
+}
+
+func TestSeveral(t *testing.T) {
+	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
+	var out bytes.Buffer
+	require.NoError(t, clients(t.Context(), addrs, &out))
+	require.NoError(t, processes(t.Context(), addrs, &out))
+	require.Equal(t, 2*len(several), bytes.Count(out.Bytes(), []byte("pairs/s")))
+}
+
+func TestAllStopsAtTheFirstError(t *testing.T) {
+	sad := errors.New("no luck")
+	var done atomic.Int64
+	require.NoError(t, all(4, 100, func(int) error { done.Add(1); return nil }))
+	require.Equal(t, int64(100), done.Load())
+	require.ErrorIs(t, all(1, 100, func(i int) error {
+		require.LessOrEqual(t, i, 5)
+		if i == 5 {
+			return sad
+		}
+		return nil
+	}), sad)
+}
