@@ -107,7 +107,7 @@ type Config struct {
 	// is ErrBusy. Default: 65536.
 	MaxWaiting int
 	// MaxInFlight bounds the replies that a node may owe; beyond it its
-	// connection is closed. Default: 65536.
+	// connection is closed. Default: 16384.
 	MaxInFlight int
 	ClientName  string // for the nodes' CLIENT LIST; none if empty
 	Portable    bool   // no raw socket path on Linux, as elsewhere

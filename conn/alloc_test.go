@@ -3,6 +3,7 @@
 package conn
 
 import (
+	"errors"
 	"net"
 	"testing"
 
@@ -73,4 +74,14 @@ func TestSendAndSweepAllocateNothing(t *testing.T) {
 		require.Zero(t, count.failures)
 		require.Equal(t, 3*commands*count.settled, count.replies)
 	})
+}
+
+// Each batch is failed at once by each node that is down.
+func TestNotSentIsAskedForWithoutAllocating(t *testing.T) {
+	var err error = &notSent{&Error{Addr: "a", Op: "dial", Err: ErrDown}}
+	var is, isDown bool
+	got := testing.AllocsPerRun(100, func() { is, isDown = errors.Is(err, ErrNotSent), errors.Is(err, ErrDown) })
+	require.Zero(t, got)
+	require.True(t, is)
+	require.True(t, isDown)
 }

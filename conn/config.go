@@ -13,7 +13,7 @@ import (
 const (
 	DefaultDialTimeout  = time.Second
 	DefaultStallTimeout = time.Second
-	DefaultMaxInFlight  = 64 << 10
+	DefaultMaxInFlight  = 16 << 10
 
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 2 * time.Second

@@ -41,5 +41,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // notSent makes a cause say that no byte of a command was written.
 type notSent struct{ cause error }
 
-func (e *notSent) Error() string   { return e.cause.Error() }
-func (e *notSent) Unwrap() []error { return []error{e.cause, ErrNotSent} }
+func (e *notSent) Error() string { return e.cause.Error() }
+func (e *notSent) Unwrap() error { return e.cause }
+
+// Is says ErrNotSent. Two errors to unwrap would be a slice to allocate, for each
+// batch that a node which is down fails.
+func (e *notSent) Is(target error) bool { return target == ErrNotSent }
