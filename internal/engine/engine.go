@@ -212,7 +212,7 @@ func (e *Engine) turn(f func()) {
 func (e *Engine) flush() {
 	e.complete() // before any batch that they refer to is used again
 	for e.gate.isOpen.Load() {
-		first, n := e.queue.take(maxBatchOps, maxBatchKeys)
+		first, n := e.queue.take(e.gate.limit(), maxBatchKeys)
 		if first == nil {
 			return
 		}

@@ -15,6 +15,7 @@ const (
 	roundPerBatch = 500 * time.Microsecond
 	maxWindow     = 32
 	probeOps      = 8
+	probeEvery    = 100 // round trips, while there is more than one batch out
 )
 
 // gate bounds how many batches may be on the wire unanswered. Its fields are
@@ -28,6 +29,8 @@ type gate struct {
 	window int // batches
 	inside int
 	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
+	probed time.Duration // when it was last measured
+	due    bool          // measure it again: the next batch is small and goes alone
 	isOpen atomic.Bool
 }
 
@@ -36,10 +39,24 @@ func (g *gate) init() {
 	g.isOpen.Store(true)
 }
 
+// limit is how many operations the next batch may carry.
+func (g *gate) limit() int {
+	if g.due {
+		return probeOps
+	}
+	return maxBatchOps
+}
+
 // enter counts b as on the wire. A small batch that has the wire to itself
-// measures the round trip: in a large one it would be the nodes' work.
+// measures the round trip: in a large one it would be the nodes' work. Under
+// load there are none, and a window that one slow answer has opened too wide
+// would stay open; so every probeEvery round trips one is made.
 func (g *gate) enter(b *batch) {
-	b.probe = g.inside == 0 && len(b.rounds) <= probeOps
+	if b.probe = g.inside == 0 && len(b.rounds) <= probeOps; b.probe {
+		g.probed, g.due = b.sentAt, false
+	} else if g.window > 1 && b.sentAt-g.probed > probeEvery*g.round {
+		g.due = true
+	}
 	g.inside++
 	g.set()
 }
@@ -65,7 +82,11 @@ func (g *gate) measure(round time.Duration) {
 }
 
 func (g *gate) set() {
-	if open := g.inside < g.window; open != g.isOpen.Load() {
+	window := g.window
+	if g.due {
+		window = 1 // the wire must be empty
+	}
+	if open := g.inside < window; open != g.isOpen.Load() {
 		g.isOpen.Store(open)
 	}
 }
