@@ -19,10 +19,7 @@ func (e *Engine) Close(bound time.Duration) {
 		}
 	}
 	e.role.Lock()
-	e.turn(func() {
-		e.fleet.Close()
-		e.complete()
-	})
+	e.turn(e.fleet.Close)
 	close(e.watchdog.stop)
 	e.fleet.Drain()
 	e.routines.Wait()

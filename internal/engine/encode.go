@@ -72,14 +72,8 @@ func (enc *encoder) encode(b *batch, first *Op, n int) {
 
 // cut ends a segment: what is listed is written.
 func (enc *encoder) cut(b *batch) {
-	for op := enc.lists[releases].first; op != nil; {
-		op = b.appendMerged(Release, script.ReleaseSHA1, op, min(enc.lists[releases].n, script.MaxKeys))
-		enc.lists[releases].n -= script.MaxKeys
-	}
-	for op := enc.lists[extends].first; op != nil; {
-		op = b.appendMerged(Extend, script.ExtendSHA1, op, min(enc.lists[extends].n, script.MaxKeys))
-		enc.lists[extends].n -= script.MaxKeys
-	}
+	b.appendScripts(Release, script.ReleaseSHA1, enc.lists[releases])
+	b.appendScripts(Extend, script.ExtendSHA1, enc.lists[extends])
 	for op := enc.lists[acquires].first; op != nil; {
 		next := op.next
 		b.appendAcquire(op)
@@ -99,6 +93,13 @@ func (b *batch) appendAcquire(op *Op) {
 	b.Buf = resp.AppendBulkInt(buf, milliseconds(op.TTL))
 	b.add(op)
 	b.close()
+}
+
+// appendScripts writes as many script calls as a list needs.
+func (b *batch) appendScripts(kind Kind, sha string, l list) {
+	for op := l.first; op != nil; l.n -= script.MaxKeys {
+		op = b.appendMerged(kind, sha, op, min(l.n, script.MaxKeys))
+	}
 }
 
 // appendMerged writes one script call for the n operations from first on and

@@ -194,7 +194,7 @@ func (e *Engine) leave() {
 func (e *Engine) rescue() {
 	defer e.routines.Done()
 	e.role.Lock()
-	e.turn(func() { e.complete() })
+	e.turn(func() {}) // which completes first of all
 }
 
 // turn runs f as the driver, the role being held, and then looks after what was
