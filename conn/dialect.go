@@ -1,0 +1,43 @@
+package conn
+
+// Dialect says in which commands a node is asked to compare a token before it
+// acts. It is found out for each connection by trying the commands, never by a
+// version number: forks, proxies and access lists differ from what versions
+// promise. The zero Dialect is understood by every server since Redis 2.6.
+type Dialect struct {
+	Release ReleaseForm
+	Extend  ExtendForm
+}
+
+// ReleaseForm is how a key is deleted where it holds a token.
+type ReleaseForm uint8
+
+const (
+	// ReleaseScript is one script for many keys.
+	ReleaseScript ReleaseForm = iota
+	// ReleaseDelIfEq is DELIFEQ key token, of Valkey 9.0.
+	ReleaseDelIfEq
+	// ReleaseDelEx is DELEX key IFEQ token, of Redis 8.4.
+	ReleaseDelEx
+)
+
+// ExtendForm is how a key is given a new TTL where it holds a token.
+type ExtendForm uint8
+
+const (
+	// ExtendScript is one script for many keys.
+	ExtendScript ExtendForm = iota
+	// ExtendSetIfEq is SET key token IFEQ token PX ttl, of Valkey 8.1 and
+	// Redis 8.4.
+	ExtendSetIfEq
+)
+
+// String names the commands, for people.
+func (d Dialect) String() string {
+	release := [...]string{"EVALSHA", "DELIFEQ", "DELEX"}[d.Release]
+	extend := [...]string{"EVALSHA", "SET IFEQ"}[d.Extend]
+	if release == extend {
+		return release
+	}
+	return release + ", " + extend
+}
