@@ -100,6 +100,7 @@ func order(t *testing.T, addr, command string) {
 // TestRealOutages: two of five stopped cost no time; a third one is one too
 // many. Killed ones are back once they are restarted.
 func TestRealOutages(t *testing.T) {
+	const brief = time.Second // so long have those that were restarted no vote
 	servers := realredis.StartN(t, 5)
 	onBothPaths(t, func(t *testing.T, portable bool) {
 		c := newClient(t, realAddrs(servers), portably(portable), nodeTimeout(200*time.Millisecond))
@@ -109,11 +110,11 @@ func TestRealOutages(t *testing.T) {
 		}
 		atOnce(t, func() {
 			for range 20 {
-				require.NoError(t, mustAcquire(t, slow, "k", ttl).Release(t.Context()))
+				require.NoError(t, mustAcquire(t, slow, "k", brief).Release(t.Context()))
 			}
 		})
 		require.NoError(t, servers[2].Stop())
-		_, err := c.TryAcquire(t.Context(), "k", ttl)
+		_, err := c.TryAcquire(t.Context(), "k", brief)
 		var quorum *redlock.QuorumError
 		require.True(t, errors.As(err, &quorum))
 		require.Len(t, quorum.Failed, 3)
@@ -122,7 +123,7 @@ func TestRealOutages(t *testing.T) {
 			require.NoError(t, s.Cont())
 		}
 		await(t, "nothing left behind", func() bool {
-			l, err := c.TryAcquire(t.Context(), "k", ttl)
+			l, err := c.TryAcquire(t.Context(), "k", brief)
 			return err == nil && l.Release(t.Context()) == nil
 		})
 
@@ -130,13 +131,13 @@ func TestRealOutages(t *testing.T) {
 			require.NoError(t, s.Kill())
 		}
 		atOnce(t, func() {
-			_, err := slow.TryAcquire(t.Context(), "k", ttl)
+			_, err := slow.TryAcquire(t.Context(), "k", brief)
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		})
 		for _, s := range servers[:3] {
 			require.NoError(t, s.Restart())
 		}
-		l, err := slow.Acquire(t.Context(), "another", ttl)
+		l, err := slow.Acquire(t.Context(), "another", brief)
 		require.NoError(t, err)
 		require.NoError(t, l.Release(t.Context()))
 	})

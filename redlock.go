@@ -159,7 +159,8 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, clock: clock.System()}
 	c.engine = engine.New(engine.Config{Clock: c.clock, MaxWaiting: cfg.MaxWaiting, Timeout: cfg.NodeTimeout})
 	c.fleet, err = conn.New(conn.Config{
-		Addresses:    addresses,
+		Addresses: addresses,
+		OnUp:      c.engine.NodeUp, OnDown: c.engine.NodeDown,
 		TLS:          cfg.TLS,
 		Portable:     cfg.Portable,
 		DialTimeout:  cfg.DialTimeout,
@@ -468,8 +469,7 @@ func (c *Client) Submit(op *Op) error {
 	if e.Done = nil; op.Done != nil {
 		e.Done = (*completion)(op)
 	}
-	e.Kind, e.Key, e.TTL = op.Kind, op.Key, op.TTL
-	op.client = c
+	e.Kind, e.Key, e.TTL, op.client = op.Kind, op.Key, op.TTL, c
 	return c.engine.Submit(e)
 }
 

@@ -3,7 +3,8 @@ package conn
 import "github.com/redlock-go/redlock/resp"
 
 // Batch is the bytes of one write: commands encoded once, written to every node
-// as they are, and kept until the last node has answered or failed.
+// that speaks their dialect as they are, and kept until the last of these nodes
+// has answered or failed.
 type Batch struct {
 	// Buf holds the encoded commands. It must not change from Send to Settled,
 	// because a node whose kernel buffer is full is written to later.
@@ -12,13 +13,18 @@ type Batch struct {
 	Replies int
 	// Owner is told what becomes of the batch.
 	Owner Owner
+	// Dialect is what Buf is written in.
+	Dialect Dialect
+	// Next is the same commands in another dialect, as a list. Send gives each
+	// node the one in its own; a node whose dialect is not there gets the first.
+	Next *Batch
 
 	waiting int // nodes that have neither answered nor failed, plus one during Send
 }
 
 // Owner hears what becomes of a [Batch]. All calls come from within Send,
 // SendTo, Sweep, Check or Close, with the fleet's lock held. They may call
-// SendTo, and nothing else of the fleet.
+// SendTo and Unlearn, and nothing else of the fleet.
 type Owner interface {
 	// Reply brings reply i, counted from 0, of one node. The value is valid
 	// during the call only. An error says that the reply does not fit the
@@ -31,6 +37,16 @@ type Owner interface {
 	// Settled says that every node has answered or failed. The batch may be
 	// used again once the call that led here has returned.
 	Settled()
+}
+
+// in returns the batch of the list that is written in d, or the first.
+func (b *Batch) in(d Dialect) *Batch {
+	for other := b; other != nil; other = other.Next {
+		if other.Dialect == d {
+			return other
+		}
+	}
+	return b
 }
 
 // done is called once for each node that has answered or failed.

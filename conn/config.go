@@ -34,6 +34,17 @@ type Config struct {
 	// MaxInFlight is how many replies one connection may owe before it is
 	// closed.
 	MaxInFlight int
+	// Probation makes the restart guard strict, where not 0: a node that was
+	// not there before has no vote until it has been up this long, by its own
+	// account, and one that has restarted until this long after it came back.
+	// It must be the longest time that a key may live, of any client.
+	Probation time.Duration
+	// TrustRestarts switches the restart guard off.
+	TrustRestarts bool
+	// OnUp and OnDown hear of a node that came up, before anything is sent to
+	// it, or went down, before anything that it owes fails. They are called
+	// with the lock held, must not block, and may use Node, and OnUp SendTo.
+	OnUp, OnDown func(node int)
 	// Name is sent as CLIENT SETNAME where not empty; a refusal is ignored.
 	Name string
 	// Scripts are loaded into the node's cache on every new connection, each

@@ -21,7 +21,7 @@ func (f *Fleet) dial(index, attempt int) {
 		nc, runID, err := f.connect(f.cfg.Addresses[index])
 		f.lock.Lock()
 		if err == nil {
-			err = f.adopt(n, nc, runID, attempt)
+			err = f.adopt(n, nc, identity{runID: runID}, attempt)
 		}
 		closed := f.closed
 		if err != nil && !closed {
@@ -39,25 +39,37 @@ func (f *Fleet) dial(index, attempt int) {
 
 // adopt brings a new connection in. It owns nc, also when it fails. The lock is
 // held.
-func (f *Fleet) adopt(n *node, nc net.Conn, runID string, attempt int) error {
-	err := f.mayAdopt(n, runID)
+func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
+	err := f.mayAdopt(n, id)
 	if err != nil {
 		_ = transport(nc).Close()
 		return err
 	}
 	s, err := f.poller.adopt(nc, n.index)
-	if err == nil {
-		n.up(s, runID, attempt)
+	if err != nil {
+		return err
 	}
-	return err
+	f.meet(n, id)
+	n.up(s, id, attempt)
+	f.enlist()
+	if f.cfg.OnUp != nil {
+		f.cfg.OnUp(n.index)
+	}
+	return nil
 }
 
-func (f *Fleet) mayAdopt(n *node, runID string) error {
+func (f *Fleet) mayAdopt(n *node, id identity) error {
 	if f.closed {
 		return ErrClosed
 	}
+	if id.runID == "" {
+		if f.cfg.Probation > 0 && !n.persistent && !f.cfg.TrustRestarts {
+			return ErrNoRunID
+		}
+		return nil
+	}
 	for _, other := range f.nodes {
-		if other != n && other.sock != nil && runID != "" && other.runID == runID {
+		if other != n && other.sock != nil && other.id.runID == id.runID {
 			return fmt.Errorf("%w, %s", ErrSameServer, other.addr)
 		}
 	}

@@ -1,5 +1,7 @@
 package conn
 
+import "slices"
+
 // Dialect says in which commands a node is asked to compare a token before it
 // acts. It is found out for each connection by trying the commands, never by a
 // version number: forks, proxies and access lists differ from what versions
@@ -40,4 +42,35 @@ func (d Dialect) String() string {
 		return release
 	}
 	return release + ", " + extend
+}
+
+// Dialects are those of the nodes that are up, each once. The slice is the
+// fleet's, and changes with them.
+func (f *Fleet) Dialects() []Dialect { return f.dialects }
+
+// Dialect is the one of a node that is up.
+func (f *Fleet) Dialect(node int) Dialect { return f.nodes[node].dialect }
+
+// enlist finds out which dialects are in use.
+func (f *Fleet) enlist() {
+	f.dialects = f.dialects[:0]
+	for _, n := range f.nodes {
+		if n.sock != nil && !slices.Contains(f.dialects, n.dialect) {
+			f.dialects = append(f.dialects, n.dialect)
+		}
+	}
+}
+
+// Unlearn makes a node be asked by scripts in place of the native forms in d, for
+// as long as its connection lasts: it has refused a command that it seemed to
+// understand. What is on its way to it stays as it is.
+func (f *Fleet) Unlearn(node int, d Dialect) {
+	n := f.nodes[node]
+	if d.Release == n.dialect.Release {
+		n.dialect.Release = ReleaseScript
+	}
+	if d.Extend == n.dialect.Extend {
+		n.dialect.Extend = ExtendScript
+	}
+	f.enlist()
 }

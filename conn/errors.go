@@ -22,6 +22,12 @@ var (
 	// ErrSameServer refuses a node that is another configured node under a
 	// second address: its vote would count twice.
 	ErrSameServer = errors.New("conn: same server as another node")
+	// ErrNoRunID refuses a node that does not tell its run_id (INFO server),
+	// where the restart guard is strict.
+	ErrNoRunID = errors.New("conn: server does not tell its run_id, by which a restart is known")
+	// ErrGuarded is why a node has no vote: it has restarted, and may have
+	// forgotten locks that are still held.
+	ErrGuarded = errors.New("conn: node has restarted and has no vote yet")
 	// ErrOversized ends a connection whose reply does not fit the read buffer.
 	ErrOversized = errors.New("conn: reply is too large")
 )

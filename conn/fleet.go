@@ -15,6 +15,11 @@ type Fleet struct {
 	poller poller
 	ready  []int // what the last poll reported
 	closed bool
+
+	dialects []Dialect     // of the nodes that are up, each once; see Dialects
+	longest  time.Duration // how long a key may live; see Outlive
+	guarded  uint64        // nodes without a vote, a bit each; see Guarded
+
 	ctx    context.Context // ended by Close; ends the dialers
 	cancel context.CancelFunc
 	dials  sync.WaitGroup
@@ -68,19 +73,26 @@ func (f *Fleet) Up(node int) bool { return f.nodes[node].sock != nil }
 // until the fleet is closed. It is called without the lock.
 func (f *Fleet) Settle() { f.first.Wait() }
 
-// Send writes b to every node. A node that is down, or whose connection owes
-// too much, fails it at once.
+// Send writes to every node the batch of the list b that is in the node's
+// dialect. A node that is down, or whose connection owes too much, fails it at
+// once.
 func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
-	b.waiting = 1 // so that it cannot settle before every node has had it
+	for other := b; other != nil; other = other.Next {
+		other.waiting = 1 // so that it cannot settle before every node has had it
+	}
 	for _, n := range f.nodes {
-		n.send(b, now)
+		n.send(b.in(n.dialect), now)
 	}
 	f.reap()
-	b.done()
+	for b != nil {
+		next := b.Next // before b is used again
+		b.done()
+		b = next
+	}
 }
 
-// SendTo writes b to one node.
+// SendTo writes b to one node, whatever its dialect.
 func (f *Fleet) SendTo(node int, b *Batch) {
 	b.waiting = 1
 	f.nodes[node].send(b, f.cfg.Clock.Now())

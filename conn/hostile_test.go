@@ -30,7 +30,7 @@ var malformed = []string{
 // misfits are well-formed answers to something else.
 var misfits = []string{
 	"+OK\r\n", "-ERR no\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "$0\r\n\r\n", "_\r\n", "#t\r\n", ",1\r\n", "(1\r\n",
-	"*1\r\n$5\r\nfirst\r\n", ">1\r\n$5\r\nfirst\r\n", "~0\r\n", "%0\r\n", "!3\r\nERR\r\n", "=9\r\ntxt:first\r\n", "|1\r\n+a\r\n+b\r\n:1\r\n",
+	"*1\r\n$5\r\nfirst\r\n", "~0\r\n", "%0\r\n", "!3\r\nERR\r\n", "=9\r\ntxt:first\r\n", "|1\r\n+a\r\n+b\r\n:1\r\n",
 	"$6\r\nsecond\r\n",
 }
 
@@ -57,7 +57,6 @@ func hostilities() (hs []hostility) {
 	return append(hs,
 		hostility{"too large", steps{large}, 0, ErrOversized},
 		hostility{"too large, in attributes", steps{"|500\r\n" + strings.Repeat("+"+strings.Repeat("x", 50)+"\r\n", 1000)}, 0, ErrOversized},
-		hostility{"a push first", steps{">1\r\n+x\r\n" + both}, 1, errMisfit},
 		hostility{"one reply too many", steps{both + "+OK\r\n"}, 2, ErrUnsolicited},
 		hostility{"one byte too many", steps{both + "+"}, 2, ErrUnsolicited},
 		hostility{"replies without end", steps{both + strings.Repeat(first, 1000)}, 2, ErrUnsolicited},

@@ -12,17 +12,24 @@ import (
 // that is asked for is an array of 128 integers, about half a KiB.
 const readBuffer = 16 << 10
 
+// maxPushes is how many frames that answer nothing are dropped between two
+// replies before they are taken for a flood.
+const maxPushes = 16
+
 // node is one master as the fleet sees it: either down, or up with a connection
 // and the queue of what that connection owes.
 type node struct {
-	index int
-	addr  string
-	fleet *Fleet
+	index      int
+	addr       string
+	persistent bool // it forgets nothing when it restarts
+	fleet      *Fleet
 
-	sock  sock   // nil while down
-	runID string // of the server behind sock; "" if it does not tell
-	cause error  // why it is down, wrapped in notSent
-	fault error  // set while up: close at the next reap, for this reason
+	sock    sock     // nil while down
+	id      identity // of the server behind sock, or of the last one
+	dialect Dialect  // what it is spoken to in
+	guard   guard
+	cause   error // why it is down, wrapped in notSent
+	fault   error // set while up: close at the next reap, for this reason
 
 	attempt int           // the dial that brought sock
 	since   time.Duration // when
@@ -31,6 +38,7 @@ type node struct {
 	owed     inflight
 	progress time.Duration // when it last sent anything, or was first asked while owing nothing
 
+	pushes  int // frames that answer nothing, since the last reply
 	in      []byte
 	r, w    int // in[r:w] is read and not yet decoded
 	decoder resp.Decoder
@@ -44,11 +52,12 @@ func newNode(f *Fleet, index int, addr string) *node {
 }
 
 // up begins a connection's life.
-func (n *node) up(s sock, runID string, attempt int) {
+func (n *node) up(s sock, id identity, attempt int) {
 	if n.in == nil {
 		n.in = make([]byte, readBuffer)
 	}
-	n.sock, n.runID, n.fault = s, runID, nil
+	n.sock, n.id, n.dialect, n.fault = s, id, id.dialect, nil
+	n.pushes = 0
 	n.attempt, n.since, n.proven = attempt, n.fleet.cfg.Clock.Now(), false
 	n.owed = inflight{ring: n.owed.ring}
 	n.r, n.w = 0, 0
@@ -72,6 +81,10 @@ func (n *node) down(err error) {
 	n.sock.close(n.owed.len > 0)
 	n.sock, n.fault = nil, nil
 	n.cause = &notSent{failure}
+	n.fleet.enlist()
+	if n.fleet.cfg.OnDown != nil {
+		n.fleet.cfg.OnDown(n.index)
+	}
 	owed := n.owed
 	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may look at this node while it is told
 	for written := owed.unsent; owed.len > 0; written-- {
@@ -159,7 +172,7 @@ func (n *node) receive(now time.Duration) {
 func (n *node) decode() {
 	for n.r < n.w && n.fault == nil {
 		b := n.owed.oldest()
-		if b == nil {
+		if b == nil && resp.Kind(n.in[n.r]) != resp.Push {
 			n.fault = ErrUnsolicited
 			return
 		}
@@ -172,6 +185,14 @@ func (n *node) decode() {
 			return
 		}
 		n.r += k
+		if n.value.Kind == resp.Push {
+			// Of no concern to us, in RESP3, but nothing that we ask for either.
+			if n.pushes++; n.pushes > maxPushes {
+				n.fault = ErrUnsolicited
+			}
+			continue
+		}
+		n.pushes = 0
 		whole := n.owed.unsent > 0
 		i, last := n.owed.replied()
 		if err := b.Owner.Reply(n.index, i, &n.value); err != nil {

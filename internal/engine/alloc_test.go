@@ -15,6 +15,7 @@ import (
 
 // mirror is a Fleet that answers at once what it was told to answer.
 type mirror struct {
+	plain
 	set, script resp.Value
 	batches     []*conn.Batch
 }

@@ -1,22 +1,23 @@
 package engine
 
 import (
-	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/quorum"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // batch is the operations of one write, in wire order, and their votes. It
 // outlives its operations: an operation leaves when it is settled, the batch
 // stays until the last node has answered.
 type batch struct {
-	conn.Batch
 	engine *Engine
 	rounds []round
-	spans  []span // one for each reply
+	groups []group // of rounds
+	first  wire
+	others []*wire // where the nodes speak several dialects; more than are in use
+	wires  int     // in use, the first included
+	owed   int     // of them, those that a node has yet to answer
 
 	undecided int // rounds without a verdict
 	answered  int // nodes that have answered all of it, or failed
@@ -24,14 +25,15 @@ type batch struct {
 	passed    bool
 	probe     bool // measures the round trip
 	held      int  // retries that still need Buf and rounds
-	settled   bool // by every node
 	listed    bool // in Engine.flying, where a batch that is used again may still be
 
 	sentAt   time.Duration
 	deadline time.Duration // of the most impatient round
+	longest  time.Duration // TTL
 
-	cause  []error // by node: why its last failed vote failed
-	unsent uint64  // by node, a bit each: no byte of it was written there
+	cause   []error // by node: why its last failed vote failed
+	unsent  uint64  // by node, a bit each: no byte of it was written there
+	guarded uint64  // by node, a bit each: it has no vote, but in releases
 }
 
 // round is the vote on one operation.
@@ -43,19 +45,13 @@ type round struct {
 	tally   quorum.Tally
 }
 
-// span is the rounds that one reply answers, and the command's place in Buf.
-type span struct {
+// group is rounds of one kind that follow each other and may be merged.
+type group struct {
 	kind         Kind
 	first, count int
-	from, to     int
 }
 
-// open begins a command that answers count rounds.
-func (b *batch) open(kind Kind, count int) {
-	b.spans = append(b.spans, span{kind: kind, first: len(b.rounds), count: count, from: len(b.Buf)})
-}
-
-// add appends op's round to the command.
+// add appends op's round.
 func (b *batch) add(op *Op) {
 	r := round{op: op, life: op.state.Load()&^phaseMask | flying, timeout: op.Timeout}
 	if c, ok := op.Done.(*Call); ok {
@@ -65,32 +61,29 @@ func (b *batch) add(op *Op) {
 	b.rounds = append(b.rounds, r)
 	b.undecided++
 	b.deadline = min(b.deadline, op.Timeout) // an instant once it is sent
+	b.longest = max(b.longest, op.TTL)
 }
 
-// close ends the command.
-func (b *batch) close() {
-	b.spans[len(b.spans)-1].to = len(b.Buf)
-}
-
-// Reply implements conn.Owner.
-func (b *batch) Reply(node, i int, v *resp.Value) error {
-	err := b.count(node, &b.spans[i], v, true)
-	if i == len(b.spans)-1 {
-		b.answer()
+// translate writes the commands, once in each dialect, and links the wires to
+// the list that goes to the fleet.
+func (b *batch) translate(dialects []conn.Dialect) {
+	var d conn.Dialect // for when no node is up
+	if len(dialects) > 0 {
+		d = dialects[0]
 	}
-	return err
-}
-
-// Fail implements conn.Owner.
-func (b *batch) Fail(node, i int, err error) {
-	if i == 0 && errors.Is(err, conn.ErrNotSent) {
-		b.unsent |= 1 << uint(node)
+	last := &b.first
+	last.write(b.groups, d)
+	b.wires = 1
+	for ; b.wires < len(dialects); b.wires++ {
+		if b.wires > len(b.others) {
+			b.others = append(b.others, newWire(b))
+		}
+		w := b.others[b.wires-1]
+		w.write(b.groups, dialects[b.wires])
+		last.Next, last = &w.Batch, w
 	}
-	for ; i < len(b.spans); i++ {
-		b.failSpan(node, &b.spans[i], err)
-	}
-	b.failed++
-	b.answer()
+	last.Next = nil
+	b.owed = b.wires
 }
 
 // answer counts one node as done with the batch.
@@ -107,14 +100,8 @@ func (b *batch) pass() {
 	}
 }
 
-// Settled implements conn.Owner.
-func (b *batch) Settled() {
-	b.settled = true
-	b.recycle()
-}
-
 func (b *batch) recycle() {
-	if b.settled && b.held == 0 {
+	if b.owed == 0 && b.held == 0 {
 		b.engine.recycle(b)
 	}
 }
@@ -124,6 +111,14 @@ func (b *batch) vote(node, i int, o quorum.Outcome) {
 	r := &b.rounds[i]
 	if r.tally.Record(node, o) != quorum.Pending && r.op != nil {
 		b.decide(i, r)
+	}
+}
+
+// fail records failed votes in rounds that follow each other, and why.
+func (b *batch) fail(node, first, count int, err error) {
+	b.cause[node] = err
+	for i := first; i < first+count; i++ {
+		b.vote(node, i, quorum.Failed)
 	}
 }
 
@@ -156,8 +151,7 @@ func (b *batch) expire(now time.Duration) {
 		}
 		for node := range b.engine.nodes {
 			if _, voted := r.tally.Outcome(node); !voted {
-				b.cause[node] = errTimeout
-				b.vote(node, i, quorum.Failed)
+				b.fail(node, i, 1, errTimeout)
 			}
 		}
 	}

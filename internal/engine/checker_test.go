@@ -76,9 +76,10 @@ func (c *checker) submitted(cl *client, l *lock, kind Kind) {
 }
 
 // order checks that a master does what one connection asks for one key in the
-// order of submission. A second try behind SCRIPT LOAD is out of that order.
+// order of submission. A second try behind SCRIPT LOAD is out of that order,
+// and so is what a lost connection owed.
 func (c *checker) order(m *master, p *pipe, cmd *command) {
-	if cmd.retried {
+	if cmd.retried || cmd.paid {
 		return
 	}
 	kind := Acquire
@@ -93,7 +94,7 @@ func (c *checker) order(m *master, p *pipe, cmd *command) {
 			continue
 		}
 		sent, at := c.sent[p.link.fleet.client.index][key], &p.reach[key]
-		from := *at
+		from := min(*at, len(sent)) // beyond, once something has failed
 		for *at < len(sent) && sent[*at] != (asked{kind, cmd.locks[i]}) {
 			*at++
 		}
@@ -279,7 +280,7 @@ func (c *checker) clean(cl *client) {
 	for _, list := range [][]*batch{e.free, e.flying} {
 		seen := map[*batch]bool{}
 		for _, b := range list {
-			if seen[b] || !b.settled || b.held != 0 || b.undecided != 0 {
+			if seen[b] || b.owed != 0 || b.held != 0 || b.undecided != 0 {
 				c.failf("leak", "client %d: a batch is twice in a list, or not done", cl.index)
 			}
 			seen[b] = true

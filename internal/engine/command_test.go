@@ -22,6 +22,8 @@ type command struct {
 	keys    []int
 	locks   []int
 	ttls    []int64
+	native  bool // no script call
+	paid    bool // a release that was owed
 	retried bool // behind a SCRIPT LOAD of the same batch
 	op      int
 	world   *world
@@ -112,6 +114,12 @@ func parseWords(words [][]byte) (cmd command, err error) {
 	switch {
 	case len(words) == 6 && word(0) == "SET" && word(3) == "NX" && word(4) == "PX":
 		return command{verb: "SET", keys: []int{key(1)}, locks: []int{lock(2)}, ttls: []int64{number(5)}}, err
+	case len(words) == 7 && word(0) == "SET" && word(3) == "IFEQ" && word(2) == word(4) && word(5) == "PX":
+		return command{verb: "EXTEND", script: scriptExtend, native: true, keys: []int{key(1)}, locks: []int{lock(2)}, ttls: []int64{number(6)}}, err
+	case len(words) == 3 && word(0) == "DELIFEQ":
+		return command{verb: "RELEASE", native: true, keys: []int{key(1)}, locks: []int{lock(2)}}, err
+	case len(words) == 4 && word(0) == "DELEX" && word(2) == "IFEQ":
+		return command{verb: "RELEASE", native: true, keys: []int{key(1)}, locks: []int{lock(3)}}, err
 	case len(words) == 3 && word(0) == "SCRIPT" && word(1) == "LOAD":
 		cmd.verb = "LOAD"
 		if word(2) == script.Extend {

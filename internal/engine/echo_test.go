@@ -20,6 +20,7 @@ import (
 // echo is a Fleet with a goroutine for each node, which executes what it is sent
 // on keys in memory (without TTLs) and replies when it gets to it.
 type echo struct {
+	plain
 	nodes   []*echoNode
 	blocks  bool
 	closed  bool // the driver's

@@ -2,10 +2,8 @@ package engine
 
 import (
 	"hash/maphash"
-	"time"
 
-	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/resp"
+	"github.com/redlock-go/redlock/conn"
 )
 
 // The order in which a segment's commands are written: releases first, since
@@ -17,11 +15,15 @@ const (
 	classes
 )
 
-var classOf = [...]uint8{Release: releases, Extend: extends, Acquire: acquires}
+var (
+	classOf = [...]uint8{Release: releases, Extend: extends, Acquire: acquires}
+	kindOf  = [...]Kind{releases: Release, extends: Extend, acquires: Acquire}
+)
 
-// encoder turns a list of operations into the bytes of a batch. Releases, and
-// extends, that wait together become one script call each; acquires stay
-// commands of their own.
+// encoder arranges a list of operations in a batch: in which order they are
+// written, and which may be merged. Releases, and extends, that wait together
+// become one script call each, or stand together where a node has commands of its
+// own for them.
 //
 // Merging moves commands past each other, which must not show. So a list is cut
 // into segments: within one, each key occurs once, or only such that writing
@@ -50,8 +52,9 @@ func (l *list) push(op *Op) {
 	l.n++
 }
 
-// encode writes the n operations from first on into b.
-func (enc *encoder) encode(b *batch, first *Op, n int) {
+// encode puts the n operations from first on into b, and writes it in the given
+// dialects.
+func (enc *encoder) encode(b *batch, first *Op, n int, dialects []conn.Dialect) {
 	enc.seen.reset(n)
 	for op := first; op != nil; {
 		next := op.next
@@ -68,82 +71,24 @@ func (enc *encoder) encode(b *batch, first *Op, n int) {
 		op = next
 	}
 	enc.cut(b)
+	b.translate(dialects)
 }
 
-// cut ends a segment: what is listed is written.
+// cut ends a segment: what is listed gets its rounds.
 func (enc *encoder) cut(b *batch) {
-	b.appendScripts(Release, script.ReleaseSHA1, enc.lists[releases])
-	b.appendScripts(Extend, script.ExtendSHA1, enc.lists[extends])
-	for op := enc.lists[acquires].first; op != nil; {
-		next := op.next
-		b.appendAcquire(op)
-		op = next
+	for class := range enc.lists {
+		l := &enc.lists[class]
+		if l.n > 0 {
+			b.groups = append(b.groups, group{kindOf[class], len(b.rounds), l.n})
+		}
+		for op := l.first; op != nil; {
+			next := op.next
+			b.add(op)
+			op = next
+		}
 	}
 	enc.lists = [classes]list{}
 }
-
-// appendAcquire writes SET key token NX PX ttl.
-func (b *batch) appendAcquire(op *Op) {
-	b.open(Acquire, 1)
-	buf := append(b.Buf, "*6\r\n$3\r\nSET\r\n"...)
-	buf = resp.AppendBulk(buf, op.Key)
-	buf = append(buf, "$22\r\n"...)
-	buf = append(buf, op.Token[:]...)
-	buf = append(buf, "\r\n$2\r\nNX\r\n$2\r\nPX\r\n"...)
-	b.Buf = resp.AppendBulkInt(buf, milliseconds(op.TTL))
-	b.add(op)
-	b.close()
-}
-
-// appendScripts writes as many script calls as a list needs.
-func (b *batch) appendScripts(kind Kind, sha string, l list) {
-	for op := l.first; op != nil; l.n -= script.MaxKeys {
-		op = b.appendMerged(kind, sha, op, min(l.n, script.MaxKeys))
-	}
-}
-
-// appendMerged writes one script call for the n operations from first on and
-// returns the operation behind them.
-func (b *batch) appendMerged(kind Kind, sha string, first *Op, n int) *Op {
-	b.open(kind, n)
-	args := 3 + 2*n
-	if kind == Extend {
-		args += n
-	}
-	buf := resp.AppendArray(b.Buf, args)
-	buf = append(buf, "$7\r\nEVALSHA\r\n$40\r\n"...)
-	buf = append(buf, sha...)
-	buf = append(buf, '\r', '\n')
-	buf = resp.AppendBulkInt(buf, int64(n))
-	op := first
-	for range n {
-		buf = resp.AppendBulk(buf, op.Key)
-		op = op.next
-	}
-	op = first
-	for range n {
-		buf = resp.AppendBulk(buf, op.Token[:])
-		op = op.next
-	}
-	if kind == Extend {
-		op = first
-		for range n {
-			buf = resp.AppendBulkInt(buf, milliseconds(op.TTL))
-			op = op.next
-		}
-	}
-	b.Buf = buf
-	op = first
-	for range n {
-		next := op.next
-		b.add(op)
-		op = next
-	}
-	b.close()
-	return op
-}
-
-func milliseconds(ttl time.Duration) int64 { return int64(ttl / time.Millisecond) }
 
 // keySet remembers which hashes a segment has seen, and the highest class of
 // each. Resetting it costs nothing: an entry counts only in its own epoch.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -40,8 +41,18 @@ func (s *shelf) do(kind Kind, key, lock int, ttl int64) {
 	s.did[kind] = append(s.did[kind], fmt.Sprintf("key %d lock %d ttl %d: %v", key, lock, ttl, done))
 }
 
-// encodeAll encodes ops, and returns the batch and what its commands say.
-func encodeAll(t *testing.T, e *Engine, ops []*Op) (*batch, []command) {
+// every is every way to say a release and an extend.
+var every = []conn.Dialect{
+	{},
+	{Release: conn.ReleaseDelIfEq, Extend: conn.ExtendSetIfEq},
+	{Release: conn.ReleaseDelEx, Extend: conn.ExtendSetIfEq},
+	{Release: conn.ReleaseDelEx},
+	{Extend: conn.ExtendSetIfEq},
+}
+
+// encodeAll encodes ops, and returns the batch and what its commands say in the
+// last of the dialects.
+func encodeAll(t *testing.T, e *Engine, ops []*Op, dialects ...conn.Dialect) (*batch, []command) {
 	b := e.batch()
 	for i, op := range ops {
 		op.next = nil
@@ -50,11 +61,21 @@ func encodeAll(t *testing.T, e *Engine, ops []*Op) (*batch, []command) {
 			ops[i-1].next = op
 		}
 	}
-	e.encoder.encode(b, ops[0], len(ops))
-	b.Replies = len(b.spans)
+	e.encoder.encode(b, ops[0], len(ops), dialects)
 	w := newWorld(0, rules{})
-	cmds, err := parse(w, &b.Batch)
-	require.NoError(t, err)
+	var cmds []command
+	at := 0
+	for wire := &b.first.Batch; wire != nil; wire = wire.Next {
+		if len(dialects) > 0 {
+			require.Equal(t, dialects[at], wire.Dialect)
+		}
+		var err error
+		cmds, err = parse(w, wire)
+		require.NoError(t, err)
+		at++
+	}
+	require.Equal(t, max(1, len(dialects)), at)
+	require.Equal(t, at, b.owed)
 	return b, cmds
 }
 
@@ -79,7 +100,10 @@ func TestEncodingChangesNothing(t *testing.T) {
 			}
 			plain.do(op.Kind, key, lock, ttl)
 		}
-		b, cmds := encodeAll(t, e, ops)
+		// The one that is looked at comes after others, or alone.
+		dialects := slices.Clone(every)
+		rng.Shuffle(len(dialects), func(i, j int) { dialects[i], dialects[j] = dialects[j], dialects[i] })
+		b, cmds := encodeAll(t, e, ops, dialects[:rng.IntN(len(dialects)+1)]...)
 		for _, cmd := range cmds {
 			for i, key := range cmd.keys {
 				var ttl int64
@@ -122,13 +146,13 @@ func TestSpansAreTheCommands(t *testing.T) {
 			ops[i-1].next = op
 		}
 	}
-	e.encoder.encode(b, ops[0], len(ops))
+	e.encoder.encode(b, ops[0], len(ops), nil)
 	at, first := 0, 0
 	var merged []int
-	for _, s := range b.spans {
+	for _, s := range b.first.spans {
 		require.Equal(t, at, s.from)
 		require.Equal(t, first, s.first)
-		wire := string(b.Buf[s.from:s.to])
+		wire := string(b.first.Buf[s.from:s.to])
 		for _, r := range b.rounds[s.first : s.first+s.count] {
 			require.Equal(t, s.kind, r.op.Kind)
 			i := strings.Index(wire, string(r.op.Key)+"\r\n")
@@ -140,7 +164,7 @@ func TestSpansAreTheCommands(t *testing.T) {
 			merged = append(merged, s.count)
 		}
 	}
-	require.Equal(t, len(b.Buf), at)
+	require.Equal(t, len(b.first.Buf), at)
 	require.Equal(t, len(ops), first)
 	require.Equal(t, []int{script.MaxKeys, 133 - script.MaxKeys, script.MaxKeys, 133 - script.MaxKeys}, merged)
 }

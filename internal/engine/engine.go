@@ -22,6 +22,11 @@ const (
 // is that of package conn.
 type Fleet interface {
 	Len() int
+	Dialects() []conn.Dialect
+	Dialect(node int) conn.Dialect
+	Guarded() uint64
+	Outlive(d time.Duration)
+	Unlearn(node int, d conn.Dialect)
 	Send(b *conn.Batch)
 	SendTo(node int, b *conn.Batch)
 	Sweep(d time.Duration)
@@ -57,11 +62,14 @@ type Engine struct {
 	flying    []*batch // all with undecided rounds, and some without until the next tick
 	newest    *batch   // the last one that was sent
 	free      []*batch
-	kept      int  // bytes of their buffers
-	settled   list // operations with a verdict, to be completed
-	undecided int  // rounds, over all batches
-	unsettled int  // batches that a node still owes replies for
-	armed     bool // the reader is woken by the next arrival
+	kept      int           // bytes of their buffers
+	settled   list          // operations with a verdict, to be completed
+	undecided int           // rounds, over all batches
+	unsettled int           // batches that a node still owes replies for
+	armed     bool          // the reader is woken by the next arrival
+	longest   time.Duration // TTL that was sent
+	debts     []debts       // by node
+	operands  operands
 
 	watchdog watchdog
 	closing  atomic.Bool
@@ -98,11 +106,16 @@ func (r *role) Unlock() {
 // Start begins the work on a fleet that was made with this engine's Role.
 func (e *Engine) Start(fleet Fleet) {
 	e.role.Lock()
-	e.fleet, e.nodes, e.quorum = fleet, fleet.Len(), quorum.Size(fleet.Len())
+	e.take(fleet)
 	e.leave()
 	e.routines.Add(2)
 	go e.read()
 	go e.watch()
+}
+
+func (e *Engine) take(fleet Fleet) {
+	e.fleet, e.nodes, e.quorum = fleet, fleet.Len(), quorum.Size(fleet.Len())
+	e.debts = make([]debts, e.nodes)
 }
 
 // Submit queues op and sees to it that it is sent. It does not block and does
@@ -217,9 +230,11 @@ func (e *Engine) flush() {
 			return
 		}
 		b := e.batch()
-		e.encoder.encode(b, first, n)
+		e.encoder.encode(b, first, n, e.fleet.Dialects())
+		e.outlive(b.longest)
+		b.guarded = e.fleet.Guarded()
 		now := e.clock.Now()
-		b.sentAt, b.Replies = now, len(b.spans)
+		b.sentAt = now
 		e.watchdog.see(b.deadline)
 		b.deadline += now
 		for i := range b.rounds {
@@ -233,7 +248,7 @@ func (e *Engine) flush() {
 		}
 		e.newest = b
 		e.gate.enter(b)
-		e.fleet.Send(&b.Batch)
+		e.fleet.Send(&b.first.Batch)
 		e.complete()
 	}
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -23,6 +25,10 @@ type link struct {
 	progress time.Duration
 	stalled  time.Duration // until then the kernel takes nothing
 	decoder  resp.Decoder
+
+	dialect conn.Dialect
+	life    int           // of the master, when it was last met
+	guarded time.Duration // until then, on the client's clock, it has no vote
 }
 
 // debt is what a link owes for one flight.
@@ -56,8 +62,21 @@ func newLink(f *simFleet, m *master, index int) *link {
 
 func (l *link) connect() {
 	l.up, l.lost, l.fault, l.owed, l.inbox = true, false, nil, nil, nil
+	if l.pipe != nil {
+		// The old connection was reset: what of it had not arrived by the time
+		// the new one was greeted never will.
+		l.pipe.segments = nil
+	}
 	l.pipe = &pipe{link: l}
 	l.decoder.Reset()
+	l.dialect = conn.Dialect{}
+	if !l.master.forbids {
+		l.dialect = l.master.dialect
+	}
+	if l.world.rules.guard && l.life != l.master.life {
+		l.guarded = l.fleet.client.clock.Now() + longestHeld + quorum.Drift(longestHeld)
+	}
+	l.life = l.master.life
 }
 
 func (l *link) delay() time.Duration {
@@ -70,9 +89,7 @@ func (l *link) delay() time.Duration {
 
 func (l *link) send(fl *flight) {
 	if !l.up {
-		for i := range fl.cmds {
-			fl.cmds[i].excuse(l.master)
-		}
+		l.excuse(fl.cmds)
 		fl.batch.Owner.Fail(l.index, 0, l.cause)
 		return
 	}
@@ -157,9 +174,6 @@ func (p *pipe) pump() {
 		cmds := p.segments[0].cmds
 		p.segments = p.segments[1:]
 		if m.down {
-			for i := range cmds {
-				cmds[i].excuse(m)
-			}
 			continue
 		}
 		replies := make([][]byte, len(cmds))
@@ -242,13 +256,11 @@ func (l *link) takeDown() {
 	err, owed := l.fault, l.owed
 	l.up, l.fault, l.owed, l.inbox = false, nil, nil, nil
 	l.cause = &unsentError{err}
+	if !w.rules.forgetful {
+		l.fleet.client.engine.NodeDown(l.index)
+	}
 	for _, d := range owed {
-		// What it would have released, and what was set too late, ends with its TTL.
-		for i := d.next; i < len(d.flight.cmds); i++ {
-			for _, lock := range d.flight.cmds[i].locks {
-				w.check.lock(lock).excused[l.master.index] = true
-			}
-		}
+		l.excuse(d.flight.cmds[d.next:])
 		if w.rules.loseFail {
 			continue
 		}
@@ -261,6 +273,19 @@ func (l *link) takeDown() {
 	}
 	if !l.fleet.closed {
 		w.after(w.between(0, 30*time.Millisecond), l.dial)
+	}
+}
+
+// excuse notes what a client that is closed, and will not dial again, can't
+// release any more.
+func (l *link) excuse(cmds []command) {
+	if !l.fleet.closed && !l.fleet.client.dead {
+		return
+	}
+	for i := range cmds {
+		for _, lock := range cmds[i].locks {
+			l.world.check.lock(lock).excused[l.master.index] = true
+		}
 	}
 }
 
@@ -285,6 +310,7 @@ func (l *link) dial() {
 		w.note("up", c.index, l.index, 0)
 		if !l.fleet.closed {
 			l.connect()
+			c.engine.NodeUp(l.index)
 		}
 		c.busy--
 		if w.rules.rudeDialer {

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -19,6 +20,10 @@ type master struct {
 	keys    [maxKeys]held
 	scripts [2]bool // loaded: release, extend
 
+	dialect conn.Dialect
+	forbids bool // refuses the native commands
+	life    int  // counts restarts
+
 	down      bool
 	hungUntil time.Duration
 	slow      time.Duration
@@ -34,7 +39,11 @@ type held struct {
 }
 
 func newMaster(w *world, index int) *master {
-	return &master{world: w, index: index, clock: w.newClock(), scripts: [2]bool{true, true}}
+	m := &master{world: w, index: index, clock: w.newClock(), scripts: [2]bool{true, true}}
+	if w.chance(50) {
+		m.dialect = every[w.IntN(len(every))]
+	}
+	return m
 }
 
 func (m *master) milliseconds() int64 { return int64(m.clock.Now() / time.Millisecond) }
@@ -84,8 +93,11 @@ func (m *master) execute(dst []byte, p *pipe, cmd *command) []byte {
 		m.scripts[cmd.script] = true
 		return resp.AppendBulkString(dst, "sha")
 	}
+	if cmd.native {
+		return m.native(dst, p, cmd)
+	}
 	if !m.scripts[cmd.script] {
-		if cmd.retried {
+		if cmd.retried || cmd.paid {
 			cmd.excuse(m)
 		}
 		return resp.AppendError(dst, "NOSCRIPT No matching script. Please use EVAL.")
@@ -96,6 +108,25 @@ func (m *master) execute(dst []byte, p *pipe, cmd *command) []byte {
 		dst = resp.AppendInteger(dst, m.script(cmd, i, m.get(key)))
 	}
 	return dst
+}
+
+// native runs a release or an extend that is a command of its own.
+func (m *master) native(dst []byte, p *pipe, cmd *command) []byte {
+	if m.forbids {
+		if cmd.paid {
+			cmd.excuse(m)
+		}
+		return resp.AppendError(dst, "NOPERM User x has no permissions to run the 'delifeq' command")
+	}
+	m.world.check.order(m, p, cmd)
+	done := m.script(cmd, 0, m.get(cmd.keys[0]))
+	switch {
+	case cmd.verb == "RELEASE":
+		return resp.AppendInteger(dst, done)
+	case done == 1:
+		return resp.AppendSimple(dst, "OK")
+	}
+	return resp.AppendNullBulk(dst)
 }
 
 // script is what the two scripts do with one key.
@@ -128,6 +159,7 @@ func (m *master) restart(d time.Duration) {
 	w := m.world
 	w.note("restart", m.index, int(d), 0)
 	m.scripts, m.down = [2]bool{}, true
+	m.life++
 	if w.rules.forgets {
 		m.keys = [maxKeys]held{}
 	}

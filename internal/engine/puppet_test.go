@@ -14,6 +14,7 @@ import (
 // puppet is a Fleet whose replies a test gives by hand, and the engine on it,
 // without goroutines.
 type puppet struct {
+	plain
 	t       *testing.T
 	engine  *Engine
 	clock   *clock.Fake

@@ -15,7 +15,7 @@ func (e *Engine) batch() *batch {
 	if n := len(e.free); n > 0 {
 		b := e.free[n-1]
 		e.free = e.free[:n-1]
-		e.kept -= cap(b.Buf)
+		e.kept -= b.size()
 		b.reset()
 		return b
 	}
@@ -30,43 +30,60 @@ func (e *Engine) makeBatches() {
 	batches := make([]batch, slab)
 	bytes := make([]byte, slab*slabBytes)
 	rounds := make([]round, slab*slabRounds)
+	groups := make([]group, slab*slabRounds)
 	spans := make([]span, slab*slabRounds)
 	causes := make([]error, slab*e.nodes)
 	for i := range batches {
 		b := &batches[i]
-		b.engine, b.Owner = e, b
-		b.Buf = bytes[i*slabBytes : i*slabBytes : (i+1)*slabBytes]
+		b.engine = e
+		b.first.batch, b.first.Owner = b, &b.first
+		b.first.Buf = bytes[i*slabBytes : i*slabBytes : (i+1)*slabBytes]
+		b.first.spans = spans[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.rounds = rounds[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
-		b.spans = spans[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
+		b.groups = groups[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.cause = causes[i*e.nodes : (i+1)*e.nodes : (i+1)*e.nodes]
 		e.keep(b)
 	}
 }
 
 func (e *Engine) keep(b *batch) {
-	e.kept += cap(b.Buf)
+	e.kept += b.size()
 	e.free = append(e.free, b)
 }
 
 // recycle takes back a batch that nobody needs any more.
 func (e *Engine) recycle(b *batch) {
-	e.unsettled--
-	if e.unsettled == 0 && e.closing.Load() {
-		select {
-		case e.quiet <- struct{}{}:
-		default:
-		}
-	}
-	if e.kept+cap(b.Buf) > keepBuffers {
+	e.settle()
+	if e.kept+b.size() > keepBuffers {
 		return
 	}
 	// Rounds and causes stay: operations settled in this sweep still read them.
 	e.keep(b)
 }
 
+// settle counts one thing as settled by every node.
+func (e *Engine) settle() {
+	if e.unsettled--; e.unsettled == 0 && e.closing.Load() {
+		select {
+		case e.quiet <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// size is the bytes of its buffers.
+func (b *batch) size() int {
+	n := cap(b.first.Buf)
+	for _, w := range b.others {
+		n += cap(w.Buf)
+	}
+	return n
+}
+
 // reset empties a batch for its next use.
 func (b *batch) reset() {
-	b.Buf, b.rounds, b.spans = b.Buf[:0], b.rounds[:0], b.spans[:0]
+	b.rounds, b.groups = b.rounds[:0], b.groups[:0]
 	clear(b.cause)
-	b.answered, b.failed, b.passed, b.settled, b.unsent, b.deadline = 0, 0, false, false, 0, never
+	b.answered, b.failed, b.passed, b.unsent = 0, 0, false, 0
+	b.deadline, b.longest = never, 0
 }

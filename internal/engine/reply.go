@@ -18,87 +18,129 @@ var (
 
 // count turns one reply into votes. An error says that the reply does not fit
 // and the stream can no longer be trusted.
-func (b *batch) count(node int, s *span, v *resp.Value, mayRetry bool) error {
+func (w *wire) count(node int, s *span, v *resp.Value, mayRetry bool) error {
+	granted, denied := quorum.Granted, quorum.Denied
+	if s.kind != Release && w.batch.guarded>>uint(node)&1 == 1 {
+		// It has restarted, and what it says of its keys is not the whole truth.
+		w.batch.cause[node] = conn.ErrGuarded
+		granted, denied = quorum.Failed, quorum.Failed
+	}
 	switch {
 	case v.Kind == resp.Error || v.Kind == resp.BulkError:
-		return b.refused(node, s, v, mayRetry)
-	case s.kind == Acquire && v.IsOK():
-		b.vote(node, s.first, quorum.Granted)
+		return w.refused(node, s, v, mayRetry)
+	case s.answersOK(w.Dialect) && v.IsOK():
+		w.batch.vote(node, s.first, granted)
 		return nil
-	case s.kind == Acquire && v.Null:
-		b.vote(node, s.first, quorum.Denied)
+	case s.answersOK(w.Dialect) && v.Null:
+		w.batch.vote(node, s.first, denied)
 		return nil
-	case s.kind != Acquire && v.Kind == resp.Array && !v.Null && v.Int == int64(s.count):
-		return b.countMerged(node, s, v)
+	case s.kind == Release && w.Dialect.Release != conn.ReleaseScript && v.Kind == resp.Integer:
+		switch v.Int {
+		case 1:
+			w.batch.vote(node, s.first, granted)
+			return nil
+		case 0:
+			w.batch.vote(node, s.first, denied)
+			return nil
+		}
+	case s.isMerged(w.Dialect) && v.Kind == resp.Array && !v.Null && v.Int == int64(s.count):
+		return w.countMerged(node, s, v, granted, denied)
 	}
-	return b.misfit(node, s, v)
+	return w.misfit(node, s, v)
+}
+
+// answersOK says whether a command is a SET, which answers OK or null.
+func (s *span) answersOK(d conn.Dialect) bool {
+	return s.kind == Acquire || s.kind == Extend && d.Extend == conn.ExtendSetIfEq
+}
+
+// isMerged says whether a command is a script call, which answers an array.
+func (s *span) isMerged(d conn.Dialect) bool {
+	return s.kind == Release && d.Release == conn.ReleaseScript || s.kind == Extend && d.Extend == conn.ExtendScript
 }
 
 // countMerged counts the array of a merged command, an integer for each round.
-func (b *batch) countMerged(node int, s *span, v *resp.Value) error {
+func (w *wire) countMerged(node int, s *span, v *resp.Value, granted, denied quorum.Outcome) error {
 	i := s.first
 	it := v.Elements()
 	for it.Next() {
 		e := it.Value()
 		if e.Kind != resp.Integer || e.Int != 0 && e.Int != 1 {
-			return b.misfit(node, &span{first: i, count: s.first + s.count - i}, v)
+			return w.misfit(node, &span{first: i, count: s.first + s.count - i}, v)
 		}
 		if e.Int == 1 {
-			b.vote(node, i, quorum.Granted)
+			w.batch.vote(node, i, granted)
 		} else {
-			b.vote(node, i, quorum.Denied)
+			w.batch.vote(node, i, denied)
 		}
 		i++
 	}
 	return nil
 }
 
-func (b *batch) misfit(node int, s *span, v *resp.Value) error {
+func (w *wire) misfit(node int, s *span, v *resp.Value) error {
 	err := fmt.Errorf("%w: %v", errMisfit, v.Kind)
-	b.failSpan(node, s, err)
+	w.batch.fail(node, s.first, s.count, err)
 	return err
-}
-
-func (b *batch) failSpan(node int, s *span, err error) {
-	b.cause[node] = err
-	for i := s.first; i < s.first+s.count; i++ {
-		b.vote(node, i, quorum.Failed)
-	}
 }
 
 // refused handles an error reply. Most fail the vote and leave the connection
 // as it is.
-func (b *batch) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
-	if string(resp.Code(v.Bytes)) == "NOSCRIPT" {
-		if mayRetry && (s.kind == Release || s.kind == Extend && (b == b.engine.newest || b.awaited(s))) {
-			b.retry(node, s)
+func (w *wire) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
+	code := string(resp.Code(v.Bytes))
+	switch {
+	case s.isMerged(w.Dialect) && code == "NOSCRIPT":
+		if mayRetry && w.mayRepeat(s) {
+			w.retry(node, s)
 		} else {
-			b.failSpan(node, s, errNoScript)
+			w.batch.fail(node, s.first, s.count, errNoScript)
 		}
 		return nil
+	case !s.isMerged(w.Dialect) && s.kind != Acquire && (code == "NOPERM" || code == "ERR"):
+		// A native command that is not there after all, or no longer allowed.
+		if s.kind == Release {
+			w.batch.engine.fleet.Unlearn(node, conn.Dialect{Release: w.Dialect.Release})
+		} else {
+			w.batch.engine.fleet.Unlearn(node, conn.Dialect{Extend: w.Dialect.Extend})
+		}
+		if mayRetry && w.mayRepeat(s) {
+			w.retry(node, s)
+			return nil
+		}
 	}
-	b.failSpan(node, s, resp.NewServerError(v.Bytes))
+	w.batch.fail(node, s.first, s.count, resp.NewServerError(v.Bytes))
 	return nil
 }
 
-// retry loads the script into a node that has lost it and sends the same call
-// again, on the same connection and once. It goes behind what was sent since. A
-// release may: it acts on nothing but its own attempt's token. An extend may
+// mayRepeat says whether a command may be sent again, behind what was sent since.
+// A release may: it acts on nothing but its own attempt's token. An extend may
 // not overtake a later one of the same lock, which shares its token and may ask
 // for more: it is sent again only if nothing was sent since, or while all its
 // callers wait, for then they have not asked for another.
-func (b *batch) retry(node int, s *span) {
-	text := script.Release
+func (w *wire) mayRepeat(s *span) bool {
+	return s.kind == Release || s.kind == Extend && (w.batch == w.batch.engine.newest || w.batch.awaited(s))
+}
+
+// retry loads the script into a node that has lost it, or turns out to need it,
+// and sends the same call again, on the same connection and once.
+func (w *wire) retry(node int, s *span) {
+	text, sha := script.Release, script.ReleaseSHA1
 	if s.kind == Extend {
-		text = script.Extend
+		text, sha = script.Extend, script.ExtendSHA1
 	}
-	r := &retry{batch: b, span: *s}
+	r := &retry{wire: wire{batch: w.batch}}
 	r.Buf = appendLoad(nil, text)
-	r.Buf = append(r.Buf, b.Buf[s.from:s.to]...)
+	from := len(r.Buf)
+	if command := w.Buf[s.from:s.to]; s.isMerged(w.Dialect) {
+		r.Buf = append(r.Buf, command...)
+	} else {
+		r.Buf = appendAsCall(r.Buf, s.kind, sha, command)
+	}
+	r.span = span{s.kind, s.first, s.count, from, len(r.Buf)}
 	r.Replies = 2 // of the load, and of the call
 	r.Owner = r
-	b.held++
-	b.engine.fleet.SendTo(node, &r.Batch)
+	w.batch.held++
+	w.batch.engine.fleet.SendTo(node, &r.Batch)
 }
 
 // awaited says whether every operation of a command is still under way.
@@ -116,11 +158,10 @@ func appendLoad(dst []byte, text string) []byte {
 	return resp.AppendBulkString(dst, text)
 }
 
-// retry is the second try of one command on one node.
+// retry is the second try of one command on one node, always as a script call.
 type retry struct {
-	conn.Batch
-	batch *batch
-	span  span
+	wire
+	span span
 }
 
 // Reply implements conn.Owner. If the load failed, the call behind it does too.
@@ -128,15 +169,19 @@ func (r *retry) Reply(node, i int, v *resp.Value) error {
 	if i == 0 {
 		return nil
 	}
-	return r.batch.count(node, &r.span, v, false)
+	return r.count(node, &r.span, v, false)
 }
 
 // Fail implements conn.Owner.
-func (r *retry) Fail(node, _ int, err error) { r.batch.failSpan(node, &r.span, err) }
+func (r *retry) Fail(node, _ int, err error) {
+	r.batch.fail(node, r.span.first, r.span.count, err)
+	r.batch.engine.owe(node, r.span.kind, r.Buf[r.span.from:r.span.to], errors.Is(err, conn.ErrNotSent))
+}
 
 // Settled implements conn.Owner.
 func (r *retry) Settled() {
-	r.batch.held--
-	r.batch.pass()
-	r.batch.recycle()
+	b := r.batch
+	b.held--
+	b.pass()
+	b.recycle()
 }

@@ -13,6 +13,7 @@ type rules struct {
 
 	// Outside the model.
 	forgets   bool // restarts lose the keys
+	guard     bool // but a node that has restarted has no vote for a while
 	overstays bool // holders believe in twice the validity
 	halves    bool // clients have different ideas of which nodes there are
 
@@ -28,7 +29,9 @@ type rules struct {
 	deafCancel   bool // a caller forgets that its Cancel succeeded
 	eternal      bool // keys have no TTL
 	tampers      bool // a batch is written to while it is out
+	forgetful    bool // what a lost connection owes is not released later
 
+	brief   bool // no TTL is above longestHeld
 	shrinks bool // extends ask for shorter TTLs too
 }
 
@@ -50,7 +53,7 @@ func (w *world) scheduleFault(end time.Duration) {
 
 func inModel() rules {
 	return rules{name: "model", faults: []fault{
-		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, complain, stall, speakNonsense, closeClient,
+		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, forbidNative, complain, stall, speakNonsense, closeClient,
 	}}
 }
 
@@ -86,6 +89,13 @@ func flushScripts(w *world) {
 	m := w.anyMaster()
 	w.note("flush", m.index, 0, 0)
 	m.scripts = [2]bool{}
+}
+
+// forbidNative takes a master's native commands away, or gives them back.
+func forbidNative(w *world) {
+	m := w.anyMaster()
+	w.note("forbid", m.index, 0, 0)
+	m.forbids = !m.forbids
 }
 
 // complain makes a master answer with errors for a while.

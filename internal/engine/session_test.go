@@ -9,6 +9,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
+// longestHeld is the longest TTL where TTLs are brief.
+const longestHeld = 40 * time.Millisecond
+
 // session is one user of a client: it acquires, extends, releases, cancels and
 // forgets, with one Call that it uses again and again.
 type session struct {
@@ -54,6 +57,8 @@ func (s *session) next() {
 	}
 	ttl := w.between(10*time.Millisecond, 100*time.Millisecond)
 	switch {
+	case w.rules.brief:
+		ttl = w.between(10*time.Millisecond, longestHeld)
 	case w.chance(30):
 		ttl *= 5
 	case w.chance(10):

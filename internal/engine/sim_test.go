@@ -52,6 +52,46 @@ func TestHistories(t *testing.T) {
 	require.Greater(t, extended, n/10, "hardly anything was extended")
 }
 
+// forgetting is a model in which masters forget their keys when they restart.
+func forgetting() rules {
+	r := inModel()
+	r.name, r.forgets, r.brief = "forgetting", true, true
+	r.faults = append(r.faults, restart, restart, restart)
+	return r
+}
+
+// TestRestartGuard: masters that forget their keys when they restart break the
+// algorithm, unless each is without a vote until what it forgot has expired.
+func TestRestartGuard(t *testing.T) {
+	t.Parallel()
+	r := forgetting()
+	for _, guard := range []bool{true, false} {
+		r.guard = guard
+		acquired, overlaps := 0, 0
+		n := seeds(t, 1500)
+		for seed := range uint64(n) {
+			w := newWorld(seed, r)
+			w.run()
+			if w.check.failed() && (guard || w.check.kind != "overlap") {
+				t.Fatal(w.report())
+			}
+			if w.check.failed() {
+				overlaps++
+			}
+			for _, l := range w.check.locks {
+				if l.until > 0 {
+					acquired++
+				}
+			}
+		}
+		t.Logf("guard %v: %d histories, %d locks acquired, %d overlaps", guard, n, acquired, overlaps)
+		require.Greater(t, acquired, n, "hardly anything was acquired")
+		if !guard && !raceEnabled {
+			require.NotZero(t, overlaps, "the guard guards against nothing")
+		}
+	}
+}
+
 // broken are the rules under which something must go wrong, and what.
 var broken = []struct {
 	kind  string
@@ -73,6 +113,7 @@ var broken = []struct {
 	{"once", rules{name: "deafCancel", deafCancel: true}},
 	{"ttl", rules{name: "eternal", eternal: true}},
 	{"leak", rules{name: "tampers", tampers: true}},
+	{"orphan", rules{name: "forgetful", forgetful: true, faults: []fault{loseConnection}}},
 }
 
 // TestTheCheckerSees: a check that cannot fail is worth nothing. Each of these
@@ -106,6 +147,10 @@ func TestReplay(t *testing.T) {
 	require.NoError(t, err)
 	r := inModel()
 	r.shrinks = seed%2 == 1
+	if r.name = forgetting().name; r.name == os.Getenv("SIM_RULES") {
+		r = forgetting()
+		r.guard = true
+	}
 	for _, c := range broken {
 		if c.rules.name == os.Getenv("SIM_RULES") {
 			r = c.rules

@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"time"
-
-	"github.com/redlock-go/redlock/quorum"
-)
+import "time"
 
 // client is one engine with its fleet and the sessions that use it. What
 // Engine.Start does with goroutines, it does with events.
@@ -44,7 +40,7 @@ func newClient(w *world, index int) *client {
 }
 
 // attach is Engine.Start without its goroutines.
-func attach(e *Engine, f Fleet) { e.fleet, e.nodes, e.quorum = f, f.Len(), quorum.Size(f.Len()) }
+func attach(e *Engine, f Fleet) { e.take(f) }
 
 func (c *client) start() {
 	for _, s := range c.sessions {
@@ -116,5 +112,17 @@ func (c *client) kill() {
 	}
 	c.world.note("kill", c.index, 0, 0)
 	c.dead = true
+	for i := range c.engine.debts { // what is owed now is never paid
+		d := &c.engine.debts[i]
+		for _, entries := range [][]byte{d.elder, d.younger} {
+			for len(entries) > 0 {
+				var tok []byte
+				_, tok, entries = cutDebt(entries)
+				if n, err := lockOfToken(string(tok)); err == nil {
+					c.world.check.lock(n).excused[c.fleet.links[i].master.index] = true
+				}
+			}
+		}
+	}
 	c.engine.Close(0)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -18,6 +19,7 @@ type simFleet struct {
 	armed   bool
 	closed  bool
 	blocks  bool // Sweep can block, in world time
+	longest time.Duration
 }
 
 // flight is a batch from Send to Settled.
@@ -57,6 +59,40 @@ func (f *simFleet) CanBlock() bool { return f.blocks }
 func (f *simFleet) Wait() bool     { panic("there is no reader goroutine") }
 func (f *simFleet) Drain()         {}
 
+func (f *simFleet) Dialects() (ds []conn.Dialect) {
+	for _, l := range f.links {
+		if l.up && !slices.Contains(ds, l.dialect) {
+			ds = append(ds, l.dialect)
+		}
+	}
+	return ds
+}
+
+func (f *simFleet) Dialect(node int) conn.Dialect { return f.links[node].dialect }
+
+func (f *simFleet) Unlearn(node int, d conn.Dialect) {
+	l := f.links[node]
+	f.world.note("unlearn", f.client.index, node, 0)
+	if d.Release != 0 {
+		l.dialect.Release = conn.ReleaseScript
+	}
+	if d.Extend != 0 {
+		l.dialect.Extend = conn.ExtendScript
+	}
+}
+
+func (f *simFleet) Outlive(d time.Duration) { f.longest = max(f.longest, d) }
+
+// Guarded is as strict as a client that knows the longest TTL of all.
+func (f *simFleet) Guarded() (nodes uint64) {
+	for i, l := range f.links {
+		if f.client.clock.Now() < l.guarded {
+			nodes |= 1 << i
+		}
+	}
+	return nodes
+}
+
 // takeOff begins a flight.
 func (f *simFleet) takeOff(b *conn.Batch) *flight {
 	cmds, err := parse(f.world, b)
@@ -83,21 +119,42 @@ func (f *simFleet) done(fl *flight) {
 }
 
 func (f *simFleet) Send(b *conn.Batch) {
-	fl := f.takeOff(b)
-	f.world.note("send", f.client.index, len(fl.cmds), 0)
+	var flights []*flight // one for each dialect
+	for wire := b; wire != nil; wire = wire.Next {
+		flights = append(flights, f.takeOff(wire))
+	}
+	f.world.note("send", f.client.index, len(flights[0].cmds), len(flights))
 	for _, l := range f.links {
-		l.send(fl)
+		own := flights[0]
+		for _, fl := range flights {
+			if fl.batch.Dialect == l.dialect {
+				own = fl
+			}
+		}
+		if l.up && own.batch.Dialect != l.dialect {
+			f.world.check.failf("wire", "nothing for node %d, which speaks %v", l.index, l.dialect)
+		}
+		l.send(own)
 	}
 	if f.world.rules.tampers {
 		b.Buf[len(b.Buf)-3] ^= 1
 	}
 	f.reap()
-	f.done(fl)
+	for _, fl := range flights {
+		f.done(fl)
+	}
 }
 
 func (f *simFleet) SendTo(node int, b *conn.Batch) {
 	fl := f.takeOff(b)
-	f.world.note("retry", f.client.index, node, 0)
+	what := "retry"
+	if _, paid := b.Owner.(*payment); paid {
+		what = "pay"
+		for i := range fl.cmds {
+			fl.cmds[i].paid = true
+		}
+	}
+	f.world.note(what, f.client.index, node, len(fl.cmds))
 	f.links[node].send(fl)
 	f.done(fl)
 }

@@ -19,23 +19,25 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 	}
 	for i, b := range all {
 		for range 3 * slabBytes / 8 {
-			b.Buf = append(b.Buf, byte(i), byte(i), byte(i), byte(i), byte(i), byte(i), byte(i), byte(i))
+			b.first.Buf = append(b.first.Buf, byte(i), byte(i), byte(i), byte(i), byte(i), byte(i), byte(i), byte(i))
 		}
 		for range 2 * slabRounds {
 			b.rounds = append(b.rounds, round{life: uint64(i)})
-			b.spans = append(b.spans, span{first: i})
+			b.first.spans = append(b.first.spans, span{first: i})
+			b.groups = append(b.groups, group{first: i})
 		}
 		b.unsent = uint64(i)
 		require.Len(t, b.cause, 3)
 		require.Equal(t, 3, cap(b.cause))
 	}
 	for i, b := range all {
-		for _, c := range b.Buf {
+		for _, c := range b.first.Buf {
 			require.EqualValues(t, i, c)
 		}
 		for j := range b.rounds {
 			require.EqualValues(t, i, b.rounds[j].life)
-			require.Equal(t, i, b.spans[j].first)
+			require.Equal(t, i, b.first.spans[j].first)
+			require.Equal(t, i, b.groups[j].first)
 		}
 		require.EqualValues(t, i, b.unsent)
 	}

@@ -1,0 +1,16 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+// plain is what a Fleet is like whose nodes know scripts only and never restart.
+type plain struct{}
+
+func (plain) Dialects() []conn.Dialect  { return nil }
+func (plain) Dialect(int) conn.Dialect  { return conn.Dialect{} }
+func (plain) Unlearn(int, conn.Dialect) {}
+func (plain) Guarded() uint64           { return 0 }
+func (plain) Outlive(time.Duration)     {}
