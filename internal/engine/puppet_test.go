@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 // without goroutines.
 type puppet struct {
 	plain
+	speaks  []conn.Dialect // by node; nil is scripts, of all
+	guarded uint64         // nodes without a vote, a bit each
 	t       *testing.T
 	engine  *Engine
 	clock   *clock.Fake
@@ -73,17 +76,57 @@ func (p *puppet) Close() {
 	}
 }
 
-func (p *puppet) Send(b *conn.Batch) {
-	s := &shot{b, string(b.Buf), make([]int, p.nodes), p.nodes + 1}
-	p.sent = append(p.sent, s)
-	for node := range p.nodes {
-		if p.closed {
-			p.fail(s, node, &unsentError{conn.ErrClosed})
-		} else if p.down>>node&1 == 1 {
-			p.fail(s, node, errDown)
+func (p *puppet) Guarded() uint64 { return p.guarded }
+
+func (p *puppet) Dialects() (ds []conn.Dialect) {
+	for _, d := range p.speaks {
+		if !slices.Contains(ds, d) {
+			ds = append(ds, d)
 		}
 	}
-	p.done(s)
+	return ds
+}
+
+func (p *puppet) Dialect(node int) (d conn.Dialect) {
+	if p.speaks != nil {
+		d = p.speaks[node]
+	}
+	return d
+}
+
+func (p *puppet) Unlearn(node int, d conn.Dialect) {
+	if d.Release != 0 {
+		p.speaks[node].Release = conn.ReleaseScript
+	}
+	if d.Extend != 0 {
+		p.speaks[node].Extend = conn.ExtendScript
+	}
+}
+
+// Send makes a shot of each dialect, which only those that speak it have.
+func (p *puppet) Send(b *conn.Batch) {
+	var shots []*shot
+	for ; b != nil; b = b.Next {
+		s := &shot{b, string(b.Buf), make([]int, p.nodes), 1}
+		for node := range p.nodes {
+			if s.next[node] = -1; p.Dialect(node) == b.Dialect {
+				s.next[node] = 0
+				s.waiting++
+			}
+		}
+		shots = append(shots, s)
+	}
+	p.sent = append(p.sent, shots...)
+	for _, s := range shots {
+		for node := range p.nodes {
+			if p.closed {
+				p.fail(s, node, &unsentError{conn.ErrClosed})
+			} else if p.down>>node&1 == 1 {
+				p.fail(s, node, errDown)
+			}
+		}
+		p.done(s)
+	}
 }
 
 func (p *puppet) SendTo(node int, b *conn.Batch) {
