@@ -19,10 +19,10 @@ type node struct {
 	addr  string
 	fleet *Fleet
 
-	sock  sock   // nil while down
-	runID string // of the server behind sock; "" if it does not tell
-	cause error  // why it is down, wrapped in notSent
-	fault error  // set while up: close at the next reap, for this reason
+	sock  sock     // nil while down
+	id    identity // of the server behind sock, or of the last one
+	cause error    // why it is down, wrapped in notSent
+	fault error    // set while up: close at the next reap, for this reason
 
 	attempt int           // the dial that brought sock
 	since   time.Duration // when
@@ -44,11 +44,11 @@ func newNode(f *Fleet, index int, addr string) *node {
 }
 
 // up begins a connection's life.
-func (n *node) up(s sock, runID string, attempt int) {
+func (n *node) up(s sock, id identity, attempt int) {
 	if n.in == nil {
 		n.in = make([]byte, readBuffer)
 	}
-	n.sock, n.runID, n.fault = s, runID, nil
+	n.sock, n.id, n.fault = s, id, nil
 	n.attempt, n.since, n.proven = attempt, n.fleet.cfg.Clock.Now(), false
 	n.owed = inflight{ring: n.owed.ring}
 	n.r, n.w = 0, 0
