@@ -178,7 +178,7 @@ func New(cfg Config) (*Client, error) {
 	c.fleet.Settle()
 	c.engine.Role().Lock()
 	for i := range addresses {
-		if fault := c.fleet.Fault(i); errors.Is(fault, conn.ErrSameServer) {
+		if fault := c.fleet.Fault(i); conn.Misconfigured(fault) {
 			err = fmt.Errorf("redlock: node %d: %w", i, fault)
 		}
 	}

@@ -1,7 +1,9 @@
 package conn
 
 import (
+	"context"
 	"crypto/tls"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -17,15 +19,38 @@ const (
 
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 2 * time.Second
+
+	// permanentPause is the shortest pause after a permanent error.
+	permanentPause = time.Second
 )
 
-// Config is what a [Fleet] needs to know. Zero fields mean the defaults.
+// Config is what a [Fleet] needs to know. Zero fields mean the defaults. Its
+// functions are called by several goroutines at once, and hold up nothing but
+// the node that they are called for.
 type Config struct {
 	Addresses []Address
 	// Portable forces the net.Conn path where there is a raw one. TLS on any
-	// node forces it for all of them.
+	// node forces it for all of them, and so does Dialer.
 	Portable bool
-	TLS      *tls.Config
+
+	// TLS is used for rediss:// nodes. At least TLS 1.2 is spoken, and the
+	// server's name is that of the node's address unless it is set here.
+	TLS *tls.Config
+	// TLSFor, where set, is asked at every dial of such a node, by its host and
+	// port, so that certificates can change while the program runs. Nil means
+	// TLS. It must not block, and what it returns must not change any more.
+	TLSFor func(addr string) *tls.Config
+	// Credentials, where set, is asked at every dial for what to log in with,
+	// by the node's host and port or socket path, and wins over what the
+	// address says. Two empty strings mean no login. It must return when ctx
+	// ends, which is at the latest after DialTimeout. What it returns is not
+	// kept; an error of its own is, and is shown.
+	Credentials func(ctx context.Context, addr string) (user, password string, err error)
+	// Dialer, where set, opens the connections in place of a net.Dialer;
+	// network is "tcp" or "unix". It must return when ctx ends. TLS is laid
+	// over what it returns.
+	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
 	// DialTimeout bounds connecting and the handshake together.
 	DialTimeout time.Duration
 	// StallTimeout is how long a connection may owe a reply without sending
@@ -45,20 +70,25 @@ type Config struct {
 	// it, or went down, before anything that it owes fails. They are called
 	// with the lock held, must not block, and may use Node, and OnUp SendTo.
 	OnUp, OnDown func(node int)
-	// Name is sent as CLIENT SETNAME where not empty; a refusal is ignored.
+	// Name is the client's name in CLIENT LIST. One that servers do not take,
+	// because of a space for instance, is not sent.
 	Name string
 	// Scripts are loaded into the node's cache on every new connection, each
 	// under the SHA1 digest it must turn out to have.
 	Scripts []Script
+	// Scripted makes every node speak the zero [Dialect], whatever else it
+	// understands.
+	Scripted bool
 
-	Clock clock.Clock
+	// Logger hears of nodes that may evict keys. Nil means silence.
+	Logger *slog.Logger
+	Clock  clock.Clock
 	// Rand returns a number from [0, 1), for the jitter of reconnects. It is
 	// called by several goroutines at once.
 	Rand func() float64
-}
 
-// Script is a Lua text and its digest in hexadecimal.
-type Script struct{ Text, SHA1 string }
+	permanentPause time.Duration // 0 outside tests
+}
 
 func (c Config) withDefaults() Config {
 	if c.DialTimeout <= 0 {
@@ -76,17 +106,42 @@ func (c Config) withDefaults() Config {
 	if c.Rand == nil {
 		c.Rand = rand.Float64
 	}
+	if c.permanentPause <= 0 {
+		c.permanentPause = permanentPause
+	}
 	return c
 }
 
 // usesRaw says whether every node can be reached on the raw path.
 func (c Config) usesRaw() bool {
+	if c.Dialer != nil {
+		return false // there may be no socket behind what it returns
+	}
 	for _, a := range c.Addresses {
 		if a.TLS {
 			return false
 		}
 	}
 	return rawSupported && !c.Portable
+}
+
+// tlsFor is the configuration for a node, with what must never be left open.
+func (c Config) tlsFor(addr Address) *tls.Config {
+	chosen := c.TLS
+	if c.TLSFor != nil {
+		if own := c.TLSFor(addr.Host); own != nil {
+			chosen = own
+		}
+	}
+	chosen = chosen.Clone() // nil for nil
+	if chosen == nil {
+		chosen = new(tls.Config)
+	}
+	chosen.MinVersion = max(chosen.MinVersion, tls.VersionTLS12)
+	if chosen.ServerName == "" {
+		chosen.ServerName, _, _ = net.SplitHostPort(addr.Host)
+	}
+	return chosen
 }
 
 // keepAlive finds peers that vanished while nothing is asked of them.

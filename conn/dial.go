@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -14,20 +15,29 @@ import (
 func (f *Fleet) dial(index, attempt int) {
 	defer f.dials.Done()
 	n := f.nodes[index]
+	d := dialler{fleet: f, addr: f.cfg.Addresses[index]}
+	f.lock.Lock()
+	cause := n.cause
+	f.lock.Unlock()
 	for ; ; attempt++ {
-		if attempt > 0 && !f.pause(attempt) {
+		if attempt > 0 && !f.pause(attempt, cause) {
 			return
 		}
-		nc, runID, err := f.connect(f.cfg.Addresses[index])
+		nc, id, err := d.connect()
 		f.lock.Lock()
+		before := n.id
 		if err == nil {
-			err = f.adopt(n, nc, identity{runID: runID}, attempt)
+			err = f.adopt(n, nc, id, attempt)
 		}
 		closed := f.closed
 		if err != nil && !closed {
 			n.cause = &notSent{&Error{Addr: n.addr, Op: "dial", Err: err}}
 		}
+		cause = n.cause
 		f.lock.Unlock()
+		if err == nil {
+			id.warn(f.cfg.Logger, n.addr, before) // not under the lock: it may be slow
+		}
 		if attempt == 0 {
 			f.first.Done()
 		}
@@ -84,9 +94,20 @@ func (f *Fleet) backoff(attempt int) time.Duration {
 	return max(time.Duration(f.cfg.Rand()*float64(ceiling)), time.Millisecond)
 }
 
-// pause waits that long. It returns false once the fleet is closed.
-func (f *Fleet) pause(attempt int) bool {
-	timer := time.NewTimer(f.backoff(attempt))
+// forbearance is how long to wait where only a person can mend what is wrong:
+// neither they nor the server's logs gain by haste.
+func (f *Fleet) forbearance() time.Duration {
+	return f.cfg.permanentPause + time.Duration(f.cfg.Rand()*float64(2*f.cfg.permanentPause))
+}
+
+// pause waits before an attempt, which cause has made necessary. It returns
+// false once the fleet is closed.
+func (f *Fleet) pause(attempt int, cause error) bool {
+	d := f.backoff(attempt)
+	if Permanent(cause) {
+		d = f.forbearance()
+	}
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -96,47 +117,83 @@ func (f *Fleet) pause(attempt int) bool {
 	}
 }
 
-// connect brings one connection up to where locks can be asked for.
-func (f *Fleet) connect(addr Address) (net.Conn, string, error) {
+// dialler connects to one node until it has a connection.
+type dialler struct {
+	fleet *Fleet
+	addr  Address
+	old   bool // the server has refused HELLO: greet it in RESP2
+}
+
+// connect brings one connection up to where locks can be asked for. A server
+// that refuses HELLO is dialled again at once. That is remembered until it
+// cannot be reached, or the connection is lost: it may come back as a newer one.
+func (d *dialler) connect() (net.Conn, identity, error) {
 	// Derived from the fleet's: Close must not wait for a black hole.
-	ctx, cancel := context.WithTimeout(f.ctx, f.cfg.DialTimeout)
+	ctx, cancel := context.WithTimeout(d.fleet.ctx, d.fleet.cfg.DialTimeout)
 	defer cancel()
-	dialer := net.Dialer{KeepAliveConfig: keepAlive}
-	nc, err := dialer.DialContext(ctx, addr.Network, addr.Host)
+	nc, id, err := d.try(ctx)
+	if errors.Is(err, errNoHello) {
+		d.old = true
+		nc, id, err = d.try(ctx)
+	}
+	return nc, id, err
+}
+
+// try is one connection, from the first packet to the last greeting.
+func (d *dialler) try(ctx context.Context) (net.Conn, identity, error) {
+	nc, err := d.open(ctx)
 	if err != nil {
-		return nil, "", err
-	}
-	if tcp, ok := nc.(*net.TCPConn); ok {
-		// The default of net, said here because everything depends on it.
-		if err := tcp.SetNoDelay(true); err != nil {
-			nc.Close()
-			return nil, "", err
-		}
-	}
-	if addr.TLS {
-		nc = tls.Client(nc, f.tlsConfig(addr))
+		d.old = false
+		return nil, identity{}, err
 	}
 	abort := context.AfterFunc(ctx, func() { _ = transport(nc).SetDeadline(time.Unix(1, 0)) })
-	runID, err := f.handshake(ctx, nc, addr)
+	id, err := d.greet(ctx, nc)
 	if !abort() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		_ = transport(nc).Close()
-		return nil, "", err
+		return nil, identity{}, err
 	}
-	return nc, runID, nil
+	return nc, id, nil
 }
 
-// tlsConfig is the configured one with what must never be left open.
-func (f *Fleet) tlsConfig(addr Address) *tls.Config {
-	c := f.cfg.TLS.Clone()
-	if c == nil {
-		c = new(tls.Config)
+// open dials, and lays TLS over the connection where the node has it.
+func (d *dialler) open(ctx context.Context) (net.Conn, error) {
+	dial := d.fleet.cfg.Dialer
+	if dial == nil {
+		dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
 	}
-	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
-	if c.ServerName == "" {
-		c.ServerName, _, _ = net.SplitHostPort(addr.Host)
+	nc, err := dial(ctx, d.addr.Network, d.addr.Host)
+	if err != nil {
+		return nil, err
 	}
-	return c
+	if nc == nil {
+		return nil, errors.New("dialer returned no connection")
+	}
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		// The default of net, said here because everything depends on it.
+		if err := tcp.SetNoDelay(true); err != nil {
+			nc.Close()
+			return nil, err
+		}
+	}
+	if d.addr.TLS {
+		nc = tls.Client(nc, d.fleet.cfg.tlsFor(d.addr))
+	}
+	return nc, nil
+}
+
+// credentials are asked for anew for every connection, and not kept. The default
+// user goes without a name.
+func (d *dialler) credentials(ctx context.Context) (user, password string, err error) {
+	if ask := d.fleet.cfg.Credentials; ask != nil {
+		user, password, err = ask(ctx, d.addr.Host)
+	} else {
+		user, password = d.addr.credentials()
+	}
+	if user == defaultUser {
+		user = ""
+	}
+	return user, password, err
 }

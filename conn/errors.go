@@ -30,7 +30,39 @@ var (
 	ErrGuarded = errors.New("conn: node has restarted and has no vote yet")
 	// ErrOversized ends a connection whose reply does not fit the read buffer.
 	ErrOversized = errors.New("conn: reply is too large")
+
+	// ErrAuth is a refusal of our credentials, or of having none. What the
+	// server said is not shown: servers are known to repeat what they were
+	// sent.
+	ErrAuth = errors.New("server refused the credentials")
+	// ErrNotMaster refuses a node that replicates another, or was made to
+	// while we were connected: it would lose what it is told.
+	ErrNotMaster = errors.New("conn: node is a replica: name the master in its place")
+	// ErrCluster refuses a node of a cluster, which redirects most keys to
+	// others: their votes would not be independent.
+	ErrCluster = errors.New("conn: node is part of a cluster: name masters that are independent of each other")
+	// ErrSentinel refuses a node that keeps no keys.
+	ErrSentinel = errors.New("conn: node is a sentinel: name the masters that it watches, without their failover")
+	// ErrForbidden is a command, or a key, that the server's access list does
+	// not allow our user.
+	ErrForbidden = errors.New("conn: forbidden by the server's access list")
 )
+
+// Misconfigured reports whether err says that a node must not be used for
+// locks, now or later, whatever its health: it is another node's second
+// address, a replica, part of a cluster, or a sentinel. A client should not
+// start with one.
+func Misconfigured(err error) bool {
+	return errors.Is(err, ErrSameServer) || errors.Is(err, ErrNotMaster) ||
+		errors.Is(err, ErrCluster) || errors.Is(err, ErrSentinel)
+}
+
+// Permanent reports whether err is one that only a change of configuration will
+// end, here or on the server: all that is [Misconfigured], refused credentials
+// and missing permissions. Such a node is dialled at most once a second.
+func Permanent(err error) bool {
+	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden)
+}
 
 // Error says which node a failure belongs to and what was being done.
 type Error struct {

@@ -7,176 +7,194 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 
 	"github.com/redlock-go/redlock/resp"
 	"github.com/valyala/bytebufferpool"
 )
 
-// ErrAuth is a refusal of our credentials. What the server said is not shown:
-// servers are known to repeat what they were sent.
-var ErrAuth = errors.New("server refused the credentials")
+// What CLIENT LIST shows of us, where the server knows it.
+const (
+	libraryName    = "redlock-go"
+	libraryVersion = "0.1.0"
+)
+
+// errUnfit is an answer of another type than the command has. What comes behind
+// it would be as wrong.
+var errUnfit = errors.New("server answers something else than was asked")
 
 // greeting is one command of the handshake, and what makes its reply good.
 type greeting struct {
-	command []byte
-	check   func(reply string, err error) error
+	args  []string
+	check func(reply *resp.Value) error
 }
 
-// handshake makes a fresh connection ours: who we are, which database, which
-// server this is, and the scripts. All of it is written at once and then read,
-// reply by reply. Nothing may be left over: bytes behind the last reply are an
-// answer to nothing.
-//
-// It returns the server's run_id, which every process start makes anew, or ""
-// where INFO is not allowed or does not tell.
-func (f *Fleet) handshake(ctx context.Context, nc net.Conn, addr Address) (runID string, err error) {
+// greeter is one handshake: what we have to say, and what we have heard.
+type greeter struct {
+	cfg            *Config
+	database       int
+	hello          bool // speak RESP3
+	user, password string
+	id             identity
+}
+
+// secret says whether the server is sent what it must not be made to repeat.
+func (g *greeter) secret() bool { return g.user != "" || g.password != "" }
+
+// greet makes a fresh connection ours: who we are, which server this is and
+// what it understands, which database, and the scripts. All of it is written at
+// once and then read, reply by reply. Nothing may be left over: bytes behind the
+// last reply are an answer to nothing.
+func (d *dialler) greet(ctx context.Context, nc net.Conn) (identity, error) {
 	if tc, ok := nc.(*tls.Conn); ok {
 		if err := tc.HandshakeContext(ctx); err != nil {
-			return "", fmt.Errorf("tls: %w", err)
+			return identity{}, fmt.Errorf("tls: %w", err)
 		}
 	}
-	greetings := f.greetings(addr, &runID)
+	g := greeter{cfg: &d.fleet.cfg, database: d.addr.Database, hello: !d.old}
+	var err error
+	if g.user, g.password, err = d.credentials(ctx); err != nil {
+		return identity{}, fmt.Errorf("credentials: %w", err)
+	}
+	greetings := g.greetings()
 	out := bytebufferpool.Get()
 	defer bytebufferpool.Put(out)
-	for _, g := range greetings {
-		out.B = append(out.B, g.command...)
+	for _, gr := range greetings {
+		out.B = appendCommand(out.B, gr.args...)
 	}
 	_, err = nc.Write(out.B)
 	clear(out.B) // a password may be in it, and the pool is the whole process's
 	if err != nil {
-		return "", err
+		return identity{}, err
 	}
-	r := replyReader{nc: nc, buf: make([]byte, readBuffer)}
-	for _, g := range greetings {
+	r := replyReader{nc: nc, buf: make([]byte, readBuffer), pushes: g.hello}
+	for _, gr := range greetings {
 		reply, err := r.next()
-		var refused *resp.ServerError
-		if err != nil && !errors.As(err, &refused) {
-			return "", err
+		if err != nil {
+			return identity{}, err
 		}
-		if err := g.check(reply, err); err != nil {
-			return "", muffle(err, addr)
+		if err := gr.check(reply); err != nil {
+			if g.secret() {
+				err = muffle(err)
+			}
+			return identity{}, err
 		}
 	}
-	if r.w > r.r {
-		return "", ErrUnsolicited
-	}
-	return runID, nil
+	return g.id, r.end()
 }
 
-func (f *Fleet) greetings(addr Address, runID *string) []greeting {
-	var gs []greeting
-	if user, password := addr.credentials(); user != "" || password != "" {
-		args := []string{"AUTH", password}
-		if user != "" {
-			args = []string{"AUTH", user, password}
-		}
-		gs = append(gs, greeting{command(args...), func(reply string, err error) error {
-			if err != nil || reply != "OK" {
-				return ErrAuth
-			}
+// greetings is all that we say. A server that must not be a node shows that
+// before it can refuse anything else.
+func (g *greeter) greetings() []greeting {
+	gs := append(g.introduction(),
+		greeting{[]string{"CLIENT", "SETINFO", "LIB-NAME", libraryName}, bestEffort},
+		greeting{[]string{"CLIENT", "SETINFO", "LIB-VER", libraryVersion}, bestEffort},
+		// One by one: before Redis 7 INFO takes a single section.
+		greeting{[]string{"INFO", "server"}, g.informed},
+		greeting{[]string{"INFO", "replication"}, g.informed},
+		greeting{[]string{"INFO", "memory"}, g.informed},
+	)
+	if g.database != 0 {
+		gs = append(gs, greeting{[]string{"SELECT", strconv.Itoa(g.database)}, selected})
+	}
+	gs = append(gs, g.probes()...)
+	return append(gs, g.scripts()...)
+}
+
+// bestEffort lets a server refuse. Where we speak before it has let us in, the
+// answer may also be that it does not.
+func bestEffort(v *resp.Value) error {
+	if v.IsError() {
+		return fatality(v.Bytes)
+	}
+	return nil
+}
+
+// informed takes in a section of INFO. It may be forbidden, or go by another
+// name: such a server remains unknown, and that is all.
+func (g *greeter) informed(v *resp.Value) error {
+	switch {
+	case v.IsError():
+		fatal, err := Refusal(v.Bytes)
+		if code := string(v.Code()); !fatal && (code == "NOPERM" || code == "ERR") {
 			return nil
-		}})
-	}
-	if addr.Database != 0 {
-		gs = append(gs, greeting{command("SELECT", strconv.Itoa(addr.Database)), mustSucceed})
-	}
-	if f.cfg.Name != "" {
-		gs = append(gs, greeting{command("CLIENT", "SETNAME", f.cfg.Name), mayFail})
-	}
-	gs = append(gs, greeting{command("INFO", "server"), func(reply string, err error) error {
-		var refused *resp.ServerError
-		if errors.As(err, &refused) && refused.Code != "NOPERM" {
-			return err // LOADING, NOAUTH and the like: not a node to ask for locks
 		}
-		*runID = infoField(reply, "run_id")
-		return nil
-	}})
-	for _, s := range f.cfg.Scripts {
-		gs = append(gs, greeting{command("SCRIPT", "LOAD", s.Text), func(reply string, err error) error {
-			if err == nil && reply != s.SHA1 {
-				err = errors.New("server names a script differently")
-			}
-			return err
-		}})
+		return err // LOADING and the like: not a node to ask for locks
+	case v.Kind != resp.Bulk && v.Kind != resp.Verbatim || v.Null:
+		return errUnfit
 	}
-	return gs
+	return g.id.readInfo(string(v.Bytes))
 }
 
-func mustSucceed(reply string, err error) error {
-	if err == nil && reply != "OK" {
-		err = errors.New("server answers something else than OK")
+func selected(v *resp.Value) error {
+	switch {
+	case v.IsOK():
+		return nil
+	case !v.IsError():
+		return errUnfit
+	}
+	_, err := Refusal(v.Bytes)
+	if errors.Is(err, ErrForbidden) {
+		return lacks("select")
 	}
 	return err
 }
 
-func mayFail(string, error) error { return nil }
+// lacks is the refusal of a command that the node cannot be used without.
+func lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
-// muffle keeps the server's words out of an error where it was sent a password,
-// which it may repeat in answer to anything; what is left is a code we know.
-func muffle(err error, addr Address) error {
-	var refused *resp.ServerError
-	if addr.login == nil || !errors.As(err, &refused) {
-		return err
-	}
-	switch refused.Code {
-	case "DENIED", "ERR", "LOADING", "MASTERDOWN", "NOAUTH", "NOPERM":
-		return fmt.Errorf("server refuses the handshake: %s", refused.Code)
-	}
-	return errors.New("server refuses the handshake")
-}
-
-// infoField finds a field in an answer to INFO.
-func infoField(info, name string) string {
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
-func command(args ...string) []byte {
-	b := resp.AppendArray(nil, len(args))
+func appendCommand(dst []byte, args ...string) []byte {
+	dst = resp.AppendArray(dst, len(args))
 	for _, a := range args {
-		b = resp.AppendBulkString(b, a)
+		dst = resp.AppendBulkString(dst, a)
 	}
-	return b
+	return dst
 }
 
 // replyReader reads whole replies from a blocking connection.
 type replyReader struct {
-	nc   net.Conn
-	buf  []byte
-	r, w int
-	dec  resp.Decoder
+	nc     net.Conn
+	buf    []byte
+	r, w   int
+	dec    resp.Decoder
+	value  resp.Value
+	pushes bool // of RESP3: they come at any time and answer nothing
 }
 
-// next returns the text of a scalar reply, or "" for any other; an error reply
-// is a *resp.ServerError.
-func (r *replyReader) next() (string, error) {
-	var v resp.Value
+// next returns the next reply, which is valid until the one after it.
+func (r *replyReader) next() (*resp.Value, error) {
 	for {
-		n, err := r.dec.Decode(r.buf[r.r:r.w], &v)
-		switch {
-		case err == nil:
+		n, err := r.dec.Decode(r.buf[r.r:r.w], &r.value)
+		if err == nil {
 			r.r += n
-			if v.Kind == resp.Error || v.Kind == resp.BulkError {
-				return "", resp.NewServerError(v.Bytes)
+			if r.pushes && r.value.Kind == resp.Push {
+				continue
 			}
-			return string(v.Bytes), nil
-		case err != resp.ErrIncomplete:
-			return "", err
+			return &r.value, nil
+		}
+		if err != resp.ErrIncomplete {
+			return nil, err
 		}
 		r.w = copy(r.buf, r.buf[r.r:r.w])
 		r.r = 0
 		if r.w == len(r.buf) {
-			return "", ErrOversized
+			return nil, ErrOversized
 		}
 		k, err := r.nc.Read(r.buf[r.w:])
 		if err != nil && k == 0 {
-			return "", err
+			return nil, err
 		}
 		r.w += k
 	}
+}
+
+// end makes sure that nothing is left, pushes aside.
+func (r *replyReader) end() error {
+	for r.r < r.w {
+		n, err := r.dec.Decode(r.buf[r.r:r.w], &r.value)
+		if err != nil || !r.pushes || r.value.Kind != resp.Push {
+			return ErrUnsolicited
+		}
+		r.r += n
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
-	"github.com/redlock-go/redlock/internal/script"
 )
 
 // with makes a rig's only address this one of its only peer.
@@ -21,39 +21,72 @@ func with(user, password string, database int) func(*Config) {
 	}
 }
 
+// old makes a peer one that has never heard of HELLO.
+func old(p *peer) { answers("HELLO", unknown)(p) }
+
 // The whole of what is said, byte by byte.
 func TestHandshakeIsWhatWeSay(t *testing.T) {
-	hello := func(commands ...[]string) string {
+	said := func(first ...[]string) string {
 		var b []byte
-		for _, c := range append(commands, []string{"INFO", "server"}, []string{"SCRIPT", "LOAD", testScript.Text}) {
+		for _, c := range append(first,
+			[]string{"DELIFEQ", "redlock:probe", "x"}, []string{"DELEX", "redlock:probe", "IFEQ", "x"},
+			[]string{"SET", "redlock:probe", "x", "IFEQ", "x", "PX", "1000"}, []string{"SCRIPT", "LOAD", testScript.Text}) {
 			b = append(b, command(c...)...)
 		}
 		return string(b)
 	}
+	with3 := func(hello ...string) [][]string { return [][]string{append([]string{"HELLO", "3"}, hello...)} }
+	tail := [][]string{
+		{"CLIENT", "SETINFO", "LIB-NAME", "redlock-go"}, {"CLIENT", "SETINFO", "LIB-VER", libraryVersion},
+		{"INFO", "server"}, {"INFO", "replication"}, {"INFO", "memory"},
+	}
+	join := func(parts ...[][]string) string { return said(slices.Concat(parts...)...) }
+	named := func(name string) func(*Config) { return func(cfg *Config) { cfg.Name = name } }
+	auth := func(args ...string) [][]string { return [][]string{append([]string{"AUTH"}, args...)} }
 	for name, test := range map[string]struct {
-		set  func(*Config)
-		want string
+		set         func(*Config)
+		want, want2 string
 	}{
-		"plain":                {func(*Config) {}, hello()},
-		"password":             {with("", "pw", 0), hello([]string{"AUTH", "pw"})},
-		"user and password":    {with("me", "pw", 0), hello([]string{"AUTH", "me", "pw"})},
-		"user only":            {with("me", "", 0), hello([]string{"AUTH", "me", ""})},
-		"database":             {with("", "", 7), hello([]string{"SELECT", "7"})},
-		"name":                 {func(cfg *Config) { cfg.Name = "app" }, hello([]string{"CLIENT", "SETNAME", "app"})},
-		"no injection":         {with("", "a\r\nb", 0), hello([]string{"AUTH", "a\r\nb"})},
-		"credentials come 1st": {with("me", "pw", 3), hello([]string{"AUTH", "me", "pw"}, []string{"SELECT", "3"})},
+		"plain": {func(*Config) {}, join(with3(), tail), join(tail)},
+		"password": {with("", "pw", 0),
+			join(with3("AUTH", "default", "pw"), auth("pw"), tail), join(auth("pw"), tail)},
+		"default user": {with("default", "pw", 0),
+			join(with3("AUTH", "default", "pw"), auth("pw"), tail), join(auth("pw"), tail)},
+		"default user only": {with("default", "", 0), join(with3(), tail), join(tail)},
+		"user and password": {with("me", "pw", 0), join(with3("AUTH", "me", "pw"), tail), join(auth("me", "pw"), tail)},
+		"user only":         {with("me", "", 0), join(with3("AUTH", "me", ""), tail), join(auth("me", ""), tail)},
+		"database": {with("", "", 7),
+			join(with3(), tail, [][]string{{"SELECT", "7"}}), join(tail, [][]string{{"SELECT", "7"}})},
+		"name": {named("app"),
+			join(with3("SETNAME", "app"), tail), join([][]string{{"CLIENT", "SETNAME", "app"}}, tail)},
+		"a name with spaces": {named("my app"), join(with3(), tail), join(tail)},
+		"a name with breaks": {named("a\r\nb"), join(with3(), tail), join(tail)},
+		"no injection": {with("me", "a\r\nb", 0),
+			join(with3("AUTH", "me", "a\r\nb"), tail), join(auth("me", "a\r\nb"), tail)},
+		"all of it": {func(cfg *Config) { with("me", "pw", 3)(cfg); named("app")(cfg) },
+			join(with3("AUTH", "me", "pw", "SETNAME", "app"), tail, [][]string{{"SELECT", "3"}}),
+			join(auth("me", "pw"), [][]string{{"CLIENT", "SETNAME", "app"}}, tail, [][]string{{"SELECT", "3"}})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachPath(t, func(t *testing.T, portable bool) {
 				listener := newPeer(t, func(p *peer) { p.serveRaw = true })
 				newRig(t, portable, []*peer{listener}, test.set)
-				listener.next(t).expect(test.want)
+				w := listener.next(t)
+				w.expect(test.want)
+				w.send(unknown) // what else is answered is of no interest to who is refused HELLO
+				_, _ = w.rest()
+				listener.next(t).expect(test.want2)
 			})
 		})
 	}
 }
 
 func TestHandshakeWithAServer(t *testing.T) {
+	greetings := map[string]func(*fakeredis.Server){
+		"RESP3":    func(*fakeredis.Server) {},
+		"no HELLO": func(s *fakeredis.Server) { s.ErrorReply("HELLO", strings.Trim(unknown, "-\r\n"), 0) },
+		"no RESP3": func(s *fakeredis.Server) { s.ErrorReply("HELLO", "NOPROTO unsupported protocol version", 0) },
+	}
 	for name, test := range map[string]struct {
 		options fakeredis.Options
 		set     func(*Config)
@@ -65,82 +98,126 @@ func TestHandshakeWithAServer(t *testing.T) {
 		"name":           {fakeredis.Options{}, func(cfg *Config) { cfg.Name = "app" }, nil},
 		"refused name":   {fakeredis.Options{Deny: []string{"CLIENT"}}, func(cfg *Config) { cfg.Name = "app" }, nil},
 		"no INFO":        {fakeredis.Options{Deny: []string{"INFO"}}, func(*Config) {}, nil},
-		"no SCRIPT":      {fakeredis.Options{Deny: []string{"SCRIPT"}}, func(*Config) {}, errAny},
+		"no SCRIPT":      {fakeredis.Options{Deny: []string{"SCRIPT"}}, func(*Config) {}, ErrForbidden},
 		"password":       {fakeredis.Options{Password: marked}, with("", marked, 0), nil},
 		"wrong password": {fakeredis.Options{Password: "other"}, with("", marked, 0), ErrAuth},
-		"no password":    {fakeredis.Options{Password: marked}, func(*Config) {}, errAny},
+		"no password":    {fakeredis.Options{Password: marked}, func(*Config) {}, ErrAuth},
 		"user":           {fakeredis.Options{User: "me", Password: marked}, with("me", marked, 0), nil},
 		"wrong user":     {fakeredis.Options{User: "you", Password: marked}, with("me", marked, 0), ErrAuth},
 		"one too much":   {fakeredis.Options{}, with("", marked, 0), ErrAuth},
+		"two too much":   {fakeredis.Options{}, with("default", marked, 0), ErrAuth},
+		"a stranger":     {fakeredis.Options{}, with("me", marked, 0), ErrAuth},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
-				server := fakeredis.StartN(t, 1, test.options)[0]
-				r := newRig(t, portable, nil, func(cfg *Config) {
-					cfg.Addresses = []Address{{Network: "tcp", Host: server.Addr()}}
-					cfg.Scripts = []Script{{script.Release, script.ReleaseSHA1}, {script.Extend, script.ExtendSHA1}}
-					test.set(cfg)
+			for greeting, prepare := range greetings {
+				t.Run(greeting, func(t *testing.T) {
+					server := fakeredis.StartN(t, 1, test.options)[0]
+					prepare(server)
+					r := newRig(t, false, nil, onServer(server), test.set)
+					r.Settle()
+					r.do(func() {
+						if test.bad == nil {
+							assert.NoError(t, r.Fault(0))
+							return
+						}
+						err := r.Fault(0)
+						if assert.Error(t, err); test.bad != errAny {
+							assert.ErrorIs(t, err, test.bad)
+						}
+						assert.ErrorIs(t, err, ErrNotSent)
+						assert.NotContains(t, err.Error(), marked)
+					})
 				})
-				r.Settle()
-				r.do(func() {
-					if test.bad == nil {
-						assert.NoError(t, r.Fault(0))
-						return
-					}
-					err := r.Fault(0)
-					if assert.Error(t, err); test.bad != errAny {
-						assert.ErrorIs(t, err, test.bad)
-					}
-					assert.ErrorIs(t, err, ErrNotSent)
-					assert.NotContains(t, err.Error(), marked)
-				})
-			})
+			}
 		})
+	}
+}
+
+// onServer makes a rig's only node a server, and gives it the scripts it knows.
+func onServer(server interface{ Addr() string }) func(*Config) {
+	return func(cfg *Config) {
+		cfg.Addresses = []Address{{Network: "tcp", Host: server.Addr()}}
+		cfg.Scripts = LockScripts()
 	}
 }
 
 var errAny = errors.New("any")
 
-// refusals are handshakes that must not make a node.
-var refusals = map[string]struct {
-	set      func(*peer)
-	greet    func(honest string) steps
-	want     error
-	unquoted bool // the server's words may be shown
+// badHandshakes are those that must not make a node.
+var badHandshakes = map[string]struct {
+	set   func(*peer)
+	greet func(honest string) steps
+	want  error
 }{
-	"auth refused":          {set: answers("AUTH", "-WRONGPASS "+marked+"\r\n"), want: ErrAuth},
-	"auth echoed":           {set: answers("AUTH", "-ERR wrong number of arguments: 'AUTH' 'me' '"+marked+"'\r\n"), want: ErrAuth},
-	"auth refused in bulk":  {set: answers("AUTH", "!6\r\n"+marked+"\r\n"), want: ErrAuth},
-	"auth not OK":           {set: answers("AUTH", "$-1\r\n"), want: ErrAuth},
-	"auth answers password": {set: answers("AUTH", "+"+marked+"\r\n"), want: ErrAuth},
+	"hello refused":         {set: answers("HELLO", "-WRONGPASS "+marked+"\r\n"), want: ErrAuth},
+	"hello refused in bulk": {set: answers("HELLO", "!16\r\nWRONGPASS "+marked+"\r\n"), want: ErrAuth},
+	"hello wants auth":      {set: answers("HELLO", "-NOAUTH "+marked+"\r\n"), want: ErrAuth},
+	"hello echoed":          {set: answers("HELLO", "-"+marked+" "+marked+"\r\n")},
+	"hello is OK":           {set: answers("HELLO", "+OK\r\n"), want: errUnfit},
+	"hello is null":         {set: answers("HELLO", "*-1\r\n"), want: errUnfit},
+	"hello is a password":   {set: answers("HELLO", "+"+marked+"\r\n"), want: errUnfit},
+	"hello is loading":      {set: answers("HELLO", "-LOADING "+marked+"\r\n")},
+	"crowded":               {set: answers("HELLO", "-ERR max number of clients reached\r\n"), want: errCrowded},
+	"protected":             {set: answers("HELLO", "-DENIED Redis is running in protected mode\r\n"), want: errProtected},
+	"auth refused":          {set: olden("AUTH", "-WRONGPASS "+marked+"\r\n"), want: ErrAuth},
+	"auth echoed":           {set: olden("AUTH", "-ERR wrong number of arguments: 'AUTH' 'me' '"+marked+"'\r\n"), want: ErrAuth},
+	"auth refused in bulk":  {set: olden("AUTH", "!6\r\n"+marked+"\r\n"), want: ErrAuth},
+	"auth not OK":           {set: olden("AUTH", "$-1\r\n"), want: ErrAuth},
+	"auth answers password": {set: olden("AUTH", "+"+marked+"\r\n"), want: ErrAuth},
+	"crowded of old":        {set: olden("AUTH", "-ERR max number of clients reached\r\n"), want: errCrowded},
+	"protected of old":      {set: olden("AUTH", "-DENIED Redis is running in protected mode\r\n"), want: errProtected},
+	"client turned away":    {set: answers("CLIENT", "-DENIED "+marked+"\r\n"), want: errProtected},
 	"select refused":        {set: answers("SELECT", "-ERR "+marked+"\r\n")},
-	"select not OK":         {set: answers("SELECT", ":1\r\n")},
+	"select forbidden":      {set: answers("SELECT", "-NOPERM no permissions to run the '"+marked+"' command\r\n"), want: ErrForbidden},
+	"select not OK":         {set: answers("SELECT", ":1\r\n"), want: errUnfit},
 	"info is loading":       {set: answers("INFO", "-LOADING "+marked+"\r\n")},
 	"info wants auth":       {set: answers("INFO", "-"+marked+"\r\n")},
+	"info is OK":            {set: answers("INFO", "+OK\r\n"), want: errUnfit},
+	"info is null":          {set: answers("INFO", "_\r\n"), want: errUnfit},
+	"probe is OK":           {set: answers("DELIFEQ", "+OK\r\n"), want: errUnfit},
+	"probe is null":         {set: answers("DELEX", "_\r\n"), want: errUnfit},
+	"set is a number":       {set: answers("SET", ":0\r\n"), want: errUnfit},
+	"probe is redirected":   {set: answers("SET", "-MOVED 1 "+marked+":1\r\n"), want: ErrCluster},
+	"probe is read only":    {set: answers("SET", "-READONLY "+marked+"\r\n"), want: ErrNotMaster},
 	"script refused":        {set: answers("SCRIPT", "-ERR "+marked+"\r\n")},
+	"script forbidden":      {set: answers("SCRIPT", "-NOPERM no permissions to run the '"+marked+"' command\r\n"), want: ErrForbidden},
 	"digest is another":     {set: answers("SCRIPT", "$6\r\n"+marked+"\r\n")},
 	"digest is a number":    {set: answers("SCRIPT", ":1\r\n")},
 	"digest is null":        {set: answers("SCRIPT", "$-1\r\n")},
-	"no RESP":               {set: answers("AUTH", "HTTP/1.1 400 "+marked+"\r\n\r\n")},
+	"no RESP":               {set: answers("HELLO", "HTTP/1.1 400 "+marked+"\r\n\r\n")},
 	"huge bulk":             {set: answers("INFO", "$1000000\r\n")},
 	"huge INFO":             {set: answers("INFO", "$30000\r\n"+strings.Repeat("x", 30000)+"\r\n"), want: ErrOversized},
 	"endless line":          {set: answers("INFO", "+"+strings.Repeat(marked, 3000))},
-	"push in between":       {set: answers("SCRIPT", ">2\r\n+"+marked+"\r\n:1\r\n"+"+OK\r\n")},
+	"push in RESP2":         {set: olden("INFO", ">2\r\n+"+marked+"\r\n:1\r\n"), want: errUnfit},
+	"half a push behind":    {greet: func(honest string) steps { return steps{honest + ">2\r\n:1\r\n"} }, want: ErrUnsolicited},
 	"one byte too many":     {greet: func(honest string) steps { return steps{honest + "+"} }, want: ErrUnsolicited},
 	"one reply too many":    {greet: func(honest string) steps { return steps{honest + "+OK\r\n"} }, want: ErrUnsolicited},
-	"one reply before":      {greet: func(honest string) steps { return steps{"+OK\r\n" + honest} }},
-	"one reply missing":     {greet: func(honest string) steps { return steps{strings.TrimPrefix(honest, "+OK\r\n"), hangUp} }},
+	"one reply before":      {greet: func(honest string) steps { return steps{"+OK\r\n" + honest} }, want: errUnfit},
+	"one reply missing":     {greet: func(honest string) steps { return steps{strings.Replace(honest, "+OK\r\n", "", 1), hangUp} }},
 	"our own words":         {greet: func(string) steps { return steps{string(command("AUTH", "me", marked)), hangUp} }},
 	"closed at once":        {greet: func(string) steps { return steps{hangUp} }},
 	"reset at once":         {greet: func(string) steps { return steps{cut} }},
 }
 
 func answers(name, answer string) func(*peer) {
-	return func(p *peer) { p.answers = map[string]string{name: answer} }
+	return func(p *peer) {
+		if p.answers == nil {
+			p.answers = map[string]string{}
+		}
+		p.answers[name] = answer
+	}
+}
+
+// olden is answers from a server without HELLO.
+func olden(name, answer string) func(*peer) {
+	return func(p *peer) {
+		old(p)
+		answers(name, answer)(p)
+	}
 }
 
 func TestHandshakeRefuses(t *testing.T) {
-	for name, test := range refusals {
+	for name, test := range badHandshakes {
 		t.Run(name, func(t *testing.T) {
 			eachPath(t, func(t *testing.T, portable bool) {
 				bad := newPeer(t, func(p *peer) {

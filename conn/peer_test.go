@@ -159,8 +159,12 @@ func (p *peer) greet(t *testing.T, nc net.Conn, n int) {
 		return
 	}
 	_ = nc.SetReadDeadline(time.Now().Add(patience))
-	honest, err := p.handshake(nc)
+	honest, welcome, err := p.handshake(nc)
 	if err != nil {
+		return
+	}
+	if !welcome { // who is refused HELLO goes away and comes back
+		w.play(steps{honest, mute})
 		return
 	}
 	played := steps{honest}
@@ -179,15 +183,17 @@ func (p *peer) greet(t *testing.T, nc net.Conn, n int) {
 }
 
 // handshake reads commands up to the script, which is the last of them, and
-// returns the answers. The client sends nothing behind it before it has them.
-func (p *peer) handshake(nc net.Conn) (honest string, err error) {
+// returns the answers, and whether HELLO was not refused. The client sends
+// nothing behind it before it has them.
+func (p *peer) handshake(nc net.Conn) (honest string, welcome bool, err error) {
 	var in []byte
 	var answers strings.Builder
+	welcome = true
 	buf := make([]byte, 4096)
 	for {
 		k, err := nc.Read(buf)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		in = append(in, buf[:k]...)
 		for {
@@ -196,29 +202,72 @@ func (p *peer) handshake(nc net.Conn) (honest string, err error) {
 				break
 			}
 			in = rest
-			answers.WriteString(p.answer(args))
+			answer := p.answer(args)
+			answers.WriteString(answer)
+			if args[0] == "HELLO" && answer[0] == '-' {
+				welcome = false
+			}
 			if args[0] == "SCRIPT" {
 				if len(in) > 0 {
-					return "", errors.New("bytes behind the handshake")
+					return "", false, errors.New("bytes behind the handshake")
 				}
-				return answers.String(), nil
+				return answers.String(), welcome, nil
 			}
 		}
 	}
 }
 
+// unknown is what servers answer to a command that they do not have.
+const unknown = "-ERR unknown command\r\n"
+
+// answer is that of a Redis 7.0, unless the test says otherwise: of the command
+// with its first argument, or of the command.
 func (p *peer) answer(args []string) string {
+	if len(args) > 1 {
+		if answer, ok := p.answers[args[0]+" "+args[1]]; ok {
+			return answer
+		}
+	}
 	if answer, ok := p.answers[args[0]]; ok {
 		return answer
 	}
 	switch args[0] {
+	case "HELLO":
+		return welcomeOf("standalone", "master")
+	case "DELIFEQ", "DELEX":
+		return unknown
+	case "SET":
+		return "-ERR syntax error\r\n"
 	case "INFO":
-		return string(resp.AppendBulkString(nil, "# Server\r\nredis_version:7.0.15\r\nrun_id:"+p.runID+"\r\ntcp_port:1\r\n"))
+		return infoOf(map[string]string{
+			"server":      "# Server\r\nredis_version:7.0.15\r\nrun_id:" + p.runID + "\r\ntcp_port:1\r\n",
+			"replication": "# Replication\r\nrole:master\r\n",
+			"memory":      "# Memory\r\nmaxmemory_policy:noeviction\r\n",
+		}[args[1]])
 	case "SCRIPT":
 		return string(resp.AppendBulkString(nil, scriptOf(args[2]).SHA1))
 	}
 	return "+OK\r\n"
 }
+
+// welcomeOf is the answer to HELLO, with values of several types around those
+// that are looked for.
+func welcomeOf(mode, role string) string {
+	b := resp.AppendMap(nil, 6)
+	b = resp.AppendBulkString(resp.AppendBulkString(b, "modules"), "")
+	b = resp.AppendBulkString(b, "args")
+	b = resp.AppendBulkString(resp.AppendBulkString(resp.AppendArray(b, 2), "role"), "replica")
+	b = resp.AppendBulkString(resp.AppendBulkString(b, "server"), "redis")
+	b = resp.AppendBulkString(resp.AppendBulkString(b, "version"), "7.0.15")
+	b = resp.AppendBulkString(resp.AppendBulkString(b, "mode"), mode)
+	b = resp.AppendBulkString(resp.AppendBulkString(b, "role"), role)
+	return string(b)
+}
+
+func infoOf(section string) string { return string(resp.AppendBulkString(nil, section)) }
+
+// command is what the client writes for one.
+func command(args ...string) []byte { return appendCommand(nil, args...) }
 
 // cutCommand cuts a whole command off in, or returns nil.
 func cutCommand(in []byte) (args []string, rest []byte) {

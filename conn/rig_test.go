@@ -44,6 +44,8 @@ func newRig(t *testing.T, portable bool, peers []*peer, set ...func(*Config)) *r
 		Scripts:     []Script{testScript},
 		Clock:       r.clock,
 		Rand:        func() float64 { return 0 },
+
+		permanentPause: time.Millisecond,
 	}
 	for _, p := range peers {
 		a, err := ParseAddress(p.text())

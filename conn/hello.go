@@ -1,0 +1,111 @@
+package conn
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// errNoHello says that a server does not speak RESP3, or not with us. It is
+// greeted in RESP2 then.
+var errNoHello = errors.New("server does not know HELLO")
+
+// defaultUser is whose password a password alone is, and who everybody is to a
+// server without users.
+const defaultUser = "default"
+
+// introduction says who we are. In RESP3 one command says all of it, in RESP2
+// each thing has its own. A name that servers would refuse is left out: it must
+// not cost the connection.
+func (g *greeter) introduction() (gs []greeting) {
+	if !g.hello {
+		if g.secret() {
+			args := []string{"AUTH", g.user, g.password}
+			if g.user == "" {
+				args = []string{"AUTH", g.password} // the only form before Redis 6
+			}
+			gs = append(gs, greeting{args, authenticated})
+		}
+		if isName(g.cfg.Name) {
+			gs = append(gs, greeting{[]string{"CLIENT", "SETNAME", g.cfg.Name}, bestEffort})
+		}
+		return gs
+	}
+	args := []string{"HELLO", "3"}
+	if g.secret() {
+		args = append(args, "AUTH", cmp.Or(g.user, defaultUser), g.password)
+	}
+	if isName(g.cfg.Name) {
+		args = append(args, "SETNAME", g.cfg.Name)
+	}
+	gs = append(gs, greeting{args, g.welcomed})
+	if g.secret() && g.user == "" {
+		// A server without a password takes any in HELLO. Here it objects.
+		gs = append(gs, greeting{[]string{"AUTH", g.password}, authenticated})
+	}
+	return gs
+}
+
+// welcomed takes in the answer to HELLO. None of an error's text is kept.
+func (g *greeter) welcomed(v *resp.Value) error {
+	if v.IsError() {
+		fatal, err := Refusal(v.Bytes)
+		if !fatal {
+			switch string(v.Code()) {
+			case "ERR", "NOPERM", "NOPROTO":
+				return errNoHello
+			}
+		}
+		return muffle(err)
+	}
+	// A map is an array to servers that go on in RESP2.
+	if v.Kind != resp.Map && v.Kind != resp.Array || v.Null {
+		return errUnfit
+	}
+	return g.id.readHello(v)
+}
+
+// authenticated judges the answer to AUTH. None of it is kept.
+func authenticated(v *resp.Value) error {
+	if v.IsOK() {
+		return nil
+	}
+	if v.IsError() {
+		if fatal, err := Refusal(v.Bytes); fatal {
+			return muffle(err) // it may have hung up before it was asked
+		}
+	}
+	return ErrAuth
+}
+
+// muffle keeps the server's words out of an error. It may repeat in answer to
+// anything what it was sent before, a password for one; what is left is a cause
+// or a code that we know.
+func muffle(err error) error {
+	var named *refusal
+	if errors.As(err, &named) {
+		return named.cause
+	}
+	var reply *resp.ServerError
+	if !errors.As(err, &reply) {
+		return err
+	}
+	switch reply.Code {
+	case "BUSY", "ERR", "EXECABORT", "LOADING", "MISCONF", "NOREPLICAS", "NOSCRIPT", "OOM", "WRONGTYPE":
+		return fmt.Errorf("server refuses the handshake: %s", reply.Code)
+	}
+	return errors.New("server refuses the handshake")
+}
+
+// isName says whether servers take a name for a client: printable, and without
+// spaces.
+func isName(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,129 @@
+package conn
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Causes of error replies that come before any command was read, after which
+// the server hangs up.
+var (
+	errProtected = errors.New("server is in protected mode: it takes no clients from other hosts without a password")
+	errCrowded   = errors.New("server takes no more clients")
+)
+
+// refusals says what error replies mean for the connection that they arrive on.
+// A code that is not here is the failure of one command, and no more: BUSY,
+// LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE and whatever is yet to
+// be invented.
+var refusals = []struct {
+	code   string
+	begins string // what follows the code; empty means anything
+	cause  error  // what it is called here, if it has a name
+	fatal  bool   // nothing on this connection will be answered any better
+}{
+	{"NOAUTH", "", ErrAuth, true},
+	{"WRONGPASS", "", ErrAuth, true},
+	{"ERR", "AUTH <password> called without any password", ErrAuth, true},
+	{"ERR", "Client sent AUTH, but no password is set", ErrAuth, true}, // up to Redis 5
+	{"ERR", "invalid password", ErrAuth, true},                         // up to Redis 5
+
+	{"READONLY", "", ErrNotMaster, true},
+	{"MASTERDOWN", "", ErrNotMaster, true},
+
+	// Never followed: redirects would collapse the votes onto one master.
+	{"MOVED", "", ErrCluster, true},
+	{"ASK", "", ErrCluster, true},
+	{"CROSSSLOT", "", ErrCluster, true},
+	{"CLUSTERDOWN", "", ErrCluster, true},
+	{"TRYAGAIN", "", ErrCluster, true},
+
+	{"DENIED", "", errProtected, true},
+	{"ERR", "max number of clients reached", errCrowded, true},
+	{"ERR", "Protocol error", nil, true},
+	{"EXECABORT", "", nil, true},
+}
+
+// Refusal says what the payload of an error reply means, whether it stands as
+// the server wrote it or a script has wrapped it. The error is, or wraps, a
+// [*resp.ServerError], and also wraps [ErrAuth], [ErrNotMaster], [ErrCluster] or
+// [ErrForbidden] where it is one of these; fatal tells that the connection must
+// be closed. Its text is bounded and printable. Where a permission is missing it
+// names the command, never an argument nor the user.
+//
+// It keeps nothing of text, and allocates the error.
+func Refusal(text []byte) (fatal bool, err error) {
+	reply := resp.NewServerError(text)
+	if what := forbidden(reply); what != "" {
+		return false, &refusal{ErrForbidden, &resp.ServerError{Code: "NOPERM", Message: "NOPERM for " + what}}
+	}
+	rest, _ := strings.CutPrefix(reply.Message, reply.Code+" ")
+	for _, r := range refusals {
+		if r.code != reply.Code || !strings.HasPrefix(rest, r.begins) {
+			continue
+		}
+		if r.cause == nil {
+			return r.fatal, reply
+		}
+		return r.fatal, &refusal{r.cause, reply}
+	}
+	return false, reply
+}
+
+// refusal is an error reply whose cause has a name.
+type refusal struct {
+	cause error
+	reply *resp.ServerError
+}
+
+func (e *refusal) Error() string   { return e.cause.Error() + ": " + e.reply.Message }
+func (e *refusal) Unwrap() []error { return []error{e.cause, e.reply} }
+
+// What servers say before they name a command that is not allowed, and inside a
+// script, where the code is not NOPERM.
+const (
+	noCommand    = "no permissions to run the '"
+	scriptDenied = "ACL failure in script: "              // from Redis 7.2 on, and Valkey
+	scriptUser   = "The user executing the script can't " // up to Redis 7.0
+	aKey         = "a key"                                // in place of its name, which is an argument
+)
+
+// forbidden says what an access list does not allow, or "" where an error reply
+// is about something else.
+func forbidden(reply *resp.ServerError) string {
+	text := reply.Message
+	inScript := reply.Code == "ERR" && (strings.Contains(text, scriptDenied) || strings.Contains(text, scriptUser))
+	if reply.Code != "NOPERM" && !inScript {
+		return ""
+	}
+	if _, after, found := strings.Cut(text, noCommand); found {
+		if name, _, closed := strings.Cut(after, "'"); closed && isWord(strings.ReplaceAll(name, "|", "-")) {
+			return "the command " + name
+		}
+	}
+	switch {
+	case inScript && strings.Contains(text, "run this command"), strings.Contains(text, noCommand):
+		return "a command"
+	case strings.Contains(text, " key"):
+		return aKey
+	}
+	return "something that it does not name"
+}
+
+// forbidsKey says whether an error reply allows the command, but not on the key
+// that it was given.
+func forbidsKey(text []byte) bool { return forbidden(resp.NewServerError(text)) == aKey }
+
+// isWord says whether s is short and of letters, digits, dots, dashes and
+// underscores, as versions, names and ids are.
+func isWord(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return len(s) > 0 && len(s) <= 64
+}
