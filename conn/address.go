@@ -19,6 +19,9 @@ type Address struct {
 	Host     string // "host:port", or the socket's path
 	TLS      bool
 	Database int
+	// Persistent says that the node forgets nothing in a restart (appendonly
+	// yes with appendfsync always), so that its vote counts again at once.
+	Persistent bool
 
 	login login // nil without credentials
 }
@@ -45,6 +48,7 @@ func (a Address) credentials() (user, password string) {
 //	rediss://…  the same over TLS
 //	unix:///path/to/socket[?db=database]   unix://user:password@/path
 //
+// A URL may end in ?persistent=yes, which sets Persistent.
 // Its errors never quote the text, which may hold a password.
 func ParseAddress(s string) (Address, error) {
 	if s == "" {
@@ -89,9 +93,16 @@ func ParseAddress(s string) (Address, error) {
 		return Address{}, errors.New("address options are not valid")
 	}
 	for key := range options {
-		if key != "db" { // not quoted either: a ? in a password ends up here
-			return Address{}, errors.New("address has an option other than db; a password holds ? as %3F")
+		if key != "db" && key != "persistent" { // not quoted either: a ? in a password ends up here
+			return Address{}, errors.New("address has an option other than db and persistent; a password holds ? as %3F")
 		}
+	}
+	switch options.Get("persistent") {
+	case "yes":
+		a.Persistent = true
+	case "", "no":
+	default:
+		return Address{}, errors.New("address option persistent is neither yes nor no")
 	}
 	if db := options.Get("db"); db != "" {
 		database = db

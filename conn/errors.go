@@ -61,7 +61,7 @@ func Misconfigured(err error) bool {
 // end, here or on the server: all that is [Misconfigured], refused credentials
 // and missing permissions. Such a node is dialled at most once a second.
 func Permanent(err error) bool {
-	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden)
+	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID)
 }
 
 // Error says which node a failure belongs to and what was being done.

@@ -42,7 +42,7 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 		f.poller = newPumpPoller(len(cfg.Addresses))
 	}
 	for i, addr := range cfg.Addresses {
-		f.nodes = append(f.nodes, newNode(f, i, addr.String()))
+		f.nodes = append(f.nodes, newNode(f, i, addr))
 	}
 	f.first.Add(len(f.nodes))
 	for i := range f.nodes {

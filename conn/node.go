@@ -45,9 +45,9 @@ type node struct {
 	value   resp.Value
 }
 
-func newNode(f *Fleet, index int, addr string) *node {
-	n := &node{index: index, addr: addr, fleet: f}
-	n.cause = &notSent{&Error{Addr: addr, Op: "write", Err: ErrDown}}
+func newNode(f *Fleet, index int, addr Address) *node {
+	n := &node{index: index, addr: addr.String(), persistent: addr.Persistent, fleet: f}
+	n.cause = &notSent{&Error{Addr: n.addr, Op: "write", Err: ErrDown}}
 	return n
 }
 

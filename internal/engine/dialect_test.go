@@ -125,9 +125,11 @@ func TestScriptRefusedToo(t *testing.T) {
 	p := newMixed(t, valkey)
 	op := p.submit(Release, "key")
 	p.turn(func() { p.reply(p.sent[0], 0, "-NOPERM x\r\n") })
-	p.turn(func() { p.reply(p.sent[1], 0, "-NOPERM no scripts\r\n", "-NOPERM no calls\r\n") })
+	p.turn(func() {
+		p.reply(p.sent[1], 0, "-NOPERM no scripts\r\n", "-NOPERM User x has no permissions to run the 'evalsha' command\r\n")
+	})
 	require.Equal(t, ErrNoQuorum, op.Err)
-	require.ErrorContains(t, op.Failures[0].Err, "no calls")
+	require.ErrorContains(t, op.Failures[0].Err, "evalsha")
 	p.idle()
 }
 

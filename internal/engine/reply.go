@@ -85,17 +85,23 @@ func (w *wire) misfit(node int, s *span, v *resp.Value) error {
 }
 
 // refused handles an error reply. Most fail the vote and leave the connection
-// as it is.
+// as it is; an error that is returned ends it.
 func (w *wire) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
 	code := string(resp.Code(v.Bytes))
-	switch {
-	case s.isMerged(w.Dialect) && code == "NOSCRIPT":
+	if s.isMerged(w.Dialect) && code == "NOSCRIPT" {
 		if mayRetry && w.mayRepeat(s) {
 			w.retry(node, s)
 		} else {
 			w.batch.fail(node, s.first, s.count, errNoScript)
 		}
 		return nil
+	}
+	again := false
+	fatal, err := conn.Refusal(v.Bytes)
+	switch {
+	case fatal:
+		w.batch.fail(node, s.first, s.count, err)
+		return err
 	case !s.isMerged(w.Dialect) && s.kind != Acquire && (code == "NOPERM" || code == "ERR"):
 		// A native command that is not there after all, or no longer allowed.
 		if s.kind == Release {
@@ -103,12 +109,16 @@ func (w *wire) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
 		} else {
 			w.batch.engine.fleet.Unlearn(node, conn.Dialect{Extend: w.Dialect.Extend})
 		}
-		if mayRetry && w.mayRepeat(s) {
-			w.retry(node, s)
-			return nil
-		}
+		again = mayRetry && w.mayRepeat(s)
+	case s.kind == Extend && w.Dialect.Extend == conn.ExtendSetIfEq && code == "OOM":
+		// SET is refused when memory is short; PEXPIRE, in the script, is not.
+		again = mayRetry && w.mayRepeat(s)
 	}
-	w.batch.fail(node, s.first, s.count, resp.NewServerError(v.Bytes))
+	if again {
+		w.retry(node, s)
+		return nil
+	}
+	w.batch.fail(node, s.first, s.count, err)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -105,7 +106,7 @@ func TestMisfits(t *testing.T) {
 		} {
 			fits[wire] = false
 		}
-		for _, wire := range []string{"-ERR x\r\n", "-MOVED 1 a:1\r\n", "!3\r\nERR\r\n"} {
+		for _, wire := range []string{"-ERR x\r\n", "-MISCONF x\r\n", "!3\r\nERR\r\n"} {
 			fits[wire] = true
 		}
 		for wire, fit := range fits {
@@ -141,4 +142,34 @@ func TestMisfitInsideABatch(t *testing.T) {
 		require.Equal(t, 1, ops[i].times)
 		require.Equal(t, want, ops[i].Err, "operation %d", i)
 	}
+}
+
+// TestFatalRefusals: an error reply after which nothing on the connection will be
+// answered any better ends it, also inside a script's error.
+func TestFatalRefusals(t *testing.T) {
+	for wire, cause := range map[string]error{
+		"-MOVED 1 127.0.0.1:7000\r\n":                     conn.ErrCluster,
+		"-READONLY You can't write against a replica\r\n": conn.ErrNotMaster,
+		"-ERR Error running script (call to f_x): @user_script:1: @user_script: 1: -READONLY You can't write\r\n": conn.ErrNotMaster,
+		"-NOAUTH Authentication required.\r\n": conn.ErrAuth,
+	} {
+		for _, kind := range []Kind{Acquire, Extend, Release} {
+			p := newPuppet(t, 1)
+			op := p.submit(kind, "key")
+			p.turn(func() { require.ErrorIs(t, p.reply(p.sent[0], 0, wire), cause, wire) })
+			require.Equal(t, ErrNoQuorum, op.Err)
+			require.ErrorIs(t, op.Failures[0].Err, cause)
+		}
+	}
+}
+
+// TestExtendWithoutMemory: where SET … IFEQ is refused the script is not.
+func TestExtendWithoutMemory(t *testing.T) {
+	p := newMixed(t, valkey)
+	op := p.submit(Extend, "key")
+	p.turn(func() { p.reply(p.sent[0], 0, "-OOM command not allowed when used memory > 'maxmemory'.\r\n") })
+	p.turn(func() { p.reply(p.sent[1], 0, "$1\r\nx\r\n", one) })
+	require.NoError(t, op.Err)
+	require.Equal(t, valkey, p.speaks[0], "it is no matter of the dialect")
+	p.idle()
 }

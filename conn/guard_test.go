@@ -1,0 +1,97 @@
+package conn
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// restart is a peer's process that ends and another that begins.
+func (r *rig) restart(node int) {
+	r.t.Helper()
+	p := r.peers[node]
+	p.stop()
+	r.lose(node)
+	p.runID = fmt.Sprintf("%040d", peers.Add(1))
+	p.start(r.t)
+	r.up()
+}
+
+func (r *rig) guardedNow() (nodes uint64) {
+	r.do(func() { nodes = r.Guarded() })
+	return nodes
+}
+
+// TestRestartGuard: a node whose run_id has changed has no vote until the longest
+// TTL that was sent has passed, counted from when it came back.
+func TestRestartGuard(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 3)
+		require.Zero(t, r.guardedNow(), "a first contact is trusted")
+		r.do(func() { r.Outlive(10 * time.Second); r.Outlive(time.Second) })
+
+		p := r.peers[0] // a connection that ends is not a restart
+		p.stop()
+		r.lose(0)
+		p.start(t)
+		r.up()
+		require.Zero(t, r.guardedNow())
+
+		r.restart(1)
+		require.Equal(t, uint64(0b010), r.guardedNow())
+		r.clock.Advance(9 * time.Second)
+		r.restart(2)
+		r.do(func() { r.Outlive(time.Minute) }) // concerns nothing that was forgotten
+		require.Equal(t, uint64(0b110), r.guardedNow())
+		r.clock.Advance(time.Second)
+		require.Equal(t, uint64(0b100), r.guardedNow())
+		r.clock.Advance(9 * time.Second)
+		require.Zero(t, r.guardedNow())
+		r.restart(2)
+		require.Equal(t, uint64(0b100), r.guardedNow(), "again")
+	})
+}
+
+// TestRestartGuardBeforeAnyTTL: who has not sent anything has nothing to fear.
+func TestRestartGuardBeforeAnyTTL(t *testing.T) {
+	r := newUpRig(t, true, 1)
+	r.restart(0)
+	require.Zero(t, r.guardedNow())
+}
+
+// TestProbation: strict, a node is distrusted until it has been up long enough,
+// on first contact too.
+func TestProbation(t *testing.T) {
+	r := newUpRig(t, true, 2, func(c *Config) { c.Probation = 10 * time.Second })
+	require.Equal(t, uint64(0b11), r.guardedNow())
+	r.clock.Advance(10 * time.Second)
+	require.Zero(t, r.guardedNow())
+	r.restart(1)
+	require.Equal(t, uint64(0b10), r.guardedNow())
+}
+
+// TestPersistentNodesAreTrusted, and so is everything without a guard.
+func TestPersistentNodesAreTrusted(t *testing.T) {
+	r := newUpRig(t, true, 2, func(c *Config) { c.Addresses[0].Persistent = true })
+	r.do(func() { r.Outlive(time.Minute) })
+	r.restart(0)
+	r.restart(1)
+	require.Equal(t, uint64(0b10), r.guardedNow())
+
+	r = newUpRig(t, true, 1, func(c *Config) { c.TrustRestarts = true; c.Probation = time.Hour })
+	r.restart(0)
+	require.Zero(t, r.guardedNow())
+}
+
+// TestNoRunID: who does not tell cannot be watched. Where that is demanded, the
+// node is refused.
+func TestNoRunID(t *testing.T) {
+	silent := func(p *peer) { p.answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
+	r := newRig(t, true, newPeers(t, 1, silent))
+	r.up()
+	r = newRig(t, true, newPeers(t, 1, silent), func(c *Config) { c.Probation = time.Minute })
+	r.Settle()
+	r.do(func() { require.ErrorIs(t, r.Fault(0), ErrNoRunID) })
+}
