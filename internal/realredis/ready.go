@@ -1,0 +1,76 @@
+package realredis
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// startTimeout is how long a server may take until it answers.
+const startTimeout = 20 * time.Second
+
+// await returns when the server answers PING, with what is good enough.
+func (s *Server) await(goodEnough func(reply string) bool) error {
+	deadline := time.After(startTimeout)
+	for {
+		reply, err := ping(s.Addr())
+		if err == nil && goodEnough(reply) {
+			return nil
+		}
+		select {
+		case <-s.exited:
+			return fmt.Errorf("realredis: %s ended: %v", s.command[0], s.cmd.ProcessState)
+		case <-deadline:
+			return fmt.Errorf("realredis: %s does not answer: %q, %w", s.command[0], reply, err)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// serves says whether an answer to PING is that of a server that is up. Asking
+// for a password is, loading is not.
+func serves(reply string) bool {
+	return strings.HasPrefix(reply, "+") || strings.HasPrefix(reply, "-NOAUTH")
+}
+
+// answers takes any answer for one.
+func answers(reply string) bool { return reply != "" }
+
+// ping asks a server whether it serves, and returns what it says.
+func ping(addr string) (string, error) {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return "", err
+	}
+	if _, err := c.Write([]byte("PING\r\n")); err != nil {
+		return "", err
+	}
+	reply := make([]byte, 256)
+	n, err := c.Read(reply)
+	return string(bytes.TrimSpace(reply[:n])), err
+}
+
+// freePort finds a port that nobody listens on. It is below those that the
+// kernel takes for outgoing connections: one of these may have any port above
+// while a server that had it is down, and then it cannot come back.
+func freePort() (int, error) {
+	var errs []error
+	for range 100 {
+		port := 10000 + rand.IntN(22000)
+		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, ln.Close()
+		}
+		errs = append(errs, err)
+	}
+	return 0, errors.Join(errs...)
+}
