@@ -189,8 +189,10 @@ func (s sickness) run(t *testing.T, kind realredis.Kind) {
 	var admins []*admin
 	for _, p := range patients {
 		nodes = append(nodes, p.Node)
+		admins = append(admins, p.admin)
 	}
 	c := newClient(t, nodes)
+	awaitAllVote(t, c, admins)
 	held, lost := mustAcquire(t, c, "held", ttl), mustAcquire(t, c, "lost", ttl)
 
 	s.strike(t, patients[0])
@@ -224,8 +226,8 @@ func (s sickness) run(t *testing.T, kind realredis.Kind) {
 	require.NoError(t, l.Release(t.Context()))
 
 	s.heal(t, patients[0])
-	for _, p := range patients {
-		admins = append(admins, p.admin)
+	for i, p := range patients {
+		admins[i] = p.admin // a new one if the server was restarted
 	}
 	awaitAllVote(t, c, admins)
 	require.NoError(t, held.Extend(t.Context(), ttl))

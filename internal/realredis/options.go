@@ -3,7 +3,6 @@ package realredis
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
@@ -41,7 +40,7 @@ type TLS struct {
 
 // args are the settings of a server that listens on s.port and s.tlsPort.
 func (s *Server) args() []string {
-	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1",
+	args := []string{"--port", s.port.String(), "--bind", "127.0.0.1",
 		"--daemonize", "no", "--dir", s.DataDir(), "--save", ""}
 	if s.opts.Persistent {
 		args = append(args, "--appendonly", "yes", "--appendfsync", "always")
@@ -58,7 +57,7 @@ func (s *Server) args() []string {
 		args = append(args, "--unixsocket", s.Socket())
 	}
 	if s.opts.TLS != nil {
-		args = append(args, "--tls-port", strconv.Itoa(s.tlsPort),
+		args = append(args, "--tls-port", s.tlsPort.String(),
 			"--tls-cert-file", s.file("certificate"), "--tls-key-file", s.file("key"))
 		if s.opts.TLS.ClientCA != nil {
 			args = append(args, "--tls-ca-cert-file", s.file("client-ca"), "--tls-auth-clients", "yes")

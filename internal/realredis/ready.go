@@ -2,11 +2,8 @@ package realredis
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -57,20 +54,4 @@ func ping(addr string) (string, error) {
 	reply := make([]byte, 256)
 	n, err := c.Read(reply)
 	return string(bytes.TrimSpace(reply[:n])), err
-}
-
-// freePort finds a port that nobody listens on. It is below those that the
-// kernel takes for outgoing connections: one of these may have any port above
-// while a server that had it is down, and then it cannot come back.
-func freePort() (int, error) {
-	var errs []error
-	for range 100 {
-		port := 10000 + rand.IntN(22000)
-		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			return port, ln.Close()
-		}
-		errs = append(errs, err)
-	}
-	return 0, errors.Join(errs...)
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"sync"
 )
 
@@ -22,8 +20,8 @@ type Server struct {
 	opts    Options
 	command []string
 	dir     string // has the log, and what the settings name
-	port    int
-	tlsPort int // 0 without TLS
+	port    port
+	tlsPort port // only with Options.TLS
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -50,17 +48,16 @@ func launch(opts Options) (*Server, error) {
 		}
 	}
 	if err != nil {
-		_ = os.RemoveAll(s.dir)
-		return nil, err
+		return nil, errors.Join(err, s.closePorts(), os.RemoveAll(s.dir))
 	}
 	return s, nil
 }
 
 // Addr is the address that clients dial.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+func (s *Server) Addr() string { return s.port.addr() }
 
 // TLSAddr is the address that clients dial for TLS, if Options.TLS was given.
-func (s *Server) TLSAddr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.tlsPort)) }
+func (s *Server) TLSAddr() string { return s.tlsPort.addr() }
 
 // Socket is the path of the Unix socket, if Options.Unix was given.
 func (s *Server) Socket() string { return s.file("socket") }
@@ -119,7 +116,7 @@ func (s *Server) restart(goodEnough func(string) bool, args ...string) error {
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.kill(), os.RemoveAll(s.dir))
+	return errors.Join(s.kill(), s.closePorts(), os.RemoveAll(s.dir))
 }
 
 func (s *Server) kill() error {
@@ -134,10 +131,19 @@ func (s *Server) kill() error {
 }
 
 func (s *Server) choosePorts() (err error) {
-	s.port, err = freePort()
-	if err == nil && s.opts.TLS != nil {
-		s.tlsPort, err = freePort()
+	if err := s.closePorts(); err != nil {
+		return err
 	}
+	s.port, err = newPort()
+	if err == nil && s.opts.TLS != nil {
+		s.tlsPort, err = newPort()
+	}
+	return err
+}
+
+func (s *Server) closePorts() error {
+	err := errors.Join(s.port.close(), s.tlsPort.close())
+	s.port.claim, s.tlsPort.claim = nil, nil
 	return err
 }
 

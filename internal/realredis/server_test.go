@@ -111,6 +111,22 @@ func TestBoot(t *testing.T) {
 	assert.Equal(t, ":1000", ask(t, s, "DBSIZE"))
 }
 
+// TestPortsAreKept from others while a server has them, also while it is down,
+// and not afterwards.
+func TestPortsAreKept(t *testing.T) {
+	fleet, err := Launch(1)
+	skipOrFail(t, err)
+	s := fleet.Servers[0]
+	require.NoError(t, s.Kill())
+	_, err = net.ListenPacket("udp", s.Addr())
+	assert.Error(t, err)
+	require.NoError(t, fleet.Close())
+	claim, err := net.ListenPacket("udp", s.Addr())
+	require.NoError(t, err)
+	require.NoError(t, claim.Close())
+	require.NoError(t, fleet.Close(), "twice is fine")
+}
+
 func TestPasswordAndUsers(t *testing.T) {
 	s := Start(t, Options{Password: "secret", Users: []string{"joe on >sesame resetkeys ~a +get", "jim on >4711 +@all"}})
 	assert.Contains(t, ask(t, s, "ECHO x"), "-NOAUTH")
