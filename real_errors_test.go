@@ -174,6 +174,7 @@ func (p *patient) saveInBackground(result string) {
 // and the errors tell which nodes failed. Once they are well all is well.
 func TestRealErrors(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		t.Parallel()
 		for name, s := range sicknesses {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	// Tests that run beside others wait for real servers, not for processors.
 	// What the command line says wins.
-	_ = flag.Set("test.parallel", "6")
+	_ = flag.Set("test.parallel", "12")
 	os.Exit(m.Run())
 }
 
