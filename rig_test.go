@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"slices"
 	"sync"
@@ -28,6 +29,9 @@ func TestMain(m *testing.M) {
 		serveMasters()
 		return
 	}
+	// Tests that run beside others wait for real servers, not for processors.
+	// What the command line says wins.
+	_ = flag.Set("test.parallel", "12")
 	os.Exit(m.Run())
 }
 

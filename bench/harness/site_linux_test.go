@@ -45,7 +45,7 @@ func answers(t *testing.T, addr string) {
 
 func TestFaultsAreMadeAndEnd(t *testing.T) {
 	for _, real := range []bool{false, true} {
-		if _, err := realredis.Command(); real && err != nil {
+		if _, err := realredis.Usual.Command(); real && err != nil {
 			if os.Getenv(realredis.EnvRequire) == "1" {
 				require.NoError(t, err)
 			}

@@ -164,14 +164,14 @@ func (c *conn) welcome() {
 	c.text("master")
 	c.text("modules")
 	c.array(len(d.modules))
-	for _, name := range d.modules {
+	for _, m := range d.modules {
 		c.dict(4)
 		c.text("name")
-		c.text(name)
+		c.text(m.name)
 		c.text("ver")
 		c.int(1)
 		c.text("path")
-		c.text(name)
+		c.text(m.path)
 		c.text("args")
 		c.array(0)
 	}

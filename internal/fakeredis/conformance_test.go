@@ -15,8 +15,8 @@ import (
 )
 
 // The conformance suite is the scripts in testdata. Each of them runs against
-// the fake in all its flavors, and against a real server, and all must answer
-// the same. testdata/password is for servers that ask for the password
+// the fake in all its flavors, and against a real server of each kind, and all
+// must answer the same. testdata/password is for servers that ask for the password
 // "secret". See play for the language.
 func TestConformance(t *testing.T) {
 	for dir, password := range map[string]string{"open": "", "password": "secret"} {
@@ -30,8 +30,10 @@ func TestConformance(t *testing.T) {
 			})
 		}
 		t.Run("real/"+dir, func(t *testing.T) {
-			s := realredis.Start(t, realredis.Options{Password: password})
-			playAll(t, files, target{addr: s.Addr(), password: password})
+			realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+				s := realredis.Start(t, realredis.Options{Kind: kind, Password: password})
+				playAll(t, files, target{addr: s.Addr(), password: password})
+			})
 		})
 	}
 }
@@ -42,6 +44,7 @@ type target struct {
 	password string
 	fake     *Server // nil if it is a real one
 	has      map[string]bool
+	hear     func(line, reply string) // may be nil
 }
 
 // admin is a connection that may do anything.
@@ -136,7 +139,7 @@ func playAll(t *testing.T, files []string, g target) {
 // long, and {empty} is empty.
 func play(t *testing.T, g target, text string) {
 	c := dial(t, "tcp", g.addr)
-	replies, skipping := 0, false
+	replies, skipping, asked := 0, false, ""
 	for number, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		verb, rest, _ := strings.Cut(line, " ")
@@ -149,7 +152,7 @@ func play(t *testing.T, g target, text string) {
 			require.True(t, known, "feature %s", rest)
 			skipping = !has
 		case verb[0] == '>':
-			replies = 1
+			replies, asked = 1, line
 			if len(verb) > 1 {
 				replies, _ = strconv.Atoi(verb[1:])
 			}
@@ -160,7 +163,7 @@ func play(t *testing.T, g target, text string) {
 			raw, err := strconv.Unquote(`"` + rest + `"`)
 			require.NoError(t, err)
 			c.send(raw)
-			replies = 1
+			replies, asked = 1, line
 		case verb == "dial":
 			c = dial(t, "tcp", g.addr)
 		case verb == "plant":
@@ -175,8 +178,12 @@ func play(t *testing.T, g target, text string) {
 			}
 		default:
 			for range replies {
-				if got := strings.TrimRight(c.receive(), " "); !matches(line, got) {
+				got := strings.TrimRight(c.receive(), " ")
+				if !matches(line, got) {
 					t.Errorf("line %d: want %s, got %s", number+1, line, got)
+				}
+				if g.hear != nil {
+					g.hear(asked, got)
 				}
 			}
 		}

@@ -21,7 +21,7 @@ func (f Flavor) String() string { return dialects[f].product + " " + dialects[f]
 type dialect struct {
 	product   string
 	version   string
-	modules   []string // built in; listed by HELLO
+	modules   []module // built in; listed by HELLO
 	redisName string   // what Valkey calls redis_version is another one
 	modeField string   // of INFO
 
@@ -40,6 +40,8 @@ type dialect struct {
 	noPermission   [2]string
 	noScriptAccess [2]string // inside a script; not the code NOPERM
 }
+
+type module struct{ name, path string }
 
 const (
 	oldHelloAuth = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
@@ -64,7 +66,7 @@ var dialects = [...]dialect{
 	Valkey9: {
 		product:        "valkey",
 		version:        "9.1.2",
-		modules:        []string{"lua"},
+		modules:        []module{{name: "lua", path: "lua"}},
 		redisName:      "7.2.4",
 		modeField:      "server_mode",
 		ifEq:           true,
@@ -80,7 +82,7 @@ var dialects = [...]dialect{
 	Redis84: {
 		product:        "redis",
 		version:        "8.4.0",
-		modules:        []string{"vectorset"},
+		modules:        []module{{name: "vectorset"}},
 		redisName:      "8.4.0",
 		modeField:      "redis_mode",
 		ifEq:           true,

@@ -4,28 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"sync"
-	"time"
 )
-
-// Options say how to start a server. The zero value is a master without a
-// password.
-type Options struct {
-	// Command is the program and its first arguments; Command() if empty.
-	Command []string
-	// Args are further settings, such as "--maxmemory", "10mb".
-	Args []string
-	// Password is what clients must give, if any.
-	Password string
-}
-
-// startTimeout is how long a server may take until it answers.
-const startTimeout = 20 * time.Second
 
 // errPortTaken means that somebody took the port between the moment it was
 // found free and the moment the server wanted it.
@@ -36,8 +19,9 @@ var errPortTaken = errors.New("realredis: port taken")
 type Server struct {
 	opts    Options
 	command []string
-	dir     string // working directory, with the log
-	port    int
+	dir     string // has the log, and what the settings name
+	port    port
+	tlsPort port // only with Options.TLS
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -49,7 +33,7 @@ func launch(opts Options) (*Server, error) {
 	s := &Server{opts: opts, command: opts.Command}
 	if len(s.command) == 0 {
 		var err error
-		if s.command, err = Command(); err != nil {
+		if s.command, err = opts.Kind.Command(); err != nil {
 			return nil, err
 		}
 	}
@@ -59,19 +43,27 @@ func launch(opts Options) (*Server, error) {
 	}
 	err = errPortTaken
 	for tries := 0; errors.Is(err, errPortTaken) && tries < 5; tries++ {
-		if s.port, err = freePort(); err == nil {
-			err = s.run()
+		if err = s.choosePorts(); err == nil {
+			err = s.run(serves)
 		}
 	}
 	if err != nil {
-		_ = os.RemoveAll(s.dir)
-		return nil, err
+		return nil, errors.Join(err, s.closePorts(), os.RemoveAll(s.dir))
 	}
 	return s, nil
 }
 
 // Addr is the address that clients dial.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+func (s *Server) Addr() string { return s.port.addr() }
+
+// TLSAddr is the address that clients dial for TLS, if Options.TLS was given.
+func (s *Server) TLSAddr() string { return s.tlsPort.addr() }
+
+// Socket is the path of the Unix socket, if Options.Unix was given.
+func (s *Server) Socket() string { return s.file("socket") }
+
+// DataDir is the directory in which the server keeps its data.
+func (s *Server) DataDir() string { return s.file("data") }
 
 // PID is the id of the process.
 func (s *Server) PID() int {
@@ -96,29 +88,35 @@ func (s *Server) Cont() error {
 }
 
 // Kill ends the process at once, and returns when it is gone. Its keys are
-// lost; its port is free for Restart.
+// lost unless it is persistent; its port is free for Restart.
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kill()
 }
 
-// Restart kills the process, if it runs, and starts a new and empty one on the
-// same port.
-func (s *Server) Restart() error {
+// Restart kills the process, if it runs, and starts a new one on the same port.
+// It is empty unless it is persistent.
+func (s *Server) Restart() error { return s.restart(serves) }
+
+// Boot is Restart with further settings, for this life only. It returns as soon
+// as the server answers anything, be it only that it is loading its data.
+func (s *Server) Boot(args ...string) error { return s.restart(answers, args...) }
+
+func (s *Server) restart(goodEnough func(string) bool, args ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.kill(); err != nil {
 		return err
 	}
-	return s.run()
+	return s.run(goodEnough, args...)
 }
 
 // Close kills the process and removes its files.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.kill(), os.RemoveAll(s.dir))
+	return errors.Join(s.kill(), s.closePorts(), os.RemoveAll(s.dir))
 }
 
 func (s *Server) kill() error {
@@ -132,26 +130,41 @@ func (s *Server) kill() error {
 	return nil
 }
 
-// run starts the process on s.port and waits until it answers.
-func (s *Server) run() error {
-	log, err := os.Create(filepath.Join(s.dir, "log"))
+func (s *Server) choosePorts() (err error) {
+	if err := s.closePorts(); err != nil {
+		return err
+	}
+	s.port, err = newPort()
+	if err == nil && s.opts.TLS != nil {
+		s.tlsPort, err = newPort()
+	}
+	return err
+}
+
+func (s *Server) closePorts() error {
+	err := errors.Join(s.port.close(), s.tlsPort.close())
+	s.port.claim, s.tlsPort.claim = nil, nil
+	return err
+}
+
+// run starts the process on its port and waits until it answers well enough.
+func (s *Server) run(goodEnough func(string) bool, more ...string) error {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	log, err := os.Create(s.file("log"))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the process has its own copy
-	args := append([]string{}, s.command[1:]...)
-	args = append(args, "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1",
-		"--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", s.dir)
-	if s.opts.Password != "" {
-		args = append(args, "--requirepass", s.opts.Password)
-	}
-	cmd := exec.Command(s.command[0], append(args, s.opts.Args...)...)
+	args := slices.Concat(s.command[1:], s.args(), more)
+	cmd := exec.Command(s.command[0], args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	s.cmd, s.exited = cmd, make(chan struct{})
 	if err := supervise(cmd, s.exited); err != nil {
 		return fmt.Errorf("realredis: %w", err)
 	}
-	if err := s.awaitReady(); err != nil {
+	if err := s.await(goodEnough); err != nil {
 		_ = s.kill()
 		text, _ := os.ReadFile(log.Name())
 		if bytes.Contains(text, []byte("Address already in use")) {
@@ -160,56 +173,4 @@ func (s *Server) run() error {
 		return fmt.Errorf("%w\n%s", err, bytes.TrimSpace(text))
 	}
 	return nil
-}
-
-// awaitReady returns when the server answers PING.
-func (s *Server) awaitReady() error {
-	deadline := time.After(startTimeout)
-	for {
-		err := ping(s.Addr())
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-s.exited:
-			return fmt.Errorf("realredis: %s ended: %v", s.command[0], s.cmd.ProcessState)
-		case <-deadline:
-			return fmt.Errorf("realredis: %s does not answer: %w", s.command[0], err)
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
-}
-
-// ping asks a server whether it serves. Asking for a password is an answer,
-// loading is not.
-func ping(addr string) error {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {
-		return err
-	}
-	if _, err := c.Write([]byte("PING\r\n")); err != nil {
-		return err
-	}
-	reply := make([]byte, 256)
-	n, err := c.Read(reply)
-	if err != nil {
-		return err
-	}
-	if reply[0] != '+' && !bytes.HasPrefix(reply[:n], []byte("-NOAUTH")) {
-		return fmt.Errorf("answered %q", reply[:n])
-	}
-	return nil
-}
-
-func freePort() (int, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := ln.Addr().(*net.TCPAddr).Port
-	return port, ln.Close()
 }

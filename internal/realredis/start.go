@@ -14,6 +14,21 @@ type TB interface {
 	Skipf(format string, args ...any)
 }
 
+// EachKind runs a subtest for each kind of server. Those of which this machine
+// has none are skipped.
+func EachKind[T interface {
+	TB
+	Run(name string, f func(T)) bool
+}](t T, test func(t T, kind Kind)) {
+	for _, kind := range Kinds() {
+		t.Run(kind.String(), func(t T) {
+			_, err := kind.Command()
+			skipOrFail(t, err)
+			test(t, kind)
+		})
+	}
+}
+
 // Start starts one server for a test and kills it when the test ends.
 func Start(t TB, opts ...Options) *Server {
 	t.Helper()
@@ -25,12 +40,18 @@ func Start(t TB, opts ...Options) *Server {
 func StartN(t TB, n int, opts ...Options) []*Server {
 	t.Helper()
 	fleet, err := Launch(n, opts...)
-	if errors.Is(err, ErrNoServer) && os.Getenv(EnvRequire) != "1" {
-		t.Skipf("%v", err)
+	skipOrFail(t, err)
+	t.Cleanup(func() { _ = fleet.Close() })
+	return fleet.Servers
+}
+
+// skipOrFail ends a test that lacks its server.
+func skipOrFail(t TB, err error) {
+	t.Helper()
+	if errors.Is(err, errNoKind) || errors.Is(err, ErrNoServer) && os.Getenv(EnvRequire) != "1" {
+		t.Skipf("skipped: %v", err)
 	}
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	t.Cleanup(func() { _ = fleet.Close() })
-	return fleet.Servers
 }

@@ -1,0 +1,57 @@
+package realredis
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// startTimeout is how long a server may take until it answers.
+const startTimeout = 20 * time.Second
+
+// await returns when the server answers PING, with what is good enough.
+func (s *Server) await(goodEnough func(reply string) bool) error {
+	deadline := time.After(startTimeout)
+	for {
+		reply, err := ping(s.Addr())
+		if err == nil && goodEnough(reply) {
+			return nil
+		}
+		select {
+		case <-s.exited:
+			return fmt.Errorf("realredis: %s ended: %v", s.command[0], s.cmd.ProcessState)
+		case <-deadline:
+			return fmt.Errorf("realredis: %s does not answer: %q, %w", s.command[0], reply, err)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// serves says whether an answer to PING is that of a server that is up. Asking
+// for a password is, loading is not.
+func serves(reply string) bool {
+	return strings.HasPrefix(reply, "+") || strings.HasPrefix(reply, "-NOAUTH")
+}
+
+// answers takes any answer for one.
+func answers(reply string) bool { return reply != "" }
+
+// ping asks a server whether it serves, and returns what it says.
+func ping(addr string) (string, error) {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return "", err
+	}
+	if _, err := c.Write([]byte("PING\r\n")); err != nil {
+		return "", err
+	}
+	reply := make([]byte, 256)
+	n, err := c.Read(reply)
+	return string(bytes.TrimSpace(reply[:n])), err
+}

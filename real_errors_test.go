@@ -1,0 +1,337 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// realPassword is what must never be seen; page.check looks for it.
+const realPassword = "sesame-zzyzx"
+
+// patient is a real server that a test makes sick, and well again.
+type patient struct {
+	*realredis.Server
+	*admin
+	Node string // as a client is told
+}
+
+// sickness is something that a server can have, and be cured of, while it runs.
+type sickness struct {
+	options realredis.Options
+	login   string // of the clients: "user:password@"
+	strike  func(t *testing.T, p *patient)
+	heal    func(t *testing.T, p *patient)
+	// code is that of the errors which the server answers to what is asked for,
+	// where no error of a new connection may take their place.
+	code string
+	// What becomes of operations when a majority is sick.
+	acquires, extends, releases fate
+	// keeps says that a sick server does not delete what it was asked to, and
+	// is not asked again.
+	keeps bool
+	// outside makes clients use another address of the machine than loopback's.
+	outside bool
+}
+
+// fate is what becomes of operations.
+type fate uint8
+
+const (
+	fails  fate = iota
+	works       // the sickness spares it
+	either      // it depends on whether the connections outlive other errors
+)
+
+const (
+	lockerLogin = "locker:" + realPassword + "@"
+	lockerUser  = "locker on >" + realPassword + " ~* +@all"
+)
+
+var sicknesses = map[string]sickness{
+	"READONLY": {
+		strike: func(_ *testing.T, p *patient) { p.must("REPLICAOF 127.0.0.1 1") },
+		heal:   func(_ *testing.T, p *patient) { p.must("REPLICAOF NO ONE") },
+	},
+	"MISCONF": {
+		// A directory is where the dump should be.
+		strike: func(t *testing.T, p *patient) {
+			require.NoError(t, os.Mkdir(filepath.Join(p.DataDir(), "dump.rdb"), 0o700))
+			require.Equal(t, "+OK", p.do("CONFIG", "SET", "save", "3600 1000000"))
+			p.saveInBackground("err")
+		},
+		heal: func(t *testing.T, p *patient) {
+			require.NoError(t, os.Remove(filepath.Join(p.DataDir(), "dump.rdb")))
+			p.saveInBackground("ok")
+		},
+		code: "MISCONF",
+	},
+	"OOM": {
+		strike:   func(_ *testing.T, p *patient) { p.must("CONFIG SET maxmemory 1") },
+		heal:     func(_ *testing.T, p *patient) { p.must("CONFIG SET maxmemory 0") },
+		code:     "OOM",
+		extends:  works,
+		releases: works,
+	},
+	"NOREPLICAS": {
+		strike: func(_ *testing.T, p *patient) { p.must("CONFIG SET min-replicas-to-write 1") },
+		heal:   func(_ *testing.T, p *patient) { p.must("CONFIG SET min-replicas-to-write 0") },
+		code:   "NOREPLICAS",
+	},
+	"BUSY": {
+		options: realredis.Options{Args: []string{"--lua-time-limit", "10"}},
+		strike: func(t *testing.T, p *patient) {
+			newAdmin(t, p.Server).send("EVAL", "while true do end", "0")
+			await(t, "the script to run", func() bool { return strings.HasPrefix(p.do("PING"), "-BUSY") })
+		},
+		heal: func(_ *testing.T, p *patient) { p.must("SCRIPT KILL") },
+		code: "BUSY",
+	},
+	"LOADING": {
+		options: realredis.Options{Persistent: true, Args: []string{
+			"--appendonly", "no", "--rdbcompression", "no", "--loading-process-events-interval-bytes", "1024"}},
+		strike: func(t *testing.T, p *patient) {
+			p.must("SELECT 9")
+			p.do("EVAL", "for i = 1, 1000 do redis.call('SET', i, string.rep('v', 1024)) end", "0")
+			p.must("SAVE")
+			require.NoError(t, p.Boot("--key-load-delay", "20000"))
+			p.admin = newAdmin(t, p.Server)
+			require.Contains(t, p.do("GET", "k"), "-LOADING")
+		},
+		heal: func(_ *testing.T, p *patient) { p.must("CONFIG SET key-load-delay 0") },
+	},
+	"NOAUTH": {
+		// Who is in stays in, so they are thrown out.
+		strike: func(_ *testing.T, p *patient) { p.must("CONFIG SET requirepass another"); p.cut() },
+		heal:   func(_ *testing.T, p *patient) { p.do("CONFIG", "SET", "requirepass", "") },
+	},
+	"WRONGPASS": {
+		options: realredis.Options{Password: realPassword},
+		login:   ":" + realPassword + "@",
+		strike:  func(_ *testing.T, p *patient) { p.must("CONFIG SET requirepass another"); p.cut() },
+		heal:    func(_ *testing.T, p *patient) { p.must("CONFIG SET requirepass " + realPassword) },
+	},
+	"no such user": {
+		options: realredis.Options{Users: []string{lockerUser}},
+		login:   lockerLogin,
+		strike:  func(t *testing.T, p *patient) { require.Equal(t, ":1", p.do("ACL", "DELUSER", "locker")) },
+		heal:    func(_ *testing.T, p *patient) { p.must("ACL SETUSER " + lockerUser) },
+	},
+	"NOPERM, SET": {
+		options:  realredis.Options{Users: []string{lockerUser}},
+		login:    lockerLogin,
+		strike:   func(_ *testing.T, p *patient) { p.must("ACL SETUSER locker -set") },
+		heal:     func(_ *testing.T, p *patient) { p.must("ACL SETUSER locker +set") },
+		extends:  either,
+		releases: either,
+	},
+	"NOPERM, scripts": {
+		options:  realredis.Options{Users: []string{lockerUser}},
+		login:    lockerLogin,
+		strike:   func(_ *testing.T, p *patient) { p.must("ACL SETUSER locker -evalsha") },
+		heal:     func(_ *testing.T, p *patient) { p.must("ACL SETUSER locker +evalsha") },
+		acquires: either,
+		keeps:    true,
+	},
+	"DENIED": {
+		// Protected mode ends where a password begins.
+		options: realredis.Options{Password: realPassword, Args: []string{"--protected-mode", "yes"}},
+		login:   ":" + realPassword + "@",
+		strike:  func(_ *testing.T, p *patient) { p.do("CONFIG", "SET", "requirepass", ""); p.cut() },
+		heal:    func(_ *testing.T, p *patient) { p.must("CONFIG SET requirepass " + realPassword) },
+		outside: true,
+	},
+	"max number of clients": {
+		strike: func(_ *testing.T, p *patient) { p.must("CONFIG SET maxclients 1"); p.cut() },
+		heal:   func(_ *testing.T, p *patient) { p.must("CONFIG SET maxclients 100") },
+	},
+}
+
+// saveInBackground does so, with the result that is given.
+func (p *patient) saveInBackground(result string) {
+	p.t.Helper()
+	require.Contains(p.t, p.do("BGSAVE"), "+Background saving started")
+	await(p.t, "a dump", func() bool {
+		info := p.do("INFO", "persistence")
+		return strings.Contains(info, "rdb_bgsave_in_progress:0") && strings.Contains(info, "rdb_last_bgsave_status:"+result)
+	})
+}
+
+// TestRealErrors makes real servers of each kind sick in every way that there
+// is. One of three costs nothing. Two of three cost what they must, at once,
+// and the errors tell which nodes failed. Once they are well all is well.
+func TestRealErrors(t *testing.T) {
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		t.Parallel()
+		for name, s := range sicknesses {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s.run(t, kind)
+			})
+		}
+	})
+}
+
+func (s sickness) run(t *testing.T, kind realredis.Kind) {
+	patients := s.admit(t, kind)
+	var nodes []string
+	var admins []*admin
+	for _, p := range patients {
+		nodes = append(nodes, p.Node)
+		admins = append(admins, p.admin)
+	}
+	c := newClient(t, nodes)
+	awaitAllVote(t, c, admins)
+	held, lost := mustAcquire(t, c, "held", ttl), mustAcquire(t, c, "lost", ttl)
+
+	s.strike(t, patients[0])
+	for i := range 5 {
+		live(t, c, fmt.Sprint("one ", i))
+	}
+	require.NoError(t, held.Extend(t.Context(), ttl))
+
+	s.strike(t, patients[1])
+	var seen page
+	for i := range 5 {
+		s.expect(t, &seen, patients, s.extends, held.Extend(t.Context(), ttl))
+		require.Positive(t, held.Remaining())
+		if s.acquires == fails {
+			_, err := c.TryAcquire(t.Context(), fmt.Sprint("two ", i), ttl)
+			s.expect(t, &seen, patients, fails, err)
+		}
+	}
+	unreleased := lost.Release(t.Context())
+	s.expect(t, &seen, patients, s.releases, unreleased)
+	if len(s.login) > 0 {
+		seen.check(t)
+	}
+
+	s.heal(t, patients[1])
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	l, err := c.Acquire(ctx, "healed", ttl)
+	require.NoError(t, err, "one of three is still sick")
+	require.NoError(t, l.Extend(t.Context(), ttl))
+	require.NoError(t, l.Release(t.Context()))
+
+	s.heal(t, patients[0])
+	for i, p := range patients {
+		admins[i] = p.admin // a new one if the server was restarted
+	}
+	awaitAllVote(t, c, admins)
+	require.NoError(t, held.Extend(t.Context(), ttl))
+	require.NoError(t, held.Release(t.Context()))
+	if unreleased != nil {
+		require.NoError(t, lost.Release(t.Context()))
+	}
+	if !s.keeps {
+		for _, a := range admins {
+			a.must("SELECT 0")
+		}
+		awaitNothing(t, admins)
+	}
+}
+
+// admit starts the servers.
+func (s sickness) admit(t *testing.T, kind realredis.Kind) (patients []*patient) {
+	s.options.Kind = kind
+	s.options.Users = append([]string{adminUser}, s.options.Users...)
+	host := "127.0.0.1"
+	if s.outside {
+		host = outsideAddress(t)
+		s.options.Args = append([]string{"--bind", "127.0.0.1", host}, s.options.Args...)
+	}
+	for _, server := range realredis.StartN(t, 3, s.options) {
+		_, port, err := net.SplitHostPort(server.Addr())
+		require.NoError(t, err)
+		patients = append(patients, &patient{server, newAdmin(t, server), "redis://" + s.login + net.JoinHostPort(host, port)})
+	}
+	return patients
+}
+
+// outsideAddress is an address of this machine which is not loopback's.
+func outsideAddress(t *testing.T) string {
+	addresses, err := net.InterfaceAddrs()
+	require.NoError(t, err)
+	for _, a := range addresses {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	t.Skip("skipped: this machine has no address but loopback's")
+	return ""
+}
+
+// expect checks what became of an operation while two of three are sick.
+func (s sickness) expect(t *testing.T, seen *page, patients []*patient, want fate, err error) {
+	t.Helper()
+	if want == works || want == either && err == nil {
+		require.NoError(t, err)
+		return
+	}
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	seen.add(err)
+	var quorum *redlock.QuorumError
+	require.True(t, errors.As(err, &quorum))
+	require.LessOrEqual(t, quorum.Granted, 1, "a sick node granted it")
+	require.Zero(t, quorum.Denied)
+	require.Len(t, quorum.Failed, 2)
+	for i, failed := range quorum.Failed {
+		require.Equal(t, i, failed.Node)
+		require.True(t, strings.HasSuffix(patients[i].Node, failed.Addr), failed.Addr)
+		require.Error(t, failed.Err)
+		if s.code != "" {
+			var refused *resp.ServerError
+			require.True(t, errors.As(failed.Err, &refused), "%v", failed.Err)
+			require.Equal(t, s.code, refused.Code)
+		}
+	}
+}
+
+// live leads the life of a lock.
+func live(t testing.TB, c *redlock.Client, key string) {
+	t.Helper()
+	l := mustAcquire(t, c, key, ttl)
+	require.NoError(t, l.Extend(context.Background(), ttl))
+	require.NoError(t, l.Release(context.Background()))
+}
+
+// awaitAllVote waits until all nodes of a client grant it a key.
+func awaitAllVote(t testing.TB, c *redlock.Client, admins []*admin) {
+	t.Helper()
+	attempt := 0
+	await(t, "all nodes to vote", func() bool {
+		attempt++
+		key := fmt.Sprint("all ", attempt)
+		l, err := c.TryAcquire(context.Background(), key, ttl)
+		if err != nil {
+			return false
+		}
+		votes := 0
+		for range 50 { // the last of them may be on its way
+			votes = 0
+			for _, a := range admins {
+				if a.do("EXISTS", key) == ":1" {
+					votes++
+				}
+			}
+			if votes == len(admins) {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return l.Release(context.Background()) == nil && votes == len(admins)
+	})
+}
