@@ -207,7 +207,7 @@ func (p *peer) handshake(nc net.Conn) (honest string, welcome bool, err error) {
 			in = rest
 			answer := p.answer(args)
 			answers.WriteString(answer)
-			if args[0] == "HELLO" && answer[0] == '-' {
+			if args[0] == "HELLO" && strings.ContainsAny(answer[:1], "-!") {
 				welcome = false
 			}
 			if args[0] == "SCRIPT" {
