@@ -169,31 +169,6 @@ func TestRealLeastNativePrivileges(t *testing.T) {
 	}
 }
 
-// The same where the server compares tokens by itself, which scripts are then
-// not needed for, nor the key of the probe.
-func TestRealLeastNativePrivileges(t *testing.T) {
-	rules := "+set +delifeq"
-	open := onReal(t, false, realredis.Start(t))
-	var d Dialect
-	open.do(func() { d = open.nodes[0].id.dialect })
-	switch d.Release {
-	case ReleaseScript:
-		t.Skip("the server knows scripts only")
-	case ReleaseDelEx:
-		rules = "+set +delex"
-	}
-	for _, keys := range []string{"~lk:* ", "~lk:* ~redlock:probe "} {
-		server := realredis.Start(t, realredis.Options{
-			Args: strings.Fields("--user lk on >" + marked + " resetchannels -@all " + keys + rules),
-		})
-		r := onReal(t, false, server, with("lk", marked, 0))
-		r.do(func() {
-			require.NoError(t, r.Fault(0))
-			assert.Equal(t, d, r.nodes[0].id.dialect)
-		})
-	}
-}
-
 func TestRealCommandsByAnotherName(t *testing.T) {
 	server := realredis.Start(t, realredis.Options{Args: []string{"--rename-command", "INFO", "", "--rename-command", "HELLO", ""}})
 	r := onReal(t, false, server)
