@@ -137,14 +137,26 @@ func TestPasswordIsNeverShown(t *testing.T) {
 
 			// What a handshake may meet.
 			for name, f := range map[string]func(*fakeredis.Server){
+				"HELLO is refused":  func(s *fakeredis.Server) { s.ErrorReply("HELLO", "WRONGPASS "+password, 0) },
+				"HELLO is repeated": func(s *fakeredis.Server) { s.WrongReply("HELLO", "+"+password+"\r\n", 0) },
+				"HELLO hangs":       func(s *fakeredis.Server) { s.Inject(fakeredis.Fault{On: "HELLO", Do: fakeredis.Silence}) },
 				"AUTH is unknown": func(s *fakeredis.Server) {
+					s.ErrorReply("HELLO", "ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' '"+password+"' ", 0)
 					s.ErrorReply("AUTH", "ERR unknown command 'AUTH', with args beginning with: '"+password+"' ", 0)
 				},
-				"AUTH is repeated": func(s *fakeredis.Server) { s.WrongReply("AUTH", "+"+password+"\r\n$3\r\n", 0) },
-				"AUTH hangs":       func(s *fakeredis.Server) { s.Inject(fakeredis.Fault{On: "AUTH", Do: fakeredis.Silence}) },
-				"no room":          func(s *fakeredis.Server) { s.RejectConns("ERR max number of clients reached") },
-				"down":             (*fakeredis.Server).Down,
-				"hung":             (*fakeredis.Server).Hang,
+				"AUTH is repeated": func(s *fakeredis.Server) {
+					s.ErrorReply("HELLO", "NOPROTO "+password, 0)
+					s.WrongReply("AUTH", "+"+password+"\r\n$3\r\n", 0)
+				},
+				"AUTH hangs": func(s *fakeredis.Server) {
+					s.ErrorReply("HELLO", "ERR unknown command", 0)
+					s.Inject(fakeredis.Fault{On: "AUTH", Do: fakeredis.Silence})
+				},
+				"INFO is repeated":   func(s *fakeredis.Server) { s.ErrorReply("INFO", "LOADING "+password, 0) },
+				"SCRIPT is repeated": func(s *fakeredis.Server) { s.ErrorReply("SCRIPT", "ERR "+password, 0) },
+				"no room":            func(s *fakeredis.Server) { s.RejectConns("ERR max number of clients reached") },
+				"down":               (*fakeredis.Server).Down,
+				"hung":               (*fakeredis.Server).Hang,
 			} {
 				harm(f)
 				seen.add(name)

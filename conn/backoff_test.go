@@ -24,6 +24,38 @@ func TestBackoffIsJitterOverAnExponential(t *testing.T) {
 	}
 }
 
+// Where only a person can mend what is wrong, haste helps nobody.
+func TestPauseAfterPermanentErrors(t *testing.T) {
+	const almost = 1 - 1e-9
+	for _, rnd := range []float64{0, 0.5, almost} {
+		f := &Fleet{cfg: Config{Rand: func() float64 { return rnd }}.withDefaults()}
+		d := f.forbearance()
+		assert.GreaterOrEqual(t, d, time.Second)
+		assert.LessOrEqual(t, d, 3*time.Second)
+		assert.InDelta(t, float64(time.Second)+rnd*float64(2*time.Second), float64(d), float64(time.Millisecond))
+	}
+}
+
+// A refused node waits that long, and so does one whose connection a permanent
+// error has ended. Others are dialled as always.
+func TestPermanentErrorsAreNotDialledInHaste(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		ps := []*peer{newPeer(t, answers("HELLO", "-WRONGPASS\r\n")), newPeer(t), newPeer(t, answers("INFO", "-LOADING\r\n"))}
+		r := newRig(t, portable, ps, func(cfg *Config) { cfg.permanentPause = time.Hour })
+		r.wires[1] = ps[1].next(t)
+		r.until("for the one that is up", func() bool { return r.Up(1) })
+		l := newLedger(t, []string{"x"})
+		l.onReply = func(int, int) error { return ErrNotMaster }
+		r.do(func() { r.giveTo(1, l) })
+		r.wires[1].send(echoes("x"))
+		r.settle(l)
+		r.until("for it to be taken down", func() bool { return !r.Up(1) })
+		waitFor(t, "for the one that may come back", func() bool { return ps[2].dialled.Load() > 20 })
+		assert.EqualValues(t, 1, ps[0].dialled.Load())
+		assert.EqualValues(t, 1, ps[1].dialled.Load())
+	})
+}
+
 // A server that greets us well and then hangs up, or says what nobody asked
 // for, is dialled as rarely as one that does not answer at all.
 func TestNoDialStorm(t *testing.T) {

@@ -52,11 +52,11 @@ func (g *greeter) introduction() (gs []greeting) {
 func (g *greeter) welcomed(v *resp.Value) error {
 	if v.IsError() {
 		fatal, err := Refusal(v.Bytes)
-		if !fatal {
-			switch string(v.Code()) {
-			case "ERR", "NOPERM", "NOPROTO":
-				return errNoHello
-			}
+		switch code := string(v.Code()); {
+		case code == "NOAUTH" && !g.secret():
+			return errNoLogin
+		case !fatal && (code == "ERR" || code == "NOPERM" || code == "NOPROTO"):
+			return errNoHello
 		}
 		return muffle(err)
 	}

@@ -41,6 +41,8 @@ type peer struct {
 	// greeting turns the honest answers to the n-th handshake, counted from
 	// 0, into what is done in their place.
 	greeting func(n int, honest string) steps
+	// scripts is how many of them a handshake ends with, if not one.
+	scripts int
 	// serveRaw hands connections over before the handshake.
 	serveRaw bool
 	// serve, where set, takes over the connection after the handshake.
@@ -182,13 +184,14 @@ func (p *peer) greet(t *testing.T, nc net.Conn, n int) {
 	p.greeted <- w
 }
 
-// handshake reads commands up to the script, which is the last of them, and
+// handshake reads commands up to the last script, which is the end of them, and
 // returns the answers, and whether HELLO was not refused. The client sends
 // nothing behind it before it has them.
 func (p *peer) handshake(nc net.Conn) (honest string, welcome bool, err error) {
 	var in []byte
 	var answers strings.Builder
 	welcome = true
+	scripts := max(1, p.scripts)
 	buf := make([]byte, 4096)
 	for {
 		k, err := nc.Read(buf)
@@ -204,10 +207,13 @@ func (p *peer) handshake(nc net.Conn) (honest string, welcome bool, err error) {
 			in = rest
 			answer := p.answer(args)
 			answers.WriteString(answer)
-			if args[0] == "HELLO" && answer[0] == '-' {
+			if args[0] == "HELLO" && strings.ContainsAny(answer[:1], "-!") {
 				welcome = false
 			}
 			if args[0] == "SCRIPT" {
+				scripts--
+			}
+			if scripts == 0 {
 				if len(in) > 0 {
 					return "", false, errors.New("bytes behind the handshake")
 				}

@@ -29,16 +29,7 @@ func (g *greeter) probes() []greeting {
 // does, it is the first.
 func (g *greeter) releasesBy(form ReleaseForm) func(*resp.Value) error {
 	return func(v *resp.Value) error {
-		works, err := v.Kind == resp.Integer, error(nil)
-		switch {
-		case v.IsError():
-			// Access is checked before anything else about a command that
-			// exists. On the keys of locks it may well be allowed.
-			works = forbidsKey(v.Bytes)
-			err = fatality(v.Bytes)
-		case !works:
-			err = errUnfit
-		}
+		works, err := probed(v, v.Kind == resp.Integer)
 		if works && g.id.dialect.Release == ReleaseScript {
 			g.id.dialect.Release = form
 		}
@@ -46,22 +37,28 @@ func (g *greeter) releasesBy(form ReleaseForm) func(*resp.Value) error {
 	}
 }
 
-// extends takes in whether SET knows IFEQ. Where SET is not allowed on the key
-// of the probe, this goes by whether there is a command to release by, which no
-// server has without IFEQ.
+// extends takes in whether SET knows IFEQ. Where the key of the probe is out of
+// bounds, this goes by whether there is a command to release by, which no server
+// has without IFEQ.
 func (g *greeter) extends(v *resp.Value) error {
-	works, err := v.Null || v.IsOK(), error(nil)
-	switch {
-	case v.IsError():
-		works = forbidsKey(v.Bytes) && g.id.dialect.Release != ReleaseScript
-		err = fatality(v.Bytes)
-	case !works:
-		err = errUnfit
-	}
-	if works {
+	works, err := probed(v, v.Null || v.IsOK())
+	if works && (!v.IsError() || g.id.dialect.Release != ReleaseScript) {
 		g.id.dialect.Extend = ExtendSetIfEq
 	}
 	return err
+}
+
+// probed says whether the answer to a probe shows that the command works; fits
+// tells what it answers then. A key that is out of bounds shows it too: access
+// is checked only of commands that exist, and locks have other keys.
+func probed(v *resp.Value, fits bool) (works bool, err error) {
+	switch {
+	case v.IsError():
+		return forbidsKey(v.Bytes), fatality(v.Bytes)
+	case !fits:
+		return false, errUnfit
+	}
+	return true, nil
 }
 
 // fatality is the error of a refusal that ends the connection. The others only

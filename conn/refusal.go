@@ -2,6 +2,7 @@ package conn
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/redlock-go/redlock/resp"
@@ -12,6 +13,12 @@ import (
 var (
 	errProtected = errors.New("server is in protected mode: it takes no clients from other hosts without a password")
 	errCrowded   = errors.New("server takes no more clients")
+)
+
+// Causes that say more of credentials than that they were refused.
+var (
+	errImpostor = fmt.Errorf("%w: it wants none, and so may not be the server that is meant", ErrAuth)
+	errNoLogin  = fmt.Errorf("%w: it wants some, and none are configured (NOAUTH)", ErrAuth)
 )
 
 // refusals says what error replies mean for the connection that they arrive on.
@@ -26,9 +33,9 @@ var refusals = []struct {
 }{
 	{"NOAUTH", "", ErrAuth, true},
 	{"WRONGPASS", "", ErrAuth, true},
-	{"ERR", "AUTH <password> called without any password", ErrAuth, true},
-	{"ERR", "Client sent AUTH, but no password is set", ErrAuth, true}, // up to Redis 5
-	{"ERR", "invalid password", ErrAuth, true},                         // up to Redis 5
+	{"ERR", "AUTH <password> called without any password", errImpostor, true},
+	{"ERR", "Client sent AUTH, but no password is set", errImpostor, true}, // up to Redis 5
+	{"ERR", "invalid password", ErrAuth, true},                             // up to Redis 5
 
 	{"READONLY", "", ErrNotMaster, true},
 	{"MASTERDOWN", "", ErrNotMaster, true},

@@ -1,6 +1,10 @@
 package fakeredis
 
-import "strings"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 // Deny forbids commands, as an access list does: "SET" all of a command,
 // "SCRIPT|LOAD" one of its subcommands. What a script calls counts as well, so
@@ -29,6 +33,38 @@ func (s *Server) Allow(names ...string) {
 	for _, name := range names {
 		delete(s.denied, strings.ToLower(name))
 	}
+}
+
+// AllowKeys forbids all keys but those with a prefix, as an access list does; an
+// empty one allows all again.
+func (s *Server) AllowKeys(prefix string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prefix = prefix
+}
+
+// deniesKey says whether a command names a key that is forbidden. The caller
+// holds s.mu.
+func (s *Server) deniesKey(cmd *command, args [][]byte) bool {
+	prefix := []byte(s.prefix)
+	return slices.ContainsFunc(keysOf(cmd.name, args[1:]), func(key []byte) bool {
+		return !bytes.HasPrefix(key, prefix)
+	})
+}
+
+// keysOf finds the keys among the arguments of a command.
+func keysOf(name string, args [][]byte) [][]byte {
+	switch name {
+	case "set", "get", "type", "pttl", "pexpire", "delifeq", "delex":
+		return args[:1]
+	case "mget", "del", "unlink", "exists":
+		return args
+	case "eval", "evalsha":
+		if n, ok := parseInt(args[1]); ok && n >= 0 && n <= int64(len(args)-2) {
+			return args[2 : 2+n]
+		}
+	}
+	return nil
 }
 
 // denies says whether a command is forbidden. The caller holds s.mu.

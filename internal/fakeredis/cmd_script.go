@@ -112,6 +112,10 @@ func (c *conn) runScript(which int, keys, argv [][]byte) {
 		c.scriptError(which, s.accessError(s.dialect.noScriptAccess, acts[which]))
 		return
 	}
+	if s.replica && slices.Contains(c.held, true) {
+		c.scriptError(which, errReadOnly)
+		return
+	}
 	start := len(c.out)
 	c.array(len(keys))
 	for i, key := range keys {

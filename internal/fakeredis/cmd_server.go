@@ -49,8 +49,8 @@ func (s *Server) infoServer() string {
 		fmt.Fprintf(&b, "server_name:%s\r\n%[1]s_version:%s\r\n", d.product, d.version)
 	}
 	up := s.opts.Now().Sub(s.started)
-	fmt.Fprintf(&b, "%s:standalone\r\nos:%s %s\r\narch_bits:64\r\nprocess_id:%d\r\nrun_id:%s\r\ntcp_port:%s\r\n",
-		d.modeField, runtime.GOOS, runtime.GOARCH, os.Getpid(), s.runID, s.port())
+	fmt.Fprintf(&b, "%s:%s\r\nos:%s %s\r\narch_bits:64\r\nprocess_id:%d\r\nrun_id:%s\r\ntcp_port:%s\r\n",
+		d.modeField, s.opts.Mode, runtime.GOOS, runtime.GOARCH, os.Getpid(), s.runID, s.port())
 	fmt.Fprintf(&b, "server_time_usec:%d\r\nuptime_in_seconds:%d\r\nuptime_in_days:%d\r\n",
 		s.opts.Now().UnixMicro(), int64(up/time.Second), int64(up/(24*time.Hour)))
 	return b.String()
@@ -74,7 +74,11 @@ func (s *Server) infoMemory() string {
 }
 
 func (s *Server) infoReplication() string {
-	return "# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_replid:" + s.runID + "\r\n"
+	role := "master"
+	if s.replica {
+		role = "slave"
+	}
+	return "# Replication\r\nrole:" + role + "\r\nconnected_slaves:0\r\nmaster_replid:" + s.runID + "\r\n"
 }
 
 func (s *Server) infoKeyspace() string {
@@ -89,6 +93,15 @@ func (s *Server) infoKeyspace() string {
 }
 
 func (c *conn) cmdRole([][]byte) {
+	if c.srv.replica {
+		c.array(5)
+		c.text("slave")
+		c.text("127.0.0.1")
+		c.int(6379)
+		c.text("connect")
+		c.int(-1)
+		return
+	}
 	c.array(3)
 	c.text("master")
 	c.int(0)

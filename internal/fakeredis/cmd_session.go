@@ -159,9 +159,13 @@ func (c *conn) welcome() {
 	c.text("id")
 	c.int(c.id)
 	c.text("mode")
-	c.text("standalone")
+	c.text(c.srv.opts.Mode)
 	c.text("role")
-	c.text("master")
+	if c.srv.replica {
+		c.text("replica")
+	} else {
+		c.text("master")
+	}
 	c.text("modules")
 	c.array(len(d.modules))
 	for _, m := range d.modules {

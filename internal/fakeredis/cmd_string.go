@@ -8,6 +8,7 @@ import (
 const (
 	errSyntax     = "ERR syntax error"
 	errNotInteger = "ERR value is not an integer or out of range"
+	errReadOnly   = "READONLY You can't write against a read only replica."
 	errWrongType  = "WRONGTYPE Operation against a key holding the wrong kind of value"
 )
 

@@ -10,6 +10,7 @@ type command struct {
 
 	flavors flavors
 	open    bool // answered before AUTH
+	writes  bool // not answered by a replica
 	index   int  // of its counter
 }
 
@@ -33,20 +34,20 @@ var (
 
 func init() {
 	commands = []*command{
-		{name: "set", arity: -3, run: (*conn).cmdSet},
+		{name: "set", arity: -3, run: (*conn).cmdSet, writes: true},
 		{name: "get", arity: 2, run: (*conn).cmdGet},
 		{name: "mget", arity: -2, run: (*conn).cmdMGet},
-		{name: "del", arity: -2, run: (*conn).cmdDel},
-		{name: "unlink", arity: -2, run: (*conn).cmdDel},
+		{name: "del", arity: -2, run: (*conn).cmdDel, writes: true},
+		{name: "unlink", arity: -2, run: (*conn).cmdDel, writes: true},
 		{name: "exists", arity: -2, run: (*conn).cmdExists},
 		{name: "type", arity: 2, run: (*conn).cmdType},
 		{name: "pttl", arity: 2, run: (*conn).cmdPTTL},
-		{name: "pexpire", arity: -3, run: (*conn).cmdPExpire},
-		{name: "delifeq", arity: 3, run: (*conn).cmdDelIfEq, flavors: only(Valkey9)},
-		{name: "delex", arity: -2, run: (*conn).cmdDelEx, flavors: only(Redis84)},
+		{name: "pexpire", arity: -3, run: (*conn).cmdPExpire, writes: true},
+		{name: "delifeq", arity: 3, run: (*conn).cmdDelIfEq, flavors: only(Valkey9), writes: true},
+		{name: "delex", arity: -2, run: (*conn).cmdDelEx, flavors: only(Redis84), writes: true},
 		{name: "dbsize", arity: 1, run: (*conn).cmdDBSize},
-		{name: "flushall", arity: -1, run: (*conn).cmdFlushAll},
-		{name: "flushdb", arity: -1, run: (*conn).cmdFlushDB},
+		{name: "flushall", arity: -1, run: (*conn).cmdFlushAll, writes: true},
+		{name: "flushdb", arity: -1, run: (*conn).cmdFlushDB, writes: true},
 
 		{name: "eval", arity: -3, run: (*conn).cmdEval},
 		{name: "evalsha", arity: -3, run: (*conn).cmdEvalSHA},
@@ -130,6 +131,10 @@ func (c *conn) answer(cmd *command, args [][]byte) ending {
 		c.fail(errNoAuth)
 	case len(s.denied) > 0 && s.denies(cmd, args):
 		c.fail(s.noPermission(cmd, args))
+	case s.prefix != "" && s.deniesKey(cmd, args):
+		c.fail(s.dialect.noKeyAccess)
+	case s.replica && cmd.writes:
+		c.fail(errReadOnly)
 	default:
 		cmd.run(c, args)
 	}

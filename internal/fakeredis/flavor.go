@@ -39,6 +39,7 @@ type dialect struct {
 	// What the access list answers, before and after the name of the command.
 	noPermission   [2]string
 	noScriptAccess [2]string // inside a script; not the code NOPERM
+	noKeyAccess    string
 }
 
 type module struct{ name, path string }
@@ -62,6 +63,7 @@ var dialects = [...]dialect{
 		noAuth:         oldHelloAuth,
 		noPermission:   [2]string{"NOPERM this user has no permissions to run the '", "' command"},
 		noScriptAccess: [2]string{"ERR The user executing the script can't run this command or subcommand", ""},
+		noKeyAccess:    "NOPERM this user has no permissions to access one of the keys used as arguments",
 	},
 	Valkey9: {
 		product:        "valkey",
@@ -78,6 +80,7 @@ var dialects = [...]dialect{
 		noAuth:         newHelloAuth,
 		noPermission:   [2]string{"NOPERM User %u has no permissions to run the '", "' command"},
 		noScriptAccess: [2]string{"ERR ACL failure in script: User %u has no permissions to run the '", "' command"},
+		noKeyAccess:    "NOPERM No permissions to access a key",
 	},
 	Redis84: {
 		product:        "redis",
@@ -94,5 +97,6 @@ var dialects = [...]dialect{
 		noAuth:         newHelloAuth,
 		noPermission:   [2]string{"NOPERM User %u has no permissions to run the '", "' command"},
 		noScriptAccess: [2]string{"ERR ACL failure in script: User %u has no permissions to run the '", "' command"},
+		noKeyAccess:    "NOPERM No permissions to access a key",
 	},
 }

@@ -20,6 +20,9 @@ type Options struct {
 	// User is the one that the password belongs to, "default" if empty. When
 	// it is another, the default user is switched off.
 	User string
+	// Mode is what HELLO and INFO tell, "standalone" if empty. It changes nothing
+	// else: a "cluster" redirects nobody, and a "sentinel" keeps keys.
+	Mode string
 	// Deny lists commands that are forbidden, as by Server.Deny.
 	Deny []string
 	// Config adds to, or replaces, what CONFIG GET knows.
@@ -35,6 +38,9 @@ const defaultUser = "default"
 func (o Options) withDefaults() Options {
 	if o.Addr == "" {
 		o.Addr = "127.0.0.1:0"
+	}
+	if o.Mode == "" {
+		o.Mode = "standalone"
 	}
 	if o.User == "" {
 		o.User = defaultUser

@@ -48,6 +48,20 @@ func (s *Server) Partition() {
 	}
 }
 
+// Demote makes a replica of the server, in what it says of itself and in that it
+// takes no writes, not even from scripts. Connections stay, as they do in a
+// failover. Promote undoes it.
+func (s *Server) Demote() { s.setReplica(true) }
+
+// Promote makes a master of the server again.
+func (s *Server) Promote() { s.setReplica(false) }
+
+func (s *Server) setReplica(replica bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replica = replica
+}
+
 // Refuse stops listening, so that dials are refused until Heal. Connections
 // that exist live on; see Down.
 func (s *Server) Refuse() {

@@ -34,6 +34,8 @@ type Server struct {
 	scripts  [scripts]bool // which of them are loaded
 	calls    []int64       // per command, by its index
 	denied   map[string]bool
+	prefix   string // of the only keys that are allowed
+	replica  bool
 	hook     func(conn int64, args []string)
 	faults   faults
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // eventually waits for something that must happen.
@@ -95,6 +97,47 @@ func TestScriptsCanBeForbidden(t *testing.T) {
 	}
 	s.Allow("EVALSHA")
 	assert.Contains(t, c.do("EVALSHA x 0"), "-NOSCRIPT")
+}
+
+func TestKeysCanBeForbidden(t *testing.T) {
+	for _, flavor := range []Flavor{Redis7, Valkey9, Redis84} {
+		s := StartN(t, 1, Options{Flavor: flavor})[0]
+		s.LoadScripts()
+		s.AllowKeys("lk:")
+		c := dial(t, "tcp", s.Addr())
+		release := "EVALSHA " + script.ReleaseSHA1
+		for _, line := range []string{"SET k v", "GET k", "DEL lk:a k", release + " 2 lk:a k t t"} {
+			answer := c.do(line)
+			assert.Contains(t, answer, "-NOPERM", line)
+			assert.Contains(t, answer, " key", line)
+		}
+		for _, line := range []string{"SET lk:a v", "GET lk:a", "DEL lk:a lk:b", release + " 1 lk:a k", release + " 9 lk:a", "PING"} {
+			assert.NotContains(t, c.do(line), "-NOPERM", line)
+		}
+		s.AllowKeys("")
+		assert.Equal(t, "+OK", c.do("SET k v"))
+	}
+}
+
+func TestReplicasAndClusters(t *testing.T) {
+	s := StartN(t, 1, Options{Mode: "cluster", Flavor: Valkey9})[0]
+	s.LoadScripts()
+	s.Set("k", "v", 0)
+	c := dial(t, "tcp", s.Addr())
+	assert.Contains(t, c.do("INFO server"), "server_mode:cluster")
+	assert.Contains(t, c.do("HELLO"), `"mode" "cluster" "role" "master"`)
+	s.Demote()
+	assert.Contains(t, c.do("INFO replication"), "role:slave")
+	assert.Contains(t, c.do("HELLO"), `"role" "replica"`)
+	assert.Contains(t, c.do("ROLE"), `"slave"`)
+	for _, line := range []string{"SET k v", "DEL k", "DELIFEQ k v", "EVALSHA " + script.ReleaseSHA1 + " 1 k v"} {
+		assert.Contains(t, c.do(line), "-READONLY", line)
+	}
+	assert.Equal(t, `"v"`, c.do("GET k"))
+	assert.Equal(t, "*[:0]", c.do("EVALSHA "+script.ReleaseSHA1+" 1 k another"))
+	s.Promote()
+	assert.Equal(t, ":1", c.do("DEL k"))
+	assert.Contains(t, c.do("ROLE"), `"master"`)
 }
 
 func TestConfigurationCanBeGiven(t *testing.T) {

@@ -1,0 +1,235 @@
+package conn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/fakeredis"
+)
+
+// Secrets that change are asked for at every dial, and win over the address.
+func TestCredentialsRotate(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		var asked atomic.Int64
+		p := newPeer(t, func(p *peer) { p.serveRaw = true })
+		r := newRig(t, portable, []*peer{p}, with("stale", "stale", 0), func(cfg *Config) {
+			cfg.Credentials = func(ctx context.Context, addr string) (string, string, error) {
+				deadline, ok := ctx.Deadline()
+				assert.True(t, ok && time.Until(deadline) <= patience, "bounded by DialTimeout")
+				assert.Equal(t, p.addr, addr)
+				return "me", fmt.Sprint(marked, asked.Add(1)), nil
+			}
+		})
+		w := p.next(t)
+		w.expect(string(command("HELLO", "3", "AUTH", "me", marked+"1")))
+		w.send("-NOPROTO\r\n")
+		w = p.next(t)
+		w.expect(string(command("AUTH", "me", marked+"2")))
+		w.send("-WRONGPASS " + marked + "\r\n")
+		w = p.next(t)
+		w.expect(string(command("AUTH", "me", marked+"3")))
+		r.do(func() {
+			assert.ErrorIs(t, r.Fault(0), ErrAuth)
+			assert.NotContains(t, r.Fault(0).Error(), marked)
+		})
+	})
+}
+
+func TestCredentialsOpenAServer(t *testing.T) {
+	server := fakeredis.StartN(t, 1, fakeredis.Options{User: "app", Password: "second"})[0]
+	var asked atomic.Int64
+	r := newRig(t, false, nil, onServer(server), func(cfg *Config) {
+		cfg.Credentials = func(context.Context, string) (string, string, error) {
+			if asked.Add(1) == 1 {
+				return "app", "first", nil
+			}
+			return "app", "second", nil
+		}
+	})
+	r.until("for the second password", func() bool { return r.Up(0) })
+}
+
+// None are as good as none in the address.
+func TestNoCredentials(t *testing.T) {
+	server := fakeredis.StartN(t, 1)[0]
+	r := newRig(t, false, nil, onServer(server), with("me", marked, 0), func(cfg *Config) {
+		cfg.Credentials = func(context.Context, string) (string, string, error) { return "", "", nil }
+	})
+	r.Settle()
+	r.do(func() { assert.NoError(t, r.Fault(0)) })
+	assert.Zero(t, server.Count("AUTH"))
+}
+
+func TestCredentialsFail(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		errVault := errors.New("vault is sealed")
+		p := newPeer(t)
+		r := newRig(t, portable, []*peer{p, newPeer(t)}, func(cfg *Config) {
+			cfg.Credentials = func(_ context.Context, addr string) (string, string, error) {
+				if addr == p.addr {
+					return "me", marked, errVault
+				}
+				return "", "", nil
+			}
+		})
+		r.Settle()
+		r.do(func() {
+			err := r.Fault(0)
+			require.ErrorIs(t, err, errVault)
+			assert.ErrorIs(t, err, ErrNotSent)
+			assert.ErrorContains(t, err, "credentials: vault is sealed")
+			assert.NotContains(t, err.Error(), marked)
+			assert.False(t, Permanent(err))
+			assert.NoError(t, r.Fault(1))
+		})
+		waitFor(t, "to be asked again", func() bool { return p.dialled.Load() > 3 })
+	})
+}
+
+// Close does not wait for a vault that is slow.
+func TestCloseEndsCredentials(t *testing.T) {
+	asked := make(chan struct{})
+	var once sync.Once
+	r := newRig(t, false, newPeers(t, 1), func(cfg *Config) {
+		cfg.DialTimeout = time.Hour
+		cfg.Credentials = func(ctx context.Context, _ string) (string, string, error) {
+			once.Do(func() { close(asked) })
+			<-ctx.Done()
+			return "", "", ctx.Err()
+		}
+	})
+	<-asked
+	r.do(r.Close)
+	within(t, "Drain", r.Drain)
+}
+
+// tunnel is a connection without a socket to be seen.
+type tunnel struct{ net.Conn }
+
+func TestDialer(t *testing.T) {
+	server, client := newIdentity(t, "127.0.0.1")
+	var dialled atomic.Int64
+	ps := []*peer{newPeer(t), newPeer(t, func(p *peer) { p.tls = server })}
+	r := newRig(t, false, ps, func(cfg *Config) {
+		cfg.TLS = client
+		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dialled.Add(1)
+			assert.Equal(t, "tcp", network)
+			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return tunnel{nc}, err
+		}
+	})
+	r.up()
+	assert.False(t, r.CanBlock(), "what a dialer returns need not be a socket")
+	r.works()
+	ps[0].stop()
+	r.lose(0)
+	ps[0].start(t)
+	r.up()
+	r.works()
+	assert.GreaterOrEqual(t, dialled.Load(), int64(3))
+}
+
+func TestDialerFails(t *testing.T) {
+	errNoRoute := errors.New("no route")
+	for name, test := range map[string]struct {
+		dial func(context.Context, string, string) (net.Conn, error)
+		want error
+	}{
+		"with an error":     {func(context.Context, string, string) (net.Conn, error) { return nil, errNoRoute }, errNoRoute},
+		"without an error":  {func(context.Context, string, string) (net.Conn, error) { return nil, nil }, nil},
+		"after the timeout": {func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }, context.DeadlineExceeded},
+		"silently": {func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			t.Cleanup(func() { _ = theirs.Close() })
+			return ours, nil
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, false, newPeers(t, 1), func(cfg *Config) {
+				cfg.DialTimeout = 20 * time.Millisecond
+				cfg.Dialer = test.dial
+			})
+			r.Settle()
+			r.do(func() {
+				assert.ErrorIs(t, r.Fault(0), ErrNotSent)
+				if test.want != nil {
+					assert.ErrorIs(t, r.Fault(0), test.want)
+				}
+			})
+		})
+	}
+}
+
+// Each node has its own certificates, and those of the next connection may be
+// others.
+func TestTLSFor(t *testing.T) {
+	servers := make([]*tls.Config, 2)
+	clients := make([]*tls.Config, 2)
+	ps := make([]*peer, 2)
+	for i := range ps {
+		servers[i], clients[i] = newIdentity(t, "127.0.0.1")
+		servers[i].MinVersion = tls.VersionTLS12
+		ps[i] = newPeer(t, func(p *peer) { p.tls = servers[i] })
+	}
+	var mu sync.Mutex
+	trusted := map[string]*tls.Config{ps[0].addr: clients[0]} // the other goes by Config.TLS
+	r := newRig(t, false, ps, func(cfg *Config) {
+		cfg.TLS = clients[1]
+		cfg.TLSFor = func(addr string) *tls.Config {
+			mu.Lock()
+			defer mu.Unlock()
+			return trusted[addr]
+		}
+	})
+	r.up()
+	r.works()
+	assert.Empty(t, clients[0].ServerName, "it is a copy that is completed")
+	assert.Zero(t, clients[0].MinVersion)
+
+	mu.Lock()
+	trusted[ps[0].addr] = clients[1]
+	mu.Unlock()
+	r.wires[0].cut()
+	r.until("for the wrong certificate", func() bool {
+		err := r.Fault(0)
+		return err != nil && strings.Contains(err.Error(), "tls")
+	})
+	mu.Lock()
+	trusted[ps[0].addr] = clients[0]
+	mu.Unlock()
+	r.wires[0] = nil
+	r.until("for the right one", func() bool { return r.Up(0) })
+}
+
+func TestTLSIsNeverWeakened(t *testing.T) {
+	weak := &tls.Config{MinVersion: tls.VersionTLS10}
+	blind := &tls.Config{InsecureSkipVerify: true, ServerName: "elsewhere", MinVersion: tls.VersionTLS13}
+	for name, cfg := range map[string]Config{
+		"none":     {},
+		"TLS":      {TLS: weak},
+		"TLSFor":   {TLSFor: func(string) *tls.Config { return weak }},
+		"its none": {TLSFor: func(string) *tls.Config { return nil }},
+	} {
+		got := cfg.tlsFor(Address{Network: "tcp", Host: "h.example:1"})
+		assert.EqualValues(t, tls.VersionTLS12, got.MinVersion, name)
+		assert.Equal(t, "h.example", got.ServerName, name)
+		assert.False(t, got.InsecureSkipVerify, name)
+	}
+	got := Config{TLS: weak, TLSFor: func(string) *tls.Config { return blind }}.tlsFor(Address{Host: "h:1"})
+	assert.EqualValues(t, tls.VersionTLS13, got.MinVersion)
+	assert.Equal(t, "elsewhere", got.ServerName)
+	assert.True(t, got.InsecureSkipVerify, "as the user has it")
+	assert.EqualValues(t, tls.VersionTLS10, weak.MinVersion, "theirs is left alone")
+}

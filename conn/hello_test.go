@@ -1,0 +1,161 @@
+package conn
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Pushes answer nothing, wherever they come.
+func TestHandshakeSkipsPushes(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		const push = ">2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n"
+		p := newPeer(t, func(p *peer) {
+			p.greeting = func(_ int, honest string) steps {
+				var d resp.Decoder
+				var v resp.Value
+				pushed := push
+				for len(honest) > 0 {
+					n, err := d.Decode([]byte(honest), &v)
+					assert.NoError(t, err)
+					pushed += honest[:n] + push + push
+					honest = honest[n:]
+				}
+				return steps{pushed}
+			}
+		})
+		r := newRig(t, portable, []*peer{p})
+		r.up()
+		r.works()
+		r.do(func() { assert.Equal(t, p.runID, r.nodes[0].id.runID) })
+	})
+}
+
+// What refuses HELLO is greeted in RESP2, on a connection of its own.
+func TestOldServersAreGreetedInRESP2(t *testing.T) {
+	for name, answer := range map[string]string{
+		"unknown":       "-ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'me' '" + marked + "' \r\n",
+		"old unknown":   "-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n",
+		"RESP2 only":    "-NOPROTO unsupported protocol version\r\n",
+		"wrong arity":   "-ERR wrong number of arguments for 'hello' command\r\n",
+		"syntax":        "-ERR Syntax error in HELLO option 'AUTH'\r\n",
+		"not permitted": "-NOPERM this user has no permissions to run the 'hello' command\r\n",
+		"in bulk":       "!11\r\nERR unknown\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachPath(t, func(t *testing.T, portable bool) {
+				for _, user := range []string{"", "me"} {
+					p := newPeer(t, answers("HELLO", answer))
+					r := newRig(t, portable, []*peer{p}, with(user, marked, 1))
+					r.up()
+					r.works()
+					assert.EqualValues(t, 2, p.dialled.Load(), "once in vain")
+				}
+			})
+		})
+	}
+}
+
+// RESP2 is remembered while the server is there, and forgotten once it was away:
+// it may come back as another.
+func TestRESP2IsRememberedForAWhile(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		server := fakeredis.StartN(t, 1)[0]
+		server.ErrorReply("HELLO", "ERR unknown command 'HELLO'", 0)
+		server.ErrorReply("INFO", "LOADING Redis is loading the dataset in memory", 5)
+		r := newRig(t, portable, nil, onServer(server))
+		r.until("for the server", func() bool { return r.Up(0) })
+		assert.EqualValues(t, 1, server.Count("HELLO"), "through five failures behind it")
+
+		server.ResetConns()
+		r.until("for the loss", func() bool { return server.Count("HELLO") == 2 })
+		r.until("for the server", func() bool { return r.Up(0) })
+		assert.EqualValues(t, 2, server.Count("HELLO"))
+
+		server.Down() // and here it is upgraded
+		r.until("for the loss", func() bool { return !r.Up(0) })
+		require.NoError(t, server.Heal())
+		r.until("for the server", func() bool { return r.Up(0) })
+		assert.EqualValues(t, 3, server.Count("HELLO"))
+		assert.Equal(t, 1, server.Conns(), "the first was good")
+	})
+}
+
+// Servers that turn clients away say so before they hear anything, and hang up.
+func TestTurnedAway(t *testing.T) {
+	for text, want := range map[string]error{
+		"ERR max number of clients reached":                                           errCrowded,
+		"DENIED Redis is running in protected mode because protected mode is enabled": errProtected,
+	} {
+		eachPath(t, func(t *testing.T, portable bool) {
+			for _, password := range []string{"", marked} {
+				server := fakeredis.StartN(t, 1)[0]
+				server.RejectConns(text)
+				r := newRig(t, portable, nil, onServer(server), with("", password, 0))
+				r.Settle()
+				r.do(func() {
+					err := r.Fault(0)
+					assert.ErrorIs(t, err, want)
+					assert.NotErrorIs(t, err, ErrAuth)
+					assert.False(t, Permanent(err))
+				})
+			}
+		})
+	}
+}
+
+// What must not be a node is not one, in whichever way it shows.
+func TestRolesAreRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		set  func(*peer)
+		want error
+	}{
+		"replica by HELLO":    {answers("HELLO", welcomeOf("standalone", "replica")), ErrNotMaster},
+		"cluster by HELLO":    {answers("HELLO", welcomeOf("cluster", "master")), ErrCluster},
+		"its replicas":        {answers("HELLO", welcomeOf("cluster", "replica")), ErrCluster},
+		"sentinel by HELLO":   {answers("HELLO", welcomeOf("sentinel", "")), ErrSentinel},
+		"replica by INFO":     {olden("INFO replication", infoOf("role:slave\r\n")), ErrNotMaster},
+		"cluster by INFO":     {olden("INFO server", infoOf("redis_mode:cluster\r\n")), ErrCluster},
+		"cluster of Valkey":   {olden("INFO server", infoOf("server_mode:cluster\r\n")), ErrCluster},
+		"sentinel by INFO":    {olden("INFO server", infoOf("redis_mode:sentinel\r\n")), ErrSentinel},
+		"stale replica":       {olden("INFO", "-MASTERDOWN Link with MASTER is down\r\n"), ErrNotMaster},
+		"replica by its word": {answers("SET", "-READONLY You can't write against a read only replica.\r\n"), ErrNotMaster},
+		"cluster by its word": {answers("DELIFEQ", "-MOVED 1 127.0.0.1:1\r\n"), ErrCluster},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachPath(t, func(t *testing.T, portable bool) {
+				for _, password := range []string{"", marked} {
+					ps := []*peer{newPeer(t), newPeer(t, test.set)}
+					r := newRig(t, portable, ps, func(cfg *Config) { cfg.Addresses[1].login = newLogin("me", password) })
+					r.Settle()
+					r.do(func() {
+						assert.NoError(t, r.Fault(0))
+						err := r.Fault(1)
+						require.ErrorIs(t, err, test.want)
+						assert.ErrorIs(t, err, ErrNotSent)
+						assert.True(t, Misconfigured(err))
+						assert.Contains(t, err.Error(), ps[1].addr)
+					})
+				}
+			})
+		})
+	}
+}
+
+// A master that is demoted and promoted again is a node, none, and one again.
+func TestDemotedNodeComesBack(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		server := fakeredis.StartN(t, 1)[0]
+		r := newRig(t, portable, nil, onServer(server))
+		r.until("for the server", func() bool { return r.Up(0) })
+		server.Demote()
+		server.ResetConns()
+		r.until("for its refusal", func() bool { return Misconfigured(r.Fault(0)) })
+		server.Promote()
+		r.until("for the server", func() bool { return r.Up(0) })
+	})
+}

@@ -1,0 +1,179 @@
+package conn
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/realredis"
+)
+
+// What real servers make of the handshake. Which server that is, is up to the
+// environment; see package realredis.
+
+// onReal is a rig whose only node is a real server.
+func onReal(t *testing.T, portable bool, server *realredis.Server, set ...func(*Config)) *rig {
+	t.Helper()
+	r := newRig(t, portable, nil, append([]func(*Config){onServer(server)}, set...)...)
+	r.Settle()
+	return r
+}
+
+func TestRealHandshake(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		server := realredis.Start(t)
+		r := onReal(t, portable, server, with("", "", 3), func(cfg *Config) { cfg.Name = "app" })
+		r.do(func() {
+			require.NoError(t, r.Fault(0))
+			id := r.nodes[0].id
+			assert.Len(t, id.runID, 40)
+			assert.Contains(t, []string{"redis", "valkey"}, id.product)
+			assert.Regexp(t, `^\d+\.\d+\.\d+$`, id.version)
+			assert.Less(t, id.uptime, time.Hour)
+			assert.Equal(t, "noeviction", id.policy)
+		})
+	})
+}
+
+func TestRealRoles(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want error
+	}{
+		"replica": {[]string{"--replicaof", "127.0.0.1 1"}, ErrNotMaster},
+		"cluster": {[]string{"--cluster-enabled", "yes", "--cluster-config-file", filepath.Join(t.TempDir(), "nodes.conf")}, ErrCluster},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := realredis.Start(t, realredis.Options{Args: test.args})
+			for _, database := range []int{0, 9} { // of which a cluster has one
+				r := onReal(t, false, server, with("", "", database))
+				r.do(func() {
+					require.ErrorIs(t, r.Fault(0), test.want)
+					assert.True(t, Misconfigured(r.Fault(0)))
+				})
+			}
+		})
+	}
+}
+
+// A sentinel wants a file of its own.
+func TestRealSentinel(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	command, err := realredis.Command()
+	if err != nil {
+		t.Skip(err)
+	}
+	server := realredis.Start(t, realredis.Options{Command: append(command, file, "--sentinel")})
+	r := onReal(t, false, server, with("", "", 1))
+	r.do(func() { assert.ErrorIs(t, r.Fault(0), ErrSentinel) })
+}
+
+func TestRealPasswords(t *testing.T) {
+	locked := realredis.Start(t, realredis.Options{Password: marked})
+	open := realredis.Start(t)
+	for _, old := range []bool{false, true} {
+		for _, test := range []struct {
+			server         *realredis.Server
+			user, password string
+			want           error
+		}{
+			{locked, "", marked, nil},
+			{locked, "default", marked, nil},
+			{locked, "", "", ErrAuth},
+			{locked, "", "other", ErrAuth},
+			{locked, "me", marked, ErrAuth},
+			{open, "", "", nil},
+			{open, "default", "", nil},
+			{open, "", marked, errImpostor},
+			{open, "default", marked, errImpostor},
+			{open, "me", marked, ErrAuth},
+		} {
+			var cfg Config
+			onServer(test.server)(&cfg)
+			with(test.user, test.password, 0)(&cfg)
+			f := &Fleet{cfg: cfg.withDefaults(), ctx: t.Context()}
+			nc, _, err := (&dialler{fleet: f, addr: cfg.Addresses[0], old: old}).connect()
+			what := fmt.Sprintf("old %t, user %q, password %q", old, test.user, test.password)
+			if test.want == nil {
+				require.NoError(t, err, what)
+				require.NoError(t, nc.Close())
+				continue
+			}
+			require.ErrorIs(t, err, test.want, what)
+			assert.NotContains(t, err.Error(), marked, what)
+		}
+	}
+}
+
+// The access lists that the package documentation promises to be enough.
+func TestRealLeastPrivileges(t *testing.T) {
+	const scripts = "+set +mget +del +pexpire +evalsha +script|load"
+	for name, test := range map[string]struct {
+		rules string
+		lacks string
+	}{
+		"scripts":             {"~lk:* ~redlock:probe " + scripts, ""},
+		"scripts, own keys":   {"~lk:* " + scripts, ""},
+		"with INFO":           {"~* +info " + scripts, ""},
+		"without a script":    {"~* +set +get +info", "script|load"},
+		"without EVALSHA":     {"~* +set +mget +script|load", "evalsha"},
+		"loading, not loaded": {"~* +set +mget +del +pexpire +evalsha", "script|load"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := realredis.Start(t, realredis.Options{
+				Args: strings.Fields("--user lk on >" + marked + " resetchannels -@all " + test.rules),
+			})
+			r := onReal(t, false, server, with("lk", marked, 0), func(cfg *Config) { cfg.Scripted = true })
+			r.do(func() {
+				if test.lacks == "" {
+					assert.NoError(t, r.Fault(0))
+					return
+				}
+				require.ErrorIs(t, r.Fault(0), ErrForbidden)
+				assert.ErrorContains(t, r.Fault(0), test.lacks)
+				assert.NotContains(t, r.Fault(0).Error(), marked)
+			})
+		})
+	}
+}
+
+// The same where the server compares tokens by itself, which scripts are then
+// not needed for, nor the key of the probe.
+func TestRealLeastNativePrivileges(t *testing.T) {
+	rules := "+set +delifeq"
+	open := onReal(t, false, realredis.Start(t))
+	var d Dialect
+	open.do(func() { d = open.nodes[0].id.dialect })
+	switch d.Release {
+	case ReleaseScript:
+		t.Skip("the server knows scripts only")
+	case ReleaseDelEx:
+		rules = "+set +delex"
+	}
+	for _, keys := range []string{"~lk:* ", "~lk:* ~redlock:probe "} {
+		server := realredis.Start(t, realredis.Options{
+			Args: strings.Fields("--user lk on >" + marked + " resetchannels -@all " + keys + rules),
+		})
+		r := onReal(t, false, server, with("lk", marked, 0))
+		r.do(func() {
+			require.NoError(t, r.Fault(0))
+			assert.Equal(t, d, r.nodes[0].id.dialect)
+		})
+	}
+}
+
+func TestRealCommandsByAnotherName(t *testing.T) {
+	server := realredis.Start(t, realredis.Options{Args: []string{"--rename-command", "INFO", "", "--rename-command", "HELLO", ""}})
+	r := onReal(t, false, server)
+	r.do(func() {
+		require.NoError(t, r.Fault(0))
+		assert.Empty(t, r.nodes[0].id.runID)
+	})
+}
