@@ -189,7 +189,7 @@ func (s sickness) run(t *testing.T, kind realredis.Kind) {
 	var nodes []string
 	var admins []*admin
 	for _, p := range patients {
-		nodes = append(nodes, p.Node)
+		nodes = append(nodes, p.Node+"?persistent=yes") // a restart is not what makes them sick
 		admins = append(admins, p.admin)
 	}
 	c := newClient(t, nodes)
@@ -234,7 +234,10 @@ func (s sickness) run(t *testing.T, kind realredis.Kind) {
 	require.NoError(t, held.Extend(t.Context(), ttl))
 	require.NoError(t, held.Release(t.Context()))
 	if unreleased != nil {
-		require.NoError(t, lost.Release(t.Context()))
+		// The client has made up for what it could not release, or does so now.
+		if err := lost.Release(t.Context()); err != redlock.ErrNotHeld {
+			require.NoError(t, err)
+		}
 	}
 	if !s.keeps {
 		for _, a := range admins {

@@ -24,6 +24,14 @@ func realAddrs(servers []*realredis.Server) (addrs []string) {
 	return addrs
 }
 
+// persistentAddrs are those of servers that forget nothing.
+func persistentAddrs(servers []*realredis.Server) (addrs []string) {
+	for _, addr := range realAddrs(servers) {
+		addrs = append(addrs, "redis://"+addr+"?persistent=yes")
+	}
+	return addrs
+}
+
 // TestRealLife is the life of a lock on real servers, as told by two clients.
 func TestRealLife(t *testing.T) {
 	servers := realredis.StartN(t, 3)

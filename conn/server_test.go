@@ -66,7 +66,7 @@ func TestRealRoles(t *testing.T) {
 func TestRealSentinel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	command, err := realredis.Command()
+	command, err := realredis.Usual.Command()
 	if err != nil {
 		t.Skip(err)
 	}
