@@ -36,19 +36,14 @@ package redlock
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
-	"github.com/redlock-go/redlock/internal/lease"
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/session"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -77,6 +72,13 @@ var (
 	ErrClosed  = engine.ErrClosed // the client is closed
 	ErrBusy    = engine.ErrBusy   // Config.MaxWaiting operations wait already
 )
+
+// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As.
+// It wraps a NodeError for each node whose vote failed.
+type QuorumError = quorum.RoundError
+
+// NodeError says which node failed, and why.
+type NodeError = quorum.NodeError
 
 // Config says where the nodes are and how to treat them. Only Nodes is needed;
 // a zero field means its default.
@@ -121,14 +123,7 @@ type Config struct {
 // Format implements fmt.Formatter: no verb shows the credentials of a node.
 func (cfg Config) Format(f fmt.State, verb rune) {
 	type plain Config // has no Format
-	nodes := make([]string, len(cfg.Nodes))
-	for i, text := range cfg.Nodes {
-		nodes[i] = "(not an address)"
-		if a, err := conn.ParseAddress(text); err == nil {
-			nodes[i] = a.String()
-		}
-	}
-	cfg.Nodes = nodes
+	cfg.Nodes = session.Redact(cfg.Nodes)
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
 }
 
@@ -137,14 +132,7 @@ func (cfg Config) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%
 
 // Client holds the connections to the nodes. It is safe for concurrent use; one
 // client serves a whole process.
-type Client struct {
-	cfg    Config
-	clock  clock.Clock
-	engine *engine.Engine
-	fleet  *conn.Fleet
-	leases sync.Pool // of *lease.Lease
-	closed sync.Once
-}
+type Client struct{ session *session.Session }
 
 // New checks cfg, connects to the nodes and returns a client. It blocks until
 // each node has answered or failed a first time, at most DialTimeout. Nodes that
@@ -152,94 +140,35 @@ type Client struct {
 // on, and vote "failed" until they are there. Two addresses of the same server
 // are an error.
 func New(cfg Config) (*Client, error) {
-	cfg, addresses, err := cfg.check()
+	s, err := session.Open(session.Config{
+		Nodes:        cfg.Nodes,
+		NodeTimeout:  cfg.NodeTimeout,
+		RetryMin:     cfg.RetryMin,
+		RetryMax:     cfg.RetryMax,
+		CloseTimeout: cfg.CloseTimeout,
+		MaxWaiting:   cfg.MaxWaiting,
+		Logger:       cfg.Logger,
+		Rand:         cfg.Rand,
+		Conn: conn.Config{
+			TLS:          cfg.TLS,
+			Portable:     cfg.Portable,
+			DialTimeout:  cfg.DialTimeout,
+			StallTimeout: cfg.StallTimeout,
+			MaxInFlight:  cfg.MaxInFlight,
+			Name:         cfg.ClientName,
+		},
+	})
 	if err != nil {
-		return nil, fmt.Errorf("redlock: config: %w", err)
-	}
-	c := &Client{cfg: cfg, clock: clock.System()}
-	c.engine = engine.New(engine.Config{Clock: c.clock, MaxWaiting: cfg.MaxWaiting, Timeout: cfg.NodeTimeout})
-	c.fleet, err = conn.New(conn.Config{
-		Addresses:    addresses,
-		TLS:          cfg.TLS,
-		Portable:     cfg.Portable,
-		DialTimeout:  cfg.DialTimeout,
-		StallTimeout: cfg.StallTimeout,
-		MaxInFlight:  cfg.MaxInFlight,
-		Name:         cfg.ClientName,
-		Scripts:      []conn.Script{{Text: script.Release, SHA1: script.ReleaseSHA1}, {Text: script.Extend, SHA1: script.ExtendSHA1}},
-		Clock:        c.clock,
-	}, c.engine.Role())
-	if err != nil {
-		return nil, fmt.Errorf("redlock: %w", err)
-	}
-	c.cfg.Nodes = nil // package fmt would print them, passwords included
-	c.engine.Start(c.fleet)
-	c.fleet.Settle()
-	c.engine.Role().Lock()
-	for i := range addresses {
-		if fault := c.fleet.Fault(i); errors.Is(fault, conn.ErrSameServer) {
-			err = fmt.Errorf("redlock: node %d: %w", i, fault)
-		}
-	}
-	c.engine.Role().Unlock()
-	if err != nil {
-		_ = c.Close()
 		return nil, err
 	}
-	return c, nil
-}
-
-// check returns cfg with its defaults and its nodes' addresses.
-func (cfg Config) check() (Config, []conn.Address, error) {
-	if n := len(cfg.Nodes); n == 0 || n > MaxNodes {
-		return cfg, nil, fmt.Errorf("%d nodes, want 1 to %d", n, MaxNodes)
-	}
-	addresses, err := conn.ParseAddresses(cfg.Nodes)
-	if err != nil {
-		return cfg, nil, err
-	}
-	for _, d := range []struct {
-		name  string
-		value *time.Duration
-		zero  time.Duration
-	}{
-		{"NodeTimeout", &cfg.NodeTimeout, 0},
-		{"RetryMin", &cfg.RetryMin, 50 * time.Millisecond},
-		{"RetryMax", &cfg.RetryMax, max(250*time.Millisecond, cfg.RetryMin)},
-		{"DialTimeout", &cfg.DialTimeout, conn.DefaultDialTimeout},
-		{"StallTimeout", &cfg.StallTimeout, conn.DefaultStallTimeout},
-		{"CloseTimeout", &cfg.CloseTimeout, 250 * time.Millisecond},
-	} {
-		if *d.value < 0 {
-			return cfg, nil, fmt.Errorf("%s is negative", d.name)
-		}
-		if *d.value == 0 {
-			*d.value = d.zero
-		}
-	}
-	if cfg.RetryMin > cfg.RetryMax {
-		return cfg, nil, fmt.Errorf("RetryMin %v is above RetryMax %v", cfg.RetryMin, cfg.RetryMax)
-	}
-	if cfg.MaxWaiting < 0 {
-		return cfg, nil, errors.New("MaxWaiting is negative")
-	}
-	if cfg.MaxInFlight < 0 {
-		return cfg, nil, errors.New("MaxInFlight is negative")
-	}
-	if cfg.MaxWaiting == 0 {
-		cfg.MaxWaiting = 64 << 10
-	}
-	if n := len(addresses); n%2 == 0 && cfg.Logger != nil {
-		cfg.Logger.Warn("redlock: an even number of nodes tolerates no more failures than one less", "nodes", n, "quorum", quorum.Size(n))
-	}
-	return cfg, addresses, nil
+	return &Client{s}, nil
 }
 
 // Close refuses new operations, waits up to CloseTimeout for those under way,
 // the releases that nobody waits for among them, and frees everything. Locks
 // that are held stay held until their TTL ends. It always returns nil.
 func (c *Client) Close() error {
-	c.closed.Do(func() { c.engine.Close(c.cfg.CloseTimeout) })
+	c.session.Close()
 	return nil
 }
 
@@ -253,107 +182,33 @@ func (c *Client) Close() error {
 // errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ctx.Err(),
 // and what is wrong with key or ttl.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	w := c.engine.Call(engine.Acquire, key, ttl)
-	defer c.engine.Free(w)
-	return c.attempt(ctx, w, key)
+	hold, err := c.session.TryAcquire(ctx, key, ttl)
+	return Lock{hold}, err
 }
 
 // Acquire is TryAcquire, over and over while the lock is taken or too few nodes
 // answer, with a random pause between RetryMin and RetryMax after each attempt,
 // until ctx ends. A context without an end makes it wait for ever.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	w := c.engine.Call(engine.Acquire, key, ttl)
-	defer c.engine.Free(w)
-	for {
-		lock, err := c.attempt(ctx, w, key)
-		switch {
-		case err == ErrTaken, err == ErrExpired, err == ErrBusy, errors.Is(err, ErrNoQuorum):
-		default:
-			return lock, err
-		}
-		if err := w.Pause(ctx, c.cfg.RetryMin+rand.N(c.cfg.RetryMax-c.cfg.RetryMin+1)); err != nil {
-			return Lock{}, err
-		}
-	}
-}
-
-// attempt is one try, with a token of its own.
-func (c *Client) attempt(ctx context.Context, w *engine.Call, key string) (Lock, error) {
-	if err := ctx.Err(); err != nil {
-		return Lock{}, err
-	}
-	if err := w.Token.Fill(c.cfg.Rand); err != nil {
-		return Lock{}, fmt.Errorf("redlock: %w", err)
-	}
-	if err := c.engine.Do(ctx, w); err != nil {
-		return Lock{}, err
-	}
-	if w.Err != nil {
-		return Lock{}, c.explain(&w.Op)
-	}
-	if c.clock.Now() >= w.Until { // this goroutine may have waited long to run again
-		c.engine.Abandon(&w.Op)
-		return Lock{}, ErrExpired
-	}
-	l, _ := c.leases.Get().(*lease.Lease)
-	if l == nil {
-		l = new(lease.Lease)
-	}
-	return Lock{c, l, l.Begin(key, w.Token, w.Until)}, nil
-}
-
-// explain turns the result of a lost operation into an error with the details.
-// Only those that a caller should look into have any, and allocate.
-func (c *Client) explain(op *engine.Op) error {
-	if op.Err != ErrNoQuorum {
-		return op.Err
-	}
-	e := &QuorumError{Cause: ErrNoQuorum, Nodes: c.fleet.Len(), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
-	for _, f := range op.Failures {
-		e.Failed = append(e.Failed, NodeError{Node: f.Node, Addr: c.fleet.Addr(f.Node), Err: f.Err})
-	}
-	return e
+	hold, err := c.session.Acquire(ctx, key, ttl)
+	return Lock{hold}, err
 }
 
 // Lock is a handle on a lock that was acquired. It is a small value: copies are
 // handles on the same lock. It is safe for concurrent use. Once the lock is
 // released all its handles are dead and say ErrNotHeld; so does the zero Lock.
-type Lock struct {
-	client *Client
-	lease  *lease.Lease
-	life   uint64
-}
+type Lock struct{ hold session.Hold }
 
 // Key returns the locked key, or "" if the lock was released.
-func (l Lock) Key() string {
-	key, _, _, _ := l.get()
-	return key
-}
+func (l Lock) Key() string { return l.hold.Key() }
 
 // Token returns the value stored at the key, which proves who holds it, or "" if
 // the lock was released. It allocates. Whoever knows it can release the lock.
-func (l Lock) Token() string {
-	if _, t, _, ok := l.get(); ok {
-		return t.String()
-	}
-	return ""
-}
+func (l Lock) Token() string { return l.hold.Token() }
 
 // Remaining returns how much validity is left, recomputed on each call, or 0.
 // It neither blocks nor allocates nor asks the nodes.
-func (l Lock) Remaining() time.Duration {
-	if _, _, until, ok := l.get(); ok {
-		return max(0, until-l.client.clock.Now())
-	}
-	return 0
-}
-
-func (l Lock) get() (key string, t token.Token, until time.Duration, ok bool) {
-	if l.lease == nil {
-		return
-	}
-	return l.lease.Get(l.life)
-}
+func (l Lock) Remaining() time.Duration { return l.hold.Remaining() }
 
 // Extend gives the lock a new ttl, counted from now. It succeeds only if a
 // quorum of nodes still held the lock and extended it; it never takes a lock
@@ -362,38 +217,7 @@ func (l Lock) get() (key string, t token.Token, until time.Duration, ok bool) {
 // After ErrNoQuorum or the context's error the lock is held for what Remaining
 // says, which never counts on an extension that was not confirmed. After
 // ErrNotHeld it is lost. Extend blocks as TryAcquire does.
-func (l Lock) Extend(ctx context.Context, ttl time.Duration) error {
-	key, t, until, ok := l.get()
-	if !ok {
-		return ErrNotHeld
-	}
-	w := l.client.engine.Call(engine.Extend, key, ttl)
-	defer l.client.engine.Free(w)
-	if err := l.client.engine.Check(&w.Op); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	now := l.client.clock.Now()
-	if now >= until {
-		return ErrExpired
-	}
-	w.Token = t
-	l.lease.Extending(l.life, quorum.Until(now, w.TTL))
-	err := l.client.engine.Do(ctx, w)
-	if err == ErrBusy || err == ErrClosed {
-		l.lease.Unextended(l.life)
-		return err
-	}
-	if err == nil {
-		err = l.client.explain(&w.Op)
-	}
-	if l.lease.Extended(l.life, err == nil); err == ErrNotHeld {
-		l.lease.Lose(l.life)
-	}
-	return err
-}
+func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.hold.Extend(ctx, ttl) }
 
 // Release gives the lock back on all nodes, also if its validity is over. It
 // blocks until a quorum has answered, as TryAcquire does; with a context that
@@ -402,30 +226,7 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error {
 // There are three results: nil, released; ErrNotHeld, a quorum had lost it
 // before; and any other error, unknown: the lock ends with its TTL at the
 // latest, and Release may be called again.
-func (l Lock) Release(ctx context.Context) error {
-	key, t, _, ok := l.get()
-	if !ok {
-		return ErrNotHeld
-	}
-	w := l.client.engine.Call(engine.Release, key, 0)
-	defer l.client.engine.Free(w)
-	w.Token = t
-	if err := l.client.engine.Do(ctx, w); err != nil {
-		return err
-	}
-	err := l.client.explain(&w.Op)
-	if (err == nil || err == ErrNotHeld) && l.lease.End(l.life) {
-		l.client.leases.Put(l.lease)
-	}
-	return err
-}
-
-// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As.
-// It wraps a NodeError for each node whose vote failed.
-type QuorumError = quorum.RoundError
-
-// NodeError says which node failed, and why.
-type NodeError = quorum.NodeError
+func (l Lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
 
 // OpKind is what an [Op] asks for.
 type OpKind = engine.Kind
@@ -450,48 +251,47 @@ type Op struct {
 	// users. It must not block; it may Submit, also this Op again.
 	Done func(*Op)
 
-	client *Client
-	op     engine.Op
+	session *session.Session
+	op      engine.Op
 }
 
 // Submit begins op. It does not block and does not allocate. With an error, for
 // what is wrong with op or ErrBusy or ErrClosed, Done is not called. Done may be
 // called before Submit returns.
 func (c *Client) Submit(op *Op) error {
-	e := &op.op
-	if e.Token = op.Token; op.Kind == OpAcquire {
-		if err := e.Token.Fill(c.cfg.Rand); err != nil {
-			return fmt.Errorf("redlock: %w", err)
+	if op.Kind == OpAcquire {
+		if err := c.session.Mint((*token.Token)(&op.Token)); err != nil {
+			return err
 		}
-		op.Token = e.Token
 	}
+	e := &op.op
+	e.Kind, e.Key, e.TTL, e.Token = op.Kind, op.Key, op.TTL, op.Token
 	if e.Done = nil; op.Done != nil {
 		e.Done = (*completion)(op)
 	}
-	e.Kind, e.Key, e.TTL = op.Kind, op.Key, op.TTL
-	op.client = c
-	return c.engine.Submit(e)
+	op.session = c.session
+	return c.session.Submit(e)
 }
 
 // Cancel takes op back. It returns false if it is too late: Done was called or
 // is about to be. An acquire that was sent is released in the background.
-func (c *Client) Cancel(op *Op) bool { return c.engine.Cancel(&op.op) }
+func (c *Client) Cancel(op *Op) bool { return c.session.Cancel(&op.op) }
 
 // Err returns what TryAcquire, Extend or Release would have. Valid from Done on.
 func (op *Op) Err() error {
 	if op.op.Err == nil {
 		return nil
 	}
-	return op.client.explain(&op.op)
+	return op.session.Explain(&op.op)
 }
 
 // Remaining returns how much validity is left after an OpAcquire or OpExtend
 // without an error, else 0. A lock of which nothing is left must be released.
 func (op *Op) Remaining() time.Duration {
-	if op.client == nil || op.op.Err != nil {
+	if op.session == nil || op.op.Err != nil {
 		return 0
 	}
-	return max(0, op.op.Until-op.client.clock.Now())
+	return op.session.Left(op.op.Until)
 }
 
 // completion hides Complete from the users of Op.
