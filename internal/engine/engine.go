@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -38,12 +39,16 @@ type Config struct {
 	Clock      clock.Clock
 	MaxWaiting int           // operations that may wait to be sent
 	Timeout    time.Duration // for the nodes to answer; 0 means it follows from the TTL
+	// OnVote hears of every vote as it comes, with the role held; nil is
+	// nobody. An err is there where the vote failed.
+	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
 }
 
 // Engine carries operations to the nodes of one client.
 type Engine struct {
 	clock   clock.Clock
 	timeout time.Duration
+	onVote  func(node int, kind Kind, o quorum.Outcome, err error)
 	fleet   Fleet
 	nodes   int
 	quorum  int
@@ -62,6 +67,7 @@ type Engine struct {
 	undecided int  // rounds, over all batches
 	unsettled int  // batches that a node still owes replies for
 	armed     bool // the reader is woken by the next arrival
+	counters  counters
 
 	watchdog watchdog
 	closing  atomic.Bool
@@ -73,7 +79,7 @@ type Engine struct {
 
 // New makes an engine; [Engine.Start] gives it its nodes.
 func New(cfg Config) *Engine {
-	e := &Engine{clock: cfg.Clock, timeout: cfg.Timeout, quiet: make(chan struct{}, 1)}
+	e := &Engine{clock: cfg.Clock, timeout: cfg.Timeout, onVote: cfg.OnVote, quiet: make(chan struct{}, 1)}
 	e.queue.limit = cfg.MaxWaiting
 	e.gate.init()
 	e.encoder.seed = maphash.MakeSeed()
@@ -126,6 +132,7 @@ func (e *Engine) enqueue(op *Op) error {
 	if err := e.queue.push(op, false); err != nil {
 		op.Err, op.Until = err, never // as it was not begun, it ends nothing
 		e.depth.Add(-1)
+		e.Note(op.Kind, err)
 		return err
 	}
 	return nil
@@ -138,6 +145,7 @@ func (e *Engine) enqueue(op *Op) error {
 func (e *Engine) Cancel(op *Op) bool {
 	if e.queue.remove(op) {
 		e.depth.Add(-1)
+		e.Note(op.Kind, context.Canceled)
 		return true
 	}
 	s := op.awaitSent()
@@ -145,6 +153,7 @@ func (e *Engine) Cancel(op *Op) bool {
 		return false
 	}
 	e.depth.Add(-1)
+	e.Note(op.Kind, context.Canceled)
 	if op.Kind == Acquire {
 		e.Abandon(op)
 	}
@@ -218,6 +227,7 @@ func (e *Engine) flush() {
 		}
 		b := e.batch()
 		e.encoder.encode(b, first, n)
+		e.counters.send(n)
 		now := e.clock.Now()
 		b.sentAt, b.Replies = now, len(b.spans)
 		e.watchdog.see(b.deadline)
