@@ -1,6 +1,10 @@
 package conn
 
-import "github.com/redlock-go/redlock/resp"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/resp"
+)
 
 // Batch is the bytes of one write: commands encoded once, written to every node
 // as they are, and kept until the last node has answered or failed.
@@ -13,6 +17,7 @@ type Batch struct {
 	// Owner is told what becomes of the batch.
 	Owner Owner
 
+	sentAt  time.Duration
 	waiting int // nodes that have neither answered nor failed, plus one during Send
 }
 

@@ -40,6 +40,11 @@ type Config struct {
 	// under the SHA1 digest it must turn out to have.
 	Scripts []Script
 
+	// OnUp and OnDown hear of a connection that came up or ended, with the
+	// fleet's lock held; not of those that Close ends. They may ask Fleet.Node
+	// and nothing else, and must not block. Default: nobody.
+	OnUp, OnDown func(node int)
+
 	Clock clock.Clock
 	// Rand returns a number from [0, 1), for the jitter of reconnects. It is
 	// called by several goroutines at once.

@@ -48,6 +48,7 @@ func (f *Fleet) adopt(n *node, nc net.Conn, runID string, attempt int) error {
 	s, err := f.poller.adopt(nc, n.index)
 	if err == nil {
 		n.up(s, runID, attempt)
+		f.rose(n)
 	}
 	return err
 }

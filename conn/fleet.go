@@ -72,6 +72,7 @@ func (f *Fleet) Settle() { f.first.Wait() }
 // too much, fails it at once.
 func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
+	b.sentAt = now
 	b.waiting = 1 // so that it cannot settle before every node has had it
 	for _, n := range f.nodes {
 		n.send(b, now)
@@ -82,8 +83,9 @@ func (f *Fleet) Send(b *Batch) {
 
 // SendTo writes b to one node.
 func (f *Fleet) SendTo(node int, b *Batch) {
+	b.sentAt = f.cfg.Clock.Now()
 	b.waiting = 1
-	f.nodes[node].send(b, f.cfg.Clock.Now())
+	f.nodes[node].send(b, b.sentAt)
 	b.done()
 	// No reap: an Owner may call this from within Reply. Whoever called the
 	// Owner reaps, or else the next Sweep.

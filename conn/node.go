@@ -27,6 +27,7 @@ type node struct {
 	attempt int           // the dial that brought sock
 	since   time.Duration // when
 	proven  bool          // sock has answered something well
+	history history       // over all connections
 
 	owed     inflight
 	progress time.Duration // when it last sent anything, or was first asked while owing nothing
@@ -85,6 +86,7 @@ func (n *node) down(err error) {
 		}
 		b.done()
 	}
+	n.fleet.fell(n)
 }
 
 // send writes b, or what the kernel takes of it; the rest waits in the queue.
@@ -180,6 +182,7 @@ func (n *node) decode() {
 			n.proven = true
 		}
 		if last {
+			n.history.trip(n.progress - b.sentAt)
 			if !whole {
 				n.fault = ErrUnsolicited // answered before it was asked
 			}
