@@ -113,8 +113,11 @@ type Config struct {
 	MaxInFlight int
 	ClientName  string // for the nodes' CLIENT LIST; none if empty
 	Portable    bool   // no raw socket path on Linux, as elsewhere
-	// Logger hears warnings about the configuration. Default: none.
+	// Logger hears warnings about the configuration, of nodes that come up
+	// (Info) and of nodes that go down, and why (Warn): nothing for an
+	// operation. All operations wait for it meanwhile. Default: none.
 	Logger *slog.Logger
+	Hooks  Hooks // what else to call, and when; see there
 	// Rand is where tokens come from. Default, and the only right choice
 	// outside tests: crypto/rand.
 	Rand io.Reader
@@ -129,6 +132,60 @@ func (cfg Config) Format(f fmt.State, verb rune) {
 
 // LogValue implements slog.LogValuer, for handlers that do not use package fmt.
 func (cfg Config) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", cfg)) }
+
+// Hooks are functions to be called, each optional. They may be called by several
+// goroutines at once, and must not panic.
+//
+// Attempt and LockLost are called by the goroutine whose call it was, before
+// the call returns. The others, and Attempt for an [Op], are called while all
+// operations wait: they must not block, nor use the client but for Submit.
+type Hooks struct {
+	// Attempt hears of each attempt that is over, as Stats counts them. It
+	// allocates the Key for an Op, and nothing else.
+	Attempt func(Attempt)
+	// Vote hears of each vote of each node, on releases in the background too.
+	Vote func(Vote)
+	// NodeUp hears of a connection that came up, NodeDown of one that ended, or
+	// that New could not make. That Close ends them all is not told.
+	NodeUp, NodeDown func(Node)
+	// NodeGuarded hears of a node that must not vote for Node.Guarded.
+	NodeGuarded func(Node)
+	// LockLost hears once of a lock that is gone before it was given back:
+	// Extend or Release found it so (ErrNotHeld), or Extend came after its end
+	// (ErrExpired). Who uses an Op sees to it there.
+	LockLost func(key string, err error)
+}
+
+// Attempt is an attempt that is over, with the votes up to its verdict. There
+// are none if it was given up, or ended before anybody was asked.
+type Attempt struct {
+	Kind                    OpKind
+	Key                     string
+	Duration                time.Duration // from before it was queued
+	Granted, Denied, Failed int           // nodes
+	Err                     error         // what the call returns; nil is won
+}
+
+// Vote is the vote of one node on one operation.
+type Vote struct {
+	Kind    OpKind
+	Node    int    // its index
+	Addr    string // without credentials
+	Outcome quorum.Outcome
+	Err     error // why it failed; nil for the other outcomes
+}
+
+// inner is the same for package session, which cannot name the types here.
+func (h Hooks) inner() session.Hooks {
+	in := session.Hooks{NodeUp: h.NodeUp, NodeDown: h.NodeDown, NodeGuarded: h.NodeGuarded, LockLost: h.LockLost}
+	if h.Attempt != nil {
+		in.Attempt = func(a session.Attempt) { h.Attempt(Attempt(a)) }
+	}
+	if h.Vote != nil {
+		in.Vote = func(v session.Vote) { h.Vote(Vote(v)) }
+	}
+	return in
+}
 
 // Client holds the connections to the nodes. It is safe for concurrent use; one
 // client serves a whole process.
@@ -148,6 +205,7 @@ func New(cfg Config) (*Client, error) {
 		CloseTimeout: cfg.CloseTimeout,
 		MaxWaiting:   cfg.MaxWaiting,
 		Logger:       cfg.Logger,
+		Hooks:        cfg.Hooks.inner(),
 		Rand:         cfg.Rand,
 		Conn: conn.Config{
 			TLS:          cfg.TLS,
@@ -194,6 +252,66 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 	return Lock{hold}, err
 }
 
+// Stats returns what was counted since New, and how the nodes are, all of one
+// moment. It waits for the goroutine that is at the sockets, for microseconds,
+// or for up to 5 ms if that waits there for its own replies; it allocates
+// Stats.Nodes. It must not be called from a hook that says so or from Op.Done.
+func (c *Client) Stats() Stats {
+	nodes := make([]NodeStats, 0, c.session.Len())
+	s := c.session.Stats(func(n Node, v engine.Votes) {
+		nodes = append(nodes, NodeStats{n, v[quorum.Granted], v[quorum.Denied], v[quorum.Failed]})
+	})
+	return Stats{
+		Results(s.Acquire), Results(s.Extend), Results(s.Release),
+		s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, nodes,
+	}
+}
+
+// Nodes returns how the nodes are, in the order of Config.Nodes. It waits and
+// allocates as Stats does, and must not be called from where Stats must not.
+func (c *Client) Nodes() []Node {
+	nodes := make([]Node, 0, c.session.Len())
+	c.session.Stats(func(n Node, _ engine.Votes) { nodes = append(nodes, n) })
+	return nodes
+}
+
+// Stats is what a client has counted since New. It counts attempts: an Acquire
+// that tries three times is counted three times.
+type Stats struct {
+	Acquire, Extend, Release Results
+
+	// Cleanups are the releases that nobody waits for, behind acquires that
+	// did not become a lock. They are not counted in Release.
+	Cleanups   uint64
+	Batches    uint64 // writes, each to all nodes
+	Operations uint64 // in those batches, cleanups among them
+	Waiting    int    // operations to be sent, at most Config.MaxWaiting and the cleanups
+	InFlight   int    // operations sent and without a verdict
+	Nodes      []NodeStats
+}
+
+// Results is how the attempts at one kind of operation have ended. Each is
+// counted once; those with wrong arguments, a context that had ended before or
+// a Lock that was released are none.
+type Results struct {
+	Won       uint64
+	Denied    uint64 // ErrTaken or ErrNotHeld
+	NoQuorum  uint64
+	Expired   uint64
+	Cancelled uint64 // the context's error, or Cancel
+	Refused   uint64 // ErrBusy or ErrClosed
+}
+
+// NodeStats is a node, and its votes on all operations that were sent. A node
+// that is down or too late has failed.
+type NodeStats struct {
+	Node
+	Granted, Denied, Failed uint64
+}
+
+// Node is how a node is at one moment.
+type Node = conn.Node
+
 // Lock is a handle on a lock that was acquired. It is a small value: copies are
 // handles on the same lock. It is safe for concurrent use. Once the lock is
 // released all its handles are dead and say ErrNotHeld; so does the zero Lock.
@@ -228,10 +346,10 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ho
 // latest, and Release may be called again.
 func (l Lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
 
-// OpKind is what an [Op] asks for.
+// OpKind is what an operation asks for, an [Op] or a blocking call.
 type OpKind = engine.Kind
 
-// The kinds of an [Op].
+// The kinds of operations. Their String is "acquire", "extend" and "release".
 const (
 	OpAcquire = engine.Acquire
 	OpExtend  = engine.Extend
@@ -297,4 +415,7 @@ func (op *Op) Remaining() time.Duration {
 // completion hides Complete from the users of Op.
 type completion Op
 
-func (op *completion) Complete(*engine.Op) { op.Done((*Op)(op)) }
+func (op *completion) Complete(e *engine.Op) {
+	op.session.Completed(e)
+	op.Done((*Op)(op))
+}

@@ -44,14 +44,19 @@ func (s *Session) attempt(ctx context.Context, w *engine.Call, key string) (Hold
 	if err := s.Mint(&w.Token); err != nil {
 		return Hold{}, err
 	}
-	if err := s.engine.Do(ctx, w); err != nil {
+	if err := s.engine.Check(&w.Op); err != nil {
+		return Hold{}, err // it was no attempt
+	}
+	err := s.engine.Do(ctx, w)
+	if err == nil {
+		err = s.Explain(&w.Op)
+	}
+	s.over(&w.Op, key, err)
+	if err != nil {
 		return Hold{}, err
 	}
-	if w.Err != nil {
-		return Hold{}, s.Explain(&w.Op)
-	}
 	if s.clock.Now() >= w.Until { // this goroutine may have waited long to run again
-		s.engine.Abandon(&w.Op)
+		s.engine.Late(&w.Op)
 		return Hold{}, engine.ErrExpired
 	}
 	l, _ := s.leases.Get().(*lease.Lease)

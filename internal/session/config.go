@@ -20,9 +20,10 @@ type Config struct {
 	CloseTimeout       time.Duration
 	MaxWaiting         int
 	Logger             *slog.Logger
+	Hooks              Hooks
 	Rand               io.Reader
 
-	Conn conn.Config // Addresses, Scripts and Clock are set by Open
+	Conn conn.Config // Addresses, Scripts, Clock, OnUp and OnDown are set by Open
 }
 
 // check returns cfg with its defaults and its nodes' addresses.

@@ -65,6 +65,8 @@ func (h Hold) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	now := s.clock.Now()
 	if now >= until {
+		s.overdue(key)
+		h.lost(key, engine.ErrExpired)
 		return engine.ErrExpired
 	}
 	w.Token = t
@@ -72,6 +74,7 @@ func (h Hold) Extend(ctx context.Context, ttl time.Duration) error {
 	err := s.engine.Do(ctx, w)
 	if err == engine.ErrBusy || err == engine.ErrClosed {
 		h.lease.Unextended(h.life)
+		s.over(&w.Op, key, err)
 		return err
 	}
 	if err == nil {
@@ -79,6 +82,10 @@ func (h Hold) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	if h.lease.Extended(h.life, err == nil); err == engine.ErrNotHeld {
 		h.lease.Lose(h.life)
+	}
+	s.over(&w.Op, key, err)
+	if err == engine.ErrNotHeld || err == engine.ErrExpired {
+		h.lost(key, err)
 	}
 	return err
 }
@@ -94,12 +101,20 @@ func (h Hold) Release(ctx context.Context) error {
 	w := s.engine.Call(engine.Release, key, 0)
 	defer s.engine.Free(w)
 	w.Token = t
-	if err := s.engine.Do(ctx, w); err != nil {
-		return err
+	known := s.hooks.LockLost == nil || h.lease.Told(h.life, true)
+	err := s.engine.Do(ctx, w)
+	if err == nil {
+		err = s.Explain(&w.Op)
 	}
-	err := s.Explain(&w.Op)
 	if (err == nil || err == engine.ErrNotHeld) && h.lease.End(h.life) {
 		s.leases.Put(h.lease)
+	}
+	s.over(&w.Op, key, err)
+	switch {
+	case err == engine.ErrBusy:
+		h.lease.Told(h.life, known) // nothing was given back
+	case err == engine.ErrNotHeld && !known:
+		s.hooks.LockLost(key, err)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/token"
 )
 
 // Session is the connections to the nodes and everything that goes through
@@ -29,6 +29,8 @@ type Session struct {
 	fleet  *conn.Fleet
 	leases sync.Pool // of *lease.Lease
 	closed sync.Once
+	log    *slog.Logger // or nil
+	hooks  Hooks
 
 	rand               io.Reader
 	retryMin, retryMax time.Duration
@@ -44,60 +46,67 @@ func Open(cfg Config) (*Session, error) {
 	}
 	s := &Session{
 		clock:    clock.System(),
+		log:      cfg.Logger,
+		hooks:    cfg.Hooks,
 		rand:     cfg.Rand,
 		retryMin: cfg.RetryMin, retryMax: cfg.RetryMax,
 		closeTimeout: cfg.CloseTimeout,
 	}
-	s.engine = engine.New(engine.Config{Clock: s.clock, MaxWaiting: cfg.MaxWaiting, Timeout: cfg.NodeTimeout})
+	s.engine = engine.New(engine.Config{Clock: s.clock, MaxWaiting: cfg.MaxWaiting, Timeout: cfg.NodeTimeout, OnVote: s.onVote()})
 	cfg.Conn.Clock = s.clock
 	cfg.Conn.Scripts = []conn.Script{
 		{Text: script.Release, SHA1: script.ReleaseSHA1},
 		{Text: script.Extend, SHA1: script.ExtendSHA1},
 	}
-	s.fleet, err = conn.New(cfg.Conn, s.engine.Role())
+	cfg.Conn.OnUp, cfg.Conn.OnDown = s.nodeUp, s.nodeDown
+	role := s.engine.Role()
+	role.Lock() // a dialler that is quick must find s.fleet
+	s.fleet, err = conn.New(cfg.Conn, role)
+	role.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("redlock: %w", err)
 	}
 	s.engine.Start(s.fleet)
 	s.fleet.Settle()
-	if err := s.twins(); err != nil {
+	if err := s.inspect(); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// twins finds a node that is another one under a second address.
-func (s *Session) twins() (err error) {
+// inspect looks at what became of the first dials. A node that is another one
+// under a second address is an error; one that could not be reached is news.
+func (s *Session) inspect() (err error) {
 	s.engine.Role().Lock()
 	defer s.engine.Role().Unlock()
 	for i := range s.fleet.Len() {
-		if fault := s.fleet.Fault(i); errors.Is(fault, conn.ErrSameServer) {
-			err = fmt.Errorf("redlock: node %d: %w", i, fault)
+		switch n := s.fleet.Node(i); {
+		case errors.Is(n.Err, conn.ErrSameServer):
+			err = fmt.Errorf("redlock: node %d: %w", i, n.Err)
+		case n.Connects == 0:
+			s.nodeDown(i)
 		}
 	}
 	return err
 }
+
+// Stats returns what was counted, and shows each node with its votes. All of it
+// is of one moment.
+func (s *Session) Stats(show func(n Node, v engine.Votes)) engine.Stats {
+	s.engine.Role().Lock()
+	defer s.engine.Role().Unlock()
+	for i := range s.fleet.Len() {
+		show(s.fleet.Node(i), s.engine.Votes(i))
+	}
+	return s.engine.Stats()
+}
+
+// Len is the number of nodes.
+func (s *Session) Len() int { return s.fleet.Len() }
 
 // Close refuses what is new, waits a bounded time for what is under way, and
 // frees everything.
 func (s *Session) Close() {
 	s.closed.Do(func() { s.engine.Close(s.closeTimeout) })
 }
-
-// Mint makes t a fresh token.
-func (s *Session) Mint(t *token.Token) error {
-	if err := t.Fill(s.rand); err != nil {
-		return fmt.Errorf("redlock: %w", err)
-	}
-	return nil
-}
-
-// Submit begins an operation of a caller who does not wait for it.
-func (s *Session) Submit(op *engine.Op) error { return s.engine.Submit(op) }
-
-// Cancel takes it back, or returns false if it is too late.
-func (s *Session) Cancel(op *engine.Op) bool { return s.engine.Cancel(op) }
-
-// Left is how long it is until an instant of the session's clock, or 0.
-func (s *Session) Left(until time.Duration) time.Duration { return max(0, until-s.clock.Now()) }
