@@ -4,9 +4,11 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -143,4 +145,55 @@ func requireBest(t *testing.T, name string, most float64, measure func() float64
 		all = append(all, n)
 	}
 	require.Fail(t, "it allocates", "%s: %v, want at most %v", name, all, most)
+}
+
+// TestAllocationsOfHooks: none but for the key of an Op. Stats and Nodes make
+// the list that they return.
+func TestAllocationsOfHooks(t *testing.T) {
+	onBothPaths(t, func(t *testing.T, portable bool) {
+		var attempts, votes, lost atomic.Int64
+		c := newClient(t, startMasters(t), portably(portable), func(c *redlock.Config) {
+			c.Hooks.Attempt = func(redlock.Attempt) { attempts.Add(1) }
+			c.Hooks.Vote = func(redlock.Vote) { votes.Add(1) }
+			c.Hooks.LockLost = func(string, error) { lost.Add(1) }
+		})
+		ctx := context.Background()
+		held := mustAcquire(t, c, "held", ttl)
+		done := make(chan struct{}, 1)
+		op := &redlock.Op{Kind: redlock.OpExtend, Key: []byte("held"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
+		copy(op.Token[:], held.Token())
+		for name, f := range map[string]struct {
+			most float64
+			run  func() error
+		}{
+			"Acquire, Extend, Release": {0, func() error {
+				l, err := c.Acquire(ctx, "k", ttl)
+				return errors.Join(err, l.Extend(ctx, ttl), l.Release(ctx))
+			}},
+			"TryAcquire": {0, func() error {
+				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
+					return errors.New("not taken")
+				}
+				return nil
+			}},
+			"Submit": {1, func() error {
+				err := c.Submit(op)
+				<-done
+				return errors.Join(err, op.Err())
+			}},
+			"Stats": {1, func() error { _ = c.Stats(); return nil }},
+			"Nodes": {1, func() error { _ = c.Nodes(); return nil }},
+		} {
+			requireBest(t, name, f.most, func() float64 {
+				return testing.AllocsPerRun(300, func() {
+					if err := f.run(); err != nil {
+						t.Fatal(name, err)
+					}
+				})
+			})
+		}
+		require.Positive(t, attempts.Load())
+		require.Positive(t, votes.Load())
+		require.Zero(t, lost.Load())
+	})
 }

@@ -115,7 +115,8 @@ func TestEvenNumberIsWarnedAbout(t *testing.T) {
 		c, err := redlock.New(redlock.Config{
 			Nodes:       fakeredis.Addrs(fakeredis.StartN(t, n)),
 			NodeTimeout: patience,
-			Logger:      slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			DialTimeout: patience,
+			Logger:      slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 		require.NoError(t, err)
 		require.NoError(t, mustAcquire(t, c, "k", ttl).Release(t.Context()), "it works all the same")

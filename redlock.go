@@ -36,19 +36,15 @@ package redlock
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
-	"sync"
+	"net"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
-	"github.com/redlock-go/redlock/internal/lease"
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/session"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -78,6 +74,13 @@ var (
 	ErrBusy    = engine.ErrBusy   // Config.MaxWaiting operations wait already
 )
 
+// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As.
+// It wraps a NodeError for each node whose vote failed.
+type QuorumError = quorum.RoundError
+
+// NodeError says which node failed, and why.
+type NodeError = quorum.NodeError
+
 // Config says where the nodes are and how to treat them. Only Nodes is needed;
 // a zero field means its default.
 type Config struct {
@@ -85,10 +88,36 @@ type Config struct {
 	// redis://user:password@host:port/database, rediss:// for TLS, or
 	// unix:///path/to/socket. They must be independent of each other: not
 	// replicas, not a cluster. An odd number is best; 1 to MaxNodes work.
+	//
+	// A URL that ends in ?persistent=yes is of a node that forgets nothing in
+	// a restart (appendonly yes, appendfsync always): see MaxTTL.
 	Nodes []string
 	// TLS is used for rediss:// nodes. At least TLS 1.2 is spoken, and the
-	// server name is the node's host unless set here.
-	TLS *tls.Config
+	// server name is the node's host unless set here. TLSFor, where set, is
+	// asked at every dial, by host and port: for certificates that differ
+	// between nodes, or change. Nil means TLS. It must not block.
+	TLS    *tls.Config
+	TLSFor func(node string) *tls.Config
+	// Credentials, where set, is asked at every dial, by host and port or the
+	// socket's path, and wins over what the URL says. It must return when ctx
+	// ends. What it returns is not kept.
+	Credentials func(ctx context.Context, node string) (user, password string, err error)
+	// Dialer, where set, opens the connections; network is "tcp" or "unix".
+	// It must return when ctx ends. It makes the client Portable.
+	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+	// MaxTTL bounds every TTL, and makes the restart guard strict. The guard
+	// is the delayed restart of the algorithm's text: a master that may have
+	// forgotten locks has no vote until they have expired.
+	//
+	// Without MaxTTL that is a node whose run_id has changed since this client
+	// saw it first, for the longest TTL that this client has used. With it, it
+	// is also a node met for the first time which has not been up for MaxTTL,
+	// and in both cases the time is MaxTTL and drift: set it to the same value
+	// in every client. Nodes that do not tell their run_id (INFO server) are
+	// refused then.
+	MaxTTL time.Duration
+	// TrustRestarts switches the restart guard off.
+	TrustRestarts bool
 	// NodeTimeout is how long the nodes have to answer once asked, for each
 	// attempt. Those that have not are counted as failed. Default: TTL/20,
 	// at most 50 ms. It is kept to within 5 ms, or a quarter of itself.
@@ -106,13 +135,19 @@ type Config struct {
 	// MaxWaiting bounds the operations that wait to be sent; beyond it there
 	// is ErrBusy. Default: 65536.
 	MaxWaiting int
-	// MaxInFlight bounds the replies that a node may owe; beyond it its
-	// connection is closed. Default: 16384.
-	MaxInFlight int
-	ClientName  string // for the nodes' CLIENT LIST; none if empty
-	Portable    bool   // no raw socket path on Linux, as elsewhere
-	// Logger hears warnings about the configuration. Default: none.
+	// MaxInFlight bounds the replies that a node may owe, and MaxInFlightBytes
+	// the requests that it owes them for: beyond either, its vote is "failed" at
+	// once and its connection is closed. Defaults: 16384 and 16 MiB.
+	MaxInFlight, MaxInFlightBytes int
+
+	ClientName string // for the nodes' CLIENT LIST; none if empty
+	Portable   bool   // no raw socket path on Linux, as elsewhere
+	Scripted   bool   // no DELIFEQ, DELEX and SET IFEQ where nodes have them
+	// Logger hears warnings about the configuration, of nodes that come up
+	// (Info), go down, may evict keys or have no vote, and why (Warn): nothing
+	// for an operation. All operations wait for it meanwhile. Default: none.
 	Logger *slog.Logger
+	Hooks  Hooks // what else to call, and when; see there
 	// Rand is where tokens come from. Default, and the only right choice
 	// outside tests: crypto/rand.
 	Rand io.Reader
@@ -121,126 +156,115 @@ type Config struct {
 // Format implements fmt.Formatter: no verb shows the credentials of a node.
 func (cfg Config) Format(f fmt.State, verb rune) {
 	type plain Config // has no Format
-	nodes := make([]string, len(cfg.Nodes))
-	for i, text := range cfg.Nodes {
-		nodes[i] = "(not an address)"
-		if a, err := conn.ParseAddress(text); err == nil {
-			nodes[i] = a.String()
-		}
-	}
-	cfg.Nodes = nodes
+	cfg.Nodes = session.Redact(cfg.Nodes)
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
 }
 
 // LogValue implements slog.LogValuer, for handlers that do not use package fmt.
 func (cfg Config) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", cfg)) }
 
+// Hooks are functions to be called, each optional. They may be called by several
+// goroutines at once, and must not panic.
+//
+// Attempt and LockLost are called by the goroutine whose call it was, before
+// the call returns. The others, and Attempt for an [Op], are called while all
+// operations wait: they must not block, nor use the client but for Submit.
+type Hooks struct {
+	// Attempt hears of each attempt that is over, as Stats counts them. It
+	// allocates the Key for an Op, and nothing else.
+	Attempt func(Attempt)
+	// Vote hears of each vote of each node, on releases in the background too.
+	Vote func(Vote)
+	// NodeUp hears of a connection that came up, NodeDown of one that ended, or
+	// that New could not make. That Close ends them all is not told.
+	NodeUp, NodeDown func(Node)
+	// NodeGuarded hears of a node that must not vote for Node.Guarded.
+	NodeGuarded func(Node)
+	// LockLost hears once of a lock that is gone before it was given back:
+	// Extend or Release found it so (ErrNotHeld), or Extend came after its end
+	// (ErrExpired). Who uses an Op sees to it there.
+	LockLost func(key string, err error)
+}
+
+// Attempt is an attempt that is over, with the votes up to its verdict. There
+// are none if it was given up, or ended before anybody was asked.
+type Attempt struct {
+	Kind                    OpKind
+	Key                     string
+	Duration                time.Duration // from before it was queued
+	Granted, Denied, Failed int           // nodes
+	Err                     error         // what the call returns; nil is won
+}
+
+// Vote is the vote of one node on one operation.
+type Vote struct {
+	Kind    OpKind
+	Node    int    // its index
+	Addr    string // without credentials
+	Outcome quorum.Outcome
+	Err     error // why it failed; nil for the other outcomes
+}
+
+// inner is the same for package session, which cannot name the types here.
+func (h Hooks) inner() session.Hooks {
+	in := session.Hooks{NodeUp: h.NodeUp, NodeDown: h.NodeDown, NodeGuarded: h.NodeGuarded, LockLost: h.LockLost}
+	if h.Attempt != nil {
+		in.Attempt = func(a session.Attempt) { h.Attempt(Attempt(a)) }
+	}
+	if h.Vote != nil {
+		in.Vote = func(v session.Vote) { h.Vote(Vote(v)) }
+	}
+	return in
+}
+
 // Client holds the connections to the nodes. It is safe for concurrent use; one
 // client serves a whole process.
-type Client struct {
-	cfg    Config
-	clock  clock.Clock
-	engine *engine.Engine
-	fleet  *conn.Fleet
-	leases sync.Pool // of *lease.Lease
-	closed sync.Once
-}
+type Client struct{ session *session.Session }
 
 // New checks cfg, connects to the nodes and returns a client. It blocks until
 // each node has answered or failed a first time, at most DialTimeout. Nodes that
 // cannot be reached are no error: they are dialled in the background from then
-// on, and vote "failed" until they are there. Two addresses of the same server
-// are an error.
+// on, and vote "failed" until they are there. Two addresses of the same server,
+// a replica, a node of a cluster and a sentinel are errors.
 func New(cfg Config) (*Client, error) {
-	cfg, addresses, err := cfg.check()
+	s, err := session.Open(session.Config{
+		Nodes:        cfg.Nodes,
+		NodeTimeout:  cfg.NodeTimeout,
+		RetryMin:     cfg.RetryMin,
+		RetryMax:     cfg.RetryMax,
+		CloseTimeout: cfg.CloseTimeout,
+		MaxWaiting:   cfg.MaxWaiting,
+		MaxTTL:       cfg.MaxTTL,
+		Logger:       cfg.Logger,
+		Hooks:        cfg.Hooks.inner(),
+		Rand:         cfg.Rand,
+		Conn: conn.Config{
+			TLS:              cfg.TLS,
+			TLSFor:           cfg.TLSFor,
+			Credentials:      cfg.Credentials,
+			Dialer:           cfg.Dialer,
+			TrustRestarts:    cfg.TrustRestarts,
+			Portable:         cfg.Portable,
+			Scripted:         cfg.Scripted,
+			DialTimeout:      cfg.DialTimeout,
+			StallTimeout:     cfg.StallTimeout,
+			MaxInFlight:      cfg.MaxInFlight,
+			MaxInFlightBytes: cfg.MaxInFlightBytes,
+			Name:             cfg.ClientName,
+			Logger:           cfg.Logger,
+		},
+	})
 	if err != nil {
-		return nil, fmt.Errorf("redlock: config: %w", err)
-	}
-	c := &Client{cfg: cfg, clock: clock.System()}
-	c.engine = engine.New(engine.Config{Clock: c.clock, MaxWaiting: cfg.MaxWaiting, Timeout: cfg.NodeTimeout})
-	c.fleet, err = conn.New(conn.Config{
-		Addresses: addresses,
-		OnUp:      c.engine.NodeUp, OnDown: c.engine.NodeDown,
-		TLS:          cfg.TLS,
-		Portable:     cfg.Portable,
-		DialTimeout:  cfg.DialTimeout,
-		StallTimeout: cfg.StallTimeout,
-		MaxInFlight:  cfg.MaxInFlight,
-		Name:         cfg.ClientName,
-		Scripts:      []conn.Script{{Text: script.Release, SHA1: script.ReleaseSHA1}, {Text: script.Extend, SHA1: script.ExtendSHA1}},
-		Clock:        c.clock,
-	}, c.engine.Role())
-	if err != nil {
-		return nil, fmt.Errorf("redlock: %w", err)
-	}
-	c.cfg.Nodes = nil // package fmt would print them, passwords included
-	c.engine.Start(c.fleet)
-	c.fleet.Settle()
-	c.engine.Role().Lock()
-	for i := range addresses {
-		if fault := c.fleet.Fault(i); conn.Misconfigured(fault) {
-			err = fmt.Errorf("redlock: node %d: %w", i, fault)
-		}
-	}
-	c.engine.Role().Unlock()
-	if err != nil {
-		_ = c.Close()
 		return nil, err
 	}
-	return c, nil
-}
-
-// check returns cfg with its defaults and its nodes' addresses.
-func (cfg Config) check() (Config, []conn.Address, error) {
-	if n := len(cfg.Nodes); n == 0 || n > MaxNodes {
-		return cfg, nil, fmt.Errorf("%d nodes, want 1 to %d", n, MaxNodes)
-	}
-	addresses, err := conn.ParseAddresses(cfg.Nodes)
-	if err != nil {
-		return cfg, nil, err
-	}
-	for _, d := range []struct {
-		name  string
-		value *time.Duration
-		zero  time.Duration
-	}{
-		{"NodeTimeout", &cfg.NodeTimeout, 0},
-		{"RetryMin", &cfg.RetryMin, 50 * time.Millisecond},
-		{"RetryMax", &cfg.RetryMax, max(250*time.Millisecond, cfg.RetryMin)},
-		{"DialTimeout", &cfg.DialTimeout, conn.DefaultDialTimeout},
-		{"StallTimeout", &cfg.StallTimeout, conn.DefaultStallTimeout},
-		{"CloseTimeout", &cfg.CloseTimeout, 250 * time.Millisecond},
-	} {
-		if *d.value < 0 {
-			return cfg, nil, fmt.Errorf("%s is negative", d.name)
-		}
-		if *d.value == 0 {
-			*d.value = d.zero
-		}
-	}
-	if cfg.RetryMin > cfg.RetryMax {
-		return cfg, nil, fmt.Errorf("RetryMin %v is above RetryMax %v", cfg.RetryMin, cfg.RetryMax)
-	}
-	if cfg.MaxWaiting < 0 {
-		return cfg, nil, errors.New("MaxWaiting is negative")
-	}
-	if cfg.MaxInFlight < 0 {
-		return cfg, nil, errors.New("MaxInFlight is negative")
-	}
-	if cfg.MaxWaiting == 0 {
-		cfg.MaxWaiting = 64 << 10
-	}
-	if n := len(addresses); n%2 == 0 && cfg.Logger != nil {
-		cfg.Logger.Warn("redlock: an even number of nodes tolerates no more failures than one less", "nodes", n, "quorum", quorum.Size(n))
-	}
-	return cfg, addresses, nil
+	return &Client{s}, nil
 }
 
 // Close refuses new operations, waits up to CloseTimeout for those under way,
 // the releases that nobody waits for among them, and frees everything. Locks
 // that are held stay held until their TTL ends. It always returns nil.
 func (c *Client) Close() error {
-	c.closed.Do(func() { c.engine.Close(c.cfg.CloseTimeout) })
+	c.session.Close()
 	return nil
 }
 
@@ -254,107 +278,93 @@ func (c *Client) Close() error {
 // errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ctx.Err(),
 // and what is wrong with key or ttl.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	w := c.engine.Call(engine.Acquire, key, ttl)
-	defer c.engine.Free(w)
-	return c.attempt(ctx, w, key)
+	hold, err := c.session.TryAcquire(ctx, key, ttl)
+	return Lock{hold}, err
 }
 
 // Acquire is TryAcquire, over and over while the lock is taken or too few nodes
 // answer, with a random pause between RetryMin and RetryMax after each attempt,
 // until ctx ends. A context without an end makes it wait for ever.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	w := c.engine.Call(engine.Acquire, key, ttl)
-	defer c.engine.Free(w)
-	for {
-		lock, err := c.attempt(ctx, w, key)
-		switch {
-		case err == ErrTaken, err == ErrExpired, err == ErrBusy, errors.Is(err, ErrNoQuorum):
-		default:
-			return lock, err
-		}
-		if err := w.Pause(ctx, c.cfg.RetryMin+rand.N(c.cfg.RetryMax-c.cfg.RetryMin+1)); err != nil {
-			return Lock{}, err
-		}
+	hold, err := c.session.Acquire(ctx, key, ttl)
+	return Lock{hold}, err
+}
+
+// Stats returns what was counted since New, and how the nodes are, all of one
+// moment. It waits for the goroutine that is at the sockets, for microseconds,
+// or for up to 5 ms if that waits there for its own replies; it allocates
+// Stats.Nodes. It must not be called from a hook that says so or from Op.Done.
+func (c *Client) Stats() Stats {
+	nodes := make([]NodeStats, 0, c.session.Len())
+	s := c.session.Stats(func(n Node, v engine.Votes) {
+		nodes = append(nodes, NodeStats{n, v[quorum.Granted], v[quorum.Denied], v[quorum.Failed]})
+	})
+	return Stats{
+		Results(s.Acquire), Results(s.Extend), Results(s.Release),
+		s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, nodes,
 	}
 }
 
-// attempt is one try, with a token of its own.
-func (c *Client) attempt(ctx context.Context, w *engine.Call, key string) (Lock, error) {
-	if err := ctx.Err(); err != nil {
-		return Lock{}, err
-	}
-	if err := w.Token.Fill(c.cfg.Rand); err != nil {
-		return Lock{}, fmt.Errorf("redlock: %w", err)
-	}
-	if err := c.engine.Do(ctx, w); err != nil {
-		return Lock{}, err
-	}
-	if w.Err != nil {
-		return Lock{}, c.explain(&w.Op)
-	}
-	if c.clock.Now() >= w.Until { // this goroutine may have waited long to run again
-		c.engine.Abandon(&w.Op)
-		return Lock{}, ErrExpired
-	}
-	l, _ := c.leases.Get().(*lease.Lease)
-	if l == nil {
-		l = new(lease.Lease)
-	}
-	return Lock{c, l, l.Begin(key, w.Token, w.Until)}, nil
+// Nodes returns how the nodes are, in the order of Config.Nodes. It waits and
+// allocates as Stats does, and must not be called from where Stats must not.
+func (c *Client) Nodes() []Node {
+	nodes := make([]Node, 0, c.session.Len())
+	c.session.Stats(func(n Node, _ engine.Votes) { nodes = append(nodes, n) })
+	return nodes
 }
 
-// explain turns the result of a lost operation into an error with the details.
-// Only those that a caller should look into have any, and allocate.
-func (c *Client) explain(op *engine.Op) error {
-	if op.Err != ErrNoQuorum {
-		return op.Err
-	}
-	e := &QuorumError{Cause: ErrNoQuorum, Nodes: c.fleet.Len(), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
-	for _, f := range op.Failures {
-		e.Failed = append(e.Failed, NodeError{Node: f.Node, Addr: c.fleet.Addr(f.Node), Err: f.Err})
-	}
-	return e
+// Stats is what a client has counted since New. It counts attempts: an Acquire
+// that tries three times is counted three times.
+type Stats struct {
+	Acquire, Extend, Release Results
+
+	// Cleanups are the releases that nobody waits for, behind acquires that
+	// did not become a lock. They are not counted in Release.
+	Cleanups   uint64
+	Batches    uint64 // writes, each to all nodes
+	Operations uint64 // in those batches, cleanups among them
+	Waiting    int    // operations to be sent, at most Config.MaxWaiting and the cleanups
+	InFlight   int    // operations sent and without a verdict
+	Nodes      []NodeStats
 }
+
+// Results is how the attempts at one kind of operation have ended. Each is
+// counted once; those with wrong arguments, a context that had ended before or
+// a Lock that was released are none.
+type Results struct {
+	Won       uint64
+	Denied    uint64 // ErrTaken or ErrNotHeld
+	NoQuorum  uint64
+	Expired   uint64
+	Cancelled uint64 // the context's error, or Cancel
+	Refused   uint64 // ErrBusy or ErrClosed
+}
+
+// NodeStats is a node, and its votes on all operations that were sent. A node
+// that is down or too late has failed.
+type NodeStats struct {
+	Node
+	Granted, Denied, Failed uint64
+}
+
+// Node is how a node is at one moment.
+type Node = conn.Node
 
 // Lock is a handle on a lock that was acquired. It is a small value: copies are
 // handles on the same lock. It is safe for concurrent use. Once the lock is
 // released all its handles are dead and say ErrNotHeld; so does the zero Lock.
-type Lock struct {
-	client *Client
-	lease  *lease.Lease
-	life   uint64
-}
+type Lock struct{ hold session.Hold }
 
 // Key returns the locked key, or "" if the lock was released.
-func (l Lock) Key() string {
-	key, _, _, _ := l.get()
-	return key
-}
+func (l Lock) Key() string { return l.hold.Key() }
 
 // Token returns the value stored at the key, which proves who holds it, or "" if
 // the lock was released. It allocates. Whoever knows it can release the lock.
-func (l Lock) Token() string {
-	if _, t, _, ok := l.get(); ok {
-		return t.String()
-	}
-	return ""
-}
+func (l Lock) Token() string { return l.hold.Token() }
 
 // Remaining returns how much validity is left, recomputed on each call, or 0.
 // It neither blocks nor allocates nor asks the nodes.
-func (l Lock) Remaining() time.Duration {
-	if _, _, until, ok := l.get(); ok {
-		return max(0, until-l.client.clock.Now())
-	}
-	return 0
-}
-
-func (l Lock) get() (key string, t token.Token, until time.Duration, ok bool) {
-	if l.lease == nil {
-		return
-	}
-	return l.lease.Get(l.life)
-}
+func (l Lock) Remaining() time.Duration { return l.hold.Remaining() }
 
 // Extend gives the lock a new ttl, counted from now. It succeeds only if a
 // quorum of nodes still held the lock and extended it; it never takes a lock
@@ -363,38 +373,7 @@ func (l Lock) get() (key string, t token.Token, until time.Duration, ok bool) {
 // After ErrNoQuorum or the context's error the lock is held for what Remaining
 // says, which never counts on an extension that was not confirmed. After
 // ErrNotHeld it is lost. Extend blocks as TryAcquire does.
-func (l Lock) Extend(ctx context.Context, ttl time.Duration) error {
-	key, t, until, ok := l.get()
-	if !ok {
-		return ErrNotHeld
-	}
-	w := l.client.engine.Call(engine.Extend, key, ttl)
-	defer l.client.engine.Free(w)
-	if err := l.client.engine.Check(&w.Op); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	now := l.client.clock.Now()
-	if now >= until {
-		return ErrExpired
-	}
-	w.Token = t
-	l.lease.Extending(l.life, quorum.Until(now, w.TTL))
-	err := l.client.engine.Do(ctx, w)
-	if err == ErrBusy || err == ErrClosed {
-		l.lease.Unextended(l.life)
-		return err
-	}
-	if err == nil {
-		err = l.client.explain(&w.Op)
-	}
-	if l.lease.Extended(l.life, err == nil); err == ErrNotHeld {
-		l.lease.Lose(l.life)
-	}
-	return err
-}
+func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.hold.Extend(ctx, ttl) }
 
 // Release gives the lock back on all nodes, also if its validity is over. It
 // blocks until a quorum has answered, as TryAcquire does; with a context that
@@ -403,35 +382,12 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error {
 // There are three results: nil, released; ErrNotHeld, a quorum had lost it
 // before; and any other error, unknown: the lock ends with its TTL at the
 // latest, and Release may be called again.
-func (l Lock) Release(ctx context.Context) error {
-	key, t, _, ok := l.get()
-	if !ok {
-		return ErrNotHeld
-	}
-	w := l.client.engine.Call(engine.Release, key, 0)
-	defer l.client.engine.Free(w)
-	w.Token = t
-	if err := l.client.engine.Do(ctx, w); err != nil {
-		return err
-	}
-	err := l.client.explain(&w.Op)
-	if (err == nil || err == ErrNotHeld) && l.lease.End(l.life) {
-		l.client.leases.Put(l.lease)
-	}
-	return err
-}
+func (l Lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
 
-// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As.
-// It wraps a NodeError for each node whose vote failed.
-type QuorumError = quorum.RoundError
-
-// NodeError says which node failed, and why.
-type NodeError = quorum.NodeError
-
-// OpKind is what an [Op] asks for.
+// OpKind is what an operation asks for, an [Op] or a blocking call.
 type OpKind = engine.Kind
 
-// The kinds of an [Op].
+// The kinds of operations. Their String is "acquire", "extend" and "release".
 const (
 	OpAcquire = engine.Acquire
 	OpExtend  = engine.Extend
@@ -451,50 +407,53 @@ type Op struct {
 	// users. It must not block; it may Submit, also this Op again.
 	Done func(*Op)
 
-	client *Client
-	op     engine.Op
+	session *session.Session
+	op      engine.Op
 }
 
 // Submit begins op. It does not block and does not allocate. With an error, for
 // what is wrong with op or ErrBusy or ErrClosed, Done is not called. Done may be
 // called before Submit returns.
 func (c *Client) Submit(op *Op) error {
-	e := &op.op
-	if e.Token = op.Token; op.Kind == OpAcquire {
-		if err := e.Token.Fill(c.cfg.Rand); err != nil {
-			return fmt.Errorf("redlock: %w", err)
+	if op.Kind == OpAcquire {
+		if err := c.session.Mint((*token.Token)(&op.Token)); err != nil {
+			return err
 		}
-		op.Token = e.Token
 	}
+	e := &op.op
+	e.Kind, e.Key, e.TTL, e.Token = op.Kind, op.Key, op.TTL, op.Token
 	if e.Done = nil; op.Done != nil {
 		e.Done = (*completion)(op)
 	}
-	e.Kind, e.Key, e.TTL, op.client = op.Kind, op.Key, op.TTL, c
-	return c.engine.Submit(e)
+	op.session = c.session
+	return c.session.Submit(e)
 }
 
 // Cancel takes op back. It returns false if it is too late: Done was called or
 // is about to be. An acquire that was sent is released in the background.
-func (c *Client) Cancel(op *Op) bool { return c.engine.Cancel(&op.op) }
+func (c *Client) Cancel(op *Op) bool { return c.session.Cancel(&op.op) }
 
 // Err returns what TryAcquire, Extend or Release would have. Valid from Done on.
 func (op *Op) Err() error {
 	if op.op.Err == nil {
 		return nil
 	}
-	return op.client.explain(&op.op)
+	return op.session.Explain(&op.op)
 }
 
 // Remaining returns how much validity is left after an OpAcquire or OpExtend
 // without an error, else 0. A lock of which nothing is left must be released.
 func (op *Op) Remaining() time.Duration {
-	if op.client == nil || op.op.Err != nil {
+	if op.session == nil || op.op.Err != nil {
 		return 0
 	}
-	return max(0, op.op.Until-op.client.clock.Now())
+	return op.session.Left(op.op.Until)
 }
 
 // completion hides Complete from the users of Op.
 type completion Op
 
-func (op *completion) Complete(*engine.Op) { op.Done((*Op)(op)) }
+func (op *completion) Complete(e *engine.Op) {
+	op.session.Completed(e)
+	op.Done((*Op)(op))
+}

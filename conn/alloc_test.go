@@ -66,6 +66,7 @@ func TestSendAndSweepAllocateNothing(t *testing.T) {
 				r.Sweep(1e6)
 			}
 			r.Check()
+			_ = r.Node(0)
 		}
 		for range 300 { // until every buffer has its size
 			trip()

@@ -1,6 +1,10 @@
 package conn
 
-import "github.com/redlock-go/redlock/resp"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/resp"
+)
 
 // Batch is the bytes of one write: commands encoded once, written to every node
 // that speaks their dialect as they are, and kept until the last of these nodes
@@ -19,6 +23,7 @@ type Batch struct {
 	// node the one in its own; a node whose dialect is not there gets the first.
 	Next *Batch
 
+	sentAt  time.Duration
 	waiting int // nodes that have neither answered nor failed, plus one during Send
 }
 

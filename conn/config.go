@@ -17,6 +17,8 @@ const (
 	DefaultStallTimeout = time.Second
 	DefaultMaxInFlight  = 16 << 10
 
+	DefaultMaxInFlightBytes = 16 << 20
+
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 2 * time.Second
 
@@ -59,6 +61,9 @@ type Config struct {
 	// MaxInFlight is how many replies one connection may owe before it is
 	// closed.
 	MaxInFlight int
+	// MaxInFlightBytes is the same for the bytes of the requests that it owes
+	// replies for, which are kept in memory.
+	MaxInFlightBytes int
 	// Probation makes the restart guard strict, where not 0: a node that was
 	// not there before has no vote until it has been up this long, by its own
 	// account, and one that has restarted until this long after it came back.
@@ -99,6 +104,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxInFlight <= 0 {
 		c.MaxInFlight = DefaultMaxInFlight
+	}
+	if c.MaxInFlightBytes <= 0 {
+		c.MaxInFlightBytes = DefaultMaxInFlightBytes
 	}
 	if c.Clock == nil {
 		c.Clock = clock.System()

@@ -62,9 +62,7 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	f.meet(n, id)
 	n.up(s, id, attempt)
 	f.enlist()
-	if f.cfg.OnUp != nil {
-		f.cfg.OnUp(n.index)
-	}
+	f.rose(n)
 	return nil
 }
 

@@ -44,6 +44,9 @@ func (d Dialect) String() string {
 	return release + ", " + extend
 }
 
+// MarshalText is String, for what publishes a [Node].
+func (d Dialect) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
 // Dialects are those of the nodes that are up, each once. The slice is the
 // fleet's, and changes with them.
 func (f *Fleet) Dialects() []Dialect { return f.dialects }

@@ -79,6 +79,7 @@ func (f *Fleet) Settle() { f.first.Wait() }
 func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
 	for other := b; other != nil; other = other.Next {
+		other.sentAt = now
 		other.waiting = 1 // so that it cannot settle before every node has had it
 	}
 	for _, n := range f.nodes {
@@ -94,8 +95,9 @@ func (f *Fleet) Send(b *Batch) {
 
 // SendTo writes b to one node, whatever its dialect.
 func (f *Fleet) SendTo(node int, b *Batch) {
+	b.sentAt = f.cfg.Clock.Now()
 	b.waiting = 1
-	f.nodes[node].send(b, f.cfg.Clock.Now())
+	f.nodes[node].send(b, b.sentAt)
 	b.done()
 	// No reap: an Owner may call this from within Reply. Whoever called the
 	// Owner reaps, or else the next Sweep.

@@ -11,6 +11,7 @@ type inflight struct {
 	head    int
 	len     int
 	replies int // owed, over all batches
+	bytes   int // of all batches
 	next    int // replies of the oldest batch that have been read
 	unsent  int
 	offset  int
@@ -33,6 +34,7 @@ func (q *inflight) push(b *Batch) {
 	q.ring[(q.head+q.len)&(len(q.ring)-1)] = b
 	q.len++
 	q.replies += b.Replies
+	q.bytes += len(b.Buf)
 }
 
 // oldest is the batch that the next reply belongs to, or nil.
@@ -57,6 +59,7 @@ func (q *inflight) replied() (i int, last bool) {
 
 func (q *inflight) pop() *Batch {
 	b := q.at(0)
+	q.bytes -= len(b.Buf)
 	q.ring[q.head] = nil
 	q.head = (q.head + 1) & (len(q.ring) - 1)
 	q.len--

@@ -3,6 +3,7 @@ package conn
 import (
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/resp"
@@ -27,6 +28,7 @@ type node struct {
 	sock    sock     // nil while down
 	id      identity // of the server behind sock, or of the last one
 	dialect Dialect  // what it is spoken to in
+	server  string   // its product and version
 	guard   guard
 	cause   error // why it is down, wrapped in notSent
 	fault   error // set while up: close at the next reap, for this reason
@@ -34,6 +36,7 @@ type node struct {
 	attempt int           // the dial that brought sock
 	since   time.Duration // when
 	proven  bool          // sock has answered something well
+	history history       // over all connections
 
 	owed     inflight
 	progress time.Duration // when it last sent anything, or was first asked while owing nothing
@@ -57,6 +60,7 @@ func (n *node) up(s sock, id identity, attempt int) {
 		n.in = make([]byte, readBuffer)
 	}
 	n.sock, n.id, n.dialect, n.fault = s, id, id.dialect, nil
+	n.server = strings.TrimSpace(id.product + " " + id.version)
 	n.pushes = 0
 	n.attempt, n.since, n.proven = attempt, n.fleet.cfg.Clock.Now(), false
 	n.owed = inflight{ring: n.owed.ring}
@@ -82,9 +86,7 @@ func (n *node) down(err error) {
 	n.sock, n.fault = nil, nil
 	n.cause = &notSent{failure}
 	n.fleet.enlist()
-	if n.fleet.cfg.OnDown != nil {
-		n.fleet.cfg.OnDown(n.index)
-	}
+	n.fleet.fell(n)
 	owed := n.owed
 	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may look at this node while it is told
 	for written := owed.unsent; owed.len > 0; written-- {
@@ -106,7 +108,8 @@ func (n *node) send(b *Batch, now time.Duration) {
 	case n.sock == nil:
 		b.Owner.Fail(n.index, 0, n.cause)
 		return
-	case n.fault == nil && n.owed.replies+b.Replies > n.fleet.cfg.MaxInFlight:
+	case n.fault == nil && n.owed.replies+b.Replies > n.fleet.cfg.MaxInFlight ||
+		n.fault == nil && n.owed.bytes+len(b.Buf) > n.fleet.cfg.MaxInFlightBytes:
 		// A node this far behind is as good as dead. Closing it by reset is
 		// what keeps the rest of its queue from being delivered late.
 		n.fault = ErrFull
@@ -201,6 +204,7 @@ func (n *node) decode() {
 			n.proven = true
 		}
 		if last {
+			n.history.trip(n.progress - b.sentAt)
 			if !whole {
 				n.fault = ErrUnsolicited // answered before it was asked
 			}

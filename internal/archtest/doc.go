@@ -8,10 +8,13 @@
 //
 // What may import what, downwards only:
 //
-//	bench ─> redlock ─┬─> conn ────> resp, bytebufferpool
+//	bench ─> redlock ─┬─> internal/session ─> internal/engine, lease, …
+//	                  ├─> conn ────> resp, bytebufferpool
 //	                  ├─> quorum
 //	                  └─> internal/… ─> resp, quorum, conn
 //
+// redlock.go says what is promised and internal/session, which nobody else may
+// import, does it: it speaks of locks and never of bytes, so resp is not for it.
 // resp and quorum import the standard library alone, so that what the wire
 // format and the protocol decide can be tested without a server. conn may use
 // internal/… too, but not internal/engine, which is built on conn. Only tests

@@ -27,6 +27,7 @@ const (
 	rootRoom  = "redlock"
 	benchRoom = "bench"
 	fakeRoom  = "internal/fakeredis"
+	session   = "internal/session"
 	engine    = "internal/engine"
 	stdlib    = "the standard library"
 )
@@ -76,6 +77,8 @@ func mayImport(from, to string) bool {
 		return true
 	case fakeRoom:
 		return from == fakeRoom || from == benchRoom
+	case session:
+		return from == session || from == rootRoom
 	case redcon:
 		return from == fakeRoom || from == benchRoom
 	case testify:
@@ -92,6 +95,8 @@ func mayImport(from, to string) bool {
 	case from == "conn":
 		return to == "resp" || to == bytebufferpool ||
 			strings.HasPrefix(to, "internal/") && to != engine
+	case from == session:
+		return to == "quorum" || to == "conn" || strings.HasPrefix(to, "internal/")
 	case internal:
 		return to == "resp" || to == "quorum" || to == "conn" ||
 			strings.HasPrefix(to, "internal/")
@@ -151,6 +156,7 @@ func TestCheckImports(t *testing.T) {
 		{"conn/a.go", ours + "quorum", false},
 		{"conn/a.go", ours + engine, false},
 		{"conn/a.go", ours + engine + "/wave", false},
+		{"conn/a.go", ours + session, false},
 		{"conn/a.go", ours + fakeRoom, false},
 		{"conn/a.go", module, false},
 		{"conn/a.go", redcon, false},
@@ -159,6 +165,7 @@ func TestCheckImports(t *testing.T) {
 		{"redlock.go", ours + "conn", true},
 		{"redlock.go", ours + "resp", true},
 		{"redlock.go", ours + engine, true},
+		{"redlock.go", ours + session, true},
 		{"redlock.go", bytebufferpool, true},
 		{"redlock.go", ours + fakeRoom, false},
 		{"redlock.go", ours + benchRoom, false},
@@ -167,6 +174,17 @@ func TestCheckImports(t *testing.T) {
 		{"redlock.go", testify + "/assert", false},
 		{"redlock_test.go", ours + fakeRoom, true},
 
+		{"internal/session/a.go", ours + engine, true},
+		{"internal/session/a.go", ours + "conn", true},
+		{"internal/session/a.go", ours + "quorum", true},
+		{"internal/session/a.go", ours + "internal/lease", true},
+		{"internal/session/a.go", ours + "resp", false},
+		{"internal/session/a.go", ours + fakeRoom, false},
+		{"internal/session/a.go", module, false},
+		{"internal/session/a.go", bytebufferpool, false},
+
+		{"internal/engine/a.go", ours + session, false},
+		{"internal/lease/a.go", ours + session, false},
 		{"internal/engine/a.go", ours + "conn", true},
 		{"internal/engine/a.go", ours + "quorum", true},
 		{"internal/engine/a.go", ours + "internal/clock", true},
@@ -188,6 +206,7 @@ func TestCheckImports(t *testing.T) {
 
 		{"bench/main.go", module, true},
 		{"bench/main.go", ours + fakeRoom, true},
+		{"bench/main.go", ours + session, false},
 		{"bench/main.go", redcon, true},
 		{"bench/fleet/a.go", testify + "/require", true},
 		{"bench/main.go", ours + "bench/fleet", true},

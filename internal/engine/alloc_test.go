@@ -73,7 +73,7 @@ func TestAllocatesNothing(t *testing.T) {
 				e.Free(w)
 			})
 			if got != 0 {
-				t.Errorf("%s, %q: %v allocations, want 0", kind.name(), c.set, got)
+				t.Errorf("%s, %q: %v allocations, want 0", kind.String(), c.set, got)
 			}
 		}
 		op := &Op{Kind: Acquire, Key: []byte("key"), TTL: time.Second}

@@ -109,6 +109,7 @@ func (b *batch) recycle() {
 // vote records one node's vote in one round.
 func (b *batch) vote(node, i int, o quorum.Outcome) {
 	r := &b.rounds[i]
+	b.observe(node, i, o)
 	if r.tally.Record(node, o) != quorum.Pending && r.op != nil {
 		b.decide(i, r)
 	}

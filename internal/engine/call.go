@@ -103,6 +103,7 @@ func (e *Engine) heedWaiting() {
 func (e *Engine) finish(c *Call) {
 	c.end()
 	e.depth.Add(-1)
+	e.counters.ended[c.Kind][cancelled]++
 	c.done <- struct{}{}
 }
 

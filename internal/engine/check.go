@@ -40,8 +40,8 @@ func (e *Engine) Check(op *Op) error {
 		return nil
 	}
 	op.TTL = op.TTL.Truncate(time.Millisecond)
-	if op.TTL < MinTTL || op.TTL > MaxTTL {
-		return fmt.Errorf("redlock: ttl is %v, from %v to %v are allowed", op.TTL, MinTTL, MaxTTL)
+	if op.TTL < MinTTL || op.TTL > e.maxTTL {
+		return fmt.Errorf("redlock: ttl is %v, from %v to %v are allowed", op.TTL, MinTTL, e.maxTTL)
 	}
 	if op.Timeout == 0 {
 		op.Timeout = min(op.TTL/20, maxTimeout)

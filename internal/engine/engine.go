@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"context"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -42,13 +44,19 @@ type Fleet interface {
 type Config struct {
 	Clock      clock.Clock
 	MaxWaiting int           // operations that may wait to be sent
+	MaxTTL     time.Duration // of any operation; 0 is the limit MaxTTL
 	Timeout    time.Duration // for the nodes to answer; 0 means it follows from the TTL
+	// OnVote hears of every vote as it comes, with the role held; nil is
+	// nobody. An err is there where the vote failed.
+	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
 }
 
 // Engine carries operations to the nodes of one client.
 type Engine struct {
 	clock   clock.Clock
 	timeout time.Duration
+	maxTTL  time.Duration
+	onVote  func(node int, kind Kind, o quorum.Outcome, err error)
 	fleet   Fleet
 	nodes   int
 	quorum  int
@@ -70,6 +78,7 @@ type Engine struct {
 	longest   time.Duration // TTL that was sent
 	debts     []debts       // by node
 	operands  operands
+	counters  counters
 
 	watchdog watchdog
 	closing  atomic.Bool
@@ -81,7 +90,8 @@ type Engine struct {
 
 // New makes an engine; [Engine.Start] gives it its nodes.
 func New(cfg Config) *Engine {
-	e := &Engine{clock: cfg.Clock, timeout: cfg.Timeout, quiet: make(chan struct{}, 1)}
+	e := &Engine{clock: cfg.Clock, timeout: cfg.Timeout, onVote: cfg.OnVote, quiet: make(chan struct{}, 1)}
+	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
 	e.queue.limit = cfg.MaxWaiting
 	e.gate.init()
 	e.encoder.seed = maphash.MakeSeed()
@@ -139,6 +149,7 @@ func (e *Engine) enqueue(op *Op) error {
 	if err := e.queue.push(op, false); err != nil {
 		op.Err, op.Until = err, never // as it was not begun, it ends nothing
 		e.depth.Add(-1)
+		e.Note(op.Kind, err)
 		return err
 	}
 	return nil
@@ -151,6 +162,7 @@ func (e *Engine) enqueue(op *Op) error {
 func (e *Engine) Cancel(op *Op) bool {
 	if e.queue.remove(op) {
 		e.depth.Add(-1)
+		e.Note(op.Kind, context.Canceled)
 		return true
 	}
 	s := op.awaitSent()
@@ -158,6 +170,7 @@ func (e *Engine) Cancel(op *Op) bool {
 		return false
 	}
 	e.depth.Add(-1)
+	e.Note(op.Kind, context.Canceled)
 	if op.Kind == Acquire {
 		e.Abandon(op)
 	}
@@ -233,6 +246,7 @@ func (e *Engine) flush() {
 		e.encoder.encode(b, first, n, e.fleet.Dialects())
 		e.outlive(b.longest)
 		b.guarded = e.fleet.Guarded()
+		e.counters.send(n)
 		now := e.clock.Now()
 		b.sentAt = now
 		e.watchdog.see(b.deadline)

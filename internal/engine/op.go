@@ -31,6 +31,14 @@ const (
 	Release
 )
 
+// String returns "acquire", "extend" or "release", and "none" for the zero Kind.
+func (k Kind) String() string {
+	if k > Release {
+		return "unknown"
+	}
+	return [...]string{"none", "acquire", "extend", "release"}[k]
+}
+
 // Completion is told when an operation is settled.
 type Completion interface {
 	// Complete is called once, with the driver's role held: it must not
@@ -94,6 +102,7 @@ func (op *Op) begin(now time.Duration) {
 	op.start = now
 	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
 	op.Failures = op.Failures[:0]
+	op.Tally = quorum.Tally{}
 	op.state.Store((op.state.Load()>>phaseBits + 1) << phaseBits)
 }
 

@@ -116,9 +116,9 @@ func TestMisfits(t *testing.T) {
 			p.turn(func() { misfit = p.reply(p.sent[0], 0, wire) })
 			require.Equal(t, 1, op.times, "%q", wire)
 			if fit {
-				require.NoError(t, misfit, "%q to %s", wire, kind.name())
+				require.NoError(t, misfit, "%q to %s", wire, kind.String())
 			} else {
-				require.ErrorIs(t, misfit, errMisfit, "%q to %s", wire, kind.name())
+				require.ErrorIs(t, misfit, errMisfit, "%q to %s", wire, kind.String())
 				require.Equal(t, ErrNoQuorum, op.Err)
 			}
 			if strings.HasPrefix(wire, "-") {

@@ -19,7 +19,8 @@ func (e *Engine) complete() {
 	now := e.clock.Now()
 	for op := e.settled.pop(); op != nil; op = e.settled.pop() {
 		e.judge(op, now)
-		if _, own := op.Done.(*cleanup); !own {
+		_, own := op.Done.(*cleanup)
+		if e.counters.end(op, own); !own {
 			e.depth.Add(-1)
 		}
 		op.Done.Complete(op)

@@ -49,7 +49,7 @@ func TestReasons(t *testing.T) {
 		{Release, "dxg", false, ErrNoQuorum, false},
 		{Release, "ttg", false, ErrNoQuorum, false},
 	} {
-		t.Run(strings.Join([]string{c.kind.name(), c.votes}, " "), func(t *testing.T) {
+		t.Run(strings.Join([]string{c.kind.String(), c.votes}, " "), func(t *testing.T) {
 			p := newPuppet(t, max(3, len(c.votes)))
 			for node, vote := range c.votes {
 				if vote == 'u' {
@@ -103,8 +103,6 @@ func TestReasons(t *testing.T) {
 		})
 	}
 }
-
-func (k Kind) name() string { return [...]string{"none", "acquire", "extend", "release"}[k] }
 
 // TestVotesAfterTheVerdictAreDropped: late ones change nothing, and the batch is
 // used again once the last has come.

@@ -100,7 +100,9 @@ func (c *conn) execute(args [][]byte) ending {
 	s := c.srv
 	cmd := lookup(args[0], s.opts.Flavor)
 	if cmd != nil {
-		s.calls[cmd.index]++
+		if !isProbe(args) {
+			s.calls[cmd.index]++
+		}
 	}
 	if len(s.faults.rules) > 0 {
 		if f := s.faults.match(cmd); f != nil {

@@ -88,8 +88,21 @@ func (s *Server) Flush() {
 	s.flush()
 }
 
+// probeKey is the key with which a client finds out what a server understands.
+const probeKey = "redlock:probe"
+
+func isProbe(args [][]byte) bool {
+	for i := 1; i < len(args) && i <= 3; i++ { // EVALSHA digest 1 key
+		if string(args[i]) == probeKey {
+			return true
+		}
+	}
+	return false
+}
+
 // Commands returns how often each command was received, by its name in upper
-// case, whatever became of it.
+// case, whatever became of it. Those on the key of a handshake's probes are not
+// counted.
 func (s *Server) Commands() map[string]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,6 +28,8 @@ type Lease struct {
 	group     int           // those and the ones they overlapped with
 	soonest   time.Duration // of the ends of validity that the group asks for
 	before    time.Duration // the end of validity when the group began
+
+	told bool // its loss, or there will be none to tell
 }
 
 // Begin starts a life and returns its number, never 0. The lease must not be in
@@ -36,7 +38,7 @@ func (l *Lease) Begin(key string, t token.Token, until time.Duration) (life uint
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.life++
-	l.key, l.token, l.until, l.extending = key, t, until, 0
+	l.key, l.token, l.until, l.extending, l.told = key, t, until, 0, false
 	return l.life
 }
 
@@ -102,6 +104,19 @@ func (l *Lease) Lose(life uint64) {
 	if l.life == life {
 		l.until, l.soonest, l.before = 0, 0, 0
 	}
+}
+
+// Told notes whether the loss of the lock is known, and returns whether it was,
+// so that it is told once. To give the lock back makes it known: what is then
+// found missing was not lost. Of a life that is over there is nothing to tell.
+func (l *Lease) Told(life uint64, told bool) (was bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.life != life || l.key == "" {
+		return true
+	}
+	was, l.told = l.told, told
+	return was
 }
 
 // End ends a life and reports whether it was this call that did, so that one

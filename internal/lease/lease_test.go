@@ -47,6 +47,7 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		l.Extending(old, time.Hour)
 		l.Extended(old, true)
 		l.Lose(old)
+		require.True(t, l.Told(old, false))
 		require.False(t, l.End(old))
 	}
 	check()
@@ -151,4 +152,19 @@ func TestOneEndsIt(t *testing.T) {
 		all.Wait()
 	}
 	require.EqualValues(t, 500, ends.Load())
+}
+
+// TestALossIsToldOnce in each life, unless that is taken back.
+func TestALossIsToldOnce(t *testing.T) {
+	var l lease.Lease
+	require.True(t, l.Told(0, true), "never begun")
+	for range 2 {
+		life := l.Begin("key", tokenOf(1), time.Second)
+		require.False(t, l.Told(life, true))
+		require.True(t, l.Told(life, true))
+		require.True(t, l.Told(life, false))
+		require.False(t, l.Told(life, true))
+		require.True(t, l.End(life))
+		require.True(t, l.Told(life, true))
+	}
 }

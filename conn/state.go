@@ -1,0 +1,95 @@
+package conn
+
+import "time"
+
+// Node is what a [Fleet] knows of one of its nodes at one moment.
+type Node struct {
+	Index int    // its place in the configuration, from 0
+	Addr  string // without credentials
+	Up    bool   // it has a connection
+	Err   error  // why it has none, an *Error; nil while up; never a credential
+	// Guarded is how long it still must not vote; 0 if it may.
+	Guarded time.Duration
+	// Server is the product and version that the server told, or "". It
+	// stays when the connection ends, and so does the Dialect.
+	Server  string
+	Dialect Dialect
+	// Connects is how many connections it has had, the present one included.
+	Connects uint64
+	// RoundTrips is how many batches it has answered to the last reply.
+	RoundTrips uint64
+	// RoundTrip is how long that took, smoothed: each counts for an eighth,
+	// as in RFC 6298. RoundTripMax is the longest. The node's own work is in
+	// them, and with replies that nobody waits for, because a quorum had
+	// answered, up to 5 ms until they were looked at.
+	RoundTrip, RoundTripMax time.Duration
+	// InFlight is how many replies it owes.
+	InFlight int
+}
+
+// Node tells how a node is. It is called with the lock held, and allocates
+// nothing unless the fleet is closed.
+func (f *Fleet) Node(i int) Node {
+	n := f.nodes[i]
+	return Node{
+		Index: i, Addr: n.addr,
+		Up: n.sock != nil, Err: n.why(),
+		Guarded: f.guardedFor(n), Server: n.server, Dialect: n.dialect,
+		Connects:   n.history.connects,
+		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
+		InFlight: n.owed.replies,
+	}
+}
+
+// why says why a node is down, as an *Error and without the mark that tells its
+// batches that they were not sent; or nil.
+func (n *node) why() error {
+	if n.sock != nil {
+		return nil
+	}
+	err := n.cause
+	if marked, ok := err.(*notSent); ok {
+		err = marked.cause
+	}
+	if _, ok := err.(*Error); !ok {
+		err = &Error{Addr: n.addr, Op: "write", Err: err}
+	}
+	return err
+}
+
+// MarshalText is the text of Error, so that what publishes a [Node] as JSON says
+// why it is down.
+func (e *Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
+
+// history is what is remembered of a node over all its connections.
+type history struct {
+	connects uint64
+	trips    uint64
+	smoothed time.Duration
+	longest  time.Duration
+}
+
+// trip counts a batch that was answered after d.
+func (h *history) trip(d time.Duration) {
+	if h.trips++; h.trips == 1 {
+		h.smoothed = d
+	} else {
+		h.smoothed += (d - h.smoothed) / 8
+	}
+	h.longest = max(h.longest, d)
+}
+
+// rose counts a connection that came up, and tells whoever wants to hear of it.
+func (f *Fleet) rose(n *node) {
+	n.history.connects++
+	if f.cfg.OnUp != nil {
+		f.cfg.OnUp(n.index)
+	}
+}
+
+// fell tells of one that ended. That all of them end with the fleet is no news.
+func (f *Fleet) fell(n *node) {
+	if f.cfg.OnDown != nil && !f.closed {
+		f.cfg.OnDown(n.index)
+	}
+}

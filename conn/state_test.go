@@ -1,0 +1,126 @@
+package conn
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// look is Node for who is not the owner.
+func (r *rig) look(node int) (n Node) {
+	r.do(func() { n = r.Node(node) })
+	return n
+}
+
+// TestNodeOverItsLife: what is told of one that comes up, is asked, dies and
+// comes back.
+func TestNodeOverItsLife(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		peers := newPeers(t, 2)
+		r := newRig(t, portable, peers)
+		r.up()
+		addr := peers[1].addr
+		require.Equal(t, Node{Index: 1, Addr: addr, Up: true, Connects: 1}, r.look(1))
+
+		l := r.send("a", "b", "c")
+		require.Equal(t, 3, r.look(1).InFlight)
+		r.wires[1].expect(string(l.Buf))
+		r.clock.Advance(8 * time.Millisecond)
+		r.wires[1].send(echoes("a", "b"))
+		r.until("for two replies", func() bool { return l.nodes[1].replies == 2 })
+		n := r.look(1)
+		require.Equal(t, 1, n.InFlight)
+		require.Zero(t, n.RoundTrips, "the last reply ends it")
+		r.clock.Advance(8 * time.Millisecond)
+		r.wires[1].send(echoes("c"))
+		r.until("for the third", func() bool { return l.nodes[1].ended })
+		want := Node{Index: 1, Addr: addr, Up: true, Connects: 1,
+			RoundTrips: 1, RoundTrip: 16 * time.Millisecond, RoundTripMax: 16 * time.Millisecond}
+		require.Equal(t, want, r.look(1))
+		require.Equal(t, 3, r.look(0).InFlight, "each node has its own")
+
+		one := r.sendTo(1, "alone") // 0 ms, of which an eighth counts
+		r.wires[1].expect(string(one.Buf))
+		r.wires[1].send(echoes("alone"))
+		r.settle(one)
+		want.RoundTrips, want.RoundTrip = 2, 14*time.Millisecond
+		require.Equal(t, want, r.look(1))
+
+		r.wires[1].cut()
+		r.lose(1)
+		n = r.look(1)
+		if !n.Up { // a dialler may have been quicker
+			var why *Error
+			require.True(t, errors.As(n.Err, &why))
+			require.Equal(t, addr, why.Addr)
+			require.NotErrorIs(t, n.Err, ErrNotSent, "that is said to batches only")
+		}
+		r.up()
+		want.Connects = 2
+		require.Equal(t, want, r.look(1), "what was measured is remembered")
+
+		r.do(r.Close)
+		n = r.look(1)
+		require.False(t, n.Up)
+		require.ErrorIs(t, n.Err, ErrClosed)
+	})
+}
+
+// TestUpAndDownAreTold once each, with the state that is news, and not when the
+// fleet is closed.
+func TestUpAndDownAreTold(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		var r *rig
+		var told []Node // under the lock
+		ready := make(chan struct{})
+		tell := func(node int) {
+			<-ready // New has not returned yet
+			told = append(told, r.Node(node))
+		}
+		peers := newPeers(t, 1)
+		r = newRig(t, portable, peers, func(c *Config) { c.OnUp, c.OnDown = tell, tell })
+		close(ready)
+		for i := range uint64(3) {
+			r.up()
+			r.do(func() {
+				require.Len(t, told, int(2*i+1))
+				require.True(t, told[2*i].Up)
+				require.NoError(t, told[2*i].Err)
+				require.Equal(t, i+1, told[2*i].Connects)
+			})
+			r.wires[0].cut()
+			r.lose(0)
+			r.do(func() {
+				require.GreaterOrEqual(t, len(told), int(2*i+2))
+				require.False(t, told[2*i+1].Up)
+				require.Error(t, told[2*i+1].Err)
+			})
+		}
+		r.up()
+		r.do(func() {
+			told = nil
+			r.Close()
+			require.Empty(t, told)
+		})
+	})
+}
+
+// TestNodeAsJSON: a reason is published as its text.
+func TestNodeAsJSON(t *testing.T) {
+	text, err := json.Marshal(Node{Addr: "a", Err: &Error{Addr: "a", Op: "dial", Err: ErrDown}})
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"Err":"conn: dial a: conn: node is down"`)
+}
+
+func TestRoundTripsAreSmoothed(t *testing.T) {
+	var h history
+	for _, d := range []time.Duration{800, 0, 1600, 900} {
+		h.trip(d)
+	}
+	// 800, 700, 700+112, 812+11
+	require.Equal(t, history{trips: 4, smoothed: 823, longest: 1600}, h)
+	require.Zero(t, testing.AllocsPerRun(100, func() { h.trip(1) }))
+}

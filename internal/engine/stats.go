@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"sort"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Stats is what the engine has done since it was made. It counts in operations,
+// not in calls: an acquire that is tried three times counts three times.
+type Stats struct {
+	Acquire, Extend, Release Results
+
+	Cleanups   uint64 // releases that nobody waited for
+	Batches    uint64 // written, repeats after NOSCRIPT not counted
+	Operations uint64 // in them, cleanups among them
+	Waiting    int    // to be sent
+	InFlight   int    // sent and without a verdict, cleanups among them
+}
+
+// Results is how many operations of a kind have ended in which way. Each that
+// was submitted and in order ends once, in one of them.
+type Results struct{ Won, Denied, NoQuorum, Expired, Cancelled, Refused uint64 }
+
+// Votes is one node's votes, by [quorum.Outcome].
+type Votes [quorum.Failed + 1]uint64
+
+// ending is a field of Results.
+type ending uint8
+
+const (
+	won ending = iota
+	denied
+	noQuorum
+	expired
+	cancelled
+	refused
+	endings
+)
+
+// endingOf names the ending that an operation's error stands for. What is none
+// of the engine's own is a context's.
+func endingOf(err error) ending {
+	switch err {
+	case nil:
+		return won
+	case ErrTaken, ErrNotHeld:
+		return denied
+	case ErrNoQuorum:
+		return noQuorum
+	case ErrExpired:
+		return expired
+	case ErrBusy, ErrClosed:
+		return refused
+	}
+	return cancelled
+}
+
+// counters are what Stats copies. All are the driver's and plain but for aside,
+// where those count who do not drive: what they see end is rare.
+type counters struct {
+	ended      [Release + 1][endings]uint64
+	aside      [Release + 1][endings]atomic.Uint64
+	votes      [quorum.MaxNodes]Votes
+	cleanups   uint64
+	batches    uint64
+	operations uint64
+}
+
+// end counts an operation that the driver completes.
+func (c *counters) end(op *Op, own bool) {
+	if own {
+		c.cleanups++
+		return
+	}
+	c.ended[op.Kind][endingOf(op.Err)]++
+}
+
+// send counts a batch.
+func (c *counters) send(operations int) {
+	c.batches++
+	c.operations += uint64(operations)
+}
+
+func (c *counters) results(kind Kind) Results {
+	of := func(e ending) uint64 { return c.ended[kind][e] + c.aside[kind][e].Load() }
+	return Results{of(won), of(denied), of(noQuorum), of(expired), of(cancelled), of(refused)}
+}
+
+// Stats returns the counts. The role is held.
+func (e *Engine) Stats() Stats {
+	c := &e.counters
+	return Stats{
+		c.results(Acquire), c.results(Extend), c.results(Release),
+		c.cleanups, c.batches, c.operations,
+		int(e.queue.size.Load()), e.undecided,
+	}
+}
+
+// Votes returns the votes of a node. The role is held.
+func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
+
+// Note counts an operation that ended with err before it was submitted.
+func (e *Engine) Note(kind Kind, err error) { e.counters.aside[kind][endingOf(err)].Add(1) }
+
+// Late is Abandon for an acquire that was completed well, and whose validity was
+// over when its caller came to run: what counted as won has expired.
+func (e *Engine) Late(op *Op) {
+	e.Note(op.Kind, ErrExpired)
+	e.counters.aside[op.Kind][won].Add(^uint64(0)) // one less
+	e.Abandon(op)
+}
+
+// Took is how long it is from the submission of an operation to an instant.
+func (op *Op) Took(now time.Duration) time.Duration { return now - op.start }
+
+// observe counts a vote that is about to be recorded, and tells whoever wants
+// to hear of it. Where a node has voted already, after a timeout for instance,
+// it has no second vote.
+func (b *batch) observe(node, i int, o quorum.Outcome) {
+	if _, voted := b.rounds[i].tally.Outcome(node); voted {
+		return
+	}
+	b.engine.counters.votes[node][o]++
+	if b.engine.onVote != nil {
+		b.tell(node, i, o)
+	}
+}
+
+func (b *batch) tell(node, i int, o quorum.Outcome) {
+	var err error
+	if o == quorum.Failed {
+		err = b.cause[node]
+	}
+	// The operation may be gone, but its command is still known.
+	behind := sort.Search(len(b.groups), func(g int) bool { return b.groups[g].first > i })
+	b.engine.onVote(node, b.groups[behind-1].kind, o, err)
+}

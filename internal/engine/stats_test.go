@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// TestEachOperationEndsOnce: whatever becomes of it, and its cleanup apart.
+func TestEachOperationEndsOnce(t *testing.T) {
+	answer := func(p *puppet, wires ...string) {
+		s := p.last()
+		p.turn(func() {
+			for node, wire := range wires {
+				require.NoError(t, p.reply(s, node, wire))
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		kind Kind
+		play func(p *puppet, op *outcome)
+		want Results
+	}{
+		"won":         {Acquire, func(p *puppet, _ *outcome) { answer(p, ok, ok) }, Results{Won: 1}},
+		"taken":       {Acquire, func(p *puppet, _ *outcome) { answer(p, null, null) }, Results{Denied: 1}},
+		"not held":    {Extend, func(p *puppet, _ *outcome) { answer(p, zero, zero) }, Results{Denied: 1}},
+		"released":    {Release, func(p *puppet, _ *outcome) { answer(p, one, one) }, Results{Won: 1}},
+		"not ours":    {Release, func(p *puppet, _ *outcome) { answer(p, zero, zero) }, Results{Denied: 1}},
+		"no answer":   {Extend, func(p *puppet, _ *outcome) { p.tick(20 * time.Millisecond) }, Results{NoQuorum: 1}},
+		"too late":    {Extend, func(p *puppet, _ *outcome) { p.clock.Advance(time.Second); answer(p, one, one) }, Results{Expired: 1}},
+		"taken back":  {Acquire, func(p *puppet, op *outcome) { require.True(t, p.engine.Cancel(&op.Op)) }, Results{Cancelled: 1}},
+		"closed":      {Release, func(p *puppet, _ *outcome) { p.engine.Close(0) }, Results{Refused: 1}},
+		"woke late":   {Acquire, func(p *puppet, op *outcome) { answer(p, ok, ok); p.engine.Late(&op.Op) }, Results{Expired: 1}},
+		"not yet":     {Acquire, func(*puppet, *outcome) {}, Results{}},
+		"after votes": {Acquire, func(p *puppet, op *outcome) { answer(p, ok, ok); require.False(t, p.engine.Cancel(&op.Op)) }, Results{Won: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPuppet(t, 3)
+			op := p.submit(c.kind, "key")
+			c.play(p, op)
+			s := p.engine.Stats()
+			want := Stats{Batches: s.Batches, Operations: s.Operations, InFlight: s.InFlight, Waiting: s.Waiting}
+			*map[Kind]*Results{Acquire: &want.Acquire, Extend: &want.Extend, Release: &want.Release}[c.kind] = c.want
+			require.Equal(t, want, s)
+		})
+	}
+}
+
+// TestStatsOfWhatIsUnderWay: queued, sent, refused, and taken out of the queue.
+func TestStatsOfWhatIsUnderWay(t *testing.T) {
+	p := newPuppet(t, 3)
+	out := p.submit(Acquire, "out")
+	var waiting []*outcome
+	for i := range 4 {
+		waiting = append(waiting, p.submit(Release, fmt.Sprint(i)))
+	}
+	require.Equal(t, ErrBusy, p.engine.Submit(&p.op(Extend, "refused").Op))
+	require.Error(t, p.engine.Submit(&p.op(Extend, "").Op), "that was no operation")
+	require.True(t, p.engine.Cancel(&waiting[0].Op))
+	want := Stats{Extend: Results{Refused: 1}, Release: Results{Cancelled: 1}, Batches: 1, Operations: 1, Waiting: 3, InFlight: 1}
+	require.Equal(t, want, p.engine.Stats())
+
+	p.turn(func() { p.fail(p.sent[0], 0, errLost); p.fail(p.sent[0], 1, errLost) })
+	require.Equal(t, ErrNoQuorum, out.Err)
+	want.Acquire.NoQuorum = 1
+	want.Batches, want.Operations, want.Waiting, want.InFlight = 2, 5, 0, 4 // with the cleanup
+	require.Equal(t, want, p.engine.Stats())
+
+	s := p.last()
+	p.turn(func() {
+		for node := range 2 {
+			p.fail(s, node, errLost)
+		}
+	})
+	want.Release.NoQuorum, want.Cleanups, want.InFlight = 3, 1, 0
+	require.Equal(t, want, p.engine.Stats())
+}
+
+// TestEndedContextsAreCounted, by the watchdog, of what was sent and what was not.
+func TestEndedContextsAreCounted(t *testing.T) {
+	p := newPuppet(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	for range 2 { // the second waits behind the gate
+		go func() {
+			w := p.engine.Call(Extend, "key", time.Second)
+			ended <- p.engine.Do(ctx, w)
+		}()
+	}
+	require.Eventually(t, func() bool {
+		p.engine.role.Lock()
+		defer p.engine.role.Unlock()
+		s := p.engine.Stats()
+		return s.Waiting == 1 && s.InFlight == 1
+	}, 30*time.Second, time.Millisecond)
+	cancel()
+	p.tick(0)
+	require.Equal(t, context.Canceled, <-ended)
+	require.Equal(t, context.Canceled, <-ended)
+	require.Equal(t, Results{Cancelled: 2}, p.engine.Stats().Extend)
+}
+
+// TestVotesAreCountedAndTold, each node's first in each round.
+func TestVotesAreCountedAndTold(t *testing.T) {
+	type vote struct {
+		node int
+		kind Kind
+		o    quorum.Outcome
+		err  error
+	}
+	var told []vote
+	p := newPuppet(t, 3)
+	p.engine.onVote = func(node int, kind Kind, o quorum.Outcome, err error) {
+		told = append(told, vote{node, kind, o, err})
+	}
+	hear := func() []vote { defer func() { told = nil }(); return told }
+
+	p.down = 1 << 2
+	first := p.submit(Acquire, "first")
+	require.Equal(t, []vote{{2, Acquire, quorum.Failed, errDown}}, hear())
+	p.submit(Release, "second")
+	p.submit(Release, "third")
+	p.submit(Acquire, "fourth") // in one batch, of two commands
+	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
+	require.NoError(t, first.Err)
+	down := func(k Kind) vote { return vote{2, k, quorum.Failed, errDown} }
+	require.Equal(t, []vote{
+		{0, Acquire, quorum.Granted, nil}, {1, Acquire, quorum.Granted, nil},
+		down(Release), down(Release), down(Acquire),
+	}, hear())
+
+	batch := p.sent[1]
+	p.turn(func() { p.reply(batch, 0, "*2\r\n:1\r\n:0\r\n", ok) })
+	require.Equal(t, []vote{
+		{0, Release, quorum.Granted, nil}, {0, Release, quorum.Denied, nil}, {0, Acquire, quorum.Granted, nil},
+	}, hear())
+	p.tick(20 * time.Millisecond)
+	late := func(k Kind) vote { return vote{1, k, quorum.Failed, errTimeout} }
+	all := hear()
+	require.Equal(t, []vote{late(Release), late(Acquire)}, all[:2], "the third was lost before")
+	cleanup := p.last()
+	require.Equal(t, []vote{down(Release)}, all[2:])
+	p.turn(func() { p.reply(batch, 1, "*2\r\n:1\r\n:1\r\n", ok) })
+	require.Equal(t, []vote{{1, Release, quorum.Granted, nil}}, hear(), "on the others it has voted")
+
+	p.turn(func() { p.fail(cleanup, 0, errLost); p.reply(cleanup, 1, one) })
+	require.Equal(t, []vote{{0, Release, quorum.Failed, errLost}, {1, Release, quorum.Granted, nil}}, hear())
+	p.idle()
+
+	s := p.engine.Stats()
+	require.EqualValues(t, 5, s.Operations)
+	for node, want := range []Votes{
+		{quorum.Granted: 3, quorum.Denied: 1, quorum.Failed: 1},
+		{quorum.Granted: 3, quorum.Failed: 2},
+		{quorum.Failed: 5},
+	} {
+		require.Equal(t, want, p.engine.Votes(node))
+	}
+}
+
+// TestEndings: each error has its own, and what is nobody's is a context's.
+func TestEndings(t *testing.T) {
+	for err, want := range map[error]ending{
+		ErrTaken: denied, ErrNotHeld: denied, ErrNoQuorum: noQuorum, ErrExpired: expired, ErrBusy: refused, ErrClosed: refused,
+		context.Canceled: cancelled, context.DeadlineExceeded: cancelled, errors.New("a context of one's own"): cancelled,
+		conn.ErrClosed: cancelled, // never an operation's
+	} {
+		require.Equal(t, want, endingOf(err), err)
+	}
+	require.Equal(t, won, endingOf(nil))
+	require.Equal(t, "acquire extend release none unknown", fmt.Sprint(Acquire, " ", Extend, " ", Release, " ", Kind(0), " ", Kind(9)))
+}
