@@ -131,7 +131,6 @@ func TestDialer(t *testing.T) {
 		}
 	})
 	r.up()
-	assert.False(t, r.CanBlock(), "what a dialer returns need not be a socket")
 	r.works()
 	ps[0].stop()
 	r.lose(0)
@@ -139,6 +138,44 @@ func TestDialer(t *testing.T) {
 	r.up()
 	r.works()
 	assert.GreaterOrEqual(t, dialled.Load(), int64(3))
+}
+
+// What a dialer returns need not be a socket.
+func TestDialerIsPortable(t *testing.T) {
+	r := newUpRig(t, false, 2, func(cfg *Config) {
+		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return tunnel{nc}, err
+		}
+	})
+	assert.False(t, r.CanBlock())
+	r.works()
+}
+
+// keeper is a connection that keeps what it is given to write.
+type keeper struct {
+	net.Conn
+	kept []byte
+}
+
+func (k *keeper) Write(b []byte) (int, error) {
+	k.kept = b
+	if !strings.Contains(string(b), marked) {
+		return 0, errors.New("without the password")
+	}
+	return 0, net.ErrClosed
+}
+
+// The buffer that the password was written from goes back to a pool that the
+// whole process uses.
+func TestPasswordsAreWipedFromTheBuffer(t *testing.T) {
+	k := &keeper{}
+	k.Conn, _ = net.Pipe()
+	f := &Fleet{cfg: Config{Scripts: LockScripts()}.withDefaults(), ctx: t.Context()}
+	d := dialler{fleet: f, addr: Address{login: newLogin("me", marked)}}
+	_, err := d.greet(t.Context(), k)
+	require.ErrorIs(t, err, net.ErrClosed)
+	assert.NotContains(t, string(k.kept), marked)
 }
 
 func TestDialerFails(t *testing.T) {

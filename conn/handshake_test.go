@@ -188,7 +188,7 @@ var badHandshakes = map[string]struct {
 	"huge bulk":             {set: answers("INFO", "$1000000\r\n")},
 	"huge INFO":             {set: answers("INFO", "$30000\r\n"+strings.Repeat("x", 30000)+"\r\n"), want: ErrOversized},
 	"endless line":          {set: answers("INFO", "+"+strings.Repeat(marked, 3000))},
-	"push in RESP2":         {set: olden("INFO", ">2\r\n+"+marked+"\r\n:1\r\n"), want: errUnfit},
+	"push in RESP2":         {set: olden("INFO memory", ">2\r\n+"+marked+"\r\n:1\r\n"+infoOf("")), want: errUnfit},
 	"half a push behind":    {greet: func(honest string) steps { return steps{honest + ">2\r\n:1\r\n"} }, want: ErrUnsolicited},
 	"one byte too many":     {greet: func(honest string) steps { return steps{honest + "+"} }, want: ErrUnsolicited},
 	"one reply too many":    {greet: func(honest string) steps { return steps{honest + "+OK\r\n"} }, want: ErrUnsolicited},

@@ -107,6 +107,7 @@ func TestRealPasswords(t *testing.T) {
 				continue
 			}
 			require.ErrorIs(t, err, test.want, what)
+			assert.Equal(t, test.user+test.password == "", strings.Contains(err.Error(), "NOAUTH"), what)
 			assert.NotContains(t, err.Error(), marked, what)
 		}
 	}
