@@ -43,6 +43,15 @@ func commonServers() []hostile {
 // the return of its better self included.
 const maxGrowth = 1 << 20
 
+// growth is that bound here. Servers encrypt in the same process, and the race
+// detector empties the pool that they do it from.
+func (w way) growth() uint64 {
+	if w.server != nil && raceEnabled {
+		return 4 * maxGrowth
+	}
+	return maxGrowth
+}
+
 // Whatever a server does, it ends its own connection by a typed error, costs
 // little memory, hurts no other node, and is taken back when it behaves. One
 // fleet goes through all of it.
@@ -57,7 +66,7 @@ func TestHostileServers(t *testing.T) {
 			r.suffer(h)
 			r.up()
 			growth := allocated() - before
-			require.Less(t, growth, uint64(maxGrowth), h.name)
+			require.Less(t, growth, w.growth(), h.name)
 			if growth > most {
 				most, dearest = growth, h.name
 			}
@@ -184,6 +193,13 @@ func TestHostileServersAreMany(t *testing.T) {
 	for _, h := range hostiles() {
 		assert.False(t, names[h.name], "twice: %q", h.name)
 		names[h.name] = true
+	}
+	for _, name := range []string{
+		"length $-2\r\n", "length $9223372036854775807\r\n", "length $2147483647\r\n", "length *2147483647\r\n",
+		"length *-5\r\n", "arrays in arrays, twenty million", "malformed :9223372036854775808",
+	} {
+		found := slices.ContainsFunc(hostiles(), func(h hostile) bool { return strings.HasPrefix(h.name, name) })
+		assert.True(t, found, "none by the name %q", name)
 	}
 	t.Logf("%d hostile servers, %d rude receptions, %d refusals", len(names), len(receptions()), len(refusals))
 	assert.GreaterOrEqual(t, len(names), 150)

@@ -152,7 +152,7 @@ func TestRudeReceptions(t *testing.T) {
 			var err error
 			r.do(func() { err = r.Fault(1) })
 			im.stop()
-			require.Less(t, allocated()-before, uint64(dials*maxGrowth), h.name)
+			require.Less(t, allocated()-before, dials*w.growth(), h.name)
 			require.ErrorIs(t, err, ErrNotSent, h.name)
 			requireCause(t, hostile{name: h.name}, err)
 
