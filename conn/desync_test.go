@@ -1,34 +1,18 @@
 package conn
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/redlock-go/redlock/resp"
 )
 
 // envLong asks for the long variants of tests.
 const envLong = "REDLOCK_LONG"
-
-// question is some requests, each with a number that no other ever has.
-type question struct {
-	Batch
-	run       *desync
-	first     uint64
-	nodes     []outcome
-	cancelled bool
-}
 
 // desync is a run of many questions to saboteurs: how many there were, and what
 // became of them. The rig's lock guards it.
@@ -37,30 +21,45 @@ type desync struct {
 	rnd     *rand.Rand
 	total   int64 // answers that are wanted
 	asked   uint64
-	open    int
+	waiting int                    // questions whose answer somebody waits for
+	flying  map[*question]struct{} // those and the cancelled ones
 	idle    []*question
-	pending []*question // some may be settled meanwhile
 	done    chan struct{}
 
-	questions, answers, refusals, lost, notSent, cancels, shortWrites, crossed, broken int64
-	example                                                                            string // of what is crossed
+	questions, answers, refusals, lost, notSent, cancels, unheard, shortWrites, crossed, broken int64
+	example                                                                                     string // of what is crossed
 }
 
 const window = 32 // questions open at once
 
-// refill asks until the window is full, and loses interest in some of what it
-// asked before.
+// refill asks until the window is full. Now and then somebody loses interest
+// before, and his place is taken while his question is still under way.
 func (d *desync) refill() {
-	for d.open < window && d.answers < d.total && d.someUp() {
+	for d.waiting < window && d.answers < d.total && d.someUp() {
 		q := &question{run: d}
 		if n := len(d.idle); n > 0 {
 			q, d.idle = d.idle[n-1], d.idle[:n-1] // a batch is used again at once
 		}
 		d.ask(q)
+		if len(d.flying) < 2*window && d.rnd.IntN(8) == 0 {
+			d.cancel()
+		}
 	}
-	if d.answers >= d.total && d.open == 0 && d.done != nil {
+	if d.answers >= d.total && len(d.flying) == 0 && d.done != nil {
 		close(d.done)
 		d.done = nil
+	}
+}
+
+// cancel takes any question's caller away.
+func (d *desync) cancel() {
+	for q := range d.flying {
+		if !q.cancelled {
+			q.cancelled = true
+			d.waiting--
+			d.cancels++
+		}
+		return
 	}
 }
 
@@ -73,93 +72,6 @@ func (d *desync) someUp() bool {
 		}
 	}
 	return up > d.r.Len()/2
-}
-
-func (d *desync) ask(q *question) {
-	n, filler := 1+d.rnd.IntN(32), ""
-	if d.questions++; d.questions/(2*window)%24 == 3 { // for a while all of them are large
-		n, filler = 64, " "+strings.Repeat("x", 4000)
-	} else if d.rnd.IntN(32) == 0 {
-		filler = " " + strings.Repeat("x", d.rnd.IntN(3000))
-	}
-	*q = question{run: d, first: d.asked, Batch: Batch{Buf: q.Buf[:0], Replies: n, Owner: q}, nodes: q.nodes[:0]}
-	var text []byte
-	for i := range n {
-		text = append(strconv.AppendUint(text[:0], q.first+uint64(i), 10), filler...)
-		q.Buf = resp.AppendBulk(resp.AppendBulkString(resp.AppendArray(q.Buf, 2), "ECHO"), text)
-	}
-	for range d.r.Len() {
-		q.nodes = append(q.nodes, outcome{})
-	}
-	d.asked += uint64(n)
-	d.open++
-	d.pending = append(d.pending, q)
-	if len(d.pending) > window {
-		i := d.rnd.IntN(len(d.pending))
-		if late := d.pending[i]; d.rnd.IntN(4) == 0 && !late.cancelled {
-			late.cancelled = true
-			d.cancels++
-		}
-		d.pending[i] = d.pending[len(d.pending)-1]
-		d.pending = d.pending[:len(d.pending)-1]
-	}
-	if d.rnd.IntN(8) > 0 {
-		d.r.Send(&q.Batch)
-		return
-	}
-	one := d.rnd.IntN(d.r.Len())
-	for i := range q.nodes {
-		q.nodes[i].ended = i != one
-	}
-	d.r.SendTo(one, &q.Batch)
-}
-
-// Reply wants the number that the request had, whether anybody still cares for
-// the answer or not.
-func (q *question) Reply(node, i int, v *resp.Value) error {
-	d, o := q.run, &q.nodes[node]
-	if o.ended || i != o.replies {
-		d.broken++
-	}
-	o.replies++
-	o.ended = o.replies == q.Replies
-	text := v.Bytes
-	if v.IsError() {
-		d.refusals++
-		text = bytes.TrimPrefix(text, []byte("ERR "))
-	}
-	number, _, _ := bytes.Cut(text, space)
-	if n, err := strconv.ParseUint(string(number), 10, 64); err != nil || n != q.first+uint64(i) {
-		d.crossed++
-		d.example = fmt.Sprintf("node %d: %.40q for %d", node, v.Bytes, q.first+uint64(i))
-		return errMisfit
-	}
-	d.answers++
-	return nil
-}
-
-func (q *question) Fail(node, i int, err error) {
-	d, o := q.run, &q.nodes[node]
-	if o.ended || i != o.replies {
-		d.broken++
-	}
-	o.ended = true
-	if errors.Is(err, ErrNotSent) {
-		d.notSent += int64(q.Replies - i)
-	} else {
-		d.lost += int64(q.Replies - i)
-	}
-}
-
-func (q *question) Settled() {
-	d := q.run
-	for _, o := range q.nodes {
-		if !o.ended {
-			d.broken++
-		}
-	}
-	d.open--
-	d.idle = append(d.idle, q)
 }
 
 // watch is the run's watchdog: it closes what is silent for five ticks, and asks
@@ -228,7 +140,7 @@ func TestNoReplyIsCrossed(t *testing.T) {
 		r := newRig(t, w.portable, ps, func(cfg *Config) { cfg.TLS = w.client })
 		r.allUp()
 		done, stop := make(chan struct{}), make(chan struct{})
-		d := &desync{r: r, rnd: rand.New(rand.NewPCG(6, 7)), total: int64(answers), done: done}
+		d := &desync{r: r, rnd: rand.New(rand.NewPCG(6, 7)), total: int64(answers), flying: make(map[*question]struct{}), done: done}
 		ended := make(chan struct{}, 2)
 		go func() { d.watch(stop); ended <- struct{}{} }()
 		go func() { d.read(); ended <- struct{}{} }()
@@ -248,7 +160,7 @@ func TestNoReplyIsCrossed(t *testing.T) {
 		for _, s := range saboteurs {
 			require.Zero(t, s.disorders.Load(), "requests out of order, or twice")
 		}
-		for _, n := range []int64{d.answers, d.refusals, d.lost, d.notSent, d.cancels} {
+		for _, n := range []int64{d.answers, d.refusals, d.lost, d.notSent, d.unheard} {
 			assert.Positive(t, n, "nothing was tried")
 		}
 		waitFor(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
@@ -294,8 +206,8 @@ func (d *desync) report(took time.Duration, ss []*saboteur, ps []*peer, restarts
 			deeds[end] += s.deeds[k].Load()
 		}
 	}
-	d.r.t.Logf("%d requests in %v: %d answered (%d by an error), %d lost, %d not sent; %d questions cancelled; %d answers crossed",
-		d.asked, took.Round(time.Millisecond), d.answers, d.refusals, d.lost, d.notSent, d.cancels, d.crossed)
+	d.r.t.Logf("%d requests in %v: %d answered (%d by an error), %d lost, %d not sent; %d questions cancelled, %d answers unheard; %d crossed",
+		d.asked, took.Round(time.Millisecond), d.answers, d.refusals, d.lost, d.notSent, d.cancels, d.unheard, d.crossed)
 	d.r.t.Logf("%d connections, ended by %v and %d restarts; %d answers of %d in pieces, %d delays, %d short writes seen",
 		dials, deeds, restarts, pieces, writes, delays, d.shortWrites)
 }
