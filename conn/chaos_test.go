@@ -34,7 +34,7 @@ func (v *vandal) mood() (bytes int, deed verb, garbage string) {
 	}
 	deeds := []verb{hangUp, cut, half, mute, "garbage"}
 	deed = deeds[v.rnd.IntN(len(deeds))]
-	return v.rnd.IntN(500), deed, malformed[v.rnd.IntN(len(malformed))]
+	return v.rnd.IntN(500), deed, malformed[v.rnd.IntN(len(malformed))].frame
 }
 
 func (v *vandal) serve(nc net.Conn) {

@@ -3,6 +3,8 @@ package conn
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 )
 
 var (
@@ -15,7 +17,8 @@ var (
 	// ErrStalled ends a connection that owes replies and has been silent for
 	// longer than the stall bound.
 	ErrStalled = errors.New("conn: node is silent")
-	// ErrFull ends a connection that owes more replies than its bound.
+	// ErrFull ends a connection that owes more replies than its bound, or for
+	// more bytes.
 	ErrFull = errors.New("conn: node owes too many replies")
 	// ErrUnsolicited ends a connection that sends what nobody asked for.
 	ErrUnsolicited = errors.New("conn: reply to no command")
@@ -64,17 +67,38 @@ func Permanent(err error) bool {
 	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID)
 }
 
-// Error says which node a failure belongs to and what was being done.
+// Error says which node a failure belongs to and what was being done. Its text is
+// one line of at most a few hundred bytes, whatever the node had to say.
 type Error struct {
 	Addr string // host and port or path, never a credential
 	Op   string // "dial" (and greet), "read" or "write"
 	Err  error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("conn: %s %s: %v", e.Op, e.Addr, e.Err) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("conn: %s %s: %s", e.Op, e.Addr, plain(e.Err.Error()))
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// maxCause bounds what Error shows of its cause, in bytes.
+const maxCause = 256
+
+// plain is a cause's text made fit for a log: one line of bounded length. It may
+// hold words of the peer, such as the names in a certificate that nobody has
+// vouched for yet.
+func plain(text string) string {
+	if len(text) > maxCause {
+		text = text[:maxCause] + "..."
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
 
 // notSent makes a cause say that no byte of a command was written.
 type notSent struct{ cause error }

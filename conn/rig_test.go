@@ -41,9 +41,11 @@ func newRig(t *testing.T, portable bool, peers []*peer, set ...func(*Config)) *r
 	cfg := Config{
 		Portable:    portable,
 		DialTimeout: patience,
-		Scripts:     []Script{testScript},
-		Clock:       r.clock,
-		Rand:        func() float64 { return 0 },
+
+		MaxInFlightBytes: 1 << 30, // some tests fill the kernel's buffers, and more
+		Scripts:          []Script{testScript},
+		Clock:            r.clock,
+		Rand:             func() float64 { return 0 },
 
 		permanentPause: time.Millisecond,
 	}

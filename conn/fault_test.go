@@ -1,0 +1,173 @@
+package conn
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What comes before anything was asked is no reply to what is asked next.
+func TestRepliesBeforeTheirRequest(t *testing.T) {
+	for name, early := range map[string]string{
+		"a reply": echoes("x"), "a byte": "$", "an error": "-ERR max number of clients reached\r\n", "nothing": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachPath(t, func(t *testing.T, portable bool) {
+				r := newUpRig(t, portable, 2)
+				if r.wires[0].send(early); early == "" {
+					r.wires[0].half()
+				}
+				r.lose(0)
+				r.up()
+				r.works()
+			})
+		})
+	}
+}
+
+// A reply to a command that the kernel has not taken yet in whole.
+func TestAnswersToHalfARequest(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 2)
+		l := r.sendLarge(16<<20, "large")
+		r.do(func() { require.Positive(t, r.waiting(0)) })
+		behind := r.send("behind")
+		w := r.wires[0]
+		w.send(echoes("large"))
+		r.lose(0)
+		assert.Equal(t, 1, l.nodes[0].replies)
+		assert.NoError(t, l.errOf(0), "it was a reply")
+		assert.ErrorIs(t, behind.errOf(0), ErrUnsolicited)
+		assert.ErrorIs(t, behind.errOf(0), ErrNotSent)
+		r.up()
+	})
+}
+
+// Silence ends a connection after the stall bound, but only where something is
+// owed, and every byte begins it anew.
+func TestSilence(t *testing.T) {
+	const bound = DefaultStallTimeout
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 2)
+		idle := r.socket(0)
+		r.clock.Advance(10 * bound)
+		r.do(r.Check)
+		assert.Same(t, idle, r.socket(0), "silent, as it should be")
+
+		l := r.send("first", "second")
+		r.clock.Advance(bound)
+		r.do(r.Check)
+		assert.Zero(t, l.nodes[0].replies)
+		assert.Same(t, idle, r.socket(0), "not longer than the bound")
+		for _, w := range r.wires {
+			w.expect(string(l.Buf))
+		}
+		for i, piece := range []string{echoes("first"), "$", "6"} {
+			r.wires[0].send(piece)
+			r.until("for the piece", func() bool { return r.consumed(0, l) == len(echoes("first"))+i })
+			r.wires[1].send(piece)
+			r.until("for the piece", func() bool { return r.consumed(1, l) == len(echoes("first"))+i })
+			r.clock.Advance(bound)
+			r.do(r.Check)
+			assert.Same(t, idle, r.socket(0), "it has sent something")
+		}
+		r.wires[1].send(echoes("second")[2:])
+		r.until("for node 1 to end", func() bool { return l.nodes[1].ended })
+		r.clock.Advance(1)
+		r.do(r.Check)
+		assert.ErrorIs(t, l.errOf(0), ErrStalled)
+		assert.NotErrorIs(t, l.errOf(0), ErrNotSent)
+		assert.NoError(t, l.errOf(1), "this one owed nothing")
+		r.wires[0] = nil
+		r.up()
+		r.works()
+	})
+}
+
+// What a queue may owe is bounded; the batch that is too much, and all before
+// it, fail, and nothing that was not sent yet is sent.
+func TestMaxInFlight(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 5 })
+		fits := r.send(tagsOf(5)...)
+		assert.Zero(t, fits.settled)
+		r.wires[0].expect(string(fits.Buf))
+		r.wires[1].expect(string(fits.Buf))
+		r.wires[1].send(echoes(fits.tags...))
+		r.until("for node 1 to have room", func() bool { return fits.nodes[1].ended })
+		full := r.send("one more")
+		assert.ErrorIs(t, fits.errOf(0), ErrFull)
+		assert.NotErrorIs(t, fits.errOf(0), ErrNotSent)
+		assert.ErrorIs(t, full.errOf(0), ErrFull)
+		assert.ErrorIs(t, full.errOf(0), ErrNotSent)
+		n, err := r.wires[0].rest()
+		assert.Error(t, err, "a reset")
+		assert.Zero(t, n)
+		r.wires[1].expect(string(full.Buf))
+		r.wires[1].send(echoes(full.tags...))
+		r.settle(fits, full)
+		assert.NoError(t, full.errOf(1))
+		r.wires[0] = nil
+		r.up()
+		r.works()
+	})
+}
+
+// The same for the bytes of what is asked, which are given back with the replies.
+func TestMaxInFlightBytes(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 1, func(cfg *Config) { cfg.MaxInFlightBytes = 200 })
+		for range 100 {
+			l := r.send("fits")
+			r.wires[0].expect(string(l.Buf))
+			r.wires[0].send(echoes("fits"))
+			r.settle(l)
+			require.NoError(t, l.errOf(0))
+		}
+		fits := r.send("fits")
+		full := r.send(strings.Repeat("x", 200))
+		r.settle(fits, full)
+		assert.ErrorIs(t, fits.errOf(0), ErrFull)
+		assert.ErrorIs(t, full.errOf(0), ErrFull)
+		assert.ErrorIs(t, full.errOf(0), ErrNotSent)
+	})
+}
+
+// The same by SendTo, which does not close anything by itself: the next sweep
+// does, though nothing arrives.
+func TestMaxInFlightBySendTo(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 1 })
+		one, two := r.sendTo(0, "one"), r.sendTo(0, "two")
+		r.settle(one, two)
+		assert.ErrorIs(t, one.errOf(0), ErrFull)
+		assert.ErrorIs(t, two.errOf(0), ErrFull)
+	})
+}
+
+// A server that has answered and gone says both at once. Neither may be lost,
+// not even where nobody asks for a second report.
+func TestTheEndIsNotLostBehindTheLastBytes(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		for range 20 {
+			r := newUpRig(t, portable, 1)
+			l := r.send("first", "second")
+			r.wires[0].expect(string(l.Buf))
+			r.wires[0].send(echoes("first"))
+			r.wires[0].half()
+			if p, ok := r.socket(0).(*pump); ok {
+				waitFor(t, "for the end", func() bool {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					return p.err != nil
+				})
+			}
+			r.settle(l)
+			assert.Equal(t, 1, l.nodes[0].replies)
+			assert.ErrorIs(t, l.errOf(0), io.ErrUnexpectedEOF)
+		}
+	})
+}
