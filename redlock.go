@@ -30,6 +30,9 @@
 // goroutines of its own, asleep while nothing is asked of it, and one connection
 // to each node, which all goroutines of the process share.
 //
+// [Client.Stats] and [Client.Nodes] tell how operations end and how the nodes are;
+// [Hooks] hear of it when it happens.
+//
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 package redlock
 

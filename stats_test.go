@@ -102,17 +102,17 @@ func TestStatsAddUp(t *testing.T) {
 		node.Granted += 2
 		check(2)
 
-		require.ErrorContains(t, submit2(r.Client, ""), "empty", "nor is that")
+		require.ErrorContains(t, submitRefused(r.Client, ""), "empty", "nor is that")
 		require.NoError(t, r.Close())
-		require.Equal(t, redlock.ErrClosed, submit2(r.Client, "k"))
+		require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "k"))
 		want.Acquire.Refused = 1
 		check(0)
 		require.ErrorIs(t, r.Nodes()[0].Err, conn.ErrClosed)
 	})
 }
 
-// submit2 submits what will be refused.
-func submit2(c *redlock.Client, key string) error {
+// submitRefused submits what will be refused.
+func submitRefused(c *redlock.Client, key string) error {
 	return c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) {}})
 }
 

@@ -88,18 +88,18 @@ func TestEndedContextsAreCounted(t *testing.T) {
 	p := newPuppet(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
-	for range 2 { // the second waits behind the gate
+	for waiting := range 2 { // the second waits behind the gate
 		go func() {
 			w := p.engine.Call(Extend, "key", time.Second)
 			ended <- p.engine.Do(ctx, w)
 		}()
+		require.Eventually(t, func() bool {
+			p.engine.Role().Lock()
+			defer p.engine.Role().Unlock()
+			s := p.engine.Stats()
+			return s.Waiting == waiting && s.InFlight == 1
+		}, 30*time.Second, time.Millisecond)
 	}
-	require.Eventually(t, func() bool {
-		p.engine.role.Lock()
-		defer p.engine.role.Unlock()
-		s := p.engine.Stats()
-		return s.Waiting == 1 && s.InFlight == 1
-	}, 30*time.Second, time.Millisecond)
 	cancel()
 	p.tick(0)
 	require.Equal(t, context.Canceled, <-ended)
