@@ -3,6 +3,7 @@
 package conn
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net"
 	"os"
@@ -27,6 +28,7 @@ const rawSupported = true
 type epoll struct {
 	all    int
 	events [32]syscall.EpollEvent
+	alarm  *os.File // an eventfd(2) in all, by which a blocked caller is woken
 
 	bell   *os.File
 	bellFD int
@@ -35,7 +37,10 @@ type epoll struct {
 	ring   [1]syscall.EpollEvent
 }
 
-const sysEpollPwait2 = 441 // the same number on every architecture
+const (
+	sysEpollPwait2 = 441 // the same number on every architecture
+	alarmEvent     = -1  // in place of a node's index
+)
 
 func newRawPoller() (poller, error) {
 	p := new(epoll)
@@ -46,6 +51,11 @@ func newRawPoller() (poller, error) {
 	if p.bellFD, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
 		syscall.Close(p.all)
 		return nil, fmt.Errorf("conn: epoll_create1: %w", err)
+	}
+	if err = p.addAlarm(); err != nil {
+		syscall.Close(p.all)
+		syscall.Close(p.bellFD)
+		return nil, err
 	}
 	err = p.ctl(p.bellFD, syscall.EPOLL_CTL_ADD, p.all, 0, 0)
 	if err == nil {
@@ -58,6 +68,7 @@ func newRawPoller() (poller, error) {
 	if err != nil {
 		syscall.Close(p.all)
 		syscall.Close(p.bellFD)
+		p.alarm.Close()
 		return nil, fmt.Errorf("conn: nested epoll: %w", err)
 	}
 	p.rung = func(fd uintptr) bool {
@@ -66,6 +77,36 @@ func newRawPoller() (poller, error) {
 		return errno == 0 && n > 0
 	}
 	return p, nil
+}
+
+// addAlarm makes the descriptor that wake writes to. It is an *os.File, which can
+// be written to while it is being closed: a bare number could be somebody else's
+// by then. It is a blocking one, so that the runtime's poller leaves it alone;
+// it is read only when it is known to be readable, and writing blocks only behind
+// 2^64 wakes.
+func (p *epoll) addAlarm() error {
+	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC, 0)
+	if errno != 0 {
+		return fmt.Errorf("conn: eventfd: %w", errno)
+	}
+	p.alarm = os.NewFile(fd, "eventfd")
+	if err := p.ctl(p.all, syscall.EPOLL_CTL_ADD, int(fd), syscall.EPOLLIN, alarmEvent); err != nil {
+		p.alarm.Close()
+		return fmt.Errorf("conn: epoll_ctl: %w", err)
+	}
+	return nil
+}
+
+var once = binary.NativeEndian.AppendUint64(nil, 1)
+
+func (p *epoll) wake() {
+	_, _ = p.alarm.Write(once) // it may be closed, and then there is nobody to wake
+}
+
+// silence takes the alarm back after it was reported.
+func (p *epoll) silence() {
+	var count [8]byte
+	_, _ = p.alarm.Read(count[:])
 }
 
 func (p *epoll) ctl(epfd, op, fd int, events uint32, data int32) error {
@@ -109,6 +150,10 @@ func (p *epoll) poll(d time.Duration, nodes []int) []int {
 		return nodes // EINTR; nothing else can happen to a valid descriptor
 	}
 	for i := range p.events[:n] {
+		if p.events[i].Fd == alarmEvent {
+			p.silence()
+			continue
+		}
 		nodes = append(nodes, int(p.events[i].Fd))
 	}
 	return nodes
@@ -139,5 +184,6 @@ func (p *epoll) wait() bool {
 
 func (p *epoll) close() {
 	_ = p.bell.Close() // ends wait
+	_ = p.alarm.Close()
 	_ = syscall.Close(p.all)
 }

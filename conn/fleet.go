@@ -158,6 +158,10 @@ func (f *Fleet) reap() {
 // its own reply.
 func (f *Fleet) CanBlock() bool { return f.poller.canBlock() }
 
+// Wake ends a Sweep that blocks, or else the next one. It is called without the
+// lock, by whoever wants it.
+func (f *Fleet) Wake() { f.poller.wake() }
+
 // Arm makes the next arrival end a Wait, once.
 func (f *Fleet) Arm() {
 	if !f.closed { // the descriptors are freed, and their numbers reused

@@ -178,6 +178,9 @@ func (pp *pumpPoller) poll(_ time.Duration, nodes []int) []int {
 
 func (pp *pumpPoller) canBlock() bool { return false }
 
+// wake has nothing to do: poll never blocks.
+func (pp *pumpPoller) wake() {}
+
 // arm has nothing to do: every report rings the bell.
 func (pp *pumpPoller) arm() {}
 

@@ -36,6 +36,9 @@ type poller interface {
 	// canBlock says whether poll can block, so that a caller may wait there
 	// for its own reply without a switch of goroutines.
 	canBlock() bool
+	// wake ends a poll that blocks, or else the next one. Anyone may call it, at
+	// any time, without the fleet's lock.
+	wake()
 	// arm makes the next thing that poll would report end a wait, once.
 	arm()
 	// wait blocks until something happened after arm, or close. It reports

@@ -247,6 +247,34 @@ func TestSweepBlocks(t *testing.T) {
 	})
 }
 
+// Wake ends the sweep that blocks, or the next one, once; however often it was
+// called, it costs its caller no wait, also when the fleet is closed.
+func TestWakeEndsASweep(t *testing.T) {
+	if !rawSupported {
+		t.Skip("no sweep blocks here")
+	}
+	r := newUpRig(t, false, 2)
+	for range 1000 { // more than the bytes of a pipe would hold in either of them
+		r.Wake()
+	}
+	within(t, "the sweep behind", func() { r.do(func() { r.Sweep(time.Hour) }) })
+	within(t, "the sweep during", func() {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.do(func() { r.Sweep(time.Hour) })
+		}()
+		r.Wake()
+		<-ended
+	})
+	r.do(func() {
+		r.Sweep(0)
+		require.Empty(t, r.ready, "reported twice, or as a node")
+	})
+	r.do(r.Close)
+	r.Wake()
+}
+
 // A quiet fleet has nothing to report, however its nodes came to be so: a sweep
 // that finds something again and again would have its owner spin.
 func TestAQuietFleetReportsNothing(t *testing.T) {

@@ -34,6 +34,7 @@ type Fleet interface {
 	Sweep(d time.Duration)
 	Check()
 	CanBlock() bool
+	Wake()
 	Arm()
 	Wait() bool
 	Close()
@@ -64,7 +65,8 @@ type Engine struct {
 	queue queue
 	depth atomic.Int64 // operations submitted by callers and not yet completed
 
-	role      sync.Mutex // the driver; everything below is the driver's
+	alone     atomic.Bool // the driver waits in the kernel, or is about to
+	role      sync.Mutex  // the driver; everything below is the driver's
 	gate      gate
 	encoder   encoder
 	flying    []*batch // all with undecided rounds, and some without until the next tick
@@ -183,9 +185,16 @@ func (e *Engine) Cancel(op *Op) bool {
 //
 // No operation can be left behind: a submitter that fails to get the role has
 // pushed before it tried, and whoever holds the role runs this loop's condition
-// again after giving it up.
+// again after giving it up. One that is asleep in the kernel meanwhile has said so
+// before it looked at the queue a last time, and is woken.
 func (e *Engine) drive(c *Call) {
-	for e.queue.size.Load() > 0 && e.gate.isOpen.Load() && e.role.TryLock() {
+	for e.queue.size.Load() > 0 && e.gate.isOpen.Load() {
+		if !e.role.TryLock() {
+			if e.alone.Load() {
+				e.fleet.Wake()
+			}
+			return
+		}
 		e.serve(c)
 	}
 }

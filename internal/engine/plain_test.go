@@ -12,5 +12,6 @@ type plain struct{}
 func (plain) Dialects() []conn.Dialect  { return nil }
 func (plain) Dialect(int) conn.Dialect  { return conn.Dialect{} }
 func (plain) Unlearn(int, conn.Dialect) {}
+func (plain) Wake()                     {}
 func (plain) Guarded() uint64           { return 0 }
 func (plain) Outlive(time.Duration)     {}

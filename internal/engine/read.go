@@ -14,17 +14,25 @@ import (
 const aloneFor = 5 * time.Millisecond
 
 // readAlone lets the caller of c, which holds the role, read its own replies,
-// provided that nobody else waits for anything, and that nothing could be sent
-// meanwhile if somebody came: behind a closed gate a newcomer waits anyway.
+// provided that nobody else waits for anything. Who comes meanwhile waits behind a
+// closed gate as anybody would. Behind an open one, on a slow network, it wakes
+// the caller, which sends what there is and leaves the rest to the reader.
+//
+// No newcomer can be missed: it pushes and then reads alone, and here alone is set
+// before the queue is looked at.
 func (e *Engine) readAlone(c *Call) {
-	if e.depth.Load() != 1 || e.gate.isOpen.Load() || !e.fleet.CanBlock() {
+	if e.depth.Load() != 1 || !e.fleet.CanBlock() {
 		return
 	}
+	e.alone.Store(true)
+	defer e.alone.Store(false)
 	limit := min(aloneFor, c.Timeout)
 	for left := limit; len(c.done) == 0 && left > 0 && c.ctx.Err() == nil; {
+		if e.flush(); e.gate.isOpen.Load() && e.depth.Load() != 1 {
+			return
+		}
 		e.fleet.Sweep(left)
 		e.complete()
-		e.flush()
 		left = limit - (e.clock.Now() - c.start)
 	}
 }

@@ -20,6 +20,7 @@ type simFleet struct {
 	closed  bool
 	blocks  bool // Sweep can block, in world time
 	longest time.Duration
+	woken   bool
 }
 
 // flight is a batch from Send to Settled.
@@ -168,18 +169,25 @@ func (f *simFleet) Sweep(d time.Duration) {
 	// Whoever blocks here keeps the role while the world goes on.
 	if until := w.now() + d; d > 0 && f.blocks {
 		f.client.busy++
-		for !f.ready() && w.step(until) {
+		for !f.ready() && !f.woken && w.step(until) {
+			if e := f.client.engine; !f.woken && e.gate.isOpen.Load() && e.queue.size.Load() > 0 {
+				w.check.failf("stuck", "client %d sleeps behind an open gate, and operations wait", f.client.index)
+			}
 		}
 		f.client.busy--
-		if !f.ready() && until > w.now() {
+		if !f.ready() && !f.woken && until > w.now() {
 			w.clock.Advance(until - w.now())
 		}
 	}
+	f.woken = false
 	for _, i := range w.Perm(len(f.links)) {
 		f.links[i].receive()
 	}
 	f.reap()
 }
+
+// Wake ends a Sweep that blocks, or the next one.
+func (f *simFleet) Wake() { f.woken = true }
 
 func (f *simFleet) ready() bool {
 	for _, l := range f.links {
