@@ -102,8 +102,9 @@ func (w *wire) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
 	case fatal:
 		w.batch.fail(node, s.first, s.count, err)
 		return err
-	case !s.isMerged(w.Dialect) && s.kind != Acquire && (code == "NOPERM" || code == "ERR"):
-		// A native command that is not there after all, or no longer allowed.
+	case !s.isMerged(w.Dialect) && s.kind != Acquire && (code == "NOPERM" || code == "ERR") && !conn.ForbidsKey(v.Bytes):
+		// A native command that is not there after all, or no longer allowed. One
+		// whose key is out of bounds is: by script it would fare no better.
 		if s.kind == Release {
 			w.batch.engine.fleet.Unlearn(node, conn.Dialect{Release: w.Dialect.Release})
 		} else {
