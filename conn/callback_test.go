@@ -152,6 +152,27 @@ func TestDialerIsPortable(t *testing.T) {
 	r.works()
 }
 
+// timeless is a connection without deadlines, as those through an SSH client are.
+type timeless struct{ tunnel }
+
+func (timeless) SetDeadline(time.Time) error { return errors.New("deadlines are not supported") }
+
+// A connection without deadlines is closed when its time is up, however silent
+// the server is.
+func TestDialerWithoutDeadlines(t *testing.T) {
+	r := newRig(t, false, newPeers(t, 1, func(p *peer) { p.serveRaw = true }), func(cfg *Config) {
+		cfg.DialTimeout = 20 * time.Millisecond
+		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return timeless{tunnel{nc}}, err
+		}
+	})
+	within(t, "Settle", r.Settle)
+	r.do(func() { assert.Error(t, r.Fault(0)) })
+	r.do(r.Close)
+	within(t, "Drain", r.Drain)
+}
+
 // keeper is a connection that keeps what it is given to write.
 type keeper struct {
 	net.Conn

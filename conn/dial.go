@@ -144,7 +144,11 @@ func (d *dialler) try(ctx context.Context) (net.Conn, identity, error) {
 		d.old = false
 		return nil, identity{}, err
 	}
-	abort := context.AfterFunc(ctx, func() { _ = transport(nc).SetDeadline(time.Unix(1, 0)) })
+	abort := context.AfterFunc(ctx, func() {
+		if transport(nc).SetDeadline(time.Unix(1, 0)) != nil {
+			_ = transport(nc).Close() // it knows none: a dialer's own, or one that is gone
+		}
+	})
 	id, err := d.greet(ctx, nc)
 	if !abort() && err == nil {
 		err = ctx.Err()

@@ -26,7 +26,9 @@ func (f *Fleet) meet(n *node, id identity) {
 	wait := f.longest
 	switch {
 	case f.cfg.Probation > 0 && !g.met:
-		wait = f.cfg.Probation - id.uptime
+		// Servers subtract one whole second from another: that can be too much
+		// by all but a second.
+		wait = f.cfg.Probation - max(0, id.uptime-time.Second)
 	case g.met && g.runID == id.runID:
 		wait = 0
 	case f.cfg.Probation > 0:

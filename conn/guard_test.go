@@ -72,6 +72,31 @@ func TestProbation(t *testing.T) {
 	require.Equal(t, uint64(0b10), r.guardedNow())
 }
 
+// TestProbationOfANodeThatIsUp: what it has been up for counts, but for a second,
+// which its clock may have rounded up. Connections that end change nothing.
+func TestProbationOfANodeThatIsUp(t *testing.T) {
+	const probation = 10 * time.Second
+	for uptime, want := range map[string]time.Duration{
+		"0": probation, "1": probation, "2": 9 * time.Second, "10": time.Second, "11": 0, "999": 0,
+	} {
+		up := func(p *peer) {
+			p.answers = map[string]string{"INFO server": infoOf("run_id:" + p.runID + "\r\nuptime_in_seconds:" + uptime + "\r\n")}
+		}
+		r := newRig(t, true, newPeers(t, 1, up), func(c *Config) { c.Probation = probation })
+		r.up()
+		r.wires[0].cut()
+		r.lose(0)
+		r.up()
+		r.do(func() { require.Equal(t, want, r.Node(0).Guarded, uptime) })
+		if want > 0 {
+			r.clock.Advance(want - 1)
+			require.Equal(t, uint64(1), r.guardedNow(), uptime)
+			r.clock.Advance(1)
+		}
+		require.Zero(t, r.guardedNow(), uptime)
+	}
+}
+
 // TestPersistentNodesAreTrusted, and so is everything without a guard.
 func TestPersistentNodesAreTrusted(t *testing.T) {
 	r := newUpRig(t, true, 2, func(c *Config) { c.Addresses[0].Persistent = true })

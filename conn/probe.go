@@ -54,7 +54,7 @@ func (g *greeter) extends(v *resp.Value) error {
 func probed(v *resp.Value, fits bool) (works bool, err error) {
 	switch {
 	case v.IsError():
-		return forbidsKey(v.Bytes), fatality(v.Bytes)
+		return ForbidsKey(v.Bytes), fatality(v.Bytes)
 	case !fits:
 		return false, errUnfit
 	}
@@ -99,7 +99,7 @@ func (g *greeter) scripts() (gs []greeting) {
 			continue
 		}
 		gs = append(gs, greeting{append([]string{"EVALSHA", s.SHA1}, s.Probe...), func(v *resp.Value) error {
-			if !v.IsError() || forbidsKey(v.Bytes) {
+			if !v.IsError() || ForbidsKey(v.Bytes) {
 				return nil
 			}
 			fatal, err := Refusal(v.Bytes)

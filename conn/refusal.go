@@ -119,9 +119,10 @@ func forbidden(reply *resp.ServerError) string {
 	return "something that it does not name"
 }
 
-// forbidsKey says whether an error reply allows the command, but not on the key
-// that it was given.
-func forbidsKey(text []byte) bool { return forbidden(resp.NewServerError(text)) == aKey }
+// ForbidsKey says whether an error reply allows the command, but not on the key
+// that it was given: it tells nothing of the command on other keys. It keeps
+// nothing of text, and allocates.
+func ForbidsKey(text []byte) bool { return forbidden(resp.NewServerError(text)) == aKey }
 
 // isWord says whether s is short and of letters, digits, dots, dashes and
 // underscores, as versions, names and ids are.

@@ -129,7 +129,7 @@ func TestRefusalOfAPermission(t *testing.T) {
 		assert.False(t, fatal, text)
 		assert.ErrorIs(t, err, ErrForbidden, text)
 		assert.EqualError(t, err, "conn: forbidden by the server's access list: NOPERM for "+want, text)
-		assert.Equal(t, want == "a key", forbidsKey([]byte(text)), text)
+		assert.Equal(t, want == "a key", ForbidsKey([]byte(text)), text)
 	}
 	for _, text := range []string{"ERR syntax error", "ERR unknown command 'NOPERM'", "WRONGTYPE NOPERM a key"} {
 		_, err := Refusal([]byte(text))

@@ -219,8 +219,12 @@ func (c *checker) atRest(cl *client) {
 	if cl.busy > 0 || c.failed() {
 		return
 	}
-	for _, s := range cl.sessions {
-		s.poll()
+	// What a session goes on to do may take a while, and others come back in it.
+	for again := true; again; {
+		again = false
+		for _, s := range cl.sessions {
+			again = s.poll() || again
+		}
 	}
 	if n := e.depth.Load(); int(n) != cl.pending {
 		c.failf("once", "client %d: %d operations under way, depth says %d", cl.index, cl.pending, n)

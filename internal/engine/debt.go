@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -11,34 +12,33 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// When a connection dies, its node may have set keys that nobody will release: of
-// acquires it did not answer, and of locks that are released while it is away.
-// The client remembers them as debts and pays first thing on the node's next
-// connection, before any acquire. It is safe to release what was not set, and
-// also what turned out to be locked by a quorum of the others: this node's vote
-// was not among theirs, and an extend that could count on it comes later.
-//
-// Nothing set on the lost connection outlives the longest TTL, so nothing is
-// remembered after that: a node that stays away costs nothing.
+// A release that a node could not be given is a debt. It is paid first thing on
+// the node's next connection, before anything else is sent: a lock is not
+// extended by a node that is about to release it. Whatever may have set a key
+// that nobody wants is followed by a release, so that no more than releases need
+// be remembered; and to release what is not there does no harm.
 
-// debtBytes bounds what is remembered for a node, in each of two generations.
-// When the younger is full it replaces the elder, whose keys expire first.
+// debtBytes bounds what is remembered for a node. The first are kept, for they
+// are of what was under way or held when the node went: keys that were locked
+// since are not there.
 const debtBytes = 128 << 10
 
 // debts are the releases owed to one node. An entry is the key's length in two
 // bytes, the key and the token.
 type debts struct {
-	elder, younger []byte
-	until          time.Duration // when all that may be owed has expired
+	entries []byte
+	full    bool
+	met     bool // the node had a connection once; without it there are no keys
 }
 
 func (d *debts) add(key, token []byte) {
-	if len(d.younger)+2+len(key)+len(token) > debtBytes {
-		d.elder, d.younger = d.younger, d.elder[:0]
+	if len(d.entries)+2+len(key)+len(token) > debtBytes {
+		d.full = true
+		return
 	}
-	d.younger = binary.BigEndian.AppendUint16(d.younger, uint16(len(key)))
-	d.younger = append(d.younger, key...)
-	d.younger = append(d.younger, token...)
+	d.entries = binary.BigEndian.AppendUint16(d.entries, uint16(len(key)))
+	d.entries = append(d.entries, key...)
+	d.entries = append(d.entries, token...)
 }
 
 // cutDebt returns the first entry and what is behind it.
@@ -47,7 +47,7 @@ func cutDebt(entries []byte) (key, tok, rest []byte) {
 	return entries[2:n], entries[n : n+token.Size], entries[n+token.Size:]
 }
 
-func (d *debts) forget() { d.elder, d.younger = d.elder[:0], d.younger[:0] }
+func (d *debts) forget() { d.entries, d.full = d.entries[:0], false }
 
 // outlive notes the TTL of something that is about to be sent.
 func (e *Engine) outlive(ttl time.Duration) {
@@ -57,24 +57,10 @@ func (e *Engine) outlive(ttl time.Duration) {
 	}
 }
 
-// NodeDown is told of a node that has lost its connection, before what it owes
-// fails. The role is held.
-func (e *Engine) NodeDown(node int) {
-	if e.debts != nil {
-		e.debts[node].until = e.clock.Now() + e.longest + quorum.Drift(e.longest)
-	}
-}
-
-// owe remembers a command that failed on a node, if it may have left a key there
-// or would have removed one.
-func (e *Engine) owe(node int, kind Kind, command []byte, unsent bool) {
+// owe remembers a command that failed on a node, if it is a release.
+func (e *Engine) owe(node int, kind Kind, command []byte) {
 	d := &e.debts[node]
-	if kind == Extend || kind == Acquire && unsent || d.until == 0 {
-		return
-	}
-	if e.closing.Load() || e.clock.Now() >= d.until {
-		d.forget()
-		d.until = 0
+	if kind != Release || !d.met || d.full || e.closing.Load() {
 		return
 	}
 	e.operands.read(kind, command)
@@ -86,23 +72,18 @@ func (e *Engine) owe(node int, kind Kind, command []byte, unsent bool) {
 // NodeUp is told of a node that has a new connection, on which nothing was sent.
 // The role is held.
 func (e *Engine) NodeUp(node int) {
-	if e.debts == nil {
+	d := &e.debts[node]
+	if d.met = true; len(d.entries) == 0 {
 		return
 	}
-	d := &e.debts[node]
 	p := &payment{engine: e}
-	if e.clock.Now() < d.until {
-		p.Owner, p.Dialect = p, e.fleet.Dialect(node)
-		p.write(d.elder)
-		p.write(d.younger)
-		p.Replies = len(p.starts)
-	}
+	p.Owner, p.Dialect = p, e.fleet.Dialect(node)
+	p.write(d.entries)
+	p.Replies = len(p.starts)
 	d.forget() // before the payment fails, if it fails at once
-	if p.Replies > 0 {
-		e.watchdog.see(maxTimeout)
-		e.unsettled++
-		e.fleet.SendTo(node, &p.Batch)
-	}
+	e.watchdog.see(maxTimeout)
+	e.unsettled++
+	e.fleet.SendTo(node, &p.Batch)
 }
 
 // payment is the releases that one node is owed, as one batch.
@@ -156,18 +137,34 @@ func (p *payment) writeCall(entries []byte) (rest []byte) {
 	return rest
 }
 
-// Reply implements conn.Owner. What the node says makes no difference: the key
-// is gone, was never there, or ends with its TTL.
-func (p *payment) Reply(int, int, *resp.Value) error { return nil }
+// Reply implements conn.Owner. Which of its answers a node gives makes no
+// difference: the key is gone, was never there, or ends with its TTL.
+func (p *payment) Reply(_, _ int, v *resp.Value) error {
+	fits := resp.Integer
+	if p.Dialect.Release == conn.ReleaseScript {
+		fits = resp.Array
+	}
+	switch {
+	case v.IsError():
+		return fatality(v)
+	case v.Kind != fits:
+		return misfit(v)
+	}
+	return nil
+}
 
-// Fail implements conn.Owner: what was not paid is owed again.
-func (p *payment) Fail(node, i int, _ error) {
+// Fail implements conn.Owner: what was not paid is owed again. But where the debt
+// is more than the node may owe replies for, it would be in vain for ever.
+func (p *payment) Fail(node, i int, err error) {
+	if errors.Is(err, conn.ErrFull) {
+		return
+	}
 	for ; i < len(p.starts); i++ {
 		end := len(p.Buf)
 		if i+1 < len(p.starts) {
 			end = p.starts[i+1]
 		}
-		p.engine.owe(node, Release, p.Buf[p.starts[i]:end], false)
+		p.engine.owe(node, Release, p.Buf[p.starts[i]:end])
 	}
 }
 

@@ -2,20 +2,18 @@ package engine
 
 import (
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/token"
 )
 
 // lose is a connection that ends: the node owes nothing from here on.
 func (p *puppet) lose(node int) {
 	p.turn(func() {
-		p.engine.NodeDown(node)
 		p.down |= 1 << node
 		for _, s := range p.sent {
 			p.fail(s, node, errLost)
@@ -31,33 +29,21 @@ func (p *puppet) revive(node int) []*shot {
 	return p.sent[before:]
 }
 
-// release is the single-key call for an op's key and token.
-func releaseOf(op *outcome) string {
-	return fmt.Sprintf("*5\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n1\r\n$%d\r\n%s\r\n$22\r\n%s\r\n",
-		script.ReleaseSHA1, len(op.Key), op.Key, op.Token[:])
+// callOf is the script call that releases the ops' keys.
+func callOf(ops ...*outcome) string {
+	call := fmt.Sprintf("*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n%d\r\n", 3+2*len(ops), script.ReleaseSHA1, len(ops))
+	for _, op := range ops {
+		call += fmt.Sprintf("$%d\r\n%s\r\n", len(op.Key), op.Key)
+	}
+	for _, op := range ops {
+		call += fmt.Sprintf("$22\r\n%s\r\n", op.Token[:])
+	}
+	return call
 }
 
-// TestUnansweredAcquireIsReleased: first thing on the next connection, whether
-// the lock was won with the others' votes or not.
-func TestUnansweredAcquireIsReleased(t *testing.T) {
-	p := newPuppet(t, 3)
-	op := p.submit(Acquire, "key")
-	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
-	require.NoError(t, op.Err)
-	p.lose(2)
-	p.idle()
-	paid := p.revive(2)
-	require.Len(t, paid, 1)
-	require.Equal(t, releaseOf(op), paid[0].bytes)
-	require.Equal(t, 1, p.engine.unsettled, "Close waits for it")
-	p.turn(func() { p.reply(paid[0], 2, "-ERR whatever\r\n") })
-	p.idle()
-	p.lose(2)
-	require.Empty(t, p.revive(2), "paid twice")
-}
-
-// TestReleaseOfANodeThatIsAway: it is made up for, also if it was down when the
-// release came.
+// TestReleaseOfANodeThatIsAway is made up for, first thing on the next connection:
+// of a lock that was held, of one whose acquire the node never answered, and of an
+// acquire that failed.
 func TestReleaseOfANodeThatIsAway(t *testing.T) {
 	p := newPuppet(t, 3)
 	held := p.submit(Acquire, "key")
@@ -66,51 +52,93 @@ func TestReleaseOfANodeThatIsAway(t *testing.T) {
 			p.reply(p.sent[0], node, ok)
 		}
 	})
+	won := p.submit(Acquire, "unanswered")
+	p.turn(func() { p.reply(p.sent[1], 0, ok); p.reply(p.sent[1], 1, ok) })
+	lost := p.submit(Acquire, "taken")
+	p.turn(func() { p.reply(p.sent[2], 0, null) })
 	p.lose(2)
-	p.sent = nil
-	released := p.submit(Release, "key")
-	extended := p.op(Extend, "other") // nothing is owed for these two
-	require.NoError(t, p.engine.Submit(&extended.Op))
-	late := p.op(Acquire, "late")
-	require.NoError(t, p.engine.Submit(&late.Op))
-	p.turn(func() { p.reply(p.sent[0], 0, one); p.reply(p.sent[0], 1, one) })
-	require.NoError(t, released.Err)
-	p.turn(func() { p.reply(p.sent[1], 0, one, ok); p.reply(p.sent[1], 1, one, ok) })
-	require.NoError(t, late.Err)
+	p.turn(func() { p.reply(p.sent[2], 1, null) })
+	require.NoError(t, won.Err)
+	require.Equal(t, ErrTaken, lost.Err)
+	p.turn(func() { p.reply(p.last(), 0, zero); p.reply(p.last(), 1, zero) })
+	for _, op := range []*outcome{held, won} {
+		released := p.submit(Release, string(op.Key))
+		p.turn(func() { p.reply(p.last(), 0, one); p.reply(p.last(), 1, one) })
+		require.NoError(t, released.Err)
+	}
+	p.idle()
 	paid := p.revive(2)
 	require.Len(t, paid, 1)
-	require.Equal(t, releaseOf(held), paid[0].bytes)
-	p.turn(func() { p.reply(paid[0], 2, one) })
+	require.Equal(t, callOf(lost, held, won), paid[0].bytes)
+	require.Equal(t, 1, p.engine.unsettled, "Close waits for it")
+	p.turn(func() { p.reply(paid[0], 2, "-ERR whatever\r\n") })
+	p.idle()
+	p.lose(2)
+	require.Empty(t, p.revive(2), "paid twice")
+}
+
+// TestNothingElseIsOwed: a lock that is held stays where it was set, and an
+// extend that failed has failed.
+func TestNothingElseIsOwed(t *testing.T) {
+	p := newPuppet(t, 3)
+	for _, kind := range []Kind{Acquire, Extend} {
+		op := p.submit(kind, "key")
+		yes := map[Kind]string{Acquire: ok, Extend: one}[kind]
+		p.turn(func() { p.reply(p.last(), 0, yes); p.reply(p.last(), 1, yes) })
+		require.NoError(t, op.Err)
+		p.lose(2)
+		require.Empty(t, p.revive(2), kind)
+	}
 	p.idle()
 }
 
-// TestDebtsEndWithTheLongestTTL: after that there is nothing to release, and a
-// node that stays away is not kept account of.
-func TestDebtsEndWithTheLongestTTL(t *testing.T) {
-	p := newPuppet(t, 3)
-	p.submit(Acquire, "key") // for 1 s
-	p.lose(2)
-	p.clock.Advance(1011 * time.Millisecond)
-	require.NotZero(t, p.engine.debts[2].until)
-	require.NotEmpty(t, p.engine.debts[2].younger)
-	p.clock.Advance(2 * time.Millisecond)
-	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
-	p.submit(Release, "key")
-	require.Empty(t, p.engine.debts[2].younger)
-	require.Empty(t, p.revive(2))
-}
-
-// TestNothingIsOwedToANodeThatNeverWas: what was never sent an acquire holds no
-// key.
+// TestNothingIsOwedToANodeThatNeverWas: it has no keys.
 func TestNothingIsOwedToANodeThatNeverWas(t *testing.T) {
 	p := newPuppet(t, 3)
+	p.engine.debts[2].met = false
 	p.down = 0b100
-	p.submit(Acquire, "key")
-	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
 	p.submit(Release, "key")
-	p.turn(func() { p.reply(p.sent[1], 0, one); p.reply(p.sent[1], 1, one) })
+	p.turn(func() { p.reply(p.sent[0], 0, one); p.reply(p.sent[0], 1, one) })
 	require.Empty(t, p.revive(2))
-	p.idle()
+	p.lose(2)
+	p.submit(Release, "key")
+	require.Len(t, p.revive(2), 1)
+}
+
+// TestDebtsAreNotPaidForEver: a node that is owed more than it may owe replies
+// for is let off. It would never stay up.
+func TestDebtsAreNotPaidForEver(t *testing.T) {
+	for err, owed := range map[error]int{errLost: 1, conn.ErrFull: 0} {
+		p := newPuppet(t, 1)
+		p.submit(Release, "key")
+		p.lose(0)
+		paid := p.revive(0)
+		require.Len(t, paid, 1)
+		p.turn(func() { p.fail(paid[0], 0, &unsentError{err}) })
+		require.Len(t, p.revive(0), owed, err)
+	}
+}
+
+// TestPaymentMisfits: nobody waits for the answers, but those behind them would
+// be taken for each other's.
+func TestPaymentMisfits(t *testing.T) {
+	for _, c := range []struct {
+		speaks conn.Dialect
+		reply  string
+		want   error
+	}{
+		{scripts, one, nil}, {scripts, zero, nil}, {scripts, noSuch, nil},
+		{scripts, ":1\r\n", errMisfit}, {scripts, ok, errMisfit},
+		{valkey, ":1\r\n", nil}, {redis, ":0\r\n", nil}, {redis, "-ERR unknown command\r\n", nil},
+		{valkey, ok, errMisfit}, {valkey, null, errMisfit}, {redis, one, errMisfit},
+		{redis, "-READONLY x\r\n", conn.ErrNotMaster},
+	} {
+		p := newMixed(t, c.speaks)
+		p.submit(Release, "key")
+		p.lose(0)
+		paid := p.revive(0)
+		p.turn(func() { require.ErrorIs(t, p.reply(paid[0], 0, c.reply), c.want, "%v %q", c.speaks, c.reply) })
+	}
 }
 
 // TestUnpaidDebtsAreOwedAgain: a connection that dies at once paid nothing, or
@@ -120,10 +148,9 @@ func TestUnpaidDebtsAreOwedAgain(t *testing.T) {
 		p := newMixed(t, speaks, speaks)
 		p.submit(Acquire, "blocker")
 		for i := range 3 {
-			p.submit(Acquire, fmt.Sprintf("key-%d", i))
+			p.submit(Release, fmt.Sprintf("key-%d", i))
 		}
 		p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
-		p.turn(func() { p.reply(p.sent[1], 1, ok, ok, ok) })
 		p.lose(0)
 		p.sent = nil
 		for range 2 {
@@ -139,8 +166,8 @@ func TestUnpaidDebtsAreOwedAgain(t *testing.T) {
 			continue // one call, which is paid as a whole
 		}
 		paid := p.revive(0)
-		require.Equal(t, 6, paid[0].batch.Replies, "three acquires, and the releases after them")
-		p.turn(func() { p.reply(paid[0], 0, ":1\r\n", ":0\r\n", ":1\r\n", ":0\r\n", ":1\r\n") })
+		require.Equal(t, 3, paid[0].batch.Replies)
+		p.turn(func() { p.reply(paid[0], 0, ":1\r\n", ":0\r\n") })
 		p.lose(0)
 		p.sent = nil
 		paid = p.revive(0)
@@ -149,56 +176,53 @@ func TestUnpaidDebtsAreOwedAgain(t *testing.T) {
 	}
 }
 
-// TestDebtsAreBounded: the oldest are dropped, and what is left is whole.
+// TestDebtsAreBounded: the first are kept, whole, and more cost nothing; so does
+// a node that is down. Even those of the shortest keys are fewer than a node may
+// owe replies for.
 func TestDebtsAreBounded(t *testing.T) {
 	for _, speaks := range []conn.Dialect{scripts, valkey, redis} {
 		p := newMixed(t, speaks)
 		e := p.engine
-		e.longest = time.Hour
-		e.NodeDown(0)
-		op := p.op(Acquire, "")
+		op := p.op(Release, "")
 		w := newWire(nil)
 		const n = 10_000
 		for i := range n {
-			op.Key = []byte(strings.Repeat("k", i%200) + fmt.Sprintf("-%d", i))
+			op.Key = fmt.Appendf(nil, "%d", i)
 			w.Buf = w.Buf[:0]
-			w.appendAcquire(&op.Op)
-			e.owe(0, Acquire, w.Buf, false)
+			w.appendDelIfEq(&op.Op)
+			e.owe(0, Release, w.Buf)
 		}
-		d := &e.debts[0]
-		require.LessOrEqual(t, len(d.elder), debtBytes)
-		require.LessOrEqual(t, len(d.younger), debtBytes)
-		require.Greater(t, len(d.elder)+len(d.younger), debtBytes)
+		require.Zero(t, testing.AllocsPerRun(100, func() { e.owe(0, Release, w.Buf) }))
+		require.InDelta(t, debtBytes, len(e.debts[0].entries), 30)
 		paid := p.revive(0)
+		require.LessOrEqual(t, paid[0].batch.Replies, debtBytes/(2+1+token.Size))
 		var o operands
-		newest := n - 1
-		for i := len(paid[0].starts()) - 1; i >= 0; i-- {
-			o.read(Release, []byte(paid[0].bytes[paid[0].starts()[i]:]))
-			for j := len(o.keys) - 1; j >= 0; j-- {
-				require.True(t, strings.HasSuffix(string(o.keys[j]), fmt.Sprintf("-%d", newest)))
+		next := 0
+		for _, at := range paid[0].batch.Owner.(*payment).starts {
+			o.read(Release, []byte(paid[0].bytes[at:]))
+			for j := range o.keys {
+				require.Equal(t, fmt.Sprint(next), string(o.keys[j]))
 				require.Equal(t, string(op.Token[:]), string(o.tokens[j]))
-				newest--
+				next++
 			}
 		}
-		require.Less(t, newest, n-1000)
-		require.Less(t, p.last().batch.Replies, conn.DefaultMaxInFlight)
+		require.InDelta(t, debtBytes/30, next, 1000)
+		p.lose(0)
+		require.Len(t, p.revive(0), 1, "owed again")
 	}
+	require.Less(t, debtBytes/(2+1+token.Size), conn.DefaultMaxInFlight/2)
 }
 
-func (s *shot) starts() []int { return s.batch.Owner.(*payment).starts }
-
-// TestOwingAllocatesNothing: a node that is down must not cost more than one
-// that is up.
+// TestOwingAllocatesNothing once there was as much before.
 func TestOwingAllocatesNothing(t *testing.T) {
 	p := newPuppet(t, 1)
-	p.engine.longest = time.Hour
-	p.engine.NodeDown(0)
 	op := p.op(Release, "key")
 	w := newWire(nil)
 	w.batch = &batch{rounds: []round{{op: &op.Op}}}
 	w.appendCall(Release, script.ReleaseSHA1, w.batch.rounds)
-	for range 10_000 { // until both generations are there
-		p.engine.owe(0, Release, w.Buf, true)
+	for range 2000 {
+		p.engine.owe(0, Release, w.Buf)
 	}
-	require.Zero(t, testing.AllocsPerRun(1000, func() { p.engine.owe(0, Release, w.Buf, true) }))
+	p.engine.debts[0].forget()
+	require.Zero(t, testing.AllocsPerRun(1000, func() { p.engine.owe(0, Release, w.Buf) }))
 }

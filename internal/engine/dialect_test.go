@@ -144,6 +144,26 @@ func TestOtherErrorsOfNativeCommands(t *testing.T) {
 	p.idle()
 }
 
+// TestForbiddenKeyUnlearnsNothing: the command works, and where the user may run
+// no scripts it is all there is.
+func TestForbiddenKeyUnlearnsNothing(t *testing.T) {
+	for _, text := range []string{
+		"NOPERM this user has no permissions to access one of the keys used as arguments",
+		"NOPERM No permissions to access a key",
+	} {
+		for _, kind := range []Kind{Release, Extend} {
+			p := newMixed(t, valkey)
+			op := p.submit(kind, "key")
+			p.turn(func() { p.reply(p.sent[0], 0, "-"+text+"\r\n") })
+			require.Equal(t, ErrNoQuorum, op.Err)
+			require.ErrorIs(t, op.Failures[0].Err, conn.ErrForbidden)
+			require.Equal(t, valkey, p.speaks[0])
+			require.Len(t, p.sent, 1, "asked again by script")
+			p.idle()
+		}
+	}
+}
+
 // TestNativeMisfits: a reply of the other form's kind does not fit.
 func TestNativeMisfits(t *testing.T) {
 	for kind, replies := range map[Kind][]string{

@@ -78,7 +78,7 @@ type Engine struct {
 	unsettled int           // batches that a node still owes replies for
 	armed     bool          // the reader is woken by the next arrival
 	longest   time.Duration // TTL that was sent
-	debts     []debts       // by node
+	debts     [quorum.MaxNodes]debts
 	operands  operands
 	counters  counters
 
@@ -127,7 +127,6 @@ func (e *Engine) Start(fleet Fleet) {
 
 func (e *Engine) take(fleet Fleet) {
 	e.fleet, e.nodes, e.quorum = fleet, fleet.Len(), quorum.Size(fleet.Len())
-	e.debts = make([]debts, e.nodes)
 }
 
 // Submit queues op and sees to it that it is sent. It does not block and does

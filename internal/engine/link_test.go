@@ -256,9 +256,6 @@ func (l *link) takeDown() {
 	err, owed := l.fault, l.owed
 	l.up, l.fault, l.owed, l.inbox = false, nil, nil, nil
 	l.cause = &unsentError{err}
-	if !w.rules.forgetful {
-		l.fleet.client.engine.NodeDown(l.index)
-	}
 	for _, d := range owed {
 		l.excuse(d.flight.cmds[d.next:])
 		if w.rules.loseFail {
@@ -310,7 +307,9 @@ func (l *link) dial() {
 		w.note("up", c.index, l.index, 0)
 		if !l.fleet.closed {
 			l.connect()
-			c.engine.NodeUp(l.index)
+			if !w.rules.forgetful {
+				c.engine.NodeUp(l.index)
+			}
 		}
 		c.busy--
 		if w.rules.rudeDialer {

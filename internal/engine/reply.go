@@ -79,9 +79,19 @@ func (w *wire) countMerged(node int, s *span, v *resp.Value, granted, denied quo
 }
 
 func (w *wire) misfit(node int, s *span, v *resp.Value) error {
-	err := fmt.Errorf("%w: %v", errMisfit, v.Kind)
+	err := misfit(v)
 	w.batch.fail(node, s.first, s.count, err)
 	return err
+}
+
+func misfit(v *resp.Value) error { return fmt.Errorf("%w: %v", errMisfit, v.Kind) }
+
+// fatality is the error of a refusal that ends the connection, or nil.
+func fatality(v *resp.Value) error {
+	if fatal, err := conn.Refusal(v.Bytes); fatal {
+		return err
+	}
+	return nil
 }
 
 // refused handles an error reply. Most fail the vote and leave the connection
@@ -102,8 +112,9 @@ func (w *wire) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
 	case fatal:
 		w.batch.fail(node, s.first, s.count, err)
 		return err
-	case !s.isMerged(w.Dialect) && s.kind != Acquire && (code == "NOPERM" || code == "ERR"):
-		// A native command that is not there after all, or no longer allowed.
+	case !s.isMerged(w.Dialect) && s.kind != Acquire && (code == "NOPERM" || code == "ERR") && !conn.ForbidsKey(v.Bytes):
+		// A native command that is not there after all, or no longer allowed. One
+		// whose key is out of bounds is: by script it would fare no better.
 		if s.kind == Release {
 			w.batch.engine.fleet.Unlearn(node, conn.Dialect{Release: w.Dialect.Release})
 		} else {
@@ -176,16 +187,19 @@ type retry struct {
 
 // Reply implements conn.Owner. If the load failed, the call behind it does too.
 func (r *retry) Reply(node, i int, v *resp.Value) error {
-	if i == 0 {
-		return nil
+	switch {
+	case i > 0:
+		return r.count(node, &r.span, v, false)
+	case !v.IsError() && v.Kind != resp.Bulk:
+		return misfit(v)
 	}
-	return r.count(node, &r.span, v, false)
+	return nil
 }
 
 // Fail implements conn.Owner.
 func (r *retry) Fail(node, _ int, err error) {
 	r.batch.fail(node, r.span.first, r.span.count, err)
-	r.batch.engine.owe(node, r.span.kind, r.Buf[r.span.from:r.span.to], errors.Is(err, conn.ErrNotSent))
+	r.batch.engine.owe(node, r.span.kind, r.Buf[r.span.from:r.span.to])
 }
 
 // Settled implements conn.Owner.

@@ -44,6 +44,19 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 	}
 }
 
+// TestMisfitOfALoad: the answer to the load may say no, but must be one.
+func TestMisfitOfALoad(t *testing.T) {
+	for _, wire := range []string{":1\r\n", ok, one, "_\r\n"} {
+		p := newPuppet(t, 1)
+		op := p.submit(Release, "key")
+		p.turn(func() { p.reply(p.sent[0], 0, noSuch) })
+		p.turn(func() { require.ErrorIs(t, p.reply(p.sent[1], 0, wire), errMisfit, "%q", wire) })
+		p.turn(func() { p.fail(p.sent[1], 0, errMisfit) })
+		require.Equal(t, ErrNoQuorum, op.Err)
+		p.idle()
+	}
+}
+
 // TestNoScriptOfAnExtendNobodyAwaits: it is not sent again, since its caller may
 // have asked for a longer one by then, which it would undo on that node.
 func TestNoScriptOfAnExtendNobodyAwaits(t *testing.T) {

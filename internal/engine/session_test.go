@@ -110,22 +110,23 @@ func (s *session) submit(kind Kind) {
 	s.poll()
 }
 
-// poll is the rest of Do: it goes on when the Call's channel says so.
-func (s *session) poll() {
+// poll is the rest of Do: it goes on when the Call's channel says so, and tells
+// whether it did.
+func (s *session) poll() bool {
 	if !s.doing || s.driving || len(s.call.done) == 0 {
-		return
+		return false
 	}
 	<-s.call.done
-	if !s.pending {
+	switch {
+	case !s.pending:
 		s.world.check.fail("once", "a Call came back, and was not under way")
-		return
-	}
-	if s.call.ended != nil {
+	case s.call.ended != nil:
 		s.back(s.call.ended)
-		return
+	default:
+		s.world.check.votes(s.client, s.lock, &s.call.Op, s.asked)
+		s.back(s.call.Err)
 	}
-	s.world.check.votes(s.client, s.lock, &s.call.Op, s.asked)
-	s.back(s.call.Err)
+	return true
 }
 
 // back ends what is pending.

@@ -39,8 +39,13 @@ func newClient(w *world, index int) *client {
 	return c
 }
 
-// attach is Engine.Start without its goroutines.
-func attach(e *Engine, f Fleet) { e.take(f) }
+// attach is Engine.Start without its goroutines, and every node comes up.
+func attach(e *Engine, f Fleet) {
+	e.take(f)
+	for i := range f.Len() {
+		e.NodeUp(i)
+	}
+}
 
 func (c *client) start() {
 	for _, s := range c.sessions {
@@ -112,15 +117,12 @@ func (c *client) kill() {
 	}
 	c.world.note("kill", c.index, 0, 0)
 	c.dead = true
-	for i := range c.engine.debts { // what is owed now is never paid
-		d := &c.engine.debts[i]
-		for _, entries := range [][]byte{d.elder, d.younger} {
-			for len(entries) > 0 {
-				var tok []byte
-				_, tok, entries = cutDebt(entries)
-				if n, err := lockOfToken(string(tok)); err == nil {
-					c.world.check.lock(n).excused[c.fleet.links[i].master.index] = true
-				}
+	for i := range c.engine.nodes { // what is owed now is never paid
+		for entries := c.engine.debts[i].entries; len(entries) > 0; {
+			var tok []byte
+			_, tok, entries = cutDebt(entries)
+			if n, err := lockOfToken(string(tok)); err == nil {
+				c.world.check.lock(n).excused[c.fleet.links[i].master.index] = true
 			}
 		}
 	}

@@ -158,14 +158,13 @@ func (w *wire) Reply(node, i int, v *resp.Value) error {
 // Fail implements conn.Owner.
 func (w *wire) Fail(node, i int, err error) {
 	b := w.batch
-	unsent := errors.Is(err, conn.ErrNotSent)
-	if i == 0 && unsent {
+	if i == 0 && errors.Is(err, conn.ErrNotSent) {
 		b.unsent |= 1 << uint(node)
 	}
 	for ; i < len(w.spans); i++ {
 		s := &w.spans[i]
 		b.fail(node, s.first, s.count, err)
-		b.engine.owe(node, s.kind, w.Buf[s.from:s.to], unsent)
+		b.engine.owe(node, s.kind, w.Buf[s.from:s.to])
 	}
 	b.failed++
 	b.answer()

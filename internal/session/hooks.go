@@ -93,7 +93,6 @@ func (s *Session) nodeUp(i int) {
 // nodeDown tells of one that ended, or could not be made at first. The role is
 // held.
 func (s *Session) nodeDown(i int) {
-	s.engine.NodeDown(i)
 	n := s.fleet.Node(i)
 	if s.log != nil {
 		s.log.Warn("redlock: node is down", "node", n.Addr, "error", n.Err)
