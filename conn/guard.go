@@ -9,6 +9,10 @@ import "time"
 // known by its run_id, which cannot change under a connection, so once for each
 // connection is often enough to ask. The time is the client's monotonic clock's.
 
+// second is by how much a server's uptime may be too long: it takes the second
+// of its start from the present one.
+const second = time.Second
+
 // guard is what is known of a node's restarts.
 type guard struct {
 	met   bool
@@ -26,7 +30,7 @@ func (f *Fleet) meet(n *node, id identity) {
 	wait := f.longest
 	switch {
 	case f.cfg.Probation > 0 && !g.met:
-		wait = f.cfg.Probation - id.uptime
+		wait = f.cfg.Probation - max(0, id.uptime-second)
 	case g.met && g.runID == id.runID:
 		wait = 0
 	case f.cfg.Probation > 0:

@@ -72,6 +72,21 @@ func TestProbation(t *testing.T) {
 	require.Equal(t, uint64(0b10), r.guardedNow())
 }
 
+// TestProbationByUptime: what a server was up before we met it counts. It counts
+// that in whole seconds of its clock, of which the first may just have begun:
+// one of "2" may be a second old.
+func TestProbationByUptime(t *testing.T) {
+	for uptime, want := range map[int]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 2: 9 * time.Second, 10: time.Second, 11: 0, 99: 0} {
+		up := func(p *peer) {
+			info := fmt.Sprintf("run_id:%s\r\nuptime_in_seconds:%d\r\n", p.runID, uptime)
+			p.answers = map[string]string{"INFO": infoOf(info)}
+		}
+		r := newRig(t, true, newPeers(t, 1, up), func(c *Config) { c.Probation = 10 * time.Second })
+		r.up()
+		r.do(func() { require.Equal(t, want, r.Node(0).Guarded, "up for %d s", uptime) })
+	}
+}
+
 // TestPersistentNodesAreTrusted, and so is everything without a guard.
 func TestPersistentNodesAreTrusted(t *testing.T) {
 	r := newUpRig(t, true, 2, func(c *Config) { c.Addresses[0].Persistent = true })
