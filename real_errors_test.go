@@ -306,6 +306,12 @@ func (s sickness) expect(t *testing.T, seen *page, patients []*patient, want fat
 // live leads the life of a lock.
 func live(t testing.TB, c *redlock.Client, key string) {
 	t.Helper()
+	liveFor(t, c, key, ttl)
+}
+
+// liveFor is live with another TTL.
+func liveFor(t testing.TB, c *redlock.Client, key string, ttl time.Duration) {
+	t.Helper()
 	l := mustAcquire(t, c, key, ttl)
 	require.NoError(t, l.Extend(context.Background(), ttl))
 	require.NoError(t, l.Release(context.Background()))
