@@ -47,7 +47,7 @@ func TestRealReleasesAreOwed(t *testing.T) {
 			}
 		}
 		rng := rand.New(rand.NewPCG(2, 2))
-		for range 60 {
+		for range 40 {
 			admins[rng.IntN(len(admins))].cut()
 			before := held.Load()
 			await(t, "another lock", func() bool { return held.Load() > before })
