@@ -75,6 +75,29 @@ func TestMaxInFlight(t *testing.T) {
 	})
 }
 
+// TestMaxInFlightBelowDebts: a node may be owed more releases than it may owe
+// replies, and is paid all the same.
+func TestMaxInFlightBelowDebts(t *testing.T) {
+	onBothPaths(t, func(t *testing.T, portable bool) {
+		r := newRigOf(t, fakeredis.StartN(t, 3, fakeredis.Options{Flavor: fakeredis.Valkey9}), portably(portable),
+			func(c *redlock.Config) { c.MaxInFlight = 8 })
+		var locks []redlock.Lock
+		for i := range 20 {
+			locks = append(locks, mustAcquire(t, r.Client, fmt.Sprint(i), ttl))
+			quiet(t, r.Client) // or one node falls behind the two that decide
+		}
+		r.servers[0].Down()
+		await(t, "down", func() bool { return !r.Nodes()[0].Up })
+		for _, l := range locks {
+			require.NoError(t, l.Release(t.Context()))
+		}
+		r.heal(t)
+		r.awaitEmpty(t)
+		require.True(t, r.Nodes()[0].Up)
+		require.EqualValues(t, 2, r.Nodes()[0].Connects)
+	})
+}
+
 // TestStallTimeout: so is one that owes replies and is silent.
 func TestStallTimeout(t *testing.T) {
 	onBothPaths(t, func(t *testing.T, portable bool) {

@@ -44,6 +44,8 @@ type sickness struct {
 	keeps bool
 	// outside makes clients use another address of the machine than loopback's.
 	outside bool
+	// scripted makes them use scripts where servers have commands of their own.
+	scripted bool
 }
 
 // fate is what becomes of operations.
@@ -144,6 +146,7 @@ var sicknesses = map[string]sickness{
 		heal:     func(_ *testing.T, p *patient) { p.must("ACL SETUSER locker +evalsha") },
 		acquires: either,
 		keeps:    true,
+		scripted: true,
 	},
 	"DENIED": {
 		// Protected mode ends where a password begins.
@@ -173,6 +176,7 @@ func (p *patient) saveInBackground(result string) {
 // is. One of three costs nothing. Two of three cost what they must, at once,
 // and the errors tell which nodes failed. Once they are well all is well.
 func TestRealErrors(t *testing.T) {
+	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		t.Parallel()
 		for name, s := range sicknesses {
@@ -192,7 +196,7 @@ func (s sickness) run(t *testing.T, kind realredis.Kind) {
 		nodes = append(nodes, p.Node+"?persistent=yes") // a restart is not what makes them sick
 		admins = append(admins, p.admin)
 	}
-	c := newClient(t, nodes)
+	c := newClient(t, nodes, func(c *redlock.Config) { c.Scripted = s.scripted })
 	awaitAllVote(t, c, admins)
 	held, lost := mustAcquire(t, c, "held", ttl), mustAcquire(t, c, "lost", ttl)
 
@@ -305,6 +309,12 @@ func (s sickness) expect(t *testing.T, seen *page, patients []*patient, want fat
 
 // live leads the life of a lock.
 func live(t testing.TB, c *redlock.Client, key string) {
+	t.Helper()
+	liveFor(t, c, key, ttl)
+}
+
+// liveFor is live with another TTL.
+func liveFor(t testing.TB, c *redlock.Client, key string, ttl time.Duration) {
 	t.Helper()
 	l := mustAcquire(t, c, key, ttl)
 	require.NoError(t, l.Extend(context.Background(), ttl))

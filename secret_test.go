@@ -86,7 +86,9 @@ func withPassword(servers []*fakeredis.Server, user string) (nodes []string) {
 
 // TestPasswordIsNeverShown, whatever happens to nodes that ask for one.
 func TestPasswordIsNeverShown(t *testing.T) {
+	t.Parallel()
 	onBothPaths(t, func(t *testing.T, portable bool) {
+		t.Parallel() // it waits for diallers that are in no hurry
 		for _, user := range []string{"", "locker"} {
 			var seen page
 			servers := fakeredis.StartN(t, 4, fakeredis.Options{User: user, Password: password})

@@ -59,7 +59,7 @@ type Config struct {
 	// a byte before it is closed.
 	StallTimeout time.Duration
 	// MaxInFlight is how many replies one connection may owe before it is
-	// closed.
+	// closed. Where it owes none, a batch of any size is sent.
 	MaxInFlight int
 	// MaxInFlightBytes is the same for the bytes of the requests that it owes
 	// replies for, which are kept in memory.

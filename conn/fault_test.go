@@ -116,6 +116,21 @@ func TestMaxInFlight(t *testing.T) {
 	})
 }
 
+// What is too much by itself is sent where nothing is owed: no later moment would
+// be better, and closing for it would mean never to send it at all.
+func TestMaxInFlightBelowOneBatch(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 1, func(cfg *Config) { cfg.MaxInFlight = 2; cfg.MaxInFlightBytes = 10 })
+		for range 3 {
+			l := r.send(tagsOf(5)...)
+			r.wires[0].expect(string(l.Buf))
+			r.wires[0].send(echoes(l.tags...))
+			r.settle(l)
+			require.NoError(t, l.errOf(0))
+		}
+	})
+}
+
 // The same for the bytes of what is asked, which are given back with the replies.
 func TestMaxInFlightBytes(t *testing.T) {
 	eachPath(t, func(t *testing.T, portable bool) {

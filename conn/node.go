@@ -108,10 +108,11 @@ func (n *node) send(b *Batch, now time.Duration) {
 	case n.sock == nil:
 		b.Owner.Fail(n.index, 0, n.cause)
 		return
-	case n.fault == nil && n.owed.replies+b.Replies > n.fleet.cfg.MaxInFlight ||
-		n.fault == nil && n.owed.bytes+len(b.Buf) > n.fleet.cfg.MaxInFlightBytes:
+	case n.fault == nil && n.owed.len > 0 &&
+		(n.owed.replies+b.Replies > n.fleet.cfg.MaxInFlight || n.owed.bytes+len(b.Buf) > n.fleet.cfg.MaxInFlightBytes):
 		// A node this far behind is as good as dead. Closing it by reset is
-		// what keeps the rest of its queue from being delivered late.
+		// what keeps the rest of its queue from being delivered late. One that
+		// owes nothing is not behind, however large the batch.
 		n.fault = ErrFull
 	}
 	if n.owed.len == 0 {

@@ -36,7 +36,9 @@ func (s *saboteur) serve(nc net.Conn) {
 	var v resp.Value
 	var last []byte
 	if rnd.IntN(4) == 0 {
-		(&wire{t: s.t, Conn: nc}).hold(4 << 10) // so that writes to it are cut short
+		if tcp, ok := nc.(*net.TCPConn); ok {
+			_ = tcp.SetReadBuffer(4 << 10) // so that writes to it are cut short; a restart may have closed it
+		}
 	}
 	for {
 		k, err := nc.Read(in[len(in):min(len(in)+bite, cap(in))])
