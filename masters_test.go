@@ -32,7 +32,7 @@ func serveMasters() {
 }
 
 // startMasters starts fake masters in a child process for the time of a test.
-func startMasters(t *testing.T) (addrs []string) {
+func startMasters(t testing.TB) (addrs []string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), mastersEnv+"=1")

@@ -67,7 +67,7 @@ func newRigOf(t *testing.T, servers []*fakeredis.Server, change ...func(*redlock
 	return r
 }
 
-func newClient(t *testing.T, nodes []string, change ...func(*redlock.Config)) *redlock.Client {
+func newClient(t testing.TB, nodes []string, change ...func(*redlock.Config)) *redlock.Client {
 	t.Helper()
 	cfg := redlock.Config{
 		Nodes:        nodes,

@@ -4,6 +4,7 @@
 //
 //	go run ./bench -redis -c 1,64 -rounds 5
 //	go run ./bench -redis -growth
+//	go run ./bench -redis -suite out
 //
 // What is measured, and how, is in package harness. The command in peers, a
 // module of its own, has other libraries beside them.
@@ -20,9 +21,15 @@ import (
 
 func main() {
 	program := harness.Program{
-		Drivers: []harness.Driver{ours.Driver{}, ours.Driver{Portable: true}, floor.Driver{}},
-		Chosen:  []string{"redlock", "floor"},
-		Growth:  growth.Run,
+		Drivers: []harness.Driver{
+			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, floor.Driver{}, floor.Driver{Native: true},
+		},
+		Chosen: []string{"redlock", "floor"},
+		Growth: growth.Run,
+		Suite: harness.Suite{
+			Drivers:  []string{"redlock", "redlock-portable", "floor"},
+			Sections: append(harness.Sections("1,64,512", "1,64"), harness.OwnSections()...),
+		},
 	}
 	os.Exit(program.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -62,22 +62,30 @@ import (
 const patience = 5 * time.Second
 
 // Driver is the yardstick as a driver.
-type Driver struct{}
+type Driver struct {
+	// Native releases by the servers' own compare-and-delete, a command for
+	// each lock, in place of a script for many.
+	Native bool
+}
 
 // Name implements [harness.Driver].
-func (Driver) Name() string { return "floor" }
+func (d Driver) Name() string {
+	if d.Native {
+		return "floor-native"
+	}
+	return "floor"
+}
 
 // Open implements [harness.Driver].
-func (Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
-	var (
-		p   = newPlan(cfg)
-		s   harness.Session
-		err error
-	)
-	if s, err = open(ctx, cfg, p); err != nil {
-		return nil, err
+func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
+	release := scripted
+	if d.Native {
+		var err error
+		if release, err = native(ctx, cfg.Nodes[0]); err != nil {
+			return nil, err
+		}
 	}
-	return s, nil
+	return open(ctx, cfg, newPlan(cfg, release))
 }
 
 // errNoQuorum ends a cell whose masters do not answer.

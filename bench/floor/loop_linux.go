@@ -40,7 +40,11 @@ func (s *session) batches(probe *harness.Probe) error {
 	var due int64
 	start := time.Now()
 	for i := 0; probe.Running(); i = (i + 2) % len(s.plan.requests) {
+		var middle time.Time
 		for step, reply := range s.plan.replies {
+			if step > 0 {
+				middle = time.Now()
+			}
 			due += int64(len(reply))
 			if err := s.send(s.plan.requests[i+step]); err != nil {
 				return err
@@ -51,6 +55,7 @@ func (s *session) batches(probe *harness.Probe) error {
 		}
 		end := time.Now()
 		probe.Pairs(s.plan.batch, end.Sub(start))
+		probe.Apart(s.plan.batch, middle.Sub(start), end.Sub(middle))
 		start = end
 	}
 	return s.settle(due)

@@ -37,7 +37,7 @@ type plan struct {
 
 // newPlan encodes a cell. Uncontended, acquiring and releasing a batch take
 // turns. On a hot key each step releases the lock and takes it for the next.
-func newPlan(cfg harness.Config) *plan {
+func newPlan(cfg harness.Config, release releaser) *plan {
 	p := &plan{setup: command("SCRIPT", "LOAD", script.Release)}
 	p.ready = fmt.Appendf(nil, "$%d\r\n%s\r\n", len(script.ReleaseSHA1), script.ReleaseSHA1)
 	ttl := strconv.FormatInt(cfg.TTL.Milliseconds(), 10)
@@ -91,9 +91,12 @@ func acquire(keys, tokens []string, ttl string) (request, reply []byte) {
 	return request, bytes.Repeat([]byte("+OK\r\n"), len(keys))
 }
 
-// release encodes the merged releases of a batch, and the replies if all locks
-// were held.
-func release(keys, tokens []string) (request, reply []byte) {
+// releaser encodes the releases of a batch, and the replies if all locks were
+// held.
+type releaser func(keys, tokens []string) (request, reply []byte)
+
+// scripted merges them into calls of a script.
+func scripted(keys, tokens []string) (request, reply []byte) {
 	for len(keys) > 0 {
 		n := min(len(keys), script.MaxKeys)
 		args := []string{"EVALSHA", script.ReleaseSHA1, strconv.Itoa(n)}

@@ -5,19 +5,17 @@ package growth
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"runtime"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/harness"
 )
 
-// Run measures everything against the masters and prints it line by line. It
-// takes some minutes.
-func Run(ctx context.Context, nodes []string, out io.Writer) error {
-	for _, part := range []func(context.Context, []string, io.Writer) error{idle, held, clients, processes} {
-		if err := part(ctx, nodes, out); err != nil {
+// Run measures everything against the masters and tells it note by note. It
+// takes a minute or two.
+func Run(ctx context.Context, nodes []string, note func(harness.Note)) error {
+	for _, measure := range []func(context.Context, []string, func(harness.Note)) error{idle, held, clients, processes} {
+		if err := measure(ctx, nodes, note); err != nil {
 			return err
 		}
 	}
@@ -49,7 +47,12 @@ func (f footprint) since(before footprint) footprint {
 // timing is that of the cells measured here.
 var timing = harness.Timing{Warmup: 300 * time.Millisecond, Window: 2 * time.Second}
 
-// line prints one measurement.
-func line(out io.Writer, what, format string, args ...any) {
-	fmt.Fprintf(out, "%-36s%s\n", what, fmt.Sprintf(format, args...))
+// teller tells what belongs to one part.
+type teller struct {
+	part string
+	note func(harness.Note)
+}
+
+func (t teller) tell(what string, figures ...harness.Figure) {
+	t.note(harness.Note{Part: t.part, What: what, Figures: figures})
 }

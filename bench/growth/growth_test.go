@@ -1,7 +1,6 @@
 package growth
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"sync/atomic"
@@ -27,10 +26,10 @@ func TestMain(m *testing.M) {
 
 func TestHeldLocksAreGivenBack(t *testing.T) {
 	servers := fakeredis.StartN(t, 3)
-	var out bytes.Buffer
-	require.NoError(t, hold(t.Context(), fakeredis.Addrs(servers), &out, 10_000))
-	require.Contains(t, out.String(), "memory a lock")
-	require.Contains(t, out.String(), " 0 failed")
+	var told []harness.Note
+	require.NoError(t, hold(t.Context(), fakeredis.Addrs(servers), func(n harness.Note) { told = append(told, n) }, 10_000))
+	require.Equal(t, "each lock", told[0].What)
+	require.Contains(t, told[len(told)-1].String(), " 0 failed")
 	for _, s := range servers {
 		require.Eventually(t, func() bool { return s.Len() == 0 }, time.Minute, time.Millisecond)
 	}
@@ -38,10 +37,15 @@ func TestHeldLocksAreGivenBack(t *testing.T) {
 
 func TestSeveral(t *testing.T) {
 	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
-	var out bytes.Buffer
-	require.NoError(t, clients(t.Context(), addrs, &out))
-	require.NoError(t, processes(t.Context(), addrs, &out))
-	require.Equal(t, 2*len(several), bytes.Count(out.Bytes(), []byte("pairs/s")))
+	var told []harness.Note
+	note := func(n harness.Note) { told = append(told, n) }
+	require.NoError(t, clients(t.Context(), addrs, note))
+	require.NoError(t, processes(t.Context(), addrs, note))
+	require.Len(t, told, 2*len(several))
+	for _, n := range told {
+		require.Contains(t, n.String(), "pairs/s")
+		require.Positive(t, n.Figures[0].Value)
+	}
 }
 
 func TestAllStopsAtTheFirstError(t *testing.T) {

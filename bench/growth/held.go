@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/bench/harness"
 )
 
 // heldTTL is longer than the measurement.
@@ -17,18 +18,18 @@ const heldTTL = time.Hour
 
 // held measures a client that holds many locks at the same time, taken by many
 // goroutines. Keys and handles are the caller's, and are not counted.
-func held(ctx context.Context, nodes []string, out io.Writer) error {
+func held(ctx context.Context, nodes []string, note func(harness.Note)) error {
 	for _, n := range []int{100_000, 1_000_000} {
-		if err := hold(ctx, nodes, out, n); err != nil {
+		if err := hold(ctx, nodes, note, n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func hold(ctx context.Context, nodes []string, out io.Writer, n int) (err error) {
+func hold(ctx context.Context, nodes []string, note func(harness.Note), n int) (err error) {
 	const workers = 512
-	fmt.Fprintf(out, "\n%d locks held at once\n", n)
+	out := teller{fmt.Sprintf("%d locks held at once", n), note}
 	c, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: 2 * time.Second})
 	if err != nil {
 		return err
@@ -54,9 +55,11 @@ func hold(ctx context.Context, nodes []string, out io.Writer, n int) (err error)
 	took := time.Since(start)
 	if err == nil {
 		each := measure().since(before)
-		line(out, "memory a lock", "%.1f bytes", float64(each.bytes)/float64(n))
-		line(out, "goroutines, descriptors", "%+d, %+d", each.goroutines, each.descriptors)
-		line(out, "acquired", "%.0f a second", float64(n)/took.Seconds())
+		out.tell("each lock", harness.Figure{Value: float64(each.bytes) / float64(n), Unit: "bytes"})
+		out.tell("all of them",
+			harness.Figure{Value: float64(each.goroutines), Unit: "goroutines more"},
+			harness.Figure{Value: float64(each.descriptors), Unit: "descriptors more"})
+		out.tell("acquired", harness.Figure{Value: math.Round(float64(n) / took.Seconds()), Unit: "a second"})
 	}
 	start = time.Now()
 	var lost atomic.Int64
@@ -69,7 +72,9 @@ func hold(ctx context.Context, nodes []string, out io.Writer, n int) (err error)
 		}
 		return nil
 	}))
-	line(out, "released", "%.0f a second, %d failed", float64(n)/time.Since(start).Seconds(), lost.Load())
+	out.tell("released",
+		harness.Figure{Value: math.Round(float64(n) / time.Since(start).Seconds()), Unit: "a second"},
+		harness.Figure{Value: float64(lost.Load()), Unit: "failed"})
 	return err
 }
 

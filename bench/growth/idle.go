@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -13,12 +12,12 @@ import (
 
 // idle measures a hundred clients that have been used once and then are left
 // alone.
-func idle(ctx context.Context, nodes []string, out io.Writer) (err error) {
+func idle(ctx context.Context, nodes []string, note func(harness.Note)) (err error) {
 	const (
 		many = 100
 		rest = 3 * time.Second
 	)
-	fmt.Fprintln(out, "\nan idle client")
+	out := teller{fmt.Sprintf("an idle client, of %d", many), note}
 	before := measure()
 	all := make([]*redlock.Client, 0, many)
 	defer func() {
@@ -42,14 +41,15 @@ func idle(ctx context.Context, nodes []string, out io.Writer) (err error) {
 	}
 	time.Sleep(rest) // whatever runs for a while after an operation ends
 	each := measure().since(before)
-	line(out, "memory", "%.1f KiB", float64(each.bytes)/many/1024)
-	line(out, "goroutines", "%.2f", float64(each.goroutines)/many)
-	line(out, "descriptors", "%.2f", float64(each.descriptors)/many)
+	out.tell("holds",
+		harness.Figure{Value: float64(each.bytes) / many / 1024, Unit: "KiB"},
+		harness.Figure{Value: float64(each.goroutines) / many, Unit: "goroutines"},
+		harness.Figure{Value: float64(each.descriptors) / many, Unit: "descriptors"})
 
 	start, cpu := time.Now(), harness.CPUTime()
 	time.Sleep(rest)
 	used := harness.CPUTime() - cpu
-	line(out, "CPU", "%.3f µs a second (%v of %d clients in %v, the runtime included)",
-		float64(used.Nanoseconds())/1e3/many/time.Since(start).Seconds(), used, many, rest)
+	out.tell("CPU, the runtime's included",
+		harness.Figure{Value: float64(used.Nanoseconds()) / 1e3 / many / time.Since(start).Seconds(), Unit: "µs a second"})
 	return nil
 }

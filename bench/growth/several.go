@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"os"
 	"os/exec"
 	"strconv"
@@ -23,28 +23,39 @@ var several = []int{1, 2, 4, 8}
 
 const load = 512
 
+// figures are those of one load.
+func figures(rate, p50, p99, cpu float64, failures uint64) []harness.Figure {
+	return []harness.Figure{
+		{Value: math.Round(rate), Unit: "pairs/s"},
+		{Value: math.Round(p50), Unit: "µs p50"},
+		{Value: math.Round(p99), Unit: "µs p99"},
+		{Value: cpu, Unit: "µs of CPU a pair"},
+		{Value: float64(failures), Unit: "errors"},
+	}
+}
+
 // clients measures several clients in this process.
-func clients(ctx context.Context, nodes []string, out io.Writer) error {
-	fmt.Fprintf(out, "\nseveral clients in one process, %d goroutines in all\n", load)
+func clients(ctx context.Context, nodes []string, note func(harness.Note)) error {
+	out := teller{fmt.Sprintf("several clients in one process, %d goroutines in all", load), note}
 	for _, n := range several {
 		cfg := harness.Config{Nodes: nodes, TTL: heldTTL, Scenario: harness.Uncontended, Concurrency: load, Keys: harness.Keys(load)}
 		r, err := harness.Measure(ctx, ours.Driver{Clients: n}, cfg, timing)
 		if err != nil {
 			return err
 		}
-		line(out, strconv.Itoa(n), "%.0f pairs/s, p50 %.0f µs, p99 %.0f µs, %.2f µs of CPU a pair, %d errors", r.PairsPerSec, r.P50, r.P99, r.CPUPerPair, r.Errors)
+		out.tell(strconv.Itoa(n), figures(r.PairsPerSec, r.P50, r.P99, r.CPUPerPair, r.Errors)...)
 	}
 	return nil
 }
 
 // processes measures several processes with one client each: this program runs
 // itself.
-func processes(ctx context.Context, nodes []string, out io.Writer) error {
+func processes(ctx context.Context, nodes []string, note func(harness.Note)) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nseveral processes, %d goroutines in all\n", load)
+	out := teller{fmt.Sprintf("several processes, %d goroutines in all, the worst p50 and p99", load), note}
 	for _, n := range several {
 		var (
 			wg      sync.WaitGroup
@@ -71,7 +82,7 @@ func processes(ctx context.Context, nodes []string, out io.Writer) error {
 			cpu += r.CPUPerPair * r.PairsPerSec
 			failures += r.Errors
 		}
-		line(out, strconv.Itoa(n), "%.0f pairs/s, p50 %.0f µs, p99 %.0f µs at worst, %.2f µs of CPU a pair, %d errors", rate, p50, p99, cpu/max(rate, 1), failures)
+		out.tell(strconv.Itoa(n), figures(rate, p50, p99, cpu/max(rate, 1), failures)...)
 	}
 	return nil
 }

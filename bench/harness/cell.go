@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 )
@@ -22,6 +23,7 @@ type Timing struct {
 	Warmup      time.Duration // uncounted
 	Window      time.Duration // counted
 	Disturbance *Disturbance  // or nil
+	Exact       bool          // garbage is collected before memory is read, outside the window
 }
 
 // Measure runs one cell: it opens the driver, lets it warm up, counts over the
@@ -69,7 +71,11 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r Res
 	from, to := new(sample), new(sample)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	runtime.GC()
+	if timing.Exact {
+		debug.FreeOSMemory() // or it would go back to the system in the window
+	} else {
+		runtime.GC()
+	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -94,7 +100,7 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r Res
 	err = await(timing.Warmup)
 	heal := func() error { return nil }
 	if err == nil {
-		from.readHoldings()
+		from.readHoldings(timing.Exact)
 		if d := timing.Disturbance; d != nil && !d.Passing {
 			heal = d.Heal
 			err = cmp.Or(d.Strike(), await(timing.Warmup))
@@ -118,7 +124,7 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r Res
 	to.at = time.Now()
 	to.cpu = CPUTime()
 	runtime.ReadMemStats(&to.mem)
-	to.readHoldings()
+	to.readHoldings(timing.Exact)
 	phase.Store(stopped)
 
 	// A worker that waits for the unwell node may only now come back.
@@ -162,6 +168,7 @@ func prepare(session Session, cfg Config, phase *atomic.Int32, line *timeline) (
 	case Pool:
 		probes := make([]*Probe, cfg.Concurrency)
 		loops := make([]func(context.Context) error, cfg.Concurrency)
+		stride := max(cfg.Concurrency/apartAll, 1)
 		for i := range loops {
 			w, err := s.Worker()
 			if err != nil {
@@ -170,7 +177,7 @@ func prepare(session Session, cfg Config, phase *atomic.Int32, line *timeline) (
 			p := &Probe{phase: phase, line: line}
 			probes[i] = p
 			loops[i] = func(ctx context.Context) error {
-				work(ctx, w, p, cfg.Keys[i])
+				work(ctx, w, p, cfg.Keys[i], i%stride, stride)
 				return nil
 			}
 		}
@@ -179,11 +186,18 @@ func prepare(session Session, cfg Config, phase *atomic.Int32, line *timeline) (
 	return nil, nil, fmt.Errorf("%T is neither a Pool nor a Runner", session)
 }
 
+// apartAll is up to how many workers all pairs are timed apart. Of more workers
+// it is one pair in several: reading the clock would no longer be negligible
+// beside what a pair costs, and there are pairs enough.
+const apartAll = 64
+
 // work is the measured loop of one worker. The end of one pair is the start of
-// the next, so the clock is read once a pair.
-func work(ctx context.Context, w Worker, p *Probe, keys []string) {
+// the next, so the clock is read once a pair, and twice in one of stride; the workers begin at
+// different ones, so that these are spread over the window.
+func work(ctx context.Context, w Worker, p *Probe, keys []string, begin, stride int) {
 	start := time.Now()
-	for i := 0; p.Running(); i++ {
+	var middle time.Time
+	for i := begin; p.Running(); i++ {
 		ok, err := w.Acquire(ctx, keys[i%len(keys)])
 		switch {
 		case err != nil:
@@ -194,6 +208,10 @@ func work(ctx context.Context, w Worker, p *Probe, keys []string) {
 			p.Refused()
 			continue
 		}
+		apart := i%stride == 0
+		if apart {
+			middle = time.Now()
+		}
 		err = w.Release(ctx)
 		end := time.Now()
 		if err != nil {
@@ -202,6 +220,9 @@ func work(ctx context.Context, w Worker, p *Probe, keys []string) {
 			continue
 		}
 		p.Pairs(1, end.Sub(start))
+		if apart {
+			p.Apart(1, middle.Sub(start), end.Sub(middle))
+		}
 		start = end
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,7 +91,50 @@ func TestMeasureCountsPairs(t *testing.T) {
 	require.GreaterOrEqual(t, r.Goroutines, 3+1)
 	require.LessOrEqual(t, r.P50, r.P99)
 	require.LessOrEqual(t, r.P99, r.Max)
+	require.LessOrEqual(t, r.AcquireP50, r.AcquireP99)
+	require.LessOrEqual(t, r.ReleaseP50, r.ReleaseP99)
 	require.Less(t, r.AllocsPerPair, 0.1, "the harness allocates nothing for a pair")
+}
+
+// slowHalves takes a while to acquire, and a shorter one to release.
+type slowHalves struct{ still }
+
+func (s *slowHalves) Open(context.Context, Config) (Session, error) { return s, nil }
+func (s *slowHalves) Worker() (Worker, error)                       { return s, nil }
+
+func (s *slowHalves) Acquire(context.Context, string) (bool, error) {
+	time.Sleep(4 * time.Millisecond) // this is its work
+	return true, nil
+}
+
+func (s *slowHalves) Release(context.Context) error {
+	time.Sleep(time.Millisecond)
+	return nil
+}
+
+func TestMeasureTellsTheHalvesApart(t *testing.T) {
+	for _, concurrency := range []int{1, 3 * apartAll} {
+		r := until(t, &slowHalves{}, cell(concurrency), func(r Result) bool { return r.AcquireP50 > 0 })
+		require.GreaterOrEqual(t, r.AcquireP50, 3960.0, "to within one percent")
+		require.GreaterOrEqual(t, r.ReleaseP50, 990.0)
+		require.Less(t, r.ReleaseP50, r.AcquireP50)
+		require.LessOrEqual(t, r.AcquireP50, r.P99)
+	}
+}
+
+func TestProbeCountsInTheWindowOnly(t *testing.T) {
+	var phase atomic.Int32
+	p := &Probe{phase: &phase}
+	for range stopped + 1 {
+		p.Apart(2, 3*time.Millisecond, time.Millisecond)
+		phase.Add(1)
+	}
+	require.EqualValues(t, 2, p.acquire.Count())
+	require.EqualValues(t, 2, p.release.Count())
+	other := &Probe{}
+	other.merge(p)
+	require.Equal(t, 3*time.Millisecond, other.acquire.Max())
+	require.Equal(t, time.Millisecond, other.release.Max())
 }
 
 func TestMeasureCountsRefusals(t *testing.T) {

@@ -18,6 +18,10 @@ import (
 const orphanEnv = "REDLOCK_BENCH_TEST_ORPHAN"
 
 func TestMain(m *testing.M) {
+	// The processes that tests start would each sleep a second at their end.
+	if os.Getenv("GORACE") == "" {
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
+	}
 	if os.Getenv(orphanEnv) != "" {
 		_ = os.Unsetenv(orphanEnv)
 		masters, err := StartMasters(1)

@@ -25,6 +25,9 @@ func (o Options) cells() []Cell {
 	if o.Growth {
 		return o.sweeps()
 	}
+	if o.Client {
+		return nil
+	}
 	var all []Cell
 	for _, procs := range orOne(o.Procs, 0) {
 		for _, nodes := range o.nodeCounts() {

@@ -36,7 +36,7 @@ func TestCells(t *testing.T) {
 
 func TestGrowthVariesOneThingAtATime(t *testing.T) {
 	p := testProgram
-	p.Growth = func(context.Context, []string, io.Writer) error { return nil }
+	p.Growth = func(context.Context, []string, func(Note)) error { return nil }
 	o, err := ParseOptions([]string{"-growth", "-c", "1,64", "-n", "3,5", "-procs", "1,2", "-keylen", "8,24"}, p, io.Discard)
 	require.NoError(t, err)
 	cells := o.cells()

@@ -9,17 +9,26 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/realredis"
 )
 
-// portableSuffix marks the twin of a driver that uses only what every
-// operating system has.
-const portableSuffix = "-portable"
+// The suffixes mark the twin of a driver that uses only what every operating
+// system has, and the one that uses scripts where servers have commands.
+const (
+	portableSuffix = "-portable"
+	scriptedSuffix = "-scripted"
+)
+
+// servers are the kinds that -server knows.
+var servers = []string{realredis.Usual: "usual", realredis.Valkey9: "valkey9", realredis.Redis8: "redis8"}
 
 // Options are what the command line says.
 type Options struct {
 	Nodes       []string // masters that are there already
 	Redis       bool     // else: start real ones, or embedded ones
-	Masters     []int    // how many
+	Server      realredis.Kind
+	Masters     []int // how many
 	Concurrency []int
 	Timing      Timing
 	Rounds      int
@@ -32,8 +41,12 @@ type Options struct {
 	Faults      []Fault
 	Procs       []int // GOMAXPROCS; none to leave it alone
 	Growth      bool
+	Client      bool
+	Apart       bool
 	JSON        bool
 	Report      string
+	Suite       string
+	Only        []string // sections of the suite
 	CPUProfile  string
 }
 
@@ -52,13 +65,18 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 		Drivers:     slices.Clone(p.Chosen),
 		KeyLen:      []int{DefaultKeyLen},
 	}
-	var portable, embedded bool
+	var portable, scripted, embedded bool
 
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the caller reports errors, in one line
 	fs.Usage = func() {}
 	listVar(fs, &o.Nodes, "nodes", "masters that are there already, `host:port,…`", func(s string) (string, error) { return s, nil })
 	fs.BoolVar(&o.Redis, "redis", p.Real, "start real servers; redis-server or valkey-server must be on PATH")
+	fs.Func("server", "start real servers of a `kind`: "+join(servers)+"; the last two must be named by "+realredis.EnvValkey9+" and "+realredis.EnvRedis8, func(s string) error {
+		kind, err := oneOf(servers)(s)
+		o.Server = realredis.Kind(max(slices.Index(servers, kind), 0))
+		return err
+	})
 	fs.BoolVar(&embedded, "embedded", !p.Real, "embedded masters, in a process of their own")
 	listVar(fs, &o.Masters, "n", "number of masters, a `list` (default 5)", number(1, MaxMasters))
 	listVar(fs, &o.Concurrency, "c", "concurrency, a `list` (default 1,8,64,512)", number(1, MaxConcurrency))
@@ -74,10 +92,17 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	listVar(fs, &o.Faults, "fault", "what is wrong with the first node, a `list` of "+join(Faults), oneOf(Faults))
 	listVar(fs, &o.Procs, "procs", "GOMAXPROCS, a `list` (default: as it is)", number(1, 1024))
 	fs.BoolVar(&portable, "portable", false, "run the portable twin of each driver that has one")
+	fs.BoolVar(&scripted, "scripted", false, "run the twin of each driver that has one which leaves the servers' own compare-and-delete alone")
+	fs.BoolVar(&o.Apart, "apart", false, "show acquire and release apart, and how long a PING takes; with -rtt always")
 	fs.BoolVar(&o.JSON, "json", false, "print one JSON object per cell instead of a table")
 	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the client to `file`")
 	if p.Growth != nil {
-		fs.BoolVar(&o.Growth, "growth", false, "measure what a client costs as there is more of everything: nodes, goroutines, bytes, cores, locks held, clients")
+		fs.BoolVar(&o.Growth, "growth", false, "measure what a client costs as there is more of everything: nodes, goroutines, bytes, cores, and -client")
+		fs.BoolVar(&o.Client, "client", false, "measure clients that are idle, that hold many locks, and that are several")
+	}
+	if len(p.Suite.Sections) > 0 {
+		fs.StringVar(&o.Suite, "suite", "", "measure everything, and write results.jsonl and summary.md to `directory`; -rounds 3 -d 1s -warmup 300ms unless given")
+		listVar(fs, &o.Only, "only", "with -suite, a `list` of its sections: "+join(p.Suite.names()), oneOf(p.Suite.names()))
 	}
 	if p.Report != nil {
 		fs.StringVar(&o.Report, "report", "", "write a page with plots to `directory`")
@@ -95,15 +120,16 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 		return Options{}, fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
 	if portable {
-		for i, name := range o.Drivers {
-			if slices.Contains(drivers, name+portableSuffix) {
-				o.Drivers[i] = name + portableSuffix
-			}
-		}
-		o.Drivers = unique(o.Drivers)
+		o.twins(drivers, portableSuffix)
+	}
+	if scripted {
+		o.twins(drivers, scriptedSuffix)
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if given["server"] {
+		o.Redis, given["redis"] = true, true
+	}
 	if given["embedded"] && embedded && !given["redis"] || len(o.Nodes) > 0 {
 		o.Redis = false
 	}
@@ -114,13 +140,29 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	return o, err
 }
 
+// twins puts the twins with a suffix in the place of the drivers that have one.
+func (o *Options) twins(drivers []string, suffix string) {
+	for i, name := range o.Drivers {
+		if slices.Contains(drivers, name+suffix) {
+			o.Drivers[i] = name + suffix
+		}
+	}
+	o.Drivers = unique(o.Drivers)
+}
+
 // check says what is wrong with options, of which some were given.
 func (o Options) check(given map[string]bool, embedded bool) error {
 	switch {
 	case given["n"] && given["nodes"]:
 		return errors.New("-n counts masters to start, -nodes names some that are there: give one of them")
 	case given["nodes"] && (given["redis"] || given["embedded"]), given["redis"] && given["embedded"] && o.Redis && embedded:
-		return errors.New("-nodes, -redis and -embedded: give one of them")
+		return errors.New("-nodes, -redis (or -server) and -embedded: give one of them")
+	case given["portable"] && given["scripted"]:
+		return errors.New("-portable and -scripted: give one of them")
+	case o.Suite != "" && (o.Report != "" || o.CPUProfile != ""):
+		return errors.New("-suite: without -report and -cpuprofile")
+	case len(o.Only) > 0 && o.Suite == "":
+		return errors.New("-only chooses sections of -suite")
 	case o.Timing.Window <= 0:
 		return fmt.Errorf("-d %v: must be positive", o.Timing.Window)
 	case o.Timing.Warmup < 0:

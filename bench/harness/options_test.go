@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/realredis"
 )
 
 var testProgram = Program{
-	Drivers: []Driver{&still{name: "redlock"}, &still{name: "redlock-portable"}, &still{name: "floor"}},
+	Drivers: []Driver{&still{name: "redlock"}, &still{name: "redlock-portable"}, &still{name: "redlock-scripted"}, &still{name: "floor"}},
 	Chosen:  []string{"redlock", "floor"},
 	Report:  func(string, *Run) error { return nil },
+	Suite:   Suite{Sections: []Section{{Name: "all"}, {Name: "some"}}},
 }
 
 func parse(args ...string) (Options, error) { return ParseOptions(args, testProgram, io.Discard) }
@@ -56,6 +59,13 @@ func TestOptionsGiven(t *testing.T) {
 		Procs:       []int{1, 2},
 		Report:      "dir",
 	}, o)
+	o, err = parse("-scripted", "-server", "redis8", "-apart", "-suite", "dir", "-only", "some")
+	require.NoError(t, err)
+	require.Equal(t, []string{"redlock-scripted", "floor"}, o.Drivers)
+	require.Equal(t, realredis.Redis8, o.Server)
+	require.True(t, o.Redis && o.Apart)
+	require.Equal(t, "dir", o.Suite)
+	require.Equal(t, []string{"some"}, o.Only)
 	for _, c := range []struct {
 		real, want bool
 		args       []string
@@ -83,7 +93,13 @@ func TestBadOptions(t *testing.T) {
 		{`an item of the list is empty`, []string{"-c", "1,,2"}},
 		{`an item of the list is empty`, []string{"-nodes", ""}},
 		{`"cold" is none of uncontended,hot`, []string{"-scenario", "cold"}},
-		{`"nope" is none of redlock,redlock-portable,floor`, []string{"-driver", "nope"}},
+		{`"nope" is none of redlock,redlock-portable,redlock-scripted,floor`, []string{"-driver", "nope"}},
+		{`"redis9" is none of usual,valkey9,redis8`, []string{"-server", "redis9"}},
+		{`give one of them`, []string{"-server", "valkey9", "-embedded"}},
+		{`give one of them`, []string{"-portable", "-scripted"}},
+		{`"none" is none of all,some`, []string{"-suite", "x", "-only", "none"}},
+		{`-only chooses sections of -suite`, []string{"-only", "all"}},
+		{`-suite: without -report and -cpuprofile`, []string{"-suite", "x", "-report", "y"}},
 		{`-d 0s: must be positive`, []string{"-d", "0"}},
 		{`-warmup -1s: must not be negative`, []string{"-warmup", "-1s"}},
 		{`-rounds 0: at least 1`, []string{"-rounds", "0"}},

@@ -21,6 +21,8 @@ type Probe struct {
 	phase   *atomic.Int32
 	line    *timeline // or nil
 	latency Histogram
+	acquire Histogram // of those pairs that were timed apart
+	release Histogram
 	refused uint64
 	errors  uint64
 	first   error
@@ -36,6 +38,14 @@ func (p *Probe) Pairs(n int, d time.Duration) {
 		if p.line != nil {
 			p.line.pairs(n, d)
 		}
+	}
+}
+
+// Apart reports how long each half of n of these pairs took.
+func (p *Probe) Apart(n int, acquire, release time.Duration) {
+	if p.phase.Load() == counting {
+		p.acquire.Record(acquire, uint64(n))
+		p.release.Record(release, uint64(n))
 	}
 }
 
@@ -66,6 +76,8 @@ func (p *Probe) Failed(err error) {
 // merge adds what other has collected.
 func (p *Probe) merge(other *Probe) {
 	p.latency.Merge(&other.latency)
+	p.acquire.Merge(&other.acquire)
+	p.release.Merge(&other.release)
 	p.refused += other.refused
 	p.errors += other.errors
 	if p.first == nil {

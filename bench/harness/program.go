@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,23 +32,12 @@ type Program struct {
 	// Report writes what was measured to a directory, for -report; nil if
 	// there is no such thing.
 	Report func(dir string, run *Run) error
-	// Growth measures, for -growth, what only makes sense for one client at a
+	// Growth measures, for -client, what only makes sense for one client at a
 	// time; nil if there is no such thing.
-	Growth func(ctx context.Context, nodes []string, out io.Writer) error
+	Growth func(ctx context.Context, nodes []string, note func(Note)) error
+	// Suite is what -suite goes through; without sections there is no such thing.
+	Suite Suite
 }
-
-// Progress shows how far a program is. All its methods are called from one
-// goroutine, Clear before anything is printed.
-type Progress interface {
-	Step(what string)
-	Clear()
-}
-
-// noProgress shows nothing.
-type noProgress struct{}
-
-func (noProgress) Step(string) {}
-func (noProgress) Clear()      {}
 
 // Main reads the command line, measures, prints, and returns the exit code: 2
 // for a bad command line, 1 for anything else that failed.
@@ -64,7 +54,12 @@ func (p Program) Main(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := p.bench(ctx, opts, stdout, stderr); err != nil {
+	if opts.Suite != "" {
+		err = p.suite(ctx, args, opts, stdout, stderr)
+	} else {
+		_, err = p.bench(ctx, opts, stdout, stderr)
+	}
+	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 1
 	}
@@ -84,33 +79,43 @@ func (p Program) pick(names []string) []Driver {
 	return picked
 }
 
-// bench prepares servers and profile, and runs what the options say.
-func (p Program) bench(ctx context.Context, opts Options, stdout, stderr io.Writer) (err error) {
+// bench prepares servers and profile, and measures what the options say. With
+// an error too it returns what was measured until then, if anything.
+func (p Program) bench(ctx context.Context, opts Options, stdout, stderr io.Writer) (run *Run, err error) {
 	s, err := open(ctx, opts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	run, err := newRun(ctx, opts, s, p.Notes)
-	if err != nil {
-		return err
+	if run, err = newRun(ctx, opts, s, p.Notes); err != nil {
+		return nil, err
 	}
 	if opts.CPUProfile != "" {
 		stop, err := profile(opts.CPUProfile)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	if !opts.JSON {
 		run.printHead(stdout)
 	}
-	cells := opts.cells()
-	drivers := p.pick(opts.Drivers)
-	var bar Progress = noProgress{}
-	if p.Progress != nil {
-		bar = p.Progress(stderr, len(cells)*len(drivers)*opts.Rounds)
+	if err := p.measure(ctx, s, run, stdout, stderr); err != nil {
+		return run, err
 	}
+	if opts.Report != "" {
+		if err := p.Report(opts.Report, run); err != nil {
+			return run, fmt.Errorf("report: %w", err)
+		}
+	}
+	return run, run.failed()
+}
+
+// measure goes through the cells and what else is asked for, and prints it.
+func (p Program) measure(ctx context.Context, s *site, run *Run, stdout, stderr io.Writer) error {
+	opts := run.Options
+	cells, drivers := opts.cells(), p.pick(opts.Drivers)
+	bar := p.newProgress(stderr, len(cells)*len(drivers)*opts.Rounds)
 	defer bar.Clear()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, cell := range cells {
@@ -119,30 +124,32 @@ func (p Program) bench(ctx context.Context, opts Options, stdout, stderr io.Writ
 			return err
 		}
 		bar.Clear()
-		run.Groups = append(run.Groups, Group{Cell: cell, Rows: rows})
+		group := Group{Cell: cell, Rows: rows}
+		run.Groups = append(run.Groups, group)
 		if opts.JSON {
 			err = printJSON(stdout, stderr, rows)
 		} else {
-			printGroup(stdout, cell.title(opts), rows, opts.Rounds > 1, cell.Fault != NoFault)
+			printGroup(stdout, cell.title(opts), group, opts.view(cell))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if !opts.JSON {
+	if !opts.JSON && len(cells) > 0 {
 		run.printNotes(stdout, drivers)
 	}
-	if opts.Growth {
-		if err := p.Growth(ctx, s.addrs[:usual.Nodes], stdout); err != nil {
-			return err
-		}
+	if !opts.Client {
+		return nil
 	}
-	if opts.Report != "" {
-		if err := p.Report(opts.Report, run); err != nil {
-			return fmt.Errorf("report: %w", err)
+	runtime.GOMAXPROCS(defaultProcs)
+	return p.Growth(ctx, s.addrs[:min(usual.Nodes, len(s.addrs))], func(n Note) {
+		if opts.JSON {
+			_ = json.NewEncoder(stdout).Encode(n)
+		} else {
+			printNote(stdout, n, run.Client)
 		}
-	}
-	return run.failed()
+		run.Client = append(run.Client, n)
+	})
 }
 
 // profile starts a CPU profile, and returns what ends it.

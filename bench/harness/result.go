@@ -2,6 +2,7 @@ package harness
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -30,7 +31,22 @@ type Result struct {
 	// the harness's own workers included.
 	Goroutines int `json:"goroutines"`
 
+	// Of the two halves of a pair. Of more than 64 workers one pair in several
+	// is timed apart; a driver that merges the halves has none.
+	AcquireP50 float64 `json:"acquire_p50_us,omitempty"`
+	AcquireP99 float64 `json:"acquire_p99_us,omitempty"`
+	ReleaseP50 float64 `json:"release_p50_us,omitempty"`
+	ReleaseP99 float64 `json:"release_p99_us,omitempty"`
+
+	// What a PING takes on an idle connection, by the way that the clients take:
+	// the round trip of the network and no more. It is the same for all drivers.
+	PingP50 float64 `json:"ping_p50_us,omitempty"`
+	PingP99 float64 `json:"ping_p99_us,omitempty"`
+
 	// What follows is told only where it is not as usual.
+
+	Rounds int     `json:"rounds,omitempty"`
+	Spread *Spread `json:"spread,omitempty"` // over the rounds
 
 	KeyLen int     `json:"key_bytes,omitempty"` // of a run over several lengths
 	RTT    float64 `json:"rtt_us,omitempty"`    // what was added
@@ -42,8 +58,10 @@ type Result struct {
 	GoroutineGrowth  int     `json:"goroutines_growth,omitempty"`
 	Descriptors      int     `json:"descriptors,omitempty"`
 	DescriptorGrowth int     `json:"descriptors_growth,omitempty"`
-	MemoryMiB        float64 `json:"memory_mib,omitempty"` // heap and stacks in use
+	MemoryMiB        float64 `json:"memory_mib,omitempty"` // heap in use, and stacks
 	MemoryGrowthMiB  float64 `json:"memory_growth_mib,omitempty"`
+	RSSMiB           float64 `json:"rss_mib,omitempty"`
+	RSSGrowthMiB     float64 `json:"rss_growth_mib,omitempty"`
 
 	// Timeline shows the window in slices, if something happened in it.
 	Timeline []Slot `json:"timeline,omitempty"`
@@ -52,10 +70,22 @@ type Result struct {
 	Latency *Histogram `json:"-"`
 	// TriesPerPair is how many attempts one acquired lock took.
 	TriesPerPair float64 `json:"-"`
-	// Low and High bound PairsPerSec over the rounds.
-	Low, High float64 `json:"-"`
 	// FirstError is the text of the first error met, if any.
 	FirstError string `json:"-"`
+}
+
+// Range is the lowest and the highest of a figure over the rounds.
+type Range [2]float64
+
+// String is the range as tables show it.
+func (r Range) String() string { return fmt.Sprintf("%.0f–%.0f", r[0], r[1]) }
+
+// Spread is how far the rounds are apart.
+type Spread struct {
+	PairsPerSec Range `json:"pairs_per_sec"`
+	P50         Range `json:"p50_us"`
+	P99         Range `json:"p99_us"`
+	CPUPerPair  Range `json:"client_cpu_us_per_pair"`
 }
 
 // newResult turns what was collected between two samples into figures.
@@ -68,14 +98,13 @@ func newResult(cfg Config, p *Probe, from, to *sample) Result {
 		}
 		return round(x / float64(pairs))
 	}
-	rate := round(float64(pairs) / elapsed)
 	r := Result{
 		Scenario:      cfg.Scenario,
 		Nodes:         len(cfg.Nodes),
 		Concurrency:   cfg.Concurrency,
 		Seconds:       round(elapsed),
 		Pairs:         pairs,
-		PairsPerSec:   rate,
+		PairsPerSec:   round(float64(pairs) / elapsed),
 		P50:           micros(p.latency.Quantile(0.50)),
 		P99:           micros(p.latency.Quantile(0.99)),
 		P999:          micros(p.latency.Quantile(0.999)),
@@ -86,8 +115,10 @@ func newResult(cfg Config, p *Probe, from, to *sample) Result {
 		Errors:        p.errors,
 		Goroutines:    to.goroutines,
 		TriesPerPair:  perPair(float64(pairs + p.refused)),
-		Low:           rate,
-		High:          rate,
+		AcquireP50:    micros(p.acquire.Quantile(0.50)),
+		AcquireP99:    micros(p.acquire.Quantile(0.99)),
+		ReleaseP50:    micros(p.release.Quantile(0.50)),
+		ReleaseP99:    micros(p.release.Quantile(0.99)),
 	}
 	if p.first != nil {
 		r.FirstError = p.first.Error()
@@ -98,8 +129,10 @@ func newResult(cfg Config, p *Probe, from, to *sample) Result {
 	r.GoroutineGrowth = to.goroutines - from.goroutines
 	r.Descriptors = to.descriptors
 	r.DescriptorGrowth = to.descriptors - from.descriptors
-	r.MemoryMiB = mebibytes(to.inUse())
-	r.MemoryGrowthMiB = mebibytes(to.inUse() - from.inUse())
+	r.MemoryMiB = mebibytes(to.bytes)
+	r.MemoryGrowthMiB = mebibytes(to.bytes - from.bytes)
+	r.RSSMiB = mebibytes(to.resident)
+	r.RSSGrowthMiB = mebibytes(to.resident - from.resident)
 	return r
 }
 
@@ -115,12 +148,12 @@ func (r *Result) describe(c Cell, o Options) {
 		r.Fault = c.Fault
 		return
 	}
-	r.GoroutineGrowth, r.Descriptors, r.DescriptorGrowth, r.MemoryMiB, r.MemoryGrowthMiB = 0, 0, 0, 0, 0
+	r.GoroutineGrowth, r.Descriptors, r.DescriptorGrowth = 0, 0, 0
+	r.MemoryMiB, r.MemoryGrowthMiB, r.RSSMiB, r.RSSGrowthMiB = 0, 0, 0, 0
 }
 
 // Median combines the rounds of one cell: the median of every figure, the sum
-// of the errors, and the extremes of the throughput. It needs at least one
-// round.
+// of the errors, and how far the rounds are apart. It needs at least one round.
 func Median(rounds []Result) Result {
 	m := rounds[0]
 	m.Seconds = median(rounds, func(r Result) float64 { return r.Seconds })
@@ -140,15 +173,40 @@ func Median(rounds []Result) Result {
 	m.DescriptorGrowth = median(rounds, func(r Result) int { return r.DescriptorGrowth })
 	m.MemoryMiB = median(rounds, func(r Result) float64 { return r.MemoryMiB })
 	m.MemoryGrowthMiB = median(rounds, func(r Result) float64 { return r.MemoryGrowthMiB })
+	m.RSSMiB = median(rounds, func(r Result) float64 { return r.RSSMiB })
+	m.RSSGrowthMiB = median(rounds, func(r Result) float64 { return r.RSSGrowthMiB })
+	m.AcquireP50 = median(rounds, func(r Result) float64 { return r.AcquireP50 })
+	m.AcquireP99 = median(rounds, func(r Result) float64 { return r.AcquireP99 })
+	m.ReleaseP50 = median(rounds, func(r Result) float64 { return r.ReleaseP50 })
+	m.ReleaseP99 = median(rounds, func(r Result) float64 { return r.ReleaseP99 })
+	m.PingP50 = median(rounds, func(r Result) float64 { return r.PingP50 })
+	m.PingP99 = median(rounds, func(r Result) float64 { return r.PingP99 })
 	m.Timeline = medianSlots(rounds)
 	m.Latency = merged(rounds)
 	for _, r := range rounds[1:] {
 		m.Errors += r.Errors
-		m.Low = min(m.Low, r.Low)
-		m.High = max(m.High, r.High)
 		m.FirstError = cmp.Or(m.FirstError, r.FirstError)
 	}
+	if len(rounds) > 1 {
+		m.Rounds = len(rounds)
+		m.Spread = &Spread{
+			PairsPerSec: extremes(rounds, func(r Result) float64 { return r.PairsPerSec }),
+			P50:         extremes(rounds, func(r Result) float64 { return r.P50 }),
+			P99:         extremes(rounds, func(r Result) float64 { return r.P99 }),
+			CPUPerPair:  extremes(rounds, func(r Result) float64 { return r.CPUPerPair }),
+		}
+	}
 	return m
+}
+
+// extremes are the lowest and the highest of one figure over the rounds.
+func extremes(rounds []Result, figure func(Result) float64) Range {
+	low := figure(rounds[0])
+	high := low
+	for _, r := range rounds[1:] {
+		low, high = min(low, figure(r)), max(high, figure(r))
+	}
+	return Range{low, high}
 }
 
 // median is the middle of one figure over the rounds; of an even number, the

@@ -10,7 +10,7 @@ import (
 )
 
 func TestJSONKeys(t *testing.T) {
-	line, err := json.Marshal(Result{TriesPerPair: 1, Low: 1, High: 1, FirstError: "x"})
+	line, err := json.Marshal(Result{TriesPerPair: 1, FirstError: "x"})
 	require.NoError(t, err)
 	var got []string
 	for _, m := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(string(line), -1) {
@@ -21,14 +21,15 @@ func TestJSONKeys(t *testing.T) {
 }
 
 func TestMedian(t *testing.T) {
-	one := Result{Driver: "d", PairsPerSec: 30, Low: 30, High: 30, P99: 1, Pairs: 3, Goroutines: 4}
-	two := Result{Driver: "d", PairsPerSec: 10, Low: 10, High: 10, P99: 9, Pairs: 1, Goroutines: 4, Errors: 1, FirstError: "lost"}
-	three := Result{Driver: "d", PairsPerSec: 20, Low: 20, High: 20, P99: 5, Pairs: 2, Goroutines: 6}
+	one := Result{Driver: "d", PairsPerSec: 30, P99: 1, CPUPerPair: 7, AcquireP50: 1, Pairs: 3, Goroutines: 4}
+	two := Result{Driver: "d", PairsPerSec: 10, P99: 9, CPUPerPair: 8, AcquireP50: 3, Pairs: 1, Goroutines: 4, Errors: 1, FirstError: "lost"}
+	three := Result{Driver: "d", PairsPerSec: 20, P99: 5, CPUPerPair: 6, AcquireP50: 2, Pairs: 2, Goroutines: 6}
 	require.Equal(t, one, Median([]Result{one}))
 
 	m := Median([]Result{one, two, three})
 	require.Equal(t, Result{
-		Driver: "d", PairsPerSec: 20, Low: 10, High: 30, P99: 5, Pairs: 2, Goroutines: 4, Errors: 1, FirstError: "lost",
+		Driver: "d", PairsPerSec: 20, P99: 5, CPUPerPair: 7, AcquireP50: 2, Pairs: 2, Goroutines: 4, Errors: 1, FirstError: "lost",
+		Rounds: 3, Spread: &Spread{PairsPerSec: Range{10, 30}, P99: Range{1, 9}, CPUPerPair: Range{6, 8}},
 	}, m)
 	require.InDelta(t, 25, Median([]Result{one, three}).PairsPerSec, 0, "of an even number, between the two")
 }

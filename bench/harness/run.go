@@ -21,6 +21,7 @@ type Run struct {
 	Options Options
 	Notes   []string
 	Groups  []Group
+	Client  []Note // what -client has found
 }
 
 // Group is a cell, and how each driver did under it.
@@ -104,6 +105,8 @@ func (r *Run) failed() error {
 	return nil
 }
 
+var errInterrupted = errors.New("interrupted")
+
 // measure measures all drivers under one load. They take turns, and each round
 // begins with another one, so that what changes on the machine over time falls
 // on all of them.
@@ -118,11 +121,18 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 		rows[i] = Row{Driver: d.Name(), Weaker: weakness(d)}
 	}
 	for round := range opts.Rounds {
+		trips, err := roundTrips(ctx, s.nodes(cell))
+		if ctx.Err() != nil {
+			return nil, errInterrupted
+		}
+		if err != nil {
+			return nil, err
+		}
 		for turn := range drivers {
 			i := (round + turn) % len(drivers)
 			bar.Step(cell.title(opts) + ": " + drivers[i].Name())
 			if ctx.Err() != nil {
-				return nil, errors.New("interrupted")
+				return nil, errInterrupted
 			}
 			if rows[i].Err != nil {
 				continue
@@ -136,9 +146,11 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 				Keys:        keys(cell.Scenario, cell.Concurrency, cell.KeyLen),
 			}
 			timing := opts.Timing
+			timing.Exact = len(opts.Faults) > 0
 			timing.Disturbance = s.disturbance(cell, opts.Jitter)
 			r, err := Measure(ctx, drivers[i], cfg, timing)
 			r.describe(cell, opts)
+			r.PingP50, r.PingP99 = micros(trips.Quantile(0.50)), micros(trips.Quantile(0.99))
 			rounds[i] = append(rounds[i], r)
 			rows[i].Err = err
 		}

@@ -34,7 +34,7 @@ func open(ctx context.Context, opts Options) (*site, error) {
 	switch {
 	case len(opts.Nodes) > 0:
 	case opts.Redis:
-		if s.fleet, err = realredis.Launch(n); err == nil {
+		if s.fleet, err = realredis.Launch(n, realredis.Options{Kind: opts.Server}); err == nil {
 			s.addrs = s.fleet.Addrs()
 		}
 	default:

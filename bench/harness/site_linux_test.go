@@ -2,12 +2,14 @@ package harness
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +97,10 @@ func TestRoundTripsAreMade(t *testing.T) {
 		answers(t, addr)
 		require.GreaterOrEqual(t, time.Since(start), rtt)
 	}
+	trips, err := roundTrips(t.Context(), s.nodes(far))
+	require.NoError(t, err)
+	require.EqualValues(t, 2*pings, trips.Count())
+	require.GreaterOrEqual(t, trips.Quantile(0), rtt*99/100)
 }
 
 func TestMainWithFaults(t *testing.T) {
@@ -127,6 +133,23 @@ func TestMainWithFaults(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(strings.SplitN(stdout.String(), "\n", 2)[0]), &r))
 	require.Equal(t, Back, r.Fault)
 	require.Positive(t, r.Descriptors)
+	require.Positive(t, r.RSSMiB)
+	require.Positive(t, r.PingP50)
+}
+
+func TestMainShowsTheHalves(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	p := program(&still{name: "mine"}, &still{session: runner{run: func(_ context.Context, p *Probe) error {
+		for p.Running() {
+			p.Pairs(1, time.Millisecond) // has no halves
+			runtime.Gosched()
+		}
+		return nil
+	}}, name: "whole"})
+	require.Zero(t, p.Main(append(quick, "-c", "1", "-scenario", "uncontended", "-rtt", "0s,1ms", "-jitter", "1ms"), &stdout, &stderr), stderr.String())
+	require.Regexp(t, `round trip \+0s\ndriver .*errors   pairs/s min`, stdout.String())
+	require.Regexp(t, `round trip \+1ms to \+2ms; a PING takes \d{4,} µs, p99 \d{4,} µs\ndriver .* acq p50 .* acq/ping `, stdout.String())
+	require.Regexp(t, `\nwhole .* - +- +- +- +- `, stdout.String())
 }
 
 // countdown is a [Progress].

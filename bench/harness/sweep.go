@@ -2,7 +2,6 @@ package harness
 
 import (
 	"errors"
-	"runtime"
 	"slices"
 )
 
@@ -27,12 +26,9 @@ func (o *Options) grow(given map[string]bool) error {
 		o.KeyLen = []int{8, DefaultKeyLen, 64, 256, 1024}
 	}
 	if !given["procs"] {
-		o.Procs = []int{1, 2, 4}
-		for n := 8; n <= min(runtime.NumCPU(), 16); n *= 2 {
-			o.Procs = append(o.Procs, n)
-		}
+		o.Procs = []int{1, 2, 4, 8, 16}
 	}
-	o.Scenarios, o.RTT, o.Faults = []Scenario{usual.Scenario}, nil, nil
+	o.Scenarios, o.RTT, o.Faults, o.Client = []Scenario{usual.Scenario}, nil, nil, true
 	return nil
 }
 

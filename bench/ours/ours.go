@@ -14,23 +14,29 @@ import (
 type Driver struct {
 	// Portable turns the raw socket path off, as on systems that have none.
 	Portable bool
+	// Scripted leaves the servers' own compare-and-delete alone.
+	Scripted bool
 	// Clients share the workers among them; 0 means one.
 	Clients int
 }
 
 // Name implements [harness.Driver].
 func (d Driver) Name() string {
+	name := "redlock"
 	if d.Portable {
-		return "redlock-portable"
+		name += "-portable"
 	}
-	return "redlock"
+	if d.Scripted {
+		name += "-scripted"
+	}
+	return name
 }
 
 // Open implements [harness.Driver].
 func (d Driver) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
 	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Hot}
 	for range max(d.Clients, 1) {
-		client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable})
+		client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, Scripted: d.Scripted})
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
 		}

@@ -12,7 +12,7 @@ import (
 
 func TestEveryShapeOfCell(t *testing.T) {
 	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
-	for _, d := range []Driver{{}, {Portable: true}} {
+	for _, d := range []Driver{{}, {Portable: true}, {Scripted: true}} {
 		for _, scenario := range harness.Scenarios {
 			cfg := harness.Config{Nodes: addrs, TTL: 10 * time.Second, Scenario: scenario, Concurrency: 2, Keys: [][]string{{"a", "b"}, {"c", "d"}}}
 			if scenario == harness.Hot {

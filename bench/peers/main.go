@@ -3,6 +3,7 @@
 // it starts five real servers; redis-server or valkey-server must be on PATH.
 //
 //	go run . -c 1,64,512 -rounds 5 -report out
+//	go run . -suite out
 //
 // README.md says how the figures come about and what to think of them. What is
 // measured, and how, is in package harness of the parent module; the peers are
@@ -20,12 +21,13 @@ import (
 func main() {
 	program := harness.Program{
 		Drivers: drivers.All(),
-		Chosen:  drivers.Names(drivers.All()),
+		Chosen:  drivers.Usual(),
 		Real:    true,
 
 		Notes:    notes(),
 		Progress: newProgress,
 		Report:   report.Write,
+		Suite:    harness.Suite{Sections: harness.Sections("1,64", "64")},
 	}
 	os.Exit(program.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

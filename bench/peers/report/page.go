@@ -17,6 +17,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"num":   func(v float64) string { return fmt.Sprintf("%.0f", v) },
 	"two":   func(v float64) string { return fmt.Sprintf("%.2f", v) },
 	"ratio": ratio,
+	"ping":  harness.OverPing,
 	"ours":  func(r harness.Row) bool { return strings.HasPrefix(r.Driver, "redlock") },
 	"svg":   func(f figure) template.HTML { return template.HTML(svgOnly(f.svg)) }, //nolint:gosec // drawn here
 	"title": func(c harness.Cell) string { return describe(c, dimension{}) },

@@ -24,7 +24,8 @@ func result(driver string, rate float64) harness.Row {
 		h.Record(time.Duration(i)*time.Microsecond, 1)
 	}
 	return harness.Row{Driver: driver, Result: harness.Result{
-		Driver: driver, PairsPerSec: rate, Low: rate / 2, High: rate * 2, P50: 1e6 / rate, P99: 3e6 / rate, CPUPerPair: 1e5 / rate, Latency: &h,
+		Driver: driver, PairsPerSec: rate, P50: 1e6 / rate, P99: 3e6 / rate, CPUPerPair: 1e5 / rate, Latency: &h,
+		Spread: &harness.Spread{PairsPerSec: harness.Range{rate / 2, rate * 2}}, AcquireP50: 7e5 / rate, PingP50: 5e5 / rate,
 	}}
 }
 
@@ -68,7 +69,7 @@ func TestWrite(t *testing.T) {
 	text := string(page)
 	for _, want := range []string{
 		"a machine", "some servers", "abc", "be fair &amp; kind", `class="ours"`, "redsync-goredis *", "hangs &lt;for ever&gt;",
-		"the first error: &lt;gone&gt;", "36.00", "stranger", "first node back",
+		"the first error: &lt;gone&gt;", "36.00", "stranger", "first node back", "45000–180000", "<td>1.40</td>",
 	} {
 		require.Contains(t, text, want)
 	}

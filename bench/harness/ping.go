@@ -1,0 +1,60 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// pings is how many go to each node in each round: enough for a median, and
+// for a p99 over all nodes and rounds.
+const pings = 20
+
+// roundTrips measures what the network takes, and no more: one PING after the
+// other on an otherwise idle connection to each node.
+func roundTrips(ctx context.Context, addrs []string) (*Histogram, error) {
+	var all Histogram
+	for _, addr := range addrs {
+		if err := pingNode(ctx, addr, &all); err != nil {
+			return nil, fmt.Errorf("PING to %s: %w", addr, err)
+		}
+	}
+	return &all, nil
+}
+
+// pingNode adds the round trips to one node.
+func pingNode(ctx context.Context, addr string, all *Histogram) error {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	var dialer net.Dialer
+	c, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	deadline, _ := ctx.Deadline()
+	_ = c.SetDeadline(deadline)
+	reply := make([]byte, 256)
+	for i := range pings + 1 {
+		start := time.Now()
+		if _, err := c.Write([]byte("PING\r\n")); err != nil {
+			return err
+		}
+		// Whatever is answered is one short line; NOAUTH is as good as PONG.
+		for n := 0; n == 0 || reply[n-1] != '\n'; {
+			got, err := c.Read(reply[n:])
+			if err != nil {
+				return err
+			}
+			if n += got; n == len(reply) {
+				return errors.New("no end of the line")
+			}
+		}
+		if i > 0 { // the first one pays for the connection
+			all.Record(time.Since(start), 1)
+		}
+	}
+	return nil
+}

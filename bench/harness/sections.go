@@ -1,0 +1,39 @@
+package harness
+
+// Sections are those that every program has: what its drivers do beside each
+// other. They take about two seconds for each driver, cell and round.
+func Sections(far, unwell string) []Section {
+	return []Section{
+		{"throughput", "Throughput and latency", "-scenario uncontended -c 1,8,64,512,2048",
+			[]string{"pairs", "floor", "p50", "p99", "cpu", "allocs", "acquire", "release"}},
+		{"hot", "One hot key", "-scenario hot -c 2,8,64",
+			[]string{"pairs", "p50", "p99", "tries", "cpu"}},
+		{"nodes", "Number of nodes", "-scenario uncontended -n 1,3,5,7,9 -c 64",
+			[]string{"pairs", "p50", "cpu"}},
+		{"network", "Longer round trips, every node's with its own jitter", "-scenario uncontended -rtt 200us,1ms,10ms -jitter 100us -c " + far,
+			[]string{"pairs", "floor", "acquire", "ping", "release", "cpu"}},
+		{"faults", "One node unwell", "-scenario uncontended -fault none,slow,hung,refusing,blackhole -c " + unwell,
+			[]string{"pairs", "p50", "p99", "p999", "goroutines", "descriptors", "heap", "rss"}},
+		{"back", "One node dies and comes back", "-scenario uncontended -fault back -c 64 -d 6s",
+			[]string{"before", "away", "after", "lowest", "p99", "p999", "goroutines", "descriptors", "heap", "rss"}},
+	}
+}
+
+// OwnSections are what only a client of ours has: how its cost grows, and what
+// servers with a compare-and-delete of their own make of it.
+func OwnSections() []Section {
+	return []Section{
+		{"keys", "Length of keys", "-scenario uncontended -keylen 8,24,64,256,1024 -c 64",
+			[]string{"pairs", "p50", "cpu"}},
+		{"procs", "GOMAXPROCS", "-scenario uncontended -procs 1,2,4,8,16 -c 64",
+			[]string{"pairs", "p50", "p99", "cpu"}},
+		{"client", "Idle clients, locks held, several clients", "-client", nil},
+		{"valkey9", "Native commands and scripts on Valkey 9", "-server valkey9 " + native,
+			[]string{"pairs", "p50", "p99", "cpu", "release"}},
+		{"redis8", "Native commands and scripts on Redis 8", "-server redis8 " + native,
+			[]string{"pairs", "p50", "p99", "cpu", "release"}},
+	}
+}
+
+// native compares our client with its twin that uses scripts only.
+const native = "-driver redlock,redlock-scripted,floor,floor-native -scenario uncontended -c 1,64,512"

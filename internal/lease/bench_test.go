@@ -1,0 +1,63 @@
+package lease_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/lease"
+)
+
+// life is what a lock asks of its lease from its acquisition to its release.
+func life(l *lease.Lease) bool {
+	n := l.Begin("lock:orders", tokenOf(1), time.Second)
+	_, _, _, held := l.Get(n)
+	return held && l.End(n)
+}
+
+func BenchmarkLife(b *testing.B) {
+	b.ReportAllocs()
+	var l lease.Lease
+	for b.Loop() {
+		if !life(&l) {
+			b.Fatal("not held")
+		}
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	b.ReportAllocs()
+	var l lease.Lease
+	n := l.Begin("lock:orders", tokenOf(1), time.Second)
+	for b.Loop() {
+		if _, _, _, held := l.Get(n); !held {
+			b.Fatal("not held")
+		}
+	}
+}
+
+func BenchmarkExtend(b *testing.B) {
+	b.ReportAllocs()
+	var l lease.Lease
+	n := l.Begin("lock:orders", tokenOf(1), time.Second)
+	for b.Loop() {
+		l.Extending(n, time.Second)
+		l.Extended(n, true)
+	}
+}
+
+func TestAllocatesNothing(t *testing.T) {
+	var l lease.Lease
+	got := testing.AllocsPerRun(1000, func() {
+		n := l.Begin("lock:orders", tokenOf(1), time.Second)
+		l.Extending(n, time.Second)
+		l.Extended(n, true)
+		l.Unextended(n)
+		l.Lose(n)
+		_, _, _, _ = l.Get(n)
+		_ = l.Told(n, true)
+		_ = l.End(n)
+	})
+	if got != 0 {
+		t.Errorf("%v allocations, want 0", got)
+	}
+}
