@@ -62,7 +62,9 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	f.meet(n, id)
 	n.up(s, id, attempt)
 	f.enlist()
-	f.rose(n)
+	if f.rose(n); n.owed.len > 0 {
+		n.opening = n.owed.at(0)
+	}
 	return nil
 }
 

@@ -131,6 +131,46 @@ func TestMaxInFlightBelowOneBatch(t *testing.T) {
 	})
 }
 
+// What a connection begins with comes on top: a node to which there is much to say
+// at first is not behind for that.
+func TestMaxInFlightBesideTheBeginning(t *testing.T) {
+	eachPath(t, func(t *testing.T, portable bool) {
+		var r *rig
+		var first *ledger
+		ready := make(chan struct{})
+		r = newRig(t, portable, newPeers(t, 1), func(cfg *Config) {
+			cfg.MaxInFlight = 2
+			cfg.OnUp = func(int) {
+				<-ready // New has not returned yet
+				if first == nil {
+					first = newLedger(t, tagsOf(5))
+					r.giveTo(0, first)
+				}
+			}
+		})
+		close(ready)
+		r.up()
+		fits := r.send("one", "two")
+		r.wires[0].expect(string(first.Buf) + string(fits.Buf))
+		r.wires[0].send(echoes(first.tags[:4]...))
+		r.until("for four replies", func() bool { return first.nodes[0].replies == 4 })
+		require.Zero(t, first.settled+fits.settled)
+		full := r.send("three")
+		r.settle(first, fits, full)
+		for _, l := range []*ledger{first, fits, full} {
+			assert.ErrorIs(t, l.errOf(0), ErrFull)
+		}
+
+		r.wires[0] = nil
+		r.up()
+		r.works()
+		fits = r.send("one", "two")
+		r.send("three")
+		r.settle(fits)
+		assert.ErrorIs(t, fits.errOf(0), ErrFull, "this connection began with nothing")
+	})
+}
+
 // The same for the bytes of what is asked, which are given back with the replies.
 func TestMaxInFlightBytes(t *testing.T) {
 	eachPath(t, func(t *testing.T, portable bool) {

@@ -39,6 +39,7 @@ type node struct {
 	history history       // over all connections
 
 	owed     inflight
+	opening  *Batch        // what sock began with, before it was anybody's to send to
 	progress time.Duration // when it last sent anything, or was first asked while owing nothing
 
 	pushes  int // frames that answer nothing, since the last reply
@@ -64,6 +65,7 @@ func (n *node) up(s sock, id identity, attempt int) {
 	n.pushes = 0
 	n.attempt, n.since, n.proven = attempt, n.fleet.cfg.Clock.Now(), false
 	n.owed = inflight{ring: n.owed.ring}
+	n.opening = nil
 	n.r, n.w = 0, 0
 	n.decoder.Reset()
 	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: 4 << 10, Elements: 1 << 10, Depth: 4}
@@ -108,11 +110,9 @@ func (n *node) send(b *Batch, now time.Duration) {
 	case n.sock == nil:
 		b.Owner.Fail(n.index, 0, n.cause)
 		return
-	case n.fault == nil && n.owed.len > 0 &&
-		(n.owed.replies+b.Replies > n.fleet.cfg.MaxInFlight || n.owed.bytes+len(b.Buf) > n.fleet.cfg.MaxInFlightBytes):
+	case n.fault == nil && n.isBehind(b):
 		// A node this far behind is as good as dead. Closing it by reset is
-		// what keeps the rest of its queue from being delivered late. One that
-		// owes nothing is not behind, however large the batch.
+		// what keeps the rest of its queue from being delivered late.
 		n.fault = ErrFull
 	}
 	if n.owed.len == 0 {
@@ -124,6 +124,18 @@ func (n *node) send(b *Batch, now time.Duration) {
 	if idle {
 		n.flush()
 	}
+}
+
+// isBehind says whether a node would owe too much with b. One that owes nothing is
+// not behind, however large the batch; and what a connection began with does not
+// count, or a node that is asked all the time could never come back to a lot.
+func (n *node) isBehind(b *Batch) bool {
+	replies, bytes := n.owed.replies, n.owed.bytes
+	if n.owed.len > 0 && n.owed.at(0) == n.opening {
+		replies -= n.opening.Replies - n.owed.next
+		bytes -= len(n.opening.Buf)
+	}
+	return replies > 0 && (replies+b.Replies > n.fleet.cfg.MaxInFlight || bytes+len(b.Buf) > n.fleet.cfg.MaxInFlightBytes)
 }
 
 // flush writes what is queued until the kernel takes no more.
