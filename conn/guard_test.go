@@ -120,3 +120,35 @@ func TestNoRunID(t *testing.T) {
 	r.Settle()
 	r.do(func() { require.ErrorIs(t, r.Fault(0), ErrNoRunID) })
 }
+
+// TestRunIDThatComesAndGoes: a server that ceases to tell may be another, and so
+// may one that begins to.
+func TestRunIDThatComesAndGoes(t *testing.T) {
+	r := newUpRig(t, true, 1)
+	p := r.peers[0]
+	r.do(func() { r.Outlive(time.Second) })
+	honest := p.answers
+	for i, answers := range []map[string]string{{"INFO": "-NOPERM no\r\n"}, honest} {
+		p.stop()
+		r.lose(0)
+		p.answers = answers
+		p.start(t)
+		r.up()
+		require.Equal(t, uint64(1), r.guardedNow(), i)
+		r.clock.Advance(time.Second)
+		require.Zero(t, r.guardedNow(), i)
+	}
+}
+
+// TestTrustNeedsNoRunID: where a restart makes no difference, it need not be known.
+func TestTrustNeedsNoRunID(t *testing.T) {
+	silent := func(p *peer) { p.answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
+	for _, trust := range []func(*Config){
+		func(c *Config) { c.Addresses[0].Persistent = true },
+		func(c *Config) { c.TrustRestarts = true },
+	} {
+		r := newRig(t, true, newPeers(t, 1, silent), func(c *Config) { c.Probation = time.Minute }, trust)
+		r.up()
+		require.Zero(t, r.guardedNow())
+	}
+}

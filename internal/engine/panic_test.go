@@ -2,6 +2,7 @@ package engine
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -52,4 +53,27 @@ func TestPanicInSubmit(t *testing.T) {
 	p.tick(0)
 	require.Equal(t, 1, inside.times)
 	p.idle()
+}
+
+// TestACallLeftByAPanic: the callback of another's operation may be run by a call,
+// and panic there. The call's place, with its result, is not given to the next.
+func TestACallLeftByAPanic(t *testing.T) {
+	p := newPuppet(t, 1)
+	p.down = 1 // so that everything is settled as soon as it is sent
+	other := p.op(Release, "other")
+	other.then = func() { panic("of a callback") }
+	require.NoError(t, p.engine.enqueue(&other.Op))
+	c := p.engine.Call(Acquire, "key", time.Second)
+	require.PanicsWithValue(t, "of a callback", func() {
+		defer p.engine.Free(c)
+		_ = p.engine.Do(t.Context(), c)
+	})
+	p.engine.routines.Wait() // of the rescue
+	for range 10 {
+		next := p.engine.Call(Acquire, "key", time.Second)
+		require.NotSame(t, c, next)
+		require.NoError(t, p.engine.Do(t.Context(), next))
+		require.Equal(t, ErrNoQuorum, next.Err)
+		p.engine.Free(next)
+	}
 }

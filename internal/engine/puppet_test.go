@@ -136,6 +136,9 @@ func (p *puppet) SendTo(node int, b *conn.Batch) {
 	}
 	s.next[node] = 0
 	p.sent = append(p.sent, s)
+	if p.down>>node&1 == 1 {
+		p.fail(s, node, errDown)
+	}
 }
 
 func (p *puppet) done(s *shot) {

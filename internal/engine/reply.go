@@ -108,7 +108,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
 	}
 	again := false
 	fatal, err := conn.Refusal(v.Bytes)
-	switch {
+	switch { // a retry is a script call, and not sent again from here
 	case fatal:
 		w.batch.fail(node, s.first, s.count, err)
 		return err
@@ -120,10 +120,10 @@ func (w *wire) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
 		} else {
 			w.batch.engine.fleet.Unlearn(node, conn.Dialect{Extend: w.Dialect.Extend})
 		}
-		again = mayRetry && w.mayRepeat(s)
+		again = w.mayRepeat(s)
 	case s.kind == Extend && w.Dialect.Extend == conn.ExtendSetIfEq && code == "OOM":
 		// SET is refused when memory is short; PEXPIRE, in the script, is not.
-		again = mayRetry && w.mayRepeat(s)
+		again = w.mayRepeat(s)
 	}
 	if again {
 		w.retry(node, s)

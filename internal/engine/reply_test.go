@@ -44,6 +44,22 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 	}
 }
 
+// TestRetriesOpenTheGate: with four nodes two can rule a quorum out, before one
+// has answered.
+func TestRetriesOpenTheGate(t *testing.T) {
+	p := newPuppet(t, 4)
+	op := p.submit(Release, "key")
+	first := p.sent[0]
+	p.turn(func() { p.reply(first, 0, noSuch); p.reply(first, 1, noSuch) })
+	p.turn(func() { p.reply(p.sent[1], 0, "$1\r\nx\r\n", zero) })
+	require.False(t, p.engine.gate.isOpen.Load())
+	p.turn(func() { p.reply(p.sent[2], 1, "$1\r\nx\r\n", zero) })
+	require.Equal(t, ErrNotHeld, op.Err)
+	require.True(t, p.engine.gate.isOpen.Load())
+	p.turn(func() { p.reply(first, 2, one); p.reply(first, 3, one) })
+	p.idle()
+}
+
 // TestMisfitOfALoad: the answer to the load may say no, but must be one.
 func TestMisfitOfALoad(t *testing.T) {
 	for _, wire := range []string{":1\r\n", ok, one, "_\r\n"} {

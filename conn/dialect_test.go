@@ -1,0 +1,102 @@
+package conn
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestEachNodeIsSentItsDialect: of a list of batches every node has one, and all
+// of them settle, those too that no node has.
+func TestEachNodeIsSentItsDialect(t *testing.T) {
+	scripts := Dialect{}
+	valkey := Dialect{ReleaseDelIfEq, ExtendSetIfEq}
+	half := Dialect{ReleaseScript, ExtendSetIfEq} // what is left when DELIFEQ is refused
+	native := func(p *peer) {
+		p.answers = map[string]string{"DELIFEQ": ":0\r\n", "SET": "_\r\n"}
+	}
+	eachPath(t, func(t *testing.T, portable bool) {
+		ps := []*peer{newPeer(t, native), newPeer(t), newPeer(t, native)}
+		r := newRig(t, portable, ps)
+		r.up()
+		is := func(want ...Dialect) {
+			t.Helper()
+			r.do(func() { assert.ElementsMatch(t, want, r.Dialects()) })
+		}
+		// post sends one batch in each dialect, in this order, and has every
+		// node asked for its own.
+		post := func(own ...Dialect) {
+			t.Helper()
+			all := []Dialect{valkey, scripts, half}
+			ls := make([]*ledger, len(all))
+			r.do(func() {
+				for i := len(all) - 1; i >= 0; i-- {
+					l := newLedger(t, []string{all[i].String()})
+					l.Dialect, l.nodes = all[i], make([]account, r.Len())
+					for _, d := range own {
+						if d == all[i] {
+							l.due++
+						}
+					}
+					if i < len(all)-1 {
+						l.Next = &ls[i+1].Batch
+					}
+					ls[i] = l
+				}
+				r.sent = append(r.sent, ls...)
+				r.Send(&ls[0].Batch)
+			})
+			for node, d := range own {
+				if w := r.wires[node]; w != nil {
+					w.expect(string(command("ECHO", d.String())))
+					w.send(echoes(d.String()))
+				}
+			}
+			r.settle(ls...)
+		}
+		is(valkey, scripts)
+		post(valkey, scripts, valkey)
+
+		r.do(func() { r.Unlearn(2, Dialect{Release: ReleaseDelEx}) }) // it does not speak that
+		is(valkey, scripts)
+		r.do(func() { r.Unlearn(2, Dialect{Release: ReleaseDelIfEq}) })
+		is(valkey, scripts, half)
+		post(valkey, scripts, half)
+
+		for _, node := range []int{0, 2} { // nothing is written for who is down
+			ps[node].stop()
+			r.lose(node)
+		}
+		is(scripts)
+		post(valkey, scripts, half) // as those two were last, which is as good as any
+
+		ps[2].start(t) // and is asked anew when it comes back
+		r.wires[2] = ps[2].next(t)
+		r.until("for node 2", func() bool { return r.Up(2) })
+		is(scripts, valkey)
+	})
+}
+
+// TestSomePushesAreDropped: they are counted from one reply to the next, and
+// anew for each connection.
+func TestSomePushesAreDropped(t *testing.T) {
+	pushes := strings.Repeat(">2\r\n+x\r\n+y\r\n", maxPushes)
+	eachPath(t, func(t *testing.T, portable bool) {
+		r := newUpRig(t, portable, 1)
+		for range 3 {
+			l := r.send("a", "b")
+			w := r.wires[0]
+			w.expect(string(l.Buf))
+			w.send(pushes + echoes("a") + pushes + echoes("b"))
+			r.settle(l)
+			require.NoError(t, l.errOf(0))
+			w.send(pushes[:len(pushes)-1]) // the last is not complete
+			r.until("for the pushes", func() bool { return r.nodes[0].pushes == maxPushes-1 })
+			w.cut()
+			r.lose(0)
+			r.up()
+		}
+	})
+}
