@@ -105,8 +105,8 @@ func contend(ctx context.Context, t *testing.T, client *redlock.Client, g *guard
 }
 
 // torment does one thing after another to the nodes, and lets every key make
-// progress in between. A key may stay on a node whose connection broke, until
-// its TTL, which is long; so only two of five lose connections.
+// progress in between. Only two of five lose connections: a key may stay on a node
+// until the next one, and progress needs a quorum.
 func torment(t *testing.T, servers []*fakeredis.Server, keys []*guarded, rng *rand.Rand, long time.Duration) {
 	gentle := []func(*fakeredis.Server){
 		(*fakeredis.Server).Mute,
