@@ -117,7 +117,7 @@ type Config struct {
 	// is also a node met for the first time which has not been up for MaxTTL,
 	// and in both cases the time is MaxTTL and drift: set it to the same value
 	// in every client. Nodes that do not tell their run_id (INFO server) are
-	// refused then.
+	// refused then; without MaxTTL nobody notices their restarts.
 	MaxTTL time.Duration
 	// TrustRestarts switches the restart guard off.
 	TrustRestarts bool
@@ -140,7 +140,8 @@ type Config struct {
 	MaxWaiting int
 	// MaxInFlight bounds the replies that a node may owe, and MaxInFlightBytes
 	// the requests that it owes them for: beyond either, its vote is "failed" at
-	// once and its connection is closed. Defaults: 16384 and 16 MiB.
+	// once and its connection is closed. A node that owes nothing is sent any
+	// batch. Defaults: 16384 and 16 MiB.
 	MaxInFlight, MaxInFlightBytes int
 
 	ClientName string // for the nodes' CLIENT LIST; none if empty
