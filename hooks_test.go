@@ -320,22 +320,3 @@ func TestARefusedReleaseGaveNothingBack(t *testing.T) {
 	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 	require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, take(&y, &y.lost))
 }
-
-// TestLateCallerHasNoLock: between the last vote and the return of the call any
-// time may pass, here in a hook. A lock of which nothing is left is none.
-func TestLateCallerHasNoLock(t *testing.T) {
-	const short = 50 * time.Millisecond
-	var began time.Time
-	r := newRig(t, 3, func(c *redlock.Config) {
-		c.Hooks.Attempt = func(a redlock.Attempt) {
-			if a.Err == nil {
-				await(t, "the end of its validity", func() bool { return time.Since(began) > short })
-			}
-		}
-	})
-	began = time.Now()
-	_, err := r.TryAcquire(t.Context(), "k", short)
-	require.Equal(t, redlock.ErrExpired, err)
-	require.Equal(t, redlock.Results{Expired: 1}, r.Stats().Acquire)
-	r.awaitAll(t, 1, "EVALSHA", "k")
-}
