@@ -16,7 +16,8 @@ type batch struct {
 	groups []group // of rounds
 	first  wire
 	others []*wire // where the nodes speak several dialects; more than are in use
-	owed   int     // wires that a node has yet to answer
+	wires  int     // in use, the first included
+	owed   int     // of them, those that a node has yet to answer
 
 	undecided int // rounds without a verdict
 	answered  int // nodes that have answered all of it, or failed
@@ -72,16 +73,17 @@ func (b *batch) translate(dialects []conn.Dialect) {
 	}
 	last := &b.first
 	last.write(b.groups, d)
-	b.owed = 1
-	for ; b.owed < len(dialects); b.owed++ {
-		if b.owed > len(b.others) {
+	b.wires = 1
+	for ; b.wires < len(dialects); b.wires++ {
+		if b.wires > len(b.others) {
 			b.others = append(b.others, newWire(b))
 		}
-		w := b.others[b.owed-1]
-		w.write(b.groups, dialects[b.owed])
+		w := b.others[b.wires-1]
+		w.write(b.groups, dialects[b.wires])
 		last.Next, last = &w.Batch, w
 	}
 	last.Next = nil
+	b.owed = b.wires
 }
 
 // answer counts one node as done with the batch.
@@ -104,18 +106,10 @@ func (b *batch) recycle() {
 	}
 }
 
-// vote records one node's vote in one round, counts it and tells whoever wants to
-// hear of it. Where a node has voted already, after a timeout for instance, it has
-// no second vote. This is done so often that a call less can be measured.
+// vote records one node's vote in one round.
 func (b *batch) vote(node, i int, o quorum.Outcome) {
 	r := &b.rounds[i]
-	if _, voted := r.tally.Outcome(node); voted {
-		return
-	}
-	b.engine.counters.votes[node][o]++
-	if b.engine.onVote != nil {
-		b.tell(node, i, o)
-	}
+	b.observe(node, i, o)
 	if r.tally.Record(node, o) != quorum.Pending && r.op != nil {
 		b.decide(i, r)
 	}

@@ -116,7 +116,19 @@ func (e *Engine) Late(op *Op) {
 // Took is how long it is from the submission of an operation to an instant.
 func (op *Op) Took(now time.Duration) time.Duration { return now - op.start }
 
-// tell passes a vote on, before it is recorded.
+// observe counts a vote that is about to be recorded, and tells whoever wants
+// to hear of it. Where a node has voted already, after a timeout for instance,
+// it has no second vote.
+func (b *batch) observe(node, i int, o quorum.Outcome) {
+	if _, voted := b.rounds[i].tally.Outcome(node); voted {
+		return
+	}
+	b.engine.counters.votes[node][o]++
+	if b.engine.onVote != nil {
+		b.tell(node, i, o)
+	}
+}
+
 func (b *batch) tell(node, i int, o quorum.Outcome) {
 	var err error
 	if o == quorum.Failed {
