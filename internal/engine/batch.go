@@ -16,8 +16,7 @@ type batch struct {
 	groups []group // of rounds
 	first  wire
 	others []*wire // where the nodes speak several dialects; more than are in use
-	wires  int     // in use, the first included
-	owed   int     // of them, those that a node has yet to answer
+	owed   int     // wires in use that a node has yet to answer
 
 	undecided int // rounds without a verdict
 	answered  int // nodes that have answered all of it, or failed
@@ -73,17 +72,16 @@ func (b *batch) translate(dialects []conn.Dialect) {
 	}
 	last := &b.first
 	last.write(b.groups, d)
-	b.wires = 1
-	for ; b.wires < len(dialects); b.wires++ {
-		if b.wires > len(b.others) {
+	for i := 1; i < len(dialects); i++ {
+		if i > len(b.others) {
 			b.others = append(b.others, newWire(b))
 		}
-		w := b.others[b.wires-1]
-		w.write(b.groups, dialects[b.wires])
+		w := b.others[i-1]
+		w.write(b.groups, dialects[i])
 		last.Next, last = &w.Batch, w
 	}
 	last.Next = nil
-	b.owed = b.wires
+	b.owed = max(1, len(dialects))
 }
 
 // answer counts one node as done with the batch.

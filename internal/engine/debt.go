@@ -96,21 +96,12 @@ type payment struct {
 func (p *payment) write(entries []byte) {
 	for len(entries) > 0 {
 		p.starts = append(p.starts, len(p.Buf))
-		switch p.Dialect.Release {
-		case conn.ReleaseScript:
+		if p.Dialect.Release == conn.ReleaseScript {
 			entries = p.writeCall(entries)
 			continue
-		case conn.ReleaseDelIfEq:
-			p.Buf = append(p.Buf, "*3\r\n$7\r\nDELIFEQ\r\n"...)
-		case conn.ReleaseDelEx:
-			p.Buf = append(p.Buf, "*4\r\n$5\r\nDELEX\r\n"...)
 		}
 		key, tok, rest := cutDebt(entries)
-		p.Buf = resp.AppendBulk(p.Buf, key)
-		if p.Dialect.Release == conn.ReleaseDelEx {
-			p.Buf = resp.AppendBulkString(p.Buf, "IFEQ")
-		}
-		p.Buf = resp.AppendBulk(p.Buf, tok)
+		p.Buf = appendNativeRelease(p.Buf, p.Dialect.Release, key, tok)
 		entries = rest
 	}
 }
@@ -132,7 +123,7 @@ func (p *payment) writeCall(entries []byte) (rest []byte) {
 	for range n {
 		var tok []byte
 		_, tok, left = cutDebt(left)
-		p.Buf = resp.AppendBulk(p.Buf, tok)
+		p.Buf = appendToken(p.Buf, tok)
 	}
 	return rest
 }

@@ -195,11 +195,12 @@ func TestDebtsAreBounded(t *testing.T) {
 		e := p.engine
 		op := p.op(Release, "")
 		w := newWire(nil)
+		w.Dialect = valkey
 		const n = 10_000
 		for i := range n {
 			op.Key = fmt.Appendf(nil, "%d", i)
 			w.Buf = w.Buf[:0]
-			w.appendDelIfEq(&op.Op)
+			w.appendRelease(&op.Op)
 			e.owe(0, Release, w.Buf)
 		}
 		require.Zero(t, testing.AllocsPerRun(100, func() { e.owe(0, Release, w.Buf) }))

@@ -39,10 +39,8 @@ func (w *wire) write(groups []group, d conn.Dialect) {
 			w.writeEach(g, (*wire).appendAcquire)
 		case g.kind == Release && d.Release == conn.ReleaseScript:
 			w.writeMerged(g, script.ReleaseSHA1)
-		case g.kind == Release && d.Release == conn.ReleaseDelIfEq:
-			w.writeEach(g, (*wire).appendDelIfEq)
 		case g.kind == Release:
-			w.writeEach(g, (*wire).appendDelEx)
+			w.writeEach(g, (*wire).appendRelease)
 		case d.Extend == conn.ExtendScript:
 			w.writeMerged(g, script.ExtendSHA1)
 		default:
@@ -65,24 +63,27 @@ func (w *wire) writeEach(g group, one func(*wire, *Op)) {
 func (w *wire) appendAcquire(op *Op) {
 	buf := append(w.Buf, "*6\r\n$3\r\nSET\r\n"...)
 	buf = resp.AppendBulk(buf, op.Key)
-	buf = appendToken(buf, op)
+	buf = appendToken(buf, op.Token[:])
 	buf = append(buf, "$2\r\nNX\r\n$2\r\nPX\r\n"...)
 	w.Buf = resp.AppendBulkInt(buf, milliseconds(op.TTL))
 }
 
-// appendDelIfEq writes DELIFEQ key token.
-func (w *wire) appendDelIfEq(op *Op) {
-	buf := append(w.Buf, "*3\r\n$7\r\nDELIFEQ\r\n"...)
-	buf = resp.AppendBulk(buf, op.Key)
-	w.Buf = appendToken(buf, op)
+// appendRelease writes the release that is native to the dialect.
+func (w *wire) appendRelease(op *Op) {
+	w.Buf = appendNativeRelease(w.Buf, w.Dialect.Release, op.Key, op.Token[:])
 }
 
-// appendDelEx writes DELEX key IFEQ token.
-func (w *wire) appendDelEx(op *Op) {
-	buf := append(w.Buf, "*4\r\n$5\r\nDELEX\r\n"...)
-	buf = resp.AppendBulk(buf, op.Key)
-	buf = append(buf, "$4\r\nIFEQ\r\n"...)
-	w.Buf = appendToken(buf, op)
+// appendNativeRelease writes DELIFEQ key token, or DELEX key IFEQ token.
+func appendNativeRelease(dst []byte, form conn.ReleaseForm, key, token []byte) []byte {
+	if form == conn.ReleaseDelIfEq {
+		dst = append(dst, "*3\r\n$7\r\nDELIFEQ\r\n"...)
+		dst = resp.AppendBulk(dst, key)
+		return appendToken(dst, token)
+	}
+	dst = append(dst, "*4\r\n$5\r\nDELEX\r\n"...)
+	dst = resp.AppendBulk(dst, key)
+	dst = append(dst, "$4\r\nIFEQ\r\n"...)
+	return appendToken(dst, token)
 }
 
 // appendSetIfEq writes SET key token IFEQ token PX ttl. It never creates a key:
@@ -90,16 +91,16 @@ func (w *wire) appendDelEx(op *Op) {
 func (w *wire) appendSetIfEq(op *Op) {
 	buf := append(w.Buf, "*7\r\n$3\r\nSET\r\n"...)
 	buf = resp.AppendBulk(buf, op.Key)
-	buf = appendToken(buf, op)
+	buf = appendToken(buf, op.Token[:])
 	buf = append(buf, "$4\r\nIFEQ\r\n"...)
-	buf = appendToken(buf, op)
+	buf = appendToken(buf, op.Token[:])
 	buf = append(buf, "$2\r\nPX\r\n"...)
 	w.Buf = resp.AppendBulkInt(buf, milliseconds(op.TTL))
 }
 
-func appendToken(dst []byte, op *Op) []byte {
+func appendToken(dst, token []byte) []byte {
 	dst = append(dst, "$22\r\n"...)
-	dst = append(dst, op.Token[:]...)
+	dst = append(dst, token...)
 	return append(dst, '\r', '\n')
 }
 
@@ -121,7 +122,7 @@ func (w *wire) appendCall(kind Kind, sha string, rounds []round) {
 		buf = resp.AppendBulk(buf, rounds[i].op.Key)
 	}
 	for i := range rounds {
-		buf = appendToken(buf, rounds[i].op)
+		buf = appendToken(buf, rounds[i].op.Token[:])
 	}
 	if kind == Extend {
 		for i := range rounds {
