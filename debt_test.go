@@ -33,3 +33,28 @@ func TestMoreOwedThanMayBeOwed(t *testing.T) {
 		return err == nil && before.Up && r.Nodes()[2].RoundTrips > before.RoundTrips
 	}, 5*time.Second, time.Millisecond)
 }
+
+// TestOpOfAnotherLockIsOwed: an Op that has acquired a lock which one node never
+// heard of, and then releases another, is not taken for the release of the first.
+func TestOpOfAnotherLockIsOwed(t *testing.T) {
+	r := newRig(t, 3)
+	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("held"), TTL: ttl}
+	require.NoError(t, submit(t, r.Client, op))
+	held := op.Token
+	await(t, "set everywhere", func() bool { return r.holders("held") == 3 })
+	r.servers[2].Down()
+	await(t, "node 2 down", func() bool { return !r.Nodes()[2].Up })
+	op.Key = []byte("unheard of")
+	require.NoError(t, submit(t, r.Client, op))
+	op.Kind = redlock.OpRelease
+	require.NoError(t, submit(t, r.Client, op))
+	op.Kind, op.Key = redlock.OpAcquire, []byte("unheard of")
+	require.NoError(t, submit(t, r.Client, op))
+	last := op.Token
+	op.Kind, op.Key, op.Token = redlock.OpRelease, []byte("held"), held
+	require.NoError(t, submit(t, r.Client, op))
+	op.Key, op.Token = []byte("unheard of"), last
+	require.NoError(t, submit(t, r.Client, op))
+	require.NoError(t, r.servers[2].Heal())
+	r.awaitEmpty(t)
+}

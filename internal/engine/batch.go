@@ -13,7 +13,8 @@ import (
 type batch struct {
 	engine *Engine
 	rounds []round
-	groups []group // of rounds
+	absent []uint64 // by round: Op.Absent
+	groups []group  // of rounds
 	first  wire
 	others []*wire // where the nodes speak several dialects; more than are in use
 	owed   int     // wires in use that a node has yet to answer
@@ -58,6 +59,7 @@ func (b *batch) add(op *Op) {
 	}
 	r.tally.Reset(b.engine.nodes)
 	b.rounds = append(b.rounds, r)
+	b.absent = append(b.absent, op.Absent)
 	b.undecided++
 	b.deadline = min(b.deadline, op.Timeout) // an instant once it is sent
 	b.longest = max(b.longest, op.TTL)

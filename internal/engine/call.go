@@ -24,6 +24,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) *Call {
 		c = &Call{done: make(chan struct{}, 1)}
 		c.Done = c
 	}
+	c.Absent = 0
 	c.Kind, c.Key, c.TTL = kind, unsafe.Slice(unsafe.StringData(key), len(key)), ttl
 	return c
 }
@@ -91,6 +92,7 @@ func (e *Engine) heed(b *batch) {
 			continue
 		}
 		if c.Kind == Acquire {
+			c.Absent = b.without(&r.tally)
 			e.cleanUp(&c.Op)
 		}
 		e.finish(c)

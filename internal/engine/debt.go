@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/binary"
-	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -17,11 +16,14 @@ import (
 // extended by a node that is about to release it. Whatever may have set a key
 // that nobody wants is followed by a release, so that no more than releases need
 // be remembered; and to release what is not there does no harm.
+//
+// Nothing is owed where the key cannot be (Op.Absent). While a quorum is away,
+// every attempt fails at once and is cleaned up after on all nodes, thousands of
+// times a second: debts without keys would drive out those that have one.
 
-// debtBytes bounds what is remembered for a node. The first are kept, for they
-// are of what was under way or held when the node went: keys that were locked
-// since are not there.
-const debtBytes = 128 << 10
+// debtBytes bounds what is remembered for a node: as many releases as may be
+// under way there, with keys of 30 bytes, and the first of them.
+const debtBytes = 1 << 20
 
 // debts are the releases owed to one node. An entry is the key's length in two
 // bytes, the key and the token.
@@ -47,7 +49,7 @@ func cutDebt(entries []byte) (key, tok, rest []byte) {
 	return entries[2:n], entries[n : n+token.Size], entries[n+token.Size:]
 }
 
-func (d *debts) forget() { d.entries, d.full = d.entries[:0], false }
+func (d *debts) forget() { d.entries, d.full = nil, false }
 
 // outlive notes the TTL of something that is about to be sent.
 func (e *Engine) outlive(ttl time.Duration) {
@@ -57,15 +59,25 @@ func (e *Engine) outlive(ttl time.Duration) {
 	}
 }
 
-// owe remembers a command that failed on a node, if it is a release.
-func (e *Engine) owe(node int, kind Kind, command []byte) {
+// owe remembers a command that failed on a node, if it is a release; absent is
+// the Op.Absent of what it releases.
+func (e *Engine) owe(node int, kind Kind, command []byte, absent []uint64) {
 	d := &e.debts[node]
 	if kind != Release || !d.met || d.full || e.closing.Load() {
 		return
 	}
+	nowhere := uint64(1) << uint(node)
+	for _, nodes := range absent {
+		nowhere &= nodes
+	}
+	if nowhere != 0 {
+		return // for most of what a node misses while it is away
+	}
 	e.operands.read(kind, command)
 	for i, key := range e.operands.keys {
-		d.add(key, e.operands.tokens[i])
+		if absent[i]>>uint(node)&1 == 0 {
+			d.add(key, e.operands.tokens[i])
+		}
 	}
 }
 
@@ -144,18 +156,17 @@ func (p *payment) Reply(_, _ int, v *resp.Value) error {
 	return nil
 }
 
-// Fail implements conn.Owner: what was not paid is owed again. But where the debt
-// is more than the node may owe replies for, it would be in vain for ever.
-func (p *payment) Fail(node, i int, err error) {
-	if errors.Is(err, conn.ErrFull) {
-		return
-	}
+// Fail implements conn.Owner: what was not paid is owed again, whatever ended the
+// connection. A payment is the first thing on it and has no bound there, so that it
+// is never what was too much.
+func (p *payment) Fail(node, i int, _ error) {
+	var anywhere [script.MaxKeys]uint64
 	for ; i < len(p.starts); i++ {
 		end := len(p.Buf)
 		if i+1 < len(p.starts) {
 			end = p.starts[i+1]
 		}
-		p.engine.owe(node, Release, p.Buf[p.starts[i]:end])
+		p.engine.owe(node, Release, p.Buf[p.starts[i]:end], anywhere[:])
 	}
 }
 

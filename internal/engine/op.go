@@ -62,6 +62,11 @@ type Op struct {
 	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
 	Done    Completion
 
+	// Absent is the nodes, a bit each, that have no key with this token: they
+	// denied the acquire, or were never sent it. The engine sets it for an
+	// acquire; a release that knows it is not owed to them. None is always right.
+	Absent uint64
+
 	// The result, valid from Complete on.
 	Err      error
 	Tally    quorum.Tally
@@ -103,6 +108,9 @@ func (op *Op) begin(now time.Duration) {
 	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
 	op.Failures = op.Failures[:0]
 	op.Tally = quorum.Tally{}
+	if op.Kind == Acquire {
+		op.Absent = 0
+	}
 	op.state.Store((op.state.Load()>>phaseBits + 1) << phaseBits)
 }
 

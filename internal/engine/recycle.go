@@ -30,6 +30,7 @@ func (e *Engine) makeBatches() {
 	batches := make([]batch, slab)
 	bytes := make([]byte, slab*slabBytes)
 	rounds := make([]round, slab*slabRounds)
+	absent := make([]uint64, slab*slabRounds)
 	groups := make([]group, slab*slabRounds)
 	spans := make([]span, slab*slabRounds)
 	causes := make([]error, slab*e.nodes)
@@ -40,6 +41,7 @@ func (e *Engine) makeBatches() {
 		b.first.Buf = bytes[i*slabBytes : i*slabBytes : (i+1)*slabBytes]
 		b.first.spans = spans[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.rounds = rounds[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
+		b.absent = absent[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.groups = groups[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.cause = causes[i*e.nodes : (i+1)*e.nodes : (i+1)*e.nodes]
 		e.keep(b)
@@ -82,7 +84,7 @@ func (b *batch) size() int {
 
 // reset empties a batch for its next use.
 func (b *batch) reset() {
-	b.rounds, b.groups = b.rounds[:0], b.groups[:0]
+	b.rounds, b.absent, b.groups = b.rounds[:0], b.absent[:0], b.groups[:0]
 	clear(b.cause)
 	b.answered, b.failed, b.passed, b.unsent = 0, 0, false, 0
 	b.deadline, b.longest = never, 0

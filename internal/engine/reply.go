@@ -199,7 +199,8 @@ func (r *retry) Reply(node, i int, v *resp.Value) error {
 // Fail implements conn.Owner.
 func (r *retry) Fail(node, _ int, err error) {
 	r.batch.fail(node, r.span.first, r.span.count, err)
-	r.batch.engine.owe(node, r.span.kind, r.Buf[r.span.from:r.span.to])
+	absent := r.batch.absent[r.span.first : r.span.first+r.span.count]
+	r.batch.engine.owe(node, r.span.kind, r.Buf[r.span.from:r.span.to], absent)
 }
 
 // Settled implements conn.Owner.

@@ -62,7 +62,11 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 			op.Err = ErrClosed
 		}
 	}
-	if op.Kind == Acquire && op.Err != nil && b.mayHaveSet(&op.Tally) {
+	if op.Kind != Acquire {
+		return
+	}
+	op.Absent = b.without(&op.Tally)
+	if everywhere := ^uint64(0) >> (64 - uint(e.nodes)); op.Err != nil && op.Absent != everywhere {
 		e.cleanUp(op)
 	}
 }
@@ -89,17 +93,16 @@ func closedUnder(op *Op) bool {
 	return false
 }
 
-// mayHaveSet says whether any node may hold, or may yet come to hold, the key
-// of an acquire: all but those that denied it and those it was never sent to.
-func (b *batch) mayHaveSet(t *quorum.Tally) bool {
+// without is the nodes that do not hold the key of an acquire, and never will:
+// those that denied it and those it was never sent to.
+func (b *batch) without(t *quorum.Tally) uint64 {
+	absent := b.unsent
 	for node := range b.engine.nodes {
-		o, voted := t.Outcome(node)
-		denied := voted && o == quorum.Denied
-		if !denied && b.unsent>>uint(node)&1 == 0 {
-			return true
+		if o, voted := t.Outcome(node); voted && o == quorum.Denied {
+			absent |= 1 << uint(node)
 		}
 	}
-	return false
+	return absent
 }
 
 // cleanup is the release that follows an acquire which failed, came too late or
@@ -122,7 +125,7 @@ func (e *Engine) cleanUp(op *Op) {
 		c.Done = c
 	}
 	c.key = append(c.key[:0], op.Key...)
-	c.Kind, c.Key, c.Token, c.TTL, c.Timeout = Release, c.key, op.Token, op.TTL, op.Timeout
+	c.Kind, c.Key, c.Token, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, op.TTL, op.Timeout, op.Absent
 	c.begin(op.start)
 	_ = e.queue.push(&c.Op, true) // cleanups are never refused
 }

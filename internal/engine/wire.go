@@ -165,7 +165,7 @@ func (w *wire) Fail(node, i int, err error) {
 	for ; i < len(w.spans); i++ {
 		s := &w.spans[i]
 		b.fail(node, s.first, s.count, err)
-		b.engine.owe(node, s.kind, w.Buf[s.from:s.to])
+		b.engine.owe(node, s.kind, w.Buf[s.from:s.to], b.absent[s.first:s.first+s.count])
 	}
 	b.failed++
 	b.answer()

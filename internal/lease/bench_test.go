@@ -9,7 +9,7 @@ import (
 
 // life is what a lock asks of its lease from its acquisition to its release.
 func life(l *lease.Lease) bool {
-	n := l.Begin("lock:orders", tokenOf(1), time.Second)
+	n := l.Begin("lock:orders", tokenOf(1), time.Second, 0)
 	_, _, _, held := l.Get(n)
 	return held && l.End(n)
 }
@@ -27,7 +27,7 @@ func BenchmarkLife(b *testing.B) {
 func BenchmarkGet(b *testing.B) {
 	b.ReportAllocs()
 	var l lease.Lease
-	n := l.Begin("lock:orders", tokenOf(1), time.Second)
+	n := l.Begin("lock:orders", tokenOf(1), time.Second, 0)
 	for b.Loop() {
 		if _, _, _, held := l.Get(n); !held {
 			b.Fatal("not held")
@@ -38,7 +38,7 @@ func BenchmarkGet(b *testing.B) {
 func BenchmarkExtend(b *testing.B) {
 	b.ReportAllocs()
 	var l lease.Lease
-	n := l.Begin("lock:orders", tokenOf(1), time.Second)
+	n := l.Begin("lock:orders", tokenOf(1), time.Second, 0)
 	for b.Loop() {
 		l.Extending(n, time.Second)
 		l.Extended(n, true)
@@ -48,7 +48,7 @@ func BenchmarkExtend(b *testing.B) {
 func TestAllocatesNothing(t *testing.T) {
 	var l lease.Lease
 	got := testing.AllocsPerRun(1000, func() {
-		n := l.Begin("lock:orders", tokenOf(1), time.Second)
+		n := l.Begin("lock:orders", tokenOf(1), time.Second, 0)
 		l.Extending(n, time.Second)
 		l.Extended(n, true)
 		l.Unextended(n)

@@ -24,6 +24,8 @@ type Lease struct {
 	token token.Token
 	until time.Duration
 
+	absent uint64 // nodes without the key, a bit each
+
 	extending int           // extensions under way
 	group     int           // those and the ones they overlapped with
 	soonest   time.Duration // of the ends of validity that the group asks for
@@ -34,11 +36,11 @@ type Lease struct {
 
 // Begin starts a life and returns its number, never 0. The lease must not be in
 // use.
-func (l *Lease) Begin(key string, t token.Token, until time.Duration) (life uint64) {
+func (l *Lease) Begin(key string, t token.Token, until time.Duration, absent uint64) (life uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.life++
-	l.key, l.token, l.until, l.extending, l.told = key, t, until, 0, false
+	l.key, l.token, l.until, l.absent, l.extending, l.told = key, t, until, absent, 0, false
 	return l.life
 }
 
@@ -50,6 +52,16 @@ func (l *Lease) Get(life uint64) (key string, t token.Token, until time.Duration
 		return "", token.Token{}, 0, false
 	}
 	return l.key, l.token, l.until, true
+}
+
+// Absent returns the nodes that do not have the key, a bit each.
+func (l *Lease) Absent(life uint64) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.life != life {
+		return 0
+	}
+	return l.absent
 }
 
 // Extending notes that an extension is on its way which would end validity at

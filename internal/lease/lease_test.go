@@ -22,8 +22,9 @@ func TestALifeIsWhatItWasGiven(t *testing.T) {
 	var l lease.Lease
 	_, _, _, ok := l.Get(0)
 	require.False(t, ok, "the zero handle")
-	life := l.Begin("key", tokenOf(1), time.Second)
+	life := l.Begin("key", tokenOf(1), time.Second, 0b101)
 	require.NotZero(t, life)
+	require.EqualValues(t, 0b101, l.Absent(life))
 	key, tok, until, ok := l.Get(life)
 	require.True(t, ok)
 	require.Equal(t, "key", key)
@@ -34,7 +35,7 @@ func TestALifeIsWhatItWasGiven(t *testing.T) {
 // TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
 func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	var l lease.Lease
-	old := l.Begin("old", tokenOf(1), time.Second)
+	old := l.Begin("old", tokenOf(1), time.Second, 0)
 	require.True(t, l.End(old))
 	require.False(t, l.End(old), "twice")
 	check := func() {
@@ -44,6 +45,7 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		require.Zero(t, key)
 		require.Equal(t, token.Token{}, tok, "the token outlives its lock")
 		require.Zero(t, until)
+		require.Zero(t, l.Absent(old))
 		l.Extending(old, time.Hour)
 		l.Extended(old, true)
 		l.Lose(old)
@@ -51,7 +53,7 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		require.False(t, l.End(old))
 	}
 	check()
-	life := l.Begin("new", tokenOf(2), 2*time.Second)
+	life := l.Begin("new", tokenOf(2), 2*time.Second, 0b10)
 	require.NotEqual(t, old, life)
 	check()
 	key, tok, until, ok := l.Get(life)
@@ -81,7 +83,7 @@ func TestExtensions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l lease.Lease
-			life := l.Begin("key", tokenOf(1), 5)
+			life := l.Begin("key", tokenOf(1), 5, 0)
 			for i, s := range steps {
 				if s.begin > 0 {
 					l.Extending(life, s.begin)
@@ -102,7 +104,7 @@ func TestExtensionThatWasNotSent(t *testing.T) {
 		_, _, until, _ := l.Get(life)
 		return until
 	}
-	life := l.Begin("key", tokenOf(1), 5)
+	life := l.Begin("key", tokenOf(1), 5, 0)
 	l.Extending(life, 3)
 	l.Unextended(life)
 	require.EqualValues(t, 5, until(life))
@@ -116,7 +118,7 @@ func TestExtensionThatWasNotSent(t *testing.T) {
 
 func TestLostForGood(t *testing.T) {
 	var l lease.Lease
-	life := l.Begin("key", tokenOf(1), 5)
+	life := l.Begin("key", tokenOf(1), 5, 0)
 	l.Extending(life, 9)
 	l.Lose(life)
 	l.Extended(life, true) // which overlapped with the one that was told
@@ -132,7 +134,7 @@ func TestOneEndsIt(t *testing.T) {
 	var l lease.Lease
 	var ends atomic.Int64
 	for i := range 500 {
-		life := l.Begin("key", tokenOf(byte(i)), time.Duration(i))
+		life := l.Begin("key", tokenOf(byte(i)), time.Duration(i), 0)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Add(1)
@@ -159,7 +161,7 @@ func TestALossIsToldOnce(t *testing.T) {
 	var l lease.Lease
 	require.True(t, l.Told(0, true), "never begun")
 	for range 2 {
-		life := l.Begin("key", tokenOf(1), time.Second)
+		life := l.Begin("key", tokenOf(1), time.Second, 0)
 		require.False(t, l.Told(life, true))
 		require.True(t, l.Told(life, true))
 		require.True(t, l.Told(life, false))

@@ -63,7 +63,7 @@ func (s *Session) attempt(ctx context.Context, w *engine.Call, key string) (Hold
 	if l == nil {
 		l = new(lease.Lease)
 	}
-	return Hold{s, l, l.Begin(key, w.Token, w.Until)}, nil
+	return Hold{s, l, l.Begin(key, w.Token, w.Until, w.Absent)}, nil
 }
 
 // Explain turns the result of an operation into an error with the details. Only

@@ -100,7 +100,7 @@ func (h Hold) Release(ctx context.Context) error {
 	s := h.session
 	w := s.engine.Call(engine.Release, key, 0)
 	defer s.engine.Free(w)
-	w.Token = t
+	w.Token, w.Absent = t, h.lease.Absent(h.life)
 	known := s.hooks.LockLost == nil || h.lease.Told(h.life, true)
 	err := s.engine.Do(ctx, w)
 	if err == nil {
