@@ -73,7 +73,7 @@ func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 	still := fakeredis.Options{Now: stopped()}
 	onBothPaths(t, func(t *testing.T, portable bool) {
 		start := func(t *testing.T, timeout time.Duration) *rig {
-			return newRigOf(t, fakeredis.StartN(t, 5, still), portably(portable), nodeTimeout(timeout))
+			return newRigOf(t, startN(t, 5, still), portably(portable), nodeTimeout(timeout))
 		}
 		outages := map[string]func(*fakeredis.Server){
 			"hung": (*fakeredis.Server).Hang, "deaf": (*fakeredis.Server).HangDeaf, "mute": (*fakeredis.Server).Mute,

@@ -79,7 +79,7 @@ func TestMaxInFlight(t *testing.T) {
 // replies, and is paid all the same.
 func TestMaxInFlightBelowDebts(t *testing.T) {
 	onBothPaths(t, func(t *testing.T, portable bool) {
-		r := newRigOf(t, fakeredis.StartN(t, 3, fakeredis.Options{Flavor: fakeredis.Valkey9}), portably(portable),
+		r := newRigOf(t, startN(t, 3, fakeredis.Options{Flavor: fakeredis.Valkey9}), portably(portable),
 			func(c *redlock.Config) { c.MaxInFlight = 8 })
 		var locks []redlock.Lock
 		for i := range 20 {
@@ -178,7 +178,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 // up on is still sent.
 func TestCloseSendsWhatNobodyWaitsFor(t *testing.T) {
 	onBothPaths(t, func(t *testing.T, portable bool) {
-		servers := fakeredis.StartN(t, 3, fakeredis.Options{Now: stopped()})
+		servers := startN(t, 3, fakeredis.Options{Now: stopped()})
 		r := newRigOf(t, servers, portably(portable), func(c *redlock.Config) { c.CloseTimeout = patience })
 		for _, s := range r.servers {
 			s.Mute()

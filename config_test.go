@@ -195,7 +195,7 @@ func forward(t *testing.T, to string) string {
 // no error, and is there once it answers.
 func TestNewWaitsForNobodyLongerThanDialTimeout(t *testing.T) {
 	onBothPaths(t, func(t *testing.T, portable bool) {
-		servers := fakeredis.StartN(t, 3)
+		servers := startN(t, 3)
 		servers[0].Down()
 		servers[1].Hang()
 		r := newRigOf(t, servers, portably(portable), func(c *redlock.Config) { c.DialTimeout = 100 * time.Millisecond })

@@ -14,7 +14,7 @@ import (
 // TestMoreOwedThanMayBeOwed: a node that was away is owed more releases than
 // Config.MaxInFlight lets it owe replies for. It comes back all the same.
 func TestMoreOwedThanMayBeOwed(t *testing.T) {
-	servers := fakeredis.StartN(t, 3, fakeredis.Options{Flavor: fakeredis.Valkey9})
+	servers := startN(t, 3, fakeredis.Options{Flavor: fakeredis.Valkey9})
 	r := newRigOf(t, servers, func(cfg *redlock.Config) { cfg.MaxInFlight = 50 })
 	var locks []redlock.Lock
 	for i := range 100 {

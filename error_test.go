@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/fakeredis"
 )
 
 // TestErrorsAreDistinct: each is itself and none of the others, and its text
@@ -33,7 +32,7 @@ func TestErrorsAreDistinct(t *testing.T) {
 // that failed are, and why they did.
 func TestQuorumError(t *testing.T) {
 	onBothPaths(t, func(t *testing.T, portable bool) {
-		servers := fakeredis.StartN(t, 7)
+		servers := startN(t, 7)
 		servers[1].Down()
 		r := newRigOf(t, servers, portably(portable), nodeTimeout(200*time.Millisecond))
 		servers[2].ErrorReply("SET", "READONLY You can't write against a read only replica.", 0)

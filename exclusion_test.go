@@ -50,7 +50,7 @@ func TestMutualExclusion(t *testing.T) {
 	}
 	t.Logf("seed %d", seed)
 	onBothPaths(t, func(t *testing.T, portable bool) {
-		servers := fakeredis.StartN(t, 5)
+		servers := startN(t, 5)
 		keys := []*guarded{{key: "a"}, {key: "b"}, {key: "c"}}
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup

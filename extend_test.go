@@ -57,7 +57,7 @@ func TestExtendIsTrue(t *testing.T) {
 // keys may still be there.
 func TestExtendNeverRevives(t *testing.T) {
 	onBothPaths(t, func(t *testing.T, portable bool) {
-		r := newRigOf(t, fakeredis.StartN(t, 3, fakeredis.Options{Now: stopped()}), portably(portable))
+		r := newRigOf(t, startN(t, 3, fakeredis.Options{Now: stopped()}), portably(portable))
 		l := mustAcquire(t, r.Client, "k", 300*time.Millisecond)
 		await(t, "the end", func() bool { return l.Remaining() == 0 })
 		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
@@ -72,7 +72,7 @@ func TestExtendNeverRevives(t *testing.T) {
 
 // TestExtendTooLate: an extension that is confirmed when its TTL is over is none.
 func TestExtendTooLate(t *testing.T) {
-	r := newRigOf(t, fakeredis.StartN(t, 3, fakeredis.Options{Now: stopped()}))
+	r := newRigOf(t, startN(t, 3, fakeredis.Options{Now: stopped()}))
 	l := mustAcquire(t, r.Client, "k", ttl)
 	for _, s := range r.servers {
 		s.Delay(40 * time.Millisecond)

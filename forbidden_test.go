@@ -14,7 +14,7 @@ import (
 func TestForbiddenKey(t *testing.T) {
 	for _, flavor := range []fakeredis.Flavor{fakeredis.Valkey9, fakeredis.Redis84} {
 		t.Run(flavor.String(), func(t *testing.T) {
-			servers := fakeredis.StartN(t, 3, fakeredis.Options{Flavor: flavor})
+			servers := startN(t, 3, fakeredis.Options{Flavor: flavor})
 			for _, s := range servers {
 				s.DenyScripts()
 				s.AllowKeys("lk:")

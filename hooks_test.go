@@ -15,7 +15,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -174,7 +173,7 @@ func TestNodeThatDiesIsHeard(t *testing.T) {
 	onBothPaths(t, func(t *testing.T, portable bool) {
 		var y tally
 		var log page
-		servers := fakeredis.StartN(t, 3)
+		servers := startN(t, 3)
 		servers[2].Down() // from the start
 		r := newRigOf(t, servers, portably(portable), listening(&y), func(c *redlock.Config) {
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))

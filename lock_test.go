@@ -205,7 +205,7 @@ func checkRemaining(t *testing.T, l redlock.Lock, from, to time.Time, ttl time.D
 
 // TestRemainingEndsAtZero, before the keys do.
 func TestRemainingEndsAtZero(t *testing.T) {
-	servers := fakeredis.StartN(t, 3, fakeredis.Options{Now: stopped()}) // whose time stands still
+	servers := startN(t, 3, fakeredis.Options{Now: stopped()}) // whose time stands still
 	r := newRigOf(t, servers)
 	l, err := r.Acquire(t.Context(), "k", 100*time.Millisecond)
 	require.NoError(t, err)

@@ -86,7 +86,7 @@ func TestReleaseUnknownThenKnown(t *testing.T) {
 
 // TestReleaseAfterValidity still gives the keys back.
 func TestReleaseAfterValidity(t *testing.T) {
-	r := newRigOf(t, fakeredis.StartN(t, 3, fakeredis.Options{Now: stopped()}))
+	r := newRigOf(t, startN(t, 3, fakeredis.Options{Now: stopped()}))
 	l, err := r.Acquire(t.Context(), "k", redlock.MinTTL)
 	require.NoError(t, err)
 	await(t, "the end", func() bool { return l.Remaining() == 0 })

@@ -52,7 +52,7 @@ type rig struct {
 // retries are quick, unless change says otherwise.
 func newRig(t *testing.T, n int, change ...func(*redlock.Config)) *rig {
 	t.Helper()
-	return newRigOf(t, fakeredis.StartN(t, n), change...)
+	return newRigOf(t, startN(t, n), change...)
 }
 
 func newRigOf(t *testing.T, servers []*fakeredis.Server, change ...func(*redlock.Config)) *rig {
@@ -80,6 +80,7 @@ func newClient(t testing.TB, nodes []string, change ...func(*redlock.Config)) *r
 	for _, f := range change {
 		f(&cfg)
 	}
+	markPassword(&cfg)
 	c, err := redlock.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })

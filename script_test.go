@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/fakeredis"
 )
 
 // TestScriptFlush: nodes that forget the scripts are given them again, and the
@@ -47,7 +46,7 @@ func TestScriptFlush(t *testing.T) {
 // other, while many lock, extend and unlock.
 func TestScriptFlushUnderLoad(t *testing.T) {
 	onBothPaths(t, func(t *testing.T, portable bool) {
-		r := newRigOf(t, fakeredis.StartN(t, 5), portably(portable))
+		r := newRigOf(t, startN(t, 5), portably(portable))
 		var wg sync.WaitGroup
 		for g := range 32 {
 			wg.Add(1)

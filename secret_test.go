@@ -2,10 +2,13 @@ package redlock_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +25,38 @@ const (
 	password        = "open sesame: zzyzx"
 	passwordEscaped = "open%20sesame%3A%20zzyzx"
 )
+
+// marked is set in the process that runs the tests with a password to look for.
+const marked = "REDLOCK_MARKED_PASSWORD"
+
+// startN starts masters, which ask for the marked password if there is one.
+func startN(t testing.TB, n int, opts ...fakeredis.Options) []*fakeredis.Server {
+	t.Helper()
+	if len(opts) == 0 {
+		opts = make([]fakeredis.Options, 1)
+	}
+	for i := range opts {
+		opts[i].Password = os.Getenv(marked)
+	}
+	return fakeredis.StartN(t, n, opts...)
+}
+
+// markPassword gives the marked password to nodes that have none, and has all of
+// what is logged printed.
+func markPassword(cfg *redlock.Config) {
+	password := os.Getenv(marked)
+	if password == "" {
+		return
+	}
+	nodes := slices.Clone(cfg.Nodes)
+	for i, node := range nodes {
+		if !strings.Contains(node, "/") && cfg.Credentials == nil {
+			nodes[i] = "redis://:" + password + "@" + node
+		}
+	}
+	cfg.Nodes = nodes
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
+}
 
 // page collects whatever anybody might print or log, clients in the background
 // among them.

@@ -28,7 +28,7 @@ func TestQuorumIsOfTheConfiguredNodes(t *testing.T) {
 			for n := 1; n <= 7; n++ {
 				for bad := range n + 1 {
 					t.Run(fmt.Sprintf("%d of %d %s", bad, n, name), func(t *testing.T) {
-						servers := fakeredis.StartN(t, n)
+						servers := startN(t, n)
 						for _, s := range servers[:bad] {
 							harm(s)
 						}
@@ -151,7 +151,7 @@ func TestNodeTimeoutEndsAnAttempt(t *testing.T) {
 // it, and it takes part again when it is back.
 func TestDownNodeCostsNothing(t *testing.T) {
 	onBothPaths(t, func(t *testing.T, portable bool) {
-		servers := fakeredis.StartN(t, 5)
+		servers := startN(t, 5)
 		servers[0].Down()
 		servers[1].Down()
 		r := newRigOf(t, servers, portably(portable))
