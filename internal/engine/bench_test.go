@@ -183,7 +183,7 @@ func BenchmarkEncode(b *testing.B) {
 							bulk.ops[i-1].next = op
 						}
 					}
-					e.encoder.encode(batch, bulk.ops[0], n, c.dialects)
+					e.encoder.encode(batch, bulk.ops[0], n, c.dialects, false)
 					batch.undecided, batch.owed = 0, 0
 					e.keep(batch)
 				}

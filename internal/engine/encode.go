@@ -33,6 +33,12 @@ type encoder struct {
 	seed  maphash.Seed
 	seen  keySet
 	lists [classes]list
+	align aligner
+}
+
+func (enc *encoder) init() {
+	enc.seed = maphash.MakeSeed()
+	enc.align.init()
 }
 
 // list is a chain of operations through next.
@@ -53,15 +59,18 @@ func (l *list) push(op *Op) {
 }
 
 // encode puts the n operations from first on into b, and writes it in the given
-// dialects.
-func (enc *encoder) encode(b *batch, first *Op, n int, dialects []conn.Dialect) {
+// dialects. With align it may hold some of them back, which it returns; of a list
+// in which a key occurs twice none are, for the others would overtake them.
+func (enc *encoder) encode(b *batch, first *Op, n int, dialects []conn.Dialect, align bool) (held list) {
 	enc.seen.reset(n)
 	for op := first; op != nil; {
 		next := op.next
 		class := classOf[op.Kind]
 		if n > 1 {
 			hash := maphash.Bytes(enc.seed, op.Key)
-			if was, again := enc.seen.add(hash, class); again && (was > class || was == class && class != acquires) {
+			was, again := enc.seen.add(hash, class)
+			align = align && !again
+			if again && (was > class || was == class && class != acquires) {
 				enc.cut(b)
 				enc.seen.reset(n)
 				enc.seen.add(hash, class)
@@ -70,8 +79,12 @@ func (enc *encoder) encode(b *batch, first *Op, n int, dialects []conn.Dialect) 
 		enc.lists[class].push(op)
 		op = next
 	}
+	if align {
+		held = enc.align.hold(&enc.lists)
+	}
 	enc.cut(b)
 	b.translate(dialects)
+	return held
 }
 
 // cut ends a segment: what is listed gets its rounds.

@@ -61,7 +61,7 @@ func encodeAll(t *testing.T, e *Engine, ops []*Op, dialects ...conn.Dialect) (*b
 			ops[i-1].next = op
 		}
 	}
-	e.encoder.encode(b, ops[0], len(ops), dialects)
+	e.encoder.encode(b, ops[0], len(ops), dialects, false)
 	w := newWorld(0, rules{})
 	var cmds []command
 	at := 0
@@ -146,7 +146,7 @@ func TestSpansAreTheCommands(t *testing.T) {
 			ops[i-1].next = op
 		}
 	}
-	e.encoder.encode(b, ops[0], len(ops), nil)
+	e.encoder.encode(b, ops[0], len(ops), nil, false)
 	at, first := 0, 0
 	var merged []int
 	for _, s := range b.first.spans {

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,7 +95,7 @@ func New(cfg Config) *Engine {
 	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
 	e.queue.limit = cfg.MaxWaiting
 	e.gate.init()
-	e.encoder.seed = maphash.MakeSeed()
+	e.encoder.init()
 	e.watchdog.init()
 	return e
 }
@@ -251,10 +250,12 @@ func (e *Engine) flush() {
 			return
 		}
 		b := e.batch()
-		e.encoder.encode(b, first, n, e.fleet.Dialects())
+		dialects := e.fleet.Dialects()
+		held := e.encoder.encode(b, first, n, dialects, e.gate.window == 1 && anyScript(dialects))
+		e.queue.putBack(held)
 		e.outlive(b.longest)
 		b.guarded = e.fleet.Guarded()
-		e.counters.send(n)
+		e.counters.send(n - held.n)
 		now := e.clock.Now()
 		b.sentAt = now
 		e.watchdog.see(b.deadline)

@@ -110,6 +110,27 @@ func (q *queue) take(ops, keyBytes int) (first *Op, n int) {
 	return first, n
 }
 
+// putBack returns to the front what was taken and not sent.
+func (q *queue) putBack(l list) {
+	if l.first == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var prev *Op
+	for op := l.first; op != nil; op = op.next {
+		op.prev, prev = prev, op
+		op.advance(queued)
+	}
+	if l.last.next = q.head; q.head != nil {
+		q.head.prev = l.last
+	} else {
+		q.tail = l.last
+	}
+	q.head = l.first
+	q.size.Add(int64(l.n))
+}
+
 // close refuses further callers.
 func (q *queue) close() {
 	q.mu.Lock()

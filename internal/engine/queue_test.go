@@ -65,6 +65,16 @@ func TestQueue(t *testing.T) {
 				for _, op := range got {
 					require.False(t, q.remove(op), "it was taken")
 				}
+				var held list
+				var back []*Op
+				for _, op := range got {
+					if rng.IntN(2) == 0 {
+						held.push(op)
+						back = append(back, op)
+					}
+				}
+				q.putBack(held)
+				model = append(back, model...)
 			case 7:
 				if rng.IntN(20) == 0 {
 					q.close()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -22,6 +23,11 @@ type span struct {
 	kind         Kind
 	first, count int
 	from, to     int
+}
+
+// anyScript says whether any node is asked to release by script.
+func anyScript(dialects []conn.Dialect) bool {
+	return slices.ContainsFunc(dialects, func(d conn.Dialect) bool { return d.Release == conn.ReleaseScript })
 }
 
 func newWire(b *batch) *wire {
