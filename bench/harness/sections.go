@@ -27,6 +27,8 @@ func OwnSections() []Section {
 			[]string{"pairs", "p50", "cpu"}},
 		{"procs", "GOMAXPROCS", "-scenario uncontended -procs 1,2,4,8,16 -c 64",
 			[]string{"pairs", "p50", "p99", "cpu"}},
+		{"submit", "Without a goroutine for each lock", "-driver redlock,redlock-submit,floor -scenario uncontended -c 1,64,512,2048",
+			[]string{"pairs", "floor", "p50", "p99", "cpu", "allocs"}},
 		{"client", "Idle clients, locks held, several clients", "-client", nil},
 		{"valkey9", "Native commands and scripts on Valkey 9", "-server valkey9 " + native,
 			[]string{"pairs", "p50", "p99", "cpu", "release"}},

@@ -21,7 +21,7 @@ import (
 // everySection is a program that has all there are.
 func everySection() Program {
 	var all []Driver
-	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "floor", "floor-native"} {
+	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-submit", "floor", "floor-native"} {
 		all = append(all, &still{name: name})
 	}
 	p := program(all...)

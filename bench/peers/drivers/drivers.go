@@ -24,8 +24,9 @@ const timeout = 500 * time.Millisecond
 // errNotHeld is for a lock that was lost before it was given back.
 var errNotHeld = errors.New("the lock was not held any more")
 
-// All lists every driver: ours first, the yardstick last. Its twins that differ
-// on newer servers only are behind it, and not in Usual.
+// All lists every driver: ours first, the yardstick last. Behind it, and not in
+// Usual, are the twins that differ on newer servers only, and ours as one asks it
+// who has no goroutine for each lock.
 func All() []harness.Driver {
 	return []harness.Driver{
 		ours.Driver{},
@@ -42,15 +43,16 @@ func All() []harness.Driver {
 		Rueidislock{},
 		floor.Driver{},
 		ours.Driver{Scripted: true},
+		ours.Submitter{},
 		floor.Driver{Native: true},
 	}
 }
 
 // Usual names the drivers that run unless others are chosen.
 func Usual() []string {
-	const newer = 2 // at the end of All
+	const others = 3 // at the end of All
 	names := Names(All())
-	return names[:len(names)-newer]
+	return names[:len(names)-others]
 }
 
 // Names lists the names of drivers.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock/bench/floor"
 	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/bench/ours"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/realredis"
 )
@@ -34,7 +35,8 @@ func forEach(t *testing.T, test func(t *testing.T, d harness.Driver, cfg harness
 
 func forEachDriver(t *testing.T, addrs []string, embedded bool, test func(t *testing.T, d harness.Driver, cfg harness.Config)) {
 	for _, d := range All() {
-		if _, is := d.(floor.Driver); is {
+		switch d.(type) {
+		case floor.Driver, ours.Submitter:
 			continue
 		}
 		t.Run(d.Name(), func(t *testing.T) {
