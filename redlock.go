@@ -327,7 +327,7 @@ type Stats struct {
 	Cleanups   uint64
 	Batches    uint64 // writes, each to all nodes
 	Operations uint64 // in those batches, cleanups among them
-	Waiting    int    // operations to be sent, at most Config.MaxWaiting and the cleanups
+	Waiting    int    // operations to be sent, about Config.MaxWaiting and the cleanups at most
 	InFlight   int    // operations sent and without a verdict
 	Nodes      []NodeStats
 }

@@ -54,11 +54,13 @@ func (f *Fleet) Dialects() []Dialect { return f.dialects }
 // Dialect is the one of a node that is up.
 func (f *Fleet) Dialect(node int) Dialect { return f.nodes[node].dialect }
 
-// enlist finds out which dialects are in use.
+// enlist finds out which dialects are in use, and which nodes are away.
 func (f *Fleet) enlist() {
-	f.dialects = f.dialects[:0]
-	for _, n := range f.nodes {
-		if n.sock != nil && !slices.Contains(f.dialects, n.dialect) {
+	f.dialects, f.away = f.dialects[:0], 0
+	for i, n := range f.nodes {
+		if n.sock == nil {
+			f.away |= 1 << i
+		} else if !slices.Contains(f.dialects, n.dialect) {
 			f.dialects = append(f.dialects, n.dialect)
 		}
 	}

@@ -160,6 +160,7 @@ func TestMaxInFlightBesideTheBeginning(t *testing.T) {
 		for _, l := range []*ledger{first, fits, full} {
 			assert.ErrorIs(t, l.errOf(0), ErrFull)
 		}
+		r.do(func() { assert.Nil(t, r.nodes[0].opening, "it is kept when it has failed") })
 
 		r.wires[0] = nil
 		r.up()

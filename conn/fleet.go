@@ -17,6 +17,7 @@ type Fleet struct {
 	closed bool
 
 	dialects []Dialect     // of the nodes that are up, each once; see Dialects
+	away     uint64        // nodes without a connection, a bit each
 	longest  time.Duration // how long a key may live; see Outlive
 	guarded  uint64        // nodes without a vote, a bit each; see Guarded
 
@@ -44,6 +45,7 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	for i, addr := range cfg.Addresses {
 		f.nodes = append(f.nodes, newNode(f, i, addr))
 	}
+	f.enlist()
 	f.first.Add(len(f.nodes))
 	for i := range f.nodes {
 		f.dials.Add(1)
@@ -68,6 +70,10 @@ func (f *Fleet) Fault(node int) error {
 
 // Up reports whether a node has a connection.
 func (f *Fleet) Up(node int) bool { return f.nodes[node].sock != nil }
+
+// Away is the nodes without a connection, a bit each: of what is sent now, not a
+// byte will reach them.
+func (f *Fleet) Away() uint64 { return f.away }
 
 // Settle waits until every node has ended its first dial, well or badly, or
 // until the fleet is closed. It is called without the lock.

@@ -85,7 +85,7 @@ func (n *node) redial() int {
 func (n *node) down(err error) {
 	failure := &Error{Addr: n.addr, Op: "read", Err: err}
 	n.sock.close(n.owed.len > 0)
-	n.sock, n.fault = nil, nil
+	n.sock, n.fault, n.opening = nil, nil, nil
 	n.cause = &notSent{failure}
 	n.fleet.enlist()
 	n.fleet.fell(n)
@@ -217,6 +217,9 @@ func (n *node) decode() {
 			n.proven = true
 		}
 		if last {
+			if b == n.opening {
+				n.opening = nil // it may be large
+			}
 			n.history.trip(n.progress - b.sentAt)
 			if !whole {
 				n.fault = ErrUnsolicited // answered before it was asked

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -164,4 +165,28 @@ func TestWhoIsHeldBackMayGo(t *testing.T) {
 	require.NoError(t, released.Err)
 	require.Len(t, p.sent, 2, "nothing of it was sent, so nothing is cleaned up")
 	p.idle()
+}
+
+// TestCancelWhileItIsHeldBack: the driver has taken it, and puts it back.
+func TestCancelWhileItIsHeldBack(t *testing.T) {
+	p := newPuppet(t, 1)
+	e := p.engine
+	require.True(t, e.role.TryLock()) // so that nobody sends it
+	defer e.role.Unlock()
+	for range 2000 {
+		op := p.submit(Acquire, "key")
+		first, _ := e.queue.take(1, 1)
+		var held list
+		held.push(first)
+		begun, cancelled := make(chan struct{}), make(chan bool)
+		go func() {
+			close(begun)
+			cancelled <- e.Cancel(&op.Op)
+		}()
+		<-begun
+		runtime.Gosched() // where it most likely finds that it was taken
+		e.queue.putBack(held)
+		require.True(t, <-cancelled)
+		require.Zero(t, e.queue.size.Load())
+	}
 }

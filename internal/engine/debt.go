@@ -22,8 +22,13 @@ import (
 // times a second: debts without keys would drive out those that have one.
 
 // debtBytes bounds what is remembered for a node: as many releases as may be
-// under way there, with keys of 30 bytes, and the first of them.
-const debtBytes = 1 << 20
+// under way there, with keys of 30 bytes, and the first of them. A call that pays
+// some is bounded too: a server answers nothing before it has the whole of it, and
+// one that does not answer is taken for dead.
+const (
+	debtBytes = 1 << 20
+	callBytes = 64 << 10
+)
 
 // debts are the releases owed to one node. An entry is the key's length in two
 // bytes, the key and the token.
@@ -34,13 +39,35 @@ type debts struct {
 }
 
 func (d *debts) add(key, token []byte) {
-	if len(d.entries)+2+len(key)+len(token) > debtBytes {
-		d.full = true
+	need := 2 + len(key) + len(token)
+	if len(d.entries)+need > debtBytes {
+		d.compact()
+	}
+	if d.full = d.full || len(d.entries)+need > debtBytes; d.full {
 		return
 	}
 	d.entries = binary.BigEndian.AppendUint16(d.entries, uint16(len(key)))
 	d.entries = append(d.entries, key...)
 	d.entries = append(d.entries, token...)
+}
+
+// compact leaves one of each entry: while a quorum is away releases fail, and
+// callers try them again and again. It is full then if that did not gain much, or
+// it would be done for every entry that comes.
+func (d *debts) compact() {
+	seen := make(map[string]bool)
+	kept := d.entries[:0]
+	for left := d.entries; len(left) > 0; {
+		_, _, rest := cutDebt(left)
+		entry := left[:len(left)-len(rest)]
+		if !seen[string(entry)] {
+			seen[string(entry)] = true
+			kept = append(kept, entry...)
+		}
+		left = rest
+	}
+	d.entries = kept
+	d.full = len(kept) > debtBytes/8*7
 }
 
 // cutDebt returns the first entry and what is behind it.
@@ -79,6 +106,7 @@ func (e *Engine) owe(node int, kind Kind, command []byte, absent []uint64) {
 			d.add(key, e.operands.tokens[i])
 		}
 	}
+	clear(e.operands.args) // they point into what may be large
 }
 
 // NodeUp is told of a node that has a new connection, on which nothing was sent.
@@ -121,7 +149,7 @@ func (p *payment) write(entries []byte) {
 // writeCall writes a script call for the first entries and returns the others.
 func (p *payment) writeCall(entries []byte) (rest []byte) {
 	n := 0
-	for rest = entries; len(rest) > 0 && n < script.MaxKeys; n++ {
+	for rest = entries; len(rest) > 0 && n < script.MaxKeys && len(entries)-len(rest) < callBytes; n++ {
 		_, _, rest = cutDebt(rest)
 	}
 	p.Buf = appendEvalSHA(p.Buf, Release, script.ReleaseSHA1, n)

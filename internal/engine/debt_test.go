@@ -178,6 +178,64 @@ func TestDebtsOutliveAStorm(t *testing.T) {
 	require.Equal(t, callOf(held), paid[0].bytes)
 }
 
+// TestCancelledAcquireIsNotOwed to a node that was away when it was sent.
+func TestCancelledAcquireIsNotOwed(t *testing.T) {
+	p := newPuppet(t, 3)
+	p.down = 0b100
+	op := p.submit(Acquire, "key")
+	require.True(t, p.engine.Cancel(&op.Op))
+	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
+	p.lose(1)
+	require.Empty(t, p.revive(2))
+	paid := p.revive(1)
+	require.Len(t, paid, 1)
+	require.Equal(t, callOf(op), paid[0].bytes)
+}
+
+// TestReleasedAgainAndAgainIsOwedOnce: which is what callers do while a quorum is
+// away. It leaves room for what is released once.
+func TestReleasedAgainAndAgainIsOwedOnce(t *testing.T) {
+	p := newPuppet(t, 3)
+	again, once := p.op(Release, "again and again"), p.op(Release, "once")
+	for op, times := range map[*outcome]int{again: 200_000, once: 1} {
+		w := newWire(nil)
+		w.Dialect = valkey
+		w.appendRelease(&op.Op)
+		for range times {
+			p.engine.owe(1, Release, w.Buf, anywhere)
+			require.LessOrEqual(t, len(p.engine.debts[1].entries), debtBytes)
+		}
+	}
+	require.False(t, p.engine.debts[1].full)
+	p.engine.debts[1].compact()
+	paid := p.revive(1)
+	require.Len(t, paid, 1)
+	require.Contains(t, []string{callOf(again, once), callOf(once, again)}, paid[0].bytes)
+}
+
+// TestCallsThatPayAreBounded: a server answers nothing before it has read all of one,
+// and is taken for dead if that takes long.
+func TestCallsThatPayAreBounded(t *testing.T) {
+	p := newPuppet(t, 1)
+	op := p.op(Release, "")
+	w := newWire(nil)
+	w.Dialect = valkey
+	const n = 200
+	for i := range n {
+		op.Key = append(op.Key[:0], make([]byte, MaxKey)...)
+		op.Key[0] = byte(i)
+		w.Buf = w.Buf[:0]
+		w.appendRelease(&op.Op)
+		p.engine.owe(0, Release, w.Buf, anywhere)
+	}
+	paid := p.revive(0)
+	starts := append(paid[0].batch.Owner.(*payment).starts, len(paid[0].bytes))
+	require.Greater(t, len(starts), n*MaxKey/(callBytes+2*MaxKey))
+	for i, from := range starts[:len(starts)-1] {
+		require.Less(t, starts[i+1]-from, callBytes+2*MaxKey)
+	}
+}
+
 // TestPaymentThatFailsAtOnce is owed still.
 func TestPaymentThatFailsAtOnce(t *testing.T) {
 	p := newPuppet(t, 1)

@@ -26,6 +26,7 @@ type Fleet interface {
 	Dialects() []conn.Dialect
 	Dialect(node int) conn.Dialect
 	Guarded() uint64
+	Away() uint64
 	Outlive(d time.Duration)
 	Unlearn(node int, d conn.Dialect)
 	Send(b *conn.Batch)
@@ -160,18 +161,19 @@ func (e *Engine) enqueue(op *Op) error {
 // not be completed; if it was an acquire that may have reached a node, its
 // release is on the way.
 func (e *Engine) Cancel(op *Op) bool {
-	if e.queue.remove(op) {
-		e.depth.Add(-1)
-		e.Note(op.Kind, context.Canceled)
-		return true
+	removed, s := e.queue.remove(op), uint64(0)
+	for !removed {
+		if s = op.awaitSent(); s&phaseMask != queued {
+			break
+		}
+		removed = e.queue.remove(op) // it was held back from the batch
 	}
-	s := op.awaitSent()
-	if s&phaseMask != flying || !op.claim(s) {
+	if !removed && (s&phaseMask != flying || !op.claim(s)) {
 		return false
 	}
 	e.depth.Add(-1)
 	e.Note(op.Kind, context.Canceled)
-	if op.Kind == Acquire {
+	if !removed && op.Kind == Acquire {
 		e.Abandon(op)
 	}
 	return true
@@ -260,8 +262,13 @@ func (e *Engine) flush() {
 		b.sentAt = now
 		e.watchdog.see(b.deadline)
 		b.deadline += now
+		away := e.fleet.Away()
 		for i := range b.rounds {
-			b.rounds[i].op.advance(flying) // from here on it may be cancelled
+			op := b.rounds[i].op
+			if op.Kind == Acquire {
+				op.Absent = away
+			}
+			op.advance(flying) // from here on it may be cancelled
 		}
 		e.undecided += b.undecided
 		e.unsettled++

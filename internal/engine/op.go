@@ -87,8 +87,9 @@ type Op struct {
 //
 //	idle → queued → sending → flying → idle
 //
-// idle → queued → sending happens under the queue's lock, and so does the way
-// back to idle of a cancelled queued Op. sending belongs to the driver alone. From
+// idle → queued → sending happens under the queue's lock, and so do the way back to
+// idle of a cancelled queued Op, and the one to queued of an Op that is held back
+// from its batch. sending belongs to the driver alone. From
 // flying, the driver that settles and the caller that cancels race for the step
 // to idle with a compare-and-swap; who loses leaves the Op alone.
 const (

@@ -14,4 +14,5 @@ func (plain) Dialect(int) conn.Dialect  { return conn.Dialect{} }
 func (plain) Unlearn(int, conn.Dialect) {}
 func (plain) Wake()                     {}
 func (plain) Guarded() uint64           { return 0 }
+func (plain) Away() uint64              { return 0 }
 func (plain) Outlive(time.Duration)     {}

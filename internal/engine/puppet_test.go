@@ -77,6 +77,7 @@ func (p *puppet) Close() {
 }
 
 func (p *puppet) Guarded() uint64 { return p.guarded }
+func (p *puppet) Away() uint64    { return p.down }
 
 func (p *puppet) Dialects() (ds []conn.Dialect) {
 	for _, d := range p.speaks {

@@ -69,6 +69,15 @@ func (f *simFleet) Dialects() (ds []conn.Dialect) {
 	return ds
 }
 
+func (f *simFleet) Away() (nodes uint64) {
+	for i, l := range f.links {
+		if !l.up {
+			nodes |= 1 << i
+		}
+	}
+	return nodes
+}
+
 func (f *simFleet) Dialect(node int) conn.Dialect { return f.links[node].dialect }
 
 func (f *simFleet) Unlearn(node int, d conn.Dialect) {
