@@ -74,10 +74,17 @@ func TestAHolderExcludesOthers(t *testing.T) {
 		one, two := workers(t, d, cfg)
 		key := "exclude:" + d.Name()
 		acquire(t, one, key)
-		for range 3 {
+		for clean := 0; clean < 3; {
 			ok, err := two.Acquire(t.Context(), key)
-			require.NoError(t, err)
 			require.False(t, ok)
+			if err == nil {
+				clean++
+				continue
+			}
+			// One that does not wait for all nodes may cut off those that it has
+			// yet to dial, and report that.
+			require.Contains(t, d.Name(), "-ff", "%v", err)
+			require.NoError(t, t.Context().Err())
 		}
 		acquire(t, two, key+":another")
 		require.NoError(t, two.Release(t.Context()))
