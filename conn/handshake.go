@@ -104,7 +104,7 @@ func (g *greeter) greetings() []greeting {
 // answer may also be that it does not.
 func bestEffort(v *resp.Value) error {
 	if v.IsError() {
-		return fatality(v.Bytes)
+		return Fatality(v.Bytes)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func authenticated(v *resp.Value) error {
 		return nil
 	}
 	if v.IsError() {
-		if fatal, err := Refusal(v.Bytes); fatal {
+		if err := Fatality(v.Bytes); err != nil {
 			return muffle(err) // it may have hung up before it was asked
 		}
 	}

@@ -54,20 +54,11 @@ func (g *greeter) extends(v *resp.Value) error {
 func probed(v *resp.Value, fits bool) (works bool, err error) {
 	switch {
 	case v.IsError():
-		return ForbidsKey(v.Bytes), fatality(v.Bytes)
+		return ForbidsKey(v.Bytes), Fatality(v.Bytes)
 	case !fits:
 		return false, errUnfit
 	}
 	return true, nil
-}
-
-// fatality is the error of a refusal that ends the connection. The others only
-// say that a command is of no use.
-func fatality(text []byte) error {
-	if fatal, err := Refusal(text); fatal {
-		return err
-	}
-	return nil
 }
 
 // scripts loads the scripts, and tries each where that is asked for. Whether a

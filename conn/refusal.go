@@ -53,6 +53,15 @@ var refusals = []struct {
 	{"EXECABORT", "", nil, true},
 }
 
+// Fatality is the error of a refusal for which the connection must be closed, and
+// nil for others, which only say that a command is of no use. See [Refusal].
+func Fatality(text []byte) error {
+	if fatal, err := Refusal(text); fatal {
+		return err
+	}
+	return nil
+}
+
 // Refusal says what the payload of an error reply means, whether it stands as
 // the server wrote it or a script has wrapped it. The error is, or wraps, a
 // [*resp.ServerError], and also wraps [ErrAuth], [ErrNotMaster], [ErrCluster] or

@@ -139,10 +139,8 @@ func printGroup(w io.Writer, title string, g Group, v view) {
 	fmt.Fprintln(w, line.String())
 
 	var floor float64
-	for _, r := range rows {
-		if r.Driver == yardstick && r.Err == nil {
-			floor = r.Result.PairsPerSec
-		}
+	if r := rowOf(g, yardstick); r.Err == nil {
+		floor = r.Result.PairsPerSec
 	}
 	for _, r := range rows {
 		if r.Err != nil {

@@ -177,7 +177,7 @@ func (p *payment) Reply(_, _ int, v *resp.Value) error {
 	}
 	switch {
 	case v.IsError():
-		return fatality(v)
+		return conn.Fatality(v.Bytes)
 	case v.Kind != fits:
 		return misfit(v)
 	}

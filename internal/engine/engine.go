@@ -161,19 +161,20 @@ func (e *Engine) enqueue(op *Op) error {
 // not be completed; if it was an acquire that may have reached a node, its
 // release is on the way.
 func (e *Engine) Cancel(op *Op) bool {
-	removed, s := e.queue.remove(op), uint64(0)
-	for !removed {
-		if s = op.awaitSent(); s&phaseMask != queued {
-			break
+	sent := false
+	for !sent && !e.queue.remove(op) {
+		s := op.awaitSent()
+		if s&phaseMask == queued {
+			continue // it was held back from its batch
 		}
-		removed = e.queue.remove(op) // it was held back from the batch
-	}
-	if !removed && (s&phaseMask != flying || !op.claim(s)) {
-		return false
+		if s&phaseMask != flying || !op.claim(s) {
+			return false
+		}
+		sent = true
 	}
 	e.depth.Add(-1)
 	e.Note(op.Kind, context.Canceled)
-	if !removed && op.Kind == Acquire {
+	if sent && op.Kind == Acquire {
 		e.Abandon(op)
 	}
 	return true

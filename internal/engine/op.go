@@ -109,9 +109,6 @@ func (op *Op) begin(now time.Duration) {
 	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
 	op.Failures = op.Failures[:0]
 	op.Tally = quorum.Tally{}
-	if op.Kind == Acquire {
-		op.Absent = 0
-	}
 	op.state.Store((op.state.Load()>>phaseBits + 1) << phaseBits)
 }
 

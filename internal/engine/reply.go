@@ -86,14 +86,6 @@ func (w *wire) misfit(node int, s *span, v *resp.Value) error {
 
 func misfit(v *resp.Value) error { return fmt.Errorf("%w: %v", errMisfit, v.Kind) }
 
-// fatality is the error of a refusal that ends the connection, or nil.
-func fatality(v *resp.Value) error {
-	if fatal, err := conn.Refusal(v.Bytes); fatal {
-		return err
-	}
-	return nil
-}
-
 // refused handles an error reply. Most fail the vote and leave the connection
 // as it is; an error that is returned ends it.
 func (w *wire) refused(node int, s *span, v *resp.Value, mayRetry bool) error {
