@@ -157,27 +157,40 @@ func (l *locking) Done() <-chan struct{} {
 // TestDefectContextThatLocks: a caller may hold, while it asks for Stats or makes
 // a call, the lock that a context of calls under way takes too.
 func TestDefectContextThatLocks(t *testing.T) {
-	for name, use := range map[string]func(c *redlock.Client) error{
+	uses := map[string]func(c *redlock.Client) error{
 		"Stats":  func(c *redlock.Client) error { c.Stats(); return nil },
 		"Submit": func(c *redlock.Client) error { return c.Submit(noted("submitted")) },
-		"Cancel": func(c *redlock.Client) error { c.Cancel(noted("cancelled")); return nil },
+	}
+	for name, c := range map[string]struct {
+		queued bool
+		use    string
+	}{
+		"flying, Stats":  {false, "Stats"},
+		"queued, Stats":  {true, "Stats"},
+		"queued, Submit": {true, "Submit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newBoundRig(t, startN(t, 3))
 			parent, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ctx := &locking{Context: parent}
-			for _, s := range r.servers {
-				s.Mute()
+			unclogged := func() {}
+			if c.queued {
+				unclogged = r.clog(t)
+			} else {
+				for _, s := range r.servers {
+					s.Mute()
+				}
 			}
-			var calls []<-chan error
-			for i := range 3 { // in flight, and waiting
-				calls = append(calls, start(func() error {
-					_, err := r.TryAcquire(ctx, fmt.Sprint(i), ttl)
-					return err
-				}))
-			}
-			awaitSoon(t, bound, "under way", func() bool { s := statsOf(t, r.Client); return s.Waiting+s.InFlight >= 3 })
+			before := statsOf(t, r.Client)
+			called := start(func() error {
+				_, err := r.TryAcquire(ctx, "k", ttl)
+				return err
+			})
+			awaitSoon(t, bound, "under way", func() bool {
+				s := statsOf(t, r.Client)
+				return s.Waiting+s.InFlight > before.Waiting+before.InFlight
+			})
 			used := start(func() error {
 				ctx.mu.Lock()
 				defer ctx.mu.Unlock()
@@ -187,13 +200,12 @@ func TestDefectContextThatLocks(t *testing.T) {
 					}
 					time.Sleep(time.Millisecond)
 				}
-				return use(r.Client)
+				return uses[c.use](r.Client)
 			})
-			require.NoError(t, soon(t, name+" under the context's lock", used))
+			require.NoError(t, soon(t, c.use+" under the context's lock", used))
 			r.heal(t)
-			for _, done := range calls {
-				require.NoError(t, soon(t, "a call", done))
-			}
+			unclogged()
+			require.NoError(t, soon(t, "the call", called))
 		})
 	}
 }
