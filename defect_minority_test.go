@@ -23,7 +23,8 @@ func (d *downs) count(c *redlock.Config) {
 }
 
 // pester has goroutines try to acquire, each a key of its own, without a pause
-// for a time. It returns how many attempts there were.
+// for a time. It returns how many attempts there were. The keys are long: what a
+// node is owed is bounded in bytes.
 func pester(t *testing.T, c *redlock.Client, goroutines int, d time.Duration) (attempts int64) {
 	t.Helper()
 	var n atomic.Int64
@@ -33,7 +34,7 @@ func pester(t *testing.T, c *redlock.Client, goroutines int, d time.Duration) (a
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			for key := fmt.Sprint("k", g); time.Now().Before(until); n.Add(1) {
+			for key := fmt.Sprintf("k%0100d", g); time.Now().Before(until); n.Add(1) {
 				l, err := c.TryAcquire(context.Background(), key, ttl)
 				if err == nil { // a node was late to go
 					_ = l.Release(context.Background())
@@ -135,6 +136,38 @@ func TestDefectMinorityThatHeals(t *testing.T) {
 				require.Zero(t, s.Len(), "keys left on node %d", i)
 			}
 			requireSpared(t, r.Client, &lost, 3)
+		})
+	}
+}
+
+// TestDefectRealMinorityThatHeals is the same with real servers.
+func TestDefectRealMinorityThatHeals(t *testing.T) {
+	servers := realredis.StartN(t, 5)
+	admins := newAdmins(t, servers[3:])
+	for round := range 3 {
+		t.Run(fmt.Sprint("round ", round), func(t *testing.T) {
+			var lost downs
+			c := newBound(t, persistentAddrs(servers), impatient, lost.count)
+			for _, s := range servers[:3] {
+				require.NoError(t, s.Kill())
+			}
+			awaitUpNodes(t, c, 2)
+			pester(t, c, 2048, 1500*time.Millisecond)
+			for _, s := range servers[:3] {
+				require.NoError(t, s.Restart())
+			}
+			awaitUpNodes(t, c, 5)
+			for i, a := range admins {
+				left := ""
+				for deadline := time.Now().Add(bound); left != ":0" && time.Now().Before(deadline); {
+					left = a.do("DBSIZE")
+				}
+				if left != ":0" {
+					a.must("FLUSHALL") // for the next round
+				}
+				require.Equal(t, ":0", left, "keys left on server %d", 3+i)
+			}
+			requireSpared(t, c, &lost, 3)
 		})
 	}
 }
