@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/clock"
+)
+
+// wasSent says whether a key is in anything that was sent.
+func (p *puppet) wasSent(key string) bool {
+	for _, s := range p.sent {
+		if strings.Contains(s.bytes, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestDefectWindowOfADecidedBatch: once every round of a batch has its verdict,
+// the next batch may go, though nodes still owe replies of the first.
+func TestDefectWindowOfADecidedBatch(t *testing.T) {
+	enqueue := func(p *puppet, kind Kind, key string, ttl time.Duration) *outcome {
+		op := p.op(kind, key)
+		op.TTL = ttl
+		require.NoError(t, p.engine.enqueue(&op.Op))
+		return op
+	}
+	for name, run := range map[string]func(t *testing.T, p *puppet){
+		"four nodes": func(t *testing.T, p *puppet) {
+			lost, won := enqueue(p, Acquire, "lost", time.Second), enqueue(p, Acquire, "won", time.Second)
+			late := enqueue(p, Acquire, "late", time.Second)
+			p.turn(func() {})
+			require.Len(t, p.sent, 1)
+			require.Equal(t, 3, p.sent[0].batch.Replies)
+			// The rounds are decided in the middle of node 2's replies: by two
+			// denials the first and the last, by the third grant the other.
+			for node := range 2 {
+				p.turn(func() { p.reply(p.sent[0], node, null, ok, null) })
+			}
+			p.turn(func() { p.reply(p.sent[0], 2, null, ok) })
+			require.Equal(t, []int{1, 1, 1}, []int{lost.times, won.times, late.times}, "not all are decided")
+		},
+		"timeouts that differ": func(t *testing.T, p *puppet) {
+			slow, quick := enqueue(p, Acquire, "slow", 800*time.Millisecond), enqueue(p, Acquire, "quick", 100*time.Millisecond)
+			p.turn(func() {})
+			require.Len(t, p.sent, 1)
+			require.Equal(t, 2, p.sent[0].batch.Replies)
+			p.tick(10 * time.Millisecond)
+			require.Equal(t, []int{0, 1}, []int{slow.times, quick.times})
+			for node := range 3 {
+				p.turn(func() { p.reply(p.sent[0], node, ok) })
+			}
+			require.Equal(t, []int{1, 1}, []int{slow.times, quick.times})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPuppet(t, 4)
+			p.engine.timeout = 0 // it follows from the TTL
+			run(t, p)
+			next := p.op(Release, "next")
+			require.NoError(t, p.engine.Submit(&next.Op))
+			require.True(t, p.wasSent("next"), "the window is shut")
+		})
+	}
+}
+
+// TestDefectTickIsBounded: a tick of the watchdog, which all others wait for,
+// does not last longer the more calls wait. Both measurements are of this
+// machine, one behind the other, and the least of several.
+func TestDefectTickIsBounded(t *testing.T) {
+	few, many := tickWith(t, 4<<10), tickWith(t, 64<<10)
+	t.Logf("a tick with 4,096 waiting calls takes %v, with 65,536 %v", few, many)
+	// A scan of all takes at least 16 times as long, and 40 times where the calls
+	// do not fit the processor's cache.
+	require.Less(t, many, 8*few+200*time.Microsecond)
+}
+
+// tickWith is how long a tick takes with so many calls in the queue.
+func tickWith(t *testing.T, calls int) time.Duration {
+	p := &puppet{t: t, nodes: 1, clock: clock.NewFake()}
+	p.engine = New(Config{Clock: p.clock, MaxWaiting: calls, Timeout: time.Hour})
+	attach(p.engine, p)
+	p.submit(Release, "the batch that is out")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var wg sync.WaitGroup
+	for i := range calls {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			c := p.engine.Call(Acquire, fmt.Sprint(i), time.Hour)
+			defer p.engine.Free(c)
+			if err := p.engine.Do(ctx, c); err != context.Canceled {
+				t.Error(err)
+			}
+		}()
+	}
+	for began := time.Now(); p.engine.queue.size.Load() < int64(calls); {
+		require.Less(t, time.Since(began), 10*time.Second, "the calls do not queue")
+		time.Sleep(time.Millisecond)
+	}
+	least := time.Hour
+	for range 20 {
+		p.turn(func() {
+			began := time.Now()
+			p.engine.tick()
+			least = min(least, time.Since(began))
+		})
+	}
+	cancel()
+	ended := make(chan struct{})
+	go func() { wg.Wait(); close(ended) }()
+	for began := time.Now(); ; {
+		p.turn(func() { p.engine.tick() })
+		select {
+		case <-ended:
+			return least
+		case <-time.After(time.Millisecond):
+			require.Less(t, time.Since(began), 10*time.Second, "the end of a context is not noticed")
+		}
+	}
+}
