@@ -216,9 +216,9 @@ func TestDefectNoReleaseWhereAcquireWasRefused(t *testing.T) {
 	}
 }
 
-// TestDefectRealForbiddenKey: on real servers with an access list, under load, no
+// TestRealDefectForbiddenKey: on real servers with an access list, under load, no
 // release of an honest caller fails, and no key stays.
-func TestDefectRealForbiddenKey(t *testing.T) {
+func TestRealDefectForbiddenKey(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		servers := realredis.StartN(t, 3, realredis.Options{
 			Kind: kind, Users: []string{adminUser, leastUser + strings.Join(leastPrivileges, " ")}})

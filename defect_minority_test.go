@@ -86,8 +86,8 @@ func TestDefectMinority(t *testing.T) {
 	})
 }
 
-// TestDefectRealMinority is the same with real servers that are killed.
-func TestDefectRealMinority(t *testing.T) {
+// TestRealDefectMinority is the same with real servers that are killed.
+func TestRealDefectMinority(t *testing.T) {
 	servers := realredis.StartN(t, 5)
 	admins := newAdmins(t, servers[3:])
 	var lost downs
@@ -140,8 +140,8 @@ func TestDefectMinorityThatHeals(t *testing.T) {
 	}
 }
 
-// TestDefectRealMinorityThatHeals is the same with real servers.
-func TestDefectRealMinorityThatHeals(t *testing.T) {
+// TestRealDefectMinorityThatHeals is the same with real servers.
+func TestRealDefectMinorityThatHeals(t *testing.T) {
 	servers := realredis.StartN(t, 5)
 	admins := newAdmins(t, servers[3:])
 	for round := range 3 {
@@ -198,8 +198,8 @@ func TestDefectSilentMajority(t *testing.T) {
 	}
 }
 
-// TestDefectRealSilentMajority is the same with real servers that are stopped.
-func TestDefectRealSilentMajority(t *testing.T) {
+// TestRealDefectSilentMajority is the same with real servers that are stopped.
+func TestRealDefectSilentMajority(t *testing.T) {
 	servers := realredis.StartN(t, 5)
 	admins := newAdmins(t, servers)
 	var lost downs
