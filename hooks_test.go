@@ -222,8 +222,11 @@ func TestVotesThatFailAreHeard(t *testing.T) {
 	r.servers[1].ErrorReply("EVALSHA", "BUSY Redis is busy running a script.", 1)
 	l := mustAcquire(t, r.Client, "k", ttl)
 	require.ErrorIs(t, l.Release(t.Context()), redlock.ErrNoQuorum)
-	quiet(t, r.Client)
-	failed := take(&y, &y.failed)
+	var failed []redlock.Vote
+	await(t, "three votes", func() bool {
+		failed = append(failed, take(&y, &y.failed)...)
+		return len(failed) >= 3
+	})
 	require.Len(t, failed, 3)
 	for i, want := range []struct {
 		kind redlock.OpKind

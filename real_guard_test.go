@@ -115,7 +115,12 @@ func TestRealRestartGuard(t *testing.T) {
 		l := mustAcquire(t, ours, "k", brief)
 
 		restartUnder(t, servers, 0, theirs)
-		withheld, _ := heard.take()
+		var withheld []redlock.Node
+		await(t, "the node that has no vote", func() bool {
+			nodes, _ := heard.take()
+			withheld = append(withheld, nodes...)
+			return len(withheld) > 0
+		})
 		require.Len(t, withheld, 1)
 		require.Zero(t, withheld[0].Index)
 		require.True(t, withheld[0].Up)
@@ -126,19 +131,20 @@ func TestRealRestartGuard(t *testing.T) {
 		require.Less(t, left, withheld[0].Guarded, "it counts down")
 		if left > 0 { // or this machine has slept
 			require.Error(t, err)
-			quiet(t, theirs)
+			heard.awaitVotes(t, 1)
 			_, votes := heard.take()
 			require.Equal(t, map[bool]int{true: 1}, votes, "it was asked all the same")
 		}
 		refusedUntilOver(t, l, brief, theirs)
 		await(t, "a vote", func() bool { return theirs.Nodes()[0].Guarded == 0 })
 		quiet(t, theirs)
+		_ = submit(t, theirs, &redlock.Op{Kind: redlock.OpRelease, Key: []byte("behind all votes")})
 		heard.take()
 
 		for range 3 {
 			liveFor(t, theirs, "k", brief)
 		}
-		quiet(t, theirs) // the other four may have decided before it answered
+		heard.awaitVotes(t, 6) // the other four may have decided before it answered
 		withheld, votes := heard.take()
 		require.Empty(t, withheld, "told once")
 		require.Equal(t, map[bool]int{false: 6}, votes, "each acquire and extend")
@@ -177,6 +183,16 @@ func (w *ward) count(withheld bool) {
 		w.votes = map[bool]int{}
 	}
 	w.votes[withheld]++
+}
+
+// awaitVotes waits until so many votes were heard since the last take.
+func (w *ward) awaitVotes(t *testing.T, n int) {
+	t.Helper()
+	await(t, "votes", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.votes[true]+w.votes[false] >= n
+	})
 }
 
 // take returns what was heard since the last time.

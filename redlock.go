@@ -65,7 +65,7 @@ const (
 var (
 	ErrTaken = engine.ErrTaken // enough nodes answered: another holder has it
 	// ErrNoQuorum: too few nodes answered. After an Extend the lock is still
-	// held for what Remaining says; after a Release it may be.
+	// held for what Remaining says; after a Release its key may be left.
 	ErrNoQuorum = engine.ErrNoQuorum
 	// ErrExpired: the votes came so late that no validity was left, or the
 	// lock to extend had none.
@@ -149,11 +149,12 @@ type Config struct {
 	Scripted   bool   // no DELIFEQ, DELEX and SET IFEQ where nodes have them
 	// Logger hears warnings about the configuration, of nodes that come up
 	// (Info), go down, may evict keys or have no vote, and why (Warn): nothing
-	// for an operation. All operations wait for it meanwhile. Default: none.
+	// for an operation. A callback that panics is logged too (Error), with its
+	// stack; and without a Logger to slog.Default. Default: none.
 	Logger *slog.Logger
 	Hooks  Hooks // what else to call, and when; see there
-	// Rand is where tokens come from. Default, and the only right choice
-	// outside tests: crypto/rand.
+	// Rand is where tokens come from. It is read by several goroutines at once.
+	// Default, and the only right choice outside tests: crypto/rand.
 	Rand io.Reader
 }
 
@@ -168,19 +169,22 @@ func (cfg Config) Format(f fmt.State, verb rune) {
 func (cfg Config) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", cfg)) }
 
 // Hooks are functions to be called, each optional. They may be called by several
-// goroutines at once, and must not panic.
+// goroutines at once, and may use the client.
 //
 // Attempt and LockLost are called by the goroutine whose call it was, before
-// the call returns. The others, and Attempt for an [Op], are called while all
-// operations wait: they must not block, nor use the client but for Submit.
+// the call returns; it is that call which a panic ends. The others, and Attempt
+// for an [Op], are called a moment later by a goroutine of the client, which calls
+// Op.Done too: one that blocks delays the others, by 20 ms at most. A panic there
+// is recovered and logged.
 type Hooks struct {
 	// Attempt hears of each attempt that is over, as Stats counts them. It
 	// allocates the Key for an Op, and nothing else.
 	Attempt func(Attempt)
 	// Vote hears of each vote of each node, on releases in the background too.
+	// While it blocks, 65,536 votes are kept, and those beyond are not told.
 	Vote func(Vote)
 	// NodeUp hears of a connection that came up, NodeDown of one that ended, or
-	// that New could not make. That Close ends them all is not told.
+	// that New could not make. Close does not call NodeDown.
 	NodeUp, NodeDown func(Node)
 	// NodeGuarded hears of a node that must not vote for Node.Guarded.
 	NodeGuarded func(Node)
@@ -277,7 +281,8 @@ func (c *Client) Close() error {
 // until ctx ends. Whenever it fails, what may have been set on some nodes is
 // released in the background.
 //
-// The end of ctx is noticed within 5 ms. A key is 1 to MaxKey bytes, the Redis
+// The end of ctx is noticed within 5 ms, later if more than 2048 operations wait to
+// be sent; a nil ctx has no end. A key is 1 to MaxKey bytes, the Redis
 // key as it is; ttl is MinTTL to MaxTTL, rounded down to whole milliseconds. The
 // errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ctx.Err(),
 // and what is wrong with key or ttl.
@@ -297,7 +302,7 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 // Stats returns what was counted since New, and how the nodes are, all of one
 // moment. It waits for the goroutine that is at the sockets, for microseconds,
 // or for up to 5 ms if that waits there for its own replies; it allocates
-// Stats.Nodes. It must not be called from a hook that says so or from Op.Done.
+// Stats.Nodes. Hooks and Op.Done may call it.
 func (c *Client) Stats() Stats {
 	nodes := make([]NodeStats, 0, c.session.Len())
 	s := c.session.Stats(func(n Node, v engine.Votes) {
@@ -310,7 +315,7 @@ func (c *Client) Stats() Stats {
 }
 
 // Nodes returns how the nodes are, in the order of Config.Nodes. It waits and
-// allocates as Stats does, and must not be called from where Stats must not.
+// allocates as Stats does.
 func (c *Client) Nodes() []Node {
 	nodes := make([]Node, 0, c.session.Len())
 	c.session.Stats(func(n Node, _ engine.Votes) { nodes = append(nodes, n) })
@@ -385,7 +390,8 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ho
 //
 // There are three results: nil, released; ErrNotHeld, a quorum had lost it
 // before; and any other error, unknown: the lock ends with its TTL at the
-// latest, and Release may be called again.
+// latest, and Release may be called again. Validity ends when Release is called,
+// whatever its result, except with ErrBusy and ErrClosed where no node was asked.
 func (l Lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
 
 // OpKind is what an operation asks for, an [Op] or a blocking call.
@@ -407,8 +413,10 @@ type Op struct {
 	Key   []byte           // 1 to MaxKey bytes
 	TTL   time.Duration    // of OpAcquire and OpExtend
 	Token [token.Size]byte // set by Submit for OpAcquire, by the caller for the others
-	// Done is called once, from a goroutine of the client or of one of its
-	// users. It must not block; it may Submit, also this Op again.
+	// Done is called once, from a goroutine of the client, without a lock: it may
+	// use the client, and Submit this Op again. One is called at a time, but one
+	// that takes more than 20 ms does not hold up the others any longer. A panic
+	// is recovered and logged.
 	Done func(*Op)
 
 	session *session.Session
@@ -437,8 +445,9 @@ func (c *Client) Submit(op *Op) error {
 }
 
 // Cancel takes op back. It returns false if it is too late: Done was called or
-// is about to be. An acquire that was sent is released in the background.
-func (c *Client) Cancel(op *Op) bool { return c.session.Cancel(&op.op) }
+// is about to be; or if op was not submitted to this client. An acquire that was
+// sent is released in the background.
+func (c *Client) Cancel(op *Op) bool { return op.session == c.session && c.session.Cancel(&op.op) }
 
 // Err returns what TryAcquire, Extend or Release would have. Valid from Done on.
 func (op *Op) Err() error {
@@ -461,6 +470,6 @@ func (op *Op) Remaining() time.Duration {
 type completion Op
 
 func (op *completion) Complete(e *engine.Op) {
+	defer op.Done((*Op)(op)) // also behind a hook that panics
 	op.session.Completed(e)
-	op.Done((*Op)(op))
 }

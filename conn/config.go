@@ -24,6 +24,8 @@ const (
 
 	// permanentPause is the shortest pause after a permanent error.
 	permanentPause = time.Second
+	// overrun is how long after its context's end a Dialer is waited for.
+	overrun = time.Second
 )
 
 // Config is what a [Fleet] needs to know. Zero fields mean the defaults. Its

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"time"
 )
 
@@ -36,7 +37,7 @@ func (f *Fleet) dial(index, attempt int) {
 		cause = n.cause
 		f.lock.Unlock()
 		if err == nil {
-			id.warn(f.cfg.Logger, n.addr, before) // not under the lock: it may be slow
+			warn(func() { id.warn(f.cfg.Logger, n.addr, before) }) // not under the lock: it may be slow
 		}
 		if attempt == 0 {
 			f.first.Done()
@@ -45,6 +46,12 @@ func (f *Fleet) dial(index, attempt int) {
 			return
 		}
 	}
+}
+
+// warn calls a logger, which may panic: that is not the dialler's end.
+func warn(log func()) {
+	defer func() { _ = recover() }()
+	log()
 }
 
 // adopt brings a new connection in. It owns nc, also when it fails. The lock is
@@ -139,19 +146,30 @@ func (d *dialler) connect() (net.Conn, identity, error) {
 	return nc, id, err
 }
 
-// try is one connection, from the first packet to the last greeting.
-func (d *dialler) try(ctx context.Context) (net.Conn, identity, error) {
-	nc, err := d.open(ctx)
+// try is one connection, from the first packet to the last greeting. A panic of the
+// functions in Config, or of a Dialer's connection, is an error as any other.
+func (d *dialler) try(ctx context.Context) (nc net.Conn, id identity, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			if nc != nil {
+				_ = transport(nc).Close()
+			}
+			nc, err = nil, panicked(v)
+		}
+	}()
+	nc, err = d.open(ctx)
 	if err != nil {
 		d.old = false
 		return nil, identity{}, err
 	}
+	below := transport(nc)
 	abort := context.AfterFunc(ctx, func() {
-		if transport(nc).SetDeadline(time.Unix(1, 0)) != nil {
-			_ = transport(nc).Close() // it knows none: a dialer's own, or one that is gone
+		defer func() { _ = recover() }() // of a dialer's own connection
+		if below.SetDeadline(time.Unix(1, 0)) != nil {
+			_ = below.Close() // it knows none: a dialer's own, or one that is gone
 		}
 	})
-	id, err := d.greet(ctx, nc)
+	id, err = d.greet(ctx, nc)
 	if !abort() && err == nil {
 		err = ctx.Err()
 	}
@@ -160,6 +178,15 @@ func (d *dialler) try(ctx context.Context) (net.Conn, identity, error) {
 		return nil, identity{}, err
 	}
 	return nc, id, nil
+}
+
+// panicked is the error of a panic. It shows those of the runtime only: others may
+// hold what must not be printed.
+func panicked(v any) error {
+	if err, ok := v.(runtime.Error); ok {
+		return fmt.Errorf("panic while dialing: %w", err)
+	}
+	return fmt.Errorf("panic while dialing: a %T", v)
 }
 
 // open dials, and lays TLS over the connection where the node has it.

@@ -182,6 +182,8 @@ func (p *epoll) wait() bool {
 	return p.raw.Read(p.rung) == nil
 }
 
+func (p *epoll) drain() {} // it has no goroutines
+
 func (p *epoll) close() {
 	_ = p.bell.Close() // ends wait
 	_ = p.alarm.Close()

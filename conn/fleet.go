@@ -76,8 +76,21 @@ func (f *Fleet) Up(node int) bool { return f.nodes[node].sock != nil }
 func (f *Fleet) Away() uint64 { return f.away }
 
 // Settle waits until every node has ended its first dial, well or badly, or
-// until the fleet is closed. It is called without the lock.
-func (f *Fleet) Settle() { f.first.Wait() }
+// until the fleet is closed, but not for a dialer that does not return when its
+// context ends. It is called without the lock.
+func (f *Fleet) Settle() {
+	ended := make(chan struct{})
+	go func() {
+		f.first.Wait()
+		close(ended)
+	}()
+	timer := time.NewTimer(f.cfg.DialTimeout + overrun)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
+}
 
 // Send writes to every node the batch of the list b that is in the node's
 // dialect. A node that is down, or whose connection owes too much, fails it at
@@ -164,8 +177,8 @@ func (f *Fleet) reap() {
 // its own reply.
 func (f *Fleet) CanBlock() bool { return f.poller.canBlock() }
 
-// Wake ends a Sweep that blocks, or else the next one. It is called without the
-// lock, by whoever wants it.
+// Wake ends a Sweep that blocks, or else the next one; and a Wait, if it comes after
+// Arm. It is called without the lock.
 func (f *Fleet) Wake() { f.poller.wake() }
 
 // Arm makes the next arrival end a Wait, once.
@@ -198,5 +211,9 @@ func (f *Fleet) Close() {
 }
 
 // Drain waits until every goroutine of a closed fleet has ended. It is called
-// without the lock, which the last dialers need.
-func (f *Fleet) Drain() { f.dials.Wait() }
+// without the lock, which the last dialers need. It never returns if a Dialer
+// does not, or if Close of one of its connections does not end Read and Write.
+func (f *Fleet) Drain() {
+	f.dials.Wait()
+	f.poller.drain()
+}

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -59,15 +60,31 @@ func (p *pump) recv(b []byte) (int, error) {
 }
 
 func (p *pump) close(reset bool) {
-	if reset {
-		setReset(p.nc)
-	}
 	p.mu.Lock()
 	p.closed = true
 	p.fail(net.ErrClosed)
 	p.mu.Unlock()
-	// Not the TLS connection itself: its Close writes, and may block.
-	_ = transport(p.nc).Close()
+	// Not the TLS connection itself: its Close writes, and may block. Nor here:
+	// that of a Dialer's connection may block too, and the fleet's lock is held.
+	p.poller.pumps.Add(1)
+	go func() {
+		defer p.poller.pumps.Done()
+		defer p.recover()
+		if reset {
+			setReset(p.nc)
+		}
+		_ = transport(p.nc).Close()
+	}()
+}
+
+// recover makes a panic of a Dialer's connection the failure of that connection.
+func (p *pump) recover() {
+	if v := recover(); v != nil {
+		p.mu.Lock()
+		p.fail(fmt.Errorf("panic in the dialer's connection: %v", v))
+		p.mu.Unlock()
+		p.poller.report(p.node)
+	}
 }
 
 // fail records the first failure and frees both goroutines. p.mu is held.
@@ -81,6 +98,7 @@ func (p *pump) fail(err error) {
 
 func (p *pump) readLoop() {
 	defer p.poller.pumps.Done()
+	defer p.recover()
 	buf := make([]byte, readBuffer)
 	for {
 		n, err := p.nc.Read(buf)
@@ -105,6 +123,7 @@ func (p *pump) readLoop() {
 
 func (p *pump) writeLoop() {
 	defer p.poller.pumps.Done()
+	defer p.recover()
 	for {
 		p.mu.Lock()
 		for len(p.out) == 0 && p.err == nil {
@@ -178,8 +197,8 @@ func (pp *pumpPoller) poll(_ time.Duration, nodes []int) []int {
 
 func (pp *pumpPoller) canBlock() bool { return false }
 
-// wake has nothing to do: poll never blocks.
-func (pp *pumpPoller) wake() {}
+// wake ends a wait; poll never blocks.
+func (pp *pumpPoller) wake() { pp.ringBell() }
 
 // arm has nothing to do: every report rings the bell.
 func (pp *pumpPoller) arm() {}
@@ -206,8 +225,9 @@ func (pp *pumpPoller) close() {
 	pp.closed = true
 	pp.mu.Unlock()
 	pp.ringBell()
-	pp.pumps.Wait()
 }
+
+func (pp *pumpPoller) drain() { pp.pumps.Wait() }
 
 // transport is the socket below a TLS connection, or nc itself.
 func transport(nc net.Conn) net.Conn {

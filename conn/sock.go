@@ -36,8 +36,8 @@ type poller interface {
 	// canBlock says whether poll can block, so that a caller may wait there
 	// for its own reply without a switch of goroutines.
 	canBlock() bool
-	// wake ends a poll that blocks, or else the next one. Anyone may call it, at
-	// any time, without the fleet's lock.
+	// wake ends a poll that blocks, or else the next one, and a wait after arm.
+	// It may be called at any time, without the fleet's lock.
 	wake()
 	// arm makes the next thing that poll would report end a wait, once.
 	arm()
@@ -46,4 +46,7 @@ type poller interface {
 	wait() bool
 	// close ends a wait and frees the poller. The socks are closed before it.
 	close()
+	// drain waits until the goroutines of all socks have ended. It is called
+	// after close, and without the fleet's lock.
+	drain()
 }

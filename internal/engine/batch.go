@@ -8,41 +8,55 @@ import (
 )
 
 // batch is the operations of one write, in wire order, and their votes. It
-// outlives its operations: an operation leaves when it is settled, the batch
+// outlives its operations: an operation leaves when it is decided, the batch
 // stays until the last node has answered.
 type batch struct {
 	engine *Engine
 	rounds []round
-	absent []uint64 // by round: Op.Absent
-	groups []group  // of rounds
+	groups []group // of rounds
 	first  wire
 	others []*wire // where the nodes speak several dialects; more than are in use
-	owed   int     // wires in use that a node has yet to answer
+	owed   int     // wires and errands in use that a node has yet to answer
 
-	undecided int // rounds without a verdict
-	answered  int // nodes that have answered all of it, or failed
-	failed    int // of them, those that failed
-	passed    bool
+	undecided int  // rounds without a verdict
+	heard     int  // nodes that have answered all of it
+	failed    int  // nodes that have not, and will not
+	replied   bool // a node has answered something
+	passed    bool // it has left the window
 	probe     bool // measures the round trip
-	held      int  // retries that still need Buf and rounds
 	listed    bool // in Engine.flying, where a batch that is used again may still be
+	extends   bool // there are some in it
+	handsOff  bool // releases that one node missed; without operations, and not counted
 
 	sentAt   time.Duration
+	soonest  time.Duration // shortest timeout
 	deadline time.Duration // of the most impatient round
+	latest   time.Duration // longest timeout; an instant once it is sent
 	longest  time.Duration // TTL
 
-	cause   []error // by node: why its last failed vote failed
-	unsent  uint64  // by node, a bit each: no byte of it was written there
-	guarded uint64  // by node, a bit each: it has no vote, but in releases
+	cause    []error   // by node: why it has not answered the rest
+	failures []failure // single failed votes
+	guarded  uint64    // by node, a bit each: it has no vote, but in releases
+
+	older, newer *batch // in Engine.extending
 }
 
 // round is the vote on one operation.
 type round struct {
-	op      *Op // nil once settled
-	life    uint64
-	timeout time.Duration
-	watched bool // op is a Call whose context may end
-	tally   quorum.Tally
+	op       *Op // nil once decided
+	life     uint64
+	timeout  time.Duration
+	ended    <-chan struct{} // of the context, where op is a Call
+	tally    quorum.Tally
+	absent   uint64 // nodes where no key has the token, a bit each
+	lock     uint64 // of an extend: which lock it is about
+	failures int32  // the last of them in batch.failures, counted from 1
+}
+
+// failure is why one vote of one round has failed.
+type failure struct {
+	node, before int32 // before is the one before it in the same round
+	err          error
 }
 
 // group is rounds of one kind that follow each other and may be merged.
@@ -53,77 +67,134 @@ type group struct {
 
 // add appends op's round.
 func (b *batch) add(op *Op) {
-	r := round{op: op, life: op.state.Load()&^phaseMask | flying, timeout: op.Timeout}
+	r := round{op: op, life: op.state.Load()&^phaseMask | flying, timeout: op.Timeout, absent: op.Absent}
+	switch op.Kind {
+	case Acquire:
+		r.absent = 0 // what an earlier attempt left there
+	case Extend:
+		r.lock = lockOf(op.Token[:])
+		b.extends = true
+	}
 	if c, ok := op.Done.(*Call); ok {
-		r.watched = c.ctx.Done() != nil
+		r.ended = c.ended
 	}
 	r.tally.Reset(b.engine.nodes)
 	b.rounds = append(b.rounds, r)
-	b.absent = append(b.absent, op.Absent)
 	b.undecided++
-	b.deadline = min(b.deadline, op.Timeout) // an instant once it is sent
+	b.soonest = min(b.soonest, op.Timeout)
+	b.latest = max(b.latest, op.Timeout)
 	b.longest = max(b.longest, op.TTL)
 }
 
 // translate writes the commands, once in each dialect, and links the wires to
 // the list that goes to the fleet.
-func (b *batch) translate(dialects []conn.Dialect) {
+func (b *batch) translate(operands []operand, dialects []conn.Dialect) {
 	var d conn.Dialect // for when no node is up
 	if len(dialects) > 0 {
 		d = dialects[0]
 	}
 	last := &b.first
-	last.write(b.groups, d)
+	last.write(b.groups, operands, d)
 	for i := 1; i < len(dialects); i++ {
 		if i > len(b.others) {
 			b.others = append(b.others, newWire(b))
 		}
 		w := b.others[i-1]
-		w.write(b.groups, dialects[i])
+		w.write(b.groups, operands, dialects[i])
 		last.Next, last = &w.Batch, w
 	}
 	last.Next = nil
 	b.owed = max(1, len(dialects))
 }
 
-// answer counts one node as done with the batch.
-func (b *batch) answer() {
-	b.answered++
-	b.pass()
-}
-
-// pass lets the batch leave the gate once that makes no difference to it.
+// pass lets the batch leave the in-flight window, if it is time. This is the only
+// place where it does.
+//
+// It leaves when a quorum of nodes is done with it, or when all its rounds are
+// decided. But a batch that fails at once on nodes that are down must not make
+// room for the next at once: the others would be sent more than they can answer,
+// and be cut off for it. So one of them must have replied, which it does in order,
+// or time must be up.
 func (b *batch) pass() {
-	if !b.passed && (b.undecided == 0 || b.answered >= b.engine.quorum) {
-		b.passed = true
-		b.engine.gate.leave(b)
+	done := b.heard + b.failed
+	switch {
+	case b.passed:
+	case done == b.engine.nodes, (b.undecided == 0 || done >= b.engine.quorum) && b.replied:
+		b.leave()
 	}
 }
 
+func (b *batch) leave() {
+	b.passed = true
+	b.engine.gate.leave(b)
+}
+
 func (b *batch) recycle() {
-	if b.owed == 0 && b.held == 0 {
+	if b.owed == 0 {
 		b.engine.recycle(b)
 	}
 }
 
 // vote records one node's vote in one round.
-func (b *batch) vote(node, i int, o quorum.Outcome) {
+func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 	r := &b.rounds[i]
-	b.observe(node, i, o)
+	if _, voted := r.tally.Outcome(node); !voted && !b.handsOff {
+		b.engine.observe(node, b.kindOf(i), o, err)
+	}
 	if r.tally.Record(node, o) != quorum.Pending && r.op != nil {
 		b.decide(i, r)
 	}
 }
 
-// fail records failed votes in rounds that follow each other, and why.
-func (b *batch) fail(node, first, count int, err error) {
-	b.cause[node] = err
-	for i := first; i < first+count; i++ {
-		b.vote(node, i, quorum.Failed)
+// answered records a node's answer in one round.
+func (b *batch) answered(node, i int, granted bool, kind Kind) {
+	if kind == Acquire && !granted {
+		b.rounds[i].absent |= 1 << uint(node)
+	}
+	switch {
+	case kind != Release && b.guarded>>uint(node)&1 == 1:
+		// It has restarted, and what it says of its keys is not the whole truth.
+		b.refused(node, i, conn.ErrGuarded)
+	case granted:
+		b.vote(node, i, quorum.Granted, nil)
+	default:
+		b.vote(node, i, quorum.Denied, nil)
 	}
 }
 
-// decide ends a round: its operation, if it is still there, joins the settled.
+// refused records a failed vote in one round, and why.
+func (b *batch) refused(node, i int, err error) {
+	r := &b.rounds[i]
+	if _, voted := r.tally.Outcome(node); voted {
+		return
+	}
+	b.failures = append(b.failures, failure{int32(node), r.failures, err})
+	r.failures = int32(len(b.failures))
+	b.vote(node, i, quorum.Failed, err)
+}
+
+// lost records failed votes in rounds that follow each other, where a node will not
+// answer any more.
+func (b *batch) lost(node, first, count int, err error) {
+	b.cause[node] = err
+	for i := first; i < first+count; i++ {
+		b.vote(node, i, quorum.Failed, err)
+	}
+}
+
+// causeOf says why a node's vote in a round has failed.
+func (b *batch) causeOf(node, i int) error {
+	for at := b.rounds[i].failures; at > 0; {
+		f := &b.failures[at-1]
+		if int(f.node) == node {
+			return f.err
+		}
+		at = f.before
+	}
+	return b.cause[node]
+}
+
+// decide ends a round: its operation, if it is still there, joins the decided.
 func (b *batch) decide(i int, r *round) {
 	op := r.op
 	r.op = nil
@@ -137,26 +208,39 @@ func (b *batch) decide(i int, r *round) {
 
 // expire fails the nodes that have not answered a round in time.
 func (b *batch) expire(now time.Duration) {
-	if b.undecided == 0 || now < b.deadline {
+	if b.undecided > 0 && now >= b.deadline {
+		b.deadline = never
+		for i := range b.rounds {
+			b.expireRound(i, now)
+		}
+	}
+	if b.pass(); !b.passed && now >= b.latest {
+		b.leave()
+	}
+}
+
+func (b *batch) expireRound(i int, now time.Duration) {
+	r := &b.rounds[i]
+	if r.op == nil {
 		return
 	}
-	b.deadline = never
-	for i := range b.rounds {
-		r := &b.rounds[i]
-		if r.op == nil {
-			continue
-		}
-		if due := b.sentAt + r.timeout; now < due {
-			b.deadline = min(b.deadline, due)
-			continue
-		}
-		for node := range b.engine.nodes {
-			if _, voted := r.tally.Outcome(node); !voted {
-				b.fail(node, i, 1, errTimeout)
-			}
+	if due := b.sentAt + r.timeout; now < due {
+		b.deadline = min(b.deadline, due)
+		return
+	}
+	for node := range b.engine.nodes {
+		b.refused(node, i, errTimeout) // unless it has voted
+	}
+}
+
+// kindOf is the kind of a round, whose operation may be gone.
+func (b *batch) kindOf(i int) Kind {
+	for g := len(b.groups) - 1; g > 0; g-- {
+		if b.groups[g].first <= i {
+			return b.groups[g].kind
 		}
 	}
-	b.pass()
+	return b.groups[0].kind
 }
 
 const never = time.Duration(1<<63 - 1)

@@ -43,7 +43,7 @@ func (c *crowd) Sweep(time.Duration) {
 			for i, s := range w.spans {
 				v := c.set
 				switch {
-				case s.isMerged(w.Dialect):
+				case isScript(s.kind, w.Dialect):
 					v = c.merged[s.count]
 				case s.kind == Release:
 					v = c.deleted
@@ -100,6 +100,7 @@ func (b *bulk) pass(kind Kind) error {
 		b.engine.flush()
 		b.crowd.Sweep(0)
 		b.engine.complete()
+		b.engine.callBack(0)
 	}
 	return nil
 }

@@ -9,11 +9,10 @@ import (
 // Call is an operation whose caller waits for it.
 type Call struct {
 	Op
-	ctx   context.Context // of the Do under way, or the last one
-	ended error           // the context's error, if that is why it ended
+	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
+	over  bool            // the context's end has ended the call
 	done  chan struct{}   // holds one
 	timer *time.Timer     // made by the first Pause
-	doing bool            // a Do has not returned
 }
 
 // Call returns a Call to be used with Do, as often as its user likes, and then
@@ -29,92 +28,98 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) *Call {
 	return c
 }
 
-// Free takes a Call back. One whose Do was left by the panic of a callback is not
-// used again: it may still be under way, or its channel hold a result.
+// Free takes a Call back.
 func (e *Engine) Free(c *Call) {
-	if c.doing {
-		return
-	}
-	c.Key, c.ctx = nil, nil
+	c.Key, c.ended = nil, nil
 	e.calls.Put(c)
 }
 
-// Complete implements Completion.
+// Complete implements Completion. The driver calls it, for it is no user code.
 func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 
 // Do submits a call and waits for its result. An error is one of Submit, or the
-// context's, untouched; in the latter case an acquire is being cleaned up after
-// and an extend or a release may or may not take effect. The result of the
-// operation itself is in the Call.
+// context's; in the latter case an acquire is being cleaned up after, an extend
+// may or may not take effect, and a release is sent. The result of the operation
+// itself is in the Call.
 //
-// It waits on one channel only. To wait for the context as well would mean a
+// The context is user code, so only this goroutine calls it. The driver knows its
+// Done channel, which cannot block or panic.
+//
+// Do waits on one channel only. To wait for the context as well would mean a
 // select, which takes the locks of both channels twice for every operation, and
-// the context's is often everybody's. So the watchdog looks at the contexts of
+// the context's is often shared. So the watchdog looks at the Done channels of
 // the calls that are under way at each of its ticks, maxTick apart at most.
 func (e *Engine) Do(ctx context.Context, c *Call) error {
-	c.ctx, c.ended, c.doing = ctx, nil, true
-	err := e.do(c)
-	c.doing = false
-	return err
-}
-
-func (e *Engine) do(c *Call) error {
+	c.ended, c.over = ctx.Done(), false
 	if err := e.enqueue(&c.Op); err != nil {
 		return err
 	}
 	e.drive(c)
-	if c.ctx.Err() != nil && e.Cancel(&c.Op) { // before it began, or while it read alone
-		c.end()
-		if c.Kind == Release {
-			e.Abandon(&c.Op) // it may have been taken back before it was sent
-		}
-		return c.ended
-	}
 	<-c.done
-	return c.ended
+	if !c.over {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.Canceled // its Done channel is closed, whatever else it says
 }
 
-// end notes that the call ends because its context has.
-func (c *Call) end() { c.ended = c.ctx.Err() }
+// isClosed says whether a Done channel is closed. It runs no user code.
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done: // never, where it is nil
+		return true
+	default:
+		return false
+	}
+}
 
-// heed ends the calls of b whose context has ended. While it looks at one, it
-// has claimed it: nobody else can end it, and it is not some later use of the
-// same Call.
-func (e *Engine) heed(b *batch) {
+// checkContexts ends the calls of b whose context has ended. To claim one takes it
+// from its round, so that no vote can end it too.
+func (e *Engine) checkContexts(b *batch) {
 	for i := range b.rounds {
 		r := &b.rounds[i]
-		if r.op == nil || !r.watched || !r.op.claim(r.life) {
+		if r.op == nil || r.ended == nil || !isClosed(r.ended) || !r.op.claim(r.life) {
 			continue
 		}
 		c := r.op.Done.(*Call)
-		if c.ctx.Err() == nil {
-			c.state.Store(r.life) // as it was
-			continue
-		}
 		if c.Kind == Acquire {
-			c.Absent = b.without(&r.tally)
+			c.Absent = r.absent
 			e.cleanUp(&c.Op)
 		}
 		e.finish(c)
 	}
 }
 
-// heedWaiting does the same for calls that have not been sent.
-func (e *Engine) heedWaiting() {
-	ended := e.queue.filter(func(op *Op) bool {
+// scanWaiting is how many queued operations are looked at in a tick.
+const scanWaiting = 2048
+
+// checkWaitingContexts does the same for calls that have not been sent. A release
+// keeps its place in the queue: nobody waits for it any more, but it is sent, and
+// before an acquire that was submitted after it.
+func (e *Engine) checkWaitingContexts() {
+	var ended list
+	e.queue.scan(scanWaiting, func(op *Op) {
 		c, ok := op.Done.(*Call)
-		return ok && c.ctx.Err() != nil
+		if !ok || c.ended == nil || !isClosed(c.ended) {
+			return
+		}
+		if op.Kind == Release {
+			e.queue.replace(op, &e.newCleanup(op).Op)
+		} else {
+			e.queue.unlink(op)
+		}
+		ended.push(op)
 	})
 	for op := ended.pop(); op != nil; op = ended.pop() {
-		if op.Kind == Release {
-			e.cleanUp(op) // a release is sent all the same
-		}
 		e.finish(op.Done.(*Call))
 	}
 }
 
+// finish ends a call because its context has ended.
 func (e *Engine) finish(c *Call) {
-	c.end()
+	c.over = true
 	e.depth.Add(-1)
 	e.counters.ended[c.Kind][cancelled]++
 	c.done <- struct{}{}

@@ -59,18 +59,22 @@ func TestAloneEnds(t *testing.T) {
 	}
 	c := p.engine.Call(Acquire, "key", time.Second)
 	require.NoError(t, p.engine.enqueue(&c.Op))
-	c.ctx = ctx
+	c.ended = ctx.Done()
 	p.engine.drive(c)
 	require.Equal(t, 4, sweeps)
 	require.Equal(t, 1, p.armed)
-	require.True(t, p.engine.Cancel(&c.Op))
 
 	cancel()
+	p.tick(0)
+	<-c.done
+	require.True(t, c.over)
 	sweeps = 0
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	p.turn(func() { p.reply(p.sent[1], 0, one) })
 	d := p.engine.Call(Release, "key", 0)
-	require.Equal(t, context.Canceled, p.engine.Do(ctx, d))
+	require.NoError(t, p.engine.enqueue(&d.Op))
+	d.ended = ctx.Done()
+	p.engine.drive(d)
 	require.Zero(t, sweeps, "its context had ended")
 }
 
@@ -80,23 +84,42 @@ func TestReleaseIsSentThoughNobodyWaits(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	p := newPuppet(t, 1)
+	// begin is Do without its wait.
+	begin := func(kind Kind) *Call {
+		c := p.engine.Call(kind, "mine", time.Second)
+		c.ended = ended.Done()
+		require.NoError(t, p.engine.enqueue(&c.Op))
+		p.engine.drive(c)
+		return c
+	}
 	p.submit(Acquire, "out")
-	c := p.engine.Call(Release, "mine", 0)
-	require.Equal(t, context.Canceled, p.engine.Do(ended, c))
-	p.engine.Free(c)
+	c := begin(Release)
+	p.submit(Acquire, "mine") // behind it
+	p.tick(0)
+	<-c.done
+	require.True(t, c.over)
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	require.Len(t, p.sent, 2)
-	require.Contains(t, p.sent[1].bytes, "mine")
-	p.turn(func() { p.reply(p.sent[1], 0, one) })
+	require.Regexp(t, "(?s)EVALSHA.*mine.*SET.*mine", p.sent[1].bytes, "it has lost its place")
+	c = begin(Release)
+	p.turn(func() { p.reply(p.sent[1], 0, one, ok) })
+	require.Len(t, p.sent, 3)
+	p.tick(0) // it has been sent
+	<-c.done
+	require.True(t, c.over)
+	p.turn(func() { p.reply(p.sent[2], 0, one) })
+	require.Len(t, p.sent, 3, "it was sent twice")
 	p.idle()
 
 	p.submit(Acquire, "out")
-	for _, kind := range []Kind{Acquire, Extend} { // nobody wants these
-		c := p.engine.Call(kind, "mine", time.Second)
-		require.Equal(t, context.Canceled, p.engine.Do(ended, c))
+	for _, kind := range []Kind{Acquire, Extend} { // they are wanted no more
+		c := begin(kind)
+		p.tick(0)
+		<-c.done
+		require.True(t, c.over)
 	}
 	p.turn(func() { p.reply(p.last(), 0, ok) })
-	require.Len(t, p.sent, 3)
+	require.Len(t, p.sent, 4)
 	p.idle()
 }
 

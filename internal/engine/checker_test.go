@@ -226,10 +226,13 @@ func (c *checker) atRest(cl *client) {
 			again = s.poll() || again
 		}
 	}
-	if n := e.depth.Load(); int(n) != cl.pending {
+	if n := int(e.depth.Load()) + e.callbacks.ops.n; n != cl.pending {
 		c.failf("once", "client %d: %d operations under way, depth says %d", cl.index, cl.pending, n)
 	}
 	switch size := e.queue.size.Load(); {
+	case cl.fleet.reading: // the reader will see to all of it
+	case e.callbacks.waiting.Load() > 0:
+		c.failf("stuck", "client %d: callbacks wait, and the reader is not woken", cl.index)
 	case size > 0 && e.gate.isOpen.Load():
 		c.failf("stuck", "client %d: %d operations wait behind an open gate", cl.index, size)
 	case size > 0 && e.unsettled == 0:
@@ -284,7 +287,7 @@ func (c *checker) clean(cl *client) {
 	for _, list := range [][]*batch{e.free, e.flying} {
 		seen := map[*batch]bool{}
 		for _, b := range list {
-			if seen[b] || b.owed != 0 || b.held != 0 || b.undecided != 0 {
+			if seen[b] || b.owed != 0 || b.undecided != 0 {
 				c.failf("leak", "client %d: a batch is twice in a list, or not done", cl.index)
 			}
 			seen[b] = true

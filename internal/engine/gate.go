@@ -61,10 +61,10 @@ func (g *gate) enter(b *batch) {
 	g.set()
 }
 
-// leave counts b as answered by a quorum, or settled.
+// leave counts b as no longer in the window.
 func (g *gate) leave(b *batch) {
 	g.inside--
-	if b.probe && b.answered-b.failed >= b.engine.quorum {
+	if b.probe && b.heard >= b.engine.quorum {
 		g.measure(b.engine.clock.Now() - b.sentAt)
 	}
 	g.set()

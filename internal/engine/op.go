@@ -19,6 +19,8 @@ var (
 	ErrBusy     = errors.New("redlock: too many operations are waiting")
 )
 
+var errUnderWay = errors.New("redlock: operation was submitted before and is not complete")
+
 // Kind is what an operation does.
 type Kind uint8
 
@@ -39,10 +41,10 @@ func (k Kind) String() string {
 	return [...]string{"none", "acquire", "extend", "release"}[k]
 }
 
-// Completion is told when an operation is settled.
+// Completion is told when an operation is complete.
 type Completion interface {
-	// Complete is called once, with the driver's role held: it must not
-	// block. The operation belongs to its caller again.
+	// Complete is called once, by the reader goroutine and without a lock. The
+	// operation belongs to its caller again.
 	Complete(op *Op)
 }
 
@@ -75,7 +77,7 @@ type Op struct {
 
 	start time.Duration // before anything was queued
 	state atomic.Uint64 // generation and phase
-	batch *batch        // while settled and not yet completed
+	batch *batch        // while decided and not yet judged
 	round int
 	next  *Op
 	prev  *Op
@@ -103,13 +105,18 @@ const (
 )
 
 // begin starts a new generation, idle until it is pushed: a Cancel that comes
-// before that finds nothing to take out of the queue.
-func (op *Op) begin(now time.Duration) {
+// before that finds nothing to take out of the queue. It refuses an Op that is
+// under way.
+func (op *Op) begin(now time.Duration) error {
+	s := op.state.Load()
+	if s&phaseMask != idle || !op.state.CompareAndSwap(s, (s>>phaseBits+1)<<phaseBits) {
+		return errUnderWay
+	}
 	op.start = now
 	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
 	op.Failures = op.Failures[:0]
 	op.Tally = quorum.Tally{}
-	op.state.Store((op.state.Load()>>phaseBits + 1) << phaseBits)
+	return nil
 }
 
 // advance moves to a phase that nobody contends for.

@@ -1,79 +1,74 @@
 package engine
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestPanicInACallback: it reaches the goroutine on which it happens. The role
-// is free again, and whoever was to be completed after it still is.
+// TestPanicInACallback: it is reported, and the callbacks behind it are called.
 func TestPanicInACallback(t *testing.T) {
 	p := newPuppet(t, 1)
-	blocker := p.submit(Release, "blocker")
-	bad := p.op(Acquire, "bad")
-	bad.then = func() { panic("callback") }
-	require.NoError(t, p.engine.Submit(&bad.Op))
-	done := make(chan struct{}, 2)
-	var others [2]*outcome
-	for i := range others {
-		others[i] = p.op(Acquire, "other")
-		others[i].then = func() { done <- struct{}{} }
-		require.NoError(t, p.engine.Submit(&others[i].Op))
+	var reported []any
+	p.engine.onPanic = func(v any, stack []byte) {
+		require.Contains(t, string(stack), "TestPanicInACallback")
+		reported = append(reported, v)
+		panic("the report panics too")
 	}
-	p.turn(func() { p.reply(p.sent[0], 0, one) })
-	require.Equal(t, 1, blocker.times)
-	require.PanicsWithValue(t, "callback", func() {
-		p.turn(func() { p.reply(p.sent[1], 0, ok, null, null) })
-	})
-	<-done
-	<-done
-	p.engine.routines.Wait()
-	require.Equal(t, []int{1, 1, 1}, []int{bad.times, others[0].times, others[1].times})
-	next := p.submit(Release, "next")
-	p.turn(func() { p.reply(p.last(), 0, one) })
-	require.Equal(t, 1, next.times)
+	var ops [4]*outcome
+	for i := range ops {
+		ops[i] = p.op(Acquire, fmt.Sprint(i))
+		require.NoError(t, p.engine.enqueue(&ops[i].Op))
+	}
+	ops[0].then = func() { panic("first") }
+	ops[2].then = func() { panic(fmt.Errorf("third")) }
+	p.engine.drive(nil)
+	p.turn(func() { p.reply(p.sent[0], 0, ok, ok, ok, ok) })
+	require.Equal(t, []any{"first", fmt.Errorf("third")}, reported)
+	for _, op := range ops {
+		require.Equal(t, 1, op.times)
+	}
 	p.idle()
 }
 
-// TestPanicInSubmit: a callback that panics in the middle of somebody's Submit
-// leaves nothing behind that the watchdog does not find.
-func TestPanicInSubmit(t *testing.T) {
-	p := newPuppet(t, 1)
-	p.down = 1
-	bad := p.op(Acquire, "bad")
-	var inside *outcome
-	bad.then = func() {
-		inside = p.submit(Acquire, "submitted by the callback")
-		panic("callback")
-	}
-	require.Panics(t, func() { _ = p.engine.Submit(&bad.Op) })
-	require.True(t, p.engine.watchdog.awake)
-	p.tick(0)
-	require.Equal(t, 1, inside.times)
-	p.idle()
+// TestCallbackThatEndsItsGoroutine: another becomes the reader, and goes on.
+func TestCallbackThatEndsItsGoroutine(t *testing.T) {
+	f := newEcho(1, true)
+	e := f.start(t)
+	done := make(chanOp, 1)
+	bad := done.acquire("bad")
+	bad.Done = completion(func() { runtime.Goexit() })
+	require.NoError(t, e.Submit(bad))
+	require.NoError(t, e.Submit(done.acquire("good")))
+	require.NoError(t, (<-done).Err)
 }
 
-// TestACallLeftByAPanic: the callback of another's operation may be run by a call,
-// and panic there. The call's place, with its result, is not given to the next.
-func TestACallLeftByAPanic(t *testing.T) {
-	p := newPuppet(t, 1)
-	p.down = 1 // so that everything is settled as soon as it is sent
-	other := p.op(Release, "other")
-	other.then = func() { panic("of a callback") }
-	require.NoError(t, p.engine.enqueue(&other.Op))
-	c := p.engine.Call(Acquire, "key", time.Second)
-	require.PanicsWithValue(t, "of a callback", func() {
-		defer p.engine.Free(c)
-		_ = p.engine.Do(t.Context(), c)
-	})
-	p.engine.routines.Wait() // of the rescue
-	for range 10 {
-		next := p.engine.Call(Acquire, "key", time.Second)
-		require.NotSame(t, c, next)
-		require.NoError(t, p.engine.Do(t.Context(), next))
-		require.Equal(t, ErrNoQuorum, next.Err)
-		p.engine.Free(next)
+type completion func()
+
+func (f completion) Complete(*Op) { f() }
+
+// TestCallbackThatBlocks holds up the others for a moment only, and keeps neither
+// submitters nor Close.
+func TestCallbackThatBlocks(t *testing.T) {
+	f := newEcho(1, true)
+	e := f.start(t)
+	release := make(chan struct{})
+	returned := make(chan struct{})
+	done := make(chanOp, 10)
+	for range 3 {
+		bad := done.acquire("bad")
+		bad.Done = completion(func() { <-release; returned <- struct{}{} })
+		require.NoError(t, e.Submit(bad))
+		require.NoError(t, e.Submit(done.acquire("good")))
+		<-done
+	}
+	require.EqualValues(t, 3, e.callbacks.reader, "one goroutine for each that blocks")
+	e.Close(time.Hour)
+	close(release)
+	for range 3 {
+		<-returned
 	}
 }

@@ -15,4 +15,5 @@ func (plain) Unlearn(int, conn.Dialect) {}
 func (plain) Wake()                     {}
 func (plain) Guarded() uint64           { return 0 }
 func (plain) Away() uint64              { return 0 }
+func (plain) Fault(int) error           { return nil }
 func (plain) Outlive(time.Duration)     {}

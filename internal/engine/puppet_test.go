@@ -27,6 +27,7 @@ type puppet struct {
 	closed  bool
 	armed   int
 	checks  int
+	arrived func() // for the next Sweep
 	onSweep func()
 	onArm   func()
 }
@@ -62,7 +63,10 @@ func (p *puppet) Arm() {
 }
 
 func (p *puppet) Sweep(time.Duration) {
-	if p.onSweep != nil {
+	if f := p.arrived; f != nil {
+		p.arrived = nil
+		f()
+	} else if p.onSweep != nil {
 		p.onSweep()
 	}
 }
@@ -74,6 +78,16 @@ func (p *puppet) Close() {
 			p.fail(s, node, conn.ErrClosed)
 		}
 	}
+}
+
+// Wake is what the reader is rung by: it calls callbacks.
+func (p *puppet) Wake() { p.engine.callBack(p.engine.callbacks.reader) }
+
+func (p *puppet) Fault(node int) error {
+	if p.down>>node&1 == 1 {
+		return errDown
+	}
+	return nil
 }
 
 func (p *puppet) Guarded() uint64 { return p.guarded }
@@ -182,13 +196,10 @@ func (p *puppet) reply(s *shot, node int, wires ...string) (misfit error) {
 	return nil
 }
 
-// turn is f as the driver.
+// turn is a turn of the reader, which finds that f has happened.
 func (p *puppet) turn(f func()) {
-	p.engine.role.Lock()
-	p.engine.turn(func() {
-		f()
-		p.engine.complete()
-	})
+	p.arrived = f
+	p.engine.receive(p.engine.callbacks.reader, func(*queue, int) {})
 }
 
 // tick lets d pass and the watchdog look.

@@ -13,6 +13,7 @@ type queue struct {
 	head, tail *Op
 	closed     bool
 	limit      int
+	scanned    *Op          // the last that scan has looked at; nil is none
 	size       atomic.Int64 // written under mu, read by anyone
 }
 
@@ -51,6 +52,9 @@ func (q *queue) remove(op *Op) bool {
 
 // unlink takes op out and leaves it idle. q.mu is held.
 func (q *queue) unlink(op *Op) {
+	if q.scanned == op {
+		q.scanned = op.prev
+	}
 	if op.prev == nil {
 		q.head = op.next
 	} else {
@@ -66,20 +70,47 @@ func (q *queue) unlink(op *Op) {
 	op.advance(idle)
 }
 
-// filter takes out the operations that drop says, as a list, and leaves them
-// idle.
-func (q *queue) filter(drop func(*Op) bool) (dropped list) {
+// replace puts other in the place of op, which it leaves idle. q.mu is held.
+func (q *queue) replace(op, other *Op) {
+	other.advance(queued)
+	if other.next, other.prev = op.next, op.prev; other.prev == nil {
+		q.head = other
+	} else {
+		other.prev.next = other
+	}
+	if other.next == nil {
+		q.tail = other
+	} else {
+		other.next.prev = other
+	}
+	if q.scanned == op {
+		q.scanned = other
+	}
+	op.next, op.prev = nil, nil
+	op.advance(idle)
+}
+
+// scan calls visit for at most n operations, with q.mu held, from where the last
+// scan has ended. visit may unlink the operation, or replace it.
+//
+// It is bounded because submitters wait for q.mu: to look at all of 65,536
+// operations takes milliseconds, and the watchdog looks every few.
+func (q *queue) scan(n int, visit func(*Op)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for op := q.head; op != nil; {
+	op := q.head
+	if q.scanned != nil {
+		op = q.scanned.next
+	}
+	for ; op != nil && n > 0; n-- {
 		next := op.next
-		if drop(op) {
-			q.unlink(op)
-			dropped.push(op)
-		}
+		q.scanned = op
+		visit(op)
 		op = next
 	}
-	return dropped
+	if op == nil {
+		q.scanned = nil // from the oldest again
+	}
 }
 
 // take detaches the oldest operations, up to both bounds but at least one, as a
@@ -90,6 +121,9 @@ func (q *queue) take(ops, keyBytes int) (first *Op, n int) {
 	first = q.head
 	var last *Op
 	for op := first; op != nil && n < ops && keyBytes > 0; op = op.next {
+		if q.scanned == op {
+			q.scanned = nil
+		}
 		op.advance(sending)
 		op.prev = nil
 		keyBytes -= len(op.Key)

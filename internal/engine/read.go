@@ -14,9 +14,10 @@ import (
 const aloneFor = 5 * time.Millisecond
 
 // readAlone lets the caller of c, which holds the role, read its own replies,
-// provided that nobody else waits for anything. Who comes meanwhile waits behind a
-// closed gate as anybody would. Behind an open one, on a slow network, it wakes
-// the caller, which sends what there is and leaves the rest to the reader.
+// provided that no other operation is under way. An operation that is submitted
+// meanwhile waits behind a closed window as always. Behind an open one, on a slow
+// network, its submitter wakes the caller, which sends what there is and leaves
+// the rest to the reader.
 //
 // No newcomer can be missed: it pushes and then reads alone, and here alone is set
 // before the queue is looked at.
@@ -27,7 +28,7 @@ func (e *Engine) readAlone(c *Call) {
 	e.alone.Store(true)
 	defer e.alone.Store(false)
 	limit := min(aloneFor, c.Timeout)
-	for left := limit; len(c.done) == 0 && left > 0 && c.ctx.Err() == nil; {
+	for left := limit; len(c.done) == 0 && left > 0 && !isClosed(c.ended); {
 		if e.flush(); e.gate.isOpen.Load() && e.depth.Load() != 1 {
 			return
 		}
@@ -37,23 +38,55 @@ func (e *Engine) readAlone(c *Call) {
 	}
 }
 
-// read is the reader goroutine: it sleeps until replies arrive that somebody
-// waits for and nobody reads.
-func (e *Engine) read() {
-	defer e.routines.Done()
-	turn := func() {
-		e.armed = false
-		e.fleet.Sweep(0)
-		woken := e.settled.n
-		e.complete()
-		if woken > 0 && e.depth.Load() > 0 || woken > 1 {
-			e.gather(woken)
+// read is the reader goroutine: it sleeps until replies arrive that a caller
+// waits for, or until a driver rings because callbacks or operations wait.
+func (e *Engine) read(number uint64) {
+	defer e.endReader(number)
+	for e.fleet.Wait() {
+		if !e.receive(number, gather) {
+			return
 		}
 	}
-	for e.fleet.Wait() {
-		e.role.Lock()
-		e.turn(turn)
+	e.role.Lock() // Close is at work until it gives the role up
+	e.role.Unlock()
+	e.callBack(number)
+}
+
+// endReader counts the reader as ended, unless another has taken its place.
+func (e *Engine) endReader(number uint64) {
+	if e.callbacks.isReader(number) {
+		e.routines.Done()
 	}
+}
+
+// receive reads what has arrived, hands the results to their callers and sends
+// what those have submitted by then. It returns false if the reader was replaced.
+//
+// The role is given up while callers run, and collecting is set instead: they
+// queue, and one batch carries what they submit. Were each to drive, the first
+// would send its own operation alone, and the others would wait for that round
+// trip. No operation is left waiting: a submitter pushes and then reads
+// collecting; the reader clears collecting and then reads the queue. If a callback
+// does not return, the watchdog clears it.
+func (e *Engine) receive(number uint64, gather func(q *queue, calls int)) bool {
+	e.role.Lock()
+	e.armed = false
+	e.fleet.Sweep(0)
+	calls, alone := e.complete(), e.depth.Load() == 0
+	if calls > 0 && !(calls == 1 && alone) || e.callbacks.waiting.Load() > 0 {
+		e.callbacks.collecting.Store(true)
+		e.role.Unlock()
+		if !e.callBack(number) {
+			return false
+		}
+		if calls > 0 {
+			gather(&e.queue, calls)
+		}
+		e.callbacks.collecting.Store(false)
+		e.role.Lock()
+	}
+	e.turn(func() {})
+	return true
 }
 
 // maxYields bounds gather: on a machine that is busy with other things, a yield
@@ -63,14 +96,13 @@ const maxYields = 8
 // gather lets the callers that were just completed run before the next batch is
 // written, since most of them submit again at once: to go on with those that
 // happen to have been waiting would split the callers into two camps, each of
-// which waits for the other's round trip. The role stays ours, so what they
-// submit collects in the queue.
-func (e *Engine) gather(woken int) {
-	before := e.queue.size.Load()
-	goal := before + int64(woken)
+// which waits for the other's round trip.
+func gather(q *queue, calls int) {
+	before := q.size.Load()
+	goal := before + int64(calls)
 	for i := range maxYields {
 		runtime.Gosched()
-		now := e.queue.size.Load()
+		now := q.size.Load()
 		if now >= goal || i > 0 && now == before {
 			return // all are back, or no more come
 		}

@@ -30,7 +30,6 @@ func (e *Engine) makeBatches() {
 	batches := make([]batch, slab)
 	bytes := make([]byte, slab*slabBytes)
 	rounds := make([]round, slab*slabRounds)
-	absent := make([]uint64, slab*slabRounds)
 	groups := make([]group, slab*slabRounds)
 	spans := make([]span, slab*slabRounds)
 	causes := make([]error, slab*e.nodes)
@@ -41,7 +40,6 @@ func (e *Engine) makeBatches() {
 		b.first.Buf = bytes[i*slabBytes : i*slabBytes : (i+1)*slabBytes]
 		b.first.spans = spans[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.rounds = rounds[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
-		b.absent = absent[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.groups = groups[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.cause = causes[i*e.nodes : (i+1)*e.nodes : (i+1)*e.nodes]
 		e.keep(b)
@@ -56,7 +54,10 @@ func (e *Engine) keep(b *batch) {
 // recycle takes back a batch that nobody needs any more.
 func (e *Engine) recycle(b *batch) {
 	e.settle()
-	if e.kept+b.size() > keepBuffers {
+	if b.extends {
+		e.extending.remove(b)
+	}
+	if b.handsOff || e.kept+b.size() > keepBuffers {
 		return
 	}
 	// Rounds and causes stay: operations settled in this sweep still read them.
@@ -84,8 +85,10 @@ func (b *batch) size() int {
 
 // reset empties a batch for its next use.
 func (b *batch) reset() {
-	b.rounds, b.absent, b.groups = b.rounds[:0], b.absent[:0], b.groups[:0]
+	b.rounds, b.groups = b.rounds[:0], b.groups[:0]
 	clear(b.cause)
-	b.answered, b.failed, b.passed, b.unsent = 0, 0, false, 0
-	b.deadline, b.longest = never, 0
+	clear(b.failures)
+	b.failures = b.failures[:0]
+	b.heard, b.failed, b.replied, b.passed, b.extends = 0, 0, false, false, false
+	b.soonest, b.latest, b.longest = never, 0, 0
 }

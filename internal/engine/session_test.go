@@ -22,30 +22,14 @@ type session struct {
 
 	serial  int // of the operation
 	pending bool
-	doing   bool // by Do, that is, it waits for the Call's channel
-	driving bool // and is still inside drive
-	ended   bool // its context has
+	doing   bool          // by Do, that is, it waits for the Call's channel
+	driving bool          // and is still inside drive
+	ended   chan struct{} // closed when its context ends
 	asked   time.Duration
-}
-
-// endable is the context of a session.
-type endable struct {
-	context.Context
-	session *session
-}
-
-func (c endable) Done() <-chan struct{} { return make(chan struct{}) }
-
-func (c endable) Err() error {
-	if c.session.ended {
-		return context.Canceled
-	}
-	return nil
 }
 
 func newSession(c *client) *session {
 	s := &session{client: c, world: c.world, call: &Call{done: make(chan struct{}, 1)}}
-	s.call.ctx = endable{context.Background(), s}
 	return s
 }
 
@@ -71,7 +55,8 @@ func (s *session) next() {
 func (s *session) submit(kind Kind) {
 	w, c := s.world, s.client
 	s.serial++
-	s.pending, s.doing, s.ended, s.asked = true, w.chance(40), false, w.now()
+	s.pending, s.doing, s.asked = true, w.chance(40), w.now()
+	s.ended = make(chan struct{})
 	c.pending++
 	op := &s.call.Op
 	op.Kind, op.Key, op.Token = kind, fmt.Appendf(nil, "key-%d", s.lock.key), tokenOf(s.lock.number)
@@ -89,24 +74,18 @@ func (s *session) submit(kind Kind) {
 		w.after(w.between(0, 3*time.Millisecond), func() { s.cancel(serial) })
 	}
 	if op.Done = s; !s.doing {
+		s.lock.loose = kind == Acquire
 		s.refused(c.engine.Submit(op))
 		return
 	}
 	// What follows is Do, which blocks, in pieces.
-	op.Done, s.call.ended, s.lock.loose = s.call, nil, true
+	op.Done, s.call.ended, s.call.over, s.lock.loose = s.call, s.ended, false, true
 	if s.refused(c.engine.enqueue(op)) {
 		return
 	}
 	s.driving = true
 	c.engine.drive(s.call)
 	s.driving = false
-	if s.ended && c.engine.Cancel(op) {
-		if op.Kind == Release {
-			c.engine.Abandon(op)
-		}
-		s.back(context.Canceled)
-		return
-	}
 	s.poll()
 }
 
@@ -120,8 +99,8 @@ func (s *session) poll() bool {
 	switch {
 	case !s.pending:
 		s.world.check.fail("once", "a Call came back, and was not under way")
-	case s.call.ended != nil:
-		s.back(s.call.ended)
+	case s.call.over:
+		s.back(context.Canceled)
 	default:
 		s.world.check.votes(s.client, s.lock, &s.call.Op, s.asked)
 		s.back(s.call.Err)
@@ -165,7 +144,7 @@ func (s *session) cancel(serial int) {
 	case !s.pending || s.serial != serial:
 		return
 	case s.doing:
-		s.ended = true // and the engine finds out
+		close(s.ended) // and the engine finds out
 		w.after(maxTick+5*time.Millisecond, func() {
 			if s.pending && s.serial == serial && c.busy == 0 {
 				w.check.fail("stuck", "a call does not end with its context")
@@ -194,15 +173,14 @@ func (s *session) cancel(serial int) {
 
 // Complete implements Completion.
 func (s *session) Complete(op *Op) {
-	w, c := s.world, s.client
+	w := s.world
 	if !s.pending || s.doing || op != &s.call.Op {
 		w.check.fail("once", "completed, but not under way")
 		return
 	}
 	w.check.votes(s.client, s.lock, op, s.asked)
-	if op.Kind == Acquire && op.Err != nil {
-		w.check.submitted(c, s.lock, Release)
-	}
+	// The cleanup of an acquire that has failed was queued before this.
+	s.lock.loose = op.Kind == Acquire && op.Err != nil
 	s.back(op.Err)
 }
 

@@ -9,22 +9,38 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// complete hands every operation that has a verdict back to its caller. The
-// clock is read here, after the deciding votes, so validity can only come out
-// too short.
-func (e *Engine) complete() {
+// complete hands every operation that has a verdict back to its caller, and returns
+// how many calls there were among them. The clock is read here, after the deciding
+// votes, so validity can only come out too short.
+func (e *Engine) complete() (calls int) {
 	if e.settled.first == nil {
-		return
+		return 0
 	}
 	now := e.clock.Now()
+	var ops list
 	for op := e.settled.pop(); op != nil; op = e.settled.pop() {
-		e.judge(op, now)
-		_, own := op.Done.(*cleanup)
-		if e.counters.end(op, own); !own {
-			e.depth.Add(-1)
+		if op.batch != nil {
+			e.judge(op, now)
 		}
-		op.Done.Complete(op)
+		if e.closing.Load() && op.Err == ErrNoQuorum && closedUnder(op) {
+			op.Err = ErrClosed
+		}
+		if c, own := op.Done.(*cleanup); own {
+			e.counters.cleanups++
+			c.Complete(op)
+			continue
+		}
+		e.counters.ended[op.Kind][endingOf(op.Err)]++
+		e.depth.Add(-1)
+		if c, blocking := op.Done.(*Call); blocking {
+			calls++
+			c.Complete(op)
+		} else {
+			ops.push(op)
+		}
 	}
+	e.callbacks.complete(&ops)
+	return calls
 }
 
 func (l *list) pop() *Op {
@@ -42,9 +58,9 @@ func (l *list) pop() *Op {
 // judge turns the votes on op into its result, and sends the release after an
 // acquire that did not become a lock.
 func (e *Engine) judge(op *Op, now time.Duration) {
-	b := op.batch
+	b, r := op.batch, &op.batch.rounds[op.round]
 	op.batch = nil
-	op.Tally = b.rounds[op.round].tally
+	op.Tally = r.tally
 	switch {
 	case op.Tally.Verdict() == quorum.Won && op.Kind == Release:
 	case op.Tally.Verdict() == quorum.Won:
@@ -55,18 +71,14 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 		op.Err = e.lossOf(op)
 		for node := range e.nodes {
 			if o, _ := op.Tally.Outcome(node); o == quorum.Failed {
-				op.Failures = append(op.Failures, Failure{node, b.cause[node]})
+				op.Failures = append(op.Failures, Failure{node, b.causeOf(node, op.round)})
 			}
-		}
-		if e.closing.Load() && errors.Is(op.Err, ErrNoQuorum) && closedUnder(op) {
-			op.Err = ErrClosed
 		}
 	}
 	if op.Kind != Acquire {
 		return
 	}
-	op.Absent = b.without(&op.Tally)
-	if everywhere := ^uint64(0) >> (64 - uint(e.nodes)); op.Err != nil && op.Absent != everywhere {
+	if op.Absent = r.absent; op.Err != nil {
 		e.cleanUp(op)
 	}
 }
@@ -93,18 +105,6 @@ func closedUnder(op *Op) bool {
 	return false
 }
 
-// without is the nodes that do not hold the key of an acquire, and never will:
-// those that denied it and those it was never sent to.
-func (b *batch) without(t *quorum.Tally) uint64 {
-	absent := b.unsent
-	for node := range b.engine.nodes {
-		if o, voted := t.Outcome(node); voted && o == quorum.Denied {
-			absent |= 1 << uint(node)
-		}
-	}
-	return absent
-}
-
 // cleanup is the release that follows an acquire which failed, came too late or
 // was cancelled. Nobody waits for it.
 type cleanup struct {
@@ -116,22 +116,31 @@ type cleanup struct {
 // Complete implements Completion.
 func (c *cleanup) Complete(*Op) { c.engine.cleanups.Put(c) }
 
-// cleanUp queues the release behind the acquire it cleans up after, on all
-// nodes. It copies what it needs: op belongs to its caller again soon.
-func (e *Engine) cleanUp(op *Op) {
+// newCleanup makes the release of op. It copies what it needs: op belongs to its
+// caller again soon.
+func (e *Engine) newCleanup(op *Op) *cleanup {
 	c, _ := e.cleanups.Get().(*cleanup)
 	if c == nil {
 		c = &cleanup{engine: e}
 		c.Done = c
 	}
 	c.key = append(c.key[:0], op.Key...)
-	c.Kind, c.Key, c.Token, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, op.TTL, op.Timeout, op.Absent
-	c.begin(op.start)
-	_ = e.queue.push(&c.Op, true) // cleanups are never refused
+	c.Kind, c.Key, c.Token, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, 0, op.Timeout, op.Absent
+	_ = c.begin(op.start) // it is idle
+	return c
+}
+
+// cleanUp queues the release behind the acquire it cleans up after, on all nodes,
+// unless no node can have the key.
+func (e *Engine) cleanUp(op *Op) {
+	if everywhere := ^uint64(0) >> (64 - uint(e.nodes)); op.Absent&everywhere != everywhere {
+		_ = e.queue.push(&e.newCleanup(op).Op, true) // cleanups are never refused
+	}
 }
 
 // Abandon sends the release of an acquire that was completed well and is not
-// wanted after all. Nobody hears of its result.
+// wanted after all, or one that its caller does not wait for. Its result is not
+// told.
 func (e *Engine) Abandon(op *Op) {
 	e.cleanUp(op)
 	e.drive(nil)

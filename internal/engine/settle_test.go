@@ -11,8 +11,8 @@ import (
 )
 
 // TestReasons: what each mix of votes is called, and whether a release follows.
-// One letter for each node: g granted, d denied, e error reply, x connection
-// lost, u not sent, t no answer in time.
+// One letter for each node: g granted, d denied, e error reply, r refused before the
+// command was executed, x connection lost, u not sent, t no answer in time.
 func TestReasons(t *testing.T) {
 	for _, c := range []struct {
 		kind    Kind
@@ -31,10 +31,10 @@ func TestReasons(t *testing.T) {
 		{Acquire, "gdx", false, ErrTaken, true},
 		{Acquire, "udd", false, ErrTaken, false},
 		{Acquire, "due", false, ErrNoQuorum, true}, // so did this one
-		{Acquire, "uuu", false, ErrNoQuorum, false},
+		{Acquire, "dur", false, ErrNoQuorum, false},
+		{Acquire, "rrr", false, ErrNoQuorum, false},
 		{Acquire, "ttt", false, ErrNoQuorum, true},
 		{Acquire, "gxx", false, ErrNoQuorum, true},
-		{Acquire, "uue", false, ErrNoQuorum, true},
 		{Acquire, "gtt", false, ErrNoQuorum, true},
 		{Extend, "gg", false, nil, false},
 		{Extend, "gdg", false, nil, false},
@@ -73,7 +73,9 @@ func TestReasons(t *testing.T) {
 					case 'd':
 						p.reply(s, node, denied)
 					case 'e':
-						p.reply(s, node, "-LOADING wait\r\n")
+						p.reply(s, node, "-ERR of a proxy, perhaps behind the command\r\n")
+					case 'r':
+						p.reply(s, node, noKey)
 					case 'x':
 						p.fail(s, node, errLost)
 					}

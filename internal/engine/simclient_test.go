@@ -68,13 +68,8 @@ func (c *client) reader() {
 		c.later(c.reader)
 		return
 	}
-	e := c.engine
-	e.role.Lock()
-	e.turn(func() {
-		e.armed = false
-		e.fleet.Sweep(0)
-		e.complete()
-	})
+	c.fleet.reading = false
+	c.engine.receive(c.engine.callbacks.reader, func(*queue, int) {})
 }
 
 // watch is the watchdog's goroutine taking its alarm.
@@ -101,6 +96,7 @@ func (c *client) tick() {
 	var next time.Duration
 	c.engine.role.Lock()
 	c.engine.turn(func() { next = c.engine.tick() })
+	c.engine.lookAfterReader()
 	if c.ticking = next > 0; c.ticking {
 		c.world.after(next, c.tick)
 	}
@@ -118,13 +114,14 @@ func (c *client) kill() {
 	c.world.note("kill", c.index, 0, 0)
 	c.dead = true
 	for i := range c.engine.nodes { // what is owed now is never paid
-		for entries := c.engine.debts[i].entries; len(entries) > 0; {
-			var tok []byte
-			_, tok, entries = cutDebt(entries)
-			if n, err := lockOfToken(string(tok)); err == nil {
+		for entries := c.engine.hints[i].entries; len(entries) > 0; {
+			var op operand
+			op, entries = cutHint(entries)
+			if n, err := lockOfToken(string(op.token)); err == nil {
 				c.world.check.lock(n).excused[c.fleet.links[i].master.index] = true
 			}
 		}
 	}
 	c.engine.Close(0)
+	c.engine.callBack(c.engine.callbacks.reader) // the last that the reader does
 }

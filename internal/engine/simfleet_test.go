@@ -21,6 +21,7 @@ type simFleet struct {
 	blocks  bool // Sweep can block, in world time
 	longest time.Duration
 	woken   bool
+	reading bool // the reader is about to have its turn
 }
 
 // flight is a batch from Send to Settled.
@@ -76,6 +77,13 @@ func (f *simFleet) Away() (nodes uint64) {
 		}
 	}
 	return nodes
+}
+
+func (f *simFleet) Fault(node int) error {
+	if l := f.links[node]; !l.up {
+		return l.cause
+	}
+	return nil
 }
 
 func (f *simFleet) Dialect(node int) conn.Dialect { return f.links[node].dialect }
@@ -158,8 +166,8 @@ func (f *simFleet) Send(b *conn.Batch) {
 func (f *simFleet) SendTo(node int, b *conn.Batch) {
 	fl := f.takeOff(b)
 	what := "retry"
-	if _, paid := b.Owner.(*payment); paid {
-		what = "pay"
+	if b.Owner.(*wire).batch.handsOff {
+		what = "hand off"
 		for i := range fl.cmds {
 			fl.cmds[i].paid = true
 		}
@@ -195,8 +203,12 @@ func (f *simFleet) Sweep(d time.Duration) {
 	f.reap()
 }
 
-// Wake ends a Sweep that blocks, or the next one.
-func (f *simFleet) Wake() { f.woken = true }
+// Wake ends a Sweep that blocks, or the next one, and wakes the reader if it is
+// armed.
+func (f *simFleet) Wake() {
+	f.woken = true
+	f.arrived()
+}
 
 func (f *simFleet) ready() bool {
 	for _, l := range f.links {
@@ -217,8 +229,8 @@ func (f *simFleet) Arm() {
 
 // arrived wakes the reader if it is armed and there is anything.
 func (f *simFleet) arrived() {
-	if f.armed && f.ready() {
-		f.armed = false
+	if f.armed && (f.woken || f.ready()) {
+		f.armed, f.reading = false, true
 		f.world.after(f.world.between(0, 40*time.Microsecond), f.client.reader)
 	}
 }

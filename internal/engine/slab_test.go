@@ -23,11 +23,10 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 		}
 		for range 2 * slabRounds {
 			b.rounds = append(b.rounds, round{life: uint64(i)})
-			b.absent = append(b.absent, uint64(i))
 			b.first.spans = append(b.first.spans, span{first: i})
 			b.groups = append(b.groups, group{first: i})
 		}
-		b.unsent = uint64(i)
+		b.guarded = uint64(i)
 		require.Len(t, b.cause, 3)
 		require.Equal(t, 3, cap(b.cause))
 	}
@@ -37,10 +36,9 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 		}
 		for j := range b.rounds {
 			require.EqualValues(t, i, b.rounds[j].life)
-			require.EqualValues(t, i, b.absent[j])
 			require.Equal(t, i, b.first.spans[j].first)
 			require.Equal(t, i, b.groups[j].first)
 		}
-		require.EqualValues(t, i, b.unsent)
+		require.EqualValues(t, i, b.guarded)
 	}
 }

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"sort"
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -69,15 +69,6 @@ type counters struct {
 	operations uint64
 }
 
-// end counts an operation that the driver completes.
-func (c *counters) end(op *Op, own bool) {
-	if own {
-		c.cleanups++
-		return
-	}
-	c.ended[op.Kind][endingOf(op.Err)]++
-}
-
 // send counts a batch.
 func (c *counters) send(operations int) {
 	c.batches++
@@ -105,6 +96,26 @@ func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
 // Note counts an operation that ended with err before it was submitted.
 func (e *Engine) Note(kind Kind, err error) { e.counters.aside[kind][endingOf(err)].Add(1) }
 
+// Leave sends a release that its caller does not wait for, because its context has
+// ended. With an error (ErrClosed, ErrBusy) nothing was queued.
+func (e *Engine) Leave(op *Op) error {
+	if err := e.Check(op); err != nil {
+		return err
+	}
+	if err := op.begin(e.clock.Now()); err != nil {
+		return err
+	}
+	c := e.newCleanup(op)
+	if err := e.queue.push(&c.Op, false); err != nil {
+		c.Complete(nil)
+		e.Note(op.Kind, err)
+		return err
+	}
+	e.Note(op.Kind, context.Canceled)
+	e.drive(nil)
+	return nil
+}
+
 // Late is Abandon for an acquire that was completed well, and whose validity was
 // over when its caller came to run: what counted as won has expired.
 func (e *Engine) Late(op *Op) {
@@ -116,25 +127,10 @@ func (e *Engine) Late(op *Op) {
 // Took is how long it is from the submission of an operation to an instant.
 func (op *Op) Took(now time.Duration) time.Duration { return now - op.start }
 
-// observe counts a vote that is about to be recorded, and tells whoever wants
-// to hear of it. Where a node has voted already, after a timeout for instance,
-// it has no second vote.
-func (b *batch) observe(node, i int, o quorum.Outcome) {
-	if _, voted := b.rounds[i].tally.Outcome(node); voted {
-		return
+// observe counts a vote, and has it told.
+func (e *Engine) observe(node int, kind Kind, o quorum.Outcome, err error) {
+	e.counters.votes[node][o]++
+	if e.onVote != nil {
+		e.callbacks.vote(vote{node, kind, o, err})
 	}
-	b.engine.counters.votes[node][o]++
-	if b.engine.onVote != nil {
-		b.tell(node, i, o)
-	}
-}
-
-func (b *batch) tell(node, i int, o quorum.Outcome) {
-	var err error
-	if o == quorum.Failed {
-		err = b.cause[node]
-	}
-	// The operation may be gone, but its command is still known.
-	behind := sort.Search(len(b.groups), func(g int) bool { return b.groups[g].first > i })
-	b.engine.onVote(node, b.groups[behind-1].kind, o, err)
 }

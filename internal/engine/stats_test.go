@@ -67,7 +67,7 @@ func TestStatsOfWhatIsUnderWay(t *testing.T) {
 	want := Stats{Extend: Results{Refused: 1}, Release: Results{Cancelled: 1}, Batches: 1, Operations: 1, Waiting: 3, InFlight: 1}
 	require.Equal(t, want, p.engine.Stats())
 
-	p.turn(func() { p.fail(p.sent[0], 0, errLost); p.fail(p.sent[0], 1, errLost) })
+	p.turn(func() { p.fail(p.sent[0], 0, errLost); p.fail(p.sent[0], 1, errLost); p.reply(p.sent[0], 2, ok) })
 	require.Equal(t, ErrNoQuorum, out.Err)
 	want.Acquire.NoQuorum = 1
 	want.Batches, want.Operations, want.Waiting, want.InFlight = 2, 5, 0, 4 // with the cleanup

@@ -66,6 +66,7 @@ func (e *Engine) watch() {
 			skipped = 0
 			e.role.Lock()
 			e.turn(tick)
+			e.lookAfterReader()
 		}
 	}
 }
@@ -78,8 +79,8 @@ func (e *Engine) tick() time.Duration {
 	now := e.clock.Now()
 	for i := len(e.flying) - 1; i >= 0; i-- {
 		b := e.flying[i]
-		e.heed(b)
-		if b.expire(now); b.undecided == 0 {
+		e.checkContexts(b)
+		if b.expire(now); b.undecided == 0 && b.passed {
 			b.listed = false
 			last := len(e.flying) - 1
 			e.flying[i] = e.flying[last]
@@ -87,10 +88,10 @@ func (e *Engine) tick() time.Duration {
 			e.flying = e.flying[:last]
 		}
 	}
-	e.heedWaiting()
+	e.checkWaitingContexts()
 	e.fleet.Check()
 	e.complete()
-	busy := e.watchdog.busy || e.unsettled > 0 || e.queue.size.Load() > 0
+	busy := e.watchdog.busy || e.unsettled > 0 || e.queue.size.Load() > 0 || !e.callbacks.idle()
 	if e.watchdog.busy = false; !busy {
 		e.watchdog.awake = false
 		e.watchdog.tick = maxTick

@@ -10,7 +10,7 @@ import (
 // life is what a lock asks of its lease from its acquisition to its release.
 func life(l *lease.Lease) bool {
 	n := l.Begin("lock:orders", tokenOf(1), time.Second, 0)
-	_, _, _, held := l.Get(n)
+	_, _, _, _, held := l.Get(n)
 	return held && l.End(n)
 }
 
@@ -29,7 +29,7 @@ func BenchmarkGet(b *testing.B) {
 	var l lease.Lease
 	n := l.Begin("lock:orders", tokenOf(1), time.Second, 0)
 	for b.Loop() {
-		if _, _, _, held := l.Get(n); !held {
+		if _, _, _, _, held := l.Get(n); !held {
 			b.Fatal("not held")
 		}
 	}
@@ -40,8 +40,7 @@ func BenchmarkExtend(b *testing.B) {
 	var l lease.Lease
 	n := l.Begin("lock:orders", tokenOf(1), time.Second, 0)
 	for b.Loop() {
-		l.Extending(n, time.Second)
-		l.Extended(n, true)
+		l.Extended(n, l.Extending(n, time.Second), lease.Won)
 	}
 }
 
@@ -49,12 +48,10 @@ func TestAllocatesNothing(t *testing.T) {
 	var l lease.Lease
 	got := testing.AllocsPerRun(1000, func() {
 		n := l.Begin("lock:orders", tokenOf(1), time.Second, 0)
-		l.Extending(n, time.Second)
-		l.Extended(n, true)
-		l.Unextended(n)
-		l.Lose(n)
-		_, _, _, _ = l.Get(n)
-		_ = l.Told(n, true)
+		l.Extended(n, l.Extending(n, time.Second), lease.Won)
+		_, _, _, _, _ = l.Get(n)
+		_ = l.Releasing(n)
+		_ = l.Report(n)
 		_ = l.End(n)
 	})
 	if got != 0 {

@@ -9,6 +9,7 @@
 package lease
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -22,16 +23,22 @@ type Lease struct {
 	life  uint64
 	key   string
 	token token.Token
-	until time.Duration
 
-	absent uint64 // nodes without the key, a bit each
+	confirmed time.Duration // end of validity by what the nodes have confirmed
+	until     time.Duration // the same, with what they may have been asked since
+	extending []extension   // under way, by slot
 
-	extending int           // extensions under way
-	group     int           // those and the ones they overlapped with
-	soonest   time.Duration // of the ends of validity that the group asks for
-	before    time.Duration // the end of validity when the group began
+	absent    uint64 // nodes without the key, a bit each
+	releases  int    // that were asked for, and may have been sent
+	contended bool   // there were several at once, or one after the other
+	reported  bool   // that the lock is lost, or there will be nothing to report
+}
 
-	told bool // its loss, or there will be none to tell
+// extension is one that is under way.
+type extension struct {
+	busy  bool
+	until time.Duration // when validity ends if it is the last that the nodes apply
+	least time.Duration // of this and those that overlap it
 }
 
 // Begin starts a life and returns its number, never 0. The lease must not be in
@@ -40,95 +47,127 @@ func (l *Lease) Begin(key string, t token.Token, until time.Duration, absent uin
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.life++
-	l.key, l.token, l.until, l.absent, l.extending, l.told = key, t, until, absent, 0, false
+	l.key, l.token, l.absent = key, t, absent
+	l.confirmed, l.until = until, until
+	l.extending = l.extending[:0]
+	l.releases, l.contended, l.reported = 0, false, false
 	return l.life
 }
 
-// Get returns what is held, and false if that life is over.
-func (l *Lease) Get(life uint64) (key string, t token.Token, until time.Duration, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.life != life || l.key == "" {
-		return "", token.Token{}, 0, false
-	}
-	return l.key, l.token, l.until, true
-}
+// is says whether a life has not ended. l.mu is held.
+func (l *Lease) is(life uint64) bool { return l.life == life && l.key != "" }
 
-// Absent returns the nodes that do not have the key, a bit each.
-func (l *Lease) Absent(life uint64) uint64 {
+// Get returns what is held, and false if that life is over. released says that a
+// release was asked for: there is no validity, but there may be a key.
+func (l *Lease) Get(life uint64) (key string, t token.Token, until time.Duration, released, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.life != life {
-		return 0
+	if !l.is(life) {
+		return
 	}
-	return l.absent
+	if l.releases > 0 {
+		return l.key, l.token, 0, true, true
+	}
+	return l.key, l.token, l.until, false, true
 }
 
 // Extending notes that an extension is on its way which would end validity at
 // until. An earlier end counts from now on: the nodes may apply it at any time.
-func (l *Lease) Extending(life uint64, until time.Duration) {
+// The slot is for Extended.
+func (l *Lease) Extending(life uint64, until time.Duration) (slot int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.life != life {
-		return
+	if !l.is(life) {
+		return -1
 	}
-	if l.extending == 0 {
-		l.soonest, l.before, l.group = until, l.until, 0
+	e := extension{true, until, until}
+	for i := range l.extending {
+		if other := &l.extending[i]; other.busy {
+			e.least = min(e.least, other.until)
+			other.least = min(other.least, until)
+		}
 	}
-	l.group++
-	l.extending++
-	l.soonest = min(l.soonest, until)
+	slot = slices.IndexFunc(l.extending, func(e extension) bool { return !e.busy })
+	if slot < 0 {
+		slot = len(l.extending)
+		l.extending = append(l.extending, e)
+	} else {
+		l.extending[slot] = e
+	}
 	l.until = min(l.until, until)
+	return slot
 }
 
-// Extended notes what became of it. Where extensions overlap, nobody knows
-// which of them the nodes applied last; validity then ends with the soonest.
-func (l *Lease) Extended(life uint64, won bool) {
+// Result is what became of an extension.
+type Result uint8
+
+const (
+	Unsent  Result = iota // no node has heard of it
+	Unknown               // nodes may apply it, or may not
+	Won                   // a quorum has applied it
+	Lost                  // too few nodes have the key
+)
+
+// Extended notes what became of an extension. Where extensions overlap, it is not
+// known which of them the nodes applied last; one that has won ends validity with
+// the least of those that overlapped it.
+func (l *Lease) Extended(life uint64, slot int, result Result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.life != life {
+	if !l.is(life) || slot < 0 {
 		return
 	}
-	l.extending--
-	if won {
-		l.until = l.soonest
+	e := &l.extending[slot]
+	e.busy = false
+	switch {
+	case result == Lost || l.confirmed == 0: // once lost, for ever
+		l.confirmed = 0
+	case result == Won:
+		l.confirmed = e.least
+	case result == Unknown:
+		l.confirmed = min(l.confirmed, e.until)
+	}
+	l.until = l.confirmed
+	for i := range l.extending {
+		if other := &l.extending[i]; other.busy {
+			l.until = min(l.until, other.until)
+		}
 	}
 }
 
-// Unextended takes an extension back that was never sent. Alone it leaves no
-// trace; where it overlapped with others, its end of validity stays one of theirs.
-func (l *Lease) Unextended(life uint64) {
+// Releasing notes that a release is about to be sent, which ends validity: the
+// nodes may apply it at any time, and another holder may follow. It returns the
+// nodes that do not have the key, a bit each.
+func (l *Lease) Releasing(life uint64) (absent uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.life != life {
-		return
+	if !l.is(life) {
+		return 0
 	}
-	l.extending--
-	if l.group == 1 {
-		l.until = l.before
+	l.contended = l.contended || l.releases > 0
+	l.releases++
+	return l.absent
+}
+
+// Unreleased takes a release back that was never sent.
+func (l *Lease) Unreleased(life uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.is(life) {
+		l.releases--
 	}
 }
 
-// Lose ends validity, and leaves the rest as it is.
-func (l *Lease) Lose(life uint64) {
+// Report notes that the loss of the lock is known, and returns whether it is to be
+// reported: once, and not of a lock that another release may have deleted.
+func (l *Lease) Report(life uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.life == life {
-		l.until, l.soonest, l.before = 0, 0, 0
+	if !l.is(life) || l.reported {
+		return false
 	}
-}
-
-// Told notes whether the loss of the lock is known, and returns whether it was,
-// so that it is told once. To give the lock back makes it known: what is then
-// found missing was not lost. Of a life that is over there is nothing to tell.
-func (l *Lease) Told(life uint64, told bool) (was bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.life != life || l.key == "" {
-		return true
-	}
-	was, l.told = l.told, told
-	return was
+	l.reported = true
+	return !l.contended
 }
 
 // End ends a life and reports whether it was this call that did, so that one
@@ -136,7 +175,7 @@ func (l *Lease) Told(life uint64, told bool) (was bool) {
 func (l *Lease) End(life uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.life != life || l.key == "" {
+	if !l.is(life) {
 		return false
 	}
 	l.key = ""

@@ -18,118 +18,147 @@ func tokenOf(n byte) (t token.Token) {
 	return t
 }
 
+// until is when validity ends, or false if that life is over.
+func until(l *lease.Lease, life uint64) (time.Duration, bool) {
+	_, _, until, _, ok := l.Get(life)
+	return until, ok
+}
+
 func TestALifeIsWhatItWasGiven(t *testing.T) {
 	var l lease.Lease
-	_, _, _, ok := l.Get(0)
+	_, ok := until(&l, 0)
 	require.False(t, ok, "the zero handle")
 	life := l.Begin("key", tokenOf(1), time.Second, 0b101)
 	require.NotZero(t, life)
-	require.EqualValues(t, 0b101, l.Absent(life))
-	key, tok, until, ok := l.Get(life)
+	key, tok, until, released, ok := l.Get(life)
 	require.True(t, ok)
+	require.False(t, released)
 	require.Equal(t, "key", key)
 	require.Equal(t, tokenOf(1), tok)
 	require.Equal(t, time.Second, until)
+	require.EqualValues(t, 0b101, l.Releasing(life))
 }
 
 // TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
 func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	var l lease.Lease
 	old := l.Begin("old", tokenOf(1), time.Second, 0)
+	slot := l.Extending(old, time.Hour)
 	require.True(t, l.End(old))
 	require.False(t, l.End(old), "twice")
 	check := func() {
 		t.Helper()
-		key, tok, until, ok := l.Get(old)
+		key, tok, until, _, ok := l.Get(old)
 		require.False(t, ok)
 		require.Zero(t, key)
 		require.Equal(t, token.Token{}, tok, "the token outlives its lock")
 		require.Zero(t, until)
-		require.Zero(t, l.Absent(old))
-		l.Extending(old, time.Hour)
-		l.Extended(old, true)
-		l.Lose(old)
-		require.True(t, l.Told(old, false))
+		l.Extended(old, slot, lease.Lost)
+		l.Extended(old, l.Extending(old, time.Nanosecond), lease.Won)
+		require.Zero(t, l.Releasing(old))
+		l.Unreleased(old)
+		require.False(t, l.Report(old))
 		require.False(t, l.End(old))
 	}
 	check()
 	life := l.Begin("new", tokenOf(2), 2*time.Second, 0b10)
 	require.NotEqual(t, old, life)
 	check()
-	key, tok, until, ok := l.Get(life)
+	key, tok, until, released, ok := l.Get(life)
 	require.True(t, ok)
+	require.False(t, released)
 	require.Equal(t, "new", key)
 	require.Equal(t, tokenOf(2), tok)
 	require.Equal(t, 2*time.Second, until)
 }
 
-// TestExtensions walks through them: a step begins one, or ends one.
+// TestExtensions walks through them: a step begins one, named by a letter, or ends
+// one. Validity ends at 5 when the first begins.
 func TestExtensions(t *testing.T) {
 	type step struct {
-		begin time.Duration // until, or 0 to end one
-		won   bool
-		want  time.Duration // until, after the step
+		name   byte
+		begin  time.Duration // until, or 0 to end it
+		result lease.Result
+		want   time.Duration // until, after the step
 	}
 	for name, steps := range map[string][]step{
-		"longer":                      {{9, false, 5}, {0, true, 9}},
-		"longer, refused":             {{9, false, 5}, {0, false, 5}},
-		"shorter counts at once":      {{3, false, 3}, {0, true, 3}},
-		"shorter, refused":            {{3, false, 3}, {0, false, 3}},
-		"one after the other":         {{9, false, 5}, {0, true, 9}, {7, false, 7}, {0, true, 7}, {8, false, 7}, {0, true, 8}},
-		"overlapping: the soonest":    {{9, false, 5}, {6, false, 5}, {0, true, 6}, {0, true, 6}},
-		"overlapping, one refused":    {{9, false, 5}, {3, false, 3}, {0, false, 3}, {0, true, 3}},
-		"overlaps with one that won":  {{9, false, 5}, {8, false, 5}, {0, true, 8}, {7, false, 7}, {0, true, 7}, {0, true, 7}},
-		"a new group forgets the old": {{6, false, 5}, {7, false, 5}, {0, true, 6}, {0, true, 6}, {9, false, 6}, {0, true, 9}},
+		"longer":                    {{'a', 9, 0, 5}, {'a', 0, lease.Won, 9}},
+		"longer, unknown":           {{'a', 9, 0, 5}, {'a', 0, lease.Unknown, 5}},
+		"longer, not sent":          {{'a', 9, 0, 5}, {'a', 0, lease.Unsent, 5}},
+		"shorter counts at once":    {{'a', 3, 0, 3}, {'a', 0, lease.Won, 3}},
+		"shorter, unknown":          {{'a', 3, 0, 3}, {'a', 0, lease.Unknown, 3}},
+		"shorter, not sent":         {{'a', 3, 0, 3}, {'a', 0, lease.Unsent, 5}},
+		"one after the other":       {{'a', 9, 0, 5}, {'a', 0, lease.Won, 9}, {'b', 7, 0, 7}, {'b', 0, lease.Won, 7}, {'c', 8, 0, 7}, {'c', 0, lease.Won, 8}},
+		"two at once":               {{'a', 9, 0, 5}, {'b', 6, 0, 5}, {'a', 0, lease.Won, 6}, {'b', 0, lease.Won, 6}},
+		"two at once, one unknown":  {{'a', 9, 0, 5}, {'b', 3, 0, 3}, {'b', 0, lease.Unknown, 3}, {'a', 0, lease.Won, 3}},
+		"two at once, one not sent": {{'a', 9, 0, 5}, {'b', 3, 0, 3}, {'b', 0, lease.Unsent, 5}, {'a', 0, lease.Won, 3}},
+		// The last does not overlap the first, whose end of validity is not its own.
+		"a chain":       {{'a', 6, 0, 5}, {'b', 7, 0, 5}, {'a', 0, lease.Won, 6}, {'c', 8, 0, 6}, {'b', 0, lease.Won, 6}, {'c', 0, lease.Won, 7}},
+		"lost for good": {{'a', 9, 0, 5}, {'b', 9, 0, 5}, {'a', 0, lease.Lost, 0}, {'b', 0, lease.Won, 0}, {'c', 9, 0, 0}, {'c', 0, lease.Won, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l lease.Lease
 			life := l.Begin("key", tokenOf(1), 5, 0)
+			slots := map[byte]int{}
 			for i, s := range steps {
 				if s.begin > 0 {
-					l.Extending(life, s.begin)
+					slots[s.name] = l.Extending(life, s.begin)
 				} else {
-					l.Extended(life, s.won)
+					l.Extended(life, slots[s.name], s.result)
 				}
-				_, _, until, ok := l.Get(life)
+				got, ok := until(&l, life)
 				require.True(t, ok)
-				require.Equal(t, s.want, until, "step %d", i)
+				require.Equal(t, s.want, got, "step %d", i)
 			}
 		})
 	}
 }
 
-func TestExtensionThatWasNotSent(t *testing.T) {
+// TestAReleaseEndsValidity when it is asked for, and an extension does not bring it
+// back. One that was never sent does.
+func TestAReleaseEndsValidity(t *testing.T) {
 	var l lease.Lease
-	until := func(life uint64) time.Duration {
-		_, _, until, _ := l.Get(life)
-		return until
+	life := l.Begin("key", tokenOf(1), 5, 0)
+	slot := l.Extending(life, 9)
+	for range 2 {
+		l.Releasing(life)
+		_, _, until, released, ok := l.Get(life)
+		require.True(t, ok, "it can be released again")
+		require.True(t, released)
+		require.Zero(t, until)
 	}
-	life := l.Begin("key", tokenOf(1), 5, 0)
-	l.Extending(life, 3)
-	l.Unextended(life)
-	require.EqualValues(t, 5, until(life))
-	l.Extending(life, 3)
-	l.Extending(life, 9)
-	l.Unextended(life) // which of them, the lease cannot say
-	require.EqualValues(t, 3, until(life))
-	l.Extended(life, true)
-	require.EqualValues(t, 3, until(life))
+	l.Extended(life, slot, lease.Won)
+	l.Unreleased(life)
+	got, _ := until(&l, life)
+	require.Zero(t, got, "the other release may have been sent")
+	l.Unreleased(life)
+	got, _ = until(&l, life)
+	require.EqualValues(t, 9, got)
 }
 
-func TestLostForGood(t *testing.T) {
+// TestALossIsReportedOnce in each life, and not of a lock that was released twice.
+func TestALossIsReportedOnce(t *testing.T) {
 	var l lease.Lease
-	life := l.Begin("key", tokenOf(1), 5, 0)
-	l.Extending(life, 9)
-	l.Lose(life)
-	l.Extended(life, true) // which overlapped with the one that was told
-	key, _, until, ok := l.Get(life)
-	require.True(t, ok, "it can still be released")
-	require.Equal(t, "key", key)
-	require.Zero(t, until)
+	require.False(t, l.Report(0), "never begun")
+	for range 2 {
+		life := l.Begin("key", tokenOf(1), time.Second, 0)
+		l.Releasing(life)
+		l.Unreleased(life)
+		l.Releasing(life)
+		require.True(t, l.Report(life))
+		require.False(t, l.Report(life))
+		require.True(t, l.End(life))
+		require.False(t, l.Report(life))
+		life = l.Begin("key", tokenOf(1), time.Second, 0)
+		l.Releasing(life)
+		l.Releasing(life)
+		require.False(t, l.Report(life), "the other may have deleted it")
+		require.True(t, l.End(life))
+	}
 }
 
-// TestOneEndsIt: of many that end a life at once one is told so, and the lease
-// passes from life to life with nobody mixing them up.
+// TestOneEndsIt: of many that end a life at once one is told so, and no life's
+// token is seen in another.
 func TestOneEndsIt(t *testing.T) {
 	var l lease.Lease
 	var ends atomic.Int64
@@ -140,11 +169,11 @@ func TestOneEndsIt(t *testing.T) {
 			all.Add(1)
 			go func() {
 				defer all.Done()
-				if _, tok, _, ok := l.Get(life); ok && tok != tokenOf(byte(i)) {
+				if _, tok, _, _, ok := l.Get(life); ok && tok != tokenOf(byte(i)) {
 					t.Error("another life's token")
 				}
 				if rand.IntN(2) == 0 {
-					l.Lose(life)
+					l.Releasing(life)
 				}
 				if l.End(life) {
 					ends.Add(1)
@@ -154,19 +183,4 @@ func TestOneEndsIt(t *testing.T) {
 		all.Wait()
 	}
 	require.EqualValues(t, 500, ends.Load())
-}
-
-// TestALossIsToldOnce in each life, unless that is taken back.
-func TestALossIsToldOnce(t *testing.T) {
-	var l lease.Lease
-	require.True(t, l.Told(0, true), "never begun")
-	for range 2 {
-		life := l.Begin("key", tokenOf(1), time.Second, 0)
-		require.False(t, l.Told(life, true))
-		require.True(t, l.Told(life, true))
-		require.True(t, l.Told(life, false))
-		require.False(t, l.Told(life, true))
-		require.True(t, l.End(life))
-		require.True(t, l.Told(life, true))
-	}
 }

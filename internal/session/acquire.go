@@ -15,12 +15,13 @@ import (
 func (s *Session) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Hold, error) {
 	w := s.engine.Call(engine.Acquire, key, ttl)
 	defer s.engine.Free(w)
-	return s.attempt(ctx, w, key)
+	return s.attempt(orBackground(ctx), w, key)
 }
 
 // Acquire makes attempts, with pauses between them, until one wins, one fails
 // for a reason that stays, or ctx ends.
 func (s *Session) Acquire(ctx context.Context, key string, ttl time.Duration) (Hold, error) {
+	ctx = orBackground(ctx)
 	w := s.engine.Call(engine.Acquire, key, ttl)
 	defer s.engine.Free(w)
 	for {
@@ -51,13 +52,13 @@ func (s *Session) attempt(ctx context.Context, w *engine.Call, key string) (Hold
 	if err == nil {
 		err = s.Explain(&w.Op)
 	}
-	s.over(&w.Op, key, err)
+	if err == nil && s.isLate(w) { // this goroutine may have waited long to run again
+		s.engine.Late(&w.Op)
+		err = engine.ErrExpired
+	}
+	s.tell(w, key, err)
 	if err != nil {
 		return Hold{}, err
-	}
-	if s.clock.Now() >= w.Until { // this goroutine may have waited long to run again
-		s.engine.Late(&w.Op)
-		return Hold{}, engine.ErrExpired
 	}
 	l, _ := s.leases.Get().(*lease.Lease)
 	if l == nil {
@@ -65,6 +66,24 @@ func (s *Session) attempt(ctx context.Context, w *engine.Call, key string) (Hold
 	}
 	return Hold{s, l, l.Begin(key, w.Token, w.Until, w.Absent)}, nil
 }
+
+// tell tells the hook of an acquire. The hook is user code: if it panics, no handle
+// will exist by which the lock could be released.
+func (s *Session) tell(w *engine.Call, key string, err error) {
+	if s.hooks.Attempt == nil {
+		return
+	}
+	told := false
+	defer func() {
+		if !told && err == nil {
+			s.engine.Abandon(&w.Op)
+		}
+	}()
+	s.over(&w.Op, key, err)
+	told = true
+}
+
+func (s *Session) isLate(w *engine.Call) bool { return s.clock.Now() >= w.Until }
 
 // Explain turns the result of an operation into an error with the details. Only
 // those that a caller should look into have any, and allocate.

@@ -19,7 +19,7 @@ type Hold struct {
 	life    uint64
 }
 
-func (h Hold) get() (key string, t token.Token, until time.Duration, ok bool) {
+func (h Hold) get() (key string, t token.Token, until time.Duration, released, ok bool) {
 	if h.lease == nil {
 		return
 	}
@@ -28,13 +28,13 @@ func (h Hold) get() (key string, t token.Token, until time.Duration, ok bool) {
 
 // Key is the locked key, or "".
 func (h Hold) Key() string {
-	key, _, _, _ := h.get()
+	key, _, _, _, _ := h.get()
 	return key
 }
 
 // Token is what proves who holds the lock, or "".
 func (h Hold) Token() string {
-	if _, t, _, ok := h.get(); ok {
+	if _, t, _, _, ok := h.get(); ok {
 		return t.String()
 	}
 	return ""
@@ -42,7 +42,7 @@ func (h Hold) Token() string {
 
 // Remaining is the validity that is left, or 0.
 func (h Hold) Remaining() time.Duration {
-	if _, _, until, ok := h.get(); ok {
+	if _, _, until, _, ok := h.get(); ok {
 		return h.session.Left(until)
 	}
 	return 0
@@ -50,7 +50,7 @@ func (h Hold) Remaining() time.Duration {
 
 // Extend asks the nodes to count ttl from now, where they still hold the lock.
 func (h Hold) Extend(ctx context.Context, ttl time.Duration) error {
-	key, t, until, ok := h.get()
+	key, t, until, released, ok := h.get()
 	if !ok {
 		return engine.ErrNotHeld
 	}
@@ -60,29 +60,34 @@ func (h Hold) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := s.engine.Check(&w.Op); err != nil {
 		return err
 	}
+	ctx = orBackground(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	now := s.clock.Now()
-	if now >= until {
-		s.overdue(key)
+	switch {
+	case released:
+		s.unasked(key, engine.ErrNotHeld)
+		return engine.ErrNotHeld
+	case s.clock.Now() >= until:
+		s.unasked(key, engine.ErrExpired)
 		h.lost(key, engine.ErrExpired)
 		return engine.ErrExpired
 	}
 	w.Token = t
-	h.lease.Extending(h.life, quorum.Until(now, w.TTL))
+	slot := h.lease.Extending(h.life, quorum.Until(s.clock.Now(), w.TTL))
+	result := lease.Unknown
 	err := s.engine.Do(ctx, w)
 	if err == engine.ErrBusy || err == engine.ErrClosed {
-		h.lease.Unextended(h.life)
-		s.over(&w.Op, key, err)
-		return err
+		result = lease.Unsent
+	} else if err == nil {
+		switch err = s.Explain(&w.Op); err {
+		case nil:
+			result = lease.Won
+		case engine.ErrNotHeld:
+			result = lease.Lost
+		}
 	}
-	if err == nil {
-		err = s.Explain(&w.Op)
-	}
-	if h.lease.Extended(h.life, err == nil); err == engine.ErrNotHeld {
-		h.lease.Lose(h.life)
-	}
+	h.lease.Extended(h.life, slot, result)
 	s.over(&w.Op, key, err)
 	if err == engine.ErrNotHeld || err == engine.ErrExpired {
 		h.lost(key, err)
@@ -90,31 +95,49 @@ func (h Hold) Extend(ctx context.Context, ttl time.Duration) error {
 	return err
 }
 
-// Release has the nodes delete the key where it is still ours. The lease is
-// free for another lock once that is certain.
+// Release has the nodes delete the key where it is still ours. Validity ends before
+// they are asked, for they may apply the release whatever its caller hears of it.
+// The lease is free for another lock once it is certain that they have.
 func (h Hold) Release(ctx context.Context) error {
-	key, t, _, ok := h.get()
+	key, t, _, _, ok := h.get()
 	if !ok {
 		return engine.ErrNotHeld
 	}
+	ctx = orBackground(ctx)
 	s := h.session
 	w := s.engine.Call(engine.Release, key, 0)
 	defer s.engine.Free(w)
-	w.Token, w.Absent = t, h.lease.Absent(h.life)
-	known := s.hooks.LockLost == nil || h.lease.Told(h.life, true)
-	err := s.engine.Do(ctx, w)
-	if err == nil {
+	ended := ctx.Err()
+	w.Token, w.Absent = t, h.lease.Releasing(h.life)
+	var err error
+	if ended != nil {
+		err = s.engine.Leave(&w.Op)
+	} else {
+		err = s.engine.Do(ctx, w)
+	}
+	switch {
+	case err == engine.ErrBusy || err == engine.ErrClosed:
+		h.lease.Unreleased(h.life) // no node has heard of it
+	case err == nil && ended != nil:
+		err = ended
+	case err == nil:
 		err = s.Explain(&w.Op)
 	}
+	lost := err == engine.ErrNotHeld && h.lease.Report(h.life)
 	if (err == nil || err == engine.ErrNotHeld) && h.lease.End(h.life) {
 		s.leases.Put(h.lease)
 	}
 	s.over(&w.Op, key, err)
-	switch {
-	case err == engine.ErrBusy:
-		h.lease.Told(h.life, known) // nothing was given back
-	case err == engine.ErrNotHeld && !known:
-		s.hooks.LockLost(key, err)
+	if f := s.hooks.LockLost; f != nil && lost {
+		f(key, err)
 	}
 	return err
+}
+
+// orBackground is ctx, or one without an end for nil.
+func orBackground(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
 }

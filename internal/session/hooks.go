@@ -1,6 +1,7 @@
 package session
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -42,24 +43,20 @@ func (s *Session) over(op *engine.Op, key string, err error) {
 	if s.hooks.Attempt == nil {
 		return
 	}
-	now := s.clock.Now()
-	if err == nil && op.Kind == engine.Acquire && now >= op.Until {
-		err = engine.ErrExpired // as its caller will find too
-	}
 	t := &op.Tally
-	s.hooks.Attempt(Attempt{op.Kind, key, op.Took(now), t.Granted(), t.Denied(), t.Failed(), err})
+	s.hooks.Attempt(Attempt{op.Kind, key, op.Took(s.clock.Now()), t.Granted(), t.Denied(), t.Failed(), err})
 }
 
-// overdue counts and tells of an extend of a lock that has expired, which asked
-// nobody.
-func (s *Session) overdue(key string) {
-	s.engine.Note(engine.Extend, engine.ErrExpired)
+// unasked counts and tells of an extend that no node was asked for, since its lock
+// has expired or was released.
+func (s *Session) unasked(key string, err error) {
+	s.engine.Note(engine.Extend, err)
 	if s.hooks.Attempt != nil {
-		s.hooks.Attempt(Attempt{Kind: engine.Extend, Key: key, Err: engine.ErrExpired})
+		s.hooks.Attempt(Attempt{Kind: engine.Extend, Key: key, Err: err})
 	}
 }
 
-// onVote is the engine's, or nil if nobody listens.
+// onVote is the engine's, or nil if no hook wants it.
 func (s *Session) onVote() func(int, engine.Kind, quorum.Outcome, error) {
 	if s.hooks.Vote == nil {
 		return nil
@@ -69,42 +66,53 @@ func (s *Session) onVote() func(int, engine.Kind, quorum.Outcome, error) {
 	}
 }
 
-// nodeUp tells of a connection that came up. The role is held.
+// onPanic logs a panic of a callback, or of a hook. It must not go unseen.
+func (s *Session) onPanic(v any, stack []byte) {
+	log := s.log
+	if log == nil {
+		log = slog.Default()
+	}
+	log.Error("redlock: a callback panicked", "panic", v, "stack", string(stack))
+}
+
+// nodeUp sees to a connection that came up. The driver's role is held, so the hooks
+// and the log hear of it later.
 func (s *Session) nodeUp(i int) {
-	s.engine.NodeUp(i) // which pays what is owed, before anything else is sent
+	s.engine.NodeUp(i) // hands off, before anything else is sent
 	n := s.fleet.Node(i)
-	if s.log != nil {
+	s.tellOf(func() {
 		s.log.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", n.Dialect)
-	}
-	if s.hooks.NodeUp != nil {
-		s.hooks.NodeUp(n)
-	}
-	if n.Guarded == 0 {
-		return
-	}
-	if s.log != nil {
-		s.log.Warn("redlock: node may have forgotten locks, and has no vote yet", "node", n.Addr, "for", n.Guarded)
-	}
-	if s.hooks.NodeGuarded != nil {
-		s.hooks.NodeGuarded(n)
+	}, s.hooks.NodeUp, n)
+	if n.Guarded > 0 {
+		s.tellOf(func() {
+			s.log.Warn("redlock: node may have forgotten locks, and has no vote yet", "node", n.Addr, "for", n.Guarded)
+		}, s.hooks.NodeGuarded, n)
 	}
 }
 
-// nodeDown tells of one that ended, or could not be made at first. The role is
-// held.
+// nodeDown sees to one that ended, or could not be made at first. The driver's role
+// is held.
 func (s *Session) nodeDown(i int) {
 	n := s.fleet.Node(i)
-	if s.log != nil {
+	s.tellOf(func() {
 		s.log.Warn("redlock: node is down", "node", n.Addr, "error", n.Err)
+	}, s.hooks.NodeDown, n)
+}
+
+// tellOf has the log and a hook hear of a node. One that panics does not keep the
+// other from it.
+func (s *Session) tellOf(log func(), hook func(Node), n Node) {
+	if s.log != nil {
+		s.engine.Tell(log)
 	}
-	if s.hooks.NodeDown != nil {
-		s.hooks.NodeDown(n)
+	if hook != nil {
+		s.engine.Tell(func() { hook(n) })
 	}
 }
 
 // lost tells that a lock is gone, unless that is known.
 func (h Hold) lost(key string, err error) {
-	if f := h.session.hooks.LockLost; f != nil && !h.lease.Told(h.life, true) {
+	if f := h.session.hooks.LockLost; f != nil && h.lease.Report(h.life) {
 		f(key, err)
 	}
 }

@@ -50,7 +50,7 @@ func Open(cfg Config) (*Session, error) {
 		retryMin: cfg.RetryMin, retryMax: cfg.RetryMax,
 		closeTimeout: cfg.CloseTimeout,
 	}
-	s.engine = engine.New(engine.Config{Clock: s.clock, MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout, OnVote: s.onVote()})
+	s.engine = engine.New(engine.Config{Clock: s.clock, MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout, OnVote: s.onVote(), OnPanic: s.onPanic})
 	cfg.Conn.Clock = s.clock
 	cfg.Conn.Scripts = conn.LockScripts()
 	cfg.Conn.OnUp, cfg.Conn.OnDown = s.nodeUp, s.nodeDown

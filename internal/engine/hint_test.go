@@ -11,8 +11,15 @@ import (
 	"github.com/redlock-go/redlock/internal/token"
 )
 
-// anywhere is the Op.Absent of one release, of which nothing is known.
-var anywhere = []uint64{0}
+// missed is a wire whose first command, a release, a node could not be given.
+func (p *puppet) missed(op *outcome, absent uint64) *wire {
+	w := newWire(&batch{engine: p.engine, rounds: []round{{absent: absent}}})
+	w.Dialect = valkey
+	w.append(Release, 0, []operand{op.operand()}, 1)
+	return w
+}
+
+func (p *puppet) miss(node int, w *wire) { p.engine.hint(node, w, &w.spans[0]) }
 
 // lose is a connection that ends: the node owes nothing from here on.
 func (p *puppet) lose(node int) {
@@ -70,19 +77,19 @@ func TestReleaseOfANodeThatIsAway(t *testing.T) {
 		require.NoError(t, released.Err)
 	}
 	p.idle()
-	paid := p.revive(2)
-	require.Len(t, paid, 1)
-	require.Equal(t, callOf(lost, held, won), paid[0].bytes)
+	handed := p.revive(2)
+	require.Len(t, handed, 1)
+	require.Equal(t, callOf(lost, held, won), handed[0].bytes)
 	require.Equal(t, 1, p.engine.unsettled, "Close waits for it")
-	p.turn(func() { p.reply(paid[0], 2, "-ERR whatever\r\n") })
+	p.turn(func() { p.reply(handed[0], 2, "*3\r\n:1\r\n:0\r\n:1\r\n") })
 	p.idle()
 	p.lose(2)
-	require.Empty(t, p.revive(2), "paid twice")
+	require.Empty(t, p.revive(2), "handed off twice")
 }
 
-// TestNothingElseIsOwed: a lock that is held stays where it was set, and an
+// TestNothingElseIsHinted: a lock that is held stays where it was set, and an
 // extend that failed has failed.
-func TestNothingElseIsOwed(t *testing.T) {
+func TestNothingElseIsHinted(t *testing.T) {
 	p := newPuppet(t, 3)
 	for _, kind := range []Kind{Acquire, Extend} {
 		op := p.submit(kind, "key")
@@ -95,10 +102,10 @@ func TestNothingElseIsOwed(t *testing.T) {
 	p.idle()
 }
 
-// TestNothingIsOwedToANodeThatNeverWas: it has no keys.
-func TestNothingIsOwedToANodeThatNeverWas(t *testing.T) {
+// TestNothingIsHintedToANodeThatNeverWas: it has no keys.
+func TestNothingIsHintedToANodeThatNeverWas(t *testing.T) {
 	p := newPuppet(t, 3)
-	p.engine.debts[2].met = false
+	p.engine.hints[2].met = false
 	p.down = 0b100
 	p.submit(Release, "key")
 	p.turn(func() { p.reply(p.sent[0], 0, one); p.reply(p.sent[0], 1, one) })
@@ -108,9 +115,9 @@ func TestNothingIsOwedToANodeThatNeverWas(t *testing.T) {
 	require.Len(t, p.revive(2), 1)
 }
 
-// TestNothingIsOwedWithoutAKey: to a node that denied the acquire, or was never
+// TestNothingIsHintedWithoutAKey: to a node that denied the acquire, or was never
 // sent it, be the release the lock's own or that of an acquire that failed.
-func TestNothingIsOwedWithoutAKey(t *testing.T) {
+func TestNothingIsHintedWithoutAKey(t *testing.T) {
 	p := newPuppet(t, 5)
 	release := func(of *outcome) {
 		op := p.op(Release, string(of.Key))
@@ -138,23 +145,23 @@ func TestNothingIsOwedWithoutAKey(t *testing.T) {
 		}
 		p.idle()
 		for node := range 5 {
-			paid := p.revive(node)
+			handed := p.revive(node)
 			if node < len(votes) && votes[node] == null || node == 4 {
-				require.Empty(t, paid, "%d %v", node, votes)
+				require.Empty(t, handed, "%d %v", node, votes)
 				continue
 			}
-			require.Len(t, paid, 1, "%d %v", node, votes)
-			require.Equal(t, callOf(acquired), paid[0].bytes)
-			p.turn(func() { p.reply(paid[0], node, one) })
+			require.Len(t, handed, 1, "%d %v", node, votes)
+			require.Equal(t, callOf(acquired), handed[0].bytes)
+			p.turn(func() { p.reply(handed[0], node, one) })
 		}
 		p.down = 0b10000
 	}
 }
 
-// TestDebtsOutliveAStorm: while a quorum is away, callers that try again and again
-// clean up after attempts that most nodes never heard of. What is held is owed all
-// the same when it is released.
-func TestDebtsOutliveAStorm(t *testing.T) {
+// TestHintsOutliveAStorm: while a quorum is away, attempts are sent to no node and
+// leave nothing to clean up. What is held is handed off all the same when it is
+// released.
+func TestHintsOutliveAStorm(t *testing.T) {
 	p := newPuppet(t, 3)
 	held := p.submit(Acquire, "held")
 	p.turn(func() {
@@ -164,22 +171,22 @@ func TestDebtsOutliveAStorm(t *testing.T) {
 	})
 	p.lose(1)
 	p.lose(2)
-	for range 50_000 {
-		p.sent = nil
-		failed := p.submit(Acquire, "a key of which there is a lot to remember")
+	for range 1000 {
+		failed := p.submit(Acquire, "key")
 		require.Equal(t, ErrNoQuorum, failed.Err)
-		require.Len(t, p.sent, 2, "and its cleanup")
-		p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[1], 0, one) })
+		require.Equal(t, []Failure{{1, errDown}, {2, errDown}}, failed.Failures)
+		require.Equal(t, 2, failed.Tally.Failed())
 	}
+	require.Len(t, p.sent, 1, "an attempt was sent")
 	p.idle()
 	p.submit(Release, "held")
-	paid := p.revive(1)
-	require.Len(t, paid, 1)
-	require.Equal(t, callOf(held), paid[0].bytes)
+	handed := p.revive(1)
+	require.Len(t, handed, 1)
+	require.Equal(t, callOf(held), handed[0].bytes)
 }
 
-// TestCancelledAcquireIsNotOwed to a node that was away when it was sent.
-func TestCancelledAcquireIsNotOwed(t *testing.T) {
+// TestCancelledAcquireIsNotHinted to a node that was away when it was sent.
+func TestCancelledAcquireIsNotHinted(t *testing.T) {
 	p := newPuppet(t, 3)
 	p.down = 0b100
 	op := p.submit(Acquire, "key")
@@ -187,57 +194,51 @@ func TestCancelledAcquireIsNotOwed(t *testing.T) {
 	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
 	p.lose(1)
 	require.Empty(t, p.revive(2))
-	paid := p.revive(1)
-	require.Len(t, paid, 1)
-	require.Equal(t, callOf(op), paid[0].bytes)
+	handed := p.revive(1)
+	require.Len(t, handed, 1)
+	require.Equal(t, callOf(op), handed[0].bytes)
 }
 
-// TestReleasedAgainAndAgainIsOwedOnce: which is what callers do while a quorum is
+// TestReleasedAgainAndAgainIsHintedOnce: which is what callers do while a quorum is
 // away. It leaves room for what is released once.
-func TestReleasedAgainAndAgainIsOwedOnce(t *testing.T) {
+func TestReleasedAgainAndAgainIsHintedOnce(t *testing.T) {
 	p := newPuppet(t, 3)
 	again, once := p.op(Release, "again and again"), p.op(Release, "once")
 	for op, times := range map[*outcome]int{again: 200_000, once: 1} {
-		w := newWire(nil)
-		w.Dialect = valkey
-		w.appendRelease(&op.Op)
+		w := p.missed(op, 0)
 		for range times {
-			p.engine.owe(1, Release, w.Buf, anywhere)
-			require.LessOrEqual(t, len(p.engine.debts[1].entries), debtBytes)
+			p.miss(1, w)
 		}
+		require.LessOrEqual(t, len(p.engine.hints[1].entries), hintBytes)
 	}
-	require.False(t, p.engine.debts[1].full)
-	p.engine.debts[1].compact()
-	paid := p.revive(1)
-	require.Len(t, paid, 1)
-	require.Contains(t, []string{callOf(again, once), callOf(once, again)}, paid[0].bytes)
+	require.False(t, p.engine.hints[1].full)
+	p.engine.hints[1].compact()
+	handed := p.revive(1)
+	require.Len(t, handed, 1)
+	require.Contains(t, []string{callOf(again, once), callOf(once, again)}, handed[0].bytes)
 }
 
-// TestCallsThatPayAreBounded: a server answers nothing before it has read all of one,
+// TestHintCallsAreBounded: a server answers nothing before it has read all of one,
 // and is taken for dead if that takes long.
-func TestCallsThatPayAreBounded(t *testing.T) {
+func TestHintCallsAreBounded(t *testing.T) {
 	p := newPuppet(t, 1)
 	op := p.op(Release, "")
-	w := newWire(nil)
-	w.Dialect = valkey
 	const n = 200
 	for i := range n {
 		op.Key = append(op.Key[:0], make([]byte, MaxKey)...)
 		op.Key[0] = byte(i)
-		w.Buf = w.Buf[:0]
-		w.appendRelease(&op.Op)
-		p.engine.owe(0, Release, w.Buf, anywhere)
+		p.miss(0, p.missed(op, 0))
 	}
-	paid := p.revive(0)
-	starts := append(paid[0].batch.Owner.(*payment).starts, len(paid[0].bytes))
-	require.Greater(t, len(starts), n*MaxKey/(callBytes+2*MaxKey))
-	for i, from := range starts[:len(starts)-1] {
-		require.Less(t, starts[i+1]-from, callBytes+2*MaxKey)
+	handed := p.revive(0)
+	spans := handed[0].batch.Owner.(*wire).spans
+	require.Greater(t, len(spans), n*MaxKey/(callBytes+2*MaxKey))
+	for _, s := range spans {
+		require.Less(t, s.to-s.from, callBytes+2*MaxKey)
 	}
 }
 
-// TestPaymentThatFailsAtOnce is owed still.
-func TestPaymentThatFailsAtOnce(t *testing.T) {
+// TestHandoffThatFailsAtOnce is hinted again.
+func TestHandoffThatFailsAtOnce(t *testing.T) {
 	p := newPuppet(t, 1)
 	p.submit(Release, "key")
 	p.lose(0)
@@ -246,31 +247,31 @@ func TestPaymentThatFailsAtOnce(t *testing.T) {
 	require.Len(t, p.revive(0), 1)
 }
 
-// TestPaymentMisfits: nobody waits for the answers, but those behind them would
+// TestHandoffMisfits: nobody waits for the answers, but those behind them would
 // be taken for each other's.
-func TestPaymentMisfits(t *testing.T) {
+func TestHandoffMisfits(t *testing.T) {
 	for _, c := range []struct {
 		speaks conn.Dialect
 		reply  string
 		want   error
 	}{
-		{scripts, one, nil}, {scripts, zero, nil}, {scripts, noSuch, nil},
+		{scripts, one, nil}, {scripts, zero, nil}, {scripts, noSuch, nil}, {scripts, "-BUSY x\r\n", nil},
 		{scripts, ":1\r\n", errMisfit}, {scripts, ok, errMisfit},
-		{valkey, ":1\r\n", nil}, {redis, ":0\r\n", nil}, {redis, "-ERR unknown command\r\n", nil},
+		{valkey, ":1\r\n", nil}, {redis, ":0\r\n", nil}, {redis, "-ERR unknown command\r\n", nil}, {valkey, "-NOPERM x\r\n", nil},
 		{valkey, ok, errMisfit}, {valkey, null, errMisfit}, {redis, one, errMisfit},
 		{redis, "-READONLY x\r\n", conn.ErrNotMaster},
 	} {
 		p := newMixed(t, c.speaks)
 		p.submit(Release, "key")
 		p.lose(0)
-		paid := p.revive(0)
-		p.turn(func() { require.ErrorIs(t, p.reply(paid[0], 0, c.reply), c.want, "%v %q", c.speaks, c.reply) })
+		handed := p.revive(0)
+		p.turn(func() { require.ErrorIs(t, p.reply(handed[0], 0, c.reply), c.want, "%v %q", c.speaks, c.reply) })
 	}
 }
 
-// TestUnpaidDebtsAreOwedAgain: a connection that dies at once paid nothing, or
+// TestLostHandoffIsHintedAgain: a connection that dies at once took nothing, or
 // only the first part.
-func TestUnpaidDebtsAreOwedAgain(t *testing.T) {
+func TestLostHandoffIsHintedAgain(t *testing.T) {
 	for _, speaks := range []conn.Dialect{scripts, valkey, redis} {
 		p := newMixed(t, speaks, speaks)
 		p.submit(Acquire, "blocker")
@@ -281,71 +282,83 @@ func TestUnpaidDebtsAreOwedAgain(t *testing.T) {
 		p.lose(0)
 		p.sent = nil
 		for range 2 {
-			paid := p.revive(0)
-			require.Len(t, paid, 1)
+			handed := p.revive(0)
+			require.Len(t, handed, 1)
 			for i := range 3 {
-				require.Contains(t, paid[0].bytes, fmt.Sprintf("key-%d", i))
+				require.Contains(t, handed[0].bytes, fmt.Sprintf("key-%d", i))
 			}
 			p.lose(0)
 			p.sent = nil
 		}
 		if speaks == scripts {
-			continue // one call, which is paid as a whole
+			continue // one call, which is handed off as a whole
 		}
-		paid := p.revive(0)
-		require.Equal(t, 3, paid[0].batch.Replies)
-		p.turn(func() { p.reply(paid[0], 0, ":1\r\n", ":0\r\n") })
+		handed := p.revive(0)
+		require.Equal(t, 3, handed[0].batch.Replies)
+		p.turn(func() { p.reply(handed[0], 0, ":1\r\n", ":0\r\n") })
 		p.lose(0)
 		p.sent = nil
-		paid = p.revive(0)
-		require.Equal(t, 1, paid[0].batch.Replies)
-		require.Contains(t, paid[0].bytes, "key-2")
+		handed = p.revive(0)
+		require.Equal(t, 1, handed[0].batch.Replies)
+		require.Contains(t, handed[0].bytes, "key-2")
 	}
 }
 
-// TestDebtsAreBounded: the first are kept, whole, and more cost nothing.
-func TestDebtsAreBounded(t *testing.T) {
+// TestHintsAreBounded: the first are kept, whole, and more cost nothing.
+func TestHintsAreBounded(t *testing.T) {
 	for _, speaks := range []conn.Dialect{scripts, valkey, redis} {
 		p := newMixed(t, speaks)
 		e := p.engine
 		op := p.op(Release, "")
-		w := newWire(nil)
-		w.Dialect = valkey
-		const n = 50_000
-		for i := range n {
+		var w *wire
+		for i := range 50_000 {
 			op.Key = fmt.Appendf(nil, "%d", i)
-			w.Buf = w.Buf[:0]
-			w.appendRelease(&op.Op)
-			e.owe(0, Release, w.Buf, anywhere)
+			w = p.missed(op, 0)
+			p.miss(0, w)
 		}
-		require.Zero(t, testing.AllocsPerRun(100, func() { e.owe(0, Release, w.Buf, anywhere) }))
-		require.InDelta(t, debtBytes, len(e.debts[0].entries), 30)
-		paid := p.revive(0)
-		require.LessOrEqual(t, paid[0].batch.Replies, debtBytes/(2+1+token.Size))
-		var o operands
+		require.Zero(t, testing.AllocsPerRun(100, func() { p.miss(0, w) }))
+		require.InDelta(t, hintBytes, len(e.hints[0].entries), 30)
+		handed := p.revive(0)
+		require.LessOrEqual(t, handed[0].batch.Replies, hintBytes/(2+1+token.Size))
+		var r operandReader
 		next := 0
-		for _, at := range paid[0].batch.Owner.(*payment).starts {
-			o.read(Release, []byte(paid[0].bytes[at:]))
-			for j := range o.keys {
-				require.Equal(t, fmt.Sprint(next), string(o.keys[j]))
-				require.Equal(t, string(op.Token[:]), string(o.tokens[j]))
+		for _, s := range handed[0].batch.Owner.(*wire).spans {
+			for _, o := range r.read(Release, []byte(handed[0].bytes[s.from:s.to])) {
+				require.Equal(t, fmt.Sprint(next), string(o.key))
+				require.Equal(t, string(op.Token[:]), string(o.token))
 				next++
 			}
 		}
-		require.InDelta(t, debtBytes/(2+5+token.Size), next, 1000)
+		require.InDelta(t, hintBytes/(2+5+token.Size), next, 1000)
 		p.lose(0)
-		require.Len(t, p.revive(0), 1, "owed again")
+		require.Len(t, p.revive(0), 1, "it is hinted again")
 	}
 }
 
-// TestOwingNothingAllocatesNothing: what a node misses while it is away.
-func TestOwingNothingAllocatesNothing(t *testing.T) {
+// TestNoHintAllocatesNothing: what a node misses while it is away.
+func TestNoHintAllocatesNothing(t *testing.T) {
 	p := newPuppet(t, 1)
-	op := p.op(Release, "key")
-	w := newWire(nil)
-	w.batch = &batch{rounds: []round{{op: &op.Op}}}
-	w.appendCall(Release, script.ReleaseSHA1, w.batch.rounds)
-	absent := []uint64{1}
-	require.Zero(t, testing.AllocsPerRun(1000, func() { p.engine.owe(0, Release, w.Buf, absent) }))
+	w := p.missed(p.op(Release, "key"), 1)
+	require.Zero(t, testing.AllocsPerRun(1000, func() { p.miss(0, w) }))
 	require.Empty(t, p.revive(0))
 }
+
+// TestAHintRefusedForItsKey does not keep the node from the others: they are sent
+// again one by one.
+func TestAHintRefusedForItsKey(t *testing.T) {
+	p := newPuppet(t, 1)
+	ops := []*outcome{p.op(Release, "a"), p.op(Release, "forbidden"), p.op(Release, "b")}
+	for _, op := range ops {
+		p.miss(0, p.missed(op, 0))
+	}
+	handed := p.revive(0)
+	require.Equal(t, callOf(ops...), handed[0].bytes)
+	p.turn(func() { p.reply(handed[0], 0, noKey) })
+	require.Equal(t, callOf(ops[0])+callOf(ops[1])+callOf(ops[2]), p.last().bytes)
+	p.turn(func() { p.reply(p.last(), 0, one, noKey, one) })
+	p.idle()
+	p.lose(0)
+	require.Empty(t, p.revive(0))
+}
+
+const noKey = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"

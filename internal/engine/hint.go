@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Hinted handoff: a release that a node could not be given is kept as a hint, and
+// handed off first thing on the node's next connection, before anything else is
+// sent: a lock is not extended by a node that is about to release it. Whatever may
+// have set a key that has no holder is followed by a release, so that hints of
+// releases are enough; and to release what is not there does no harm.
+//
+// There is no hint where the key cannot be (round.absent). While a quorum is away,
+// hints without keys would drive out those that have one.
+
+// hintBytes bounds the hints for a node: as many releases as may be under way
+// there, with keys of 30 bytes, and the first of them.
+const hintBytes = 1 << 20
+
+// hints are those for one node. An entry is the key's length in two bytes, the key
+// and the token.
+type hints struct {
+	entries []byte
+	full    bool
+	met     bool // the node had a connection once; without it there are no keys
+}
+
+func (h *hints) add(key, token []byte) {
+	need := 2 + len(key) + len(token)
+	if len(h.entries)+need > hintBytes {
+		h.compact()
+	}
+	if h.full = h.full || len(h.entries)+need > hintBytes; h.full {
+		return
+	}
+	h.entries = binary.BigEndian.AppendUint16(h.entries, uint16(len(key)))
+	h.entries = append(h.entries, key...)
+	h.entries = append(h.entries, token...)
+}
+
+// compact leaves one of each entry: while a quorum is away releases fail, and
+// callers try them again and again. It is full then if that did not gain much, or
+// it would be done for every entry that comes.
+func (h *hints) compact() {
+	seen := make(map[string]bool)
+	kept := h.entries[:0]
+	for left := h.entries; len(left) > 0; {
+		_, rest := cutHint(left)
+		entry := left[:len(left)-len(rest)]
+		if !seen[string(entry)] {
+			seen[string(entry)] = true
+			kept = append(kept, entry...)
+		}
+		left = rest
+	}
+	h.entries = kept
+	h.full = len(kept) > hintBytes/8*7
+}
+
+// cutHint returns the first entry and those behind it.
+func cutHint(entries []byte) (op operand, rest []byte) {
+	n := 2 + int(binary.BigEndian.Uint16(entries))
+	return operand{key: entries[2:n], token: entries[n : n+token.Size]}, entries[n+token.Size:]
+}
+
+// outlive notes the TTL of something that is about to be sent.
+func (e *Engine) outlive(ttl time.Duration) {
+	if ttl > e.longest {
+		e.longest = ttl
+		e.fleet.Outlive(ttl + quorum.Drift(ttl))
+	}
+}
+
+// hint keeps a command that failed on a node, if it is a release.
+func (e *Engine) hint(node int, w *wire, s *span) {
+	h := &e.hints[node]
+	if s.kind != Release || !h.met || h.full || e.closing.Load() {
+		return
+	}
+	rounds := w.batch.rounds[s.first : s.first+s.count]
+	nowhere := uint64(1) << uint(node)
+	for i := range rounds {
+		nowhere &= rounds[i].absent
+	}
+	if nowhere != 0 {
+		return // as with most of what a node misses while it is away
+	}
+	for i, op := range e.reader.read(s.kind, w.Buf[s.from:s.to]) {
+		if rounds[i].absent>>uint(node)&1 == 0 {
+			h.add(op.key, op.token)
+		}
+	}
+}
+
+// NodeUp is told of a node that has a new connection, on which nothing was sent.
+// The role is held.
+func (e *Engine) NodeUp(node int) {
+	h := &e.hints[node]
+	if h.met = true; len(h.entries) == 0 {
+		return
+	}
+	var operands []operand
+	for left := h.entries; len(left) > 0; {
+		var op operand
+		op, left = cutHint(left)
+		operands = append(operands, op)
+	}
+	h.entries, h.full = nil, false // before the errand fails, if it fails at once
+	b := &batch{engine: e, handsOff: true, passed: true}
+	b.rounds = make([]round, len(operands)) // without operations, and with tallies of no nodes
+	b.groups = []group{{Release, 0, len(operands)}}
+	w := newWire(b)
+	w.errand, w.Dialect = true, e.fleet.Dialect(node)
+	w.append(Release, 0, operands, script.MaxKeys)
+	e.watchdog.see(maxTimeout)
+	e.unsettled++
+	w.sendTo(node)
+}
