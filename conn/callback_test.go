@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // Secrets that change are asked for at every dial, and win over the address.
@@ -118,7 +119,7 @@ func TestCloseEndsCredentials(t *testing.T) {
 type tunnel struct{ net.Conn }
 
 func TestDialer(t *testing.T) {
-	server, client := newIdentity(t, "127.0.0.1")
+	server, client := testkit.NewIdentity(t)
 	var dialled atomic.Int64
 	ps := []*peer{newPeer(t), newPeer(t, func(p *peer) { p.tls = server })}
 	r := newRig(t, false, ps, func(cfg *Config) {
@@ -237,7 +238,7 @@ func TestTLSFor(t *testing.T) {
 	clients := make([]*tls.Config, 2)
 	ps := make([]*peer, 2)
 	for i := range ps {
-		servers[i], clients[i] = newIdentity(t, "127.0.0.1")
+		servers[i], clients[i] = testkit.NewIdentity(t)
 		servers[i].MinVersion = tls.VersionTLS12
 		ps[i] = newPeer(t, func(p *peer) { p.tls = servers[i] })
 	}

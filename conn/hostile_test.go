@@ -1,18 +1,38 @@
 package conn
 
 import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/resp"
 )
 
-// hostile is a server by what it does in place of answering a demand.
+// flood is a step: a block of bytes again and again, up to so many in total.
+// The block is there before, so that a flood costs its server no memory.
+type flood struct {
+	block []byte
+	total int
+}
+
+func floodOf(unit string, total int) flood {
+	return flood{[]byte(strings.Repeat(unit, 1+(32<<10)/len(unit))), total}
+}
+
+// below is a step: bytes that go past TLS, if there is any.
+type below string
+
+// hostile is a server by what it does in place of two echoes, "one" and "two".
 type hostile struct {
 	name  string
 	does  steps
@@ -20,69 +40,110 @@ type hostile struct {
 	want  any // a resp.Reason, an error, a func(error) bool, or nil for any error
 }
 
-// some is for servers of which the client may take any number of replies.
-const some = -1
+const (
+	// some is for servers of which the client may take any number of replies.
+	some = -1
 
-// hostiles are all of them.
-func hostiles() []hostile { return slices.Concat(lengthServers(), commonServers(), tlsServers) }
+	one   = "$3\r\none\r\n"
+	two   = "$3\r\ntwo\r\n"
+	pushy = ">2\r\n+x\r\n+y\r\n"
+)
 
-// against are those that a kind of connection meets: lengths are the same to the
-// decoder wherever they come from.
-func (w way) against() []hostile {
-	if w.server != nil {
-		return slices.Concat(commonServers(), tlsServers)
+// hostiles are one for each branch that decides on what was read, and one for
+// each bound. Every frame that is malformed is package resp's business.
+var hostiles = []hostile{
+	{"no RESP", steps{"HTTP/1.1 200 OK\r\n\r\n"}, 0, resp.UnknownKind},
+	{"a bulk that is longer than it says", steps{one + "$2\r\ntwo\r\n"}, 1, resp.BadTerminator},
+	{"the longest bulk", steps{"$9223372036854775807\r\n"}, 0, resp.BulkTooLong},
+	{"the largest array", steps{"*2147483647\r\n"}, 0, resp.TooManyElements},
+	{"arrays in arrays", steps{floodOf("*1\r\n", 1<<20)}, 0, resp.TooDeep},
+	{"a line without end", steps{"+", floodOf(marked, 16<<20)}, 0, resp.LineTooLong},
+	{"one attribute of long texts", steps{"|500\r\n", floodOf("+"+strings.Repeat("x", 50)+"\r\n", 1<<20)}, 0, ErrOversized},
+	{"another answer", steps{one + ":2\r\n"}, 2, errMisfit},
+	{"answers that are swapped", steps{two + one}, 1, errMisfit},
+	{"our own words", steps{string(command("ECHO", "one"))}, 1, errMisfit},
+	{"one error too many", steps{one + two + "-ERR " + marked + "\r\n"}, 2, ErrUnsolicited},
+	{"one byte too many", steps{one + two + "+"}, 2, ErrUnsolicited},
+	{"replies without end", steps{one + two, floodOf(one, 16<<20)}, 2, ErrUnsolicited},
+	// They go on until the client has had enough, and do not end by themselves.
+	{"pushes without end", steps{floodOf(pushy, endless)}, 0, ErrUnsolicited},
+	{"pushes between the replies, without end", steps{one, floodOf(">0\r\n", endless)}, 1, ErrUnsolicited},
+	{"one push too many", steps{strings.Repeat(pushy, maxPushes+1)}, 0, ErrUnsolicited},
+	{"the end in mid-reply", steps{one + two[:5], hangUp}, 1, nil},
+	{"a reset between replies", steps{one, cut}, some, nil},
+	{"a half-close in mid-reply", steps{one[:3], half}, 0, io.ErrUnexpectedEOF},
+	{"silence", nil, 0, ErrStalled},
+	{"silence inside a bulk", steps{one + two[:5]}, 1, ErrStalled},
+}
+
+// endless is more than a client may read before it hangs up.
+const endless = 1 << 30
+
+// tlsHostiles break what is below RESP.
+var tlsHostiles = []hostile{
+	{"a reply in the clear", steps{one, below(two)}, 1, func(err error) bool {
+		var header tls.RecordHeaderError
+		return errors.As(err, &header)
+	}},
+	{"a record of noise", steps{below("\x17\x03\x03\x00\x20" + strings.Repeat("x", 32))}, 0, func(err error) bool {
+		var refused *net.OpError
+		return errors.As(err, &refused) && strings.Contains(err.Error(), "bad record MAC")
+	}},
+}
+
+// growth bounds what one server may make a client allocate, its own handshake and
+// the return of its better self included. Servers encrypt in the same process,
+// and the race detector empties the pool that they do it from.
+func growth(secure bool) uint64 {
+	if secure && raceEnabled {
+		return 4 << 20
 	}
-	return slices.Concat(lengthServers(), commonServers())
+	return 1 << 20
 }
 
-func commonServers() []hostile {
-	return slices.Concat(malformedServers(), misfitServers, floodServers, endingServers)
-}
-
-// maxGrowth is what one server may make a client allocate, its own handshake and
-// the return of its better self included.
-const maxGrowth = 1 << 20
-
-// growth is that bound here. Servers encrypt in the same process, and the race
-// detector empties the pool that they do it from.
-func (w way) growth() uint64 {
-	if w.server != nil && raceEnabled {
-		return 4 * maxGrowth
-	}
-	return maxGrowth
-}
-
-// Whatever a server does, it ends its own connection by a typed error, costs
-// little memory, hurts no other node, and is taken back when it behaves. One
+// A server that does what it should not ends its own connection by a typed error,
+// costs little memory, hurts no other node, and is taken back when it behaves. One
 // fleet goes through all of it.
 func TestHostileServers(t *testing.T) {
-	eachWay(t, func(t *testing.T, w way) {
-		r := w.rig(t, 3)
+	run := func(t *testing.T, portable, secure bool) {
+		all := hostiles
+		var server, client *tls.Config
+		if secure {
+			all = append(all[:len(all):len(all)], tlsHostiles...)
+			server, client = testkit.NewIdentity(t)
+		}
+		ps := newPeers(t, 3, func(p *peer) { p.tls = server })
+		r := newRig(t, portable, ps, func(cfg *Config) {
+			cfg.TLS = client
+			for i := range cfg.Addresses {
+				cfg.Addresses[i].login = newLogin("", marked)
+			}
+		})
+		r.up()
 		others := []sock{r.socket(0), r.socket(2)}
-		var most uint64
-		var dearest string
-		for _, h := range w.against() {
+		for _, h := range all {
 			before := allocated()
 			r.suffer(h)
 			r.up()
-			growth := allocated() - before
-			require.Less(t, growth, w.growth(), h.name)
-			if growth > most {
-				most, dearest = growth, h.name
-			}
-			r.serves(h.name)
+			require.Less(t, allocated()-before, growth(secure), h.name)
+			r.works()
 		}
-		t.Logf("at most %d KiB, for %q", most>>10, dearest)
-		assert.Equal(t, others, []sock{r.socket(0), r.socket(2)}, "nobody else was closed")
-	})
+		assert.Equal(t, others, []sock{r.socket(0), r.socket(2)}, "no other node was closed")
+	}
+	eachPath(t, func(t *testing.T, portable bool) { run(t, portable, false) })
+	t.Run("tls", func(t *testing.T) { run(t, true, true) })
 }
 
-// suffer sends a demand to three nodes, of which number 1 is hostile.
+// suffer asks three nodes for two echoes, of which number 1 is hostile.
 func (r *rig) suffer(h hostile) {
 	t := r.t
 	gone := r.socket(1)
-	d := r.demand()
-	r.expectDemand(d)
+	l := newLedger(t, []string{"one", "two"})
+	l.lenient = true
+	r.post(l)
+	for _, w := range r.wires {
+		w.expect(string(l.Buf))
+	}
 	bad := r.wires[1]
 	performed := make(chan struct{})
 	go func() {
@@ -90,13 +151,13 @@ func (r *rig) suffer(h hostile) {
 		bad.perform(h.does)
 	}()
 	for _, i := range []int{0, 2} {
-		r.wires[i].send(ok + counts)
-		r.until(h.name+": an honest answer", func() bool { return d.nodes[i].ended })
-		require.NoError(t, d.nodes[i].err, h.name)
+		r.wires[i].send(one + two)
+		r.until(h.name+": an honest answer", func() bool { return l.nodes[i].ended })
+		require.NoError(t, l.errOf(i), h.name)
 	}
 	if h.want == ErrStalled { // but not before all was said and heard
 		<-performed
-		r.until(h.name+": what comes before", func() bool { return d.nodes[1].replies == h.taken })
+		r.until(h.name+": what comes before", func() bool { return l.nodes[1].replies == h.taken })
 	}
 	var cause error
 	r.until(h.name, func() bool {
@@ -107,18 +168,17 @@ func (r *rig) suffer(h hostile) {
 		if f := r.Fault(1); f != nil && cause == nil {
 			cause = f
 		}
-		return d.settled > 0 && r.nodes[1].sock != gone
+		return l.settled > 0 && r.nodes[1].sock != gone
 	})
 	bad.ended(h.name)
 	_ = bad.Close()
 	<-performed
 	r.wires[1] = nil
-	d.check(t, h.name)
-	got := d.nodes[1]
+	got := l.nodes[1]
 	if h.taken != some {
 		require.Equal(t, h.taken, got.replies, h.name)
 	}
-	if got.replies < demands {
+	if got.replies < l.Replies {
 		requireCause(t, h, got.err)
 		require.NotErrorIs(t, got.err, ErrNotSent, h.name)
 	} else {
@@ -130,23 +190,39 @@ func (r *rig) suffer(h hostile) {
 	}
 }
 
-// serves sends a demand to all nodes, who answer it well.
-func (r *rig) serves(when string) {
-	d := r.demand()
-	r.expectDemand(d)
-	for _, w := range r.wires {
-		w.send(ok + counts)
-	}
-	r.until("for service after "+when, func() bool { return d.settled > 0 })
-	d.check(r.t, when)
-	for i := range r.wires {
-		require.NoError(r.t, d.nodes[i].err, when)
+// perform does what a script says, with more kinds of step than play knows.
+func (w *wire) perform(does steps) {
+	for _, step := range does {
+		var err error
+		switch step := step.(type) {
+		case flood:
+			for sent := 0; sent < step.total && err == nil; sent += len(step.block) {
+				_, err = w.Write(step.block)
+			}
+		case below:
+			_, err = transport(w.Conn).Write([]byte(step))
+		default:
+			if !w.play(steps{step}) {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
 	}
 }
 
-func (r *rig) expectDemand(d *demand) {
-	for _, w := range r.wires {
-		w.expect(string(d.Buf))
+// ended waits until the client has closed, in any manner.
+func (w *wire) ended(who string) {
+	w.t.Helper()
+	nc := transport(w.Conn)
+	if nc.SetReadDeadline(time.Now().Add(patience)) != nil {
+		return // closed by its own server
+	}
+	buf := make([]byte, 4<<10)
+	for err := error(nil); err == nil; {
+		_, err = nc.Read(buf)
+		require.NotErrorIs(w.t, err, os.ErrDeadlineExceeded, "%s: the client has not closed", who)
 	}
 }
 
@@ -167,17 +243,12 @@ func requireCause(t *testing.T, h hostile, err error) {
 	case func(error) bool:
 		require.True(t, want(err), "%s: %v", h.name, err)
 	default:
-		require.Fail(t, "no such expectation", "%T", want)
+		require.FailNow(t, "no such expectation", "%T", want)
 	}
-	requireHarmless(t, h.name, err)
-}
-
-func requireHarmless(t *testing.T, who string, err error) {
-	t.Helper()
-	require.Less(t, len(err.Error()), 400, who)
-	require.NotContains(t, err.Error(), marked, who)
+	require.Less(t, len(err.Error()), 400, h.name)
+	require.NotContains(t, err.Error(), marked, h.name)
 	bad := strings.IndexFunc(err.Error(), func(r rune) bool { return r < ' ' || r > '~' })
-	require.Negative(t, bad, "%s: %q", who, err)
+	require.Negative(t, bad, "%s: %q", h.name, err)
 }
 
 // allocated is how many bytes this process has ever allocated.
@@ -185,22 +256,4 @@ func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
-}
-
-// Every server is another one, and there are enough of them.
-func TestHostileServersAreMany(t *testing.T) {
-	names := make(map[string]bool)
-	for _, h := range hostiles() {
-		assert.False(t, names[h.name], "twice: %q", h.name)
-		names[h.name] = true
-	}
-	for _, name := range []string{
-		"length $-2\r\n", "length $9223372036854775807\r\n", "length $2147483647\r\n", "length *2147483647\r\n",
-		"length *-5\r\n", "arrays in arrays, twenty million", "malformed :9223372036854775808",
-	} {
-		found := slices.ContainsFunc(hostiles(), func(h hostile) bool { return strings.HasPrefix(h.name, name) })
-		assert.True(t, found, "none by the name %q", name)
-	}
-	t.Logf("%d hostile servers, %d rude receptions, %d refusals", len(names), len(receptions()), len(refusals))
-	assert.GreaterOrEqual(t, len(names), 150)
 }

@@ -119,6 +119,17 @@ func (r *rig) lose(node int) {
 	r.wires[node] = nil
 }
 
+// Up tells whether a node has a connection. The caller is the owner.
+func (r *rig) Up(node int) bool { return r.nodes[node].sock != nil }
+
+// Fault is why a node is down, or nil. The caller is the owner.
+func (r *rig) Fault(node int) error {
+	if n := r.nodes[node]; n.sock == nil {
+		return n.cause
+	}
+	return nil
+}
+
 func (r *rig) socket(node int) sock {
 	r.lock.Lock()
 	defer r.lock.Unlock()

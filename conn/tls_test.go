@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 func newTLSRig(t *testing.T, server, client *tls.Config) *rig {
@@ -15,7 +17,7 @@ func newTLSRig(t *testing.T, server, client *tls.Config) *rig {
 }
 
 func TestTLS(t *testing.T) {
-	server, client := newIdentity(t, "127.0.0.1")
+	server, client := testkit.NewIdentity(t)
 	r := newTLSRig(t, server, client)
 	r.up()
 	assert.False(t, r.CanBlock(), "TLS on one node makes all of them portable")
@@ -52,7 +54,7 @@ func TestTLS(t *testing.T) {
 
 // Closing a clogged connection does not wait for TLS to say goodbye.
 func TestCloseOfAClogUnderTLS(t *testing.T) {
-	server, client := newIdentity(t, "127.0.0.1")
+	server, client := testkit.NewIdentity(t)
 	r := newTLSRig(t, server, client)
 	r.up()
 	r.clog(0, 1<<20)
