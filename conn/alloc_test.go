@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -45,7 +46,7 @@ func TestSendAndSweepAllocateNothing(t *testing.T) {
 			}
 		}
 	}
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newRig(t, portable, newPeers(t, 3, parrot))
 		r.allUp()
 		var b Batch

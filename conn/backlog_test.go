@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // networks are the kinds of socket, by what makes a peer listen on one.
@@ -70,7 +72,7 @@ func (r *rig) waiting(node int) (n int) {
 func TestAServerThatStopsReading(t *testing.T) {
 	for network := range networks {
 		t.Run(network, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := newRig(t, portable, newPeersOn(t, network, 3))
 				r.up()
 				for range 2 {
@@ -108,7 +110,7 @@ func TestTheEndOfAClog(t *testing.T) {
 		"closed":  {func(r *rig) { r.do(r.Close) }, ErrClosed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := newUpRig(t, portable, 3)
 				sent := r.clog(1, 2<<20)
 				var written int
@@ -154,7 +156,7 @@ func TestTheEndOfAClog(t *testing.T) {
 
 // The batches behind a partly answered one.
 func TestFailBeginsBehindTheLastReply(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1)
 		first, second, third := r.send(tagsOf(2)...), r.send(tagsOf(3)...), r.send(tagsOf(1)...)
 		r.wires[0].expect(string(first.Buf) + string(second.Buf) + string(third.Buf))
@@ -174,7 +176,7 @@ func TestFailBeginsBehindTheLastReply(t *testing.T) {
 // How a connection that owes something is closed: by reset, so that nothing
 // which is not sent yet is delivered late.
 func TestCloseResetsWhatIsOwed(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		t.Run("nothing", func(t *testing.T) {
 			r := newUpRig(t, portable, 2)
 			r.works()
@@ -218,7 +220,7 @@ func TestCloseResetsWhatIsOwed(t *testing.T) {
 }
 
 func TestManyBatchesOfEverySize(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		var sent []*ledger
 		for i := range 60 {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 func TestBackoffIsJitterOverAnExponential(t *testing.T) {
@@ -39,7 +41,7 @@ func TestPauseAfterPermanentErrors(t *testing.T) {
 // A refused node waits that long, and so does one whose connection a permanent
 // error has ended. Others are dialled as always.
 func TestPermanentErrorsAreNotDialledInHaste(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := []*peer{newPeer(t, answers("HELLO", "-WRONGPASS\r\n")), newPeer(t), newPeer(t, answers("INFO", "-LOADING\r\n"))}
 		r := newRig(t, portable, ps, func(cfg *Config) { cfg.permanentPause = time.Hour })
 		r.wires[1] = ps[1].next(t)
@@ -52,7 +54,7 @@ func TestPermanentErrorsAreNotDialledInHaste(t *testing.T) {
 		r.settle(l)
 		r.until("for it to be taken down", func() bool { return !r.Up(1) })
 		r.do(func() { assert.EqualValues(t, 0b111, r.Away()) })
-		waitFor(t, "for the one that may come back", func() bool { return ps[2].dialled.Load() > 20 })
+		testkit.Await(t, "for the one that may come back", func() bool { return ps[2].dialled.Load() > 20 })
 		assert.EqualValues(t, 1, ps[0].dialled.Load())
 		assert.EqualValues(t, 1, ps[1].dialled.Load())
 	})
@@ -68,7 +70,7 @@ func TestNoDialStorm(t *testing.T) {
 		"talks after all": func(_ int, honest string) steps { return steps{honest, "+OK\r\n", mute} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				p := newPeer(t, func(p *peer) { p.greeting = greeting })
 				start := time.Now()
 				r := newRig(t, portable, []*peer{p}, func(cfg *Config) { cfg.Rand = func() float64 { return 1 } })
@@ -82,7 +84,7 @@ func TestNoDialStorm(t *testing.T) {
 // A connection that was of use, or that merely grew old, starts from the
 // shortest pause again.
 func TestBackoffForgets(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1)
 		next := func() int {
 			r.wires[0].cut()
@@ -103,7 +105,7 @@ func TestBackoffForgets(t *testing.T) {
 
 // However much is asked of a node that is down, one dialler works on it.
 func TestOneDiallerPerNode(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		p := newPeer(t, func(p *peer) {
 			p.greeting = func(n int, honest string) steps {
 				if n == 0 {
@@ -116,7 +118,7 @@ func TestOneDiallerPerNode(t *testing.T) {
 		r.up()
 		r.wires[0].cut()
 		r.lose(0)
-		waitFor(t, "for the second dial", func() bool { return p.dialled.Load() == 2 })
+		testkit.Await(t, "for the second dial", func() bool { return p.dialled.Load() == 2 })
 		for range 1000 {
 			l := r.send("x")
 			assert.ErrorIs(t, l.errOf(0), ErrNotSent)
@@ -128,7 +130,7 @@ func TestOneDiallerPerNode(t *testing.T) {
 }
 
 func TestANodeComesBackByItself(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		for range 3 {
 			r.peers[2].stop()
@@ -142,7 +144,7 @@ func TestANodeComesBackByItself(t *testing.T) {
 }
 
 func TestANodeThatComesLate(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := newPeers(t, 2)
 		ps[1].stop()
 		r := newRig(t, portable, ps)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 func tagsOf(n int) []string {
@@ -18,7 +20,7 @@ func tagsOf(n int) []string {
 }
 
 func TestBatchesArriveEverywhereInOrder(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 5)
 		const batches = 100
 		var want, answer strings.Builder
@@ -47,7 +49,7 @@ func TestBatchesArriveEverywhereInOrder(t *testing.T) {
 }
 
 func TestSendToReachesOneNode(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		all, one := r.send("all"), r.sendTo(1, "one")
 		r.wires[1].expect(string(all.Buf) + string(one.Buf))
@@ -80,7 +82,7 @@ func TestRepliesArriveInPieces(t *testing.T) {
 		bytewise[i] = i + 1
 	}
 	cuts = append(cuts, bytewise, nil)
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1)
 		for _, cut := range cuts {
 			l := r.send(tags...)
@@ -103,7 +105,7 @@ func TestRepliesLargerThanTheReadBufferInTotal(t *testing.T) {
 		tags[i] = strings.Repeat(string(rune('a'+i%26)), 1+i*17%1000)
 	}
 	require.Greater(t, len(echoes(tags...)), 4*readBuffer)
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		l := r.send(tags...)
 		r.meanwhile(func() {
@@ -121,7 +123,7 @@ func TestRepliesLargerThanTheReadBufferInTotal(t *testing.T) {
 // A batch that its caller has given up is answered all the same, and the
 // replies behind it stay in step.
 func TestAnAbandonedBatchKeepsItsPlace(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1)
 		abandoned, next := r.send("abandoned"), r.send("next")
 		r.wires[0].expect(string(abandoned.Buf) + string(next.Buf))
@@ -132,7 +134,7 @@ func TestAnAbandonedBatchKeepsItsPlace(t *testing.T) {
 }
 
 func TestDownNodesFailAtOnce(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		r.peers[1].stop()
 		r.lose(1)
@@ -158,7 +160,7 @@ func TestDownNodesFailAtOnce(t *testing.T) {
 }
 
 func TestSendBeforeAnyNodeIsUp(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		silent := func(p *peer) { p.greeting = func(int, string) steps { return steps{mute} } }
 		r := newRig(t, portable, newPeers(t, 2, silent))
 		l := r.send("x")

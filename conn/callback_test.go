@@ -21,13 +21,13 @@ import (
 
 // Secrets that change are asked for at every dial, and win over the address.
 func TestCredentialsRotate(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var asked atomic.Int64
 		p := newPeer(t, func(p *peer) { p.serveRaw = true })
 		r := newRig(t, portable, []*peer{p}, with("stale", "stale", 0), func(cfg *Config) {
 			cfg.Credentials = func(ctx context.Context, addr string) (string, string, error) {
 				deadline, ok := ctx.Deadline()
-				assert.True(t, ok && time.Until(deadline) <= patience, "bounded by DialTimeout")
+				assert.True(t, ok && time.Until(deadline) <= testkit.Patience, "bounded by DialTimeout")
 				assert.Equal(t, p.addr, addr)
 				return "me", fmt.Sprint(marked, asked.Add(1)), nil
 			}
@@ -73,7 +73,7 @@ func TestNoCredentials(t *testing.T) {
 }
 
 func TestCredentialsFail(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		errVault := errors.New("vault is sealed")
 		p := newPeer(t)
 		r := newRig(t, portable, []*peer{p, newPeer(t)}, func(cfg *Config) {
@@ -94,7 +94,7 @@ func TestCredentialsFail(t *testing.T) {
 			assert.False(t, Permanent(err))
 			assert.NoError(t, r.Fault(1))
 		})
-		waitFor(t, "to be asked again", func() bool { return p.dialled.Load() > 3 })
+		testkit.Await(t, "to be asked again", func() bool { return p.dialled.Load() > 3 })
 	})
 }
 
@@ -112,7 +112,7 @@ func TestCloseEndsCredentials(t *testing.T) {
 	})
 	<-asked
 	r.do(r.Close)
-	within(t, "Drain", r.Drain)
+	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
 }
 
 // tunnel is a connection without a socket to be seen.
@@ -168,10 +168,10 @@ func TestDialerWithoutDeadlines(t *testing.T) {
 			return timeless{tunnel{nc}}, err
 		}
 	})
-	within(t, "Settle", r.Settle)
+	testkit.Within(t, testkit.Patience, "Settle", r.Settle)
 	r.do(func() { assert.Error(t, r.Fault(0)) })
 	r.do(r.Close)
-	within(t, "Drain", r.Drain)
+	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
 }
 
 // keeper is a connection that keeps what it is given to write.

@@ -90,7 +90,7 @@ func TestChaos(t *testing.T) {
 	case raceEnabled || testing.Short():
 		batches = 300
 	}
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		rnd := rand.New(rand.NewPCG(3, 4))
 		servers := make([]*faultyServer, 3)
 		ps := make([]*peer, len(servers))

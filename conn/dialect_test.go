@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // TestEachNodeIsSentItsDialect: of a list of batches every node has one, and all
@@ -17,7 +19,7 @@ func TestEachNodeIsSentItsDialect(t *testing.T) {
 	native := func(p *peer) {
 		p.answers = map[string]string{"DELIFEQ": ":0\r\n", "SET": "_\r\n"}
 	}
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := []*peer{newPeer(t, native), newPeer(t), newPeer(t, native)}
 		r := newRig(t, portable, ps)
 		r.up()
@@ -83,7 +85,7 @@ func TestEachNodeIsSentItsDialect(t *testing.T) {
 // anew for each connection.
 func TestSomePushesAreDropped(t *testing.T) {
 	pushes := strings.Repeat(">2\r\n+x\r\n+y\r\n", maxPushes)
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1)
 		for range 3 {
 			l := r.send("a", "b")

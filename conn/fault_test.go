@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // What comes before anything was asked is no reply to what is asked next.
@@ -15,7 +17,7 @@ func TestRepliesBeforeTheirRequest(t *testing.T) {
 		"a reply": echoes("x"), "a byte": "$", "an error": "-ERR max number of clients reached\r\n", "nothing": "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := newUpRig(t, portable, 2)
 				if r.wires[0].send(early); early == "" {
 					r.wires[0].half()
@@ -30,7 +32,7 @@ func TestRepliesBeforeTheirRequest(t *testing.T) {
 
 // A reply to a command that the kernel has not taken yet in whole.
 func TestAnswersToHalfARequest(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		l := r.sendLarge(16<<20, "large")
 		r.do(func() { require.Positive(t, r.waiting(0)) })
@@ -50,7 +52,7 @@ func TestAnswersToHalfARequest(t *testing.T) {
 // owed, and every byte begins it anew.
 func TestSilence(t *testing.T) {
 	const bound = DefaultStallTimeout
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		idle := r.socket(0)
 		r.clock.Advance(10 * bound)
@@ -90,7 +92,7 @@ func TestSilence(t *testing.T) {
 // What a queue may owe is bounded; the batch that is too much, and all before
 // it, fail, and nothing that was not sent yet is sent.
 func TestMaxInFlight(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 5 })
 		fits := r.send(tagsOf(5)...)
 		assert.Zero(t, fits.settled)
@@ -119,7 +121,7 @@ func TestMaxInFlight(t *testing.T) {
 // What is too much by itself is sent where nothing is owed: no later moment would
 // be better, and closing for it would mean never to send it at all.
 func TestMaxInFlightBelowOneBatch(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1, func(cfg *Config) { cfg.MaxInFlight = 2; cfg.MaxInFlightBytes = 10 })
 		for range 3 {
 			l := r.send(tagsOf(5)...)
@@ -134,7 +136,7 @@ func TestMaxInFlightBelowOneBatch(t *testing.T) {
 // What a connection begins with comes on top: a node to which there is much to say
 // at first is not behind for that.
 func TestMaxInFlightBesideTheBeginning(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var r *rig
 		var first *ledger
 		ready := make(chan struct{})
@@ -174,7 +176,7 @@ func TestMaxInFlightBesideTheBeginning(t *testing.T) {
 
 // The same for the bytes of what is asked, which are given back with the replies.
 func TestMaxInFlightBytes(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1, func(cfg *Config) { cfg.MaxInFlightBytes = 200 })
 		for range 100 {
 			l := r.send("fits")
@@ -195,7 +197,7 @@ func TestMaxInFlightBytes(t *testing.T) {
 // The same by SendTo, which does not close anything by itself: the next sweep
 // does, though nothing arrives.
 func TestMaxInFlightBySendTo(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 1 })
 		one, two := r.sendTo(0, "one"), r.sendTo(0, "two")
 		r.settle(one, two)
@@ -207,7 +209,7 @@ func TestMaxInFlightBySendTo(t *testing.T) {
 // A server that has answered and gone says both at once. Neither may be lost,
 // not even where nobody asks for a second report.
 func TestTheEndIsNotLostBehindTheLastBytes(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for range 20 {
 			r := newUpRig(t, portable, 1)
 			l := r.send("first", "second")
@@ -215,7 +217,7 @@ func TestTheEndIsNotLostBehindTheLastBytes(t *testing.T) {
 			r.wires[0].send(echoes("first"))
 			r.wires[0].half()
 			if p, ok := r.socket(0).(*pump); ok {
-				waitFor(t, "for the end", func() bool {
+				testkit.Await(t, "for the end", func() bool {
 					p.mu.Lock()
 					defer p.mu.Unlock()
 					return p.err != nil

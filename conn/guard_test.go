@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // restart is a peer's process that ends and another that begins.
@@ -27,7 +29,7 @@ func (r *rig) guardedNow() (nodes uint64) {
 // TestRestartGuard: a node whose run_id has changed has no vote until the longest
 // TTL that was sent has passed, counted from when it came back.
 func TestRestartGuard(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		require.Zero(t, r.guardedNow(), "a first contact is trusted")
 		r.do(func() { r.Outlive(10 * time.Second); r.Outlive(time.Second) })

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // with makes a rig's only address this one of its only peer.
@@ -68,7 +69,7 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 			join(auth("me", "pw"), [][]string{{"CLIENT", "SETNAME", "app"}}, tail, [][]string{{"SELECT", "3"}})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				listener := newPeer(t, func(p *peer) { p.serveRaw = true })
 				newRig(t, portable, []*peer{listener}, test.set)
 				w := listener.next(t)
@@ -219,7 +220,7 @@ func olden(name, answer string) func(*peer) {
 func TestHandshakeRefuses(t *testing.T) {
 	for name, test := range badHandshakes {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				bad := newPeer(t, func(p *peer) {
 					if test.set != nil {
 						test.set(p)
@@ -244,7 +245,7 @@ func TestHandshakeRefuses(t *testing.T) {
 					}
 					assert.NoError(t, r.Fault(1), "others are not affected")
 				})
-				waitFor(t, "for the next dial", func() bool { return bad.dialled.Load() > 2 })
+				testkit.Await(t, "for the next dial", func() bool { return bad.dialled.Load() > 2 })
 			})
 		})
 	}
@@ -253,7 +254,7 @@ func TestHandshakeRefuses(t *testing.T) {
 // Without credentials there is nothing to hide, and the words of the server
 // are what helps.
 func TestHandshakeShowsARefusal(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		bad := newPeer(t, answers("INFO", "-LOADING Redis is loading the dataset in memory\r\n"))
 		r := newRig(t, portable, []*peer{bad})
 		r.Settle()
@@ -264,7 +265,7 @@ func TestHandshakeShowsARefusal(t *testing.T) {
 // A server that goes away at any point of the handshake, with and without a
 // reset, is dialled again, up to the one that stays.
 func TestHandshakeEndsAtEachByte(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		whole := make(chan int, 1)
 		p := newPeer(t, func(p *peer) {
 			p.greeting = func(n int, honest string) steps {
@@ -287,7 +288,7 @@ func TestHandshakeEndsAtEachByte(t *testing.T) {
 }
 
 func TestHandshakeInSmallPieces(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		p := newPeer(t, func(p *peer) {
 			p.greeting = func(_ int, honest string) (s steps) {
 				for i := range honest {
@@ -311,12 +312,12 @@ func TestHandshakeIsBoundedInTime(t *testing.T) {
 		"slow loris": func(int, string) steps { return steps{"$60000\r\n", drip} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				p := newPeer(t, func(p *peer) { p.greeting = greeting })
 				r := newRig(t, portable, []*peer{p}, func(cfg *Config) { cfg.DialTimeout = 50 * time.Millisecond })
 				start := time.Now()
 				r.Settle()
-				assert.Less(t, time.Since(start), patience/2)
+				assert.Less(t, time.Since(start), testkit.Patience/2)
 				r.do(func() {
 					err := r.Fault(0)
 					assert.ErrorIs(t, err, ErrNotSent)
@@ -331,19 +332,19 @@ func TestHandshakeIsBoundedInTime(t *testing.T) {
 }
 
 func TestCloseDoesNotWaitForAHandshake(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		p := newPeer(t, func(p *peer) { p.greeting = func(int, string) steps { return steps{mute} } })
 		r := newRig(t, portable, []*peer{p}, func(cfg *Config) { cfg.DialTimeout = time.Hour })
-		waitFor(t, "for the dial", func() bool { return p.dialled.Load() > 0 })
+		testkit.Await(t, "for the dial", func() bool { return p.dialled.Load() > 0 })
 		r.do(r.Close)
-		within(t, "Drain", r.Drain)
-		within(t, "Settle", r.Settle)
+		testkit.Within(t, testkit.Patience, "Drain", r.Drain)
+		testkit.Within(t, testkit.Patience, "Settle", r.Settle)
 		r.do(func() { assert.ErrorIs(t, r.Fault(0), ErrClosed) })
 	})
 }
 
 func TestTheSameServerTwiceIsRefused(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := newPeers(t, 3)
 		ps[2].runID = ps[0].runID
 		r := newRig(t, portable, ps)
@@ -360,7 +361,7 @@ func TestTheSameServerTwiceIsRefused(t *testing.T) {
 			assert.ErrorIs(t, err, ErrNotSent)
 			assert.Contains(t, err.Error(), ps[winner].addr)
 		})
-		waitFor(t, "for it to be refused again", func() bool { return ps[loser].dialled.Load() > 3 })
+		testkit.Await(t, "for it to be refused again", func() bool { return ps[loser].dialled.Load() > 3 })
 		r.do(func() { assert.False(t, r.Up(loser)) })
 
 		// Only one of them can be up, but it may be either.
@@ -370,7 +371,7 @@ func TestTheSameServerTwiceIsRefused(t *testing.T) {
 }
 
 func TestServersWithoutARunIDAreNotCompared(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newRig(t, portable, newPeers(t, 3, answers("INFO", "-NOPERM no\r\n")))
 		r.up()
 		r.works()

@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/resp"
 )
 
 // Pushes answer nothing, wherever they come.
 func TestHandshakeSkipsPushes(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		const push = ">2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n"
 		p := newPeer(t, func(p *peer) {
 			p.greeting = func(_ int, honest string) steps {
@@ -49,7 +50,7 @@ func TestOldServersAreGreetedInRESP2(t *testing.T) {
 		"in bulk":       "!11\r\nERR unknown\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				for _, user := range []string{"", "me"} {
 					p := newPeer(t, answers("HELLO", answer))
 					r := newRig(t, portable, []*peer{p}, with(user, marked, 1))
@@ -65,7 +66,7 @@ func TestOldServersAreGreetedInRESP2(t *testing.T) {
 // RESP2 is remembered while the server is there, and forgotten once it was away:
 // it may come back as another.
 func TestRESP2IsRememberedForAWhile(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		server := fakeredis.StartN(t, 1)[0]
 		server.ErrorReply("HELLO", "ERR unknown command 'HELLO'", 0)
 		server.ErrorReply("INFO", "LOADING Redis is loading the dataset in memory", 5)
@@ -97,7 +98,7 @@ func TestTurnedAway(t *testing.T) {
 		"ERR max number of clients reached":                                           errCrowded,
 		"DENIED Redis is running in protected mode because protected mode is enabled": errProtected,
 	} {
-		eachPath(t, func(t *testing.T, portable bool) {
+		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 			for _, password := range []string{"", marked} {
 				server := fakeredis.StartN(t, 1)[0]
 				server.RejectConns(text)
@@ -133,7 +134,7 @@ func TestRolesAreRefused(t *testing.T) {
 		"cluster by its word": {answers("DELIFEQ", "-MOVED 1 127.0.0.1:1\r\n"), ErrCluster},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				for _, password := range []string{"", marked} {
 					ps := []*peer{newPeer(t), newPeer(t, test.set)}
 					r := newRig(t, portable, ps, func(cfg *Config) { cfg.Addresses[1].login = newLogin("me", password) })
@@ -154,7 +155,7 @@ func TestRolesAreRefused(t *testing.T) {
 
 // A master that is demoted and promoted again is a node, none, and one again.
 func TestDemotedNodeComesBack(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		server := fakeredis.StartN(t, 1)[0]
 		r := newRig(t, portable, nil, onServer(server))
 		r.until("for the server", func() bool { return r.Up(0) })

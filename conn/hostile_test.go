@@ -130,7 +130,7 @@ func TestHostileServers(t *testing.T) {
 		}
 		assert.Equal(t, others, []sock{r.socket(0), r.socket(2)}, "no other node was closed")
 	}
-	eachPath(t, func(t *testing.T, portable bool) { run(t, portable, false) })
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) { run(t, portable, false) })
 	t.Run("tls", func(t *testing.T) { run(t, true, true) })
 }
 
@@ -216,7 +216,7 @@ func (w *wire) perform(does steps) {
 func (w *wire) ended(who string) {
 	w.t.Helper()
 	nc := transport(w.Conn)
-	if nc.SetReadDeadline(time.Now().Add(patience)) != nil {
+	if nc.SetReadDeadline(time.Now().Add(testkit.Patience)) != nil {
 		return // closed by its own server
 	}
 	buf := make([]byte, 4<<10)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -116,7 +117,7 @@ func TestHandshakeFindsOutWhoItIs(t *testing.T) {
 
 // A server that may drop locks is one to warn of, once for each of its lives.
 func TestEvictionIsWarnedOf(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var log bytes.Buffer
 		logger := slog.New(slog.NewTextHandler(&log, nil))
 		policy := func(name string) func(*peer) {

@@ -6,12 +6,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // An Owner that sends from within Reply, to the node that is being read and to
 // another, as the retry of a lost script does.
 func TestSendToFromWithinReply(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for _, to := range []int{0, 1} {
 			r := newUpRig(t, portable, 2)
 			const rounds = 3 * minRing // so that the ring grows under the decoder
@@ -48,7 +50,7 @@ func TestSendToFromWithinReply(t *testing.T) {
 // The node that Reply writes to turns out to be dead, or is the one that the
 // same Reply complains about.
 func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for _, to := range []int{0, 1} {
 			r := newUpRig(t, portable, 2)
 			late := newLedger(t, []string{"late"})
@@ -82,7 +84,7 @@ func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
 // An Owner that answers each failure with another batch, to the same node and
 // to others, ends all the same: what is down fails at once.
 func TestSendToFromWithinFail(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		var more []*ledger
 		sent := make([]*ledger, 4)
@@ -119,7 +121,7 @@ func TestSendToFromWithinFail(t *testing.T) {
 
 // A batch may be used again once the call that settled it has returned.
 func TestABatchIsUsedAgain(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		l := newLedger(t, tagsOf(3))
 		for round := range 50 {
@@ -144,7 +146,7 @@ func TestABatchIsUsedAgain(t *testing.T) {
 }
 
 func TestAfterClose(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		before := r.send("before")
 		r.do(r.Close)
@@ -171,7 +173,7 @@ func TestAfterClose(t *testing.T) {
 			}
 		})
 		for range 3 {
-			within(t, "Wait", func() { assert.False(t, r.Wait()) })
+			testkit.Within(t, testkit.Patience, "Wait", func() { assert.False(t, r.Wait()) })
 		}
 		r.Drain()
 		r.Settle()

@@ -16,12 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/resp"
 )
-
-// patience is how long a test waits for what must happen. It is only ever
-// reached by a test that fails.
-const patience = 30 * time.Second
 
 // testScript is what every peer expects to be loaded.
 var testScript = scriptOf("return 1")
@@ -90,7 +87,7 @@ func newPeers(t *testing.T, n int, set ...func(*peer)) []*peer {
 func (p *peer) start(t *testing.T) {
 	t.Helper()
 	var listener net.Listener
-	waitFor(t, "to listen on "+p.addr, func() bool {
+	testkit.Await(t, "to listen on "+p.addr, func() bool {
 		var err error
 		listener, err = net.Listen(p.network, p.addr)
 		return err == nil
@@ -160,7 +157,7 @@ func (p *peer) greet(t *testing.T, nc net.Conn, n int) {
 		p.greeted <- w
 		return
 	}
-	_ = nc.SetReadDeadline(time.Now().Add(patience))
+	_ = nc.SetReadDeadline(time.Now().Add(testkit.Patience))
 	honest, welcome, err := p.handshake(nc)
 	if err != nil {
 		return
@@ -307,7 +304,7 @@ func (p *peer) next(t *testing.T) *wire {
 	select {
 	case w := <-p.greeted:
 		return w
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		require.FailNow(t, "nobody has dialled")
 		return nil
 	}
@@ -383,7 +380,7 @@ func (w *wire) send(s string) {
 // expect reads exactly want.
 func (w *wire) expect(want string) {
 	w.t.Helper()
-	require.NoError(w.t, w.SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(w.t, w.SetReadDeadline(time.Now().Add(testkit.Patience)))
 	got := make([]byte, len(want))
 	for n := 0; n < len(got); {
 		k, err := w.Read(got[n:])
@@ -399,7 +396,7 @@ func (w *wire) expect(want string) {
 // proper close.
 func (w *wire) rest() (n int, err error) {
 	w.t.Helper()
-	require.NoError(w.t, w.SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(w.t, w.SetReadDeadline(time.Now().Add(testkit.Patience)))
 	buf := make([]byte, 64<<10)
 	for {
 		k, err := w.Read(buf)
@@ -412,16 +409,6 @@ func (w *wire) rest() (n int, err error) {
 				err = nil
 			}
 			return n, err
-		}
-	}
-}
-
-// waitFor polls until something is so.
-func waitFor(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(200 * time.Microsecond) {
-		if time.Now().After(deadline) {
-			require.FailNow(t, "waited in vain "+what)
 		}
 	}
 }

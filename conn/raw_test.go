@@ -6,12 +6,13 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // Without Arm, and after the one ring of an Arm, the bell is silent.
@@ -26,7 +27,7 @@ func TestOnlyAnArmedBellRings(t *testing.T) {
 	l := r.send("x", "y")
 	r.wires[0].expect(string(l.Buf))
 	r.wires[0].send(echoes("x"))
-	waitFor(t, "for the reply", unread)
+	testkit.Await(t, "for the reply", unread)
 	mustSleep(t, woken)
 	r.do(r.Arm)
 	mustWake(t, woken, true) // what has come before counts
@@ -70,7 +71,7 @@ func TestDetach(t *testing.T) {
 }
 
 func TestDetachRefuses(t *testing.T) {
-	before := descriptors(t)
+	before := testkit.Descriptors()
 	ours, theirs := net.Pipe()
 	_, err := detach(ours)
 	assert.Error(t, err)
@@ -84,12 +85,12 @@ func TestDetachRefuses(t *testing.T) {
 	_, err = detach(nc)
 	assert.ErrorIs(t, err, net.ErrClosed)
 	p.stop()
-	waitFor(t, "for the descriptors", func() bool { return descriptors(t) <= before })
+	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
 }
 
 // A poller that cannot take a connection does not keep it either.
 func TestAdoptFails(t *testing.T) {
-	before := descriptors(t)
+	before := testkit.Descriptors()
 	p := newPeer(t, func(p *peer) { p.serveRaw = true })
 	made, err := newRawPoller()
 	require.NoError(t, err)
@@ -105,7 +106,7 @@ func TestAdoptFails(t *testing.T) {
 	broken.all = all
 	broken.close()
 	p.stop()
-	waitFor(t, "for the descriptors", func() bool { return descriptors(t) <= before })
+	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
 }
 
 // A sock closes its descriptor once: the number may be somebody else's by then.
@@ -132,34 +133,18 @@ func TestASockClosesOnce(t *testing.T) {
 	assert.Zero(t, errno, "still open")
 }
 
-// descriptors is how many the process has, without the test's own and with those
-// that the runtime's poller takes for the first socket of all.
-func descriptors(t *testing.T) int {
-	t.Helper()
-	warm.Do(func() {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		require.NoError(t, listener.Close())
-	})
-	entries, err := os.ReadDir("/proc/self/fd")
-	require.NoError(t, err)
-	return len(entries)
-}
-
-var warm sync.Once
-
 // Many connections come and go; what is left of them is nothing.
 func TestNothingLeaks(t *testing.T) {
 	cycles := 200
 	if testing.Short() {
 		cycles = 20
 	}
-	eachPath(t, func(t *testing.T, portable bool) {
-		unrelated := descriptors(t)
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		unrelated := testkit.Descriptors()
 		routines := runtime.NumGoroutine()
 		r := newUpRig(t, portable, 2)
 		r.works()
-		level := descriptors(t)
+		level := testkit.Descriptors()
 		for i := range cycles {
 			switch i % 4 {
 			case 0:
@@ -178,7 +163,7 @@ func TestNothingLeaks(t *testing.T) {
 			r.up()
 		}
 		r.peers[0].forget(1)
-		waitFor(t, "for the descriptors of what has gone", func() bool { return descriptors(t) <= level })
+		testkit.Await(t, "for the descriptors of what has gone", func() bool { return testkit.Descriptors() <= level })
 		r.works()
 		r.close()
 		r.sent = nil
@@ -186,16 +171,16 @@ func TestNothingLeaks(t *testing.T) {
 			p.stop()
 			p.running.Wait()
 		}
-		waitFor(t, "for all descriptors", func() bool { return descriptors(t) <= unrelated })
-		waitFor(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
+		testkit.Await(t, "for all descriptors", func() bool { return testkit.Descriptors() <= unrelated })
+		testkit.Await(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
 	})
 }
 
 // Close takes everything with it while diallers are in every state.
 func TestNothingLeaksFromAFleetThatIsClosedAtOnce(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := newPeers(t, 3)
-		unrelated, routines := descriptors(t), runtime.NumGoroutine()
+		unrelated, routines := testkit.Descriptors(), runtime.NumGoroutine()
 		for range 50 {
 			r := newRig(t, portable, ps)
 			if runtime.Gosched(); len(ps[0].greeted) > 0 {
@@ -203,12 +188,12 @@ func TestNothingLeaksFromAFleetThatIsClosedAtOnce(t *testing.T) {
 			}
 			r.close()
 		}
-		waitFor(t, "for all descriptors", func() bool {
+		testkit.Await(t, "for all descriptors", func() bool {
 			for _, p := range ps {
 				p.forget(0)
 			}
-			return descriptors(t) <= unrelated
+			return testkit.Descriptors() <= unrelated
 		})
-		waitFor(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
+		testkit.Await(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
 	})
 }

@@ -12,18 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/resp"
 )
 
-// eachPath runs a test on every kind of socket that this system has.
-func eachPath(t *testing.T, f func(t *testing.T, portable bool)) {
-	if rawSupported {
-		t.Run("raw", func(t *testing.T) { f(t, false) })
-	}
-	t.Run("portable", func(t *testing.T) { f(t, true) })
-}
-
-// rig is a fleet with its lock, a clock that stands still, and no patience
+// rig is a fleet with its lock, a clock that stands still, and no pause
 // between dials.
 type rig struct {
 	*Fleet
@@ -40,7 +33,7 @@ func newRig(t *testing.T, portable bool, peers []*peer, set ...func(*Config)) *r
 	r := &rig{t: t, clock: clock.NewFake(), peers: peers, wires: make([]*wire, len(peers))}
 	cfg := Config{
 		Portable:    portable,
-		DialTimeout: patience,
+		DialTimeout: testkit.Patience,
 
 		MaxInFlightBytes: 1 << 30, // some tests fill the kernel's buffers, and more
 		Scripts:          []Script{testScript},
@@ -91,7 +84,7 @@ func (r *rig) do(f func()) {
 // until sweeps until something is so, and checks it as the owner.
 func (r *rig) until(what string, is func() bool) {
 	r.t.Helper()
-	waitFor(r.t, what, func() bool {
+	testkit.Await(r.t, what, func() bool {
 		r.lock.Lock()
 		defer r.lock.Unlock()
 		r.Sweep(0)
@@ -309,19 +302,4 @@ func (r *rig) meanwhile(f func()) {
 			return false
 		}
 	})
-}
-
-// within runs f, which must return soon.
-func within(t *testing.T, what string, f func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	select {
-	case <-done:
-	case <-time.After(patience):
-		require.FailNow(t, what+" does not return")
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // What real servers make of the handshake. Which server that is, is up to the
@@ -26,7 +27,7 @@ func onReal(t *testing.T, portable bool, server *realredis.Server, set ...func(*
 }
 
 func TestRealHandshake(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		server := realredis.Start(t)
 		r := onReal(t, portable, server, with("", "", 3), func(cfg *Config) { cfg.Name = "app" })
 		r.do(func() {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // look is Node for who is not the owner.
@@ -18,7 +20,7 @@ func (r *rig) look(node int) (n Node) {
 // TestNodeOverItsLife: what is told of one that comes up, is asked, dies and
 // comes back.
 func TestNodeOverItsLife(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		peers := newPeers(t, 2)
 		r := newRig(t, portable, peers)
 		r.up()
@@ -72,7 +74,7 @@ func TestNodeOverItsLife(t *testing.T) {
 // TestUpAndDownAreTold once each, with the state that is news, and not when the
 // fleet is closed.
 func TestUpAndDownAreTold(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var r *rig
 		var told []Node // under the lock
 		ready := make(chan struct{})

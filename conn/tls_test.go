@@ -58,8 +58,8 @@ func TestCloseOfAClogUnderTLS(t *testing.T) {
 	r := newTLSRig(t, server, client)
 	r.up()
 	r.clog(0, 1<<20)
-	within(t, "Close", func() { r.do(r.Close) })
-	within(t, "Drain", r.Drain)
+	testkit.Within(t, testkit.Patience, "Close", func() { r.do(r.Close) })
+	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
 	_, err := r.wires[0].rest()
 	assert.Error(t, err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -25,7 +26,7 @@ func mustWake(t *testing.T, woken <-chan bool, want bool) {
 	select {
 	case is := <-woken:
 		require.Equal(t, want, is)
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		require.FailNow(t, "nobody was woken")
 	}
 }
@@ -40,7 +41,7 @@ func mustSleep(t *testing.T, woken <-chan bool) {
 }
 
 func TestWaitEndsWithAnArrival(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		r.works()
 		for len(drained(r)) > 0 { // bells of the past
@@ -80,7 +81,7 @@ func drained(r *rig) (rings []struct{}) {
 func TestWaitEndsWithTheEndOfANode(t *testing.T) {
 	for name, end := range map[string]verb{"half-close": half, "reset": cut, "close": hangUp} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := newUpRig(t, portable, 2)
 				r.do(r.Arm)
 				woken := r.waiter()
@@ -93,7 +94,7 @@ func TestWaitEndsWithTheEndOfANode(t *testing.T) {
 }
 
 func TestCloseEndsWait(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for _, armed := range []bool{false, true} {
 			for _, before := range []bool{false, true} {
 				r := newUpRig(t, portable, 1)
@@ -173,7 +174,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	case raceEnabled:
 		trips = 5_000
 	}
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		if portable {
 			trips /= 5 // no nested epoll here, and slower
 		}
@@ -218,7 +219,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		select {
 		case n := <-done:
 			assert.Equal(t, trips, n)
-		case <-time.After(3 * patience):
+		case <-time.After(3 * testkit.Patience):
 			require.FailNow(t, "asleep for ever")
 		}
 	})
@@ -226,10 +227,10 @@ func TestNoWakeUpIsLost(t *testing.T) {
 
 // Sweep waits no longer than it is told, and does not where it cannot.
 func TestSweepBlocks(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		r.do(func() { assert.Equal(t, !portable, r.CanBlock()) })
-		within(t, "Sweep", func() { r.do(func() { r.Sweep(5 * time.Millisecond) }) })
+		testkit.Within(t, testkit.Patience, "Sweep", func() { r.do(func() { r.Sweep(5 * time.Millisecond) }) })
 		if portable {
 			return
 		}
@@ -239,8 +240,8 @@ func TestSweepBlocks(t *testing.T) {
 			w.send(echoes("x"))
 		}
 		r.do(func() {
-			for deadline := time.Now().Add(patience); l.settled == 0 && time.Now().Before(deadline); {
-				r.Sweep(patience) // ends at the arrival, or with a signal
+			for deadline := time.Now().Add(testkit.Patience); l.settled == 0 && time.Now().Before(deadline); {
+				r.Sweep(testkit.Patience) // ends at the arrival, or with a signal
 			}
 		})
 		assert.Equal(t, 1, l.settled)
@@ -257,8 +258,8 @@ func TestWakeEndsASweep(t *testing.T) {
 	for range 1000 { // more than the bytes of a pipe would hold in either of them
 		r.Wake()
 	}
-	within(t, "the sweep behind", func() { r.do(func() { r.Sweep(time.Hour) }) })
-	within(t, "the sweep during", func() {
+	testkit.Within(t, testkit.Patience, "the sweep behind", func() { r.do(func() { r.Sweep(time.Hour) }) })
+	testkit.Within(t, testkit.Patience, "the sweep during", func() {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -278,7 +279,7 @@ func TestWakeEndsASweep(t *testing.T) {
 // A quiet fleet has nothing to report, however its nodes came to be so: a sweep
 // that finds something again and again would have its owner spin.
 func TestAQuietFleetReportsNothing(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3, func(cfg *Config) { cfg.Rand = func() float64 { return 0.9 } })
 		quiet := func(when string) {
 			t.Helper()

@@ -12,7 +12,7 @@ import (
 // Patience bounds every wait of a test. Only a test that fails reaches it. It is
 // also the timeout of clients that must not need one: a call that ends well
 // before Patience has not waited for a timeout.
-const Patience = 30 * time.Second
+const Patience = 20 * time.Second
 
 // Await polls until a condition holds, for at most Patience.
 func Await(t testing.TB, what string, condition func() bool) {
