@@ -256,7 +256,7 @@ func (p *peer) answer(args []string) string {
 // welcomeOf is the answer to HELLO, with values of several types around those
 // that are looked for.
 func welcomeOf(mode, role string) string {
-	b := resp.AppendMap(nil, 6)
+	b := []byte("%6\r\n")
 	b = resp.AppendBulkString(resp.AppendBulkString(b, "modules"), "")
 	b = resp.AppendBulkString(b, "args")
 	b = resp.AppendBulkString(resp.AppendBulkString(resp.AppendArray(b, 2), "role"), "replica")
