@@ -141,18 +141,6 @@ func TestDialer(t *testing.T) {
 	assert.GreaterOrEqual(t, dialled.Load(), int64(3))
 }
 
-// What a dialer returns need not be a socket.
-func TestDialerIsPortable(t *testing.T) {
-	r := newUpRig(t, false, 2, func(cfg *Config) {
-		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return tunnel{nc}, err
-		}
-	})
-	assert.False(t, r.CanBlock())
-	r.works()
-}
-
 // timeless is a connection without deadlines, as those through an SSH client are.
 type timeless struct{ tunnel }
 

@@ -136,7 +136,7 @@ func TestManyWaitersTakeTurns(t *testing.T) {
 				}
 			}()
 		}
-		wg.Wait()
+		testkit.Join(t, &wg)
 		r.AwaitEmpty(t)
 	})
 }

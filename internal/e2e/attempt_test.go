@@ -223,7 +223,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 			r.Servers[rng.IntN(3)].ResetConns()
 		}
 		close(done)
-		wg.Wait()
+		testkit.Join(t, &wg)
 		for _, e := range r.Recorders {
 			shown := map[string]bool{}
 			released := map[string]bool{}

@@ -30,7 +30,7 @@ func TestClosed(t *testing.T) {
 				}
 			}()
 		}
-		wg.Wait()
+		testkit.Join(t, &wg)
 		require.NoError(t, r.Close())
 		for _, f := range []func() (redlock.Lock, error){
 			func() (redlock.Lock, error) { return r.TryAcquire(t.Context(), "k", ttl) },

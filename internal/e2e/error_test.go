@@ -48,22 +48,6 @@ func TestQuorumError(t *testing.T) {
 	})
 }
 
-// TestQuorumErrorOfExtendAndRelease: they have the same details.
-func TestQuorumErrorOfExtendAndRelease(t *testing.T) {
-	r := cluster.New(t, 3)
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	for _, s := range r.Servers[1:] {
-		s.ErrorReply("EVALSHA", "BUSY Redis is busy running a script.", 2)
-	}
-	for _, err := range []error{l.Extend(t.Context(), ttl), l.Release(t.Context())} {
-		var quorum *redlock.QuorumError
-		require.True(t, errors.As(err, &quorum))
-		require.Len(t, quorum.Failed, 2)
-		require.Equal(t, r.Servers[2].Addr(), quorum.Failed[1].Addr)
-		require.ErrorContains(t, err, "BUSY")
-	}
-}
-
 // TestContextErrors come back as they are, whatever was under way, and without
 // asking anybody if the context had ended before.
 func TestContextErrors(t *testing.T) {

@@ -73,7 +73,7 @@ func TestMutualExclusion(t *testing.T) {
 		}
 		torment(t, servers, keys, rand.New(rand.NewPCG(seed, 0)), 400*time.Millisecond)
 		stop()
-		wg.Wait()
+		testkit.Join(t, &wg)
 		for _, g := range keys {
 			require.Equal(t, g.truth.Load(), g.counter.Load(), "counts were lost")
 		}

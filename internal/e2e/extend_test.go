@@ -162,7 +162,7 @@ func TestExtendAgainstExtend(t *testing.T) {
 					}
 				}()
 			}
-			wg.Wait()
+			testkit.Join(t, &wg)
 			for _, s := range r.Servers {
 				testkit.Await(t, "all", func() bool { return int(s.Count("EVALSHA"))%5 == 4 })
 				require.Less(t, l.Remaining(), s.TTL("k"))

@@ -215,29 +215,6 @@ func TestNodeThatDiesIsHeard(t *testing.T) {
 	})
 }
 
-// TestVotesThatFailAreHeard, with the reason.
-func TestVotesThatFailAreHeard(t *testing.T) {
-	var y tally
-	r := cluster.New(t, 3, listening(&y))
-	r.Servers[0].Down()
-	testkit.Await(t, "down", func() bool { return !r.Nodes()[0].Up })
-	r.Servers[1].ErrorReply("EVALSHA", "BUSY Redis is busy running a script.", 1)
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	require.ErrorIs(t, l.Release(t.Context()), redlock.ErrNoQuorum)
-	cluster.Settle(t, r.Client)
-	failed := take(&y, &y.failed)
-	require.Len(t, failed, 3)
-	for i, want := range []struct {
-		kind redlock.OpKind
-		node int
-		err  string
-	}{{redlock.OpAcquire, 0, ""}, {redlock.OpRelease, 0, ""}, {redlock.OpRelease, 1, "BUSY"}} {
-		v := failed[i]
-		require.Equal(t, redlock.Vote{Kind: want.kind, Node: want.node, Addr: r.Servers[want.node].Addr(), Outcome: quorum.Failed, Err: v.Err}, v)
-		require.ErrorContains(t, v.Err, want.err)
-	}
-}
-
 // TestLockLostIsHeardOnce, by whatever finds it out first, and not of a lock
 // that was given back.
 func TestLockLostIsHeardOnce(t *testing.T) {

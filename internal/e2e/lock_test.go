@@ -134,7 +134,7 @@ func TestLockIsSafeForConcurrentUse(t *testing.T) {
 					_, _, _ = l.Remaining(), l.Key(), l.Token()
 				}()
 			}
-			wg.Wait()
+			testkit.Join(t, &wg)
 			close(released)
 			won := 0
 			for err := range released {

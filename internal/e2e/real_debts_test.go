@@ -58,7 +58,7 @@ func TestRealReleasesAreOwed(t *testing.T) {
 			testkit.Await(t, "another lock", func() bool { return held.Load() > before })
 		}
 		stop()
-		wg.Wait()
+		testkit.Join(t, &wg)
 		for _, c := range clients {
 			s := cluster.Settle(t, c)
 			require.Positive(t, s.Cleanups)

@@ -59,7 +59,7 @@ func TestRealKills(t *testing.T) {
 		progress("afterwards")
 	}
 	stop()
-	wg.Wait()
+	testkit.Join(t, &wg)
 	for _, g := range keys {
 		require.Equal(t, g.truth.Load(), g.counter.Load(), "counts were lost")
 	}

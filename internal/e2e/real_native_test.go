@@ -127,7 +127,7 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 		goOn()
 	}
 	close(done)
-	wg.Wait()
+	testkit.Join(t, &wg)
 	require.True(t, speaks(conn.Dialect{Extend: conn.ExtendSetIfEq}))
 	require.NoError(t, held.Extend(t.Context(), ttl))
 	require.NoError(t, held.Release(t.Context()))
@@ -206,7 +206,7 @@ func TestRealMixedFleet(t *testing.T) {
 				}
 			}()
 		}
-		wg.Wait()
+		testkit.Join(t, &wg)
 		awaitNothing(t, admins)
 		testkit.Await(t, "no key on the last", func() bool { return newest.Len() == 0 })
 	})

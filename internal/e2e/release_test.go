@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,37 +62,6 @@ func TestReleaseResults(t *testing.T) {
 			})
 		}
 	})
-}
-
-// TestReleaseUnknownThenKnown: what was not answered the first time is answered
-// the second.
-func TestReleaseUnknownThenKnown(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable), cluster.NodeTimeout(20*time.Millisecond))
-		l, err := r.Acquire(t.Context(), "k", ttl)
-		require.NoError(t, err)
-		for _, s := range r.Servers {
-			s.Mute()
-		}
-		require.ErrorIs(t, l.Release(t.Context()), redlock.ErrNoQuorum)
-		require.Equal(t, "k", l.Key())
-		r.Heal(t)
-		testkit.Await(t, "an answer", func() bool {
-			err := l.Release(t.Context()) // the first one was carried out
-			return err == redlock.ErrNotHeld
-		})
-		r.AwaitEmpty(t)
-	})
-}
-
-// TestReleaseAfterValidity still gives the keys back.
-func TestReleaseAfterValidity(t *testing.T) {
-	r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
-	l, err := r.Acquire(t.Context(), "k", redlock.MinTTL)
-	require.NoError(t, err)
-	testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
-	require.NoError(t, l.Release(t.Context()))
-	r.AwaitEmpty(t)
 }
 
 // TestReleaseWithEndedContext is sent all the same. The result is the

@@ -222,9 +222,9 @@ func TestStatsUnderLoad(t *testing.T) {
 				}
 			}()
 		}
-		workers.Wait()
+		testkit.Join(t, &workers)
 		close(done)
-		askers.Wait()
+		testkit.Join(t, &askers)
 
 		s := cluster.Settle(t, r.Client)
 		heard.mu.Lock()

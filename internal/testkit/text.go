@@ -14,7 +14,7 @@ import (
 )
 
 // TextClient is a connection over which a test gives orders to a server, real or
-// fake. It speaks RESP in the plainest way there is, so that no code of the
+// fake, each of which is answered within Patience. It speaks RESP in the plainest way there is, so that no code of the
 // project stands between the test and the server.
 type TextClient struct {
 	Conn net.Conn
@@ -37,7 +37,6 @@ func DialText(t testing.TB, addr string) *TextClient {
 // NewTextClient takes a connection over and closes it at the end of the test.
 func NewTextClient(t testing.TB, nc net.Conn) *TextClient {
 	t.Cleanup(func() { _ = nc.Close() })
-	require.NoError(t, nc.SetDeadline(time.Now().Add(Patience)))
 	return &TextClient{nc, t, bufio.NewReader(nc)}
 }
 
@@ -53,6 +52,7 @@ func Encode(words ...string) string {
 // Send writes bytes as they are.
 func (c *TextClient) Send(raw string) {
 	c.t.Helper()
+	require.NoError(c.t, c.Conn.SetDeadline(time.Now().Add(Patience)))
 	_, err := io.WriteString(c.Conn, raw)
 	require.NoError(c.t, err)
 }
@@ -91,6 +91,7 @@ func (c *TextClient) Must(orders ...string) {
 // aggregates are bracketed behind their sign.
 func (c *TextClient) Receive() string {
 	c.t.Helper()
+	_ = c.Conn.SetReadDeadline(time.Now().Add(Patience)) // an end shows in the read
 	reply, err := c.read()
 	switch {
 	case err == nil:
@@ -112,7 +113,6 @@ func (c *TextClient) RequireSilence() {
 	var timeout net.Error
 	require.ErrorAs(c.t, err, &timeout)
 	require.True(c.t, timeout.Timeout())
-	require.NoError(c.t, c.Conn.SetReadDeadline(time.Now().Add(Patience)))
 }
 
 func (c *TextClient) read() (string, error) {

@@ -3,6 +3,7 @@ package testkit
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +57,12 @@ func Within(t testing.TB, bound time.Duration, what string, f func()) {
 	case <-time.After(bound):
 		require.FailNow(t, what+" does not return")
 	}
+}
+
+// Join waits for goroutines, and fails the test if they do not end.
+func Join(t testing.TB, goroutines *sync.WaitGroup) {
+	t.Helper()
+	Within(t, 2*Patience, "a goroutine", goroutines.Wait)
 }
 
 // Result is what a call in the background returned.
