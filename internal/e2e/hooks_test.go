@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,86 +16,17 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
-	"github.com/redlock-go/redlock/quorum"
 )
-
-// tally is what hooks heard, in numbers and in full.
-type tally struct {
-	mu       sync.Mutex
-	kinds    [4]redlock.Results
-	maybe    uint64
-	votes    [8][3]uint64
-	attempts []redlock.Attempt
-	failed   []redlock.Vote
-	nodes    []redlock.Node
-	lost     []string
-}
-
-func (y *tally) count(kind redlock.OpKind, err error) {
-	r := &y.kinds[kind]
-	switch {
-	case err == nil:
-		r.Won++
-	case testkit.IsAny(err, redlock.ErrTaken, redlock.ErrNotHeld):
-		r.Denied++
-	case testkit.IsAny(err, redlock.ErrNoQuorum):
-		r.NoQuorum++
-	case testkit.IsAny(err, redlock.ErrExpired):
-		r.Expired++
-	case testkit.IsAny(err, context.Canceled, context.DeadlineExceeded):
-		r.Cancelled++
-	case testkit.IsAny(err, redlock.ErrBusy, redlock.ErrClosed):
-		r.Refused++
-	}
-}
-
-func (y *tally) hooks() redlock.Hooks {
-	locked := func(f func()) {
-		y.mu.Lock()
-		defer y.mu.Unlock()
-		f()
-	}
-	node := func(n redlock.Node) { locked(func() { y.nodes = append(y.nodes, n) }) }
-	return redlock.Hooks{
-		Attempt: func(a redlock.Attempt) {
-			locked(func() { y.count(a.Kind, a.Err); y.attempts = append(y.attempts, a) })
-		},
-		Vote: func(v redlock.Vote) {
-			locked(func() {
-				y.votes[v.Node][v.Outcome-quorum.Granted]++
-				if v.Err != nil {
-					y.failed = append(y.failed, v)
-				}
-			})
-		},
-		NodeUp: node, NodeDown: node,
-		LockLost: func(key string, err error) {
-			locked(func() { y.lost = append(y.lost, fmt.Sprint(key, ": ", err)) })
-		},
-	}
-}
-
-// take returns what was heard since the last time.
-func take[T any](y *tally, list *[]T) (l []T) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	l, *list = *list, nil
-	return l
-}
-
-func listening(y *tally) func(*redlock.Config) {
-	return func(c *redlock.Config) { c.Hooks = y.hooks() }
-}
 
 // TestAttemptIsHeard, of blocking calls and of an Op, with its votes, before
 // the call returns.
 func TestAttemptIsHeard(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var y tally
-		r := cluster.New(t, 1, cluster.Portable(portable), listening(&y))
+		var y cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Portable(portable), cluster.Listening(&y))
 		heard := func() redlock.Attempt {
 			t.Helper()
-			l := take(&y, &y.attempts)
+			l := cluster.Take(&y, &y.Attempts)
 			require.Len(t, l, 1)
 			return l[0]
 		}
@@ -159,7 +89,7 @@ func TestAttemptIsHeard(t *testing.T) {
 			require.Error(t, submitRefused(r.Client, ""))
 			require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 		}
-		require.Empty(t, take(&y, &y.attempts))
+		require.Empty(t, cluster.Take(&y, &y.Attempts))
 		require.NoError(t, r.Close())
 		require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "k"))
 		check(heard(), redlock.OpAcquire, none, redlock.ErrClosed)
@@ -173,18 +103,18 @@ func TestAttemptIsHeard(t *testing.T) {
 // in the log, once each, and nothing when the client is closed.
 func TestNodeThatDiesIsHeard(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var y tally
+		var y cluster.HookRecorder
 		var log testkit.LogSink
 		servers := cluster.Start(t, 3)
 		servers[2].Down() // from the start
-		r := cluster.Of(t, servers, cluster.Portable(portable), listening(&y), func(c *redlock.Config) {
+		r := cluster.Of(t, servers, cluster.Portable(portable), cluster.Listening(&y), func(c *redlock.Config) {
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		})
 		expect := func(want ...string) {
 			t.Helper()
 			var all []string
 			testkit.Await(t, strings.Join(want, ", "), func() bool {
-				for _, n := range take(&y, &y.nodes) {
+				for _, n := range cluster.Take(&y, &y.Nodes) {
 					require.Equal(t, r.Servers[n.Index].Addr(), n.Addr)
 					require.Equal(t, n.Up, n.Err == nil)
 					all = append(all, fmt.Sprint(n.Index, " ", n.Up, " ", n.Connects))
@@ -204,13 +134,13 @@ func TestNodeThatDiesIsHeard(t *testing.T) {
 		cluster.MustAcquire(t, r.Client, "k", ttl) // of the other two
 		servers[0].Down()
 		expect("0 false 1")
-		failed := take(&y, &y.failed)
+		failed := cluster.Take(&y, &y.Failed)
 		require.Len(t, failed, 1)
 		require.Equal(t, redlock.OpAcquire, failed[0].Kind)
 		require.Equal(t, 0, failed[0].Node)
 		require.NotErrorIs(t, failed[0].Err, conn.ErrNotSent)
 		require.NoError(t, r.Close())
-		require.Empty(t, take(&y, &y.nodes), "that is no news")
+		require.Empty(t, cluster.Take(&y, &y.Nodes), "that is no news")
 		require.Equal(t, 5, strings.Count(log.String(), "\n"))
 	})
 }
@@ -219,15 +149,15 @@ func TestNodeThatDiesIsHeard(t *testing.T) {
 // that was given back.
 func TestLockLostIsHeardOnce(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var y tally
-		r := cluster.New(t, 1, cluster.Portable(portable), listening(&y))
+		var y cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Portable(portable), cluster.Listening(&y))
 		heard := func(want ...error) {
 			t.Helper()
 			var texts []string
 			for _, err := range want {
 				texts = append(texts, fmt.Sprint("k: ", err))
 			}
-			require.Equal(t, texts, take(&y, &y.lost))
+			require.Equal(t, texts, cluster.Take(&y, &y.Lost))
 		}
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		r.Servers[0].Del("k")
@@ -273,8 +203,8 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 
 // TestARefusedReleaseGaveNothingBack: one that finds the lock gone later tells.
 func TestARefusedReleaseGaveNothingBack(t *testing.T) {
-	var y tally
-	r := cluster.New(t, 1, listening(&y), func(c *redlock.Config) { c.MaxWaiting = 1 })
+	var y cluster.HookRecorder
+	r := cluster.New(t, 1, cluster.Listening(&y), func(c *redlock.Config) { c.MaxWaiting = 1 })
 	l := cluster.MustAcquire(t, r.Client, "k", ttl)
 	r.Servers[0].Mute()
 	// One waits, and as many are on their way as the last round trip allowed.
@@ -296,5 +226,5 @@ func TestARefusedReleaseGaveNothingBack(t *testing.T) {
 	}
 	r.Servers[0].Del("k")
 	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-	require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, take(&y, &y.lost))
+	require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
 }

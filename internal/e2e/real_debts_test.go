@@ -28,7 +28,7 @@ func TestRealReleasesAreOwed(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		t.Parallel()
 		servers := realredis.StartN(t, 3, realredis.Options{Kind: kind})
-		admins := newAdmins(t, servers)
+		admins := cluster.NewAdmins(t, servers)
 		var clients []*redlock.Client
 		var held atomic.Int64
 		ctx, stop := context.WithCancel(context.Background())
@@ -36,7 +36,7 @@ func TestRealReleasesAreOwed(t *testing.T) {
 		defer wg.Wait()
 		defer stop()
 		for i := range 2 {
-			c := cluster.Connect(t, realAddrs(servers), cluster.Portable(i == 1), cluster.NodeTimeout(20*time.Millisecond))
+			c := cluster.Connect(t, cluster.RealAddrs(servers), cluster.Portable(i == 1), cluster.NodeTimeout(20*time.Millisecond))
 			clients = append(clients, c)
 			for g := range 8 {
 				wg.Add(1)
@@ -53,7 +53,7 @@ func TestRealReleasesAreOwed(t *testing.T) {
 		}
 		rng := rand.New(rand.NewPCG(2, 2))
 		for range 40 {
-			admins[rng.IntN(len(admins))].cut()
+			admins[rng.IntN(len(admins))].Cut()
 			before := held.Load()
 			testkit.Await(t, "another lock", func() bool { return held.Load() > before })
 		}
@@ -68,7 +68,7 @@ func TestRealReleasesAreOwed(t *testing.T) {
 			}
 			require.Greater(t, connects, uint64(len(admins)), "there was a second connection")
 		}
-		awaitNothing(t, admins)
+		cluster.AwaitNothing(t, admins)
 	})
 }
 

@@ -22,13 +22,13 @@ import (
 // so that there are never two holders; and three nodes are enough to go on.
 func TestRealKills(t *testing.T) {
 	servers := realredis.StartN(t, 5, realredis.Options{Persistent: true})
-	keys := []*guarded{{key: "a"}, {key: "b"}, {key: "c"}}
+	keys := []*cluster.Section{{Key: "a"}, {Key: "b"}, {Key: "c"}}
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop()
 	for c := range 2 {
-		client := cluster.Connect(t, persistentAddrs(servers), cluster.Portable(c == 1), cluster.NodeTimeout(50*time.Millisecond))
+		client := cluster.Connect(t, cluster.PersistentAddrs(servers), cluster.Portable(c == 1), cluster.NodeTimeout(50*time.Millisecond))
 		for g := range 16 {
 			wg.Add(1)
 			go func() {
@@ -36,15 +36,15 @@ func TestRealKills(t *testing.T) {
 				me := int64(1 + 16*c + g)
 				rng := rand.New(rand.NewPCG(1, uint64(me)))
 				for ctx.Err() == nil {
-					contend(ctx, t, client, keys[rng.IntN(len(keys))], me, rng)
+					cluster.Contend(ctx, t, client, keys[rng.IntN(len(keys))], me, rng)
 				}
 			}()
 		}
 	}
 	progress := func(when string) {
 		for _, g := range keys {
-			before := g.truth.Load()
-			testkit.Await(t, "progress on "+g.key+" "+when, func() bool { return g.truth.Load() > before })
+			before := g.Turns.Load()
+			testkit.Await(t, "progress on "+g.Key+" "+when, func() bool { return g.Turns.Load() > before })
 		}
 	}
 	progress("at first")
@@ -61,7 +61,7 @@ func TestRealKills(t *testing.T) {
 	stop()
 	testkit.Join(t, &wg)
 	for _, g := range keys {
-		require.Equal(t, g.truth.Load(), g.counter.Load(), "counts were lost")
+		require.Equal(t, g.Turns.Load(), g.Counter.Load(), "counts were lost")
 	}
 }
 
@@ -74,7 +74,7 @@ func TestRealKillsLoseNoLock(t *testing.T) {
 			require.NoError(t, f(s))
 		}
 	}
-	ours, theirs := cluster.Connect(t, persistentAddrs(servers)), cluster.Connect(t, persistentAddrs(servers))
+	ours, theirs := cluster.Connect(t, cluster.PersistentAddrs(servers)), cluster.Connect(t, cluster.PersistentAddrs(servers))
 	each(servers[3:], (*realredis.Server).Kill)
 	l := cluster.MustAcquire(t, ours, "k", ttl) // no node may forget it now
 	each(servers[3:], (*realredis.Server).Restart)
@@ -104,9 +104,9 @@ func TestRealFreezes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			servers := realredis.StartN(t, 5)
-			admins := newAdmins(t, servers)
-			calm := cluster.Connect(t, realAddrs(servers)) // whom a timeout would cost much
-			hasty := cluster.Connect(t, realAddrs(servers), cluster.NodeTimeout(250*time.Millisecond),
+			admins := cluster.NewAdmins(t, servers)
+			calm := cluster.Connect(t, cluster.RealAddrs(servers)) // whom a timeout would cost much
+			hasty := cluster.Connect(t, cluster.RealAddrs(servers), cluster.NodeTimeout(250*time.Millisecond),
 				func(cfg *redlock.Config) { cfg.StallTimeout = stall })
 			for i, s := range servers[:3] {
 				require.NoError(t, s.Stop())
@@ -134,9 +134,9 @@ func TestRealFreezes(t *testing.T) {
 			for _, s := range servers[:3] {
 				require.NoError(t, s.Cont())
 			}
-			awaitNothing(t, admins)
+			cluster.AwaitNothing(t, admins)
 			awaitAllVote(t, hasty, admins)
-			awaitNothing(t, admins)
+			cluster.AwaitNothing(t, admins)
 		})
 	}
 }
@@ -147,10 +147,10 @@ func TestRealScriptFlushes(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		t.Parallel()
 		servers := realredis.StartN(t, 3, realredis.Options{Kind: kind})
-		admins := newAdmins(t, servers)
+		admins := cluster.NewAdmins(t, servers)
 		var wg sync.WaitGroup
 		for c := range 2 {
-			client := cluster.Connect(t, realAddrs(servers), cluster.Portable(c == 1))
+			client := cluster.Connect(t, cluster.RealAddrs(servers), cluster.Portable(c == 1))
 			for g := range 8 {
 				wg.Add(1)
 				go func() {
@@ -183,6 +183,6 @@ func TestRealScriptFlushes(t *testing.T) {
 			default:
 			}
 		}
-		awaitNothing(t, admins)
+		cluster.AwaitNothing(t, admins)
 	})
 }

@@ -26,7 +26,7 @@ const realPassword = "sesame-zzyzx"
 // faultyServer is a real server in which a test injects a fault, and heals it.
 type faultyServer struct {
 	*realredis.Server
-	*admin
+	*cluster.Admin
 	Node string // as a client is told
 }
 
@@ -97,7 +97,7 @@ var serverFaults = map[string]serverFault{
 	"BUSY": {
 		options: realredis.Options{Args: []string{"--lua-time-limit", "10"}},
 		inject: func(t *testing.T, p *faultyServer) {
-			newAdmin(t, p.Server).Send(testkit.Encode("EVAL", "while true do end", "0"))
+			cluster.NewAdmin(t, p.Server).Send(testkit.Encode("EVAL", "while true do end", "0"))
 			testkit.Await(t, "the script to run", func() bool { return strings.HasPrefix(p.Do("PING"), "-BUSY") })
 		},
 		heal: func(_ *testing.T, p *faultyServer) { p.Must("SCRIPT KILL") },
@@ -111,20 +111,20 @@ var serverFaults = map[string]serverFault{
 			p.DoWords("EVAL", "for i = 1, 1000 do redis.call('SET', i, string.rep('v', 1024)) end", "0")
 			p.Must("SAVE")
 			require.NoError(t, p.Boot("--key-load-delay", "20000"))
-			p.admin = newAdmin(t, p.Server)
+			p.Admin = cluster.NewAdmin(t, p.Server)
 			require.Contains(t, p.DoWords("GET", "k"), "-LOADING")
 		},
 		heal: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET key-load-delay 0") },
 	},
 	"NOAUTH": {
 		// Who is in stays in, so they are thrown out.
-		inject: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass another"); p.cut() },
+		inject: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass another"); p.Cut() },
 		heal:   func(_ *testing.T, p *faultyServer) { p.DoWords("CONFIG", "SET", "requirepass", "") },
 	},
 	"WRONGPASS": {
 		options: realredis.Options{Password: realPassword},
 		login:   ":" + realPassword + "@",
-		inject:  func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass another"); p.cut() },
+		inject:  func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass another"); p.Cut() },
 		heal:    func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass " + realPassword) },
 	},
 	"no such user": {
@@ -154,12 +154,12 @@ var serverFaults = map[string]serverFault{
 		// Protected mode ends where a password begins.
 		options: realredis.Options{Password: realPassword, Args: []string{"--protected-mode", "yes"}},
 		login:   ":" + realPassword + "@",
-		inject:  func(_ *testing.T, p *faultyServer) { p.DoWords("CONFIG", "SET", "requirepass", ""); p.cut() },
+		inject:  func(_ *testing.T, p *faultyServer) { p.DoWords("CONFIG", "SET", "requirepass", ""); p.Cut() },
 		heal:    func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass " + realPassword) },
 		outside: true,
 	},
 	"max number of clients": {
-		inject: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxclients 1"); p.cut() },
+		inject: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxclients 1"); p.Cut() },
 		heal:   func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxclients 100") },
 	},
 }
@@ -193,10 +193,10 @@ func TestRealErrors(t *testing.T) {
 func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 	servers := s.start(t, kind)
 	var nodes []string
-	var admins []*admin
+	var admins []*cluster.Admin
 	for _, p := range servers {
 		nodes = append(nodes, p.Node+"?persistent=yes") // a restart is not the fault
-		admins = append(admins, p.admin)
+		admins = append(admins, p.Admin)
 	}
 	c := cluster.Connect(t, nodes, func(c *redlock.Config) { c.Scripted = s.scripted })
 	awaitAllVote(t, c, admins)
@@ -234,7 +234,7 @@ func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 
 	s.heal(t, servers[0])
 	for i, p := range servers {
-		admins[i] = p.admin // a new one if the server was restarted
+		admins[i] = p.Admin // a new one if the server was restarted
 	}
 	awaitAllVote(t, c, admins)
 	require.NoError(t, held.Extend(t.Context(), ttl))
@@ -249,14 +249,14 @@ func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 		for _, a := range admins {
 			a.Must("SELECT 0")
 		}
-		awaitNothing(t, admins)
+		cluster.AwaitNothing(t, admins)
 	}
 }
 
 // start starts the servers.
 func (s serverFault) start(t *testing.T, kind realredis.Kind) (servers []*faultyServer) {
 	s.options.Kind = kind
-	s.options.Users = append([]string{adminUser}, s.options.Users...)
+	s.options.Users = append([]string{cluster.AdminUser}, s.options.Users...)
 	host := "127.0.0.1"
 	if s.outside {
 		host = outsideAddress(t)
@@ -265,7 +265,7 @@ func (s serverFault) start(t *testing.T, kind realredis.Kind) (servers []*faulty
 	for _, server := range realredis.StartN(t, 3, s.options) {
 		_, port, err := net.SplitHostPort(server.Addr())
 		require.NoError(t, err)
-		servers = append(servers, &faultyServer{server, newAdmin(t, server), "redis://" + s.login + net.JoinHostPort(host, port)})
+		servers = append(servers, &faultyServer{server, cluster.NewAdmin(t, server), "redis://" + s.login + net.JoinHostPort(host, port)})
 	}
 	return servers
 }
@@ -324,7 +324,7 @@ func liveFor(t testing.TB, c *redlock.Client, key string, ttl time.Duration) {
 }
 
 // awaitAllVote waits until all nodes of a client grant it a key.
-func awaitAllVote(t testing.TB, c *redlock.Client, admins []*admin) {
+func awaitAllVote(t testing.TB, c *redlock.Client, admins []*cluster.Admin) {
 	t.Helper()
 	attempt := 0
 	testkit.Await(t, "all nodes to vote", func() bool {

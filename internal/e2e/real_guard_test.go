@@ -7,14 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -25,7 +23,7 @@ import (
 func thin(servers []*realredis.Server) func(*redlock.Config) {
 	return func(c *redlock.Config) {
 		c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if slices.Contains(realAddrs(servers[3:]), addr) {
+			if slices.Contains(cluster.RealAddrs(servers[3:]), addr) {
 				return nil, errors.New("out of reach")
 			}
 			return new(net.Dialer).DialContext(ctx, network, addr)
@@ -79,9 +77,9 @@ func TestRealRestartForgets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			servers := realredis.StartN(t, 5)
-			ours := cluster.Connect(t, realAddrs(servers), thin(servers))
+			ours := cluster.Connect(t, cluster.RealAddrs(servers), thin(servers))
 			theirs := func() *redlock.Client {
-				return cluster.Connect(t, realAddrs(servers), func(c *redlock.Config) { c.TrustRestarts = trusting })
+				return cluster.Connect(t, cluster.RealAddrs(servers), func(c *redlock.Config) { c.TrustRestarts = trusting })
 			}
 			other := theirs()
 			live(t, other, "another")
@@ -110,14 +108,14 @@ func TestRealRestartGuard(t *testing.T) {
 		t.Parallel()
 		const brief = 1500 * time.Millisecond
 		servers := realredis.StartN(t, 5)
-		var heard ward
-		ours := cluster.Connect(t, realAddrs(servers), thin(servers))
-		theirs := cluster.Connect(t, realAddrs(servers), cluster.Portable(portable), heard.of(0), unhurried)
+		var heard cluster.GuardRecorder
+		ours := cluster.Connect(t, cluster.RealAddrs(servers), thin(servers))
+		theirs := cluster.Connect(t, cluster.RealAddrs(servers), cluster.Portable(portable), heard.Of(0), unhurried)
 		liveFor(t, theirs, "another", brief)
 		l := cluster.MustAcquire(t, ours, "k", brief)
 
 		restartUnder(t, servers, 0, theirs)
-		withheld, _ := heard.take()
+		withheld, _ := heard.Take()
 		require.Len(t, withheld, 1)
 		require.Zero(t, withheld[0].Index)
 		require.True(t, withheld[0].Up)
@@ -129,65 +127,23 @@ func TestRealRestartGuard(t *testing.T) {
 		if left > 0 { // or this machine has slept
 			require.Error(t, err)
 			cluster.Settle(t, theirs)
-			_, votes := heard.take()
+			_, votes := heard.Take()
 			require.Equal(t, map[bool]int{true: 1}, votes, "it was asked all the same")
 		}
 		refusedUntilOver(t, l, brief, theirs)
 		testkit.Await(t, "a vote", func() bool { return theirs.Nodes()[0].Guarded == 0 })
 		cluster.Settle(t, theirs)
-		heard.take()
+		heard.Take()
 
 		for range 3 {
 			liveFor(t, theirs, "k", brief)
 		}
 		cluster.Settle(t, theirs) // the other four may have decided before it answered
-		withheld, votes := heard.take()
+		withheld, votes := heard.Take()
 		require.Empty(t, withheld, "told once")
 		require.Equal(t, map[bool]int{false: 6}, votes, "each acquire and extend")
 		require.EqualValues(t, 2, theirs.Nodes()[0].Connects, "nothing else brought it back")
 	})
-}
-
-// ward remembers what a client hears of the guard: the nodes whose votes are
-// withheld, and how many votes of one of them were, and were not.
-type ward struct {
-	mu       sync.Mutex
-	withheld []redlock.Node
-	votes    map[bool]int
-}
-
-// of makes a client tell, of the votes of one node.
-func (w *ward) of(node int) func(*redlock.Config) {
-	return func(c *redlock.Config) {
-		c.Hooks.NodeGuarded = func(n redlock.Node) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.withheld = append(w.withheld, n)
-		}
-		c.Hooks.Vote = func(v redlock.Vote) {
-			if v.Node == node && v.Kind != redlock.OpRelease {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				w.count(v.Err == conn.ErrGuarded)
-			}
-		}
-	}
-}
-
-func (w *ward) count(withheld bool) {
-	if w.votes == nil {
-		w.votes = map[bool]int{}
-	}
-	w.votes[withheld]++
-}
-
-// take returns what was heard since the last time.
-func (w *ward) take() (withheld []redlock.Node, votes map[bool]int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	withheld, votes = w.withheld, w.votes
-	w.withheld, w.votes = nil, nil
-	return withheld, votes
 }
 
 // TestRealStrictGuard: with Config.MaxTTL the clients that come after the restart
@@ -197,10 +153,10 @@ func TestRealStrictGuard(t *testing.T) {
 	const brief = time.Second
 	servers := realredis.StartN(t, 5)
 	strict := func() *redlock.Client {
-		return cluster.Connect(t, realAddrs(servers), unhurried, func(c *redlock.Config) { c.MaxTTL = brief })
+		return cluster.Connect(t, cluster.RealAddrs(servers), unhurried, func(c *redlock.Config) { c.MaxTTL = brief })
 	}
 	early := strict()
-	for _, a := range newAdmins(t, servers) {
+	for _, a := range cluster.NewAdmins(t, servers) {
 		testkit.Await(t, "all servers to be up for long", func() bool {
 			_, after, _ := strings.Cut(a.Text("INFO server"), "uptime_in_seconds:")
 			seconds, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(after, "\n", 2)[0]))
@@ -215,7 +171,7 @@ func TestRealStrictGuard(t *testing.T) {
 		require.Zero(t, n.Guarded, "node %d was there before", i)
 	}
 
-	l := cluster.MustAcquire(t, cluster.Connect(t, realAddrs(servers), thin(servers)), "k", brief)
+	l := cluster.MustAcquire(t, cluster.Connect(t, cluster.RealAddrs(servers), thin(servers)), "k", brief)
 	restartUnder(t, servers, 0, early)
 	late := strict()
 	for i, n := range late.Nodes()[1:] {

@@ -37,8 +37,8 @@ func lockers(servers []*realredis.Server) (nodes []string) {
 func TestRealNativePrivileges(t *testing.T) {
 	t.Parallel()
 	const atFirst = leastUser + "+set +delifeq"
-	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{adminUser, atFirst}})
-	admins := newAdmins(t, servers)
+	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, atFirst}})
+	admins := cluster.NewAdmins(t, servers)
 	client := func() *redlock.Client {
 		c := cluster.Connect(t, lockers(servers))
 		for _, n := range c.Nodes() {
@@ -49,7 +49,7 @@ func TestRealNativePrivileges(t *testing.T) {
 		return c
 	}
 	require.NoError(t, wholeLife(t, client(), client(), admins))
-	awaitNothing(t, admins)
+	cluster.AwaitNothing(t, admins)
 	for _, a := range admins {
 		calls := a.Text("INFO commandstats")
 		require.NotRegexp(t, `cmdstat_evalsha:calls=[1-9]`, calls)
@@ -88,8 +88,8 @@ func TestRealNativePrivileges(t *testing.T) {
 // the next connection finds that we may again.
 func TestRealDelIfEqTakenAway(t *testing.T) {
 	t.Parallel()
-	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{adminUser, leastUser + "+@all"}})
-	admins := newAdmins(t, servers)
+	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, leastUser + "+@all"}})
+	admins := cluster.NewAdmins(t, servers)
 	c := cluster.Connect(t, lockers(servers))
 	speaks := func(d conn.Dialect) bool {
 		for _, n := range c.Nodes() {
@@ -131,14 +131,14 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 	require.True(t, speaks(conn.Dialect{Extend: conn.ExtendSetIfEq}))
 	require.NoError(t, held.Extend(t.Context(), ttl))
 	require.NoError(t, held.Release(t.Context()))
-	awaitNothing(t, admins)
+	cluster.AwaitNothing(t, admins)
 	for _, n := range c.Nodes() {
 		require.EqualValues(t, 1, n.Connects)
 	}
 
 	for _, a := range admins {
 		a.Must("ACL SETUSER locker +delifeq")
-		a.cut()
+		a.Cut()
 	}
 	testkit.Await(t, "the old way", func() bool { return speaks(natively) })
 	require.NoError(t, wholeOf(c, "lock:held"))
@@ -165,7 +165,7 @@ func TestRealMixedFleet(t *testing.T) {
 		servers = append(servers, realredis.Start(t, realredis.Options{Kind: kind}))
 	}
 	newest := fakeredis.StartN(t, 1, fakeredis.Options{Flavor: fakeredis.Redis84})[0]
-	nodes, admins := append(realAddrs(servers), newest.Addr()), newAdmins(t, servers)
+	nodes, admins := append(cluster.RealAddrs(servers), newest.Addr()), cluster.NewAdmins(t, servers)
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ours, theirs := cluster.Connect(t, nodes, cluster.Portable(portable)), cluster.Connect(t, nodes, cluster.Portable(!portable))
 		require.Equal(t, natively, ours.Nodes()[realredis.Valkey9].Dialect)
@@ -188,7 +188,7 @@ func TestRealMixedFleet(t *testing.T) {
 			require.NoError(t, l.Extend(t.Context(), 2*ttl))
 			testkit.Await(t, "the new TTL on all", has(ttl))
 			require.NoError(t, l.Release(t.Context()))
-			awaitNothing(t, admins)
+			cluster.AwaitNothing(t, admins)
 			testkit.Await(t, "no key on the last", func() bool { return newest.Len() == 0 })
 		}
 
@@ -207,7 +207,7 @@ func TestRealMixedFleet(t *testing.T) {
 			}()
 		}
 		testkit.Join(t, &wg)
-		awaitNothing(t, admins)
+		cluster.AwaitNothing(t, admins)
 		testkit.Await(t, "no key on the last", func() bool { return newest.Len() == 0 })
 	})
 }
@@ -223,8 +223,8 @@ const leastUser = "locker resetchannels resetkeys -@all on >" + realPassword + "
 func TestRealLeastPrivileges(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		servers := realredis.StartN(t, 3, realredis.Options{
-			Kind: kind, Users: []string{adminUser, leastUser + strings.Join(leastPrivileges, " ")}})
-		admins := newAdmins(t, servers)
+			Kind: kind, Users: []string{cluster.AdminUser, leastUser + strings.Join(leastPrivileges, " ")}})
+		admins := cluster.NewAdmins(t, servers)
 		client := func() *redlock.Client {
 			var nodes []string
 			for _, s := range servers {
@@ -251,7 +251,7 @@ func TestRealLeastPrivileges(t *testing.T) {
 
 // wholeLife has a lock acquired, refused to another, extended and released,
 // with the scripts known and forgotten.
-func wholeLife(t *testing.T, ours, theirs *redlock.Client, admins []*admin) error {
+func wholeLife(t *testing.T, ours, theirs *redlock.Client, admins []*cluster.Admin) error {
 	for _, forget := range []bool{false, true, false} {
 		l, err := ours.TryAcquire(t.Context(), "lock:1", ttl)
 		if err != nil {

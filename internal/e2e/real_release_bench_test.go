@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
 // BenchmarkRealRelease tells what a release costs a server of Valkey 9: in the
@@ -22,14 +23,14 @@ import (
 // have the script take many keys at once.
 func BenchmarkRealRelease(b *testing.B) {
 	servers := realredis.StartN(b, 3, realredis.Options{Kind: realredis.Valkey9})
-	admins := newAdmins(b, servers)
+	admins := cluster.NewAdmins(b, servers)
 	for _, goroutines := range []int{1, 64} {
 		for _, c := range []struct {
 			name, command string
 			scripted      bool
 		}{{"native", "delifeq", false}, {"script", "evalsha", true}} {
 			b.Run(fmt.Sprintf("%s/goroutines=%d", c.name, goroutines), func(b *testing.B) {
-				client, err := redlock.New(redlock.Config{Nodes: realAddrs(servers), NodeTimeout: testkit.Patience, Scripted: c.scripted})
+				client, err := redlock.New(redlock.Config{Nodes: cluster.RealAddrs(servers), NodeTimeout: testkit.Patience, Scripted: c.scripted})
 				require.NoError(b, err)
 				defer client.Close()
 				var before, after expense
@@ -39,7 +40,7 @@ func BenchmarkRealRelease(b *testing.B) {
 					before.read(b, a, c.command)
 				}
 				pairs(b, client, goroutines)
-				awaitNothing(b, admins)
+				cluster.AwaitNothing(b, admins)
 				for _, a := range admins {
 					after.read(b, a, c.command)
 				}
@@ -87,7 +88,7 @@ type expense struct {
 }
 
 // read adds what one server says.
-func (e *expense) read(b *testing.B, a *admin, command string) {
+func (e *expense) read(b *testing.B, a *cluster.Admin, command string) {
 	number := func(info, pattern string) float64 {
 		found := regexp.MustCompile(pattern).FindStringSubmatch(info)
 		if found == nil {

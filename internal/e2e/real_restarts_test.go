@@ -17,92 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// promises are the times for which a key was promised to somebody, by Remaining.
-// No two may overlap. They are compared and not the holders' doings, so that a
-// machine that is slow makes nobody look guilty.
-type promises struct {
-	key  string
-	mu   sync.Mutex
-	made []promise
-	lost int // before they were over
-}
-
-type promise struct {
-	who         string
-	from, until time.Time
-}
-
-func (p *promises) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.made)
-}
-
-func (p *promises) lose() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lost++
-}
-
-// broken returns two promises that overlap, if there are any.
-func (p *promises) broken() []promise {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	made := slices.SortedFunc(slices.Values(p.made), func(a, b promise) int { return a.from.Compare(b.from) })
-	var longest promise
-	for _, m := range made {
-		if m.from.Before(longest.until) {
-			return []promise{longest, m}
-		}
-		if m.until.After(longest.until) {
-			longest = m
-		}
-	}
-	return nil
-}
-
-// hold takes the key once if it can, holds it for a while, and gives it back or
-// lets it end.
-func (p *promises) hold(ctx context.Context, c *redlock.Client, who string, ttl time.Duration, rng *rand.Rand) {
-	attempt, cancel := context.WithTimeout(ctx, ttl)
-	defer cancel()
-	l, err := c.Acquire(attempt, p.key, ttl)
-	if err != nil {
-		return
-	}
-	now := time.Now()
-	m := promise{who, now, now.Add(l.Remaining())}
-	for range rng.IntN(3) {
-		pause(ctx, time.Duration(rng.Int64N(int64(ttl))))
-		switch err := l.Extend(context.Background(), ttl); {
-		case err == nil:
-			now = time.Now()
-			m.until = now.Add(l.Remaining())
-		case err == redlock.ErrNotHeld && time.Now().Before(m.until):
-			p.lose() // and yet nobody else may have it before
-		}
-	}
-	if pause(ctx, time.Duration(rng.Int64N(int64(ttl)))); rng.IntN(4) > 0 {
-		if now = time.Now(); now.Before(m.until) {
-			m.until = now
-		}
-		_ = l.Release(context.Background())
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.made = append(p.made, m)
-}
-
-// pause is a holder's work.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // TestRealRestarts: two clients fight for three keys with brief TTLs, while three
 // servers are killed in turn and started anew, the next before the last one votes
 // again. Who is on guard, or has servers that forget nothing, breaks no promise.
@@ -123,21 +37,21 @@ func TestRealRestarts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			servers := realredis.StartN(t, 3, realredis.Options{Persistent: c.persistent})
-			addrs := realAddrs(servers)
+			addrs := cluster.RealAddrs(servers)
 			if c.persistent {
-				addrs = persistentAddrs(servers)
+				addrs = cluster.PersistentAddrs(servers)
 			}
-			var heard ward
+			var heard cluster.GuardRecorder
 			var clients []*redlock.Client
 			for i := range 2 {
-				clients = append(clients, cluster.Connect(t, addrs, cluster.Portable(i == 1), cluster.NodeTimeout(100*time.Millisecond), heard.of(0), unhurried, c.change))
+				clients = append(clients, cluster.Connect(t, addrs, cluster.Portable(i == 1), cluster.NodeTimeout(100*time.Millisecond), heard.Of(0), unhurried, c.change))
 			}
-			keys := []*promises{{key: "a"}, {key: "b"}, {key: "c"}}
+			keys := []*cluster.Promises{{Key: "a"}, {Key: "b"}, {Key: "c"}}
 			stop := compete(t, clients, keys, brief)
 			killInTurn(t, servers, clients, keys, c.forgets)
 			stop()
 
-			withheld, votes := heard.take()
+			withheld, votes := heard.Take()
 			require.Positive(t, votes[false])
 			if c.persistent || c.forgets {
 				require.Empty(t, withheld)
@@ -148,10 +62,10 @@ func TestRealRestarts(t *testing.T) {
 			}
 			for _, p := range keys {
 				if !c.forgets {
-					require.Empty(t, p.broken(), "two at once")
+					require.Empty(t, p.Broken(), "two at once")
 				}
 				if c.persistent {
-					require.Zero(t, p.lost, "locks were forgotten")
+					require.Zero(t, p.Lost(), "locks were forgotten")
 				}
 			}
 		})
@@ -160,7 +74,7 @@ func TestRealRestarts(t *testing.T) {
 
 // compete has clients contend for keys until stop is called, which waits for them.
 // All have used the TTL when it returns, so that they know how long to be on guard.
-func compete(t *testing.T, clients []*redlock.Client, keys []*promises, ttl time.Duration) (stop func()) {
+func compete(t *testing.T, clients []*redlock.Client, keys []*cluster.Promises, ttl time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	for i, c := range clients {
@@ -171,7 +85,7 @@ func compete(t *testing.T, clients []*redlock.Client, keys []*promises, ttl time
 				defer wg.Done()
 				rng := rand.New(rand.NewPCG(uint64(i), uint64(g)))
 				for ctx.Err() == nil {
-					keys[g%len(keys)].hold(ctx, c, fmt.Sprintf("%d of client %d", g, i), ttl, rng)
+					keys[g%len(keys)].Hold(ctx, c, fmt.Sprintf("%d of client %d", g, i), ttl, rng)
 				}
 			}()
 		}
@@ -184,14 +98,14 @@ func compete(t *testing.T, clients []*redlock.Client, keys []*promises, ttl time
 // killInTurn kills servers and starts them anew, two at a time one right behind
 // the other, and lets every key be won in between: a few times, or until a promise
 // is broken.
-func killInTurn(t *testing.T, servers []*realredis.Server, clients []*redlock.Client, keys []*promises, untilBroken bool) {
+func killInTurn(t *testing.T, servers []*realredis.Server, clients []*redlock.Client, keys []*cluster.Promises, untilBroken bool) {
 	deadline := time.Now().Add(testkit.Patience)
 	for round := 0; ; round++ {
 		for _, p := range keys {
-			before := p.count()
-			testkit.Await(t, "progress on "+p.key, func() bool { return p.count() > before })
+			before := p.Count()
+			testkit.Await(t, "progress on "+p.Key, func() bool { return p.Count() > before })
 		}
-		broken := slices.ContainsFunc(keys, func(p *promises) bool { return p.broken() != nil })
+		broken := slices.ContainsFunc(keys, func(p *cluster.Promises) bool { return p.Broken() != nil })
 		if broken || !untilBroken && round == 3 {
 			return
 		}

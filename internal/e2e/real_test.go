@@ -16,8 +16,8 @@ import (
 func TestRealLife(t *testing.T) {
 	servers := realredis.StartN(t, 3)
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		ours := cluster.Connect(t, realAddrs(servers), cluster.Portable(portable))
-		theirs := cluster.Connect(t, realAddrs(servers), cluster.Portable(!portable))
+		ours := cluster.Connect(t, cluster.RealAddrs(servers), cluster.Portable(portable))
+		theirs := cluster.Connect(t, cluster.RealAddrs(servers), cluster.Portable(!portable))
 		for range 20 {
 			l := cluster.MustAcquire(t, ours, "k", ttl)
 			require.Greater(t, l.Remaining(), ttl-cluster.Drift(ttl)-testkit.Patience)
@@ -39,7 +39,7 @@ func TestRealLife(t *testing.T) {
 // TestRealExpiry: a lock that nobody releases ends by itself, not before its
 // validity, and cannot be extended then.
 func TestRealExpiry(t *testing.T) {
-	c := cluster.Connect(t, realAddrs(realredis.StartN(t, 3)))
+	c := cluster.Connect(t, cluster.RealAddrs(realredis.StartN(t, 3)))
 	l, err := c.Acquire(t.Context(), "k", 300*time.Millisecond)
 	require.NoError(t, err)
 	next, err := c.Acquire(t.Context(), "k", ttl)

@@ -176,11 +176,11 @@ func TestNodes(t *testing.T) {
 // and in the end they are what the callers saw and the hooks heard.
 func TestStatsUnderLoad(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var heard tally
-		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.Hooks = heard.hooks() })
+		var heard cluster.HookRecorder
+		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.Hooks = heard.Hooks() })
 		var workers, askers sync.WaitGroup
 		var mu sync.Mutex
-		var seen tally
+		var seen cluster.HookRecorder
 		for g := range 16 {
 			workers.Add(1)
 			go func() {
@@ -193,14 +193,14 @@ func TestStatsUnderLoad(t *testing.T) {
 					l, err := r.TryAcquire(ctx, fmt.Sprint(g/2), ttl)
 					before := err != nil && ctx.Err() != nil && i%7 == 0 // perhaps before it began
 					mu.Lock()
-					if seen.count(redlock.OpAcquire, err); before {
-						seen.maybe++
+					if seen.Count(redlock.OpAcquire, err); before {
+						seen.Maybe++
 					}
 					mu.Unlock()
 					if err == nil {
 						err = l.Release(context.Background())
 						mu.Lock()
-						seen.count(redlock.OpRelease, err)
+						seen.Count(redlock.OpRelease, err)
 						mu.Unlock()
 					}
 					cancel()
@@ -227,18 +227,18 @@ func TestStatsUnderLoad(t *testing.T) {
 		testkit.Join(t, &askers)
 
 		s := cluster.Settle(t, r.Client)
-		heard.mu.Lock()
-		defer heard.mu.Unlock()
-		require.Equal(t, seen.kinds[redlock.OpRelease], s.Release)
-		a, b := seen.kinds[redlock.OpAcquire], s.Acquire
+		heard.Mu.Lock()
+		defer heard.Mu.Unlock()
+		require.Equal(t, seen.Kinds[redlock.OpRelease], s.Release)
+		a, b := seen.Kinds[redlock.OpAcquire], s.Acquire
 		require.LessOrEqual(t, b.Cancelled, a.Cancelled)
-		require.GreaterOrEqual(t, b.Cancelled+seen.maybe, a.Cancelled)
+		require.GreaterOrEqual(t, b.Cancelled+seen.Maybe, a.Cancelled)
 		a.Cancelled = b.Cancelled
 		require.Equal(t, a, b)
-		require.Equal(t, [4]redlock.Results{redlock.OpAcquire: s.Acquire, redlock.OpRelease: s.Release}, heard.kinds)
+		require.Equal(t, [4]redlock.Results{redlock.OpAcquire: s.Acquire, redlock.OpRelease: s.Release}, heard.Kinds)
 		for i, n := range s.Nodes {
 			require.Equal(t, s.Operations, n.Granted+n.Denied+n.Failed)
-			require.Equal(t, [3]uint64{n.Granted, n.Denied, n.Failed}, heard.votes[i])
+			require.Equal(t, [3]uint64{n.Granted, n.Denied, n.Failed}, heard.Votes[i])
 		}
 	})
 }
