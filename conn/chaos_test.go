@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -31,19 +32,19 @@ type faultyServer struct {
 var garbage = []string{"x", "\x00", "\xff\xfe", "HTTP/1.1 200 OK", ":9223372036854775808", "$-2", "*1025"}
 
 // plan is after how many bytes of reply what is done.
-func (f *faultyServer) plan() (bytes int, last steps) {
+func (f *faultyServer) plan() (bytes int, last scripted.Steps) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.healthy {
 		return 1 << 30, nil
 	}
-	ends := []steps{{hangUp}, {cut}, {half}, {mute}, {garbage[f.rnd.IntN(len(garbage))]}}
+	ends := []scripted.Steps{{scripted.HangUp}, {scripted.CutOff}, {scripted.HalfClose}, {scripted.Mute}, {garbage[f.rnd.IntN(len(garbage))]}}
 	return f.rnd.IntN(500), ends[f.rnd.IntN(len(ends))]
 }
 
 func (f *faultyServer) serve(nc net.Conn) {
 	left, last := f.plan()
-	w := &wire{Conn: nc}
+	w := &scripted.Conn{Conn: nc}
 	var in []byte
 	buf := make([]byte, 1+left%5000)
 	for {
@@ -55,7 +56,7 @@ func (f *faultyServer) serve(nc net.Conn) {
 		var out []byte
 		f.mu.Lock()
 		for {
-			args, rest := cutCommand(in)
+			args, rest := scripted.CutCommand(in)
 			if args == nil {
 				break
 			}
@@ -70,10 +71,10 @@ func (f *faultyServer) serve(nc net.Conn) {
 		}
 		f.mu.Unlock()
 		if left -= len(out); left >= 0 {
-			w.play(steps{string(out[:piece]), string(out[piece:])})
+			w.Play(scripted.Steps{string(out[:piece]), string(out[piece:])})
 			continue
 		}
-		w.play(append(steps{string(out[:len(out)+left])}, last...))
+		w.Play(append(scripted.Steps{string(out[:len(out)+left])}, last...))
 		return // and says no more; it is cut off or stalls
 	}
 }
@@ -93,12 +94,12 @@ func TestChaos(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		rnd := rand.New(rand.NewPCG(3, 4))
 		servers := make([]*faultyServer, 3)
-		ps := make([]*peer, len(servers))
+		ps := make([]*scripted.Server, len(servers))
 		for i := range servers {
 			v := &faultyServer{rnd: rand.New(rand.NewPCG(uint64(i), 5)), saw: make(map[string]int)}
 			v.healthy = i == 0
 			servers[i] = v
-			ps[i] = newPeer(t, func(p *peer) { p.serve = v.serve })
+			ps[i] = scripted.New(t, func(p *scripted.Server) { p.Serve = v.serve })
 		}
 		r := newRig(t, portable, ps)
 		r.allUp()
@@ -158,8 +159,8 @@ func TestChaos(t *testing.T) {
 		r.do(r.Close)
 		r.Drain()
 		for _, p := range ps {
-			p.stop()
-			p.running.Wait()
+			p.Stop()
+			p.Running.Wait()
 		}
 		var notSent, lost, answered int
 		for _, l := range all {
@@ -183,7 +184,7 @@ func TestChaos(t *testing.T) {
 			}
 		}
 		t.Logf("%d answered, %d not sent, %d lost, node 0 missed %d, dialled %d and %d times",
-			answered, notSent, lost, misses, ps[1].dialled.Load(), ps[2].dialled.Load())
+			answered, notSent, lost, misses, ps[1].Dialled.Load(), ps[2].Dialled.Load())
 		assert.Positive(t, notSent)
 		assert.Positive(t, lost)
 		for _, v := range servers {

@@ -5,37 +5,22 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
-
-// flood is a step: a block of bytes again and again, up to so many in total.
-// The block is there before, so that a flood costs its server no memory.
-type flood struct {
-	block []byte
-	total int
-}
-
-func floodOf(unit string, total int) flood {
-	return flood{[]byte(strings.Repeat(unit, 1+(32<<10)/len(unit))), total}
-}
-
-// below is a step: bytes that go past TLS, if there is any.
-type below string
 
 // hostile is a server by what it does in place of two echoes, "one" and "two".
 type hostile struct {
 	name  string
-	does  steps
+	does  scripted.Steps
 	taken int // replies that reach the owner; see some
 	want  any // a resp.Reason, an error, a func(error) bool, or nil for any error
 }
@@ -52,28 +37,28 @@ const (
 // hostiles are one for each branch that decides on what was read, and one for
 // each bound. Every frame that is malformed is package resp's business.
 var hostiles = []hostile{
-	{"no RESP", steps{"HTTP/1.1 200 OK\r\n\r\n"}, 0, resp.UnknownKind},
-	{"a bulk that is longer than it says", steps{one + "$2\r\ntwo\r\n"}, 1, resp.BadTerminator},
-	{"the longest bulk", steps{"$9223372036854775807\r\n"}, 0, resp.BulkTooLong},
-	{"the largest array", steps{"*2147483647\r\n"}, 0, resp.TooManyElements},
-	{"arrays in arrays", steps{floodOf("*1\r\n", 1<<20)}, 0, resp.TooDeep},
-	{"a line without end", steps{"+", floodOf(marked, 16<<20)}, 0, resp.LineTooLong},
-	{"one attribute of long texts", steps{"|500\r\n", floodOf("+"+strings.Repeat("x", 50)+"\r\n", 1<<20)}, 0, ErrOversized},
-	{"another answer", steps{one + ":2\r\n"}, 2, errMisfit},
-	{"answers that are swapped", steps{two + one}, 1, errMisfit},
-	{"our own words", steps{string(command("ECHO", "one"))}, 1, errMisfit},
-	{"one error too many", steps{one + two + "-ERR " + marked + "\r\n"}, 2, ErrUnsolicited},
-	{"one byte too many", steps{one + two + "+"}, 2, ErrUnsolicited},
-	{"replies without end", steps{one + two, floodOf(one, 16<<20)}, 2, ErrUnsolicited},
+	{"no RESP", scripted.Steps{"HTTP/1.1 200 OK\r\n\r\n"}, 0, resp.UnknownKind},
+	{"a bulk that is longer than it says", scripted.Steps{one + "$2\r\ntwo\r\n"}, 1, resp.BadTerminator},
+	{"the longest bulk", scripted.Steps{"$9223372036854775807\r\n"}, 0, resp.BulkTooLong},
+	{"the largest array", scripted.Steps{"*2147483647\r\n"}, 0, resp.TooManyElements},
+	{"arrays in arrays", scripted.Steps{scripted.FloodOf("*1\r\n", 1<<20)}, 0, resp.TooDeep},
+	{"a line without end", scripted.Steps{"+", scripted.FloodOf(marked, 16<<20)}, 0, resp.LineTooLong},
+	{"one attribute of long texts", scripted.Steps{"|500\r\n", scripted.FloodOf("+"+strings.Repeat("x", 50)+"\r\n", 1<<20)}, 0, ErrOversized},
+	{"another answer", scripted.Steps{one + ":2\r\n"}, 2, errMisfit},
+	{"answers that are swapped", scripted.Steps{two + one}, 1, errMisfit},
+	{"our own words", scripted.Steps{string(command("ECHO", "one"))}, 1, errMisfit},
+	{"one error too many", scripted.Steps{one + two + "-ERR " + marked + "\r\n"}, 2, ErrUnsolicited},
+	{"one byte too many", scripted.Steps{one + two + "+"}, 2, ErrUnsolicited},
+	{"replies without end", scripted.Steps{one + two, scripted.FloodOf(one, 16<<20)}, 2, ErrUnsolicited},
 	// They go on until the client has had enough, and do not end by themselves.
-	{"pushes without end", steps{floodOf(pushy, endless)}, 0, ErrUnsolicited},
-	{"pushes between the replies, without end", steps{one, floodOf(">0\r\n", endless)}, 1, ErrUnsolicited},
-	{"one push too many", steps{strings.Repeat(pushy, maxPushes+1)}, 0, ErrUnsolicited},
-	{"the end in mid-reply", steps{one + two[:5], hangUp}, 1, nil},
-	{"a reset between replies", steps{one, cut}, some, nil},
-	{"a half-close in mid-reply", steps{one[:3], half}, 0, io.ErrUnexpectedEOF},
+	{"pushes without end", scripted.Steps{scripted.FloodOf(pushy, endless)}, 0, ErrUnsolicited},
+	{"pushes between the replies, without end", scripted.Steps{one, scripted.FloodOf(">0\r\n", endless)}, 1, ErrUnsolicited},
+	{"one push too many", scripted.Steps{strings.Repeat(pushy, maxPushes+1)}, 0, ErrUnsolicited},
+	{"the end in mid-reply", scripted.Steps{one + two[:5], scripted.HangUp}, 1, nil},
+	{"a reset between replies", scripted.Steps{one, scripted.CutOff}, some, nil},
+	{"a half-close in mid-reply", scripted.Steps{one[:3], scripted.HalfClose}, 0, io.ErrUnexpectedEOF},
 	{"silence", nil, 0, ErrStalled},
-	{"silence inside a bulk", steps{one + two[:5]}, 1, ErrStalled},
+	{"silence inside a bulk", scripted.Steps{one + two[:5]}, 1, ErrStalled},
 }
 
 // endless is more than a client may read before it hangs up.
@@ -81,11 +66,11 @@ const endless = 1 << 30
 
 // tlsHostiles break what is below RESP.
 var tlsHostiles = []hostile{
-	{"a reply in the clear", steps{one, below(two)}, 1, func(err error) bool {
+	{"a reply in the clear", scripted.Steps{one, scripted.Raw(two)}, 1, func(err error) bool {
 		var header tls.RecordHeaderError
 		return errors.As(err, &header)
 	}},
-	{"a record of noise", steps{below("\x17\x03\x03\x00\x20" + strings.Repeat("x", 32))}, 0, func(err error) bool {
+	{"a record of noise", scripted.Steps{scripted.Raw("\x17\x03\x03\x00\x20" + strings.Repeat("x", 32))}, 0, func(err error) bool {
 		var refused *net.OpError
 		return errors.As(err, &refused) && strings.Contains(err.Error(), "bad record MAC")
 	}},
@@ -112,7 +97,7 @@ func TestHostileServers(t *testing.T) {
 			all = append(all[:len(all):len(all)], tlsHostiles...)
 			server, client = testkit.NewIdentity(t)
 		}
-		ps := newPeers(t, 3, func(p *peer) { p.tls = server })
+		ps := scripted.NewN(t, 3, func(p *scripted.Server) { p.TLS = server })
 		r := newRig(t, portable, ps, func(cfg *Config) {
 			cfg.TLS = client
 			for i := range cfg.Addresses {
@@ -142,16 +127,16 @@ func (r *rig) suffer(h hostile) {
 	l.lenient = true
 	r.post(l)
 	for _, w := range r.wires {
-		w.expect(string(l.Buf))
+		w.Expect(string(l.Buf))
 	}
 	bad := r.wires[1]
 	performed := make(chan struct{})
 	go func() {
 		defer close(performed)
-		bad.perform(h.does)
+		bad.Play(h.does)
 	}()
 	for _, i := range []int{0, 2} {
-		r.wires[i].send(one + two)
+		r.wires[i].Send(one + two)
 		r.until(h.name+": an honest answer", func() bool { return l.nodes[i].ended })
 		require.NoError(t, l.errOf(i), h.name)
 	}
@@ -170,7 +155,7 @@ func (r *rig) suffer(h hostile) {
 		}
 		return l.settled > 0 && r.nodes[1].sock != gone
 	})
-	bad.ended(h.name)
+	bad.AwaitEnd(h.name)
 	_ = bad.Close()
 	<-performed
 	r.wires[1] = nil
@@ -187,42 +172,6 @@ func (r *rig) suffer(h hostile) {
 	if cause != nil { // seen before it was dialled again
 		requireCause(t, h, cause)
 		require.ErrorIs(t, cause, ErrNotSent, h.name)
-	}
-}
-
-// perform does what a script says, with more kinds of step than play knows.
-func (w *wire) perform(does steps) {
-	for _, step := range does {
-		var err error
-		switch step := step.(type) {
-		case flood:
-			for sent := 0; sent < step.total && err == nil; sent += len(step.block) {
-				_, err = w.Write(step.block)
-			}
-		case below:
-			_, err = transport(w.Conn).Write([]byte(step))
-		default:
-			if !w.play(steps{step}) {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// ended waits until the client has closed, in any manner.
-func (w *wire) ended(who string) {
-	w.t.Helper()
-	nc := transport(w.Conn)
-	if nc.SetReadDeadline(time.Now().Add(testkit.Patience)) != nil {
-		return // closed by its own server
-	}
-	buf := make([]byte, 4<<10)
-	for err := error(nil); err == nil; {
-		_, err = nc.Read(buf)
-		require.NotErrorIs(w.t, err, os.ErrDeadlineExceeded, "%s: the client has not closed", who)
 	}
 }
 

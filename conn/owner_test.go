@@ -29,14 +29,14 @@ func TestSendToFromWithinReply(t *testing.T) {
 			}
 			r.post(first)
 			for _, w := range r.wires {
-				w.expect(string(first.Buf))
-				w.send(echoes(first.tags...))
+				w.Expect(string(first.Buf))
+				w.Send(echoes(first.tags...))
 			}
 			r.settle(first)
 			require.Len(t, more, rounds)
 			for _, l := range more {
-				r.wires[to].expect(string(l.Buf))
-				r.wires[to].send(echoes(l.tags...))
+				r.wires[to].Expect(string(l.Buf))
+				r.wires[to].Send(echoes(l.tags...))
 			}
 			r.settle(more...)
 			for _, l := range more {
@@ -60,17 +60,17 @@ func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
 					return nil
 				}
 				if to == 1 {
-					r.wires[1].cut() // and we have not heard of it yet
+					r.wires[1].Cut() // and we have not heard of it yet
 				}
 				r.giveTo(to, late)
 				return errMisfit
 			}
 			r.post(l)
-			r.wires[0].expect(string(l.Buf))
-			r.wires[1].expect(string(l.Buf))
-			r.wires[0].send(echoes(l.tags...))
+			r.wires[0].Expect(string(l.Buf))
+			r.wires[1].Expect(string(l.Buf))
+			r.wires[0].Send(echoes(l.tags...))
 			if to == 0 {
-				r.wires[1].send(echoes(l.tags...))
+				r.wires[1].Send(echoes(l.tags...))
 			}
 			r.settle(l, late)
 			assert.Equal(t, 2, l.nodes[0].replies)
@@ -103,13 +103,13 @@ func TestSendToFromWithinFail(t *testing.T) {
 			}
 			r.post(sent[i])
 		}
-		r.wires[1].cut()
+		r.wires[1].Cut()
 		r.lose(1)
 		require.Len(t, more, 3*len(sent))
 		r.up()
 		for _, i := range []int{0, 2} {
 			for _, l := range append(sent, more[i]) {
-				r.wires[i].expect(string(l.Buf))
+				r.wires[i].Expect(string(l.Buf))
 			}
 		}
 		r.do(r.Close)
@@ -129,11 +129,11 @@ func TestABatchIsUsedAgain(t *testing.T) {
 			l.settled = 0
 			r.post(l)
 			for i, w := range r.wires {
-				w.expect(string(l.Buf))
+				w.Expect(string(l.Buf))
 				if round%10 == 9 && i == 0 {
-					w.cut()
+					w.Cut()
 				} else {
-					w.send(echoes(l.tags...))
+					w.Send(echoes(l.tags...))
 				}
 			}
 			r.settle(l)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 // Without Arm, and after the one ring of an Arm, the bell is silent.
@@ -25,8 +26,8 @@ func TestOnlyAnArmedBellRings(t *testing.T) {
 	}
 	woken := r.waiter()
 	l := r.send("x", "y")
-	r.wires[0].expect(string(l.Buf))
-	r.wires[0].send(echoes("x"))
+	r.wires[0].Expect(string(l.Buf))
+	r.wires[0].Send(echoes("x"))
 	testkit.Await(t, "for the reply", unread)
 	mustSleep(t, woken)
 	r.do(r.Arm)
@@ -41,15 +42,15 @@ func TestOnlyAnArmedBellRings(t *testing.T) {
 	r.until("for the first reply", func() bool { return l.nodes[0].replies == 1 })
 	woken = r.waiter() // whoever armed it has read it, too
 	mustSleep(t, woken)
-	r.wires[0].send(echoes("y"))
+	r.wires[0].Send(echoes("y"))
 	mustWake(t, woken, true) // and the bell is still armed
 	r.settle(l)
 }
 
 // The descriptor that we keep is a copy, with the options of the original.
 func TestDetach(t *testing.T) {
-	p := newPeer(t, func(p *peer) { p.serveRaw = true })
-	nc, err := net.Dial("tcp", p.addr)
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	nc, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
 	fd, err := detach(nc)
 	require.NoError(t, err)
@@ -67,7 +68,7 @@ func TestDetach(t *testing.T) {
 	assert.NotZero(t, flags&syscall.O_NONBLOCK)
 	_, err = syscall.Write(fd, []byte("x"))
 	assert.NoError(t, err)
-	p.next(t).expect("x")
+	p.Next(t).Expect("x")
 }
 
 func TestDetachRefuses(t *testing.T) {
@@ -78,48 +79,48 @@ func TestDetachRefuses(t *testing.T) {
 	_, err = theirs.Read(make([]byte, 1))
 	assert.Error(t, err, "closed, since it was ours")
 
-	p := newPeer(t, func(p *peer) { p.serveRaw = true })
-	nc, err := net.Dial("tcp", p.addr)
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	nc, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
 	require.NoError(t, nc.Close())
 	_, err = detach(nc)
 	assert.ErrorIs(t, err, net.ErrClosed)
-	p.stop()
+	p.Stop()
 	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
 }
 
 // A poller that cannot take a connection does not keep it either.
 func TestAdoptFails(t *testing.T) {
 	before := testkit.Descriptors()
-	p := newPeer(t, func(p *peer) { p.serveRaw = true })
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
 	made, err := newRawPoller()
 	require.NoError(t, err)
 	broken := made.(*epoll)
 	all := broken.all
 	broken.all = -1
-	nc, err := net.Dial("tcp", p.addr)
+	nc, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
 	_, err = broken.adopt(nc, 0)
 	assert.ErrorIs(t, err, syscall.EBADF)
-	_, err = p.next(t).rest()
+	_, err = p.Next(t).Rest()
 	assert.Error(t, err, "a reset")
 	broken.all = all
 	broken.close()
-	p.stop()
+	p.Stop()
 	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
 }
 
 // A sock closes its descriptor once: the number may be somebody else's by then.
 func TestASockClosesOnce(t *testing.T) {
-	p := newPeer(t, func(p *peer) { p.serveRaw = true })
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
 	made, err := newRawPoller()
 	require.NoError(t, err)
 	defer made.close()
-	nc, err := net.Dial("tcp", p.addr)
+	nc, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
 	s, err := made.adopt(nc, 0)
 	require.NoError(t, err)
-	p.next(t) // so that nobody else opens anything below
+	p.Next(t) // so that nobody else opens anything below
 	fd := int(s.(*raw).fd)
 	s.close(false)
 	for other := -1; other != fd; { // until somebody has the number
@@ -148,28 +149,28 @@ func TestNothingLeaks(t *testing.T) {
 		for i := range cycles {
 			switch i % 4 {
 			case 0:
-				r.wires[0].cut()
+				r.wires[0].Cut()
 			case 1:
 				_ = r.wires[0].Close()
 			case 2:
-				r.wires[0].half()
+				r.wires[0].Half()
 			case 3:
-				r.wires[0].send("x")
+				r.wires[0].Send("x")
 			}
 			r.lose(0)
 			if i%10 == 0 {
-				r.peers[0].forget(1)
+				r.peers[0].Forget(1)
 			}
 			r.up()
 		}
-		r.peers[0].forget(1)
+		r.peers[0].Forget(1)
 		testkit.Await(t, "for the descriptors of what has gone", func() bool { return testkit.Descriptors() <= level })
 		r.works()
 		r.close()
 		r.sent = nil
 		for _, p := range r.peers {
-			p.stop()
-			p.running.Wait()
+			p.Stop()
+			p.Running.Wait()
 		}
 		testkit.Await(t, "for all descriptors", func() bool { return testkit.Descriptors() <= unrelated })
 		testkit.Await(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
@@ -179,18 +180,18 @@ func TestNothingLeaks(t *testing.T) {
 // Close takes everything with it while diallers are in every state.
 func TestNothingLeaksFromAFleetThatIsClosedAtOnce(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		ps := newPeers(t, 3)
+		ps := scripted.NewN(t, 3)
 		unrelated, routines := testkit.Descriptors(), runtime.NumGoroutine()
 		for range 50 {
 			r := newRig(t, portable, ps)
-			if runtime.Gosched(); len(ps[0].greeted) > 0 {
-				<-ps[0].greeted
+			if runtime.Gosched(); len(ps[0].Greeted) > 0 {
+				<-ps[0].Greeted
 			}
 			r.close()
 		}
 		testkit.Await(t, "for all descriptors", func() bool {
 			for _, p := range ps {
-				p.forget(0)
+				p.Forget(0)
 			}
 			return testkit.Descriptors() <= unrelated
 		})

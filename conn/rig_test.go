@@ -1,6 +1,8 @@
 package conn
 
 import (
+	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,8 +15,20 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
+
+// testScript is what every server expects to be loaded.
+var testScript = scriptOf("return 1")
+
+func scriptOf(text string) Script {
+	sum := sha1.Sum([]byte(text))
+	return Script{Text: text, SHA1: hex.EncodeToString(sum[:])}
+}
+
+// command is what the client writes for one.
+func command(args ...string) []byte { return appendCommand(nil, args...) }
 
 // rig is a fleet with its lock, a clock that stands still, and no pause
 // between dials.
@@ -23,14 +37,14 @@ type rig struct {
 	t     *testing.T
 	lock  sync.Mutex
 	clock *clock.Fake
-	peers []*peer
-	wires []*wire // by node, since the last up
+	peers []*scripted.Server
+	wires []*scripted.Conn // by node, since the last up
 	sent  []*ledger
 }
 
-func newRig(t *testing.T, portable bool, peers []*peer, set ...func(*Config)) *rig {
+func newRig(t *testing.T, portable bool, peers []*scripted.Server, set ...func(*Config)) *rig {
 	t.Helper()
-	r := &rig{t: t, clock: clock.NewFake(), peers: peers, wires: make([]*wire, len(peers))}
+	r := &rig{t: t, clock: clock.NewFake(), peers: peers, wires: make([]*scripted.Conn, len(peers))}
 	cfg := Config{
 		Portable:    portable,
 		DialTimeout: testkit.Patience,
@@ -43,7 +57,7 @@ func newRig(t *testing.T, portable bool, peers []*peer, set ...func(*Config)) *r
 		permanentPause: time.Millisecond,
 	}
 	for _, p := range peers {
-		a, err := ParseAddress(p.text())
+		a, err := ParseAddress(p.URL())
 		require.NoError(t, err)
 		cfg.Addresses = append(cfg.Addresses, a)
 	}
@@ -60,7 +74,7 @@ func newRig(t *testing.T, portable bool, peers []*peer, set ...func(*Config)) *r
 // newUpRig is a rig with n peers, all of which are connected.
 func newUpRig(t *testing.T, portable bool, n int, set ...func(*Config)) *rig {
 	t.Helper()
-	r := newRig(t, portable, newPeers(t, n), set...)
+	r := newRig(t, portable, scripted.NewN(t, n), set...)
 	r.up()
 	return r
 }
@@ -98,7 +112,7 @@ func (r *rig) up() {
 	r.t.Helper()
 	for i, p := range r.peers {
 		if r.wires[i] == nil {
-			r.wires[i] = p.next(r.t)
+			r.wires[i] = p.Next(r.t)
 		}
 		r.until(fmt.Sprintf("for node %d to come up", i), func() bool { return r.Up(i) })
 	}
@@ -185,8 +199,8 @@ func (r *rig) works() {
 	r.t.Helper()
 	l := r.send("works")
 	for _, w := range r.wires {
-		w.expect(string(l.Buf))
-		w.send(echoes("works"))
+		w.Expect(string(l.Buf))
+		w.Send(echoes("works"))
 	}
 	r.settle(l)
 	for i := range r.wires {

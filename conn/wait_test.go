@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -48,11 +49,11 @@ func TestWaitEndsWithAnArrival(t *testing.T) {
 		}
 		for node := range r.wires {
 			l := r.sendTo(node, "x")
-			r.wires[node].expect(string(l.Buf))
+			r.wires[node].Expect(string(l.Buf))
 			r.do(r.Arm)
 			woken := r.waiter()
 			mustSleep(t, woken)
-			r.wires[node].send(echoes("x"))
+			r.wires[node].Send(echoes("x"))
 			mustWake(t, woken, true)
 			r.settle(l)
 			for len(drained(r)) > 0 {
@@ -79,13 +80,13 @@ func drained(r *rig) (rings []struct{}) {
 }
 
 func TestWaitEndsWithTheEndOfANode(t *testing.T) {
-	for name, end := range map[string]verb{"half-close": half, "reset": cut, "close": hangUp} {
+	for name, end := range map[string]scripted.Verb{"half-close": scripted.HalfClose, "reset": scripted.CutOff, "close": scripted.HangUp} {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := newUpRig(t, portable, 2)
 				r.do(r.Arm)
 				woken := r.waiter()
-				r.wires[1].play(steps{end})
+				r.wires[1].Play(scripted.Steps{end})
 				mustWake(t, woken, true)
 				r.lose(1)
 			})
@@ -146,12 +147,12 @@ func echo(nc net.Conn) {
 	}
 }
 
-func echoing(p *peer) { p.serve = echo }
+func echoing(p *scripted.Server) { p.Serve = echo }
 
 // newEchoRig is a rig with n peers that answer by themselves.
 func newEchoRig(t *testing.T, portable bool, n int, set ...func(*Config)) *rig {
 	t.Helper()
-	r := newRig(t, portable, newPeers(t, n, echoing), set...)
+	r := newRig(t, portable, scripted.NewN(t, n, echoing), set...)
 	r.allUp()
 	return r
 }
@@ -236,8 +237,8 @@ func TestSweepBlocks(t *testing.T) {
 		}
 		l := r.send("x")
 		for _, w := range r.wires {
-			w.expect(string(l.Buf))
-			w.send(echoes("x"))
+			w.Expect(string(l.Buf))
+			w.Send(echoes("x"))
 		}
 		r.do(func() {
 			for deadline := time.Now().Add(testkit.Patience); l.settled == 0 && time.Now().Before(deadline); {
@@ -288,10 +289,10 @@ func TestAQuietFleetReportsNothing(t *testing.T) {
 		quiet("the start")
 		r.works()
 		quiet("an answer")
-		r.wires[0].half()
+		r.wires[0].Half()
 		r.lose(0)
 		quiet("a half-close")
-		r.wires[1].send("unasked")
+		r.wires[1].Send("unasked")
 		r.lose(1)
 		quiet("a fault")
 		r.up()
@@ -300,13 +301,13 @@ func TestAQuietFleetReportsNothing(t *testing.T) {
 		quiet("a write that was cut short")
 		r.meanwhile(func() {
 			for _, w := range r.wires {
-				w.expect(string(l.Buf))
-				w.send(strings.TrimSuffix(echoes("large"), "\n"))
+				w.Expect(string(l.Buf))
+				w.Send(strings.TrimSuffix(echoes("large"), "\n"))
 			}
 		})
 		quiet("its end, in the middle of the reply")
 		for _, w := range r.wires {
-			w.send("\n")
+			w.Send("\n")
 		}
 		r.settle(l)
 		quiet("the reply")
