@@ -39,9 +39,10 @@ const (
 var hostiles = []hostile{
 	{"no RESP", scripted.Steps{"HTTP/1.1 200 OK\r\n\r\n"}, 0, resp.UnknownKind},
 	{"a bulk that is longer than it says", scripted.Steps{one + "$2\r\ntwo\r\n"}, 1, resp.BadTerminator},
-	{"the longest bulk", scripted.Steps{"$9223372036854775807\r\n"}, 0, resp.BulkTooLong},
-	{"the largest array", scripted.Steps{"*2147483647\r\n"}, 0, resp.TooManyElements},
-	{"arrays in arrays", scripted.Steps{scripted.FloodOf("*1\r\n", 1<<20)}, 0, resp.TooDeep},
+	{"a bulk too long", scripted.Steps{"$4097\r\n"}, 0, resp.BulkTooLong},
+	{"an array too large", scripted.Steps{"*1025\r\n"}, 0, resp.TooManyElements},
+	{"arrays in arrays", scripted.Steps{strings.Repeat("*1\r\n", 5)}, 0, resp.TooDeep},
+	{"a line too long", scripted.Steps{"+" + strings.Repeat("x", 1025)}, 0, resp.LineTooLong},
 	{"a line without end", scripted.Steps{"+", scripted.FloodOf(marked, 16<<20)}, 0, resp.LineTooLong},
 	{"one attribute of long texts", scripted.Steps{"|500\r\n", scripted.FloodOf("+"+strings.Repeat("x", 50)+"\r\n", 1<<20)}, 0, ErrOversized},
 	{"another answer", scripted.Steps{one + ":2\r\n"}, 2, errMisfit},
