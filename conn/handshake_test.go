@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
@@ -83,58 +81,6 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 	}
 }
 
-func TestHandshakeWithAServer(t *testing.T) {
-	greetings := map[string]func(*fakeredis.Server){
-		"RESP3":    func(*fakeredis.Server) {},
-		"no HELLO": func(s *fakeredis.Server) { s.ErrorReply("HELLO", strings.Trim(scripted.Unknown, "-\r\n"), 0) },
-		"no RESP3": func(s *fakeredis.Server) { s.ErrorReply("HELLO", "NOPROTO unsupported protocol version", 0) },
-	}
-	for name, test := range map[string]struct {
-		options fakeredis.Options
-		set     func(*Config)
-		bad     error
-	}{
-		"open":           {fakeredis.Options{}, func(*Config) {}, nil},
-		"database":       {fakeredis.Options{}, with("", "", 3), nil},
-		"no database":    {fakeredis.Options{}, with("", "", 99), errAny},
-		"name":           {fakeredis.Options{}, func(cfg *Config) { cfg.Name = "app" }, nil},
-		"refused name":   {fakeredis.Options{Deny: []string{"CLIENT"}}, func(cfg *Config) { cfg.Name = "app" }, nil},
-		"no INFO":        {fakeredis.Options{Deny: []string{"INFO"}}, func(*Config) {}, nil},
-		"no SCRIPT":      {fakeredis.Options{Deny: []string{"SCRIPT"}}, func(*Config) {}, ErrForbidden},
-		"password":       {fakeredis.Options{Password: marked}, with("", marked, 0), nil},
-		"wrong password": {fakeredis.Options{Password: "other"}, with("", marked, 0), ErrAuth},
-		"no password":    {fakeredis.Options{Password: marked}, func(*Config) {}, ErrAuth},
-		"user":           {fakeredis.Options{User: "me", Password: marked}, with("me", marked, 0), nil},
-		"wrong user":     {fakeredis.Options{User: "you", Password: marked}, with("me", marked, 0), ErrAuth},
-		"one too much":   {fakeredis.Options{}, with("", marked, 0), ErrAuth},
-		"two too much":   {fakeredis.Options{}, with("default", marked, 0), ErrAuth},
-		"a stranger":     {fakeredis.Options{}, with("me", marked, 0), ErrAuth},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for greeting, prepare := range greetings {
-				t.Run(greeting, func(t *testing.T) {
-					server := fakeredis.StartN(t, 1, test.options)[0]
-					prepare(server)
-					r := newRig(t, false, nil, onServer(server), test.set)
-					r.Settle()
-					r.do(func() {
-						if test.bad == nil {
-							assert.NoError(t, r.Fault(0))
-							return
-						}
-						err := r.Fault(0)
-						if assert.Error(t, err); test.bad != errAny {
-							assert.ErrorIs(t, err, test.bad)
-						}
-						assert.ErrorIs(t, err, ErrNotSent)
-						assert.NotContains(t, err.Error(), marked)
-					})
-				})
-			}
-		})
-	}
-}
-
 // onServer makes a rig's only node a server, and gives it the scripts it knows.
 func onServer(server interface{ Addr() string }) func(*Config) {
 	return func(cfg *Config) {
@@ -142,8 +88,6 @@ func onServer(server interface{ Addr() string }) func(*Config) {
 		cfg.Scripts = LockScripts()
 	}
 }
-
-var errAny = errors.New("any")
 
 // badHandshakes are those that must not make a node.
 var badHandshakes = map[string]struct {
