@@ -15,17 +15,23 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
 // onOtherProcesses runs a test against masters whose allocations are not ours:
 // fake ones in a child process, and real ones where there are any.
 func onOtherProcesses(t *testing.T, test func(t *testing.T, c *redlock.Client)) {
-	onBothPaths(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		t.Run("fake", func(t *testing.T) {
-			test(t, newClient(t, startMasters(t), portably(portable)))
+			test(t, cluster.Connect(t, cluster.Masters(t), cluster.Portable(portable)))
 		})
 		t.Run("real", func(t *testing.T) {
-			test(t, newClient(t, realAddrs(realredis.StartN(t, 3)), portably(portable)))
+			var nodes []string
+			for _, s := range realredis.StartN(t, 3) {
+				nodes = append(nodes, s.Addr())
+			}
+			test(t, cluster.Connect(t, nodes, cluster.Portable(portable)))
 		})
 	})
 }
@@ -40,9 +46,9 @@ func TestAllocations(t *testing.T) {
 			keys[i] = fmt.Sprint("key ", i)
 		}
 		n := 0
-		held := mustAcquire(t, c, "held", ttl)
+		held := cluster.MustAcquire(t, c, "held", cluster.TTL)
 		done := make(chan struct{}, 1)
-		op := &redlock.Op{Key: []byte("op"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
+		op := &redlock.Op{Key: []byte("op"), TTL: cluster.TTL, Done: func(*redlock.Op) { done <- struct{}{} }}
 		submit := func(kind redlock.OpKind) error {
 			op.Kind = kind
 			if err := c.Submit(op); err != nil {
@@ -59,21 +65,21 @@ func TestAllocations(t *testing.T) {
 		for name, f := range map[string]func(){
 			"Acquire, Release": func() {
 				n++
-				l, err := c.Acquire(ctx, keys[n%len(keys)], ttl)
+				l, err := c.Acquire(ctx, keys[n%len(keys)], cluster.TTL)
 				must(err)
 				must(l.Release(ctx))
 			},
 			"TryAcquire, Release, without an end": func() {
-				l, err := c.TryAcquire(context.Background(), "k", ttl)
+				l, err := c.TryAcquire(context.Background(), "k", cluster.TTL)
 				must(err)
 				must(l.Release(context.Background()))
 			},
 			"refused TryAcquire": func() {
-				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
+				if _, err := c.TryAcquire(ctx, "held", cluster.TTL); err != redlock.ErrTaken {
 					t.Fatal(err)
 				}
 			},
-			"Extend":    func() { must(held.Extend(ctx, ttl)) },
+			"Extend":    func() { must(held.Extend(ctx, cluster.TTL)) },
 			"Remaining": func() { _ = held.Remaining() },
 			"Submit": func() {
 				must(submit(redlock.OpAcquire))
@@ -107,7 +113,7 @@ func TestAllocationsUnderLoad(t *testing.T) {
 					defer wg.Done()
 					key := fmt.Sprint("load ", g)
 					for range pairs {
-						l, err := c.TryAcquire(context.Background(), key, ttl)
+						l, err := c.TryAcquire(context.Background(), key, cluster.TTL)
 						if err == nil {
 							err = l.Release(context.Background())
 						}
@@ -150,28 +156,28 @@ func requireBest(t *testing.T, name string, most float64, measure func() float64
 // TestAllocationsOfHooks: none but for the key of an Op. Stats and Nodes make
 // the list that they return.
 func TestAllocationsOfHooks(t *testing.T) {
-	onBothPaths(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var attempts, votes, lost atomic.Int64
-		c := newClient(t, startMasters(t), portably(portable), func(c *redlock.Config) {
+		c := cluster.Connect(t, cluster.Masters(t), cluster.Portable(portable), func(c *redlock.Config) {
 			c.Hooks.Attempt = func(redlock.Attempt) { attempts.Add(1) }
 			c.Hooks.Vote = func(redlock.Vote) { votes.Add(1) }
 			c.Hooks.LockLost = func(string, error) { lost.Add(1) }
 		})
 		ctx := context.Background()
-		held := mustAcquire(t, c, "held", ttl)
+		held := cluster.MustAcquire(t, c, "held", cluster.TTL)
 		done := make(chan struct{}, 1)
-		op := &redlock.Op{Kind: redlock.OpExtend, Key: []byte("held"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
+		op := &redlock.Op{Kind: redlock.OpExtend, Key: []byte("held"), TTL: cluster.TTL, Done: func(*redlock.Op) { done <- struct{}{} }}
 		copy(op.Token[:], held.Token())
 		for name, f := range map[string]struct {
 			most float64
 			run  func() error
 		}{
 			"Acquire, Extend, Release": {0, func() error {
-				l, err := c.Acquire(ctx, "k", ttl)
-				return errors.Join(err, l.Extend(ctx, ttl), l.Release(ctx))
+				l, err := c.Acquire(ctx, "k", cluster.TTL)
+				return errors.Join(err, l.Extend(ctx, cluster.TTL), l.Release(ctx))
 			}},
 			"TryAcquire": {0, func() error {
-				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
+				if _, err := c.TryAcquire(ctx, "held", cluster.TTL); err != redlock.ErrTaken {
 					return errors.New("not taken")
 				}
 				return nil

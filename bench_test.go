@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
 // BenchmarkPair is an acquire and a release of one lock on three masters in
 // another process, by a caller alone and by 64 at once.
 func BenchmarkPair(b *testing.B) {
-	masters := startMasters(b)
+	masters := cluster.Masters(b)
 	for _, portable := range []bool{false, true} {
 		for _, callers := range []int{1, 64} {
 			b.Run(fmt.Sprintf("portable=%v/callers=%d", portable, callers), func(b *testing.B) {
-				c := newClient(b, masters, portably(portable))
+				c := cluster.Connect(b, masters, cluster.Portable(portable))
 				ctx, cancel := context.WithCancel(context.Background()) // with a Done to wait for
 				defer cancel()
 				var pairs, turn atomic.Int64
@@ -26,7 +28,7 @@ func BenchmarkPair(b *testing.B) {
 					go func() {
 						key := fmt.Sprint("lock:", turn.Add(1))
 						for pairs.Add(-1) >= 0 {
-							lock, err := c.Acquire(ctx, key, ttl)
+							lock, err := c.Acquire(ctx, key, cluster.TTL)
 							if err == nil {
 								err = lock.Release(ctx)
 							}

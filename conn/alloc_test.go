@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -24,8 +26,8 @@ func (c *tally) Settled()                          { c.settled++ }
 func TestSendAndSweepAllocateNothing(t *testing.T) {
 	request := command("ECHO", "x")
 	const answer, commands = "$1\r\nx\r\n", 10
-	parrot := func(p *peer) {
-		p.serve = func(nc net.Conn) {
+	parrot := func(p *scripted.Server) {
+		p.Serve = func(nc net.Conn) {
 			in := make([]byte, commands*len(request))
 			var out []byte
 			for range commands {
@@ -45,8 +47,8 @@ func TestSendAndSweepAllocateNothing(t *testing.T) {
 			}
 		}
 	}
-	eachPath(t, func(t *testing.T, portable bool) {
-		r := newRig(t, portable, newPeers(t, 3, parrot))
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newRig(t, portable, scripted.NewN(t, 3, parrot))
 		r.allUp()
 		var b Batch
 		for range commands {

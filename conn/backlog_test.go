@@ -3,43 +3,45 @@ package conn
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 // networks are the kinds of socket, by what makes a peer listen on one.
-var networks = map[string]func(t *testing.T, p *peer){
-	"tcp": func(*testing.T, *peer) {},
-	"unix": func(t *testing.T, p *peer) {
+var networks = map[string]func(t *testing.T, p *scripted.Server){
+	"tcp": func(*testing.T, *scripted.Server) {},
+	"unix": func(t *testing.T, p *scripted.Server) {
 		dir, err := os.MkdirTemp("", "conn") // t.TempDir may be too long for a socket
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		p.network, p.addr = "unix", filepath.Join(dir, "s")
+		p.Network, p.Addr = "unix", filepath.Join(dir, "s")
 	},
 }
 
-func newPeersOn(t *testing.T, network string, n int) []*peer {
-	return newPeers(t, n, func(p *peer) { networks[network](t, p) })
+func newPeersOn(t *testing.T, network string, n int) []*scripted.Server {
+	return scripted.NewN(t, n, func(p *scripted.Server) { networks[network](t, p) })
 }
 
 // clog sends batches until more than limit bytes wait in a node's queue because
 // nobody reads at its other end.
 func (r *rig) clog(node, limit int) (sent []*ledger) {
 	r.t.Helper()
-	r.wires[node].hold(16 << 10)
+	r.wires[node].Hold(16 << 10)
 	for waiting := 0; waiting < limit; {
 		l := r.sendLarge(64<<10, tagsOf(3)...)
 		sent = append(sent, l)
 		r.meanwhile(func() {
 			for i, w := range r.wires {
 				if i != node {
-					w.expect(string(l.Buf))
-					w.send(echoes(l.tags...))
+					w.Expect(string(l.Buf))
+					w.Send(echoes(l.tags...))
 				}
 			}
 		})
@@ -47,13 +49,6 @@ func (r *rig) clog(node, limit int) (sent []*ledger) {
 		r.do(func() { waiting = r.waiting(node) })
 	}
 	return sent
-}
-
-// hold sets how many bytes the server's kernel takes before it reads them.
-func (w *wire) hold(bytes int) {
-	if tcp, ok := w.Conn.(*net.TCPConn); ok {
-		require.NoError(w.t, tcp.SetReadBuffer(bytes))
-	}
 }
 
 // waiting is how many bytes of a node's queue the kernel has not taken.
@@ -70,16 +65,16 @@ func (r *rig) waiting(node int) (n int) {
 func TestAServerThatStopsReading(t *testing.T) {
 	for network := range networks {
 		t.Run(network, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := newRig(t, portable, newPeersOn(t, network, 3))
 				r.up()
 				for range 2 {
 					sent := r.clog(1, 4<<20)
-					r.wires[1].hold(1 << 20)
+					r.wires[1].Hold(1 << 20)
 					r.meanwhile(func() {
 						for _, l := range sent {
-							r.wires[1].expect(string(l.Buf))
-							r.wires[1].send(echoes(l.tags...))
+							r.wires[1].Expect(string(l.Buf))
+							r.wires[1].Send(echoes(l.tags...))
 						}
 					})
 					r.settle(sent...)
@@ -102,13 +97,13 @@ func TestTheEndOfAClog(t *testing.T) {
 		want  error
 		exact bool // the kernel takes nothing more meanwhile
 	}{
-		"reset":   {func(r *rig) { r.wires[1].cut() }, nil, false},
+		"reset":   {func(r *rig) { r.wires[1].Cut() }, nil, false},
 		"stalled": {func(r *rig) { r.clock.Advance(DefaultStallTimeout + 1); r.do(r.Check) }, ErrStalled, true},
-		"refused": {func(r *rig) { r.wires[1].send("x") }, nil, false},
+		"refused": {func(r *rig) { r.wires[1].Send("x") }, nil, false},
 		"closed":  {func(r *rig) { r.do(r.Close) }, ErrClosed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := newUpRig(t, portable, 3)
 				sent := r.clog(1, 2<<20)
 				var written int
@@ -129,7 +124,7 @@ func TestTheEndOfAClog(t *testing.T) {
 					require.Error(t, l.errOf(1))
 					var of *Error
 					assert.ErrorAs(t, l.errOf(1), &of)
-					assert.Equal(t, r.peers[1].addr, of.Addr)
+					assert.Equal(t, r.peers[1].Addr, of.Addr)
 					if end.want != nil {
 						assert.ErrorIs(t, l.errOf(1), end.want)
 					}
@@ -154,13 +149,13 @@ func TestTheEndOfAClog(t *testing.T) {
 
 // The batches behind a partly answered one.
 func TestFailBeginsBehindTheLastReply(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1)
 		first, second, third := r.send(tagsOf(2)...), r.send(tagsOf(3)...), r.send(tagsOf(1)...)
-		r.wires[0].expect(string(first.Buf) + string(second.Buf) + string(third.Buf))
-		r.wires[0].send(echoes(first.tags...) + echoes(second.tags[:1]...))
+		r.wires[0].Expect(string(first.Buf) + string(second.Buf) + string(third.Buf))
+		r.wires[0].Send(echoes(first.tags...) + echoes(second.tags[:1]...))
 		r.until("for three replies", func() bool { return second.nodes[0].replies == 1 })
-		r.wires[0].cut()
+		r.wires[0].Cut()
 		r.lose(0)
 		assert.NoError(t, first.errOf(0))
 		for _, l := range []*ledger{second, third} {
@@ -174,13 +169,13 @@ func TestFailBeginsBehindTheLastReply(t *testing.T) {
 // How a connection that owes something is closed: by reset, so that nothing
 // which is not sent yet is delivered late.
 func TestCloseResetsWhatIsOwed(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		t.Run("nothing", func(t *testing.T) {
 			r := newUpRig(t, portable, 2)
 			r.works()
 			r.do(r.Close)
 			for _, w := range r.wires {
-				n, err := w.rest()
+				n, err := w.Rest()
 				assert.NoError(t, err)
 				assert.Zero(t, n)
 			}
@@ -189,17 +184,17 @@ func TestCloseResetsWhatIsOwed(t *testing.T) {
 			r := newUpRig(t, portable, 2)
 			l := r.send("x")
 			for _, w := range r.wires {
-				w.expect(string(l.Buf))
+				w.Expect(string(l.Buf))
 			}
-			r.wires[0].send(echoes("x"))
+			r.wires[0].Send(echoes("x"))
 			r.until("for the first", func() bool { return l.nodes[0].ended })
 			r.do(r.Close)
 			assert.NoError(t, l.errOf(0))
 			assert.ErrorIs(t, l.errOf(1), ErrClosed)
 			assert.NotErrorIs(t, l.errOf(1), ErrNotSent)
-			_, err := r.wires[0].rest()
+			_, err := r.wires[0].Rest()
 			assert.NoError(t, err)
-			_, err = r.wires[1].rest()
+			_, err = r.wires[1].Rest()
 			assert.Error(t, err, "it must learn that nobody listens")
 		})
 		t.Run("megabytes", func(t *testing.T) {
@@ -209,8 +204,8 @@ func TestCloseResetsWhatIsOwed(t *testing.T) {
 				total += len(l.Buf)
 			}
 			r.do(r.Close)
-			r.wires[1].hold(1 << 20)
-			n, err := r.wires[1].rest()
+			r.wires[1].Hold(1 << 20)
+			n, err := r.wires[1].Rest()
 			assert.Error(t, err)
 			assert.Less(t, n, total-1<<20, "what the kernel had not taken is never delivered")
 		})
@@ -218,7 +213,7 @@ func TestCloseResetsWhatIsOwed(t *testing.T) {
 }
 
 func TestManyBatchesOfEverySize(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		var sent []*ledger
 		for i := range 60 {
@@ -227,8 +222,8 @@ func TestManyBatchesOfEverySize(t *testing.T) {
 		for _, l := range sent {
 			r.meanwhile(func() {
 				for _, w := range r.wires {
-					w.expect(string(l.Buf))
-					w.send(echoes(l.tags...))
+					w.Expect(string(l.Buf))
+					w.Send(echoes(l.tags...))
 				}
 			})
 		}

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 func TestBackoffIsJitterOverAnExponential(t *testing.T) {
@@ -39,40 +42,40 @@ func TestPauseAfterPermanentErrors(t *testing.T) {
 // A refused node waits that long, and so does one whose connection a permanent
 // error has ended. Others are dialled as always.
 func TestPermanentErrorsAreNotDialledInHaste(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		ps := []*peer{newPeer(t, answers("HELLO", "-WRONGPASS\r\n")), newPeer(t), newPeer(t, answers("INFO", "-LOADING\r\n"))}
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		ps := []*scripted.Server{scripted.New(t, answers("HELLO", "-WRONGPASS\r\n")), scripted.New(t), scripted.New(t, answers("INFO", "-LOADING\r\n"))}
 		r := newRig(t, portable, ps, func(cfg *Config) { cfg.permanentPause = time.Hour })
-		r.wires[1] = ps[1].next(t)
+		r.wires[1] = ps[1].Next(t)
 		r.until("for the one that is up", func() bool { return r.Up(1) })
 		r.do(func() { assert.EqualValues(t, 0b101, r.Away()) })
 		l := newLedger(t, []string{"x"})
 		l.onReply = func(int, int) error { return ErrNotMaster }
 		r.do(func() { r.giveTo(1, l) })
-		r.wires[1].send(echoes("x"))
+		r.wires[1].Send(echoes("x"))
 		r.settle(l)
 		r.until("for it to be taken down", func() bool { return !r.Up(1) })
 		r.do(func() { assert.EqualValues(t, 0b111, r.Away()) })
-		waitFor(t, "for the one that may come back", func() bool { return ps[2].dialled.Load() > 20 })
-		assert.EqualValues(t, 1, ps[0].dialled.Load())
-		assert.EqualValues(t, 1, ps[1].dialled.Load())
+		testkit.Await(t, "for the one that may come back", func() bool { return ps[2].Dialled.Load() > 20 })
+		assert.EqualValues(t, 1, ps[0].Dialled.Load())
+		assert.EqualValues(t, 1, ps[1].Dialled.Load())
 	})
 }
 
 // A server that greets us well and then hangs up, or says what nobody asked
 // for, is dialled as rarely as one that does not answer at all.
 func TestNoDialStorm(t *testing.T) {
-	for name, greeting := range map[string]func(int, string) steps{
-		"hangs up first":  func(int, string) steps { return steps{cut} },
-		"hangs up after":  func(_ int, honest string) steps { return steps{honest, cut} },
-		"talks too much":  func(_ int, honest string) steps { return steps{honest + "+OK\r\n", mute} },
-		"talks after all": func(_ int, honest string) steps { return steps{honest, "+OK\r\n", mute} },
+	for name, greeting := range map[string]func(int, string) scripted.Steps{
+		"hangs up first":  func(int, string) scripted.Steps { return scripted.Steps{scripted.CutOff} },
+		"hangs up after":  func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, scripted.CutOff} },
+		"talks too much":  func(_ int, honest string) scripted.Steps { return scripted.Steps{honest + "+OK\r\n", scripted.Mute} },
+		"talks after all": func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, "+OK\r\n", scripted.Mute} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
-				p := newPeer(t, func(p *peer) { p.greeting = greeting })
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = greeting })
 				start := time.Now()
-				r := newRig(t, portable, []*peer{p}, func(cfg *Config) { cfg.Rand = func() float64 { return 1 } })
-				r.until("for the fifth dial", func() bool { return p.dialled.Load() >= 5 })
+				r := newRig(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.Rand = func() float64 { return 1 } })
+				r.until("for the fifth dial", func() bool { return p.Dialled.Load() >= 5 })
 				assert.GreaterOrEqual(t, time.Since(start), (1+2+4+8)*minBackoff)
 			})
 		})
@@ -82,10 +85,10 @@ func TestNoDialStorm(t *testing.T) {
 // A connection that was of use, or that merely grew old, starts from the
 // shortest pause again.
 func TestBackoffForgets(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1)
 		next := func() int {
-			r.wires[0].cut()
+			r.wires[0].Cut()
 			r.lose(0)
 			r.up()
 			return r.nodes[0].attempt
@@ -103,38 +106,38 @@ func TestBackoffForgets(t *testing.T) {
 
 // However much is asked of a node that is down, one dialler works on it.
 func TestOneDiallerPerNode(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		p := newPeer(t, func(p *peer) {
-			p.greeting = func(n int, honest string) steps {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		p := scripted.New(t, func(p *scripted.Server) {
+			p.Greeting = func(n int, honest string) scripted.Steps {
 				if n == 0 {
-					return steps{honest}
+					return scripted.Steps{honest}
 				}
-				return steps{mute}
+				return scripted.Steps{scripted.Mute}
 			}
 		})
-		r := newRig(t, portable, []*peer{p})
+		r := newRig(t, portable, []*scripted.Server{p})
 		r.up()
-		r.wires[0].cut()
+		r.wires[0].Cut()
 		r.lose(0)
-		waitFor(t, "for the second dial", func() bool { return p.dialled.Load() == 2 })
+		testkit.Await(t, "for the second dial", func() bool { return p.Dialled.Load() == 2 })
 		for range 1000 {
 			l := r.send("x")
 			assert.ErrorIs(t, l.errOf(0), ErrNotSent)
 			r.do(r.Check)
 			r.do(func() { r.Sweep(0) })
 		}
-		assert.Equal(t, int64(2), p.dialled.Load())
+		assert.Equal(t, int64(2), p.Dialled.Load())
 	})
 }
 
 func TestANodeComesBackByItself(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		for range 3 {
-			r.peers[2].stop()
+			r.peers[2].Stop()
 			r.lose(2)
 			r.do(func() { assert.Error(t, r.Fault(2)) })
-			r.peers[2].start(t)
+			r.peers[2].Start(t)
 			r.up()
 			r.works()
 		}
@@ -142,17 +145,17 @@ func TestANodeComesBackByItself(t *testing.T) {
 }
 
 func TestANodeThatComesLate(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		ps := newPeers(t, 2)
-		ps[1].stop()
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		ps := scripted.NewN(t, 2)
+		ps[1].Stop()
 		r := newRig(t, portable, ps)
 		r.Settle()
 		r.do(func() {
 			assert.True(t, r.Up(0))
 			assert.ErrorIs(t, r.Fault(1), ErrNotSent)
-			assert.ErrorContains(t, r.Fault(1), ps[1].addr)
+			assert.ErrorContains(t, r.Fault(1), ps[1].Addr)
 		})
-		ps[1].start(t)
+		ps[1].Start(t)
 		r.up()
 		r.works()
 	})

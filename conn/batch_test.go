@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 func tagsOf(n int) []string {
@@ -18,7 +21,7 @@ func tagsOf(n int) []string {
 }
 
 func TestBatchesArriveEverywhereInOrder(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 5)
 		const batches = 100
 		var want, answer strings.Builder
@@ -31,10 +34,10 @@ func TestBatchesArriveEverywhereInOrder(t *testing.T) {
 			all = append(all, l)
 		}
 		for _, w := range r.wires {
-			w.expect(want.String())
+			w.Expect(want.String())
 		}
 		for _, w := range r.wires { // replies to all of them in one piece
-			w.send(answer.String())
+			w.Send(answer.String())
 		}
 		r.settle(all...)
 		for _, l := range all {
@@ -47,16 +50,16 @@ func TestBatchesArriveEverywhereInOrder(t *testing.T) {
 }
 
 func TestSendToReachesOneNode(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		all, one := r.send("all"), r.sendTo(1, "one")
-		r.wires[1].expect(string(all.Buf) + string(one.Buf))
-		r.wires[1].send(echoes("all", "one"))
+		r.wires[1].Expect(string(all.Buf) + string(one.Buf))
+		r.wires[1].Send(echoes("all", "one"))
 		r.settle(one)
 		assert.Zero(t, all.settled)
 		for _, node := range []int{0, 2} {
-			r.wires[node].expect(string(all.Buf))
-			r.wires[node].send(echoes("all"))
+			r.wires[node].Expect(string(all.Buf))
+			r.wires[node].Send(echoes("all"))
 		}
 		r.settle(all)
 		r.works() // and nothing was in between on the others
@@ -80,14 +83,14 @@ func TestRepliesArriveInPieces(t *testing.T) {
 		bytewise[i] = i + 1
 	}
 	cuts = append(cuts, bytewise, nil)
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1)
 		for _, cut := range cuts {
 			l := r.send(tags...)
-			r.wires[0].expect(string(l.Buf))
+			r.wires[0].Expect(string(l.Buf))
 			from := 0
 			for _, to := range append(cut, len(whole)) {
-				r.wires[0].send(whole[from:to])
+				r.wires[0].Send(whole[from:to])
 				r.until("for a piece to be read", func() bool { return l.settled > 0 || r.consumed(0, l) == to })
 				from = to
 			}
@@ -103,13 +106,13 @@ func TestRepliesLargerThanTheReadBufferInTotal(t *testing.T) {
 		tags[i] = strings.Repeat(string(rune('a'+i%26)), 1+i*17%1000)
 	}
 	require.Greater(t, len(echoes(tags...)), 4*readBuffer)
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		l := r.send(tags...)
 		r.meanwhile(func() {
 			for _, w := range r.wires {
-				w.expect(string(l.Buf))
-				w.send(echoes(tags...))
+				w.Expect(string(l.Buf))
+				w.Send(echoes(tags...))
 			}
 		})
 		r.settle(l)
@@ -121,20 +124,20 @@ func TestRepliesLargerThanTheReadBufferInTotal(t *testing.T) {
 // A batch that its caller has given up is answered all the same, and the
 // replies behind it stay in step.
 func TestAnAbandonedBatchKeepsItsPlace(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1)
 		abandoned, next := r.send("abandoned"), r.send("next")
-		r.wires[0].expect(string(abandoned.Buf) + string(next.Buf))
-		r.wires[0].send(echoes("abandoned", "next"))
+		r.wires[0].Expect(string(abandoned.Buf) + string(next.Buf))
+		r.wires[0].Send(echoes("abandoned", "next"))
 		r.settle(abandoned, next)
 		assert.NoError(t, next.errOf(0))
 	})
 }
 
 func TestDownNodesFailAtOnce(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
-		r.peers[1].stop()
+		r.peers[1].Stop()
 		r.lose(1)
 		l := r.send("x")
 		assert.ErrorIs(t, l.errOf(1), ErrNotSent)
@@ -143,24 +146,26 @@ func TestDownNodesFailAtOnce(t *testing.T) {
 		assert.ErrorIs(t, one.errOf(1), ErrNotSent)
 		assert.Equal(t, 1, one.settled)
 		for _, node := range []int{0, 2} {
-			r.wires[node].expect(string(l.Buf))
-			r.wires[node].send(echoes("x"))
+			r.wires[node].Expect(string(l.Buf))
+			r.wires[node].Send(echoes("x"))
 		}
 		r.settle(l)
 		for node := range 3 {
 			r.do(func() { assert.Equal(t, node != 1, r.Fault(node) == nil) })
-			assert.Equal(t, r.peers[node].addr, r.Addr(node))
+			assert.Equal(t, r.peers[node].Addr, r.Addr(node))
 		}
-		r.peers[1].start(t)
+		r.peers[1].Start(t)
 		r.up()
 		r.works()
 	})
 }
 
 func TestSendBeforeAnyNodeIsUp(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		silent := func(p *peer) { p.greeting = func(int, string) steps { return steps{mute} } }
-		r := newRig(t, portable, newPeers(t, 2, silent))
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		silent := func(p *scripted.Server) {
+			p.Greeting = func(int, string) scripted.Steps { return scripted.Steps{scripted.Mute} }
+		}
+		r := newRig(t, portable, scripted.NewN(t, 2, silent))
 		l := r.send("x")
 		assert.Equal(t, 1, l.settled)
 		for node := range 2 {

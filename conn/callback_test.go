@@ -16,29 +16,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 // Secrets that change are asked for at every dial, and win over the address.
 func TestCredentialsRotate(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var asked atomic.Int64
-		p := newPeer(t, func(p *peer) { p.serveRaw = true })
-		r := newRig(t, portable, []*peer{p}, with("stale", "stale", 0), func(cfg *Config) {
+		p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+		r := newRig(t, portable, []*scripted.Server{p}, with("stale", "stale", 0), func(cfg *Config) {
 			cfg.Credentials = func(ctx context.Context, addr string) (string, string, error) {
 				deadline, ok := ctx.Deadline()
-				assert.True(t, ok && time.Until(deadline) <= patience, "bounded by DialTimeout")
-				assert.Equal(t, p.addr, addr)
+				assert.True(t, ok && time.Until(deadline) <= testkit.Patience, "bounded by DialTimeout")
+				assert.Equal(t, p.Addr, addr)
 				return "me", fmt.Sprint(marked, asked.Add(1)), nil
 			}
 		})
-		w := p.next(t)
-		w.expect(string(command("HELLO", "3", "AUTH", "me", marked+"1")))
-		w.send("-NOPROTO\r\n")
-		w = p.next(t)
-		w.expect(string(command("AUTH", "me", marked+"2")))
-		w.send("-WRONGPASS " + marked + "\r\n")
-		w = p.next(t)
-		w.expect(string(command("AUTH", "me", marked+"3")))
+		w := p.Next(t)
+		w.Expect(string(command("HELLO", "3", "AUTH", "me", marked+"1")))
+		w.Send("-NOPROTO\r\n")
+		w = p.Next(t)
+		w.Expect(string(command("AUTH", "me", marked+"2")))
+		w.Send("-WRONGPASS " + marked + "\r\n")
+		w = p.Next(t)
+		w.Expect(string(command("AUTH", "me", marked+"3")))
 		r.do(func() {
 			assert.ErrorIs(t, r.Fault(0), ErrAuth)
 			assert.NotContains(t, r.Fault(0).Error(), marked)
@@ -72,12 +74,12 @@ func TestNoCredentials(t *testing.T) {
 }
 
 func TestCredentialsFail(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		errVault := errors.New("vault is sealed")
-		p := newPeer(t)
-		r := newRig(t, portable, []*peer{p, newPeer(t)}, func(cfg *Config) {
+		p := scripted.New(t)
+		r := newRig(t, portable, []*scripted.Server{p, scripted.New(t)}, func(cfg *Config) {
 			cfg.Credentials = func(_ context.Context, addr string) (string, string, error) {
-				if addr == p.addr {
+				if addr == p.Addr {
 					return "me", marked, errVault
 				}
 				return "", "", nil
@@ -93,7 +95,7 @@ func TestCredentialsFail(t *testing.T) {
 			assert.False(t, Permanent(err))
 			assert.NoError(t, r.Fault(1))
 		})
-		waitFor(t, "to be asked again", func() bool { return p.dialled.Load() > 3 })
+		testkit.Await(t, "to be asked again", func() bool { return p.Dialled.Load() > 3 })
 	})
 }
 
@@ -101,7 +103,7 @@ func TestCredentialsFail(t *testing.T) {
 func TestCloseEndsCredentials(t *testing.T) {
 	asked := make(chan struct{})
 	var once sync.Once
-	r := newRig(t, false, newPeers(t, 1), func(cfg *Config) {
+	r := newRig(t, false, scripted.NewN(t, 1), func(cfg *Config) {
 		cfg.DialTimeout = time.Hour
 		cfg.Credentials = func(ctx context.Context, _ string) (string, string, error) {
 			once.Do(func() { close(asked) })
@@ -111,16 +113,16 @@ func TestCloseEndsCredentials(t *testing.T) {
 	})
 	<-asked
 	r.do(r.Close)
-	within(t, "Drain", r.Drain)
+	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
 }
 
 // tunnel is a connection without a socket to be seen.
 type tunnel struct{ net.Conn }
 
 func TestDialer(t *testing.T) {
-	server, client := newIdentity(t, "127.0.0.1")
+	server, client := testkit.NewIdentity(t)
 	var dialled atomic.Int64
-	ps := []*peer{newPeer(t), newPeer(t, func(p *peer) { p.tls = server })}
+	ps := []*scripted.Server{scripted.New(t), scripted.New(t, func(p *scripted.Server) { p.TLS = server })}
 	r := newRig(t, false, ps, func(cfg *Config) {
 		cfg.TLS = client
 		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -132,24 +134,12 @@ func TestDialer(t *testing.T) {
 	})
 	r.up()
 	r.works()
-	ps[0].stop()
+	ps[0].Stop()
 	r.lose(0)
-	ps[0].start(t)
+	ps[0].Start(t)
 	r.up()
 	r.works()
 	assert.GreaterOrEqual(t, dialled.Load(), int64(3))
-}
-
-// What a dialer returns need not be a socket.
-func TestDialerIsPortable(t *testing.T) {
-	r := newUpRig(t, false, 2, func(cfg *Config) {
-		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return tunnel{nc}, err
-		}
-	})
-	assert.False(t, r.CanBlock())
-	r.works()
 }
 
 // timeless is a connection without deadlines, as those through an SSH client are.
@@ -160,17 +150,17 @@ func (timeless) SetDeadline(time.Time) error { return errors.New("deadlines are 
 // A connection without deadlines is closed when its time is up, however silent
 // the server is.
 func TestDialerWithoutDeadlines(t *testing.T) {
-	r := newRig(t, false, newPeers(t, 1, func(p *peer) { p.serveRaw = true }), func(cfg *Config) {
+	r := newRig(t, false, scripted.NewN(t, 1, func(p *scripted.Server) { p.ServeRaw = true }), func(cfg *Config) {
 		cfg.DialTimeout = 20 * time.Millisecond
 		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
 			return timeless{tunnel{nc}}, err
 		}
 	})
-	within(t, "Settle", r.Settle)
+	testkit.Within(t, testkit.Patience, "Settle", r.Settle)
 	r.do(func() { assert.Error(t, r.Fault(0)) })
 	r.do(r.Close)
-	within(t, "Drain", r.Drain)
+	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
 }
 
 // keeper is a connection that keeps what it is given to write.
@@ -215,7 +205,7 @@ func TestDialerFails(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, false, newPeers(t, 1), func(cfg *Config) {
+			r := newRig(t, false, scripted.NewN(t, 1), func(cfg *Config) {
 				cfg.DialTimeout = 20 * time.Millisecond
 				cfg.Dialer = test.dial
 			})
@@ -235,14 +225,14 @@ func TestDialerFails(t *testing.T) {
 func TestTLSFor(t *testing.T) {
 	servers := make([]*tls.Config, 2)
 	clients := make([]*tls.Config, 2)
-	ps := make([]*peer, 2)
+	ps := make([]*scripted.Server, 2)
 	for i := range ps {
-		servers[i], clients[i] = newIdentity(t, "127.0.0.1")
+		servers[i], clients[i] = testkit.NewIdentity(t)
 		servers[i].MinVersion = tls.VersionTLS12
-		ps[i] = newPeer(t, func(p *peer) { p.tls = servers[i] })
+		ps[i] = scripted.New(t, func(p *scripted.Server) { p.TLS = servers[i] })
 	}
 	var mu sync.Mutex
-	trusted := map[string]*tls.Config{ps[0].addr: clients[0]} // the other goes by Config.TLS
+	trusted := map[string]*tls.Config{ps[0].Addr: clients[0]} // the other goes by Config.TLS
 	r := newRig(t, false, ps, func(cfg *Config) {
 		cfg.TLS = clients[1]
 		cfg.TLSFor = func(addr string) *tls.Config {
@@ -257,15 +247,15 @@ func TestTLSFor(t *testing.T) {
 	assert.Zero(t, clients[0].MinVersion)
 
 	mu.Lock()
-	trusted[ps[0].addr] = clients[1]
+	trusted[ps[0].Addr] = clients[1]
 	mu.Unlock()
-	r.wires[0].cut()
+	r.wires[0].Cut()
 	r.until("for the wrong certificate", func() bool {
 		err := r.Fault(0)
 		return err != nil && strings.Contains(err.Error(), "tls")
 	})
 	mu.Lock()
-	trusted[ps[0].addr] = clients[0]
+	trusted[ps[0].Addr] = clients[0]
 	mu.Unlock()
 	r.wires[0] = nil
 	r.until("for the right one", func() bool { return r.Up(0) })

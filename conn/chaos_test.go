@@ -12,33 +12,39 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
 
-// vandal is a server that answers ECHO, writes down what it saw, and sooner or
-// later does something awful.
-type vandal struct {
-	mu    sync.Mutex
-	rnd   *rand.Rand
-	tame  bool
-	saw   map[string]int
-	after []string // in the order of arrival
+// faultyServer is a server that answers ECHO, in pieces, writes down what it saw,
+// and sooner or later ends its connection in one way or another.
+type faultyServer struct {
+	mu      sync.Mutex
+	rnd     *rand.Rand
+	healthy bool
+	saw     map[string]int
+	order   []string // of arrival
 }
 
-// mood is after how many bytes of reply what is done.
-func (v *vandal) mood() (bytes int, deed verb, garbage string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.tame {
-		return 1 << 30, mute, ""
+// garbage is what no server sends, whatever came before: it has no line break, so
+// that it cannot make a half reply whole.
+var garbage = []string{"x", "\x00", "\xff\xfe", "HTTP/1.1 200 OK", ":9223372036854775808", "$-2", "*1025"}
+
+// plan is after how many bytes of reply what is done.
+func (f *faultyServer) plan() (bytes int, last scripted.Steps) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.healthy {
+		return 1 << 30, nil
 	}
-	deeds := []verb{hangUp, cut, half, mute, "garbage"}
-	deed = deeds[v.rnd.IntN(len(deeds))]
-	return v.rnd.IntN(500), deed, malformed[v.rnd.IntN(len(malformed))].frame
+	ends := []scripted.Steps{{scripted.HangUp}, {scripted.CutOff}, {scripted.HalfClose}, {scripted.Mute}, {garbage[f.rnd.IntN(len(garbage))]}}
+	return f.rnd.IntN(500), ends[f.rnd.IntN(len(ends))]
 }
 
-func (v *vandal) serve(nc net.Conn) {
-	left, deed, garbage := v.mood()
+func (f *faultyServer) serve(nc net.Conn) {
+	left, last := f.plan()
+	w := &scripted.Conn{Conn: nc}
 	var in []byte
 	buf := make([]byte, 1+left%5000)
 	for {
@@ -48,50 +54,52 @@ func (v *vandal) serve(nc net.Conn) {
 		}
 		in = append(in, buf[:k]...)
 		var out []byte
-		v.mu.Lock()
+		f.mu.Lock()
 		for {
-			args, rest := cutCommand(in)
+			args, rest := scripted.CutCommand(in)
 			if args == nil {
 				break
 			}
 			in = rest
-			v.saw[args[1]]++
-			v.after = append(v.after, args[1])
+			f.saw[args[1]]++
+			f.order = append(f.order, args[1])
 			out = resp.AppendBulkString(out, args[1])
 		}
-		v.mu.Unlock()
+		piece := len(out)
+		if f.rnd.IntN(3) == 0 {
+			piece = f.rnd.IntN(len(out) + 1)
+		}
+		f.mu.Unlock()
 		if left -= len(out); left >= 0 {
-			_, _ = nc.Write(out)
+			w.Play(scripted.Steps{string(out[:piece]), string(out[piece:])})
 			continue
 		}
-		out = out[:len(out)+left]
-		w := &wire{Conn: nc}
-		if deed == "garbage" {
-			w.play(steps{string(out), garbage})
-			return // and says no more; it is cut off or stalls
-		}
-		w.play(steps{string(out), deed})
-		return
+		w.Play(append(scripted.Steps{string(out[:len(out)+left])}, last...))
+		return // and says no more; it is cut off or stalls
 	}
 }
 
 // TestChaos sends to servers that misbehave at random and holds the fleet to
 // its word throughout: the ledgers object to any reply that is misplaced, told
-// twice or never, and the servers tell whether "not sent" was true.
+// twice or never, and the servers tell whether "not sent" was true. With
+// REDLOCK_LONG=1 there are a million requests.
 func TestChaos(t *testing.T) {
 	batches := 1500
-	if raceEnabled || testing.Short() {
+	switch {
+	case testkit.Long():
+		batches = 150_000
+	case raceEnabled || testing.Short():
 		batches = 300
 	}
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		rnd := rand.New(rand.NewPCG(3, 4))
-		vandals := make([]*vandal, 3)
-		ps := make([]*peer, len(vandals))
-		for i := range vandals {
-			v := &vandal{rnd: rand.New(rand.NewPCG(uint64(i), 5)), saw: make(map[string]int)}
-			v.tame = i == 0
-			vandals[i] = v
-			ps[i] = newPeer(t, func(p *peer) { p.serve = v.serve })
+		servers := make([]*faultyServer, 3)
+		ps := make([]*scripted.Server, len(servers))
+		for i := range servers {
+			v := &faultyServer{rnd: rand.New(rand.NewPCG(uint64(i), 5)), saw: make(map[string]int)}
+			v.healthy = i == 0
+			servers[i] = v
+			ps[i] = scripted.New(t, func(p *scripted.Server) { p.Serve = v.serve })
 		}
 		r := newRig(t, portable, ps)
 		r.allUp()
@@ -133,9 +141,9 @@ func TestChaos(t *testing.T) {
 				})
 			}
 		}
-		for _, v := range vandals {
+		for _, v := range servers {
 			v.mu.Lock()
-			v.tame = true
+			v.healthy = true
 			v.mu.Unlock()
 		}
 		for _, l := range all {
@@ -151,14 +159,14 @@ func TestChaos(t *testing.T) {
 		r.do(r.Close)
 		r.Drain()
 		for _, p := range ps {
-			p.stop()
-			p.running.Wait()
+			p.Stop()
+			p.Running.Wait()
 		}
 		var notSent, lost, answered int
 		for _, l := range all {
 			for node, a := range l.nodes {
 				for i, tag := range l.tags {
-					seen := vandals[node].saw[tag]
+					seen := servers[node].saw[tag]
 					require.LessOrEqual(t, seen, 1, "sent twice")
 					switch {
 					case i < a.replies:
@@ -176,11 +184,11 @@ func TestChaos(t *testing.T) {
 			}
 		}
 		t.Logf("%d answered, %d not sent, %d lost, node 0 missed %d, dialled %d and %d times",
-			answered, notSent, lost, misses, ps[1].dialled.Load(), ps[2].dialled.Load())
+			answered, notSent, lost, misses, ps[1].Dialled.Load(), ps[2].Dialled.Load())
 		assert.Positive(t, notSent)
 		assert.Positive(t, lost)
-		for _, v := range vandals {
-			require.True(t, inOrder(v.after), "in the order in which they were sent")
+		for _, v := range servers {
+			require.True(t, inOrder(v.order), "in the order in which they were sent")
 		}
 	})
 }

@@ -6,6 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 // TestEachNodeIsSentItsDialect: of a list of batches every node has one, and all
@@ -14,11 +17,11 @@ func TestEachNodeIsSentItsDialect(t *testing.T) {
 	scripts := Dialect{}
 	valkey := Dialect{ReleaseDelIfEq, ExtendSetIfEq}
 	half := Dialect{ReleaseScript, ExtendSetIfEq} // what is left when DELIFEQ is refused
-	native := func(p *peer) {
-		p.answers = map[string]string{"DELIFEQ": ":0\r\n", "SET": "_\r\n"}
+	native := func(p *scripted.Server) {
+		p.Answers = map[string]string{"DELIFEQ": ":0\r\n", "SET": "_\r\n"}
 	}
-	eachPath(t, func(t *testing.T, portable bool) {
-		ps := []*peer{newPeer(t, native), newPeer(t), newPeer(t, native)}
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		ps := []*scripted.Server{scripted.New(t, native), scripted.New(t), scripted.New(t, native)}
 		r := newRig(t, portable, ps)
 		r.up()
 		is := func(want ...Dialect) {
@@ -50,8 +53,8 @@ func TestEachNodeIsSentItsDialect(t *testing.T) {
 			})
 			for node, d := range own {
 				if w := r.wires[node]; w != nil {
-					w.expect(string(command("ECHO", d.String())))
-					w.send(echoes(d.String()))
+					w.Expect(string(command("ECHO", d.String())))
+					w.Send(echoes(d.String()))
 				}
 			}
 			r.settle(ls...)
@@ -66,14 +69,14 @@ func TestEachNodeIsSentItsDialect(t *testing.T) {
 		post(valkey, scripts, half)
 
 		for _, node := range []int{0, 2} { // nothing is written for who is down
-			ps[node].stop()
+			ps[node].Stop()
 			r.lose(node)
 		}
 		is(scripts)
 		post(valkey, scripts, half) // as those two were last, which is as good as any
 
-		ps[2].start(t) // and is asked anew when it comes back
-		r.wires[2] = ps[2].next(t)
+		ps[2].Start(t) // and is asked anew when it comes back
+		r.wires[2] = ps[2].Next(t)
 		r.until("for node 2", func() bool { return r.Up(2) })
 		is(scripts, valkey)
 	})
@@ -83,18 +86,18 @@ func TestEachNodeIsSentItsDialect(t *testing.T) {
 // anew for each connection.
 func TestSomePushesAreDropped(t *testing.T) {
 	pushes := strings.Repeat(">2\r\n+x\r\n+y\r\n", maxPushes)
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1)
 		for range 3 {
 			l := r.send("a", "b")
 			w := r.wires[0]
-			w.expect(string(l.Buf))
-			w.send(pushes + echoes("a") + pushes + echoes("b"))
+			w.Expect(string(l.Buf))
+			w.Send(pushes + echoes("a") + pushes + echoes("b"))
 			r.settle(l)
 			require.NoError(t, l.errOf(0))
-			w.send(pushes[:len(pushes)-1]) // the last is not complete
+			w.Send(pushes[:len(pushes)-1]) // the last is not complete
 			r.until("for the pushes", func() bool { return r.nodes[0].pushes == maxPushes-1 })
-			w.cut()
+			w.Cut()
 			r.lose(0)
 			r.up()
 		}

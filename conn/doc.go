@@ -6,7 +6,7 @@
 // # Who may call what
 //
 // A [Fleet] has one owner at a time. Every method that touches a socket, a queue
-// or a node (Send, SendTo, Sweep, Arm, Check, Fault, Up, Close) is called with
+// or a node (Send, SendTo, Sweep, Arm, Check, Close) is called with
 // the lock held that was given to [New]; the fleet takes that lock itself only
 // when a dial has ended. [Fleet.Wait] is the exception: it is how a goroutine
 // without the lock learns that there is something to read.

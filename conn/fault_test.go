@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 // What comes before anything was asked is no reply to what is asked next.
@@ -15,10 +18,10 @@ func TestRepliesBeforeTheirRequest(t *testing.T) {
 		"a reply": echoes("x"), "a byte": "$", "an error": "-ERR max number of clients reached\r\n", "nothing": "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := newUpRig(t, portable, 2)
-				if r.wires[0].send(early); early == "" {
-					r.wires[0].half()
+				if r.wires[0].Send(early); early == "" {
+					r.wires[0].Half()
 				}
 				r.lose(0)
 				r.up()
@@ -30,13 +33,13 @@ func TestRepliesBeforeTheirRequest(t *testing.T) {
 
 // A reply to a command that the kernel has not taken yet in whole.
 func TestAnswersToHalfARequest(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		l := r.sendLarge(16<<20, "large")
 		r.do(func() { require.Positive(t, r.waiting(0)) })
 		behind := r.send("behind")
 		w := r.wires[0]
-		w.send(echoes("large"))
+		w.Send(echoes("large"))
 		r.lose(0)
 		assert.Equal(t, 1, l.nodes[0].replies)
 		assert.NoError(t, l.errOf(0), "it was a reply")
@@ -50,7 +53,7 @@ func TestAnswersToHalfARequest(t *testing.T) {
 // owed, and every byte begins it anew.
 func TestSilence(t *testing.T) {
 	const bound = DefaultStallTimeout
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		idle := r.socket(0)
 		r.clock.Advance(10 * bound)
@@ -63,18 +66,18 @@ func TestSilence(t *testing.T) {
 		assert.Zero(t, l.nodes[0].replies)
 		assert.Same(t, idle, r.socket(0), "not longer than the bound")
 		for _, w := range r.wires {
-			w.expect(string(l.Buf))
+			w.Expect(string(l.Buf))
 		}
 		for i, piece := range []string{echoes("first"), "$", "6"} {
-			r.wires[0].send(piece)
+			r.wires[0].Send(piece)
 			r.until("for the piece", func() bool { return r.consumed(0, l) == len(echoes("first"))+i })
-			r.wires[1].send(piece)
+			r.wires[1].Send(piece)
 			r.until("for the piece", func() bool { return r.consumed(1, l) == len(echoes("first"))+i })
 			r.clock.Advance(bound)
 			r.do(r.Check)
 			assert.Same(t, idle, r.socket(0), "it has sent something")
 		}
-		r.wires[1].send(echoes("second")[2:])
+		r.wires[1].Send(echoes("second")[2:])
 		r.until("for node 1 to end", func() bool { return l.nodes[1].ended })
 		r.clock.Advance(1)
 		r.do(r.Check)
@@ -90,24 +93,24 @@ func TestSilence(t *testing.T) {
 // What a queue may owe is bounded; the batch that is too much, and all before
 // it, fail, and nothing that was not sent yet is sent.
 func TestMaxInFlight(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 5 })
 		fits := r.send(tagsOf(5)...)
 		assert.Zero(t, fits.settled)
-		r.wires[0].expect(string(fits.Buf))
-		r.wires[1].expect(string(fits.Buf))
-		r.wires[1].send(echoes(fits.tags...))
+		r.wires[0].Expect(string(fits.Buf))
+		r.wires[1].Expect(string(fits.Buf))
+		r.wires[1].Send(echoes(fits.tags...))
 		r.until("for node 1 to have room", func() bool { return fits.nodes[1].ended })
 		full := r.send("one more")
 		assert.ErrorIs(t, fits.errOf(0), ErrFull)
 		assert.NotErrorIs(t, fits.errOf(0), ErrNotSent)
 		assert.ErrorIs(t, full.errOf(0), ErrFull)
 		assert.ErrorIs(t, full.errOf(0), ErrNotSent)
-		n, err := r.wires[0].rest()
+		n, err := r.wires[0].Rest()
 		assert.Error(t, err, "a reset")
 		assert.Zero(t, n)
-		r.wires[1].expect(string(full.Buf))
-		r.wires[1].send(echoes(full.tags...))
+		r.wires[1].Expect(string(full.Buf))
+		r.wires[1].Send(echoes(full.tags...))
 		r.settle(fits, full)
 		assert.NoError(t, full.errOf(1))
 		r.wires[0] = nil
@@ -119,12 +122,12 @@ func TestMaxInFlight(t *testing.T) {
 // What is too much by itself is sent where nothing is owed: no later moment would
 // be better, and closing for it would mean never to send it at all.
 func TestMaxInFlightBelowOneBatch(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1, func(cfg *Config) { cfg.MaxInFlight = 2; cfg.MaxInFlightBytes = 10 })
 		for range 3 {
 			l := r.send(tagsOf(5)...)
-			r.wires[0].expect(string(l.Buf))
-			r.wires[0].send(echoes(l.tags...))
+			r.wires[0].Expect(string(l.Buf))
+			r.wires[0].Send(echoes(l.tags...))
 			r.settle(l)
 			require.NoError(t, l.errOf(0))
 		}
@@ -134,11 +137,11 @@ func TestMaxInFlightBelowOneBatch(t *testing.T) {
 // What a connection begins with comes on top: a node to which there is much to say
 // at first is not behind for that.
 func TestMaxInFlightBesideTheBeginning(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var r *rig
 		var first *ledger
 		ready := make(chan struct{})
-		r = newRig(t, portable, newPeers(t, 1), func(cfg *Config) {
+		r = newRig(t, portable, scripted.NewN(t, 1), func(cfg *Config) {
 			cfg.MaxInFlight = 2
 			cfg.OnUp = func(int) {
 				<-ready // New has not returned yet
@@ -151,8 +154,8 @@ func TestMaxInFlightBesideTheBeginning(t *testing.T) {
 		close(ready)
 		r.up()
 		fits := r.send("one", "two")
-		r.wires[0].expect(string(first.Buf) + string(fits.Buf))
-		r.wires[0].send(echoes(first.tags[:4]...))
+		r.wires[0].Expect(string(first.Buf) + string(fits.Buf))
+		r.wires[0].Send(echoes(first.tags[:4]...))
 		r.until("for four replies", func() bool { return first.nodes[0].replies == 4 })
 		require.Zero(t, first.settled+fits.settled)
 		full := r.send("three")
@@ -174,12 +177,12 @@ func TestMaxInFlightBesideTheBeginning(t *testing.T) {
 
 // The same for the bytes of what is asked, which are given back with the replies.
 func TestMaxInFlightBytes(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 1, func(cfg *Config) { cfg.MaxInFlightBytes = 200 })
 		for range 100 {
 			l := r.send("fits")
-			r.wires[0].expect(string(l.Buf))
-			r.wires[0].send(echoes("fits"))
+			r.wires[0].Expect(string(l.Buf))
+			r.wires[0].Send(echoes("fits"))
 			r.settle(l)
 			require.NoError(t, l.errOf(0))
 		}
@@ -195,7 +198,7 @@ func TestMaxInFlightBytes(t *testing.T) {
 // The same by SendTo, which does not close anything by itself: the next sweep
 // does, though nothing arrives.
 func TestMaxInFlightBySendTo(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 1 })
 		one, two := r.sendTo(0, "one"), r.sendTo(0, "two")
 		r.settle(one, two)
@@ -207,15 +210,15 @@ func TestMaxInFlightBySendTo(t *testing.T) {
 // A server that has answered and gone says both at once. Neither may be lost,
 // not even where nobody asks for a second report.
 func TestTheEndIsNotLostBehindTheLastBytes(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for range 20 {
 			r := newUpRig(t, portable, 1)
 			l := r.send("first", "second")
-			r.wires[0].expect(string(l.Buf))
-			r.wires[0].send(echoes("first"))
-			r.wires[0].half()
+			r.wires[0].Expect(string(l.Buf))
+			r.wires[0].Send(echoes("first"))
+			r.wires[0].Half()
 			if p, ok := r.socket(0).(*pump); ok {
-				waitFor(t, "for the end", func() bool {
+				testkit.Await(t, "for the end", func() bool {
 					p.mu.Lock()
 					defer p.mu.Unlock()
 					return p.err != nil

@@ -60,16 +60,13 @@ func (f *Fleet) Len() int { return len(f.nodes) }
 // Addr names a node, without credentials.
 func (f *Fleet) Addr(node int) string { return f.nodes[node].addr }
 
-// Fault says why a node is down, or nil.
+// Fault says why a node is down, marked as [ErrNotSent], or nil.
 func (f *Fleet) Fault(node int) error {
 	if n := f.nodes[node]; n.sock == nil {
 		return n.cause
 	}
 	return nil
 }
-
-// Up reports whether a node has a connection.
-func (f *Fleet) Up(node int) bool { return f.nodes[node].sock != nil }
 
 // Away is the nodes without a connection, a bit each: of what is sent now, not a
 // byte will reach them.

@@ -1,21 +1,23 @@
 package conn
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 // restart is a peer's process that ends and another that begins.
 func (r *rig) restart(node int) {
 	r.t.Helper()
 	p := r.peers[node]
-	p.stop()
+	p.Stop()
 	r.lose(node)
-	p.runID = fmt.Sprintf("%040d", peers.Add(1))
-	p.start(r.t)
+	p.RunID = scripted.NewRunID()
+	p.Start(r.t)
 	r.up()
 }
 
@@ -27,15 +29,15 @@ func (r *rig) guardedNow() (nodes uint64) {
 // TestRestartGuard: a node whose run_id has changed has no vote until the longest
 // TTL that was sent has passed, counted from when it came back.
 func TestRestartGuard(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		require.Zero(t, r.guardedNow(), "a first contact is trusted")
 		r.do(func() { r.Outlive(10 * time.Second); r.Outlive(time.Second) })
 
 		p := r.peers[0] // a connection that ends is not a restart
-		p.stop()
+		p.Stop()
 		r.lose(0)
-		p.start(t)
+		p.Start(t)
 		r.up()
 		require.Zero(t, r.guardedNow())
 
@@ -79,12 +81,12 @@ func TestProbationOfANodeThatIsUp(t *testing.T) {
 	for uptime, want := range map[string]time.Duration{
 		"0": probation, "1": probation, "2": 9 * time.Second, "10": time.Second, "11": 0, "999": 0,
 	} {
-		up := func(p *peer) {
-			p.answers = map[string]string{"INFO server": infoOf("run_id:" + p.runID + "\r\nuptime_in_seconds:" + uptime + "\r\n")}
+		up := func(p *scripted.Server) {
+			p.Answers = map[string]string{"INFO server": scripted.InfoOf("run_id:" + p.RunID + "\r\nuptime_in_seconds:" + uptime + "\r\n")}
 		}
-		r := newRig(t, true, newPeers(t, 1, up), func(c *Config) { c.Probation = probation })
+		r := newRig(t, true, scripted.NewN(t, 1, up), func(c *Config) { c.Probation = probation })
 		r.up()
-		r.wires[0].cut()
+		r.wires[0].Cut()
 		r.lose(0)
 		r.up()
 		r.do(func() { require.Equal(t, want, r.Node(0).Guarded, uptime) })
@@ -113,10 +115,10 @@ func TestPersistentNodesAreTrusted(t *testing.T) {
 // TestNoRunID: who does not tell cannot be watched. Where that is demanded, the
 // node is refused.
 func TestNoRunID(t *testing.T) {
-	silent := func(p *peer) { p.answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
-	r := newRig(t, true, newPeers(t, 1, silent))
+	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
+	r := newRig(t, true, scripted.NewN(t, 1, silent))
 	r.up()
-	r = newRig(t, true, newPeers(t, 1, silent), func(c *Config) { c.Probation = time.Minute })
+	r = newRig(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Probation = time.Minute })
 	r.Settle()
 	r.do(func() { require.ErrorIs(t, r.Fault(0), ErrNoRunID) })
 }
@@ -127,12 +129,12 @@ func TestRunIDThatComesAndGoes(t *testing.T) {
 	r := newUpRig(t, true, 1)
 	p := r.peers[0]
 	r.do(func() { r.Outlive(time.Second) })
-	honest := p.answers
+	honest := p.Answers
 	for i, answers := range []map[string]string{{"INFO": "-NOPERM no\r\n"}, honest} {
-		p.stop()
+		p.Stop()
 		r.lose(0)
-		p.answers = answers
-		p.start(t)
+		p.Answers = answers
+		p.Start(t)
 		r.up()
 		require.Equal(t, uint64(1), r.guardedNow(), i)
 		r.clock.Advance(time.Second)
@@ -142,12 +144,12 @@ func TestRunIDThatComesAndGoes(t *testing.T) {
 
 // TestTrustNeedsNoRunID: where a restart makes no difference, it need not be known.
 func TestTrustNeedsNoRunID(t *testing.T) {
-	silent := func(p *peer) { p.answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
+	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
 	for _, trust := range []func(*Config){
 		func(c *Config) { c.Addresses[0].Persistent = true },
 		func(c *Config) { c.TrustRestarts = true },
 	} {
-		r := newRig(t, true, newPeers(t, 1, silent), func(c *Config) { c.Probation = time.Minute }, trust)
+		r := newRig(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Probation = time.Minute }, trust)
 		r.up()
 		require.Zero(t, r.guardedNow())
 	}

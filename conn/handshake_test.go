@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 // with makes a rig's only address this one of its only peer.
@@ -22,7 +22,7 @@ func with(user, password string, database int) func(*Config) {
 }
 
 // old makes a peer one that has never heard of HELLO.
-func old(p *peer) { answers("HELLO", unknown)(p) }
+func old(p *scripted.Server) { answers("HELLO", scripted.Unknown)(p) }
 
 // The whole of what is said, byte by byte.
 func TestHandshakeIsWhatWeSay(t *testing.T) {
@@ -68,67 +68,15 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 			join(auth("me", "pw"), [][]string{{"CLIENT", "SETNAME", "app"}}, tail, [][]string{{"SELECT", "3"}})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
-				listener := newPeer(t, func(p *peer) { p.serveRaw = true })
-				newRig(t, portable, []*peer{listener}, test.set)
-				w := listener.next(t)
-				w.expect(test.want)
-				w.send(unknown) // what else is answered is of no interest to who is refused HELLO
-				_, _ = w.rest()
-				listener.next(t).expect(test.want2)
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				listener := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+				newRig(t, portable, []*scripted.Server{listener}, test.set)
+				w := listener.Next(t)
+				w.Expect(test.want)
+				w.Send(scripted.Unknown) // what else is answered is of no interest to who is refused HELLO
+				_, _ = w.Rest()
+				listener.Next(t).Expect(test.want2)
 			})
-		})
-	}
-}
-
-func TestHandshakeWithAServer(t *testing.T) {
-	greetings := map[string]func(*fakeredis.Server){
-		"RESP3":    func(*fakeredis.Server) {},
-		"no HELLO": func(s *fakeredis.Server) { s.ErrorReply("HELLO", strings.Trim(unknown, "-\r\n"), 0) },
-		"no RESP3": func(s *fakeredis.Server) { s.ErrorReply("HELLO", "NOPROTO unsupported protocol version", 0) },
-	}
-	for name, test := range map[string]struct {
-		options fakeredis.Options
-		set     func(*Config)
-		bad     error
-	}{
-		"open":           {fakeredis.Options{}, func(*Config) {}, nil},
-		"database":       {fakeredis.Options{}, with("", "", 3), nil},
-		"no database":    {fakeredis.Options{}, with("", "", 99), errAny},
-		"name":           {fakeredis.Options{}, func(cfg *Config) { cfg.Name = "app" }, nil},
-		"refused name":   {fakeredis.Options{Deny: []string{"CLIENT"}}, func(cfg *Config) { cfg.Name = "app" }, nil},
-		"no INFO":        {fakeredis.Options{Deny: []string{"INFO"}}, func(*Config) {}, nil},
-		"no SCRIPT":      {fakeredis.Options{Deny: []string{"SCRIPT"}}, func(*Config) {}, ErrForbidden},
-		"password":       {fakeredis.Options{Password: marked}, with("", marked, 0), nil},
-		"wrong password": {fakeredis.Options{Password: "other"}, with("", marked, 0), ErrAuth},
-		"no password":    {fakeredis.Options{Password: marked}, func(*Config) {}, ErrAuth},
-		"user":           {fakeredis.Options{User: "me", Password: marked}, with("me", marked, 0), nil},
-		"wrong user":     {fakeredis.Options{User: "you", Password: marked}, with("me", marked, 0), ErrAuth},
-		"one too much":   {fakeredis.Options{}, with("", marked, 0), ErrAuth},
-		"two too much":   {fakeredis.Options{}, with("default", marked, 0), ErrAuth},
-		"a stranger":     {fakeredis.Options{}, with("me", marked, 0), ErrAuth},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for greeting, prepare := range greetings {
-				t.Run(greeting, func(t *testing.T) {
-					server := fakeredis.StartN(t, 1, test.options)[0]
-					prepare(server)
-					r := newRig(t, false, nil, onServer(server), test.set)
-					r.Settle()
-					r.do(func() {
-						if test.bad == nil {
-							assert.NoError(t, r.Fault(0))
-							return
-						}
-						err := r.Fault(0)
-						if assert.Error(t, err); test.bad != errAny {
-							assert.ErrorIs(t, err, test.bad)
-						}
-						assert.ErrorIs(t, err, ErrNotSent)
-						assert.NotContains(t, err.Error(), marked)
-					})
-				})
-			}
 		})
 	}
 }
@@ -141,12 +89,10 @@ func onServer(server interface{ Addr() string }) func(*Config) {
 	}
 }
 
-var errAny = errors.New("any")
-
 // badHandshakes are those that must not make a node.
 var badHandshakes = map[string]struct {
-	set   func(*peer)
-	greet func(honest string) steps
+	set   func(*scripted.Server)
+	greet func(honest string) scripted.Steps
 	want  error
 }{
 	"hello refused":         {set: answers("HELLO", "-WRONGPASS "+marked+"\r\n"), want: ErrAuth},
@@ -188,29 +134,33 @@ var badHandshakes = map[string]struct {
 	"huge bulk":             {set: answers("INFO", "$1000000\r\n")},
 	"huge INFO":             {set: answers("INFO", "$30000\r\n"+strings.Repeat("x", 30000)+"\r\n"), want: ErrOversized},
 	"endless line":          {set: answers("INFO", "+"+strings.Repeat(marked, 3000))},
-	"push in RESP2":         {set: olden("INFO memory", ">2\r\n+"+marked+"\r\n:1\r\n"+infoOf("")), want: errUnfit},
-	"half a push behind":    {greet: func(honest string) steps { return steps{honest + ">2\r\n:1\r\n"} }, want: ErrUnsolicited},
-	"one byte too many":     {greet: func(honest string) steps { return steps{honest + "+"} }, want: ErrUnsolicited},
-	"one reply too many":    {greet: func(honest string) steps { return steps{honest + "+OK\r\n"} }, want: ErrUnsolicited},
-	"one reply before":      {greet: func(honest string) steps { return steps{"+OK\r\n" + honest} }, want: errUnfit},
-	"one reply missing":     {greet: func(honest string) steps { return steps{strings.Replace(honest, "+OK\r\n", "", 1), hangUp} }},
-	"our own words":         {greet: func(string) steps { return steps{string(command("AUTH", "me", marked)), hangUp} }},
-	"closed at once":        {greet: func(string) steps { return steps{hangUp} }},
-	"reset at once":         {greet: func(string) steps { return steps{cut} }},
+	"push in RESP2":         {set: olden("INFO memory", ">2\r\n+"+marked+"\r\n:1\r\n"+scripted.InfoOf("")), want: errUnfit},
+	"half a push behind":    {greet: func(honest string) scripted.Steps { return scripted.Steps{honest + ">2\r\n:1\r\n"} }, want: ErrUnsolicited},
+	"one byte too many":     {greet: func(honest string) scripted.Steps { return scripted.Steps{honest + "+"} }, want: ErrUnsolicited},
+	"one reply too many":    {greet: func(honest string) scripted.Steps { return scripted.Steps{honest + "+OK\r\n"} }, want: ErrUnsolicited},
+	"one reply before":      {greet: func(honest string) scripted.Steps { return scripted.Steps{"+OK\r\n" + honest} }, want: errUnfit},
+	"one reply missing": {greet: func(honest string) scripted.Steps {
+		return scripted.Steps{strings.Replace(honest, "+OK\r\n", "", 1), scripted.HangUp}
+	}},
+	"our own words": {greet: func(string) scripted.Steps {
+		return scripted.Steps{string(command("AUTH", "me", marked)), scripted.HangUp}
+	}},
+	"closed at once": {greet: func(string) scripted.Steps { return scripted.Steps{scripted.HangUp} }},
+	"reset at once":  {greet: func(string) scripted.Steps { return scripted.Steps{scripted.CutOff} }},
 }
 
-func answers(name, answer string) func(*peer) {
-	return func(p *peer) {
-		if p.answers == nil {
-			p.answers = map[string]string{}
+func answers(name, answer string) func(*scripted.Server) {
+	return func(p *scripted.Server) {
+		if p.Answers == nil {
+			p.Answers = map[string]string{}
 		}
-		p.answers[name] = answer
+		p.Answers[name] = answer
 	}
 }
 
 // olden is answers from a server without HELLO.
-func olden(name, answer string) func(*peer) {
-	return func(p *peer) {
+func olden(name, answer string) func(*scripted.Server) {
+	return func(p *scripted.Server) {
 		old(p)
 		answers(name, answer)(p)
 	}
@@ -219,32 +169,32 @@ func olden(name, answer string) func(*peer) {
 func TestHandshakeRefuses(t *testing.T) {
 	for name, test := range badHandshakes {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
-				bad := newPeer(t, func(p *peer) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				bad := scripted.New(t, func(p *scripted.Server) {
 					if test.set != nil {
 						test.set(p)
 					}
-					p.greeting = func(n int, honest string) steps {
+					p.Greeting = func(n int, honest string) scripted.Steps {
 						if test.greet != nil {
-							return append(test.greet(honest), mute)
+							return append(test.greet(honest), scripted.Mute)
 						}
-						return steps{honest, mute}
+						return scripted.Steps{honest, scripted.Mute}
 					}
 				})
-				r := newRig(t, portable, []*peer{bad, newPeer(t)}, with("me", marked, 5))
+				r := newRig(t, portable, []*scripted.Server{bad, scripted.New(t)}, with("me", marked, 5))
 				r.Settle()
 				r.do(func() {
 					err := r.Fault(0)
 					require.Error(t, err)
 					assert.ErrorIs(t, err, ErrNotSent)
 					assert.NotContains(t, err.Error(), marked)
-					assert.Contains(t, err.Error(), bad.addr)
+					assert.Contains(t, err.Error(), bad.Addr)
 					if test.want != nil {
 						assert.ErrorIs(t, err, test.want)
 					}
 					assert.NoError(t, r.Fault(1), "others are not affected")
 				})
-				waitFor(t, "for the next dial", func() bool { return bad.dialled.Load() > 2 })
+				testkit.Await(t, "for the next dial", func() bool { return bad.Dialled.Load() > 2 })
 			})
 		})
 	}
@@ -253,9 +203,9 @@ func TestHandshakeRefuses(t *testing.T) {
 // Without credentials there is nothing to hide, and the words of the server
 // are what helps.
 func TestHandshakeShowsARefusal(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		bad := newPeer(t, answers("INFO", "-LOADING Redis is loading the dataset in memory\r\n"))
-		r := newRig(t, portable, []*peer{bad})
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		bad := scripted.New(t, answers("INFO", "-LOADING Redis is loading the dataset in memory\r\n"))
+		r := newRig(t, portable, []*scripted.Server{bad})
 		r.Settle()
 		r.do(func() { assert.ErrorContains(t, r.Fault(0), "LOADING Redis is loading") })
 	})
@@ -264,39 +214,39 @@ func TestHandshakeShowsARefusal(t *testing.T) {
 // A server that goes away at any point of the handshake, with and without a
 // reset, is dialled again, up to the one that stays.
 func TestHandshakeEndsAtEachByte(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		whole := make(chan int, 1)
-		p := newPeer(t, func(p *peer) {
-			p.greeting = func(n int, honest string) steps {
+		p := scripted.New(t, func(p *scripted.Server) {
+			p.Greeting = func(n int, honest string) scripted.Steps {
 				if n/2 >= len(honest) {
 					whole <- n
-					return steps{honest}
+					return scripted.Steps{honest}
 				}
-				end := hangUp
+				end := scripted.HangUp
 				if n%2 == 1 {
-					end = cut
+					end = scripted.CutOff
 				}
-				return steps{honest[:n/2], end}
+				return scripted.Steps{honest[:n/2], end}
 			}
 		})
-		r := newRig(t, portable, []*peer{p}, with("me", marked, 1))
+		r := newRig(t, portable, []*scripted.Server{p}, with("me", marked, 1))
 		r.up()
-		assert.Equal(t, int64(<-whole+1), p.dialled.Load())
+		assert.Equal(t, int64(<-whole+1), p.Dialled.Load())
 		r.works()
 	})
 }
 
 func TestHandshakeInSmallPieces(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		p := newPeer(t, func(p *peer) {
-			p.greeting = func(_ int, honest string) (s steps) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		p := scripted.New(t, func(p *scripted.Server) {
+			p.Greeting = func(_ int, honest string) (s scripted.Steps) {
 				for i := range honest {
 					s = append(s, honest[i:i+1])
 				}
 				return s
 			}
 		})
-		r := newRig(t, portable, []*peer{p})
+		r := newRig(t, portable, []*scripted.Server{p})
 		r.up()
 		r.works()
 	})
@@ -305,18 +255,20 @@ func TestHandshakeInSmallPieces(t *testing.T) {
 // A server that is slow without end is given up after DialTimeout, however many
 // bytes it sends meanwhile.
 func TestHandshakeIsBoundedInTime(t *testing.T) {
-	for name, greeting := range map[string]func(int, string) steps{
-		"silent":     func(int, string) steps { return steps{mute} },
-		"half way":   func(_ int, honest string) steps { return steps{honest[:len(honest)/2], mute} },
-		"slow loris": func(int, string) steps { return steps{"$60000\r\n", drip} },
+	for name, greeting := range map[string]func(int, string) scripted.Steps{
+		"silent": func(int, string) scripted.Steps { return scripted.Steps{scripted.Mute} },
+		"half way": func(_ int, honest string) scripted.Steps {
+			return scripted.Steps{honest[:len(honest)/2], scripted.Mute}
+		},
+		"slow loris": func(int, string) scripted.Steps { return scripted.Steps{"$60000\r\n", scripted.Drip} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
-				p := newPeer(t, func(p *peer) { p.greeting = greeting })
-				r := newRig(t, portable, []*peer{p}, func(cfg *Config) { cfg.DialTimeout = 50 * time.Millisecond })
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = greeting })
+				r := newRig(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = 50 * time.Millisecond })
 				start := time.Now()
 				r.Settle()
-				assert.Less(t, time.Since(start), patience/2)
+				assert.Less(t, time.Since(start), testkit.Patience/2)
 				r.do(func() {
 					err := r.Fault(0)
 					assert.ErrorIs(t, err, ErrNotSent)
@@ -331,21 +283,23 @@ func TestHandshakeIsBoundedInTime(t *testing.T) {
 }
 
 func TestCloseDoesNotWaitForAHandshake(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		p := newPeer(t, func(p *peer) { p.greeting = func(int, string) steps { return steps{mute} } })
-		r := newRig(t, portable, []*peer{p}, func(cfg *Config) { cfg.DialTimeout = time.Hour })
-		waitFor(t, "for the dial", func() bool { return p.dialled.Load() > 0 })
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		p := scripted.New(t, func(p *scripted.Server) {
+			p.Greeting = func(int, string) scripted.Steps { return scripted.Steps{scripted.Mute} }
+		})
+		r := newRig(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = time.Hour })
+		testkit.Await(t, "for the dial", func() bool { return p.Dialled.Load() > 0 })
 		r.do(r.Close)
-		within(t, "Drain", r.Drain)
-		within(t, "Settle", r.Settle)
+		testkit.Within(t, testkit.Patience, "Drain", r.Drain)
+		testkit.Within(t, testkit.Patience, "Settle", r.Settle)
 		r.do(func() { assert.ErrorIs(t, r.Fault(0), ErrClosed) })
 	})
 }
 
 func TestTheSameServerTwiceIsRefused(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		ps := newPeers(t, 3)
-		ps[2].runID = ps[0].runID
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		ps := scripted.NewN(t, 3)
+		ps[2].RunID = ps[0].RunID
 		r := newRig(t, portable, ps)
 		r.Settle()
 		loser, winner := 2, 0
@@ -358,20 +312,20 @@ func TestTheSameServerTwiceIsRefused(t *testing.T) {
 			err := r.Fault(loser)
 			require.ErrorIs(t, err, ErrSameServer)
 			assert.ErrorIs(t, err, ErrNotSent)
-			assert.Contains(t, err.Error(), ps[winner].addr)
+			assert.Contains(t, err.Error(), ps[winner].Addr)
 		})
-		waitFor(t, "for it to be refused again", func() bool { return ps[loser].dialled.Load() > 3 })
+		testkit.Await(t, "for it to be refused again", func() bool { return ps[loser].Dialled.Load() > 3 })
 		r.do(func() { assert.False(t, r.Up(loser)) })
 
 		// Only one of them can be up, but it may be either.
-		ps[winner].stop()
+		ps[winner].Stop()
 		r.until("for the other to come up", func() bool { return r.Up(loser) && !r.Up(winner) })
 	})
 }
 
 func TestServersWithoutARunIDAreNotCompared(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		r := newRig(t, portable, newPeers(t, 3, answers("INFO", "-NOPERM no\r\n")))
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newRig(t, portable, scripted.NewN(t, 3, answers("INFO", "-NOPERM no\r\n")))
 		r.up()
 		r.works()
 	})

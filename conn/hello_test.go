@@ -9,15 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
 
 // Pushes answer nothing, wherever they come.
 func TestHandshakeSkipsPushes(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		const push = ">2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n"
-		p := newPeer(t, func(p *peer) {
-			p.greeting = func(_ int, honest string) steps {
+		p := scripted.New(t, func(p *scripted.Server) {
+			p.Greeting = func(_ int, honest string) scripted.Steps {
 				var d resp.Decoder
 				var v resp.Value
 				pushed := push
@@ -27,13 +29,13 @@ func TestHandshakeSkipsPushes(t *testing.T) {
 					pushed += honest[:n] + push + push
 					honest = honest[n:]
 				}
-				return steps{pushed}
+				return scripted.Steps{pushed}
 			}
 		})
-		r := newRig(t, portable, []*peer{p})
+		r := newRig(t, portable, []*scripted.Server{p})
 		r.up()
 		r.works()
-		r.do(func() { assert.Equal(t, p.runID, r.nodes[0].id.runID) })
+		r.do(func() { assert.Equal(t, p.RunID, r.nodes[0].id.runID) })
 	})
 }
 
@@ -49,13 +51,13 @@ func TestOldServersAreGreetedInRESP2(t *testing.T) {
 		"in bulk":       "!11\r\nERR unknown\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				for _, user := range []string{"", "me"} {
-					p := newPeer(t, answers("HELLO", answer))
-					r := newRig(t, portable, []*peer{p}, with(user, marked, 1))
+					p := scripted.New(t, answers("HELLO", answer))
+					r := newRig(t, portable, []*scripted.Server{p}, with(user, marked, 1))
 					r.up()
 					r.works()
-					assert.EqualValues(t, 2, p.dialled.Load(), "once in vain")
+					assert.EqualValues(t, 2, p.Dialled.Load(), "once in vain")
 				}
 			})
 		})
@@ -65,7 +67,7 @@ func TestOldServersAreGreetedInRESP2(t *testing.T) {
 // RESP2 is remembered while the server is there, and forgotten once it was away:
 // it may come back as another.
 func TestRESP2IsRememberedForAWhile(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		server := fakeredis.StartN(t, 1)[0]
 		server.ErrorReply("HELLO", "ERR unknown command 'HELLO'", 0)
 		server.ErrorReply("INFO", "LOADING Redis is loading the dataset in memory", 5)
@@ -97,7 +99,7 @@ func TestTurnedAway(t *testing.T) {
 		"ERR max number of clients reached":                                           errCrowded,
 		"DENIED Redis is running in protected mode because protected mode is enabled": errProtected,
 	} {
-		eachPath(t, func(t *testing.T, portable bool) {
+		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 			for _, password := range []string{"", marked} {
 				server := fakeredis.StartN(t, 1)[0]
 				server.RejectConns(text)
@@ -117,25 +119,25 @@ func TestTurnedAway(t *testing.T) {
 // What must not be a node is not one, in whichever way it shows.
 func TestRolesAreRefused(t *testing.T) {
 	for name, test := range map[string]struct {
-		set  func(*peer)
+		set  func(*scripted.Server)
 		want error
 	}{
-		"replica by HELLO":    {answers("HELLO", welcomeOf("standalone", "replica")), ErrNotMaster},
-		"cluster by HELLO":    {answers("HELLO", welcomeOf("cluster", "master")), ErrCluster},
-		"its replicas":        {answers("HELLO", welcomeOf("cluster", "replica")), ErrCluster},
-		"sentinel by HELLO":   {answers("HELLO", welcomeOf("sentinel", "")), ErrSentinel},
-		"replica by INFO":     {olden("INFO replication", infoOf("role:slave\r\n")), ErrNotMaster},
-		"cluster by INFO":     {olden("INFO server", infoOf("redis_mode:cluster\r\n")), ErrCluster},
-		"cluster of Valkey":   {olden("INFO server", infoOf("server_mode:cluster\r\n")), ErrCluster},
-		"sentinel by INFO":    {olden("INFO server", infoOf("redis_mode:sentinel\r\n")), ErrSentinel},
+		"replica by HELLO":    {answers("HELLO", scripted.WelcomeOf("standalone", "replica")), ErrNotMaster},
+		"cluster by HELLO":    {answers("HELLO", scripted.WelcomeOf("cluster", "master")), ErrCluster},
+		"its replicas":        {answers("HELLO", scripted.WelcomeOf("cluster", "replica")), ErrCluster},
+		"sentinel by HELLO":   {answers("HELLO", scripted.WelcomeOf("sentinel", "")), ErrSentinel},
+		"replica by INFO":     {olden("INFO replication", scripted.InfoOf("role:slave\r\n")), ErrNotMaster},
+		"cluster by INFO":     {olden("INFO server", scripted.InfoOf("redis_mode:cluster\r\n")), ErrCluster},
+		"cluster of Valkey":   {olden("INFO server", scripted.InfoOf("server_mode:cluster\r\n")), ErrCluster},
+		"sentinel by INFO":    {olden("INFO server", scripted.InfoOf("redis_mode:sentinel\r\n")), ErrSentinel},
 		"stale replica":       {olden("INFO", "-MASTERDOWN Link with MASTER is down\r\n"), ErrNotMaster},
 		"replica by its word": {answers("SET", "-READONLY You can't write against a read only replica.\r\n"), ErrNotMaster},
 		"cluster by its word": {answers("DELIFEQ", "-MOVED 1 127.0.0.1:1\r\n"), ErrCluster},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				for _, password := range []string{"", marked} {
-					ps := []*peer{newPeer(t), newPeer(t, test.set)}
+					ps := []*scripted.Server{scripted.New(t), scripted.New(t, test.set)}
 					r := newRig(t, portable, ps, func(cfg *Config) { cfg.Addresses[1].login = newLogin("me", password) })
 					r.Settle()
 					r.do(func() {
@@ -144,7 +146,7 @@ func TestRolesAreRefused(t *testing.T) {
 						require.ErrorIs(t, err, test.want)
 						assert.ErrorIs(t, err, ErrNotSent)
 						assert.True(t, Misconfigured(err))
-						assert.Contains(t, err.Error(), ps[1].addr)
+						assert.Contains(t, err.Error(), ps[1].Addr)
 					})
 				}
 			})
@@ -154,7 +156,7 @@ func TestRolesAreRefused(t *testing.T) {
 
 // A master that is demoted and promoted again is a node, none, and one again.
 func TestDemotedNodeComesBack(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		server := fakeredis.StartN(t, 1)[0]
 		r := newRig(t, portable, nil, onServer(server))
 		r.until("for the server", func() bool { return r.Up(0) })

@@ -1,102 +1,149 @@
 package conn
 
 import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
 
-// hostile is a server by what it does in place of answering a demand.
+// hostile is a server by what it does in place of two echoes, "one" and "two".
 type hostile struct {
 	name  string
-	does  steps
+	does  scripted.Steps
 	taken int // replies that reach the owner; see some
 	want  any // a resp.Reason, an error, a func(error) bool, or nil for any error
 }
 
-// some is for servers of which the client may take any number of replies.
-const some = -1
+const (
+	// some is for servers of which the client may take any number of replies.
+	some = -1
 
-// hostiles are all of them.
-func hostiles() []hostile { return slices.Concat(lengthServers(), commonServers(), tlsServers) }
+	one   = "$3\r\none\r\n"
+	two   = "$3\r\ntwo\r\n"
+	pushy = ">2\r\n+x\r\n+y\r\n"
+)
 
-// against are those that a kind of connection meets: lengths are the same to the
-// decoder wherever they come from.
-func (w way) against() []hostile {
-	if w.server != nil {
-		return slices.Concat(commonServers(), tlsServers)
+// hostiles are one for each branch that decides on what was read, and one for
+// each bound. Every frame that is malformed is package resp's business.
+var hostiles = []hostile{
+	{"no RESP", scripted.Steps{"HTTP/1.1 200 OK\r\n\r\n"}, 0, resp.UnknownKind},
+	{"a bulk that is longer than it says", scripted.Steps{one + "$2\r\ntwo\r\n"}, 1, resp.BadTerminator},
+	{"a bulk too long", scripted.Steps{"$4097\r\n"}, 0, resp.BulkTooLong},
+	{"an array too large", scripted.Steps{"*1025\r\n"}, 0, resp.TooManyElements},
+	{"arrays in arrays", scripted.Steps{strings.Repeat("*1\r\n", 5)}, 0, resp.TooDeep},
+	{"a line too long", scripted.Steps{"+" + strings.Repeat("x", 1025)}, 0, resp.LineTooLong},
+	{"a line without end", scripted.Steps{"+", scripted.FloodOf(marked, 16<<20)}, 0, resp.LineTooLong},
+	{"one attribute of long texts", scripted.Steps{"|500\r\n", scripted.FloodOf("+"+strings.Repeat("x", 50)+"\r\n", 1<<20)}, 0, ErrOversized},
+	{"another answer", scripted.Steps{one + ":2\r\n"}, 2, errMisfit},
+	{"answers that are swapped", scripted.Steps{two + one}, 1, errMisfit},
+	{"our own words", scripted.Steps{string(command("ECHO", "one"))}, 1, errMisfit},
+	{"one error too many", scripted.Steps{one + two + "-ERR " + marked + "\r\n"}, 2, ErrUnsolicited},
+	{"one byte too many", scripted.Steps{one + two + "+"}, 2, ErrUnsolicited},
+	{"replies without end", scripted.Steps{one + two, scripted.FloodOf(one, 16<<20)}, 2, ErrUnsolicited},
+	// They go on until the client has had enough, and do not end by themselves.
+	{"pushes without end", scripted.Steps{scripted.FloodOf(pushy, endless)}, 0, ErrUnsolicited},
+	{"pushes between the replies, without end", scripted.Steps{one, scripted.FloodOf(">0\r\n", endless)}, 1, ErrUnsolicited},
+	{"one push too many", scripted.Steps{strings.Repeat(pushy, maxPushes+1)}, 0, ErrUnsolicited},
+	{"the end in mid-reply", scripted.Steps{one + two[:5], scripted.HangUp}, 1, nil},
+	{"a reset between replies", scripted.Steps{one, scripted.CutOff}, some, nil},
+	{"a half-close in mid-reply", scripted.Steps{one[:3], scripted.HalfClose}, 0, io.ErrUnexpectedEOF},
+	{"silence", nil, 0, ErrStalled},
+	{"silence inside a bulk", scripted.Steps{one + two[:5]}, 1, ErrStalled},
+}
+
+// endless is more than a client may read before it hangs up.
+const endless = 1 << 30
+
+// tlsHostiles break what is below RESP.
+var tlsHostiles = []hostile{
+	{"a reply in the clear", scripted.Steps{one, scripted.Raw(two)}, 1, func(err error) bool {
+		var header tls.RecordHeaderError
+		return errors.As(err, &header)
+	}},
+	{"a record of noise", scripted.Steps{scripted.Raw("\x17\x03\x03\x00\x20" + strings.Repeat("x", 32))}, 0, func(err error) bool {
+		var refused *net.OpError
+		return errors.As(err, &refused) && strings.Contains(err.Error(), "bad record MAC")
+	}},
+}
+
+// growth bounds what one server may make a client allocate, its own handshake and
+// the return of its better self included. Servers encrypt in the same process,
+// and the race detector empties the pool that they do it from.
+func growth(secure bool) uint64 {
+	if secure && raceEnabled {
+		return 4 << 20
 	}
-	return slices.Concat(lengthServers(), commonServers())
+	return 1 << 20
 }
 
-func commonServers() []hostile {
-	return slices.Concat(malformedServers(), misfitServers, floodServers, endingServers)
-}
-
-// maxGrowth is what one server may make a client allocate, its own handshake and
-// the return of its better self included.
-const maxGrowth = 1 << 20
-
-// growth is that bound here. Servers encrypt in the same process, and the race
-// detector empties the pool that they do it from.
-func (w way) growth() uint64 {
-	if w.server != nil && raceEnabled {
-		return 4 * maxGrowth
-	}
-	return maxGrowth
-}
-
-// Whatever a server does, it ends its own connection by a typed error, costs
-// little memory, hurts no other node, and is taken back when it behaves. One
+// A server that does what it should not ends its own connection by a typed error,
+// costs little memory, hurts no other node, and is taken back when it behaves. One
 // fleet goes through all of it.
 func TestHostileServers(t *testing.T) {
-	eachWay(t, func(t *testing.T, w way) {
-		r := w.rig(t, 3)
+	run := func(t *testing.T, portable, secure bool) {
+		all := hostiles
+		var server, client *tls.Config
+		if secure {
+			all = append(all[:len(all):len(all)], tlsHostiles...)
+			server, client = testkit.NewIdentity(t)
+		}
+		ps := scripted.NewN(t, 3, func(p *scripted.Server) { p.TLS = server })
+		r := newRig(t, portable, ps, func(cfg *Config) {
+			cfg.TLS = client
+			for i := range cfg.Addresses {
+				cfg.Addresses[i].login = newLogin("", marked)
+			}
+		})
+		r.up()
 		others := []sock{r.socket(0), r.socket(2)}
-		var most uint64
-		var dearest string
-		for _, h := range w.against() {
+		for _, h := range all {
 			before := allocated()
 			r.suffer(h)
 			r.up()
-			growth := allocated() - before
-			require.Less(t, growth, w.growth(), h.name)
-			if growth > most {
-				most, dearest = growth, h.name
-			}
-			r.serves(h.name)
+			require.Less(t, allocated()-before, growth(secure), h.name)
+			r.works()
 		}
-		t.Logf("at most %d KiB, for %q", most>>10, dearest)
-		assert.Equal(t, others, []sock{r.socket(0), r.socket(2)}, "nobody else was closed")
-	})
+		assert.Equal(t, others, []sock{r.socket(0), r.socket(2)}, "no other node was closed")
+	}
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) { run(t, portable, false) })
+	t.Run("tls", func(t *testing.T) { run(t, true, true) })
 }
 
-// suffer sends a demand to three nodes, of which number 1 is hostile.
+// suffer asks three nodes for two echoes, of which number 1 is hostile.
 func (r *rig) suffer(h hostile) {
 	t := r.t
 	gone := r.socket(1)
-	d := r.demand()
-	r.expectDemand(d)
+	l := newLedger(t, []string{"one", "two"})
+	l.lenient = true
+	r.post(l)
+	for _, w := range r.wires {
+		w.Expect(string(l.Buf))
+	}
 	bad := r.wires[1]
 	performed := make(chan struct{})
 	go func() {
 		defer close(performed)
-		bad.perform(h.does)
+		bad.Play(h.does)
 	}()
 	for _, i := range []int{0, 2} {
-		r.wires[i].send(ok + counts)
-		r.until(h.name+": an honest answer", func() bool { return d.nodes[i].ended })
-		require.NoError(t, d.nodes[i].err, h.name)
+		r.wires[i].Send(one + two)
+		r.until(h.name+": an honest answer", func() bool { return l.nodes[i].ended })
+		require.NoError(t, l.errOf(i), h.name)
 	}
 	if h.want == ErrStalled { // but not before all was said and heard
 		<-performed
-		r.until(h.name+": what comes before", func() bool { return d.nodes[1].replies == h.taken })
+		r.until(h.name+": what comes before", func() bool { return l.nodes[1].replies == h.taken })
 	}
 	var cause error
 	r.until(h.name, func() bool {
@@ -107,18 +154,17 @@ func (r *rig) suffer(h hostile) {
 		if f := r.Fault(1); f != nil && cause == nil {
 			cause = f
 		}
-		return d.settled > 0 && r.nodes[1].sock != gone
+		return l.settled > 0 && r.nodes[1].sock != gone
 	})
-	bad.ended(h.name)
+	bad.AwaitEnd(h.name)
 	_ = bad.Close()
 	<-performed
 	r.wires[1] = nil
-	d.check(t, h.name)
-	got := d.nodes[1]
+	got := l.nodes[1]
 	if h.taken != some {
 		require.Equal(t, h.taken, got.replies, h.name)
 	}
-	if got.replies < demands {
+	if got.replies < l.Replies {
 		requireCause(t, h, got.err)
 		require.NotErrorIs(t, got.err, ErrNotSent, h.name)
 	} else {
@@ -127,26 +173,6 @@ func (r *rig) suffer(h hostile) {
 	if cause != nil { // seen before it was dialled again
 		requireCause(t, h, cause)
 		require.ErrorIs(t, cause, ErrNotSent, h.name)
-	}
-}
-
-// serves sends a demand to all nodes, who answer it well.
-func (r *rig) serves(when string) {
-	d := r.demand()
-	r.expectDemand(d)
-	for _, w := range r.wires {
-		w.send(ok + counts)
-	}
-	r.until("for service after "+when, func() bool { return d.settled > 0 })
-	d.check(r.t, when)
-	for i := range r.wires {
-		require.NoError(r.t, d.nodes[i].err, when)
-	}
-}
-
-func (r *rig) expectDemand(d *demand) {
-	for _, w := range r.wires {
-		w.expect(string(d.Buf))
 	}
 }
 
@@ -167,17 +193,12 @@ func requireCause(t *testing.T, h hostile, err error) {
 	case func(error) bool:
 		require.True(t, want(err), "%s: %v", h.name, err)
 	default:
-		require.Fail(t, "no such expectation", "%T", want)
+		require.FailNow(t, "no such expectation", "%T", want)
 	}
-	requireHarmless(t, h.name, err)
-}
-
-func requireHarmless(t *testing.T, who string, err error) {
-	t.Helper()
-	require.Less(t, len(err.Error()), 400, who)
-	require.NotContains(t, err.Error(), marked, who)
+	require.Less(t, len(err.Error()), 400, h.name)
+	require.NotContains(t, err.Error(), marked, h.name)
 	bad := strings.IndexFunc(err.Error(), func(r rune) bool { return r < ' ' || r > '~' })
-	require.Negative(t, bad, "%s: %q", who, err)
+	require.Negative(t, bad, "%s: %q", h.name, err)
 }
 
 // allocated is how many bytes this process has ever allocated.
@@ -185,22 +206,4 @@ func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
-}
-
-// Every server is another one, and there are enough of them.
-func TestHostileServersAreMany(t *testing.T) {
-	names := make(map[string]bool)
-	for _, h := range hostiles() {
-		assert.False(t, names[h.name], "twice: %q", h.name)
-		names[h.name] = true
-	}
-	for _, name := range []string{
-		"length $-2\r\n", "length $9223372036854775807\r\n", "length $2147483647\r\n", "length *2147483647\r\n",
-		"length *-5\r\n", "arrays in arrays, twenty million", "malformed :9223372036854775808",
-	} {
-		found := slices.ContainsFunc(hostiles(), func(h hostile) bool { return strings.HasPrefix(h.name, name) })
-		assert.True(t, found, "none by the name %q", name)
-	}
-	t.Logf("%d hostile servers, %d rude receptions, %d refusals", len(names), len(receptions()), len(refusals))
-	assert.GreaterOrEqual(t, len(names), 150)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -57,7 +59,7 @@ func TestHelloIsRead(t *testing.T) {
 	}
 	for _, mode := range []string{"standalone", "cluster", "sentinel", "", "else"} {
 		for _, role := range []string{"master", "primary", "replica", "slave", "", "else"} {
-			_, err := read(welcomeOf(mode, role))
+			_, err := read(scripted.WelcomeOf(mode, role))
 			var want error
 			switch {
 			case mode == "cluster":
@@ -116,25 +118,25 @@ func TestHandshakeFindsOutWhoItIs(t *testing.T) {
 
 // A server that may drop locks is one to warn of, once for each of its lives.
 func TestEvictionIsWarnedOf(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var log bytes.Buffer
 		logger := slog.New(slog.NewTextHandler(&log, nil))
-		policy := func(name string) func(*peer) {
-			return answers("INFO memory", infoOf("maxmemory_policy:"+name+"\r\n"))
+		policy := func(name string) func(*scripted.Server) {
+			return answers("INFO memory", scripted.InfoOf("maxmemory_policy:"+name+"\r\n"))
 		}
-		ps := []*peer{newPeer(t, policy("allkeys-lru")), newPeer(t), newPeer(t, policy(marked)), newPeer(t, answers("INFO memory", "-NOPERM\r\n"))}
+		ps := []*scripted.Server{scripted.New(t, policy("allkeys-lru")), scripted.New(t), scripted.New(t, policy(marked)), scripted.New(t, answers("INFO memory", "-NOPERM\r\n"))}
 		r := newRig(t, portable, ps, func(cfg *Config) { cfg.Logger = logger })
 		warned := func(want ...int) {
 			t.Helper()
 			r.up()
 			r.dials.Wait() // a warning comes behind the connection
 			for i, p := range ps {
-				assert.Equal(t, want[i], strings.Count(log.String(), "node="+p.addr+" "), "node %d", i)
+				assert.Equal(t, want[i], strings.Count(log.String(), "node="+p.Addr+" "), "node %d", i)
 			}
 		}
 		again := func() {
 			for i := range r.wires {
-				r.wires[i].cut()
+				r.wires[i].Cut()
 				r.lose(i)
 			}
 		}
@@ -146,9 +148,9 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 		again()
 		warned(1, 0, 1, 0)
 		again()
-		ps[0].stop()
-		ps[0].runID = "another"
-		ps[0].start(t)
+		ps[0].Stop()
+		ps[0].RunID = "another"
+		ps[0].Start(t)
 		warned(2, 0, 1, 0)
 	})
 }

@@ -40,64 +40,6 @@ func TestInflightKeepsOrderWhileItGrows(t *testing.T) {
 	}
 }
 
-func TestInflightCountsRepliesPerBatch(t *testing.T) {
-	var q inflight
-	first, second := batchOf(3, "abc"), batchOf(1, "d")
-	q.push(first)
-	q.push(second)
-	q.sent(3)
-	q.sent(1)
-	for want := range 3 {
-		require.Same(t, first, q.oldest(), "an abandoned batch keeps its place")
-		assert.Equal(t, 4-want, q.replies)
-		i, last := q.replied()
-		assert.Equal(t, want, i)
-		assert.Equal(t, want == 2, last)
-	}
-	require.Same(t, second, q.oldest())
-	i, last := q.replied()
-	assert.Zero(t, i, "counted anew for each batch")
-	assert.True(t, last)
-}
-
-func TestInflightBacklog(t *testing.T) {
-	var q inflight
-	assert.Nil(t, q.backlog())
-	first, second := batchOf(2, "abc"), batchOf(1, "de")
-	q.push(first)
-	q.push(second)
-	assert.Nil(t, q.oldest(), "nothing was asked yet")
-	assert.Equal(t, "abc", string(q.backlog()))
-	q.sent(0)
-	assert.Nil(t, q.oldest())
-	q.sent(1)
-	assert.Equal(t, "bc", string(q.backlog()))
-	assert.Same(t, first, q.oldest(), "its first command may be out")
-	q.replied() // early, and allowed
-	assert.Equal(t, "bc", string(q.backlog()))
-	q.sent(2)
-	assert.Equal(t, "de", string(q.backlog()))
-	_, last := q.replied()
-	assert.True(t, last)
-	assert.Nil(t, q.oldest(), "the second was not asked yet")
-	assert.Equal(t, "de", string(q.backlog()))
-	q.sent(2)
-	assert.Nil(t, q.backlog())
-	assert.Same(t, second, q.oldest())
-}
-
-// A peer that answers all of a batch before it has all of it.
-func TestInflightPopsAPartlySentBatch(t *testing.T) {
-	var q inflight
-	q.push(batchOf(1, "abc"))
-	q.push(batchOf(1, "de"))
-	q.sent(1)
-	_, last := q.replied()
-	assert.True(t, last)
-	assert.Equal(t, "de", string(q.backlog()), "the offset went with its batch")
-	assert.Nil(t, q.oldest())
-}
-
 // slowQueue does what inflight does, too simply to be wrong: it remembers every
 // byte and every reply that is still to come.
 type slowQueue struct {

@@ -6,12 +6,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // An Owner that sends from within Reply, to the node that is being read and to
 // another, as the retry of a lost script does.
 func TestSendToFromWithinReply(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for _, to := range []int{0, 1} {
 			r := newUpRig(t, portable, 2)
 			const rounds = 3 * minRing // so that the ring grows under the decoder
@@ -27,14 +29,14 @@ func TestSendToFromWithinReply(t *testing.T) {
 			}
 			r.post(first)
 			for _, w := range r.wires {
-				w.expect(string(first.Buf))
-				w.send(echoes(first.tags...))
+				w.Expect(string(first.Buf))
+				w.Send(echoes(first.tags...))
 			}
 			r.settle(first)
 			require.Len(t, more, rounds)
 			for _, l := range more {
-				r.wires[to].expect(string(l.Buf))
-				r.wires[to].send(echoes(l.tags...))
+				r.wires[to].Expect(string(l.Buf))
+				r.wires[to].Send(echoes(l.tags...))
 			}
 			r.settle(more...)
 			for _, l := range more {
@@ -48,7 +50,7 @@ func TestSendToFromWithinReply(t *testing.T) {
 // The node that Reply writes to turns out to be dead, or is the one that the
 // same Reply complains about.
 func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for _, to := range []int{0, 1} {
 			r := newUpRig(t, portable, 2)
 			late := newLedger(t, []string{"late"})
@@ -58,17 +60,17 @@ func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
 					return nil
 				}
 				if to == 1 {
-					r.wires[1].cut() // and we have not heard of it yet
+					r.wires[1].Cut() // and we have not heard of it yet
 				}
 				r.giveTo(to, late)
 				return errMisfit
 			}
 			r.post(l)
-			r.wires[0].expect(string(l.Buf))
-			r.wires[1].expect(string(l.Buf))
-			r.wires[0].send(echoes(l.tags...))
+			r.wires[0].Expect(string(l.Buf))
+			r.wires[1].Expect(string(l.Buf))
+			r.wires[0].Send(echoes(l.tags...))
 			if to == 0 {
-				r.wires[1].send(echoes(l.tags...))
+				r.wires[1].Send(echoes(l.tags...))
 			}
 			r.settle(l, late)
 			assert.Equal(t, 2, l.nodes[0].replies)
@@ -82,7 +84,7 @@ func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
 // An Owner that answers each failure with another batch, to the same node and
 // to others, ends all the same: what is down fails at once.
 func TestSendToFromWithinFail(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		var more []*ledger
 		sent := make([]*ledger, 4)
@@ -101,13 +103,13 @@ func TestSendToFromWithinFail(t *testing.T) {
 			}
 			r.post(sent[i])
 		}
-		r.wires[1].cut()
+		r.wires[1].Cut()
 		r.lose(1)
 		require.Len(t, more, 3*len(sent))
 		r.up()
 		for _, i := range []int{0, 2} {
 			for _, l := range append(sent, more[i]) {
-				r.wires[i].expect(string(l.Buf))
+				r.wires[i].Expect(string(l.Buf))
 			}
 		}
 		r.do(r.Close)
@@ -119,7 +121,7 @@ func TestSendToFromWithinFail(t *testing.T) {
 
 // A batch may be used again once the call that settled it has returned.
 func TestABatchIsUsedAgain(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		l := newLedger(t, tagsOf(3))
 		for round := range 50 {
@@ -127,11 +129,11 @@ func TestABatchIsUsedAgain(t *testing.T) {
 			l.settled = 0
 			r.post(l)
 			for i, w := range r.wires {
-				w.expect(string(l.Buf))
+				w.Expect(string(l.Buf))
 				if round%10 == 9 && i == 0 {
-					w.cut()
+					w.Cut()
 				} else {
-					w.send(echoes(l.tags...))
+					w.Send(echoes(l.tags...))
 				}
 			}
 			r.settle(l)
@@ -144,7 +146,7 @@ func TestABatchIsUsedAgain(t *testing.T) {
 }
 
 func TestAfterClose(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		before := r.send("before")
 		r.do(r.Close)
@@ -171,7 +173,7 @@ func TestAfterClose(t *testing.T) {
 			}
 		})
 		for range 3 {
-			within(t, "Wait", func() { assert.False(t, r.Wait()) })
+			testkit.Within(t, testkit.Patience, "Wait", func() { assert.False(t, r.Wait()) })
 		}
 		r.Drain()
 		r.Settle()

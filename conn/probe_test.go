@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 var (
-	scripted = Dialect{}
-	valkey   = Dialect{ReleaseDelIfEq, ExtendSetIfEq}
-	redis84  = Dialect{ReleaseDelEx, ExtendSetIfEq}
+	scriptsOnly = Dialect{}
+	valkey      = Dialect{ReleaseDelIfEq, ExtendSetIfEq}
+	redis84     = Dialect{ReleaseDelEx, ExtendSetIfEq}
 )
 
 // On the wire, whatever the server calls itself.
@@ -28,28 +29,28 @@ func TestDialectIsFoundByAsking(t *testing.T) {
 		delifeq, delex, set string
 		want                Dialect
 	}{
-		"Redis 7":                 {unknown, unknown, syntax, scripted},
-		"Redis 8.4":               {unknown, zero, "_\r\n", redis84},
-		"Valkey 8.1":              {unknown, unknown, "_\r\n", Dialect{ReleaseScript, ExtendSetIfEq}},
-		"Valkey 9.0":              {zero, unknown, "_\r\n", valkey},
+		"Redis 7":                 {scripted.Unknown, scripted.Unknown, syntax, scriptsOnly},
+		"Redis 8.4":               {scripted.Unknown, zero, "_\r\n", redis84},
+		"Valkey 8.1":              {scripted.Unknown, scripted.Unknown, "_\r\n", Dialect{ReleaseScript, ExtendSetIfEq}},
+		"Valkey 9.0":              {zero, scripted.Unknown, "_\r\n", valkey},
 		"Valkey 9.2":              {zero, zero, "_\r\n", valkey},
-		"RESP2 null":              {zero, unknown, "$-1\r\n", valkey},
-		"the key was there":       {":1\r\n", unknown, "+OK\r\n", valkey},
-		"a negative number":       {unknown, ":-1\r\n", "_\r\n", redis84},
-		"no DELIFEQ":              {noCommand, unknown, "_\r\n", Dialect{ReleaseScript, ExtendSetIfEq}},
+		"RESP2 null":              {zero, scripted.Unknown, "$-1\r\n", valkey},
+		"the key was there":       {":1\r\n", scripted.Unknown, "+OK\r\n", valkey},
+		"a negative number":       {scripted.Unknown, ":-1\r\n", "_\r\n", redis84},
+		"no DELIFEQ":              {noCommand, scripted.Unknown, "_\r\n", Dialect{ReleaseScript, ExtendSetIfEq}},
 		"no DELIFEQ but DELEX":    {noCommand, zero, "_\r\n", redis84},
-		"no SET":                  {zero, unknown, noCommand, Dialect{ReleaseDelIfEq, ExtendScript}},
-		"keys are out of bounds":  {noKey, unknown, noKey, valkey},
-		"so they are in 8.4":      {unknown, noKey, noKey, redis84},
-		"so they are in 7":        {unknown, unknown, oldKey, scripted},
-		"nothing but the release": {noKey, unknown, syntax, Dialect{ReleaseDelIfEq, ExtendScript}},
-		"out of memory":           {zero, unknown, "-OOM command not allowed\r\n", Dialect{ReleaseDelIfEq, ExtendScript}},
-		"disk is full":            {"-MISCONF\r\n", "-MISCONF\r\n", "-MISCONF\r\n", scripted},
-		"busy":                    {"-BUSY\r\n", unknown, "-BUSY\r\n", scripted},
+		"no SET":                  {zero, scripted.Unknown, noCommand, Dialect{ReleaseDelIfEq, ExtendScript}},
+		"keys are out of bounds":  {noKey, scripted.Unknown, noKey, valkey},
+		"so they are in 8.4":      {scripted.Unknown, noKey, noKey, redis84},
+		"so they are in 7":        {scripted.Unknown, scripted.Unknown, oldKey, scriptsOnly},
+		"nothing but the release": {noKey, scripted.Unknown, syntax, Dialect{ReleaseDelIfEq, ExtendScript}},
+		"out of memory":           {zero, scripted.Unknown, "-OOM command not allowed\r\n", Dialect{ReleaseDelIfEq, ExtendScript}},
+		"disk is full":            {"-MISCONF\r\n", "-MISCONF\r\n", "-MISCONF\r\n", scriptsOnly},
+		"busy":                    {"-BUSY\r\n", scripted.Unknown, "-BUSY\r\n", scriptsOnly},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPeer(t, answers("DELIFEQ", test.delifeq), answers("DELEX", test.delex), answers("SET", test.set))
-			r := newRig(t, false, []*peer{p})
+			p := scripted.New(t, answers("DELIFEQ", test.delifeq), answers("DELEX", test.delex), answers("SET", test.set))
+			r := newRig(t, false, []*scripted.Server{p})
 			r.up()
 			r.do(func() { assert.Equal(t, test.want, r.nodes[0].id.dialect) })
 			r.works()
@@ -75,20 +76,20 @@ func TestDialectWithinAccessLists(t *testing.T) {
 		want   Dialect
 		lacks  string // or else what is missing
 	}{
-		"all of Redis 7":            {flavor: redis7, want: scripted},
+		"all of Redis 7":            {flavor: redis7, want: scriptsOnly},
 		"all of Redis 8.4":          {flavor: r84, want: redis84},
 		"all of Valkey 9":           {flavor: v9, want: valkey},
-		"forced":                    {flavor: v9, force: true, want: scripted},
-		"forced, within keys":       {flavor: v9, force: true, keys: "lk:", want: scripted},
+		"forced":                    {flavor: v9, force: true, want: scriptsOnly},
+		"forced, within keys":       {flavor: v9, force: true, keys: "lk:", want: scriptsOnly},
 		"forced, without scripts":   {flavor: v9, force: true, deny: scripts, lacks: "script|load"},
 		"no scripts in Redis 7":     {flavor: redis7, deny: scripts, lacks: "script|load"},
 		"no scripts in Redis 8.4":   {flavor: r84, deny: scripts, want: redis84},
 		"no scripts in Valkey 9":    {flavor: v9, deny: scripts, want: valkey},
 		"the least of Redis 8.4":    {flavor: r84, deny: least, keys: "lk:", want: redis84},
 		"the least of Valkey 9":     {flavor: v9, deny: least, keys: "lk:", want: valkey},
-		"keys of Redis 7":           {flavor: redis7, keys: "lk:", want: scripted},
+		"keys of Redis 7":           {flavor: redis7, keys: "lk:", want: scriptsOnly},
 		"no DELIFEQ":                {flavor: v9, deny: []string{"DELIFEQ"}, want: Dialect{ReleaseScript, ExtendSetIfEq}},
-		"no DELEX, within keys":     {flavor: r84, deny: []string{"DELEX"}, keys: "lk:", want: scripted},
+		"no DELEX, within keys":     {flavor: r84, deny: []string{"DELEX"}, keys: "lk:", want: scriptsOnly},
 		"no DELIFEQ and no scripts": {flavor: v9, deny: append([]string{"DELIFEQ"}, scripts...), lacks: "script|load"},
 		"no SET":                    {flavor: v9, deny: []string{"SET"}, want: Dialect{ReleaseDelIfEq, ExtendScript}},
 		"no EVALSHA":                {flavor: redis7, deny: []string{"EVALSHA"}, lacks: "evalsha"},
@@ -96,8 +97,8 @@ func TestDialectWithinAccessLists(t *testing.T) {
 		"no MGET":                   {flavor: redis7, deny: []string{"MGET"}, lacks: "a command"},
 		"no MGET in Valkey":         {flavor: v9, deny: []string{"MGET", "DELIFEQ"}, lacks: "mget"},
 		"no loading":                {flavor: redis7, deny: []string{"SCRIPT|LOAD"}, lacks: "script|load"},
-		"no loading, but loaded":    {flavor: redis7, deny: []string{"SCRIPT"}, loaded: true, want: scripted},
-		"the same within keys":      {flavor: redis7, deny: []string{"SCRIPT"}, keys: "lk:", want: scripted},
+		"no loading, but loaded":    {flavor: redis7, deny: []string{"SCRIPT"}, loaded: true, want: scriptsOnly},
+		"the same within keys":      {flavor: redis7, deny: []string{"SCRIPT"}, keys: "lk:", want: scriptsOnly},
 		"no calling what is loaded": {flavor: redis7, deny: []string{"SCRIPT", "EVALSHA"}, loaded: true, lacks: "script|load"},
 		"no SELECT":                 {flavor: redis7, deny: []string{"SELECT"}, lacks: "select"},
 	} {
@@ -136,23 +137,23 @@ func TestDialectWithinAccessLists(t *testing.T) {
 
 // Only what a node cannot do without must be loaded, and must be right.
 func TestScriptsThatFail(t *testing.T) {
-	native := func(p *peer) {
+	native := func(p *scripted.Server) {
 		answers("DELIFEQ", ":0\r\n")(p)
 		answers("SET", "_\r\n")(p)
 	}
 	for name, test := range map[string]struct {
-		set  func(*peer)
+		set  func(*scripted.Server)
 		load string
 		all  bool // nodes of any dialect are refused
 	}{
-		"unknown":     {load: unknown},
+		"unknown":     {load: scripted.Unknown},
 		"forbidden":   {load: "-NOPERM User x has no permissions to run the 'script|load' command\r\n"},
 		"busy":        {load: "-BUSY Redis is busy\r\n"},
 		"other":       {load: "$3\r\nabc\r\n", all: true},
 		"no password": {load: "-NOAUTH Authentication required.\r\n", all: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ps := []*peer{newPeer(t, answers("SCRIPT", test.load)), newPeer(t, native, answers("SCRIPT", test.load))}
+			ps := []*scripted.Server{scripted.New(t, answers("SCRIPT", test.load)), scripted.New(t, native, answers("SCRIPT", test.load))}
 			r := newRig(t, false, ps, func(cfg *Config) { cfg.Scripts[0].For = ForRelease })
 			r.Settle()
 			r.do(func() {
@@ -176,8 +177,8 @@ func TestScriptProbesThatFail(t *testing.T) {
 	} {
 		// The peer's handshake ends with a SCRIPT, so the one of interest is
 		// the first of two.
-		p := newPeer(t, answers("EVALSHA", answer), func(p *peer) { p.scripts = 2 })
-		r := newRig(t, false, []*peer{p}, func(cfg *Config) {
+		p := scripted.New(t, answers("EVALSHA", answer), func(p *scripted.Server) { p.Scripts = 2 })
+		r := newRig(t, false, []*scripted.Server{p}, func(cfg *Config) {
 			probed := testScript
 			probed.Probe = []string{"0"}
 			cfg.Scripts = []Script{probed, testScript}

@@ -1,17 +1,21 @@
 package conn
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // newPump is a pump on its own, and the other end of it.
@@ -29,7 +33,7 @@ func pumpOn(t *testing.T, ours, theirs net.Conn) (*pump, *pumpPoller, net.Conn) 
 	t.Cleanup(func() {
 		s.close(true)
 		_ = theirs.Close()
-		within(t, "close", pp.close)
+		testkit.Within(t, testkit.Patience, "close", pp.close)
 	})
 	return s.(*pump), pp, theirs
 }
@@ -46,7 +50,7 @@ func TestPumpTakesWhatItCanHold(t *testing.T) {
 		sent += n
 		return n == 0
 	}
-	waitFor(t, "for the pump to be full", full)
+	testkit.Await(t, "for the pump to be full", full)
 	assert.LessOrEqual(t, sent, 2*pumpBuffer)
 	assert.GreaterOrEqual(t, sent, pumpBuffer)
 	for reported(pp) {
@@ -56,7 +60,7 @@ func TestPumpTakesWhatItCanHold(t *testing.T) {
 		k, err := theirs.Read(got[n:])
 		require.NoError(t, err)
 		if n += k; sent < len(data) {
-			waitFor(t, "for a report of room", func() bool { return reported(pp) || sent > n })
+			testkit.Await(t, "for a report of room", func() bool { return reported(pp) || sent > n })
 			full()
 		}
 	}
@@ -71,14 +75,14 @@ func TestPumpReadsNoMoreThanItCanHold(t *testing.T) {
 		_, err := theirs.Write([]byte(data))
 		wrote <- err
 	}()
-	waitFor(t, "for the pump to be full", func() bool {
+	testkit.Await(t, "for the pump to be full", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.in)+readBuffer > pumpBuffer
 	})
 	var got []byte
 	buf := make([]byte, 1000)
-	waitFor(t, "for all of it", func() bool {
+	testkit.Await(t, "for all of it", func() bool {
 		for range len(data) / len(buf) {
 			n, err := p.recv(buf)
 			require.NoError(t, err)
@@ -111,7 +115,7 @@ func (c *oddConn) Read(b []byte) (n int, err error) {
 func TestPumpTellsTheEndBehindTheBytes(t *testing.T) {
 	ours, theirs := net.Pipe()
 	p, pp, _ := pumpOn(t, &oddConn{Conn: ours}, theirs)
-	waitFor(t, "for the report", func() bool { return reported(pp) })
+	testkit.Await(t, "for the report", func() bool { return reported(pp) })
 	buf := make([]byte, 100)
 	n, err := p.recv(buf)
 	assert.NoError(t, err)
@@ -130,7 +134,7 @@ func TestPumpReportsAFailedWrite(t *testing.T) {
 	_ = p.nc.SetWriteDeadline(time.Unix(1, 0))
 	_, err := p.send([]byte("x"))
 	require.NoError(t, err)
-	waitFor(t, "for the report", func() bool { return reported(pp) })
+	testkit.Await(t, "for the report", func() bool { return reported(pp) })
 	_, err = p.recv(make([]byte, 1))
 	assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
@@ -142,7 +146,7 @@ func TestPumpCloses(t *testing.T) {
 		"in a write": func(p *pump, _ net.Conn) { _, _ = p.send(make([]byte, pumpBuffer)) },
 		"full of bytes to read": func(p *pump, theirs net.Conn) {
 			go func() { _, _ = theirs.Write(make([]byte, 4*pumpBuffer)) }()
-			waitFor(t, "to fill up", func() bool {
+			testkit.Await(t, "to fill up", func() bool {
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				return len(p.in)+readBuffer > pumpBuffer
@@ -154,7 +158,7 @@ func TestPumpCloses(t *testing.T) {
 			p, pp, theirs := newPump(t)
 			block(p, theirs)
 			p.close(true)
-			within(t, "close", pp.close)
+			testkit.Within(t, testkit.Patience, "close", pp.close)
 			p.close(false) // harmless
 			_, err := p.send([]byte("x"))
 			assert.Error(t, err)
@@ -165,4 +169,34 @@ func TestPumpCloses(t *testing.T) {
 			assert.True(t, errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe))
 		})
 	}
+}
+
+// slowEnd is a connection whose calls take a while to notice that it was closed.
+type slowEnd struct {
+	net.Conn
+	ended *atomic.Int64
+}
+
+func (c slowEnd) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		time.Sleep(5 * time.Millisecond) // it is what it says
+		c.ended.Add(1)
+	}
+	return n, err
+}
+
+// Behind Close and Drain no goroutine of a connection runs any more: at once, not
+// soon.
+func TestCloseWaitsForPumps(t *testing.T) {
+	var ended atomic.Int64
+	r := newUpRig(t, true, 3, func(cfg *Config) {
+		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return slowEnd{nc, &ended}, err
+		}
+	})
+	r.do(r.Close)
+	r.Drain()
+	assert.EqualValues(t, 3, ended.Load())
 }

@@ -6,12 +6,14 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 // Without Arm, and after the one ring of an Arm, the bell is silent.
@@ -24,9 +26,9 @@ func TestOnlyAnArmedBellRings(t *testing.T) {
 	}
 	woken := r.waiter()
 	l := r.send("x", "y")
-	r.wires[0].expect(string(l.Buf))
-	r.wires[0].send(echoes("x"))
-	waitFor(t, "for the reply", unread)
+	r.wires[0].Expect(string(l.Buf))
+	r.wires[0].Send(echoes("x"))
+	testkit.Await(t, "for the reply", unread)
 	mustSleep(t, woken)
 	r.do(r.Arm)
 	mustWake(t, woken, true) // what has come before counts
@@ -40,15 +42,15 @@ func TestOnlyAnArmedBellRings(t *testing.T) {
 	r.until("for the first reply", func() bool { return l.nodes[0].replies == 1 })
 	woken = r.waiter() // whoever armed it has read it, too
 	mustSleep(t, woken)
-	r.wires[0].send(echoes("y"))
+	r.wires[0].Send(echoes("y"))
 	mustWake(t, woken, true) // and the bell is still armed
 	r.settle(l)
 }
 
 // The descriptor that we keep is a copy, with the options of the original.
 func TestDetach(t *testing.T) {
-	p := newPeer(t, func(p *peer) { p.serveRaw = true })
-	nc, err := net.Dial("tcp", p.addr)
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	nc, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
 	fd, err := detach(nc)
 	require.NoError(t, err)
@@ -66,59 +68,59 @@ func TestDetach(t *testing.T) {
 	assert.NotZero(t, flags&syscall.O_NONBLOCK)
 	_, err = syscall.Write(fd, []byte("x"))
 	assert.NoError(t, err)
-	p.next(t).expect("x")
+	p.Next(t).Expect("x")
 }
 
 func TestDetachRefuses(t *testing.T) {
-	before := descriptors(t)
+	before := testkit.Descriptors()
 	ours, theirs := net.Pipe()
 	_, err := detach(ours)
 	assert.Error(t, err)
 	_, err = theirs.Read(make([]byte, 1))
 	assert.Error(t, err, "closed, since it was ours")
 
-	p := newPeer(t, func(p *peer) { p.serveRaw = true })
-	nc, err := net.Dial("tcp", p.addr)
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	nc, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
 	require.NoError(t, nc.Close())
 	_, err = detach(nc)
 	assert.ErrorIs(t, err, net.ErrClosed)
-	p.stop()
-	waitFor(t, "for the descriptors", func() bool { return descriptors(t) <= before })
+	p.Stop()
+	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
 }
 
 // A poller that cannot take a connection does not keep it either.
 func TestAdoptFails(t *testing.T) {
-	before := descriptors(t)
-	p := newPeer(t, func(p *peer) { p.serveRaw = true })
+	before := testkit.Descriptors()
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
 	made, err := newRawPoller()
 	require.NoError(t, err)
 	broken := made.(*epoll)
 	all := broken.all
 	broken.all = -1
-	nc, err := net.Dial("tcp", p.addr)
+	nc, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
 	_, err = broken.adopt(nc, 0)
 	assert.ErrorIs(t, err, syscall.EBADF)
-	_, err = p.next(t).rest()
+	_, err = p.Next(t).Rest()
 	assert.Error(t, err, "a reset")
 	broken.all = all
 	broken.close()
-	p.stop()
-	waitFor(t, "for the descriptors", func() bool { return descriptors(t) <= before })
+	p.Stop()
+	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
 }
 
 // A sock closes its descriptor once: the number may be somebody else's by then.
 func TestASockClosesOnce(t *testing.T) {
-	p := newPeer(t, func(p *peer) { p.serveRaw = true })
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
 	made, err := newRawPoller()
 	require.NoError(t, err)
 	defer made.close()
-	nc, err := net.Dial("tcp", p.addr)
+	nc, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
 	s, err := made.adopt(nc, 0)
 	require.NoError(t, err)
-	p.next(t) // so that nobody else opens anything below
+	p.Next(t) // so that nobody else opens anything below
 	fd := int(s.(*raw).fd)
 	s.close(false)
 	for other := -1; other != fd; { // until somebody has the number
@@ -132,83 +134,67 @@ func TestASockClosesOnce(t *testing.T) {
 	assert.Zero(t, errno, "still open")
 }
 
-// descriptors is how many the process has, without the test's own and with those
-// that the runtime's poller takes for the first socket of all.
-func descriptors(t *testing.T) int {
-	t.Helper()
-	warm.Do(func() {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		require.NoError(t, listener.Close())
-	})
-	entries, err := os.ReadDir("/proc/self/fd")
-	require.NoError(t, err)
-	return len(entries)
-}
-
-var warm sync.Once
-
 // Many connections come and go; what is left of them is nothing.
 func TestNothingLeaks(t *testing.T) {
 	cycles := 200
 	if testing.Short() {
 		cycles = 20
 	}
-	eachPath(t, func(t *testing.T, portable bool) {
-		unrelated := descriptors(t)
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		unrelated := testkit.Descriptors()
 		routines := runtime.NumGoroutine()
 		r := newUpRig(t, portable, 2)
 		r.works()
-		level := descriptors(t)
+		level := testkit.Descriptors()
 		for i := range cycles {
 			switch i % 4 {
 			case 0:
-				r.wires[0].cut()
+				r.wires[0].Cut()
 			case 1:
 				_ = r.wires[0].Close()
 			case 2:
-				r.wires[0].half()
+				r.wires[0].Half()
 			case 3:
-				r.wires[0].send("x")
+				r.wires[0].Send("x")
 			}
 			r.lose(0)
 			if i%10 == 0 {
-				r.peers[0].forget(1)
+				r.peers[0].Forget(1)
 			}
 			r.up()
 		}
-		r.peers[0].forget(1)
-		waitFor(t, "for the descriptors of what has gone", func() bool { return descriptors(t) <= level })
+		r.peers[0].Forget(1)
+		testkit.Await(t, "for the descriptors of what has gone", func() bool { return testkit.Descriptors() <= level })
 		r.works()
 		r.close()
 		r.sent = nil
 		for _, p := range r.peers {
-			p.stop()
-			p.running.Wait()
+			p.Stop()
+			p.Running.Wait()
 		}
-		waitFor(t, "for all descriptors", func() bool { return descriptors(t) <= unrelated })
-		waitFor(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
+		testkit.Await(t, "for all descriptors", func() bool { return testkit.Descriptors() <= unrelated })
+		testkit.Await(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
 	})
 }
 
 // Close takes everything with it while diallers are in every state.
 func TestNothingLeaksFromAFleetThatIsClosedAtOnce(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		ps := newPeers(t, 3)
-		unrelated, routines := descriptors(t), runtime.NumGoroutine()
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		ps := scripted.NewN(t, 3)
+		unrelated, routines := testkit.Descriptors(), runtime.NumGoroutine()
 		for range 50 {
 			r := newRig(t, portable, ps)
-			if runtime.Gosched(); len(ps[0].greeted) > 0 {
-				<-ps[0].greeted
+			if runtime.Gosched(); len(ps[0].Greeted) > 0 {
+				<-ps[0].Greeted
 			}
 			r.close()
 		}
-		waitFor(t, "for all descriptors", func() bool {
+		testkit.Await(t, "for all descriptors", func() bool {
 			for _, p := range ps {
-				p.forget(0)
+				p.Forget(0)
 			}
-			return descriptors(t) <= unrelated
+			return testkit.Descriptors() <= unrelated
 		})
-		waitFor(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
+		testkit.Await(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
 	})
 }

@@ -1,6 +1,8 @@
 package conn
 
 import (
+	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,35 +14,40 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
 
-// eachPath runs a test on every kind of socket that this system has.
-func eachPath(t *testing.T, f func(t *testing.T, portable bool)) {
-	if rawSupported {
-		t.Run("raw", func(t *testing.T) { f(t, false) })
-	}
-	t.Run("portable", func(t *testing.T) { f(t, true) })
+// testScript is what every server expects to be loaded.
+var testScript = scriptOf("return 1")
+
+func scriptOf(text string) Script {
+	sum := sha1.Sum([]byte(text))
+	return Script{Text: text, SHA1: hex.EncodeToString(sum[:])}
 }
 
-// rig is a fleet with its lock, a clock that stands still, and no patience
+// command is what the client writes for one.
+func command(args ...string) []byte { return appendCommand(nil, args...) }
+
+// rig is a fleet with its lock, a clock that stands still, and no pause
 // between dials.
 type rig struct {
 	*Fleet
 	t     *testing.T
 	lock  sync.Mutex
 	clock *clock.Fake
-	peers []*peer
-	wires []*wire // by node, since the last up
+	peers []*scripted.Server
+	wires []*scripted.Conn // by node, since the last up
 	sent  []*ledger
 }
 
-func newRig(t *testing.T, portable bool, peers []*peer, set ...func(*Config)) *rig {
+func newRig(t *testing.T, portable bool, peers []*scripted.Server, set ...func(*Config)) *rig {
 	t.Helper()
-	r := &rig{t: t, clock: clock.NewFake(), peers: peers, wires: make([]*wire, len(peers))}
+	r := &rig{t: t, clock: clock.NewFake(), peers: peers, wires: make([]*scripted.Conn, len(peers))}
 	cfg := Config{
 		Portable:    portable,
-		DialTimeout: patience,
+		DialTimeout: testkit.Patience,
 
 		MaxInFlightBytes: 1 << 30, // some tests fill the kernel's buffers, and more
 		Scripts:          []Script{testScript},
@@ -50,7 +57,7 @@ func newRig(t *testing.T, portable bool, peers []*peer, set ...func(*Config)) *r
 		permanentPause: time.Millisecond,
 	}
 	for _, p := range peers {
-		a, err := ParseAddress(p.text())
+		a, err := ParseAddress(p.URL())
 		require.NoError(t, err)
 		cfg.Addresses = append(cfg.Addresses, a)
 	}
@@ -67,7 +74,7 @@ func newRig(t *testing.T, portable bool, peers []*peer, set ...func(*Config)) *r
 // newUpRig is a rig with n peers, all of which are connected.
 func newUpRig(t *testing.T, portable bool, n int, set ...func(*Config)) *rig {
 	t.Helper()
-	r := newRig(t, portable, newPeers(t, n), set...)
+	r := newRig(t, portable, scripted.NewN(t, n), set...)
 	r.up()
 	return r
 }
@@ -91,7 +98,7 @@ func (r *rig) do(f func()) {
 // until sweeps until something is so, and checks it as the owner.
 func (r *rig) until(what string, is func() bool) {
 	r.t.Helper()
-	waitFor(r.t, what, func() bool {
+	testkit.Await(r.t, what, func() bool {
 		r.lock.Lock()
 		defer r.lock.Unlock()
 		r.Sweep(0)
@@ -105,7 +112,7 @@ func (r *rig) up() {
 	r.t.Helper()
 	for i, p := range r.peers {
 		if r.wires[i] == nil {
-			r.wires[i] = p.next(r.t)
+			r.wires[i] = p.Next(r.t)
 		}
 		r.until(fmt.Sprintf("for node %d to come up", i), func() bool { return r.Up(i) })
 	}
@@ -117,6 +124,17 @@ func (r *rig) lose(node int) {
 	s := r.socket(node)
 	r.until(fmt.Sprintf("for node %d to go down", node), func() bool { return r.nodes[node].sock != s })
 	r.wires[node] = nil
+}
+
+// Up tells whether a node has a connection. The caller is the owner.
+func (r *rig) Up(node int) bool { return r.nodes[node].sock != nil }
+
+// Fault is why a node is down, or nil. The caller is the owner.
+func (r *rig) Fault(node int) error {
+	if n := r.nodes[node]; n.sock == nil {
+		return n.cause
+	}
+	return nil
 }
 
 func (r *rig) socket(node int) sock {
@@ -181,8 +199,8 @@ func (r *rig) works() {
 	r.t.Helper()
 	l := r.send("works")
 	for _, w := range r.wires {
-		w.expect(string(l.Buf))
-		w.send(echoes("works"))
+		w.Expect(string(l.Buf))
+		w.Send(echoes("works"))
 	}
 	r.settle(l)
 	for i := range r.wires {
@@ -298,19 +316,4 @@ func (r *rig) meanwhile(f func()) {
 			return false
 		}
 	})
-}
-
-// within runs f, which must return soon.
-func within(t *testing.T, what string, f func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	select {
-	case <-done:
-	case <-time.After(patience):
-		require.FailNow(t, what+" does not return")
-	}
 }

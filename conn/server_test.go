@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // What real servers make of the handshake. Which server that is, is up to the
@@ -26,7 +27,7 @@ func onReal(t *testing.T, portable bool, server *realredis.Server, set ...func(*
 }
 
 func TestRealHandshake(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		server := realredis.Start(t)
 		r := onReal(t, portable, server, with("", "", 3), func(cfg *Config) { cfg.Name = "app" })
 		r.do(func() {
@@ -110,63 +111,6 @@ func TestRealPasswords(t *testing.T) {
 			assert.Equal(t, test.user+test.password == "", strings.Contains(err.Error(), "NOAUTH"), what)
 			assert.NotContains(t, err.Error(), marked, what)
 		}
-	}
-}
-
-// The access lists that the package documentation promises to be enough.
-func TestRealLeastPrivileges(t *testing.T) {
-	const scripts = "+set +mget +del +pexpire +evalsha +script|load"
-	for name, test := range map[string]struct {
-		rules string
-		lacks string
-	}{
-		"scripts":             {"~lk:* ~redlock:probe " + scripts, ""},
-		"scripts, own keys":   {"~lk:* " + scripts, ""},
-		"with INFO":           {"~* +info " + scripts, ""},
-		"without a script":    {"~* +set +get +info", "script|load"},
-		"without EVALSHA":     {"~* +set +mget +script|load", "evalsha"},
-		"loading, not loaded": {"~* +set +mget +del +pexpire +evalsha", "script|load"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := realredis.Start(t, realredis.Options{
-				Args: strings.Fields("--user lk on >" + marked + " resetchannels -@all " + test.rules),
-			})
-			r := onReal(t, false, server, with("lk", marked, 0), func(cfg *Config) { cfg.Scripted = true })
-			r.do(func() {
-				if test.lacks == "" {
-					assert.NoError(t, r.Fault(0))
-					return
-				}
-				require.ErrorIs(t, r.Fault(0), ErrForbidden)
-				assert.ErrorContains(t, r.Fault(0), test.lacks)
-				assert.NotContains(t, r.Fault(0).Error(), marked)
-			})
-		})
-	}
-}
-
-// The same where the server compares tokens by itself, which scripts are then
-// not needed for, nor the key of the probe.
-func TestRealLeastNativePrivileges(t *testing.T) {
-	rules := "+set +delifeq"
-	open := onReal(t, false, realredis.Start(t))
-	var d Dialect
-	open.do(func() { d = open.nodes[0].id.dialect })
-	switch d.Release {
-	case ReleaseScript:
-		t.Skip("the server knows scripts only")
-	case ReleaseDelEx:
-		rules = "+set +delex"
-	}
-	for _, keys := range []string{"~lk:* ", "~lk:* ~redlock:probe "} {
-		server := realredis.Start(t, realredis.Options{
-			Args: strings.Fields("--user lk on >" + marked + " resetchannels -@all " + keys + rules),
-		})
-		r := onReal(t, false, server, with("lk", marked, 0))
-		r.do(func() {
-			require.NoError(t, r.Fault(0))
-			assert.Equal(t, d, r.nodes[0].id.dialect)
-		})
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 // look is Node for who is not the owner.
@@ -18,24 +21,24 @@ func (r *rig) look(node int) (n Node) {
 // TestNodeOverItsLife: what is told of one that comes up, is asked, dies and
 // comes back.
 func TestNodeOverItsLife(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
-		peers := newPeers(t, 2)
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		peers := scripted.NewN(t, 2)
 		r := newRig(t, portable, peers)
 		r.up()
-		addr := peers[1].addr
+		addr := peers[1].Addr
 		require.Equal(t, Node{Index: 1, Addr: addr, Up: true, Server: "redis 7.0.15", Connects: 1}, r.look(1))
 
 		l := r.send("a", "b", "c")
 		require.Equal(t, 3, r.look(1).InFlight)
-		r.wires[1].expect(string(l.Buf))
+		r.wires[1].Expect(string(l.Buf))
 		r.clock.Advance(8 * time.Millisecond)
-		r.wires[1].send(echoes("a", "b"))
+		r.wires[1].Send(echoes("a", "b"))
 		r.until("for two replies", func() bool { return l.nodes[1].replies == 2 })
 		n := r.look(1)
 		require.Equal(t, 1, n.InFlight)
 		require.Zero(t, n.RoundTrips, "the last reply ends it")
 		r.clock.Advance(8 * time.Millisecond)
-		r.wires[1].send(echoes("c"))
+		r.wires[1].Send(echoes("c"))
 		r.until("for the third", func() bool { return l.nodes[1].ended })
 		want := Node{Index: 1, Addr: addr, Up: true, Server: "redis 7.0.15", Connects: 1,
 			RoundTrips: 1, RoundTrip: 16 * time.Millisecond, RoundTripMax: 16 * time.Millisecond}
@@ -43,13 +46,13 @@ func TestNodeOverItsLife(t *testing.T) {
 		require.Equal(t, 3, r.look(0).InFlight, "each node has its own")
 
 		one := r.sendTo(1, "alone") // 0 ms, of which an eighth counts
-		r.wires[1].expect(string(one.Buf))
-		r.wires[1].send(echoes("alone"))
+		r.wires[1].Expect(string(one.Buf))
+		r.wires[1].Send(echoes("alone"))
 		r.settle(one)
 		want.RoundTrips, want.RoundTrip = 2, 14*time.Millisecond
 		require.Equal(t, want, r.look(1))
 
-		r.wires[1].cut()
+		r.wires[1].Cut()
 		r.lose(1)
 		n = r.look(1)
 		if !n.Up { // a dialler may have been quicker
@@ -72,7 +75,7 @@ func TestNodeOverItsLife(t *testing.T) {
 // TestUpAndDownAreTold once each, with the state that is news, and not when the
 // fleet is closed.
 func TestUpAndDownAreTold(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var r *rig
 		var told []Node // under the lock
 		ready := make(chan struct{})
@@ -80,7 +83,7 @@ func TestUpAndDownAreTold(t *testing.T) {
 			<-ready // New has not returned yet
 			told = append(told, r.Node(node))
 		}
-		peers := newPeers(t, 1)
+		peers := scripted.NewN(t, 1)
 		r = newRig(t, portable, peers, func(c *Config) { c.OnUp, c.OnDown = tell, tell })
 		close(ready)
 		for i := range uint64(3) {
@@ -91,7 +94,7 @@ func TestUpAndDownAreTold(t *testing.T) {
 				require.NoError(t, told[2*i].Err)
 				require.Equal(t, i+1, told[2*i].Connects)
 			})
-			r.wires[0].cut()
+			r.wires[0].Cut()
 			r.lose(0)
 			r.do(func() {
 				require.GreaterOrEqual(t, len(told), int(2*i+2))

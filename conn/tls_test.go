@@ -6,16 +6,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
 func newTLSRig(t *testing.T, server, client *tls.Config) *rig {
 	t.Helper()
-	ps := []*peer{newPeer(t, func(p *peer) { p.tls = server }), newPeer(t)}
+	ps := []*scripted.Server{scripted.New(t, func(p *scripted.Server) { p.TLS = server }), scripted.New(t)}
 	return newRig(t, false, ps, func(cfg *Config) { cfg.TLS = client })
 }
 
 func TestTLS(t *testing.T) {
-	server, client := newIdentity(t, "127.0.0.1")
+	server, client := testkit.NewIdentity(t)
 	r := newTLSRig(t, server, client)
 	r.up()
 	assert.False(t, r.CanBlock(), "TLS on one node makes all of them portable")
@@ -24,23 +27,23 @@ func TestTLS(t *testing.T) {
 	sent := r.clog(0, 1<<20) // nobody reads, nobody waits
 	r.meanwhile(func() {
 		for _, l := range sent {
-			r.wires[0].expect(string(l.Buf))
-			r.wires[0].send(echoes(l.tags...))
+			r.wires[0].Expect(string(l.Buf))
+			r.wires[0].Send(echoes(l.tags...))
 		}
 	})
 	r.settle(sent...)
 
-	for _, end := range []verb{half, hangUp, cut} {
+	for _, end := range []scripted.Verb{scripted.HalfClose, scripted.HangUp, scripted.CutOff} {
 		l := r.send("first", "second")
 		for _, w := range r.wires {
-			w.expect(string(l.Buf))
+			w.Expect(string(l.Buf))
 		}
-		r.wires[1].send(echoes(l.tags...))
-		r.wires[0].play(steps{echoes("first"), end})
+		r.wires[1].Send(echoes(l.tags...))
+		r.wires[0].Play(scripted.Steps{echoes("first"), end})
 		r.settle(l)
 		assert.Error(t, l.errOf(0))
 		assert.NoError(t, l.errOf(1))
-		if end == half { // as TLS has it: an alert, in one read with the reply
+		if end == scripted.HalfClose { // as TLS has it: an alert, in one read with the reply
 			assert.Equal(t, 1, l.nodes[0].replies)
 			assert.ErrorIs(t, l.errOf(0), io.ErrUnexpectedEOF)
 		}
@@ -52,12 +55,12 @@ func TestTLS(t *testing.T) {
 
 // Closing a clogged connection does not wait for TLS to say goodbye.
 func TestCloseOfAClogUnderTLS(t *testing.T) {
-	server, client := newIdentity(t, "127.0.0.1")
+	server, client := testkit.NewIdentity(t)
 	r := newTLSRig(t, server, client)
 	r.up()
 	r.clog(0, 1<<20)
-	within(t, "Close", func() { r.do(r.Close) })
-	within(t, "Drain", r.Drain)
-	_, err := r.wires[0].rest()
+	testkit.Within(t, testkit.Patience, "Close", func() { r.do(r.Close) })
+	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
+	_, err := r.wires[0].Rest()
 	assert.Error(t, err)
 }

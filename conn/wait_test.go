@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -25,7 +27,7 @@ func mustWake(t *testing.T, woken <-chan bool, want bool) {
 	select {
 	case is := <-woken:
 		require.Equal(t, want, is)
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		require.FailNow(t, "nobody was woken")
 	}
 }
@@ -40,18 +42,18 @@ func mustSleep(t *testing.T, woken <-chan bool) {
 }
 
 func TestWaitEndsWithAnArrival(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		r.works()
 		for len(drained(r)) > 0 { // bells of the past
 		}
 		for node := range r.wires {
 			l := r.sendTo(node, "x")
-			r.wires[node].expect(string(l.Buf))
+			r.wires[node].Expect(string(l.Buf))
 			r.do(r.Arm)
 			woken := r.waiter()
 			mustSleep(t, woken)
-			r.wires[node].send(echoes("x"))
+			r.wires[node].Send(echoes("x"))
 			mustWake(t, woken, true)
 			r.settle(l)
 			for len(drained(r)) > 0 {
@@ -78,13 +80,13 @@ func drained(r *rig) (rings []struct{}) {
 }
 
 func TestWaitEndsWithTheEndOfANode(t *testing.T) {
-	for name, end := range map[string]verb{"half-close": half, "reset": cut, "close": hangUp} {
+	for name, end := range map[string]scripted.Verb{"half-close": scripted.HalfClose, "reset": scripted.CutOff, "close": scripted.HangUp} {
 		t.Run(name, func(t *testing.T) {
-			eachPath(t, func(t *testing.T, portable bool) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := newUpRig(t, portable, 2)
 				r.do(r.Arm)
 				woken := r.waiter()
-				r.wires[1].play(steps{end})
+				r.wires[1].Play(scripted.Steps{end})
 				mustWake(t, woken, true)
 				r.lose(1)
 			})
@@ -93,7 +95,7 @@ func TestWaitEndsWithTheEndOfANode(t *testing.T) {
 }
 
 func TestCloseEndsWait(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for _, armed := range []bool{false, true} {
 			for _, before := range []bool{false, true} {
 				r := newUpRig(t, portable, 1)
@@ -145,12 +147,12 @@ func echo(nc net.Conn) {
 	}
 }
 
-func echoing(p *peer) { p.serve = echo }
+func echoing(p *scripted.Server) { p.Serve = echo }
 
 // newEchoRig is a rig with n peers that answer by themselves.
 func newEchoRig(t *testing.T, portable bool, n int, set ...func(*Config)) *rig {
 	t.Helper()
-	r := newRig(t, portable, newPeers(t, n, echoing), set...)
+	r := newRig(t, portable, scripted.NewN(t, n, echoing), set...)
 	r.allUp()
 	return r
 }
@@ -173,7 +175,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	case raceEnabled:
 		trips = 5_000
 	}
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		if portable {
 			trips /= 5 // no nested epoll here, and slower
 		}
@@ -218,7 +220,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		select {
 		case n := <-done:
 			assert.Equal(t, trips, n)
-		case <-time.After(3 * patience):
+		case <-time.After(3 * testkit.Patience):
 			require.FailNow(t, "asleep for ever")
 		}
 	})
@@ -226,21 +228,21 @@ func TestNoWakeUpIsLost(t *testing.T) {
 
 // Sweep waits no longer than it is told, and does not where it cannot.
 func TestSweepBlocks(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 2)
 		r.do(func() { assert.Equal(t, !portable, r.CanBlock()) })
-		within(t, "Sweep", func() { r.do(func() { r.Sweep(5 * time.Millisecond) }) })
+		testkit.Within(t, testkit.Patience, "Sweep", func() { r.do(func() { r.Sweep(5 * time.Millisecond) }) })
 		if portable {
 			return
 		}
 		l := r.send("x")
 		for _, w := range r.wires {
-			w.expect(string(l.Buf))
-			w.send(echoes("x"))
+			w.Expect(string(l.Buf))
+			w.Send(echoes("x"))
 		}
 		r.do(func() {
-			for deadline := time.Now().Add(patience); l.settled == 0 && time.Now().Before(deadline); {
-				r.Sweep(patience) // ends at the arrival, or with a signal
+			for deadline := time.Now().Add(testkit.Patience); l.settled == 0 && time.Now().Before(deadline); {
+				r.Sweep(testkit.Patience) // ends at the arrival, or with a signal
 			}
 		})
 		assert.Equal(t, 1, l.settled)
@@ -257,8 +259,8 @@ func TestWakeEndsASweep(t *testing.T) {
 	for range 1000 { // more than the bytes of a pipe would hold in either of them
 		r.Wake()
 	}
-	within(t, "the sweep behind", func() { r.do(func() { r.Sweep(time.Hour) }) })
-	within(t, "the sweep during", func() {
+	testkit.Within(t, testkit.Patience, "the sweep behind", func() { r.do(func() { r.Sweep(time.Hour) }) })
+	testkit.Within(t, testkit.Patience, "the sweep during", func() {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -278,7 +280,7 @@ func TestWakeEndsASweep(t *testing.T) {
 // A quiet fleet has nothing to report, however its nodes came to be so: a sweep
 // that finds something again and again would have its owner spin.
 func TestAQuietFleetReportsNothing(t *testing.T) {
-	eachPath(t, func(t *testing.T, portable bool) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3, func(cfg *Config) { cfg.Rand = func() float64 { return 0.9 } })
 		quiet := func(when string) {
 			t.Helper()
@@ -287,10 +289,10 @@ func TestAQuietFleetReportsNothing(t *testing.T) {
 		quiet("the start")
 		r.works()
 		quiet("an answer")
-		r.wires[0].half()
+		r.wires[0].Half()
 		r.lose(0)
 		quiet("a half-close")
-		r.wires[1].send("unasked")
+		r.wires[1].Send("unasked")
 		r.lose(1)
 		quiet("a fault")
 		r.up()
@@ -299,13 +301,13 @@ func TestAQuietFleetReportsNothing(t *testing.T) {
 		quiet("a write that was cut short")
 		r.meanwhile(func() {
 			for _, w := range r.wires {
-				w.expect(string(l.Buf))
-				w.send(strings.TrimSuffix(echoes("large"), "\n"))
+				w.Expect(string(l.Buf))
+				w.Send(strings.TrimSuffix(echoes("large"), "\n"))
 			}
 		})
 		quiet("its end, in the middle of the reply")
 		for _, w := range r.wires {
-			w.send("\n")
+			w.Send("\n")
 		}
 		r.settle(l)
 		quiet("the reply")

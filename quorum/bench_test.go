@@ -3,7 +3,6 @@ package quorum_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -47,15 +46,5 @@ func BenchmarkRound(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-func BenchmarkValidity(b *testing.B) {
-	b.ReportAllocs()
-	var now time.Duration
-	for b.Loop() {
-		if quorum.Validity(0, now, 10*time.Second) > 0 {
-			now++
-		}
 	}
 }

@@ -31,10 +31,9 @@
 // An instant is a [time.Duration] read from one monotonic clock; only
 // differences between readings of the same clock mean anything. A lock is valid
 // until start + TTL - drift, where start was read before the first byte of the
-// round was sent ([Until]); what is left of that is its [Validity]. All of it
-// saturates instead of wrapping around: an absurd TTL makes a lock that is not
-// valid, or valid for less than was asked, and never one that is valid for
-// longer.
+// round was sent ([Until]). All of it saturates instead of wrapping around: an
+// absurd TTL makes a lock that is not valid, or valid for less than was asked, and
+// never one that is valid for longer.
 //
 // The rules are those of
 // https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/

@@ -5,8 +5,9 @@ import (
 	"io"
 	"testing"
 
-	"github.com/redlock-go/redlock/quorum"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 func TestRoundErrorIsItsReasonAndItsCauses(t *testing.T) {

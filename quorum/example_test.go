@@ -15,13 +15,13 @@ func ExampleTally() {
 	fmt.Println(tally.Record(0, quorum.Failed))
 	fmt.Println(tally.Record(1, quorum.Granted))
 	fmt.Println(tally.Record(4, quorum.Granted))
-	fmt.Println(tally.Record(2, quorum.Denied), tally.Granted(), tally.Waiting())
+	fmt.Println(tally.Record(2, quorum.Denied), tally.Granted())
 	// Output:
 	// pending
 	// pending
 	// pending
 	// won
-	// won 3 0
+	// won 3
 }
 
 // Two denials of three are enough to stop waiting for the third node. When it
@@ -40,18 +40,15 @@ func ExampleTally_Reason() {
 }
 
 // A lock asked for 10 s is good for 9.898 s, counted from before the round was
-// sent: the round took 4 ms of that.
-func ExampleValidity() {
+// sent.
+func ExampleUntil() {
 	const ttl = 10 * time.Second
 	start := 3 * time.Second // read before the first byte was sent
-	now := start + 4*time.Millisecond
 	fmt.Println(quorum.Drift(ttl))
 	fmt.Println(quorum.Until(start, ttl))
-	fmt.Println(quorum.Validity(start, now, ttl))
 	// Output:
 	// 102ms
 	// 12.898s
-	// 9.894s
 }
 
 // An even number of nodes tolerates no more failures than one node less.

@@ -8,51 +8,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// TestNamesOfNodesDoNotMatter: renumbering the nodes changes no verdict at any
-// vote.
-func TestNamesOfNodesDoNotMatter(t *testing.T) {
-	rng := random(t)
-	for range 5_000 {
-		n := 1 + rng.IntN(quorum.MaxNodes)
-		order, renamed := rng.Perm(n), rng.Perm(n)
-		var a, b quorum.Tally
-		a.Reset(n)
-		b.Reset(n)
-		for _, node := range order {
-			outcome := outcomes[rng.IntN(3)]
-			va, vb := a.Record(node, outcome), b.Record(renamed[node], outcome)
-			if va != vb || a.Reason() != b.Reason() || a.Waiting() != b.Waiting() {
-				t.Fatalf("n=%d: %v and %v, renamed %v", n, va, vb, renamed)
-			}
-		}
-	}
-}
-
-// TestOrderOfVotesDoesNotMatter: the same votes in another order end in the
-// same tally, though they may get to the verdict at another vote.
-func TestOrderOfVotesDoesNotMatter(t *testing.T) {
-	rng := random(t)
-	for range 5_000 {
-		n := 1 + rng.IntN(quorum.MaxNodes)
-		votes := make([]quorum.Outcome, n)
-		for node := range votes {
-			votes[node] = outcomes[rng.IntN(3)]
-		}
-		var a, b quorum.Tally
-		a.Reset(n)
-		b.Reset(n)
-		for _, node := range rng.Perm(n) {
-			a.Record(node, votes[node])
-		}
-		for _, node := range rng.Perm(n) {
-			b.Record(node, votes[node])
-		}
-		if a.Verdict() != b.Verdict() || a.Reason() != b.Reason() {
-			t.Fatalf("votes %v: %v (%v) and %v (%v)", votes, a.Verdict(), a.Reason(), b.Verdict(), b.Reason())
-		}
-	}
-}
-
 // TestNoTwoWinners is mutual exclusion. Each node grants to one of two clients
 // at most; over every way in which n nodes can choose, never do both win.
 func TestNoTwoWinners(t *testing.T) {
@@ -106,23 +61,6 @@ func contest(n int, choose func(node int) int) (a, b quorum.Verdict) {
 		}
 	}
 	return ta.Verdict(), tb.Verdict()
-}
-
-// TestConflictHasADenial: Conflict tells a caller that somebody else has a
-// hand on the lock, so at the deciding vote a node must have said so.
-func TestConflictHasADenial(t *testing.T) {
-	rng := random(t)
-	for range 20_000 {
-		n := 1 + rng.IntN(9)
-		var tally quorum.Tally
-		tally.Reset(n)
-		for _, node := range rng.Perm(n) {
-			tally.Record(node, outcomes[1+rng.IntN(2)])
-			if tally.Reason() == quorum.Conflict && tally.Denied() == 0 {
-				t.Fatalf("n=%d: a conflict with nobody", n)
-			}
-		}
-	}
 }
 
 func TestSize(t *testing.T) {

@@ -88,7 +88,6 @@ func (o *oracle) differs(t *quorum.Tally) string {
 		{"granted", t.Granted(), o.count(quorum.Granted)},
 		{"denied", t.Denied(), o.count(quorum.Denied)},
 		{"failed", t.Failed(), o.count(quorum.Failed)},
-		{"waiting", t.Waiting(), o.count(0)},
 	} {
 		if c.got != c.want {
 			return fmt.Sprintf("%s: tally %d, oracle %d (n=%d, votes %v)", c.what, c.got, c.want, o.n, o.votes)

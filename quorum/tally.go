@@ -106,11 +106,6 @@ func (t *Tally) Denied() int { return bits.OnesCount64(t.denied) }
 // Failed returns how many nodes have failed, votes after the verdict included.
 func (t *Tally) Failed() int { return bits.OnesCount64(t.failed) }
 
-// Waiting returns how many nodes have not voted yet.
-func (t *Tally) Waiting() int {
-	return int(t.n) - bits.OnesCount64(t.granted|t.denied|t.failed)
-}
-
 // Reason returns why the round was lost: NoQuorum when more nodes failed than
 // Tolerates allows, else Conflict. A Conflict means that at least one node
 // denied. For a round that is not lost it returns the zero Reason.

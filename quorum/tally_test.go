@@ -30,7 +30,7 @@ func TestTallyZeroValue(t *testing.T) {
 	require.Zero(t, tally.Record(0, quorum.Granted))
 	require.Zero(t, tally.Verdict())
 	require.Zero(t, tally.Reason())
-	require.Zero(t, tally.Granted()+tally.Denied()+tally.Failed()+tally.Waiting())
+	require.Zero(t, tally.Granted()+tally.Denied()+tally.Failed())
 	_, voted := tally.Outcome(0)
 	require.False(t, voted)
 }

@@ -39,17 +39,6 @@ func Until(start, ttl time.Duration) time.Duration {
 	return add(start, add(ttl, -Drift(ttl)))
 }
 
-// Validity returns how much validity a lock has left at the instant now:
-// Until(start, ttl) - now. Zero or less means that nothing is left and that the
-// lock must not be used, however many nodes granted it.
-//
-// start and now are readings of one monotonic clock, so now is never before
-// start. If it were, it would count as start: a clock that was set back cannot
-// lengthen a lock.
-func Validity(start, now, ttl time.Duration) time.Duration {
-	return sub(Until(start, ttl), max(now, start))
-}
-
 // add returns a + b, held at the nearest end of the range when the sum is
 // outside it.
 func add(a, b time.Duration) time.Duration {
@@ -61,15 +50,4 @@ func add(a, b time.Duration) time.Duration {
 		return math.MinInt64
 	}
 	return sum
-}
-
-// sub returns a - b, held at the low end of the range when the difference is
-// below it. It needs no high end: b is never before start, and a is at most
-// start + ttl.
-func sub(a, b time.Duration) time.Duration {
-	diff := a - b
-	if b > 0 && diff > a {
-		return math.MinInt64
-	}
-	return diff
 }

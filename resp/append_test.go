@@ -36,35 +36,10 @@ func TestAppend(t *testing.T) {
 		{"error", resp.AppendError(nil, "ERR no\n+OK"), "-ERR no +OK\r\n"},
 		{"integer", resp.AppendInteger(nil, -7), ":-7\r\n"},
 		{"null bulk", resp.AppendNullBulk(nil), "$-1\r\n"},
-		{"null array", resp.AppendNullArray(nil), "*-1\r\n"},
-		{"null", resp.AppendNull(nil), "_\r\n"},
-		{"true", resp.AppendBoolean(nil, true), "#t\r\n"},
-		{"false", resp.AppendBoolean(nil, false), "#f\r\n"},
-		{"double", resp.AppendDouble(nil, 1.5), ",1.5\r\n"},
-		{"double large", resp.AppendDouble(nil, 1e300), ",1e+300\r\n"},
-		{"double inf", resp.AppendDouble(nil, math.Inf(1)), ",inf\r\n"},
-		{"double -inf", resp.AppendDouble(nil, math.Inf(-1)), ",-inf\r\n"},
-		{"double nan", resp.AppendDouble(nil, math.NaN()), ",nan\r\n"},
-		{"bulk error", resp.AppendBulkError(nil, "ERR\r\n"), "!5\r\nERR\r\n\r\n"},
-		{"verbatim", resp.AppendVerbatim(nil, "abc"), "=7\r\ntxt:abc\r\n"},
-		{"map", resp.AppendMap(nil, 2), "%2\r\n"},
-		{"set", resp.AppendSet(nil, 3), "~3\r\n"},
-		{"push", resp.AppendPush(nil, 4), ">4\r\n"},
-		{"attribute", resp.AppendAttribute(nil, 1), "|1\r\n"},
-		{"map -1", resp.AppendMap(nil, -1), "%0\r\n"},
 	}
 	for _, test := range tests {
 		assert.Equal(t, test.want, string(test.got), test.name)
 	}
-}
-
-// Each function appends to what is there and leaves that alone.
-func TestAppendKeepsPrefix(t *testing.T) {
-	buf := []byte("\r\nprefix")
-	buf = resp.AppendArray(buf, 2)
-	buf = resp.AppendBulkString(buf, "GET")
-	buf = resp.AppendSimple(buf, "a\nb")
-	assert.Equal(t, "\r\nprefix*2\r\n$3\r\nGET\r\n+a b\r\n", string(buf))
 }
 
 func TestAppendBulkIntAtEveryWidth(t *testing.T) {

@@ -138,31 +138,6 @@ func step(cuts []byte, turn int) int {
 	return max(1, int(cuts[turn%len(cuts)]))
 }
 
-// FuzzDecodeAllocs demands that decoding and reading a frame allocates nothing,
-// and a malformed one only its error.
-func FuzzDecodeAllocs(f *testing.F) {
-	if raceEnabled {
-		f.Skip("the race detector allocates")
-	}
-	seed(func(frame []byte) { f.Add(frame) })
-	f.Fuzz(func(t *testing.T, frame []byte) {
-		var d resp.Decoder
-		var v resp.Value
-		_, err := d.Decode(frame, &v)
-		want := 0.0
-		if err != nil && err != resp.ErrIncomplete {
-			want = 1
-		}
-		got := testing.AllocsPerRun(20, func() {
-			d.Reset()
-			if _, err := d.Decode(frame, &v); err == nil {
-				_ = total(&v)
-			}
-		})
-		require.Equal(t, want, got)
-	})
-}
-
 // total reads everything there is in a value.
 func total(v *resp.Value) (sum int64) {
 	sum = v.Int + int64(len(v.Bytes)) + int64(len(v.Code()))
@@ -175,15 +150,15 @@ func total(v *resp.Value) (sum int64) {
 
 // FuzzEncode encodes one of everything and demands to read the same.
 func FuzzEncode(f *testing.F) {
-	f.Add("", []byte(nil), int64(0), 0.0, false)
-	f.Add("OK", []byte("token"), int64(30000), 1.5, true)
-	f.Add("a\r\nb", []byte("\r\n"), int64(math.MinInt64), math.Inf(-1), true)
-	f.Add("\x00\xff", []byte{0, 255}, int64(math.MaxInt64), 1e-300, false)
-	f.Fuzz(func(t *testing.T, s string, b []byte, n int64, x float64, yes bool) {
+	f.Add("", []byte(nil), int64(0))
+	f.Add("OK", []byte("token"), int64(30000))
+	f.Add("a\r\nb", []byte("\r\n"), int64(math.MinInt64))
+	f.Add("\x00\xff", []byte{0, 255}, int64(math.MaxInt64))
+	f.Fuzz(func(t *testing.T, s string, b []byte, n int64) {
 		if len(s) > 1000 || len(b) > 60_000 {
 			t.Skip("beyond the limits")
 		}
-		buf := resp.AppendArray(nil, 15)
+		buf := resp.AppendArray(nil, 8)
 		buf = resp.AppendBulk(buf, b)
 		buf = resp.AppendBulkString(buf, s)
 		buf = resp.AppendBulkInt(buf, n)
@@ -191,41 +166,14 @@ func FuzzEncode(f *testing.F) {
 		buf = resp.AppendError(buf, s)
 		buf = resp.AppendInteger(buf, n)
 		buf = resp.AppendNullBulk(buf)
-		buf = resp.AppendNullArray(buf)
-		buf = resp.AppendNull(buf)
-		buf = resp.AppendBoolean(buf, yes)
-		buf = resp.AppendDouble(buf, x)
-		buf = resp.AppendBulkError(buf, s)
-		buf = resp.AppendVerbatim(buf, s)
-		buf = resp.AppendSet(buf, 1)
-		buf = resp.AppendBoolean(buf, yes)
-		buf = resp.AppendAttribute(buf, 1)
-		buf = resp.AppendBulk(buf, b)
-		buf = resp.AppendNull(buf)
-		buf = resp.AppendMap(buf, 1)
-		buf = resp.AppendBulkString(buf, s)
-		buf = resp.AppendInteger(buf, n)
+		buf = resp.AppendArray(buf, -1)
 
 		line := strings.NewReplacer("\r", " ", "\n", " ").Replace(s)
-		truth := node{Kind: '#'}
-		if yes {
-			truth.Int = 1
-		}
 		got, _ := decode(t, string(buf))
-		nodes := tree(&got).Nodes
-		double := nodes[10]
-		nodes[10] = node{}
 		require.Equal(t, []node{
 			{Kind: '$', Bytes: string(b)}, {Kind: '$', Bytes: s}, {Kind: '$', Bytes: strconv.FormatInt(n, 10)},
 			{Kind: '+', Bytes: line}, {Kind: '-', Bytes: line}, {Kind: ':', Int: n},
-			{Kind: '$', Null: true}, {Kind: '*', Null: true}, {Kind: '_', Null: true},
-			truth, {}, {Kind: '!', Bytes: s}, {Kind: '=', Bytes: s},
-			{Kind: '~', Int: 1, Nodes: []node{truth}},
-			{Kind: '%', Int: 2, Nodes: []node{{Kind: '$', Bytes: s}, {Kind: ':', Int: n}}},
-		}, nodes)
-
-		y, err := strconv.ParseFloat(double.Bytes, 64)
-		require.NoError(t, err)
-		require.True(t, x == y || math.IsNaN(x) && math.IsNaN(y), double.Bytes)
+			{Kind: '$', Null: true}, {Kind: '*', Null: true},
+		}, tree(&got).Nodes)
 	})
 }

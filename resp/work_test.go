@@ -48,13 +48,3 @@ func TestDecodeWorkIsLinear(t *testing.T) {
 		require.Equal(t, len(buf), n)
 	}
 }
-
-func TestReasonsHaveTexts(t *testing.T) {
-	require.Len(t, reasons, int(NestedPush)+1)
-	seen := map[string]bool{}
-	for _, text := range reasons {
-		require.NotEmpty(t, text)
-		require.False(t, seen[text], text)
-		seen[text] = true
-	}
-}

@@ -3,8 +3,8 @@
 //
 //   - a package imports what its place in the house does not allow,
 //   - go.mod requires a module that was not decided on,
-//   - a Go file is longer than 500 lines or not formatted by gofmt,
-//   - something new stands at the top level.
+//   - a Go file is longer than 500 lines,
+//   - something new stands at the top level, or more than five tests do.
 //
 // What may import what, downwards only:
 //
@@ -13,18 +13,14 @@
 //	                  ├─> quorum
 //	                  └─> internal/… ─> resp, quorum, conn
 //
-// redlock.go says what is promised and internal/session, which nobody else may
-// import, does it: it speaks of locks and never of bytes, so resp is not for it.
-// resp and quorum import the standard library alone, so that what the wire
-// format and the protocol decide can be tested without a server. conn may use
-// internal/… too, but not internal/engine, which is built on conn. Only tests
-// and bench see internal/fakeredis, and only it and bench see redcon: a user
-// of the library never compiles a server.
+// redlock.go says what is promised and internal/session, which only the root may
+// import, does it. resp and quorum import the standard library alone, so that the
+// wire format and the protocol can be tested without a server. conn may use
+// internal/… too, but not internal/engine, which is built on conn. Only tests and
+// bench see the test servers, and only they see redcon: a user of the library
+// never compiles a server.
 //
 // Test files may import anything that go.mod requires. A nested module (a
-// directory with a go.mod of its own) has its own dependencies and is checked
-// for length and format only.
-//
-// Each check is a function of the files it is given, and is itself tested on
-// small bad examples: a check that cannot fail is worth nothing.
+// directory with a go.mod of its own) has its own dependencies, and only the
+// length of its files is checked.
 package archtest

@@ -1,7 +1,10 @@
 package archtest
 
 import (
-	"fmt"
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -9,120 +12,112 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// topLevel is everything that may stand at the root beside tests and dotfiles
-// (.ci is one). A user who opens the repository sees the whole house at once.
+// repository is the root of the module.
+var repository = os.DirFS("../..")
+
+const (
+	maxLines     = 500 // where a file stops being about one thing
+	maxRootTests = 5
+)
+
+// topLevel is everything that may stand at the root beside a few tests and
+// dotfiles. A user who opens the repository sees the whole house at once.
 var topLevel = []string{
 	"go.mod", "go.sum",
-	"resp", "conn", "quorum", "redlock.go", "bench", "internal", "testdata",
+	"resp", "conn", "quorum", "redlock.go", "bench", "internal",
 	"README.md", "LICENSE", "CHANGELOG.md",
 }
 
-// checkTopLevel returns the names that do not belong at the root.
-func checkTopLevel(names []string) []string {
-	var problems []string
-	for _, name := range names {
-		known := slices.Contains(topLevel, name) ||
-			strings.HasPrefix(name, ".") || strings.HasSuffix(name, "_test.go")
-		if !known {
-			problems = append(problems, fmt.Sprintf("%s: unexpected at the top level", name))
-		}
-	}
-	return problems
+// direct is every module that go.mod requires itself. What is added here ends up
+// in the go.sum of every user.
+var direct = []string{"github.com/stretchr/testify", "github.com/tidwall/redcon", "github.com/valyala/bytebufferpool"}
+
+// file is a Go file of the repository.
+type file struct {
+	path   string // relative to the root, with slashes
+	src    []byte
+	nested bool // in a nested module
 }
 
-// direct is every module that go.mod may require itself, and must. Whatever is
-// added here ends up in the go.sum of every user.
-var direct = []string{bytebufferpool, redcon, testify}
+// goFiles returns all Go files, but for those in directories that the go command
+// does not look into either.
+func goFiles(t *testing.T) (files []file) {
+	nested := "\x00" // the nested module that the walk is in, with a slash at its end
+	require.NoError(t, fs.WalkDir(repository, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if base := entry.Name(); entry.IsDir() && name != "." {
+			if base == "testdata" || base[0] == '.' || base[0] == '_' {
+				return fs.SkipDir
+			}
+			if _, err := fs.Stat(repository, path.Join(name, "go.mod")); err == nil && !strings.HasPrefix(name, nested) {
+				nested = name + "/"
+			}
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		src, err := fs.ReadFile(repository, name)
+		files = append(files, file{name, src, strings.HasPrefix(name, nested)})
+		return err
+	}))
+	return files
+}
 
-// checkRequirements compares the direct requirements of a go.mod with the list.
-func checkRequirements(gomod string) []string {
-	var problems []string
-	have := requirements(gomod)
-	for _, name := range have {
-		if !slices.Contains(direct, name) {
-			problems = append(problems, fmt.Sprintf("go.mod: requires %s", name))
+func TestFiles(t *testing.T) {
+	seen := map[string]bool{}
+	tokens := []string{}
+	for _, f := range goFiles(t) {
+		seen[f.path] = true
+		for _, problem := range checkImports(f) {
+			t.Error(problem)
+		}
+		if lines := bytes.Count(f.src, []byte("\n")); lines > maxLines {
+			t.Errorf("%s: %d lines, more than %d", f.path, lines, maxLines)
+		}
+		if strings.HasPrefix(f.path, "internal/token/") && !strings.HasSuffix(f.path, "_test.go") {
+			names, err := importsOf(f)
+			require.NoError(t, err)
+			tokens = append(tokens, names...)
 		}
 	}
-	for _, name := range direct {
-		if !slices.Contains(have, name) {
-			problems = append(problems, fmt.Sprintf("go.mod: does not require %s", name))
+	// A walk that goes astray finds nothing, and nothing is always in order.
+	require.True(t, seen["quorum/tally.go"] && seen["bench/main.go"] && seen["internal/archtest/layout_test.go"], "files are missing")
+	require.Contains(t, tokens, "crypto/rand", "where tokens come from")
+}
+
+func TestTopLevel(t *testing.T) {
+	entries, err := fs.ReadDir(repository, ".")
+	require.NoError(t, err)
+	tests := 0
+	for _, entry := range entries {
+		name := entry.Name()
+		switch {
+		case strings.HasSuffix(name, "_test.go"):
+			tests++
+		case name[0] != '.':
+			require.Contains(t, topLevel, name)
 		}
 	}
-	return problems
+	require.LessOrEqual(t, tests, maxRootTests, "black-box tests live in internal/e2e")
+}
+
+func TestRequirements(t *testing.T) {
+	gomod, err := fs.ReadFile(repository, "go.mod")
+	require.NoError(t, err)
+	require.Equal(t, direct, requirements(string(gomod)))
+	require.Equal(t, []string{"a.b/c", "d.e/f"}, requirements("module m\nrequire a.b/c v1.0.0\nrequire (\n\tx.y/z v1.0.0 // indirect\n\td.e/f v2.0.0\n)\n"))
 }
 
 // requirements returns the modules that a go.mod requires without the comment
-// "// indirect".
-func requirements(gomod string) []string {
-	var names []string
-	block := false
+// "// indirect", sorted.
+func requirements(gomod string) (names []string) {
 	for line := range strings.Lines(gomod) {
-		code, comment, _ := strings.Cut(line, "//")
-		words := strings.Fields(strings.ReplaceAll(code, "(", " ( "))
-		if len(words) == 0 {
-			continue
-		}
-		switch {
-		case block && words[0] == ")":
-			block = false
-			continue
-		case block:
-		case words[0] != "require":
-			continue
-		case len(words) > 1 && words[1] == "(":
-			block = true
-			continue
-		default:
-			words = words[1:]
-		}
-		indirect := strings.HasPrefix(strings.TrimSpace(comment), "indirect")
-		if len(words) > 0 && !indirect {
-			names = append(names, strings.Trim(words[0], `"`+"`"))
+		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if len(words) >= 2 && strings.HasPrefix(words[1], "v") && !strings.Contains(line, "// indirect") {
+			names = append(names, words[0])
 		}
 	}
-	return names
-}
-
-func TestCheckTopLevel(t *testing.T) {
-	require.Empty(t, checkTopLevel(topLevel))
-	require.Empty(t, checkTopLevel([]string{".git", ".ci", ".gitattributes", "redlock_test.go", "example_test.go"}))
-	for _, name := range []string{"util", "pkg", "client.go", "test.go", "main", "go.work", "redlock.test", "cpu.prof", "readme.md", "vendor"} {
-		require.Len(t, checkTopLevel([]string{"resp", name}), 1, name)
-	}
-}
-
-func TestCheckRequirements(t *testing.T) {
-	const good = `module m
-
-go 1.24
-
-require (
-	github.com/stretchr/testify v1.12.1
-	github.com/tidwall/redcon v1.6.2
-	github.com/valyala/bytebufferpool v1.0.0
-)
-
-require (
-	github.com/tidwall/match v1.1.1 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect; of testify
-)
-
-require github.com/tidwall/btree v1.1.0 // indirect
-
-exclude example.com/other v1.0.0
-`
-	require.Empty(t, checkRequirements(good))
-	for name, bad := range map[string]string{
-		"one more, in a line":    good + "require golang.org/x/sys v0.1.0\n",
-		"one more, in quotes":    good + "require \"golang.org/x/sys\" v0.1.0\n",
-		"one more, in a block":   good + "require(\n\tgolang.org/x/sys v0.1.0\n)\n",
-		"indirect become direct": strings.Replace(good, "v1.1.1 // indirect", "v1.1.1", 1),
-		"another comment":        strings.Replace(good, "v1.1.1 // indirect", "v1.1.1 // not indirect", 1),
-		"one less":               strings.Replace(good, "\tgithub.com/tidwall/redcon v1.6.2\n", "", 1),
-		"direct become indirect": strings.Replace(good, "redcon v1.6.2", "redcon v1.6.2 // indirect", 1),
-		"another major version":  strings.Replace(good, "redcon v1.6.2", "redcon/v2 v2.0.0", 1),
-	} {
-		require.NotEmpty(t, checkRequirements(bad), name)
-	}
-	require.Len(t, checkRequirements(""), len(direct))
+	return slices.Sorted(slices.Values(names))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // The conformance suite is the scripts in testdata. Each of them runs against
@@ -48,10 +49,10 @@ type target struct {
 }
 
 // admin is a connection that may do anything.
-func (g target) admin(t testing.TB) *client {
-	c := dial(t, "tcp", g.addr)
+func (g target) admin(t testing.TB) *testkit.TextClient {
+	c := testkit.DialText(t, g.addr)
 	if g.password != "" {
-		require.Equal(t, "+OK", c.do("AUTH "+g.password))
+		require.Equal(t, "+OK", c.Do("AUTH "+g.password))
 	}
 	return c
 }
@@ -60,7 +61,7 @@ func (g target) admin(t testing.TB) *client {
 func (g *target) probe(t testing.TB) {
 	c := g.admin(t)
 	known := func(line string) bool {
-		reply := c.do(line)
+		reply := c.Do(line)
 		return !strings.HasPrefix(reply, "-ERR unknown") && reply != "-ERR syntax error"
 	}
 	g.has = map[string]bool{
@@ -68,7 +69,7 @@ func (g *target) probe(t testing.TB) {
 		"delifeq":    known("DELIFEQ probe y"),
 		"delex":      known("DELEX probe IFEQ y"),
 		"clientinfo": known("CLIENT SETINFO LIB-NAME x"),
-		"redis7":     strings.Contains(c.do("HELLO"), `"7.0.`),
+		"redis7":     strings.Contains(c.Do("HELLO"), `"7.0.`),
 	}
 	g.has["latehello"] = !g.has["redis7"]
 }
@@ -76,17 +77,17 @@ func (g *target) probe(t testing.TB) {
 // prepare brings the server to where each script starts.
 func (g target) prepare(t testing.TB) {
 	c := g.admin(t)
-	require.Equal(t, "+OK", c.do("FLUSHALL"))
-	require.Equal(t, "+OK", c.do("SCRIPT FLUSH"))
+	require.Equal(t, "+OK", c.Do("FLUSHALL"))
+	require.Equal(t, "+OK", c.Do("SCRIPT FLUSH"))
 	g.allow(t, c)
 }
 
-func (g target) allow(t testing.TB, c *client) {
+func (g target) allow(t testing.TB, c *testkit.TextClient) {
 	if g.fake != nil {
 		g.fake.Allow()
 		return
 	}
-	require.Equal(t, "+OK", c.do("ACL SETUSER default +@all"))
+	require.Equal(t, "+OK", c.Do("ACL SETUSER default +@all"))
 }
 
 func (g target) deny(t testing.TB, names []string) {
@@ -96,7 +97,7 @@ func (g target) deny(t testing.TB, names []string) {
 	}
 	c := g.admin(t)
 	for _, name := range names {
-		require.Equal(t, "+OK", c.do("ACL SETUSER default -"+strings.ToLower(name)))
+		require.Equal(t, "+OK", c.Do("ACL SETUSER default -"+strings.ToLower(name)))
 	}
 }
 
@@ -105,7 +106,7 @@ func (g target) plant(t testing.TB, key string) {
 		g.fake.Plant(key, "list")
 		return
 	}
-	require.Equal(t, ":1", g.admin(t).do("RPUSH "+key+" x"))
+	require.Equal(t, ":1", g.admin(t).Do("RPUSH "+key+" x"))
 }
 
 func playAll(t *testing.T, files []string, g target) {
@@ -138,7 +139,7 @@ func playAll(t *testing.T, files []string, g target) {
 // of the scripts, {release-sha} and {extend-sha} their digests, {long} is very
 // long, and {empty} is empty.
 func play(t *testing.T, g target, text string) {
-	c := dial(t, "tcp", g.addr)
+	c := testkit.DialText(t, g.addr)
 	replies, skipping, asked := 0, false, ""
 	for number, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
@@ -157,15 +158,15 @@ func play(t *testing.T, g target, text string) {
 				replies, _ = strconv.Atoi(verb[1:])
 			}
 			for i := range replies {
-				c.send(encode(expand(rest, i+1)...))
+				c.Send(testkit.Encode(expand(rest, i+1)...))
 			}
 		case verb == "raw":
 			raw, err := strconv.Unquote(`"` + rest + `"`)
 			require.NoError(t, err)
-			c.send(raw)
+			c.Send(raw)
 			replies, asked = 1, line
 		case verb == "dial":
-			c = dial(t, "tcp", g.addr)
+			c = testkit.DialText(t, g.addr)
 		case verb == "plant":
 			g.plant(t, rest)
 		case verb == "deny":
@@ -174,11 +175,11 @@ func play(t *testing.T, g target, text string) {
 			g.allow(t, c)
 		case verb == "until":
 			key := strings.TrimPrefix(rest, "gone ")
-			for c.do("EXISTS "+key) != ":0" { //nolint:revive // the round trip is the wait
+			for c.Do("EXISTS "+key) != ":0" { //nolint:revive // the round trip is the wait
 			}
 		default:
 			for range replies {
-				got := strings.TrimRight(c.receive(), " ")
+				got := strings.TrimRight(c.Receive(), " ")
 				if !matches(line, got) {
 					t.Errorf("line %d: want %s, got %s", number+1, line, got)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // TestFlavorsAreTheirServers: where the conformance suite asks for a code, the
@@ -21,7 +22,7 @@ func TestFlavorsAreTheirServers(t *testing.T) {
 			realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 				s := realredis.Start(t, realredis.Options{Kind: kind, Password: password})
 				server := target{addr: s.Addr(), password: password}
-				flavor, ok := flavorOf(server.admin(t).do("HELLO"))
+				flavor, ok := flavorOf(server.admin(t).Do("HELLO"))
 				if !ok {
 					t.Skip("skipped: no flavor is like this server")
 				}
@@ -91,8 +92,8 @@ func transcript(t *testing.T, file string, g target) string {
 }
 
 // infoFields are the names of the fields in a section of INFO.
-func infoFields(c *client, section string) (names []string) {
-	text, _ := strconv.Unquote(c.do("INFO " + section))
+func infoFields(c *testkit.TextClient, section string) (names []string) {
+	text, _ := strconv.Unquote(c.Do("INFO " + section))
 	for line := range strings.Lines(text) {
 		if name, _, ok := strings.Cut(line, ":"); ok {
 			names = append(names, name)

@@ -53,23 +53,3 @@ func TestTableAgreesWithAMap(t *testing.T) {
 	table.each(100_000, func(*entry) { found++ })
 	assert.Equal(t, live, found)
 }
-
-// Keys that nobody touches again do not pile up.
-func TestTableForgetsTheDead(t *testing.T) {
-	table := newTable()
-	const live = 1000
-	for now := int64(1); now < 100*live; now++ {
-		key := fmt.Append(nil, "key", now)
-		table.put(table.get(key, now), key, []byte("value"), stringKind, now+live, now)
-	}
-	assert.Less(t, len(table.entries), 3*live)
-	assert.LessOrEqual(t, len(table.buckets), 4*live)
-}
-
-func TestTableGivesLargeBuffersBack(t *testing.T) {
-	table := newTable()
-	table.put(nil, []byte("key"), make([]byte, 2*maxKeptBuffer), stringKind, never, 1)
-	require.True(t, table.del([]byte("key"), 1))
-	assert.Nil(t, table.entries[0].data)
-	assert.False(t, table.del([]byte("key"), 1))
-}

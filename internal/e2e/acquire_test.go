@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestAcquireWaitsUntilFreed, whether the holder releases or just ends.
+func TestAcquireWaitsUntilFreed(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		other := cluster.Connect(t, []string{r.Servers[0].Addr(), r.Servers[1].Addr(), r.Servers[2].Addr()})
+		for name, free := range map[string]func(redlock.Lock){
+			"released": func(l redlock.Lock) { require.NoError(t, l.Release(t.Context())) },
+			"expired": func(redlock.Lock) {
+				for _, s := range r.Servers {
+					s.Del("k")
+				}
+			},
+		} {
+			holder := cluster.MustAcquire(t, other, "k", ttl)
+			tried := len(r.Recorders[0].Calls("SET", "k"))
+			waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+			testkit.Await(t, "tries", func() bool { return len(r.Recorders[0].Calls("SET", "k")) > tried+5 })
+			require.Empty(t, waiter, name)
+			free(holder)
+			got := testkit.Get(t, waiter)
+			require.NoError(t, got.Err)
+			require.NoError(t, got.Value.Release(t.Context()))
+			r.AwaitEmpty(t)
+		}
+	})
+}
+
+// TestAcquireWaitsOutAnOutage: too few nodes are no reason to give up.
+func TestAcquireWaitsOutAnOutage(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		for _, s := range r.Servers {
+			s.ErrorReply("SET", "LOADING Redis is loading the dataset in memory", 3)
+		}
+		l, err := r.Acquire(t.Context(), "k", ttl)
+		require.NoError(t, err)
+		require.NoError(t, l.Release(t.Context()))
+
+		r.Servers[0].Down()
+		r.Servers[1].Down()
+		waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+		_, err = r.TryAcquire(t.Context(), "another", ttl)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		r.Heal(t)
+		require.NoError(t, testkit.Get(t, waiter).Err)
+	})
+}
+
+// TestAcquireEndsWithItsContext, during an attempt and during a pause, with
+// exactly the context's error, and leaves no key behind.
+func TestAcquireEndsWithItsContext(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		for name, pause := range map[string]time.Duration{"in an attempt": time.Millisecond, "in a pause": time.Hour} {
+			t.Run(name, func(t *testing.T) {
+				r := cluster.New(t, 5, cluster.Portable(portable), func(c *redlock.Config) { c.RetryMin, c.RetryMax = pause, pause })
+				for _, s := range r.Servers[:3] {
+					s.Set("k", "another's", 0)
+				}
+				tries := 1
+				if pause < time.Second {
+					tries = 10
+				}
+
+				ctx, cancel := context.WithCancelCause(t.Context())
+				waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
+				r.AwaitCalls(t, tries, "SET", "k")
+				cancel(errors.New("not shown"))
+				require.Equal(t, context.Canceled, testkit.Get(t, waiter).Err)
+
+				ctx, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)
+				defer stop()
+				_, err := r.Acquire(ctx, "k", ttl)
+				require.Equal(t, context.DeadlineExceeded, err)
+
+				testkit.Await(t, "nothing of ours left", func() bool { return r.Holders("k") == 3 })
+			})
+		}
+	})
+}
+
+// TestRetryPauses are at least RetryMin long.
+func TestRetryPauses(t *testing.T) {
+	r := cluster.New(t, 1, func(c *redlock.Config) { c.RetryMin, c.RetryMax = 20*time.Millisecond, 30*time.Millisecond })
+	r.Servers[0].Set("k", "another's", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
+	r.AwaitCalls(t, 6, "SET", "k")
+	cancel()
+	require.Equal(t, context.Canceled, testkit.Get(t, waiter).Err)
+	tries := r.Recorders[0].Calls("SET", "k")
+	for i, c := range tries[1:] {
+		// The pause began after the answer, which came after this.
+		require.GreaterOrEqual(t, c.At.Sub(tries[i].At), 20*time.Millisecond)
+	}
+}
+
+// TestManyWaitersTakeTurns: one key, many callers, all of them served in the end.
+func TestManyWaitersTakeTurns(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		holders := make(chan struct{}, 1)
+		var wg sync.WaitGroup
+		for range 32 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				l, err := r.Acquire(t.Context(), "k", ttl)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				select {
+				case holders <- struct{}{}:
+				default:
+					t.Error("two holders")
+				}
+				<-holders
+				if err := l.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		testkit.Join(t, &wg)
+		r.AwaitEmpty(t)
+	})
+}
+
+// A connection that ends while nobody asks for anything must be noticed then:
+// the first acquire after a quiet night would otherwise lose every vote to
+// sockets that the servers have long closed.
+func TestIdleClientNoticesLostConnections(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 5, cluster.Portable(portable))
+		for range 3 {
+			for _, s := range r.Servers {
+				s.ResetConns()
+			}
+			testkit.Await(t, "every master has a connection again", func() bool {
+				for _, s := range r.Servers {
+					if s.Conns() != 1 {
+						return false
+					}
+				}
+				return true
+			})
+		}
+		lock, err := r.Acquire(t.Context(), "k", ttl)
+		require.NoError(t, err)
+		require.NoError(t, lock.Release(t.Context()))
+	})
+}

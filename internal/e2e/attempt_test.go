@@ -1,0 +1,244 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestFreshTokenForEachAttempt: no two attempts of one Acquire show the same
+// token, and all nodes are shown the same one.
+func TestFreshTokenForEachAttempt(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		for _, s := range r.Servers {
+			s.Set("k", "another's", 0)
+		}
+		acquired := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+		r.AwaitCalls(t, 20, "SET", "k")
+		for _, s := range r.Servers {
+			s.Del("k")
+		}
+		got := testkit.Get(t, acquired)
+		require.NoError(t, got.Err)
+
+		won := got.Value.Token()
+		testkit.Await(t, "the last attempt", func() bool { return len(r.Recorders[0].Calls("SET", won)) == 1 })
+		seen := map[string]bool{}
+		for i, c := range r.Recorders[0].Calls("SET", "k") {
+			token := c.Args[2]
+			require.Len(t, token, 22)
+			require.False(t, seen[token], "shown twice")
+			seen[token] = true
+			for _, e := range r.Recorders {
+				testkit.Await(t, "the same attempt", func() bool { return len(e.Calls("SET", "k")) > i })
+				require.Equal(t, token, e.Calls("SET", "k")[i].Args[2])
+			}
+		}
+		require.True(t, seen[won])
+		require.NoError(t, got.Value.Release(t.Context()))
+	})
+}
+
+// checkCleanedUp waits until every master has heard the SET and, behind it on
+// the same connection, the release of the same token, and has no key left.
+func checkCleanedUp(t *testing.T, r *cluster.Cluster, key string) {
+	t.Helper()
+	r.AwaitCalls(t, 1, "SET", key)
+	r.AwaitCalls(t, 1, "EVALSHA", key)
+	r.AwaitEmpty(t)
+	for _, e := range r.Recorders {
+		set, release := e.Calls("SET", key), e.Calls("EVALSHA", key)
+		require.Len(t, set, 1, "nothing is sent twice")
+		require.Len(t, release, 1)
+		require.Equal(t, set[0].Conn, release[0].Conn)
+		require.False(t, release[0].At.Before(set[0].At))
+		require.Contains(t, release[0].Args, set[0].Args[2], "the token")
+	}
+}
+
+// TestFailedAttemptsCleanUpBehindThemselves: whatever ends an attempt, the
+// release follows its SET to every node, without anybody waiting for it. The
+// clock of the masters stands still, so that no key ends by itself.
+func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
+	still := fakeredis.Options{Now: testkit.StoppedClock()}
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		start := func(t *testing.T, timeout time.Duration) *cluster.Cluster {
+			return cluster.Of(t, cluster.Start(t, 5, still), cluster.Portable(portable), cluster.NodeTimeout(timeout))
+		}
+		outages := map[string]func(*fakeredis.Server){
+			"hung": (*fakeredis.Server).Hang, "deaf": (*fakeredis.Server).HangDeaf, "mute": (*fakeredis.Server).Mute,
+		}
+		for name, outage := range outages {
+			for bad := 3; bad <= 5; bad++ {
+				t.Run(fmt.Sprintf("timeout, %d %s", bad, name), func(t *testing.T) {
+					r := start(t, 20*time.Millisecond)
+					for _, s := range r.Servers[:bad] {
+						outage(s)
+					}
+					_, err := r.TryAcquire(t.Context(), "k", ttl)
+					require.ErrorIs(t, err, redlock.ErrNoQuorum)
+					r.Heal(t)
+					checkCleanedUp(t, r, "k")
+				})
+			}
+			t.Run("deadline, "+name, func(t *testing.T) {
+				r := start(t, testkit.Patience)
+				for _, s := range r.Servers {
+					outage(s)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+				defer cancel()
+				_, err := r.TryAcquire(ctx, "k", ttl)
+				require.Equal(t, context.DeadlineExceeded, err)
+				r.Heal(t)
+				checkCleanedUp(t, r, "k")
+			})
+		}
+		t.Run("cancelled", func(t *testing.T) {
+			r := start(t, testkit.Patience)
+			for _, s := range r.Servers {
+				s.Mute()
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			attempt := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
+			r.AwaitCalls(t, 1, "SET", "k")
+			cancel()
+			require.Equal(t, context.Canceled, testkit.Get(t, attempt).Err)
+			// The wire is busy with a batch nobody has answered, so the release waits for that.
+			r.Heal(t)
+			checkCleanedUp(t, r, "k")
+		})
+		t.Run("answers too late", func(t *testing.T) {
+			r := start(t, testkit.Patience)
+			for _, s := range r.Servers {
+				s.Delay(40 * time.Millisecond)
+			}
+			_, err := r.TryAcquire(t.Context(), "k", 30*time.Millisecond)
+			require.Equal(t, redlock.ErrExpired, err)
+			checkCleanedUp(t, r, "k")
+		})
+		t.Run("minority refused", func(t *testing.T) {
+			r := start(t, testkit.Patience)
+			for _, s := range r.Servers[:3] {
+				s.ErrorReply("SET", "OOM command not allowed", 0)
+			}
+			_, err := r.TryAcquire(t.Context(), "k", ttl)
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			checkCleanedUp(t, r, "k")
+		})
+	})
+}
+
+// TestLostVoteGivesBackWhatItGot, and leaves the winner's keys alone.
+func TestLostVoteGivesBackWhatItGot(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 5, cluster.Portable(portable))
+		for _, s := range r.Servers[:3] {
+			s.Set("k", "another's", 0)
+		}
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.Equal(t, redlock.ErrTaken, err)
+		r.AwaitCalls(t, 1, "EVALSHA", "k")
+		testkit.Await(t, "ours given back", func() bool { return r.Holders("k") == 3 })
+		for _, s := range r.Servers[:3] {
+			v, _ := s.Get("k")
+			require.Equal(t, "another's", v)
+		}
+	})
+}
+
+// TestNothingToCleanUp: where every node has denied, no release is sent.
+func TestNothingToCleanUp(t *testing.T) {
+	r := cluster.New(t, 1)
+	r.Servers[0].Set("k", "another's", 0)
+	for range 10 {
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.Equal(t, redlock.ErrTaken, err)
+	}
+	require.NoError(t, cluster.MustAcquire(t, r.Client, "behind", ttl).Release(t.Context()))
+	require.Empty(t, r.Recorders[0].Calls("EVALSHA", "k"))
+}
+
+// TestLateReplyIsNobodyElses: the grant for a request that was given up on
+// arrives when another waits for its own answer, which is a denial.
+func TestLateReplyIsNobodyElses(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 1, cluster.Portable(portable), cluster.NodeTimeout(5*time.Millisecond))
+		r.Servers[0].Set("taken", "another's", 0)
+		for i := range 20 {
+			r.Servers[0].Mute()
+			_, err := r.TryAcquire(t.Context(), fmt.Sprint("free ", i), ttl)
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			r.Heal(t)
+			testkit.Await(t, "an answer", func() bool {
+				_, err := r.TryAcquire(t.Context(), "taken", ttl)
+				if !testkit.IsAny(err, redlock.ErrNoQuorum) {
+					require.Equal(t, redlock.ErrTaken, err)
+				}
+				return err == redlock.ErrTaken
+			})
+		}
+		testkit.Await(t, "only the other's key", func() bool { return r.Servers[0].Len() == 1 })
+	})
+}
+
+// TestNothingIsSentTwice, however often connections break: no node hears a
+// token in two SETs, nor a SET behind the release of its token.
+func TestNothingIsSentTwice(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable), cluster.NodeTimeout(time.Second))
+		done := make(chan struct{})
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for i := 0; ; i++ {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					if l, err := r.TryAcquire(context.Background(), fmt.Sprint(g, "/", i), ttl); err == nil {
+						_ = l.Release(context.Background())
+					}
+				}
+			}()
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		for i := range 50 {
+			rec := r.Recorders[rng.IntN(3)]
+			testkit.Await(t, "commands", func() bool { return len(rec.All()) >= i*20 })
+			r.Servers[rng.IntN(3)].ResetConns()
+		}
+		close(done)
+		testkit.Join(t, &wg)
+		for _, e := range r.Recorders {
+			shown := map[string]bool{}
+			released := map[string]bool{}
+			for _, c := range e.All() {
+				switch c.Args[0] {
+				case "SET":
+					require.False(t, shown[c.Args[2]], "SET twice")
+					require.False(t, released[c.Args[2]], "SET behind its release")
+					shown[c.Args[2]] = true
+				case "EVALSHA":
+					for _, token := range c.Args[3+len(c.Args[3:])/2:] {
+						released[token] = true
+					}
+				}
+			}
+		}
+	})
+}

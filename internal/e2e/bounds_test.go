@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestBusy: what finds MaxWaiting operations waiting is refused at once, and
+// those are not harmed.
+func TestBusy(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.MaxWaiting = 4 })
+		held := cluster.MustAcquire(t, r.Client, "held", ttl)
+		for _, s := range r.Servers {
+			s.Hang()
+		}
+		// What is sent is not waiting. How many are let out at a time is the
+		// client's business, so submit until it says no.
+		done := make(chan error, 1000)
+		accepted := 0
+		for ; ; accepted++ {
+			require.Less(t, accepted, cap(done), "there is no bound")
+			op := &redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, accepted), TTL: ttl}
+			op.Done = func(op *redlock.Op) { done <- op.Err() }
+			if err := r.Submit(op); err != nil {
+				require.Equal(t, redlock.ErrBusy, err)
+				break
+			}
+		}
+		require.GreaterOrEqual(t, accepted, 4)
+		left := held.Remaining()
+		testkit.AtOnce(t, func() {
+			_, err := r.TryAcquire(t.Context(), "k", ttl)
+			require.Equal(t, redlock.ErrBusy, err)
+			require.Equal(t, redlock.ErrBusy, held.Extend(t.Context(), 100*time.Millisecond))
+			require.Equal(t, redlock.ErrBusy, held.Release(t.Context()))
+		})
+		require.Greater(t, held.Remaining(), left-testkit.Patience, "an extension that was not sent shortens nothing")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
+		r.Heal(t)
+		for range accepted {
+			require.NoError(t, testkit.Get(t, done))
+		}
+		require.NoError(t, testkit.Get(t, waiting).Err, "Acquire tries again")
+		cancel()
+		require.NoError(t, held.Release(t.Context()))
+	})
+}
+
+// TestMaxInFlight: a node that owes too many replies is given up.
+func TestMaxInFlight(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.MaxInFlight = 50 })
+		r.Servers[0].Hang()
+		for i := range 200 {
+			require.NoError(t, cluster.MustAcquire(t, r.Client, fmt.Sprint(i), ttl).Release(t.Context()))
+		}
+		require.NoError(t, r.Servers[0].Heal())
+		r.AwaitUp(t)
+		require.Greater(t, r.Servers[0].Count("INFO"), int64(1), "it was dialled anew")
+	})
+}
+
+// TestMaxInFlightBelowDebts: a node may be owed more releases than it may owe
+// replies, and is paid all the same.
+func TestMaxInFlightBelowDebts(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: fakeredis.Valkey9}), cluster.Portable(portable),
+			func(c *redlock.Config) { c.MaxInFlight = 8 })
+		var locks []redlock.Lock
+		for i := range 20 {
+			locks = append(locks, cluster.MustAcquire(t, r.Client, fmt.Sprint(i), ttl))
+			cluster.Settle(t, r.Client) // or one node falls behind the two that decide
+		}
+		r.Servers[0].Down()
+		testkit.Await(t, "down", func() bool { return !r.Nodes()[0].Up })
+		for _, l := range locks {
+			require.NoError(t, l.Release(t.Context()))
+		}
+		r.Heal(t)
+		r.AwaitEmpty(t)
+		require.True(t, r.Nodes()[0].Up)
+		require.EqualValues(t, 2, r.Nodes()[0].Connects)
+	})
+}
+
+// TestStallTimeout: so is one that owes replies and is silent.
+func TestStallTimeout(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.StallTimeout = 200 * time.Millisecond })
+		r.Servers[0].Partition()
+		require.NoError(t, cluster.MustAcquire(t, r.Client, "k", ttl).Release(t.Context()))
+		testkit.Await(t, "a new connection", func() bool { return r.Servers[0].Count("INFO") > 1 })
+		r.AwaitUp(t)
+	})
+}
+
+// TestOpOfAnotherLockIsOwed: an Op that has acquired a lock which one node never
+// heard of, and then releases another, is not taken for the release of the first.
+func TestOpOfAnotherLockIsOwed(t *testing.T) {
+	r := cluster.New(t, 3)
+	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("held"), TTL: ttl}
+	require.NoError(t, cluster.Submit(t, r.Client, op))
+	held := op.Token
+	testkit.Await(t, "set everywhere", func() bool { return r.Holders("held") == 3 })
+	r.Servers[2].Down()
+	testkit.Await(t, "node 2 down", func() bool { return !r.Nodes()[2].Up })
+	op.Key = []byte("unheard of")
+	require.NoError(t, cluster.Submit(t, r.Client, op))
+	op.Kind = redlock.OpRelease
+	require.NoError(t, cluster.Submit(t, r.Client, op))
+	op.Kind, op.Key = redlock.OpAcquire, []byte("unheard of")
+	require.NoError(t, cluster.Submit(t, r.Client, op))
+	last := op.Token
+	op.Kind, op.Key, op.Token = redlock.OpRelease, []byte("held"), held
+	require.NoError(t, cluster.Submit(t, r.Client, op))
+	op.Key, op.Token = []byte("unheard of"), last
+	require.NoError(t, cluster.Submit(t, r.Client, op))
+	require.NoError(t, r.Servers[2].Heal())
+	r.AwaitEmpty(t)
+}

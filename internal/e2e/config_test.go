@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestConfigDefaults: a Config needs nothing but nodes, and a RetryMin above
+// the default of RetryMax is no mistake.
+func TestConfigDefaults(t *testing.T) {
+	servers := fakeredis.StartN(t, 3)
+	nodes := fakeredis.Addrs(servers)
+	for _, cfg := range []redlock.Config{{Nodes: nodes}, {Nodes: nodes, RetryMin: time.Second}} {
+		c, err := redlock.New(cfg)
+		require.NoError(t, err)
+		l, err := c.Acquire(t.Context(), "k", 10*time.Second)
+		require.NoError(t, err)
+		require.Greater(t, l.Remaining(), time.Second)
+		require.NoError(t, c.Close())
+		for _, s := range servers {
+			s.Flush()
+		}
+	}
+}
+
+// TestNodeTimeoutDefault: unless it is set, it follows from the TTL.
+func TestNodeTimeoutDefault(t *testing.T) {
+	r := cluster.New(t, 1, cluster.NodeTimeout(0))
+	r.Servers[0].Hang()
+	for given, want := range map[time.Duration]time.Duration{
+		10 * time.Second:       50 * time.Millisecond, // of 500
+		400 * time.Millisecond: 20 * time.Millisecond,
+	} {
+		start := time.Now()
+		_, err := r.TryAcquire(t.Context(), "k", given)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		require.GreaterOrEqual(t, time.Since(start), want)
+	}
+}
+
+// TestEvenNumberIsWarnedAbout, and only that.
+func TestEvenNumberIsWarnedAbout(t *testing.T) {
+	for n := 1; n <= 6; n++ {
+		var log bytes.Buffer
+		c, err := redlock.New(redlock.Config{
+			Nodes:       fakeredis.Addrs(fakeredis.StartN(t, n)),
+			NodeTimeout: testkit.Patience,
+			DialTimeout: testkit.Patience,
+			Logger:      slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		})
+		require.NoError(t, err)
+		require.NoError(t, cluster.MustAcquire(t, c, "k", ttl).Release(t.Context()), "it works all the same")
+		require.NoError(t, c.Close())
+		if n%2 == 1 {
+			require.Empty(t, log.String())
+			continue
+		}
+		require.Contains(t, log.String(), "level=WARN")
+		require.Contains(t, log.String(), fmt.Sprintf("nodes=%d quorum=%d", n, n/2+1))
+		require.Equal(t, 1, strings.Count(log.String(), "\n"))
+	}
+}
+
+// TestSameServerIsRefused: two addresses that lead to one server are found out
+// by asking it who it is.
+func TestSameServerIsRefused(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		servers := fakeredis.StartN(t, 3, fakeredis.Options{Password: "sesame"})
+		_, port, err := net.SplitHostPort(servers[1].Addr())
+		require.NoError(t, err)
+		for name, alias := range map[string]string{
+			"another name":     "localhost:" + port,
+			"another listener": forward(t, servers[1].Addr()),
+		} {
+			t.Run(name, func(t *testing.T) {
+				var nodes []string
+				for _, addr := range append(fakeredis.Addrs(servers), alias) {
+					nodes = append(nodes, "redis://:sesame@"+addr)
+				}
+				c, err := redlock.New(redlock.Config{Nodes: nodes, Portable: portable, DialTimeout: testkit.Patience})
+				require.Nil(t, c)
+				require.ErrorIs(t, err, conn.ErrSameServer)
+				require.ErrorContains(t, err, "same server as another node")
+				// Whichever of the two came second is refused, and names the first.
+				require.Contains(t, err.Error(), servers[1].Addr())
+				require.Contains(t, err.Error(), alias)
+				require.NotContains(t, err.Error(), "sesame")
+			})
+		}
+		for _, s := range servers {
+			testkit.Await(t, "the refused client is gone", func() bool { return s.Conns() == 0 })
+		}
+	})
+}
+
+// forward opens a second door to a server.
+func forward(t *testing.T, to string) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = ln.Close() })
+	go func() {
+		for {
+			from, err := ln.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			back, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = from.Close()
+				continue
+			}
+			pipe := func(a, b net.Conn) {
+				_, _ = b.(*net.TCPConn).ReadFrom(a)
+				_ = a.Close()
+				_ = b.Close()
+			}
+			go pipe(from, back)
+			go pipe(back, from)
+		}
+	}()
+	return ln.Addr().String()
+}
+
+// TestNewWaitsForNobodyLongerThanDialTimeout: a node that is down, or hangs, is
+// no error, and is there once it answers.
+func TestNewWaitsForNobodyLongerThanDialTimeout(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		servers := cluster.Start(t, 3)
+		servers[0].Down()
+		servers[1].Hang()
+		r := cluster.Of(t, servers, cluster.Portable(portable), func(c *redlock.Config) { c.DialTimeout = 100 * time.Millisecond })
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		r.Heal(t)
+		r.AwaitUp(t)
+	})
+}

@@ -1,0 +1,176 @@
+package e2e
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestExtendIsTrue: a node whose key is gone or another's is no vote, a
+// majority of those is the end of the lock, and no key is made or touched.
+func TestExtendIsTrue(t *testing.T) {
+	for name, lose := range map[string]func(*fakeredis.Server){
+		"gone":         func(s *fakeredis.Server) { s.Del("k") },
+		"another's":    func(s *fakeredis.Server) { s.Set("k", "another's", 10*ttl) },
+		"foreign type": func(s *fakeredis.Server) { s.Del("k"); s.Plant("k", "list") },
+	} {
+		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+			for lost := range 6 {
+				r := cluster.New(t, 5, cluster.Portable(portable))
+				l := cluster.MustAcquire(t, r.Client, "k", ttl)
+				testkit.Await(t, "on all nodes", func() bool { return r.Holders("k") == 5 })
+				for _, s := range r.Servers[:lost] {
+					lose(s)
+				}
+				before := make([]time.Duration, lost)
+				for i, s := range r.Servers[:lost] {
+					before[i] = s.TTL("k")
+				}
+				err := l.Extend(t.Context(), 2*ttl)
+				r.AwaitCalls(t, 1, "EVALSHA", "k")
+				if lost <= 2 {
+					require.NoError(t, err, name)
+					require.Greater(t, l.Remaining(), ttl)
+				} else {
+					require.Equal(t, redlock.ErrNotHeld, err, name)
+					require.Zero(t, l.Remaining(), "it is lost")
+					require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl), "and stays so")
+				}
+				for i, s := range r.Servers[:lost] {
+					require.LessOrEqual(t, s.TTL("k"), before[i])
+				}
+				if name == "gone" {
+					testkit.Await(t, "no key made", func() bool { return r.Holders("k") == 5-lost })
+				}
+				_ = l.Release(t.Context())
+			}
+		})
+	}
+}
+
+// TestExtendNeverRevives: once validity is over nobody is asked, though the
+// keys may still be there.
+func TestExtendNeverRevives(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}), cluster.Portable(portable))
+		l := cluster.MustAcquire(t, r.Client, "k", 300*time.Millisecond)
+		testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
+		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+		require.Zero(t, l.Remaining())
+		require.NoError(t, l.Release(t.Context()))
+		for _, s := range r.Servers {
+			testkit.Await(t, "the release", func() bool { return s.Count("EVALSHA") > 0 })
+			require.EqualValues(t, 1, s.Count("EVALSHA"))
+		}
+	})
+}
+
+// TestExtendTooLate: an extension that is confirmed when its TTL is over is none.
+func TestExtendTooLate(t *testing.T) {
+	r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
+	l := cluster.MustAcquire(t, r.Client, "k", ttl)
+	for _, s := range r.Servers {
+		s.Delay(40 * time.Millisecond)
+	}
+	require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), 30*time.Millisecond))
+	require.Zero(t, l.Remaining(), "the nodes have the short TTL")
+}
+
+// TestUnconfirmedExtension never lengthens what is left, and shortens it if it
+// asked for less: some nodes may have heard.
+func TestUnconfirmedExtension(t *testing.T) {
+	refuse := func(r *cluster.Cluster, t *testing.T, d time.Duration, l redlock.Lock) {
+		for _, s := range r.Servers[:3] {
+			s.ErrorReply("EVALSHA", "BUSY Redis is busy running a script", 1)
+		}
+		require.ErrorIs(t, l.Extend(t.Context(), d), redlock.ErrNoQuorum)
+	}
+	for name, fail := range map[string]func(*cluster.Cluster, *testing.T, time.Duration, redlock.Lock){
+		"no quorum": refuse,
+		"cancelled": func(r *cluster.Cluster, t *testing.T, d time.Duration, l redlock.Lock) {
+			for _, s := range r.Servers {
+				s.Hang()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			require.Equal(t, context.DeadlineExceeded, l.Extend(ctx, d))
+			r.Heal(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				r := cluster.New(t, 5, cluster.Portable(portable))
+				l := cluster.MustAcquire(t, r.Client, "k", ttl)
+				left := l.Remaining()
+				fail(r, t, 2*ttl, l)
+				require.Less(t, l.Remaining(), left)
+				require.Greater(t, l.Remaining(), left-testkit.Patience, "still held")
+
+				fail(r, t, ttl/5, l)
+				require.Less(t, l.Remaining(), ttl/5-cluster.Drift(ttl/5))
+				require.Positive(t, l.Remaining())
+
+				require.NoError(t, l.Extend(t.Context(), ttl), "and can be extended again")
+				require.Greater(t, l.Remaining(), ttl/5)
+				require.NoError(t, l.Release(t.Context()))
+			})
+		})
+	}
+}
+
+// TestExtendAgainstRelease of the same lock, at once: the key is gone in the
+// end, and nobody believes to hold it.
+func TestExtendAgainstRelease(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		for range 50 {
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			extended := make(chan error, 1)
+			go func() { extended <- l.Extend(t.Context(), 2*ttl) }()
+			require.NoError(t, l.Release(t.Context()))
+			if err := testkit.Get(t, extended); err != nil {
+				require.Equal(t, redlock.ErrNotHeld, err)
+			}
+			require.Zero(t, l.Remaining())
+			r.AwaitEmpty(t)
+		}
+	})
+}
+
+// TestExtendAgainstExtend: of two at once the nodes keep the TTL that came
+// last. Remaining must not count on the other.
+func TestExtendAgainstExtend(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		for range 500 {
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			var wg sync.WaitGroup
+			for _, d := range []time.Duration{ttl, time.Minute, 2 * ttl, 2 * time.Minute} {
+				wg.Add(1)
+				go func() {
+					defer wg.Done()
+					if err := l.Extend(t.Context(), d); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			testkit.Join(t, &wg)
+			for _, s := range r.Servers {
+				testkit.Await(t, "all", func() bool { return int(s.Count("EVALSHA"))%5 == 4 })
+				require.Less(t, l.Remaining(), s.TTL("k"))
+			}
+			require.NoError(t, l.Release(t.Context()))
+			for _, s := range r.Servers {
+				testkit.Await(t, "all", func() bool { return int(s.Count("EVALSHA"))%5 == 0 })
+			}
+		}
+	})
+}

@@ -1,0 +1,230 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestAttemptIsHeard, of blocking calls and of an Op, with its votes, before
+// the call returns.
+func TestAttemptIsHeard(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Portable(portable), cluster.Listening(&y))
+		heard := func() redlock.Attempt {
+			t.Helper()
+			l := cluster.Take(&y, &y.Attempts)
+			require.Len(t, l, 1)
+			return l[0]
+		}
+		check := func(a redlock.Attempt, kind redlock.OpKind, votes [3]int, err error) {
+			t.Helper()
+			require.Equal(t, redlock.Attempt{Kind: kind, Key: "k", Duration: a.Duration, Granted: votes[0], Denied: votes[1], Failed: votes[2], Err: err}, a)
+			require.Positive(t, a.Duration)
+			require.Less(t, a.Duration, testkit.Patience)
+		}
+		granted, denied, none := [3]int{0: 1}, [3]int{1: 1}, [3]int{}
+
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		check(heard(), redlock.OpAcquire, granted, nil)
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		check(heard(), redlock.OpAcquire, denied, redlock.ErrTaken)
+		require.Equal(t, redlock.ErrTaken, err)
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		check(heard(), redlock.OpExtend, granted, nil)
+		require.NoError(t, l.Release(t.Context()))
+		check(heard(), redlock.OpRelease, granted, nil)
+
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		check(heard(), redlock.OpAcquire, granted, nil)
+		op.Kind = redlock.OpRelease
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		check(heard(), redlock.OpRelease, granted, nil)
+		require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
+		check(heard(), redlock.OpRelease, denied, redlock.ErrNotHeld)
+
+		r.Servers[0].ErrorReply("SET", "OOM command not allowed", 2)
+		_, err = r.TryAcquire(t.Context(), "k", ttl)
+		a := heard()
+		check(a, redlock.OpAcquire, [3]int{2: 1}, err)
+		var details *redlock.QuorumError
+		require.True(t, errors.As(a.Err, &details))
+		op.Kind = redlock.OpAcquire
+		require.ErrorIs(t, cluster.Submit(t, r.Client, op), redlock.ErrNoQuorum)
+		require.ErrorAs(t, heard().Err, &details)
+
+		cluster.Settle(t, r.Client)
+		r.Servers[0].Mute()
+		require.NoError(t, r.Submit(op))
+		require.True(t, r.Cancel(op))
+		check(heard(), redlock.OpAcquire, none, context.Canceled)
+		require.False(t, r.Cancel(op))
+		ctx, cancel := context.WithCancel(t.Context())
+		lost := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
+		testkit.Await(t, "under way", func() bool { s := r.Stats(); return s.Waiting+s.InFlight >= 3 })
+		cancel()
+		require.Equal(t, context.Canceled, testkit.Get(t, lost).Err)
+		check(heard(), redlock.OpAcquire, none, context.Canceled)
+		require.NoError(t, r.Servers[0].Heal())
+
+		for range 2 { // what was no attempt
+			_, err = r.TryAcquire(ctx, "k", ttl)
+			require.Error(t, err)
+			_, err = r.TryAcquire(t.Context(), "", ttl)
+			require.Error(t, err)
+			require.Error(t, submitRefused(r.Client, ""))
+			require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		}
+		require.Empty(t, cluster.Take(&y, &y.Attempts))
+		require.NoError(t, r.Close())
+		require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "k"))
+		check(heard(), redlock.OpAcquire, none, redlock.ErrClosed)
+		_, err = r.Acquire(t.Context(), "k", ttl)
+		require.Equal(t, redlock.ErrClosed, err)
+		check(heard(), redlock.OpAcquire, none, redlock.ErrClosed)
+	})
+}
+
+// TestNodeThatDiesIsHeard: its votes, its end and its return, in the hooks and
+// in the log, once each, and nothing when the client is closed.
+func TestNodeThatDiesIsHeard(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var y cluster.HookRecorder
+		var log testkit.LogSink
+		servers := cluster.Start(t, 3)
+		servers[2].Down() // from the start
+		r := cluster.Of(t, servers, cluster.Portable(portable), cluster.Listening(&y), func(c *redlock.Config) {
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		expect := func(want ...string) {
+			t.Helper()
+			var all []string
+			testkit.Await(t, strings.Join(want, ", "), func() bool {
+				for _, n := range cluster.Take(&y, &y.Nodes) {
+					require.Equal(t, r.Servers[n.Index].Addr(), n.Addr)
+					require.Equal(t, n.Up, n.Err == nil)
+					all = append(all, fmt.Sprint(n.Index, " ", n.Up, " ", n.Connects))
+				}
+				return len(all) >= len(want)
+			})
+			slices.Sort(all)
+			require.Equal(t, want, all)
+		}
+		expect("0 true 1", "1 true 1", "2 false 0")
+		require.Contains(t, log.String(), fmt.Sprintf("level=INFO msg=\"redlock: node is up\" node=%s server=", servers[0].Addr()))
+		require.Contains(t, log.String(), fmt.Sprintf("level=WARN msg=\"redlock: node is down\" node=%s error=", servers[2].Addr()))
+		require.NoError(t, servers[2].Heal())
+		expect("2 true 1")
+
+		servers[0].Mute()
+		cluster.MustAcquire(t, r.Client, "k", ttl) // of the other two
+		servers[0].Down()
+		expect("0 false 1")
+		failed := cluster.Take(&y, &y.Failed)
+		require.Len(t, failed, 1)
+		require.Equal(t, redlock.OpAcquire, failed[0].Kind)
+		require.Equal(t, 0, failed[0].Node)
+		require.NotErrorIs(t, failed[0].Err, conn.ErrNotSent)
+		require.NoError(t, r.Close())
+		require.Empty(t, cluster.Take(&y, &y.Nodes), "that is no news")
+		require.Equal(t, 5, strings.Count(log.String(), "\n"))
+	})
+}
+
+// TestLockLostIsHeardOnce, by whatever finds it out first, and not of a lock
+// that was given back.
+func TestLockLostIsHeardOnce(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Portable(portable), cluster.Listening(&y))
+		heard := func(want ...error) {
+			t.Helper()
+			var texts []string
+			for _, err := range want {
+				texts = append(texts, fmt.Sprint("k: ", err))
+			}
+			require.Equal(t, texts, cluster.Take(&y, &y.Lost))
+		}
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.Servers[0].Del("k")
+		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+		heard(redlock.ErrNotHeld)
+		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		heard()
+
+		l = cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.Servers[0].Del("k")
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		heard(redlock.ErrNotHeld)
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()), "a dead handle")
+		heard()
+
+		l, err := r.Acquire(t.Context(), "k", 100*time.Millisecond)
+		require.NoError(t, err)
+		testkit.Await(t, "expired", func() bool { return l.Remaining() == 0 })
+		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+		heard(redlock.ErrExpired)
+		_ = l.Release(t.Context())
+		heard()
+
+		l = cluster.MustAcquire(t, r.Client, "k", ttl)
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		require.NoError(t, l.Release(t.Context()))
+		heard()
+
+		// What a release that nobody waited for deleted was not lost.
+		l = cluster.MustAcquire(t, r.Client, "k", ttl)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		r.Servers[0].Mute()
+		require.Equal(t, context.Canceled, l.Release(ended))
+		r.AwaitEmpty(t)
+		require.NoError(t, r.Servers[0].Heal())
+		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		heard()
+	})
+}
+
+// TestARefusedReleaseGaveNothingBack: one that finds the lock gone later tells.
+func TestARefusedReleaseGaveNothingBack(t *testing.T) {
+	var y cluster.HookRecorder
+	r := cluster.New(t, 1, cluster.Listening(&y), func(c *redlock.Config) { c.MaxWaiting = 1 })
+	l := cluster.MustAcquire(t, r.Client, "k", ttl)
+	r.Servers[0].Mute()
+	// One waits, and as many are on their way as the last round trip allowed.
+	done := make(chan error, 100)
+	sent := 0
+	for seen := 0; seen < 2; seen++ { // what waits at the first look may be sent behind it
+		for ; r.Stats().Waiting == 0; sent++ {
+			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("other"), Done: func(op *redlock.Op) { done <- op.Err() }}
+			require.NoError(t, r.Submit(op))
+		}
+	}
+	require.Equal(t, redlock.ErrBusy, l.Release(t.Context()))
+	require.Equal(t, redlock.ErrBusy, l.Extend(t.Context(), ttl))
+	require.EqualValues(t, 1, r.Stats().Release.Refused)
+	require.EqualValues(t, 1, r.Stats().Extend.Refused)
+	require.NoError(t, r.Servers[0].Heal())
+	for range sent {
+		require.Equal(t, redlock.ErrNotHeld, testkit.Get(t, done))
+	}
+	r.Servers[0].Del("k")
+	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+	require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
+}

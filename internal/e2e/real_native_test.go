@@ -1,0 +1,281 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// natively is how Valkey 9 is asked.
+var natively = conn.Dialect{Release: conn.ReleaseDelIfEq, Extend: conn.ExtendSetIfEq}
+
+// lockers are the addresses of servers, as the user of the clients.
+func lockers(servers []*realredis.Server) (nodes []string) {
+	for _, s := range servers {
+		nodes = append(nodes, "redis://"+lockerLogin+s.Addr())
+	}
+	return nodes
+}
+
+// TestRealNativePrivileges: where a server has commands of its own for it, two
+// are enough, and no script.
+func TestRealNativePrivileges(t *testing.T) {
+	t.Parallel()
+	const atFirst = leastUser + "+set +delifeq"
+	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, atFirst}})
+	admins := cluster.NewAdmins(t, servers)
+	client := func() *redlock.Client {
+		c := cluster.Connect(t, lockers(servers))
+		for _, n := range c.Nodes() {
+			require.NoError(t, n.Err)
+			require.Equal(t, natively, n.Dialect)
+			require.Contains(t, n.Server, "valkey 9")
+		}
+		return c
+	}
+	require.NoError(t, wholeLife(t, client(), client(), admins))
+	cluster.AwaitNothing(t, admins)
+	for _, a := range admins {
+		calls := a.Text("INFO commandstats")
+		require.NotRegexp(t, `cmdstat_evalsha:calls=[1-9]`, calls)
+		require.Regexp(t, `cmdstat_delifeq:calls=[1-9]`, calls)
+	}
+	for _, privilege := range []string{"set", "delifeq"} {
+		for _, a := range admins {
+			a.Must("ACL SETUSER locker -" + privilege)
+		}
+		c := cluster.Connect(t, lockers(servers))
+		require.ErrorIs(t, wholeLife(t, c, c, admins), redlock.ErrNoQuorum, privilege)
+		for _, a := range admins {
+			a.Must("ACL SETUSER locker +"+privilege, "FLUSHALL")
+		}
+	}
+
+	// Who may not use INFO cannot be told of a restart, and does not do for a
+	// strict guard.
+	const brief = 100 * time.Millisecond
+	strict := func() *redlock.Client {
+		return cluster.Connect(t, lockers(servers), func(c *redlock.Config) { c.MaxTTL = brief })
+	}
+	for _, n := range strict().Nodes() {
+		require.ErrorIs(t, n.Err, conn.ErrNoRunID)
+	}
+	for _, a := range admins {
+		a.Must("ACL SETUSER locker +info")
+	}
+	l, err := strict().Acquire(t.Context(), "lock:1", brief)
+	require.NoError(t, err)
+	_ = l.Release(t.Context())
+}
+
+// TestRealDelIfEqTakenAway: a server that no longer lets us use its own command
+// to release is asked by script from there on, and nothing is lost by it; until
+// the next connection finds that we may again.
+func TestRealDelIfEqTakenAway(t *testing.T) {
+	t.Parallel()
+	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, leastUser + "+@all"}})
+	admins := cluster.NewAdmins(t, servers)
+	c := cluster.Connect(t, lockers(servers))
+	speaks := func(d conn.Dialect) bool {
+		for _, n := range c.Nodes() {
+			if !n.Up || n.Dialect != d {
+				return false
+			}
+		}
+		return true
+	}
+	require.True(t, speaks(natively))
+	held := cluster.MustAcquire(t, c, "lock:held", ttl)
+	done := make(chan struct{})
+	var lives atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 16 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for !testkit.IsClosed(done) {
+				if err := wholeOf(c, fmt.Sprint("lock:", g)); err != nil {
+					t.Error(err)
+					return
+				}
+				lives.Add(1)
+			}
+		}()
+	}
+	goOn := func() {
+		before := lives.Load()
+		testkit.Await(t, "progress", func() bool { return lives.Load() > before+20 || t.Failed() })
+	}
+	goOn()
+	for _, a := range admins {
+		a.Must("ACL SETUSER locker -delifeq")
+		goOn()
+	}
+	close(done)
+	testkit.Join(t, &wg)
+	require.True(t, speaks(conn.Dialect{Extend: conn.ExtendSetIfEq}))
+	require.NoError(t, held.Extend(t.Context(), ttl))
+	require.NoError(t, held.Release(t.Context()))
+	cluster.AwaitNothing(t, admins)
+	for _, n := range c.Nodes() {
+		require.EqualValues(t, 1, n.Connects)
+	}
+
+	for _, a := range admins {
+		a.Must("ACL SETUSER locker +delifeq")
+		a.Cut()
+	}
+	testkit.Await(t, "the old way", func() bool { return speaks(natively) })
+	require.NoError(t, wholeOf(c, "lock:held"))
+}
+
+// wholeOf acquires, extends and releases a key.
+func wholeOf(c *redlock.Client, key string) error {
+	l, err := c.TryAcquire(context.Background(), key, ttl)
+	if err != nil {
+		return err
+	}
+	if err := l.Extend(context.Background(), ttl); err != nil {
+		return err
+	}
+	return l.Release(context.Background())
+}
+
+// TestRealMixedFleet: one quorum of servers that are asked in different ways, of
+// which each does its part.
+func TestRealMixedFleet(t *testing.T) {
+	t.Parallel()
+	var servers []*realredis.Server
+	for _, kind := range realredis.Kinds() {
+		servers = append(servers, realredis.Start(t, realredis.Options{Kind: kind}))
+	}
+	newest := fakeredis.StartN(t, 1, fakeredis.Options{Flavor: fakeredis.Redis84})[0]
+	nodes, admins := append(cluster.RealAddrs(servers), newest.Addr()), cluster.NewAdmins(t, servers)
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		ours, theirs := cluster.Connect(t, nodes, cluster.Portable(portable)), cluster.Connect(t, nodes, cluster.Portable(!portable))
+		require.Equal(t, natively, ours.Nodes()[realredis.Valkey9].Dialect)
+		require.Equal(t, conn.Dialect{Release: conn.ReleaseDelEx, Extend: conn.ExtendSetIfEq}, ours.Nodes()[3].Dialect)
+		has := func(least time.Duration) func() bool {
+			return func() bool {
+				_, all := newest.Get("k")
+				for _, a := range admins {
+					left, err := strconv.Atoi(strings.TrimPrefix(a.DoWords("PTTL", "k"), ":"))
+					all = all && err == nil && time.Duration(left)*time.Millisecond > least
+				}
+				return all
+			}
+		}
+		for range 3 {
+			l := cluster.MustAcquire(t, ours, "k", ttl)
+			testkit.Await(t, "the key on all", has(0))
+			_, err := theirs.TryAcquire(t.Context(), "k", ttl)
+			require.Equal(t, redlock.ErrTaken, err)
+			require.NoError(t, l.Extend(t.Context(), 2*ttl))
+			testkit.Await(t, "the new TTL on all", has(ttl))
+			require.NoError(t, l.Release(t.Context()))
+			cluster.AwaitNothing(t, admins)
+			testkit.Await(t, "no key on the last", func() bool { return newest.Len() == 0 })
+		}
+
+		var wg sync.WaitGroup
+		for g := range 32 { // so that scripts are merged
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				c := []*redlock.Client{ours, theirs}[g%2]
+				for i := range 10 {
+					if err := wholeOf(c, fmt.Sprint(g, i)); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}()
+		}
+		testkit.Join(t, &wg)
+		cluster.AwaitNothing(t, admins)
+		testkit.Await(t, "no key on the last", func() bool { return newest.Len() == 0 })
+	})
+}
+
+// leastPrivileges is all that the user of a client needs, on the keys that it
+// locks. AUTH needs no grant, and INFO is done without.
+var leastPrivileges = []string{"+set", "+evalsha", "+script|load", "+mget", "+pexpire", "+del"}
+
+const leastUser = "locker resetchannels resetkeys -@all on >" + realPassword + " ~lock:* "
+
+// TestRealLeastPrivileges: the least that a user can be allowed is enough for
+// whatever locks go through, and each part of it is needed.
+func TestRealLeastPrivileges(t *testing.T) {
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		servers := realredis.StartN(t, 3, realredis.Options{
+			Kind: kind, Users: []string{cluster.AdminUser, leastUser + strings.Join(leastPrivileges, " ")}})
+		admins := cluster.NewAdmins(t, servers)
+		client := func() *redlock.Client {
+			var nodes []string
+			for _, s := range servers {
+				nodes = append(nodes, "redis://"+lockerLogin+s.Addr())
+			}
+			return cluster.Connect(t, nodes)
+		}
+		require.NoError(t, wholeLife(t, client(), client(), admins))
+		_, err := client().TryAcquire(t.Context(), "another's", ttl)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+
+		for _, privilege := range leastPrivileges {
+			for _, a := range admins {
+				a.Must("ACL SETUSER locker -" + privilege[1:])
+			}
+			require.ErrorIs(t, wholeLife(t, client(), client(), admins), redlock.ErrNoQuorum, privilege)
+			for _, a := range admins {
+				a.Must("ACL SETUSER locker "+privilege, "FLUSHALL")
+			}
+		}
+		require.NoError(t, wholeLife(t, client(), client(), admins))
+	})
+}
+
+// wholeLife has a lock acquired, refused to another, extended and released,
+// with the scripts known and forgotten.
+func wholeLife(t *testing.T, ours, theirs *redlock.Client, admins []*cluster.Admin) error {
+	for _, forget := range []bool{false, true, false} {
+		l, err := ours.TryAcquire(t.Context(), "lock:1", ttl)
+		if err != nil {
+			return err
+		}
+		if _, err := theirs.TryAcquire(t.Context(), "lock:1", ttl); err != redlock.ErrTaken {
+			return errors.Join(errors.New("not refused"), err)
+		}
+		if forget {
+			for _, a := range admins {
+				a.Must("SCRIPT FLUSH")
+			}
+		}
+		if err := l.Extend(t.Context(), ttl); err != nil {
+			return err
+		}
+		if forget {
+			for _, a := range admins {
+				a.Must("SCRIPT FLUSH")
+			}
+		}
+		if err := l.Release(t.Context()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

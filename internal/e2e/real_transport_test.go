@@ -1,0 +1,67 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestRealUnixSockets: as over TCP, on both paths, with a password too.
+func TestRealUnixSockets(t *testing.T) {
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		servers := realredis.StartN(t, 3, realredis.Options{Kind: kind, Unix: true, Password: realPassword})
+		var nodes []string
+		for _, s := range servers {
+			nodes = append(nodes, "unix://:"+realPassword+"@"+s.Socket())
+		}
+		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+			c := cluster.Connect(t, nodes, cluster.Portable(portable))
+			live(t, c, "k")
+			require.NoError(t, servers[0].Restart())
+			live(t, c, "k")
+		})
+	})
+}
+
+// TestRealTLS: a server shows who it is and may ask who we are. Whoever cannot
+// say so, or was told of another authority, gets no lock.
+func TestRealTLS(t *testing.T) {
+	ours, others := testkit.NewAuthority(t), testkit.NewAuthority(t)
+	certificate, key := ours.Issue()
+	me, err := tls.X509KeyPair(certificate, key)
+	require.NoError(t, err)
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		for name, clientCA := range map[string][]byte{"server shows": nil, "both show": ours.PEM()} {
+			t.Run(name, func(t *testing.T) {
+				var nodes []string
+				for _, s := range realredis.StartN(t, 3, realredis.Options{Kind: kind, Password: realPassword,
+					TLS: &realredis.TLS{Certificate: certificate, Key: key, ClientCA: clientCA}}) {
+					nodes = append(nodes, "rediss://:"+realPassword+"@"+s.TLSAddr())
+				}
+				with := func(c *tls.Config) *redlock.Client {
+					return cluster.Connect(t, nodes, func(cfg *redlock.Config) { cfg.TLS = c })
+				}
+				live(t, with(&tls.Config{RootCAs: ours.Pool(), Certificates: []tls.Certificate{me}}), "k")
+
+				strangers := []*tls.Config{nil, {RootCAs: others.Pool(), Certificates: []tls.Certificate{me}},
+					{RootCAs: ours.Pool(), Certificates: []tls.Certificate{me}, ServerName: "another"}}
+				if clientCA != nil {
+					strangers = append(strangers, &tls.Config{RootCAs: ours.Pool()})
+				}
+				for _, stranger := range strangers {
+					var seen testkit.LogSink
+					_, err := with(stranger).TryAcquire(t.Context(), "k", ttl)
+					require.ErrorIs(t, err, redlock.ErrNoQuorum)
+					seen.Add(err)
+					seen.RequireNone(t, secrets...)
+				}
+			})
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestReleaseResults: released if a quorum deleted our key, not held if the
+// denials rule that out, unknown otherwise.
+func TestReleaseResults(t *testing.T) {
+	gone := func(s *fakeredis.Server) { s.Del("k") }
+	anothers := func(s *fakeredis.Server) { s.Set("k", "another's", 0) }
+	refused := func(s *fakeredis.Server) { s.ErrorReply("EVALSHA", "BUSY Redis is busy running a script", 1) }
+	foreign := func(s *fakeredis.Server) { s.Del("k"); s.Plant("k", "list") }
+	type harm = []func(*fakeredis.Server)
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		for name, c := range map[string]struct {
+			harm harm
+			want error
+		}{
+			"all well":        {nil, nil},
+			"two gone":        {harm{gone, gone}, nil},
+			"two refused":     {harm{refused, refused}, nil},
+			"one of each":     {harm{gone, refused}, nil},
+			"three gone":      {harm{gone, gone, gone}, redlock.ErrNotHeld},
+			"three another's": {harm{anothers, anothers, anothers}, redlock.ErrNotHeld},
+			"three foreign":   {harm{foreign, foreign, foreign}, redlock.ErrNotHeld},
+			"three refused":   {harm{refused, refused, refused}, redlock.ErrNoQuorum},
+			"two and one":     {harm{gone, gone, refused}, redlock.ErrNoQuorum},
+			"one and two":     {harm{gone, refused, refused}, redlock.ErrNoQuorum},
+		} {
+			t.Run(name, func(t *testing.T) {
+				r := cluster.New(t, 5, cluster.Portable(portable))
+				l := cluster.MustAcquire(t, r.Client, "k", ttl)
+				testkit.Await(t, "on all nodes", func() bool { return r.Holders("k") == 5 })
+				for i, harm := range c.harm {
+					harm(r.Servers[i])
+				}
+				err := l.Release(t.Context())
+				if c.want == nil {
+					require.NoError(t, err)
+				} else {
+					require.ErrorIs(t, err, c.want)
+				}
+				if c.want != redlock.ErrNoQuorum {
+					require.Empty(t, l.Key(), "known")
+					require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+					return
+				}
+				require.Equal(t, "k", l.Key(), "unknown: it can be tried again")
+				err = l.Release(t.Context())
+				require.True(t, err == nil || testkit.IsAny(err, redlock.ErrNotHeld), "%v", err)
+				require.Empty(t, l.Key())
+				r.AwaitEmpty(t)
+			})
+		}
+	})
+}
+
+// TestReleaseWithEndedContext is sent all the same. The result is the
+// context's error, unless the answer was quicker.
+func TestReleaseWithEndedContext(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		for range 20 {
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			if err := l.Release(ended); err != nil {
+				require.Equal(t, context.Canceled, err)
+			}
+			r.AwaitEmpty(t)
+		}
+		// Nobody answers: it does not wait, and the release is not lost.
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		testkit.Await(t, "on all nodes", func() bool { return r.Holders("k") == 3 })
+		for _, s := range r.Servers {
+			s.Hang()
+		}
+		testkit.AtOnce(t, func() { require.Equal(t, context.Canceled, l.Release(ended)) })
+		r.Heal(t)
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestReleaseCancelledInTheQueue: what was taken back before it was sent is
+// sent after all.
+func TestReleaseCancelledInTheQueue(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		var locks []redlock.Lock
+		for _, key := range []string{"a", "b", "c", "d"} {
+			locks = append(locks, cluster.MustAcquire(t, r.Client, key, ttl))
+			testkit.Await(t, "on all nodes", func() bool { return r.Holders(key) == 3 })
+		}
+		for _, s := range r.Servers {
+			s.Hang()
+		}
+		for _, l := range locks { // the first is on its way, the last ones wait
+			require.Equal(t, context.Canceled, l.Release(ended))
+		}
+		r.Heal(t)
+		r.AwaitEmpty(t)
+	})
+}

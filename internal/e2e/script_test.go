@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestScriptFlushUnderLoad: it happens all the time, to one node after the
+// other, while many lock, extend and unlock.
+func TestScriptFlushUnderLoad(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.Of(t, cluster.Start(t, 5), cluster.Portable(portable))
+		var wg sync.WaitGroup
+		for g := range 32 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for i := range 30 {
+					l, err := r.TryAcquire(context.Background(), fmt.Sprint(g, "/", i%4), ttl)
+					if err != nil {
+						t.Errorf("acquire: %v", err)
+						return
+					}
+					if err := l.Extend(context.Background(), ttl); err != nil {
+						t.Errorf("extend: %v", err)
+					}
+					if err := l.Release(context.Background()); err != nil {
+						t.Errorf("release: %v", err)
+					}
+				}
+			}()
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			wg.Wait()
+		}()
+		for i := 0; ; i++ {
+			s := r.Servers[i%5]
+			s.FlushScripts()
+			loads := s.Count("SCRIPT")
+			select {
+			case <-done:
+				r.AwaitEmpty(t)
+				return
+			default:
+			}
+			// Somebody has noticed, or there is nobody left to.
+			testkit.Await(t, "progress", func() bool { return s.Count("SCRIPT") > loads || testkit.IsClosed(done) })
+		}
+	})
+}
+
+// TestScriptsForbidden: a node that will not run or load them fails the vote,
+// and says why.
+func TestScriptsForbidden(t *testing.T) {
+	r := cluster.New(t, 3)
+	l := cluster.MustAcquire(t, r.Client, "k", ttl)
+	for _, s := range r.Servers[:2] {
+		s.Deny("EVALSHA")
+	}
+	require.ErrorContains(t, l.Extend(t.Context(), ttl), "NOPERM")
+	r.Servers[0].Allow()
+	require.NoError(t, l.Extend(t.Context(), ttl))
+
+	for _, s := range r.Servers {
+		s.Allow()
+		s.FlushScripts()
+		s.Deny("SCRIPT|LOAD")
+	}
+	require.ErrorContains(t, l.Release(t.Context()), "server keeps forgetting the script")
+	for _, s := range r.Servers {
+		s.Allow()
+	}
+	require.NoError(t, l.Release(t.Context()))
+}
+
+// TestForbiddenKey: where the user may do no more than it must, native commands
+// on some keys, a lock on another key is refused and does the others no harm.
+func TestForbiddenKey(t *testing.T) {
+	for _, flavor := range []fakeredis.Flavor{fakeredis.Valkey9, fakeredis.Redis84} {
+		t.Run(flavor.String(), func(t *testing.T) {
+			servers := cluster.Start(t, 3, fakeredis.Options{Flavor: flavor})
+			for _, s := range servers {
+				s.DenyScripts()
+				s.AllowKeys("lk:")
+			}
+			c := cluster.Connect(t, fakeredis.Addrs(servers))
+			l := cluster.MustAcquire(t, c, "lk:1", ttl)
+			_, err := c.TryAcquire(t.Context(), "another's", ttl)
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			require.NoError(t, l.Extend(t.Context(), ttl))
+			require.NoError(t, l.Release(t.Context()))
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+)
+
+// PasswordEnv has all masters that Start starts ask for a password, and all that
+// their clients log printed: a run of the tests whose output is then searched.
+const PasswordEnv = "REDLOCK_MARKED_PASSWORD"
+
+// Start starts masters.
+func Start(t testing.TB, n int, opts ...fakeredis.Options) []*fakeredis.Server {
+	t.Helper()
+	if len(opts) == 0 {
+		opts = make([]fakeredis.Options, 1)
+	}
+	for i := range opts {
+		opts[i].Password = os.Getenv(PasswordEnv)
+	}
+	return fakeredis.StartN(t, n, opts...)
+}
+
+// Connect makes a client whose timeouts are long and whose retries are quick,
+// unless change says otherwise.
+func Connect(t testing.TB, nodes []string, change ...func(*redlock.Config)) *redlock.Client {
+	t.Helper()
+	cfg := redlock.Config{
+		Nodes:        nodes,
+		NodeTimeout:  testkit.Patience,
+		StallTimeout: testkit.Patience,
+		DialTimeout:  testkit.Patience,
+		RetryMin:     time.Millisecond,
+		RetryMax:     5 * time.Millisecond,
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	markPassword(&cfg)
+	c, err := redlock.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+// markPassword gives the password of PasswordEnv to nodes that have none.
+func markPassword(cfg *redlock.Config) {
+	password := os.Getenv(PasswordEnv)
+	if password == "" {
+		return
+	}
+	cfg.Nodes = slices.Clone(cfg.Nodes)
+	for i, node := range cfg.Nodes {
+		if !strings.Contains(node, "/") && cfg.Credentials == nil {
+			cfg.Nodes[i] = "redis://:" + password + "@" + node
+		}
+	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
+}
+
+// Portable takes the client off the raw socket path, or leaves it there.
+func Portable(on bool) func(*redlock.Config) {
+	return func(c *redlock.Config) { c.Portable = on }
+}
+
+// NodeTimeout sets Config.NodeTimeout.
+func NodeTimeout(d time.Duration) func(*redlock.Config) {
+	return func(c *redlock.Config) { c.NodeTimeout = d }
+}
+
+// MustAcquire acquires a lock in one attempt.
+func MustAcquire(t testing.TB, c *redlock.Client, key string, ttl time.Duration) redlock.Lock {
+	t.Helper()
+	l, err := c.TryAcquire(context.Background(), key, ttl)
+	require.NoError(t, err)
+	return l
+}
+
+// Submit runs one operation to its end.
+func Submit(t testing.TB, c *redlock.Client, op *redlock.Op) error {
+	t.Helper()
+	done := make(chan error, 1)
+	op.Done = func(op *redlock.Op) { done <- op.Err() }
+	require.NoError(t, c.Submit(op))
+	return testkit.Get(t, done)
+}
+
+// Settle waits until nothing is under way, the stragglers among the nodes
+// included, and returns the stats of then.
+func Settle(t testing.TB, c *redlock.Client) (s redlock.Stats) {
+	t.Helper()
+	testkit.Await(t, "quiet", func() bool {
+		s = c.Stats()
+		owed := s.Waiting + s.InFlight
+		for _, n := range s.Nodes {
+			owed += n.InFlight
+		}
+		return owed == 0
+	})
+	return s
+}
+
+// Told waits until the hooks have heard of all that came before: they are called
+// in order, and so is the completion of this release, of a lock that is not held.
+func Told(t testing.TB, c *redlock.Client) {
+	t.Helper()
+	_ = Submit(t, c, &redlock.Op{Kind: redlock.OpRelease, Key: []byte("lk:behind all votes")})
+}
+
+// Drift is what is taken off a TTL: TTL/100 + 2 ms.
+func Drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }

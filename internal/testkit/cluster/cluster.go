@@ -1,0 +1,103 @@
+// Package cluster is what black-box tests of the client run against: fake
+// masters that record what they hear, and a client of them. It also starts
+// masters in a child process, whose allocations are then not the client's.
+package cluster
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+)
+
+// TTL is that of locks which must not end during a test.
+const TTL = 5 * time.Minute
+
+// Cluster is a number of fake masters and a client of them.
+type Cluster struct {
+	*redlock.Client
+	Servers   []*fakeredis.Server
+	Recorders []*Recorder // one for each server
+}
+
+// New starts n masters and a client, which is as Connect makes it.
+func New(t testing.TB, n int, change ...func(*redlock.Config)) *Cluster {
+	t.Helper()
+	return Of(t, Start(t, n), change...)
+}
+
+// Of is New with masters that run already.
+func Of(t testing.TB, servers []*fakeredis.Server, change ...func(*redlock.Config)) *Cluster {
+	t.Helper()
+	c := &Cluster{Servers: servers}
+	for _, s := range servers {
+		c.Recorders = append(c.Recorders, record(s))
+	}
+	c.Client = Connect(t, fakeredis.Addrs(servers), change...)
+	// Before the client is closed, so that it need not wait for the dead.
+	t.Cleanup(func() { c.Heal(t) })
+	return c
+}
+
+// Heal ends all faults of all masters.
+func (c *Cluster) Heal(t testing.TB) {
+	t.Helper()
+	for _, s := range c.Servers {
+		require.NoError(t, s.Heal())
+	}
+}
+
+// Holders is how many masters have a key.
+func (c *Cluster) Holders(key string) (n int) {
+	for _, s := range c.Servers {
+		if _, ok := s.Get(key); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// AwaitHolders waits until so many masters have a key.
+func (c *Cluster) AwaitHolders(t testing.TB, n int, key string) {
+	t.Helper()
+	testkit.Await(t, "holders of "+key, func() bool { return c.Holders(key) == n })
+}
+
+// AwaitEmpty waits until no master has any key.
+func (c *Cluster) AwaitEmpty(t testing.TB) {
+	t.Helper()
+	testkit.Await(t, "all masters empty", func() bool {
+		return !slices.ContainsFunc(c.Servers, func(s *fakeredis.Server) bool { return s.Len() > 0 })
+	})
+}
+
+// AwaitUp waits until the client has a connection to every master again. A
+// connection is up once a command was carried over it, and only an acquire that
+// all nodes grant says that for all of them.
+func (c *Cluster) AwaitUp(t testing.TB) {
+	t.Helper()
+	const key = "are all up?"
+	testkit.Await(t, "all nodes up", func() bool {
+		l, err := c.TryAcquire(t.Context(), key, TTL)
+		if err != nil {
+			return false
+		}
+		Settle(t, c.Client) // the last votes may be on their way
+		all := c.Holders(key) == len(c.Servers)
+		return l.Release(t.Context()) == nil && all
+	})
+}
+
+// AwaitCalls waits until every master has heard a command with a word in it n
+// times.
+func (c *Cluster) AwaitCalls(t testing.TB, n int, name, word string) {
+	t.Helper()
+	testkit.Await(t, name+" "+word, func() bool {
+		return !slices.ContainsFunc(c.Recorders, func(r *Recorder) bool { return len(r.Calls(name, word)) < n })
+	})
+}

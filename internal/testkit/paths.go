@@ -1,0 +1,20 @@
+package testkit
+
+import (
+	"os"
+	"runtime"
+	"testing"
+)
+
+// OnBothPaths runs a test on the raw and on the portable socket path. Where
+// there is no raw path, "raw" runs what the client falls back to.
+func OnBothPaths(t *testing.T, test func(t *testing.T, portable bool)) {
+	t.Run("raw", func(t *testing.T) { test(t, false) })
+	t.Run("portable", func(t *testing.T) { test(t, true) })
+}
+
+// RawPath tells whether this system has the raw socket path.
+const RawPath = runtime.GOOS == "linux"
+
+// Long tells whether the environment asks for the tests that take minutes.
+func Long() bool { return os.Getenv("REDLOCK_LONG") == "1" }

@@ -1,0 +1,114 @@
+package testkit
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Patience bounds every wait of a test. Only a test that fails reaches it. It is
+// also the timeout of clients that must not need one: a call that ends well
+// before Patience has not waited for a timeout.
+const Patience = 20 * time.Second
+
+// Await polls until a condition holds, for at most Patience.
+func Await(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	AwaitFor(t, Patience, what, condition)
+}
+
+// AwaitFor is Await with another bound. It yields at first and sleeps later:
+// most conditions hold after microseconds.
+func AwaitFor(t testing.TB, bound time.Duration, what string, condition func() bool) {
+	t.Helper()
+	pause := 20 * time.Microsecond
+	for deadline := time.Now().Add(bound); !condition(); {
+		if time.Now().After(deadline) {
+			require.Failf(t, "waited in vain", "%s: not within %v", what, bound)
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 500*time.Microsecond)
+	}
+}
+
+// AtOnce runs f, which must not wait for any timeout.
+func AtOnce(t testing.TB, f func()) {
+	t.Helper()
+	start := time.Now()
+	f()
+	require.Less(t, time.Since(start), Patience/3, "not at once")
+}
+
+// Within runs f in a goroutine of its own and fails the test if f does not
+// return within a bound. A call that hangs then ends one test, not the binary.
+func Within(t testing.TB, bound time.Duration, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(bound):
+		require.FailNow(t, what+" does not return")
+	}
+}
+
+// Join waits for goroutines, and fails the test if they do not end.
+func Join(t testing.TB, goroutines *sync.WaitGroup) {
+	t.Helper()
+	Within(t, 2*Patience, "a goroutine", goroutines.Wait)
+}
+
+// Result is what a call in the background returned.
+type Result[T any] struct {
+	Value T
+	Err   error
+}
+
+// InBackground makes a call and returns where its result will be.
+func InBackground[T any](f func() (T, error)) <-chan Result[T] {
+	c := make(chan Result[T], 1)
+	go func() {
+		v, err := f()
+		c <- Result[T]{v, err}
+	}()
+	return c
+}
+
+// Get receives from c, and fails the test if nothing comes within Patience.
+func Get[T any](t testing.TB, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(Patience):
+		require.FailNow(t, "no result")
+	}
+	return v
+}
+
+// IsClosed tells whether c is closed, or has something to receive.
+func IsClosed[T any](c <-chan T) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// IsAny tells whether err is one of the known errors.
+func IsAny(err error, known ...error) bool {
+	return slices.ContainsFunc(known, func(k error) bool { return errors.Is(err, k) })
+}
+
+// StoppedClock is a clock that stands still.
+func StoppedClock() func() time.Time {
+	now := time.Now()
+	return func() time.Time { return now }
+}
