@@ -246,6 +246,7 @@ func New(cfg Config) (*Client, error) {
 		Logger:       cfg.Logger,
 		Hooks:        cfg.Hooks.inner(),
 		Rand:         cfg.Rand,
+		Scripted:     cfg.Scripted,
 		Conn: conn.Config{
 			TLS:              cfg.TLS,
 			TLSFor:           cfg.TLSFor,
@@ -253,7 +254,6 @@ func New(cfg Config) (*Client, error) {
 			Dialer:           cfg.Dialer,
 			TrustRestarts:    cfg.TrustRestarts,
 			Portable:         cfg.Portable,
-			Scripted:         cfg.Scripted,
 			DialTimeout:      cfg.DialTimeout,
 			StallTimeout:     cfg.StallTimeout,
 			MaxInFlight:      cfg.MaxInFlight,

@@ -24,7 +24,7 @@ func (c *tally) Settled()                          { c.settled++ }
 // TestSendAndSweepAllocateNothing counts what the whole process allocates, so
 // its server must not allocate either.
 func TestSendAndSweepAllocateNothing(t *testing.T) {
-	request := command("ECHO", "x")
+	request := encode("ECHO", "x")
 	const answer, commands = "$1\r\nx\r\n", 10
 	parrot := func(p *scripted.Server) {
 		p.Serve = func(nc net.Conn) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Batch is the bytes of one write: commands encoded once, written to every node
-// that speaks their dialect as they are, and kept until the last of these nodes
+// that wants their form as they are, and kept until the last of these nodes
 // has answered or failed.
 type Batch struct {
 	// Buf holds the encoded commands. It must not change from Send to Settled,
@@ -17,10 +17,10 @@ type Batch struct {
 	Replies int
 	// Owner is told what becomes of the batch.
 	Owner Owner
-	// Dialect is what Buf is written in.
-	Dialect Dialect
-	// Next is the same commands in another dialect, as a list. Send gives each
-	// node the one in its own; a node whose dialect is not there gets the first.
+	// Form is what Buf is written in.
+	Form Form
+	// Next is the same commands in another form, as a list. Send gives each
+	// node the one in its own; a node whose form is not there gets the first.
 	Next *Batch
 
 	sentAt  time.Duration
@@ -29,7 +29,7 @@ type Batch struct {
 
 // Owner hears what becomes of a [Batch]. All calls come from within Send,
 // SendTo, Sweep, Check or Close, with the fleet's lock held. They may call
-// SendTo and Unlearn, and nothing else of the fleet.
+// SendTo and SetForm, and nothing else of the fleet.
 type Owner interface {
 	// Reply brings reply i, counted from 0, of one node. The value is valid
 	// during the call only. An error says that the reply does not fit the
@@ -44,10 +44,10 @@ type Owner interface {
 	Settled()
 }
 
-// in returns the batch of the list that is written in d, or the first.
-func (b *Batch) in(d Dialect) *Batch {
+// in returns the batch of the list that is written in f, or the first.
+func (b *Batch) in(f Form) *Batch {
 	for other := b; other != nil; other = other.Next {
-		if other.Dialect == d {
+		if other.Form == f {
 			return other
 		}
 	}

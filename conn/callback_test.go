@@ -34,13 +34,13 @@ func TestCredentialsRotate(t *testing.T) {
 			}
 		})
 		w := p.Next(t)
-		w.Expect(string(command("HELLO", "3", "AUTH", "me", marked+"1")))
+		w.Expect(string(encode("HELLO", "3", "AUTH", "me", marked+"1")))
 		w.Send("-NOPROTO\r\n")
 		w = p.Next(t)
-		w.Expect(string(command("AUTH", "me", marked+"2")))
+		w.Expect(string(encode("AUTH", "me", marked+"2")))
 		w.Send("-WRONGPASS " + marked + "\r\n")
 		w = p.Next(t)
-		w.Expect(string(command("AUTH", "me", marked+"3")))
+		w.Expect(string(encode("AUTH", "me", marked+"3")))
 		r.do(func() {
 			assert.ErrorIs(t, r.Fault(0), ErrAuth)
 			assert.NotContains(t, r.Fault(0).Error(), marked)
@@ -182,7 +182,7 @@ func (k *keeper) Write(b []byte) (int, error) {
 func TestPasswordsAreWipedFromTheBuffer(t *testing.T) {
 	k := &keeper{}
 	k.Conn, _ = net.Pipe()
-	f := &Fleet{cfg: Config{Scripts: LockScripts()}.withDefaults(), ctx: t.Context()}
+	f := &Fleet{cfg: Config{Probes: probeAll}.withDefaults(), ctx: t.Context()}
 	d := dialler{fleet: f, addr: Address{login: newLogin("me", marked)}}
 	_, err := d.greet(t.Context(), k)
 	require.ErrorIs(t, err, net.ErrClosed)

@@ -80,12 +80,8 @@ type Config struct {
 	// Name is the client's name in CLIENT LIST. One that servers do not take,
 	// because of a space for instance, is not sent.
 	Name string
-	// Scripts are loaded into the node's cache on every new connection, each
-	// under the SHA1 digest it must turn out to have.
-	Scripts []Script
-	// Scripted makes every node speak the zero [Dialect], whatever else it
-	// understands.
-	Scripted bool
+	// Probes, where set, is asked for every new connection.
+	Probes func() Prober
 
 	// Logger hears of nodes that may evict keys. Nil means silence.
 	Logger *slog.Logger

@@ -26,9 +26,8 @@
 //
 // All that a new connection needs is written at once and costs one round trip,
 // TLS aside: HELLO 3 with AUTH and the client's name, the library's name and
-// version, INFO of the server, its replication and its memory, SELECT, probes
-// for the commands that compare a token (see [Dialect]), and the scripts. A
-// server that refuses HELLO is dialled again at once and greeted in RESP2, with
+// version, INFO of the server, its replication and its memory, SELECT, the
+// probes of the fleet's owner (see [Prober]). A server that refuses HELLO is dialled again at once and greeted in RESP2, with
 // AUTH and CLIENT SETNAME. Every reply must fit its command, and none may be left
 // over. What a server says in answer to credentials is not shown, nor what it
 // says later in a handshake that carried some: it may be repeating them.

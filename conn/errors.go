@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/redlock-go/redlock/internal/refusal"
 )
 
 var (
@@ -34,21 +36,21 @@ var (
 	// ErrOversized ends a connection whose reply does not fit the read buffer.
 	ErrOversized = errors.New("conn: reply is too large")
 
-	// ErrAuth is a refusal of our credentials, or of having none. What the
-	// server said is not shown: servers are known to repeat what they were
-	// sent.
-	ErrAuth = errors.New("server refused the credentials")
-	// ErrNotMaster refuses a node that replicates another, or was made to
-	// while we were connected: it would lose what it is told.
-	ErrNotMaster = errors.New("conn: node is a replica: name the master in its place")
-	// ErrCluster refuses a node of a cluster, which redirects most keys to
-	// others: their votes would not be independent.
-	ErrCluster = errors.New("conn: node is part of a cluster: name masters that are independent of each other")
 	// ErrSentinel refuses a node that keeps no keys.
 	ErrSentinel = errors.New("conn: node is a sentinel: name the masters that it watches, without their failover")
-	// ErrForbidden is a command, or a key, that the server's access list does
-	// not allow our user.
-	ErrForbidden = errors.New("conn: forbidden by the server's access list")
+
+	// What servers refuse: see package refusal.
+
+	// ErrAuth is a refusal of our credentials, or of having none.
+	ErrAuth = refusal.ErrAuth
+	// ErrNotMaster refuses a node that replicates another: it would lose what it
+	// is told.
+	ErrNotMaster = refusal.ErrNotMaster
+	// ErrCluster refuses a node of a cluster, which redirects most keys to others.
+	ErrCluster = refusal.ErrCluster
+	// ErrForbidden is a command, or a key, that the server's access list does not
+	// allow our user.
+	ErrForbidden = refusal.ErrForbidden
 )
 
 // Misconfigured reports whether err says that a node must not be used for

@@ -16,10 +16,10 @@ type Fleet struct {
 	ready  []int // what the last poll reported
 	closed bool
 
-	dialects []Dialect     // of the nodes that are up, each once; see Dialects
-	away     uint64        // nodes without a connection, a bit each
-	longest  time.Duration // how long a key may live; see Outlive
-	guarded  uint64        // nodes without a vote, a bit each; see Guarded
+	forms   []Form        // of the nodes that are up, each once; see Forms
+	away    uint64        // nodes without a connection, a bit each
+	longest time.Duration // how long a key may live; see Outlive
+	guarded uint64        // nodes without a vote, a bit each; see Guarded
 
 	ctx    context.Context // ended by Close; ends the dialers
 	cancel context.CancelFunc
@@ -90,7 +90,7 @@ func (f *Fleet) Settle() {
 }
 
 // Send writes to every node the batch of the list b that is in the node's
-// dialect. A node that is down, or whose connection owes too much, fails it at
+// form. A node that is down, or whose connection owes too much, fails it at
 // once.
 func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
@@ -99,7 +99,7 @@ func (f *Fleet) Send(b *Batch) {
 		other.waiting = 1 // so that it cannot settle before every node has had it
 	}
 	for _, n := range f.nodes {
-		n.send(b.in(n.dialect), now)
+		n.send(b.in(n.form), now)
 	}
 	f.reap()
 	for b != nil {
@@ -109,7 +109,7 @@ func (f *Fleet) Send(b *Batch) {
 	}
 }
 
-// SendTo writes b to one node, whatever its dialect.
+// SendTo writes b to one node, whatever its form.
 func (f *Fleet) SendTo(node int, b *Batch) {
 	b.sentAt = f.cfg.Clock.Now()
 	b.waiting = 1

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/redlock-go/redlock/internal/refusal"
 	"github.com/redlock-go/redlock/resp"
 	"github.com/valyala/bytebufferpool"
 )
@@ -17,10 +18,6 @@ const (
 	libraryName    = "redlock-go"
 	libraryVersion = "0.1.0"
 )
-
-// errUnfit is an answer of another type than the command has. What comes behind
-// it would be as wrong.
-var errUnfit = errors.New("server answers something else than was asked")
 
 // greeting is one command of the handshake, and what makes its reply good.
 type greeting struct {
@@ -74,7 +71,7 @@ func (d *dialler) greet(ctx context.Context, nc net.Conn) (identity, error) {
 		}
 		if err := gr.check(reply); err != nil {
 			if g.secret() {
-				err = muffle(err)
+				err = refusal.Redact(err)
 			}
 			return identity{}, err
 		}
@@ -96,15 +93,30 @@ func (g *greeter) greetings() []greeting {
 	if g.database != 0 {
 		gs = append(gs, greeting{[]string{"SELECT", strconv.Itoa(g.database)}, selected})
 	}
-	gs = append(gs, g.probes()...)
-	return append(gs, g.scripts()...)
+	return append(gs, g.probes()...)
+}
+
+// probes are the owner's commands. The answer to the last tells the form.
+func (g *greeter) probes() (gs []greeting) {
+	if g.cfg.Probes == nil {
+		return nil
+	}
+	p := g.cfg.Probes()
+	for i := range p.Len() {
+		gs = append(gs, greeting{p.Command(i), func(v *resp.Value) error {
+			err := p.Answer(i, v)
+			g.id.form = Form(p.Form())
+			return err
+		}})
+	}
+	return gs
 }
 
 // bestEffort lets a server refuse. Where we speak before it has let us in, the
 // answer may also be that it does not.
 func bestEffort(v *resp.Value) error {
 	if v.IsError() {
-		return Fatality(v.Bytes)
+		return refusal.Fatality(v.Bytes)
 	}
 	return nil
 }
@@ -114,13 +126,13 @@ func bestEffort(v *resp.Value) error {
 func (g *greeter) informed(v *resp.Value) error {
 	switch {
 	case v.IsError():
-		fatal, err := Refusal(v.Bytes)
+		fatal, err := refusal.Read(v.Bytes)
 		if code := string(v.Code()); !fatal && (code == "NOPERM" || code == "ERR") {
 			return nil
 		}
 		return err // LOADING and the like: not a node to ask for locks
 	case v.Kind != resp.Bulk && v.Kind != resp.Verbatim || v.Null:
-		return errUnfit
+		return refusal.ErrUnfit
 	}
 	return g.id.readInfo(string(v.Bytes))
 }
@@ -130,17 +142,14 @@ func selected(v *resp.Value) error {
 	case v.IsOK():
 		return nil
 	case !v.IsError():
-		return errUnfit
+		return refusal.ErrUnfit
 	}
-	_, err := Refusal(v.Bytes)
+	_, err := refusal.Read(v.Bytes)
 	if errors.Is(err, ErrForbidden) {
-		return lacks("select")
+		return refusal.Lacks("select")
 	}
 	return err
 }
-
-// lacks is the refusal of a command that the node cannot be used without.
-func lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
 func appendCommand(dst []byte, args ...string) []byte {
 	dst = resp.AppendArray(dst, len(args))

@@ -9,8 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
+
+	"github.com/redlock-go/redlock/internal/refusal"
 )
 
 // with makes a rig's only address this one of its only peer.
@@ -30,8 +33,8 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 		var b []byte
 		for _, c := range append(first,
 			[]string{"DELIFEQ", "redlock:probe", "x"}, []string{"DELEX", "redlock:probe", "IFEQ", "x"},
-			[]string{"SET", "redlock:probe", "x", "IFEQ", "x", "PX", "1000"}, []string{"SCRIPT", "LOAD", testScript.Text}) {
-			b = append(b, command(c...)...)
+			[]string{"SET", "redlock:probe", "x", "IFEQ", "x", "PX", "1000"}, []string{"SCRIPT", "LOAD", command.ReleaseScript}) {
+			b = append(b, encode(c...)...)
 		}
 		return string(b)
 	}
@@ -85,7 +88,7 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 func onServer(server interface{ Addr() string }) func(*Config) {
 	return func(cfg *Config) {
 		cfg.Addresses = []Address{{Network: "tcp", Host: server.Addr()}}
-		cfg.Scripts = LockScripts()
+		cfg.Probes = probeAll
 	}
 }
 
@@ -99,34 +102,33 @@ var badHandshakes = map[string]struct {
 	"hello refused in bulk": {set: answers("HELLO", "!16\r\nWRONGPASS "+marked+"\r\n"), want: ErrAuth},
 	"hello wants auth":      {set: answers("HELLO", "-NOAUTH "+marked+"\r\n"), want: ErrAuth},
 	"hello echoed":          {set: answers("HELLO", "-"+marked+" "+marked+"\r\n")},
-	"hello is OK":           {set: answers("HELLO", "+OK\r\n"), want: errUnfit},
-	"hello is null":         {set: answers("HELLO", "*-1\r\n"), want: errUnfit},
-	"hello is a password":   {set: answers("HELLO", "+"+marked+"\r\n"), want: errUnfit},
+	"hello is OK":           {set: answers("HELLO", "+OK\r\n"), want: refusal.ErrUnfit},
+	"hello is null":         {set: answers("HELLO", "*-1\r\n"), want: refusal.ErrUnfit},
+	"hello is a password":   {set: answers("HELLO", "+"+marked+"\r\n"), want: refusal.ErrUnfit},
 	"hello is loading":      {set: answers("HELLO", "-LOADING "+marked+"\r\n")},
-	"crowded":               {set: answers("HELLO", "-ERR max number of clients reached\r\n"), want: errCrowded},
-	"protected":             {set: answers("HELLO", "-DENIED Redis is running in protected mode\r\n"), want: errProtected},
+	"crowded":               {set: answers("HELLO", "-ERR max number of clients reached\r\n"), want: refusal.ErrCrowded},
+	"protected":             {set: answers("HELLO", "-DENIED Redis is running in protected mode\r\n"), want: refusal.ErrProtected},
 	"auth refused":          {set: olden("AUTH", "-WRONGPASS "+marked+"\r\n"), want: ErrAuth},
 	"auth echoed":           {set: olden("AUTH", "-ERR wrong number of arguments: 'AUTH' 'me' '"+marked+"'\r\n"), want: ErrAuth},
 	"auth refused in bulk":  {set: olden("AUTH", "!6\r\n"+marked+"\r\n"), want: ErrAuth},
 	"auth not OK":           {set: olden("AUTH", "$-1\r\n"), want: ErrAuth},
 	"auth answers password": {set: olden("AUTH", "+"+marked+"\r\n"), want: ErrAuth},
-	"crowded of old":        {set: olden("AUTH", "-ERR max number of clients reached\r\n"), want: errCrowded},
-	"protected of old":      {set: olden("AUTH", "-DENIED Redis is running in protected mode\r\n"), want: errProtected},
-	"client turned away":    {set: answers("CLIENT", "-DENIED "+marked+"\r\n"), want: errProtected},
+	"crowded of old":        {set: olden("AUTH", "-ERR max number of clients reached\r\n"), want: refusal.ErrCrowded},
+	"protected of old":      {set: olden("AUTH", "-DENIED Redis is running in protected mode\r\n"), want: refusal.ErrProtected},
+	"client turned away":    {set: answers("CLIENT", "-DENIED "+marked+"\r\n"), want: refusal.ErrProtected},
 	"select refused":        {set: answers("SELECT", "-ERR "+marked+"\r\n")},
 	"select forbidden":      {set: answers("SELECT", "-NOPERM no permissions to run the '"+marked+"' command\r\n"), want: ErrForbidden},
-	"select not OK":         {set: answers("SELECT", ":1\r\n"), want: errUnfit},
+	"select not OK":         {set: answers("SELECT", ":1\r\n"), want: refusal.ErrUnfit},
 	"info is loading":       {set: answers("INFO", "-LOADING "+marked+"\r\n")},
 	"info wants auth":       {set: answers("INFO", "-"+marked+"\r\n")},
-	"info is OK":            {set: answers("INFO", "+OK\r\n"), want: errUnfit},
-	"info is null":          {set: answers("INFO", "_\r\n"), want: errUnfit},
-	"probe is OK":           {set: answers("DELIFEQ", "+OK\r\n"), want: errUnfit},
-	"probe is null":         {set: answers("DELEX", "_\r\n"), want: errUnfit},
-	"set is a number":       {set: answers("SET", ":0\r\n"), want: errUnfit},
+	"info is OK":            {set: answers("INFO", "+OK\r\n"), want: refusal.ErrUnfit},
+	"info is null":          {set: answers("INFO", "_\r\n"), want: refusal.ErrUnfit},
+	"probe is OK":           {set: answers("DELIFEQ", "+OK\r\n"), want: refusal.ErrUnfit},
+	"probe is null":         {set: answers("DELEX", "_\r\n"), want: refusal.ErrUnfit},
+	"set is a number":       {set: answers("SET", ":0\r\n"), want: refusal.ErrUnfit},
 	"probe is redirected":   {set: answers("SET", "-MOVED 1 "+marked+":1\r\n"), want: ErrCluster},
 	"probe is read only":    {set: answers("SET", "-READONLY "+marked+"\r\n"), want: ErrNotMaster},
 	"script refused":        {set: answers("SCRIPT", "-ERR "+marked+"\r\n")},
-	"script forbidden":      {set: answers("SCRIPT", "-NOPERM no permissions to run the '"+marked+"' command\r\n"), want: ErrForbidden},
 	"digest is another":     {set: answers("SCRIPT", "$6\r\n"+marked+"\r\n")},
 	"digest is a number":    {set: answers("SCRIPT", ":1\r\n")},
 	"digest is null":        {set: answers("SCRIPT", "$-1\r\n")},
@@ -134,16 +136,16 @@ var badHandshakes = map[string]struct {
 	"huge bulk":             {set: answers("INFO", "$1000000\r\n")},
 	"huge INFO":             {set: answers("INFO", "$30000\r\n"+strings.Repeat("x", 30000)+"\r\n"), want: ErrOversized},
 	"endless line":          {set: answers("INFO", "+"+strings.Repeat(marked, 3000))},
-	"push in RESP2":         {set: olden("INFO memory", ">2\r\n+"+marked+"\r\n:1\r\n"+scripted.InfoOf("")), want: errUnfit},
+	"push in RESP2":         {set: olden("INFO memory", ">2\r\n+"+marked+"\r\n:1\r\n"+scripted.InfoOf("")), want: refusal.ErrUnfit},
 	"half a push behind":    {greet: func(honest string) scripted.Steps { return scripted.Steps{honest + ">2\r\n:1\r\n"} }, want: ErrUnsolicited},
 	"one byte too many":     {greet: func(honest string) scripted.Steps { return scripted.Steps{honest + "+"} }, want: ErrUnsolicited},
 	"one reply too many":    {greet: func(honest string) scripted.Steps { return scripted.Steps{honest + "+OK\r\n"} }, want: ErrUnsolicited},
-	"one reply before":      {greet: func(honest string) scripted.Steps { return scripted.Steps{"+OK\r\n" + honest} }, want: errUnfit},
+	"one reply before":      {greet: func(honest string) scripted.Steps { return scripted.Steps{"+OK\r\n" + honest} }, want: refusal.ErrUnfit},
 	"one reply missing": {greet: func(honest string) scripted.Steps {
 		return scripted.Steps{strings.Replace(honest, "+OK\r\n", "", 1), scripted.HangUp}
 	}},
 	"our own words": {greet: func(string) scripted.Steps {
-		return scripted.Steps{string(command("AUTH", "me", marked)), scripted.HangUp}
+		return scripted.Steps{string(encode("AUTH", "me", marked)), scripted.HangUp}
 	}},
 	"closed at once": {greet: func(string) scripted.Steps { return scripted.Steps{scripted.HangUp} }},
 	"reset at once":  {greet: func(string) scripted.Steps { return scripted.Steps{scripted.CutOff} }},

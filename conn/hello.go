@@ -3,8 +3,8 @@ package conn
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
+	"github.com/redlock-go/redlock/internal/refusal"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -51,18 +51,18 @@ func (g *greeter) introduction() (gs []greeting) {
 // welcomed takes in the answer to HELLO. None of an error's text is kept.
 func (g *greeter) welcomed(v *resp.Value) error {
 	if v.IsError() {
-		fatal, err := Refusal(v.Bytes)
+		fatal, err := refusal.Read(v.Bytes)
 		switch code := string(v.Code()); {
 		case code == "NOAUTH" && !g.secret():
-			return errNoLogin
+			return refusal.ErrNoLogin
 		case !fatal && (code == "ERR" || code == "NOPERM" || code == "NOPROTO"):
 			return errNoHello
 		}
-		return muffle(err)
+		return refusal.Redact(err)
 	}
 	// A map is an array to servers that go on in RESP2.
 	if v.Kind != resp.Map && v.Kind != resp.Array || v.Null {
-		return errUnfit
+		return refusal.ErrUnfit
 	}
 	return g.id.readHello(v)
 }
@@ -73,30 +73,11 @@ func authenticated(v *resp.Value) error {
 		return nil
 	}
 	if v.IsError() {
-		if err := Fatality(v.Bytes); err != nil {
-			return muffle(err) // it may have hung up before it was asked
+		if err := refusal.Fatality(v.Bytes); err != nil {
+			return refusal.Redact(err) // it may have hung up before it was asked
 		}
 	}
 	return ErrAuth
-}
-
-// muffle keeps the server's words out of an error. It may repeat in answer to
-// anything what it was sent before, a password for one; what is left is a cause
-// or a code that we know.
-func muffle(err error) error {
-	var named *refusal
-	if errors.As(err, &named) {
-		return named.cause
-	}
-	var reply *resp.ServerError
-	if !errors.As(err, &reply) {
-		return err
-	}
-	switch reply.Code {
-	case "BUSY", "ERR", "EXECABORT", "LOADING", "MISCONF", "NOREPLICAS", "NOSCRIPT", "OOM", "WRONGTYPE":
-		return fmt.Errorf("server refuses the handshake: %s", reply.Code)
-	}
-	return errors.New("server refuses the handshake")
 }
 
 // isName says whether servers take a name for a client: printable, and without

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/refusal"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
@@ -96,8 +97,8 @@ func TestRESP2IsRememberedForAWhile(t *testing.T) {
 // Servers that turn clients away say so before they hear anything, and hang up.
 func TestTurnedAway(t *testing.T) {
 	for text, want := range map[string]error{
-		"ERR max number of clients reached":                                           errCrowded,
-		"DENIED Redis is running in protected mode because protected mode is enabled": errProtected,
+		"ERR max number of clients reached":                                           refusal.ErrCrowded,
+		"DENIED Redis is running in protected mode because protected mode is enabled": refusal.ErrProtected,
 	} {
 		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 			for _, password := range []string{"", marked} {

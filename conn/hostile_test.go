@@ -47,7 +47,7 @@ var hostiles = []hostile{
 	{"one attribute of long texts", scripted.Steps{"|500\r\n", scripted.FloodOf("+"+strings.Repeat("x", 50)+"\r\n", 1<<20)}, 0, ErrOversized},
 	{"another answer", scripted.Steps{one + ":2\r\n"}, 2, errMisfit},
 	{"answers that are swapped", scripted.Steps{two + one}, 1, errMisfit},
-	{"our own words", scripted.Steps{string(command("ECHO", "one"))}, 1, errMisfit},
+	{"our own words", scripted.Steps{string(encode("ECHO", "one"))}, 1, errMisfit},
 	{"one error too many", scripted.Steps{one + two + "-ERR " + marked + "\r\n"}, 2, ErrUnsolicited},
 	{"one byte too many", scripted.Steps{one + two + "+"}, 2, ErrUnsolicited},
 	{"replies without end", scripted.Steps{one + two, scripted.FloodOf(one, 16<<20)}, 2, ErrUnsolicited},

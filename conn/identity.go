@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/refusal"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -18,7 +19,7 @@ type identity struct {
 	version string        // as the server names it
 	uptime  time.Duration // by its own clock; 0 if it does not tell
 	policy  string        // what it evicts when memory is short; "" if it does not tell
-	dialect Dialect
+	form    Form
 }
 
 // noEviction is the only policy under which no key goes before its time.
@@ -124,7 +125,7 @@ func (id *identity) warn(log *slog.Logger, addr string, before identity) {
 
 // word is s if it reads like a name, a version or an id, and "" otherwise.
 func word(s string) string {
-	if isWord(s) {
+	if refusal.IsWord(s) {
 		return s
 	}
 	return ""

@@ -25,13 +25,13 @@ type node struct {
 	persistent bool // it forgets nothing when it restarts
 	fleet      *Fleet
 
-	sock    sock     // nil while down
-	id      identity // of the server behind sock, or of the last one
-	dialect Dialect  // what it is spoken to in
-	server  string   // its product and version
-	guard   guard
-	cause   error // why it is down, wrapped in notSent
-	fault   error // set while up: close at the next reap, for this reason
+	sock   sock     // nil while down
+	id     identity // of the server behind sock, or of the last one
+	form   Form     // what it is sent commands in
+	server string   // its product and version
+	guard  guard
+	cause  error // why it is down, wrapped in notSent
+	fault  error // set while up: close at the next reap, for this reason
 
 	attempt int           // the dial that brought sock
 	since   time.Duration // when
@@ -60,7 +60,7 @@ func (n *node) up(s sock, id identity, attempt int) {
 	if n.in == nil {
 		n.in = make([]byte, readBuffer)
 	}
-	n.sock, n.id, n.dialect, n.fault = s, id, id.dialect, nil
+	n.sock, n.id, n.form, n.fault = s, id, id.form, nil
 	n.server = strings.TrimSpace(id.product + " " + id.version)
 	n.pushes = 0
 	n.attempt, n.since, n.proven = attempt, n.fleet.cfg.Clock.Now(), false

@@ -1,8 +1,6 @@
 package conn
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,21 +12,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
 )
 
-// testScript is what every server expects to be loaded.
-var testScript = scriptOf("return 1")
+// shortProbes are those of a fleet in tests. They end with the one script that every
+// scripted server expects.
+type shortProbes struct{ *command.Probes }
 
-func scriptOf(text string) Script {
-	sum := sha1.Sum([]byte(text))
-	return Script{Text: text, SHA1: hex.EncodeToString(sum[:])}
-}
+func (shortProbes) Len() int { return 4 }
 
-// command is what the client writes for one.
-func command(args ...string) []byte { return appendCommand(nil, args...) }
+func probeShortly() Prober { return shortProbes{command.NewProbes(false)} }
+
+func probeAll() Prober { return command.NewProbes(false) }
+
+// encode is what the client writes for one command.
+func encode(args ...string) []byte { return appendCommand(nil, args...) }
 
 // rig is a fleet with its lock, a clock that stands still, and no pause
 // between dials.
@@ -50,7 +51,7 @@ func newRig(t *testing.T, portable bool, peers []*scripted.Server, set ...func(*
 		DialTimeout: testkit.Patience,
 
 		MaxInFlightBytes: 1 << 30, // some tests fill the kernel's buffers, and more
-		Scripts:          []Script{testScript},
+		Probes:           probeShortly,
 		Clock:            r.clock,
 		Rand:             func() float64 { return 0 },
 
@@ -166,7 +167,7 @@ func (r *rig) sendLarge(size int, tags ...string) *ledger {
 	l := newLedger(r.t, tags)
 	l.Buf = l.Buf[:0]
 	for _, tag := range tags {
-		l.Buf = append(l.Buf, command("ECHO", tag, strings.Repeat("x", size))...)
+		l.Buf = append(l.Buf, encode("ECHO", tag, strings.Repeat("x", size))...)
 	}
 	return r.post(l)
 }
@@ -235,7 +236,7 @@ type account struct {
 func newLedger(t *testing.T, tags []string) *ledger {
 	l := &ledger{t: t, tags: tags}
 	for _, tag := range tags {
-		l.Buf = append(l.Buf, command("ECHO", tag)...)
+		l.Buf = append(l.Buf, encode("ECHO", tag)...)
 	}
 	l.Replies = len(tags)
 	l.Owner = l

@@ -13,6 +13,8 @@ import (
 
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
+
+	"github.com/redlock-go/redlock/internal/refusal"
 )
 
 // What real servers make of the handshake. Which server that is, is up to the
@@ -92,8 +94,8 @@ func TestRealPasswords(t *testing.T) {
 			{locked, "me", marked, ErrAuth},
 			{open, "", "", nil},
 			{open, "default", "", nil},
-			{open, "", marked, errImpostor},
-			{open, "default", marked, errImpostor},
+			{open, "", marked, refusal.ErrImpostor},
+			{open, "default", marked, refusal.ErrImpostor},
 			{open, "me", marked, ErrAuth},
 		} {
 			var cfg Config

@@ -11,9 +11,9 @@ type Node struct {
 	// Guarded is how long it still must not vote; 0 if it may.
 	Guarded time.Duration
 	// Server is the product and version that the server told, or "". It
-	// stays when the connection ends, and so does the Dialect.
-	Server  string
-	Dialect Dialect
+	// stays when the connection ends, and so does the Form.
+	Server string
+	Form   Form
 	// Connects is how many connections it has had, the present one included.
 	Connects uint64
 	// RoundTrips is how many batches it has answered to the last reply.
@@ -34,7 +34,7 @@ func (f *Fleet) Node(i int) Node {
 	return Node{
 		Index: i, Addr: n.addr,
 		Up: n.sock != nil, Err: n.why(),
-		Guarded: f.guardedFor(n), Server: n.server, Dialect: n.dialect,
+		Guarded: f.guardedFor(n), Server: n.server, Form: n.form,
 		Connects:   n.history.connects,
 		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
 		InFlight: n.owed.replies,

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fakeredis"
-	"github.com/redlock-go/redlock/internal/script"
 )
 
 // cell is a cell on embedded masters, with keys of a fixed form.
@@ -30,7 +30,7 @@ func cell(addrs []string, scenario harness.Scenario, concurrency int) harness.Co
 func TestEveryShapeOfCell(t *testing.T) {
 	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
 	for _, scenario := range harness.Scenarios {
-		for _, c := range []int{1, 2, script.MaxKeys + 1} {
+		for _, c := range []int{1, 2, command.MaxKeys + 1} {
 			r, err := harness.Measure(t.Context(), Driver{}, cell(addrs, scenario, c), harness.Timing{Window: 20 * time.Millisecond})
 			require.NoError(t, err, "%s %d", scenario, c)
 			require.Zero(t, r.Errors)
@@ -102,7 +102,7 @@ func TestAnUnexpectedReplyEndsTheCell(t *testing.T) {
 func TestAHugeRequest(t *testing.T) {
 	const pings = 20_000
 	payload := strings.Repeat("x", 1000)
-	ping, pong := command("PING", payload), fmt.Appendf(nil, "$%d\r\n%s\r\n", len(payload), payload)
+	ping, pong := encode("PING", payload), fmt.Appendf(nil, "$%d\r\n%s\r\n", len(payload), payload)
 	w, err := dial(t.Context(), fakeredis.Addrs(fakeredis.StartN(t, 1)), ping, pong, pong)
 	require.NoError(t, err)
 	defer w.Close()

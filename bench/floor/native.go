@@ -17,8 +17,8 @@ var errNoNative = fmt.Errorf("%w: the servers have no compare-and-delete of thei
 // natives are the commands that delete a key where it holds a token: those of
 // Valkey 9 and of Redis 8.4.
 var natives = []func(key, token string) []byte{
-	func(key, token string) []byte { return command("DELIFEQ", key, token) },
-	func(key, token string) []byte { return command("DELEX", key, "IFEQ", token) },
+	func(key, token string) []byte { return encode("DELIFEQ", key, token) },
+	func(key, token string) []byte { return encode("DELEX", key, "IFEQ", token) },
 }
 
 // native finds out by trying which of them a server has.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/redlock-go/redlock/bench/harness"
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/command"
 )
 
 const (
@@ -38,8 +38,8 @@ type plan struct {
 // newPlan encodes a cell. Uncontended, acquiring and releasing a batch take
 // turns. On a hot key each step releases the lock and takes it for the next.
 func newPlan(cfg harness.Config, release releaser) *plan {
-	p := &plan{setup: command("SCRIPT", "LOAD", script.Release)}
-	p.ready = fmt.Appendf(nil, "$%d\r\n%s\r\n", len(script.ReleaseSHA1), script.ReleaseSHA1)
+	p := &plan{setup: encode("SCRIPT", "LOAD", command.ReleaseScript)}
+	p.ready = fmt.Appendf(nil, "$%d\r\n%s\r\n", len(command.ReleaseSHA1), command.ReleaseSHA1)
 	ttl := strconv.FormatInt(cfg.TTL.Milliseconds(), 10)
 
 	if cfg.Scenario == harness.Hot && cfg.Concurrency > 1 {
@@ -86,7 +86,7 @@ func tokens(n, lap int) []string {
 // acquire encodes the SETs of a batch, and the replies if none is refused.
 func acquire(keys, tokens []string, ttl string) (request, reply []byte) {
 	for i, key := range keys {
-		request = append(request, command("SET", key, tokens[i], "NX", "PX", ttl)...)
+		request = append(request, encode("SET", key, tokens[i], "NX", "PX", ttl)...)
 	}
 	return request, bytes.Repeat([]byte("+OK\r\n"), len(keys))
 }
@@ -98,18 +98,18 @@ type releaser func(keys, tokens []string) (request, reply []byte)
 // scripted merges them into calls of a script.
 func scripted(keys, tokens []string) (request, reply []byte) {
 	for len(keys) > 0 {
-		n := min(len(keys), script.MaxKeys)
-		args := []string{"EVALSHA", script.ReleaseSHA1, strconv.Itoa(n)}
+		n := min(len(keys), command.MaxKeys)
+		args := []string{"EVALSHA", command.ReleaseSHA1, strconv.Itoa(n)}
 		args = append(append(args, keys[:n]...), tokens[:n]...)
-		request = append(request, command(args...)...)
+		request = append(request, encode(args...)...)
 		reply = fmt.Appendf(reply, "*%d\r\n%s", n, strings.Repeat(":1\r\n", n))
 		keys, tokens = keys[n:], tokens[n:]
 	}
 	return request, reply
 }
 
-// command encodes one command.
-func command(args ...string) []byte {
+// encode encodes one command.
+func encode(args ...string) []byte {
 	b := fmt.Appendf(nil, "*%d\r\n", len(args))
 	for _, arg := range args {
 		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(arg), arg)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
@@ -22,7 +23,7 @@ import (
 )
 
 // natively is how Valkey 9 is asked.
-var natively = conn.Dialect{Release: conn.ReleaseDelIfEq, Extend: conn.ExtendSetIfEq}
+const natively = command.DelIfEq | command.SetIfEq
 
 // lockers are the addresses of servers, as the user of the clients.
 func lockers(servers []*realredis.Server) (nodes []string) {
@@ -43,7 +44,7 @@ func TestRealNativePrivileges(t *testing.T) {
 		c := cluster.Connect(t, lockers(servers))
 		for _, n := range c.Nodes() {
 			require.NoError(t, n.Err)
-			require.Equal(t, natively, n.Dialect)
+			require.Equal(t, natively, command.Form(n.Form))
 			require.Contains(t, n.Server, "valkey 9")
 		}
 		return c
@@ -91,9 +92,9 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, leastUser + "+@all"}})
 	admins := cluster.NewAdmins(t, servers)
 	c := cluster.Connect(t, lockers(servers))
-	speaks := func(d conn.Dialect) bool {
+	speaks := func(f command.Form) bool {
 		for _, n := range c.Nodes() {
-			if !n.Up || n.Dialect != d {
+			if !n.Up || command.Form(n.Form) != f {
 				return false
 			}
 		}
@@ -128,7 +129,7 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 	}
 	close(done)
 	testkit.Join(t, &wg)
-	require.True(t, speaks(conn.Dialect{Extend: conn.ExtendSetIfEq}))
+	require.True(t, speaks(command.SetIfEq))
 	require.NoError(t, held.Extend(t.Context(), ttl))
 	require.NoError(t, held.Release(t.Context()))
 	cluster.AwaitNothing(t, admins)
@@ -168,8 +169,8 @@ func TestRealMixedFleet(t *testing.T) {
 	nodes, admins := append(cluster.RealAddrs(servers), newest.Addr()), cluster.NewAdmins(t, servers)
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ours, theirs := cluster.Connect(t, nodes, cluster.Portable(portable)), cluster.Connect(t, nodes, cluster.Portable(!portable))
-		require.Equal(t, natively, ours.Nodes()[realredis.Valkey9].Dialect)
-		require.Equal(t, conn.Dialect{Release: conn.ReleaseDelEx, Extend: conn.ExtendSetIfEq}, ours.Nodes()[3].Dialect)
+		require.Equal(t, natively, command.Form(ours.Nodes()[realredis.Valkey9].Form))
+		require.Equal(t, command.DelEx|command.SetIfEq, command.Form(ours.Nodes()[3].Form))
 		has := func(least time.Duration) func() bool {
 			return func() bool {
 				_, all := newest.Get("k")

@@ -227,6 +227,13 @@ func TestStatsUnderLoad(t *testing.T) {
 		testkit.Join(t, &askers)
 
 		s := cluster.Settle(t, r.Client)
+		testkit.Await(t, "all votes heard", func() bool { // the hooks are called a moment later
+			heard.Mu.Lock()
+			defer heard.Mu.Unlock()
+			return heard.Votes[0][0]+heard.Votes[0][1]+heard.Votes[0][2] >= s.Operations &&
+				heard.Votes[1][0]+heard.Votes[1][1]+heard.Votes[1][2] >= s.Operations &&
+				heard.Votes[2][0]+heard.Votes[2][1]+heard.Votes[2][2] >= s.Operations
+		})
 		heard.Mu.Lock()
 		defer heard.Mu.Unlock()
 		require.Equal(t, seen.Kinds[redlock.OpRelease], s.Release)

@@ -31,11 +31,11 @@ func TestFewerAreHeldBack(t *testing.T) {
 		var a aligner
 		a.init()
 		ls := flock(c.released, c.acquired)
-		ls[extends].push(&Op{Kind: Extend})
+		ls[Extend.Rank()].push(&Op{Kind: Extend})
 		held := a.hold(&ls)
 		require.Equal(t, c.held, held.n, c)
 		require.Equal(t, c.released+c.acquired-c.held, ls[c.sent].n, c)
-		require.Equal(t, 1, ls[extends].n, "extends go with whatever there is")
+		require.Equal(t, 1, ls[Extend.Rank()].n, "extends go with whatever there is")
 	}
 }
 
@@ -52,7 +52,7 @@ func TestNobodyIsHeldTwice(t *testing.T) {
 			before = classes
 			continue
 		}
-		class := int(classOf[held.first.Kind])
+		class := held.first.Kind.Rank()
 		require.NotEqual(t, before, class)
 		if before != classes {
 			twice++
@@ -92,7 +92,7 @@ func TestAligningWaitsWhereItIsInVain(t *testing.T) {
 func TestCallersComeIntoStep(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		speak conn.Dialect
+		speak conn.Form
 		same  bool
 		apart bool
 	}{

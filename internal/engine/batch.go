@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -15,7 +16,7 @@ type batch struct {
 	rounds []round
 	groups []group // of rounds
 	first  wire
-	others []*wire // where the nodes speak several dialects; more than are in use
+	others []*wire // where the nodes want several forms; more than are in use
 	owed   int     // wires and errands in use that a node has yet to answer
 
 	undecided int  // rounds without a verdict
@@ -86,25 +87,25 @@ func (b *batch) add(op *Op) {
 	b.longest = max(b.longest, op.TTL)
 }
 
-// translate writes the commands, once in each dialect, and links the wires to
+// translate writes the commands, once in each form, and links the wires to
 // the list that goes to the fleet.
-func (b *batch) translate(operands []operand, dialects []conn.Dialect) {
-	var d conn.Dialect // for when no node is up
-	if len(dialects) > 0 {
-		d = dialects[0]
+func (b *batch) translate(operands []command.Operand, forms []conn.Form) {
+	var f conn.Form // for when no node is up
+	if len(forms) > 0 {
+		f = forms[0]
 	}
 	last := &b.first
-	last.write(b.groups, operands, d)
-	for i := 1; i < len(dialects); i++ {
+	last.write(b.groups, operands, f)
+	for i := 1; i < len(forms); i++ {
 		if i > len(b.others) {
 			b.others = append(b.others, newWire(b))
 		}
 		w := b.others[i-1]
-		w.write(b.groups, operands, dialects[i])
+		w.write(b.groups, operands, forms[i])
 		last.Next, last = &w.Batch, w
 	}
 	last.Next = nil
-	b.owed = max(1, len(dialects))
+	b.owed = max(1, len(forms))
 }
 
 // pass lets the batch leave the in-flight window, if it is time. This is the only

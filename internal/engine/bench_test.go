@@ -16,13 +16,13 @@ import (
 // crowd is a mirror that answers every command of a batch with a yes.
 type crowd struct {
 	mirror
-	speaks  []conn.Dialect
+	speaks  []conn.Form
 	merged  map[int]resp.Value // by how many locks are in a script call
 	deleted resp.Value
 }
 
-func newCrowd(d conn.Dialect, upTo int) *crowd {
-	c := &crowd{speaks: []conn.Dialect{d}, merged: map[int]resp.Value{}, deleted: value(":1\r\n")}
+func newCrowd(d conn.Form, upTo int) *crowd {
+	c := &crowd{speaks: []conn.Form{d}, merged: map[int]resp.Value{}, deleted: value(":1\r\n")}
 	c.set = value(ok)
 	for n := range upTo + 1 {
 		wire := string(resp.AppendArray(nil, n))
@@ -34,7 +34,7 @@ func newCrowd(d conn.Dialect, upTo int) *crowd {
 	return c
 }
 
-func (c *crowd) Dialects() []conn.Dialect { return c.speaks }
+func (c *crowd) Forms() []conn.Form { return c.speaks }
 
 func (c *crowd) Sweep(time.Duration) {
 	for _, b := range c.batches {
@@ -43,7 +43,7 @@ func (c *crowd) Sweep(time.Duration) {
 			for i, s := range w.spans {
 				v := c.set
 				switch {
-				case isScript(s.kind, w.Dialect):
+				case w.form().IsScript(s.kind):
 					v = c.merged[s.count]
 				case s.kind == Release:
 					v = c.deleted
@@ -76,7 +76,7 @@ type bulk struct {
 	tally
 }
 
-func newBulk(n int, d conn.Dialect) *bulk {
+func newBulk(n int, d conn.Form) *bulk {
 	b := &bulk{engine: New(Config{Clock: clock.System(), MaxWaiting: n}), crowd: newCrowd(d, n)}
 	attach(b.engine, b.crowd)
 	b.engine.watchdog.see(time.Second) // awake, as nobody takes the alarm
@@ -106,13 +106,13 @@ func (b *bulk) pass(kind Kind) error {
 }
 
 // names are those of dialects in the names of benchmarks.
-var names = map[conn.Dialect]string{scripts: "scripts", valkey: "native"}
+var names = map[conn.Form]string{scripts: "scripts", valkey: "native"}
 
 // BenchmarkBatch is an operation's way through the engine, without a network: in
 // a batch of n from the queue to the encoder, and from three nodes' replies
 // through the votes to its completion.
 func BenchmarkBatch(b *testing.B) {
-	for _, d := range []conn.Dialect{scripts, valkey} {
+	for _, d := range []conn.Form{scripts, valkey} {
 		for _, kind := range []Kind{Acquire, Release} {
 			if kind == Acquire && d != scripts {
 				continue // it is the same in all dialects
@@ -164,13 +164,13 @@ func BenchmarkEncode(b *testing.B) {
 	for _, c := range []struct {
 		name     string
 		kind     Kind
-		dialects []conn.Dialect
+		dialects []conn.Form
 	}{
-		{"acquire", Acquire, []conn.Dialect{scripts}},
-		{"extend-scripts", Extend, []conn.Dialect{scripts}},
-		{"release-scripts", Release, []conn.Dialect{scripts}},
-		{"release-native", Release, []conn.Dialect{valkey}},
-		{"release-mixed", Release, []conn.Dialect{scripts, valkey, redis}},
+		{"acquire", Acquire, []conn.Form{scripts}},
+		{"extend-scripts", Extend, []conn.Form{scripts}},
+		{"release-scripts", Release, []conn.Form{scripts}},
+		{"release-native", Release, []conn.Form{valkey}},
+		{"release-mixed", Release, []conn.Form{scripts, valkey, redis}},
 	} {
 		for _, n := range []int{1, 64, 512} {
 			b.Run(fmt.Sprintf("%s/n=%d", c.name, n), func(b *testing.B) {

@@ -22,7 +22,7 @@ const maxTimeout = 50 * time.Millisecond
 // and sets the timeout. Submit begins with it.
 func (e *Engine) Check(op *Op) error {
 	switch {
-	case op.Kind < Acquire || op.Kind > Release:
+	case !op.Kind.IsValid():
 		return errors.New("redlock: operation has no kind")
 	case op.Done == nil:
 		return errors.New("redlock: operation has no Done")
@@ -32,7 +32,7 @@ func (e *Engine) Check(op *Op) error {
 		return fmt.Errorf("redlock: key has %d bytes, at most %d are allowed", len(op.Key), MaxKey)
 	}
 	op.Timeout = e.timeout
-	if op.Kind == Release { // has no TTL
+	if !op.Kind.HasTTL() {
 		op.TTL = 0
 		if op.Timeout == 0 {
 			op.Timeout = maxTimeout

@@ -78,7 +78,7 @@ func (c *checker) submitted(cl *client, l *lock, kind Kind) {
 // order checks that a master does what one connection asks for one key in the
 // order of submission. A second try behind SCRIPT LOAD is out of that order,
 // and so is what a lost connection owed.
-func (c *checker) order(m *master, p *pipe, cmd *command) {
+func (c *checker) order(m *master, p *pipe, cmd *sentCommand) {
 	if cmd.retried || cmd.paid {
 		return
 	}
@@ -105,7 +105,7 @@ func (c *checker) order(m *master, p *pipe, cmd *command) {
 }
 
 // granted: a master set the key.
-func (c *checker) granted(m *master, cmd *command, expires int64) {
+func (c *checker) granted(m *master, cmd *sentCommand, expires int64) {
 	l := c.lock(cmd.locks[0])
 	if l.set[m.index] != 0 {
 		c.failf("order", "lock %d was set twice on master %d", l.number, m.index)

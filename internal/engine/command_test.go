@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -15,8 +15,8 @@ const (
 	scriptExtend
 )
 
-// command is one command of a batch as a master understands it.
-type command struct {
+// sentCommand is one command of a batch as a master understands it.
+type sentCommand struct {
 	verb    string // SET, RELEASE, EXTEND, LOAD
 	script  int
 	keys    []int
@@ -29,7 +29,7 @@ type command struct {
 	world   *world
 }
 
-func (cmd *command) lockOf(i int) int {
+func (cmd *sentCommand) lockOf(i int) int {
 	if i < len(cmd.locks) {
 		return cmd.locks[i]
 	}
@@ -38,7 +38,7 @@ func (cmd *command) lockOf(i int) int {
 
 // excuse notes that a release did not happen on a master, for a reason that the
 // client cannot help: the key ends with its TTL.
-func (cmd *command) excuse(m *master) {
+func (cmd *sentCommand) excuse(m *master) {
 	if cmd.verb == "RELEASE" {
 		for _, lock := range cmd.locks {
 			cmd.world.check.lock(lock).excused[m.index] = true
@@ -47,8 +47,8 @@ func (cmd *command) excuse(m *master) {
 }
 
 // parse reads the commands of a batch, as strictly as a server would.
-func parse(w *world, b *conn.Batch) ([]command, error) {
-	var cmds []command
+func parse(w *world, b *conn.Batch) ([]sentCommand, error) {
+	var cmds []sentCommand
 	var d resp.Decoder
 	d.Limits = resp.Limits{Elements: 1 << 12}
 	var v resp.Value
@@ -82,7 +82,7 @@ func parse(w *world, b *conn.Batch) ([]command, error) {
 	return cmds, nil
 }
 
-func parseWords(words [][]byte) (cmd command, err error) {
+func parseWords(words [][]byte) (cmd sentCommand, err error) {
 	word := func(i int) string {
 		if i < len(words) {
 			return string(words[i])
@@ -113,30 +113,30 @@ func parseWords(words [][]byte) (cmd command, err error) {
 	}
 	switch {
 	case len(words) == 6 && word(0) == "SET" && word(3) == "NX" && word(4) == "PX":
-		return command{verb: "SET", keys: []int{key(1)}, locks: []int{lock(2)}, ttls: []int64{number(5)}}, err
+		return sentCommand{verb: "SET", keys: []int{key(1)}, locks: []int{lock(2)}, ttls: []int64{number(5)}}, err
 	case len(words) == 7 && word(0) == "SET" && word(3) == "IFEQ" && word(2) == word(4) && word(5) == "PX":
-		return command{verb: "EXTEND", script: scriptExtend, native: true, keys: []int{key(1)}, locks: []int{lock(2)}, ttls: []int64{number(6)}}, err
+		return sentCommand{verb: "EXTEND", script: scriptExtend, native: true, keys: []int{key(1)}, locks: []int{lock(2)}, ttls: []int64{number(6)}}, err
 	case len(words) == 3 && word(0) == "DELIFEQ":
-		return command{verb: "RELEASE", native: true, keys: []int{key(1)}, locks: []int{lock(2)}}, err
+		return sentCommand{verb: "RELEASE", native: true, keys: []int{key(1)}, locks: []int{lock(2)}}, err
 	case len(words) == 4 && word(0) == "DELEX" && word(2) == "IFEQ":
-		return command{verb: "RELEASE", native: true, keys: []int{key(1)}, locks: []int{lock(3)}}, err
+		return sentCommand{verb: "RELEASE", native: true, keys: []int{key(1)}, locks: []int{lock(3)}}, err
 	case len(words) == 3 && word(0) == "SCRIPT" && word(1) == "LOAD":
 		cmd.verb = "LOAD"
-		if word(2) == script.Extend {
+		if word(2) == command.ExtendScript {
 			cmd.script = scriptExtend
-		} else if word(2) != script.Release {
+		} else if word(2) != command.ReleaseScript {
 			err = fmt.Errorf("unknown script")
 		}
 		return cmd, err
 	case len(words) >= 5 && word(0) == "EVALSHA":
 		n, args := int(number(2)), 2
 		cmd.verb = "RELEASE"
-		if word(1) == script.ExtendSHA1 {
+		if word(1) == command.ExtendSHA1 {
 			cmd.verb, cmd.script, args = "EXTEND", scriptExtend, 3
-		} else if word(1) != script.ReleaseSHA1 {
+		} else if word(1) != command.ReleaseSHA1 {
 			err = fmt.Errorf("unknown digest %q", word(1))
 		}
-		if n > script.MaxKeys || len(words) != 3+args*n {
+		if n > command.MaxKeys || len(words) != 3+args*n {
 			return cmd, fmt.Errorf("%d words for %d keys", len(words), n)
 		}
 		for i := range n {

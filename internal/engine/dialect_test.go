@@ -7,17 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/command"
 )
 
 var (
-	scripts = conn.Dialect{}
-	valkey  = conn.Dialect{Release: conn.ReleaseDelIfEq, Extend: conn.ExtendSetIfEq}
-	redis   = conn.Dialect{Release: conn.ReleaseDelEx, Extend: conn.ExtendSetIfEq}
+	scripts = conn.Form(0)
+	valkey  = conn.Form(command.DelIfEq | command.SetIfEq)
+	redis   = conn.Form(command.DelEx | command.SetIfEq)
 )
 
 // newMixed is a puppet of which each node speaks one of the dialects.
-func newMixed(t *testing.T, speaks ...conn.Dialect) *puppet {
+func newMixed(t *testing.T, speaks ...conn.Form) *puppet {
 	p := newPuppet(t, len(speaks))
 	p.speaks = speaks
 	return p
@@ -27,7 +27,7 @@ func newMixed(t *testing.T, speaks ...conn.Dialect) *puppet {
 // nodes count together.
 func TestMixedFleet(t *testing.T) {
 	p := newMixed(t, valkey, scripts, redis, scripts, valkey)
-	yes := map[conn.Dialect][2]string{scripts: {one, one}, valkey: {":1\r\n", ok}, redis: {":1\r\n", "_\r\n"}}
+	yes := map[conn.Form][2]string{scripts: {one, one}, valkey: {":1\r\n", ok}, redis: {":1\r\n", "_\r\n"}}
 	for i, kind := range []Kind{Release, Extend} {
 		op := p.submit(kind, "key")
 		require.Len(t, p.sent, 3)
@@ -40,7 +40,7 @@ func TestMixedFleet(t *testing.T) {
 		p.turn(func() {
 			for node, d := range p.speaks {
 				for _, s := range p.sent {
-					if s.batch.Dialect == d {
+					if s.batch.Form == d {
 						p.reply(s, node, yes[d][i])
 					}
 				}
@@ -54,7 +54,7 @@ func TestMixedFleet(t *testing.T) {
 		p.sent = nil
 	}
 	// With one dialect less there is one encoding less, and the buffers stay.
-	p.speaks = []conn.Dialect{valkey, valkey, valkey, valkey, valkey}
+	p.speaks = []conn.Form{valkey, valkey, valkey, valkey, valkey}
 	op := p.submit(Release, "key")
 	require.Len(t, p.sent, 1)
 	p.turn(func() {
@@ -88,8 +88,8 @@ func TestNativeCommandRefused(t *testing.T) {
 		"-ERR unknown command 'DELIFEQ', with args beginning with: 'key'\r\n",
 		"-ERR syntax error\r\n",
 	} {
-		for _, native := range []conn.Dialect{valkey, redis} {
-			for kind, sha := range map[Kind]string{Release: script.ReleaseSHA1, Extend: script.ExtendSHA1} {
+		for _, native := range []conn.Form{valkey, redis} {
+			for kind, sha := range map[Kind]string{Release: command.ReleaseSHA1, Extend: command.ExtendSHA1} {
 				p := newMixed(t, native, native, native)
 				op := p.submit(kind, "key")
 				p.turn(func() { p.reply(p.sent[0], 1, refusal) })

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -139,7 +139,7 @@ func (n *echoNode) execute(buf []byte) (replies [][]byte) {
 			continue
 		}
 		count := (len(words) - 3) / 2
-		if words[1] == script.ExtendSHA1 {
+		if words[1] == command.ExtendSHA1 {
 			count = (len(words) - 3) / 3
 		}
 		reply := resp.AppendArray(nil, count)
@@ -147,7 +147,7 @@ func (n *echoNode) execute(buf []byte) (replies [][]byte) {
 			mine := int64(0)
 			if n.keys[key] == words[3+count+i] {
 				mine = 1
-				if words[1] == script.ReleaseSHA1 {
+				if words[1] == command.ReleaseSHA1 {
 					delete(n.keys, key)
 					n.released++
 				}

@@ -4,20 +4,14 @@ import (
 	"hash/maphash"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/command"
 )
 
-// The order in which a segment's commands are written: releases first, since
-// they free keys that acquires behind them may want.
+// A segment's commands are written by command.Kind.Rank.
 const (
-	releases = iota
-	extends
-	acquires
-	classes
-)
-
-var (
-	classOf = [...]uint8{Release: releases, Extend: extends, Acquire: acquires}
-	kindOf  = [...]Kind{releases: Release, extends: Extend, acquires: Acquire}
+	releases = 0
+	acquires = command.Classes - 1
+	classes  = command.Classes
 )
 
 // encoder arranges a list of operations in a batch: in which order they are
@@ -33,7 +27,7 @@ type encoder struct {
 	seed     maphash.Seed
 	seen     keySet
 	lists    [classes]list
-	operands []operand // of the batch that is being encoded
+	operands []command.Operand // of the batch that is being encoded
 	align    aligner
 }
 
@@ -60,13 +54,13 @@ func (l *list) push(op *Op) {
 }
 
 // encode puts the n operations from first on into b, and writes it in the given
-// dialects. With align it may hold some of them back, which it returns; of a list
+// forms. With align it may hold some of them back, which it returns; of a list
 // in which a key occurs twice none are, for the others would overtake them.
-func (enc *encoder) encode(b *batch, first *Op, n int, dialects []conn.Dialect, align bool) (held list) {
+func (enc *encoder) encode(b *batch, first *Op, n int, forms []conn.Form, align bool) (held list) {
 	enc.seen.reset(n)
 	for op := first; op != nil; {
 		next := op.next
-		class := classOf[op.Kind]
+		class := uint8(op.Kind.Rank())
 		if n > 1 {
 			hash := maphash.Bytes(enc.seed, op.Key)
 			was, again := enc.seen.add(hash, class)
@@ -84,7 +78,7 @@ func (enc *encoder) encode(b *batch, first *Op, n int, dialects []conn.Dialect, 
 		held = enc.align.hold(&enc.lists)
 	}
 	enc.cut(b)
-	b.translate(enc.operands, dialects)
+	b.translate(enc.operands, forms)
 	clear(enc.operands) // they point into operations
 	enc.operands = enc.operands[:0]
 	return held
@@ -95,7 +89,7 @@ func (enc *encoder) cut(b *batch) {
 	for class := range enc.lists {
 		l := &enc.lists[class]
 		if l.n > 0 {
-			b.groups = append(b.groups, group{kindOf[class], len(b.rounds), l.n})
+			b.groups = append(b.groups, group{command.OfRank(class), len(b.rounds), l.n})
 		}
 		for op := l.first; op != nil; {
 			next := op.next

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/command"
 )
 
 // shelf is what a node is to the encoder's oracle: keys, who holds them and for
@@ -42,17 +42,17 @@ func (s *shelf) do(kind Kind, key, lock int, ttl int64) {
 }
 
 // every is every way to say a release and an extend.
-var every = []conn.Dialect{
-	{},
-	{Release: conn.ReleaseDelIfEq, Extend: conn.ExtendSetIfEq},
-	{Release: conn.ReleaseDelEx, Extend: conn.ExtendSetIfEq},
-	{Release: conn.ReleaseDelEx},
-	{Extend: conn.ExtendSetIfEq},
+var every = []conn.Form{
+	conn.Form(command.Scripts),
+	conn.Form(command.DelIfEq | command.SetIfEq),
+	conn.Form(command.DelEx | command.SetIfEq),
+	conn.Form(command.DelEx),
+	conn.Form(command.SetIfEq),
 }
 
 // encodeAll encodes ops, and returns the batch and what its commands say in the
 // last of the dialects.
-func encodeAll(t *testing.T, e *Engine, ops []*Op, dialects ...conn.Dialect) (*batch, []command) {
+func encodeAll(t *testing.T, e *Engine, ops []*Op, dialects ...conn.Form) (*batch, []sentCommand) {
 	b := e.batch()
 	for i, op := range ops {
 		op.next = nil
@@ -63,11 +63,11 @@ func encodeAll(t *testing.T, e *Engine, ops []*Op, dialects ...conn.Dialect) (*b
 	}
 	e.encoder.encode(b, ops[0], len(ops), dialects, false)
 	w := newWorld(0, rules{})
-	var cmds []command
+	var cmds []sentCommand
 	at := 0
 	for wire := &b.first.Batch; wire != nil; wire = wire.Next {
 		if len(dialects) > 0 {
-			require.Equal(t, dialects[at], wire.Dialect)
+			require.Equal(t, dialects[at], wire.Form)
 		}
 		var err error
 		cmds, err = parse(w, wire)
@@ -166,7 +166,7 @@ func TestSpansAreTheCommands(t *testing.T) {
 	}
 	require.Equal(t, len(b.first.Buf), at)
 	require.Equal(t, len(ops), first)
-	require.Equal(t, []int{script.MaxKeys, 133 - script.MaxKeys, script.MaxKeys, 133 - script.MaxKeys}, merged)
+	require.Equal(t, []int{command.MaxKeys, 133 - command.MaxKeys, command.MaxKeys, 133 - command.MaxKeys}, merged)
 }
 
 // TestCuts: which sequences of one key share a segment.
@@ -206,7 +206,7 @@ func TestHashesThatCollide(t *testing.T) {
 		again      bool
 	}{
 		{releases, 0, false}, {releases, releases, true}, {acquires, releases, true},
-		{extends, acquires, true}, {releases, acquires, true}, // the highest is remembered
+		{1, acquires, true}, {releases, acquires, true}, // the highest is remembered
 	} {
 		was, again := s.add(42, c.class)
 		require.Equal(t, c.was, was)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -24,13 +25,13 @@ const (
 // is that of package conn.
 type Fleet interface {
 	Len() int
-	Dialects() []conn.Dialect
-	Dialect(node int) conn.Dialect
+	Forms() []conn.Form
+	Form(node int) conn.Form
+	SetForm(node int, f conn.Form)
 	Guarded() uint64
 	Away() uint64
 	Fault(node int) error
 	Outlive(d time.Duration)
-	Unlearn(node int, d conn.Dialect)
 	Send(b *conn.Batch)
 	SendTo(node int, b *conn.Batch)
 	Sweep(d time.Duration)
@@ -85,7 +86,8 @@ type Engine struct {
 	armed     bool          // the reader is woken by the next arrival
 	longest   time.Duration // TTL that was sent
 	hints     [quorum.MaxNodes]hints
-	reader    operandReader
+	reader    command.Reader
+	answers   []command.Answer
 	counters  counters
 
 	watchdog watchdog
@@ -278,8 +280,8 @@ func (e *Engine) flush() {
 // whose number it returns.
 func (e *Engine) send(first *Op, n int) (held int) {
 	b := e.batch()
-	dialects := e.fleet.Dialects()
-	back := e.encoder.encode(b, first, n, dialects, e.gate.window == 1 && anyScript(dialects))
+	forms := e.fleet.Forms()
+	back := e.encoder.encode(b, first, n, forms, e.gate.window == 1 && anyScript(forms))
 	e.queue.putBack(back)
 	e.outlive(b.longest)
 	b.guarded = e.fleet.Guarded()

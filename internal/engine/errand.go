@@ -3,8 +3,7 @@ package engine
 import (
 	"encoding/binary"
 
-	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/resp"
+	"github.com/redlock-go/redlock/internal/command"
 )
 
 // An errand is commands for one node alone: what it has refused in the form in which
@@ -20,7 +19,7 @@ import (
 // merge keys, with the script in front where the node may not know it.
 func (w *wire) again(node int, s *span, merge int, load bool) {
 	b := w.batch
-	operands := b.engine.reader.read(s.kind, w.Buf[s.from:s.to])
+	operands := b.engine.reader.Read(s.kind, w.Buf[s.from:s.to])
 	later := b.laterExtends(s)
 	var errand *wire
 	for i := 0; i < len(operands); {
@@ -43,17 +42,12 @@ func (w *wire) again(node int, s *span, merge int, load bool) {
 	}
 }
 
-// newErrand is an errand in rounds of b, in the dialect of scripts.
+// newErrand is an errand in rounds of b, by script calls.
 func (b *batch) newErrand(kind Kind, load bool) *wire {
 	w := newWire(b)
 	w.errand, w.loads = true, load
 	if load {
-		text := script.Release
-		if kind == Extend {
-			text = script.Extend
-		}
-		w.Buf = append(w.Buf, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
-		w.Buf = resp.AppendBulkString(w.Buf, text)
+		w.Buf = command.AppendLoad(w.Buf, kind)
 	}
 	return w
 }
@@ -128,54 +122,4 @@ func (l *batches) remove(b *batch) {
 		b.newer.older = b.older
 	}
 	b.older, b.newer = nil, nil
-}
-
-// operandReader reads what was asked back out of a command that was written by this
-// package, for its operations may be gone. It is used again and again, since while
-// a node is down that is done for each batch.
-type operandReader struct {
-	args     [][]byte
-	operands []operand
-}
-
-// read returns operands that point into the command, valid until the next read.
-func (r *operandReader) read(kind Kind, command []byte) []operand {
-	d := resp.Decoder{Limits: resp.Limits{Bulk: MaxKey, Elements: 1 << 10, Depth: 1}}
-	var v resp.Value
-	if _, err := d.Decode(command, &v); err != nil {
-		panic("redlock: a command of its own making is malformed: " + err.Error())
-	}
-	clear(r.args) // they point into what may be large
-	clear(r.operands)
-	r.args, r.operands = r.args[:0], r.operands[:0]
-	for it := v.Elements(); it.Next(); {
-		r.args = append(r.args, it.Value().Bytes)
-	}
-	args := r.args
-	switch string(args[0]) {
-	case "EVALSHA": // sha n key… token… ttl…
-		n := int(number(args[2]))
-		for i := range n {
-			op := operand{key: args[3+i], token: args[3+n+i]}
-			if kind == Extend {
-				op.ttl = number(args[3+2*n+i])
-			}
-			r.operands = append(r.operands, op)
-		}
-	case "DELEX": // key IFEQ token
-		r.operands = append(r.operands, operand{key: args[1], token: args[3]})
-	case "DELIFEQ": // key token
-		r.operands = append(r.operands, operand{key: args[1], token: args[2]})
-	default: // SET key token … ttl
-		r.operands = append(r.operands, operand{args[1], args[2], number(args[len(args)-1])})
-	}
-	return r.operands
-}
-
-// number reads what was written as digits.
-func number(digits []byte) (n int64) {
-	for _, c := range digits {
-		n = 10*n + int64(c-'0')
-	}
-	return n
 }

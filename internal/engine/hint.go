@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -63,9 +63,9 @@ func (h *hints) compact() {
 }
 
 // cutHint returns the first entry and those behind it.
-func cutHint(entries []byte) (op operand, rest []byte) {
+func cutHint(entries []byte) (op command.Operand, rest []byte) {
 	n := 2 + int(binary.BigEndian.Uint16(entries))
-	return operand{key: entries[2:n], token: entries[n : n+token.Size]}, entries[n+token.Size:]
+	return command.Operand{Key: entries[2:n], Token: entries[n : n+token.Size]}, entries[n+token.Size:]
 }
 
 // outlive notes the TTL of something that is about to be sent.
@@ -90,9 +90,9 @@ func (e *Engine) hint(node int, w *wire, s *span) {
 	if nowhere != 0 {
 		return // as with most of what a node misses while it is away
 	}
-	for i, op := range e.reader.read(s.kind, w.Buf[s.from:s.to]) {
+	for i, op := range e.reader.Read(s.kind, w.Buf[s.from:s.to]) {
 		if rounds[i].absent>>uint(node)&1 == 0 {
-			h.add(op.key, op.token)
+			h.add(op.Key, op.Token)
 		}
 	}
 }
@@ -104,9 +104,9 @@ func (e *Engine) NodeUp(node int) {
 	if h.met = true; len(h.entries) == 0 {
 		return
 	}
-	var operands []operand
+	var operands []command.Operand
 	for left := h.entries; len(left) > 0; {
-		var op operand
+		var op command.Operand
 		op, left = cutHint(left)
 		operands = append(operands, op)
 	}
@@ -115,8 +115,8 @@ func (e *Engine) NodeUp(node int) {
 	b.rounds = make([]round, len(operands)) // without operations, and with tallies of no nodes
 	b.groups = []group{{Release, 0, len(operands)}}
 	w := newWire(b)
-	w.errand, w.Dialect = true, e.fleet.Dialect(node)
-	w.append(Release, 0, operands, script.MaxKeys)
+	w.errand, w.Form = true, e.fleet.Form(node)
+	w.append(Release, 0, operands, command.MaxKeys)
 	e.watchdog.see(maxTimeout)
 	e.unsettled++
 	w.sendTo(node)

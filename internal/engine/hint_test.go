@@ -7,15 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
 // missed is a wire whose first command, a release, a node could not be given.
 func (p *puppet) missed(op *outcome, absent uint64) *wire {
 	w := newWire(&batch{engine: p.engine, rounds: []round{{absent: absent}}})
-	w.Dialect = valkey
-	w.append(Release, 0, []operand{op.operand()}, 1)
+	w.Form = valkey
+	w.append(Release, 0, []command.Operand{op.operand()}, 1)
 	return w
 }
 
@@ -41,7 +41,7 @@ func (p *puppet) revive(node int) []*shot {
 
 // callOf is the script call that releases the ops' keys.
 func callOf(ops ...*outcome) string {
-	call := fmt.Sprintf("*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n%d\r\n", 3+2*len(ops), script.ReleaseSHA1, len(ops))
+	call := fmt.Sprintf("*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n%d\r\n", 3+2*len(ops), command.ReleaseSHA1, len(ops))
 	for _, op := range ops {
 		call += fmt.Sprintf("$%d\r\n%s\r\n", len(op.Key), op.Key)
 	}
@@ -231,9 +231,9 @@ func TestHintCallsAreBounded(t *testing.T) {
 	}
 	handed := p.revive(0)
 	spans := handed[0].batch.Owner.(*wire).spans
-	require.Greater(t, len(spans), n*MaxKey/(callBytes+2*MaxKey))
+	require.Greater(t, len(spans), n*MaxKey/((64<<10)+2*MaxKey))
 	for _, s := range spans {
-		require.Less(t, s.to-s.from, callBytes+2*MaxKey)
+		require.Less(t, s.to-s.from, (64<<10)+2*MaxKey)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestHandoffThatFailsAtOnce(t *testing.T) {
 // be taken for each other's.
 func TestHandoffMisfits(t *testing.T) {
 	for _, c := range []struct {
-		speaks conn.Dialect
+		speaks conn.Form
 		reply  string
 		want   error
 	}{
@@ -272,7 +272,7 @@ func TestHandoffMisfits(t *testing.T) {
 // TestLostHandoffIsHintedAgain: a connection that dies at once took nothing, or
 // only the first part.
 func TestLostHandoffIsHintedAgain(t *testing.T) {
-	for _, speaks := range []conn.Dialect{scripts, valkey, redis} {
+	for _, speaks := range []conn.Form{scripts, valkey, redis} {
 		p := newMixed(t, speaks, speaks)
 		p.submit(Acquire, "blocker")
 		for i := range 3 {
@@ -306,7 +306,7 @@ func TestLostHandoffIsHintedAgain(t *testing.T) {
 
 // TestHintsAreBounded: the first are kept, whole, and more cost nothing.
 func TestHintsAreBounded(t *testing.T) {
-	for _, speaks := range []conn.Dialect{scripts, valkey, redis} {
+	for _, speaks := range []conn.Form{scripts, valkey, redis} {
 		p := newMixed(t, speaks)
 		e := p.engine
 		op := p.op(Release, "")
@@ -320,12 +320,12 @@ func TestHintsAreBounded(t *testing.T) {
 		require.InDelta(t, hintBytes, len(e.hints[0].entries), 30)
 		handed := p.revive(0)
 		require.LessOrEqual(t, handed[0].batch.Replies, hintBytes/(2+1+token.Size))
-		var r operandReader
+		var r command.Reader
 		next := 0
 		for _, s := range handed[0].batch.Owner.(*wire).spans {
-			for _, o := range r.read(Release, []byte(handed[0].bytes[s.from:s.to])) {
-				require.Equal(t, fmt.Sprint(next), string(o.key))
-				require.Equal(t, string(op.Token[:]), string(o.token))
+			for _, o := range r.Read(Release, []byte(handed[0].bytes[s.from:s.to])) {
+				require.Equal(t, fmt.Sprint(next), string(o.Key))
+				require.Equal(t, string(op.Token[:]), string(o.Token))
 				next++
 			}
 		}

@@ -26,7 +26,7 @@ type link struct {
 	stalled  time.Duration // until then the kernel takes nothing
 	decoder  resp.Decoder
 
-	dialect conn.Dialect
+	dialect conn.Form
 	life    int           // of the master, when it was last met
 	guarded time.Duration // until then, on the client's clock, it has no vote
 }
@@ -51,7 +51,7 @@ type pipe struct {
 
 type segment struct {
 	at   time.Duration
-	cmds []command
+	cmds []sentCommand
 }
 
 func newLink(f *simFleet, m *master, index int) *link {
@@ -69,7 +69,7 @@ func (l *link) connect() {
 	}
 	l.pipe = &pipe{link: l}
 	l.decoder.Reset()
-	l.dialect = conn.Dialect{}
+	l.dialect = conn.Form(0)
 	if !l.master.forbids {
 		l.dialect = l.master.dialect
 	}
@@ -148,7 +148,7 @@ func (l *link) stall(d time.Duration) {
 }
 
 // carry brings commands to the master, in one segment or in two.
-func (p *pipe) carry(cmds []command) {
+func (p *pipe) carry(cmds []sentCommand) {
 	w := p.link.world
 	for len(cmds) > 0 {
 		n := len(cmds)
@@ -275,7 +275,7 @@ func (l *link) takeDown() {
 
 // excuse notes what a client that is closed, and will not dial again, can't
 // release any more.
-func (l *link) excuse(cmds []command) {
+func (l *link) excuse(cmds []sentCommand) {
 	if !l.fleet.closed && !l.fleet.client.dead {
 		return
 	}

@@ -20,7 +20,7 @@ type master struct {
 	keys    [maxKeys]held
 	scripts [2]bool // loaded: release, extend
 
-	dialect conn.Dialect
+	dialect conn.Form
 	forbids bool // refuses the native commands
 	life    int  // counts restarts
 
@@ -64,7 +64,7 @@ func (m *master) end(expires int64) time.Duration {
 }
 
 // execute runs one command that came through a pipe and appends its reply.
-func (m *master) execute(dst []byte, p *pipe, cmd *command) []byte {
+func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	w := m.world
 	w.note("exec "+cmd.verb, m.index, cmd.lockOf(0), cmd.op)
 	if m.nonsense > 0 {
@@ -111,7 +111,7 @@ func (m *master) execute(dst []byte, p *pipe, cmd *command) []byte {
 }
 
 // native runs a release or an extend that is a command of its own.
-func (m *master) native(dst []byte, p *pipe, cmd *command) []byte {
+func (m *master) native(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	if m.forbids {
 		if cmd.paid {
 			cmd.excuse(m)
@@ -130,7 +130,7 @@ func (m *master) native(dst []byte, p *pipe, cmd *command) []byte {
 }
 
 // script is what the two scripts do with one key.
-func (m *master) script(cmd *command, i int, h *held) int64 {
+func (m *master) script(cmd *sentCommand, i int, h *held) int64 {
 	w := m.world
 	mine := h.lock == cmd.locks[i]
 	switch {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -21,25 +22,15 @@ var (
 
 var errUnderWay = errors.New("redlock: operation was submitted before and is not complete")
 
-// Kind is what an operation does.
-type Kind uint8
-
+// The kinds of operations are those of package command.
 const (
-	// Acquire sets the key to the token where there is no key.
-	Acquire Kind = 1 + iota
-	// Extend gives the key a new TTL where it holds the token.
-	Extend
-	// Release deletes the key where it holds the token.
-	Release
+	Acquire = command.Acquire
+	Extend  = command.Extend
+	Release = command.Release
 )
 
-// String returns "acquire", "extend" or "release", and "none" for the zero Kind.
-func (k Kind) String() string {
-	if k > Release {
-		return "unknown"
-	}
-	return [...]string{"none", "acquire", "extend", "release"}[k]
-}
+// Kind is what an operation does.
+type Kind = command.Kind
 
 // Completion is told when an operation is complete.
 type Completion interface {

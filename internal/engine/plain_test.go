@@ -9,11 +9,11 @@ import (
 // plain is what a Fleet is like whose nodes know scripts only and never restart.
 type plain struct{}
 
-func (plain) Dialects() []conn.Dialect  { return nil }
-func (plain) Dialect(int) conn.Dialect  { return conn.Dialect{} }
-func (plain) Unlearn(int, conn.Dialect) {}
-func (plain) Wake()                     {}
-func (plain) Guarded() uint64           { return 0 }
-func (plain) Away() uint64              { return 0 }
-func (plain) Fault(int) error           { return nil }
-func (plain) Outlive(time.Duration)     {}
+func (plain) Forms() []conn.Form     { return nil }
+func (plain) Form(int) conn.Form     { return conn.Form(0) }
+func (plain) SetForm(int, conn.Form) {}
+func (plain) Wake()                  {}
+func (plain) Guarded() uint64        { return 0 }
+func (plain) Away() uint64           { return 0 }
+func (plain) Fault(int) error        { return nil }
+func (plain) Outlive(time.Duration)  {}

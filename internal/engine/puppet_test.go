@@ -16,8 +16,8 @@ import (
 // without goroutines.
 type puppet struct {
 	plain
-	speaks  []conn.Dialect // by node; nil is scripts, of all
-	guarded uint64         // nodes without a vote, a bit each
+	speaks  []conn.Form // by node; nil is scripts, of all
+	guarded uint64      // nodes without a vote, a bit each
 	t       *testing.T
 	engine  *Engine
 	clock   *clock.Fake
@@ -93,7 +93,7 @@ func (p *puppet) Fault(node int) error {
 func (p *puppet) Guarded() uint64 { return p.guarded }
 func (p *puppet) Away() uint64    { return p.down }
 
-func (p *puppet) Dialects() (ds []conn.Dialect) {
+func (p *puppet) Forms() (ds []conn.Form) {
 	for _, d := range p.speaks {
 		if !slices.Contains(ds, d) {
 			ds = append(ds, d)
@@ -102,21 +102,14 @@ func (p *puppet) Dialects() (ds []conn.Dialect) {
 	return ds
 }
 
-func (p *puppet) Dialect(node int) (d conn.Dialect) {
+func (p *puppet) Form(node int) (d conn.Form) {
 	if p.speaks != nil {
 		d = p.speaks[node]
 	}
 	return d
 }
 
-func (p *puppet) Unlearn(node int, d conn.Dialect) {
-	if d.Release != 0 {
-		p.speaks[node].Release = conn.ReleaseScript
-	}
-	if d.Extend != 0 {
-		p.speaks[node].Extend = conn.ExtendScript
-	}
-}
+func (p *puppet) SetForm(node int, f conn.Form) { p.speaks[node] = f }
 
 // Send makes a shot of each dialect, which only those that speak it have.
 func (p *puppet) Send(b *conn.Batch) {
@@ -124,7 +117,7 @@ func (p *puppet) Send(b *conn.Batch) {
 	for ; b != nil; b = b.Next {
 		s := &shot{b, string(b.Buf), make([]int, p.nodes), 1}
 		for node := range p.nodes {
-			if s.next[node] = -1; p.Dialect(node) == b.Dialect {
+			if s.next[node] = -1; p.Form(node) == b.Form {
 				s.next[node] = 0
 				s.waiting++
 			}

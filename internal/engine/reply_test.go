@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/resp"
 )
 
 // TestNoScriptIsRetriedOnce: the script is loaded and the call sent again, on
 // that node alone; a second NOSCRIPT is a failed vote.
 func TestNoScriptIsRetriedOnce(t *testing.T) {
-	for kind, text := range map[Kind]string{Release: script.Release, Extend: script.Extend} {
+	for kind, text := range map[Kind]string{Release: command.ReleaseScript, Extend: command.ExtendScript} {
 		p := newPuppet(t, 3)
 		op := p.submit(kind, "key")
 		first := p.sent[0]
@@ -38,7 +38,8 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 		p.turn(func() { p.fail(p.sent[3], 2, errLost) })
 		require.Equal(t, 1, op.times)
 		require.Equal(t, ErrNoQuorum, op.Err)
-		require.Equal(t, []Failure{{1, errNoScript}, {2, errLost}}, op.Failures)
+		require.Equal(t, []Failure{{1, op.Failures[0].Err}, {2, errLost}}, op.Failures)
+		require.ErrorContains(t, op.Failures[0].Err, "forgetting the script")
 		require.Len(t, p.sent, 4)
 		p.idle()
 	}

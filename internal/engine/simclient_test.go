@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/command"
+)
 
 // client is one engine with its fleet and the sessions that use it. What
 // Engine.Start does with goroutines, it does with events.
@@ -115,9 +119,9 @@ func (c *client) kill() {
 	c.dead = true
 	for i := range c.engine.nodes { // what is owed now is never paid
 		for entries := c.engine.hints[i].entries; len(entries) > 0; {
-			var op operand
+			var op command.Operand
 			op, entries = cutHint(entries)
-			if n, err := lockOfToken(string(op.token)); err == nil {
+			if n, err := lockOfToken(string(op.Token)); err == nil {
 				c.world.check.lock(n).excused[c.fleet.links[i].master.index] = true
 			}
 		}

@@ -27,7 +27,7 @@ type simFleet struct {
 // flight is a batch from Send to Settled.
 type flight struct {
 	batch   *conn.Batch
-	cmds    []command
+	cmds    []sentCommand
 	sum     uint64
 	waiting int
 }
@@ -61,7 +61,7 @@ func (f *simFleet) CanBlock() bool { return f.blocks }
 func (f *simFleet) Wait() bool     { panic("there is no reader goroutine") }
 func (f *simFleet) Drain()         {}
 
-func (f *simFleet) Dialects() (ds []conn.Dialect) {
+func (f *simFleet) Forms() (ds []conn.Form) {
 	for _, l := range f.links {
 		if l.up && !slices.Contains(ds, l.dialect) {
 			ds = append(ds, l.dialect)
@@ -86,17 +86,11 @@ func (f *simFleet) Fault(node int) error {
 	return nil
 }
 
-func (f *simFleet) Dialect(node int) conn.Dialect { return f.links[node].dialect }
+func (f *simFleet) Form(node int) conn.Form { return f.links[node].dialect }
 
-func (f *simFleet) Unlearn(node int, d conn.Dialect) {
-	l := f.links[node]
-	f.world.note("unlearn", f.client.index, node, 0)
-	if d.Release != 0 {
-		l.dialect.Release = conn.ReleaseScript
-	}
-	if d.Extend != 0 {
-		l.dialect.Extend = conn.ExtendScript
-	}
+func (f *simFleet) SetForm(node int, form conn.Form) {
+	f.world.note("form", f.client.index, node, int(form))
+	f.links[node].dialect = form
 }
 
 func (f *simFleet) Outlive(d time.Duration) { f.longest = max(f.longest, d) }
@@ -145,11 +139,11 @@ func (f *simFleet) Send(b *conn.Batch) {
 	for _, l := range f.links {
 		own := flights[0]
 		for _, fl := range flights {
-			if fl.batch.Dialect == l.dialect {
+			if fl.batch.Form == l.dialect {
 				own = fl
 			}
 		}
-		if l.up && own.batch.Dialect != l.dialect {
+		if l.up && own.batch.Form != l.dialect {
 			f.world.check.failf("wire", "nothing for node %d, which speaks %v", l.index, l.dialect)
 		}
 		l.send(own)

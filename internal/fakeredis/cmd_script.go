@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/redlock-go/redlock/internal/script"
+	said "github.com/redlock-go/redlock/internal/command"
 )
 
 // The scripts that the server knows, as indexes of Server.scripts.
@@ -15,7 +15,7 @@ const (
 )
 
 // digests are what EVALSHA calls the scripts.
-var digests = [scripts]string{release: script.ReleaseSHA1, extend: script.ExtendSHA1}
+var digests = [scripts]string{release: said.ReleaseSHA1, extend: said.ExtendSHA1}
 
 // acts are the commands with which the scripts change a key, for the access
 // list.
@@ -26,9 +26,9 @@ const errForeign = "ERR fakeredis runs no Lua: it knows the release and the exte
 // scriptOf finds a script by its text, or -1.
 func scriptOf(text []byte) int {
 	switch string(text) {
-	case script.Release:
+	case said.ReleaseScript:
 		return release
-	case script.Extend:
+	case said.ExtendScript:
 		return extend
 	}
 	return -1

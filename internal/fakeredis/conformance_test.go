@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	said "github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/realredis"
-	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
@@ -205,13 +205,13 @@ func expand(line string, number int) (words []string) {
 		}
 		switch word {
 		case "{release}":
-			word = script.Release
+			word = said.ReleaseScript
 		case "{extend}":
-			word = script.Extend
+			word = said.ExtendScript
 		case "{release-sha}":
-			word = script.ReleaseSHA1
+			word = said.ReleaseSHA1
 		case "{extend-sha}":
-			word = script.ExtendSHA1
+			word = said.ExtendSHA1
 		case "{long}":
 			word = strings.Repeat("x", maxOpenBulk+1)
 		case "{empty}":

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/script"
+	said "github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
@@ -71,7 +71,7 @@ func TestCommandsAndKeysCanBeForbidden(t *testing.T) {
 	}
 	s.Allow()
 	s.AllowKeys("lk:")
-	release := "EVALSHA " + script.ReleaseSHA1
+	release := "EVALSHA " + said.ReleaseSHA1
 	for _, line := range []string{"SET k v", "DEL lk:a k", release + " 2 lk:a k t t"} {
 		assert.Regexp(t, "-NOPERM.* key", c.Do(line), line)
 	}

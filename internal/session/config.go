@@ -24,8 +24,9 @@ type Config struct {
 	Logger             *slog.Logger
 	Hooks              Hooks
 	Rand               io.Reader
+	Scripted           bool
 
-	Conn conn.Config // Addresses, Scripts, Probation, Clock, OnUp and OnDown are set by Open
+	Conn conn.Config // Addresses, Probes, Probation, Clock, OnUp and OnDown are set by Open
 }
 
 // check returns cfg with its defaults and its nodes' addresses.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -81,7 +82,7 @@ func (s *Session) nodeUp(i int) {
 	s.engine.NodeUp(i) // hands off, before anything else is sent
 	n := s.fleet.Node(i)
 	s.tellOf(func() {
-		s.log.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", n.Dialect)
+		s.log.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", command.Form(n.Form))
 	}, s.hooks.NodeUp, n)
 	if n.Guarded > 0 {
 		s.tellOf(func() {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 )
 
@@ -52,7 +53,7 @@ func Open(cfg Config) (*Session, error) {
 	}
 	s.engine = engine.New(engine.Config{Clock: s.clock, MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout, OnVote: s.onVote(), OnPanic: s.onPanic})
 	cfg.Conn.Clock = s.clock
-	cfg.Conn.Scripts = conn.LockScripts()
+	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted) }
 	cfg.Conn.OnUp, cfg.Conn.OnDown = s.nodeUp, s.nodeDown
 	role := s.engine.Role()
 	role.Lock() // a dialler that is quick must find s.fleet

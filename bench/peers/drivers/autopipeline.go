@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/bench/harness"
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/command"
 )
 
 // AutoPipeline is a Redlock written by hand on go-redis, as somebody would
@@ -60,7 +60,7 @@ func (d AutoPipeline) Open(ctx context.Context, cfg harness.Config) (harness.Ses
 			return nil, s.abort(addr, err)
 		}
 		s.closers = append(s.closers, client.Close)
-		if err := client.ScriptLoad(ctx, script.Release).Err(); err != nil {
+		if err := client.ScriptLoad(ctx, command.ReleaseScript).Err(); err != nil {
 			return nil, s.abort(addr, err)
 		}
 		pipe, err := client.AsyncAutoPipelineWithOptions(d.options(cfg.Concurrency))
@@ -126,7 +126,7 @@ func (w *autoWorker) attempt(ctx context.Context, key string) (bool, error) {
 		return true, nil
 	}
 	for _, pipe := range s.pipes { // behind the SET, and nobody waits for it
-		pipe.EvalSha(ctx, script.ReleaseSHA1, []string{w.key}, w.token)
+		pipe.EvalSha(ctx, command.ReleaseSHA1, []string{w.key}, w.token)
 	}
 	return false, err
 }
@@ -137,7 +137,7 @@ func (w *autoWorker) Release(ctx context.Context) error {
 	votes := make([]func() (bool, error), len(s.pipes))
 	keys := []string{w.key}
 	for i, pipe := range s.pipes {
-		reply := pipe.EvalSha(ctx, script.ReleaseSHA1, keys, w.token)
+		reply := pipe.EvalSha(ctx, command.ReleaseSHA1, keys, w.token)
 		votes[i] = func() (bool, error) {
 			each, err := reply.Int64Slice()
 			return err == nil && len(each) == 1 && each[0] == 1, err

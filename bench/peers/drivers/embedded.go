@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-redsync/redsync/v4/redis"
 
-	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/command"
 )
 
 // embeddedPool lets redsync run on the embedded masters, which have no Lua and
@@ -25,7 +25,7 @@ func (p embeddedPool) Get(ctx context.Context) (redis.Conn, error) {
 
 type embeddedConn struct{ redis.Conn }
 
-var ourRelease = redis.NewScript(1, script.Release, script.ReleaseSHA1)
+var ourRelease = redis.NewScript(1, command.ReleaseScript, command.ReleaseSHA1)
 
 // Eval implements [redis.Conn].
 func (c embeddedConn) Eval(_ *redis.Script, keysAndArgs ...any) (any, error) {

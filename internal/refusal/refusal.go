@@ -1,4 +1,7 @@
-package conn
+// Package refusal says what the error replies of servers mean: for the connection
+// that they arrive on, and for the command that they answer. It reads text and
+// keeps nothing of it.
+package refusal
 
 import (
 	"errors"
@@ -8,18 +11,37 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Causes of error replies that come before any command was read, after which
-// the server hangs up.
+// What servers refuse, for errors.Is. An error of this package wraps at most one.
 var (
-	errProtected = errors.New("server is in protected mode: it takes no clients from other hosts without a password")
-	errCrowded   = errors.New("server takes no more clients")
+	// ErrAuth is a refusal of our credentials, or of having none. What the
+	// server said is not shown: servers are known to repeat what they were
+	// sent.
+	ErrAuth = errors.New("server refused the credentials")
+	// ErrImpostor and ErrNoLogin are ErrAuth, and say more of it.
+	ErrImpostor = fmt.Errorf("%w: it wants none, and so may not be the server that is meant", ErrAuth)
+	ErrNoLogin  = fmt.Errorf("%w: it wants some, and none are configured (NOAUTH)", ErrAuth)
+	// ErrNotMaster refuses a node that replicates another, or was made to
+	// while we were connected: it would lose what it is told.
+	ErrNotMaster = errors.New("conn: node is a replica: name the master in its place")
+	// ErrCluster refuses a node of a cluster, which redirects most keys to
+	// others: their votes would not be independent.
+	ErrCluster = errors.New("conn: node is part of a cluster: name masters that are independent of each other")
+	// ErrForbidden is a command, or a key, that the server's access list does
+	// not allow our user.
+	ErrForbidden = errors.New("conn: forbidden by the server's access list")
+
+	// ErrProtected and ErrCrowded come before any command was read, after which
+	// the server hangs up.
+	ErrProtected = errors.New("server is in protected mode: it takes no clients from other hosts without a password")
+	ErrCrowded   = errors.New("server takes no more clients")
+
+	// ErrUnfit is an answer of another type than the command has. What comes behind
+	// it would be as wrong.
+	ErrUnfit = errors.New("server answers something else than was asked")
 )
 
-// Causes that say more of credentials than that they were refused.
-var (
-	errImpostor = fmt.Errorf("%w: it wants none, and so may not be the server that is meant", ErrAuth)
-	errNoLogin  = fmt.Errorf("%w: it wants some, and none are configured (NOAUTH)", ErrAuth)
-)
+// Lacks is the refusal of a command that a node cannot be used without.
+func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
 // refusals says what error replies mean for the connection that they arrive on.
 // A code that is not here is the failure of one command, and no more: BUSY,
@@ -33,8 +55,8 @@ var refusals = []struct {
 }{
 	{"NOAUTH", "", ErrAuth, true},
 	{"WRONGPASS", "", ErrAuth, true},
-	{"ERR", "AUTH <password> called without any password", errImpostor, true},
-	{"ERR", "Client sent AUTH, but no password is set", errImpostor, true}, // up to Redis 5
+	{"ERR", "AUTH <password> called without any password", ErrImpostor, true},
+	{"ERR", "Client sent AUTH, but no password is set", ErrImpostor, true}, // up to Redis 5
 	{"ERR", "invalid password", ErrAuth, true},                             // up to Redis 5
 
 	{"READONLY", "", ErrNotMaster, true},
@@ -47,22 +69,22 @@ var refusals = []struct {
 	{"CLUSTERDOWN", "", ErrCluster, true},
 	{"TRYAGAIN", "", ErrCluster, true},
 
-	{"DENIED", "", errProtected, true},
-	{"ERR", "max number of clients reached", errCrowded, true},
+	{"DENIED", "", ErrProtected, true},
+	{"ERR", "max number of clients reached", ErrCrowded, true},
 	{"ERR", "Protocol error", nil, true},
 	{"EXECABORT", "", nil, true},
 }
 
 // Fatality is the error of a refusal for which the connection must be closed, and
-// nil for others, which only say that a command is of no use. See [Refusal].
+// nil for others, which only say that a command is of no use. See [Read].
 func Fatality(text []byte) error {
-	if fatal, err := Refusal(text); fatal {
+	if fatal, err := Read(text); fatal {
 		return err
 	}
 	return nil
 }
 
-// Refusal says what the payload of an error reply means, whether it stands as
+// Read says what the payload of an error reply means, whether it stands as
 // the server wrote it or a script has wrapped it. The error is, or wraps, a
 // [*resp.ServerError], and also wraps [ErrAuth], [ErrNotMaster], [ErrCluster] or
 // [ErrForbidden] where it is one of these; fatal tells that the connection must
@@ -70,7 +92,7 @@ func Fatality(text []byte) error {
 // names the command, never an argument nor the user.
 //
 // It keeps nothing of text, and allocates the error.
-func Refusal(text []byte) (fatal bool, err error) {
+func Read(text []byte) (fatal bool, err error) {
 	reply := resp.NewServerError(text)
 	if what := forbidden(reply); what != "" {
 		return false, &refusal{ErrForbidden, &resp.ServerError{Code: "NOPERM", Message: "NOPERM for " + what}}
@@ -115,7 +137,7 @@ func forbidden(reply *resp.ServerError) string {
 		return ""
 	}
 	if _, after, found := strings.Cut(text, noCommand); found {
-		if name, _, closed := strings.Cut(after, "'"); closed && isWord(strings.ReplaceAll(name, "|", "-")) {
+		if name, _, closed := strings.Cut(after, "'"); closed && IsWord(strings.ReplaceAll(name, "|", "-")) {
 			return "the command " + name
 		}
 	}
@@ -128,14 +150,14 @@ func forbidden(reply *resp.ServerError) string {
 	return "something that it does not name"
 }
 
-// ForbidsKey says whether an error reply allows the command, but not on the key
+// OfKey says whether an error reply allows the command, but not on the key
 // that it was given: it tells nothing of the command on other keys. It keeps
 // nothing of text, and allocates.
-func ForbidsKey(text []byte) bool { return forbidden(resp.NewServerError(text)) == aKey }
+func OfKey(text []byte) bool { return forbidden(resp.NewServerError(text)) == aKey }
 
-// isWord says whether s is short and of letters, digits, dots, dashes and
+// IsWord says whether s is short and of letters, digits, dots, dashes and
 // underscores, as versions, names and ids are.
-func isWord(s string) bool {
+func IsWord(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {
@@ -143,4 +165,23 @@ func isWord(s string) bool {
 		}
 	}
 	return len(s) > 0 && len(s) <= 64
+}
+
+// Redact keeps the server's words out of an error. It may repeat in answer to
+// anything what it was sent before, a password for one; what is left is a cause
+// or a code that we know.
+func Redact(err error) error {
+	var named *refusal
+	if errors.As(err, &named) {
+		return named.cause
+	}
+	var reply *resp.ServerError
+	if !errors.As(err, &reply) {
+		return err
+	}
+	switch reply.Code {
+	case "BUSY", "ERR", "EXECABORT", "LOADING", "MISCONF", "NOREPLICAS", "NOSCRIPT", "OOM", "WRONGTYPE":
+		return fmt.Errorf("server refuses the handshake: %s", reply.Code)
+	}
+	return errors.New("server refuses the handshake")
 }

@@ -1,22 +1,26 @@
 package conn
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
-// TestEachNodeIsSentItsDialect: of a list of batches every node has one, and all
+// TestEachNodeIsSentItsForm: of a list of batches every node has one, and all
 // of them settle, those too that no node has.
-func TestEachNodeIsSentItsDialect(t *testing.T) {
-	scripts := Dialect{}
-	valkey := Dialect{ReleaseDelIfEq, ExtendSetIfEq}
-	half := Dialect{ReleaseScript, ExtendSetIfEq} // what is left when DELIFEQ is refused
+func TestEachNodeIsSentItsForm(t *testing.T) {
+	const (
+		scripts = Form(command.Scripts)
+		valkey  = Form(command.DelIfEq | command.SetIfEq)
+		half    = Form(command.SetIfEq) // what is left when DELIFEQ is refused
+	)
 	native := func(p *scripted.Server) {
 		p.Answers = map[string]string{"DELIFEQ": ":0\r\n", "SET": "_\r\n"}
 	}
@@ -24,20 +28,20 @@ func TestEachNodeIsSentItsDialect(t *testing.T) {
 		ps := []*scripted.Server{scripted.New(t, native), scripted.New(t), scripted.New(t, native)}
 		r := newRig(t, portable, ps)
 		r.up()
-		is := func(want ...Dialect) {
+		is := func(want ...Form) {
 			t.Helper()
-			r.do(func() { assert.ElementsMatch(t, want, r.Dialects()) })
+			r.do(func() { assert.ElementsMatch(t, want, r.Forms()) })
 		}
 		// post sends one batch in each dialect, in this order, and has every
 		// node asked for its own.
-		post := func(own ...Dialect) {
+		post := func(own ...Form) {
 			t.Helper()
-			all := []Dialect{valkey, scripts, half}
+			all := []Form{valkey, scripts, half}
 			ls := make([]*ledger, len(all))
 			r.do(func() {
 				for i := len(all) - 1; i >= 0; i-- {
-					l := newLedger(t, []string{all[i].String()})
-					l.Dialect, l.nodes = all[i], make([]account, r.Len())
+					l := newLedger(t, []string{fmt.Sprint(all[i])})
+					l.Form, l.nodes = all[i], make([]account, r.Len())
 					for _, d := range own {
 						if d == all[i] {
 							l.due++
@@ -53,8 +57,8 @@ func TestEachNodeIsSentItsDialect(t *testing.T) {
 			})
 			for node, d := range own {
 				if w := r.wires[node]; w != nil {
-					w.Expect(string(command("ECHO", d.String())))
-					w.Send(echoes(d.String()))
+					w.Expect(string(encode("ECHO", fmt.Sprint(d))))
+					w.Send(echoes(fmt.Sprint(d)))
 				}
 			}
 			r.settle(ls...)
@@ -62,9 +66,7 @@ func TestEachNodeIsSentItsDialect(t *testing.T) {
 		is(valkey, scripts)
 		post(valkey, scripts, valkey)
 
-		r.do(func() { r.Unlearn(2, Dialect{Release: ReleaseDelEx}) }) // it does not speak that
-		is(valkey, scripts)
-		r.do(func() { r.Unlearn(2, Dialect{Release: ReleaseDelIfEq}) })
+		r.do(func() { r.SetForm(2, half) })
 		is(valkey, scripts, half)
 		post(valkey, scripts, half)
 

@@ -1,4 +1,4 @@
-package conn
+package refusal
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ var errorReplies = []struct {
 	{"NOAUTH Authentication required.", ErrAuth, true},
 	{"WRONGPASS invalid username-password pair or user is disabled.", ErrAuth, true},
 	{"NOPERM this user has no permissions to run the 'set' command", ErrForbidden, false},
-	{"DENIED Redis is running in protected mode because protected mode is enabled", errProtected, true},
+	{"DENIED Redis is running in protected mode because protected mode is enabled", ErrProtected, true},
 	{"MOVED 3999 127.0.0.1:6381", ErrCluster, true},
 	{"ASK 3999 127.0.0.1:6381", ErrCluster, true},
 	{"CROSSSLOT Keys in request don't hash to the same slot", ErrCluster, true},
@@ -47,10 +47,10 @@ var plainReplies = []struct {
 	cause error
 	fatal bool
 }{
-	{"ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?", errImpostor, true},
-	{"ERR Client sent AUTH, but no password is set", errImpostor, true},
+	{"ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?", ErrImpostor, true},
+	{"ERR Client sent AUTH, but no password is set", ErrImpostor, true},
 	{"ERR invalid password", ErrAuth, true},
-	{"ERR max number of clients reached", errCrowded, true},
+	{"ERR max number of clients reached", ErrCrowded, true},
 	{"ERR Protocol error: unauthenticated bulk length", nil, true},
 	{"ERR unknown command 'DELEX', with args beginning with: 'k' 'IFEQ' 't' ", nil, false},
 	{"ERR syntax error", nil, false},
@@ -78,12 +78,12 @@ var wrappings = map[string]func(string) string{
 func TestRefusal(t *testing.T) {
 	covered := map[string]bool{}
 	check := func(text, plain string, cause error, fatal bool) {
-		isFatal, err := Refusal([]byte(text))
+		isFatal, err := Read([]byte(text))
 		assert.Equal(t, fatal, isFatal, text)
 		var reply *resp.ServerError
 		require.ErrorAs(t, err, &reply, text)
 		assert.Equal(t, string(resp.Code([]byte(plain))), reply.Code, text)
-		for _, other := range []error{ErrAuth, ErrNotMaster, ErrCluster, ErrForbidden, errProtected, errCrowded, errImpostor} {
+		for _, other := range []error{ErrAuth, ErrNotMaster, ErrCluster, ErrForbidden, ErrProtected, ErrCrowded, ErrImpostor} {
 			assert.Equal(t, errors.Is(cause, other), errors.Is(err, other), "%v of %s", other, text)
 		}
 		covered[reply.Code] = true
@@ -125,39 +125,23 @@ func TestRefusalOfAPermission(t *testing.T) {
 		"ERR Error running script (call to f_0): @user_script:1: @user_script: 1: The user executing the script can't run this command or subcommand":                     "a command",
 		"ERR Error running script (call to f_0): @user_script:1: @user_script: 1: -NOPERM this user has no permissions to run the 'del' command or its subcommand S3CR3T": "the command del",
 	} {
-		fatal, err := Refusal([]byte(text))
+		fatal, err := Read([]byte(text))
 		assert.False(t, fatal, text)
 		assert.ErrorIs(t, err, ErrForbidden, text)
 		assert.EqualError(t, err, "conn: forbidden by the server's access list: NOPERM for "+want, text)
-		assert.Equal(t, want == "a key", ForbidsKey([]byte(text)), text)
+		assert.Equal(t, want == "a key", OfKey([]byte(text)), text)
 	}
 	for _, text := range []string{"ERR syntax error", "ERR unknown command 'NOPERM'", "WRONGTYPE NOPERM a key"} {
-		_, err := Refusal([]byte(text))
+		_, err := Read([]byte(text))
 		assert.NotErrorIs(t, err, ErrForbidden, text)
 	}
 }
 
 func TestRefusalKeepsNothing(t *testing.T) {
 	text := []byte("READONLY You can't write\x1b[31m")
-	_, err := Refusal(text)
+	_, err := Read(text)
 	clear(text)
 	assert.EqualError(t, err, ErrNotMaster.Error()+`: READONLY You can't write\x1b[31m`)
-	_, err = Refusal([]byte("NEVERHEARDOF " + strings.Repeat("x", 1000)))
+	_, err = Read([]byte("NEVERHEARDOF " + strings.Repeat("x", 1000)))
 	assert.Less(t, len(err.Error()), 300)
-}
-
-func TestPermanentAndMisconfigured(t *testing.T) {
-	for err, want := range map[error][2]bool{
-		ErrSameServer: {true, true}, ErrNotMaster: {true, true}, ErrCluster: {true, true}, ErrSentinel: {true, true},
-		ErrAuth: {true, false}, errImpostor: {true, false}, ErrForbidden: {true, false}, lacks("set"): {true, false},
-		errCrowded: {}, errProtected: {}, ErrDown: {}, ErrOversized: {}, errUnfit: {},
-	} {
-		wrapped := &notSent{&Error{Addr: "a:1", Op: "dial", Err: err}}
-		for _, err := range []error{err, wrapped, &refusal{err, new(resp.ServerError)}} {
-			assert.Equal(t, want[0], Permanent(err), err)
-			assert.Equal(t, want[1], Misconfigured(err), err)
-		}
-	}
-	assert.False(t, Permanent(nil))
-	assert.False(t, Misconfigured(nil))
 }

@@ -1,4 +1,4 @@
-package script
+package command
 
 import (
 	"crypto/sha1"
@@ -13,12 +13,12 @@ func TestDigestsAreThoseOfTheScripts(t *testing.T) {
 		sum := sha1.Sum([]byte(text))
 		return hex.EncodeToString(sum[:])
 	}
-	assert.Equal(t, ReleaseSHA1, digest(Release))
-	assert.Equal(t, ExtendSHA1, digest(Extend))
+	assert.Equal(t, ReleaseSHA1, digest(ReleaseScript))
+	assert.Equal(t, ExtendSHA1, digest(ExtendScript))
 }
 
 // An unauthenticated client may send at most 16 KiB in one bulk string.
 func TestScriptsAreSmall(t *testing.T) {
-	assert.Less(t, len(Release), 1024)
-	assert.Less(t, len(Extend), 1024)
+	assert.Less(t, len(ReleaseScript), 1024)
+	assert.Less(t, len(ExtendScript), 1024)
 }

@@ -1,0 +1,48 @@
+package conn
+
+import (
+	"slices"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Form is in which of several forms a node is sent its commands. What it stands for
+// is known to the owner of the fleet alone.
+type Form uint8
+
+// Prober is the owner's part of one handshake: commands by which it finds out the
+// form that a node understands.
+type Prober interface {
+	Len() int               // commands
+	Command(i int) []string // as words
+	// Answer takes in the reply to command i; all of them, in order. An error ends
+	// the connection.
+	Answer(i int, reply *resp.Value) error
+	Form() uint8 // what the answers add up to
+}
+
+// Forms are those of the nodes that are up, each once. The slice is the fleet's, and
+// changes with them.
+func (f *Fleet) Forms() []Form { return f.forms }
+
+// Form is the one of a node that is up.
+func (f *Fleet) Form(node int) Form { return f.nodes[node].form }
+
+// SetForm changes the form of a node, for as long as its connection lasts. What is
+// on its way to it stays as it is.
+func (f *Fleet) SetForm(node int, form Form) {
+	f.nodes[node].form = form
+	f.enlist()
+}
+
+// enlist finds out which forms are in use, and which nodes are away.
+func (f *Fleet) enlist() {
+	f.forms, f.away = f.forms[:0], 0
+	for i, n := range f.nodes {
+		if n.sock == nil {
+			f.away |= 1 << i
+		} else if !slices.Contains(f.forms, n.form) {
+			f.forms = append(f.forms, n.form)
+		}
+	}
+}

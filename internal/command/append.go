@@ -1,0 +1,109 @@
+package command
+
+import (
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Operand is what a command says of one key.
+type Operand struct {
+	Key, Token []byte
+	TTL        int64 // in milliseconds, of kinds that have one
+}
+
+// callBytes bounds the keys of a script call, in bytes, as MaxKeys does their
+// number. A server answers nothing before it has the whole call, and one that does
+// not answer is taken for dead.
+const callBytes = 64 << 10
+
+// Merge returns how many of the first operands the next command takes: one, or for
+// a script call at most limit.
+func Merge(k Kind, f Form, operands []Operand, limit int) int {
+	n := 1
+	if f.IsScript(k) {
+		for bytes := len(operands[0].Key); n < min(len(operands), limit, MaxKeys) && bytes < callBytes; n++ {
+			bytes += len(operands[n].Key)
+		}
+	}
+	return n
+}
+
+// Append writes one command for all operands; see [Merge].
+func Append(dst []byte, k Kind, f Form, operands []Operand) []byte {
+	op := &operands[0]
+	switch {
+	case f.IsScript(k):
+		return appendCall(dst, k, operands)
+	case k == Acquire: // SET key token NX PX ttl
+		dst = append(dst, "*6\r\n$3\r\nSET\r\n"...)
+		dst = resp.AppendBulk(dst, op.Key)
+		dst = appendToken(dst, op.Token)
+		dst = append(dst, "$2\r\nNX\r\n$2\r\nPX\r\n"...)
+		return resp.AppendBulkInt(dst, op.TTL)
+	case k == Extend: // SET key token IFEQ token PX ttl, which never creates a key
+		dst = append(dst, "*7\r\n$3\r\nSET\r\n"...)
+		dst = resp.AppendBulk(dst, op.Key)
+		dst = appendToken(dst, op.Token)
+		dst = append(dst, "$4\r\nIFEQ\r\n"...)
+		dst = appendToken(dst, op.Token)
+		dst = append(dst, "$2\r\nPX\r\n"...)
+		return resp.AppendBulkInt(dst, op.TTL)
+	case f&DelIfEq != 0: // DELIFEQ key token
+		dst = append(dst, "*3\r\n$7\r\nDELIFEQ\r\n"...)
+		dst = resp.AppendBulk(dst, op.Key)
+		return appendToken(dst, op.Token)
+	default: // DELEX key IFEQ token
+		dst = append(dst, "*4\r\n$5\r\nDELEX\r\n"...)
+		dst = resp.AppendBulk(dst, op.Key)
+		dst = append(dst, "$4\r\nIFEQ\r\n"...)
+		return appendToken(dst, op.Token)
+	}
+}
+
+// appendCall writes EVALSHA sha n key… token… and for extends ttl…
+func appendCall(dst []byte, k Kind, operands []Operand) []byte {
+	args, sha := 3+2*len(operands), ReleaseSHA1
+	if k == Extend {
+		args, sha = args+len(operands), ExtendSHA1
+	}
+	dst = resp.AppendArray(dst, args)
+	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"...)
+	dst = append(dst, sha...)
+	dst = append(dst, '\r', '\n')
+	dst = resp.AppendBulkInt(dst, int64(len(operands)))
+	for i := range operands {
+		dst = resp.AppendBulk(dst, operands[i].Key)
+	}
+	for i := range operands {
+		dst = appendToken(dst, operands[i].Token)
+	}
+	if k == Extend {
+		for i := range operands {
+			dst = resp.AppendBulkInt(dst, operands[i].TTL)
+		}
+	}
+	return dst
+}
+
+// appendToken is AppendBulk for the one length that tokens have.
+func appendToken(dst, token []byte) []byte {
+	if len(token) != 22 {
+		return resp.AppendBulk(dst, token)
+	}
+	dst = append(dst, "$22\r\n"...)
+	dst = append(dst, token...)
+	return append(dst, '\r', '\n')
+}
+
+// AppendLoad writes the SCRIPT LOAD that script calls of a kind may need in front.
+func AppendLoad(dst []byte, k Kind) []byte {
+	text := ReleaseScript
+	if k == Extend {
+		text = ExtendScript
+	}
+	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
+	return resp.AppendBulkString(dst, text)
+}
+
+// IsLoaded says whether a reply to SCRIPT LOAD fits. Where it is an error, the calls
+// behind it are refused too.
+func IsLoaded(v *resp.Value) bool { return v.IsError() || v.Kind == resp.Bulk }

@@ -1,0 +1,56 @@
+package command
+
+import "github.com/redlock-go/redlock/resp"
+
+// Reader reads operands back out of a command that was written by Append. It is
+// used again and again, since while a node is down that is done for each batch.
+type Reader struct {
+	args     [][]byte
+	operands []Operand
+}
+
+// maxArgument bounds an argument in bytes. It is more than a key may have.
+const maxArgument = 1 << 20
+
+// Read returns operands that point into the command, valid until the next Read. It
+// panics where the command is not Append's.
+func (r *Reader) Read(k Kind, command []byte) []Operand {
+	d := resp.Decoder{Limits: resp.Limits{Bulk: maxArgument, Elements: 1 << 10, Depth: 1}}
+	var v resp.Value
+	if _, err := d.Decode(command, &v); err != nil {
+		panic("redlock: a command of its own making is malformed: " + err.Error())
+	}
+	clear(r.args) // they point into what may be large
+	clear(r.operands)
+	r.args, r.operands = r.args[:0], r.operands[:0]
+	for it := v.Elements(); it.Next(); {
+		r.args = append(r.args, it.Value().Bytes)
+	}
+	args := r.args
+	switch string(args[0]) {
+	case "EVALSHA": // sha n key… token… ttl…
+		n := int(number(args[2]))
+		for i := range n {
+			op := Operand{Key: args[3+i], Token: args[3+n+i]}
+			if k == Extend {
+				op.TTL = number(args[3+2*n+i])
+			}
+			r.operands = append(r.operands, op)
+		}
+	case "DELEX": // key IFEQ token
+		r.operands = append(r.operands, Operand{Key: args[1], Token: args[3]})
+	case "DELIFEQ": // key token
+		r.operands = append(r.operands, Operand{Key: args[1], Token: args[2]})
+	default: // SET key token … ttl
+		r.operands = append(r.operands, Operand{args[1], args[2], number(args[len(args)-1])})
+	}
+	return r.operands
+}
+
+// number reads what was written as digits.
+func number(digits []byte) (n int64) {
+	for _, c := range digits {
+		n = 10*n + int64(c-'0')
+	}
+	return n
+}
