@@ -19,7 +19,7 @@ type tally struct{ replies, failures, settled int }
 
 func (c *tally) Reply(int, int, *resp.Value) error { c.replies++; return nil }
 func (c *tally) Fail(int, int, error)              { c.failures++ }
-func (c *tally) Settled()                          { c.settled++ }
+func (c *tally) Done()                             { c.settled++ }
 
 // TestSendAndSweepAllocateNothing counts what the whole process allocates, so
 // its server must not allocate either.

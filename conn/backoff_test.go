@@ -32,7 +32,7 @@ func TestPauseAfterPermanentErrors(t *testing.T) {
 	const almost = 1 - 1e-9
 	for _, rnd := range []float64{0, 0.5, almost} {
 		f := &Fleet{cfg: Config{Rand: func() float64 { return rnd }}.withDefaults()}
-		d := f.forbearance()
+		d := f.permanentBackoff()
 		assert.GreaterOrEqual(t, d, time.Second)
 		assert.LessOrEqual(t, d, 3*time.Second)
 		assert.InDelta(t, float64(time.Second)+rnd*float64(2*time.Second), float64(d), float64(time.Millisecond))
@@ -40,7 +40,7 @@ func TestPauseAfterPermanentErrors(t *testing.T) {
 }
 
 // A refused node waits that long, and so does one whose connection a permanent
-// error has ended. Others are dialled as always.
+// error has ended. Others are dialed as always.
 func TestPermanentErrorsAreNotDialledInHaste(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := []*scripted.Server{scripted.New(t, answers("HELLO", "-WRONGPASS\r\n")), scripted.New(t), scripted.New(t, answers("INFO", "-LOADING\r\n"))}
@@ -62,7 +62,7 @@ func TestPermanentErrorsAreNotDialledInHaste(t *testing.T) {
 }
 
 // A server that greets us well and then hangs up, or says what nobody asked
-// for, is dialled as rarely as one that does not answer at all.
+// for, is dialed as rarely as one that does not answer at all.
 func TestNoDialStorm(t *testing.T) {
 	for name, greeting := range map[string]func(int, string) scripted.Steps{
 		"hangs up first":  func(int, string) scripted.Steps { return scripted.Steps{scripted.CutOff} },
@@ -104,7 +104,7 @@ func TestBackoffForgets(t *testing.T) {
 	})
 }
 
-// However much is asked of a node that is down, one dialler works on it.
+// However much is asked of a node that is down, one dialer works on it.
 func TestOneDiallerPerNode(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		p := scripted.New(t, func(p *scripted.Server) {
@@ -149,7 +149,7 @@ func TestANodeThatComesLate(t *testing.T) {
 		ps := scripted.NewN(t, 2)
 		ps[1].Stop()
 		r := newRig(t, portable, ps)
-		r.Settle()
+		r.AwaitFirstDials()
 		r.do(func() {
 			assert.True(t, r.Up(0))
 			assert.ErrorIs(t, r.Fault(1), ErrNotSent)

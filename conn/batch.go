@@ -10,7 +10,7 @@ import (
 // that wants their form as they are, and kept until the last of these nodes
 // has answered or failed.
 type Batch struct {
-	// Buf holds the encoded commands. It must not change from Send to Settled,
+	// Buf holds the encoded commands. It must not change from Send to Done,
 	// because a node whose kernel buffer is full is written to later.
 	Buf []byte
 	// Replies is the number of replies that each node owes for Buf.
@@ -39,9 +39,9 @@ type Owner interface {
 	// wraps ErrNotSent says that no byte of them was written either;
 	// otherwise the commands may have been applied.
 	Fail(node, i int, err error)
-	// Settled says that every node has answered or failed. The batch may be
+	// Done says that every node has answered or failed. The batch may be
 	// used again once the call that led here has returned.
-	Settled()
+	Done()
 }
 
 // in returns the batch of the list that is written in f, or the first.
@@ -57,6 +57,6 @@ func (b *Batch) in(f Form) *Batch {
 // done is called once for each node that has answered or failed.
 func (b *Batch) done() {
 	if b.waiting--; b.waiting == 0 {
-		b.Owner.Settled()
+		b.Owner.Done()
 	}
 }

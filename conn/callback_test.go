@@ -68,7 +68,7 @@ func TestNoCredentials(t *testing.T) {
 	r := newRig(t, false, nil, onServer(server), with("me", marked, 0), func(cfg *Config) {
 		cfg.Credentials = func(context.Context, string) (string, string, error) { return "", "", nil }
 	})
-	r.Settle()
+	r.AwaitFirstDials()
 	r.do(func() { assert.NoError(t, r.Fault(0)) })
 	assert.Zero(t, server.Count("AUTH"))
 }
@@ -85,7 +85,7 @@ func TestCredentialsFail(t *testing.T) {
 				return "", "", nil
 			}
 		})
-		r.Settle()
+		r.AwaitFirstDials()
 		r.do(func() {
 			err := r.Fault(0)
 			require.ErrorIs(t, err, errVault)
@@ -121,12 +121,12 @@ type tunnel struct{ net.Conn }
 
 func TestDialer(t *testing.T) {
 	server, client := testkit.NewIdentity(t)
-	var dialled atomic.Int64
+	var dialed atomic.Int64
 	ps := []*scripted.Server{scripted.New(t), scripted.New(t, func(p *scripted.Server) { p.TLS = server })}
 	r := newRig(t, false, ps, func(cfg *Config) {
 		cfg.TLS = client
 		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			dialled.Add(1)
+			dialed.Add(1)
 			assert.Equal(t, "tcp", network)
 			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
 			return tunnel{nc}, err
@@ -139,7 +139,7 @@ func TestDialer(t *testing.T) {
 	ps[0].Start(t)
 	r.up()
 	r.works()
-	assert.GreaterOrEqual(t, dialled.Load(), int64(3))
+	assert.GreaterOrEqual(t, dialed.Load(), int64(3))
 }
 
 // timeless is a connection without deadlines, as those through an SSH client are.
@@ -157,7 +157,7 @@ func TestDialerWithoutDeadlines(t *testing.T) {
 			return timeless{tunnel{nc}}, err
 		}
 	})
-	testkit.Within(t, testkit.Patience, "Settle", r.Settle)
+	testkit.Within(t, testkit.Patience, "Settle", r.AwaitFirstDials)
 	r.do(func() { assert.Error(t, r.Fault(0)) })
 	r.do(r.Close)
 	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
@@ -183,7 +183,7 @@ func TestPasswordsAreWipedFromTheBuffer(t *testing.T) {
 	k := &keeper{}
 	k.Conn, _ = net.Pipe()
 	f := &Fleet{cfg: Config{Probes: probeAll}.withDefaults(), ctx: t.Context()}
-	d := dialler{fleet: f, addr: Address{login: newLogin("me", marked)}}
+	d := dialer{fleet: f, addr: Address{login: newLogin("me", marked)}}
 	_, err := d.greet(t.Context(), k)
 	require.ErrorIs(t, err, net.ErrClosed)
 	assert.NotContains(t, string(k.kept), marked)
@@ -209,7 +209,7 @@ func TestDialerFails(t *testing.T) {
 				cfg.DialTimeout = 20 * time.Millisecond
 				cfg.Dialer = test.dial
 			})
-			r.Settle()
+			r.AwaitFirstDials()
 			r.do(func() {
 				assert.ErrorIs(t, r.Fault(0), ErrNotSent)
 				if test.want != nil {

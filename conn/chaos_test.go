@@ -183,7 +183,7 @@ func TestChaos(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d answered, %d not sent, %d lost, node 0 missed %d, dialled %d and %d times",
+		t.Logf("%d answered, %d not sent, %d lost, node 0 missed %d, dialed %d and %d times",
 			answered, notSent, lost, misses, ps[1].Dialled.Load(), ps[2].Dialled.Load())
 		assert.Positive(t, notSent)
 		assert.Positive(t, lost)

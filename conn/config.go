@@ -66,11 +66,11 @@ type Config struct {
 	// MaxInFlightBytes is the same for the bytes of the requests that it owes
 	// replies for, which are kept in memory.
 	MaxInFlightBytes int
-	// Probation makes the restart guard strict, where not 0: a node that was
+	// Quarantine makes the restart guard strict, where not 0: a node that was
 	// not there before has no vote until it has been up this long, by its own
 	// account, and one that has restarted until this long after it came back.
 	// It must be the longest time that a key may live, of any client.
-	Probation time.Duration
+	Quarantine time.Duration
 	// TrustRestarts switches the restart guard off.
 	TrustRestarts bool
 	// OnUp and OnDown hear of a node that came up, before anything is sent to

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// dial is the life of one dialler: it tries until it has a working connection
+// dial is the life of one dialer: it tries until it has a working connection
 // or the fleet is closed. A node that is down has exactly one. Attempt 0 is the
 // node's very first, and the only one without a pause before it.
 func (f *Fleet) dial(index, attempt int) {
 	defer f.dials.Done()
 	n := f.nodes[index]
-	d := dialler{fleet: f, addr: f.cfg.Addresses[index]}
+	d := dialer{fleet: f, addr: f.cfg.Addresses[index]}
 	f.lock.Lock()
 	cause := n.cause
 	f.lock.Unlock()
@@ -48,7 +48,7 @@ func (f *Fleet) dial(index, attempt int) {
 	}
 }
 
-// warn calls a logger, which may panic: that is not the dialler's end.
+// warn calls a logger, which may panic: that is not the dialer's end.
 func warn(log func()) {
 	defer func() { _ = recover() }()
 	log()
@@ -66,10 +66,10 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	if err != nil {
 		return err
 	}
-	f.meet(n, id)
+	f.checkRestart(n, id)
 	n.up(s, id, attempt)
 	f.enlist()
-	if f.rose(n); n.owed.len > 0 {
+	if f.connected(n); n.owed.len > 0 {
 		n.opening = n.owed.at(0)
 	}
 	return nil
@@ -80,7 +80,7 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 		return ErrClosed
 	}
 	if id.runID == "" {
-		if f.cfg.Probation > 0 && !n.persistent && !f.cfg.TrustRestarts {
+		if f.cfg.Quarantine > 0 && !n.persistent && !f.cfg.TrustRestarts {
 			return ErrNoRunID
 		}
 		return nil
@@ -101,9 +101,9 @@ func (f *Fleet) backoff(attempt int) time.Duration {
 	return max(time.Duration(f.cfg.Rand()*float64(ceiling)), time.Millisecond)
 }
 
-// forbearance is how long to wait where only a person can mend what is wrong:
+// permanentBackoff is how long to wait where only a person can mend what is wrong:
 // neither they nor the server's logs gain by haste.
-func (f *Fleet) forbearance() time.Duration {
+func (f *Fleet) permanentBackoff() time.Duration {
 	return f.cfg.permanentPause + time.Duration(f.cfg.Rand()*float64(2*f.cfg.permanentPause))
 }
 
@@ -112,7 +112,7 @@ func (f *Fleet) forbearance() time.Duration {
 func (f *Fleet) pause(attempt int, cause error) bool {
 	d := f.backoff(attempt)
 	if Permanent(cause) {
-		d = f.forbearance()
+		d = f.permanentBackoff()
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -124,17 +124,17 @@ func (f *Fleet) pause(attempt int, cause error) bool {
 	}
 }
 
-// dialler connects to one node until it has a connection.
-type dialler struct {
+// dialer connects to one node until it has a connection.
+type dialer struct {
 	fleet *Fleet
 	addr  Address
 	old   bool // the server has refused HELLO: greet it in RESP2
 }
 
 // connect brings one connection up to where locks can be asked for. A server
-// that refuses HELLO is dialled again at once. That is remembered until it
+// that refuses HELLO is dialed again at once. That is remembered until it
 // cannot be reached, or the connection is lost: it may come back as a newer one.
-func (d *dialler) connect() (net.Conn, identity, error) {
+func (d *dialer) connect() (net.Conn, identity, error) {
 	// Derived from the fleet's: Close must not wait for a black hole.
 	ctx, cancel := context.WithTimeout(d.fleet.ctx, d.fleet.cfg.DialTimeout)
 	defer cancel()
@@ -148,7 +148,7 @@ func (d *dialler) connect() (net.Conn, identity, error) {
 
 // try is one connection, from the first packet to the last greeting. A panic of the
 // functions in Config, or of a Dialer's connection, is an error as any other.
-func (d *dialler) try(ctx context.Context) (nc net.Conn, id identity, err error) {
+func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			if nc != nil {
@@ -190,7 +190,7 @@ func panicked(v any) error {
 }
 
 // open dials, and lays TLS over the connection where the node has it.
-func (d *dialler) open(ctx context.Context) (net.Conn, error) {
+func (d *dialer) open(ctx context.Context) (net.Conn, error) {
 	dial := d.fleet.cfg.Dialer
 	if dial == nil {
 		dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
@@ -217,7 +217,7 @@ func (d *dialler) open(ctx context.Context) (net.Conn, error) {
 
 // credentials are asked for anew for every connection, and not kept. The default
 // user goes without a name.
-func (d *dialler) credentials(ctx context.Context) (user, password string, err error) {
+func (d *dialer) credentials(ctx context.Context) (user, password string, err error) {
 	if ask := d.fleet.cfg.Credentials; ask != nil {
 		user, password, err = ask(ctx, d.addr.Host)
 	} else {

@@ -27,14 +27,14 @@
 // All that a new connection needs is written at once and costs one round trip,
 // TLS aside: HELLO 3 with AUTH and the client's name, the library's name and
 // version, INFO of the server, its replication and its memory, SELECT, the
-// probes of the fleet's owner (see [Prober]). A server that refuses HELLO is dialled again at once and greeted in RESP2, with
+// probes of the fleet's owner (see [Prober]). A server that refuses HELLO is dialed again at once and greeted in RESP2, with
 // AUTH and CLIENT SETNAME. Every reply must fit its command, and none may be left
 // over. What a server says in answer to credentials is not shown, nor what it
 // says later in a handshake that carried some: it may be repeating them.
 //
 // Replicas, parts of clusters and sentinels are refused, and so are servers that
 // want no password where one is configured, since they may be impostors. Such
-// errors are [Permanent]: the node is dialled on, but with one to three seconds
+// errors are [Permanent]: the node is dialed on, but with one to three seconds
 // between the tries. A server whose INFO is forbidden or renamed is taken by what
 // it says to HELLO; without its run_id it cannot be told from the same server
 // under another address.
@@ -56,7 +56,7 @@
 //
 // # Goroutines
 //
-// One per node that is down, dialling, and none for a node that is up on the
+// One per node that is down, dialing, and none for a node that is up on the
 // raw path (Linux). The portable path has two per connection: one blocked in
 // Read, one in Write. All end with Close.
 package conn

@@ -30,9 +30,9 @@ var (
 	// ErrNoRunID refuses a node that does not tell its run_id (INFO server),
 	// where the restart guard is strict.
 	ErrNoRunID = errors.New("conn: server does not tell its run_id, by which a restart is known")
-	// ErrGuarded is why a node has no vote: it has restarted, and may have
+	// ErrQuarantined is why a node has no vote: it has restarted, and may have
 	// forgotten locks that are still held.
-	ErrGuarded = errors.New("conn: node has restarted and has no vote yet")
+	ErrQuarantined = errors.New("conn: node has restarted and has no vote yet")
 	// ErrOversized ends a connection whose reply does not fit the read buffer.
 	ErrOversized = errors.New("conn: reply is too large")
 
@@ -64,7 +64,7 @@ func Misconfigured(err error) bool {
 
 // Permanent reports whether err is one that only a change of configuration will
 // end, here or on the server: all that is [Misconfigured], refused credentials
-// and missing permissions. Such a node is dialled at most once a second.
+// and missing permissions. Such a node is dialed at most once a second.
 func Permanent(err error) bool {
 	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID)
 }

@@ -16,10 +16,10 @@ type Fleet struct {
 	ready  []int // what the last poll reported
 	closed bool
 
-	forms   []Form        // of the nodes that are up, each once; see Forms
-	away    uint64        // nodes without a connection, a bit each
-	longest time.Duration // how long a key may live; see Outlive
-	guarded uint64        // nodes without a vote, a bit each; see Guarded
+	forms       []Form        // of the nodes that are up, each once; see Forms
+	away        uint64        // nodes without a connection, a bit each
+	longest     time.Duration // how long a key may live; see NoteTTL
+	quarantined uint64        // nodes without a vote, a bit each; see Quarantined
 
 	ctx    context.Context // ended by Close; ends the dialers
 	cancel context.CancelFunc
@@ -72,10 +72,10 @@ func (f *Fleet) Fault(node int) error {
 // byte will reach them.
 func (f *Fleet) Away() uint64 { return f.away }
 
-// Settle waits until every node has ended its first dial, well or badly, or
+// AwaitFirstDials waits until every node has ended its first dial, well or badly, or
 // until the fleet is closed, but not for a dialer that does not return when its
 // context ends. It is called without the lock.
-func (f *Fleet) Settle() {
+func (f *Fleet) AwaitFirstDials() {
 	ended := make(chan struct{})
 	go func() {
 		f.first.Wait()
@@ -150,7 +150,7 @@ func (f *Fleet) Check() {
 	f.reap()
 }
 
-// reap takes the nodes down whose connection has failed, and has them dialled.
+// reap takes the nodes down whose connection has failed, and has them dialed.
 // Failing one node's batches can make an Owner write to another, and find that
 // one dead too: hence the loop.
 func (f *Fleet) reap() {

@@ -41,7 +41,7 @@ func (g *greeter) secret() bool { return g.user != "" || g.password != "" }
 // what it understands, which database, and the scripts. All of it is written at
 // once and then read, reply by reply. Nothing may be left over: bytes behind the
 // last reply are an answer to nothing.
-func (d *dialler) greet(ctx context.Context, nc net.Conn) (identity, error) {
+func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 	if tc, ok := nc.(*tls.Conn); ok {
 		if err := tc.HandshakeContext(ctx); err != nil {
 			return identity{}, fmt.Errorf("tls: %w", err)
@@ -86,9 +86,9 @@ func (g *greeter) greetings() []greeting {
 		greeting{[]string{"CLIENT", "SETINFO", "LIB-NAME", libraryName}, bestEffort},
 		greeting{[]string{"CLIENT", "SETINFO", "LIB-VER", libraryVersion}, bestEffort},
 		// One by one: before Redis 7 INFO takes a single section.
-		greeting{[]string{"INFO", "server"}, g.informed},
-		greeting{[]string{"INFO", "replication"}, g.informed},
-		greeting{[]string{"INFO", "memory"}, g.informed},
+		greeting{[]string{"INFO", "server"}, g.checkInfo},
+		greeting{[]string{"INFO", "replication"}, g.checkInfo},
+		greeting{[]string{"INFO", "memory"}, g.checkInfo},
 	)
 	if g.database != 0 {
 		gs = append(gs, greeting{[]string{"SELECT", strconv.Itoa(g.database)}, selected})
@@ -121,9 +121,9 @@ func bestEffort(v *resp.Value) error {
 	return nil
 }
 
-// informed takes in a section of INFO. It may be forbidden, or go by another
+// checkInfo takes in a section of INFO. It may be forbidden, or go by another
 // name: such a server remains unknown, and that is all.
-func (g *greeter) informed(v *resp.Value) error {
+func (g *greeter) checkInfo(v *resp.Value) error {
 	switch {
 	case v.IsError():
 		fatal, err := refusal.Read(v.Bytes)

@@ -184,7 +184,7 @@ func TestHandshakeRefuses(t *testing.T) {
 					}
 				})
 				r := newRig(t, portable, []*scripted.Server{bad, scripted.New(t)}, with("me", marked, 5))
-				r.Settle()
+				r.AwaitFirstDials()
 				r.do(func() {
 					err := r.Fault(0)
 					require.Error(t, err)
@@ -208,13 +208,13 @@ func TestHandshakeShowsARefusal(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		bad := scripted.New(t, answers("INFO", "-LOADING Redis is loading the dataset in memory\r\n"))
 		r := newRig(t, portable, []*scripted.Server{bad})
-		r.Settle()
+		r.AwaitFirstDials()
 		r.do(func() { assert.ErrorContains(t, r.Fault(0), "LOADING Redis is loading") })
 	})
 }
 
 // A server that goes away at any point of the handshake, with and without a
-// reset, is dialled again, up to the one that stays.
+// reset, is dialed again, up to the one that stays.
 func TestHandshakeEndsAtEachByte(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		whole := make(chan int, 1)
@@ -269,7 +269,7 @@ func TestHandshakeIsBoundedInTime(t *testing.T) {
 				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = greeting })
 				r := newRig(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = 50 * time.Millisecond })
 				start := time.Now()
-				r.Settle()
+				r.AwaitFirstDials()
 				assert.Less(t, time.Since(start), testkit.Patience/2)
 				r.do(func() {
 					err := r.Fault(0)
@@ -293,7 +293,7 @@ func TestCloseDoesNotWaitForAHandshake(t *testing.T) {
 		testkit.Await(t, "for the dial", func() bool { return p.Dialled.Load() > 0 })
 		r.do(r.Close)
 		testkit.Within(t, testkit.Patience, "Drain", r.Drain)
-		testkit.Within(t, testkit.Patience, "Settle", r.Settle)
+		testkit.Within(t, testkit.Patience, "Settle", r.AwaitFirstDials)
 		r.do(func() { assert.ErrorIs(t, r.Fault(0), ErrClosed) })
 	})
 }
@@ -303,7 +303,7 @@ func TestTheSameServerTwiceIsRefused(t *testing.T) {
 		ps := scripted.NewN(t, 3)
 		ps[2].RunID = ps[0].RunID
 		r := newRig(t, portable, ps)
-		r.Settle()
+		r.AwaitFirstDials()
 		loser, winner := 2, 0
 		r.do(func() {
 			if r.Up(2) {

@@ -81,7 +81,7 @@ func TestRESP2IsRememberedForAWhile(t *testing.T) {
 		r.until("for the server", func() bool { return r.Up(0) })
 		assert.EqualValues(t, 2, server.Count("HELLO"))
 
-		// The next dialler finds it loading, then gone, and then upgraded.
+		// The next dialer finds it loading, then gone, and then upgraded.
 		server.ErrorReply("INFO", "LOADING Redis is loading the dataset in memory", 0)
 		server.ResetConns()
 		r.until("for it to be loading", func() bool { return !r.Up(0) && server.Count("INFO") > 30 })
@@ -105,7 +105,7 @@ func TestTurnedAway(t *testing.T) {
 				server := fakeredis.StartN(t, 1)[0]
 				server.RejectConns(text)
 				r := newRig(t, portable, nil, onServer(server), with("", password, 0))
-				r.Settle()
+				r.AwaitFirstDials()
 				r.do(func() {
 					err := r.Fault(0)
 					assert.ErrorIs(t, err, want)
@@ -140,7 +140,7 @@ func TestRolesAreRefused(t *testing.T) {
 				for _, password := range []string{"", marked} {
 					ps := []*scripted.Server{scripted.New(t), scripted.New(t, test.set)}
 					r := newRig(t, portable, ps, func(cfg *Config) { cfg.Addresses[1].login = newLogin("me", password) })
-					r.Settle()
+					r.AwaitFirstDials()
 					r.do(func() {
 						assert.NoError(t, r.Fault(0))
 						err := r.Fault(1)

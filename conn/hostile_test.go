@@ -170,7 +170,7 @@ func (r *rig) suffer(h hostile) {
 	} else {
 		require.NoError(t, got.err, h.name)
 	}
-	if cause != nil { // seen before it was dialled again
+	if cause != nil { // seen before it was dialed again
 		requireCause(t, h, cause)
 		require.ErrorIs(t, cause, ErrNotSent, h.name)
 	}

@@ -53,7 +53,7 @@ func (id *identity) readHello(v *resp.Value) error {
 			role = string(value)
 		}
 	}
-	return standing(mode, role)
+	return checkRole(mode, role)
 }
 
 // readInfo takes in a section of INFO, whichever it is. It returns why such a
@@ -81,7 +81,7 @@ func (id *identity) readInfo(info string) error {
 			role = value
 		}
 	}
-	return standing(mode, role)
+	return checkRole(mode, role)
 }
 
 // readVersion sorts out a field of INFO that says which server this is. Valkey
@@ -98,9 +98,9 @@ func (id *identity) readVersion(field, value string) {
 	}
 }
 
-// standing judges what a server says it is. What it does not say counts for it,
+// checkRole judges what a server says it is. What it does not say counts for it,
 // but a role that nobody has heard of is not that of a master.
-func standing(mode, role string) error {
+func checkRole(mode, role string) error {
 	switch {
 	case mode == "sentinel":
 		return ErrSentinel

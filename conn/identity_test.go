@@ -102,7 +102,7 @@ func TestHandshakeFindsOutWhoItIs(t *testing.T) {
 					server.ErrorReply("HELLO", refusal, 0)
 				}
 				r := newRig(t, false, nil, onServer(server))
-				r.Settle()
+				r.AwaitFirstDials()
 				r.do(func() {
 					require.NoError(t, r.Fault(0))
 					id := r.nodes[0].id

@@ -25,13 +25,13 @@ type node struct {
 	persistent bool // it forgets nothing when it restarts
 	fleet      *Fleet
 
-	sock   sock     // nil while down
-	id     identity // of the server behind sock, or of the last one
-	form   Form     // what it is sent commands in
-	server string   // its product and version
-	guard  guard
-	cause  error // why it is down, wrapped in notSent
-	fault  error // set while up: close at the next reap, for this reason
+	sock       sock     // nil while down
+	id         identity // of the server behind sock, or of the last one
+	form       Form     // what it is sent commands in
+	server     string   // its product and version
+	quarantine quarantine
+	cause      error // why it is down, wrapped in notSent
+	fault      error // set while up: close at the next reap, for this reason
 
 	attempt int           // the dial that brought sock
 	since   time.Duration // when
@@ -73,7 +73,7 @@ func (n *node) up(s sock, id identity, attempt int) {
 
 // redial is the number of the dial after this connection. One that was good for
 // nothing counts as a failed attempt, or a server that greets us and hangs up
-// would be dialled without pause; one that only was not needed does not.
+// would be dialed without pause; one that only was not needed does not.
 func (n *node) redial() int {
 	if n.proven || n.fleet.cfg.Clock.Now()-n.since > maxBackoff {
 		return 1
@@ -88,7 +88,7 @@ func (n *node) down(err error) {
 	n.sock, n.fault, n.opening = nil, nil, nil
 	n.cause = &notSent{failure}
 	n.fleet.enlist()
-	n.fleet.fell(n)
+	n.fleet.disconnected(n)
 	owed := n.owed
 	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may look at this node while it is told
 	for written := owed.unsent; owed.len > 0; written-- {

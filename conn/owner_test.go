@@ -176,6 +176,6 @@ func TestAfterClose(t *testing.T) {
 			testkit.Within(t, testkit.Patience, "Wait", func() { assert.False(t, r.Wait()) })
 		}
 		r.Drain()
-		r.Settle()
+		r.AwaitFirstDials()
 	})
 }

@@ -73,7 +73,7 @@ func TestFormsWithinAccessLists(t *testing.T) {
 						cfg.Addresses[0].Database = 1
 					}
 				})
-				r.Settle()
+				r.AwaitFirstDials()
 				r.do(func() {
 					if test.lacks == "" {
 						require.NoError(t, r.Fault(0))

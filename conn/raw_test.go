@@ -177,7 +177,7 @@ func TestNothingLeaks(t *testing.T) {
 	})
 }
 
-// Close takes everything with it while diallers are in every state.
+// Close takes everything with it while dialers are in every state.
 func TestNothingLeaksFromAFleetThatIsClosedAtOnce(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := scripted.NewN(t, 3)

@@ -85,7 +85,7 @@ func (r *rig) close() {
 	r.do(r.Close)
 	r.Drain()
 	for _, l := range r.sent {
-		assert.Equal(r.t, 1, l.settled, "Settled is called once for each batch")
+		assert.Equal(r.t, 1, l.settled, "Done is called once for each batch")
 	}
 }
 
@@ -254,7 +254,7 @@ func echoes(tags ...string) string {
 
 func (l *ledger) Reply(node, i int, v *resp.Value) error {
 	a := &l.nodes[node]
-	assert.Zero(l.t, l.settled, "a reply after Settled")
+	assert.Zero(l.t, l.settled, "a reply after Done")
 	assert.False(l.t, a.ended, "a reply after the last, or after Fail")
 	assert.Equal(l.t, a.replies, i, "replies come in order")
 	misfit := string(v.Bytes) != l.tags[i] || v.Kind != resp.Bulk || v.Null
@@ -276,7 +276,7 @@ func (l *ledger) Reply(node, i int, v *resp.Value) error {
 
 func (l *ledger) Fail(node, i int, err error) {
 	a := &l.nodes[node]
-	assert.Zero(l.t, l.settled, "a failure after Settled")
+	assert.Zero(l.t, l.settled, "a failure after Done")
 	assert.False(l.t, a.ended, "a failure after the last reply, or a second one")
 	assert.Equal(l.t, a.replies, i, "Fail begins behind the last reply")
 	assert.Error(l.t, err)
@@ -292,7 +292,7 @@ func (l *ledger) end(a *account) {
 	l.due--
 }
 
-func (l *ledger) Settled() {
+func (l *ledger) Done() {
 	l.settled++
 	assert.Zero(l.t, l.due, "settled before every node has ended")
 }

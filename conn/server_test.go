@@ -24,7 +24,7 @@ import (
 func onReal(t *testing.T, portable bool, server *realredis.Server, set ...func(*Config)) *rig {
 	t.Helper()
 	r := newRig(t, portable, nil, append([]func(*Config){onServer(server)}, set...)...)
-	r.Settle()
+	r.AwaitFirstDials()
 	return r
 }
 
@@ -102,7 +102,7 @@ func TestRealPasswords(t *testing.T) {
 			onServer(test.server)(&cfg)
 			with(test.user, test.password, 0)(&cfg)
 			f := &Fleet{cfg: cfg.withDefaults(), ctx: t.Context()}
-			nc, _, err := (&dialler{fleet: f, addr: cfg.Addresses[0], old: old}).connect()
+			nc, _, err := (&dialer{fleet: f, addr: cfg.Addresses[0], old: old}).connect()
 			what := fmt.Sprintf("old %t, user %q, password %q", old, test.user, test.password)
 			if test.want == nil {
 				require.NoError(t, err, what)

@@ -34,7 +34,7 @@ func (f *Fleet) Node(i int) Node {
 	return Node{
 		Index: i, Addr: n.addr,
 		Up: n.sock != nil, Err: n.why(),
-		Guarded: f.guardedFor(n), Server: n.server, Form: n.form,
+		Guarded: f.quarantinedFor(n), Server: n.server, Form: n.form,
 		Connects:   n.history.connects,
 		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
 		InFlight: n.owed.replies,
@@ -79,16 +79,16 @@ func (h *history) trip(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// rose counts a connection that came up, and tells whoever wants to hear of it.
-func (f *Fleet) rose(n *node) {
+// connected counts a connection that came up, and tells whoever wants to hear of it.
+func (f *Fleet) connected(n *node) {
 	n.history.connects++
 	if f.cfg.OnUp != nil {
 		f.cfg.OnUp(n.index)
 	}
 }
 
-// fell tells of one that ended. That all of them end with the fleet is no news.
-func (f *Fleet) fell(n *node) {
+// disconnected tells of one that ended. That all of them end with the fleet is no news.
+func (f *Fleet) disconnected(n *node) {
 	if f.cfg.OnDown != nil && !f.closed {
 		f.cfg.OnDown(n.index)
 	}

@@ -55,7 +55,7 @@ func TestNodeOverItsLife(t *testing.T) {
 		r.wires[1].Cut()
 		r.lose(1)
 		n = r.look(1)
-		if !n.Up { // a dialler may have been quicker
+		if !n.Up { // a dialer may have been quicker
 			var why *Error
 			require.True(t, errors.As(n.Err, &why))
 			require.Equal(t, addr, why.Addr)

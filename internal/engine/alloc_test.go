@@ -41,7 +41,7 @@ func (m *mirror) Sweep(time.Duration) {
 				panic(err)
 			}
 		}
-		b.Owner.Settled()
+		b.Owner.Done()
 	}
 	m.batches = m.batches[:0]
 }
@@ -85,12 +85,12 @@ func TestAllocatesNothing(t *testing.T) {
 			if !e.Cancel(op) { // its release follows
 				t.Fatal("too late")
 			}
-			e.role.Lock()
+			e.driver.Lock()
 			m.Sweep(0)
 			e.flush()
 			m.Sweep(0)
 			e.flush()
-			e.role.Unlock()
+			e.driver.Unlock()
 		})
 		if got != 0 {
 			t.Errorf("Submit and Cancel, %q: %v allocations, want 0", c.set, got)
@@ -98,8 +98,8 @@ func TestAllocatesNothing(t *testing.T) {
 		if c.set == ok && sum == 0 {
 			t.Error("nothing was granted")
 		}
-		if e.unsettled != 0 || e.depth.Load() != 0 {
-			t.Error(fmt.Sprint("left: ", e.unsettled, e.depth.Load()))
+		if e.unanswered != 0 || e.depth.Load() != 0 {
+			t.Error(fmt.Sprint("left: ", e.unanswered, e.depth.Load()))
 		}
 	}
 }

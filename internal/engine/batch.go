@@ -25,9 +25,9 @@ type batch struct {
 	replied   bool // a node has answered something
 	passed    bool // it has left the window
 	probe     bool // measures the round trip
-	listed    bool // in Engine.flying, where a batch that is used again may still be
+	listed    bool // in Engine.inFlight, where a batch that is used again may still be
 	extends   bool // there are some in it
-	handsOff  bool // releases that one node missed; without operations, and not counted
+	isHint    bool // releases that one node missed; without operations, and not counted
 
 	sentAt   time.Duration
 	soonest  time.Duration // shortest timeout
@@ -35,9 +35,9 @@ type batch struct {
 	latest   time.Duration // longest timeout; an instant once it is sent
 	longest  time.Duration // TTL
 
-	cause    []error   // by node: why it has not answered the rest
-	failures []failure // single failed votes
-	guarded  uint64    // by node, a bit each: it has no vote, but in releases
+	cause       []error   // by node: why it has not answered the rest
+	failures    []failure // single failed votes
+	quarantined uint64    // by node, a bit each: it has no vote, but in releases
 
 	older, newer *batch // in Engine.extending
 }
@@ -68,7 +68,7 @@ type group struct {
 
 // add appends op's round.
 func (b *batch) add(op *Op) {
-	r := round{op: op, life: op.state.Load()&^phaseMask | flying, timeout: op.Timeout, absent: op.Absent}
+	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, absent: op.Absent}
 	switch op.Kind {
 	case Acquire:
 		r.absent = 0 // what an earlier attempt left there
@@ -87,9 +87,9 @@ func (b *batch) add(op *Op) {
 	b.longest = max(b.longest, op.TTL)
 }
 
-// translate writes the commands, once in each form, and links the wires to
+// write encodes the commands, once in each form, and links the wires to
 // the list that goes to the fleet.
-func (b *batch) translate(operands []command.Operand, forms []conn.Form) {
+func (b *batch) write(operands []command.Operand, forms []conn.Form) {
 	var f conn.Form // for when no node is up
 	if len(forms) > 0 {
 		f = forms[0]
@@ -127,7 +127,7 @@ func (b *batch) pass() {
 
 func (b *batch) leave() {
 	b.passed = true
-	b.engine.gate.leave(b)
+	b.engine.window.leave(b)
 }
 
 func (b *batch) recycle() {
@@ -139,7 +139,7 @@ func (b *batch) recycle() {
 // vote records one node's vote in one round.
 func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 	r := &b.rounds[i]
-	if _, voted := r.tally.Outcome(node); !voted && !b.handsOff {
+	if _, voted := r.tally.Outcome(node); !voted && !b.isHint {
 		b.engine.observe(node, b.kindOf(i), o, err)
 	}
 	if r.tally.Record(node, o) != quorum.Pending && r.op != nil {
@@ -153,9 +153,9 @@ func (b *batch) answered(node, i int, granted bool, kind Kind) {
 		b.rounds[i].absent |= 1 << uint(node)
 	}
 	switch {
-	case kind != Release && b.guarded>>uint(node)&1 == 1:
+	case kind != Release && b.quarantined>>uint(node)&1 == 1:
 		// It has restarted, and what it says of its keys is not the whole truth.
-		b.refused(node, i, conn.ErrGuarded)
+		b.refused(node, i, conn.ErrQuarantined)
 	case granted:
 		b.vote(node, i, quorum.Granted, nil)
 	default:
@@ -203,7 +203,7 @@ func (b *batch) decide(i int, r *round) {
 	b.engine.undecided--
 	if op.claim(r.life) {
 		op.batch, op.round = b, i
-		b.engine.settled.push(op)
+		b.engine.decided.push(op)
 	}
 }
 
@@ -245,3 +245,96 @@ func (b *batch) kindOf(i int) Kind {
 }
 
 const never = time.Duration(1<<63 - 1)
+
+const (
+	keepBuffers = 2 << 20 // bytes of buffers kept for batches to come
+
+	slabBytes  = 512 // of commands, in each batch of a slab
+	slabRounds = 4   // in each
+)
+
+// slab is how many batches are made at once. Tests that count them set it to 1.
+var slab = 32
+
+// batch returns an empty one.
+func (e *Engine) batch() *batch {
+	if n := len(e.free); n > 0 {
+		b := e.free[n-1]
+		e.free = e.free[:n-1]
+		e.kept -= b.size()
+		b.reset()
+		return b
+	}
+	e.makeBatches()
+	return e.batch()
+}
+
+// makeBatches adds to the free batches. There are as many as the slowest node
+// lags behind, and with little load each carries one operation; so they are made
+// a slab at a time, or every new record of slowness would show as allocations.
+func (e *Engine) makeBatches() {
+	batches := make([]batch, slab)
+	bytes := make([]byte, slab*slabBytes)
+	rounds := make([]round, slab*slabRounds)
+	groups := make([]group, slab*slabRounds)
+	spans := make([]span, slab*slabRounds)
+	causes := make([]error, slab*e.nodes)
+	for i := range batches {
+		b := &batches[i]
+		b.engine = e
+		b.first.batch, b.first.Owner = b, &b.first
+		b.first.Buf = bytes[i*slabBytes : i*slabBytes : (i+1)*slabBytes]
+		b.first.spans = spans[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
+		b.rounds = rounds[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
+		b.groups = groups[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
+		b.cause = causes[i*e.nodes : (i+1)*e.nodes : (i+1)*e.nodes]
+		e.keep(b)
+	}
+}
+
+func (e *Engine) keep(b *batch) {
+	e.kept += b.size()
+	e.free = append(e.free, b)
+}
+
+// recycle takes back a batch that every node has answered, or failed.
+func (e *Engine) recycle(b *batch) {
+	e.batchDone()
+	if b.extends {
+		e.extending.remove(b)
+	}
+	if b.isHint || e.kept+b.size() > keepBuffers {
+		return
+	}
+	// Rounds and causes stay: operations decided in this sweep still read them.
+	e.keep(b)
+}
+
+// batchDone counts a batch as answered by every node.
+func (e *Engine) batchDone() {
+	if e.unanswered--; e.unanswered == 0 && e.closing.Load() {
+		select {
+		case e.quiet <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// size is the bytes of its buffers.
+func (b *batch) size() int {
+	n := cap(b.first.Buf)
+	for _, w := range b.others {
+		n += cap(w.Buf)
+	}
+	return n
+}
+
+// reset empties a batch for its next use.
+func (b *batch) reset() {
+	b.rounds, b.groups = b.rounds[:0], b.groups[:0]
+	clear(b.cause)
+	clear(b.failures)
+	b.failures = b.failures[:0]
+	b.heard, b.failed, b.replied, b.passed, b.extends = 0, 0, false, false, false
+	b.soonest, b.latest, b.longest = never, 0, 0
+}

@@ -53,7 +53,7 @@ func (c *crowd) Sweep(time.Duration) {
 				}
 			}
 		}
-		w.Settled()
+		w.Done()
 	}
 	c.batches = c.batches[:0]
 }
@@ -88,8 +88,8 @@ func newBulk(n int, d conn.Form) *bulk {
 
 // pass takes all operations from the queue to their completion.
 func (b *bulk) pass(kind Kind) error {
-	b.engine.role.Lock() // so that they wait for each other
-	defer b.engine.role.Unlock()
+	b.engine.driver.Lock() // so that they wait for each other
+	defer b.engine.driver.Unlock()
 	for _, op := range b.ops {
 		op.Kind = kind
 		if err := b.engine.Submit(op); err != nil {
@@ -109,7 +109,7 @@ func (b *bulk) pass(kind Kind) error {
 var names = map[conn.Form]string{scripts: "scripts", valkey: "native"}
 
 // BenchmarkBatch is an operation's way through the engine, without a network: in
-// a batch of n from the queue to the encoder, and from three nodes' replies
+// a batch of n from the queue to the planner, and from three nodes' replies
 // through the votes to its completion.
 func BenchmarkBatch(b *testing.B) {
 	for _, d := range []conn.Form{scripts, valkey} {
@@ -158,7 +158,7 @@ func TestBatchesAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkEncode is the encoder alone, the keys' hashes and the translation
+// BenchmarkEncode is the planner alone, the keys' hashes and the translation
 // into each dialect of the fleet included.
 func BenchmarkEncode(b *testing.B) {
 	for _, c := range []struct {
@@ -184,7 +184,7 @@ func BenchmarkEncode(b *testing.B) {
 							bulk.ops[i-1].next = op
 						}
 					}
-					e.encoder.encode(batch, bulk.ops[0], n, c.dialects, false)
+					e.planner.plan(batch, bulk.ops[0], n, c.dialects, false)
 					batch.undecided, batch.owed = 0, 0
 					e.keep(batch)
 				}

@@ -96,7 +96,7 @@ func (e *Engine) checkContexts(b *batch) {
 const scanWaiting = 2048
 
 // checkWaitingContexts does the same for calls that have not been sent. A release
-// keeps its place in the queue: nobody waits for it any more, but it is sent, and
+// keeps its place in the queue: its caller has gone, but it is sent, and
 // before an acquire that was submitted after it.
 func (e *Engine) checkWaitingContexts() {
 	var ended list

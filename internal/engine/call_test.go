@@ -132,11 +132,11 @@ func TestFlyingIsBounded(t *testing.T) {
 		p.engine.tick()
 		p.turn(func() { p.reply(p.last(), 0, one) })
 	}
-	require.Len(t, p.engine.flying, 1)
+	require.Len(t, p.engine.inFlight, 1)
 	p.tick(0)
-	require.Empty(t, p.engine.flying)
+	require.Empty(t, p.engine.inFlight)
 	require.False(t, p.engine.watchdog.awake)
-	require.Len(t, p.engine.watchdog.alarm, 1)
+	require.Len(t, p.engine.watchdog.wake, 1)
 }
 
 // TestWatchdogSleepsAndWakes: it sleeps when nothing is owed, and each time
@@ -145,8 +145,8 @@ func TestWatchdogSleepsAndWakes(t *testing.T) {
 	p := newPuppet(t, 1)
 	for range 3 {
 		op := p.submit(Release, "key")
-		require.Len(t, p.engine.watchdog.alarm, 1)
-		<-p.engine.watchdog.alarm // the watchdog wakes
+		require.Len(t, p.engine.watchdog.wake, 1)
+		<-p.engine.watchdog.wake // the watchdog wakes
 		checks := p.checks
 		require.Positive(t, p.engine.tick())
 		require.Equal(t, checks+1, p.checks, "silent connections are not looked for")
@@ -156,7 +156,7 @@ func TestWatchdogSleepsAndWakes(t *testing.T) {
 		p.turn(func() { p.reply(p.last(), 0, one) })
 		require.Zero(t, p.engine.tick())
 		require.False(t, p.engine.watchdog.awake)
-		require.Empty(t, p.engine.watchdog.alarm)
+		require.Empty(t, p.engine.watchdog.wake)
 	}
 }
 

@@ -80,7 +80,7 @@ func (c *callbacks) vote(v vote) {
 	c.mu.Unlock()
 }
 
-// Tell has f called as callbacks are. The driver's role is held.
+// Tell has f called as callbacks are. The driver lock is held.
 func (e *Engine) Tell(f func()) {
 	c := &e.callbacks
 	c.mu.Lock()
@@ -204,7 +204,7 @@ func (e *Engine) report(v any) {
 }
 
 // lookAfterReader replaces a reader that a callback has kept for too long. The
-// watchdog calls it without the role.
+// watchdog calls it without the driver lock.
 func (e *Engine) lookAfterReader() {
 	late, replaced, number := e.callbacks.stuck(e.clock.Now())
 	if late {

@@ -233,15 +233,15 @@ func (c *checker) atRest(cl *client) {
 	case cl.fleet.reading: // the reader will see to all of it
 	case e.callbacks.waiting.Load() > 0:
 		c.failf("stuck", "client %d: callbacks wait, and the reader is not woken", cl.index)
-	case size > 0 && e.gate.isOpen.Load():
+	case size > 0 && e.window.isOpen.Load():
 		c.failf("stuck", "client %d: %d operations wait behind an open gate", cl.index, size)
-	case size > 0 && e.unsettled == 0:
+	case size > 0 && e.unanswered == 0:
 		c.failf("stuck", "client %d: the gate is closed, and nothing is out", cl.index)
 	case cl.dead:
 	case e.undecided > 0 && !e.armed:
 		c.failf("stuck", "client %d: %d rounds undecided, nobody reads", cl.index, e.undecided)
-	case e.unsettled > 0 && !e.watchdog.awake:
-		c.failf("stuck", "client %d: %d batches out, the watchdog sleeps", cl.index, e.unsettled)
+	case e.unanswered > 0 && !e.watchdog.awake:
+		c.failf("stuck", "client %d: %d batches out, the watchdog sleeps", cl.index, e.unanswered)
 	}
 	cl.watch()
 }
@@ -277,14 +277,14 @@ func (c *checker) clean(cl *client) {
 		cl.dead = true
 		e.Close(time.Minute)
 	}
-	if e.depth.Load() != 0 || e.queue.size.Load() != 0 || e.undecided != 0 || e.unsettled != 0 || e.gate.inside != 0 {
-		c.failf("leak", "client %d: depth %d, queued %d, undecided %d, unsettled %d, inside %d", cl.index,
-			e.depth.Load(), e.queue.size.Load(), e.undecided, e.unsettled, e.gate.inside)
+	if e.depth.Load() != 0 || e.queue.size.Load() != 0 || e.undecided != 0 || e.unanswered != 0 || e.window.inside != 0 {
+		c.failf("leak", "client %d: depth %d, queued %d, undecided %d, unanswered %d, inside %d", cl.index,
+			e.depth.Load(), e.queue.size.Load(), e.undecided, e.unanswered, e.window.inside)
 	}
 	if len(cl.fleet.flights) != 0 {
 		c.failf("leak", "client %d: %d batches never settled", cl.index, len(cl.fleet.flights))
 	}
-	for _, list := range [][]*batch{e.free, e.flying} {
+	for _, list := range [][]*batch{e.free, e.inFlight} {
 		seen := map[*batch]bool{}
 		for _, b := range list {
 			if seen[b] || b.owed != 0 || b.undecided != 0 {

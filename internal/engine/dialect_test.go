@@ -190,7 +190,7 @@ func TestGuardedNodesHaveNoVote(t *testing.T) {
 	p.guarded = 0b011
 	op := p.submit(Acquire, "key")
 	require.Equal(t, ErrNoQuorum, op.Err)
-	require.Equal(t, []Failure{{0, conn.ErrGuarded}, {1, conn.ErrGuarded}}, op.Failures)
+	require.Equal(t, []Failure{{0, conn.ErrQuarantined}, {1, conn.ErrQuarantined}}, op.Failures)
 	require.Empty(t, p.sent, "no node can have changed that")
 	for _, c := range []struct {
 		kind       Kind
@@ -211,7 +211,7 @@ func TestGuardedNodesHaveNoVote(t *testing.T) {
 			})
 			require.Equal(t, want, op.Err, "%v %q", c.kind, wire)
 			if c.kind != Release {
-				require.Equal(t, Failure{0, conn.ErrGuarded}, op.Failures[0])
+				require.Equal(t, Failure{0, conn.ErrQuarantined}, op.Failures[0])
 			}
 			for _, s := range p.sent[1:] { // the release after a failed acquire
 				p.turn(func() {

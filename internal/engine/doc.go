@@ -1,32 +1,38 @@
 // Package engine carries operations from their callers to the nodes and the
-// verdicts back: it queues what is submitted, encodes everything that waits
-// into one batch, hands that to all nodes at once, counts their votes and
-// completes each operation at the first vote that settles it.
+// verdicts back. Three ideas make it fast:
+//
+//   - Flat combining: one goroutine at a time, the driver, does the work of all
+//     callers. It holds the driver lock (Engine.driver), and with it the sockets,
+//     batches, votes and the window. Callers only append to a queue.
+//   - Group commit: all that waits becomes one batch, encoded once and written to
+//     all nodes. The in-flight window holds the next batch back until a quorum has
+//     answered the last one, so that batches grow with load and no timer is needed.
+//   - Hinted handoff: a release that a node could not be given is kept as a hint,
+//     and sent first thing on the node's next connection.
 //
 // # The driver
 //
-// All of this is done by whoever holds one role, the driver (Engine.role). It
-// is the only writer and the only reader of the sockets, and the only one to
-// touch batches, votes and the gate. Three take the role:
+// Four kinds of goroutines take the driver lock:
 //
-//   - a caller that has just submitted and finds the gate open: it writes
-//     everything that waits, its own operation and others';
-//   - a caller that is alone: having written, it keeps the role and reads its
-//     own replies, so that no goroutine is switched to for them;
-//   - the reader goroutine, parked until replies arrive, and the watchdog.
+//   - a caller that has just submitted and finds the window open: it writes all
+//     that waits, its own operation and those of others;
+//   - a lone caller: having written, it keeps the lock and reads its own replies, so
+//     that no goroutine is switched to for them;
+//   - the reader goroutine, parked until replies arrive, and the watchdog, the only
+//     timer;
+//   - a dialer that brings a connection in, Stats and Close.
 //
-// A submitter never waits for the role. It appends to the queue, and if the
-// role is taken it relies on the holder: whoever gives the role up looks at the
-// queue once more afterwards (see Engine.drive).
+// A submitter never waits for the lock. It appends to the queue, and if the lock is
+// taken it relies on the holder, who looks at the queue once more after giving the
+// lock up (see Engine.drive). A turn under the lock is bounded by what was queued
+// when it began.
 //
-// # The gate
+// # User code
 //
-// A batch holds the gate until a quorum of nodes has answered it or all of its
-// operations are settled. What is submitted meanwhile waits and becomes the
-// next batch, so that batches grow with load and no timer is needed.
+// No user code runs under a lock. The reader calls completions and hooks (see
+// callbacks); contexts are read by their callers.
 //
 // # Lock order
 //
-// The role, then the queue's lock. Callbacks run with the role held and must
-// not block; they may submit.
+// The driver lock, then the queue's or the callbacks' lock.
 package engine

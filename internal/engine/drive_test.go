@@ -18,20 +18,20 @@ func TestNobodyIsLeftBehind(t *testing.T) {
 			p.turn(func() {})
 		},
 		"dialler": func(p *puppet) {
-			p.engine.Role().Lock()
+			p.engine.DriverLock().Lock()
 			p.submit(Release, "first")
-			p.engine.Role().Unlock()
+			p.engine.DriverLock().Unlock()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPuppet(t, 1)
-			p.engine.gate.window = 2 // open also when a batch is out
+			p.engine.window.size = 2 // open also when a batch is out
 			var late *outcome
 			p.onArm = func() { late = p.submit(Release, "late") }
 			drive(p)
 			require.NotNil(t, late)
 			require.Zero(t, p.engine.queue.size.Load())
-			require.EqualValues(t, flying, late.state.Load()&phaseMask)
+			require.EqualValues(t, inFlight, late.state.Load()&phaseMask)
 			require.Contains(t, p.last().bytes, "late")
 		})
 	}
@@ -44,12 +44,12 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 	p := newPuppet(t, 1)
 	won := p.submit(Acquire, "won")
 	e := p.engine
-	e.role.Lock()
+	e.driver.Lock()
 	p.reply(p.sent[0], 0, ok)
 	require.Len(t, e.free, 1)
 	require.NoError(t, e.enqueue(&p.op(Release, "next").Op))
 	e.flush()
-	e.role.Unlock()
+	e.driver.Unlock()
 	p.Wake()
 	require.Equal(t, 1, won.times)
 	require.NoError(t, won.Err)

@@ -189,7 +189,7 @@ func (f *echo) Send(b *conn.Batch) {
 		n.work <- bytes.Clone(b.Buf) // a node runs on when the fleet is closed
 	}
 	if f.closed {
-		b.Owner.Settled()
+		b.Owner.Done()
 	}
 }
 
@@ -250,7 +250,7 @@ func (f *echo) settle(b *conn.Batch) {
 			}
 		}
 	}
-	b.Owner.Settled()
+	b.Owner.Done()
 }
 
 // Arm has the next arrival wake the reader; one that came before counts.
@@ -268,8 +268,8 @@ func (f *echo) Wait() bool {
 		return false
 	default:
 	}
-	f.engine.role.Lock()
-	defer f.engine.role.Unlock()
+	f.engine.driver.Lock()
+	defer f.engine.driver.Unlock()
 	return !f.closed
 }
 

@@ -3,7 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
-	"math/bits"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,10 +28,10 @@ type Fleet interface {
 	Forms() []conn.Form
 	Form(node int) conn.Form
 	SetForm(node int, f conn.Form)
-	Guarded() uint64
+	Quarantined() uint64
 	Away() uint64
 	Fault(node int) error
-	Outlive(d time.Duration)
+	NoteTTL(d time.Duration)
 	Send(b *conn.Batch)
 	SendTo(node int, b *conn.Batch)
 	Sweep(d time.Duration)
@@ -72,29 +72,29 @@ type Engine struct {
 	callbacks callbacks
 	depth     atomic.Int64 // operations submitted by callers and without a result
 
-	alone     atomic.Bool // the driver waits in the kernel, or is about to
-	role      sync.Mutex  // the driver; everything below is the driver's
-	gate      gate
-	encoder   encoder
-	flying    []*batch // all with undecided rounds or in the window, and some others until the next tick
-	extending batches  // those with extends that a node has yet to answer
-	free      []*batch
-	kept      int           // bytes of their buffers
-	settled   list          // operations with a verdict, to be completed
-	undecided int           // rounds, over all batches
-	unsettled int           // batches that a node still owes replies for
-	armed     bool          // the reader is woken by the next arrival
-	longest   time.Duration // TTL that was sent
-	hints     [quorum.MaxNodes]hints
-	reader    command.Reader
-	answers   []command.Answer
-	counters  counters
+	alone      atomic.Bool // the driver waits in the kernel, or is about to
+	driver     sync.Mutex  // the driver lock; what is below belongs to its holder
+	window     window
+	planner    planner
+	inFlight   []*batch // all with undecided rounds or in the window, and some others until the next tick
+	extending  batches  // those with extends that a node has yet to answer
+	free       []*batch
+	kept       int           // bytes of their buffers
+	decided    list          // operations with a verdict, to be completed
+	undecided  int           // rounds, over all batches
+	unanswered int           // batches that a node still owes replies for
+	armed      bool          // the reader is woken by the next arrival
+	longest    time.Duration // TTL that was sent
+	hints      [quorum.MaxNodes]hints
+	reader     command.Reader
+	answers    []command.Answer
+	counters   counters
 
 	watchdog watchdog
 	closing  atomic.Bool
 	calls    sync.Pool     // of *Call
 	cleanups sync.Pool     // of *cleanup
-	quiet    chan struct{} // rung while closing, when the last batch settles
+	quiet    chan struct{} // rung while closing, when the last batch is answered
 	routines sync.WaitGroup
 }
 
@@ -104,31 +104,17 @@ func New(cfg Config) *Engine {
 	e.timeout = min(cfg.Timeout, MaxTTL) // more would overflow when an instant is added
 	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
 	e.queue.limit = cfg.MaxWaiting
-	e.gate.init()
-	e.encoder.init()
+	e.window.init()
+	e.planner.init()
 	e.watchdog.init()
 	return e
 }
 
-// Role is the lock that the fleet's owner holds.
-func (e *Engine) Role() sync.Locker { return (*role)(e) }
-
-// role is the driver's role for those who do not drive, the dialers. Like every
-// holder they look after what was submitted meanwhile.
-type role Engine
-
-func (r *role) Lock() { r.role.Lock() }
-
-func (r *role) Unlock() {
-	(*Engine)(r).leave(false)
-	(*Engine)(r).drive(nil)
-}
-
-// Start begins the work on a fleet that was made with this engine's Role.
+// Start begins the work on a fleet that was made with this engine's DriverLock.
 func (e *Engine) Start(fleet Fleet) {
-	e.role.Lock()
+	e.driver.Lock()
 	e.take(fleet)
-	e.leave(false)
+	e.unlock(false)
 	e.routines.Add(2)
 	go e.read(0)
 	go e.watch()
@@ -178,7 +164,7 @@ func (e *Engine) Cancel(op *Op) bool {
 		if s&phaseMask == queued {
 			continue // it was held back from its batch
 		}
-		if s&phaseMask != flying || !op.claim(s) {
+		if s&phaseMask != inFlight || !op.claim(s) {
 			return false
 		}
 		sent = true
@@ -191,161 +177,56 @@ func (e *Engine) Cancel(op *Op) bool {
 	return true
 }
 
-// maxTurns is how many turns as the driver a submitter takes: its own, and some for
-// operations that were submitted while it had the role. Then the reader goes on.
-// Without a bound a submitter might drive for others for ever.
-const maxTurns = 4
-
-// drive sends what waits, if the window is open and no other driver is at it. A
-// caller that passes a Call and finds itself alone stays and reads its own
-// replies.
-//
-// No operation can be left behind: a submitter that fails to get the role has
-// pushed before it tried, and each driver runs this loop's condition again after
-// giving the role up. One that is asleep in the kernel meanwhile has said so
-// before it looked at the queue a last time, and is woken.
-func (e *Engine) drive(c *Call) {
-	for turn := 0; e.queue.size.Load() > 0 && e.gate.isOpen.Load() && !e.callbacks.collecting.Load(); turn++ {
-		if !e.role.TryLock() {
-			if e.alone.Load() {
-				e.fleet.Wake()
-			}
-			return
+// awaitSent waits out the moment in which the driver encodes op, and returns
+// the state behind it.
+func (op *Op) awaitSent() uint64 {
+	for {
+		if s := op.state.Load(); s&phaseMask != sending {
+			return s
 		}
-		if turn == maxTurns {
-			e.leave(true)
-			return
-		}
-		e.serve(c)
+		runtime.Gosched()
 	}
 }
 
-// serve is one turn as the driver; the role is held and is given up.
-func (e *Engine) serve(c *Call) {
-	e.flush()
-	if c != nil {
-		e.readAlone(c)
-	}
-	e.leave(false)
-}
+// drainFor is how long Close waits for goroutines to end. Only those take longer
+// that user code keeps: a callback that blocks, a dialer that does not heed its
+// context, a connection whose Close does not end its Read.
+const drainFor = 500 * time.Millisecond
 
-// leave gives up the role. The reader is to be woken by what arrives if a caller
-// waits for it; or if nothing is asked at all, for then it is news of a connection
-// that has ended. Stragglers are left to the watchdog. The reader is woken at once
-// where it is to drive, or has callbacks to call; while it collects it is awake.
-func (e *Engine) leave(handOver bool) {
-	ring := handOver || e.callbacks.waiting.Load() > 0 && !e.callbacks.collecting.Load()
-	if e.fleet != nil && !e.armed && (ring || e.undecided > 0 || !e.watchdog.awake) {
-		e.armed = true
-		e.fleet.Arm()
+// Close refuses new operations, waits up to bound for those that are under way,
+// cleanups among them, and then fails the rest with ErrClosed. It returns when
+// every goroutine of the engine and its fleet has ended, or after drainFor. It is
+// called once.
+func (e *Engine) Close(bound time.Duration) {
+	e.queue.close()
+	e.closing.Store(true)
+	timer := time.NewTimer(bound)
+	defer timer.Stop()
+	for late := false; !late && !e.isQuiet(); {
+		select {
+		case <-e.quiet:
+		case <-timer.C:
+			late = true
+		}
 	}
-	e.role.Unlock()
-	if ring && e.fleet != nil {
-		e.fleet.Wake()
-	}
-}
-
-// turn runs f as the driver, the role being held, and then looks after what was
-// submitted meanwhile.
-func (e *Engine) turn(f func()) {
-	f()
-	e.flush()
-	e.leave(false)
-	e.drive(nil)
-}
-
-// flush sends what was queued when it began, while the window is open. What comes
-// later, because operations that fail at once are submitted again for example, is
-// for the next turn: between two turns dialers, the reader and Stats get the role.
-func (e *Engine) flush() {
-	e.complete() // before any batch that they refer to is used again
-	for left := int(e.queue.size.Load()); left > 0 && e.gate.isOpen.Load(); {
-		first, n := e.queue.take(min(left, e.gate.limit()), maxBatchKeys)
-		if n == 0 {
-			return // it was cancelled
-		}
-		left -= n
-		blind := e.fleet.Away() | e.fleet.Guarded()
-		if bits.OnesCount64(blind) > quorum.Tolerates(e.nodes) {
-			first, n = e.failAcquires(first, blind)
-		}
-		if n > 0 {
-			left += e.send(first, n)
-		}
-		e.complete()
+	e.driver.Lock()
+	e.turn(e.fleet.Close)
+	close(e.watchdog.stop)
+	ended := make(chan struct{})
+	go func() {
+		e.fleet.Drain()
+		e.routines.Wait()
+		close(ended)
+	}()
+	timer.Reset(drainFor)
+	select {
+	case <-ended:
+	case <-timer.C:
 	}
 }
 
-// send writes a batch of n operations to all nodes, less those that are held back,
-// whose number it returns.
-func (e *Engine) send(first *Op, n int) (held int) {
-	b := e.batch()
-	forms := e.fleet.Forms()
-	back := e.encoder.encode(b, first, n, forms, e.gate.window == 1 && anyScript(forms))
-	e.queue.putBack(back)
-	e.outlive(b.longest)
-	b.guarded = e.fleet.Guarded()
-	e.counters.send(n - back.n)
-	now := e.clock.Now()
-	b.sentAt = now
-	e.watchdog.see(b.soonest)
-	b.deadline, b.latest = now+b.soonest, now+b.latest
-	away := e.fleet.Away()
-	for i := range b.rounds {
-		op := b.rounds[i].op
-		if op.Kind == Acquire {
-			op.Absent = away
-		}
-		op.advance(flying) // from here on it may be cancelled
-	}
-	e.undecided += b.undecided
-	e.unsettled++
-	if !b.listed {
-		b.listed = true
-		e.flying = append(e.flying, b)
-	}
-	if b.extends {
-		e.extending.add(b)
-	}
-	e.gate.enter(b)
-	e.fleet.Send(&b.first.Batch)
-	return back.n
-}
-
-// failAcquires takes the acquires out of a list, where so many nodes have no vote
-// that none can win: they are down, or quarantined. Sent, they would only have to
-// be cleaned up after, thousands of times a second.
-func (e *Engine) failAcquires(first *Op, blind uint64) (rest *Op, n int) {
-	e.watchdog.see(maxTimeout) // it looks after callbacks, too
-	var others list
-	for op := first; op != nil; {
-		next := op.next
-		if op.Kind == Acquire {
-			e.fail(op, blind)
-		} else {
-			others.push(op)
-		}
-		op = next
-	}
-	return others.first, others.n
-}
-
-// fail decides an acquire that is sent to no node.
-func (e *Engine) fail(op *Op, blind uint64) {
-	op.Tally.Reset(e.nodes)
-	for node := range e.nodes {
-		if blind>>uint(node)&1 == 0 {
-			continue
-		}
-		err := e.fleet.Fault(node)
-		if err == nil {
-			err = conn.ErrGuarded
-		}
-		op.Tally.Record(node, quorum.Failed)
-		op.Failures = append(op.Failures, Failure{node, err})
-		e.observe(node, Acquire, quorum.Failed, err)
-	}
-	op.Err, op.Absent = ErrNoQuorum, ^uint64(0)
-	op.advance(idle)
-	e.settled.push(op)
+func (e *Engine) isQuiet() (quiet bool) {
+	e.driver.Lock()
+	e.turn(func() { quiet = e.unanswered == 0 && e.queue.size.Load() == 0 })
+	return quiet
 }

@@ -68,11 +68,11 @@ func cutHint(entries []byte) (op command.Operand, rest []byte) {
 	return command.Operand{Key: entries[2:n], Token: entries[n : n+token.Size]}, entries[n+token.Size:]
 }
 
-// outlive notes the TTL of something that is about to be sent.
-func (e *Engine) outlive(ttl time.Duration) {
+// noteTTL notes the TTL of something that is about to be sent.
+func (e *Engine) noteTTL(ttl time.Duration) {
 	if ttl > e.longest {
 		e.longest = ttl
-		e.fleet.Outlive(ttl + quorum.Drift(ttl))
+		e.fleet.NoteTTL(ttl + quorum.Drift(ttl))
 	}
 }
 
@@ -98,7 +98,7 @@ func (e *Engine) hint(node int, w *wire, s *span) {
 }
 
 // NodeUp is told of a node that has a new connection, on which nothing was sent.
-// The role is held.
+// The driver lock is held.
 func (e *Engine) NodeUp(node int) {
 	h := &e.hints[node]
 	if h.met = true; len(h.entries) == 0 {
@@ -111,13 +111,13 @@ func (e *Engine) NodeUp(node int) {
 		operands = append(operands, op)
 	}
 	h.entries, h.full = nil, false // before the errand fails, if it fails at once
-	b := &batch{engine: e, handsOff: true, passed: true}
+	b := &batch{engine: e, isHint: true, passed: true}
 	b.rounds = make([]round, len(operands)) // without operations, and with tallies of no nodes
 	b.groups = []group{{Release, 0, len(operands)}}
 	w := newWire(b)
 	w.errand, w.Form = true, e.fleet.Form(node)
 	w.append(Release, 0, operands, command.MaxKeys)
 	e.watchdog.see(maxTimeout)
-	e.unsettled++
+	e.unanswered++
 	w.sendTo(node)
 }

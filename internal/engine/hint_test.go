@@ -80,7 +80,7 @@ func TestReleaseOfANodeThatIsAway(t *testing.T) {
 	handed := p.revive(2)
 	require.Len(t, handed, 1)
 	require.Equal(t, callOf(lost, held, won), handed[0].bytes)
-	require.Equal(t, 1, p.engine.unsettled, "Close waits for it")
+	require.Equal(t, 1, p.engine.unanswered, "Close waits for it")
 	p.turn(func() { p.reply(handed[0], 2, "*3\r\n:1\r\n:0\r\n:1\r\n") })
 	p.idle()
 	p.lose(2)

@@ -301,7 +301,7 @@ func (l *link) dial() {
 		return
 	}
 	l.master.scripts = [2]bool{true, true}
-	c.engine.Role().Lock()
+	c.engine.DriverLock().Lock()
 	c.busy++
 	w.after(w.between(0, 200*time.Microsecond), func() {
 		w.note("up", c.index, l.index, 0)
@@ -313,9 +313,9 @@ func (l *link) dial() {
 		}
 		c.busy--
 		if w.rules.rudeDialer {
-			c.engine.role.Unlock()
+			c.engine.driver.Unlock()
 		} else {
-			c.engine.Role().Unlock()
+			c.engine.DriverLock().Unlock()
 		}
 	})
 }

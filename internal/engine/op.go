@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -76,20 +77,20 @@ type Op struct {
 
 // The life of an operation. A generation number above the phase tells one use
 // of an Op from the next: a batch may hold on to an Op long after its caller
-// has gone, and must not settle what the Op is used for by then.
+// has gone, and must not decide what the Op is used for by then.
 //
-//	idle → queued → sending → flying → idle
+//	idle → queued → sending → inFlight → idle
 //
 // idle → queued → sending happens under the queue's lock, and so do the way back to
 // idle of a cancelled queued Op, and the one to queued of an Op that is held back
 // from its batch. sending belongs to the driver alone. From
-// flying, the driver that settles and the caller that cancels race for the step
+// inFlight, the driver that decides and the caller that cancels race for the step
 // to idle with a compare-and-swap; who loses leaves the Op alone.
 const (
 	idle = iota
 	queued
 	sending
-	flying
+	inFlight
 
 	phaseBits = 2
 	phaseMask = 1<<phaseBits - 1
@@ -110,12 +111,55 @@ func (op *Op) begin(now time.Duration) error {
 	return nil
 }
 
-// advance moves to a phase that nobody contends for.
+// advance moves to a phase for which there is no race.
 func (op *Op) advance(phase uint64) uint64 {
 	s := op.state.Load()&^phaseMask | phase
 	op.state.Store(s)
 	return s
 }
 
-// claim takes the Op out of flying, if s is still its life.
+// claim takes the Op out of inFlight, if s is still its life.
 func (op *Op) claim(s uint64) bool { return op.state.CompareAndSwap(s, s&^phaseMask) }
+
+// Limits of what can be asked for. The root package exports these.
+const (
+	MaxKey = 4 << 10               // bytes
+	MinTTL = 10 * time.Millisecond // of which 2.1 ms are drift
+	MaxTTL = 365 * 24 * time.Hour
+)
+
+// maxTimeout is the default of how long nodes have to answer, unless a
+// twentieth of the TTL is less. The algorithm's text asks for "~ 5-50
+// milliseconds" with a TTL of 10 s.
+const maxTimeout = 50 * time.Millisecond
+
+// Check refuses what cannot be asked, rounds the TTL down to whole milliseconds
+// and sets the timeout. Submit begins with it.
+func (e *Engine) Check(op *Op) error {
+	switch {
+	case !op.Kind.IsValid():
+		return errors.New("redlock: operation has no kind")
+	case op.Done == nil:
+		return errors.New("redlock: operation has no Done")
+	case len(op.Key) == 0:
+		return errors.New("redlock: key is empty")
+	case len(op.Key) > MaxKey:
+		return fmt.Errorf("redlock: key has %d bytes, at most %d are allowed", len(op.Key), MaxKey)
+	}
+	op.Timeout = e.timeout
+	if !op.Kind.HasTTL() {
+		op.TTL = 0
+		if op.Timeout == 0 {
+			op.Timeout = maxTimeout
+		}
+		return nil
+	}
+	op.TTL = op.TTL.Truncate(time.Millisecond)
+	if op.TTL < MinTTL || op.TTL > e.maxTTL {
+		return fmt.Errorf("redlock: ttl is %v, from %v to %v are allowed", op.TTL, MinTTL, e.maxTTL)
+	}
+	if op.Timeout == 0 {
+		op.Timeout = min(op.TTL/20, maxTimeout)
+	}
+	return nil
+}

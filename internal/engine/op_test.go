@@ -48,7 +48,7 @@ func TestGenerations(t *testing.T) {
 		op.begin(0)
 		op.advance(queued)
 		op.advance(sending)
-		life := op.advance(flying)
+		life := op.advance(inFlight)
 		require.False(t, lives[life])
 		lives[life] = true
 		for old := range lives {

@@ -13,7 +13,7 @@ func (plain) Forms() []conn.Form     { return nil }
 func (plain) Form(int) conn.Form     { return conn.Form(0) }
 func (plain) SetForm(int, conn.Form) {}
 func (plain) Wake()                  {}
-func (plain) Guarded() uint64        { return 0 }
+func (plain) Quarantined() uint64    { return 0 }
 func (plain) Away() uint64           { return 0 }
 func (plain) Fault(int) error        { return nil }
-func (plain) Outlive(time.Duration)  {}
+func (plain) NoteTTL(time.Duration)  {}

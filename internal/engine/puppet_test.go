@@ -90,8 +90,8 @@ func (p *puppet) Fault(node int) error {
 	return nil
 }
 
-func (p *puppet) Guarded() uint64 { return p.guarded }
-func (p *puppet) Away() uint64    { return p.down }
+func (p *puppet) Quarantined() uint64 { return p.guarded }
+func (p *puppet) Away() uint64        { return p.down }
 
 func (p *puppet) Forms() (ds []conn.Form) {
 	for _, d := range p.speaks {
@@ -151,7 +151,7 @@ func (p *puppet) SendTo(node int, b *conn.Batch) {
 
 func (p *puppet) done(s *shot) {
 	if s.waiting--; s.waiting == 0 {
-		s.batch.Owner.Settled()
+		s.batch.Owner.Done()
 	}
 }
 
@@ -213,11 +213,11 @@ func (p *puppet) idle() {
 	require.Zero(p.t, e.depth.Load(), "depth")
 	require.Zero(p.t, e.queue.size.Load(), "queued")
 	require.Zero(p.t, e.undecided, "undecided")
-	require.Zero(p.t, e.unsettled, "unsettled")
-	require.Zero(p.t, e.gate.inside, "inside the gate")
-	require.True(p.t, e.gate.isOpen.Load(), "the gate is closed")
-	require.True(p.t, e.role.TryLock(), "somebody has the role")
-	e.role.Unlock()
+	require.Zero(p.t, e.unanswered, "unanswered")
+	require.Zero(p.t, e.window.inside, "inside the gate")
+	require.True(p.t, e.window.isOpen.Load(), "the gate is closed")
+	require.True(p.t, e.driver.TryLock(), "somebody has the role")
+	e.driver.Unlock()
 }
 
 const (

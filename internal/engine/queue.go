@@ -171,3 +171,32 @@ func (q *queue) close() {
 	q.closed = true
 	q.mu.Unlock()
 }
+
+// list is a chain of operations through next.
+type list struct {
+	first, last *Op
+	n           int
+}
+
+func (l *list) push(op *Op) {
+	op.next = nil
+	if l.first == nil {
+		l.first = op
+	} else {
+		l.last.next = op
+	}
+	l.last = op
+	l.n++
+}
+
+func (l *list) pop() *Op {
+	op := l.first
+	if op != nil {
+		if l.first = op.next; l.first == nil {
+			l.last = nil
+		}
+		l.n--
+		op.next = nil
+	}
+	return op
+}

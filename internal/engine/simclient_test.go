@@ -35,7 +35,7 @@ func newClient(w *world, index int) *client {
 	c.fleet = newSimFleet(c)
 	attach(c.engine, c.fleet)
 	if w.chance(50) {
-		c.engine.gate.window = 1 + w.IntN(4)
+		c.engine.window.size = 1 + w.IntN(4)
 	}
 	for range 1 + w.IntN([]int{2, 4, 12}[w.IntN(3)]) {
 		c.sessions = append(c.sessions, newSession(c))
@@ -78,10 +78,10 @@ func (c *client) reader() {
 
 // watch is the watchdog's goroutine taking its alarm.
 func (c *client) watch() {
-	if len(c.engine.watchdog.alarm) == 0 {
+	if len(c.engine.watchdog.wake) == 0 {
 		return
 	}
-	<-c.engine.watchdog.alarm
+	<-c.engine.watchdog.wake
 	if c.ticking {
 		c.world.check.fail("stuck", "an alarm while the watchdog is awake")
 	}
@@ -98,7 +98,7 @@ func (c *client) tick() {
 		return
 	}
 	var next time.Duration
-	c.engine.role.Lock()
+	c.engine.driver.Lock()
 	c.engine.turn(func() { next = c.engine.tick() })
 	c.engine.lookAfterReader()
 	if c.ticking = next > 0; c.ticking {

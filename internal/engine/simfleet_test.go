@@ -93,10 +93,10 @@ func (f *simFleet) SetForm(node int, form conn.Form) {
 	f.links[node].dialect = form
 }
 
-func (f *simFleet) Outlive(d time.Duration) { f.longest = max(f.longest, d) }
+func (f *simFleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 
 // Guarded is as strict as a client that knows the longest TTL of all.
-func (f *simFleet) Guarded() (nodes uint64) {
+func (f *simFleet) Quarantined() (nodes uint64) {
 	for i, l := range f.links {
 		if f.client.clock.Now() < l.guarded {
 			nodes |= 1 << i
@@ -127,7 +127,7 @@ func (f *simFleet) done(fl *flight) {
 	if maphash.Bytes(sumSeed, fl.batch.Buf) != fl.sum {
 		f.world.check.fail("leak", "a batch was written to while it was out")
 	}
-	fl.batch.Owner.Settled()
+	fl.batch.Owner.Done()
 }
 
 func (f *simFleet) Send(b *conn.Batch) {
@@ -160,7 +160,7 @@ func (f *simFleet) Send(b *conn.Batch) {
 func (f *simFleet) SendTo(node int, b *conn.Batch) {
 	fl := f.takeOff(b)
 	what := "retry"
-	if b.Owner.(*wire).batch.handsOff {
+	if b.Owner.(*wire).batch.isHint {
 		what = "hand off"
 		for i := range fl.cmds {
 			fl.cmds[i].paid = true
@@ -181,7 +181,7 @@ func (f *simFleet) Sweep(d time.Duration) {
 	if until := w.now() + d; d > 0 && f.blocks {
 		f.client.busy++
 		for !f.ready() && !f.woken && w.step(until) {
-			if e := f.client.engine; !f.woken && e.gate.isOpen.Load() && e.queue.size.Load() > 0 {
+			if e := f.client.engine; !f.woken && e.window.isOpen.Load() && e.queue.size.Load() > 0 {
 				w.check.failf("stuck", "client %d sleeps behind an open gate, and operations wait", f.client.index)
 			}
 		}

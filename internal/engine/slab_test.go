@@ -26,7 +26,7 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 			b.first.spans = append(b.first.spans, span{first: i})
 			b.groups = append(b.groups, group{first: i})
 		}
-		b.guarded = uint64(i)
+		b.quarantined = uint64(i)
 		require.Len(t, b.cause, 3)
 		require.Equal(t, 3, cap(b.cause))
 	}
@@ -39,6 +39,6 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 			require.Equal(t, i, b.first.spans[j].first)
 			require.Equal(t, i, b.groups[j].first)
 		}
-		require.EqualValues(t, i, b.guarded)
+		require.EqualValues(t, i, b.quarantined)
 	}
 }

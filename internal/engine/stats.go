@@ -13,7 +13,7 @@ import (
 type Stats struct {
 	Acquire, Extend, Release Results
 
-	Cleanups   uint64 // releases that nobody waited for
+	Cleanups   uint64 // releases without a caller
 	Batches    uint64 // written, repeats after NOSCRIPT not counted
 	Operations uint64 // in them, cleanups among them
 	Waiting    int    // to be sent
@@ -80,7 +80,7 @@ func (c *counters) results(kind Kind) Results {
 	return Results{of(won), of(denied), of(noQuorum), of(expired), of(cancelled), of(refused)}
 }
 
-// Stats returns the counts. The role is held.
+// Stats returns the counts. The driver lock is held.
 func (e *Engine) Stats() Stats {
 	c := &e.counters
 	return Stats{
@@ -90,7 +90,7 @@ func (e *Engine) Stats() Stats {
 	}
 }
 
-// Votes returns the votes of a node. The role is held.
+// Votes returns the votes of a node. The driver lock is held.
 func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
 
 // Note counts an operation that ended with err before it was submitted.

@@ -94,8 +94,8 @@ func TestEndedContextsAreCounted(t *testing.T) {
 			ended <- p.engine.Do(ctx, w)
 		}()
 		require.Eventually(t, func() bool {
-			p.engine.Role().Lock()
-			defer p.engine.Role().Unlock()
+			p.engine.DriverLock().Lock()
+			defer p.engine.DriverLock().Unlock()
 			s := p.engine.Stats()
 			return s.Waiting == waiting && s.InFlight == 1
 		}, 30*time.Second, time.Millisecond)

@@ -52,7 +52,7 @@ func TestStress(t *testing.T) {
 			require.Positive(t, given.Load())
 			require.Zero(t, e.depth.Load())
 			require.Zero(t, e.queue.size.Load())
-			require.Zero(t, e.unsettled+e.undecided+e.gate.inside)
+			require.Zero(t, e.unanswered+e.undecided+e.window.inside)
 		})
 	}
 }
@@ -182,9 +182,9 @@ func TestDiallersLeaveNothingBehind(t *testing.T) {
 	e := f.start(t)
 	for range 200 {
 		done := make(chanOp, 1)
-		e.Role().Lock()
+		e.DriverLock().Lock()
 		require.NoError(t, e.Submit(&Op{Kind: Release, Key: []byte("key"), Done: done}))
-		e.Role().Unlock()
+		e.DriverLock().Unlock()
 		<-done
 	}
 }

@@ -9,9 +9,9 @@ import (
 const (
 	minTick = time.Millisecond
 	maxTick = 5 * time.Millisecond
-	// maxSkips is how many ticks are left out while a caller that is alone has
-	// the role, which reads all there is: a mutex that somebody waits for is
-	// handed over, and its next operation would have to wait for the reader.
+	// maxSkips is how many ticks are left out while a lone caller has the driver
+	// lock, and reads all there is: a mutex that a goroutine waits for is handed
+	// over, and the caller's next operation would have to wait for the reader.
 	maxSkips = 3
 )
 
@@ -20,13 +20,13 @@ const (
 type watchdog struct {
 	awake bool
 	busy  bool          // something was sent since the last tick
-	alarm chan struct{} // holds one
+	wake  chan struct{} // holds one
 	stop  chan struct{}
 	tick  time.Duration // a quarter of the shortest timeout since it last slept
 }
 
 func (w *watchdog) init() {
-	w.alarm, w.stop, w.tick = make(chan struct{}, 1), make(chan struct{}), maxTick
+	w.wake, w.stop, w.tick = make(chan struct{}, 1), make(chan struct{}), maxTick
 }
 
 // see notes that something is sent that must be answered within timeout.
@@ -35,7 +35,7 @@ func (w *watchdog) see(timeout time.Duration) {
 	w.tick = max(minTick, min(w.tick, timeout/4))
 	if !w.awake {
 		w.awake = true
-		w.alarm <- struct{}{} // empty: it was taken out before awake became false
+		w.wake <- struct{}{} // empty: it was taken out before awake became false
 	}
 }
 
@@ -46,7 +46,7 @@ func (e *Engine) watch() {
 	defer timer.Stop()
 	for {
 		select {
-		case <-e.watchdog.alarm:
+		case <-e.watchdog.wake:
 		case <-e.watchdog.stop:
 			return
 		}
@@ -64,34 +64,34 @@ func (e *Engine) watch() {
 				continue
 			}
 			skipped = 0
-			e.role.Lock()
+			e.driver.Lock()
 			e.turn(tick)
 			e.lookAfterReader()
 		}
 	}
 }
 
-// tick is one turn of the watchdog: it reads what nobody was waiting for, fails
-// what was not answered in time, ends the calls whose context has ended and
-// closes silent connections. It returns the time to the next tick, or 0 to sleep.
+// tick is one turn of the watchdog: it reads stragglers, fails what was not answered
+// in time, ends the calls whose context has ended and closes silent connections. It
+// returns the time to the next tick, or 0 to sleep.
 func (e *Engine) tick() time.Duration {
 	e.fleet.Sweep(0)
 	now := e.clock.Now()
-	for i := len(e.flying) - 1; i >= 0; i-- {
-		b := e.flying[i]
+	for i := len(e.inFlight) - 1; i >= 0; i-- {
+		b := e.inFlight[i]
 		e.checkContexts(b)
 		if b.expire(now); b.undecided == 0 && b.passed {
 			b.listed = false
-			last := len(e.flying) - 1
-			e.flying[i] = e.flying[last]
-			e.flying[last] = nil
-			e.flying = e.flying[:last]
+			last := len(e.inFlight) - 1
+			e.inFlight[i] = e.inFlight[last]
+			e.inFlight[last] = nil
+			e.inFlight = e.inFlight[:last]
 		}
 	}
 	e.checkWaitingContexts()
 	e.fleet.Check()
 	e.complete()
-	busy := e.watchdog.busy || e.unsettled > 0 || e.queue.size.Load() > 0 || !e.callbacks.idle()
+	busy := e.watchdog.busy || e.unanswered > 0 || e.queue.size.Load() > 0 || !e.callbacks.idle()
 	if e.watchdog.busy = false; !busy {
 		e.watchdog.awake = false
 		e.watchdog.tick = maxTick

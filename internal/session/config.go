@@ -26,7 +26,7 @@ type Config struct {
 	Rand               io.Reader
 	Scripted           bool
 
-	Conn conn.Config // Addresses, Probes, Probation, Clock, OnUp and OnDown are set by Open
+	Conn conn.Config // Addresses, Probes, Quarantine, Clock, OnUp and OnDown are set by Open
 }
 
 // check returns cfg with its defaults and its nodes' addresses.
@@ -66,7 +66,7 @@ func (cfg Config) check() (Config, error) {
 	case cfg.MaxTTL < engine.MinTTL || cfg.MaxTTL > engine.MaxTTL:
 		return cfg, fmt.Errorf("MaxTTL is %v, from %v to %v are allowed", cfg.MaxTTL, engine.MinTTL, engine.MaxTTL)
 	default:
-		cfg.Conn.Probation = cfg.MaxTTL + quorum.Drift(cfg.MaxTTL)
+		cfg.Conn.Quarantine = cfg.MaxTTL + quorum.Drift(cfg.MaxTTL)
 	}
 	if cfg.MaxWaiting < 0 {
 		return cfg, errors.New("MaxWaiting is negative")

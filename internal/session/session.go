@@ -55,7 +55,7 @@ func Open(cfg Config) (*Session, error) {
 	cfg.Conn.Clock = s.clock
 	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted) }
 	cfg.Conn.OnUp, cfg.Conn.OnDown = s.nodeUp, s.nodeDown
-	role := s.engine.Role()
+	role := s.engine.DriverLock()
 	role.Lock() // a dialler that is quick must find s.fleet
 	s.fleet, err = conn.New(cfg.Conn, role)
 	role.Unlock()
@@ -63,7 +63,7 @@ func Open(cfg Config) (*Session, error) {
 		return nil, fmt.Errorf("redlock: %w", err)
 	}
 	s.engine.Start(s.fleet)
-	s.fleet.Settle()
+	s.fleet.AwaitFirstDials()
 	if err := s.inspect(); err != nil {
 		s.Close()
 		return nil, err
@@ -74,8 +74,8 @@ func Open(cfg Config) (*Session, error) {
 // inspect looks at what became of the first dials. A node that cannot be one
 // is an error; one that could not be reached is news.
 func (s *Session) inspect() (err error) {
-	s.engine.Role().Lock()
-	defer s.engine.Role().Unlock()
+	s.engine.DriverLock().Lock()
+	defer s.engine.DriverLock().Unlock()
 	for i := range s.fleet.Len() {
 		switch n := s.fleet.Node(i); {
 		case conn.Misconfigured(n.Err):
@@ -90,8 +90,8 @@ func (s *Session) inspect() (err error) {
 // Stats returns what was counted, and shows each node with its votes. All of it
 // is of one moment.
 func (s *Session) Stats(show func(n Node, v engine.Votes)) engine.Stats {
-	s.engine.Role().Lock()
-	defer s.engine.Role().Unlock()
+	s.engine.DriverLock().Lock()
+	defer s.engine.DriverLock().Unlock()
 	for i := range s.fleet.Len() {
 		show(s.fleet.Node(i), s.engine.Votes(i))
 	}

@@ -102,7 +102,7 @@ func (w *GuardRecorder) Of(node int) func(*redlock.Config) {
 			if v.Node == node && v.Kind != redlock.OpRelease {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				w.count(v.Err == conn.ErrGuarded)
+				w.count(v.Err == conn.ErrQuarantined)
 			}
 		}
 	}

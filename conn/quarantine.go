@@ -9,61 +9,61 @@ import "time"
 // known by its run_id, which cannot change under a connection, so once for each
 // connection is often enough to ask. The time is the client's monotonic clock's.
 
-// guard is what is known of a node's restarts.
-type guard struct {
+// quarantine is what is known of a node's restarts.
+type quarantine struct {
 	met   bool
 	runID string        // of the server last met
 	until time.Duration // it has no vote before
 }
 
-// meet notes who answers behind a new connection, and withdraws the node's vote
+// checkRestart notes who answers behind a new connection, and withdraws the node's vote
 // if that is a server which may have forgotten something.
 //
 // The wait counts from now, not from when the connection was lost: that may have
 // been the network, long before the restart.
-func (f *Fleet) meet(n *node, id identity) {
-	g := &n.guard
+func (f *Fleet) checkRestart(n *node, id identity) {
+	g := &n.quarantine
 	wait := f.longest
 	switch {
-	case f.cfg.Probation > 0 && !g.met:
+	case f.cfg.Quarantine > 0 && !g.met:
 		// Servers subtract one whole second from another: that can be too much
 		// by all but a second.
-		wait = f.cfg.Probation - max(0, id.uptime-time.Second)
+		wait = f.cfg.Quarantine - max(0, id.uptime-time.Second)
 	case g.met && g.runID == id.runID:
 		wait = 0
-	case f.cfg.Probation > 0:
-		wait = f.cfg.Probation
+	case f.cfg.Quarantine > 0:
+		wait = f.cfg.Quarantine
 	case !g.met:
 		wait = 0
 	}
 	g.met, g.runID = true, id.runID
 	if wait > 0 && !n.persistent && !f.cfg.TrustRestarts {
 		g.until = f.cfg.Clock.Now() + wait
-		f.guarded |= 1 << n.index
+		f.quarantined |= 1 << n.index
 	}
 }
 
-// Outlive says that a key which was sent may live for d from now on. The longest
+// NoteTTL says that a key which was sent may live for d from now on. The longest
 // one is what a node waits for after a restart.
-func (f *Fleet) Outlive(d time.Duration) { f.longest = max(f.longest, d) }
+func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 
-// Guarded is the nodes that have no vote now, a bit each. They are sent
+// Quarantined is the nodes that have no vote now, a bit each. They are sent
 // everything all the same, so that they know what is held when their vote counts
 // again.
-func (f *Fleet) Guarded() uint64 {
-	if f.guarded == 0 {
+func (f *Fleet) Quarantined() uint64 {
+	if f.quarantined == 0 {
 		return 0
 	}
 	now := f.cfg.Clock.Now()
 	for i, n := range f.nodes {
-		if now >= n.guard.until {
-			f.guarded &^= 1 << i
+		if now >= n.quarantine.until {
+			f.quarantined &^= 1 << i
 		}
 	}
-	return f.guarded
+	return f.quarantined
 }
 
-// guardedFor is how long a node has no vote yet.
-func (f *Fleet) guardedFor(n *node) time.Duration {
-	return max(0, n.guard.until-f.cfg.Clock.Now())
+// quarantinedFor is how long a node has no vote yet.
+func (f *Fleet) quarantinedFor(n *node) time.Duration {
+	return max(0, n.quarantine.until-f.cfg.Clock.Now())
 }

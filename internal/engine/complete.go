@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"runtime"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -13,12 +12,12 @@ import (
 // how many calls there were among them. The clock is read here, after the deciding
 // votes, so validity can only come out too short.
 func (e *Engine) complete() (calls int) {
-	if e.settled.first == nil {
+	if e.decided.first == nil {
 		return 0
 	}
 	now := e.clock.Now()
 	var ops list
-	for op := e.settled.pop(); op != nil; op = e.settled.pop() {
+	for op := e.decided.pop(); op != nil; op = e.decided.pop() {
 		if op.batch != nil {
 			e.judge(op, now)
 		}
@@ -41,18 +40,6 @@ func (e *Engine) complete() (calls int) {
 	}
 	e.callbacks.complete(&ops)
 	return calls
-}
-
-func (l *list) pop() *Op {
-	op := l.first
-	if op != nil {
-		if l.first = op.next; l.first == nil {
-			l.last = nil
-		}
-		l.n--
-		op.next = nil
-	}
-	return op
 }
 
 // judge turns the votes on op into its result, and sends the release after an
@@ -106,7 +93,7 @@ func closedUnder(op *Op) bool {
 }
 
 // cleanup is the release that follows an acquire which failed, came too late or
-// was cancelled. Nobody waits for it.
+// was cancelled. No caller waits for it.
 type cleanup struct {
 	Op
 	engine *Engine
@@ -144,15 +131,4 @@ func (e *Engine) cleanUp(op *Op) {
 func (e *Engine) Abandon(op *Op) {
 	e.cleanUp(op)
 	e.drive(nil)
-}
-
-// awaitSent waits out the moment in which the driver encodes op, and returns
-// the state behind it.
-func (op *Op) awaitSent() uint64 {
-	for {
-		if s := op.state.Load(); s&phaseMask != sending {
-			return s
-		}
-		runtime.Gosched()
-	}
 }

@@ -114,7 +114,7 @@ func TestVotesAfterTheVerdictAreDropped(t *testing.T) {
 	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
 	require.Equal(t, 1, op.times)
 	require.Equal(t, 2, op.Tally.Granted())
-	require.Equal(t, 1, p.engine.unsettled)
+	require.Equal(t, 1, p.engine.unanswered)
 	p.turn(func() { p.fail(p.sent[0], 2, errLost) })
 	require.Equal(t, 1, op.times)
 	require.NoError(t, op.Err)

@@ -28,11 +28,11 @@ func TestFewerAreHeldBack(t *testing.T) {
 	for _, c := range []struct{ released, acquired, sent, held int }{
 		{3, 5, acquires, 3}, {5, 3, releases, 3}, {1, 1, releases, 1}, {0, 4, acquires, 0}, {4, 0, releases, 0},
 	} {
-		var a aligner
+		var a deferrer
 		a.init()
 		ls := flock(c.released, c.acquired)
 		ls[Extend.Rank()].push(&Op{Kind: Extend})
-		held := a.hold(&ls)
+		held := a.minority(&ls)
 		require.Equal(t, c.held, held.n, c)
 		require.Equal(t, c.released+c.acquired-c.held, ls[c.sent].n, c)
 		require.Equal(t, 1, ls[Extend.Rank()].n, "extends go with whatever there is")
@@ -42,12 +42,12 @@ func TestFewerAreHeldBack(t *testing.T) {
 // TestNobodyIsHeldTwice: what was held back from one batch is in the next.
 func TestNobodyIsHeldTwice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var a aligner
+	var a deferrer
 	a.init()
 	before, twice := classes, 0
 	for range 100_000 {
 		ls := flock(rng.IntN(3), rng.IntN(3))
-		held := a.hold(&ls)
+		held := a.minority(&ls)
 		if held.n == 0 {
 			before = classes
 			continue
@@ -63,26 +63,26 @@ func TestNobodyIsHeldTwice(t *testing.T) {
 }
 
 // TestAligningWaitsWhereItIsInVain: where every batch has both, one in
-// maxAlignPause is split in the end; and as soon as it helps it is done again.
+// maxDeferPause is split in the end; and as soon as it helps it is done again.
 func TestAligningWaitsWhereItIsInVain(t *testing.T) {
-	var a aligner
+	var a deferrer
 	a.init()
 	split := func(batches int) (n int) {
 		for range batches {
 			ls := flock(3, 4)
-			if a.hold(&ls).n > 0 {
+			if a.minority(&ls).n > 0 {
 				n++
 			}
 		}
 		return n
 	}
-	require.Less(t, split(10_000), 2*10_000/maxAlignPause)
-	require.NotZero(t, split(2*maxAlignPause))
-	for a.held == classes {
+	require.Less(t, split(10_000), 2*10_000/maxDeferPause)
+	require.NotZero(t, split(2*maxDeferPause))
+	for a.deferred == classes {
 		split(1)
 	}
 	ls := flock(0, 7)
-	a.hold(&ls)
+	a.minority(&ls)
 	require.NotZero(t, split(1))
 }
 
@@ -171,8 +171,8 @@ func TestWhoIsHeldBackMayGo(t *testing.T) {
 func TestCancelWhileItIsHeldBack(t *testing.T) {
 	p := newPuppet(t, 1)
 	e := p.engine
-	require.True(t, e.role.TryLock()) // so that nobody sends it
-	defer e.role.Unlock()
+	require.True(t, e.driver.TryLock()) // so that nobody sends it
+	defer e.driver.Unlock()
 	for range 2000 {
 		op := p.submit(Acquire, "key")
 		first, _ := e.queue.take(1, 1)

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 )
 
-// shelf is what a node is to the encoder's oracle: keys, who holds them and for
+// shelf is what a node is to the planner's oracle: keys, who holds them and for
 // how long. It notes what each operation did.
 type shelf struct {
 	holds map[int]int
@@ -61,7 +61,7 @@ func encodeAll(t *testing.T, e *Engine, ops []*Op, dialects ...conn.Form) (*batc
 			ops[i-1].next = op
 		}
 	}
-	e.encoder.encode(b, ops[0], len(ops), dialects, false)
+	e.planner.plan(b, ops[0], len(ops), dialects, false)
 	w := newWorld(0, rules{})
 	var cmds []sentCommand
 	at := 0
@@ -146,7 +146,7 @@ func TestSpansAreTheCommands(t *testing.T) {
 			ops[i-1].next = op
 		}
 	}
-	e.encoder.encode(b, ops[0], len(ops), nil, false)
+	e.planner.plan(b, ops[0], len(ops), nil, false)
 	at, first := 0, 0
 	var merged []int
 	for _, s := range b.first.spans {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// How many batches may be on the wire depends on the round trip. On a fast
+// How many batches may be in flight depends on the round trip. On a fast
 // network one is best: what is submitted while it is out becomes the next, and
 // the larger the batches, the less each operation costs. On a slow one that
 // would make an operation that just missed a batch wait for a whole round trip,
@@ -18,15 +18,14 @@ const (
 	probeEvery    = 100 // round trips, while there is more than one batch out
 )
 
-// gate bounds how many batches may be on the wire unanswered. Its fields are
-// the driver's; isOpen is read by every submitter.
+// window is the in-flight window: it bounds how many batches may be on the wire
+// unanswered. Its fields are the driver's; isOpen is read by every submitter.
 //
 // A submitter appends to the queue and then reads isOpen; a driver opens the
-// gate and then reads the queue. Both are sequentially consistent, so whichever
-// comes second sees what the other wrote, and no operation is left waiting
-// behind an open gate.
-type gate struct {
-	window int // batches
+// window and then reads the queue. Both are sequentially consistent, so the second
+// sees what the first wrote, and no operation is left waiting behind an open window.
+type window struct {
+	size   int // batches
 	inside int
 	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
 	probed time.Duration // when it was last measured
@@ -34,14 +33,14 @@ type gate struct {
 	isOpen atomic.Bool
 }
 
-func (g *gate) init() {
-	g.window = 1
-	g.isOpen.Store(true)
+func (w *window) init() {
+	w.size = 1
+	w.isOpen.Store(true)
 }
 
 // limit is how many operations the next batch may carry.
-func (g *gate) limit() int {
-	if g.due {
+func (w *window) limit() int {
+	if w.due {
 		return probeOps
 	}
 	return maxBatchOps
@@ -51,42 +50,42 @@ func (g *gate) limit() int {
 // measures the round trip: in a large one it would be the nodes' work. Under
 // load there are none, and a window that one slow answer has opened too wide
 // would stay open; so every probeEvery round trips one is made.
-func (g *gate) enter(b *batch) {
-	if b.probe = g.inside == 0 && len(b.rounds) <= probeOps; b.probe {
-		g.probed, g.due = b.sentAt, false
-	} else if g.window > 1 && b.sentAt-g.probed > probeEvery*g.round {
-		g.due = true
+func (w *window) enter(b *batch) {
+	if b.probe = w.inside == 0 && len(b.rounds) <= probeOps; b.probe {
+		w.probed, w.due = b.sentAt, false
+	} else if w.size > 1 && b.sentAt-w.probed > probeEvery*w.round {
+		w.due = true
 	}
-	g.inside++
-	g.set()
+	w.inside++
+	w.set()
 }
 
 // leave counts b as no longer in the window.
-func (g *gate) leave(b *batch) {
-	g.inside--
+func (w *window) leave(b *batch) {
+	w.inside--
 	if b.probe && b.heard >= b.engine.quorum {
-		g.measure(b.engine.clock.Now() - b.sentAt)
+		w.measure(b.engine.clock.Now() - b.sentAt)
 	}
-	g.set()
+	w.set()
 }
 
 // measure follows the shortest round trips: down at once, up slowly, because
 // what makes one longer is most often not the network.
-func (g *gate) measure(round time.Duration) {
-	if g.round == 0 || round < g.round {
-		g.round = round
+func (w *window) measure(round time.Duration) {
+	if w.round == 0 || round < w.round {
+		w.round = round
 	} else {
-		g.round += (round - g.round) / 32
+		w.round += (round - w.round) / 32
 	}
-	g.window = 1 + min(int(g.round/roundPerBatch), maxWindow-1)
+	w.size = 1 + min(int(w.round/roundPerBatch), maxWindow-1)
 }
 
-func (g *gate) set() {
-	window := g.window
-	if g.due {
-		window = 1 // the wire must be empty
+func (w *window) set() {
+	size := w.size
+	if w.due {
+		size = 1 // the wire must be empty
 	}
-	if open := g.inside < window; open != g.isOpen.Load() {
-		g.isOpen.Store(open)
+	if open := w.inside < size; open != w.isOpen.Load() {
+		w.isOpen.Store(open)
 	}
 }

@@ -22,7 +22,7 @@ func (r *rig) restart(node int) {
 }
 
 func (r *rig) guardedNow() (nodes uint64) {
-	r.do(func() { nodes = r.Guarded() })
+	r.do(func() { nodes = r.Quarantined() })
 	return nodes
 }
 
@@ -32,7 +32,7 @@ func TestRestartGuard(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpRig(t, portable, 3)
 		require.Zero(t, r.guardedNow(), "a first contact is trusted")
-		r.do(func() { r.Outlive(10 * time.Second); r.Outlive(time.Second) })
+		r.do(func() { r.NoteTTL(10 * time.Second); r.NoteTTL(time.Second) })
 
 		p := r.peers[0] // a connection that ends is not a restart
 		p.Stop()
@@ -45,7 +45,7 @@ func TestRestartGuard(t *testing.T) {
 		require.Equal(t, uint64(0b010), r.guardedNow())
 		r.clock.Advance(9 * time.Second)
 		r.restart(2)
-		r.do(func() { r.Outlive(time.Minute) }) // concerns nothing that was forgotten
+		r.do(func() { r.NoteTTL(time.Minute) }) // concerns nothing that was forgotten
 		require.Equal(t, uint64(0b110), r.guardedNow())
 		r.clock.Advance(time.Second)
 		require.Equal(t, uint64(0b100), r.guardedNow())
@@ -66,7 +66,7 @@ func TestRestartGuardBeforeAnyTTL(t *testing.T) {
 // TestProbation: strict, a node is distrusted until it has been up long enough,
 // on first contact too.
 func TestProbation(t *testing.T) {
-	r := newUpRig(t, true, 2, func(c *Config) { c.Probation = 10 * time.Second })
+	r := newUpRig(t, true, 2, func(c *Config) { c.Quarantine = 10 * time.Second })
 	require.Equal(t, uint64(0b11), r.guardedNow())
 	r.clock.Advance(10 * time.Second)
 	require.Zero(t, r.guardedNow())
@@ -84,7 +84,7 @@ func TestProbationOfANodeThatIsUp(t *testing.T) {
 		up := func(p *scripted.Server) {
 			p.Answers = map[string]string{"INFO server": scripted.InfoOf("run_id:" + p.RunID + "\r\nuptime_in_seconds:" + uptime + "\r\n")}
 		}
-		r := newRig(t, true, scripted.NewN(t, 1, up), func(c *Config) { c.Probation = probation })
+		r := newRig(t, true, scripted.NewN(t, 1, up), func(c *Config) { c.Quarantine = probation })
 		r.up()
 		r.wires[0].Cut()
 		r.lose(0)
@@ -102,12 +102,12 @@ func TestProbationOfANodeThatIsUp(t *testing.T) {
 // TestPersistentNodesAreTrusted, and so is everything without a guard.
 func TestPersistentNodesAreTrusted(t *testing.T) {
 	r := newUpRig(t, true, 2, func(c *Config) { c.Addresses[0].Persistent = true })
-	r.do(func() { r.Outlive(time.Minute) })
+	r.do(func() { r.NoteTTL(time.Minute) })
 	r.restart(0)
 	r.restart(1)
 	require.Equal(t, uint64(0b10), r.guardedNow())
 
-	r = newUpRig(t, true, 1, func(c *Config) { c.TrustRestarts = true; c.Probation = time.Hour })
+	r = newUpRig(t, true, 1, func(c *Config) { c.TrustRestarts = true; c.Quarantine = time.Hour })
 	r.restart(0)
 	require.Zero(t, r.guardedNow())
 }
@@ -118,8 +118,8 @@ func TestNoRunID(t *testing.T) {
 	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
 	r := newRig(t, true, scripted.NewN(t, 1, silent))
 	r.up()
-	r = newRig(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Probation = time.Minute })
-	r.Settle()
+	r = newRig(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute })
+	r.AwaitFirstDials()
 	r.do(func() { require.ErrorIs(t, r.Fault(0), ErrNoRunID) })
 }
 
@@ -128,7 +128,7 @@ func TestNoRunID(t *testing.T) {
 func TestRunIDThatComesAndGoes(t *testing.T) {
 	r := newUpRig(t, true, 1)
 	p := r.peers[0]
-	r.do(func() { r.Outlive(time.Second) })
+	r.do(func() { r.NoteTTL(time.Second) })
 	honest := p.Answers
 	for i, answers := range []map[string]string{{"INFO": "-NOPERM no\r\n"}, honest} {
 		p.Stop()
@@ -149,7 +149,7 @@ func TestTrustNeedsNoRunID(t *testing.T) {
 		func(c *Config) { c.Addresses[0].Persistent = true },
 		func(c *Config) { c.TrustRestarts = true },
 	} {
-		r := newRig(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Probation = time.Minute }, trust)
+		r := newRig(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute }, trust)
 		r.up()
 		require.Zero(t, r.guardedNow())
 	}
