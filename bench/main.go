@@ -22,12 +22,12 @@ import (
 func main() {
 	program := harness.Program{
 		Drivers: []harness.Driver{
-			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Submitter{}, floor.Driver{}, floor.Driver{Native: true},
+			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Submitter{}, floor.Driver{}, floor.Driver{Goroutines: true}, floor.Driver{Native: true},
 		},
-		Chosen: []string{"redlock", "floor"},
+		Chosen: []string{"redlock", "floor", "floor-goroutines"},
 		Growth: growth.Run,
 		Suite: harness.Suite{
-			Drivers:  []string{"redlock", "redlock-portable", "floor"},
+			Drivers:  []string{"redlock", "redlock-portable", "floor", "floor-goroutines"},
 			Sections: append(harness.Sections("1,64,512", "1,64"), harness.OwnSections()...),
 		},
 	}

@@ -177,8 +177,7 @@ func prepare(session Session, cfg Config, phase *atomic.Int32, line *timeline) (
 			p := &Probe{phase: phase, line: line}
 			probes[i] = p
 			loops[i] = func(ctx context.Context) error {
-				work(ctx, w, p, cfg.Keys[i], i%stride, stride)
-				return nil
+				return work(ctx, w, p, cfg.Keys[i], i%stride, stride)
 			}
 		}
 		return probes, loops, nil
@@ -194,12 +193,17 @@ const apartAll = 64
 // work is the measured loop of one worker. The end of one pair is the start of
 // the next, so the clock is read once a pair, and twice in one of stride; the workers begin at
 // different ones, so that these are spread over the window.
-func work(ctx context.Context, w Worker, p *Probe, keys []string, begin, stride int) {
+func work(ctx context.Context, w Worker, p *Probe, keys []string, begin, stride int) error {
+	if l, ok := w.(Leaver); ok {
+		defer l.Leave()
+	}
 	start := time.Now()
 	var middle time.Time
 	for i := begin; p.Running(); i++ {
 		ok, err := w.Acquire(ctx, keys[i%len(keys)])
 		switch {
+		case errors.Is(err, ErrBroken):
+			return err
 		case err != nil:
 			p.Failed(err)
 			start = time.Now()
@@ -225,6 +229,7 @@ func work(ctx context.Context, w Worker, p *Probe, keys []string, begin, stride 
 		}
 		start = end
 	}
+	return nil
 }
 
 // collect waits for n loops to end, cancelling those that do not by

@@ -19,6 +19,10 @@ import (
 // row then says so, and the run goes on.
 var ErrUnsupported = errors.New("not supported")
 
+// ErrBroken is what a worker's error wraps when its session can go on no more.
+// It ends the cell.
+var ErrBroken = errors.New("the session is broken")
+
 // Scenario says how the workers of a cell share keys.
 type Scenario string
 
@@ -104,6 +108,9 @@ type Worker interface {
 	// Release gives back the lock that the last Acquire took.
 	Release(ctx context.Context) error
 }
+
+// Leaver is a worker that has to know when it is not asked any more.
+type Leaver interface{ Leave() }
 
 // Runner is a session that runs the whole cell in a loop of its own, because
 // it has no workers.

@@ -42,6 +42,7 @@ func All() []harness.Driver {
 		Redislock{},
 		Rueidislock{},
 		floor.Driver{},
+		floor.Driver{Goroutines: true},
 		ours.Driver{Scripted: true},
 		ours.Submitter{},
 		floor.Driver{Native: true},
