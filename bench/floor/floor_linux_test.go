@@ -36,7 +36,7 @@ func TestEveryShapeOfCell(t *testing.T) {
 				require.Zero(t, r.Errors)
 				require.Positive(t, r.Pairs)
 				if scenario == harness.Uncontended && !d.Goroutines {
-					require.Zero(t, r.Pairs%uint64(c), "whole batches only")
+					require.Zero(t, uint64(r.Pairs)%uint64(c), "whole batches only")
 				}
 			}
 		}
@@ -53,7 +53,7 @@ func TestNative(t *testing.T) {
 			before := s.Count(command)
 			r, err := harness.Measure(t.Context(), Driver{Native: true}, cell([]string{s.Addr()}, scenario, 3), harness.Timing{Window: 20 * time.Millisecond})
 			require.NoError(t, err)
-			require.GreaterOrEqual(t, uint64(s.Count(command)-before), r.Pairs)
+			require.GreaterOrEqual(t, uint64(s.Count(command)-before), uint64(r.Pairs))
 			require.Zero(t, s.Len())
 		}
 	}

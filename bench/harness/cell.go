@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // grace is how long workers may take to end their last pair before their
@@ -26,19 +28,28 @@ type Timing struct {
 	Exact       bool          // garbage is collected before memory is read, outside the window
 }
 
+// Disturbance is something that happens to the nodes in the course of a cell.
+type Disturbance struct {
+	Strike, Heal func() error
+	// Passing strikes and heals inside the window, at its thirds, in place of
+	// before and after.
+	Passing bool
+}
+
 // Measure runs one cell: it opens the driver, lets it warm up, counts over the
 // window and closes it. However the driver behaves, it returns in the end.
-func Measure(ctx context.Context, driver Driver, cfg Config, timing Timing) (Result, error) {
+func Measure(ctx context.Context, driver Driver, cfg Config, timing Timing) (result.Result, error) {
 	session, err := driver.Open(ctx, cfg)
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: open: %w", driver.Name(), err)
+		return result.Result{}, fmt.Errorf("%s: open: %w", driver.Name(), err)
 	}
 	r, err := run(ctx, session, cfg, timing)
 	err = errors.Join(err, bounded(session.Close))
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", driver.Name(), err)
+		return result.Result{}, fmt.Errorf("%s: %w", driver.Name(), err)
 	}
-	r.Driver = driver.Name()
+	r.Driver, r.Weaker = driver.Name(), weakness(driver)
+	r.Scenario, r.Nodes, r.Concurrency = cfg.Scenario, len(cfg.Nodes), cfg.Concurrency
 	return r, nil
 }
 
@@ -55,7 +66,7 @@ func bounded(do func() error) error {
 }
 
 // run drives an open session through its phases.
-func run(ctx context.Context, session Session, cfg Config, timing Timing) (r Result, err error) {
+func run(ctx context.Context, session Session, cfg Config, timing Timing) (r result.Result, err error) {
 	var phase atomic.Int32
 	var line *timeline
 	if d := timing.Disturbance; d != nil && d.Passing {
@@ -135,7 +146,7 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r Res
 	for _, p := range probes[1:] {
 		probes[0].merge(p)
 	}
-	r = newResult(cfg, probes[0], from, to)
+	r = figures(probes[0], from, to)
 	if line != nil {
 		r.Timeline = line.result()
 	}

@@ -12,6 +12,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // ErrUnsupported is what a driver's Open wraps when it cannot run a cell by
@@ -24,7 +26,7 @@ var ErrUnsupported = errors.New("not supported")
 var ErrBroken = errors.New("the session is broken")
 
 // Scenario says how the workers of a cell share keys.
-type Scenario string
+type Scenario = result.Scenario
 
 // The scenarios.
 const (
@@ -38,9 +40,6 @@ const (
 	// latency: read the quantiles beside the tries per pair.
 	Hot Scenario = "hot"
 )
-
-// Scenarios lists every scenario, in the order in which they run.
-var Scenarios = []Scenario{Uncontended, Hot}
 
 // Config is what a driver is told about the cell that it will run.
 type Config struct {

@@ -42,9 +42,9 @@ func TestMastersServeUntilClosed(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, m.Addrs, 2)
 	for _, addr := range m.Addrs {
-		v, err := serverVersion(t.Context(), addr)
+		what, _, err := serverInfo(t.Context(), addr)
 		require.NoError(t, err)
-		require.NotEmpty(t, v)
+		require.NotEmpty(t, what)
 	}
 	require.NoError(t, m.Close(), "the process ends by itself, and well")
 	for _, addr := range m.Addrs {
