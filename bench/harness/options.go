@@ -67,23 +67,21 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	}
 	var redis bool
 	listVar(fs, &o.Nodes, "nodes", "", "masters that are there already, `host:port,…`", address)
-	fs.Func("server", "masters to start, of a `kind`: "+join(servers)+" (default "+server+"); valkey9 and redis8 must be named by "+
-		realredis.EnvValkey9+" and "+realredis.EnvRedis8, func(s string) (err error) {
-		server, err = oneOf(servers)(s)
-		return err
-	})
+	kinds := []string{server}
+	listVar(fs, &kinds, "server", server, "masters to start, of a `kind`: "+join(servers)+"; valkey9 and redis8 must be named by "+
+		realredis.EnvValkey9+" and "+realredis.EnvRedis8, oneOf(servers))
 	fs.BoolVar(&redis, "redis", false, "the same as -server redis; redis-server or valkey-server must be on PATH")
 	listVar(fs, &o.Masters, "n", "5", "number of masters, a `list`", number(1, MaxMasters))
 	listVar(fs, &o.Concurrency, "c", "1,8,64,512", "concurrency, a `list`", number(1, MaxConcurrency))
-	fs.Var(span{&o.Timing.Window, time.Nanosecond}, "d", "how long each cell is counted")
-	fs.Var(span{&o.Timing.Warmup, 0}, "warmup", "how long each cell runs before it is counted")
+	fs.Var(span{&o.Timing.Window, time.Nanosecond}, "d", "`duration` for which each cell is counted")
+	fs.Var(span{&o.Timing.Warmup, 0}, "warmup", "`duration` for which each cell runs before it is counted")
 	rounds := []int{1}
-	listVar(fs, &rounds, "rounds", "1", "rounds, the drivers taking turns; figures are medians", number(1, 1000))
+	listVar(fs, &rounds, "rounds", "1", "`number` of rounds, the drivers taking turns; figures are medians", number(1, 1000))
 	listVar(fs, &o.Scenarios, "scenario", join(Scenarios), "a `list` of "+join(Scenarios), oneOf(Scenarios))
 	listVar(fs, &o.Drivers, "driver", join(p.Chosen), "a `list` of "+join(names), oneOf(names))
 	listVar(fs, &o.KeyLen, "keylen", strconv.Itoa(DefaultKeyLen), "length of a key in bytes, a `list`", number(MinKeyLen, MaxKeyLen))
 	listVar(fs, &o.RTT, "rtt", "0s", "round trip added to that of the network, a `list` of durations", duration(0))
-	fs.Var(span{&o.Jitter, 0}, "jitter", "with -rtt or -fault, how much a round trip may be longer, by chance and for each node apart")
+	fs.Var(span{&o.Jitter, 0}, "jitter", "`duration` by which, with -rtt or -fault, a round trip may be longer, by chance and for each node apart")
 	listVar(fs, &o.Faults, "fault", string(result.NoFault), "what is wrong with the first node, a `list` of "+join(faults), oneOf(faults))
 	listVar(fs, &o.Procs, "procs", "0", "GOMAXPROCS, a `list`; 0 leaves it as it is", number(0, 1024))
 	if len(p.Suite.Sections) > 0 {
@@ -108,15 +106,6 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	}
 	given := map[string]string{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = f.Value.String() })
-	for i, arg := range args { // flags that are functions forget what they were given
-		name, value, ok := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if was, is := given[name]; is && was == "" {
-			if !ok && i+1 < len(args) {
-				value = args[i+1]
-			}
-			given[name] = value
-		}
-	}
 	for _, pair := range [][2]string{{"n", "nodes"}, {"nodes", "server"}, {"nodes", "redis"},
 		{"suite", "cpuprofile"}, {"suite", "render"}, {"render", "json"}} {
 		one, first := given[pair[0]]
@@ -125,18 +114,19 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 			return Options{}, fmt.Errorf("-%s %s and -%s %s: give one of them", pair[0], one, pair[1], two)
 		}
 	}
-	if _, is := given["server"]; redis && is && server == embedded {
+	if len(kinds) > 1 || len(rounds) > 1 {
+		return Options{}, fmt.Errorf("-server %s, -rounds %s: one of each", join(kinds), join(rounds))
+	}
+	server, o.Rounds = kinds[0], rounds[0]
+	switch _, is := given["server"]; {
+	case redis && is && server == embedded:
 		return Options{}, errors.New("-redis and -server embedded: give one of them")
-	} else if redis && !is {
+	case redis && !is:
 		server = servers[realredis.Usual]
 	}
 	o.Redis = server != embedded && len(o.Nodes) == 0
 	if o.Redis {
 		o.Server = realredis.Kind(slices.Index(servers, server))
-	}
-	o.Rounds = rounds[0]
-	if len(rounds) > 1 {
-		return Options{}, fmt.Errorf("-rounds %s: one number", given["rounds"])
 	}
 	return o, distinct(o.Nodes)
 }
@@ -182,16 +172,30 @@ func (s span) Set(text string) (err error) {
 	return err
 }
 
+// listFlag is a flag that is a list.
+type listFlag[T any] struct {
+	all  *[]T
+	read func(string) (T, error)
+	text string
+}
+
+// String implements [flag.Value].
+func (l *listFlag[T]) String() string { return l.text }
+
+// Set implements [flag.Value].
+func (l *listFlag[T]) Set(text string) (err error) {
+	l.text = text
+	*l.all, err = list(text, l.read)
+	return err
+}
+
 // listVar defines a flag that is a list, with a default.
 func listVar[T any](fs *flag.FlagSet, all *[]T, name, usual, usage string, read func(string) (T, error)) {
+	l := &listFlag[T]{all: all, read: read}
 	if usual != "" {
-		*all, _ = list(usual, read)
-		usage += " (default " + usual + ")"
+		_ = l.Set(usual) // one that is not understood shows in the help
 	}
-	fs.Func(name, usage, func(s string) (err error) {
-		*all, err = list(s, read)
-		return err
-	})
+	fs.Var(l, name, usage)
 }
 
 // list reads the parts of s, which commas separate.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,6 +90,12 @@ func TestNodesThatAreAway(t *testing.T) {
 	require.Contains(t, out, addrs[1]+" is down: ")
 	require.Contains(t, out, "\nredlock")
 	require.Contains(t, out, "open: no luck")
+
+	_, port, err := net.SplitHostPort(addrs[2])
+	require.NoError(t, err)
+	var stderr bytes.Buffer
+	require.Equal(t, 1, program().Main([]string{"-nodes", addrs[2] + ",[::ffff:127.0.0.1]:" + port}, io.Discard, &stderr))
+	require.Contains(t, stderr.String(), "-nodes: "+addrs[2]+" and [::ffff:127.0.0.1]:"+port+" are the same server")
 }
 
 func TestWhatFails(t *testing.T) {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,7 +28,9 @@ var dimensions = []dimension{
 		func(c *result.Cell) { c.Nodes = 0 }, false, []string{"pairs", "cpu"}},
 	{"rtt", "round trip added", func(c result.Cell) string { return c.RTT.String() },
 		func(c *result.Cell) { c.RTT, c.Jitter = 0, 0 }, false, []string{"pairs", "p50"}},
-	{"fault", "node 1", func(c result.Cell) string { return string(c.Fault) },
+	{"fault", "node 1", func(c result.Cell) string {
+		return cmp.Or(strings.TrimPrefix(string(c.Fault), string(result.NoFault)), "well")
+	},
 		func(c *result.Cell) { c.Fault, c.Jitter = "", 0 }, true, []string{"pairs", "p99"}},
 	{"keylen", "bytes of a key", func(c result.Cell) string { return strconv.Itoa(c.KeyLen) },
 		func(c *result.Cell) { c.KeyLen = 0 }, false, []string{"pairs", "cpu"}},
@@ -127,7 +130,7 @@ var percentiles = []struct {
 
 // distribution draws the latency of all pairs of a cell.
 func distribution(g *result.Group) *plot {
-	p := &plot{title: "Latency of a pair", under: Title(g.Cell), x: "percentile (log scale of what is slower)", unit: micros, high: 4}
+	p := &plot{title: "Latency of a pair", under: Title(g.Cell), x: "percentile (log scale of what is slower)", unit: micros, high: 4.2}
 	p.Name = slug("latency " + p.under)
 	for _, t := range percentiles {
 		p.ticks = append(p.ticks, tick{-math.Log10(1 - t.q), t.label})

@@ -96,6 +96,10 @@ func (p *plot) path(points []point, of func(point) float64) string {
 // SVG is the picture. Its colours are those of the style sheet.
 func (p *plot) SVG() string {
 	p.fit()
+	crowd := "plot"
+	if len(p.series) > 2*entries {
+		crowd += " crowd"
+	}
 	lines := (len(p.series) + entries - 1) / entries
 	height := top + inner + foot + entry*float64(lines)
 	var b strings.Builder
@@ -103,7 +107,7 @@ func (p *plot) SVG() string {
 	text := func(x, y float64, class, text string) {
 		add(`<text x="%.1f" y="%.1f" class="%s">%s</text>`, x, y, class, html.EscapeString(text))
 	}
-	add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" class="plot" role="img" aria-label="%s">`, width, height, html.EscapeString(p.title+", "+p.under))
+	add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" class="%s" role="img" aria-label="%s">`, width, height, crowd, html.EscapeString(p.title+", "+p.under))
 	text(left, 18, "title", p.title)
 	text(left, 36, "soft", p.under)
 	p.axes(add, text)

@@ -64,12 +64,12 @@ func TestTheSummary(t *testing.T) {
 	summarize(&out, result.Collect(lines()))
 	for _, want := range []string{
 		"* servers: 1 × Redis 7, 1 × down, unless", "* b:1 was down: <gone>\n", "## All\n\n`-c 1,64`\n",
-		"Pairs per second, by goroutines and node 1:\n\n| driver | 1 / none | 64 / none | 64 / back |\n|---|---|---|---|\n| **redlock** | 150 (100–200) | 9 600 (6 400–12 800) |",
+		"Pairs per second, by goroutines and node 1:\n\n| driver | 1 / well | 64 / well | 64 / back |\n|---|---|---|---|\n| **redlock** | 150 (100–200) | 9 600 (6 400–12 800) |",
 		"| *a PING* | 12.0, 34.0 |", "| lone * |", "| **redlock** | 0.33 |", "| dead | – | – | – |\n",
 		"| **redlock** | – | – | 100 |", "| **redlock** | – | – | 0 |",
-		"* no figures of dead: hangs <for ever> (1 / none; 64 / none; 64 / back)\n",
-		"* errors of lone, of which the first: <lost> (1 / none: 2; ",
-		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Pairs per second – 1 / none: floor 0.33;",
+		"* no figures of dead: hangs <for ever> (1 / well; 64 / well; 64 / back)\n",
+		"* errors of lone, of which the first: <lost> (1 / well: 2; ",
+		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Pairs per second – 1 / well: floor 0.33;",
 		"clients:\n\n* idle: 12 300 bytes\n", "* lone *: one server, a weaker guarantee", "* be fair & kind\n",
 	} {
 		require.Contains(t, out.String(), want)

@@ -68,7 +68,7 @@ func sheet() string {
 .plot text{fill:var(--ink)} .plot .title{font-size:15px;font-weight:600} .plot .soft{fill:var(--soft);font-size:12px}
 .plot .end{text-anchor:end} .plot .middle{text-anchor:middle}
 .plot .grid{stroke:var(--grid)} .plot .axis{stroke:var(--soft);fill:none} .plot .shade{fill:var(--shade)}
-.plot .line{stroke:currentColor;fill:none;stroke-linejoin:round} .plot .band{fill:currentColor;opacity:.14}
+.plot .line{stroke:currentColor;fill:none;stroke-linejoin:round} .plot .band{fill:currentColor;opacity:.16} .crowd .band{opacity:.07}
 .plot .bar{stroke:currentColor;stroke-width:2;opacity:.5} .plot circle{fill:currentColor}
 ` + rest.String()
 }

@@ -88,6 +88,9 @@ type column struct {
 	Show    func(*result.Row) string
 }
 
+// spread heads the lowest and the highest round of the figure before it.
+const spread = "min–max"
+
 // columns are those that have something to say of a group.
 func columns(g *result.Group) []column {
 	rounds := slices.ContainsFunc(g.Rows, func(r *result.Row) bool { return r.Error == "" && len(r.Rounds) > 1 })
@@ -103,7 +106,7 @@ func columns(g *result.Group) []column {
 		}
 		all = append(all, column{m.short, func(r *result.Row) string { return m.show(g, r) }})
 		if rounds && m.ranged {
-			all = append(all, column{"min–max", m.span})
+			all = append(all, column{spread, m.span})
 		}
 	}
 	return all
@@ -127,6 +130,11 @@ func Table(w io.Writer, g *result.Group) {
 	}
 	fmt.Fprintln(w)
 	shown := columns(g)
+	for i := len(shown) - 1; i > 2; i-- { // a page has room for all ranges, a terminal for one
+		if shown[i].Heading == spread {
+			shown = slices.Delete(shown, i, i+1)
+		}
+	}
 	width := make([]int, len(shown))
 	for i, c := range shown {
 		width[i] = utf8.RuneCountInString(c.Heading)
