@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,16 +67,22 @@ func commit(ctx context.Context) string {
 	if revision != "" {
 		return revision + mark
 	}
+	self, _ := os.Executable()
 	if _, file, _, ok := runtime.Caller(0); ok {
-		out, err := exec.CommandContext(ctx, "git", "-C", filepath.Dir(file), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+dirty").Output()
-		if err == nil {
+		git := func(args ...string) string {
+			out, _ := exec.CommandContext(ctx, "git", append([]string{"-C", filepath.Dir(file)}, args...)...).Output()
 			return strings.TrimSpace(string(out))
+		}
+		// A commit that is younger than the binary is not what it was built of.
+		when, err := strconv.ParseInt(git("log", "-1", "--format=%ct"), 10, 64)
+		built, missing := os.Stat(self)
+		if err == nil && missing == nil && built.ModTime().Unix() >= when {
+			return git("describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+dirty")
 		}
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v
 	}
-	self, _ := os.Executable()
 	binary, _ := os.ReadFile(self)
 	return fmt.Sprintf("not built in, binary %x", sha256.Sum256(binary))[:36]
 }

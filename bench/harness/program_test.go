@@ -164,7 +164,7 @@ func TestSuite(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "summary.md"))
 	require.NoError(t, err)
 	for _, want := range []string{
-		"20ms after 1ms of warm-up, medians of 2", "## One dies\n\n`-scenario uncontended -c 2 -n 3 -fault hung,back`",
+		"medians of 2, each 20ms after 1ms of warm-up", "## One dies\n\n`-scenario uncontended -c 2 -n 3 -fault hung,back`",
 		"by node 1:\n\n| driver | hung | back |\n", "| **redlock** | ", "no figures of sad: open: no luck (hung; back)",
 		"## Newer servers\n\n`-server valkey9`", "Not complete: ", "clients:\n\n* 1: 12 300 pairs/s\n",
 	} {

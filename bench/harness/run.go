@@ -22,8 +22,9 @@ func newHead(ctx context.Context, opts Options, servers []result.Server, section
 		Machine: describeMachine(),
 		Commit:  commit(ctx),
 		Date:    time.Now().UTC().Truncate(time.Second),
-		Method: fmt.Sprintf("%v after %v of warm-up, medians of %d, TTL %v, keys of %s bytes",
-			opts.Timing.Window, opts.Timing.Warmup, opts.Rounds, ttl, join(opts.KeyLen)),
+		Method: fmt.Sprintf("%v after %v of warm-up, TTL %v, keys of %s bytes",
+			opts.Timing.Window, opts.Timing.Warmup, ttl, join(opts.KeyLen)),
+		Rounds:  opts.Rounds,
 		Servers: servers,
 		Notes:   notes,
 	}

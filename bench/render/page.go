@@ -20,6 +20,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"title":   Title,
 	"ping":    ping,
 	"servers": servers,
+	"method":  method,
 	"columns": columns,
 	"name":    name,
 	"reason":  reason,

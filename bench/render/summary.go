@@ -20,7 +20,7 @@ func summarize(w io.Writer, runs []*result.Run) {
 	first := runs[0]
 	fmt.Fprint(w, "# What was measured\n\n")
 	fmt.Fprintf(w, "* machine: %s\n* servers: %s, unless a section says otherwise\n* commit %s, %s\n", first.Machine, servers(first.Head), first.Commit, first.Date.Format(time.DateOnly))
-	fmt.Fprintf(w, "* each figure: %s; the drivers took turns\n* in parentheses: the lowest and the highest round\n", first.Method)
+	fmt.Fprintf(w, "* each figure: %s; the drivers took turns\n* in parentheses: the lowest and the highest round\n", method(first.Head))
 	for _, s := range first.Servers {
 		if s.Down != "" {
 			fmt.Fprintf(w, "* %s was down: %s\n", s.Addr, oneLine(s.Down))
@@ -43,8 +43,8 @@ func section(w io.Writer, run, first *result.Run) {
 		if s := servers(run.Head); s != "" && s != servers(first.Head) {
 			fmt.Fprintf(w, " on %s", s)
 		}
-		if run.Method != first.Method && len(run.Groups) > 0 {
-			fmt.Fprintf(w, "; %s", run.Method)
+		if method(run.Head) != method(first.Head) && len(run.Groups) > 0 {
+			fmt.Fprintf(w, "; %s", method(run.Head))
 		}
 		fmt.Fprint(w, "\n\n")
 	}

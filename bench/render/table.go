@@ -24,8 +24,11 @@ func Head(w io.Writer, h result.Head) {
 			fmt.Fprintf(w, "         %s is down: %s\n", s.Addr, oneLine(s.Down))
 		}
 	}
-	fmt.Fprintf(w, "commit   %s, %s\ncells    %s\n", h.Commit, h.Date.Format(time.DateTime), h.Method)
+	fmt.Fprintf(w, "commit   %s, %s\ncells    %s\n", h.Commit, h.Date.Format(time.DateTime), method(h))
 }
+
+// method says how a figure has come about.
+func method(h result.Head) string { return fmt.Sprintf("medians of %d, each %s", h.Rounds, h.Method) }
 
 // servers counts the nodes of each kind.
 func servers(h result.Head) string {

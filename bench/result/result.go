@@ -29,6 +29,7 @@ type Head struct {
 	Commit  string    `json:"commit"`
 	Date    time.Time `json:"date"`
 	Method  string    `json:"method"`
+	Rounds  int       `json:"rounds"`
 	Servers []Server  `json:"servers"`
 	Notes   []string  `json:"notes,omitempty"` // what a reader has to know
 }

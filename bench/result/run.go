@@ -98,6 +98,7 @@ func Collect(lines []Line) []*Run {
 		for _, g := range run.Groups {
 			for _, r := range g.Rows {
 				r.sum()
+				run.Rounds = max(run.Rounds, len(r.Rounds))
 			}
 		}
 	}
