@@ -94,7 +94,7 @@ func (p Program) pick(names []string) []Driver {
 
 // bench prepares servers and profile, and measures what the options say.
 func (p Program) bench(ctx context.Context, opts Options, section Section, out *output) (err error) {
-	s, err := open(ctx, opts)
+	s, err := open(opts)
 	if err != nil {
 		out.begin(newHead(ctx, opts, nil, section, nil))
 		return err

@@ -15,11 +15,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/bench/proxy"
 	"github.com/redlock-go/redlock/bench/render"
 	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/realredis"
 )
+
+func TestMain(m *testing.M) {
+	// The processes that tests start would each sleep a second at their end.
+	if os.Getenv("GORACE") == "" {
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
+	}
+	ServeIfMasters()
+	proxy.ServeIfProxy()
+	os.Exit(m.Run())
+}
 
 // quick are the flags of a run over embedded masters that takes no time.
 var quick = []string{"-n", "3", "-c", "1,2", "-d", "5ms", "-warmup", "1ms", "-rounds", "3"}

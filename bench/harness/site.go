@@ -1,12 +1,12 @@
 package harness
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/child"
 	"github.com/redlock-go/redlock/bench/proxy"
 	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/realredis"
@@ -24,7 +24,7 @@ type site struct {
 	servers []result.Server // what they are
 	away    map[string]bool // those that did not answer at the beginning
 
-	masters *Masters         // if embedded
+	masters *child.Process   // if embedded
 	fleet   *realredis.Fleet // if real, and started here
 	proxy   *proxy.Proxy     // if a cell needs one
 	guarded bool             // the victim is reached through the proxy, always
@@ -32,7 +32,7 @@ type site struct {
 
 // open starts what the options ask for, once for all cells: those with fewer
 // nodes use the first of them.
-func open(ctx context.Context, opts Options) (*site, error) {
+func open(opts Options) (*site, error) {
 	s := &site{addrs: opts.Nodes, guarded: opts.unwell()}
 	var err error
 	n := slices.Max(opts.Masters)
@@ -43,15 +43,13 @@ func open(ctx context.Context, opts Options) (*site, error) {
 			s.addrs = s.fleet.Addrs()
 		}
 	default:
-		if s.masters, err = StartMasters(n); err == nil {
-			s.addrs = s.masters.Addrs
-		}
+		s.masters, s.addrs, err = startMasters(n)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if s.guarded || slices.Max(opts.RTT) > 0 {
-		if s.proxy, err = proxy.Start(ctx, s.addrs); err != nil {
+		if s.proxy, err = proxy.Start(s.addrs); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}

@@ -47,7 +47,7 @@ func TestFaultsAreMadeAndEnd(t *testing.T) {
 			}
 			t.Skip(err)
 		}
-		s, err := open(t.Context(), Options{Redis: real, Masters: []int{1, 3}, RTT: []time.Duration{0}, Faults: faults})
+		s, err := open(Options{Redis: real, Masters: []int{1, 3}, RTT: []time.Duration{0}, Faults: faults})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, s.Close()) }()
 		for _, fault := range faults {
@@ -80,7 +80,7 @@ func TestFaultsAreMadeAndEnd(t *testing.T) {
 
 func TestRoundTripsAreMade(t *testing.T) {
 	const rtt = 30 * time.Millisecond
-	s, err := open(t.Context(), Options{Masters: []int{2}, RTT: []time.Duration{0, rtt}})
+	s, err := open(Options{Masters: []int{2}, RTT: []time.Duration{0, rtt}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.Equal(t, s.addrs[:1], s.nodes(result.Cell{Nodes: 1}), "without the proxy")
