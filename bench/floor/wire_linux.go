@@ -182,7 +182,7 @@ func (w *wire) send(b []byte) error {
 const tooFar = 16
 
 // drain waits until node i takes more, and reads what it sends meanwhile: a
-// server whose replies nobody reads stops reading requests.
+// server whose replies are not read stops reading requests.
 func (w *wire) drain(i int) error {
 	one := [1]pollFD{{fd: int32(w.fds[i]), events: pollIn | pollOut}}
 	ready, err := poll(one[:])

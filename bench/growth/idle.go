@@ -40,7 +40,7 @@ func idle(ctx context.Context, nodes []string, note func(result.Note)) (err erro
 			return err
 		}
 	}
-	time.Sleep(rest) // whatever runs for a while after an operation ends
+	time.Sleep(rest) // some things run for a while after an operation ends
 	each := measure().since(before)
 	out.tell("holds",
 		result.Figure{Value: float64(each.bytes) / many / 1024, Unit: "KiB"},

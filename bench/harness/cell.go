@@ -153,7 +153,7 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 	return r, nil
 }
 
-// pass strikes after a third of a window and heals after two, whatever happens.
+// pass strikes after a third of a window and heals after two, even after an error.
 func (d *Disturbance) pass(await func(time.Duration) error, window time.Duration) error {
 	third := window / 3
 	if err := await(third); err != nil {

@@ -31,7 +31,7 @@ func until(t *testing.T, d Driver, cfg Config, enough func(result.Result) bool) 
 func manyPairs(r result.Result) bool  { return r.Pairs >= 1000 }
 func manyErrors(r result.Result) bool { return r.Errors >= 1000 }
 
-// still is a driver that talks to nobody.
+// still is a driver without servers.
 type still struct {
 	name    string
 	acquire func(n int) (bool, error) // of a worker's n-th attempt

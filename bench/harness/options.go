@@ -114,8 +114,11 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 			return Options{}, fmt.Errorf("-%s %s and -%s %s: give one of them", pair[0], one, pair[1], two)
 		}
 	}
-	if len(kinds) > 1 || len(rounds) > 1 {
-		return Options{}, fmt.Errorf("-server %s, -rounds %s: one of each", join(kinds), join(rounds))
+	switch {
+	case len(kinds) > 1:
+		return Options{}, fmt.Errorf("-server %s: only one", join(kinds))
+	case len(rounds) > 1:
+		return Options{}, fmt.Errorf("-rounds %s: only one number", join(rounds))
 	}
 	server, o.Rounds = kinds[0], rounds[0]
 	switch _, is := given["server"]; {

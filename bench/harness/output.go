@@ -75,6 +75,14 @@ func (o *output) group(n int) {
 	}
 }
 
+// notes shows what the last run has to be read with.
+func (o *output) notes() {
+	if !o.json {
+		runs := result.Collect(o.lines)
+		render.Notes(o.stdout, runs[len(runs)-1])
+	}
+}
+
 // note keeps and shows a note.
 func (o *output) note(n result.Note) {
 	o.add(result.Line{Note: &n})

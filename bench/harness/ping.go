@@ -44,7 +44,7 @@ func pingNode(ctx context.Context, addr string, limit time.Duration, all *Histog
 		if _, err := c.Write([]byte("PING\r\n")); err != nil {
 			return err
 		}
-		// Whatever is answered is one short line; NOAUTH is as good as PONG.
+		// The answer is one short line; NOAUTH is as good as PONG.
 		for n := 0; n == 0 || reply[n-1] != '\n'; {
 			got, err := c.Read(reply[n:])
 			if err != nil {

@@ -12,7 +12,6 @@ import (
 	"runtime/pprof"
 
 	"github.com/redlock-go/redlock/bench/proxy"
-	"github.com/redlock-go/redlock/bench/render"
 	"github.com/redlock-go/redlock/bench/result"
 )
 
@@ -132,8 +131,8 @@ func (p Program) bench(ctx context.Context, opts Options, section Section, out *
 			}
 		}
 	}
-	if !out.json {
-		render.Notes(out.stdout, result.Collect(out.lines)[len(result.Collect(out.lines))-1])
+	if len(cells) > 0 {
+		out.notes()
 	}
 	if opts.client {
 		runtime.GOMAXPROCS(defaultProcs)

@@ -15,7 +15,7 @@ import (
 // was an older descriptor's of the same number.
 type handler func() error
 
-// loop waits for whatever comes next, on one thread.
+// loop waits for all events, on one thread.
 type loop struct {
 	epoll    int
 	timer    int

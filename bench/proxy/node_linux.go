@@ -167,8 +167,8 @@ func (n *node) pause() {
 	}
 }
 
-// swallow makes the kernel drop every connect: it does so where nobody accepts
-// and the queue of those to be accepted is full.
+// swallow makes the kernel drop every connect: it does so where the queue of
+// those to be accepted is full.
 func (n *node) swallow() error {
 	if err := n.listen(0); err != nil {
 		return err

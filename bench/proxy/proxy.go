@@ -6,8 +6,11 @@
 // client's. Everything that it does is done by one thread: what has been read
 // waits in a queue until its time has come, and the thread sleeps on a timer of
 // the kernel that is exact to some microseconds, where the runtime's is not.
-// Latency is added to what is under way, whatever that is, and throughput is
-// not limited by it.
+// Latency is added to all that is under way, and throughput is not limited by it.
+//
+// Goroutines in place of the one thread, on the same timer, were tried: they are
+// 300 lines less, add 35 µs to a PING, and cost a quarter of the throughput at
+// 200 µs.
 package proxy
 
 import (

@@ -20,7 +20,7 @@ type queue struct {
 }
 
 // push takes bytes that have just arrived. They leave after the delay, but not
-// before what came earlier: a connection keeps its order, whatever the jitter.
+// before what came earlier: a connection keeps its order under jitter, too.
 func (q *queue) push(now time.Time, bytes []byte, delay, jitter time.Duration) {
 	if jitter > 0 {
 		delay += rand.N(jitter)

@@ -177,6 +177,9 @@ func timeline(g *result.Group, title, name string, unit func(float64) string, of
 	}
 	p.shade = [2]float64{p.high / 3, 2 * p.high / 3}
 	step := max(math.Ceil(p.high/10), 1)
+	if p.high < 3 {
+		step = 0.25
+	}
 	for at := 0.0; at <= p.high; at += step {
 		p.ticks = append(p.ticks, tick{at, strconv.FormatFloat(at, 'f', -1, 64)})
 	}

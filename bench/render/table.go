@@ -89,16 +89,14 @@ func fault(f result.Fault) string {
 type column struct {
 	Heading string
 	Show    func(*result.Row) string
+	Span    func(*result.Row) string // the lowest and the highest round, or nil
 }
-
-// spread heads the lowest and the highest round of the figure before it.
-const spread = "min–max"
 
 // columns are those that have something to say of a group.
 func columns(g *result.Group) []column {
 	rounds := slices.ContainsFunc(g.Rows, func(r *result.Row) bool { return r.Error == "" && len(r.Rounds) > 1 })
 	held := slices.ContainsFunc(g.Rows, func(r *result.Row) bool { return r.Descriptors > 0 })
-	all := []column{{"driver", name}}
+	all := []column{{"driver", name, nil}}
 	for _, m := range measures {
 		switch {
 		case m.short == "",
@@ -107,10 +105,11 @@ func columns(g *result.Group) []column {
 			!held && (m.name == "descriptors" || m.name == "heap" || m.name == "rss"):
 			continue
 		}
-		all = append(all, column{m.short, func(r *result.Row) string { return m.show(g, r) }})
+		c := column{m.short, func(r *result.Row) string { return m.show(g, r) }, nil}
 		if rounds && m.ranged {
-			all = append(all, column{spread, m.span})
+			c.Span = m.span
 		}
+		all = append(all, c)
 	}
 	return all
 }
@@ -133,10 +132,8 @@ func Table(w io.Writer, g *result.Group) {
 	}
 	fmt.Fprintln(w)
 	shown := columns(g)
-	for i := len(shown) - 1; i > 2; i-- { // a page has room for all ranges, a terminal for one
-		if shown[i].Heading == spread {
-			shown = slices.Delete(shown, i, i+1)
-		}
+	if pairs := shown[1]; pairs.Span != nil { // a page has room for all, a terminal for one
+		shown = slices.Insert(shown, 2, column{"min–max", pairs.Span, nil})
 	}
 	width := make([]int, len(shown))
 	for i, c := range shown {
