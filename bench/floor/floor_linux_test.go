@@ -2,7 +2,6 @@ package floor
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -29,13 +28,16 @@ func cell(addrs []string, scenario harness.Scenario, concurrency int) harness.Co
 
 func TestEveryShapeOfCell(t *testing.T) {
 	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
-	for _, scenario := range harness.Scenarios {
-		for _, c := range []int{1, 2, command.MaxKeys + 1} {
-			r, err := harness.Measure(t.Context(), Driver{}, cell(addrs, scenario, c), harness.Timing{Window: 20 * time.Millisecond})
-			require.NoError(t, err, "%s %d", scenario, c)
-			require.Zero(t, r.Errors)
-			if scenario == harness.Uncontended {
-				require.Zero(t, r.Pairs%uint64(c), "whole batches only")
+	for _, d := range []Driver{{}, {Goroutines: true}} {
+		for _, scenario := range harness.Scenarios {
+			for _, c := range []int{1, 2, command.MaxKeys + 1} {
+				r, err := harness.Measure(t.Context(), d, cell(addrs, scenario, c), harness.Timing{Window: 20 * time.Millisecond})
+				require.NoError(t, err, "%s %s %d", d.Name(), scenario, c)
+				require.Zero(t, r.Errors)
+				require.Positive(t, r.Pairs)
+				if scenario == harness.Uncontended && !d.Goroutines {
+					require.Zero(t, uint64(r.Pairs)%uint64(c), "whole batches only")
+				}
 			}
 		}
 	}
@@ -51,7 +53,7 @@ func TestNative(t *testing.T) {
 			before := s.Count(command)
 			r, err := harness.Measure(t.Context(), Driver{Native: true}, cell([]string{s.Addr()}, scenario, 3), harness.Timing{Window: 20 * time.Millisecond})
 			require.NoError(t, err)
-			require.GreaterOrEqual(t, uint64(s.Count(command)-before), r.Pairs)
+			require.GreaterOrEqual(t, uint64(s.Count(command)-before), uint64(r.Pairs))
 			require.Zero(t, s.Len())
 		}
 	}
@@ -68,33 +70,62 @@ func TestAQuorumIsEnough(t *testing.T) {
 	defer w.Close()
 	masters[0].Mute()
 	masters[3].Mute()
-	var due int64
 	for i, request := range p.requests {
-		due += int64(len(p.replies[i%2]))
-		require.NoError(t, w.send(request))
-		require.NoError(t, w.await(due))
+		require.NoError(t, w.step(request, len(p.replies[i%2])))
 	}
 	require.Zero(t, w.got[0])
 	require.NoError(t, masters[0].Heal())
 	require.NoError(t, masters[3].Heal())
 	w.quorum = 5 // late replies were not lost, and were the right ones
-	require.NoError(t, w.await(due))
+	require.NoError(t, w.await(w.due))
 }
 
-func TestAnUnexpectedReplyEndsTheCell(t *testing.T) {
-	masters := fakeredis.StartN(t, 1)
-	cfg := cell(fakeredis.Addrs(masters), harness.Uncontended, 1)
-	masters[0].WrongReply("SET", "$-1\r\n", 1)
-	_, err := harness.Measure(t.Context(), Driver{}, cfg, harness.Timing{Window: time.Hour})
-	require.ErrorContains(t, err, `answered "$-1\r\n", want "+OK\r\n`)
+// TestNodesThatAreAway: a minority of them is left out, whether it is away from
+// the beginning or goes in the middle.
+func TestNodesThatAreAway(t *testing.T) {
+	for _, d := range []Driver{{}, {Goroutines: true}} {
+		for _, scenario := range harness.Scenarios {
+			masters := fakeredis.StartN(t, 3)
+			masters[0].Down()
+			cfg := cell(fakeredis.Addrs(masters), scenario, 4)
+			r, err := harness.Measure(t.Context(), d, cfg, harness.Timing{Window: 20 * time.Millisecond})
+			require.NoError(t, err)
+			require.Positive(t, r.Pairs)
+			require.NoError(t, masters[0].Heal())
+			timing := harness.Timing{Window: 20 * time.Millisecond, Disturbance: &harness.Disturbance{
+				Strike: func() error { masters[1].Down(); return nil },
+				Heal:   func() error { return masters[1].Heal() },
+			}}
+			r, err = harness.Measure(t.Context(), d, cfg, timing)
+			require.NoError(t, err)
+			require.Positive(t, r.Pairs)
+			masters[0].Down()
+			masters[1].Down()
+			_, err = harness.Measure(t.Context(), d, cfg, timing)
+			require.ErrorContains(t, err, masters[0].Addr(), "no quorum is left")
+		}
+	}
+}
 
-	masters[0].DropConn("SET", 1)
-	_, err = harness.Measure(t.Context(), Driver{}, cfg, harness.Timing{Window: time.Hour})
-	require.ErrorContains(t, err, masters[0].Addr())
-
-	masters[0].Deny("SCRIPT|LOAD")
-	_, err = Driver{}.Open(context.Background(), cfg)
-	require.ErrorContains(t, err, "NOPERM")
+func TestWhatEndsACell(t *testing.T) {
+	for _, d := range []Driver{{}, {Goroutines: true}} {
+		for _, scenario := range harness.Scenarios {
+			masters := fakeredis.StartN(t, 1)
+			cfg := cell(fakeredis.Addrs(masters), scenario, 2)
+			timing := harness.Timing{Window: time.Hour, Disturbance: &harness.Disturbance{
+				Strike: func() error { masters[0].WrongReply("SET", "$-1\r\n", 1); return nil },
+				Heal:   func() error { return nil },
+			}}
+			_, err := harness.Measure(t.Context(), d, cfg, timing)
+			require.ErrorContains(t, err, "$-1")
+			timing.Disturbance.Strike = func() error { masters[0].DropConn("SET", 1); return nil }
+			_, err = harness.Measure(t.Context(), d, cfg, timing)
+			require.ErrorContains(t, err, masters[0].Addr())
+			masters[0].Deny("SCRIPT|LOAD")
+			_, err = d.Open(t.Context(), cfg)
+			require.ErrorContains(t, err, "NOPERM")
+		}
+	}
 }
 
 // What no socket buffer takes at once is written in pieces, while the replies

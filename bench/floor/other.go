@@ -10,6 +10,6 @@ import (
 )
 
 // open fails: the system calls of the loop are Linux's.
-func open(context.Context, harness.Config, *plan) (harness.Session, error) {
+func open(context.Context, harness.Config, *plan, bool) (harness.Session, error) {
 	return nil, fmt.Errorf("%w: only on linux", harness.ErrUnsupported)
 }

@@ -36,6 +36,7 @@ type wire struct {
 	addrs  []string
 	fds    []int
 	got    []int64 // bytes received, by node
+	due    int64   // bytes that a node has to have sent once it has answered all
 	cycle  []byte  // the replies, which repeat without end
 	quorum int
 	polls  []pollFD
@@ -43,7 +44,8 @@ type wire struct {
 }
 
 // dial connects to all nodes, has each answer to setup with ready, and expects
-// cycle over and over from then on.
+// cycle over and over from then on. A node that is away is left out, as long as
+// there is a quorum of others.
 func dial(ctx context.Context, addrs []string, setup, ready, cycle []byte) (*wire, error) {
 	w := &wire{
 		addrs:  addrs,
@@ -53,12 +55,17 @@ func dial(ctx context.Context, addrs []string, setup, ready, cycle []byte) (*wir
 		polls:  make([]pollFD, len(addrs)),
 		buf:    make([]byte, 64<<10),
 	}
+	var errs []error
 	for _, addr := range addrs {
 		fd, err := dialNode(ctx, addr, setup, ready)
 		if err != nil {
-			return nil, errors.Join(err, w.Close())
+			fd = -1
+			errs = append(errs, err)
 		}
 		w.fds = append(w.fds, fd)
+	}
+	if w.alive() < w.quorum {
+		return nil, errors.Join(append(errs, w.Close())...)
 	}
 	return w, nil
 }
@@ -67,13 +74,13 @@ func dial(ctx context.Context, addrs []string, setup, ready, cycle []byte) (*wir
 // net has made: net's own is registered with the runtime's poller, which every
 // reply would wake for nothing. TCP_NODELAY is net's default, and stays.
 func dialNode(ctx context.Context, addr string, setup, ready []byte) (fd int, err error) {
-	var dialer net.Dialer
+	dialer := net.Dialer{Timeout: greeting}
 	c, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(greeting))
 	if _, err := c.Write(setup); err != nil {
 		return 0, err
 	}
@@ -103,31 +110,66 @@ func dialNode(ctx context.Context, addr string, setup, ready []byte) (fd int, er
 	return fd, syscall.SetNonblock(fd, true)
 }
 
+// alive is how many nodes are left.
+func (w *wire) alive() (n int) {
+	for _, fd := range w.fds {
+		if fd >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// lose goes on without node i, or ends with err if no quorum would be left.
+func (w *wire) lose(i int, err error) error {
+	_ = syscall.Close(w.fds[i])
+	w.fds[i] = -1
+	if w.alive() < w.quorum {
+		return fmt.Errorf("node %s: %w", w.addrs[i], err)
+	}
+	return nil
+}
+
 // Close closes all connections.
 func (w *wire) Close() error {
 	var all error
 	for _, fd := range w.fds {
-		all = errors.Join(all, syscall.Close(fd))
+		if fd >= 0 {
+			all = errors.Join(all, syscall.Close(fd))
+		}
 	}
 	w.fds = nil
 	return all
 }
 
+// step writes a request to all nodes, and returns when a quorum has answered it
+// with so many bytes.
+func (w *wire) step(request []byte, reply int) error {
+	w.due += int64(reply)
+	if err := w.send(request); err != nil {
+		return err
+	}
+	return w.await(w.due)
+}
+
 // send writes b to every node.
 func (w *wire) send(b []byte) error {
 	for i := range w.fds {
-		for rest := b; ; {
+		for rest := b; w.fds[i] >= 0 && len(rest) > 0; {
 			n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(w.fds[i]), uintptr(unsafe.Pointer(&rest[0])), uintptr(len(rest)))
-			if errno == 0 {
-				if rest = rest[n:]; len(rest) == 0 {
-					break
-				}
-				continue
+			var err error
+			switch {
+			case errno == 0:
+				rest = rest[n:]
+			case errno == syscall.EINTR:
+			case errno != syscall.EAGAIN:
+				err = w.lose(i, errno)
+			case w.due-w.got[i] > tooFar*int64(len(w.cycle)) && w.alive() > w.quorum:
+				err = w.lose(i, errNoQuorum) // it stands still, and the others need not
+			default:
+				err = w.drain(i)
 			}
-			if errno != syscall.EAGAIN && errno != syscall.EINTR {
-				return fmt.Errorf("node %s: write: %w", w.addrs[i], errno)
-			}
-			if err := w.drain(i); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -135,8 +177,12 @@ func (w *wire) send(b []byte) error {
 	return nil
 }
 
+// tooFar is by how many cycles of replies a node is behind that is given up
+// once it takes no more requests.
+const tooFar = 16
+
 // drain waits until node i takes more, and reads what it sends meanwhile: a
-// server whose replies nobody reads stops reading requests.
+// server whose replies are not read stops reading requests.
 func (w *wire) drain(i int) error {
 	one := [1]pollFD{{fd: int32(w.fds[i]), events: pollIn | pollOut}}
 	ready, err := poll(one[:])
@@ -189,9 +235,9 @@ func (w *wire) receive(i int) error {
 	case errno == syscall.EAGAIN || errno == syscall.EINTR:
 		return nil
 	case errno != 0:
-		return fmt.Errorf("node %s: read: %w", w.addrs[i], errno)
+		return w.lose(i, errno)
 	case n == 0:
-		return fmt.Errorf("node %s: %w", w.addrs[i], io.ErrUnexpectedEOF)
+		return w.lose(i, io.ErrUnexpectedEOF)
 	}
 	at := int(w.got[i] % int64(len(w.cycle)))
 	w.got[i] += int64(n)

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // Run measures everything against the masters and tells it note by note. It
 // takes a minute or two.
-func Run(ctx context.Context, nodes []string, note func(harness.Note)) error {
-	for _, measure := range []func(context.Context, []string, func(harness.Note)) error{idle, held, clients, processes} {
+func Run(ctx context.Context, nodes []string, note func(result.Note)) error {
+	for _, measure := range []func(context.Context, []string, func(result.Note)) error{idle, held, clients, processes} {
 		if err := measure(ctx, nodes, note); err != nil {
 			return err
 		}
@@ -50,9 +51,9 @@ var timing = harness.Timing{Warmup: 300 * time.Millisecond, Window: 2 * time.Sec
 // teller tells what belongs to one part.
 type teller struct {
 	part string
-	note func(harness.Note)
+	note func(result.Note)
 }
 
-func (t teller) tell(what string, figures ...harness.Figure) {
-	t.note(harness.Note{Part: t.part, What: what, Figures: figures})
+func (t teller) tell(what string, figures ...result.Figure) {
+	t.note(result.Note{Part: t.part, What: what, Figures: figures})
 }

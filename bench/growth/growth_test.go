@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/ours"
+	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 )
 
@@ -26,10 +27,10 @@ func TestMain(m *testing.M) {
 
 func TestHeldLocksAreGivenBack(t *testing.T) {
 	servers := fakeredis.StartN(t, 3)
-	var told []harness.Note
-	require.NoError(t, hold(t.Context(), fakeredis.Addrs(servers), func(n harness.Note) { told = append(told, n) }, 10_000))
+	var told []result.Note
+	require.NoError(t, hold(t.Context(), fakeredis.Addrs(servers), func(n result.Note) { told = append(told, n) }, 10_000))
 	require.Equal(t, "each lock", told[0].What)
-	require.Contains(t, told[len(told)-1].String(), " 0 failed")
+	require.Equal(t, result.Figure{Value: 0, Unit: "failed"}, told[len(told)-1].Figures[1])
 	for _, s := range servers {
 		require.Eventually(t, func() bool { return s.Len() == 0 }, time.Minute, time.Millisecond)
 	}
@@ -37,14 +38,14 @@ func TestHeldLocksAreGivenBack(t *testing.T) {
 
 func TestSeveral(t *testing.T) {
 	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
-	var told []harness.Note
-	note := func(n harness.Note) { told = append(told, n) }
+	var told []result.Note
+	note := func(n result.Note) { told = append(told, n) }
 	require.NoError(t, clients(t.Context(), addrs, note))
 	require.NoError(t, processes(t.Context(), addrs, note))
 	require.Len(t, told, 2*len(several))
 	var pairs float64
 	for _, n := range told {
-		require.Contains(t, n.String(), "pairs/s")
+		require.Equal(t, "pairs/s", n.Figures[0].Unit)
 		pairs += n.Figures[0].Value // of one there may be none on a machine that is busy
 	}
 	require.Positive(t, pairs)

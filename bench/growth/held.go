@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // heldTTL is longer than the measurement.
@@ -18,7 +18,7 @@ const heldTTL = time.Hour
 
 // held measures a client that holds many locks at the same time, taken by many
 // goroutines. Keys and handles are the caller's, and are not counted.
-func held(ctx context.Context, nodes []string, note func(harness.Note)) error {
+func held(ctx context.Context, nodes []string, note func(result.Note)) error {
 	for _, n := range []int{100_000, 1_000_000} {
 		if err := hold(ctx, nodes, note, n); err != nil {
 			return err
@@ -27,7 +27,7 @@ func held(ctx context.Context, nodes []string, note func(harness.Note)) error {
 	return nil
 }
 
-func hold(ctx context.Context, nodes []string, note func(harness.Note), n int) (err error) {
+func hold(ctx context.Context, nodes []string, note func(result.Note), n int) (err error) {
 	const workers = 512
 	out := teller{fmt.Sprintf("%d locks held at once", n), note}
 	c, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: 2 * time.Second})
@@ -55,11 +55,11 @@ func hold(ctx context.Context, nodes []string, note func(harness.Note), n int) (
 	took := time.Since(start)
 	if err == nil {
 		each := measure().since(before)
-		out.tell("each lock", harness.Figure{Value: float64(each.bytes) / float64(n), Unit: "bytes"})
+		out.tell("each lock", result.Figure{Value: float64(each.bytes) / float64(n), Unit: "bytes"})
 		out.tell("all of them",
-			harness.Figure{Value: float64(each.goroutines), Unit: "goroutines more"},
-			harness.Figure{Value: float64(each.descriptors), Unit: "descriptors more"})
-		out.tell("acquired", harness.Figure{Value: math.Round(float64(n) / took.Seconds()), Unit: "a second"})
+			result.Figure{Value: float64(each.goroutines), Unit: "goroutines more"},
+			result.Figure{Value: float64(each.descriptors), Unit: "descriptors more"})
+		out.tell("acquired", result.Figure{Value: math.Round(float64(n) / took.Seconds()), Unit: "a second"})
 	}
 	start = time.Now()
 	var lost atomic.Int64
@@ -73,8 +73,8 @@ func hold(ctx context.Context, nodes []string, note func(harness.Note), n int) (
 		return nil
 	}))
 	out.tell("released",
-		harness.Figure{Value: math.Round(float64(n) / time.Since(start).Seconds()), Unit: "a second"},
-		harness.Figure{Value: float64(lost.Load()), Unit: "failed"})
+		result.Figure{Value: math.Round(float64(n) / time.Since(start).Seconds()), Unit: "a second"},
+		result.Figure{Value: float64(lost.Load()), Unit: "failed"})
 	return err
 }
 

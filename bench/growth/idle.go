@@ -8,11 +8,12 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // idle measures a hundred clients that have been used once and then are left
 // alone.
-func idle(ctx context.Context, nodes []string, note func(harness.Note)) (err error) {
+func idle(ctx context.Context, nodes []string, note func(result.Note)) (err error) {
 	const (
 		many = 100
 		rest = 3 * time.Second
@@ -39,17 +40,17 @@ func idle(ctx context.Context, nodes []string, note func(harness.Note)) (err err
 			return err
 		}
 	}
-	time.Sleep(rest) // whatever runs for a while after an operation ends
+	time.Sleep(rest) // some things run for a while after an operation ends
 	each := measure().since(before)
 	out.tell("holds",
-		harness.Figure{Value: float64(each.bytes) / many / 1024, Unit: "KiB"},
-		harness.Figure{Value: float64(each.goroutines) / many, Unit: "goroutines"},
-		harness.Figure{Value: float64(each.descriptors) / many, Unit: "descriptors"})
+		result.Figure{Value: float64(each.bytes) / many / 1024, Unit: "KiB"},
+		result.Figure{Value: float64(each.goroutines) / many, Unit: "goroutines"},
+		result.Figure{Value: float64(each.descriptors) / many, Unit: "descriptors"})
 
 	start, cpu := time.Now(), harness.CPUTime()
 	time.Sleep(rest)
 	used := harness.CPUTime() - cpu
 	out.tell("CPU, the runtime's included",
-		harness.Figure{Value: float64(used.Nanoseconds()) / 1e3 / many / time.Since(start).Seconds(), Unit: "µs a second"})
+		result.Figure{Value: float64(used.Nanoseconds()) / 1e3 / many / time.Since(start).Seconds(), Unit: "µs a second"})
 	return nil
 }

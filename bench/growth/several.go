@@ -3,7 +3,6 @@ package growth
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/ours"
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // several is how many clients share the load, and load how many goroutines
@@ -23,19 +23,18 @@ var several = []int{1, 2, 4, 8}
 
 const load = 512
 
-// figures are those of one load.
-func figures(rate, p50, p99, cpu float64, failures uint64) []harness.Figure {
-	return []harness.Figure{
-		{Value: math.Round(rate), Unit: "pairs/s"},
-		{Value: math.Round(p50), Unit: "µs p50"},
-		{Value: math.Round(p99), Unit: "µs p99"},
-		{Value: cpu, Unit: "µs of CPU a pair"},
-		{Value: float64(failures), Unit: "errors"},
-	}
+// load tells of one load.
+func (t teller) load(n int, r result.Result) {
+	t.tell(strconv.Itoa(n),
+		result.Figure{Value: math.Round(r.PairsPerSec), Unit: "pairs/s"},
+		result.Figure{Value: math.Round(r.P50), Unit: "µs p50"},
+		result.Figure{Value: math.Round(r.P99), Unit: "µs p99"},
+		result.Figure{Value: r.CPUPerPair, Unit: "µs of CPU a pair"},
+		result.Figure{Value: r.Errors, Unit: "errors"})
 }
 
 // clients measures several clients in this process.
-func clients(ctx context.Context, nodes []string, note func(harness.Note)) error {
+func clients(ctx context.Context, nodes []string, note func(result.Note)) error {
 	out := teller{fmt.Sprintf("several clients in one process, %d goroutines in all", load), note}
 	for _, n := range several {
 		cfg := harness.Config{Nodes: nodes, TTL: heldTTL, Scenario: harness.Uncontended, Concurrency: load, Keys: harness.Keys(load)}
@@ -43,14 +42,14 @@ func clients(ctx context.Context, nodes []string, note func(harness.Note)) error
 		if err != nil {
 			return err
 		}
-		out.tell(strconv.Itoa(n), figures(r.PairsPerSec, r.P50, r.P99, r.CPUPerPair, r.Errors)...)
+		out.load(n, r)
 	}
 	return nil
 }
 
 // processes measures several processes with one client each: this program runs
 // itself.
-func processes(ctx context.Context, nodes []string, note func(harness.Note)) error {
+func processes(ctx context.Context, nodes []string, note func(result.Note)) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -59,7 +58,7 @@ func processes(ctx context.Context, nodes []string, note func(harness.Note)) err
 	for _, n := range several {
 		var (
 			wg      sync.WaitGroup
-			results = make([]harness.Result, n)
+			results = make([]result.Result, n)
 			errs    = make([]error, n)
 		)
 		for i := range n {
@@ -73,30 +72,34 @@ func processes(ctx context.Context, nodes []string, note func(harness.Note)) err
 		if err := errors.Join(errs...); err != nil {
 			return err
 		}
-		var rate, p50, p99, cpu float64
-		var failures uint64
+		var sum result.Result
 		for _, r := range results {
-			rate += r.PairsPerSec
-			p50 = max(p50, r.P50)
-			p99 = max(p99, r.P99)
-			cpu += r.CPUPerPair * r.PairsPerSec
-			failures += r.Errors
+			sum.PairsPerSec += r.PairsPerSec
+			sum.P50, sum.P99 = max(sum.P50, r.P50), max(sum.P99, r.P99)
+			sum.CPUPerPair += r.CPUPerPair * r.PairsPerSec
+			sum.Errors += r.Errors
 		}
-		out.tell(strconv.Itoa(n), figures(rate, p50, p99, cpu/max(rate, 1), failures)...)
+		sum.CPUPerPair /= max(sum.PairsPerSec, 1)
+		out.load(n, sum)
 	}
 	return nil
 }
 
 // process runs this program once more for a single cell.
-func process(ctx context.Context, self string, nodes []string, concurrency int) (r harness.Result, err error) {
+func process(ctx context.Context, self string, nodes []string, concurrency int) (result.Result, error) {
 	cmd := exec.CommandContext(ctx, self, "-json", "-driver", ours.Driver{}.Name(), "-scenario", string(harness.Uncontended),
 		"-nodes", strings.Join(nodes, ","), "-c", strconv.Itoa(concurrency),
 		"-d", timing.Window.String(), "-warmup", timing.Warmup.String())
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	text, err := cmd.Output()
-	if err != nil {
-		return r, fmt.Errorf("%w: %s", err, said.String())
+	var said, lines bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &lines, &said
+	if err := cmd.Run(); err != nil {
+		return result.Result{}, fmt.Errorf("%w: %s", err, said.String())
 	}
-	return r, json.Unmarshal(text, &r)
+	all, err := result.Read(&lines, "")
+	for _, l := range all {
+		if l.Result != nil {
+			return *l.Result, nil
+		}
+	}
+	return result.Result{}, errors.Join(errors.New("a process without a result"), err)
 }

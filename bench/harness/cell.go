@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // grace is how long workers may take to end their last pair before their
@@ -26,19 +28,28 @@ type Timing struct {
 	Exact       bool          // garbage is collected before memory is read, outside the window
 }
 
+// Disturbance is something that happens to the nodes in the course of a cell.
+type Disturbance struct {
+	Strike, Heal func() error
+	// Passing strikes and heals inside the window, at its thirds, in place of
+	// before and after.
+	Passing bool
+}
+
 // Measure runs one cell: it opens the driver, lets it warm up, counts over the
 // window and closes it. However the driver behaves, it returns in the end.
-func Measure(ctx context.Context, driver Driver, cfg Config, timing Timing) (Result, error) {
+func Measure(ctx context.Context, driver Driver, cfg Config, timing Timing) (result.Result, error) {
 	session, err := driver.Open(ctx, cfg)
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: open: %w", driver.Name(), err)
+		return result.Result{}, fmt.Errorf("%s: open: %w", driver.Name(), err)
 	}
 	r, err := run(ctx, session, cfg, timing)
 	err = errors.Join(err, bounded(session.Close))
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", driver.Name(), err)
+		return result.Result{}, fmt.Errorf("%s: %w", driver.Name(), err)
 	}
-	r.Driver = driver.Name()
+	r.Driver, r.Weaker = driver.Name(), weakness(driver)
+	r.Scenario, r.Nodes, r.Concurrency = cfg.Scenario, len(cfg.Nodes), cfg.Concurrency
 	return r, nil
 }
 
@@ -55,7 +66,7 @@ func bounded(do func() error) error {
 }
 
 // run drives an open session through its phases.
-func run(ctx context.Context, session Session, cfg Config, timing Timing) (r Result, err error) {
+func run(ctx context.Context, session Session, cfg Config, timing Timing) (r result.Result, err error) {
 	var phase atomic.Int32
 	var line *timeline
 	if d := timing.Disturbance; d != nil && d.Passing {
@@ -135,14 +146,14 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r Res
 	for _, p := range probes[1:] {
 		probes[0].merge(p)
 	}
-	r = newResult(cfg, probes[0], from, to)
+	r = figures(probes[0], from, to)
 	if line != nil {
 		r.Timeline = line.result()
 	}
 	return r, nil
 }
 
-// pass strikes after a third of a window and heals after two, whatever happens.
+// pass strikes after a third of a window and heals after two, even after an error.
 func (d *Disturbance) pass(await func(time.Duration) error, window time.Duration) error {
 	third := window / 3
 	if err := await(third); err != nil {
@@ -177,8 +188,7 @@ func prepare(session Session, cfg Config, phase *atomic.Int32, line *timeline) (
 			p := &Probe{phase: phase, line: line}
 			probes[i] = p
 			loops[i] = func(ctx context.Context) error {
-				work(ctx, w, p, cfg.Keys[i], i%stride, stride)
-				return nil
+				return work(ctx, w, p, cfg.Keys[i], i%stride, stride)
 			}
 		}
 		return probes, loops, nil
@@ -194,12 +204,17 @@ const apartAll = 64
 // work is the measured loop of one worker. The end of one pair is the start of
 // the next, so the clock is read once a pair, and twice in one of stride; the workers begin at
 // different ones, so that these are spread over the window.
-func work(ctx context.Context, w Worker, p *Probe, keys []string, begin, stride int) {
+func work(ctx context.Context, w Worker, p *Probe, keys []string, begin, stride int) error {
+	if l, ok := w.(Leaver); ok {
+		defer l.Leave()
+	}
 	start := time.Now()
 	var middle time.Time
 	for i := begin; p.Running(); i++ {
 		ok, err := w.Acquire(ctx, keys[i%len(keys)])
 		switch {
+		case errors.Is(err, ErrBroken):
+			return err
 		case err != nil:
 			p.Failed(err)
 			start = time.Now()
@@ -225,6 +240,7 @@ func work(ctx context.Context, w Worker, p *Probe, keys []string, begin, stride 
 		}
 		start = end
 	}
+	return nil
 }
 
 // collect waits for n loops to end, cancelling those that do not by

@@ -3,18 +3,20 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // until measures with ever longer windows until one had enough in it: how long
 // that takes is for the machine to say, not for a test.
-func until(t *testing.T, d Driver, cfg Config, enough func(Result) bool) Result {
+func until(t *testing.T, d Driver, cfg Config, enough func(result.Result) bool) result.Result {
 	t.Helper()
 	for window := 20 * time.Millisecond; ; window *= 2 {
 		r, err := Measure(t.Context(), d, cfg, Timing{Warmup: time.Millisecond, Window: window})
@@ -26,10 +28,10 @@ func until(t *testing.T, d Driver, cfg Config, enough func(Result) bool) Result 
 	}
 }
 
-func manyPairs(r Result) bool  { return r.Pairs >= 1000 }
-func manyErrors(r Result) bool { return r.Errors >= 1000 }
+func manyPairs(r result.Result) bool  { return r.Pairs >= 1000 }
+func manyErrors(r result.Result) bool { return r.Errors >= 1000 }
 
-// still is a driver that talks to nobody.
+// still is a driver without servers.
 type still struct {
 	name    string
 	acquire func(n int) (bool, error) // of a worker's n-th attempt
@@ -79,21 +81,39 @@ func cell(concurrency int) Config {
 	return Config{Nodes: []string{"nowhere"}, Scenario: Uncontended, Concurrency: concurrency, Keys: keys(Uncontended, concurrency, MinKeyLen)}
 }
 
-func TestMeasureCountsPairs(t *testing.T) {
+func TestMeasureCounts(t *testing.T) {
 	r := until(t, &still{name: "d"}, cell(3), manyPairs)
 	require.Equal(t, "d", r.Driver)
-	require.Equal(t, Uncontended, r.Scenario)
-	require.Equal(t, 1, r.Nodes)
 	require.Equal(t, 3, r.Concurrency)
-	require.InEpsilon(t, float64(r.Pairs)/r.Seconds, r.PairsPerSec, 0.1)
+	require.InEpsilon(t, r.Pairs/r.Seconds, r.PairsPerSec, 0.1)
 	require.Zero(t, r.Errors)
 	require.InDelta(t, 1, r.TriesPerPair, 0)
-	require.GreaterOrEqual(t, r.Goroutines, 3+1)
+	require.GreaterOrEqual(t, r.Goroutines, 3.0+1)
 	require.LessOrEqual(t, r.P50, r.P99)
 	require.LessOrEqual(t, r.P99, r.Max)
-	require.LessOrEqual(t, r.AcquireP50, r.AcquireP99)
-	require.LessOrEqual(t, r.ReleaseP50, r.ReleaseP99)
+	require.NotEmpty(t, r.Tail)
 	require.Less(t, r.AllocsPerPair, 0.1, "the harness allocates nothing for a pair")
+
+	r = until(t, &still{acquire: func(n int) (bool, error) { return n%4 == 0, nil }}, cell(2), manyPairs)
+	require.InDelta(t, 4, r.TriesPerPair, 0.1)
+	require.Zero(t, r.Errors)
+
+	sad := errors.New("no luck")
+	r = until(t, &still{acquire: func(n int) (bool, error) { return n%2 == 0, map[bool]error{true: sad}[n%2 == 1] }}, cell(1), manyErrors)
+	require.Positive(t, r.Pairs)
+	require.Equal(t, "no luck", r.FirstError)
+	r = until(t, &still{release: sad}, cell(1), manyErrors)
+	require.Zero(t, r.Pairs, "a lock that was not given back is no pair")
+
+	r = until(t, &still{session: runner{run: func(_ context.Context, p *Probe) error {
+		for p.Running() {
+			p.Pairs(7, time.Millisecond)
+			runtime.Gosched()
+		}
+		return nil
+	}}}, cell(7), manyPairs)
+	require.Zero(t, uint64(r.Pairs)%7)
+	require.InEpsilon(t, 1000, r.P999, 0.01)
 }
 
 // slowHalves takes a while to acquire, and a shorter one to release.
@@ -114,63 +134,12 @@ func (s *slowHalves) Release(context.Context) error {
 
 func TestMeasureTellsTheHalvesApart(t *testing.T) {
 	for _, concurrency := range []int{1, 3 * apartAll} {
-		r := until(t, &slowHalves{}, cell(concurrency), func(r Result) bool { return r.AcquireP50 > 0 })
+		r := until(t, &slowHalves{}, cell(concurrency), func(r result.Result) bool { return r.AcquireP50 > 0 })
 		require.GreaterOrEqual(t, r.AcquireP50, 3960.0, "to within one percent")
 		require.GreaterOrEqual(t, r.ReleaseP50, 990.0)
 		require.Less(t, r.ReleaseP50, r.AcquireP50)
 		require.LessOrEqual(t, r.AcquireP50, r.P99)
 	}
-}
-
-func TestProbeCountsInTheWindowOnly(t *testing.T) {
-	var phase atomic.Int32
-	p := &Probe{phase: &phase}
-	for range stopped + 1 {
-		p.Apart(2, 3*time.Millisecond, time.Millisecond)
-		phase.Add(1)
-	}
-	require.EqualValues(t, 2, p.acquire.Count())
-	require.EqualValues(t, 2, p.release.Count())
-	other := &Probe{}
-	other.merge(p)
-	require.Equal(t, 3*time.Millisecond, other.acquire.Max())
-	require.Equal(t, time.Millisecond, other.release.Max())
-}
-
-func TestMeasureCountsRefusals(t *testing.T) {
-	r := until(t, &still{acquire: func(n int) (bool, error) { return n%4 == 0, nil }}, cell(2), manyPairs)
-	require.InDelta(t, 4, r.TriesPerPair, 0.1)
-	require.Zero(t, r.Errors)
-}
-
-func TestMeasureCountsErrors(t *testing.T) {
-	sad := errors.New("no luck")
-	fails := func(n int) (bool, error) {
-		if n%2 == 1 {
-			return false, sad
-		}
-		return true, nil
-	}
-	r := until(t, &still{acquire: fails}, cell(1), manyErrors)
-	require.Positive(t, r.Pairs)
-	require.Equal(t, "no luck", r.FirstError)
-
-	r = until(t, &still{release: sad}, cell(1), manyErrors)
-	require.Zero(t, r.Pairs, "a lock that was not given back is no pair")
-}
-
-func TestMeasureRunner(t *testing.T) {
-	sevens := func(_ context.Context, p *Probe) error {
-		for p.Running() {
-			p.Pairs(7, time.Millisecond)
-			runtime.Gosched()
-		}
-		return nil
-	}
-	r := until(t, &still{session: runner{run: sevens}}, cell(7), manyPairs)
-	require.Zero(t, r.Pairs%7)
-	require.InEpsilon(t, 1000, r.P999, 0.01)
-	require.InDelta(t, 1000, r.Max, 0)
 }
 
 func TestMeasureFails(t *testing.T) {
@@ -184,7 +153,9 @@ func TestMeasureFails(t *testing.T) {
 		_, err := Measure(t.Context(), d, cell(1), long)
 		require.ErrorIs(t, err, sad, name)
 	}
-	_, err := Measure(t.Context(), &still{session: runner{run: func(context.Context, *Probe) error { return nil }}}, cell(1), long)
+	_, err := Measure(t.Context(), &still{acquire: func(int) (bool, error) { return false, fmt.Errorf("%w: %w", ErrBroken, sad) }}, cell(1), long)
+	require.ErrorIs(t, err, sad, "a session that is broken ends the cell")
+	_, err = Measure(t.Context(), &still{session: runner{run: func(context.Context, *Probe) error { return nil }}}, cell(1), long)
 	require.ErrorIs(t, err, errEarly)
 	_, err = Measure(t.Context(), &still{session: io.NopCloser(nil)}, cell(1), long)
 	require.ErrorContains(t, err, "neither a Pool nor a Runner")
@@ -193,4 +164,27 @@ func TestMeasureFails(t *testing.T) {
 	cancel()
 	_, err = Measure(ctx, &still{}, cell(2), long)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestDisturbances: one strikes around the window or inside it, and is healed
+// although something went wrong.
+func TestDisturbances(t *testing.T) {
+	sad := errors.New("no luck")
+	for _, passing := range []bool{false, true} {
+		var order []string
+		var strike error
+		d := &Disturbance{Passing: passing,
+			Strike: func() error { order = append(order, "strike"); return strike },
+			Heal:   func() error { order = append(order, "heal"); return nil },
+		}
+		timing := Timing{Warmup: time.Millisecond, Window: 3 * time.Millisecond, Disturbance: d}
+		r, err := Measure(t.Context(), &still{name: "d"}, cell(1), timing)
+		require.NoError(t, err)
+		require.Equal(t, []string{"strike", "heal"}, order)
+		require.Equal(t, passing, len(r.Timeline) > 0)
+		strike = sad
+		_, err = Measure(t.Context(), &still{name: "d"}, cell(1), timing)
+		require.ErrorIs(t, err, sad)
+		require.Len(t, order, 4)
+	}
 }

@@ -12,6 +12,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // ErrUnsupported is what a driver's Open wraps when it cannot run a cell by
@@ -19,8 +21,12 @@ import (
 // row then says so, and the run goes on.
 var ErrUnsupported = errors.New("not supported")
 
+// ErrBroken is what a worker's error wraps when its session can go on no more.
+// It ends the cell.
+var ErrBroken = errors.New("the session is broken")
+
 // Scenario says how the workers of a cell share keys.
-type Scenario string
+type Scenario = result.Scenario
 
 // The scenarios.
 const (
@@ -34,9 +40,6 @@ const (
 	// latency: read the quantiles beside the tries per pair.
 	Hot Scenario = "hot"
 )
-
-// Scenarios lists every scenario, in the order in which they run.
-var Scenarios = []Scenario{Uncontended, Hot}
 
 // Config is what a driver is told about the cell that it will run.
 type Config struct {
@@ -104,6 +107,9 @@ type Worker interface {
 	// Release gives back the lock that the last Acquire took.
 	Release(ctx context.Context) error
 }
+
+// Leaver is a worker that has to know when it is not asked any more.
+type Leaver interface{ Leave() }
 
 // Runner is a session that runs the whole cell in a loop of its own, because
 // it has no workers.

@@ -18,7 +18,7 @@ const (
 	MinKeyLen = 8
 	// DefaultKeyLen is that of a usual name.
 	DefaultKeyLen = 24
-	// MaxKeyLen bounds -keylen; it is far beyond what anybody locks.
+	// MaxKeyLen bounds -keylen; real keys are far shorter.
 	MaxKeyLen = 4 << 10
 	// MaxConcurrency follows from the 16 bits that a key has for a worker.
 	MaxConcurrency = 0xffff

@@ -3,15 +3,24 @@ package harness
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/bench/result"
 )
+
+// greeting is how long a node may take to be connected to and to answer.
+const greeting = time.Second
 
 // describeMachine names what a figure depends on besides the code.
 func describeMachine() string {
@@ -38,39 +47,56 @@ func kernel() string {
 	return strings.TrimSpace(runtime.GOOS + " " + string(release))
 }
 
-// commit is the revision that is measured: as built in, else as the working
-// directory has it (go run builds nothing in), marked if it was changed since.
+// commit is the revision that is measured: as built in; else as the source tree
+// of this binary has it (go run builds nothing in, nor does go build in a linked
+// work tree); else the version of the module, or the sum of the binary itself.
 func commit(ctx context.Context) string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		var revision, mark string
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				revision = s.Value[:min(len(s.Value), 12)]
-			case s.Key == "vcs.modified" && s.Value == "true":
-				mark = "+changes"
-			}
-		}
-		if revision != "" {
-			return revision + mark
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		info = new(debug.BuildInfo)
+	}
+	var revision, mark string
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			mark = "+dirty"
 		}
 	}
-	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--abbrev=12", "--dirty=+changes").Output()
-	if err != nil {
-		return "unknown"
+	if revision != "" {
+		return revision + mark
 	}
-	return strings.TrimSpace(string(out))
+	self, _ := os.Executable()
+	if _, file, _, ok := runtime.Caller(0); ok {
+		git := func(args ...string) string {
+			out, _ := exec.CommandContext(ctx, "git", append([]string{"-C", filepath.Dir(file)}, args...)...).Output()
+			return strings.TrimSpace(string(out))
+		}
+		// A commit that is younger than the binary is not what it was built of.
+		when, err := strconv.ParseInt(git("log", "-1", "--format=%ct"), 10, 64)
+		built, missing := os.Stat(self)
+		if err == nil && missing == nil && built.ModTime().Unix() >= when {
+			return git("describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+dirty")
+		}
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	binary, _ := os.ReadFile(self)
+	return fmt.Sprintf("not built in, binary %x", sha256.Sum256(binary))[:36]
 }
 
-// serverVersion asks a master what it is. It speaks the protocol by hand:
-// a harness for clients should depend on none of them.
-func serverVersion(ctx context.Context, addr string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+// serverInfo asks a master what it is, and for the name of its process. It
+// speaks the protocol by hand: a harness for clients should depend on none of
+// them.
+func serverInfo(ctx context.Context, addr string) (what, process string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, greeting)
 	defer cancel()
 	var dialer net.Dialer
 	c, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer c.Close()
 	deadline, _ := ctx.Deadline()
@@ -78,47 +104,51 @@ func serverVersion(ctx context.Context, addr string) (string, error) {
 	// QUIT makes the server end the stream, so that no length has to be
 	// understood.
 	if _, err := c.Write([]byte("*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n*1\r\n$4\r\nQUIT\r\n")); err != nil {
-		return "", err
+		return "", "", err
 	}
 	fields := map[string]string{}
 	lines := bufio.NewScanner(c)
 	for lines.Scan() {
 		line := lines.Text()
 		if strings.HasPrefix(line, "-") {
-			return "", fmt.Errorf("%s: %s", addr, line[1:])
+			return "", "", errors.New(line[1:])
 		}
 		if name, value, ok := strings.Cut(line, ":"); ok {
 			fields[name] = value
 		}
 	}
-	if v := fields["valkey_version"]; v != "" {
-		return "Valkey " + v, nil
+	for _, kind := range []string{"Valkey", "Redis"} {
+		if v := fields[strings.ToLower(kind)+"_version"]; v != "" {
+			return kind + " " + v, fields["run_id"], nil
+		}
 	}
-	if v := fields["redis_version"]; v != "" {
-		return "Redis " + v, nil
+	if err := lines.Err(); err != nil {
+		return "", "", fmt.Errorf("no answer: %w", err)
 	}
-	return "", fmt.Errorf("%s: does not tell its version", addr)
+	return "", "", errors.New("does not tell its version")
 }
 
-// describeServers names the masters. It fails if one cannot be reached: every
-// cell would.
-func describeServers(ctx context.Context, addrs []string, embedded bool) (string, error) {
-	if embedded {
-		return fmt.Sprintf("%d embedded masters in a process of their own", len(addrs)), nil
-	}
-	counts := map[string]int{}
-	var order []string
-	for _, addr := range addrs {
-		v, err := serverVersion(ctx, addr)
-		if err != nil {
-			return "", err
+// look finds out what the masters are. One that is down, or stands still, is
+// noted and no error: what clients make of that is worth measuring. The same
+// server behind two addresses is an error: it would vote twice.
+func (s *site) look(ctx context.Context) error {
+	s.away = map[string]bool{}
+	processes := map[string]string{}
+	for _, addr := range s.addrs {
+		node := result.Server{Addr: addr, What: "embedded master"}
+		if s.masters == nil {
+			what, process, err := serverInfo(ctx, addr)
+			node.What = what
+			if err != nil {
+				node.Down = err.Error()
+				s.away[addr] = true
+			}
+			if other := processes[process]; process != "" && other != "" {
+				return fmt.Errorf("-nodes: %s and %s are the same server", other, addr)
+			}
+			processes[process] = addr
 		}
-		if counts[v]++; counts[v] == 1 {
-			order = append(order, v)
-		}
+		s.servers = append(s.servers, node)
 	}
-	for i, v := range order {
-		order[i] = fmt.Sprintf("%d × %s", counts[v], v)
-	}
-	return fmt.Sprintf("%s (%s)", strings.Join(order, ", "), strings.Join(addrs, " ")), nil
+	return nil
 }

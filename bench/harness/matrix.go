@@ -1,92 +1,82 @@
 package harness
 
 import (
-	"fmt"
-	"runtime"
-	"strings"
+	"slices"
 	"time"
+
+	"github.com/redlock-go/redlock/bench/result"
 )
 
-// Cell is one point of what a run goes through: one load on one kind of
-// network.
-type Cell struct {
-	Scenario    Scenario
-	Concurrency int
-	Nodes       int
-	RTT         time.Duration // added to every node
-	Fault       Fault         // of the first node
-	KeyLen      int
-	Procs       int // GOMAXPROCS, or 0 to leave it alone
+// The scenarios and the faults, in the order in which they run.
+var (
+	Scenarios = []Scenario{Uncontended, Hot}
+	faults    = []result.Fault{result.NoFault, result.Slow, result.Hung, result.Refusing, result.BlackHole, result.Back}
+)
+
+// unwell tells whether a run has faults: then the first node is behind the
+// proxy in every cell, and memory is read exactly.
+func (o Options) unwell() bool {
+	return slices.ContainsFunc(o.Faults, func(f result.Fault) bool { return f != result.NoFault })
 }
 
 // cells lists every cell that the options ask for, in the order in which they
 // run: concurrency changes first, as the tables of a scenario are read.
-func (o Options) cells() []Cell {
-	if o.Growth {
-		return o.sweeps()
-	}
-	if o.Client {
+func (o Options) cells() []result.Cell {
+	if o.client {
 		return nil
 	}
-	var all []Cell
-	for _, procs := range orOne(o.Procs, 0) {
-		for _, nodes := range o.nodeCounts() {
-			for _, keyLen := range o.KeyLen {
-				for _, rtt := range orOne(o.RTT, 0) {
-					for _, fault := range orOne(o.Faults, NoFault) {
-						for _, scenario := range o.Scenarios {
-							for _, c := range o.Concurrency {
-								all = append(all, Cell{scenario, c, nodes, rtt, fault, keyLen, procs})
-							}
-						}
-					}
-				}
-			}
-		}
-	}
-	return all
-}
-
-// orOne is all, or the only choice if there is none.
-func orOne[T any](all []T, only T) []T {
-	if len(all) == 0 {
-		return []T{only}
-	}
-	return all
-}
-
-// nodeCounts lists how many nodes the cells have.
-func (o Options) nodeCounts() []int {
+	nodes := o.Masters
 	if len(o.Nodes) > 0 {
-		return []int{len(o.Nodes)}
+		nodes = []int{len(o.Nodes)}
 	}
-	return o.Masters
-}
-
-// title names a cell by everything that the options let vary, and by what is
-// not as usual.
-func (c Cell) title(o Options) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, concurrency %d", c.Scenario, c.Concurrency)
-	if len(o.nodeCounts()) > 1 {
-		fmt.Fprintf(&b, ", N = %d", c.Nodes)
-	}
-	if len(o.KeyLen) > 1 {
-		fmt.Fprintf(&b, ", keys of %d bytes", c.KeyLen)
-	}
-	if c.RTT > 0 || len(o.RTT) > 1 {
-		fmt.Fprintf(&b, ", round trip +%v", c.RTT)
-		if c.RTT > 0 && o.Jitter > 0 {
-			fmt.Fprintf(&b, " to +%v", c.RTT+o.Jitter)
+	all := []result.Cell{{}}
+	all = vary(all, o.Procs, func(c *result.Cell, v int) { c.Procs = v })
+	all = vary(all, nodes, func(c *result.Cell, v int) { c.Nodes = v })
+	all = vary(all, o.KeyLen, func(c *result.Cell, v int) { c.KeyLen = v })
+	all = vary(all, o.RTT, func(c *result.Cell, v time.Duration) { c.RTT = v })
+	all = vary(all, o.Faults, func(c *result.Cell, v result.Fault) { c.Fault = v })
+	all = vary(all, o.Scenarios, func(c *result.Cell, v Scenario) { c.Scenario = v })
+	all = vary(all, o.Concurrency, func(c *result.Cell, v int) { c.Concurrency = v })
+	for i, c := range all {
+		if c.RTT > 0 || c.Fault != result.NoFault {
+			all[i].Jitter = o.Jitter
 		}
 	}
-	if c.Fault != NoFault {
-		fmt.Fprintf(&b, ", node 1 %s", c.Fault.describe())
-	} else if len(o.Faults) > 1 {
-		b.WriteString(", all nodes well")
+	return all
+}
+
+// vary has each cell once with every value.
+func vary[T any](cells []result.Cell, values []T, set func(*result.Cell, T)) []result.Cell {
+	var all []result.Cell
+	for _, c := range cells {
+		for _, v := range values {
+			set(&c, v)
+			all = append(all, c)
+		}
 	}
-	if c.Procs > 0 {
-		fmt.Fprintf(&b, ", GOMAXPROCS %d of %d cores", c.Procs, runtime.NumCPU())
+	return all
+}
+
+// What a cell takes beside its window and its warm-up: to connect, of which most
+// libraries do much for each worker and node, and to end.
+const (
+	overhead  = 150 * time.Millisecond
+	perWorker = 100 * time.Microsecond
+	clients   = 75 * time.Second // of the section about single clients
+)
+
+// estimate says how long the options will take, more or less.
+func (o Options) estimate() time.Duration {
+	if o.client {
+		return clients
 	}
-	return b.String()
+	var all time.Duration
+	for _, c := range o.cells() {
+		each := o.Timing.Warmup + o.Timing.Window + overhead + perWorker*time.Duration(c.Concurrency*c.Nodes)
+		if c.Fault != result.NoFault && c.Fault != result.Back {
+			each += o.Timing.Warmup
+		}
+		all += each*time.Duration(len(o.Drivers)*o.Rounds) + c.RTT*time.Duration(c.Nodes*(pings+1)*o.Rounds)
+	}
+	return all
 }

@@ -5,23 +5,27 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/realredis"
 )
 
-// The suffixes mark the twin of a driver that uses only what every operating
-// system has, and the one that uses scripts where servers have commands.
-const (
-	portableSuffix = "-portable"
-	scriptedSuffix = "-scripted"
-)
+// embedded is the kind of server that needs none installed.
+const embedded = "embedded"
 
-// servers are the kinds that -server knows.
-var servers = []string{realredis.Usual: "usual", realredis.Valkey9: "valkey9", realredis.Redis8: "redis8"}
+// servers are the kinds that -server knows, the real ones in their own order.
+var servers = []string{realredis.Usual: "redis", realredis.Valkey9: "valkey9", realredis.Redis8: "redis8", 3: embedded}
+
+// all chooses every section of a suite.
+const all = "all"
+
+// ttl is the time to live asked for each lock; the peers' timeouts follow it.
+const ttl = 10 * time.Second
 
 // Options are what the command line says.
 type Options struct {
@@ -34,82 +38,63 @@ type Options struct {
 	Rounds      int
 	Scenarios   []Scenario
 	Drivers     []string
-	TTL         time.Duration
 	KeyLen      []int
 	RTT         []time.Duration // what is added to the network's own
 	Jitter      time.Duration
-	Faults      []Fault
-	Procs       []int // GOMAXPROCS; none to leave it alone
-	Growth      bool
-	Client      bool
-	Apart       bool
+	Faults      []result.Fault
+	Procs       []int    // GOMAXPROCS; 0 is as it is
+	Suite       []string // sections
+	Render      []string // files, in place of measuring
+	Out         string   // directory
 	JSON        bool
-	Report      string
-	Suite       string
-	Only        []string // sections of the suite
 	CPUProfile  string
+
+	client bool // measure what makes sense for one client at a time, and no cell
 }
 
 // ParseOptions reads the command line of a program, less its name. Help goes to
 // out, with [flag.ErrHelp] as the error.
 func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
-	drivers := make([]string, len(p.Drivers))
-	for i, d := range p.Drivers {
-		drivers[i] = d.Name()
-	}
-	o := Options{
-		Redis:       p.Real,
-		Masters:     []int{5},
-		Concurrency: []int{1, 8, 64, 512},
-		Scenarios:   slices.Clone(Scenarios),
-		Drivers:     slices.Clone(p.Chosen),
-		KeyLen:      []int{DefaultKeyLen},
-	}
-	var portable, scripted, embedded bool
-
+	o := Options{Timing: Timing{Window: 3 * time.Second, Warmup: 500 * time.Millisecond}}
+	names := p.names()
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the caller reports errors, in one line
 	fs.Usage = func() {}
-	listVar(fs, &o.Nodes, "nodes", "masters that are there already, `host:port,…`", func(s string) (string, error) { return s, nil })
-	fs.BoolVar(&o.Redis, "redis", p.Real, "start real servers; redis-server or valkey-server must be on PATH")
-	fs.Func("server", "start real servers of a `kind`: "+join(servers)+"; the last two must be named by "+realredis.EnvValkey9+" and "+realredis.EnvRedis8, func(s string) error {
-		kind, err := oneOf(servers)(s)
-		o.Server = realredis.Kind(max(slices.Index(servers, kind), 0))
-		return err
-	})
-	fs.BoolVar(&embedded, "embedded", !p.Real, "embedded masters, in a process of their own")
-	listVar(fs, &o.Masters, "n", "number of masters, a `list` (default 5)", number(1, MaxMasters))
-	listVar(fs, &o.Concurrency, "c", "concurrency, a `list` (default 1,8,64,512)", number(1, MaxConcurrency))
-	fs.DurationVar(&o.Timing.Window, "d", 3*time.Second, "how long each cell is counted")
-	fs.DurationVar(&o.Timing.Warmup, "warmup", 500*time.Millisecond, "how long each cell runs before it is counted")
-	fs.IntVar(&o.Rounds, "rounds", 1, "rounds, the drivers taking turns; figures are medians")
-	listVar(fs, &o.Scenarios, "scenario", "a `list` of "+join(Scenarios)+" (default all)", oneOf(Scenarios))
-	listVar(fs, &o.Drivers, "driver", "a `list` of "+join(drivers)+" (default "+join(p.Chosen)+")", oneOf(drivers))
-	fs.DurationVar(&o.TTL, "ttl", 10*time.Second, "time to live asked for each lock")
-	listVar(fs, &o.KeyLen, "keylen", "length of a key in bytes, a `list` (default 24)", number(MinKeyLen, MaxKeyLen))
-	listVar(fs, &o.RTT, "rtt", "round trip added to that of the network, a `list` of durations", roundTrip)
-	fs.DurationVar(&o.Jitter, "jitter", 0, "with -rtt or -fault, how much a round trip may be longer, by chance and for each node apart")
-	listVar(fs, &o.Faults, "fault", "what is wrong with the first node, a `list` of "+join(Faults), oneOf(Faults))
-	listVar(fs, &o.Procs, "procs", "GOMAXPROCS, a `list` (default: as it is)", number(1, 1024))
-	fs.BoolVar(&portable, "portable", false, "run the portable twin of each driver that has one")
-	fs.BoolVar(&scripted, "scripted", false, "run the twin of each driver that has one which leaves the servers' own compare-and-delete alone")
-	fs.BoolVar(&o.Apart, "apart", false, "show acquire and release apart, and how long a PING takes; with -rtt always")
-	fs.BoolVar(&o.JSON, "json", false, "print one JSON object per cell instead of a table")
-	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the client to `file`")
-	if p.Growth != nil {
-		fs.BoolVar(&o.Growth, "growth", false, "measure what a client costs as there is more of everything: nodes, goroutines, bytes, cores, and -client")
-		fs.BoolVar(&o.Client, "client", false, "measure clients that are idle, that hold many locks, and that are several")
+
+	server := embedded
+	if p.Real {
+		server = servers[realredis.Usual]
 	}
+	var redis bool
+	listVar(fs, &o.Nodes, "nodes", "", "masters that are there already, `host:port,…`", address)
+	kinds := []string{server}
+	listVar(fs, &kinds, "server", server, "masters to start, of a `kind`: "+join(servers)+"; valkey9 and redis8 must be named by "+
+		realredis.EnvValkey9+" and "+realredis.EnvRedis8, oneOf(servers))
+	fs.BoolVar(&redis, "redis", false, "the same as -server redis; redis-server or valkey-server must be on PATH")
+	listVar(fs, &o.Masters, "n", "5", "number of masters, a `list`", number(1, MaxMasters))
+	listVar(fs, &o.Concurrency, "c", "1,8,64,512", "concurrency, a `list`", number(1, MaxConcurrency))
+	fs.Var(span{&o.Timing.Window, time.Nanosecond}, "d", "`duration` for which each cell is counted")
+	fs.Var(span{&o.Timing.Warmup, 0}, "warmup", "`duration` for which each cell runs before it is counted")
+	rounds := []int{1}
+	listVar(fs, &rounds, "rounds", "1", "`number` of rounds, the drivers taking turns; figures are medians", number(1, 1000))
+	listVar(fs, &o.Scenarios, "scenario", join(Scenarios), "a `list` of "+join(Scenarios), oneOf(Scenarios))
+	listVar(fs, &o.Drivers, "driver", join(p.Chosen), "a `list` of "+join(names), oneOf(names))
+	listVar(fs, &o.KeyLen, "keylen", strconv.Itoa(DefaultKeyLen), "length of a key in bytes, a `list`", number(MinKeyLen, MaxKeyLen))
+	listVar(fs, &o.RTT, "rtt", "0s", "round trip added to that of the network, a `list` of durations", duration(0))
+	fs.Var(span{&o.Jitter, 0}, "jitter", "`duration` by which, with -rtt or -fault, a round trip may be longer, by chance and for each node apart")
+	listVar(fs, &o.Faults, "fault", string(result.NoFault), "what is wrong with the first node, a `list` of "+join(faults), oneOf(faults))
+	listVar(fs, &o.Procs, "procs", "0", "GOMAXPROCS, a `list`; 0 leaves it as it is", number(0, 1024))
 	if len(p.Suite.Sections) > 0 {
-		fs.StringVar(&o.Suite, "suite", "", "measure everything, and write results.jsonl and summary.md to `directory`; -rounds 3 -d 1s -warmup 300ms unless given")
-		listVar(fs, &o.Only, "only", "with -suite, a `list` of its sections: "+join(p.Suite.names()), oneOf(p.Suite.names()))
+		sections := append([]string{all}, p.Suite.names()...)
+		listVar(fs, &o.Suite, "suite", "", "go through sections, a `list` of "+join(sections)+"; -rounds 3 -d 1s -warmup 300ms unless given", oneOf(sections))
 	}
-	if p.Report != nil {
-		fs.StringVar(&o.Report, "report", "", "write a page with plots to `directory`")
-	}
+	fs.StringVar(&o.Out, "o", "", "write results.jsonl, summary.md and index.html, a page with plots, to `directory`")
+	fs.BoolVar(&o.JSON, "json", false, "print results as JSON, one a line, in place of tables")
+	listVar(fs, &o.Render, "render", "", "measure nothing, and show the results in `files`; of several files, side by side", item)
+	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the client to `file`")
 
 	if err := fs.Parse(args); err != nil {
-		if err == flag.ErrHelp {
+		if errors.Is(err, flag.ErrHelp) {
 			fs.SetOutput(out)
 			fmt.Fprintln(out, "Measures Redlock clients side by side. Flags:")
 			fs.PrintDefaults()
@@ -119,70 +104,131 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	if fs.NArg() > 0 {
 		return Options{}, fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
-	if portable {
-		o.twins(drivers, portableSuffix)
-	}
-	if scripted {
-		o.twins(drivers, scriptedSuffix)
-	}
-	given := map[string]bool{}
-	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	if given["server"] {
-		o.Redis, given["redis"] = true, true
-	}
-	if given["embedded"] && embedded && !given["redis"] || len(o.Nodes) > 0 {
-		o.Redis = false
-	}
-	err := o.check(given, embedded)
-	if o.Growth && err == nil {
-		err = o.grow(given)
-	}
-	return o, err
-}
-
-// twins puts the twins with a suffix in the place of the drivers that have one.
-func (o *Options) twins(drivers []string, suffix string) {
-	for i, name := range o.Drivers {
-		if slices.Contains(drivers, name+suffix) {
-			o.Drivers[i] = name + suffix
+	given := map[string]string{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = f.Value.String() })
+	for _, pair := range [][2]string{{"n", "nodes"}, {"nodes", "server"}, {"nodes", "redis"},
+		{"suite", "cpuprofile"}, {"suite", "render"}, {"render", "json"}} {
+		one, first := given[pair[0]]
+		two, second := given[pair[1]]
+		if first && second {
+			return Options{}, fmt.Errorf("-%s %s and -%s %s: give one of them", pair[0], one, pair[1], two)
 		}
 	}
-	o.Drivers = unique(o.Drivers)
+	switch {
+	case len(kinds) > 1:
+		return Options{}, fmt.Errorf("-server %s: only one", join(kinds))
+	case len(rounds) > 1:
+		return Options{}, fmt.Errorf("-rounds %s: only one number", join(rounds))
+	}
+	server, o.Rounds = kinds[0], rounds[0]
+	switch _, is := given["server"]; {
+	case redis && is && server == embedded:
+		return Options{}, errors.New("-redis and -server embedded: give one of them")
+	case redis && !is:
+		server = servers[realredis.Usual]
+	}
+	o.Redis = server != embedded && len(o.Nodes) == 0
+	if o.Redis {
+		o.Server = realredis.Kind(slices.Index(servers, server))
+	}
+	return o, distinct(o.Nodes)
 }
 
-// check says what is wrong with options, of which some were given.
-func (o Options) check(given map[string]bool, embedded bool) error {
-	switch {
-	case given["n"] && given["nodes"]:
-		return errors.New("-n counts masters to start, -nodes names some that are there: give one of them")
-	case given["nodes"] && (given["redis"] || given["embedded"]), given["redis"] && given["embedded"] && o.Redis && embedded:
-		return errors.New("-nodes, -redis (or -server) and -embedded: give one of them")
-	case given["portable"] && given["scripted"]:
-		return errors.New("-portable and -scripted: give one of them")
-	case o.Suite != "" && (o.Report != "" || o.CPUProfile != ""):
-		return errors.New("-suite: without -report and -cpuprofile")
-	case len(o.Only) > 0 && o.Suite == "":
-		return errors.New("-only chooses sections of -suite")
-	case o.Timing.Window <= 0:
-		return fmt.Errorf("-d %v: must be positive", o.Timing.Window)
-	case o.Timing.Warmup < 0:
-		return fmt.Errorf("-warmup %v: must not be negative", o.Timing.Warmup)
-	case o.Rounds < 1:
-		return fmt.Errorf("-rounds %d: at least 1", o.Rounds)
-	case o.TTL < time.Millisecond:
-		return fmt.Errorf("-ttl %v: at least 1ms", o.TTL)
-	case o.Jitter < 0:
-		return fmt.Errorf("-jitter %v: must not be negative", o.Jitter)
+// distinct refuses the same node under two addresses: it would vote twice.
+func distinct(nodes []string) error {
+	where := map[string]string{}
+	for _, node := range nodes {
+		host, port, _ := net.SplitHostPort(node)
+		ips, err := net.LookupHost(host)
+		if err != nil {
+			ips = []string{host} // and what dials it will say more
+		}
+		for _, ip := range ips {
+			if other, is := where[ip+" "+port]; is {
+				return fmt.Errorf("-nodes %s: %s and %s are the same node", join(nodes), other, node)
+			}
+		}
+		for _, ip := range ips {
+			where[ip+" "+port] = node
+		}
 	}
 	return nil
 }
 
-// listVar defines a flag that is a list.
-func listVar[T comparable](fs *flag.FlagSet, all *[]T, name, usage string, read func(string) (T, error)) {
-	fs.Func(name, usage, func(s string) (err error) {
-		*all, err = list(s, read)
-		return err
-	})
+// span is a flag of one duration, and the least that it may be.
+type span struct {
+	d     *time.Duration
+	least time.Duration
+}
+
+// String implements [flag.Value].
+func (s span) String() string {
+	if s.d == nil {
+		return ""
+	}
+	return s.d.String()
+}
+
+// Set implements [flag.Value].
+func (s span) Set(text string) (err error) {
+	*s.d, err = duration(s.least)(text)
+	return err
+}
+
+// listFlag is a flag that is a list.
+type listFlag[T any] struct {
+	all  *[]T
+	read func(string) (T, error)
+	text string
+}
+
+// String implements [flag.Value].
+func (l *listFlag[T]) String() string { return l.text }
+
+// Set implements [flag.Value].
+func (l *listFlag[T]) Set(text string) (err error) {
+	l.text = text
+	*l.all, err = list(text, l.read)
+	return err
+}
+
+// listVar defines a flag that is a list, with a default.
+func listVar[T any](fs *flag.FlagSet, all *[]T, name, usual, usage string, read func(string) (T, error)) {
+	l := &listFlag[T]{all: all, read: read}
+	if usual != "" {
+		_ = l.Set(usual) // one that is not understood shows in the help
+	}
+	fs.Var(l, name, usage)
+}
+
+// list reads the parts of s, which commas separate.
+func list[T any](s string, read func(string) (T, error)) ([]T, error) {
+	var all []T
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(s, ",") {
+		part = strings.TrimSpace(part)
+		item, err := read(part)
+		switch {
+		case part == "":
+			return nil, errors.New("an item of the list is empty")
+		case err != nil:
+			return nil, err
+		case seen[part]:
+			return nil, fmt.Errorf("%q is there twice", part)
+		}
+		seen[part] = true
+		all = append(all, item)
+	}
+	return all, nil
+}
+
+// item takes anything.
+func item(s string) (string, error) { return s, nil }
+
+// address reads host:port.
+func address(s string) (string, error) {
+	_, _, err := net.SplitHostPort(s)
+	return s, err
 }
 
 // number reads a number from low to high.
@@ -196,13 +242,15 @@ func number(low, high int) func(string) (int, error) {
 	}
 }
 
-// roundTrip reads one duration of -rtt.
-func roundTrip(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err == nil && d < 0 {
-		err = fmt.Errorf("%q is negative", s)
+// duration reads one of at least so much.
+func duration(least time.Duration) func(string) (time.Duration, error) {
+	return func(s string) (time.Duration, error) {
+		d, err := time.ParseDuration(s)
+		if err == nil && d < least {
+			err = fmt.Errorf("%q is less than %v", s, least)
+		}
+		return d, err
 	}
-	return d, err
 }
 
 // oneOf reads one of the given names.
@@ -213,35 +261,6 @@ func oneOf[T ~string](names []T) func(string) (T, error) {
 		}
 		return T(s), nil
 	}
-}
-
-// list reads the parts of s, which commas separate. An item given twice counts
-// once.
-func list[T comparable](s string, read func(string) (T, error)) ([]T, error) {
-	var all []T
-	for part := range strings.SplitSeq(s, ",") {
-		part = strings.TrimSpace(part)
-		if part == "" {
-			return nil, fmt.Errorf("an item of the list is empty")
-		}
-		item, err := read(part)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, item)
-	}
-	return unique(all), nil
-}
-
-// unique drops what is there already, and keeps the order.
-func unique[T comparable](all []T) []T {
-	var once []T
-	for _, item := range all {
-		if !slices.Contains(once, item) {
-			once = append(once, item)
-		}
-	}
-	return once
 }
 
 // join lists items as a user would type them.

@@ -3,9 +3,10 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"time"
+
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // pings is how many go to each node in each round: enough for a median, and
@@ -13,20 +14,21 @@ import (
 const pings = 20
 
 // roundTrips measures what the network takes, and no more: one PING after the
-// other on an otherwise idle connection to each node.
-func roundTrips(ctx context.Context, addrs []string) (*Histogram, error) {
+// other on an otherwise idle connection to each node. Nodes that do not answer
+// are left out.
+func (s *site) roundTrips(ctx context.Context, cell result.Cell) *Histogram {
 	var all Histogram
-	for _, addr := range addrs {
-		if err := pingNode(ctx, addr, &all); err != nil {
-			return nil, fmt.Errorf("PING to %s: %w", addr, err)
+	for i, addr := range s.nodes(cell) {
+		if !s.away[s.addrs[i]] {
+			_ = pingNode(ctx, addr, greeting+pings*cell.RTT*2, &all)
 		}
 	}
-	return &all, nil
+	return &all
 }
 
 // pingNode adds the round trips to one node.
-func pingNode(ctx context.Context, addr string, all *Histogram) error {
-	ctx, cancel := context.WithTimeout(ctx, grace)
+func pingNode(ctx context.Context, addr string, limit time.Duration, all *Histogram) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var dialer net.Dialer
 	c, err := dialer.DialContext(ctx, "tcp", addr)
@@ -42,7 +44,7 @@ func pingNode(ctx context.Context, addr string, all *Histogram) error {
 		if _, err := c.Write([]byte("PING\r\n")); err != nil {
 			return err
 		}
-		// Whatever is answered is one short line; NOAUTH is as good as PONG.
+		// The answer is one short line; NOAUTH is as good as PONG.
 		for n := 0; n == 0 || reply[n-1] != '\n'; {
 			got, err := c.Read(reply[n:])
 			if err != nil {

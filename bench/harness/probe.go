@@ -64,9 +64,6 @@ func (p *Probe) Failed(err error) {
 		return
 	case counting:
 		p.errors++
-		if p.line != nil {
-			p.line.failed()
-		}
 	}
 	if p.first == nil {
 		p.first = err

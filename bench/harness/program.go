@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"runtime/pprof"
 
 	"github.com/redlock-go/redlock/bench/proxy"
+	"github.com/redlock-go/redlock/bench/result"
 )
 
 // Program is a whole benchmark program around some drivers.
@@ -23,24 +23,17 @@ type Program struct {
 	Chosen []string
 	// Real makes real servers the default in place of embedded masters.
 	Real bool
-	// Notes are what a reader has to know to judge the figures fairly. They
-	// are printed below the tables.
+	// Notes are what a reader has to know to judge the figures fairly.
 	Notes []string
-	// Progress makes a display of how far the program is, of a number of steps;
-	// nil for none.
-	Progress func(w io.Writer, steps int) Progress
-	// Report writes what was measured to a directory, for -report; nil if
-	// there is no such thing.
-	Report func(dir string, run *Run) error
-	// Growth measures, for -client, what only makes sense for one client at a
-	// time; nil if there is no such thing.
-	Growth func(ctx context.Context, nodes []string, note func(Note)) error
+	// Growth measures what only makes sense for one client at a time, for the
+	// section "client" of a suite.
+	Growth func(ctx context.Context, nodes []string, note func(result.Note)) error
 	// Suite is what -suite goes through; without sections there is no such thing.
 	Suite Suite
 }
 
-// Main reads the command line, measures, prints, and returns the exit code: 2
-// for a bad command line, 1 for anything else that failed.
+// Main reads the command line, measures, has the results shown, and returns the
+// exit code: 2 for a bad command line, 1 for anything else that failed.
 func (p Program) Main(args []string, stdout, stderr io.Writer) int {
 	ServeIfMasters()
 	proxy.ServeIfProxy()
@@ -54,16 +47,35 @@ func (p Program) Main(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if opts.Suite != "" {
-		err = p.suite(ctx, args, opts, stdout, stderr)
-	} else {
-		_, err = p.bench(ctx, opts, stdout, stderr)
-	}
-	if err != nil {
+	if err := p.run(ctx, args, opts, stdout, stderr); err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 1
 	}
 	return 0
+}
+
+func (p Program) run(ctx context.Context, args []string, opts Options, stdout, stderr io.Writer) (err error) {
+	out, err := newOutput(opts, stdout, stderr)
+	if err != nil {
+		return fmt.Errorf("-o %s: %w", opts.Out, err)
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	switch {
+	case len(opts.Render) > 0:
+		return out.load(opts.Render)
+	case len(opts.Suite) > 0:
+		return p.suite(ctx, args, opts, out)
+	}
+	err = p.bench(ctx, opts, Section{}, out)
+	return errors.Join(err, out.pages())
+}
+
+func (p Program) names() []string {
+	names := make([]string, len(p.Drivers))
+	for i, d := range p.Drivers {
+		names[i] = d.Name()
+	}
+	return names
 }
 
 // pick returns the drivers that the options name.
@@ -79,77 +91,59 @@ func (p Program) pick(names []string) []Driver {
 	return picked
 }
 
-// bench prepares servers and profile, and measures what the options say. With
-// an error too it returns what was measured until then, if anything.
-func (p Program) bench(ctx context.Context, opts Options, stdout, stderr io.Writer) (run *Run, err error) {
-	s, err := open(ctx, opts)
+// bench prepares servers and profile, and measures what the options say.
+func (p Program) bench(ctx context.Context, opts Options, section Section, out *output) (err error) {
+	s, err := open(opts)
 	if err != nil {
-		return nil, err
+		out.begin(newHead(ctx, opts, nil, section, nil))
+		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if run, err = newRun(ctx, opts, s, p.Notes); err != nil {
-		return nil, err
-	}
 	if opts.CPUProfile != "" {
 		stop, err := profile(opts.CPUProfile)
 		if err != nil {
-			return nil, err
+			return fmt.Errorf("-cpuprofile: %w", err)
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	if !opts.JSON {
-		run.printHead(stdout)
+	if err := s.look(ctx); err != nil {
+		return err
 	}
-	if err := p.measure(ctx, s, run, stdout, stderr); err != nil {
-		return run, err
-	}
-	if opts.Report != "" {
-		if err := p.Report(opts.Report, run); err != nil {
-			return run, fmt.Errorf("report: %w", err)
-		}
-	}
-	return run, run.failed()
-}
+	out.begin(newHead(ctx, opts, s.servers, section, p.Notes))
 
-// measure goes through the cells and what else is asked for, and prints it.
-func (p Program) measure(ctx context.Context, s *site, run *Run, stdout, stderr io.Writer) error {
-	opts := run.Options
 	cells, drivers := opts.cells(), p.pick(opts.Drivers)
-	bar := p.newProgress(stderr, len(cells)*len(drivers)*opts.Rounds)
-	defer bar.Clear()
+	out.expect(len(cells) * len(drivers) * opts.Rounds)
+	defer out.clear()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var good, bad int
 	for _, cell := range cells {
-		rows, err := s.measure(ctx, opts, drivers, cell, bar)
+		results, err := s.measure(ctx, opts, drivers, cell, out)
 		if err != nil {
 			return err
 		}
-		bar.Clear()
-		group := Group{Cell: cell, Rows: rows}
-		run.Groups = append(run.Groups, group)
-		if opts.JSON {
-			err = printJSON(stdout, stderr, rows)
-		} else {
-			printGroup(stdout, cell.title(opts), group, opts.view(cell))
-		}
-		if err != nil {
-			return err
+		out.group(len(results))
+		for _, r := range results {
+			switch {
+			case r.Error == "":
+				good++
+			case !r.Lacks && cell.Fault == result.NoFault && len(s.away) == 0:
+				bad++
+			}
 		}
 	}
-	if !opts.JSON && len(cells) > 0 {
-		run.printNotes(stdout, drivers)
+	if len(cells) > 0 {
+		out.notes()
 	}
-	if !opts.Client {
-		return nil
+	if opts.client {
+		runtime.GOMAXPROCS(defaultProcs)
+		return p.Growth(ctx, s.addrs[:min(5, len(s.addrs))], out.note)
 	}
-	runtime.GOMAXPROCS(defaultProcs)
-	return p.Growth(ctx, s.addrs[:min(usual.Nodes, len(s.addrs))], func(n Note) {
-		if opts.JSON {
-			_ = json.NewEncoder(stdout).Encode(n)
-		} else {
-			printNote(stdout, n, run.Client)
-		}
-		run.Client = append(run.Client, n)
-	})
+	// What happens to a driver while a node is away or unwell is a finding and no
+	// failure of the run, as long as there are findings.
+	if bad > 0 || good == 0 {
+		return errors.New("not all cells could be measured")
+	}
+	return nil
 }
 
 // profile starts a CPU profile, and returns what ends it.

@@ -1,25 +1,30 @@
 package harness
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/child"
 	"github.com/redlock-go/redlock/bench/proxy"
+	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/realredis"
 )
 
 // victim is the node that faults befall.
 const victim = 0
 
+// slowness is what [result.Slow] adds to a round trip.
+const slowness = 20 * time.Millisecond
+
 // site is the masters of a run and the network before them.
 type site struct {
-	addrs    []string
-	embedded bool
+	addrs   []string
+	servers []result.Server // what they are
+	away    map[string]bool // those that did not answer at the beginning
 
-	masters *Masters         // if embedded
+	masters *child.Process   // if embedded
 	fleet   *realredis.Fleet // if real, and started here
 	proxy   *proxy.Proxy     // if a cell needs one
 	guarded bool             // the victim is reached through the proxy, always
@@ -27,8 +32,8 @@ type site struct {
 
 // open starts what the options ask for, once for all cells: those with fewer
 // nodes use the first of them.
-func open(ctx context.Context, opts Options) (*site, error) {
-	s := &site{addrs: opts.Nodes, guarded: slices.ContainsFunc(opts.Faults, func(f Fault) bool { return f != NoFault })}
+func open(opts Options) (*site, error) {
+	s := &site{addrs: opts.Nodes, guarded: opts.unwell()}
 	var err error
 	n := slices.Max(opts.Masters)
 	switch {
@@ -38,16 +43,13 @@ func open(ctx context.Context, opts Options) (*site, error) {
 			s.addrs = s.fleet.Addrs()
 		}
 	default:
-		s.embedded = true
-		if s.masters, err = StartMasters(n); err == nil {
-			s.addrs = s.masters.Addrs
-		}
+		s.masters, s.addrs, err = startMasters(n)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if s.guarded || slices.Max(orOne(opts.RTT, 0)) > 0 {
-		if s.proxy, err = proxy.Start(ctx, s.addrs); err != nil {
+	if s.guarded || slices.Max(opts.RTT) > 0 {
+		if s.proxy, err = proxy.Start(s.addrs); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -73,7 +75,7 @@ func (s *site) Close() error {
 // made by the proxy. In a run with faults the victim is behind it in every cell,
 // so that the healthy ones differ in nothing else; the other nodes are reached
 // directly, and pay nothing for it.
-func (s *site) nodes(c Cell) []string {
+func (s *site) nodes(c result.Cell) []string {
 	addrs := slices.Clone(s.addrs[:c.Nodes])
 	for i := range addrs {
 		if c.RTT > 0 || i == victim && s.guarded {
@@ -84,12 +86,12 @@ func (s *site) nodes(c Cell) []string {
 }
 
 // prepare makes the network that a cell wants.
-func (s *site) prepare(c Cell, jitter time.Duration) error {
+func (s *site) prepare(c result.Cell) error {
 	if s.proxy == nil {
 		return nil
 	}
 	for i := range c.Nodes {
-		if err := s.proxy.Delay(i, c.RTT, jitter); err != nil {
+		if err := s.proxy.Delay(i, c.RTT, c.Jitter); err != nil {
 			return err
 		}
 	}
@@ -97,27 +99,27 @@ func (s *site) prepare(c Cell, jitter time.Duration) error {
 }
 
 // disturbance is how a cell's fault is made and ended; nil if it has none.
-func (s *site) disturbance(c Cell, jitter time.Duration) *Disturbance {
-	d := &Disturbance{Passing: c.Fault == Back}
+func (s *site) disturbance(c result.Cell) *Disturbance {
+	d := &Disturbance{Passing: c.Fault == result.Back}
 	switch c.Fault {
-	case NoFault:
+	case result.NoFault:
 		return nil
-	case Slow:
-		d.Strike = func() error { return s.proxy.Delay(victim, c.RTT+slowness, jitter) }
-		d.Heal = func() error { return s.proxy.Delay(victim, c.RTT, jitter) }
-	case Hung:
+	case result.Slow:
+		d.Strike = func() error { return s.proxy.Delay(victim, c.RTT+slowness, c.Jitter) }
+		d.Heal = func() error { return s.proxy.Delay(victim, c.RTT, c.Jitter) }
+	case result.Hung:
 		d.Strike = func() error { return s.proxy.Hang(victim) }
 		d.Heal = func() error { return s.proxy.Pass(victim) }
 		if s.fleet != nil {
 			d.Strike, d.Heal = s.fleet.Servers[victim].Stop, s.fleet.Servers[victim].Cont
 		}
-	case Refusing:
+	case result.Refusing:
 		d.Strike = func() error { return s.proxy.Refuse(victim) }
 		d.Heal = func() error { return s.proxy.Pass(victim) }
-	case BlackHole:
+	case result.BlackHole:
 		d.Strike = func() error { return s.proxy.BlackHole(victim) }
 		d.Heal = func() error { return s.proxy.Pass(victim) }
-	case Back:
+	case result.Back:
 		d.Strike, d.Heal = s.die, s.revive
 	default:
 		d.Strike = func() error { return fmt.Errorf("no such fault: %s", c.Fault) }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 )
 
@@ -21,7 +22,7 @@ func TestEveryShapeOfCell(t *testing.T) {
 			}
 			// On a machine that is busy enough an attempt may fail, or none end
 			// in time; not for ever.
-			var r harness.Result
+			var r result.Result
 			for window := 20 * time.Millisecond; r.Pairs == 0; window *= 2 {
 				var err error
 				r, err = harness.Measure(t.Context(), d, cfg, harness.Timing{Window: window})

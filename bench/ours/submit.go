@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/bench/harness"
 )
 
-// Submitter runs redlock by [redlock.Client.Submit], as one does who has an event
-// loop: no goroutine waits for a lock, each of which begins its next operation from
+// Submitter runs redlock by [redlock.Client.Submit], as a program with an event
+// loop does: no goroutine waits for a lock, each of which begins its next operation from
 // the callback of the last.
 type Submitter struct{}
 
@@ -21,7 +21,7 @@ func (Submitter) Name() string { return "redlock-submit" }
 // Open implements [harness.Driver].
 func (d Submitter) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
 	if cfg.Scenario == harness.Hot {
-		return nil, fmt.Errorf("%s: nobody waits for a lock that is taken: %w", d.Name(), harness.ErrUnsupported)
+		return nil, fmt.Errorf("%s: does not wait for a lock that is taken: %w", d.Name(), harness.ErrUnsupported)
 	}
 	client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes})
 	if err != nil {

@@ -2,12 +2,11 @@
 // the floor, the most that the same masters allow one client thread. By default
 // it starts five real servers; redis-server or valkey-server must be on PATH.
 //
-//	go run . -c 1,64,512 -rounds 5 -report out
-//	go run . -suite out
+//	go run . -c 1,64,512 -rounds 5 -o out
+//	go run . -suite all -o out
 //
-// README.md says how the figures come about and what to think of them. What is
-// measured, and how, is in package harness of the parent module; the peers are
-// in package drivers.
+// README.md says how the figures come about and what to think of them. Package
+// harness of the parent module measures; the peers are in package drivers.
 package main
 
 import (
@@ -15,7 +14,6 @@ import (
 
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/peers/drivers"
-	"github.com/redlock-go/redlock/bench/peers/report"
 )
 
 func main() {
@@ -23,11 +21,8 @@ func main() {
 		Drivers: drivers.All(),
 		Chosen:  drivers.Usual(),
 		Real:    true,
-
-		Notes:    notes(),
-		Progress: newProgress,
-		Report:   report.Write,
-		Suite:    harness.Suite{Sections: harness.Sections("1,64", "64")},
+		Notes:   notes(),
+		Suite:   harness.Suite{Sections: harness.Sections("1,64", "64")},
 	}
 	os.Exit(program.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

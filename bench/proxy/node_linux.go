@@ -35,7 +35,6 @@ type node struct {
 	fillers  []int // that keep the listener of a black hole full
 	delay    time.Duration
 	jitter   time.Duration
-	ends     map[*end]struct{}
 }
 
 // newNode listens on a free port of loopback.
@@ -44,7 +43,7 @@ func newNode(l *loop, backend string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{loop: l, ends: map[*end]struct{}{}, local: &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}}
+	n := &node{loop: l, local: &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}}
 	if ip := tcp.IP.To4(); ip != nil {
 		n.family, n.backend = syscall.AF_INET, &syscall.SockaddrInet4{Port: tcp.Port, Addr: [4]byte(ip)}
 	} else {
@@ -53,30 +52,34 @@ func newNode(l *loop, backend string) (*node, error) {
 	if err := n.listen(backlog); err != nil {
 		return nil, err
 	}
-	bound, err := syscall.Getsockname(n.listener)
+	n.local, err = syscall.Getsockname(n.listener) // it is the same from now on
 	if err != nil {
 		return nil, os.NewSyscallError("getsockname", err)
 	}
-	n.local = bound // it is the same from now on
-	n.addr = fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
+	n.addr = fmt.Sprintf("127.0.0.1:%d", n.local.(*syscall.SockaddrInet4).Port)
 	return n, nil
 }
 
-// listen opens the listener.
+// listen opens the listener. Nothing is accepted but while the node passes.
 func (n *node) listen(backlog int) error {
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	fd, err := socket(syscall.AF_INET)
 	if err != nil {
-		return os.NewSyscallError("socket", err)
+		return err
 	}
 	n.listener = fd
-	err = errors.Join(
+	return errors.Join(
 		syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
 		os.NewSyscallError("bind", syscall.Bind(fd, n.local)),
-		os.NewSyscallError("listen", syscall.Listen(fd, backlog)))
-	if err == nil && n.state == passing {
-		err = n.loop.watch(fd, syscall.EPOLLIN, n.accept)
+		os.NewSyscallError("listen", syscall.Listen(fd, backlog)),
+		n.watch())
+}
+
+// watch waits for clients, if the node passes.
+func (n *node) watch() error {
+	if n.state != passing {
+		return nil
 	}
-	return err
+	return n.loop.watch(n.listener, syscall.EPOLLIN)
 }
 
 // accept joins a client to the backend.
@@ -94,9 +97,14 @@ func (n *node) accept() error {
 	return link(n, client, backend)
 }
 
+func socket(family int) (int, error) {
+	fd, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	return fd, os.NewSyscallError("socket", err)
+}
+
 // dial begins to connect.
 func dial(family int, to syscall.Sockaddr) (int, error) {
-	fd, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	fd, err := socket(family)
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +116,10 @@ func dial(family int, to syscall.Sockaddr) (int, error) {
 	return fd, nil
 }
 
-// become changes what the node lets through.
+// carries tells whether what is under way goes on.
+func (n *node) carries() bool { return n.state == passing || n.state == refusing }
+
+// become changes what the node lets through, by way of passing.
 func (n *node) become(next state) error {
 	if n.state == next {
 		return nil
@@ -121,54 +132,53 @@ func (n *node) become(next state) error {
 	n.state = next
 	switch next {
 	case hanging:
-		n.loop.ignore(n.listener)
-		n.pause()
+		return os.NewSyscallError("epoll_ctl", syscall.EpollCtl(n.loop.epoll, syscall.EPOLL_CTL_DEL, n.listener, nil))
 	case refusing:
-		n.loop.close(n.listener)
-		for e := range n.ends {
+		_ = syscall.Close(n.listener)
+		for _, e := range n.ends() {
 			e.reset()
 		}
 	case swallowing:
-		n.loop.close(n.listener)
-		n.pause()
+		_ = syscall.Close(n.listener)
 		return n.swallow()
 	}
 	return nil
 }
 
 // pass lets everything through again.
-func (n *node) pass() error {
+func (n *node) pass() (err error) {
 	was := n.state
 	n.state = passing
-	for _, fd := range n.fillers {
-		_ = syscall.Close(fd)
-	}
-	n.fillers = nil
-	var err error
 	switch was {
 	case hanging:
-		err = n.loop.watch(n.listener, syscall.EPOLLIN, n.accept)
+		err = n.watch()
 	case swallowing:
-		n.loop.close(n.listener)
-		fallthrough
+		for _, fd := range append(n.fillers, n.listener) {
+			_ = syscall.Close(fd)
+		}
+		n.fillers = nil
+		err = n.listen(backlog)
 	case refusing:
 		err = n.listen(backlog)
 	}
-	for e := range n.ends {
-		err = errors.Join(err, e.resume())
+	for _, e := range n.ends() {
+		e.wake() // its events have gone by
 	}
 	return err
 }
 
-// pause stops everything that is under way.
-func (n *node) pause() {
-	for e := range n.ends {
-		e.pause()
+// ends are those of the node's connections.
+func (n *node) ends() (all []*end) {
+	for _, e := range n.loop.ends {
+		if e.node == n {
+			all = append(all, e)
+		}
 	}
+	return all
 }
 
-// swallow makes the kernel drop every connect: it does so where nobody accepts
-// and the queue of those to be accepted is full.
+// swallow makes the kernel drop every connect: it does so where the queue of
+// those to be accepted is full.
 func (n *node) swallow() error {
 	if err := n.listen(0); err != nil {
 		return err

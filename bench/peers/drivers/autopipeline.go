@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 )
 
-// AutoPipeline is a Redlock written by hand on go-redis, as somebody would
-// today who knows that library well: each node has an AsyncAutoPipeline, which
+// AutoPipeline is a Redlock written by hand on go-redis, as a user who
+// knows that library well would today: each node has an AsyncAutoPipeline, which
 // merges what goroutines ask for at the same time into pipelines; an operation
 // is queued for all nodes first and waited for afterwards.
 //
@@ -125,7 +125,7 @@ func (w *autoWorker) attempt(ctx context.Context, key string) (bool, error) {
 	if granted >= s.quorum && time.Since(start)+drift < s.ttl {
 		return true, nil
 	}
-	for _, pipe := range s.pipes { // behind the SET, and nobody waits for it
+	for _, pipe := range s.pipes { // behind the SET, and not waited for
 		pipe.EvalSha(ctx, command.ReleaseSHA1, []string{w.key}, w.token)
 	}
 	return false, err

@@ -25,8 +25,8 @@ const timeout = 500 * time.Millisecond
 var errNotHeld = errors.New("the lock was not held any more")
 
 // All lists every driver: ours first, the yardstick last. Behind it, and not in
-// Usual, are the twins that differ on newer servers only, and ours as one asks it
-// who has no goroutine for each lock.
+// Usual, are the twins that differ on newer servers only, and ours without a
+// goroutine for each lock.
 func All() []harness.Driver {
 	return []harness.Driver{
 		ours.Driver{},
@@ -42,6 +42,7 @@ func All() []harness.Driver {
 		Redislock{},
 		Rueidislock{},
 		floor.Driver{},
+		floor.Driver{Goroutines: true},
 		ours.Driver{Scripted: true},
 		ours.Submitter{},
 		floor.Driver{Native: true},
@@ -67,7 +68,7 @@ func Names(drivers []harness.Driver) []string {
 // closers is a list of what a session has opened.
 type closers []func() error
 
-// Close closes everything, and reports whatever went wrong.
+// Close closes everything, and reports what went wrong.
 func (all closers) Close() error {
 	var errs []error
 	for _, c := range all {

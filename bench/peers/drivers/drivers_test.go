@@ -167,11 +167,3 @@ func TestNodesThatAreNotThere(t *testing.T) {
 		}
 	}
 }
-
-func TestNamesDiffer(t *testing.T) {
-	seen := map[string]bool{}
-	for _, name := range Names(All()) {
-		require.False(t, seen[name], name)
-		seen[name] = true
-	}
-}

@@ -1,0 +1,66 @@
+package harness
+
+import (
+	"math"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/result"
+)
+
+// figures turns what was collected between two samples into numbers.
+func figures(p *Probe, from, to *sample) (r result.Result) {
+	elapsed := to.at.Sub(from.at).Seconds()
+	pairs := float64(p.latency.Count())
+	perPair := func(x float64) float64 {
+		if pairs == 0 {
+			return 0 // not NaN, which JSON cannot say
+		}
+		return round(x / pairs)
+	}
+	r.Figures = result.Figures{
+		Seconds:       round(elapsed),
+		Pairs:         pairs,
+		PairsPerSec:   round(pairs / elapsed),
+		P50:           micros(p.latency.Quantile(0.50)),
+		P99:           micros(p.latency.Quantile(0.99)),
+		P999:          micros(p.latency.Quantile(0.999)),
+		Max:           micros(p.latency.Max()),
+		AllocsPerPair: perPair(float64(to.mem.Mallocs - from.mem.Mallocs)),
+		BytesPerPair:  perPair(float64(to.mem.TotalAlloc - from.mem.TotalAlloc)),
+		CPUPerPair:    perPair(micros(to.cpu - from.cpu)),
+		TriesPerPair:  perPair(pairs + float64(p.refused)),
+		Errors:        float64(p.errors),
+		Goroutines:    float64(to.goroutines),
+		AcquireP50:    micros(p.acquire.Quantile(0.50)),
+		AcquireP99:    micros(p.acquire.Quantile(0.99)),
+		ReleaseP50:    micros(p.release.Quantile(0.50)),
+		ReleaseP99:    micros(p.release.Quantile(0.99)),
+
+		GoroutineGrowth:  float64(to.goroutines - from.goroutines),
+		Descriptors:      float64(to.descriptors),
+		DescriptorGrowth: float64(to.descriptors - from.descriptors),
+		MemoryMiB:        mebibytes(to.bytes),
+		MemoryGrowthMiB:  mebibytes(to.bytes - from.bytes),
+		RSSMiB:           mebibytes(to.resident),
+		RSSGrowthMiB:     mebibytes(to.resident - from.resident),
+	}
+	if p.first != nil {
+		r.FirstError = p.first.Error()
+	}
+	// As far as the tail can be believed: ten pairs at least were slower.
+	for i := range result.Quantiles {
+		if _, q := result.Quantile(i); pairs*(1-q) >= 10 {
+			r.Tail = append(r.Tail, micros(p.latency.Quantile(q)))
+		}
+	}
+	return r
+}
+
+// mebibytes is a number of bytes in MiB.
+func mebibytes(n int64) float64 { return round(float64(n) / (1 << 20)) }
+
+// micros is d in microseconds.
+func micros(d time.Duration) float64 { return round(float64(d) / float64(time.Microsecond)) }
+
+// round keeps three decimals: more would pretend.
+func round(x float64) float64 { return math.Round(x*1000) / 1000 }

@@ -1,0 +1,169 @@
+package harness
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/render"
+	"github.com/redlock-go/redlock/bench/result"
+)
+
+// output takes results as they are measured, keeps and writes them, and has
+// them shown.
+type output struct {
+	lines          []result.Line
+	stdout, stderr io.Writer
+	json           bool     // in place of tables
+	dir            string   // or empty
+	file           *os.File // in dir, or nil
+	err            error    // the first of writing
+
+	meter       bool // stderr is a terminal
+	step, steps int
+	began       time.Time
+}
+
+func newOutput(opts Options, stdout, stderr io.Writer) (*output, error) {
+	o := &output{stdout: stdout, stderr: stderr, json: opts.JSON, dir: opts.Out}
+	if f, ok := stderr.(*os.File); ok {
+		info, err := f.Stat()
+		o.meter = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	if o.dir == "" {
+		return o, nil
+	}
+	err := os.MkdirAll(o.dir, 0o755)
+	if err == nil && len(opts.Render) == 0 {
+		o.file, err = os.Create(filepath.Join(o.dir, "results.jsonl"))
+	}
+	return o, err
+}
+
+// add keeps a line and writes it.
+func (o *output) add(l result.Line) {
+	o.lines = append(o.lines, l)
+	if o.file != nil {
+		o.err = errors.Join(o.err, json.NewEncoder(o.file).Encode(l))
+	}
+	if o.json {
+		o.err = errors.Join(o.err, json.NewEncoder(o.stdout).Encode(l))
+	}
+}
+
+// begin begins a run.
+func (o *output) begin(h result.Head) {
+	o.add(result.Line{Head: &h})
+	if !o.json {
+		render.Head(o.stdout, h)
+	}
+}
+
+// group shows the cell that the last n lines are about.
+func (o *output) group(n int) {
+	o.clear()
+	if o.json {
+		return
+	}
+	head := result.Line{Head: &result.Head{}}
+	for _, g := range result.Collect(append([]result.Line{head}, o.lines[len(o.lines)-n:]...))[0].Groups {
+		render.Table(o.stdout, g)
+	}
+}
+
+// notes shows what the last run has to be read with.
+func (o *output) notes() {
+	if !o.json {
+		runs := result.Collect(o.lines)
+		render.Notes(o.stdout, runs[len(runs)-1])
+	}
+}
+
+// note keeps and shows a note.
+func (o *output) note(n result.Note) {
+	o.add(result.Line{Note: &n})
+	if !o.json {
+		render.Note(o.stdout, n)
+	}
+}
+
+// fail notes that a run was not completed.
+func (o *output) fail(err error) { o.add(result.Line{Failed: err.Error()}) }
+
+// load takes files of results in place of what would be measured.
+func (o *output) load(names []string) error {
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("-render: %w", err)
+		}
+		label := ""
+		if len(names) > 1 {
+			label = filepath.Base(name[:len(name)-len(filepath.Ext(name))])
+		}
+		lines, err := result.Read(f, label)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("-render %s: %w", name, err)
+		}
+		o.lines = append(o.lines, lines...)
+	}
+	for _, run := range result.Collect(o.lines) {
+		render.Head(o.stdout, run.Head)
+		for _, g := range run.Groups {
+			render.Table(o.stdout, g)
+		}
+		for _, n := range run.Found {
+			render.Note(o.stdout, n)
+		}
+		render.Notes(o.stdout, run)
+	}
+	return o.pages()
+}
+
+// pages writes the summary and the page, of everything so far.
+func (o *output) pages() error {
+	if o.dir == "" || o.err != nil {
+		return o.err
+	}
+	return render.Write(o.dir, result.Collect(o.lines))
+}
+
+// Close ends the file.
+func (o *output) Close() error {
+	if o.file == nil {
+		return o.err
+	}
+	return errors.Join(o.err, o.file.Close())
+}
+
+// say tells how the program is doing.
+func (o *output) say(format string, args ...any) {
+	o.clear()
+	fmt.Fprintf(o.stderr, format+"\n", args...)
+}
+
+// expect begins to count so many steps.
+func (o *output) expect(steps int) { o.step, o.steps, o.began = 0, steps, time.Now() }
+
+// progress shows in one line of a terminal what comes next.
+func (o *output) progress(what string) {
+	if o.meter {
+		left := ""
+		if o.step > 0 {
+			each := time.Since(o.began) / time.Duration(o.step)
+			left = fmt.Sprintf(", %v left", (each * time.Duration(o.steps-o.step)).Round(time.Second))
+		}
+		fmt.Fprintf(o.stderr, "\r\033[K[%d/%d%s] %s", o.step+1, o.steps, left, what)
+	}
+	o.step++
+}
+
+func (o *output) clear() {
+	if o.meter {
+		fmt.Fprint(o.stderr, "\r\033[K")
+	}
+}

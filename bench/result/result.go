@@ -1,0 +1,160 @@
+// Package result is what a benchmark has measured, in the one form in which it
+// is written, read and shown.
+//
+// A file of results has one JSON object a line. A [Head] says what is measured,
+// on what and how; a [Result] is one driver in one cell in one round; a [Note]
+// is measured too, but no cell. What follows a head belongs to it. So files can
+// be put behind each other, and what is in them is then more rounds.
+package result
+
+import (
+	"time"
+)
+
+// Line is one line of a file: exactly one of its fields is set.
+type Line struct {
+	Head   *Head   `json:"run,omitempty"`
+	Result *Result `json:"result,omitempty"`
+	Note   *Note   `json:"note,omitempty"`
+	Failed string  `json:"failed,omitempty"` // why a run was not completed
+}
+
+// Head describes a run, or one section of a suite.
+type Head struct {
+	Section string    `json:"section,omitempty"`
+	Title   string    `json:"title,omitempty"`
+	Args    string    `json:"args,omitempty"`  // of the section
+	Shows   []string  `json:"shows,omitempty"` // the measures that a summary has a table of
+	Machine string    `json:"machine"`
+	Commit  string    `json:"commit"`
+	Date    time.Time `json:"date"`
+	Method  string    `json:"method"`
+	Rounds  int       `json:"rounds"`
+	Servers []Server  `json:"servers"`
+	Notes   []string  `json:"notes,omitempty"` // what a reader has to know
+}
+
+// Server is a node as it was found before anything was measured.
+type Server struct {
+	Addr string `json:"addr"`
+	What string `json:"what,omitempty"`
+	Down string `json:"down,omitempty"` // why nothing is known of it
+}
+
+// Scenario says how the workers of a cell share keys.
+type Scenario string
+
+// Fault is what is wrong with the first node while a cell is counted. It is the
+// first because a client that asks its nodes in order then meets it first.
+type Fault string
+
+// The faults.
+const (
+	NoFault Fault = "none"
+	// Slow answers 20 ms late, always.
+	Slow Fault = "slow"
+	// Hung is a process that stands still (SIGSTOP): its kernel accepts
+	// connections and bytes, and there is no answer.
+	Hung Fault = "hung"
+	// Refusing has lost all connections, and refuses new ones.
+	Refusing Fault = "refusing"
+	// BlackHole swallows what it is sent, and does not even answer to a
+	// connect.
+	BlackHole Fault = "blackhole"
+	// Back dies after a third of the window and is back, empty, after two
+	// thirds. Its result has a time line.
+	Back Fault = "back"
+)
+
+// Cell is one point of what a run goes through: one load on one kind of
+// network.
+type Cell struct {
+	Scenario    Scenario      `json:"scenario"`
+	Concurrency int           `json:"concurrency"`
+	Nodes       int           `json:"nodes"`
+	RTT         time.Duration `json:"rtt_ns,omitempty"` // added to every node
+	Jitter      time.Duration `json:"jitter_ns,omitempty"`
+	Fault       Fault         `json:"fault"` // of the first node
+	KeyLen      int           `json:"key_bytes"`
+	Procs       int           `json:"gomaxprocs,omitempty"` // 0 is as it was found
+}
+
+// Result is one driver in one cell in one round.
+type Result struct {
+	Driver string `json:"driver"`
+	// Weaker says how little a driver promises that promises less than a lock
+	// on a majority, else it is empty.
+	Weaker string `json:"weaker,omitempty"`
+	Cell
+	Round int `json:"round"`
+	// Error is why there are no figures. Lacks is for a driver that cannot run
+	// such a cell by its nature.
+	Error string `json:"error,omitempty"`
+	Lacks bool   `json:"lacks,omitempty"`
+	Figures
+	FirstError string    `json:"first_error,omitempty"` // of those that are counted
+	Tail       []float64 `json:"tail_us,omitempty"`     // latencies at the quantiles of [Quantile]
+	Timeline   []Slot    `json:"timeline,omitempty"`    // if something happened in the window
+}
+
+// Figures are the numbers of a result, all of one type, so that each has its
+// median over the rounds, its lowest and its highest.
+type Figures struct {
+	Seconds       float64 `json:"seconds"`
+	Pairs         float64 `json:"pairs"`
+	PairsPerSec   float64 `json:"pairs_per_sec"`
+	P50           float64 `json:"p50_us"`
+	P99           float64 `json:"p99_us"`
+	P999          float64 `json:"p999_us"`
+	Max           float64 `json:"max_us"`
+	AllocsPerPair float64 `json:"allocs_per_pair"`
+	BytesPerPair  float64 `json:"bytes_per_pair"`
+	CPUPerPair    float64 `json:"client_cpu_us_per_pair"`
+	TriesPerPair  float64 `json:"tries_per_pair"`
+	Errors        float64 `json:"errors"`
+	// Goroutines is all there were in the process at the end of the window,
+	// the harness's own workers included.
+	Goroutines float64 `json:"goroutines"`
+
+	// Of the two halves of a pair. Of more than 64 workers one pair in several
+	// is timed apart; a driver that merges the halves has none.
+	AcquireP50 float64 `json:"acquire_p50_us,omitempty"`
+	AcquireP99 float64 `json:"acquire_p99_us,omitempty"`
+	ReleaseP50 float64 `json:"release_p50_us,omitempty"`
+	ReleaseP99 float64 `json:"release_p99_us,omitempty"`
+
+	// What a PING takes on an idle connection, by the way that the clients take:
+	// the round trip of the network and no more. It is the same for all drivers.
+	PingP50 float64 `json:"ping_p50_us,omitempty"`
+	PingP99 float64 `json:"ping_p99_us,omitempty"`
+
+	// What a fault has cost at the end of the window, and how much more it is
+	// than before the fault.
+	GoroutineGrowth  float64 `json:"goroutines_growth,omitempty"`
+	Descriptors      float64 `json:"descriptors,omitempty"`
+	DescriptorGrowth float64 `json:"descriptors_growth,omitempty"`
+	MemoryMiB        float64 `json:"memory_mib,omitempty"` // heap in use, and stacks
+	MemoryGrowthMiB  float64 `json:"memory_growth_mib,omitempty"`
+	RSSMiB           float64 `json:"rss_mib,omitempty"`
+	RSSGrowthMiB     float64 `json:"rss_growth_mib,omitempty"`
+}
+
+// Slot is one slice of a time line.
+type Slot struct {
+	At          float64 `json:"at_s"` // its middle, since the start of the window
+	PairsPerSec float64 `json:"pairs_per_sec"`
+	P99         float64 `json:"p99_us"`
+}
+
+// Note is something measured that is no cell: a few figures about one thing.
+type Note struct {
+	Part    string   `json:"part"` // what it belongs to
+	What    string   `json:"what"`
+	Figures []Figure `json:"figures"`
+}
+
+// Figure is a number and its unit, which also says what it is.
+type Figure struct {
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}

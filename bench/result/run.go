@@ -1,0 +1,189 @@
+package result
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Run is a head, and all that belongs to it.
+type Run struct {
+	Head
+	Groups []*Group
+	Found  []Note
+	Failed []string
+}
+
+// Group is a cell, and how each driver did in it.
+type Group struct {
+	Cell
+	Rows []*Row
+}
+
+// Row is one driver's line in a group: the medians over its rounds, the lowest
+// and the highest of each figure, and the sum of the errors.
+type Row struct {
+	Driver, Weaker    string
+	Error, FirstError string
+	Lacks             bool
+	Figures
+	Low, High               Figures
+	Tail, TailLow, TailHigh []float64
+	Timeline                []Slot
+	Rounds                  []*Result // in the order in which they were measured
+}
+
+// Row is a driver's row, or an empty one.
+func (g *Group) Row(driver string) *Row {
+	for _, r := range g.Rows {
+		if r.Driver == driver {
+			return r
+		}
+	}
+	return &Row{Driver: driver, Error: "not measured"}
+}
+
+// Read reads a file of results. Each driver's name gets the label behind it,
+// unless that is empty.
+func Read(in io.Reader, label string) ([]Line, error) {
+	var all []Line
+	for d := json.NewDecoder(in); ; {
+		var l Line
+		switch err := d.Decode(&l); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("line %d: %w", len(all)+1, err)
+		case len(all) == 0 && l.Head == nil:
+			return nil, errors.New("line 1: no results of this program")
+		case l.Result != nil && label != "":
+			l.Result.Driver += " (" + label + ")"
+		case l.Head != nil && label != "":
+			l.Head.Commit += " (" + label + ")"
+		}
+		all = append(all, l)
+	}
+}
+
+// Collect sorts lines into runs. Two heads of the same section are one run.
+func Collect(lines []Line) []*Run {
+	var all []*Run
+	var run *Run
+	for _, l := range lines {
+		switch {
+		case l.Head != nil:
+			i := slices.IndexFunc(all, func(r *Run) bool { return r.Section == l.Head.Section && r.Args == l.Head.Args })
+			if i < 0 {
+				i = len(all)
+				all = append(all, &Run{Head: *l.Head})
+			} else if !slices.Contains(strings.Split(all[i].Commit, ", "), l.Head.Commit) {
+				all[i].Commit += ", " + l.Head.Commit
+			}
+			run = all[i]
+		case l.Result != nil:
+			run.row(l.Result).Rounds = append(run.row(l.Result).Rounds, l.Result)
+		case l.Note != nil:
+			run.Found = append(run.Found, *l.Note)
+		case l.Failed != "":
+			run.Failed = append(run.Failed, l.Failed)
+		}
+	}
+	for _, run := range all {
+		for _, g := range run.Groups {
+			for _, r := range g.Rows {
+				r.sum()
+				run.Rounds = max(run.Rounds, len(r.Rounds))
+			}
+		}
+	}
+	return all
+}
+
+// row is the row that a result belongs to, made if need be.
+func (run *Run) row(r *Result) *Row {
+	i := slices.IndexFunc(run.Groups, func(g *Group) bool { return g.Cell == r.Cell })
+	if i < 0 {
+		i = len(run.Groups)
+		run.Groups = append(run.Groups, &Group{Cell: r.Cell})
+	}
+	g := run.Groups[i]
+	at := slices.IndexFunc(g.Rows, func(row *Row) bool { return row.Driver == r.Driver })
+	if at < 0 {
+		at = len(g.Rows)
+		g.Rows = append(g.Rows, &Row{Driver: r.Driver, Weaker: r.Weaker})
+	}
+	return g.Rows[at]
+}
+
+// sum makes the figures of a row out of its rounds. One round without figures
+// leaves the row without.
+func (r *Row) sum() {
+	var errs float64
+	for _, one := range r.Rounds {
+		r.Error = cmp.Or(r.Error, one.Error)
+		r.FirstError = cmp.Or(r.FirstError, one.FirstError)
+		r.Lacks = r.Lacks || one.Lacks
+		errs += one.Errors
+	}
+	if r.Error != "" {
+		return
+	}
+	mid, low, high := r.Figures.fields(), r.Low.fields(), r.High.fields()
+	for i := range mid {
+		*low[i], *mid[i], *high[i] = spread(r.Rounds, func(one *Result) float64 { return *one.Figures.fields()[i] })
+	}
+	r.Errors = errs // a median would hide a rare one
+
+	shortest := slices.MinFunc(r.Rounds, func(a, b *Result) int { return len(a.Tail) - len(b.Tail) })
+	for i := range shortest.Tail {
+		low, mid, high := spread(r.Rounds, func(one *Result) float64 { return one.Tail[i] })
+		r.TailLow, r.Tail, r.TailHigh = append(r.TailLow, low), append(r.Tail, mid), append(r.TailHigh, high)
+	}
+	for i, slot := range r.Rounds[0].Timeline {
+		_, slot.PairsPerSec, _ = spread(r.Rounds, func(one *Result) float64 { return one.Timeline[i].PairsPerSec })
+		_, slot.P99, _ = spread(r.Rounds, func(one *Result) float64 { return one.Timeline[i].P99 })
+		r.Timeline = append(r.Timeline, slot)
+	}
+}
+
+// fields are all figures, in order.
+func (f *Figures) fields() []*float64 {
+	v := reflect.ValueOf(f).Elem()
+	all := make([]*float64, v.NumField())
+	for i := range all {
+		all[i] = v.Field(i).Addr().Interface().(*float64)
+	}
+	return all
+}
+
+// spread is the lowest, the median and the highest of a figure over the rounds.
+// Of an even number, the median is the mean of the two in the middle.
+func spread(rounds []*Result, figure func(*Result) float64) (low, mid, high float64) {
+	all := make([]float64, len(rounds))
+	for i, r := range rounds {
+		all[i] = figure(r)
+	}
+	slices.Sort(all)
+	half := len(all) / 2
+	mid = all[half]
+	if len(all)%2 == 0 {
+		mid = (all[half-1] + all[half]) / 2
+	}
+	return all[0], mid, all[len(all)-1]
+}
+
+// Quantiles is how many there are in a result's tail, with the same
+// number for 90 to 99 % as for 99 to 99.9 %: what matters is in the tail.
+const Quantiles = 40
+
+// Quantile is the i-th of them, on the axis -log10(1-q) and as q.
+func Quantile(i int) (x, q float64) {
+	x = float64(i+1) * 4 / Quantiles
+	return x, 1 - math.Pow(10, -x)
+}
