@@ -27,7 +27,7 @@ type faultyServer struct {
 	order   []string // of arrival
 }
 
-// garbage is what no server sends, whatever came before: it has no line break, so
+// garbage is no RESP, behind any bytes: it has no line break, so
 // that it cannot make a half reply whole.
 var garbage = []string{"x", "\x00", "\xff\xfe", "HTTP/1.1 200 OK", ":9223372036854775808", "$-2", "*1025"}
 
@@ -101,7 +101,7 @@ func TestChaos(t *testing.T) {
 			servers[i] = v
 			ps[i] = scripted.New(t, func(p *scripted.Server) { p.Serve = v.serve })
 		}
-		r := newRig(t, portable, ps)
+		r := newTestFleet(t, portable, ps)
 		r.allUp()
 		var all []*ledger
 		compose := func(n int) *ledger {

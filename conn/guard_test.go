@@ -11,7 +11,7 @@ import (
 )
 
 // restart is a peer's process that ends and another that begins.
-func (r *rig) restart(node int) {
+func (r *testFleet) restart(node int) {
 	r.t.Helper()
 	p := r.peers[node]
 	p.Stop()
@@ -21,7 +21,7 @@ func (r *rig) restart(node int) {
 	r.up()
 }
 
-func (r *rig) guardedNow() (nodes uint64) {
+func (r *testFleet) guardedNow() (nodes uint64) {
 	r.do(func() { nodes = r.Guarded() })
 	return nodes
 }
@@ -30,7 +30,7 @@ func (r *rig) guardedNow() (nodes uint64) {
 // TTL that was sent has passed, counted from when it came back.
 func TestRestartGuard(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 3)
+		r := newUpFleet(t, portable, 3)
 		require.Zero(t, r.guardedNow(), "a first contact is trusted")
 		r.do(func() { r.Outlive(10 * time.Second); r.Outlive(time.Second) })
 
@@ -58,7 +58,7 @@ func TestRestartGuard(t *testing.T) {
 
 // TestRestartGuardBeforeAnyTTL: who has not sent anything has nothing to fear.
 func TestRestartGuardBeforeAnyTTL(t *testing.T) {
-	r := newUpRig(t, true, 1)
+	r := newUpFleet(t, true, 1)
 	r.restart(0)
 	require.Zero(t, r.guardedNow())
 }
@@ -66,7 +66,7 @@ func TestRestartGuardBeforeAnyTTL(t *testing.T) {
 // TestProbation: strict, a node is distrusted until it has been up long enough,
 // on first contact too.
 func TestProbation(t *testing.T) {
-	r := newUpRig(t, true, 2, func(c *Config) { c.Probation = 10 * time.Second })
+	r := newUpFleet(t, true, 2, func(c *Config) { c.Probation = 10 * time.Second })
 	require.Equal(t, uint64(0b11), r.guardedNow())
 	r.clock.Advance(10 * time.Second)
 	require.Zero(t, r.guardedNow())
@@ -84,7 +84,7 @@ func TestProbationOfANodeThatIsUp(t *testing.T) {
 		up := func(p *scripted.Server) {
 			p.Answers = map[string]string{"INFO server": scripted.InfoOf("run_id:" + p.RunID + "\r\nuptime_in_seconds:" + uptime + "\r\n")}
 		}
-		r := newRig(t, true, scripted.NewN(t, 1, up), func(c *Config) { c.Probation = probation })
+		r := newTestFleet(t, true, scripted.NewN(t, 1, up), func(c *Config) { c.Probation = probation })
 		r.up()
 		r.wires[0].Cut()
 		r.lose(0)
@@ -101,13 +101,13 @@ func TestProbationOfANodeThatIsUp(t *testing.T) {
 
 // TestPersistentNodesAreTrusted, and so is everything without a guard.
 func TestPersistentNodesAreTrusted(t *testing.T) {
-	r := newUpRig(t, true, 2, func(c *Config) { c.Addresses[0].Persistent = true })
+	r := newUpFleet(t, true, 2, func(c *Config) { c.Addresses[0].Persistent = true })
 	r.do(func() { r.Outlive(time.Minute) })
 	r.restart(0)
 	r.restart(1)
 	require.Equal(t, uint64(0b10), r.guardedNow())
 
-	r = newUpRig(t, true, 1, func(c *Config) { c.TrustRestarts = true; c.Probation = time.Hour })
+	r = newUpFleet(t, true, 1, func(c *Config) { c.TrustRestarts = true; c.Probation = time.Hour })
 	r.restart(0)
 	require.Zero(t, r.guardedNow())
 }
@@ -116,9 +116,9 @@ func TestPersistentNodesAreTrusted(t *testing.T) {
 // node is refused.
 func TestNoRunID(t *testing.T) {
 	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
-	r := newRig(t, true, scripted.NewN(t, 1, silent))
+	r := newTestFleet(t, true, scripted.NewN(t, 1, silent))
 	r.up()
-	r = newRig(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Probation = time.Minute })
+	r = newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Probation = time.Minute })
 	r.Settle()
 	r.do(func() { require.ErrorIs(t, r.Fault(0), ErrNoRunID) })
 }
@@ -126,7 +126,7 @@ func TestNoRunID(t *testing.T) {
 // TestRunIDThatComesAndGoes: a server that ceases to tell may be another, and so
 // may one that begins to.
 func TestRunIDThatComesAndGoes(t *testing.T) {
-	r := newUpRig(t, true, 1)
+	r := newUpFleet(t, true, 1)
 	p := r.peers[0]
 	r.do(func() { r.Outlive(time.Second) })
 	honest := p.Answers
@@ -149,7 +149,7 @@ func TestTrustNeedsNoRunID(t *testing.T) {
 		func(c *Config) { c.Addresses[0].Persistent = true },
 		func(c *Config) { c.TrustRestarts = true },
 	} {
-		r := newRig(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Probation = time.Minute }, trust)
+		r := newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Probation = time.Minute }, trust)
 		r.up()
 		require.Zero(t, r.guardedNow())
 	}

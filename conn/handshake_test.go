@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
-// with makes a rig's only address this one of its only peer.
+// with makes a fleet's only address this one of its only peer.
 func with(user, password string, database int) func(*Config) {
 	return func(cfg *Config) {
 		cfg.Addresses[0].login = newLogin(user, password)
@@ -70,7 +70,7 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				listener := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
-				newRig(t, portable, []*scripted.Server{listener}, test.set)
+				newTestFleet(t, portable, []*scripted.Server{listener}, test.set)
 				w := listener.Next(t)
 				w.Expect(test.want)
 				w.Send(scripted.Unknown) // what else is answered is of no interest to who is refused HELLO
@@ -81,7 +81,7 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 	}
 }
 
-// onServer makes a rig's only node a server, and gives it the scripts it knows.
+// onServer makes a fleet's only node a server, and gives it the scripts it knows.
 func onServer(server interface{ Addr() string }) func(*Config) {
 	return func(cfg *Config) {
 		cfg.Addresses = []Address{{Network: "tcp", Host: server.Addr()}}
@@ -181,7 +181,7 @@ func TestHandshakeRefuses(t *testing.T) {
 						return scripted.Steps{honest, scripted.Mute}
 					}
 				})
-				r := newRig(t, portable, []*scripted.Server{bad, scripted.New(t)}, with("me", marked, 5))
+				r := newTestFleet(t, portable, []*scripted.Server{bad, scripted.New(t)}, with("me", marked, 5))
 				r.Settle()
 				r.do(func() {
 					err := r.Fault(0)
@@ -205,7 +205,7 @@ func TestHandshakeRefuses(t *testing.T) {
 func TestHandshakeShowsARefusal(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		bad := scripted.New(t, answers("INFO", "-LOADING Redis is loading the dataset in memory\r\n"))
-		r := newRig(t, portable, []*scripted.Server{bad})
+		r := newTestFleet(t, portable, []*scripted.Server{bad})
 		r.Settle()
 		r.do(func() { assert.ErrorContains(t, r.Fault(0), "LOADING Redis is loading") })
 	})
@@ -229,7 +229,7 @@ func TestHandshakeEndsAtEachByte(t *testing.T) {
 				return scripted.Steps{honest[:n/2], end}
 			}
 		})
-		r := newRig(t, portable, []*scripted.Server{p}, with("me", marked, 1))
+		r := newTestFleet(t, portable, []*scripted.Server{p}, with("me", marked, 1))
 		r.up()
 		assert.Equal(t, int64(<-whole+1), p.Dialled.Load())
 		r.works()
@@ -246,7 +246,7 @@ func TestHandshakeInSmallPieces(t *testing.T) {
 				return s
 			}
 		})
-		r := newRig(t, portable, []*scripted.Server{p})
+		r := newTestFleet(t, portable, []*scripted.Server{p})
 		r.up()
 		r.works()
 	})
@@ -265,7 +265,7 @@ func TestHandshakeIsBoundedInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = greeting })
-				r := newRig(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = 50 * time.Millisecond })
+				r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = 50 * time.Millisecond })
 				start := time.Now()
 				r.Settle()
 				assert.Less(t, time.Since(start), testkit.Patience/2)
@@ -287,7 +287,7 @@ func TestCloseDoesNotWaitForAHandshake(t *testing.T) {
 		p := scripted.New(t, func(p *scripted.Server) {
 			p.Greeting = func(int, string) scripted.Steps { return scripted.Steps{scripted.Mute} }
 		})
-		r := newRig(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = time.Hour })
+		r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = time.Hour })
 		testkit.Await(t, "for the dial", func() bool { return p.Dialled.Load() > 0 })
 		r.do(r.Close)
 		testkit.Within(t, testkit.Patience, "Drain", r.Drain)
@@ -300,7 +300,7 @@ func TestTheSameServerTwiceIsRefused(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := scripted.NewN(t, 3)
 		ps[2].RunID = ps[0].RunID
-		r := newRig(t, portable, ps)
+		r := newTestFleet(t, portable, ps)
 		r.Settle()
 		loser, winner := 2, 0
 		r.do(func() {
@@ -325,7 +325,7 @@ func TestTheSameServerTwiceIsRefused(t *testing.T) {
 
 func TestServersWithoutARunIDAreNotCompared(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newRig(t, portable, scripted.NewN(t, 3, answers("INFO", "-NOPERM no\r\n")))
+		r := newTestFleet(t, portable, scripted.NewN(t, 3, answers("INFO", "-NOPERM no\r\n")))
 		r.up()
 		r.works()
 	})

@@ -16,7 +16,7 @@ var (
 	redis84     = Dialect{ReleaseDelEx, ExtendSetIfEq}
 )
 
-// On the wire, whatever the server calls itself.
+// On the wire, under any name of the server.
 func TestDialectIsFoundByAsking(t *testing.T) {
 	const (
 		zero      = ":0\r\n"
@@ -50,7 +50,7 @@ func TestDialectIsFoundByAsking(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := scripted.New(t, answers("DELIFEQ", test.delifeq), answers("DELEX", test.delex), answers("SET", test.set))
-			r := newRig(t, false, []*scripted.Server{p})
+			r := newTestFleet(t, false, []*scripted.Server{p})
 			r.up()
 			r.do(func() { assert.Equal(t, test.want, r.nodes[0].id.dialect) })
 			r.works()
@@ -109,7 +109,7 @@ func TestDialectWithinAccessLists(t *testing.T) {
 				if test.loaded {
 					server.LoadScripts()
 				}
-				r := newRig(t, false, nil, onServer(server), with("", password, 0), func(cfg *Config) {
+				r := newTestFleet(t, false, nil, onServer(server), with("", password, 0), func(cfg *Config) {
 					if cfg.Scripted = test.force; test.lacks == "select" {
 						cfg.Addresses[0].Database = 1
 					}
@@ -154,7 +154,7 @@ func TestScriptsThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ps := []*scripted.Server{scripted.New(t, answers("SCRIPT", test.load)), scripted.New(t, native, answers("SCRIPT", test.load))}
-			r := newRig(t, false, ps, func(cfg *Config) { cfg.Scripts[0].For = ForRelease })
+			r := newTestFleet(t, false, ps, func(cfg *Config) { cfg.Scripts[0].For = ForRelease })
 			r.Settle()
 			r.do(func() {
 				assert.Error(t, r.Fault(0))
@@ -178,7 +178,7 @@ func TestScriptProbesThatFail(t *testing.T) {
 		// The peer's handshake ends with a SCRIPT, so the one of interest is
 		// the first of two.
 		p := scripted.New(t, answers("EVALSHA", answer), func(p *scripted.Server) { p.Scripts = 2 })
-		r := newRig(t, false, []*scripted.Server{p}, func(cfg *Config) {
+		r := newTestFleet(t, false, []*scripted.Server{p}, func(cfg *Config) {
 			probed := testScript
 			probed.Probe = []string{"0"}
 			cfg.Scripts = []Script{probed, testScript}

@@ -16,7 +16,7 @@ import (
 )
 
 // waiter calls Wait for a test.
-func (r *rig) waiter() <-chan bool {
+func (r *testFleet) waiter() <-chan bool {
 	woken := make(chan bool, 1)
 	go func() { woken <- r.Wait() }()
 	return woken
@@ -28,7 +28,7 @@ func mustWake(t *testing.T, woken <-chan bool, want bool) {
 	case is := <-woken:
 		require.Equal(t, want, is)
 	case <-time.After(testkit.Patience):
-		require.FailNow(t, "nobody was woken")
+		require.FailNow(t, "no wake-up")
 	}
 }
 
@@ -43,7 +43,7 @@ func mustSleep(t *testing.T, woken <-chan bool) {
 
 func TestWaitEndsWithAnArrival(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 3)
+		r := newUpFleet(t, portable, 3)
 		r.works()
 		for len(drained(r)) > 0 { // bells of the past
 		}
@@ -68,7 +68,7 @@ func TestWaitEndsWithAnArrival(t *testing.T) {
 
 // drained takes a ring of the portable poller's bell, which rings for every
 // report, armed or not.
-func drained(r *rig) (rings []struct{}) {
+func drained(r *testFleet) (rings []struct{}) {
 	if pp, ok := r.poller.(*pumpPoller); ok {
 		select {
 		case ring := <-pp.bell:
@@ -83,7 +83,7 @@ func TestWaitEndsWithTheEndOfANode(t *testing.T) {
 	for name, end := range map[string]scripted.Verb{"half-close": scripted.HalfClose, "reset": scripted.CutOff, "close": scripted.HangUp} {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := newUpRig(t, portable, 2)
+				r := newUpFleet(t, portable, 2)
 				r.do(r.Arm)
 				woken := r.waiter()
 				r.wires[1].Play(scripted.Steps{end})
@@ -98,7 +98,7 @@ func TestCloseEndsWait(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for _, armed := range []bool{false, true} {
 			for _, before := range []bool{false, true} {
-				r := newUpRig(t, portable, 1)
+				r := newUpFleet(t, portable, 1)
 				if armed {
 					r.do(r.Arm)
 				}
@@ -149,15 +149,15 @@ func echo(nc net.Conn) {
 
 func echoing(p *scripted.Server) { p.Serve = echo }
 
-// newEchoRig is a rig with n peers that answer by themselves.
-func newEchoRig(t *testing.T, portable bool, n int, set ...func(*Config)) *rig {
+// newEchoFleet is a testFleet with n peers that answer by themselves.
+func newEchoFleet(t *testing.T, portable bool, n int, set ...func(*Config)) *testFleet {
 	t.Helper()
-	r := newRig(t, portable, scripted.NewN(t, n, echoing), set...)
+	r := newTestFleet(t, portable, scripted.NewN(t, n, echoing), set...)
 	r.allUp()
 	return r
 }
 
-func (r *rig) allUp() {
+func (r *testFleet) allUp() {
 	r.t.Helper()
 	for i := range r.Len() {
 		r.until("for a node to come up", func() bool { return r.Up(i) })
@@ -179,7 +179,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		if portable {
 			trips /= 5 // no nested epoll here, and slower
 		}
-		r := newEchoRig(t, portable, 2)
+		r := newEchoFleet(t, portable, 2)
 		rnd := rand.New(rand.NewPCG(1, 2))
 		l := newLedger(t, []string{"x"})
 		post := func() {
@@ -229,7 +229,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 // Sweep waits no longer than it is told, and does not where it cannot.
 func TestSweepBlocks(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 2)
+		r := newUpFleet(t, portable, 2)
 		r.do(func() { assert.Equal(t, !portable, r.CanBlock()) })
 		testkit.Within(t, testkit.Patience, "Sweep", func() { r.do(func() { r.Sweep(5 * time.Millisecond) }) })
 		if portable {
@@ -255,7 +255,7 @@ func TestWakeEndsASweep(t *testing.T) {
 	if !rawSupported {
 		t.Skip("no sweep blocks here")
 	}
-	r := newUpRig(t, false, 2)
+	r := newUpFleet(t, false, 2)
 	for range 1000 { // more than the bytes of a pipe would hold in either of them
 		r.Wake()
 	}
@@ -281,7 +281,7 @@ func TestWakeEndsASweep(t *testing.T) {
 // that finds something again and again would have its owner spin.
 func TestAQuietFleetReportsNothing(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 3, func(cfg *Config) { cfg.Rand = func() float64 { return 0.9 } })
+		r := newUpFleet(t, portable, 3, func(cfg *Config) { cfg.Rand = func() float64 { return 0.9 } })
 		quiet := func(when string) {
 			t.Helper()
 			r.until("for quiet after "+when, func() bool { return len(r.ready) == 0 }) // what Sweep was told of

@@ -92,8 +92,8 @@ func TestRealKillsLoseNoLock(t *testing.T) {
 	require.NoError(t, again.Release(t.Context()))
 }
 
-// TestRealFreezes: one or two of five nodes that stand still keep nobody
-// waiting; three do, for no longer than the timeout. When they go on they do
+// TestRealFreezes: one or two of five nodes that stand still delay no
+// caller; three do, for no longer than the timeout. When they go on they do
 // what they were asked to before, and nothing stays behind: a key is released on
 // the connection over which it was set, or on the next if that one was given up.
 func TestRealFreezes(t *testing.T) {

@@ -36,7 +36,7 @@ func TestRealLife(t *testing.T) {
 	})
 }
 
-// TestRealExpiry: a lock that nobody releases ends by itself, not before its
+// TestRealExpiry: a lock that is not released ends by itself, not before its
 // validity, and cannot be extended then.
 func TestRealExpiry(t *testing.T) {
 	c := cluster.Connect(t, cluster.RealAddrs(realredis.StartN(t, 3)))

@@ -119,7 +119,7 @@ func (w *Conn) Expect(want string) {
 		require.NoError(w.T, err, "after %d of %d bytes", n, len(want))
 		n += k
 	}
-	if string(got) != want { // not Equal: megabytes of difference help nobody
+	if string(got) != want { // not Equal: megabytes of difference are of no use
 		require.FailNow(w.T, "other bytes than those sent")
 	}
 }
