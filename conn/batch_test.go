@@ -121,19 +121,6 @@ func TestRepliesLargerThanTheReadBufferInTotal(t *testing.T) {
 	})
 }
 
-// A batch that its caller has given up is answered all the same, and the
-// replies behind it stay in step.
-func TestAnAbandonedBatchKeepsItsPlace(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 1)
-		abandoned, next := r.send("abandoned"), r.send("next")
-		r.wires[0].Expect(string(abandoned.Buf) + string(next.Buf))
-		r.wires[0].Send(echoes("abandoned", "next"))
-		r.settle(abandoned, next)
-		assert.NoError(t, next.errOf(0))
-	})
-}
-
 func TestDownNodesFailAtOnce(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 3)

@@ -62,17 +62,6 @@ func TestCredentialsOpenAServer(t *testing.T) {
 	r.until("for the second password", func() bool { return r.Up(0) })
 }
 
-// None are as good as none in the address.
-func TestNoCredentials(t *testing.T) {
-	server := fakeredis.StartN(t, 1)[0]
-	r := newTestFleet(t, false, nil, onServer(server), with("me", marked, 0), func(cfg *Config) {
-		cfg.Credentials = func(context.Context, string) (string, string, error) { return "", "", nil }
-	})
-	r.Settle()
-	r.do(func() { assert.NoError(t, r.Fault(0)) })
-	assert.Zero(t, server.Count("AUTH"))
-}
-
 func TestCredentialsFail(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		errVault := errors.New("vault is sealed")

@@ -1,11 +1,7 @@
 package e2e
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,54 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
-
-// TestRealKills: two clients with 16 goroutines each fight for three keys while
-// one or two of five nodes are killed and started anew. They lose no key by it,
-// so that there are never two holders; and three nodes are enough to go on.
-func TestRealKills(t *testing.T) {
-	servers := realredis.StartN(t, 5, realredis.Options{Persistent: true})
-	keys := []*cluster.Section{{Key: "a"}, {Key: "b"}, {Key: "c"}}
-	ctx, stop := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer stop()
-	for c := range 2 {
-		client := cluster.Connect(t, cluster.PersistentAddrs(servers), cluster.Portable(c == 1), cluster.NodeTimeout(50*time.Millisecond))
-		for g := range 16 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				me := int64(1 + 16*c + g)
-				rng := rand.New(rand.NewPCG(1, uint64(me)))
-				for ctx.Err() == nil {
-					cluster.Contend(ctx, t, client, keys[rng.IntN(len(keys))], me, rng)
-				}
-			}()
-		}
-	}
-	progress := func(when string) {
-		for _, g := range keys {
-			before := g.Turns.Load()
-			testkit.Await(t, "progress on "+g.Key+" "+when, func() bool { return g.Turns.Load() > before })
-		}
-	}
-	progress("at first")
-	for _, victims := range [][]*realredis.Server{servers[:1], servers[1:2], servers[:2]} {
-		for _, s := range victims {
-			require.NoError(t, s.Kill())
-		}
-		progress(fmt.Sprintf("without %d nodes", len(victims)))
-		for _, s := range victims {
-			require.NoError(t, s.Restart())
-		}
-		progress("afterwards")
-	}
-	stop()
-	testkit.Join(t, &wg)
-	for _, g := range keys {
-		require.Equal(t, g.Turns.Load(), g.Counter.Load(), "counts were lost")
-	}
-}
 
 // TestRealKillsLoseNoLock: nodes that write what they do to disk before they
 // answer may be killed while a lock is held, and a quorum still knows it.
