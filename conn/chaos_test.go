@@ -88,7 +88,7 @@ func TestChaos(t *testing.T) {
 	switch {
 	case testkit.Long():
 		batches = 150_000
-	case raceEnabled || testing.Short():
+	case testkit.Race || testing.Short():
 		batches = 300
 	}
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

@@ -81,7 +81,7 @@ var tlsHostiles = []hostile{
 // the return of its better self included. Servers encrypt in the same process,
 // and the race detector empties the pool that they do it from.
 func growth(secure bool) uint64 {
-	if secure && raceEnabled {
+	if secure && testkit.Race {
 		return 4 << 20
 	}
 	return 1 << 20

@@ -2,7 +2,6 @@ package conn
 
 import (
 	"math/rand/v2"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // waiter calls Wait for a test.
@@ -115,39 +113,7 @@ func TestCloseEndsWait(t *testing.T) {
 	})
 }
 
-// echo is a server that answers ECHO. It goes on until its connection ends.
-func echo(nc net.Conn) {
-	in, out := make([]byte, 0, 64<<10), make([]byte, 0, 64<<10)
-	var d resp.Decoder
-	d.Limits.Bulk = 1 << 20
-	var v resp.Value
-	for {
-		k, err := nc.Read(in[len(in):cap(in)])
-		if err != nil {
-			return
-		}
-		in = in[:len(in)+k]
-		at := 0
-		for {
-			n, err := d.Decode(in[at:], &v)
-			if err != nil {
-				break
-			}
-			at += n
-			it := v.Elements()
-			it.Next()
-			it.Next()
-			out = resp.AppendBulk(out, it.Value().Bytes)
-		}
-		in = in[:copy(in, in[at:])]
-		if _, err := nc.Write(out); err != nil {
-			return
-		}
-		out = out[:0]
-	}
-}
-
-func echoing(p *scripted.Server) { p.Serve = echo }
+func echoing(p *scripted.Server) { p.Serve = scripted.Echo }
 
 // newEchoFleet is a testFleet with n peers that answer by themselves.
 func newEchoFleet(t *testing.T, portable bool, n int, set ...func(*Config)) *testFleet {
@@ -172,7 +138,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	switch {
 	case testing.Short():
 		trips = 5_000
-	case raceEnabled:
+	case testkit.Race:
 		trips = 5_000
 	}
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
