@@ -101,7 +101,7 @@ func TestAllocations(t *testing.T) {
 }
 
 // TestAllocationsUnderLoad: with 64 goroutines it is less than one for ten
-// pairs, whoever makes them.
+// pairs, on every goroutine.
 func TestAllocationsUnderLoad(t *testing.T) {
 	const goroutines, pairs = 64, 500
 	onOtherProcesses(t, func(t *testing.T, c *redlock.Client) {

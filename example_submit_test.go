@@ -77,7 +77,7 @@ func (p *proxy) answer(conn redcon.DetachedConn, pending <-chan *request) {
 		acquired := r.op.Kind == redlock.OpAcquire && r.fault == nil
 		switch {
 		case acquired && (gone || r.op.Remaining() == 0):
-			p.giveBack(r) // nobody is there to hear the token, or it is too late
+			p.giveBack(r) // the caller is gone, or it is too late
 			conn.WriteNull()
 		case acquired:
 			conn.WriteBulk(r.op.Token[:])
@@ -140,7 +140,7 @@ func ExampleClient_Submit() {
 	defer ln.Close()
 	go redcon.Serve(ln, (&proxy{client}).handle, nil, nil)
 
-	// Somebody who pipelines.
+	// A client that pipelines.
 	conn, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		log.Fatal(err)

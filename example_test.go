@@ -75,7 +75,7 @@ func ExampleClient_TryAcquire() {
 			fmt.Println("it is ours")
 			defer lock.Release(ctx)
 		case errors.Is(err, redlock.ErrTaken):
-			fmt.Println("somebody else is at it")
+			fmt.Println("another holder is at it")
 		case errors.Is(err, redlock.ErrNoQuorum):
 			fmt.Println("too few nodes answer")
 		case errors.Is(err, redlock.ErrExpired):
@@ -88,7 +88,7 @@ func ExampleClient_TryAcquire() {
 	}
 	// Output:
 	// it is ours
-	// somebody else is at it
+	// another holder is at it
 }
 
 func ExampleLock_Extend() {
@@ -123,7 +123,7 @@ func ExampleQuorumError() {
 	nodes, stop := startNodes(1)
 	defer stop()
 	client, err := redlock.New(redlock.Config{
-		Nodes: append(nodes, "127.0.0.1:1", "127.0.0.1:2"), // where nobody is
+		Nodes: append(nodes, "127.0.0.1:1", "127.0.0.1:2"), // where no server is
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -168,7 +168,7 @@ func TestParseAddressesRefusesDuplicates(t *testing.T) {
 	assert.Len(t, as, 5)
 }
 
-// Neither an address nor what holds one may show a password, whatever the verb
+// Neither an address nor what holds one may show a password, for any verb
 // and however deep inside.
 func TestAddressesHideCredentials(t *testing.T) {
 	a, err := ParseAddress("redis://user:" + marked + "@host")

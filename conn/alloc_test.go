@@ -48,7 +48,7 @@ func TestSendAndSweepAllocateNothing(t *testing.T) {
 		}
 	}
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newRig(t, portable, scripted.NewN(t, 3, parrot))
+		r := newTestFleet(t, portable, scripted.NewN(t, 3, parrot))
 		r.allUp()
 		var b Batch
 		for range commands {

@@ -30,8 +30,8 @@ func newPeersOn(t *testing.T, network string, n int) []*scripted.Server {
 }
 
 // clog sends batches until more than limit bytes wait in a node's queue because
-// nobody reads at its other end.
-func (r *rig) clog(node, limit int) (sent []*ledger) {
+// its other end does not read.
+func (r *testFleet) clog(node, limit int) (sent []*ledger) {
 	r.t.Helper()
 	r.wires[node].Hold(16 << 10)
 	for waiting := 0; waiting < limit; {
@@ -52,7 +52,7 @@ func (r *rig) clog(node, limit int) (sent []*ledger) {
 }
 
 // waiting is how many bytes of a node's queue the kernel has not taken.
-func (r *rig) waiting(node int) (n int) {
+func (r *testFleet) waiting(node int) (n int) {
 	q := r.nodes[node].owed
 	for i := q.unsent; i < q.len; i++ {
 		n += len(q.at(i).Buf)
@@ -60,13 +60,13 @@ func (r *rig) waiting(node int) (n int) {
 	return n - q.offset
 }
 
-// A server that stops reading keeps nobody waiting: not the caller, and not the
+// A server that stops reading delays neither the caller nor the
 // other nodes. When it reads again it finds everything, in order.
 func TestAServerThatStopsReading(t *testing.T) {
 	for network := range networks {
 		t.Run(network, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := newRig(t, portable, newPeersOn(t, network, 3))
+				r := newTestFleet(t, portable, newPeersOn(t, network, 3))
 				r.up()
 				for range 2 {
 					sent := r.clog(1, 4<<20)
@@ -89,22 +89,22 @@ func TestAServerThatStopsReading(t *testing.T) {
 	}
 }
 
-// Whatever a clogged connection dies of, what it owes fails: as "not sent" from
+// A clogged connection ends. Its batches fail: as "not sent" from
 // the first batch on of which no byte was written, and not before.
 func TestTheEndOfAClog(t *testing.T) {
 	for name, end := range map[string]struct {
-		kill  func(r *rig)
+		kill  func(r *testFleet)
 		want  error
 		exact bool // the kernel takes nothing more meanwhile
 	}{
-		"reset":   {func(r *rig) { r.wires[1].Cut() }, nil, false},
-		"stalled": {func(r *rig) { r.clock.Advance(DefaultStallTimeout + 1); r.do(r.Check) }, ErrStalled, true},
-		"refused": {func(r *rig) { r.wires[1].Send("x") }, nil, false},
-		"closed":  {func(r *rig) { r.do(r.Close) }, ErrClosed, true},
+		"reset":   {func(r *testFleet) { r.wires[1].Cut() }, nil, false},
+		"stalled": {func(r *testFleet) { r.clock.Advance(DefaultStallTimeout + 1); r.do(r.Check) }, ErrStalled, true},
+		"refused": {func(r *testFleet) { r.wires[1].Send("x") }, nil, false},
+		"closed":  {func(r *testFleet) { r.do(r.Close) }, ErrClosed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := newUpRig(t, portable, 3)
+				r := newUpFleet(t, portable, 3)
 				sent := r.clog(1, 2<<20)
 				var written int
 				r.do(func() {
@@ -150,7 +150,7 @@ func TestTheEndOfAClog(t *testing.T) {
 // The batches behind a partly answered one.
 func TestFailBeginsBehindTheLastReply(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 1)
+		r := newUpFleet(t, portable, 1)
 		first, second, third := r.send(tagsOf(2)...), r.send(tagsOf(3)...), r.send(tagsOf(1)...)
 		r.wires[0].Expect(string(first.Buf) + string(second.Buf) + string(third.Buf))
 		r.wires[0].Send(echoes(first.tags...) + echoes(second.tags[:1]...))
@@ -171,7 +171,7 @@ func TestFailBeginsBehindTheLastReply(t *testing.T) {
 func TestCloseResetsWhatIsOwed(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		t.Run("nothing", func(t *testing.T) {
-			r := newUpRig(t, portable, 2)
+			r := newUpFleet(t, portable, 2)
 			r.works()
 			r.do(r.Close)
 			for _, w := range r.wires {
@@ -181,7 +181,7 @@ func TestCloseResetsWhatIsOwed(t *testing.T) {
 			}
 		})
 		t.Run("a reply", func(t *testing.T) {
-			r := newUpRig(t, portable, 2)
+			r := newUpFleet(t, portable, 2)
 			l := r.send("x")
 			for _, w := range r.wires {
 				w.Expect(string(l.Buf))
@@ -195,10 +195,10 @@ func TestCloseResetsWhatIsOwed(t *testing.T) {
 			_, err := r.wires[0].Rest()
 			assert.NoError(t, err)
 			_, err = r.wires[1].Rest()
-			assert.Error(t, err, "it must learn that nobody listens")
+			assert.Error(t, err, "it must learn that the connection is gone")
 		})
 		t.Run("megabytes", func(t *testing.T) {
-			r := newUpRig(t, portable, 2)
+			r := newUpFleet(t, portable, 2)
 			total := 0
 			for _, l := range r.clog(1, 1<<20) {
 				total += len(l.Buf)
@@ -214,7 +214,7 @@ func TestCloseResetsWhatIsOwed(t *testing.T) {
 
 func TestManyBatchesOfEverySize(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 2)
+		r := newUpFleet(t, portable, 2)
 		var sent []*ledger
 		for i := range 60 {
 			sent = append(sent, r.sendLarge(i*i*10, fmt.Sprint("one-", i), fmt.Sprint("two-", i)))

@@ -27,7 +27,7 @@ func TestBackoffIsJitterOverAnExponential(t *testing.T) {
 	}
 }
 
-// Where only a person can mend what is wrong, haste helps nobody.
+// Where only a person can mend what is wrong, haste does not help.
 func TestPauseAfterPermanentErrors(t *testing.T) {
 	const almost = 1 - 1e-9
 	for _, rnd := range []float64{0, 0.5, almost} {
@@ -41,10 +41,10 @@ func TestPauseAfterPermanentErrors(t *testing.T) {
 
 // A refused node waits that long, and so does one whose connection a permanent
 // error has ended. Others are dialed as always.
-func TestPermanentErrorsAreNotDialledInHaste(t *testing.T) {
+func TestPermanentErrorsAreNotDialedInHaste(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := []*scripted.Server{scripted.New(t, answers("HELLO", "-WRONGPASS\r\n")), scripted.New(t), scripted.New(t, answers("INFO", "-LOADING\r\n"))}
-		r := newRig(t, portable, ps, func(cfg *Config) { cfg.permanentPause = time.Hour })
+		r := newTestFleet(t, portable, ps, func(cfg *Config) { cfg.permanentPause = time.Hour })
 		r.wires[1] = ps[1].Next(t)
 		r.until("for the one that is up", func() bool { return r.Up(1) })
 		r.do(func() { assert.EqualValues(t, 0b101, r.Away()) })
@@ -61,7 +61,7 @@ func TestPermanentErrorsAreNotDialledInHaste(t *testing.T) {
 	})
 }
 
-// A server that greets us well and then hangs up, or says what nobody asked
+// A server that greets us well and then hangs up, or says more than it was asked
 // for, is dialed as rarely as one that does not answer at all.
 func TestNoDialStorm(t *testing.T) {
 	for name, greeting := range map[string]func(int, string) scripted.Steps{
@@ -74,7 +74,7 @@ func TestNoDialStorm(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = greeting })
 				start := time.Now()
-				r := newRig(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.Rand = func() float64 { return 1 } })
+				r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.Rand = func() float64 { return 1 } })
 				r.until("for the fifth dial", func() bool { return p.Dialled.Load() >= 5 })
 				assert.GreaterOrEqual(t, time.Since(start), (1+2+4+8)*minBackoff)
 			})
@@ -86,7 +86,7 @@ func TestNoDialStorm(t *testing.T) {
 // shortest pause again.
 func TestBackoffForgets(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 1)
+		r := newUpFleet(t, portable, 1)
 		next := func() int {
 			r.wires[0].Cut()
 			r.lose(0)
@@ -115,7 +115,7 @@ func TestOneDiallerPerNode(t *testing.T) {
 				return scripted.Steps{scripted.Mute}
 			}
 		})
-		r := newRig(t, portable, []*scripted.Server{p})
+		r := newTestFleet(t, portable, []*scripted.Server{p})
 		r.up()
 		r.wires[0].Cut()
 		r.lose(0)
@@ -132,7 +132,7 @@ func TestOneDiallerPerNode(t *testing.T) {
 
 func TestANodeComesBackByItself(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 3)
+		r := newUpFleet(t, portable, 3)
 		for range 3 {
 			r.peers[2].Stop()
 			r.lose(2)
@@ -148,7 +148,7 @@ func TestANodeThatComesLate(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := scripted.NewN(t, 2)
 		ps[1].Stop()
-		r := newRig(t, portable, ps)
+		r := newTestFleet(t, portable, ps)
 		r.AwaitFirstDials()
 		r.do(func() {
 			assert.True(t, r.Up(0))

@@ -22,7 +22,7 @@ func tagsOf(n int) []string {
 
 func TestBatchesArriveEverywhereInOrder(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 5)
+		r := newUpFleet(t, portable, 5)
 		const batches = 100
 		var want, answer strings.Builder
 		var all []*ledger
@@ -51,7 +51,7 @@ func TestBatchesArriveEverywhereInOrder(t *testing.T) {
 
 func TestSendToReachesOneNode(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 3)
+		r := newUpFleet(t, portable, 3)
 		all, one := r.send("all"), r.sendTo(1, "one")
 		r.wires[1].Expect(string(all.Buf) + string(one.Buf))
 		r.wires[1].Send(echoes("all", "one"))
@@ -67,7 +67,7 @@ func TestSendToReachesOneNode(t *testing.T) {
 }
 
 // consumed is how many bytes of the replies to l a node has taken in.
-func (r *rig) consumed(node int, l *ledger) int {
+func (r *testFleet) consumed(node int, l *ledger) int {
 	return len(echoes(l.tags[:l.nodes[node].replies]...)) + r.nodes[node].w - r.nodes[node].r
 }
 
@@ -84,7 +84,7 @@ func TestRepliesArriveInPieces(t *testing.T) {
 	}
 	cuts = append(cuts, bytewise, nil)
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 1)
+		r := newUpFleet(t, portable, 1)
 		for _, cut := range cuts {
 			l := r.send(tags...)
 			r.wires[0].Expect(string(l.Buf))
@@ -107,7 +107,7 @@ func TestRepliesLargerThanTheReadBufferInTotal(t *testing.T) {
 	}
 	require.Greater(t, len(echoes(tags...)), 4*readBuffer)
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 2)
+		r := newUpFleet(t, portable, 2)
 		l := r.send(tags...)
 		r.meanwhile(func() {
 			for _, w := range r.wires {
@@ -121,22 +121,9 @@ func TestRepliesLargerThanTheReadBufferInTotal(t *testing.T) {
 	})
 }
 
-// A batch that its caller has given up is answered all the same, and the
-// replies behind it stay in step.
-func TestAnAbandonedBatchKeepsItsPlace(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 1)
-		abandoned, next := r.send("abandoned"), r.send("next")
-		r.wires[0].Expect(string(abandoned.Buf) + string(next.Buf))
-		r.wires[0].Send(echoes("abandoned", "next"))
-		r.settle(abandoned, next)
-		assert.NoError(t, next.errOf(0))
-	})
-}
-
 func TestDownNodesFailAtOnce(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 3)
+		r := newUpFleet(t, portable, 3)
 		r.peers[1].Stop()
 		r.lose(1)
 		l := r.send("x")
@@ -165,7 +152,7 @@ func TestSendBeforeAnyNodeIsUp(t *testing.T) {
 		silent := func(p *scripted.Server) {
 			p.Greeting = func(int, string) scripted.Steps { return scripted.Steps{scripted.Mute} }
 		}
-		r := newRig(t, portable, scripted.NewN(t, 2, silent))
+		r := newTestFleet(t, portable, scripted.NewN(t, 2, silent))
 		l := r.send("x")
 		assert.Equal(t, 1, l.settled)
 		for node := range 2 {

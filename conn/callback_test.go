@@ -25,7 +25,7 @@ func TestCredentialsRotate(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var asked atomic.Int64
 		p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
-		r := newRig(t, portable, []*scripted.Server{p}, with("stale", "stale", 0), func(cfg *Config) {
+		r := newTestFleet(t, portable, []*scripted.Server{p}, with("stale", "stale", 0), func(cfg *Config) {
 			cfg.Credentials = func(ctx context.Context, addr string) (string, string, error) {
 				deadline, ok := ctx.Deadline()
 				assert.True(t, ok && time.Until(deadline) <= testkit.Patience, "bounded by DialTimeout")
@@ -51,7 +51,7 @@ func TestCredentialsRotate(t *testing.T) {
 func TestCredentialsOpenAServer(t *testing.T) {
 	server := fakeredis.StartN(t, 1, fakeredis.Options{User: "app", Password: "second"})[0]
 	var asked atomic.Int64
-	r := newRig(t, false, nil, onServer(server), func(cfg *Config) {
+	r := newTestFleet(t, false, nil, onServer(server), func(cfg *Config) {
 		cfg.Credentials = func(context.Context, string) (string, string, error) {
 			if asked.Add(1) == 1 {
 				return "app", "first", nil
@@ -62,22 +62,11 @@ func TestCredentialsOpenAServer(t *testing.T) {
 	r.until("for the second password", func() bool { return r.Up(0) })
 }
 
-// None are as good as none in the address.
-func TestNoCredentials(t *testing.T) {
-	server := fakeredis.StartN(t, 1)[0]
-	r := newRig(t, false, nil, onServer(server), with("me", marked, 0), func(cfg *Config) {
-		cfg.Credentials = func(context.Context, string) (string, string, error) { return "", "", nil }
-	})
-	r.AwaitFirstDials()
-	r.do(func() { assert.NoError(t, r.Fault(0)) })
-	assert.Zero(t, server.Count("AUTH"))
-}
-
 func TestCredentialsFail(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		errVault := errors.New("vault is sealed")
 		p := scripted.New(t)
-		r := newRig(t, portable, []*scripted.Server{p, scripted.New(t)}, func(cfg *Config) {
+		r := newTestFleet(t, portable, []*scripted.Server{p, scripted.New(t)}, func(cfg *Config) {
 			cfg.Credentials = func(_ context.Context, addr string) (string, string, error) {
 				if addr == p.Addr {
 					return "me", marked, errVault
@@ -103,7 +92,7 @@ func TestCredentialsFail(t *testing.T) {
 func TestCloseEndsCredentials(t *testing.T) {
 	asked := make(chan struct{})
 	var once sync.Once
-	r := newRig(t, false, scripted.NewN(t, 1), func(cfg *Config) {
+	r := newTestFleet(t, false, scripted.NewN(t, 1), func(cfg *Config) {
 		cfg.DialTimeout = time.Hour
 		cfg.Credentials = func(ctx context.Context, _ string) (string, string, error) {
 			once.Do(func() { close(asked) })
@@ -123,7 +112,7 @@ func TestDialer(t *testing.T) {
 	server, client := testkit.NewIdentity(t)
 	var dialed atomic.Int64
 	ps := []*scripted.Server{scripted.New(t), scripted.New(t, func(p *scripted.Server) { p.TLS = server })}
-	r := newRig(t, false, ps, func(cfg *Config) {
+	r := newTestFleet(t, false, ps, func(cfg *Config) {
 		cfg.TLS = client
 		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dialed.Add(1)
@@ -150,7 +139,7 @@ func (timeless) SetDeadline(time.Time) error { return errors.New("deadlines are 
 // A connection without deadlines is closed when its time is up, however silent
 // the server is.
 func TestDialerWithoutDeadlines(t *testing.T) {
-	r := newRig(t, false, scripted.NewN(t, 1, func(p *scripted.Server) { p.ServeRaw = true }), func(cfg *Config) {
+	r := newTestFleet(t, false, scripted.NewN(t, 1, func(p *scripted.Server) { p.ServeRaw = true }), func(cfg *Config) {
 		cfg.DialTimeout = 20 * time.Millisecond
 		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
@@ -205,7 +194,7 @@ func TestDialerFails(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, false, scripted.NewN(t, 1), func(cfg *Config) {
+			r := newTestFleet(t, false, scripted.NewN(t, 1), func(cfg *Config) {
 				cfg.DialTimeout = 20 * time.Millisecond
 				cfg.Dialer = test.dial
 			})
@@ -233,7 +222,7 @@ func TestTLSFor(t *testing.T) {
 	}
 	var mu sync.Mutex
 	trusted := map[string]*tls.Config{ps[0].Addr: clients[0]} // the other goes by Config.TLS
-	r := newRig(t, false, ps, func(cfg *Config) {
+	r := newTestFleet(t, false, ps, func(cfg *Config) {
 		cfg.TLS = clients[1]
 		cfg.TLSFor = func(addr string) *tls.Config {
 			mu.Lock()

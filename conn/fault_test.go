@@ -19,7 +19,7 @@ func TestRepliesBeforeTheirRequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := newUpRig(t, portable, 2)
+				r := newUpFleet(t, portable, 2)
 				if r.wires[0].Send(early); early == "" {
 					r.wires[0].Half()
 				}
@@ -34,7 +34,7 @@ func TestRepliesBeforeTheirRequest(t *testing.T) {
 // A reply to a command that the kernel has not taken yet in whole.
 func TestAnswersToHalfARequest(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 2)
+		r := newUpFleet(t, portable, 2)
 		l := r.sendLarge(16<<20, "large")
 		r.do(func() { require.Positive(t, r.waiting(0)) })
 		behind := r.send("behind")
@@ -54,7 +54,7 @@ func TestAnswersToHalfARequest(t *testing.T) {
 func TestSilence(t *testing.T) {
 	const bound = DefaultStallTimeout
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 2)
+		r := newUpFleet(t, portable, 2)
 		idle := r.socket(0)
 		r.clock.Advance(10 * bound)
 		r.do(r.Check)
@@ -94,7 +94,7 @@ func TestSilence(t *testing.T) {
 // it, fail, and nothing that was not sent yet is sent.
 func TestMaxInFlight(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 5 })
+		r := newUpFleet(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 5 })
 		fits := r.send(tagsOf(5)...)
 		assert.Zero(t, fits.settled)
 		r.wires[0].Expect(string(fits.Buf))
@@ -123,7 +123,7 @@ func TestMaxInFlight(t *testing.T) {
 // be better, and closing for it would mean never to send it at all.
 func TestMaxInFlightBelowOneBatch(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 1, func(cfg *Config) { cfg.MaxInFlight = 2; cfg.MaxInFlightBytes = 10 })
+		r := newUpFleet(t, portable, 1, func(cfg *Config) { cfg.MaxInFlight = 2; cfg.MaxInFlightBytes = 10 })
 		for range 3 {
 			l := r.send(tagsOf(5)...)
 			r.wires[0].Expect(string(l.Buf))
@@ -138,10 +138,10 @@ func TestMaxInFlightBelowOneBatch(t *testing.T) {
 // at first is not behind for that.
 func TestMaxInFlightBesideTheBeginning(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var r *rig
+		var r *testFleet
 		var first *ledger
 		ready := make(chan struct{})
-		r = newRig(t, portable, scripted.NewN(t, 1), func(cfg *Config) {
+		r = newTestFleet(t, portable, scripted.NewN(t, 1), func(cfg *Config) {
 			cfg.MaxInFlight = 2
 			cfg.OnUp = func(int) {
 				<-ready // New has not returned yet
@@ -178,7 +178,7 @@ func TestMaxInFlightBesideTheBeginning(t *testing.T) {
 // The same for the bytes of what is asked, which are given back with the replies.
 func TestMaxInFlightBytes(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 1, func(cfg *Config) { cfg.MaxInFlightBytes = 200 })
+		r := newUpFleet(t, portable, 1, func(cfg *Config) { cfg.MaxInFlightBytes = 200 })
 		for range 100 {
 			l := r.send("fits")
 			r.wires[0].Expect(string(l.Buf))
@@ -199,7 +199,7 @@ func TestMaxInFlightBytes(t *testing.T) {
 // does, though nothing arrives.
 func TestMaxInFlightBySendTo(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 1 })
+		r := newUpFleet(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 1 })
 		one, two := r.sendTo(0, "one"), r.sendTo(0, "two")
 		r.settle(one, two)
 		assert.ErrorIs(t, one.errOf(0), ErrFull)
@@ -208,11 +208,11 @@ func TestMaxInFlightBySendTo(t *testing.T) {
 }
 
 // A server that has answered and gone says both at once. Neither may be lost,
-// not even where nobody asks for a second report.
+// not even without a second report.
 func TestTheEndIsNotLostBehindTheLastBytes(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for range 20 {
-			r := newUpRig(t, portable, 1)
+			r := newUpFleet(t, portable, 1)
 			l := r.send("first", "second")
 			r.wires[0].Expect(string(l.Buf))
 			r.wires[0].Send(echoes("first"))

@@ -26,7 +26,7 @@ func TestEachNodeIsSentItsForm(t *testing.T) {
 	}
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := []*scripted.Server{scripted.New(t, native), scripted.New(t), scripted.New(t, native)}
-		r := newRig(t, portable, ps)
+		r := newTestFleet(t, portable, ps)
 		r.up()
 		is := func(want ...Form) {
 			t.Helper()
@@ -89,7 +89,7 @@ func TestEachNodeIsSentItsForm(t *testing.T) {
 func TestSomePushesAreDropped(t *testing.T) {
 	pushes := strings.Repeat(">2\r\n+x\r\n+y\r\n", maxPushes)
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 1)
+		r := newUpFleet(t, portable, 1)
 		for range 3 {
 			l := r.send("a", "b")
 			w := r.wires[0]

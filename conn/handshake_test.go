@@ -2,7 +2,6 @@ package conn
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,11 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
-
-	"github.com/redlock-go/redlock/internal/refusal"
 )
 
-// with makes a rig's only address this one of its only peer.
+// with makes a fleet's only address this one of its only peer.
 func with(user, password string, database int) func(*Config) {
 	return func(cfg *Config) {
 		cfg.Addresses[0].login = newLogin(user, password)
@@ -73,7 +70,7 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				listener := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
-				newRig(t, portable, []*scripted.Server{listener}, test.set)
+				newTestFleet(t, portable, []*scripted.Server{listener}, test.set)
 				w := listener.Next(t)
 				w.Expect(test.want)
 				w.Send(scripted.Unknown) // what else is answered is of no interest to who is refused HELLO
@@ -84,121 +81,11 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 	}
 }
 
-// onServer makes a rig's only node a server, and gives it the scripts it knows.
+// onServer makes a fleet's only node a server, and gives it the scripts it knows.
 func onServer(server interface{ Addr() string }) func(*Config) {
 	return func(cfg *Config) {
 		cfg.Addresses = []Address{{Network: "tcp", Host: server.Addr()}}
 		cfg.Probes = probeAll
-	}
-}
-
-// badHandshakes are those that must not make a node.
-var badHandshakes = map[string]struct {
-	set   func(*scripted.Server)
-	greet func(honest string) scripted.Steps
-	want  error
-}{
-	"hello refused":         {set: answers("HELLO", "-WRONGPASS "+marked+"\r\n"), want: ErrAuth},
-	"hello refused in bulk": {set: answers("HELLO", "!16\r\nWRONGPASS "+marked+"\r\n"), want: ErrAuth},
-	"hello wants auth":      {set: answers("HELLO", "-NOAUTH "+marked+"\r\n"), want: ErrAuth},
-	"hello echoed":          {set: answers("HELLO", "-"+marked+" "+marked+"\r\n")},
-	"hello is OK":           {set: answers("HELLO", "+OK\r\n"), want: refusal.ErrUnfit},
-	"hello is null":         {set: answers("HELLO", "*-1\r\n"), want: refusal.ErrUnfit},
-	"hello is a password":   {set: answers("HELLO", "+"+marked+"\r\n"), want: refusal.ErrUnfit},
-	"hello is loading":      {set: answers("HELLO", "-LOADING "+marked+"\r\n")},
-	"crowded":               {set: answers("HELLO", "-ERR max number of clients reached\r\n"), want: refusal.ErrCrowded},
-	"protected":             {set: answers("HELLO", "-DENIED Redis is running in protected mode\r\n"), want: refusal.ErrProtected},
-	"auth refused":          {set: olden("AUTH", "-WRONGPASS "+marked+"\r\n"), want: ErrAuth},
-	"auth echoed":           {set: olden("AUTH", "-ERR wrong number of arguments: 'AUTH' 'me' '"+marked+"'\r\n"), want: ErrAuth},
-	"auth refused in bulk":  {set: olden("AUTH", "!6\r\n"+marked+"\r\n"), want: ErrAuth},
-	"auth not OK":           {set: olden("AUTH", "$-1\r\n"), want: ErrAuth},
-	"auth answers password": {set: olden("AUTH", "+"+marked+"\r\n"), want: ErrAuth},
-	"crowded of old":        {set: olden("AUTH", "-ERR max number of clients reached\r\n"), want: refusal.ErrCrowded},
-	"protected of old":      {set: olden("AUTH", "-DENIED Redis is running in protected mode\r\n"), want: refusal.ErrProtected},
-	"client turned away":    {set: answers("CLIENT", "-DENIED "+marked+"\r\n"), want: refusal.ErrProtected},
-	"select refused":        {set: answers("SELECT", "-ERR "+marked+"\r\n")},
-	"select forbidden":      {set: answers("SELECT", "-NOPERM no permissions to run the '"+marked+"' command\r\n"), want: ErrForbidden},
-	"select not OK":         {set: answers("SELECT", ":1\r\n"), want: refusal.ErrUnfit},
-	"info is loading":       {set: answers("INFO", "-LOADING "+marked+"\r\n")},
-	"info wants auth":       {set: answers("INFO", "-"+marked+"\r\n")},
-	"info is OK":            {set: answers("INFO", "+OK\r\n"), want: refusal.ErrUnfit},
-	"info is null":          {set: answers("INFO", "_\r\n"), want: refusal.ErrUnfit},
-	"probe is OK":           {set: answers("DELIFEQ", "+OK\r\n"), want: refusal.ErrUnfit},
-	"probe is null":         {set: answers("DELEX", "_\r\n"), want: refusal.ErrUnfit},
-	"set is a number":       {set: answers("SET", ":0\r\n"), want: refusal.ErrUnfit},
-	"probe is redirected":   {set: answers("SET", "-MOVED 1 "+marked+":1\r\n"), want: ErrCluster},
-	"probe is read only":    {set: answers("SET", "-READONLY "+marked+"\r\n"), want: ErrNotMaster},
-	"script refused":        {set: answers("SCRIPT", "-ERR "+marked+"\r\n")},
-	"digest is another":     {set: answers("SCRIPT", "$6\r\n"+marked+"\r\n")},
-	"digest is a number":    {set: answers("SCRIPT", ":1\r\n")},
-	"digest is null":        {set: answers("SCRIPT", "$-1\r\n")},
-	"no RESP":               {set: answers("HELLO", "HTTP/1.1 400 "+marked+"\r\n\r\n")},
-	"huge bulk":             {set: answers("INFO", "$1000000\r\n")},
-	"huge INFO":             {set: answers("INFO", "$30000\r\n"+strings.Repeat("x", 30000)+"\r\n"), want: ErrOversized},
-	"endless line":          {set: answers("INFO", "+"+strings.Repeat(marked, 3000))},
-	"push in RESP2":         {set: olden("INFO memory", ">2\r\n+"+marked+"\r\n:1\r\n"+scripted.InfoOf("")), want: refusal.ErrUnfit},
-	"half a push behind":    {greet: func(honest string) scripted.Steps { return scripted.Steps{honest + ">2\r\n:1\r\n"} }, want: ErrUnsolicited},
-	"one byte too many":     {greet: func(honest string) scripted.Steps { return scripted.Steps{honest + "+"} }, want: ErrUnsolicited},
-	"one reply too many":    {greet: func(honest string) scripted.Steps { return scripted.Steps{honest + "+OK\r\n"} }, want: ErrUnsolicited},
-	"one reply before":      {greet: func(honest string) scripted.Steps { return scripted.Steps{"+OK\r\n" + honest} }, want: refusal.ErrUnfit},
-	"one reply missing": {greet: func(honest string) scripted.Steps {
-		return scripted.Steps{strings.Replace(honest, "+OK\r\n", "", 1), scripted.HangUp}
-	}},
-	"our own words": {greet: func(string) scripted.Steps {
-		return scripted.Steps{string(encode("AUTH", "me", marked)), scripted.HangUp}
-	}},
-	"closed at once": {greet: func(string) scripted.Steps { return scripted.Steps{scripted.HangUp} }},
-	"reset at once":  {greet: func(string) scripted.Steps { return scripted.Steps{scripted.CutOff} }},
-}
-
-func answers(name, answer string) func(*scripted.Server) {
-	return func(p *scripted.Server) {
-		if p.Answers == nil {
-			p.Answers = map[string]string{}
-		}
-		p.Answers[name] = answer
-	}
-}
-
-// olden is answers from a server without HELLO.
-func olden(name, answer string) func(*scripted.Server) {
-	return func(p *scripted.Server) {
-		old(p)
-		answers(name, answer)(p)
-	}
-}
-
-func TestHandshakeRefuses(t *testing.T) {
-	for name, test := range badHandshakes {
-		t.Run(name, func(t *testing.T) {
-			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				bad := scripted.New(t, func(p *scripted.Server) {
-					if test.set != nil {
-						test.set(p)
-					}
-					p.Greeting = func(n int, honest string) scripted.Steps {
-						if test.greet != nil {
-							return append(test.greet(honest), scripted.Mute)
-						}
-						return scripted.Steps{honest, scripted.Mute}
-					}
-				})
-				r := newRig(t, portable, []*scripted.Server{bad, scripted.New(t)}, with("me", marked, 5))
-				r.AwaitFirstDials()
-				r.do(func() {
-					err := r.Fault(0)
-					require.Error(t, err)
-					assert.ErrorIs(t, err, ErrNotSent)
-					assert.NotContains(t, err.Error(), marked)
-					assert.Contains(t, err.Error(), bad.Addr)
-					if test.want != nil {
-						assert.ErrorIs(t, err, test.want)
-					}
-					assert.NoError(t, r.Fault(1), "others are not affected")
-				})
-				testkit.Await(t, "for the next dial", func() bool { return bad.Dialled.Load() > 2 })
-			})
-		})
 	}
 }
 
@@ -207,7 +94,7 @@ func TestHandshakeRefuses(t *testing.T) {
 func TestHandshakeShowsARefusal(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		bad := scripted.New(t, answers("INFO", "-LOADING Redis is loading the dataset in memory\r\n"))
-		r := newRig(t, portable, []*scripted.Server{bad})
+		r := newTestFleet(t, portable, []*scripted.Server{bad})
 		r.AwaitFirstDials()
 		r.do(func() { assert.ErrorContains(t, r.Fault(0), "LOADING Redis is loading") })
 	})
@@ -231,7 +118,7 @@ func TestHandshakeEndsAtEachByte(t *testing.T) {
 				return scripted.Steps{honest[:n/2], end}
 			}
 		})
-		r := newRig(t, portable, []*scripted.Server{p}, with("me", marked, 1))
+		r := newTestFleet(t, portable, []*scripted.Server{p}, with("me", marked, 1))
 		r.up()
 		assert.Equal(t, int64(<-whole+1), p.Dialled.Load())
 		r.works()
@@ -248,7 +135,7 @@ func TestHandshakeInSmallPieces(t *testing.T) {
 				return s
 			}
 		})
-		r := newRig(t, portable, []*scripted.Server{p})
+		r := newTestFleet(t, portable, []*scripted.Server{p})
 		r.up()
 		r.works()
 	})
@@ -267,7 +154,7 @@ func TestHandshakeIsBoundedInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = greeting })
-				r := newRig(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = 50 * time.Millisecond })
+				r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = 50 * time.Millisecond })
 				start := time.Now()
 				r.AwaitFirstDials()
 				assert.Less(t, time.Since(start), testkit.Patience/2)
@@ -289,7 +176,7 @@ func TestCloseDoesNotWaitForAHandshake(t *testing.T) {
 		p := scripted.New(t, func(p *scripted.Server) {
 			p.Greeting = func(int, string) scripted.Steps { return scripted.Steps{scripted.Mute} }
 		})
-		r := newRig(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = time.Hour })
+		r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = time.Hour })
 		testkit.Await(t, "for the dial", func() bool { return p.Dialled.Load() > 0 })
 		r.do(r.Close)
 		testkit.Within(t, testkit.Patience, "Drain", r.Drain)
@@ -302,7 +189,7 @@ func TestTheSameServerTwiceIsRefused(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ps := scripted.NewN(t, 3)
 		ps[2].RunID = ps[0].RunID
-		r := newRig(t, portable, ps)
+		r := newTestFleet(t, portable, ps)
 		r.AwaitFirstDials()
 		loser, winner := 2, 0
 		r.do(func() {
@@ -327,7 +214,7 @@ func TestTheSameServerTwiceIsRefused(t *testing.T) {
 
 func TestServersWithoutARunIDAreNotCompared(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newRig(t, portable, scripted.NewN(t, 3, answers("INFO", "-NOPERM no\r\n")))
+		r := newTestFleet(t, portable, scripted.NewN(t, 3, answers("INFO", "-NOPERM no\r\n")))
 		r.up()
 		r.works()
 	})

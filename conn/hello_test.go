@@ -33,7 +33,7 @@ func TestHandshakeSkipsPushes(t *testing.T) {
 				return scripted.Steps{pushed}
 			}
 		})
-		r := newRig(t, portable, []*scripted.Server{p})
+		r := newTestFleet(t, portable, []*scripted.Server{p})
 		r.up()
 		r.works()
 		r.do(func() { assert.Equal(t, p.RunID, r.nodes[0].id.runID) })
@@ -55,7 +55,7 @@ func TestOldServersAreGreetedInRESP2(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				for _, user := range []string{"", "me"} {
 					p := scripted.New(t, answers("HELLO", answer))
-					r := newRig(t, portable, []*scripted.Server{p}, with(user, marked, 1))
+					r := newTestFleet(t, portable, []*scripted.Server{p}, with(user, marked, 1))
 					r.up()
 					r.works()
 					assert.EqualValues(t, 2, p.Dialled.Load(), "once in vain")
@@ -72,7 +72,7 @@ func TestRESP2IsRememberedForAWhile(t *testing.T) {
 		server := fakeredis.StartN(t, 1)[0]
 		server.ErrorReply("HELLO", "ERR unknown command 'HELLO'", 0)
 		server.ErrorReply("INFO", "LOADING Redis is loading the dataset in memory", 5)
-		r := newRig(t, portable, nil, onServer(server))
+		r := newTestFleet(t, portable, nil, onServer(server))
 		r.until("for the server", func() bool { return r.Up(0) })
 		assert.EqualValues(t, 1, server.Count("HELLO"), "through five failures behind it")
 
@@ -104,7 +104,7 @@ func TestTurnedAway(t *testing.T) {
 			for _, password := range []string{"", marked} {
 				server := fakeredis.StartN(t, 1)[0]
 				server.RejectConns(text)
-				r := newRig(t, portable, nil, onServer(server), with("", password, 0))
+				r := newTestFleet(t, portable, nil, onServer(server), with("", password, 0))
 				r.AwaitFirstDials()
 				r.do(func() {
 					err := r.Fault(0)
@@ -139,7 +139,7 @@ func TestRolesAreRefused(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				for _, password := range []string{"", marked} {
 					ps := []*scripted.Server{scripted.New(t), scripted.New(t, test.set)}
-					r := newRig(t, portable, ps, func(cfg *Config) { cfg.Addresses[1].login = newLogin("me", password) })
+					r := newTestFleet(t, portable, ps, func(cfg *Config) { cfg.Addresses[1].login = newLogin("me", password) })
 					r.AwaitFirstDials()
 					r.do(func() {
 						assert.NoError(t, r.Fault(0))
@@ -159,7 +159,7 @@ func TestRolesAreRefused(t *testing.T) {
 func TestDemotedNodeComesBack(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		server := fakeredis.StartN(t, 1)[0]
-		r := newRig(t, portable, nil, onServer(server))
+		r := newTestFleet(t, portable, nil, onServer(server))
 		r.until("for the server", func() bool { return r.Up(0) })
 		server.Demote()
 		server.ResetConns()

@@ -81,7 +81,7 @@ var tlsHostiles = []hostile{
 // the return of its better self included. Servers encrypt in the same process,
 // and the race detector empties the pool that they do it from.
 func growth(secure bool) uint64 {
-	if secure && raceEnabled {
+	if secure && testkit.Race {
 		return 4 << 20
 	}
 	return 1 << 20
@@ -99,7 +99,7 @@ func TestHostileServers(t *testing.T) {
 			server, client = testkit.NewIdentity(t)
 		}
 		ps := scripted.NewN(t, 3, func(p *scripted.Server) { p.TLS = server })
-		r := newRig(t, portable, ps, func(cfg *Config) {
+		r := newTestFleet(t, portable, ps, func(cfg *Config) {
 			cfg.TLS = client
 			for i := range cfg.Addresses {
 				cfg.Addresses[i].login = newLogin("", marked)
@@ -121,7 +121,7 @@ func TestHostileServers(t *testing.T) {
 }
 
 // suffer asks three nodes for two echoes, of which number 1 is hostile.
-func (r *rig) suffer(h hostile) {
+func (r *testFleet) suffer(h hostile) {
 	t := r.t
 	gone := r.socket(1)
 	l := newLedger(t, []string{"one", "two"})

@@ -101,7 +101,7 @@ func TestHandshakeFindsOutWhoItIs(t *testing.T) {
 				if refusal != "" {
 					server.ErrorReply("HELLO", refusal, 0)
 				}
-				r := newRig(t, false, nil, onServer(server))
+				r := newTestFleet(t, false, nil, onServer(server))
 				r.AwaitFirstDials()
 				r.do(func() {
 					require.NoError(t, r.Fault(0))
@@ -125,7 +125,7 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 			return answers("INFO memory", scripted.InfoOf("maxmemory_policy:"+name+"\r\n"))
 		}
 		ps := []*scripted.Server{scripted.New(t, policy("allkeys-lru")), scripted.New(t), scripted.New(t, policy(marked)), scripted.New(t, answers("INFO memory", "-NOPERM\r\n"))}
-		r := newRig(t, portable, ps, func(cfg *Config) { cfg.Logger = logger })
+		r := newTestFleet(t, portable, ps, func(cfg *Config) { cfg.Logger = logger })
 		warned := func(want ...int) {
 			t.Helper()
 			r.up()

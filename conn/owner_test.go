@@ -15,7 +15,7 @@ import (
 func TestSendToFromWithinReply(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for _, to := range []int{0, 1} {
-			r := newUpRig(t, portable, 2)
+			r := newUpFleet(t, portable, 2)
 			const rounds = 3 * minRing // so that the ring grows under the decoder
 			var more []*ledger
 			first := newLedger(t, tagsOf(rounds))
@@ -52,7 +52,7 @@ func TestSendToFromWithinReply(t *testing.T) {
 func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for _, to := range []int{0, 1} {
-			r := newUpRig(t, portable, 2)
+			r := newUpFleet(t, portable, 2)
 			late := newLedger(t, []string{"late"})
 			l := newLedger(t, []string{"one", "two", "three"})
 			l.onReply = func(node, i int) error {
@@ -85,7 +85,7 @@ func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
 // to others, ends all the same: what is down fails at once.
 func TestSendToFromWithinFail(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 3)
+		r := newUpFleet(t, portable, 3)
 		var more []*ledger
 		sent := make([]*ledger, 4)
 		for i := range sent {
@@ -122,7 +122,7 @@ func TestSendToFromWithinFail(t *testing.T) {
 // A batch may be used again once the call that settled it has returned.
 func TestABatchIsUsedAgain(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 2)
+		r := newUpFleet(t, portable, 2)
 		l := newLedger(t, tagsOf(3))
 		for round := range 50 {
 			r.sent = nil
@@ -147,7 +147,7 @@ func TestABatchIsUsedAgain(t *testing.T) {
 
 func TestAfterClose(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 2)
+		r := newUpFleet(t, portable, 2)
 		before := r.send("before")
 		r.do(r.Close)
 		assert.Equal(t, 1, before.settled)

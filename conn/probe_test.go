@@ -67,7 +67,7 @@ func TestFormsWithinAccessLists(t *testing.T) {
 				if test.loaded {
 					server.LoadScripts()
 				}
-				r := newRig(t, false, nil, onServer(server), with("", password, 0), func(cfg *Config) {
+				r := newTestFleet(t, false, nil, onServer(server), with("", password, 0), func(cfg *Config) {
 					cfg.Probes = func() Prober { return command.NewProbes(test.force) }
 					if test.lacks == "select" {
 						cfg.Addresses[0].Database = 1

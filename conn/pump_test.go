@@ -127,7 +127,7 @@ func TestPumpTellsTheEndBehindTheBytes(t *testing.T) {
 	assert.ErrorIs(t, err, errOdd)
 }
 
-// A write that fails is reported, though nobody reads or writes then.
+// A write that fails is reported, without another read or write.
 func TestPumpReportsAFailedWrite(t *testing.T) {
 	p, pp, theirs := newPump(t)
 	require.NoError(t, theirs.SetDeadline(time.Unix(1, 0)))
@@ -139,7 +139,7 @@ func TestPumpReportsAFailedWrite(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
-// Both goroutines end with close, whatever they are blocked in.
+// Both goroutines end with close, in every place where they block.
 func TestPumpCloses(t *testing.T) {
 	for name, block := range map[string]func(p *pump, theirs net.Conn){
 		"idle":       func(*pump, net.Conn) {},
@@ -190,7 +190,7 @@ func (c slowEnd) Read(b []byte) (int, error) {
 // soon.
 func TestCloseWaitsForPumps(t *testing.T) {
 	var ended atomic.Int64
-	r := newUpRig(t, true, 3, func(cfg *Config) {
+	r := newUpFleet(t, true, 3, func(cfg *Config) {
 		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
 			return slowEnd{nc, &ended}, err

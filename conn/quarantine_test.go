@@ -11,7 +11,7 @@ import (
 )
 
 // restart is a peer's process that ends and another that begins.
-func (r *rig) restart(node int) {
+func (r *testFleet) restart(node int) {
 	r.t.Helper()
 	p := r.peers[node]
 	p.Stop()
@@ -21,7 +21,7 @@ func (r *rig) restart(node int) {
 	r.up()
 }
 
-func (r *rig) guardedNow() (nodes uint64) {
+func (r *testFleet) guardedNow() (nodes uint64) {
 	r.do(func() { nodes = r.Quarantined() })
 	return nodes
 }
@@ -30,7 +30,7 @@ func (r *rig) guardedNow() (nodes uint64) {
 // TTL that was sent has passed, counted from when it came back.
 func TestRestartGuard(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 3)
+		r := newUpFleet(t, portable, 3)
 		require.Zero(t, r.guardedNow(), "a first contact is trusted")
 		r.do(func() { r.NoteTTL(10 * time.Second); r.NoteTTL(time.Second) })
 
@@ -58,15 +58,15 @@ func TestRestartGuard(t *testing.T) {
 
 // TestRestartGuardBeforeAnyTTL: who has not sent anything has nothing to fear.
 func TestRestartGuardBeforeAnyTTL(t *testing.T) {
-	r := newUpRig(t, true, 1)
+	r := newUpFleet(t, true, 1)
 	r.restart(0)
 	require.Zero(t, r.guardedNow())
 }
 
-// TestProbation: strict, a node is distrusted until it has been up long enough,
+// TestQuarantine: strict, a node is distrusted until it has been up long enough,
 // on first contact too.
-func TestProbation(t *testing.T) {
-	r := newUpRig(t, true, 2, func(c *Config) { c.Quarantine = 10 * time.Second })
+func TestQuarantine(t *testing.T) {
+	r := newUpFleet(t, true, 2, func(c *Config) { c.Quarantine = 10 * time.Second })
 	require.Equal(t, uint64(0b11), r.guardedNow())
 	r.clock.Advance(10 * time.Second)
 	require.Zero(t, r.guardedNow())
@@ -74,9 +74,9 @@ func TestProbation(t *testing.T) {
 	require.Equal(t, uint64(0b10), r.guardedNow())
 }
 
-// TestProbationOfANodeThatIsUp: what it has been up for counts, but for a second,
+// TestQuarantineOfANodeThatIsUp: what it has been up for counts, but for a second,
 // which its clock may have rounded up. Connections that end change nothing.
-func TestProbationOfANodeThatIsUp(t *testing.T) {
+func TestQuarantineOfANodeThatIsUp(t *testing.T) {
 	const probation = 10 * time.Second
 	for uptime, want := range map[string]time.Duration{
 		"0": probation, "1": probation, "2": 9 * time.Second, "10": time.Second, "11": 0, "999": 0,
@@ -84,7 +84,7 @@ func TestProbationOfANodeThatIsUp(t *testing.T) {
 		up := func(p *scripted.Server) {
 			p.Answers = map[string]string{"INFO server": scripted.InfoOf("run_id:" + p.RunID + "\r\nuptime_in_seconds:" + uptime + "\r\n")}
 		}
-		r := newRig(t, true, scripted.NewN(t, 1, up), func(c *Config) { c.Quarantine = probation })
+		r := newTestFleet(t, true, scripted.NewN(t, 1, up), func(c *Config) { c.Quarantine = probation })
 		r.up()
 		r.wires[0].Cut()
 		r.lose(0)
@@ -101,13 +101,13 @@ func TestProbationOfANodeThatIsUp(t *testing.T) {
 
 // TestPersistentNodesAreTrusted, and so is everything without a guard.
 func TestPersistentNodesAreTrusted(t *testing.T) {
-	r := newUpRig(t, true, 2, func(c *Config) { c.Addresses[0].Persistent = true })
+	r := newUpFleet(t, true, 2, func(c *Config) { c.Addresses[0].Persistent = true })
 	r.do(func() { r.NoteTTL(time.Minute) })
 	r.restart(0)
 	r.restart(1)
 	require.Equal(t, uint64(0b10), r.guardedNow())
 
-	r = newUpRig(t, true, 1, func(c *Config) { c.TrustRestarts = true; c.Quarantine = time.Hour })
+	r = newUpFleet(t, true, 1, func(c *Config) { c.TrustRestarts = true; c.Quarantine = time.Hour })
 	r.restart(0)
 	require.Zero(t, r.guardedNow())
 }
@@ -116,9 +116,9 @@ func TestPersistentNodesAreTrusted(t *testing.T) {
 // node is refused.
 func TestNoRunID(t *testing.T) {
 	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
-	r := newRig(t, true, scripted.NewN(t, 1, silent))
+	r := newTestFleet(t, true, scripted.NewN(t, 1, silent))
 	r.up()
-	r = newRig(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute })
+	r = newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute })
 	r.AwaitFirstDials()
 	r.do(func() { require.ErrorIs(t, r.Fault(0), ErrNoRunID) })
 }
@@ -126,7 +126,7 @@ func TestNoRunID(t *testing.T) {
 // TestRunIDThatComesAndGoes: a server that ceases to tell may be another, and so
 // may one that begins to.
 func TestRunIDThatComesAndGoes(t *testing.T) {
-	r := newUpRig(t, true, 1)
+	r := newUpFleet(t, true, 1)
 	p := r.peers[0]
 	r.do(func() { r.NoteTTL(time.Second) })
 	honest := p.Answers
@@ -149,7 +149,7 @@ func TestTrustNeedsNoRunID(t *testing.T) {
 		func(c *Config) { c.Addresses[0].Persistent = true },
 		func(c *Config) { c.TrustRestarts = true },
 	} {
-		r := newRig(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute }, trust)
+		r := newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute }, trust)
 		r.up()
 		require.Zero(t, r.guardedNow())
 	}

@@ -18,7 +18,7 @@ import (
 
 // Without Arm, and after the one ring of an Arm, the bell is silent.
 func TestOnlyAnArmedBellRings(t *testing.T) {
-	r := newUpRig(t, false, 1)
+	r := newUpFleet(t, false, 1)
 	unread := func() bool {
 		r.lock.Lock()
 		defer r.lock.Unlock()
@@ -40,7 +40,7 @@ func TestOnlyAnArmedBellRings(t *testing.T) {
 
 	r.do(r.Arm)
 	r.until("for the first reply", func() bool { return l.nodes[0].replies == 1 })
-	woken = r.waiter() // whoever armed it has read it, too
+	woken = r.waiter() // the owner that armed it has read it, too
 	mustSleep(t, woken)
 	r.wires[0].Send(echoes("y"))
 	mustWake(t, woken, true) // and the bell is still armed
@@ -110,7 +110,7 @@ func TestAdoptFails(t *testing.T) {
 	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
 }
 
-// A sock closes its descriptor once: the number may be somebody else's by then.
+// A sock closes its descriptor once: the number may be another file's by then.
 func TestASockClosesOnce(t *testing.T) {
 	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
 	made, err := newRawPoller()
@@ -120,10 +120,10 @@ func TestASockClosesOnce(t *testing.T) {
 	require.NoError(t, err)
 	s, err := made.adopt(nc, 0)
 	require.NoError(t, err)
-	p.Next(t) // so that nobody else opens anything below
+	p.Next(t) // so that no other file is opened below
 	fd := int(s.(*raw).fd)
 	s.close(false)
-	for other := -1; other != fd; { // until somebody has the number
+	for other := -1; other != fd; { // until another file has the number
 		f, err := os.Open(os.DevNull)
 		require.NoError(t, err)
 		defer f.Close()
@@ -143,7 +143,7 @@ func TestNothingLeaks(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		unrelated := testkit.Descriptors()
 		routines := runtime.NumGoroutine()
-		r := newUpRig(t, portable, 2)
+		r := newUpFleet(t, portable, 2)
 		r.works()
 		level := testkit.Descriptors()
 		for i := range cycles {
@@ -183,7 +183,7 @@ func TestNothingLeaksFromAFleetThatIsClosedAtOnce(t *testing.T) {
 		ps := scripted.NewN(t, 3)
 		unrelated, routines := testkit.Descriptors(), runtime.NumGoroutine()
 		for range 50 {
-			r := newRig(t, portable, ps)
+			r := newTestFleet(t, portable, ps)
 			if runtime.Gosched(); len(ps[0].Greeted) > 0 {
 				<-ps[0].Greeted
 			}

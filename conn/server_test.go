@@ -12,18 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/realredis"
-	"github.com/redlock-go/redlock/internal/testkit"
-
 	"github.com/redlock-go/redlock/internal/refusal"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // What real servers make of the handshake. Which server that is, is up to the
 // environment; see package realredis.
 
-// onReal is a rig whose only node is a real server.
-func onReal(t *testing.T, portable bool, server *realredis.Server, set ...func(*Config)) *rig {
+// onReal is a fleet whose only node is a real server.
+func onReal(t *testing.T, portable bool, server *realredis.Server, set ...func(*Config)) *testFleet {
 	t.Helper()
-	r := newRig(t, portable, nil, append([]func(*Config){onServer(server)}, set...)...)
+	r := newTestFleet(t, portable, nil, append([]func(*Config){onServer(server)}, set...)...)
 	r.AwaitFirstDials()
 	return r
 }

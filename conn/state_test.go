@@ -13,7 +13,7 @@ import (
 )
 
 // look is Node for who is not the owner.
-func (r *rig) look(node int) (n Node) {
+func (r *testFleet) look(node int) (n Node) {
 	r.do(func() { n = r.Node(node) })
 	return n
 }
@@ -23,7 +23,7 @@ func (r *rig) look(node int) (n Node) {
 func TestNodeOverItsLife(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		peers := scripted.NewN(t, 2)
-		r := newRig(t, portable, peers)
+		r := newTestFleet(t, portable, peers)
 		r.up()
 		addr := peers[1].Addr
 		require.Equal(t, Node{Index: 1, Addr: addr, Up: true, Server: "redis 7.0.15", Connects: 1}, r.look(1))
@@ -76,7 +76,7 @@ func TestNodeOverItsLife(t *testing.T) {
 // fleet is closed.
 func TestUpAndDownAreTold(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var r *rig
+		var r *testFleet
 		var told []Node // under the lock
 		ready := make(chan struct{})
 		tell := func(node int) {
@@ -84,7 +84,7 @@ func TestUpAndDownAreTold(t *testing.T) {
 			told = append(told, r.Node(node))
 		}
 		peers := scripted.NewN(t, 1)
-		r = newRig(t, portable, peers, func(c *Config) { c.OnUp, c.OnDown = tell, tell })
+		r = newTestFleet(t, portable, peers, func(c *Config) { c.OnUp, c.OnDown = tell, tell })
 		close(ready)
 		for i := range uint64(3) {
 			r.up()

@@ -11,20 +11,20 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
-func newTLSRig(t *testing.T, server, client *tls.Config) *rig {
+func newTLSFleet(t *testing.T, server, client *tls.Config) *testFleet {
 	t.Helper()
 	ps := []*scripted.Server{scripted.New(t, func(p *scripted.Server) { p.TLS = server }), scripted.New(t)}
-	return newRig(t, false, ps, func(cfg *Config) { cfg.TLS = client })
+	return newTestFleet(t, false, ps, func(cfg *Config) { cfg.TLS = client })
 }
 
 func TestTLS(t *testing.T) {
 	server, client := testkit.NewIdentity(t)
-	r := newTLSRig(t, server, client)
+	r := newTLSFleet(t, server, client)
 	r.up()
 	assert.False(t, r.CanBlock(), "TLS on one node makes all of them portable")
 	r.works()
 
-	sent := r.clog(0, 1<<20) // nobody reads, nobody waits
+	sent := r.clog(0, 1<<20) // no reader, and no wait
 	r.meanwhile(func() {
 		for _, l := range sent {
 			r.wires[0].Expect(string(l.Buf))
@@ -56,7 +56,7 @@ func TestTLS(t *testing.T) {
 // Closing a clogged connection does not wait for TLS to say goodbye.
 func TestCloseOfAClogUnderTLS(t *testing.T) {
 	server, client := testkit.NewIdentity(t)
-	r := newTLSRig(t, server, client)
+	r := newTLSFleet(t, server, client)
 	r.up()
 	r.clog(0, 1<<20)
 	testkit.Within(t, testkit.Patience, "Close", func() { r.do(r.Close) })

@@ -2,7 +2,6 @@ package conn
 
 import (
 	"math/rand/v2"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,11 +11,10 @@ import (
 
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // waiter calls Wait for a test.
-func (r *rig) waiter() <-chan bool {
+func (r *testFleet) waiter() <-chan bool {
 	woken := make(chan bool, 1)
 	go func() { woken <- r.Wait() }()
 	return woken
@@ -28,7 +26,7 @@ func mustWake(t *testing.T, woken <-chan bool, want bool) {
 	case is := <-woken:
 		require.Equal(t, want, is)
 	case <-time.After(testkit.Patience):
-		require.FailNow(t, "nobody was woken")
+		require.FailNow(t, "no wake-up")
 	}
 }
 
@@ -43,7 +41,7 @@ func mustSleep(t *testing.T, woken <-chan bool) {
 
 func TestWaitEndsWithAnArrival(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 3)
+		r := newUpFleet(t, portable, 3)
 		r.works()
 		for len(drained(r)) > 0 { // bells of the past
 		}
@@ -68,7 +66,7 @@ func TestWaitEndsWithAnArrival(t *testing.T) {
 
 // drained takes a ring of the portable poller's bell, which rings for every
 // report, armed or not.
-func drained(r *rig) (rings []struct{}) {
+func drained(r *testFleet) (rings []struct{}) {
 	if pp, ok := r.poller.(*pumpPoller); ok {
 		select {
 		case ring := <-pp.bell:
@@ -83,7 +81,7 @@ func TestWaitEndsWithTheEndOfANode(t *testing.T) {
 	for name, end := range map[string]scripted.Verb{"half-close": scripted.HalfClose, "reset": scripted.CutOff, "close": scripted.HangUp} {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := newUpRig(t, portable, 2)
+				r := newUpFleet(t, portable, 2)
 				r.do(r.Arm)
 				woken := r.waiter()
 				r.wires[1].Play(scripted.Steps{end})
@@ -98,7 +96,7 @@ func TestCloseEndsWait(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for _, armed := range []bool{false, true} {
 			for _, before := range []bool{false, true} {
-				r := newUpRig(t, portable, 1)
+				r := newUpFleet(t, portable, 1)
 				if armed {
 					r.do(r.Arm)
 				}
@@ -115,49 +113,17 @@ func TestCloseEndsWait(t *testing.T) {
 	})
 }
 
-// echo is a server that answers ECHO. It goes on until its connection ends.
-func echo(nc net.Conn) {
-	in, out := make([]byte, 0, 64<<10), make([]byte, 0, 64<<10)
-	var d resp.Decoder
-	d.Limits.Bulk = 1 << 20
-	var v resp.Value
-	for {
-		k, err := nc.Read(in[len(in):cap(in)])
-		if err != nil {
-			return
-		}
-		in = in[:len(in)+k]
-		at := 0
-		for {
-			n, err := d.Decode(in[at:], &v)
-			if err != nil {
-				break
-			}
-			at += n
-			it := v.Elements()
-			it.Next()
-			it.Next()
-			out = resp.AppendBulk(out, it.Value().Bytes)
-		}
-		in = in[:copy(in, in[at:])]
-		if _, err := nc.Write(out); err != nil {
-			return
-		}
-		out = out[:0]
-	}
-}
+func echoing(p *scripted.Server) { p.Serve = scripted.Echo }
 
-func echoing(p *scripted.Server) { p.Serve = echo }
-
-// newEchoRig is a rig with n peers that answer by themselves.
-func newEchoRig(t *testing.T, portable bool, n int, set ...func(*Config)) *rig {
+// newEchoFleet is a testFleet with n peers that answer by themselves.
+func newEchoFleet(t *testing.T, portable bool, n int, set ...func(*Config)) *testFleet {
 	t.Helper()
-	r := newRig(t, portable, scripted.NewN(t, n, echoing), set...)
+	r := newTestFleet(t, portable, scripted.NewN(t, n, echoing), set...)
 	r.allUp()
 	return r
 }
 
-func (r *rig) allUp() {
+func (r *testFleet) allUp() {
 	r.t.Helper()
 	for i := range r.Len() {
 		r.until("for a node to come up", func() bool { return r.Up(i) })
@@ -172,14 +138,14 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	switch {
 	case testing.Short():
 		trips = 5_000
-	case raceEnabled:
+	case testkit.Race:
 		trips = 5_000
 	}
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		if portable {
 			trips /= 5 // no nested epoll here, and slower
 		}
-		r := newEchoRig(t, portable, 2)
+		r := newEchoFleet(t, portable, 2)
 		rnd := rand.New(rand.NewPCG(1, 2))
 		l := newLedger(t, []string{"x"})
 		post := func() {
@@ -229,7 +195,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 // Sweep waits no longer than it is told, and does not where it cannot.
 func TestSweepBlocks(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 2)
+		r := newUpFleet(t, portable, 2)
 		r.do(func() { assert.Equal(t, !portable, r.CanBlock()) })
 		testkit.Within(t, testkit.Patience, "Sweep", func() { r.do(func() { r.Sweep(5 * time.Millisecond) }) })
 		if portable {
@@ -255,7 +221,7 @@ func TestWakeEndsASweep(t *testing.T) {
 	if !rawSupported {
 		t.Skip("no sweep blocks here")
 	}
-	r := newUpRig(t, false, 2)
+	r := newUpFleet(t, false, 2)
 	for range 1000 { // more than the bytes of a pipe would hold in either of them
 		r.Wake()
 	}
@@ -281,7 +247,7 @@ func TestWakeEndsASweep(t *testing.T) {
 // that finds something again and again would have its owner spin.
 func TestAQuietFleetReportsNothing(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpRig(t, portable, 3, func(cfg *Config) { cfg.Rand = func() float64 { return 0.9 } })
+		r := newUpFleet(t, portable, 3, func(cfg *Config) { cfg.Rand = func() float64 { return 0.9 } })
 		quiet := func(when string) {
 			t.Helper()
 			r.until("for quiet after "+when, func() bool { return len(r.ready) == 0 }) // what Sweep was told of

@@ -1,7 +1,6 @@
 package resp_test
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -177,17 +176,6 @@ func TestDecodeAnnouncedLengths(t *testing.T) {
 		_, err = d.Decode([]byte(frame), &v)
 		assert.Equal(t, resp.ErrIncomplete, err, frame)
 	}
-}
-
-// Twenty million arrays in one another: 80 MB, of which 36 bytes are looked at.
-func TestDecodeNestedMillions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs 80 MB")
-	}
-	var d resp.Decoder
-	var v resp.Value
-	_, err := d.Decode(bytes.Repeat([]byte("*1\r\n"), 20_000_000), &v)
-	require.Equal(t, &resp.ProtocolError{Offset: 32, Reason: resp.TooDeep}, err)
 }
 
 func TestDecodePipeline(t *testing.T) {

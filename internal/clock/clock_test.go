@@ -21,7 +21,7 @@ func TestSystem(t *testing.T) {
 		require.GreaterOrEqual(t, now, last)
 		last = now
 	}
-	require.GreaterOrEqual(t, last-before, 4*time.Millisecond, "it is a clock, not a counter")
+	require.GreaterOrEqual(t, clock.System().Now()-before, 5*time.Millisecond, "it is a clock, not a counter")
 	require.Zero(t, testing.AllocsPerRun(100, func() { clock.System().Now() }))
 }
 

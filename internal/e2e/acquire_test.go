@@ -141,7 +141,7 @@ func TestManyWaitersTakeTurns(t *testing.T) {
 	})
 }
 
-// A connection that ends while nobody asks for anything must be noticed then:
+// A connection that ends while the client is idle must be noticed then:
 // the first acquire after a quiet night would otherwise lose every vote to
 // sockets that the servers have long closed.
 func TestIdleClientNoticesLostConnections(t *testing.T) {

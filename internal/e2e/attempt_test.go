@@ -67,8 +67,8 @@ func checkCleanedUp(t *testing.T, r *cluster.Cluster, key string) {
 	}
 }
 
-// TestFailedAttemptsCleanUpBehindThemselves: whatever ends an attempt, the
-// release follows its SET to every node, without anybody waiting for it. The
+// TestFailedAttemptsCleanUpBehindThemselves: an attempt may end in
+// any way; the release follows its SET to every node, and no caller waits for it. The
 // clock of the masters stands still, so that no key ends by itself.
 func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 	still := fakeredis.Options{Now: testkit.StoppedClock()}
@@ -115,7 +115,7 @@ func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 			r.AwaitCalls(t, 1, "SET", "k")
 			cancel()
 			require.Equal(t, context.Canceled, testkit.Get(t, attempt).Err)
-			// The wire is busy with a batch nobody has answered, so the release waits for that.
+			// The wire is busy with a batch without an answer, so the release waits for that.
 			r.Heal(t)
 			checkCleanedUp(t, r, "k")
 		})
@@ -170,9 +170,9 @@ func TestNothingToCleanUp(t *testing.T) {
 	require.Empty(t, r.Recorders[0].Calls("EVALSHA", "k"))
 }
 
-// TestLateReplyIsNobodyElses: the grant for a request that was given up on
+// TestLateReplyIsDropped: the grant for a request that was given up on
 // arrives when another waits for its own answer, which is a denial.
-func TestLateReplyIsNobodyElses(t *testing.T) {
+func TestLateReplyIsDropped(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 1, cluster.Portable(portable), cluster.NodeTimeout(5*time.Millisecond))
 		r.Servers[0].Set("taken", "another's", 0)

@@ -50,7 +50,7 @@ func TestClosed(t *testing.T) {
 }
 
 // TestCloseEndsWhatIsUnderWay: after CloseTimeout, with ErrClosed for all that
-// nobody has answered, the ones that retry included.
+// has no answer, callers that retry included.
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.CloseTimeout = 20 * time.Millisecond })
@@ -80,9 +80,9 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-// TestCloseSendsWhatNobodyWaitsFor: the release of an attempt that was given
+// TestCloseSendsBackgroundReleases: the release of an attempt that was given
 // up on is still sent.
-func TestCloseSendsWhatNobodyWaitsFor(t *testing.T) {
+func TestCloseSendsBackgroundReleases(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		servers := cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()})
 		r := cluster.Of(t, servers, cluster.Portable(portable), func(c *redlock.Config) { c.CloseTimeout = testkit.Patience })
@@ -102,7 +102,7 @@ func TestCloseSendsWhatNobodyWaitsFor(t *testing.T) {
 	})
 }
 
-// TestCloseLeavesNothing: no goroutine and no descriptor, in whatever state the
+// TestCloseLeavesNothing: no goroutine and no descriptor, in every state of the
 // nodes are.
 func TestCloseLeavesNothing(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

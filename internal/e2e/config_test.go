@@ -135,9 +135,9 @@ func forward(t *testing.T, to string) string {
 	return ln.Addr().String()
 }
 
-// TestNewWaitsForNobodyLongerThanDialTimeout: a node that is down, or hangs, is
+// TestNewIsBoundByDialTimeout: a node that is down, or hangs, is
 // no error, and is there once it answers.
-func TestNewWaitsForNobodyLongerThanDialTimeout(t *testing.T) {
+func TestNewIsBoundByDialTimeout(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		servers := cluster.Start(t, 3)
 		servers[0].Down()

@@ -48,8 +48,8 @@ func TestQuorumError(t *testing.T) {
 	})
 }
 
-// TestContextErrors come back as they are, whatever was under way, and without
-// asking anybody if the context had ended before.
+// TestContextErrors come back as they are, during any operation, and without
+// a command if the context had ended before.
 func TestContextErrors(t *testing.T) {
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("a cause of one's own"))
@@ -72,7 +72,7 @@ func TestContextErrors(t *testing.T) {
 	})
 }
 
-// TestBadArguments: what can never work is refused without asking anybody, by
+// TestBadArguments: what can never work is refused without a command, by
 // Acquire too, and the error names what is wrong.
 func TestBadArguments(t *testing.T) {
 	r := cluster.New(t, 3)

@@ -56,7 +56,7 @@ func TestExtendIsTrue(t *testing.T) {
 	}
 }
 
-// TestExtendNeverRevives: once validity is over nobody is asked, though the
+// TestExtendNeverRevives: once validity is over no node is asked, though the
 // keys may still be there.
 func TestExtendNeverRevives(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
@@ -127,7 +127,7 @@ func TestUnconfirmedExtension(t *testing.T) {
 }
 
 // TestExtendAgainstRelease of the same lock, at once: the key is gone in the
-// end, and nobody believes to hold it.
+// end, and no handle has validity.
 func TestExtendAgainstRelease(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 3, cluster.Portable(portable))

@@ -145,7 +145,7 @@ func TestNodeThatDiesIsHeard(t *testing.T) {
 	})
 }
 
-// TestLockLostIsHeardOnce, by whatever finds it out first, and not of a lock
+// TestLockLostIsHeardOnce, by the first call that finds it out, and not of a lock
 // that was given back.
 func TestLockLostIsHeardOnce(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
@@ -187,7 +187,7 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 		require.NoError(t, l.Release(t.Context()))
 		heard()
 
-		// What a release that nobody waited for deleted was not lost.
+		// A background release deleted the key: the lock was not lost.
 		l = cluster.MustAcquire(t, r.Client, "k", ttl)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -49,7 +49,7 @@ func TestLifeOfALock(t *testing.T) {
 }
 
 // TestCommandsOnTheWire: PX and not PXAT, whole milliseconds rounded down, and
-// the key as it was given, whatever bytes it is made of.
+// the key as it was given, of any bytes.
 func TestCommandsOnTheWire(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 3, cluster.Portable(portable))
@@ -106,7 +106,7 @@ func TestStaleHandlesTouchNothing(t *testing.T) {
 		}
 		for _, s := range r.Servers {
 			testkit.Await(t, "the last release", func() bool { return s.Count("EVALSHA") >= int64(len(stale)) })
-			require.EqualValues(t, len(stale), s.Count("EVALSHA"), "a stale handle asks nobody")
+			require.EqualValues(t, len(stale), s.Count("EVALSHA"), "a stale handle sends nothing")
 		}
 	})
 }

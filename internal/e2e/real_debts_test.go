@@ -89,6 +89,6 @@ func fickle(ctx context.Context, c *redlock.Client, key string, rng *rand.Rand) 
 	}
 	release, cancel := waits()
 	defer cancel()
-	_ = l.Release(release) // once, whatever comes of it
+	_ = l.Release(release) // once, with any result
 	return true
 }

@@ -47,7 +47,7 @@ func restartUnder(t *testing.T, servers []*realredis.Server, victim int, clients
 	}
 }
 
-// refusedUntilOver has clients wait for the lock of somebody else, which none of
+// refusedUntilOver has clients wait for the lock of another client, which none of
 // them may be given before it is over.
 func refusedUntilOver(t *testing.T, theirs redlock.Lock, ttl time.Duration, clients ...*redlock.Client) {
 	t.Helper()

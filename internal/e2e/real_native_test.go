@@ -220,7 +220,7 @@ var leastPrivileges = []string{"+set", "+evalsha", "+script|load", "+mget", "+pe
 const leastUser = "locker resetchannels resetkeys -@all on >" + realPassword + " ~lock:* "
 
 // TestRealLeastPrivileges: the least that a user can be allowed is enough for
-// whatever locks go through, and each part of it is needed.
+// the whole life of a lock, and each part of it is needed.
 func TestRealLeastPrivileges(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		servers := realredis.StartN(t, 3, realredis.Options{

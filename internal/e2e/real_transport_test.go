@@ -29,8 +29,8 @@ func TestRealUnixSockets(t *testing.T) {
 	})
 }
 
-// TestRealTLS: a server shows who it is and may ask who we are. Whoever cannot
-// say so, or was told of another authority, gets no lock.
+// TestRealTLS: a server shows who it is and may ask who we are. A client that
+// cannot say so, or trusts another authority, gets no lock.
 func TestRealTLS(t *testing.T) {
 	ours, others := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	certificate, key := ours.Issue()

@@ -78,7 +78,7 @@ func TestReleaseWithEndedContext(t *testing.T) {
 			}
 			r.AwaitEmpty(t)
 		}
-		// Nobody answers: it does not wait, and the release is not lost.
+		// No node answers: Release does not wait, and the release is not lost.
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		testkit.Await(t, "on all nodes", func() bool { return r.Holders("k") == 3 })
 		for _, s := range r.Servers {

@@ -54,7 +54,7 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 				return
 			default:
 			}
-			// Somebody has noticed, or there is nobody left to.
+			// A caller has noticed, or all have ended.
 			testkit.Await(t, "progress", func() bool { return s.Count("SCRIPT") > loads || testkit.IsClosed(done) })
 		}
 	})

@@ -35,7 +35,7 @@ func withPassword(servers []*fakeredis.Server, user string) (nodes []string) {
 	return nodes
 }
 
-// TestPasswordIsNeverShown, whatever happens to nodes that ask for one.
+// TestPasswordIsNeverShown, under any fault of nodes that ask for one.
 func TestPasswordIsNeverShown(t *testing.T) {
 	t.Parallel()
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
@@ -158,7 +158,7 @@ func TestWrongPasswordIsNeverShown(t *testing.T) {
 }
 
 // TestPasswordIsNeverPrinted with what holds it: a Config, a Client, and
-// whatever refers to one. The rest of a Config is.
+// all that refers to one. The rest of a Config is.
 func TestPasswordIsNeverPrinted(t *testing.T) {
 	var seen testkit.LogSink
 	cfg := redlock.Config{

@@ -15,7 +15,7 @@ import (
 )
 
 // TestQuorumIsOfTheConfiguredNodes: with so many of N nodes down, hung or taken
-// by somebody else, a lock is won exactly as long as N/2+1 are left.
+// by another client, a lock is won exactly as long as N/2+1 are left.
 func TestQuorumIsOfTheConfiguredNodes(t *testing.T) {
 	spoil := map[string]func(*fakeredis.Server){
 		"down":  (*fakeredis.Server).Down,
@@ -54,9 +54,9 @@ func TestQuorumIsOfTheConfiguredNodes(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForTheSlowest: what a quorum has decided is decided, in both
+// TestSlowestNodesDelayNoCaller: the verdict comes with the quorum, in both
 // directions and for all three operations, while the others hang.
-func TestNobodyWaitsForTheSlowest(t *testing.T) {
+func TestSlowestNodesDelayNoCaller(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 5, cluster.Portable(portable))
 		for _, s := range r.Servers[:3] {

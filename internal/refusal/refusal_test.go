@@ -103,7 +103,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// Whatever a server writes into a refusal, the command is all that is repeated,
+// Of a refusal the error repeats the command and nothing else,
 // and only if it looks like one.
 func TestRefusalOfAPermission(t *testing.T) {
 	for text, want := range map[string]string{

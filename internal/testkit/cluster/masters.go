@@ -50,7 +50,7 @@ func Masters(t testing.TB) (addrs []string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), mastersEnv+"=1")
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe() // its end, whatever ends this process, is the child's
+	stdin, err := cmd.StdinPipe() // it ends with this process, and the child with it
 	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)

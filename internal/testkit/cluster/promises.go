@@ -12,7 +12,7 @@ import (
 
 // Promises are the times for which a key was promised to a caller, by Remaining.
 // No two may overlap. They are compared and not the holders' doings, so that a
-// machine that is slow makes nobody look guilty.
+// slow machine is not taken for a broken promise.
 type Promises struct {
 	Key  string
 	mu   sync.Mutex
@@ -73,7 +73,7 @@ func (p *Promises) Hold(ctx context.Context, c *redlock.Client, who string, ttl 
 			now = time.Now()
 			m.until = now.Add(l.Remaining())
 		case err == redlock.ErrNotHeld && time.Now().Before(m.until):
-			p.lose() // and yet nobody else may have it before
+			p.lose() // and yet no other client may have it before
 		}
 	}
 	if pause(ctx, time.Duration(rng.Int64N(int64(ttl)))); rng.IntN(4) > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
-// AdminUser is a user of real servers that tests give orders as, whatever they
-// do to the user of their clients.
+// AdminUser is a user of real servers that tests give orders as. They may
+// change the user of their clients.
 const AdminUser = "admin on >4711 ~* &* +@all"
 
 // Admin is a connection over which a test gives orders to a real server.

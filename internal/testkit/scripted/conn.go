@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // Conn is the server's end of a connection.
@@ -119,7 +120,7 @@ func (w *Conn) Expect(want string) {
 		require.NoError(w.T, err, "after %d of %d bytes", n, len(want))
 		n += k
 	}
-	if string(got) != want { // not Equal: megabytes of difference help nobody
+	if string(got) != want { // not Equal: megabytes of difference are of no use
 		require.FailNow(w.T, "other bytes than those sent")
 	}
 }
@@ -178,5 +179,37 @@ func (w *Conn) AwaitEnd(who string) {
 func (w *Conn) Hold(bytes int) {
 	if tcp, ok := w.Conn.(*net.TCPConn); ok {
 		require.NoError(w.T, tcp.SetReadBuffer(bytes))
+	}
+}
+
+// Echo answers ECHO until the connection ends, for Server.Serve.
+func Echo(nc net.Conn) {
+	in, out := make([]byte, 0, 64<<10), make([]byte, 0, 64<<10)
+	var d resp.Decoder
+	d.Limits.Bulk = 1 << 20
+	var v resp.Value
+	for {
+		k, err := nc.Read(in[len(in):cap(in)])
+		if err != nil {
+			return
+		}
+		in = in[:len(in)+k]
+		at := 0
+		for {
+			n, err := d.Decode(in[at:], &v)
+			if err != nil {
+				break
+			}
+			at += n
+			it := v.Elements()
+			it.Next()
+			it.Next()
+			out = resp.AppendBulk(out, it.Value().Bytes)
+		}
+		in = in[:copy(in, in[at:])]
+		if _, err := nc.Write(out); err != nil {
+			return
+		}
+		out = out[:0]
 	}
 }

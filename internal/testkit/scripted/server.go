@@ -295,7 +295,7 @@ func (p *Server) Next(t *testing.T) *Conn {
 	case w := <-p.Greeted:
 		return w
 	case <-time.After(testkit.Patience):
-		require.FailNow(t, "nobody has dialled")
+		require.FailNow(t, "the client has not dialled")
 		return nil
 	}
 }

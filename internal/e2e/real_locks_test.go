@@ -1,11 +1,7 @@
 package e2e
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,54 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
-
-// TestRealKills: two clients with 16 goroutines each fight for three keys while
-// one or two of five nodes are killed and started anew. They lose no key by it,
-// so that there are never two holders; and three nodes are enough to go on.
-func TestRealKills(t *testing.T) {
-	servers := realredis.StartN(t, 5, realredis.Options{Persistent: true})
-	keys := []*cluster.Section{{Key: "a"}, {Key: "b"}, {Key: "c"}}
-	ctx, stop := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer stop()
-	for c := range 2 {
-		client := cluster.Connect(t, cluster.PersistentAddrs(servers), cluster.Portable(c == 1), cluster.NodeTimeout(50*time.Millisecond))
-		for g := range 16 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				me := int64(1 + 16*c + g)
-				rng := rand.New(rand.NewPCG(1, uint64(me)))
-				for ctx.Err() == nil {
-					cluster.Contend(ctx, t, client, keys[rng.IntN(len(keys))], me, rng)
-				}
-			}()
-		}
-	}
-	progress := func(when string) {
-		for _, g := range keys {
-			before := g.Turns.Load()
-			testkit.Await(t, "progress on "+g.Key+" "+when, func() bool { return g.Turns.Load() > before })
-		}
-	}
-	progress("at first")
-	for _, victims := range [][]*realredis.Server{servers[:1], servers[1:2], servers[:2]} {
-		for _, s := range victims {
-			require.NoError(t, s.Kill())
-		}
-		progress(fmt.Sprintf("without %d nodes", len(victims)))
-		for _, s := range victims {
-			require.NoError(t, s.Restart())
-		}
-		progress("afterwards")
-	}
-	stop()
-	testkit.Join(t, &wg)
-	for _, g := range keys {
-		require.Equal(t, g.Turns.Load(), g.Counter.Load(), "counts were lost")
-	}
-}
 
 // TestRealKillsLoseNoLock: nodes that write what they do to disk before they
 // answer may be killed while a lock is held, and a quorum still knows it.
@@ -92,8 +40,8 @@ func TestRealKillsLoseNoLock(t *testing.T) {
 	require.NoError(t, again.Release(t.Context()))
 }
 
-// TestRealFreezes: one or two of five nodes that stand still keep nobody
-// waiting; three do, for no longer than the timeout. When they go on they do
+// TestRealFreezes: one or two of five nodes that stand still delay no
+// caller; three do, for no longer than the timeout. When they go on they do
 // what they were asked to before, and nothing stays behind: a key is released on
 // the connection over which it was set, or on the next if that one was given up.
 func TestRealFreezes(t *testing.T) {
@@ -139,4 +87,44 @@ func TestRealFreezes(t *testing.T) {
 			cluster.AwaitNothing(t, admins)
 		})
 	}
+}
+
+// TestRealLife is the life of a lock on real servers, as told by two clients.
+func TestRealLife(t *testing.T) {
+	servers := realredis.StartN(t, 3)
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		ours := cluster.Connect(t, cluster.RealAddrs(servers), cluster.Portable(portable))
+		theirs := cluster.Connect(t, cluster.RealAddrs(servers), cluster.Portable(!portable))
+		for range 20 {
+			l := cluster.MustAcquire(t, ours, "k", ttl)
+			require.Greater(t, l.Remaining(), ttl-cluster.Drift(ttl)-testkit.Patience)
+			_, err := theirs.TryAcquire(t.Context(), "k", ttl)
+			require.Equal(t, redlock.ErrTaken, err)
+			require.NoError(t, l.Extend(t.Context(), 2*ttl))
+			require.Greater(t, l.Remaining(), ttl)
+
+			waiter := testkit.InBackground(func() (redlock.Lock, error) { return theirs.Acquire(t.Context(), "k", ttl) })
+			require.NoError(t, l.Release(t.Context()))
+			require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+			got := testkit.Get(t, waiter)
+			require.NoError(t, got.Err)
+			require.NoError(t, got.Value.Release(t.Context()))
+		}
+	})
+}
+
+// TestRealExpiry: a lock that is not released ends by itself, not before its
+// validity, and cannot be extended then.
+func TestRealExpiry(t *testing.T) {
+	c := cluster.Connect(t, cluster.RealAddrs(realredis.StartN(t, 3)))
+	l, err := c.Acquire(t.Context(), "k", 300*time.Millisecond)
+	require.NoError(t, err)
+	next, err := c.Acquire(t.Context(), "k", ttl)
+	require.NoError(t, err)
+	require.Zero(t, l.Remaining())
+	require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()), "it is another's now")
+	require.Positive(t, next.Remaining())
+	require.NoError(t, next.Extend(t.Context(), ttl))
+	require.NoError(t, next.Release(t.Context()))
 }

@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // shortProbes are those of a fleet in tests. They end with the one script that every
@@ -31,9 +29,9 @@ func probeAll() Prober { return command.NewProbes(false) }
 // encode is what the client writes for one command.
 func encode(args ...string) []byte { return appendCommand(nil, args...) }
 
-// rig is a fleet with its lock, a clock that stands still, and no pause
+// testFleet is a fleet with its lock, a clock that stands still, and no pause
 // between dials.
-type rig struct {
+type testFleet struct {
 	*Fleet
 	t     *testing.T
 	lock  sync.Mutex
@@ -43,9 +41,9 @@ type rig struct {
 	sent  []*ledger
 }
 
-func newRig(t *testing.T, portable bool, peers []*scripted.Server, set ...func(*Config)) *rig {
+func newTestFleet(t *testing.T, portable bool, peers []*scripted.Server, set ...func(*Config)) *testFleet {
 	t.Helper()
-	r := &rig{t: t, clock: clock.NewFake(), peers: peers, wires: make([]*scripted.Conn, len(peers))}
+	r := &testFleet{t: t, clock: clock.NewFake(), peers: peers, wires: make([]*scripted.Conn, len(peers))}
 	cfg := Config{
 		Portable:    portable,
 		DialTimeout: testkit.Patience,
@@ -72,16 +70,16 @@ func newRig(t *testing.T, portable bool, peers []*scripted.Server, set ...func(*
 	return r
 }
 
-// newUpRig is a rig with n peers, all of which are connected.
-func newUpRig(t *testing.T, portable bool, n int, set ...func(*Config)) *rig {
+// newUpFleet is a testFleet with n peers, all of which are connected.
+func newUpFleet(t *testing.T, portable bool, n int, set ...func(*Config)) *testFleet {
 	t.Helper()
-	r := newRig(t, portable, scripted.NewN(t, n), set...)
+	r := newTestFleet(t, portable, scripted.NewN(t, n), set...)
 	r.up()
 	return r
 }
 
 // close ends the fleet and holds it to what it promised.
-func (r *rig) close() {
+func (r *testFleet) close() {
 	r.do(r.Close)
 	r.Drain()
 	for _, l := range r.sent {
@@ -90,14 +88,14 @@ func (r *rig) close() {
 }
 
 // do calls f as the fleet's owner.
-func (r *rig) do(f func()) {
+func (r *testFleet) do(f func()) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	f()
 }
 
 // until sweeps until something is so, and checks it as the owner.
-func (r *rig) until(what string, is func() bool) {
+func (r *testFleet) until(what string, is func() bool) {
 	r.t.Helper()
 	testkit.Await(r.t, what, func() bool {
 		r.lock.Lock()
@@ -109,7 +107,7 @@ func (r *rig) until(what string, is func() bool) {
 
 // up waits until every node is up, and takes the server's ends of those that
 // were not.
-func (r *rig) up() {
+func (r *testFleet) up() {
 	r.t.Helper()
 	for i, p := range r.peers {
 		if r.wires[i] == nil {
@@ -120,7 +118,7 @@ func (r *rig) up() {
 }
 
 // lose waits until a node is down; up finds it again.
-func (r *rig) lose(node int) {
+func (r *testFleet) lose(node int) {
 	r.t.Helper()
 	s := r.socket(node)
 	r.until(fmt.Sprintf("for node %d to go down", node), func() bool { return r.nodes[node].sock != s })
@@ -128,34 +126,34 @@ func (r *rig) lose(node int) {
 }
 
 // Up tells whether a node has a connection. The caller is the owner.
-func (r *rig) Up(node int) bool { return r.nodes[node].sock != nil }
+func (r *testFleet) Up(node int) bool { return r.nodes[node].sock != nil }
 
 // Fault is why a node is down, or nil. The caller is the owner.
-func (r *rig) Fault(node int) error {
+func (r *testFleet) Fault(node int) error {
 	if n := r.nodes[node]; n.sock == nil {
 		return n.cause
 	}
 	return nil
 }
 
-func (r *rig) socket(node int) sock {
+func (r *testFleet) socket(node int) sock {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	return r.nodes[node].sock
 }
 
 // send sends a batch of one command for each tag to all nodes.
-func (r *rig) send(tags ...string) *ledger {
+func (r *testFleet) send(tags ...string) *ledger {
 	return r.post(newLedger(r.t, tags))
 }
 
-func (r *rig) post(l *ledger) *ledger {
+func (r *testFleet) post(l *ledger) *ledger {
 	r.do(func() { r.give(l) })
 	return l
 }
 
 // give is post for who is the owner already.
-func (r *rig) give(l *ledger) {
+func (r *testFleet) give(l *ledger) {
 	l.nodes = make([]account, r.Len())
 	l.due = r.Len()
 	r.sent = append(r.sent, l)
@@ -163,7 +161,7 @@ func (r *rig) give(l *ledger) {
 }
 
 // sendLarge is send with commands that have something to carry.
-func (r *rig) sendLarge(size int, tags ...string) *ledger {
+func (r *testFleet) sendLarge(size int, tags ...string) *ledger {
 	l := newLedger(r.t, tags)
 	l.Buf = l.Buf[:0]
 	for _, tag := range tags {
@@ -173,14 +171,14 @@ func (r *rig) sendLarge(size int, tags ...string) *ledger {
 }
 
 // sendTo sends it to one of them.
-func (r *rig) sendTo(node int, tags ...string) *ledger {
+func (r *testFleet) sendTo(node int, tags ...string) *ledger {
 	l := newLedger(r.t, tags)
 	r.do(func() { r.giveTo(node, l) })
 	return l
 }
 
 // giveTo is sendTo for who is the owner already.
-func (r *rig) giveTo(node int, l *ledger) {
+func (r *testFleet) giveTo(node int, l *ledger) {
 	l.nodes = make([]account, r.Len())
 	l.due = 1
 	r.sent = append(r.sent, l)
@@ -188,7 +186,7 @@ func (r *rig) giveTo(node int, l *ledger) {
 }
 
 // settle sweeps until all is said about a batch.
-func (r *rig) settle(ls ...*ledger) {
+func (r *testFleet) settle(ls ...*ledger) {
 	r.t.Helper()
 	for _, l := range ls {
 		r.until(fmt.Sprintf("for batch %.40q to settle", l.tags), func() bool { return l.settled > 0 })
@@ -196,7 +194,7 @@ func (r *rig) settle(ls ...*ledger) {
 }
 
 // works sends a batch to all nodes and has all of them answer it well.
-func (r *rig) works() {
+func (r *testFleet) works() {
 	r.t.Helper()
 	l := r.send("works")
 	for _, w := range r.wires {
@@ -209,100 +207,9 @@ func (r *rig) works() {
 	}
 }
 
-// ledger is a batch and what its owner hears of it. It objects to whatever is
-// against the rules of Owner.
-type ledger struct {
-	Batch
-	t       *testing.T
-	tags    []string
-	nodes   []account
-	due     int // nodes that have not ended
-	settled int
-
-	lenient bool // a reply that does not fit is refused, as it should be
-	onReply func(node, i int) error
-	onFail  func(node, i int, err error)
-}
-
-var errMisfit = errors.New("reply does not fit")
-
-// account is what is known of one node.
-type account struct {
-	replies int
-	ended   bool
-	err     error
-}
-
-func newLedger(t *testing.T, tags []string) *ledger {
-	l := &ledger{t: t, tags: tags}
-	for _, tag := range tags {
-		l.Buf = append(l.Buf, encode("ECHO", tag)...)
-	}
-	l.Replies = len(tags)
-	l.Owner = l
-	return l
-}
-
-// echoes are the replies to commands with these tags.
-func echoes(tags ...string) string {
-	var b []byte
-	for _, tag := range tags {
-		b = resp.AppendBulkString(b, tag)
-	}
-	return string(b)
-}
-
-func (l *ledger) Reply(node, i int, v *resp.Value) error {
-	a := &l.nodes[node]
-	assert.Zero(l.t, l.settled, "a reply after Done")
-	assert.False(l.t, a.ended, "a reply after the last, or after Fail")
-	assert.Equal(l.t, a.replies, i, "replies come in order")
-	misfit := string(v.Bytes) != l.tags[i] || v.Kind != resp.Bulk || v.Null
-	if misfit && !l.lenient {
-		assert.Failf(l.t, "misplaced", "node %d, reply %d: %.40q for %.40q", node, i, v.Bytes, l.tags[i])
-	}
-	a.replies++
-	if a.replies == l.Replies {
-		l.end(a)
-	}
-	if misfit {
-		return errMisfit
-	}
-	if l.onReply != nil {
-		return l.onReply(node, i)
-	}
-	return nil
-}
-
-func (l *ledger) Fail(node, i int, err error) {
-	a := &l.nodes[node]
-	assert.Zero(l.t, l.settled, "a failure after Done")
-	assert.False(l.t, a.ended, "a failure after the last reply, or a second one")
-	assert.Equal(l.t, a.replies, i, "Fail begins behind the last reply")
-	assert.Error(l.t, err)
-	a.err = err
-	l.end(a)
-	if l.onFail != nil {
-		l.onFail(node, i, err)
-	}
-}
-
-func (l *ledger) end(a *account) {
-	a.ended = true
-	l.due--
-}
-
-func (l *ledger) Done() {
-	l.settled++
-	assert.Zero(l.t, l.due, "settled before every node has ended")
-}
-
-// errOf is why a node failed, or nil.
-func (l *ledger) errOf(node int) error { return l.nodes[node].err }
-
 // meanwhile runs f, which plays the servers, while the fleet is swept: what the
 // kernel did not take at once needs that.
-func (r *rig) meanwhile(f func()) {
+func (r *testFleet) meanwhile(f func()) {
 	r.t.Helper()
 	done := make(chan struct{})
 	go func() {

@@ -1,0 +1,6 @@
+//go:build !race
+
+package testkit
+
+// Race tells whether the race detector, which is slow, is part of the build.
+const Race = false
