@@ -62,7 +62,7 @@ func (e *Engine) Do(ctx context.Context, c *Call) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return context.Canceled // its Done channel is closed, whatever else it says
+	return context.Canceled // its Done channel is closed, so it has ended
 }
 
 // isClosed says whether a Done channel is closed. It runs no user code.

@@ -11,8 +11,8 @@ import (
 
 // Hinted handoff: a release that a node could not be given is kept as a hint, and
 // handed off first thing on the node's next connection, before anything else is
-// sent: a lock is not extended by a node that is about to release it. Whatever may
-// have set a key that has no holder is followed by a release, so that hints of
+// sent: a lock is not extended by a node that is about to release it. Each acquire that
+// may have set a key without a holder is followed by a release, so that hints of
 // releases are enough; and to release what is not there does no harm.
 //
 // There is no hint where the key cannot be (round.absent). While a quorum is away,
