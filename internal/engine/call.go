@@ -54,7 +54,7 @@ func (e *Engine) Do(ctx context.Context, c *Call) error {
 	if err := e.enqueue(&c.Op); err != nil {
 		return err
 	}
-	e.drive(c)
+	e.submitted(&c.Op, c)
 	<-c.done
 	if !c.over {
 		return nil
@@ -80,7 +80,7 @@ func isClosed(done <-chan struct{}) bool {
 func (e *Engine) checkContexts(b *batch) {
 	for i := range b.rounds {
 		r := &b.rounds[i]
-		if r.op == nil || r.ended == nil || !isClosed(r.ended) || !r.op.claim(r.life) {
+		if r.op == nil || r.ended == nil || !isClosed(r.ended) || !r.op.claim(r.life, idle) {
 			continue
 		}
 		c := r.op.Done.(*Call)
