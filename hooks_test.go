@@ -15,7 +15,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // tally is what hooks heard, in numbers and in full.
@@ -61,7 +60,7 @@ func (y *tally) hooks() redlock.Hooks {
 		},
 		Vote: func(v redlock.Vote) {
 			locked(func() {
-				y.votes[v.Node][v.Outcome-quorum.Granted]++
+				y.votes[v.Node][v.Outcome-redlock.Granted]++
 				if v.Err != nil {
 					y.failed = append(y.failed, v)
 				}
@@ -234,7 +233,7 @@ func TestVotesThatFailAreHeard(t *testing.T) {
 		err  string
 	}{{redlock.OpAcquire, 0, ""}, {redlock.OpRelease, 0, ""}, {redlock.OpRelease, 1, "BUSY"}} {
 		v := failed[i]
-		require.Equal(t, redlock.Vote{want.kind, want.node, r.servers[want.node].Addr(), quorum.Failed, v.Err}, v)
+		require.Equal(t, redlock.Vote{want.kind, want.node, r.servers[want.node].Addr(), redlock.Failed, v.Err}, v)
 		require.ErrorContains(t, v.Err, want.err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // natively is how Valkey 9 is asked.
-var natively = conn.Dialect{Release: conn.ReleaseDelIfEq, Extend: conn.ExtendSetIfEq}
+const natively = "DELIFEQ, SET IFEQ"
 
 // lockers are the addresses of servers, as the user of the clients.
 func lockers(servers []*realredis.Server) (nodes []string) {
@@ -88,7 +88,7 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{adminUser, leastUser + "+@all"}})
 	admins := newAdmins(t, servers)
 	c := newClient(t, lockers(servers))
-	speaks := func(d conn.Dialect) bool {
+	speaks := func(d string) bool {
 		for _, n := range c.Nodes() {
 			if !n.Up || n.Dialect != d {
 				return false
@@ -125,7 +125,7 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 	}
 	close(done)
 	wg.Wait()
-	require.True(t, speaks(conn.Dialect{Extend: conn.ExtendSetIfEq}))
+	require.True(t, speaks("EVALSHA, SET IFEQ"))
 	require.NoError(t, held.Extend(t.Context(), ttl))
 	require.NoError(t, held.Release(t.Context()))
 	awaitNothing(t, admins)
@@ -166,7 +166,7 @@ func TestRealMixedFleet(t *testing.T) {
 	onBothPaths(t, func(t *testing.T, portable bool) {
 		ours, theirs := newClient(t, nodes, portably(portable)), newClient(t, nodes, portably(!portable))
 		require.Equal(t, natively, ours.Nodes()[realredis.Valkey9].Dialect)
-		require.Equal(t, conn.Dialect{Release: conn.ReleaseDelEx, Extend: conn.ExtendSetIfEq}, ours.Nodes()[3].Dialect)
+		require.Equal(t, "DELEX, SET IFEQ", ours.Nodes()[3].Dialect)
 		has := func(least time.Duration) func() bool {
 			return func() bool {
 				_, all := newest.Get("k")

@@ -8,26 +8,23 @@ type Node struct {
 	Addr  string // without credentials
 	Up    bool   // it has a connection
 	Err   error  // why it has none, an *Error; nil while up; never a credential
-	// Guarded is how long it still must not vote; 0 if it may.
-	Guarded time.Duration
-	// Server is the product and version that the server told, or "". It
-	// stays when the connection ends, and so does the Dialect.
-	Server  string
-	Dialect Dialect
-	// Connects is how many connections it has had, the present one included.
-	Connects uint64
-	// RoundTrips is how many batches it has answered to the last reply.
-	RoundTrips uint64
-	// RoundTrip is how long that took, smoothed: each counts for an eighth,
-	// as in RFC 6298. RoundTripMax is the longest. The node's own work is in
-	// them, and with replies that nobody waits for, because a quorum had
-	// answered, up to 5 ms until they were looked at.
+
+	Guarded time.Duration // how long it still must not vote; 0 if it may
+	// Server is the product and version that the server showed, or "". It and the
+	// Dialect stay when the connection ends.
+	Server   string
+	Dialect  Dialect
+	Connects uint64 // connections it has had, the present one included
+	// RoundTrips counts the batches that it has answered to the last reply. RoundTrip
+	// is how long that took, smoothed: each counts for an eighth, as in RFC 6298.
+	// RoundTripMax is the longest. The node's own work is in them, and where a quorum
+	// had answered before, up to 5 ms until the owner read the reply.
+	RoundTrips              uint64
 	RoundTrip, RoundTripMax time.Duration
-	// InFlight is how many replies it owes.
-	InFlight int
+	InFlight                int // replies that it owes
 }
 
-// Node tells how a node is. It is called with the lock held, and allocates
+// Node returns the state of a node. It is called with the lock held, and allocates
 // nothing unless the fleet is closed.
 func (f *Fleet) Node(i int) Node {
 	n := f.nodes[i]
@@ -41,8 +38,8 @@ func (f *Fleet) Node(i int) Node {
 	}
 }
 
-// why says why a node is down, as an *Error and without the mark that tells its
-// batches that they were not sent; or nil.
+// why returns why a node is down, or nil: an *Error, without the ErrNotSent that its
+// batches get.
 func (n *node) why() error {
 	if n.sock != nil {
 		return nil
@@ -57,11 +54,10 @@ func (n *node) why() error {
 	return err
 }
 
-// MarshalText is the text of Error, so that what publishes a [Node] as JSON says
-// why it is down.
+// MarshalText returns the text of Error, so that a [Node] in JSON says why it is down.
 func (e *Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// history is what is remembered of a node over all its connections.
+// history is what the fleet remembers of a node over all its connections.
 type history struct {
 	connects uint64
 	trips    uint64
@@ -79,7 +75,7 @@ func (h *history) trip(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// rose counts a connection that came up, and tells whoever wants to hear of it.
+// rose counts a connection that came up, and calls OnUp.
 func (f *Fleet) rose(n *node) {
 	n.history.connects++
 	if f.cfg.OnUp != nil {
@@ -87,7 +83,7 @@ func (f *Fleet) rose(n *node) {
 	}
 }
 
-// fell tells of one that ended. That all of them end with the fleet is no news.
+// fell calls OnDown for a connection that ended, but not when the fleet is closed.
 func (f *Fleet) fell(n *node) {
 	if f.cfg.OnDown != nil && !f.closed {
 		f.cfg.OnDown(n.index)

@@ -8,13 +8,13 @@
 //
 // What may import what, downwards only:
 //
-//	bench ─> redlock ─┬─> internal/session ─> internal/engine, lease, …
+//	bench ─> redlock ─┬─> internal/group ─> internal/engine, token, …
 //	                  ├─> conn ────> resp, bytebufferpool
 //	                  ├─> quorum
 //	                  └─> internal/… ─> resp, quorum, conn
 //
-// redlock.go says what is promised and internal/session, which nobody else may
-// import, does it: it speaks of locks and never of bytes, so resp is not for it.
+// redlock.go says what is promised and internal/group does it. Only the root imports
+// internal/group. It speaks of locks and never of bytes, so it must not import resp.
 // resp and quorum import the standard library alone, so that what the wire
 // format and the protocol decide can be tested without a server. conn may use
 // internal/… too, but not internal/engine, which is built on conn. Only tests

@@ -27,7 +27,7 @@ const (
 	rootRoom  = "redlock"
 	benchRoom = "bench"
 	fakeRoom  = "internal/fakeredis"
-	session   = "internal/session"
+	group     = "internal/group"
 	engine    = "internal/engine"
 	stdlib    = "the standard library"
 )
@@ -77,8 +77,8 @@ func mayImport(from, to string) bool {
 		return true
 	case fakeRoom:
 		return from == fakeRoom || from == benchRoom
-	case session:
-		return from == session || from == rootRoom
+	case group:
+		return from == group || from == rootRoom
 	case redcon:
 		return from == fakeRoom || from == benchRoom
 	case testify:
@@ -95,7 +95,7 @@ func mayImport(from, to string) bool {
 	case from == "conn":
 		return to == "resp" || to == bytebufferpool ||
 			strings.HasPrefix(to, "internal/") && to != engine
-	case from == session:
+	case from == group:
 		return to == "quorum" || to == "conn" || strings.HasPrefix(to, "internal/")
 	case internal:
 		return to == "resp" || to == "quorum" || to == "conn" ||
@@ -156,7 +156,7 @@ func TestCheckImports(t *testing.T) {
 		{"conn/a.go", ours + "quorum", false},
 		{"conn/a.go", ours + engine, false},
 		{"conn/a.go", ours + engine + "/wave", false},
-		{"conn/a.go", ours + session, false},
+		{"conn/a.go", ours + group, false},
 		{"conn/a.go", ours + fakeRoom, false},
 		{"conn/a.go", module, false},
 		{"conn/a.go", redcon, false},
@@ -165,7 +165,7 @@ func TestCheckImports(t *testing.T) {
 		{"redlock.go", ours + "conn", true},
 		{"redlock.go", ours + "resp", true},
 		{"redlock.go", ours + engine, true},
-		{"redlock.go", ours + session, true},
+		{"redlock.go", ours + group, true},
 		{"redlock.go", bytebufferpool, true},
 		{"redlock.go", ours + fakeRoom, false},
 		{"redlock.go", ours + benchRoom, false},
@@ -174,17 +174,17 @@ func TestCheckImports(t *testing.T) {
 		{"redlock.go", testify + "/assert", false},
 		{"redlock_test.go", ours + fakeRoom, true},
 
-		{"internal/session/a.go", ours + engine, true},
-		{"internal/session/a.go", ours + "conn", true},
-		{"internal/session/a.go", ours + "quorum", true},
-		{"internal/session/a.go", ours + "internal/lease", true},
-		{"internal/session/a.go", ours + "resp", false},
-		{"internal/session/a.go", ours + fakeRoom, false},
-		{"internal/session/a.go", module, false},
-		{"internal/session/a.go", bytebufferpool, false},
+		{"internal/group/a.go", ours + engine, true},
+		{"internal/group/a.go", ours + "conn", true},
+		{"internal/group/a.go", ours + "quorum", true},
+		{"internal/group/a.go", ours + "internal/token", true},
+		{"internal/group/a.go", ours + "resp", false},
+		{"internal/group/a.go", ours + fakeRoom, false},
+		{"internal/group/a.go", module, false},
+		{"internal/group/a.go", bytebufferpool, false},
 
-		{"internal/engine/a.go", ours + session, false},
-		{"internal/lease/a.go", ours + session, false},
+		{"internal/engine/a.go", ours + group, false},
+		{"internal/token/a.go", ours + group, false},
 		{"internal/engine/a.go", ours + "conn", true},
 		{"internal/engine/a.go", ours + "quorum", true},
 		{"internal/engine/a.go", ours + "internal/clock", true},
@@ -206,7 +206,7 @@ func TestCheckImports(t *testing.T) {
 
 		{"bench/main.go", module, true},
 		{"bench/main.go", ours + fakeRoom, true},
-		{"bench/main.go", ours + session, false},
+		{"bench/main.go", ours + group, false},
 		{"bench/main.go", redcon, true},
 		{"bench/fleet/a.go", testify + "/require", true},
 		{"bench/main.go", ours + "bench/fleet", true},

@@ -210,7 +210,7 @@ func BenchmarkDo(b *testing.B) {
 			defer cancel()
 			b.ReportAllocs()
 			for b.Loop() {
-				c := e.Call(kind, "lock:orders", 10*time.Second)
+				c := e.call(kind, "lock:orders", 10*time.Second)
 				if err := e.Do(ctx, c); err != nil {
 					b.Fatal(err)
 				}

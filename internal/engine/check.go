@@ -18,9 +18,10 @@ const (
 // milliseconds" with a TTL of 10 s.
 const maxTimeout = 50 * time.Millisecond
 
-// Check refuses what cannot be asked, rounds the TTL down to whole milliseconds
-// and sets the timeout. Submit begins with it.
-func (e *Engine) Check(op *Op) error {
+// check refuses what cannot be asked, rounds the TTL down to whole milliseconds
+// and sets the timeout. It runs once for each operation: Submit begins with it, and
+// so does Call.
+func (e *Engine) check(op *Op) error {
 	switch {
 	case op.Kind < Acquire || op.Kind > Release:
 		return errors.New("redlock: operation has no kind")

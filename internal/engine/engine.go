@@ -148,10 +148,15 @@ func (e *Engine) Submit(op *Op) error {
 }
 
 func (e *Engine) enqueue(op *Op) error {
-	if err := e.Check(op); err != nil {
+	if err := e.check(op); err != nil {
 		op.Err, op.Until = err, never
 		return err
 	}
+	return e.enqueueChecked(op)
+}
+
+// enqueueChecked is enqueue for an operation that was checked before.
+func (e *Engine) enqueueChecked(op *Op) error {
 	if err := op.begin(e.clock.Now()); err != nil {
 		return err // and leave the one under way as it is
 	}

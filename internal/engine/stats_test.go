@@ -90,7 +90,7 @@ func TestEndedContextsAreCounted(t *testing.T) {
 	ended := make(chan error, 2)
 	for waiting := range 2 { // the second waits behind the gate
 		go func() {
-			w := p.engine.Call(Extend, "key", time.Second)
+			w := p.engine.call(Extend, "key", time.Second)
 			ended <- p.engine.Do(ctx, w)
 		}()
 		require.Eventually(t, func() bool {
