@@ -228,9 +228,9 @@ type Outcome uint8
 
 // The outcomes of a vote.
 const (
-	Granted = Outcome(quorum.Granted) // the node did as asked
-	Denied  = Outcome(quorum.Denied)  // the key is another holder's, or gone
-	Failed  = Outcome(quorum.Failed)  // no usable answer: the node may have done it, or not
+	Granted Outcome = 1 + iota // the node did as asked
+	Denied                     // the key is another holder's, or gone
+	Failed                     // no usable answer: the node may have done it, or not
 )
 
 func (o Outcome) String() string { return quorum.Outcome(o).String() }
@@ -443,9 +443,9 @@ type OpKind uint8
 
 // The kinds of operations.
 const (
-	OpAcquire = OpKind(engine.Acquire)
-	OpExtend  = OpKind(engine.Extend)
-	OpRelease = OpKind(engine.Release)
+	OpAcquire OpKind = 1 + iota
+	OpExtend
+	OpRelease
 )
 
 func (k OpKind) String() string { return engine.Kind(k).String() }

@@ -38,7 +38,8 @@ func TestTypesAreDefinedHere(t *testing.T) {
 	}
 }
 
-// TestNamesOfKindsAndOutcomes are fixed: they end up in the metrics of users.
+// TestNamesOfKindsAndOutcomes: they end up in the metrics of users. The texts come
+// from the packages below, so this also compares the numbers with theirs.
 func TestNamesOfKindsAndOutcomes(t *testing.T) {
 	for want, k := range map[string]redlock.OpKind{
 		"none": 0, "acquire": redlock.OpAcquire, "extend": redlock.OpExtend, "release": redlock.OpRelease, "unknown": 4,
