@@ -49,7 +49,6 @@ func target(importPath string) string {
 var restricted = map[string][]string{
 	"redlock":                           {"bench", "internal/testkit"},
 	"bench":                             {},
-	"internal/session":                  {"redlock"},
 	"internal/group":                    {"redlock"},
 	"internal/fakeredis":                {"bench", "internal/testkit"},
 	"internal/realredis":                {"bench", "internal/testkit"},
@@ -147,10 +146,10 @@ func TestForbiddenImports(t *testing.T) {
 		{"internal/command/a.go", ours + "internal/refusal", true},
 		{"conn/a.go", ours + "quorum", false},
 		{"conn/a.go", "golang.org/x/sys/unix", false},
-		{"redlock.go", ours + "internal/session", true},
+		{"redlock.go", ours + "internal/group", true},
 		{"redlock.go", ours + "internal/testkit/cluster", false},
 		{"internal/engine/a.go", ours + "conn", true},
-		{"internal/engine/a.go", ours + "internal/session", false},
+		{"internal/engine/a.go", ours + "internal/group", false},
 		{"internal/engine/a.go", ours + "internal/fakeredis", false},
 		{"internal/engine/a.go", module, false},
 		{"internal/token/a.go", "crypto/rand", true},
@@ -158,7 +157,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"internal/token/a.go", "math/rand/v2", false},
 		{"internal/fakeredis/a.go", "github.com/stretchr/testify/require", false},
 		{"internal/testkit/cluster/a.go", ours + "internal/fakeredis", true},
-		{"bench/main.go", ours + "internal/session", false},
+		{"bench/main.go", ours + "internal/group", false},
 		{"newroom/a.go", ours + "resp", false},
 	} {
 		src := fmt.Sprintf("package p\n\nimport (\n\t_ %q\n\tx %q\n)\n", "fmt", c.imports)

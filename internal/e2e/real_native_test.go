@@ -15,7 +15,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
@@ -23,7 +22,7 @@ import (
 )
 
 // natively is how Valkey 9 is asked.
-const natively = command.DelIfEq | command.SetIfEq
+const natively = "DELIFEQ, SET IFEQ"
 
 // lockers are the addresses of servers, as the user of the clients.
 func lockers(servers []*realredis.Server) (nodes []string) {
@@ -44,7 +43,7 @@ func TestRealNativePrivileges(t *testing.T) {
 		c := cluster.Connect(t, lockers(servers))
 		for _, n := range c.Nodes() {
 			require.NoError(t, n.Err)
-			require.Equal(t, natively, command.Form(n.Form))
+			require.Equal(t, natively, n.Dialect)
 			require.Contains(t, n.Server, "valkey 9")
 		}
 		return c
@@ -92,9 +91,9 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, leastUser + "+@all"}})
 	admins := cluster.NewAdmins(t, servers)
 	c := cluster.Connect(t, lockers(servers))
-	speaks := func(f command.Form) bool {
+	speaks := func(dialect string) bool {
 		for _, n := range c.Nodes() {
-			if !n.Up || command.Form(n.Form) != f {
+			if !n.Up || n.Dialect != dialect {
 				return false
 			}
 		}
@@ -129,7 +128,7 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 	}
 	close(done)
 	testkit.Join(t, &wg)
-	require.True(t, speaks(command.SetIfEq))
+	require.True(t, speaks("EVALSHA, SET IFEQ"))
 	require.NoError(t, held.Extend(t.Context(), ttl))
 	require.NoError(t, held.Release(t.Context()))
 	cluster.AwaitNothing(t, admins)
@@ -169,8 +168,8 @@ func TestRealMixedFleet(t *testing.T) {
 	nodes, admins := append(cluster.RealAddrs(servers), newest.Addr()), cluster.NewAdmins(t, servers)
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ours, theirs := cluster.Connect(t, nodes, cluster.Portable(portable)), cluster.Connect(t, nodes, cluster.Portable(!portable))
-		require.Equal(t, natively, command.Form(ours.Nodes()[realredis.Valkey9].Form))
-		require.Equal(t, command.DelEx|command.SetIfEq, command.Form(ours.Nodes()[3].Form))
+		require.Equal(t, natively, ours.Nodes()[realredis.Valkey9].Dialect)
+		require.Equal(t, "DELEX, SET IFEQ", ours.Nodes()[3].Dialect)
 		has := func(least time.Duration) func() bool {
 			return func() bool {
 				_, all := newest.Get("k")

@@ -65,8 +65,8 @@ func TestAllocatesNothing(t *testing.T) {
 		sum := 0
 		for _, kind := range []Kind{Acquire, Extend, Release} {
 			got := testing.AllocsPerRun(1000, func() {
-				w := e.Call(kind, "key", time.Second)
-				if err := e.Do(context.Background(), w); err != nil {
+				w := e.call(kind, "key", time.Second)
+				if err := e.do(context.Background(), w); err != nil {
 					t.Fatal(err)
 				}
 				sum += w.Tally.Granted()

@@ -210,8 +210,8 @@ func BenchmarkDo(b *testing.B) {
 			defer cancel()
 			b.ReportAllocs()
 			for b.Loop() {
-				c := e.Call(kind, "lock:orders", 10*time.Second)
-				if err := e.Do(ctx, c); err != nil {
+				c := e.call(kind, "lock:orders", 10*time.Second)
+				if err := e.do(ctx, c); err != nil {
 					b.Fatal(err)
 				}
 				e.Free(c)

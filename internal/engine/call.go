@@ -16,8 +16,9 @@ type Call struct {
 }
 
 // Call returns a Call to be used with Do, as often as its user likes, and then
-// given to Free. The engine reads the key where it is and never writes to it.
-func (e *Engine) Call(kind Kind, key string, ttl time.Duration) *Call {
+// given to Free; or what is wrong with the arguments. Do does not check them again.
+// The engine reads the key where it is and never writes to it.
+func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	c, _ := e.calls.Get().(*Call)
 	if c == nil {
 		c = &Call{done: make(chan struct{}, 1)}
@@ -25,7 +26,11 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) *Call {
 	}
 	c.Absent = 0
 	c.Kind, c.Key, c.TTL = kind, unsafe.Slice(unsafe.StringData(key), len(key)), ttl
-	return c
+	if err := e.check(&c.Op); err != nil {
+		e.Free(c)
+		return nil, err
+	}
+	return c, nil
 }
 
 // Free takes a Call back.
@@ -37,21 +42,24 @@ func (e *Engine) Free(c *Call) {
 // Complete implements Completion. The driver calls it, for it is no user code.
 func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 
-// Do submits a call and waits for its result. An error is one of Submit, or the
-// context's; in the latter case an acquire is being cleaned up after, an extend
-// may or may not take effect, and a release is sent. The result of the operation
-// itself is in the Call.
-//
-// The context is user code, so only this goroutine calls it. The driver knows its
-// Done channel, which cannot block or panic.
+// Watch makes the end of ctx end the calls that follow. The context is user code, so
+// only the caller's goroutine calls it. The driver knows its Done channel, which
+// cannot block or panic.
+func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
+
+// Do submits a call and waits for its result. An error is ErrBusy, ErrClosed or that
+// of ctx, which was given to Watch; in the latter case an acquire is being cleaned up
+// after, an extend may or may not take effect, and a release is sent. The result of
+// the operation itself is in the Call.
 //
 // Do waits on one channel only. To wait for the context as well would mean a
 // select, which takes the locks of both channels twice for every operation, and
 // the context's is often shared. So the watchdog looks at the Done channels of
 // the calls that are under way at each of its ticks, maxTick apart at most.
 func (e *Engine) Do(ctx context.Context, c *Call) error {
-	c.ended, c.over = ctx.Done(), false
-	if err := e.enqueue(&c.Op); err != nil {
+	c.over = false
+	c.Reserve() // it is idle
+	if err := e.enqueueChecked(&c.Op); err != nil {
 		return err
 	}
 	e.submitted(&c.Op, c)

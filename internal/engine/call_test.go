@@ -8,6 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// call is Call with arguments that are in order.
+func (e *Engine) call(kind Kind, key string, ttl time.Duration) *Call {
+	c, err := e.Call(kind, key, ttl)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
 // TestAloneReadsItsOwnReplies: a caller that is alone needs no reader.
 func TestAloneReadsItsOwnReplies(t *testing.T) {
 	p := newPuppet(t, 3)
@@ -16,8 +25,8 @@ func TestAloneReadsItsOwnReplies(t *testing.T) {
 			p.reply(p.last(), node, ok)
 		}
 	}
-	c := p.engine.Call(Acquire, "key", time.Second)
-	require.NoError(t, p.engine.Do(context.Background(), c))
+	c := p.engine.call(Acquire, "key", time.Second)
+	require.NoError(t, p.engine.do(context.Background(), c))
 	require.NoError(t, c.Err)
 	require.Zero(t, p.armed)
 	p.engine.Free(c)
@@ -35,8 +44,8 @@ func TestAloneLeavesNothingBehind(t *testing.T) {
 			p.reply(p.sent[0], 0, ok)
 		}
 	}
-	c := p.engine.Call(Acquire, "key", time.Second)
-	require.NoError(t, p.engine.Do(context.Background(), c))
+	c := p.engine.call(Acquire, "key", time.Second)
+	require.NoError(t, p.engine.do(context.Background(), c))
 	require.Len(t, p.sent, 2)
 	require.Equal(t, 1, p.armed)
 	require.True(t, p.engine.armed)
@@ -57,7 +66,7 @@ func TestAloneEnds(t *testing.T) {
 			t.Error("it does not end")
 		}
 	}
-	c := p.engine.Call(Acquire, "key", time.Second)
+	c := p.engine.call(Acquire, "key", time.Second)
 	require.NoError(t, p.engine.enqueue(&c.Op))
 	c.ended = ctx.Done()
 	p.engine.drive(c)
@@ -71,7 +80,7 @@ func TestAloneEnds(t *testing.T) {
 	sweeps = 0
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	p.turn(func() { p.reply(p.sent[1], 0, one) })
-	d := p.engine.Call(Release, "key", 0)
+	d := p.engine.call(Release, "key", 0)
 	require.NoError(t, p.engine.enqueue(&d.Op))
 	d.ended = ctx.Done()
 	p.engine.drive(d)
@@ -86,7 +95,7 @@ func TestReleaseIsSentThoughNobodyWaits(t *testing.T) {
 	p := newPuppet(t, 1)
 	// begin is Do without its wait.
 	begin := func(kind Kind) *Call {
-		c := p.engine.Call(kind, "mine", time.Second)
+		c := p.engine.call(kind, "mine", time.Second)
 		c.ended = ended.Done()
 		require.NoError(t, p.engine.enqueue(&c.Op))
 		p.engine.drive(c)
@@ -163,11 +172,17 @@ func TestWatchdogSleepsAndWakes(t *testing.T) {
 // TestPause waits, or hears of the context's end.
 func TestPause(t *testing.T) {
 	e := New(Config{})
-	c := e.Call(Acquire, "key", time.Second)
+	c := e.call(Acquire, "key", time.Second)
 	for range 2 {
 		require.NoError(t, c.Pause(context.Background(), time.Microsecond))
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		require.Equal(t, context.Canceled, c.Pause(ctx, time.Hour))
 	}
+}
+
+// do is Watch and Do.
+func (e *Engine) do(ctx context.Context, c *Call) error {
+	c.Watch(ctx)
+	return e.Do(ctx, c)
 }

@@ -170,8 +170,8 @@ func (c *callbacks) replace() uint64 {
 	return c.caller
 }
 
-// call is the goroutine of callbacks.
-func (e *Engine) call(number uint64) {
+// makeCalls is the goroutine of callbacks.
+func (e *Engine) makeCalls(number uint64) {
 	defer e.endCaller(number)
 	c := &e.callbacks
 	for e.callTurn(number) {
@@ -248,7 +248,7 @@ func (e *Engine) report(v any) {
 // watchdog calls it without the driver lock.
 func (e *Engine) lookAfterCaller() {
 	if slow, number := e.callbacks.slow(e.clock.Now()); slow {
-		go e.call(number)
+		go e.makeCalls(number)
 	}
 }
 
@@ -258,6 +258,6 @@ func (e *Engine) replaceCaller(number uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.caller == number {
-		go e.call(c.replace())
+		go e.makeCalls(c.replace())
 	}
 }

@@ -113,9 +113,9 @@ func tickWith(t *testing.T, calls int) time.Duration {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			c := p.engine.Call(Acquire, fmt.Sprint(i), time.Hour)
+			c := p.engine.call(Acquire, fmt.Sprint(i), time.Hour)
 			defer p.engine.Free(c)
-			if err := p.engine.Do(ctx, c); err != context.Canceled {
+			if err := p.engine.do(ctx, c); err != context.Canceled {
 				t.Error(err)
 			}
 		}()

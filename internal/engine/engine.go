@@ -123,7 +123,7 @@ func (e *Engine) Start(fleet Fleet) {
 	e.routines.Add(3)
 	go e.read()
 	go e.watch()
-	go e.call(0)
+	go e.makeCalls(0)
 }
 
 func (e *Engine) take(fleet Fleet) {
@@ -145,11 +145,16 @@ func (e *Engine) enqueue(op *Op) error {
 	if !op.isReserved() && !op.Reserve() {
 		return ErrUnderWay // and leave it as it is
 	}
-	if err := e.Check(op); err != nil {
+	if err := e.check(op); err != nil {
 		op.Err, op.Until = err, never
 		op.advance(idle)
 		return err
 	}
+	return e.enqueueChecked(op)
+}
+
+// enqueueChecked is enqueue for an operation that was reserved and checked before.
+func (e *Engine) enqueueChecked(op *Op) error {
 	op.begin(e.clock.Now())
 	e.depth.Add(1)
 	if err := e.queue.push(op, false); err != nil {

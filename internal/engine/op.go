@@ -107,6 +107,9 @@ func (op *Op) Reserve() bool {
 	return s&phaseMask == idle && op.state.CompareAndSwap(s, (s>>phaseBits+1)<<phaseBits|reserved)
 }
 
+// Unreserve takes Reserve back, for an Op that is not submitted after all.
+func (op *Op) Unreserve() { op.advance(idle) }
+
 func (op *Op) isReserved() bool { return op.state.Load()&phaseMask == reserved }
 
 // begin clears the result. A Cancel that comes before the Op is pushed finds nothing
@@ -142,9 +145,10 @@ const (
 // milliseconds" with a TTL of 10 s.
 const maxTimeout = 50 * time.Millisecond
 
-// Check refuses what cannot be asked, rounds the TTL down to whole milliseconds
-// and sets the timeout. Submit begins with it.
-func (e *Engine) Check(op *Op) error {
+// check refuses what cannot be asked, rounds the TTL down to whole milliseconds
+// and sets the timeout. It runs once for each operation: Submit begins with it, and
+// so does Call.
+func (e *Engine) check(op *Op) error {
 	switch {
 	case !op.Kind.IsValid():
 		return errors.New("redlock: operation has no kind")

@@ -96,12 +96,9 @@ func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
 // Note counts an operation that ended with err before it was submitted.
 func (e *Engine) Note(kind Kind, err error) { e.counters.aside[kind][endingOf(err)].Add(1) }
 
-// Leave sends a release that its caller does not wait for, because its context has
-// ended. With an error (ErrClosed, ErrBusy) nothing was queued.
+// Leave sends the release of a Call whose caller does not wait for it, because its
+// context has ended. With an error (ErrClosed, ErrBusy) nothing was queued.
 func (e *Engine) Leave(op *Op) error {
-	if err := e.Check(op); err != nil {
-		return err
-	}
 	op.begin(e.clock.Now())
 	c := e.newCleanup(op)
 	if err := e.queue.push(&c.Op, false); err != nil {

@@ -90,8 +90,8 @@ func TestEndedContextsAreCounted(t *testing.T) {
 	ended := make(chan error, 2)
 	for waiting := range 2 { // the second waits behind the gate
 		go func() {
-			w := p.engine.Call(Extend, "key", time.Second)
-			ended <- p.engine.Do(ctx, w)
+			w := p.engine.call(Extend, "key", time.Second)
+			ended <- p.engine.do(ctx, w)
 		}()
 		require.Eventually(t, func() bool {
 			p.engine.DriverLock().Lock()

@@ -82,10 +82,10 @@ func (s *sitting) context() (context.Context, context.CancelFunc) {
 func (s *sitting) do(kind Kind) (opErr, err error) {
 	ctx, cancel := s.context()
 	defer cancel()
-	c := s.engine.Call(kind, s.key, time.Minute)
+	c := s.engine.call(kind, s.key, time.Minute)
 	defer s.engine.Free(c)
 	c.Token = tokenOf(s.lock)
-	err = s.engine.Do(ctx, c)
+	err = s.engine.do(ctx, c)
 	return c.Err, err
 }
 

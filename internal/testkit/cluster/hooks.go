@@ -8,7 +8,6 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/testkit"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // HookRecorder is what hooks heard, in numbers and in full.
@@ -56,7 +55,7 @@ func (y *HookRecorder) Hooks() redlock.Hooks {
 		},
 		Vote: func(v redlock.Vote) {
 			locked(func() {
-				y.Votes[v.Node][v.Outcome-quorum.Granted]++
+				y.Votes[v.Node][v.Outcome-redlock.Granted]++
 				if v.Err != nil {
 					y.Failed = append(y.Failed, v)
 				}

@@ -1,0 +1,113 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/token"
+)
+
+// TryAcquire makes one attempt.
+func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
+	ctx = orBackground(ctx)
+	if err := ctx.Err(); err != nil {
+		return Handle{}, err
+	}
+	w, err := g.engine.Call(engine.Acquire, key, ttl)
+	if err != nil {
+		return Handle{}, err
+	}
+	defer g.engine.Free(w)
+	w.Watch(ctx)
+	return g.attempt(ctx, w, key)
+}
+
+// Acquire makes attempts, with pauses between them, until one wins, one fails
+// for a reason that stays, or ctx ends.
+func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
+	ctx = orBackground(ctx)
+	if err := ctx.Err(); err != nil {
+		return Handle{}, err
+	}
+	w, err := g.engine.Call(engine.Acquire, key, ttl)
+	if err != nil {
+		return Handle{}, err
+	}
+	defer g.engine.Free(w)
+	w.Watch(ctx)
+	for {
+		h, err := g.attempt(ctx, w, key)
+		switch {
+		case err == engine.ErrTaken, err == engine.ErrExpired, err == engine.ErrBusy, errors.Is(err, engine.ErrNoQuorum):
+		default:
+			return h, err
+		}
+		if err = w.Pause(ctx, g.cfg.RetryMin+rand.N(g.cfg.RetryMax-g.cfg.RetryMin+1)); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return Handle{}, err
+		}
+	}
+}
+
+// attempt is one attempt, with a token of its own.
+func (g *Group) attempt(ctx context.Context, w *engine.Call, key string) (Handle, error) {
+	if err := g.newToken(&w.Token); err != nil {
+		return Handle{}, err
+	}
+	err := g.engine.Do(ctx, w)
+	if err == nil {
+		err = g.errorOf(&w.Op)
+	}
+	if err == nil && g.clock.Now() >= w.Until { // this goroutine may have waited long to run again
+		g.engine.Late(&w.Op)
+		err = engine.ErrExpired
+	}
+	g.reportAcquire(w, key, err)
+	if err != nil {
+		return Handle{}, err
+	}
+	l, _ := g.leases.Get().(*lease)
+	if l == nil {
+		l = new(lease)
+	}
+	return Handle{g, l, l.begin(key, w.Token, w.Until, w.Absent)}, nil
+}
+
+// reportAcquire reports the attempt of an acquire. The hook is user code: if it
+// panics, the caller gets no handle to release the lock by, so it is released here.
+func (g *Group) reportAcquire(w *engine.Call, key string, err error) {
+	if g.cfg.OnAttempt == nil {
+		return
+	}
+	reported := false
+	defer func() {
+		if !reported && err == nil {
+			g.engine.Abandon(&w.Op)
+		}
+	}()
+	g.reportAttempt(&w.Op, key, err)
+	reported = true
+}
+
+// newToken makes t a new token.
+func (g *Group) newToken(t *token.Token) error {
+	if err := t.Fill(g.cfg.Rand); err != nil {
+		return fmt.Errorf("redlock: %w", err)
+	}
+	return nil
+}
+
+// errorOf returns the error of a completed operation as the API shows it. Only
+// one without a quorum has details, and allocates.
+func (g *Group) errorOf(op *engine.Op) error {
+	if op.Err != engine.ErrNoQuorum {
+		return op.Err
+	}
+	return g.cfg.QuorumError(g, op)
+}

@@ -1,0 +1,106 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Config is what a [Group] needs to know. The root package fills it, and documents
+// the settings. Those of the layers below stand in the Config of their layer, so
+// that each is set once and not copied on the way.
+type Config struct {
+	Nodes              []string // addresses, perhaps with credentials
+	RetryMin, RetryMax time.Duration
+	CloseTimeout       time.Duration
+	Logger             *slog.Logger // nil: none
+	Rand               io.Reader    // nil: crypto/rand
+	Scripted           bool
+
+	Engine engine.Config // New sets Clock, OnVote and OnPanic
+	Conn   conn.Config   // New sets all but the user's settings
+
+	// QuorumError returns the error for an operation that ended without a quorum.
+	// It is required. The others may be nil; the root package's Hooks say who
+	// calls them.
+	QuorumError func(g *Group, op *engine.Op) error
+	OnAttempt   func(kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
+	OnVote      func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
+	OnLockLost  func(key string, err error)
+
+	OnNodeUp, OnNodeDown, OnNodeGuarded func(conn.Node)
+}
+
+// check returns cfg with its defaults and the parsed addresses of the nodes. It
+// leaves defaults that the engine and the fleet have of their own to them.
+func (cfg Config) check() (Config, error) {
+	n := len(cfg.Nodes)
+	if n == 0 || n > quorum.MaxNodes {
+		return cfg, fmt.Errorf("%d nodes, want 1 to %d", n, quorum.MaxNodes)
+	}
+	var err error
+	if cfg.Conn.Addresses, err = conn.ParseAddresses(cfg.Nodes); err != nil {
+		return cfg, err
+	}
+	for _, d := range []struct {
+		name  string
+		value *time.Duration
+		zero  time.Duration // in place of 0
+	}{
+		{"NodeTimeout", &cfg.Engine.Timeout, 0}, // follows from the TTL
+		{"RetryMin", &cfg.RetryMin, 50 * time.Millisecond},
+		{"RetryMax", &cfg.RetryMax, max(250*time.Millisecond, cfg.RetryMin)},
+		{"DialTimeout", &cfg.Conn.DialTimeout, 0},
+		{"StallTimeout", &cfg.Conn.StallTimeout, 0},
+		{"CloseTimeout", &cfg.CloseTimeout, 250 * time.Millisecond},
+	} {
+		if *d.value < 0 {
+			return cfg, fmt.Errorf("%s is negative", d.name)
+		}
+		if *d.value == 0 {
+			*d.value = d.zero
+		}
+	}
+	if cfg.RetryMin > cfg.RetryMax {
+		return cfg, fmt.Errorf("RetryMin %v is above RetryMax %v", cfg.RetryMin, cfg.RetryMax)
+	}
+	switch ttl := cfg.Engine.MaxTTL; {
+	case ttl == 0:
+	case ttl < engine.MinTTL || ttl > engine.MaxTTL:
+		return cfg, fmt.Errorf("MaxTTL is %v, from %v to %v are allowed", ttl, engine.MinTTL, engine.MaxTTL)
+	default:
+		cfg.Conn.Quarantine = ttl + quorum.Drift(ttl)
+	}
+	if cfg.Engine.MaxWaiting < 0 {
+		return cfg, errors.New("MaxWaiting is negative")
+	}
+	if cfg.Conn.MaxInFlight < 0 || cfg.Conn.MaxInFlightBytes < 0 {
+		return cfg, errors.New("MaxInFlight or MaxInFlightBytes is negative")
+	}
+	if cfg.Engine.MaxWaiting == 0 {
+		cfg.Engine.MaxWaiting = 64 << 10
+	}
+	if n%2 == 0 && cfg.Logger != nil {
+		cfg.Logger.Warn("redlock: an even number of nodes tolerates no more failures than one less", "nodes", n, "quorum", quorum.Size(n))
+	}
+	return cfg, nil
+}
+
+// Redact returns nodes as they may be shown: without credentials, and nothing at
+// all of an address that cannot be parsed, for any part of it may be a password.
+func Redact(nodes []string) []string {
+	shown := make([]string, len(nodes))
+	for i, text := range nodes {
+		shown[i] = "(not an address)"
+		if a, err := conn.ParseAddress(text); err == nil {
+			shown[i] = a.String()
+		}
+	}
+	return shown
+}

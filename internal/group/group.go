@@ -1,0 +1,102 @@
+// Package group is what a client has open towards one quorum of nodes: their
+// connections, the engine that asks them, and the locks that were acquired there.
+// The root package says what its calls promise; this package does it.
+//
+//	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
+//	            │         └─> token, clock
+//	            └─> Handle.Extend, Handle.Release ─> lease, engine
+package group
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/engine"
+)
+
+// Group is the nodes of one quorum and everything that goes to them. It is safe
+// for concurrent use.
+type Group struct {
+	cfg    Config // checked, with its defaults; without Nodes and Conn
+	clock  clock.Clock
+	engine *engine.Engine
+	fleet  *conn.Fleet
+	leases sync.Pool // of *lease
+	closed sync.Once
+}
+
+// New checks cfg, connects to the nodes, and waits until each of them has
+// answered or failed a first time.
+func New(cfg Config) (*Group, error) {
+	cfg, err := cfg.check()
+	if err != nil {
+		return nil, fmt.Errorf("redlock: config: %w", err)
+	}
+	g := &Group{clock: clock.System()}
+	cfg.Engine.Clock = g.clock
+	cfg.Engine.OnVote, cfg.Engine.OnPanic = g.onVote(cfg.OnVote), g.onPanic
+	cfg.Conn.Clock = g.clock
+	cfg.Conn.Logger = cfg.Logger
+	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted) }
+	cfg.Conn.OnUp, cfg.Conn.OnDown = g.nodeUp, g.nodeDown
+	g.cfg = cfg
+	g.cfg.Nodes, g.cfg.Conn = nil, conn.Config{} // they hold passwords, and a Client can be printed
+	g.engine = engine.New(cfg.Engine)
+	lock := g.engine.DriverLock()
+	lock.Lock() // a quick dialer calls nodeUp, which needs g.fleet
+	g.fleet, err = conn.New(cfg.Conn, lock)
+	lock.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("redlock: %w", err)
+	}
+	g.engine.Start(g.fleet)
+	g.fleet.AwaitFirstDials()
+	if err := g.inspect(); err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// inspect looks at the nodes after their first dial. A node that must not be used
+// for locks is an error. A node that was never up is reported as down: the fleet
+// reports the end of a connection only.
+func (g *Group) inspect() (err error) {
+	g.engine.DriverLock().Lock()
+	defer g.engine.DriverLock().Unlock()
+	for i := range g.fleet.Len() {
+		switch n := g.fleet.Node(i); {
+		case conn.Misconfigured(n.Err):
+			err = fmt.Errorf("redlock: node %d: %w", i, n.Err)
+		case n.Connects == 0:
+			g.nodeDown(i)
+		}
+	}
+	return err
+}
+
+// Stats returns what was counted, and shows each node with its votes. All of it
+// is of one moment.
+func (g *Group) Stats(show func(n conn.Node, v engine.Votes)) engine.Stats {
+	g.engine.DriverLock().Lock()
+	defer g.engine.DriverLock().Unlock()
+	for i := range g.fleet.Len() {
+		show(g.fleet.Node(i), g.engine.Votes(i))
+	}
+	return g.engine.Stats()
+}
+
+// Len is the number of nodes.
+func (g *Group) Len() int { return g.fleet.Len() }
+
+// Addr names a node, without credentials.
+func (g *Group) Addr(node int) string { return g.fleet.Addr(node) }
+
+// Close refuses new operations, waits up to CloseTimeout for those under way, and
+// frees everything.
+func (g *Group) Close() {
+	g.closed.Do(func() { g.engine.Close(g.cfg.CloseTimeout) })
+}

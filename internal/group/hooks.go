@@ -1,0 +1,88 @@
+package group
+
+import (
+	"log/slog"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// reportAttempt reports an attempt that has ended with err.
+func (g *Group) reportAttempt(op *engine.Op, key string, err error) {
+	if f := g.cfg.OnAttempt; f != nil {
+		f(op.Kind, key, op.Took(g.clock.Now()), op.Tally, err)
+	}
+}
+
+// reportUnsentExtend counts and reports an extend that no node was asked for, since
+// its lock has expired or was released.
+func (g *Group) reportUnsentExtend(key string, err error) {
+	g.engine.Note(engine.Extend, err)
+	if f := g.cfg.OnAttempt; f != nil {
+		f(engine.Extend, key, 0, quorum.Tally{}, err)
+	}
+}
+
+// reportLost reports that a lock is gone, unless that was reported before.
+func (h Handle) reportLost(key string, err error) {
+	if f := h.group.cfg.OnLockLost; f != nil && h.lease.reportLoss(h.life) {
+		f(key, err)
+	}
+}
+
+// onVote returns the engine's OnVote, or nil if f is.
+func (g *Group) onVote(f func(engine.Kind, int, string, quorum.Outcome, error)) func(int, engine.Kind, quorum.Outcome, error) {
+	if f == nil {
+		return nil
+	}
+	return func(node int, kind engine.Kind, o quorum.Outcome, err error) {
+		f(kind, node, g.fleet.Addr(node), o, err)
+	}
+}
+
+// onPanic logs a panic of a callback or hook. It must not go unseen, so it goes to
+// the default logger where the user has set none.
+func (g *Group) onPanic(v any, stack []byte) {
+	log := g.cfg.Logger
+	if log == nil {
+		log = slog.Default()
+	}
+	log.Error("redlock: a callback panicked", "panic", v, "stack", string(stack))
+}
+
+// nodeUp is called for a node that came up. The driver lock is held, so the log
+// and the hooks are called later.
+func (g *Group) nodeUp(i int) {
+	g.engine.NodeUp(i) // sends the hinted releases before anything else
+	n := g.fleet.Node(i)
+	g.reportNode(func() {
+		g.cfg.Logger.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", command.Form(n.Form))
+	}, g.cfg.OnNodeUp, n)
+	if n.Guarded > 0 {
+		g.reportNode(func() {
+			g.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet", "node", n.Addr, "for", n.Guarded)
+		}, g.cfg.OnNodeGuarded, n)
+	}
+}
+
+// nodeDown is called for a node whose connection has ended, or whose first dial has
+// failed. The driver lock is held.
+func (g *Group) nodeDown(i int) {
+	n := g.fleet.Node(i)
+	g.reportNode(func() {
+		g.cfg.Logger.Warn("redlock: node is down", "node", n.Addr, "error", n.Err)
+	}, g.cfg.OnNodeDown, n)
+}
+
+// reportNode has the log and a hook called with the news of a node. They are two
+// calls: a panic in one does not keep the other from happening.
+func (g *Group) reportNode(log func(), hook func(conn.Node), n conn.Node) {
+	if g.cfg.Logger != nil {
+		g.engine.Tell(log)
+	}
+	if hook != nil {
+		g.engine.Tell(func() { hook(n) })
+	}
+}

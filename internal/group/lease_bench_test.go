@@ -1,0 +1,58 @@
+package group
+
+import (
+	"testing"
+	"time"
+)
+
+// life is what a lock asks of its lease from its acquisition to its release.
+func life(l *lease) bool {
+	n := l.begin("lock:orders", tokenOf(1), time.Second, 0)
+	_, held := l.get(n)
+	return held && l.end(n)
+}
+
+func BenchmarkLeaseLife(b *testing.B) {
+	b.ReportAllocs()
+	var l lease
+	for b.Loop() {
+		if !life(&l) {
+			b.Fatal("not held")
+		}
+	}
+}
+
+func BenchmarkLeaseGet(b *testing.B) {
+	b.ReportAllocs()
+	var l lease
+	n := l.begin("lock:orders", tokenOf(1), time.Second, 0)
+	for b.Loop() {
+		if _, held := l.get(n); !held {
+			b.Fatal("not held")
+		}
+	}
+}
+
+func BenchmarkLeaseExtend(b *testing.B) {
+	b.ReportAllocs()
+	var l lease
+	n := l.begin("lock:orders", tokenOf(1), time.Second, 0)
+	for b.Loop() {
+		l.extended(n, l.extending(n, time.Second), extendWon)
+	}
+}
+
+func TestLeaseAllocatesNothing(t *testing.T) {
+	var l lease
+	got := testing.AllocsPerRun(1000, func() {
+		n := l.begin("lock:orders", tokenOf(1), time.Second, 0)
+		l.extended(n, l.extending(n, time.Second), extendWon)
+		_, _ = l.get(n)
+		_ = l.releasing(n)
+		_ = l.reportLoss(n)
+		_ = l.end(n)
+	})
+	if got != 0 {
+		t.Errorf("%v allocations, want 0", got)
+	}
+}

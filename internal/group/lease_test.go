@@ -1,0 +1,177 @@
+package group
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/token"
+)
+
+func tokenOf(n byte) (t token.Token) {
+	t[0] = n
+	return t
+}
+
+// until is when validity ends, or false if that life is over.
+func until(l *lease, life uint64) (time.Duration, bool) {
+	s, ok := l.get(life)
+	return s.until, ok
+}
+
+func TestALifeIsWhatItWasGiven(t *testing.T) {
+	var l lease
+	_, ok := until(&l, 0)
+	require.False(t, ok, "the zero handle")
+	life := l.begin("key", tokenOf(1), time.Second, 0b101)
+	require.NotZero(t, life)
+	s, ok := l.get(life)
+	require.True(t, ok)
+	require.Equal(t, state{"key", tokenOf(1), time.Second, false}, s)
+	require.EqualValues(t, 0b101, l.releasing(life))
+}
+
+// TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
+func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
+	var l lease
+	old := l.begin("old", tokenOf(1), time.Second, 0)
+	slot := l.extending(old, time.Hour)
+	require.True(t, l.end(old))
+	require.False(t, l.end(old), "twice")
+	check := func() {
+		t.Helper()
+		s, ok := l.get(old)
+		require.False(t, ok)
+		require.Zero(t, s, "the token outlives its lock")
+		l.extended(old, slot, extendLost)
+		l.extended(old, l.extending(old, time.Nanosecond), extendWon)
+		require.Zero(t, l.releasing(old))
+		l.unreleased(old)
+		require.False(t, l.reportLoss(old))
+		require.False(t, l.end(old))
+	}
+	check()
+	life := l.begin("new", tokenOf(2), 2*time.Second, 0b10)
+	require.NotEqual(t, old, life)
+	check()
+	s, ok := l.get(life)
+	require.True(t, ok)
+	require.Equal(t, state{"new", tokenOf(2), 2 * time.Second, false}, s)
+}
+
+// TestExtensions walks through them: a step begins one, named by a letter, or ends
+// one. Validity ends at 5 when the first begins.
+func TestExtensions(t *testing.T) {
+	type step struct {
+		name   byte
+		begin  time.Duration // until, or 0 to end it
+		result extendResult
+		want   time.Duration // until, after the step
+	}
+	for name, steps := range map[string][]step{
+		"longer":                    {{'a', 9, 0, 5}, {'a', 0, extendWon, 9}},
+		"longer, unknown":           {{'a', 9, 0, 5}, {'a', 0, extendUnknown, 5}},
+		"longer, not sent":          {{'a', 9, 0, 5}, {'a', 0, extendUnsent, 5}},
+		"shorter counts at once":    {{'a', 3, 0, 3}, {'a', 0, extendWon, 3}},
+		"shorter, unknown":          {{'a', 3, 0, 3}, {'a', 0, extendUnknown, 3}},
+		"shorter, not sent":         {{'a', 3, 0, 3}, {'a', 0, extendUnsent, 5}},
+		"one after the other":       {{'a', 9, 0, 5}, {'a', 0, extendWon, 9}, {'b', 7, 0, 7}, {'b', 0, extendWon, 7}, {'c', 8, 0, 7}, {'c', 0, extendWon, 8}},
+		"two at once":               {{'a', 9, 0, 5}, {'b', 6, 0, 5}, {'a', 0, extendWon, 6}, {'b', 0, extendWon, 6}},
+		"two at once, one unknown":  {{'a', 9, 0, 5}, {'b', 3, 0, 3}, {'b', 0, extendUnknown, 3}, {'a', 0, extendWon, 3}},
+		"two at once, one not sent": {{'a', 9, 0, 5}, {'b', 3, 0, 3}, {'b', 0, extendUnsent, 5}, {'a', 0, extendWon, 3}},
+		// The last does not overlap the first, whose end of validity is not its own.
+		"a chain":       {{'a', 6, 0, 5}, {'b', 7, 0, 5}, {'a', 0, extendWon, 6}, {'c', 8, 0, 6}, {'b', 0, extendWon, 6}, {'c', 0, extendWon, 7}},
+		"lost for good": {{'a', 9, 0, 5}, {'b', 9, 0, 5}, {'a', 0, extendLost, 0}, {'b', 0, extendWon, 0}, {'c', 9, 0, 0}, {'c', 0, extendWon, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l lease
+			life := l.begin("key", tokenOf(1), 5, 0)
+			slots := map[byte]int{}
+			for i, s := range steps {
+				if s.begin > 0 {
+					slots[s.name] = l.extending(life, s.begin)
+				} else {
+					l.extended(life, slots[s.name], s.result)
+				}
+				got, ok := until(&l, life)
+				require.True(t, ok)
+				require.Equal(t, s.want, got, "step %d", i)
+			}
+		})
+	}
+}
+
+// TestAReleaseEndsValidity when it is asked for, and an extension does not bring it
+// back. One that was never sent does.
+func TestAReleaseEndsValidity(t *testing.T) {
+	var l lease
+	life := l.begin("key", tokenOf(1), 5, 0)
+	slot := l.extending(life, 9)
+	for range 2 {
+		l.releasing(life)
+		s, ok := l.get(life)
+		require.True(t, ok, "it can be released again")
+		require.True(t, s.released)
+		require.Zero(t, s.until)
+	}
+	l.extended(life, slot, extendWon)
+	l.unreleased(life)
+	got, _ := until(&l, life)
+	require.Zero(t, got, "the other release may have been sent")
+	l.unreleased(life)
+	got, _ = until(&l, life)
+	require.EqualValues(t, 9, got)
+}
+
+// TestALossIsReportedOnce in each life, and not of a lock that was released twice.
+func TestALossIsReportedOnce(t *testing.T) {
+	var l lease
+	require.False(t, l.reportLoss(0), "never begun")
+	for range 2 {
+		life := l.begin("key", tokenOf(1), time.Second, 0)
+		l.releasing(life)
+		l.unreleased(life)
+		l.releasing(life)
+		require.True(t, l.reportLoss(life))
+		require.False(t, l.reportLoss(life))
+		require.True(t, l.end(life))
+		require.False(t, l.reportLoss(life))
+		life = l.begin("key", tokenOf(1), time.Second, 0)
+		l.releasing(life)
+		l.releasing(life)
+		require.False(t, l.reportLoss(life), "the other may have deleted it")
+		require.True(t, l.end(life))
+	}
+}
+
+// TestOneEndsIt: of many that end a life at once one is told so, and no life's
+// token is seen in another.
+func TestOneEndsIt(t *testing.T) {
+	var l lease
+	var ends atomic.Int64
+	for i := range 500 {
+		life := l.begin("key", tokenOf(byte(i)), time.Duration(i), 0)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				if s, ok := l.get(life); ok && s.token != tokenOf(byte(i)) {
+					t.Error("another life's token")
+				}
+				if rand.IntN(2) == 0 {
+					l.releasing(life)
+				}
+				if l.end(life) {
+					ends.Add(1)
+				}
+			}()
+		}
+		all.Wait()
+	}
+	require.EqualValues(t, 500, ends.Load())
+}

@@ -1,0 +1,83 @@
+package group
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/token"
+)
+
+// Op is an operation that is submitted and not waited for. Its user sets Kind, Key,
+// TTL and Done; Submit sets the rest.
+type Op struct {
+	engine.Op
+	group *Group // of the last Submit
+}
+
+// Submit begins an operation that was reserved, on the lock of t. For an acquire it
+// makes t a new token first.
+func (g *Group) Submit(op *Op, t *token.Token) error {
+	if op.Kind == engine.Acquire {
+		submitted := false
+		defer func() {
+			if !submitted { // Rand is user code: it may panic
+				op.Unreserve()
+			}
+		}()
+		if err := g.newToken(t); err != nil {
+			return err
+		}
+		submitted = true
+	}
+	if op.group != g || op.Token != *t {
+		op.Absent = 0 // it was of another lock
+	}
+	op.group, op.Token = g, *t
+	err := g.engine.Submit(&op.Op)
+	if (err == engine.ErrBusy || err == engine.ErrClosed) && g.cfg.OnAttempt != nil {
+		g.reportAttempt(&op.Op, string(op.Key), err)
+	}
+	return err
+}
+
+// Cancel takes an operation back. It returns false if it is too late, or if op was
+// not submitted to this group.
+func (g *Group) Cancel(op *Op) bool {
+	if op.group != g || !g.engine.Cancel(&op.Op) {
+		return false
+	}
+	if g.cfg.OnAttempt != nil {
+		g.reportAttempt(&op.Op, string(op.Key), context.Canceled)
+	}
+	return true
+}
+
+// Report reports the attempt of an operation that is complete. Its Done calls it
+// before the operation is its user's again. Other callbacks may have come first, and
+// have taken so long that no validity is left.
+func (op *Op) Report() {
+	if op.Err == nil && op.Kind.HasTTL() && op.group.clock.Now() >= op.Until {
+		op.group.engine.Late(&op.Op)
+		op.Err = engine.ErrExpired
+	}
+	if op.group.cfg.OnAttempt != nil {
+		op.group.reportAttempt(&op.Op, string(op.Key), op.Result())
+	}
+}
+
+// Result returns the error of an operation that is complete, or nil.
+func (op *Op) Result() error {
+	if op.Err == nil {
+		return nil
+	}
+	return op.group.errorOf(&op.Op)
+}
+
+// Remaining is the validity that is left after an operation without an error, or 0.
+func (op *Op) Remaining() time.Duration {
+	if op.group == nil || op.Err != nil {
+		return 0
+	}
+	return op.group.left(op.Until)
+}
