@@ -48,61 +48,6 @@ func TestDecodeMalformed(t *testing.T) {
 	}
 }
 
-// Every proper prefix is incomplete, for a fresh decoder and for one that has
-// seen all the shorter ones, even if the buffer is moved in between.
-func TestDecodeEveryPrefix(t *testing.T) {
-	for _, test := range goodFrames {
-		t.Run(test.name, func(t *testing.T) {
-			frame := test.frame
-			step := max(1, len(frame)/500)
-			var resumed resp.Decoder
-			var v resp.Value
-			for end := 0; end < len(frame); end += step {
-				var fresh resp.Decoder
-				n, err := fresh.Decode([]byte(frame[:end]), &v)
-				require.Equal(t, resp.ErrIncomplete, err, "fresh at %d", end)
-				require.Zero(t, n)
-
-				buf := []byte(frame[:end])
-				n, err = resumed.Decode(buf, &v)
-				require.Equal(t, resp.ErrIncomplete, err, "resumed at %d", end)
-				require.Zero(t, n)
-				clear(buf)
-
-				n, err = fresh.Decode([]byte(frame+":1\r\n"), &v)
-				require.NoError(t, err, "split at %d", end)
-				require.Equal(t, len(frame), n)
-				require.Equal(t, test.want, tree(&v), "split at %d", end)
-			}
-			n, err := resumed.Decode([]byte(frame), &v)
-			require.NoError(t, err)
-			require.Equal(t, len(frame), n)
-			require.Equal(t, test.want, tree(&v))
-		})
-	}
-}
-
-// A malformed frame is incomplete up to some byte and malformed from there on,
-// at the same offset and for the same reason whatever the pieces.
-func TestDecodeMalformedInPieces(t *testing.T) {
-	for _, test := range badFrames {
-		t.Run(test.name, func(t *testing.T) {
-			var d resp.Decoder
-			var v resp.Value
-			want := &resp.ProtocolError{Offset: test.offset, Reason: test.reason}
-			for end := range len(test.frame) + 1 {
-				_, err := d.Decode([]byte(test.frame[:end]), &v)
-				if err == resp.ErrIncomplete {
-					continue
-				}
-				require.Equal(t, want, err, "at %d", end)
-				return
-			}
-			t.Fatal("never malformed")
-		})
-	}
-}
-
 func TestDecodeLimits(t *testing.T) {
 	tests := []struct {
 		name, frame string
@@ -176,22 +121,6 @@ func TestDecodeAnnouncedLengths(t *testing.T) {
 		_, err = d.Decode([]byte(frame), &v)
 		assert.Equal(t, resp.ErrIncomplete, err, frame)
 	}
-}
-
-func TestDecodePipeline(t *testing.T) {
-	var frames []byte
-	for _, test := range goodFrames {
-		frames = append(frames, test.frame...)
-	}
-	var d resp.Decoder
-	for _, test := range goodFrames {
-		var v resp.Value
-		n, err := d.Decode(frames, &v)
-		require.NoError(t, err, test.name)
-		require.Equal(t, test.want, tree(&v), test.name)
-		frames = frames[n:]
-	}
-	require.Empty(t, frames)
 }
 
 // A frame that could take the quick path doesn't while another one is under way,

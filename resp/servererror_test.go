@@ -113,3 +113,14 @@ func TestServerErrorEndsBeforeEchoedArguments(t *testing.T) {
 	assert.Equal(t, "ERR unknown command 'EVALSHA'", err.Message)
 	assert.Equal(t, "ERR", err.Code)
 }
+
+// The names end up in errors and logs.
+func TestNames(t *testing.T) {
+	assert.Equal(t, "bulk error, map, push", resp.BulkError.String()+", "+resp.Map.String()+", "+resp.Push.String())
+	for _, kind := range "+-:$*_#,(!=%~>|" {
+		assert.NotContains(t, resp.Kind(kind).String(), "unknown")
+	}
+	assert.Equal(t, "unknown kind 0x48", resp.Kind('H').String())
+	assert.Equal(t, "none", resp.Reason(0).String())
+	assert.Equal(t, "unknown reason", resp.Reason(255).String())
+}

@@ -48,3 +48,20 @@ func TestDecodeWorkIsLinear(t *testing.T) {
 		require.Equal(t, len(buf), n)
 	}
 }
+
+// A line that has no end yet is not searched again: bytes that were seen may
+// change, and it is still a line.
+func TestDecodeSearchesNoByteTwice(t *testing.T) {
+	var d Decoder
+	var v Value
+	buf := []byte("+" + strings.Repeat("x", 1000) + "\r\n")
+	for end := range len(buf) {
+		_, err := d.Decode(buf[:end], &v)
+		require.Equal(t, ErrIncomplete, err)
+		for i := 1; i < min(d.seen, 1000); i++ {
+			buf[i] = '\n'
+		}
+	}
+	_, err := d.Decode(buf, &v)
+	require.NoError(t, err)
+}
