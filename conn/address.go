@@ -118,7 +118,7 @@ func ParseAddress(s string) (Address, error) {
 }
 
 // ParseAddresses reads the addresses of a fleet, no two of which may be of the
-// same server, whatever the database: it would vote twice.
+// same server, with any database: it would vote twice.
 func ParseAddresses(texts []string) ([]Address, error) {
 	addresses := make([]Address, len(texts))
 	seen := make(map[string]int, len(texts))

@@ -11,7 +11,7 @@ import (
 // has answered or failed.
 type Batch struct {
 	// Buf holds the encoded commands. It must not change from Send to Done,
-	// because a node whose kernel buffer is full is written to later.
+	// because a node with a full kernel buffer is written to later.
 	Buf []byte
 	// Replies is the number of replies that each node owes for Buf.
 	Replies int
@@ -20,7 +20,7 @@ type Batch struct {
 	// Form is what Buf is written in.
 	Form Form
 	// Next is the same commands in another form, as a list. Send gives each
-	// node the one in its own; a node whose form is not there gets the first.
+	// node the one in its own; a node with a form that is not there gets the first.
 	Next *Batch
 
 	sentAt  time.Duration

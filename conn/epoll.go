@@ -19,27 +19,27 @@ const rawSupported = true
 // wait for all nodes without a thread of its own, and a caller can wait for its
 // own reply without that goroutine being woken for it.
 //
-//	sockets → all (level-triggered) → bell (one shot) → the runtime's poller
+//	sockets → all (level-triggered) → readable (one shot) → the runtime's poller
 //
 // A caller that waits itself blocks on all, in the kernel. The goroutine that
-// waits in the background is parked by the runtime on bell, which reports all
-// only after arm, and once per arm. While nobody armed it, replies wake no
+// waits in the background is parked by the runtime on readable, which reports all
+// only after arm, and once per arm. While it is not armed, replies wake no
 // thread but the caller's.
 type epoll struct {
 	all    int
 	events [32]syscall.EpollEvent
-	alarm  *os.File // an eventfd(2) in all, by which a blocked caller is woken
+	waker  *os.File // the wake descriptor: an eventfd(2) in all, which ends a poll that blocks
 
-	bell   *os.File
-	bellFD int
-	raw    syscall.RawConn
-	rung   func(fd uintptr) bool // what raw.Read calls; built once, or it would allocate
-	ring   [1]syscall.EpollEvent
+	readable   *os.File // the readable notification
+	readableFD int
+	raw        syscall.RawConn
+	isReadable func(fd uintptr) bool // what raw.Read calls; built once, or it would allocate
+	event      [1]syscall.EpollEvent
 }
 
 const (
 	sysEpollPwait2 = 441 // the same number on every architecture
-	alarmEvent     = -1  // in place of a node's index
+	wakeEvent      = -1  // in place of a node's index
 )
 
 func newRawPoller() (poller, error) {
@@ -48,50 +48,50 @@ func newRawPoller() (poller, error) {
 	if p.all, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("conn: epoll_create1: %w", err)
 	}
-	if p.bellFD, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
+	if p.readableFD, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
 		syscall.Close(p.all)
 		return nil, fmt.Errorf("conn: epoll_create1: %w", err)
 	}
-	if err = p.addAlarm(); err != nil {
+	if err = p.addWaker(); err != nil {
 		syscall.Close(p.all)
-		syscall.Close(p.bellFD)
+		syscall.Close(p.readableFD)
 		return nil, err
 	}
-	err = p.ctl(p.bellFD, syscall.EPOLL_CTL_ADD, p.all, 0, 0)
+	err = p.ctl(p.readableFD, syscall.EPOLL_CTL_ADD, p.all, 0, 0)
 	if err == nil {
-		err = syscall.SetNonblock(p.bellFD, true) // or os.NewFile takes it for a blocking file
+		err = syscall.SetNonblock(p.readableFD, true) // or os.NewFile takes it for a blocking file
 	}
 	if err == nil {
-		p.bell = os.NewFile(uintptr(p.bellFD), "epoll")
-		p.raw, err = p.bell.SyscallConn()
+		p.readable = os.NewFile(uintptr(p.readableFD), "epoll")
+		p.raw, err = p.readable.SyscallConn()
 	}
 	if err != nil {
 		syscall.Close(p.all)
-		syscall.Close(p.bellFD)
-		p.alarm.Close()
+		syscall.Close(p.readableFD)
+		p.waker.Close()
 		return nil, fmt.Errorf("conn: nested epoll: %w", err)
 	}
-	p.rung = func(fd uintptr) bool {
+	p.isReadable = func(fd uintptr) bool {
 		n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, fd,
-			uintptr(unsafe.Pointer(&p.ring[0])), 1, 0, 0, 0)
+			uintptr(unsafe.Pointer(&p.event[0])), 1, 0, 0, 0)
 		return errno == 0 && n > 0
 	}
 	return p, nil
 }
 
-// addAlarm makes the descriptor that wake writes to. It is an *os.File, which can
-// be written to while it is being closed: a bare number could be somebody else's
+// addWaker makes the descriptor that wake writes to. It is an *os.File, which can
+// be written to while it is being closed: a bare number could belong to another file
 // by then. It is a blocking one, so that the runtime's poller leaves it alone;
 // it is read only when it is known to be readable, and writing blocks only behind
 // 2^64 wakes.
-func (p *epoll) addAlarm() error {
+func (p *epoll) addWaker() error {
 	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC, 0)
 	if errno != 0 {
 		return fmt.Errorf("conn: eventfd: %w", errno)
 	}
-	p.alarm = os.NewFile(fd, "eventfd")
-	if err := p.ctl(p.all, syscall.EPOLL_CTL_ADD, int(fd), syscall.EPOLLIN, alarmEvent); err != nil {
-		p.alarm.Close()
+	p.waker = os.NewFile(fd, "eventfd")
+	if err := p.ctl(p.all, syscall.EPOLL_CTL_ADD, int(fd), syscall.EPOLLIN, wakeEvent); err != nil {
+		p.waker.Close()
 		return fmt.Errorf("conn: epoll_ctl: %w", err)
 	}
 	return nil
@@ -100,13 +100,13 @@ func (p *epoll) addAlarm() error {
 var once = binary.NativeEndian.AppendUint64(nil, 1)
 
 func (p *epoll) wake() {
-	_, _ = p.alarm.Write(once) // it may be closed, and then there is nobody to wake
+	_, _ = p.waker.Write(once) // it may be closed, and then no goroutine waits
 }
 
-// silence takes the alarm back after it was reported.
-func (p *epoll) silence() {
+// resetWaker resets the wake descriptor after it was reported.
+func (p *epoll) resetWaker() {
 	var count [8]byte
-	_, _ = p.alarm.Read(count[:])
+	_, _ = p.waker.Read(count[:])
 }
 
 func (p *epoll) ctl(epfd, op, fd int, events uint32, data int32) error {
@@ -150,8 +150,8 @@ func (p *epoll) poll(d time.Duration, nodes []int) []int {
 		return nodes // EINTR; nothing else can happen to a valid descriptor
 	}
 	for i := range p.events[:n] {
-		if p.events[i].Fd == alarmEvent {
-			p.silence()
+		if p.events[i].Fd == wakeEvent {
+			p.resetWaker()
 			continue
 		}
 		nodes = append(nodes, int(p.events[i].Fd))
@@ -175,17 +175,17 @@ func (p *epoll) block(d time.Duration) (uintptr, syscall.Errno) {
 }
 
 func (p *epoll) arm() {
-	_ = p.ctl(p.bellFD, syscall.EPOLL_CTL_MOD, p.all, syscall.EPOLLIN|syscall.EPOLLONESHOT, 0)
+	_ = p.ctl(p.readableFD, syscall.EPOLL_CTL_MOD, p.all, syscall.EPOLLIN|syscall.EPOLLONESHOT, 0)
 }
 
 func (p *epoll) wait() bool {
-	return p.raw.Read(p.rung) == nil
+	return p.raw.Read(p.isReadable) == nil
 }
 
 func (p *epoll) drain() {} // it has no goroutines
 
 func (p *epoll) close() {
-	_ = p.bell.Close() // ends wait
-	_ = p.alarm.Close()
+	_ = p.readable.Close() // ends wait
+	_ = p.waker.Close()
 	_ = syscall.Close(p.all)
 }

@@ -22,7 +22,7 @@ var (
 	// ErrFull ends a connection that owes more replies than its bound, or for
 	// more bytes.
 	ErrFull = errors.New("conn: node owes too many replies")
-	// ErrUnsolicited ends a connection that sends what nobody asked for.
+	// ErrUnsolicited ends a connection that sends more than it was asked for.
 	ErrUnsolicited = errors.New("conn: reply to no command")
 	// ErrSameServer refuses a node that is another configured node under a
 	// second address: its vote would count twice.
@@ -33,7 +33,7 @@ var (
 	// ErrQuarantined is why a node has no vote: it has restarted, and may have
 	// forgotten locks that are still held.
 	ErrQuarantined = errors.New("conn: node has restarted and has no vote yet")
-	// ErrOversized ends a connection whose reply does not fit the read buffer.
+	// ErrOversized ends a connection if a reply does not fit the read buffer.
 	ErrOversized = errors.New("conn: reply is too large")
 
 	// ErrSentinel refuses a node that keeps no keys.
@@ -54,7 +54,7 @@ var (
 )
 
 // Misconfigured reports whether err says that a node must not be used for
-// locks, now or later, whatever its health: it is another node's second
+// locks, now or later, healthy or not: it is another node's second
 // address, a replica, part of a cluster, or a sentinel. A client should not
 // start with one.
 func Misconfigured(err error) bool {
@@ -70,7 +70,7 @@ func Permanent(err error) bool {
 }
 
 // Error says which node a failure belongs to and what was being done. Its text is
-// one line of at most a few hundred bytes, whatever the node had to say.
+// one line of at most a few hundred bytes, however much the node said.
 type Error struct {
 	Addr string // host and port or path, never a credential
 	Op   string // "dial" (and greet), "read" or "write"
@@ -88,7 +88,7 @@ func (e *Error) Unwrap() error { return e.Err }
 const maxCause = 256
 
 // plain is a cause's text made fit for a log: one line of bounded length. It may
-// hold words of the peer, such as the names in a certificate that nobody has
+// hold words of the peer, such as the names in a certificate that no authority has
 // vouched for yet.
 func plain(text string) string {
 	if len(text) > maxCause {

@@ -90,7 +90,7 @@ func (f *Fleet) AwaitFirstDials() {
 }
 
 // Send writes to every node the batch of the list b that is in the node's
-// form. A node that is down, or whose connection owes too much, fails it at
+// form. A node that is down, or that owes too much, fails it at
 // once.
 func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
@@ -109,13 +109,13 @@ func (f *Fleet) Send(b *Batch) {
 	}
 }
 
-// SendTo writes b to one node, whatever its form.
+// SendTo writes b to one node, in any form.
 func (f *Fleet) SendTo(node int, b *Batch) {
 	b.sentAt = f.cfg.Clock.Now()
 	b.waiting = 1
 	f.nodes[node].send(b, b.sentAt)
 	b.done()
-	// No reap: an Owner may call this from within Reply. Whoever called the
+	// No reap: an Owner may call this from within Reply. The caller of the
 	// Owner reaps, or else the next Sweep.
 }
 
@@ -150,7 +150,7 @@ func (f *Fleet) Check() {
 	f.reap()
 }
 
-// reap takes the nodes down whose connection has failed, and has them dialed.
+// reap takes the nodes down that have lost their connection, and has them dialed.
 // Failing one node's batches can make an Owner write to another, and find that
 // one dead too: hence the loop.
 func (f *Fleet) reap() {
@@ -189,7 +189,7 @@ func (f *Fleet) Arm() {
 // fleet is closed. One goroutine calls it, without the lock.
 func (f *Fleet) Wait() bool { return f.poller.wait() }
 
-// Close takes every node down and fails whatever they owe. It returns at once;
+// Close takes every node down and fails what they owe. It returns at once;
 // Drain waits for the goroutines.
 func (f *Fleet) Close() {
 	if f.closed {

@@ -99,7 +99,7 @@ func (id *identity) readVersion(field, value string) {
 }
 
 // checkRole judges what a server says it is. What it does not say counts for it,
-// but a role that nobody has heard of is not that of a master.
+// but an unknown role is not that of a master.
 func checkRole(mode, role string) error {
 	switch {
 	case mode == "sentinel":

@@ -1,7 +1,7 @@
 package conn
 
 // inflight is the bounded queue of the batches that one connection still owes
-// replies for, oldest first. A batch whose caller has gone keeps its place, for
+// replies for, oldest first. A batch keeps its place when its caller has gone, for
 // its replies must be read and dropped before those behind it mean anything.
 //
 // The batches from unsent on, counted from the oldest, are not, or not wholly,

@@ -81,7 +81,7 @@ func (n *node) redial() int {
 	return n.attempt + 1
 }
 
-// down ends it, and fails whatever it still owes.
+// down ends it, and fails what it still owes.
 func (n *node) down(err error) {
 	failure := &Error{Addr: n.addr, Op: "read", Err: err}
 	n.sock.close(n.owed.len > 0)

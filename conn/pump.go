@@ -13,7 +13,7 @@ const pumpBuffer = 64 << 10
 
 // pump is the portable sock: a net.Conn, one goroutine blocked in its Read, and
 // one that writes. It serves every system without a raw path, TLS, and custom
-// dialers. Whatever it holds back, its caller never waits.
+// dialers. It may hold data back, but its caller never waits.
 type pump struct {
 	nc     net.Conn
 	node   int
@@ -153,16 +153,16 @@ func (p *pump) writeLoop() {
 
 // pumpPoller collects the reports of the pumps.
 type pumpPoller struct {
-	mu      sync.Mutex
-	nodes   []int // reported and not yet polled
-	pending []bool
-	closed  bool
-	bell    chan struct{} // one ring is kept
-	pumps   sync.WaitGroup
+	mu       sync.Mutex
+	nodes    []int // reported and not yet polled
+	pending  []bool
+	closed   bool
+	readable chan struct{} // the readable notification; one is kept
+	pumps    sync.WaitGroup
 }
 
 func newPumpPoller(nodes int) *pumpPoller {
-	return &pumpPoller{pending: make([]bool, nodes), bell: make(chan struct{}, 1)}
+	return &pumpPoller{pending: make([]bool, nodes), readable: make(chan struct{}, 1)}
 }
 
 func (pp *pumpPoller) adopt(nc net.Conn, node int) (sock, error) {
@@ -181,7 +181,7 @@ func (pp *pumpPoller) report(node int) {
 		pp.nodes = append(pp.nodes, node)
 	}
 	pp.mu.Unlock()
-	pp.ringBell()
+	pp.notify()
 }
 
 func (pp *pumpPoller) poll(_ time.Duration, nodes []int) []int {
@@ -198,24 +198,24 @@ func (pp *pumpPoller) poll(_ time.Duration, nodes []int) []int {
 func (pp *pumpPoller) canBlock() bool { return false }
 
 // wake ends a wait; poll never blocks.
-func (pp *pumpPoller) wake() { pp.ringBell() }
+func (pp *pumpPoller) wake() { pp.notify() }
 
-// arm has nothing to do: every report rings the bell.
+// arm has nothing to do: every report notifies.
 func (pp *pumpPoller) arm() {}
 
 func (pp *pumpPoller) wait() bool {
-	<-pp.bell
+	<-pp.readable
 	pp.mu.Lock()
 	defer pp.mu.Unlock()
 	if pp.closed {
-		pp.ringBell() // for whoever asks again
+		pp.notify() // for the next wait
 	}
 	return !pp.closed
 }
 
-func (pp *pumpPoller) ringBell() {
+func (pp *pumpPoller) notify() {
 	select {
-	case pp.bell <- struct{}{}:
+	case pp.readable <- struct{}{}:
 	default:
 	}
 }
@@ -224,7 +224,7 @@ func (pp *pumpPoller) close() {
 	pp.mu.Lock()
 	pp.closed = true
 	pp.mu.Unlock()
-	pp.ringBell()
+	pp.notify()
 }
 
 func (pp *pumpPoller) drain() { pp.pumps.Wait() }

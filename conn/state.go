@@ -20,7 +20,7 @@ type Node struct {
 	RoundTrips uint64
 	// RoundTrip is how long that took, smoothed: each counts for an eighth,
 	// as in RFC 6298. RoundTripMax is the longest. The node's own work is in
-	// them, and with replies that nobody waits for, because a quorum had
+	// them, and with stragglers, replies that came after a quorum had
 	// answered, up to 5 ms until they were looked at.
 	RoundTrip, RoundTripMax time.Duration
 	// InFlight is how many replies it owes.
@@ -79,7 +79,7 @@ func (h *history) trip(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// connected counts a connection that came up, and tells whoever wants to hear of it.
+// connected counts a connection that came up, and tells the owner.
 func (f *Fleet) connected(n *node) {
 	n.history.connects++
 	if f.cfg.OnUp != nil {

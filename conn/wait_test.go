@@ -69,7 +69,7 @@ func TestWaitEndsWithAnArrival(t *testing.T) {
 func drained(r *testFleet) (rings []struct{}) {
 	if pp, ok := r.poller.(*pumpPoller); ok {
 		select {
-		case ring := <-pp.bell:
+		case ring := <-pp.readable:
 			rings = append(rings, ring)
 		default:
 		}

@@ -19,11 +19,11 @@
 //	Lost     granted + waiting < Size(N)  the rest can no longer bring it about
 //	Pending  neither
 //
-// So nobody waits for the slowest node. Its vote is still recorded when it
+// So no caller waits for the slowest node. Its vote is still recorded when it
 // comes, because a node that grants after the round was lost holds a key that
 // has to be released.
 //
-// A lost round has a [Reason]: somebody else holds the lock, or too few nodes
+// A lost round has a [Reason]: another client holds the lock, or too few nodes
 // answered to say.
 //
 // # Time

@@ -13,7 +13,7 @@ const (
 	// it, or, when extending, no token does any more.
 	Denied
 	// Failed: the node gave no usable answer. It may or may not have applied
-	// the command, so it cannot help to win, and whatever it may have applied
+	// the command, so it cannot help to win, and what it may have applied
 	// has to be released.
 	Failed
 )

@@ -13,7 +13,7 @@ const (
 	// Won: a quorum has granted. Whether the lock is worth having is then a
 	// question of its [Validity].
 	Won
-	// Lost: a quorum can no longer grant, whatever the votes still out say.
+	// Lost: a quorum can no longer grant, however the remaining nodes vote.
 	Lost
 )
 
@@ -37,7 +37,7 @@ type Reason uint8
 
 const (
 	// Conflict: enough nodes answered, and at least one of them denied.
-	// Somebody else holds the lock, or several are splitting the vote.
+	// Another client holds the lock, or several are splitting the vote.
 	Conflict Reason = 1 + iota
 	// NoQuorum: more nodes failed than the round tolerates, so those that
 	// answered could not have made a quorum even if all of them had granted.

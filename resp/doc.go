@@ -16,7 +16,7 @@
 // [Decoder.Decode] reads one frame from the start of a buffer; the caller loops.
 // The [Value] it fills in is a borrowed view: it and everything reached through
 // it stay valid only until the bytes of that buffer change. Decoding allocates
-// nothing, whatever the peer announces; only a [*ProtocolError] is allocated.
+// nothing, however much the peer announces; only a [*ProtocolError] is allocated.
 //
 // Three outcomes other than plain success are kept apart, because a connection
 // treats them differently:

@@ -49,8 +49,8 @@ const (
 	None Remedy = iota
 	// Load: say it again, with the script in front that the node has lost.
 	Load
-	// Split: say it again key by key. Several share a call, and it may be about one
-	// of them.
+	// Split: say it again in smaller calls, see SplitTo. Several share a call, and it
+	// may be about one of them.
 	Split
 	// Rephrase: say it again as a script call. The native command is not there
 	// after all, or no longer allowed; use scripts from now on.
@@ -64,6 +64,7 @@ type Refusal struct {
 	Err       error // bounded, printable, never a token or a key
 	Fatal     bool  // the connection must be closed
 	Unapplied bool  // it is certain that the command was not executed
+	Later     bool  // it may be executed at another time
 	Remedy    Remedy
 }
 
@@ -81,6 +82,7 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	}
 	r.Fatal, r.Err = refusal.Read(text)
 	r.Unapplied = isUnapplied(code)
+	r.Later = !r.Fatal && isOfServer(code)
 	ofKey := refusal.OfKey(text)
 	switch {
 	case r.Fatal:
@@ -93,6 +95,16 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 		r.Remedy = RephraseOnce
 	}
 	return r
+}
+
+// SplitTo is how many operands the calls have that a call of n is split into. In two
+// steps a key that is refused costs 24 calls, not 128, for which the others wait one
+// round trip longer.
+func SplitTo(n int) int {
+	if n > 16 {
+		return 16
+	}
+	return 1
 }
 
 // isUnapplied says of an error's code that servers check for it before they

@@ -19,15 +19,19 @@ type batch struct {
 	others []*wire // where the nodes want several forms; more than are in use
 	owed   int     // wires and errands in use that a node has yet to answer
 
-	undecided int  // rounds without a verdict
-	heard     int  // nodes that have answered all of it
-	failed    int  // nodes that have not, and will not
-	replied   bool // a node has answered something
-	passed    bool // it has left the window
-	probe     bool // measures the round trip
-	listed    bool // in Engine.inFlight, where a batch that is used again may still be
-	extends   bool // there are some in it
-	isHint    bool // releases that one node missed; without operations, and not counted
+	undecided int      // rounds without a verdict
+	heard     int      // nodes that have answered all of it
+	failed    int      // nodes that have not, and will not
+	gone      uint64   // the latter, a bit each, also before they are counted
+	open      []uint16 // by node: its wire and errands that have not ended
+	replied   bool     // a node has answered something
+	passed    bool     // it has left the window
+	probe     bool     // measures the round trip
+	listed    bool     // in Engine.inFlight, where a batch that is used again may still be
+	extends   bool     // there are some in it
+	isHint    bool     // releases that one node missed; without operations, and not counted
+	hintOf    int      // that node
+	later     bool     // some of them were refused for now
 
 	sentAt   time.Duration
 	soonest  time.Duration // shortest timeout
@@ -40,6 +44,7 @@ type batch struct {
 	quarantined uint64    // by node, a bit each: it has no vote, but in releases
 
 	older, newer *batch // in Engine.extending
+	behind       laterExtends
 }
 
 // round is the vote on one operation.
@@ -125,6 +130,22 @@ func (b *batch) pass() {
 	}
 }
 
+// ended counts a wire or an errand of one node as answered or failed. A node is done
+// with the batch when all have ended.
+func (b *batch) ended(node int) {
+	if b.isHint {
+		return
+	}
+	if b.open[node]--; b.open[node] > 0 {
+		return
+	}
+	if b.gone>>uint(node)&1 == 1 {
+		b.failed++
+	} else {
+		b.heard++
+	}
+}
+
 func (b *batch) leave() {
 	b.passed = true
 	b.engine.window.leave(b)
@@ -201,7 +222,7 @@ func (b *batch) decide(i int, r *round) {
 	r.op = nil
 	b.undecided--
 	b.engine.undecided--
-	if op.claim(r.life) {
+	if op.claim(r.life, decided) {
 		op.batch, op.round = b, i
 		b.engine.decided.push(op)
 	}
@@ -279,6 +300,7 @@ func (e *Engine) makeBatches() {
 	groups := make([]group, slab*slabRounds)
 	spans := make([]span, slab*slabRounds)
 	causes := make([]error, slab*e.nodes)
+	open := make([]uint16, slab*e.nodes)
 	for i := range batches {
 		b := &batches[i]
 		b.engine = e
@@ -288,6 +310,7 @@ func (e *Engine) makeBatches() {
 		b.rounds = rounds[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.groups = groups[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.cause = causes[i*e.nodes : (i+1)*e.nodes : (i+1)*e.nodes]
+		b.open = open[i*e.nodes : (i+1)*e.nodes : (i+1)*e.nodes]
 		e.keep(b)
 	}
 }
@@ -303,7 +326,11 @@ func (e *Engine) recycle(b *batch) {
 	if b.extends {
 		e.extending.remove(b)
 	}
-	if b.isHint || e.kept+b.size() > keepBuffers {
+	if b.isHint {
+		e.handedOff(b)
+		return
+	}
+	if e.kept+b.size() > keepBuffers {
 		return
 	}
 	// Rounds and causes stay: operations decided in this sweep still read them.
@@ -335,6 +362,10 @@ func (b *batch) reset() {
 	clear(b.cause)
 	clear(b.failures)
 	b.failures = b.failures[:0]
-	b.heard, b.failed, b.replied, b.passed, b.extends = 0, 0, false, false, false
+	for node := range b.open {
+		b.open[node] = 1
+	}
+	b.behind = laterExtends{}
+	b.heard, b.failed, b.gone, b.replied, b.passed, b.extends = 0, 0, 0, false, false, false
 	b.soonest, b.latest, b.longest = never, 0, 0
 }

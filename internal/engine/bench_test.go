@@ -100,7 +100,7 @@ func (b *bulk) pass(kind Kind) error {
 		b.engine.flush()
 		b.crowd.Sweep(0)
 		b.engine.complete()
-		b.engine.callBack(0)
+		b.engine.callTurn(0)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (e *Engine) Do(ctx context.Context, c *Call) error {
 	if err := e.enqueue(&c.Op); err != nil {
 		return err
 	}
-	e.drive(c)
+	e.submitted(&c.Op, c)
 	<-c.done
 	if !c.over {
 		return nil
@@ -62,7 +62,7 @@ func (e *Engine) Do(ctx context.Context, c *Call) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return context.Canceled // its Done channel is closed, whatever else it says
+	return context.Canceled // its Done channel is closed, so it has ended
 }
 
 // isClosed says whether a Done channel is closed. It runs no user code.
@@ -80,7 +80,7 @@ func isClosed(done <-chan struct{}) bool {
 func (e *Engine) checkContexts(b *batch) {
 	for i := range b.rounds {
 		r := &b.rounds[i]
-		if r.op == nil || r.ended == nil || !isClosed(r.ended) || !r.op.claim(r.life) {
+		if r.op == nil || r.ended == nil || !isClosed(r.ended) || !r.op.claim(r.life, idle) {
 			continue
 		}
 		c := r.op.Done.(*Call)

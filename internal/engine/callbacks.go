@@ -14,36 +14,47 @@ const (
 	// beyond that are not told.
 	maxVotes = 64 << 10
 	// slowCall is how long a callback holds up the others. After that another
-	// goroutine becomes the reader and calls them.
+	// goroutine calls them.
 	slowCall = 20 * time.Millisecond
-	// collectFor is how long callbacks keep submitters from driving, so that what
-	// they submit travels in one batch.
-	collectFor   = 200 * time.Microsecond
-	collectCheck = 16 // callbacks between two looks at the clock
+	// collectFor is how long submitters leave it to another goroutine to drive, so
+	// that what they submit travels in one batch: see Engine.drive.
+	collectFor = 200 * time.Microsecond
 )
 
 // callbacks is the user code that is to be called: completions of operations,
 // votes, and news of nodes.
 //
-// The reader goroutine calls it, one at a time and without a lock, so that a
-// callback may do anything: submit, ask for statistics, close the client, block
-// or panic. A panic is recovered and reported. A callback that blocks costs its
-// goroutine: the watchdog notices and starts another reader; the old one ends
-// when its callback returns. The number of the reader tells the two apart.
+// A goroutine of its own calls it, one at a time and without a lock, so that a
+// callback may do anything: submit, make blocking calls, ask for statistics, close
+// the client, block or panic. A panic is recovered and reported. A callback that
+// blocks costs its goroutine: the watchdog notices and starts another; the old one
+// ends when its callback returns. A number tells the two apart.
 type callbacks struct {
-	waiting    atomic.Int64 // not yet begun
-	collecting atomic.Bool  // the reader is about to drive; submitters only queue
+	waiting atomic.Int64 // not yet begun
+	wake    func()       // has the goroutine make the calls; must not block
+	woken   chan struct{}
+	closed  chan struct{}
 
 	mu      sync.Mutex
 	ops     list
 	votes   []vote
 	told    int // of votes
 	news    []func()
-	reader  uint64        // the number of the goroutine that may call
-	begun   uint64        // calls, by all readers
+	caller  uint64        // the number of the goroutine that may call
+	begun   uint64        // calls, by all goroutines
 	calling bool          // one is under way
 	seen    uint64        // begun, when the watchdog last saw a change
 	since   time.Duration // when that was
+}
+
+func (c *callbacks) init() {
+	c.woken, c.closed = make(chan struct{}, 1), make(chan struct{})
+	c.wake = func() {
+		select {
+		case c.woken <- struct{}{}:
+		default: // it will look
+		}
+	}
 }
 
 // vote is a vote to be told.
@@ -73,7 +84,7 @@ func (c *callbacks) complete(ops *list) {
 
 func (c *callbacks) vote(v vote) {
 	c.mu.Lock()
-	if len(c.votes) < maxVotes {
+	if len(c.votes)-c.told < maxVotes {
 		c.votes = append(c.votes, v)
 		c.waiting.Add(1)
 	}
@@ -90,22 +101,23 @@ func (e *Engine) Tell(f func()) {
 	e.watchdog.see(maxTimeout)
 }
 
-// next begins the next call of a reader, and ends its last one. Votes and news
+// next begins the next call of a caller, and ends its last one. Votes and news
 // come before the completions that follow from them. It returns false if nothing
-// waits, or if the reader was replaced.
-func (c *callbacks) next(reader uint64) (op *Op, v vote, news func(), ok bool) {
+// waits, or if the caller was replaced.
+func (c *callbacks) next(caller uint64) (op *Op, v vote, news func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.reader != reader {
+	if c.caller != caller {
 		return
 	}
 	c.calling = false
 	switch {
 	case c.told < len(c.votes):
 		v = c.votes[c.told]
-		if c.told++; c.told == len(c.votes) {
-			clear(c.votes)
-			c.votes, c.told = c.votes[:0], 0
+		if c.told++; 2*c.told >= len(c.votes) { // amortized: each is moved once at most
+			left := copy(c.votes, c.votes[c.told:])
+			clear(c.votes[left:])
+			c.votes, c.told = c.votes[:left], 0
 		}
 	case len(c.news) > 0:
 		news = c.news[0]
@@ -113,6 +125,7 @@ func (c *callbacks) next(reader uint64) (op *Op, v vote, news func(), ok bool) {
 		c.news = c.news[1:]
 	case c.ops.first != nil:
 		op = c.ops.pop()
+		op.advance(idle) // it is its user's again
 	default:
 		return
 	}
@@ -122,10 +135,10 @@ func (c *callbacks) next(reader uint64) (op *Op, v vote, news func(), ok bool) {
 	return op, v, news, true
 }
 
-func (c *callbacks) isReader(number uint64) bool {
+func (c *callbacks) isCaller(number uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.reader == number
+	return c.caller == number
 }
 
 // idle says whether nothing waits and nothing is under way.
@@ -135,50 +148,83 @@ func (c *callbacks) idle() bool {
 	return c.waiting.Load() == 0 && !c.calling
 }
 
-// stuck looks after the reader at each tick of the watchdog. late says that a call
-// has lasted for a tick, replaced that it has lasted too long, and number is that
-// of the new reader.
-func (c *callbacks) stuck(now time.Duration) (late, replaced bool, number uint64) {
+// slow looks after the caller at each tick of the watchdog. It returns true if a call
+// has lasted for too long, and the number of the goroutine that goes on.
+func (c *callbacks) slow(now time.Duration) (slow bool, number uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.calling || c.begun != c.seen {
 		c.seen, c.since = c.begun, now
-		return
+		return false, 0
 	}
 	if now-c.since < slowCall {
-		return true, false, 0
+		return false, 0
 	}
-	c.reader++
-	c.calling = false
-	return true, true, c.reader
+	return true, c.replace()
 }
 
-// callBack makes the calls that wait, as reader number. It returns false if the
-// reader was replaced meanwhile.
-func (e *Engine) callBack(number uint64) bool {
-	if e.callbacks.waiting.Load() > 0 {
-		for !e.callUntilPanic(number) {
+// replace gives the next goroutine its number. c.mu is held.
+func (c *callbacks) replace() uint64 {
+	c.caller++
+	c.calling = false
+	return c.caller
+}
+
+// call is the goroutine of callbacks.
+func (e *Engine) call(number uint64) {
+	defer e.endCaller(number)
+	c := &e.callbacks
+	for e.callTurn(number) {
+		select {
+		case <-c.woken:
+		case <-c.closed:
+			e.callTurn(number)
+			return
 		}
 	}
-	return e.callbacks.isReader(number)
 }
 
-// callUntilPanic makes calls until none waits, and returns true; or until one
-// panics, and returns false.
+// endCaller counts the goroutine as ended, unless another has taken its place.
+func (e *Engine) endCaller(number uint64) {
+	if e.callbacks.isCaller(number) {
+		e.routines.Done()
+	}
+}
+
+// callTurn makes the calls that wait, as caller number, and sends what they have
+// submitted. It returns false if the caller was replaced meanwhile.
+func (e *Engine) callTurn(number uint64) bool {
+	for e.callbacks.waiting.Load() > 0 && !e.callUntilPanic(number) {
+	}
+	if !e.callbacks.isCaller(number) {
+		return false
+	}
+	e.collectOps.Store(0)
+	e.drive(nil)
+	return true
+}
+
+// callUntilPanic makes calls until none waits or the caller was replaced, and
+// returns true; or until one panics, and returns false. A callback, or the report of
+// its panic, may end this goroutine (runtime.Goexit): then another takes its place.
 func (e *Engine) callUntilPanic(number uint64) (done bool) {
+	returns := false
+	defer func() {
+		if !returns {
+			e.replaceCaller(number)
+		}
+	}()
 	defer func() {
 		if v := recover(); v != nil {
 			e.report(v)
-		} else if !done {
-			e.replaceReader(number) // the callback has ended this goroutine
+			returns = true
 		}
 	}()
-	collecting := e.callbacks.collecting.Load()
-	started := e.clock.Now()
-	for calls := 1; ; calls++ {
+	for {
 		op, v, news, ok := e.callbacks.next(number)
 		switch {
 		case !ok:
+			returns = true
 			return true
 		case op != nil:
 			op.Done.Complete(op)
@@ -186,11 +232,6 @@ func (e *Engine) callUntilPanic(number uint64) (done bool) {
 			news()
 		default:
 			e.onVote(v.node, v.kind, v.outcome, v.err)
-		}
-		if collecting && calls%collectCheck == 0 && e.clock.Now()-started > collectFor {
-			collecting = false
-			e.callbacks.collecting.Store(false)
-			e.drive(nil)
 		}
 	}
 }
@@ -203,34 +244,20 @@ func (e *Engine) report(v any) {
 	}
 }
 
-// lookAfterReader replaces a reader that a callback has kept for too long. The
+// lookAfterCaller starts another goroutine where a callback lasts for too long. The
 // watchdog calls it without the driver lock.
-func (e *Engine) lookAfterReader() {
-	late, replaced, number := e.callbacks.stuck(e.clock.Now())
-	if late {
-		e.callbacks.collecting.Store(false)
-	}
-	if replaced {
-		go e.read(number)
-	}
-	if late {
-		e.drive(nil)
+func (e *Engine) lookAfterCaller() {
+	if slow, number := e.callbacks.slow(e.clock.Now()); slow {
+		go e.call(number)
 	}
 }
 
-// replaceReader starts a new reader in the place of one that ends.
-func (e *Engine) replaceReader(number uint64) {
+// replaceCaller starts a goroutine in the place of one that ends.
+func (e *Engine) replaceCaller(number uint64) {
 	c := &e.callbacks
 	c.mu.Lock()
-	ours := c.reader == number
-	if ours {
-		c.reader++
-		c.calling = false
-	}
-	next := c.reader
-	c.mu.Unlock()
-	if ours {
-		c.collecting.Store(false)
-		go e.read(next)
+	defer c.mu.Unlock()
+	if c.caller == number {
+		go e.call(c.replace())
 	}
 }

@@ -230,9 +230,9 @@ func (c *checker) atRest(cl *client) {
 		c.failf("once", "client %d: %d operations under way, depth says %d", cl.index, cl.pending, n)
 	}
 	switch size := e.queue.size.Load(); {
-	case cl.fleet.reading: // the reader will see to all of it
+	case cl.fleet.reading, cl.collects(): // they will see to all of it
 	case e.callbacks.waiting.Load() > 0:
-		c.failf("stuck", "client %d: callbacks wait, and the reader is not woken", cl.index)
+		c.failf("stuck", "client %d: callbacks wait, and their goroutine is not woken", cl.index)
 	case size > 0 && e.window.isOpen.Load():
 		c.failf("stuck", "client %d: %d operations wait behind an open gate", cl.index, size)
 	case size > 0 && e.unanswered == 0:

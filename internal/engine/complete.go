@@ -26,6 +26,7 @@ func (e *Engine) complete() (calls int) {
 		}
 		if c, own := op.Done.(*cleanup); own {
 			e.counters.cleanups++
+			op.advance(idle)
 			c.Complete(op)
 			continue
 		}
@@ -33,12 +34,16 @@ func (e *Engine) complete() (calls int) {
 		e.depth.Add(-1)
 		if c, blocking := op.Done.(*Call); blocking {
 			calls++
+			op.advance(idle)
 			c.Complete(op)
 		} else {
 			ops.push(op)
 		}
 	}
-	e.callbacks.complete(&ops)
+	if ops.n > 0 {
+		e.collectOps.Store(int64(now + collectFor))
+		e.callbacks.complete(&ops)
+	}
 	return calls
 }
 
@@ -113,7 +118,8 @@ func (e *Engine) newCleanup(op *Op) *cleanup {
 	}
 	c.key = append(c.key[:0], op.Key...)
 	c.Kind, c.Key, c.Token, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, 0, op.Timeout, op.Absent
-	_ = c.begin(op.start) // it is idle
+	c.Reserve() // it is idle
+	c.begin(op.start)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,8 +93,8 @@ func TestReasons(t *testing.T) {
 			for _, f := range op.Failures {
 				require.Error(t, f.Err)
 			}
-			p.down = 0
 			p.tick(time.Second) // ends what is out
+			p.sent = slices.DeleteFunc(p.sent, func(s *shot) bool { return s.batch.Owner.(*wire).batch.isHint })
 			if len(p.sent) == 1 {
 				require.False(t, c.cleanUp, "no release followed")
 				return

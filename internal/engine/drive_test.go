@@ -50,7 +50,7 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 	require.NoError(t, e.enqueue(&p.op(Release, "next").Op))
 	e.flush()
 	e.driver.Unlock()
-	p.Wake()
+	p.callBack()
 	require.Equal(t, 1, won.times)
 	require.NoError(t, won.Err)
 	require.Equal(t, 1, won.Tally.Granted())

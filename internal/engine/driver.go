@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"math/bits"
 	"runtime"
 	"sync"
@@ -26,23 +27,50 @@ const maxTurns = 4
 //  4. A driver that sleeps in the kernel has said so (alone) before it looked at the
 //     queue a last time; the submitter wakes it.
 func (e *Engine) drive(c *Call) {
-	for turn := 0; e.queue.size.Load() > 0 && e.window.isOpen.Load() && !e.callbacks.collecting.Load(); turn++ {
-		if !e.driver.TryLock() {
-			if e.alone.Load() {
-				e.fleet.Wake()
-			}
+	for turn := 0; e.queue.size.Load() > 0 && e.window.isOpen.Load(); turn++ {
+		if !e.turnOf(c, turn) {
 			return
 		}
-		if turn == maxTurns {
-			e.unlock(true)
-			return
-		}
-		e.flush()
-		if c != nil {
-			e.readAlone(c)
-		}
-		e.unlock(false)
 	}
+}
+
+// turnOf is one turn of drive. It returns false if another goroutine goes on.
+func (e *Engine) turnOf(c *Call, turn int) bool {
+	if !e.driver.TryLock() {
+		if e.alone.Load() {
+			e.fleet.Wake()
+		}
+		return false
+	}
+	if turn == maxTurns {
+		e.unlock(true)
+		return false
+	}
+	e.flush()
+	if c != nil {
+		e.readAlone(c)
+	}
+	e.unlock(false)
+	return true
+}
+
+// submitted drives for an operation that was just queued, unless another goroutine
+// is about to: the reader, which has woken callers and waits for them to submit, or
+// the goroutine of callbacks, for operations that are not waited for. Were each to
+// drive, the first would send its own operation alone, and the others would wait for
+// that round trip.
+//
+// No operation is left waiting. A submitter pushes and then reads the deadline; the
+// other goroutine clears the deadline and then reads the queue. If it is kept from
+// that, the deadline passes, and the watchdog's tick sends what was left.
+func (e *Engine) submitted(op *Op, c *Call) {
+	if c == nil && op.start < time.Duration(e.collectOps.Load()) || op.start < time.Duration(e.collectCalls.Load()) {
+		return
+	}
+	if op.Kind == Acquire && e.hopeless.Load() && !e.window.isOpen.Load() {
+		e.turnOf(nil, 0) // it need not wait for the window: it is sent to no node
+	}
+	e.drive(c)
 }
 
 // turn runs f as the driver, the lock being held, sends what waits and gives the
@@ -57,17 +85,19 @@ func (e *Engine) turn(f func()) {
 // unlock gives the driver lock up. The reader is to be woken by what arrives if a
 // caller waits for it; or if nothing is asked at all, for then it is news of a
 // connection that has ended. Stragglers are left to the watchdog. The reader is
-// woken at once where it is to drive, or has callbacks to call; while it collects it
-// is awake.
+// woken at once where it is to drive.
 func (e *Engine) unlock(handOver bool) {
-	wake := handOver || e.callbacks.waiting.Load() > 0 && !e.callbacks.collecting.Load()
-	if e.fleet != nil && !e.armed && (wake || e.undecided > 0 || !e.watchdog.awake) {
+	fleet := e.fleet // Start sets it with the lock held
+	if fleet != nil && !e.armed && (handOver || e.undecided > 0 || !e.watchdog.awake) {
 		e.armed = true
-		e.fleet.Arm()
+		fleet.Arm()
 	}
 	e.driver.Unlock()
-	if wake && e.fleet != nil {
-		e.fleet.Wake()
+	if handOver && fleet != nil {
+		fleet.Wake()
+	}
+	if e.callbacks.waiting.Load() > 0 {
+		e.callbacks.wake()
 	}
 }
 
@@ -90,21 +120,33 @@ func (l *driverLock) Unlock() {
 // for the next turn: between two turns dialers, the reader and Stats get the lock.
 func (e *Engine) flush() {
 	e.complete() // before any batch that they refer to is used again
-	for left := int(e.queue.size.Load()); left > 0 && e.window.isOpen.Load(); {
+	left := int(e.queue.size.Load())
+	if left == 0 {
+		return
+	}
+	if blind := e.blind(); e.hopeless.Load() {
+		e.failAcquires(left, blind)
+		left = min(left, int(e.queue.size.Load()))
+	}
+	for left > 0 && e.window.isOpen.Load() {
 		first, n := e.queue.take(min(left, e.window.limit()), maxBatchKeys)
 		if n == 0 {
-			return // it was cancelled
+			break // it was cancelled
 		}
-		left -= n
-		blind := e.fleet.Away() | e.fleet.Quarantined()
-		if bits.OnesCount64(blind) > quorum.Tolerates(e.nodes) {
-			first, n = e.failAcquires(first, blind)
-		}
-		if n > 0 {
-			left += e.send(first, n)
-		}
+		left += e.send(first, n) - n
 		e.complete()
 	}
+	e.complete()
+}
+
+// blind is the nodes that have no vote, a bit each: they are down, or quarantined.
+// Where they are so many that no acquire can win it is hopeless to send one.
+func (e *Engine) blind() uint64 {
+	blind := e.fleet.Away() | e.fleet.Quarantined()
+	if hopeless := bits.OnesCount64(blind) > quorum.Tolerates(e.nodes); hopeless != e.hopeless.Load() {
+		e.hopeless.Store(hopeless)
+	}
+	return blind
 }
 
 // send writes a batch of n operations to all nodes, less those that are deferred,
@@ -143,12 +185,13 @@ func (e *Engine) send(first *Op, n int) (deferred int) {
 	return later.n
 }
 
-// failAcquires takes the acquires out of a list, where so many nodes have no vote
-// that none can win: they are down, or quarantined. Sent, they would only have to
-// be cleaned up after, thousands of times a second.
-func (e *Engine) failAcquires(first *Op, blind uint64) (rest *Op, n int) {
+// failAcquires takes the acquires out of the n oldest operations in the queue, also
+// while the window is shut. Sent, they would only have to be cleaned up after,
+// thousands of times a second.
+func (e *Engine) failAcquires(n int, blind uint64) {
 	e.watchdog.see(maxTimeout) // it looks after callbacks, too
 	var others list
+	first, _ := e.queue.take(n, math.MaxInt)
 	for op := first; op != nil; {
 		next := op.next
 		if op.Kind == Acquire {
@@ -158,7 +201,7 @@ func (e *Engine) failAcquires(first *Op, blind uint64) (rest *Op, n int) {
 		}
 		op = next
 	}
-	return others.first, others.n
+	e.queue.putBack(others)
 }
 
 // fail decides an acquire that is sent to no node.
@@ -177,7 +220,7 @@ func (e *Engine) fail(op *Op, blind uint64) {
 		e.observe(node, Acquire, quorum.Failed, err)
 	}
 	op.Err, op.Absent = ErrNoQuorum, ^uint64(0)
-	op.advance(idle)
+	op.advance(decided)
 	e.decided.push(op)
 }
 
@@ -209,60 +252,44 @@ func (e *Engine) readAlone(c *Call) {
 			return
 		}
 		e.fleet.Sweep(left)
-		e.complete()
+		if e.complete(); e.callbacks.waiting.Load() > 0 {
+			e.callbacks.wake() // this caller may keep the lock for long
+		}
 		left = limit - (e.clock.Now() - c.start)
 	}
 }
 
 // read is the reader goroutine: it sleeps until replies arrive that a caller
-// waits for, or until a driver wakes it because callbacks or operations wait.
-func (e *Engine) read(number uint64) {
-	defer e.endReader(number)
+// waits for, or until a driver hands over to it.
+func (e *Engine) read() {
+	defer e.routines.Done()
 	for e.fleet.Wait() {
-		if !e.receive(number, yield) {
-			return
-		}
-	}
-	e.driver.Lock() // Close is at work until it gives the lock up
-	e.driver.Unlock()
-	e.callBack(number)
-}
-
-// endReader counts the reader as ended, unless another has taken its place.
-func (e *Engine) endReader(number uint64) {
-	if e.callbacks.isReader(number) {
-		e.routines.Done()
+		e.receive(yield)
 	}
 }
 
 // receive reads what has arrived, hands the results to their callers and sends
-// what those have submitted by then. It returns false if the reader was replaced.
-//
-// The driver lock is given up while callers run, and collecting is set instead: they
-// queue, and one batch carries what they submit. Were each to drive, the first
-// would send its own operation alone, and the others would wait for that round
-// trip. No operation is left waiting: a submitter pushes and then reads
-// collecting; the reader clears collecting and then reads the queue. If a callback
-// does not return, the watchdog clears it.
-func (e *Engine) receive(number uint64, yield func(q *queue, calls int)) bool {
+// what those have submitted by then. The driver lock is given up while callers run.
+// What the goroutine of callbacks submits, that one sends.
+func (e *Engine) receive(yield func(q *queue, calls int)) {
 	e.driver.Lock()
 	e.armed = false
 	e.fleet.Sweep(0)
-	calls, alone := e.complete(), e.depth.Load() == 0
-	if calls > 0 && !(calls == 1 && alone) || e.callbacks.waiting.Load() > 0 {
-		e.callbacks.collecting.Store(true)
+	calls := e.complete()
+	if calls > 1 || calls == 1 && e.depth.Load() > 0 {
+		e.collectCalls.Store(int64(e.clock.Now() + collectFor))
 		e.driver.Unlock()
-		if !e.callBack(number) {
-			return false
+		if e.callbacks.waiting.Load() > 0 {
+			e.callbacks.wake()
 		}
-		if calls > 0 {
-			yield(&e.queue, calls)
-		}
-		e.callbacks.collecting.Store(false)
+		yield(&e.queue, calls)
+		e.collectCalls.Store(0)
 		e.driver.Lock()
+	} else if e.collectOps.Load() > 0 && e.callbacks.waiting.Load() > 0 {
+		e.unlock(false)
+		return
 	}
 	e.turn(func() {})
-	return true
 }
 
 // maxYields bounds yield: on a machine that is busy with other things, each can

@@ -72,6 +72,10 @@ type Engine struct {
 	callbacks callbacks
 	depth     atomic.Int64 // operations submitted by callers and without a result
 
+	collectOps   atomic.Int64 // until this instant another goroutine drives for operations without a waiting caller; 0: none does
+	collectCalls atomic.Int64 // the same for all operations
+	hopeless     atomic.Bool  // too few nodes can vote for an acquire to win
+
 	alone      atomic.Bool // the driver waits in the kernel, or is about to
 	driver     sync.Mutex  // the driver lock; what is below belongs to its holder
 	window     window
@@ -107,6 +111,7 @@ func New(cfg Config) *Engine {
 	e.window.init()
 	e.planner.init()
 	e.watchdog.init()
+	e.callbacks.init()
 	return e
 }
 
@@ -115,9 +120,10 @@ func (e *Engine) Start(fleet Fleet) {
 	e.driver.Lock()
 	e.take(fleet)
 	e.unlock(false)
-	e.routines.Add(2)
-	go e.read(0)
+	e.routines.Add(3)
+	go e.read()
 	go e.watch()
+	go e.call(0)
 }
 
 func (e *Engine) take(fleet Fleet) {
@@ -131,21 +137,24 @@ func (e *Engine) Submit(op *Op) error {
 	if err := e.enqueue(op); err != nil {
 		return err
 	}
-	e.drive(nil)
+	e.submitted(op, nil)
 	return nil
 }
 
 func (e *Engine) enqueue(op *Op) error {
+	if !op.isReserved() && !op.Reserve() {
+		return ErrUnderWay // and leave it as it is
+	}
 	if err := e.Check(op); err != nil {
 		op.Err, op.Until = err, never
+		op.advance(idle)
 		return err
 	}
-	if err := op.begin(e.clock.Now()); err != nil {
-		return err // and leave the one under way as it is
-	}
+	op.begin(e.clock.Now())
 	e.depth.Add(1)
 	if err := e.queue.push(op, false); err != nil {
 		op.Err, op.Until = err, never // as it was not begun, it ends nothing
+		op.advance(idle)
 		e.depth.Add(-1)
 		e.Note(op.Kind, err)
 		return err
@@ -164,7 +173,7 @@ func (e *Engine) Cancel(op *Op) bool {
 		if s&phaseMask == queued {
 			continue // it was held back from its batch
 		}
-		if s&phaseMask != inFlight || !op.claim(s) {
+		if s&phaseMask != inFlight || !op.claim(s, idle) {
 			return false
 		}
 		sent = true
@@ -212,21 +221,32 @@ func (e *Engine) Close(bound time.Duration) {
 	e.driver.Lock()
 	e.turn(e.fleet.Close)
 	close(e.watchdog.stop)
+	close(e.callbacks.closed)
 	ended := make(chan struct{})
 	go func() {
 		e.fleet.Drain()
 		e.routines.Wait()
 		close(ended)
 	}()
+	tick := time.NewTicker(maxTick) // in place of the watchdog's
+	defer tick.Stop()
 	timer.Reset(drainFor)
-	select {
-	case <-ended:
-	case <-timer.C:
+	for {
+		select {
+		case <-ended:
+			return
+		case <-timer.C:
+			return
+		case <-tick.C:
+			e.lookAfterCaller()
+		}
 	}
 }
 
 func (e *Engine) isQuiet() (quiet bool) {
 	e.driver.Lock()
-	e.turn(func() { quiet = e.unanswered == 0 && e.queue.size.Load() == 0 })
+	e.flush()
+	quiet = e.unanswered == 0 && e.queue.size.Load() == 0
+	e.turn(func() {})
 	return quiet
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/redlock-go/redlock/internal/command"
 )
@@ -20,11 +21,10 @@ import (
 func (w *wire) again(node int, s *span, merge int, load bool) {
 	b := w.batch
 	operands := b.engine.reader.Read(s.kind, w.Buf[s.from:s.to])
-	later := b.laterExtends(s)
 	var errand *wire
 	for i := 0; i < len(operands); {
 		first := i
-		for i < len(operands) && !later.has(b.rounds[s.first+i].lock) {
+		for i < len(operands) && !b.isOvertaken(s, s.first+i) {
 			i++
 		}
 		if i > first {
@@ -33,7 +33,7 @@ func (w *wire) again(node int, s *span, merge int, load bool) {
 			}
 			errand.append(s.kind, s.first+first, operands[first:i], merge)
 		}
-		for ; i < len(operands) && later.has(b.rounds[s.first+i].lock); i++ {
+		for ; i < len(operands) && b.isOvertaken(s, s.first+i); i++ {
 			b.refused(node, s.first+i, errOvertaken)
 		}
 	}
@@ -57,6 +57,9 @@ func (w *wire) sendTo(node int) {
 		w.Replies++
 	}
 	w.batch.owed++
+	if !w.batch.isHint {
+		w.batch.open[node]++
+	}
 	w.batch.engine.fleet.SendTo(node, &w.Batch)
 }
 
@@ -64,38 +67,45 @@ func (w *wire) sendTo(node int) {
 // share it are taken for one, by which a repeat is left out, no more.
 func lockOf(token []byte) uint64 { return binary.BigEndian.Uint64(token) | 1 }
 
-// locks is a set of what lockOf returns; nil is the empty one.
-type locks map[uint64]struct{}
-
-func (l locks) has(lock uint64) bool {
-	_, found := l[lock]
-	return found
+// laterExtends is where extends behind a batch, or late in it, stand: for each lock
+// the last of its rounds. It is made when an extend is refused, and once for all of a
+// batch's until another batch with extends is sent.
+type laterExtends struct {
+	newest *batch // that it knows of
+	rounds map[uint64]int
 }
 
-// laterExtends is the locks that were asked to be extended behind s, if s is
-// extends. A batch is recycled when the last node has answered, so those that s could
-// overtake on its node are all there still.
-func (b *batch) laterExtends(s *span) (later locks) {
+const inLaterBatch = math.MaxInt
+
+// isOvertaken says whether an extend of the same lock was sent behind round i of s. A
+// batch is recycled when the last node has answered, so those that s could overtake
+// on its node are all there still.
+func (b *batch) isOvertaken(s *span, i int) bool {
 	if s.kind != Extend {
-		return nil
+		return false
 	}
-	for other := b; other != nil; other = other.newer {
-		for _, g := range other.groups {
-			if g.kind != Extend {
-				continue
-			}
-			for i := g.first; i < g.first+g.count; i++ {
-				if other == b && i < s.first+s.count {
-					continue
-				}
-				if later == nil {
-					later = locks{}
-				}
-				later[other.rounds[i].lock] = struct{}{}
-			}
+	if newest := b.engine.extending.newest; b.behind.newest != newest {
+		b.behind = laterExtends{newest, map[uint64]int{}}
+		for other := b; other != nil; other = other.newer {
+			other.noteExtends(b.behind.rounds, other != b)
 		}
 	}
-	return later
+	return b.behind.rounds[b.rounds[i].lock] >= s.first+s.count
+}
+
+func (b *batch) noteExtends(rounds map[uint64]int, later bool) {
+	for _, g := range b.groups {
+		if g.kind != Extend {
+			continue
+		}
+		for i := g.first; i < g.first+g.count; i++ {
+			at := i
+			if later {
+				at = inLaterBatch
+			}
+			rounds[b.rounds[i].lock] = at
+		}
+	}
 }
 
 // batches is a list of batches, the oldest first.

@@ -11,23 +11,33 @@ import (
 
 // Hinted handoff: a release that a node could not be given is kept as a hint, and
 // handed off first thing on the node's next connection, before anything else is
-// sent: a lock is not extended by a node that is about to release it. Whatever may
-// have set a key that has no holder is followed by a release, so that hints of
+// sent: a lock is not extended by a node that is about to release it. Each acquire that
+// may have set a key without a holder is followed by a release, so that hints of
 // releases are enough; and to release what is not there does no harm.
 //
 // There is no hint where the key cannot be (round.absent). While a quorum is away,
 // hints without keys would drive out those that have one.
 
-// hintBytes bounds the hints for a node: as many releases as may be under way
-// there, with keys of 30 bytes, and the first of them.
-const hintBytes = 1 << 20
+const (
+	// hintBytes bounds the hints for a node: as many releases as may be under way
+	// there, with keys of 30 bytes, and the first of them.
+	hintBytes = 1 << 20
+	// handoffOps is how many are handed off at a time, the next when they are
+	// answered: each may have to be sent again by itself.
+	handoffOps = 1024
+	// handoffPause is the time to the next try after a node has refused some for now,
+	// because it is busy for example.
+	handoffPause = time.Second
+)
 
 // hints are those for one node. An entry is the key's length in two bytes, the key
 // and the token.
 type hints struct {
 	entries []byte
 	full    bool
-	met     bool // the node had a connection once; without it there are no keys
+	met     bool          // the node had a connection once; without it there are no keys
+	out     bool          // some are on their way
+	retry   time.Duration // not before
 }
 
 func (h *hints) add(key, token []byte) {
@@ -101,23 +111,59 @@ func (e *Engine) hint(node int, w *wire, s *span) {
 // The driver lock is held.
 func (e *Engine) NodeUp(node int) {
 	h := &e.hints[node]
-	if h.met = true; len(h.entries) == 0 {
+	h.met, h.out = true, false
+	e.handOff(node)
+}
+
+// handOff sends the first of a node's hints.
+func (e *Engine) handOff(node int) {
+	h := &e.hints[node]
+	if len(h.entries) == 0 || h.out {
 		return
 	}
 	var operands []command.Operand
-	for left := h.entries; len(left) > 0; {
+	left := h.entries
+	for len(left) > 0 && len(operands) < handoffOps {
 		var op command.Operand
 		op, left = cutHint(left)
 		operands = append(operands, op)
 	}
-	h.entries, h.full = nil, false // before the errand fails, if it fails at once
-	b := &batch{engine: e, isHint: true, passed: true}
+	b := &batch{engine: e, isHint: true, hintOf: node, passed: true}
 	b.rounds = make([]round, len(operands)) // without operations, and with tallies of no nodes
 	b.groups = []group{{Release, 0, len(operands)}}
 	w := newWire(b)
 	w.errand, w.Form = true, e.fleet.Form(node)
 	w.append(Release, 0, operands, command.MaxKeys)
+	h.entries = append([]byte(nil), left...) // before they fail, if they fail at once
+	h.full, h.out = false, true
 	e.watchdog.see(maxTimeout)
 	e.unanswered++
 	w.sendTo(node)
+}
+
+// handedOff goes on with the next hints when those of b were answered.
+func (e *Engine) handedOff(b *batch) {
+	h := &e.hints[b.hintOf]
+	h.out = false
+	switch {
+	case b.later:
+		h.retry = e.clock.Now() + handoffPause
+	case e.fleet.Fault(b.hintOf) == nil && !e.closing.Load():
+		e.handOff(b.hintOf)
+	}
+}
+
+// retryHints hands off what nodes have refused for a while, and returns whether there
+// is more to come.
+func (e *Engine) retryHints(now time.Duration) (more bool) {
+	for node := range e.nodes {
+		h := &e.hints[node]
+		if len(h.entries) == 0 || h.out || e.fleet.Fault(node) != nil {
+			continue
+		}
+		if more = true; now >= h.retry {
+			e.handOff(node)
+		}
+	}
+	return more
 }

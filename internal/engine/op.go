@@ -19,9 +19,8 @@ var (
 	ErrNotHeld  = errors.New("redlock: not held: the lock is gone or another's")
 	ErrClosed   = errors.New("redlock: client is closed")
 	ErrBusy     = errors.New("redlock: too many operations are waiting")
+	ErrUnderWay = errors.New("redlock: operation was submitted before and is not complete")
 )
-
-var errUnderWay = errors.New("redlock: operation was submitted before and is not complete")
 
 // The kinds of operations are those of package command.
 const (
@@ -35,8 +34,8 @@ type Kind = command.Kind
 
 // Completion is told when an operation is complete.
 type Completion interface {
-	// Complete is called once, by the reader goroutine and without a lock. The
-	// operation belongs to its caller again.
+	// Complete is called once, by the goroutine of callbacks and without a lock.
+	// The operation belongs to its caller again.
 	Complete(op *Op)
 }
 
@@ -79,36 +78,44 @@ type Op struct {
 // of an Op from the next: a batch may hold on to an Op long after its caller
 // has gone, and must not decide what the Op is used for by then.
 //
-//	idle → queued → sending → inFlight → idle
+//	idle → reserved → queued → sending → inFlight → decided → idle
 //
-// idle → queued → sending happens under the queue's lock, and so do the way back to
-// idle of a cancelled queued Op, and the one to queued of an Op that is held back
-// from its batch. sending belongs to the driver alone. From
-// inFlight, the driver that decides and the caller that cancels race for the step
-// to idle with a compare-and-swap; who loses leaves the Op alone.
+// idle → reserved is a compare-and-swap, before any field is written: it refuses an
+// Op that is under way. reserved → queued → sending happens under the queue's lock,
+// and so do the way back to idle of a cancelled queued Op, and the one to queued of
+// an Op that is deferred. sending belongs to the driver alone. From inFlight, the
+// driver that decides (to decided) and the caller that cancels (to idle) race with a
+// compare-and-swap; the loser leaves the Op alone. A decided Op becomes idle right
+// before its Done is called.
 const (
 	idle = iota
+	reserved
 	queued
 	sending
 	inFlight
+	decided
 
-	phaseBits = 2
+	phaseBits = 3
 	phaseMask = 1<<phaseBits - 1
 )
 
-// begin starts a new generation, idle until it is pushed: a Cancel that comes
-// before that finds nothing to take out of the queue. It refuses an Op that is
-// under way.
-func (op *Op) begin(now time.Duration) error {
+// Reserve begins a new generation for Submit. It returns false, and changes nothing,
+// if the Op is under way: only an Op that was reserved, or that has never been
+// submitted, may be written to.
+func (op *Op) Reserve() bool {
 	s := op.state.Load()
-	if s&phaseMask != idle || !op.state.CompareAndSwap(s, (s>>phaseBits+1)<<phaseBits) {
-		return errUnderWay
-	}
+	return s&phaseMask == idle && op.state.CompareAndSwap(s, (s>>phaseBits+1)<<phaseBits|reserved)
+}
+
+func (op *Op) isReserved() bool { return op.state.Load()&phaseMask == reserved }
+
+// begin clears the result. A Cancel that comes before the Op is pushed finds nothing
+// to take out of the queue.
+func (op *Op) begin(now time.Duration) {
 	op.start = now
 	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
 	op.Failures = op.Failures[:0]
 	op.Tally = quorum.Tally{}
-	return nil
 }
 
 // advance moves to a phase for which there is no race.
@@ -119,7 +126,9 @@ func (op *Op) advance(phase uint64) uint64 {
 }
 
 // claim takes the Op out of inFlight, if s is still its life.
-func (op *Op) claim(s uint64) bool { return op.state.CompareAndSwap(s, s&^phaseMask) }
+func (op *Op) claim(s, phase uint64) bool {
+	return op.state.CompareAndSwap(s, s&^phaseMask|phase)
+}
 
 // Limits of what can be asked for. The root package exports these.
 const (

@@ -45,6 +45,7 @@ func TestGenerations(t *testing.T) {
 	var op Op
 	lives := map[uint64]bool{}
 	for range 100 {
+		require.True(t, op.Reserve())
 		op.begin(0)
 		op.advance(queued)
 		op.advance(sending)
@@ -53,11 +54,14 @@ func TestGenerations(t *testing.T) {
 		lives[life] = true
 		for old := range lives {
 			if old != life {
-				require.False(t, op.claim(old))
+				require.False(t, op.claim(old, decided))
 			}
 		}
-		require.True(t, op.claim(life))
-		require.False(t, op.claim(life), "claimed twice")
+		require.False(t, op.Reserve(), "it is under way")
+		require.True(t, op.claim(life, decided))
+		require.False(t, op.claim(life, idle), "claimed twice")
+		require.False(t, op.Reserve(), "its Done was not called")
+		op.advance(idle)
 	}
 }
 

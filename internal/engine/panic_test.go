@@ -34,7 +34,7 @@ func TestPanicInACallback(t *testing.T) {
 	p.idle()
 }
 
-// TestCallbackThatEndsItsGoroutine: another becomes the reader, and goes on.
+// TestCallbackThatEndsItsGoroutine: another goes on.
 func TestCallbackThatEndsItsGoroutine(t *testing.T) {
 	f := newEcho(1, true)
 	e := f.start(t)
@@ -65,7 +65,7 @@ func TestCallbackThatBlocks(t *testing.T) {
 		require.NoError(t, e.Submit(done.acquire("good")))
 		<-done
 	}
-	require.EqualValues(t, 3, e.callbacks.reader, "one goroutine for each that blocks")
+	require.EqualValues(t, 3, e.callbacks.caller, "one goroutine for each that blocks")
 	e.Close(time.Hour)
 	close(release)
 	for range 3 {

@@ -25,6 +25,8 @@ type puppet struct {
 	sent    []*shot
 	down    uint64 // nodes without a connection, a bit each
 	closed  bool
+	calling bool
+	woken   bool
 	armed   int
 	checks  int
 	arrived func() // for the next Sweep
@@ -44,6 +46,7 @@ func newPuppet(t *testing.T, nodes int) *puppet {
 	p := &puppet{t: t, nodes: nodes, clock: clock.NewFake()}
 	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: 20 * time.Millisecond})
 	attach(p.engine, p)
+	p.engine.callbacks.wake = p.callBack
 	return p
 }
 
@@ -80,8 +83,18 @@ func (p *puppet) Close() {
 	}
 }
 
-// Wake is what the reader is rung by: it calls callbacks.
-func (p *puppet) Wake() { p.engine.callBack(p.engine.callbacks.reader) }
+// callBack is what the goroutine of callbacks does when it is woken.
+func (p *puppet) callBack() {
+	if p.woken = true; p.calling {
+		return
+	}
+	p.calling = true
+	defer func() { p.calling = false }()
+	for p.woken {
+		p.woken = false
+		p.engine.callTurn(p.engine.callbacks.caller)
+	}
+}
 
 func (p *puppet) Fault(node int) error {
 	if p.down>>node&1 == 1 {
@@ -192,7 +205,7 @@ func (p *puppet) reply(s *shot, node int, wires ...string) (misfit error) {
 // turn is a turn of the reader, which finds that f has happened.
 func (p *puppet) turn(f func()) {
 	p.arrived = f
-	p.engine.receive(p.engine.callbacks.reader, func(*queue, int) {})
+	p.engine.receive(func(*queue, int) {})
 }
 
 // tick lets d pass and the watchdog look.

@@ -19,6 +19,7 @@ type client struct {
 	pending  int // operations submitted and not yet back
 	ticking  bool
 	dead     bool
+	calling  bool // callbacks are about to be called
 }
 
 func newClient(w *world, index int) *client {
@@ -34,6 +35,15 @@ func newClient(w *world, index int) *client {
 	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout})
 	c.fleet = newSimFleet(c)
 	attach(c.engine, c.fleet)
+	c.engine.callbacks.wake = func() {
+		if !c.calling {
+			c.calling = true
+			w.after(w.between(0, 20*time.Microsecond), func() {
+				c.calling = false
+				c.engine.callTurn(c.engine.callbacks.caller)
+			})
+		}
+	}
 	if w.chance(50) {
 		c.engine.window.size = 1 + w.IntN(4)
 	}
@@ -63,6 +73,12 @@ func (c *client) free() bool { return c.busy == 0 }
 // later tries again in a moment what cannot have the role now.
 func (c *client) later(f func()) { c.world.after(c.world.between(0, 5*time.Microsecond), f) }
 
+// collects says whether operations that wait may be left to the goroutine of
+// callbacks, or to the next tick where a callback keeps that from driving.
+func (c *client) collects() bool {
+	return c.calling || c.clock.Now() < time.Duration(c.engine.collectOps.Load())+2*maxTick
+}
+
 // reader is a turn of the reader goroutine, woken by an arrival.
 func (c *client) reader() {
 	switch {
@@ -73,7 +89,7 @@ func (c *client) reader() {
 		return
 	}
 	c.fleet.reading = false
-	c.engine.receive(c.engine.callbacks.reader, func(*queue, int) {})
+	c.engine.receive(func(*queue, int) {})
 }
 
 // watch is the watchdog's goroutine taking its alarm.
@@ -100,7 +116,7 @@ func (c *client) tick() {
 	var next time.Duration
 	c.engine.driver.Lock()
 	c.engine.turn(func() { next = c.engine.tick() })
-	c.engine.lookAfterReader()
+	c.engine.lookAfterCaller()
 	if c.ticking = next > 0; c.ticking {
 		c.world.after(next, c.tick)
 	}
@@ -127,5 +143,5 @@ func (c *client) kill() {
 		}
 	}
 	c.engine.Close(0)
-	c.engine.callBack(c.engine.callbacks.reader) // the last that the reader does
+	c.engine.callTurn(c.engine.callbacks.caller) // the last that its goroutine does
 }

@@ -102,11 +102,10 @@ func (e *Engine) Leave(op *Op) error {
 	if err := e.Check(op); err != nil {
 		return err
 	}
-	if err := op.begin(e.clock.Now()); err != nil {
-		return err
-	}
+	op.begin(e.clock.Now())
 	c := e.newCleanup(op)
 	if err := e.queue.push(&c.Op, false); err != nil {
+		c.advance(idle)
 		c.Complete(nil)
 		e.Note(op.Kind, err)
 		return err
@@ -116,12 +115,14 @@ func (e *Engine) Leave(op *Op) error {
 	return nil
 }
 
-// Late is Abandon for an acquire that was completed well, and whose validity was
-// over when its caller came to run: what counted as won has expired.
+// Late corrects what was counted for an acquire or extend that was completed well,
+// but has no validity left when its caller comes to run. An acquire is abandoned.
 func (e *Engine) Late(op *Op) {
 	e.Note(op.Kind, ErrExpired)
 	e.counters.aside[op.Kind][won].Add(^uint64(0)) // one less
-	e.Abandon(op)
+	if op.Kind == Acquire {
+		e.Abandon(op)
+	}
 }
 
 // Took is how long it is from the submission of an operation to an instant.

@@ -81,8 +81,8 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 		}
 	}
 	err = w.count(node, &w.spans[i], v)
-	if i == len(w.spans)-1 && !w.errand {
-		b.heard++
+	if i == len(w.spans)-1 {
+		b.ended(node)
 	}
 	b.pass()
 	return err
@@ -106,9 +106,10 @@ func (w *wire) Fail(node, i int, err error) {
 		}
 		b.engine.hint(node, w, s)
 	}
-	if !w.errand {
-		b.failed++
+	if !b.isHint {
+		b.gone |= 1 << uint(node)
 	}
+	b.ended(node)
 	b.pass()
 }
 
@@ -180,7 +181,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	case command.Load:
 		w.again(node, s, command.MaxKeys, true)
 	case command.Split:
-		w.again(node, s, 1, false)
+		w.again(node, s, command.SplitTo(s.count), false)
 	case command.Rephrase:
 		fleet := b.engine.fleet
 		now := command.Form(fleet.Form(node))
@@ -190,6 +191,10 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 		w.again(node, s, 1, true)
 	default:
 		b.refusedAll(node, s, r.Err)
+		if r.Later && s.kind == Release {
+			b.later = true
+			b.engine.hint(node, w, s)
+		}
 	}
 	if r.Fatal {
 		return r.Err

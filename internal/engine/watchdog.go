@@ -66,7 +66,7 @@ func (e *Engine) watch() {
 			skipped = 0
 			e.driver.Lock()
 			e.turn(tick)
-			e.lookAfterReader()
+			e.lookAfterCaller()
 		}
 	}
 }
@@ -91,7 +91,8 @@ func (e *Engine) tick() time.Duration {
 	e.checkWaitingContexts()
 	e.fleet.Check()
 	e.complete()
-	busy := e.watchdog.busy || e.unanswered > 0 || e.queue.size.Load() > 0 || !e.callbacks.idle()
+	hinted := e.retryHints(now)
+	busy := hinted || e.watchdog.busy || e.unanswered > 0 || e.queue.size.Load() > 0 || !e.callbacks.idle()
 	if e.watchdog.busy = false; !busy {
 		e.watchdog.awake = false
 		e.watchdog.tick = maxTick

@@ -189,7 +189,7 @@ func tooMuchUnauthenticated(args [][]byte) string {
 	return ""
 }
 
-// is compares a word of a command with one in upper case, whatever its case.
+// is compares a word of a command with one in upper case, in any case.
 func is(word []byte, upper string) bool {
 	if len(word) != len(upper) {
 		return false

@@ -87,7 +87,7 @@ func (c *conn) leave() {
 	c.srv.mu.Unlock()
 }
 
-// end ends the connection, whatever it is doing.
+// end ends the connection at any moment.
 func (c *conn) end(how ending) {
 	c.once.Do(func() {
 		if how == endReset {

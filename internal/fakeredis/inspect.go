@@ -101,7 +101,7 @@ func isProbe(args [][]byte) bool {
 }
 
 // Commands returns how often each command was received, by its name in upper
-// case, whatever became of it. Those on the key of a handshake's probes are not
+// case, also if it failed. Those on the key of a handshake's probes are not
 // counted.
 func (s *Server) Commands() map[string]int64 {
 	s.mu.Lock()

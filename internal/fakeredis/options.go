@@ -21,14 +21,14 @@ type Options struct {
 	// it is another, the default user is switched off.
 	User string
 	// Mode is what HELLO and INFO tell, "standalone" if empty. It changes nothing
-	// else: a "cluster" redirects nobody, and a "sentinel" keeps keys.
+	// else: a "cluster" does not redirect, and a "sentinel" keeps keys.
 	Mode string
 	// Deny lists commands that are forbidden, as by Server.Deny.
 	Deny []string
 	// Config adds to, or replaces, what CONFIG GET knows.
 	Config map[string]string
 	// Now is the clock that keys expire by; time.Now if nil. It is called with
-	// the server locked. Delays run on real time whatever this is.
+	// the server locked. Delays run on real time all the same.
 	Now func() time.Time
 }
 

@@ -137,7 +137,7 @@ func (s *Server) stopListening() {
 	}
 }
 
-// listenAgain undoes stopListening. Somebody's outgoing connection may have
+// listenAgain undoes stopListening. An outgoing connection may have
 // been given the port in between, hence the patience. The caller holds s.mu.
 func (s *Server) listenAgain() error {
 	if s.closed {

@@ -29,7 +29,7 @@ var errNoKind = fmt.Errorf("%w of this kind", ErrNoServer)
 type Kind uint8
 
 const (
-	// Usual is the server that the machine has, of whatever kind: what
+	// Usual is the server that the machine has, of any kind: what
 	// EnvServer names, or else redis-server or valkey-server from PATH.
 	Usual Kind = iota
 	// Valkey9 is what EnvValkey9 names.

@@ -14,13 +14,13 @@ type port struct {
 	claim  net.PacketConn
 }
 
-// newPort finds one that nobody listens on, and keeps it until close. It is
+// newPort finds one without a listener, and keeps it until close. It is
 // below those that the kernel takes for outgoing connections: one of these may
 // have any port above while a server that had it is down, and then it cannot
 // come back. While it is kept no other process that uses this package gets it,
 // though it be long until the server listens: two servers that were promised
 // the same port would both seem to answer there. The claim is the UDP port of
-// that number, which nobody needs and which ends with the process.
+// that number, which is not needed and which ends with the process.
 func newPort() (port, error) {
 	var errs []error
 	for range 100 {

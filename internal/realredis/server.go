@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// errPortTaken means that somebody took the port between the moment it was
+// errPortTaken means that another process took the port between the moment it was
 // found free and the moment the server wanted it.
 var errPortTaken = errors.New("realredis: port taken")
 

@@ -45,8 +45,8 @@ func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrFo
 
 // refusals says what error replies mean for the connection that they arrive on.
 // A code that is not here is the failure of one command, and no more: BUSY,
-// LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE and whatever is yet to
-// be invented.
+// LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and codes that are
+// yet to be invented.
 var refusals = []struct {
 	code   string
 	begins string // what follows the code; empty means anything

@@ -78,6 +78,6 @@ func (t *Token) encode(raw *[entropy]byte) {
 
 // String returns the token as text. It allocates; the hot path sends t[:].
 //
-// Whoever knows a token can release the lock it stands for, so it belongs in no
+// A token is all that is needed to release the lock it stands for, so it belongs in no
 // error and no log line.
 func (t *Token) String() string { return string(t[:]) }

@@ -82,7 +82,7 @@ func Listening(y *HookRecorder) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.Hooks = y.Hooks() }
 }
 
-// GuardRecorder remembers what a client hears of the guard: the nodes whose votes are
+// GuardRecorder remembers what a client hears of the quarantine: the nodes whose votes are
 // withheld, and how many votes of one of them were, and were not.
 type GuardRecorder struct {
 	mu       sync.Mutex
