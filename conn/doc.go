@@ -109,13 +109,14 @@
 //
 // A release that could not reach a node, because the connection was lost or the node
 // was away, is handed to the node first thing on its next connection (hinted handoff).
-// So a key normally does not wait for its TTL. It does wait
+// A release that a node refuses for now, with BUSY or MISCONF for instance, is tried
+// again about once a second. So a key normally does not wait for its TTL. It does wait
 //
 //   - where a node misses more than 1 MiB of keys and tokens, about 16,000 keys of 40
 //     bytes: the first ones are kept, the rest are dropped;
 //   - where the client was closed before the node came back;
-//   - where a node answers the release with an error, MISCONF or BUSY for instance:
-//     it is not repeated. Release may be called again if it returned an error.
+//   - where a node refuses the release for good, with NOPERM for instance. Release may
+//     be called again if it returned an error.
 //
 // # Server errors
 //
@@ -129,9 +130,11 @@
 //   - NOPERM otherwise: a failed vote. In a handshake the node is down, and the error
 //     names the missing command.
 //   - An error about one of several keys that share a script call: the call is
-//     repeated key by key, so that other keys' callers lose nothing.
+//     repeated in smaller calls, at last key by key. Callers of other keys lose nothing.
 //   - OOM: the node grants no acquires. Releases and extends go on.
-//   - BUSY, MISCONF, NOREPLICAS, WRONGTYPE and unknown errors: a failed vote, no more.
+//   - BUSY, MISCONF, NOREPLICAS: a failed vote. A release is tried again later, see
+//     above.
+//   - WRONGTYPE and unknown errors: a failed vote, no more.
 //   - LOADING: the node is down, and dialed with backoff, at most 2 s apart.
 //   - READONLY, MASTERDOWN, MOVED, ASK, CROSSSLOT, TRYAGAIN, CLUSTERDOWN, NOAUTH,
 //     WRONGPASS: the connection is closed. Only a person can mend this, so the node is
