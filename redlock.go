@@ -26,8 +26,7 @@
 //
 // Acquire, Extend and Release allocate nothing in steady state. A client has three
 // goroutines, which sleep while it is idle, and one connection to each node.
-// [Client.Stats] and [Client.Nodes] return how operations end and how the nodes are;
-// [Hooks] are called when it happens.
+// [Client.Stats] and [Client.Nodes] tell how they fare; [Hooks] are called as it happens.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 package redlock

@@ -1,62 +1,178 @@
-// Package conn is the nodes as the client sees them: sockets that never block
-// their caller, batches of commands that are encoded once and written to every
-// node, the queue of replies each node owes, and the background work that
-// brings a lost node back.
+// Package conn is the nodes as a redlock client sees them: addresses, connections,
+// the handshake, the queue of replies that each node owes, and the reconnects.
 //
-// # Who may call what
+// The first half of this page is for operators: how to run the nodes in production.
+// What it says of Nodes, TLS, MaxTTL and so on are fields of redlock.Config. The
+// second half, from Ownership on, is for the engineers of this module.
 //
-// A [Fleet] has one owner at a time. Every method that touches a socket, a queue
-// or a node (Send, SendTo, Sweep, Arm, Check, Close) is called with
-// the lock held that was given to [New]; the fleet takes that lock itself only
-// when a dial has ended. [Fleet.Wait] is the exception: it is how a goroutine
-// without the lock learns that there is something to read.
-// Since file descriptors are used and closed only under that one lock, none can
-// be closed, and its number given to somebody else, while it is in use.
+// # Addresses
 //
-// # What a batch is promised
+// A node is written as one of
 //
-// Batches reach every node in the order in which they were sent, over one
-// connection, or not at all. For each node the owner of a batch hears either
-// all of its replies in order, or some of them and then one Fail; never both
-// for the same reply, and never anything after that. A batch that cannot be
-// written at once keeps its place and never makes another node wait.
-// Nothing is ever sent twice, and nothing is kept for a node that is down.
+//	host:port
+//	redis://user:password@host:port/database
+//	rediss://user:password@host:port/database    the same over TLS
+//	unix:///path/to/socket?db=database
+//
+// The default port is 6379. A password in a URL writes # as %23 and ? as %3F. Two
+// addresses of one server are an error, since the server would vote twice.
+//
+// No credential appears in an error, a log line or a %v. What a server answers to a
+// handshake with credentials is not shown either: the answer may repeat them.
+//
+// # TLS, credentials and dialers
+//
+// TLS 1.2 is the least version. The server's name is checked, unless a tls.Config of
+// yours sets InsecureSkipVerify.
+//
+//   - TLS holds the certificate authority and the client certificate.
+//   - TLSFor returns a configuration for one node. It is asked at every dial, so
+//     certificates may change while the program runs.
+//   - Credentials returns a user and a password. It is asked at every dial, for
+//     secrets that rotate, and wins over the URL.
+//   - Dialer opens connections in another way, through a tunnel for instance.
+//
+// One rediss:// node, or a Dialer, moves all nodes of the client from raw sockets to
+// net.Conn.
 //
 // # The handshake
 //
-// All that a new connection needs is written at once and costs one round trip,
-// TLS aside: HELLO 3 with AUTH and the client's name, the library's name and
-// version, INFO of the server, its replication and its memory, SELECT, the
-// probes of the fleet's owner (see [Prober]). A server that refuses HELLO is dialed again at once and greeted in RESP2, with
-// AUTH and CLIENT SETNAME. Every reply must fit its command, and none may be left
-// over. What a server says in answer to credentials is not shown, nor what it
-// says later in a handshake that carried some: it may be repeating them.
+// A new connection sends all of its handshake at once, which costs one round trip
+// after TCP and TLS: HELLO 3 with credentials and client name, the library's name and
+// version, INFO (server, replication, memory), SELECT, and the probes. A server that
+// refuses HELLO is dialed again at once and greeted in RESP2.
 //
-// Replicas, parts of clusters and sentinels are refused, and so are servers that
-// want no password where one is configured, since they may be impostors. Such
-// errors are [Permanent]: the node is dialed on, but with one to three seconds
-// between the tries. A server whose INFO is forbidden or renamed is taken by what
-// it says to HELLO; without its run_id it cannot be told from the same server
-// under another address.
+// The handshake refuses replicas, nodes of a cluster (no redirect is ever followed),
+// sentinels, and a server that is already connected under another address. redlock.New
+// returns these as errors. A password that the server does not ask for is refused too:
+// the server may be an impostor. A node that may evict keys is only warned about
+// through the Logger: set its maxmemory-policy to noeviction.
+//
+// A node that cannot be reached is no error. Its vote fails until it is there.
+//
+// # Native commands and scripts
+//
+// Comparing a token before deleting its key takes a script on most servers. Newer
+// ones have commands for it: DELIFEQ on Valkey 9, DELEX with IFEQ on Redis 8.4 for
+// releases, and SET with IFEQ on both and on Valkey 8.1 for extends. Probes try these
+// commands at every connect, on the key redlock:probe, which is never set. Version
+// numbers are not asked, since forks, proxies and access lists differ from them.
+// Nodes with native commands and nodes with scripts may form one quorum.
+// Config.Scripted turns native commands off.
 //
 // # Least privileges
 //
-// HELLO and AUTH need no permission. Beyond them a user needs, on the keys of the
-// locks, on Valkey 9.0, Redis 8.4, and with scripts:
+// HELLO and AUTH need no permission. The tests take each permission of the first and
+// the third line away and see something fail; the second was tested on a simulated
+// server only.
 //
-//	ACL SETUSER lk on >password resetchannels -@all ~lk:* +set +delifeq
-//	ACL SETUSER lk on >password resetchannels -@all ~lk:* +set +delex
-//	ACL SETUSER lk on >password resetchannels -@all ~lk:* +set +mget +del +pexpire +evalsha +script|load
+//	Valkey 9:   ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +set +delifeq
+//	Redis 8.4:  ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +set +delex
+//	others:     ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +set +evalsha +script|load +mget +pexpire +del
 //
-// Where somebody else loads the scripts, script|load is not needed. The probes
-// are for a key that is never set, redlock:probe, which may be out of bounds.
-// +info adds the checks above, +select another database, +client|setinfo the
-// library's name. What is not allowed is tried all the same, and is a line of the
-// server's ACL LOG for each new connection.
+// Further permissions, each with what it is for:
+//
+//   - +info: the restart guard, and the checks that two nodes are not one server.
+//     Without it the guard sees no restart, and with MaxTTL the node is refused.
+//   - +select: databases other than 0.
+//   - +client|setname and +client|setinfo: names in CLIENT LIST.
+//
+// script|load is not needed where another user has loaded the scripts. A command
+// without permission is tried on every new connection all the same, so it leaves lines
+// in ACL LOG. The key redlock:probe need not be within the key pattern.
+//
+// # Restart guard
+//
+// A master that restarts without its data grants locks that are still held. The
+// algorithm's text asks operators to delay such a restart for longer than the longest
+// TTL. This client does the waiting itself. The guard compares the run_id of each new
+// connection with the last one. A node with a new run_id is in quarantine: it is sent
+// all commands and has no vote, until the longest TTL that this client has used, and
+// its drift, have passed on the client's monotonic clock. Then it votes again by
+// itself.
+//
+// The guard has two gaps: a client that starts after the restart has seen no change,
+// and other clients may use longer TTLs. MaxTTL closes both. Set it to the same value
+// in all clients. It bounds every TTL and makes the guard strict: the quarantine lasts
+// for MaxTTL and its drift, and a node that is met for the first time is in quarantine
+// until the server has been up for that long by its own account.
+//
+// The price of the guard is availability. After a restart of a majority at once there
+// are no locks until the quarantine ends. With MaxTTL there are none either when all
+// servers are started for the first time.
+//
+// A node with appendonly yes and appendfsync always forgets nothing. Say so with
+// ?persistent=yes at the end of its URL, and it is never in quarantine. TrustRestarts
+// turns the guard off for all nodes.
+//
+// # What is left behind
+//
+// A release that could not reach a node, because the connection was lost or the node
+// was away, is handed to the node first thing on its next connection (hinted handoff).
+// A release that a node refuses for now, with BUSY or MISCONF for instance, is tried
+// again about once a second. So a key normally does not wait for its TTL. It does wait
+//
+//   - where a node misses more than 1 MiB of keys and tokens, about 16,000 keys of 40
+//     bytes: the first ones are kept, the rest are dropped;
+//   - where the client was closed before the node came back;
+//   - where a node refuses the release for good, with NOPERM for instance. Release may
+//     be called again if it returned an error.
+//
+// # Server errors
+//
+// An error is never a vote for or against a lock: the node's vote fails. Some errors
+// have further effects:
+//
+//   - NOSCRIPT: the script is loaded and the call repeated, once, on the same
+//     connection. The node's vote is then its answer to that.
+//   - NOPERM or an unknown command, for a native command: the call is repeated as a
+//     script, and scripts are used until the next connection.
+//   - NOPERM otherwise: a failed vote. In a handshake the node is down, and the error
+//     names the missing command.
+//   - An error about one of several keys that share a script call: the call is
+//     repeated in smaller calls, at last key by key. Callers of other keys lose nothing.
+//   - OOM: the node grants no acquires. Releases and extends go on.
+//   - BUSY, MISCONF, NOREPLICAS: a failed vote. A release is tried again later, see
+//     above.
+//   - WRONGTYPE and unknown errors: a failed vote, no more.
+//   - LOADING: the node is down, and dialed with backoff, at most 2 s apart.
+//   - READONLY, MASTERDOWN, MOVED, ASK, CROSSSLOT, TRYAGAIN, CLUSTERDOWN, NOAUTH,
+//     WRONGPASS: the connection is closed. Only a person can mend this, so the node is
+//     dialed every 1 to 3 s.
+//   - DENIED (protected mode), too many clients, protocol errors, a reply that does
+//     not fit its command: the connection is closed, and dialed with backoff.
+//   - No answer within NodeTimeout: a failed vote. The late reply is read and dropped.
+//   - No answer within StallTimeout: the connection is closed, and dialed with
+//     backoff.
+//
+// # Ownership
+//
+// A [Fleet] has one owner at a time. Every method that touches a socket, a queue or a
+// node (Send, SendTo, Sweep, Arm, Check, Close) is called with the lock held that was
+// given to [New]. The fleet takes that lock itself only when a dial has ended.
+// [Fleet.Wait] is the exception: a goroutine without the lock waits there for
+// something to read.
+//
+// File descriptors are used and closed under that one lock. So no descriptor can be
+// closed, and its number used again by the process, while it is in use.
+//
+// # What a batch is promised
+//
+// Batches reach a node in the order in which they were sent, over one connection, or
+// not at all. For each node the owner of a batch hears all of its replies in order, or
+// some of them and then one Fail. It never hears both for one reply, and nothing after
+// a Fail. A batch that cannot be written at once keeps its place and never makes
+// another node wait. Nothing is sent twice, and nothing is kept for a node that is
+// down. The hints above are kept by the owner, not here.
+//
+// # Commands are opaque
+//
+// This package knows no locks. A [Form] is a number that tells in which encoding a
+// node takes its commands, and a [Prober] finds it out in the handshake.
 //
 // # Goroutines
 //
-// One per node that is down, dialing, and none for a node that is up on the
-// raw path (Linux). The portable path has two per connection: one blocked in
-// Read, one in Write. All end with Close.
+// A node that is down has one goroutine, which dials. A node that is up has none on
+// the raw path (Linux), and two on the portable path, one in Read and one in Write.
+// All of them end with Close.
 package conn
