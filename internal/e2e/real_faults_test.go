@@ -309,7 +309,7 @@ func (s serverFault) expect(t *testing.T, seen *testkit.LogSink, servers []*faul
 	}
 }
 
-// live leads the life of a lock.
+// live leads the life of a lock, promptly.
 func live(t testing.TB, c *redlock.Client, key string) {
 	t.Helper()
 	liveFor(t, c, key, ttl)
@@ -318,9 +318,13 @@ func live(t testing.TB, c *redlock.Client, key string) {
 // liveFor is live with another TTL.
 func liveFor(t testing.TB, c *redlock.Client, key string, ttl time.Duration) {
 	t.Helper()
-	l := cluster.MustAcquire(t, c, key, ttl)
-	require.NoError(t, l.Extend(context.Background(), ttl))
-	require.NoError(t, l.Release(context.Background()))
+	require.NoError(t, testkit.Try(t, "the life of a lock", func() error {
+		l, err := c.TryAcquire(context.Background(), key, ttl)
+		if err != nil {
+			return err
+		}
+		return errors.Join(l.Extend(context.Background(), ttl), l.Release(context.Background()))
+	}))
 }
 
 // awaitAllVote waits until all nodes of a client grant it a key.
