@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"strings"
 	"testing"
@@ -49,6 +50,19 @@ func TestNodeTimeoutDefault(t *testing.T) {
 		_, err := r.TryAcquire(t.Context(), "k", given)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		require.GreaterOrEqual(t, time.Since(start), want)
+	}
+}
+
+// TestLongestNodeTimeout: the longest durations there are mean to wait.
+func TestLongestNodeTimeout(t *testing.T) {
+	for _, timeout := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
+		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+			r := cluster.New(t, 3, cluster.Portable(portable), cluster.NodeTimeout(timeout))
+			for _, s := range r.Servers {
+				s.Delay(30 * time.Millisecond)
+			}
+			live(t, r.Client, "k")
+		})
 	}
 }
 

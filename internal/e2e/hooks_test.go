@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,6 +71,7 @@ func TestAttemptIsHeard(t *testing.T) {
 		cluster.Settle(t, r.Client)
 		r.Servers[0].Mute()
 		require.NoError(t, r.Submit(op))
+		testkit.Await(t, "sent", func() bool { return r.Stats().InFlight > 0 })
 		require.True(t, r.Cancel(op))
 		check(heard(), redlock.OpAcquire, none, context.Canceled)
 		require.False(t, r.Cancel(op))
@@ -96,6 +98,55 @@ func TestAttemptIsHeard(t *testing.T) {
 		_, err = r.Acquire(t.Context(), "k", ttl)
 		require.Equal(t, redlock.ErrClosed, err)
 		check(heard(), redlock.OpAcquire, none, redlock.ErrClosed)
+	})
+}
+
+// TestAttemptHearsTheResult: the hook hears the error that the caller gets, also
+// where validity ends between the verdict and the return.
+func TestAttemptHearsTheResult(t *testing.T) {
+	const short = 50 * time.Millisecond
+	start := func(t *testing.T, inHook time.Duration) (r *cluster.Cluster, heardOf func(key string) error) {
+		var heard sync.Map
+		r = cluster.New(t, 3, func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Kind == redlock.OpAcquire {
+					time.Sleep(inHook) // it may use up the validity
+					heard.Store(a.Key, &a.Err)
+				}
+			}
+		})
+		return r, func(key string) error {
+			err, found := heard.Load(key)
+			require.True(t, found, "not heard")
+			return *err.(*error)
+		}
+	}
+	t.Run("call", func(t *testing.T) {
+		r, heardOf := start(t, short)
+		for i := range 3 {
+			key := fmt.Sprint(i)
+			_, err := r.TryAcquire(t.Context(), key, short)
+			require.Equal(t, heardOf(key), err)
+		}
+	})
+	t.Run("op", func(t *testing.T) { // behind another whose Done takes long
+		r, heardOf := start(t, 0)
+		unclogged := r.Clog(t)
+		slow := acquireOp("slow")
+		slow.Done = func(*redlock.Op) { time.Sleep(short) }
+		require.NoError(t, r.Submit(slow))
+		var results []<-chan error
+		for i := range 3 {
+			op := acquireOp(fmt.Sprint(i))
+			op.TTL = short
+			results = append(results, cluster.Begin(t, r.Client, op))
+		}
+		r.Heal(t)
+		unclogged()
+		for i, result := range results {
+			err := testkit.Outcome(t, "an operation", result)
+			require.Equal(t, heardOf(fmt.Sprint(i)), err)
+		}
 	})
 }
 
@@ -201,29 +252,47 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 	})
 }
 
+// askedContext calls a function the first time that its Done channel is asked for.
+type askedContext struct {
+	context.Context
+	once sync.Once
+	f    func()
+}
+
+func (a *askedContext) Done() <-chan struct{} {
+	a.once.Do(a.f)
+	return a.Context.Done()
+}
+
+// TestLockReleasedByManyIsNotLost: of two goroutines that release one lock, the
+// one that begins first may come second to the nodes. It is told that the lock
+// is not held, but LockLost hears nothing: the lock was given back.
+func TestLockReleasedByManyIsNotLost(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 3, cluster.Portable(portable), cluster.Listening(&y))
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.AwaitHolders(t, 3, "k")
+		quicker := make(chan error, 1)
+		ctx := &askedContext{Context: t.Context(), f: func() { quicker <- l.Release(context.Background()) }}
+		require.Equal(t, redlock.ErrNotHeld, testkit.Try(t, "Release", func() error { return l.Release(ctx) }))
+		require.NoError(t, testkit.Outcome(t, "the quicker Release", quicker))
+		require.Empty(t, cluster.Take(&y, &y.Lost))
+	})
+}
+
 // TestARefusedReleaseGaveNothingBack: one that finds the lock gone later tells.
 func TestARefusedReleaseGaveNothingBack(t *testing.T) {
 	var y cluster.HookRecorder
 	r := cluster.New(t, 1, cluster.Listening(&y), func(c *redlock.Config) { c.MaxWaiting = 1 })
 	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	r.Servers[0].Mute()
-	// One waits, and as many are on their way as the last round trip allowed.
-	done := make(chan error, 100)
-	sent := 0
-	for seen := 0; seen < 2; seen++ { // what waits at the first look may be sent behind it
-		for ; r.Stats().Waiting == 0; sent++ {
-			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("other"), Done: func(op *redlock.Op) { done <- op.Err() }}
-			require.NoError(t, r.Submit(op))
-		}
-	}
+	unclogged := r.Clog(t) // one waits, as many as may
 	require.Equal(t, redlock.ErrBusy, l.Release(t.Context()))
 	require.Equal(t, redlock.ErrBusy, l.Extend(t.Context(), ttl))
 	require.EqualValues(t, 1, r.Stats().Release.Refused)
 	require.EqualValues(t, 1, r.Stats().Extend.Refused)
 	require.NoError(t, r.Servers[0].Heal())
-	for range sent {
-		require.Equal(t, redlock.ErrNotHeld, testkit.Get(t, done))
-	}
+	unclogged()
 	r.Servers[0].Del("k")
 	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 	require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))

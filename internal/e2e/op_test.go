@@ -186,6 +186,43 @@ func TestCancelAgainstDone(t *testing.T) {
 	})
 }
 
+// TestCancelOfAnothersOp: a client does not cancel what was submitted to
+// another, and neither of them is harmed.
+func TestCancelOfAnothersOp(t *testing.T) {
+	testkit.Apart(t, func(t *testing.T) {
+		for _, queued := range []bool{true, false} {
+			clients := [2]*cluster.Cluster{cluster.New(t, 3), cluster.New(t, 3)}
+			for _, r := range clients {
+				if queued {
+					r.Clog(t)
+				}
+				for _, s := range r.Servers {
+					s.Mute()
+				}
+			}
+			var results []<-chan error
+			for i := range 6 {
+				op := &redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, "op ", i/2), TTL: ttl}
+				results = append(results, cluster.Begin(t, clients[i%2].Client, op))
+				require.False(t, clients[1-i%2].Cancel(op), "operation %d is not its own", i)
+			}
+			for _, r := range clients {
+				r.Heal(t)
+			}
+			for _, result := range results {
+				require.NoError(t, testkit.Outcome(t, "an operation", result))
+			}
+			for _, r := range clients {
+				live(t, r.Client, "behind")
+				require.Zero(t, cluster.Settle(t, r.Client).Waiting)
+				for i := range 3 {
+					require.Equal(t, 3, r.Holders(fmt.Sprint("op ", i)))
+				}
+			}
+		}
+	})
+}
+
 // TestCutOffBehindAReply: a node that answers one command and closes before the
 // next is noticed at once, also where both are seen in one look.
 func TestCutOffBehindAReply(t *testing.T) {

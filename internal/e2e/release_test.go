@@ -90,25 +90,86 @@ func TestReleaseWithEndedContext(t *testing.T) {
 	})
 }
 
-// TestReleaseCancelledInTheQueue: what was taken back before it was sent is
-// sent after all.
-func TestReleaseCancelledInTheQueue(t *testing.T) {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
+// endingContexts are contexts that end before a release, or during it.
+var endingContexts = map[string]bool{"ended before": true, "ends meanwhile": false}
+
+// TestReleaseKeepsItsPlace: a release whose context ends while it waits is sent
+// before the acquire of the same key that waits behind it.
+func TestReleaseKeepsItsPlace(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
-		var locks []redlock.Lock
-		for _, key := range []string{"a", "b", "c", "d"} {
-			locks = append(locks, cluster.MustAcquire(t, r.Client, key, ttl))
-			testkit.Await(t, "on all nodes", func() bool { return r.Holders(key) == 3 })
+		for name, endsBefore := range endingContexts {
+			t.Run(name, func(t *testing.T) {
+				r := cluster.New(t, 3, cluster.Portable(portable))
+				held := cluster.MustAcquire(t, r.Client, "k", ttl)
+				r.AwaitHolders(t, 3, "k")
+				token := held.Token()
+				unclogged := r.Clog(t)
+				waiting := r.Stats().Waiting
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if endsBefore {
+					cancel()
+				}
+				released := testkit.Start(func() error { return held.Release(ctx) })
+				testkit.Await(t, "the release waits", func() bool { return r.Stats().Waiting > waiting })
+				if endsBefore {
+					require.Equal(t, context.Canceled, testkit.Outcome(t, "Release", released))
+				}
+				acquired := cluster.Begin(t, r.Client, acquireOp("k"))
+				if !endsBefore {
+					cancel()
+					require.Equal(t, context.Canceled, testkit.Outcome(t, "Release", released))
+				}
+				r.Heal(t)
+				unclogged()
+				require.NoError(t, testkit.Outcome(t, "the acquire", acquired), "it came before the release")
+				cluster.Settle(t, r.Client)
+				for i, rec := range r.Recorders {
+					releases, sets := rec.Calls("EVALSHA", token), rec.Calls("SET", "k")
+					require.Len(t, releases, 1, "node %d", i)
+					require.Len(t, sets, 2)
+					require.False(t, sets[1].At.Before(releases[0].At), "node %d heard the acquire first", i)
+				}
+			})
 		}
-		for _, s := range r.Servers {
-			s.Hang()
+	})
+}
+
+// TestReleaseIsSentOnce: a release that is in flight when its context has ended
+// is not sent again.
+func TestReleaseIsSentOnce(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		for name, endsBefore := range endingContexts {
+			t.Run(name, func(t *testing.T) {
+				r := cluster.New(t, 3, cluster.Portable(portable))
+				for range 3 {
+					held := cluster.MustAcquire(t, r.Client, "k", ttl)
+					r.AwaitHolders(t, 3, "k")
+					cluster.Settle(t, r.Client)
+					token := held.Token()
+					for _, s := range r.Servers {
+						s.Mute()
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					if endsBefore {
+						cancel()
+					}
+					released := testkit.Start(func() error { return held.Release(ctx) })
+					r.AwaitCalls(t, 1, "EVALSHA", token)
+					cancel()
+					require.Equal(t, context.Canceled, testkit.Outcome(t, "Release", released))
+					r.Heal(t)
+					behind := acquireOp("k")
+					require.NoError(t, cluster.Submit(t, r.Client, behind))
+					behind.Kind = redlock.OpRelease
+					require.NoError(t, cluster.Submit(t, r.Client, behind))
+					cluster.Settle(t, r.Client)
+					for i, rec := range r.Recorders {
+						require.Len(t, rec.Calls("EVALSHA", token), 1, "node %d heard the release twice", i)
+					}
+				}
+			})
 		}
-		for _, l := range locks { // the first is on its way, the last ones wait
-			require.Equal(t, context.Canceled, l.Release(ended))
-		}
-		r.Heal(t)
-		r.AwaitEmpty(t)
 	})
 }

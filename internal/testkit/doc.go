@@ -1,6 +1,6 @@
 // Package testkit has what the tests of all packages share: bounded waiting,
-// both socket paths, a log sink, a text client, counts of goroutines and
-// descriptors. It imports no package of the project, so that each of them can
-// use it in its own tests. Package cluster, below, adds fake masters with a
-// client of them.
+// both socket paths, processes of their own, a log sink, a text client, counts
+// of goroutines and descriptors. It imports no package of the project, so that
+// each of them can use it in its own tests. Package cluster, below, adds fake
+// masters with a client of them.
 package testkit

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -14,6 +15,9 @@ import (
 // also the timeout of clients that must not need one: a call that ends well
 // before Patience has not waited for a timeout.
 const Patience = 20 * time.Second
+
+// Promptly bounds what must not wait for the timeout of any client.
+const Promptly = Patience / 4
 
 // Await polls until a condition holds, for at most Patience.
 func Await(t testing.TB, what string, condition func() bool) {
@@ -57,6 +61,39 @@ func Within(t testing.TB, bound time.Duration, what string, f func()) {
 	case <-time.After(bound):
 		require.FailNow(t, what+" does not return")
 	}
+}
+
+// Start makes a call in the background and returns where its error will be. A
+// panic of the call is such an error.
+func Start(call func() error) <-chan error {
+	c := make(chan error, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				c <- fmt.Errorf("panic: %v", v)
+			}
+		}()
+		c <- call()
+	}()
+	return c
+}
+
+// Outcome receives the error of a call, and fails the test if none comes Promptly.
+func Outcome(t testing.TB, what string, c <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-c:
+		return err
+	case <-time.After(Promptly):
+		require.FailNow(t, what+" does not return")
+		return nil
+	}
+}
+
+// Try makes a call that must return Promptly, and returns its error.
+func Try(t testing.TB, what string, call func() error) error {
+	t.Helper()
+	return Outcome(t, what, Start(call))
 }
 
 // Join waits for goroutines, and fails the test if they do not end.

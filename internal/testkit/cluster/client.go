@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
@@ -49,9 +51,16 @@ func Connect(t testing.TB, nodes []string, change ...func(*redlock.Config)) *red
 		f(&cfg)
 	}
 	markPassword(&cfg)
-	c, err := redlock.New(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	var c *redlock.Client
+	testkit.Within(t, 2*testkit.Patience, "New", func() {
+		var err error
+		c, err = redlock.New(cfg)
+		assert.NoError(t, err)
+	})
+	require.NotNil(t, c)
+	t.Cleanup(func() {
+		testkit.Within(t, 2*testkit.Patience, "Close", func() { assert.NoError(t, c.Close()) })
+	})
 	return c
 }
 
@@ -88,13 +97,46 @@ func MustAcquire(t testing.TB, c *redlock.Client, key string, ttl time.Duration)
 	return l
 }
 
+// DefaultTimeouts gives the client the timeouts that it has by default.
+func DefaultTimeouts(c *redlock.Config) { c.NodeTimeout, c.StallTimeout, c.DialTimeout = 0, 0, 0 }
+
 // Submit runs one operation to its end.
 func Submit(t testing.TB, c *redlock.Client, op *redlock.Op) error {
 	t.Helper()
+	return testkit.Get(t, Begin(t, c, op))
+}
+
+// Begin submits an operation and returns where its result will be.
+func Begin(t testing.TB, c *redlock.Client, op *redlock.Op) <-chan error {
+	t.Helper()
 	done := make(chan error, 1)
 	op.Done = func(op *redlock.Op) { done <- op.Err() }
-	require.NoError(t, c.Submit(op))
-	return testkit.Get(t, done)
+	require.NoError(t, testkit.Try(t, "Submit", func() error { return c.Submit(op) }))
+	return done
+}
+
+// Stats is Client.Stats, which must return promptly.
+func Stats(t testing.TB, c *redlock.Client) (s redlock.Stats) {
+	t.Helper()
+	require.NoError(t, testkit.Try(t, "Stats", func() error {
+		s = c.Stats()
+		return nil
+	}))
+	return s
+}
+
+// AwaitNodesUp waits until so many nodes of a client are up, and no more.
+func AwaitNodesUp(t testing.TB, c *redlock.Client, want int) {
+	t.Helper()
+	testkit.Await(t, fmt.Sprint(want, " nodes up"), func() bool {
+		up := 0
+		for _, n := range Stats(t, c).Nodes {
+			if n.Up {
+				up++
+			}
+		}
+		return up == want
+	})
 }
 
 // Settle waits until nothing is under way, the stragglers among the nodes

@@ -52,6 +52,35 @@ func (c *Cluster) Heal(t testing.TB) {
 	}
 }
 
+// Clog mutes all masters and fills the in-flight window. Operations that are
+// submitted from then on wait in the queue, and travel in one batch after Heal.
+// It returns a function that waits for the operations that fill the window.
+func (c *Cluster) Clog(t testing.TB) (unclogged func()) {
+	t.Helper()
+	Told(t, c.Client) // while a callback runs, operations may wait without a reason
+	for _, s := range c.Servers {
+		s.Mute()
+	}
+	done := make(chan error, 200)
+	sent := 0
+	for looks := 0; looks < 3; looks++ {
+		for ; Stats(t, c.Client).Waiting == 0; sent++ {
+			require.Less(t, sent, cap(done), "the window has no bound")
+			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("lock:clog")}
+			op.Done = func(op *redlock.Op) { done <- op.Err() }
+			require.NoError(t, c.Submit(op))
+			looks = 0
+		}
+		time.Sleep(time.Millisecond) // what waited at the last look may be sent now
+	}
+	return func() {
+		t.Helper()
+		for range sent {
+			_ = testkit.Outcome(t, "an operation that fills the window", done)
+		}
+	}
+}
+
 // Holders is how many masters have a key.
 func (c *Cluster) Holders(key string) (n int) {
 	for _, s := range c.Servers {
