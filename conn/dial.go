@@ -59,7 +59,7 @@ func warn(log func()) {
 func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	err := f.mayAdopt(n, id)
 	if err != nil {
-		_ = transport(nc).Close()
+		f.hangUp(nc)
 		return err
 	}
 	s, err := f.poller.adopt(nc, n.index)
@@ -73,6 +73,17 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 		n.opening = n.owed.at(0)
 	}
 	return nil
+}
+
+// hangUp closes a connection that was not adopted. That of a Dialer's own is user
+// code, which may block or panic; the caller may hold the lock.
+func (f *Fleet) hangUp(nc net.Conn) {
+	f.dials.Add(1) // Drain waits for it, as for the caller
+	go func() {
+		defer f.dials.Done()
+		defer func() { _ = recover() }()
+		_ = transport(nc).Close()
+	}()
 }
 
 func (f *Fleet) mayAdopt(n *node, id identity) error {
@@ -152,7 +163,7 @@ func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) 
 	defer func() {
 		if v := recover(); v != nil {
 			if nc != nil {
-				_ = transport(nc).Close()
+				d.fleet.hangUp(nc)
 			}
 			nc, err = nil, panicked(v)
 		}
@@ -174,7 +185,7 @@ func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) 
 		err = ctx.Err()
 	}
 	if err != nil {
-		_ = transport(nc).Close()
+		d.fleet.hangUp(nc)
 		return nil, identity{}, err
 	}
 	return nc, id, nil
@@ -202,16 +213,22 @@ func (d *dialer) open(ctx context.Context) (net.Conn, error) {
 	if nc == nil {
 		return nil, errors.New("dialer returned no connection")
 	}
+	opened := false
+	defer func() {
+		if !opened { // TLSFor may panic
+			d.fleet.hangUp(nc)
+		}
+	}()
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		// The default of net, said here because everything depends on it.
 		if err := tcp.SetNoDelay(true); err != nil {
-			nc.Close()
 			return nil, err
 		}
 	}
 	if d.addr.TLS {
 		nc = tls.Client(nc, d.fleet.cfg.tlsFor(d.addr))
 	}
+	opened = true
 	return nc, nil
 }
 
