@@ -96,6 +96,11 @@ func (t *Tally) Outcome(node int) (Outcome, bool) {
 	return 0, false
 }
 
+// HasVoted reports whether the vote of a node is recorded.
+func (t *Tally) HasVoted(node int) bool {
+	return (t.granted|t.denied|t.failed)>>(uint(node)%MaxNodes)&1 == 1
+}
+
 // Granted returns how many nodes have granted, votes after the verdict
 // included.
 func (t *Tally) Granted() int { return bits.OnesCount64(t.granted) }

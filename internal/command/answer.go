@@ -7,37 +7,64 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Answer is what a reply says of one operand: a vote, and for kinds that read
-// something what was read.
-type Answer struct {
-	Granted bool        // the node did what was asked for; else the key is not the token's
-	Value   *resp.Value // nil for kinds that only vote
+// ReadOne says what a reply to a command of one operand means: whether the node did
+// what was asked for, or else that the key is not the token's; and whether the reply
+// fits the command. If not, the stream can no longer be trusted. A kind that reads
+// something finds it in v. An error reply is for [Refused].
+func ReadOne(k Kind, v *resp.Value) (granted, fits bool) {
+	if k == Release {
+		return v.Int == 1, isYesOrNo(v)
+	}
+	return !v.Null, v.Null || v.IsOK() // SET
 }
 
-// Read appends what a reply to a command of n operands says of each, in order. It
-// returns false where the reply does not fit the command, or not to its end: the
-// stream can no longer be trusted then. A Value is valid as long as v. An error
-// reply is for [Refused].
-func Read(dst []Answer, k Kind, f Form, n int, v *resp.Value) (answers []Answer, fits bool) {
-	switch {
-	case f.IsScript(k):
-		if v.Kind != resp.Array || v.Null || v.Int != int64(n) {
-			return dst, false
-		}
-		for it := v.Elements(); it.Next(); {
-			e := it.Value()
-			if !isYesOrNo(e) {
-				return dst, false
-			}
-			dst = append(dst, Answer{Granted: e.Int == 1})
-		}
-		return dst, true
-	case k == Release:
-		return append(dst, Answer{Granted: v.Int == 1}), isYesOrNo(v)
-	default: // SET
-		return append(dst, Answer{Granted: !v.Null}), v.IsOK() || v.Null
+// Answers reads the reply to a script call, which has an element for each operand:
+//
+//	for a.Begin(n, v); a.Next(); {
+//		a.Granted()
+//	}
+//
+// There are n answers, or fewer where the reply does not fit. It is used again and
+// again, and allocates nothing.
+type Answers struct {
+	elements resp.Elements
+	left     int // answers to come
+	fits     bool
+	granted  bool
+}
+
+// Begin starts with a reply to a call of n operands. It must not change while its
+// answers are read.
+func (a *Answers) Begin(n int, v *resp.Value) {
+	a.elements, a.left = v.Elements(), n
+	if a.fits = v.Kind == resp.Array && !v.Null && v.Int == int64(n); !a.fits {
+		a.left = 0
 	}
 }
+
+// Next moves on to the next answer, the first one at first. It returns false if
+// there is none, or if the reply does not fit from here on.
+func (a *Answers) Next() bool {
+	if a.left == 0 {
+		return false
+	}
+	a.left--
+	a.elements.Next()
+	v := a.elements.Value()
+	if a.granted, a.fits = v.Int == 1, isYesOrNo(v); !a.fits {
+		a.left = 0
+	}
+	return a.fits
+}
+
+// Granted is ReadOne's, of this answer.
+func (a *Answers) Granted() bool { return a.granted }
+
+// Value is the element that this answer is read from, valid until the next.
+func (a *Answers) Value() *resp.Value { return a.elements.Value() }
+
+// Fits says, after the last Next, whether the whole reply fits.
+func (a *Answers) Fits() bool { return a.fits }
 
 func isYesOrNo(v *resp.Value) bool { return v.Kind == resp.Integer && (v.Int == 0 || v.Int == 1) }
 

@@ -76,13 +76,19 @@ func TestAnswers(t *testing.T) {
 		{Release, Scripts, 2, "*2\r\n:1\r\n:2\r\n", "y-"}, {Release, Scripts, 2, "*2\r\n+OK\r\n:1\r\n", "-"},
 		{Release, Scripts, 1, yes, "-"}, {Release, Scripts, 2, "*-1\r\n", "-"},
 	} {
-		answers, fits := Read(nil, c.kind, c.form, c.n, value(t, c.reply))
 		var got strings.Builder
-		for i, a := range answers {
-			if !fits && i == c.n-1 {
-				break // it stands for what does not fit
+		letter := func(granted bool) { got.WriteByte("ny"[map[bool]int{true: 1}[granted]]) }
+		fits := true
+		if v := value(t, c.reply); c.form.IsScript(c.kind) {
+			var a Answers
+			for a.Begin(c.n, v); a.Next(); {
+				letter(a.Granted())
 			}
-			got.WriteByte("ny"[map[bool]int{true: 1}[a.Granted]])
+			fits = a.Fits()
+		} else if granted, ok := ReadOne(c.kind, v); ok {
+			letter(granted)
+		} else {
+			fits = false
 		}
 		if !fits {
 			got.WriteByte('-')

@@ -160,8 +160,11 @@ func (b *batch) recycle() {
 // vote records one node's vote in one round.
 func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 	r := &b.rounds[i]
-	if _, voted := r.tally.Outcome(node); !voted && !b.isHint {
-		b.engine.observe(node, b.kindOf(i), o, err)
+	if !b.isHint && !r.tally.HasVoted(node) {
+		e := b.engine
+		if e.counters.votes[node][o]++; e.onVote != nil {
+			e.callbacks.vote(vote{node, b.kindOf(i), o, err})
+		}
 	}
 	if r.tally.Record(node, o) != quorum.Pending && r.op != nil {
 		b.decide(i, r)
@@ -187,7 +190,7 @@ func (b *batch) answered(node, i int, granted bool, kind Kind) {
 // refused records a failed vote in one round, and why.
 func (b *batch) refused(node, i int, err error) {
 	r := &b.rounds[i]
-	if _, voted := r.tally.Outcome(node); voted {
+	if r.tally.HasVoted(node) {
 		return
 	}
 	b.failures = append(b.failures, failure{int32(node), r.failures, err})

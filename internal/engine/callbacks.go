@@ -104,35 +104,48 @@ func (e *Engine) Tell(f func()) {
 // next begins the next call of a caller, and ends its last one. Votes and news
 // come before the completions that follow from them. It returns false if nothing
 // waits, or if the caller was replaced.
-func (c *callbacks) next(caller uint64) (op *Op, v vote, news func(), ok bool) {
+func (c *callbacks) next(caller uint64, j *job) (ok bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.caller != caller {
-		return
+	if c.caller == caller {
+		if ok = c.take(j); ok {
+			c.begun++
+			c.waiting.Add(-1)
+		}
+		c.calling = ok
 	}
-	c.calling = false
+	c.mu.Unlock()
+	return ok
+}
+
+// job is one call: op, or news, or vote.
+type job struct {
+	op   *Op
+	news func()
+	vote vote
+}
+
+// take takes what is to be called next. c.mu is held.
+func (c *callbacks) take(j *job) bool {
+	j.op, j.news = nil, nil
 	switch {
 	case c.told < len(c.votes):
-		v = c.votes[c.told]
+		j.vote = c.votes[c.told]
 		if c.told++; 2*c.told >= len(c.votes) { // amortized: each is moved once at most
 			left := copy(c.votes, c.votes[c.told:])
 			clear(c.votes[left:])
 			c.votes, c.told = c.votes[:left], 0
 		}
 	case len(c.news) > 0:
-		news = c.news[0]
+		j.news = c.news[0]
 		c.news[0] = nil
 		c.news = c.news[1:]
 	case c.ops.first != nil:
-		op = c.ops.pop()
-		op.advance(idle) // it is its user's again
+		j.op = c.ops.pop()
+		j.op.advance(idle) // it is its user's again
 	default:
-		return
+		return false
 	}
-	c.begun++
-	c.calling = true
-	c.waiting.Add(-1)
-	return op, v, news, true
+	return true
 }
 
 func (c *callbacks) isCaller(number uint64) bool {
@@ -220,20 +233,19 @@ func (e *Engine) callUntilPanic(number uint64) (done bool) {
 			returns = true
 		}
 	}()
-	for {
-		op, v, news, ok := e.callbacks.next(number)
+	var j job
+	for e.callbacks.next(number, &j) {
 		switch {
-		case !ok:
-			returns = true
-			return true
-		case op != nil:
-			op.Done.Complete(op)
-		case news != nil:
-			news()
+		case j.op != nil:
+			j.op.Done.Complete(j.op)
+		case j.news != nil:
+			j.news()
 		default:
-			e.onVote(v.node, v.kind, v.outcome, v.err)
+			e.onVote(j.vote.node, j.vote.kind, j.vote.outcome, j.vote.err)
 		}
 	}
+	returns = true
+	return true
 }
 
 // report tells of a panic of user code. What it calls is user code too.

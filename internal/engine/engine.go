@@ -91,7 +91,7 @@ type Engine struct {
 	longest    time.Duration // TTL that was sent
 	hints      [quorum.MaxNodes]hints
 	reader     command.Reader
-	answers    []command.Answer
+	answers    command.Answers
 	counters   counters
 
 	watchdog watchdog

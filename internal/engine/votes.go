@@ -147,20 +147,23 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 	if v.IsError() {
 		return w.refused(node, s, v)
 	}
-	e := w.batch.engine
-	answers, fits := command.Read(e.answers[:0], s.kind, w.form(), s.count, v)
-	e.answers = answers
-	if !fits {
-		answers = answers[:min(len(answers), s.count-1)] // the last is what does not fit
-	}
-	for i := range answers {
-		w.batch.answered(node, s.first+i, answers[i].Granted, s.kind)
-	}
-	if fits {
-		return nil
+	i, b := s.first, w.batch
+	if !w.form().IsScript(s.kind) {
+		if granted, fits := command.ReadOne(s.kind, v); fits {
+			b.answered(node, i, granted, s.kind)
+			return nil
+		}
+	} else {
+		answers := &b.engine.answers
+		for answers.Begin(s.count, v); answers.Next(); i++ {
+			b.answered(node, i, answers.Granted(), s.kind)
+		}
+		if answers.Fits() {
+			return nil
+		}
 	}
 	err := misfit(v)
-	w.batch.refusedAll(node, &span{first: s.first + len(answers), count: s.count - len(answers)}, err)
+	w.batch.refusedAll(node, &span{first: i, count: s.first + s.count - i}, err)
 	return err
 }
 
