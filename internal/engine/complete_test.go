@@ -230,6 +230,7 @@ func TestTimeoutIsClamped(t *testing.T) {
 	p := newPuppet(t, 1)
 	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: never})
 	attach(p.engine, p)
+	p.clock.Advance(time.Second) // what is added to it may overflow
 	op := p.submit(Release, "key")
 	p.tick(time.Hour)
 	require.Zero(t, op.times)
