@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -202,4 +203,16 @@ func TestRemainingEndsAtZero(t *testing.T) {
 	require.Equal(t, "k", l.Key(), "it is still there to be released")
 	require.NoError(t, l.Release(t.Context()))
 	r.AwaitEmpty(t)
+}
+
+// TestNilContext is one without an end, in every call.
+func TestNilContext(t *testing.T) {
+	var none context.Context
+	r := cluster.New(t, 3)
+	for _, acquire := range []func(context.Context, string, time.Duration) (redlock.Lock, error){r.TryAcquire, r.Acquire} {
+		l, err := acquire(none, "k", ttl)
+		require.NoError(t, err)
+		require.NoError(t, l.Extend(none, ttl))
+		require.NoError(t, l.Release(none))
+	}
 }

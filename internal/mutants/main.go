@@ -13,14 +13,15 @@
 //
 // First every test that the list names must pass without a defect. Then there is one
 // line for each defect: caught (by which test, after how long), hang (caught too, but
-// only by the time limit), MISSED, does not apply, or does not build. The exit status
-// is 0 if all are caught.
+// only by the time limit), MISSED, does not apply, does not build, or has no test. The
+// exit status is 0 if all are caught.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"regexp"
 	"sync"
 	"time"
@@ -75,6 +76,13 @@ func mutate(file, run string, list bool, jobs int) (ok bool, err error) {
 		return false, err
 	}
 	defer os.RemoveAll(temporary)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	go func() {
+		<-interrupted
+		_ = os.RemoveAll(temporary)
+		os.Exit(1)
+	}()
 	trees, err := copies(temporary, jobs)
 	if err != nil {
 		return false, err
