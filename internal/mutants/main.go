@@ -2,10 +2,11 @@
 // that the tests catch each of them. defects.txt is the list; list.go says how it
 // reads. The working tree is not touched.
 //
-// It is the long form of the test suite and no part of it: it takes minutes, and a
-// line of product code that changes may make an entry stale ("does not apply"), which
-// is to be mended in the list. Run it at the root of the module, with redis-server on
-// the path, before a release and after work on the engine or on its tests:
+// It is the long form of the test suite and no part of it: it takes about three minutes
+// on two cores, and a line of product code that changes may make an entry stale ("does
+// not apply"), which is to be mended in the list. Run it at the root of the module, with
+// redis-server on the path (the scripts are compared on a real server), before a release
+// and after work on the engine or on its tests:
 //
 //	go run ./internal/mutants                  # all of them, two at a time
 //	go run ./internal/mutants -run 'hint|queue'
