@@ -270,3 +270,21 @@ func TestTLSIsNeverWeakened(t *testing.T) {
 	assert.True(t, got.InsecureSkipVerify, "as the user has it")
 	assert.EqualValues(t, tls.VersionTLS10, weak.MinVersion, "theirs is left alone")
 }
+
+// Behind Close and Drain no Dialer runs any more: at once, not soon.
+func TestCloseWaitsForDialers(t *testing.T) {
+	var asked, ended atomic.Int64
+	r := newTestFleet(t, true, scripted.NewN(t, 3), func(cfg *Config) {
+		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			asked.Add(1)
+			<-ctx.Done()
+			time.Sleep(5 * time.Millisecond) // it is what it says
+			ended.Add(1)
+			return nil, ctx.Err()
+		}
+	})
+	testkit.Await(t, "all to be dialed", func() bool { return asked.Load() == 3 })
+	r.do(r.Close)
+	r.Drain()
+	assert.EqualValues(t, 3, ended.Load())
+}

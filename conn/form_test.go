@@ -105,3 +105,15 @@ func TestSomePushesAreDropped(t *testing.T) {
 		}
 	})
 }
+
+// TestAFloodOfPushesEndsTheConnection, also where a reply comes behind it.
+func TestAFloodOfPushesEndsTheConnection(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 1)
+		l := r.send("a")
+		r.wires[0].Expect(string(l.Buf))
+		r.wires[0].Send(strings.Repeat(">1\r\n+x\r\n", maxPushes+1) + echoes("a"))
+		r.settle(l)
+		require.ErrorIs(t, l.errOf(0), ErrUnsolicited)
+	})
+}

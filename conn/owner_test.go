@@ -179,3 +179,18 @@ func TestAfterClose(t *testing.T) {
 		r.AwaitFirstDials()
 	})
 }
+
+// TestAMisfitEndsTheConnection: behind a reply that its Owner refuses there is no other.
+func TestAMisfitEndsTheConnection(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 1)
+		l := newLedger(t, []string{"a", "b"})
+		l.onReply = func(int, int) error { return errMisfit }
+		r.post(l)
+		r.wires[0].Expect(string(l.Buf))
+		r.wires[0].Send(echoes("a", "b"))
+		r.settle(l)
+		require.ErrorIs(t, l.errOf(0), errMisfit)
+		require.Equal(t, 1, l.nodes[0].replies)
+	})
+}

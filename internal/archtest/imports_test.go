@@ -64,6 +64,7 @@ var pure = map[string][]string{
 	"quorum":           {},
 	"internal/refusal": {"resp"},
 	"internal/command": {"resp", "quorum", "internal/refusal"},
+	"internal/mutants": {},
 }
 
 // mayImport is the rule for files that are not tests.
@@ -144,6 +145,8 @@ func TestForbiddenImports(t *testing.T) {
 		{"conn/a.go", ours + "internal/command", false},
 		{"internal/command/a.go", ours + "conn", false},
 		{"internal/command/a.go", ours + "internal/refusal", true},
+		{"internal/mutants/a.go", "os/exec", true},
+		{"internal/mutants/a.go", ours + "internal/engine", false},
 		{"conn/a.go", ours + "quorum", false},
 		{"conn/a.go", "golang.org/x/sys/unix", false},
 		{"redlock.go", ours + "internal/group", true},

@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -164,4 +167,68 @@ func TestIdleClientNoticesLostConnections(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, lock.Release(t.Context()))
 	})
+}
+
+// TestRetryPausesDiffer, or those who wait for one lock would meet again and again.
+func TestRetryPausesDiffer(t *testing.T) {
+	r := cluster.New(t, 1, func(c *redlock.Config) { c.RetryMin, c.RetryMax = time.Millisecond, 100*time.Millisecond })
+	r.Servers[0].Set("k", "another's", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
+	r.AwaitCalls(t, 13, "SET", "k")
+	cancel()
+	require.Equal(t, context.Canceled, testkit.Get(t, waiter).Err)
+	tries, long := r.Recorders[0].Calls("SET", "k"), 0
+	for i, c := range tries[1:] {
+		if c.At.Sub(tries[i].At) >= 25*time.Millisecond {
+			long++
+		}
+	}
+	require.GreaterOrEqual(t, long, 2, "of twelve nine are; that hardly any is happens once in a million times")
+}
+
+// TestLateLock: a caller that comes to run when validity is over is given no lock, and
+// the keys are deleted. All are granted at once here, and each keeps a processor for a
+// while, so that the last come late.
+func TestLateLock(t *testing.T) {
+	const callers, brief = 256, 200 * time.Millisecond
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	servers := cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}) // no key ends by itself
+	r := cluster.Of(t, servers)
+	var mu sync.Mutex
+	var locks []redlock.Lock
+	var wg sync.WaitGroup
+	over, expired := 0, 0
+	for i := range callers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			l, err := r.TryAcquire(t.Context(), fmt.Sprint(i), brief)
+			left := l.Remaining()
+			mu.Lock()
+			switch {
+			case err == nil:
+				if locks = append(locks, l); left == 0 {
+					over++
+				}
+			case errors.Is(err, redlock.ErrExpired):
+				expired++
+			default:
+				t.Error(err)
+			}
+			mu.Unlock()
+			for began := time.Now(); time.Since(began) < 4*time.Millisecond; {
+			}
+		}()
+	}
+	testkit.Join(t, &wg)
+	require.Positive(t, expired, "none came late")
+	require.LessOrEqual(t, over, expired/4, "locks without validity; some may lose it right behind the last look")
+	for _, l := range locks {
+		require.NoError(t, l.Release(t.Context()))
+	}
+	cluster.Settle(t, r.Client)
+	for _, s := range servers {
+		require.Zero(t, s.Len(), "keys of late locks")
+	}
 }

@@ -163,3 +163,14 @@ func TestNewIsBoundByDialTimeout(t *testing.T) {
 		r.AwaitUp(t)
 	})
 }
+
+// TestStrictGuardHasDrift: with MaxTTL a new node has no vote for that long and its
+// drift, which is more than a second here; to start takes less.
+func TestStrictGuardHasDrift(t *testing.T) {
+	const longest = 1000 * time.Second
+	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = longest })
+	for _, n := range r.Nodes() {
+		require.Greater(t, n.Guarded, longest)
+		require.LessOrEqual(t, n.Guarded, longest+cluster.Drift(longest))
+	}
+}

@@ -252,3 +252,16 @@ func TestCutOffBehindAReply(t *testing.T) {
 		}
 	})
 }
+
+// TestCancelOfAnotherClientsOp does nothing to it.
+func TestCancelOfAnotherClientsOp(t *testing.T) {
+	r := cluster.New(t, 3)
+	other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
+	for _, s := range r.Servers {
+		s.Mute()
+	}
+	op := redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) { t.Error("called") }}
+	require.NoError(t, r.Submit(&op))
+	require.False(t, other.Cancel(&op))
+	require.True(t, r.Cancel(&op))
+}

@@ -186,3 +186,34 @@ func (e *Engine) do(ctx context.Context, c *Call) error {
 	c.Watch(ctx)
 	return e.Do(ctx, c)
 }
+
+// TestScanIsBounded: a tick looks at so many waiting calls and no more, for submitters
+// wait for it. The next tick goes on from there.
+func TestScanIsBounded(t *testing.T) {
+	p := newPuppet(t, 1)
+	p.engine.queue.limit = 2 * scanWaiting
+	p.submit(Release, "the batch that is out")
+	ended := make(chan struct{})
+	close(ended)
+	for i := range 2 * scanWaiting {
+		c := p.engine.call(Acquire, "key", time.Hour)
+		c.ended = ended
+		require.NoError(t, p.engine.enqueue(&c.Op), i)
+	}
+	for tick := range 2 {
+		p.tick(0)
+		require.EqualValues(t, (1-tick)*scanWaiting, p.engine.queue.size.Load())
+	}
+}
+
+// TestTickFollowsTheTimeout: it is a quarter of it, in bounds.
+func TestTickFollowsTheTimeout(t *testing.T) {
+	for timeout, tick := range map[time.Duration]time.Duration{
+		time.Millisecond: minTick, 8 * time.Millisecond: 2 * time.Millisecond, time.Hour: maxTick,
+	} {
+		p := newPuppet(t, 1)
+		p.engine.timeout = timeout
+		p.submit(Release, "key")
+		require.Equal(t, tick, p.engine.tick())
+	}
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,4 +81,34 @@ func TestTheLastLookOfCloseLeavesNothing(t *testing.T) {
 	require.False(t, p.engine.isQuiet())
 	require.Len(t, p.sent, 1)
 	require.Zero(t, p.engine.queue.size.Load())
+}
+
+// slowEnd is a Fleet whose goroutines take a while to notice that it was closed.
+type slowEnd struct {
+	*puppet
+	closed chan struct{}
+	ended  atomic.Int64
+}
+
+func (f *slowEnd) Close() { f.puppet.Close(); close(f.closed) }
+func (f *slowEnd) Wake()  {}
+
+func (f *slowEnd) Wait() bool {
+	<-f.closed
+	time.Sleep(50 * time.Millisecond) // it is what it says
+	f.ended.Add(1)
+	return false
+}
+
+func (f *slowEnd) Drain() { f.ended.Add(1) }
+
+// TestCloseWaitsForGoroutines: behind it none of the engine's or its fleet's runs, at
+// once, not soon.
+func TestCloseWaitsForGoroutines(t *testing.T) {
+	f := &slowEnd{puppet: newPuppet(t, 1), closed: make(chan struct{})}
+	e := New(Config{Clock: f.clock, MaxWaiting: 4})
+	f.engine = e
+	e.Start(f)
+	e.Close(0)
+	require.EqualValues(t, 2, f.ended.Load())
 }

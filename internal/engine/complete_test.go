@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // TestReasons: what each mix of votes is called, and whether a release follows.
@@ -36,6 +37,7 @@ func TestReasons(t *testing.T) {
 		{Acquire, "rrr", false, ErrNoQuorum, false},
 		{Acquire, "ttt", false, ErrNoQuorum, true},
 		{Acquire, "gxx", false, ErrNoQuorum, true},
+		{Acquire, "xxx", false, ErrNoQuorum, true}, // they may have it all the same
 		{Acquire, "gtt", false, ErrNoQuorum, true},
 		{Extend, "gg", false, nil, false},
 		{Extend, "gdg", false, nil, false},
@@ -188,4 +190,68 @@ func TestTheCleanupHasItsOwnKey(t *testing.T) {
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	require.Contains(t, p.last().bytes, "mine")
 	require.NotContains(t, p.last().bytes, "????")
+}
+
+// TestCausesAreEachRounds: why a node failed one operation is not why it failed the
+// other, though they came in one batch.
+func TestCausesAreEachRounds(t *testing.T) {
+	p := newPuppet(t, 1)
+	memory, disk := p.op(Acquire, "memory"), p.op(Acquire, "disk")
+	require.NoError(t, p.engine.enqueue(&memory.Op))
+	require.NoError(t, p.engine.enqueue(&disk.Op))
+	p.turn(func() {})
+	require.Len(t, p.sent, 1)
+	p.turn(func() { p.reply(p.sent[0], 0, "-OOM command not allowed\r\n", "-MISCONF Errors writing\r\n") })
+	require.ErrorContains(t, memory.Failures[0].Err, "OOM")
+	require.ErrorContains(t, disk.Failures[0].Err, "MISCONF")
+}
+
+// TestThePatientEndToo: behind the shortest timeout of a batch come the others.
+func TestThePatientEndToo(t *testing.T) {
+	p := newPuppet(t, 1)
+	p.engine.timeout = 0 // follows from the TTL
+	var ops []*outcome
+	for i := range 3 {
+		op := p.op(Acquire, "key")
+		op.TTL = time.Duration(i+1) * 100 * time.Millisecond
+		require.NoError(t, p.engine.enqueue(&op.Op))
+		ops = append(ops, op)
+	}
+	p.turn(func() {})
+	require.Len(t, p.sent, 1)
+	for i, op := range ops {
+		require.Zero(t, op.times, "operation %d ends too early", i)
+		p.tick(5 * time.Millisecond)
+		require.Equal(t, 1, op.times, "operation %d does not end", i)
+	}
+}
+
+// TestTimeoutIsClamped: the longest there can be does not overflow.
+func TestTimeoutIsClamped(t *testing.T) {
+	p := newPuppet(t, 1)
+	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: never})
+	attach(p.engine, p)
+	p.clock.Advance(time.Second) // what is added to it may overflow
+	op := p.submit(Release, "key")
+	p.tick(time.Hour)
+	require.Zero(t, op.times)
+	p.turn(func() { p.reply(p.sent[0], 0, one) })
+	require.NoError(t, op.Err)
+}
+
+// TestValidityCountsFromSubmit, not from when the operation leaves the queue: to wait
+// there shortens validity. The same goes for how long it took.
+func TestValidityCountsFromSubmit(t *testing.T) {
+	const queued = 10 * time.Millisecond
+	p := newPuppet(t, 1)
+	p.submit(Release, "blocker")
+	until := quorum.Until(p.clock.Now(), time.Second)
+	op := p.submit(Acquire, "key")
+	p.clock.Advance(queued)
+	p.turn(func() { p.reply(p.sent[0], 0, one) })
+	require.Len(t, p.sent, 2)
+	p.turn(func() { p.reply(p.sent[1], 0, ok) })
+	require.NoError(t, op.Err)
+	require.Equal(t, until, op.Until)
+	require.Equal(t, queued, op.Took(p.clock.Now()))
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -55,4 +56,70 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 	require.NoError(t, won.Err)
 	require.Equal(t, 1, won.Tally.Granted())
 	require.Same(t, p.sent[0].batch, p.sent[1].batch, "the batch was not used again")
+}
+
+// refilled is a Fleet under which the queue is never empty: whenever a driver looks
+// which nodes are away, another operation is submitted.
+type refilled struct {
+	*puppet
+	looks int
+}
+
+func (r *refilled) Away() uint64 {
+	if r.looks++; r.looks < 1000 {
+		require.NoError(r.t, r.engine.enqueue(&r.op(Acquire, "one more").Op))
+	}
+	return r.puppet.Away()
+}
+
+// TestATurnIsBounded: a driver sends what was queued when its turn began, and a
+// submitter takes maxTurns turns at most, whatever is submitted meanwhile.
+func TestATurnIsBounded(t *testing.T) {
+	r := &refilled{puppet: newPuppet(t, 3)}
+	r.down = 0b011 // acquires fail at once
+	attach(r.engine, r)
+	r.engine.callbacks.wake = func() {} // their goroutine would drive too
+	r.submit(Acquire, "first")
+	require.Equal(t, maxTurns, r.looks)
+	require.EqualValues(t, 1, r.engine.queue.size.Load(), "the last is left to the reader")
+	r.engine.driver.Lock()
+	r.engine.flush()
+	r.engine.driver.Unlock()
+	require.Equal(t, maxTurns+1, r.looks)
+}
+
+// TestWindowWaitsForAReply: a batch that a quorum of nodes fails at once does not make
+// room for the next at once, but when a live node has replied, or time is up.
+func TestWindowWaitsForAReply(t *testing.T) {
+	p := newPuppet(t, 3)
+	p.down = 0b011
+	for i, end := range []func(){
+		func() { p.reply(p.last(), 2, one) },
+		func() { p.clock.Advance(20 * time.Millisecond); p.engine.tick() },
+	} {
+		p.submit(Release, "first")
+		p.submit(Release, "second")
+		require.Len(t, p.sent, 2*i+1, "the window is open")
+		p.turn(end)
+		require.Len(t, p.sent, 2*i+2, "the window is shut")
+		p.turn(func() {
+			for _, s := range p.sent {
+				if s.next[2] >= 0 {
+					p.reply(s, 2, one)
+				}
+			}
+		})
+		p.idle()
+	}
+}
+
+// TestAnIdleFleetIsArmed: the end of a connection that is asked nothing is noticed.
+func TestAnIdleFleetIsArmed(t *testing.T) {
+	p := newPuppet(t, 1)
+	p.submit(Release, "key")
+	p.turn(func() { p.reply(p.last(), 0, one) })
+	p.tick(0)
+	p.tick(0)
+	require.False(t, p.engine.watchdog.awake)
+	require.True(t, p.engine.armed)
 }

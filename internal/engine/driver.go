@@ -125,8 +125,7 @@ func (e *Engine) flush() {
 		return
 	}
 	if blind := e.blind(); e.hopeless.Load() {
-		e.failAcquires(left, blind)
-		left = min(left, int(e.queue.size.Load()))
+		left = e.failAcquires(left, blind) // they are in front
 	}
 	for left > 0 && e.window.isOpen.Load() {
 		first, n := e.queue.take(min(left, e.window.limit()), maxBatchKeys)
@@ -186,9 +185,9 @@ func (e *Engine) send(first *Op, n int) (deferred int) {
 }
 
 // failAcquires takes the acquires out of the n oldest operations in the queue, also
-// while the window is shut. Sent, they would only have to be cleaned up after,
-// thousands of times a second.
-func (e *Engine) failAcquires(n int, blind uint64) {
+// while the window is shut, and returns how many others there are. Sent, acquires
+// would only have to be cleaned up after, thousands of times a second.
+func (e *Engine) failAcquires(n int, blind uint64) (left int) {
 	e.watchdog.see(maxTimeout) // it looks after callbacks, too
 	var others list
 	first, _ := e.queue.take(n, math.MaxInt)
@@ -202,6 +201,7 @@ func (e *Engine) failAcquires(n int, blind uint64) {
 		op = next
 	}
 	e.queue.putBack(others)
+	return others.n
 }
 
 // fail decides an acquire that is sent to no node.

@@ -241,6 +241,10 @@ func (f *echo) receive(n *echoNode) {
 	}
 }
 
+// Wake ends a Wait after Arm, as an arrival does. Without it results that the watchdog
+// has read would wait for their reader for ever.
+func (f *echo) Wake() { f.ring() }
+
 // settle tells the owner when no node owes anything for b.
 func (f *echo) settle(b *conn.Batch) {
 	for _, n := range f.nodes {

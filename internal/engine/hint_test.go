@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // missed is a wire whose first command, a release, a node could not be given.
@@ -375,3 +377,40 @@ func TestAHintRefusedForItsKey(t *testing.T) {
 }
 
 const noKey = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
+
+// TestLostErrandIsHinted: a release that was to be sent again, when the connection
+// ended, is made up for like any other.
+func TestLostErrandIsHinted(t *testing.T) {
+	p := newPuppet(t, 1)
+	op := p.submit(Release, "key")
+	p.turn(func() { p.reply(p.sent[0], 0, noSuch) })
+	require.Len(t, p.sent, 2)
+	p.lose(0)
+	require.Equal(t, ErrNoQuorum, op.Err)
+	handed := p.revive(0)
+	require.Len(t, handed, 1)
+	require.Equal(t, callOf(op), handed[0].bytes)
+}
+
+// noting is a Fleet that notes the TTLs that it is told.
+type noting struct {
+	*puppet
+	noted []time.Duration
+}
+
+func (n *noting) NoteTTL(d time.Duration) { n.noted = append(n.noted, d) }
+
+// TestTheGuardHearsTheLongestTTL of a batch, whichever comes last, with the drift: that
+// long a key may live by a slow clock.
+func TestTheGuardHearsTheLongestTTL(t *testing.T) {
+	n := &noting{puppet: newPuppet(t, 1)}
+	attach(n.engine, n)
+	for i, ttl := range []time.Duration{time.Second, time.Minute, time.Second} {
+		op := n.op(Acquire, fmt.Sprint(i))
+		op.TTL = ttl
+		require.NoError(t, n.engine.enqueue(&op.Op))
+	}
+	n.turn(func() {})
+	require.Len(t, n.sent, 1)
+	require.Equal(t, []time.Duration{time.Minute + quorum.Drift(time.Minute)}, n.noted)
+}

@@ -43,7 +43,18 @@ func TestCallbackThatEndsItsGoroutine(t *testing.T) {
 	bad.Done = completion(func() { runtime.Goexit() })
 	require.NoError(t, e.Submit(bad))
 	require.NoError(t, e.Submit(done.acquire("good")))
-	require.NoError(t, (<-done).Err)
+	require.NoError(t, done.await(t).Err)
+}
+
+// await is the next operation that is complete.
+func (c chanOp) await(t *testing.T) *Op {
+	select {
+	case op := <-c:
+		return op
+	case <-time.After(5 * time.Second):
+		require.FailNow(t, "an operation does not end")
+		return nil
+	}
 }
 
 type completion func()
@@ -63,7 +74,7 @@ func TestCallbackThatBlocks(t *testing.T) {
 		bad.Done = completion(func() { <-release; returned <- struct{}{} })
 		require.NoError(t, e.Submit(bad))
 		require.NoError(t, e.Submit(done.acquire("good")))
-		<-done
+		done.await(t)
 	}
 	require.EqualValues(t, 3, e.callbacks.caller, "one goroutine for each that blocks")
 	e.Close(time.Hour)
@@ -71,4 +82,29 @@ func TestCallbackThatBlocks(t *testing.T) {
 	for range 3 {
 		<-returned
 	}
+}
+
+// TestCallbacksRunWithoutTheLock: they may do what needs it.
+func TestCallbacksRunWithoutTheLock(t *testing.T) {
+	p := newPuppet(t, 1)
+	op := p.submit(Acquire, "key")
+	free := false
+	op.then = func() {
+		if free = p.engine.driver.TryLock(); free {
+			p.engine.driver.Unlock()
+		}
+	}
+	p.turn(func() { p.reply(p.sent[0], 0, ok) })
+	require.Equal(t, 1, op.times)
+	require.True(t, free)
+}
+
+// TestVotesAreBounded: those that nobody takes do not fill the memory.
+func TestVotesAreBounded(t *testing.T) {
+	var c callbacks
+	for range maxVotes + 10 {
+		c.vote(vote{})
+	}
+	require.Len(t, c.votes, maxVotes)
+	require.EqualValues(t, maxVotes, c.waiting.Load())
 }

@@ -203,3 +203,26 @@ func TestExtendWithoutMemory(t *testing.T) {
 	require.Equal(t, valkey, p.speaks[0], "it is no matter of the dialect")
 	p.idle()
 }
+
+// TestRepeatedExtendDoesNotOvertake: of two extends of one lock in a batch the first is
+// not sent again, for it would be behind the second; another lock's is.
+func TestRepeatedExtendDoesNotOvertake(t *testing.T) {
+	p := newPuppet(t, 1)
+	first, second, other := p.op(Extend, "key"), p.op(Extend, "key"), p.op(Extend, "other")
+	other.Token[1] = 'x' // locks are told apart by the first bytes
+	for _, op := range []*outcome{first, other, second} {
+		require.NoError(t, p.engine.enqueue(&op.Op))
+	}
+	p.turn(func() {})
+	require.Len(t, p.sent, 1)
+	require.Equal(t, 2, p.sent[0].batch.Replies)
+	p.turn(func() { p.reply(p.sent[0], 0, noSuch) })
+	require.Equal(t, errOvertaken, first.Failures[0].Err)
+	require.Len(t, p.sent, 2)
+	require.Contains(t, p.sent[1].bytes, "other")
+	require.NotContains(t, p.sent[1].bytes, "$3\r\nkey")
+	p.turn(func() { p.reply(p.sent[0], 0, one); p.reply(p.sent[1], 0, "$1\r\nx\r\n", one) })
+	require.NoError(t, second.Err)
+	require.NoError(t, other.Err)
+	p.idle()
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// defect is one entry of the list:
+//
+//	[name]
+//	why: what a user would suffer
+//	test: ./package -run ^TestName$
+//	file: package/file.go
+//	 a line that stays, and says where
+//	-a line that goes
+//	+a line that comes
+//
+// Hunks are of whole lines. What stays and what goes must be found in the file, once.
+// There may be several files, with a hunk for each, and several tests, of which the
+// first that fails has caught the defect; -race among its flags builds it so.
+// "limit: 20s" is how long a test may take, a minute unless it is given. A line that
+// begins with # is a comment, except within a hunk; an empty line ends a hunk.
+type defect struct {
+	name, why string
+	tests     []test
+	limit     time.Duration
+	hunks     []hunk
+}
+
+// hunk is a change of one file.
+type hunk struct{ file, old, new string }
+
+// test is a package and the flags of go test.
+type test struct {
+	dir   string
+	flags []string
+}
+
+func (t test) String() string { return t.dir + " " + strings.Join(t.flags, " ") }
+
+const defaultLimit = time.Minute
+
+// parse reads the list.
+func parse(text string) (defects []defect, err error) {
+	var d *defect
+	inHunk := false
+	names := map[string]bool{}
+	for number, line := range strings.Split(text, "\n") {
+		fail := func(what string) error { return fmt.Errorf("defects, line %d: %s", number+1, what) }
+		if name, ok := strings.CutPrefix(line, "["); ok {
+			name = strings.TrimSuffix(name, "]")
+			if names[name] {
+				return nil, fail("a second " + name)
+			}
+			names[name] = true
+			defects = append(defects, defect{name: name, limit: defaultLimit})
+			d, inHunk = &defects[len(defects)-1], false
+			continue
+		}
+		if line == "" {
+			inHunk = false
+			continue
+		}
+		if inHunk && strings.ContainsRune(" +-", rune(line[0])) {
+			h := &d.hunks[len(d.hunks)-1]
+			if line[0] != '+' {
+				h.old += line[1:] + "\n"
+			}
+			if line[0] != '-' {
+				h.new += line[1:] + "\n"
+			}
+			continue
+		}
+		if line[0] == '#' {
+			continue
+		}
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		if d == nil || value == "" {
+			return nil, fail("neither a field nor a hunk")
+		}
+		switch inHunk = false; field {
+		case "why":
+			d.why = value
+		case "test":
+			words := strings.Fields(value)
+			d.tests = append(d.tests, test{words[0], words[1:]})
+		case "limit":
+			if d.limit, err = time.ParseDuration(value); err != nil {
+				return nil, fail(err.Error())
+			}
+		case "file":
+			d.hunks = append(d.hunks, hunk{file: value})
+			inHunk = true
+		default:
+			return nil, fail("unknown field " + field)
+		}
+	}
+	for _, d := range defects {
+		if d.why == "" || len(d.tests) == 0 || len(d.hunks) == 0 {
+			return nil, fmt.Errorf("defect %s: it needs why, test and file", d.name)
+		}
+	}
+	return defects, nil
+}
