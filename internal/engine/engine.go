@@ -94,6 +94,8 @@ type Engine struct {
 	answers    command.Answers
 	counters   counters
 
+	unyielding int // batches without yield; the reader's
+
 	watchdog watchdog
 	closing  atomic.Bool
 	calls    sync.Pool     // of *Call

@@ -205,7 +205,7 @@ func (p *puppet) reply(s *shot, node int, wires ...string) (misfit error) {
 // turn is a turn of the reader, which finds that f has happened.
 func (p *puppet) turn(f func()) {
 	p.arrived = f
-	p.engine.receive(func(*queue, int) {})
+	p.engine.receive(func(int) {})
 }
 
 // tick lets d pass and the watchdog look.

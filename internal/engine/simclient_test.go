@@ -89,7 +89,7 @@ func (c *client) reader() {
 		return
 	}
 	c.fleet.reading = false
-	c.engine.receive(func(*queue, int) {})
+	c.engine.receive(func(int) {})
 }
 
 // watch is the watchdog's goroutine taking its alarm.
