@@ -3,7 +3,6 @@ package engine
 import (
 	"math"
 	"math/bits"
-	"runtime"
 	"sync"
 	"time"
 
@@ -256,72 +255,5 @@ func (e *Engine) readAlone(c *Call) {
 			e.callbacks.wake() // this caller may keep the lock for long
 		}
 		left = limit - (e.clock.Now() - c.start)
-	}
-}
-
-// read is the reader goroutine: it sleeps until replies arrive that a caller
-// waits for, or until a driver hands over to it.
-func (e *Engine) read() {
-	defer e.routines.Done()
-	for e.fleet.Wait() {
-		e.receive(e.yield)
-	}
-}
-
-// receive reads what has arrived, hands the results to their callers and sends
-// what those have submitted by then. The driver lock is given up while callers run.
-// What the goroutine of callbacks submits, that one sends.
-func (e *Engine) receive(yield func(calls int)) {
-	e.driver.Lock()
-	e.armed = false
-	e.fleet.Sweep(0)
-	calls := e.complete()
-	if calls > 1 || calls == 1 && e.depth.Load() > 0 {
-		e.collectCalls.Store(int64(e.clock.Now() + collectFor))
-		e.driver.Unlock()
-		if e.callbacks.waiting.Load() > 0 {
-			e.callbacks.wake()
-		}
-		yield(calls)
-		e.collectCalls.Store(0)
-		e.driver.Lock()
-	} else if e.collectOps.Load() > 0 && e.callbacks.waiting.Load() > 0 {
-		e.unlock(false)
-		return
-	}
-	e.turn(func() {})
-}
-
-// Bounds of yield. Beside goroutines that compute, a yield lasts until the scheduler
-// takes the processor from one of them, 10 ms as a rule: then it is left out for some
-// batches.
-const (
-	maxYields  = 8
-	slowYield  = 5 * time.Millisecond
-	yieldPause = 128 // batches
-)
-
-// yield lets the callers that were just completed run before the next batch is
-// written, since most of them submit again at once: to go on with those that
-// happen to have been waiting would split the callers into two camps, each of
-// which waits for the other's round trip.
-func (e *Engine) yield(calls int) {
-	if e.unyielding > 0 {
-		e.unyielding--
-		return
-	}
-	started := e.clock.Now()
-	before := e.queue.size.Load()
-	goal := before + int64(calls)
-	for i := range maxYields {
-		runtime.Gosched()
-		now := e.queue.size.Load()
-		if now >= goal || i > 0 && now == before {
-			break // all are back, or no more come
-		}
-		before = now
-	}
-	if e.clock.Now()-started > slowYield {
-		e.unyielding = yieldPause
 	}
 }
