@@ -140,10 +140,14 @@ func TestFailsAtOnceBehindASilentNode(t *testing.T) {
 	cluster.AwaitNodesUp(t, r.Client, 1)
 	r.Servers[2].Mute()
 	require.ErrorIs(t, testkit.Outcome(t, "a release", cluster.Begin(t, r.Client, releaseOp("k", nil))), redlock.ErrNoQuorum)
-	for range 20 {
+	failed := median(21, func() time.Duration {
+		began := time.Now()
 		require.ErrorIs(t, testkit.Try(t, "TryAcquire", func() error {
 			_, err := r.TryAcquire(context.Background(), "k", ttl)
 			return err
 		}), redlock.ErrNoQuorum)
-	}
+		return time.Since(began)
+	})
+	t.Logf("it takes %v", failed)
+	require.Less(t, failed, tick/2, "it waits for the watchdog")
 }
