@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -213,5 +215,30 @@ func TestDoneMayPanic(t *testing.T) {
 			}
 			run(t, 0, func(_ *redlock.Config, l *slog.Logger) { slog.SetDefault(l) })
 		})
+	})
+}
+
+// TestReportMayEndItsGoroutine: a Logger that ends its goroutine, as t.Fatal does,
+// where it is told of a panic. The client goes on, and can be closed.
+func TestReportMayEndItsGoroutine(t *testing.T) {
+	testkit.Apart(t, func(t *testing.T) {
+		var ended atomic.Int64
+		r := cluster.New(t, 3, func(c *redlock.Config) {
+			c.Logger = slog.New(handler(func() {
+				ended.Add(1)
+				runtime.Goexit()
+			}))
+		})
+		const bad = 10
+		for range bad {
+			op := acquireOp("bad")
+			op.Done = panickingDone
+			require.NoError(t, r.Submit(op))
+			require.NoError(t, testkit.Outcome(t, "another Done", cluster.Begin(t, r.Client, acquireOp(rand.Text()))))
+			live(t, r.Client, "good")
+		}
+		testkit.Await(t, "the report of each panic", func() bool { return ended.Load() >= bad })
+		require.NoError(t, testkit.Try(t, "Close", r.Close))
+		testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
 	})
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
@@ -143,5 +145,77 @@ func tickWith(t *testing.T, calls int) time.Duration {
 		case <-time.After(time.Millisecond):
 			require.Less(t, time.Since(began), 10*time.Second, "the end of a context is not noticed")
 		}
+	}
+}
+
+// TestDefectVotesKept: as many votes as are promised wait for OnVote. Those that it
+// has been told do not count.
+func TestDefectVotesKept(t *testing.T) {
+	var c callbacks
+	for range maxVotes {
+		c.vote(vote{})
+	}
+	const told = maxVotes / 4
+	for range told {
+		c.next(0)
+	}
+	for range told + 1 { // one too many
+		c.vote(vote{})
+	}
+	require.EqualValues(t, maxVotes, c.waiting.Load())
+}
+
+// TestDefectRefusedExtends: native extends that a node refuses are sent again as
+// script calls, in a time that does not grow with the square of their number.
+func TestDefectRefusedExtends(t *testing.T) {
+	cost := func(n int) (least time.Duration) {
+		least = time.Hour
+		for range 3 {
+			p := newPuppet(t, 1)
+			p.engine.queue.limit = n
+			p.speaks = []conn.Form{valkey}
+			for i := range n {
+				o := p.op(Extend, fmt.Sprint(i))
+				copy(o.Token[:], fmt.Sprintf("%08d", 2*i)) // of a lock of its own: see lockOf
+				require.NoError(t, p.engine.enqueue(&o.Op))
+			}
+			p.engine.drive(nil)
+			require.Len(t, p.sent, 1)
+			refusals := slices.Repeat([]string{"-OOM command not allowed\r\n"}, n)
+			began := time.Now()
+			require.NoError(t, p.reply(p.sent[0], 0, refusals...))
+			least = min(least, time.Since(began))
+			require.Len(t, p.sent, 1+n)
+		}
+		return least
+	}
+	cost(64)
+	few, many := cost(128), cost(1024)
+	t.Logf("128 take %v, 1,024 %v", few, many)
+	require.Less(t, many, 24*few+10*time.Millisecond) // the square is 64 times as much
+}
+
+// TestDefectDialersBeforeStart: a dialer that gives the driver lock up before Start,
+// and has news, does not look at what Start sets. Only -race sees it.
+func TestDefectDialersBeforeStart(t *testing.T) {
+	for range 50 {
+		f := newEcho(1, false)
+		e := New(Config{Clock: clock.System(), MaxWaiting: 4})
+		f.engine = e
+		lock := e.DriverLock()
+		told, left := make(chan struct{}), make(chan struct{})
+		lock.Lock()
+		go func() { // as conn.Fleet.dial
+			lock.Lock()
+			e.Tell(func() { close(told) })
+			lock.Unlock()
+			close(left)
+		}()
+		lock.Unlock()
+		e.Start(f)
+		<-left
+		<-told
+		e.Close(0)
+		close(f.ended)
 	}
 }

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestManyForbiddenHints: a node refuses many of the releases that it missed while
+// it was away, for their keys. Each is sent again by itself then. The node gets the
+// others, and its connection stays.
+func TestManyForbiddenHints(t *testing.T) {
+	// A node may owe so many replies, fewer than there are hints.
+	const limit, hints = 2048, 5000
+	r := cluster.New(t, 3, cluster.DefaultTimeouts, func(c *redlock.Config) { c.MaxInFlight = limit })
+	l := cluster.MustAcquire(t, r.Client, "lock:honest", ttl)
+	r.AwaitHolders(t, 3, l.Key())
+	var lastAlone atomic.Bool
+	allowLocks(r.Servers[0])
+	r.Servers[0].Down()
+	cluster.AwaitNodesUp(t, r.Client, 2)
+	done := make(chan struct{}, hints)
+	last := fmt.Sprint(forbidden, hints-1)
+	for i := range hints {
+		require.NoError(t, r.Submit(releaseOp(fmt.Sprint(forbidden, i), func(*redlock.Op) { done <- struct{}{} })))
+	}
+	for range hints {
+		testkit.Get(t, done)
+	}
+	require.NoError(t, l.Release(t.Context()))
+	r.Servers[0].OnCommand(func(_ int64, args []string) {
+		if args[0] == "EVALSHA" && args[2] == "1" && args[3] == last {
+			lastAlone.Store(true)
+		}
+	})
+	require.NoError(t, r.Servers[0].Heal())
+	testkit.Await(t, "the last hint by itself", lastAlone.Load)
+	awaitNoLock(t, r)
+	n := cluster.Settle(t, r.Client).Nodes[0]
+	require.True(t, n.Up)
+	require.EqualValues(t, 2, n.Connects)
+}
+
+// TestHintRefusedForNow: the hand-off meets a server that is busy, or may not write,
+// for a moment. The release is tried again, without any traffic.
+func TestHintRefusedForNow(t *testing.T) {
+	texts := []string{
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+		"MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist on disk.",
+	}
+	r := cluster.New(t, 5)
+	l := cluster.MustAcquire(t, r.Client, "k", ttl)
+	r.AwaitHolders(t, 5, "k")
+	var refused [2]atomic.Bool
+	for i, text := range texts {
+		s := r.Servers[i]
+		s.Down()
+		s.OnCommand(func(_ int64, args []string) {
+			if args[0] == "EVALSHA" && slices.Contains(args, "k") && !refused[i].Swap(true) {
+				s.ErrorReply("EVALSHA", text, 1) // this one
+			}
+		})
+	}
+	cluster.AwaitNodesUp(t, r.Client, 3)
+	require.NoError(t, l.Release(t.Context()))
+	r.Heal(t)
+	cluster.AwaitNodesUp(t, r.Client, 5)
+	r.AwaitEmpty(t)
+	for i := range refused {
+		require.True(t, refused[i].Load())
+	}
+}
