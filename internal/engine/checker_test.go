@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -32,6 +33,9 @@ type lock struct {
 	client    *client
 	key       int
 	ttl       time.Duration
+	lease     lease.Lease // once it was acquired
+	life      uint64
+	extends   int
 	holding   bool
 	until     time.Duration // true time at which its holder stops believing in it
 	over      bool          // its holder wants it gone
@@ -76,10 +80,10 @@ func (c *checker) submitted(cl *client, l *lock, kind Kind) {
 }
 
 // order checks that a master does what one connection asks for one key in the
-// order of submission. A second try behind SCRIPT LOAD is out of that order,
-// and so is what a lost connection owed.
+// order of submission. An errand, a second try or a handed-off release, is out of
+// that order.
 func (c *checker) order(m *master, p *pipe, cmd *command) {
-	if cmd.retried || cmd.paid {
+	if cmd.errand {
 		return
 	}
 	kind := Acquire
@@ -119,6 +123,7 @@ func (c *checker) extended(m *master, number int, expires int64) {
 	l := c.lock(number)
 	l.renewed[m.index], l.gone[m.index] = c.world.now(), m.end(expires)
 	c.bounded(m, l)
+	c.supported(l)
 }
 
 // bounded checks that no key outlives the TTL that was asked for it.
@@ -135,6 +140,7 @@ func (c *checker) bounded(m *master, l *lock) {
 func (c *checker) released(m *master, number int) {
 	l := c.lock(number)
 	l.deleted[m.index], l.gone[m.index] = c.world.now(), c.world.now()
+	c.supported(l)
 }
 
 // votes checks that an operation which is reported as won was won.
@@ -151,7 +157,7 @@ func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
 		for m := range maxMasters {
 			switch did := l.did(op.Kind)[m]; {
 			case did < asked || did == 0:
-			case op.Kind == Release, did <= at && at < l.gone[m]:
+			case op.Kind == Release, l.extends > 1, did <= at && at < l.gone[m]:
 				n++
 			}
 		}
@@ -184,34 +190,61 @@ func (l *lock) instants(kind Kind, asked time.Duration) (at []time.Duration) {
 }
 
 // acquired: a client has been told that it holds the lock.
-func (c *checker) acquired(l *lock, until time.Duration) {
-	c.believe(l, until)
+func (c *checker) acquired(l *lock) {
+	l.believe()
+	c.alone(l)
 	c.last[l.key] = l
 	l.holding = true
+	c.supported(l)
 }
 
 // prolonged: a client has been told that its lock is extended.
-func (c *checker) prolonged(l *lock, until time.Duration) {
+func (c *checker) prolonged(l *lock) {
 	if c.last[l.key] != l {
 		c.failf("extend", "lock %d was extended, and lock %d was acquired since", l.number, c.last[l.key].number)
 	}
-	c.believe(l, until)
+	c.alone(l)
+	c.supported(l)
 }
 
-// believe moves the end of a holder's validity, and checks that nobody else
-// believes in the same.
-func (c *checker) believe(l *lock, until time.Duration) {
+// supported checks that a quorum of nodes keeps the key for as long as its holder
+// believes in it. A node that was extended may not be made to forget it by an extend
+// that was asked for before.
+func (c *checker) supported(l *lock) {
+	if !l.holding || l.until <= c.world.now() || c.world.rules.overstays {
+		return
+	}
+	n := 0
+	for _, link := range l.client.fleet.links {
+		if m := link.master.index; l.set[m] != 0 && l.gone[m] >= l.until {
+			n++
+		}
+	}
+	if n < quorum.Size(l.client.fleet.Len()) {
+		c.failf("ttl", "lock %d is believed in until %v, and %d of %d nodes keep it for as long", l.number, l.until, n, l.client.fleet.Len())
+	}
+}
+
+// alone checks that no two holders believe in the same.
+func (c *checker) alone(l *lock) {
 	now := c.world.now()
 	for _, other := range c.locks {
 		if other != l && other.key == l.key && other.holding && other.until > now {
 			c.failf("overlap", "locks %d and %d are both held on key %d", other.number, l.number, l.key)
 		}
 	}
-	l.until = l.client.clock.truth(until)
 	if c.world.rules.overstays {
 		l.until += 2 * l.ttl
 	}
 }
+
+// How long a callback that blocks may hold up anything: the watchdog sees it at one
+// tick, lets submitters drive at the next, and replaces the reader at the first one
+// after slowCall. A caller that reads alone may delay each.
+const (
+	submittersDrive = 2 * (maxTick + aloneFor + time.Millisecond)
+	readerReplaced  = submittersDrive + slowCall + time.Millisecond
+)
 
 // atRest checks an engine between two events, when nobody has its role.
 func (c *checker) atRest(cl *client) {
@@ -226,11 +259,24 @@ func (c *checker) atRest(cl *client) {
 			again = s.poll() || again
 		}
 	}
-	if n := int(e.depth.Load()) + e.callbacks.ops.n; n != cl.pending {
+	if n := int(e.depth.Load()) + e.callbacks.ops.n + cl.held; n != cl.pending {
 		c.failf("once", "client %d: %d operations under way, depth says %d", cl.index, cl.pending, n)
 	}
-	switch size := e.queue.size.Load(); {
+	size, reader := e.queue.size.Load(), cl.fleet.reader
+	kept := time.Duration(0)
+	if reader.blocked {
+		kept = c.world.now() - reader.since
+	}
+	switch {
 	case cl.fleet.reading: // the reader will see to all of it
+	case reader.blocked && !e.watchdog.awake && !cl.dead:
+		c.failf("stuck", "client %d: a callback blocks, and the watchdog sleeps", cl.index)
+	case kept > readerReplaced:
+		c.failf("stuck", "client %d: a callback has blocked the reader for %v", cl.index, kept)
+	case kept > submittersDrive && size > 0 && e.gate.isOpen.Load():
+		c.failf("stuck", "client %d: a callback has blocked submitters for %v", cl.index, kept)
+	case reader.blocked: // the watchdog sees to it in time
+	case cl.fleet.exited > 0 && c.world.now() < cl.fleet.exited+submittersDrive && e.watchdog.awake: // and to this
 	case e.callbacks.waiting.Load() > 0:
 		c.failf("stuck", "client %d: callbacks wait, and the reader is not woken", cl.index)
 	case size > 0 && e.gate.isOpen.Load():
@@ -275,7 +321,7 @@ func (c *checker) clean(cl *client) {
 			c.failf("leak", "client %d: the watchdog is awake", cl.index)
 		}
 		cl.dead = true
-		e.Close(time.Minute)
+		cl.close(time.Minute)
 	}
 	if e.depth.Load() != 0 || e.queue.size.Load() != 0 || e.undecided != 0 || e.unsettled != 0 || e.gate.inside != 0 {
 		c.failf("leak", "client %d: depth %d, queued %d, undecided %d, unsettled %d, inside %d", cl.index,

@@ -25,6 +25,7 @@ type command struct {
 	native  bool // no script call
 	paid    bool // a release that was owed
 	retried bool // behind a SCRIPT LOAD of the same batch
+	errand  bool // for one node alone, and out of order
 	op      int
 	world   *world
 }
@@ -154,11 +155,7 @@ func parseWords(words [][]byte) (cmd command, err error) {
 // tokenOf makes the number of a lock its token, so that masters can tell whose
 // it is.
 func tokenOf(lock int) (t token.Token) {
-	for i := token.Size - 1; i > 0; i-- {
-		t[i] = '0' + byte(lock%10)
-		lock /= 10
-	}
-	t[0] = 't'
+	copy(t[:], fmt.Sprintf("t%07d%014d", lock, 0)) // random tokens differ from their beginning
 	return t
 }
 
@@ -166,5 +163,5 @@ func lockOfToken(s string) (int, error) {
 	if len(s) != token.Size || s[0] != 't' {
 		return 0, fmt.Errorf("token %q", s)
 	}
-	return strconv.Atoi(s[1:])
+	return strconv.Atoi(s[1:8])
 }

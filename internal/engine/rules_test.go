@@ -31,6 +31,10 @@ type rules struct {
 	tampers      bool // a batch is written to while it is out
 	forgetful    bool // what a lost connection owes is not released later
 
+	unwatched bool // the watchdog does not look after the reader
+
+	wild    bool // callbacks block, panic, end their goroutine, cancel others' operations
+	many    bool // several extends of a lock at once
 	brief   bool // no TTL is above longestHeld
 	shrinks bool // extends ask for shorter TTLs too
 }
@@ -52,8 +56,8 @@ func (w *world) scheduleFault(end time.Duration) {
 }
 
 func inModel() rules {
-	return rules{name: "model", faults: []fault{
-		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, forbidNative, complain, stall, speakNonsense, closeClient,
+	return rules{name: "model", wild: true, many: true, faults: []fault{
+		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, flushAll, forbidNative, complain, stall, speakNonsense, closeClient,
 	}}
 }
 
@@ -89,6 +93,14 @@ func flushScripts(w *world) {
 	m := w.anyMaster()
 	w.note("flush", m.index, 0, 0)
 	m.scripts = [2]bool{}
+}
+
+// flushAll makes every master forget the scripts.
+func flushAll(w *world) {
+	w.note("flush all", 0, 0, 0)
+	for _, m := range w.masters {
+		m.scripts = [2]bool{}
+	}
 }
 
 // forbidNative takes a master's native commands away, or gives them back.

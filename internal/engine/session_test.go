@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/internal/lease"
 )
 
 // longestHeld is the longest TTL where TTLs are brief.
@@ -26,6 +26,7 @@ type session struct {
 	driving bool          // and is still inside drive
 	ended   chan struct{} // closed when its context ends
 	asked   time.Duration
+	slot    int // of an extend, in the lease
 }
 
 func newSession(c *client) *session {
@@ -60,13 +61,12 @@ func (s *session) submit(kind Kind) {
 	c.pending++
 	op := &s.call.Op
 	op.Kind, op.Key, op.Token = kind, fmt.Appendf(nil, "key-%d", s.lock.key), tokenOf(s.lock.number)
-	op.TTL = s.lock.ttl
-	if kind == Extend && w.rules.shrinks {
-		op.TTL = w.between(10*time.Millisecond, 200*time.Millisecond)
-		// From here on its holder may count on no more than this: the nodes
-		// may have it long before the votes are known.
-		until := quorum.Until(c.clock.Now(), op.TTL.Truncate(time.Millisecond))
-		s.lock.until = min(s.lock.until, c.clock.truth(until))
+	op.TTL, op.Absent = s.lock.ttl, 0
+	switch kind {
+	case Extend:
+		op.TTL, s.slot = s.extending()
+	case Release:
+		op.Absent = s.lock.lease.Releasing(s.lock.life)
 	}
 	w.note("submit", c.index, int(kind), s.lock.number)
 	w.check.submitted(c, s.lock, kind)
@@ -79,7 +79,7 @@ func (s *session) submit(kind Kind) {
 		return
 	}
 	// What follows is Do, which blocks, in pieces.
-	op.Done, s.call.ended, s.call.over, s.lock.loose = s.call, s.ended, false, true
+	op.Done, s.call.ended, s.call.over, s.lock.loose = s.call, s.ended, false, kind == Acquire
 	if s.refused(c.engine.enqueue(op)) {
 		return
 	}
@@ -130,7 +130,12 @@ func (s *session) refused(err error) bool {
 	s.pending = false
 	s.client.pending--
 	s.world.note("refused", s.client.index, s.lock.number, 0)
-	if s.call.Kind == Release || s.call.Kind == Extend {
+	switch s.call.Kind {
+	case Release:
+		s.lock.lease.Unreleased(s.lock.life)
+		s.lock.forgotten = true
+	case Extend:
+		s.lock.extended(s.slot, lease.Unsent)
 		s.lock.forgotten = true
 	}
 	s.pause()
@@ -181,7 +186,34 @@ func (s *session) Complete(op *Op) {
 	w.check.votes(s.client, s.lock, op, s.asked)
 	// The cleanup of an acquire that has failed was queued before this.
 	s.lock.loose = op.Kind == Acquire && op.Err != nil
-	s.back(op.Err)
+	s.client.misbehave(func() { s.back(op.Err) })
+}
+
+// misbehave is a callback that comes back with its result, and does what callbacks
+// should not do.
+func (c *client) misbehave(back func()) {
+	w, f := c.world, c.fleet
+	defer f.leaves()
+	what := w.IntN(100)
+	if !w.rules.wild || w.ending || f.running == nil {
+		what = 99
+	}
+	if what < 3 && c.held < 2 {
+		f.block(w.between(0, 80*time.Millisecond))
+	}
+	back()
+	switch {
+	case what < 3 || f.running == nil || f.running.replaced:
+	case what < 6:
+		w.note("panic", c.index, 0, 0)
+		panic(errCallback)
+	case what < 8:
+		f.exit()
+	case what < 20: // cancel what another has asked for
+		if s := c.sessions[w.IntN(len(c.sessions))]; s.pending && !s.doing {
+			s.cancel(s.serial)
+		}
+	}
 }
 
 // proceed goes on with the result of an operation.
@@ -195,20 +227,18 @@ func (s *session) proceed(err error) {
 		s.client.engine.Abandon(op)
 		s.pause()
 	case op.Kind == Acquire && err == nil:
-		w.check.acquired(l, op.Until)
+		l.life = l.lease.Begin("key", op.Token, op.Until, op.Absent)
+		w.check.acquired(l)
 		s.hold()
 	case op.Kind == Acquire:
 		l.over = true
 		s.pause()
-	case op.Kind == Extend && err == nil:
-		w.check.prolonged(l, op.Until)
-		s.hold()
-	case op.Kind == Extend && errors.Is(err, ErrNotHeld):
-		l.until = 0
-		s.release()
 	case op.Kind == Extend:
-		l.until = min(l.until, s.client.clock.truth(op.Until))
-		s.hold()
+		if l.extended(s.slot, resultOf(err)); errors.Is(err, ErrNotHeld) {
+			s.release()
+		} else {
+			s.hold()
+		}
 	default:
 		s.pause()
 	}
@@ -240,6 +270,7 @@ func (s *session) hold() {
 		}
 		switch {
 		case w.chance(30) && w.now() < l.until:
+			s.extendMore()
 			s.submit(Extend)
 		case w.chance(85):
 			s.release()

@@ -13,6 +13,7 @@ type client struct {
 	sessions []*session
 	busy     int // holders of the role that last longer than an event
 	pending  int // operations submitted and not yet back
+	held     int // those of them that a callback keeps which blocks
 	ticking  bool
 	dead     bool
 }
@@ -27,9 +28,10 @@ func newClient(w *world, index int) *client {
 	if w.chance(50) {
 		timeout = w.between(time.Millisecond, 30*time.Millisecond)
 	}
-	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout})
+	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked})
 	c.fleet = newSimFleet(c)
 	attach(c.engine, c.fleet)
+	c.fleet.startReader()
 	if w.chance(50) {
 		c.engine.gate.window = 1 + w.IntN(4)
 	}
@@ -59,17 +61,18 @@ func (c *client) free() bool { return c.busy == 0 }
 // later tries again in a moment what cannot have the role now.
 func (c *client) later(f func()) { c.world.after(c.world.between(0, 5*time.Microsecond), f) }
 
-// reader is a turn of the reader goroutine, woken by an arrival.
-func (c *client) reader() {
-	switch {
+// read is a turn of the reader goroutine, woken by an arrival.
+func (c *client) read() {
+	switch f := c.fleet; {
 	case c.dead:
-		return
+	case !f.reader.waits:
+		f.reading, f.rung = false, true
 	case !c.free():
-		c.later(c.reader)
-		return
+		c.later(c.read)
+	default:
+		f.reading = false
+		f.resume(f.reader)
 	}
-	c.fleet.reading = false
-	c.engine.receive(c.engine.callbacks.reader, func(*queue, int) {})
 }
 
 // watch is the watchdog's goroutine taking its alarm.
@@ -96,7 +99,7 @@ func (c *client) tick() {
 	var next time.Duration
 	c.engine.role.Lock()
 	c.engine.turn(func() { next = c.engine.tick() })
-	c.engine.lookAfterReader()
+	c.lookAfterReader()
 	if c.ticking = next > 0; c.ticking {
 		c.world.after(next, c.tick)
 	}
@@ -107,8 +110,8 @@ func (c *client) kill() {
 	if c.dead {
 		return
 	}
-	if !c.free() {
-		c.later(c.kill)
+	if !c.free() || c.held > 0 { // Close waits for callbacks, in real time
+		c.world.after(c.world.between(0, time.Millisecond), c.kill)
 		return
 	}
 	c.world.note("kill", c.index, 0, 0)
@@ -122,6 +125,11 @@ func (c *client) kill() {
 			}
 		}
 	}
-	c.engine.Close(0)
-	c.engine.callBack(c.engine.callbacks.reader) // the last that the reader does
+	c.close(0)
+}
+
+// close closes the engine, whose reader ends before anything else happens.
+func (c *client) close(bound time.Duration) {
+	c.engine.Close(bound)
+	c.engine.routines.Wait()
 }

@@ -21,7 +21,15 @@ type simFleet struct {
 	blocks  bool // Sweep can block, in world time
 	longest time.Duration
 	woken   bool
-	reading bool // the reader is about to have its turn
+
+	reader    *simReader    // the newest
+	running   *simReader    // the one that has control, or nil
+	arrivals  chan struct{} // of new readers
+	number    uint64        // of the newest
+	reading   bool          // it is about to have its turn
+	rung      bool          // there is something to read, and it did not wait
+	exited    time.Duration // when a callback last ended its goroutine
+	abandoned bool
 }
 
 // flight is a batch from Send to Settled.
@@ -58,8 +66,6 @@ func newSimFleet(c *client) *simFleet {
 
 func (f *simFleet) Len() int       { return len(f.links) }
 func (f *simFleet) CanBlock() bool { return f.blocks }
-func (f *simFleet) Wait() bool     { panic("there is no reader goroutine") }
-func (f *simFleet) Drain()         {}
 
 func (f *simFleet) Dialects() (ds []conn.Dialect) {
 	for _, l := range f.links {
@@ -165,12 +171,12 @@ func (f *simFleet) Send(b *conn.Batch) {
 
 func (f *simFleet) SendTo(node int, b *conn.Batch) {
 	fl := f.takeOff(b)
-	what := "retry"
-	if b.Owner.(*wire).batch.handsOff {
+	what, paid := "retry", b.Owner.(*wire).batch.handsOff
+	if paid {
 		what = "hand off"
-		for i := range fl.cmds {
-			fl.cmds[i].paid = true
-		}
+	}
+	for i := range fl.cmds {
+		fl.cmds[i].errand, fl.cmds[i].paid = true, paid
 	}
 	f.world.note(what, f.client.index, node, len(fl.cmds))
 	f.links[node].send(fl)
@@ -231,7 +237,7 @@ func (f *simFleet) Arm() {
 func (f *simFleet) arrived() {
 	if f.armed && (f.woken || f.ready()) {
 		f.armed, f.reading = false, true
-		f.world.after(f.world.between(0, 40*time.Microsecond), f.client.reader)
+		f.world.after(f.world.between(0, 40*time.Microsecond), f.client.read)
 	}
 }
 
