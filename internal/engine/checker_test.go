@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -47,6 +49,7 @@ type lock struct {
 	renewed [maxMasters]time.Duration // when a master last extended it
 	deleted [maxMasters]time.Duration // when a master deleted it
 	excused [maxMasters]bool          // a release may be missing there
+	refused [maxMasters]time.Duration // when a master last refused something of it, for a reason of its own
 }
 
 func (c *checker) failed() bool { return c.kind != "" }
@@ -145,6 +148,7 @@ func (c *checker) released(m *master, number int) {
 
 // votes checks that an operation which is reported as won was won.
 func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
+	c.failures(cl, l, op, asked)
 	if op.Tally.Verdict() == quorum.Pending || op.Tally.Verdict() == 0 {
 		c.failf("vote", "lock %d was completed without a verdict", l.number)
 	}
@@ -240,15 +244,21 @@ func (c *checker) alone(l *lock) {
 
 // How long a callback that blocks may hold up anything: the watchdog sees it at one
 // tick, lets submitters drive at the next, and replaces the reader at the first one
-// after slowCall. A caller that reads alone may delay each.
+// after slowCall. Callers that read alone may delay each, one of each client: in a
+// world they return in the reverse of the order in which they began.
 const (
-	submittersDrive = 2 * (maxTick + aloneFor + time.Millisecond)
+	tickLate        = maxTick + 4*aloneFor + time.Millisecond
+	submittersDrive = 2 * tickLate
 	readerReplaced  = submittersDrive + slowCall + time.Millisecond
 )
 
 // atRest checks an engine between two events, when nobody has its role.
 func (c *checker) atRest(cl *client) {
 	e := cl.engine
+	cl.watch()
+	for _, l := range cl.fleet.links {
+		l.notice()
+	}
 	if cl.busy > 0 || c.failed() {
 		return
 	}
@@ -290,6 +300,48 @@ func (c *checker) atRest(cl *client) {
 		c.failf("stuck", "client %d: %d batches out, the watchdog sleeps", cl.index, e.unsettled)
 	}
 	cl.watch()
+	for _, s := range cl.sessions {
+		if s.pending {
+			c.answered(cl, s.asked)
+		}
+	}
+}
+
+// answerFor is how long an operation may wait while a quorum of nodes answers
+// promptly: for two batches of the time before, each until its timeout, and for one
+// round trip.
+const answerFor = 2*(maxTimeout+tickLate) + 30*time.Millisecond
+
+// answered checks how long an operation has been waiting.
+func (c *checker) answered(cl *client, asked time.Duration) {
+	now := c.world.now()
+	if now-asked <= answerFor || cl.held > 0 || cl.dead || now-cl.fleet.released <= answerFor {
+		return
+	}
+	well := 0
+	for _, l := range cl.fleet.links {
+		if now-l.trouble > answerFor {
+			well++
+		}
+	}
+	if well >= quorum.Size(cl.fleet.Len()) {
+		c.failf("stuck", "client %d: an operation waits for %v, and %d nodes answer", cl.index, now-asked, well)
+	}
+}
+
+// failures checks that each failed vote has a cause of its own: a node that fails
+// all, or has refused this key. What others ask is no cause.
+func (c *checker) failures(cl *client, l *lock, op *Op, asked time.Duration) {
+	for _, f := range op.Failures {
+		link := cl.fleet.links[f.Node]
+		switch {
+		case f.Err == errTimeout, errors.Is(f.Err, conn.ErrGuarded), !link.up, link.changed >= asked:
+		case f.Err == errOvertaken && op.Kind == Extend && l.extends > 1:
+		case l.refused[link.master.index] >= asked:
+		default:
+			c.failf("foreign", "lock %d: kind %d failed on node %d, which had no reason: %v", l.number, op.Kind, f.Node, f.Err)
+		}
+	}
 }
 
 // atEnd checks what is left when nothing happens any more.

@@ -37,6 +37,13 @@ func (cmd *command) lockOf(i int) int {
 	return 0
 }
 
+// blame notes that a master refused the commands for a reason that is theirs.
+func (cmd *command) blame(m *master, locks ...int) {
+	for _, lock := range locks {
+		cmd.world.check.lock(lock).refused[m.index] = cmd.world.now()
+	}
+}
+
 // excuse notes that a release did not happen on a master, for a reason that the
 // client cannot help: the key ends with its TTL.
 func (cmd *command) excuse(m *master) {

@@ -23,6 +23,8 @@ type link struct {
 	owed     []*debt
 	inbox    [][]byte // replies that have arrived and are not read
 	progress time.Duration
+	changed  time.Duration // when it last went up or down
+	trouble  time.Duration // when it last did not answer promptly
 	stalled  time.Duration // until then the kernel takes nothing
 	decoder  resp.Decoder
 
@@ -61,6 +63,7 @@ func newLink(f *simFleet, m *master, index int) *link {
 }
 
 func (l *link) connect() {
+	l.changed = l.world.now()
 	l.up, l.lost, l.fault, l.owed, l.inbox = true, false, nil, nil, nil
 	if l.pipe != nil {
 		// The old connection was reset: what of it had not arrived by the time
@@ -187,13 +190,38 @@ func (p *pipe) pump() {
 		if w.rules.crossed && len(replies) > 1 && w.chance(50) {
 			replies[0], replies[1] = replies[1], replies[0]
 		}
-		p.answer = max(p.answer, w.now()+l.delay())
-		w.after(p.answer-w.now(), func() {
-			if !p.broken && l.pipe == p {
-				l.inbox = append(l.inbox, replies...)
-				l.fleet.arrived()
+		if n := w.IntN(len(replies)); n > 0 && (w.chance(10) || m.partsUntil > w.now()) {
+			p.reply(replies[:n])
+			replies = replies[n:]
+			p.answer += w.between(0, 2*time.Millisecond)
+			if m.partsUntil > w.now() { // beyond deadlines, and sometimes for too long
+				l.trouble, p.answer = w.now(), p.answer+w.between(0, 150*time.Millisecond)
 			}
-		})
+		}
+		p.reply(replies)
+	}
+}
+
+// reply brings replies to the client, behind those that are on their way.
+func (p *pipe) reply(replies [][]byte) {
+	l, w := p.link, p.link.world
+	p.answer = max(p.answer, w.now()+l.delay())
+	if p.answer > w.now()+25*time.Millisecond {
+		l.trouble = p.answer
+	}
+	w.after(p.answer-w.now(), func() {
+		if !p.broken && l.pipe == p {
+			l.inbox = append(l.inbox, replies...)
+			l.fleet.arrived()
+		}
+	})
+}
+
+// notice notes whether the link answers promptly at this moment.
+func (l *link) notice() {
+	m, now := l.master, l.world.now()
+	if !l.up || l.lost || l.fault != nil || m.down || m.hungUntil > now || m.slow > 0 || l.stalled > now || m.partsUntil > now || l.pipe.arrival > now+15*time.Millisecond {
+		l.trouble = max(l.trouble, now)
 	}
 }
 
@@ -255,6 +283,7 @@ func (l *link) takeDown() {
 	}
 	err, owed := l.fault, l.owed
 	l.up, l.fault, l.owed, l.inbox = false, nil, nil, nil
+	l.changed = w.now()
 	l.cause = &unsentError{err}
 	for _, d := range owed {
 		l.excuse(d.flight.cmds[d.next:])

@@ -24,9 +24,15 @@ type master struct {
 	forbids bool // refuses the native commands
 	life    int  // counts restarts
 
+	barred [8][maxKeys]bool // by client: an access list forbids the key
+	sore   bool             // it refuses the next command too
+
 	down      bool
 	hungUntil time.Duration
 	slow      time.Duration
+
+	partsUntil time.Duration // until then its replies come in parts
+
 	mood      string
 	moodUntil time.Duration
 	nonsense  int // replies of the wrong type still to be given
@@ -70,11 +76,16 @@ func (m *master) execute(dst []byte, p *pipe, cmd *command) []byte {
 	if m.nonsense > 0 {
 		m.nonsense--
 		cmd.excuse(m)
+		cmd.blame(m, cmd.locks...)
 		return resp.AppendInteger(dst, 7)
 	}
-	if w.now() < m.moodUntil && (m.mood[0] != 'O' || cmd.verb == "SET") {
+	if w.now() < m.moodUntil && (m.mood[0] != 'O' || cmd.verb == "SET" || cmd.verb == "EXTEND" && cmd.native) {
 		cmd.excuse(m)
+		cmd.blame(m, cmd.locks...)
 		return resp.AppendError(dst, m.mood)
+	}
+	if text := m.bars(p, cmd); text != "" {
+		return resp.AppendError(dst, text)
 	}
 	switch cmd.verb {
 	case "SET":
@@ -97,8 +108,9 @@ func (m *master) execute(dst []byte, p *pipe, cmd *command) []byte {
 		return m.native(dst, p, cmd)
 	}
 	if !m.scripts[cmd.script] {
-		if cmd.retried || cmd.paid {
+		if cmd.retried {
 			cmd.excuse(m)
+			cmd.blame(m, cmd.locks...)
 		}
 		return resp.AppendError(dst, "NOSCRIPT No matching script. Please use EVAL.")
 	}
@@ -109,6 +121,38 @@ func (m *master) execute(dst []byte, p *pipe, cmd *command) []byte {
 	}
 	return dst
 }
+
+// bars returns what is said to a command of which the access list forbids a key, or
+// "". Nothing of the command is done then. Only commands about such a key are
+// refused for a reason of their own.
+func (m *master) bars(p *pipe, cmd *command) string {
+	barred := &m.barred[p.link.fleet.client.index]
+	found := false
+	for i, key := range cmd.keys {
+		if barred[key] {
+			found = true
+			one := command{verb: cmd.verb, locks: cmd.locks[i : i+1], world: m.world}
+			one.blame(m, one.locks...)
+			one.excuse(m)
+		}
+	}
+	if m.world.rules.contagious && found {
+		m.sore = true
+		return barredKey
+	}
+	switch {
+	case m.sore && len(cmd.keys) > 0:
+		m.sore = false
+		return barredKey
+	case !found:
+		return ""
+	case cmd.native || cmd.verb == "SET" || m.dialect.Release == 0:
+		return barredKey
+	}
+	return "ERR ACL failure in script: No permissions to access a key script: f_x, on @user_script:2."
+}
+
+const barredKey = "NOPERM No permissions to access a key"
 
 // native runs a release or an extend that is a command of its own.
 func (m *master) native(dst []byte, p *pipe, cmd *command) []byte {
@@ -176,4 +220,5 @@ func (m *master) restart(d time.Duration) {
 // heal ends all that is wrong with a master.
 func (m *master) heal() {
 	m.down, m.slow, m.moodUntil, m.hungUntil, m.nonsense = false, 0, 0, m.world.now(), 0
+	m.partsUntil, m.barred = 0, [8][maxKeys]bool{}
 }

@@ -19,6 +19,7 @@ type session struct {
 	world  *world
 	call   *Call
 	lock   *lock
+	keeper bool // it extends again and again
 
 	serial  int // of the operation
 	pending bool
@@ -31,6 +32,7 @@ type session struct {
 
 func newSession(c *client) *session {
 	s := &session{client: c, world: c.world, call: &Call{done: make(chan struct{}, 1)}}
+	s.keeper = c.world.rules.many && c.world.chance(30)
 	return s
 }
 
@@ -150,7 +152,7 @@ func (s *session) cancel(serial int) {
 		return
 	case s.doing:
 		close(s.ended) // and the engine finds out
-		w.after(maxTick+5*time.Millisecond, func() {
+		w.after(tickLate, func() {
 			if s.pending && s.serial == serial && c.busy == 0 {
 				w.check.fail("stuck", "a call does not end with its context")
 			}
@@ -236,6 +238,16 @@ func (s *session) proceed(err error) {
 	case op.Kind == Extend:
 		if l.extended(s.slot, resultOf(err)); errors.Is(err, ErrNotHeld) {
 			s.release()
+		} else if err != nil && w.rules.many && w.chance(70) && now < op.Until {
+			w.after(w.between(0, 500*time.Microsecond), func() {
+				switch {
+				case s.pending || s.lock != l || s.client.dead:
+				case w.now() < l.until:
+					s.submit(Extend)
+				default:
+					s.hold()
+				}
+			})
 		} else {
 			s.hold()
 		}
@@ -269,7 +281,7 @@ func (s *session) hold() {
 			return
 		}
 		switch {
-		case w.chance(30) && w.now() < l.until:
+		case (s.keeper && w.chance(80) || w.chance(30)) && w.now() < l.until:
 			s.extendMore()
 			s.submit(Extend)
 		case w.chance(85):

@@ -113,6 +113,7 @@ var broken = []struct {
 	{"once", rules{name: "deafCancel", deafCancel: true}},
 	{"ttl", rules{name: "eternal", eternal: true}},
 	{"leak", rules{name: "tampers", tampers: true}},
+	{"foreign", rules{name: "contagious", contagious: true, faults: []fault{restrict}}},
 	{"stuck", rules{name: "unwatched", unwatched: true, wild: true}},
 	{"orphan", rules{name: "forgetful", forgetful: true, faults: []fault{loseConnection}}},
 }

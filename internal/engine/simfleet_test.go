@@ -28,6 +28,7 @@ type simFleet struct {
 	number    uint64        // of the newest
 	reading   bool          // it is about to have its turn
 	rung      bool          // there is something to read, and it did not wait
+	released  time.Duration // when a callback last went on that had blocked
 	exited    time.Duration // when a callback last ended its goroutine
 	abandoned bool
 }

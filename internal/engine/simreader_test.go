@@ -87,6 +87,7 @@ func (f *simFleet) block(d time.Duration) {
 	r.yields <- struct{}{}
 	f.await(r)
 	c.held--
+	f.released = w.now()
 }
 
 // unblock lets a callback go on. Its reader takes the role behind it, unless

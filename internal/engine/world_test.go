@@ -23,6 +23,7 @@ type world struct {
 	clients []*client
 	rules   rules
 	check   checker
+	theme   int  // which fault happens again and again, counted from 1; 0: all of them
 	ending  bool // no new attempts; faults are over
 }
 
@@ -146,6 +147,9 @@ func (w *world) run() {
 		c.start()
 	}
 	length := w.between(10*time.Millisecond, 110*time.Millisecond)
+	if n := len(w.rules.faults); n > 0 && w.chance(50) {
+		w.theme = 1 + w.IntN(n)
+	}
 	w.scheduleFault(length)
 	for w.step(length) {
 	}
