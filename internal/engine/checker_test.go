@@ -315,7 +315,9 @@ const answerFor = 2*(maxTimeout+tickLate) + 30*time.Millisecond
 // answered checks how long an operation has been waiting.
 func (c *checker) answered(cl *client, asked time.Duration) {
 	now := c.world.now()
-	if now-asked <= answerFor || cl.held > 0 || cl.dead || now-cl.fleet.released <= answerFor {
+	reader := cl.fleet.reader
+	slow := reader.blocked && now-reader.since > time.Millisecond
+	if now-asked <= answerFor || slow || cl.dead || now-cl.fleet.released <= answerFor {
 		return
 	}
 	well := 0

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -38,6 +39,7 @@ type debt struct {
 	flight *flight
 	next   int // reply that comes next
 	sent   int // commands that the kernel took
+	since  time.Duration
 }
 
 // pipe is the network of one connection: in order, and it outlives the client's
@@ -100,9 +102,35 @@ func (l *link) send(fl *flight) {
 		l.progress = l.world.now()
 	}
 	fl.waiting++
-	l.owed = append(l.owed, &debt{flight: fl})
+	l.owed = append(l.owed, &debt{flight: fl, since: l.world.now()})
 	l.flush()
+	l.bounded()
 }
+
+// maxOwed is how many batches beyond the in-flight window a node may owe of those
+// that were sent while it had no quorum beside it. Nothing but its replies, and time,
+// make room for the next.
+const maxOwed = 12
+
+// bounded checks that a node is not sent more and more, and cut off in the end,
+// because the others fail at once.
+func (l *link) bounded() {
+	f := l.fleet
+	if bits.OnesCount64(f.Away()) <= quorum.Tolerates(f.Len()) {
+		f.quorate = l.world.now()
+		return
+	}
+	owed, arrived := 0, len(l.inbox)
+	for _, d := range l.owed {
+		if arrived -= len(d.flight.cmds) - d.next; arrived < 0 && d.since > f.quorate && !d.flight.cmds[0].errand {
+			owed++
+		}
+	}
+	if owed > f.client.engine.gate.window+maxOwed {
+		l.world.check.failf("flood", "client %d: node %d is alone and owes %d batches", f.client.index, l.index, owed)
+	}
+}
+
 
 // flush hands what the kernel takes to the network.
 func (l *link) flush() {

@@ -20,6 +20,11 @@ type session struct {
 	call   *Call
 	lock   *lock
 	keeper bool // it extends again and again
+	eager  int  // how often it still submits again at once, whatever came of it
+	insist int  // the same for extends and releases
+	inside bool // its callback runs
+	turn   int  // of the world, in which it last submitted
+	turns  int  // how often it did so then
 
 	serial  int // of the operation
 	pending bool
@@ -33,6 +38,9 @@ type session struct {
 func newSession(c *client) *session {
 	s := &session{client: c, world: c.world, call: &Call{done: make(chan struct{}, 1)}}
 	s.keeper = c.world.rules.many && c.world.chance(30)
+	if c.world.rules.wild && c.world.chance(30) {
+		s.eager, s.insist = 100, 200
+	}
 	return s
 }
 
@@ -57,6 +65,13 @@ func (s *session) next() {
 
 func (s *session) submit(kind Kind) {
 	w, c := s.world, s.client
+	if s.turn != w.turn {
+		s.turn, s.turns = w.turn, 0
+	}
+	if s.turns++; s.turns > 20 {
+		w.check.fail("stuck", "a session submits again and again, and nothing else happens")
+		return
+	}
 	s.serial++
 	s.pending, s.doing, s.asked = true, w.chance(40), w.now()
 	s.ended = make(chan struct{})
@@ -72,8 +87,20 @@ func (s *session) submit(kind Kind) {
 	}
 	w.note("submit", c.index, int(kind), s.lock.number)
 	w.check.submitted(c, s.lock, kind)
-	if serial := s.serial; w.chance(25) {
+	serial := s.serial
+	switch when := w.IntN(100); {
+	case when < 25:
 		w.after(w.between(0, 3*time.Millisecond), func() { s.cancel(serial) })
+	case !w.rules.wild:
+	case when < 30: // while a batch is being sent, perhaps with this in it
+		c.fleet.onSend = append(c.fleet.onSend, func() { s.cancel(serial) })
+	case when < 35: // while replies are being read, perhaps to this
+		c.fleet.onSweep = append(c.fleet.onSweep, func() { s.cancel(serial) })
+	case when < 40 && s.doing: // before it begins
+		if close(s.ended); kind == Release {
+			s.leave()
+			return
+		}
 	}
 	if op.Done = s; !s.doing {
 		s.lock.loose = kind == Acquire
@@ -116,9 +143,22 @@ func (s *session) back(err error) {
 	if op := &s.call.Op; op.Kind == Release && (err == context.Canceled && !s.doing || errors.Is(err, ErrClosed)) {
 		s.lock.forgotten = true // it may not have been sent
 	}
+	if s.doing && !isClosed(s.ended) && s.world.chance(10) {
+		close(s.ended) // too late
+	}
 	s.pending, s.doing = false, false
 	s.client.pending--
 	s.proceed(err)
+}
+
+// leave is a release whose context has ended before it was asked for.
+func (s *session) leave() {
+	s.world.note("leave", s.client.index, 0, s.lock.number)
+	s.call.Op.Done, s.lock.loose = s.call, false
+	if !s.refused(s.client.engine.Leave(&s.call.Op)) {
+		s.doing = false
+		s.back(nil)
+	}
 }
 
 // refused deals with an error of Submit.
@@ -129,7 +169,7 @@ func (s *session) refused(err error) bool {
 	if err != ErrBusy && (err != ErrClosed || !s.client.dead) {
 		s.world.check.fail("once", "Submit: "+err.Error())
 	}
-	s.pending = false
+	s.pending, s.inside = false, false
 	s.client.pending--
 	s.world.note("refused", s.client.index, s.lock.number, 0)
 	switch s.call.Kind {
@@ -149,6 +189,8 @@ func (s *session) cancel(serial int) {
 	w, c := s.world, s.client
 	switch {
 	case !s.pending || s.serial != serial:
+		return
+	case s.doing && isClosed(s.ended):
 		return
 	case s.doing:
 		close(s.ended) // and the engine finds out
@@ -188,7 +230,14 @@ func (s *session) Complete(op *Op) {
 	w.check.votes(s.client, s.lock, op, s.asked)
 	// The cleanup of an acquire that has failed was queued before this.
 	s.lock.loose = op.Kind == Acquire && op.Err != nil
-	s.client.misbehave(func() { s.back(op.Err) })
+	s.client.misbehave(func() {
+		if s.turn == s.world.turn && s.turns > 2 && s.client.fleet.running != nil {
+			s.client.fleet.block(s.world.between(time.Microsecond, 20*time.Microsecond)) // callbacks take time
+		}
+		s.inside = true
+		s.back(op.Err)
+		s.inside = false
+	})
 }
 
 // misbehave is a callback that comes back with its result, and does what callbacks
@@ -238,6 +287,8 @@ func (s *session) proceed(err error) {
 	case op.Kind == Extend:
 		if l.extended(s.slot, resultOf(err)); errors.Is(err, ErrNotHeld) {
 			s.release()
+		} else if err != nil && s.again() && w.now() < l.until {
+			s.submit(Extend)
 		} else if err != nil && w.rules.many && w.chance(70) && now < op.Until {
 			w.after(w.between(0, 500*time.Microsecond), func() {
 				switch {
@@ -251,14 +302,31 @@ func (s *session) proceed(err error) {
 		} else {
 			s.hold()
 		}
+	case err != nil && s.again():
+		s.submit(Release)
 	default:
 		s.pause()
 	}
 }
 
+// again says whether a callback submits again at once.
+func (s *session) again() bool {
+	if s.call.Kind != Acquire && s.insist > 0 && s.inside && !s.client.dead && !s.world.ending {
+		s.insist--
+		return true
+	}
+	if s.eager == 0 || !s.inside || s.client.dead || s.world.ending {
+		return false
+	}
+	s.eager--
+	return true
+}
+
 // pause waits before the next attempt, or not at all.
 func (s *session) pause() {
-	if w := s.world; w.chance(20) && len(w.history) < maxHistory/2 && s.call.Err == nil {
+	if s.again() {
+		s.next()
+	} else if w := s.world; w.chance(20) && len(w.history) < maxHistory/2 && s.call.Err == nil {
 		s.next()
 	} else {
 		w.after(w.between(0, 10*time.Millisecond), s.next)

@@ -28,6 +28,9 @@ type simFleet struct {
 	number    uint64        // of the newest
 	reading   bool          // it is about to have its turn
 	rung      bool          // there is something to read, and it did not wait
+	onSend    []func()      // to happen in the next Send
+	onSweep   []func()      // to happen in the next Sweep
+	quorate   time.Duration // when a batch was last sent to a quorum
 	released  time.Duration // when a callback last went on that had blocked
 	exited    time.Duration // when a callback last ended its goroutine
 	abandoned bool
@@ -150,6 +153,7 @@ func (f *simFleet) Send(b *conn.Batch) {
 	}
 	f.world.note("send", f.client.index, len(flights[0].cmds), len(flights))
 	for _, l := range f.links {
+		happen(&f.onSend)
 		own := flights[0]
 		for _, fl := range flights {
 			if fl.batch.Dialect == l.dialect {
@@ -167,6 +171,15 @@ func (f *simFleet) Send(b *conn.Batch) {
 	f.reap()
 	for _, fl := range flights {
 		f.done(fl)
+	}
+}
+
+// happen lets things happen once.
+func happen(things *[]func()) {
+	now := *things
+	*things = nil
+	for _, thing := range now {
+		thing()
 	}
 }
 
@@ -204,8 +217,15 @@ func (f *simFleet) Sweep(d time.Duration) {
 		}
 	}
 	f.woken = false
+	before := w.chance(50)
+	if before {
+		happen(&f.onSweep)
+	}
 	for _, i := range w.Perm(len(f.links)) {
 		f.links[i].receive()
+		if !before {
+			happen(&f.onSweep)
+		}
 	}
 	f.reap()
 }

@@ -87,7 +87,9 @@ func (f *simFleet) block(d time.Duration) {
 	r.yields <- struct{}{}
 	f.await(r)
 	c.held--
-	f.released = w.now()
+	if d > time.Millisecond {
+		f.released = w.now()
+	}
 }
 
 // unblock lets a callback go on. Its reader takes the role behind it, unless

@@ -18,6 +18,7 @@ type world struct {
 	clock   *clock.Fake // true time; masters and clients have their own rates
 	events  eventHeap
 	serial  uint64
+	turn    int // events so far
 	history []entry
 	masters []*master
 	clients []*client
@@ -126,6 +127,7 @@ func (w *world) step(until time.Duration) bool {
 	if e.at > w.now() {
 		w.clock.Advance(e.at - w.now())
 	}
+	w.turn++
 	e.run()
 	for _, c := range w.clients {
 		w.check.atRest(c)
