@@ -131,7 +131,6 @@ func (l *link) bounded() {
 	}
 }
 
-
 // flush hands what the kernel takes to the network.
 func (l *link) flush() {
 	w := l.world

@@ -24,8 +24,8 @@ type master struct {
 	forbids bool // refuses the native commands
 	life    int  // counts restarts
 
-	barred [8][maxKeys]bool // by client: an access list forbids the key
-	sore   bool             // it refuses the next command too
+	barred [8][maxKeys]barred // by client
+	sore   bool               // it refuses the next command too
 
 	down      bool
 	hungUntil time.Duration
@@ -129,7 +129,7 @@ func (m *master) bars(p *pipe, cmd *command) string {
 	barred := &m.barred[p.link.fleet.client.index]
 	found := false
 	for i, key := range cmd.keys {
-		if barred[key] {
+		if barred[key].forbids(cmd.verb) {
 			found = true
 			one := command{verb: cmd.verb, locks: cmd.locks[i : i+1], world: m.world}
 			one.blame(m, one.locks...)
@@ -150,6 +150,13 @@ func (m *master) bars(p *pipe, cmd *command) string {
 		return barredKey
 	}
 	return "ERR ACL failure in script: No permissions to access a key script: f_x, on @user_script:2."
+}
+
+// barred are the commands that an access list forbids on a key.
+type barred struct{ set, release, extend bool }
+
+func (b barred) forbids(verb string) bool {
+	return b.set && verb == "SET" || b.release && verb == "RELEASE" || b.extend && verb == "EXTEND"
 }
 
 const barredKey = "NOPERM No permissions to access a key"
@@ -220,5 +227,5 @@ func (m *master) restart(d time.Duration) {
 // heal ends all that is wrong with a master.
 func (m *master) heal() {
 	m.down, m.slow, m.moodUntil, m.hungUntil, m.nonsense = false, 0, 0, m.world.now(), 0
-	m.partsUntil, m.barred = 0, [8][maxKeys]bool{}
+	m.partsUntil, m.barred = 0, [8][maxKeys]barred{}
 }

@@ -136,13 +136,14 @@ func flicker(w *world) {
 }
 
 // restrict changes the access lists of some masters, or of all: a client may not
-// touch a key, or may again.
+// acquire, release or extend a key, or may again.
 func restrict(w *world) {
-	c, key, barred, all := w.IntN(len(w.clients)), w.IntN(w.check.keys), w.chance(60), w.chance(50)
+	c, key, all := w.IntN(len(w.clients)), w.IntN(w.check.keys), w.chance(60)
+	bars := barred{w.chance(30), w.chance(40), w.chance(40)}
 	w.note("restrict", c, key, 0)
 	for _, m := range w.masters {
 		if all || w.chance(50) {
-			m.barred[c][key] = barred
+			m.barred[c][key] = bars
 		}
 	}
 }
