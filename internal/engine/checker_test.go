@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -32,6 +34,9 @@ type lock struct {
 	client    *client
 	key       int
 	ttl       time.Duration
+	validity  validity // once it was acquired
+	absent    uint64   // nodes that have no key of it
+	extends   int
 	holding   bool
 	until     time.Duration // true time at which its holder stops believing in it
 	over      bool          // its holder wants it gone
@@ -43,6 +48,7 @@ type lock struct {
 	renewed [maxMasters]time.Duration // when a master last extended it
 	deleted [maxMasters]time.Duration // when a master deleted it
 	excused [maxMasters]bool          // a release may be missing there
+	refused [maxMasters]time.Duration // when a master last refused something of it, for a reason of its own
 }
 
 func (c *checker) failed() bool { return c.kind != "" }
@@ -76,10 +82,10 @@ func (c *checker) submitted(cl *client, l *lock, kind Kind) {
 }
 
 // order checks that a master does what one connection asks for one key in the
-// order of submission. A second try behind SCRIPT LOAD is out of that order,
-// and so is what a lost connection owed.
+// order of submission. An errand, a second try or a handed-off release, is out of
+// that order.
 func (c *checker) order(m *master, p *pipe, cmd *sentCommand) {
-	if cmd.retried || cmd.paid {
+	if cmd.errand {
 		return
 	}
 	kind := Acquire
@@ -119,6 +125,7 @@ func (c *checker) extended(m *master, number int, expires int64) {
 	l := c.lock(number)
 	l.renewed[m.index], l.gone[m.index] = c.world.now(), m.end(expires)
 	c.bounded(m, l)
+	c.supported(l)
 }
 
 // bounded checks that no key outlives the TTL that was asked for it.
@@ -135,10 +142,12 @@ func (c *checker) bounded(m *master, l *lock) {
 func (c *checker) released(m *master, number int) {
 	l := c.lock(number)
 	l.deleted[m.index], l.gone[m.index] = c.world.now(), c.world.now()
+	c.supported(l)
 }
 
 // votes checks that an operation which is reported as won was won.
 func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
+	c.failures(cl, l, op, asked)
 	if op.Tally.Verdict() == quorum.Pending || op.Tally.Verdict() == 0 {
 		c.failf("vote", "lock %d was completed without a verdict", l.number)
 	}
@@ -151,7 +160,7 @@ func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
 		for m := range maxMasters {
 			switch did := l.did(op.Kind)[m]; {
 			case did < asked || did == 0:
-			case op.Kind == Release, did <= at && at < l.gone[m]:
+			case op.Kind == Release, l.extends > 1, did <= at && at < l.gone[m]:
 				n++
 			}
 		}
@@ -184,38 +193,70 @@ func (l *lock) instants(kind Kind, asked time.Duration) (at []time.Duration) {
 }
 
 // acquired: a client has been told that it holds the lock.
-func (c *checker) acquired(l *lock, until time.Duration) {
-	c.believe(l, until)
+func (c *checker) acquired(l *lock) {
+	l.believe()
+	c.alone(l)
 	c.last[l.key] = l
 	l.holding = true
+	c.supported(l)
 }
 
 // prolonged: a client has been told that its lock is extended.
-func (c *checker) prolonged(l *lock, until time.Duration) {
+func (c *checker) prolonged(l *lock) {
 	if c.last[l.key] != l {
 		c.failf("extend", "lock %d was extended, and lock %d was acquired since", l.number, c.last[l.key].number)
 	}
-	c.believe(l, until)
+	c.alone(l)
+	c.supported(l)
 }
 
-// believe moves the end of a holder's validity, and checks that nobody else
-// believes in the same.
-func (c *checker) believe(l *lock, until time.Duration) {
+// supported checks that a quorum of nodes keeps the key for as long as its holder
+// believes in it. A node that was extended may not be made to forget it by an extend
+// that was asked for before.
+func (c *checker) supported(l *lock) {
+	if !l.holding || l.until <= c.world.now() || c.world.rules.overstays {
+		return
+	}
+	n := 0
+	for _, link := range l.client.fleet.links {
+		if m := link.master.index; l.set[m] != 0 && l.gone[m] >= l.until {
+			n++
+		}
+	}
+	if n < quorum.Size(l.client.fleet.Len()) {
+		c.failf("ttl", "lock %d is believed in until %v, and %d of %d nodes keep it for as long", l.number, l.until, n, l.client.fleet.Len())
+	}
+}
+
+// alone checks that no two holders believe in the same.
+func (c *checker) alone(l *lock) {
 	now := c.world.now()
 	for _, other := range c.locks {
 		if other != l && other.key == l.key && other.holding && other.until > now {
 			c.failf("overlap", "locks %d and %d are both held on key %d", other.number, l.number, l.key)
 		}
 	}
-	l.until = l.client.clock.truth(until)
 	if c.world.rules.overstays {
 		l.until += 2 * l.ttl
 	}
 }
 
-// atRest checks an engine between two events, when nobody has its role.
+// tickLate is how late a tick of the watchdog may be: callers that read alone may
+// delay it, one of each client, since in a world they return in the reverse of the
+// order in which they began. A callback that blocks may hold up others until the
+// watchdog has seen it at one tick, and at the first one after slowCall.
+const (
+	tickLate       = maxTick + 4*aloneFor + time.Millisecond
+	callerReplaced = 2*tickLate + slowCall + time.Millisecond
+)
+
+// atRest checks an engine between two events, when no goroutine has its driver lock.
 func (c *checker) atRest(cl *client) {
 	e := cl.engine
+	cl.watch()
+	for _, l := range cl.fleet.links {
+		l.notice()
+	}
 	if cl.busy > 0 || c.failed() {
 		return
 	}
@@ -226,24 +267,83 @@ func (c *checker) atRest(cl *client) {
 			again = s.poll() || again
 		}
 	}
-	if n := int(e.depth.Load()) + e.callbacks.ops.n; n != cl.pending {
+	if n := int(e.depth.Load()) + e.callbacks.ops.n + cl.held; n != cl.pending {
 		c.failf("once", "client %d: %d operations under way, depth says %d", cl.index, cl.pending, n)
 	}
-	switch size := e.queue.size.Load(); {
-	case cl.fleet.reading, cl.collects(): // they will see to all of it
+	size, caller := e.queue.size.Load(), cl.fleet.caller
+	kept := time.Duration(0)
+	if caller.blocked {
+		kept = c.world.now() - caller.since
+	}
+	if waits := size > 0 && e.window.isOpen.Load(); !waits || cl.left == 0 {
+		cl.left = c.world.now()
+	}
+	switch {
+	case cl.fleet.reading: // the reader will see to all of it
+	case caller.blocked && !e.watchdog.awake && !cl.dead:
+		c.failf("stuck", "client %d: a callback blocks, and the watchdog sleeps", cl.index)
+	case kept > callerReplaced:
+		c.failf("stuck", "client %d: a callback has blocked the others for %v", cl.index, kept)
+	case c.world.now()-cl.left > tickLate+collectFor:
+		c.failf("stuck", "client %d: %d operations are left behind an open window", cl.index, size)
+	case caller.blocked, cl.collects(): // the watchdog sees to it in time
 	case e.callbacks.waiting.Load() > 0:
 		c.failf("stuck", "client %d: callbacks wait, and their goroutine is not woken", cl.index)
 	case size > 0 && e.window.isOpen.Load():
-		c.failf("stuck", "client %d: %d operations wait behind an open gate", cl.index, size)
+		c.failf("stuck", "client %d: %d operations wait behind an open window", cl.index, size)
 	case size > 0 && e.unanswered == 0:
-		c.failf("stuck", "client %d: the gate is closed, and nothing is out", cl.index)
+		c.failf("stuck", "client %d: the window is shut, and nothing is out", cl.index)
 	case cl.dead:
 	case e.undecided > 0 && !e.armed:
-		c.failf("stuck", "client %d: %d rounds undecided, nobody reads", cl.index, e.undecided)
+		c.failf("stuck", "client %d: %d rounds undecided, and none reads", cl.index, e.undecided)
 	case e.unanswered > 0 && !e.watchdog.awake:
 		c.failf("stuck", "client %d: %d batches out, the watchdog sleeps", cl.index, e.unanswered)
 	}
 	cl.watch()
+	for _, s := range cl.sessions {
+		if s.pending {
+			c.answered(cl, s.asked)
+		}
+	}
+}
+
+// answerFor is how long an operation may wait while a quorum of nodes answers
+// promptly: for two batches of the time before, each until its timeout, and for one
+// round trip.
+const answerFor = 2*(maxTimeout+tickLate) + 30*time.Millisecond
+
+// answered checks how long an operation has been waiting.
+func (c *checker) answered(cl *client, asked time.Duration) {
+	now := c.world.now()
+	caller := cl.fleet.caller
+	slow := caller.blocked && now-caller.since > time.Millisecond
+	if now-asked <= answerFor || slow || cl.dead || now-cl.fleet.released <= answerFor {
+		return
+	}
+	well := 0
+	for _, l := range cl.fleet.links {
+		if now-l.trouble > answerFor {
+			well++
+		}
+	}
+	if well >= quorum.Size(cl.fleet.Len()) {
+		c.failf("stuck", "client %d: an operation waits for %v, and %d nodes answer", cl.index, now-asked, well)
+	}
+}
+
+// failures checks that each failed vote has a cause of its own: a node that fails
+// all, or has refused this key. What others ask is no cause.
+func (c *checker) failures(cl *client, l *lock, op *Op, asked time.Duration) {
+	for _, f := range op.Failures {
+		link := cl.fleet.links[f.Node]
+		switch {
+		case f.Err == errTimeout, errors.Is(f.Err, conn.ErrQuarantined), !link.up, link.changed >= asked:
+		case f.Err == errOvertaken && op.Kind == Extend && l.extends > 1:
+		case l.refused[link.master.index] >= asked:
+		default:
+			c.failf("foreign", "lock %d: kind %d failed on node %d, which had no reason: %v", l.number, op.Kind, f.Node, f.Err)
+		}
+	}
 }
 
 // atEnd checks what is left when nothing happens any more.
@@ -258,7 +358,7 @@ func (c *checker) atEnd() {
 				continue
 			}
 			if l := c.lock(h.lock); l.over && !l.forgotten && !l.excused[m.index] {
-				c.failf("orphan", "lock %d is still on master %d, and nobody wants it", l.number, m.index)
+				c.failf("orphan", "lock %d is still on master %d, and no holder wants it", l.number, m.index)
 			}
 		}
 	}
@@ -275,14 +375,14 @@ func (c *checker) clean(cl *client) {
 			c.failf("leak", "client %d: the watchdog is awake", cl.index)
 		}
 		cl.dead = true
-		e.Close(time.Minute)
+		cl.close(time.Minute)
 	}
 	if e.depth.Load() != 0 || e.queue.size.Load() != 0 || e.undecided != 0 || e.unanswered != 0 || e.window.inside != 0 {
 		c.failf("leak", "client %d: depth %d, queued %d, undecided %d, unanswered %d, inside %d", cl.index,
 			e.depth.Load(), e.queue.size.Load(), e.undecided, e.unanswered, e.window.inside)
 	}
 	if len(cl.fleet.flights) != 0 {
-		c.failf("leak", "client %d: %d batches never settled", cl.index, len(cl.fleet.flights))
+		c.failf("leak", "client %d: %d batches were never done", cl.index, len(cl.fleet.flights))
 	}
 	for _, list := range [][]*batch{e.free, e.inFlight} {
 		seen := map[*batch]bool{}

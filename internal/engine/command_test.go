@@ -25,6 +25,7 @@ type sentCommand struct {
 	native  bool // no script call
 	paid    bool // a release that was owed
 	retried bool // behind a SCRIPT LOAD of the same batch
+	errand  bool // for one node alone, and out of order
 	op      int
 	world   *world
 }
@@ -34,6 +35,13 @@ func (cmd *sentCommand) lockOf(i int) int {
 		return cmd.locks[i]
 	}
 	return 0
+}
+
+// blame notes that a master refused the commands for a reason that is theirs.
+func (cmd *sentCommand) blame(m *master, locks ...int) {
+	for _, lock := range locks {
+		cmd.world.check.lock(lock).refused[m.index] = cmd.world.now()
+	}
 }
 
 // excuse notes that a release did not happen on a master, for a reason that the
@@ -154,11 +162,7 @@ func parseWords(words [][]byte) (cmd sentCommand, err error) {
 // tokenOf makes the number of a lock its token, so that masters can tell whose
 // it is.
 func tokenOf(lock int) (t token.Token) {
-	for i := token.Size - 1; i > 0; i-- {
-		t[i] = '0' + byte(lock%10)
-		lock /= 10
-	}
-	t[0] = 't'
+	copy(t[:], fmt.Sprintf("t%07d%014d", lock, 0)) // random tokens differ from their beginning
 	return t
 }
 
@@ -166,5 +170,5 @@ func lockOfToken(s string) (int, error) {
 	if len(s) != token.Size || s[0] != 't' {
 		return 0, fmt.Errorf("token %q", s)
 	}
-	return strconv.Atoi(s[1:])
+	return strconv.Atoi(s[1:8])
 }

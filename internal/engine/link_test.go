@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -23,6 +24,8 @@ type link struct {
 	owed     []*debt
 	inbox    [][]byte // replies that have arrived and are not read
 	progress time.Duration
+	changed  time.Duration // when it last went up or down
+	trouble  time.Duration // when it last did not answer promptly
 	stalled  time.Duration // until then the kernel takes nothing
 	decoder  resp.Decoder
 
@@ -36,6 +39,7 @@ type debt struct {
 	flight *flight
 	next   int // reply that comes next
 	sent   int // commands that the kernel took
+	since  time.Duration
 }
 
 // pipe is the network of one connection: in order, and it outlives the client's
@@ -61,6 +65,7 @@ func newLink(f *simFleet, m *master, index int) *link {
 }
 
 func (l *link) connect() {
+	l.changed = l.world.now()
 	l.up, l.lost, l.fault, l.owed, l.inbox = true, false, nil, nil, nil
 	if l.pipe != nil {
 		// The old connection was reset: what of it had not arrived by the time
@@ -97,8 +102,33 @@ func (l *link) send(fl *flight) {
 		l.progress = l.world.now()
 	}
 	fl.waiting++
-	l.owed = append(l.owed, &debt{flight: fl})
+	l.owed = append(l.owed, &debt{flight: fl, since: l.world.now()})
 	l.flush()
+	l.bounded()
+}
+
+// maxOwed is how many batches beyond the in-flight window a node may owe of those
+// that were sent while it had no quorum beside it. Nothing but its replies, and time,
+// make room for the next.
+const maxOwed = 12
+
+// bounded checks that a node is not sent more and more, and cut off in the end,
+// because the others fail at once.
+func (l *link) bounded() {
+	f := l.fleet
+	if bits.OnesCount64(f.Away()) <= quorum.Tolerates(f.Len()) {
+		f.quorate = l.world.now()
+		return
+	}
+	owed, arrived := 0, len(l.inbox)
+	for _, d := range l.owed {
+		if arrived -= len(d.flight.cmds) - d.next; arrived < 0 && d.since > f.quorate && !d.flight.cmds[0].errand {
+			owed++
+		}
+	}
+	if owed > f.client.engine.window.size+maxOwed {
+		l.world.check.failf("flood", "client %d: node %d is alone and owes %d batches", f.client.index, l.index, owed)
+	}
 }
 
 // flush hands what the kernel takes to the network.
@@ -187,13 +217,38 @@ func (p *pipe) pump() {
 		if w.rules.crossed && len(replies) > 1 && w.chance(50) {
 			replies[0], replies[1] = replies[1], replies[0]
 		}
-		p.answer = max(p.answer, w.now()+l.delay())
-		w.after(p.answer-w.now(), func() {
-			if !p.broken && l.pipe == p {
-				l.inbox = append(l.inbox, replies...)
-				l.fleet.arrived()
+		if n := w.IntN(len(replies)); n > 0 && (w.chance(10) || m.partsUntil > w.now()) {
+			p.reply(replies[:n])
+			replies = replies[n:]
+			p.answer += w.between(0, 2*time.Millisecond)
+			if m.partsUntil > w.now() { // beyond deadlines, and sometimes for too long
+				l.trouble, p.answer = w.now(), p.answer+w.between(0, 150*time.Millisecond)
 			}
-		})
+		}
+		p.reply(replies)
+	}
+}
+
+// reply brings replies to the client, behind those that are on their way.
+func (p *pipe) reply(replies [][]byte) {
+	l, w := p.link, p.link.world
+	p.answer = max(p.answer, w.now()+l.delay())
+	if p.answer > w.now()+25*time.Millisecond {
+		l.trouble = p.answer
+	}
+	w.after(p.answer-w.now(), func() {
+		if !p.broken && l.pipe == p {
+			l.inbox = append(l.inbox, replies...)
+			l.fleet.arrived()
+		}
+	})
+}
+
+// notice notes whether the link answers promptly at this moment.
+func (l *link) notice() {
+	m, now := l.master, l.world.now()
+	if !l.up || l.lost || l.fault != nil || m.down || m.hungUntil > now || m.slow > 0 || l.stalled > now || m.partsUntil > now || l.pipe.arrival > now+15*time.Millisecond {
+		l.trouble = max(l.trouble, now)
 	}
 }
 
@@ -255,6 +310,7 @@ func (l *link) takeDown() {
 	}
 	err, owed := l.fault, l.owed
 	l.up, l.fault, l.owed, l.inbox = false, nil, nil, nil
+	l.changed = w.now()
 	l.cause = &unsentError{err}
 	for _, d := range owed {
 		l.excuse(d.flight.cmds[d.next:])
@@ -286,7 +342,7 @@ func (l *link) excuse(cmds []sentCommand) {
 	}
 }
 
-// dial brings a new connection up as conn's diallers do: with the role held,
+// dial brings a new connection up as conn's dialers do: with the driver lock held,
 // for as long as it takes.
 func (l *link) dial() {
 	w, c := l.world, l.fleet.client

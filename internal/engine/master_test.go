@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -24,9 +25,15 @@ type master struct {
 	forbids bool // refuses the native commands
 	life    int  // counts restarts
 
+	barred [8][maxKeys]barred // by client
+	sore   bool               // it refuses the next command too
+
 	down      bool
 	hungUntil time.Duration
 	slow      time.Duration
+
+	partsUntil time.Duration // until then its replies come in parts
+
 	mood      string
 	moodUntil time.Duration
 	nonsense  int // replies of the wrong type still to be given
@@ -70,11 +77,16 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	if m.nonsense > 0 {
 		m.nonsense--
 		cmd.excuse(m)
+		cmd.blame(m, cmd.locks...)
 		return resp.AppendInteger(dst, 7)
 	}
-	if w.now() < m.moodUntil && (m.mood[0] != 'O' || cmd.verb == "SET") {
+	if w.now() < m.moodUntil && (m.mood[0] != 'O' || cmd.verb == "SET" || cmd.verb == "EXTEND" && cmd.native) {
 		cmd.excuse(m)
+		cmd.blame(m, cmd.locks...)
 		return resp.AppendError(dst, m.mood)
+	}
+	if text := m.bars(p, cmd); text != "" {
+		return resp.AppendError(dst, text)
 	}
 	switch cmd.verb {
 	case "SET":
@@ -97,8 +109,9 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		return m.native(dst, p, cmd)
 	}
 	if !m.scripts[cmd.script] {
-		if cmd.retried || cmd.paid {
+		if cmd.retried {
 			cmd.excuse(m)
+			cmd.blame(m, cmd.locks...)
 		}
 		return resp.AppendError(dst, "NOSCRIPT No matching script. Please use EVAL.")
 	}
@@ -109,6 +122,45 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	}
 	return dst
 }
+
+// bars returns what is said to a command of which the access list forbids a key, or
+// "". Nothing of the command is done then. Only commands about such a key are
+// refused for a reason of their own.
+func (m *master) bars(p *pipe, cmd *sentCommand) string {
+	barred := &m.barred[p.link.fleet.client.index]
+	found := false
+	for i, key := range cmd.keys {
+		if barred[key].forbids(cmd.verb) {
+			found = true
+			one := sentCommand{verb: cmd.verb, locks: cmd.locks[i : i+1], world: m.world}
+			one.blame(m, one.locks...)
+			one.excuse(m)
+		}
+	}
+	if m.world.rules.contagious && found {
+		m.sore = true
+		return barredKey
+	}
+	switch {
+	case m.sore && len(cmd.keys) > 0:
+		m.sore = false
+		return barredKey
+	case !found:
+		return ""
+	case cmd.native || cmd.verb == "SET" || command.Form(m.dialect).IsScript(Release):
+		return barredKey
+	}
+	return "ERR ACL failure in script: No permissions to access a key script: f_x, on @user_script:2."
+}
+
+// barred are the commands that an access list forbids on a key.
+type barred struct{ set, release, extend bool }
+
+func (b barred) forbids(verb string) bool {
+	return b.set && verb == "SET" || b.release && verb == "RELEASE" || b.extend && verb == "EXTEND"
+}
+
+const barredKey = "NOPERM No permissions to access a key"
 
 // native runs a release or an extend that is a command of its own.
 func (m *master) native(dst []byte, p *pipe, cmd *sentCommand) []byte {
@@ -176,4 +228,5 @@ func (m *master) restart(d time.Duration) {
 // heal ends all that is wrong with a master.
 func (m *master) heal() {
 	m.down, m.slow, m.moodUntil, m.hungUntil, m.nonsense = false, 0, 0, m.world.now(), 0
+	m.partsUntil, m.barred = 0, [8][maxKeys]barred{}
 }

@@ -23,7 +23,7 @@ type rules struct {
 	blindExtend  bool // extends do not compare the token
 	backwards    bool // a master runs what one write brings in reverse
 	noCleanup    bool // releases are answered and not done
-	rudeDialer   bool // a dialler gives the role up and looks at nothing
+	rudeDialer   bool // a dialer gives the driver lock up and looks at nothing
 	loseFail     bool // a connection dies and its owners are not told
 	crossed      bool // a reply is given to the one behind
 	deafCancel   bool // a caller forgets that its Cancel succeeded
@@ -31,6 +31,13 @@ type rules struct {
 	tampers      bool // a batch is written to while it is out
 	forgetful    bool // what a lost connection owes is not released later
 
+	unwatched bool // the watchdog does not look after callbacks
+
+	contagious bool // a master that refuses one key refuses the next command too
+
+	wild    bool // callbacks block, panic, end their goroutine, cancel others' operations
+	panics  bool // a callback panics also where no other waits behind it
+	many    bool // several extends of a lock at once
 	brief   bool // no TTL is above longestHeld
 	shrinks bool // extends ask for shorter TTLs too
 }
@@ -46,14 +53,19 @@ func (w *world) scheduleFault(end time.Duration) {
 		if w.ending || w.now() > end {
 			return
 		}
-		w.rules.faults[w.IntN(len(w.rules.faults))](w)
+		faults := w.rules.faults
+		if w.theme > 0 {
+			faults = faults[w.theme-1:][:1]
+		}
+		faults[w.IntN(len(faults))](w)
 		w.scheduleFault(end)
 	})
 }
 
 func inModel() rules {
-	return rules{name: "model", faults: []fault{
-		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, forbidNative, complain, stall, speakNonsense, closeClient,
+	return rules{name: "model", wild: true, many: true, faults: []fault{
+		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, flushAll, flicker, flicker, flicker,
+		restrict, restrict, parts, outage, forbidNative, complain, stall, speakNonsense, closeClient,
 	}}
 }
 
@@ -89,6 +101,74 @@ func flushScripts(w *world) {
 	m := w.anyMaster()
 	w.note("flush", m.index, 0, 0)
 	m.scripts = [2]bool{}
+}
+
+// flushAll makes every master forget the scripts.
+func flushAll(w *world) {
+	w.note("flush all", 0, 0, 0)
+	for _, m := range w.masters {
+		m.scripts = [2]bool{}
+	}
+}
+
+// flicker is a slow network, on which all masters refuse extends at moments: they
+// forget the scripts, or are short of memory. What they refuse is asked again behind
+// what has been asked since.
+func flicker(w *world) {
+	w.note("flicker", 0, 0, 0)
+	d := w.between(10*time.Millisecond, 60*time.Millisecond)
+	for _, m := range w.masters {
+		m.slow = w.between(500*time.Microsecond, 6*time.Millisecond)
+		w.after(d, func() { m.slow = 0 })
+	}
+	for range 2 + w.IntN(6) {
+		end, memory := w.between(100*time.Microsecond, 3*time.Millisecond), w.chance(50)
+		w.after(w.between(0, d), func() {
+			for _, m := range w.masters {
+				if memory {
+					m.mood, m.moodUntil = "OOM command not allowed when used memory > 'maxmemory'.", w.now()+end
+					continue
+				}
+				m.scripts = [2]bool{}
+				w.after(end, func() { m.scripts = [2]bool{true, true} })
+			}
+		})
+	}
+}
+
+// restrict changes the access lists of some masters, or of all: a client may not
+// acquire, release or extend a key, or may again.
+func restrict(w *world) {
+	c, key, all := w.IntN(len(w.clients)), w.IntN(w.check.keys), w.chance(60)
+	bars := barred{w.chance(30), w.chance(40), w.chance(40)}
+	w.note("restrict", c, key, 0)
+	for _, m := range w.masters {
+		if all || w.chance(50) {
+			m.barred[c][key] = bars
+		}
+	}
+}
+
+// parts lets the replies of a master come in parts, some of them very late.
+func parts(w *world) {
+	m := w.anyMaster()
+	m.partsUntil = w.now() + w.between(0, 40*time.Millisecond)
+	w.note("parts", m.index, int(m.partsUntil), 0)
+}
+
+// outage takes so many masters away that there is no quorum, and brings them back
+// together.
+func outage(w *world) {
+	d, silent := w.between(time.Millisecond, 60*time.Millisecond), w.chance(40)
+	n := len(w.masters)/2 + 1 + w.IntN(len(w.masters)-len(w.masters)/2)
+	w.note("outage", n, int(d), 0)
+	for _, i := range w.Perm(len(w.masters))[:n] {
+		if m := w.masters[i]; silent {
+			m.hungUntil = max(m.hungUntil, w.now()+d)
+		} else {
+			m.restart(d)
+		}
+	}
 }
 
 // forbidNative takes a master's native commands away, or gives them back.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // longestHeld is the longest TTL where TTLs are brief.
@@ -19,6 +17,12 @@ type session struct {
 	world  *world
 	call   *Call
 	lock   *lock
+	keeper bool // it extends again and again
+	eager  int  // how often it still submits again at once, whatever came of it
+	insist int  // the same for extends and releases
+	inside bool // its callback runs
+	turn   int  // of the world, in which it last submitted
+	turns  int  // how often it did so then
 
 	serial  int // of the operation
 	pending bool
@@ -26,10 +30,15 @@ type session struct {
 	driving bool          // and is still inside drive
 	ended   chan struct{} // closed when its context ends
 	asked   time.Duration
+	extend  *extension // that is under way
 }
 
 func newSession(c *client) *session {
 	s := &session{client: c, world: c.world, call: &Call{done: make(chan struct{}, 1)}}
+	s.keeper = c.world.rules.many && c.world.chance(30)
+	if c.world.rules.wild && c.world.chance(30) {
+		s.eager, s.insist = 100, 200
+	}
 	return s
 }
 
@@ -54,24 +63,43 @@ func (s *session) next() {
 
 func (s *session) submit(kind Kind) {
 	w, c := s.world, s.client
+	if s.turn != w.turn {
+		s.turn, s.turns = w.turn, 0
+	}
+	if s.turns++; s.turns > 20 {
+		w.check.fail("stuck", "a session submits again and again, and nothing else happens")
+		return
+	}
 	s.serial++
 	s.pending, s.doing, s.asked = true, w.chance(40), w.now()
 	s.ended = make(chan struct{})
 	c.pending++
 	op := &s.call.Op
 	op.Kind, op.Key, op.Token = kind, fmt.Appendf(nil, "key-%d", s.lock.key), tokenOf(s.lock.number)
-	op.TTL = s.lock.ttl
-	if kind == Extend && w.rules.shrinks {
-		op.TTL = w.between(10*time.Millisecond, 200*time.Millisecond)
-		// From here on its holder may count on no more than this: the nodes
-		// may have it long before the votes are known.
-		until := quorum.Until(c.clock.Now(), op.TTL.Truncate(time.Millisecond))
-		s.lock.until = min(s.lock.until, c.clock.truth(until))
+	op.TTL, op.Absent = s.lock.ttl, 0
+	switch kind {
+	case Extend:
+		op.TTL, s.extend = s.extending()
+	case Release:
+		op.Absent = s.lock.absent
+		s.lock.validity.releases++
 	}
 	w.note("submit", c.index, int(kind), s.lock.number)
 	w.check.submitted(c, s.lock, kind)
-	if serial := s.serial; w.chance(25) {
+	serial := s.serial
+	switch when := w.IntN(100); {
+	case when < 25:
 		w.after(w.between(0, 3*time.Millisecond), func() { s.cancel(serial) })
+	case !w.rules.wild:
+	case when < 30: // while a batch is being sent, perhaps with this in it
+		c.fleet.onSend = append(c.fleet.onSend, func() { s.cancel(serial) })
+	case when < 35: // while replies are being read, perhaps to this
+		c.fleet.onSweep = append(c.fleet.onSweep, func() { s.cancel(serial) })
+	case when < 40 && s.doing: // before it begins
+		if close(s.ended); kind == Release {
+			s.leave()
+			return
+		}
 	}
 	if op.Done = s; !s.doing {
 		s.lock.loose = kind == Acquire
@@ -79,12 +107,12 @@ func (s *session) submit(kind Kind) {
 		return
 	}
 	// What follows is Do, which blocks, in pieces.
-	op.Done, s.call.ended, s.call.over, s.lock.loose = s.call, s.ended, false, true
+	op.Done, s.call.ended, s.call.over, s.lock.loose = s.call, s.ended, false, kind == Acquire
 	if s.refused(c.engine.enqueue(op)) {
 		return
 	}
 	s.driving = true
-	c.engine.drive(s.call)
+	c.engine.submitted(op, s.call)
 	s.driving = false
 	s.poll()
 }
@@ -114,9 +142,22 @@ func (s *session) back(err error) {
 	if op := &s.call.Op; op.Kind == Release && (err == context.Canceled && !s.doing || errors.Is(err, ErrClosed)) {
 		s.lock.forgotten = true // it may not have been sent
 	}
+	if s.doing && !isClosed(s.ended) && s.world.chance(10) {
+		close(s.ended) // too late
+	}
 	s.pending, s.doing = false, false
 	s.client.pending--
 	s.proceed(err)
+}
+
+// leave is a release whose context has ended before it was asked for.
+func (s *session) leave() {
+	s.world.note("leave", s.client.index, 0, s.lock.number)
+	s.call.Op.Done, s.lock.loose = s.call, false
+	if !s.refused(s.client.engine.Leave(&s.call.Op)) {
+		s.doing = false
+		s.back(nil)
+	}
 }
 
 // refused deals with an error of Submit.
@@ -127,10 +168,15 @@ func (s *session) refused(err error) bool {
 	if err != ErrBusy && (err != ErrClosed || !s.client.dead) {
 		s.world.check.fail("once", "Submit: "+err.Error())
 	}
-	s.pending = false
+	s.pending, s.inside = false, false
 	s.client.pending--
 	s.world.note("refused", s.client.index, s.lock.number, 0)
-	if s.call.Kind == Release || s.call.Kind == Extend {
+	switch s.call.Kind {
+	case Release:
+		s.lock.validity.releases--
+		s.lock.forgotten = true
+	case Extend:
+		s.lock.extended(s.extend, unsent)
 		s.lock.forgotten = true
 	}
 	s.pause()
@@ -143,9 +189,11 @@ func (s *session) cancel(serial int) {
 	switch {
 	case !s.pending || s.serial != serial:
 		return
+	case s.doing && isClosed(s.ended):
+		return
 	case s.doing:
 		close(s.ended) // and the engine finds out
-		w.after(maxTick+5*time.Millisecond, func() {
+		w.after(tickLate, func() {
 			if s.pending && s.serial == serial && c.busy == 0 {
 				w.check.fail("stuck", "a call does not end with its context")
 			}
@@ -181,7 +229,42 @@ func (s *session) Complete(op *Op) {
 	w.check.votes(s.client, s.lock, op, s.asked)
 	// The cleanup of an acquire that has failed was queued before this.
 	s.lock.loose = op.Kind == Acquire && op.Err != nil
-	s.back(op.Err)
+	s.client.misbehave(func() {
+		if s.turn == s.world.turn && s.turns > 2 && s.client.fleet.running != nil {
+			s.client.fleet.block(s.world.between(time.Microsecond, 20*time.Microsecond)) // callbacks take time
+		}
+		s.inside = true
+		s.back(op.Err)
+		s.inside = false
+	})
+}
+
+// misbehave is a callback that comes back with its result, and does what callbacks
+// should not do.
+func (c *client) misbehave(back func()) {
+	w, f := c.world, c.fleet
+	defer f.leaves()
+	what := w.IntN(100)
+	if !w.rules.wild || w.ending || f.running == nil {
+		what = 99
+	}
+	if what < 3 && c.held < 2 {
+		f.block(w.between(0, 80*time.Millisecond))
+	}
+	back()
+	switch {
+	case what < 3 || f.running == nil || f.running.replaced:
+	case what < 6 && !w.rules.panics && c.engine.callbacks.waiting.Load() == 0:
+	case what < 6:
+		w.note("panic", c.index, 0, 0)
+		panic(errCallback)
+	case what < 8:
+		f.exit()
+	case what < 20: // cancel what another has asked for
+		if s := c.sessions[w.IntN(len(c.sessions))]; s.pending && !s.doing {
+			s.cancel(s.serial)
+		}
+	}
 }
 
 // proceed goes on with the result of an operation.
@@ -195,28 +278,55 @@ func (s *session) proceed(err error) {
 		s.client.engine.Abandon(op)
 		s.pause()
 	case op.Kind == Acquire && err == nil:
-		w.check.acquired(l, op.Until)
+		l.validity, l.absent = validity{confirmed: op.Until}, op.Absent
+		w.check.acquired(l)
 		s.hold()
 	case op.Kind == Acquire:
 		l.over = true
 		s.pause()
-	case op.Kind == Extend && err == nil:
-		w.check.prolonged(l, op.Until)
-		s.hold()
-	case op.Kind == Extend && errors.Is(err, ErrNotHeld):
-		l.until = 0
-		s.release()
 	case op.Kind == Extend:
-		l.until = min(l.until, s.client.clock.truth(op.Until))
-		s.hold()
+		if l.extended(s.extend, resultOf(err)); errors.Is(err, ErrNotHeld) {
+			s.release()
+		} else if err != nil && s.again() && w.now() < l.until {
+			s.submit(Extend)
+		} else if err != nil && w.rules.many && w.chance(70) && now < op.Until {
+			w.after(w.between(0, 500*time.Microsecond), func() {
+				switch {
+				case s.pending || s.lock != l || s.client.dead:
+				case w.now() < l.until:
+					s.submit(Extend)
+				default:
+					s.hold()
+				}
+			})
+		} else {
+			s.hold()
+		}
+	case err != nil && s.again():
+		s.submit(Release)
 	default:
 		s.pause()
 	}
 }
 
+// again says whether a callback submits again at once.
+func (s *session) again() bool {
+	if s.call.Kind != Acquire && s.insist > 0 && s.inside && !s.client.dead && !s.world.ending {
+		s.insist--
+		return true
+	}
+	if s.eager == 0 || !s.inside || s.client.dead || s.world.ending {
+		return false
+	}
+	s.eager--
+	return true
+}
+
 // pause waits before the next attempt, or not at all.
 func (s *session) pause() {
-	if w := s.world; w.chance(20) && len(w.history) < maxHistory/2 && s.call.Err == nil {
+	if s.again() {
+		s.next()
+	} else if w := s.world; w.chance(20) && len(w.history) < maxHistory/2 && s.call.Err == nil {
 		s.next()
 	} else {
 		w.after(w.between(0, 10*time.Millisecond), s.next)
@@ -239,7 +349,8 @@ func (s *session) hold() {
 			return
 		}
 		switch {
-		case w.chance(30) && w.now() < l.until:
+		case (s.keeper && w.chance(80) || w.chance(30)) && w.now() < l.until:
+			s.extendMore()
 			s.submit(Extend)
 		case w.chance(85):
 			s.release()

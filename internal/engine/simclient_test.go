@@ -15,11 +15,13 @@ type client struct {
 	engine   *Engine
 	fleet    *simFleet
 	sessions []*session
-	busy     int // holders of the role that last longer than an event
+	busy     int // holders of the driver lock that last longer than an event
 	pending  int // operations submitted and not yet back
+	held     int // those of them that a callback keeps which blocks
 	ticking  bool
 	dead     bool
-	calling  bool // callbacks are about to be called
+	calling  bool          // callbacks are about to be called
+	left     time.Duration // since when operations wait behind an open window, at rest
 }
 
 func newClient(w *world, index int) *client {
@@ -32,18 +34,11 @@ func newClient(w *world, index int) *client {
 	if w.chance(50) {
 		timeout = w.between(time.Millisecond, 30*time.Millisecond)
 	}
-	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout})
+	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked})
 	c.fleet = newSimFleet(c)
 	attach(c.engine, c.fleet)
-	c.engine.callbacks.wake = func() {
-		if !c.calling {
-			c.calling = true
-			w.after(w.between(0, 20*time.Microsecond), func() {
-				c.calling = false
-				c.engine.callTurn(c.engine.callbacks.caller)
-			})
-		}
-	}
+	c.engine.callbacks.wake = c.wakeCaller
+	c.fleet.startCaller()
 	if w.chance(50) {
 		c.engine.window.size = 1 + w.IntN(4)
 	}
@@ -67,16 +62,16 @@ func (c *client) start() {
 	}
 }
 
-// free says whether the role can be had at once.
+// free says whether the driver lock can be had at once.
 func (c *client) free() bool { return c.busy == 0 }
 
-// later tries again in a moment what cannot have the role now.
+// later tries again in a moment what cannot have the driver lock now.
 func (c *client) later(f func()) { c.world.after(c.world.between(0, 5*time.Microsecond), f) }
 
 // collects says whether operations that wait may be left to the goroutine of
 // callbacks, or to the next tick where a callback keeps that from driving.
 func (c *client) collects() bool {
-	return c.calling || c.clock.Now() < time.Duration(c.engine.collectOps.Load())+2*maxTick
+	return c.calling || c.clock.Now() < time.Duration(c.engine.collectOps.Load())+tickLate
 }
 
 // reader is a turn of the reader goroutine, woken by an arrival.
@@ -116,7 +111,7 @@ func (c *client) tick() {
 	var next time.Duration
 	c.engine.driver.Lock()
 	c.engine.turn(func() { next = c.engine.tick() })
-	c.engine.lookAfterCaller()
+	c.lookAfterCaller()
 	if c.ticking = next > 0; c.ticking {
 		c.world.after(next, c.tick)
 	}
@@ -127,8 +122,8 @@ func (c *client) kill() {
 	if c.dead {
 		return
 	}
-	if !c.free() {
-		c.later(c.kill)
+	if !c.free() || c.held > 0 { // Close waits for callbacks, in real time
+		c.world.after(c.world.between(0, time.Millisecond), c.kill)
 		return
 	}
 	c.world.note("kill", c.index, 0, 0)
@@ -142,6 +137,12 @@ func (c *client) kill() {
 			}
 		}
 	}
-	c.engine.Close(0)
-	c.engine.callTurn(c.engine.callbacks.caller) // the last that its goroutine does
+	c.close(0)
+}
+
+// close closes the engine, whose goroutine of callbacks ends before anything else
+// happens.
+func (c *client) close(bound time.Duration) {
+	c.engine.Close(bound)
+	c.engine.routines.Wait()
 }

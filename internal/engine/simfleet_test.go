@@ -21,10 +21,22 @@ type simFleet struct {
 	blocks  bool // Sweep can block, in world time
 	longest time.Duration
 	woken   bool
+
 	reading bool // the reader is about to have its turn
+
+	caller    *simCaller    // the newest
+	running   *simCaller    // the one that has control, or nil
+	arrivals  chan struct{} // of new callers
+	number    uint64        // of the newest
+	rung      bool          // it was to be woken, and did not wait
+	onSend    []func()      // to happen in the next Send
+	onSweep   []func()      // to happen in the next Sweep
+	quorate   time.Duration // when a batch was last sent to a quorum
+	released  time.Duration // when a callback last went on that had blocked
+	abandoned chan struct{} // closed when the world ends
 }
 
-// flight is a batch from Send to Settled.
+// flight is a batch from Send to Done.
 type flight struct {
 	batch   *conn.Batch
 	cmds    []sentCommand
@@ -59,7 +71,6 @@ func newSimFleet(c *client) *simFleet {
 func (f *simFleet) Len() int       { return len(f.links) }
 func (f *simFleet) CanBlock() bool { return f.blocks }
 func (f *simFleet) Wait() bool     { panic("there is no reader goroutine") }
-func (f *simFleet) Drain()         {}
 
 func (f *simFleet) Forms() (ds []conn.Form) {
 	for _, l := range f.links {
@@ -95,7 +106,7 @@ func (f *simFleet) SetForm(node int, form conn.Form) {
 
 func (f *simFleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 
-// Guarded is as strict as a client that knows the longest TTL of all.
+// Quarantined is as strict as a client that knows the longest TTL of all.
 func (f *simFleet) Quarantined() (nodes uint64) {
 	for i, l := range f.links {
 		if f.client.clock.Now() < l.guarded {
@@ -112,7 +123,7 @@ func (f *simFleet) takeOff(b *conn.Batch) *flight {
 		f.world.check.fail("wire", err.Error())
 	}
 	if f.flights[b] != nil {
-		f.world.check.fail("leak", "a batch was sent again before it settled")
+		f.world.check.fail("leak", "a batch was sent again before it was done")
 	}
 	fl := &flight{b, cmds, maphash.Bytes(sumSeed, b.Buf), 1}
 	f.flights[b] = fl
@@ -131,12 +142,13 @@ func (f *simFleet) done(fl *flight) {
 }
 
 func (f *simFleet) Send(b *conn.Batch) {
-	var flights []*flight // one for each dialect
+	var flights []*flight // one for each form
 	for wire := b; wire != nil; wire = wire.Next {
 		flights = append(flights, f.takeOff(wire))
 	}
 	f.world.note("send", f.client.index, len(flights[0].cmds), len(flights))
 	for _, l := range f.links {
+		happen(&f.onSend)
 		own := flights[0]
 		for _, fl := range flights {
 			if fl.batch.Form == l.dialect {
@@ -157,14 +169,23 @@ func (f *simFleet) Send(b *conn.Batch) {
 	}
 }
 
+// happen lets things happen once.
+func happen(things *[]func()) {
+	now := *things
+	*things = nil
+	for _, thing := range now {
+		thing()
+	}
+}
+
 func (f *simFleet) SendTo(node int, b *conn.Batch) {
 	fl := f.takeOff(b)
-	what := "retry"
-	if b.Owner.(*wire).batch.isHint {
+	what, paid := "retry", b.Owner.(*wire).batch.isHint
+	if paid {
 		what = "hand off"
-		for i := range fl.cmds {
-			fl.cmds[i].paid = true
-		}
+	}
+	for i := range fl.cmds {
+		fl.cmds[i].errand, fl.cmds[i].paid = true, paid
 	}
 	f.world.note(what, f.client.index, node, len(fl.cmds))
 	f.links[node].send(fl)
@@ -177,7 +198,7 @@ func (f *simFleet) Sweep(d time.Duration) {
 	if f.closed {
 		return
 	}
-	// Whoever blocks here keeps the role while the world goes on.
+	// A driver that blocks here keeps its lock while the world goes on.
 	if until := w.now() + d; d > 0 && f.blocks {
 		f.client.busy++
 		for !f.ready() && !f.woken && w.step(until) {
@@ -191,8 +212,15 @@ func (f *simFleet) Sweep(d time.Duration) {
 		}
 	}
 	f.woken = false
+	before := w.chance(50)
+	if before {
+		happen(&f.onSweep)
+	}
 	for _, i := range w.Perm(len(f.links)) {
 		f.links[i].receive()
+		if !before {
+			happen(&f.onSweep)
+		}
 	}
 	f.reap()
 }

@@ -18,11 +18,13 @@ type world struct {
 	clock   *clock.Fake // true time; masters and clients have their own rates
 	events  eventHeap
 	serial  uint64
+	turn    int // events so far
 	history []entry
 	masters []*master
 	clients []*client
 	rules   rules
 	check   checker
+	theme   int  // which fault happens again and again, counted from 1; 0: all of them
 	ending  bool // no new attempts; faults are over
 }
 
@@ -125,6 +127,7 @@ func (w *world) step(until time.Duration) bool {
 	if e.at > w.now() {
 		w.clock.Advance(e.at - w.now())
 	}
+	w.turn++
 	e.run()
 	for _, c := range w.clients {
 		w.check.atRest(c)
@@ -137,10 +140,18 @@ const maxHistory = 200_000
 
 // run is one whole history: faults and contention, then calm.
 func (w *world) run() {
+	defer func() {
+		for _, c := range w.clients {
+			c.fleet.abandon()
+		}
+	}()
 	for _, c := range w.clients {
 		c.start()
 	}
 	length := w.between(10*time.Millisecond, 110*time.Millisecond)
+	if n := len(w.rules.faults); n > 0 && w.chance(50) {
+		w.theme = 1 + w.IntN(n)
+	}
 	w.scheduleFault(length)
 	for w.step(length) {
 	}
