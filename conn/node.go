@@ -220,7 +220,7 @@ func (n *node) decode() {
 			if b == n.opening {
 				n.opening = nil // it may be large
 			}
-			n.history.trip(n.progress - b.sentAt)
+			n.history.trip(max(0, n.progress-b.sentAt)) // an errand may be sent in mid-sweep
 			if !whole {
 				n.fault = ErrUnsolicited // answered before it was asked
 			}

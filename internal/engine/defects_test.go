@@ -157,7 +157,7 @@ func TestDefectVotesKept(t *testing.T) {
 	}
 	const told = maxVotes / 4
 	for range told {
-		c.next(0)
+		c.next(0, new(job))
 	}
 	for range told + 1 { // one too many
 		c.vote(vote{})

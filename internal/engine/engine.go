@@ -47,9 +47,12 @@ type Fleet interface {
 // Config is what an [Engine] needs to know.
 type Config struct {
 	Clock      clock.Clock
-	MaxWaiting int           // operations that may wait to be sent
-	MaxTTL     time.Duration // of any operation; 0 is the limit MaxTTL
-	Timeout    time.Duration // for the nodes to answer; 0 means it follows from the TTL
+	MaxWaiting int // operations that may wait to be sent
+	// MaxInFlight is the replies that a node may owe; 0 is no bound. The window
+	// takes half of it: a node that keeps up is not cut off by a burst.
+	MaxInFlight int
+	MaxTTL      time.Duration // of any operation; 0 is the limit MaxTTL
+	Timeout     time.Duration // for the nodes to answer; 0 means it follows from the TTL
 	// OnVote hears of every vote, as callbacks do; it may be nil. An err is there
 	// where the vote failed.
 	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
@@ -110,7 +113,7 @@ func New(cfg Config) *Engine {
 	e.timeout = min(cfg.Timeout, MaxTTL) // more would overflow when an instant is added
 	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
 	e.queue.limit = cfg.MaxWaiting
-	e.window.init()
+	e.window.init(cfg.MaxInFlight)
 	e.planner.init()
 	e.watchdog.init()
 	e.callbacks.init()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -27,14 +28,19 @@ const (
 type window struct {
 	size   int // batches
 	inside int
+	bound  int           // operations, and so replies that a node owes: half of what cuts it off
+	ops    int           // inside
 	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
 	probed time.Duration // when it was last measured
 	due    bool          // measure it again: the next batch is small and goes alone
 	isOpen atomic.Bool
 }
 
-func (w *window) init() {
-	w.size = 1
+func (w *window) init(maxInFlight int) {
+	w.size, w.bound = 1, math.MaxInt
+	if maxInFlight > 0 {
+		w.bound = max(1, maxInFlight/2)
+	}
 	w.isOpen.Store(true)
 }
 
@@ -43,7 +49,7 @@ func (w *window) limit() int {
 	if w.due {
 		return probeOps
 	}
-	return maxBatchOps
+	return min(maxBatchOps, w.bound-w.ops)
 }
 
 // enter counts b as on the wire. A small batch that has the wire to itself
@@ -57,12 +63,14 @@ func (w *window) enter(b *batch) {
 		w.due = true
 	}
 	w.inside++
+	w.ops += len(b.rounds)
 	w.set()
 }
 
 // leave counts b as no longer in the window.
 func (w *window) leave(b *batch) {
 	w.inside--
+	w.ops -= len(b.rounds)
 	if b.probe && b.heard >= b.engine.quorum {
 		w.measure(b.engine.clock.Now() - b.sentAt)
 	}
@@ -85,7 +93,7 @@ func (w *window) set() {
 	if w.due {
 		size = 1 // the wire must be empty
 	}
-	if open := w.inside < size; open != w.isOpen.Load() {
+	if open := w.inside < size && w.ops < w.bound; open != w.isOpen.Load() {
 		w.isOpen.Store(open)
 	}
 }

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -83,6 +84,7 @@ func (cfg Config) check() (Config, error) {
 	if cfg.Conn.MaxInFlight < 0 || cfg.Conn.MaxInFlightBytes < 0 {
 		return cfg, errors.New("MaxInFlight or MaxInFlightBytes is negative")
 	}
+	cfg.Engine.MaxInFlight = cmp.Or(cfg.Conn.MaxInFlight, conn.DefaultMaxInFlight)
 	if cfg.Engine.MaxWaiting == 0 {
 		cfg.Engine.MaxWaiting = 64 << 10
 	}
