@@ -112,7 +112,7 @@ func (s *session) submit(kind Kind) {
 		return
 	}
 	s.driving = true
-	c.engine.submitted(op, s.call)
+	c.engine.submitted(kind, c.clock.Now(), s.call)
 	s.driving = false
 	s.poll()
 }
