@@ -18,7 +18,8 @@ const (
 	slowCall = 20 * time.Millisecond
 	// collectFor is how long submitters leave it to another goroutine to drive, so
 	// that what they submit travels in one batch: see Engine.drive.
-	collectFor = 200 * time.Microsecond
+	collectFor  = 200 * time.Microsecond
+	collectEach = 2 * time.Microsecond // more for each callback
 )
 
 // callbacks is the user code that is to be called: completions of operations,
