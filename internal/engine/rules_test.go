@@ -36,7 +36,6 @@ type rules struct {
 	contagious bool // a master that refuses one key refuses the next command too
 
 	wild    bool // callbacks block, panic, end their goroutine, cancel others' operations
-	panics  bool // a callback panics also where no other waits behind it
 	many    bool // several extends of a lock at once
 	brief   bool // no TTL is above longestHeld
 	shrinks bool // extends ask for shorter TTLs too
