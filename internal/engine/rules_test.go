@@ -61,6 +61,8 @@ func (w *world) scheduleFault(end time.Duration) {
 	})
 }
 
+// inModel leaves out panics where no other callback waits: the engine goes on as if
+// the callback that has panicked were still under way, and replaces its goroutine.
 func inModel() rules {
 	return rules{name: "model", wild: true, many: true, faults: []fault{
 		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, flushAll, flicker, flicker, flicker,
