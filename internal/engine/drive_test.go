@@ -111,7 +111,7 @@ func TestCollecting(t *testing.T) {
 			}
 			p.turn(func() {})
 			p.arrived = func() { p.reply(p.sent[0], 0, ok, null) }
-			p.engine.receive(func(*queue, int) { meanwhile() })
+			p.engine.receive(func(int) { meanwhile() })
 		},
 	} {
 		for _, slow := range []bool{false, true} {
@@ -121,7 +121,7 @@ func TestCollecting(t *testing.T) {
 					p.submit(Release, "first")
 					require.Len(t, p.sent, 1, "it is sent alone")
 					if slow {
-						p.clock.Advance(collectFor)
+						p.clock.Advance(collectFor + 2*collectEach)
 						p.submit(Release, "second")
 						require.Len(t, p.sent, 2, "it waits for them")
 					}
