@@ -19,7 +19,7 @@ import (
 func TestManyForbiddenHints(t *testing.T) {
 	// A node may owe so many replies, fewer than there are hints.
 	const limit, hints = 2048, 5000
-	r := cluster.New(t, 3, cluster.DefaultTimeouts, func(c *redlock.Config) { c.MaxInFlight = limit })
+	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxInFlight = limit })
 	l := cluster.MustAcquire(t, r.Client, "lock:honest", ttl)
 	r.AwaitHolders(t, 3, l.Key())
 	var lastAlone atomic.Bool
