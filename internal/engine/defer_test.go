@@ -169,7 +169,7 @@ func TestWhoIsHeldBackMayGo(t *testing.T) {
 
 // TestCancelWhileItIsHeldBack: the driver has taken it, and puts it back.
 func TestCancelWhileItIsHeldBack(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	e := p.engine
 	require.True(t, e.driver.TryLock()) // so that nobody sends it
 	defer e.driver.Unlock()

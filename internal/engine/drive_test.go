@@ -12,22 +12,22 @@ import (
 // once more. This holds for one that has come with Submit, for the reader and
 // the watchdog, and for a dialler.
 func TestNobodyIsLeftBehind(t *testing.T) {
-	for name, drive := range map[string]func(p *puppet){
-		"submitter": func(p *puppet) { p.submit(Release, "first") },
-		"turn": func(p *puppet) {
+	for name, drive := range map[string]func(p *scriptedFleet){
+		"submitter": func(p *scriptedFleet) { p.submit(Release, "first") },
+		"turn": func(p *scriptedFleet) {
 			require.NoError(t, p.engine.enqueue(&p.op(Release, "first").Op))
 			p.turn(func() {})
 		},
-		"dialler": func(p *puppet) {
+		"dialler": func(p *scriptedFleet) {
 			p.engine.DriverLock().Lock()
 			p.submit(Release, "first")
 			p.engine.DriverLock().Unlock()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPuppet(t, 1)
+			p := newScripted(t, 1)
 			p.engine.window.size = 2 // open also when a batch is out
-			var late *outcome
+			var late *countedOp
 			p.onArm = func() { late = p.submit(Release, "late") }
 			drive(p)
 			require.NotNil(t, late)
@@ -42,7 +42,7 @@ func TestNobodyIsLeftBehind(t *testing.T) {
 // nobody has completed, as after a panic, completes them before it uses the
 // batch again that their results are in.
 func TestResultsComeBeforeReuse(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	won := p.submit(Acquire, "won")
 	e := p.engine
 	e.driver.Lock()
@@ -61,7 +61,7 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 // refilled is a Fleet under which the queue is never empty: whenever a driver looks
 // which nodes are away, another operation is submitted.
 type refilled struct {
-	*puppet
+	*scriptedFleet
 	looks int
 }
 
@@ -69,13 +69,13 @@ func (r *refilled) Away() uint64 {
 	if r.looks++; r.looks < 1000 {
 		require.NoError(r.t, r.engine.enqueue(&r.op(Acquire, "one more").Op))
 	}
-	return r.puppet.Away()
+	return r.scriptedFleet.Away()
 }
 
 // TestATurnIsBounded: a driver sends what was queued when its turn began, and a
 // submitter takes maxTurns turns at most, whatever is submitted meanwhile.
 func TestATurnIsBounded(t *testing.T) {
-	r := &refilled{puppet: newPuppet(t, 3)}
+	r := &refilled{scriptedFleet: newScripted(t, 3)}
 	r.down = 0b011 // acquires fail at once
 	attach(r.engine, r)
 	r.engine.callbacks.wake = func() {} // their goroutine would drive too
@@ -91,7 +91,7 @@ func TestATurnIsBounded(t *testing.T) {
 // TestWindowWaitsForAReply: a batch that a quorum of nodes fails at once does not make
 // room for the next at once, but when a live node has replied, or time is up.
 func TestWindowWaitsForAReply(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	p.down = 0b011
 	for i, end := range []func(){
 		func() { p.reply(p.last(), 2, one) },
@@ -115,7 +115,7 @@ func TestWindowWaitsForAReply(t *testing.T) {
 
 // TestAnIdleFleetIsArmed: the end of a connection that is asked nothing is noticed.
 func TestAnIdleFleetIsArmed(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	p.submit(Release, "key")
 	p.turn(func() { p.reply(p.last(), 0, one) })
 	p.tick(0)

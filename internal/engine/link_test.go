@@ -356,7 +356,7 @@ func (l *link) dial() {
 		w.after(w.between(0, 5*time.Microsecond), l.dial)
 		return
 	}
-	l.master.scripts = [2]bool{true, true}
+	l.master.scripts = both
 	c.engine.DriverLock().Lock()
 	c.busy++
 	w.after(w.between(0, 200*time.Microsecond), func() {

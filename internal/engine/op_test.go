@@ -15,7 +15,7 @@ import (
 // TestLateVotesDoNotReachTheNextUse: a batch that still knows an Op which was
 // cancelled and is used again must not settle it.
 func TestLateVotesDoNotReachTheNextUse(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	op := p.submit(Acquire, "first")
 	require.True(t, p.engine.Cancel(&op.Op))
 	op.Kind, op.Key = Extend, []byte("second")
@@ -66,7 +66,7 @@ func TestGenerations(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	e := p.engine
 	never := p.op(Acquire, "key")
 	require.False(t, e.Cancel(&never.Op), "it was not submitted")
@@ -112,23 +112,6 @@ func TestCancel(t *testing.T) {
 	require.False(t, e.Cancel(&extend.Op), "it is completed")
 }
 
-// TestCancelInACallback: of the operations of one wave, those that come after
-// are settled already and cannot be taken back.
-func TestCancelInACallback(t *testing.T) {
-	p := newPuppet(t, 1)
-	first := p.submit(Release, "first")
-	a, b, c := p.op(Acquire, "a"), p.op(Acquire, "b"), p.op(Acquire, "c")
-	var took []bool
-	a.then = func() { took = append(took, p.engine.Cancel(&b.Op), p.engine.Cancel(&c.Op)) }
-	for _, op := range []*outcome{a, b, c} {
-		require.NoError(t, p.engine.Submit(&op.Op))
-	}
-	p.turn(func() { p.reply(p.sent[0], 0, one) })
-	p.turn(func() { p.reply(p.sent[1], 0, ok, ok) })
-	require.Equal(t, []int{1, 1, 1, 0}, []int{first.times, a.times, b.times, c.times})
-	require.Equal(t, []bool{false, true}, took)
-}
-
 // hook is a clock that lets a test in between two steps of the driver.
 type hook struct {
 	*clock.Fake
@@ -147,7 +130,7 @@ func (h *hook) Now() time.Duration {
 // and then takes the operation back and releases.
 func TestCancelWhileSending(t *testing.T) {
 	for range 100 {
-		p := newPuppet(t, 3)
+		p := newScripted(t, 3)
 		h := &hook{Fake: p.clock}
 		p.engine.clock = h
 		op := p.op(Acquire, "key")
@@ -177,7 +160,7 @@ func TestCancelWhileSending(t *testing.T) {
 // TestCancelBeforePush: between Submit's first step and its last there is
 // nothing to take out of the queue.
 func TestCancelBeforePush(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	p.submit(Acquire, "out")
 	p.submit(Acquire, "waits")
 	op := p.op(Acquire, "key")

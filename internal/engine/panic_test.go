@@ -11,14 +11,14 @@ import (
 
 // TestPanicInACallback: it is reported, and the callbacks behind it are called.
 func TestPanicInACallback(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	var reported []any
 	p.engine.onPanic = func(v any, stack []byte) {
 		require.Contains(t, string(stack), "TestPanicInACallback")
 		reported = append(reported, v)
 		panic("the report panics too")
 	}
-	var ops [4]*outcome
+	var ops [4]*countedOp
 	for i := range ops {
 		ops[i] = p.op(Acquire, fmt.Sprint(i))
 		require.NoError(t, p.engine.enqueue(&ops[i].Op))
@@ -36,7 +36,7 @@ func TestPanicInACallback(t *testing.T) {
 
 // TestCallbackThatEndsItsGoroutine: another goes on.
 func TestCallbackThatEndsItsGoroutine(t *testing.T) {
-	f := newEcho(1, true)
+	f := newMemory(1, true)
 	e := f.start(t)
 	done := make(chanOp, 1)
 	bad := done.acquire("bad")
@@ -64,7 +64,7 @@ func (f completion) Complete(*Op) { f() }
 // TestCallbackThatBlocks holds up the others for a moment only, and keeps neither
 // submitters nor Close.
 func TestCallbackThatBlocks(t *testing.T) {
-	f := newEcho(1, true)
+	f := newMemory(1, true)
 	e := f.start(t)
 	release := make(chan struct{})
 	returned := make(chan struct{})
@@ -86,7 +86,7 @@ func TestCallbackThatBlocks(t *testing.T) {
 
 // TestCallbacksRunWithoutTheLock: they may do what needs it.
 func TestCallbacksRunWithoutTheLock(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	op := p.submit(Acquire, "key")
 	free := false
 	op.then = func() {
@@ -99,12 +99,20 @@ func TestCallbacksRunWithoutTheLock(t *testing.T) {
 	require.True(t, free)
 }
 
-// TestVotesAreBounded: those that nobody takes do not fill the memory.
+// TestVotesAreBounded: those that are not told do not fill the memory. As many as
+// are promised wait; those that were told do not count.
 func TestVotesAreBounded(t *testing.T) {
 	var c callbacks
 	for range maxVotes + 10 {
 		c.vote(vote{})
 	}
 	require.Len(t, c.votes, maxVotes)
+	const told = maxVotes / 4
+	for range told {
+		c.next(0, new(job))
+	}
+	for range told + 1 {
+		c.vote(vote{})
+	}
 	require.EqualValues(t, maxVotes, c.waiting.Load())
 }

@@ -18,7 +18,7 @@ import (
 func TestStress(t *testing.T) {
 	for _, blocks := range []bool{true, false} {
 		t.Run(fmt.Sprintf("blocks=%v", blocks), func(t *testing.T) {
-			f := newEcho(3, blocks)
+			f := newMemory(3, blocks)
 			f.jitter = true
 			e := f.start(t)
 			goroutines, rounds := 2000, 6
@@ -106,7 +106,7 @@ func (s *sitting) run() (won bool, err error) {
 // TestSubmitters: the asynchronous path, with Ops that submit themselves again
 // from their callbacks and are cancelled by others meanwhile.
 func TestSubmitters(t *testing.T) {
-	f := newEcho(3, true)
+	f := newMemory(3, true)
 	e := f.start(t)
 	const users, turns = 300, 20
 	var all sync.WaitGroup
@@ -151,7 +151,7 @@ func (c *chain) Complete(*Op) {
 // back, what comes later is refused.
 func TestCloseRaces(t *testing.T) {
 	for range 30 {
-		f := newEcho(3, rand.IntN(2) == 0)
+		f := newMemory(3, rand.IntN(2) == 0)
 		f.jitter = true
 		e := f.start(t)
 		var all sync.WaitGroup
@@ -172,19 +172,5 @@ func TestCloseRaces(t *testing.T) {
 		all.Wait()
 		require.Zero(t, e.depth.Load())
 		require.Zero(t, e.queue.size.Load())
-	}
-}
-
-// TestDiallersLeaveNothingBehind: an operation whose submitter found the role
-// taken by a dialler is sent when that gives it up.
-func TestDiallersLeaveNothingBehind(t *testing.T) {
-	f := newEcho(1, true)
-	e := f.start(t)
-	for range 200 {
-		done := make(chanOp, 1)
-		e.DriverLock().Lock()
-		require.NoError(t, e.Submit(&Op{Kind: Release, Key: []byte("key"), Done: done}))
-		e.DriverLock().Unlock()
-		<-done
 	}
 }

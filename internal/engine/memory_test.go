@@ -17,11 +17,11 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// echo is a Fleet with a goroutine for each node, which executes what it is sent
+// memoryFleet is a Fleet with a goroutine for each node, which executes what it is sent
 // on keys in memory (without TTLs) and replies when it gets to it.
-type echo struct {
+type memoryFleet struct {
 	plain
-	nodes   []*echoNode
+	nodes   []*memoryNode
 	blocks  bool
 	closed  bool // the driver's
 	ready   chan int
@@ -33,33 +33,33 @@ type echo struct {
 	engine  *Engine
 }
 
-type echoNode struct {
+type memoryNode struct {
 	mu       sync.Mutex
 	keys     map[string]string
 	released int
 	held     chan struct{} // while not nil, nobody replies before it is closed
 	index    int
 	work     chan []byte
-	owed     []*echoDebt // the driver's
+	owed     []*memoryDebt // the driver's
 	mail     sync.Mutex
 	inbox    [][]byte
 }
 
-type echoDebt struct {
+type memoryDebt struct {
 	batch *conn.Batch
 	next  int
 }
 
-func newEcho(nodes int, blocks bool) *echo {
-	f := &echo{blocks: blocks, ready: make(chan int, 1<<16), bell: make(chan struct{}, 1), ended: make(chan struct{})}
+func newMemory(nodes int, blocks bool) *memoryFleet {
+	f := &memoryFleet{blocks: blocks, ready: make(chan int, 1<<16), bell: make(chan struct{}, 1), ended: make(chan struct{})}
 	for i := range nodes {
-		f.nodes = append(f.nodes, &echoNode{index: i, keys: map[string]string{}, work: make(chan []byte, 1<<12)})
+		f.nodes = append(f.nodes, &memoryNode{index: i, keys: map[string]string{}, work: make(chan []byte, 1<<12)})
 	}
 	return f
 }
 
 // start makes an engine on it, and sees to it that no goroutine is left.
-func (f *echo) start(t *testing.T) *Engine {
+func (f *memoryFleet) start(t *testing.T) *Engine {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	f.running.Add(len(f.nodes))
@@ -82,7 +82,7 @@ func (f *echo) start(t *testing.T) *Engine {
 	return f.engine
 }
 
-func (f *echo) serve(n *echoNode) {
+func (f *memoryFleet) serve(n *memoryNode) {
 	defer f.running.Done()
 	for {
 		select {
@@ -113,79 +113,60 @@ func (f *echo) serve(n *echoNode) {
 }
 
 // execute runs a batch on the node's keys.
-func (n *echoNode) execute(buf []byte) (replies [][]byte) {
+func (n *memoryNode) execute(buf []byte) (replies [][]byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var d resp.Decoder
-	var v resp.Value
-	for len(buf) > 0 {
-		size, err := d.Decode(buf, &v)
-		if err != nil {
-			panic(err)
-		}
-		buf = buf[size:]
-		var words []string
-		it := v.Elements()
-		for it.Next() {
-			words = append(words, string(it.Value().Bytes))
-		}
-		if words[0] == "SET" {
-			if _, taken := n.keys[words[1]]; taken {
-				replies = append(replies, []byte(null))
-				continue
-			}
-			n.keys[words[1]] = words[2]
-			replies = append(replies, []byte(ok))
-			continue
-		}
-		count := (len(words) - 3) / 2
-		if words[1] == command.ExtendSHA1 {
-			count = (len(words) - 3) / 3
-		}
-		reply := resp.AppendArray(nil, count)
-		for i, key := range words[3 : 3+count] {
-			mine := int64(0)
-			if n.keys[key] == words[3+count+i] {
-				mine = 1
-				if words[1] == command.ReleaseSHA1 {
-					delete(n.keys, key)
+	eachCommand(buf, func(_ string, kind Kind, operands []command.Operand) {
+		reply := resp.AppendArray(nil, len(operands))
+		for _, o := range operands {
+			holder, isTaken := n.keys[string(o.Key)]
+			switch {
+			case kind == Acquire && isTaken:
+				reply = []byte(null)
+			case kind == Acquire:
+				n.keys[string(o.Key)], reply = string(o.Token), []byte(ok)
+			case holder != string(o.Token):
+				reply = resp.AppendInteger(reply, 0)
+			default:
+				reply = resp.AppendInteger(reply, 1)
+				if kind == Release {
+					delete(n.keys, string(o.Key))
 					n.released++
 				}
 			}
-			reply = resp.AppendInteger(reply, mine)
 		}
 		replies = append(replies, reply)
-	}
+	})
 	return replies
 }
 
-func (f *echo) ring() {
+func (f *memoryFleet) ring() {
 	if !f.blocks || f.armed.Swap(false) {
 		f.wake()
 	}
 }
 
-func (f *echo) wake() {
+func (f *memoryFleet) wake() {
 	select {
 	case f.bell <- struct{}{}:
 	default:
 	}
 }
 
-func (f *echo) Len() int       { return len(f.nodes) }
-func (f *echo) CanBlock() bool { return f.blocks }
-func (f *echo) Check()         {}
-func (f *echo) Drain()         {}
+func (f *memoryFleet) Len() int       { return len(f.nodes) }
+func (f *memoryFleet) CanBlock() bool { return f.blocks }
+func (f *memoryFleet) Check()         {}
+func (f *memoryFleet) Drain()         {}
 
-func (f *echo) SendTo(int, *conn.Batch) { panic("no script is ever lost") }
+func (f *memoryFleet) SendTo(int, *conn.Batch) { panic("no script is ever lost") }
 
-func (f *echo) Send(b *conn.Batch) {
+func (f *memoryFleet) Send(b *conn.Batch) {
 	for _, n := range f.nodes {
 		if f.closed {
 			b.Owner.Fail(n.index, 0, &unsentError{conn.ErrClosed})
 			continue
 		}
-		n.owed = append(n.owed, &echoDebt{batch: b})
+		n.owed = append(n.owed, &memoryDebt{batch: b})
 		n.work <- bytes.Clone(b.Buf) // a node runs on when the fleet is closed
 	}
 	if f.closed {
@@ -194,7 +175,7 @@ func (f *echo) Send(b *conn.Batch) {
 }
 
 // Sweep reads what has arrived, after a wait for it where it may.
-func (f *echo) Sweep(d time.Duration) {
+func (f *memoryFleet) Sweep(d time.Duration) {
 	if f.closed {
 		return
 	}
@@ -217,7 +198,7 @@ func (f *echo) Sweep(d time.Duration) {
 	}
 }
 
-func (f *echo) receive(n *echoNode) {
+func (f *memoryFleet) receive(n *memoryNode) {
 	n.mail.Lock()
 	inbox := n.inbox
 	n.inbox = nil
@@ -243,10 +224,10 @@ func (f *echo) receive(n *echoNode) {
 
 // Wake ends a Wait after Arm, as an arrival does. Without it results that the watchdog
 // has read would wait for their reader for ever.
-func (f *echo) Wake() { f.ring() }
+func (f *memoryFleet) Wake() { f.ring() }
 
 // settle tells the owner when no node owes anything for b.
-func (f *echo) settle(b *conn.Batch) {
+func (f *memoryFleet) settle(b *conn.Batch) {
 	for _, n := range f.nodes {
 		for _, d := range n.owed {
 			if d.batch == b {
@@ -258,14 +239,14 @@ func (f *echo) settle(b *conn.Batch) {
 }
 
 // Arm has the next arrival wake the reader; one that came before counts.
-func (f *echo) Arm() {
+func (f *memoryFleet) Arm() {
 	f.armed.Store(true)
 	if len(f.ready) > 0 {
 		f.ring()
 	}
 }
 
-func (f *echo) Wait() bool {
+func (f *memoryFleet) Wait() bool {
 	<-f.bell
 	select {
 	case <-f.ended:
@@ -277,7 +258,7 @@ func (f *echo) Wait() bool {
 	return !f.closed
 }
 
-func (f *echo) Close() {
+func (f *memoryFleet) Close() {
 	f.closed = true
 	for _, n := range f.nodes {
 		owed := n.owed
@@ -291,7 +272,7 @@ func (f *echo) Close() {
 }
 
 // hold keeps all replies back until release.
-func (f *echo) hold() {
+func (f *memoryFleet) hold() {
 	held := make(chan struct{})
 	for _, n := range f.nodes {
 		n.mu.Lock()
@@ -300,7 +281,7 @@ func (f *echo) hold() {
 	}
 }
 
-func (f *echo) release() {
+func (f *memoryFleet) release() {
 	for i, n := range f.nodes {
 		n.mu.Lock()
 		if i == 0 {
@@ -312,7 +293,7 @@ func (f *echo) release() {
 }
 
 // count is how many nodes have a key that begins with prefix.
-func (f *echo) count(prefix string) (keys int) {
+func (f *memoryFleet) count(prefix string) (keys int) {
 	for _, n := range f.nodes {
 		n.mu.Lock()
 		for key := range n.keys {
@@ -325,7 +306,7 @@ func (f *echo) count(prefix string) (keys int) {
 	return keys
 }
 
-func (f *echo) releases() (sum int) {
+func (f *memoryFleet) releases() (sum int) {
 	for _, n := range f.nodes {
 		n.mu.Lock()
 		sum += n.released
