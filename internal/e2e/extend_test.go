@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -144,88 +143,6 @@ func TestExtendAgainstRelease(t *testing.T) {
 			r.AwaitEmpty(t)
 		}
 	})
-}
-
-// TestExtendAgainstExtend: of two at once the nodes keep the TTL that came
-// last. Remaining must not count on the other.
-func TestExtendAgainstExtend(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
-		for range 500 {
-			l := cluster.MustAcquire(t, r.Client, "k", ttl)
-			var wg sync.WaitGroup
-			for _, d := range []time.Duration{ttl, time.Minute, 2 * ttl, 2 * time.Minute} {
-				wg.Add(1)
-				go func() {
-					defer wg.Done()
-					if err := l.Extend(t.Context(), d); err != nil {
-						t.Error(err)
-					}
-				}()
-			}
-			testkit.Join(t, &wg)
-			for _, s := range r.Servers {
-				testkit.Await(t, "all", func() bool { return int(s.Count("EVALSHA"))%5 == 4 })
-				require.Less(t, l.Remaining(), s.TTL("k"))
-			}
-			require.NoError(t, l.Release(t.Context()))
-			for _, s := range r.Servers {
-				testkit.Await(t, "all", func() bool { return int(s.Count("EVALSHA"))%5 == 0 })
-			}
-		}
-	})
-}
-
-// TestRepeatedExtend: an extend that is repeated, because the masters had
-// forgotten the script, does not come behind a later extend of the same lock. If
-// both succeed, the TTL of the later one holds.
-func TestRepeatedExtend(t *testing.T) {
-	const first, second = 10 * time.Minute, 30 * time.Minute
-	r := cluster.New(t, 3)
-	for _, s := range r.Servers {
-		s.Delay(20 * time.Millisecond) // for a window of more than one batch
-	}
-	for range 3 {
-		live(t, r.Client, "measured")
-	}
-	acquire := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
-	require.NoError(t, cluster.Submit(t, r.Client, acquire))
-	r.AwaitHolders(t, 3, "k")
-	cluster.Settle(t, r.Client)
-
-	arrived := make(chan error, 3) // the first, at each master
-	for _, s := range r.Servers {
-		times := 0
-		s.OnCommand(func(_ int64, args []string) {
-			switch {
-			case args[0] != "EVALSHA" || !slices.Contains(args, "k"):
-			case slices.Contains(args, "600000") && times == 0:
-				s.FlushScripts()
-				times++
-				arrived <- nil
-			case slices.Contains(args, "1800000"):
-				s.LoadScripts()
-			}
-		})
-	}
-	extend := func(ttl time.Duration) <-chan error {
-		return cluster.Begin(t, r.Client, &redlock.Op{Kind: redlock.OpExtend, Key: []byte("k"), TTL: ttl, Token: acquire.Token})
-	}
-	one := extend(first)
-	for range r.Servers {
-		require.NoError(t, testkit.Outcome(t, "the first extend", arrived))
-	}
-	two := extend(second)
-	errOne, errTwo := testkit.Outcome(t, "the first extend", one), testkit.Outcome(t, "the second extend", two)
-	cluster.Settle(t, r.Client)
-	require.NoError(t, errTwo, "the masters know the script")
-	long := 0
-	for _, s := range r.Servers {
-		if s.TTL("k") > first {
-			long++
-		}
-	}
-	require.GreaterOrEqual(t, long, 2, "the first came behind the second; its error is %v", errOne)
 }
 
 // TestOverlappingExtends: a lock that two goroutines keep extending does not

@@ -117,31 +117,6 @@ func TestOneKeyRefused(t *testing.T) {
 	})
 }
 
-// TestOneKeyRefusedAfterOutage: the releases that a node missed while it was
-// away reach it, though it refuses the key of one among them.
-func TestOneKeyRefusedAfterOutage(t *testing.T) {
-	for name, refuse := range map[string]func(*fakeredis.Server){
-		"access list": allowLocks,
-		"ERR":         func(s *fakeredis.Server) { refuseCalls(s, keyErrors["ERR"]) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := cluster.New(t, 3)
-			locks := acquireAll(t, r, 20)
-			r.Servers[0].Down()
-			cluster.AwaitNodesUp(t, r.Client, 2)
-			refuse(r.Servers[0])
-			for i, l := range locks {
-				if i == len(locks)/2 {
-					_ = cluster.Submit(t, r.Client, &redlock.Op{Kind: redlock.OpRelease, Key: []byte(forbidden)})
-				}
-				require.NoError(t, l.Release(t.Context()))
-			}
-			r.Heal(t)
-			awaitNoLock(t, r)
-		})
-	}
-}
-
 // TestRefusedAcquireNeedsNoRelease: a node that refuses an acquire has no key.
 // It is sent no release, neither at once nor after an outage.
 func TestRefusedAcquireNeedsNoRelease(t *testing.T) {

@@ -59,24 +59,6 @@ func TestSubmitOfAWrongOpUnderWay(t *testing.T) {
 	})
 }
 
-// TestSubmitBeforeDone: an Op that has its result is under way until its Done is
-// called. Submit refuses it, and each operation of the batch has its Done called.
-func TestSubmitBeforeDone(t *testing.T) {
-	r := cluster.New(t, 3)
-	unclogged := r.Clog(t)
-	again := releaseOp("again", nil)
-	refused := make(chan error, 1)
-	first := releaseOp("first", func(*redlock.Op) { refused <- r.Submit(again) })
-	require.NoError(t, r.Submit(first))
-	others := []<-chan error{cluster.Begin(t, r.Client, again), cluster.Begin(t, r.Client, releaseOp("behind", nil))}
-	r.Heal(t)
-	unclogged()
-	require.Error(t, testkit.Outcome(t, "the first Done", refused))
-	for _, done := range others {
-		_ = testkit.Outcome(t, "another Done", done)
-	}
-}
-
 // TestDoneAfterTheEnd: Done of an acquire that was won hears ErrExpired if other
 // callbacks held it up until no validity was left: another may have the lock.
 func TestDoneAfterTheEnd(t *testing.T) {

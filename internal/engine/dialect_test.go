@@ -57,11 +57,7 @@ func TestMixedFleet(t *testing.T) {
 	p.speaks = []conn.Form{valkey, valkey, valkey, valkey, valkey}
 	op := p.submit(Release, "key")
 	require.Len(t, p.sent, 1)
-	p.turn(func() {
-		for node := range 5 {
-			p.reply(p.sent[0], node, ":0\r\n")
-		}
-	})
+	p.all(p.sent[0], ":0\r\n")
 	require.Equal(t, ErrNotHeld, op.Err)
 	p.idle()
 }
@@ -127,21 +123,13 @@ func TestGuardedNodesHaveNoVote(t *testing.T) {
 			p.sent = nil
 			op := p.submit(c.kind, "key")
 			p.guarded = 0
-			p.turn(func() {
-				for node := range 3 {
-					p.reply(p.sent[0], node, wire)
-				}
-			})
+			p.all(p.sent[0], wire)
 			require.Equal(t, want, op.Err, "%v %q", c.kind, wire)
 			if c.kind != Release {
 				require.Equal(t, Failure{0, conn.ErrQuarantined}, op.Failures[0])
 			}
 			for _, s := range p.sent[1:] { // the release after a failed acquire
-				p.turn(func() {
-					for node := range 3 {
-						p.reply(s, node, zero)
-					}
-				})
+				p.all(s, zero)
 			}
 			p.idle()
 			p.guarded = 0b011
@@ -150,11 +138,7 @@ func TestGuardedNodesHaveNoVote(t *testing.T) {
 	p.guarded = 0b001 // a minority: the others decide
 	p.sent = nil
 	op = p.submit(Acquire, "key")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, ok)
-		}
-	})
+	p.all(p.sent[0], ok)
 	require.NoError(t, op.Err)
 	require.Equal(t, 2, op.Tally.Granted())
 	p.idle()

@@ -60,11 +60,7 @@ func callOf(ops ...*countedOp) string {
 func TestReleaseOfANodeThatIsAway(t *testing.T) {
 	p := newScripted(t, 3)
 	held := p.submit(Acquire, "key")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, ok)
-		}
-	})
+	p.all(p.sent[0], ok)
 	won := p.submit(Acquire, "unanswered")
 	p.turn(func() { p.reply(p.sent[1], 0, ok); p.reply(p.sent[1], 1, ok) })
 	lost := p.submit(Acquire, "taken")
@@ -152,11 +148,7 @@ func TestNothingIsHintedWithoutAKey(t *testing.T) {
 func TestHintsOutliveAStorm(t *testing.T) {
 	p := newScripted(t, 3)
 	held := p.submit(Acquire, "held")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, ok)
-		}
-	})
+	p.all(p.sent[0], ok)
 	p.lose(1)
 	p.lose(2)
 	for range 1000 {

@@ -21,20 +21,12 @@ func TestLateVotesDoNotReachTheNextUse(t *testing.T) {
 	op.Kind, op.Key = Extend, []byte("second")
 	require.NoError(t, p.engine.Submit(&op.Op))
 	require.Len(t, p.sent, 1, "the gate is open")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, ok)
-		}
-	})
+	p.all(p.sent[0], ok)
 	require.Zero(t, op.times, "settled by the votes on its first use")
 	require.Len(t, p.sent, 2)
 	require.Contains(t, p.sent[1].bytes, "second")
 	require.Contains(t, p.sent[1].bytes, "first", "nothing cleans up")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[1], node, one, zero)
-		}
-	})
+	p.all(p.sent[1], one, zero)
 	require.Equal(t, 1, op.times)
 	require.Equal(t, ErrNotHeld, op.Err)
 	p.idle()
@@ -80,28 +72,16 @@ func TestCancel(t *testing.T) {
 	require.False(t, e.Cancel(&out.Op), "twice")
 	require.EqualValues(t, 1, e.queue.size.Load(), "its release waits")
 	require.Zero(t, e.depth.Load())
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, ok)
-		}
-	})
+	p.all(p.sent[0], ok)
 	require.Contains(t, p.last().bytes, "EVALSHA")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.last(), node, one)
-		}
-	})
+	p.all(p.last(), one)
 	require.Zero(t, out.times+waits.times)
 	p.idle()
 
 	release := p.submit(Release, "key")
 	require.True(t, e.Cancel(&release.Op))
 	require.Zero(t, e.queue.size.Load())
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.last(), node, one)
-		}
-	})
+	p.all(p.last(), one)
 	extend := p.submit(Extend, "key")
 	p.turn(func() {
 		p.reply(p.last(), 0, one)
@@ -146,11 +126,7 @@ func TestCancelWhileSending(t *testing.T) {
 		p.engine.drive(nil)
 		require.True(t, <-result)
 		require.EqualValues(t, sending, phase, "the test is not where it wants to be")
-		p.turn(func() {
-			for node := range 3 {
-				p.reply(p.sent[0], node, ok)
-			}
-		})
+		p.all(p.sent[0], ok)
 		require.Zero(t, op.times)
 		require.Len(t, p.sent, 2)
 		require.True(t, strings.Contains(p.sent[1].bytes, "EVALSHA"))

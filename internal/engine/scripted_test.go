@@ -202,6 +202,15 @@ func (p *scriptedFleet) reply(s *sentBatch, node int, wires ...string) (misfit e
 	return nil
 }
 
+// all is a turn in which every node gives these replies.
+func (p *scriptedFleet) all(s *sentBatch, wires ...string) {
+	p.turn(func() {
+		for node := range p.nodes {
+			p.reply(s, node, wires...)
+		}
+	})
+}
+
 // turn is a turn of the reader, which finds that f has happened.
 func (p *scriptedFleet) turn(f func()) {
 	p.arrived = f

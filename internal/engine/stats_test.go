@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -79,30 +78,6 @@ func TestStatsOfWhatIsUnderWay(t *testing.T) {
 	})
 	want.Release.NoQuorum, want.Cleanups, want.InFlight = 3, 1, 0
 	require.Equal(t, want, p.engine.Stats())
-}
-
-// TestEndedContextsAreCounted, by the watchdog, of what was sent and what was not.
-func TestEndedContextsAreCounted(t *testing.T) {
-	p := newScripted(t, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
-	for waiting := range 2 { // the second waits behind the gate
-		go func() {
-			w := p.engine.call(Extend, "key", time.Second)
-			ended <- p.engine.do(ctx, w)
-		}()
-		require.Eventually(t, func() bool {
-			p.engine.DriverLock().Lock()
-			defer p.engine.DriverLock().Unlock()
-			s := p.engine.Stats()
-			return s.Waiting == waiting && s.InFlight == 1
-		}, 30*time.Second, time.Millisecond)
-	}
-	cancel()
-	p.tick(0)
-	require.Equal(t, context.Canceled, <-ended)
-	require.Equal(t, context.Canceled, <-ended)
-	require.Equal(t, Results{Cancelled: 2}, p.engine.Stats().Extend)
 }
 
 // TestVotesAreCountedAndTold, each node's first in each round.

@@ -103,50 +103,6 @@ func (s *sitting) run() (won bool, err error) {
 	return true, err
 }
 
-// TestSubmitters: the asynchronous path, with Ops that submit themselves again
-// from their callbacks and are cancelled by others meanwhile.
-func TestSubmitters(t *testing.T) {
-	f := newMemory(3, true)
-	e := f.start(t)
-	const users, turns = 300, 20
-	var all sync.WaitGroup
-	ops := make([]*chain, users)
-	for i := range ops {
-		ops[i] = &chain{engine: e, all: &all, left: turns}
-		c := ops[i]
-		c.Kind, c.Key, c.TTL, c.Done, c.Token = Extend, fmt.Appendf(nil, "key-%d", i), time.Minute, c, tokenOf(i)
-		all.Add(1)
-	}
-	for i, c := range ops {
-		go func() {
-			if err := e.Submit(&c.Op); err != nil {
-				panic(err)
-			}
-			if i%2 == 0 && e.Cancel(&c.Op) {
-				all.Done()
-			}
-		}()
-	}
-	all.Wait()
-	e.Close(time.Hour)
-	require.Zero(t, e.depth.Load())
-}
-
-// chain is an operation that comes back for more.
-type chain struct {
-	Op
-	engine *Engine
-	all    *sync.WaitGroup
-	left   int
-}
-
-func (c *chain) Complete(*Op) {
-	c.left--
-	if c.left == 0 || c.engine.Submit(&c.Op) != nil {
-		c.all.Done()
-	}
-}
-
 // TestCloseRaces: Close among submitters and cancellers. What was accepted comes
 // back, what comes later is refused.
 func TestCloseRaces(t *testing.T) {
