@@ -129,12 +129,14 @@ func TestAttemptHearsTheResult(t *testing.T) {
 			require.Equal(t, heardOf(key), err)
 		}
 	})
-	t.Run("op", func(t *testing.T) { // behind another whose Done takes long
+	t.Run("op", func(t *testing.T) { // behind others, each of which keeps it for 20 ms
 		r, heardOf := start(t, 0)
 		unclogged := r.Clog(t)
-		slow := acquireOp("slow")
-		slow.Done = func(*redlock.Op) { time.Sleep(short) }
-		require.NoError(t, r.Submit(slow))
+		for i := range 3 {
+			slow := acquireOp(fmt.Sprint("slow ", i))
+			slow.Done = func(*redlock.Op) { time.Sleep(short) }
+			require.NoError(t, r.Submit(slow))
+		}
 		var results []<-chan error
 		for i := range 3 {
 			op := acquireOp(fmt.Sprint(i))
@@ -146,6 +148,7 @@ func TestAttemptHearsTheResult(t *testing.T) {
 		for i, result := range results {
 			err := testkit.Outcome(t, "an operation", result)
 			require.Equal(t, heardOf(fmt.Sprint(i)), err)
+			require.Error(t, err, "no validity is left")
 		}
 	})
 }

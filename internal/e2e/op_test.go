@@ -46,6 +46,24 @@ func TestOpLife(t *testing.T) {
 	})
 }
 
+// TestOpUnderWay: a second Submit is refused, and leaves the Op as it is.
+func TestOpUnderWay(t *testing.T) {
+	r := cluster.New(t, 3)
+	for _, s := range r.Servers {
+		s.Mute()
+	}
+	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
+	done := cluster.Begin(t, r.Client, op)
+	token := op.Token
+	require.ErrorContains(t, r.Submit(op), "not complete")
+	require.Equal(t, token, op.Token)
+	r.Heal(t)
+	require.NoError(t, testkit.Outcome(t, "the operation", done))
+	op.Kind = redlock.OpRelease
+	require.NoError(t, cluster.Submit(t, r.Client, op))
+	r.AwaitEmpty(t)
+}
+
 // TestOpReusedFromWithinDone: many chains of operations, each of which goes on
 // from the callback of the last, and each callback once.
 func TestOpReusedFromWithinDone(t *testing.T) {

@@ -17,25 +17,6 @@ func releaseOp(key string, done func(*redlock.Op)) *redlock.Op {
 	return &redlock.Op{Kind: redlock.OpRelease, Key: []byte(key), Done: done}
 }
 
-// TestSubmitOfAnOpUnderWay: Submit refuses an Op that is under way, and changes
-// nothing of the operation. Its token is that of the key on the nodes.
-func TestSubmitOfAnOpUnderWay(t *testing.T) {
-	r := cluster.New(t, 3)
-	for _, s := range r.Servers {
-		s.Mute()
-	}
-	op := acquireOp("k")
-	done := cluster.Begin(t, r.Client, op)
-	token := op.Token
-	require.Error(t, r.Submit(op))
-	require.Equal(t, token, op.Token)
-	r.Heal(t)
-	require.NoError(t, testkit.Outcome(t, "Done", done))
-	op.Kind = redlock.OpRelease
-	require.NoError(t, cluster.Submit(t, r.Client, op))
-	r.AwaitEmpty(t)
-}
-
 // TestSubmitOfAWrongOpUnderWay: wrong arguments of a Submit that is refused reach
 // neither the driver nor the nodes. What was submitted first is executed.
 func TestSubmitOfAWrongOpUnderWay(t *testing.T) {

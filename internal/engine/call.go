@@ -59,10 +59,11 @@ func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
 func (e *Engine) Do(ctx context.Context, c *Call) error {
 	c.over = false
 	c.Reserve() // it is idle
-	if err := e.enqueueChecked(&c.Op); err != nil {
+	now := e.clock.Now()
+	if err := e.enqueueChecked(&c.Op, now); err != nil {
 		return err
 	}
-	e.submitted(&c.Op, c)
+	e.submitted(c.Kind, now, c)
 	<-c.done
 	if !c.over {
 		return nil

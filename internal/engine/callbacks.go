@@ -18,7 +18,8 @@ const (
 	slowCall = 20 * time.Millisecond
 	// collectFor is how long submitters leave it to another goroutine to drive, so
 	// that what they submit travels in one batch: see Engine.drive.
-	collectFor = 200 * time.Microsecond
+	collectFor  = 200 * time.Microsecond
+	collectEach = 2 * time.Microsecond // more for each callback
 )
 
 // callbacks is the user code that is to be called: completions of operations,
@@ -207,7 +208,9 @@ func (e *Engine) endCaller(number uint64) {
 // callTurn makes the calls that wait, as caller number, and sends what they have
 // submitted. It returns false if the caller was replaced meanwhile.
 func (e *Engine) callTurn(number uint64) bool {
-	for e.callbacks.waiting.Load() > 0 && !e.callUntilPanic(number) {
+	if e.callbacks.waiting.Load() > 0 {
+		for !e.callUntilPanic(number) { // the next look ends the call that has panicked
+		}
 	}
 	if !e.callbacks.isCaller(number) {
 		return false

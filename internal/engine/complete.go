@@ -41,7 +41,7 @@ func (e *Engine) complete() (calls int) {
 		}
 	}
 	if ops.n > 0 {
-		e.collectOps.Store(int64(now + collectFor))
+		e.collectOps.Store(int64(now + collectFor + time.Duration(ops.n)*collectEach))
 		e.callbacks.complete(&ops)
 	}
 	return calls

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -62,12 +63,16 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 // which nodes are away, another operation is submitted.
 type refilled struct {
 	*scriptedFleet
+	kind  Kind
 	looks int
+	wakes int
 }
+
+func (r *refilled) Wake() { r.wakes++ }
 
 func (r *refilled) Away() uint64 {
 	if r.looks++; r.looks < 1000 {
-		require.NoError(r.t, r.engine.enqueue(&r.op(Acquire, "one more").Op))
+		require.NoError(r.t, r.engine.enqueue(&r.op(r.kind, "one more").Op))
 	}
 	return r.scriptedFleet.Away()
 }
@@ -75,17 +80,59 @@ func (r *refilled) Away() uint64 {
 // TestATurnIsBounded: a driver sends what was queued when its turn began, and a
 // submitter takes maxTurns turns at most, whatever is submitted meanwhile.
 func TestATurnIsBounded(t *testing.T) {
-	r := &refilled{scriptedFleet: newScripted(t, 3)}
-	r.down = 0b011 // acquires fail at once
-	attach(r.engine, r)
-	r.engine.callbacks.wake = func() {} // their goroutine would drive too
-	r.submit(Acquire, "first")
-	require.Equal(t, maxTurns, r.looks)
-	require.EqualValues(t, 1, r.engine.queue.size.Load(), "the last is left to the reader")
-	r.engine.driver.Lock()
-	r.engine.flush()
-	r.engine.driver.Unlock()
-	require.Equal(t, maxTurns+1, r.looks)
+	// An acquire fails at once and is not sent; a release is, behind another look.
+	for kind, looks := range map[Kind]int{Acquire: 1, Release: 2} {
+		r := &refilled{scriptedFleet: newScripted(t, 3), kind: kind}
+		r.down = 0b111
+		attach(r.engine, r)
+		r.engine.callbacks.wake = func() {} // their goroutine would drive too
+		r.submit(kind, "first")
+		require.Equal(t, looks*maxTurns, r.looks)
+		require.EqualValues(t, looks, r.engine.queue.size.Load(), "the last are left to the reader")
+		require.Equal(t, 1, r.wakes, "the reader sleeps")
+		r.engine.driver.Lock()
+		r.engine.flush()
+		r.engine.driver.Unlock()
+		require.Equal(t, looks*(maxTurns+1), r.looks)
+	}
+}
+
+// TestCollecting: while callbacks or callers run, submitters leave it to another
+// goroutine to drive, but for collectFor at most, and not behind them.
+func TestCollecting(t *testing.T) {
+	for name, run := range map[string]func(p *scriptedFleet, meanwhile func()){
+		"callbacks": func(p *scriptedFleet, meanwhile func()) {
+			p.submit(Acquire, "key").then = meanwhile
+			p.turn(func() { p.reply(p.sent[0], 0, ok) })
+		},
+		"callers": func(p *scriptedFleet, meanwhile func()) {
+			for range 2 {
+				require.NoError(t, p.engine.enqueue(&p.engine.call(Acquire, "key", time.Second).Op))
+			}
+			p.turn(func() {})
+			p.arrived = func() { p.reply(p.sent[0], 0, ok, null) }
+			p.engine.receive(func(int) { meanwhile() })
+		},
+	} {
+		for _, slow := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, slow), func(t *testing.T) {
+				p := newScripted(t, 1)
+				run(p, func() {
+					p.submit(Release, "first")
+					require.Len(t, p.sent, 1, "it is sent alone")
+					if slow {
+						p.clock.Advance(collectFor + 2*collectEach)
+						p.submit(Release, "second")
+						require.Len(t, p.sent, 2, "it waits for them")
+					}
+				})
+				require.Len(t, p.sent, 2, "it is left behind")
+				p.turn(func() { p.fail(p.sent[1], 0, errLost) })
+				p.submit(Release, "behind")
+				require.Len(t, p.sent, 3, "it waits for a goroutine that sleeps")
+			})
+		}
+	}
 }
 
 // TestWindowWaitsForAReply: a batch that a quorum of nodes fails at once does not make

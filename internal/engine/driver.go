@@ -62,11 +62,11 @@ func (e *Engine) turnOf(c *Call, turn int) bool {
 // No operation is left waiting. A submitter pushes and then reads the deadline; the
 // other goroutine clears the deadline and then reads the queue. If it is kept from
 // that, the deadline passes, and the watchdog's tick sends what was left.
-func (e *Engine) submitted(op *Op, c *Call) {
-	if c == nil && op.start < time.Duration(e.collectOps.Load()) || op.start < time.Duration(e.collectCalls.Load()) {
+func (e *Engine) submitted(kind Kind, now time.Duration, c *Call) {
+	if c == nil && now < time.Duration(e.collectOps.Load()) || now < time.Duration(e.collectCalls.Load()) {
 		return
 	}
-	if op.Kind == Acquire && e.hopeless.Load() && !e.window.isOpen.Load() {
+	if kind == Acquire && e.hopeless.Load() && !e.window.isOpen.Load() {
 		e.turnOf(nil, 0) // it need not wait for the window: it is sent to no node
 	}
 	e.drive(c)

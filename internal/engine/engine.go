@@ -139,14 +139,15 @@ func (e *Engine) take(fleet Fleet) {
 // not allocate; op.Done hears of the result, possibly before Submit returns.
 // With an error (ErrClosed, ErrBusy, or what is wrong with op) nothing was queued.
 func (e *Engine) Submit(op *Op) error {
-	if err := e.enqueue(op); err != nil {
+	now, kind := e.clock.Now(), op.Kind // once queued, op may be submitted again by its Done
+	if err := e.enqueueAt(op, now); err != nil {
 		return err
 	}
-	e.submitted(op, nil)
+	e.submitted(kind, now, nil)
 	return nil
 }
 
-func (e *Engine) enqueue(op *Op) error {
+func (e *Engine) enqueueAt(op *Op, now time.Duration) error {
 	if !op.isReserved() && !op.Reserve() {
 		return ErrUnderWay // and leave it as it is
 	}
@@ -155,12 +156,12 @@ func (e *Engine) enqueue(op *Op) error {
 		op.advance(idle)
 		return err
 	}
-	return e.enqueueChecked(op)
+	return e.enqueueChecked(op, now)
 }
 
 // enqueueChecked is enqueue for an operation that was reserved and checked before.
-func (e *Engine) enqueueChecked(op *Op) error {
-	op.begin(e.clock.Now())
+func (e *Engine) enqueueChecked(op *Op, now time.Duration) error {
+	op.begin(now)
 	e.depth.Add(1)
 	if err := e.queue.push(op, false); err != nil {
 		op.Err, op.Until = err, never // as it was not begun, it ends nothing

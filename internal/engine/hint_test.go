@@ -304,6 +304,24 @@ func TestAHintRefusedForItsKey(t *testing.T) {
 	require.Empty(t, p.revive(0))
 }
 
+// TestAHintRefusedForNow is handed off again on the same connection, after a pause.
+func TestAHintRefusedForNow(t *testing.T) {
+	p := newScripted(t, 1)
+	op := p.op(Release, "key")
+	p.miss(0, p.missed(op, 0))
+	handed := p.revive(0)
+	p.turn(func() { p.reply(handed[0], 0, "-BUSY Redis is busy running a script.\r\n") })
+	p.tick(handoffPause - 1)
+	require.Len(t, p.sent, 1, "without a pause")
+	p.tick(0)
+	require.True(t, p.engine.watchdog.awake)
+	p.tick(1)
+	require.Len(t, p.sent, 2)
+	require.Equal(t, callOf(op), p.last().bytes)
+	p.turn(func() { p.reply(p.last(), 0, one) })
+	p.idle()
+}
+
 const noKey = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
 
 // TestLostErrandIsHinted: a release that was to be sent again, when the connection

@@ -57,6 +57,23 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
+// TestASecondSubmit is refused while the first is under way, be it sent or not.
+func TestASecondSubmit(t *testing.T) {
+	p := newScripted(t, 1)
+	ops := []*countedOp{p.submit(Release, "sent"), p.submit(Release, "waits")}
+	for i, op := range ops {
+		require.Equal(t, ErrUnderWay, p.engine.Submit(&op.Op))
+		require.EqualValues(t, 1, p.engine.queue.size.Load(), "operation %d", i)
+	}
+	for i, op := range ops {
+		p.turn(func() { p.reply(p.sent[i], 0, one) })
+		require.Equal(t, 1, op.times)
+		require.NoError(t, op.Err)
+	}
+	p.idle()
+	require.NoError(t, p.engine.Submit(&ops[0].Op))
+}
+
 func TestCancel(t *testing.T) {
 	p := newScripted(t, 3)
 	e := p.engine

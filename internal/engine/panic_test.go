@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // TestPanicInACallback: it is reported, and the callbacks behind it are called.
@@ -87,16 +89,26 @@ func TestCallbackThatBlocks(t *testing.T) {
 // TestCallbacksRunWithoutTheLock: they may do what needs it.
 func TestCallbacksRunWithoutTheLock(t *testing.T) {
 	p := newScripted(t, 1)
-	op := p.submit(Acquire, "key")
-	free := false
-	op.then = func() {
-		if free = p.engine.driver.TryLock(); free {
-			p.engine.driver.Unlock()
-		}
+	called := 0
+	call := func() {
+		called++
+		require.True(t, p.engine.driver.TryLock())
+		p.engine.driver.Unlock()
 	}
-	p.turn(func() { p.reply(p.sent[0], 0, ok) })
-	require.Equal(t, 1, op.times)
-	require.True(t, free)
+	p.engine.onVote = func(int, Kind, quorum.Outcome, error) { call() }
+	p.submit(Acquire, "key").then = call
+	p.turn(func() { p.reply(p.sent[0], 0, ok); p.engine.Tell(call) })
+	require.Equal(t, 3, called)
+}
+
+// TestAReplacedCallerMakesNoCall: the calls that wait are those of its successor.
+func TestAReplacedCallerMakesNoCall(t *testing.T) {
+	var c callbacks
+	var j job
+	c.vote(vote{})
+	c.replace()
+	require.False(t, c.next(0, &j))
+	require.True(t, c.next(1, &j))
 }
 
 // TestVotesAreBounded: those that are not told do not fill the memory. As many as

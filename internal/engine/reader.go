@@ -31,7 +31,7 @@ func (e *Engine) receive(yield func(calls int)) {
 		yield(calls)
 		e.collectCalls.Store(0)
 		e.driver.Lock()
-	} else if e.collectOps.Load() > 0 && e.callbacks.waiting.Load() > 0 {
+	} else if e.clock.Now() < time.Duration(e.collectOps.Load()) && e.callbacks.waiting.Load() > 0 {
 		e.unlock(false)
 		return
 	}

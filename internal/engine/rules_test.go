@@ -36,7 +36,6 @@ type rules struct {
 	contagious bool // a master that refuses one key refuses the next command too
 
 	wild    bool // callbacks block, panic, end their goroutine, cancel others' operations
-	panics  bool // a callback panics also where no other waits behind it
 	many    bool // several extends of a lock at once
 	brief   bool // no TTL is above longestHeld
 	shrinks bool // extends ask for shorter TTLs too
@@ -62,6 +61,8 @@ func (w *world) scheduleFault(end time.Duration) {
 	})
 }
 
+// inModel leaves out panics where no other callback waits: the engine goes on as if
+// the callback that has panicked were still under way, and replaces its goroutine.
 func inModel() rules {
 	return rules{name: "model", wild: true, many: true, faults: []fault{
 		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, flushAll, flicker, flicker, flicker,

@@ -288,3 +288,6 @@ func (plain) Quarantined() uint64    { return 0 }
 func (plain) Away() uint64           { return 0 }
 func (plain) Fault(int) error        { return nil }
 func (plain) NoteTTL(time.Duration)  {}
+
+// enqueue is Submit without the drive behind it.
+func (e *Engine) enqueue(op *Op) error { return e.enqueueAt(op, e.clock.Now()) }

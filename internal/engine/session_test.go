@@ -112,7 +112,7 @@ func (s *session) submit(kind Kind) {
 		return
 	}
 	s.driving = true
-	c.engine.submitted(op, s.call)
+	c.engine.submitted(kind, c.clock.Now(), s.call)
 	s.driving = false
 	s.poll()
 }
@@ -254,7 +254,6 @@ func (c *client) misbehave(back func()) {
 	back()
 	switch {
 	case what < 3 || f.running == nil || f.running.replaced:
-	case what < 6 && !w.rules.panics && c.engine.callbacks.waiting.Load() == 0:
 	case what < 6:
 		w.note("panic", c.index, 0, 0)
 		panic(errCallback)

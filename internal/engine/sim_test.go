@@ -32,7 +32,7 @@ func seeds(t *testing.T, n int) int {
 //   - a merged call that is refused is not repeated key by key: "orphan";
 //   - a queued release whose context ends goes to the end of the queue: "order";
 //   - a release in flight whose context ends is sent again: "order";
-//   - submitters do not drive while a callback blocks: "stuck".
+//   - submitters leave it to callbacks to drive without a deadline: "stuck".
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // worlds are small and many

@@ -129,7 +129,7 @@ func (b *batch) refusedAll(node int, s *span, err error) {
 	}
 }
 
-// Settled implements conn.Owner.
+// Done implements conn.Owner.
 func (w *wire) Done() {
 	w.batch.owed--
 	w.batch.recycle()

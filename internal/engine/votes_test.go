@@ -21,6 +21,7 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 		require.Zero(t, op.times)
 		require.Len(t, p.sent, 4)
 		require.Equal(t, 1, p.engine.unanswered, "the batch is still needed")
+		require.False(t, p.engine.window.isOpen.Load(), "no node is done with it")
 		load := resp.AppendBulkString([]byte("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), text)
 		for _, s := range p.sent[1:] {
 			require.Equal(t, 2, s.batch.Replies)
@@ -39,19 +40,40 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 	}
 }
 
-// TestNoScriptOfAnExtendNobodyAwaits: it is not sent again, since its caller may
-// have asked for a longer one by then, which it would undo on that node.
+// TestRetriesOpenTheGate: with four nodes two can rule a quorum out, before one
+// has answered.
+func TestRetriesOpenTheGate(t *testing.T) {
+	p := newScripted(t, 4)
+	op := p.submit(Release, "key")
+	first := p.sent[0]
+	p.turn(func() { p.reply(first, 0, noSuch); p.reply(first, 1, noSuch) })
+	p.turn(func() { p.reply(p.sent[1], 0, "$1\r\nx\r\n", zero) })
+	require.False(t, p.engine.window.isOpen.Load())
+	p.turn(func() { p.reply(p.sent[2], 1, "$1\r\nx\r\n", zero) })
+	require.Equal(t, ErrNotHeld, op.Err)
+	require.True(t, p.engine.window.isOpen.Load())
+	p.turn(func() { p.reply(first, 2, one); p.reply(first, 3, one) })
+	p.idle()
+}
+
+// TestNoScriptOfAnExtendNobodyAwaits: it is not sent again once its caller has asked
+// for a longer one, which it would undo on that node.
 func TestNoScriptOfAnExtendNobodyAwaits(t *testing.T) {
-	p := newScripted(t, 3)
+	p := newScripted(t, 5)
 	op := p.submit(Extend, "key")
 	batch := p.sent[0]
-	p.turn(func() { p.reply(batch, 0, one); p.reply(batch, 1, one) })
-	require.NoError(t, op.Err)
-	later := p.submit(Extend, "key")
-	p.turn(func() { p.reply(batch, 2, noSuch) })
-	require.Len(t, p.sent, 2, "sent again")
 	for node := range 3 {
-		p.turn(func() { p.reply(p.sent[1], node, one) })
+		p.turn(func() { p.reply(batch, node, one) })
+	}
+	require.NoError(t, op.Err)
+	p.turn(func() { p.reply(batch, 3, noSuch) })
+	require.Len(t, p.sent, 2, "there is no later one yet")
+	later := p.submit(Extend, "key")
+	p.turn(func() { p.reply(batch, 4, noSuch) })
+	require.Len(t, p.sent, 3, "sent again")
+	p.turn(func() { p.reply(p.sent[1], 3, "$1\r\nx\r\n", one) })
+	for node := range 5 {
+		p.turn(func() { p.reply(p.sent[2], node, one) })
 	}
 	require.NoError(t, later.Err)
 	p.idle()

@@ -2,7 +2,7 @@
 // that the tests catch each of them. defects.txt is the list; list.go says how it
 // reads. The working tree is not touched.
 //
-// It is the long form of the test suite and no part of it: it takes about three minutes
+// It is the long form of the test suite and no part of it: it takes about four minutes
 // on two cores, and a line of product code that changes may make an entry stale ("does
 // not apply"), which is to be mended in the list. Run it at the root of the module, with
 // redis-server on the path (the scripts are compared on a real server), before a release

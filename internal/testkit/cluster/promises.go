@@ -45,6 +45,9 @@ func (p *Promises) Broken() []promise {
 	made := slices.SortedFunc(slices.Values(p.made), func(a, b promise) int { return a.from.Compare(b.from) })
 	var longest promise
 	for _, m := range made {
+		if !m.until.After(m.from) {
+			continue // nothing was promised: its holder ran too late for it
+		}
 		if m.from.Before(longest.until) {
 			return []promise{longest, m}
 		}
