@@ -113,37 +113,6 @@ func TestRetryPauses(t *testing.T) {
 	}
 }
 
-// TestManyWaitersTakeTurns: one key, many callers, all of them served in the end.
-func TestManyWaitersTakeTurns(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
-		holders := make(chan struct{}, 1)
-		var wg sync.WaitGroup
-		for range 32 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				l, err := r.Acquire(t.Context(), "k", ttl)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				select {
-				case holders <- struct{}{}:
-				default:
-					t.Error("two holders")
-				}
-				<-holders
-				if err := l.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}()
-		}
-		testkit.Join(t, &wg)
-		r.AwaitEmpty(t)
-	})
-}
-
 // A connection that ends while the client is idle must be noticed then:
 // the first acquire after a quiet night would otherwise lose every vote to
 // sockets that the servers have long closed.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -124,53 +123,4 @@ func TestUnconfirmedExtension(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestExtendAgainstRelease of the same lock, at once: the key is gone in the
-// end, and no handle has validity.
-func TestExtendAgainstRelease(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
-		for range 50 {
-			l := cluster.MustAcquire(t, r.Client, "k", ttl)
-			extended := make(chan error, 1)
-			go func() { extended <- l.Extend(t.Context(), 2*ttl) }()
-			require.NoError(t, l.Release(t.Context()))
-			if err := testkit.Get(t, extended); err != nil {
-				require.Equal(t, redlock.ErrNotHeld, err)
-			}
-			require.Zero(t, l.Remaining())
-			r.AwaitEmpty(t)
-		}
-	})
-}
-
-// TestOverlappingExtends: a lock that two goroutines keep extending does not
-// expire, however their extends overlap.
-func TestOverlappingExtends(t *testing.T) {
-	const short = 300 * time.Millisecond
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
-		for _, s := range r.Servers {
-			s.Delay(5 * time.Millisecond)
-		}
-		l := cluster.MustAcquire(t, r.Client, "k", short)
-		began := time.Now()
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				for time.Since(began) < 2*short {
-					asked := time.Now()
-					if err := l.Extend(context.Background(), short); err != nil {
-						t.Errorf("after %v, of which this extend took %v: %v", time.Since(began), time.Since(asked), err)
-						return
-					}
-				}
-			}()
-		}
-		testkit.Join(t, &wg)
-		require.Positive(t, l.Remaining())
-	})
 }

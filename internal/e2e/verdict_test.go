@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -87,27 +85,5 @@ func TestSlowestNodesDelayNoCaller(t *testing.T) {
 				require.Equal(t, redlock.ErrNotHeld, lost.Release(t.Context()))
 			})
 		}
-	})
-}
-
-// TestNodeTimeoutEndsAnAttempt that hung nodes keep open, for all three
-// operations.
-func TestNodeTimeoutEndsAnAttempt(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable), cluster.NodeTimeout(150*time.Millisecond))
-		l := cluster.MustAcquire(t, r.Client, "held", ttl)
-		r.Servers[0].Hang()
-		r.Servers[1].Hang()
-		_, err := r.TryAcquire(t.Context(), "k", ttl)
-		for _, err := range []error{err, l.Extend(t.Context(), ttl), l.Release(t.Context())} {
-			var quorum *redlock.QuorumError
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			require.True(t, errors.As(err, &quorum))
-			require.Len(t, quorum.Failed, 2)
-			require.Equal(t, 1, quorum.Granted)
-			require.ErrorContains(t, quorum.Failed[0].Err, "no answer in time")
-		}
-		r.Heal(t)
-		r.AwaitEmpty(t)
 	})
 }

@@ -37,14 +37,6 @@ func newInstant(form conn.Form, granted bool, upTo int) *instantFleet {
 	return f
 }
 
-func value(wire string) (v resp.Value) {
-	var d resp.Decoder
-	if _, err := d.Decode([]byte(wire), &v); err != nil {
-		panic(err)
-	}
-	return v
-}
-
 func (f *instantFleet) Len() int                { return 3 }
 func (f *instantFleet) Forms() []conn.Form      { return f.speaks }
 func (f *instantFleet) Send(b *conn.Batch)      { f.batches = append(f.batches, b) }

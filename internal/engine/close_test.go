@@ -43,8 +43,9 @@ func TestCloseWaitsForCleanups(t *testing.T) {
 	}()
 	f.release()
 	<-closed
-	require.Zero(t, f.count("key"), "a key is left")
-	require.Equal(t, 3, f.releases())
+	keys, released := f.count()
+	require.Zero(t, keys, "a key is left")
+	require.Equal(t, 3, released)
 }
 
 // TestCloseIsBounded: nodes that never answer do not hold it up for longer.

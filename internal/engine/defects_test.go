@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,35 +23,19 @@ func (p *scriptedFleet) wasSent(key string) bool {
 	return false
 }
 
-// heard is a Completion that may be called on any goroutine.
-type heard struct {
-	Op
-	times atomic.Int64
-}
-
-func (h *heard) Complete(*Op) { h.times.Add(1) }
-
-// await waits until operations are completed.
-func (p *scriptedFleet) await(ops ...*heard) {
-	p.t.Helper()
-	for _, op := range ops {
-		require.Eventually(p.t, func() bool { return op.times.Load() == 1 }, 5*time.Second, time.Millisecond, "%s is not decided", op.Key)
-	}
-}
-
 // TestDefectWindowOfADecidedBatch: once every round of a batch has its verdict,
 // the next batch may go, though nodes still owe replies of the first.
 func TestDefectWindowOfADecidedBatch(t *testing.T) {
-	enqueue := func(p *scriptedFleet, kind Kind, key string, ttl time.Duration) *heard {
-		op := &heard{}
-		op.Kind, op.Key, op.TTL, op.Done, op.Token = kind, []byte(key), ttl, op, tokenOf(7)
+	enqueue := func(p *scriptedFleet, key string, ttl time.Duration) *countedOp {
+		op := p.op(Acquire, key)
+		op.TTL = ttl
 		require.NoError(t, p.engine.enqueue(&op.Op))
 		return op
 	}
 	for name, run := range map[string]func(t *testing.T, p *scriptedFleet){
 		"four nodes": func(t *testing.T, p *scriptedFleet) {
-			lost, won := enqueue(p, Acquire, "lost", time.Second), enqueue(p, Acquire, "won", time.Second)
-			late := enqueue(p, Acquire, "late", time.Second)
+			lost, won := enqueue(p, "lost", time.Second), enqueue(p, "won", time.Second)
+			late := enqueue(p, "late", time.Second)
 			p.turn(func() {})
 			require.Len(t, p.sent, 1)
 			require.Equal(t, 3, p.sent[0].batch.Replies)
@@ -62,19 +45,19 @@ func TestDefectWindowOfADecidedBatch(t *testing.T) {
 				p.turn(func() { p.reply(p.sent[0], node, null, ok, null) })
 			}
 			p.turn(func() { p.reply(p.sent[0], 2, null, ok) })
-			p.await(lost, won, late)
+			require.Equal(t, []int{1, 1, 1}, []int{lost.times, won.times, late.times})
 		},
 		"timeouts that differ": func(t *testing.T, p *scriptedFleet) {
-			slow, quick := enqueue(p, Acquire, "slow", 800*time.Millisecond), enqueue(p, Acquire, "quick", 100*time.Millisecond)
+			slow, quick := enqueue(p, "slow", 800*time.Millisecond), enqueue(p, "quick", 100*time.Millisecond)
 			p.turn(func() {})
 			require.Len(t, p.sent, 1)
 			require.Equal(t, 2, p.sent[0].batch.Replies)
 			p.tick(10 * time.Millisecond)
-			p.await(quick)
+			require.Equal(t, 1, quick.times)
 			for node := range 3 {
 				p.turn(func() { p.reply(p.sent[0], node, ok) })
 			}
-			p.await(slow)
+			require.Equal(t, 1, slow.times)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

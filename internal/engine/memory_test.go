@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,32 +16,31 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// memoryFleet is a Fleet with a goroutine for each node, which executes what it is sent
-// on keys in memory (without TTLs) and replies when it gets to it.
+// memoryFleet is a Fleet with a goroutine for each node, which executes what it is
+// sent on keys in memory (without TTLs) and replies when it gets to it.
 type memoryFleet struct {
 	plain
-	nodes   []*memoryNode
-	blocks  bool
-	closed  bool // the driver's
-	ready   chan int
-	bell    chan struct{}
-	armed   atomic.Bool
-	ended   chan struct{}
-	running sync.WaitGroup
-	jitter  bool
-	engine  *Engine
+	engine   *Engine
+	nodes    []*memoryNode
+	blocks   bool
+	jitter   bool
+	closed   bool // the driver's
+	arrivals chan arrival
+	bell     chan struct{}
+	armed    atomic.Bool
+	ended    chan struct{}
+	running  sync.WaitGroup
+
+	mu       sync.Mutex // of what the nodes have in common, and of their keys
+	held     chan struct{}
+	released int
 }
 
 type memoryNode struct {
-	mu       sync.Mutex
-	keys     map[string]string
-	released int
-	held     chan struct{} // while not nil, nobody replies before it is closed
-	index    int
-	work     chan []byte
-	owed     []*memoryDebt // the driver's
-	mail     sync.Mutex
-	inbox    [][]byte
+	index int
+	keys  map[string]string
+	work  chan []byte
+	owed  []*memoryDebt // the driver's
 }
 
 type memoryDebt struct {
@@ -50,8 +48,14 @@ type memoryDebt struct {
 	next  int
 }
 
+// arrival is a node's replies to a batch.
+type arrival struct {
+	node    *memoryNode
+	replies [][]byte
+}
+
 func newMemory(nodes int, blocks bool) *memoryFleet {
-	f := &memoryFleet{blocks: blocks, ready: make(chan int, 1<<16), bell: make(chan struct{}, 1), ended: make(chan struct{})}
+	f := &memoryFleet{blocks: blocks, arrivals: make(chan arrival, 1<<16), bell: make(chan struct{}, 1), ended: make(chan struct{})}
 	for i := range nodes {
 		f.nodes = append(f.nodes, &memoryNode{index: i, keys: map[string]string{}, work: make(chan []byte, 1<<12)})
 	}
@@ -89,10 +93,7 @@ func (f *memoryFleet) serve(n *memoryNode) {
 		case <-f.ended:
 			return
 		case buf := <-n.work:
-			replies := n.execute(buf)
-			n.mu.Lock()
-			held := n.held
-			n.mu.Unlock()
+			replies, held := f.execute(n, buf)
 			if held != nil {
 				select {
 				case <-held:
@@ -103,19 +104,16 @@ func (f *memoryFleet) serve(n *memoryNode) {
 			if f.jitter {
 				runtime.Gosched()
 			}
-			n.mail.Lock()
-			n.inbox = append(n.inbox, replies...)
-			n.mail.Unlock()
-			f.ready <- n.index
-			f.ring()
+			f.arrivals <- arrival{n, replies}
+			f.Wake()
 		}
 	}
 }
 
-// execute runs a batch on the node's keys.
-func (n *memoryNode) execute(buf []byte) (replies [][]byte) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+// execute runs a batch on a node's keys. The replies wait for held, unless it is nil.
+func (f *memoryFleet) execute(n *memoryNode, buf []byte) (replies [][]byte, held chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	eachCommand(buf, func(_ string, kind Kind, operands []command.Operand) {
 		reply := resp.AppendArray(nil, len(operands))
 		for _, o := range operands {
@@ -131,22 +129,16 @@ func (n *memoryNode) execute(buf []byte) (replies [][]byte) {
 				reply = resp.AppendInteger(reply, 1)
 				if kind == Release {
 					delete(n.keys, string(o.Key))
-					n.released++
+					f.released++
 				}
 			}
 		}
 		replies = append(replies, reply)
 	})
-	return replies
+	return replies, f.held
 }
 
 func (f *memoryFleet) ring() {
-	if !f.blocks || f.armed.Swap(false) {
-		f.wake()
-	}
-}
-
-func (f *memoryFleet) wake() {
 	select {
 	case f.bell <- struct{}{}:
 	default:
@@ -183,48 +175,34 @@ func (f *memoryFleet) Sweep(d time.Duration) {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
-		case i := <-f.ready:
-			f.receive(f.nodes[i])
+		case a := <-f.arrivals:
+			f.receive(a)
 		case <-timer.C:
 		}
 	}
 	for {
 		select {
-		case i := <-f.ready:
-			f.receive(f.nodes[i])
+		case a := <-f.arrivals:
+			f.receive(a)
 		default:
 			return
 		}
 	}
 }
 
-func (f *memoryFleet) receive(n *memoryNode) {
-	n.mail.Lock()
-	inbox := n.inbox
-	n.inbox = nil
-	n.mail.Unlock()
-	for _, wire := range inbox {
-		var d resp.Decoder
-		var v resp.Value
-		if _, err := d.Decode(wire, &v); err != nil {
+func (f *memoryFleet) receive(a arrival) {
+	for _, wire := range a.replies {
+		v := value(string(wire))
+		debt := a.node.owed[0]
+		if err := debt.batch.Owner.Reply(a.node.index, debt.next, &v); err != nil {
 			panic(err)
 		}
-		debt := n.owed[0]
-		i := debt.next
-		debt.next++
-		if err := debt.batch.Owner.Reply(n.index, i, &v); err != nil {
-			panic(err)
-		}
-		if debt.next == debt.batch.Replies {
-			n.owed = n.owed[1:]
+		if debt.next++; debt.next == debt.batch.Replies {
+			a.node.owed = a.node.owed[1:]
 			f.settle(debt.batch)
 		}
 	}
 }
-
-// Wake ends a Wait after Arm, as an arrival does. Without it results that the watchdog
-// has read would wait for their reader for ever.
-func (f *memoryFleet) Wake() { f.ring() }
 
 // settle tells the owner when no node owes anything for b.
 func (f *memoryFleet) settle(b *conn.Batch) {
@@ -241,7 +219,15 @@ func (f *memoryFleet) settle(b *conn.Batch) {
 // Arm has the next arrival wake the reader; one that came before counts.
 func (f *memoryFleet) Arm() {
 	f.armed.Store(true)
-	if len(f.ready) > 0 {
+	if len(f.arrivals) > 0 {
+		f.Wake()
+	}
+}
+
+// Wake ends a Wait after Arm, as an arrival does. Without it results that the watchdog
+// has read would wait for their reader for ever.
+func (f *memoryFleet) Wake() {
+	if !f.blocks || f.armed.Swap(false) {
 		f.ring()
 	}
 }
@@ -268,51 +254,31 @@ func (f *memoryFleet) Close() {
 			f.settle(d.batch)
 		}
 	}
-	f.wake()
+	f.ring()
 }
 
 // hold keeps all replies back until release.
 func (f *memoryFleet) hold() {
-	held := make(chan struct{})
-	for _, n := range f.nodes {
-		n.mu.Lock()
-		n.held = held
-		n.mu.Unlock()
-	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = make(chan struct{})
 }
 
 func (f *memoryFleet) release() {
-	for i, n := range f.nodes {
-		n.mu.Lock()
-		if i == 0 {
-			close(n.held)
-		}
-		n.held = nil
-		n.mu.Unlock()
-	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.held)
+	f.held = nil
 }
 
-// count is how many nodes have a key that begins with prefix.
-func (f *memoryFleet) count(prefix string) (keys int) {
+// count is how many keys the nodes have, and how many they have deleted.
+func (f *memoryFleet) count() (keys, released int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, n := range f.nodes {
-		n.mu.Lock()
-		for key := range n.keys {
-			if strings.HasPrefix(key, prefix) {
-				keys++
-			}
-		}
-		n.mu.Unlock()
+		keys += len(n.keys)
 	}
-	return keys
-}
-
-func (f *memoryFleet) releases() (sum int) {
-	for _, n := range f.nodes {
-		n.mu.Lock()
-		sum += n.released
-		n.mu.Unlock()
-	}
-	return sum
+	return keys, f.released
 }
 
 // chanOp is a Completion that sends the operation on.

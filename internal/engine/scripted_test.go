@@ -180,10 +180,7 @@ func (p *scriptedFleet) fail(s *sentBatch, node int, err error) {
 // reply gives a node's next replies. One that does not fit ends them.
 func (p *scriptedFleet) reply(s *sentBatch, node int, wires ...string) (misfit error) {
 	for _, wire := range wires {
-		var d resp.Decoder
-		var v resp.Value
-		_, err := d.Decode([]byte(wire), &v)
-		require.NoError(p.t, err)
+		v := value(wire)
 		i := s.next[node]
 		require.GreaterOrEqual(p.t, i, 0, "the node has answered already")
 		if s.next[node]++; s.next[node] == s.batch.Replies {
@@ -291,3 +288,12 @@ func (plain) NoteTTL(time.Duration)  {}
 
 // enqueue is Submit without the drive behind it.
 func (e *Engine) enqueue(op *Op) error { return e.enqueueAt(op, e.clock.Now()) }
+
+// value is a reply as it is decoded.
+func value(wire string) (v resp.Value) {
+	var d resp.Decoder
+	if _, err := d.Decode([]byte(wire), &v); err != nil {
+		panic(err)
+	}
+	return v
+}
