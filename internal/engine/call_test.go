@@ -54,7 +54,7 @@ func TestAloneLeavesNothingBehind(t *testing.T) {
 	p.idle()
 }
 
-// TestAloneEnds: a caller that gets no reply gives the role up in time, with the
+// TestAloneEnds: a caller that gets no reply gives the driver lock up in time, with the
 // reader armed.
 func TestAloneEnds(t *testing.T) {
 	p := newScripted(t, 1)
@@ -88,7 +88,7 @@ func TestAloneEnds(t *testing.T) {
 }
 
 // TestReleaseIsSentThoughNobodyWaits: a release whose context has ended is sent
-// all the same, also if it had to wait behind the gate.
+// all the same, also if it had to wait for the in-flight window.
 func TestReleaseIsSentThoughNobodyWaits(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -35,12 +35,12 @@ func TestFewerAreHeldBack(t *testing.T) {
 		held := a.minority(&ls)
 		require.Equal(t, c.held, held.n, c)
 		require.Equal(t, c.released+c.acquired-c.held, ls[c.sent].n, c)
-		require.Equal(t, 1, ls[Extend.Rank()].n, "extends go with whatever there is")
+		require.Equal(t, 1, ls[Extend.Rank()].n, "extends go with either")
 	}
 }
 
-// TestNobodyIsHeldTwice: what was held back from one batch is in the next.
-func TestNobodyIsHeldTwice(t *testing.T) {
+// TestNoOperationIsHeldTwice: what was held back from one batch is in the next.
+func TestNoOperationIsHeldTwice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var a deferrer
 	a.init()
@@ -148,9 +148,9 @@ func TestCallersComeIntoStep(t *testing.T) {
 
 const ones = ":1\r\n:1\r\n:1\r\n:1\r\n"
 
-// TestWhoIsHeldBackMayGo: it waits in the queue as others do, and can be taken
+// TestAHeldOperationMayGo: it waits in the queue as others do, and can be taken
 // back.
-func TestWhoIsHeldBackMayGo(t *testing.T) {
+func TestAHeldOperationMayGo(t *testing.T) {
 	p := newMixed(t, scripts)
 	p.submit(Acquire, "blocker")
 	released, acquired, later := p.submit(Release, "a"), p.submit(Acquire, "b"), p.submit(Acquire, "c")
@@ -171,7 +171,7 @@ func TestWhoIsHeldBackMayGo(t *testing.T) {
 func TestCancelWhileItIsHeldBack(t *testing.T) {
 	p := newScripted(t, 1)
 	e := p.engine
-	require.True(t, e.driver.TryLock()) // so that nobody sends it
+	require.True(t, e.driver.TryLock()) // no other goroutine may send it
 	defer e.driver.Unlock()
 	for range 2000 {
 		op := p.submit(Acquire, "key")

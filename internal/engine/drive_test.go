@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// TestNobodyIsLeftBehind: whoever submits when the driver has looked at the
-// queue for the last time, and still has the role, relies on the driver to look
-// once more. This holds for one that has come with Submit, for the reader and
-// the watchdog, and for a dialler.
+// TestNobodyIsLeftBehind: an operation that is submitted after the driver's last look
+// at the queue, while the driver still has its lock, is sent by that driver: it looks
+// once more. So do a submitter, the reader, the watchdog and a dialer.
 func TestNobodyIsLeftBehind(t *testing.T) {
 	for name, drive := range map[string]func(p *scriptedFleet){
 		"submitter": func(p *scriptedFleet) { p.submit(Release, "first") },
@@ -19,7 +20,7 @@ func TestNobodyIsLeftBehind(t *testing.T) {
 			require.NoError(t, p.engine.enqueue(&p.op(Release, "first").Op))
 			p.turn(func() {})
 		},
-		"dialler": func(p *scriptedFleet) {
+		"dialer": func(p *scriptedFleet) {
 			p.engine.DriverLock().Lock()
 			p.submit(Release, "first")
 			p.engine.DriverLock().Unlock()
@@ -39,9 +40,8 @@ func TestNobodyIsLeftBehind(t *testing.T) {
 	}
 }
 
-// TestResultsComeBeforeReuse: a driver that finds settled operations which
-// nobody has completed, as after a panic, completes them before it uses the
-// batch again that their results are in.
+// TestResultsComeBeforeReuse: a driver may find operations that are settled and not
+// completed, as after a panic. It completes them before it uses their batch again.
 func TestResultsComeBeforeReuse(t *testing.T) {
 	p := newScripted(t, 1)
 	won := p.submit(Acquire, "won")
@@ -78,7 +78,7 @@ func (r *refilled) Away() uint64 {
 }
 
 // TestATurnIsBounded: a driver sends what was queued when its turn began, and a
-// submitter takes maxTurns turns at most, whatever is submitted meanwhile.
+// submitter takes maxTurns turns at most, also if more is submitted meanwhile.
 func TestATurnIsBounded(t *testing.T) {
 	// An acquire fails at once and is not sent; a release is, behind another look.
 	for kind, looks := range map[Kind]int{Acquire: 1, Release: 2} {
@@ -169,4 +169,29 @@ func TestAnIdleFleetIsArmed(t *testing.T) {
 	p.tick(0)
 	require.False(t, p.engine.watchdog.awake)
 	require.True(t, p.engine.armed)
+}
+
+// TestDialersBeforeStart: a dialer that gives the driver lock up before Start,
+// and has news, does not look at what Start sets. Only -race sees it.
+func TestDialersBeforeStart(t *testing.T) {
+	for range 50 {
+		f := newMemory(1, false)
+		e := New(Config{Clock: clock.System(), MaxWaiting: 4})
+		f.engine = e
+		lock := e.DriverLock()
+		told, left := make(chan struct{}), make(chan struct{})
+		lock.Lock()
+		go func() { // as conn.Fleet.dial
+			lock.Lock()
+			e.Tell(func() { close(told) })
+			lock.Unlock()
+			close(left)
+		}()
+		lock.Unlock()
+		e.Start(f)
+		<-left
+		<-told
+		e.Close(0)
+		close(f.ended)
+	}
 }

@@ -20,7 +20,7 @@ func TestLateVotesDoNotReachTheNextUse(t *testing.T) {
 	require.True(t, p.engine.Cancel(&op.Op))
 	op.Kind, op.Key = Extend, []byte("second")
 	require.NoError(t, p.engine.Submit(&op.Op))
-	require.Len(t, p.sent, 1, "the gate is open")
+	require.Len(t, p.sent, 1, "the window is open")
 	p.all(p.sent[0], ok)
 	require.Zero(t, op.times, "settled by the votes on its first use")
 	require.Len(t, p.sent, 2)
@@ -32,7 +32,7 @@ func TestLateVotesDoNotReachTheNextUse(t *testing.T) {
 	p.idle()
 }
 
-// TestGenerations: a life is never mistaken for another, whatever phase it is in.
+// TestGenerations: a life is never mistaken for another, in any phase.
 func TestGenerations(t *testing.T) {
 	var op Op
 	lives := map[uint64]bool{}

@@ -56,7 +56,7 @@ func (p *scriptedFleet) Check()         { p.checks++ }
 func (p *scriptedFleet) Wait() bool     { return false }
 func (p *scriptedFleet) Drain()         {}
 
-// Arm is the last that a driver does before it gives the role up.
+// Arm is the last step of a driver before it unlocks.
 func (p *scriptedFleet) Arm() {
 	p.armed++
 	if f := p.onArm; f != nil {
@@ -233,9 +233,9 @@ func (p *scriptedFleet) idle() {
 	require.Zero(p.t, e.queue.size.Load(), "queued")
 	require.Zero(p.t, e.undecided, "undecided")
 	require.Zero(p.t, e.unanswered, "unanswered")
-	require.Zero(p.t, e.window.inside, "inside the gate")
-	require.True(p.t, e.window.isOpen.Load(), "the gate is closed")
-	require.True(p.t, e.driver.TryLock(), "somebody has the role")
+	require.Zero(p.t, e.window.inside, "inside the window")
+	require.True(p.t, e.window.isOpen.Load(), "the window is shut")
+	require.True(p.t, e.driver.TryLock(), "the driver lock is held")
 	e.driver.Unlock()
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// TestEachOperationEndsOnce: whatever becomes of it, and its cleanup apart.
+// TestEachOperationEndsOnce: each is counted once, with its result. Its cleanup is not
+// counted with it.
 func TestEachOperationEndsOnce(t *testing.T) {
 	answer := func(p *scriptedFleet, wires ...string) {
 		s := p.last()

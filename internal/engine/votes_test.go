@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -162,4 +165,34 @@ func TestExtendWithoutMemory(t *testing.T) {
 	require.NoError(t, op.Err)
 	require.Equal(t, valkey, p.speaks[0], "the node keeps its form")
 	p.idle()
+}
+
+// TestRefusedExtendsAreLinear: native extends that a node refuses are sent again as
+// script calls, in a time that does not grow with the square of their number.
+func TestRefusedExtendsAreLinear(t *testing.T) {
+	cost := func(n int) (least time.Duration) {
+		least = time.Hour
+		for range 3 {
+			p := newScripted(t, 1)
+			p.engine.queue.limit = n
+			p.speaks = []conn.Form{valkey}
+			for i := range n {
+				o := p.op(Extend, fmt.Sprint(i))
+				copy(o.Token[:], fmt.Sprintf("%08d", 2*i)) // of a lock of its own: see lockOf
+				require.NoError(t, p.engine.enqueue(&o.Op))
+			}
+			p.engine.drive(nil)
+			require.Len(t, p.sent, 1)
+			refusals := slices.Repeat([]string{"-OOM command not allowed\r\n"}, n)
+			began := time.Now()
+			require.NoError(t, p.reply(p.sent[0], 0, refusals...))
+			least = min(least, time.Since(began))
+			require.Len(t, p.sent, 1+n)
+		}
+		return least
+	}
+	cost(64)
+	few, many := cost(128), cost(1024)
+	t.Logf("128 take %v, 1,024 %v", few, many)
+	require.Less(t, many, 24*few+10*time.Millisecond) // the square is 64 times as much
 }
