@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/conn"
 )
 
-// flock is what would go into one batch.
-func flock(released, acquired int) (ls [classes]list) {
+// waitingOps are the operations that would go into one batch, by class.
+func waitingOps(released, acquired int) (ls [classes]list) {
 	for range released {
 		ls[releases].push(&Op{Kind: Release})
 	}
@@ -30,7 +30,7 @@ func TestFewerAreHeldBack(t *testing.T) {
 	} {
 		var a deferrer
 		a.init()
-		ls := flock(c.released, c.acquired)
+		ls := waitingOps(c.released, c.acquired)
 		ls[Extend.Rank()].push(&Op{Kind: Extend})
 		held := a.minority(&ls)
 		require.Equal(t, c.held, held.n, c)
@@ -46,7 +46,7 @@ func TestNoOperationIsHeldTwice(t *testing.T) {
 	a.init()
 	before, twice := classes, 0
 	for range 100_000 {
-		ls := flock(rng.IntN(3), rng.IntN(3))
+		ls := waitingOps(rng.IntN(3), rng.IntN(3))
 		held := a.minority(&ls)
 		if held.n == 0 {
 			before = classes
@@ -69,7 +69,7 @@ func TestAligningWaitsWhereItIsInVain(t *testing.T) {
 	a.init()
 	split := func(batches int) (n int) {
 		for range batches {
-			ls := flock(3, 4)
+			ls := waitingOps(3, 4)
 			if a.minority(&ls).n > 0 {
 				n++
 			}
@@ -81,7 +81,7 @@ func TestAligningWaitsWhereItIsInVain(t *testing.T) {
 	for a.deferred == classes {
 		split(1)
 	}
-	ls := flock(0, 7)
+	ls := waitingOps(0, 7)
 	a.minority(&ls)
 	require.NotZero(t, split(1))
 }

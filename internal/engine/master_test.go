@@ -21,7 +21,7 @@ type master struct {
 	keys    [maxKeys]held
 	scripts loaded
 
-	dialect conn.Form
+	form    conn.Form
 	forbids bool // refuses the native commands
 	life    int  // counts restarts
 
@@ -53,7 +53,7 @@ type held struct {
 func newMaster(w *world, index int) *master {
 	m := &master{world: w, index: index, clock: w.newClock(), scripts: both}
 	if w.chance(50) {
-		m.dialect = every[w.IntN(len(every))]
+		m.form = every[w.IntN(len(every))]
 	}
 	return m
 }
@@ -150,7 +150,7 @@ func (m *master) bars(p *pipe, cmd *sentCommand) string {
 		return barredKey
 	case !found:
 		return ""
-	case cmd.native || cmd.kind == Acquire || command.Form(m.dialect).IsScript(Release):
+	case cmd.native || cmd.kind == Acquire || command.Form(m.form).IsScript(Release):
 		return barredKey
 	}
 	return "ERR ACL failure in script: No permissions to access a key script: f_x, on @user_script:2."

@@ -14,19 +14,19 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 )
 
-// shelf is what a node is to the planner's oracle: keys, who holds them and for
+// modelNode is the model of a node: keys, the locks that hold them and for
 // how long. It notes what each operation did.
-type shelf struct {
+type modelNode struct {
 	holds map[int]int
 	ttls  map[int]int64
 	did   map[Kind][]string
 }
 
-func newShelf() *shelf {
-	return &shelf{map[int]int{}, map[int]int64{}, map[Kind][]string{}}
+func newModelNode() *modelNode {
+	return &modelNode{map[int]int{}, map[int]int64{}, map[Kind][]string{}}
 }
 
-func (s *shelf) do(kind Kind, key, lock int, ttl int64) {
+func (s *modelNode) do(kind Kind, key, lock int, ttl int64) {
 	done := false
 	switch {
 	case kind == Acquire && s.holds[key] == 0:
@@ -51,8 +51,8 @@ var every = []conn.Form{
 }
 
 // encodeAll encodes ops, and returns the batch and what its commands say in the
-// last of the dialects.
-func encodeAll(t *testing.T, e *Engine, ops []*Op, dialects ...conn.Form) (*batch, []sentCommand) {
+// last of the forms.
+func encodeAll(t *testing.T, e *Engine, ops []*Op, forms ...conn.Form) (*batch, []sentCommand) {
 	b := e.batch()
 	for i, op := range ops {
 		op.next = nil
@@ -61,20 +61,20 @@ func encodeAll(t *testing.T, e *Engine, ops []*Op, dialects ...conn.Form) (*batc
 			ops[i-1].next = op
 		}
 	}
-	e.planner.plan(b, ops[0], len(ops), dialects, false)
+	e.planner.plan(b, ops[0], len(ops), forms, false)
 	w := newWorld(0, rules{})
 	var cmds []sentCommand
 	at := 0
 	for wire := &b.first.Batch; wire != nil; wire = wire.Next {
-		if len(dialects) > 0 {
-			require.Equal(t, dialects[at], wire.Form)
+		if len(forms) > 0 {
+			require.Equal(t, forms[at], wire.Form)
 		}
 		var err error
 		cmds, err = parse(w, wire)
 		require.NoError(t, err)
 		at++
 	}
-	require.Equal(t, max(1, len(dialects)), at)
+	require.Equal(t, max(1, len(forms)), at)
 	require.Equal(t, at, b.owed)
 	return b, cmds
 }
@@ -89,7 +89,7 @@ func TestEncodingChangesNothing(t *testing.T) {
 	e.nodes = 3
 	for range 1000 {
 		var ops []*Op
-		plain, coded := newShelf(), newShelf()
+		plain, coded := newModelNode(), newModelNode()
 		for range 1 + rng.IntN(30) {
 			key, lock, ttl := rng.IntN(maxKeys), 1+rng.IntN(3), int64(10+rng.IntN(5))
 			op := &Op{Kind: Acquire + Kind(rng.IntN(3)), Key: fmt.Appendf(nil, "key-%d", key), Token: tokenOf(lock),
@@ -101,9 +101,9 @@ func TestEncodingChangesNothing(t *testing.T) {
 			plain.do(op.Kind, key, lock, ttl)
 		}
 		// The one that is looked at comes after others, or alone.
-		dialects := slices.Clone(every)
-		rng.Shuffle(len(dialects), func(i, j int) { dialects[i], dialects[j] = dialects[j], dialects[i] })
-		b, cmds := encodeAll(t, e, ops, dialects[:rng.IntN(len(dialects)+1)]...)
+		forms := slices.Clone(every)
+		rng.Shuffle(len(forms), func(i, j int) { forms[i], forms[j] = forms[j], forms[i] })
+		b, cmds := encodeAll(t, e, ops, forms[:rng.IntN(len(forms)+1)]...)
 		for _, cmd := range cmds {
 			for i, key := range cmd.keys {
 				coded.do(cmd.kind, key, cmd.locks[i], cmd.ttls[i])

@@ -124,7 +124,7 @@ func (p *scriptedFleet) Form(node int) (d conn.Form) {
 
 func (p *scriptedFleet) SetForm(node int, f conn.Form) { p.speaks[node] = f }
 
-// Send makes a sentBatch of each dialect, which only those that speak it have.
+// Send makes a sentBatch of each form, which only those that speak it have.
 func (p *scriptedFleet) Send(b *conn.Batch) {
 	var batches []*sentBatch
 	for ; b != nil; b = b.Next {

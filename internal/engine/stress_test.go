@@ -35,7 +35,7 @@ func TestStress(t *testing.T) {
 					defer all.Done()
 					rng := rand.New(rand.NewPCG(seed, uint64(g)))
 					for range rounds {
-						s := sitting{e, rng, int(numbers.Add(1)), fmt.Sprintf("key-%d", rng.IntN(goroutines))}
+						s := user{e, rng, int(numbers.Add(1)), fmt.Sprintf("key-%d", rng.IntN(goroutines))}
 						w, err := s.run()
 						if err != nil {
 							given.Add(1)
@@ -58,8 +58,8 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// sitting is one acquire and what follows it.
-type sitting struct {
+// user makes one acquire and the calls that follow it.
+type user struct {
 	engine *Engine
 	*rand.Rand
 	lock int
@@ -67,7 +67,7 @@ type sitting struct {
 }
 
 // context is one that ends at a random moment, or never, or has ended.
-func (s *sitting) context() (context.Context, context.CancelFunc) {
+func (s *user) context() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	switch s.IntN(6) {
 	case 0:
@@ -80,7 +80,7 @@ func (s *sitting) context() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-func (s *sitting) do(kind Kind) (opErr, err error) {
+func (s *user) do(kind Kind) (opErr, err error) {
 	ctx, cancel := s.context()
 	defer cancel()
 	c := s.engine.call(kind, s.key, time.Minute)
@@ -90,7 +90,7 @@ func (s *sitting) do(kind Kind) (opErr, err error) {
 	return c.Err, err
 }
 
-func (s *sitting) run() (won bool, err error) {
+func (s *user) run() (won bool, err error) {
 	opErr, err := s.do(Acquire)
 	if err != nil || opErr != nil {
 		return false, err
@@ -116,7 +116,7 @@ func TestCloseRaces(t *testing.T) {
 			all.Add(1)
 			go func() {
 				defer all.Done()
-				s := sitting{e, rand.New(rand.NewPCG(1, uint64(g))), g, "key"}
+				s := user{e, rand.New(rand.NewPCG(1, uint64(g))), g, "key"}
 				for {
 					if _, err := s.do(Acquire); err == ErrClosed {
 						return

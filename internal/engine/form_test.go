@@ -16,14 +16,14 @@ var (
 	redis   = conn.Form(command.DelEx | command.SetIfEq)
 )
 
-// newMixed is a scriptedFleet of which each node speaks one of the dialects.
+// newMixed is a scriptedFleet of which each node speaks one of the forms.
 func newMixed(t *testing.T, speaks ...conn.Form) *scriptedFleet {
 	p := newScripted(t, len(speaks))
 	p.speaks = speaks
 	return p
 }
 
-// TestMixedFleet: one batch, written once for each dialect; the votes of all
+// TestMixedFleet: one batch, written once for each form; the votes of all
 // nodes count together.
 func TestMixedFleet(t *testing.T) {
 	p := newMixed(t, valkey, scripts, redis, scripts, valkey)
@@ -53,7 +53,7 @@ func TestMixedFleet(t *testing.T) {
 		p.idle()
 		p.sent = nil
 	}
-	// With one dialect less there is one encoding less, and the buffers stay.
+	// With one form less there is one encoding less, and the buffers stay.
 	p.speaks = []conn.Form{valkey, valkey, valkey, valkey, valkey}
 	op := p.submit(Release, "key")
 	require.Len(t, p.sent, 1)
