@@ -17,10 +17,12 @@ const (
 	// goroutine calls them.
 	slowCall = 20 * time.Millisecond
 	// collectFor is how long submitters leave it to another goroutine to drive, so
-	// that what they submit travels in one batch: see Engine.drive.
+	// that what they submit travels in one batch: see Engine.submitted.
 	collectFor  = 200 * time.Microsecond
-	collectEach = 2 * time.Microsecond // more for each callback
+	collectEach = 2 * time.Microsecond // more for each of those that are to submit
 )
+
+func collectTime(n int) time.Duration { return collectFor + time.Duration(n)*collectEach }
 
 // callbacks is the user code that is to be called: completions of operations,
 // votes, and news of nodes.

@@ -41,7 +41,7 @@ func (e *Engine) complete() (calls int) {
 		}
 	}
 	if ops.n > 0 {
-		e.collectOps.Store(int64(now + collectFor + time.Duration(ops.n)*collectEach))
+		e.collectOps.Store(int64(now + collectTime(ops.n)))
 		e.callbacks.complete(&ops)
 	}
 	return calls

@@ -23,7 +23,7 @@ func (e *Engine) receive(yield func(calls int)) {
 	e.fleet.Sweep(0)
 	calls := e.complete()
 	if calls > 1 || calls == 1 && e.depth.Load() > 0 {
-		e.collectCalls.Store(int64(e.clock.Now() + collectFor))
+		e.collectCalls.Store(int64(e.clock.Now() + collectTime(calls)))
 		e.driver.Unlock()
 		if e.callbacks.waiting.Load() > 0 {
 			e.callbacks.wake()
