@@ -3,8 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -137,108 +135,5 @@ func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 			checkCleanedUp(t, r, "k")
 		})
-	})
-}
-
-// TestLostVoteGivesBackWhatItGot, and leaves the winner's keys alone.
-func TestLostVoteGivesBackWhatItGot(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 5, cluster.Portable(portable))
-		for _, s := range r.Servers[:3] {
-			s.Set("k", "another's", 0)
-		}
-		_, err := r.TryAcquire(t.Context(), "k", ttl)
-		require.Equal(t, redlock.ErrTaken, err)
-		r.AwaitCalls(t, 1, "EVALSHA", "k")
-		testkit.Await(t, "ours given back", func() bool { return r.Holders("k") == 3 })
-		for _, s := range r.Servers[:3] {
-			v, _ := s.Get("k")
-			require.Equal(t, "another's", v)
-		}
-	})
-}
-
-// TestNothingToCleanUp: where every node has denied, no release is sent.
-func TestNothingToCleanUp(t *testing.T) {
-	r := cluster.New(t, 1)
-	r.Servers[0].Set("k", "another's", 0)
-	for range 10 {
-		_, err := r.TryAcquire(t.Context(), "k", ttl)
-		require.Equal(t, redlock.ErrTaken, err)
-	}
-	require.NoError(t, cluster.MustAcquire(t, r.Client, "behind", ttl).Release(t.Context()))
-	require.Empty(t, r.Recorders[0].Calls("EVALSHA", "k"))
-}
-
-// TestLateReplyIsDropped: the grant for a request that was given up on
-// arrives when another waits for its own answer, which is a denial.
-func TestLateReplyIsDropped(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 1, cluster.Portable(portable), cluster.NodeTimeout(5*time.Millisecond))
-		r.Servers[0].Set("taken", "another's", 0)
-		for i := range 20 {
-			r.Servers[0].Mute()
-			_, err := r.TryAcquire(t.Context(), fmt.Sprint("free ", i), ttl)
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			r.Heal(t)
-			testkit.Await(t, "an answer", func() bool {
-				_, err := r.TryAcquire(t.Context(), "taken", ttl)
-				if !testkit.IsAny(err, redlock.ErrNoQuorum) {
-					require.Equal(t, redlock.ErrTaken, err)
-				}
-				return err == redlock.ErrTaken
-			})
-		}
-		testkit.Await(t, "only the other's key", func() bool { return r.Servers[0].Len() == 1 })
-	})
-}
-
-// TestNothingIsSentTwice, however often connections break: no node hears a
-// token in two SETs, nor a SET behind the release of its token.
-func TestNothingIsSentTwice(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable), cluster.NodeTimeout(time.Second))
-		done := make(chan struct{})
-		var wg sync.WaitGroup
-		for g := range 8 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				for i := 0; ; i++ {
-					select {
-					case <-done:
-						return
-					default:
-					}
-					if l, err := r.TryAcquire(context.Background(), fmt.Sprint(g, "/", i), ttl); err == nil {
-						_ = l.Release(context.Background())
-					}
-				}
-			}()
-		}
-		rng := rand.New(rand.NewPCG(1, 2))
-		for i := range 50 {
-			rec := r.Recorders[rng.IntN(3)]
-			testkit.Await(t, "commands", func() bool { return len(rec.All()) >= i*20 })
-			r.Servers[rng.IntN(3)].ResetConns()
-		}
-		close(done)
-		testkit.Join(t, &wg)
-		for _, e := range r.Recorders {
-			shown := map[string]bool{}
-			released := map[string]bool{}
-			for _, c := range e.All() {
-				switch c.Args[0] {
-				case "SET":
-					require.False(t, shown[c.Args[2]], "SET twice")
-					require.False(t, released[c.Args[2]], "SET behind its release")
-					shown[c.Args[2]] = true
-				case "EVALSHA":
-					for _, token := range c.Args[3+len(c.Args[3:])/2:] {
-						released[token] = true
-					}
-				}
-			}
-		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -55,60 +54,6 @@ func TestBusy(t *testing.T) {
 		require.NoError(t, testkit.Get(t, waiting).Err, "Acquire tries again")
 		cancel()
 		require.NoError(t, held.Release(t.Context()))
-	})
-}
-
-// TestMaxInFlight: a node that owes too many replies is given up.
-func TestMaxInFlight(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.MaxInFlight = 50 })
-		r.Servers[0].Hang()
-		for i := range 200 {
-			require.NoError(t, cluster.MustAcquire(t, r.Client, fmt.Sprint(i), ttl).Release(t.Context()))
-		}
-		require.NoError(t, r.Servers[0].Heal())
-		r.AwaitUp(t)
-		require.Greater(t, r.Servers[0].Count("INFO"), int64(1), "it was dialled anew")
-	})
-}
-
-// TestMaxInFlightBelowDebts: a node may be owed more releases than it may owe
-// replies, and is paid all the same, while other locks come and go.
-func TestMaxInFlightBelowDebts(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: fakeredis.Valkey9}), cluster.Portable(portable),
-			func(c *redlock.Config) { c.MaxInFlight = 8 })
-		var locks []redlock.Lock
-		for i := range 20 {
-			locks = append(locks, cluster.MustAcquire(t, r.Client, fmt.Sprint(i), ttl))
-			cluster.Settle(t, r.Client) // or one node falls behind the two that decide
-		}
-		r.Servers[0].Down()
-		testkit.Await(t, "down", func() bool { return !r.Nodes()[0].Up })
-		for _, l := range locks {
-			require.NoError(t, l.Release(t.Context()))
-		}
-		r.Heal(t)
-		testkit.Await(t, "an answer behind the debts", func() bool {
-			before := r.Nodes()[0]
-			require.NoError(t, cluster.MustAcquire(t, r.Client, "now", ttl).Release(t.Context()))
-			cluster.Settle(t, r.Client)
-			return before.Up && r.Nodes()[0].RoundTrips > before.RoundTrips+1
-		})
-		r.AwaitEmpty(t)
-		require.True(t, r.Nodes()[0].Up)
-		require.EqualValues(t, 2, r.Nodes()[0].Connects)
-	})
-}
-
-// TestStallTimeout: so is one that owes replies and is silent.
-func TestStallTimeout(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.StallTimeout = 200 * time.Millisecond })
-		r.Servers[0].Partition()
-		require.NoError(t, cluster.MustAcquire(t, r.Client, "k", ttl).Release(t.Context()))
-		testkit.Await(t, "a new connection", func() bool { return r.Servers[0].Count("INFO") > 1 })
-		r.AwaitUp(t)
 	})
 }
 

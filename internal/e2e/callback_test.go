@@ -125,45 +125,6 @@ func TestCallbackMayBlock(t *testing.T) {
 	}
 }
 
-// TestDoneMayBlock: a Done that blocks holds up nothing else, neither the others
-// of its batch nor what comes later.
-func TestDoneMayBlock(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
-		unclogged := r.Clog(t)
-		unblock, entered := make(chan struct{}), make(chan error, 2)
-		t.Cleanup(func() { close(unblock) })
-		submitBlocking := func(key string) error {
-			op := acquireOp(key)
-			op.Done = func(op *redlock.Op) {
-				entered <- op.Err()
-				<-unblock
-			}
-			return r.Submit(op)
-		}
-		require.NoError(t, submitBlocking("of a batch"))
-		var others []<-chan error
-		for i := range 10 {
-			others = append(others, cluster.Begin(t, r.Client, acquireOp(fmt.Sprint(i))))
-		}
-		r.Heal(t)
-		for _, done := range others {
-			require.NoError(t, testkit.Outcome(t, "another Done of the batch", done))
-		}
-		unclogged()
-		require.NoError(t, testkit.Try(t, "Submit", func() error { return submitBlocking("alone") }))
-		for range 2 {
-			require.NoError(t, testkit.Outcome(t, "the Done that blocks", entered))
-		}
-		for i := range 10 {
-			live(t, r.Client, fmt.Sprint("call ", i))
-			op := cluster.Begin(t, r.Client, acquireOp(fmt.Sprint("op ", i)))
-			require.NoError(t, testkit.Outcome(t, "another Done", op))
-			require.Len(t, cluster.Stats(t, r.Client).Nodes, 3)
-		}
-	})
-}
-
 // panickingDone is a Done. Its name must be found in the log.
 func panickingDone(*redlock.Op) { panic("a Done that panics") }
 

@@ -80,28 +80,6 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-// TestCloseSendsBackgroundReleases: the release of an attempt that was given
-// up on is still sent.
-func TestCloseSendsBackgroundReleases(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		servers := cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()})
-		r := cluster.Of(t, servers, cluster.Portable(portable), func(c *redlock.Config) { c.CloseTimeout = testkit.Patience })
-		for _, s := range r.Servers {
-			s.Mute()
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		attempt := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
-		r.AwaitCalls(t, 1, "SET", "k")
-		cancel()
-		require.Equal(t, context.Canceled, testkit.Get(t, attempt).Err)
-		closed := make(chan error, 1)
-		go func() { closed <- r.Close() }()
-		r.Heal(t)
-		require.NoError(t, testkit.Get(t, closed))
-		r.AwaitEmpty(t)
-	})
-}
-
 // TestCloseLeavesNothing: no goroutine and no descriptor, in every state of the
 // nodes are.
 func TestCloseLeavesNothing(t *testing.T) {

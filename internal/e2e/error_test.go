@@ -48,41 +48,6 @@ func TestQuorumError(t *testing.T) {
 	})
 }
 
-// TestEachOperationHasItsOwnCause: of several operations in one batch, each tells
-// the error with which the nodes answered to it.
-func TestEachOperationHasItsOwnCause(t *testing.T) {
-	causes := map[string]string{
-		"a": "OOM command not allowed when used memory > 'maxmemory'.",
-		"b": "MISCONF Redis is configured to save RDB snapshots, but it is unable to persist to disk.",
-		"c": "BUSY Redis is busy running a script.",
-	}
-	for nodes := 1; nodes <= 3; nodes += 2 {
-		r := cluster.New(t, nodes)
-		unclogged := r.Clog(t)
-		for _, s := range r.Servers {
-			s.OnCommand(func(_ int64, args []string) {
-				if text := causes[args[1]]; args[0] == "SET" && text != "" {
-					s.ErrorReply("SET", text, 1)
-				}
-			})
-		}
-		results := map[string]<-chan error{}
-		for key := range causes {
-			results[key] = cluster.Begin(t, r.Client, acquireOp(key))
-		}
-		r.Heal(t)
-		unclogged()
-		for key, cause := range causes {
-			var details *redlock.QuorumError
-			require.ErrorAs(t, testkit.Outcome(t, key, results[key]), &details)
-			require.NotEmpty(t, details.Failed)
-			for _, f := range details.Failed {
-				require.ErrorContains(t, f.Err, cause, "of the operation on %s", key)
-			}
-		}
-	}
-}
-
 // TestContextErrors come back as they are, during any operation, and without
 // a command if the context had ended before.
 func TestContextErrors(t *testing.T) {

@@ -117,68 +117,6 @@ func TestOneKeyRefused(t *testing.T) {
 	})
 }
 
-// TestOneKeyRefusedAfterOutage: the releases that a node missed while it was
-// away reach it, though it refuses the key of one among them.
-func TestOneKeyRefusedAfterOutage(t *testing.T) {
-	for name, refuse := range map[string]func(*fakeredis.Server){
-		"access list": allowLocks,
-		"ERR":         func(s *fakeredis.Server) { refuseCalls(s, keyErrors["ERR"]) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := cluster.New(t, 3)
-			locks := acquireAll(t, r, 20)
-			r.Servers[0].Down()
-			cluster.AwaitNodesUp(t, r.Client, 2)
-			refuse(r.Servers[0])
-			for i, l := range locks {
-				if i == len(locks)/2 {
-					_ = cluster.Submit(t, r.Client, &redlock.Op{Kind: redlock.OpRelease, Key: []byte(forbidden)})
-				}
-				require.NoError(t, l.Release(t.Context()))
-			}
-			r.Heal(t)
-			awaitNoLock(t, r)
-		})
-	}
-}
-
-// TestRefusedAcquireNeedsNoRelease: a node that refuses an acquire has no key.
-// It is sent no release, neither at once nor after an outage.
-func TestRefusedAcquireNeedsNoRelease(t *testing.T) {
-	for _, flavor := range []fakeredis.Flavor{fakeredis.Redis7, fakeredis.Valkey9} {
-		requireNoRelease := func(t *testing.T, r *cluster.Cluster) {
-			t.Helper()
-			live(t, r.Client, "lock:behind")
-			cluster.Settle(t, r.Client)
-			require.Empty(t, r.Recorders[0].Calls("EVALSHA", forbidden))
-			require.Empty(t, r.Recorders[0].Calls("DELIFEQ", forbidden))
-		}
-		t.Run(flavor.String()+", at once", func(t *testing.T) { // one node: of more, the last vote may be missing at the verdict
-			r := cluster.Of(t, cluster.Start(t, 1, fakeredis.Options{Flavor: flavor}))
-			allowLocks(r.Servers[0])
-			for range 10 {
-				_, err := r.TryAcquire(t.Context(), forbidden, ttl)
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			}
-			requireNoRelease(t, r)
-		})
-		t.Run(flavor.String()+", after an outage", func(t *testing.T) {
-			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}))
-			allowLocks(r.Servers[0])
-			for _, s := range r.Servers[1:] {
-				s.Delay(20 * time.Millisecond) // node 0 answers first
-			}
-			l := cluster.MustAcquire(t, r.Client, forbidden, ttl)
-			r.Servers[0].Down()
-			cluster.AwaitNodesUp(t, r.Client, 2)
-			require.NoError(t, l.Release(t.Context()))
-			r.Heal(t)
-			cluster.AwaitNodesUp(t, r.Client, 3)
-			requireNoRelease(t, r)
-		})
-	}
-}
-
 // TestRealOneKeyRefused: on real servers with an access list, under load, no
 // release of another key fails, and no key stays.
 func TestRealOneKeyRefused(t *testing.T) {

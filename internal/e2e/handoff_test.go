@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -46,34 +45,4 @@ func TestManyForbiddenHints(t *testing.T) {
 	n := cluster.Settle(t, r.Client).Nodes[0]
 	require.True(t, n.Up)
 	require.EqualValues(t, 2, n.Connects)
-}
-
-// TestHintRefusedForNow: the hand-off meets a server that is busy, or may not write,
-// for a moment. The release is tried again, without any traffic.
-func TestHintRefusedForNow(t *testing.T) {
-	texts := []string{
-		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-		"MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist on disk.",
-	}
-	r := cluster.New(t, 5)
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	r.AwaitHolders(t, 5, "k")
-	var refused [2]atomic.Bool
-	for i, text := range texts {
-		s := r.Servers[i]
-		s.Down()
-		s.OnCommand(func(_ int64, args []string) {
-			if args[0] == "EVALSHA" && slices.Contains(args, "k") && !refused[i].Swap(true) {
-				s.ErrorReply("EVALSHA", text, 1) // this one
-			}
-		})
-	}
-	cluster.AwaitNodesUp(t, r.Client, 3)
-	require.NoError(t, l.Release(t.Context()))
-	r.Heal(t)
-	cluster.AwaitNodesUp(t, r.Client, 5)
-	r.AwaitEmpty(t)
-	for i := range refused {
-		require.True(t, refused[i].Load())
-	}
 }

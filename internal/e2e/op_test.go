@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -45,28 +44,6 @@ func TestOpLife(t *testing.T) {
 			require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
 		}
 	})
-}
-
-// TestInvalidOps are refused by Submit; their Done is not called.
-func TestInvalidOps(t *testing.T) {
-	r := cluster.New(t, 1)
-	done := func(*redlock.Op) { t.Error("called") }
-	key := []byte("k")
-	for want, op := range map[string]*redlock.Op{
-		"no kind": {Key: key, TTL: ttl, Done: done},
-		"kind":    {Kind: 4, Key: key, TTL: ttl, Done: done},
-		"no Done": {Kind: redlock.OpAcquire, Key: key, TTL: ttl},
-		"empty":   {Kind: redlock.OpRelease, Done: done},
-		"4097":    {Kind: redlock.OpAcquire, Key: []byte(strings.Repeat("k", 4097)), TTL: ttl, Done: done},
-		"ttl":     {Kind: redlock.OpAcquire, Key: key, Done: done},
-		"ttl is":  {Kind: redlock.OpExtend, Key: key, TTL: time.Millisecond, Done: done},
-	} {
-		require.ErrorContains(t, r.Submit(op), want)
-		require.False(t, r.Cancel(op))
-	}
-	require.NoError(t, cluster.MustAcquire(t, r.Client, "behind", ttl).Release(t.Context()))
-	require.EqualValues(t, 1, r.Servers[0].Count("SET"))
-	require.False(t, r.Cancel(new(redlock.Op)), "never submitted")
 }
 
 // TestOpUnderWay: a second Submit is refused, and leaves the Op as it is.
@@ -201,43 +178,6 @@ func TestCancelAgainstDone(t *testing.T) {
 		}
 		testkit.Join(t, &wg)
 		r.AwaitEmpty(t)
-	})
-}
-
-// TestCancelOfAnothersOp: a client does not cancel what was submitted to
-// another, and neither of them is harmed.
-func TestCancelOfAnothersOp(t *testing.T) {
-	testkit.Apart(t, func(t *testing.T) {
-		for _, queued := range []bool{true, false} {
-			clients := [2]*cluster.Cluster{cluster.New(t, 3), cluster.New(t, 3)}
-			for _, r := range clients {
-				if queued {
-					r.Clog(t)
-				}
-				for _, s := range r.Servers {
-					s.Mute()
-				}
-			}
-			var results []<-chan error
-			for i := range 6 {
-				op := &redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, "op ", i/2), TTL: ttl}
-				results = append(results, cluster.Begin(t, clients[i%2].Client, op))
-				require.False(t, clients[1-i%2].Cancel(op), "operation %d is not its own", i)
-			}
-			for _, r := range clients {
-				r.Heal(t)
-			}
-			for _, result := range results {
-				require.NoError(t, testkit.Outcome(t, "an operation", result))
-			}
-			for _, r := range clients {
-				live(t, r.Client, "behind")
-				require.Zero(t, cluster.Settle(t, r.Client).Waiting)
-				for i := range 3 {
-					require.Equal(t, 3, r.Holders(fmt.Sprint("op ", i)))
-				}
-			}
-		}
 	})
 }
 

@@ -1,64 +1,14 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
-	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
-
-// TestScriptFlushUnderLoad: it happens all the time, to one node after the
-// other, while many lock, extend and unlock.
-func TestScriptFlushUnderLoad(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.Of(t, cluster.Start(t, 5), cluster.Portable(portable))
-		var wg sync.WaitGroup
-		for g := range 32 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				for i := range 30 {
-					l, err := r.TryAcquire(context.Background(), fmt.Sprint(g, "/", i%4), ttl)
-					if err != nil {
-						t.Errorf("acquire: %v", err)
-						return
-					}
-					if err := l.Extend(context.Background(), ttl); err != nil {
-						t.Errorf("extend: %v", err)
-					}
-					if err := l.Release(context.Background()); err != nil {
-						t.Errorf("release: %v", err)
-					}
-				}
-			}()
-		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			wg.Wait()
-		}()
-		for i := 0; ; i++ {
-			s := r.Servers[i%5]
-			s.FlushScripts()
-			loads := s.Count("SCRIPT")
-			select {
-			case <-done:
-				r.AwaitEmpty(t)
-				return
-			default:
-			}
-			// A caller has noticed, or all have ended.
-			testkit.Await(t, "progress", func() bool { return s.Count("SCRIPT") > loads || testkit.IsClosed(done) })
-		}
-	})
-}
 
 // TestScriptsForbidden: a node that will not run or load them fails the vote,
 // and says why.

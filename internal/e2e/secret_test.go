@@ -39,7 +39,7 @@ func withPassword(servers []*fakeredis.Server, user string) (nodes []string) {
 func TestPasswordIsNeverShown(t *testing.T) {
 	t.Parallel()
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		t.Parallel() // it waits for diallers that are in no hurry
+		t.Parallel() // it waits for dialers that are in no hurry
 		for _, user := range []string{"", "locker"} {
 			var seen testkit.LogSink
 			servers := fakeredis.StartN(t, 4, fakeredis.Options{User: user, Password: password})

@@ -17,25 +17,6 @@ func releaseOp(key string, done func(*redlock.Op)) *redlock.Op {
 	return &redlock.Op{Kind: redlock.OpRelease, Key: []byte(key), Done: done}
 }
 
-// TestSubmitOfAnOpUnderWay: Submit refuses an Op that is under way, and changes
-// nothing of the operation. Its token is that of the key on the nodes.
-func TestSubmitOfAnOpUnderWay(t *testing.T) {
-	r := cluster.New(t, 3)
-	for _, s := range r.Servers {
-		s.Mute()
-	}
-	op := acquireOp("k")
-	done := cluster.Begin(t, r.Client, op)
-	token := op.Token
-	require.Error(t, r.Submit(op))
-	require.Equal(t, token, op.Token)
-	r.Heal(t)
-	require.NoError(t, testkit.Outcome(t, "Done", done))
-	op.Kind = redlock.OpRelease
-	require.NoError(t, cluster.Submit(t, r.Client, op))
-	r.AwaitEmpty(t)
-}
-
 // TestSubmitOfAWrongOpUnderWay: wrong arguments of a Submit that is refused reach
 // neither the driver nor the nodes. What was submitted first is executed.
 func TestSubmitOfAWrongOpUnderWay(t *testing.T) {
@@ -57,24 +38,6 @@ func TestSubmitOfAWrongOpUnderWay(t *testing.T) {
 		require.NoError(t, testkit.Outcome(t, "Done", done))
 		r.AwaitHolders(t, 3, "k")
 	})
-}
-
-// TestSubmitBeforeDone: an Op that has its result is under way until its Done is
-// called. Submit refuses it, and each operation of the batch has its Done called.
-func TestSubmitBeforeDone(t *testing.T) {
-	r := cluster.New(t, 3)
-	unclogged := r.Clog(t)
-	again := releaseOp("again", nil)
-	refused := make(chan error, 1)
-	first := releaseOp("first", func(*redlock.Op) { refused <- r.Submit(again) })
-	require.NoError(t, r.Submit(first))
-	others := []<-chan error{cluster.Begin(t, r.Client, again), cluster.Begin(t, r.Client, releaseOp("behind", nil))}
-	r.Heal(t)
-	unclogged()
-	require.Error(t, testkit.Outcome(t, "the first Done", refused))
-	for _, done := range others {
-		_ = testkit.Outcome(t, "another Done", done)
-	}
 }
 
 // TestDoneAfterTheEnd: Done of an acquire that was won hears ErrExpired if other

@@ -5,81 +5,90 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/resp"
 )
 
-// crowd is a mirror that answers every command of a batch with a yes.
-type crowd struct {
-	mirror
-	speaks  []conn.Form
-	merged  map[int]resp.Value // by how many locks are in a script call
-	deleted resp.Value
+// instantFleet is a Fleet that answers every command at the next Sweep, yes or no.
+type instantFleet struct {
+	plain
+	speaks      []conn.Form
+	set, native resp.Value
+	script      []resp.Value // by how many locks are in a call
+	batches     []*conn.Batch
 }
 
-func newCrowd(d conn.Form, upTo int) *crowd {
-	c := &crowd{speaks: []conn.Form{d}, merged: map[int]resp.Value{}, deleted: value(":1\r\n")}
-	c.set = value(ok)
-	for n := range upTo + 1 {
-		wire := string(resp.AppendArray(nil, n))
-		for range n {
-			wire += ":1\r\n"
-		}
-		c.merged[n] = value(wire)
+func newInstant(form conn.Form, granted bool, upTo int) *instantFleet {
+	f := &instantFleet{speaks: []conn.Form{form}, set: value(ok), native: value(":1\r\n")}
+	element := ":1\r\n"
+	if !granted {
+		element, f.set, f.native = ":0\r\n", value(null), value(":0\r\n")
 	}
-	return c
+	for n := range upTo + 1 {
+		f.script = append(f.script, value(fmt.Sprintf("*%d\r\n", n)+strings.Repeat(element, n)))
+	}
+	return f
 }
 
-func (c *crowd) Forms() []conn.Form { return c.speaks }
+func (f *instantFleet) Len() int                { return 3 }
+func (f *instantFleet) Forms() []conn.Form      { return f.speaks }
+func (f *instantFleet) Send(b *conn.Batch)      { f.batches = append(f.batches, b) }
+func (f *instantFleet) SendTo(int, *conn.Batch) {}
+func (f *instantFleet) Check()                  {}
+func (f *instantFleet) CanBlock() bool          { return true }
+func (f *instantFleet) Arm()                    {}
+func (f *instantFleet) Wait() bool              { return false }
+func (f *instantFleet) Close()                  {}
+func (f *instantFleet) Drain()                  {}
 
-func (c *crowd) Sweep(time.Duration) {
-	for _, b := range c.batches {
+func (f *instantFleet) Sweep(time.Duration) {
+	for _, b := range f.batches {
 		w := b.Owner.(*wire)
-		for node := range c.Len() {
+		for node := range f.Len() {
 			for i, s := range w.spans {
-				v := c.set
+				v := &f.set
 				switch {
 				case w.form().IsScript(s.kind):
-					v = c.merged[s.count]
+					v = &f.script[s.count]
 				case s.kind == Release:
-					v = c.deleted
+					v = &f.native
 				}
-				if err := w.Reply(node, i, &v); err != nil {
+				if err := w.Reply(node, i, v); err != nil {
 					panic(err)
 				}
 			}
 		}
 		w.Done()
 	}
-	c.batches = c.batches[:0]
+	f.batches = f.batches[:0]
 }
 
-// tally is the Completion of many operations.
-type tally struct{ done, won int }
+// bulk are n operations that travel together, and their Completion.
+type bulk struct {
+	*Engine
+	fleet     *instantFleet
+	ops       []*Op
+	done, won int
+}
 
-func (t *tally) Complete(op *Op) {
-	t.done++
+func (b *bulk) Complete(op *Op) {
+	b.done++
 	if op.Err == nil {
-		t.won++
+		b.won++
 	}
 }
 
-// bulk are n operations that travel together.
-type bulk struct {
-	engine *Engine
-	crowd  *crowd
-	ops    []*Op
-	tally
-}
-
-func newBulk(n int, d conn.Form) *bulk {
-	b := &bulk{engine: New(Config{Clock: clock.System(), MaxWaiting: n}), crowd: newCrowd(d, n)}
-	attach(b.engine, b.crowd)
-	b.engine.watchdog.see(time.Second) // awake, as nobody takes the alarm
+func newBulk(n int, form conn.Form, granted bool) *bulk {
+	b := &bulk{Engine: New(Config{Clock: clock.System(), MaxWaiting: n}), fleet: newInstant(form, granted, n)}
+	attach(b.Engine, b.fleet)
+	b.watchdog.see(time.Second) // it is awake: no goroutine takes the alarm
 	for i := range n {
 		b.ops = append(b.ops, &Op{Key: fmt.Appendf(nil, "lock:orders:%06d", i), Token: tokenOf(i), TTL: 10 * time.Second, Done: b})
 	}
@@ -87,134 +96,100 @@ func newBulk(n int, d conn.Form) *bulk {
 }
 
 // pass takes all operations from the queue to their completion.
-func (b *bulk) pass(kind Kind) error {
-	b.engine.driver.Lock() // so that they wait for each other
-	defer b.engine.driver.Unlock()
+func (b *bulk) pass(t testing.TB, kind Kind) {
+	b.driver.Lock() // so that they wait for each other
+	defer b.driver.Unlock()
 	for _, op := range b.ops {
-		op.Kind = kind
-		if err := b.engine.Submit(op); err != nil {
-			return err
+		op.Kind, op.TTL = kind, 10*time.Second
+		if err := b.Submit(op); err != nil {
+			t.Fatal(err)
 		}
 	}
 	for before := b.done; b.done < before+len(b.ops); {
-		b.engine.flush()
-		b.crowd.Sweep(0)
-		b.engine.complete()
-		b.engine.callTurn(0)
-	}
-	return nil
-}
-
-// names are those of dialects in the names of benchmarks.
-var names = map[conn.Form]string{scripts: "scripts", valkey: "native"}
-
-// BenchmarkBatch is an operation's way through the engine, without a network: in
-// a batch of n from the queue to the planner, and from three nodes' replies
-// through the votes to its completion.
-func BenchmarkBatch(b *testing.B) {
-	for _, d := range []conn.Form{scripts, valkey} {
-		for _, kind := range []Kind{Acquire, Release} {
-			if kind == Acquire && d != scripts {
-				continue // it is the same in all dialects
-			}
-			for _, n := range []int{1, 64, 512} {
-				b.Run(fmt.Sprintf("%v-%s/n=%d", kind, names[d], n), func(b *testing.B) {
-					bulk := newBulk(n, d)
-					if err := bulk.pass(kind); err != nil { // until every buffer has its size
-						b.Fatal(err)
-					}
-					bulk.done = 0
-					b.ReportAllocs()
-					for b.Loop() {
-						if err := bulk.pass(kind); err != nil {
-							b.Fatal(err)
-						}
-					}
-					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(bulk.done), "ns/lock")
-				})
-			}
-		}
+		b.flush()
+		b.fleet.Sweep(0)
+		b.complete()
+		b.callTurn(0)
 	}
 }
 
-// TestBatchesAllocateNothing: neither does a batch that many share.
-func TestBatchesAllocateNothing(t *testing.T) {
-	for _, d := range every {
-		bulk := newBulk(100, d)
-		for _, kind := range []Kind{Acquire, Extend, Release} {
-			pass := func() {
-				if err := bulk.pass(kind); err != nil {
-					t.Fatal(err)
+// blockingCall is one call, from Call to Free.
+func (b *bulk) blockingCall(t testing.TB, ctx context.Context, kind Kind) {
+	c := b.call(kind, "lock:orders", 10*time.Second)
+	if err := b.do(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	b.Free(c)
+}
+
+// TestAllocatesNothing: neither blocking calls nor operations in batches, won or
+// taken, nor the cleanup of an acquire.
+func TestAllocatesNothing(t *testing.T) {
+	for _, form := range every {
+		for _, granted := range []bool{true, false} {
+			b := newBulk(100, form, granted)
+			nothing := func(what string, f func()) {
+				f() // until every buffer has its size
+				require.Zero(t, testing.AllocsPerRun(200, f), "%s, %v, granted: %v", what, form, granted)
+			}
+			for _, kind := range []Kind{Acquire, Extend, Release} {
+				nothing(kind.String(), func() { b.pass(t, kind) })
+				nothing("blocking "+kind.String(), func() { b.blockingCall(t, context.Background(), kind) })
+			}
+			require.Equal(t, granted, b.won == b.done)
+			b.ops[0].Kind, b.ops[0].TTL = Acquire, time.Second
+			nothing("Cancel", func() {
+				require.NoError(t, b.Submit(b.ops[0]))
+				if !b.Cancel(b.ops[0]) { // its release follows
+					t.Fatal("too late")
 				}
-			}
-			pass() // until every buffer has its size
-			if got := testing.AllocsPerRun(100, pass); got != 0 {
-				t.Errorf("%v, %v: %v allocations, want 0", kind, d, got)
-			}
-		}
-		if bulk.won != bulk.done || bulk.done == 0 {
-			t.Errorf("%v: %d of %d won", d, bulk.won, bulk.done)
+				b.driver.Lock()
+				for range 2 {
+					b.fleet.Sweep(0)
+					b.flush()
+				}
+				b.driver.Unlock()
+			})
+			require.Zero(t, b.unanswered)
+			require.Zero(t, b.depth.Load())
 		}
 	}
 }
 
-// BenchmarkEncode is the planner alone, the keys' hashes and the translation
-// into each dialect of the fleet included.
-func BenchmarkEncode(b *testing.B) {
+// BenchmarkBatch is an operation's way through the engine, without a network: in a
+// batch of n from the queue to the planner, and from three nodes' replies through
+// the votes to its completion.
+func BenchmarkBatch(b *testing.B) {
 	for _, c := range []struct {
-		name     string
-		kind     Kind
-		dialects []conn.Form
-	}{
-		{"acquire", Acquire, []conn.Form{scripts}},
-		{"extend-scripts", Extend, []conn.Form{scripts}},
-		{"release-scripts", Release, []conn.Form{scripts}},
-		{"release-native", Release, []conn.Form{valkey}},
-		{"release-mixed", Release, []conn.Form{scripts, valkey, redis}},
-	} {
+		name string
+		kind Kind
+		form conn.Form
+	}{{"acquire", Acquire, scripts}, {"release-scripts", Release, scripts}, {"release-native", Release, valkey}} {
 		for _, n := range []int{1, 64, 512} {
 			b.Run(fmt.Sprintf("%s/n=%d", c.name, n), func(b *testing.B) {
-				bulk := newBulk(n, c.dialects[0])
-				e := bulk.engine
-				encode := func() {
-					batch := e.batch()
-					for i, op := range bulk.ops {
-						op.Kind, op.next = c.kind, nil
-						if i > 0 {
-							bulk.ops[i-1].next = op
-						}
-					}
-					e.planner.plan(batch, bulk.ops[0], n, c.dialects, false)
-					batch.undecided, batch.owed = 0, 0
-					e.keep(batch)
-				}
-				encode() // until every buffer has its size
+				bulk := newBulk(n, c.form, true)
+				bulk.pass(b, c.kind) // until every buffer has its size
+				bulk.done = 0
 				b.ReportAllocs()
 				for b.Loop() {
-					encode()
+					bulk.pass(b, c.kind)
 				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(bulk.done), "ns/lock")
 			})
 		}
 	}
 }
 
-// BenchmarkDo is a caller alone that waits, without a network.
+// BenchmarkDo is one caller that waits, without a network.
 func BenchmarkDo(b *testing.B) {
 	for _, kind := range []Kind{Acquire, Extend, Release} {
 		b.Run(kind.String(), func(b *testing.B) {
-			m := &mirror{set: value(ok), script: value(one)}
-			e := New(Config{Clock: clock.System(), MaxWaiting: 10})
-			attach(e, m)
-			e.watchdog.see(time.Second)
+			bulk := newBulk(1, scripts, true)
 			ctx, cancel := context.WithCancel(context.Background()) // with a Done to wait for
 			defer cancel()
 			b.ReportAllocs()
 			for b.Loop() {
-				c := e.call(kind, "lock:orders", 10*time.Second)
-				if err := e.do(ctx, c); err != nil {
-					b.Fatal(err)
-				}
-				e.Free(c)
+				bulk.blockingCall(b, ctx, kind)
 			}
 		})
 	}

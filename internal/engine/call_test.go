@@ -19,7 +19,7 @@ func (e *Engine) call(kind Kind, key string, ttl time.Duration) *Call {
 
 // TestAloneReadsItsOwnReplies: a caller that is alone needs no reader.
 func TestAloneReadsItsOwnReplies(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	p.onSweep = func() {
 		for node := range 3 {
 			p.reply(p.last(), node, ok)
@@ -36,8 +36,8 @@ func TestAloneReadsItsOwnReplies(t *testing.T) {
 // TestAloneLeavesNothingBehind: what is submitted while a caller reads alone is
 // sent when it is done, and the reader is armed for it.
 func TestAloneLeavesNothingBehind(t *testing.T) {
-	p := newPuppet(t, 1)
-	var other *outcome
+	p := newScripted(t, 1)
+	var other *countedOp
 	p.onSweep = func() {
 		if other == nil {
 			other = p.submit(Release, "other")
@@ -54,10 +54,10 @@ func TestAloneLeavesNothingBehind(t *testing.T) {
 	p.idle()
 }
 
-// TestAloneEnds: a caller that gets no reply gives the role up in time, with the
+// TestAloneEnds: a caller that gets no reply gives the driver lock up in time, with the
 // reader armed.
 func TestAloneEnds(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	sweeps := 0
 	p.onSweep = func() {
@@ -88,11 +88,11 @@ func TestAloneEnds(t *testing.T) {
 }
 
 // TestReleaseIsSentThoughNobodyWaits: a release whose context has ended is sent
-// all the same, also if it had to wait behind the gate.
+// all the same, also if it had to wait for the in-flight window.
 func TestReleaseIsSentThoughNobodyWaits(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	// begin is Do without its wait.
 	begin := func(kind Kind) *Call {
 		c := p.engine.call(kind, "mine", time.Second)
@@ -135,7 +135,7 @@ func TestReleaseIsSentThoughNobodyWaits(t *testing.T) {
 // TestFlyingIsBounded: a batch that is out whenever the watchdog looks is on its
 // list once, however often it has been used.
 func TestFlyingIsBounded(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	for range 100 {
 		p.submit(Release, "key")
 		p.engine.tick()
@@ -146,27 +146,6 @@ func TestFlyingIsBounded(t *testing.T) {
 	require.Empty(t, p.engine.inFlight)
 	require.False(t, p.engine.watchdog.awake)
 	require.Len(t, p.engine.watchdog.wake, 1)
-}
-
-// TestWatchdogSleepsAndWakes: it sleeps when nothing is owed, and each time
-// something is sent after that there is one alarm.
-func TestWatchdogSleepsAndWakes(t *testing.T) {
-	p := newPuppet(t, 1)
-	for range 3 {
-		op := p.submit(Release, "key")
-		require.Len(t, p.engine.watchdog.wake, 1)
-		<-p.engine.watchdog.wake // the watchdog wakes
-		checks := p.checks
-		require.Positive(t, p.engine.tick())
-		require.Equal(t, checks+1, p.checks, "silent connections are not looked for")
-		p.tick(20 * time.Millisecond)
-		require.Equal(t, ErrNoQuorum, op.Err)
-		require.True(t, p.engine.watchdog.awake, "the node still owes a reply")
-		p.turn(func() { p.reply(p.last(), 0, one) })
-		require.Zero(t, p.engine.tick())
-		require.False(t, p.engine.watchdog.awake)
-		require.Empty(t, p.engine.watchdog.wake)
-	}
 }
 
 // TestPause waits, or hears of the context's end.
@@ -190,7 +169,7 @@ func (e *Engine) do(ctx context.Context, c *Call) error {
 // TestScanIsBounded: a tick looks at so many waiting calls and no more, for submitters
 // wait for it. The next tick goes on from there.
 func TestScanIsBounded(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	p.engine.queue.limit = 2 * scanWaiting
 	p.submit(Release, "the batch that is out")
 	ended := make(chan struct{})
@@ -211,7 +190,7 @@ func TestTickFollowsTheTimeout(t *testing.T) {
 	for timeout, tick := range map[time.Duration]time.Duration{
 		time.Millisecond: minTick, 8 * time.Millisecond: 2 * time.Millisecond, time.Hour: maxTick,
 	} {
-		p := newPuppet(t, 1)
+		p := newScripted(t, 1)
 		p.engine.timeout = timeout
 		p.submit(Release, "key")
 		require.Equal(t, tick, p.engine.tick())

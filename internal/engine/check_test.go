@@ -23,7 +23,7 @@ func TestCheck(t *testing.T) {
 		{"long TTL", func(op *Op) { op.TTL = MaxTTL + time.Millisecond }},
 		{"negative TTL", func(op *Op) { op.TTL = -time.Second }},
 	} {
-		p := newPuppet(t, 1)
+		p := newScripted(t, 1)
 		op := p.op(Acquire, "key")
 		c.edit(&op.Op)
 		require.Error(t, p.engine.Submit(&op.Op), c.name)
@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 // TestCheckRounds: the TTL is whole milliseconds, rounded down, on the wire and
 // in the validity.
 func TestCheckRounds(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	p.engine.timeout = 0
 	op := p.op(Acquire, "key")
 	op.TTL, op.Key = 100*time.Millisecond+999*time.Microsecond, make([]byte, MaxKey)

@@ -88,24 +88,17 @@ func (c *checker) order(m *master, p *pipe, cmd *sentCommand) {
 	if cmd.errand {
 		return
 	}
-	kind := Acquire
-	switch cmd.verb {
-	case "EXTEND":
-		kind = Extend
-	case "RELEASE":
-		kind = Release
-	}
 	for i, key := range cmd.keys {
-		if kind == Release && c.lock(cmd.locks[i]).loose {
+		if cmd.kind == Release && c.lock(cmd.locks[i]).loose {
 			continue
 		}
 		sent, at := c.sent[p.link.fleet.client.index][key], &p.reach[key]
 		from := min(*at, len(sent)) // beyond, once something has failed
-		for *at < len(sent) && sent[*at] != (asked{kind, cmd.locks[i]}) {
+		for *at < len(sent) && sent[*at] != (asked{cmd.kind, cmd.locks[i]}) {
 			*at++
 		}
 		if *at++; *at > len(sent) {
-			c.failf("order", "master %d: %s of lock %d came out of order; %v expected", m.index, cmd.verb, cmd.locks[i], sent[from:])
+			c.failf("order", "master %d: %s of lock %d came out of order; %v expected", m.index, cmd.kind, cmd.locks[i], sent[from:])
 		}
 	}
 }
@@ -394,13 +387,13 @@ func (c *checker) clean(cl *client) {
 		}
 	}
 	var op Op
-	op.Kind, op.Key, op.TTL, op.Done = Acquire, []byte("key-0"), time.Second, nobody{}
+	op.Kind, op.Key, op.TTL, op.Done = Acquire, []byte("key-0"), time.Second, noCompletion{}
 	if err := e.Submit(&op); err != ErrClosed {
 		c.failf("once", "client %d: Submit after Close: %v", cl.index, err)
 	}
 }
 
-// nobody is a Completion that must not be told.
-type nobody struct{}
+// noCompletion is a Completion that must not be told.
+type noCompletion struct{}
 
-func (nobody) Complete(*Op) { panic("completed") }
+func (noCompletion) Complete(*Op) { panic("completed") }

@@ -10,20 +10,10 @@ import (
 	"github.com/redlock-go/redlock/conn"
 )
 
-func TestSubmitAfterClose(t *testing.T) {
-	p := newPuppet(t, 3)
-	p.engine.Close(time.Hour) // nothing is under way
-	op := p.op(Acquire, "key")
-	require.Equal(t, ErrClosed, p.engine.Submit(&op.Op))
-	require.False(t, p.engine.Cancel(&op.Op))
-	require.Empty(t, p.sent)
-	p.idle()
-}
-
 // TestCloseFailsWhatIsLeft: what waits and what is out ends with ErrClosed, and
 // so does an operation that a callback tries to submit.
 func TestCloseFailsWhatIsLeft(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	out, waits := p.submit(Acquire, "out"), p.submit(Acquire, "waits")
 	again := p.op(Acquire, "again")
 	var refused error
@@ -39,7 +29,7 @@ func TestCloseFailsWhatIsLeft(t *testing.T) {
 // TestCloseWaitsForCleanups: the release of an acquire that was given up is sent
 // and answered before the nodes are left.
 func TestCloseWaitsForCleanups(t *testing.T) {
-	f := newEcho(3, true)
+	f := newMemory(3, true)
 	e := f.start(t)
 	f.hold() // no reply from now on
 	op := make(chanOp)
@@ -53,13 +43,14 @@ func TestCloseWaitsForCleanups(t *testing.T) {
 	}()
 	f.release()
 	<-closed
-	require.Zero(t, f.count("key"), "a key is left")
-	require.Equal(t, 3, f.releases())
+	keys, released := f.count()
+	require.Zero(t, keys, "a key is left")
+	require.Equal(t, 3, released)
 }
 
 // TestCloseIsBounded: nodes that never answer do not hold it up for longer.
 func TestCloseIsBounded(t *testing.T) {
-	f := newEcho(3, false)
+	f := newMemory(3, false)
 	e := f.start(t)
 	f.hold()
 	done := make(chanOp, 1)
@@ -75,7 +66,7 @@ func TestCloseIsBounded(t *testing.T) {
 // TestTheLastLookOfCloseLeavesNothing: an operation that came while Close was
 // looking is sent, not left to run into the bound.
 func TestTheLastLookOfCloseLeavesNothing(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	op := p.op(Release, "key")
 	require.NoError(t, p.engine.enqueue(&op.Op)) // its submitter did not get the role
 	require.False(t, p.engine.isQuiet())
@@ -85,12 +76,12 @@ func TestTheLastLookOfCloseLeavesNothing(t *testing.T) {
 
 // slowEnd is a Fleet whose goroutines take a while to notice that it was closed.
 type slowEnd struct {
-	*puppet
+	*scriptedFleet
 	closed chan struct{}
 	ended  atomic.Int64
 }
 
-func (f *slowEnd) Close() { f.puppet.Close(); close(f.closed) }
+func (f *slowEnd) Close() { f.scriptedFleet.Close(); close(f.closed) }
 func (f *slowEnd) Wake()  {}
 
 func (f *slowEnd) Wait() bool {
@@ -105,7 +96,7 @@ func (f *slowEnd) Drain() { f.ended.Add(1) }
 // TestCloseWaitsForGoroutines: behind it none of the engine's or its fleet's runs, at
 // once, not soon.
 func TestCloseWaitsForGoroutines(t *testing.T) {
-	f := &slowEnd{puppet: newPuppet(t, 1), closed: make(chan struct{})}
+	f := &slowEnd{scriptedFleet: newScripted(t, 1), closed: make(chan struct{})}
 	e := New(Config{Clock: f.clock, MaxWaiting: 4})
 	f.engine = e
 	e.Start(f)

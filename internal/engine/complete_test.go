@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -53,7 +52,7 @@ func TestReasons(t *testing.T) {
 		{Release, "ttg", false, ErrNoQuorum, false},
 	} {
 		t.Run(strings.Join([]string{c.kind.String(), c.votes}, " "), func(t *testing.T) {
-			p := newPuppet(t, max(3, len(c.votes)))
+			p := newScripted(t, max(3, len(c.votes)))
 			for node, vote := range c.votes {
 				if vote == 'u' {
 					p.down |= 1 << node
@@ -96,7 +95,7 @@ func TestReasons(t *testing.T) {
 				require.Error(t, f.Err)
 			}
 			p.tick(time.Second) // ends what is out
-			p.sent = slices.DeleteFunc(p.sent, func(s *shot) bool { return s.batch.Owner.(*wire).batch.isHint })
+			p.sent = slices.DeleteFunc(p.sent, func(s *sentBatch) bool { return s.batch.Owner.(*wire).batch.isHint })
 			if len(p.sent) == 1 {
 				require.False(t, c.cleanUp, "no release followed")
 				return
@@ -109,63 +108,10 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestVotesAfterTheVerdictAreDropped: late ones change nothing, and the batch is
-// used again once the last has come.
-func TestVotesAfterTheVerdictAreDropped(t *testing.T) {
-	p := newPuppet(t, 3)
-	op := p.submit(Acquire, "key")
-	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
-	require.Equal(t, 1, op.times)
-	require.Equal(t, 2, op.Tally.Granted())
-	require.Equal(t, 1, p.engine.unanswered)
-	p.turn(func() { p.fail(p.sent[0], 2, errLost) })
-	require.Equal(t, 1, op.times)
-	require.NoError(t, op.Err)
-	p.idle()
-	require.Len(t, p.engine.free, 1)
-}
-
-// TestClosedIsSaid: what Close cuts short is ErrClosed, not ErrNoQuorum.
-func TestClosedIsSaid(t *testing.T) {
-	p := newPuppet(t, 3)
-	op := p.submit(Acquire, "key")
-	p.engine.Close(0)
-	require.Equal(t, 1, op.times)
-	require.Equal(t, ErrClosed, op.Err)
-	require.ErrorIs(t, op.Failures[0].Err, conn.ErrClosed)
-	p.idle()
-}
-
-// TestTimeoutsAreEachRounds: an impatient operation does not hurry the one that
-// shares its batch, and a failed node of one is no failed node of the other.
-func TestTimeoutsAreEachRounds(t *testing.T) {
-	p := newPuppet(t, 3)
-	p.engine.timeout = 0 // follows from the TTL
-	first := p.submit(Release, "blocker")
-	quick, slow := p.op(Acquire, "quick"), p.op(Acquire, "slow")
-	quick.TTL = 100 * time.Millisecond
-	require.NoError(t, p.engine.Submit(&quick.Op))
-	require.NoError(t, p.engine.Submit(&slow.Op))
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, one)
-		}
-	})
-	require.Equal(t, 1, first.times)
-	require.Len(t, p.sent, 2)
-	p.tick(5 * time.Millisecond)
-	require.Equal(t, 1, quick.times)
-	require.ErrorIs(t, quick.Failures[0].Err, errTimeout)
-	require.Zero(t, slow.times)
-	p.turn(func() { p.reply(p.sent[1], 0, ok, ok); p.reply(p.sent[1], 1, ok, ok) })
-	require.NoError(t, slow.Err)
-	require.Equal(t, 1, slow.times)
-}
-
 // TestCleanupsAreNotRefused: at its bound the queue takes no caller, and all the
 // releases that clean up.
 func TestCleanupsAreNotRefused(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	out := p.submit(Acquire, "out")
 	for range 4 {
 		p.submit(Acquire, "waiting")
@@ -183,7 +129,7 @@ func TestCleanupsAreNotRefused(t *testing.T) {
 // TestTheCleanupHasItsOwnKey: a caller may write to its key as soon as the
 // operation is its own again.
 func TestTheCleanupHasItsOwnKey(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	op := p.submit(Acquire, "mine")
 	require.True(t, p.engine.Cancel(&op.Op))
 	copy(op.Key, "????")
@@ -195,7 +141,7 @@ func TestTheCleanupHasItsOwnKey(t *testing.T) {
 // TestCausesAreEachRounds: why a node failed one operation is not why it failed the
 // other, though they came in one batch.
 func TestCausesAreEachRounds(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	memory, disk := p.op(Acquire, "memory"), p.op(Acquire, "disk")
 	require.NoError(t, p.engine.enqueue(&memory.Op))
 	require.NoError(t, p.engine.enqueue(&disk.Op))
@@ -208,9 +154,9 @@ func TestCausesAreEachRounds(t *testing.T) {
 
 // TestThePatientEndToo: behind the shortest timeout of a batch come the others.
 func TestThePatientEndToo(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	p.engine.timeout = 0 // follows from the TTL
-	var ops []*outcome
+	var ops []*countedOp
 	for i := range 3 {
 		op := p.op(Acquire, "key")
 		op.TTL = time.Duration(i+1) * 100 * time.Millisecond
@@ -228,7 +174,7 @@ func TestThePatientEndToo(t *testing.T) {
 
 // TestTimeoutIsClamped: the longest there can be does not overflow.
 func TestTimeoutIsClamped(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: never})
 	attach(p.engine, p)
 	p.clock.Advance(time.Second) // what is added to it may overflow
@@ -243,7 +189,7 @@ func TestTimeoutIsClamped(t *testing.T) {
 // there shortens validity. The same goes for how long it took.
 func TestValidityCountsFromSubmit(t *testing.T) {
 	const queued = 10 * time.Millisecond
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	p.submit(Release, "blocker")
 	until := quorum.Until(p.clock.Now(), time.Second)
 	op := p.submit(Acquire, "key")

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/conn"
 )
 
-// flock is what would go into one batch.
-func flock(released, acquired int) (ls [classes]list) {
+// waitingOps are the operations that would go into one batch, by class.
+func waitingOps(released, acquired int) (ls [classes]list) {
 	for range released {
 		ls[releases].push(&Op{Kind: Release})
 	}
@@ -30,23 +30,23 @@ func TestFewerAreHeldBack(t *testing.T) {
 	} {
 		var a deferrer
 		a.init()
-		ls := flock(c.released, c.acquired)
+		ls := waitingOps(c.released, c.acquired)
 		ls[Extend.Rank()].push(&Op{Kind: Extend})
 		held := a.minority(&ls)
 		require.Equal(t, c.held, held.n, c)
 		require.Equal(t, c.released+c.acquired-c.held, ls[c.sent].n, c)
-		require.Equal(t, 1, ls[Extend.Rank()].n, "extends go with whatever there is")
+		require.Equal(t, 1, ls[Extend.Rank()].n, "extends go with either")
 	}
 }
 
-// TestNobodyIsHeldTwice: what was held back from one batch is in the next.
-func TestNobodyIsHeldTwice(t *testing.T) {
+// TestNoOperationIsHeldTwice: what was held back from one batch is in the next.
+func TestNoOperationIsHeldTwice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var a deferrer
 	a.init()
 	before, twice := classes, 0
 	for range 100_000 {
-		ls := flock(rng.IntN(3), rng.IntN(3))
+		ls := waitingOps(rng.IntN(3), rng.IntN(3))
 		held := a.minority(&ls)
 		if held.n == 0 {
 			before = classes
@@ -69,7 +69,7 @@ func TestAligningWaitsWhereItIsInVain(t *testing.T) {
 	a.init()
 	split := func(batches int) (n int) {
 		for range batches {
-			ls := flock(3, 4)
+			ls := waitingOps(3, 4)
 			if a.minority(&ls).n > 0 {
 				n++
 			}
@@ -81,7 +81,7 @@ func TestAligningWaitsWhereItIsInVain(t *testing.T) {
 	for a.deferred == classes {
 		split(1)
 	}
-	ls := flock(0, 7)
+	ls := waitingOps(0, 7)
 	a.minority(&ls)
 	require.NotZero(t, split(1))
 }
@@ -148,9 +148,9 @@ func TestCallersComeIntoStep(t *testing.T) {
 
 const ones = ":1\r\n:1\r\n:1\r\n:1\r\n"
 
-// TestWhoIsHeldBackMayGo: it waits in the queue as others do, and can be taken
+// TestAHeldOperationMayGo: it waits in the queue as others do, and can be taken
 // back.
-func TestWhoIsHeldBackMayGo(t *testing.T) {
+func TestAHeldOperationMayGo(t *testing.T) {
 	p := newMixed(t, scripts)
 	p.submit(Acquire, "blocker")
 	released, acquired, later := p.submit(Release, "a"), p.submit(Acquire, "b"), p.submit(Acquire, "c")
@@ -169,9 +169,9 @@ func TestWhoIsHeldBackMayGo(t *testing.T) {
 
 // TestCancelWhileItIsHeldBack: the driver has taken it, and puts it back.
 func TestCancelWhileItIsHeldBack(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	e := p.engine
-	require.True(t, e.driver.TryLock()) // so that nobody sends it
+	require.True(t, e.driver.TryLock()) // no other goroutine may send it
 	defer e.driver.Unlock()
 	for range 2000 {
 		op := p.submit(Acquire, "key")

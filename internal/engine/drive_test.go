@@ -6,29 +6,30 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// TestNobodyIsLeftBehind: whoever submits when the driver has looked at the
-// queue for the last time, and still has the role, relies on the driver to look
-// once more. This holds for one that has come with Submit, for the reader and
-// the watchdog, and for a dialler.
+// TestNobodyIsLeftBehind: an operation that is submitted after the driver's last look
+// at the queue, while the driver still has its lock, is sent by that driver: it looks
+// once more. So do a submitter, the reader, the watchdog and a dialer.
 func TestNobodyIsLeftBehind(t *testing.T) {
-	for name, drive := range map[string]func(p *puppet){
-		"submitter": func(p *puppet) { p.submit(Release, "first") },
-		"turn": func(p *puppet) {
+	for name, drive := range map[string]func(p *scriptedFleet){
+		"submitter": func(p *scriptedFleet) { p.submit(Release, "first") },
+		"turn": func(p *scriptedFleet) {
 			require.NoError(t, p.engine.enqueue(&p.op(Release, "first").Op))
 			p.turn(func() {})
 		},
-		"dialler": func(p *puppet) {
+		"dialer": func(p *scriptedFleet) {
 			p.engine.DriverLock().Lock()
 			p.submit(Release, "first")
 			p.engine.DriverLock().Unlock()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPuppet(t, 1)
+			p := newScripted(t, 1)
 			p.engine.window.size = 2 // open also when a batch is out
-			var late *outcome
+			var late *countedOp
 			p.onArm = func() { late = p.submit(Release, "late") }
 			drive(p)
 			require.NotNil(t, late)
@@ -39,11 +40,10 @@ func TestNobodyIsLeftBehind(t *testing.T) {
 	}
 }
 
-// TestResultsComeBeforeReuse: a driver that finds settled operations which
-// nobody has completed, as after a panic, completes them before it uses the
-// batch again that their results are in.
+// TestResultsComeBeforeReuse: a driver may find operations that are settled and not
+// completed, as after a panic. It completes them before it uses their batch again.
 func TestResultsComeBeforeReuse(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	won := p.submit(Acquire, "won")
 	e := p.engine
 	e.driver.Lock()
@@ -62,7 +62,7 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 // refilled is a Fleet under which the queue is never empty: whenever a driver looks
 // which nodes are away, another operation is submitted.
 type refilled struct {
-	*puppet
+	*scriptedFleet
 	kind  Kind
 	looks int
 	wakes int
@@ -74,15 +74,15 @@ func (r *refilled) Away() uint64 {
 	if r.looks++; r.looks < 1000 {
 		require.NoError(r.t, r.engine.enqueue(&r.op(r.kind, "one more").Op))
 	}
-	return r.puppet.Away()
+	return r.scriptedFleet.Away()
 }
 
 // TestATurnIsBounded: a driver sends what was queued when its turn began, and a
-// submitter takes maxTurns turns at most, whatever is submitted meanwhile.
+// submitter takes maxTurns turns at most, also if more is submitted meanwhile.
 func TestATurnIsBounded(t *testing.T) {
 	// An acquire fails at once and is not sent; a release is, behind another look.
 	for kind, looks := range map[Kind]int{Acquire: 1, Release: 2} {
-		r := &refilled{puppet: newPuppet(t, 3), kind: kind}
+		r := &refilled{scriptedFleet: newScripted(t, 3), kind: kind}
 		r.down = 0b111
 		attach(r.engine, r)
 		r.engine.callbacks.wake = func() {} // their goroutine would drive too
@@ -100,12 +100,12 @@ func TestATurnIsBounded(t *testing.T) {
 // TestCollecting: while callbacks or callers run, submitters leave it to another
 // goroutine to drive, but for collectFor at most, and not behind them.
 func TestCollecting(t *testing.T) {
-	for name, run := range map[string]func(p *puppet, meanwhile func()){
-		"callbacks": func(p *puppet, meanwhile func()) {
+	for name, run := range map[string]func(p *scriptedFleet, meanwhile func()){
+		"callbacks": func(p *scriptedFleet, meanwhile func()) {
 			p.submit(Acquire, "key").then = meanwhile
 			p.turn(func() { p.reply(p.sent[0], 0, ok) })
 		},
-		"callers": func(p *puppet, meanwhile func()) {
+		"callers": func(p *scriptedFleet, meanwhile func()) {
 			for range 2 {
 				require.NoError(t, p.engine.enqueue(&p.engine.call(Acquire, "key", time.Second).Op))
 			}
@@ -116,7 +116,7 @@ func TestCollecting(t *testing.T) {
 	} {
 		for _, slow := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, slow), func(t *testing.T) {
-				p := newPuppet(t, 1)
+				p := newScripted(t, 1)
 				run(p, func() {
 					p.submit(Release, "first")
 					require.Len(t, p.sent, 1, "it is sent alone")
@@ -138,7 +138,7 @@ func TestCollecting(t *testing.T) {
 // TestWindowWaitsForAReply: a batch that a quorum of nodes fails at once does not make
 // room for the next at once, but when a live node has replied, or time is up.
 func TestWindowWaitsForAReply(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	p.down = 0b011
 	for i, end := range []func(){
 		func() { p.reply(p.last(), 2, one) },
@@ -162,11 +162,36 @@ func TestWindowWaitsForAReply(t *testing.T) {
 
 // TestAnIdleFleetIsArmed: the end of a connection that is asked nothing is noticed.
 func TestAnIdleFleetIsArmed(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	p.submit(Release, "key")
 	p.turn(func() { p.reply(p.last(), 0, one) })
 	p.tick(0)
 	p.tick(0)
 	require.False(t, p.engine.watchdog.awake)
 	require.True(t, p.engine.armed)
+}
+
+// TestDialersBeforeStart: a dialer that gives the driver lock up before Start,
+// and has news, does not look at what Start sets. Only -race sees it.
+func TestDialersBeforeStart(t *testing.T) {
+	for range 50 {
+		f := newMemory(1, false)
+		e := New(Config{Clock: clock.System(), MaxWaiting: 4})
+		f.engine = e
+		lock := e.DriverLock()
+		told, left := make(chan struct{}), make(chan struct{})
+		lock.Lock()
+		go func() { // as conn.Fleet.dial
+			lock.Lock()
+			e.Tell(func() { close(told) })
+			lock.Unlock()
+			close(left)
+		}()
+		lock.Unlock()
+		e.Start(f)
+		<-left
+		<-told
+		e.Close(0)
+		close(f.ended)
+	}
 }

@@ -15,17 +15,17 @@ import (
 )
 
 // missed is a wire whose first command, a release, a node could not be given.
-func (p *puppet) missed(op *outcome, absent uint64) *wire {
+func (p *scriptedFleet) missed(op *countedOp, absent uint64) *wire {
 	w := newWire(&batch{engine: p.engine, rounds: []round{{absent: absent}}})
 	w.Form = valkey
 	w.append(Release, 0, []command.Operand{op.operand()}, 1)
 	return w
 }
 
-func (p *puppet) miss(node int, w *wire) { p.engine.hint(node, w, &w.spans[0]) }
+func (p *scriptedFleet) miss(node int, w *wire) { p.engine.hint(node, w, &w.spans[0]) }
 
 // lose is a connection that ends: the node owes nothing from here on.
-func (p *puppet) lose(node int) {
+func (p *scriptedFleet) lose(node int) {
 	p.turn(func() {
 		p.down |= 1 << node
 		for _, s := range p.sent {
@@ -35,7 +35,7 @@ func (p *puppet) lose(node int) {
 }
 
 // revive is a new connection. It returns what was sent on it at once.
-func (p *puppet) revive(node int) []*shot {
+func (p *scriptedFleet) revive(node int) []*sentBatch {
 	before := len(p.sent)
 	p.down &^= 1 << node
 	p.turn(func() { p.engine.NodeUp(node) })
@@ -43,7 +43,7 @@ func (p *puppet) revive(node int) []*shot {
 }
 
 // callOf is the script call that releases the ops' keys.
-func callOf(ops ...*outcome) string {
+func callOf(ops ...*countedOp) string {
 	call := fmt.Sprintf("*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n%d\r\n", 3+2*len(ops), command.ReleaseSHA1, len(ops))
 	for _, op := range ops {
 		call += fmt.Sprintf("$%d\r\n%s\r\n", len(op.Key), op.Key)
@@ -58,13 +58,9 @@ func callOf(ops ...*outcome) string {
 // of a lock that was held, of one whose acquire the node never answered, and of an
 // acquire that failed.
 func TestReleaseOfANodeThatIsAway(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	held := p.submit(Acquire, "key")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, ok)
-		}
-	})
+	p.all(p.sent[0], ok)
 	won := p.submit(Acquire, "unanswered")
 	p.turn(func() { p.reply(p.sent[1], 0, ok); p.reply(p.sent[1], 1, ok) })
 	lost := p.submit(Acquire, "taken")
@@ -74,7 +70,7 @@ func TestReleaseOfANodeThatIsAway(t *testing.T) {
 	require.NoError(t, won.Err)
 	require.Equal(t, ErrTaken, lost.Err)
 	p.turn(func() { p.reply(p.last(), 0, zero); p.reply(p.last(), 1, zero) })
-	for _, op := range []*outcome{held, won} {
+	for _, op := range []*countedOp{held, won} {
 		released := p.submit(Release, string(op.Key))
 		p.turn(func() { p.reply(p.last(), 0, one); p.reply(p.last(), 1, one) })
 		require.NoError(t, released.Err)
@@ -90,24 +86,9 @@ func TestReleaseOfANodeThatIsAway(t *testing.T) {
 	require.Empty(t, p.revive(2), "handed off twice")
 }
 
-// TestNothingElseIsHinted: a lock that is held stays where it was set, and an
-// extend that failed has failed.
-func TestNothingElseIsHinted(t *testing.T) {
-	p := newPuppet(t, 3)
-	for _, kind := range []Kind{Acquire, Extend} {
-		op := p.submit(kind, "key")
-		yes := map[Kind]string{Acquire: ok, Extend: one}[kind]
-		p.turn(func() { p.reply(p.last(), 0, yes); p.reply(p.last(), 1, yes) })
-		require.NoError(t, op.Err)
-		p.lose(2)
-		require.Empty(t, p.revive(2), kind)
-	}
-	p.idle()
-}
-
 // TestNothingIsHintedToANodeThatNeverWas: it has no keys.
 func TestNothingIsHintedToANodeThatNeverWas(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	p.engine.hints[2].met = false
 	p.down = 0b100
 	p.submit(Release, "key")
@@ -121,8 +102,8 @@ func TestNothingIsHintedToANodeThatNeverWas(t *testing.T) {
 // TestNothingIsHintedWithoutAKey: to a node that denied the acquire, or was never
 // sent it, be the release the lock's own or that of an acquire that failed.
 func TestNothingIsHintedWithoutAKey(t *testing.T) {
-	p := newPuppet(t, 5)
-	release := func(of *outcome) {
+	p := newScripted(t, 5)
+	release := func(of *countedOp) {
 		op := p.op(Release, string(of.Key))
 		op.Token, op.Absent = of.Token, of.Absent
 		require.NoError(t, p.engine.Submit(&op.Op))
@@ -165,13 +146,9 @@ func TestNothingIsHintedWithoutAKey(t *testing.T) {
 // leave nothing to clean up. What is held is handed off all the same when it is
 // released.
 func TestHintsOutliveAStorm(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	held := p.submit(Acquire, "held")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, ok)
-		}
-	})
+	p.all(p.sent[0], ok)
 	p.lose(1)
 	p.lose(2)
 	for range 1000 {
@@ -190,7 +167,7 @@ func TestHintsOutliveAStorm(t *testing.T) {
 
 // TestCancelledAcquireIsNotHinted to a node that was away when it was sent.
 func TestCancelledAcquireIsNotHinted(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	p.down = 0b100
 	op := p.submit(Acquire, "key")
 	require.True(t, p.engine.Cancel(&op.Op))
@@ -205,9 +182,9 @@ func TestCancelledAcquireIsNotHinted(t *testing.T) {
 // TestReleasedAgainAndAgainIsHintedOnce: which is what callers do while a quorum is
 // away. It leaves room for what is released once.
 func TestReleasedAgainAndAgainIsHintedOnce(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	again, once := p.op(Release, "again and again"), p.op(Release, "once")
-	for op, times := range map[*outcome]int{again: 200_000, once: 1} {
+	for op, times := range map[*countedOp]int{again: 200_000, once: 1} {
 		w := p.missed(op, 0)
 		for range times {
 			p.miss(1, w)
@@ -221,55 +198,14 @@ func TestReleasedAgainAndAgainIsHintedOnce(t *testing.T) {
 	require.Contains(t, []string{callOf(again, once), callOf(once, again)}, handed[0].bytes)
 }
 
-// TestHintCallsAreBounded: a server answers nothing before it has read all of one,
-// and is taken for dead if that takes long.
-func TestHintCallsAreBounded(t *testing.T) {
-	p := newPuppet(t, 1)
-	op := p.op(Release, "")
-	const n = 200
-	for i := range n {
-		op.Key = append(op.Key[:0], make([]byte, MaxKey)...)
-		op.Key[0] = byte(i)
-		p.miss(0, p.missed(op, 0))
-	}
-	handed := p.revive(0)
-	spans := handed[0].batch.Owner.(*wire).spans
-	require.Greater(t, len(spans), n*MaxKey/((64<<10)+2*MaxKey))
-	for _, s := range spans {
-		require.Less(t, s.to-s.from, (64<<10)+2*MaxKey)
-	}
-}
-
 // TestHandoffThatFailsAtOnce is hinted again.
 func TestHandoffThatFailsAtOnce(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	p.submit(Release, "key")
 	p.lose(0)
 	p.turn(func() { p.engine.NodeUp(0) }) // and down again
 	p.idle()
 	require.Len(t, p.revive(0), 1)
-}
-
-// TestHandoffMisfits: nobody waits for the answers, but those behind them would
-// be taken for each other's.
-func TestHandoffMisfits(t *testing.T) {
-	for _, c := range []struct {
-		speaks conn.Form
-		reply  string
-		want   error
-	}{
-		{scripts, one, nil}, {scripts, zero, nil}, {scripts, noSuch, nil}, {scripts, "-BUSY x\r\n", nil},
-		{scripts, ":1\r\n", errMisfit}, {scripts, ok, errMisfit},
-		{valkey, ":1\r\n", nil}, {redis, ":0\r\n", nil}, {redis, "-ERR unknown command\r\n", nil}, {valkey, "-NOPERM x\r\n", nil},
-		{valkey, ok, errMisfit}, {valkey, null, errMisfit}, {redis, one, errMisfit},
-		{redis, "-READONLY x\r\n", conn.ErrNotMaster},
-	} {
-		p := newMixed(t, c.speaks)
-		p.submit(Release, "key")
-		p.lose(0)
-		handed := p.revive(0)
-		p.turn(func() { require.ErrorIs(t, p.reply(handed[0], 0, c.reply), c.want, "%v %q", c.speaks, c.reply) })
-	}
 }
 
 // TestLostHandoffIsHintedAgain: a connection that dies at once took nothing, or
@@ -350,19 +286,11 @@ func TestHintsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNoHintAllocatesNothing: what a node misses while it is away.
-func TestNoHintAllocatesNothing(t *testing.T) {
-	p := newPuppet(t, 1)
-	w := p.missed(p.op(Release, "key"), 1)
-	require.Zero(t, testing.AllocsPerRun(1000, func() { p.miss(0, w) }))
-	require.Empty(t, p.revive(0))
-}
-
 // TestAHintRefusedForItsKey does not keep the node from the others: they are sent
 // again one by one.
 func TestAHintRefusedForItsKey(t *testing.T) {
-	p := newPuppet(t, 1)
-	ops := []*outcome{p.op(Release, "a"), p.op(Release, "forbidden"), p.op(Release, "b")}
+	p := newScripted(t, 1)
+	ops := []*countedOp{p.op(Release, "a"), p.op(Release, "forbidden"), p.op(Release, "b")}
 	for _, op := range ops {
 		p.miss(0, p.missed(op, 0))
 	}
@@ -378,7 +306,7 @@ func TestAHintRefusedForItsKey(t *testing.T) {
 
 // TestAHintRefusedForNow is handed off again on the same connection, after a pause.
 func TestAHintRefusedForNow(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	op := p.op(Release, "key")
 	p.miss(0, p.missed(op, 0))
 	handed := p.revive(0)
@@ -399,7 +327,7 @@ const noKey = "-NOPERM this user has no permissions to access one of the keys us
 // TestLostErrandIsHinted: a release that was to be sent again, when the connection
 // ended, is made up for like any other.
 func TestLostErrandIsHinted(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	op := p.submit(Release, "key")
 	p.turn(func() { p.reply(p.sent[0], 0, noSuch) })
 	require.Len(t, p.sent, 2)
@@ -412,7 +340,7 @@ func TestLostErrandIsHinted(t *testing.T) {
 
 // noting is a Fleet that notes the TTLs that it is told.
 type noting struct {
-	*puppet
+	*scriptedFleet
 	noted []time.Duration
 }
 
@@ -421,7 +349,7 @@ func (n *noting) NoteTTL(d time.Duration) { n.noted = append(n.noted, d) }
 // TestTheGuardHearsTheLongestTTL of a batch, whichever comes last, with the drift: that
 // long a key may live by a slow clock.
 func TestTheGuardHearsTheLongestTTL(t *testing.T) {
-	n := &noting{puppet: newPuppet(t, 1)}
+	n := &noting{scriptedFleet: newScripted(t, 1)}
 	attach(n.engine, n)
 	for i, ttl := range []time.Duration{time.Second, time.Minute, time.Second} {
 		op := n.op(Acquire, fmt.Sprint(i))

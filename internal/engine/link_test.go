@@ -29,7 +29,7 @@ type link struct {
 	stalled  time.Duration // until then the kernel takes nothing
 	decoder  resp.Decoder
 
-	dialect conn.Form
+	form    conn.Form
 	life    int           // of the master, when it was last met
 	guarded time.Duration // until then, on the client's clock, it has no vote
 }
@@ -74,9 +74,9 @@ func (l *link) connect() {
 	}
 	l.pipe = &pipe{link: l}
 	l.decoder.Reset()
-	l.dialect = conn.Form(0)
+	l.form = conn.Form(0)
 	if !l.master.forbids {
-		l.dialect = l.master.dialect
+		l.form = l.master.form
 	}
 	if l.world.rules.guard && l.life != l.master.life {
 		l.guarded = l.fleet.client.clock.Now() + longestHeld + quorum.Drift(longestHeld)
@@ -356,7 +356,7 @@ func (l *link) dial() {
 		w.after(w.between(0, 5*time.Microsecond), l.dial)
 		return
 	}
-	l.master.scripts = [2]bool{true, true}
+	l.master.scripts = both
 	c.engine.DriverLock().Lock()
 	c.busy++
 	w.after(w.between(0, 200*time.Microsecond), func() {

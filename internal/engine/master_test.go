@@ -19,9 +19,9 @@ type master struct {
 	index   int
 	clock   *skewed
 	keys    [maxKeys]held
-	scripts [2]bool // loaded: release, extend
+	scripts loaded
 
-	dialect conn.Form
+	form    conn.Form
 	forbids bool // refuses the native commands
 	life    int  // counts restarts
 
@@ -39,6 +39,11 @@ type master struct {
 	nonsense  int // replies of the wrong type still to be given
 }
 
+// loaded are the scripts that a master knows, by kind.
+type loaded [Release + 1]bool
+
+var both = loaded{Extend: true, Release: true}
+
 // held is a key's value, the number of a lock or 0, and its end.
 type held struct {
 	lock    int
@@ -46,9 +51,9 @@ type held struct {
 }
 
 func newMaster(w *world, index int) *master {
-	m := &master{world: w, index: index, clock: w.newClock(), scripts: [2]bool{true, true}}
+	m := &master{world: w, index: index, clock: w.newClock(), scripts: both}
 	if w.chance(50) {
-		m.dialect = every[w.IntN(len(every))]
+		m.form = every[w.IntN(len(every))]
 	}
 	return m
 }
@@ -73,14 +78,14 @@ func (m *master) end(expires int64) time.Duration {
 // execute runs one command that came through a pipe and appends its reply.
 func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	w := m.world
-	w.note("exec "+cmd.verb, m.index, cmd.lockOf(0), cmd.op)
+	w.note("exec", m.index, cmd.lockOf(0), int(cmd.kind))
 	if m.nonsense > 0 {
 		m.nonsense--
 		cmd.excuse(m)
 		cmd.blame(m, cmd.locks...)
 		return resp.AppendInteger(dst, 7)
 	}
-	if w.now() < m.moodUntil && (m.mood[0] != 'O' || cmd.verb == "SET" || cmd.verb == "EXTEND" && cmd.native) {
+	if w.now() < m.moodUntil && (m.mood[0] != 'O' || cmd.kind == Acquire || cmd.kind == Extend && cmd.native) {
 		cmd.excuse(m)
 		cmd.blame(m, cmd.locks...)
 		return resp.AppendError(dst, m.mood)
@@ -88,8 +93,11 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	if text := m.bars(p, cmd); text != "" {
 		return resp.AppendError(dst, text)
 	}
-	switch cmd.verb {
-	case "SET":
+	switch {
+	case cmd.load:
+		m.scripts[cmd.kind] = true
+		return resp.AppendBulkString(dst, "sha")
+	case cmd.kind == Acquire:
 		w.check.order(m, p, cmd)
 		h := m.get(cmd.keys[0])
 		if h.lock != 0 && !(w.rules.liar && w.chance(20)) {
@@ -101,14 +109,9 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		}
 		w.check.granted(m, cmd, h.expires)
 		return resp.AppendSimple(dst, "OK")
-	case "LOAD":
-		m.scripts[cmd.script] = true
-		return resp.AppendBulkString(dst, "sha")
-	}
-	if cmd.native {
+	case cmd.native:
 		return m.native(dst, p, cmd)
-	}
-	if !m.scripts[cmd.script] {
+	case !m.scripts[cmd.kind]:
 		if cmd.retried {
 			cmd.excuse(m)
 			cmd.blame(m, cmd.locks...)
@@ -130,9 +133,9 @@ func (m *master) bars(p *pipe, cmd *sentCommand) string {
 	barred := &m.barred[p.link.fleet.client.index]
 	found := false
 	for i, key := range cmd.keys {
-		if barred[key].forbids(cmd.verb) {
+		if barred[key].forbids(cmd.kind) {
 			found = true
-			one := sentCommand{verb: cmd.verb, locks: cmd.locks[i : i+1], world: m.world}
+			one := sentCommand{kind: cmd.kind, locks: cmd.locks[i : i+1], world: m.world}
 			one.blame(m, one.locks...)
 			one.excuse(m)
 		}
@@ -147,7 +150,7 @@ func (m *master) bars(p *pipe, cmd *sentCommand) string {
 		return barredKey
 	case !found:
 		return ""
-	case cmd.native || cmd.verb == "SET" || command.Form(m.dialect).IsScript(Release):
+	case cmd.native || cmd.kind == Acquire || command.Form(m.form).IsScript(Release):
 		return barredKey
 	}
 	return "ERR ACL failure in script: No permissions to access a key script: f_x, on @user_script:2."
@@ -156,8 +159,8 @@ func (m *master) bars(p *pipe, cmd *sentCommand) string {
 // barred are the commands that an access list forbids on a key.
 type barred struct{ set, release, extend bool }
 
-func (b barred) forbids(verb string) bool {
-	return b.set && verb == "SET" || b.release && verb == "RELEASE" || b.extend && verb == "EXTEND"
+func (b barred) forbids(k Kind) bool {
+	return b.set && k == Acquire || b.release && k == Release || b.extend && k == Extend
 }
 
 const barredKey = "NOPERM No permissions to access a key"
@@ -173,7 +176,7 @@ func (m *master) native(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	m.world.check.order(m, p, cmd)
 	done := m.script(cmd, 0, m.get(cmd.keys[0]))
 	switch {
-	case cmd.verb == "RELEASE":
+	case cmd.kind == Release:
 		return resp.AppendInteger(dst, done)
 	case done == 1:
 		return resp.AppendSimple(dst, "OK")
@@ -186,7 +189,7 @@ func (m *master) script(cmd *sentCommand, i int, h *held) int64 {
 	w := m.world
 	mine := h.lock == cmd.locks[i]
 	switch {
-	case cmd.script == scriptRelease && (mine || w.rules.blindRelease && h.lock != 0):
+	case cmd.kind == Release && (mine || w.rules.blindRelease && h.lock != 0):
 		if w.rules.noCleanup && w.chance(30) {
 			return 1
 		}
@@ -195,7 +198,7 @@ func (m *master) script(cmd *sentCommand, i int, h *held) int64 {
 		}
 		*h = held{}
 		return 1
-	case cmd.script == scriptExtend && (mine || w.rules.blindExtend && h.lock != 0):
+	case cmd.kind == Extend && (mine || w.rules.blindExtend && h.lock != 0):
 		h.expires = m.milliseconds() + cmd.ttls[i]
 		if mine {
 			w.check.extended(m, cmd.locks[i], h.expires)
@@ -210,7 +213,7 @@ func (m *master) script(cmd *sentCommand, i int, h *held) int64 {
 func (m *master) restart(d time.Duration) {
 	w := m.world
 	w.note("restart", m.index, int(d), 0)
-	m.scripts, m.down = [2]bool{}, true
+	m.scripts, m.down = loaded{}, true
 	m.life++
 	if w.rules.forgets {
 		m.keys = [maxKeys]held{}

@@ -15,32 +15,24 @@ import (
 // TestLateVotesDoNotReachTheNextUse: a batch that still knows an Op which was
 // cancelled and is used again must not settle it.
 func TestLateVotesDoNotReachTheNextUse(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	op := p.submit(Acquire, "first")
 	require.True(t, p.engine.Cancel(&op.Op))
 	op.Kind, op.Key = Extend, []byte("second")
 	require.NoError(t, p.engine.Submit(&op.Op))
-	require.Len(t, p.sent, 1, "the gate is open")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, ok)
-		}
-	})
+	require.Len(t, p.sent, 1, "the window is open")
+	p.all(p.sent[0], ok)
 	require.Zero(t, op.times, "settled by the votes on its first use")
 	require.Len(t, p.sent, 2)
 	require.Contains(t, p.sent[1].bytes, "second")
 	require.Contains(t, p.sent[1].bytes, "first", "nothing cleans up")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[1], node, one, zero)
-		}
-	})
+	p.all(p.sent[1], one, zero)
 	require.Equal(t, 1, op.times)
 	require.Equal(t, ErrNotHeld, op.Err)
 	p.idle()
 }
 
-// TestGenerations: a life is never mistaken for another, whatever phase it is in.
+// TestGenerations: a life is never mistaken for another, in any phase.
 func TestGenerations(t *testing.T) {
 	var op Op
 	lives := map[uint64]bool{}
@@ -67,8 +59,8 @@ func TestGenerations(t *testing.T) {
 
 // TestASecondSubmit is refused while the first is under way, be it sent or not.
 func TestASecondSubmit(t *testing.T) {
-	p := newPuppet(t, 1)
-	ops := []*outcome{p.submit(Release, "sent"), p.submit(Release, "waits")}
+	p := newScripted(t, 1)
+	ops := []*countedOp{p.submit(Release, "sent"), p.submit(Release, "waits")}
 	for i, op := range ops {
 		require.Equal(t, ErrUnderWay, p.engine.Submit(&op.Op))
 		require.EqualValues(t, 1, p.engine.queue.size.Load(), "operation %d", i)
@@ -83,7 +75,7 @@ func TestASecondSubmit(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	e := p.engine
 	never := p.op(Acquire, "key")
 	require.False(t, e.Cancel(&never.Op), "it was not submitted")
@@ -97,28 +89,16 @@ func TestCancel(t *testing.T) {
 	require.False(t, e.Cancel(&out.Op), "twice")
 	require.EqualValues(t, 1, e.queue.size.Load(), "its release waits")
 	require.Zero(t, e.depth.Load())
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, ok)
-		}
-	})
+	p.all(p.sent[0], ok)
 	require.Contains(t, p.last().bytes, "EVALSHA")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.last(), node, one)
-		}
-	})
+	p.all(p.last(), one)
 	require.Zero(t, out.times+waits.times)
 	p.idle()
 
 	release := p.submit(Release, "key")
 	require.True(t, e.Cancel(&release.Op))
 	require.Zero(t, e.queue.size.Load())
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.last(), node, one)
-		}
-	})
+	p.all(p.last(), one)
 	extend := p.submit(Extend, "key")
 	p.turn(func() {
 		p.reply(p.last(), 0, one)
@@ -127,23 +107,6 @@ func TestCancel(t *testing.T) {
 	})
 	require.Equal(t, 1, extend.times)
 	require.False(t, e.Cancel(&extend.Op), "it is completed")
-}
-
-// TestCancelInACallback: of the operations of one wave, those that come after
-// are settled already and cannot be taken back.
-func TestCancelInACallback(t *testing.T) {
-	p := newPuppet(t, 1)
-	first := p.submit(Release, "first")
-	a, b, c := p.op(Acquire, "a"), p.op(Acquire, "b"), p.op(Acquire, "c")
-	var took []bool
-	a.then = func() { took = append(took, p.engine.Cancel(&b.Op), p.engine.Cancel(&c.Op)) }
-	for _, op := range []*outcome{a, b, c} {
-		require.NoError(t, p.engine.Submit(&op.Op))
-	}
-	p.turn(func() { p.reply(p.sent[0], 0, one) })
-	p.turn(func() { p.reply(p.sent[1], 0, ok, ok) })
-	require.Equal(t, []int{1, 1, 1, 0}, []int{first.times, a.times, b.times, c.times})
-	require.Equal(t, []bool{false, true}, took)
 }
 
 // hook is a clock that lets a test in between two steps of the driver.
@@ -164,7 +127,7 @@ func (h *hook) Now() time.Duration {
 // and then takes the operation back and releases.
 func TestCancelWhileSending(t *testing.T) {
 	for range 100 {
-		p := newPuppet(t, 3)
+		p := newScripted(t, 3)
 		h := &hook{Fake: p.clock}
 		p.engine.clock = h
 		op := p.op(Acquire, "key")
@@ -180,11 +143,7 @@ func TestCancelWhileSending(t *testing.T) {
 		p.engine.drive(nil)
 		require.True(t, <-result)
 		require.EqualValues(t, sending, phase, "the test is not where it wants to be")
-		p.turn(func() {
-			for node := range 3 {
-				p.reply(p.sent[0], node, ok)
-			}
-		})
+		p.all(p.sent[0], ok)
 		require.Zero(t, op.times)
 		require.Len(t, p.sent, 2)
 		require.True(t, strings.Contains(p.sent[1].bytes, "EVALSHA"))
@@ -194,7 +153,7 @@ func TestCancelWhileSending(t *testing.T) {
 // TestCancelBeforePush: between Submit's first step and its last there is
 // nothing to take out of the queue.
 func TestCancelBeforePush(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	p.submit(Acquire, "out")
 	p.submit(Acquire, "waits")
 	op := p.op(Acquire, "key")

@@ -13,14 +13,14 @@ import (
 
 // TestPanicInACallback: it is reported, and the callbacks behind it are called.
 func TestPanicInACallback(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	var reported []any
 	p.engine.onPanic = func(v any, stack []byte) {
 		require.Contains(t, string(stack), "TestPanicInACallback")
 		reported = append(reported, v)
 		panic("the report panics too")
 	}
-	var ops [4]*outcome
+	var ops [4]*countedOp
 	for i := range ops {
 		ops[i] = p.op(Acquire, fmt.Sprint(i))
 		require.NoError(t, p.engine.enqueue(&ops[i].Op))
@@ -38,7 +38,7 @@ func TestPanicInACallback(t *testing.T) {
 
 // TestCallbackThatEndsItsGoroutine: another goes on.
 func TestCallbackThatEndsItsGoroutine(t *testing.T) {
-	f := newEcho(1, true)
+	f := newMemory(1, true)
 	e := f.start(t)
 	done := make(chanOp, 1)
 	bad := done.acquire("bad")
@@ -66,7 +66,7 @@ func (f completion) Complete(*Op) { f() }
 // TestCallbackThatBlocks holds up the others for a moment only, and keeps neither
 // submitters nor Close.
 func TestCallbackThatBlocks(t *testing.T) {
-	f := newEcho(1, true)
+	f := newMemory(1, true)
 	e := f.start(t)
 	release := make(chan struct{})
 	returned := make(chan struct{})
@@ -88,7 +88,7 @@ func TestCallbackThatBlocks(t *testing.T) {
 
 // TestCallbacksRunWithoutTheLock: they may do what needs it.
 func TestCallbacksRunWithoutTheLock(t *testing.T) {
-	p := newPuppet(t, 1)
+	p := newScripted(t, 1)
 	called := 0
 	call := func() {
 		called++
@@ -111,12 +111,20 @@ func TestAReplacedCallerMakesNoCall(t *testing.T) {
 	require.True(t, c.next(1, &j))
 }
 
-// TestVotesAreBounded: those that nobody takes do not fill the memory.
+// TestVotesAreBounded: those that are not told do not fill the memory. As many as
+// are promised wait; those that were told do not count.
 func TestVotesAreBounded(t *testing.T) {
 	var c callbacks
 	for range maxVotes + 10 {
 		c.vote(vote{})
 	}
 	require.Len(t, c.votes, maxVotes)
+	const told = maxVotes / 4
+	for range told {
+		c.next(0, new(job))
+	}
+	for range told + 1 {
+		c.vote(vote{})
+	}
 	require.EqualValues(t, maxVotes, c.waiting.Load())
 }

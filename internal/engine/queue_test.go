@@ -95,15 +95,3 @@ func TestQueue(t *testing.T) {
 		}
 	}
 }
-
-// TestTakeIsBounded: by number and by bytes, and never nothing.
-func TestTakeIsBounded(t *testing.T) {
-	q := queue{limit: 100}
-	for range 10 {
-		require.NoError(t, q.push(&Op{Key: make([]byte, 100)}, false))
-	}
-	for _, c := range []struct{ ops, bytes, want int }{{1, 1000, 1}, {3, 1000, 3}, {9, 1, 1}, {9, 101, 2}, {9, 1000, 3}, {9, 1000, 0}} {
-		_, n := q.take(c.ops, c.bytes)
-		require.Equal(t, c.want, n)
-	}
-}

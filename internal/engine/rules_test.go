@@ -101,14 +101,14 @@ func restart(w *world) {
 func flushScripts(w *world) {
 	m := w.anyMaster()
 	w.note("flush", m.index, 0, 0)
-	m.scripts = [2]bool{}
+	m.scripts = loaded{}
 }
 
 // flushAll makes every master forget the scripts.
 func flushAll(w *world) {
 	w.note("flush all", 0, 0, 0)
 	for _, m := range w.masters {
-		m.scripts = [2]bool{}
+		m.scripts = loaded{}
 	}
 }
 
@@ -130,8 +130,8 @@ func flicker(w *world) {
 					m.mood, m.moodUntil = "OOM command not allowed when used memory > 'maxmemory'.", w.now()+end
 					continue
 				}
-				m.scripts = [2]bool{}
-				w.after(end, func() { m.scripts = [2]bool{true, true} })
+				m.scripts = loaded{}
+				w.after(end, func() { m.scripts = both })
 			}
 		})
 	}

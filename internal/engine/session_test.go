@@ -18,7 +18,7 @@ type session struct {
 	call   *Call
 	lock   *lock
 	keeper bool // it extends again and again
-	eager  int  // how often it still submits again at once, whatever came of it
+	eager  int  // how often it still submits again at once, with any result
 	insist int  // the same for extends and releases
 	inside bool // its callback runs
 	turn   int  // of the world, in which it last submitted

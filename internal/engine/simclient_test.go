@@ -117,7 +117,7 @@ func (c *client) tick() {
 	}
 }
 
-// kill closes the engine at once, whatever is under way.
+// kill closes the engine at once, with operations under way.
 func (c *client) kill() {
 	if c.dead {
 		return

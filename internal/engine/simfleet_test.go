@@ -74,8 +74,8 @@ func (f *simFleet) Wait() bool     { panic("there is no reader goroutine") }
 
 func (f *simFleet) Forms() (ds []conn.Form) {
 	for _, l := range f.links {
-		if l.up && !slices.Contains(ds, l.dialect) {
-			ds = append(ds, l.dialect)
+		if l.up && !slices.Contains(ds, l.form) {
+			ds = append(ds, l.form)
 		}
 	}
 	return ds
@@ -97,11 +97,11 @@ func (f *simFleet) Fault(node int) error {
 	return nil
 }
 
-func (f *simFleet) Form(node int) conn.Form { return f.links[node].dialect }
+func (f *simFleet) Form(node int) conn.Form { return f.links[node].form }
 
 func (f *simFleet) SetForm(node int, form conn.Form) {
 	f.world.note("form", f.client.index, node, int(form))
-	f.links[node].dialect = form
+	f.links[node].form = form
 }
 
 func (f *simFleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
@@ -151,12 +151,12 @@ func (f *simFleet) Send(b *conn.Batch) {
 		happen(&f.onSend)
 		own := flights[0]
 		for _, fl := range flights {
-			if fl.batch.Form == l.dialect {
+			if fl.batch.Form == l.form {
 				own = fl
 			}
 		}
-		if l.up && own.batch.Form != l.dialect {
-			f.world.check.failf("wire", "nothing for node %d, which speaks %v", l.index, l.dialect)
+		if l.up && own.batch.Form != l.form {
+			f.world.check.failf("wire", "nothing for node %d, which speaks %v", l.index, l.form)
 		}
 		l.send(own)
 	}

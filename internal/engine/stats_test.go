@@ -1,21 +1,19 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// TestEachOperationEndsOnce: whatever becomes of it, and its cleanup apart.
+// TestEachOperationEndsOnce: each is counted once, with its result. Its cleanup is not
+// counted with it.
 func TestEachOperationEndsOnce(t *testing.T) {
-	answer := func(p *puppet, wires ...string) {
+	answer := func(p *scriptedFleet, wires ...string) {
 		s := p.last()
 		p.turn(func() {
 			for node, wire := range wires {
@@ -25,24 +23,24 @@ func TestEachOperationEndsOnce(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		kind Kind
-		play func(p *puppet, op *outcome)
+		play func(p *scriptedFleet, op *countedOp)
 		want Results
 	}{
-		"won":         {Acquire, func(p *puppet, _ *outcome) { answer(p, ok, ok) }, Results{Won: 1}},
-		"taken":       {Acquire, func(p *puppet, _ *outcome) { answer(p, null, null) }, Results{Denied: 1}},
-		"not held":    {Extend, func(p *puppet, _ *outcome) { answer(p, zero, zero) }, Results{Denied: 1}},
-		"released":    {Release, func(p *puppet, _ *outcome) { answer(p, one, one) }, Results{Won: 1}},
-		"not ours":    {Release, func(p *puppet, _ *outcome) { answer(p, zero, zero) }, Results{Denied: 1}},
-		"no answer":   {Extend, func(p *puppet, _ *outcome) { p.tick(20 * time.Millisecond) }, Results{NoQuorum: 1}},
-		"too late":    {Extend, func(p *puppet, _ *outcome) { p.clock.Advance(time.Second); answer(p, one, one) }, Results{Expired: 1}},
-		"taken back":  {Acquire, func(p *puppet, op *outcome) { require.True(t, p.engine.Cancel(&op.Op)) }, Results{Cancelled: 1}},
-		"closed":      {Release, func(p *puppet, _ *outcome) { p.engine.Close(0) }, Results{Refused: 1}},
-		"woke late":   {Acquire, func(p *puppet, op *outcome) { answer(p, ok, ok); p.engine.Late(&op.Op) }, Results{Expired: 1}},
-		"not yet":     {Acquire, func(*puppet, *outcome) {}, Results{}},
-		"after votes": {Acquire, func(p *puppet, op *outcome) { answer(p, ok, ok); require.False(t, p.engine.Cancel(&op.Op)) }, Results{Won: 1}},
+		"won":         {Acquire, func(p *scriptedFleet, _ *countedOp) { answer(p, ok, ok) }, Results{Won: 1}},
+		"taken":       {Acquire, func(p *scriptedFleet, _ *countedOp) { answer(p, null, null) }, Results{Denied: 1}},
+		"not held":    {Extend, func(p *scriptedFleet, _ *countedOp) { answer(p, zero, zero) }, Results{Denied: 1}},
+		"released":    {Release, func(p *scriptedFleet, _ *countedOp) { answer(p, one, one) }, Results{Won: 1}},
+		"not ours":    {Release, func(p *scriptedFleet, _ *countedOp) { answer(p, zero, zero) }, Results{Denied: 1}},
+		"no answer":   {Extend, func(p *scriptedFleet, _ *countedOp) { p.tick(20 * time.Millisecond) }, Results{NoQuorum: 1}},
+		"too late":    {Extend, func(p *scriptedFleet, _ *countedOp) { p.clock.Advance(time.Second); answer(p, one, one) }, Results{Expired: 1}},
+		"taken back":  {Acquire, func(p *scriptedFleet, op *countedOp) { require.True(t, p.engine.Cancel(&op.Op)) }, Results{Cancelled: 1}},
+		"closed":      {Release, func(p *scriptedFleet, _ *countedOp) { p.engine.Close(0) }, Results{Refused: 1}},
+		"woke late":   {Acquire, func(p *scriptedFleet, op *countedOp) { answer(p, ok, ok); p.engine.Late(&op.Op) }, Results{Expired: 1}},
+		"not yet":     {Acquire, func(*scriptedFleet, *countedOp) {}, Results{}},
+		"after votes": {Acquire, func(p *scriptedFleet, op *countedOp) { answer(p, ok, ok); require.False(t, p.engine.Cancel(&op.Op)) }, Results{Won: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPuppet(t, 3)
+			p := newScripted(t, 3)
 			op := p.submit(c.kind, "key")
 			c.play(p, op)
 			s := p.engine.Stats()
@@ -55,9 +53,9 @@ func TestEachOperationEndsOnce(t *testing.T) {
 
 // TestStatsOfWhatIsUnderWay: queued, sent, refused, and taken out of the queue.
 func TestStatsOfWhatIsUnderWay(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	out := p.submit(Acquire, "out")
-	var waiting []*outcome
+	var waiting []*countedOp
 	for i := range 4 {
 		waiting = append(waiting, p.submit(Release, fmt.Sprint(i)))
 	}
@@ -83,30 +81,6 @@ func TestStatsOfWhatIsUnderWay(t *testing.T) {
 	require.Equal(t, want, p.engine.Stats())
 }
 
-// TestEndedContextsAreCounted, by the watchdog, of what was sent and what was not.
-func TestEndedContextsAreCounted(t *testing.T) {
-	p := newPuppet(t, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
-	for waiting := range 2 { // the second waits behind the gate
-		go func() {
-			w := p.engine.call(Extend, "key", time.Second)
-			ended <- p.engine.do(ctx, w)
-		}()
-		require.Eventually(t, func() bool {
-			p.engine.DriverLock().Lock()
-			defer p.engine.DriverLock().Unlock()
-			s := p.engine.Stats()
-			return s.Waiting == waiting && s.InFlight == 1
-		}, 30*time.Second, time.Millisecond)
-	}
-	cancel()
-	p.tick(0)
-	require.Equal(t, context.Canceled, <-ended)
-	require.Equal(t, context.Canceled, <-ended)
-	require.Equal(t, Results{Cancelled: 2}, p.engine.Stats().Extend)
-}
-
 // TestVotesAreCountedAndTold, each node's first in each round.
 func TestVotesAreCountedAndTold(t *testing.T) {
 	type vote struct {
@@ -116,7 +90,7 @@ func TestVotesAreCountedAndTold(t *testing.T) {
 		err  error
 	}
 	var told []vote
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	p.engine.onVote = func(node int, kind Kind, o quorum.Outcome, err error) {
 		told = append(told, vote{node, kind, o, err})
 	}
@@ -163,17 +137,4 @@ func TestVotesAreCountedAndTold(t *testing.T) {
 	} {
 		require.Equal(t, want, p.engine.Votes(node))
 	}
-}
-
-// TestEndings: each error has its own, and what is nobody's is a context's.
-func TestEndings(t *testing.T) {
-	for err, want := range map[error]ending{
-		ErrTaken: denied, ErrNotHeld: denied, ErrNoQuorum: noQuorum, ErrExpired: expired, ErrBusy: refused, ErrClosed: refused,
-		context.Canceled: cancelled, context.DeadlineExceeded: cancelled, errors.New("a context of one's own"): cancelled,
-		conn.ErrClosed: cancelled, // never an operation's
-	} {
-		require.Equal(t, want, endingOf(err), err)
-	}
-	require.Equal(t, won, endingOf(nil))
-	require.Equal(t, "acquire extend release none unknown", fmt.Sprint(Acquire, " ", Extend, " ", Release, " ", Kind(0), " ", Kind(9)))
 }

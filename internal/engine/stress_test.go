@@ -18,7 +18,7 @@ import (
 func TestStress(t *testing.T) {
 	for _, blocks := range []bool{true, false} {
 		t.Run(fmt.Sprintf("blocks=%v", blocks), func(t *testing.T) {
-			f := newEcho(3, blocks)
+			f := newMemory(3, blocks)
 			f.jitter = true
 			e := f.start(t)
 			goroutines, rounds := 2000, 6
@@ -35,7 +35,7 @@ func TestStress(t *testing.T) {
 					defer all.Done()
 					rng := rand.New(rand.NewPCG(seed, uint64(g)))
 					for range rounds {
-						s := sitting{e, rng, int(numbers.Add(1)), fmt.Sprintf("key-%d", rng.IntN(goroutines))}
+						s := user{e, rng, int(numbers.Add(1)), fmt.Sprintf("key-%d", rng.IntN(goroutines))}
 						w, err := s.run()
 						if err != nil {
 							given.Add(1)
@@ -47,7 +47,8 @@ func TestStress(t *testing.T) {
 			}
 			all.Wait()
 			e.Close(time.Hour)
-			require.Zero(t, f.count("key"), "seed %d: keys are left", seed)
+			keys, _ := f.count()
+			require.Zero(t, keys, "seed %d: keys are left", seed)
 			require.Positive(t, won.Load())
 			require.Positive(t, given.Load())
 			require.Zero(t, e.depth.Load())
@@ -57,8 +58,8 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// sitting is one acquire and what follows it.
-type sitting struct {
+// user makes one acquire and the calls that follow it.
+type user struct {
 	engine *Engine
 	*rand.Rand
 	lock int
@@ -66,7 +67,7 @@ type sitting struct {
 }
 
 // context is one that ends at a random moment, or never, or has ended.
-func (s *sitting) context() (context.Context, context.CancelFunc) {
+func (s *user) context() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	switch s.IntN(6) {
 	case 0:
@@ -79,7 +80,7 @@ func (s *sitting) context() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-func (s *sitting) do(kind Kind) (opErr, err error) {
+func (s *user) do(kind Kind) (opErr, err error) {
 	ctx, cancel := s.context()
 	defer cancel()
 	c := s.engine.call(kind, s.key, time.Minute)
@@ -89,7 +90,7 @@ func (s *sitting) do(kind Kind) (opErr, err error) {
 	return c.Err, err
 }
 
-func (s *sitting) run() (won bool, err error) {
+func (s *user) run() (won bool, err error) {
 	opErr, err := s.do(Acquire)
 	if err != nil || opErr != nil {
 		return false, err
@@ -103,55 +104,11 @@ func (s *sitting) run() (won bool, err error) {
 	return true, err
 }
 
-// TestSubmitters: the asynchronous path, with Ops that submit themselves again
-// from their callbacks and are cancelled by others meanwhile.
-func TestSubmitters(t *testing.T) {
-	f := newEcho(3, true)
-	e := f.start(t)
-	const users, turns = 300, 20
-	var all sync.WaitGroup
-	ops := make([]*chain, users)
-	for i := range ops {
-		ops[i] = &chain{engine: e, all: &all, left: turns}
-		c := ops[i]
-		c.Kind, c.Key, c.TTL, c.Done, c.Token = Extend, fmt.Appendf(nil, "key-%d", i), time.Minute, c, tokenOf(i)
-		all.Add(1)
-	}
-	for i, c := range ops {
-		go func() {
-			if err := e.Submit(&c.Op); err != nil {
-				panic(err)
-			}
-			if i%2 == 0 && e.Cancel(&c.Op) {
-				all.Done()
-			}
-		}()
-	}
-	all.Wait()
-	e.Close(time.Hour)
-	require.Zero(t, e.depth.Load())
-}
-
-// chain is an operation that comes back for more.
-type chain struct {
-	Op
-	engine *Engine
-	all    *sync.WaitGroup
-	left   int
-}
-
-func (c *chain) Complete(*Op) {
-	c.left--
-	if c.left == 0 || c.engine.Submit(&c.Op) != nil {
-		c.all.Done()
-	}
-}
-
 // TestCloseRaces: Close among submitters and cancellers. What was accepted comes
 // back, what comes later is refused.
 func TestCloseRaces(t *testing.T) {
 	for range 30 {
-		f := newEcho(3, rand.IntN(2) == 0)
+		f := newMemory(3, rand.IntN(2) == 0)
 		f.jitter = true
 		e := f.start(t)
 		var all sync.WaitGroup
@@ -159,7 +116,7 @@ func TestCloseRaces(t *testing.T) {
 			all.Add(1)
 			go func() {
 				defer all.Done()
-				s := sitting{e, rand.New(rand.NewPCG(1, uint64(g))), g, "key"}
+				s := user{e, rand.New(rand.NewPCG(1, uint64(g))), g, "key"}
 				for {
 					if _, err := s.do(Acquire); err == ErrClosed {
 						return
@@ -172,19 +129,5 @@ func TestCloseRaces(t *testing.T) {
 		all.Wait()
 		require.Zero(t, e.depth.Load())
 		require.Zero(t, e.queue.size.Load())
-	}
-}
-
-// TestDiallersLeaveNothingBehind: an operation whose submitter found the role
-// taken by a dialler is sent when that gives it up.
-func TestDiallersLeaveNothingBehind(t *testing.T) {
-	f := newEcho(1, true)
-	e := f.start(t)
-	for range 200 {
-		done := make(chanOp, 1)
-		e.DriverLock().Lock()
-		require.NoError(t, e.Submit(&Op{Kind: Release, Key: []byte("key"), Done: done}))
-		e.DriverLock().Unlock()
-		<-done
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -49,37 +50,19 @@ type event struct {
 // scheduled first.
 type eventHeap []event
 
-func (h eventHeap) less(i, j int) bool {
+func (h eventHeap) Len() int      { return len(h) }
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h eventHeap) Less(i, j int) bool {
 	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].serial < h[j].serial
 }
+func (h *eventHeap) Push(e any) { *h = append(*h, e.(event)) }
 
-func (h *eventHeap) push(e event) {
-	*h = append(*h, e)
-	s := *h
-	for i := len(s) - 1; i > 0 && s.less(i, (i-1)/2); i = (i - 1) / 2 {
-		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
-	}
-}
-
-func (h *eventHeap) pop() event {
-	s := *h
-	first, last := s[0], len(s)-1
-	s[0], s[last] = s[last], event{}
-	s = s[:last]
-	*h = s
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-			if s.less(child, least) {
-				least = child
-			}
-		}
-		if least == i {
-			return first
-		}
-		s[i], s[least] = s[least], s[i]
-		i = least
-	}
+func (h *eventHeap) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last] = event{}
+	*h = (*h)[:last]
+	return e
 }
 
 func newWorld(seed uint64, r rules) *world {
@@ -104,7 +87,7 @@ func (w *world) now() time.Duration { return w.clock.Now() }
 // after has f run in d.
 func (w *world) after(d time.Duration, f func()) {
 	w.serial++
-	w.events.push(event{w.now() + d, w.serial, f})
+	heap.Push(&w.events, event{w.now() + d, w.serial, f})
 }
 
 func (w *world) note(what string, a, b, c int) {
@@ -123,7 +106,7 @@ func (w *world) step(until time.Duration) bool {
 	if len(w.events) == 0 || w.events[0].at > until || w.check.failed() {
 		return false
 	}
-	e := w.events.pop()
+	e := heap.Pop(&w.events).(event)
 	if e.at > w.now() {
 		w.clock.Advance(e.at - w.now())
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// puppet is a Fleet whose replies a test gives by hand, and the engine on it,
+// scriptedFleet is a Fleet whose replies a test gives by hand, and the engine on it,
 // without goroutines.
-type puppet struct {
+type scriptedFleet struct {
 	plain
 	speaks  []conn.Form // by node; nil is scripts, of all
 	guarded uint64      // nodes without a vote, a bit each
@@ -22,7 +22,7 @@ type puppet struct {
 	engine  *Engine
 	clock   *clock.Fake
 	nodes   int
-	sent    []*shot
+	sent    []*sentBatch
 	down    uint64 // nodes without a connection, a bit each
 	closed  bool
 	calling bool
@@ -34,30 +34,30 @@ type puppet struct {
 	onArm   func()
 }
 
-// shot is one batch as it was sent. Of a retry, only one node has it.
-type shot struct {
+// sentBatch is one batch as it was sent. Of a retry, only one node has it.
+type sentBatch struct {
 	batch   *conn.Batch
 	bytes   string
 	next    []int // by node: the reply that comes next, or -1 when it is done
 	waiting int
 }
 
-func newPuppet(t *testing.T, nodes int) *puppet {
-	p := &puppet{t: t, nodes: nodes, clock: clock.NewFake()}
+func newScripted(t *testing.T, nodes int) *scriptedFleet {
+	p := &scriptedFleet{t: t, nodes: nodes, clock: clock.NewFake()}
 	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: 20 * time.Millisecond})
 	attach(p.engine, p)
 	p.engine.callbacks.wake = p.callBack
 	return p
 }
 
-func (p *puppet) Len() int       { return p.nodes }
-func (p *puppet) CanBlock() bool { return p.onSweep != nil }
-func (p *puppet) Check()         { p.checks++ }
-func (p *puppet) Wait() bool     { return false }
-func (p *puppet) Drain()         {}
+func (p *scriptedFleet) Len() int       { return p.nodes }
+func (p *scriptedFleet) CanBlock() bool { return p.onSweep != nil }
+func (p *scriptedFleet) Check()         { p.checks++ }
+func (p *scriptedFleet) Wait() bool     { return false }
+func (p *scriptedFleet) Drain()         {}
 
-// Arm is the last that a driver does before it gives the role up.
-func (p *puppet) Arm() {
+// Arm is the last step of a driver before it unlocks.
+func (p *scriptedFleet) Arm() {
 	p.armed++
 	if f := p.onArm; f != nil {
 		p.onArm = nil
@@ -65,7 +65,7 @@ func (p *puppet) Arm() {
 	}
 }
 
-func (p *puppet) Sweep(time.Duration) {
+func (p *scriptedFleet) Sweep(time.Duration) {
 	if f := p.arrived; f != nil {
 		p.arrived = nil
 		f()
@@ -74,7 +74,7 @@ func (p *puppet) Sweep(time.Duration) {
 	}
 }
 
-func (p *puppet) Close() {
+func (p *scriptedFleet) Close() {
 	p.closed = true
 	for _, s := range p.sent {
 		for node := range p.nodes {
@@ -84,7 +84,7 @@ func (p *puppet) Close() {
 }
 
 // callBack is what the goroutine of callbacks does when it is woken.
-func (p *puppet) callBack() {
+func (p *scriptedFleet) callBack() {
 	if p.woken = true; p.calling {
 		return
 	}
@@ -96,17 +96,17 @@ func (p *puppet) callBack() {
 	}
 }
 
-func (p *puppet) Fault(node int) error {
+func (p *scriptedFleet) Fault(node int) error {
 	if p.down>>node&1 == 1 {
 		return errDown
 	}
 	return nil
 }
 
-func (p *puppet) Quarantined() uint64 { return p.guarded }
-func (p *puppet) Away() uint64        { return p.down }
+func (p *scriptedFleet) Quarantined() uint64 { return p.guarded }
+func (p *scriptedFleet) Away() uint64        { return p.down }
 
-func (p *puppet) Forms() (ds []conn.Form) {
+func (p *scriptedFleet) Forms() (ds []conn.Form) {
 	for _, d := range p.speaks {
 		if !slices.Contains(ds, d) {
 			ds = append(ds, d)
@@ -115,30 +115,30 @@ func (p *puppet) Forms() (ds []conn.Form) {
 	return ds
 }
 
-func (p *puppet) Form(node int) (d conn.Form) {
+func (p *scriptedFleet) Form(node int) (d conn.Form) {
 	if p.speaks != nil {
 		d = p.speaks[node]
 	}
 	return d
 }
 
-func (p *puppet) SetForm(node int, f conn.Form) { p.speaks[node] = f }
+func (p *scriptedFleet) SetForm(node int, f conn.Form) { p.speaks[node] = f }
 
-// Send makes a shot of each dialect, which only those that speak it have.
-func (p *puppet) Send(b *conn.Batch) {
-	var shots []*shot
+// Send makes a sentBatch of each form, which only those that speak it have.
+func (p *scriptedFleet) Send(b *conn.Batch) {
+	var batches []*sentBatch
 	for ; b != nil; b = b.Next {
-		s := &shot{b, string(b.Buf), make([]int, p.nodes), 1}
+		s := &sentBatch{b, string(b.Buf), make([]int, p.nodes), 1}
 		for node := range p.nodes {
 			if s.next[node] = -1; p.Form(node) == b.Form {
 				s.next[node] = 0
 				s.waiting++
 			}
 		}
-		shots = append(shots, s)
+		batches = append(batches, s)
 	}
-	p.sent = append(p.sent, shots...)
-	for _, s := range shots {
+	p.sent = append(p.sent, batches...)
+	for _, s := range batches {
 		for node := range p.nodes {
 			if p.closed {
 				p.fail(s, node, &unsentError{conn.ErrClosed})
@@ -150,8 +150,8 @@ func (p *puppet) Send(b *conn.Batch) {
 	}
 }
 
-func (p *puppet) SendTo(node int, b *conn.Batch) {
-	s := &shot{b, string(b.Buf), make([]int, p.nodes), 1}
+func (p *scriptedFleet) SendTo(node int, b *conn.Batch) {
+	s := &sentBatch{b, string(b.Buf), make([]int, p.nodes), 1}
 	for i := range s.next {
 		s.next[i] = -1
 	}
@@ -162,14 +162,14 @@ func (p *puppet) SendTo(node int, b *conn.Batch) {
 	}
 }
 
-func (p *puppet) done(s *shot) {
+func (p *scriptedFleet) done(s *sentBatch) {
 	if s.waiting--; s.waiting == 0 {
 		s.batch.Owner.Done()
 	}
 }
 
 // fail ends what a node owes for s.
-func (p *puppet) fail(s *shot, node int, err error) {
+func (p *scriptedFleet) fail(s *sentBatch, node int, err error) {
 	if i := s.next[node]; i >= 0 {
 		s.next[node] = -1
 		s.batch.Owner.Fail(node, i, err)
@@ -178,12 +178,9 @@ func (p *puppet) fail(s *shot, node int, err error) {
 }
 
 // reply gives a node's next replies. One that does not fit ends them.
-func (p *puppet) reply(s *shot, node int, wires ...string) (misfit error) {
+func (p *scriptedFleet) reply(s *sentBatch, node int, wires ...string) (misfit error) {
 	for _, wire := range wires {
-		var d resp.Decoder
-		var v resp.Value
-		_, err := d.Decode([]byte(wire), &v)
-		require.NoError(p.t, err)
+		v := value(wire)
 		i := s.next[node]
 		require.GreaterOrEqual(p.t, i, 0, "the node has answered already")
 		if s.next[node]++; s.next[node] == s.batch.Replies {
@@ -202,34 +199,43 @@ func (p *puppet) reply(s *shot, node int, wires ...string) (misfit error) {
 	return nil
 }
 
+// all is a turn in which every node gives these replies.
+func (p *scriptedFleet) all(s *sentBatch, wires ...string) {
+	p.turn(func() {
+		for node := range p.nodes {
+			p.reply(s, node, wires...)
+		}
+	})
+}
+
 // turn is a turn of the reader, which finds that f has happened.
-func (p *puppet) turn(f func()) {
+func (p *scriptedFleet) turn(f func()) {
 	p.arrived = f
 	p.engine.receive(func(int) {})
 }
 
 // tick lets d pass and the watchdog look.
-func (p *puppet) tick(d time.Duration) {
+func (p *scriptedFleet) tick(d time.Duration) {
 	p.clock.Advance(d)
 	p.turn(func() { p.engine.tick() })
 }
 
-func (p *puppet) last() *shot {
+func (p *scriptedFleet) last() *sentBatch {
 	require.NotEmpty(p.t, p.sent, "nothing was sent")
 	return p.sent[len(p.sent)-1]
 }
 
 // idle requires that nothing is under way and nothing was kept.
-func (p *puppet) idle() {
+func (p *scriptedFleet) idle() {
 	p.t.Helper()
 	e := p.engine
 	require.Zero(p.t, e.depth.Load(), "depth")
 	require.Zero(p.t, e.queue.size.Load(), "queued")
 	require.Zero(p.t, e.undecided, "undecided")
 	require.Zero(p.t, e.unanswered, "unanswered")
-	require.Zero(p.t, e.window.inside, "inside the gate")
-	require.True(p.t, e.window.isOpen.Load(), "the gate is closed")
-	require.True(p.t, e.driver.TryLock(), "somebody has the role")
+	require.Zero(p.t, e.window.inside, "inside the window")
+	require.True(p.t, e.window.isOpen.Load(), "the window is shut")
+	require.True(p.t, e.driver.TryLock(), "the driver lock is held")
 	e.driver.Unlock()
 }
 
@@ -241,29 +247,53 @@ const (
 	noSuch = "-NOSCRIPT No matching script.\r\n"
 )
 
-// outcome is a Completion that counts.
-type outcome struct {
+// countedOp is a Completion that counts.
+type countedOp struct {
 	Op
 	times int
 	then  func()
 }
 
-func (o *outcome) Complete(*Op) {
+func (o *countedOp) Complete(*Op) {
 	o.times++
 	if o.then != nil {
 		o.then()
 	}
 }
 
-func (p *puppet) op(kind Kind, key string) *outcome {
-	o := &outcome{}
+func (p *scriptedFleet) op(kind Kind, key string) *countedOp {
+	o := &countedOp{}
 	o.Kind, o.Key, o.TTL, o.Done, o.Token = kind, []byte(key), time.Second, o, tokenOf(7)
 	return o
 }
 
 // submit is op with Submit.
-func (p *puppet) submit(kind Kind, key string) *outcome {
+func (p *scriptedFleet) submit(kind Kind, key string) *countedOp {
 	o := p.op(kind, key)
 	require.NoError(p.t, p.engine.Submit(&o.Op))
 	return o
+}
+
+// plain is what a Fleet is like whose nodes know scripts only and never restart.
+type plain struct{}
+
+func (plain) Forms() []conn.Form     { return nil }
+func (plain) Form(int) conn.Form     { return conn.Form(0) }
+func (plain) SetForm(int, conn.Form) {}
+func (plain) Wake()                  {}
+func (plain) Quarantined() uint64    { return 0 }
+func (plain) Away() uint64           { return 0 }
+func (plain) Fault(int) error        { return nil }
+func (plain) NoteTTL(time.Duration)  {}
+
+// enqueue is Submit without the drive behind it.
+func (e *Engine) enqueue(op *Op) error { return e.enqueueAt(op, e.clock.Now()) }
+
+// value is a reply as it is decoded.
+func value(wire string) (v resp.Value) {
+	var d resp.Decoder
+	if _, err := d.Decode([]byte(wire), &v); err != nil {
+		panic(err)
+	}
+	return v
 }

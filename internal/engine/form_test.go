@@ -16,14 +16,14 @@ var (
 	redis   = conn.Form(command.DelEx | command.SetIfEq)
 )
 
-// newMixed is a puppet of which each node speaks one of the dialects.
-func newMixed(t *testing.T, speaks ...conn.Form) *puppet {
-	p := newPuppet(t, len(speaks))
+// newMixed is a scriptedFleet of which each node speaks one of the forms.
+func newMixed(t *testing.T, speaks ...conn.Form) *scriptedFleet {
+	p := newScripted(t, len(speaks))
 	p.speaks = speaks
 	return p
 }
 
-// TestMixedFleet: one batch, written once for each dialect; the votes of all
+// TestMixedFleet: one batch, written once for each form; the votes of all
 // nodes count together.
 func TestMixedFleet(t *testing.T) {
 	p := newMixed(t, valkey, scripts, redis, scripts, valkey)
@@ -53,30 +53,12 @@ func TestMixedFleet(t *testing.T) {
 		p.idle()
 		p.sent = nil
 	}
-	// With one dialect less there is one encoding less, and the buffers stay.
+	// With one form less there is one encoding less, and the buffers stay.
 	p.speaks = []conn.Form{valkey, valkey, valkey, valkey, valkey}
 	op := p.submit(Release, "key")
 	require.Len(t, p.sent, 1)
-	p.turn(func() {
-		for node := range 5 {
-			p.reply(p.sent[0], node, ":0\r\n")
-		}
-	})
+	p.all(p.sent[0], ":0\r\n")
 	require.Equal(t, ErrNotHeld, op.Err)
-	p.idle()
-}
-
-// TestNativeCommandsAreNotMerged: a reply each, in wire order.
-func TestNativeCommandsAreNotMerged(t *testing.T) {
-	p := newMixed(t, redis)
-	p.submit(Acquire, "blocker")
-	a, b, c := p.submit(Release, "a"), p.submit(Release, "b"), p.submit(Extend, "c")
-	p.turn(func() { p.reply(p.sent[0], 0, ok) })
-	require.Equal(t, 3, p.sent[1].batch.Replies)
-	p.turn(func() { p.reply(p.sent[1], 0, ":1\r\n", ":0\r\n", null) })
-	require.NoError(t, a.Err)
-	require.Equal(t, ErrNotHeld, b.Err)
-	require.Equal(t, ErrNotHeld, c.Err)
 	p.idle()
 }
 
@@ -119,74 +101,11 @@ func TestNativeCommandRefused(t *testing.T) {
 	}
 }
 
-// TestScriptRefusedToo: with nothing left to try the vote is failed, for the
-// reason that came last.
-func TestScriptRefusedToo(t *testing.T) {
-	p := newMixed(t, valkey)
-	op := p.submit(Release, "key")
-	p.turn(func() { p.reply(p.sent[0], 0, "-NOPERM x\r\n") })
-	p.turn(func() {
-		p.reply(p.sent[1], 0, "-NOPERM no scripts\r\n", "-NOPERM User x has no permissions to run the 'evalsha' command\r\n")
-	})
-	require.Equal(t, ErrNoQuorum, op.Err)
-	require.ErrorContains(t, op.Failures[0].Err, "evalsha")
-	p.idle()
-}
-
-// TestOtherErrorsOfNativeCommands: they say nothing of the command.
-func TestOtherErrorsOfNativeCommands(t *testing.T) {
-	p := newMixed(t, valkey)
-	op := p.submit(Release, "key")
-	p.turn(func() { p.reply(p.sent[0], 0, "-MISCONF disk\r\n") })
-	require.Equal(t, ErrNoQuorum, op.Err)
-	require.Equal(t, valkey, p.speaks[0])
-	require.Len(t, p.sent, 1)
-	p.idle()
-}
-
-// TestForbiddenKeyUnlearnsNothing: the command works, and where the user may run
-// no scripts it is all there is.
-func TestForbiddenKeyUnlearnsNothing(t *testing.T) {
-	for _, text := range []string{
-		"NOPERM this user has no permissions to access one of the keys used as arguments",
-		"NOPERM No permissions to access a key",
-	} {
-		for _, kind := range []Kind{Release, Extend} {
-			p := newMixed(t, valkey)
-			op := p.submit(kind, "key")
-			p.turn(func() { p.reply(p.sent[0], 0, "-"+text+"\r\n") })
-			require.Equal(t, ErrNoQuorum, op.Err)
-			require.ErrorIs(t, op.Failures[0].Err, conn.ErrForbidden)
-			require.Equal(t, valkey, p.speaks[0])
-			require.Len(t, p.sent, 1, "asked again by script")
-			p.idle()
-		}
-	}
-}
-
-// TestNativeMisfits: a reply of the other form's kind does not fit.
-func TestNativeMisfits(t *testing.T) {
-	for kind, replies := range map[Kind][]string{
-		Release: {ok, null, one, ":2\r\n", ":-1\r\n", "#t\r\n", "+1\r\n"},
-		Extend:  {":1\r\n", one, "+1\r\n", "#t\r\n", "$2\r\nOK\r\n"},
-		Acquire: {":1\r\n", one},
-	} {
-		for _, wire := range replies {
-			p := newMixed(t, redis)
-			op := p.submit(kind, "key")
-			var misfit error
-			p.turn(func() { misfit = p.reply(p.sent[0], 0, wire) })
-			require.ErrorIs(t, misfit, errMisfit, "%q", wire)
-			require.Equal(t, ErrNoQuorum, op.Err)
-		}
-	}
-}
-
 // TestGuardedNodesHaveNoVote: they are asked like all the others; what they say
 // to an acquire or an extend does not count, and a release frees the key all the
 // same. The vote is withdrawn for what was sent while it was.
 func TestGuardedNodesHaveNoVote(t *testing.T) {
-	p := newPuppet(t, 3)
+	p := newScripted(t, 3)
 	p.guarded = 0b011
 	op := p.submit(Acquire, "key")
 	require.Equal(t, ErrNoQuorum, op.Err)
@@ -204,21 +123,13 @@ func TestGuardedNodesHaveNoVote(t *testing.T) {
 			p.sent = nil
 			op := p.submit(c.kind, "key")
 			p.guarded = 0
-			p.turn(func() {
-				for node := range 3 {
-					p.reply(p.sent[0], node, wire)
-				}
-			})
+			p.all(p.sent[0], wire)
 			require.Equal(t, want, op.Err, "%v %q", c.kind, wire)
 			if c.kind != Release {
 				require.Equal(t, Failure{0, conn.ErrQuarantined}, op.Failures[0])
 			}
 			for _, s := range p.sent[1:] { // the release after a failed acquire
-				p.turn(func() {
-					for node := range 3 {
-						p.reply(s, node, zero)
-					}
-				})
+				p.all(s, zero)
 			}
 			p.idle()
 			p.guarded = 0b011
@@ -227,20 +138,8 @@ func TestGuardedNodesHaveNoVote(t *testing.T) {
 	p.guarded = 0b001 // a minority: the others decide
 	p.sent = nil
 	op = p.submit(Acquire, "key")
-	p.turn(func() {
-		for node := range 3 {
-			p.reply(p.sent[0], node, ok)
-		}
-	})
+	p.all(p.sent[0], ok)
 	require.NoError(t, op.Err)
 	require.Equal(t, 2, op.Tally.Granted())
 	p.idle()
-}
-
-// TestMisfitOfAGuardedNode: without a vote it still has to make sense.
-func TestMisfitOfAGuardedNode(t *testing.T) {
-	p := newPuppet(t, 1)
-	p.guarded = 1
-	p.submit(Extend, "key")
-	p.turn(func() { require.ErrorIs(t, p.reply(p.sent[0], 0, ":1\r\n"), errMisfit) })
 }
