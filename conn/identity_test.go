@@ -149,6 +149,7 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 		warned(1, 0, 1, 0)
 		again()
 		ps[0].Stop()
+		ps[0].Running.Wait() // the last handshake reads it
 		ps[0].RunID = "another"
 		ps[0].Start(t)
 		warned(2, 0, 1, 0)

@@ -16,6 +16,7 @@ func (r *testFleet) restart(node int) {
 	p := r.peers[node]
 	p.Stop()
 	r.lose(node)
+	p.Running.Wait() // the last handshake reads it
 	p.RunID = scripted.NewRunID()
 	p.Start(r.t)
 	r.up()

@@ -15,7 +15,7 @@ import (
 // TestBurstOnASlowNetwork: more operations than a node may owe replies wait in the
 // queue. No connection is closed because they are sent too quickly.
 func TestBurstOnASlowNetwork(t *testing.T) {
-	const limit, operations = 2048, 8192
+	const limit, operations = 8192, 24 << 10
 	for _, kind := range []redlock.OpKind{redlock.OpAcquire, redlock.OpRelease} {
 		t.Run(kind.String(), func(t *testing.T) {
 			r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxInFlight = limit })
