@@ -45,6 +45,10 @@ func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 	c := cluster.Connect(t, nodes, func(c *redlock.Config) { c.Scripted = s.scripted })
 	awaitAllVote(t, c, admins)
 	held, lost := cluster.MustAcquire(t, c, "held", ttl), cluster.MustAcquire(t, c, "lost", ttl)
+	// A lock is acquired at a majority: the fault must not overtake the third SET.
+	for _, a := range admins {
+		testkit.Await(t, "both locks at every node", func() bool { return a.DoWords("EXISTS", "held", "lost") == ":2" })
+	}
 
 	s.inject(t, servers[0])
 	for i := range 5 {
