@@ -14,15 +14,11 @@ import (
 // TryAcquire makes one attempt.
 func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
-	if err := ctx.Err(); err != nil {
-		return Handle{}, err
-	}
-	w, err := g.engine.Call(engine.Acquire, key, ttl)
+	w, err := g.acquisition(ctx, key, ttl)
 	if err != nil {
 		return Handle{}, err
 	}
 	defer g.engine.Free(w)
-	w.Watch(ctx)
 	return g.attempt(ctx, w, key)
 }
 
@@ -30,15 +26,11 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 // for a reason that stays, or ctx ends.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
-	if err := ctx.Err(); err != nil {
-		return Handle{}, err
-	}
-	w, err := g.engine.Call(engine.Acquire, key, ttl)
+	w, err := g.acquisition(ctx, key, ttl)
 	if err != nil {
 		return Handle{}, err
 	}
 	defer g.engine.Free(w)
-	w.Watch(ctx)
 	for {
 		h, err := g.attempt(ctx, w, key)
 		switch {
@@ -53,6 +45,18 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Han
 			return Handle{}, err
 		}
 	}
+}
+
+// acquisition returns the call for the attempts of one caller, to be freed by it.
+func (g *Group) acquisition(ctx context.Context, key string, ttl time.Duration) (*engine.Call, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w, err := g.engine.Call(engine.Acquire, key, ttl)
+	if err == nil {
+		w.Watch(ctx)
+	}
+	return w, err
 }
 
 // attempt is one attempt, with a token of its own.
