@@ -74,13 +74,7 @@ func (c *callbacks) complete(ops *list) {
 		return
 	}
 	c.mu.Lock()
-	if c.ops.first == nil {
-		c.ops = *ops
-	} else {
-		c.ops.last.next = ops.first
-		c.ops.last = ops.last
-		c.ops.n += ops.n
-	}
+	c.ops.append(*ops)
 	c.waiting.Add(int64(ops.n))
 	c.mu.Unlock()
 }

@@ -14,7 +14,7 @@ type queue struct {
 	closed     bool
 	limit      int
 	scanned    *Op          // the last that scan has looked at; nil is none
-	size       atomic.Int64 // written under mu, read by anyone
+	size       atomic.Int64 // written under mu, read without it
 }
 
 // push appends op, or says why not.
@@ -187,6 +187,16 @@ func (l *list) push(op *Op) {
 	}
 	l.last = op
 	l.n++
+}
+
+// append adds other, which is not empty, behind the rest.
+func (l *list) append(other list) {
+	if l.first == nil {
+		*l = other
+		return
+	}
+	l.last.next, l.last = other.first, other.last
+	l.n += other.n
 }
 
 func (l *list) pop() *Op {
