@@ -171,7 +171,7 @@ func unknownCommand(args [][]byte) string {
 	return b.String()
 }
 
-// Who has not authenticated may not make the server buffer much.
+// A connection without a login may not make the server buffer much.
 const (
 	maxOpenArgs = 10
 	maxOpenBulk = 16 << 10

@@ -17,8 +17,8 @@ const maxKeptBuffer = 4096
 // entries, buffers included, to the next insertion, so that locks that come
 // and go cost no allocation even when every key is new.
 //
-// Entries past their time are removed when they are touched. For those nobody
-// touches again, each insertion looks at two more entries: a table therefore
+// Entries past their time are removed when they are touched. For those that no
+// command touches again, each insertion looks at two more entries: a table therefore
 // never holds many more dead keys than live ones, and needs no goroutine.
 type table struct {
 	seed    maphash.Seed
