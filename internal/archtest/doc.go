@@ -13,7 +13,7 @@
 //	                  ├─> quorum
 //	                  └─> internal/… ─> resp, quorum, conn
 //
-// redlock.go says what is promised and internal/group, which only the root may
+// The root package says what is promised and internal/group, which only the root may
 // import, does it. resp and quorum import the standard library alone, so that the
 // wire format and the protocol can be tested without a server. conn may use
 // internal/… too, but not internal/engine, which is built on conn. Only tests and

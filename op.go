@@ -1,0 +1,73 @@
+package redlock
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/group"
+	"github.com/redlock-go/redlock/internal/token"
+)
+
+// OpKind is what an operation asks for, an [Op] or a blocking call. Its String is
+// "acquire", "extend" or "release".
+type OpKind uint8
+
+// The kinds of operations.
+const (
+	OpAcquire OpKind = 1 + iota
+	OpExtend
+	OpRelease
+)
+
+func (k OpKind) String() string { return engine.Kind(k).String() }
+
+// Op is an operation for callers with an event loop of their own: it is submitted
+// without blocking, and completed by a callback. It must not be touched from Submit to
+// Done, or to a Cancel that returned true; then it can be used again.
+type Op struct {
+	Kind  OpKind
+	Key   []byte           // 1 to MaxKey bytes
+	TTL   time.Duration    // of OpAcquire and OpExtend
+	Token [token.Size]byte // set by Submit for OpAcquire, by the caller for the others
+	// Done is called once, by a goroutine of the client and without a lock: it may
+	// use the client, and Submit this Op again. One runs at a time; after 20 ms the
+	// others go on beside it. A panic is recovered and logged.
+	Done func(*Op)
+
+	op group.Op
+}
+
+// Submit begins op. It does not block and does not allocate. With an error (ErrBusy,
+// ErrClosed, or that of a wrong op, or one under way) Done is not called. Done may be
+// called before Submit returns.
+func (c *Client) Submit(op *Op) error {
+	in := &op.op
+	if !in.Reserve() {
+		return engine.ErrUnderWay // and leave it as it is
+	}
+	in.Kind, in.Key, in.TTL, in.Done = engine.Kind(op.Kind), op.Key, op.TTL, nil
+	if op.Done != nil {
+		in.Done = (*completion)(op)
+	}
+	return c.group.Submit(in, (*token.Token)(&op.Token))
+}
+
+// Cancel takes op back. It returns false if it is too late: Done was called or
+// is about to be; or if op was not submitted to this client. An acquire that was
+// sent is released in the background.
+func (c *Client) Cancel(op *Op) bool { return c.group.Cancel(&op.op) }
+
+// Err returns what TryAcquire, Extend or Release would have. Valid from Done on.
+func (op *Op) Err() error { return op.op.Result() }
+
+// Remaining returns how much validity is left after an OpAcquire or OpExtend
+// without an error, else 0. A lock of which nothing is left must be released.
+func (op *Op) Remaining() time.Duration { return op.op.Remaining() }
+
+// completion hides Complete from the users of Op.
+type completion Op
+
+func (op *completion) Complete(*engine.Op) {
+	defer op.Done((*Op)(op)) // also behind a hook that panics
+	op.op.Report()
+}
