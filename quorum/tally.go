@@ -101,6 +101,9 @@ func (t *Tally) HasVoted(node int) bool {
 	return (t.granted|t.denied|t.failed)>>(uint(node)%MaxNodes)&1 == 1
 }
 
+// Voted returns how many nodes have voted.
+func (t *Tally) Voted() int { return bits.OnesCount64(t.granted | t.denied | t.failed) }
+
 // Granted returns how many nodes have granted, votes after the verdict
 // included.
 func (t *Tally) Granted() int { return bits.OnesCount64(t.granted) }

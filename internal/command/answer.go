@@ -12,11 +12,32 @@ import (
 // fits the command. If not, the stream can no longer be trusted. A kind that reads
 // something finds it in v. An error reply is for [Refused].
 func ReadOne(k Kind, v *resp.Value) (granted, fits bool) {
-	if k == Release {
+	switch k {
+	case Release:
 		return v.Int == 1, isYesOrNo(v)
+	case ReadValue: // no key, and no bytes at it, are the same here
+		return len(v.Bytes) > 0, v.Kind == resp.Bulk && !v.Null && len(v.Bytes) <= ReadBytes
+	case ReadTTL:
+		return v.Int != ttlOfNone, v.Kind == resp.Integer && v.Int >= ttlOfNone
 	}
 	return !v.Null, v.Null || v.IsOK() // SET
 }
+
+// What PTTL answers where there is no key, or one without a time to live.
+const (
+	ttlOfNone = -2
+	NoTTL     = -1
+)
+
+// Value is what a reply to a kind that reads has said: Text of ReadValue, Int of
+// ReadTTL, in milliseconds or NoTTL.
+type Value struct {
+	Text string
+	Int  int64
+}
+
+// ValueOf copies the value out of a reply that fits.
+func ValueOf(v *resp.Value) Value { return Value{string(v.Bytes), v.Int} }
 
 // Answers reads the reply to a script call, which has an element for each operand:
 //
@@ -115,7 +136,7 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	case r.Fatal:
 	case call && n > 1 && !isOfServer(code) && (ofKey || !errors.Is(r.Err, refusal.ErrForbidden)):
 		r.Remedy = Split
-	case call, k == Acquire:
+	case call, k == Acquire, k.Reads():
 	case (code == "NOPERM" || code == "ERR") && !ofKey: // by script a key would fare no better
 		r.Remedy = Rephrase
 	case k == Extend && code == "OOM": // SET needs memory; PEXPIRE, in the script, does not

@@ -1,14 +1,22 @@
 package command
 
 import (
+	"strconv"
+
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Operand is what a command says of one key.
+// Operand is what a command says of one key. The value at the key is Token with Tail
+// behind it.
 type Operand struct {
 	Key, Token []byte
 	TTL        int64 // in milliseconds, of kinds that have one
+	Tail       string
 }
+
+// ReadBytes is how much of a value ReadValue reads. Locks of others may share the
+// namespace with values of any size.
+const ReadBytes = 512
 
 // callBytes bounds the keys of a script call, in bytes, as MaxKeys does their
 // number. A server answers nothing before it has the whole call, and one that does
@@ -36,26 +44,34 @@ func Append(dst []byte, k Kind, f Form, operands []Operand) []byte {
 	case k == Acquire: // SET key token NX PX ttl
 		dst = append(dst, "*6\r\n$3\r\nSET\r\n"...)
 		dst = resp.AppendBulk(dst, op.Key)
-		dst = appendToken(dst, op.Token)
+		dst = appendToken(dst, op)
 		dst = append(dst, "$2\r\nNX\r\n$2\r\nPX\r\n"...)
 		return resp.AppendBulkInt(dst, op.TTL)
 	case k == Extend: // SET key token IFEQ token PX ttl, which never creates a key
 		dst = append(dst, "*7\r\n$3\r\nSET\r\n"...)
 		dst = resp.AppendBulk(dst, op.Key)
-		dst = appendToken(dst, op.Token)
+		dst = appendToken(dst, op)
 		dst = append(dst, "$4\r\nIFEQ\r\n"...)
-		dst = appendToken(dst, op.Token)
+		dst = appendToken(dst, op)
 		dst = append(dst, "$2\r\nPX\r\n"...)
 		return resp.AppendBulkInt(dst, op.TTL)
+	case k == ReadValue: // GETRANGE key 0 last
+		dst = append(dst, "*4\r\n$8\r\nGETRANGE\r\n"...)
+		dst = resp.AppendBulk(dst, op.Key)
+		dst = append(dst, "$1\r\n0\r\n"...)
+		return resp.AppendBulkInt(dst, ReadBytes-1)
+	case k == ReadTTL: // PTTL key
+		dst = append(dst, "*2\r\n$4\r\nPTTL\r\n"...)
+		return resp.AppendBulk(dst, op.Key)
 	case f&DelIfEq != 0: // DELIFEQ key token
 		dst = append(dst, "*3\r\n$7\r\nDELIFEQ\r\n"...)
 		dst = resp.AppendBulk(dst, op.Key)
-		return appendToken(dst, op.Token)
+		return appendToken(dst, op)
 	default: // DELEX key IFEQ token
 		dst = append(dst, "*4\r\n$5\r\nDELEX\r\n"...)
 		dst = resp.AppendBulk(dst, op.Key)
 		dst = append(dst, "$4\r\nIFEQ\r\n"...)
-		return appendToken(dst, op.Token)
+		return appendToken(dst, op)
 	}
 }
 
@@ -74,7 +90,7 @@ func appendCall(dst []byte, k Kind, operands []Operand) []byte {
 		dst = resp.AppendBulk(dst, operands[i].Key)
 	}
 	for i := range operands {
-		dst = appendToken(dst, operands[i].Token)
+		dst = appendToken(dst, &operands[i])
 	}
 	if k == Extend {
 		for i := range operands {
@@ -84,13 +100,16 @@ func appendCall(dst []byte, k Kind, operands []Operand) []byte {
 	return dst
 }
 
-// appendToken is AppendBulk for the one length that tokens have.
-func appendToken(dst, token []byte) []byte {
-	if len(token) != 22 {
-		return resp.AppendBulk(dst, token)
+// appendToken writes the value at the key; most have the one length of tokens.
+func appendToken(dst []byte, op *Operand) []byte {
+	if n := len(op.Token) + len(op.Tail); n == 22 {
+		dst = append(dst, "$22\r\n"...)
+	} else {
+		dst = strconv.AppendInt(append(dst, '$'), int64(n), 10)
+		dst = append(dst, '\r', '\n')
 	}
-	dst = append(dst, "$22\r\n"...)
-	dst = append(dst, token...)
+	dst = append(dst, op.Token...)
+	dst = append(dst, op.Tail...)
 	return append(dst, '\r', '\n')
 }
 

@@ -16,7 +16,7 @@ var forms = []Form{Scripts, DelIfEq, DelEx, SetIfEq, DelIfEq | SetIfEq, DelEx | 
 
 func operands(n int) (all []Operand) {
 	for i := range n {
-		all = append(all, Operand{fmt.Appendf(nil, "key %d\r\n", i), fmt.Appendf(nil, "%022d", i), int64(10 + i)})
+		all = append(all, Operand{fmt.Appendf(nil, "key %d\r\n", i), fmt.Appendf(nil, "%022d", i), int64(10 + i), ""})
 	}
 	return all
 }

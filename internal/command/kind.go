@@ -10,17 +10,21 @@ const (
 	Extend
 	// Release deletes the key where it holds the token.
 	Release
+	// ReadValue reads the beginning of what the key holds, and ReadTTL its remaining
+	// time to live. They are granted where there is such a key.
+	ReadValue
+	ReadTTL
 
-	Kinds = Release + 1 // for arrays by Kind
+	Kinds = ReadTTL + 1 // for arrays by Kind
 )
 
-// String returns "acquire", "extend" or "release", "none" for the zero Kind, and
-// "unknown" for others.
+// String returns "acquire", "extend", "release", "read value" or "read ttl", "none"
+// for the zero Kind, and "unknown" for others.
 func (k Kind) String() string {
 	if k >= Kinds {
 		return "unknown"
 	}
-	return [...]string{"none", "acquire", "extend", "release"}[k]
+	return [...]string{"none", "acquire", "extend", "release", "read value", "read ttl"}[k]
 }
 
 // IsValid says whether k is one of the constants.
@@ -29,12 +33,21 @@ func (k Kind) IsValid() bool { return k > 0 && k < Kinds }
 // HasTTL says whether commands of the kind carry a TTL.
 func (k Kind) HasTTL() bool { return k == Acquire || k == Extend }
 
-// Classes is how many ranks there are.
-const Classes = 3
+// Reads says whether a kind asks for what a node knows, and changes nothing there. Its
+// replies carry a [Value].
+func (k Kind) Reads() bool { return k > Release }
 
-// Rank is the place of a kind where commands may be written in any order: releases
+// byRank is the order in which commands are written where any would do: releases
 // first, since they free keys that acquires behind them may want.
-func (k Kind) Rank() int { return int(Release - k) }
+var byRank = [...]Kind{Release, Extend, Acquire, ReadValue, ReadTTL}
+
+// Classes is how many ranks there are.
+const Classes = len(byRank)
+
+// Rank is the place of a kind in that order.
+func (k Kind) Rank() int {
+	return [Kinds]int{Release: 0, Extend: 1, Acquire: 2, ReadValue: 3, ReadTTL: 4}[k]
+}
 
 // OfRank is the kind of a rank.
-func OfRank(rank int) Kind { return Release - Kind(rank) }
+func OfRank(rank int) Kind { return byRank[rank] }

@@ -42,7 +42,7 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	case "DELIFEQ": // key token
 		r.operands = append(r.operands, Operand{Key: args[1], Token: args[2]})
 	default: // SET key token … ttl
-		r.operands = append(r.operands, Operand{args[1], args[2], number(args[len(args)-1])})
+		r.operands = append(r.operands, Operand{Key: args[1], Token: args[2], TTL: number(args[len(args)-1])})
 	}
 	return r.operands
 }

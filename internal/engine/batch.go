@@ -29,6 +29,8 @@ type batch struct {
 	probe     bool     // measures the round trip
 	listed    bool     // in Engine.inFlight, where a batch that is used again may still be
 	extends   bool     // there are some in it
+	unawaited bool     // all are cleanups: no caller waits for it
+	beside    bool     // the window's one batch that does not count
 	isHint    bool     // releases that one node missed; without operations, and not counted
 	hintOf    int      // that node
 	later     bool     // some of them were refused for now
@@ -39,6 +41,7 @@ type batch struct {
 	latest   time.Duration // longest timeout; an instant once it is sent
 	longest  time.Duration // TTL
 
+	answers     []answer  // that nodes have told
 	cause       []error   // by node: why it has not answered the rest
 	failures    []failure // single failed votes
 	quarantined uint64    // by node, a bit each: it has no vote, but in releases
@@ -54,6 +57,7 @@ type round struct {
 	timeout  time.Duration
 	ended    <-chan struct{} // of the context, where op is a Call
 	tally    quorum.Tally
+	reads    bool   // it is complete when each node has voted
 	absent   uint64 // nodes where no key has the token, a bit each
 	lock     uint64 // of an extend: which lock it is about
 	failures int32  // the last of them in batch.failures, counted from 1
@@ -65,6 +69,18 @@ type failure struct {
 	err          error
 }
 
+// Value is what a node has told of a key.
+type Value struct {
+	Node int
+	command.Value
+}
+
+// answer is the Value of a round.
+type answer struct {
+	round int
+	Value
+}
+
 // group is rounds of one kind that follow each other and may be merged.
 type group struct {
 	kind         Kind
@@ -73,7 +89,7 @@ type group struct {
 
 // add appends op's round.
 func (b *batch) add(op *Op) {
-	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, absent: op.Absent}
+	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, absent: op.Absent, reads: op.Kind.Reads()}
 	switch op.Kind {
 	case Acquire:
 		r.absent = 0 // what an earlier attempt left there
@@ -81,8 +97,12 @@ func (b *batch) add(op *Op) {
 		r.lock = lockOf(op.Token[:])
 		b.extends = true
 	}
-	if c, ok := op.Done.(*Call); ok {
-		r.ended = c.ended
+	switch done := op.Done.(type) {
+	case *Call:
+		r.ended, b.unawaited = done.ended, false
+	case *cleanup:
+	default:
+		b.unawaited = false
 	}
 	r.tally.Reset(b.engine.nodes)
 	b.rounds = append(b.rounds, r)
@@ -160,13 +180,13 @@ func (b *batch) recycle() {
 // vote records one node's vote in one round.
 func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 	r := &b.rounds[i]
-	if !b.isHint && !r.tally.HasVoted(node) {
+	if !b.isHint && !r.reads && !r.tally.HasVoted(node) {
 		e := b.engine
 		if e.counters.votes[node][o]++; e.onVote != nil {
 			e.callbacks.vote(vote{node, b.kindOf(i), o, err})
 		}
 	}
-	if r.tally.Record(node, o) != quorum.Pending && r.op != nil {
+	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (!r.reads || r.tally.Voted() == b.engine.nodes) {
 		b.decide(i, r)
 	}
 }
@@ -177,7 +197,7 @@ func (b *batch) answered(node, i int, granted bool, kind Kind) {
 		b.rounds[i].absent |= 1 << uint(node)
 	}
 	switch {
-	case kind != Release && b.quarantined>>uint(node)&1 == 1:
+	case kind.HasTTL() && b.quarantined>>uint(node)&1 == 1:
 		// It has restarted, and what it says of its keys is not the whole truth.
 		b.refused(node, i, conn.ErrQuarantined)
 	case granted:
@@ -225,6 +245,9 @@ func (b *batch) decide(i int, r *round) {
 	r.op = nil
 	b.undecided--
 	b.engine.undecided--
+	if !b.unawaited {
+		b.engine.awaited--
+	}
 	if op.claim(r.life, decided) {
 		op.batch, op.round = b, i
 		b.engine.decided.push(op)
@@ -363,6 +386,8 @@ func (b *batch) size() int {
 func (b *batch) reset() {
 	b.rounds, b.groups = b.rounds[:0], b.groups[:0]
 	clear(b.cause)
+	clear(b.answers)
+	b.answers = b.answers[:0]
 	clear(b.failures)
 	b.failures = b.failures[:0]
 	for node := range b.open {
@@ -370,5 +395,6 @@ func (b *batch) reset() {
 	}
 	b.behind = laterExtends{}
 	b.heard, b.failed, b.gone, b.replied, b.passed, b.extends = 0, 0, 0, false, false, false
+	b.unawaited, b.beside = true, false
 	b.soonest, b.latest, b.longest = never, 0, 0
 }

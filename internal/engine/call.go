@@ -9,6 +9,8 @@ import (
 // Call is an operation whose caller waits for it.
 type Call struct {
 	Op
+	Values []Value // of a kind that reads: what nodes have told, in the order of their answers
+
 	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
 	over  bool            // the context's end has ended the call
 	done  chan struct{}   // holds one
@@ -24,7 +26,8 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 		c = &Call{done: make(chan struct{}, 1)}
 		c.Done = c
 	}
-	c.Absent = 0
+	c.Absent, c.Tail = 0, ""
+	c.Values = c.Values[:0]
 	c.Kind, c.Key, c.TTL = kind, unsafe.Slice(unsafe.StringData(key), len(key)), ttl
 	if err := e.check(&c.Op); err != nil {
 		e.Free(c)
@@ -36,6 +39,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 // Free takes a Call back.
 func (e *Engine) Free(c *Call) {
 	c.Key, c.ended = nil, nil
+	clear(c.Values)
 	e.calls.Put(c)
 }
 
@@ -73,6 +77,37 @@ func (e *Engine) Do(ctx context.Context, c *Call) error {
 	}
 	return context.Canceled // its Done channel is closed, so it has ended
 }
+
+// DoAll is Do for several calls, which are queued together: all of them or, with
+// ErrBusy or ErrClosed, none.
+func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
+	var l list
+	for _, c := range calls {
+		c.over = false
+		l.push(&c.Op)
+	}
+	now := e.clock.Now()
+	if err := e.enqueueAll(l, now, false); err != nil {
+		return err
+	}
+	e.submittedNow(calls[0].Kind, now, nil)
+	over := false
+	for _, c := range calls {
+		<-c.done
+		over = over || c.over
+	}
+	if !over {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.Canceled
+}
+
+// Over says whether the end of the context has ended the call, which has no result
+// then.
+func (c *Call) Over() bool { return c.over }
 
 // isClosed says whether a Done channel is closed. It runs no user code.
 func isClosed(done <-chan struct{}) bool {

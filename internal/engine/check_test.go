@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/command"
 )
 
 // TestCheck: what cannot be asked is refused, and nothing of it is queued.
@@ -14,7 +16,7 @@ func TestCheck(t *testing.T) {
 		edit func(*Op)
 	}{
 		{"no kind", func(op *Op) { op.Kind = 0 }},
-		{"unknown kind", func(op *Op) { op.Kind = Release + 1 }},
+		{"unknown kind", func(op *Op) { op.Kind = command.Kinds }},
 		{"no Done", func(op *Op) { op.Done = nil }},
 		{"empty key", func(op *Op) { op.Key = nil }},
 		{"long key", func(op *Op) { op.Key = make([]byte, MaxKey+1) }},

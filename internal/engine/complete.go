@@ -25,7 +25,11 @@ func (e *Engine) complete() (calls int) {
 			op.Err = ErrClosed
 		}
 		if c, own := op.Done.(*cleanup); own {
-			e.counters.cleanups++
+			if c.released {
+				e.counters.ended[Release][endingOf(op.Err)]++
+			} else {
+				e.counters.cleanups++
+			}
 			op.advance(idle)
 			c.Complete(op)
 			continue
@@ -36,6 +40,9 @@ func (e *Engine) complete() (calls int) {
 			calls++
 			op.advance(idle)
 			c.Complete(op)
+		} else if op.Prompt {
+			op.advance(idle)
+			op.Done.Complete(op)
 		} else {
 			ops.push(op)
 		}
@@ -54,6 +61,8 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 	op.batch = nil
 	op.Tally = r.tally
 	switch {
+	case r.reads:
+		e.tell(op, b)
 	case op.Tally.Verdict() == quorum.Won && op.Kind == Release:
 	case op.Tally.Verdict() == quorum.Won:
 		if now >= op.Until {
@@ -61,17 +70,34 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 		}
 	default:
 		op.Err = e.lossOf(op)
-		for node := range e.nodes {
-			if o, _ := op.Tally.Outcome(node); o == quorum.Failed {
-				op.Failures = append(op.Failures, Failure{node, b.causeOf(node, op.round)})
-			}
-		}
+		e.explain(op, b)
 	}
 	if op.Kind != Acquire {
 		return
 	}
 	if op.Absent = r.absent; op.Err != nil {
 		e.cleanUp(op)
+	}
+}
+
+// explain gives op the cause of each failed vote.
+func (e *Engine) explain(op *Op, b *batch) {
+	for node := range e.nodes {
+		if o, _ := op.Tally.Outcome(node); o == quorum.Failed {
+			op.Failures = append(op.Failures, Failure{node, b.causeOf(node, op.round)})
+		}
+	}
+}
+
+// tell gives a Call that reads what the nodes have told.
+func (e *Engine) tell(op *Op, b *batch) {
+	e.explain(op, b)
+	if c, ok := op.Done.(*Call); ok {
+		for _, v := range b.answers {
+			if v.round == op.round {
+				c.Values = append(c.Values, v.Value)
+			}
+		}
 	}
 }
 
@@ -101,8 +127,9 @@ func closedUnder(op *Op) bool {
 // was cancelled. No caller waits for it.
 type cleanup struct {
 	Op
-	engine *Engine
-	key    []byte
+	engine   *Engine
+	key      []byte
+	released bool // by the holder of a lock: it counts as a release
 }
 
 // Complete implements Completion.
@@ -116,8 +143,9 @@ func (e *Engine) newCleanup(op *Op) *cleanup {
 		c = &cleanup{engine: e}
 		c.Done = c
 	}
+	c.released = false
 	c.key = append(c.key[:0], op.Key...)
-	c.Kind, c.Key, c.Token, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, 0, op.Timeout, op.Absent
+	c.Kind, c.Key, c.Token, c.Tail, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, op.Tail, 0, op.Timeout, op.Absent
 	c.Reserve() // it is idle
 	c.begin(op.start)
 	return c

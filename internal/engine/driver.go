@@ -63,7 +63,14 @@ func (e *Engine) turnOf(c *Call, turn int) bool {
 // other goroutine clears the deadline and then reads the queue. If it is kept from
 // that, the deadline passes, and the watchdog's tick sends what was left.
 func (e *Engine) submitted(kind Kind, now time.Duration, c *Call) {
-	if c == nil && now < time.Duration(e.collectOps.Load()) || now < time.Duration(e.collectCalls.Load()) {
+	if c != nil || now >= time.Duration(e.collectOps.Load()) {
+		e.submittedNow(kind, now, c)
+	}
+}
+
+// submittedNow is submitted for operations that must not wait for callbacks.
+func (e *Engine) submittedNow(kind Kind, now time.Duration, c *Call) {
+	if now < time.Duration(e.collectCalls.Load()) {
 		return
 	}
 	if kind == Acquire && e.hopeless.Load() && !e.window.isOpen.Load() {
@@ -82,12 +89,12 @@ func (e *Engine) turn(f func()) {
 }
 
 // unlock gives the driver lock up. The reader is to be woken by what arrives if a
-// caller waits for it; or if nothing is asked at all, for then it is news of a
+// caller or a callback waits for it; or if nothing is asked at all, for then it is news of a
 // connection that has ended. Stragglers are left to the watchdog. The reader is
 // woken at once where it is to drive.
 func (e *Engine) unlock(handOver bool) {
 	fleet := e.fleet // Start sets it with the lock held
-	if fleet != nil && !e.armed && (handOver || e.undecided > 0 || !e.watchdog.awake) {
+	if fleet != nil && !e.armed && (handOver || e.awaited > 0 || !e.watchdog.awake) {
 		e.armed = true
 		fleet.Arm()
 	}
@@ -170,6 +177,9 @@ func (e *Engine) send(first *Op, n int) (deferred int) {
 		op.advance(inFlight) // from here on it may be cancelled
 	}
 	e.undecided += b.undecided
+	if !b.unawaited {
+		e.awaited += b.undecided
+	}
 	e.unanswered++
 	if !b.listed {
 		b.listed = true

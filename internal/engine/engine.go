@@ -89,6 +89,7 @@ type Engine struct {
 	kept       int           // bytes of their buffers
 	decided    list          // operations with a verdict, to be completed
 	undecided  int           // rounds, over all batches
+	awaited    int           // those of them that a caller or a callback waits for
 	unanswered int           // batches that a node still owes replies for
 	armed      bool          // the reader is woken by the next arrival
 	longest    time.Duration // TTL that was sent
@@ -172,6 +173,53 @@ func (e *Engine) enqueueChecked(op *Op, now time.Duration) error {
 	}
 	return nil
 }
+
+// Ops is a list of operations to be submitted together. The zero value is empty.
+type Ops struct{ list }
+
+// Add appends an operation that is idle.
+func (o *Ops) Add(op *Op) { o.push(op) }
+
+// Len is how many there are.
+func (o *Ops) Len() int { return o.n }
+
+// SubmitAll submits operations together, so that they travel together; they were
+// checked. They are urgent: their number is bounded by other means, and Config.MaxWaiting
+// does not hold for them. With ErrClosed nothing was queued. It does not block.
+func (e *Engine) SubmitAll(ops Ops) error {
+	if ops.n == 0 {
+		return nil
+	}
+	now := e.clock.Now()
+	if err := e.enqueueAll(ops.list, now, true); err != nil {
+		return err
+	}
+	e.submittedNow(Extend, now, nil)
+	return nil
+}
+
+// enqueueAll is enqueueChecked for several operations, of which all or none are queued.
+func (e *Engine) enqueueAll(l list, now time.Duration, urgent bool) error {
+	for op := l.first; op != nil; op = op.next {
+		op.Reserve() // it is idle
+		op.begin(now)
+	}
+	e.depth.Add(int64(l.n))
+	err := e.queue.pushAll(l, urgent)
+	if err == nil {
+		return nil
+	}
+	e.depth.Add(int64(-l.n))
+	for op := l.pop(); op != nil; op = l.pop() {
+		op.Err, op.Until = err, never // as it was not begun, it ends nothing
+		op.advance(idle)
+		e.Note(op.Kind, err)
+	}
+	return err
+}
+
+// Check refuses what cannot be asked: see SubmitAll.
+func (e *Engine) Check(op *Op) error { return e.check(op) }
 
 // Cancel takes op back from the engine. It returns false if it is too late: op
 // is completed, or is about to be. Otherwise op is the caller's again and will

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/command"
-	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -30,8 +29,8 @@ const (
 	handoffPause = time.Second
 )
 
-// hints are those for one node. An entry is the key's length in two bytes, the key
-// and the token.
+// hints are those for one node. An entry is the lengths of the key and of the token
+// with its tail, in two bytes each, the key, and the token with its tail.
 type hints struct {
 	entries []byte
 	full    bool
@@ -41,7 +40,7 @@ type hints struct {
 }
 
 func (h *hints) add(key, token []byte) {
-	need := 2 + len(key) + len(token)
+	need := 4 + len(key) + len(token)
 	if len(h.entries)+need > hintBytes {
 		h.compact()
 	}
@@ -49,6 +48,7 @@ func (h *hints) add(key, token []byte) {
 		return
 	}
 	h.entries = binary.BigEndian.AppendUint16(h.entries, uint16(len(key)))
+	h.entries = binary.BigEndian.AppendUint16(h.entries, uint16(len(token)))
 	h.entries = append(h.entries, key...)
 	h.entries = append(h.entries, token...)
 }
@@ -74,8 +74,9 @@ func (h *hints) compact() {
 
 // cutHint returns the first entry and those behind it.
 func cutHint(entries []byte) (op command.Operand, rest []byte) {
-	n := 2 + int(binary.BigEndian.Uint16(entries))
-	return command.Operand{Key: entries[2:n], Token: entries[n : n+token.Size]}, entries[n+token.Size:]
+	key := 4 + int(binary.BigEndian.Uint16(entries))
+	end := key + int(binary.BigEndian.Uint16(entries[2:]))
+	return command.Operand{Key: entries[4:key], Token: entries[key:end]}, entries[end:]
 }
 
 // noteTTL notes the TTL of something that is about to be sent.

@@ -281,7 +281,7 @@ func TestHintsAreBounded(t *testing.T) {
 			require.LessOrEqual(t, next-first, handoffOps)
 			handed = p.sent[before:]
 		}
-		require.InDelta(t, hintBytes/(2+5+token.Size), next, 1000)
+		require.InDelta(t, hintBytes/(4+5+token.Size), next, 1000)
 		p.idle()
 	}
 }

@@ -34,8 +34,8 @@ type Kind = command.Kind
 
 // Completion is told when an operation is complete.
 type Completion interface {
-	// Complete is called once, by the goroutine of callbacks and without a lock.
-	// The operation belongs to its caller again.
+	// Complete is called once, by the goroutine of callbacks and without a lock, unless
+	// Op.Prompt is set. The operation belongs to its caller again.
 	Complete(op *Op)
 }
 
@@ -54,6 +54,10 @@ type Op struct {
 	TTL     time.Duration
 	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
 	Done    Completion
+	// Tail follows the token in the value at the key. Prompt has the driver itself call
+	// Done, under its lock: it must not block or use the engine.
+	Tail   string
+	Prompt bool
 
 	// Absent is the nodes, a bit each, that have no key with this token: they
 	// denied the acquire, or were never sent it. The engine sets it for an

@@ -10,7 +10,7 @@ import (
 // A segment's commands are written by command.Kind.Rank.
 const (
 	releases = 0
-	acquires = command.Classes - 1
+	acquires = 2
 	classes  = command.Classes
 )
 
@@ -48,7 +48,7 @@ func (p *planner) plan(b *batch, first *Op, n int, forms []conn.Form, mayDefer b
 			hash := maphash.Bytes(p.seed, op.Key)
 			was, again := p.seen.add(hash, class)
 			mayDefer = mayDefer && !again
-			if again && (was > class || was == class && class != acquires) {
+			if again && (was > class || was == class && class < acquires) {
 				p.cut(b)
 				p.seen.reset(n)
 				p.seen.add(hash, class)

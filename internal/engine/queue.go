@@ -39,6 +39,32 @@ func (q *queue) push(op *Op, cleanup bool) error {
 	return nil
 }
 
+// pushAll appends all of l, which is not empty, or says why none. Those that are
+// urgent may go beyond the limit.
+func (q *queue) pushAll(l list, urgent bool) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return ErrClosed
+	case int(q.size.Load())+l.n > q.limit && !urgent:
+		return ErrBusy
+	}
+	before := q.tail
+	for op := l.first; op != nil; op = op.next {
+		op.advance(queued)
+		op.prev, before = before, op
+	}
+	if q.tail == nil {
+		q.head = l.first
+	} else {
+		q.tail.next = l.first
+	}
+	q.tail = l.last
+	q.size.Add(int64(l.n))
+	return nil
+}
+
 // remove takes op out if it is still waiting here.
 func (q *queue) remove(op *Op) bool {
 	q.mu.Lock()

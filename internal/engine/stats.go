@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -61,8 +62,8 @@ func endingOf(err error) ending {
 // counters are what Stats copies. All are the driver's and plain but for aside,
 // where those count who do not drive: what they see end is rare.
 type counters struct {
-	ended      [Release + 1][endings]uint64
-	aside      [Release + 1][endings]atomic.Uint64
+	ended      [command.Kinds][endings]uint64
+	aside      [command.Kinds][endings]atomic.Uint64
 	votes      [quorum.MaxNodes]Votes
 	cleanups   uint64
 	batches    uint64
@@ -110,6 +111,20 @@ func (e *Engine) Leave(op *Op) error {
 	e.Note(op.Kind, context.Canceled)
 	e.drive(nil)
 	return nil
+}
+
+// Discard sends the release of a lock whose holder does not wait for it, unless the
+// engine is closed. It does not block on the nodes.
+func (e *Engine) Discard(op *Op) {
+	if e.closing.Load() {
+		e.Note(op.Kind, ErrClosed)
+		return
+	}
+	op.begin(e.clock.Now())
+	c := e.newCleanup(op)
+	c.released = true
+	_ = e.queue.push(&c.Op, true) // bounded by the locks that are held
+	e.drive(nil)
 }
 
 // Late corrects what was counted for an acquire or extend that was completed well,

@@ -31,7 +31,7 @@ type span struct {
 
 // operand is what commands say of an operation.
 func (op *Op) operand() command.Operand {
-	return command.Operand{Key: op.Key, Token: op.Token[:], TTL: int64(op.TTL / time.Millisecond)}
+	return command.Operand{Key: op.Key, Token: op.Token[:], TTL: int64(op.TTL / time.Millisecond), Tail: op.Tail}
 }
 
 // anyScript says whether any node is asked to release by script.
@@ -150,6 +150,9 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 	i, b := s.first, w.batch
 	if !w.form().IsScript(s.kind) {
 		if granted, fits := command.ReadOne(s.kind, v); fits {
+			if s.kind.Reads() {
+				b.answers = append(b.answers, answer{i, Value{node, command.ValueOf(v)}})
+			}
 			b.answered(node, i, granted, s.kind)
 			return nil
 		}
