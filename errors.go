@@ -17,6 +17,8 @@ var (
 	ErrNotHeld  = engine.ErrNotHeld // released, expired on the nodes, or another holder's
 	ErrClosed   = engine.ErrClosed  // the client is closed
 	ErrBusy     = engine.ErrBusy    // Config.MaxWaiting operations wait already
+	ErrMaxHold  = engine.ErrMaxHold // Config.MaxHold has passed; see Lock.KeepAlive
+	ErrStopped  = engine.ErrStopped // no longer kept alive, as asked; see Lock.KeepAlive
 )
 
 // QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As.

@@ -7,19 +7,25 @@ import (
 	"github.com/redlock-go/redlock/internal/group"
 )
 
-// Lock is a handle on a lock that was acquired. It is a small value: copies are
-// handles on the same lock. It is safe for concurrent use. Once the lock is
+// Lock is a handle on a lock that was acquired, of one key or, by [Client.AcquireAll],
+// of several. It is a small value: copies are handles on the same lock. It is safe for concurrent use. Once the lock is
 // released all its handles are dead and say ErrNotHeld; so does the zero Lock.
 type Lock struct{ handle group.Handle }
 
-// Key returns the locked key, or "" if the lock was released.
+// Key returns the locked key, the first of several, or "" if the lock was released.
 func (l Lock) Key() string { return l.handle.Key() }
 
+// Keys returns all locked keys in the order of their bytes, or none if the lock was
+// released. It allocates.
+func (l Lock) Keys() []string { return l.handle.Keys() }
+
 // Token returns the value stored at the key, which proves who holds it, or "" if
-// the lock was released. It allocates. Keep it secret: it can release the lock.
+// the lock was released. [Client.Attach] takes it. It allocates. Keep it secret: it can
+// release the lock.
 func (l Lock) Token() string { return l.handle.Token() }
 
 // Remaining returns the validity that is left now, or 0. It neither blocks nor allocates.
+// On Linux it counts the time for which the machine was suspended.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
 // Extend gives the lock a new ttl, counted from now. It succeeds only if a quorum of
@@ -39,3 +45,51 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ha
 // may be called again. Validity ends when Release is called, unless the result is
 // ErrBusy or ErrClosed, where no node was asked.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
+
+// ReleaseAsync is Release without waiting for the nodes: it queues the release and
+// returns. The handle is dead at once. The release keeps its place in the order of what
+// is asked for the key; where a node cannot be given it, it is handed off later. Its
+// result is in Stats alone. Unlike Release it is never refused for MaxWaiting.
+func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
+
+// KeepAlive extends the lock in the background, by the TTL that it was given last, each
+// time a third of it has passed, until stop is called, the lock is released, or ctx or
+// the lock ends. A renewal that fails is tried again while validity is left.
+//
+// The context that it returns is derived from ctx and ends then, at the latest when
+// validity is over, and not before. [context.Cause] says why:
+//
+//   - ErrStopped: stop was called, or the lock was released;
+//   - ErrNotHeld: too few nodes still held it: it was deleted, or taken over;
+//   - ErrNoQuorum, with a *QuorumError of the last renewal: too few nodes answered for
+//     the rest of its validity;
+//   - ErrExpired: its validity ended before it could be renewed, since the process or the
+//     machine stood still;
+//   - ErrMaxHold: Config.MaxHold has passed. The lock is still held for what Remaining
+//     says;
+//   - ErrClosed: the client was closed;
+//   - the cause of ctx.
+//
+// Its Err looks at the clock, so that a function which asks it after a pause of any
+// length is told the truth; its Done channel is closed within about a millisecond. No
+// client can stop a statement that is already under way when its process is paused, or
+// see a pause in which a hypervisor stops all clocks of the machine: a resource that must
+// be safe against these needs a fencing token.
+//
+// stop may be called twice, and by any goroutine; it does not release the lock. A lock
+// whose TTL is below 30 ms, or that is kept alive already, cannot be kept alive: the
+// context has ended then, and its cause says so. KeepAlive does not block. It costs no
+// goroutine and no timer of its own, and allocates the context alone.
+func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
+	kept := l.handle.KeepAlive(ctx)
+	return kept, kept.Stop
+}
+
+// KeepAliveFunc is KeepAlive without a context, for callers with many locks. lost, which
+// may be nil, is called as Op.Done is, with what context.Cause would say, unless the lock
+// is stopped or released. KeepAliveFunc neither blocks nor allocates.
+func (l Lock) KeepAliveFunc(lost func(cause error)) error { return l.handle.KeepAliveFunc(lost) }
+
+// StopKeepAlive ends what KeepAlive or KeepAliveFunc has begun. When it returns, no
+// renewal is sent any more.
+func (l Lock) StopKeepAlive() { l.handle.StopKeepAlive() }

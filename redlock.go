@@ -99,6 +99,7 @@ type Config struct {
 	// before it is closed and dialled anew. Default: 1 s.
 	StallTimeout time.Duration
 	CloseTimeout time.Duration // bounds how long Close waits for work. Default: 250 ms
+	MaxHold      time.Duration // bounds how long a lock is kept alive; see Lock.KeepAlive. Default: no bound
 	MaxWaiting   int           // operations that wait to be sent; beyond: ErrBusy. Default: 65536
 	// MaxInFlight bounds the replies that a node may owe, and MaxInFlightBytes the
 	// size of their requests. Beyond either its vote has failed and its connection is
@@ -106,8 +107,11 @@ type Config struct {
 	MaxInFlight, MaxInFlightBytes int
 
 	ClientName string // for the nodes' CLIENT LIST; none if empty
-	Portable   bool   // no raw socket path on Linux, as elsewhere
-	Scripted   bool   // no DELIFEQ, DELEX and SET IFEQ where nodes have them
+	// Holder, a short printable text such as host and process, is stored with each lock,
+	// behind the token, so that people can see who holds it: see Inspect.
+	Holder   string
+	Portable bool // no raw socket path on Linux, as elsewhere
+	Scripted bool // no DELIFEQ, DELEX and SET IFEQ where nodes have them
 	// Logger gets warnings about the configuration, nodes that come up (Info), go down,
 	// may evict keys or have no vote (Warn), and panics of callbacks (Error; without a
 	// Logger they go to slog.Default). Operations are not logged. Default: none.
@@ -138,6 +142,7 @@ type Client struct{ group *group.Group }
 // server, a replica, a node of a cluster and a sentinel are errors.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
+		MaxHold: cfg.MaxHold, Holder: cfg.Holder,
 		Nodes: cfg.Nodes, Logger: cfg.Logger, Rand: cfg.Rand, Scripted: cfg.Scripted,
 		RetryMin: cfg.RetryMin, RetryMax: cfg.RetryMax, CloseTimeout: cfg.CloseTimeout,
 		Engine: engine.Config{MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout},
@@ -184,5 +189,41 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // With a context that has no end it may wait for ever.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.Acquire(ctx, key, ttl)
+	return Lock{h}, err
+}
+
+// AcquireAll is Acquire for several keys, 1 to 64, all or nothing: in one round trip,
+// and in an order that is the same for all clients. They become one lock with one token,
+// which is extended, kept alive and released as one. A quorum is needed for each key. An
+// attempt that one key refuses leaves nothing behind. A key that is given twice is an
+// error. It allocates.
+func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
+	h, err := c.group.AcquireAll(ctx, ttl, keys, false)
+	return Lock{h}, err
+}
+
+// TryAcquireAll is AcquireAll with one attempt.
+func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
+	h, err := c.group.AcquireAll(ctx, ttl, keys, true)
+	return Lock{h}, err
+}
+
+// Do acquires the lock on key as Acquire does, calls f with a context that ends with the
+// lock as that of [Lock.KeepAlive] does, and releases the lock in every case, a panic of
+// f included. It returns the error of Acquire, or that of f joined with the cause of a
+// loss (errors.Join). A release whose result is unknown is no error. ttl is 30 ms at
+// least.
+func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
+	return c.group.Do(ctx, key, ttl, f)
+}
+
+// Attach returns a handle on a lock that was acquired elsewhere: by another process or
+// client library, whose token it takes, 22 to 256 bytes. A quorum of nodes must show the
+// token, as [Client.Inspect] sees it; the validity is what validUntil leaves, and what
+// the nodes show at most. The errors are ErrNotHeld, ErrNoQuorum, ErrExpired, ctx.Err()
+// and those of a wrong argument. To be kept alive the lock takes the TTL that was left.
+// Attach blocks for one round trip to all nodes, at most for NodeTimeout.
+func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
+	h, err := c.group.Attach(ctx, key, token, validUntil)
 	return Lock{h}, err
 }

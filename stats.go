@@ -17,10 +17,16 @@ func (c *Client) Stats() Stats {
 	s := c.group.Stats(func(n conn.Node, v engine.Votes) {
 		nodes = append(nodes, NodeStats{newNode(n), v[quorum.Granted], v[quorum.Denied], v[quorum.Failed]})
 	})
+	kept, lost := c.group.Kept()
 	return Stats{
 		Results(s.Acquire), Results(s.Extend), Results(s.Release),
-		s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, nodes,
+		s.Cleanups, s.Batches, s.Operations, held(s), kept, lost, s.Waiting, s.InFlight, nodes,
 	}
+}
+
+// held is how many locks were not given back.
+func held(s engine.Stats) int {
+	return max(0, int(s.Acquire.Won)-int(s.Release.Won)-int(s.Release.Denied))
 }
 
 // Nodes returns the state of the nodes, in the order of Config.Nodes. It blocks and
@@ -39,6 +45,9 @@ type Stats struct {
 	Cleanups   uint64 // releases behind acquires that failed; not counted in Release
 	Batches    uint64 // writes, each to all nodes
 	Operations uint64 // in those batches, cleanups among them
+	Held       int    // locks acquired and not given back, those that have expired among them
+	KeptAlive  int    // locks that are kept alive
+	Lost       uint64 // locks that were lost while they were kept alive
 	Waiting    int    // operations to be sent, about Config.MaxWaiting and the cleanups at most
 	InFlight   int    // operations sent and without a verdict
 	Nodes      []NodeStats

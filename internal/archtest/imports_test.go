@@ -65,6 +65,7 @@ var pure = map[string][]string{
 	"internal/refusal": {"resp"},
 	"internal/command": {"resp", "quorum", "internal/refusal"},
 	"internal/mutants": {},
+	"internal/renewal": {},
 }
 
 // mayImport is the rule for files that are not tests.

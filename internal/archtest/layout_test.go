@@ -24,7 +24,7 @@ const (
 // dotfiles. A user who opens the repository sees the whole house at once.
 var topLevel = []string{
 	"go.mod", "go.sum",
-	"redlock.go", "lock.go", "op.go", "errors.go", "hooks.go", "stats.go", // the public API, a noun a file
+	"redlock.go", "lock.go", "op.go", "errors.go", "hooks.go", "stats.go", "inspect.go", // the public API, a noun a file
 	"resp", "conn", "quorum", "bench", "internal",
 	"README.md", "LICENSE", "CHANGELOG.md",
 }

@@ -32,3 +32,20 @@ func TestFake(t *testing.T) {
 	require.Equal(t, 3*time.Second, f.Now())
 	require.Panics(t, func() { f.Advance(-1) })
 }
+
+// TestSync: what the machine was suspended for is added once, and a difference within the
+// error of reading is none.
+func TestSync(t *testing.T) {
+	before := clock.System().Now()
+	for range 1000 {
+		clock.Sync()
+	}
+	require.Less(t, clock.System().Now()-before, time.Second, "there was no suspend")
+	restore := clock.FakeSuspend(time.Hour)
+	defer restore()
+	clock.Sync()
+	clock.Sync()
+	require.InDelta(t, time.Hour, clock.System().Now()-before, float64(time.Second))
+	restore()
+	require.Less(t, clock.System().Now()-before, time.Second)
+}

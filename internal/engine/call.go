@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"time"
-	"unsafe"
 )
 
 // Call is an operation whose caller waits for it.
@@ -28,7 +27,8 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	}
 	c.Absent, c.Tail = 0, ""
 	c.Values = c.Values[:0]
-	c.Kind, c.Key, c.TTL = kind, unsafe.Slice(unsafe.StringData(key), len(key)), ttl
+	c.Kind, c.TTL = kind, ttl
+	c.SetKey(key)
 	if err := e.check(&c.Op); err != nil {
 		e.Free(c)
 		return nil, err

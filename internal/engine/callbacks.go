@@ -98,6 +98,12 @@ func (e *Engine) Tell(f func()) {
 	e.watchdog.see(maxTimeout)
 }
 
+// Announce is Tell for those without the driver lock.
+func (e *Engine) Announce(f func()) {
+	e.driver.Lock()
+	e.turn(func() { e.Tell(f) })
+}
+
 // next begins the next call of a caller, and ends its last one. Votes and news
 // come before the completions that follow from them. It returns false if nothing
 // waits, or if the caller was replaced.

@@ -159,10 +159,12 @@ func (e *Engine) cleanUp(op *Op) {
 	}
 }
 
-// Abandon sends the release of an acquire that was completed well and is not
-// wanted after all, or one that its caller does not wait for. Its result is not
+// Abandon sends the releases of acquires that were completed well and are not
+// wanted after all, or that their caller does not wait for. Their results are not
 // told.
-func (e *Engine) Abandon(op *Op) {
-	e.cleanUp(op)
+func (e *Engine) Abandon(ops ...*Op) {
+	for _, op := range ops {
+		e.cleanUp(op)
+	}
 	e.drive(nil)
 }

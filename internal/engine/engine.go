@@ -180,23 +180,19 @@ type Ops struct{ list }
 // Add appends an operation that is idle.
 func (o *Ops) Add(op *Op) { o.push(op) }
 
-// Len is how many there are.
-func (o *Ops) Len() int { return o.n }
-
-// SubmitAll submits operations together, so that they travel together; they were
-// checked. They are urgent: their number is bounded by other means, and Config.MaxWaiting
-// does not hold for them. With ErrClosed nothing was queued. It does not block.
-func (e *Engine) SubmitAll(ops Ops) error {
+// Enqueue queues operations that were checked, together, so that they travel together;
+// Drive sends them. They are urgent: their number is bounded by other means, and
+// Config.MaxWaiting does not hold for them. With ErrClosed nothing was queued. It does
+// not block.
+func (e *Engine) Enqueue(ops Ops) error {
 	if ops.n == 0 {
 		return nil
 	}
-	now := e.clock.Now()
-	if err := e.enqueueAll(ops.list, now, true); err != nil {
-		return err
-	}
-	e.submittedNow(Extend, now, nil)
-	return nil
+	return e.enqueueAll(ops.list, e.clock.Now(), true)
 }
+
+// Drive sends what waits, if no other goroutine is about to. It does not block.
+func (e *Engine) Drive() { e.submittedNow(Extend, e.clock.Now(), nil) }
 
 // enqueueAll is enqueueChecked for several operations, of which all or none are queued.
 func (e *Engine) enqueueAll(l list, now time.Duration, urgent bool) error {
@@ -218,7 +214,7 @@ func (e *Engine) enqueueAll(l list, now time.Duration, urgent bool) error {
 	return err
 }
 
-// Check refuses what cannot be asked: see SubmitAll.
+// Check refuses what cannot be asked: see Enqueue.
 func (e *Engine) Check(op *Op) error { return e.check(op) }
 
 // Cancel takes op back from the engine. It returns false if it is too late: op

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/token"
@@ -19,6 +20,8 @@ var (
 	ErrNotHeld  = errors.New("redlock: not held: the lock is gone or another's")
 	ErrClosed   = errors.New("redlock: client is closed")
 	ErrBusy     = errors.New("redlock: too many operations are waiting")
+	ErrMaxHold  = errors.New("redlock: kept alive for as long as allowed (MaxHold)")
+	ErrStopped  = errors.New("redlock: no longer kept alive: stopped or released")
 	ErrUnderWay = errors.New("redlock: operation was submitted before and is not complete")
 )
 
@@ -27,6 +30,9 @@ const (
 	Acquire = command.Acquire
 	Extend  = command.Extend
 	Release = command.Release
+
+	ReadValue = command.ReadValue
+	ReadTTL   = command.ReadTTL
 )
 
 // Kind is what an operation does.
@@ -38,6 +44,9 @@ type Completion interface {
 	// Op.Prompt is set. The operation belongs to its caller again.
 	Complete(op *Op)
 }
+
+// SetKey makes key the operation's. It is read where it is.
+func (op *Op) SetKey(key string) { op.Key = unsafe.Slice(unsafe.StringData(key), len(key)) }
 
 // Failure says why one node's vote was "failed".
 type Failure struct {

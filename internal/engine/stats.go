@@ -113,8 +113,8 @@ func (e *Engine) Leave(op *Op) error {
 	return nil
 }
 
-// Discard sends the release of a lock whose holder does not wait for it, unless the
-// engine is closed. It does not block on the nodes.
+// Discard queues the release of a lock whose holder does not wait for it, unless the
+// engine is closed; Drive sends it.
 func (e *Engine) Discard(op *Op) {
 	if e.closing.Load() {
 		e.Note(op.Kind, ErrClosed)
@@ -124,7 +124,6 @@ func (e *Engine) Discard(op *Op) {
 	c := e.newCleanup(op)
 	c.released = true
 	_ = e.queue.push(&c.Op, true) // bounded by the locks that are held
-	e.drive(nil)
 }
 
 // Late corrects what was counted for an acquire or extend that was completed well,

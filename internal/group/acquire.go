@@ -31,8 +31,13 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Han
 		return Handle{}, err
 	}
 	defer g.engine.Free(w)
+	return g.repeat(ctx, w, func() (Handle, error) { return g.attempt(ctx, w, key) })
+}
+
+// repeat makes attempts, with pauses between them.
+func (g *Group) repeat(ctx context.Context, w *engine.Call, attempt func() (Handle, error)) (Handle, error) {
 	for {
-		h, err := g.attempt(ctx, w, key)
+		h, err := attempt()
 		switch {
 		case err == engine.ErrTaken, err == engine.ErrExpired, err == engine.ErrBusy, errors.Is(err, engine.ErrNoQuorum):
 		default:
@@ -55,6 +60,7 @@ func (g *Group) acquisition(ctx context.Context, key string, ttl time.Duration) 
 	w, err := g.engine.Call(engine.Acquire, key, ttl)
 	if err == nil {
 		w.Watch(ctx)
+		w.Tail = g.cfg.Holder
 	}
 	return w, err
 }
@@ -76,11 +82,16 @@ func (g *Group) attempt(ctx context.Context, w *engine.Call, key string) (Handle
 	if err != nil {
 		return Handle{}, err
 	}
+	return g.handle(state{key: key, token: w.Token, until: w.Until, ttl: w.TTL}, w.Absent), nil
+}
+
+// handle begins a lease.
+func (g *Group) handle(s state, absent uint64) Handle {
 	l, _ := g.leases.Get().(*lease)
 	if l == nil {
 		l = new(lease)
 	}
-	return Handle{g, l, l.begin(key, w.Token, w.Until, w.Absent)}, nil
+	return Handle{g, l, l.begin(s, absent)}
 }
 
 // reportAcquire reports the attempt of an acquire. The hook is user code: if it

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"time"
+	"unicode"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
@@ -20,6 +21,8 @@ type Config struct {
 	Nodes              []string // addresses, perhaps with credentials
 	RetryMin, RetryMax time.Duration
 	CloseTimeout       time.Duration
+	MaxHold            time.Duration // 0: no limit
+	Holder             string
 	Logger             *slog.Logger // nil: none
 	Rand               io.Reader    // nil: crypto/rand
 	Scripted           bool
@@ -60,6 +63,7 @@ func (cfg Config) check() (Config, error) {
 		{"DialTimeout", &cfg.Conn.DialTimeout, 0},
 		{"StallTimeout", &cfg.Conn.StallTimeout, 0},
 		{"CloseTimeout", &cfg.CloseTimeout, 250 * time.Millisecond},
+		{"MaxHold", &cfg.MaxHold, 0},
 	} {
 		if *d.value < 0 {
 			return cfg, fmt.Errorf("%s is negative", d.name)
@@ -78,6 +82,12 @@ func (cfg Config) check() (Config, error) {
 	default:
 		cfg.Conn.Quarantine = ttl + quorum.Drift(ttl)
 	}
+	if err := checkHolder(cfg.Holder); err != nil {
+		return cfg, err
+	}
+	if cfg.Holder != "" {
+		cfg.Holder = HolderMark + cfg.Holder
+	}
 	if cfg.Engine.MaxWaiting < 0 {
 		return cfg, errors.New("MaxWaiting is negative")
 	}
@@ -92,6 +102,25 @@ func (cfg Config) check() (Config, error) {
 		cfg.Logger.Warn("redlock: an even number of nodes tolerates no more failures than one less", "nodes", n, "quorum", quorum.Size(n))
 	}
 	return cfg, nil
+}
+
+// HolderMark stands between a token and the holder's text. No token has it.
+const HolderMark = "@"
+
+// maxHolder bounds Config.Holder in bytes: it is in every command.
+const maxHolder = 128
+
+// checkHolder refuses a text that does not fit behind a token.
+func checkHolder(holder string) error {
+	if len(holder) > maxHolder {
+		return fmt.Errorf("Holder has %d bytes, at most %d are allowed", len(holder), maxHolder)
+	}
+	for _, r := range holder {
+		if !unicode.IsPrint(r) {
+			return fmt.Errorf("Holder has %q in it, which cannot be printed", r)
+		}
+	}
+	return nil
 }
 
 // Redact returns nodes as they may be shown: without credentials, and nothing at

@@ -25,6 +25,7 @@ type Group struct {
 	engine *engine.Engine
 	fleet  *conn.Fleet
 	leases sync.Pool // of *lease
+	keeper keeper
 	closed sync.Once
 }
 
@@ -43,6 +44,7 @@ func New(cfg Config) (*Group, error) {
 	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted) }
 	cfg.Conn.OnUp, cfg.Conn.OnDown = g.nodeUp, g.nodeDown
 	g.cfg = cfg
+	g.keeper.init(g)
 	g.cfg.Nodes, g.cfg.Conn = nil, conn.Config{} // they hold passwords, and a Client can be printed
 	g.engine = engine.New(cfg.Engine)
 	lock := g.engine.DriverLock()
@@ -98,5 +100,8 @@ func (g *Group) Addr(node int) string { return g.fleet.Addr(node) }
 // Close refuses new operations, waits up to CloseTimeout for those under way, and
 // frees everything.
 func (g *Group) Close() {
-	g.closed.Do(func() { g.engine.Close(g.cfg.CloseTimeout) })
+	g.closed.Do(func() {
+		g.keeper.close()
+		g.engine.Close(g.cfg.CloseTimeout)
+	})
 }

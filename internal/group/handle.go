@@ -2,8 +2,10 @@ package group
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -30,17 +32,26 @@ func (h Handle) Key() string {
 	return s.key
 }
 
-// Token is the proof of who holds the lock, or "".
+// Keys is all locked keys, or none.
+func (h Handle) Keys() []string {
+	if s, ok := h.state(); ok {
+		return slices.Clone(s.keys())
+	}
+	return nil
+}
+
+// Token is the value at the keys, the proof of who holds the lock, or "".
 func (h Handle) Token() string {
 	if s, ok := h.state(); ok {
-		return s.token.String()
+		return s.token.String() + h.group.tailOf(&s)
 	}
 	return ""
 }
 
-// Remaining is the validity that is left, or 0.
+// Remaining is the validity that is left, or 0. A machine that was suspended is noticed.
 func (h Handle) Remaining() time.Duration {
 	if s, ok := h.state(); ok {
+		clock.Sync()
 		return h.group.left(s.until)
 	}
 	return 0
@@ -55,18 +66,17 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
-	w, err := g.engine.Call(engine.Extend, s.key, ttl)
+	c, err := g.calls(engine.Extend, &s, ttl)
 	if err != nil {
 		return err
 	}
-	defer g.engine.Free(w)
+	defer c.free()
 	ctx = orBackground(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w.Watch(ctx)
-	w.Token = s.token
-	slot, err := h.beginExtend(w.TTL)
+	c.prepare(ctx, s.token, 0)
+	x, err := h.beginExtend(c.first().TTL)
 	if err != nil {
 		g.reportUnsentExtend(s.key, err)
 		if err == engine.ErrExpired {
@@ -74,8 +84,8 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		}
 		return err
 	}
-	err = h.extend(ctx, w, slot)
-	g.reportAttempt(&w.Op, s.key, err)
+	err = h.extend(ctx, &c, x)
+	c.report(err)
 	if err == engine.ErrNotHeld || err == engine.ErrExpired {
 		h.reportLost(s.key, err)
 	}
@@ -85,37 +95,42 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 // beginExtend has the lease know of an extension before a node can: from here on
 // validity counts on the earlier of both ends. User code has run since the lease was
 // looked at, so it may have been released.
-func (h Handle) beginExtend(ttl time.Duration) (slot int, err error) {
+func (h Handle) beginExtend(ttl time.Duration) (*extension, error) {
 	now := h.group.clock.Now()
 	switch s, ok := h.state(); {
 	case !ok, s.released:
-		return -1, engine.ErrNotHeld
+		return nil, engine.ErrNotHeld
 	case now >= s.until:
-		return -1, engine.ErrExpired
+		return nil, engine.ErrExpired
 	}
-	if slot = h.lease.extending(h.life, quorum.Until(now, ttl)); slot < 0 {
-		return -1, engine.ErrNotHeld
+	x := h.lease.extending(h.life, ttl, quorum.Until(now, ttl))
+	if x == nil {
+		return nil, engine.ErrNotHeld
 	}
-	return slot, nil
+	return x, nil
 }
 
 // extend sends an extension. The lease learns the result on every path, the panic of
 // a context among them, or the extension would count as under way for ever.
-func (h Handle) extend(ctx context.Context, w *engine.Call, slot int) (err error) {
+func (h Handle) extend(ctx context.Context, c *calls, x *extension) (err error) {
 	result := extendUnknown
-	defer func() { h.lease.extended(h.life, slot, result) }()
-	err = h.group.engine.Do(ctx, w)
-	if err == engine.ErrBusy || err == engine.ErrClosed {
-		result = extendUnsent
-	} else if err == nil {
-		switch err = h.group.errorOf(&w.Op); err {
-		case nil:
-			result = extendWon
-		case engine.ErrNotHeld:
-			result = extendLost
-		}
-	}
+	defer func() { h.lease.extended(h.life, x, result) }()
+	unsent, err := c.do(ctx)
+	result = resultOf(unsent, err)
 	return err
+}
+
+// resultOf is what an error says of an extension.
+func resultOf(unsent bool, err error) extendResult {
+	switch {
+	case unsent:
+		return extendUnsent
+	case err == nil:
+		return extendWon
+	case err == engine.ErrNotHeld:
+		return extendLost
+	}
+	return extendUnknown
 }
 
 // Release has the nodes delete the key where it is still ours. Validity ends before
@@ -127,38 +142,86 @@ func (h Handle) Release(ctx context.Context) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
-	w, err := g.engine.Call(engine.Release, s.key, 0)
+	c, err := g.calls(engine.Release, &s, 0)
 	if err != nil {
 		return err
 	}
-	defer g.engine.Free(w)
+	defer c.free()
 	ctx = orBackground(ctx)
 	ended := ctx.Err()
-	w.Watch(ctx)
-	w.Token, w.Absent = s.token, h.lease.releasing(h.life)
+	c.prepare(ctx, s.token, h.releasing())
+	var unsent bool
 	if ended != nil {
-		err = g.engine.Leave(&w.Op)
+		err = c.leave()
+		unsent = err != nil
 	} else {
-		err = g.engine.Do(ctx, w)
+		unsent, err = c.do(ctx)
 	}
-	switch {
-	case err == engine.ErrBusy || err == engine.ErrClosed:
+	if unsent {
 		h.lease.unreleased(h.life) // no node has heard of it
-	case err == nil && ended != nil:
+	}
+	if err == nil {
 		err = ended
-	case err == nil:
-		err = g.errorOf(&w.Op)
 	}
 	// The loss is looked up before the life ends: after that the lease may already
 	// be another lock's.
 	lost := err == engine.ErrNotHeld && h.lease.reportLoss(h.life)
-	if (err == nil || err == engine.ErrNotHeld) && h.lease.end(h.life) {
-		g.leases.Put(h.lease)
+	if err == nil || err == engine.ErrNotHeld {
+		h.end()
 	}
-	g.reportAttempt(&w.Op, s.key, err)
+	c.report(err)
 	if f := g.cfg.OnLockLost; f != nil && lost {
 		f(s.key, err)
 	}
+	return err
+}
+
+// ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
+func (h Handle) ReleaseAsync() {
+	s, ok := h.state()
+	if !ok {
+		return
+	}
+	c, err := h.group.calls(engine.Release, &s, 0)
+	if err != nil {
+		return
+	}
+	defer c.free()
+	absent := h.releasing()
+	c.each(func(one *engine.Call) { one.Token, one.Absent = s.token, absent })
+	if h.end() { // of several callers one sends it
+		c.each(func(one *engine.Call) { h.group.engine.Discard(&one.Op) })
+		h.group.engine.Drive()
+	}
+}
+
+// releasing ends validity, and with it that the lock is kept alive, before a release is
+// sent. It returns the nodes that do not have the key.
+func (h Handle) releasing() (absent uint64) {
+	absent, kept := h.lease.releasing(h.life)
+	if kept != nil {
+		h.group.keeper.stop(kept, h, engine.ErrStopped)
+	}
+	return absent
+}
+
+// end gives the lease back for another lock. Of several callers one is told that it did.
+func (h Handle) end() bool {
+	if !h.lease.end(h.life) {
+		return false
+	}
+	h.group.leases.Put(h.lease)
+	return true
+}
+
+// leave sends releases whose caller does not wait for them, because its context has
+// ended.
+func (c *calls) leave() (err error) {
+	c.each(func(one *engine.Call) {
+		if own := c.group.engine.Leave(&one.Op); err == nil {
+			err = own
+		}
+	})
 	return err
 }
 

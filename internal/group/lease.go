@@ -1,7 +1,6 @@
 package group
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -16,46 +15,72 @@ import (
 // it was given. A handle that is used after its lock was released finds another
 // life and holds nothing. That is why a Handle may be copied, kept and used twice
 // without harm.
+//
+// A client may hold a million of them, so the fields are few, and in an order that
+// leaves no gaps: 120 bytes.
 type lease struct {
-	mu    sync.Mutex
-	life  uint64
-	key   string
-	token token.Token
+	mu       sync.Mutex
+	life     uint64
+	key      string // the first, of several
+	token    token.Token
+	releases uint16 // that were asked for, and may have been sent
 
+	ttl       time.Duration // that the nodes were asked for last
 	confirmed time.Duration // end of validity by what the nodes have confirmed
 	until     time.Duration // the same, with what they may have been asked since
-	extends   []extension   // under way, by slot
+	extends   *extension    // under way
 
 	absent    uint64 // nodes without the key, a bit each
-	releases  int    // that were asked for, and may have been sent
-	contended bool   // there were several at once, or one after the other
+	kept      *entry // of the keeper, if it keeps the lock alive
+	more      *more  // what only some locks have
+	contended bool   // there were several releases at once, or one after the other
 	reported  bool   // that the lock is lost, or there will be nothing to report
+}
+
+// more is what only some locks have: several keys, or a value that is more than a token.
+type more struct {
+	keys     []string // all, if there are several
+	attached bool     // it was acquired elsewhere, and tail follows the token in its value
+	tail     string
 }
 
 // extension is one that is under way.
 type extension struct {
-	busy  bool
+	next  *extension
+	ttl   time.Duration
 	until time.Duration // when validity ends if it is the last that the nodes apply
 	least time.Duration // of this and those that overlap it
 }
+
+var extensions = sync.Pool{New: func() any { return new(extension) }}
 
 // state is what a handle holds.
 type state struct {
 	key      string
 	token    token.Token
 	until    time.Duration // when validity ends
-	released bool          // a release was asked for: no validity, but perhaps a key
+	ttl      time.Duration
+	released bool // a release was asked for: no validity, but perhaps a key
+	more     *more
 }
 
-// begin starts a life and returns its number, never 0. The lease must not be in
-// use.
-func (l *lease) begin(key string, t token.Token, until time.Duration, absent uint64) (life uint64) {
+// keys is all keys, in the order in which they are written.
+func (s *state) keys() []string {
+	if s.more != nil && s.more.keys != nil {
+		return s.more.keys
+	}
+	return []string{s.key}
+}
+
+// begin starts a life with a state and returns its number, never 0. The lease must not
+// be in use.
+func (l *lease) begin(s state, absent uint64) (life uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.life++
-	l.key, l.token, l.absent = key, t, absent
-	l.confirmed, l.until = until, until
-	l.extends = l.extends[:0]
+	l.key, l.token, l.more, l.absent = s.key, s.token, s.more, absent
+	l.ttl, l.confirmed, l.until = s.ttl, s.until, s.until
+	l.extends, l.kept = nil, nil
 	l.releases, l.contended, l.reported = 0, false, false
 	return l.life
 }
@@ -70,7 +95,7 @@ func (l *lease) get(life uint64) (s state, ok bool) {
 	if !l.is(life) {
 		return
 	}
-	s = state{l.key, l.token, l.until, l.releases > 0}
+	s = state{l.key, l.token, l.until, l.ttl, l.releases > 0, l.more}
 	if s.released {
 		s.until = 0
 	}
@@ -79,29 +104,22 @@ func (l *lease) get(life uint64) (s state, ok bool) {
 
 // extending notes that an extension is about to be sent which would end validity
 // at until. An earlier end counts from now on: the nodes may apply it at any time.
-// The slot is for extended; -1 says that the lock was released, or is about to be.
-func (l *lease) extending(life uint64, until time.Duration) (slot int) {
+// Its result is for extended; nil says that the lock was released, or is about to be.
+func (l *lease) extending(life uint64, ttl, until time.Duration) *extension {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.is(life) || l.releases > 0 {
-		return -1
+		return nil
 	}
-	e := extension{true, until, until}
-	for i := range l.extends {
-		if other := &l.extends[i]; other.busy {
-			e.least = min(e.least, other.until)
-			other.least = min(other.least, until)
-		}
+	x := extensions.Get().(*extension)
+	*x = extension{l.extends, ttl, until, until}
+	for other := l.extends; other != nil; other = other.next {
+		x.least = min(x.least, other.until)
+		other.least = min(other.least, until)
 	}
-	slot = slices.IndexFunc(l.extends, func(e extension) bool { return !e.busy })
-	if slot < 0 {
-		slot = len(l.extends)
-		l.extends = append(l.extends, e)
-	} else {
-		l.extends[slot] = e
-	}
+	l.extends = x
 	l.until = min(l.until, until)
-	return slot
+	return x
 }
 
 // extendResult is what became of an extension.
@@ -116,43 +134,81 @@ const (
 
 // extended notes what became of an extension. Where extensions overlap, it is not
 // known which of them the nodes applied last, so one that has won ends validity
-// with the least of those that overlapped it.
-func (l *lease) extended(life uint64, slot int, result extendResult) {
+// with the least of those that overlapped it. x must not be used after this.
+func (l *lease) extended(life uint64, x *extension, result extendResult) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.is(life) || slot < 0 {
+	if x == nil {
 		return
 	}
-	e := &l.extends[slot]
-	e.busy = false
+	defer extensions.Put(x)
+	if !l.is(life) {
+		return // its list has gone with its life
+	}
+	for at := &l.extends; *at != nil; at = &(*at).next {
+		if *at == x {
+			*at = x.next
+			break
+		}
+	}
 	switch {
 	case result == extendLost || l.confirmed == 0: // once lost, for ever
 		l.confirmed = 0
 	case result == extendWon:
-		l.confirmed = e.least
+		l.confirmed, l.ttl = x.least, x.ttl
 	case result == extendUnknown:
-		l.confirmed = min(l.confirmed, e.until)
+		l.confirmed = min(l.confirmed, x.until)
 	}
 	l.until = l.confirmed
-	for i := range l.extends {
-		if other := &l.extends[i]; other.busy {
-			l.until = min(l.until, other.until)
-		}
+	for other := l.extends; other != nil; other = other.next {
+		l.until = min(l.until, other.until)
 	}
+}
+
+// keep notes that the keeper has taken a lock on, and returns its state. It is false for
+// a lock that was released, or is kept alive already.
+func (l *lease) keep(life uint64, e *entry) (s state, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.is(life) || l.releases > 0 || l.kept != nil {
+		return s, false
+	}
+	l.kept = e
+	return state{l.key, l.token, l.until, l.ttl, false, l.more}, true
+}
+
+// unkeep takes keep back.
+func (l *lease) unkeep(life uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.is(life) {
+		l.kept = nil
+	}
+}
+
+// keptBy is the keeper's entry for the lock, or nil.
+func (l *lease) keptBy(life uint64) *entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.is(life) {
+		return nil
+	}
+	return l.kept
 }
 
 // releasing notes that a release is about to be sent, which ends validity: the
 // nodes may apply it at any time, and another holder may follow. It returns the
-// nodes that do not have the key, a bit each.
-func (l *lease) releasing(life uint64) (absent uint64) {
+// nodes that do not have the key, a bit each, and the keeper's entry for the lock, which
+// must be stopped.
+func (l *lease) releasing(life uint64) (absent uint64, kept *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.is(life) {
-		return 0
+		return 0, nil
 	}
 	l.contended = l.contended || l.releases > 0
 	l.releases++
-	return l.absent
+	return l.absent, l.kept
 }
 
 // unreleased takes a release back that was never sent.
@@ -184,6 +240,6 @@ func (l *lease) end(life uint64) bool {
 	if !l.is(life) {
 		return false
 	}
-	l.key = ""
+	l.key, l.more, l.extends, l.kept = "", nil, nil, nil
 	return true
 }

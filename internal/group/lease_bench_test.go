@@ -7,7 +7,7 @@ import (
 
 // life is what a lock asks of its lease from its acquisition to its release.
 func life(l *lease) bool {
-	n := l.begin("lock:orders", tokenOf(1), time.Second, 0)
+	n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
 	_, held := l.get(n)
 	return held && l.end(n)
 }
@@ -25,7 +25,7 @@ func BenchmarkLeaseLife(b *testing.B) {
 func BenchmarkLeaseGet(b *testing.B) {
 	b.ReportAllocs()
 	var l lease
-	n := l.begin("lock:orders", tokenOf(1), time.Second, 0)
+	n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
 	for b.Loop() {
 		if _, held := l.get(n); !held {
 			b.Fatal("not held")
@@ -36,19 +36,19 @@ func BenchmarkLeaseGet(b *testing.B) {
 func BenchmarkLeaseExtend(b *testing.B) {
 	b.ReportAllocs()
 	var l lease
-	n := l.begin("lock:orders", tokenOf(1), time.Second, 0)
+	n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
 	for b.Loop() {
-		l.extended(n, l.extending(n, time.Second), extendWon)
+		l.extended(n, l.extending(n, 0, time.Second), extendWon)
 	}
 }
 
 func TestLeaseAllocatesNothing(t *testing.T) {
 	var l lease
 	got := testing.AllocsPerRun(1000, func() {
-		n := l.begin("lock:orders", tokenOf(1), time.Second, 0)
-		l.extended(n, l.extending(n, time.Second), extendWon)
+		n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
+		l.extended(n, l.extending(n, 0, time.Second), extendWon)
 		_, _ = l.get(n)
-		_ = l.releasing(n)
+		_, _ = l.releasing(n)
 		_ = l.reportLoss(n)
 		_ = l.end(n)
 	})

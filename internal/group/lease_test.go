@@ -27,19 +27,20 @@ func TestALifeIsWhatItWasGiven(t *testing.T) {
 	var l lease
 	_, ok := until(&l, 0)
 	require.False(t, ok, "the zero handle")
-	life := l.begin("key", tokenOf(1), time.Second, 0b101)
+	life := l.begin(state{key: "key", token: tokenOf(1), until: time.Second}, 0b101)
 	require.NotZero(t, life)
 	s, ok := l.get(life)
 	require.True(t, ok)
-	require.Equal(t, state{"key", tokenOf(1), time.Second, false}, s)
-	require.EqualValues(t, 0b101, l.releasing(life))
+	require.Equal(t, state{key: "key", token: tokenOf(1), until: time.Second}, s)
+	absent, _ := l.releasing(life)
+	require.EqualValues(t, 0b101, absent)
 }
 
 // TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
 func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	var l lease
-	old := l.begin("old", tokenOf(1), time.Second, 0)
-	slot := l.extending(old, time.Hour)
+	old := l.begin(state{key: "old", token: tokenOf(1), until: time.Second}, 0)
+	slot := l.extending(old, 0, time.Hour)
 	require.True(t, l.end(old))
 	require.False(t, l.end(old), "twice")
 	check := func() {
@@ -48,19 +49,21 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		require.False(t, ok)
 		require.Zero(t, s, "the token outlives its lock")
 		l.extended(old, slot, extendLost)
-		l.extended(old, l.extending(old, time.Nanosecond), extendWon)
-		require.Zero(t, l.releasing(old))
+		slot = nil
+		l.extended(old, l.extending(old, 0, time.Nanosecond), extendWon)
+		absent, _ := l.releasing(old)
+		require.Zero(t, absent)
 		l.unreleased(old)
 		require.False(t, l.reportLoss(old))
 		require.False(t, l.end(old))
 	}
 	check()
-	life := l.begin("new", tokenOf(2), 2*time.Second, 0b10)
+	life := l.begin(state{key: "new", token: tokenOf(2), until: 2 * time.Second}, 0b10)
 	require.NotEqual(t, old, life)
 	check()
 	s, ok := l.get(life)
 	require.True(t, ok)
-	require.Equal(t, state{"new", tokenOf(2), 2 * time.Second, false}, s)
+	require.Equal(t, state{key: "new", token: tokenOf(2), until: 2 * time.Second}, s)
 }
 
 // TestExtensions walks through them: a step begins one, named by a letter, or ends
@@ -89,11 +92,11 @@ func TestExtensions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l lease
-			life := l.begin("key", tokenOf(1), 5, 0)
-			slots := map[byte]int{}
+			life := l.begin(state{key: "key", token: tokenOf(1), until: 5}, 0)
+			slots := map[byte]*extension{}
 			for i, s := range steps {
 				if s.begin > 0 {
-					slots[s.name] = l.extending(life, s.begin)
+					slots[s.name] = l.extending(life, 0, s.begin)
 				} else {
 					l.extended(life, slots[s.name], s.result)
 				}
@@ -109,8 +112,8 @@ func TestExtensions(t *testing.T) {
 // back. One that was never sent does.
 func TestAReleaseEndsValidity(t *testing.T) {
 	var l lease
-	life := l.begin("key", tokenOf(1), 5, 0)
-	slot := l.extending(life, 9)
+	life := l.begin(state{key: "key", token: tokenOf(1), until: 5}, 0)
+	slot := l.extending(life, 0, 9)
 	for range 2 {
 		l.releasing(life)
 		s, ok := l.get(life)
@@ -132,7 +135,7 @@ func TestALossIsReportedOnce(t *testing.T) {
 	var l lease
 	require.False(t, l.reportLoss(0), "never begun")
 	for range 2 {
-		life := l.begin("key", tokenOf(1), time.Second, 0)
+		life := l.begin(state{key: "key", token: tokenOf(1), until: time.Second}, 0)
 		l.releasing(life)
 		l.unreleased(life)
 		l.releasing(life)
@@ -140,7 +143,7 @@ func TestALossIsReportedOnce(t *testing.T) {
 		require.False(t, l.reportLoss(life))
 		require.True(t, l.end(life))
 		require.False(t, l.reportLoss(life))
-		life = l.begin("key", tokenOf(1), time.Second, 0)
+		life = l.begin(state{key: "key", token: tokenOf(1), until: time.Second}, 0)
 		l.releasing(life)
 		l.releasing(life)
 		require.False(t, l.reportLoss(life), "the other may have deleted it")
@@ -154,7 +157,7 @@ func TestOneEndsIt(t *testing.T) {
 	var l lease
 	var ends atomic.Int64
 	for i := range 500 {
-		life := l.begin("key", tokenOf(byte(i)), time.Duration(i), 0)
+		life := l.begin(state{key: "key", token: tokenOf(byte(i)), until: time.Duration(i)}, 0)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Add(1)

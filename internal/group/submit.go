@@ -18,6 +18,10 @@ type Op struct {
 // Submit begins an operation that was reserved, on the lock of t. For an acquire it
 // makes t a new token first.
 func (g *Group) Submit(op *Op, t *token.Token) error {
+	if op.Kind.Reads() {
+		op.Kind = 0 // and is refused as one that does not exist
+	}
+	op.Tail = g.cfg.Holder
 	if op.Kind == engine.Acquire {
 		submitted := false
 		defer func() {

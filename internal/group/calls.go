@@ -1,0 +1,115 @@
+package group
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/token"
+)
+
+// calls is one operation on a lock: a call for each of its keys. With one key, which is
+// the rule, it allocates nothing.
+type calls struct {
+	group *Group
+	one   *engine.Call
+	all   []*engine.Call // in place of one, for several keys
+}
+
+// calls returns an operation of a kind on a lock, to be freed; or what is wrong with its
+// arguments.
+func (g *Group) calls(kind engine.Kind, s *state, ttl time.Duration) (c calls, err error) {
+	c.group = g
+	if s.more == nil || s.more.keys == nil {
+		c.one, err = g.engine.Call(kind, s.key, ttl)
+	} else {
+		for _, key := range s.more.keys {
+			one, callErr := g.engine.Call(kind, key, ttl)
+			if err = callErr; err != nil {
+				c.free()
+				return c, err
+			}
+			c.all = append(c.all, one)
+		}
+	}
+	if err == nil {
+		c.each(func(one *engine.Call) { one.Tail = g.tailOf(s) })
+	}
+	return c, err
+}
+
+// each calls f for each of the calls.
+func (c *calls) each(f func(*engine.Call)) {
+	if c.one != nil {
+		f(c.one)
+	}
+	for _, one := range c.all {
+		f(one)
+	}
+}
+
+func (c *calls) free() { c.each(c.group.engine.Free) }
+
+// first is the call for the first key.
+func (c *calls) first() *engine.Call {
+	if c.one != nil {
+		return c.one
+	}
+	return c.all[0]
+}
+
+// prepare says which lock the calls are about, and whose end ends them.
+func (c *calls) prepare(ctx context.Context, t token.Token, absent uint64) {
+	c.each(func(one *engine.Call) {
+		one.Watch(ctx)
+		one.Token, one.Absent = t, absent
+	})
+}
+
+// do makes the calls and returns the error of the operation, as the API shows it. It is
+// unsent where no node has heard of it.
+func (c *calls) do(ctx context.Context) (unsent bool, err error) {
+	e := c.group.engine
+	if c.one != nil {
+		err = e.Do(ctx, c.one)
+	} else {
+		err = e.DoAll(ctx, c.all)
+	}
+	if err != nil {
+		return err == engine.ErrBusy || err == engine.ErrClosed, err
+	}
+	return false, c.result()
+}
+
+// result is nil if all calls have won. A lock of several keys is lost, or taken, if one
+// of them is.
+func (c *calls) result() (err error) {
+	if c.one != nil {
+		return c.group.errorOf(&c.one.Op)
+	}
+	for _, one := range c.all {
+		switch own := c.group.errorOf(&one.Op); {
+		case own == engine.ErrTaken || own == engine.ErrNotHeld:
+			return own
+		case err == nil:
+			err = own
+		}
+	}
+	return err
+}
+
+// report reports the attempt for each key.
+func (c *calls) report(err error) {
+	if c.group.cfg.OnAttempt != nil {
+		c.each(func(one *engine.Call) { c.group.reportAttempt(&one.Op, string(one.Key), err) })
+	}
+}
+
+// tailOf is what follows the token in the value at the keys of a lock: the client's name,
+// or for a lock that was attached what was given.
+func (g *Group) tailOf(s *state) string {
+	if s.more != nil && s.more.attached {
+		return s.more.tail
+	}
+	return g.cfg.Holder
+}

@@ -1,0 +1,119 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Sight is what a node has told of a key.
+type Sight struct {
+	Value string        // "" if there is no key
+	TTL   time.Duration // 0 if there is none, or no key
+	Err   error         // why it has told nothing
+	asked time.Duration // when it was asked, at the latest
+}
+
+// Inspect asks all nodes what they have at a key, and waits for all of them.
+func (g *Group) Inspect(ctx context.Context, key string) ([]Sight, error) {
+	ctx = orBackground(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	value, err := g.engine.Call(engine.ReadValue, key, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer g.engine.Free(value)
+	ttl, err := g.engine.Call(engine.ReadTTL, key, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer g.engine.Free(ttl)
+	value.Watch(ctx)
+	ttl.Watch(ctx)
+	asked := g.clock.Now()
+	if err := g.engine.DoAll(ctx, []*engine.Call{value, ttl}); err != nil {
+		return nil, err
+	}
+	seen := make([]Sight, g.Len())
+	for i := range seen {
+		seen[i].asked = asked
+	}
+	for _, v := range value.Values {
+		seen[v.Node].Value = v.Text
+	}
+	for _, v := range ttl.Values {
+		if v.Int > 0 {
+			seen[v.Node].TTL = time.Duration(v.Int) * time.Millisecond
+		} else if v.Int != command.NoTTL {
+			seen[v.Node].Value = "" // it ended between the two answers
+		}
+	}
+	for _, failures := range [][]engine.Failure{ttl.Failures, value.Failures} {
+		for _, f := range failures {
+			seen[f.Node] = Sight{Err: f.Err}
+		}
+	}
+	return seen, nil
+}
+
+// Bounds of a value that Attach takes: what other clients write, and what is read back.
+const (
+	minValue = token.Size
+	maxValue = 256
+)
+
+// Attach makes a handle of a lock that was acquired elsewhere, once a quorum of nodes has
+// shown its value. Its validity is what was given, and what the nodes show at most.
+func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.Time) (Handle, error) {
+	now := g.clock.Now()
+	left := time.Until(validUntil)
+	switch {
+	case len(value) < minValue || len(value) > maxValue:
+		return Handle{}, fmt.Errorf("redlock: token has %d bytes, from %d to %d are allowed", len(value), minValue, maxValue)
+	case left <= 0:
+		return Handle{}, fmt.Errorf("redlock: validity has ended %v ago", -left)
+	}
+	seen, err := g.Inspect(ctx, key)
+	if err != nil {
+		return Handle{}, err
+	}
+	var ends []time.Duration
+	op := engine.Op{Err: engine.ErrNoQuorum} // as if this had been asked as one
+	op.Tally.Reset(g.Len())
+	for node, s := range seen {
+		switch {
+		case s.Err != nil:
+			op.Tally.Record(node, quorum.Failed)
+			op.Failures = append(op.Failures, engine.Failure{Node: node, Err: s.Err})
+		case s.Value == value && s.TTL > 0:
+			op.Tally.Record(node, quorum.Granted)
+			ends = append(ends, quorum.Until(s.asked, s.TTL))
+		default:
+			op.Tally.Record(node, quorum.Denied)
+		}
+	}
+	switch {
+	case op.Tally.Verdict() == quorum.Won:
+	case op.Tally.Denied() > quorum.Tolerates(g.Len()):
+		return Handle{}, engine.ErrNotHeld
+	default:
+		return Handle{}, g.errorOf(&op)
+	}
+	slices.Sort(ends)
+	s := state{key: key, ttl: max(left, engine.MinTTL).Truncate(time.Millisecond)}
+	s.until = min(now+left, ends[len(ends)-quorum.Size(g.Len())])
+	if g.clock.Now() >= s.until {
+		return Handle{}, engine.ErrExpired
+	}
+	copy(s.token[:], value)
+	s.more = &more{attached: true, tail: value[token.Size:]}
+	return g.handle(s, 0), nil
+}

@@ -1,0 +1,94 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/engine"
+)
+
+// MaxKeys is how many keys AcquireAll takes.
+const MaxKeys = 64
+
+// checkKeys returns keys in their canonical order, which is the same for all clients: of
+// two sets that overlap, the one whose commands a node sees first then wins all of it
+// there.
+func checkKeys(keys []string) ([]string, error) {
+	switch n := len(keys); {
+	case n == 0:
+		return nil, errors.New("redlock: AcquireAll was given no keys")
+	case n > MaxKeys:
+		return nil, fmt.Errorf("redlock: AcquireAll was given %d keys, at most %d are allowed", n, MaxKeys)
+	}
+	keys = slices.Sorted(slices.Values(keys))
+	for i := 1; i < len(keys); i++ {
+		if keys[i] == keys[i-1] {
+			return nil, fmt.Errorf("redlock: AcquireAll was given %.64q twice", keys[i])
+		}
+	}
+	return keys, nil
+}
+
+// AcquireAll is Acquire for several keys, which become one lock: all or none. With once
+// it makes one attempt.
+func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string, once bool) (Handle, error) {
+	ctx = orBackground(ctx)
+	keys, err := checkKeys(keys)
+	if err != nil {
+		return Handle{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Handle{}, err
+	}
+	s := state{key: keys[0]}
+	if len(keys) > 1 {
+		s.more = &more{keys: keys}
+	}
+	c, err := g.calls(engine.Acquire, &s, ttl)
+	if err != nil {
+		return Handle{}, err
+	}
+	defer c.free()
+	s.ttl = c.first().TTL
+	attempt := func() (Handle, error) { return g.attemptAll(ctx, &c, s) }
+	if once {
+		return attempt()
+	}
+	return g.repeat(ctx, c.first(), attempt)
+}
+
+// attemptAll is one attempt, with one token for all keys. Where one key is refused, the
+// others are released.
+func (g *Group) attemptAll(ctx context.Context, c *calls, s state) (Handle, error) {
+	if err := g.newToken(&s.token); err != nil {
+		return Handle{}, err
+	}
+	c.prepare(ctx, s.token, 0)
+	unsent, err := c.do(ctx)
+	if s.until = c.first().Until; err == nil && g.clock.Now() >= s.until {
+		err = engine.ErrExpired
+		c.each(func(one *engine.Call) { g.engine.Late(&one.Op) })
+	} else if err != nil && !unsent {
+		g.engine.Abandon(c.won()...)
+	}
+	c.report(err)
+	if err != nil {
+		return Handle{}, err
+	}
+	absent := ^uint64(0)
+	c.each(func(one *engine.Call) { absent &= one.Absent })
+	return g.handle(s, absent), nil
+}
+
+// won is the calls that have a result, and have won.
+func (c *calls) won() (ops []*engine.Op) {
+	c.each(func(one *engine.Call) {
+		if !one.Over() && one.Err == nil {
+			ops = append(ops, &one.Op)
+		}
+	})
+	return ops
+}

@@ -1,0 +1,91 @@
+package renewal
+
+import "time"
+
+// Entry is what a [Schedule] orders. It remembers its own place there.
+type Entry interface {
+	comparable
+	// SetPlace is told the entry's place, or Nowhere.
+	SetPlace(place int)
+	// Place returns what SetPlace was told last.
+	Place() int
+}
+
+// Nowhere is the place of an entry that is in no schedule.
+const Nowhere = -1
+
+// Schedule orders entries by the instant of their next event: a heap of which each
+// node has four children, for half the depth of a binary one. The zero value is empty.
+type Schedule[E Entry] struct {
+	slots []slot[E]
+}
+
+type slot[E Entry] struct {
+	at    time.Duration
+	entry E
+}
+
+const children = 4
+
+// Len is how many entries there are.
+func (s *Schedule[E]) Len() int { return len(s.slots) }
+
+// First returns the entry with the earliest event. There must be one.
+func (s *Schedule[E]) First() (E, time.Duration) { return s.slots[0].entry, s.slots[0].at }
+
+// Set gives e its next event, and adds it if it is not there.
+func (s *Schedule[E]) Set(e E, at time.Duration) {
+	place := e.Place()
+	if place == Nowhere {
+		place = len(s.slots)
+		s.slots = append(s.slots, slot[E]{at, e})
+	}
+	s.settle(place, slot[E]{at, e})
+}
+
+// Remove takes e out, if it is there.
+func (s *Schedule[E]) Remove(e E) {
+	place, last := e.Place(), len(s.slots)-1
+	if place == Nowhere {
+		return
+	}
+	e.SetPlace(Nowhere)
+	moved := s.slots[last]
+	s.slots[last] = slot[E]{}
+	if s.slots = s.slots[:last]; place < last {
+		s.settle(place, moved)
+	}
+}
+
+// settle writes v to where it belongs, beginning at a place that is free.
+func (s *Schedule[E]) settle(place int, v slot[E]) {
+	for place > 0 {
+		parent := (place - 1) / children
+		if s.slots[parent].at <= v.at {
+			break
+		}
+		s.put(place, s.slots[parent])
+		place = parent
+	}
+	for {
+		first := place*children + 1
+		least := place
+		at := v.at
+		for child := first; child < min(first+children, len(s.slots)); child++ {
+			if s.slots[child].at < at {
+				least, at = child, s.slots[child].at
+			}
+		}
+		if least == place {
+			break
+		}
+		s.put(place, s.slots[least])
+		place = least
+	}
+	s.put(place, v)
+}
+
+func (s *Schedule[E]) put(place int, v slot[E]) {
+	s.slots[place] = v
+	v.entry.SetPlace(place)
+}
