@@ -29,8 +29,6 @@ type batch struct {
 	probe     bool     // measures the round trip
 	listed    bool     // in Engine.inFlight, where a batch that is used again may still be
 	extends   bool     // there are some in it
-	unawaited bool     // all are cleanups: no caller waits for it
-	beside    bool     // the window's one batch that does not count
 	isHint    bool     // releases that one node missed; without operations, and not counted
 	hintOf    int      // that node
 	later     bool     // some of them were refused for now
@@ -97,12 +95,8 @@ func (b *batch) add(op *Op) {
 		r.lock = lockOf(op.Token[:])
 		b.extends = true
 	}
-	switch done := op.Done.(type) {
-	case *Call:
-		r.ended, b.unawaited = done.ended, false
-	case *cleanup:
-	default:
-		b.unawaited = false
+	if c, ok := op.Done.(*Call); ok {
+		r.ended = c.ended
 	}
 	r.tally.Reset(b.engine.nodes)
 	b.rounds = append(b.rounds, r)
@@ -245,9 +239,6 @@ func (b *batch) decide(i int, r *round) {
 	r.op = nil
 	b.undecided--
 	b.engine.undecided--
-	if !b.unawaited {
-		b.engine.awaited--
-	}
 	if op.claim(r.life, decided) {
 		op.batch, op.round = b, i
 		b.engine.decided.push(op)
@@ -395,6 +386,5 @@ func (b *batch) reset() {
 	}
 	b.behind = laterExtends{}
 	b.heard, b.failed, b.gone, b.replied, b.passed, b.extends = 0, 0, 0, false, false, false
-	b.unawaited, b.beside = true, false
 	b.soonest, b.latest, b.longest = never, 0, 0
 }

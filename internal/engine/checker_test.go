@@ -287,8 +287,8 @@ func (c *checker) atRest(cl *client) {
 	case size > 0 && e.unanswered == 0:
 		c.failf("stuck", "client %d: the window is shut, and nothing is out", cl.index)
 	case cl.dead:
-	case e.awaited > 0 && !e.armed:
-		c.failf("stuck", "client %d: %d rounds awaited, and none reads", cl.index, e.awaited)
+	case e.undecided > 0 && !e.armed:
+		c.failf("stuck", "client %d: %d rounds undecided, and none reads", cl.index, e.undecided)
 	case e.unanswered > 0 && !e.watchdog.awake:
 		c.failf("stuck", "client %d: %d batches out, the watchdog sleeps", cl.index, e.unanswered)
 	}
@@ -370,7 +370,7 @@ func (c *checker) clean(cl *client) {
 		cl.dead = true
 		cl.close(time.Minute)
 	}
-	if e.depth.Load() != 0 || e.queue.size.Load() != 0 || e.undecided != 0 || e.awaited != 0 || e.unanswered != 0 || e.window.inside != 0 {
+	if e.depth.Load() != 0 || e.queue.size.Load() != 0 || e.undecided != 0 || e.unanswered != 0 || e.window.inside != 0 {
 		c.failf("leak", "client %d: depth %d, queued %d, undecided %d, unanswered %d, inside %d", cl.index,
 			e.depth.Load(), e.queue.size.Load(), e.undecided, e.unanswered, e.window.inside)
 	}

@@ -79,6 +79,26 @@ func (e *Engine) submittedNow(kind Kind, now time.Duration, c *Call) {
 	e.drive(c)
 }
 
+// lazyTimeout has the watchdog tick every millisecond.
+const lazyTimeout = 4 * minTick
+
+// DriveSoon sees to it that what was discarded is sent: with the next operation of a
+// caller, or by the watchdog's next tick, a millisecond or two later. A caller that takes
+// another lock at once then has one batch and one round trip for both.
+//
+// Submitters whose TryLock fails rely on the holder of the lock to drive. They have
+// counted themselves in depth before they tried, so it is enough to look there.
+func (e *Engine) DriveSoon() {
+	if e.depth.Load() == 0 && e.driver.TryLock() {
+		e.watchdog.see(lazyTimeout)
+		e.unlock(false)
+		if e.depth.Load() == 0 {
+			return
+		}
+	}
+	e.Drive()
+}
+
 // turn runs f as the driver, the lock being held, sends what waits and gives the
 // lock up. It then looks after what was submitted meanwhile.
 func (e *Engine) turn(f func()) {
@@ -94,7 +114,7 @@ func (e *Engine) turn(f func()) {
 // woken at once where it is to drive.
 func (e *Engine) unlock(handOver bool) {
 	fleet := e.fleet // Start sets it with the lock held
-	if fleet != nil && !e.armed && (handOver || e.awaited > 0 || !e.watchdog.awake) {
+	if fleet != nil && !e.armed && (handOver || e.undecided > 0 || !e.watchdog.awake) {
 		e.armed = true
 		fleet.Arm()
 	}
@@ -177,9 +197,6 @@ func (e *Engine) send(first *Op, n int) (deferred int) {
 		op.advance(inFlight) // from here on it may be cancelled
 	}
 	e.undecided += b.undecided
-	if !b.unawaited {
-		e.awaited += b.undecided
-	}
 	e.unanswered++
 	if !b.listed {
 		b.listed = true

@@ -89,7 +89,6 @@ type Engine struct {
 	kept       int           // bytes of their buffers
 	decided    list          // operations with a verdict, to be completed
 	undecided  int           // rounds, over all batches
-	awaited    int           // those of them that a caller or a callback waits for
 	unanswered int           // batches that a node still owes replies for
 	armed      bool          // the reader is woken by the next arrival
 	longest    time.Duration // TTL that was sent

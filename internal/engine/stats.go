@@ -114,7 +114,7 @@ func (e *Engine) Leave(op *Op) error {
 }
 
 // Discard queues the release of a lock whose holder does not wait for it, unless the
-// engine is closed; Drive sends it.
+// engine is closed; DriveSoon sends it.
 func (e *Engine) Discard(op *Op) {
 	if e.closing.Load() {
 		e.Note(op.Kind, ErrClosed)

@@ -28,7 +28,6 @@ const (
 type window struct {
 	size   int // batches
 	inside int
-	beside bool          // a batch is out that does not count
 	bound  int           // operations, and so replies that a node owes: half of what cuts it off
 	ops    int           // inside
 	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
@@ -53,22 +52,11 @@ func (w *window) limit() int {
 	return min(maxBatchOps, w.bound-w.ops)
 }
 
-// enter counts b as on the wire. One batch that no caller waits for may be out beside
-// the others: a release that its caller leaves behind does not delay the acquire that
-// follows. One and not more, or callers that give many locks back would send each of them
-// alone.
-//
-// A small batch that has the wire to itself
+// enter counts b as on the wire. A small batch that has the wire to itself
 // measures the round trip: in a large one it would be the nodes' work. Under
 // load there are none, and a window that one slow answer has opened too wide
 // would stay open; so every probeEvery round trips one is made.
 func (w *window) enter(b *batch) {
-	if b.unawaited && !w.beside {
-		w.beside, b.beside, b.probe = true, true, false
-		w.ops += len(b.rounds)
-		w.set()
-		return
-	}
 	if b.probe = w.inside == 0 && len(b.rounds) <= probeOps; b.probe {
 		w.probed, w.due = b.sentAt, false
 	} else if w.size > 1 && b.sentAt-w.probed > probeEvery*w.round {
@@ -81,12 +69,8 @@ func (w *window) enter(b *batch) {
 
 // leave counts b as no longer in the window.
 func (w *window) leave(b *batch) {
-	if w.ops -= len(b.rounds); b.beside {
-		w.beside = false
-		w.set()
-		return
-	}
 	w.inside--
+	w.ops -= len(b.rounds)
 	if b.probe && b.heard >= b.engine.quorum {
 		w.measure(b.engine.clock.Now() - b.sentAt)
 	}

@@ -191,7 +191,7 @@ func (h Handle) ReleaseAsync() {
 	c.each(func(one *engine.Call) { one.Token, one.Absent = s.token, absent })
 	if h.end() { // of several callers one sends it
 		c.each(func(one *engine.Call) { h.group.engine.Discard(&one.Op) })
-		h.group.engine.Drive()
+		h.group.engine.DriveSoon()
 	}
 }
 
