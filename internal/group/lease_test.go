@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -177,4 +178,10 @@ func TestOneEndsIt(t *testing.T) {
 		all.Wait()
 	}
 	require.EqualValues(t, 500, ends.Load())
+}
+
+// TestLeaseIsSmall: a client may hold a million.
+func TestLeaseIsSmall(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(lease{}), uintptr(112))
+	require.LessOrEqual(t, unsafe.Sizeof(entry{}), uintptr(48))
 }
