@@ -13,7 +13,7 @@ import (
 
 const defaultPort = "6379"
 
-// Address is where a node is and who we are there.
+// Address is the network address of a node, with the credentials for it.
 type Address struct {
 	Network  string // "tcp" or "unix"
 	Host     string // "host:port", or the socket's path
@@ -26,8 +26,8 @@ type Address struct {
 	login login // nil without credentials
 }
 
-// login is who we are. Package fmt looks into unexported fields, and behind
-// pointers if the verb is a wrong one, but not into a function.
+// login returns the credentials. It is a function because package fmt prints
+// unexported fields, and follows pointers for a wrong verb, but prints no closure.
 type login func() (user, password string)
 
 func newLogin(user, password string) login {

@@ -15,11 +15,11 @@ import (
 )
 
 // tally is an Owner that counts and nothing else.
-type tally struct{ replies, failures, settled int }
+type tally struct{ replies, failures, doneCalls int }
 
 func (c *tally) Reply(int, int, *resp.Value) error { c.replies++; return nil }
 func (c *tally) Fail(int, int, error)              { c.failures++ }
-func (c *tally) Done()                             { c.settled++ }
+func (c *tally) Done()                             { c.doneCalls++ }
 
 // TestSendAndSweepAllocateNothing counts what the whole process allocates, so
 // its server must not allocate either.
@@ -59,9 +59,9 @@ func TestSendAndSweepAllocateNothing(t *testing.T) {
 		r.lock.Lock()
 		defer r.lock.Unlock()
 		trip := func() {
-			settled := count.settled
+			before := count.doneCalls
 			r.Send(&b)
-			for count.settled == settled {
+			for count.doneCalls == before {
 				if r.Arm(); portable {
 					r.Wait()
 				}
@@ -75,7 +75,7 @@ func TestSendAndSweepAllocateNothing(t *testing.T) {
 		}
 		require.Zero(t, testing.AllocsPerRun(300, trip))
 		require.Zero(t, count.failures)
-		require.Equal(t, 3*commands*count.settled, count.replies)
+		require.Equal(t, 3*commands*count.doneCalls, count.replies)
 	})
 }
 

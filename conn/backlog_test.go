@@ -77,7 +77,7 @@ func TestAServerThatStopsReading(t *testing.T) {
 							r.wires[1].Send(echoes(l.tags...))
 						}
 					})
-					r.settle(sent...)
+					r.awaitDone(sent...)
 					r.do(func() { assert.Zero(t, r.waiting(1)) })
 					for _, l := range sent {
 						assert.NoError(t, l.errOf(1))
@@ -120,7 +120,7 @@ func TestTheEndOfAClog(t *testing.T) {
 				}
 				unsent := 0
 				for i, l := range sent {
-					require.Equal(t, 1, l.settled)
+					require.Equal(t, 1, l.doneCalls)
 					require.Error(t, l.errOf(1))
 					var of *Error
 					assert.ErrorAs(t, l.errOf(1), &of)
@@ -159,7 +159,7 @@ func TestFailBeginsBehindTheLastReply(t *testing.T) {
 		r.lose(0)
 		assert.NoError(t, first.errOf(0))
 		for _, l := range []*ledger{second, third} {
-			assert.Equal(t, 1, l.settled)
+			assert.Equal(t, 1, l.doneCalls)
 			assert.Error(t, l.errOf(0))
 			assert.NotErrorIs(t, l.errOf(0), ErrNotSent)
 		}
@@ -227,7 +227,7 @@ func TestManyBatchesOfEverySize(t *testing.T) {
 				}
 			})
 		}
-		r.settle(sent...)
+		r.awaitDone(sent...)
 		for _, l := range sent {
 			assert.NoError(t, l.errOf(0))
 			assert.NoError(t, l.errOf(1))

@@ -27,7 +27,7 @@ func TestBackoffIsJitterOverAnExponential(t *testing.T) {
 	}
 }
 
-// Where only a person can mend what is wrong, haste does not help.
+// After a permanent error the pauses are long.
 func TestPauseAfterPermanentErrors(t *testing.T) {
 	const almost = 1 - 1e-9
 	for _, rnd := range []float64{0, 0.5, almost} {
@@ -52,7 +52,7 @@ func TestPermanentErrorsAreNotDialedInHaste(t *testing.T) {
 		l.onReply = func(int, int) error { return ErrNotMaster }
 		r.do(func() { r.giveTo(1, l) })
 		r.wires[1].Send(echoes("x"))
-		r.settle(l)
+		r.awaitDone(l)
 		r.until("for it to be taken down", func() bool { return !r.Up(1) })
 		r.do(func() { assert.EqualValues(t, 0b111, r.Away()) })
 		testkit.Await(t, "for the one that may come back", func() bool { return ps[2].Dialled.Load() > 20 })

@@ -15,19 +15,19 @@ type Batch struct {
 	Buf []byte
 	// Replies is the number of replies that each node owes for Buf.
 	Replies int
-	// Owner is told what becomes of the batch.
+	// Owner is told of the replies and of failures.
 	Owner Owner
-	// Form is what Buf is written in.
+	// Form is the form of the commands in Buf.
 	Form Form
-	// Next is the same commands in another form, as a list. Send gives each
-	// node the one in its own; a node with a form that is not there gets the first.
+	// Next links the same commands in other forms. Send gives each node the
+	// batch in its form, or the first of the list where none has it.
 	Next *Batch
 
 	sentAt  time.Duration
 	waiting int // nodes that have neither answered nor failed, plus one during Send
 }
 
-// Owner hears what becomes of a [Batch]. All calls come from within Send,
+// Owner receives the replies to a [Batch]. All calls come from within Send,
 // SendTo, Sweep, Check or Close, with the fleet's lock held. They may call
 // SendTo and SetForm, and nothing else of the fleet.
 type Owner interface {

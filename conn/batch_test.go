@@ -39,7 +39,7 @@ func TestBatchesArriveEverywhereInOrder(t *testing.T) {
 		for _, w := range r.wires { // replies to all of them in one piece
 			w.Send(answer.String())
 		}
-		r.settle(all...)
+		r.awaitDone(all...)
 		for _, l := range all {
 			for node := range r.wires {
 				assert.NoError(t, l.errOf(node))
@@ -55,13 +55,13 @@ func TestSendToReachesOneNode(t *testing.T) {
 		all, one := r.send("all"), r.sendTo(1, "one")
 		r.wires[1].Expect(string(all.Buf) + string(one.Buf))
 		r.wires[1].Send(echoes("all", "one"))
-		r.settle(one)
-		assert.Zero(t, all.settled)
+		r.awaitDone(one)
+		assert.Zero(t, all.doneCalls)
 		for _, node := range []int{0, 2} {
 			r.wires[node].Expect(string(all.Buf))
 			r.wires[node].Send(echoes("all"))
 		}
-		r.settle(all)
+		r.awaitDone(all)
 		r.works() // and nothing was in between on the others
 	})
 }
@@ -91,10 +91,10 @@ func TestRepliesArriveInPieces(t *testing.T) {
 			from := 0
 			for _, to := range append(cut, len(whole)) {
 				r.wires[0].Send(whole[from:to])
-				r.until("for a piece to be read", func() bool { return l.settled > 0 || r.consumed(0, l) == to })
+				r.until("for a piece to be read", func() bool { return l.doneCalls > 0 || r.consumed(0, l) == to })
 				from = to
 			}
-			r.settle(l)
+			r.awaitDone(l)
 			require.NoError(t, l.errOf(0))
 		}
 	})
@@ -115,7 +115,7 @@ func TestRepliesLargerThanTheReadBufferInTotal(t *testing.T) {
 				w.Send(echoes(tags...))
 			}
 		})
-		r.settle(l)
+		r.awaitDone(l)
 		assert.NoError(t, l.errOf(0))
 		assert.NoError(t, l.errOf(1))
 	})
@@ -128,15 +128,15 @@ func TestDownNodesFailAtOnce(t *testing.T) {
 		r.lose(1)
 		l := r.send("x")
 		assert.ErrorIs(t, l.errOf(1), ErrNotSent)
-		assert.Zero(t, l.settled, "the others have not answered")
+		assert.Zero(t, l.doneCalls, "the others have not answered")
 		one := r.sendTo(1, "y")
 		assert.ErrorIs(t, one.errOf(1), ErrNotSent)
-		assert.Equal(t, 1, one.settled)
+		assert.Equal(t, 1, one.doneCalls)
 		for _, node := range []int{0, 2} {
 			r.wires[node].Expect(string(l.Buf))
 			r.wires[node].Send(echoes("x"))
 		}
-		r.settle(l)
+		r.awaitDone(l)
 		for node := range 3 {
 			r.do(func() { assert.Equal(t, node != 1, r.Fault(node) == nil) })
 			assert.Equal(t, r.peers[node].Addr, r.Addr(node))
@@ -154,7 +154,7 @@ func TestSendBeforeAnyNodeIsUp(t *testing.T) {
 		}
 		r := newTestFleet(t, portable, scripted.NewN(t, 2, silent))
 		l := r.send("x")
-		assert.Equal(t, 1, l.settled)
+		assert.Equal(t, 1, l.doneCalls)
 		for node := range 2 {
 			assert.ErrorIs(t, l.errOf(node), ErrDown)
 			assert.ErrorIs(t, l.errOf(node), ErrNotSent)

@@ -278,7 +278,7 @@ func TestCloseWaitsForDialers(t *testing.T) {
 		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			asked.Add(1)
 			<-ctx.Done()
-			time.Sleep(5 * time.Millisecond) // it is what it says
+			time.Sleep(5 * time.Millisecond) // the fault is a slow reply
 			ended.Add(1)
 			return nil, ctx.Err()
 		}

@@ -31,7 +31,7 @@ type faultyServer struct {
 // that it cannot make a half reply whole.
 var garbage = []string{"x", "\x00", "\xff\xfe", "HTTP/1.1 200 OK", ":9223372036854775808", "$-2", "*1025"}
 
-// plan is after how many bytes of reply what is done.
+// plan says after how many bytes of reply which fault happens.
 func (f *faultyServer) plan() (bytes int, last scripted.Steps) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,7 +129,7 @@ func TestChaos(t *testing.T) {
 				r.until("for the queue to shrink", func() bool {
 					r.clock.Advance(DefaultStallTimeout / 100)
 					r.Check()
-					flying = slices.DeleteFunc(flying, func(l *ledger) bool { return l.settled > 0 })
+					flying = slices.DeleteFunc(flying, func(l *ledger) bool { return l.doneCalls > 0 })
 					return len(flying) < 10
 				})
 			}
@@ -143,7 +143,7 @@ func TestChaos(t *testing.T) {
 			r.until("for the rest", func() bool {
 				r.clock.Advance(DefaultStallTimeout / 100)
 				r.Check()
-				return l.settled > 0
+				return l.doneCalls > 0
 			})
 			if l.errOf(0) != nil {
 				misses++

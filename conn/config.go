@@ -28,12 +28,12 @@ const (
 	overrun = time.Second
 )
 
-// Config is what a [Fleet] needs to know. Zero fields mean the defaults. Its
-// functions are called by several goroutines at once, and hold up nothing but
-// the node that they are called for.
+// Config configures a [Fleet]. Zero fields mean the defaults. Its functions are
+// called by several goroutines at once. One that blocks delays only the node that it
+// is called for.
 type Config struct {
 	Addresses []Address
-	// Portable forces the net.Conn path where there is a raw one. TLS on any
+	// Portable selects net.Conn also where raw sockets are supported. TLS on any
 	// node forces it for all of them, and so does Dialer.
 	Portable bool
 
@@ -61,15 +61,15 @@ type Config struct {
 	// a byte before it is closed.
 	StallTimeout time.Duration
 	// MaxInFlight is how many replies one connection may owe before it is
-	// closed. Where it owes none, a batch of any size is sent.
+	// closed. A connection that owes none is sent a batch of any size.
 	MaxInFlight int
 	// MaxInFlightBytes is the same for the bytes of the requests that it owes
 	// replies for, which are kept in memory.
 	MaxInFlightBytes int
-	// Quarantine makes the restart guard strict, where not 0: a node that was
-	// not there before has no vote until it has been up this long, by its own
-	// account, and one that has restarted until this long after it came back.
-	// It must be the longest time that a key may live, of any client.
+	// Quarantine, where not 0, makes the restart guard strict. A node that is
+	// connected for the first time has no vote until its server reports an uptime
+	// of this long. A node that has restarted has none until this long after it
+	// came back. It must be the longest TTL of any client.
 	Quarantine time.Duration
 	// TrustRestarts switches the restart guard off.
 	TrustRestarts bool
@@ -121,7 +121,7 @@ func (c Config) withDefaults() Config {
 // usesRaw says whether every node can be reached on the raw path.
 func (c Config) usesRaw() bool {
 	if c.Dialer != nil {
-		return false // there may be no socket behind what it returns
+		return false // its connection may not be a socket
 	}
 	for _, a := range c.Addresses {
 		if a.TLS {
@@ -131,7 +131,8 @@ func (c Config) usesRaw() bool {
 	return rawSupported && !c.Portable
 }
 
-// tlsFor is the configuration for a node, with what must never be left open.
+// tlsFor is the configuration for a node, with the least version and the server's
+// name set.
 func (c Config) tlsFor(addr Address) *tls.Config {
 	chosen := c.TLS
 	if c.TLSFor != nil {
@@ -150,5 +151,5 @@ func (c Config) tlsFor(addr Address) *tls.Config {
 	return chosen
 }
 
-// keepAlive finds peers that vanished while nothing is asked of them.
+// keepAlive detects peers that vanish while a connection is idle.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// dial is the life of one dialer: it tries until it has a working connection
+// dial is the goroutine of one dialer: it tries until it has a working connection
 // or the fleet is closed. A node that is down has exactly one. Attempt 0 is the
-// node's very first, and the only one without a pause before it.
+// node's first, and the only one without a pause before it.
 func (f *Fleet) dial(index, attempt int) {
 	defer f.dials.Done()
 	n := f.nodes[index]
@@ -48,7 +48,7 @@ func (f *Fleet) dial(index, attempt int) {
 	}
 }
 
-// warn calls a logger, which may panic: that is not the dialer's end.
+// warn calls a logger. Its panic does not end the dialer.
 func warn(log func()) {
 	defer func() { _ = recover() }()
 	log()
@@ -112,14 +112,14 @@ func (f *Fleet) backoff(attempt int) time.Duration {
 	return max(time.Duration(f.cfg.Rand()*float64(ceiling)), time.Millisecond)
 }
 
-// permanentBackoff is how long to wait where only a person can mend what is wrong:
-// neither they nor the server's logs gain by haste.
+// permanentBackoff is the pause after an error that only a change of configuration
+// ends. A shorter one would fill the server's log.
 func (f *Fleet) permanentBackoff() time.Duration {
 	return f.cfg.permanentPause + time.Duration(f.cfg.Rand()*float64(2*f.cfg.permanentPause))
 }
 
-// pause waits before an attempt, which cause has made necessary. It returns
-// false once the fleet is closed.
+// pause waits before an attempt. cause is the error that ended the connection or
+// the attempt before. It returns false once the fleet is closed.
 func (f *Fleet) pause(attempt int, cause error) bool {
 	d := f.backoff(attempt)
 	if Permanent(cause) {
@@ -142,9 +142,9 @@ type dialer struct {
 	old   bool // the server has refused HELLO: greet it in RESP2
 }
 
-// connect brings one connection up to where locks can be asked for. A server
-// that refuses HELLO is dialed again at once. That is remembered until it
-// cannot be reached, or the connection is lost: it may come back as a newer one.
+// connect dials and completes the handshake. A server that refuses HELLO is dialed
+// again at once, and greeted in RESP2. That is remembered until the server cannot be
+// reached or the connection is lost: a newer version may have replaced it then.
 func (d *dialer) connect() (net.Conn, identity, error) {
 	// Derived from the fleet's: Close must not wait for a black hole.
 	ctx, cancel := context.WithTimeout(d.fleet.ctx, d.fleet.cfg.DialTimeout)
@@ -191,8 +191,8 @@ func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) 
 	return nc, id, nil
 }
 
-// panicked is the error of a panic. It shows those of the runtime only: others may
-// hold what must not be printed.
+// panicked is the error of a panic. It shows the value of a panic of the runtime
+// only: other values may contain credentials.
 func panicked(v any) error {
 	if err, ok := v.(runtime.Error); ok {
 		return fmt.Errorf("panic while dialing: %w", err)
@@ -220,7 +220,7 @@ func (d *dialer) open(ctx context.Context) (net.Conn, error) {
 		}
 	}()
 	if tcp, ok := nc.(*net.TCPConn); ok {
-		// The default of net, said here because everything depends on it.
+		// This is the default of net. It is set here since the latency depends on it.
 		if err := tcp.SetNoDelay(true); err != nil {
 			return nil, err
 		}
@@ -232,8 +232,8 @@ func (d *dialer) open(ctx context.Context) (net.Conn, error) {
 	return nc, nil
 }
 
-// credentials are asked for anew for every connection, and not kept. The default
-// user goes without a name.
+// credentials are asked for at every connection, and not kept. The default user has
+// no name here.
 func (d *dialer) credentials(ctx context.Context) (user, password string, err error) {
 	if ask := d.fleet.cfg.Credentials; ask != nil {
 		user, password, err = ask(ctx, d.addr.Host)

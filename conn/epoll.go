@@ -100,7 +100,7 @@ func (p *epoll) addWaker() error {
 var once = binary.NativeEndian.AppendUint64(nil, 1)
 
 func (p *epoll) wake() {
-	_, _ = p.waker.Write(once) // it may be closed, and then no goroutine waits
+	_, _ = p.waker.Write(once) // an error means closed, and then no goroutine waits
 }
 
 // resetWaker resets the wake descriptor after it was reported.

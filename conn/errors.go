@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// ErrClosed is what becomes of everything once the fleet is closed.
+	// ErrClosed is the failure of every batch once the fleet is closed.
 	ErrClosed = errors.New("conn: closed")
 	// ErrNotSent marks failures of commands of which no byte was written.
 	ErrNotSent = errors.New("not sent")
@@ -39,12 +39,12 @@ var (
 	// ErrSentinel refuses a node that keeps no keys.
 	ErrSentinel = errors.New("conn: node is a sentinel: name the masters that it watches, without their failover")
 
-	// What servers refuse: see package refusal.
+	// Refusals of servers; see package refusal.
 
 	// ErrAuth is a refusal of our credentials, or of having none.
 	ErrAuth = refusal.ErrAuth
-	// ErrNotMaster refuses a node that replicates another: it would lose what it
-	// is told.
+	// ErrNotMaster refuses a node that replicates another: the replication would
+	// overwrite its keys.
 	ErrNotMaster = refusal.ErrNotMaster
 	// ErrCluster refuses a node of a cluster, which redirects most keys to others.
 	ErrCluster = refusal.ErrCluster
@@ -69,7 +69,7 @@ func Permanent(err error) bool {
 	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID)
 }
 
-// Error says which node a failure belongs to and what was being done. Its text is
+// Error is a failure of one node, with the action that failed. Its text is
 // one line of at most a few hundred bytes, however much the node said.
 type Error struct {
 	Addr string // host and port or path, never a credential
@@ -102,12 +102,12 @@ func plain(text string) string {
 	}, text)
 }
 
-// notSent makes a cause say that no byte of a command was written.
+// notSent marks a cause with ErrNotSent: no byte of a command was written.
 type notSent struct{ cause error }
 
 func (e *notSent) Error() string { return e.cause.Error() }
 func (e *notSent) Unwrap() error { return e.cause }
 
-// Is says ErrNotSent. Two errors to unwrap would be a slice to allocate, for each
-// batch that a node which is down fails.
+// Is reports ErrNotSent. An Unwrap that returns two errors would allocate a slice for
+// each batch that fails on a node that is down.
 func (e *notSent) Is(target error) bool { return target == ErrNotSent }

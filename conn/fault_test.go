@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
-// What comes before anything was asked is no reply to what is asked next.
+// Bytes that come before the first command are no reply to it.
 func TestRepliesBeforeTheirRequest(t *testing.T) {
 	for name, early := range map[string]string{
 		"a reply": echoes("x"), "a byte": "$", "an error": "-ERR max number of clients reached\r\n", "nothing": "",
@@ -98,7 +98,7 @@ func TestMaxInFlight(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 5 })
 		fits := r.send(tagsOf(5)...)
-		assert.Zero(t, fits.settled)
+		assert.Zero(t, fits.doneCalls)
 		r.wires[0].Expect(string(fits.Buf))
 		r.wires[1].Expect(string(fits.Buf))
 		r.wires[1].Send(echoes(fits.tags...))
@@ -113,7 +113,7 @@ func TestMaxInFlight(t *testing.T) {
 		assert.Zero(t, n)
 		r.wires[1].Expect(string(full.Buf))
 		r.wires[1].Send(echoes(full.tags...))
-		r.settle(fits, full)
+		r.awaitDone(fits, full)
 		assert.NoError(t, full.errOf(1))
 		r.wires[0] = nil
 		r.up()
@@ -130,7 +130,7 @@ func TestMaxInFlightBelowOneBatch(t *testing.T) {
 			l := r.send(tagsOf(5)...)
 			r.wires[0].Expect(string(l.Buf))
 			r.wires[0].Send(echoes(l.tags...))
-			r.settle(l)
+			r.awaitDone(l)
 			require.NoError(t, l.errOf(0))
 		}
 	})
@@ -159,9 +159,9 @@ func TestMaxInFlightBesideTheBeginning(t *testing.T) {
 		r.wires[0].Expect(string(first.Buf) + string(fits.Buf))
 		r.wires[0].Send(echoes(first.tags[:4]...))
 		r.until("for four replies", func() bool { return first.nodes[0].replies == 4 })
-		require.Zero(t, first.settled+fits.settled)
+		require.Zero(t, first.doneCalls+fits.doneCalls)
 		full := r.send("three")
-		r.settle(first, fits, full)
+		r.awaitDone(first, fits, full)
 		for _, l := range []*ledger{first, fits, full} {
 			assert.ErrorIs(t, l.errOf(0), ErrFull)
 		}
@@ -172,7 +172,7 @@ func TestMaxInFlightBesideTheBeginning(t *testing.T) {
 		r.works()
 		fits = r.send("one", "two")
 		r.send("three")
-		r.settle(fits)
+		r.awaitDone(fits)
 		assert.ErrorIs(t, fits.errOf(0), ErrFull, "this connection began with nothing")
 	})
 }
@@ -185,7 +185,7 @@ func TestMaxInFlightBytes(t *testing.T) {
 			l := r.send("fits")
 			r.wires[0].Expect(string(l.Buf))
 			r.wires[0].Send(echoes("fits"))
-			r.settle(l)
+			r.awaitDone(l)
 			require.NoError(t, l.errOf(0))
 		}
 		fits := r.send("fits")
@@ -202,7 +202,7 @@ func TestMaxInFlightBySendTo(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 1 })
 		one, two := r.sendTo(0, "one"), r.sendTo(0, "two")
-		r.settle(one, two)
+		r.awaitDone(one, two)
 		assert.ErrorIs(t, one.errOf(0), ErrFull)
 		assert.ErrorIs(t, two.errOf(0), ErrFull)
 	})
@@ -225,7 +225,7 @@ func TestTheEndIsNotLostBehindTheLastBytes(t *testing.T) {
 					return p.err != nil
 				})
 			}
-			r.settle(l)
+			r.awaitDone(l)
 			assert.Equal(t, 1, l.nodes[0].replies)
 			assert.ErrorIs(t, l.errOf(0), io.ErrUnexpectedEOF)
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Fleet is the N nodes of one client. See the package documentation for who may
-// call what.
+// Fleet is the N nodes of one client. The package documentation says which methods
+// need the lock.
 type Fleet struct {
 	cfg    Config
 	lock   sync.Locker
@@ -68,12 +68,12 @@ func (f *Fleet) Fault(node int) error {
 	return nil
 }
 
-// Away is the nodes without a connection, a bit each: of what is sent now, not a
-// byte will reach them.
+// Away is the nodes without a connection, a bit each. A batch that is sent now fails
+// on them at once.
 func (f *Fleet) Away() uint64 { return f.away }
 
-// AwaitFirstDials waits until every node has ended its first dial, well or badly, or
-// until the fleet is closed, but not for a dialer that does not return when its
+// AwaitFirstDials waits until the first dial of every node has succeeded or failed,
+// or the fleet is closed. It does not wait for a Dialer that does not return when its
 // context ends. It is called without the lock.
 func (f *Fleet) AwaitFirstDials() {
 	ended := make(chan struct{})
@@ -89,14 +89,13 @@ func (f *Fleet) AwaitFirstDials() {
 	}
 }
 
-// Send writes to every node the batch of the list b that is in the node's
-// form. A node that is down, or that owes too much, fails it at
-// once.
+// Send writes to every node the batch of the list b that is in the node's form. On a
+// node that is down, or that owes too much, the batch fails at once.
 func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
 	for other := b; other != nil; other = other.Next {
 		other.sentAt = now
-		other.waiting = 1 // so that it cannot settle before every node has had it
+		other.waiting = 1 // so that Done is not called before every node was sent it
 	}
 	for _, n := range f.nodes {
 		n.send(b.in(n.form), now)
@@ -115,17 +114,17 @@ func (f *Fleet) SendTo(node int, b *Batch) {
 	b.waiting = 1
 	f.nodes[node].send(b, b.sentAt)
 	b.done()
-	// No reap: an Owner may call this from within Reply. The caller of the
-	// Owner reaps, or else the next Sweep.
+	// No reap: an Owner may call this from within Reply. The method that called the
+	// Owner reaps, or the next Sweep.
 }
 
-// Sweep reads everything that has arrived and hands it to the owners. Where
-// nothing has, it blocks up to d for it if the fleet can; see CanBlock.
+// Sweep reads everything that has arrived and hands it to the owners. If nothing has
+// arrived, it blocks for up to d where the fleet can; see CanBlock.
 func (f *Fleet) Sweep(d time.Duration) {
 	if f.closed {
 		return
 	}
-	f.reap() // what SendTo left behind
+	f.reap() // nodes that SendTo found dead
 	f.ready = f.poller.poll(d, f.ready[:0])
 	if len(f.ready) == 0 {
 		return
@@ -150,9 +149,9 @@ func (f *Fleet) Check() {
 	f.reap()
 }
 
-// reap takes the nodes down that have lost their connection, and has them dialed.
-// Failing one node's batches can make an Owner write to another, and find that
-// one dead too: hence the loop.
+// reap takes down the nodes that have lost their connection, and starts their
+// dialers. It loops, since an Owner may write to another node when a batch fails, and
+// that node may be dead too.
 func (f *Fleet) reap() {
 	for again := true; again; {
 		again = false
@@ -170,12 +169,12 @@ func (f *Fleet) reap() {
 	}
 }
 
-// CanBlock says whether Sweep can block, so that a caller may wait there for
-// its own reply.
+// CanBlock says whether Sweep can block. Then a lone caller can wait there for its
+// own reply.
 func (f *Fleet) CanBlock() bool { return f.poller.canBlock() }
 
-// Wake ends a Sweep that blocks, or else the next one; and a Wait, if it comes after
-// Arm. It is called without the lock.
+// Wake ends a Sweep that blocks, or the next one if none does. After Arm it also ends
+// a Wait. It is called without the lock.
 func (f *Fleet) Wake() { f.poller.wake() }
 
 // Arm makes the next arrival end a Wait, once.

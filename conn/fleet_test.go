@@ -26,7 +26,7 @@ func probeShortly() Prober { return shortProbes{command.NewProbes(false)} }
 
 func probeAll() Prober { return command.NewProbes(false) }
 
-// encode is what the client writes for one command.
+// encode writes one command as the client does.
 func encode(args ...string) []byte { return appendCommand(nil, args...) }
 
 // testFleet is a fleet with its lock, a clock that stands still, and no pause
@@ -78,12 +78,12 @@ func newUpFleet(t *testing.T, portable bool, n int, set ...func(*Config)) *testF
 	return r
 }
 
-// close ends the fleet and holds it to what it promised.
+// close ends the fleet and checks what Close promises.
 func (r *testFleet) close() {
 	r.do(r.Close)
 	r.Drain()
 	for _, l := range r.sent {
-		assert.Equal(r.t, 1, l.settled, "Done is called once for each batch")
+		assert.Equal(r.t, 1, l.doneCalls, "Done is called once for each batch")
 	}
 }
 
@@ -152,7 +152,7 @@ func (r *testFleet) post(l *ledger) *ledger {
 	return l
 }
 
-// give is post for who is the owner already.
+// give is post for a caller that holds the lock.
 func (r *testFleet) give(l *ledger) {
 	l.nodes = make([]account, r.Len())
 	l.due = r.Len()
@@ -177,7 +177,7 @@ func (r *testFleet) sendTo(node int, tags ...string) *ledger {
 	return l
 }
 
-// giveTo is sendTo for who is the owner already.
+// giveTo is sendTo for a caller that holds the lock.
 func (r *testFleet) giveTo(node int, l *ledger) {
 	l.nodes = make([]account, r.Len())
 	l.due = 1
@@ -185,11 +185,11 @@ func (r *testFleet) giveTo(node int, l *ledger) {
 	r.SendTo(node, &l.Batch)
 }
 
-// settle sweeps until all is said about a batch.
-func (r *testFleet) settle(ls ...*ledger) {
+// awaitDone sweeps until the batches are done.
+func (r *testFleet) awaitDone(ls ...*ledger) {
 	r.t.Helper()
 	for _, l := range ls {
-		r.until(fmt.Sprintf("for batch %.40q to settle", l.tags), func() bool { return l.settled > 0 })
+		r.until(fmt.Sprintf("for batch %.40q to be done", l.tags), func() bool { return l.doneCalls > 0 })
 	}
 }
 
@@ -201,7 +201,7 @@ func (r *testFleet) works() {
 		w.Expect(string(l.Buf))
 		w.Send(echoes("works"))
 	}
-	r.settle(l)
+	r.awaitDone(l)
 	for i := range r.wires {
 		require.NoError(r.t, l.nodes[i].err)
 	}

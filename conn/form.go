@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Form is in which of several forms a node is sent its commands. What it stands for
-// is known to the owner of the fleet alone.
+// Form is the number of the form in which a node is sent its commands. Only the owner
+// of the fleet knows its meaning.
 type Form uint8
 
 // Prober is the owner's part of one handshake: commands by which it finds out the
@@ -18,7 +18,7 @@ type Prober interface {
 	// Answer takes in the reply to command i; all of them, in order. An error ends
 	// the connection.
 	Answer(i int, reply *resp.Value) error
-	Form() uint8 // what the answers add up to
+	Form() uint8 // that the answers have shown
 }
 
 // Forms are those of the nodes that are up, each once. The slice is the fleet's, and
@@ -28,8 +28,8 @@ func (f *Fleet) Forms() []Form { return f.forms }
 // Form is the one of a node that is up.
 func (f *Fleet) Form(node int) Form { return f.nodes[node].form }
 
-// SetForm changes the form of a node, for as long as its connection lasts. What is
-// on its way to it stays as it is.
+// SetForm changes the form of a node, for as long as its connection lasts. Batches
+// that were sent stay as they are.
 func (f *Fleet) SetForm(node int, form Form) {
 	f.nodes[node].form = form
 	f.enlist()

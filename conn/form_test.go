@@ -14,7 +14,7 @@ import (
 )
 
 // TestEachNodeIsSentItsForm: of a list of batches every node has one, and all
-// of them settle, those too that no node has.
+// of them end, those too that no node has.
 func TestEachNodeIsSentItsForm(t *testing.T) {
 	const (
 		scripts = Form(command.Scripts)
@@ -61,7 +61,7 @@ func TestEachNodeIsSentItsForm(t *testing.T) {
 					w.Send(echoes(fmt.Sprint(d)))
 				}
 			}
-			r.settle(ls...)
+			r.awaitDone(ls...)
 		}
 		is(valkey, scripts)
 		post(valkey, scripts, valkey)
@@ -95,7 +95,7 @@ func TestSomePushesAreDropped(t *testing.T) {
 			w := r.wires[0]
 			w.Expect(string(l.Buf))
 			w.Send(pushes + echoes("a") + pushes + echoes("b"))
-			r.settle(l)
+			r.awaitDone(l)
 			require.NoError(t, l.errOf(0))
 			w.Send(pushes[:len(pushes)-1]) // the last is not complete
 			r.until("for the pushes", func() bool { return r.nodes[0].pushes == maxPushes-1 })
@@ -113,7 +113,7 @@ func TestAFloodOfPushesEndsTheConnection(t *testing.T) {
 		l := r.send("a")
 		r.wires[0].Expect(string(l.Buf))
 		r.wires[0].Send(strings.Repeat(">1\r\n+x\r\n", maxPushes+1) + echoes("a"))
-		r.settle(l)
+		r.awaitDone(l)
 		require.ErrorIs(t, l.errOf(0), ErrUnsolicited)
 	})
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/valyala/bytebufferpool"
 )
 
-// What CLIENT LIST shows of us, where the server knows it.
+// The library's name and version in CLIENT LIST.
 const (
 	libraryName    = "redlock-go"
 	libraryVersion = "0.1.0"
 )
 
-// greeting is one command of the handshake, and what makes its reply good.
+// greeting is one command of the handshake, with the check of its reply.
 type greeting struct {
 	args  []string
 	check func(reply *resp.Value) error
 }
 
-// greeter is one handshake: what we have to say, and what we have heard.
+// greeter is the state of one handshake.
 type greeter struct {
 	cfg            *Config
 	database       int
@@ -34,13 +34,13 @@ type greeter struct {
 	id             identity
 }
 
-// secret says whether the server is sent what it must not be made to repeat.
+// secret says whether the handshake has a password. Then errors show no answer, since
+// a server may repeat the command.
 func (g *greeter) secret() bool { return g.user != "" || g.password != "" }
 
-// greet makes a fresh connection ours: who we are, which server this is and
-// what it understands, which database, and the scripts. All of it is written at
-// once and then read, reply by reply. Nothing may be left over: bytes behind the
-// last reply are an answer to nothing.
+// greet does the handshake of a new connection: login, the server's identity, the
+// database, and the probes. All of it is written at once, and the replies are read one
+// by one. Bytes behind the last reply are an error, since they answer no command.
 func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 	if tc, ok := nc.(*tls.Conn); ok {
 		if err := tc.HandshakeContext(ctx); err != nil {
@@ -79,8 +79,8 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 	return g.id, r.end()
 }
 
-// greetings is all that we say. A server that must not be a node shows that
-// before it can refuse anything else.
+// greetings is all commands of the handshake. INFO comes early, so that a server that
+// must not be a node is refused for that reason and no other.
 func (g *greeter) greetings() []greeting {
 	gs := append(g.introduction(),
 		greeting{[]string{"CLIENT", "SETINFO", "LIB-NAME", libraryName}, bestEffort},
@@ -96,7 +96,7 @@ func (g *greeter) greetings() []greeting {
 	return append(gs, g.probes()...)
 }
 
-// probes are the owner's commands. The answer to the last tells the form.
+// probes are the owner's commands. The form is set after the last answer.
 func (g *greeter) probes() (gs []greeting) {
 	if g.cfg.Probes == nil {
 		return nil
@@ -112,8 +112,8 @@ func (g *greeter) probes() (gs []greeting) {
 	return gs
 }
 
-// bestEffort lets a server refuse. Where we speak before it has let us in, the
-// answer may also be that it does not.
+// bestEffort accepts an error, unless it ends the connection: where the login failed
+// the answer is NOAUTH.
 func bestEffort(v *resp.Value) error {
 	if v.IsError() {
 		return refusal.Fatality(v.Bytes)
@@ -121,8 +121,8 @@ func bestEffort(v *resp.Value) error {
 	return nil
 }
 
-// checkInfo takes in a section of INFO. It may be forbidden, or go by another
-// name: such a server remains unknown, and that is all.
+// checkInfo reads a section of INFO. Where INFO is forbidden or has another name, the
+// server's identity stays unknown, which is no error.
 func (g *greeter) checkInfo(v *resp.Value) error {
 	switch {
 	case v.IsError():
@@ -166,7 +166,7 @@ type replyReader struct {
 	r, w   int
 	dec    resp.Decoder
 	value  resp.Value
-	pushes bool // of RESP3: they come at any time and answer nothing
+	pushes bool // of RESP3: they come at any time and answer no command
 }
 
 // next returns the next reply, which is valid until the one after it.

@@ -24,7 +24,7 @@ func with(user, password string, database int) func(*Config) {
 // old makes a peer one that has never heard of HELLO.
 func old(p *scripted.Server) { answers("HELLO", scripted.Unknown)(p) }
 
-// The whole of what is said, byte by byte.
+// The whole handshake, byte by byte.
 func TestHandshakeIsWhatWeSay(t *testing.T) {
 	said := func(first ...[]string) string {
 		var b []byte

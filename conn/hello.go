@@ -8,17 +8,17 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// errNoHello says that a server does not speak RESP3, or not with us. It is
-// greeted in RESP2 then.
+// errNoHello: the server has no HELLO, or our user may not use it. It is greeted in
+// RESP2 then.
 var errNoHello = errors.New("server does not know HELLO")
 
-// defaultUser is whose password a password alone is, and who everybody is to a
-// server without users.
+// defaultUser is the user of a connection that names none. A password without a user
+// is its password.
 const defaultUser = "default"
 
-// introduction says who we are. In RESP3 one command says all of it, in RESP2
-// each thing has its own. A name that servers would refuse is left out: it must
-// not cost the connection.
+// introduction has the commands for login and client name: one in RESP3, one for each
+// in RESP2. A name that servers would refuse is left out, so that it cannot fail the
+// handshake.
 func (g *greeter) introduction() (gs []greeting) {
 	if !g.hello {
 		if g.secret() {
@@ -42,13 +42,14 @@ func (g *greeter) introduction() (gs []greeting) {
 	}
 	gs = append(gs, greeting{args, g.welcomed})
 	if g.secret() && g.user == "" {
-		// A server without a password takes any in HELLO. Here it objects.
+		// In HELLO a server without a password accepts any. AUTH with a password
+		// alone is an error there.
 		gs = append(gs, greeting{[]string{"AUTH", g.password}, authenticated})
 	}
 	return gs
 }
 
-// welcomed takes in the answer to HELLO. None of an error's text is kept.
+// welcomed reads the answer to HELLO. The text of an error is not kept.
 func (g *greeter) welcomed(v *resp.Value) error {
 	if v.IsError() {
 		fatal, err := refusal.Read(v.Bytes)
@@ -60,7 +61,7 @@ func (g *greeter) welcomed(v *resp.Value) error {
 		}
 		return refusal.Redact(err)
 	}
-	// A map is an array to servers that go on in RESP2.
+	// A server that stays in RESP2 sends the map as an array.
 	if v.Kind != resp.Map && v.Kind != resp.Array || v.Null {
 		return refusal.ErrUnfit
 	}

@@ -154,7 +154,7 @@ func (r *testFleet) suffer(h hostile) {
 		if f := r.Fault(1); f != nil && cause == nil {
 			cause = f
 		}
-		return l.settled > 0 && r.nodes[1].sock != gone
+		return l.doneCalls > 0 && r.nodes[1].sock != gone
 	})
 	bad.AwaitEnd(h.name)
 	_ = bad.Close()

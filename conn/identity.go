@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// identity is what a server told of itself in the handshake of one connection.
-// It is the server's word: bounded and printable, but not otherwise true.
+// identity is the server's description of itself in one handshake. It is bounded and
+// printable; whether it is true is not checked.
 type identity struct {
 	runID   string        // made anew by every process start; "" if it does not tell
 	product string        // "redis" or "valkey"
@@ -25,14 +25,14 @@ type identity struct {
 // noEviction is the only policy under which no key goes before its time.
 const noEviction = "noeviction"
 
-// policies are those known: what else a server says here is not repeated.
+// policies are the known ones. Other values are not shown.
 var policies = []string{
 	noEviction, "allkeys-lru", "allkeys-lfu", "allkeys-lrm", "allkeys-random",
 	"volatile-lru", "volatile-lfu", "volatile-lrm", "volatile-random", "volatile-ttl",
 }
 
-// readHello takes in the answer to HELLO, which maps names to values, some of
-// them nested. It returns why such a server must not be a node.
+// readHello reads the answer to HELLO, a map of names to values, some of them nested.
+// An error says why the server must not be a node.
 func (id *identity) readHello(v *resp.Value) error {
 	var mode, role string
 	it := v.Elements()
@@ -56,8 +56,8 @@ func (id *identity) readHello(v *resp.Value) error {
 	return checkRole(mode, role)
 }
 
-// readInfo takes in a section of INFO, whichever it is. It returns why such a
-// server must not be a node.
+// readInfo reads any section of INFO. An error says why the server must not be a
+// node.
 func (id *identity) readInfo(info string) error {
 	var mode, role string
 	for line := range strings.Lines(info) {
@@ -84,9 +84,8 @@ func (id *identity) readInfo(info string) error {
 	return checkRole(mode, role)
 }
 
-// readVersion sorts out a field of INFO that says which server this is. Valkey
-// calls a version of Redis that it is compatible with redis_version, and names
-// its own further on.
+// readVersion reads a field of INFO about product or version. In Valkey redis_version
+// is the version of Redis that it is compatible with; its own fields come later.
 func (id *identity) readVersion(field, value string) {
 	switch {
 	case field == "server_name":
@@ -98,8 +97,8 @@ func (id *identity) readVersion(field, value string) {
 	}
 }
 
-// checkRole judges what a server says it is. What it does not say counts for it,
-// but an unknown role is not that of a master.
+// checkRole refuses a role or mode other than that of a master. A server that tells
+// none is accepted; one with an unknown role is not.
 func checkRole(mode, role string) error {
 	switch {
 	case mode == "sentinel":
@@ -113,7 +112,7 @@ func checkRole(mode, role string) error {
 }
 
 // warn tells the user of a node that may drop keys before their time, once for
-// each process behind an address: before is what was known of the last one.
+// each process behind an address. before is the identity from the last connection.
 func (id *identity) warn(log *slog.Logger, addr string, before identity) {
 	safe := id.policy == "" || id.policy == noEviction
 	if log == nil || safe || id.runID == before.runID && id.policy == before.policy {

@@ -1,11 +1,11 @@
 package conn
 
 // inflight is the bounded queue of the batches that one connection still owes
-// replies for, oldest first. A batch keeps its place when its caller has gone, for
-// its replies must be read and dropped before those behind it mean anything.
+// replies for, oldest first. A batch keeps its place when its caller has gone, since
+// replies are assigned to batches by their order.
 //
-// The batches from unsent on, counted from the oldest, are not, or not wholly,
-// handed to the kernel: of the first of them, offset bytes are.
+// The kernel has taken all bytes of the batches before unsent, counted from the
+// oldest, and offset bytes of the batch at unsent.
 type inflight struct {
 	ring    []*Batch // power of two, so that an index wraps with a mask
 	head    int
@@ -22,7 +22,7 @@ const minRing = 16
 func (q *inflight) at(i int) *Batch { return q.ring[(q.head+i)&(len(q.ring)-1)] }
 
 // push appends a batch, none of which is handed to the kernel yet.
-// The caller enforces the bound; the ring grows to what was once needed.
+// The caller enforces the bound; the ring grows and does not shrink.
 func (q *inflight) push(b *Batch) {
 	if q.len == len(q.ring) {
 		grown := make([]*Batch, max(minRing, 2*len(q.ring)))
@@ -40,7 +40,7 @@ func (q *inflight) push(b *Batch) {
 // oldest is the batch that the next reply belongs to, or nil.
 func (q *inflight) oldest() *Batch {
 	if q.len == 0 || q.unsent == 0 && q.offset == 0 {
-		return nil // nothing was asked, so nothing can be answered
+		return nil // no reply is owed
 	}
 	return q.at(0)
 }
@@ -72,7 +72,7 @@ func (q *inflight) pop() *Batch {
 	return b
 }
 
-// backlog is what of the queue the kernel has not taken, first piece first.
+// backlog is the bytes that the kernel has not taken, first piece first.
 func (q *inflight) backlog() []byte {
 	if q.unsent == q.len {
 		return nil

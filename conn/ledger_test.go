@@ -9,15 +9,15 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// ledger is a batch and what its owner hears of it. It objects to all that is
+// ledger is a batch and what its owner hears of it. It fails the test for all that is
 // against the rules of Owner.
 type ledger struct {
 	Batch
-	t       *testing.T
-	tags    []string
-	nodes   []account
-	due     int // nodes that have not ended
-	settled int
+	t         *testing.T
+	tags      []string
+	nodes     []account
+	due       int // nodes that have not ended
+	doneCalls int
 
 	lenient bool // a reply that does not fit is refused, as it should be
 	onReply func(node, i int) error
@@ -54,7 +54,7 @@ func echoes(tags ...string) string {
 
 func (l *ledger) Reply(node, i int, v *resp.Value) error {
 	a := &l.nodes[node]
-	assert.Zero(l.t, l.settled, "a reply after Done")
+	assert.Zero(l.t, l.doneCalls, "a reply after Done")
 	assert.False(l.t, a.ended, "a reply after the last, or after Fail")
 	assert.Equal(l.t, a.replies, i, "replies come in order")
 	misfit := string(v.Bytes) != l.tags[i] || v.Kind != resp.Bulk || v.Null
@@ -76,7 +76,7 @@ func (l *ledger) Reply(node, i int, v *resp.Value) error {
 
 func (l *ledger) Fail(node, i int, err error) {
 	a := &l.nodes[node]
-	assert.Zero(l.t, l.settled, "a failure after Done")
+	assert.Zero(l.t, l.doneCalls, "a failure after Done")
 	assert.False(l.t, a.ended, "a failure after the last reply, or a second one")
 	assert.Equal(l.t, a.replies, i, "Fail begins behind the last reply")
 	assert.Error(l.t, err)
@@ -93,8 +93,8 @@ func (l *ledger) end(a *account) {
 }
 
 func (l *ledger) Done() {
-	l.settled++
-	assert.Zero(l.t, l.due, "settled before every node has ended")
+	l.doneCalls++
+	assert.Zero(l.t, l.due, "done before every node has ended")
 }
 
 // errOf is why a node failed, or nil.

@@ -39,12 +39,12 @@ type node struct {
 	history history       // over all connections
 
 	owed     inflight
-	opening  *Batch        // what sock began with, before it was anybody's to send to
-	progress time.Duration // when it last sent anything, or was first asked while owing nothing
+	opening  *Batch        // the first batch on sock, sent by OnUp; nil if there was none, or it was answered
+	progress time.Duration // when it last sent a byte, or was sent a batch while it owed nothing
 
 	pushes  int // frames that answer nothing, since the last reply
 	in      []byte
-	r, w    int // in[r:w] is read and not yet decoded
+	r, w    int // in[r:w] was read and is not decoded
 	decoder resp.Decoder
 	value   resp.Value
 }
@@ -71,9 +71,10 @@ func (n *node) up(s sock, id identity, attempt int) {
 	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: 4 << 10, Elements: 1 << 10, Depth: 4}
 }
 
-// redial is the number of the dial after this connection. One that was good for
-// nothing counts as a failed attempt, or a server that greets us and hangs up
-// would be dialed without pause; one that only was not needed does not.
+// redial is the number of the dial after this connection. A connection without a
+// good reply counts as a failed attempt: otherwise a server that completes the
+// handshake and hangs up would be dialed without a pause. A connection
+// that lasted longer than maxBackoff does not count as one.
 func (n *node) redial() int {
 	if n.proven || n.fleet.cfg.Clock.Now()-n.since > maxBackoff {
 		return 1
@@ -90,7 +91,7 @@ func (n *node) down(err error) {
 	n.fleet.enlist()
 	n.fleet.disconnected(n)
 	owed := n.owed
-	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may look at this node while it is told
+	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may call Fleet.Node during Fail
 	for written := owed.unsent; owed.len > 0; written-- {
 		partly := written == 0 && owed.offset > 0
 		from := owed.next // in a statement of its own: pop changes it
@@ -111,8 +112,8 @@ func (n *node) send(b *Batch, now time.Duration) {
 		b.Owner.Fail(n.index, 0, n.cause)
 		return
 	case n.fault == nil && n.isBehind(b):
-		// A node this far behind is as good as dead. Closing it by reset is
-		// what keeps the rest of its queue from being delivered late.
+		// A node this far behind is taken for dead. The reset drops the rest of
+		// its queue, so that none of it is delivered late.
 		n.fault = ErrFull
 	}
 	if n.owed.len == 0 {
@@ -126,9 +127,10 @@ func (n *node) send(b *Batch, now time.Duration) {
 	}
 }
 
-// isBehind says whether a node would owe too much with b. One that owes nothing is
-// not behind, however large the batch; and what a connection began with does not
-// count, or a node that is asked all the time could never come back to a lot.
+// isBehind says whether a node would owe too much with b. A node that owes nothing
+// is not behind, however large the batch. The first batch of the connection (opening)
+// does not count: with it a node with many hints and a steady load would exceed the
+// bound at every connection.
 func (n *node) isBehind(b *Batch) bool {
 	replies, bytes := n.owed.replies, n.owed.bytes
 	if n.owed.len > 0 && n.owed.at(0) == n.opening {
@@ -202,7 +204,7 @@ func (n *node) decode() {
 		}
 		n.r += k
 		if n.value.Kind == resp.Push {
-			// Of no concern to us, in RESP3, but nothing that we ask for either.
+			// A push of RESP3 answers no command. It is dropped.
 			if n.pushes++; n.pushes > maxPushes {
 				n.fault = ErrUnsolicited
 			}

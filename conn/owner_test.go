@@ -32,13 +32,13 @@ func TestSendToFromWithinReply(t *testing.T) {
 				w.Expect(string(first.Buf))
 				w.Send(echoes(first.tags...))
 			}
-			r.settle(first)
+			r.awaitDone(first)
 			require.Len(t, more, rounds)
 			for _, l := range more {
 				r.wires[to].Expect(string(l.Buf))
 				r.wires[to].Send(echoes(l.tags...))
 			}
-			r.settle(more...)
+			r.awaitDone(more...)
 			for _, l := range more {
 				assert.NoError(t, l.errOf(to))
 			}
@@ -72,7 +72,7 @@ func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
 			if to == 0 {
 				r.wires[1].Send(echoes(l.tags...))
 			}
-			r.settle(l, late)
+			r.awaitDone(l, late)
 			assert.Equal(t, 2, l.nodes[0].replies)
 			assert.ErrorIs(t, l.errOf(0), errMisfit)
 			assert.NotErrorIs(t, l.errOf(0), ErrNotSent)
@@ -97,7 +97,7 @@ func TestSendToFromWithinFail(t *testing.T) {
 					r.giveTo(to, l)
 					if to == node {
 						assert.ErrorIs(t, l.errOf(to), ErrNotSent)
-						assert.Equal(t, 1, l.settled)
+						assert.Equal(t, 1, l.doneCalls)
 					}
 				}
 			}
@@ -114,19 +114,19 @@ func TestSendToFromWithinFail(t *testing.T) {
 		}
 		r.do(r.Close)
 		for _, l := range append(sent, more...) {
-			assert.Equal(t, 1, l.settled)
+			assert.Equal(t, 1, l.doneCalls)
 		}
 	})
 }
 
-// A batch may be used again once the call that settled it has returned.
+// A batch may be used again once the call that ended it has returned.
 func TestABatchIsUsedAgain(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 2)
 		l := newLedger(t, tagsOf(3))
 		for round := range 50 {
 			r.sent = nil
-			l.settled = 0
+			l.doneCalls = 0
 			r.post(l)
 			for i, w := range r.wires {
 				w.Expect(string(l.Buf))
@@ -136,7 +136,7 @@ func TestABatchIsUsedAgain(t *testing.T) {
 					w.Send(echoes(l.tags...))
 				}
 			}
-			r.settle(l)
+			r.awaitDone(l)
 			if round%10 == 9 {
 				r.wires[0] = nil
 				r.up()
@@ -150,13 +150,13 @@ func TestAfterClose(t *testing.T) {
 		r := newUpFleet(t, portable, 2)
 		before := r.send("before")
 		r.do(r.Close)
-		assert.Equal(t, 1, before.settled)
+		assert.Equal(t, 1, before.doneCalls)
 		assert.ErrorIs(t, before.errOf(0), ErrClosed)
 		assert.NotErrorIs(t, before.errOf(0), ErrNotSent)
 		r.Drain()
 		after, one := r.send("after"), r.sendTo(1, "after")
-		assert.Equal(t, 1, after.settled)
-		assert.Equal(t, 1, one.settled)
+		assert.Equal(t, 1, after.doneCalls)
+		assert.Equal(t, 1, one.doneCalls)
 		for _, err := range []error{after.errOf(0), after.errOf(1), one.errOf(1)} {
 			assert.ErrorIs(t, err, ErrClosed)
 			assert.ErrorIs(t, err, ErrNotSent)
@@ -189,7 +189,7 @@ func TestAMisfitEndsTheConnection(t *testing.T) {
 		r.post(l)
 		r.wires[0].Expect(string(l.Buf))
 		r.wires[0].Send(echoes("a", "b"))
-		r.settle(l)
+		r.awaitDone(l)
 		require.ErrorIs(t, l.errOf(0), errMisfit)
 		require.Equal(t, 1, l.nodes[0].replies)
 	})

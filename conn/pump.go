@@ -52,8 +52,8 @@ func (p *pump) recv(b []byte) (int, error) {
 	p.in = p.in[:copy(p.in, p.in[n:])]
 	p.readable.Signal()
 	if p.err != nil {
-		// Its report may have been one with that of the bytes just read, and
-		// a caller that is given fewer than it has room for stops here.
+		// One report may cover both these bytes and the error, and a caller that
+		// gets fewer bytes than it has room for does not read again.
 		p.poller.report(p.node)
 	}
 	return n, nil
@@ -64,8 +64,9 @@ func (p *pump) close(reset bool) {
 	p.closed = true
 	p.fail(net.ErrClosed)
 	p.mu.Unlock()
-	// Not the TLS connection itself: its Close writes, and may block. Nor here:
-	// that of a Dialer's connection may block too, and the fleet's lock is held.
+	// Close the socket below TLS: Close of the TLS connection writes, and may
+	// block. Close of a Dialer's connection may block too, and the fleet's lock is
+	// held here, so a goroutine calls it.
 	p.poller.pumps.Add(1)
 	go func() {
 		defer p.poller.pumps.Done()
@@ -77,7 +78,7 @@ func (p *pump) close(reset bool) {
 	}()
 }
 
-// recover makes a panic of a Dialer's connection the failure of that connection.
+// recover turns a panic of a Dialer's connection into a failure of the connection.
 func (p *pump) recover() {
 	if v := recover(); v != nil {
 		p.mu.Lock()

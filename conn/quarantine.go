@@ -4,20 +4,20 @@ import "time"
 
 // The restart guard is the "delayed restarts" of the algorithm's text: a master
 // that was restarted, and may have forgotten its keys, takes no part until every
-// lock that was held when it crashed has expired. The text leaves that to who
-// operates the servers; here the client does it, for itself. A process start is
-// known by its run_id, which cannot change under a connection, so once for each
-// connection is often enough to ask. The time is the client's monotonic clock's.
+// lock that was held when it crashed has expired. The text leaves that to the
+// operators; here each client does it for itself. Each process start has a new run_id,
+// which cannot change during a connection, so it is read once for each connection. The
+// wait is measured on the client's monotonic clock.
 
-// quarantine is what is known of a node's restarts.
+// quarantine is the restart guard's state of one node.
 type quarantine struct {
 	met   bool
 	runID string        // of the server last met
 	until time.Duration // it has no vote before
 }
 
-// checkRestart notes who answers behind a new connection, and withdraws the node's vote
-// if that is a server which may have forgotten something.
+// checkRestart notes the run_id of the server on a new connection, and withdraws the
+// node's vote if the server may have lost its keys.
 //
 // The wait counts from now, not from when the connection was lost: that may have
 // been the network, long before the restart.
@@ -26,8 +26,8 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 	wait := f.longest
 	switch {
 	case f.cfg.Quarantine > 0 && !g.met:
-		// Servers subtract one whole second from another: that can be too much
-		// by all but a second.
+		// Servers subtract whole seconds, so the uptime may be too long by almost
+		// a second.
 		wait = f.cfg.Quarantine - max(0, id.uptime-time.Second)
 	case g.met && g.runID == id.runID:
 		wait = 0
@@ -47,9 +47,8 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 // one is what a node waits for after a restart.
 func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 
-// Quarantined is the nodes that have no vote now, a bit each. They are sent
-// everything all the same, so that they know what is held when their vote counts
-// again.
+// Quarantined is the nodes that have no vote now, a bit each. They are sent all
+// commands, so that they have the keys of all locks when their vote counts again.
 func (f *Fleet) Quarantined() uint64 {
 	if f.quarantined == 0 {
 		return 0

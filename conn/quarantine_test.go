@@ -57,7 +57,7 @@ func TestRestartGuard(t *testing.T) {
 	})
 }
 
-// TestRestartGuardBeforeAnyTTL: who has not sent anything has nothing to fear.
+// TestRestartGuardBeforeAnyTTL: a client that has sent no TTL needs no quarantine.
 func TestRestartGuardBeforeAnyTTL(t *testing.T) {
 	r := newUpFleet(t, true, 1)
 	r.restart(0)
@@ -113,7 +113,7 @@ func TestPersistentNodesAreTrusted(t *testing.T) {
 	require.Zero(t, r.guardedNow())
 }
 
-// TestNoRunID: who does not tell cannot be watched. Where that is demanded, the
+// TestNoRunID: without a run_id a restart cannot be seen. Where that is demanded, the
 // node is refused.
 func TestNoRunID(t *testing.T) {
 	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }

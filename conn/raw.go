@@ -101,7 +101,7 @@ func (s *raw) recv(b []byte) (int, error) {
 
 func (s *raw) close(reset bool) {
 	if s.closed {
-		return // the number may belong to another file by now
+		return // closed: the number may belong to another file now
 	}
 	s.closed = true
 	if reset {

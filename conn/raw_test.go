@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
-// Without Arm, and after the one ring of an Arm, the bell is silent.
+// Without Arm, and after the one notification of an Arm, there is none.
 func TestOnlyAnArmedBellRings(t *testing.T) {
 	r := newUpFleet(t, false, 1)
 	unread := func() bool {
@@ -43,8 +43,8 @@ func TestOnlyAnArmedBellRings(t *testing.T) {
 	woken = r.waiter() // the owner that armed it has read it, too
 	mustSleep(t, woken)
 	r.wires[0].Send(echoes("y"))
-	mustWake(t, woken, true) // and the bell is still armed
-	r.settle(l)
+	mustWake(t, woken, true) // and the poller is still armed
+	r.awaitDone(l)
 }
 
 // The descriptor that we keep is a copy, with the options of the original.
@@ -134,7 +134,7 @@ func TestASockClosesOnce(t *testing.T) {
 	assert.Zero(t, errno, "still open")
 }
 
-// Many connections come and go; what is left of them is nothing.
+// Many connections come and go and leave no descriptor behind.
 func TestNothingLeaks(t *testing.T) {
 	cycles := 200
 	if testing.Short() {

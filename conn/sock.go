@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// This file is the seam to the operating system. What is above it sees sockets
-// that never block and one place to wait for all of them; what is below it is
-// either raw descriptors on epoll (Linux, raw.go and epoll.go) or a net.Conn
-// with two goroutines (every system, and TLS; pump.go).
+// This file is the seam to the operating system. The code above it uses sockets that
+// never block, and one poller that waits for all of them. Below it are raw descriptors
+// on epoll (Linux, raw.go and epoll.go), or a net.Conn with two goroutines (all
+// systems, and TLS; pump.go).
 
 // sock is an established connection that never blocks its caller.
 type sock interface {
-	// send hands to the kernel what it takes of b now. Fewer bytes than
-	// len(b) and no error: it is full, and the poller reports the sock once
-	// it takes more.
+	// send hands b, or the first part of it, to the kernel. Fewer bytes than
+	// len(b) without an error mean that the kernel's buffer is full: the poller
+	// reports the sock when there is room again.
 	send(b []byte) (int, error)
-	// recv reads what has arrived, or 0 bytes and no error where nothing
-	// has. The end of the stream is io.EOF.
+	// recv reads what has arrived: 0 bytes and no error if nothing has. The end of the stream is io.EOF.
 	recv(b []byte) (int, error)
 	// close frees the sock. With reset set the kernel drops what it has not
 	// sent and tells the peer, so that nothing is delivered late.

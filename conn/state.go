@@ -2,7 +2,7 @@ package conn
 
 import "time"
 
-// Node is what a [Fleet] knows of one of its nodes at one moment.
+// Node is the state of one node of a [Fleet] at one moment.
 type Node struct {
 	Index int    // its place in the configuration, from 0
 	Addr  string // without credentials
@@ -19,9 +19,9 @@ type Node struct {
 	// RoundTrips is how many batches it has answered to the last reply.
 	RoundTrips uint64
 	// RoundTrip is how long that took, smoothed: each counts for an eighth,
-	// as in RFC 6298. RoundTripMax is the longest. The node's own work is in
-	// them, and with stragglers, replies that came after a quorum had
-	// answered, up to 5 ms until they were looked at.
+	// as in RFC 6298. RoundTripMax is the longest. Both include the
+	// node's own work. A reply that comes after a quorum has answered (a
+	// straggler) may be read up to 5 ms late, which is included too.
 	RoundTrip, RoundTripMax time.Duration
 	// InFlight is how many replies it owes.
 	InFlight int
@@ -41,8 +41,8 @@ func (f *Fleet) Node(i int) Node {
 	}
 }
 
-// why says why a node is down, as an *Error and without the mark that tells its
-// batches that they were not sent; or nil.
+// why returns the reason why a node is down, as an *Error and without the mark
+// ErrNotSent; or nil.
 func (n *node) why() error {
 	if n.sock != nil {
 		return nil
@@ -61,7 +61,7 @@ func (n *node) why() error {
 // why it is down.
 func (e *Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// history is what is remembered of a node over all its connections.
+// history is the statistics of a node over all its connections.
 type history struct {
 	connects uint64
 	trips    uint64
@@ -87,7 +87,8 @@ func (f *Fleet) connected(n *node) {
 	}
 }
 
-// disconnected tells of one that ended. That all of them end with the fleet is no news.
+// disconnected tells the owner of a connection that ended, but not when the fleet is
+// closed.
 func (f *Fleet) disconnected(n *node) {
 	if f.cfg.OnDown != nil && !f.closed {
 		f.cfg.OnDown(n.index)

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
-// look is Node for who is not the owner.
+// look is Node with the lock taken around it.
 func (r *testFleet) look(node int) (n Node) {
 	r.do(func() { n = r.Node(node) })
 	return n
@@ -48,7 +48,7 @@ func TestNodeOverItsLife(t *testing.T) {
 		one := r.sendTo(1, "alone") // 0 ms, of which an eighth counts
 		r.wires[1].Expect(string(one.Buf))
 		r.wires[1].Send(echoes("alone"))
-		r.settle(one)
+		r.awaitDone(one)
 		want.RoundTrips, want.RoundTrip = 2, 14*time.Millisecond
 		require.Equal(t, want, r.look(1))
 

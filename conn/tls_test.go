@@ -31,7 +31,7 @@ func TestTLS(t *testing.T) {
 			r.wires[0].Send(echoes(l.tags...))
 		}
 	})
-	r.settle(sent...)
+	r.awaitDone(sent...)
 
 	for _, end := range []scripted.Verb{scripted.HalfClose, scripted.HangUp, scripted.CutOff} {
 		l := r.send("first", "second")
@@ -40,7 +40,7 @@ func TestTLS(t *testing.T) {
 		}
 		r.wires[1].Send(echoes(l.tags...))
 		r.wires[0].Play(scripted.Steps{echoes("first"), end})
-		r.settle(l)
+		r.awaitDone(l)
 		assert.Error(t, l.errOf(0))
 		assert.NoError(t, l.errOf(1))
 		if end == scripted.HalfClose { // as TLS has it: an alert, in one read with the reply

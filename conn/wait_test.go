@@ -35,7 +35,7 @@ func mustSleep(t *testing.T, woken <-chan bool) {
 	select {
 	case <-woken:
 		require.FailNow(t, "woken for nothing")
-	case <-time.After(10 * time.Millisecond): // a bell that rings has rung by then
+	case <-time.After(10 * time.Millisecond): // a wake-up would have come by then
 	}
 }
 
@@ -43,7 +43,7 @@ func TestWaitEndsWithAnArrival(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 3)
 		r.works()
-		for len(drained(r)) > 0 { // bells of the past
+		for len(drained(r)) > 0 { // earlier notifications
 		}
 		for node := range r.wires {
 			l := r.sendTo(node, "x")
@@ -53,7 +53,7 @@ func TestWaitEndsWithAnArrival(t *testing.T) {
 			mustSleep(t, woken)
 			r.wires[node].Send(echoes("x"))
 			mustWake(t, woken, true)
-			r.settle(l)
+			r.awaitDone(l)
 			for len(drained(r)) > 0 {
 			}
 		}
@@ -64,17 +64,17 @@ func TestWaitEndsWithAnArrival(t *testing.T) {
 	})
 }
 
-// drained takes a ring of the portable poller's bell, which rings for every
+// drained takes a notification of the portable poller, which notifies for every
 // report, armed or not.
-func drained(r *testFleet) (rings []struct{}) {
+func drained(r *testFleet) (taken []struct{}) {
 	if pp, ok := r.poller.(*pumpPoller); ok {
 		select {
-		case ring := <-pp.readable:
-			rings = append(rings, ring)
+		case one := <-pp.readable:
+			taken = append(taken, one)
 		default:
 		}
 	}
-	return rings
+	return taken
 }
 
 func TestWaitEndsWithTheEndOfANode(t *testing.T) {
@@ -163,7 +163,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 			for r.Wait() {
 				r.lock.Lock()
 				r.Sweep(0)
-				for l.settled > 0 && n < trips {
+				for l.doneCalls > 0 && n < trips {
 					if n++; n == trips {
 						break
 					}
@@ -207,11 +207,11 @@ func TestSweepBlocks(t *testing.T) {
 			w.Send(echoes("x"))
 		}
 		r.do(func() {
-			for deadline := time.Now().Add(testkit.Patience); l.settled == 0 && time.Now().Before(deadline); {
+			for deadline := time.Now().Add(testkit.Patience); l.doneCalls == 0 && time.Now().Before(deadline); {
 				r.Sweep(testkit.Patience) // ends at the arrival, or with a signal
 			}
 		})
-		assert.Equal(t, 1, l.settled)
+		assert.Equal(t, 1, l.doneCalls)
 	})
 }
 
@@ -275,7 +275,7 @@ func TestAQuietFleetReportsNothing(t *testing.T) {
 		for _, w := range r.wires {
 			w.Send("\n")
 		}
-		r.settle(l)
+		r.awaitDone(l)
 		quiet("the reply")
 	})
 }

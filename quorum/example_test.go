@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// A round over five nodes ends with the third grant, whatever the others do.
+// A round over five nodes ends with the third grant. Later votes cannot change it.
 func ExampleTally() {
 	var tally quorum.Tally
 	tally.Reset(5)

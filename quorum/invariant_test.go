@@ -26,7 +26,7 @@ func TestNoTwoWinners(t *testing.T) {
 				wins++
 			}
 		}
-		require.NotZero(t, wins, "nobody can win with %d nodes", n)
+		require.NotZero(t, wins, "no round can be won with %d nodes", n)
 	}
 	rng := random(t)
 	for range 20_000 {

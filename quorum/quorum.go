@@ -1,7 +1,7 @@
 package quorum
 
 // MaxNodes is the largest number of nodes of a round. It is the number of bits
-// in the word that remembers who has voted; deployments have three to seven.
+// in the word that has the votes; deployments have three to seven.
 const MaxNodes = 64
 
 // Size returns how many of n configured nodes make a quorum: n/2 + 1, the

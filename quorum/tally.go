@@ -9,7 +9,7 @@ import "math/bits"
 // A tally that was never Reset has no nodes and no verdict: Record ignores
 // every vote and returns the zero Verdict.
 type Tally struct {
-	// Who voted what, a bit for each node. No bit is set in two of them.
+	// The votes, a bit for each node. No bit is set in two of them.
 	granted, denied, failed uint64
 
 	// How many more grants win the round, and how many more refusals (denied

@@ -17,8 +17,8 @@ const (
 	driftFloor = 2 * time.Millisecond
 )
 
-// Drift returns what is taken off a TTL because no two clocks run at the same
-// rate: ttl/100 + 2 ms. For a ttl below zero it is 2 ms.
+// Drift returns the allowance for clocks that run at different rates, which is
+// subtracted from a TTL: ttl/100 + 2 ms. For a ttl below zero it is 2 ms.
 func Drift(ttl time.Duration) time.Duration {
 	return max(ttl, 0)/driftDivisor + driftFloor
 }

@@ -2,16 +2,15 @@ package quorum
 
 import "strconv"
 
-// Verdict is what the votes of a round add up to so far. There are three, not
-// two: it is Pending that lets a round end early in both directions. The zero
-// value is no verdict.
+// Verdict is the result of the votes of a round so far. Pending is a third value, so
+// that a round can end early in both directions. The zero value is no verdict.
 type Verdict uint8
 
 const (
 	// Pending: the votes still out decide.
 	Pending Verdict = 1 + iota
-	// Won: a quorum has granted. Whether the lock is worth having is then a
-	// question of its [Validity].
+	// Won: a quorum has granted. Whether the lock is still valid depends on
+	// the time; see [Until].
 	Won
 	// Lost: a quorum can no longer grant, however the remaining nodes vote.
 	Lost

@@ -49,7 +49,7 @@ func TestDecodeInPiecesAllocatesNothing(t *testing.T) {
 	})
 }
 
-// Whatever is announced, the only allocation is the error, once.
+// Malformed input allocates the error once, and nothing else, for any announced length.
 func TestDecodeMalformedAllocatesTheError(t *testing.T) {
 	for _, test := range badFrames {
 		t.Run(test.name, func(t *testing.T) {

@@ -25,8 +25,8 @@ func ExampleAppendArray() {
 	// "*6\r\n$3\r\nSET\r\n$6\r\norders\r\n$5\r\ntoken\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n30000\r\n"
 }
 
-// Frames are decoded in a loop from whatever has arrived; what is left over
-// stays in the buffer for the next read.
+// A loop decodes the frames that have arrived. The rest stays in the buffer for the
+// next read.
 func ExampleDecoder_Decode() {
 	stream := iotest.OneByteReader(strings.NewReader("+OK\r\n$-1\r\n*2\r\n:1\r\n:0\r\n-READONLY no\r\n"))
 
@@ -81,7 +81,7 @@ func ExampleValue_Elements() {
 	// array 2 ""
 }
 
-// What a script failed on decides what to do, whichever way the server puts it.
+// The cause of a script's failure is found in each of the texts that servers use.
 func ExampleCode() {
 	for _, payload := range []string{
 		"READONLY You can't write against a read only replica. script: c0ffee, on @user_script:1.",

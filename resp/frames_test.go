@@ -85,8 +85,8 @@ func nest(depth int, n node) node {
 	return n
 }
 
-// A badFrame is malformed under the default limits: at the offset, for the
-// reason, and whatever bytes may follow.
+// A badFrame is malformed under the default limits: at the offset, for the reason.
+// Bytes behind it do not change that.
 type badFrame struct {
 	name, frame string
 	offset      int

@@ -61,7 +61,7 @@ func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why Reason) {
 }
 
 // line finds the end of the line that begins at buf[1] and may be up to most
-// bytes long; end is the index of its CR. In all other cases end is what [head]
+// bytes long; end is the index of its CR. In all other cases end is the one that [head]
 // returns as n.
 func line(buf []byte, seen, most int) (end int, why Reason) {
 	window := buf[:min(len(buf), 1+most+1)] // the CR has to be in it

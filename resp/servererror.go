@@ -57,7 +57,7 @@ var (
 	scriptPrefix = []byte("@user_script:")
 )
 
-// echoedArgs comes before what a server repeats of an unknown command.
+// echoedArgs comes before the arguments of an unknown command, which a server repeats.
 var echoedArgs = []byte(", with args beginning with")
 
 // scriptPlace comes before the line number at which a script failed.

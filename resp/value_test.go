@@ -50,8 +50,8 @@ func TestValueErr(t *testing.T) {
 	}
 }
 
-// Whoever appends to a borrowed payload gets a copy, and leaves the next frame
-// in the buffer alone.
+// Append on a borrowed payload copies it, and does not change the next frame in the
+// buffer.
 func TestValueBytesHaveNoSpareCapacity(t *testing.T) {
 	for _, test := range goodFrames {
 		var d resp.Decoder
@@ -127,7 +127,7 @@ func TestElementsAtTheEnds(t *testing.T) {
 	}
 }
 
-// The element's Value of a small integer is what that of any other kind is.
+// The Value of an element that is a small integer equals that of a decoded frame.
 func TestElementsMixed(t *testing.T) {
 	v, _ := decode(t, "*7\r\n$1\r\na\r\n:1\r\n_\r\n:2\r\n*1\r\n:9\r\n:3\r\n:44\r\n")
 	want := []node{

@@ -32,7 +32,7 @@ func native(ctx context.Context, addr string) (releaser, error) {
 	_ = c.SetDeadline(time.Now().Add(patience))
 	replies := bufio.NewReader(c)
 	for _, one := range natives {
-		if _, err := c.Write(one("floor:nobody", "nobody")); err != nil {
+		if _, err := c.Write(one("floor:absent", "absent")); err != nil {
 			return nil, err
 		}
 		line, err := replies.ReadString('\n')

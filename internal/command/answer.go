@@ -45,8 +45,8 @@ func ValueOf(v *resp.Value) Value { return Value{string(v.Bytes), v.Int} }
 //		a.Granted()
 //	}
 //
-// There are n answers, or fewer where the reply does not fit. It is used again and
-// again, and allocates nothing.
+// There are n answers, or fewer where the reply does not fit. It can be reused, and
+// allocates nothing.
 type Answers struct {
 	elements resp.Elements
 	left     int // answers to come
@@ -145,9 +145,9 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	return r
 }
 
-// SplitTo is how many operands the calls have that a call of n is split into. In two
-// steps a key that is refused costs 24 calls, not 128, for which the others wait one
-// round trip longer.
+// SplitTo is the number of operands of the calls that a refused call of n is split
+// into. There are two steps: a refused key then costs 24 calls instead of 128, and the
+// other keys wait one round trip longer.
 func SplitTo(n int) int {
 	if n > 16 {
 		return 16
@@ -155,8 +155,8 @@ func SplitTo(n int) int {
 	return 1
 }
 
-// isUnapplied says of an error's code that servers check for it before they
-// execute a command.
+// isUnapplied says whether servers return an error code only before they execute a
+// command.
 func isUnapplied(code string) bool {
 	switch code {
 	case "NOPERM", "NOAUTH", "READONLY", "MASTERDOWN":
@@ -165,8 +165,8 @@ func isUnapplied(code string) bool {
 	return isOfServer(code)
 }
 
-// isOfServer says of an error's code that it is about the state of the server, not
-// about a key.
+// isOfServer says whether an error code is about the state of the server, not about a
+// key.
 func isOfServer(code string) bool {
 	switch code {
 	case "OOM", "MISCONF", "BUSY", "LOADING", "NOREPLICAS":

@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Operand is what a command says of one key. The value at the key is Token with Tail
-// behind it.
+// Operand is one key of a command, with its token and TTL. The value at the key is
+// Token with Tail behind it.
 type Operand struct {
 	Key, Token []byte
 	TTL        int64 // in milliseconds, of kinds that have one
@@ -19,8 +19,8 @@ type Operand struct {
 const ReadBytes = 512
 
 // callBytes bounds the keys of a script call, in bytes, as MaxKeys does their
-// number. A server answers nothing before it has the whole call, and one that does
-// not answer is taken for dead.
+// number. A server answers only when it has read the whole call, and a server that
+// does not answer within StallTimeout is taken for dead.
 const callBytes = 64 << 10
 
 // Merge returns how many of the first operands the next command takes: one, or for

@@ -1,9 +1,9 @@
 package command
 
-// Form says in which commands a node is asked to compare a token before it acts.
-// It is found out for each connection by trying the commands, never by a version
-// number: forks, proxies and access lists differ from what versions promise. The
-// zero Form is understood by every server since Redis 2.6.
+// Form says which commands a node has to compare a token before it acts. Probes try
+// the commands on each connection. The version number is not used, since forks,
+// proxies and access lists differ from it. Every server since Redis 2.6 understands
+// the zero Form.
 type Form uint8
 
 const (
@@ -27,8 +27,7 @@ func (f Form) IsScript(k Kind) bool {
 	return k == Release && f&releases == 0 || k == Extend && f&SetIfEq == 0
 }
 
-// Without is f with scripts in place of the native commands for a kind that asked
-// has.
+// Without is f without the native commands of asked for a kind: scripts replace them.
 func (f Form) Without(k Kind, asked Form) Form {
 	mask := SetIfEq
 	if k == Release {

@@ -37,8 +37,8 @@ func (k Kind) HasTTL() bool { return k == Acquire || k == Extend }
 // replies carry a [Value].
 func (k Kind) Reads() bool { return k > Release }
 
-// byRank is the order in which commands are written where any would do: releases
-// first, since they free keys that acquires behind them may want.
+// byRank is the order of commands that may be written in any order. Releases come
+// first, since they free keys for the acquires behind them.
 var byRank = [...]Kind{Release, Extend, Acquire, ReadValue, ReadTTL}
 
 // Classes is how many ranks there are.

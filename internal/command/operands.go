@@ -2,8 +2,8 @@ package command
 
 import "github.com/redlock-go/redlock/resp"
 
-// Reader reads operands back out of a command that was written by Append. It is
-// used again and again, since while a node is down that is done for each batch.
+// Reader reads the operands out of a command that was written by Append. It can be
+// reused without an allocation: while a node is down each batch is read.
 type Reader struct {
 	args     [][]byte
 	operands []Operand
@@ -20,7 +20,7 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	if _, err := d.Decode(command, &v); err != nil {
 		panic("redlock: a command of its own making is malformed: " + err.Error())
 	}
-	clear(r.args) // they point into what may be large
+	clear(r.args) // they point into buffers that may be large
 	clear(r.operands)
 	r.args, r.operands = r.args[:0], r.operands[:0]
 	for it := v.Elements(); it.Next(); {

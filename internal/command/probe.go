@@ -7,21 +7,21 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// What is probed with: a key that no lock has, and a token that it does not hold.
+// The key of the probes, which no lock has, and a token that it does not hold.
 const (
 	probeKey   = "redlock:probe"
 	probeToken = "x"
 )
 
-// Probes are the commands that tell, on a new connection, what a node understands,
-// and load the scripts that it needs. On a key that is absent they change nothing.
-// One Probes is used for one connection.
+// Probes are commands that find out, on a new connection, which forms a node
+// understands, and load the scripts that it needs. They name a key that is absent, and
+// so change nothing. One Probes is used for one connection.
 type Probes struct {
 	form  Form
 	asked []probe
 }
 
-// probe is one command, and what takes in its reply.
+// probe is one command and the function that reads its reply.
 type probe struct {
 	words  []string
 	answer func(*resp.Value) error
@@ -51,15 +51,15 @@ func (p *Probes) Len() int { return len(p.asked) }
 // Command is command i, as words.
 func (p *Probes) Command(i int) []string { return p.asked[i].words }
 
-// Answer takes in the reply to command i; all of them, in order. An error says that
+// Answer reads the reply to command i; all of them, in order. An error says that
 // the node cannot be used.
 func (p *Probes) Answer(i int, v *resp.Value) error { return p.asked[i].answer(v) }
 
-// Form is what the answers add up to.
+// Form is the form that the answers have shown.
 func (p *Probes) Form() uint8 { return uint8(p.form) }
 
-// releasesBy takes in whether a command works that releases. If more than one
-// does, it is the first.
+// releasesBy notes a native command that releases, if it works. The first one that
+// works is used.
 func (p *Probes) releasesBy(form Form) func(*resp.Value) error {
 	return func(v *resp.Value) error {
 		works, err := probed(v, v.Kind == resp.Integer)
@@ -70,9 +70,9 @@ func (p *Probes) releasesBy(form Form) func(*resp.Value) error {
 	}
 }
 
-// extends takes in whether SET knows IFEQ. Where the key of the probe is out of
-// bounds, this goes by whether there is a command to release by, which no server
-// has without IFEQ.
+// extends notes whether SET has IFEQ. If the access list excludes the key of the
+// probe, the reply does not show it. Then a native release decides: no server has one
+// without IFEQ.
 func (p *Probes) extends(v *resp.Value) error {
 	works, err := probed(v, v.Null || v.IsOK())
 	if works && (!v.IsError() || p.form&releases != 0) {
@@ -94,9 +94,9 @@ func probed(v *resp.Value, fits bool) (works bool, err error) {
 	return true, nil
 }
 
-// script loads the script of a kind, and tries it: it may not be allowed to be
-// loaded, and have been by another, or not be allowed to run. Whether a node needs
-// it is known by then, from the probes before.
+// script loads the script of a kind and tries it. The user may not be allowed to load
+// it while another user has loaded it, or may not be allowed to run it. The probes
+// before have shown whether the node needs it.
 func (p *Probes) script(k Kind, text, sha string, try ...string) {
 	var load error // why it is needed and could not be loaded
 	p.add(func(v *resp.Value) error {

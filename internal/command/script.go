@@ -15,8 +15,8 @@ import _ "embed"
 //	EVALSHA ReleaseSHA1 n key… token…
 //	EVALSHA ExtendSHA1  n key… token… ttl-in-ms…
 
-// MaxKeys bounds the keys of one call: a script blocks its server while it
-// runs, and what merging saves is flat well before this.
+// MaxKeys bounds the keys of one call: a script blocks its server while it runs, and
+// more keys save hardly anything.
 const MaxKeys = 128
 
 // ReleaseScript deletes each key that still holds its token.

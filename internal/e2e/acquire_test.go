@@ -122,7 +122,8 @@ func TestIdleClientNoticesLostConnections(t *testing.T) {
 	})
 }
 
-// TestRetryPausesDiffer, or those who wait for one lock would meet again and again.
+// TestRetryPausesDiffer: otherwise callers that wait for one lock would collide again
+// and again.
 // None is shorter than RetryMin.
 func TestRetryPausesDiffer(t *testing.T) {
 	r := cluster.New(t, 1, func(c *redlock.Config) { c.RetryMin, c.RetryMax = 5*time.Millisecond, 100*time.Millisecond })

@@ -89,7 +89,7 @@ func TestEvenNumberIsWarnedAbout(t *testing.T) {
 }
 
 // TestSameServerIsRefused: two addresses that lead to one server are found out
-// by asking it who it is.
+// by its run_id.
 func TestSameServerIsRefused(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		servers := fakeredis.StartN(t, 3, fakeredis.Options{Password: "sesame"})

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// realPassword is what must never be seen.
+// realPassword must never be shown.
 const realPassword = "sesame-zzyzx"
 
 // faultyServer is a real server in which a test injects a fault, and heals it.

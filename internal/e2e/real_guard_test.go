@@ -68,7 +68,7 @@ func refusedUntilOver(t *testing.T, theirs redlock.Lock, ttl time.Duration, clie
 	}
 }
 
-// TestRealRestartForgets is what the guard is for. One of the three servers that
+// TestRealRestartForgets shows why there is a guard. One of the three servers that
 // know of a lock is killed and comes back empty. Who trusts it, or has never seen
 // it before, is given the same lock.
 func TestRealRestartForgets(t *testing.T) {
@@ -100,7 +100,7 @@ func TestRealRestartForgets(t *testing.T) {
 	}
 }
 
-// TestRealRestartGuard: who has seen the server before, and used a TTL as long,
+// TestRealRestartGuard: a client that has seen the server before, and used a TTL as long,
 // refuses its vote until the lock is over, and counts it again by itself then.
 func TestRealRestartGuard(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ type batch struct {
 	sentAt   time.Duration
 	soonest  time.Duration // shortest timeout
 	deadline time.Duration // of the most impatient round
-	latest   time.Duration // longest timeout; an instant once it is sent
+	latest   time.Duration // longest timeout; becomes an instant when the batch is sent
 	longest  time.Duration // TTL
 
 	answers     []answer  // that nodes have told
@@ -90,7 +90,7 @@ func (b *batch) add(op *Op) {
 	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, absent: op.Absent, reads: op.Kind.Reads()}
 	switch op.Kind {
 	case Acquire:
-		r.absent = 0 // what an earlier attempt left there
+		r.absent = 0 // of an earlier attempt
 	case Extend:
 		r.lock = lockOf(op.Token[:])
 		b.extends = true
@@ -192,7 +192,7 @@ func (b *batch) answered(node, i int, granted bool, kind Kind) {
 	}
 	switch {
 	case kind.HasTTL() && b.quarantined>>uint(node)&1 == 1:
-		// It has restarted, and what it says of its keys is not the whole truth.
+		// It has restarted, and may have lost keys.
 		b.refused(node, i, conn.ErrQuarantined)
 	case granted:
 		b.vote(node, i, quorum.Granted, nil)
@@ -307,9 +307,9 @@ func (e *Engine) batch() *batch {
 	return e.batch()
 }
 
-// makeBatches adds to the free batches. There are as many as the slowest node
-// lags behind, and with little load each carries one operation; so they are made
-// a slab at a time, or every new record of slowness would show as allocations.
+// makeBatches adds to the free batches, a slab at a time. A batch is in use until the
+// slowest node has answered, and with little load it carries one operation. If batches
+// were made one by one, each new peak of that node's delay would show as allocations.
 func (e *Engine) makeBatches() {
 	batches := make([]batch, slab)
 	bytes := make([]byte, slab*slabBytes)

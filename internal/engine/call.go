@@ -52,8 +52,8 @@ func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
 
 // Do submits a call and waits for its result. An error is ErrBusy, ErrClosed or that
-// of ctx, which was given to Watch; in the latter case an acquire is being cleaned up
-// after, an extend may or may not take effect, and a release is sent. The result of
+// of ctx, which was given to Watch. After an error of ctx the release of an acquire is
+// under way, an extend may or may not take effect, and a release is sent. The result of
 // the operation itself is in the Call.
 //
 // Do waits on one channel only. To wait for the context as well would mean a

@@ -87,9 +87,9 @@ func TestAloneEnds(t *testing.T) {
 	require.Zero(t, sweeps, "its context had ended")
 }
 
-// TestReleaseIsSentThoughNobodyWaits: a release whose context has ended is sent
+// TestReleaseIsSentWithoutACaller: a release whose context has ended is sent
 // all the same, also if it had to wait for the in-flight window.
-func TestReleaseIsSentThoughNobodyWaits(t *testing.T) {
+func TestReleaseIsSentWithoutACaller(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	p := newScripted(t, 1)

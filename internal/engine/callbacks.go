@@ -55,7 +55,7 @@ func (c *callbacks) init() {
 	c.wake = func() {
 		select {
 		case c.woken <- struct{}{}:
-		default: // it will look
+		default: // it is awake
 		}
 	}
 }

@@ -22,9 +22,9 @@ func waitingOps(released, acquired int) (ls [classes]list) {
 	return ls
 }
 
-// TestFewerAreHeldBack: the acquires if there are as many, for a release may be
+// TestMinorityIsDeferred: the acquires if there are as many, for a release may be
 // waited for.
-func TestFewerAreHeldBack(t *testing.T) {
+func TestMinorityIsDeferred(t *testing.T) {
 	for _, c := range []struct{ released, acquired, sent, held int }{
 		{3, 5, acquires, 3}, {5, 3, releases, 3}, {1, 1, releases, 1}, {0, 4, acquires, 0}, {4, 0, releases, 0},
 	} {
@@ -39,8 +39,8 @@ func TestFewerAreHeldBack(t *testing.T) {
 	}
 }
 
-// TestNoOperationIsHeldTwice: what was held back from one batch is in the next.
-func TestNoOperationIsHeldTwice(t *testing.T) {
+// TestNoOperationIsDeferredTwice: an operation that was deferred is in the next batch.
+func TestNoOperationIsDeferredTwice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var a deferrer
 	a.init()
@@ -148,9 +148,9 @@ func TestCallersComeIntoStep(t *testing.T) {
 
 const ones = ":1\r\n:1\r\n:1\r\n:1\r\n"
 
-// TestAHeldOperationMayGo: it waits in the queue as others do, and can be taken
+// TestADeferredOperationMayGo: it waits in the queue as others do, and can be taken
 // back.
-func TestAHeldOperationMayGo(t *testing.T) {
+func TestADeferredOperationMayGo(t *testing.T) {
 	p := newMixed(t, scripts)
 	p.submit(Acquire, "blocker")
 	released, acquired, later := p.submit(Release, "a"), p.submit(Acquire, "b"), p.submit(Acquire, "c")
@@ -167,8 +167,8 @@ func TestAHeldOperationMayGo(t *testing.T) {
 	p.idle()
 }
 
-// TestCancelWhileItIsHeldBack: the driver has taken it, and puts it back.
-func TestCancelWhileItIsHeldBack(t *testing.T) {
+// TestCancelWhileItIsDeferred: the driver has taken it, and puts it back.
+func TestCancelWhileItIsDeferred(t *testing.T) {
 	p := newScripted(t, 1)
 	e := p.engine
 	require.True(t, e.driver.TryLock()) // no other goroutine may send it

@@ -12,25 +12,27 @@
 //
 // # The driver
 //
-// Four kinds of goroutines take the driver lock:
+// These goroutines take the driver lock:
 //
 //   - a caller that has just submitted and finds the window open: it writes all
 //     that waits, its own operation and those of others;
 //   - a lone caller: having written, it keeps the lock and reads its own replies, so
 //     that no goroutine is switched to for them;
-//   - the reader goroutine, parked until replies arrive, and the watchdog, the only
-//     timer;
-//   - a dialer that brings a connection in, Stats and Close.
+//   - the reader goroutine, parked until replies arrive;
+//   - the watchdog, the only timer;
+//   - a dialer, when it starts and after each dial, Stats and Close.
 //
-// A submitter never waits for the lock. It appends to the queue, and if the lock is
-// taken it relies on the holder, who looks at the queue once more after giving the
-// lock up (see Engine.drive). A turn under the lock is bounded by what was queued
+// The goroutine of callbacks takes it too, to send what callbacks have submitted.
+//
+// A submitter never waits for the lock. It appends to the queue. If the lock is taken,
+// its holder sends the operation: after unlocking it looks at the queue once more (see
+// Engine.drive). A turn under the lock is bounded by what was queued
 // when it began.
 //
 // # User code
 //
-// No user code runs under a lock. The reader calls completions and hooks (see
-// callbacks); contexts are read by their callers.
+// No user code runs under a lock. A goroutine of its own, the goroutine of callbacks,
+// calls completions and hooks (see callbacks.go). Callers read their own contexts.
 //
 // # Lock order
 //

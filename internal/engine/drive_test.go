@@ -10,10 +10,10 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// TestNobodyIsLeftBehind: an operation that is submitted after the driver's last look
+// TestNoOperationIsLeftBehind: an operation that is submitted after the driver's last look
 // at the queue, while the driver still has its lock, is sent by that driver: it looks
 // once more. So do a submitter, the reader, the watchdog and a dialer.
-func TestNobodyIsLeftBehind(t *testing.T) {
+func TestNoOperationIsLeftBehind(t *testing.T) {
 	for name, drive := range map[string]func(p *scriptedFleet){
 		"submitter": func(p *scriptedFleet) { p.submit(Release, "first") },
 		"turn": func(p *scriptedFleet) {

@@ -82,7 +82,7 @@ func (e *Engine) submittedNow(kind Kind, now time.Duration, c *Call) {
 // lazyTimeout has the watchdog tick every millisecond.
 const lazyTimeout = 4 * minTick
 
-// DriveSoon sees to it that what was discarded is sent: with the next operation of a
+// DriveSoon has operations without a waiting caller sent: with the next operation of a
 // caller, or by the watchdog's next tick, a millisecond or two later. A caller that takes
 // another lock at once then has one batch and one round trip for both.
 //
@@ -99,8 +99,8 @@ func (e *Engine) DriveSoon() {
 	e.Drive()
 }
 
-// turn runs f as the driver, the lock being held, sends what waits and gives the
-// lock up. It then looks after what was submitted meanwhile.
+// turn runs f as the driver, with the lock held, sends what waits and unlocks. Then it
+// drives, for operations that were submitted meanwhile.
 func (e *Engine) turn(f func()) {
 	f()
 	e.flush()
@@ -108,10 +108,10 @@ func (e *Engine) turn(f func()) {
 	e.drive(nil)
 }
 
-// unlock gives the driver lock up. The reader is to be woken by what arrives if a
-// caller or a callback waits for it; or if nothing is asked at all, for then it is news of a
-// connection that has ended. Stragglers are left to the watchdog. The reader is
-// woken at once where it is to drive.
+// unlock gives the driver lock up. It arms the fleet, so that arrivals wake the reader,
+// while a round is undecided. It does so too while the watchdog sleeps, since an arrival
+// then means that a connection has ended. Otherwise the watchdog reads stragglers. If
+// the reader is to drive, it is woken at once.
 func (e *Engine) unlock(handOver bool) {
 	fleet := e.fleet // Start sets it with the lock held
 	if fleet != nil && !e.armed && (handOver || e.undecided > 0 || !e.watchdog.awake) {
@@ -130,8 +130,8 @@ func (e *Engine) unlock(handOver bool) {
 // DriverLock is the lock that the fleet's owner holds.
 func (e *Engine) DriverLock() sync.Locker { return (*driverLock)(e) }
 
-// driverLock is the driver lock for those who do not drive, the dialers. Like every
-// holder they look after what was submitted meanwhile.
+// driverLock is the driver lock for dialers. Like each holder, they drive after they
+// have unlocked it, for operations that were submitted meanwhile.
 type driverLock Engine
 
 func (l *driverLock) Lock() { l.driver.Lock() }
@@ -164,8 +164,8 @@ func (e *Engine) flush() {
 	e.complete()
 }
 
-// blind is the nodes that have no vote, a bit each: they are down, or quarantined.
-// Where they are so many that no acquire can win it is hopeless to send one.
+// blind is the nodes without a vote, a bit each: they are down or quarantined. If the
+// others are no quorum, no acquire can win.
 func (e *Engine) blind() uint64 {
 	blind := e.fleet.Away() | e.fleet.Quarantined()
 	if hopeless := bits.OnesCount64(blind) > quorum.Tolerates(e.nodes); hopeless != e.hopeless.Load() {

@@ -164,7 +164,7 @@ func (e *Engine) enqueueChecked(op *Op, now time.Duration) error {
 	op.begin(now)
 	e.depth.Add(1)
 	if err := e.queue.push(op, false); err != nil {
-		op.Err, op.Until = err, never // as it was not begun, it ends nothing
+		op.Err, op.Until = err, never // no phase to end: it was not begun
 		op.advance(idle)
 		e.depth.Add(-1)
 		e.Note(op.Kind, err)
@@ -251,9 +251,9 @@ func (op *Op) awaitSent() uint64 {
 	}
 }
 
-// drainFor is how long Close waits for goroutines to end. Only those take longer
-// that user code keeps: a callback that blocks, a dialer that does not heed its
-// context, a connection whose Close does not end its Read.
+// drainFor is how long Close waits for goroutines to end. Only user code can
+// delay them: a callback that blocks, a Dialer that ignores its context, a connection
+// whose Close does not end its Read.
 const drainFor = 500 * time.Millisecond
 
 // Close refuses new operations, waits up to bound for those that are under way,

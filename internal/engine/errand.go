@@ -7,14 +7,14 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 )
 
-// An errand is commands for one node alone: what it has refused in the form in which
-// it was asked, or could not be given when the others were. It votes in the rounds
-// of a batch as the batch's own wires do.
+// An errand is commands for one node alone: the repeat of a command that the node has
+// refused, or hints. Its replies vote in the rounds of a batch, as those of the
+// batch's own wires do.
 //
-// An errand is sent behind everything that was sent since. A release may be: it
-// acts on nothing but its own attempt's token. An extend may not overtake a later
-// one of the same lock, which shares its token and may ask for more: its vote fails
-// in place of that.
+// An errand reaches the node behind later batches. That is harmless for a release: it
+// acts on its own attempt's token alone. An extend must not undo a later one of the
+// same lock, which has the same token and may ask for more. If there is a later one,
+// the extend is not repeated and its vote fails.
 
 // again sends the rounds of a refused command once more, by script calls of at most
 // merge keys, with the script in front where the node may not know it.
@@ -63,13 +63,13 @@ func (w *wire) sendTo(node int) {
 	w.batch.engine.fleet.SendTo(node, &w.Batch)
 }
 
-// lockOf tells locks apart by the beginning of their tokens, 48 random bits. Two that
-// share it are taken for one, by which a repeat is left out, no more.
+// lockOf tells locks apart by the first 48 random bits of their tokens. For two locks
+// that share them, a repeat may be left out, with no other effect.
 func lockOf(token []byte) uint64 { return binary.BigEndian.Uint64(token) | 1 }
 
-// laterExtends is where extends behind a batch, or late in it, stand: for each lock
-// the last of its rounds. It is made when an extend is refused, and once for all of a
-// batch's until another batch with extends is sent.
+// laterExtends has, for each lock, its last extend in a batch or behind it. It is made
+// when an extend is refused, and used for the batch's other refused extends until
+// another batch with extends is sent.
 type laterExtends struct {
 	newest *batch // that it knows of
 	rounds map[uint64]int

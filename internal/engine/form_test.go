@@ -101,10 +101,10 @@ func TestNativeCommandRefused(t *testing.T) {
 	}
 }
 
-// TestGuardedNodesHaveNoVote: they are asked like all the others; what they say
-// to an acquire or an extend does not count, and a release frees the key all the
-// same. The vote is withdrawn for what was sent while it was.
-func TestGuardedNodesHaveNoVote(t *testing.T) {
+// TestQuarantinedNodesHaveNoVote: they are sent all commands. Their replies to an
+// acquire or an extend do not count; a release frees the key. Commands that were sent
+// in the quarantine get no vote after it either.
+func TestQuarantinedNodesHaveNoVote(t *testing.T) {
 	p := newScripted(t, 3)
 	p.guarded = 0b011
 	op := p.submit(Acquire, "key")

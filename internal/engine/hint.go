@@ -9,13 +9,13 @@ import (
 )
 
 // Hinted handoff: a release that a node could not be given is kept as a hint, and
-// handed off first thing on the node's next connection, before anything else is
-// sent: a lock is not extended by a node that is about to release it. Each acquire that
-// may have set a key without a holder is followed by a release, so that hints of
-// releases are enough; and to release what is not there does no harm.
+// handed off on the node's next connection before anything else is sent, so that the
+// node cannot extend a lock that it is about to release. Hints of releases are enough:
+// each acquire that may have set a key without a holder is followed by a release. The
+// release of an absent key does no harm.
 //
-// There is no hint where the key cannot be (round.absent). While a quorum is away,
-// hints without keys would drive out those that have one.
+// A node that cannot have the key gets no hint (round.absent). While a quorum is away,
+// such hints would fill the bound.
 
 const (
 	// hintBytes bounds the hints for a node: as many releases as may be under way
@@ -24,8 +24,8 @@ const (
 	// handoffOps is how many are handed off at a time, the next when they are
 	// answered: each may have to be sent again by itself.
 	handoffOps = 1024
-	// handoffPause is the time to the next try after a node has refused some for now,
-	// because it is busy for example.
+	// handoffPause is the pause after a node has refused hints for now, with BUSY
+	// for example.
 	handoffPause = time.Second
 )
 
@@ -54,8 +54,8 @@ func (h *hints) add(key, token []byte) {
 }
 
 // compact leaves one of each entry: while a quorum is away releases fail, and
-// callers try them again and again. It is full then if that did not gain much, or
-// it would be done for every entry that comes.
+// callers try them again and again. If that freed little, the hints
+// count as full: otherwise each new entry would compact them again.
 func (h *hints) compact() {
 	seen := make(map[string]bool)
 	kept := h.entries[:0]
@@ -99,7 +99,7 @@ func (e *Engine) hint(node int, w *wire, s *span) {
 		nowhere &= rounds[i].absent
 	}
 	if nowhere != 0 {
-		return // as with most of what a node misses while it is away
+		return // acquires and extends, most of what a node misses
 	}
 	for i, op := range e.reader.Read(s.kind, w.Buf[s.from:s.to]) {
 		if rounds[i].absent>>uint(node)&1 == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// What can become of an operation. The root package exports these.
+// The errors of operations. The root package exports these.
 var (
 	ErrTaken    = errors.New("redlock: taken: another holder has the lock")
 	ErrNoQuorum = errors.New("redlock: no quorum: too few nodes answered")
@@ -70,7 +70,8 @@ type Op struct {
 
 	// Absent is the nodes, a bit each, that have no key with this token: they
 	// denied the acquire, or were never sent it. The engine sets it for an
-	// acquire; a release that knows it is not owed to them. None is always right.
+	// acquire. A release with it leaves no hints for these nodes. Zero is always
+	// correct.
 	Absent uint64
 
 	// The result, valid from Complete on.
@@ -88,8 +89,8 @@ type Op struct {
 }
 
 // The life of an operation. A generation number above the phase tells one use
-// of an Op from the next: a batch may hold on to an Op long after its caller
-// has gone, and must not decide what the Op is used for by then.
+// of an Op from the next: a batch may refer to an Op long after its caller
+// has gone, and must not decide a later use of it.
 //
 //	idle → reserved → queued → sending → inFlight → decided → idle
 //
@@ -146,7 +147,7 @@ func (op *Op) claim(s, phase uint64) bool {
 	return op.state.CompareAndSwap(s, s&^phaseMask|phase)
 }
 
-// Limits of what can be asked for. The root package exports these.
+// Limits of keys and TTLs. The root package exports these.
 const (
 	MaxKey = 4 << 10               // bytes
 	MinTTL = 10 * time.Millisecond // of which 2.1 ms are drift
@@ -158,7 +159,7 @@ const (
 // milliseconds" with a TTL of 10 s.
 const maxTimeout = 50 * time.Millisecond
 
-// check refuses what cannot be asked, rounds the TTL down to whole milliseconds
+// check refuses wrong arguments, rounds the TTL down to whole milliseconds
 // and sets the timeout. It runs once for each operation: Submit begins with it, and
 // so does Call.
 func (e *Engine) check(op *Op) error {

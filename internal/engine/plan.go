@@ -20,9 +20,9 @@ const (
 // own for them.
 //
 // Merging moves commands past each other, which must not show. So a list is cut
-// into segments: within one, each key occurs once, or only such that writing
-// releases, then extends, then acquires keeps the order of its commands. The
-// keys are told apart by hash; two keys that share one cost a cut, no more.
+// into segments: within one, each key occurs once, or the order of its commands is
+// releases, then extends, then acquires, the order in which a segment is written. The
+// keys are told apart by hash; two keys with one hash cost a cut and have no other effect.
 type planner struct {
 	seed     maphash.Seed
 	seen     keySet
@@ -37,8 +37,8 @@ func (p *planner) init() {
 }
 
 // plan puts the n operations from first on into b, and writes it in the given
-// forms. With mayDefer it may defer some of them, which it returns; of a list in
-// which a key occurs twice none are, for the others would overtake them.
+// forms. With mayDefer it may defer some of them, which it returns; none of a list in
+// which a key occurs twice, since others would overtake them.
 func (p *planner) plan(b *batch, first *Op, n int, forms []conn.Form, mayDefer bool) (later list) {
 	p.seen.reset(n)
 	for op := first; op != nil; {
@@ -107,7 +107,7 @@ const maxDeferPause = 256
 
 func (d *deferrer) init() { d.deferred, d.next = classes, 1 }
 
-// minority takes out of what would go into one batch what is deferred, if anything.
+// minority takes the operations to defer, if any, out of a list for one batch.
 func (d *deferrer) minority(lists *[classes]list) (later list) {
 	before, may := d.deferred, d.pause == 0
 	d.deferred = classes

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// queue is what was submitted and not yet sent, oldest first. It is bounded for
-// callers; the releases that clean up after them are not refused, but there is
-// at most one for each operation that was accepted.
+// queue has the operations that were submitted and not sent, oldest first. It is
+// bounded for callers. Cleanups are not refused, but there is at most one for each
+// operation that was accepted.
 type queue struct {
 	mu         sync.Mutex
 	head, tail *Op
@@ -139,8 +139,8 @@ func (q *queue) scan(n int, visit func(*Op)) {
 	}
 }
 
-// take detaches the oldest operations, up to both bounds but at least one, as a
-// list through next.
+// take detaches the oldest operations, at least one and at most as many as both bounds
+// allow.
 func (q *queue) take(ops, keyBytes int) (first *Op, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -170,7 +170,7 @@ func (q *queue) take(ops, keyBytes int) (first *Op, n int) {
 	return first, n
 }
 
-// putBack returns to the front what was taken and not sent.
+// putBack returns operations that were taken and not sent to the front.
 func (q *queue) putBack(l list) {
 	if l.first == nil {
 		return

@@ -14,9 +14,9 @@ func (e *Engine) read() {
 	}
 }
 
-// receive reads what has arrived, hands the results to their callers and sends
-// what those have submitted by then. The driver lock is given up while callers run.
-// What the goroutine of callbacks submits, that one sends.
+// receive reads what has arrived, completes calls, and sends what their callers have
+// submitted by then. The driver lock is given up while callers run. Operations that
+// callbacks submit are sent by the goroutine of callbacks.
 func (e *Engine) receive(yield func(calls int)) {
 	e.driver.Lock()
 	e.armed = false
@@ -38,9 +38,8 @@ func (e *Engine) receive(yield func(calls int)) {
 	e.turn(func() {})
 }
 
-// Bounds of yield. Beside goroutines that compute, a yield lasts until the scheduler
-// takes the processor from one of them, 10 ms as a rule: then it is left out for some
-// batches.
+// Bounds of yield. If other goroutines compute, a yield lasts until the scheduler
+// preempts one of them, 10 ms as a rule. After a slow yield some batches go without.
 const (
 	maxYields  = 8
 	slowYield  = 5 * time.Millisecond
@@ -48,9 +47,9 @@ const (
 )
 
 // yield lets the callers that were just completed run before the next batch is
-// written, since most of them submit again at once: to go on with those that
-// happen to have been waiting would split the callers into two camps, each of
-// which waits for the other's round trip.
+// written, since most of them submit again at once. Without it, a batch with only those
+// that already waited would go out, and the callers would split into two camps, each
+// waiting for the other's round trip.
 func (e *Engine) yield(calls int) {
 	if e.unyielding > 0 {
 		e.unyielding--

@@ -21,8 +21,8 @@ type Stats struct {
 	InFlight   int    // sent and without a verdict, cleanups among them
 }
 
-// Results is how many operations of a kind have ended in which way. Each that
-// was submitted and in order ends once, in one of them.
+// Results counts the operations of a kind by how they ended. Each accepted operation
+// counts once, in one field.
 type Results struct{ Won, Denied, NoQuorum, Expired, Cancelled, Refused uint64 }
 
 // Votes is one node's votes, by [quorum.Outcome].
@@ -41,8 +41,8 @@ const (
 	endings
 )
 
-// endingOf names the ending that an operation's error stands for. What is none
-// of the engine's own is a context's.
+// endingOf is the ending for an operation's error. Errors that are not the engine's
+// are those of contexts.
 func endingOf(err error) ending {
 	switch err {
 	case nil:
@@ -59,8 +59,8 @@ func endingOf(err error) ending {
 	return cancelled
 }
 
-// counters are what Stats copies. All are the driver's and plain but for aside,
-// where those count who do not drive: what they see end is rare.
+// counters are the counts that Stats copies. They belong to the driver and are plain.
+// aside is atomic: goroutines that do not drive count there, which is rare.
 type counters struct {
 	ended      [command.Kinds][endings]uint64
 	aside      [command.Kinds][endings]atomic.Uint64

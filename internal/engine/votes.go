@@ -175,8 +175,8 @@ func misfit(v *resp.Value) error { return fmt.Errorf("%w: %v", errMisfit, v.Kind
 // refused handles an error reply. Most fail the vote and leave the connection
 // as it is; an error that is returned ends it. Some are answered by an errand.
 //
-// What one caller asks must not decide the answer of another. So a merged call
-// that is refused, perhaps for one of its keys, is sent again key by key.
+// One caller's key must not decide the result of another. So a merged call that is
+// refused, perhaps for one of its keys, is sent again in smaller calls.
 func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	b := w.batch
 	r := command.Refused(s.kind, w.form(), s.count, v.Bytes, w.loads)

@@ -59,9 +59,9 @@ func TestRetriesOpenTheGate(t *testing.T) {
 	p.idle()
 }
 
-// TestNoScriptOfAnExtendNobodyAwaits: it is not sent again once its caller has asked
+// TestOvertakenExtendIsNotRepeated: an extend is not sent again once its caller has asked
 // for a longer one, which it would undo on that node.
-func TestNoScriptOfAnExtendNobodyAwaits(t *testing.T) {
+func TestOvertakenExtendIsNotRepeated(t *testing.T) {
 	p := newScripted(t, 5)
 	op := p.submit(Extend, "key")
 	batch := p.sent[0]

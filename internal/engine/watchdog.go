@@ -10,8 +10,8 @@ const (
 	minTick = time.Millisecond
 	maxTick = 5 * time.Millisecond
 	// maxSkips is how many ticks are left out while a lone caller has the driver
-	// lock, and reads all there is: a mutex that a goroutine waits for is handed
-	// over, and the caller's next operation would have to wait for the reader.
+	// lock and reads all replies. A mutex is handed over to a goroutine that waits
+	// for it, and then the caller's next operation would wait for the reader.
 	maxSkips = 3
 )
 
@@ -29,13 +29,13 @@ func (w *watchdog) init() {
 	w.wake, w.stop, w.tick = make(chan struct{}, 1), make(chan struct{}), maxTick
 }
 
-// see notes that something is sent that must be answered within timeout.
+// see notes that a batch is sent that must be answered within timeout.
 func (w *watchdog) see(timeout time.Duration) {
 	w.busy = true
 	w.tick = max(minTick, min(w.tick, timeout/4))
 	if !w.awake {
 		w.awake = true
-		w.wake <- struct{}{} // empty: it was taken out before awake became false
+		w.wake <- struct{}{} // never blocks: it was emptied before awake became false
 	}
 }
 

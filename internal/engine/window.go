@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// How many batches may be in flight depends on the round trip. On a fast
-// network one is best: what is submitted while it is out becomes the next, and
-// the larger the batches, the less each operation costs. On a slow one that
-// would make an operation that just missed a batch wait for a whole round trip,
-// and leave the wire idle; so another batch is let out for every roundPerBatch
-// that the round trip lasts.
+// The number of batches that may be in flight depends on the round trip. On a fast
+// network one is best: operations submitted meanwhile become the next batch, and the
+// larger a batch, the less each operation costs. On a slow network an operation that
+// just missed a batch would wait for a whole round trip while the wire is idle. So
+// another batch is allowed for every roundPerBatch of the round trip.
 const (
 	roundPerBatch = 500 * time.Microsecond
 	maxWindow     = 32
@@ -52,10 +51,10 @@ func (w *window) limit() int {
 	return min(maxBatchOps, w.bound-w.ops)
 }
 
-// enter counts b as on the wire. A small batch that has the wire to itself
-// measures the round trip: in a large one it would be the nodes' work. Under
-// load there are none, and a window that one slow answer has opened too wide
-// would stay open; so every probeEvery round trips one is made.
+// enter counts b as on the wire. A small batch that is alone on the wire measures the
+// round trip; a large one would measure the nodes' work. Under load there are no small batches, and a window that one
+// slow answer has opened too wide would stay open. So every probeEvery round trips a
+// small batch is made.
 func (w *window) enter(b *batch) {
 	if b.probe = w.inside == 0 && len(b.rounds) <= probeOps; b.probe {
 		w.probed, w.due = b.sentAt, false
@@ -77,8 +76,8 @@ func (w *window) leave(b *batch) {
 	w.set()
 }
 
-// measure follows the shortest round trips: down at once, up slowly, because
-// what makes one longer is most often not the network.
+// measure follows the shortest round trips: down at once, and up slowly, because most
+// long ones are not due to the network.
 func (w *window) measure(round time.Duration) {
 	if w.round == 0 || round < w.round {
 		w.round = round

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDefectWindowOfADecidedBatch: once every round of a batch has its verdict,
+// TestWindowOfADecidedBatch: once every round of a batch has its verdict,
 // the next batch may go, though nodes still owe replies of the first.
-func TestDefectWindowOfADecidedBatch(t *testing.T) {
+func TestWindowOfADecidedBatch(t *testing.T) {
 	enqueue := func(p *scriptedFleet, key string, ttl time.Duration) *countedOp {
 		op := p.op(Acquire, key)
 		op.TTL = ttl

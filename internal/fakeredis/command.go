@@ -26,7 +26,7 @@ func only(f ...Flavor) (set flavors) {
 
 func (set flavors) has(f Flavor) bool { return set == 0 || set&(1<<f) != 0 }
 
-// commands is filled by init, because COMMAND reads what it is part of.
+// commands is filled by init, because COMMAND reads it.
 var (
 	commands []*command
 	byName   map[string]*command

@@ -22,7 +22,7 @@ type dialect struct {
 	product   string
 	version   string
 	modules   []module // built in; listed by HELLO
-	redisName string   // what Valkey calls redis_version is another one
+	redisName string   // in Valkey redis_version is another version
 	modeField string   // of INFO
 
 	ifEq         bool // SET knows IFEQ

@@ -32,7 +32,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// defaultUser is who a connection is until it says otherwise.
+// defaultUser is the user of a connection that has not logged in.
 const defaultUser = "default"
 
 func (o Options) withDefaults() Options {

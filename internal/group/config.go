@@ -14,9 +14,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Config is what a [Group] needs to know. The root package fills it, and documents
-// the settings. Those of the layers below stand in the Config of their layer, so
-// that each is set once and not copied on the way.
+// Config configures a [Group]. The root package fills it, and documents the settings.
+// Settings of the engine and of conn stand in the Config of their package, so that
+// each is set once and not copied.
 type Config struct {
 	Nodes              []string // addresses, perhaps with credentials
 	RetryMin, RetryMax time.Duration
@@ -41,8 +41,8 @@ type Config struct {
 	OnNodeUp, OnNodeDown, OnNodeGuarded func(conn.Node)
 }
 
-// check returns cfg with its defaults and the parsed addresses of the nodes. It
-// leaves defaults that the engine and the fleet have of their own to them.
+// check returns cfg with its defaults and the parsed addresses of the nodes. It does
+// not set the defaults that the engine and the fleet set themselves.
 func (cfg Config) check() (Config, error) {
 	n := len(cfg.Nodes)
 	if n == 0 || n > quorum.MaxNodes {
@@ -123,8 +123,8 @@ func checkHolder(holder string) error {
 	return nil
 }
 
-// Redact returns nodes as they may be shown: without credentials, and nothing at
-// all of an address that cannot be parsed, for any part of it may be a password.
+// Redact returns nodes without credentials. Of an address that cannot be parsed it
+// returns nothing, since any part of it may be a password.
 func Redact(nodes []string) []string {
 	shown := make([]string, len(nodes))
 	for i, text := range nodes {

@@ -1,6 +1,6 @@
-// Package group is what a client has open towards one quorum of nodes: their
-// connections, the engine that asks them, and the locks that were acquired there.
-// The root package says what its calls promise; this package does it.
+// Package group implements the root package's calls for one quorum of nodes: it has
+// the connections, the engine, and the locks that were acquired. The root package
+// documents what the calls promise.
 //
 //	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
 //	            │         └─> token, clock

@@ -40,7 +40,7 @@ func (h Handle) Keys() []string {
 	return nil
 }
 
-// Token is the value at the keys, the proof of who holds the lock, or "".
+// Token is the value at the keys while the lock is held, or "".
 func (h Handle) Token() string {
 	if s, ok := h.state(); ok {
 		return s.token.String() + h.group.tailOf(&s)
@@ -110,8 +110,8 @@ func (h Handle) beginExtend(ttl time.Duration) (*extension, error) {
 	return x, nil
 }
 
-// extend sends an extension. The lease learns the result on every path, the panic of
-// a context among them, or the extension would count as under way for ever.
+// extend sends an extension. The lease learns the result on every path, also when a
+// context panics; otherwise the extension would count as under way for ever.
 func (h Handle) extend(ctx context.Context, c *calls, x *extension) (err error) {
 	result := extendUnknown
 	defer func() { h.lease.extended(h.life, x, result) }()
@@ -120,7 +120,7 @@ func (h Handle) extend(ctx context.Context, c *calls, x *extension) (err error) 
 	return err
 }
 
-// resultOf is what an error says of an extension.
+// resultOf is the result of an extension that ended with err.
 func resultOf(unsent bool, err error) extendResult {
 	switch {
 	case unsent:
@@ -133,8 +133,8 @@ func resultOf(unsent bool, err error) extendResult {
 	return extendUnknown
 }
 
-// Release has the nodes delete the key where it is still ours. Validity ends before
-// they are asked: they may apply the release even if its caller gets an error.
+// Release has the nodes delete the key where it still has the lock's token. Validity
+// ends before they are asked: they may apply the release even if its caller gets an error.
 // The lease is free for another lock once it is certain that they have.
 func (h Handle) Release(ctx context.Context) error {
 	s, ok := h.state()

@@ -62,7 +62,7 @@ type extension struct {
 
 var extensions = sync.Pool{New: func() any { return new(extension) }}
 
-// state is what a handle holds.
+// state is a copy of a lease's state, for its handle.
 type state struct {
 	key      string
 	token    token.Token
@@ -130,7 +130,7 @@ func (l *lease) extending(life uint64, ttl, until time.Duration) *extension {
 	return x
 }
 
-// extendResult is what became of an extension.
+// extendResult is the result of an extension.
 type extendResult uint8
 
 const (
@@ -140,9 +140,9 @@ const (
 	extendLost                        // too few nodes have the key
 )
 
-// extended notes what became of an extension. Where extensions overlap, it is not
-// known which of them the nodes applied last, so one that has won ends validity
-// with the least of those that overlapped it. x must not be used after this.
+// extended notes the result of an extension. Where extensions overlap, the order in
+// which the nodes applied them is not known. So an extension that has won ends validity
+// at the earliest end of those that overlapped it. x must not be used after this.
 func (l *lease) extended(life uint64, x *extension, result extendResult) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/token"
 )
 
-// Op is an operation that is submitted and not waited for. Its user sets Kind, Key,
-// TTL and Done; Submit sets the rest.
+// Op is an operation without a waiting caller. Its user sets Kind, Key, TTL and Done;
+// Submit sets the rest.
 type Op struct {
 	engine.Op
 	group *Group // of the last Submit

@@ -33,7 +33,7 @@ type Options struct {
 // TLS is what a server needs to speak TLS, all of it in PEM.
 type TLS struct {
 	Certificate, Key []byte
-	// ClientCA is who must have signed the clients' certificates. They need
+	// ClientCA is the authority that must have signed the clients' certificates. They need
 	// none if it is empty.
 	ClientCA []byte
 }

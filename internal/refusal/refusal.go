@@ -21,7 +21,7 @@ var (
 	ErrImpostor = fmt.Errorf("%w: it wants none, and so may not be the server that is meant", ErrAuth)
 	ErrNoLogin  = fmt.Errorf("%w: it wants some, and none are configured (NOAUTH)", ErrAuth)
 	// ErrNotMaster refuses a node that replicates another, or was made to
-	// while we were connected: it would lose what it is told.
+	// while we were connected: it would lose the keys that we set.
 	ErrNotMaster = errors.New("conn: node is a replica: name the master in its place")
 	// ErrCluster refuses a node of a cluster, which redirects most keys to
 	// others: their votes would not be independent.

@@ -68,7 +68,7 @@ func Names(drivers []harness.Driver) []string {
 // closers is a list of what a session has opened.
 type closers []func() error
 
-// Close closes everything, and reports what went wrong.
+// Close closes everything, and returns the errors.
 func (all closers) Close() error {
 	var errs []error
 	for _, c := range all {

@@ -161,5 +161,5 @@ func Told(t testing.TB, c *redlock.Client) {
 	_ = Submit(t, c, &redlock.Op{Kind: redlock.OpRelease, Key: []byte("lk:behind all votes")})
 }
 
-// Drift is what is taken off a TTL: TTL/100 + 2 ms.
+// Drift is subtracted from a TTL: TTL/100 + 2 ms.
 func Drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }

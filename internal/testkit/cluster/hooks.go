@@ -41,7 +41,7 @@ func (y *HookRecorder) Count(kind redlock.OpKind, err error) {
 	}
 }
 
-// Hooks are what to give to a client.
+// Hooks returns the hooks for a client.
 func (y *HookRecorder) Hooks() redlock.Hooks {
 	locked := func(f func()) {
 		y.Mu.Lock()

@@ -27,7 +27,7 @@ type Section struct {
 	Turns   atomic.Int64 // how many holders there were
 }
 
-// Use is what holder me does.
+// Use is the work of holder me.
 func (g *Section) Use(t *testing.T, me int64) {
 	if other := g.holder.Swap(me); other != 0 {
 		t.Errorf("%s: %d comes in while %d holds it", g.Key, me, other)

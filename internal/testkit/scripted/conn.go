@@ -61,7 +61,7 @@ func (w *Conn) Play(s Steps) bool {
 					if _, err := w.Write([]byte("x")); err != nil {
 						return false
 					}
-					time.Sleep(time.Millisecond) // it is what it says
+					time.Sleep(time.Millisecond) // the step is a delay
 				}
 			}
 		case Flood:

@@ -1,4 +1,4 @@
-// Package scripted is a server that does nothing but what its test says.
+// Package scripted is a server that follows the script of a test.
 package scripted
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Server does nothing but what its test says. It answers the handshake by itself
+// Server follows the script of a test. It answers the handshake by itself
 // and then hands the connection over.
 type Server struct {
 	Network string
@@ -154,7 +154,7 @@ func (p *Server) greet(t *testing.T, nc net.Conn, n int) {
 	if err != nil {
 		return
 	}
-	if !welcome { // who is refused HELLO goes away and comes back
+	if !welcome { // a client that is refused HELLO dials again
 		w.Play(Steps{honest, Mute})
 		return
 	}
@@ -212,7 +212,7 @@ func (p *Server) handshake(nc net.Conn) (honest string, welcome bool, err error)
 	}
 }
 
-// Unknown is what servers answer to a command that they do not have.
+// Unknown is the answer of servers to a command that they do not have.
 const Unknown = "-ERR unknown command\r\n"
 
 // answer is that of a Redis 7.0, unless the test says otherwise: of the command
