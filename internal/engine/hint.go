@@ -99,7 +99,7 @@ func (e *Engine) hint(node int, w *wire, s *span) {
 		nowhere &= rounds[i].absent
 	}
 	if nowhere != 0 {
-		return // acquires and extends, most of what a node misses
+		return // as for most releases that a node misses while it is away
 	}
 	for i, op := range e.reader.Read(s.kind, w.Buf[s.from:s.to]) {
 		if rounds[i].absent>>uint(node)&1 == 0 {
