@@ -9,7 +9,11 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer lock.Release(ctx)
+//	defer func() {
+//		if err := lock.Release(context.WithoutCancel(ctx)); err != nil {
+//			slog.Warn("lock is lost, or ends with its TTL", "error", err)
+//		}
+//	}()
 //
 // # What a lock is worth
 //
@@ -59,7 +63,8 @@ const (
 type Config struct {
 	// Nodes are the masters, each "host:port" or a URL:
 	// redis://user:password@host:port/database, rediss:// for TLS, or
-	// unix:///path/to/socket. They must be independent of each other: not
+	// unix:///path/to/socket; a password writes /, ?, # and % as %2F, %3F, %23
+	// and %25. They must be independent of each other: not
 	// replicas, not a cluster. An odd number is best; 1 to MaxNodes work.
 	// A URL that ends in ?persistent=yes is of a node that forgets nothing in
 	// a restart (appendonly yes, appendfsync always): see MaxTTL.
@@ -138,8 +143,9 @@ type Client struct{ group *group.Group }
 
 // New checks cfg, connects to the nodes and returns a client. It blocks until each
 // node has answered or failed a first time, at most DialTimeout. Nodes that cannot be
-// reached are no error: they vote "failed" until they are up. Two addresses of one
-// server, a replica, a node of a cluster and a sentinel are errors.
+// reached, or that refuse the credentials, are no error: they vote "failed" until they
+// are up, and Nodes and the Logger tell why. Two addresses of one server, a replica, a
+// node of a cluster and a sentinel are errors.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
 		MaxHold: cfg.MaxHold, Holder: cfg.Holder,

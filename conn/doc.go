@@ -14,8 +14,9 @@
 //	rediss://user:password@host:port/database    the same over TLS
 //	unix:///path/to/socket?db=database
 //
-// The default port is 6379. A password in a URL writes # as %23 and ? as %3F. Two
-// addresses of one server are an error, since the server would vote twice.
+// The default port is 6379. A password in a URL writes / as %2F, ? as %3F, # as %23
+// and % as %25. Two addresses of one server are an error, since the server would vote
+// twice.
 //
 // No credential appears in an error, a log line or a %v. What a server answers to a
 // handshake with credentials is not shown either: the answer may repeat them.
@@ -48,7 +49,8 @@
 // the server may be an impostor. A node that may evict keys is only warned about
 // through the Logger: set its maxmemory-policy to noeviction.
 //
-// A node that cannot be reached is no error. Its vote fails until it is there.
+// A node that cannot be reached, or that refuses the credentials, is no error of
+// redlock.New. Its vote fails until it is up; Node.Err and the Logger tell why.
 //
 // # Native commands and scripts
 //
@@ -97,9 +99,10 @@
 // for MaxTTL and its drift, and a node that is met for the first time is in quarantine
 // until the server has been up for that long by its own account.
 //
-// The price of the guard is availability. After a restart of a majority at once there
-// are no locks until the quarantine ends. With MaxTTL there are none either when all
-// servers are started for the first time.
+// The price of the guard is availability. After a restart of a majority there are no
+// locks until the quarantine ends, also if the nodes were restarted one after another:
+// before each further restart, wait until Node.Guarded of the last one is 0. With
+// MaxTTL there are no locks either when all servers are started for the first time.
 //
 // A node with appendonly yes and appendfsync always forgets nothing. Say so with
 // ?persistent=yes at the end of its URL, and it is never in quarantine. TrustRestarts
