@@ -5,7 +5,6 @@ package growth
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/harness"
@@ -21,28 +20,6 @@ func Run(ctx context.Context, nodes []string, note func(result.Note)) error {
 		}
 	}
 	return nil
-}
-
-// footprint is what a process holds on to.
-type footprint struct {
-	bytes       int64
-	goroutines  int
-	descriptors int
-}
-
-// measure collects garbage first, so that nothing is counted but what is in
-// use.
-func measure() footprint {
-	var mem runtime.MemStats
-	runtime.GC()
-	runtime.GC() // what a pool has let go of at the first
-	runtime.ReadMemStats(&mem)
-	return footprint{int64(mem.HeapAlloc + mem.StackInuse), runtime.NumGoroutine(), harness.OpenDescriptors()}
-}
-
-// since is what there is more than before.
-func (f footprint) since(before footprint) footprint {
-	return footprint{f.bytes - before.bytes, f.goroutines - before.goroutines, f.descriptors - before.descriptors}
 }
 
 // timing is that of the cells measured here.

@@ -1,9 +1,7 @@
 package growth
 
 import (
-	"errors"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,18 +47,4 @@ func TestSeveral(t *testing.T) {
 		pairs += n.Figures[0].Value // of one there may be none on a machine that is busy
 	}
 	require.Positive(t, pairs)
-}
-
-func TestAllStopsAtTheFirstError(t *testing.T) {
-	sad := errors.New("no luck")
-	var done atomic.Int64
-	require.NoError(t, all(4, 100, func(int) error { done.Add(1); return nil }))
-	require.Equal(t, int64(100), done.Load())
-	require.ErrorIs(t, all(1, 100, func(i int) error {
-		require.LessOrEqual(t, i, 5)
-		if i == 5 {
-			return sad
-		}
-		return nil
-	}), sad)
 }

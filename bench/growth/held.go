@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/result"
 )
 
@@ -46,7 +47,7 @@ func hold(ctx context.Context, nodes []string, note func(result.Note), n int) (e
 		return err
 	}
 
-	before := measure()
+	before := harness.ReadHoldings(true)
 	start := time.Now()
 	err = all(workers, n, func(i int) (err error) {
 		locks[i], err = c.Acquire(ctx, keys[i], heldTTL)
@@ -54,11 +55,11 @@ func hold(ctx context.Context, nodes []string, note func(result.Note), n int) (e
 	})
 	took := time.Since(start)
 	if err == nil {
-		each := measure().since(before)
-		out.tell("each lock", result.Figure{Value: float64(each.bytes) / float64(n), Unit: "bytes"})
+		each := harness.ReadHoldings(true).Since(before)
+		out.tell("each lock", result.Figure{Value: float64(each.Bytes) / float64(n), Unit: "bytes"})
 		out.tell("all of them",
-			result.Figure{Value: float64(each.goroutines), Unit: "goroutines more"},
-			result.Figure{Value: float64(each.descriptors), Unit: "descriptors more"})
+			result.Figure{Value: float64(each.Goroutines), Unit: "goroutines more"},
+			result.Figure{Value: float64(each.Descriptors), Unit: "descriptors more"})
 		out.tell("acquired", result.Figure{Value: math.Round(float64(n) / took.Seconds()), Unit: "a second"})
 	}
 	start = time.Now()

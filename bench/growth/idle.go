@@ -19,7 +19,7 @@ func idle(ctx context.Context, nodes []string, note func(result.Note)) (err erro
 		rest = 3 * time.Second
 	)
 	out := teller{fmt.Sprintf("an idle client, of %d", many), note}
-	before := measure()
+	before := harness.ReadHoldings(true)
 	all := make([]*redlock.Client, 0, many)
 	defer func() {
 		for _, c := range all {
@@ -41,11 +41,11 @@ func idle(ctx context.Context, nodes []string, note func(result.Note)) (err erro
 		}
 	}
 	time.Sleep(rest) // some things run for a while after an operation ends
-	each := measure().since(before)
+	each := harness.ReadHoldings(true).Since(before)
 	out.tell("holds",
-		result.Figure{Value: float64(each.bytes) / many / 1024, Unit: "KiB"},
-		result.Figure{Value: float64(each.goroutines) / many, Unit: "goroutines"},
-		result.Figure{Value: float64(each.descriptors) / many, Unit: "descriptors"})
+		result.Figure{Value: float64(each.Bytes) / many / 1024, Unit: "KiB"},
+		result.Figure{Value: float64(each.Goroutines) / many, Unit: "goroutines"},
+		result.Figure{Value: float64(each.Descriptors) / many, Unit: "descriptors"})
 
 	start, cpu := time.Now(), harness.CPUTime()
 	time.Sleep(rest)

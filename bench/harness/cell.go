@@ -111,7 +111,7 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 	err = await(timing.Warmup)
 	heal := func() error { return nil }
 	if err == nil {
-		from.readHoldings(timing.Exact)
+		from.held = ReadHoldings(timing.Exact)
 		if d := timing.Disturbance; d != nil && !d.Passing {
 			heal = d.Heal
 			err = cmp.Or(d.Strike(), await(timing.Warmup))
@@ -135,7 +135,7 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 	to.at = time.Now()
 	to.cpu = CPUTime()
 	runtime.ReadMemStats(&to.mem)
-	to.readHoldings(timing.Exact)
+	to.held = ReadHoldings(timing.Exact)
 	phase.Store(stopped)
 
 	// A worker that waits for the unwell node may only now come back.

@@ -17,6 +17,7 @@ func figures(p *Probe, from, to *sample) (r result.Result) {
 		}
 		return round(x / pairs)
 	}
+	grown := to.held.Since(from.held)
 	r.Figures = result.Figures{
 		Seconds:       round(elapsed),
 		Pairs:         pairs,
@@ -30,19 +31,19 @@ func figures(p *Probe, from, to *sample) (r result.Result) {
 		CPUPerPair:    perPair(micros(to.cpu - from.cpu)),
 		TriesPerPair:  perPair(pairs + float64(p.refused)),
 		Errors:        float64(p.errors),
-		Goroutines:    float64(to.goroutines),
+		Goroutines:    float64(to.held.Goroutines),
 		AcquireP50:    micros(p.acquire.Quantile(0.50)),
 		AcquireP99:    micros(p.acquire.Quantile(0.99)),
 		ReleaseP50:    micros(p.release.Quantile(0.50)),
 		ReleaseP99:    micros(p.release.Quantile(0.99)),
 
-		GoroutineGrowth:  float64(to.goroutines - from.goroutines),
-		Descriptors:      float64(to.descriptors),
-		DescriptorGrowth: float64(to.descriptors - from.descriptors),
-		MemoryMiB:        mebibytes(to.bytes),
-		MemoryGrowthMiB:  mebibytes(to.bytes - from.bytes),
-		RSSMiB:           mebibytes(to.resident),
-		RSSGrowthMiB:     mebibytes(to.resident - from.resident),
+		GoroutineGrowth:  float64(grown.Goroutines),
+		Descriptors:      float64(to.held.Descriptors),
+		DescriptorGrowth: float64(grown.Descriptors),
+		MemoryMiB:        mebibytes(to.held.Bytes),
+		MemoryGrowthMiB:  mebibytes(grown.Bytes),
+		RSSMiB:           mebibytes(to.held.Resident),
+		RSSGrowthMiB:     mebibytes(grown.Resident),
 	}
 	if p.first != nil {
 		r.FirstError = p.first.Error()

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,16 +90,11 @@ func commit(ctx context.Context) string {
 // speaks the protocol by hand: a harness for clients should depend on none of
 // them.
 func serverInfo(ctx context.Context, addr string) (what, process string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, greeting)
-	defer cancel()
-	var dialer net.Dialer
-	c, err := dialer.DialContext(ctx, "tcp", addr)
+	c, err := connect(ctx, addr, greeting)
 	if err != nil {
 		return "", "", err
 	}
 	defer c.Close()
-	deadline, _ := ctx.Deadline()
-	_ = c.SetDeadline(deadline)
 	// QUIT makes the server end the stream, so that no length has to be
 	// understood.
 	if _, err := c.Write([]byte("*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n*1\r\n$4\r\nQUIT\r\n")); err != nil {

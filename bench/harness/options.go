@@ -73,15 +73,15 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	fs.BoolVar(&redis, "redis", false, "the same as -server redis; redis-server or valkey-server must be on PATH")
 	listVar(fs, &o.Masters, "n", "5", "number of masters, a `list`", number(1, MaxMasters))
 	listVar(fs, &o.Concurrency, "c", "1,8,64,512", "concurrency, a `list`", number(1, MaxConcurrency))
-	fs.Var(span{&o.Timing.Window, time.Nanosecond}, "d", "`duration` for which each cell is counted")
-	fs.Var(span{&o.Timing.Warmup, 0}, "warmup", "`duration` for which each cell runs before it is counted")
+	fs.Func("d", "`duration` for which each cell is counted (default 3s)", span(&o.Timing.Window, time.Nanosecond))
+	fs.Func("warmup", "`duration` for which each cell runs before it is counted (default 500ms)", span(&o.Timing.Warmup, 0))
 	rounds := []int{1}
 	listVar(fs, &rounds, "rounds", "1", "`number` of rounds, the drivers taking turns; figures are medians", number(1, 1000))
 	listVar(fs, &o.Scenarios, "scenario", join(Scenarios), "a `list` of "+join(Scenarios), oneOf(Scenarios))
 	listVar(fs, &o.Drivers, "driver", join(p.Chosen), "a `list` of "+join(names), oneOf(names))
 	listVar(fs, &o.KeyLen, "keylen", strconv.Itoa(DefaultKeyLen), "length of a key in bytes, a `list`", number(MinKeyLen, MaxKeyLen))
 	listVar(fs, &o.RTT, "rtt", "0s", "round trip added to that of the network, a `list` of durations", duration(0))
-	fs.Var(span{&o.Jitter, 0}, "jitter", "`duration` by which, with -rtt or -fault, a round trip may be longer, by chance and for each node apart")
+	fs.Func("jitter", "`duration` by which, with -rtt or -fault, a round trip may be longer, by chance and for each node apart", span(&o.Jitter, 0))
 	listVar(fs, &o.Faults, "fault", string(result.NoFault), "what is wrong with the first node, a `list` of "+join(faults), oneOf(faults))
 	listVar(fs, &o.Procs, "procs", "0", "GOMAXPROCS, a `list`; 0 leaves it as it is", number(0, 1024))
 	if len(p.Suite.Sections) > 0 {
@@ -131,48 +131,15 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	if o.Redis {
 		o.Server = realredis.Kind(slices.Index(servers, server))
 	}
-	return o, distinct(o.Nodes)
+	return o, nil
 }
 
-// distinct refuses the same node under two addresses: it would vote twice.
-func distinct(nodes []string) error {
-	where := map[string]string{}
-	for _, node := range nodes {
-		host, port, _ := net.SplitHostPort(node)
-		ips, err := net.LookupHost(host)
-		if err != nil {
-			ips = []string{host} // and what dials it will say more
-		}
-		for _, ip := range ips {
-			if other, is := where[ip+" "+port]; is {
-				return fmt.Errorf("-nodes %s: %s and %s are the same node", join(nodes), other, node)
-			}
-		}
-		for _, ip := range ips {
-			where[ip+" "+port] = node
-		}
+// span reads a flag of one duration that is at least least.
+func span(d *time.Duration, least time.Duration) func(string) error {
+	return func(text string) (err error) {
+		*d, err = duration(least)(text)
+		return err
 	}
-	return nil
-}
-
-// span is a flag of one duration, and the least that it may be.
-type span struct {
-	d     *time.Duration
-	least time.Duration
-}
-
-// String implements [flag.Value].
-func (s span) String() string {
-	if s.d == nil {
-		return ""
-	}
-	return s.d.String()
-}
-
-// Set implements [flag.Value].
-func (s span) Set(text string) (err error) {
-	*s.d, err = duration(s.least)(text)
-	return err
 }
 
 // listFlag is a flag that is a list.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/redlock-go/redlock/bench/render"
 	"github.com/redlock-go/redlock/bench/result"
@@ -22,18 +21,10 @@ type output struct {
 	dir            string   // or empty
 	file           *os.File // in dir, or nil
 	err            error    // the first of writing
-
-	meter       bool // stderr is a terminal
-	step, steps int
-	began       time.Time
 }
 
 func newOutput(opts Options, stdout, stderr io.Writer) (*output, error) {
 	o := &output{stdout: stdout, stderr: stderr, json: opts.JSON, dir: opts.Out}
-	if f, ok := stderr.(*os.File); ok {
-		info, err := f.Stat()
-		o.meter = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
 	if o.dir == "" {
 		return o, nil
 	}
@@ -65,7 +56,6 @@ func (o *output) begin(h result.Head) {
 
 // group shows the cell that the last n lines are about.
 func (o *output) group(n int) {
-	o.clear()
 	if o.json {
 		return
 	}
@@ -142,28 +132,5 @@ func (o *output) Close() error {
 
 // say tells how the program is doing.
 func (o *output) say(format string, args ...any) {
-	o.clear()
 	fmt.Fprintf(o.stderr, format+"\n", args...)
-}
-
-// expect begins to count so many steps.
-func (o *output) expect(steps int) { o.step, o.steps, o.began = 0, steps, time.Now() }
-
-// progress shows in one line of a terminal what comes next.
-func (o *output) progress(what string) {
-	if o.meter {
-		left := ""
-		if o.step > 0 {
-			each := time.Since(o.began) / time.Duration(o.step)
-			left = fmt.Sprintf(", %v left", (each * time.Duration(o.steps-o.step)).Round(time.Second))
-		}
-		fmt.Fprintf(o.stderr, "\r\033[K[%d/%d%s] %s", o.step+1, o.steps, left, what)
-	}
-	o.step++
-}
-
-func (o *output) clear() {
-	if o.meter {
-		fmt.Fprint(o.stderr, "\r\033[K")
-	}
 }

@@ -26,18 +26,23 @@ func (s *site) roundTrips(ctx context.Context, cell result.Cell) *Histogram {
 	return &all
 }
 
+// connect dials a node. All that follows on the connection has the same limit.
+func connect(ctx context.Context, addr string, limit time.Duration) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: limit}
+	c, err := dialer.DialContext(ctx, "tcp", addr)
+	if err == nil {
+		_ = c.SetDeadline(time.Now().Add(limit))
+	}
+	return c, err
+}
+
 // pingNode adds the round trips to one node.
 func pingNode(ctx context.Context, addr string, limit time.Duration, all *Histogram) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	var dialer net.Dialer
-	c, err := dialer.DialContext(ctx, "tcp", addr)
+	c, err := connect(ctx, addr, limit)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	deadline, _ := ctx.Deadline()
-	_ = c.SetDeadline(deadline)
 	reply := make([]byte, 256)
 	for i := range pings + 1 {
 		start := time.Now()

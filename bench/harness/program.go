@@ -112,8 +112,6 @@ func (p Program) bench(ctx context.Context, opts Options, section Section, out *
 	out.begin(newHead(ctx, opts, s.servers, section, p.Notes))
 
 	cells, drivers := opts.cells(), p.pick(opts.Drivers)
-	out.expect(len(cells) * len(drivers) * opts.Rounds)
-	defer out.clear()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var good, bad int
 	for _, cell := range cells {

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/redlock-go/redlock/bench/render"
 	"github.com/redlock-go/redlock/bench/result"
 )
 
@@ -49,7 +48,6 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 		trips := s.roundTrips(ctx, cell)
 		for turn := range drivers {
 			d := drivers[(round+turn)%len(drivers)]
-			out.progress(render.Title(cell) + ": " + d.Name())
 			if ctx.Err() != nil {
 				return nil, errInterrupted
 			}

@@ -9,32 +9,39 @@ import (
 
 // sample is a reading of everything that is measured by difference.
 type sample struct {
-	at          time.Time
-	cpu         time.Duration
-	mem         runtime.MemStats
-	goroutines  int
-	descriptors int
-	bytes       int64 // heap and stacks
-	resident    int64
+	at   time.Time
+	cpu  time.Duration
+	mem  runtime.MemStats
+	held Holdings
 }
 
-// readHoldings reads what a process that leaks has ever more of. Without exact
-// the heap has what no collection has swept yet, so it rises and falls.
-func (s *sample) readHoldings(exact bool) {
-	var mem runtime.MemStats
+// Holdings are the resources of which a process that leaks has ever more.
+type Holdings struct {
+	Bytes       int64 // heap and stacks
+	Resident    int64 // memory that the system has given the process
+	Goroutines  int
+	Descriptors int
+}
+
+// ReadHoldings reads them, after a collection if exact: otherwise the heap has
+// garbage, so it rises and falls.
+func ReadHoldings(exact bool) Holdings {
 	if exact {
 		runtime.GC()
+		runtime.GC() // frees the objects that pools let go of in the first one
 	}
+	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
-	s.bytes = int64(mem.HeapAlloc + mem.StackInuse)
-	s.resident = ResidentBytes()
-	s.goroutines = runtime.NumGoroutine()
-	s.descriptors = OpenDescriptors()
+	return Holdings{int64(mem.HeapAlloc + mem.StackInuse), residentBytes(), runtime.NumGoroutine(), openDescriptors()}
 }
 
-// OpenDescriptors is how many the process has; 0 where the system does not tell
-// it like this.
-func OpenDescriptors() int {
+// Since is the difference to earlier holdings.
+func (h Holdings) Since(before Holdings) Holdings {
+	return Holdings{h.Bytes - before.Bytes, h.Resident - before.Resident, h.Goroutines - before.Goroutines, h.Descriptors - before.Descriptors}
+}
+
+// openDescriptors is how many the process has; 0 on systems without /dev/fd.
+func openDescriptors() int {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
 		return 0
@@ -42,9 +49,8 @@ func OpenDescriptors() int {
 	return len(entries) - 1 // without the one that has just been read
 }
 
-// ResidentBytes is the memory that the system has given the process; 0 where it
-// does not tell it like this.
-func ResidentBytes() int64 {
+// residentBytes is 0 on systems without /proc.
+func residentBytes() int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	var size, resident int64
 	if err == nil {

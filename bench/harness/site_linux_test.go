@@ -1,8 +1,6 @@
 package harness
 
 import (
-	"fmt"
-	"net"
 	"os"
 	"testing"
 	"time"
@@ -13,30 +11,10 @@ import (
 	"github.com/redlock-go/redlock/internal/realredis"
 )
 
-// ping says how a node answers to a new connection within a moment.
-func ping(addr string) error {
-	const moment = 200 * time.Millisecond
-	c, err := net.DialTimeout("tcp", addr, moment)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(moment))
-	if _, err := c.Write([]byte("PING\r\n")); err != nil {
-		return err
-	}
-	reply := make([]byte, 16)
-	n, err := c.Read(reply)
-	if err == nil && string(reply[:n]) != "+PONG\r\n" {
-		err = fmt.Errorf("answered %q", reply[:n])
-	}
-	return err
-}
-
 // answers waits until a node does: on a machine that is busy enough a moment is
 // not always one.
 func answers(t *testing.T, addr string) {
-	require.Eventually(t, func() bool { return ping(addr) == nil }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return pingNode(t.Context(), addr, 10*time.Second, new(Histogram)) == nil }, time.Minute, time.Millisecond)
 }
 
 func TestFaultsAreMadeAndEnd(t *testing.T) {
@@ -68,7 +46,7 @@ func TestFaultsAreMadeAndEnd(t *testing.T) {
 				answers(t, nodes[victim])
 				require.GreaterOrEqual(t, time.Since(start), slowness)
 			} else {
-				require.Error(t, ping(nodes[victim]), fault)
+				require.Error(t, pingNode(t.Context(), nodes[victim], 200*time.Millisecond, new(Histogram)), fault)
 			}
 			answers(t, nodes[1])
 			require.NoError(t, d.Heal())

@@ -162,48 +162,33 @@ type vote struct {
 // count collects the answers until the session's kind of verdict is clear. The
 // error is of those that failed, if they are why there is no quorum.
 func (s *autoSession) count(votes []func() (bool, error)) (granted int, err error) {
-	var t tally
-	if !s.early {
-		for _, answer := range votes {
-			t.add(answer())
+	var failed []error
+	add := func(ok bool, err error) {
+		if err != nil {
+			failed = append(failed, err)
+		} else if ok {
+			granted++
 		}
-		return t.result(s.quorum)
 	}
-	answers := make(chan vote, len(votes))
-	for _, answer := range votes {
-		go func() {
-			ok, err := answer()
-			answers <- vote{ok, err}
-		}()
+	if s.early {
+		answers := make(chan vote, len(votes))
+		for _, answer := range votes {
+			go func() {
+				ok, err := answer()
+				answers <- vote{ok, err}
+			}()
+		}
+		for left := len(votes); left > 0 && granted < s.quorum && granted+left >= s.quorum; left-- {
+			v := <-answers
+			add(v.granted, v.err)
+		}
+	} else {
+		for _, answer := range votes {
+			add(answer())
+		}
 	}
-	for left := len(votes); left > 0 && t.granted < s.quorum && t.granted+left >= s.quorum; left-- {
-		v := <-answers
-		t.add(v.granted, v.err)
+	if granted < s.quorum {
+		err = errors.Join(failed...)
 	}
-	return t.result(s.quorum)
-}
-
-// tally counts votes.
-type tally struct {
-	granted, refused int
-	failed           []error
-}
-
-func (t *tally) add(granted bool, err error) {
-	switch {
-	case err != nil:
-		t.failed = append(t.failed, err)
-	case granted:
-		t.granted++
-	default:
-		t.refused++
-	}
-}
-
-// result has an error only if failures took part in the loss.
-func (t *tally) result(quorum int) (int, error) {
-	if t.granted >= quorum || len(t.failed) == 0 {
-		return t.granted, nil
-	}
-	return t.granted, errors.Join(t.failed...)
+	return granted, err
 }
