@@ -27,7 +27,7 @@ const all = "all"
 // ttl is the time to live asked for each lock; the peers' timeouts follow it.
 const ttl = 10 * time.Second
 
-// Options are what the command line says.
+// Options are the settings of the command line.
 type Options struct {
 	Nodes       []string // masters that are there already
 	Redis       bool     // else: start real ones, or embedded ones
@@ -55,7 +55,7 @@ type Options struct {
 // ParseOptions reads the command line of a program, less its name. Help goes to
 // out, with [flag.ErrHelp] as the error.
 func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
-	o := Options{Timing: Timing{Window: 3 * time.Second, Warmup: 500 * time.Millisecond}}
+	o := Options{Rounds: 1, Timing: Timing{Window: 3 * time.Second, Warmup: 500 * time.Millisecond}}
 	names := p.names()
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the caller reports errors, in one line
@@ -67,21 +67,19 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	}
 	var redis bool
 	listVar(fs, &o.Nodes, "nodes", "", "masters that are there already, `host:port,…`", address)
-	kinds := []string{server}
-	listVar(fs, &kinds, "server", server, "masters to start, of a `kind`: "+join(servers)+"; valkey9 and redis8 must be named by "+
-		realredis.EnvValkey9+" and "+realredis.EnvRedis8, oneOf(servers))
+	fs.Func("server", "masters to start, of a `kind`: "+join(servers)+"; valkey9 and redis8 must be named by "+
+		realredis.EnvValkey9+" and "+realredis.EnvRedis8+" (default "+server+")", single(&server, oneOf(servers)))
 	fs.BoolVar(&redis, "redis", false, "the same as -server redis; redis-server or valkey-server must be on PATH")
 	listVar(fs, &o.Masters, "n", "5", "number of masters, a `list`", number(1, MaxMasters))
 	listVar(fs, &o.Concurrency, "c", "1,8,64,512", "concurrency, a `list`", number(1, MaxConcurrency))
-	fs.Func("d", "`duration` for which each cell is counted (default 3s)", span(&o.Timing.Window, time.Nanosecond))
-	fs.Func("warmup", "`duration` for which each cell runs before it is counted (default 500ms)", span(&o.Timing.Warmup, 0))
-	rounds := []int{1}
-	listVar(fs, &rounds, "rounds", "1", "`number` of rounds, the drivers taking turns; figures are medians", number(1, 1000))
+	fs.Func("d", "`duration` for which each cell is counted (default 3s)", single(&o.Timing.Window, duration(time.Nanosecond)))
+	fs.Func("warmup", "`duration` for which each cell runs before it is counted (default 500ms)", single(&o.Timing.Warmup, duration(0)))
+	fs.Func("rounds", "`number` of rounds, the drivers taking turns; figures are medians (default 1)", single(&o.Rounds, number(1, 1000)))
 	listVar(fs, &o.Scenarios, "scenario", join(Scenarios), "a `list` of "+join(Scenarios), oneOf(Scenarios))
 	listVar(fs, &o.Drivers, "driver", join(p.Chosen), "a `list` of "+join(names), oneOf(names))
 	listVar(fs, &o.KeyLen, "keylen", strconv.Itoa(DefaultKeyLen), "length of a key in bytes, a `list`", number(MinKeyLen, MaxKeyLen))
 	listVar(fs, &o.RTT, "rtt", "0s", "round trip added to that of the network, a `list` of durations", duration(0))
-	fs.Func("jitter", "`duration` by which, with -rtt or -fault, a round trip may be longer, by chance and for each node apart", span(&o.Jitter, 0))
+	fs.Func("jitter", "`duration` by which, with -rtt or -fault, a round trip may be longer, by chance and for each node apart", single(&o.Jitter, duration(0)))
 	listVar(fs, &o.Faults, "fault", string(result.NoFault), "what is wrong with the first node, a `list` of "+join(faults), oneOf(faults))
 	listVar(fs, &o.Procs, "procs", "0", "GOMAXPROCS, a `list`; 0 leaves it as it is", number(0, 1024))
 	if len(p.Suite.Sections) > 0 {
@@ -104,27 +102,18 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	if fs.NArg() > 0 {
 		return Options{}, fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
-	given := map[string]string{}
-	fs.Visit(func(f *flag.Flag) { given[f.Name] = f.Value.String() })
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for _, pair := range [][2]string{{"n", "nodes"}, {"nodes", "server"}, {"nodes", "redis"},
 		{"suite", "cpuprofile"}, {"suite", "render"}, {"render", "json"}} {
-		one, first := given[pair[0]]
-		two, second := given[pair[1]]
-		if first && second {
-			return Options{}, fmt.Errorf("-%s %s and -%s %s: give one of them", pair[0], one, pair[1], two)
+		if given[pair[0]] && given[pair[1]] {
+			return Options{}, fmt.Errorf("-%s and -%s: give one of them", pair[0], pair[1])
 		}
 	}
 	switch {
-	case len(kinds) > 1:
-		return Options{}, fmt.Errorf("-server %s: only one", join(kinds))
-	case len(rounds) > 1:
-		return Options{}, fmt.Errorf("-rounds %s: only one number", join(rounds))
-	}
-	server, o.Rounds = kinds[0], rounds[0]
-	switch _, is := given["server"]; {
-	case redis && is && server == embedded:
+	case redis && given["server"] && server == embedded:
 		return Options{}, errors.New("-redis and -server embedded: give one of them")
-	case redis && !is:
+	case redis && !given["server"]:
 		server = servers[realredis.Usual]
 	}
 	o.Redis = server != embedded && len(o.Nodes) == 0
@@ -134,59 +123,44 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	return o, nil
 }
 
-// span reads a flag of one duration that is at least least.
-func span(d *time.Duration, least time.Duration) func(string) error {
+// single makes a flag of a reader of one value.
+func single[T any](value *T, read func(string) (T, error)) func(string) error {
 	return func(text string) (err error) {
-		*d, err = duration(least)(text)
+		*value, err = read(text)
 		return err
 	}
 }
 
-// listFlag is a flag that is a list.
-type listFlag[T any] struct {
-	all  *[]T
-	read func(string) (T, error)
-	text string
-}
-
-// String implements [flag.Value].
-func (l *listFlag[T]) String() string { return l.text }
-
-// Set implements [flag.Value].
-func (l *listFlag[T]) Set(text string) (err error) {
-	l.text = text
-	*l.all, err = list(text, l.read)
-	return err
-}
-
 // listVar defines a flag that is a list, with a default.
 func listVar[T any](fs *flag.FlagSet, all *[]T, name, usual, usage string, read func(string) (T, error)) {
-	l := &listFlag[T]{all: all, read: read}
+	set := single(all, list(read))
 	if usual != "" {
-		_ = l.Set(usual) // one that is not understood shows in the help
+		_ = set(usual)
+		usage += " (default " + usual + ")"
 	}
-	fs.Var(l, name, usage)
+	fs.Func(name, usage, set)
 }
 
-// list reads the parts of s, which commas separate.
-func list[T any](s string, read func(string) (T, error)) ([]T, error) {
-	var all []T
-	seen := map[string]bool{}
-	for part := range strings.SplitSeq(s, ",") {
-		part = strings.TrimSpace(part)
-		item, err := read(part)
-		switch {
-		case part == "":
-			return nil, errors.New("an item of the list is empty")
-		case err != nil:
-			return nil, err
-		case seen[part]:
-			return nil, fmt.Errorf("%q is there twice", part)
+// list reads values with commas between.
+func list[T any](read func(string) (T, error)) func(string) ([]T, error) {
+	return func(s string) (all []T, err error) {
+		seen := map[string]bool{}
+		for part := range strings.SplitSeq(s, ",") {
+			part = strings.TrimSpace(part)
+			item, err := read(part)
+			switch {
+			case part == "":
+				return nil, errors.New("an item of the list is empty")
+			case err != nil:
+				return nil, err
+			case seen[part]:
+				return nil, fmt.Errorf("%q is there twice", part)
+			}
+			seen[part] = true
+			all = append(all, item)
 		}
-		seen[part] = true
-		all = append(all, item)
+		return all, nil
 	}
-	return all, nil
 }
 
 // item takes anything.

@@ -170,7 +170,7 @@ func TestSuite(t *testing.T) {
 	args := []string{"-suite", "all", "-o", dir, "-rounds", "2", "-d", "20ms", "-warmup", "1ms"}
 	require.Equal(t, 1, p.Main(args, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "newer: skipped: ")
-	require.Contains(t, stderr.String(), "section bad: -n 3 and -nodes a:1")
+	require.Contains(t, stderr.String(), "section bad: -n and -nodes: give one")
 	require.NotContains(t, stderr.String(), "section back", "what a node that is unwell does to a driver is a finding")
 	text, err := os.ReadFile(filepath.Join(dir, "summary.md"))
 	require.NoError(t, err)

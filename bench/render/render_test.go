@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-// lines are two rounds of a run with all that a page can show.
-func lines() []result.Line {
+// allLines are two rounds of a run with all that a page can show.
+func allLines() []result.Line {
 	all := []result.Line{{Head: &result.Head{
 		Title: "All", Section: "all", Args: "-c 1,64", Shows: []string{"pairs", "floor", "acquire", "before", "lowest"},
 		Machine: "a machine", Commit: "abc", Method: "by hand", Notes: []string{"be fair & kind"},
@@ -61,7 +61,7 @@ func lines() []result.Line {
 
 func TestTheSummary(t *testing.T) {
 	var out bytes.Buffer
-	summarize(&out, result.Collect(lines()))
+	summarize(&out, result.Collect(allLines()))
 	for _, want := range []string{
 		"* servers: 1 × Redis 7, 1 × down, unless", "* b:1 was down: <gone>\n", "## All\n\n`-c 1,64`\n",
 		"Pairs per second, by goroutines and node 1:\n\n| driver | 1 / well | 64 / well | 64 / back |\n|---|---|---|---|\n| **redlock** | 150 (100–200) | 9 600 (6 400–12 800) |",
@@ -78,7 +78,7 @@ func TestTheSummary(t *testing.T) {
 
 func TestThePageAndItsPictures(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, Write(dir, result.Collect(lines())))
+	require.NoError(t, Write(dir, result.Collect(allLines())))
 	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
 	require.NoError(t, err)
 	text := string(page)

@@ -82,14 +82,7 @@ func table(w io.Writer, groups []*result.Group, m measure) {
 		}
 		fmt.Fprintln(w)
 	}
-	for _, row := range groups[0].Rows {
-		fmt.Fprintf(w, "| %s |", marked(row))
-		for _, g := range groups {
-			fmt.Fprintf(w, " %s |", m.full(g, g.Row(row.Driver)))
-		}
-		fmt.Fprintln(w)
-	}
-	fmt.Fprintln(w)
+	lines(w, groups[0].Rows, len(groups), func(i int, r *result.Row) string { return m.full(groups[i], groups[i].Row(r.Driver)) })
 }
 
 // single writes the only cell of a run: a row a driver, a column a measure.
@@ -100,14 +93,7 @@ func single(w io.Writer, g *result.Group, shows []string) {
 		headings[i] = named(name).heading
 	}
 	heads(w, headings)
-	for _, row := range g.Rows {
-		fmt.Fprintf(w, "| %s |", marked(row))
-		for _, name := range shows {
-			fmt.Fprintf(w, " %s |", named(name).full(g, row))
-		}
-		fmt.Fprintln(w)
-	}
-	fmt.Fprintln(w)
+	lines(w, g.Rows, len(shows), func(i int, r *result.Row) string { return named(shows[i]).full(g, r) })
 }
 
 // heads writes the first lines of a table.
@@ -115,12 +101,20 @@ func heads(w io.Writer, headings []string) {
 	fmt.Fprintf(w, "| driver | %s |\n|---|%s\n", strings.Join(headings, " | "), strings.Repeat("---|", len(headings)))
 }
 
-// marked is a driver's name, ours in bold.
-func marked(r *result.Row) string {
-	if ours(r) {
-		return "**" + r.Driver + "**"
+// lines writes the rows of a table, our drivers in bold.
+func lines(w io.Writer, rows []*result.Row, columns int, cell func(column int, r *result.Row) string) {
+	for _, r := range rows {
+		head := name(r)
+		if ours(r) {
+			head = "**" + r.Driver + "**"
+		}
+		fmt.Fprintf(w, "| %s |", head)
+		for i := range columns {
+			fmt.Fprintf(w, " %s |", cell(i, r))
+		}
+		fmt.Fprintln(w)
 	}
-	return name(r)
+	fmt.Fprintln(w)
 }
 
 // full is the measure of a row with its range.

@@ -9,6 +9,7 @@ package drivers
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/floor"
@@ -80,4 +81,17 @@ func (all closers) Close() error {
 // abort closes what was opened before err.
 func (all closers) abort(addr string, err error) error {
 	return errors.Join(fmt.Errorf("%s: %w", addr, err), all.Close())
+}
+
+// fill opens all connections of a pool, by taking them all at once. Closing one
+// gives it back.
+func fill(conns int, take func() (io.Closer, error)) error {
+	for range conns {
+		c, err := take()
+		defer c.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

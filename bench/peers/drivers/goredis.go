@@ -3,6 +3,7 @@ package drivers
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 
 	redsync "github.com/go-redsync/redsync/v4/redis"
@@ -44,28 +45,14 @@ func dialGoRedis(ctx context.Context, addr string, conns int) (*redis.Client, er
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
-	if err := fillGoRedis(ctx, client, conns); err != nil {
+	// MinIdleConns would fill the pool in the background, with a time limit for each
+	// connection that hundreds of them at once do not keep.
+	err := fill(conns, func() (io.Closer, error) {
+		c := client.Conn()
+		return c, c.Ping(ctx).Err()
+	})
+	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	return client, nil
-}
-
-// fillGoRedis opens all connections of a pool, by taking them all at once.
-// MinIdleConns would do it in the background, with a time limit for each that
-// hundreds of them at once do not keep.
-func fillGoRedis(ctx context.Context, client *redis.Client, conns int) error {
-	all := make([]*redis.Conn, 0, conns)
-	defer func() {
-		for _, c := range all {
-			_ = c.Close() // gives it back
-		}
-	}()
-	for range conns {
-		c := client.Conn()
-		all = append(all, c)
-		if err := c.Ping(ctx).Err(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package drivers
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	redsync "github.com/go-redsync/redsync/v4/redis"
@@ -24,29 +25,15 @@ var Redigo = Pool{name: "redigo", dial: func(ctx context.Context, addr string, c
 		MaxActive:   conns,
 		IdleTimeout: time.Hour,
 	}
-	if err := fillRedigo(ctx, pool, conns); err != nil {
+	err := fill(conns, func() (io.Closer, error) {
+		c, err := pool.GetContext(ctx)
+		if err == nil {
+			_, err = c.Do("PING")
+		}
+		return c, err
+	})
+	if err != nil {
 		return nil, nil, errors.Join(err, pool.Close())
 	}
 	return redsyncredigo.NewPool(pool), pool.Close, nil
 }}
-
-// fillRedigo opens all connections of a pool, by taking them all at once.
-func fillRedigo(ctx context.Context, pool *redis.Pool, conns int) error {
-	all := make([]redis.Conn, 0, conns)
-	defer func() {
-		for _, c := range all {
-			_ = c.Close() // gives it back
-		}
-	}()
-	for range conns {
-		c, err := pool.GetContext(ctx)
-		if err != nil {
-			return err
-		}
-		all = append(all, c)
-		if _, err := c.Do("PING"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
