@@ -177,7 +177,7 @@ func ExampleClient_Stats() {
 		}
 	}
 
-	// What a monitor that reads /debug/vars would see.
+	// A monitor that reads /debug/vars would see this.
 	var seen struct {
 		Acquire redlock.Results
 		Nodes   []struct{ Addr, Err string }

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/token"
 )
 
-// OpKind is what an operation asks for, an [Op] or a blocking call. Its String is
+// OpKind is the kind of an operation, an [Op] or a blocking call. Its String is
 // "acquire", "extend" or "release".
 type OpKind uint8
 

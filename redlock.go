@@ -58,7 +58,7 @@ const (
 	MaxTTL   = engine.MaxTTL // 365 days
 )
 
-// Config is what a client needs to know. Only Nodes is required; a zero field means
+// Config configures a client. Only Nodes is required; a zero field means
 // its default.
 type Config struct {
 	// Nodes are the masters, each "host:port" or a URL:

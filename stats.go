@@ -37,7 +37,7 @@ func (c *Client) Nodes() []Node {
 	return nodes
 }
 
-// Stats is what a client has counted since New. It counts attempts: an Acquire
+// Stats has the counts of a client since New. It counts attempts: an Acquire
 // that tries three times is counted three times.
 type Stats struct {
 	Acquire, Extend, Release Results

@@ -5,7 +5,7 @@
 //	go run ./bench -redis -c 1,64 -rounds 5 -o out
 //	go run ./bench -redis -suite all -o out
 //
-// README.md says how. Package harness measures, package result is what comes out,
+// README.md says how. Package harness measures, package result has the results,
 // and package render shows it. The command in peers, a module of its own, has
 // other libraries beside ours.
 package main

@@ -92,7 +92,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// What a queue may owe is bounded; the batch that is too much, and all before
+// The replies that a queue owes are bounded; the batch that is too much, and all before
 // it, fail, and nothing that was not sent yet is sent.
 func TestMaxInFlight(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
@@ -121,7 +121,7 @@ func TestMaxInFlight(t *testing.T) {
 	})
 }
 
-// What is too much by itself is sent where nothing is owed: no later moment would
+// A batch beyond the bound is sent where nothing is owed: no later moment would
 // be better, and closing for it would mean never to send it at all.
 func TestMaxInFlightBelowOneBatch(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
@@ -136,7 +136,7 @@ func TestMaxInFlightBelowOneBatch(t *testing.T) {
 	})
 }
 
-// What a connection begins with comes on top: a node to which there is much to say
+// The first batch of a connection is not counted: a node to which there is much to say
 // at first is not behind for that.
 func TestMaxInFlightBesideTheBeginning(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

@@ -40,7 +40,7 @@ func TestHandshakeSkipsPushes(t *testing.T) {
 	})
 }
 
-// What refuses HELLO is greeted in RESP2, on a connection of its own.
+// A server that refuses HELLO is greeted in RESP2, on a connection of its own.
 func TestOldServersAreGreetedInRESP2(t *testing.T) {
 	for name, answer := range map[string]string{
 		"unknown":       "-ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'me' '" + marked + "' \r\n",
@@ -117,7 +117,7 @@ func TestTurnedAway(t *testing.T) {
 	}
 }
 
-// What must not be a node is not one, in whichever way it shows.
+// A server that must not be a node is refused, at each place where it shows.
 func TestRolesAreRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		set  func(*scripted.Server)

@@ -41,7 +41,7 @@ func TestInfoIsRead(t *testing.T) {
 	}
 }
 
-// What HELLO has told is not undone by INFO, in whose words Valkey is a Redis.
+// INFO does not replace the product that HELLO told: in INFO Valkey calls itself Redis.
 func TestHelloAndInfoAgree(t *testing.T) {
 	id := identity{product: "valkey", version: "9.1.2"}
 	require.NoError(t, id.readInfo("redis_version:7.2.4\r\nserver_name:valkey\r\n"))

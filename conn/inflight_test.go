@@ -40,7 +40,7 @@ func TestInflightKeepsOrderWhileItGrows(t *testing.T) {
 	}
 }
 
-// slowQueue does what inflight does, too simply to be wrong: it remembers every
+// slowQueue is a simple model of inflight: it remembers every
 // byte and every reply that is still to come.
 type slowQueue struct {
 	batches []*Batch

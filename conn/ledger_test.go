@@ -26,7 +26,7 @@ type ledger struct {
 
 var errMisfit = errors.New("reply does not fit")
 
-// account is what is known of one node.
+// account is the state of one node.
 type account struct {
 	replies int
 	ended   bool

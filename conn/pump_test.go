@@ -180,7 +180,7 @@ type slowEnd struct {
 func (c slowEnd) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil {
-		time.Sleep(5 * time.Millisecond) // it is what it says
+		time.Sleep(5 * time.Millisecond) // the end is slow
 		c.ended.Add(1)
 	}
 	return n, err

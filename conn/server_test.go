@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
-// What real servers make of the handshake. Which server that is, is up to the
+// The handshake with real servers. Which server that is depends on the
 // environment; see package realredis.
 
 // onReal is a fleet whose only node is a real server.

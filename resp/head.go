@@ -10,7 +10,7 @@ import "bytes"
 //	            not to search them again;
 //	otherwise   the offset at which the rule was broken.
 //
-// What it says of a malformed frame it says of every longer buf, too, so that it
+// Its verdict on a malformed frame is the same for every longer buf, so that it
 // doesn't matter in which pieces a frame arrives.
 func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why Reason) {
 	if len(buf) == 0 {

@@ -1,6 +1,6 @@
 package resp
 
-// What a zero field of [Limits] means. Locking needs replies of a few dozen
+// The defaults of [Limits]. Locking needs replies of a few dozen
 // bytes; the defaults leave room for INFO and for long error texts.
 const (
 	DefaultLine     = 1 << 10  // bytes
@@ -9,7 +9,7 @@ const (
 	DefaultDepth    = 8
 )
 
-// What a field of [Limits] is cut down to. MaxBulk is the server's own
+// The upper bounds of the fields of [Limits]. MaxBulk is the server's own
 // proto-max-bulk-len and MaxLine its limit on inline commands; all of them keep
 // length arithmetic far from overflow where int has 32 bits.
 const (

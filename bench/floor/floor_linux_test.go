@@ -128,7 +128,7 @@ func TestWhatEndsACell(t *testing.T) {
 	}
 }
 
-// What no socket buffer takes at once is written in pieces, while the replies
+// A request larger than a socket's buffer is written in pieces, while the replies
 // are read.
 func TestAHugeRequest(t *testing.T) {
 	const pings = 20_000

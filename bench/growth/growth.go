@@ -25,7 +25,7 @@ func Run(ctx context.Context, nodes []string, note func(result.Note)) error {
 // timing is that of the cells measured here.
 var timing = harness.Timing{Warmup: 300 * time.Millisecond, Window: 2 * time.Second}
 
-// teller tells what belongs to one part.
+// teller writes the notes of one part.
 type teller struct {
 	part string
 	note func(result.Note)

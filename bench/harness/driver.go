@@ -16,12 +16,12 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-// ErrUnsupported is what a driver's Open wraps when it cannot run a cell by
+// ErrUnsupported is wrapped by a driver's Open when it cannot run a cell by
 // its nature (another operating system, a scenario it has no answer to). The
 // row then says so, and the run goes on.
 var ErrUnsupported = errors.New("not supported")
 
-// ErrBroken is what a worker's error wraps when its session can go on no more.
+// ErrBroken is wrapped by a worker's error when its session cannot go on.
 // It ends the cell.
 var ErrBroken = errors.New("the session is broken")
 
@@ -41,7 +41,7 @@ const (
 	Hot Scenario = "hot"
 )
 
-// Config is what a driver is told about the cell that it will run.
+// Config describes, for a driver, the cell that it will run.
 type Config struct {
 	// Nodes are the addresses of the masters, host:port.
 	Nodes []string
@@ -75,7 +75,7 @@ type Weaker interface {
 	Weaker() string
 }
 
-// weakness is what a driver says of itself, if anything.
+// weakness is the driver's own description of its weaker promise, or "".
 func weakness(d Driver) string {
 	if w, ok := d.(Weaker); ok {
 		return w.Weaker()

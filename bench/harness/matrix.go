@@ -57,7 +57,7 @@ func vary[T any](cells []result.Cell, values []T, set func(*result.Cell, T)) []r
 	return all
 }
 
-// What a cell takes beside its window and its warm-up: to connect, of which most
+// The time of a cell beside its window and its warm-up: to connect, of which most
 // libraries do much for each worker and node, and to end.
 const (
 	overhead  = 150 * time.Millisecond

@@ -23,12 +23,12 @@ type Program struct {
 	Chosen []string
 	// Real makes real servers the default in place of embedded masters.
 	Real bool
-	// Notes are what a reader has to know to judge the figures fairly.
+	// Notes tell a reader how to judge the figures fairly.
 	Notes []string
 	// Growth measures what only makes sense for one client at a time, for the
 	// section "client" of a suite.
 	Growth func(ctx context.Context, nodes []string, note func(result.Note)) error
-	// Suite is what -suite goes through; without sections there is no such thing.
+	// Suite has the sections for -suite; without sections there is no such flag.
 	Suite Suite
 }
 

@@ -19,7 +19,7 @@ func Sections(far, unwell string) []Section {
 	}
 }
 
-// OwnSections are what only a client of ours has: how its cost grows, and what
+// OwnSections are about our own client alone: how its cost grows, and what
 // servers with a compare-and-delete of their own make of it.
 func OwnSections() []Section {
 	return []Section{

@@ -15,7 +15,7 @@ import (
 // victim is the node that faults befall.
 const victim = 0
 
-// slowness is what [result.Slow] adds to a round trip.
+// slowness is added to a round trip by [result.Slow].
 const slowness = 20 * time.Millisecond
 
 // site is the masters of a run and the network before them.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// notes are what a reader has to know to judge the figures fairly. They stand
+// notes tell a reader how to judge the figures fairly. They stand
 // below the tables and on the page.
 func notes() []string {
 	return []string{

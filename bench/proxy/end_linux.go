@@ -22,7 +22,7 @@ type end struct {
 	over      bool      // the peer has sent all, some of which may not be read yet
 }
 
-// chunk is what was read at once, and when it may leave.
+// chunk is the bytes of one read, and when they may leave.
 type chunk struct {
 	due   time.Time
 	bytes []byte

@@ -79,7 +79,7 @@ func (l *loop) watch(fd int, events uint32) error {
 	return os.NewSyscallError("epoll_ctl", syscall.EpollCtl(l.epoll, syscall.EPOLL_CTL_ADD, fd, &event))
 }
 
-// event does what an event on a descriptor is for. It learns from trying, so it
+// event handles an event on a descriptor. It learns from trying, so it
 // does not matter if the event was an older descriptor's of the same number.
 func (l *loop) event(fd int, events uint32) (ended bool, err error) {
 	switch fd {

@@ -12,7 +12,7 @@ import (
 // backlog is more than any burst of dials.
 const backlog = 4096
 
-// state is what a node lets through.
+// state says which traffic a node lets through.
 type state int
 
 const (
@@ -22,7 +22,7 @@ const (
 	swallowing
 )
 
-// node is what clients dial in place of one backend.
+// node stands in place of one backend: clients dial it.
 type node struct {
 	loop    *loop
 	addr    string

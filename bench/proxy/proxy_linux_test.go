@@ -90,7 +90,7 @@ func TestDelay(t *testing.T) {
 		require.GreaterOrEqual(t, ask(t, c, "another"), rtt)
 	}
 
-	// What is under way is delayed together: a hundred messages do not take a
+	// Bytes under way are delayed together: a hundred messages do not take a
 	// hundred times as long. They would take 3 s one by one.
 	require.NoError(t, p.Delay(0, rtt, 0))
 	begin := time.Now()

@@ -106,7 +106,7 @@ func Named(name string) bool {
 	return slices.ContainsFunc(measures, func(m measure) bool { return m.name == name })
 }
 
-// label is what stands in parentheses behind the name of a driver whose results
+// label is the text in parentheses behind the name of a driver whose results
 // are from one file of several.
 func label(driver string) string {
 	if i := strings.Index(driver, " ("); i >= 0 {

@@ -29,7 +29,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"svg":     func(p *plot) template.HTML { return template.HTML(p.SVG()) }, //nolint:gosec // drawn here
 }).Parse(pageText))
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Sheet template.CSS
 	First result.Head

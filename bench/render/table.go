@@ -114,7 +114,7 @@ func columns(g *result.Group) []column {
 	return all
 }
 
-// ping says what a PING has taken, if one was answered.
+// ping says how long a PING has taken, if one was answered.
 func ping(g *result.Group) string {
 	for _, r := range g.Rows {
 		if r.PingP50 > 0 {

@@ -1,4 +1,4 @@
-// Package result is what a benchmark has measured, in the one form in which it
+// Package result has the results of a benchmark, in the one form in which it
 // is written, read and shown.
 //
 // A file of results has one JSON object a line. A [Head] says what is measured,
@@ -44,7 +44,7 @@ type Server struct {
 // Scenario says how the workers of a cell share keys.
 type Scenario string
 
-// Fault is what is wrong with the first node while a cell is counted. It is the
+// Fault is the fault of the first node while a cell is counted. It is the
 // first because a client that asks its nodes in order then meets it first.
 type Fault string
 
@@ -123,12 +123,12 @@ type Figures struct {
 	ReleaseP50 float64 `json:"release_p50_us,omitempty"`
 	ReleaseP99 float64 `json:"release_p99_us,omitempty"`
 
-	// What a PING takes on an idle connection, by the way that the clients take:
+	// The time of a PING on an idle connection, by the way that the clients take:
 	// the round trip of the network and no more. It is the same for all drivers.
 	PingP50 float64 `json:"ping_p50_us,omitempty"`
 	PingP99 float64 `json:"ping_p99_us,omitempty"`
 
-	// What a fault has cost at the end of the window, and how much more it is
+	// The cost of a fault at the end of the window, and how much more it is
 	// than before the fault.
 	GoroutineGrowth  float64 `json:"goroutines_growth,omitempty"`
 	Descriptors      float64 `json:"descriptors,omitempty"`

@@ -6,7 +6,7 @@
 //   - a Go file is longer than 500 lines,
 //   - something new stands at the top level, or more than five tests do.
 //
-// What may import what, downwards only:
+// The allowed imports, downwards only:
 //
 //	bench ─> redlock ─┬─> internal/group ─> internal/engine, lease, …
 //	                  ├─> conn ────> resp, bytebufferpool

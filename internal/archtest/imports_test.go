@@ -106,7 +106,7 @@ func checkImports(f file) (problems []string) {
 		if to := target(name); !mayImport(from, to) {
 			problems = append(problems, fmt.Sprintf("%s: imports %q: %s must not use %s", f.path, name, from, to))
 		}
-		// Who can guess a token can release another's lock.
+		// A guessed token releases another client's lock.
 		if from == "internal/token" && strings.HasPrefix(name, "math/rand") {
 			problems = append(problems, f.path+": tokens come from crypto/rand, not from "+name)
 		}

@@ -89,7 +89,7 @@ func (a *Answers) Fits() bool { return a.fits }
 
 func isYesOrNo(v *resp.Value) bool { return v.Kind == resp.Integer && (v.Int == 0 || v.Int == 1) }
 
-// Remedy is what to do about a command that was refused.
+// Remedy is the way to go on after a command was refused.
 type Remedy uint8
 
 const (
@@ -107,7 +107,7 @@ const (
 	RephraseOnce
 )
 
-// Refusal is what an error reply means.
+// Refusal is the meaning of an error reply.
 type Refusal struct {
 	Err       error // bounded, printable, never a token or a key
 	Fatal     bool  // the connection must be closed

@@ -1,6 +1,6 @@
 package command
 
-// Kind is what an operation does.
+// Kind is the kind of an operation.
 type Kind uint8
 
 const (

@@ -22,7 +22,7 @@ func TestBusy(t *testing.T) {
 		for _, s := range r.Servers {
 			s.Hang()
 		}
-		// What is sent is not waiting, and how many are let out at a time is the
+		// A sent operation does not wait, and the number sent at a time is the
 		// client's business: a turn under way may take up what waits just after a
 		// refusal. So submit until it has said no for several of the watchdog's ticks.
 		done := make(chan error, 1000)

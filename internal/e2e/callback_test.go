@@ -26,7 +26,7 @@ func (h handler) Handle(context.Context, slog.Record) error { h(); return nil }
 func (h handler) WithAttrs([]slog.Attr) slog.Handler        { return h }
 func (h handler) WithGroup(string) slog.Handler             { return h }
 
-// callbacks are what a client calls besides Done. Each is set to call f; Attempt
+// callbacks are the functions that a client calls besides Done. Each is set to call f; Attempt
 // calls it for the key "bad" alone.
 var callbacks = map[string]func(c *redlock.Config, f func()){
 	"Vote":     func(c *redlock.Config, f func()) { c.Hooks.Vote = func(redlock.Vote) { f() } },

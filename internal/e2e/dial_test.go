@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// dialCallbacks are what a client calls when it dials. Each is set to call f
+// dialCallbacks are the functions that a client calls when it dials. Each is set to call f
 // with the node's address. A node that is asked for TLS never comes up: the fakes
 // do not speak it.
 var dialCallbacks = map[string]struct {

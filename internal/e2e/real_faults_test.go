@@ -32,7 +32,7 @@ type serverFault struct {
 	// code is that of the errors which the server answers to what is asked for,
 	// where no error of a new connection may take their place.
 	code string
-	// What becomes of operations when a majority is faulty.
+	// The results of operations when a majority is faulty.
 	acquires, extends, releases outcome
 	// keeps says that a faulty server does not delete what it was asked to, and
 	// is not asked again.
@@ -43,7 +43,7 @@ type serverFault struct {
 	scripted bool
 }
 
-// outcome is what becomes of operations.
+// outcome is the results of operations.
 type outcome uint8
 
 const (
@@ -110,7 +110,7 @@ var serverFaults = map[string]serverFault{
 		heal: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET key-load-delay 0") },
 	},
 	"NOAUTH": {
-		// Who is in stays in, so they are thrown out.
+		// A new access list leaves connections alone, so they are closed.
 		inject: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass another"); p.Cut() },
 		heal:   func(_ *testing.T, p *faultyServer) { p.DoWords("CONFIG", "SET", "requirepass", "") },
 	},

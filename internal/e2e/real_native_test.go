@@ -21,7 +21,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// natively is how Valkey 9 is asked.
+// natively is the form for Valkey 9.
 const natively = "DELIFEQ, SET IFEQ"
 
 // lockers are the addresses of servers, as the user of the clients.
@@ -66,7 +66,7 @@ func TestRealNativePrivileges(t *testing.T) {
 		}
 	}
 
-	// Who may not use INFO cannot be told of a restart, and does not do for a
+	// A user without INFO cannot see a restart, which is not enough for a
 	// strict guard.
 	const brief = 100 * time.Millisecond
 	strict := func() *redlock.Client {

@@ -81,7 +81,7 @@ func pairs(b *testing.B, client *redlock.Client, goroutines int) {
 	b.StopTimer()
 }
 
-// expense is what servers say that they have spent.
+// expense is the time that servers report as spent.
 type expense struct {
 	calls, usec float64 // of one command
 	cpu         float64 // seconds, of all

@@ -106,7 +106,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 			seen.Add(err)
 			r.Heal(t)
 
-			// What a handshake may meet.
+			// The answers that a handshake may get.
 			for name, f := range map[string]func(*fakeredis.Server){
 				"HELLO is refused":  func(s *fakeredis.Server) { s.ErrorReply("HELLO", "WRONGPASS "+password, 0) },
 				"HELLO is repeated": func(s *fakeredis.Server) { s.WrongReply("HELLO", "+"+password+"\r\n", 0) },

@@ -86,7 +86,7 @@ func (f *slowEnd) Wake()  {}
 
 func (f *slowEnd) Wait() bool {
 	<-f.closed
-	time.Sleep(50 * time.Millisecond) // it is what it says
+	time.Sleep(50 * time.Millisecond) // the end is slow
 	f.ended.Add(1)
 	return false
 }

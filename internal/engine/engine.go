@@ -21,7 +21,7 @@ const (
 	maxBatchKeys = 256 << 10 // bytes of keys
 )
 
-// Fleet is what the engine needs of the nodes; *conn.Fleet is one. Its contract
+// Fleet has the methods of the nodes that the engine uses; *conn.Fleet is one. Its contract
 // is that of package conn.
 type Fleet interface {
 	Len() int
@@ -44,7 +44,7 @@ type Fleet interface {
 	Drain()
 }
 
-// Config is what an [Engine] needs to know.
+// Config configures an [Engine].
 type Config struct {
 	Clock      clock.Clock
 	MaxWaiting int // operations that may wait to be sent

@@ -179,7 +179,7 @@ func TestCancelledAcquireIsNotHinted(t *testing.T) {
 	require.Equal(t, callOf(op), handed[0].bytes)
 }
 
-// TestReleasedAgainAndAgainIsHintedOnce: which is what callers do while a quorum is
+// TestReleasedAgainAndAgainIsHintedOnce: callers repeat a release while a quorum is
 // away. It leaves room for what is released once.
 func TestReleasedAgainAndAgainIsHintedOnce(t *testing.T) {
 	p := newScripted(t, 3)

@@ -34,7 +34,7 @@ type link struct {
 	guarded time.Duration // until then, on the client's clock, it has no vote
 }
 
-// debt is what a link owes for one flight.
+// debt is the replies that a link owes for one flight.
 type debt struct {
 	flight *flight
 	next   int // reply that comes next
@@ -192,7 +192,7 @@ func (p *pipe) carry(cmds []sentCommand) {
 	}
 }
 
-// pump lets the master do what has arrived.
+// pump lets the master execute the commands that have arrived.
 func (p *pipe) pump() {
 	l, w := p.link, p.link.world
 	for len(p.segments) > 0 && p.segments[0].at <= w.now() {

@@ -184,7 +184,7 @@ func (m *master) native(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	return resp.AppendNullBulk(dst)
 }
 
-// script is what the two scripts do with one key.
+// script does to one key the work of either script.
 func (m *master) script(cmd *sentCommand, i int, h *held) int64 {
 	w := m.world
 	mine := h.lock == cmd.locks[i]

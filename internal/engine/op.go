@@ -35,7 +35,7 @@ const (
 	ReadTTL   = command.ReadTTL
 )
 
-// Kind is what an operation does.
+// Kind is the kind of an operation.
 type Kind = command.Kind
 
 // Completion is told when an operation is complete.

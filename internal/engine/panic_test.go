@@ -86,7 +86,7 @@ func TestCallbackThatBlocks(t *testing.T) {
 	}
 }
 
-// TestCallbacksRunWithoutTheLock: they may do what needs it.
+// TestCallbacksRunWithoutTheLock: they may call functions that take it.
 func TestCallbacksRunWithoutTheLock(t *testing.T) {
 	p := newScripted(t, 1)
 	called := 0

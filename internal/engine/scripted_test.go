@@ -83,7 +83,7 @@ func (p *scriptedFleet) Close() {
 	}
 }
 
-// callBack is what the goroutine of callbacks does when it is woken.
+// callBack does the work of the goroutine of callbacks when it is woken.
 func (p *scriptedFleet) callBack() {
 	if p.woken = true; p.calling {
 		return
@@ -274,7 +274,7 @@ func (p *scriptedFleet) submit(kind Kind, key string) *countedOp {
 	return o
 }
 
-// plain is what a Fleet is like whose nodes know scripts only and never restart.
+// plain is part of a Fleet whose nodes know scripts only and never restart.
 type plain struct{}
 
 func (plain) Forms() []conn.Form     { return nil }

@@ -106,7 +106,7 @@ func (s *session) submit(kind Kind) {
 		s.refused(c.engine.Submit(op))
 		return
 	}
-	// What follows is Do, which blocks, in pieces.
+	// The rest is Do, which blocks, in pieces.
 	op.Done, s.call.ended, s.call.over, s.lock.loose = s.call, s.ended, false, kind == Acquire
 	if s.refused(c.engine.enqueue(op)) {
 		return

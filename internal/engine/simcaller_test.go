@@ -150,7 +150,7 @@ func (f *simFleet) exit() {
 	runtime.Goexit()
 }
 
-// lookAfterCaller is what the watchdog does behind a tick.
+// lookAfterCaller is called by the watchdog after a tick.
 func (c *client) lookAfterCaller() {
 	f := c.fleet
 	if c.world.rules.unwatched {

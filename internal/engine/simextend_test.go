@@ -64,7 +64,7 @@ func (x *extra) Complete(op *Op) {
 	})
 }
 
-// result is what became of an extend.
+// result is the result of an extend.
 type result int
 
 const (

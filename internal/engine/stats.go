@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Stats is what the engine has done since it was made. It counts in operations,
+// Stats counts the engine's work since it was made. It counts in operations,
 // not in calls: an acquire that is tried three times counts three times.
 type Stats struct {
 	Acquire, Extend, Release Results

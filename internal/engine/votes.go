@@ -29,7 +29,7 @@ type span struct {
 	from, to     int
 }
 
-// operand is what commands say of an operation.
+// operand is the operand of an operation's commands.
 func (op *Op) operand() command.Operand {
 	return command.Operand{Key: op.Key, Token: op.Token[:], TTL: int64(op.TTL / time.Millisecond), Tail: op.Tail}
 }

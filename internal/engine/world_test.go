@@ -155,7 +155,7 @@ func (w *world) run() {
 	}
 }
 
-// report is what a failed history prints.
+// report is the text that a failed history prints.
 func (w *world) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\nreplay: SIM_SEED=%d SIM_RULES=%s go test ./internal/engine -run TestReplay\n",

@@ -14,7 +14,7 @@ const (
 	scripts
 )
 
-// digests are what EVALSHA calls the scripts.
+// digests are the names of the scripts for EVALSHA.
 var digests = [scripts]string{release: said.ReleaseSHA1, extend: said.ExtendSHA1}
 
 // acts are the commands with which the scripts change a key, for the access

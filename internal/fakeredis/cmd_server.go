@@ -115,7 +115,7 @@ func (c *conn) cmdTime([][]byte) {
 	c.text(strconv.Itoa(now.Nanosecond() / 1000))
 }
 
-// configuration is what CONFIG GET tells unless Options.Config says otherwise.
+// configuration is the answer of CONFIG GET unless Options.Config has another.
 var configuration = map[string]string{
 	"appendonly":       "no",
 	"databases":        strconv.Itoa(databases),

@@ -7,7 +7,7 @@ const (
 	errClientName = "ERR Client names cannot contain spaces, newlines or special characters."
 )
 
-// session is what a connection has said about itself.
+// session is the state that a connection has set for itself.
 type session struct {
 	proto  int
 	db     int

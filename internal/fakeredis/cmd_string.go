@@ -44,7 +44,7 @@ func (c *conn) cmdMGet(args [][]byte) {
 	}
 }
 
-// setOptions is what follows SET key value. At most one of the conditions, and
+// setOptions are the words behind SET key value. At most one of the conditions, and
 // one of the ways to set a time to live, may be given.
 type setOptions struct {
 	nx, xx, get, keepTTL bool

@@ -112,7 +112,7 @@ func (c *conn) execute(args [][]byte) ending {
 	return c.answer(cmd, args)
 }
 
-// answer does what a server in good health does with a command.
+// answer executes a command as a healthy server does.
 func (c *conn) answer(cmd *command, args [][]byte) ending {
 	s := c.srv
 	if !c.authed {

@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// ending is what becomes of a connection behind the bytes written last.
+// ending says how a connection ends behind the bytes written last, if it does.
 type ending uint8
 
 const (

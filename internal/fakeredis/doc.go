@@ -9,7 +9,7 @@
 // server copies each command to the heap, and writes when it has served a whole
 // read, where a fault has to hold, cut or reset exactly one reply.
 //
-// What it answers is checked against real servers by one conformance suite,
+// Its answers are checked against real servers by one conformance suite,
 // which runs on both. It knows the two scripts of package script by their
 // texts and does what they do in Go; there is no Lua here.
 //

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// faults is what is wrong with a server at the moment.
+// faults are those that a server has at the moment.
 type faults struct {
 	delay     time.Duration
 	thawed    chan struct{} // while no command is run; closed when that ends
@@ -53,9 +53,9 @@ func (f *faults) match(cmd *command) *Fault {
 type Fault struct {
 	// On names the command, in any case. Empty means every one.
 	On string
-	// Do is what happens in place of the reply.
+	// Do happens in place of the reply.
 	Do Action
-	// Raw is what Instead writes: any bytes, whether or not they are a reply.
+	// Raw is written by Instead: any bytes, whether or not they are a reply.
 	Raw string
 	// Applied says that the command takes effect all the same.
 	Applied bool
@@ -67,7 +67,7 @@ type Fault struct {
 	Chance float64
 }
 
-// Action is what happens in place of a reply.
+// Action happens in place of a reply.
 type Action uint8
 
 const (

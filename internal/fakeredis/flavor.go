@@ -36,7 +36,7 @@ type dialect struct {
 	notString string // inside a script
 	noAuth    string // of HELLO
 
-	// What the access list answers, before and after the name of the command.
+	// The answer of the access list, before and after the name of the command.
 	noPermission   [2]string
 	noScriptAccess [2]string // inside a script; not the code NOPERM
 	noKeyAccess    string

@@ -15,7 +15,7 @@ import (
 )
 
 // TestFlavorsAreTheirServers: where the conformance suite asks for a code, the
-// fake of the same flavor says what the server says, word for word.
+// fake of the same flavor gives the server's answers, word for word.
 func TestFlavorsAreTheirServers(t *testing.T) {
 	for dir, password := range map[string]string{"open": "", "password": "secret"} {
 		t.Run(dir, func(t *testing.T) {
@@ -71,7 +71,7 @@ var (
 	variety = regexp.MustCompile(`^> (INFO|COMMAND)`) // the fake tells less
 )
 
-// transcript is what a server answers to one script of the suite. Numbers are
+// transcript is the answers of a server to one script of the suite. Numbers are
 // left out: clocks and counters differ.
 func transcript(t *testing.T, file string, g target) string {
 	g.prepare(t)

@@ -11,7 +11,7 @@ type Options struct {
 	// Addr is host:port, or the path of a Unix socket, which starts with a
 	// slash. Empty means a free port of 127.0.0.1.
 	Addr string
-	// TLS, if set, is what connections are served with.
+	// TLS, if set, is used for connections.
 	TLS *tls.Config
 	// Flavor is the dialect.
 	Flavor Flavor
@@ -20,7 +20,7 @@ type Options struct {
 	// User is the one that the password belongs to, "default" if empty. When
 	// it is another, the default user is switched off.
 	User string
-	// Mode is what HELLO and INFO tell, "standalone" if empty. It changes nothing
+	// Mode is the mode in HELLO and INFO, "standalone" if empty. It changes nothing
 	// else: a "cluster" does not redirect, and a "sentinel" keeps keys.
 	Mode string
 	// Deny lists commands that are forbidden, as by Server.Deny.

@@ -74,7 +74,7 @@ func Start(opts Options) (*Server, error) {
 // Addr is the address that clients dial: host:port, or the path of the socket.
 func (s *Server) Addr() string { return s.addr }
 
-// Network is what the address belongs to: "tcp" or "unix".
+// Network is the network of the address: "tcp" or "unix".
 func (s *Server) Network() string { return s.network }
 
 // Flavor is the dialect that the server was started with.
@@ -92,7 +92,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Restart does what the restart of a process would: every connection ends, the
+// Restart acts as the restart of a process: every connection ends, the
 // run id is a new one, loaded scripts and standing faults of a frozen process
 // are gone, and so are the keys if it comes up empty. It listens on the same
 // port again, also where it refused before. Delay and injected faults stay.
@@ -128,7 +128,7 @@ func (s *Server) serve(ln net.Listener) {
 	}()
 }
 
-// stopListening is what makes clients see their dials refused. The caller
+// stopListening has the dials of clients refused. The caller
 // holds s.mu.
 func (s *Server) stopListening() {
 	if s.listener != nil {

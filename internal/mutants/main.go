@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// mutate does what the flags say, and returns whether all defects were caught.
+// mutate does the work, and returns whether all defects were caught.
 func mutate(file, run string, list bool, jobs int) (ok bool, err error) {
 	pattern, err := regexp.Compile(run)
 	if err != nil {

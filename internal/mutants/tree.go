@@ -44,7 +44,7 @@ func copies(dir string, n int) (trees []tree, err error) {
 	return trees, nil
 }
 
-// What becomes of a defect.
+// The results of a defect.
 const (
 	stateCaught = "caught"
 	stateHang   = "hang"

@@ -29,12 +29,12 @@ var errNoKind = fmt.Errorf("%w of this kind", ErrNoServer)
 type Kind uint8
 
 const (
-	// Usual is the server that the machine has, of any kind: what
+	// Usual is the server that the machine has, of any kind: the one that
 	// EnvServer names, or else redis-server or valkey-server from PATH.
 	Usual Kind = iota
-	// Valkey9 is what EnvValkey9 names.
+	// Valkey9 is the server that EnvValkey9 names.
 	Valkey9
-	// Redis8 is what EnvRedis8 names.
+	// Redis8 is the server that EnvRedis8 names.
 	Redis8
 )
 

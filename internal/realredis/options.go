@@ -16,7 +16,7 @@ type Options struct {
 	// Args are further settings, such as "--maxmemory", "10mb". They win over
 	// those that the other options make.
 	Args []string
-	// Password is what clients must give, if any.
+	// Password is the password that clients must give, if any.
 	Password string
 	// Users are further users, each a name and the rules of its access list:
 	// "joe on >secret ~* +get".
@@ -30,7 +30,7 @@ type Options struct {
 	Persistent bool
 }
 
-// TLS is what a server needs to speak TLS, all of it in PEM.
+// TLS is the material for a server that speaks TLS, all of it in PEM.
 type TLS struct {
 	Certificate, Key []byte
 	// ClientCA is the authority that must have signed the clients' certificates. They need

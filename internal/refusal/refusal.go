@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// What servers refuse, for errors.Is. An error of this package wraps at most one.
+// The causes of refusals, for errors.Is. An error of this package wraps at most one.
 var (
 	// ErrAuth is a refusal of our credentials, or of having none. What the
 	// server said is not shown: servers are known to repeat what they were

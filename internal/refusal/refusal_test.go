@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// errorReplies are what servers refuse commands with, and what becomes of it.
+// errorReplies are refusals of servers, with the error that is made of each.
 var errorReplies = []struct {
 	text  string
 	cause error
@@ -59,7 +59,7 @@ var plainReplies = []struct {
 	{"ERR the max number of clients reached", nil, false},
 }
 
-// wrappings are what scripts make of the error of a command.
+// wrappings are the texts in which scripts return the error of a command.
 var wrappings = map[string]func(string) string{
 	"plain": func(s string) string { return s },
 	"Redis 7": func(s string) string {

@@ -102,7 +102,7 @@ func Join(t testing.TB, goroutines *sync.WaitGroup) {
 	Within(t, 2*Patience, "a goroutine", goroutines.Wait)
 }
 
-// Result is what a call in the background returned.
+// Result is the result of a call in the background.
 type Result[T any] struct {
 	Value T
 	Err   error

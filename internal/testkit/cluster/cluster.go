@@ -1,4 +1,4 @@
-// Package cluster is what black-box tests of the client run against: fake
+// Package cluster is the environment of black-box tests of the client: fake
 // masters that record what they hear, and a client of them. It also starts
 // masters in a child process, whose allocations are then not the client's.
 package cluster

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
-// HookRecorder is what hooks heard, in numbers and in full.
+// HookRecorder records the calls of hooks, in numbers and in full.
 type HookRecorder struct {
 	Mu       sync.Mutex
 	Kinds    [4]redlock.Results

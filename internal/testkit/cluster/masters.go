@@ -19,14 +19,14 @@ const mastersEnv = "REDLOCK_TEST_MASTERS"
 
 const masters = 5
 
-// Main is what TestMain calls, in a package whose tests use Masters.
+// Main is called by TestMain, in a package whose tests use Masters.
 func Main(m *testing.M) {
 	if os.Getenv(mastersEnv) != "" {
 		serveMasters()
 		return
 	}
 	// Tests that run beside others wait for real servers, not for processors.
-	// What the command line says wins.
+	// The command line wins.
 	_ = flag.Set("test.parallel", "12")
 	os.Exit(m.Run())
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
-// Section is what a lock protects. Its counter is read and written in two
+// Section is the resource that a lock protects. Its counter is read and written in two
 // steps, so that two holders at once lose a count. The steps are atomic by
 // themselves because the race detector does not see that a lock orders them:
 // what one client learns from a node about another goes through raw sockets.
@@ -58,7 +58,7 @@ func Contend(ctx context.Context, t *testing.T, client *redlock.Client, g *Secti
 	}
 	g.Use(t, me)
 	if rng.IntN(4) == 0 && l.Extend(attempt, TTL) == nil {
-		// What happens between a good extension and the release is guarded too.
+		// The time between a good extension and the release is guarded too.
 		g.Use(t, me)
 	}
 	// Until it is known to be released; the others wait meanwhile.

@@ -22,14 +22,14 @@ type Conn struct {
 	T testing.TB // may be nil where nothing is required of the connection
 }
 
-// Steps are what a server does, in order: strings are written, a Verb is done, a
+// Steps are done by a server in order: strings are written, a Verb is done, a
 // Flood goes on until it has an end, and Raw bytes go past TLS.
 type Steps []any
 
 // Verb is a step without bytes.
 type Verb string
 
-// What a server can do instead of writing.
+// The actions of a server besides writing.
 const (
 	HangUp    Verb = "hang up" // close in order
 	CutOff    Verb = "cut"     // close by reset
