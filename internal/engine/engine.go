@@ -206,14 +206,14 @@ func (e *Engine) enqueueAll(l list, now time.Duration, urgent bool) error {
 	}
 	e.depth.Add(int64(-l.n))
 	for op := l.pop(); op != nil; op = l.pop() {
-		op.Err, op.Until = err, never // as it was not begun, it ends nothing
+		op.Err, op.Until = err, never // no phase to end: it was not begun
 		op.advance(idle)
 		e.Note(op.Kind, err)
 	}
 	return err
 }
 
-// Check refuses what cannot be asked: see Enqueue.
+// Check refuses wrong arguments; see Enqueue.
 func (e *Engine) Check(op *Op) error { return e.check(op) }
 
 // Cancel takes op back from the engine. It returns false if it is too late: op
