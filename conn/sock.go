@@ -16,7 +16,8 @@ type sock interface {
 	// len(b) without an error mean that the kernel's buffer is full: the poller
 	// reports the sock when there is room again.
 	send(b []byte) (int, error)
-	// recv reads what has arrived: 0 bytes and no error if nothing has. The end of the stream is io.EOF.
+	// recv reads what has arrived: 0 bytes and no error if nothing has. The end of
+	// the stream is io.EOF.
 	recv(b []byte) (int, error)
 	// close frees the sock. With reset set the kernel drops what it has not
 	// sent and tells the peer, so that nothing is delivered late.

@@ -21,8 +21,8 @@ const (
 	maxBatchKeys = 256 << 10 // bytes of keys
 )
 
-// Fleet has the methods of the nodes that the engine uses; *conn.Fleet is one. Its contract
-// is that of package conn.
+// Fleet has the methods of the nodes that the engine uses; *conn.Fleet is one. Its
+// contract is that of package conn.
 type Fleet interface {
 	Len() int
 	Forms() []conn.Form

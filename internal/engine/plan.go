@@ -21,8 +21,8 @@ const (
 //
 // Merging moves commands past each other, which must not show. So a list is cut
 // into segments: within one, each key occurs once, or the order of its commands is
-// releases, then extends, then acquires, the order in which a segment is written. The
-// keys are told apart by hash; two keys with one hash cost a cut and have no other effect.
+// releases, then extends, then acquires, the order in which a segment is written. Keys
+// are told apart by hash; two keys with one hash cost a cut and have no other effect.
 type planner struct {
 	seed     maphash.Seed
 	seen     keySet

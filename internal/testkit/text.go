@@ -14,8 +14,8 @@ import (
 )
 
 // TextClient is a connection over which a test gives orders to a server, real or
-// fake, each of which is answered within Patience. It speaks RESP in the plainest way there is, so that no code of the
-// project stands between the test and the server.
+// fake, each of which is answered within Patience. It speaks RESP in the plainest way,
+// so that no code of the project stands between the test and the server.
 type TextClient struct {
 	Conn net.Conn
 	t    testing.TB
