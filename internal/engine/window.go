@@ -52,9 +52,9 @@ func (w *window) limit() int {
 }
 
 // enter counts b as on the wire. A small batch that is alone on the wire measures the
-// round trip; a large one would measure the nodes' work. Under load there are no small batches, and a window that one
-// slow answer has opened too wide would stay open. So every probeEvery round trips a
-// small batch is made.
+// round trip; a large one would measure the nodes' work. Under load there are no small
+// batches, and a window that one slow answer has opened too wide would stay open. So
+// every probeEvery round trips a small batch is made.
 func (w *window) enter(b *batch) {
 	if b.probe = w.inside == 0 && len(b.rounds) <= probeOps; b.probe {
 		w.probed, w.due = b.sentAt, false
