@@ -55,7 +55,7 @@ func (s *Server) deniesKey(cmd *command, args [][]byte) bool {
 // keysOf finds the keys among the arguments of a command.
 func keysOf(name string, args [][]byte) [][]byte {
 	switch name {
-	case "set", "get", "type", "pttl", "pexpire", "delifeq", "delex":
+	case "set", "get", "getrange", "type", "pttl", "pexpire", "delifeq", "delex":
 		return args[:1]
 	case "mget", "del", "unlink", "exists":
 		return args

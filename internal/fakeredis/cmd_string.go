@@ -44,6 +44,42 @@ func (c *conn) cmdMGet(args [][]byte) {
 	}
 }
 
+// cmdGetRange answers the bytes of a value from one place to another, both included;
+// negative ones are counted from the end.
+func (c *conn) cmdGetRange(args [][]byte) {
+	first, ok1 := parseInt(args[2])
+	last, ok2 := parseInt(args[3])
+	e := c.table().get(args[1], c.now)
+	switch {
+	case !ok1 || !ok2:
+		c.fail(errNotInteger)
+	case e == nil:
+		c.bulk(nil)
+	case e.kind != stringKind:
+		c.fail(errWrongType)
+	default:
+		c.bulk(part(e.value(), first, last))
+	}
+}
+
+// part is what GETRANGE takes of a value.
+func part(value []byte, first, last int64) []byte {
+	n := int64(len(value))
+	if first < 0 && last < 0 && first > last {
+		return nil
+	}
+	if first < 0 {
+		first = max(0, n+first)
+	}
+	if last < 0 {
+		last = max(0, n+last)
+	}
+	if last = min(last, n-1); first > last || n == 0 {
+		return nil
+	}
+	return value[first : last+1]
+}
+
 // setOptions are the words behind SET key value. At most one of the conditions, and
 // one of the ways to set a time to live, may be given.
 type setOptions struct {

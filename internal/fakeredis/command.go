@@ -37,6 +37,7 @@ func init() {
 		{name: "set", arity: -3, run: (*conn).cmdSet, writes: true},
 		{name: "get", arity: 2, run: (*conn).cmdGet},
 		{name: "mget", arity: -2, run: (*conn).cmdMGet},
+		{name: "getrange", arity: 4, run: (*conn).cmdGetRange},
 		{name: "del", arity: -2, run: (*conn).cmdDel, writes: true},
 		{name: "unlink", arity: -2, run: (*conn).cmdDel, writes: true},
 		{name: "exists", arity: -2, run: (*conn).cmdExists},
