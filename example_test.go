@@ -224,3 +224,115 @@ func ExampleHooks() {
 	// acquire orders:42: <nil>
 	// release orders:42: <nil>
 }
+
+// connect is New with three nodes, for the examples that follow.
+func connect() (client *redlock.Client, stop func()) {
+	nodes, stopNodes := startNodes(3)
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Holder: "worker-7"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client, func() {
+		client.Close()
+		stopNodes()
+	}
+}
+
+// The lock is extended for as long as the function runs, and released behind it.
+func ExampleClient_Do() {
+	client, stop := connect()
+	defer stop()
+
+	err := client.Do(context.Background(), "orders:42", 10*time.Second, func(ctx context.Context) error {
+		for step := range 3 {
+			if err := ctx.Err(); err != nil { // the lock is lost
+				return context.Cause(ctx)
+			}
+			fmt.Println("step", step)
+		}
+		return nil
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// step 0
+	// step 1
+	// step 2
+	// error: <nil>
+}
+
+func ExampleLock_KeepAlive() {
+	client, stop := connect()
+	defer stop()
+	lock, err := client.Acquire(context.Background(), "orders:42", 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stopKeeping := lock.KeepAlive(context.Background())
+	defer stopKeeping()
+
+	// ... work for as long as ctx lives ...
+	if err := lock.Release(context.Background()); err != nil {
+		log.Print(err)
+	}
+	fmt.Println(context.Cause(ctx))
+	// Output:
+	// redlock: no longer kept alive: stopped or released
+}
+
+func ExampleClient_AcquireAll() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	both, err := client.AcquireAll(ctx, 10*time.Second, "accounts:2", "accounts:1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer both.ReleaseAsync()
+	fmt.Println("acquired", both.Keys())
+	_, err = client.TryAcquire(ctx, "accounts:1", time.Second)
+	fmt.Println(err)
+	// Output:
+	// acquired [accounts:1 accounts:2]
+	// redlock: taken: another holder has the lock
+}
+
+func ExampleClient_Inspect() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.Release(ctx)
+
+	state, err := client.Inspect(ctx, "orders:42")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(state.Verdict, "by", state.Holder, "- ours:", state.IsHeldBy(lock))
+	// Output:
+	// held by worker-7 - ours: true
+}
+
+// A lock is handed to another process, with its token and the end of its validity.
+func ExampleClient_Attach() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	token, validUntil := lock.Token(), time.Now().Add(lock.Remaining())
+
+	// ... in the other process ...
+	attached, err := client.Attach(ctx, "orders:42", token, validUntil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("released:", attached.Release(ctx) == nil)
+	// Output:
+	// released: true
+}
