@@ -19,7 +19,12 @@ const (
 	OpRelease
 )
 
-func (k OpKind) String() string { return engine.Kind(k).String() }
+func (k OpKind) String() string {
+	if k > OpRelease {
+		return "unknown"
+	}
+	return engine.Kind(k).String()
+}
 
 // Op is an operation for callers with an event loop of their own: it is submitted
 // without blocking, and completed by a callback. It must not be touched from Submit to

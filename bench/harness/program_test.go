@@ -120,7 +120,7 @@ func TestWhatFails(t *testing.T) {
 // everySection is a program that has all there are.
 func everySection() Program {
 	var drivers []Driver
-	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-submit", "floor", "floor-goroutines", "floor-native"} {
+	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-async", "redlock-submit", "floor", "floor-goroutines", "floor-native"} {
 		drivers = append(drivers, &still{name: name})
 	}
 	p := program(drivers...)

@@ -16,6 +16,8 @@ type Driver struct {
 	Portable bool
 	// Scripted leaves the servers' own compare-and-delete alone.
 	Scripted bool
+	// Async gives locks back without waiting for the answer.
+	Async bool
 	// Clients share the workers among them; 0 means one.
 	Clients int
 }
@@ -29,12 +31,23 @@ func (d Driver) Name() string {
 	if d.Scripted {
 		name += "-scripted"
 	}
+	if d.Async {
+		name += "-async"
+	}
 	return name
+}
+
+// Weaker implements [harness.Weaker].
+func (d Driver) Weaker() string {
+	if d.Async {
+		return "release not awaited"
+	}
+	return ""
 }
 
 // Open implements [harness.Driver].
 func (d Driver) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
-	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Hot}
+	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Hot, async: d.Async}
 	for range max(d.Clients, 1) {
 		client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, Scripted: d.Scripted})
 		if err != nil {
@@ -51,6 +64,7 @@ type pool struct {
 	next    int
 	ttl     time.Duration
 	wait    bool // for a lock that is taken
+	async   bool // releases are not waited for
 }
 
 // Close implements [harness.Session].
@@ -66,7 +80,7 @@ func (p *pool) Close() error {
 func (p *pool) Worker() (harness.Worker, error) {
 	client := p.clients[p.next%len(p.clients)]
 	p.next++
-	w := &worker{acquire: client.TryAcquire, ttl: p.ttl}
+	w := &worker{acquire: client.TryAcquire, ttl: p.ttl, async: p.async}
 	if p.wait {
 		w.acquire = client.Acquire
 	}
@@ -77,6 +91,7 @@ func (p *pool) Worker() (harness.Worker, error) {
 type worker struct {
 	acquire func(ctx context.Context, key string, ttl time.Duration) (redlock.Lock, error)
 	ttl     time.Duration
+	async   bool
 	lock    redlock.Lock
 }
 
@@ -91,4 +106,10 @@ func (w *worker) Acquire(ctx context.Context, key string) (bool, error) {
 }
 
 // Release implements [harness.Worker].
-func (w *worker) Release(ctx context.Context) error { return w.lock.Release(ctx) }
+func (w *worker) Release(ctx context.Context) error {
+	if w.async {
+		w.lock.ReleaseAsync()
+		return nil
+	}
+	return w.lock.Release(ctx)
+}

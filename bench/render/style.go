@@ -22,6 +22,7 @@ type style struct {
 var styles = []style{
 	{"redlock", "#d81159", "#ff4d8d", 3, ""},
 	{"redlock-portable", "#e8749d", "#ffa3c2", 2, ""},
+	{"redlock-async", "#8c0f4a", "#d9659b", 2, "2 3"},
 	{"redlock-submit", "#8c0f4a", "#d9659b", 2, "8 3"},
 	{"redlock-scripted", "#c2607f", "#e38aa8", 2, "2 3"},
 	{"floor", "#222222", "#f2f2f2", 2, "7 4"},

@@ -38,12 +38,17 @@ func (p *planner) init() {
 
 // plan puts the n operations from first on into b, and writes it in the given
 // forms. With mayDefer it may defer some of them, which it returns; none of a list in
-// which a key occurs twice, since others would overtake them.
+// which a key occurs twice, since others would overtake them, or with releases that no
+// caller waits for.
 func (p *planner) plan(b *batch, first *Op, n int, forms []conn.Form, mayDefer bool) (later list) {
 	p.seen.reset(n)
 	for op := first; op != nil; {
 		next := op.next
 		class := uint8(op.Kind.Rank())
+		if mayDefer && class == releases {
+			_, unawaited := op.Done.(*cleanup)
+			mayDefer = !unawaited // no caller comes back with an acquire when it is answered
+		}
 		if n > 1 {
 			hash := maphash.Bytes(p.seed, op.Key)
 			was, again := p.seen.add(hash, class)
