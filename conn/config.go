@@ -55,7 +55,8 @@ type Config struct {
 	// over what it returns.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	// DialTimeout bounds connecting and the handshake together.
+	// DialTimeout bounds connecting and the handshake together. After a quarter of it
+	// a TLS handshake without an answer is doubted: see secure.go.
 	DialTimeout time.Duration
 	// StallTimeout is how long a connection may owe a reply without sending
 	// a byte before it is closed.
@@ -77,6 +78,10 @@ type Config struct {
 	// it, or went down, before anything that it owes fails. They are called
 	// with the lock held, must not block, and may use Node, and OnUp SendTo.
 	OnUp, OnDown func(node int)
+	// Hidden are errors that are not found in those of nodes by errors.Is: what they
+	// say to the owner's callers is not true of a node whose Dialer, for instance,
+	// returns one. Errors of contexts are always hidden.
+	Hidden []error
 	// Name is the client's name in CLIENT LIST. One that servers do not take,
 	// because of a space for instance, is not sent.
 	Name string

@@ -32,7 +32,7 @@ func (f *Fleet) dial(index, attempt int) {
 		}
 		closed := f.closed
 		if err != nil && !closed {
-			n.cause = &notSent{&Error{Addr: n.addr, Op: "dial", Err: err}}
+			n.cause = &notSent{&Error{Addr: n.addr, Op: "dial", Err: f.causeOf(err)}}
 		}
 		cause = n.cause
 		f.lock.Unlock()
@@ -154,6 +154,9 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 		d.old = true
 		nc, id, err = d.try(ctx)
 	}
+	if err != nil && ctx.Err() == context.DeadlineExceeded && !Permanent(err) {
+		err = outOfTime(err, d.fleet.cfg.DialTimeout)
+	}
 	return nc, id, err
 }
 
@@ -173,13 +176,7 @@ func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) 
 		d.old = false
 		return nil, identity{}, err
 	}
-	below := transport(nc)
-	abort := context.AfterFunc(ctx, func() {
-		defer func() { _ = recover() }() // of a dialer's own connection
-		if below.SetDeadline(time.Unix(1, 0)) != nil {
-			_ = below.Close() // it knows none: a dialer's own, or one that is gone
-		}
-	})
+	abort := abortWith(ctx, transport(nc))
 	id, err = d.greet(ctx, nc)
 	if !abort() && err == nil {
 		err = ctx.Err()
@@ -202,16 +199,9 @@ func panicked(v any) error {
 
 // open dials, and lays TLS over the connection where the node has it.
 func (d *dialer) open(ctx context.Context) (net.Conn, error) {
-	dial := d.fleet.cfg.Dialer
-	if dial == nil {
-		dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
-	}
-	nc, err := dial(ctx, d.addr.Network, d.addr.Host)
+	nc, err := d.reach(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if nc == nil {
-		return nil, errors.New("dialer returned no connection")
 	}
 	opened := false
 	defer func() {
@@ -230,6 +220,19 @@ func (d *dialer) open(ctx context.Context) (net.Conn, error) {
 	}
 	opened = true
 	return nc, nil
+}
+
+// reach dials.
+func (d *dialer) reach(ctx context.Context) (net.Conn, error) {
+	dial := d.fleet.cfg.Dialer
+	if dial == nil {
+		dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
+	}
+	nc, err := dial(ctx, d.addr.Network, d.addr.Host)
+	if err == nil && nc == nil {
+		err = errors.New("dialer returned no connection")
+	}
+	return nc, err
 }
 
 // credentials are asked for at every connection, and not kept. The default user has

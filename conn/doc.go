@@ -49,8 +49,12 @@
 // the server may be an impostor. A node that may evict keys is only warned about
 // through the Logger: set its maxmemory-policy to noeviction.
 //
-// A node that cannot be reached, or that refuses the credentials, is no error of
-// redlock.New. Its vote fails until it is up; Node.Err and the Logger tell why.
+// A node that cannot be reached is no error of redlock.New. Its vote fails until it is
+// up; Node.Err and the Logger tell why. If every node refuses for a reason that only a
+// person can mend, redlock.New fails and names the reasons: credentials, permissions,
+// another protocol than RESP, TLS on a plain port. Redis does not answer a TLS handshake
+// on a plain port. A handshake without an answer after a quarter of DialTimeout therefore
+// opens a second connection, which sends a PING in the clear, without credentials.
 //
 // # Native commands and scripts
 //
@@ -141,9 +145,9 @@
 //   - LOADING: the node is down, and dialed with backoff, at most 2 s apart.
 //   - READONLY, MASTERDOWN, MOVED, ASK, CROSSSLOT, TRYAGAIN, CLUSTERDOWN, NOAUTH,
 //     WRONGPASS: the connection is closed. Only a person can mend this, so the node is
-//     dialed every 1 to 3 s.
-//   - DENIED (protected mode), too many clients, protocol errors, a reply that does
-//     not fit its command: the connection is closed, and dialed with backoff.
+//     dialed every 1 to 3 s. So is one whose first answer is no RESP, or no TLS.
+//   - DENIED (protected mode), too many clients, other protocol errors, a reply that
+//     does not fit its command: the connection is closed, and dialed with backoff.
 //   - No answer within NodeTimeout: a failed vote. The late reply is read and dropped.
 //   - No answer within StallTimeout: the connection is closed, and dialed with
 //     backoff.

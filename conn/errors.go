@@ -30,14 +30,19 @@ var (
 	// ErrNoRunID refuses a node that does not tell its run_id (INFO server),
 	// where the restart guard is strict.
 	ErrNoRunID = errors.New("conn: server does not tell its run_id, by which a restart is known")
-	// ErrQuarantined is why a node has no vote: it has restarted, and may have
-	// forgotten locks that are still held.
-	ErrQuarantined = errors.New("conn: node has restarted and has no vote yet")
+	// ErrQuarantined is why a node has no vote: it has restarted, or may have lately,
+	// and may have forgotten locks that are still held.
+	ErrQuarantined = errors.New("conn: node has no vote yet: it may have forgotten locks")
 	// ErrOversized ends a connection if a reply does not fit the read buffer.
 	ErrOversized = errors.New("conn: reply is too large")
 
 	// ErrSentinel refuses a node that keeps no keys.
 	ErrSentinel = errors.New("conn: node is a sentinel: name the masters that it watches, without their failover")
+
+	// ErrNotRESP refuses a server whose first answer is in another protocol.
+	ErrNotRESP = errors.New("conn: answers in another protocol: not a Redis or Valkey port, or one that wants TLS (rediss://)")
+	// ErrNotTLS refuses a rediss:// node that answers in the clear.
+	ErrNotTLS = errors.New("conn: does not speak TLS: not the server's TLS port, or redis:// is meant")
 
 	// Refusals of servers; see package refusal.
 
@@ -63,10 +68,12 @@ func Misconfigured(err error) bool {
 }
 
 // Permanent reports whether err is one that only a change of configuration will
-// end, here or on the server: all that is [Misconfigured], refused credentials
-// and missing permissions. Such a node is dialed at most once a second.
+// end, here or on the server: all that is [Misconfigured], refused credentials,
+// missing permissions, and other protocols than ours. Such a node is dialed at most
+// once a second.
 func Permanent(err error) bool {
-	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID)
+	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) ||
+		errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS)
 }
 
 // Error is a failure of one node, with the action that failed. Its text is
@@ -78,8 +85,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("conn: %s %s: %s", e.Op, e.Addr, plain(e.Err.Error()))
+	return fmt.Sprintf("conn: %s %s: %s", e.Op, e.Addr, e.Reason())
 }
+
+// Reason is the text of the cause alone, for those who have named the node already.
+func (e *Error) Reason() string { return plain(strings.TrimPrefix(e.Err.Error(), "conn: ")) }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -11,6 +11,7 @@ import (
 func TestPermanentAndMisconfigured(t *testing.T) {
 	for err, want := range map[error][2]bool{
 		ErrSameServer: {true, true}, ErrNotMaster: {true, true}, ErrCluster: {true, true}, ErrSentinel: {true, true},
+		ErrNotRESP: {true, false}, ErrNotTLS: {true, false},
 		ErrAuth: {true, false}, refusal.ErrImpostor: {true, false}, ErrForbidden: {true, false}, refusal.Lacks("set"): {true, false},
 		refusal.ErrCrowded: {}, refusal.ErrProtected: {}, ErrDown: {}, ErrOversized: {}, refusal.ErrUnfit: {},
 	} {

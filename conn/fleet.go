@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,6 +16,7 @@ type Fleet struct {
 	poller poller
 	ready  []int // what the last poll reported
 	closed bool
+	hidden []error // see causeOf
 
 	forms       []Form        // of the nodes that are up, each once; see Forms
 	away        uint64        // nodes without a connection, a bit each
@@ -32,6 +34,7 @@ type Fleet struct {
 func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	cfg = cfg.withDefaults()
 	f := &Fleet{cfg: cfg, lock: lock, ready: make([]int, 0, len(cfg.Addresses))}
+	f.hidden = append(slices.Clip(ofContexts), cfg.Hidden...)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if cfg.usesRaw() {
 		poller, err := newRawPoller()
@@ -129,11 +132,10 @@ func (f *Fleet) Sweep(d time.Duration) {
 	if len(f.ready) == 0 {
 		return
 	}
-	now := f.cfg.Clock.Now()
 	for _, i := range f.ready {
 		if n := f.nodes[i]; n.sock != nil {
 			n.flush()
-			n.receive(now)
+			n.receive(f.cfg.Clock.Now()) // its own reading: round trips are compared
 		}
 	}
 	f.reap()

@@ -43,8 +43,8 @@ func (g *greeter) secret() bool { return g.user != "" || g.password != "" }
 // by one. Bytes behind the last reply are an error, since they answer no command.
 func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 	if tc, ok := nc.(*tls.Conn); ok {
-		if err := tc.HandshakeContext(ctx); err != nil {
-			return identity{}, fmt.Errorf("tls: %w", err)
+		if err := d.secure(ctx, tc); err != nil {
+			return identity{}, err
 		}
 	}
 	g := greeter{cfg: &d.fleet.cfg, database: d.addr.Database, hello: !d.old}
@@ -64,9 +64,12 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 		return identity{}, err
 	}
 	r := replyReader{nc: nc, buf: make([]byte, readBuffer), pushes: g.hello}
-	for _, gr := range greetings {
+	for i, gr := range greetings {
 		reply, err := r.next()
 		if err != nil {
+			if i == 0 {
+				err = otherProtocol(err)
+			}
 			return identity{}, err
 		}
 		if err := gr.check(reply); err != nil {
@@ -77,6 +80,15 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 		}
 	}
 	return g.id, r.end()
+}
+
+// otherProtocol is the error of a first answer that is none of a server's.
+func otherProtocol(err error) error {
+	var malformed *resp.ProtocolError
+	if errors.As(err, &malformed) {
+		return fmt.Errorf("%w (%w)", ErrNotRESP, err)
+	}
+	return err
 }
 
 // greetings is all commands of the handshake. INFO comes early, so that a server that

@@ -52,7 +52,7 @@ var badHandshakes = map[string]struct {
 	"digest is another":     {set: answers("SCRIPT", "$6\r\n"+marked+"\r\n")},
 	"digest is a number":    {set: answers("SCRIPT", ":1\r\n")},
 	"digest is null":        {set: answers("SCRIPT", "$-1\r\n")},
-	"no RESP":               {set: answers("HELLO", "HTTP/1.1 400 "+marked+"\r\n\r\n")},
+	"no RESP":               {set: answers("HELLO", "HTTP/1.1 400 "+marked+"\r\n\r\n"), want: ErrNotRESP},
 	"huge bulk":             {set: answers("INFO", "$1000000\r\n")},
 	"huge INFO":             {set: answers("INFO", "$30000\r\n"+strings.Repeat("x", 30000)+"\r\n"), want: ErrOversized},
 	"endless line":          {set: answers("INFO", "+"+strings.Repeat(marked, 3000))},

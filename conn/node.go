@@ -84,7 +84,7 @@ func (n *node) redial() int {
 
 // down ends it, and fails what it still owes.
 func (n *node) down(err error) {
-	failure := &Error{Addr: n.addr, Op: "read", Err: err}
+	failure := &Error{Addr: n.addr, Op: "read", Err: n.fleet.causeOf(err)}
 	n.sock.close(n.owed.len > 0)
 	n.sock, n.fault, n.opening = nil, nil, nil
 	n.cause = &notSent{failure}

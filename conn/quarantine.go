@@ -1,6 +1,9 @@
 package conn
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // The restart guard is the "delayed restarts" of the algorithm's text: a master
 // that was restarted, and may have forgotten its keys, takes no part until every
@@ -14,7 +17,20 @@ type quarantine struct {
 	met   bool
 	runID string        // of the server last met
 	until time.Duration // it has no vote before
+
+	shown atomic.Pointer[Guard] // the last one
 }
+
+// Guard is a quarantine as it can be told: why a node has no vote, and until when.
+type Guard struct {
+	New          bool          // met for the first time, and up for too short a time; else it has restarted
+	Uptime       time.Duration // of the server, at Since
+	Since, Until time.Duration // on the fleet's clock
+}
+
+// Guard returns the last quarantine of a node, or nil. It is called with or without
+// the lock.
+func (f *Fleet) Guard(node int) *Guard { return f.nodes[node].quarantine.shown.Load() }
 
 // checkRestart notes the run_id of the server on a new connection, and withdraws the
 // node's vote if the server may have lost its keys.
@@ -36,9 +52,12 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 	case !g.met:
 		wait = 0
 	}
+	isNew := !g.met
 	g.met, g.runID = true, id.runID
 	if wait > 0 && !n.persistent && !f.cfg.TrustRestarts {
-		g.until = f.cfg.Clock.Now() + wait
+		now := f.cfg.Clock.Now()
+		g.until = now + wait
+		g.shown.Store(&Guard{isNew, id.uptime, now, g.until})
 		f.quarantined |= 1 << n.index
 	}
 }

@@ -20,8 +20,10 @@ type Node struct {
 	RoundTrips uint64
 	// RoundTrip is how long that took, smoothed: each counts for an eighth,
 	// as in RFC 6298. RoundTripMax is the longest. Both include the
-	// node's own work. A reply that comes after a quorum has answered (a
-	// straggler) may be read up to 5 ms late, which is included too.
+	// node's own work, and the time until the reply was read: each node has a
+	// clock reading of its own, but replies that are found together are read
+	// one after the other. A reply that comes after a quorum has answered (a
+	// straggler) may be read up to 5 ms late.
 	RoundTrip, RoundTripMax time.Duration
 	// InFlight is how many replies it owes.
 	InFlight int

@@ -3,6 +3,8 @@ package conn
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,7 +117,40 @@ func TestUpAndDownAreTold(t *testing.T) {
 func TestNodeAsJSON(t *testing.T) {
 	text, err := json.Marshal(Node{Addr: "a", Err: &Error{Addr: "a", Op: "dial", Err: ErrDown}})
 	require.NoError(t, err)
-	require.Contains(t, string(text), `"Err":"conn: dial a: conn: node is down"`)
+	require.Contains(t, string(text), `"Err":"conn: dial a: node is down"`)
+}
+
+// steppingClock moves by a nanosecond with each reading.
+type steppingClock struct{ readings atomic.Int64 }
+
+func (c *steppingClock) Now() time.Duration { return time.Duration(c.readings.Add(1)) }
+
+// TestRoundTripsAreTheNodesOwn: replies that are found in one sweep were read one after
+// the other.
+func TestRoundTripsAreTheNodesOwn(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		peers := scripted.NewN(t, 3)
+		r := newTestFleet(t, portable, peers, func(c *Config) { c.Clock = new(steppingClock) })
+		r.up()
+		l := r.send("a")
+		for _, w := range r.wires {
+			w.Expect(string(l.Buf))
+		}
+		r.do(func() { // with the lock, so that no other goroutine sweeps
+			for _, w := range r.wires {
+				w.Send(echoes("a"))
+			}
+			testkit.Await(t, "all replies", func() bool {
+				r.Sweep(0)
+				return !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.owed.len > 0 })
+			})
+			trips := map[time.Duration]bool{}
+			for i := range peers {
+				trips[r.Node(i).RoundTrip] = true
+			}
+			require.Len(t, trips, len(peers))
+		})
+	})
 }
 
 func TestRoundTripsAreSmoothed(t *testing.T) {

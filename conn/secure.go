@@ -1,0 +1,75 @@
+package conn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// A server without TLS on its port does not say so: Redis and Valkey wait for the end
+// of a line that a TLS handshake does not have. So a handshake that has no answer after a
+// quarter of DialTimeout is doubted, and a second connection asks in the clear. It
+// carries a PING and no credentials. The handshake goes on meanwhile.
+
+// ping is what is asked in the clear.
+const ping = "*1\r\n$4\r\nPING\r\n"
+
+// secure makes the TLS handshake.
+func (d *dialer) secure(ctx context.Context, nc *tls.Conn) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	asked := make(chan struct{})
+	doubt := time.AfterFunc(d.fleet.cfg.DialTimeout/4, func() {
+		defer close(asked)
+		if d.answersInTheClear(ctx) {
+			cancel(ErrNotTLS)
+		}
+	})
+	err := nc.HandshakeContext(ctx)
+	cause := context.Cause(ctx)
+	if cancel(nil); !doubt.Stop() {
+		<-asked // no goroutine is left behind
+	}
+	var header tls.RecordHeaderError
+	switch {
+	case err == nil:
+		return nil
+	case cause == ErrNotTLS:
+		return ErrNotTLS
+	case errors.As(err, &header): // it answers in the clear
+		return fmt.Errorf("%w (%w)", ErrNotTLS, err)
+	}
+	return fmt.Errorf("tls: %w", err)
+}
+
+// answersInTheClear says whether there is a server at the address that speaks RESP
+// without TLS.
+func (d *dialer) answersInTheClear(ctx context.Context) bool {
+	defer func() { _ = recover() }() // of the functions in Config
+	nc, err := d.reach(ctx)
+	if err != nil {
+		return false
+	}
+	defer d.fleet.hangUp(nc)
+	defer abortWith(ctx, nc)()
+	if _, err := nc.Write([]byte(ping)); err != nil {
+		return false
+	}
+	var first [1]byte
+	n, _ := nc.Read(first[:])
+	return n == 1 && (first[0] == '+' || first[0] == '-')
+}
+
+// abortWith ends what is under way on a connection when ctx ends. stop returns false
+// if that has happened.
+func abortWith(ctx context.Context, nc net.Conn) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		defer func() { _ = recover() }() // of a dialer's own connection
+		if nc.SetDeadline(time.Unix(1, 0)) != nil {
+			_ = nc.Close() // it knows none: a dialer's own, or one that is gone
+		}
+	})
+}
