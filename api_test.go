@@ -32,6 +32,7 @@ func TestErrorsAreDistinct(t *testing.T) {
 	all := map[string]error{
 		"taken": redlock.ErrTaken, "no quorum": redlock.ErrNoQuorum, "expired": redlock.ErrExpired,
 		"not held": redlock.ErrNotHeld, "closed": redlock.ErrClosed, "too many": redlock.ErrBusy,
+		"wrong config": redlock.ErrConfig, "wrong argument": redlock.ErrArgument,
 	}
 	for a, first := range all {
 		require.ErrorContains(t, first, a)
@@ -80,19 +81,20 @@ func TestConfigErrors(t *testing.T) {
 		"twice, case":      {redlock.Config{Nodes: []string{"db.example.org", "redis://:sesame@DB.Example.Org:6379"}}, "nodes 0 and 1 are both"},
 		"twice, IPv6":      {node("[::ffff:10.0.0.1]:6379"), "nodes 0 and 1 are both"},
 		"twice, socket":    {redlock.Config{Nodes: []string{"unix:///a", "b", "unix://:sesame@/a"}}, "nodes 0 and 2 are both /a"},
-		"NodeTimeout":      {redlock.Config{Nodes: nodes(1), NodeTimeout: -1}, "NodeTimeout is negative"},
-		"RetryMin":         {redlock.Config{Nodes: nodes(1), RetryMin: -1}, "RetryMin is negative"},
-		"RetryMax":         {redlock.Config{Nodes: nodes(1), RetryMax: -1}, "RetryMax is negative"},
+		"NodeTimeout":      {redlock.Config{Nodes: nodes(1), NodeTimeout: -1}, "NodeTimeout is -1ns, want 0"},
+		"RetryMin":         {redlock.Config{Nodes: nodes(1), RetryMin: -1}, "RetryMin is -1ns, want 0"},
+		"RetryMax":         {redlock.Config{Nodes: nodes(1), RetryMax: -1}, "RetryMax is -1ns, want 0"},
 		"RetryMin, max":    {redlock.Config{Nodes: nodes(1), RetryMin: 2, RetryMax: 1}, "RetryMin 2ns is above RetryMax 1ns"},
-		"DialTimeout":      {redlock.Config{Nodes: nodes(1), DialTimeout: -1}, "DialTimeout is negative"},
-		"StallTimeout":     {redlock.Config{Nodes: nodes(1), StallTimeout: -1}, "StallTimeout is negative"},
-		"CloseTimeout":     {redlock.Config{Nodes: nodes(1), CloseTimeout: -1}, "CloseTimeout is negative"},
-		"MaxWaiting":       {redlock.Config{Nodes: nodes(1), MaxWaiting: -1}, "MaxWaiting"},
-		"MaxInFlight":      {redlock.Config{Nodes: nodes(1), MaxInFlight: -1}, "MaxInFlight"},
+		"DialTimeout":      {redlock.Config{Nodes: nodes(1), DialTimeout: -1}, "DialTimeout is -1ns, want 0"},
+		"StallTimeout":     {redlock.Config{Nodes: nodes(1), StallTimeout: -1}, "StallTimeout is -1ns, want 0"},
+		"CloseTimeout":     {redlock.Config{Nodes: nodes(1), CloseTimeout: -1}, "CloseTimeout is -1ns, want 0"},
+		"MaxWaiting":       {redlock.Config{Nodes: nodes(1), MaxWaiting: -1}, "MaxWaiting is -1, want 0"},
+		"MaxInFlight":      {redlock.Config{Nodes: nodes(1), MaxInFlight: -1}, "MaxInFlight is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, err := redlock.New(c.cfg)
 			require.ErrorContains(t, err, c.want)
+			require.ErrorIs(t, err, redlock.ErrConfig)
 			require.Nil(t, client)
 			require.True(t, strings.HasPrefix(err.Error(), "redlock: config: "), "%v", err)
 			require.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), "sesame")

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -10,15 +11,18 @@ import (
 )
 
 // Hooks are functions to be called, each optional. Several goroutines may call them
-// at once, and they may use the client.
+// at once, and they may use the client, Stats, Nodes and Close included.
 //
-// Attempt and LockLost are called by the goroutine that called the client, before its
+// Attempt, Acquire and LockLost are called by the goroutine that called the client, before its
 // call returns; a panic goes to that caller. The others, and Attempt for an [Op], are
 // called a moment later by a goroutine of the client, as Op.Done is: one that blocks
 // delays the others by 20 ms at most. A panic there is recovered and logged.
 type Hooks struct {
 	// Attempt is called for each attempt that Stats counts. An Op's Key is allocated.
 	Attempt func(Attempt)
+	// Acquire is called once for each Acquire, AcquireAll and Do that made an attempt to
+	// acquire, when that has ended.
+	Acquire func(Acquisition)
 	// Vote is called for each vote of each node, also on releases in the background.
 	// While it blocks, 65,536 votes are kept; those beyond are dropped.
 	Vote func(Vote)
@@ -39,7 +43,18 @@ type Attempt struct {
 	Key                     string
 	Duration                time.Duration // from before it was queued
 	Granted, Denied, Failed int           // nodes
-	Err                     error         // what the call returns; nil is won
+	// Err is what TryAcquire, Extend or Release returns; nil is won.
+	Err error
+	Ctx context.Context // of the caller; nil of an Op, and of a renewal in the background
+}
+
+// Acquisition is an Acquire that is over.
+type Acquisition struct {
+	Key      string // the first of several
+	Attempts int
+	Waited   time.Duration // in all, the attempts included
+	Err      error         // what Acquire returns; nil: the lock was acquired
+	Ctx      context.Context
 }
 
 // Vote is the vote of one node on one operation.
@@ -66,8 +81,13 @@ func (o Outcome) String() string { return quorum.Outcome(o).String() }
 // install has a group call h, with the types of this package.
 func (h Hooks) install(in *group.Config) {
 	if f := h.Attempt; f != nil {
-		in.OnAttempt = func(kind engine.Kind, key string, took time.Duration, t quorum.Tally, err error) {
-			f(Attempt{OpKind(kind), key, took, t.Granted(), t.Denied(), t.Failed(), err})
+		in.OnAttempt = func(ctx context.Context, kind engine.Kind, key string, took time.Duration, t quorum.Tally, err error) {
+			f(Attempt{OpKind(kind), key, took, t.Granted(), t.Denied(), t.Failed(), err, ctx})
+		}
+	}
+	if f := h.Acquire; f != nil {
+		in.OnAcquire = func(ctx context.Context, key string, attempts int, waited time.Duration, err error) {
+			f(Acquisition{key, attempts, waited, err, ctx})
 		}
 	}
 	if f := h.Vote; f != nil {

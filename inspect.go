@@ -2,8 +2,6 @@ package redlock
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -115,8 +113,7 @@ func show(value string) (holder, digest string) {
 	if value == "" {
 		return "", ""
 	}
-	sum := sha256.Sum256([]byte(value))
-	digest = hex.EncodeToString(sum[:4])
+	digest = group.Digest([]byte(value))
 	if len(value) <= token.Size || !strings.HasPrefix(value[token.Size:], group.HolderMark) {
 		return "", digest // all of it may be another library's token
 	}

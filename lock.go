@@ -2,6 +2,9 @@ package redlock
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/group"
@@ -42,8 +45,9 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ha
 //
 // There are three results: nil, released; ErrNotHeld, a quorum had lost it before;
 // and any other error, unknown: the lock ends with its TTL at the latest, and Release
-// may be called again. Validity ends when Release is called, unless the result is
-// ErrBusy or ErrClosed, where no node was asked.
+// may be called again. If it is, ErrNotHeld means done: the release that was unknown has
+// taken effect, or the lock had ended. Validity ends when Release is called, unless the
+// result is ErrBusy or ErrClosed, where no node was asked.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
 
 // ReleaseAsync is Release without waiting for the nodes: it queues the release and
@@ -93,3 +97,27 @@ func (l Lock) KeepAliveFunc(lost func(cause error)) error { return l.handle.Keep
 // StopKeepAlive ends what KeepAlive or KeepAliveFunc has begun. When it returns, no
 // renewal is sent any more.
 func (l Lock) StopKeepAlive() { l.handle.StopKeepAlive() }
+
+// String shows the key, the validity that is left, and a short digest of the token,
+// never the token itself: Lock may be printed and logged. So do Format, LogValue and
+// MarshalJSON.
+func (l Lock) String() string {
+	return fmt.Sprintf("lock %s, %v left, token digest %s", group.Quote(l.Key()), l.Remaining(), l.handle.Digest())
+}
+
+// Format implements fmt.Formatter, for all verbs alike.
+func (l Lock) Format(f fmt.State, _ rune) { fmt.Fprint(f, l.String()) }
+
+// LogValue implements slog.LogValuer.
+func (l Lock) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("key", l.Key()), slog.Duration("remaining", l.Remaining()), slog.String("digest", l.handle.Digest()))
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l Lock) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Key       string `json:"key"`
+		Remaining string `json:"remaining"`
+		Digest    string `json:"digest"`
+	}{l.Key(), l.Remaining().String(), l.handle.Digest()})
+}

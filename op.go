@@ -1,6 +1,9 @@
 package redlock
 
 import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
@@ -43,9 +46,15 @@ type Op struct {
 }
 
 // Submit begins op. It does not block and does not allocate. With an error (ErrBusy,
-// ErrClosed, or that of a wrong op, or one under way) Done is not called. Done may be
+// ErrClosed, or ErrArgument for a wrong op or one under way) Done is not called. Done may be
 // called before Submit returns.
 func (c *Client) Submit(op *Op) error {
+	if op == nil {
+		return engine.WrongArgument("operation is nil")
+	}
+	if op.Kind > OpRelease { // those above are not for users
+		return engine.WrongArgument("operation has kind %d, want 1 to %d", op.Kind, OpRelease)
+	}
 	in := &op.op
 	if !in.Reserve() {
 		return engine.ErrUnderWay // and leave it as it is
@@ -60,7 +69,7 @@ func (c *Client) Submit(op *Op) error {
 // Cancel takes op back. It returns false if it is too late: Done was called or
 // is about to be; or if op was not submitted to this client. An acquire that was
 // sent is released in the background.
-func (c *Client) Cancel(op *Op) bool { return c.group.Cancel(&op.op) }
+func (c *Client) Cancel(op *Op) bool { return op != nil && c.group.Cancel(&op.op) }
 
 // Err returns what TryAcquire, Extend or Release would have. Valid from Done on.
 func (op *Op) Err() error { return op.op.Result() }
@@ -68,6 +77,25 @@ func (op *Op) Err() error { return op.op.Result() }
 // Remaining returns how much validity is left after an OpAcquire or OpExtend
 // without an error, else 0. A lock of which nothing is left must be released.
 func (op *Op) Remaining() time.Duration { return op.op.Remaining() }
+
+// String shows the kind, the key, the TTL and a short digest of the token, never the
+// token itself. So do Format, LogValue and MarshalJSON: print a pointer to an Op, since
+// an Op by value shows what is in it.
+func (op *Op) String() string {
+	if op == nil {
+		return "no operation"
+	}
+	return fmt.Sprintf("%v %s, ttl %v, token digest %s", op.Kind, group.Quote(string(op.Key)), op.TTL, group.Digest(op.Token[:]))
+}
+
+// Format implements fmt.Formatter, for all verbs alike.
+func (op *Op) Format(f fmt.State, _ rune) { fmt.Fprint(f, op.String()) }
+
+// LogValue implements slog.LogValuer.
+func (op *Op) LogValue() slog.Value { return slog.StringValue(op.String()) }
+
+// MarshalJSON implements json.Marshaler.
+func (op *Op) MarshalJSON() ([]byte, error) { return json.Marshal(op.String()) }
 
 // completion hides Complete from the users of Op.
 type completion Op

@@ -26,7 +26,8 @@
 //
 // A lock that is not acquired is taken ([ErrTaken]), out of reach ([ErrNoQuorum],
 // with a [QuorumError] that has the cause of each failed vote), came too late
-// ([ErrExpired]) or was given up on (the context's own error). errors.Is finds all.
+// ([ErrExpired]) or was given up on (the context's own error; of Acquire with that of
+// the last attempt, in an [AcquireError]). errors.Is finds all.
 //
 // Acquire, Extend and Release allocate nothing in steady state. A client has three
 // goroutines, which sleep while it is idle, and one connection to each node.
@@ -81,6 +82,8 @@ type Config struct {
 	Credentials func(ctx context.Context, node string) (user, password string, err error)
 	// Dialer, where set, opens the connections; network is "tcp" or "unix". It must
 	// return when ctx ends. It makes the client Portable.
+	// The errors of Credentials and Dialer are shown, and found by errors.Is in those
+	// of nodes, unless they are of a context or of this package.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 	// MaxTTL bounds every TTL, and makes the restart guard strict. The guard
 	// is the delayed restart of the algorithm's text: a master that may have
@@ -143,9 +146,11 @@ type Client struct{ group *group.Group }
 
 // New checks cfg, connects to the nodes and returns a client. It blocks until each
 // node has answered or failed a first time, at most DialTimeout. Nodes that cannot be
-// reached, or that refuse the credentials, are no error: they vote "failed" until they
-// are up, and Nodes and the Logger tell why. Two addresses of one server, a replica, a
-// node of a cluster and a sentinel are errors.
+// reached are no error: they vote "failed" until they are up, and Ready, Nodes and the
+// Logger tell why. Two addresses of one server, a replica, a node of a cluster and a
+// sentinel are errors. So is it if every node refuses for a reason that does not mend by
+// itself: a wrong password, a missing permission, another protocol. All of these are
+// ErrConfig.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
 		MaxHold: cfg.MaxHold, Holder: cfg.Holder,
@@ -158,7 +163,7 @@ func New(cfg Config) (*Client, error) {
 			DialTimeout: cfg.DialTimeout, StallTimeout: cfg.StallTimeout, Name: cfg.ClientName,
 			MaxInFlight: cfg.MaxInFlight, MaxInFlightBytes: cfg.MaxInFlightBytes,
 		},
-		QuorumError: newQuorumError, OnLockLost: cfg.Hooks.LockLost,
+		QuorumError: newQuorumError, AcquireError: newAcquireError, OnLockLost: cfg.Hooks.LockLost,
 	}
 	cfg.Hooks.install(&in)
 	g, err := group.New(in)
@@ -167,6 +172,14 @@ func New(cfg Config) (*Client, error) {
 	}
 	return &Client{g}, nil
 }
+
+// Ready waits until a quorum of nodes is up and may vote: until an acquire can win. If
+// ctx ends before, the error is the context's and that of IsReady.
+func (c *Client) Ready(ctx context.Context) error { return c.group.Ready(ctx) }
+
+// IsReady is Ready without waiting, for readiness probes. The error is a [QuorumError]
+// that says which nodes cannot vote and why, or ErrClosed. It blocks as Stats does.
+func (c *Client) IsReady() error { return c.group.IsReady() }
 
 // Close refuses new operations, waits up to CloseTimeout for those under way and for
 // releases in the background, and frees everything. Locks stay held until their TTL
@@ -184,7 +197,7 @@ func (c *Client) Close() error {
 // The end of ctx is noticed within 5 ms, later if more than 2048 operations wait to
 // be sent; a nil ctx has no end. The Redis key is key as it is, 1 to MaxKey bytes; ttl
 // is MinTTL to MaxTTL, rounded down to whole milliseconds. The errors are ErrTaken,
-// ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ctx.Err(), and those of a wrong argument.
+// ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err().
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.TryAcquire(ctx, key, ttl)
 	return Lock{h}, err
@@ -192,7 +205,8 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 
 // Acquire repeats TryAcquire while the lock is taken or too few nodes answer, with
 // a random pause between RetryMin and RetryMax after each attempt, until ctx ends.
-// With a context that has no end it may wait for ever.
+// With a context that has no end it may wait for ever. When ctx ends the error is an
+// [AcquireError], which is both the context's error and that of the last attempt.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.Acquire(ctx, key, ttl)
 	return Lock{h}, err

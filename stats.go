@@ -86,7 +86,8 @@ type Node struct {
 	Connects        uint64 // connections it has had, the present one included
 	// RoundTrips counts the batches that it has answered to the last reply. RoundTrip
 	// is how long that took, smoothed as in RFC 6298, RoundTripMax the longest: with
-	// the node's own work, and up to 5 ms more where a quorum had answered before.
+	// the node's own work, and until the answer was read: behind those of other nodes
+	// that had come by then, and up to 5 ms later where a quorum had answered before.
 	RoundTrips              uint64
 	RoundTrip, RoundTripMax time.Duration
 	InFlight                int // replies that it owes

@@ -65,8 +65,8 @@ func TestAcquireWaitsOutAnOutage(t *testing.T) {
 	})
 }
 
-// TestAcquireEndsWithItsContext, during an attempt and during a pause, with
-// exactly the context's error, and leaves no key behind.
+// TestAcquireEndsWithItsContext, during an attempt and during a pause, with an error
+// that is the context's, its cause's and the last attempt's; and leaves no key behind.
 func TestAcquireEndsWithItsContext(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for name, pause := range map[string]time.Duration{"in an attempt": time.Millisecond, "in a pause": time.Hour} {
@@ -83,13 +83,28 @@ func TestAcquireEndsWithItsContext(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
 				r.AwaitCalls(t, tries, "SET", "k")
-				cancel(errors.New("not shown"))
-				require.Equal(t, context.Canceled, testkit.Get(t, waiter).Err)
+				cause := errors.New("a cause of one's own")
+				cancel(cause)
+				err := testkit.Get(t, waiter).Err
+				for _, is := range []error{context.Canceled, cause, redlock.ErrTaken} {
+					require.ErrorIs(t, err, is)
+				}
+				require.NotErrorIs(t, err, context.DeadlineExceeded)
+				var gaveUp *redlock.AcquireError
+				require.ErrorAs(t, err, &gaveUp)
+				require.Equal(t, "k", gaveUp.Key)
+				require.GreaterOrEqual(t, gaveUp.Attempts, tries)
+				require.Equal(t, redlock.ErrTaken, gaveUp.Last)
+				require.Positive(t, gaveUp.Waited)
+				require.Less(t, gaveUp.Waited, testkit.Patience)
 
 				ctx, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)
 				defer stop()
-				_, err := r.Acquire(ctx, "k", ttl)
-				require.Equal(t, context.DeadlineExceeded, err)
+				_, err = r.Acquire(ctx, "k", ttl)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorAs(t, err, &gaveUp)
+				require.Equal(t, context.DeadlineExceeded, gaveUp.Ctx)
+				require.GreaterOrEqual(t, gaveUp.Waited, 20*time.Millisecond)
 
 				testkit.Await(t, "nothing of ours left", func() bool { return r.Holders("k") == 3 })
 			})
@@ -132,7 +147,7 @@ func TestRetryPausesDiffer(t *testing.T) {
 	waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
 	r.AwaitCalls(t, 13, "SET", "k")
 	cancel()
-	require.Equal(t, context.Canceled, testkit.Get(t, waiter).Err)
+	require.ErrorIs(t, testkit.Get(t, waiter).Err, context.Canceled)
 	tries, long := r.Recorders[0].Calls("SET", "k"), 0
 	for i, c := range tries[1:] {
 		// The pause began after the answer, which came after this.

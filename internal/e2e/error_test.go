@@ -31,17 +31,18 @@ func TestQuorumError(t *testing.T) {
 		var quorum *redlock.QuorumError
 		require.True(t, errors.As(err, &quorum))
 		require.Equal(t, 7, quorum.Nodes)
+		require.Equal(t, redlock.OpAcquire, quorum.Kind)
 		require.Equal(t, 3, quorum.Granted)
 		require.Zero(t, quorum.Denied)
 		require.Len(t, quorum.Failed, 4)
-		for i, why := range []string{"refused", "READONLY", "", "no answer in time"} {
+		for i, why := range []string{"refused", "READONLY", "", "no answer within 200ms (NodeTimeout)"} {
 			failed := quorum.Failed[i]
 			require.Equal(t, i+1, failed.Node)
 			require.Equal(t, servers[i+1].Addr(), failed.Addr)
 			require.ErrorContains(t, failed.Err, why)
-			require.Contains(t, err.Error(), failed.Addr)
+			require.Equal(t, 1, strings.Count(err.Error(), failed.Addr), "%v", err)
 		}
-		require.ErrorContains(t, err, "of 7 nodes 3 granted, 0 denied, 4 failed")
+		require.ErrorContains(t, err, "redlock: no quorum (4 of 7 nodes failed: "+servers[1].Addr()+" connect: connection refused, ")
 		var node redlock.NodeError
 		require.True(t, errors.As(err, &node))
 		require.Equal(t, 1, node.Node)
@@ -82,22 +83,47 @@ func TestBadArguments(t *testing.T) {
 		ttl  time.Duration
 		want string
 	}{
-		{"", ttl, "key is empty"},
+		{"", ttl, "key is empty, 1 to 4096 bytes are allowed"},
 		{strings.Repeat("k", redlock.MaxKey+1), ttl, "key has 4097 bytes"},
 		{"k", 0, "ttl is 0s"},
+		{"k", 1, "ttl is 1ns"},
+		{"k", -1, "ttl is -1ns"},
 		{"k", -time.Second, "ttl is -1s"},
-		{"k", redlock.MinTTL - 1, "ttl is 9ms"},
+		{"k", redlock.MinTTL - 1, "ttl is 9.999999ms, from 10ms to 8760h0m0s are allowed"},
 		{"k", redlock.MaxTTL + time.Millisecond, "ttl is 8760h0m0.001s"},
 	} {
 		_, err := r.TryAcquire(t.Context(), c.key, c.ttl)
 		require.ErrorContains(t, err, c.want)
+		require.ErrorIs(t, err, redlock.ErrArgument)
 		_, err = r.Acquire(t.Context(), c.key, c.ttl)
 		require.ErrorContains(t, err, c.want)
+		require.ErrorIs(t, err, redlock.ErrArgument)
 		if c.key == "k" {
 			left := l.Remaining()
-			require.ErrorContains(t, l.Extend(t.Context(), c.ttl), c.want)
+			err := l.Extend(t.Context(), c.ttl)
+			require.ErrorContains(t, err, c.want)
+			require.ErrorIs(t, err, redlock.ErrArgument)
 			require.Greater(t, l.Remaining(), left-testkit.Patience, "nothing is lost by it")
 		}
+	}
+	for _, err := range []error{
+		r.Do(t.Context(), "k", 29*time.Millisecond, func(context.Context) error { return nil }),
+		r.Do(t.Context(), "k", ttl, nil),
+		errorOf(r.AcquireAll(t.Context(), ttl)),
+		errorOf(r.AcquireAll(t.Context(), ttl, make([]string, 65)...)),
+		errorOf(r.TryAcquireAll(t.Context(), ttl, "k", "k")),
+		errorOf(r.Attach(t.Context(), "k", "short", time.Now().Add(ttl))),
+		errorOf(r.Attach(t.Context(), "k", l.Token(), time.Now().Add(-time.Second))),
+		l.KeepAliveFunc(nil), l.KeepAliveFunc(nil),
+	} {
+		if err != nil { // the lock could be kept alive once
+			require.ErrorIs(t, err, redlock.ErrArgument)
+		}
+	}
+	done := func(*redlock.Op) {}
+	for _, op := range []*redlock.Op{nil, {Done: done}, {Kind: redlock.OpRelease, Key: []byte("k")}, {Kind: 4, Key: []byte("k"), Done: done}} {
+		require.ErrorIs(t, r.Submit(op), redlock.ErrArgument)
+		require.False(t, r.Cancel(op))
 	}
 	for _, s := range r.Servers {
 		require.LessOrEqual(t, s.Count("SET"), int64(1))
@@ -110,6 +136,9 @@ func TestBadArguments(t *testing.T) {
 		}
 	}
 }
+
+// errorOf is the error of a call that has another result, too.
+func errorOf(_ redlock.Lock, err error) error { return err }
 
 // TestRandFails: without randomness there is no token, and no lock.
 func TestRandFails(t *testing.T) {

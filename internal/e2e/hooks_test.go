@@ -33,7 +33,7 @@ func TestAttemptIsHeard(t *testing.T) {
 		}
 		check := func(a redlock.Attempt, kind redlock.OpKind, votes [3]int, err error) {
 			t.Helper()
-			require.Equal(t, redlock.Attempt{Kind: kind, Key: "k", Duration: a.Duration, Granted: votes[0], Denied: votes[1], Failed: votes[2], Err: err}, a)
+			require.Equal(t, redlock.Attempt{Kind: kind, Key: "k", Duration: a.Duration, Granted: votes[0], Denied: votes[1], Failed: votes[2], Err: err, Ctx: a.Ctx}, a)
 			require.Positive(t, a.Duration)
 			require.Less(t, a.Duration, testkit.Patience)
 		}
@@ -299,4 +299,69 @@ func TestARefusedReleaseGaveNothingBack(t *testing.T) {
 	r.Servers[0].Del("k")
 	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 	require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
+}
+
+// TestHooksGetTheContext of the caller, for tracing; there is none of an Op.
+func TestHooksGetTheContext(t *testing.T) {
+	var y cluster.HookRecorder
+	r := cluster.New(t, 1, cluster.Listening(&y))
+	type name struct{}
+	ctx := context.WithValue(t.Context(), name{}, "span")
+	l, err := r.Acquire(ctx, "k", ttl)
+	require.NoError(t, err)
+	_, err = r.TryAcquire(ctx, "k", ttl)
+	require.Equal(t, redlock.ErrTaken, err)
+	require.NoError(t, l.Extend(ctx, ttl))
+	require.NoError(t, l.Release(ctx))
+	for _, a := range cluster.Take(&y, &y.Attempts) {
+		require.Equal(t, ctx, a.Ctx, a.Kind)
+	}
+	_ = cluster.Submit(t, r.Client, acquireOp("k"))
+	require.Nil(t, cluster.Take(&y, &y.Attempts)[0].Ctx)
+}
+
+// TestAcquireIsHeard: each Acquire that made an attempt, once, when it ends, with its
+// result. If the hook panics its caller gets no lock, and none is left.
+func TestAcquireIsHeard(t *testing.T) {
+	heard := make(chan redlock.Acquisition, 10)
+	r := cluster.New(t, 3, func(c *redlock.Config) {
+		c.Hooks.Acquire = func(a redlock.Acquisition) {
+			if heard <- a; a.Key == "bad" {
+				panic("of the hook")
+			}
+		}
+	})
+	l, err := r.TryAcquire(t.Context(), "k", ttl)
+	require.NoError(t, err)
+	_, err = r.Acquire(t.Context(), "", ttl)
+	require.Error(t, err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = r.Acquire(ended, "k", ttl)
+	require.Equal(t, context.Canceled, err)
+	require.Empty(t, heard, "there was no attempt")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = r.Acquire(ctx, "k", ttl)
+	a := testkit.Get(t, heard)
+	require.Equal(t, err, a.Err)
+	var gaveUp *redlock.AcquireError
+	require.ErrorAs(t, err, &gaveUp)
+	require.Equal(t, redlock.Acquisition{Key: "k", Attempts: gaveUp.Attempts, Waited: a.Waited, Err: err, Ctx: ctx}, a)
+	require.GreaterOrEqual(t, a.Waited, gaveUp.Waited)
+
+	waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+	tried := r.Stats().Acquire.Denied
+	testkit.Await(t, "tries", func() bool { return r.Stats().Acquire.Denied > tried+2 })
+	require.NoError(t, l.Release(t.Context()))
+	require.NoError(t, testkit.Get(t, waiter).Err)
+	a = testkit.Get(t, heard)
+	require.NoError(t, a.Err)
+	require.Greater(t, a.Attempts, 2)
+	require.Positive(t, a.Waited)
+
+	require.ErrorContains(t, testkit.Try(t, "Acquire", func() error { _, err := r.Acquire(context.Background(), "bad", ttl); return err }), "of the hook")
+	testkit.Await(t, "the lock to be released", func() bool { return r.Holders("bad") == 0 })
+	require.Len(t, heard, 1)
 }

@@ -25,7 +25,8 @@ func TestTypesAreDefinedHere(t *testing.T) {
 		reflect.TypeFor[redlock.Node](), reflect.TypeFor[redlock.NodeStats](), reflect.TypeFor[redlock.Stats](),
 		reflect.TypeFor[redlock.Results](), reflect.TypeFor[redlock.Attempt](), reflect.TypeFor[redlock.Vote](),
 		reflect.TypeFor[redlock.Outcome](), reflect.TypeFor[redlock.OpKind](), reflect.TypeFor[redlock.Op](),
-		reflect.TypeFor[redlock.NodeError](), reflect.TypeFor[redlock.QuorumError](),
+		reflect.TypeFor[redlock.NodeError](), reflect.TypeFor[redlock.QuorumError](), reflect.TypeFor[redlock.AcquireError](),
+		reflect.TypeFor[redlock.Acquisition](),
 	} {
 		require.Equal(t, here, typ.PkgPath(), typ)
 		if typ.Kind() != reflect.Struct {
@@ -68,7 +69,7 @@ func TestQuorumErrorIsItsCauses(t *testing.T) {
 	var node redlock.NodeError
 	require.ErrorAs(t, err, &node)
 	require.Equal(t, 1, node.Node)
-	require.EqualError(t, err, redlock.ErrNoQuorum.Error()+": of 3 nodes 1 granted, 0 denied, 2 failed; node 1 (a:1): EOF; node 2 (b:2): io: read/write on closed pipe")
+	require.EqualError(t, err, "redlock: no quorum (2 of 3 nodes failed: a:1 EOF, b:2 io: read/write on closed pipe)")
 }
 
 // TestNodeAsJSON: a publisher of Nodes gets the cause and the commands as texts.

@@ -38,7 +38,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 
 // Free takes a Call back.
 func (e *Engine) Free(c *Call) {
-	c.Key, c.ended = nil, nil
+	c.Key, c.ended, c.over = nil, nil, false
 	clear(c.Values)
 	e.calls.Put(c)
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -22,7 +21,8 @@ var (
 	ErrBusy     = errors.New("redlock: too many operations are waiting")
 	ErrMaxHold  = errors.New("redlock: kept alive for as long as allowed (MaxHold)")
 	ErrStopped  = errors.New("redlock: no longer kept alive: stopped or released")
-	ErrUnderWay = errors.New("redlock: operation was submitted before and is not complete")
+
+	ErrUnderWay = WrongArgument("operation was submitted before and is not complete")
 )
 
 // The kinds of operations are those of package command.
@@ -53,6 +53,9 @@ type Failure struct {
 	Node int
 	Err  error
 }
+
+// IsTimeout says whether the node did not answer within Op.Timeout.
+func (f Failure) IsTimeout() bool { return f.Err == errTimeout }
 
 // Op is one operation on all nodes. It belongs to the engine from Submit to
 // Complete, or to a Cancel that returned true, and can be used again then.
@@ -165,13 +168,13 @@ const maxTimeout = 50 * time.Millisecond
 func (e *Engine) check(op *Op) error {
 	switch {
 	case !op.Kind.IsValid():
-		return errors.New("redlock: operation has no kind")
+		return WrongArgument("operation has kind %d, want 1 to %d", op.Kind, Release)
 	case op.Done == nil:
-		return errors.New("redlock: operation has no Done")
+		return WrongArgument("operation has no Done")
 	case len(op.Key) == 0:
-		return errors.New("redlock: key is empty")
+		return WrongArgument("key is empty, 1 to %d bytes are allowed", MaxKey)
 	case len(op.Key) > MaxKey:
-		return fmt.Errorf("redlock: key has %d bytes, at most %d are allowed", len(op.Key), MaxKey)
+		return WrongArgument("key has %d bytes, at most %d are allowed", len(op.Key), MaxKey)
 	}
 	op.Timeout = e.timeout
 	if !op.Kind.HasTTL() {
@@ -181,9 +184,10 @@ func (e *Engine) check(op *Op) error {
 		}
 		return nil
 	}
-	op.TTL = op.TTL.Truncate(time.Millisecond)
+	given := op.TTL
+	op.TTL = given.Truncate(time.Millisecond)
 	if op.TTL < MinTTL || op.TTL > e.maxTTL {
-		return fmt.Errorf("redlock: ttl is %v, from %v to %v are allowed", op.TTL, MinTTL, e.maxTTL)
+		return e.wrongTTL(given)
 	}
 	if op.Timeout == 0 {
 		op.Timeout = min(op.TTL/20, maxTimeout)

@@ -136,7 +136,7 @@ func (w *wire) Done() {
 }
 
 var (
-	errTimeout   = errors.New("no answer in time")
+	errTimeout   = errors.New("no answer in time (NodeTimeout)")
 	errMisfit    = errors.New("reply does not fit the command")
 	errOvertaken = errors.New("must be asked again, but a later extend of the same lock is on its way")
 )

@@ -2,9 +2,7 @@ package group
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
@@ -31,25 +29,7 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Han
 		return Handle{}, err
 	}
 	defer g.engine.Free(w)
-	return g.repeat(ctx, w, func() (Handle, error) { return g.attempt(ctx, w, key) })
-}
-
-// repeat makes attempts, with pauses between them.
-func (g *Group) repeat(ctx context.Context, w *engine.Call, attempt func() (Handle, error)) (Handle, error) {
-	for {
-		h, err := attempt()
-		switch {
-		case err == engine.ErrTaken, err == engine.ErrExpired, err == engine.ErrBusy, errors.Is(err, engine.ErrNoQuorum):
-		default:
-			return h, err
-		}
-		if err = w.Pause(ctx, g.cfg.RetryMin+rand.N(g.cfg.RetryMax-g.cfg.RetryMin+1)); err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return Handle{}, err
-		}
-	}
+	return g.repeat(ctx, key, w, func() (Handle, error) { return g.attempt(ctx, w, key) })
 }
 
 // acquisition returns the call for the attempts of one caller, to be freed by it.
@@ -78,7 +58,9 @@ func (g *Group) attempt(ctx context.Context, w *engine.Call, key string) (Handle
 		g.engine.Late(&w.Op)
 		err = engine.ErrExpired
 	}
-	g.reportAcquire(w, key, err)
+	if g.cfg.OnAttempt != nil {
+		g.orAbandon(err, func() { g.reportAttempt(ctx, &w.Op, key, err) }, &w.Op)
+	}
 	if err != nil {
 		return Handle{}, err
 	}
@@ -92,22 +74,6 @@ func (g *Group) handle(s state, absent uint64) Handle {
 		l = new(lease)
 	}
 	return Handle{g, l, l.begin(s, absent)}
-}
-
-// reportAcquire reports the attempt of an acquire. The hook is user code: if it
-// panics, the caller gets no handle to release the lock by, so it is released here.
-func (g *Group) reportAcquire(w *engine.Call, key string, err error) {
-	if g.cfg.OnAttempt == nil {
-		return
-	}
-	reported := false
-	defer func() {
-		if !reported && err == nil {
-			g.engine.Abandon(&w.Op)
-		}
-	}()
-	g.reportAttempt(&w.Op, key, err)
-	reported = true
 }
 
 // newToken makes t a new token.

@@ -98,10 +98,10 @@ func (c *calls) result() (err error) {
 	return err
 }
 
-// report reports the attempt for each key.
-func (c *calls) report(err error) {
+// report reports the attempt for each key. ctx is its caller's.
+func (c *calls) report(ctx context.Context, err error) {
 	if c.group.cfg.OnAttempt != nil {
-		c.each(func(one *engine.Call) { c.group.reportAttempt(&one.Op, string(one.Key), err) })
+		c.each(func(one *engine.Call) { c.group.reportAttempt(ctx, &one.Op, string(one.Key), err) })
 	}
 }
 

@@ -2,7 +2,7 @@ package group
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,12 +31,16 @@ type Config struct {
 	Conn   conn.Config   // New sets all but the user's settings
 
 	// QuorumError returns the error for an operation that ended without a quorum.
-	// It is required. The others may be nil; the root package's Hooks say who
+	// AcquireError returns that of an Acquire which gave up after so many attempts,
+	// with the errors of the last one, if any, and of its context. Both are required.
+	// The others may be nil; the root package's Hooks say who
 	// calls them.
-	QuorumError func(g *Group, op *engine.Op) error
-	OnAttempt   func(kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
-	OnVote      func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
-	OnLockLost  func(key string, err error)
+	QuorumError  func(g *Group, op *engine.Op) error
+	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
+	OnAttempt    func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
+	OnAcquire    func(ctx context.Context, key string, attempts int, waited time.Duration, err error)
+	OnVote       func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
+	OnLockLost   func(key string, err error)
 
 	OnNodeUp, OnNodeDown, OnNodeGuarded func(conn.Node)
 }
@@ -66,7 +70,7 @@ func (cfg Config) check() (Config, error) {
 		{"MaxHold", &cfg.MaxHold, 0},
 	} {
 		if *d.value < 0 {
-			return cfg, fmt.Errorf("%s is negative", d.name)
+			return cfg, fmt.Errorf("%s is %v, want 0 (the default) or more", d.name, *d.value)
 		}
 		if *d.value == 0 {
 			*d.value = d.zero
@@ -78,7 +82,7 @@ func (cfg Config) check() (Config, error) {
 	switch ttl := cfg.Engine.MaxTTL; {
 	case ttl == 0:
 	case ttl < engine.MinTTL || ttl > engine.MaxTTL:
-		return cfg, fmt.Errorf("MaxTTL is %v, from %v to %v are allowed", ttl, engine.MinTTL, engine.MaxTTL)
+		return cfg, fmt.Errorf("MaxTTL is %v, want 0 (the default) or %v to %v", ttl, engine.MinTTL, engine.MaxTTL)
 	default:
 		cfg.Conn.Quarantine = ttl + quorum.Drift(ttl)
 	}
@@ -89,10 +93,10 @@ func (cfg Config) check() (Config, error) {
 		cfg.Holder = HolderMark + cfg.Holder
 	}
 	if cfg.Engine.MaxWaiting < 0 {
-		return cfg, errors.New("MaxWaiting is negative")
+		return cfg, fmt.Errorf("MaxWaiting is %d, want 0 (the default) or more", cfg.Engine.MaxWaiting)
 	}
 	if cfg.Conn.MaxInFlight < 0 || cfg.Conn.MaxInFlightBytes < 0 {
-		return cfg, errors.New("MaxInFlight or MaxInFlightBytes is negative")
+		return cfg, fmt.Errorf("MaxInFlight is %d and MaxInFlightBytes %d, want 0 (the default) or more", cfg.Conn.MaxInFlight, cfg.Conn.MaxInFlightBytes)
 	}
 	cfg.Engine.MaxInFlight = cmp.Or(cfg.Conn.MaxInFlight, conn.DefaultMaxInFlight)
 	if cfg.Engine.MaxWaiting == 0 {

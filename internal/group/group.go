@@ -27,6 +27,9 @@ type Group struct {
 	leases sync.Pool // of *lease
 	keeper keeper
 	closed sync.Once
+	ending chan struct{} // closed when Close begins
+
+	readiness readiness
 }
 
 // New checks cfg, connects to the nodes, and waits until each of them has
@@ -34,13 +37,14 @@ type Group struct {
 func New(cfg Config) (*Group, error) {
 	cfg, err := cfg.check()
 	if err != nil {
-		return nil, fmt.Errorf("redlock: config: %w", err)
+		return nil, wrongConfig(err)
 	}
-	g := &Group{clock: clock.System()}
+	g := &Group{clock: clock.System(), ending: make(chan struct{})}
 	cfg.Engine.Clock = g.clock
 	cfg.Engine.OnVote, cfg.Engine.OnPanic = g.onVote(cfg.OnVote), g.onPanic
 	cfg.Conn.Clock = g.clock
 	cfg.Conn.Logger = cfg.Logger
+	cfg.Conn.Hidden = sentinels
 	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted) }
 	cfg.Conn.OnUp, cfg.Conn.OnDown = g.nodeUp, g.nodeDown
 	g.cfg = cfg
@@ -64,20 +68,18 @@ func New(cfg Config) (*Group, error) {
 }
 
 // inspect looks at the nodes after their first dial. A node that must not be used
-// for locks is an error. A node that was never up is reported as down: the fleet
+// for locks is an error, and so are nodes all of which refuse us for good. A node that was never up is reported as down: the fleet
 // reports the end of a connection only.
-func (g *Group) inspect() (err error) {
+func (g *Group) inspect() error {
 	g.engine.DriverLock().Lock()
 	defer g.engine.DriverLock().Unlock()
-	for i := range g.fleet.Len() {
-		switch n := g.fleet.Node(i); {
-		case conn.Misconfigured(n.Err):
-			err = fmt.Errorf("redlock: node %d: %w", i, n.Err)
-		case n.Connects == 0:
+	nodes := make([]conn.Node, g.fleet.Len())
+	for i := range nodes {
+		if nodes[i] = g.fleet.Node(i); nodes[i].Connects == 0 {
 			g.nodeDown(i)
 		}
 	}
-	return err
+	return misconfigured(nodes)
 }
 
 // Stats returns what was counted, and shows each node with its votes. All of it
@@ -101,6 +103,7 @@ func (g *Group) Addr(node int) string { return g.fleet.Addr(node) }
 // frees everything.
 func (g *Group) Close() {
 	g.closed.Do(func() {
+		close(g.ending)
 		g.keeper.close()
 		g.engine.Close(g.cfg.CloseTimeout)
 	})

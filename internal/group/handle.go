@@ -78,14 +78,14 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	c.prepare(ctx, s.token, 0)
 	x, err := h.beginExtend(c.first().TTL)
 	if err != nil {
-		g.reportUnsentExtend(s.key, err)
+		g.reportUnsentExtend(ctx, s.key, err)
 		if err == engine.ErrExpired {
 			h.reportLost(s.key, err)
 		}
 		return err
 	}
 	err = h.extend(ctx, &c, x)
-	c.report(err)
+	c.report(ctx, err)
 	if err == engine.ErrNotHeld || err == engine.ErrExpired {
 		h.reportLost(s.key, err)
 	}
@@ -169,7 +169,7 @@ func (h Handle) Release(ctx context.Context) error {
 	if err == nil || err == engine.ErrNotHeld {
 		h.end()
 	}
-	c.report(err)
+	c.report(ctx, err)
 	if f := g.cfg.OnLockLost; f != nil && lost {
 		f(s.key, err)
 	}

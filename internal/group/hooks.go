@@ -1,6 +1,7 @@
 package group
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/redlock-go/redlock/conn"
@@ -9,19 +10,19 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// reportAttempt reports an attempt that has ended with err.
-func (g *Group) reportAttempt(op *engine.Op, key string, err error) {
+// reportAttempt reports an attempt that has ended with err. ctx is its caller's, or nil.
+func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key string, err error) {
 	if f := g.cfg.OnAttempt; f != nil {
-		f(op.Kind, key, op.Took(g.clock.Now()), op.Tally, err)
+		f(ctx, op.Kind, key, op.Took(g.clock.Now()), op.Tally, err)
 	}
 }
 
 // reportUnsentExtend counts and reports an extend that no node was asked for, since
 // its lock has expired or was released.
-func (g *Group) reportUnsentExtend(key string, err error) {
+func (g *Group) reportUnsentExtend(ctx context.Context, key string, err error) {
 	g.engine.Note(engine.Extend, err)
 	if f := g.cfg.OnAttempt; f != nil {
-		f(engine.Extend, key, 0, quorum.Tally{}, err)
+		f(ctx, engine.Extend, key, 0, quorum.Tally{}, err)
 	}
 }
 
@@ -56,6 +57,7 @@ func (g *Group) onPanic(v any, stack []byte) {
 // and the hooks are called later.
 func (g *Group) nodeUp(i int) {
 	g.engine.NodeUp(i) // sends the hinted releases before anything else
+	g.readiness.nodeUp()
 	n := g.fleet.Node(i)
 	g.reportNode(func() {
 		g.cfg.Logger.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", command.Form(n.Form))

@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -56,7 +55,7 @@ func (g *Group) Inspect(ctx context.Context, key string) ([]Sight, error) {
 			seen[v.Node].Value = "" // it ended between the two answers
 		}
 	}
-	for _, failures := range [][]engine.Failure{ttl.Failures, value.Failures} {
+	for _, failures := range [][]engine.Failure{g.Failures(&ttl.Op), g.Failures(&value.Op)} {
 		for _, f := range failures {
 			seen[f.Node] = Sight{Err: f.Err}
 		}
@@ -77,9 +76,9 @@ func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.T
 	left := time.Until(validUntil)
 	switch {
 	case len(value) < minValue || len(value) > maxValue:
-		return Handle{}, fmt.Errorf("redlock: token has %d bytes, from %d to %d are allowed", len(value), minValue, maxValue)
+		return Handle{}, engine.WrongArgument("token has %d bytes, from %d to %d are allowed", len(value), minValue, maxValue)
 	case left <= 0:
-		return Handle{}, fmt.Errorf("redlock: validity has ended %v ago", -left)
+		return Handle{}, engine.WrongArgument("validity has ended %v ago", -left)
 	}
 	seen, err := g.Inspect(ctx, key)
 	if err != nil {

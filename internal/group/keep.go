@@ -3,7 +3,7 @@ package group
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
@@ -19,12 +19,12 @@ func (h Handle) keep(e *entry) (state, error) {
 	case !ok || s.released:
 		return s, engine.ErrNotHeld
 	case s.ttl < renewal.MinTTL:
-		return s, fmt.Errorf("redlock: ttl is %v; to keep a lock alive takes %v at least", s.ttl, renewal.MinTTL)
+		return s, engine.WrongArgument("ttl is %v; to keep a lock alive takes %v at least", s.ttl, renewal.MinTTL)
 	case h.group.left(s.until) == 0:
 		return s, engine.ErrExpired
 	}
 	if s, ok = h.lease.keep(h.life, e); !ok {
-		return s, errors.New("redlock: lock is kept alive already, or was released")
+		return s, engine.WrongArgument("lock is kept alive already, or was released")
 	}
 	return s, nil
 }
@@ -76,7 +76,10 @@ func (h Handle) KeepAlive(ctx context.Context) *Kept {
 		return k
 	}
 	k.entry = e
-	k.detach = context.AfterFunc(k.user, k.userEnded)
+	detach := context.AfterFunc(k.user, k.userEnded)
+	if k.detach.Store(&detach); k.Context.Err() != nil {
+		detach() // ended may have come before
+	}
 	return k
 }
 
@@ -91,7 +94,7 @@ type Kept struct {
 	user   context.Context
 	handle Handle
 	entry  *entry // nil: it was never kept alive
-	detach func() bool
+	detach atomic.Pointer[func() bool]
 }
 
 // Err looks at the clock itself, and at the user's context, so that a function that asks
@@ -114,7 +117,7 @@ func (k *Kept) Err() error {
 // Stop ends that the lock is kept alive, and the context. To call it twice does nothing.
 func (k *Kept) Stop() {
 	if k.entry != nil {
-		k.detach()
+		k.letGo()
 		k.handle.group.keeper.stop(k.entry, k.handle, engine.ErrStopped)
 	}
 	k.cancel(engine.ErrStopped) // unless it has ended before
@@ -137,11 +140,17 @@ func (k *Kept) userEnded() {
 	k.Stop()
 }
 
-// ended is told by the keeper.
+// ended is told by the keeper, or by Close. To detach asks the user's context, which may
+// call Close and wait for them: a goroutine of its own does it.
 func (k *Kept) ended(cause error) {
 	k.cancel(cause)
-	if k.detach != nil {
-		k.detach()
+	go k.letGo()
+}
+
+// letGo detaches from the user's context. KeepAlive does it where this came too early.
+func (k *Kept) letGo() {
+	if detach := k.detach.Load(); detach != nil {
+		(*detach)()
 	}
 }
 
@@ -155,10 +164,10 @@ func (detached) Err() error            { return nil }
 // Do calls f with a context that ends with the lock. It releases the lock in every case.
 func (g *Group) Do(ctx context.Context, key string, ttl time.Duration, f func(context.Context) error) (err error) {
 	if ttl < renewal.MinTTL {
-		return fmt.Errorf("redlock: ttl is %v; Do needs %v at least, to keep the lock alive", ttl, renewal.MinTTL)
+		return engine.WrongArgument("ttl is %v; Do needs %v at least, to keep the lock alive", ttl, renewal.MinTTL)
 	}
 	if f == nil {
-		return errors.New("redlock: Do was given no function")
+		return engine.WrongArgument("Do was given no function")
 	}
 	ctx = orBackground(ctx)
 	h, err := g.Acquire(ctx, key, ttl)

@@ -337,6 +337,6 @@ func (k *keeper) report(r *renewing, err error) {
 	for i := range r.parts {
 		op := &r.parts[i].Op
 		key, took, tally := string(op.Key), op.Took(k.group.clock.Now()), op.Tally
-		k.group.engine.Announce(func() { k.group.cfg.OnAttempt(engine.Extend, key, took, tally, err) })
+		k.group.engine.Announce(func() { k.group.cfg.OnAttempt(ofOp, engine.Extend, key, took, tally, err) })
 	}
 }

@@ -22,7 +22,7 @@ type lease struct {
 	mu       sync.Mutex
 	life     uint64
 	key      string // the first, of several
-	token    token.Token
+	token    veiled
 	releases uint8 // that were asked for, and may have been sent; at most manyReleases
 	told     uint8 // a bit for each of the following
 
@@ -86,7 +86,7 @@ func (l *lease) begin(s state, absent uint64) (life uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.life++
-	l.key, l.token, l.more, l.absent = s.key, s.token, s.more, absent
+	l.key, l.token, l.more, l.absent = s.key, veil(s.token), s.more, absent
 	l.ttl, l.confirmed, l.until = s.ttl, s.until, s.until
 	l.extends, l.kept = nil, nil
 	l.releases, l.told = 0, 0
@@ -103,7 +103,7 @@ func (l *lease) get(life uint64) (s state, ok bool) {
 	if !l.is(life) {
 		return
 	}
-	s = state{l.key, l.token, l.until, l.ttl, l.releases > 0, l.more}
+	s = state{l.key, l.token.unveil(), l.until, l.ttl, l.releases > 0, l.more}
 	if s.released {
 		s.until = 0
 	}
@@ -182,7 +182,7 @@ func (l *lease) keep(life uint64, e *entry) (s state, ok bool) {
 		return s, false
 	}
 	l.kept = e
-	return state{l.key, l.token, l.until, l.ttl, false, l.more}, true
+	return state{l.key, l.token.unveil(), l.until, l.ttl, false, l.more}, true
 }
 
 // unkeep takes keep back.

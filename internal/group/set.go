@@ -2,8 +2,6 @@ package group
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -19,14 +17,14 @@ const MaxKeys = 64
 func checkKeys(keys []string) ([]string, error) {
 	switch n := len(keys); {
 	case n == 0:
-		return nil, errors.New("redlock: AcquireAll was given no keys")
+		return nil, engine.WrongArgument("AcquireAll was given no keys, 1 to %d are allowed", MaxKeys)
 	case n > MaxKeys:
-		return nil, fmt.Errorf("redlock: AcquireAll was given %d keys, at most %d are allowed", n, MaxKeys)
+		return nil, engine.WrongArgument("AcquireAll was given %d keys, at most %d are allowed", n, MaxKeys)
 	}
 	keys = slices.Sorted(slices.Values(keys))
 	for i := 1; i < len(keys); i++ {
 		if keys[i] == keys[i-1] {
-			return nil, fmt.Errorf("redlock: AcquireAll was given %.64q twice", keys[i])
+			return nil, engine.WrongArgument("AcquireAll was given %s twice", Quote(keys[i]))
 		}
 	}
 	return keys, nil
@@ -57,7 +55,7 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if once {
 		return attempt()
 	}
-	return g.repeat(ctx, c.first(), attempt)
+	return g.repeat(ctx, keys[0], c.first(), attempt)
 }
 
 // attemptAll is one attempt, with one token for all keys. Where one key is refused, the
@@ -74,7 +72,7 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state) (Handle, erro
 	} else if err != nil && !unsent {
 		g.engine.Abandon(c.won()...)
 	}
-	c.report(err)
+	g.orAbandon(err, func() { c.report(ctx, err) }, c.won()...)
 	if err != nil {
 		return Handle{}, err
 	}

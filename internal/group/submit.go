@@ -15,6 +15,9 @@ type Op struct {
 	group *Group // of the last Submit
 }
 
+// ofOp is the context of an operation that is not waited for.
+var ofOp context.Context
+
 // Submit begins an operation that was reserved, on the lock of t. For an acquire it
 // makes t a new token first.
 func (g *Group) Submit(op *Op, t *token.Token) error {
@@ -40,7 +43,7 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 	op.group, op.Token = g, *t
 	err := g.engine.Submit(&op.Op)
 	if (err == engine.ErrBusy || err == engine.ErrClosed) && g.cfg.OnAttempt != nil {
-		g.reportAttempt(&op.Op, string(op.Key), err)
+		g.reportAttempt(ofOp, &op.Op, string(op.Key), err)
 	}
 	return err
 }
@@ -52,7 +55,7 @@ func (g *Group) Cancel(op *Op) bool {
 		return false
 	}
 	if g.cfg.OnAttempt != nil {
-		g.reportAttempt(&op.Op, string(op.Key), context.Canceled)
+		g.reportAttempt(ofOp, &op.Op, string(op.Key), context.Canceled)
 	}
 	return true
 }
@@ -66,7 +69,7 @@ func (op *Op) Report() {
 		op.Err = engine.ErrExpired
 	}
 	if op.group.cfg.OnAttempt != nil {
-		op.group.reportAttempt(&op.Op, string(op.Key), op.Result())
+		op.group.reportAttempt(ofOp, &op.Op, string(op.Key), op.Result())
 	}
 }
 

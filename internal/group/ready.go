@@ -1,0 +1,99 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// readiness wakes those who wait for a quorum of nodes. The driver lock protects it.
+type readiness struct {
+	changed chan struct{} // closed when a node comes up; nil while no goroutine waits
+}
+
+// nodeUp wakes all who wait.
+func (r *readiness) nodeUp() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// IsReady returns nil if a quorum of nodes is up and may vote, else an ErrNoQuorum with
+// the nodes that cannot, or ErrClosed.
+func (g *Group) IsReady() error {
+	err, _, _ := g.look(false)
+	return err
+}
+
+// leastWait is how long Ready waits at least before it looks at a quarantine again.
+const leastWait = 10 * time.Millisecond
+
+// Ready waits until IsReady is nil, until ctx ends, or until the group is closed. It is
+// woken when a node comes up, and at the end of a quarantine.
+func (g *Group) Ready(ctx context.Context) error {
+	ctx = orBackground(ctx)
+	for {
+		why, changed, soonest := g.look(true)
+		if why == nil || why == engine.ErrClosed {
+			return why
+		}
+		if ctx.Err() != nil {
+			return &notReady{endOf(ctx), why}
+		}
+		timer := time.NewTimer(max(leastWait, soonest))
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		case <-g.ending:
+		}
+		timer.Stop()
+	}
+}
+
+// look says why the group is not ready, and when it may be: once changed is closed, or
+// after soonest.
+func (g *Group) look(wait bool) (why error, changed <-chan struct{}, soonest time.Duration) {
+	op := engine.Op{Err: engine.ErrNoQuorum}
+	lock := g.engine.DriverLock()
+	lock.Lock()
+	soonest = time.Hour
+	for i := range g.fleet.Len() {
+		n := g.fleet.Node(i)
+		switch {
+		case !n.Up:
+			op.Failures = append(op.Failures, engine.Failure{Node: i, Err: n.Err})
+		case n.Guarded > 0:
+			soonest = min(soonest, n.Guarded)
+			op.Failures = append(op.Failures, engine.Failure{Node: i, Err: conn.ErrQuarantined})
+		}
+	}
+	ready := g.fleet.Len()-len(op.Failures) >= quorum.Size(g.fleet.Len())
+	if wait && !ready {
+		if g.readiness.changed == nil {
+			g.readiness.changed = make(chan struct{})
+		}
+		changed = g.readiness.changed
+	}
+	lock.Unlock()
+	select {
+	case <-g.ending:
+		return engine.ErrClosed, nil, 0
+	default:
+	}
+	if ready {
+		return nil, nil, 0
+	}
+	return g.cfg.QuorumError(g, &op), changed, soonest
+}
+
+// notReady is what Ready returns when its context has ended.
+type notReady struct{ ended, why error }
+
+func (e *notReady) Error() string   { return fmt.Sprintf("%v; %v", e.why, e.ended) }
+func (e *notReady) Unwrap() []error { return []error{e.ended, e.why} }

@@ -1,0 +1,95 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/engine"
+)
+
+// waiting is one Acquire: attempts, and the pauses between them.
+type waiting struct {
+	key      string
+	began    time.Duration
+	attempts int
+	last     error // of the last attempt that its context has not ended
+}
+
+// goesOn notes how an attempt has ended, and returns whether another may do better.
+func (w *waiting) goesOn(err error) bool {
+	if err == engine.ErrTaken || err == engine.ErrExpired || err == engine.ErrBusy || errors.Is(err, engine.ErrNoQuorum) {
+		w.last = err
+		return true
+	}
+	return false
+}
+
+// repeat makes attempts, with pauses between them, until one wins, one fails for a
+// reason that stays, or ctx ends. It reports how that went: if the hook panics, the caller
+// gets no handle, and the lock is released.
+func (g *Group) repeat(ctx context.Context, key string, c *engine.Call, attempt func() (Handle, error)) (Handle, error) {
+	w := waiting{key: key, began: g.clock.Now()}
+	h, err := g.attempts(ctx, c, &w, attempt)
+	if f := g.cfg.OnAcquire; f != nil {
+		reported := false
+		defer func() {
+			if !reported && err == nil {
+				h.ReleaseAsync()
+			}
+		}()
+		f(ctx, w.key, w.attempts, g.clock.Now()-w.began, err)
+		reported = true
+	}
+	return h, err
+}
+
+func (g *Group) attempts(ctx context.Context, c *engine.Call, w *waiting, attempt func() (Handle, error)) (Handle, error) {
+	for {
+		w.attempts++
+		h, err := attempt()
+		switch {
+		case err == nil:
+			return h, nil
+		case w.goesOn(err):
+			if c.Pause(ctx, g.cfg.RetryMin+rand.N(g.cfg.RetryMax-g.cfg.RetryMin+1)) == nil && ctx.Err() == nil {
+				continue
+			}
+		case err == engine.ErrClosed, err != context.Canceled && ctx.Err() == nil: // Do returns that for a context without an error
+			return Handle{}, err
+		}
+		return Handle{}, g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, endOf(ctx))
+	}
+}
+
+// endOf is the error of a context that has ended, and its cause where that is another.
+// It runs user code, and so only for the caller whose context it is.
+func endOf(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil { // its Done channel is closed all the same
+		err = context.Canceled
+	}
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		return err
+	case errors.Is(cause, err): // often the same
+		return cause
+	default:
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+}
+
+// orAbandon calls a hook with the result of an acquire. If the hook panics, the lock
+// is released: its caller gets no handle.
+func (g *Group) orAbandon(err error, hook func(), ops ...*engine.Op) {
+	returned := false
+	defer func() {
+		if !returned && err == nil {
+			g.engine.Abandon(ops...)
+		}
+	}()
+	hook()
+	returned = true
+}
