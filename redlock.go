@@ -5,6 +5,12 @@
 //
 //	client, err := redlock.New(redlock.Config{Nodes: []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"}})
 //	...
+//	err = client.Do(ctx, "orders:42", 10*time.Second, func(ctx context.Context) error {
+//		return work(ctx) // ctx ends with the lock
+//	})
+//
+// or, by hand,
+//
 //	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
 //	if err != nil {
 //		return err
@@ -30,8 +36,8 @@
 // the last attempt, in an [AcquireError]). errors.Is finds all.
 //
 // Acquire, Extend and Release allocate nothing in steady state. A client has three
-// goroutines, which sleep while it is idle, and one connection to each node.
-// [Client.Stats] and [Client.Nodes] tell how they fare; [Hooks] are called as it happens.
+// goroutines, a fourth once it keeps locks alive, which sleep while it is idle, and one
+// connection to each node. [Client.Stats] and [Client.Nodes] tell how they fare; [Hooks] are called as it happens.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 package redlock

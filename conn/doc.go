@@ -82,6 +82,8 @@
 //     Without it the guard sees no restart, and with MaxTTL the node is refused.
 //   - +select: databases other than 0.
 //   - +client|setname and +client|setinfo: names in CLIENT LIST.
+//   - +getrange and +pttl: Inspect and Attach of the root package. Without them only these
+//     fail.
 //
 // script|load is not needed where another user has loaded the scripts. A command
 // without permission is tried on every new connection all the same, so it leaves lines
