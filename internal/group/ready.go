@@ -26,8 +26,8 @@ func (r *readiness) nodeUp() {
 // IsReady returns nil if a quorum of nodes is up and may vote, else an ErrNoQuorum with
 // the nodes that cannot, or ErrClosed.
 func (g *Group) IsReady() error {
-	err, _, _ := g.look(false)
-	return err
+	_, _, why := g.look(false)
+	return why
 }
 
 // leastWait is how long Ready waits at least before it looks at a quarantine again.
@@ -38,7 +38,7 @@ const leastWait = 10 * time.Millisecond
 func (g *Group) Ready(ctx context.Context) error {
 	ctx = orBackground(ctx)
 	for {
-		why, changed, soonest := g.look(true)
+		changed, soonest, why := g.look(true)
 		if why == nil || why == engine.ErrClosed {
 			return why
 		}
@@ -58,7 +58,7 @@ func (g *Group) Ready(ctx context.Context) error {
 
 // look says why the group is not ready, and when it may be: once changed is closed, or
 // after soonest.
-func (g *Group) look(wait bool) (why error, changed <-chan struct{}, soonest time.Duration) {
+func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
 	lock := g.engine.DriverLock()
 	lock.Lock()
@@ -83,13 +83,13 @@ func (g *Group) look(wait bool) (why error, changed <-chan struct{}, soonest tim
 	lock.Unlock()
 	select {
 	case <-g.ending:
-		return engine.ErrClosed, nil, 0
+		return nil, 0, engine.ErrClosed
 	default:
 	}
 	if ready {
-		return nil, nil, 0
+		return nil, 0, nil
 	}
-	return g.cfg.QuorumError(g, &op), changed, soonest
+	return changed, soonest, g.cfg.QuorumError(g, &op)
 }
 
 // notReady is what Ready returns when its context has ended.
