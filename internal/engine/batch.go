@@ -92,7 +92,7 @@ func (b *batch) add(op *Op) {
 	case Acquire:
 		r.absent = 0 // of an earlier attempt
 	case Extend:
-		r.lock = lockOf(op.Token[:])
+		r.lock = b.engine.lockOf(op)
 		b.extends = true
 	}
 	if c, ok := op.Done.(*Call); ok {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"hash/maphash"
 	"math"
 
 	"github.com/redlock-go/redlock/internal/command"
@@ -63,9 +64,12 @@ func (w *wire) sendTo(node int) {
 	w.batch.engine.fleet.SendTo(node, &w.Batch)
 }
 
-// lockOf tells locks apart by the first 48 random bits of their tokens. For two locks
-// that share them, a repeat may be left out, with no other effect.
-func lockOf(token []byte) uint64 { return binary.BigEndian.Uint64(token) | 1 }
+// lockOf tells the keys of locks apart by a hash, mixed with the beginning of the token:
+// a lock of several keys has one token. For two that share it, a repeat may be left out,
+// with no other effect.
+func (e *Engine) lockOf(op *Op) uint64 {
+	return (maphash.Bytes(e.planner.seed, op.Key) ^ binary.BigEndian.Uint64(op.Token[:])) | 1
+}
 
 // laterExtends has, for each lock, its last extend in a batch or behind it. It is made
 // when an extend is refused, and used for the batch's other refused extends until
