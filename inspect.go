@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type KeyState struct {
 	Holder, Digest string
 	Nodes          []KeyOnNode // in the order of Config.Nodes
 
-	value string
+	sum string // SHA-256 of that value, which itself could release the lock
 }
 
 // KeyOnNode is what a node has at a key.
@@ -57,48 +58,74 @@ func (v Verdict) String() string {
 
 // IsHeldBy says whether the lock is the one that holds the key.
 func (s KeyState) IsHeldBy(l Lock) bool {
-	return s.value != "" && (s.Verdict == KeyHeld || s.Verdict == KeyEternal) && s.value == l.Token()
+	token := l.Token()
+	return token != "" && (s.Verdict == KeyHeld || s.Verdict == KeyEternal) && s.sum == sumOf(token)
+}
+
+func sumOf(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return string(sum[:])
 }
 
 // Inspect asks each node what it has at key, and waits for all of them, for NodeTimeout
 // at most; it changes nothing. Value and TTL are not read in one moment. The error is
 // that of ctx, ErrBusy, ErrClosed or that of a wrong key; what is wrong with a node is in
 // its KeyOnNode. It needs the commands GETRANGE and PTTL among the privileges of its user;
-// without them only Inspect and Attach fail.
+// without them only Inspect and Attach fail. A value that is no string is such an error.
 func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	seen, err := c.group.Inspect(ctx, key)
 	if err != nil {
 		return KeyState{}, err
 	}
 	s := KeyState{Key: key, Nodes: make([]KeyOnNode, len(seen))}
-	count, eternal, failed := map[string]int{}, map[string]int{}, 0
+	var free, failed int
+	var most *values
+	found := map[string]*values{}
 	for i, n := range seen {
-		s.Nodes[i] = KeyOnNode{Node: i, Addr: c.group.Addr(i), TTL: n.TTL, NoTTL: n.Value != "" && n.TTL == 0, Err: n.Err}
-		s.Nodes[i].Holder, s.Nodes[i].Digest = show(n.Value)
+		s.Nodes[i] = KeyOnNode{Node: i, Addr: c.group.Addr(i), TTL: n.TTL, NoTTL: n.There && n.TTL == 0, Err: n.Err}
 		switch {
 		case n.Err != nil:
 			failed++
 			continue
-		case s.Nodes[i].NoTTL:
-			eternal[n.Value]++
+		case !n.There:
+			free++
+			continue
 		}
-		if count[n.Value]++; n.Value != "" && count[n.Value] > count[s.value] || s.value == "" {
-			s.value = n.Value
+		s.Nodes[i].Holder, s.Nodes[i].Digest = show(n.Value)
+		v := found[n.Value]
+		if v == nil {
+			v = &values{text: n.Value}
+			found[n.Value] = v
+		}
+		if v.nodes++; s.Nodes[i].NoTTL {
+			v.eternal++
+		}
+		if most == nil || v.nodes > most.nodes {
+			most = v
 		}
 	}
-	s.Holder, s.Digest = show(s.value)
-	s.Verdict = verdictOf(len(seen), failed, count[""], count[s.value], eternal[s.value], s.value)
+	if most != nil {
+		s.Holder, s.Digest = show(most.text)
+		s.sum = sumOf(most.text)
+	}
+	s.Verdict = verdictOf(len(seen), failed, free, most)
 	return s, nil
 }
 
-// verdictOf judges n nodes, of which some failed, some have no key, and most of the
-// others have one value, some of them without a TTL.
-func verdictOf(n, failed, free, most, eternal int, value string) Verdict {
+// values is how many nodes have one value, and have it without a TTL.
+type values struct {
+	text           string
+	nodes, eternal int
+}
+
+// verdictOf judges n nodes, of which some failed, and some have no key. most is the value
+// that most of the others have, or nil.
+func verdictOf(n, failed, free int, most *values) Verdict {
 	need := quorum.Size(n)
 	switch {
-	case value != "" && eternal >= need:
+	case most != nil && most.eternal >= need:
 		return KeyEternal
-	case value != "" && most >= need:
+	case most != nil && most.nodes >= need:
 		return KeyHeld
 	case free >= need:
 		return KeyFree
@@ -110,9 +137,6 @@ func verdictOf(n, failed, free, most, eternal int, value string) Verdict {
 
 // show is what may be shown of a value: what follows the token, and a digest.
 func show(value string) (holder, digest string) {
-	if value == "" {
-		return "", ""
-	}
 	digest = group.Digest([]byte(value))
 	if len(value) <= token.Size || !strings.HasPrefix(value[token.Size:], group.HolderMark) {
 		return "", digest // all of it may be another library's token
@@ -126,9 +150,9 @@ func show(value string) (holder, digest string) {
 	return holder, digest
 }
 
-// Format implements fmt.Formatter: no verb shows the value.
+// Format implements fmt.Formatter: what is printed is what has a name.
 func (s KeyState) Format(f fmt.State, verb rune) {
 	type plain KeyState // has no Format
-	s.value = ""
+	s.sum = ""
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(s))
 }

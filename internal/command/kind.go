@@ -39,14 +39,14 @@ func (k Kind) Reads() bool { return k > Release }
 
 // byRank is the order of commands that may be written in any order. Releases come
 // first, since they free keys for the acquires behind them.
-var byRank = [...]Kind{Release, Extend, Acquire, ReadValue, ReadTTL}
+var byRank = [...]Kind{Release, Extend, Acquire, ReadTTL, ReadValue}
 
 // Classes is how many ranks there are.
 const Classes = len(byRank)
 
 // Rank is the place of a kind in that order.
 func (k Kind) Rank() int {
-	return [Kinds]int{Release: 0, Extend: 1, Acquire: 2, ReadValue: 3, ReadTTL: 4}[k]
+	return [Kinds]int{Release: 0, Extend: 1, Acquire: 2, ReadTTL: 3, ReadValue: 4}[k]
 }
 
 // OfRank is the kind of a rank.

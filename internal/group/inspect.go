@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -13,13 +14,16 @@ import (
 
 // Sight is what a node has told of a key.
 type Sight struct {
-	Value string        // "" if there is no key
-	TTL   time.Duration // 0 if there is none, or no key
-	Err   error         // why it has told nothing
+	There bool          // there is such a key
+	Value string        // its first bytes
+	TTL   time.Duration // 0 if it has none
+	Err   error         // why the node has told nothing
 	asked time.Duration // when it was asked, at the latest
 }
 
-// Inspect asks all nodes what they have at a key, and waits for all of them.
+// Inspect asks all nodes what they have at a key, and waits for all of them. The TTL is
+// asked for first: a lock whose value is seen behind that is the one whose TTL it was, or
+// has been extended since.
 func (g *Group) Inspect(ctx context.Context, key string) ([]Sight, error) {
 	ctx = orBackground(ctx)
 	if err := ctx.Err(); err != nil {
@@ -38,21 +42,21 @@ func (g *Group) Inspect(ctx context.Context, key string) ([]Sight, error) {
 	value.Watch(ctx)
 	ttl.Watch(ctx)
 	asked := g.clock.Now()
-	if err := g.engine.DoAll(ctx, []*engine.Call{value, ttl}); err != nil {
+	if err := g.engine.DoAll(ctx, []*engine.Call{ttl, value}); err != nil {
 		return nil, err
 	}
 	seen := make([]Sight, g.Len())
 	for i := range seen {
 		seen[i].asked = asked
 	}
-	for _, v := range value.Values {
-		seen[v.Node].Value = v.Text
-	}
 	for _, v := range ttl.Values {
-		if v.Int > 0 {
-			seen[v.Node].TTL = time.Duration(v.Int) * time.Millisecond
-		} else if v.Int != command.NoTTL {
-			seen[v.Node].Value = "" // it ended between the two answers
+		if s := &seen[v.Node]; v.Int > 0 || v.Int == command.NoTTL {
+			s.There, s.TTL = true, max(0, time.Duration(v.Int)*time.Millisecond)
+		}
+	}
+	for _, v := range value.Values {
+		if s := &seen[v.Node]; s.There {
+			s.Value = v.Text
 		}
 	}
 	for _, failures := range [][]engine.Failure{g.Failures(&ttl.Op), g.Failures(&value.Op)} {
@@ -92,7 +96,7 @@ func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.T
 		case s.Err != nil:
 			op.Tally.Record(node, quorum.Failed)
 			op.Failures = append(op.Failures, engine.Failure{Node: node, Err: s.Err})
-		case s.Value == value && s.TTL > 0:
+		case s.Value == value && s.TTL > 0: // a value without a TTL is no lock's
 			op.Tally.Record(node, quorum.Granted)
 			ends = append(ends, quorum.Until(s.asked, s.TTL))
 		default:
@@ -107,11 +111,11 @@ func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.T
 		return Handle{}, g.errorOf(&op)
 	}
 	slices.Sort(ends)
-	s := state{key: key, ttl: max(left, engine.MinTTL).Truncate(time.Millisecond)}
-	s.until = min(now+left, ends[len(ends)-quorum.Size(g.Len())])
+	s := state{key: key, until: min(now+left, ends[len(ends)-quorum.Size(g.Len())])}
 	if g.clock.Now() >= s.until {
 		return Handle{}, engine.ErrExpired
 	}
+	s.ttl = min(max(s.until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
 	copy(s.token[:], value)
 	s.more = &more{attached: true, tail: value[token.Size:]}
 	return g.handle(s, 0), nil
