@@ -128,8 +128,12 @@ func (e *Engine) Discard(op *Op) {
 
 // Late corrects what was counted for an acquire or extend that was completed well,
 // but has no validity left when its caller comes to run. An acquire is abandoned.
-func (e *Engine) Late(op *Op) {
-	e.Note(op.Kind, ErrExpired)
+func (e *Engine) Late(op *Op) { e.Forgo(op, ErrExpired) }
+
+// Forgo is Late for an operation that comes to nothing for another reason: it is part of
+// a whole that has failed with err.
+func (e *Engine) Forgo(op *Op, err error) {
+	e.Note(op.Kind, err)
 	e.counters.aside[op.Kind][won].Add(^uint64(0)) // one less
 	if op.Kind == Acquire {
 		e.Abandon(op)

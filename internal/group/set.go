@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -59,20 +60,29 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 }
 
 // attemptAll is one attempt, with one token for all keys. Where one key is refused, the
-// others are released.
-func (g *Group) attemptAll(ctx context.Context, c *calls, s state) (Handle, error) {
+// others are released; and all of them, if user code panics: the context or the hook.
+func (g *Group) attemptAll(ctx context.Context, c *calls, s state) (h Handle, err error) {
 	if err := g.newToken(&s.token); err != nil {
 		return Handle{}, err
 	}
 	c.prepare(ctx, s.token, 0)
+	asked, panicked := true, true
+	defer func() {
+		switch {
+		case !asked:
+		case panicked:
+			c.forgo(context.Canceled)
+		case err != nil:
+			c.forgo(err)
+		}
+	}()
 	unsent, err := c.do(ctx)
+	asked = !unsent
 	if s.until = c.first().Until; err == nil && g.clock.Now() >= s.until {
 		err = engine.ErrExpired
-		c.each(func(one *engine.Call) { g.engine.Late(&one.Op) })
-	} else if err != nil && !unsent {
-		g.engine.Abandon(c.won()...)
 	}
-	g.orAbandon(err, func() { c.report(ctx, err) }, c.won()...)
+	c.report(ctx, err)
+	panicked = false
 	if err != nil {
 		return Handle{}, err
 	}
@@ -81,12 +91,14 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state) (Handle, erro
 	return g.handle(s, absent), nil
 }
 
-// won is the calls that have a result, and have won.
-func (c *calls) won() (ops []*engine.Op) {
+// forgo releases what was acquired, since err is the result of the whole.
+func (c *calls) forgo(err error) {
+	if errors.Is(err, engine.ErrNoQuorum) {
+		err = engine.ErrNoQuorum // without its details, to be counted
+	}
 	c.each(func(one *engine.Call) {
 		if !one.Over() && one.Err == nil {
-			ops = append(ops, &one.Op)
+			c.group.engine.Forgo(&one.Op, err)
 		}
 	})
-	return ops
 }
