@@ -98,10 +98,14 @@ func (e *Engine) Tell(f func()) {
 	e.watchdog.see(maxTimeout)
 }
 
-// Announce is Tell for those without the driver lock.
-func (e *Engine) Announce(f func()) {
+// Announce is Tell for those without the driver lock, and for several.
+func (e *Engine) Announce(news []func()) {
 	e.driver.Lock()
-	e.turn(func() { e.Tell(f) })
+	e.turn(func() {
+		for _, f := range news {
+			e.Tell(f)
+		}
+	})
 }
 
 // next begins the next call of a caller, and ends its last one. Votes and news

@@ -84,7 +84,9 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		}
 		return err
 	}
+	g.keeper.review(h, false)
 	err = h.extend(ctx, &c, x)
+	g.keeper.review(h, err == nil)
 	c.report(ctx, err)
 	if err == engine.ErrNotHeld || err == engine.ErrExpired {
 		h.reportLost(s.key, err)

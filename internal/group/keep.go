@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,10 +32,11 @@ func (h Handle) keep(e *entry) (state, error) {
 
 // limit is when a lock that is kept alive from now on is not any more.
 func (g *Group) limit() time.Duration {
-	if g.cfg.MaxHold == 0 {
+	now := g.clock.Now()
+	if g.cfg.MaxHold == 0 || g.cfg.MaxHold > never-now {
 		return never
 	}
-	return g.clock.Now() + g.cfg.MaxHold
+	return now + g.cfg.MaxHold
 }
 
 // KeepAliveFunc keeps the lock alive until it is stopped, released or lost. lost is told
@@ -43,8 +45,7 @@ func (h Handle) KeepAliveFunc(lost func(error)) error {
 	if h.lease == nil {
 		return engine.ErrNotHeld
 	}
-	_, err := h.group.keeper.add(h, h.group.limit(), lost, true)
-	return err
+	return h.group.keeper.addFunc(h, h.group.limit(), lost)
 }
 
 // StopKeepAlive ends that a lock is kept alive.
@@ -59,26 +60,29 @@ func (h Handle) StopKeepAlive() {
 
 // KeepAlive keeps the lock alive until its context ends: by stop, with ctx, or because
 // the lock is lost. The context has ended already if that is impossible.
+//
+// The user's context is asked before the keeper knows of the lock: it is user code and
+// may panic, and then nothing was begun. Its end may come at any time from then on, also
+// before the keeper has the entry; so it is looked at again behind that.
 func (h Handle) KeepAlive(ctx context.Context) *Kept {
 	k := &Kept{handle: h, user: orBackground(ctx)}
 	k.Context, k.cancel = context.WithCancelCause(detached{k.user})
+	k.entry.place = renewal.Nowhere
 	if h.lease == nil {
-		k.cancel(engine.ErrNotHeld)
+		k.ended(engine.ErrNotHeld)
 		return k
 	}
 	if k.user.Err() != nil {
-		k.cancel(context.Cause(k.user))
+		k.endWith(k.user)
 		return k
 	}
-	e, err := h.group.keeper.add(h, h.group.limit(), k.ended, false)
-	if err != nil {
-		k.cancel(err)
+	k.detach = context.AfterFunc(&parent{Context: k.user, done: k.user.Done()}, k.userEnded)
+	if err := h.group.keeper.add(h, &k.entry, h.group.limit(), k.ended); err != nil {
+		k.ended(err)
 		return k
 	}
-	k.entry = e
-	detach := context.AfterFunc(k.user, k.userEnded)
-	if k.detach.Store(&detach); k.Context.Err() != nil {
-		detach() // ended may have come before
+	if k.Context.Err() != nil {
+		h.group.keeper.stop(&k.entry, h, engine.ErrStopped)
 	}
 	return k
 }
@@ -93,65 +97,103 @@ type Kept struct {
 	cancel context.CancelCauseFunc
 	user   context.Context
 	handle Handle
-	entry  *entry // nil: it was never kept alive
-	detach atomic.Pointer[func() bool]
+	entry  entry // no other lock's, ever: to stop it late does no harm
+	detach func() bool
+	once   sync.Once             // of its end
+	err    error                 // of the user's context, if that has ended it
+	lost   atomic.Pointer[error] // what the keeper has told
 }
 
 // Err looks at the clock itself, and at the user's context, so that a function that asks
 // after a pause is told the truth although no goroutine of ours has run since.
 func (k *Kept) Err() error {
-	err := k.Context.Err()
-	if err != nil || k.entry == nil {
-		return err
-	}
-	if k.user.Err() != nil {
-		k.userEnded()
-	} else if s, ok := k.handle.state(); ok {
-		if clock.Sync(); k.handle.group.left(s.until) == 0 {
-			k.handle.group.keeper.expire(k.entry, k.handle)
+	if k.Context.Err() == nil && k.detach != nil {
+		if k.user.Err() != nil {
+			k.userEnded()
+		} else {
+			k.look()
 		}
 	}
-	return k.Context.Err()
+	err := k.Context.Err()
+	if err != nil && k.err != nil {
+		return k.err
+	}
+	return err
+}
+
+// look ends the context if validity is over, and says whether it is.
+func (k *Kept) look() (over bool) {
+	s, ok := k.handle.state()
+	if !ok {
+		return false
+	}
+	clock.Sync()
+	if over = k.handle.group.left(s.until) == 0; over {
+		k.handle.group.keeper.expire(&k.entry, k.handle)
+	}
+	return over
 }
 
 // Stop ends that the lock is kept alive, and the context. To call it twice does nothing.
 func (k *Kept) Stop() {
-	if k.entry != nil {
-		k.letGo()
-		k.handle.group.keeper.stop(k.entry, k.handle, engine.ErrStopped)
+	if k.detach != nil {
+		k.detach()
+		k.handle.group.keeper.stop(&k.entry, k.handle, engine.ErrStopped)
 	}
-	k.cancel(engine.ErrStopped) // unless it has ended before
+	k.end(engine.ErrStopped, nil) // unless it has ended before
 }
 
 // Lost is why the lock was lost while it was kept alive, or could not be kept alive, or
-// nil.
+// nil. The keeper may not have noticed yet.
 func (k *Kept) Lost() error {
-	switch cause := context.Cause(k.Context); {
-	case cause == nil, cause == engine.ErrStopped, k.user.Err() != nil && cause == context.Cause(k.user):
-		return nil
-	default:
-		return cause
+	alive := k.Context.Err() == nil
+	over := alive && k.look()
+	if cause := k.lost.Load(); cause != nil {
+		return *cause
 	}
+	if over {
+		return engine.ErrExpired
+	}
+	return nil
 }
 
 // userEnded passes on the end of the user's context.
 func (k *Kept) userEnded() {
-	k.cancel(context.Cause(k.user))
-	k.Stop()
+	k.endWith(k.user)
+	k.handle.group.keeper.stop(&k.entry, k.handle, engine.ErrStopped)
 }
 
-// ended is told by the keeper, or by Close. To detach asks the user's context, which may
-// call Close and wait for them: a goroutine of its own does it.
+// endWith ends the context as another that has ended. That is user code, and is called
+// on a goroutine of package context, where a panic would end the process.
+func (k *Kept) endWith(user context.Context) {
+	err, cause := context.Canceled, context.Canceled
+	func() {
+		defer func() { _ = recover() }()
+		if e := user.Err(); e != nil {
+			err, cause = e, e
+			cause = context.Cause(user)
+		}
+	}()
+	k.end(cause, err)
+}
+
+// ended is told by the keeper, of which no user code may run.
 func (k *Kept) ended(cause error) {
-	k.cancel(cause)
-	go k.letGo()
+	if cause != engine.ErrStopped {
+		k.lost.Store(&cause)
+	}
+	k.end(cause, nil)
+	if k.detach != nil {
+		k.detach()
+	}
 }
 
-// letGo detaches from the user's context. KeepAlive does it where this came too early.
-func (k *Kept) letGo() {
-	if detach := k.detach.Load(); detach != nil {
-		(*detach)()
-	}
+// end ends the context, once.
+func (k *Kept) end(cause, err error) {
+	k.once.Do(func() {
+		k.err = err
+		k.cancel(cause)
+	})
 }
 
 // detached is the user's context without its cancellation. Unlike that of
@@ -160,6 +202,37 @@ type detached struct{ context.Context }
 
 func (detached) Done() <-chan struct{} { return nil }
 func (detached) Err() error            { return nil }
+
+// parent is the user's context as package context sees it. It asks the user's once for
+// the one value that it looks for, its own mark, while it attaches to it; from then on it
+// runs no user code: it detaches on the keeper's goroutine, and waits for a context that
+// it does not know on one of its own.
+type parent struct {
+	context.Context
+	done       <-chan struct{}
+	key, value any
+}
+
+func (p *parent) Done() <-chan struct{} { return p.done }
+
+func (p *parent) Err() error {
+	select {
+	case <-p.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+func (p *parent) Value(key any) any {
+	if p.key == nil {
+		p.key, p.value = key, p.Context.Value(key)
+	}
+	if p.key != key {
+		return nil
+	}
+	return p.value
+}
 
 // Do calls f with a context that ends with the lock. It releases the lock in every case.
 func (g *Group) Do(ctx context.Context, key string, ttl time.Duration, f func(context.Context) error) (err error) {
@@ -174,12 +247,19 @@ func (g *Group) Do(ctx context.Context, key string, ttl time.Duration, f func(co
 	if err != nil {
 		return err
 	}
-	returned := false
+	asked := false
+	defer func() {
+		if !asked { // the client is busy, or ctx, which is user code, has panicked
+			h.ReleaseAsync()
+		}
+	}()
 	kept := h.KeepAlive(ctx)
+	returned := false
 	defer func() {
 		lost := kept.Lost()
 		kept.Stop()
 		released := h.Release(ctx)
+		asked = released != engine.ErrBusy
 		if released == engine.ErrNotHeld && lost == nil && returned {
 			lost = released
 		}

@@ -27,6 +27,7 @@ type keeper struct {
 	schedule renewal.Schedule[*entry]
 	failing  map[*entry]error // why the last renewal has failed
 	endings  []ending         // to be told without mu
+	reports  []func()         // to be announced without mu
 	lost     uint64
 	started  bool
 	closed   bool
@@ -35,7 +36,8 @@ type keeper struct {
 	wake   chan struct{}
 	done   chan struct{}
 	ended  sync.WaitGroup
-	unused struct{ entries, renewals sync.Pool }
+	unused sync.Pool // of *entry, those with user code
+	spare  sync.Pool // of *renewing
 }
 
 // entry is a lock that is kept alive. There may be a million, so it is small: 40 bytes.
@@ -47,7 +49,7 @@ type entry struct {
 	place int32         // in the schedule
 	seq   uint16        // of its renewals
 	busy  bool          // a renewal is under way
-	user  bool          // end is user code
+	user  bool          // end is user code, and the entry is used again
 }
 
 // SetPlace implements renewal.Entry.
@@ -87,34 +89,72 @@ func (k *keeper) ring() {
 	}
 }
 
-// add begins to keep the lock of h alive, until an instant at most. end is told why that
-// has ended, unless stop did it.
-func (k *keeper) add(h Handle, limit time.Duration, end func(error), user bool) (*entry, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.closed {
-		return nil, engine.ErrClosed
-	}
-	e, _ := k.unused.entries.Get().(*entry)
+// addFunc is add for user code, which is not told of a stop.
+func (k *keeper) addFunc(h Handle, limit time.Duration, end func(error)) error {
+	e, _ := k.unused.Get().(*entry)
 	if e == nil {
 		e = &entry{place: renewal.Nowhere}
 	}
+	e.user = true
+	err := k.add(h, e, limit, end)
+	if err != nil {
+		k.unused.Put(e)
+	}
+	return err
+}
+
+// add begins to keep the lock of h alive by an entry that is not in use, until an instant
+// at most. end is told why that has ended.
+func (k *keeper) add(h Handle, e *entry, limit time.Duration, end func(error)) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return engine.ErrClosed
+	}
 	s, err := h.keep(e)
 	if err != nil {
-		k.unused.entries.Put(e)
-		return nil, err
+		return err
 	}
-	e.lease, e.life, e.limit, e.end, e.user, e.busy = h.lease, h.life, limit, end, user, false
+	e.lease, e.life, e.limit, e.end, e.busy = h.lease, h.life, limit, end, false
 	k.schedule.Set(e, min(renewal.Next(began(s), s.ttl), s.until, limit))
-	if first, _ := k.schedule.First(); first == e {
-		k.ring()
-	}
+	k.ringFor(e)
 	if !k.started {
 		k.started = true
 		k.ended.Add(1)
 		go k.run()
 	}
-	return e, nil
+	return nil
+}
+
+// ringFor has the keeper take its next turn earlier, if that is to be about an entry.
+func (k *keeper) ringFor(e *entry) {
+	if first, _ := k.schedule.First(); first == e {
+		k.ring()
+	}
+}
+
+// review gives the entry of a lock, if there is one, its next event anew: the lock was
+// extended by its holder, or may have been, and its validity may be shorter now.
+func (k *keeper) review(h Handle, extended bool) {
+	e := h.lease.keptBy(h.life)
+	if e == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, ok := h.state()
+	if !ok || s.released || !e.is(h.lease, h.life) {
+		return
+	}
+	if extended {
+		delete(k.failing, e)
+	}
+	next := min(s.until, e.limit)
+	if !e.busy {
+		next = min(next, renewal.Next(began(s), s.ttl))
+	}
+	k.schedule.Set(e, next)
+	k.ringFor(e)
 }
 
 // is says whether e still is the entry of that lock.
@@ -122,14 +162,10 @@ func (e *entry) is(l *lease, life uint64) bool {
 	return e.lease == l && e.life == life && e.place != renewal.Nowhere
 }
 
-// stop ends an entry that was made for h. What it was told to call is told the cause if
-// that is no user code.
+// stop ends an entry that was made for h.
 func (k *keeper) stop(e *entry, h Handle, cause error) {
 	k.mu.Lock()
 	if e.is(h.lease, h.life) {
-		if e.user {
-			e.end = nil
-		}
 		k.endEntry(e, cause)
 	}
 	k.unlockAndTell()
@@ -140,7 +176,7 @@ func (k *keeper) expire(e *entry, h Handle) {
 	now := k.group.clock.Now()
 	k.mu.Lock()
 	if s, ok := h.state(); e.is(h.lease, h.life) && ok && now >= s.until {
-		k.endEntry(e, k.causeOf(e))
+		k.endEntry(e, k.causeOf(e, &s))
 	}
 	k.unlockAndTell()
 }
@@ -219,7 +255,7 @@ func (k *keeper) event(e *entry, now time.Duration, ops *engine.Ops) {
 	case now >= e.limit:
 		k.endEntry(e, engine.ErrMaxHold)
 	case now >= s.until:
-		k.endEntry(e, k.causeOf(e))
+		k.endEntry(e, k.causeOf(e, &s))
 	case e.busy:
 		k.schedule.Set(e, min(s.until, e.limit))
 	default:
@@ -227,9 +263,16 @@ func (k *keeper) event(e *entry, now time.Duration, ops *engine.Ops) {
 	}
 }
 
-// causeOf is why validity has come to its end.
-func (k *keeper) causeOf(e *entry) error {
-	if err := k.failing[e]; err != nil {
+// causeOf is why validity has come to its end. It may be 0 because a release was asked
+// for, whose caller is about to stop the entry; or because the lock was found to be lost,
+// by an extension of its holder.
+func (k *keeper) causeOf(e *entry, s *state) error {
+	switch err := k.failing[e]; {
+	case s.released:
+		return engine.ErrStopped
+	case s.until == 0:
+		return engine.ErrNotHeld
+	case err != nil:
 		return err
 	}
 	return engine.ErrExpired
@@ -242,6 +285,9 @@ func (k *keeper) endEntry(e *entry, cause error) {
 	s, _ := e.lease.get(e.life)
 	e.lease.unkeep(e.life)
 	end := ending{e.end, e.user, cause, ""}
+	if e.user && cause == engine.ErrStopped {
+		end.end = nil
+	}
 	if cause != engine.ErrStopped && cause != engine.ErrMaxHold && cause != engine.ErrClosed {
 		if k.lost++; e.lease.reportLoss(e.life) {
 			end.lost = s.key
@@ -252,14 +298,16 @@ func (k *keeper) endEntry(e *entry, cause error) {
 	}
 	e.seq++
 	e.lease, e.end = nil, nil
-	k.unused.entries.Put(e)
+	if e.user {
+		k.unused.Put(e)
+	}
 }
 
 // unlockAndTell gives mu up and tells what has ended. To end a context runs no user code;
 // the rest is called by the goroutine of callbacks.
 func (k *keeper) unlockAndTell() {
-	endings := k.endings
-	k.endings = nil
+	endings, news := k.endings, k.reports
+	k.endings, k.reports = nil, nil
 	k.mu.Unlock()
 	for _, e := range endings {
 		if e.end != nil && !e.user {
@@ -268,21 +316,24 @@ func (k *keeper) unlockAndTell() {
 	}
 	for _, e := range endings {
 		if e.end != nil && e.user {
-			k.group.engine.Announce(func() { e.end(e.cause) })
+			news = append(news, func() { e.end(e.cause) })
 		}
 		if f := k.group.cfg.OnLockLost; f != nil && e.lost != "" {
-			k.group.engine.Announce(func() { f(e.lost, e.cause) })
+			news = append(news, func() { f(e.lost, e.cause) })
 		}
+	}
+	if len(news) > 0 {
+		k.group.engine.Announce(news)
 	}
 }
 
 // renew begins a renewal.
 func (k *keeper) renew(e *entry, s *state, now time.Duration, ops *engine.Ops) {
-	r, _ := k.unused.renewals.Get().(*renewing)
+	r, _ := k.spare.Get().(*renewing)
 	if r == nil {
 		r = &renewing{inbox: &k.inbox}
 	}
-	if err := r.prepare(k.group, s); err != nil { // a TTL that MaxTTL forbids, of an attached lock
+	if err := r.prepare(k.group, s, now); err != nil { // a TTL that MaxTTL forbids, of an attached lock
 		k.endEntry(e, err)
 		return
 	}
@@ -309,7 +360,7 @@ func (k *keeper) result(r *renewing, now time.Duration) {
 	}
 	k.report(r, err)
 	r.clear()
-	k.unused.renewals.Put(r)
+	k.spare.Put(r)
 }
 
 // renewed gives an entry its next event behind a renewal.
@@ -329,7 +380,7 @@ func (k *keeper) renewed(e *entry, r *renewing, err error, now time.Duration) {
 	}
 }
 
-// report reports a renewal as an attempt.
+// report has a renewal reported as an attempt.
 func (k *keeper) report(r *renewing, err error) {
 	if k.group.cfg.OnAttempt == nil {
 		return
@@ -337,6 +388,6 @@ func (k *keeper) report(r *renewing, err error) {
 	for i := range r.parts {
 		op := &r.parts[i].Op
 		key, took, tally := string(op.Key), op.Took(k.group.clock.Now()), op.Tally
-		k.group.engine.Announce(func() { k.group.cfg.OnAttempt(ofOp, engine.Extend, key, took, tally, err) })
+		k.reports = append(k.reports, func() { k.group.cfg.OnAttempt(ofOp, engine.Extend, key, took, tally, err) })
 	}
 }

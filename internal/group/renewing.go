@@ -37,8 +37,9 @@ func (p *part) Complete(*engine.Op) {
 	}
 }
 
-// prepare makes the parts, or says what is wrong with the TTL.
-func (r *renewing) prepare(g *Group, s *state) error {
+// prepare makes the parts, or says what is wrong with the TTL. The nodes have half of the
+// validity that is left at most, so that there is time for another try.
+func (r *renewing) prepare(g *Group, s *state, now time.Duration) error {
 	r.group = g
 	n := 1
 	if s.more != nil && s.more.keys != nil {
@@ -60,9 +61,12 @@ func (r *renewing) prepare(g *Group, s *state) error {
 		if err := g.engine.Check(&p.Op); err != nil {
 			return err
 		}
+		p.Timeout = min(p.Timeout, max((s.until-now)/2, leastTimeout))
 	}
 	return nil
 }
+
+const leastTimeout = 2 * time.Millisecond
 
 func (r *renewing) ttl() time.Duration { return r.parts[0].TTL }
 

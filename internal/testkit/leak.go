@@ -13,7 +13,8 @@ func Goroutines() string {
 	buf := make([]byte, 1<<20)
 	var found []string
 	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(stack, "redlock/conn.") || strings.Contains(stack, "redlock/internal/engine.") {
+		if strings.Contains(stack, "redlock/conn.") || strings.Contains(stack, "redlock/internal/engine.") ||
+			strings.Contains(stack, "redlock/internal/group.(*keeper)") {
 			found = append(found, stack)
 		}
 	}
