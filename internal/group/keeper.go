@@ -133,8 +133,8 @@ func (k *keeper) ringFor(e *entry) {
 	}
 }
 
-// review gives the entry of a lock, if there is one, its next event anew: the lock was
-// extended by its holder, or may have been, and its validity may be shorter now.
+// review gives the entry of a lock, if there is one, its next event anew: its holder
+// extends it, or has done so, and its validity may be shorter now.
 func (k *keeper) review(h Handle, extended bool) {
 	e := h.lease.keptBy(h.life)
 	if e == nil {
@@ -146,15 +146,23 @@ func (k *keeper) review(h Handle, extended bool) {
 	if !ok || s.released || !e.is(h.lease, h.life) {
 		return
 	}
+	now := k.group.clock.Now()
+	next := k.schedule.At(e)
 	if extended {
 		delete(k.failing, e)
+		next = k.next(now, now, &s)
 	}
-	next := min(s.until, e.limit)
-	if !e.busy {
-		next = min(next, renewal.Next(began(s), s.ttl))
+	if e.busy {
+		next = never
 	}
-	k.schedule.Set(e, next)
+	k.schedule.Set(e, min(next, s.until, e.limit))
 	k.ringFor(e)
+}
+
+// next is when to renew a lock whose TTL was asked for at an instant: at a third of it,
+// or, where extensions have overlapped and validity is shorter, at half of that.
+func (k *keeper) next(began, now time.Duration, s *state) time.Duration {
+	return min(renewal.Next(began, s.ttl), now+(s.until-now)/2)
 }
 
 // is says whether e still is the entry of that lock.
@@ -376,7 +384,7 @@ func (k *keeper) renewed(e *entry, r *renewing, err error, now time.Duration) {
 		k.schedule.Set(e, min(renewal.Retry(now, s.until, rand.Float64()), s.until, e.limit))
 	default:
 		delete(k.failing, e)
-		k.schedule.Set(e, min(renewal.Next(r.began, s.ttl), s.until, e.limit))
+		k.schedule.Set(e, min(k.next(r.began, now, &s), s.until, e.limit))
 	}
 }
 

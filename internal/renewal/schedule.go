@@ -33,6 +33,9 @@ func (s *Schedule[E]) Len() int { return len(s.slots) }
 // First returns the entry with the earliest event. There must be one.
 func (s *Schedule[E]) First() (E, time.Duration) { return s.slots[0].entry, s.slots[0].at }
 
+// At is when the next event of an entry is, which must be there.
+func (s *Schedule[E]) At(e E) time.Duration { return s.slots[e.Place()].at }
+
 // Set gives e its next event, and adds it if it is not there.
 func (s *Schedule[E]) Set(e E, at time.Duration) {
 	place := e.Place()

@@ -1,0 +1,525 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// brief is the TTL of locks that are kept alive for several times as long.
+const brief = 300 * time.Millisecond
+
+// extends is how many calls a master has heard that extend locks, and for how many keys.
+func extends(r *cluster.Recorder) (calls, keys int) {
+	for _, c := range r.Calls("EVALSHA", command.ExtendSHA1) {
+		var n int
+		_, _ = fmt.Sscan(c.Args[2], &n)
+		calls, keys = calls+1, keys+n
+	}
+	return calls, keys
+}
+
+// awaitDone waits for the end of a context.
+func awaitDone(t testing.TB, ctx context.Context) {
+	t.Helper()
+	select {
+	case <-ctx.Done():
+	case <-time.After(testkit.Patience):
+		require.FailNow(t, "the context does not end")
+	}
+}
+
+// awaitPassed waits until so much time has passed, in which nothing may happen.
+func awaitPassed(t testing.TB, d time.Duration) {
+	t.Helper()
+	start := time.Now()
+	testkit.Await(t, "time to pass", func() bool { return time.Since(start) >= d })
+}
+
+// TestKeepAlive: locks outlive their TTL several times, extended at each third of it, in
+// calls that they share; a node that is down and one that is slow do not matter.
+func TestKeepAlive(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		const n = 100
+		r := cluster.New(t, 5, cluster.Portable(portable))
+		var contexts []context.Context
+		var locks []redlock.Lock
+		for i := range n {
+			l := cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), brief)
+			ctx, stop := l.KeepAlive(t.Context())
+			defer stop()
+			contexts, locks = append(contexts, ctx), append(locks, l)
+		}
+		r.Servers[3].Down()
+		r.Servers[4].Delay(brief / 4)
+		require.Equal(t, n, cluster.Stats(t, r.Client).KeptAlive)
+		calls, keys := extends(r.Recorders[0])
+		awaitPassed(t, 4*brief)
+		callsNow, keysNow := extends(r.Recorders[0])
+		calls, keys = callsNow-calls, keysNow-keys
+		for i, l := range locks {
+			require.NoError(t, contexts[i].Err())
+			require.Positive(t, l.Remaining())
+			require.NoError(t, l.Release(t.Context()))
+			require.Error(t, contexts[i].Err())
+		}
+		require.GreaterOrEqual(t, keys, 8*n, "extended each third of the TTL, but for delays")
+		require.LessOrEqual(t, keys, 14*n, "and not more often")
+		require.Less(t, calls, keys/4, "not each for itself")
+		s := cluster.Stats(t, r.Client)
+		require.Zero(t, s.KeptAlive)
+		require.Zero(t, s.Lost)
+	})
+}
+
+// manyErrors is an error that cannot be compared.
+type manyErrors []error
+
+func (m manyErrors) Error() string { return fmt.Sprint([]error(m)) }
+
+// TestKeptContextEnds: it says why, with all contexts made of it; the lock is not extended
+// any more; and each loss, and nothing else, is told once.
+func TestKeptContextEnds(t *testing.T) {
+	type world struct {
+		*cluster.Cluster
+		lock   redlock.Lock
+		stop   func()
+		cancel context.CancelCauseFunc
+	}
+	each := func(f func(*fakeredis.Server)) func(*testing.T, world) {
+		return func(_ *testing.T, w world) {
+			for _, s := range w.Servers {
+				f(s)
+			}
+		}
+	}
+	quorumOf := func(f func(*fakeredis.Server)) func(*testing.T, world) {
+		return func(_ *testing.T, w world) { f(w.Servers[0]); f(w.Servers[2]) }
+	}
+	const maxHold = brief / 2
+	for name, c := range map[string]struct {
+		end     func(*testing.T, world)
+		cause   error
+		err     error // context.Canceled unless it is given
+		at      time.Duration
+		lost    bool
+		sudden  bool // seen by Err at once
+		maxHold time.Duration
+		timeout time.Duration // of the user's context
+		remains bool          // validity does, since the lock is not lost
+	}{
+		"stopped":        {end: func(_ *testing.T, w world) { w.stop(); w.stop() }, cause: redlock.ErrStopped, sudden: true, remains: true},
+		"stopped, lock":  {end: func(_ *testing.T, w world) { w.lock.StopKeepAlive() }, cause: redlock.ErrStopped, sudden: true, remains: true},
+		"released":       {end: func(t *testing.T, w world) { require.NoError(t, w.lock.Release(t.Context())) }, cause: redlock.ErrStopped, sudden: true},
+		"released async": {end: func(_ *testing.T, w world) { w.lock.ReleaseAsync() }, cause: redlock.ErrStopped, sudden: true},
+		"cancelled":      {end: func(_ *testing.T, w world) { w.cancel(manyErrors{context.Canceled}) }, cause: manyErrors{context.Canceled}, sudden: true, remains: true},
+		"user's timeout": {timeout: brief / 2, cause: context.DeadlineExceeded, err: context.DeadlineExceeded, remains: true},
+		"closed":         {end: func(_ *testing.T, w world) { _ = w.Close() }, cause: redlock.ErrClosed, sudden: true, remains: true},
+		"limit":          {maxHold: maxHold, cause: redlock.ErrMaxHold, remains: true},
+		"deleted":        {end: quorumOf(func(s *fakeredis.Server) { s.Del("k") }), cause: redlock.ErrNotHeld, lost: true},
+		"another's":      {end: quorumOf(func(s *fakeredis.Server) { s.Set("k", "another's", ttl) }), cause: redlock.ErrNotHeld, lost: true},
+		"silent":         {end: each((*fakeredis.Server).Mute), cause: redlock.ErrNoQuorum, lost: true},
+		"frozen":         {end: quorumOf((*fakeredis.Server).Hang), cause: redlock.ErrNoQuorum, lost: true},
+		"down":           {end: each((*fakeredis.Server).Down), cause: redlock.ErrNoQuorum, lost: true},
+		"refused": {end: each(func(s *fakeredis.Server) { s.ErrorReply("EVALSHA", "BUSY Redis is busy", 1e6) }),
+			cause: redlock.ErrNoQuorum, lost: true},
+		"found lost by its holder": {end: func(t *testing.T, w world) {
+			quorumOf(func(s *fakeredis.Server) { s.Del("k") })(t, w)
+			require.Equal(t, redlock.ErrNotHeld, w.lock.Extend(t.Context(), brief))
+		}, cause: redlock.ErrNotHeld, lost: true, sudden: true},
+		"extended for a shorter time": {end: func(t *testing.T, w world) {
+			each((*fakeredis.Server).Mute)(t, w)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			require.Error(t, w.lock.Extend(ctx, brief/10))
+		}, cause: redlock.ErrExpired, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var y cluster.HookRecorder
+			r := cluster.New(t, 3, cluster.Listening(&y), func(cfg *redlock.Config) { cfg.MaxHold = c.maxHold })
+			user, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			if c.timeout > 0 {
+				var stop context.CancelFunc
+				user, stop = context.WithTimeout(user, c.timeout)
+				defer stop()
+			}
+			l := cluster.MustAcquire(t, r.Client, "k", brief)
+			r.AwaitHolders(t, 3, "k")
+			ctx, stop := l.KeepAlive(user)
+			goroutines := runtime.NumGoroutine()
+			child, cancelChild := context.WithCancel(ctx)
+			defer cancelChild()
+			grandchild, cancelGrandchild := context.WithTimeout(child, testkit.Patience)
+			defer cancelGrandchild()
+			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "contexts of it cost no goroutine")
+			if c.maxHold == 0 && c.timeout == 0 {
+				testkit.Await(t, "a renewal", func() bool { n, _ := extends(r.Recorders[0]); return n > 0 })
+			}
+			require.NoError(t, ctx.Err())
+			if c.end != nil {
+				c.end(t, world{r, l, stop, cancel})
+			}
+			if c.sudden {
+				require.Error(t, ctx.Err())
+			}
+			awaitDone(t, grandchild)
+			want := c.err
+			if want == nil {
+				want = context.Canceled
+			}
+			require.Equal(t, want, ctx.Err())
+			for _, ended := range []context.Context{ctx, child, grandchild} {
+				if c.cause == redlock.ErrNoQuorum {
+					var quorum *redlock.QuorumError
+					require.ErrorAs(t, context.Cause(ended), &quorum)
+					require.NotEmpty(t, quorum.Failed)
+				} else {
+					require.Equal(t, c.cause, context.Cause(ended))
+				}
+			}
+			require.Equal(t, c.remains, l.Remaining() > 0)
+
+			// It is not extended any more: where a node has its key, it expires there.
+			s := cluster.Stats(t, r.Client)
+			require.Zero(t, s.KeptAlive)
+			r.Heal(t)
+			testkit.Await(t, "the key to end", func() bool {
+				return !slices.ContainsFunc(r.Servers, func(s *fakeredis.Server) bool {
+					value, ok := s.Get("k")
+					return ok && value == l.Token()
+				})
+			})
+			if c.lost {
+				require.EqualValues(t, 1, s.Lost)
+				testkit.Await(t, "LockLost", func() bool { y.Mu.Lock(); defer y.Mu.Unlock(); return len(y.Lost) > 0 })
+			} else {
+				require.Zero(t, s.Lost)
+			}
+			_ = l.Release(t.Context())
+			if name != "closed" {
+				cluster.Told(t, r.Client)
+			}
+			lost := cluster.Take(&y, &y.Lost)
+			if c.lost {
+				require.Len(t, lost, 1, "told once")
+				require.Contains(t, lost[0], "k: ")
+			} else if l.Key() == "" && !c.remains {
+				require.Empty(t, lost)
+			}
+		})
+	}
+}
+
+// TestKeptUntilValidityEnds: while no node answers the context lives as long as validity
+// does, and ends a moment later.
+func TestKeptUntilValidityEnds(t *testing.T) {
+	r := cluster.New(t, 3)
+	var late []time.Duration
+	for i := range 11 {
+		l := cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), brief)
+		ctx, stop := l.KeepAlive(t.Context())
+		for _, s := range r.Servers {
+			s.Mute()
+		}
+		var end time.Time
+		for done := false; !done; {
+			select {
+			case <-ctx.Done():
+				done = true
+			default:
+				now := time.Now()
+				if left := l.Remaining(); left > 0 {
+					end = now.Add(left)
+				}
+				runtime.Gosched()
+			}
+		}
+		require.Zero(t, l.Remaining(), "not before")
+		late = append(late, time.Since(end))
+		stop()
+		r.Heal(t)
+		l.ReleaseAsync()
+	}
+	slices.Sort(late)
+	require.Less(t, late[len(late)/2], 10*time.Millisecond, "of %v", late)
+}
+
+// TestStoodStill: a holder that asks after the machine was suspended is told at once.
+func TestStoodStill(t *testing.T) {
+	testkit.Apart(t, func(t *testing.T) {
+		if runtime.GOOS != "linux" {
+			t.Skip("the system does not tell")
+		}
+		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
+		for i := range 10 {
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			ctx, stop := l.KeepAlive(t.Context())
+			clock.FakeSuspend(time.Duration(i+1) * ttl)
+			if i%2 == 0 {
+				require.Equal(t, context.Canceled, ctx.Err())
+			} else {
+				require.Zero(t, l.Remaining())
+			}
+			require.Equal(t, redlock.ErrExpired, context.Cause(ctx))
+			require.Zero(t, l.Remaining())
+			stop()
+			require.Equal(t, redlock.ErrExpired, context.Cause(ctx))
+			require.NoError(t, l.Release(t.Context()))
+		}
+		// The other goroutines of a holder are told soon.
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		ctx, stop := l.KeepAlive(t.Context())
+		defer stop()
+		clock.FakeSuspend(11 * ttl)
+		awaitDone(t, ctx)
+	})
+}
+
+// userContext is a context as users write them: it blocks or panics where it is told to.
+type userContext struct {
+	context.Context
+	mu      sync.Mutex
+	harm    func()
+	done    chan struct{}
+	mayHarm []string
+}
+
+func (c *userContext) use(method string) {
+	c.mu.Lock()
+	harm := c.harm
+	c.mu.Unlock()
+	if harm != nil && slices.Contains(c.mayHarm, method) {
+		harm()
+	}
+}
+
+func (c *userContext) Done() <-chan struct{} { c.use("Done"); return c.done }
+func (c *userContext) Value(key any) any     { c.use("Value"); return nil }
+func (c *userContext) Err() error {
+	c.use("Err")
+	if testkit.IsClosed(c.done) {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestContextsOfUsersHarmNoOther: one that blocks or panics ends no process, stops no
+// renewal of other locks, and hears of its own loss.
+func TestContextsOfUsersHarmNoOther(t *testing.T) {
+	testkit.Apart(t, func(t *testing.T) {
+		forever := make(chan struct{})
+		defer close(forever)
+		r := cluster.New(t, 3)
+		other := cluster.MustAcquire(t, r.Client, "other", brief)
+		otherContext, stop := other.KeepAlive(t.Context())
+		defer stop()
+		for name, harm := range map[string]func(){
+			"blocks": func() { <-forever },
+			"panics": func() { panic("user code") },
+		} {
+			for _, method := range []string{"Done", "Err", "Value"} {
+				for _, end := range []string{"by its user", "since it is lost", "stopped"} {
+					key := fmt.Sprint(name, method, end)
+					user := &userContext{Context: context.Background(), done: make(chan struct{}), mayHarm: []string{method}}
+					l := cluster.MustAcquire(t, r.Client, key, brief)
+					ctx, stop := l.KeepAlive(user)
+					user.mu.Lock()
+					user.harm = harm
+					user.mu.Unlock()
+					switch end {
+					case "by its user":
+						close(user.done)
+					case "since it is lost":
+						for _, s := range r.Servers {
+							s.Del(key)
+						}
+					case "stopped":
+						testkit.Within(t, testkit.Promptly, "stop", stop)
+					}
+					if end == "by its user" && name == "blocks" && method != "Done" {
+						continue // it is asked why it has ended, and does not say
+					}
+					awaitDone(t, ctx)
+				}
+			}
+		}
+		// One that panics when the lock is to be kept alive begins nothing.
+		l := cluster.MustAcquire(t, r.Client, "k", brief)
+		for _, method := range []string{"Done", "Err", "Value"} {
+			user := &userContext{Context: context.Background(), done: make(chan struct{}), mayHarm: []string{method}, harm: func() { panic("user code") }}
+			require.Panics(t, func() { l.KeepAlive(user) })
+		}
+		testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
+		require.NoError(t, otherContext.Err())
+	})
+}
+
+// TestContextEndsWhileItIsAttached: wherever the end of the user's context falls, that of
+// the lock ends with it and no lock stays kept alive. The race detector watches.
+func TestContextEndsWhileItIsAttached(t *testing.T) {
+	r := cluster.New(t, 3)
+	l := cluster.MustAcquire(t, r.Client, "k", ttl)
+	for i := range 2000 {
+		user, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		if i%2 == 0 {
+			go cancel()
+		}
+		ctx, stop := l.KeepAlive(user)
+		if i%2 == 1 {
+			go cancel()
+			go stop()
+		}
+		awaitDone(t, ctx)
+		if i%2 == 0 {
+			require.Equal(t, context.Canceled, context.Cause(ctx))
+		}
+		testkit.Await(t, "the end", func() bool { return r.Stats().KeptAlive == 0 })
+	}
+	require.NoError(t, l.Release(t.Context()))
+}
+
+// TestKeepAliveFunc: a loss is told to its callback, once; a stop and a release are not.
+// A callback that blocks or panics harms no other.
+func TestKeepAliveFunc(t *testing.T) {
+	var log testkit.LogSink
+	r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.Logger = log.Logger(0) })
+	told := make(chan error, 8)
+	forever := make(chan struct{})
+	defer close(forever)
+	callbacks := map[string]func(error){
+		"blocks": func(error) { <-forever },
+		"panics": func(error) { panic("user code") },
+		"tells":  func(err error) { told <- err },
+		"none":   nil,
+	}
+	var locks []redlock.Lock
+	for name, f := range callbacks {
+		l := cluster.MustAcquire(t, r.Client, name, brief)
+		require.NoError(t, l.KeepAliveFunc(f))
+		locks = append(locks, l)
+	}
+	for _, end := range []func(redlock.Lock){
+		redlock.Lock.StopKeepAlive,
+		func(l redlock.Lock) { require.NoError(t, l.Release(t.Context())) },
+		redlock.Lock.ReleaseAsync,
+	} {
+		l := cluster.MustAcquire(t, r.Client, "ended by its holder", ttl)
+		require.NoError(t, l.KeepAliveFunc(callbacks["tells"]))
+		end(l)
+		l.ReleaseAsync()
+		testkit.Await(t, "the release", func() bool { return r.Holders("ended by its holder") == 0 })
+	}
+	kept := cluster.MustAcquire(t, r.Client, "kept", brief)
+	require.NoError(t, kept.KeepAliveFunc(callbacks["tells"]))
+	for _, s := range r.Servers {
+		s.Del("blocks", "panics", "tells", "none")
+	}
+	require.Equal(t, redlock.ErrNotHeld, testkit.Get(t, told))
+	testkit.Await(t, "all losses", func() bool { return cluster.Stats(t, r.Client).Lost == 4 })
+	testkit.Await(t, "the log", func() bool { return len(log.String()) > 0 })
+	awaitPassed(t, brief)
+	require.Positive(t, kept.Remaining())
+	require.NoError(t, kept.Release(t.Context()))
+	require.Empty(t, told, "once")
+	for _, l := range locks {
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+	}
+}
+
+// TestKeptByHand: the holder of a lock that is kept alive may extend it, and keeps it
+// alive once at a time; what one KeepAlive has begun, no stop of another ends.
+func TestKeptByHand(t *testing.T) {
+	r := cluster.New(t, 3)
+	l := cluster.MustAcquire(t, r.Client, "k", brief)
+	first, stopFirst := l.KeepAlive(t.Context())
+	second, stopSecond := l.KeepAlive(t.Context())
+	require.Error(t, second.Err())
+	require.ErrorContains(t, context.Cause(second), "kept alive already")
+	require.ErrorContains(t, l.KeepAliveFunc(nil), "kept alive already")
+	stopSecond()
+	require.NoError(t, first.Err())
+	require.NoError(t, l.Extend(t.Context(), 2*brief))
+	require.Greater(t, l.Remaining(), brief)
+	require.NoError(t, l.Extend(t.Context(), brief/3))
+	awaitPassed(t, brief)
+	require.NoError(t, context.Cause(first))
+	require.Less(t, l.Remaining(), brief/3, "by the TTL that it was given last")
+	stopFirst()
+	for range 10 { // entries are used again
+		third, stopThird := l.KeepAlive(t.Context())
+		stopFirst()
+		stopSecond()
+		require.NoError(t, third.Err())
+		require.Equal(t, 1, cluster.Stats(t, r.Client).KeptAlive)
+		stopThird()
+	}
+	require.NoError(t, l.Release(t.Context()))
+}
+
+// TestKeepAliveRefused: the context has ended, says why, and nothing is sent.
+func TestKeepAliveRefused(t *testing.T) {
+	r := cluster.New(t, 3)
+	short := cluster.MustAcquire(t, r.Client, "short", 29*time.Millisecond)
+	released := cluster.MustAcquire(t, r.Client, "released", brief)
+	require.NoError(t, released.Release(t.Context()))
+	live := cluster.MustAcquire(t, r.Client, "live", ttl)
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(manyErrors{context.Canceled})
+	before, _ := extends(r.Recorders[0])
+	for name, c := range map[string]struct {
+		lock  redlock.Lock
+		ctx   context.Context
+		cause string
+	}{
+		"short":    {short, nil, "30ms"},
+		"released": {released, nil, redlock.ErrNotHeld.Error()},
+		"zero":     {redlock.Lock{}, nil, redlock.ErrNotHeld.Error()},
+		"ended":    {live, ended, manyErrors{context.Canceled}.Error()},
+	} {
+		ctx, stop := c.lock.KeepAlive(c.ctx)
+		require.True(t, testkit.IsClosed(ctx.Done()), name)
+		require.ErrorContains(t, context.Cause(ctx), c.cause)
+		stop()
+		stop()
+		c.lock.StopKeepAlive()
+		if c.ctx == nil {
+			require.ErrorContains(t, c.lock.KeepAliveFunc(nil), c.cause)
+		}
+	}
+	after, _ := extends(r.Recorders[0])
+	require.Equal(t, before, after)
+	require.Zero(t, cluster.Stats(t, r.Client).KeptAlive)
+}
+
+// TestKeptLocksCostNoGoroutine, and the keeper ends with its client.
+func TestKeptLocksCostNoGoroutine(t *testing.T) {
+	r := cluster.New(t, 3)
+	one := cluster.MustAcquire(t, r.Client, "one", ttl)
+	require.NoError(t, one.KeepAliveFunc(nil))
+	before := runtime.NumGoroutine()
+	user, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for i := range 1000 {
+		l := cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), ttl)
+		_, _ = l.KeepAlive(user)
+	}
+	require.LessOrEqual(t, runtime.NumGoroutine(), before)
+	require.Equal(t, 1001, cluster.Stats(t, r.Client).KeptAlive)
+	require.NoError(t, r.Close())
+	testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
+}
