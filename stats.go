@@ -24,9 +24,9 @@ func (c *Client) Stats() Stats {
 	}
 }
 
-// held is how many locks were not given back.
+// held is how many locks were not given back. A release whose caller has gone is sent.
 func held(s engine.Stats) int {
-	return max(0, int(s.Acquire.Won)-int(s.Release.Won)-int(s.Release.Denied))
+	return max(0, int(s.Acquire.Won)-int(s.Release.Won)-int(s.Release.Denied)-int(s.Release.Cancelled))
 }
 
 // Nodes returns the state of the nodes, in the order of Config.Nodes. It blocks and

@@ -39,7 +39,7 @@ func TestStatsAddUp(t *testing.T) {
 		check(0)
 
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		want.Acquire.Won, node.Granted = 1, 1
+		want.Acquire.Won, want.Held, node.Granted = 1, 1, 1
 		check(1)
 		_, err := r.TryAcquire(t.Context(), "k", ttl)
 		require.Equal(t, redlock.ErrTaken, err)
@@ -56,7 +56,7 @@ func TestStatsAddUp(t *testing.T) {
 		want.Extend.Expired = 1
 		check(0)
 		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-		want.Release.Denied, node.Denied = 1, 3
+		want.Release.Denied, want.Held, node.Denied = 1, 0, 3
 		check(1)
 		s.Del("k")
 		require.NoError(t, cluster.MustAcquire(t, r.Client, "k", ttl).Release(t.Context()))

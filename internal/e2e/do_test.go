@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestDo: the function runs with the lock, which is given back in every case; its error
+// comes joined with the cause of a loss.
+func TestDo(t *testing.T) {
+	own := errors.New("the function's own")
+	type doing struct {
+		*cluster.Cluster
+		ctx    context.Context
+		cancel context.CancelCauseFunc // of the caller's
+	}
+	delete := func(d doing) {
+		for _, s := range d.Servers {
+			s.Del("k")
+		}
+	}
+	for name, c := range map[string]struct {
+		f       func(t *testing.T, d doing) error
+		errs    []error // that the result is; none: nil
+		not     []error // that it is not
+		panics  bool
+		goexits bool
+		maxHold time.Duration
+	}{
+		"well": {f: func(t *testing.T, d doing) error {
+			awaitPassed(t, 2*brief)
+			require.Equal(t, 3, d.Holders("k"))
+			return d.ctx.Err()
+		}},
+		"error":  {f: func(*testing.T, doing) error { return own }, errs: []error{own}, not: []error{redlock.ErrNotHeld, redlock.ErrStopped}},
+		"panic":  {f: func(*testing.T, doing) error { panic(own) }, panics: true},
+		"goexit": {f: func(*testing.T, doing) error { runtime.Goexit(); return nil }, goexits: true},
+		"caller gives up": {f: func(t *testing.T, d doing) error {
+			d.cancel(manyErrors{own})
+			awaitDone(t, d.ctx)
+			return d.ctx.Err()
+		}, errs: []error{context.Canceled}, not: []error{redlock.ErrStopped, redlock.ErrNotHeld, redlock.ErrExpired}},
+		"lost": {f: func(t *testing.T, d doing) error {
+			delete(d)
+			awaitDone(t, d.ctx)
+			return own
+		}, errs: []error{own, redlock.ErrNotHeld}},
+		"lost, and not noticed": {f: func(t *testing.T, d doing) error {
+			delete(d)
+			return nil
+		}, errs: []error{redlock.ErrNotHeld}},
+		"out of reach": {f: func(t *testing.T, d doing) error {
+			for _, s := range d.Servers {
+				s.Mute()
+			}
+			awaitDone(t, d.ctx)
+			for _, s := range d.Servers {
+				require.NoError(t, s.Heal())
+			}
+			return d.ctx.Err()
+		}, errs: []error{context.Canceled, redlock.ErrNoQuorum}, not: []error{redlock.ErrNotHeld}},
+		"limit": {f: func(t *testing.T, d doing) error {
+			awaitDone(t, d.ctx)
+			return nil
+		}, errs: []error{redlock.ErrMaxHold}, maxHold: brief / 2},
+		"closed": {f: func(t *testing.T, d doing) error { return d.Close() }, errs: []error{redlock.ErrClosed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxHold = c.maxHold })
+			user, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			var err error
+			var panicked any
+			returned := false
+			testkit.Within(t, testkit.Patience, "Do", func() {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					defer func() { panicked = recover() }()
+					err = r.Do(user, "k", brief, func(ctx context.Context) error {
+						require.NoError(t, ctx.Err())
+						return c.f(t, doing{r, ctx, cancel})
+					})
+					returned = true
+				}()
+				<-done
+			})
+			if c.panics {
+				require.Equal(t, own, panicked)
+			} else {
+				require.Nil(t, panicked)
+			}
+			require.Equal(t, !c.panics && !c.goexits, returned)
+			if returned && len(c.errs) == 0 {
+				require.NoError(t, err)
+			}
+			for _, want := range c.errs {
+				require.ErrorIs(t, err, want)
+			}
+			for _, not := range c.not {
+				require.NotErrorIs(t, err, not)
+			}
+			require.Zero(t, cluster.Stats(t, r.Client).KeptAlive)
+			if name != "closed" {
+				testkit.AwaitFor(t, brief/2, "the release", func() bool { return r.Holders("k") == 0 })
+				require.Zero(t, cluster.Settle(t, r.Client).Held)
+			}
+		})
+	}
+}
+
+// TestDoReleasesWhileBusy: also where no more operations may wait.
+func TestDoReleasesWhileBusy(t *testing.T) {
+	r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 1 })
+	var unclogged func()
+	require.NoError(t, r.Do(t.Context(), "k", ttl, func(context.Context) error {
+		unclogged = r.Clog(t)
+		return nil
+	}))
+	r.Heal(t)
+	unclogged()
+	r.AwaitEmpty(t)
+}
+
+// TestDoRefused: what cannot be done is refused before anything is sent, and the function
+// is not called where there is no lock.
+func TestDoRefused(t *testing.T) {
+	r := cluster.New(t, 3)
+	cluster.MustAcquire(t, r.Client, "taken", ttl)
+	sent := cluster.Settle(t, r.Client).Operations
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	f := func(context.Context) error {
+		t.Error("it was called")
+		return nil
+	}
+	require.ErrorContains(t, r.Do(t.Context(), "k", 29*time.Millisecond, f), "30ms")
+	require.ErrorContains(t, r.Do(t.Context(), "k", ttl, nil), "no function")
+	require.Error(t, r.Do(t.Context(), "", ttl, f))
+	require.ErrorIs(t, r.Do(ended, "k", ttl, f), context.Canceled)
+	require.Equal(t, sent, cluster.Settle(t, r.Client).Operations)
+	hurried, cancel := context.WithTimeout(t.Context(), brief/10)
+	defer cancel()
+	require.ErrorIs(t, r.Do(hurried, "taken", ttl, f), context.DeadlineExceeded)
+	require.NoError(t, r.Do(nil, "k", ttl, func(context.Context) error { return nil })) //nolint:staticcheck // nil has no end
+}
