@@ -89,7 +89,7 @@ var userCode = map[string]func(c *use, f func()){
 	"KeepAliveFunc": func(c *use, f func()) { c.lost = func(error) { f() } },
 	"kept context": func(c *use, f func()) {
 		c.kept = callingContext{c.ctx, func() {
-			if c.isKept.Load() { // KeepAlive has returned, so it is not its caller that asks
+			if c.isKept.Load() { // KeepAlive has returned: Err asks
 				f()
 			}
 		}}
@@ -214,16 +214,16 @@ func keepAndLose(t *testing.T, c *redlock.Client, u *use, servers []*fakeredis.S
 	if err != nil {
 		return
 	}
-	var ended <-chan struct{}
+	var hasEnded func() bool
 	if byContext {
 		ctx, stop := l.KeepAlive(u.kept)
 		defer stop()
 		u.isKept.Store(true)
 		defer u.isKept.Store(false)
-		ended = ctx.Done()
+		hasEnded = func() bool { return ctx.Err() != nil }
 	} else {
 		lost := make(chan struct{})
-		ended = lost
+		hasEnded = func() bool { return testkit.IsClosed(lost) }
 		if l.KeepAliveFunc(func(err error) { defer close(lost); u.lost(err) }) != nil {
 			return
 		}
@@ -231,6 +231,6 @@ func keepAndLose(t *testing.T, c *redlock.Client, u *use, servers []*fakeredis.S
 	for _, s := range servers {
 		s.Del(key)
 	}
-	testkit.Await(t, "the loss", func() bool { return testkit.IsClosed(ended) || l.Remaining() == 0 })
+	testkit.Await(t, "the loss", func() bool { return hasEnded() || l.Remaining() == 0 })
 	_ = l.Release(context.Background())
 }
