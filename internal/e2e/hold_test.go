@@ -471,6 +471,29 @@ func TestKeptByHand(t *testing.T) {
 	require.NoError(t, l.Release(t.Context()))
 }
 
+// TestOverlappingExtensions: while the holder extends by a shorter TTL the lock is renewed
+// by the longer one. Which of them the nodes apply last is not known; the next renewal comes
+// before the end of the shorter.
+func TestOverlappingExtensions(t *testing.T) {
+	r := cluster.New(t, 3)
+	for i := range 5 {
+		l := cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), 4*brief)
+		ctx, stop := l.KeepAlive(t.Context())
+		testkit.Await(t, "just before a renewal", func() bool { return l.Remaining() < 4*brief*2/3 })
+		for _, s := range r.Servers {
+			s.Delay(brief / 6)
+		}
+		require.NoError(t, l.Extend(t.Context(), brief))
+		for _, s := range r.Servers {
+			s.Delay(0)
+		}
+		awaitPassed(t, brief)
+		require.NoError(t, context.Cause(ctx))
+		stop()
+		l.ReleaseAsync()
+	}
+}
+
 // TestKeepAliveRefused: the context has ended, says why, and nothing is sent.
 func TestKeepAliveRefused(t *testing.T) {
 	r := cluster.New(t, 3)

@@ -260,10 +260,10 @@ func (k *keeper) event(e *entry, now time.Duration, ops *engine.Ops) {
 	switch {
 	case !ok || s.released: // and about to be stopped
 		k.endEntry(e, engine.ErrStopped)
-	case now >= e.limit:
-		k.endEntry(e, engine.ErrMaxHold)
 	case now >= s.until:
 		k.endEntry(e, k.causeOf(e, &s))
+	case now >= e.limit:
+		k.endEntry(e, engine.ErrMaxHold)
 	case e.busy:
 		k.schedule.Set(e, min(s.until, e.limit))
 	default:
