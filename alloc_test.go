@@ -81,6 +81,10 @@ func TestAllocations(t *testing.T) {
 			},
 			"Extend":    func() { must(held.Extend(ctx, cluster.TTL)) },
 			"Remaining": func() { _ = held.Remaining() },
+			"KeepAliveFunc, StopKeepAlive": func() {
+				must(held.KeepAliveFunc(nil))
+				held.StopKeepAlive()
+			},
 			"Submit": func() {
 				must(submit(redlock.OpAcquire))
 				must(submit(redlock.OpExtend))

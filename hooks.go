@@ -14,8 +14,8 @@ import (
 // at once, and they may use the client, Stats, Nodes and Close included.
 //
 // Attempt, Acquire and LockLost are called by the goroutine that called the client, before its
-// call returns; a panic goes to that caller. The others, and Attempt for an [Op], are
-// called a moment later by a goroutine of the client, as Op.Done is: one that blocks
+// call returns; a panic goes to that caller. The others, and Attempt for an [Op] and for
+// renewals in the background, and LockLost for what these find, are called a moment later by a goroutine of the client, as Op.Done is: one that blocks
 // delays the others by 20 ms at most. A panic there is recovered and logged.
 type Hooks struct {
 	// Attempt is called for each attempt that Stats counts. An Op's Key is allocated.

@@ -83,7 +83,8 @@ func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 // stop may be called twice, and by any goroutine; it does not release the lock. A lock
 // whose TTL is below 30 ms, or that is kept alive already, cannot be kept alive: the
 // context has ended then, and its cause says so. KeepAlive does not block. It costs no
-// goroutine and no timer of its own, and allocates the context alone.
+// timer, allocates the context alone, and costs no goroutine unless ctx is of a kind that
+// package context does not know.
 func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
 	kept := l.handle.KeepAlive(ctx)
 	return kept, kept.Stop
@@ -95,7 +96,7 @@ func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
 func (l Lock) KeepAliveFunc(lost func(cause error)) error { return l.handle.KeepAliveFunc(lost) }
 
 // StopKeepAlive ends what KeepAlive or KeepAliveFunc has begun. When it returns, no
-// renewal is sent any more.
+// renewal begins any more; one that is under way may still take effect.
 func (l Lock) StopKeepAlive() { l.handle.StopKeepAlive() }
 
 // String shows the key, the validity that is left, and a short digest of the token,

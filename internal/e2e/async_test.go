@@ -35,6 +35,7 @@ func TestReleaseAsync(t *testing.T) {
 		require.EqualValues(t, 2*pairs, after.Operations-before.Operations)
 		require.Less(t, after.Batches-before.Batches, uint64(pairs+pairs/4), "a pair is a round trip")
 		require.Equal(t, 1, after.Held)
+		awaitPassed(t, 50*time.Millisecond) // the client sleeps
 		l.ReleaseAsync()
 		r.AwaitEmpty(t)
 		require.Zero(t, cluster.Settle(t, r.Client).Held)

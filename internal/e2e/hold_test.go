@@ -114,7 +114,6 @@ func TestKeptContextEnds(t *testing.T) {
 		end     func(*testing.T, world)
 		cause   error
 		err     error // context.Canceled unless it is given
-		at      time.Duration
 		lost    bool
 		sudden  bool // seen by Err at once
 		maxHold time.Duration
@@ -142,9 +141,9 @@ func TestKeptContextEnds(t *testing.T) {
 		}, cause: redlock.ErrNotHeld, lost: true, sudden: true},
 		"extended for a shorter time": {end: func(t *testing.T, w world) {
 			each((*fakeredis.Server).Mute)(t, w)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			defer cancel()
-			require.Error(t, w.lock.Extend(ctx, brief/10))
+			before := w.lock.Remaining()
+			testkit.Start(func() error { return w.lock.Extend(context.Background(), brief/10) }) // no answer comes
+			testkit.Await(t, "the extension", func() bool { return w.lock.Remaining() < before-brief/3 })
 		}, cause: redlock.ErrExpired, lost: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +156,11 @@ func TestKeptContextEnds(t *testing.T) {
 				user, stop = context.WithTimeout(user, c.timeout)
 				defer stop()
 			}
-			l := cluster.MustAcquire(t, r.Client, "k", brief)
+			d := brief
+			if c.cause == redlock.ErrNoQuorum || c.end == nil {
+				d = 4 * brief // for a renewal to fail before the end, also on a busy machine
+			}
+			l := cluster.MustAcquire(t, r.Client, "k", d)
 			r.AwaitHolders(t, 3, "k")
 			ctx, stop := l.KeepAlive(user)
 			goroutines := runtime.NumGoroutine()
@@ -169,7 +172,9 @@ func TestKeptContextEnds(t *testing.T) {
 			if c.maxHold == 0 && c.timeout == 0 {
 				testkit.Await(t, "a renewal", func() bool { n, _ := extends(r.Recorders[0]); return n > 0 })
 			}
-			require.NoError(t, ctx.Err())
+			if c.timeout == 0 && c.maxHold == 0 {
+				require.NoError(t, ctx.Err())
+			}
 			if c.end != nil {
 				c.end(t, world{r, l, stop, cancel})
 			}
@@ -236,7 +241,8 @@ func TestKeptUntilValidityEnds(t *testing.T) {
 			s.Mute()
 		}
 		var end time.Time
-		for done := false; !done; {
+		for done, start := false, time.Now(); !done; {
+			require.Less(t, time.Since(start), testkit.Promptly, "the context does not end")
 			select {
 			case <-ctx.Done():
 				done = true
