@@ -14,9 +14,10 @@ import (
 // at once, and they may use the client, Stats, Nodes and Close included.
 //
 // Attempt, Acquire and LockLost are called by the goroutine that called the client, before its
-// call returns; a panic goes to that caller. The others, and Attempt for an [Op] and for
-// renewals in the background, and LockLost for what these find, are called a moment later by a goroutine of the client, as Op.Done is: one that blocks
-// delays the others by 20 ms at most. A panic there is recovered and logged.
+// call returns; a panic goes to that caller. The others are called a moment later by a
+// goroutine of the client, as Op.Done is, and so are Attempt and LockLost for an [Op] and
+// for renewals in the background: one that blocks delays the others by 20 ms at most. A
+// panic there is recovered and logged.
 type Hooks struct {
 	// Attempt is called for each attempt that Stats counts. An Op's Key is allocated.
 	Attempt func(Attempt)
