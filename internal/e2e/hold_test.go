@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -289,110 +288,6 @@ func TestStoodStill(t *testing.T) {
 	})
 }
 
-// userContext is a context as users write them: it blocks or panics where it is told to.
-type userContext struct {
-	context.Context
-	mu      sync.Mutex
-	harm    func()
-	done    chan struct{}
-	mayHarm []string
-}
-
-func (c *userContext) use(method string) {
-	c.mu.Lock()
-	harm := c.harm
-	c.mu.Unlock()
-	if harm != nil && slices.Contains(c.mayHarm, method) {
-		harm()
-	}
-}
-
-func (c *userContext) Done() <-chan struct{} { c.use("Done"); return c.done }
-func (c *userContext) Value(key any) any     { c.use("Value"); return nil }
-func (c *userContext) Err() error {
-	c.use("Err")
-	if testkit.IsClosed(c.done) {
-		return context.Canceled
-	}
-	return nil
-}
-
-// TestContextsOfUsersHarmNoOther: one that blocks or panics ends no process, stops no
-// renewal of other locks, and hears of its own loss.
-func TestContextsOfUsersHarmNoOther(t *testing.T) {
-	testkit.Apart(t, func(t *testing.T) {
-		forever := make(chan struct{})
-		defer close(forever)
-		r := cluster.New(t, 3)
-		other := cluster.MustAcquire(t, r.Client, "other", brief)
-		otherContext, stop := other.KeepAlive(t.Context())
-		defer stop()
-		for name, harm := range map[string]func(){
-			"blocks": func() { <-forever },
-			"panics": func() { panic("user code") },
-		} {
-			for _, method := range []string{"Done", "Err", "Value"} {
-				for _, end := range []string{"by its user", "since it is lost", "stopped"} {
-					key := fmt.Sprint(name, method, end)
-					user := &userContext{Context: context.Background(), done: make(chan struct{}), mayHarm: []string{method}}
-					l := cluster.MustAcquire(t, r.Client, key, brief)
-					ctx, stop := l.KeepAlive(user)
-					user.mu.Lock()
-					user.harm = harm
-					user.mu.Unlock()
-					switch end {
-					case "by its user":
-						close(user.done)
-					case "since it is lost":
-						for _, s := range r.Servers {
-							s.Del(key)
-						}
-					case "stopped":
-						testkit.Within(t, testkit.Promptly, "stop", stop)
-					}
-					if end == "by its user" && name == "blocks" && method != "Done" {
-						continue // it is asked why it has ended, and does not say
-					}
-					awaitDone(t, ctx)
-				}
-			}
-		}
-		// One that panics when the lock is to be kept alive begins nothing.
-		l := cluster.MustAcquire(t, r.Client, "k", brief)
-		for _, method := range []string{"Done", "Err", "Value"} {
-			user := &userContext{Context: context.Background(), done: make(chan struct{}), mayHarm: []string{method}, harm: func() { panic("user code") }}
-			require.Panics(t, func() { l.KeepAlive(user) })
-		}
-		testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
-		require.NoError(t, otherContext.Err())
-	})
-}
-
-// TestContextEndsWhileItIsAttached: wherever the end of the user's context falls, that of
-// the lock ends with it and no lock stays kept alive. The race detector watches.
-func TestContextEndsWhileItIsAttached(t *testing.T) {
-	r := cluster.New(t, 3)
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	for i := range 2000 {
-		user, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		if i%2 == 0 {
-			go cancel()
-		}
-		ctx, stop := l.KeepAlive(user)
-		if i%2 == 1 {
-			go cancel()
-			go stop()
-		}
-		awaitDone(t, ctx)
-		if i%2 == 0 {
-			require.Equal(t, context.Canceled, context.Cause(ctx))
-		}
-		testkit.Await(t, "the end", func() bool { return r.Stats().KeptAlive == 0 })
-	}
-	require.NoError(t, l.Release(t.Context()))
-}
-
 // TestKeepAliveFunc: a loss is told to its callback, once; a stop and a release are not.
 // A callback that blocks or panics harms no other.
 func TestKeepAliveFunc(t *testing.T) {
@@ -438,81 +333,6 @@ func TestKeepAliveFunc(t *testing.T) {
 	require.Empty(t, told, "once")
 	for _, l := range locks {
 		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-	}
-}
-
-// TestKeptByHand: the holder of a lock that is kept alive may extend it, and keeps it
-// alive once at a time; what one KeepAlive has begun, no stop of another ends.
-func TestKeptByHand(t *testing.T) {
-	r := cluster.New(t, 3)
-	l := cluster.MustAcquire(t, r.Client, "k", brief)
-	first, stopFirst := l.KeepAlive(t.Context())
-	second, stopSecond := l.KeepAlive(t.Context())
-	require.Error(t, second.Err())
-	require.ErrorContains(t, context.Cause(second), "kept alive already")
-	require.ErrorContains(t, l.KeepAliveFunc(nil), "kept alive already")
-	stopSecond()
-	require.NoError(t, first.Err())
-	require.NoError(t, l.Extend(t.Context(), 2*brief))
-	require.Greater(t, l.Remaining(), brief)
-	require.NoError(t, l.Extend(t.Context(), brief/3))
-	awaitPassed(t, brief)
-	require.NoError(t, context.Cause(first))
-	require.Less(t, l.Remaining(), brief/3, "by the TTL that it was given last")
-	stopFirst()
-	for range 10 { // entries are used again
-		third, stopThird := l.KeepAlive(t.Context())
-		stopFirst()
-		stopSecond()
-		require.NoError(t, third.Err())
-		require.Equal(t, 1, cluster.Stats(t, r.Client).KeptAlive)
-		stopThird()
-	}
-	require.NoError(t, l.Release(t.Context()))
-}
-
-// TestShorterExtension: the context ends with the shorter validity, also while no node has
-// confirmed it, and not when the next renewal would have been due.
-func TestShorterExtension(t *testing.T) {
-	for _, silent := range []bool{false, true} {
-		r := cluster.New(t, 3)
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		ctx, stop := l.KeepAlive(t.Context())
-		defer stop()
-		cluster.Settle(t, r.Client)
-		for _, s := range r.Servers {
-			if silent {
-				s.Mute()
-			} else {
-				s.ErrorReply("EVALSHA", "BUSY Redis is busy", 1e6)
-			}
-		}
-		testkit.Start(func() error { return l.Extend(context.Background(), brief) })
-		testkit.AwaitFor(t, testkit.Promptly, "the end", func() bool { return testkit.IsClosed(ctx.Done()) })
-		require.Zero(t, l.Remaining())
-	}
-}
-
-// TestOverlappingExtensions: while the holder extends by a shorter TTL the lock is renewed
-// by the longer one. Which of them the nodes apply last is not known; the next renewal comes
-// before the end of the shorter.
-func TestOverlappingExtensions(t *testing.T) {
-	r := cluster.New(t, 3)
-	for i := range 5 {
-		l := cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), 4*brief)
-		ctx, stop := l.KeepAlive(t.Context())
-		testkit.Await(t, "just before a renewal", func() bool { return l.Remaining() < 4*brief*2/3 })
-		for _, s := range r.Servers {
-			s.Delay(brief / 6)
-		}
-		require.NoError(t, l.Extend(t.Context(), brief))
-		for _, s := range r.Servers {
-			s.Delay(0)
-		}
-		awaitPassed(t, brief)
-		require.NoError(t, context.Cause(ctx))
-		stop()
-		l.ReleaseAsync()
 	}
 }
 
