@@ -132,6 +132,7 @@ func TestInspectShowsWho(t *testing.T) {
 	r := cluster.New(t, 3, holder("host-1 pid 42"))
 	other := cluster.Connect(t, fakeredis.Addrs(r.Servers), holder("ホスト"))
 	l := cluster.MustAcquire(t, r.Client, "k", ttl)
+	r.AwaitHolders(t, 3, "k")
 	s, err := other.Inspect(t.Context(), "k")
 	require.NoError(t, err)
 	require.Equal(t, "host-1 pid 42", s.Holder)
@@ -139,6 +140,7 @@ func TestInspectShowsWho(t *testing.T) {
 	require.False(t, s.IsHeldBy(redlock.Lock{}))
 	theirs := cluster.MustAcquire(t, other, "theirs", ttl)
 	require.False(t, s.IsHeldBy(theirs))
+	r.AwaitHolders(t, 3, "theirs")
 	u, err := r.Inspect(nil, "theirs") //nolint:staticcheck // nil has no end
 	require.NoError(t, err)
 	require.Equal(t, "ホスト", u.Holder)
