@@ -208,12 +208,12 @@ func TestRealHold(t *testing.T) {
 			turns[me]++
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			if rand.IntN(4) == 0 {
+			if rand.IntN(8) == 0 {
 				time.AfterFunc(time.Duration(rand.IntN(400))*time.Millisecond, cancel)
 			}
 			long := time.Duration(rand.IntN(60)) * time.Millisecond
-			if rand.IntN(8) == 0 {
-				long *= 10
+			if rand.IntN(2) == 0 {
+				long *= 20 // several TTLs
 			}
 			key := fmt.Sprint("k", rand.IntN(4))
 			_ = c.Do(ctx, key, brief, func(ctx context.Context) error {
@@ -247,7 +247,7 @@ func TestRealHold(t *testing.T) {
 		case i < 7:
 			p := rand.IntN(4)
 			h.signal(p, syscall.SIGSTOP)
-			pause(3 * brief)
+			pause(4 * brief)
 			h.signal(p, syscall.SIGCONT)
 		case i < 8:
 			h.kill(rand.IntN(4))
