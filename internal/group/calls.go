@@ -88,12 +88,7 @@ func (c *calls) result() (err error) {
 		return c.group.errorOf(&c.one.Op)
 	}
 	for _, one := range c.all {
-		switch own := c.group.errorOf(&one.Op); {
-		case own == engine.ErrTaken || own == engine.ErrNotHeld:
-			return own
-		case err == nil:
-			err = own
-		}
+		err = engine.Joint(err, c.group.errorOf(&one.Op))
 	}
 	return err
 }

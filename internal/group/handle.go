@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -97,7 +98,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 // beginExtend has the lease know of an extension before a node can: from here on
 // validity counts on the earlier of both ends. User code has run since the lease was
 // looked at, so it may have been released.
-func (h Handle) beginExtend(ttl time.Duration) (*extension, error) {
+func (h Handle) beginExtend(ttl time.Duration) (*renewal.Extension, error) {
 	now := h.group.clock.Now()
 	switch s, ok := h.state(); {
 	case !ok, s.released:
@@ -114,8 +115,8 @@ func (h Handle) beginExtend(ttl time.Duration) (*extension, error) {
 
 // extend sends an extension. The lease learns the result on every path, also when a
 // context panics; otherwise the extension would count as under way for ever.
-func (h Handle) extend(ctx context.Context, c *calls, x *extension) (err error) {
-	result := extendUnknown
+func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension) (err error) {
+	result := renewal.Unknown
 	defer func() { h.lease.extended(h.life, x, result) }()
 	unsent, err := c.do(ctx)
 	result = resultOf(unsent, err)
@@ -123,16 +124,16 @@ func (h Handle) extend(ctx context.Context, c *calls, x *extension) (err error) 
 }
 
 // resultOf is the result of an extension that ended with err.
-func resultOf(unsent bool, err error) extendResult {
+func resultOf(unsent bool, err error) renewal.Result {
 	switch {
 	case unsent:
-		return extendUnsent
+		return renewal.Unsent
 	case err == nil:
-		return extendWon
+		return renewal.Won
 	case err == engine.ErrNotHeld:
-		return extendLost
+		return renewal.Lost
 	}
-	return extendUnknown
+	return renewal.Unknown
 }
 
 // Release has the nodes delete the key where it still has the lock's token. Validity

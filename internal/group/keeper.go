@@ -40,16 +40,15 @@ type keeper struct {
 	spare  sync.Pool // of *renewing
 }
 
-// entry is a lock that is kept alive. There may be a million, so it is small: 40 bytes.
+// entry is a lock that is kept alive. There may be a million, so it is small: 48 bytes,
+// for which the allocator has a size.
 type entry struct {
+	renewal.Lock
 	lease *lease
 	life  uint64
-	limit time.Duration // when it is not kept alive any more
-	end   func(error)   // is told why it has ended; may be nil
-	place int32         // in the schedule
-	seq   uint16        // of its renewals
-	busy  bool          // a renewal is under way
-	user  bool          // end is user code, and the entry is used again
+	end   func(error) // is told why it has ended; may be nil
+	place int32       // in the schedule
+	user  bool        // end is user code, and the entry is used again
 }
 
 // SetPlace implements renewal.Entry.
@@ -115,8 +114,8 @@ func (k *keeper) add(h Handle, e *entry, limit time.Duration, end func(error)) e
 	if err != nil {
 		return err
 	}
-	e.lease, e.life, e.limit, e.end, e.busy = h.lease, h.life, limit, end, false
-	k.schedule.Set(e, min(renewal.Next(began(s), s.ttl), s.until, limit))
+	e.lease, e.life, e.end = h.lease, h.life, end
+	k.schedule.Set(e, e.Start(held(s, true), began(s), limit))
 	k.ringFor(e)
 	if !k.started {
 		k.started = true
@@ -146,23 +145,11 @@ func (k *keeper) review(h Handle, extended bool) {
 	if !ok || s.released || !e.is(h.lease, h.life) {
 		return
 	}
-	now := k.group.clock.Now()
-	next := k.schedule.At(e)
 	if extended {
 		delete(k.failing, e)
-		next = k.next(now, now, &s)
 	}
-	if e.busy {
-		next = never
-	}
-	k.schedule.Set(e, min(next, s.until, e.limit))
+	k.schedule.Set(e, e.Review(held(s, true), k.schedule.At(e), k.group.clock.Now(), extended))
 	k.ringFor(e)
-}
-
-// next is when to renew a lock whose TTL was asked for at an instant: at a third of it,
-// or, where extensions have overlapped and validity is shorter, at half of that.
-func (k *keeper) next(began, now time.Duration, s *state) time.Duration {
-	return min(renewal.Next(began, s.ttl), now+(s.until-now)/2)
 }
 
 // is says whether e still is the entry of that lock.
@@ -257,17 +244,26 @@ func (k *keeper) turn() (pause time.Duration) {
 // event does what is due for an entry, and gives it its next event.
 func (k *keeper) event(e *entry, now time.Duration, ops *engine.Ops) {
 	s, ok := e.lease.get(e.life)
-	switch {
-	case !ok || s.released: // and about to be stopped
-		k.endEntry(e, engine.ErrStopped)
-	case now >= s.until:
-		k.endEntry(e, k.causeOf(e, &s))
-	case now >= e.limit:
-		k.endEntry(e, engine.ErrMaxHold)
-	case e.busy:
-		k.schedule.Set(e, min(s.until, e.limit))
-	default:
+	if action, next := e.Event(held(s, ok), now); action == renewal.Renew {
 		k.renew(e, &s, now, ops)
+	} else {
+		k.do(e, &s, action, next)
+	}
+}
+
+// do waits for the next event of an entry, or ends it.
+func (k *keeper) do(e *entry, s *state, a renewal.Action, next time.Duration) {
+	switch a {
+	case renewal.Wait:
+		k.schedule.Set(e, next)
+	case renewal.Stop: // and about to be stopped
+		k.endEntry(e, engine.ErrStopped)
+	case renewal.Limit:
+		k.endEntry(e, engine.ErrMaxHold)
+	case renewal.Expire:
+		k.endEntry(e, k.causeOf(e, s))
+	case renewal.Lose:
+		k.endEntry(e, engine.ErrNotHeld)
 	}
 }
 
@@ -304,7 +300,7 @@ func (k *keeper) endEntry(e *entry, cause error) {
 	if end.end != nil || end.lost != "" {
 		k.endings = append(k.endings, end)
 	}
-	e.seq++
+	e.End()
 	e.lease, e.end = nil, nil
 	if e.user {
 		k.unused.Put(e)
@@ -350,11 +346,10 @@ func (k *keeper) renew(e *entry, s *state, now time.Duration, ops *engine.Ops) {
 		k.endEntry(e, engine.ErrStopped)
 		return
 	}
-	e.busy = true
-	e.seq++
-	r.entry, r.seq, r.lease, r.life, r.began = e, e.seq, e.lease, e.life, now
+	seq, next := e.Begin(held(*s, true))
+	r.entry, r.seq, r.lease, r.life, r.began = e, seq, e.lease, e.life, now
 	r.add(ops)
-	k.schedule.Set(e, min(s.until, e.limit))
+	k.schedule.Set(e, next)
 }
 
 // result takes in what became of a renewal. mu is held.
@@ -362,8 +357,7 @@ func (k *keeper) result(r *renewing, now time.Duration) {
 	err := r.result()
 	r.lease.extended(r.life, r.extension, resultOf(false, err))
 	e := r.entry
-	if e.is(r.lease, r.life) && e.seq == r.seq {
-		e.busy = false
+	if e.is(r.lease, r.life) && e.Awaits(r.seq) {
 		k.renewed(e, r, err, now)
 	}
 	k.report(r, err)
@@ -374,18 +368,15 @@ func (k *keeper) result(r *renewing, now time.Duration) {
 // renewed gives an entry its next event behind a renewal.
 func (k *keeper) renewed(e *entry, r *renewing, err error, now time.Duration) {
 	s, ok := e.lease.get(e.life)
-	switch {
-	case !ok || s.released:
-		k.endEntry(e, engine.ErrStopped)
-	case err == engine.ErrNotHeld || err == engine.ErrClosed:
+	action, next := e.Result(resultOf(false, err), held(s, ok), r.began, now, rand.Float64())
+	if action == renewal.Wait && err == engine.ErrClosed {
 		k.endEntry(e, err)
-	case err != nil:
-		k.failing[e] = err
-		k.schedule.Set(e, min(renewal.Retry(now, s.until, rand.Float64()), s.until, e.limit))
-	default:
-		delete(k.failing, e)
-		k.schedule.Set(e, min(k.next(r.began, now, &s), s.until, e.limit))
+		return
 	}
+	if delete(k.failing, e); err != nil {
+		k.failing[e] = err
+	}
+	k.do(e, &s, action, next)
 }
 
 // report has a renewal reported as an attempt.

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
@@ -26,10 +27,7 @@ type lease struct {
 	releases uint8 // that were asked for, and may have been sent; at most manyReleases
 	told     uint8 // a bit for each of the following
 
-	ttl       time.Duration // that the nodes were asked for last
-	confirmed time.Duration // end of validity by what the nodes have confirmed
-	until     time.Duration // the same, with what they may have been asked since
-	extends   *extension    // under way
+	validity renewal.Validity
 
 	absent uint64 // nodes without the key, a bit each
 	kept   *entry // of the keeper, if it keeps the lock alive
@@ -51,16 +49,6 @@ type more struct {
 	attached bool     // it was acquired elsewhere, and tail follows the token in its value
 	tail     string
 }
-
-// extension is one that is under way.
-type extension struct {
-	next  *extension
-	ttl   time.Duration
-	until time.Duration // when validity ends if it is the last that the nodes apply
-	least time.Duration // of this and those that overlap it
-}
-
-var extensions = sync.Pool{New: func() any { return new(extension) }}
 
 // state is a copy of a lease's state, for its handle.
 type state struct {
@@ -87,8 +75,7 @@ func (l *lease) begin(s state, absent uint64) (life uint64) {
 	defer l.mu.Unlock()
 	l.life++
 	l.key, l.token, l.more, l.absent = s.key, veil(s.token), s.more, absent
-	l.ttl, l.confirmed, l.until = s.ttl, s.until, s.until
-	l.extends, l.kept = nil, nil
+	l.validity, l.kept = renewal.Begin(s.ttl, s.until), nil
 	l.releases, l.told = 0, 0
 	return l.life
 }
@@ -103,7 +90,7 @@ func (l *lease) get(life uint64) (s state, ok bool) {
 	if !l.is(life) {
 		return
 	}
-	s = state{l.key, l.token.unveil(), l.until, l.ttl, l.releases > 0, l.more}
+	s = state{l.key, l.token.unveil(), l.validity.Until(), l.validity.TTL(), l.releases > 0, l.more}
 	if s.released {
 		s.until = 0
 	}
@@ -111,66 +98,27 @@ func (l *lease) get(life uint64) (s state, ok bool) {
 }
 
 // extending notes that an extension is about to be sent which would end validity
-// at until. An earlier end counts from now on: the nodes may apply it at any time.
-// Its result is for extended; nil says that the lock was released, or is about to be.
-func (l *lease) extending(life uint64, ttl, until time.Duration) *extension {
+// at until: see renewal.Validity. Its result is for extended; nil says that the lock was released, or is about to be.
+func (l *lease) extending(life uint64, ttl, until time.Duration) *renewal.Extension {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.is(life) || l.releases > 0 {
 		return nil
 	}
-	x := extensions.Get().(*extension)
-	*x = extension{l.extends, ttl, until, until}
-	for other := l.extends; other != nil; other = other.next {
-		x.least = min(x.least, other.until)
-		other.least = min(other.least, until)
-	}
-	l.extends = x
-	l.until = min(l.until, until)
-	return x
+	return l.validity.Extending(ttl, until)
 }
 
-// extendResult is the result of an extension.
-type extendResult uint8
-
-const (
-	extendUnsent  extendResult = iota // no node has heard of it
-	extendUnknown                     // nodes may apply it, or may not
-	extendWon                         // a quorum has applied it
-	extendLost                        // too few nodes have the key
-)
-
-// extended notes the result of an extension. Where extensions overlap, the order in
-// which the nodes applied them is not known. So an extension that has won ends validity
-// at the earliest end of those that overlapped it. x must not be used after this.
-func (l *lease) extended(life uint64, x *extension, result extendResult) {
+// extended notes the result of an extension. x must not be used after this.
+func (l *lease) extended(life uint64, x *renewal.Extension, result renewal.Result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if x == nil {
 		return
 	}
-	defer extensions.Put(x)
-	if !l.is(life) {
-		return // its list has gone with its life
+	if l.is(life) { // its list goes with its life
+		l.validity.Extended(x, result)
 	}
-	for at := &l.extends; *at != nil; at = &(*at).next {
-		if *at == x {
-			*at = x.next
-			break
-		}
-	}
-	switch {
-	case result == extendLost || l.confirmed == 0: // once lost, for ever
-		l.confirmed = 0
-	case result == extendWon:
-		l.confirmed, l.ttl = x.least, x.ttl
-	case result == extendUnknown:
-		l.confirmed = min(l.confirmed, x.until)
-	}
-	l.until = l.confirmed
-	for other := l.extends; other != nil; other = other.next {
-		l.until = min(l.until, other.until)
-	}
+	renewal.Drop(x)
 }
 
 // keep notes that the keeper has taken a lock on, and returns its state. It is false for
@@ -182,7 +130,7 @@ func (l *lease) keep(life uint64, e *entry) (s state, ok bool) {
 		return s, false
 	}
 	l.kept = e
-	return state{l.key, l.token.unveil(), l.until, l.ttl, false, l.more}, true
+	return state{l.key, l.token.unveil(), l.validity.Until(), l.validity.TTL(), false, l.more}, true
 }
 
 // unkeep takes keep back.
@@ -252,6 +200,6 @@ func (l *lease) end(life uint64) bool {
 	if !l.is(life) {
 		return false
 	}
-	l.key, l.more, l.extends, l.kept = "", nil, nil, nil
+	l.key, l.more, l.validity, l.kept = "", nil, renewal.Validity{}, nil
 	return true
 }

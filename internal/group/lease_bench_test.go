@@ -3,6 +3,8 @@ package group
 import (
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/renewal"
 )
 
 // life is what a lock asks of its lease from its acquisition to its release.
@@ -38,7 +40,7 @@ func BenchmarkLeaseExtend(b *testing.B) {
 	var l lease
 	n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
 	for b.Loop() {
-		l.extended(n, l.extending(n, 0, time.Second), extendWon)
+		l.extended(n, l.extending(n, 0, time.Second), renewal.Won)
 	}
 }
 
@@ -46,7 +48,7 @@ func TestLeaseAllocatesNothing(t *testing.T) {
 	var l lease
 	got := testing.AllocsPerRun(1000, func() {
 		n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
-		l.extended(n, l.extending(n, 0, time.Second), extendWon)
+		l.extended(n, l.extending(n, 0, time.Second), renewal.Won)
 		_, _ = l.get(n)
 		_, _ = l.releasing(n)
 		_ = l.reportLoss(n)

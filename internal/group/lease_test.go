@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
@@ -49,9 +50,9 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		s, ok := l.get(old)
 		require.False(t, ok)
 		require.Zero(t, s, "the token outlives its lock")
-		l.extended(old, slot, extendLost)
+		l.extended(old, slot, renewal.Lost)
 		slot = nil
-		l.extended(old, l.extending(old, 0, time.Nanosecond), extendWon)
+		l.extended(old, l.extending(old, 0, time.Nanosecond), renewal.Won)
 		absent, _ := l.releasing(old)
 		require.Zero(t, absent)
 		l.unreleased(old)
@@ -73,28 +74,28 @@ func TestExtensions(t *testing.T) {
 	type step struct {
 		name   byte
 		begin  time.Duration // until, or 0 to end it
-		result extendResult
+		result renewal.Result
 		want   time.Duration // until, after the step
 	}
 	for name, steps := range map[string][]step{
-		"longer":                    {{'a', 9, 0, 5}, {'a', 0, extendWon, 9}},
-		"longer, unknown":           {{'a', 9, 0, 5}, {'a', 0, extendUnknown, 5}},
-		"longer, not sent":          {{'a', 9, 0, 5}, {'a', 0, extendUnsent, 5}},
-		"shorter counts at once":    {{'a', 3, 0, 3}, {'a', 0, extendWon, 3}},
-		"shorter, unknown":          {{'a', 3, 0, 3}, {'a', 0, extendUnknown, 3}},
-		"shorter, not sent":         {{'a', 3, 0, 3}, {'a', 0, extendUnsent, 5}},
-		"one after the other":       {{'a', 9, 0, 5}, {'a', 0, extendWon, 9}, {'b', 7, 0, 7}, {'b', 0, extendWon, 7}, {'c', 8, 0, 7}, {'c', 0, extendWon, 8}},
-		"two at once":               {{'a', 9, 0, 5}, {'b', 6, 0, 5}, {'a', 0, extendWon, 6}, {'b', 0, extendWon, 6}},
-		"two at once, one unknown":  {{'a', 9, 0, 5}, {'b', 3, 0, 3}, {'b', 0, extendUnknown, 3}, {'a', 0, extendWon, 3}},
-		"two at once, one not sent": {{'a', 9, 0, 5}, {'b', 3, 0, 3}, {'b', 0, extendUnsent, 5}, {'a', 0, extendWon, 3}},
+		"longer":                    {{'a', 9, 0, 5}, {'a', 0, renewal.Won, 9}},
+		"longer, unknown":           {{'a', 9, 0, 5}, {'a', 0, renewal.Unknown, 5}},
+		"longer, not sent":          {{'a', 9, 0, 5}, {'a', 0, renewal.Unsent, 5}},
+		"shorter counts at once":    {{'a', 3, 0, 3}, {'a', 0, renewal.Won, 3}},
+		"shorter, unknown":          {{'a', 3, 0, 3}, {'a', 0, renewal.Unknown, 3}},
+		"shorter, not sent":         {{'a', 3, 0, 3}, {'a', 0, renewal.Unsent, 5}},
+		"one after the other":       {{'a', 9, 0, 5}, {'a', 0, renewal.Won, 9}, {'b', 7, 0, 7}, {'b', 0, renewal.Won, 7}, {'c', 8, 0, 7}, {'c', 0, renewal.Won, 8}},
+		"two at once":               {{'a', 9, 0, 5}, {'b', 6, 0, 5}, {'a', 0, renewal.Won, 6}, {'b', 0, renewal.Won, 6}},
+		"two at once, one unknown":  {{'a', 9, 0, 5}, {'b', 3, 0, 3}, {'b', 0, renewal.Unknown, 3}, {'a', 0, renewal.Won, 3}},
+		"two at once, one not sent": {{'a', 9, 0, 5}, {'b', 3, 0, 3}, {'b', 0, renewal.Unsent, 5}, {'a', 0, renewal.Won, 3}},
 		// The last does not overlap the first, whose end of validity is not its own.
-		"a chain":       {{'a', 6, 0, 5}, {'b', 7, 0, 5}, {'a', 0, extendWon, 6}, {'c', 8, 0, 6}, {'b', 0, extendWon, 6}, {'c', 0, extendWon, 7}},
-		"lost for good": {{'a', 9, 0, 5}, {'b', 9, 0, 5}, {'a', 0, extendLost, 0}, {'b', 0, extendWon, 0}, {'c', 9, 0, 0}, {'c', 0, extendWon, 0}},
+		"a chain":       {{'a', 6, 0, 5}, {'b', 7, 0, 5}, {'a', 0, renewal.Won, 6}, {'c', 8, 0, 6}, {'b', 0, renewal.Won, 6}, {'c', 0, renewal.Won, 7}},
+		"lost for good": {{'a', 9, 0, 5}, {'b', 9, 0, 5}, {'a', 0, renewal.Lost, 0}, {'b', 0, renewal.Won, 0}, {'c', 9, 0, 0}, {'c', 0, renewal.Won, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l lease
 			life := l.begin(state{key: "key", token: tokenOf(1), until: 5}, 0)
-			slots := map[byte]*extension{}
+			slots := map[byte]*renewal.Extension{}
 			for i, s := range steps {
 				if s.begin > 0 {
 					slots[s.name] = l.extending(life, 0, s.begin)
@@ -122,7 +123,7 @@ func TestAReleaseEndsValidity(t *testing.T) {
 		require.True(t, s.released)
 		require.Zero(t, s.until)
 	}
-	l.extended(life, slot, extendWon)
+	l.extended(life, slot, renewal.Won)
 	l.unreleased(life)
 	got, _ := until(&l, life)
 	require.Zero(t, got, "the other release may have been sent")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -19,7 +20,7 @@ type renewing struct {
 	seq       uint16 // the entry's, when it began
 	lease     *lease
 	life      uint64
-	extension *extension
+	extension *renewal.Extension
 	began     time.Duration
 	next      *renewing // in the inbox
 }
@@ -80,12 +81,7 @@ func (r *renewing) add(ops *engine.Ops) {
 // result is nil if all parts have won; the lock is lost if one is.
 func (r *renewing) result() (err error) {
 	for i := range r.parts {
-		switch own := r.group.errorOf(&r.parts[i].Op); {
-		case own == engine.ErrNotHeld:
-			return own
-		case err == nil:
-			err = own
-		}
+		err = engine.Joint(err, r.group.errorOf(&r.parts[i].Op))
 	}
 	return err
 }
@@ -120,6 +116,11 @@ func (b *inbox) take() (last *renewing) {
 	defer b.mu.Unlock()
 	last, b.last = b.last, nil
 	return last
+}
+
+// held is the state of a lock as package renewal sees it; not ok, if there is none.
+func held(s state, ok bool) renewal.Held {
+	return renewal.Held{Until: s.until, TTL: s.ttl, Released: !ok || s.released}
 }
 
 // began is when the TTL of a lock was asked for.

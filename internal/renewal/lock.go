@@ -1,0 +1,103 @@
+package renewal
+
+import "time"
+
+// Lock decides about one lock that is kept alive. Its events are the next renewal, the end
+// of its validity and its limit; while a renewal is under way, the last two. Its user
+// waits for the instant that each method returns as next, and calls Event then.
+type Lock struct {
+	limit time.Duration // when it is not kept alive any more
+	seq   uint16        // of its renewals
+	busy  bool          // a renewal is under way
+}
+
+// Held is a lock as its holder sees it.
+type Held struct {
+	Until    time.Duration // the end of its validity
+	TTL      time.Duration // that the nodes were asked for last
+	Released bool          // or about to be, or gone
+}
+
+// Action is what is to be done.
+type Action uint8
+
+const (
+	Wait  Action = iota
+	Renew        // and call Begin
+
+	// The lock is not kept alive any more.
+	Stop   // it was released
+	Limit  // for as long as allowed
+	Expire // its validity is over
+	Lose   // too few nodes have it
+)
+
+// Start begins to keep a lock alive whose TTL was given to it by what began at an instant.
+func (l *Lock) Start(h Held, began, limit time.Duration) (next time.Duration) {
+	l.limit, l.busy = limit, false
+	return min(Next(began, h.TTL), h.Until, limit)
+}
+
+// Event is what to do at an instant.
+func (l *Lock) Event(h Held, now time.Duration) (a Action, next time.Duration) {
+	switch {
+	case h.Released:
+		return Stop, 0
+	case now >= h.Until:
+		return Expire, 0
+	case now >= l.limit:
+		return Limit, 0
+	case l.busy:
+		return Wait, min(h.Until, l.limit)
+	}
+	return Renew, 0
+}
+
+// Begin notes that a renewal has begun, and returns its number for Result.
+func (l *Lock) Begin(h Held) (seq uint16, next time.Duration) {
+	l.busy = true
+	l.seq++
+	return l.seq, min(h.Until, l.limit)
+}
+
+// Awaits says whether a renewal is the one that is under way.
+func (l *Lock) Awaits(seq uint16) bool { return l.busy && l.seq == seq }
+
+// Result is what to do behind the renewal that was under way, and that began at an
+// instant. h is the lock after it. random is that of Retry.
+func (l *Lock) Result(r Result, h Held, began, now time.Duration, random float64) (a Action, next time.Duration) {
+	l.busy = false
+	switch {
+	case h.Released:
+		return Stop, 0
+	case r == Lost:
+		return Lose, 0
+	case r == Won:
+		next = h.next(began, now)
+	default:
+		next = Retry(now, h.Until, random)
+	}
+	return Wait, min(next, h.Until, l.limit)
+}
+
+// Review is the next event anew, which was to be at an instant: the holder extends the
+// lock, or has done so, and its validity may be shorter now.
+func (l *Lock) Review(h Held, at, now time.Duration, extended bool) (next time.Duration) {
+	switch {
+	case l.busy:
+		at = h.Until
+	case extended:
+		at = h.next(now, now)
+	}
+	return min(at, h.Until, l.limit)
+}
+
+// next is when to renew a lock whose TTL was asked for at an instant: at a third of it,
+// or, where extensions have overlapped and validity is shorter, at half of that.
+func (h *Held) next(began, now time.Duration) time.Duration {
+	return min(Next(began, h.TTL), now+(h.Until-now)/2)
+}
+
+// End notes that the lock is not kept alive any more: a renewal that is under way is not
+// its user's.
+func (l *Lock) End() { l.busy = false }
