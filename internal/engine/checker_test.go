@@ -34,8 +34,9 @@ type lock struct {
 	client    *client
 	key       int
 	ttl       time.Duration
-	validity  validity // once it was acquired
-	absent    uint64   // nodes that have no key of it
+	validity  *validity // once it was acquired; that of its set
+	set       []*lock   // of several keys that it is of, or nil; the first has its token
+	absent    uint64    // nodes that have no key of it
 	extends   int
 	holding   bool
 	until     time.Duration // true time at which its holder stops believing in it
@@ -43,7 +44,7 @@ type lock struct {
 	forgotten bool          // its holder never sent a release, or may not have
 	loose     bool          // when its release was submitted is not known
 
-	set     [maxMasters]time.Duration // when a master set it, or 0
+	granted [maxMasters]time.Duration // when a master set it, or 0
 	gone    [maxMasters]time.Duration // when it ends there
 	renewed [maxMasters]time.Duration // when a master last extended it
 	deleted [maxMasters]time.Duration // when a master deleted it
@@ -63,7 +64,7 @@ func (c *checker) fail(kind, text string) {
 func (c *checker) failf(kind, format string, args ...any) { c.fail(kind, fmt.Sprintf(format, args...)) }
 
 func (c *checker) newLock(cl *client, key int, ttl time.Duration) *lock {
-	l := &lock{number: len(c.locks) + 1, client: cl, key: key, ttl: ttl}
+	l := &lock{number: len(c.locks) + 1, client: cl, key: key, ttl: ttl, validity: &validity{}}
 	c.locks = append(c.locks, l)
 	return l
 }
@@ -74,6 +75,17 @@ func (c *checker) lock(number int) *lock {
 		return &lock{client: c.world.clients[0]}
 	}
 	return c.locks[number-1]
+}
+
+// member is the lock that has a token, by its number, at a key.
+func (c *checker) member(number, key int) *lock {
+	l := c.lock(number)
+	for _, other := range l.set {
+		if other.key == key {
+			l = other
+		}
+	}
+	return l
 }
 
 // submitted notes what is about to be queued. It may never be sent.
@@ -106,10 +118,10 @@ func (c *checker) order(m *master, p *pipe, cmd *sentCommand) {
 // granted: a master set the key.
 func (c *checker) granted(m *master, cmd *sentCommand, expires int64) {
 	l := c.lock(cmd.locks[0])
-	if l.set[m.index] != 0 {
+	if l.granted[m.index] != 0 {
 		c.failf("order", "lock %d was set twice on master %d", l.number, m.index)
 	}
-	l.set[m.index], l.gone[m.index] = c.world.now(), m.end(expires)
+	l.granted[m.index], l.gone[m.index] = c.world.now(), m.end(expires)
 	c.bounded(m, l)
 }
 
@@ -168,7 +180,7 @@ func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
 func (l *lock) did(kind Kind) *[maxMasters]time.Duration {
 	switch kind {
 	case Acquire:
-		return &l.set
+		return &l.granted
 	case Extend:
 		return &l.renewed
 	}
@@ -212,7 +224,7 @@ func (c *checker) supported(l *lock) {
 	}
 	n := 0
 	for _, link := range l.client.fleet.links {
-		if m := link.master.index; l.set[m] != 0 && l.gone[m] >= l.until {
+		if m := link.master.index; l.granted[m] != 0 && l.gone[m] >= l.until {
 			n++
 		}
 	}
@@ -250,7 +262,7 @@ func (c *checker) atRest(cl *client) {
 	for _, l := range cl.fleet.links {
 		l.notice()
 	}
-	if cl.busy > 0 || c.failed() {
+	if cl.busy > 0 || c.failed() || cl.frozen() {
 		return
 	}
 	// What a session goes on to do may take a while, and others come back in it.

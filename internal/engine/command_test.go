@@ -89,8 +89,9 @@ func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
 			if e != nil || kind.HasTTL() && o.TTL <= 0 {
 				err = fmt.Errorf("%q with TTL %d in %q", o.Token, o.TTL, b.Buf)
 			}
-			cmd.keys = append(cmd.keys, int(o.Key[len("key-")]-'0'))
-			cmd.locks = append(cmd.locks, lock)
+			key := keyOf(o.Key)
+			cmd.keys = append(cmd.keys, key)
+			cmd.locks = append(cmd.locks, w.check.member(lock, key).number)
 			cmd.ttls = append(cmd.ttls, o.TTL)
 		}
 		cmds = append(cmds, cmd)
@@ -100,6 +101,8 @@ func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
 	}
 	return cmds, err
 }
+
+func keyOf(name []byte) int { return int(name[len("key-")] - '0') }
 
 // tokenOf makes the number of a lock its token, so that masters can tell whose
 // it is.

@@ -169,7 +169,7 @@ func (l *link) flush() {
 func (l *link) stall(d time.Duration) {
 	l.world.note("stall", l.fleet.client.index, l.index, int(d))
 	l.stalled = max(l.stalled, l.world.now()+d)
-	l.world.after(d, func() {
+	l.fleet.client.after(d, func() {
 		if l.up && l.stalled <= l.world.now() {
 			l.flush()
 			l.fleet.arrived()
@@ -325,7 +325,7 @@ func (l *link) takeDown() {
 		l.fleet.done(d.flight)
 	}
 	if !l.fleet.closed {
-		w.after(w.between(0, 30*time.Millisecond), l.dial)
+		l.fleet.client.after(w.between(0, 30*time.Millisecond), l.dial)
 	}
 }
 
@@ -350,10 +350,10 @@ func (l *link) dial() {
 	case l.fleet.closed:
 		return
 	case l.master.down || l.master.hungUntil > w.now():
-		w.after(w.between(time.Millisecond, 20*time.Millisecond), l.dial)
+		c.after(w.between(time.Millisecond, 20*time.Millisecond), l.dial)
 		return
 	case !c.free():
-		w.after(w.between(0, 5*time.Microsecond), l.dial)
+		c.later(l.dial)
 		return
 	}
 	l.master.scripts = both

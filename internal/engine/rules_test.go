@@ -66,7 +66,7 @@ func (w *world) scheduleFault(end time.Duration) {
 func inModel() rules {
 	return rules{name: "model", wild: true, many: true, faults: []fault{
 		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, flushAll, flicker, flicker, flicker,
-		restrict, restrict, parts, outage, forbidNative, complain, stall, speakNonsense, closeClient,
+		restrict, restrict, parts, outage, forbidNative, complain, stall, speakNonsense, closeClient, freeze,
 	}}
 }
 
@@ -201,6 +201,11 @@ func speakNonsense(w *world) {
 	m := w.anyMaster()
 	m.nonsense++
 	w.note("nonsense", m.index, 0, 0)
+}
+
+// freeze has a client's process stand still, for longer than some locks last.
+func freeze(w *world) {
+	w.clients[w.IntN(len(w.clients))].freeze(w.between(time.Millisecond, 150*time.Millisecond))
 }
 
 // closeClient ends a client, rarely.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/renewal"
 )
 
 // longestHeld is the longest TTL where TTLs are brief.
@@ -30,7 +32,7 @@ type session struct {
 	driving bool          // and is still inside drive
 	ended   chan struct{} // closed when its context ends
 	asked   time.Duration
-	extend  *extension // that is under way
+	extend  *renewal.Extension // that is under way
 }
 
 func newSession(c *client) *session {
@@ -89,7 +91,7 @@ func (s *session) submit(kind Kind) {
 	serial := s.serial
 	switch when := w.IntN(100); {
 	case when < 25:
-		w.after(w.between(0, 3*time.Millisecond), func() { s.cancel(serial) })
+		c.after(w.between(0, 3*time.Millisecond), func() { s.cancel(serial) })
 	case !w.rules.wild:
 	case when < 30: // while a batch is being sent, perhaps with this in it
 		c.fleet.onSend = append(c.fleet.onSend, func() { s.cancel(serial) })
@@ -176,7 +178,7 @@ func (s *session) refused(err error) bool {
 		s.lock.validity.releases--
 		s.lock.forgotten = true
 	case Extend:
-		s.lock.extended(s.extend, unsent)
+		s.lock.extended(s.extend, renewal.Unsent)
 		s.lock.forgotten = true
 	}
 	s.pause()
@@ -194,7 +196,7 @@ func (s *session) cancel(serial int) {
 	case s.doing:
 		close(s.ended) // and the engine finds out
 		w.after(tickLate, func() {
-			if s.pending && s.serial == serial && c.busy == 0 {
+			if s.pending && s.serial == serial && c.busy == 0 && c.ran(tickLate) {
 				w.check.fail("stuck", "a call does not end with its context")
 			}
 		})
@@ -277,7 +279,7 @@ func (s *session) proceed(err error) {
 		s.client.engine.Abandon(op)
 		s.pause()
 	case op.Kind == Acquire && err == nil:
-		l.validity, l.absent = validity{confirmed: op.Until}, op.Absent
+		l.validity, l.absent = &validity{Validity: renewal.Begin(op.TTL, op.Until)}, op.Absent
 		w.check.acquired(l)
 		s.hold()
 	case op.Kind == Acquire:
@@ -289,7 +291,7 @@ func (s *session) proceed(err error) {
 		} else if err != nil && s.again() && w.now() < l.until {
 			s.submit(Extend)
 		} else if err != nil && w.rules.many && w.chance(70) && now < op.Until {
-			w.after(w.between(0, 500*time.Microsecond), func() {
+			s.client.after(w.between(0, 500*time.Microsecond), func() {
 				switch {
 				case s.pending || s.lock != l || s.client.dead:
 				case w.now() < l.until:
@@ -328,7 +330,7 @@ func (s *session) pause() {
 	} else if w := s.world; w.chance(20) && len(w.history) < maxHistory/2 && s.call.Err == nil {
 		s.next()
 	} else {
-		w.after(w.between(0, 10*time.Millisecond), s.next)
+		s.client.after(w.between(0, 10*time.Millisecond), s.next)
 	}
 }
 
@@ -343,7 +345,7 @@ func (s *session) hold() {
 		d = w.between(0, l.ttl*3/2)
 	}
 	serial := s.serial
-	w.after(d, func() {
+	s.client.after(d, func() {
 		if s.pending || s.serial != serial || s.client.dead {
 			return
 		}

@@ -79,7 +79,7 @@ func (f *simFleet) await(r *simCaller) (more bool) {
 func (c *client) wakeCaller() {
 	if !c.calling && !c.dead {
 		c.calling = true
-		c.world.after(c.world.between(0, 20*time.Microsecond), c.makeCalls)
+		c.after(c.world.between(0, 20*time.Microsecond), c.makeCalls)
 	}
 }
 
@@ -125,7 +125,7 @@ func (f *simFleet) block(d time.Duration) {
 	w.note("block", c.index, int(d), 0)
 	r.blocked, r.since = true, w.now()
 	c.held++
-	w.after(d, func() { f.resume(r) })
+	c.after(d, func() { f.resume(r) })
 	r.yields <- struct{}{}
 	f.await(r)
 	c.held--

@@ -22,6 +22,8 @@ type client struct {
 	dead     bool
 	calling  bool          // callbacks are about to be called
 	left     time.Duration // since when operations wait behind an open window, at rest
+	standing time.Duration // until then its process stands still
+	woken    time.Duration // when it went on last
 }
 
 func newClient(w *world, index int) *client {
@@ -58,15 +60,46 @@ func attach(e *Engine, f Fleet) {
 
 func (c *client) start() {
 	for _, s := range c.sessions {
-		c.world.after(c.world.between(1, 10*time.Millisecond), s.next)
+		c.after(c.world.between(1, 10*time.Millisecond), s.next)
 	}
 }
 
 // free says whether the driver lock can be had at once.
 func (c *client) free() bool { return c.busy == 0 }
 
+// after has f run in d, or in a while if the process stands still by then.
+func (c *client) after(d time.Duration, f func()) {
+	w := c.world
+	w.after(d, func() {
+		if c.frozen() {
+			c.after(c.standing-w.now()+w.between(0, 50*time.Microsecond), f)
+			return
+		}
+		f()
+	})
+}
+
+// freeze has the process stand still, with nothing under way in it: what is to happen
+// there happens when it goes on, in any order.
+func (c *client) freeze(d time.Duration) {
+	w := c.world
+	if c.dead || c.frozen() || !c.free() || c.held > 0 {
+		return
+	}
+	w.note("freeze", c.index, int(d), 0)
+	c.standing = w.now() + d
+	w.after(d, func() {
+		c.woken, c.left, c.fleet.released = w.now(), 0, w.now()
+	})
+}
+
+// ran says whether the process has been going for d at least.
+func (c *client) ran(d time.Duration) bool { return !c.frozen() && c.world.now()-c.woken > d }
+
+func (c *client) frozen() bool { return c.world.now() < c.standing }
+
 // later tries again in a moment what cannot have the driver lock now.
-func (c *client) later(f func()) { c.world.after(c.world.between(0, 5*time.Microsecond), f) }
+func (c *client) later(f func()) { c.after(c.world.between(0, 5*time.Microsecond), f) }
 
 // collects says whether operations that wait may be left to the goroutine of
 // callbacks, or to the next tick where a callback keeps that from driving.
@@ -97,7 +130,7 @@ func (c *client) watch() {
 		c.world.check.fail("stuck", "an alarm while the watchdog is awake")
 	}
 	c.ticking = true
-	c.world.after(maxTick, c.tick)
+	c.after(maxTick, c.tick)
 }
 
 func (c *client) tick() {
@@ -113,7 +146,7 @@ func (c *client) tick() {
 	c.engine.turn(func() { next = c.engine.tick() })
 	c.lookAfterCaller()
 	if c.ticking = next > 0; c.ticking {
-		c.world.after(next, c.tick)
+		c.after(next, c.tick)
 	}
 }
 
@@ -122,7 +155,7 @@ func (c *client) kill() {
 	if c.dead {
 		return
 	}
-	if !c.free() || c.held > 0 { // Close waits for callbacks, in real time
+	if c.frozen() || !c.free() || c.held > 0 { // Close waits for callbacks, in real time
 		c.world.after(c.world.between(0, time.Millisecond), c.kill)
 		return
 	}
@@ -133,7 +166,7 @@ func (c *client) kill() {
 			var op command.Operand
 			op, entries = cutHint(entries)
 			if n, err := lockOfToken(string(op.Token)); err == nil {
-				c.world.check.lock(n).excused[c.fleet.links[i].master.index] = true
+				c.world.check.member(n, keyOf(op.Key)).excused[c.fleet.links[i].master.index] = true
 			}
 		}
 	}

@@ -3,9 +3,9 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -14,21 +14,22 @@ type extra struct {
 	Op
 	session *session
 	lock    *lock
-	extend  *extension
+	extend  *renewal.Extension
 	asked   time.Duration
 }
 
 // extending chooses a TTL and notes that an extend is about to be submitted. From
 // here on its holder may count on no more than that: the nodes may have it long
 // before the votes are known.
-func (s *session) extending() (ttl time.Duration, x *extension) {
+func (s *session) extending() (ttl time.Duration, x *renewal.Extension) {
 	w, l := s.world, s.lock
 	ttl = l.ttl
 	if w.rules.shrinks {
 		ttl = w.between(10*time.Millisecond, 200*time.Millisecond)
 	}
 	l.extends++
-	x = l.validity.extending(quorum.Until(s.client.clock.Now(), ttl.Truncate(time.Millisecond)))
+	ttl = ttl.Truncate(time.Millisecond)
+	x = l.validity.Extending(ttl, quorum.Until(s.client.clock.Now(), ttl))
 	l.believe()
 	return ttl, x
 }
@@ -48,7 +49,7 @@ func (s *session) extendMore() {
 		c.pending++
 		if err := c.engine.Submit(&x.Op); err != nil {
 			c.pending--
-			l.extended(x.extend, unsent)
+			l.extended(x.extend, renewal.Unsent)
 		}
 	}
 }
@@ -64,59 +65,20 @@ func (x *extra) Complete(op *Op) {
 	})
 }
 
-// result is the result of an extend.
-type result int
-
-const (
-	unsent   result = iota // no node has heard of it
-	unknown                // nodes may apply it, or may not
-	extended               // a quorum has applied it
-	lost                   // too few nodes have the key
-)
-
-func resultOf(err error) result {
+func resultOf(err error) renewal.Result {
 	switch {
 	case err == nil:
-		return extended
+		return renewal.Won
 	case errors.Is(err, ErrNotHeld):
-		return lost
+		return renewal.Lost
 	}
-	return unknown
+	return renewal.Unknown
 }
 
-// validity is a model of what a holder may believe in. Where extends overlap, it is
-// not known which of them the nodes applied last.
+// validity is what the holder of a lock, or of several that are one, may believe in.
 type validity struct {
-	confirmed time.Duration // its end, by what the nodes have confirmed
-	underWay  []*extension
-	releases  int // that were asked for, and may have been sent
-}
-
-// extension is an extend that is under way.
-type extension struct {
-	until time.Duration // the end of validity, if it is the last that the nodes apply
-	least time.Duration // of this and those that overlap it
-}
-
-func (v *validity) extending(until time.Duration) *extension {
-	x := &extension{until, until}
-	for _, other := range v.underWay {
-		x.least, other.least = min(x.least, other.until), min(other.least, until)
-	}
-	v.underWay = append(v.underWay, x)
-	return x
-}
-
-func (v *validity) extended(x *extension, r result) {
-	v.underWay = slices.DeleteFunc(v.underWay, func(other *extension) bool { return other == x })
-	switch {
-	case r == lost || v.confirmed == 0: // once lost, for ever
-		v.confirmed = 0
-	case r == extended:
-		v.confirmed = x.least
-	case r == unknown:
-		v.confirmed = min(v.confirmed, x.until)
-	}
+	renewal.Validity
+	releases int // that were asked for, and may have been sent
 }
 
 // until is the end of validity on the holder's clock.
@@ -124,17 +86,19 @@ func (v *validity) until() time.Duration {
 	if v.releases > 0 {
 		return 0
 	}
-	until := v.confirmed
-	for _, x := range v.underWay {
-		until = min(until, x.until)
-	}
-	return until
+	return v.Until()
 }
 
 // extended notes the result of an extend.
-func (l *lock) extended(x *extension, r result) {
-	l.validity.extended(x, r)
-	if l.believe(); r == extended && l.holding && l.until > l.client.world.now() {
+func (l *lock) extended(x *renewal.Extension, r renewal.Result) {
+	l.validity.Extended(x, r)
+	renewal.Drop(x)
+	l.prolonged(r)
+}
+
+// prolonged has the holder count on what is left behind an extend.
+func (l *lock) prolonged(r renewal.Result) {
+	if l.believe(); r == renewal.Won && l.holding && l.until > l.client.world.now() {
 		l.client.world.check.prolonged(l)
 	}
 }

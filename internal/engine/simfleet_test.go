@@ -253,7 +253,7 @@ func (f *simFleet) Arm() {
 func (f *simFleet) arrived() {
 	if f.armed && (f.woken || f.ready()) {
 		f.armed, f.reading = false, true
-		f.world.after(f.world.between(0, 40*time.Microsecond), f.client.reader)
+		f.client.after(f.world.between(0, 40*time.Microsecond), f.client.reader)
 	}
 }
 
