@@ -15,11 +15,26 @@ type checker struct {
 	world *world
 	kind  string
 	text  string
-	keys  int
+	keys  int // that sessions use; heldKeys more are for holders
 	locks []*lock
 	last  [maxKeys]*lock // the newest that was acquired
 
+	counts
+
 	sent [8][maxKeys][]asked // by client, in the order of submission
+}
+
+// counts is how much there was of what holders do.
+type counts struct{ kept, renewals, lost, sets, attached, reads, discards int }
+
+func (c *counts) add(o *counts) {
+	c.kept += o.kept
+	c.renewals += o.renewals
+	c.lost += o.lost
+	c.sets += o.sets
+	c.attached += o.attached
+	c.reads += o.reads
+	c.discards += o.discards
 }
 
 // asked is one operation on a key, as submitted.
@@ -165,7 +180,7 @@ func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
 		for m := range maxMasters {
 			switch did := l.did(op.Kind)[m]; {
 			case did < asked || did == 0:
-			case op.Kind == Release, l.extends > 1, did <= at && at < l.gone[m]:
+			case op.Kind == Release, l.extends > 1, op.Kind == Extend && l.over, did <= at && at < l.gone[m]:
 				n++
 			}
 		}
@@ -271,6 +286,9 @@ func (c *checker) atRest(cl *client) {
 		for _, s := range cl.sessions {
 			again = s.poll() || again
 		}
+		for _, h := range cl.holders {
+			again = h.poll() || again
+		}
 	}
 	if n := int(e.depth.Load()) + e.callbacks.ops.n + cl.held; n != cl.pending {
 		c.failf("once", "client %d: %d operations under way, depth says %d", cl.index, cl.pending, n)
@@ -310,6 +328,37 @@ func (c *checker) atRest(cl *client) {
 			c.answered(cl, s.asked)
 		}
 	}
+	for _, h := range cl.holders {
+		for _, j := range h.joints {
+			c.answered(cl, j.asked)
+		}
+		c.live(h)
+	}
+}
+
+// live checks that no context lives at an instant at which the validity of its lock is
+// over, but for the keeper's lateness.
+func (c *checker) live(h *holder) {
+	if h.kept == nil || !h.kept.live || h.client.dead || !h.client.ran(keeperLate) {
+		return
+	}
+	until := max(h.client.clock.truth(h.validity.Until()), h.shrunk)
+	if late := c.world.now() - until; late > keeperLate {
+		c.failf("live", "lock %d: its context lives %v after its validity", h.locks[0].number, late)
+	}
+}
+
+// renewing checks that a lock which is about to be renewed is still to be kept alive.
+func (c *checker) renewing(e *kept, now time.Duration) {
+	h := e.holder
+	if !e.live || h.kept != e || e.validity.releases > 0 || now >= e.limit || now >= e.validity.Until() {
+		c.failf("extend", "a lock is renewed that was stopped, released or lost")
+	}
+}
+
+// loses checks that a lock which was lost could not be extended.
+func (c *checker) loses(h *holder) {
+	c.lost++
 }
 
 // answerFor is how long an operation may wait while a quorum of nodes answers
@@ -357,7 +406,7 @@ func (c *checker) atEnd() {
 		c.clean(cl)
 	}
 	for _, m := range c.world.masters {
-		for key := range c.keys {
+		for key := range c.keys + heldKeys {
 			h := m.get(key)
 			if h.lock == 0 {
 				continue

@@ -70,6 +70,13 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 		case verb == "SET", strings.Contains(text, command.ExtendSHA1), strings.Contains(text, command.ExtendScript):
 			kind = Extend
 		}
+		if verb == "GETRANGE" || verb == "PTTL" {
+			it.Next()
+			kind = map[string]Kind{"GETRANGE": ReadValue, "PTTL": ReadTTL}[verb]
+			do(verb, kind, []command.Operand{{Key: it.Value().Bytes}})
+			buf = buf[n:]
+			continue
+		}
 		var operands []command.Operand
 		if verb != "SCRIPT" {
 			operands = r.Read(kind, buf[:n])
@@ -85,6 +92,10 @@ func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
 		cmd := sentCommand{kind: kind, load: verb == "SCRIPT", native: kind != Acquire && verb != "EVALSHA", world: w}
 		cmd.retried = len(cmds) > 0 && cmds[len(cmds)-1].load
 		for _, o := range operands {
+			if kind.Reads() {
+				cmd.keys = append(cmd.keys, keyOf(o.Key))
+				continue
+			}
 			lock, e := lockOfToken(string(o.Token))
 			if e != nil || kind.HasTTL() && o.TTL <= 0 {
 				err = fmt.Errorf("%q with TTL %d in %q", o.Token, o.TTL, b.Buf)

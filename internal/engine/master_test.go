@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	maxKeys    = 3
+	maxKeys    = 5
+	heldKeys   = 2 // of them, which only holders use
 	maxMasters = 7
 )
 
@@ -109,6 +110,8 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		}
 		w.check.granted(m, cmd, h.expires)
 		return resp.AppendSimple(dst, "OK")
+	case cmd.kind.Reads():
+		return m.read(dst, cmd)
 	case cmd.native:
 		return m.native(dst, p, cmd)
 	case !m.scripts[cmd.kind]:
@@ -124,6 +127,21 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		dst = resp.AppendInteger(dst, m.script(cmd, i, m.get(key)))
 	}
 	return dst
+}
+
+// read answers GETRANGE or PTTL.
+func (m *master) read(dst []byte, cmd *sentCommand) []byte {
+	h := m.get(cmd.keys[0])
+	switch {
+	case cmd.kind == ReadTTL && h.lock == 0:
+		return resp.AppendInteger(dst, -2)
+	case cmd.kind == ReadTTL:
+		return resp.AppendInteger(dst, h.expires-m.milliseconds())
+	case h.lock == 0:
+		return resp.AppendBulkString(dst, "")
+	}
+	token := tokenOf(m.world.check.lock(h.lock).token())
+	return resp.AppendBulk(dst, token[:])
 }
 
 // bars returns what is said to a command of which the access list forbids a key, or

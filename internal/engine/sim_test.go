@@ -37,6 +37,7 @@ func TestHistories(t *testing.T) {
 	t.Parallel()
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // worlds are small and many
 	events, acquired, extended := 0, 0, 0
+	var sum counts
 	n := seeds(t, 2500)
 	for seed := range uint64(n) {
 		r := inModel()
@@ -47,6 +48,7 @@ func TestHistories(t *testing.T) {
 			t.Fatal(w.report())
 		}
 		events += len(w.history)
+		sum.add(&w.check.counts)
 		for _, l := range w.check.locks {
 			if l.until > 0 {
 				acquired++
@@ -56,15 +58,20 @@ func TestHistories(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d histories, %d events, %d locks acquired, %d extended", n, events, acquired, extended)
+	t.Logf("%d histories, %d events, %d locks acquired, %d extended; %+v", n, events, acquired, extended, sum)
 	require.Greater(t, acquired, n, "hardly anything was acquired")
 	require.Greater(t, extended, n/10, "hardly anything was extended")
+	require.Greater(t, sum.kept, n/2, "hardly anything was kept alive")
+	require.Greater(t, sum.renewals, n, "hardly anything was renewed")
+	for _, rare := range []int{sum.sets, sum.attached, sum.reads, sum.discards} {
+		require.Greater(t, rare, n/50, "something hardly ever happened")
+	}
 }
 
 // forgetting is a model in which masters forget their keys when they restart.
 func forgetting() rules {
 	r := inModel()
-	r.name, r.forgets, r.brief = "forgetting", true, true
+	r.name, r.forgets, r.brief, r.holders = "forgetting", true, true, 0
 	r.faults = append(r.faults, restart, restart, restart)
 	return r
 }
@@ -124,6 +131,10 @@ var broken = []struct {
 	{"leak", rules{name: "tampers", tampers: true}},
 	{"foreign", rules{name: "contagious", contagious: true, faults: []fault{restrict}}},
 	{"stuck", rules{name: "unwatched", unwatched: true, wild: true}},
+	{"live", rules{name: "noDeadline", noDeadline: true, holders: 2, faults: []fault{hang, outage}}},
+	{"extend", rules{name: "renewsStopped", renewsStopped: true, holders: 2}},
+	{"ttl", rules{name: "countsFailed", countsFailed: true, holders: 2, faults: []fault{hang, outage}}},
+	{"overlap", rules{name: "someHeld", someHeld: true, holders: 2}},
 	{"orphan", rules{name: "forgetful", forgetful: true, faults: []fault{loseConnection}}},
 }
 

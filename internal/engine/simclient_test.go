@@ -15,6 +15,8 @@ type client struct {
 	engine   *Engine
 	fleet    *simFleet
 	sessions []*session
+	holders  []*holder
+	keeper   *simKeeper
 	busy     int // holders of the driver lock that last longer than an event
 	pending  int // operations submitted and not yet back
 	held     int // those of them that a callback keeps which blocks
@@ -47,6 +49,10 @@ func newClient(w *world, index int) *client {
 	for range 1 + w.IntN([]int{2, 4, 12}[w.IntN(3)]) {
 		c.sessions = append(c.sessions, newSession(c))
 	}
+	c.keeper = &simKeeper{client: c}
+	for range w.IntN(3) * w.rules.holders {
+		c.holders = append(c.holders, newHolder(c))
+	}
 	return c
 }
 
@@ -61,6 +67,9 @@ func attach(e *Engine, f Fleet) {
 func (c *client) start() {
 	for _, s := range c.sessions {
 		c.after(c.world.between(1, 10*time.Millisecond), s.next)
+	}
+	for _, h := range c.holders {
+		c.after(c.world.between(1, 10*time.Millisecond), h.next)
 	}
 }
 
@@ -161,6 +170,7 @@ func (c *client) kill() {
 	}
 	c.world.note("kill", c.index, 0, 0)
 	c.dead = true
+	c.keeper.close()
 	for i := range c.engine.nodes { // what is owed now is never paid
 		for entries := c.engine.hints[i].entries; len(entries) > 0; {
 			var op command.Operand

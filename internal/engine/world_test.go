@@ -72,7 +72,7 @@ func newWorld(seed uint64, r rules) *world {
 	if r.nodes > 0 {
 		nodes = r.nodes
 	}
-	w.check.keys = 1 + w.IntN(maxKeys)
+	w.check.keys = 1 + w.IntN(maxKeys-heldKeys)
 	for i := range nodes {
 		w.masters = append(w.masters, newMaster(w, i))
 	}
@@ -141,6 +141,11 @@ func (w *world) run() {
 	w.ending = true
 	for _, m := range w.masters {
 		m.heal()
+	}
+	for _, c := range w.clients {
+		for _, h := range c.holders {
+			h.later(w.between(0, 50*time.Millisecond), h.finish)
+		}
 	}
 	for w.step(length + time.Minute) {
 		if len(w.history) > maxHistory {
