@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -349,16 +350,31 @@ func (c *checker) live(h *holder) {
 }
 
 // renewing checks that a lock which is about to be renewed is still to be kept alive.
-func (c *checker) renewing(e *kept, now time.Duration) {
+func (c *checker) renewing(e *kept, now time.Duration) bool {
 	h := e.holder
 	if !e.live || h.kept != e || e.validity.releases > 0 || now >= e.limit || now >= e.validity.Until() {
 		c.failf("extend", "a lock is renewed that was stopped, released or lost")
 	}
+	return !c.failed()
 }
 
 // loses checks that a lock which was lost could not be extended.
 func (c *checker) loses(h *holder) {
 	c.lost++
+	cl, since := h.client, c.world.now()-h.ttl
+	if caller := cl.fleet.caller; h.shorter || !cl.ran(h.ttl) || caller.blocked || cl.fleet.released > since {
+		return
+	}
+	well := 0
+	for _, link := range cl.fleet.links {
+		m := link.master.index
+		if link.tardy < since && !slices.ContainsFunc(h.locks, func(l *lock) bool { return l.granted[m] == 0 || l.refused[m] >= since }) {
+			well++
+		}
+	}
+	if well >= quorum.Size(cl.fleet.Len()) {
+		c.failf("lost", "lock %d is lost, and %d nodes would have extended it", h.locks[0].number, well)
+	}
 }
 
 // answerFor is how long an operation may wait while a quorum of nodes answers

@@ -26,6 +26,7 @@ type link struct {
 	progress time.Duration
 	changed  time.Duration // when it last went up or down
 	trouble  time.Duration // when it last did not answer promptly
+	tardy    time.Duration // when it was last late at all
 	stalled  time.Duration // until then the kernel takes nothing
 	decoder  resp.Decoder
 
@@ -244,11 +245,17 @@ func (p *pipe) reply(replies [][]byte) {
 	})
 }
 
+// tardyFrom is the length of one way from which it may be too long for a renewal.
+const tardyFrom = 500 * time.Microsecond
+
 // notice notes whether the link answers promptly at this moment.
 func (l *link) notice() {
 	m, now := l.master, l.world.now()
+	if l.pipe.arrival > now+tardyFrom || l.pipe.answer > now+tardyFrom {
+		l.tardy = now
+	}
 	if !l.up || l.lost || l.fault != nil || m.down || m.hungUntil > now || m.slow > 0 || l.stalled > now || m.partsUntil > now || l.pipe.arrival > now+15*time.Millisecond {
-		l.trouble = max(l.trouble, now)
+		l.trouble, l.tardy = max(l.trouble, now), now
 	}
 }
 

@@ -32,6 +32,8 @@ type rules struct {
 	forgetful    bool // what a lost connection owes is not released later
 
 	noDeadline    bool // a keeper does not end locks whose validity is over
+	deafKeeper    bool // a keeper does not hear of extends by the holder
+	neverRenews   bool // a keeper renews nothing
 	renewsStopped bool // a keeper goes on with locks that were stopped
 	countsFailed  bool // a keeper counts a renewal without a quorum as won
 	someHeld      bool // several keys are held, or extended, once one is

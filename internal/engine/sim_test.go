@@ -132,6 +132,8 @@ var broken = []struct {
 	{"foreign", rules{name: "contagious", contagious: true, faults: []fault{restrict}}},
 	{"stuck", rules{name: "unwatched", unwatched: true, wild: true}},
 	{"live", rules{name: "noDeadline", noDeadline: true, holders: 2, faults: []fault{hang, outage}}},
+	{"live", rules{name: "deafKeeper", deafKeeper: true, holders: 2}},
+	{"lost", rules{name: "neverRenews", neverRenews: true, holders: 2}},
 	{"extend", rules{name: "renewsStopped", renewsStopped: true, holders: 2}},
 	{"ttl", rules{name: "countsFailed", countsFailed: true, holders: 2, faults: []fault{hang, outage}}},
 	{"overlap", rules{name: "someHeld", someHeld: true, holders: 2}},

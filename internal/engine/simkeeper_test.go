@@ -104,7 +104,7 @@ func (k *simKeeper) add(h *holder, limit time.Duration) *kept {
 
 // advance has an event of a lock come earlier.
 func (k *simKeeper) advance(e *kept, at time.Duration) {
-	if e.place != renewal.Nowhere {
+	if e.place != renewal.Nowhere && !k.client.world.rules.deafKeeper {
 		k.schedule.Advance(e, at)
 		k.await()
 	}
@@ -155,6 +155,9 @@ func (k *simKeeper) turn() {
 		if c.world.rules.noDeadline && action == renewal.Expire {
 			action, next = renewal.Wait, now+time.Hour
 		}
+		if c.world.rules.neverRenews && action == renewal.Renew {
+			action, next = renewal.Wait, e.validity.Until()
+		}
 		if action == renewal.Renew {
 			next = k.renew(e, now, &ops)
 		}
@@ -183,7 +186,9 @@ func (e *kept) held() renewal.Held {
 // renew begins a renewal.
 func (k *simKeeper) renew(e *kept, now time.Duration, ops *Ops) (next time.Duration) {
 	c, h, w := k.client, e.holder, k.client.world
-	w.check.renewing(e, now)
+	if !w.check.renewing(e, now) {
+		return never
+	}
 	r := &renewing{keeper: k, kept: e, holder: h, left: len(e.locks), began: now, asked: w.now(), of: e.validity}
 	ttl := r.of.TTL()
 	r.extends = r.of.Extending(ttl, quorum.Until(now, ttl))
