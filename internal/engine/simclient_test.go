@@ -50,7 +50,7 @@ func newClient(w *world, index int) *client {
 		c.sessions = append(c.sessions, newSession(c))
 	}
 	c.keeper = &simKeeper{client: c}
-	for range w.IntN(3) * w.rules.holders {
+	for range w.IntN(2*w.rules.holders + 1) {
 		c.holders = append(c.holders, newHolder(c))
 	}
 	return c

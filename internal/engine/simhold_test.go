@@ -65,21 +65,17 @@ func (h *holder) next() {
 func (h *holder) acquired(j *joint, err error) {
 	w, e := h.world, h.client.engine
 	until := j.calls[0].Until
-	switch late := err == nil && h.client.clock.Now() >= until; {
-	case late:
-		for i, c := range j.calls {
-			j.released(i)
-			e.Late(&c.Op)
-		}
+	if err == nil && h.client.clock.Now() >= until {
+		err = ErrExpired
+	}
+	switch {
 	case err != nil && !j.unsent:
-		var won []*Op
 		for i, c := range j.calls {
 			if !c.Over() && c.Err == nil {
 				j.released(i)
-				won = append(won, &c.Op)
+				e.Forgo(&c.Op, err)
 			}
 		}
-		e.Abandon(won...)
 	case err == nil:
 		h.validity.Validity = renewal.Begin(h.ttl, until)
 		absent := ^uint64(0)
@@ -172,9 +168,7 @@ func (h *holder) extend(ttl time.Duration) {
 	for _, l := range h.locks {
 		l.extends++
 	}
-	if kept != nil {
-		keeper.advance(kept, v.Until())
-	}
+	keeper.review(kept, false)
 	h.do(Extend, ttl, func(j *joint, err error) {
 		result := resultOf(err)
 		if j.unsent {
@@ -186,9 +180,7 @@ func (h *holder) extend(ttl time.Duration) {
 			return
 		}
 		h.extended(result)
-		if kept != nil && kept.live {
-			keeper.advance(kept, min(v.Until(), renewal.Next(v.began(), v.TTL())))
-		}
+		keeper.review(kept, result == renewal.Won)
 	})
 }
 

@@ -144,8 +144,8 @@ func (h *holder) see(l *lock) { h.reads(l, func(*joint, error) {}) }
 
 func (h *holder) reads(l *lock, then func(j *joint, err error)) {
 	j := &joint{holder: h, then: then}
-	j.add(l, h.call(l, ReadValue, 0))
 	j.add(l, h.call(l, ReadTTL, 0))
+	j.add(l, h.call(l, ReadValue, 0))
 	h.world.check.reads++
 	j.begin()
 }
@@ -179,12 +179,12 @@ func (h *holder) attach(l *lock, left time.Duration) {
 		return
 	}
 	now := c.clock.Now()
-	h.locks, h.ttl, h.shorter = []*lock{l}, max(left, MinTTL).Truncate(time.Millisecond), true
+	h.locks, h.shorter = []*lock{l}, true
 	h.reads(l, func(j *joint, err error) {
 		var ends []time.Duration
 		if err == nil && !j.unsent {
-			for _, v := range j.calls[0].Values {
-				for _, t := range j.calls[1].Values {
+			for _, t := range j.calls[0].Values {
+				for _, v := range j.calls[1].Values {
 					if token := tokenOf(l.token()); v.Node == t.Node && v.Text == token.String() && t.Int > 0 {
 						ends = append(ends, quorum.Until(now, time.Duration(t.Int)*time.Millisecond))
 					}
@@ -202,6 +202,7 @@ func (h *holder) attach(l *lock, left time.Duration) {
 			h.forget()
 			return
 		}
+		h.ttl = max(until-now, MinTTL).Truncate(time.Millisecond)
 		w.check.attached++
 		h.validity = &validity{Validity: renewal.Begin(h.ttl, until)}
 		l.client, l.validity, l.absent, l.set, l.loose = c, h.validity, 0, h.locks, false

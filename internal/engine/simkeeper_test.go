@@ -102,10 +102,10 @@ func (k *simKeeper) add(h *holder, limit time.Duration) *kept {
 	return e
 }
 
-// advance has an event of a lock come earlier.
-func (k *simKeeper) advance(e *kept, at time.Duration) {
-	if e.place != renewal.Nowhere && !k.client.world.rules.deafKeeper {
-		k.schedule.Advance(e, at)
+// review gives a lock its next event anew.
+func (k *simKeeper) review(e *kept, extended bool) {
+	if e != nil && e.live && e.validity.releases == 0 && !k.client.world.rules.deafKeeper {
+		k.schedule.Set(e, e.Review(e.held(), k.schedule.At(e), k.client.clock.Now(), extended))
 		k.await()
 	}
 }
@@ -200,6 +200,7 @@ func (k *simKeeper) renew(e *kept, now time.Duration, ops *Ops) (next time.Durat
 		if err := c.engine.Check(&p.Op); err != nil {
 			w.check.fail("once", "Check: "+err.Error())
 		}
+		p.Timeout = min(p.Timeout, max((r.of.Until()-now)/2, 2*time.Millisecond))
 		r.parts = append(r.parts, p)
 		l.extends++
 		w.note("renew", c.index, l.key, l.number)

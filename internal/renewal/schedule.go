@@ -46,13 +46,6 @@ func (s *Schedule[E]) Set(e E, at time.Duration) {
 	s.settle(place, slot[E]{at, e})
 }
 
-// Advance gives e, which is there, an earlier event. A later one changes nothing.
-func (s *Schedule[E]) Advance(e E, at time.Duration) {
-	if at < s.slots[e.Place()].at {
-		s.Set(e, at)
-	}
-}
-
 // Remove takes e out, if it is there.
 func (s *Schedule[E]) Remove(e E) {
 	place, last := e.Place(), len(s.slots)-1
