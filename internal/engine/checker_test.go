@@ -50,10 +50,10 @@ type lock struct {
 	client    *client
 	key       int
 	ttl       time.Duration
-	validity  *validity // once it was acquired; that of its set
-	set       []*lock   // of several keys that it is of, or nil; the first has its token
-	absent    uint64    // nodes that have no key of it
-	extends   int
+	validity  *validity       // once it was acquired; that of its set
+	set       []*lock         // of several keys that it is of, or nil; the first has its token
+	absent    uint64          // nodes that have no key of it
+	extends   []time.Duration // when they were submitted
 	holding   bool
 	until     time.Duration // true time at which its holder stops believing in it
 	over      bool          // its holder wants it gone
@@ -181,7 +181,7 @@ func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
 		for m := range maxMasters {
 			switch did := l.did(op.Kind)[m]; {
 			case did < asked || did == 0:
-			case op.Kind == Release, l.extends > 1, op.Kind == Extend && l.over, did <= at && at < l.gone[m]:
+			case op.Kind == Release, len(l.extends) > 1, op.Kind == Extend && l.over, did <= at && at < l.gone[m]:
 				n++
 			}
 		}
@@ -408,12 +408,18 @@ func (c *checker) failures(cl *client, l *lock, op *Op, asked time.Duration) {
 		link := cl.fleet.links[f.Node]
 		switch {
 		case f.Err == errTimeout, errors.Is(f.Err, conn.ErrQuarantined), !link.up, link.changed >= asked:
-		case f.Err == errOvertaken && op.Kind == Extend && l.extends > 1:
+		case f.Err == errOvertaken && op.Kind == Extend && l.overlapped(asked):
 		case l.refused[link.master.index] >= asked:
 		default:
 			c.failf("foreign", "lock %d: kind %d failed on node %d, which had no reason: %v", l.number, op.Kind, f.Node, f.Err)
 		}
 	}
+}
+
+// overlapped says whether more than one extend was submitted since an instant.
+func (l *lock) overlapped(since time.Duration) bool {
+	n := len(l.extends)
+	return n > 1 && l.extends[n-2] >= since
 }
 
 // atEnd checks what is left when nothing happens any more.

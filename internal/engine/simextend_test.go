@@ -27,7 +27,7 @@ func (s *session) extending() (ttl time.Duration, x *renewal.Extension) {
 	if w.rules.shrinks {
 		ttl = w.between(10*time.Millisecond, 200*time.Millisecond)
 	}
-	l.extends++
+	l.extends = append(l.extends, w.now())
 	ttl = ttl.Truncate(time.Millisecond)
 	x = l.validity.Extending(ttl, quorum.Until(s.client.clock.Now(), ttl))
 	l.believe()

@@ -44,7 +44,7 @@ func (h *holder) next() {
 	}
 	h.ttl = h.ttl.Truncate(time.Millisecond)
 	n := 1
-	if w.chance(40) {
+	if w.chance(50) {
 		n += w.IntN(w.check.keys + heldKeys)
 	}
 	keys := w.Perm(w.check.keys + heldKeys)[:n]
@@ -126,8 +126,8 @@ func (h *holder) run() {
 		d = w.between(0, h.ttl*5)
 	}
 	h.later(d, h.finish)
-	for range w.IntN(3) {
-		h.later(w.between(0, d+1), h.act)
+	for range w.IntN(3 * len(h.locks)) {
+		h.later(w.between(0, d/2+1), h.act)
 	}
 }
 
@@ -166,7 +166,7 @@ func (h *holder) extend(ttl time.Duration) {
 	x := v.Extending(ttl, quorum.Until(h.client.clock.Now(), ttl))
 	h.believe()
 	for _, l := range h.locks {
-		l.extends++
+		l.extends = append(l.extends, h.world.now())
 	}
 	keeper.review(kept, false)
 	h.do(Extend, ttl, func(j *joint, err error) {

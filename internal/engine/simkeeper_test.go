@@ -202,7 +202,7 @@ func (k *simKeeper) renew(e *kept, now time.Duration, ops *Ops) (next time.Durat
 		}
 		p.Timeout = min(p.Timeout, max((r.of.Until()-now)/2, 2*time.Millisecond))
 		r.parts = append(r.parts, p)
-		l.extends++
+		l.extends = append(l.extends, w.now())
 		w.note("renew", c.index, l.key, l.number)
 		w.check.submitted(c, l, Extend)
 		c.pending++
