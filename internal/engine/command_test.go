@@ -102,7 +102,10 @@ func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
 			}
 			key := keyOf(o.Key)
 			cmd.keys = append(cmd.keys, key)
-			cmd.locks = append(cmd.locks, w.check.member(lock, key).number)
+			if lock <= len(w.check.locks) { // in the worlds that have any
+				lock = w.check.member(lock, key).number
+			}
+			cmd.locks = append(cmd.locks, lock)
 			cmd.ttls = append(cmd.ttls, o.TTL)
 		}
 		cmds = append(cmds, cmd)
