@@ -350,7 +350,7 @@ func (s *session) hold() {
 			return
 		}
 		switch {
-		case (s.keeper && w.chance(80) || w.chance(30)) && w.now() < l.until:
+		case w.now() < l.until && w.now() < 10*time.Second && (s.keeper && w.chance(80) || w.chance(30)): // not for ever
 			s.extendMore()
 			s.submit(Extend)
 		case w.chance(85):

@@ -146,10 +146,14 @@ func (k *simKeeper) turn() {
 		k.result(r, now)
 	}
 	var ops Ops
+	n := 0
 	for k.schedule.Len() > 0 && !c.world.check.failed() {
 		e, at := k.schedule.First()
 		if at > now {
 			break
+		}
+		if n++; n > 1000 {
+			c.world.check.fail("stuck", "a keeper's turn does not end")
 		}
 		action, next := e.Event(e.held(), now)
 		if c.world.rules.noDeadline && action == renewal.Expire {
