@@ -58,8 +58,8 @@ func (v Verdict) String() string {
 
 // IsHeldBy says whether the lock is the one that holds the key.
 func (s KeyState) IsHeldBy(l Lock) bool {
-	token := l.Token()
-	return token != "" && (s.Verdict == KeyHeld || s.Verdict == KeyEternal) && s.sum == sumOf(token)
+	value := l.handle.Value()
+	return value != "" && (s.Verdict == KeyHeld || s.Verdict == KeyEternal) && s.sum == sumOf(value)
 }
 
 func sumOf(value string) string {

@@ -121,6 +121,10 @@ type Config struct {
 	MaxInFlight, MaxInFlightBytes int
 
 	ClientName string // for the nodes' CLIENT LIST; none if empty
+	// NoHandOver has every release go to the nodes. By default a lock that is released
+	// passes on to the next in the process that waits for it, without a round trip: see
+	// Acquire.
+	NoHandOver bool
 	// Holder, a short printable text such as host and process, is stored with each lock,
 	// behind the token, so that people can see who holds it: see Inspect.
 	Holder   string
@@ -159,7 +163,7 @@ type Client struct{ group *group.Group }
 // ErrConfig.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
-		MaxHold: cfg.MaxHold, Holder: cfg.Holder,
+		MaxHold: cfg.MaxHold, Holder: cfg.Holder, NoHandOver: cfg.NoHandOver,
 		Nodes: cfg.Nodes, Logger: cfg.Logger, Rand: cfg.Rand, Scripted: cfg.Scripted,
 		RetryMin: cfg.RetryMin, RetryMax: cfg.RetryMax, CloseTimeout: cfg.CloseTimeout,
 		Engine: engine.Config{MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout},
@@ -203,7 +207,8 @@ func (c *Client) Close() error {
 // The end of ctx is noticed within 5 ms, later if more than 2048 operations wait to
 // be sent; a nil ctx has no end. The Redis key is key as it is, 1 to MaxKey bytes; ttl
 // is MinTTL to MaxTTL, rounded down to whole milliseconds. The errors are ErrTaken,
-// ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err().
+// ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(). While callers of
+// Acquire wait for key in this client, it is ErrTaken without a round trip.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.TryAcquire(ctx, key, ttl)
 	return Lock{h}, err
@@ -211,6 +216,12 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 
 // Acquire repeats TryAcquire while the lock is taken or too few nodes answer, with
 // a random pause between RetryMin and RetryMax after each attempt, until ctx ends.
+//
+// Callers of one client that wait for the same key stand in line: the first alone asks the
+// nodes. A lock that another caller of the client releases passes on to the first without
+// a round trip, 63 times in a row at most and while 7/8 of ttl are left, unless
+// NoHandOver is set; the nodes see one long hold. Close ends all waits at once.
+//
 // With a context that has no end it may wait for ever. When ctx ends the error is an
 // [AcquireError], which is both the context's error and that of the last attempt.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {

@@ -18,9 +18,10 @@ func (c *Client) Stats() Stats {
 		nodes = append(nodes, NodeStats{newNode(n), v[quorum.Granted], v[quorum.Denied], v[quorum.Failed]})
 	})
 	kept, lost := c.group.Kept()
+	inLine, handedOver := c.group.InLine()
 	return Stats{
 		Results(s.Acquire), Results(s.Extend), Results(s.Release),
-		s.Cleanups, s.Batches, s.Operations, held(s), kept, lost, s.Waiting, s.InFlight, nodes,
+		s.Cleanups, s.Batches, s.Operations, held(s), kept, lost, inLine, handedOver, s.Waiting, s.InFlight, nodes,
 	}
 }
 
@@ -48,6 +49,8 @@ type Stats struct {
 	Held       int    // locks acquired and not given back, those that have expired among them
 	KeptAlive  int    // locks that are kept alive
 	Lost       uint64 // locks that were lost while they were kept alive
+	InLine     int    // callers that wait for a lock that another has: Acquire
+	HandedOver uint64 // locks that passed from one holder to the next inside the process
 	Waiting    int    // operations to be sent, about Config.MaxWaiting and the cleanups at most
 	InFlight   int    // operations sent and without a verdict
 	Nodes      []NodeStats

@@ -66,6 +66,7 @@ var pure = map[string][]string{
 	"internal/command": {"resp", "quorum", "internal/refusal"},
 	"internal/mutants": {},
 	"internal/renewal": {},
+	"internal/waiters": {},
 }
 
 // mayImport is the rule for files that are not tests.

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/token"
 )
 
-// TryAcquire makes one attempt.
+// TryAcquire makes one attempt. It does not overtake those who wait in this process.
 func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
 	w, err := g.acquisition(ctx, key, ttl)
@@ -17,6 +17,10 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 		return Handle{}, err
 	}
 	defer g.engine.Free(w)
+	if g.lines.someWait(key) {
+		g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
+		return Handle{}, engine.ErrTaken
+	}
 	return g.attempt(ctx, w, key)
 }
 
@@ -29,7 +33,9 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Han
 		return Handle{}, err
 	}
 	defer g.engine.Free(w)
-	return g.repeat(ctx, key, w, func() (Handle, error) { return g.attempt(ctx, w, key) })
+	own := waiting{key: key, began: g.clock.Now()}
+	h, err := g.inLine(ctx, &own, w)
+	return g.acquired(ctx, &own, h, err)
 }
 
 // acquisition returns the call for the attempts of one caller, to be freed by it.

@@ -23,6 +23,7 @@ type Config struct {
 	CloseTimeout       time.Duration
 	MaxHold            time.Duration // 0: no limit
 	Holder             string
+	NoHandOver         bool
 	Logger             *slog.Logger // nil: none
 	Rand               io.Reader    // nil: crypto/rand
 	Scripted           bool

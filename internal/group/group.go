@@ -26,6 +26,7 @@ type Group struct {
 	fleet  *conn.Fleet
 	leases sync.Pool // of *lease
 	keeper keeper
+	lines  lines
 	closed sync.Once
 	ending chan struct{} // closed when Close begins
 
@@ -49,6 +50,7 @@ func New(cfg Config) (*Group, error) {
 	cfg.Conn.OnUp, cfg.Conn.OnDown = g.nodeUp, g.nodeDown
 	g.cfg = cfg
 	g.keeper.init(g)
+	g.lines.init(g)
 	g.cfg.Nodes, g.cfg.Conn = nil, conn.Config{} // they hold passwords, and a Client can be printed
 	g.engine = engine.New(cfg.Engine)
 	lock := g.engine.DriverLock()

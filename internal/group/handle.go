@@ -41,8 +41,17 @@ func (h Handle) Keys() []string {
 	return nil
 }
 
-// Token is the value at the keys while the lock is held, or "".
+// Token is the value at the keys, the proof of who holds the lock, or "". A lock whose
+// token was told is not passed on inside the process: another may have the token.
 func (h Handle) Token() string {
+	if h.lease != nil {
+		h.lease.tell(h.life)
+	}
+	return h.Value()
+}
+
+// Value is Token for those who do not tell it.
+func (h Handle) Value() string {
 	if s, ok := h.state(); ok {
 		return s.token.String() + h.group.tailOf(&s)
 	}
@@ -79,7 +88,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	c.prepare(ctx, s.token, 0)
 	x, err := h.beginExtend(c.first().TTL)
 	if err != nil {
-		g.reportUnsentExtend(ctx, s.key, err)
+		g.reportUnsent(ctx, engine.Extend, s.key, err)
 		if err == engine.ErrExpired {
 			h.reportLost(s.key, err)
 		}
@@ -145,6 +154,11 @@ func (h Handle) Release(ctx context.Context) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
+	h.stopKeeping(&s)
+	if g.lines.pass(h, s.key) {
+		return nil
+	}
+	defer g.lines.freed(s.key)
 	c, err := g.calls(engine.Release, &s, 0)
 	if err != nil {
 		return err
@@ -185,6 +199,11 @@ func (h Handle) ReleaseAsync() {
 	if !ok {
 		return
 	}
+	h.stopKeeping(&s)
+	if h.group.lines.pass(h, s.key) {
+		return
+	}
+	defer h.group.lines.freed(s.key)
 	c, err := h.group.calls(engine.Release, &s, 0)
 	if err != nil {
 		return
@@ -195,6 +214,14 @@ func (h Handle) ReleaseAsync() {
 	if h.end() { // of several callers one sends it
 		c.each(func(one *engine.Call) { h.group.engine.Discard(&one.Op) })
 		h.group.engine.DriveSoon()
+	}
+}
+
+// stopKeeping ends that a lock is kept alive which is about to be released: only then may
+// it pass on.
+func (h Handle) stopKeeping(s *state) {
+	if s.kept != nil {
+		h.group.keeper.stop(s.kept, h, engine.ErrStopped)
 	}
 }
 

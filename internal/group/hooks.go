@@ -17,12 +17,12 @@ func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key string, er
 	}
 }
 
-// reportUnsentExtend counts and reports an extend that no node was asked for, since
-// its lock has expired or was released.
-func (g *Group) reportUnsentExtend(ctx context.Context, key string, err error) {
-	g.engine.Note(engine.Extend, err)
+// reportUnsent counts and reports an attempt that no node was asked for: an extend whose
+// lock has expired or was released, or an acquire while others wait for the key.
+func (g *Group) reportUnsent(ctx context.Context, kind engine.Kind, key string, err error) {
+	g.engine.Note(kind, err)
 	if f := g.cfg.OnAttempt; f != nil {
-		f(ctx, engine.Extend, key, 0, quorum.Tally{}, err)
+		f(ctx, kind, key, 0, quorum.Tally{}, err)
 	}
 }
 

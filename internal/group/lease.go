@@ -37,7 +37,13 @@ type lease struct {
 const (
 	contended = 1 << iota // there were several releases at once, or one after the other
 	reported              // that the lock is lost, or there will be nothing to report
+	tokenTold             // its user has asked for the token
 )
+
+// maxPasses bounds how often in a row a lock is passed on inside the process, so that
+// other processes have their turn. A lease's life is a multiple of it when the nodes have
+// granted the lock.
+const maxPasses = 64
 
 // manyReleases is where releases stops counting: the lock has no validity any more,
 // although none of them may have been sent.
@@ -58,6 +64,7 @@ type state struct {
 	ttl      time.Duration
 	released bool // a release was asked for: no validity, but perhaps a key
 	more     *more
+	kept     *entry
 }
 
 // keys is all keys, in the order in which they are written.
@@ -73,7 +80,7 @@ func (s *state) keys() []string {
 func (l *lease) begin(s state, absent uint64) (life uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.life++
+	l.life = (l.life | (maxPasses - 1)) + 1
 	l.key, l.token, l.more, l.absent = s.key, veil(s.token), s.more, absent
 	l.validity, l.kept = renewal.Begin(s.ttl, s.until), nil
 	l.releases, l.told = 0, 0
@@ -90,7 +97,7 @@ func (l *lease) get(life uint64) (s state, ok bool) {
 	if !l.is(life) {
 		return
 	}
-	s = state{l.key, l.token.unveil(), l.validity.Until(), l.validity.TTL(), l.releases > 0, l.more}
+	s = state{l.key, l.token.unveil(), l.validity.Until(), l.validity.TTL(), l.releases > 0, l.more, l.kept}
 	if s.released {
 		s.until = 0
 	}
@@ -130,7 +137,7 @@ func (l *lease) keep(life uint64, e *entry) (s state, ok bool) {
 		return s, false
 	}
 	l.kept = e
-	return state{l.key, l.token.unveil(), l.validity.Until(), l.validity.TTL(), false, l.more}, true
+	return state{l.key, l.token.unveil(), l.validity.Until(), l.validity.TTL(), false, l.more, nil}, true
 }
 
 // unkeep takes keep back.
@@ -202,4 +209,32 @@ func (l *lease) end(life uint64) bool {
 	}
 	l.key, l.more, l.validity, l.kept = "", nil, renewal.Validity{}, nil
 	return true
+}
+
+// tell notes that the token is known to the lock's user.
+func (l *lease) tell(life uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.is(life) {
+		l.told |= tokenTold
+	}
+}
+
+// pass ends a life and begins the next, of the same lock: the nodes see one long hold. It
+// returns when validity ends. It does not if the waiter that asks for ttl would have less
+// than 7/8 of that, or more than it; if the lock may be in other hands, is being changed
+// or is lost; or if it was passed on often enough.
+func (l *lease) pass(life uint64, now, ttl time.Duration) (next uint64, until time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until = l.validity.Until()
+	left := until - now
+	switch {
+	case !l.is(life), l.releases > 0, l.validity.IsChanging(), l.kept != nil, l.more != nil, l.told != 0:
+	case left < ttl-ttl/8, left > ttl, (life+1)%maxPasses == 0:
+	default:
+		l.life++
+		return l.life, until, true
+	}
+	return 0, 0, false
 }

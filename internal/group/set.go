@@ -56,7 +56,9 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if once {
 		return attempt()
 	}
-	return g.repeat(ctx, keys[0], c.first(), attempt)
+	own := waiting{key: keys[0], began: g.clock.Now()}
+	h, err := g.attempts(ctx, c.first(), &own, attempt)
+	return g.acquired(ctx, &own, h, err)
 }
 
 // attemptAll is one attempt, with one token for all keys. Where one key is refused, the

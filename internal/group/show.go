@@ -29,7 +29,7 @@ func Digest(value []byte) string {
 
 // Digest is that of the value at the keys, or "".
 func (h Handle) Digest() string {
-	if value := h.Token(); value != "" {
+	if value := h.Value(); value != "" {
 		return Digest([]byte(value))
 	}
 	return ""

@@ -27,12 +27,9 @@ func (w *waiting) goesOn(err error) bool {
 	return false
 }
 
-// repeat makes attempts, with pauses between them, until one wins, one fails for a
-// reason that stays, or ctx ends. It reports how that went: if the hook panics, the caller
-// gets no handle, and the lock is released.
-func (g *Group) repeat(ctx context.Context, key string, c *engine.Call, attempt func() (Handle, error)) (Handle, error) {
-	w := waiting{key: key, began: g.clock.Now()}
-	h, err := g.attempts(ctx, c, &w, attempt)
+// acquired reports how an Acquire went. If the hook panics, the caller gets no handle, and
+// the lock is released.
+func (g *Group) acquired(ctx context.Context, w *waiting, h Handle, err error) (Handle, error) {
 	if f := g.cfg.OnAcquire; f != nil {
 		reported := false
 		defer func() {
@@ -46,6 +43,8 @@ func (g *Group) repeat(ctx context.Context, key string, c *engine.Call, attempt 
 	return h, err
 }
 
+// attempts makes attempts, with pauses between them, until one wins, one fails for a
+// reason that stays, or ctx ends.
 func (g *Group) attempts(ctx context.Context, c *engine.Call, w *waiting, attempt func() (Handle, error)) (Handle, error) {
 	for {
 		w.attempts++
@@ -57,11 +56,18 @@ func (g *Group) attempts(ctx context.Context, c *engine.Call, w *waiting, attemp
 			if c.Pause(ctx, g.cfg.RetryMin+rand.N(g.cfg.RetryMax-g.cfg.RetryMin+1)) == nil && ctx.Err() == nil {
 				continue
 			}
-		case err == engine.ErrClosed, err != context.Canceled && ctx.Err() == nil: // Do returns that for a context without an error
-			return Handle{}, err
+			return Handle{}, g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, endOf(ctx))
 		}
-		return Handle{}, g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, endOf(ctx))
+		return Handle{}, g.gaveUp(ctx, w, err)
 	}
+}
+
+// gaveUp is the error of an Acquire whose attempt has ended with err, for good.
+func (g *Group) gaveUp(ctx context.Context, w *waiting, err error) error {
+	if err == nil || err == engine.ErrClosed || err != context.Canceled && ctx.Err() == nil { // Do returns that for a context without an error
+		return err
+	}
+	return g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, endOf(ctx))
 }
 
 // endOf is the error of a context that has ended, and its cause where that is another.

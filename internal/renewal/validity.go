@@ -34,6 +34,9 @@ func (v *Validity) TTL() time.Duration { return v.ttl }
 // Until is when validity ends.
 func (v *Validity) Until() time.Duration { return v.until }
 
+// IsChanging says whether an extension is under way.
+func (v *Validity) IsChanging() bool { return v.extends != nil }
+
 // Extending notes that an extension is about to be sent which would end validity
 // at until. An earlier end counts from now on: the nodes may apply it at any time.
 func (v *Validity) Extending(ttl, until time.Duration) *Extension {

@@ -1,0 +1,268 @@
+package group
+
+import (
+	"context"
+	"hash/maphash"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/waiters"
+)
+
+// lines is those who wait for locks in this process, a line for each key. The first of a
+// line alone asks the nodes. A lock that is released passes on to the first without
+// asking them, for as long as lease.pass allows.
+//
+// A caller that meets no line pays one atomic load.
+//
+// No waiter is forgotten: each that becomes the first is woken, or looks by itself at the
+// latest when the holder that is known will have lost the lock (waiter.look). Each that
+// leaves, for whatever reason, wakes the one that is the first then.
+type lines struct {
+	group   *Group
+	waiting atomic.Int64 // in all lines
+	passed  atomic.Uint64
+	seed    maphash.Seed
+	shards  [shards]shard
+	pool    sync.Pool // of *waiter
+}
+
+const shards = 32
+
+// shard is some of the lines. Its lock is taken before a lease's.
+type shard struct {
+	mu    sync.Mutex
+	table waiters.Table[*waiter]
+	_     [32]byte // keeps two locks off one cache line
+}
+
+// waiter is one that waits. The shard's lock protects its fields but for wake and timer.
+type waiter struct {
+	waiters.Waiter[*waiter]
+	key    string
+	ttl    time.Duration
+	look   time.Duration // when it looks by itself
+	asking bool          // it has an attempt under way
+	handed Handle        // the lock, once it was passed on to it
+	wake   chan struct{} // holds one
+	timer  *time.Timer
+	rings  time.Duration // when the timer does, at the latest; never: it is not set
+}
+
+func (l *lines) init(g *Group) { l.group, l.seed = g, maphash.MakeSeed() }
+
+// InLine is how many callers wait, and how many locks were passed on.
+func (g *Group) InLine() (waiting int, passed uint64) {
+	return int(g.lines.waiting.Load()), g.lines.passed.Load()
+}
+
+func (l *lines) shard(key string) *shard {
+	return &l.shards[maphash.String(l.seed, key)%shards]
+}
+
+// someWait says whether there is a line for key.
+func (l *lines) someWait(key string) bool {
+	if l.waiting.Load() == 0 {
+		return false
+	}
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.First(key) != nil
+}
+
+// join puts a new waiter at the end of the line for key.
+func (l *lines) join(key string, ttl time.Duration) *waiter {
+	w, _ := l.pool.Get().(*waiter)
+	if w == nil {
+		w = &waiter{wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), rings: never}
+		w.Owner = w
+	}
+	w.key, w.ttl, w.look = key, ttl, never
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.table.Join(key, &w.Waiter)
+	l.waiting.Add(1)
+	return w
+}
+
+// leave takes w out of its line. What was passed on to it meanwhile, and it did not take,
+// is released, and so passes on.
+func (l *lines) leave(w *waiter) {
+	s := l.shard(w.key)
+	s.mu.Lock()
+	handed := w.handed
+	if waits, _ := w.Waits(); waits {
+		l.waiting.Add(-1)
+		if next := s.table.Leave(&w.Waiter); next != nil {
+			next.Owner.ring()
+		}
+	}
+	s.mu.Unlock()
+	handed.ReleaseAsync()
+	w.key, w.handed, w.asking = "", Handle{}, false
+	select {
+	case <-w.wake:
+	default:
+	}
+	l.pool.Put(w)
+}
+
+// ring wakes w.
+func (w *waiter) ring() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it will look
+	}
+}
+
+// ask says whether w is to ask the nodes, as the first of its line, or takes the lock
+// that was passed on to it.
+func (l *lines) ask(w *waiter) (asks bool, h Handle) {
+	s := l.shard(w.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waits, first := w.Waits()
+	if !waits {
+		h, w.handed = w.handed, Handle{}
+		return false, h
+	}
+	w.asking = first && w.Until() <= l.group.clock.Now()
+	return w.asking, h
+}
+
+// asked notes the result of asking. A holder in this process is known to the line.
+func (l *lines) asked(w *waiter, h Handle) {
+	s := l.shard(w.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.asking = false
+	if held, ok := h.state(); ok {
+		s.table.SetUntil(w.key, held.until)
+	}
+}
+
+// park waits until w is woken, until it should look, or until its caller gives up.
+func (l *lines) park(w *waiter, done <-chan struct{}) {
+	now, cfg := l.group.clock.Now(), &l.group.cfg
+	s := l.shard(w.key)
+	s.mu.Lock()
+	waits, first := w.Waits()
+	pause := time.Hour // one that leaves wakes the next
+	switch until := w.Until(); {
+	case !waits:
+		pause = 0
+	case until > now:
+		pause = until - now + rand.N(cfg.RetryMin+1)/8
+	case first:
+		pause = cfg.RetryMin + rand.N(cfg.RetryMax-cfg.RetryMin+1)
+	}
+	w.look = now + pause
+	s.mu.Unlock()
+	if pause == 0 {
+		return
+	}
+	if w.rings > w.look { // else it is left alone: most waiters are woken long before
+		w.timer.Reset(pause)
+		w.rings = w.look
+	}
+	select {
+	case <-w.wake:
+	case <-w.timer.C:
+		w.rings = never
+	case <-done:
+	case <-l.group.ending:
+	}
+}
+
+// pass passes the lock of h on to the first that waits for it, and says whether it did.
+// The handle is dead then, as one whose lock was released.
+func (l *lines) pass(h Handle, key string) bool {
+	if l.waiting.Load() == 0 || l.group.cfg.NoHandOver {
+		return false
+	}
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.table.First(key)
+	if first == nil || first.Owner.asking {
+		return false
+	}
+	w := first.Owner
+	life, until, ok := h.lease.pass(h.life, l.group.clock.Now(), w.ttl)
+	if !ok {
+		return false
+	}
+	next := s.table.Leave(first)
+	s.table.SetUntil(key, until)
+	l.waiting.Add(-1)
+	l.passed.Add(1)
+	w.handed = Handle{h.group, h.lease, life}
+	w.ring()
+	if next != nil && next.Owner.look > until {
+		next.Owner.ring()
+	}
+	return true
+}
+
+// freed wakes the first that waits for key, because its holder in this process has given
+// it back.
+func (l *lines) freed(key string) {
+	if l.waiting.Load() == 0 {
+		return
+	}
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first := s.table.First(key); first != nil {
+		s.table.SetUntil(key, 0)
+		first.Owner.ring()
+	}
+}
+
+// inLine is Group.attempts for one key: behind those who wait for it already.
+func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handle, err error) {
+	if w.last = engine.ErrTaken; !g.lines.someWait(w.key) {
+		w.attempts++
+		if h, err = g.attempt(ctx, c, w.key); err == nil || !w.goesOn(err) {
+			return h, g.gaveUp(ctx, w, err)
+		}
+	}
+	done := ctx.Done()
+	own := g.lines.join(w.key, c.TTL)
+	defer g.lines.leave(own)
+	for {
+		asks, handed := g.lines.ask(own)
+		switch {
+		case handed.lease != nil:
+			return handed, nil
+		case asks:
+			w.attempts++
+			h, err = g.attempt(ctx, c, w.key)
+			g.lines.asked(own, h)
+			if err == nil || !w.goesOn(err) {
+				return h, g.gaveUp(ctx, w, err)
+			}
+		}
+		g.lines.park(own, done)
+		if isClosed(g.ending) {
+			return Handle{}, engine.ErrClosed
+		}
+		if isClosed(done) || ctx.Err() != nil {
+			return Handle{}, g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, endOf(ctx))
+		}
+	}
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
