@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -107,6 +108,104 @@ func TestHandOverExcludes(t *testing.T) {
 			require.Equal(t, off, s.HandedOver == 0)
 			require.Greater(t, grants.Load(), int64(100))
 			r.AwaitEmpty(t)
+		})
+	}
+}
+
+// TestCloseEndsWaits at once.
+func TestCloseEndsWaits(t *testing.T) {
+	r := cluster.New(t, 3, func(c *redlock.Config) { c.RetryMin, c.RetryMax = testkit.Patience, testkit.Patience })
+	cluster.MustAcquire(t, r.Client, "k", ttl)
+	var waits []<-chan error
+	for i := range 20 {
+		waits = append(waits, testkit.Start(func() error {
+			_, err := r.Acquire(context.Background(), "k", ttl)
+			return err
+		}))
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
+	}
+	require.NoError(t, r.Close())
+	for _, wait := range waits {
+		require.Equal(t, redlock.ErrClosed, testkit.Outcome(t, "a wait", wait))
+	}
+}
+
+// TestFirstThatLeaves wakes the next, for whatever reason it leaves: its context ends, or
+// user code panics when it is about to ask the nodes.
+func TestFirstThatLeaves(t *testing.T) {
+	var broken atomic.Bool
+	r := cluster.New(t, 3, func(c *redlock.Config) {
+		c.Rand = readerFunc(func(p []byte) (int, error) {
+			if broken.CompareAndSwap(true, false) {
+				panic("no randomness")
+			}
+			return rand.Read(p)
+		})
+	})
+	for _, s := range r.Servers {
+		s.Set("k", "another's", 0)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var waits []<-chan error
+	for i := range 3 {
+		own := t.Context()
+		if i == 0 {
+			own = ctx
+		}
+		waits = append(waits, testkit.Start(func() error {
+			l, err := r.Acquire(own, "k", ttl)
+			if err == nil {
+				err = l.Release(context.Background())
+			}
+			return err
+		}))
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
+	}
+	cancel()
+	require.ErrorIs(t, testkit.Outcome(t, "the first", waits[0]), context.Canceled)
+	broken.Store(true)
+	require.ErrorContains(t, testkit.Outcome(t, "the second", waits[1]), "no randomness")
+	for _, s := range r.Servers {
+		s.Del("k")
+	}
+	require.NoError(t, testkit.Outcome(t, "the third", waits[2]))
+	require.Zero(t, r.Stats().InLine)
+}
+
+// readerFunc is a Config.Rand.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestWhatIsNotPassedOn: a lock whose token is known, or of which too little is left, goes
+// back to the nodes.
+func TestWhatIsNotPassedOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		held time.Duration
+		use  func(l redlock.Lock)
+		want uint64
+	}{
+		"as it is":     {ttl, func(redlock.Lock) {}, 1},
+		"token told":   {ttl, func(l redlock.Lock) { _ = l.Token() }, 0},
+		"too little":   {ttl / 2, func(redlock.Lock) {}, 0},
+		"more":         {2 * ttl, func(redlock.Lock) {}, 0},
+		"kept alive":   {ttl, func(l redlock.Lock) { _, _ = l.KeepAlive(context.Background()) }, 1},
+		"was extended": {ttl / 2, func(l redlock.Lock) { _ = l.Extend(context.Background(), ttl) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := cluster.New(t, 3)
+			held := cluster.MustAcquire(t, r.Client, "k", c.held)
+			c.use(held)
+			next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+			require.NoError(t, held.Release(t.Context()))
+			got := testkit.Get(t, next)
+			require.NoError(t, got.Err)
+			require.Equal(t, c.want, r.Stats().HandedOver)
+			require.Greater(t, got.Value.Remaining(), ttl/8*7-time.Second)
+			require.Equal(t, redlock.ErrNotHeld, held.Extend(t.Context(), ttl))
+			require.Zero(t, held.Remaining())
+			require.NoError(t, got.Value.Release(t.Context()))
 		})
 	}
 }

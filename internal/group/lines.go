@@ -45,8 +45,7 @@ type waiter struct {
 	key    string
 	ttl    time.Duration
 	look   time.Duration // when it looks by itself
-	asking bool          // it has an attempt under way
-	handed Handle        // the lock, once it was passed on to it
+	handed Handle        // the lock, once it was passed on to it; it may be asking the nodes then
 	wake   chan struct{} // holds one
 	timer  *time.Timer
 	rings  time.Duration // when the timer does, at the latest; never: it is not set
@@ -104,7 +103,7 @@ func (l *lines) leave(w *waiter) {
 	}
 	s.mu.Unlock()
 	handed.ReleaseAsync()
-	w.key, w.handed, w.asking = "", Handle{}, false
+	w.key, w.handed = "", Handle{}
 	select {
 	case <-w.wake:
 	default:
@@ -131,16 +130,14 @@ func (l *lines) ask(w *waiter) (asks bool, h Handle) {
 		h, w.handed = w.handed, Handle{}
 		return false, h
 	}
-	w.asking = first && w.Until() <= l.group.clock.Now()
-	return w.asking, h
+	return first && w.Until() <= l.group.clock.Now(), h
 }
 
-// asked notes the result of asking. A holder in this process is known to the line.
+// asked notes the result of asking: a holder in this process is known to the line.
 func (l *lines) asked(w *waiter, h Handle) {
 	s := l.shard(w.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.asking = false
 	if held, ok := h.state(); ok {
 		s.table.SetUntil(w.key, held.until)
 	}
@@ -189,7 +186,7 @@ func (l *lines) pass(h Handle, key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := s.table.First(key)
-	if first == nil || first.Owner.asking {
+	if first == nil {
 		return false
 	}
 	w := first.Owner
