@@ -46,6 +46,7 @@ type waiter struct {
 	ttl    time.Duration
 	look   time.Duration // when it looks by itself
 	handed Handle        // the lock, once it was passed on to it; it may be asking the nodes then
+	won    bool          // the nodes have granted it the lock
 	wake   chan struct{} // holds one
 	timer  *time.Timer
 	rings  time.Duration // when the timer does, at the latest; never: it is not set
@@ -102,8 +103,11 @@ func (l *lines) leave(w *waiter) {
 		}
 	}
 	s.mu.Unlock()
+	if w.won && handed.lease != nil { // both: the nodes have lost keys. None may have the one that was passed on
+		handed.lease.tell(handed.life)
+	}
 	handed.ReleaseAsync()
-	w.key, w.handed = "", Handle{}
+	w.key, w.handed, w.won = "", Handle{}, false
 	select {
 	case <-w.wake:
 	default:
@@ -139,6 +143,7 @@ func (l *lines) asked(w *waiter, h Handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if held, ok := h.state(); ok {
+		w.won = true
 		s.table.SetUntil(w.key, held.until)
 	}
 }
