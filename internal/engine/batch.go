@@ -55,10 +55,10 @@ type round struct {
 	timeout  time.Duration
 	ended    <-chan struct{} // of the context, where op is a Call
 	tally    quorum.Tally
-	reads    bool   // it is complete when each node has voted
 	absent   uint64 // nodes where no key has the token, a bit each
 	lock     uint64 // of an extend: which lock it is about
 	failures int32  // the last of them in batch.failures, counted from 1
+	reads    bool   // it is complete when each node has voted
 }
 
 // failure is why one vote of one round has failed.

@@ -61,15 +61,13 @@ func (f Failure) IsTimeout() bool { return f.Err == errTimeout }
 // Complete, or to a Cancel that returned true, and can be used again then.
 type Op struct {
 	Kind    Kind
+	Prompt  bool   // the driver itself calls Done, under its lock: it must not block or use the engine
 	Key     []byte // not written to by the engine, and not read after Complete
 	Token   token.Token
 	TTL     time.Duration
 	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
 	Done    Completion
-	// Tail follows the token in the value at the key. Prompt has the driver itself call
-	// Done, under its lock: it must not block or use the engine.
-	Tail   string
-	Prompt bool
+	Tail    string // follows the token in the value at the key
 
 	// Absent is the nodes, a bit each, that have no key with this token: they
 	// denied the acquire, or were never sent it. The engine sets it for an
