@@ -41,6 +41,11 @@ func TestCloseWaitsForCleanups(t *testing.T) {
 		e.Close(time.Hour)
 		close(closed)
 	}()
+	select {
+	case <-closed: // a Close that does not wait is seen here, or not at all
+		require.Fail(t, "it does not wait")
+	case <-time.After(20 * time.Millisecond):
+	}
 	f.release()
 	<-closed
 	keys, released := f.count()
