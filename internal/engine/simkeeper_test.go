@@ -31,8 +31,8 @@ type kept struct {
 	live     bool // its context has not ended
 }
 
-func (k *kept) SetPlace(place int) { k.place = place }
-func (k *kept) Place() int         { return k.place }
+func (e *kept) SetPlace(place int) { e.place = place }
+func (e *kept) Place() int         { return e.place }
 
 // renewing is a renewal that is under way: an extend for each key.
 type renewing struct {

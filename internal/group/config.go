@@ -118,11 +118,11 @@ const maxHolder = 128
 // checkHolder refuses a text that does not fit behind a token.
 func checkHolder(holder string) error {
 	if len(holder) > maxHolder {
-		return fmt.Errorf("Holder has %d bytes, at most %d are allowed", len(holder), maxHolder)
+		return fmt.Errorf("the Holder has %d bytes, at most %d are allowed", len(holder), maxHolder)
 	}
 	for _, r := range holder {
 		if !unicode.IsPrint(r) {
-			return fmt.Errorf("Holder has %q in it, which cannot be printed", r)
+			return fmt.Errorf("the Holder has %q in it, which cannot be printed", r)
 		}
 	}
 	return nil
