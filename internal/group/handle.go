@@ -166,7 +166,11 @@ func (h Handle) Release(ctx context.Context) error {
 	defer c.free()
 	ctx = orBackground(ctx)
 	ended := ctx.Err()
-	c.prepare(ctx, s.token, h.releasing())
+	absent, ok := h.releasing()
+	if !ok { // another caller has released it since, or has passed it on
+		return engine.ErrNotHeld
+	}
+	c.prepare(ctx, s.token, absent)
 	var unsent bool
 	if ended != nil {
 		err = c.leave()
@@ -209,7 +213,7 @@ func (h Handle) ReleaseAsync() {
 		return
 	}
 	defer c.free()
-	absent := h.releasing()
+	absent, _ := h.releasing() // end says whether the lock was still there
 	c.each(func(one *engine.Call) { one.Token, one.Absent = s.token, absent })
 	if h.end() { // of several callers one sends it
 		c.each(func(one *engine.Call) { h.group.engine.Discard(&one.Op) })
@@ -226,13 +230,13 @@ func (h Handle) stopKeeping(s *state) {
 }
 
 // releasing ends validity, and with it that the lock is kept alive, before a release is
-// sent. It returns the nodes that do not have the key.
-func (h Handle) releasing() (absent uint64) {
-	absent, kept := h.lease.releasing(h.life)
+// sent. It returns the nodes that do not have the key. Not ok, there is none to send.
+func (h Handle) releasing() (absent uint64, ok bool) {
+	absent, kept, ok := h.lease.releasing(h.life)
 	if kept != nil {
 		h.group.keeper.stop(kept, h, engine.ErrStopped)
 	}
-	return absent
+	return absent, ok
 }
 
 // end gives the lease back for another lock. Of several callers one is told that it did.

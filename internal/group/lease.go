@@ -162,12 +162,13 @@ func (l *lease) keptBy(life uint64) *entry {
 // releasing notes that a release is about to be sent, which ends validity: the
 // nodes may apply it at any time, and another holder may follow. It returns the
 // nodes that do not have the key, a bit each, and the keeper's entry for the lock, which
-// must be stopped.
-func (l *lease) releasing(life uint64) (absent uint64, kept *entry) {
+// must be stopped. Not ok, it must not be sent: the life is over, and another handle may
+// hold the lock by the same token since.
+func (l *lease) releasing(life uint64) (absent uint64, kept *entry, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.is(life) {
-		return 0, nil
+		return 0, nil, false
 	}
 	if l.releases > 0 {
 		l.told |= contended
@@ -175,7 +176,7 @@ func (l *lease) releasing(life uint64) (absent uint64, kept *entry) {
 	if l.releases < manyReleases {
 		l.releases++
 	}
-	return l.absent, l.kept
+	return l.absent, l.kept, true
 }
 
 // unreleased takes a release back that was never sent.

@@ -50,7 +50,7 @@ func TestLeaseAllocatesNothing(t *testing.T) {
 		n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
 		l.extended(n, l.extending(n, 0, time.Second), renewal.Won)
 		_, _ = l.get(n)
-		_, _ = l.releasing(n)
+		_, _, _ = l.releasing(n)
 		_ = l.reportLoss(n)
 		_ = l.end(n)
 	})

@@ -34,7 +34,7 @@ func TestALifeIsWhatItWasGiven(t *testing.T) {
 	s, ok := l.get(life)
 	require.True(t, ok)
 	require.Equal(t, state{key: "key", token: tokenOf(1), until: time.Second}, s)
-	absent, _ := l.releasing(life)
+	absent, _, _ := l.releasing(life)
 	require.EqualValues(t, 0b101, absent)
 }
 
@@ -53,7 +53,7 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		l.extended(old, slot, renewal.Lost)
 		slot = nil
 		l.extended(old, l.extending(old, 0, time.Nanosecond), renewal.Won)
-		absent, _ := l.releasing(old)
+		absent, _, _ := l.releasing(old)
 		require.Zero(t, absent)
 		l.unreleased(old)
 		require.False(t, l.reportLoss(old))
