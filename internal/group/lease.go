@@ -222,7 +222,8 @@ func (l *lease) tell(life uint64) {
 }
 
 // pass ends a life and begins the next, of the same lock: the nodes see one long hold. It
-// returns when validity ends. It does not if the waiter that asks for ttl would have less
+// returns when validity ends. The next is kept alive by the TTL that its holder has asked
+// for, not by that of the last. It does not if the waiter that asks for ttl would have less
 // than 7/8 of that, or more than it; if the lock may be in other hands, is being changed
 // or is lost; or if it was passed on often enough.
 func (l *lease) pass(life uint64, now, ttl time.Duration) (next uint64, until time.Duration, ok bool) {
@@ -235,6 +236,7 @@ func (l *lease) pass(life uint64, now, ttl time.Duration) (next uint64, until ti
 	case left < ttl-ttl/8, left > ttl, (life+1)%maxPasses == 0:
 	default:
 		l.life++
+		l.validity = renewal.Begin(ttl, until)
 		return l.life, until, true
 	}
 	return 0, 0, false

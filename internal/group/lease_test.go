@@ -181,6 +181,23 @@ func TestOneEndsIt(t *testing.T) {
 	require.EqualValues(t, 500, ends.Load())
 }
 
+// TestPassedOnTTL: the lock is kept alive by what its next holder has asked for.
+func TestPassedOnTTL(t *testing.T) {
+	var l lease
+	for _, asked := range []time.Duration{9 * time.Second, 10 * time.Second} {
+		life := l.begin(state{key: "key", token: tokenOf(1), ttl: time.Hour, until: 9 * time.Second}, 0)
+		next, until, ok := l.pass(life, 0, asked)
+		require.True(t, ok)
+		require.Equal(t, 9*time.Second, until)
+		_, ok = l.get(life)
+		require.False(t, ok, "the old handle lives")
+		s, ok := l.get(next)
+		require.True(t, ok)
+		require.Equal(t, until, s.until)
+		require.Equal(t, asked, s.ttl)
+	}
+}
+
 // TestLeaseIsSmall: a client may hold a million.
 func TestLeaseIsSmall(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(lease{}), uintptr(112))
