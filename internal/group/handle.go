@@ -95,7 +95,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		return err
 	}
 	g.keeper.review(h, false)
-	err = h.extend(ctx, &c, x)
+	err = h.extend(ctx, &c, x, s.key)
 	g.keeper.review(h, err == nil)
 	c.report(ctx, err)
 	if err == engine.ErrNotHeld || err == engine.ErrExpired {
@@ -123,10 +123,14 @@ func (h Handle) beginExtend(ttl time.Duration) (*renewal.Extension, error) {
 }
 
 // extend sends an extension. The lease learns the result on every path, also when a
-// context panics; otherwise the extension would count as under way for ever.
-func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension) (err error) {
+// context panics; otherwise the extension would count as under way for ever. So does the
+// line, since validity may end earlier now.
+func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension, key string) (err error) {
 	result := renewal.Unknown
-	defer func() { h.lease.extended(h.life, x, result) }()
+	defer func() {
+		h.lease.extended(h.life, x, result)
+		h.group.lines.shortened(h, key)
+	}()
 	unsent, err := c.do(ctx)
 	result = resultOf(unsent, err)
 	return err
@@ -158,7 +162,6 @@ func (h Handle) Release(ctx context.Context) error {
 	if g.lines.pass(h, s.key) {
 		return nil
 	}
-	defer g.lines.freed(s.key)
 	c, err := g.calls(engine.Release, &s, 0)
 	if err != nil {
 		return err
@@ -171,13 +174,7 @@ func (h Handle) Release(ctx context.Context) error {
 		return engine.ErrNotHeld
 	}
 	c.prepare(ctx, s.token, absent)
-	var unsent bool
-	if ended != nil {
-		err = c.leave()
-		unsent = err != nil
-	} else {
-		unsent, err = c.do(ctx)
-	}
+	unsent, err := h.release(ctx, &c, ended != nil, s.key)
 	if unsent {
 		h.lease.unreleased(h.life) // no node has heard of it
 	}
@@ -195,6 +192,17 @@ func (h Handle) Release(ctx context.Context) error {
 		f(s.key, err)
 	}
 	return err
+}
+
+// release sends a release, or leaves it. The line learns of it on every path, and before a
+// hook is called, which may block.
+func (h Handle) release(ctx context.Context, c *calls, leaves bool, key string) (unsent bool, err error) {
+	defer h.group.lines.freed(key)
+	if leaves {
+		err = c.leave()
+		return err != nil, err
+	}
+	return c.do(ctx)
 }
 
 // ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.

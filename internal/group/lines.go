@@ -226,6 +226,22 @@ func (l *lines) freed(key string) {
 	}
 }
 
+// shortened wakes the first that waits for key, if the lock of h ends earlier now than the
+// line knows.
+func (l *lines) shortened(h Handle, key string) {
+	if l.waiting.Load() == 0 {
+		return
+	}
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.table.First(key)
+	if held, ok := h.state(); ok && first != nil && held.until < first.Until() {
+		s.table.SetUntil(key, held.until)
+		first.Owner.ring()
+	}
+}
+
 // inLine is Group.attempts for one key: behind those who wait for it already.
 func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handle, err error) {
 	if w.last = engine.ErrTaken; !g.lines.someWait(w.key) {
