@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -269,4 +271,47 @@ func TestNextIsWoken(t *testing.T) {
 			require.NoError(t, second.Err)
 		})
 	}
+}
+
+// TestLateHandOver: a lock that was passed on to a caller which comes to run when it has
+// expired is no success; nor does Release pass a lock on once the client is closed.
+func TestLateHandOver(t *testing.T) {
+	testkit.Apart(t, func(t *testing.T) { // it changes the clock
+		for _, closed := range []bool{false, true} {
+			t.Run(fmt.Sprint("closed ", closed), func(t *testing.T) {
+				asked, goOn := make(chan struct{}), make(chan struct{})
+				var blocks atomic.Bool
+				r := cluster.New(t, 3, func(c *redlock.Config) {
+					c.Hooks.Attempt = func(a redlock.Attempt) {
+						if a.Kind == redlock.OpAcquire && blocks.CompareAndSwap(true, false) {
+							asked <- struct{}{}
+							<-goOn
+						}
+					}
+				})
+				held := cluster.MustAcquire(t, r.Client, "k", ttl)
+				next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+				testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+				blocks.Store(true)
+				testkit.Get(t, asked)
+				if closed {
+					require.NoError(t, r.Close())
+					require.Equal(t, redlock.ErrClosed, held.Release(t.Context()))
+					close(goOn)
+					require.Equal(t, redlock.ErrClosed, testkit.Get(t, next).Err)
+					return
+				}
+				if runtime.GOOS != "linux" {
+					t.Skip("the system does not tell that it was suspended")
+				}
+				require.NoError(t, held.Release(t.Context()))
+				defer clock.FakeSuspend(2 * ttl)()
+				close(goOn)
+				got := testkit.Get(t, next)
+				require.NoError(t, got.Err)
+				require.NotZero(t, got.Value.Remaining())
+				require.Equal(t, 3, r.Holders("k"))
+			})
+		}
+	})
 }

@@ -81,13 +81,19 @@ func (l *lines) join(key string, ttl time.Duration) *waiter {
 		w = &waiter{wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), rings: never}
 		w.Owner = w
 	}
-	w.key, w.ttl, w.look = key, ttl, never
-	s := l.shard(key)
+	w.key, w.ttl = key, ttl
+	l.stand(w)
+	return w
+}
+
+// stand puts w, which is in no line, at the end of its own.
+func (l *lines) stand(w *waiter) {
+	s := l.shard(w.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.table.Join(key, &w.Waiter)
+	w.look = never
+	s.table.Join(w.key, &w.Waiter)
 	l.waiting.Add(1)
-	return w
 }
 
 // leave takes w out of its line. What was passed on to it meanwhile, and it did not take,
@@ -182,9 +188,10 @@ func (l *lines) park(w *waiter, done <-chan struct{}) {
 }
 
 // pass passes the lock of h on to the first that waits for it, and says whether it did.
-// The handle is dead then, as one whose lock was released.
+// The handle is dead then, as one whose lock was released. Once the group is closed it does
+// not: those who wait are about to leave, and cannot give it back.
 func (l *lines) pass(h Handle, key string) bool {
-	if l.waiting.Load() == 0 || l.group.cfg.NoHandOver {
+	if l.waiting.Load() == 0 || l.group.cfg.NoHandOver || isClosed(l.group.ending) {
 		return false
 	}
 	s := l.shard(key)
@@ -256,8 +263,13 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 	for {
 		asks, handed := g.lines.ask(own)
 		switch {
-		case handed.lease != nil:
+		case handed.Remaining() > 0:
 			return handed, nil
+		case handed.lease != nil: // this goroutine has waited long to run again, or a hook has
+			handed.ReleaseAsync()
+			w.last = engine.ErrExpired
+			g.lines.stand(own)
+			continue
 		case asks:
 			w.attempts++
 			h, err = g.attempt(ctx, c, w.key)
