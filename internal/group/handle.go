@@ -174,7 +174,7 @@ func (h Handle) Release(ctx context.Context) error {
 		return engine.ErrNotHeld
 	}
 	c.prepare(ctx, s.token, absent)
-	unsent, err := h.release(ctx, &c, ended != nil, s.key)
+	unsent, err := h.release(ctx, &c, ended != nil, &s)
 	if unsent {
 		h.lease.unreleased(h.life) // no node has heard of it
 	}
@@ -196,8 +196,8 @@ func (h Handle) Release(ctx context.Context) error {
 
 // release sends a release, or leaves it. The line learns of it on every path, and before a
 // hook is called, which may block.
-func (h Handle) release(ctx context.Context, c *calls, leaves bool, key string) (unsent bool, err error) {
-	defer h.group.lines.freed(key)
+func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *state) (unsent bool, err error) {
+	defer h.group.lines.freed(h, s)
 	if leaves {
 		err = c.leave()
 		return err != nil, err
@@ -215,7 +215,7 @@ func (h Handle) ReleaseAsync() {
 	if h.group.lines.pass(h, s.key) {
 		return
 	}
-	defer h.group.lines.freed(s.key)
+	defer h.group.lines.freed(h, &s)
 	c, err := h.group.calls(engine.Release, &s, 0)
 	if err != nil {
 		return
