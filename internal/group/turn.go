@@ -110,12 +110,12 @@ func (k *keeper) endEntry(e *entry, cause error) {
 func (k *keeper) unlockAndTell() {
 	endings, news := k.endings, k.reports
 	k.endings, k.reports = nil, nil
-	k.mu.Unlock()
-	for _, e := range endings {
+	for _, e := range endings { // still under mu: Kept.Err relies on it that what has ended is told
 		if e.end != nil && !e.user {
 			e.end(e.cause)
 		}
 	}
+	k.mu.Unlock()
 	for _, e := range endings {
 		if e.end != nil && e.user {
 			news = append(news, func() { e.end(e.cause) })
