@@ -88,10 +88,10 @@ func (all closers) abort(addr string, err error) error {
 func fill(conns int, take func() (io.Closer, error)) error {
 	for range conns {
 		c, err := take()
-		defer c.Close()
 		if err != nil {
 			return err
 		}
+		defer c.Close()
 	}
 	return nil
 }
