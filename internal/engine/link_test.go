@@ -110,8 +110,9 @@ func (l *link) send(fl *flight) {
 
 // maxOwed is how many batches beyond the in-flight window a node may owe of those
 // that were sent while it had no quorum beside it. Nothing but its replies, and time,
-// make room for the next.
-const maxOwed = 12
+// make room for the next: a batch leaves the window at its timeout, and renewals have short
+// ones. A client that does not wait sends hundreds.
+const maxOwed = 24
 
 // bounded checks that a node is not sent more and more, and cut off in the end,
 // because the others fail at once.
