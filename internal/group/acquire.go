@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/token"
 )
 
-// TryAcquire makes one attempt. It does not overtake those who wait in this process.
+// TryAcquire makes one attempt. It does not overtake the waiters of this process.
 func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
 	w, err := g.acquisition(ctx, key, ttl)

@@ -50,7 +50,7 @@ func (h Handle) Token() string {
 	return h.Value()
 }
 
-// Value is Token for those who do not tell it.
+// Value is Token for callers that do not tell it.
 func (h Handle) Value() string {
 	if s, ok := h.state(); ok {
 		return s.token.String() + h.group.tailOf(&s)

@@ -50,11 +50,8 @@ func (h Handle) KeepAliveFunc(lost func(error)) error {
 
 // StopKeepAlive ends that a lock is kept alive.
 func (h Handle) StopKeepAlive() {
-	if h.lease == nil {
-		return
-	}
-	if e := h.lease.keptBy(h.life); e != nil {
-		h.group.keeper.stop(e, h, engine.ErrStopped)
+	if s, ok := h.state(); ok {
+		h.stopKeeping(&s)
 	}
 }
 
@@ -216,12 +213,10 @@ type parent struct {
 func (p *parent) Done() <-chan struct{} { return p.done }
 
 func (p *parent) Err() error {
-	select {
-	case <-p.done:
+	if isClosed(p.done) {
 		return context.Canceled
-	default:
-		return nil
 	}
+	return nil
 }
 
 func (p *parent) Value(key any) any {

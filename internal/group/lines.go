@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/waiters"
 )
 
-// lines is those who wait for locks in this process, a line for each key. The first of a
+// lines is the callers of this process that wait for locks, a line for each key. The first of a
 // line alone asks the nodes. A lock that is released passes on to the first without
 // asking them, for as long as lease.pass allows.
 //
@@ -20,7 +20,7 @@ import (
 //
 // No waiter is forgotten: each that becomes the first is woken, or looks by itself at the
 // latest when the holder that is known will have lost the lock (waiter.look). Each that
-// leaves, for whatever reason, wakes the one that is the first then.
+// leaves, on any path, wakes the one that is the first then.
 type lines struct {
 	group   *Group
 	waiting atomic.Int64 // in all lines
@@ -156,7 +156,7 @@ func (l *lines) asked(w *waiter, h Handle) {
 
 // park waits until w is woken, until it should look, or until its caller gives up.
 func (l *lines) park(w *waiter, done <-chan struct{}) {
-	now, cfg := l.group.clock.Now(), &l.group.cfg
+	now := l.group.clock.Now()
 	s := l.shard(w.key)
 	s.mu.Lock()
 	waits, first := w.Waits()
@@ -165,9 +165,9 @@ func (l *lines) park(w *waiter, done <-chan struct{}) {
 	case !waits:
 		pause = 0
 	case until > now:
-		pause = until - now + rand.N(cfg.RetryMin+1)/8
+		pause = until - now + rand.N(l.group.cfg.RetryMin+1)/8
 	case first:
-		pause = cfg.RetryMin + rand.N(cfg.RetryMax-cfg.RetryMin+1)
+		pause = l.group.pause()
 	}
 	w.look = now + pause
 	s.mu.Unlock()
@@ -189,7 +189,7 @@ func (l *lines) park(w *waiter, done <-chan struct{}) {
 
 // pass passes the lock of h on to the first that waits for it, and says whether it did.
 // The handle is dead then, as one whose lock was released. Once the group is closed it does
-// not: those who wait are about to leave, and cannot give it back.
+// not: the waiters are about to leave, and cannot give it back.
 func (l *lines) pass(h Handle, key string) bool {
 	if l.waiting.Load() == 0 || l.group.cfg.NoHandOver || isClosed(l.group.ending) {
 		return false
@@ -241,8 +241,7 @@ func (l *lines) turnOfOthers(h Handle, held *state) (until time.Duration) {
 	if h.life%maxPasses == 0 {
 		return 0
 	}
-	now, cfg := l.group.clock.Now(), &l.group.cfg
-	pause := cfg.RetryMin + rand.N(cfg.RetryMax-cfg.RetryMin+1)
+	now, pause := l.group.clock.Now(), l.group.pause()
 	if long := now - began(*held); long/8 < rand.N(pause+1) {
 		return 0
 	}
@@ -265,7 +264,7 @@ func (l *lines) shortened(h Handle, key string) {
 	}
 }
 
-// inLine is Group.attempts for one key: behind those who wait for it already.
+// inLine is Group.attempts for one key: behind the callers that wait for it already.
 func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handle, err error) {
 	if w.last = engine.ErrTaken; !g.lines.someWait(w.key) {
 		w.attempts++

@@ -10,12 +10,12 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// readiness wakes those who wait for a quorum of nodes. The driver lock protects it.
+// readiness wakes the callers that wait for a quorum of nodes. The driver lock protects it.
 type readiness struct {
 	changed chan struct{} // closed when a node comes up; nil while no goroutine waits
 }
 
-// nodeUp wakes all who wait.
+// nodeUp wakes all of them.
 func (r *readiness) nodeUp() {
 	if r.changed != nil {
 		close(r.changed)

@@ -53,7 +53,7 @@ func (g *Group) attempts(ctx context.Context, c *engine.Call, w *waiting, attemp
 		case err == nil:
 			return h, nil
 		case w.goesOn(err):
-			if c.Pause(ctx, g.cfg.RetryMin+rand.N(g.cfg.RetryMax-g.cfg.RetryMin+1)) == nil && ctx.Err() == nil {
+			if c.Pause(ctx, g.pause()) == nil && ctx.Err() == nil {
 				continue
 			}
 			return Handle{}, g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, endOf(ctx))
@@ -68,6 +68,11 @@ func (g *Group) gaveUp(ctx context.Context, w *waiting, err error) error {
 		return err
 	}
 	return g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, endOf(ctx))
+}
+
+// pause is a random pause between two attempts.
+func (g *Group) pause() time.Duration {
+	return g.cfg.RetryMin + rand.N(g.cfg.RetryMax-g.cfg.RetryMin+1)
 }
 
 // endOf is the error of a context that has ended, and its cause where that is another.

@@ -1,4 +1,4 @@
-// Package waiters keeps those who wait for locks in one process in the order in which
+// Package waiters keeps the callers that wait for locks in one process in the order in which
 // they came: a line for each key. It is pure: no lock, clock or channel.
 //
 // The first of a line is the only one that asks the nodes. The literature calls this lock
@@ -17,7 +17,7 @@ type Waiter[T any] struct {
 	prev, next *Waiter[T]
 }
 
-// line is all who wait for a key. The zero value of until says that nothing is known.
+// line is all that wait for a key. The zero value of until says that nothing is known.
 type line[T any] struct {
 	key         string
 	first, last *Waiter[T]
