@@ -110,7 +110,7 @@ type Config struct {
 	RetryMin, RetryMax time.Duration
 	DialTimeout        time.Duration // bounds connecting and the handshake. Default: 1 s
 	// StallTimeout is how long a connection may owe replies without sending a byte
-	// before it is closed and dialled anew. Default: 1 s.
+	// of one before it is closed and dialled anew. Default: 1 s.
 	StallTimeout time.Duration
 	CloseTimeout time.Duration // bounds how long Close waits for work. Default: 250 ms
 	MaxHold      time.Duration // bounds how long a lock is kept alive; see Lock.KeepAlive. Default: no bound

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // Defaults of [Config].
@@ -59,7 +60,7 @@ type Config struct {
 	// a TLS handshake without an answer is doubted: see secure.go.
 	DialTimeout time.Duration
 	// StallTimeout is how long a connection may owe a reply without sending
-	// a byte before it is closed.
+	// a byte of one before it is closed. Pushes are no replies.
 	StallTimeout time.Duration
 	// MaxInFlight is how many replies one connection may owe before it is
 	// closed. A connection that owes none is sent a batch of any size.
@@ -78,6 +79,10 @@ type Config struct {
 	// it, or went down, before anything that it owes fails. They are called
 	// with the lock held, must not block, and may use Node, and OnUp SendTo.
 	OnUp, OnDown func(node int)
+	// OnPush hears of each push that a node sends, less those that are too large to be
+	// decoded. It is called as OnUp is, from within Sweep; v is valid during the
+	// call only. Nil drops all pushes.
+	OnPush func(node int, v *resp.Value)
 	// Hidden are errors that are not found in those of nodes by errors.Is: what they
 	// say to the owner's callers is not true of a node whose Dialer, for instance,
 	// returns one. Errors of contexts are always hidden.

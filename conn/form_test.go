@@ -2,11 +2,9 @@ package conn
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/testkit"
@@ -81,39 +79,5 @@ func TestEachNodeIsSentItsForm(t *testing.T) {
 		r.wires[2] = ps[2].Next(t)
 		r.until("for node 2", func() bool { return r.Up(2) })
 		is(scripts, valkey)
-	})
-}
-
-// TestSomePushesAreDropped: they are counted from one reply to the next, and
-// anew for each connection.
-func TestSomePushesAreDropped(t *testing.T) {
-	pushes := strings.Repeat(">2\r\n+x\r\n+y\r\n", maxPushes)
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 1)
-		for range 3 {
-			l := r.send("a", "b")
-			w := r.wires[0]
-			w.Expect(string(l.Buf))
-			w.Send(pushes + echoes("a") + pushes + echoes("b"))
-			r.awaitDone(l)
-			require.NoError(t, l.errOf(0))
-			w.Send(pushes[:len(pushes)-1]) // the last is not complete
-			r.until("for the pushes", func() bool { return r.nodes[0].pushes == maxPushes-1 })
-			w.Cut()
-			r.lose(0)
-			r.up()
-		}
-	})
-}
-
-// TestAFloodOfPushesEndsTheConnection, also where a reply comes behind it.
-func TestAFloodOfPushesEndsTheConnection(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 1)
-		l := r.send("a")
-		r.wires[0].Expect(string(l.Buf))
-		r.wires[0].Send(strings.Repeat(">1\r\n+x\r\n", maxPushes+1) + echoes("a"))
-		r.awaitDone(l)
-		require.ErrorIs(t, l.errOf(0), ErrUnsolicited)
 	})
 }

@@ -65,6 +65,7 @@ func (g *greeter) welcomed(v *resp.Value) error {
 	if v.Kind != resp.Map && v.Kind != resp.Array || v.Null {
 		return refusal.ErrUnfit
 	}
+	g.id.resp3 = v.Kind == resp.Map
 	return g.id.readHello(v)
 }
 

@@ -20,6 +20,7 @@ type identity struct {
 	uptime  time.Duration // by its own clock; 0 if it does not tell
 	policy  string        // what it evicts when memory is short; "" if it does not tell
 	form    Form
+	resp3   bool // the connection speaks RESP3
 }
 
 // noEviction is the only policy under which no key goes before its time.

@@ -13,9 +13,9 @@ import (
 // that is asked for is an array of 128 integers, about half a KiB.
 const readBuffer = 16 << 10
 
-// maxPushes is how many frames that answer nothing are dropped between two
-// replies before they are taken for a flood.
-const maxPushes = 16
+// maxReceive bounds what one Sweep reads of a node, and so how long a server that
+// sends without end keeps the fleet's lock. The next Sweep reads on.
+const maxReceive = 4 * readBuffer
 
 // node is one master as the fleet sees it: either down, or up with a connection
 // and the queue of what that connection owes.
@@ -40,13 +40,14 @@ type node struct {
 
 	owed     inflight
 	opening  *Batch        // the first batch on sock, sent by OnUp; nil if there was none, or it was answered
-	progress time.Duration // when it last sent a byte, or was sent a batch while it owed nothing
+	progress time.Duration // when it last sent a byte of a reply, or was sent a batch while it owed nothing
 
-	pushes  int // frames that answer nothing, since the last reply
-	in      []byte
-	r, w    int // in[r:w] was read and is not decoded
-	decoder resp.Decoder
-	value   resp.Value
+	in       []byte
+	r, w     int // in[r:w] was read and is not decoded
+	decoder  resp.Decoder
+	value    resp.Value
+	skipper  resp.Skipper
+	skipping bool // inside a push that is too large for the decoder or for in
 }
 
 func newNode(f *Fleet, index int, addr Address) *node {
@@ -62,11 +63,10 @@ func (n *node) up(s sock, id identity, attempt int) {
 	}
 	n.sock, n.id, n.form, n.fault = s, id, id.form, nil
 	n.server = strings.TrimSpace(id.product + " " + id.version)
-	n.pushes = 0
 	n.attempt, n.since, n.proven = attempt, n.fleet.cfg.Clock.Now(), false
 	n.owed = inflight{ring: n.owed.ring}
 	n.opening = nil
-	n.r, n.w = 0, 0
+	n.r, n.w, n.skipping = 0, 0, false
 	n.decoder.Reset()
 	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: 4 << 10, Elements: 1 << 10, Depth: 4}
 }
@@ -159,9 +159,13 @@ func (n *node) flush() {
 	}
 }
 
-// receive reads what has arrived and hands the replies to the owners.
+// receive reads what has arrived, up to a bound, and hands the replies to the owners.
 func (n *node) receive(now time.Duration) {
-	for n.fault == nil {
+	for left := maxReceive; n.fault == nil; {
+		if left <= 0 {
+			n.sock.again()
+			return
+		}
 		k, err := n.sock.recv(n.in[n.w:])
 		if err != nil {
 			if errors.Is(err, io.EOF) {
@@ -175,11 +179,8 @@ func (n *node) receive(now time.Duration) {
 		}
 		room := len(n.in) - n.w
 		n.w += k
-		n.progress = now
-		n.decode()
-		if n.fault == nil && n.w == len(n.in) {
-			n.fault = ErrOversized
-		}
+		left -= k
+		n.decode(now)
 		if k < room {
 			return // a short read: there is no more
 		}
@@ -187,54 +188,72 @@ func (n *node) receive(now time.Duration) {
 }
 
 // decode hands on every whole reply in the buffer and keeps the rest at its start.
-func (n *node) decode() {
+func (n *node) decode(now time.Duration) {
 	for n.r < n.w && n.fault == nil {
+		if n.skipping {
+			if n.skip() {
+				continue
+			}
+			break
+		}
+		kind := resp.Kind(n.in[n.r])
+		pushed := kind == resp.Push
 		b := n.owed.oldest()
-		if b == nil && resp.Kind(n.in[n.r]) != resp.Push {
+		if b == nil && !pushed {
 			n.fault = ErrUnsolicited
 			return
 		}
 		k, err := n.decoder.Decode(n.in[n.r:n.w], &n.value)
 		if err == resp.ErrIncomplete {
-			break
+			if n.w-n.r < len(n.in) {
+				if !pushed && kind != resp.Attribute { // behind which a push may be
+					n.progress = now
+				}
+				break
+			}
+			err = ErrOversized
 		}
 		if err != nil {
-			n.fault = err
-			return
-		}
-		n.r += k
-		if n.value.Kind == resp.Push {
-			// A push of RESP3 answers no command. It is dropped.
-			if n.pushes++; n.pushes > maxPushes {
-				n.fault = ErrUnsolicited
+			if n.fault = err; pushed && n.id.resp3 {
+				n.beginSkip()
 			}
 			continue
 		}
-		n.pushes = 0
-		whole := n.owed.unsent > 0
-		i, last := n.owed.replied()
-		if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
-			n.fault = err
-		} else {
-			n.proven = true
+		n.r += k
+		if n.value.Kind == resp.Push {
+			n.pushed()
+			continue
 		}
-		if last {
-			if b == n.opening {
-				n.opening = nil // it may be large
-			}
-			n.history.trip(max(0, n.progress-b.sentAt)) // an errand may be sent in mid-sweep
-			if !whole {
-				n.fault = ErrUnsolicited // answered before it was asked
-			}
-			b.done()
-		}
+		n.replied(b, now)
 	}
 	n.w = copy(n.in, n.in[n.r:n.w])
 	n.r = 0
 }
 
+// replied hands the decoded value to the owner of b, the oldest batch.
+func (n *node) replied(b *Batch, now time.Duration) {
+	n.progress = now
+	whole := n.owed.unsent > 0
+	i, last := n.owed.replied()
+	if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
+		n.fault = err
+	} else {
+		n.proven = true
+	}
+	if last {
+		if b == n.opening {
+			n.opening = nil // it may be large
+		}
+		n.history.trip(max(0, now-b.sentAt)) // an errand may be sent in mid-sweep
+		if !whole {
+			n.fault = ErrUnsolicited // answered before it was asked
+		}
+		b.done()
+	}
+}
+
 // check faults a connection that has owed something for longer than bound
-// without sending a byte.
+// without sending a byte of it.
 func (n *node) check(now, bound time.Duration) {
 	if n.sock != nil && n.fault == nil && n.owed.len > 0 && now-n.progress > bound {
 		n.fault = ErrStalled

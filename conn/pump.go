@@ -59,6 +59,10 @@ func (p *pump) recv(b []byte) (int, error) {
 	return n, nil
 }
 
+// again reports the node at once, also where recv has just emptied the pump: one
+// report too many is harmless, one too few is not.
+func (p *pump) again() { p.poller.report(p.node) }
+
 func (p *pump) close(reset bool) {
 	p.mu.Lock()
 	p.closed = true

@@ -99,6 +99,10 @@ func (s *raw) recv(b []byte) (int, error) {
 	}
 }
 
+// again has nothing to do: epoll is level-triggered, also to an arm that comes after
+// the bytes.
+func (s *raw) again() {}
+
 func (s *raw) close(reset bool) {
 	if s.closed {
 		return // closed: the number may belong to another file now

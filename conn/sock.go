@@ -19,6 +19,9 @@ type sock interface {
 	// recv reads what has arrived: 0 bytes and no error if nothing has. The end of
 	// the stream is io.EOF.
 	recv(b []byte) (int, error)
+	// again has the poller report the sock once more, since its caller stops
+	// reading before recv brings less than was asked for.
+	again()
 	// close frees the sock. With reset set the kernel drops what it has not
 	// sent and tells the peer, so that nothing is delivered late.
 	close(reset bool)

@@ -20,11 +20,8 @@ func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why Reason) {
 	case Integer, Bulk, BulkError, Verbatim, Array, Map, Set, Push, Attribute:
 		count, end := shortNumber(buf)
 		if end == 0 {
-			if end, why = line(buf, seen, maxNumber); why != complete {
+			if count, end, why = longNumber(buf, seen); why != complete {
 				return end, why
-			}
-			if count, why = number(buf[1:end]); why != complete {
-				return 1, why
 			}
 		}
 		switch {

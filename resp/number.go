@@ -58,6 +58,18 @@ func shortNumber(buf []byte) (n int64, end int) {
 	return n, i
 }
 
+// longNumber reads any number and its CR LF off buf[1:]; end is the index of the
+// CR. If it is not complete, end is the one that [head] returns as n.
+func longNumber(buf []byte, seen int) (n int64, end int, why Reason) {
+	if end, why = line(buf, seen, maxNumber); why != complete {
+		return 0, end, why
+	}
+	if n, why = number(buf[1:end]); why != complete {
+		return 0, 1, why
+	}
+	return n, end, complete
+}
+
 // number reads a line that is to be a canonical decimal int64.
 func number(line []byte) (n int64, why Reason) {
 	if string(line) == "?" {
