@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -82,9 +83,12 @@ func TestConfigErrors(t *testing.T) {
 		"twice, IPv6":      {node("[::ffff:10.0.0.1]:6379"), "nodes 0 and 1 are both"},
 		"twice, socket":    {redlock.Config{Nodes: []string{"unix:///a", "b", "unix://:sesame@/a"}}, "nodes 0 and 2 are both /a"},
 		"NodeTimeout":      {redlock.Config{Nodes: nodes(1), NodeTimeout: -1}, "NodeTimeout is -1ns, want 0"},
-		"RetryMin":         {redlock.Config{Nodes: nodes(1), RetryMin: -1}, "RetryMin is -1ns, want 0"},
-		"RetryMax":         {redlock.Config{Nodes: nodes(1), RetryMax: -1}, "RetryMax is -1ns, want 0"},
-		"RetryMin, max":    {redlock.Config{Nodes: nodes(1), RetryMin: 2, RetryMax: 1}, "RetryMin 2ns is above RetryMax 1ns"},
+		"Retry.Min":        {redlock.Config{Nodes: nodes(1), Retry: redlock.Retry{Min: -1}}, "Retry.Min is -1ns, want 0"},
+		"Retry.Max":        {redlock.Config{Nodes: nodes(1), Retry: redlock.Retry{Max: -1}}, "Retry.Max is -1ns, want 0"},
+		"Retry.Attempts":   {redlock.Config{Nodes: nodes(1), Retry: redlock.Retry{Attempts: -1}}, "Retry.Attempts is -1, want 0"},
+		"Retry.Min, Max":   {redlock.Config{Nodes: nodes(1), Retry: redlock.Retry{Min: 2, Max: 1, Attempts: 3}}, "Retry.Min 2ns is above Retry.Max 1ns, lower Min or raise Max"},
+		"no end, no pause": {redlock.Config{Nodes: nodes(1), Retry: redlock.Retry{Max: time.Microsecond}}, "Retry.Max is 1µs, which asks the nodes without a pause and without end: want 1ms or more, or a limit of Retry.Attempts"},
+		"endless pause":    {redlock.Config{Nodes: nodes(1), Retry: redlock.Retry{Min: math.MaxInt64}}, "at most 8760h0m0s are allowed"},
 		"DialTimeout":      {redlock.Config{Nodes: nodes(1), DialTimeout: -1}, "DialTimeout is -1ns, want 0"},
 		"StallTimeout":     {redlock.Config{Nodes: nodes(1), StallTimeout: -1}, "StallTimeout is -1ns, want 0"},
 		"CloseTimeout":     {redlock.Config{Nodes: nodes(1), CloseTimeout: -1}, "CloseTimeout is -1ns, want 0"},

@@ -31,9 +31,10 @@ var (
 	ErrArgument = engine.ErrArgument // a key, ttl, function or Op that is not allowed
 )
 
-// AcquireError is what Acquire and AcquireAll return when their context ends, for
-// errors.As. It wraps Ctx and Last: errors.Is finds both context.DeadlineExceeded and
-// ErrTaken, for example.
+// AcquireError is what Acquire, AcquireAll and Do return when their context ends, or the
+// attempts that Retry allows are used up, for errors.As. It wraps Ctx and Last: errors.Is
+// finds both context.DeadlineExceeded and ErrTaken, for example. Of attempts that were used
+// up it finds no context's error.
 type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
@@ -41,7 +42,9 @@ type AcquireError struct {
 	// Last is how the last attempt ended that was not cut off: ErrTaken, a *QuorumError,
 	// ErrExpired or ErrBusy; nil if none has ended.
 	Last error
-	Ctx  error // the context's error, which wraps its cause if that is another
+	// Ctx is the context's error, which wraps its cause if that is another; nil if
+	// Retry.Attempts were used up.
+	Ctx error
 }
 
 // Error says it in one line.
@@ -58,15 +61,21 @@ func (e *AcquireError) Error() string {
 	if e.Last != nil {
 		why = strings.TrimPrefix(e.Last.Error(), "redlock: ")
 	}
-	return fmt.Sprintf("redlock: gave up on %s after %d %s in %s: %s; %v", group.Quote(e.Key), e.Attempts, attempts, waited, why, e.Ctx)
+	end := "Retry.Attempts allows no more"
+	if e.Ctx != nil {
+		end = e.Ctx.Error()
+	}
+	return fmt.Sprintf("redlock: gave up on %s after %d %s in %s: %s; %s", group.Quote(e.Key), e.Attempts, attempts, waited, why, end)
 }
 
-// Unwrap returns Ctx and Last.
-func (e *AcquireError) Unwrap() []error {
-	if e.Last == nil {
-		return []error{e.Ctx}
+// Unwrap returns those of Ctx and Last that are not nil.
+func (e *AcquireError) Unwrap() (errs []error) {
+	for _, err := range []error{e.Ctx, e.Last} {
+		if err != nil {
+			errs = append(errs, err)
+		}
 	}
-	return []error{e.Ctx, e.Last}
+	return errs
 }
 
 func newAcquireError(key string, attempts int, waited time.Duration, last, ended error) error {

@@ -192,6 +192,37 @@ func ExampleClient_Stats() {
 	// 3 of 3 nodes are up
 }
 
+// A job that another process may do as well tries for a moment and leaves it at that.
+func ExampleRetry() {
+	nodes, stop := startNodes(3)
+	defer stop()
+	client, err := redlock.New(redlock.Config{
+		Nodes:       nodes,
+		NodeTimeout: time.Second,
+		Retry:       redlock.Retry{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond, Attempts: 3},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	lock, err := client.Acquire(ctx, "nightly report", 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.Release(ctx)
+	_, err = client.Acquire(ctx, "nightly report", 10*time.Second)
+	var gaveUp *redlock.AcquireError
+	if errors.As(err, &gaveUp) && gaveUp.Ctx == nil {
+		fmt.Println("taken:", errors.Is(err, redlock.ErrTaken), "after", gaveUp.Attempts, "attempts")
+	}
+	fmt.Println(client.Stats().Waits.UsedUp, "used up")
+	// Output:
+	// taken: true after 3 attempts
+	// 1 used up
+}
+
 // A hook for each attempt is where a program measures how long locks take.
 func ExampleHooks() {
 	nodes, stop := startNodes(3)

@@ -54,8 +54,10 @@ type Acquisition struct {
 	Key      string // the first of several
 	Attempts int
 	Waited   time.Duration // in all, the attempts included
-	Err      error         // what Acquire returns; nil: the lock was acquired
-	Ctx      context.Context
+	// HandedOver says that the lock came from its last holder, inside the process.
+	HandedOver bool
+	Err        error // what Acquire returns; nil: the lock was acquired
+	Ctx        context.Context
 }
 
 // Vote is the vote of one node on one operation.
@@ -87,8 +89,8 @@ func (h Hooks) install(in *group.Config) {
 		}
 	}
 	if f := h.Acquire; f != nil {
-		in.OnAcquire = func(ctx context.Context, key string, attempts int, waited time.Duration, err error) {
-			f(Acquisition{key, attempts, waited, err, ctx})
+		in.OnAcquire = func(ctx context.Context, key string, attempts int, waited time.Duration, handedOver bool, err error) {
+			f(Acquisition{key, attempts, waited, handedOver, err, ctx})
 		}
 	}
 	if f := h.Vote; f != nil {

@@ -33,7 +33,8 @@
 // A lock that is not acquired is taken ([ErrTaken]), out of reach ([ErrNoQuorum],
 // with a [QuorumError] that has the cause of each failed vote), came too late
 // ([ErrExpired]) or was given up on (the context's own error; of Acquire with that of
-// the last attempt, in an [AcquireError]). errors.Is finds all.
+// the last attempt, in an [AcquireError], or that alone if [Retry] limits the attempts).
+// errors.Is finds all.
 //
 // Acquire, Extend and Release allocate nothing in steady state. A client has three
 // goroutines, a fourth once it keeps locks alive, which sleep while it is idle, and one
@@ -105,10 +106,8 @@ type Config struct {
 	// to within 5 ms or a quarter of itself. After it their votes have failed.
 	// Default: TTL/20, at most 50 ms.
 	NodeTimeout time.Duration
-	// RetryMin and RetryMax bound the random pause between the attempts of
-	// Acquire. Defaults: 50 ms and 250 ms.
-	RetryMin, RetryMax time.Duration
-	DialTimeout        time.Duration // bounds connecting and the handshake. Default: 1 s
+	Retry       Retry         // the pauses between the attempts of Acquire, and how many it makes
+	DialTimeout time.Duration // bounds connecting and the handshake. Default: 1 s
 	// StallTimeout is how long a connection may owe replies without sending a byte
 	// of one before it is closed and dialled anew. Default: 1 s.
 	StallTimeout time.Duration
@@ -140,6 +139,38 @@ type Config struct {
 	Rand io.Reader
 }
 
+// Retry is how Acquire, AcquireAll and Do go on while a lock is taken or too few nodes
+// answer: the pause after each attempt, and how many they make. A zero field means its
+// default.
+type Retry struct {
+	// The pause after an attempt is random: at least Min, and at most a bound that is twice
+	// Min after the first attempt, 1 ms at least, and doubles with each up to Max (jittered
+	// exponential backoff). Max has to be 1 ms at least, unless Attempts is limited.
+	// Defaults: 50 ms and 250 ms. Where only one is set the other follows it: Min is at most
+	// a fifth of Max, Max at least Min.
+	//
+	// Clients that ask at the same time may split the votes so that none wins. So the
+	// algorithm asks for random pauses that are well above the time in which a majority is
+	// acquired. The defaults are that for nodes with round trips of up to some 10 ms; for
+	// nodes that are farther away raise both. They are also those of redsync, and those of
+	// the first implementation (up to 200 ms) within a factor: clients of all three that
+	// compete have similar chances. Longer pauses leave a lock idle for longer before it is
+	// noticed that another process has freed it; shorter ones cost each node a command, or
+	// two, for each attempt of each process that waits.
+	Min, Max time.Duration
+	// Attempts is how many attempts a call makes before it gives up, as the retry count of
+	// other libraries; 1 is one attempt without a pause behind it. Default: no limit, the
+	// context alone ends the call. The error is an [AcquireError] with that of the last
+	// attempt.
+	//
+	// An attempt is one round of asking the nodes. To stand in line behind other callers of
+	// the client is none, and neither is a lock that is handed over: in line a caller makes
+	// its attempts when it is the first, and leaves when its own are used up. Let the context
+	// bound the time. Without a limit a caller that gets in line asks again at once, so that
+	// its second attempt follows the first without a pause.
+	Attempts int
+}
+
 // Format implements fmt.Formatter: no verb shows the credentials of a node.
 func (cfg Config) Format(f fmt.State, verb rune) {
 	type plain Config // has no Format
@@ -165,7 +196,7 @@ func New(cfg Config) (*Client, error) {
 	in := group.Config{
 		MaxHold: cfg.MaxHold, Holder: cfg.Holder, NoHandOver: cfg.NoHandOver,
 		Nodes: cfg.Nodes, Logger: cfg.Logger, Rand: cfg.Rand, Scripted: cfg.Scripted,
-		RetryMin: cfg.RetryMin, RetryMax: cfg.RetryMax, CloseTimeout: cfg.CloseTimeout,
+		Retry: group.Retry(cfg.Retry), CloseTimeout: cfg.CloseTimeout,
 		Engine: engine.Config{MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout},
 		Conn: conn.Config{
 			TLS: cfg.TLS, TLSFor: cfg.TLSFor, Credentials: cfg.Credentials, Dialer: cfg.Dialer,
@@ -214,16 +245,17 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 	return Lock{h}, err
 }
 
-// Acquire repeats TryAcquire while the lock is taken or too few nodes answer, with
-// a random pause between RetryMin and RetryMax after each attempt, until ctx ends.
+// Acquire repeats TryAcquire while the lock is taken or too few nodes answer, with the
+// random pauses of [Retry], until ctx ends or the attempts that Retry allows are used up.
 //
 // Callers of one client that wait for the same key stand in line: the first alone asks the
 // nodes. A lock that another caller of the client releases passes on to the first without
 // a round trip, 63 times in a row at most and while 7/8 of ttl are left, unless
 // NoHandOver is set; the nodes see one long hold. Close ends all waits at once.
 //
-// With a context that has no end it may wait for ever. When ctx ends the error is an
-// [AcquireError], which is both the context's error and that of the last attempt.
+// With a context that has no end, and no limit of attempts, it may wait for ever. When ctx
+// ends the error is an [AcquireError], which is both the context's error and that of the
+// last attempt; when the attempts are used up it is that of the last attempt.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.Acquire(ctx, key, ttl)
 	return Lock{h}, err

@@ -21,7 +21,7 @@ func (c *Client) Stats() Stats {
 	inLine, handedOver := c.group.InLine()
 	return Stats{
 		Results(s.Acquire), Results(s.Extend), Results(s.Release),
-		s.Cleanups, s.Batches, s.Operations, held(s), kept, lost, inLine, handedOver, s.Waiting, s.InFlight, nodes,
+		s.Cleanups, s.Batches, s.Operations, held(s), kept, lost, inLine, handedOver, Waits(c.group.Waits()), s.Waiting, s.InFlight, nodes,
 	}
 }
 
@@ -51,6 +51,7 @@ type Stats struct {
 	Lost       uint64 // locks that were lost while they were kept alive
 	InLine     int    // callers that wait for a lock that another has: Acquire
 	HandedOver uint64 // locks that passed from one holder to the next inside the process
+	Waits      Waits  // calls of Acquire that have waited
 	Waiting    int    // operations to be sent, about Config.MaxWaiting and the cleanups at most
 	InFlight   int    // operations sent and without a verdict
 	Nodes      []NodeStats
@@ -65,6 +66,22 @@ type Results struct {
 	Expired   uint64
 	Cancelled uint64 // the context's error, or Cancel
 	Refused   uint64 // ErrBusy or ErrClosed
+}
+
+// Waits is how calls of Acquire, AcquireAll and Do have waited for their locks, counted when
+// that ends. One that has its lock, or an error, from its first attempt at once has not
+// waited. Each of the others counts once, in one field.
+type Waits struct {
+	Granted    uint64 // the nodes granted the lock, to a later attempt or to one in line
+	HandedOver uint64 // the last holder passed it on, inside the process
+	GaveUp     uint64 // the context ended
+	UsedUp     uint64 // Retry.Attempts were used up
+	Closed     uint64 // ErrClosed
+	Failed     uint64 // another error, of Config.Rand
+
+	// Total is the time of all of them, from the call of Acquire to its end, attempts
+	// included; Longest is the longest.
+	Total, Longest time.Duration
 }
 
 // NodeStats is a node and its votes on all operations that were sent. The votes of a

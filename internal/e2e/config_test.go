@@ -19,12 +19,12 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// TestConfigDefaults: a Config needs nothing but nodes, and a RetryMin above
-// the default of RetryMax is no mistake.
+// TestConfigDefaults: a Config needs nothing but nodes, and a Retry.Min above
+// the default of its Max is no mistake.
 func TestConfigDefaults(t *testing.T) {
 	servers := fakeredis.StartN(t, 3)
 	nodes := fakeredis.Addrs(servers)
-	for _, cfg := range []redlock.Config{{Nodes: nodes}, {Nodes: nodes, RetryMin: time.Second}} {
+	for _, cfg := range []redlock.Config{{Nodes: nodes}, {Nodes: nodes, Retry: redlock.Retry{Min: time.Second}}} {
 		c, err := redlock.New(cfg)
 		require.NoError(t, err)
 		l, err := c.Acquire(t.Context(), "k", 10*time.Second)

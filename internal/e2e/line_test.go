@@ -116,7 +116,7 @@ func TestHandOverExcludes(t *testing.T) {
 
 // TestCloseEndsWaits at once.
 func TestCloseEndsWaits(t *testing.T) {
-	r := cluster.New(t, 3, func(c *redlock.Config) { c.RetryMin, c.RetryMax = testkit.Patience, testkit.Patience })
+	r := cluster.New(t, 3, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience} })
 	cluster.MustAcquire(t, r.Client, "k", ttl)
 	var waits []<-chan error
 	for i := range 20 {
@@ -126,6 +126,9 @@ func TestCloseEndsWaits(t *testing.T) {
 		}))
 		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
 	}
+	before := r.Stats().Acquire.Denied
+	waits = append(waits, testkit.Start(func() error { return errorOf(r.AcquireAll(context.Background(), ttl, "k")) }))
+	testkit.Await(t, "refused", func() bool { return r.Stats().Acquire.Denied > before })
 	require.NoError(t, r.Close())
 	for _, wait := range waits {
 		require.Equal(t, redlock.ErrClosed, testkit.Outcome(t, "a wait", wait))
@@ -319,7 +322,9 @@ func TestLateHandOver(t *testing.T) {
 // TestOthersHaveTheirTurn: another process has the lock although a line passes it on without
 // end.
 func TestOthersHaveTheirTurn(t *testing.T) {
-	slow := func(c *redlock.Config) { c.RetryMin, c.RetryMax = 10*time.Millisecond, 50*time.Millisecond }
+	slow := func(c *redlock.Config) {
+		c.Retry = redlock.Retry{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
+	}
 	r := cluster.New(t, 3, slow)
 	var nodes []string
 	for _, n := range r.Nodes() {

@@ -32,7 +32,9 @@ func thin(servers []*realredis.Server) func(*redlock.Config) {
 }
 
 // unhurried makes a client leave the processors to others between its attempts.
-func unhurried(c *redlock.Config) { c.RetryMin, c.RetryMax = 5*time.Millisecond, 20*time.Millisecond }
+func unhurried(c *redlock.Config) {
+	c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond}
+}
 
 // restartUnder restarts a server, and waits until each client has noticed.
 func restartUnder(t *testing.T, servers []*realredis.Server, victim int, clients ...*redlock.Client) {

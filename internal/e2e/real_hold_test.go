@@ -68,7 +68,7 @@ func hold(ctx context.Context, holder string, long time.Duration, keys ...string
 
 // runHolders makes this process one of holders, until its standard input ends.
 func runHolders(t *testing.T, work func(ctx context.Context, c *redlock.Client, me int)) {
-	c, err := redlock.New(redlock.Config{Nodes: strings.Split(os.Getenv(holdersEnv), ","), RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond})
+	c, err := redlock.New(redlock.Config{Nodes: strings.Split(os.Getenv(holdersEnv), ","), Retry: redlock.Retry{Min: time.Millisecond, Max: 10 * time.Millisecond}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {

@@ -26,7 +26,7 @@ func TestTypesAreDefinedHere(t *testing.T) {
 		reflect.TypeFor[redlock.Results](), reflect.TypeFor[redlock.Attempt](), reflect.TypeFor[redlock.Vote](),
 		reflect.TypeFor[redlock.Outcome](), reflect.TypeFor[redlock.OpKind](), reflect.TypeFor[redlock.Op](),
 		reflect.TypeFor[redlock.NodeError](), reflect.TypeFor[redlock.QuorumError](), reflect.TypeFor[redlock.AcquireError](),
-		reflect.TypeFor[redlock.Acquisition](),
+		reflect.TypeFor[redlock.Acquisition](), reflect.TypeFor[redlock.Retry](), reflect.TypeFor[redlock.Waits](),
 	} {
 		require.Equal(t, here, typ.PkgPath(), typ)
 		if typ.Kind() != reflect.Struct {

@@ -169,8 +169,8 @@ func (e *Engine) finish(c *Call) {
 	c.done <- struct{}{}
 }
 
-// Pause waits for d or for the end of ctx, whose error it returns.
-func (c *Call) Pause(ctx context.Context, d time.Duration) error {
+// Pause waits for d, for the end of ctx, whose error it returns, or for ending.
+func (c *Call) Pause(ctx context.Context, d time.Duration, ending <-chan struct{}) error {
 	if c.timer == nil {
 		c.timer = time.NewTimer(d)
 	} else {
@@ -182,5 +182,8 @@ func (c *Call) Pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		c.timer.Stop()
 		return ctx.Err()
+	case <-ending:
+		c.timer.Stop()
+		return nil
 	}
 }

@@ -25,7 +25,7 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 }
 
 // Acquire makes attempts, with pauses between them, until one wins, one fails
-// for a reason that stays, or ctx ends.
+// for a reason that stays, they are used up, or ctx ends.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
 	w, err := g.acquisition(ctx, key, ttl)
@@ -33,7 +33,7 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Han
 		return Handle{}, err
 	}
 	defer g.engine.Free(w)
-	own := waiting{key: key, began: g.clock.Now()}
+	own := g.wait(key)
 	h, err := g.inLine(ctx, &own, w)
 	return g.acquired(ctx, &own, h, err)
 }

@@ -18,28 +18,29 @@ import (
 // Settings of the engine and of conn stand in the Config of their package, so that
 // each is set once and not copied.
 type Config struct {
-	Nodes              []string // addresses, perhaps with credentials
-	RetryMin, RetryMax time.Duration
-	CloseTimeout       time.Duration
-	MaxHold            time.Duration // 0: no limit
-	Holder             string
-	NoHandOver         bool
-	Logger             *slog.Logger // nil: none
-	Rand               io.Reader    // nil: crypto/rand
-	Scripted           bool
+	Nodes        []string // addresses, perhaps with credentials
+	Retry        Retry
+	CloseTimeout time.Duration
+	MaxHold      time.Duration // 0: no limit
+	Holder       string
+	NoHandOver   bool
+	Logger       *slog.Logger // nil: none
+	Rand         io.Reader    // nil: crypto/rand
+	Scripted     bool
 
 	Engine engine.Config // New sets Clock, OnVote and OnPanic
 	Conn   conn.Config   // New sets all but the user's settings
 
 	// QuorumError returns the error for an operation that ended without a quorum.
 	// AcquireError returns that of an Acquire which gave up after so many attempts,
-	// with the errors of the last one, if any, and of its context. Both are required.
+	// with the errors of the last one, if any, and of its context, nil if that has not
+	// ended it. Both are required.
 	// The others may be nil; the root package's Hooks say who
 	// calls them.
 	QuorumError  func(g *Group, op *engine.Op) error
 	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
 	OnAttempt    func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
-	OnAcquire    func(ctx context.Context, key string, attempts int, waited time.Duration, err error)
+	OnAcquire    func(ctx context.Context, key string, attempts int, waited time.Duration, handedOver bool, err error)
 	OnVote       func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
 	OnLockLost   func(key string, err error)
 
@@ -63,8 +64,6 @@ func (cfg Config) check() (Config, error) {
 		zero  time.Duration // in place of 0
 	}{
 		{"NodeTimeout", &cfg.Engine.Timeout, 0}, // follows from the TTL
-		{"RetryMin", &cfg.RetryMin, 50 * time.Millisecond},
-		{"RetryMax", &cfg.RetryMax, max(250*time.Millisecond, cfg.RetryMin)},
 		{"DialTimeout", &cfg.Conn.DialTimeout, 0},
 		{"StallTimeout", &cfg.Conn.StallTimeout, 0},
 		{"CloseTimeout", &cfg.CloseTimeout, 250 * time.Millisecond},
@@ -77,8 +76,8 @@ func (cfg Config) check() (Config, error) {
 			*d.value = d.zero
 		}
 	}
-	if cfg.RetryMin > cfg.RetryMax {
-		return cfg, fmt.Errorf("RetryMin %v is above RetryMax %v", cfg.RetryMin, cfg.RetryMax)
+	if cfg.Retry, err = cfg.Retry.check(); err != nil {
+		return cfg, err
 	}
 	switch ttl := cfg.Engine.MaxTTL; {
 	case ttl == 0:

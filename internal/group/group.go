@@ -27,6 +27,7 @@ type Group struct {
 	leases sync.Pool // of *lease
 	keeper keeper
 	lines  lines
+	waits  waits
 	closed sync.Once
 	ending chan struct{} // closed when Close begins
 

@@ -154,8 +154,9 @@ func (l *lines) asked(w *waiter, h Handle) {
 	}
 }
 
-// park waits until w is woken, until it should look, or until its caller gives up.
-func (l *lines) park(w *waiter, done <-chan struct{}) {
+// park waits until w is woken, until it should look, or until its caller, which has made so
+// many attempts, gives up.
+func (l *lines) park(w *waiter, attempts int, done <-chan struct{}) {
 	now := l.group.clock.Now()
 	s := l.shard(w.key)
 	s.mu.Lock()
@@ -165,9 +166,9 @@ func (l *lines) park(w *waiter, done <-chan struct{}) {
 	case !waits:
 		pause = 0
 	case until > now:
-		pause = until - now + rand.N(l.group.cfg.RetryMin+1)/8
+		pause = until - now + rand.N(l.group.cfg.Retry.Min+1)/8
 	case first:
-		pause = l.group.pause()
+		pause = l.group.pause(attempts)
 	}
 	w.look = now + pause
 	s.mu.Unlock()
@@ -241,7 +242,7 @@ func (l *lines) turnOfOthers(h Handle, held *state) (until time.Duration) {
 	if h.life%maxPasses == 0 {
 		return 0
 	}
-	now, pause := l.group.clock.Now(), l.group.pause()
+	now, pause := l.group.clock.Now(), l.group.pause(lastAttempt)
 	if long := now - began(*held); long/8 < rand.N(pause+1) {
 		return 0
 	}
@@ -273,19 +274,23 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 		}
 	}
 	done := ctx.Done()
+	w.waited = true
 	own := g.lines.join(w.key, c.TTL)
 	defer g.lines.leave(own)
-	for {
+	// It asks again at once, in case of a release before it was in line; but no attempt is
+	// spent on that where they are limited.
+	for rested := w.limit == 0 || w.attempts == 0; ; rested = true {
 		asks, handed := g.lines.ask(own)
 		switch {
 		case handed.Remaining() > 0:
+			w.ended = handedOver
 			return handed, nil
 		case handed.lease != nil: // this goroutine has waited long to run again, or a hook has
 			handed.ReleaseAsync()
 			w.last = engine.ErrExpired
 			g.lines.stand(own)
 			continue
-		case asks:
+		case asks && rested:
 			w.attempts++
 			h, err = g.attempt(ctx, c, w.key)
 			g.lines.asked(own, h)
@@ -293,12 +298,12 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 				return h, g.gaveUp(ctx, w, err)
 			}
 		}
-		g.lines.park(own, done)
+		g.lines.park(own, w.attempts, done)
 		if isClosed(g.ending) {
 			return Handle{}, engine.ErrClosed
 		}
 		if isClosed(done) || ctx.Err() != nil {
-			return Handle{}, g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, endOf(ctx))
+			return Handle{}, g.cutOff(ctx, w)
 		}
 	}
 }

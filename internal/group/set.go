@@ -56,7 +56,7 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if once {
 		return attempt()
 	}
-	own := waiting{key: keys[0], began: g.clock.Now()}
+	own := g.wait(keys[0])
 	h, err := g.attempts(ctx, c.first(), &own, attempt)
 	return g.acquired(ctx, &own, h, err)
 }

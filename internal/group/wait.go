@@ -15,21 +15,41 @@ type waiting struct {
 	key      string
 	began    time.Duration
 	attempts int
-	last     error // of the last attempt that its context has not ended
+	limit    int     // of the attempts; 0: none
+	last     error   // of the last attempt that its context has not ended
+	waited   bool    // it has paused, or stood in line
+	ended    waitEnd // failed, unless another end was noted
 }
 
-// goesOn notes how an attempt has ended, and returns whether another may do better.
+// wait begins an Acquire.
+func (g *Group) wait(key string) waiting {
+	return waiting{key: key, began: g.clock.Now(), limit: g.cfg.Retry.Attempts, ended: failed}
+}
+
+// goesOn notes how an attempt has ended, and returns whether another may do better, and
+// is allowed.
 func (w *waiting) goesOn(err error) bool {
 	if err == engine.ErrTaken || err == engine.ErrExpired || err == engine.ErrBusy || errors.Is(err, engine.ErrNoQuorum) {
-		w.last = err
-		return true
+		if w.last = err; w.limit == 0 || w.attempts < w.limit {
+			return true
+		}
+		w.ended = usedUp
 	}
 	return false
 }
 
-// acquired reports how an Acquire went. If the hook panics, the caller gets no handle, and
-// the lock is released.
+// acquired counts and reports how an Acquire went. If the hook panics, the caller gets no
+// handle, and the lock is released.
 func (g *Group) acquired(ctx context.Context, w *waiting, h Handle, err error) (Handle, error) {
+	if w.waited {
+		switch {
+		case err == nil && w.ended != handedOver:
+			w.ended = granted
+		case err == engine.ErrClosed:
+			w.ended = shut
+		}
+		g.waits.add(w.ended, g.clock.Now()-w.began)
+	}
 	if f := g.cfg.OnAcquire; f != nil {
 		reported := false
 		defer func() {
@@ -37,14 +57,14 @@ func (g *Group) acquired(ctx context.Context, w *waiting, h Handle, err error) (
 				h.ReleaseAsync()
 			}
 		}()
-		f(ctx, w.key, w.attempts, g.clock.Now()-w.began, err)
+		f(ctx, w.key, w.attempts, g.clock.Now()-w.began, w.ended == handedOver, err)
 		reported = true
 	}
 	return h, err
 }
 
 // attempts makes attempts, with pauses between them, until one wins, one fails for a
-// reason that stays, or ctx ends.
+// reason that stays, they are used up, or ctx ends.
 func (g *Group) attempts(ctx context.Context, c *engine.Call, w *waiting, attempt func() (Handle, error)) (Handle, error) {
 	for {
 		w.attempts++
@@ -53,10 +73,11 @@ func (g *Group) attempts(ctx context.Context, c *engine.Call, w *waiting, attemp
 		case err == nil:
 			return h, nil
 		case w.goesOn(err):
-			if c.Pause(ctx, g.pause()) == nil && ctx.Err() == nil {
+			w.waited = true
+			if c.Pause(ctx, g.pause(w.attempts), g.ending) == nil && ctx.Err() == nil {
 				continue
 			}
-			return Handle{}, g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, endOf(ctx))
+			return Handle{}, g.cutOff(ctx, w)
 		}
 		return Handle{}, g.gaveUp(ctx, w, err)
 	}
@@ -64,15 +85,28 @@ func (g *Group) attempts(ctx context.Context, c *engine.Call, w *waiting, attemp
 
 // gaveUp is the error of an Acquire whose attempt has ended with err, for good.
 func (g *Group) gaveUp(ctx context.Context, w *waiting, err error) error {
+	if w.ended == usedUp { // also if ctx has ended since
+		return g.acquireError(w, nil)
+	}
 	if err == nil || err == engine.ErrClosed || err != context.Canceled && ctx.Err() == nil { // Do returns that for a context without an error
 		return err
 	}
-	return g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, endOf(ctx))
+	return g.cutOff(ctx, w)
 }
 
-// pause is a random pause between two attempts.
-func (g *Group) pause() time.Duration {
-	return g.cfg.RetryMin + rand.N(g.cfg.RetryMax-g.cfg.RetryMin+1)
+// cutOff is the error of an Acquire whose context has ended.
+func (g *Group) cutOff(ctx context.Context, w *waiting) error {
+	w.ended = gaveUp
+	return g.acquireError(w, endOf(ctx))
+}
+
+func (g *Group) acquireError(w *waiting, ended error) error {
+	return g.cfg.AcquireError(w.key, w.attempts, g.clock.Now()-w.began, w.last, ended)
+}
+
+// pause is a random pause after an attempt.
+func (g *Group) pause(attempt int) time.Duration {
+	return g.cfg.Retry.pause(attempt, rand.N[time.Duration])
 }
 
 // endOf is the error of a context that has ended, and its cause where that is another.

@@ -44,8 +44,7 @@ func Connect(t testing.TB, nodes []string, change ...func(*redlock.Config)) *red
 		NodeTimeout:  testkit.Patience,
 		StallTimeout: testkit.Patience,
 		DialTimeout:  testkit.Patience,
-		RetryMin:     time.Millisecond,
-		RetryMax:     5 * time.Millisecond,
+		Retry:        redlock.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond},
 	}
 	for _, f := range change {
 		f(&cfg)
