@@ -71,6 +71,9 @@ func (p *Process) answer() (string, error) {
 	return p.answers.Text(), nil
 }
 
+// Signal sends the process a signal.
+func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
+
 // Wait waits until the process ends.
 func (p *Process) Wait() error { return p.cmd.Wait() }
 

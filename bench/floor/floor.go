@@ -8,12 +8,6 @@
 // is decided: every node must give exactly the bytes that an uncontended lock
 // gets, and anything else ends the cell with an error. It is no lock client.
 //
-// On a hot key the yardstick is another: the release of one lock and the
-// acquisition of the next travel in the same write, so that a pair costs one
-// round trip, which is the least that a client can do whose waiters know of
-// each other. The latency is then that of a waiter who takes turns with
-// Config.Concurrency others.
-//
 // With Goroutines each lock of a batch has a goroutine that parks until the
 // reply has come: what a blocking call in Go can reach.
 //
@@ -94,6 +88,9 @@ func (d Driver) Name() string {
 
 // Open implements [harness.Driver].
 func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
+	if cfg.Scenario == harness.Contended {
+		return nil, fmt.Errorf("does not wait: %w", harness.ErrUnsupported)
+	}
 	release := scripted
 	if d.Native {
 		var err error

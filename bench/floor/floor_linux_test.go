@@ -15,12 +15,9 @@ import (
 )
 
 // cell is a cell on embedded masters, with keys of a fixed form.
-func cell(addrs []string, scenario harness.Scenario, concurrency int) harness.Config {
-	cfg := harness.Config{Nodes: addrs, TTL: 10 * time.Second, Scenario: scenario, Concurrency: concurrency}
+func cell(addrs []string, concurrency int) harness.Config {
+	cfg := harness.Config{Nodes: addrs, TTL: 10 * time.Second, Scenario: harness.Uncontended, Concurrency: concurrency}
 	for i := range concurrency {
-		if scenario == harness.Hot {
-			i = 0
-		}
 		cfg.Keys = append(cfg.Keys, []string{fmt.Sprint("a", i), fmt.Sprint("b", i)})
 	}
 	return cfg
@@ -29,15 +26,13 @@ func cell(addrs []string, scenario harness.Scenario, concurrency int) harness.Co
 func TestEveryShapeOfCell(t *testing.T) {
 	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
 	for _, d := range []Driver{{}, {Goroutines: true}} {
-		for _, scenario := range harness.Scenarios {
-			for _, c := range []int{1, 2, command.MaxKeys + 1} {
-				r, err := harness.Measure(t.Context(), d, cell(addrs, scenario, c), harness.Timing{Window: 20 * time.Millisecond})
-				require.NoError(t, err, "%s %s %d", d.Name(), scenario, c)
-				require.Zero(t, r.Errors)
-				require.Positive(t, r.Pairs)
-				if scenario == harness.Uncontended && !d.Goroutines {
-					require.Zero(t, uint64(r.Pairs)%uint64(c), "whole batches only")
-				}
+		for _, c := range []int{1, 2, command.MaxKeys + 1} {
+			r, err := harness.Measure(t.Context(), d, cell(addrs, c), harness.Timing{Window: 20 * time.Millisecond})
+			require.NoError(t, err, "%s %d", d.Name(), c)
+			require.Zero(t, r.Errors)
+			require.Positive(t, r.Pairs)
+			if !d.Goroutines {
+				require.Zero(t, uint64(r.Pairs)%uint64(c), "whole batches only")
 			}
 		}
 	}
@@ -49,21 +44,19 @@ func TestNative(t *testing.T) {
 		s, err := fakeredis.Start(fakeredis.Options{Flavor: flavor})
 		require.NoError(t, err)
 		defer s.Close()
-		for _, scenario := range harness.Scenarios {
-			before := s.Count(command)
-			r, err := harness.Measure(t.Context(), Driver{Native: true}, cell([]string{s.Addr()}, scenario, 3), harness.Timing{Window: 20 * time.Millisecond})
-			require.NoError(t, err)
-			require.GreaterOrEqual(t, uint64(s.Count(command)-before), uint64(r.Pairs))
-			require.Zero(t, s.Len())
-		}
+		before := s.Count(command)
+		r, err := harness.Measure(t.Context(), Driver{Native: true}, cell([]string{s.Addr()}, 3), harness.Timing{Window: 20 * time.Millisecond})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, uint64(s.Count(command)-before), uint64(r.Pairs))
+		require.Zero(t, s.Len())
 	}
-	_, err := Driver{Native: true}.Open(t.Context(), cell(fakeredis.Addrs(fakeredis.StartN(t, 1)), harness.Uncontended, 1))
+	_, err := Driver{Native: true}.Open(t.Context(), cell(fakeredis.Addrs(fakeredis.StartN(t, 1)), 1))
 	require.ErrorIs(t, err, harness.ErrUnsupported)
 }
 
 func TestAQuorumIsEnough(t *testing.T) {
 	masters := fakeredis.StartN(t, 5)
-	cfg := cell(fakeredis.Addrs(masters), harness.Uncontended, 40)
+	cfg := cell(fakeredis.Addrs(masters), 40)
 	p := newPlan(cfg, scripted)
 	w, err := dial(t.Context(), cfg.Nodes, p.setup, p.ready, bytes.Join(p.replies, nil))
 	require.NoError(t, err)
@@ -84,47 +77,43 @@ func TestAQuorumIsEnough(t *testing.T) {
 // the beginning or goes in the middle.
 func TestNodesThatAreAway(t *testing.T) {
 	for _, d := range []Driver{{}, {Goroutines: true}} {
-		for _, scenario := range harness.Scenarios {
-			masters := fakeredis.StartN(t, 3)
-			masters[0].Down()
-			cfg := cell(fakeredis.Addrs(masters), scenario, 4)
-			r, err := harness.Measure(t.Context(), d, cfg, harness.Timing{Window: 20 * time.Millisecond})
-			require.NoError(t, err)
-			require.Positive(t, r.Pairs)
-			require.NoError(t, masters[0].Heal())
-			timing := harness.Timing{Window: 20 * time.Millisecond, Disturbance: &harness.Disturbance{
-				Strike: func() error { masters[1].Down(); return nil },
-				Heal:   func() error { return masters[1].Heal() },
-			}}
-			r, err = harness.Measure(t.Context(), d, cfg, timing)
-			require.NoError(t, err)
-			require.Positive(t, r.Pairs)
-			masters[0].Down()
-			masters[1].Down()
-			_, err = harness.Measure(t.Context(), d, cfg, timing)
-			require.ErrorContains(t, err, masters[0].Addr(), "no quorum is left")
-		}
+		masters := fakeredis.StartN(t, 3)
+		masters[0].Down()
+		cfg := cell(fakeredis.Addrs(masters), 4)
+		r, err := harness.Measure(t.Context(), d, cfg, harness.Timing{Window: 20 * time.Millisecond})
+		require.NoError(t, err)
+		require.Positive(t, r.Pairs)
+		require.NoError(t, masters[0].Heal())
+		timing := harness.Timing{Window: 20 * time.Millisecond, Disturbance: &harness.Disturbance{
+			Strike: func() error { masters[1].Down(); return nil },
+			Heal:   func() error { return masters[1].Heal() },
+		}}
+		r, err = harness.Measure(t.Context(), d, cfg, timing)
+		require.NoError(t, err)
+		require.Positive(t, r.Pairs)
+		masters[0].Down()
+		masters[1].Down()
+		_, err = harness.Measure(t.Context(), d, cfg, timing)
+		require.ErrorContains(t, err, masters[0].Addr(), "no quorum is left")
 	}
 }
 
 func TestWhatEndsACell(t *testing.T) {
 	for _, d := range []Driver{{}, {Goroutines: true}} {
-		for _, scenario := range harness.Scenarios {
-			masters := fakeredis.StartN(t, 1)
-			cfg := cell(fakeredis.Addrs(masters), scenario, 2)
-			timing := harness.Timing{Window: time.Hour, Disturbance: &harness.Disturbance{
-				Strike: func() error { masters[0].WrongReply("SET", "$-1\r\n", 1); return nil },
-				Heal:   func() error { return nil },
-			}}
-			_, err := harness.Measure(t.Context(), d, cfg, timing)
-			require.ErrorContains(t, err, "$-1")
-			timing.Disturbance.Strike = func() error { masters[0].DropConn("SET", 1); return nil }
-			_, err = harness.Measure(t.Context(), d, cfg, timing)
-			require.ErrorContains(t, err, masters[0].Addr())
-			masters[0].Deny("SCRIPT|LOAD")
-			_, err = d.Open(t.Context(), cfg)
-			require.ErrorContains(t, err, "NOPERM")
-		}
+		masters := fakeredis.StartN(t, 1)
+		cfg := cell(fakeredis.Addrs(masters), 2)
+		timing := harness.Timing{Window: time.Hour, Disturbance: &harness.Disturbance{
+			Strike: func() error { masters[0].WrongReply("SET", "$-1\r\n", 1); return nil },
+			Heal:   func() error { return nil },
+		}}
+		_, err := harness.Measure(t.Context(), d, cfg, timing)
+		require.ErrorContains(t, err, "$-1")
+		timing.Disturbance.Strike = func() error { masters[0].DropConn("SET", 1); return nil }
+		_, err = harness.Measure(t.Context(), d, cfg, timing)
+		require.ErrorContains(t, err, masters[0].Addr())
+		masters[0].Deny("SCRIPT|LOAD")
+		_, err = d.Open(t.Context(), cfg)
+		require.ErrorContains(t, err, "NOPERM")
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/redlock-go/redlock/bench/harness"
@@ -105,89 +104,4 @@ func broken(err error) error {
 		err = fmt.Errorf("%w: %w", harness.ErrBroken, err)
 	}
 	return err
-}
-
-// relay passes one lock from goroutine to goroutine. It is a [harness.Pool].
-// The holder's release takes the lock for the one that has waited longest, in
-// the same write.
-type relay struct {
-	s    *session
-	mu   sync.Mutex // of all but the session, which is the holder's
-	wait []*runner
-	idle bool // no goroutine has the lock
-	err  error
-}
-
-// runner is a goroutine that takes part. Its channel holds one.
-type runner struct {
-	relay *relay
-	wake  chan struct{}
-}
-
-// Worker implements [harness.Pool].
-func (r *relay) Worker() (harness.Worker, error) {
-	r.idle = true
-	return &runner{r, make(chan struct{}, 1)}, nil
-}
-
-// Acquire implements [harness.Worker].
-func (n *runner) Acquire(context.Context, string) (bool, error) {
-	r := n.relay
-	r.mu.Lock()
-	if r.err == nil && r.idle {
-		r.idle = false
-		r.mu.Unlock()
-		err := r.turn()
-		return err == nil, err
-	}
-	if r.err == nil {
-		r.wait = append(r.wait, n)
-		r.mu.Unlock()
-		<-n.wake
-		r.mu.Lock()
-	}
-	defer r.mu.Unlock()
-	return r.err == nil, r.err
-}
-
-// Release implements [harness.Worker].
-func (n *runner) Release(context.Context) error {
-	r := n.relay
-	r.mu.Lock()
-	if len(r.wait) == 0 {
-		r.idle = true
-		r.mu.Unlock()
-		return nil
-	}
-	next := r.wait[0]
-	r.wait = append(r.wait[:0], r.wait[1:]...)
-	r.mu.Unlock()
-	err := r.turn()
-	next.wake <- struct{}{}
-	return err
-}
-
-// turn gives the lock to the next goroutine. An error wakes all of them.
-func (r *relay) turn() error {
-	err := broken(r.s.turn())
-	r.s.turns++
-	if err == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.err = err
-	for _, n := range r.wait {
-		n.wake <- struct{}{}
-	}
-	r.wait = nil
-	return err
-}
-
-// Close implements [harness.Session].
-func (r *relay) Close() error {
-	if r.err != nil {
-		return r.s.Close()
-	}
-	return errors.Join(r.s.giveBack(), r.s.Close())
 }

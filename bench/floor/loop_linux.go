@@ -13,8 +13,7 @@ import (
 // session runs a plan over a wire. It is a [harness.Runner].
 type session struct {
 	*wire
-	plan  *plan
-	turns int // of a hot key
+	plan *plan
 }
 
 func open(ctx context.Context, cfg harness.Config, p *plan, goroutines bool) (harness.Session, error) {
@@ -23,28 +22,18 @@ func open(ctx context.Context, cfg harness.Config, p *plan, goroutines bool) (ha
 		return nil, err
 	}
 	s := &session{wire: w, plan: p}
-	switch {
-	case goroutines && p.waiters > 0:
-		return &relay{s: s}, nil
-	case goroutines:
+	if goroutines {
 		return &crew{s: s}, nil
 	}
 	return s, nil
 }
 
-// Run implements [harness.Runner]. One OS thread does everything; the context
-// needs no watching, because no wait is longer than patience.
+// Run implements [harness.Runner]. It acquires a batch, releases it, and so on with
+// the next. One OS thread does everything; the context needs no watching, because no
+// wait is longer than patience.
 func (s *session) Run(_ context.Context, probe *harness.Probe) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if s.plan.waiters > 0 {
-		return s.handOver(probe)
-	}
-	return s.batches(probe)
-}
-
-// batches acquires a batch, releases it, and so on with the next.
-func (s *session) batches(probe *harness.Probe) error {
 	start := time.Now()
 	for i := 0; probe.Running(); i = (i + 2) % len(s.plan.requests) {
 		if err := s.step(s.plan.requests[i], len(s.plan.replies[0])); err != nil {
@@ -58,44 +47,6 @@ func (s *session) batches(probe *harness.Probe) error {
 		probe.Pairs(s.plan.batch, end.Sub(start))
 		probe.Apart(s.plan.batch, middle.Sub(start), end.Sub(middle))
 		start = end
-	}
-	return s.settle()
-}
-
-// handOver passes one lock from waiter to waiter. Each of them queues up again
-// when it has released, so it waits for as many turns as there are waiters.
-func (s *session) handOver(probe *harness.Probe) error {
-	queued := make([]time.Time, s.plan.waiters)
-	for i := range queued {
-		queued[i] = time.Now()
-	}
-	for ; probe.Running(); s.turns++ {
-		if err := s.turn(); err != nil {
-			return err
-		}
-		now, waiter := time.Now(), s.turns%len(queued)
-		probe.Pairs(1, now.Sub(queued[waiter]))
-		queued[waiter] = now
-	}
-	return s.giveBack()
-}
-
-// turn releases the lock, and takes it for the next waiter.
-func (s *session) turn() error {
-	return s.step(s.plan.requests[s.turns%len(s.plan.requests)], len(s.plan.replies[0]))
-}
-
-// giveBack goes on to where the requests begin anew, since cleanup is about the
-// last one's token, and releases the lock alone. The answer begins like any other.
-func (s *session) giveBack() error {
-	for ; s.turns%len(s.plan.requests) != 0; s.turns++ {
-		if err := s.turn(); err != nil {
-			return err
-		}
-	}
-	s.due += int64(len(s.plan.gone))
-	if err := s.send(s.plan.cleanup); err != nil {
-		return err
 	}
 	return s.settle()
 }

@@ -28,35 +28,13 @@ type plan struct {
 	requests [][]byte // one a step
 	replies  [][]byte // one a step; they repeat sooner than the requests do
 	batch    int      // locks in a batch
-
-	// Of a hot key only.
-	waiters int    // that take turns; 0 on a key that is not hot
-	cleanup []byte // what gives back the lock that is held at the end
-	gone    []byte // the answer to cleanup
 }
 
-// newPlan encodes a cell. Uncontended, acquiring and releasing a batch take
-// turns. On a hot key each step releases the lock and takes it for the next.
+// newPlan encodes a cell: acquiring and releasing a batch take turns.
 func newPlan(cfg harness.Config, release releaser) *plan {
 	p := &plan{setup: encode("SCRIPT", "LOAD", command.ReleaseScript)}
 	p.ready = fmt.Appendf(nil, "$%d\r\n%s\r\n", len(command.ReleaseSHA1), command.ReleaseSHA1)
 	ttl := strconv.FormatInt(cfg.TTL.Milliseconds(), 10)
-
-	if cfg.Scenario == harness.Hot && cfg.Concurrency > 1 {
-		key := cfg.Keys[0][:1]
-		first, granted := acquire(key, tokens(1, laps-1), ttl)
-		p.setup = append(p.setup, first...)
-		p.ready = append(p.ready, granted...)
-		for lap := range laps {
-			off, gone := release(key, tokens(1, (lap+laps-1)%laps))
-			on, granted := acquire(key, tokens(1, lap), ttl)
-			p.requests = append(p.requests, append(off, on...))
-			p.replies = [][]byte{append(gone, granted...)}
-		}
-		p.cleanup, p.gone = release(key, tokens(1, laps-1))
-		p.batch, p.waiters = 1, cfg.Concurrency
-		return p
-	}
 
 	for lap := range laps {
 		batch := make([]string, cfg.Concurrency)

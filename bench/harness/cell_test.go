@@ -78,7 +78,7 @@ func (r runner) Run(ctx context.Context, p *Probe) error { return r.run(ctx, p) 
 func (r runner) Close() error                            { return r.close }
 
 func cell(concurrency int) Config {
-	return Config{Nodes: []string{"nowhere"}, Scenario: Uncontended, Concurrency: concurrency, Keys: keys(Uncontended, concurrency, MinKeyLen)}
+	return Config{Nodes: []string{"nowhere"}, Scenario: Uncontended, Concurrency: concurrency, Keys: keys(concurrency, MinKeyLen)}
 }
 
 func TestMeasureCounts(t *testing.T) {

@@ -32,13 +32,11 @@ type Scenario = result.Scenario
 const (
 	// Uncontended gives every worker keys of its own.
 	Uncontended Scenario = "uncontended"
-	// Hot gives all workers the same single key. A driver waits for it in the
-	// way that its library has for that, with the library's own settings; one
-	// that comes back without the lock is asked again. A pair's latency is from
-	// the first try to the end of the release.
-	// A worker that starves until the window ends adds no pair, hence no
-	// latency: read the quantiles beside the tries per pair.
-	Hot Scenario = "hot"
+	// Contended gives the same keys to all workers, which are in processes of
+	// their own. A driver waits in the way that its library has for that, with the
+	// library's own settings; one that comes back without the lock is asked
+	// again. The latency is that of the wait, from the first try to the grant.
+	Contended Scenario = "contended"
 )
 
 // Config describes, for a driver, the cell that it will run.
@@ -107,6 +105,10 @@ type Worker interface {
 	// Release gives back the lock that the last Acquire took.
 	Release(ctx context.Context) error
 }
+
+// Lasting is a worker that knows for how long its lock is valid: what is left of
+// its TTL, less 1 % and 2 ms. Of others it is taken to begin with the grant.
+type Lasting interface{ Remaining() time.Duration }
 
 // Leaver is a worker that has to know when it is not asked any more.
 type Leaver interface{ Leave() }

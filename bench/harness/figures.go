@@ -48,13 +48,18 @@ func figures(p *Probe, from, to *sample) (r result.Result) {
 	if p.first != nil {
 		r.FirstError = p.first.Error()
 	}
-	// As far as the tail can be believed: ten pairs at least were slower.
+	r.Tail = tail(&p.latency)
+	return r
+}
+
+// tail is as much of it as can be believed: ten at least were slower.
+func tail(h *Histogram) (all []float64) {
 	for i := range result.Quantiles {
-		if _, q := result.Quantile(i); pairs*(1-q) >= 10 {
-			r.Tail = append(r.Tail, micros(p.latency.Quantile(q)))
+		if _, q := result.Quantile(i); float64(h.Count())*(1-q) >= 10 {
+			all = append(all, micros(h.Quantile(q)))
 		}
 	}
-	return r
+	return all
 }
 
 // mebibytes is a number of bytes in MiB.

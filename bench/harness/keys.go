@@ -22,27 +22,22 @@ const (
 	MaxKeyLen = 4 << 10
 	// MaxConcurrency follows from the 16 bits that a key has for a worker.
 	MaxConcurrency = 0xffff
+	// maxShared is the most keys of a contended cell, maxProcesses the most processes.
+	maxShared, maxProcesses = 1000, 256
 	// MaxMasters is the most that a client of this module takes.
 	MaxMasters = 32
 )
 
 // Keys builds keys of the usual length for workers that share none.
-func Keys(workers int) [][]string { return keys(Uncontended, workers, DefaultKeyLen) }
+func Keys(workers int) [][]string { return keys(workers, DefaultKeyLen) }
 
 // keys builds the keys of a cell ahead, so that the measured loop builds none.
 // Each cell has a prefix of its own: what an earlier one left behind, because
 // it was interrupted, must not refuse a lock to this one.
-func keys(scenario Scenario, workers, length int) [][]string {
+func keys(workers, length int) [][]string {
 	var cell [3]byte
 	_, _ = rand.Read(cell[:]) // never fails
 	all := make([][]string, workers)
-	if scenario == Hot {
-		hot := []string{key(cell, 0, 0, length)}
-		for w := range all {
-			all[w] = hot
-		}
-		return all
-	}
 	for w := range all {
 		all[w] = make([]string, keysPerWorker)
 		for i := range all[w] {

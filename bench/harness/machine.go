@@ -1,7 +1,7 @@
 package harness
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -86,40 +86,15 @@ func commit(ctx context.Context) string {
 	return fmt.Sprintf("not built in, binary %x", sha256.Sum256(binary))[:36]
 }
 
-// serverInfo asks a master what it is, and for the name of its process. It
-// speaks the protocol by hand: a harness for clients should depend on none of
-// them.
+// serverInfo asks a master what it is, and for the name of its process.
 func serverInfo(ctx context.Context, addr string) (what, process string, err error) {
-	c, err := connect(ctx, addr, greeting)
-	if err != nil {
-		return "", "", err
-	}
-	defer c.Close()
-	// QUIT makes the server end the stream, so that no length has to be
-	// understood.
-	if _, err := c.Write([]byte("*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n*1\r\n$4\r\nQUIT\r\n")); err != nil {
-		return "", "", err
-	}
-	fields := map[string]string{}
-	lines := bufio.NewScanner(c)
-	for lines.Scan() {
-		line := lines.Text()
-		if strings.HasPrefix(line, "-") {
-			return "", "", errors.New(line[1:])
-		}
-		if name, value, ok := strings.Cut(line, ":"); ok {
-			fields[name] = value
-		}
-	}
+	fields, err := info(ctx, addr, "server")
 	for _, kind := range []string{"Valkey", "Redis"} {
 		if v := fields[strings.ToLower(kind)+"_version"]; v != "" {
 			return kind + " " + v, fields["run_id"], nil
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return "", "", fmt.Errorf("no answer: %w", err)
-	}
-	return "", "", errors.New("does not tell its version")
+	return "", "", cmp.Or(err, errors.New("does not tell its version"))
 }
 
 // look finds out what the masters are. One that is down, or stands still, is

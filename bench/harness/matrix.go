@@ -9,14 +9,14 @@ import (
 
 // The scenarios and the faults, in the order in which they run.
 var (
-	Scenarios = []Scenario{Uncontended, Hot}
-	faults    = []result.Fault{result.NoFault, result.Slow, result.Hung, result.Refusing, result.BlackHole, result.Back}
+	Scenarios = []Scenario{Uncontended, Contended}
+	faults    = []result.Fault{result.NoFault, result.Slow, result.Hung, result.Refusing, result.BlackHole, result.Back, result.Restarting, result.KillWaiter, result.KillHolder}
 )
 
 // unwell tells whether a run has faults: then the first node is behind the
 // proxy in every cell, and memory is read exactly.
 func (o Options) unwell() bool {
-	return slices.ContainsFunc(o.Faults, func(f result.Fault) bool { return f != result.NoFault })
+	return slices.ContainsFunc(o.Faults, func(f result.Fault) bool { return f != result.NoFault && !f.OfClients() })
 }
 
 // cells lists every cell that the options ask for, in the order in which they
@@ -37,10 +37,28 @@ func (o Options) cells() []result.Cell {
 	all = vary(all, o.Faults, func(c *result.Cell, v result.Fault) { c.Fault = v })
 	all = vary(all, o.Scenarios, func(c *result.Cell, v Scenario) { c.Scenario = v })
 	all = vary(all, o.Concurrency, func(c *result.Cell, v int) { c.Concurrency = v })
+	all = slices.DeleteFunc(all, func(c result.Cell) bool { return c.Fault.OfClients() && c.Scenario != Contended })
+	all = o.contended(all)
 	for i, c := range all {
 		if c.RTT > 0 || c.Fault != result.NoFault {
 			all[i].Jitter = o.Jitter
 		}
+	}
+	return all
+}
+
+// contended varies those cells that are contended by what only they have.
+func (o Options) contended(cells []result.Cell) []result.Cell {
+	var all []result.Cell
+	for _, c := range cells {
+		these := []result.Cell{c}
+		if c.Scenario == Contended {
+			these[0].Once, these[0].TTL = o.Once, o.TTL
+			these = vary(these, o.Processes, func(c *result.Cell, v int) { c.Processes = v })
+			these = vary(these, o.Keys, func(c *result.Cell, v int) { c.Keys = v })
+			these = vary(these, o.Hold, func(c *result.Cell, v time.Duration) { c.Hold = v })
+		}
+		all = append(all, these...)
 	}
 	return all
 }
@@ -72,7 +90,7 @@ func (o Options) estimate() time.Duration {
 	}
 	var all time.Duration
 	for _, c := range o.cells() {
-		each := o.Timing.Warmup + o.Timing.Window + overhead + perWorker*time.Duration(c.Concurrency*c.Nodes)
+		each := o.Timing.Warmup + o.Timing.Window + overhead + perWorker*time.Duration(c.Concurrency*c.Nodes*max(c.Processes, 1)) + gathering*time.Duration(c.Processes)
 		if c.Fault != result.NoFault && c.Fault != result.Back {
 			each += o.Timing.Warmup
 		}

@@ -24,7 +24,8 @@ var servers = []string{realredis.Usual: "redis", realredis.Valkey9: "valkey9", r
 // all chooses every section of a suite.
 const all = "all"
 
-// ttl is the time to live asked for each lock; the peers' timeouts follow it.
+// ttl is the time to live asked for each lock unless another is given; the peers'
+// timeouts follow this one.
 const ttl = 10 * time.Second
 
 // Options are the settings of the command line.
@@ -42,7 +43,12 @@ type Options struct {
 	RTT         []time.Duration // what is added to the network's own
 	Jitter      time.Duration
 	Faults      []result.Fault
-	Procs       []int    // GOMAXPROCS; 0 is as it is
+	Procs       []int // GOMAXPROCS; 0 is as it is
+	TTL         time.Duration
+	Processes   []int // of contended cells, as what follows
+	Hold        []time.Duration
+	Keys        []int
+	Once        bool
 	Suite       []string // sections
 	Render      []string // files, in place of measuring
 	Out         string   // directory
@@ -55,7 +61,7 @@ type Options struct {
 // ParseOptions reads the command line of a program, less its name. Help goes to
 // out, with [flag.ErrHelp] as the error.
 func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
-	o := Options{Rounds: 1, Timing: Timing{Window: 3 * time.Second, Warmup: 500 * time.Millisecond}}
+	o := Options{Rounds: 1, TTL: ttl, Timing: Timing{Window: 3 * time.Second, Warmup: 500 * time.Millisecond}}
 	names := p.names()
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the caller reports errors, in one line
@@ -80,8 +86,13 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	listVar(fs, &o.KeyLen, "keylen", strconv.Itoa(DefaultKeyLen), "length of a key in bytes, a `list`", number(MinKeyLen, MaxKeyLen))
 	listVar(fs, &o.RTT, "rtt", "0s", "round trip added to that of the network, a `list` of durations", duration(0))
 	fs.Func("jitter", "`duration` by which, with -rtt or -fault, a round trip may be longer, by chance and for each node apart", single(&o.Jitter, duration(0)))
-	listVar(fs, &o.Faults, "fault", string(result.NoFault), "what is wrong with the first node, a `list` of "+join(faults), oneOf(faults))
-	listVar(fs, &o.Procs, "procs", "0", "GOMAXPROCS, a `list`; 0 leaves it as it is", number(0, 1024))
+	listVar(fs, &o.Faults, "fault", string(result.NoFault), "what is wrong with the first node, or is done to clients, a `list` of "+join(faults), oneOf(faults))
+	listVar(fs, &o.Procs, "gomaxprocs", "0", "GOMAXPROCS, a `list`; 0 leaves it as it is", number(0, 1024))
+	fs.Func("ttl", "`duration` asked for each lock (default 10s)", single(&o.TTL, duration(10*time.Millisecond)))
+	listVar(fs, &o.Processes, "procs", "1", "contended: processes, each with -c goroutines, a `list`", number(1, maxProcesses))
+	listVar(fs, &o.Hold, "hold", "0s", "contended: work under the lock, a `list` of durations", duration(0))
+	listVar(fs, &o.Keys, "keys", "1", "contended: keys that all choose from by zipf(1.1), a `list`", number(1, maxShared))
+	fs.BoolVar(&o.Once, "once", false, "contended: one turn for each goroutine; -d bounds it")
 	if len(p.Suite.Sections) > 0 {
 		sections := append([]string{all}, p.Suite.names()...)
 		listVar(fs, &o.Suite, "suite", "", "go through sections, a `list` of "+join(sections)+"; -rounds 3 -d 1s -warmup 300ms unless given", oneOf(sections))

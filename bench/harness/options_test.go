@@ -76,7 +76,7 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	o, err := parse("-c", "8", "-scenario", "hot", "-n", "3,5", "-rtt", "0s,1ms", "-jitter", "100us", "-fault", "none,slow", "-keylen", "64", "-procs", "2")
+	o, err := parse("-c", "8", "-scenario", "contended", "-n", "3,5", "-rtt", "0s,1ms", "-jitter", "100us", "-fault", "none,slow", "-keylen", "64", "-gomaxprocs", "2", "-procs", "4", "-hold", "1ms", "-keys", "100")
 	require.NoError(t, err)
 	var titles []string
 	for _, c := range o.cells() {
@@ -84,8 +84,8 @@ func TestCells(t *testing.T) {
 	}
 	require.Len(t, titles, 8)
 	require.Equal(t, []string{
-		"hot, concurrency 8, 3 nodes, keys of 64 bytes, GOMAXPROCS 2",
-		"hot, concurrency 8, 3 nodes, jitter 100µs, node 1 slow (+20ms), keys of 64 bytes, GOMAXPROCS 2",
-		"hot, concurrency 8, 3 nodes, round trip +1ms, jitter 100µs, keys of 64 bytes, GOMAXPROCS 2",
+		"contended, concurrency 8, 3 nodes, keys of 64 bytes, GOMAXPROCS 2, 4 processes, 100 keys, hold 1ms",
+		"contended, concurrency 8, 3 nodes, jitter 100µs, node 1 slow (+20ms), keys of 64 bytes, GOMAXPROCS 2, 4 processes, 100 keys, hold 1ms",
+		"contended, concurrency 8, 3 nodes, round trip +1ms, jitter 100µs, keys of 64 bytes, GOMAXPROCS 2, 4 processes, 100 keys, hold 1ms",
 	}, titles[:3])
 }

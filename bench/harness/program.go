@@ -35,6 +35,7 @@ type Program struct {
 // Main reads the command line, measures, has the results shown, and returns the
 // exit code: 2 for a bad command line, 1 for anything else that failed.
 func (p Program) Main(args []string, stdout, stderr io.Writer) int {
+	p.ServeIfContender()
 	ServeIfMasters()
 	proxy.ServeIfProxy()
 	opts, err := ParseOptions(args, p, stdout)
@@ -124,6 +125,8 @@ func (p Program) bench(ctx context.Context, opts Options, section Section, out *
 			switch {
 			case r.Error == "":
 				good++
+			case r.Unsafe:
+				return errOverlap
 			case !r.Lacks && cell.Fault == result.NoFault && len(s.away) == 0:
 				bad++
 			}

@@ -27,13 +27,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
+	contenders.ServeIfContender()
 	ServeIfMasters()
 	proxy.ServeIfProxy()
 	os.Exit(m.Run())
 }
 
 // quick are the flags of a run over embedded masters that takes no time.
-var quick = []string{"-n", "3", "-c", "1,2", "-d", "5ms", "-warmup", "1ms", "-rounds", "3"}
+var quick = []string{"-scenario", "uncontended", "-n", "3", "-c", "1,2", "-d", "5ms", "-warmup", "1ms", "-rounds", "3"}
 
 // program runs all of its drivers by default.
 func program(drivers ...Driver) Program {
@@ -55,10 +56,10 @@ func TestResultsAreShownAndWrittenAndReadAgain(t *testing.T) {
 	p := program(&still{name: "redlock"}, &still{name: "floor"}, &still{name: "alien", openErr: fmt.Errorf("%w: only on mars", ErrUnsupported)})
 	p.Notes = []string{"be fair & kind"}
 	out := runMain(t, p, append(quick, "-cpuprofile", profile, "-o", dir)...)
-	for _, want := range []string{"GOMAXPROCS", "3 × embedded master", "commit ", "hot, concurrency 2, 3 nodes; a PING takes", "×floor", "min–max", "alien    not supported: only on mars", "- be fair"} {
+	for _, want := range []string{"GOMAXPROCS", "3 × embedded master", "commit ", "uncontended, concurrency 2, 3 nodes; a PING takes", "×floor", "min–max", "alien    not supported: only on mars", "- be fair"} {
 		require.Contains(t, out, want)
 	}
-	require.Equal(t, 4, strings.Count(out, "\nredlock "))
+	require.Equal(t, 2, strings.Count(out, "\nredlock "))
 	for _, name := range []string{profile, filepath.Join(dir, "index.html"), filepath.Join(dir, "summary.md")} {
 		info, err := os.Stat(name)
 		require.NoError(t, err)
@@ -71,7 +72,7 @@ func TestResultsAreShownAndWrittenAndReadAgain(t *testing.T) {
 	defer f.Close()
 	lines, err := result.Read(f, "")
 	require.NoError(t, err)
-	require.Len(t, lines, 1+4*(3+3+1), "one a round, and a driver that fails is not asked again")
+	require.Len(t, lines, 1+2*(3+3+1), "one a round, and a driver that fails is not asked again")
 	require.Equal(t, out, runMain(t, p, "-render", file), "the file has all that was shown")
 
 	// Rounds may be added up in one file, and two files are shown side by side.
@@ -94,7 +95,7 @@ func TestNodesThatAreAway(t *testing.T) {
 	servers[0].Down()
 	servers[1].Mute()
 	addrs := fakeredis.Addrs(servers)
-	args := []string{"-c", "1", "-d", "5ms", "-warmup", "1ms", "-nodes", strings.Join(addrs, ",")}
+	args := []string{"-scenario", "uncontended", "-c", "1", "-d", "5ms", "-warmup", "1ms", "-nodes", strings.Join(addrs, ",")}
 	out := runMain(t, program(&still{name: "redlock"}, &still{name: "sad", openErr: errors.New("no luck")}), args...)
 	require.Contains(t, out, "2 × down, 1 × Redis")
 	require.Contains(t, out, addrs[0]+" is down: ")
@@ -120,7 +121,7 @@ func TestWhatFails(t *testing.T) {
 // everySection is a program that has all there are.
 func everySection() Program {
 	var drivers []Driver
-	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-async", "redlock-submit", "floor", "floor-goroutines", "floor-native"} {
+	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-async", "redlock-submit", "redlock-nohandover", "floor", "floor-goroutines", "floor-native"} {
 		drivers = append(drivers, &still{name: name})
 	}
 	p := program(drivers...)
@@ -143,11 +144,11 @@ func TestSectionsAreWhatTheProgramUnderstands(t *testing.T) {
 	}
 	require.Less(t, took, 20*time.Minute, "a person waits for it")
 
-	parts := p.parts([]string{"-rounds", "5", "-driver", "floor", "-c", "7"}, []string{"hot", "valkey9"})
+	parts := p.parts([]string{"-rounds", "5", "-driver", "floor", "-c", "7"}, []string{"throughput", "valkey9"})
 	require.Len(t, parts, 2)
 	require.Equal(t, 5, parts[0].opts.Rounds)
 	require.Equal(t, []string{"floor"}, parts[0].opts.Drivers)
-	require.Equal(t, []int{2, 8, 64}, parts[0].opts.Concurrency, "the section knows best")
+	require.Equal(t, []int{1, 8, 64, 512, 2048}, parts[0].opts.Concurrency, "the section knows best")
 	require.Equal(t, realredis.Valkey9, parts[1].opts.Server)
 }
 

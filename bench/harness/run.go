@@ -22,7 +22,7 @@ func newHead(ctx context.Context, opts Options, servers []result.Server, section
 		Commit:  commit(ctx),
 		Date:    time.Now().UTC().Truncate(time.Second),
 		Method: fmt.Sprintf("%v after %v of warm-up, TTL %v, keys of %s bytes",
-			opts.Timing.Window, opts.Timing.Warmup, ttl, join(opts.KeyLen)),
+			opts.Timing.Window, opts.Timing.Warmup, opts.TTL, join(opts.KeyLen)),
 		Rounds:  opts.Rounds,
 		Servers: servers,
 		Notes:   notes,
@@ -57,20 +57,27 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 			timing := opts.Timing
 			timing.Exact = opts.unwell()
 			timing.Disturbance = s.disturbance(cell)
-			r, err := Measure(ctx, d, Config{
+			cfg := Config{
 				Nodes:       s.nodes(cell),
 				Embedded:    s.masters != nil,
-				TTL:         ttl,
+				TTL:         opts.TTL,
 				Scenario:    cell.Scenario,
 				Concurrency: cell.Concurrency,
-				Keys:        keys(cell.Scenario, cell.Concurrency, cell.KeyLen),
-			}, timing)
+			}
+			var r result.Result
+			var err error
+			if cell.Scenario == Contended {
+				r, err = s.contend(ctx, d, cfg, cell, timing)
+			} else {
+				cfg.Keys = keys(cell.Concurrency, cell.KeyLen)
+				r, err = Measure(ctx, d, cfg, timing)
+			}
 			if ctx.Err() != nil {
 				return nil, errInterrupted
 			}
 			if err != nil {
 				failed[d.Name()] = true
-				r = result.Result{Driver: d.Name(), Weaker: weakness(d), Error: err.Error(), Lacks: errors.Is(err, ErrUnsupported)}
+				r = result.Result{Driver: d.Name(), Weaker: weakness(d), Error: err.Error(), Lacks: errors.Is(err, ErrUnsupported), Unsafe: errors.Is(err, errOverlap)}
 			}
 			r.Cell, r.Round = cell, round+1
 			r.PingP50, r.PingP99 = micros(trips.Quantile(0.50)), micros(trips.Quantile(0.99))

@@ -6,8 +6,8 @@ func Sections(far, unwell string) []Section {
 	return []Section{
 		{"throughput", "Throughput and latency", "-scenario uncontended -c 1,8,64,512,2048",
 			[]string{"pairs", "floor", "p50", "p99", "cpu", "allocs", "acquire", "release"}},
-		{"hot", "One hot key", "-scenario hot -c 2,8,64",
-			[]string{"pairs", "p50", "p99", "tries", "cpu"}},
+		{"contended", "Processes that want the same key", "-scenario contended -c 16 -procs 1,4 -hold 1ms",
+			[]string{"ideal", "p50", "p99", "p999", "goroutine", "process", "cross", "commands", "cpu"}},
 		{"nodes", "Number of nodes", "-scenario uncontended -n 1,3,5,7,9 -c 64",
 			[]string{"pairs", "p50", "cpu"}},
 		{"network", "Longer round trips, every node's with its own jitter", "-scenario uncontended -rtt 200us,1ms,10ms -jitter 100us -c " + far,
@@ -25,7 +25,7 @@ func OwnSections() []Section {
 	return []Section{
 		{"keys", "Length of keys", "-scenario uncontended -keylen 8,24,64,256,1024 -c 64",
 			[]string{"pairs", "p50", "cpu"}},
-		{"procs", "GOMAXPROCS", "-scenario uncontended -procs 1,2,4,8,16 -c 64",
+		{"procs", "GOMAXPROCS", "-scenario uncontended -gomaxprocs 1,2,4,8,16 -c 64",
 			[]string{"pairs", "p50", "p99", "cpu"}},
 		{"submit", "Without a goroutine for each lock", "-driver redlock,redlock-submit,floor,floor-goroutines -scenario uncontended -c 1,64,512,2048",
 			[]string{"pairs", "floor", "p50", "p99", "cpu", "allocs"}},

@@ -121,11 +121,48 @@ func (s *site) disturbance(c result.Cell) *Disturbance {
 		d.Heal = func() error { return s.proxy.Pass(victim) }
 	case result.Back:
 		d.Strike, d.Heal = s.die, s.revive
+	case result.Restarting:
+		return s.restarting()
 	default:
+		if c.Fault.OfClients() {
+			return nil // the cell itself does it
+		}
 		d.Strike = func() error { return fmt.Errorf("no such fault: %s", c.Fault) }
 		d.Heal = func() error { return nil }
 	}
 	return d
+}
+
+// restartEvery is how often [result.Restarting] does.
+const restartEvery = 5 * time.Second
+
+// restarting has the victim die and come back at once, then again and again.
+func (s *site) restarting() *Disturbance {
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	return &Disturbance{
+		Strike: func() error {
+			if err := s.die(); err != nil {
+				return err
+			}
+			go func() {
+				for {
+					err := s.revive()
+					select {
+					case <-stop:
+						ended <- err
+						return
+					case <-time.After(restartEvery):
+					}
+					if err = errors.Join(err, s.die()); err != nil {
+						ended <- err
+						return
+					}
+				}
+			}()
+			return nil
+		},
+		Heal: func() error { close(stop); return <-ended },
+	}
 }
 
 // die ends the victim. Embedded masters and those of others live on behind the

@@ -36,16 +36,24 @@ func TestFaultsAreMadeAndEnd(t *testing.T) {
 			require.Equal(t, s.addrs[1:], nodes[1:])
 			answers(t, nodes[victim])
 			d := s.disturbance(cell)
-			if fault == result.NoFault {
+			if fault == result.NoFault || fault.OfClients() {
 				require.Nil(t, d)
 				continue
 			}
+			var before int
+			if real {
+				before = s.fleet.Servers[victim].PID()
+			}
 			require.NoError(t, d.Strike())
-			if fault == result.Slow {
+			switch fault {
+			case result.Restarting:
+				answers(t, nodes[victim])
+				require.True(t, !real || s.fleet.Servers[victim].PID() != before)
+			case result.Slow:
 				start := time.Now()
 				answers(t, nodes[victim])
 				require.GreaterOrEqual(t, time.Since(start), slowness)
-			} else {
+			default:
 				require.Error(t, pingNode(t.Context(), nodes[victim], 200*time.Millisecond, new(Histogram)), fault)
 			}
 			answers(t, nodes[1])

@@ -18,6 +18,8 @@ type Driver struct {
 	Scripted bool
 	// Async gives locks back without waiting for the answer.
 	Async bool
+	// NoHandOver has every release go to the nodes.
+	NoHandOver bool
 	// Clients share the workers among them; 0 means one.
 	Clients int
 }
@@ -34,6 +36,9 @@ func (d Driver) Name() string {
 	if d.Async {
 		name += "-async"
 	}
+	if d.NoHandOver {
+		name += "-nohandover"
+	}
 	return name
 }
 
@@ -47,9 +52,9 @@ func (d Driver) Weaker() string {
 
 // Open implements [harness.Driver].
 func (d Driver) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
-	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Hot, async: d.Async}
+	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Contended, async: d.Async}
 	for range max(d.Clients, 1) {
-		client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, Scripted: d.Scripted})
+		client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, Scripted: d.Scripted, NoHandOver: d.NoHandOver})
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
@@ -104,6 +109,9 @@ func (w *worker) Acquire(ctx context.Context, key string) (bool, error) {
 	w.lock = lock
 	return err == nil, err
 }
+
+// Remaining implements [harness.Lasting].
+func (w *worker) Remaining() time.Duration { return w.lock.Remaining() }
 
 // Release implements [harness.Worker].
 func (w *worker) Release(ctx context.Context) error {

@@ -1,7 +1,8 @@
 package ours
 
 import (
-	"errors"
+	"bytes"
+	"os"
 	"testing"
 	"time"
 
@@ -12,30 +13,55 @@ import (
 	"github.com/redlock-go/redlock/internal/fakeredis"
 )
 
+// contenders are the drivers of the processes that tests start.
+var contenders = harness.Program{Drivers: []harness.Driver{Driver{}, Driver{NoHandOver: true}}, Chosen: []string{"redlock", "redlock-nohandover"}}
+
+func TestMain(m *testing.M) {
+	contenders.ServeIfContender()
+	harness.ServeIfMasters()
+	os.Exit(m.Run())
+}
+
+// TestProcessesThatAreKilled: the key goes on from hand to hand, and a holder's in
+// the end.
+func TestProcessesThatAreKilled(t *testing.T) {
+	for window := time.Second; ; window *= 2 {
+		var out, said bytes.Buffer
+		args := []string{"-json", "-scenario", "contended", "-c", "2", "-procs", "3", "-hold", "2ms", "-ttl", "200ms", "-warmup", "50ms",
+			"-fault", "kill-waiter,kill-holder", "-d", window.String()}
+		require.Zero(t, contenders.Main(args, &out, &said), said.String()+out.String())
+		lines, err := result.Read(&out, "")
+		require.NoError(t, err)
+		var orphans int
+		for _, l := range lines {
+			if l.Result != nil {
+				require.Positive(t, l.Result.Kills)
+				require.Positive(t, l.Result.Pairs)
+				if l.Result.Fault == result.KillHolder && l.Result.OrphanMax > 0 {
+					orphans++
+				}
+			}
+		}
+		if orphans == len(contenders.Chosen) {
+			return
+		}
+	}
+}
+
 func TestEveryShapeOfCell(t *testing.T) {
 	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
 	for _, d := range []harness.Driver{Driver{}, Driver{Portable: true}, Driver{Scripted: true}, Submitter{}} {
-		for _, scenario := range harness.Scenarios {
-			cfg := harness.Config{Nodes: addrs, TTL: 10 * time.Second, Scenario: scenario, Concurrency: 2, Keys: [][]string{{"a", "b"}, {"c", "d"}}}
-			if scenario == harness.Hot {
-				cfg.Keys[1] = cfg.Keys[0]
-			}
-			// On a machine that is busy enough an attempt may fail, or none end
-			// in time; not for ever.
-			var r result.Result
-			for window := 20 * time.Millisecond; r.Pairs == 0; window *= 2 {
-				var err error
-				r, err = harness.Measure(t.Context(), d, cfg, harness.Timing{Window: window})
-				if errors.Is(err, harness.ErrUnsupported) {
-					require.Equal(t, Submitter{}, d)
-					require.Equal(t, harness.Hot, scenario)
-					r.Driver, r.Scenario, r.Pairs = d.Name(), scenario, 1
-					break
-				}
-				require.NoError(t, err)
-			}
-			require.Equal(t, d.Name(), r.Driver)
-			require.Equal(t, scenario, r.Scenario)
+		cfg := harness.Config{Nodes: addrs, TTL: 10 * time.Second, Scenario: harness.Uncontended, Concurrency: 2, Keys: [][]string{{"a", "b"}, {"c", "d"}}}
+		// On a machine that is busy enough an attempt may fail, or none end
+		// in time; not for ever.
+		var r result.Result
+		for window := 20 * time.Millisecond; r.Pairs == 0; window *= 2 {
+			var err error
+			r, err = harness.Measure(t.Context(), d, cfg, harness.Timing{Window: window})
+			require.NoError(t, err)
 		}
+		require.Equal(t, d.Name(), r.Driver)
 	}
+	_, err := Submitter{}.Open(t.Context(), harness.Config{Nodes: addrs, Scenario: harness.Contended})
+	require.ErrorIs(t, err, harness.ErrUnsupported)
 }

@@ -20,8 +20,8 @@ func (Submitter) Name() string { return "redlock-submit" }
 
 // Open implements [harness.Driver].
 func (d Submitter) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
-	if cfg.Scenario == harness.Hot {
-		return nil, fmt.Errorf("%s: does not wait for a lock that is taken: %w", d.Name(), harness.ErrUnsupported)
+	if cfg.Scenario == harness.Contended {
+		return nil, fmt.Errorf("does not wait for a lock that is taken: %w", harness.ErrUnsupported)
 	}
 	client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes})
 	if err != nil {

@@ -36,6 +36,12 @@ var dimensions = []dimension{
 		func(c *result.Cell) { c.KeyLen = 0 }, false, []string{"pairs", "cpu"}},
 	{"procs", "GOMAXPROCS", func(c result.Cell) string { return strconv.Itoa(c.Procs) },
 		func(c *result.Cell) { c.Procs = 0 }, false, []string{"pairs", "cpu"}},
+	{"processes", "processes", func(c result.Cell) string { return strconv.Itoa(c.Processes) },
+		func(c *result.Cell) { c.Processes = 0 }, false, []string{"pairs", "p99"}},
+	{"keys", "keys", func(c result.Cell) string { return strconv.Itoa(c.Keys) },
+		func(c *result.Cell) { c.Keys = 0 }, false, []string{"pairs", "p99"}},
+	{"hold", "hold", func(c result.Cell) string { return c.Hold.String() },
+		func(c *result.Cell) { c.Hold = 0 }, false, []string{"pairs", "p99"}},
 }
 
 // units are how the measures of a plot are written on its axis.

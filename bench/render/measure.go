@@ -70,7 +70,6 @@ var measures = []measure{
 	{"cpu", "CPU µs/pair", "Client CPU, µs per pair", func(f *result.Figures) float64 { return f.CPUPerPair }, nil, true},
 	{"allocs", "allocs/pair", "Allocations per pair", nil, func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.2f", r.AllocsPerPair) }, false},
 	{"bytes", "B/pair", "Bytes allocated per pair", nil, func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.0f", r.BytesPerPair) }, false},
-	{"tries", "tries/pair", "Attempts per pair", nil, func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.2f", r.TriesPerPair) }, false},
 	{"goroutines", "goroutines", "Goroutines at the end, and how many more than before the fault", nil, func(_ *result.Group, r *result.Row) string {
 		return grown(r, "%.0f", r.Goroutines, "%+.0f", r.GoroutineGrowth)
 	}, false},
@@ -83,6 +82,25 @@ var measures = []measure{
 	{"rss", "RSS MiB", "MiB of the process at the end, and how many more", nil, func(_ *result.Group, r *result.Row) string {
 		return grown(r, "%.1f", r.RSSMiB, "%+.2f", r.RSSGrowthMiB)
 	}, false},
+	{"seconds", "seconds", "Seconds until all had their turn", func(f *result.Figures) float64 { return f.Seconds }, nil, true},
+	{"ideal", "ideal", "Grants × hold over time", func(f *result.Figures) float64 { return f.IdealShare }, nil, true},
+	{"fair", "max/fair", "The longest wait over the fair one", func(f *result.Figures) float64 { return f.MaxOfFair }, nil, true},
+	{"goroutine", "of a goroutine's share", "Least and most of a goroutine's fair share, and the share", nil, func(_ *result.Group, r *result.Row) string {
+		return fmt.Sprintf("%.2f–%.2f of %s", r.WorkerLeast, r.WorkerMost, digits(r.WorkerMean))
+	}, false},
+	{"process", "of a process's", "Least and most of a process's fair share", nil, func(_ *result.Group, r *result.Row) string {
+		return fmt.Sprintf("%.2f–%.2f", r.ProcessLeast, r.ProcessMost)
+	}, false},
+	{"handoff", "hand-off p50, p99, max", "Release to next grant, p50, p99 and longest, µs", nil, func(_ *result.Group, r *result.Row) string {
+		return halves(r.HandoffP50, r.HandoffP99) + ", " + digits(r.HandoffMax)
+	}, false},
+	{"cross", "between processes", "Release to a grant in another process, p50 and p99, µs, and how many are", nil, func(_ *result.Group, r *result.Row) string {
+		return fmt.Sprintf("%s (%.0f %%)", halves(r.CrossP50, r.CrossP99), 100*r.CrossShare)
+	}, false},
+	{"commands", "commands", "Commands per grant on all nodes together", func(f *result.Figures) float64 { return f.CommandsPerPair }, nil, true},
+	{"orphan", "TTL to grant p50, max", "End of a dead holder's TTL to the next grant, µs", nil, func(_ *result.Group, r *result.Row) string {
+		return fmt.Sprintf("%s (%.0f kills)", halves(r.OrphanP50, r.OrphanMax), r.Kills)
+	}, false},
 	{"before", "", "Pairs per second before", nil, func(_ *result.Group, r *result.Row) string { return third(r, 0) }, false},
 	{"away", "", "while it is away", nil, func(_ *result.Group, r *result.Row) string { return third(r, 1) }, false},
 	{"after", "", "once it is back", nil, func(_ *result.Group, r *result.Row) string { return third(r, 2) }, false},
@@ -94,6 +112,28 @@ var measures = []measure{
 		return digits(worst.PairsPerSec)
 	}, false},
 	{"errors", "errors", "Errors", nil, func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.0f", r.Errors) }, false},
+}
+
+// Which measures say nothing of contended cells, and which of no others.
+var (
+	notContended  = []string{"floor", "acquire", "release", "ping", "allocs", "bytes", "goroutines", "descriptors", "heap", "rss"}
+	onlyContended = []string{"seconds", "ideal", "fair", "goroutine", "process", "handoff", "cross", "commands", "orphan"}
+)
+
+// says tells whether a measure says something of the cell of a group.
+func (m measure) says(g *result.Group) bool {
+	if g.Processes == 0 {
+		return !slices.Contains(onlyContended, m.name) && (m.name != "ping" || g.RTT > 0)
+	}
+	switch m.name {
+	case "seconds":
+		return g.Once
+	case "ideal":
+		return g.Hold > 0
+	case "orphan":
+		return g.Fault.OfClients()
+	}
+	return !slices.Contains(notContended, m.name)
 }
 
 // named is the measure of a name.

@@ -12,7 +12,7 @@ import (
 )
 
 // usual are the measures of a run that names none.
-var usual = []string{"pairs", "floor", "p50", "p99", "cpu", "allocs"}
+var usual = []string{"pairs", "floor", "p50", "p99", "cpu", "allocs", "seconds", "ideal", "p999", "fair", "goroutine", "process", "handoff", "cross", "commands", "orphan"}
 
 // summarize writes every run as Markdown, ready to be pasted; what they have in
 // common comes first.
@@ -54,7 +54,7 @@ func section(w io.Writer, run, first *result.Run) {
 	if len(run.Groups) > 0 {
 		shows := run.Shows
 		if len(shows) == 0 {
-			shows = usual
+			shows = slices.DeleteFunc(slices.Clone(usual), func(name string) bool { return !slices.ContainsFunc(run.Groups, named(name).says) })
 		}
 		for _, name := range shows {
 			if len(run.Groups) > 1 {

@@ -64,9 +64,15 @@ func describe(c result.Cell, but string) string {
 	add("nodes", true, "%d nodes", c.Nodes)
 	add("rtt", c.RTT > 0, "round trip +%v", c.RTT)
 	add("jitter", c.Jitter > 0, "jitter %v", c.Jitter)
-	add("fault", c.Fault != result.NoFault, "node 1 %s", fault(c.Fault))
+	add("fault", c.Fault != result.NoFault && !c.Fault.OfClients(), "node 1 %s", fault(c.Fault))
+	add("fault", c.Fault.OfClients(), "%s", c.Fault)
 	add("keylen", c.KeyLen != 24, "keys of %d bytes", c.KeyLen)
 	add("procs", c.Procs > 0, "GOMAXPROCS %d", c.Procs)
+	add("processes", c.Processes > 0, "%d processes", c.Processes)
+	add("keys", c.Keys > 1, "%d keys", c.Keys)
+	add("hold", c.Hold > 0, "hold %v", c.Hold)
+	add("once", c.Once, "one turn each")
+	add("ttl", c.Fault.OfClients(), "TTL %v", c.TTL)
 	return strings.Join(parts, ", ")
 }
 
@@ -100,8 +106,7 @@ func columns(g *result.Group) []column {
 	for _, m := range measures {
 		switch {
 		case m.short == "",
-			m.name == "tries" && g.Scenario == "uncontended",
-			m.name == "ping" && g.RTT == 0,
+			!m.says(g),
 			!held && (m.name == "descriptors" || m.name == "heap" || m.name == "rss"):
 			continue
 		}

@@ -64,7 +64,17 @@ const (
 	// Back dies after a third of the window and is back, empty, after two
 	// thirds. Its result has a time line.
 	Back Fault = "back"
+	// Restarting dies and is back, empty, at once, every five seconds.
+	Restarting Fault = "restarting"
+	// KillWaiter and KillHolder befall clients of a contended cell, and leave all
+	// nodes well: the process that waits at the head of the queue, or the one that
+	// holds the lock, is killed and another put in its place, again and again.
+	KillWaiter Fault = "kill-waiter"
+	KillHolder Fault = "kill-holder"
 )
+
+// OfClients tells whether it befalls clients.
+func (f Fault) OfClients() bool { return f == KillWaiter || f == KillHolder }
 
 // Cell is one point of what a run goes through: one load on one kind of
 // network.
@@ -77,6 +87,13 @@ type Cell struct {
 	Fault       Fault         `json:"fault"` // of the first node
 	KeyLen      int           `json:"key_bytes"`
 	Procs       int           `json:"gomaxprocs,omitempty"` // 0 is as it was found
+
+	// Of contended cells only. Concurrency is that of each process.
+	Processes int           `json:"processes,omitempty"`
+	Keys      int           `json:"keys,omitempty"`
+	Hold      time.Duration `json:"hold_ns,omitempty"` // work under the lock
+	Once      bool          `json:"once,omitempty"`    // one turn for each goroutine
+	TTL       time.Duration `json:"ttl_ns,omitempty"`
 }
 
 // Result is one driver in one cell in one round.
@@ -91,6 +108,8 @@ type Result struct {
 	// such a cell by its nature.
 	Error string `json:"error,omitempty"`
 	Lacks bool   `json:"lacks,omitempty"`
+	// Unsafe is for one that let two hold the same key at once.
+	Unsafe bool `json:"unsafe,omitempty"`
 	Figures
 	FirstError string    `json:"first_error,omitempty"` // of those that are counted
 	Tail       []float64 `json:"tail_us,omitempty"`     // latencies at the quantiles of [Quantile]
@@ -137,6 +156,32 @@ type Figures struct {
 	MemoryGrowthMiB  float64 `json:"memory_growth_mib,omitempty"`
 	RSSMiB           float64 `json:"rss_mib,omitempty"`
 	RSSGrowthMiB     float64 `json:"rss_growth_mib,omitempty"`
+
+	// Of contended cells only, where a pair is a grant, and its latency that of the
+	// wait. Max has the waits, too, that the end of the window has cut.
+	IdealShare float64 `json:"ideal_share,omitempty"` // grants × hold / time
+	MaxOfFair  float64 `json:"max_of_fair,omitempty"` // Max over workers × time / grants
+	// What the worst and the best off have got, as parts of a fair share.
+	WorkerLeast  float64 `json:"worker_least,omitempty"`
+	WorkerMost   float64 `json:"worker_most,omitempty"`
+	WorkerMean   float64 `json:"worker_mean_grants,omitempty"`
+	ProcessLeast float64 `json:"process_least,omitempty"`
+	ProcessMost  float64 `json:"process_most,omitempty"`
+	// From a release to the next grant of the key, where that was waited for: in all,
+	// and from one process to another.
+	HandoffP50 float64 `json:"handoff_p50_us,omitempty"`
+	HandoffP99 float64 `json:"handoff_p99_us,omitempty"`
+	HandoffMax float64 `json:"handoff_max_us,omitempty"`
+	CrossP50   float64 `json:"cross_p50_us,omitempty"`
+	CrossP99   float64 `json:"cross_p99_us,omitempty"`
+	CrossShare float64 `json:"cross_share,omitempty"` // of all hand-offs
+	// Commands that clients have sent, to all nodes.
+	CommandsPerPair float64 `json:"commands_per_pair,omitempty"`
+	// Of processes that were killed: how many, and of holders from the end of the
+	// TTL to the next grant.
+	Kills     float64 `json:"kills,omitempty"`
+	OrphanP50 float64 `json:"orphan_p50_us,omitempty"`
+	OrphanMax float64 `json:"orphan_max_us,omitempty"`
 }
 
 // Slot is one slice of a time line.

@@ -53,7 +53,7 @@ const autoPipelineConns = 2
 
 // Open implements [harness.Driver].
 func (d AutoPipeline) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
-	s := &autoSession{ttl: cfg.TTL, quorum: len(cfg.Nodes)/2 + 1, wait: cfg.Scenario == harness.Hot, early: d.Quorum}
+	s := &autoSession{ttl: cfg.TTL, quorum: len(cfg.Nodes)/2 + 1, wait: cfg.Scenario == harness.Contended, early: d.Quorum}
 	for _, addr := range cfg.Nodes {
 		client, err := dialGoRedis(ctx, addr, autoPipelineConns)
 		if err != nil {

@@ -45,6 +45,7 @@ func All() []harness.Driver {
 		floor.Driver{},
 		floor.Driver{Goroutines: true},
 		ours.Driver{Scripted: true},
+		ours.Driver{NoHandOver: true},
 		ours.Submitter{},
 		floor.Driver{Native: true},
 	}
@@ -52,7 +53,7 @@ func All() []harness.Driver {
 
 // Usual names the drivers that run unless others are chosen.
 func Usual() []string {
-	const others = 3 // at the end of All
+	const others = 4 // at the end of All
 	names := Names(All())
 	return names[:len(names)-others]
 }

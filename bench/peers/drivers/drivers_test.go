@@ -96,7 +96,7 @@ func TestAHolderExcludesOthers(t *testing.T) {
 
 func TestAHotKeyIsWaitedFor(t *testing.T) {
 	forEach(t, func(t *testing.T, d harness.Driver, cfg harness.Config) {
-		cfg.Scenario = harness.Hot
+		cfg.Scenario = harness.Contended
 		one, two := workers(t, d, cfg)
 		key := "wait:" + d.Name()
 		acquire(t, one, key)

@@ -35,7 +35,7 @@ func (Redislock) Open(ctx context.Context, cfg harness.Config) (harness.Session,
 		return nil, fmt.Errorf("%s: %w", cfg.Nodes[0], err)
 	}
 	s := &redislockSession{closers: closers{client.Close}, client: redislock.New(client), ttl: cfg.TTL}
-	if cfg.Scenario == harness.Hot {
+	if cfg.Scenario == harness.Contended {
 		s.wait = 1 << 30
 	}
 	return s, nil

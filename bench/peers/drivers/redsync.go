@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis"
@@ -47,7 +48,7 @@ func (d Redsync) Open(ctx context.Context, cfg harness.Config) (harness.Session,
 	if d.FailFast {
 		conns += min(max(failFastSpare*conns, failFastSpareMin), failFastSpareMax)
 	}
-	s := &redsyncSession{wait: cfg.Scenario == harness.Hot}
+	s := &redsyncSession{wait: cfg.Scenario == harness.Contended}
 	pools := make([]redis.Pool, len(cfg.Nodes))
 	for i, addr := range cfg.Nodes {
 		pool, closed, err := d.Pool.dial(ctx, addr, conns)
@@ -94,6 +95,11 @@ func (w *redsyncWorker) Acquire(ctx context.Context, key string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Remaining implements [harness.Lasting].
+func (w *redsyncWorker) Remaining() time.Duration {
+	return time.Until(w.mutex.Until()) - 2*time.Millisecond
 }
 
 // Release implements [harness.Worker].

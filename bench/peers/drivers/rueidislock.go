@@ -40,7 +40,7 @@ func (Rueidislock) Open(_ context.Context, cfg harness.Config) (harness.Session,
 		return nil, fmt.Errorf("%s: %w", cfg.Nodes[0], err)
 	}
 	s := &rueidislockSession{locker: locker, lock: locker.TryWithContext}
-	if cfg.Scenario == harness.Hot {
+	if cfg.Scenario == harness.Contended {
 		s.lock = locker.WithContext
 	}
 	return s, nil

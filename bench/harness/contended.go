@@ -1,0 +1,356 @@
+package harness
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/child"
+	"github.com/redlock-go/redlock/bench/result"
+)
+
+const (
+	// gathering is from the order to begin until all processes have read it.
+	gathering = 100 * time.Millisecond
+	// sampled is for how long commands are told from those of scripts, in the warm-up.
+	sampled = 300 * time.Millisecond
+)
+
+// errOverlap is for a lock that two hold at once.
+var errOverlap = errors.New("two held the same key at once")
+
+// contest is a contended cell: processes with workers that want the same keys.
+type contest struct {
+	site   *site
+	cell   result.Cell
+	spec   spec
+	timing Timing
+	board  *board
+
+	mu       sync.Mutex
+	crew     []*child.Process // the present one in each place; nil while there is none
+	gone     []*child.Process // killed
+	running  sync.WaitGroup   // processes that have not answered
+	answered []error          // of each place
+}
+
+// contend measures a contended cell.
+func (s *site) contend(ctx context.Context, d Driver, cfg Config, cell result.Cell, timing Timing) (r result.Result, err error) {
+	cfg.Keys = make([][]string, 1)
+	for _, own := range keys(cell.Keys, cell.KeyLen) {
+		cfg.Keys[0] = append(cfg.Keys[0], own[0])
+	}
+	c := &contest{site: s, cell: cell, timing: timing, crew: make([]*child.Process, cell.Processes), answered: make([]error, cell.Processes)}
+	c.spec = spec{Driver: d.Name(), Config: cfg, Processes: cell.Processes, Hold: cell.Hold, Once: cell.Once, Procs: cell.Procs}
+	c.board, c.spec.Board, err = newBoard(cell.Keys, cell.Processes, cell.Concurrency)
+	if c.spec.Board != "" {
+		defer func() { err = errors.Join(err, os.Remove(c.spec.Board)) }()
+	}
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, c.board.Close()) }()
+	defer c.end()
+	if err := c.gather(); err != nil {
+		return r, fmt.Errorf("%s: %w", d.Name(), err)
+	}
+	if r, err = c.run(ctx); err != nil {
+		return result.Result{}, fmt.Errorf("%s: %w", d.Name(), err)
+	}
+	r.Driver, r.Weaker = d.Name(), weakness(d)
+	return r, nil
+}
+
+// gather starts the processes.
+func (c *contest) gather() error {
+	errs := make([]error, len(c.crew))
+	var wg sync.WaitGroup
+	for i := range c.crew {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			errs[i] = c.start(i)
+		}()
+	}
+	wg.Wait()
+	return first(errs)
+}
+
+// first is the first of some errors. That of one process is mostly that of all.
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts the process of one place.
+func (c *contest) start(place int) error {
+	s := c.spec
+	s.Process = place
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	p, said, err := child.Start(contenderEnv, string(text), 1)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.crew[place] = p
+	return understood(said[0])
+}
+
+// understood is what a process has said, as an error.
+func understood(said string) error {
+	if said == ready {
+		return nil
+	}
+	if reason, is := strings.CutPrefix(said, unsupported); is {
+		return fmt.Errorf("%w: %s", ErrUnsupported, reason)
+	}
+	return errors.New(said)
+}
+
+// order has the process of one place begin.
+func (c *contest) order(place int) {
+	c.running.Add(1)
+	p := c.crew[place]
+	go func() {
+		defer c.running.Done()
+		said, err := p.Ask("begin")
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.crew[place] == p { // it was not killed
+			if err == nil {
+				err = understood(said)
+			}
+			c.answered[place] = err
+		}
+	}()
+}
+
+// end ends all processes.
+func (c *contest) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range append(c.gone, c.crew...) {
+		if p != nil {
+			_ = p.Close()
+		}
+	}
+}
+
+// run has the cell run its course.
+func (c *contest) run(ctx context.Context) (r result.Result, err error) {
+	from := now() + int64(gathering)
+	if !c.cell.Once {
+		from += int64(c.timing.Warmup)
+	}
+	if c.timing.Disturbance != nil {
+		from += int64(c.timing.Warmup)
+	}
+	c.board.from.Store(from)
+	c.board.to.Store(from + int64(c.timing.Window))
+	for i := range c.crew {
+		c.order(i)
+	}
+	until := func(at int64) { _ = sleep(ctx, time.Duration(at-now())) }
+
+	// Of one turn each there is nothing but the window to look at.
+	until(now() + int64(gathering))
+	var sent map[string]float64
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		sent = c.site.watch(ctx, min(sampled, c.timing.Warmup))
+	}()
+	if !c.cell.Once {
+		<-watched
+	}
+	heal := func() error { return nil }
+	if d := c.timing.Disturbance; d != nil {
+		until(from - int64(c.timing.Warmup))
+		heal = d.Heal
+		err = d.Strike()
+	}
+	until(from)
+	before := c.site.calls(ctx)
+	switch {
+	case err != nil:
+	case c.cell.Once:
+		c.running.Wait()
+	case c.cell.Fault.OfClients():
+		err = c.strike(ctx)
+	}
+	if !c.cell.Once {
+		until(c.board.to.Load())
+	}
+	after := c.site.calls(ctx)
+	<-watched
+	err = cmp.Or(ctx.Err(), errors.Join(err, heal()))
+	if err != nil {
+		return r, err
+	}
+	if err := bounded(func() error { c.running.Wait(); return nil }); err != nil {
+		return r, errors.New("a process hangs")
+	}
+	if err := first(c.answered); err != nil {
+		return r, err
+	}
+	return c.figures(asked(before, after, sent))
+}
+
+// sleep sleeps unless the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(max(d, 0)):
+		return nil
+	}
+}
+
+// strike kills processes, each a while after the one before, and puts others in
+// their place.
+func (c *contest) strike(ctx context.Context) error {
+	every := 3 * c.spec.Config.TTL
+	for at := c.board.from.Load() + int64(every)/2; at+int64(every) <= c.board.to.Load(); at += int64(every) {
+		if err := sleep(ctx, time.Duration(at-now())); err != nil {
+			return err
+		}
+		caught := c.headWaiter
+		if c.cell.Fault == result.KillHolder {
+			caught = c.stopHolder
+		}
+		place, err := caught(time.Now().Add(every / 2))
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		p := c.crew[place]
+		c.crew[place] = nil
+		c.gone = append(c.gone, p)
+		c.mu.Unlock()
+		if err := cmp.Or(p.Signal(os.Kill), c.start(place)); err != nil {
+			return err
+		}
+		c.order(place)
+	}
+	return nil
+}
+
+// stopHolder stops the process that holds the first key.
+func (c *contest) stopHolder(limit time.Time) (int, error) {
+	s := &c.board.slots[0]
+	for time.Now().Before(limit) {
+		holder, granted := s.holder.Load(), s.granted.Load()
+		if holder == 0 {
+			time.Sleep(50 * time.Microsecond)
+			continue
+		}
+		place := int(holder-1) / c.cell.Concurrency
+		if err := c.crew[place].Signal(sigStop); err != nil {
+			return 0, err
+		}
+		// The signal has arrived when the process's threads have been scheduled.
+		time.Sleep(2 * time.Millisecond)
+		if s.holder.Load() == holder && s.granted.Load() == granted {
+			return place, nil // nothing was asked of the nodes since
+		}
+		if err := c.crew[place].Signal(sigCont); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errors.New("no holder was caught: -hold is too short")
+}
+
+// headWaiter finds the process whose last grant is the oldest: in a fair queue of
+// processes it is the head.
+func (c *contest) headWaiter(time.Time) (int, error) {
+	head, oldest := 0, int64(math.MaxInt64)
+	for place := range c.crew {
+		last := int64(0)
+		for i := range c.cell.Concurrency {
+			last = max(last, c.board.records[place*c.cell.Concurrency+i].last.Load())
+		}
+		if holder := c.board.slots[0].holder.Load(); last < oldest && (holder == 0 || int(holder-1)/c.cell.Concurrency != place) {
+			head, oldest = place, last
+		}
+	}
+	return head, nil
+}
+
+// figures makes numbers of what is on the board.
+func (c *contest) figures(commands float64) (r result.Result, err error) {
+	var wait, same, cross, orphan Histogram
+	var overlaps uint64
+	var end, cpu int64
+	f := &r.Figures
+	f.WorkerLeast, f.ProcessLeast = math.Inf(1), math.Inf(1)
+	for place := range c.crew {
+		before := f.Pairs
+		for i := range c.cell.Concurrency {
+			one := &c.board.records[place*c.cell.Concurrency+i]
+			wait.Merge(&one.wait)
+			same.Merge(&one.same)
+			cross.Merge(&one.cross)
+			orphan.Merge(&one.orphan)
+			overlaps += one.overlaps
+			f.Errors += float64(one.errors)
+			r.FirstError = cmp.Or(r.FirstError, string(bytes.TrimRight(one.first[:], "\x00")))
+			grants := float64(one.grants)
+			f.Pairs += grants
+			f.WorkerLeast, f.WorkerMost = min(f.WorkerLeast, grants), max(f.WorkerMost, grants)
+			end = max(end, one.end)
+		}
+		own := f.Pairs - before
+		f.ProcessLeast, f.ProcessMost = min(f.ProcessLeast, own), max(f.ProcessMost, own)
+		cpu += c.board.crews[place].cpuTo.Load() - c.board.crews[place].cpuFrom.Load()
+	}
+	if overlaps > 0 {
+		return r, fmt.Errorf("%w: %d times", errOverlap, overlaps)
+	}
+	if f.Pairs == 0 {
+		return r, fmt.Errorf("not one grant; the first error: %s", cmp.Or(r.FirstError, "none"))
+	}
+	workers := float64(len(c.crew) * c.cell.Concurrency)
+	elapsed := c.timing.Window
+	if c.cell.Once && f.Pairs == workers {
+		elapsed = time.Duration(end - c.board.from.Load())
+	}
+	f.Seconds = round(elapsed.Seconds())
+	f.PairsPerSec = round(f.Pairs / elapsed.Seconds())
+	f.IdealShare = round(f.Pairs * float64(c.cell.Hold) / float64(elapsed))
+	f.P50, f.P99, f.P999 = micros(wait.Quantile(0.50)), micros(wait.Quantile(0.99)), micros(wait.Quantile(0.999))
+	f.Max = micros(wait.Max())
+	f.MaxOfFair = round(f.Max / (workers * micros(elapsed) / f.Pairs))
+	f.WorkerMean = round(f.Pairs / workers)
+	f.WorkerLeast, f.WorkerMost = round(f.WorkerLeast*workers/f.Pairs), round(f.WorkerMost*workers/f.Pairs)
+	processes := float64(len(c.crew))
+	f.ProcessLeast, f.ProcessMost = round(f.ProcessLeast*processes/f.Pairs), round(f.ProcessMost*processes/f.Pairs)
+	f.CrossP50, f.CrossP99 = micros(cross.Quantile(0.50)), micros(cross.Quantile(0.99))
+	others := float64(cross.Count())
+	same.Merge(&cross)
+	f.HandoffP50, f.HandoffP99, f.HandoffMax = micros(same.Quantile(0.50)), micros(same.Quantile(0.99)), micros(same.Max())
+	f.CrossShare = round(others / max(float64(same.Count()), 1))
+	f.CommandsPerPair = round(commands / f.Pairs)
+	f.Kills = float64(len(c.gone))
+	f.OrphanP50, f.OrphanMax = micros(orphan.Quantile(0.50)), micros(orphan.Max())
+	if f.Kills == 0 { // else what the dead have used is not known
+		f.CPUPerPair = round(micros(time.Duration(cpu)) / f.Pairs)
+	}
+	r.Tail = tail(&wait)
+	return r, nil
+}

@@ -1,0 +1,151 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/result"
+)
+
+// contenders are the drivers of the processes that these tests start.
+var contenders = program(fileLock{"lock"}, fileLock{"none"}, fileLock{"broken"}, &still{name: "floor", session: runner{}})
+
+// fileLock is a lock that processes of one machine share. The one named none refuses
+// no one, the one named broken cannot be opened.
+type fileLock struct{ name string }
+
+func (d fileLock) Name() string { return d.name }
+func (d fileLock) Close() error { return nil }
+
+func (d fileLock) Open(context.Context, Config) (Session, error) {
+	if d.name == "broken" {
+		return nil, errors.New("no\nluck")
+	}
+	return d, nil
+}
+
+func (d fileLock) Worker() (Worker, error) { return &fileWorker{free: d.name == "none"}, nil }
+
+type fileWorker struct {
+	free bool
+	f    *os.File
+}
+
+func (w *fileWorker) Acquire(_ context.Context, key string) (_ bool, err error) {
+	if w.free {
+		return true, nil
+	}
+	if w.f, err = os.OpenFile(filepath.Join(os.TempDir(), key), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return false, err
+	}
+	if err = syscall.Flock(int(w.f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+		return true, nil
+	}
+	time.Sleep(100 * time.Microsecond) // the library's own way to wait
+	return false, w.f.Close()
+}
+
+func (w *fileWorker) Release(context.Context) error {
+	if w.free {
+		return nil
+	}
+	return w.f.Close()
+}
+
+// contend runs cells and returns the exit code, and each driver's result.
+func contend(t *testing.T, args ...string) (code int, all map[string]*result.Result) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var out, said bytes.Buffer
+	code = contenders.Main(append([]string{"-json", "-scenario", "contended", "-n", "1", "-warmup", "1ms"}, args...), &out, &said)
+	lines, err := result.Read(&out, "")
+	require.NoError(t, err, said.String())
+	all = map[string]*result.Result{}
+	for _, l := range lines {
+		if l.Result != nil {
+			all[l.Result.Driver] = l.Result
+		}
+	}
+	return code, all
+}
+
+func TestContended(t *testing.T) {
+	code, all := contend(t, "-driver", "lock,broken,floor", "-c", "2", "-procs", "3", "-hold", "1ms", "-d", "500ms")
+	require.Equal(t, 1, code, "one is broken")
+	r := all["lock"]
+	require.Empty(t, r.Error)
+	require.Positive(t, r.Pairs)
+	require.InDelta(t, r.PairsPerSec/1000, r.IdealShare, 0.01)
+	require.LessOrEqual(t, r.IdealShare, 1.0)
+	require.InDelta(t, r.Pairs/6, r.WorkerMean, 0.01)
+	require.LessOrEqual(t, r.WorkerLeast, 1.0)
+	require.GreaterOrEqual(t, r.WorkerMost, 1.0)
+	require.LessOrEqual(t, r.ProcessMost, 3.0)
+	require.LessOrEqual(t, r.P50, r.Max)
+	require.Positive(t, r.CPUPerPair)
+	require.Equal(t, "open: no; luck", all["broken"].Error[len("broken: "):])
+	require.True(t, all["floor"].Lacks)
+
+	code, all = contend(t, "-driver", "lock", "-c", "5", "-procs", "2", "-hold", "1ms", "-d", "1m", "-once")
+	require.Zero(t, code)
+	require.InDelta(t, 10, all["lock"].Pairs, 0)
+	require.Greater(t, all["lock"].Seconds, 0.01, "ten turns of a millisecond")
+	require.Less(t, all["lock"].Seconds, 60.0)
+
+	code, all = contend(t, "-driver", "none", "-c", "8", "-hold", "1ms", "-d", "20ms", "-fault", "hung")
+	require.Equal(t, 1, code, "a lock that is none fails a run, also one with faults")
+	require.True(t, all["none"].Unsafe)
+}
+
+// TestTheBoard: a new holder meets one that has released, one whose time is over and
+// one that still holds.
+func TestTheBoard(t *testing.T) {
+	const ttl = 100 * time.Millisecond
+	b, name, err := newBoard(1, 2, 2)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, errors.Join(b.Close(), os.Remove(name))) }()
+	b.to.Store(now() + int64(time.Hour))
+	s, at := &b.slots[0], now()
+	until := at + int64(time.Second)
+	b.grant(s, 0, 2, at, at, until, ttl)
+	b.release(s, 0, until)
+	b.grant(s, 1, 2, at, now(), until, ttl)
+	b.release(s, 1, until)
+	b.grant(s, 2, 2, at, now(), until, ttl)
+	require.EqualValues(t, 0, b.records[0].same.Count())
+	require.EqualValues(t, 1, b.records[1].same.Count())
+	require.EqualValues(t, 1, b.records[2].cross.Count())
+
+	b.grant(s, 3, 2, at, until+int64(time.Second), until+int64(2*time.Second), ttl)
+	require.Zero(t, b.records[3].overlaps, "the holder's time was over")
+	require.Equal(t, time.Second-drift(ttl), b.records[3].orphan.Max())
+	b.release(s, 2, now()-1)
+	require.Zero(t, b.records[2].overlaps, "its own time was over, as it knew")
+	b.grant(s, 0, 2, at, until, until, ttl)
+	b.release(s, 3, until)
+	require.EqualValues(t, 1, b.records[0].overlaps)
+	require.EqualValues(t, 1, b.records[3].overlaps)
+}
+
+func TestCommandsOfClients(t *testing.T) {
+	from := []calls{commandCalls(map[string]string{"cmdstat_set": "calls=3,usec=1", "cmdstat_info": "calls=9,usec=1", "run_id": "x"}), {"get": 7}}
+	require.Equal(t, calls{"set": 3}, from[0])
+	to := []calls{commandCalls(map[string]string{"cmdstat_set": "calls=5,usec=1", "cmdstat_client|id": "calls=1", "cmdstat_client|caching": "calls=3"}), {"get": 4, "del": 9}}
+	require.InDelta(t, 2+4+4*0.5, asked(from, to, map[string]float64{"get": 0.5, "del": 0}), 0, "the second was restarted")
+
+	name, script := monitored(`+1339518083.107412 [0 127.0.0.1:60866] "GET" "[0 lua] \"x\""`)
+	require.Equal(t, "get", name)
+	require.False(t, script)
+	name, script = monitored(`+1339518083.107412 [0 lua] "set" "x"`)
+	require.Equal(t, "set", name)
+	require.True(t, script)
+	name, _ = monitored("+OK")
+	require.Empty(t, name)
+}

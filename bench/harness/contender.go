@@ -1,0 +1,186 @@
+package harness
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/child"
+)
+
+const (
+	// contenderEnv tells a copy of this binary to be a process of a contended cell.
+	contenderEnv = "REDLOCK_BENCH_CONTENDER"
+	// ready and unsupported begin what it says first.
+	ready       = "ready"
+	unsupported = "unsupported: "
+	// zipf is the exponent by which goroutines choose one of several keys.
+	zipf = 1.1
+)
+
+// spec is what such a process is told.
+type spec struct {
+	Driver    string
+	Config    Config // its keys are those of all
+	Board     string
+	Processes int
+	Process   int // its number
+	Hold      time.Duration
+	Once      bool
+	Procs     int // GOMAXPROCS, or 0
+}
+
+// ServeIfContender is a process of a contended cell, if it was started for that.
+func (p Program) ServeIfContender() {
+	child.Serve(contenderEnv, func(text string) error {
+		var s spec
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			return err
+		}
+		err := p.contend(s)
+		if err == nil {
+			return nil
+		}
+		said := strings.ReplaceAll(err.Error(), "\n", "; ")
+		if errors.Is(err, ErrUnsupported) {
+			said = unsupported + said
+		}
+		fmt.Println(said)
+		return nil
+	})
+}
+
+// contend opens the driver, says that it is ready, waits for the order to begin,
+// and answers with the errors that came at the end.
+func (p Program) contend(s spec) (err error) {
+	b, err := openBoard(s.Board, len(s.Config.Keys[0]), s.Processes, s.Config.Concurrency)
+	if err != nil {
+		return err
+	}
+	picked := p.pick([]string{s.Driver})
+	if len(picked) == 0 {
+		return fmt.Errorf("no such driver in a process of a contended cell: %w", ErrUnsupported)
+	}
+	session, err := picked[0].Open(context.Background(), s.Config)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	runtime.GOMAXPROCS(s.Procs)
+	pool, ok := session.(Pool)
+	if !ok {
+		return errors.Join(fmt.Errorf("%s has no workers: %w", s.Driver, ErrUnsupported), session.Close())
+	}
+	all := make([]*contender, s.Config.Concurrency)
+	for i := range all {
+		c := &contender{spec: s, board: b, me: s.Process*s.Config.Concurrency + i}
+		c.zipf = rand.NewZipf(rand.New(rand.NewPCG(uint64(c.me), 1)), zipf, 1, uint64(len(s.Config.Keys[0])-1))
+		c.worker, err = pool.Worker()
+		if err == nil && s.Hold > 0 {
+			c.pauser, err = newPauser()
+		}
+		if err != nil {
+			return errors.Join(err, session.Close())
+		}
+		all[i] = c
+	}
+	fmt.Println(ready)
+	orders := bufio.NewScanner(os.Stdin)
+	orders.Scan()
+	go func() {
+		orders.Scan() // the parent has given up, or is gone
+		os.Exit(1)
+	}()
+
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	me := &b.crews[s.Process]
+	from := time.AfterFunc(time.Duration(b.from.Load()-now()), func() { me.cpuFrom.Store(int64(CPUTime())) })
+	to := time.AfterFunc(time.Duration(b.to.Load()-now()), func() {
+		me.cpuTo.Store(int64(CPUTime()))
+		cancel()
+	})
+	defer from.Stop()
+	for _, c := range all {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			c.work(ctx)
+		}()
+	}
+	wg.Wait()
+	if to.Stop() { // all have had their one turn
+		me.cpuTo.Store(int64(CPUTime()))
+	}
+	if err := bounded(session.Close); err != nil {
+		return err
+	}
+	fmt.Println(ready)
+	return nil
+}
+
+// contender is one goroutine.
+type contender struct {
+	spec
+	board  *board
+	me     int
+	worker Worker
+	pauser *pauser // with Hold only
+	zipf   *rand.Zipf
+}
+
+// work takes turns until the window ends, or one.
+func (c *contender) work(ctx context.Context) {
+	if c.Once {
+		time.Sleep(time.Duration(c.board.from.Load() - now()))
+	}
+	r := &c.board.records[c.me]
+	keys := c.Config.Keys[0]
+	for since := now(); since < c.board.to.Load(); since = now() {
+		key := 0
+		if len(keys) > 1 {
+			key = int(c.zipf.Uint64())
+		}
+		ok, err := c.worker.Acquire(ctx, keys[key])
+		for ; !ok && err == nil && ctx.Err() == nil; ok, err = c.worker.Acquire(ctx, keys[key]) {
+		}
+		switch {
+		case err == nil && ok:
+			err = c.turn(&c.board.slots[key], since)
+		case ctx.Err() != nil:
+			r.wait.Record(time.Duration(now()-since), 0)
+			return
+		}
+		if err != nil && c.board.counts(now()) {
+			r.failed(err)
+		}
+		if c.Once {
+			return
+		}
+	}
+}
+
+// turn is the time from a grant to the end of the release.
+func (c *contender) turn(s *slot, since int64) (err error) {
+	granted := now()
+	valid := c.Config.TTL - drift(c.Config.TTL)
+	if l, ok := c.worker.(Lasting); ok {
+		valid = l.Remaining()
+	}
+	until := granted + int64(valid)
+	c.board.grant(s, c.me, c.Config.Concurrency, since, granted, until, c.Config.TTL)
+	if c.pauser != nil {
+		err = c.pauser.pause(c.Hold)
+	}
+	c.board.release(s, c.me, until)
+	return cmp.Or(err, c.worker.Release(context.Background()))
+}
