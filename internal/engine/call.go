@@ -13,6 +13,7 @@ type Call struct {
 	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
 	over  bool            // the context's end has ended the call
 	done  chan struct{}   // holds one
+	along int64           // how many calls were sent along with it
 	timer *time.Timer     // made by the first Pause
 }
 
@@ -61,13 +62,18 @@ func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
 // the context's is often shared. So the watchdog looks at the Done channels of
 // the calls that are under way at each of its ticks, maxTick apart at most.
 func (e *Engine) Do(ctx context.Context, c *Call) error {
-	c.over = false
+	c.over, c.along = false, 0
 	c.Reserve() // it is idle
 	now := e.clock.Now()
 	if err := e.enqueueChecked(&c.Op, now); err != nil {
 		return err
 	}
 	e.submitted(c.Kind, now, c)
+	return e.Await(ctx, c)
+}
+
+// Await waits for the result of a call that was submitted.
+func (e *Engine) Await(ctx context.Context, c *Call) error {
 	<-c.done
 	if !c.over {
 		return nil
@@ -76,6 +82,22 @@ func (e *Engine) Do(ctx context.Context, c *Call) error {
 		return err
 	}
 	return context.Canceled // its Done channel is closed, so it has ended
+}
+
+// DoWith is Do for c, with another call sent along behind it, which its own caller awaits.
+// queued tells whether that will be; it is called once, before the wait.
+func (e *Engine) DoWith(ctx context.Context, c, along *Call, queued func(is bool)) error {
+	c.over, c.along, along.over = false, 1, false
+	var l list
+	l.push(&c.Op)
+	l.push(&along.Op)
+	now := e.clock.Now()
+	err := e.enqueueAll(l, now, false)
+	if queued(err == nil); err != nil {
+		return err
+	}
+	e.submitted(c.Kind, now, c)
+	return e.Await(ctx, c)
 }
 
 // DoAll is Do for several calls, which are queued together: all of them or, with

@@ -26,7 +26,7 @@ const maxTurns = 4
 //  4. A driver that sleeps in the kernel has said so (alone) before it looked at the
 //     queue a last time; the submitter wakes it.
 func (e *Engine) drive(c *Call) {
-	for turn := 0; e.queue.size.Load() > 0 && e.window.isOpen.Load(); turn++ {
+	for turn := 0; e.queue.size.Load() > 0 && e.window.isOpen.Load() || e.queries.size.Load() > 0; turn++ {
 		if !e.turnOf(c, turn) {
 			return
 		}
@@ -114,7 +114,7 @@ func (e *Engine) turn(f func()) {
 // the reader is to drive, it is woken at once.
 func (e *Engine) unlock(handOver bool) {
 	fleet := e.fleet // Start sets it with the lock held
-	if fleet != nil && !e.armed && (handOver || e.undecided > 0 || !e.watchdog.awake) {
+	if fleet != nil && !e.armed && (handOver || e.undecided > 0 || len(e.queries.asked) > 0 || e.listeners.Load() > 0 || !e.watchdog.awake) {
 		e.armed = true
 		fleet.Arm()
 	}
@@ -146,6 +146,7 @@ func (l *driverLock) Unlock() {
 // for the next turn: between two turns dialers, the reader and Stats get the lock.
 func (e *Engine) flush() {
 	e.complete() // before any batch that they refer to is used again
+	e.ask()
 	left := int(e.queue.size.Load())
 	if left == 0 {
 		return
@@ -267,14 +268,15 @@ const aloneFor = 5 * time.Millisecond
 // No newcomer can be missed: it pushes and then reads alone, and here alone is set
 // before the queue is looked at.
 func (e *Engine) readAlone(c *Call) {
-	if e.depth.Load() != 1 || !e.fleet.CanBlock() {
+	own := 1 + c.along
+	if e.depth.Load() != own || !e.fleet.CanBlock() {
 		return
 	}
 	e.alone.Store(true)
 	defer e.alone.Store(false)
 	limit := min(aloneFor, c.Timeout)
 	for left := limit; len(c.done) == 0 && left > 0 && !isClosed(c.ended); {
-		if e.flush(); e.window.isOpen.Load() && e.depth.Load() != 1 {
+		if e.flush(); e.window.isOpen.Load() && e.depth.Load() > own {
 			return
 		}
 		e.fleet.Sweep(left)

@@ -78,6 +78,7 @@ type Engine struct {
 	collectOps   atomic.Int64 // until this instant another goroutine drives for operations without a waiting caller; 0: none does
 	collectCalls atomic.Int64 // the same for all operations
 	hopeless     atomic.Bool  // too few nodes can vote for an acquire to win
+	listeners    atomic.Int64 // that wait for pushes
 
 	alone      atomic.Bool // the driver waits in the kernel, or is about to
 	driver     sync.Mutex  // the driver lock; what is below belongs to its holder
@@ -96,6 +97,7 @@ type Engine struct {
 	reader     command.Reader
 	answers    command.Answers
 	counters   counters
+	queries    queries
 
 	unyielding int // batches without yield; the reader's
 
@@ -213,6 +215,10 @@ func (e *Engine) enqueueAll(l list, now time.Duration, urgent bool) error {
 	return err
 }
 
+// Listen notes that d more callers wait for pushes, which are read at once then and not by
+// the watchdog. It counts from the next query on.
+func (e *Engine) Listen(d int64) { e.listeners.Add(d) }
+
 // Check refuses wrong arguments; see Enqueue.
 func (e *Engine) Check(op *Op) error { return e.check(op) }
 
@@ -262,6 +268,7 @@ const drainFor = 500 * time.Millisecond
 // called once.
 func (e *Engine) Close(bound time.Duration) {
 	e.queue.close()
+	e.queries.close()
 	e.closing.Store(true)
 	timer := time.NewTimer(bound)
 	defer timer.Stop()
@@ -300,7 +307,7 @@ func (e *Engine) Close(bound time.Duration) {
 func (e *Engine) isQuiet() (quiet bool) {
 	e.driver.Lock()
 	e.flush()
-	quiet = e.unanswered == 0 && e.queue.size.Load() == 0
+	quiet = e.unanswered == 0 && e.queue.size.Load() == 0 && e.queries.size.Load() == 0 && e.queries.behind == 0
 	e.turn(func() {})
 	return quiet
 }

@@ -89,10 +89,11 @@ func (e *Engine) tick() time.Duration {
 		}
 	}
 	e.checkWaitingContexts()
+	e.expireQueries(now)
 	e.fleet.Check()
 	e.complete()
 	hinted := e.retryHints(now)
-	busy := hinted || e.watchdog.busy || e.unanswered > 0 || e.queue.size.Load() > 0 || !e.callbacks.idle()
+	busy := hinted || e.watchdog.busy || e.unanswered > 0 || e.queue.size.Load() > 0 || e.queries.behind > 0 || !e.callbacks.idle()
 	if e.watchdog.busy = false; !busy {
 		e.watchdog.awake = false
 		e.watchdog.tick = maxTick

@@ -56,7 +56,11 @@ func (g *Group) attempt(ctx context.Context, w *engine.Call, key string) (Handle
 	if err := g.newToken(&w.Token); err != nil {
 		return Handle{}, err
 	}
-	err := g.engine.Do(ctx, w)
+	return g.attempted(ctx, w, key, g.engine.Do(ctx, w))
+}
+
+// attempted is the end of an attempt whose call has ended with err.
+func (g *Group) attempted(ctx context.Context, w *engine.Call, key string, err error) (Handle, error) {
 	if err == nil {
 		err = g.errorOf(&w.Op)
 	}

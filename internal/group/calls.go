@@ -81,6 +81,16 @@ func (c *calls) do(ctx context.Context) (unsent bool, err error) {
 	return false, c.result()
 }
 
+// doWith is do for one key. The acquire of the first that waits for it is sent along.
+func (c *calls) doWith(ctx context.Context, next *waiter) (unsent bool, err error) {
+	g := c.group
+	err = g.engine.DoWith(ctx, c.one, next.call, func(queued bool) { g.lines.sent(next, queued) })
+	if err != nil {
+		return err == engine.ErrBusy || err == engine.ErrClosed, err
+	}
+	return false, c.result()
+}
+
 // result is nil if all calls have won. A lock of several keys is lost, or taken, if one
 // of them is.
 func (c *calls) result() (err error) {

@@ -48,10 +48,10 @@ func New(cfg Config) (*Group, error) {
 	cfg.Conn.Logger = cfg.Logger
 	cfg.Conn.Hidden = sentinels
 	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted) }
-	cfg.Conn.OnUp, cfg.Conn.OnDown = g.nodeUp, g.nodeDown
+	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.lines.pushed
 	g.cfg = cfg
 	g.keeper.init(g)
-	g.lines.init(g)
+	g.lines.init(g)                              // before cfg.Conn goes
 	g.cfg.Nodes, g.cfg.Conn = nil, conn.Config{} // they hold passwords, and a Client can be printed
 	g.engine = engine.New(cfg.Engine)
 	lock := g.engine.DriverLock()
@@ -107,6 +107,7 @@ func (g *Group) Addr(node int) string { return g.fleet.Addr(node) }
 func (g *Group) Close() {
 	g.closed.Do(func() {
 		close(g.ending)
+		g.lines.sentry.close()
 		g.keeper.close()
 		g.engine.Close(g.cfg.CloseTimeout)
 	})

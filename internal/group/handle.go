@@ -197,6 +197,11 @@ func (h Handle) Release(ctx context.Context) error {
 // release sends a release, or leaves it. The line learns of it on every path, and before a
 // hook is called, which may block.
 func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *state) (unsent bool, err error) {
+	if c.one != nil && !leaves {
+		if next := h.group.lines.along(s.key); next != nil {
+			return c.doWith(ctx, next)
+		}
+	}
 	defer h.group.lines.freed(h, s)
 	if leaves {
 		err = c.leave()

@@ -59,6 +59,7 @@ func (g *Group) nodeUp(i int) {
 	g.engine.NodeUp(i) // sends the hinted releases before anything else
 	g.readiness.nodeUp()
 	n := g.fleet.Node(i)
+	g.lines.pushes.up(i, g.fleet.Speaks3(i))
 	g.reportNode(func() {
 		g.cfg.Logger.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", command.Form(n.Form))
 	}, g.cfg.OnNodeUp, n)
@@ -72,6 +73,8 @@ func (g *Group) nodeUp(i int) {
 // nodeDown is called for a node whose connection has ended, or whose first dial has
 // failed. The driver lock is held.
 func (g *Group) nodeDown(i int) {
+	g.lines.pushes.down(i)
+	g.lines.sentry.lose(i)
 	n := g.fleet.Node(i)
 	g.reportNode(func() {
 		g.cfg.Logger.Warn("redlock: node is down", "node", n.Addr, "error", n.Err)

@@ -1,10 +1,13 @@
-// Package waiters keeps the callers that wait for locks in one process in the order in which
-// they came: a line for each key. It is pure: no lock, clock or channel.
+// Package waiters decides how the callers of one process, and several processes, wait for
+// locks. It is pure: no lock, clock, channel or socket.
 //
-// The first of a line is the only one that asks the nodes. The literature calls this lock
-// cohorting: threads of one process compete for a local lock, and its owner for the
-// global one, which is passed on inside the process for a bounded time (Dice, Marathe,
+// A Table keeps the callers of the process in the order in which they came: a line for
+// each key. The first of a line is the only one that asks the nodes. The literature calls
+// this lock cohorting: threads of one process compete for a local lock, and its owner for
+// the global one, which is passed on inside the process for a bounded time (Dice, Marathe,
 // Shavit: Lock Cohorting, 2012).
+//
+// A Contender decides what the first of a line does against the other processes.
 package waiters
 
 import "time"
@@ -13,38 +16,55 @@ import "time"
 // in a line.
 type Waiter[T any] struct {
 	Owner      T
-	line       *line[T]
+	line       *Line[T]
 	prev, next *Waiter[T]
 }
 
-// line is all that wait for a key. The zero value of until says that nothing is known.
-type line[T any] struct {
+// Line is all that wait for a key, and what is known of its lock. It is kept while some
+// wait, while Busy, and until Known.
+type Line[T any] struct {
+	Contender Contender
+	Until     time.Duration // a holder in this process is known to have the lock until then
+	Passes    int           // how often the lock may still pass on before others have their turn
+	Busy      bool          // a waiter acts for the line; another must not
+	Known     time.Duration // until when the key is known to be contended
+
 	key         string
 	first, last *Waiter[T]
-	until       time.Duration
+	len         int
 }
 
 // Table is the lines of many keys. The zero value is empty.
 type Table[T any] struct {
-	lines map[string]*line[T]
-	free  []*line[T]
+	lines map[string]*Line[T]
+	free  []*Line[T]
 }
 
 // maxFree bounds the lines that are kept for keys to come.
 const maxFree = 64
 
-// Join puts w at the end of the line for key, and returns whether it is the first.
-func (t *Table[T]) Join(key string, w *Waiter[T]) (first bool) {
-	l := t.lines[key]
+// Line returns the line for key, or nil.
+func (t *Table[T]) Line(key []byte) *Line[T] { return t.lines[string(key)] }
+
+// Find is Line for a string.
+func (t *Table[T]) Find(key string) *Line[T] { return t.lines[key] }
+
+// Len is how many lines there are.
+func (t *Table[T]) Len() int { return len(t.lines) }
+
+// Join puts w at the end of the line for key, and returns the line, and whether it is new.
+func (t *Table[T]) Join(key string, w *Waiter[T]) (l *Line[T], isNew bool) {
+	l = t.lines[key]
 	if l == nil {
+		isNew = true
 		if n := len(t.free); n > 0 {
 			l, t.free = t.free[n-1], t.free[:n-1]
 		} else {
-			l = new(line[T])
+			l = new(Line[T])
 		}
 		l.key = key
 		if t.lines == nil {
-			t.lines = make(map[string]*line[T])
+			t.lines = make(map[string]*Line[T])
 		}
 		t.lines[key] = l
 	}
@@ -55,11 +75,12 @@ func (t *Table[T]) Join(key string, w *Waiter[T]) (first bool) {
 		l.last.next = w
 	}
 	l.last = w
-	return l.first == w
+	l.len++
+	return l, isNew
 }
 
 // Leave takes w out of its line, if it is in one. It returns who is first now, if w was,
-// and nil if w was not or none is left.
+// and nil if w was not or none is left. The line stays; see Settle.
 func (t *Table[T]) Leave(w *Waiter[T]) (first *Waiter[T]) {
 	l := w.line
 	if l == nil {
@@ -76,41 +97,41 @@ func (t *Table[T]) Leave(w *Waiter[T]) (first *Waiter[T]) {
 		w.next.prev = w.prev
 	}
 	w.line, w.prev, w.next = nil, nil, nil
-	if l.first == nil {
-		delete(t.lines, l.key)
-		*l = line[T]{}
-		if len(t.free) < maxFree {
-			t.free = append(t.free, l)
-		}
-	}
+	l.len--
 	return first
 }
 
-// First returns the first in the line for key, or nil.
-func (t *Table[T]) First(key string) *Waiter[T] {
-	if l := t.lines[key]; l != nil {
-		return l.first
+// Settle drops a line that is no longer needed, and returns whether it did.
+func (t *Table[T]) Settle(l *Line[T], now time.Duration) bool {
+	if l.first != nil || l.Busy || now < l.Known {
+		return false
 	}
-	return nil
+	delete(t.lines, l.key)
+	*l = Line[T]{Contender: Contender{order: l.Contender.order}}
+	if len(t.free) < maxFree {
+		t.free = append(t.free, l)
+	}
+	return true
 }
 
-// Waits says whether w is in a line, and whether it is the first.
-func (w *Waiter[T]) Waits() (waits, first bool) {
-	return w.line != nil, w.line != nil && w.line.first == w
-}
-
-// SetUntil notes for the line of key until when a holder in this process is known to hold
-// the lock.
-func (t *Table[T]) SetUntil(key string, until time.Duration) {
-	if l := t.lines[key]; l != nil {
-		l.until = until
+// Each calls f for each line, which may Settle it.
+func (t *Table[T]) Each(f func(key string, l *Line[T])) {
+	for key, l := range t.lines {
+		f(key, l)
 	}
 }
 
-// Until is what SetUntil noted for the line of w, or 0.
-func (w *Waiter[T]) Until() time.Duration {
-	if w.line == nil {
-		return 0
-	}
-	return w.line.until
-}
+// First returns the first waiter, or nil.
+func (l *Line[T]) First() *Waiter[T] { return l.first }
+
+// Len is how many wait.
+func (l *Line[T]) Len() int { return l.len }
+
+// Key is what they wait for.
+func (l *Line[T]) Key() string { return l.key }
+
+// Line is the line that w is in, or nil.
+func (w *Waiter[T]) Line() *Line[T] { return w.line }
+
+// IsFirst says whether w is the first of a line.
+func (w *Waiter[T]) IsFirst() bool { return w.line != nil && w.line.first == w }

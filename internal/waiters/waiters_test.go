@@ -35,53 +35,50 @@ func TestLines(t *testing.T) {
 			require.Same(t, first, table.Leave(w))
 			require.Nil(t, table.Leave(w), "twice")
 			lines[key], outside = line, append(outside, w)
+			if l := table.Find(key); len(line) == 0 {
+				require.True(t, table.Settle(l, time.Second))
+			} else {
+				require.False(t, table.Settle(l, time.Second))
+			}
 		} else if len(outside) > 0 {
 			w := outside[0]
 			outside = outside[1:]
-			require.Equal(t, len(line) == 0, table.Join(key, w))
+			l, isNew := table.Join(key, w)
+			require.Equal(t, len(line) == 0, isNew)
+			require.Same(t, l, w.Line())
 			lines[key] = append(line, w)
 		}
 		for key, line := range lines {
+			l := table.Line([]byte(key))
 			if len(line) == 0 {
-				require.Nil(t, table.First(key))
+				require.Nil(t, l)
 				continue
 			}
-			require.Same(t, line[0], table.First(key))
+			require.Equal(t, len(line), l.Len())
+			require.Equal(t, key, l.Key())
 			for i, w := range line {
-				waits, first := w.Waits()
-				require.True(t, waits)
-				require.Equal(t, i == 0, first)
+				require.Same(t, l, w.Line())
+				require.Equal(t, i == 0, w.IsFirst())
 			}
 		}
 	}
 }
 
-// TestUntil belongs to the line, and is forgotten with it.
-func TestUntil(t *testing.T) {
+// TestLineIsKept while it is busy or known, also empty, and is as new afterwards.
+func TestLineIsKept(t *testing.T) {
 	var table waiters.Table[int]
-	var a, b waiters.Waiter[int]
-	table.SetUntil("key", time.Hour)
-	table.Join("key", &a)
-	require.Zero(t, a.Until())
-	table.SetUntil("key", time.Second)
-	table.Join("key", &b)
-	require.Equal(t, time.Second, b.Until())
-	table.Leave(&a)
-	require.Zero(t, a.Until())
-	require.Equal(t, time.Second, b.Until())
-	table.Leave(&b)
-	table.Join("key", &a)
-	require.Zero(t, a.Until())
-}
-
-// TestAllocatesNothing in steady state.
-func TestAllocatesNothing(t *testing.T) {
-	var table waiters.Table[int]
-	var a, b waiters.Waiter[int]
-	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		table.Join("key", &a)
-		table.Join("key", &b)
-		table.Leave(&a)
-		table.Leave(&b)
-	}))
+	var w waiters.Waiter[int]
+	l, _ := table.Join("a", &w)
+	l.Until, l.Passes, l.Busy, l.Known = time.Second, 3, true, time.Second
+	table.Leave(&w)
+	require.False(t, table.Settle(l, time.Second), "a waiter acts for it")
+	l.Busy = false
+	require.False(t, table.Settle(l, time.Second-1), "known")
+	require.Equal(t, 1, table.Len())
+	require.True(t, table.Settle(l, time.Second))
+	require.Zero(t, table.Len())
+	l, _ = table.Join("b", &w)
+	require.Zero(t, l.Until+l.Known)
+	require.False(t, l.Busy)
+	require.Zero(t, l.Passes)
 }

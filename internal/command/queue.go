@@ -1,0 +1,164 @@
+package command
+
+import (
+	"bytes"
+	_ "embed"
+	"strconv"
+	"time"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Commands for one node alone, by which processes that wait for a lock learn when it is
+// freed, and whose turn it is. None of them is a vote.
+//
+// A node has for each lock that several processes want a queue of them, and for each of
+// these a ticket, a key that expires: a process without one has left the queue. Both lie
+// beside the key of the lock, so that an access list for the names of locks covers them.
+//
+// The script of the queue enters a process into it, at the end (Enter, or Again where it
+// may be there already), or takes it out (Leave). It drops the first as long as they have
+// no ticket. A first that has others behind it gets a short ticket, by PEXPIRE, which
+// tells a process that tracks its ticket that it is the first.
+//
+//	EVALSHA QueueSHA1 2 queue ticket id way alone first behind
+//
+// answers with whether the process is the first, how many others there are, the lifetime
+// of its ticket, and of that of the first where it is another's.
+
+// QueueScript is the script of the queue, and QueueSHA1 its digest.
+//
+//go:embed queue.lua
+var QueueScript string
+
+const QueueSHA1 = "6a656528f87bb5d4bac03f1ceccbdbf076f774a0"
+
+// Way is what the script of the queue does.
+type Way string
+
+const (
+	Enter Way = "enter"
+	Again Way = "again"
+	Leave Way = "leave"
+)
+
+// Lifetimes of tickets. A process renews its own at half of it. A first that has died keeps
+// the others waiting for FirstTicket.
+const (
+	AloneTicket  = 20 * time.Second
+	FirstTicket  = time.Second
+	BehindTicket = 3 * time.Second
+)
+
+// What follows the key of a lock in the names beside it.
+const (
+	queueSuffix  = ":redlock:queue"
+	ticketSuffix = ":redlock:ticket:"
+	gateSuffix   = ":redlock:gate"
+)
+
+// AppendTracking switches tracking on for a connection, and has the node push at once, to
+// show that pushes come through: the ticket is tracked while one's own changes are pushed
+// too. OPTIN is a must, or the scripts that release would have all keys of all locks
+// tracked.
+func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
+	const on = "*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n"
+	dst = appendWatch(append(dst, on...), key, ticketSuffix, id)
+	dst = append(dst, "*5\r\n$3\r\nSET\r\n"...)
+	dst = appendName(dst, key, ticketSuffix, id)
+	dst = append(dst, "$0\r\n\r\n$2\r\nPX\r\n"...)
+	dst = resp.AppendBulkInt(dst, BehindTicket.Milliseconds())
+	return append(dst, "*5"+on[2:]+"$6\r\nNOLOOP\r\n"...), 5
+}
+
+// AppendQueue writes the call of the script of the queue for a lock, and the tracking of
+// the process's ticket behind it, in this order: a change of one's own ends tracking. The
+// replies are those of the script, of CLIENT CACHING and of PTTL.
+func AppendQueue(dst []byte, key, id string, way Way) (_ []byte, replies int) {
+	dst = append(dst, "*10\r\n$7\r\nEVALSHA\r\n$40\r\n"+QueueSHA1+"\r\n$1\r\n2\r\n"...)
+	dst = appendName(dst, key, queueSuffix, "")
+	dst = appendName(dst, key, ticketSuffix, id)
+	dst = resp.AppendBulkString(dst, id)
+	dst = resp.AppendBulkString(dst, string(way))
+	for _, d := range [...]time.Duration{AloneTicket, FirstTicket, BehindTicket} {
+		dst = resp.AppendBulkInt(dst, d.Milliseconds())
+	}
+	if way == Leave {
+		return dst, 1
+	}
+	return appendWatch(dst, key, ticketSuffix, id), 3
+}
+
+// AppendWatch has a node track the key of a lock: it pushes when that is changed next. The
+// replies are those of CLIENT CACHING and of PTTL.
+func AppendWatch(dst []byte, key string) (_ []byte, replies int) {
+	return appendWatch(dst, key, "", ""), 2
+}
+
+// AppendGate is AppendQueue where scripts are not allowed: one process at a time has the
+// gate, a key that expires, and the others track it. There is no order among them. renew
+// says that the process has it. The replies to Enter are those of SET, of CLIENT CACHING
+// and of PTTL.
+func AppendGate(dst []byte, key, id string, way Way, renew bool) (_ []byte, replies int) {
+	if way != Enter {
+		dst = append(dst, "*2\r\n$3\r\nDEL\r\n"...)
+		return appendName(dst, key, gateSuffix, ""), 1
+	}
+	dst = append(dst, "*6\r\n$3\r\nSET\r\n"...)
+	dst = appendName(dst, key, gateSuffix, "")
+	dst = resp.AppendBulkString(dst, id)
+	if renew {
+		dst = append(dst, "$2\r\nXX\r\n"...)
+	} else {
+		dst = append(dst, "$2\r\nNX\r\n"...)
+	}
+	dst = append(dst, "$2\r\nPX\r\n"...)
+	dst = resp.AppendBulkInt(dst, FirstTicket.Milliseconds())
+	return appendWatch(dst, key, gateSuffix, ""), 3
+}
+
+// AppendPing asks a node for a sign of life.
+func AppendPing(dst []byte) (_ []byte, replies int) {
+	return append(dst, "*1\r\n$4\r\nPING\r\n"...), 1
+}
+
+// AppendLoadQueue has a node load the script of the queue.
+func AppendLoadQueue(dst []byte) (_ []byte, replies int) {
+	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
+	return resp.AppendBulkString(dst, QueueScript), 1
+}
+
+// Name is what a name of a key beside a lock's stands for.
+type Name uint8
+
+const (
+	OfLock Name = iota
+	OfTicket
+	OfGate
+)
+
+// CutName returns the key of the lock that a tracked name belongs to. A ticket is told
+// only where it is that of id.
+func CutName(name []byte, id string) (key []byte, what Name) {
+	if key, ok := bytes.CutSuffix(name, []byte(gateSuffix)); ok {
+		return key, OfGate
+	}
+	if n := len(name) - len(id); n > 0 && string(name[n:]) == id {
+		if key, ok := bytes.CutSuffix(name[:n], []byte(ticketSuffix)); ok {
+			return key, OfTicket
+		}
+	}
+	return name, OfLock
+}
+
+func appendWatch(dst []byte, key, suffix, id string) []byte {
+	dst = append(dst, "*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n*2\r\n$4\r\nPTTL\r\n"...)
+	return appendName(dst, key, suffix, id)
+}
+
+func appendName(dst []byte, key, suffix, id string) []byte {
+	dst = append(dst, '$')
+	dst = strconv.AppendInt(dst, int64(len(key)+len(suffix)+len(id)), 10)
+	dst = append(append(append(append(dst, '\r', '\n'), key...), suffix...), id...)
+	return append(dst, '\r', '\n')
+}

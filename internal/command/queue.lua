@@ -1,0 +1,33 @@
+local queue, ticket, id, way = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+local alone, head, behind = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local prefix = string.sub(ticket, 1, -#id - 1)
+if way ~= 'enter' then
+  redis.call('ZREM', queue, id)
+  redis.call('DEL', ticket)
+end
+if way ~= 'leave' and not redis.call('ZSCORE', queue, id) then
+  local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', queue, last + 1, id)
+end
+local first = redis.call('ZRANGE', queue, 0, 0)[1]
+while first and first ~= id and redis.call('EXISTS', prefix .. first) == 0 do
+  redis.call('ZREM', queue, first)
+  first = redis.call('ZRANGE', queue, 0, 0)[1]
+end
+local others = redis.call('ZCARD', queue) - 1
+local left = 0
+if first and first ~= id then
+  left = redis.call('PTTL', prefix .. first)
+  if left > head then
+    redis.call('PEXPIRE', prefix .. first, head)
+    left = head
+  end
+end
+if way == 'leave' then return {0, others + 1, 0, left} end
+local lease = behind
+if first == id then
+  if others == 0 then lease = alone else lease = head end
+end
+redis.call('SET', ticket, '', 'PX', lease)
+redis.call('PEXPIRE', queue, 2 * alone)
+return {first == id and 1 or 0, others, lease, left}

@@ -1,0 +1,34 @@
+package command
+
+import (
+	"github.com/redlock-go/redlock/internal/refusal"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Said is a reply to a command that is no vote: numbers, or why there are none.
+type Said struct {
+	Ints  [4]int64 // an integer, or the elements of an array of up to 4
+	OK    bool
+	Code  string // of an error reply
+	Err   error  // that reply: bounded, printable, never a token or a key
+	Fatal bool   // the connection must be closed
+}
+
+// ReadSaid reads a reply. A null is the zero Said; so is a reply of no use.
+func ReadSaid(v *resp.Value) (s Said) {
+	switch {
+	case v.IsError():
+		s.Code = string(v.Code())
+		s.Fatal, s.Err = refusal.Read(v.Bytes)
+	case v.Kind == resp.Integer:
+		s.Ints[0] = v.Int
+	case v.Kind == resp.Array && !v.Null:
+		it := v.Elements()
+		for i := 0; i < len(s.Ints) && it.Next(); i++ {
+			s.Ints[i] = it.Value().Int
+		}
+	default:
+		s.OK = v.IsOK()
+	}
+	return s
+}

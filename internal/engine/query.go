@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Query is commands for one node alone whose replies are no votes. It is sent whether the
+// in-flight window is open or not.
+//
+// Two refer to it: its caller, until Free, and the connection, which needs the bytes until
+// the node has answered or failed, perhaps long after the caller has gone. The last one
+// gives it back to the pool.
+type Query struct {
+	conn.Batch // the caller sets Buf and Replies
+	Node       int
+	Timeout    time.Duration  // from sending on
+	Said       []command.Said // valid once it is answered: as many as came
+	Err        error          // why there are fewer
+
+	engine   *Engine
+	answered chan struct{} // holds one
+	refs     atomic.Int32
+	next     *Query
+
+	over  bool          // its caller was told; the rest belongs to the driver
+	due   time.Duration // when its time is up
+	index int           // in queries.asked
+}
+
+// maxQueries bounds the queries that a node owes an answer: a connection that owes too much
+// is cut off. The others wait for these.
+const maxQueries = 256
+
+// queries is the queries under way. Callers push; what is below pool belongs to the driver.
+type queries struct {
+	mu          sync.Mutex
+	first, last *Query // pushed, oldest first
+	closed      bool
+	size        atomic.Int64 // of these
+	pool        sync.Pool
+
+	backlog [quorum.MaxNodes]queryList // of each node
+	owed    [quorum.MaxNodes]int       // that it has been sent
+	behind  int                        // in all backlogs
+	asked   []*Query                   // sent, and their callers not told
+}
+
+// Query returns one for a node, to be given its commands, to Ask and to Free.
+func (e *Engine) Query(node int, timeout time.Duration) *Query {
+	q, _ := e.queries.pool.Get().(*Query)
+	if q == nil {
+		q = &Query{engine: e, answered: make(chan struct{}, 1)}
+		q.Owner = q
+	}
+	q.Node, q.Timeout, q.Buf, q.Replies = node, timeout, q.Buf[:0], 0
+	q.Said, q.Err, q.over, q.next = q.Said[:0], nil, false, nil
+	q.refs.Store(2)
+	return q
+}
+
+// Ask sends a query. It does not block.
+func (e *Engine) Ask(q *Query) {
+	e.depth.Add(1)
+	if !e.queries.push(q) {
+		e.depth.Add(-1)
+		q.over, q.Err = true, ErrClosed
+		q.answered <- struct{}{}
+		q.drop()
+		return
+	}
+	e.drive(nil)
+}
+
+// Answered receives once: when the query is answered, or will not be.
+func (q *Query) Answered() <-chan struct{} { return q.answered }
+
+// Free takes a query back that was asked, answered or not.
+func (q *Query) Free() { q.drop() }
+
+func (q *Query) drop() {
+	if q.refs.Add(-1) > 0 {
+		return
+	}
+	select {
+	case <-q.answered:
+	default:
+	}
+	clear(q.Said)
+	q.engine.queries.pool.Put(q)
+}
+
+// Reply implements conn.Owner.
+func (q *Query) Reply(_, i int, v *resp.Value) error {
+	s := command.ReadSaid(v)
+	if !q.over {
+		q.Said = append(q.Said, s)
+	}
+	if s.Fatal {
+		return s.Err
+	}
+	if i == q.Replies-1 {
+		q.tell(nil)
+	}
+	return nil
+}
+
+// Fail implements conn.Owner.
+func (q *Query) Fail(_, _ int, err error) { q.tell(err) }
+
+// Done implements conn.Owner.
+func (q *Query) Done() {
+	e := q.engine
+	e.queries.owed[q.Node]--
+	e.batchDone()
+	q.drop()
+}
+
+// tell tells the caller, once.
+func (q *Query) tell(err error) {
+	if q.over {
+		return
+	}
+	l := &q.engine.queries
+	last := len(l.asked) - 1
+	l.asked[q.index] = l.asked[last]
+	l.asked[q.index].index = q.index
+	l.asked[last] = nil
+	l.asked = l.asked[:last]
+	q.over, q.Err = true, err
+	q.engine.depth.Add(-1)
+	q.answered <- struct{}{}
+}
+
+// ask sends what was pushed, as far as the bound of each node allows.
+func (e *Engine) ask() {
+	l := &e.queries
+	if l.size.Load() == 0 && l.behind == 0 {
+		return
+	}
+	for q := l.takeAll(); q != nil; {
+		next := q.next
+		l.backlog[q.Node].push(q)
+		l.behind++
+		q = next
+	}
+	now := e.clock.Now()
+	for node := range e.nodes {
+		for b := &l.backlog[node]; b.first != nil && l.owed[node] < maxQueries; {
+			q := b.pop()
+			l.behind--
+			q.due, q.index = now+q.Timeout, len(l.asked)
+			l.asked = append(l.asked, q)
+			l.owed[node]++
+			e.unanswered++
+			e.watchdog.see(q.Timeout)
+			e.fleet.SendTo(node, &q.Batch)
+		}
+	}
+}
+
+// expireQueries tells the callers of queries that were not answered in time.
+func (e *Engine) expireQueries(now time.Duration) {
+	for i := len(e.queries.asked) - 1; i >= 0; i-- {
+		if q := e.queries.asked[i]; now >= q.due {
+			q.tell(errTimeout)
+		}
+	}
+}
+
+// IsTimeout says whether an error of a Query says that the node has not answered in time.
+func IsTimeout(err error) bool { return err == errTimeout }
+
+func (l *queries) push(q *Query) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	if l.last == nil {
+		l.first = q
+	} else {
+		l.last.next = q
+	}
+	l.last = q
+	l.size.Add(1)
+	return true
+}
+
+func (l *queries) takeAll() (first *Query) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first = l.first
+	l.first, l.last = nil, nil
+	l.size.Store(0)
+	return first
+}
+
+// close refuses further queries.
+func (l *queries) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+}
+
+// queryList is a chain of queries through next.
+type queryList struct{ first, last *Query }
+
+func (l *queryList) push(q *Query) {
+	q.next = nil
+	if l.first == nil {
+		l.first = q
+	} else {
+		l.last.next = q
+	}
+	l.last = q
+}
+
+func (l *queryList) pop() *Query {
+	q := l.first
+	if l.first = q.next; l.first == nil {
+		l.last = nil
+	}
+	q.next = nil
+	return q
+}

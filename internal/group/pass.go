@@ -1,0 +1,160 @@
+package group
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/token"
+)
+
+// A lock that is released goes to the first of its line in one of three ways:
+//
+//	pass    the lease goes on with another handle: no round trip
+//	along   the next acquire is sent with the release: one round trip
+//	freed   the first is woken, and asks the nodes when it is its turn
+
+// pass passes the lock of h on to the first that waits for it, and says whether it did.
+// The handle is dead then, as one whose lock was released. Once the group is closed it does
+// not: the waiters are about to leave, and cannot give it back.
+func (l *lines) pass(h Handle, key string) bool {
+	if l.waiting.Load() == 0 || l.group.cfg.NoHandOver || isClosed(l.group.ending) {
+		return false
+	}
+	s := l.shard(key)
+	s.mu.Lock()
+	line := s.table.Find(key)
+	if line == nil || line.First() == nil || line.Passes <= 0 {
+		s.mu.Unlock()
+		return false
+	}
+	w := line.First().Owner
+	life, until, ok := h.lease.pass(h.life, l.group.clock.Now(), w.ttl)
+	if !ok {
+		s.mu.Unlock()
+		return false
+	}
+	next := s.table.Leave(&w.Waiter)
+	line.Until = until
+	line.Passes--
+	l.waiting.Add(-1)
+	l.passed.Add(1)
+	w.handed = Handle{h.group, h.lease, life}
+	w.ring()
+	var left departure
+	switch {
+	case next == nil:
+		left = l.settle(s, line)
+	case next.Owner.look > until+maxJitter:
+		next.Owner.ring()
+	}
+	s.mu.Unlock()
+	l.depart(key, left)
+	return true
+}
+
+// beginTurn notes that the nodes have granted a waiter of the line the lock. Before others
+// have their turn the lock may pass on to those that wait now, or further if none
+// is known.
+func beginTurn(line *line, until time.Duration) {
+	line.Contender.Won()
+	line.Until, line.Passes = until, maxPasses-1
+	if line.Contender.Others() > 0 {
+		line.Passes = min(line.Passes, line.Len()-1)
+	}
+}
+
+// along returns the first that waits for key, if it may ask for the lock in the moment in
+// which h gives it back: its call, with a new token, is to be sent behind the release. The
+// caller says by sent whether it was. It is nil if there is none.
+func (l *lines) along(key string) *waiter {
+	if !l.someWait(key) || isClosed(l.group.ending) {
+		return nil
+	}
+	var t token.Token
+	if l.group.newToken(&t) != nil {
+		return nil
+	}
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := s.table.Find(key)
+	if line == nil || line.First() == nil || line.Busy {
+		return nil
+	}
+	w, usable := line.First().Owner, l.pushes.usable.Load()
+	if !w.parked || usable == 0 || !line.Contender.MayAttempt() {
+		return nil
+	}
+	w.call.Token = t
+	line.Until = 0
+	line.Contender.Freed()
+	line.Busy, w.acts, w.asks = true, line, true
+	return w
+}
+
+// sent says whether the call of w, which along has returned, is on its way.
+func (l *lines) sent(w *waiter, is bool) {
+	s := l.shard(w.key)
+	s.mu.Lock()
+	if line := w.acts; !is {
+		line.Busy, w.acts, w.asks = false, nil, false
+	}
+	s.mu.Unlock()
+	w.ring()
+}
+
+// freed wakes the first that waits for the key of h, because its holder in this process has
+// given it back. Where processes do not queue up, and the lock had been passed on, the
+// first leaves others their turn: it waits as they do between two attempts. It does
+// so as often as costs the line a ninth of its time.
+func (l *lines) freed(h Handle, held *state) {
+	if l.known.Load() == 0 {
+		return
+	}
+	s := l.shard(held.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := s.table.Find(held.key)
+	if line == nil {
+		return
+	}
+	line.Until = 0
+	line.Contender.Freed()
+	if first := line.First(); first != nil {
+		if l.pushes.usable.Load() == 0 {
+			line.Until = l.turnOfOthers(h, held)
+		}
+		first.Owner.ring()
+	}
+}
+
+// turnOfOthers is until when the line for a lock that was given back leaves it alone.
+func (l *lines) turnOfOthers(h Handle, held *state) (until time.Duration) {
+	if h.life%maxPasses == 0 {
+		return 0
+	}
+	now, pause := l.group.clock.Now(), l.group.pause(lastAttempt)
+	if long := now - began(*held); long/8 < rand.N(pause+1) {
+		return 0
+	}
+	return now + pause
+}
+
+// shortened wakes the first that waits for key, if the lock of h ends earlier now than the
+// line knows.
+func (l *lines) shortened(h Handle, key string) {
+	if l.waiting.Load() == 0 {
+		return
+	}
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := s.table.Find(key)
+	if line == nil || line.First() == nil {
+		return
+	}
+	if held, ok := h.state(); ok && held.until < line.Until {
+		line.Until = held.until
+		line.First().Owner.ring()
+	}
+}

@@ -1,0 +1,209 @@
+package group
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// sentry is the goroutine that looks after the lines while there are any. It begins with
+// the first one, sleeps while there is none, and ends with the client.
+//
+// It asks the nodes that waiters wait to hear of for a sign of life: nothing else shows
+// that one is dead. It wakes a first that has to renew its place in a queue, and does not
+// know it, since it became the first in its sleep. It gives up places that are not needed,
+// and forgets keys that are contended no more.
+type sentry struct {
+	lines   *lines
+	once    sync.Once
+	wake    chan struct{} // holds one
+	lost    atomic.Uint64 // nodes whose pushes may be lost, a bit each
+	ended   chan struct{}
+	started atomic.Bool
+}
+
+const (
+	// lookEvery is how often the sentry looks at all lines, and asks silent nodes.
+	lookEvery = 250 * time.Millisecond
+)
+
+func (s *sentry) init(l *lines) {
+	s.lines, s.wake, s.ended = l, make(chan struct{}, 1), make(chan struct{})
+}
+
+// start begins the goroutine, or wakes it.
+func (s *sentry) start() {
+	s.once.Do(func() {
+		s.started.Store(true)
+		go s.run()
+	})
+	s.ring()
+}
+
+// close waits for the end of the goroutine, after group.ending was closed.
+func (s *sentry) close() {
+	s.once.Do(func() {}) // none begins now
+	if s.started.Load() {
+		<-s.ended
+	}
+}
+
+// ring has the sentry look now.
+func (s *sentry) ring() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will
+	}
+}
+
+// lose notes that pushes of a node may have been lost.
+func (s *sentry) lose(node int) {
+	s.lost.Or(bit(node))
+	s.ring()
+}
+
+// silence notes that a node has not answered in time. It is not used until it does.
+func (l *lines) silence(node int) {
+	l.pushes.silent.Or(bit(node))
+	l.pushes.usable.And(^bit(node))
+	l.sentry.lose(node)
+}
+
+func (s *sentry) run() {
+	defer close(s.ended)
+	g := s.lines.group
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	listens := false
+	var looked time.Duration
+	var nodes uint64
+	for {
+		if some := s.lines.known.Load() > 0; some != listens {
+			listens = some
+			g.engine.Listen(map[bool]int64{true: 1, false: -1}[some])
+		}
+		pause := time.Hour
+		if listens {
+			pause = g.queryTimeout()
+		}
+		timer.Reset(pause)
+		select {
+		case <-s.wake:
+		case <-timer.C:
+		case <-g.ending:
+			s.depart()
+			return
+		}
+		lost := s.lost.Swap(0)
+		now := g.clock.Now()
+		all := lost != 0 || now-looked >= lookEvery
+		if all {
+			looked, nodes = now, s.look(lost)
+		}
+		s.ask(nodes, all)
+	}
+}
+
+// look looks at all lines, and returns the nodes that they wait to hear of. Pushes of the
+// nodes of lost may have been lost.
+func (s *sentry) look(lost uint64) (nodes uint64) {
+	l := s.lines
+	type left struct {
+		key string
+		departure
+	}
+	for i := range l.shards {
+		var all []left
+		sh := &l.shards[i]
+		sh.mu.Lock()
+		now := l.group.clock.Now()
+		sh.table.Each(func(key string, line *line) {
+			c := &line.Contender
+			affected := c.Nodes() & lost
+			c.Lost(lost)
+			nodes |= c.Nodes()
+			first := line.First()
+			switch {
+			case first == nil:
+				if d := l.settle(sh, line); d.is {
+					all = append(all, left{key, d})
+				}
+			case affected != 0 || !line.Busy && c.Renew() <= now && first.Owner.look > now:
+				first.Owner.ring()
+			}
+		})
+		sh.mu.Unlock()
+		for _, d := range all {
+			l.depart(d.key, d.departure)
+		}
+	}
+	return nodes
+}
+
+// depart gives up all places in queues, where other processes would wait for this one.
+func (s *sentry) depart() {
+	l := s.lines
+	for i := range l.shards {
+		all := map[string]departure{}
+		sh := &l.shards[i]
+		sh.mu.Lock()
+		sh.table.Each(func(key string, line *line) {
+			if node, first, is := line.Contender.Depart(); is {
+				all[key] = departure{is, first, node}
+			}
+		})
+		sh.mu.Unlock()
+		for key, d := range all {
+			l.depart(key, d)
+		}
+	}
+}
+
+// ask asks nodes for a sign of life, and the silent ones too where it says so. Their
+// answers are waited for, so there is one question to each at a time.
+func (s *sentry) ask(nodes uint64, silent bool) {
+	g, p := s.lines.group, &s.lines.pushes
+	ask := nodes & p.usable.Load()
+	if silent {
+		ask |= p.silent.Load()
+	}
+	var asked [quorum.MaxNodes]*engine.Query
+	for node := range g.Len() {
+		if ask&bit(node) != 0 {
+			q := g.engine.Query(node, g.queryTimeout())
+			q.Buf, q.Replies = command.AppendPing(q.Buf)
+			g.engine.Ask(q)
+			asked[node] = q
+		}
+	}
+	for node, q := range asked {
+		if q == nil {
+			continue
+		}
+		select {
+		case <-q.Answered():
+			switch {
+			case q.Err == nil:
+				p.speaks(node)
+			case engine.IsTimeout(q.Err):
+				s.lines.silence(node)
+			}
+		case <-g.ending:
+		}
+		q.Free()
+	}
+}
+
+// speaks notes that a node has answered.
+func (p *pushes) speaks(node int) {
+	if has(&p.silent, node) {
+		p.silent.And(^bit(node))
+		if !has(&p.denied, node) {
+			p.usable.Or(bit(node))
+		}
+	}
+}

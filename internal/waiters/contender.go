@@ -1,0 +1,333 @@
+package waiters
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// Contender is what a process does to get a lock that others want too, for all its waiters
+// together. It is pure: told what has happened, it says what to do next.
+//
+// The processes that want a lock queue up on one node, the first in the lock's own order
+// of nodes that can be used. The first in the queue alone asks the nodes for the lock.
+// Before that it tracks the key on one node, and waits until that node pushes, or the key
+// expires there. So a lock that is given back is asked for once, by one process, at once.
+//
+// All of this is advice. A push is a hint, and so is the place in the queue: what is lost
+// or forged costs time, and votes decide who has the lock.
+type Contender struct {
+	order []uint8 // the nodes in the lock's order
+
+	seat   int  // node with the queue that the process is in, or none
+	again  bool // it has had its turn, and enters at the end
+	rung   bool // its place may have changed
+	first  bool
+	others int           // in the queue
+	renew  time.Duration // when it enters again, to keep its place
+	change time.Duration // when another that is the first will have lost its place, unless it renews
+
+	asking int  // node that it was told to enter or to watch, or none
+	early  bool // that node has pushed since, perhaps before its answer was known
+
+	watched int           // node that tracks the key, or none
+	due     bool          // the lock may be free: ask the nodes
+	expires time.Duration // when the key does, where it is watched
+	pause   time.Duration // no attempt before
+	poll    time.Duration // nor before this, where no node can push
+
+	failed int // node that is not asked before retry
+	retry  time.Duration
+
+	refused  uint64 // the nodes that have denied the last attempt, a bit each
+	attempts int    // in a row without the lock, each right after the key was free
+}
+
+const none = -1
+
+// Init begins a contender for a lock. names has a hash of each node's name. The lock's order
+// of the nodes follows from them and its key (rendezvous hashing), so it is the same in all
+// processes that name the nodes alike, in whatever order.
+func (c *Contender) Init(key string, names []uint64) {
+	*c = Contender{order: c.order[:0], seat: none, watched: none, asking: none, due: true}
+	hash := Hash(key)
+	for node := range names {
+		c.order = append(c.order, uint8(node))
+	}
+	slices.SortFunc(c.order, func(a, b uint8) int {
+		return cmp.Compare(mix(hash^names[b]), mix(hash^names[a]))
+	})
+}
+
+// Hash is the same in all processes, which those of package maphash are not.
+func Hash(text string) uint64 {
+	h := uint64(14695981039346656037) // FNV-1a
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return mix(h)
+}
+
+// mix spreads a difference of any bit over all bits.
+func mix(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// Action is what a contender does next.
+type Action uint8
+
+const (
+	Pause   Action = iota // until Step.Until, or until it is told something
+	Attempt               // to get the lock from all nodes
+	Enter                 // the queue of Step.Node, at the end where Step.Again
+	Leave                 // the queue of Step.Node; it goes on at once
+	Watch                 // the key on Step.Node
+)
+
+// Step is an action with its details.
+type Step struct {
+	Action Action
+	Node   int
+	Again  bool
+	First  bool // it has been the first there
+	Until  time.Duration
+}
+
+// Surroundings is what a contender looks at.
+type Surroundings struct {
+	Now    time.Duration
+	Usable uint64        // nodes that are up and can push, a bit each
+	Held   time.Duration // until when a holder in this process has the lock, as far as is known
+	Pause  time.Duration // between attempts, where there are no pushes
+	Jitter time.Duration // small, behind instants that several processes know
+}
+
+const never = time.Duration(1<<63 - 1)
+
+// Next says what to do.
+func (c *Contender) Next(s *Surroundings) Step {
+	step := c.next(s)
+	c.asking, c.early = none, false
+	if step.Action == Enter || step.Action == Watch {
+		c.asking = step.Node
+	}
+	return step
+}
+
+func (c *Contender) next(s *Surroundings) Step {
+	if s.Usable == 0 {
+		c.Lost(^uint64(0))
+		return c.polls(s)
+	}
+	c.Lost(^s.Usable)
+	home := c.home(s.Usable, ^uint64(0))
+	if c.seat != none && c.seat != home && c.again {
+		step := Step{Action: Leave, Node: c.seat, First: c.first}
+		c.seat, c.first = none, false
+		return step
+	}
+	if c.seat == none {
+		if home == c.failed && s.Now < c.retry {
+			return c.polls(s)
+		}
+		return Step{Action: Enter, Node: home}
+	}
+	if c.again || c.rung || s.Now >= c.renew || !c.first && s.Now >= c.change {
+		return Step{Action: Enter, Node: c.seat, Again: c.again, First: c.first}
+	}
+	return c.inQueue(s)
+}
+
+// inQueue is Next for a process in a queue.
+func (c *Contender) inQueue(s *Surroundings) Step {
+	switch {
+	case !c.first:
+		return Step{Until: min(c.change, c.renew)}
+	case s.Held > s.Now:
+		return Step{Until: min(s.Held+s.Jitter, c.renew)}
+	case s.Now < c.pause:
+		return Step{Until: min(c.pause, c.renew)}
+	case c.due || c.watched != none && s.Now >= c.expires:
+		return Step{Action: Attempt}
+	case c.watched == none:
+		return Step{Action: Watch, Node: c.home(s.Usable, c.refused)}
+	}
+	return Step{Until: min(c.expires, c.renew)}
+}
+
+// polls is Next where no node can push: attempts with pauses between them.
+func (c *Contender) polls(s *Surroundings) Step {
+	switch {
+	case s.Held > s.Now:
+		return Step{Until: s.Held + s.Jitter}
+	case s.Now < c.poll:
+		return Step{Until: c.poll}
+	}
+	return Step{Action: Attempt}
+}
+
+// home is the first node in the lock's order among those of usable and preferred, or else
+// of usable.
+func (c *Contender) home(usable, preferred uint64) int {
+	among := usable & preferred
+	if among == 0 {
+		among = usable
+	}
+	for _, node := range c.order {
+		if among>>node&1 == 1 {
+			return int(node)
+		}
+	}
+	return bits.TrailingZeros64(among)
+}
+
+// Entry is the answer to Enter.
+type Entry struct {
+	First  bool
+	Others int
+	Lease  time.Duration // of the own ticket
+	Left   time.Duration // of that of the first, where it is another
+	Rung   bool          // the ticket has been shortened already
+}
+
+// Entered tells that the process is in a node's queue.
+func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
+	was := c.first && c.seat == node && !c.again
+	c.seat, c.again, c.rung = node, false, e.Rung || c.early
+	c.first, c.others = e.First, e.Others
+	c.renew = s.Now + e.Lease/2
+	c.change = s.Now + e.Left + s.Jitter
+	if !was && c.others > 0 { // the first before it has the lock, as a rule
+		c.due = false
+	}
+	c.watched = none // it looks at the key each time that it renews, if a push was lost
+}
+
+// Failed tells that an action at a node has failed. For a while the process polls, unless
+// it may use another node.
+func (c *Contender) Failed(s *Surroundings, node int) {
+	c.Lost(1 << uint(node))
+	c.failed, c.retry = node, s.Now+failedFor
+}
+
+// failedFor is how long a node is not asked again that has failed for one lock alone.
+const failedFor = time.Second
+
+// Lost tells that pushes of nodes may be lost, a bit each.
+func (c *Contender) Lost(nodes uint64) {
+	if c.seat != none && nodes>>uint(c.seat)&1 == 1 {
+		c.seat, c.first = none, false
+	}
+	if c.watched != none && nodes>>uint(c.watched)&1 == 1 {
+		c.watched = none
+	}
+}
+
+// Watched tells that a node tracks the key, which lives for ttl there: 0 where there is no
+// such key, and never where it has no end.
+func (c *Contender) Watched(s *Surroundings, node int, ttl time.Duration) {
+	c.watched = node
+	switch {
+	case ttl == 0 || c.early:
+		c.due, c.watched = true, none
+	case ttl == never:
+		c.expires = never
+	default:
+		c.expires = s.Now + ttl + s.Jitter
+	}
+}
+
+// Refused tells that an attempt has not won: the nodes of denied have the key already.
+// There are none where the nodes were out of reach.
+func (c *Contender) Refused(s *Surroundings, denied uint64) {
+	c.due, c.watched, c.refused, c.poll = false, none, denied, s.Now+s.Pause
+	c.attempts++
+	if denied == 0 {
+		c.due, c.pause = true, s.Now+s.Pause
+	} else if c.attempts > freeAttempts {
+		shift := min(c.attempts-freeAttempts, 16)
+		c.pause = s.Now + min(s.Pause, s.Jitter+time.Millisecond<<shift)
+	}
+}
+
+// freeAttempts is how many attempts that fail may follow each other without a pause: the
+// key of another holder has come between, or pushes are forged.
+const freeAttempts = 2
+
+// Won tells that the process has the lock. If others want it too, it enters the queue at
+// the end. If none does it stays the first: a process that comes later tells it by its
+// ticket.
+func (c *Contender) Won() {
+	c.again = !c.first || c.others > 0 || c.rung
+	c.due, c.watched, c.refused, c.attempts, c.pause, c.poll = false, none, 0, 0, 0, 0
+}
+
+// Freed tells that a holder in this process has given the lock back.
+func (c *Contender) Freed() { c.due, c.pause, c.poll = true, 0, 0 }
+
+// Pushed tells that a node has pushed the key, and returns whether it matters.
+func (c *Contender) Pushed(node int) bool {
+	c.early = c.early || c.asking == node
+	if c.watched != node {
+		return false
+	}
+	c.due, c.watched = true, none
+	return true
+}
+
+// Rung tells that a node has pushed the process's ticket, and returns whether it matters.
+func (c *Contender) Rung(node int) bool {
+	c.early = c.early || c.asking == node
+	if c.seat != node || c.rung {
+		return false
+	}
+	c.rung = true
+	return true
+}
+
+// IsInTheWay says whether the process has a place in a queue that others wait in too.
+func (c *Contender) IsInTheWay() bool { return c.seat != none && (c.others > 0 || c.rung) }
+
+// Attempts is how many attempts in a row have failed.
+func (c *Contender) Attempts() int { return c.attempts }
+
+// Others is how many other processes are known to want the lock.
+func (c *Contender) Others() int { return c.others }
+
+// Depart has the process give its place up. It returns which that was, if it had one.
+func (c *Contender) Depart() (node int, first, had bool) {
+	node, first = c.seat, c.first
+	c.seat, c.first, c.others, c.again, c.rung = none, false, 0, false, false
+	return node, first, node != none
+}
+
+// MayAttempt says whether the process is the one to ask for the lock once a holder of its
+// own gives it back.
+func (c *Contender) MayAttempt() bool {
+	return c.seat != none && c.first && !c.rung && !c.again
+}
+
+// Renew is when the process has to enter again, to keep its place.
+func (c *Contender) Renew() time.Duration {
+	switch {
+	case c.seat == none || c.again || c.rung:
+		return 0
+	case !c.first:
+		return min(c.change, c.renew)
+	}
+	return c.renew
+}
+
+// Nodes is the nodes that it waits to hear of, a bit each.
+func (c *Contender) Nodes() (nodes uint64) {
+	if c.seat != none {
+		nodes |= 1 << uint(c.seat)
+	}
+	if c.watched != none {
+		nodes |= 1 << uint(c.watched)
+	}
+	return nodes
+}
