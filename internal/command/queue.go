@@ -45,7 +45,7 @@ const (
 // Lifetimes of tickets. A process renews its own at half of it. A first that has died keeps
 // the others waiting for FirstTicket.
 const (
-	AloneTicket  = 20 * time.Second
+	AloneTicket  = time.Minute
 	FirstTicket  = time.Second
 	BehindTicket = 3 * time.Second
 )

@@ -46,10 +46,11 @@ type queries struct {
 	size        atomic.Int64 // of these
 	pool        sync.Pool
 
-	backlog [quorum.MaxNodes]queryList // of each node
-	owed    [quorum.MaxNodes]int       // that it has been sent
-	behind  int                        // in all backlogs
-	asked   []*Query                   // sent, and their callers not told
+	backlog [quorum.MaxNodes]queryList     // of each node
+	owed    [quorum.MaxNodes]int           // that it has been sent
+	heard   [quorum.MaxNodes]time.Duration // when it has last answered one
+	behind  int                            // in all backlogs
+	asked   []*Query                       // sent, and their callers not told
 }
 
 // Query returns one for a node, to be given its commands, to Ask and to Free.
@@ -99,6 +100,7 @@ func (q *Query) drop() {
 // Reply implements conn.Owner.
 func (q *Query) Reply(_, i int, v *resp.Value) error {
 	s := command.ReadSaid(v)
+	q.engine.queries.heard[q.Node] = q.engine.clock.Now()
 	if !q.over {
 		q.Said = append(q.Said, s)
 	}
@@ -165,10 +167,11 @@ func (e *Engine) ask() {
 	}
 }
 
-// expireQueries tells the callers of queries that were not answered in time.
+// expireQueries tells the callers of queries that were not answered in time. A node that
+// answers others meanwhile is busy with those before it, and not silent.
 func (e *Engine) expireQueries(now time.Duration) {
 	for i := len(e.queries.asked) - 1; i >= 0; i-- {
-		if q := e.queries.asked[i]; now >= q.due {
+		if q := e.queries.asked[i]; now >= q.due && now >= e.queries.heard[q.Node]+q.Timeout {
 			q.tell(errTimeout)
 		}
 	}

@@ -26,10 +26,8 @@ type sentry struct {
 	started atomic.Bool
 }
 
-const (
-	// lookEvery is how often the sentry looks at all lines, and asks silent nodes.
-	lookEvery = 250 * time.Millisecond
-)
+// lookEvery is how often the sentry looks at all lines, and asks silent nodes.
+const lookEvery = 500 * time.Millisecond
 
 func (s *sentry) init(l *lines) {
 	s.lines, s.wake, s.ended = l, make(chan struct{}, 1), make(chan struct{})
@@ -88,7 +86,7 @@ func (s *sentry) run() {
 		}
 		pause := time.Hour
 		if listens {
-			pause = g.queryTimeout()
+			pause = 2 * g.queryTimeout()
 		}
 		timer.Reset(pause)
 		select {
@@ -132,7 +130,7 @@ func (s *sentry) look(lost uint64) (nodes uint64) {
 				if d := l.settle(sh, line); d.is {
 					all = append(all, left{key, d})
 				}
-			case affected != 0 || !line.Busy && c.Renew() <= now && first.Owner.look > now:
+			case affected != 0 || !line.Busy && c.Renew() < min(first.Owner.look, now+lookEvery):
 				first.Owner.ring()
 			}
 		})
