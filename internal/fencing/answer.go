@@ -1,0 +1,38 @@
+package fencing
+
+// MaxToken is the largest token: a score of a sorted set is a float64, which counts no
+// further without gaps. In microseconds it is the year 2255.
+const MaxToken = 1<<53 - 1
+
+// Code is what a node answered.
+type Code uint8
+
+// The codes, as they are on the wire. Zero is none of them.
+const (
+	OK      Code = iota + 1 // done; of READ: Token is the largest that the node knows
+	Held                    // the lock key exists; Token is E
+	Stale                   // the proposed token is not above E; Token is E
+	Ahead                   // the proposed token is too far above Token, the node's present
+	Amnesia                 // the node has no vote; Text is its provisional nonce, or empty
+	Active                  // the node needs no NOTICE or REJOIN: it has a vote
+	Foreign                 // Text is the marker of a fleet that is configured otherwise
+	Gone                    // the lock key does not hold the nonce
+	Invalid                 // no number that may be a token, or no block
+)
+
+var codes = [...]string{"none", "OK", "HELD", "STALE", "AHEAD", "AMNESIA", "ACTIVE", "FOREIGN", "GONE", "INVALID"}
+
+// String is the name that the protocol's text uses.
+func (c Code) String() string {
+	if int(c) < len(codes) {
+		return codes[c]
+	}
+	return "unknown"
+}
+
+// Answer is what a node's script replied.
+type Answer struct {
+	Code  Code
+	Token uint64
+	Text  string
+}

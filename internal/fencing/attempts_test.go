@@ -1,0 +1,160 @@
+package fencing
+
+// Steps of attempts, and of nodes that answer them.
+
+func (m *stepper) attemptSteps() {
+	s := m.s
+	for k := range m.attempts {
+		if s.attempts[k].phase == unstarted {
+			m.start(k)
+			return // attempts are numbered in the order of their start
+		}
+		if s.attempts[k].phase == succeeded && m.everyHolder {
+			x := m.add(handsOver, k)
+			if m.holderLate(k) {
+				x.broken = "a token that is not above those of holders before"
+			}
+			x.after.attempts[k].phase = handedOver
+		}
+		if s.attempts[k].phase == succeeded && m.confirmed {
+			x := m.add(beginsHandOver, k)
+			x.after.attempts[k].phase, x.after.attempts[k].late = handing, m.holderLate(k)
+		}
+		if s.attempts[k].phase == running && m.lazy {
+			m.end(k)
+		}
+		for i := range m.nodes {
+			m.vote(k, i)
+			m.extend(k, i)
+		}
+	}
+}
+
+func (m *stepper) start(k int) {
+	x := m.add(starts, k)
+	b := &x.after.attempts[k]
+	b.phase = running
+	for _, a := range m.s.attempts[:k] {
+		b.late = b.late || !m.counters && m.granted(a) && m.last(a) >= b.token
+	}
+}
+
+// vote is the acquire of attempt k executed by node i.
+func (m *stepper) vote(k, i int) {
+	n, a := &m.s.nodes[i], m.s.attempts[k]
+	token := a.token
+	if m.counters {
+		if a.phase != running || n.votes>>k&1 == 1 {
+			return // counts are given to a request once
+		}
+		token = n.f + 1
+	}
+	v := n.node(m.tokens)
+	if v.Acquire(me, m.request(token)).Code != OK {
+		return
+	}
+	x := m.add(votes, k, i)
+	c := &x.after.nodes[i]
+	c.keep(&v)
+	if m.block > 1 {
+		c.owner = uint8(k) + 1
+	}
+	if a.phase != running {
+		return
+	}
+	b := &x.after.attempts[k]
+	b.token = max(b.token, token)
+	c.votes |= 1 << k
+	if !m.lazy && m.quorum(x, k) {
+		m.succeed(x, k)
+	}
+}
+
+// end is the end of an attempt at any time, with or without success.
+func (m *stepper) end(k int) {
+	x := m.add(givesUp, k)
+	x.after.attempts[k].phase, x.after.attempts[k].late = ended, false
+	m.forgetVotes(&x.after, k)
+	m.settle(&x.after)
+	if x = m.add(decides, k); m.quorum(x, k) {
+		m.succeed(x, k)
+	} else {
+		m.steps = m.steps[:len(m.steps)-1]
+	}
+}
+
+func (m *stepper) request(token uint8) Acquire {
+	t := uint64(token)
+	return Acquire{Name: theKey, Block: Block{t, t + uint64(m.block) - 1}, Now: 1, MaxAhead: 100}
+}
+
+// quorum says whether attempt k has one, and forgets its votes then.
+func (m *stepper) quorum(x *step, k int) bool {
+	count := 0
+	for i := range m.nodes {
+		count += int(x.after.nodes[i].votes >> k & 1)
+	}
+	if count < m.fleet.Quorum {
+		return false
+	}
+	m.forgetVotes(&x.after, k)
+	return true
+}
+
+func (m *stepper) forgetVotes(s *state, k int) {
+	for i := range m.nodes {
+		s.nodes[i].votes &^= 1 << k
+	}
+	for r := range m.clients {
+		s.clients[r].wait &^= 1 << k
+	}
+}
+
+func (m *stepper) succeed(x *step, k int) {
+	b := &x.after.attempts[k]
+	b.phase = succeeded
+	if b.late {
+		x.broken = "the token is not above one that was granted before the attempt started"
+	}
+	for j, a := range x.after.attempts[:m.attempts] {
+		if j != k && m.granted(a) && m.overlap(a, *b) {
+			x.broken = "two attempts share a token"
+		}
+	}
+	b.late = false
+	m.settle(&x.after)
+}
+
+// holderLate says whether the second token of attempt k is not above all that were
+// granted.
+func (m *stepper) holderLate(k int) bool {
+	for j, a := range m.s.attempts[:m.attempts] {
+		largest := a.token + uint8(bit(a.phase == handedOver))
+		if j != k && m.granted(a) && largest >= m.s.attempts[k].token+1 {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *stepper) extend(k, i int) {
+	n := &m.s.nodes[i]
+	if m.s.attempts[k].phase != handing || n.votes>>k&1 == 1 {
+		return
+	}
+	v := n.node(m.tokens)
+	if v.Extend(me, n.owner == uint8(k)+1).Code != OK {
+		return
+	}
+	x := m.add(extends, k, i)
+	x.after.nodes[i].votes |= 1 << k
+	if !m.quorum(x, k) {
+		return
+	}
+	b := &x.after.attempts[k]
+	if b.late {
+		x.broken = "a token that is not above those of holders before the hand-over began"
+	}
+	b.phase, b.late = handedOver, false
+	m.settle(&x.after)
+}

@@ -1,0 +1,162 @@
+package fencing
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var long = os.Getenv("REDLOCK_LONG") != ""
+
+// small is worlds of the protocol as it is, for every run.
+var small = []world{
+	{name: "3 nodes", nodes: 3, attempts: 3},
+	{name: "3 nodes, every path", nodes: 3, attempts: 3, everyPath: true},
+	{name: "5 nodes", nodes: 5, attempts: 3},
+	{name: "a loss", nodes: 3, attempts: 3, clients: 1, losses: 1},
+	{name: "2 losses, 2 clients", nodes: 3, attempts: 2, clients: 2, losses: 2},
+	{name: "2 losses, 2 clients, lazy", nodes: 3, attempts: 2, clients: 2, losses: 2, lazy: true, everyPath: true},
+	{name: "2 losses, 2 clients, earlier nonces", nodes: 3, attempts: 2, clients: 2, losses: 2, keepStale: true},
+	{name: "rollback", nodes: 3, attempts: 2, clients: 2, losses: 3, rollback: true},
+	{name: "collection", nodes: 3, attempts: 2, clients: 1, losses: 2, collect: true},
+	{name: "first start", nodes: 3, attempts: 2, clients: 2, losses: 1, empty: true, init: true},
+	{name: "an operator", nodes: 3, attempts: 2, clients: 2, losses: 3, init: true},
+	{name: "blocks", nodes: 3, attempts: 3, block: 2},
+	{name: "blocks, a loss", nodes: 3, attempts: 2, clients: 1, losses: 1, block: 2},
+	{name: "every holder, confirmed", nodes: 3, attempts: 2, block: 2, confirmed: true},
+	{name: "every holder, confirmed, a loss", nodes: 3, attempts: 2, clients: 1, losses: 1, block: 2, confirmed: true},
+}
+
+var large = []world{
+	{name: "3 nodes", nodes: 3, attempts: 4},
+	{name: "3 nodes, every path", nodes: 3, attempts: 4, everyPath: true},
+	{name: "5 nodes", nodes: 5, attempts: 4},
+	{name: "3 attempts, 2 losses, 2 clients", nodes: 3, attempts: 3, clients: 2, losses: 2},
+	{name: "3 attempts, 2 losses, 2 clients, lazy", nodes: 3, attempts: 3, clients: 2, losses: 2, lazy: true},
+	{name: "3 attempts, 2 losses, 2 clients, earlier nonces", nodes: 3, attempts: 3, clients: 2, losses: 2, keepStale: true},
+	{name: "3 attempts, 2 losses, 3 clients", nodes: 3, attempts: 3, clients: 3, losses: 2},
+	{name: "3 attempts, 4 losses, 2 clients", nodes: 3, attempts: 3, clients: 2, losses: 4},
+	{name: "4 attempts, 2 losses, 2 clients", nodes: 3, attempts: 4, clients: 2, losses: 2},
+	{name: "3 attempts, 3 rollbacks, 2 clients", nodes: 3, attempts: 3, clients: 2, losses: 3, rollback: true},
+	{name: "3 attempts, 2 losses, 2 clients, collection", nodes: 3, attempts: 3, clients: 2, losses: 2, collect: true},
+	{name: "first start", nodes: 3, attempts: 3, clients: 2, losses: 1, empty: true, init: true},
+	{name: "an operator", nodes: 3, attempts: 3, clients: 2, losses: 3, init: true},
+	{name: "blocks", nodes: 3, attempts: 4, block: 2},
+	{name: "blocks, 2 losses", nodes: 3, attempts: 3, clients: 1, losses: 2, block: 2},
+	{name: "every holder, confirmed", nodes: 3, attempts: 3, block: 2, confirmed: true},
+	{name: "every holder, confirmed, 2 losses", nodes: 3, attempts: 2, clients: 2, losses: 2, block: 2, confirmed: true},
+	{name: "5 nodes, 3 attempts, 2 losses, 1 client", nodes: 5, attempts: 3, clients: 1, losses: 2},
+	{name: "5 nodes, 3 attempts, 2 losses, 2 clients", nodes: 5, attempts: 3, clients: 2, losses: 2},
+	{name: "5 nodes, 3 attempts, 4 losses, 2 clients", nodes: 5, attempts: 3, clients: 2, losses: 4, limit: 40e6},
+}
+
+func TestProtocol(t *testing.T) {
+	for _, w := range small {
+		check(t, &w)
+	}
+	for _, w := range large {
+		if long {
+			w.name = "long/" + w.name
+			check(t, &w)
+		}
+	}
+}
+
+func check(t *testing.T, w *world) {
+	t.Run(w.name, func(t *testing.T) {
+		from := time.Now()
+		r := w.search()
+		t.Logf("%d states, %v, all: %v", r.states, time.Since(from).Round(time.Millisecond), r.whole)
+		require.Empty(t, r.broken, "%s", w.tell(r))
+		require.True(t, r.whole || r.states >= w.limit, "the search ended early")
+	})
+}
+
+var broken = []world{
+	{name: "write-back if absent, two clients", nodes: 3, attempts: 2, clients: 2, losses: 2, ifAbsent: true, writeOnce: true},
+	{name: "write-back if absent, late or twice", nodes: 3, attempts: 2, clients: 1, losses: 2, ifAbsent: true},
+	{name: "counters of nodes", nodes: 3, attempts: 3, counters: true},
+	{name: "rejoin at once", nodes: 3, attempts: 2, losses: 1, atOnce: true},
+	{name: "quarantine only", nodes: 3, attempts: 2, clients: 1, losses: 1, noReads: true},
+	{name: "re-learn only", nodes: 3, attempts: 2, clients: 1, losses: 1, noQuarantine: true},
+	{name: "reads before the end of the quarantine", nodes: 3, attempts: 2, clients: 1, losses: 1, readsEarly: true},
+	{name: "reads of q-1 others, N=3", nodes: 3, attempts: 2, clients: 1, losses: 1, fewReads: true},
+	{name: "reads of q-1 others, N=5", nodes: 5, attempts: 2, clients: 1, losses: 1, fewReads: true},
+	{name: "reads of inactive nodes", nodes: 3, attempts: 2, clients: 1, losses: 2, readsInactive: true},
+	{name: "timer from the send", nodes: 3, attempts: 2, clients: 1, losses: 1, fromSend: true},
+	{name: "same nonce twice", nodes: 3, attempts: 2, clients: 1, losses: 2, sameNonce: true},
+	{name: "rollback to a marker not bound to the run", nodes: 3, attempts: 2, clients: 1, losses: 2, unboundRollback: true},
+	{name: "collection without max", nodes: 3, attempts: 2, collect: true, lower: true},
+	{name: "collection in two scripts, tokens first", nodes: 3, attempts: 2, collect: true, removeFirst: true},
+	{name: "collection in two scripts, floor first", nodes: 3, attempts: 2, clients: 1, losses: 1, collect: true, floorFirst: true},
+	{name: "re-learning ignores the floor", nodes: 3, attempts: 2, clients: 1, losses: 1, collect: true, noFloor: true},
+	{name: "re-learning reads floor and tokens apart", nodes: 3, attempts: 2, clients: 1, losses: 1, collect: true, readApart: true},
+	{name: "every holder in order, hand-over without contact", nodes: 3, attempts: 2, block: 2, everyHolder: true},
+}
+
+// TestBroken: each variant breaks the property, by an order as by a token that is shared,
+// and the protocol with the same bounds does not. A trace can be executed again from its
+// text.
+func TestBroken(t *testing.T) {
+	for _, w := range broken {
+		t.Run(w.name, func(t *testing.T) {
+			r := find(t, &w)
+			if distinct := w; !w.counters {
+				distinct.distinct = true
+				require.NotContains(t, find(t, &distinct).broken, "share")
+			}
+			t.Logf("\n%s", w.tell(r))
+
+			sound := world{name: "without", nodes: w.nodes, attempts: w.attempts, clients: w.clients, losses: w.losses,
+				block: w.block, collect: w.collect}
+			check(t, &sound)
+		})
+	}
+}
+
+func find(t *testing.T, w *world) result {
+	r := w.search()
+	require.NotEmpty(t, r.broken, "nothing found in %d states", r.states)
+	t.Logf("%d steps, %d states: %s", len(r.trace), r.states, r.broken)
+	again, err := w.replay(w.tell(r))
+	require.NoError(t, err)
+	require.Equal(t, r.broken, again)
+	return r
+}
+
+// story is how a write-back "if absent" breaks: c0 and c1 both find n0 empty, c0 brings it
+// back, and n0 gives its vote to a0 and forgets again. c1, whose timer began in the first
+// life, has read n1 before the vote of a0 arrived there, and writes what it read.
+const story = `
+proposed tokens: 2 1
+n0 loses its data
+c0 has the reply to NOTICE of n0
+c1 has the reply to NOTICE of n0
+c0 reads n1
+c0 reads n2
+n0 executes REJOIN with floor 0
+a0 starts
+n0 executes the acquire of a0: OK
+n0 loses its data
+c1 reads n1
+n1 executes the acquire of a0: OK
+a1 starts
+c1 reads n2
+n0 executes REJOIN with floor 0
+n0 executes the acquire of a1: OK
+n2 executes the acquire of a1: OK
+`
+
+// TestStory: the nonce stops the story where c1 reads for a life that is over.
+func TestStory(t *testing.T) {
+	w := world{nodes: 3, attempts: 2, clients: 2, losses: 2, ifAbsent: true, writeOnce: true}
+	broken, err := w.replay(story)
+	require.NoError(t, err)
+	require.NotEmpty(t, broken)
+
+	w = world{nodes: 3, attempts: 2, clients: 2, losses: 2, keepStale: true}
+	_, err = w.replay(story)
+	require.ErrorContains(t, err, `"n0 executes REJOIN with floor 0" cannot happen in n0:absent`)
+}

@@ -1,0 +1,50 @@
+// Package fencing is the protocol that gives each lock a token which grows with every
+// grant, over N independent masters, in one round trip. It is pure: no socket, no clock,
+// no goroutine. Its two halves are plain values that the client, the fake server and the
+// simulator share, and that the model checker in the tests of this package runs.
+//
+// # The property
+//
+// If attempt a succeeded before attempt b of the same key started, every token of a is
+// less than every token of b. Two successes never share a token. No clock, no pause, no
+// expiry and no order of messages is assumed for it; the preconditions are about nodes
+// that forget (below).
+//
+// # A node's half
+//
+// [Node] is what one server keeps for a fleet, in one sorted set: a marker, a floor, and
+// the largest token F of each lock key. The client proposes a token t, and the node
+// accepts it only if t > E = max(F, floor). Two quorums meet at a node, and what a node
+// accepts only grows: that is the proof, as long as nodes forget nothing. The Lua scripts
+// do what the methods of Node do, and nothing else.
+//
+// # A client's half
+//
+//   - [Proposal] chooses the token of the next attempt: max(time in µs, E + 1).
+//   - [Clock] corrects the client's time by what nodes said of theirs.
+//   - [Refusals] says what a lost round is followed by.
+//   - [Block] counts the tokens of one lease that passes from holder to holder.
+//   - [Rejoin] brings a node back that has forgotten.
+//
+// # A node that forgets
+//
+// A node without the marker of its present life has no vote. It may have voted for an
+// attempt that is still counting, and for successes that other nodes know of. So it gets a
+// vote again only when
+//
+//  1. it has a provisional marker with a nonce (NOTICE), which no other life of the
+//     node ever has,
+//  2. all attempts that were running when that nonce was received have ended
+//     (quarantine: the longest TTL, and drift),
+//  3. its floor is at least what N − quorum + 1 other active nodes knew after that.
+//
+// Each of the three is needed: the model checker finds the protocol broken without any
+// one of them (TestBroken names all the variants).
+//
+// # Preconditions
+//
+// One member list, quorum and longest TTL for all clients: they are part of the marker.
+// No TTL and no extension above the longest TTL. Members are distinct servers, without
+// failover. A server's state may be lost or rolled back, but with a new run_id if it is
+// rolled back. A connection dies with its server. Tokens are below 2^53.
+package fencing

@@ -1,0 +1,141 @@
+package fencing
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Node is what one server keeps for a fleet: one sorted set, so that a deletion or an
+// eviction loses all of it or nothing. Each method is one script, which is atomic. The
+// lock keys are apart; the caller says whether one exists, and sets it after an OK.
+type Node struct {
+	Marker Marker
+	Floor  uint64  // no token up to it is accepted, for any key
+	Tokens []Token // F of each key that has one above the floor, sorted by name
+}
+
+// Token is the largest token that a node has accepted for a key.
+type Token struct {
+	Name string
+	F    uint64
+}
+
+// Acquire is the request of one attempt for one key. Its nonce and TTL concern the lock
+// key alone.
+type Acquire struct {
+	Name     string
+	Block    Block  // t up to t+K-1
+	Exists   bool   // the lock key
+	Now      uint64 // the node's TIME, in µs
+	MaxAhead uint64 // µs
+}
+
+// Acquire records the block and grants the key, or refuses. A refusal writes nothing. The
+// lock key is set after F was: if the server fails in between, only a number is lost.
+func (n *Node) Acquire(me Me, r Acquire) Answer {
+	if state := n.Marker.read(me); state.Code != Active {
+		return state
+	}
+	if !r.Block.valid() {
+		return Answer{Code: Invalid}
+	}
+	at, found := n.find(r.Name)
+	e := n.Floor
+	if found {
+		e = max(e, n.Tokens[at].F)
+	}
+	present := max(r.Now, e)
+	switch {
+	case r.Exists:
+		return Answer{Code: Held, Token: e}
+	case r.Block.First <= e: // never Last: the holders before would share tokens
+		return Answer{Code: Stale, Token: e}
+	case r.Block.First > present && r.Block.First-present > r.MaxAhead:
+		return Answer{Code: Ahead, Token: present}
+	case found:
+		n.Tokens[at].F = r.Block.Last
+	default:
+		n.Tokens = slices.Insert(n.Tokens, at, Token{r.Name, r.Block.Last})
+	}
+	return Answer{Code: OK}
+}
+
+// Extend says whether a lock key that holds the attempt's nonce may live longer. Only a
+// true extension counts: the key is never set where it is missing. F stays.
+func (n *Node) Extend(me Me, holds bool) Answer {
+	if state := n.Marker.read(me); state.Code != Active {
+		return state
+	}
+	if !holds {
+		return Answer{Code: Gone}
+	}
+	return Answer{Code: OK}
+}
+
+// Collect raises the floor to x and forgets the tokens up to it. Any x is safe; a late or
+// repeated one never lowers the floor.
+func (n *Node) Collect(me Me, x uint64) Answer {
+	if state := n.Marker.read(me); state.Code != Active {
+		return state
+	}
+	if x > MaxToken {
+		return Answer{Code: Invalid}
+	}
+	n.raise(x)
+	return Answer{Code: OK}
+}
+
+// Notice gives a node that has forgotten a provisional marker, and answers Amnesia with
+// its nonce: an earlier one of this life, or the one made of n and the node's TIME. A
+// request that is delivered twice, in two lives of the node, makes two nonces. Tokens that
+// the node still has are kept: a token too many does no harm.
+func (n *Node) Notice(me Me, nonce string, now uint64) Answer {
+	state := n.Marker.read(me)
+	if state.Code == Amnesia && state.Text == "" {
+		state.Text = nonce + "." + strconv.FormatUint(now, 10)
+		n.Marker = Marker{Provisional, me, state.Text}
+	}
+	return state
+}
+
+// Read answers the largest token that the node knows, of any key or the floor. Both are
+// read in one script: a collection in between would hide from both.
+func (n *Node) Read(me Me) Answer {
+	if state := n.Marker.read(me); state.Code != Active {
+		return state
+	}
+	top := n.Floor
+	for _, t := range n.Tokens {
+		top = max(top, t.F)
+	}
+	return Answer{Code: OK, Token: top}
+}
+
+// Rejoin gives the node its vote back if it still has the nonce. Everything else writes
+// nothing and answers what the marker says, so that a request that arrives late or twice
+// does no harm.
+func (n *Node) Rejoin(me Me, nonce string, floor uint64) Answer {
+	state := n.Marker.read(me)
+	if state.Code != Amnesia || state.Text != nonce || nonce == "" {
+		return state
+	}
+	if floor > MaxToken {
+		return Answer{Code: Invalid}
+	}
+	n.raise(floor)
+	n.Marker = Marker{Phase: Voting, Me: me}
+	return Answer{Code: OK}
+}
+
+// raise lifts the floor and removes the tokens that it covers.
+func (n *Node) raise(x uint64) {
+	n.Floor = max(n.Floor, x)
+	n.Tokens = slices.DeleteFunc(n.Tokens, func(t Token) bool { return t.F <= n.Floor })
+}
+
+func (n *Node) find(name string) (at int, found bool) {
+	return slices.BinarySearchFunc(n.Tokens, name, func(t Token, name string) int {
+		return strings.Compare(t.Name, name)
+	})
+}

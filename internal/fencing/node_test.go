@@ -1,0 +1,149 @@
+package fencing
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	self  = Me{Fleet: "f3", Run: "r1"}
+	later = Me{Fleet: "f3", Run: "r2"}
+	other = Me{Fleet: "f5", Run: "r1"}
+)
+
+const ahead = 1000
+
+// ask is an acquire of one token at the node's time 5000.
+func ask(name string, token uint64) Acquire {
+	return Acquire{Name: name, Block: Block{token, token}, Now: 5000, MaxAhead: ahead}
+}
+
+func voting(floor uint64, tokens ...Token) Node {
+	return Node{Marker: Marker{Phase: Voting, Me: self}, Floor: floor, Tokens: tokens}
+}
+
+// TestRefusals: each teaches what the next attempt needs, and writes nothing.
+func TestRefusals(t *testing.T) {
+	taken := ask("a", 500)
+	taken.Exists = true
+	block := ask("a", 110)
+	block.Block.Last = 130
+	for _, c := range []struct {
+		why     string
+		me      Me
+		request Acquire
+		want    Answer
+	}{
+		{"the key exists, whatever the token", self, taken, Answer{Code: Held, Token: 120}},
+		{"the key's own token", self, ask("a", 120), Answer{Code: Stale, Token: 120}},
+		{"a block that only ends above it", self, block, Answer{Code: Stale, Token: 120}},
+		{"the floor, for a key without a token", self, ask("c", 100), Answer{Code: Stale, Token: 100}},
+		{"the floor, for a key with less", self, ask("b", 99), Answer{Code: Stale, Token: 100}},
+		{"too far ahead of the node's time", self, ask("a", 5000+ahead+1), Answer{Code: Ahead, Token: 5000}},
+		{"too far ahead of a token beyond the node's time", self, ask("d", 9000+ahead+1), Answer{Code: Ahead, Token: 9000}},
+		{"no token", self, ask("a", 0), Answer{Code: Invalid}},
+		{"beyond 2^53", self, ask("a", MaxToken+1), Answer{Code: Invalid}},
+		{"an earlier run's marker", later, ask("a", 500), Answer{Code: Amnesia}},
+		{"another fleet's", other, ask("a", 500), Answer{Code: Foreign, Text: "active:f3:r1"}},
+	} {
+		tokens := []Token{{"a", 120}, {"b", 90}, {"d", 9000}}
+		n := voting(100, slices.Clone(tokens)...)
+		require.Equal(t, c.want, n.Acquire(c.me, c.request), c.why)
+		require.Equal(t, voting(100, tokens...), n, c.why)
+	}
+}
+
+func TestAcquire(t *testing.T) {
+	n := voting(100)
+	require.Equal(t, OK, n.Acquire(self, ask("b", 101)).Code)
+	require.Equal(t, OK, n.Acquire(self, ask("a", 5000+ahead)).Code, "as far ahead as it may be")
+	block := ask("b", 102)
+	block.Block.Last = 105
+	require.Equal(t, OK, n.Acquire(self, block).Code)
+	require.Equal(t, []Token{{"a", 6000}, {"b", 105}}, n.Tokens, "the last token of a block is recorded")
+	require.Equal(t, Answer{Code: OK, Token: 6000}, n.Read(self))
+
+	// A node whose clock is slow is not shut for tokens that it has accepted, or learned.
+	slow := voting(9000)
+	require.Equal(t, OK, slow.Acquire(self, ask("a", 9000+ahead)).Code)
+
+	require.Equal(t, Answer{Code: Gone}, n.Extend(self, false))
+	require.Equal(t, Answer{Code: OK}, n.Extend(self, true))
+	require.Equal(t, Answer{Code: Amnesia}, n.Extend(later, true))
+}
+
+func TestCollect(t *testing.T) {
+	n := voting(10, Token{"a", 20}, Token{"b", 40}, Token{"c", 30})
+	require.Equal(t, OK, n.Collect(self, 30).Code)
+	require.Equal(t, voting(30, Token{"b", 40}), n)
+	require.Equal(t, OK, n.Collect(self, 5).Code, "a late request")
+	require.Equal(t, Invalid, n.Collect(self, MaxToken+1).Code)
+	require.Equal(t, Amnesia, n.Collect(later, 50).Code)
+	require.Equal(t, voting(30, Token{"b", 40}), n)
+	require.Equal(t, OK, n.Collect(self, 50).Code)
+	require.Equal(t, Answer{Code: OK, Token: 50}, n.Read(self), "the floor alone")
+}
+
+func TestForgetting(t *testing.T) {
+	n := Node{}
+	require.Equal(t, Answer{Code: Amnesia}, n.Acquire(self, ask("a", 1)))
+	require.Equal(t, Answer{Code: Amnesia}, n.Rejoin(self, "", 7), "no marker is no nonce")
+	first := n.Notice(self, "n", 17)
+	require.Equal(t, Answer{Code: Amnesia, Text: "n.17"}, first)
+	require.Equal(t, first, n.Notice(self, "m", 18), "the one that is there")
+	require.Equal(t, first, n.Acquire(self, ask("a", 1)), "all are told")
+	require.Equal(t, first, n.Read(self), "nobody learns from it")
+	require.Equal(t, first, n.Collect(self, 1))
+	require.Equal(t, first, n.Extend(self, true))
+	require.Equal(t, first, n.Rejoin(self, "m.18", 7))
+	require.Equal(t, Answer{Code: Foreign, Text: "prov:f3:r1:n.17"}, n.Notice(other, "n", 19))
+	require.Equal(t, Answer{Code: Foreign, Text: "prov:f3:r1:n.17"}, n.Rejoin(other, "n.17", 7))
+	require.Equal(t, Invalid, n.Rejoin(self, "n.17", MaxToken+1).Code)
+	require.Equal(t, Node{Marker: Marker{Provisional, self, "n.17"}}, n, "and nothing was written")
+
+	require.Equal(t, OK, n.Rejoin(self, "n.17", 7).Code)
+	require.Equal(t, Answer{Code: Active}, n.Rejoin(self, "n.17", 70))
+	require.Equal(t, Answer{Code: Active}, n.Notice(self, "n", 20))
+	require.Equal(t, voting(7), n, "a repeated REJOIN writes nothing")
+
+	// A state that comes back from a file has tokens, and no vote.
+	n = voting(100, Token{"a", 120})
+	require.Equal(t, Answer{Code: Amnesia, Text: "n.21"}, n.Notice(later, "n", 21))
+	require.Equal(t, OK, n.Rejoin(later, "n.21", 50).Code)
+	require.Equal(t, Node{Marker{Voting, later, ""}, 100, []Token{{"a", 120}}}, n, "what it has is kept")
+
+	// The same NOTICE in two lives makes two nonces.
+	n = Node{}
+	require.Equal(t, "n.22", n.Notice(self, "n", 22).Text)
+	n = Node{}
+	require.Equal(t, "n.23", n.Notice(self, "n", 23).Text)
+}
+
+// TestEachKeyAgainstAMap: keys do not disturb each other, in any order.
+func TestEachKeyAgainstAMap(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	n, floor, want := voting(0), uint64(0), map[string]uint64{}
+	for range 20_000 {
+		name, token := string(rune('a'+random.IntN(20))), random.Uint64N(300)+1
+		if random.IntN(20) == 0 {
+			n.Collect(self, token)
+			floor = max(floor, token)
+		}
+		if floor > 250 {
+			n, floor, want = voting(0), 0, map[string]uint64{}
+		}
+		if e := max(want[name], floor); token <= e {
+			require.Equal(t, Answer{Code: Stale, Token: e}, n.Acquire(self, ask(name, token)))
+		} else {
+			require.Equal(t, OK, n.Acquire(self, ask(name, token)).Code)
+			want[name] = token
+		}
+	}
+	for _, token := range n.Tokens {
+		require.Equal(t, want[token.Name], token.F)
+		require.Greater(t, token.F, floor, "tokens that the floor covers are gone")
+	}
+}

@@ -1,0 +1,63 @@
+package fencing
+
+import "math/bits"
+
+// Advice is what a lost round is followed by. All but Again need what the plain path does
+// too: a pause, or an error.
+type Advice uint8
+
+// The advices. A later one is given only where none that precedes it applies.
+const (
+	Misfit   Advice = iota + 1 // a fleet of another configuration, or no token: an error for good
+	Closed                     // too many have forgotten: an operator must initialize the fleet
+	Taken                      // held by others: wait for the lock
+	Again                      // at once, with a new nonce and a larger token: refusals were about the number
+	Retarded                   // nodes that have forgotten were missed: bring them back, and try after a pause
+	Unheard                    // too few nodes answered
+)
+
+// Refusals is what the nodes of one round answered, a bit each. An OK is a vote and is
+// counted where votes are counted; the Refusals only need to know that there was one.
+type Refusals struct {
+	ok, held, number, amnesia, misfit uint64
+}
+
+// Add notes the answer of a node.
+func (r *Refusals) Add(node int, a Answer) {
+	bit := uint64(1) << node
+	switch a.Code {
+	case OK:
+		r.ok |= bit
+	case Held:
+		r.held |= bit
+	case Stale, Ahead:
+		r.number |= bit
+	case Amnesia:
+		r.amnesia |= bit
+	case Foreign, Invalid:
+		r.misfit |= bit
+	}
+}
+
+// Forgotten is the nodes that answered Amnesia, a bit each: each is to be rejoined.
+func (r *Refusals) Forgotten() uint64 { return r.amnesia }
+
+// Advise says what to do after a round that was lost.
+func (r *Refusals) Advise(f Fleet) Advice {
+	count := bits.OnesCount64
+	switch {
+	case count(r.misfit) > f.Nodes-f.Quorum:
+		return Misfit
+	case count(r.amnesia) > f.Nodes-f.readers():
+		return Closed
+	case count(r.held) > f.Nodes-f.Quorum:
+		return Taken
+	case r.number != 0 && count(r.ok|r.number|r.held) >= f.Quorum:
+		return Again
+	case r.amnesia != 0 && count(r.ok|r.held|r.amnesia|r.number) >= f.Quorum:
+		return Retarded
+	case count(r.ok|r.held) >= f.Quorum:
+		return Taken // a split vote
+	}
+	return Unheard
+}

@@ -1,0 +1,128 @@
+package fencing
+
+import "time"
+
+// Fleet is the figures that the protocol needs.
+type Fleet struct {
+	Nodes, Quorum int
+	Quarantine    time.Duration // the longest TTL, and the drift between two clients' clocks
+}
+
+// readers is how many others must be read: any set of that many meets any quorum.
+func (f Fleet) readers() int { return f.Nodes - f.Quorum + 1 }
+
+// Step is the next thing to do for a node that has forgotten.
+type Step uint8
+
+// The steps, in their order.
+const (
+	SendNotice Step = iota // then Noticed, when its reply is received
+	WaitUntil              // Due
+	SendReads              // to active others, then Learned for each reply
+	SendRejoin             // with Nonce and Floor, once; then Rejoined, or Drop if there is no reply
+	Finished               // the node has a vote again
+)
+
+// Rejoin is how one client brings one node back. Several clients may do it at once, each
+// with a Rejoin of its own, and each may stop at any point. It is a plain value: time is
+// handed in, on any clock that counts elapsed time, suspension included.
+type Rejoin struct {
+	fleet Fleet
+	node  int
+	step  Step
+	nonce string
+	due   time.Duration
+	read  uint64 // a bit for each node
+	floor uint64
+	given bool // the floor was, by an operator: nothing is read
+}
+
+// BeginRejoin is for a node that answered Amnesia.
+func BeginRejoin(f Fleet, node int) Rejoin { return Rejoin{fleet: f, node: node} }
+
+// BeginInit is for the first start of a fleet, and for one of which too many nodes have
+// forgotten. The floor is an operator's word: no token above it was ever issued. The steps
+// are the same but for the reads, the quarantine included.
+func BeginInit(f Fleet, node int, floor uint64) Rejoin {
+	return Rejoin{fleet: f, node: node, floor: floor, given: true}
+}
+
+// Next returns the next step at the time now.
+func (r *Rejoin) Next(now time.Duration) Step {
+	if r.step == WaitUntil && now >= r.due {
+		r.step = SendReads
+	}
+	if r.step == SendReads && r.enough() {
+		r.step = SendRejoin
+	}
+	return r.step
+}
+
+func (r *Rejoin) enough() bool {
+	read := 0
+	for bits := r.read; bits != 0; bits &= bits - 1 {
+		read++
+	}
+	return r.given || read >= r.fleet.readers()
+}
+
+// Due is when the quarantine ends.
+func (r *Rejoin) Due() time.Duration { return r.due }
+
+// Nonce is the one that everything after NOTICE is bound to.
+func (r *Rejoin) Nonce() string { return r.nonce }
+
+// Floor is the largest token that was learned.
+func (r *Rejoin) Floor() uint64 { return r.floor }
+
+// Unread is the nodes that may still be read, a bit each.
+func (r *Rejoin) Unread() uint64 {
+	return (1<<r.fleet.Nodes - 1) &^ (r.read | 1<<r.node)
+}
+
+// Noticed takes the reply to NOTICE, or any later word of the node about its marker.
+// received is a time at or after the receipt of the reply: attempts that began between
+// the sending and the execution of NOTICE may have the node's vote of the life before,
+// and must have ended too.
+func (r *Rejoin) Noticed(a Answer, received time.Duration) {
+	switch {
+	case a.Code == Active:
+		r.step = Finished
+	case a.Code != Amnesia || a.Text == "":
+		r.Drop()
+	case r.step == SendNotice || a.Text != r.nonce:
+		r.Drop()
+		r.step, r.nonce, r.due = WaitUntil, a.Text, received+r.fleet.Quarantine
+	}
+}
+
+// Learned takes the reply of a node to a READ that was sent on this Rejoin's word, for
+// nonce. An answer for an earlier nonce, or before the quarantine's end, counts nothing:
+// the node that was read may have given a vote since, to an attempt that is still counted.
+func (r *Rejoin) Learned(nonce string, node int, a Answer) {
+	if r.step != SendReads || nonce != r.nonce || a.Code != OK || a.Token > MaxToken || node == r.node {
+		return
+	}
+	r.read |= 1 << node
+	r.floor = max(r.floor, a.Token)
+}
+
+// Rejoined takes the reply to REJOIN.
+func (r *Rejoin) Rejoined(a Answer, received time.Duration) {
+	if a.Code == OK {
+		r.step = Finished
+		return
+	}
+	r.step = SendNotice
+	r.Noticed(a, received)
+}
+
+// Drop goes back to the beginning: the node has another nonce, or REJOIN got no reply. A
+// REJOIN is never sent again, and reads are never used for another nonce.
+func (r *Rejoin) Drop() {
+	floor := uint64(0)
+	if r.given {
+		floor = r.floor
+	}
+	*r = Rejoin{fleet: r.fleet, node: r.node, floor: floor, given: r.given}
+}

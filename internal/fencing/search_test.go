@@ -1,0 +1,207 @@
+package fencing
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// arena keeps the states that were found, in the order of a breadth-first search, with
+// the one that each was reached from, and finds them again.
+type arena struct {
+	chunks  []*[chunk]packed
+	parents []*[chunk]uint32
+	size    int
+	table   []uint32 // 1 + the number of a state, by hash
+}
+
+const chunk = 1 << 16
+
+func newArena() *arena { return &arena{table: make([]uint32, 1<<12)} }
+
+func (a *arena) at(i int) packed   { return a.chunks[i/chunk][i%chunk] }
+func (a *arena) parent(i int) int  { return int(a.parents[i/chunk][i%chunk]) - 1 }
+func hash(p packed) uint64         { return mix(mix(p[0]) ^ p[1]*0x9e3779b97f4a7c15) }
+func (a *arena) slot(p packed) int { return int(hash(p) & uint64(len(a.table)-1)) }
+
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// add keeps a state, and says whether it is new.
+func (a *arena) add(p packed, parent int) bool {
+	at := a.slot(p)
+	for ; a.table[at] != 0; at = (at + 1) & (len(a.table) - 1) {
+		if a.at(int(a.table[at]-1)) == p {
+			return false
+		}
+	}
+	if a.size%chunk == 0 {
+		a.chunks, a.parents = append(a.chunks, new([chunk]packed)), append(a.parents, new([chunk]uint32))
+	}
+	a.chunks[a.size/chunk][a.size%chunk] = p
+	a.parents[a.size/chunk][a.size%chunk] = uint32(parent + 1)
+	a.size++
+	a.table[at] = uint32(a.size)
+	if a.size*3 > len(a.table)*2 {
+		a.grow()
+	}
+	return true
+}
+
+func (a *arena) grow() {
+	a.table = make([]uint32, 2*len(a.table))
+	for i := range a.size {
+		at := a.slot(a.at(i))
+		for a.table[at] != 0 {
+			at = (at + 1) & (len(a.table) - 1)
+		}
+		a.table[at] = uint32(i + 1)
+	}
+}
+
+// result is what a search found.
+type result struct {
+	states int
+	trace  []action // to the state that breaks the property
+	first  state    // where it begins
+	broken string
+	whole  bool // all states were visited
+}
+
+// search visits all states breadth first, up to the first that breaks the property: its
+// trace is one of the shortest.
+func (w *world) search() (r result) {
+	w.begin()
+	found := newArena()
+	for _, s := range w.starts() {
+		found.add(w.pack(&s), -1)
+	}
+	m := &stepper{world: w}
+	for i := 0; i < found.size; i++ {
+		if w.limit > 0 && found.size >= w.limit {
+			return result{states: found.size}
+		}
+		s := w.unpack(found.at(i))
+		for _, x := range m.next(&s) {
+			if x.broken != "" {
+				return w.retrace(found, i)
+			}
+			if !w.everyPath && !w.open(&x.after) {
+				continue
+			}
+			found.add(w.pack(&x.after), i)
+		}
+	}
+	return result{states: found.size, whole: true}
+}
+
+// retrace goes to state number end again, and one step beyond, with the names of nodes and
+// clients that it began with: a packed state has forgotten them.
+func (w *world) retrace(found *arena, end int) (r result) {
+	r.states = found.size
+	var path []packed
+	for i := end; i >= 0; i = found.parent(i) {
+		path = append(path, found.at(i))
+	}
+	slices.Reverse(path)
+	s := w.unpack(path[0])
+	r.first = s
+	m := &stepper{world: w}
+	for _, p := range path[1:] {
+		steps := m.next(&s)
+		at := slices.IndexFunc(steps, func(x step) bool { return x.broken == "" && w.pack(&x.after) == p })
+		if at < 0 {
+			panic("a state has no way to the one that was reached from it")
+		}
+		r.trace = append(r.trace, steps[at].action)
+		s = steps[at].after
+	}
+	for _, x := range m.next(&s) {
+		if x.broken != "" {
+			r.trace, r.broken = append(r.trace, x.action), x.broken
+			return r
+		}
+	}
+	panic("the last step is missing")
+}
+
+// replay executes a trace from its text, on the rules, and returns how it ends.
+func (w *world) replay(text string) (broken string, err error) {
+	w.begin()
+	s := w.fresh()
+	m := &stepper{world: w}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "|")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if numbers, ok := strings.CutPrefix(line, proposed); ok {
+			for k, number := range strings.Fields(numbers) {
+				t, err := strconv.ParseUint(number, 10, 8)
+				if err != nil || k >= w.attempts {
+					return "", fmt.Errorf("%q: tokens of %d attempts are expected", line, w.attempts)
+				}
+				s.attempts[k].token = uint8(t)
+			}
+			continue
+		}
+		steps := m.next(&s)
+		at := slices.IndexFunc(steps, func(x step) bool { return x.action.String() == line })
+		if at < 0 {
+			return "", fmt.Errorf("%q cannot happen in %s", line, w.show(&s))
+		}
+		s, broken = steps[at].after, steps[at].broken
+	}
+	return broken, nil
+}
+
+const proposed = "proposed tokens:"
+
+// tell writes a trace, with the state behind each step. What is left of the bar is for
+// replay.
+func (w *world) tell(r result) string {
+	var text strings.Builder
+	text.WriteString(proposed)
+	for _, a := range r.first.attempts[:w.attempts] {
+		fmt.Fprintf(&text, " %d", a.token)
+	}
+	text.WriteByte('\n')
+	s := r.first
+	m := &stepper{world: w}
+	for _, a := range r.trace {
+		for _, x := range m.next(&s) {
+			if x.action == a {
+				s = x.after
+				break
+			}
+		}
+		fmt.Fprintf(&text, "%-62s | %s\n", a, w.show(&s))
+	}
+	return text.String()
+}
+
+// show is a state as a line: nodes, attempts with tokens, clients.
+func (w *world) show(s *state) string {
+	var text strings.Builder
+	for i, n := range s.nodes[:w.nodes] {
+		fmt.Fprintf(&text, "n%d:%s F%d", i, [...]string{"absent", "active", "prov", "outdated"}[n.marker], n.f)
+		if n.floor > 0 {
+			fmt.Fprintf(&text, "/%d", n.floor)
+		}
+		text.WriteByte(' ')
+	}
+	for k, a := range s.attempts[:w.attempts] {
+		fmt.Fprintf(&text, " a%d(%d):%s", k, a.token,
+			[...]string{"-", "running", "succeeded", "ended", "handing over", "handed over"}[a.phase])
+	}
+	for r, k := range s.clients[:w.clients] {
+		if k.phase != idle {
+			fmt.Fprintf(&text, "  c%d:%s n%d floor %d", r, [...]string{"", "sent", "waits", "reads"}[k.phase], k.node, k.floor)
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,245 @@
+package fencing
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// The model: clients and nodes of one key, of which every state is visited. Its bounds
+// are in world; what it leaves out is in the comment of world.next.
+
+const (
+	maxNodes    = 5
+	maxAttempts = 4
+	maxClients  = 3
+)
+
+// Phases of an attempt. One that has succeeded may hand over (blocks).
+const (
+	unstarted = iota
+	running
+	succeeded
+	ended      // without success
+	handing    // succeeded; a hand-over is being confirmed
+	handedOver // to the second holder
+)
+
+// Phases of a client that brings a node back.
+const (
+	idle    = iota
+	sent    // timer from the send: NOTICE is on its way
+	waiting // in quarantine
+	reading
+)
+
+// Markers of a node.
+const (
+	absent = iota
+	active
+	provisional // with the nonce of this life
+	outdated    // active, by an earlier run: the state came back from a file
+)
+
+type column struct { // a node
+	marker, f, floor uint8
+	fresh            uint8 // floors of the REJOINs under way that have this life's nonce, a bit each
+	stale            uint8 // of those with an earlier one
+	votes            uint8 // attempts that it has voted for and that are counting, a bit each
+	owner            uint8 // blocks: whose nonce the lock key holds, 1 + the attempt
+	collected        uint8 // collection in two scripts: the tokens of which half is done
+	was              bool  // it was provisional, empty, in an earlier life
+}
+
+type attempt struct {
+	phase, token uint8
+	late         bool // a success must not follow: a token as large was granted before it began
+}
+
+type client struct {
+	phase, node, wait, read, half, floor uint8
+	stale                                bool // its nonce is of an earlier life of the node
+}
+
+type state struct {
+	nodes    [maxNodes]column
+	attempts [maxAttempts]attempt
+	clients  [maxClients]client
+	losses   uint8
+}
+
+// packed is a state in two words; equal for states that differ in names of nodes and
+// clients only.
+type packed [2]uint64
+
+// packer appends fields to a packed state, or takes them out.
+type packer struct {
+	words packed
+	at    uint
+}
+
+func (p *packer) put(v uint64, width uint) {
+	word, bit := p.at/64, p.at%64
+	p.words[word] |= v << bit
+	if bit+width > 64 {
+		p.words[word+1] |= v >> (64 - bit)
+	}
+	p.at += width
+}
+
+func (p *packer) take(width uint) uint64 {
+	word, bit := p.at/64, p.at%64
+	v := p.words[word] >> bit
+	if bit+width > 64 {
+		v |= p.words[word+1] << (64 - bit)
+	}
+	p.at += width
+	return v & (1<<width - 1)
+}
+
+// layout is the widths of fields in a world.
+type layout struct {
+	token, set, owner, stale, collected, half, attempts, clients, column uint
+}
+
+func (w *world) measure() {
+	l := &w.layout
+	l.token = uint(bits.Len8(w.top()))
+	l.set = uint(w.top()) + 1
+	l.attempts, l.clients = uint(w.attempts), uint(w.clients)
+	if w.clients == 0 {
+		l.set = 0
+	}
+	if w.block > 1 {
+		l.owner = uint(bits.Len(uint(w.attempts)))
+	}
+	if w.keepStale {
+		l.stale = l.set
+	}
+	if w.removeFirst || w.floorFirst {
+		l.collected = uint(w.top()) + 1
+	}
+	if w.readApart {
+		l.half = 1
+	}
+	l.column = 2 + 2*l.token + l.set + l.stale + l.attempts + l.owner + l.collected + 1 + l.clients*(2+l.half)
+	all := l.column*uint(w.nodes) + l.attempts*(4+l.token) + l.clients*(3+l.attempts+l.token) + 3
+	if all > 128 || l.column > 64 || l.set > 8 || l.collected > 8 {
+		panic(fmt.Sprintf("%s: a state has %d bits, a node %d", w.name, all, l.column))
+	}
+}
+
+// pack returns the least of the packed states that permutations of clients give, with
+// the nodes sorted. Nodes are symmetric: what is said of one is in its column. Attempts
+// are not, since they are numbered in the order of their start.
+func (w *world) pack(s *state) packed {
+	order := [maxClients]int{0, 1, 2}
+	best := w.packOrdered(s, order)
+	better := func(a, b, c int) {
+		order = [maxClients]int{a, b, c}
+		if p := w.packOrdered(s, order); p[1] < best[1] || p[1] == best[1] && p[0] < best[0] {
+			best = p
+		}
+	}
+	if w.clients >= 2 {
+		better(1, 0, 2)
+	}
+	if w.clients == 3 {
+		better(0, 2, 1)
+		better(1, 2, 0)
+		better(2, 0, 1)
+		better(2, 1, 0)
+	}
+	return best
+}
+
+func (w *world) packOrdered(s *state, order [maxClients]int) packed {
+	var columns [maxNodes]uint64
+	l := &w.layout
+	for i := range w.nodes {
+		n := &s.nodes[i]
+		c := packer{}
+		c.put(uint64(n.marker), 2)
+		c.put(uint64(n.f), l.token)
+		c.put(uint64(n.floor), l.token)
+		c.put(uint64(n.fresh), l.set)
+		c.put(uint64(n.stale), l.stale)
+		c.put(uint64(n.votes), l.attempts)
+		c.put(uint64(n.owner), l.owner)
+		c.put(uint64(n.collected), l.collected)
+		c.put(bit(n.was), 1)
+		for _, r := range order[:w.clients] {
+			k := &s.clients[r]
+			c.put(bit(k.phase != idle && int(k.node) == i), 1)
+			c.put(uint64(k.read>>i&1), 1)
+			c.put(uint64(k.half>>i&1), l.half)
+		}
+		columns[i] = c.words[0]
+	}
+	slices.Sort(columns[:w.nodes])
+	p := packer{}
+	for _, c := range columns[:w.nodes] {
+		p.put(c, l.column)
+	}
+	for _, a := range s.attempts[:w.attempts] {
+		p.put(uint64(a.phase), 3)
+		p.put(bit(a.late), 1)
+		p.put(uint64(a.token), l.token)
+	}
+	for _, r := range order[:w.clients] {
+		k := &s.clients[r]
+		p.put(uint64(k.phase), 2)
+		p.put(uint64(k.wait), l.attempts)
+		p.put(uint64(k.floor), l.token)
+		p.put(bit(k.stale), 1)
+	}
+	p.put(uint64(s.losses), 3)
+	return p.words
+}
+
+func (w *world) unpack(words packed) (s state) {
+	l := &w.layout
+	p := packer{words: words}
+	for i := range w.nodes {
+		n := &s.nodes[i]
+		n.marker = uint8(p.take(2))
+		n.f = uint8(p.take(l.token))
+		n.floor = uint8(p.take(l.token))
+		n.fresh = uint8(p.take(l.set))
+		n.stale = uint8(p.take(l.stale))
+		n.votes = uint8(p.take(l.attempts))
+		n.owner = uint8(p.take(l.owner))
+		n.collected = uint8(p.take(l.collected))
+		n.was = p.take(1) == 1
+		for r := range w.clients {
+			k := &s.clients[r]
+			if p.take(1) == 1 {
+				k.node = uint8(i)
+			}
+			k.read |= uint8(p.take(1)) << i
+			k.half |= uint8(p.take(l.half)) << i
+		}
+	}
+	for i := range w.attempts {
+		a := &s.attempts[i]
+		a.phase = uint8(p.take(3))
+		a.late = p.take(1) == 1
+		a.token = uint8(p.take(l.token))
+	}
+	for r := range w.clients {
+		k := &s.clients[r]
+		k.phase = uint8(p.take(2))
+		k.wait = uint8(p.take(l.attempts))
+		k.floor = uint8(p.take(l.token))
+		k.stale = p.take(1) == 1
+	}
+	s.losses = uint8(p.take(3))
+	return s
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,378 @@
+package fencing
+
+// step is an action in a state: what follows, and how it breaks the property.
+type step struct {
+	action action
+	after  state
+	broken string
+}
+
+// stepper is the storage that the steps of one search reuse.
+type stepper struct {
+	*world
+	s      *state
+	steps  []step
+	tokens []Token
+}
+
+// next returns what can happen in a state. The storage is used again by the next call.
+//
+// Left out is only what cannot break the property sooner or at all: an attempt succeeds
+// with its last vote, and ends without success when a quarantine waits for it (before that,
+// one that ends is one whose requests take long); a refusal changes nothing; a reply is
+// received when the request is executed, since one that comes later makes its client act
+// later, which it may do anyway; a REJOIN is sent when the last read has come. Requests
+// stay: each may be executed at any time, any number of times. Nodes ignore lock keys, so
+// that every TTL, expiry and release is covered.
+func (m *stepper) next(s *state) []step {
+	m.s, m.steps = s, m.steps[:0]
+	if m.tokens == nil {
+		m.tokens = make([]Token, 0, 2)
+	}
+	m.attemptSteps()
+	for i := range m.nodes {
+		m.nodeSteps(i)
+	}
+	for r := range m.clients {
+		m.clientSteps(r)
+	}
+	return m.steps
+}
+
+// add returns a copy of the state to be changed, as the result of an action.
+func (m *stepper) add(kind uint8, args ...int) *step {
+	a := action{kind: kind}
+	for i, v := range args {
+		*[]*int8{&a.a, &a.b, &a.c}[i] = int8(v)
+	}
+	m.steps = append(m.steps, step{action: a, after: *m.s})
+	return &m.steps[len(m.steps)-1]
+}
+
+func (m *stepper) nodeSteps(i int) {
+	n := &m.s.nodes[i]
+	if int(m.s.losses) < m.losses && (n.marker != absent || n.f > 0 || n.floor > 0) {
+		m.lose(i)
+	}
+	if n.marker == active {
+		m.collectSteps(i)
+	}
+	for x := range int(m.top()) + 1 {
+		if n.fresh>>x&1 == 1 {
+			m.write(i, x, nonceNow, rejoins)
+		}
+		if n.stale>>x&1 == 1 {
+			m.write(i, x, nonceOld, rejoinsStale)
+		}
+	}
+	if m.sameNonce && n.marker == absent && m.known(i) {
+		v := n.node(m.tokens)
+		v.Notice(me, "n", 0)
+		m.add(noticeAgain, i).after.nodes[i].keep(&v)
+	}
+}
+
+// known says whether a client or a request has the nonce of node i.
+func (m *stepper) known(i int) bool {
+	for _, k := range m.s.clients[:m.clients] {
+		if k.phase != idle && int(k.node) == i && !k.stale {
+			return true
+		}
+	}
+	return m.s.nodes[i].fresh != 0
+}
+
+func (m *stepper) lose(i int) {
+	n := m.s.nodes[i]
+	x := m.add(loses, i)
+	c := &x.after.nodes[i]
+	c.marker, c.f, c.floor, c.owner, c.was = absent, 0, 0, 0, false
+	m.outlive(&x.after, i)
+	if m.atOnce {
+		v := c.node(m.tokens)
+		v.Rejoin(me, v.Notice(me, "n", 0).Text, 0)
+		c.keep(&v)
+	}
+	if n.owner != 0 { // the set alone is lost, and the lock key is not
+		after := x.after
+		m.add(loses, i).after = after
+		m.steps[len(m.steps)-1].after.nodes[i].owner = n.owner
+	}
+	if m.unboundRollback && n.was {
+		x = m.add(restartsBack, i)
+		c = &x.after.nodes[i]
+		c.marker, c.f, c.floor = provisional, 0, 0
+		x.after.losses++
+	}
+	if !m.rollback {
+		return
+	}
+	for f := range int(n.f) + 1 {
+		for floor := range int(n.floor) + 1 {
+			x = m.add(restarts, i, f, floor)
+			c = &x.after.nodes[i]
+			c.marker, c.f, c.floor = outdated, uint8(f), uint8(floor)
+			m.outlive(&x.after, i)
+		}
+	}
+}
+
+// outlive is what clients and requests are after node i has begun another life.
+func (m *stepper) outlive(s *state, i int) {
+	s.losses++
+	if m.unbound() {
+		return
+	}
+	n := &s.nodes[i]
+	n.fresh, n.stale = 0, n.stale|n.fresh
+	for r := range m.clients {
+		if k := &s.clients[r]; k.phase != idle && k.phase != sent && int(k.node) == i {
+			k.stale = true
+		}
+	}
+	m.settle(s)
+}
+
+func (m *stepper) write(i, floor int, nonce string, kind uint8) {
+	v := m.s.nodes[i].node(m.tokens)
+	if m.ifAbsent {
+		// The one script that looks sufficient: if there is no marker, do it all.
+		if v.Marker.Phase != Absent {
+			return
+		}
+		nonce = v.Notice(me, "n", 0).Text
+	}
+	if v.Rejoin(me, nonce, uint64(floor)).Code != OK {
+		return
+	}
+	x := m.add(kind, i, floor)
+	x.after.nodes[i].keep(&v)
+	m.settle(&x.after)
+}
+
+func (m *stepper) collectSteps(i int) {
+	n := &m.s.nodes[i]
+	for t := 0; m.collect && t <= int(m.top()); t++ {
+		v := n.node(m.tokens)
+		bit := uint8(1) << t
+		removed := len(v.Tokens) > 0 && int(v.Tokens[0].F) <= t
+		switch {
+		case m.lower:
+			if v.Floor = uint64(t); removed {
+				v.Tokens = v.Tokens[:0]
+			}
+		case m.removeFirst || m.floorFirst:
+			if n.collected&bit != 0 {
+				m.collectRest(i, t)
+			}
+			if m.removeFirst && removed {
+				v.Tokens = v.Tokens[:0]
+			} else if m.floorFirst {
+				v.Floor = max(v.Floor, uint64(t))
+			}
+		default:
+			v.Collect(me, uint64(t))
+			bit = 0
+		}
+		if m.lower {
+			bit = 0
+		}
+		after := *n
+		after.keep(&v)
+		after.collected |= bit
+		if after != *n {
+			m.add(collects, i, t).after.nodes[i] = after
+		}
+	}
+}
+
+func (m *stepper) collectRest(i, t int) {
+	x := m.add(collectsRest, i, t)
+	c := &x.after.nodes[i]
+	if m.removeFirst {
+		c.floor = max(c.floor, uint8(t))
+	} else if c.f <= uint8(t) {
+		c.f = 0
+	}
+}
+
+func (m *stepper) clientSteps(r int) {
+	k := &m.s.clients[r]
+	if k.phase == idle {
+		for i := range m.nodes {
+			m.notice(r, i, m.counting(m.s))
+		}
+		return
+	}
+	m.add(stops, r).after.clients[r] = client{}
+	if k.phase == sent {
+		m.notice(r, int(k.node), k.wait)
+		return
+	}
+	if k.phase == waiting && !m.lazy {
+		m.endQuarantine(r)
+	}
+	if k.phase == reading && m.init {
+		m.initialize(r)
+	}
+	if k.phase == reading && m.enough(k) { // the last read was not followed by REJOIN at once
+		if m.lazy {
+			m.send(&m.add(sendsRejoin, r).after, r, k.floor)
+		} else if before := len(m.steps); m.writeOnce {
+			m.write(int(k.node), int(k.floor), k.nonce(), rejoins)
+			for i := range m.steps[before:] {
+				m.steps[before+i].after.clients[r] = client{}
+			}
+		}
+		return
+	}
+	if k.phase == reading || m.readsEarly {
+		for j := range m.nodes {
+			m.read(r, j)
+		}
+	}
+}
+
+// notice is NOTICE executed by node i, and its reply received.
+func (m *stepper) notice(r, i int, wait uint8) {
+	n, k := &m.s.nodes[i], &m.s.clients[r]
+	if m.fromSend && k.phase == idle {
+		x := m.add(sends, r, i)
+		x.after.clients[r] = client{phase: sent, node: uint8(i), wait: wait}
+		return
+	}
+	if m.sameNonce && n.marker == absent && m.known(i) {
+		return // its NOTICE has a nonce of its own, which is the protocol itself
+	}
+	v := n.node(m.tokens)
+	if m.ifAbsent && n.marker != absent {
+		return
+	}
+	answer := v.Notice(me, "n", uint64(m.s.losses))
+	rejoin := BeginRejoin(m.readers(), i)
+	rejoin.Noticed(answer, 0)
+	if rejoin.Next(0) != WaitUntil {
+		return
+	}
+	x := m.add(notices, r, i)
+	c := &x.after.nodes[i]
+	if !m.ifAbsent {
+		c.keep(&v)
+		c.was = c.was || m.unboundRollback && c.f == 0 && c.floor == 0
+	}
+	if m.noQuarantine {
+		wait = 0
+	}
+	x.after.clients[r] = client{phase: waiting, node: uint8(i), wait: wait}
+	m.settle(&x.after)
+}
+
+func (m *stepper) endQuarantine(r int) {
+	x := m.add(quarantineEnds, r)
+	for k, wait := 0, m.s.clients[r].wait; k < m.attempts; k++ {
+		if wait>>k&1 == 0 {
+			continue
+		}
+		a := &x.after.attempts[k]
+		if a.phase == handing {
+			a.phase = succeeded
+		} else {
+			a.phase = ended
+		}
+		a.late = false
+		m.forgetVotes(&x.after, k)
+	}
+	m.settle(&x.after)
+}
+
+func (m *stepper) initialize(r int) {
+	floor := uint8(0)
+	for _, a := range m.s.attempts[:m.attempts] {
+		if a.phase != unstarted {
+			floor = max(floor, m.last(a))
+		}
+	}
+	k := m.s.clients[r]
+	rejoin := BeginInit(m.fleet, int(k.node), uint64(floor))
+	rejoin.Noticed(Answer{Code: Amnesia, Text: k.nonce()}, 0)
+	if rejoin.Next(1) != SendRejoin || rejoin.Floor() != uint64(floor) {
+		panic("an operator's floor is not used")
+	}
+	x := m.add(initializes, r, int(floor))
+	m.send(&x.after, r, floor)
+	m.settle(&x.after)
+}
+
+// send is a REJOIN on its way.
+func (m *stepper) send(s *state, r int, floor uint8) {
+	k := &s.clients[r]
+	if n := &s.nodes[k.node]; k.stale {
+		n.stale |= 1 << floor
+	} else {
+		n.fresh |= 1 << floor
+	}
+	*k = client{}
+}
+
+func (m *stepper) read(r, j int) {
+	k := &m.s.clients[r]
+	rejoin := m.rejoin(k)
+	if rejoin.Next(0) != SendReads || rejoin.Unread()>>j&1 == 0 {
+		return
+	}
+	v := m.s.nodes[j].node(m.tokens)
+	if m.readsInactive {
+		v.Marker = Marker{Phase: Voting, Me: me}
+	}
+	answer := v.Read(me)
+	if answer.Code != OK {
+		return
+	}
+	half := m.readApart && k.half>>j&1 == 0
+	switch {
+	case half:
+		x := m.add(readsFloor, r, j)
+		x.after.clients[r].half |= 1 << j
+		x.after.clients[r].floor = max(k.floor, m.s.nodes[j].floor)
+		return
+	case m.noFloor || m.readApart:
+		answer.Token = uint64(m.s.nodes[j].f)
+	}
+	rejoin.Learned(k.nonce(), j, answer)
+	x := m.add(reads, r, j)
+	c := &x.after.clients[r]
+	c.read, c.floor = uint8(rejoin.read), uint8(rejoin.floor)
+	c.half &^= 1 << j
+	m.settle(&x.after)
+}
+
+func (w *world) enough(k *client) bool {
+	r := w.rejoin(k)
+	return r.Next(1) == SendRejoin
+}
+
+// settle does what follows at once, and forgets what has no effect any more.
+func (m *stepper) settle(s *state) {
+	for r := range m.clients {
+		k := &s.clients[r]
+		if !m.keepStale && !m.unbound() && (k.phase == waiting || k.phase == reading) &&
+			(k.stale || s.nodes[k.node].marker != provisional) {
+			*k = client{} // its nonce is of no use any more
+		}
+		if k.phase == waiting && k.wait == 0 {
+			k.phase = reading
+		}
+		if k.phase == reading && !m.writeOnce && !m.lazy && m.enough(k) {
+			m.send(s, r, k.floor)
+		}
+	}
+	for i := range m.nodes {
+		n := &s.nodes[i]
+		if !m.keepStale && !m.unbound() {
+			n.stale = 0
+			if n.marker != provisional {
+				n.fresh = 0
+			}
+		}
+	}
+}

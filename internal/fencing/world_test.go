@@ -1,0 +1,312 @@
+package fencing
+
+import "fmt"
+
+// world is the bounds of a search, and a variant of the protocol. Its zero variant is the
+// protocol itself. Variants are made here, around the rules of the package.
+type world struct {
+	name                             string
+	nodes, attempts, clients, losses int
+	block                            int  // tokens of an attempt
+	rollback                         bool // a loss may leave any older state
+	collect                          bool // floors are raised by collection
+	empty                            bool // the fleet's first start
+	init                             bool // an operator may say the floor
+	keepStale                        bool // requests and clients with an earlier nonce are kept: much larger, the same verdict
+	everyPath                        bool // go on where nothing can break any more
+	distinct                         bool // attempts propose different tokens
+	lazy                             bool // attempts end, and REJOINs are sent, at any time
+	limit                            int  // of states
+
+	ifAbsent        bool // no provisional marker: REJOIN does its work if there is no marker
+	writeOnce       bool // REJOIN is executed when it is sent, and once
+	atOnce          bool // a node that has forgotten votes at once
+	noQuarantine    bool
+	noReads         bool
+	readsEarly      bool // before the quarantine's end
+	fewReads        bool // q-1 others
+	readsInactive   bool // others that have no vote, too
+	fromSend        bool // the timer starts when NOTICE is sent
+	sameNonce       bool // NOTICE that is delivered twice gives the same nonce
+	unboundRollback bool // an older provisional marker is valid after a restart
+	counters        bool // nodes count, and the token is the largest count
+	lower           bool // collection sets the floor without max
+	removeFirst     bool // collection in two scripts: tokens, then floor
+	floorFirst      bool // floor, then tokens
+	noFloor         bool // READ ignores the floor
+	readApart       bool // READ in two scripts: floor, then tokens
+	everyHolder     bool // hand-over without contact, and every single holder must be in order
+	confirmed       bool // hand-over confirmed by a quorum of extends
+
+	fleet  Fleet
+	layout layout
+}
+
+// top is the largest token that matters: tokens are compared and never added to, so
+// there are as many values as tokens.
+func (w *world) top() uint8 { return uint8(w.attempts * w.block) }
+
+func bitOf(b bool) int { return int(bit(b)) }
+
+func (w *world) begin() {
+	w.block = max(w.block, 1)
+	w.measure()
+	w.fleet = Fleet{Nodes: w.nodes, Quorum: w.nodes/2 + 1, Quarantine: 1}
+}
+
+// readers is the fleet as the clients of this variant believe it to be.
+func (w *world) readers() Fleet {
+	f := w.fleet
+	switch {
+	case w.noReads:
+		f.Quorum = f.Nodes + 1
+	case w.fewReads:
+		f.Quorum = f.Nodes - f.Quorum + 2
+	}
+	return f
+}
+
+// unbound says that what clients know survives a loss of the node.
+func (w *world) unbound() bool { return w.ifAbsent || w.sameNonce || w.unboundRollback }
+
+// fresh is a state before the first attempt, without its tokens.
+func (w *world) fresh() (s state) {
+	for i := range w.nodes {
+		s.nodes[i].marker = active
+		if w.empty {
+			s.nodes[i].marker = absent
+		}
+	}
+	return s
+}
+
+// starts is the initial states: all orders of the tokens that are proposed. Attempts are
+// numbered in the order of their start.
+func (w *world) starts() (all []state) {
+	s := w.fresh()
+	if w.counters {
+		return []state{s}
+	}
+	seen := map[[maxAttempts]uint8]bool{}
+	var choose func(k int)
+	choose = func(k int) {
+		if k == w.attempts {
+			order := w.order(s)
+			if !seen[order] && (w.everyPath || w.open(&s)) && !(w.distinct && w.shares(s)) {
+				seen[order] = true
+				all = append(all, s)
+			}
+			return
+		}
+		for t := uint8(1); t+uint8(w.block)-1 <= w.top(); t++ {
+			s.attempts[k].token = t
+			choose(k + 1)
+		}
+	}
+	choose(0)
+	return all
+}
+
+// shares says whether two attempts propose the same token.
+func (w *world) shares(s state) bool {
+	for k, a := range s.attempts[:w.attempts] {
+		for _, b := range s.attempts[:k] {
+			if w.overlap(a, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// order is the class of orders of the proposed tokens. With single tokens only their
+// ranks matter; of blocks every choice is kept.
+func (w *world) order(s state) (ranks [maxAttempts]uint8) {
+	for i, a := range s.attempts[:w.attempts] {
+		ranks[i] = a.token
+		if w.block > 1 {
+			continue
+		}
+		smaller := [maxAttempts + 1]bool{}
+		for _, b := range s.attempts[:w.attempts] {
+			smaller[b.token] = b.token < a.token
+		}
+		ranks[i] = 0
+		for _, is := range smaller {
+			ranks[i] += uint8(bit(is))
+		}
+	}
+	return ranks
+}
+
+func (w *world) granted(a attempt) bool { return a.phase >= succeeded && a.phase != ended }
+
+func (w *world) last(a attempt) uint8 { return a.token + uint8(w.block) - 1 }
+
+// open says whether the property can still be broken: an attempt may yet succeed behind
+// one with a token as large, or beside one with the same token.
+func (w *world) open(s *state) bool {
+	if w.counters || w.everyHolder || w.confirmed {
+		return true
+	}
+	for k := range w.attempts {
+		b := s.attempts[k]
+		if b.phase == running && b.late {
+			return true
+		}
+		for _, a := range s.attempts[:k] {
+			if a.phase == ended || b.phase == ended || w.granted(a) && w.granted(b) {
+				continue
+			}
+			if b.phase == unstarted && b.token <= w.last(a) || w.overlap(a, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (w *world) overlap(a, b attempt) bool { return a.token <= w.last(b) && b.token <= w.last(a) }
+
+// counting is the attempts that still count votes, a bit each: those whose ends a
+// quarantine waits for.
+func (w *world) counting(s *state) (set uint8) {
+	for k, a := range s.attempts[:w.attempts] {
+		if a.phase == running || a.phase == handing {
+			set |= 1 << k
+		}
+	}
+	return set
+}
+
+// The names under which the rules see the model's nodes.
+var (
+	me       = Me{Fleet: "fleet", Run: "run"}
+	earlier  = Me{Fleet: "fleet", Run: "before"}
+	nonceNow = "n.0"
+	nonceOld = "o.0"
+	theKey   = "key"
+)
+
+// node makes the value that the rules work on. It uses the storage of tokens.
+func (n *column) node(tokens []Token) Node {
+	v := Node{Floor: uint64(n.floor), Tokens: tokens[:0]}
+	switch n.marker {
+	case active:
+		v.Marker = Marker{Phase: Voting, Me: me}
+	case provisional:
+		v.Marker = Marker{Phase: Provisional, Me: me, Nonce: nonceNow}
+	case outdated:
+		v.Marker = Marker{Phase: Voting, Me: earlier}
+	}
+	if n.f > 0 {
+		v.Tokens = append(v.Tokens, Token{theKey, uint64(n.f)})
+	}
+	return v
+}
+
+// keep takes the values back.
+func (n *column) keep(v *Node) {
+	n.floor, n.f = uint8(v.Floor), 0
+	if len(v.Tokens) > 0 {
+		n.f = uint8(v.Tokens[0].F)
+	}
+	switch {
+	case v.Marker.Phase == Absent:
+		n.marker = absent
+	case v.Marker.Me != me:
+		n.marker = outdated
+	case v.Marker.Phase == Provisional:
+		n.marker = provisional
+	default:
+		n.marker = active
+	}
+}
+
+func (k *client) nonce() string {
+	if k.stale {
+		return nonceOld
+	}
+	return nonceNow
+}
+
+// rejoin makes the value that the client's rules work on, at time 0: the quarantine ends
+// at 1.
+func (w *world) rejoin(k *client) Rejoin {
+	r := Rejoin{fleet: w.readers(), node: int(k.node), step: SendReads, nonce: k.nonce(), due: 1,
+		read: uint64(k.read), floor: uint64(k.floor)}
+	if k.phase == waiting && !w.readsEarly {
+		r.step = WaitUntil
+	}
+	return r
+}
+
+// An action is a step of the model, and what it is about.
+type action struct {
+	kind    uint8
+	a, b, c int8
+}
+
+const (
+	starts = iota
+	votes
+	loses
+	restarts
+	restartsBack
+	sends
+	notices
+	noticeAgain
+	quarantineEnds
+	reads
+	readsFloor
+	rejoins
+	rejoinsStale
+	stops
+	initializes
+	collects
+	collectsRest
+	handsOver
+	beginsHandOver
+	extends
+	givesUp
+	decides
+	sendsRejoin
+)
+
+var texts = [...]string{
+	starts:         "a%d starts",
+	votes:          "n%[2]d executes the acquire of a%[1]d: OK",
+	loses:          "n%d loses its data",
+	restarts:       "n%d restarts with an older state: F=%d floor=%d",
+	restartsBack:   "n%d restarts with the state that it had when it was provisional",
+	sends:          "c%d sends NOTICE to n%d",
+	notices:        "c%d has the reply to NOTICE of n%d",
+	noticeAgain:    "n%d executes NOTICE again",
+	quarantineEnds: "c%d: the quarantine ends, and all attempts that it waits for",
+	reads:          "c%d reads n%d",
+	readsFloor:     "c%d reads the floor of n%d",
+	rejoins:        "n%d executes REJOIN with floor %d",
+	rejoinsStale:   "n%d executes REJOIN with an earlier nonce and floor %d",
+	stops:          "c%d stops",
+	initializes:    "c%d is told the floor %d",
+	collects:       "n%d collects up to %d",
+	collectsRest:   "n%d does the second half of collecting up to %d",
+	handsOver:      "a%d hands over",
+	beginsHandOver: "a%d begins a hand-over",
+	extends:        "n%[2]d executes an extend of a%[1]d: OK",
+	givesUp:        "a%d gives up",
+	decides:        "a%d counts its votes and succeeds",
+	sendsRejoin:    "c%d sends REJOIN",
+}
+
+func (a action) String() string {
+	args := []any{a.a, a.b, a.c}
+	if a.kind == votes || a.kind == extends {
+		return fmt.Sprintf(texts[a.kind], a.a, a.b)
+	}
+	n := 0
+	for _, c := range texts[a.kind] {
+		n += bitOf(c == '%')
+	}
+	return fmt.Sprintf(texts[a.kind], args[:n]...)
+}
