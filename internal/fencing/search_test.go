@@ -69,7 +69,8 @@ type result struct {
 	trace  []action // to the state that breaks the property
 	first  state    // where it begins
 	broken string
-	whole  bool // all states were visited
+	whole  bool            // all states were visited
+	seen   [len(texts)]int // actions, by kind
 }
 
 // search visits all states breadth first, up to the first that breaks the property: its
@@ -83,10 +84,12 @@ func (w *world) search() (r result) {
 	m := &stepper{world: w}
 	for i := 0; i < found.size; i++ {
 		if w.limit > 0 && found.size >= w.limit {
-			return result{states: found.size}
+			r.states = found.size
+			return r
 		}
 		s := w.unpack(found.at(i))
 		for _, x := range m.next(&s) {
+			r.seen[x.action.kind]++
 			if x.broken != "" {
 				return w.retrace(found, i)
 			}
@@ -96,7 +99,8 @@ func (w *world) search() (r result) {
 			found.add(w.pack(&x.after), i)
 		}
 	}
-	return result{states: found.size, whole: true}
+	r.states, r.whole = found.size, true
+	return r
 }
 
 // retrace goes to state number end again, and one step beyond, with the names of nodes and

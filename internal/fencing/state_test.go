@@ -129,52 +129,52 @@ func (w *world) measure() {
 	}
 }
 
+var orders = [...][maxClients]int{{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
+
 // pack returns the least of the packed states that permutations of clients give, with
 // the nodes sorted. Nodes are symmetric: what is said of one is in its column. Attempts
-// are not, since they are numbered in the order of their start.
-func (w *world) pack(s *state) packed {
-	order := [maxClients]int{0, 1, 2}
-	best := w.packOrdered(s, order)
-	better := func(a, b, c int) {
-		order = [maxClients]int{a, b, c}
-		if p := w.packOrdered(s, order); p[1] < best[1] || p[1] == best[1] && p[0] < best[0] {
-			best = p
+// are not, since they are numbered in the order of their start. Only clients that are alike
+// but for their nodes need to be tried in several orders.
+func (w *world) pack(s *state) (best packed) {
+	l := &w.layout
+	var alone [maxClients]uint64
+	for r := range w.clients {
+		k := &s.clients[r]
+		alone[r] = uint64(k.phase) | uint64(k.wait)<<2 | uint64(k.floor)<<(2+l.attempts) | bit(k.stale)<<(2+l.attempts+l.token)
+	}
+	found := false
+	for _, order := range orders[:[...]int{1, 1, 2, 6}[w.clients]] {
+		if w.clients >= 2 && alone[order[0]] > alone[order[1]] || w.clients == 3 && alone[order[1]] > alone[order[2]] {
+			continue
 		}
-	}
-	if w.clients >= 2 {
-		better(1, 0, 2)
-	}
-	if w.clients == 3 {
-		better(0, 2, 1)
-		better(1, 2, 0)
-		better(2, 0, 1)
-		better(2, 1, 0)
+		if p := w.packOrdered(s, &order, &alone); !found || p[1] < best[1] || p[1] == best[1] && p[0] < best[0] {
+			best, found = p, true
+		}
 	}
 	return best
 }
 
-func (w *world) packOrdered(s *state, order [maxClients]int) packed {
+func (w *world) packOrdered(s *state, order *[maxClients]int, alone *[maxClients]uint64) packed {
 	var columns [maxNodes]uint64
-	l := &w.layout
+	l := w.layout
 	for i := range w.nodes {
-		n := &s.nodes[i]
-		c := packer{}
-		c.put(uint64(n.marker), 2)
-		c.put(uint64(n.f), l.token)
-		c.put(uint64(n.floor), l.token)
-		c.put(uint64(n.fresh), l.set)
-		c.put(uint64(n.stale), l.stale)
-		c.put(uint64(n.votes), l.attempts)
-		c.put(uint64(n.owner), l.owner)
-		c.put(uint64(n.collected), l.collected)
-		c.put(bit(n.was), 1)
+		n := s.nodes[i]
+		c, at := uint64(n.marker), uint(2)
+		c, at = c|uint64(n.f)<<at, at+l.token
+		c, at = c|uint64(n.floor)<<at, at+l.token
+		c, at = c|uint64(n.fresh)<<at, at+l.set
+		c, at = c|uint64(n.stale)<<at, at+l.stale
+		c, at = c|uint64(n.votes)<<at, at+l.attempts
+		c, at = c|uint64(n.owner)<<at, at+l.owner
+		c, at = c|uint64(n.collected)<<at, at+l.collected
+		c, at = c|bit(n.was)<<at, at+1
 		for _, r := range order[:w.clients] {
 			k := &s.clients[r]
-			c.put(bit(k.phase != idle && int(k.node) == i), 1)
-			c.put(uint64(k.read>>i&1), 1)
-			c.put(uint64(k.half>>i&1), l.half)
+			c, at = c|bit(k.phase != idle && int(k.node) == i)<<at, at+1
+			c, at = c|uint64(k.read>>i&1)<<at, at+1
+			c, at = c|uint64(k.half>>i&1)<<at, at+l.half
 		}
-		columns[i] = c.words[0]
+		columns[i] = c
 	}
 	slices.Sort(columns[:w.nodes])
 	p := packer{}
@@ -182,16 +182,10 @@ func (w *world) packOrdered(s *state, order [maxClients]int) packed {
 		p.put(c, l.column)
 	}
 	for _, a := range s.attempts[:w.attempts] {
-		p.put(uint64(a.phase), 3)
-		p.put(bit(a.late), 1)
-		p.put(uint64(a.token), l.token)
+		p.put(uint64(a.phase)|bit(a.late)<<3|uint64(a.token)<<4, 4+l.token)
 	}
 	for _, r := range order[:w.clients] {
-		k := &s.clients[r]
-		p.put(uint64(k.phase), 2)
-		p.put(uint64(k.wait), l.attempts)
-		p.put(uint64(k.floor), l.token)
-		p.put(bit(k.stale), 1)
+		p.put(alone[r], 3+l.attempts+l.token)
 	}
 	p.put(uint64(s.losses), 3)
 	return p.words
