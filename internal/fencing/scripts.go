@@ -1,0 +1,32 @@
+package fencing
+
+import _ "embed"
+
+// The scripts do what the methods of Node do. KEYS[1] is the fleet's sorted set; me is
+// "<fleet>:<run_id>". Its members are the marker (score -1), "floor", and "k" with the name
+// of a lock key for each F. Numbers come and go as decimal text: Lua writes 1.79e15 with 14
+// digits only.
+//
+// An answer is 1, or an array of a Code and its text; those about several keys are an
+// array of answers, one for each key in order.
+
+// AcquireScript is Acquire for several keys, and sets the lock keys.
+//
+//	KEYS: set, key…   ARGV: me, maxAhead, then first, last, nonce, ttl of each key
+//
+//go:embed acquire.lua
+var AcquireScript string
+
+// ExtendScript is Extend for several keys, and sets their time to live.
+//
+//	KEYS: set, key…   ARGV: me, nonce…, ttl…
+//
+//go:embed extend.lua
+var ExtendScript string
+
+// MemberScript is Notice, Rejoin, Read and Collect.
+//
+//	KEYS: set   ARGV: notice me nonce | rejoin me nonce floor | read me | collect me x
+//
+//go:embed member.lua
+var MemberScript string

@@ -1,0 +1,225 @@
+package fencing
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/realredis"
+)
+
+// server is a connection to a real server, for replies of any shape.
+type server struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+func (s *server) do(args ...string) any {
+	var out strings.Builder
+	fmt.Fprintf(&out, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&out, "$%d\r\n%s\r\n", len(a), a)
+	}
+	_, err := io.WriteString(s.conn, out.String())
+	require.NoError(s.t, err)
+	return s.reply()
+}
+
+func (s *server) reply() any {
+	line, err := s.in.ReadString('\n')
+	require.NoError(s.t, err)
+	line = strings.TrimSuffix(line, "\r\n")
+	number, _ := strconv.Atoi(line[1:])
+	switch line[0] {
+	case ':':
+		return number
+	case '$':
+		if number < 0 {
+			return nil
+		}
+		text := make([]byte, number+2)
+		_, err = io.ReadFull(s.in, text)
+		require.NoError(s.t, err)
+		return string(text[:number])
+	case '*':
+		list := []any{}
+		for range number {
+			list = append(list, s.reply())
+		}
+		return list
+	}
+	require.Equal(s.t, byte('+'), line[0], line)
+	return line[1:]
+}
+
+func answerOf(reply any) Answer {
+	if code, ok := reply.(int); ok {
+		return Answer{Code: Code(code)}
+	}
+	a := Answer{Code: Code(reply.([]any)[0].(int)), Text: reply.([]any)[1].(string)}
+	if a.Code == Held || a.Code == Stale || a.Code == Ahead || a.Code == OK {
+		a.Token, _ = strconv.ParseUint(a.Text, 10, 64)
+		a.Text = ""
+	}
+	return a
+}
+
+func (m Me) text() string { return m.Fleet + ":" + m.Run }
+
+// contents is the sorted set that a node is.
+func (n *Node) contents() []any {
+	all := []any{}
+	if n.Marker.Phase != Absent {
+		all = append(all, n.Marker.String(), "-1")
+	}
+	type member struct {
+		name  string
+		score uint64
+	}
+	members := []member{}
+	if n.Floor > 0 {
+		members = append(members, member{"floor", n.Floor})
+	}
+	for _, token := range n.Tokens {
+		members = append(members, member{"k" + token.Name, token.F})
+	}
+	for len(members) > 0 { // by score, then by name
+		least := 0
+		for i, m := range members {
+			if l := members[least]; m.score < l.score || m.score == l.score && m.name < l.name {
+				least = i
+			}
+		}
+		number := fmt.Sprint(members[least].score)
+		all = append(all, members[least].name, number)
+		members = append(members[:least], members[least+1:]...)
+	}
+	return all
+}
+
+// numbers rewrites scores, which some servers write as 1.79e+15.
+func numbers(t *testing.T, list any) []any {
+	all := list.([]any)
+	for i := 1; i < len(all); i += 2 {
+		f, err := strconv.ParseFloat(all[i].(string), 64)
+		require.NoError(t, err)
+		all[i] = strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return all
+}
+
+// TestScripts: what the scripts answer and write is what Node answers and keeps, over
+// random requests of two runs and two fleets, with losses.
+func TestScripts(t *testing.T) {
+	real := realredis.Start(t)
+	conn, err := net.Dial("tcp", real.Addr())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	s := &server{t, conn, bufio.NewReader(conn)}
+	random := rand.New(rand.NewPCG(5, 6))
+	var n Node
+	keys := map[string]string{} // name to nonce
+	mes := []Me{self, self, self, self, self, self, self, self, self, self, later, other}
+	token := func() uint64 {
+		return [...]uint64{random.Uint64N(60), 1_000_000 + random.Uint64N(40), 1_790_000_000_000_000 + random.Uint64N(3)*1_000_000_000,
+			MaxToken - 3 + random.Uint64N(6)}[min(random.IntN(40)/12, 3)]
+	}
+	seen := map[string]int{}
+	for call := range 30_000 {
+		me := mes[random.IntN(len(mes))]
+		time := s.do("TIME").([]any)
+		micros := time[0].(string) + fmt.Sprintf("%06s", time[1])
+		now, err := strconv.ParseUint(micros, 10, 64)
+		require.NoError(t, err)
+		verb, nonce, x := "", fmt.Sprint("n", random.IntN(2)), token()
+		var want, got []Answer
+		switch random.IntN(12) {
+		case 0:
+			verb = "notice"
+			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "notice", me.text(), nonce))
+			if _, at, ok := strings.Cut(a.Text, "."); ok && a.Code == Amnesia {
+				executed, err := strconv.ParseUint(at, 10, 64)
+				require.NoError(t, err)
+				if n.Marker.read(me).Text == "" {
+					require.InDelta(t, now, executed, 60e6)
+				}
+				now = executed
+			}
+			want, got = []Answer{n.Notice(me, nonce, now)}, []Answer{a}
+		case 1, 2:
+			verb = "rejoin"
+			if random.IntN(2) == 0 {
+				nonce = n.Marker.Nonce
+			}
+			want = []Answer{n.Rejoin(me, nonce, x)}
+			got = []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "rejoin", me.text(), nonce, fmt.Sprint(x)))}
+		case 3:
+			verb = "read"
+			want, got = []Answer{n.Read(me)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "read", me.text()))}
+		case 4:
+			verb = "collect"
+			want = []Answer{n.Collect(me, x)}
+			got = []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "collect", me.text(), fmt.Sprint(x)))}
+		case 5:
+			verb = "extend"
+			names := []string{"a", "b"}
+			reply := s.do("EVAL", ExtendScript, "3", "set", "a", "b", me.text(), nonce, "m", "900000", "900000")
+			for i, hold := range []string{nonce, "m"} {
+				want = append(want, n.Extend(me, keys[names[i]] == hold))
+				got = append(got, answerOf(reply.([]any)[i]))
+			}
+		case 6:
+			if random.IntN(40) == 0 || n.Floor > 1e12 {
+				s.do("DEL", "set")
+				n = Node{}
+			}
+			keys = map[string]string{}
+			s.do("DEL", "a", "b", "c")
+		default:
+			verb = "acquire"
+			args := []string{"EVAL", AcquireScript, "3", "set", "", "", me.text(), fmt.Sprint(uint64(1) << 40)}
+			for i, name := range []string{"a", "b", "c"} {
+				if i == 2 {
+					break
+				}
+				name = string(rune(name[0]) + rune(random.IntN(2)))
+				b := Block{x, x + random.Uint64N(3)}
+				args[4+i] = name
+				args = append(args, fmt.Sprint(b.First), fmt.Sprint(b.Last), nonce, "900000")
+				a := n.Acquire(me, Acquire{Name: name, Block: b, Exists: keys[name] != "", Now: now, MaxAhead: 1 << 40})
+				if a.Code == OK {
+					keys[name] = nonce
+				}
+				want = append(want, a)
+			}
+			for _, reply := range s.do(args...).([]any) {
+				got = append(got, answerOf(reply))
+			}
+		}
+		for i := range want {
+			if want[i].Code == Ahead && got[i].Code == Ahead && want[i].Token == now {
+				require.InDelta(t, now, got[i].Token, 60e6)
+				got[i].Token = now
+			}
+		}
+		require.Equal(t, want, got, "call %d: %s", call, verb)
+		require.Equal(t, n.contents(), numbers(t, s.do("ZRANGE", "set", "0", "-1", "WITHSCORES")), "call %d: %s", call, verb)
+		for _, a := range want {
+			seen[verb+" "+a.Code.String()]++
+		}
+	}
+	t.Log(seen)
+	for _, what := range strings.Split("acquire OK,acquire HELD,acquire STALE,acquire AHEAD,acquire AMNESIA,acquire FOREIGN,acquire INVALID,"+
+		"extend OK,extend GONE,extend AMNESIA,read OK,read AMNESIA,collect OK,collect INVALID,"+
+		"notice AMNESIA,notice ACTIVE,notice FOREIGN,rejoin OK,rejoin AMNESIA,rejoin ACTIVE,rejoin INVALID", ",") {
+		require.Positive(t, seen[what], what)
+	}
+}
