@@ -37,7 +37,7 @@ func TestRefusals(t *testing.T) {
 		request Acquire
 		want    Answer
 	}{
-		{"the key exists, whatever the token", self, taken, Answer{Code: Held, Token: 120}},
+		{"the key exists, and the token is larger", self, taken, Answer{Code: Held, Token: 120}},
 		{"the key's own token", self, ask("a", 120), Answer{Code: Stale, Token: 120}},
 		{"a block that only ends above it", self, block, Answer{Code: Stale, Token: 120}},
 		{"the floor, for a key without a token", self, ask("c", 100), Answer{Code: Stale, Token: 100}},
@@ -95,7 +95,7 @@ func TestForgetting(t *testing.T) {
 	require.Equal(t, Answer{Code: Amnesia, Text: "n.17"}, first)
 	require.Equal(t, first, n.Notice(self, "m", 18), "the one that is there")
 	require.Equal(t, first, n.Acquire(self, ask("a", 1)), "all are told")
-	require.Equal(t, first, n.Read(self), "nobody learns from it")
+	require.Equal(t, first, n.Read(self), "no client learns from it")
 	require.Equal(t, first, n.Collect(self, 1))
 	require.Equal(t, first, n.Extend(self, true))
 	require.Equal(t, first, n.Rejoin(self, "m.18", 7))

@@ -119,7 +119,12 @@ func numbers(t *testing.T, list any) []any {
 // TestScripts: what the scripts answer and write is what Node answers and keeps, over
 // random requests of two runs and two fleets, with losses.
 func TestScripts(t *testing.T) {
-	real := realredis.Start(t)
+	for _, kind := range realredis.Kinds() {
+		t.Run(kind.String(), func(t *testing.T) { compare(t, realredis.Start(t, realredis.Options{Kind: kind})) })
+	}
+}
+
+func compare(t *testing.T, real *realredis.Server) {
 	conn, err := net.Dial("tcp", real.Addr())
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
