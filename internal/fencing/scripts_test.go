@@ -135,10 +135,10 @@ func compare(t *testing.T, real *realredis.Server) {
 	mes := []Me{self, self, self, self, self, self, self, self, self, self, later, other}
 	token := func() uint64 {
 		return [...]uint64{random.Uint64N(60), 1_000_000 + random.Uint64N(40), 1_790_000_000_000_000 + random.Uint64N(3)*1_000_000_000,
-			MaxToken - 3 + random.Uint64N(6)}[min(random.IntN(40)/12, 3)]
+			MaxToken - 3 + random.Uint64N(6)}[min(random.IntN(40)/11, 3)]
 	}
 	seen := map[string]int{}
-	for call := range 30_000 {
+	for call := range 10_000 {
 		me := mes[random.IntN(len(mes))]
 		time := s.do("TIME").([]any)
 		micros := time[0].(string) + fmt.Sprintf("%06s", time[1])
