@@ -66,6 +66,7 @@ func (a *arena) grow() {
 // result is what a search found.
 type result struct {
 	states int
+	depth  int      // of a search that was cut off: traces up to it break nothing
 	trace  []action // to the state that breaks the property
 	first  state    // where it begins
 	broken string
@@ -84,7 +85,9 @@ func (w *world) search() (r result) {
 	m := &stepper{world: w}
 	for i := 0; i < found.size; i++ {
 		if w.limit > 0 && found.size >= w.limit {
-			r.states = found.size
+			for r.states = found.size; found.parent(i) >= 0; i = found.parent(i) {
+				r.depth++
+			}
 			return r
 		}
 		s := w.unpack(found.at(i))
