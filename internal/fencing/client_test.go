@@ -118,7 +118,7 @@ func TestAdvice(t *testing.T) {
 		{[]Code{Ahead, Ahead, Ahead}, Again},
 		{[]Code{Stale, 0, 0}, Unheard},
 		{[]Code{OK, Held, 0}, Taken},
-		{[]Code{OK, Amnesia, 0}, Retarded},
+		{[]Code{OK, Amnesia, 0}, Missed},
 		{[]Code{OK, Amnesia, Stale}, Again},
 		{[]Code{OK, Amnesia, Amnesia}, Closed},
 		{[]Code{Foreign, Held, Held}, Taken},

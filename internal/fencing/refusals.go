@@ -8,12 +8,12 @@ type Advice uint8
 
 // The advices. A later one is given only where none that precedes it applies.
 const (
-	Misfit   Advice = iota + 1 // a fleet of another configuration, or no token: an error for good
-	Closed                     // too many have forgotten: an operator must initialize the fleet
-	Taken                      // held by others: wait for the lock
-	Again                      // at once, with a new nonce and a larger token: refusals were about the number
-	Retarded                   // nodes that have forgotten were missed: bring them back, and try after a pause
-	Unheard                    // too few nodes answered
+	Misfit  Advice = iota + 1 // a fleet of another configuration, or no token: an error for good
+	Closed                    // too many have forgotten: an operator must initialize the fleet
+	Taken                     // held by others: wait for the lock
+	Again                     // at once, with a new nonce and a larger token: refusals were about the number
+	Missed                    // nodes that have forgotten were missed: bring them back, and try after a pause
+	Unheard                   // too few nodes answered
 )
 
 // Refusals is what the nodes of one round answered, a bit each. An OK is a vote and is
@@ -55,7 +55,7 @@ func (r *Refusals) Advise(f Fleet) Advice {
 	case r.number != 0 && count(r.ok|r.number|r.held) >= f.Quorum:
 		return Again
 	case r.amnesia != 0 && count(r.ok|r.held|r.amnesia|r.number) >= f.Quorum:
-		return Retarded
+		return Missed
 	case count(r.ok|r.held) >= f.Quorum:
 		return Taken // a split vote
 	}
