@@ -39,7 +39,7 @@ const (
 var hostiles = []hostile{
 	{"no RESP", scripted.Steps{"HTTP/1.1 200 OK\r\n\r\n"}, 0, resp.UnknownKind},
 	{"a bulk that is longer than it says", scripted.Steps{one + "$2\r\ntwo\r\n"}, 1, resp.BadTerminator},
-	{"a bulk too long", scripted.Steps{"$4097\r\n"}, 0, resp.BulkTooLong},
+	{"a bulk too long", scripted.Steps{"$4225\r\n"}, 0, resp.BulkTooLong},
 	{"an array too large", scripted.Steps{"*1025\r\n"}, 0, resp.TooManyElements},
 	{"arrays in arrays", scripted.Steps{strings.Repeat("*1\r\n", 5)}, 0, resp.TooDeep},
 	{"a line too long", scripted.Steps{"+" + strings.Repeat("x", 1025)}, 0, resp.LineTooLong},

@@ -13,6 +13,9 @@ import (
 // that is asked for is an array of 128 integers, about half a KiB.
 const readBuffer = 16 << 10
 
+// maxBulk bounds a payload: the name of a key of 4 KiB, and of one beside it.
+const maxBulk = 4<<10 + 128
+
 // maxReceive bounds what one Sweep reads of a node, and so how long a server that
 // sends without end keeps the fleet's lock. The next Sweep reads on.
 const maxReceive = 4 * readBuffer
@@ -68,7 +71,7 @@ func (n *node) up(s sock, id identity, attempt int) {
 	n.opening = nil
 	n.r, n.w, n.skipping = 0, 0, false
 	n.decoder.Reset()
-	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: 4 << 10, Elements: 1 << 10, Depth: 4}
+	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}
 }
 
 // redial is the number of the dial after this connection. A connection without a

@@ -139,7 +139,7 @@ func TestLargePushesAreDropped(t *testing.T) {
 	}
 	large := map[string]string{
 		"more elements than the decoder takes": many(2000, "k"),
-		"a larger bulk than the decoder takes": invalidation(strings.Repeat("k", 4<<10+1)),
+		"a larger bulk than the decoder takes": invalidation(strings.Repeat("k", 4<<10+129)),
 		"a buffer and a byte":                  many(1000, strings.Repeat("k", 200)),
 		"10 MB of keys":                        many(1_000_000, "lock:"),
 		"a key of 4 MB":                        invalidation(strings.Repeat("\r\n", 2<<20)),

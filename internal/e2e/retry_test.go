@@ -139,9 +139,11 @@ func TestWaits(t *testing.T) {
 	broken.Store(false)
 
 	cluster.MustAcquire(t, r.Client, "k", ttl)
+	before := r.Stats().Acquire.Denied
 	next = wait(t.Context(), 1)
+	testkit.Await(t, "refused", func() bool { return r.Stats().Acquire.Denied > before })
 	require.NoError(t, r.Close())
 	require.Equal(t, redlock.ErrClosed, testkit.Get(t, next).Err)
 	want.Closed++
-	check(0, false)
+	check(1, false)
 }

@@ -69,12 +69,17 @@ func (e *Engine) Do(ctx context.Context, c *Call) error {
 		return err
 	}
 	e.submitted(c.Kind, now, c)
-	return e.Await(ctx, c)
+	return e.await(ctx, c)
 }
 
-// Await waits for the result of a call that was submitted.
-func (e *Engine) Await(ctx context.Context, c *Call) error {
+// await waits for the result of a call that was submitted.
+func (e *Engine) await(ctx context.Context, c *Call) error {
 	<-c.done
+	return c.Ended(ctx)
+}
+
+// Ended is nil for a call that has a result, and else the error of ctx, which has ended it.
+func (c *Call) Ended(ctx context.Context) error {
 	if !c.over {
 		return nil
 	}
@@ -84,20 +89,24 @@ func (e *Engine) Await(ctx context.Context, c *Call) error {
 	return context.Canceled // its Done channel is closed, so it has ended
 }
 
-// DoWith is Do for c, with another call sent along behind it, which its own caller awaits.
-// queued tells whether that will be; it is called once, before the wait.
-func (e *Engine) DoWith(ctx context.Context, c, along *Call, queued func(is bool)) error {
+// AwaitAlong waits for the end of a call that DoWith was given to send along.
+func (e *Engine) AwaitAlong(along *Call) { <-along.done }
+
+// DoWith is Do for c, with another call sent along behind it. That has one end in every
+// case, for which its own caller waits (AwaitAlong), and the same error as c if neither
+// was sent.
+func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
 	c.over, c.along, along.over = false, 1, false
 	var l list
 	l.push(&c.Op)
 	l.push(&along.Op)
 	now := e.clock.Now()
-	err := e.enqueueAll(l, now, false)
-	if queued(err == nil); err != nil {
+	if err := e.enqueueAll(l, now, false); err != nil {
+		along.done <- struct{}{}
 		return err
 	}
 	e.submitted(c.Kind, now, c)
-	return e.Await(ctx, c)
+	return e.await(ctx, c)
 }
 
 // DoAll is Do for several calls, which are queued together: all of them or, with

@@ -24,6 +24,9 @@ func (e *Engine) complete() (calls int) {
 		if e.closing.Load() && op.Err == ErrNoQuorum && closedUnder(op) {
 			op.Err = ErrClosed
 		}
+		if op.Kind == Release && e.onRelease != nil {
+			e.onRelease(op.Key, ^op.Absent&(1<<uint(e.nodes)-1))
+		}
 		if c, own := op.Done.(*cleanup); own {
 			if c.released {
 				e.counters.ended[Release][endingOf(op.Err)]++

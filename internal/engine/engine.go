@@ -56,20 +56,24 @@ type Config struct {
 	// OnVote hears of every vote, as callbacks do; it may be nil. An err is there
 	// where the vote failed.
 	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
+	// OnRelease hears of every release that has ended, and of the nodes that may have had
+	// the key, a bit each. The driver lock is held. It may be nil.
+	OnRelease func(key []byte, nodes uint64)
 	// OnPanic hears of a callback that has panicked; it may be nil.
 	OnPanic func(v any, stack []byte)
 }
 
 // Engine carries operations to the nodes of one client.
 type Engine struct {
-	clock   clock.Clock
-	timeout time.Duration
-	maxTTL  time.Duration
-	onVote  func(node int, kind Kind, o quorum.Outcome, err error)
-	onPanic func(v any, stack []byte)
-	fleet   Fleet
-	nodes   int
-	quorum  int
+	clock     clock.Clock
+	timeout   time.Duration
+	maxTTL    time.Duration
+	onVote    func(node int, kind Kind, o quorum.Outcome, err error)
+	onRelease func(key []byte, nodes uint64)
+	onPanic   func(v any, stack []byte)
+	fleet     Fleet
+	nodes     int
+	quorum    int
 
 	queue     queue
 	callbacks callbacks
@@ -111,7 +115,7 @@ type Engine struct {
 
 // New makes an engine; [Engine.Start] gives it its nodes.
 func New(cfg Config) *Engine {
-	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, onPanic: cfg.OnPanic, quiet: make(chan struct{}, 1)}
+	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, onRelease: cfg.OnRelease, onPanic: cfg.OnPanic, quiet: make(chan struct{}, 1)}
 	e.timeout = min(cfg.Timeout, MaxTTL) // more would overflow when an instant is added
 	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
 	e.queue.limit = cfg.MaxWaiting

@@ -83,8 +83,7 @@ func (c *calls) do(ctx context.Context) (unsent bool, err error) {
 
 // doWith is do for one key. The acquire of the first that waits for it is sent along.
 func (c *calls) doWith(ctx context.Context, next *waiter) (unsent bool, err error) {
-	g := c.group
-	err = g.engine.DoWith(ctx, c.one, next.call, func(queued bool) { g.lines.sent(next, queued) })
+	err = c.group.engine.DoWith(ctx, c.one, next.call)
 	if err != nil {
 		return err == engine.ErrBusy || err == engine.ErrClosed, err
 	}

@@ -58,10 +58,8 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 // has sent along with its release.
 func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Handle, err error) {
 	w.attempts++
-	if own.asks {
-		err = g.engine.Await(ctx, own.call)
-		g.lines.told(own)
-		h, err = g.attempted(ctx, own.call, w.key, err)
+	if own.asks && g.lines.awaitAlong(own) {
+		h, err = g.attempted(ctx, own.call, w.key, own.call.Ended(ctx))
 	} else {
 		h, err = g.attempt(ctx, own.call, w.key)
 	}
@@ -74,16 +72,26 @@ func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Hand
 	if err == engine.ErrTaken {
 		denied = deniedBy(&own.call.Op)
 	}
-	g.lines.did(own, func(l *line, s *waiters.Surroundings) { l.Contender.Refused(s, denied) })
+	g.lines.did(own, func(l *line, s *waiters.Surroundings) {
+		if isPassing(err) {
+			l.Contender.Refused(s, denied)
+		} else { // this waiter leaves, and the next asks at once
+			l.Contender.Freed()
+		}
+	})
 	return h, err
 }
 
-// told notes that the call of w, which was sent along with a release, has ended.
-func (l *lines) told(w *waiter) {
+// awaitAlong waits for the end of the call of w that a release has taken along. It is false
+// if the release had no room for it in the queue: it was not sent. No user code runs here,
+// which might panic: the call has one end to wait for.
+func (l *lines) awaitAlong(w *waiter) (sent bool) {
+	l.group.engine.AwaitAlong(w.call)
 	s := l.shard(w.key)
 	s.mu.Lock()
 	w.asks = false
 	s.mu.Unlock()
+	return w.call.Over() || w.call.Err != engine.ErrBusy
 }
 
 // deniedBy is the nodes that had the key of an acquire already.
@@ -115,13 +123,10 @@ func (l *lines) did(w *waiter, tell func(*line, *waiters.Surroundings)) {
 // abandon is did for a waiter that leaves while it acts: a panic has ended it, or its
 // context has while its call was on its way.
 func (l *lines) abandon(w *waiter) {
-	if w.asks {
-		if l.group.engine.Await(context.Background(), w.call) == nil && w.call.Err == nil {
-			l.group.engine.Abandon(&w.call.Op)
-		}
-		l.told(w)
+	if w.asks && l.awaitAlong(w) && !w.call.Over() && w.call.Err == nil {
+		l.group.engine.Abandon(&w.call.Op)
 	}
-	l.did(w, func(line *line, s *waiters.Surroundings) { line.Contender.Refused(s, 0) })
+	l.did(w, func(line *line, _ *waiters.Surroundings) { line.Contender.Freed() })
 }
 
 // act does what the contender of the line of w says, but for attempts, and tells it the

@@ -44,6 +44,7 @@ func New(cfg Config) (*Group, error) {
 	g := &Group{clock: clock.System(), ending: make(chan struct{})}
 	cfg.Engine.Clock = g.clock
 	cfg.Engine.OnVote, cfg.Engine.OnPanic = g.onVote(cfg.OnVote), g.onPanic
+	cfg.Engine.OnRelease = g.lines.released
 	cfg.Conn.Clock = g.clock
 	cfg.Conn.Logger = cfg.Logger
 	cfg.Conn.Hidden = sentinels

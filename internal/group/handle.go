@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/renewal"
+	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -169,12 +170,16 @@ func (h Handle) Release(ctx context.Context) error {
 	defer c.free()
 	ctx = orBackground(ctx)
 	ended := ctx.Err()
+	var along token.Token // none
+	if c.one != nil && ended == nil {
+		along = g.lines.tokenAlong(s.key)
+	}
 	absent, ok := h.releasing()
 	if !ok { // another caller has released it since, or has passed it on
 		return engine.ErrNotHeld
 	}
 	c.prepare(ctx, s.token, absent)
-	unsent, err := h.release(ctx, &c, ended != nil, &s)
+	unsent, err := h.release(ctx, &c, ended != nil, &s, along)
 	if unsent {
 		h.lease.unreleased(h.life) // no node has heard of it
 	}
@@ -194,12 +199,15 @@ func (h Handle) Release(ctx context.Context) error {
 	return err
 }
 
-// release sends a release, or leaves it. The line learns of it on every path, and before a
-// hook is called, which may block.
-func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *state) (unsent bool, err error) {
-	if c.one != nil && !leaves {
-		if next := h.group.lines.along(s.key); next != nil {
-			return c.doWith(ctx, next)
+// release sends a release, or leaves it; with a token along, the acquire of the first that
+// waits for the lock too, if there is room for both. The line learns of it on every path,
+// and before a hook is called, which may block.
+func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *state, along token.Token) (unsent bool, err error) {
+	if along != (token.Token{}) {
+		if next := h.group.lines.along(s.key, along); next != nil {
+			if unsent, err = c.doWith(ctx, next); err != engine.ErrBusy {
+				return unsent, err
+			}
 		}
 	}
 	defer h.group.lines.freed(h, s)

@@ -141,20 +141,22 @@ func (l *lines) stand(w *waiter, denied uint64) {
 		line.Passes = maxPasses - 1
 		l.known.Add(1)
 		l.sentry.start()
-	}
-	if denied != 0 && !line.Busy {
-		line.Contender.Refused(l.surroundings(line), denied)
+		if denied != 0 { // else it may be old news to the first, which watches the key since
+			line.Contender.Refused(l.surroundings(line), denied)
+		}
 	}
 }
 
 // leave takes w out of its line. What was passed on to it meanwhile, and it did not take,
 // is released, and so passes on.
 func (l *lines) leave(w *waiter) {
-	if w.acts != nil {
-		l.abandon(w)
-	}
 	s := l.shard(w.key)
 	s.mu.Lock()
+	for w.parked = false; w.acts != nil; { // a release may have sent its call along in the last moment
+		s.mu.Unlock()
+		l.abandon(w)
+		s.mu.Lock()
+	}
 	handed := w.handed
 	left := l.remove(s, w)
 	s.mu.Unlock()

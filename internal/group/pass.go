@@ -63,15 +63,20 @@ func beginTurn(line *line, until time.Duration) {
 	}
 }
 
-// along returns the first that waits for key, if it may ask for the lock in the moment in
-// which h gives it back: its call, with a new token, is to be sent behind the release. The
-// caller says by sent whether it was. It is nil if there is none.
-func (l *lines) along(key string) *waiter {
-	if !l.someWait(key) || isClosed(l.group.ending) {
-		return nil
+// tokenAlong returns a token for along, if some wait for key. Rand is user code, which may
+// panic: so this comes before a release is noted.
+func (l *lines) tokenAlong(key string) (t token.Token) {
+	if !l.someWait(key) || l.group.newToken(&t) != nil {
+		return token.Token{}
 	}
-	var t token.Token
-	if l.group.newToken(&t) != nil {
+	return t
+}
+
+// along returns the first that waits for key, if it may ask for the lock in the moment in
+// which a holder gives it back: its call, with a new token, is to be given to DoWith. It is
+// nil if there is none.
+func (l *lines) along(key string, t token.Token) *waiter {
+	if isClosed(l.group.ending) {
 		return nil
 	}
 	s := l.shard(key)
@@ -89,18 +94,8 @@ func (l *lines) along(key string) *waiter {
 	line.Until = 0
 	line.Contender.Freed()
 	line.Busy, w.acts, w.asks = true, line, true
-	return w
-}
-
-// sent says whether the call of w, which along has returned, is on its way.
-func (l *lines) sent(w *waiter, is bool) {
-	s := l.shard(w.key)
-	s.mu.Lock()
-	if line := w.acts; !is {
-		line.Busy, w.acts, w.asks = false, nil, false
-	}
-	s.mu.Unlock()
 	w.ring()
+	return w
 }
 
 // freed wakes the first that waits for the key of h, because its holder in this process has

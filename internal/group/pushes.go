@@ -2,6 +2,7 @@ package group
 
 import (
 	"errors"
+	"math/bits"
 	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
@@ -234,8 +235,23 @@ func (l *lines) pushed(node int, v *resp.Value) {
 		return
 	}
 	for it := keys.Elements(); it.Next(); {
-		key, of := command.CutName(it.Value().Bytes, l.pushes.id)
-		l.changed(node, key, of)
+		name := it.Value().Bytes
+		l.changed(node, name, command.OfLock)
+		if key, of := command.CutName(name, l.pushes.id); of != command.OfLock {
+			l.changed(node, key, of)
+		}
+	}
+}
+
+// released tells the line for key that this process has deleted the key on nodes, a bit
+// each. These do not push it: what they push is the changes of others (NOLOOP). The driver
+// lock is held.
+func (l *lines) released(key []byte, nodes uint64) {
+	if l.known.Load() == 0 {
+		return
+	}
+	for ; nodes != 0; nodes &= nodes - 1 {
+		l.changed(bits.TrailingZeros64(nodes), key, command.OfLock)
 	}
 }
 

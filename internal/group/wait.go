@@ -29,13 +29,18 @@ func (g *Group) wait(key string) waiting {
 // goesOn notes how an attempt has ended, and returns whether another may do better, and
 // is allowed.
 func (w *waiting) goesOn(err error) bool {
-	if err == engine.ErrTaken || err == engine.ErrExpired || err == engine.ErrBusy || errors.Is(err, engine.ErrNoQuorum) {
+	if isPassing(err) {
 		if w.last = err; w.limit == 0 || w.attempts < w.limit {
 			return true
 		}
 		w.ended = usedUp
 	}
 	return false
+}
+
+// isPassing says whether an attempt that ended with err may be followed by a better one.
+func isPassing(err error) bool {
+	return err == engine.ErrTaken || err == engine.ErrExpired || err == engine.ErrBusy || errors.Is(err, engine.ErrNoQuorum)
 }
 
 // acquired counts and reports how an Acquire went. If the hook panics, the caller gets no
