@@ -3,33 +3,49 @@ package fakeredis
 import (
 	"bytes"
 	"slices"
+	"strconv"
 
 	said "github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fencing"
 )
 
 // The scripts that the server knows, as indexes of Server.scripts.
 const (
 	release = iota
 	extend
+	fenceAcquire
+	fenceExtend
+	fenceMember
 	scripts
 )
 
-// digests are the names of the scripts for EVALSHA.
-var digests = [scripts]string{release: said.ReleaseSHA1, extend: said.ExtendSHA1}
+// texts are the scripts themselves.
+var texts = [scripts]string{
+	release: said.ReleaseScript, extend: said.ExtendScript,
+	fenceAcquire: fencing.AcquireScript, fenceExtend: fencing.ExtendScript, fenceMember: fencing.MemberScript,
+}
 
-// acts are the commands with which the scripts change a key, for the access
-// list.
+// digests are the names of the scripts for EVALSHA.
+var digests = [scripts]string{
+	release: said.ReleaseSHA1, extend: said.ExtendSHA1,
+	fenceAcquire: fencing.AcquireSHA1, fenceExtend: fencing.ExtendSHA1, fenceMember: fencing.MemberSHA1,
+}
+
+// allScripts is what a server has loaded that lacks none.
+var allScripts = [scripts]bool{release: true, extend: true, fenceAcquire: true, fenceExtend: true, fenceMember: true}
+
+// acts are the commands with which the scripts of plain locks change a key, for the
+// access list.
 var acts = [scripts]string{release: "del", extend: "pexpire"}
 
-const errForeign = "ERR fakeredis runs no Lua: it knows the release and the extend script only"
+const errForeign = "ERR fakeredis runs no Lua: it knows the scripts of this client only"
 
 // scriptOf finds a script by its text, or -1.
 func scriptOf(text []byte) int {
-	switch string(text) {
-	case said.ReleaseScript:
-		return release
-	case said.ExtendScript:
-		return extend
+	for which, known := range texts {
+		if string(text) == known {
+			return which
+		}
 	}
 	return -1
 }
@@ -94,26 +110,30 @@ func (c *conn) scriptArgs(args [][]byte) (keys, argv [][]byte, ok bool) {
 	return nil, nil, false
 }
 
-// runScript does what a script does. Both read all keys before they change
+// runScript does what a script does. Those of plain locks read all keys before they change
 // any, which shows where a key is named twice. As in Redis, what a script did
 // before an error stays done.
 func (c *conn) runScript(which int, keys, argv [][]byte) {
 	s := c.srv
+	if which >= fenceAcquire {
+		c.runFence(which, keys, argv)
+		return
+	}
 	if len(keys) == 0 {
-		c.scriptError(which, s.dialect.noKeys)
+		c.scriptError(which, 1, s.dialect.noKeys)
 		return
 	}
 	if s.denied["mget"] {
-		c.scriptError(which, s.accessError(s.dialect.noScriptAccess, "mget"))
+		c.scriptError(which, 1, s.accessError(s.dialect.noScriptAccess, "mget"))
 		return
 	}
 	c.compare(keys, argv)
 	if s.denied[acts[which]] && slices.Contains(c.held, true) {
-		c.scriptError(which, s.accessError(s.dialect.noScriptAccess, acts[which]))
+		c.scriptError(which, 1, s.accessError(s.dialect.noScriptAccess, acts[which]))
 		return
 	}
 	if s.replica && slices.Contains(c.held, true) {
-		c.scriptError(which, errReadOnly)
+		c.scriptError(which, 1, errReadOnly)
 		return
 	}
 	start := len(c.out)
@@ -124,7 +144,7 @@ func (c *conn) runScript(which int, keys, argv [][]byte) {
 				c.table().del(key, c.now)
 			} else if text := c.extend(i, key, argv[min(len(keys), len(argv)):]); text != "" {
 				c.out = c.out[:start]
-				c.scriptError(which, text)
+				c.scriptError(which, 1, text)
 				return
 			}
 		}
@@ -153,13 +173,13 @@ func (c *conn) extend(i int, key []byte, ttls [][]byte) (text string) {
 	return text
 }
 
-// scriptError answers an error that arose inside a script.
-func (c *conn) scriptError(which int, text string) {
+// scriptError answers an error that arose inside a script, in one of its lines.
+func (c *conn) scriptError(which, line int, text string) {
 	text += " script: "
 	if c.srv.dialect.scriptsByIDs {
 		text += digests[which] + ", "
 	}
-	c.fail(text + "on @user_script:1.")
+	c.fail(text + "on @user_script:" + strconv.Itoa(line) + ".")
 }
 
 func (c *conn) cmdScript(args [][]byte) {

@@ -52,7 +52,7 @@ func (s *Server) infoServer() string {
 	fmt.Fprintf(&b, "%s:%s\r\nos:%s %s\r\narch_bits:64\r\nprocess_id:%d\r\nrun_id:%s\r\ntcp_port:%s\r\n",
 		d.modeField, s.opts.Mode, runtime.GOOS, runtime.GOARCH, os.Getpid(), s.runID, s.port())
 	fmt.Fprintf(&b, "server_time_usec:%d\r\nuptime_in_seconds:%d\r\nuptime_in_days:%d\r\n",
-		s.opts.Now().UnixMicro(), int64(up/time.Second), int64(up/(24*time.Hour)))
+		s.clock().UnixMicro(), int64(up/time.Second), int64(up/(24*time.Hour)))
 	return b.String()
 }
 
@@ -109,7 +109,7 @@ func (c *conn) cmdRole([][]byte) {
 }
 
 func (c *conn) cmdTime([][]byte) {
-	now := c.srv.opts.Now()
+	now := c.srv.clock()
 	c.array(2)
 	c.text(strconv.FormatInt(now.Unix(), 10))
 	c.text(strconv.Itoa(now.Nanosecond() / 1000))

@@ -62,8 +62,8 @@ func (c *conn) cmdGetRange(args [][]byte) {
 	}
 }
 
-// part is what GETRANGE takes of a value.
-func part(value []byte, first, last int64) []byte {
+// part is what GETRANGE takes of a value, and ZRANGE of the members of a set.
+func part[T any](value []T, first, last int64) []T {
 	n := int64(len(value))
 	if first < 0 && last < 0 && first > last {
 		return nil

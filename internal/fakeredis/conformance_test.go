@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	said "github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 )
@@ -135,12 +134,12 @@ func playAll(t *testing.T, files []string, g target) {
 //	if ifeq          skips what follows if the server lacks a feature, up to
 //	end
 //
-// Words of commands: k#128 is k1 to k128, {release} and {extend} are the texts
-// of the scripts, {release-sha} and {extend-sha} their digests, {long} is very
-// long, and {empty} is empty.
+// Words of commands: k#128 is k1 to k128, {release} and the other names of scriptNames
+// are the texts of the scripts, {release-sha} and so on their digests, {nonce} is the
+// one that the last reply with a nonce had, {long} is very long, and {empty} is empty.
 func play(t *testing.T, g target, text string) {
 	c := testkit.DialText(t, g.addr)
-	replies, skipping, asked := 0, false, ""
+	replies, skipping, asked, nonce := 0, false, "", ""
 	for number, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		verb, rest, _ := strings.Cut(line, " ")
@@ -157,6 +156,7 @@ func play(t *testing.T, g target, text string) {
 			if len(verb) > 1 {
 				replies, _ = strconv.Atoi(verb[1:])
 			}
+			rest = strings.ReplaceAll(rest, "{nonce}", nonce)
 			for i := range replies {
 				c.Send(testkit.Encode(expand(rest, i+1)...))
 			}
@@ -180,6 +180,9 @@ func play(t *testing.T, g target, text string) {
 		default:
 			for range replies {
 				got := strings.TrimRight(c.Receive(), " ")
+				if n := nonces.FindString(got); n != "" {
+					nonce = n
+				}
 				if !matches(line, got) {
 					t.Errorf("line %d: want %s, got %s", number+1, line, got)
 				}
@@ -190,6 +193,13 @@ func play(t *testing.T, g target, text string) {
 		}
 	}
 }
+
+var scriptNames = map[string]int{
+	"release": release, "extend": extend, "acquire": fenceAcquire, "fence-extend": fenceExtend, "member": fenceMember,
+}
+
+// nonces are "n" with the time of the server.
+var nonces = regexp.MustCompile(`n\.\d+`)
 
 var numbered = regexp.MustCompile(`^(.*)#(\d+)$`)
 
@@ -203,15 +213,17 @@ func expand(line string, number int) (words []string) {
 			}
 			continue
 		}
+		if strings.HasPrefix(word, "{") {
+			name, sha := strings.CutSuffix(strings.Trim(word, "{}"), "-sha")
+			if which, known := scriptNames[name]; known {
+				if word = texts[which]; sha {
+					word = digests[which]
+				}
+				words = append(words, word)
+				continue
+			}
+		}
 		switch word {
-		case "{release}":
-			word = said.ReleaseScript
-		case "{extend}":
-			word = said.ExtendScript
-		case "{release-sha}":
-			word = said.ReleaseSHA1
-		case "{extend-sha}":
-			word = said.ExtendSHA1
 		case "{long}":
 			word = strings.Repeat("x", maxOpenBulk+1)
 		case "{empty}":

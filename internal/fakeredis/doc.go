@@ -10,8 +10,8 @@
 // read, where a fault has to hold, cut or reset exactly one reply.
 //
 // Its answers are checked against real servers by one conformance suite,
-// which runs on both. It knows the two scripts of package script by their
-// texts and does what they do in Go; there is no Lua here.
+// which runs on both. It knows the scripts of packages command and fencing
+// by their texts and does what they do in Go; there is no Lua here.
 //
 // # Locks
 //

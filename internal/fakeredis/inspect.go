@@ -3,6 +3,8 @@ package fakeredis
 import (
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/fencing"
 )
 
 // TTLs that are none, as PTTL tells them.
@@ -132,11 +134,11 @@ func (s *Server) Conns() int {
 	return len(s.conns)
 }
 
-// LoadScripts puts both scripts where SCRIPT LOAD would.
+// LoadScripts puts all scripts where SCRIPT LOAD would.
 func (s *Server) LoadScripts() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.scripts = [scripts]bool{release: true, extend: true}
+	s.scripts = allScripts
 }
 
 // FlushScripts forgets the scripts that were loaded.
@@ -153,4 +155,34 @@ func (s *Server) OnCommand(f func(conn int64, args []string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook = f
+}
+
+// SetClock sets the server's clock ahead of Options.Now, or behind it. As on a real
+// server, TIME tells the other time at once, and keys that are there live shorter, or
+// longer, by the step.
+func (s *Server) SetClock(ahead time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead = ahead
+}
+
+// Fence returns a copy of what a key of database 0 holds of a fleet's tokens.
+func (s *Server) Fence(key string) (n fencing.Node, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.dbs[0].get([]byte(key), s.now())
+	if e == nil || e.fence == nil {
+		return fencing.Node{}, false
+	}
+	return *cloneFence(e.fence), true
+}
+
+// SetFence gives a key of database 0 the tokens of a fleet, such as those that it had
+// once: a server comes back with an older file like that.
+func (s *Server) SetFence(key string, n fencing.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, t := s.now(), &s.dbs[0]
+	t.put(t.get([]byte(key), now), []byte(key), nil, fenceKind, never, now)
+	t.get([]byte(key), now).fence = cloneFence(&n)
 }

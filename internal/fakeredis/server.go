@@ -36,6 +36,7 @@ type Server struct {
 	denied   map[string]bool
 	prefix   string // of the only keys that are allowed
 	replica  bool
+	ahead    time.Duration // of Options.Now
 	hook     func(conn int64, args []string)
 	faults   faults
 }
@@ -174,8 +175,11 @@ func (s *Server) flush() {
 	}
 }
 
-// now is the time that keys expire by, in Unix milliseconds.
-func (s *Server) now() int64 { return s.opts.Now().UnixMilli() }
+// clock is the time that TIME tells and that keys expire by.
+func (s *Server) clock() time.Time { return s.opts.Now().Add(s.ahead) }
+
+// now is the clock in Unix milliseconds.
+func (s *Server) now() int64 { return s.clock().UnixMilli() }
 
 // newRunID makes 40 hexadecimal digits, as Redis does.
 func newRunID() string {

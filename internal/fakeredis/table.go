@@ -3,6 +3,8 @@ package fakeredis
 import (
 	"bytes"
 	"hash/maphash"
+
+	"github.com/redlock-go/redlock/internal/fencing"
 )
 
 // stringKind is the kind of every key that SET made; any other kind is the
@@ -37,6 +39,8 @@ type entry struct {
 	kind    string
 	expires int64  // Unix milliseconds, or never
 	data    []byte // the key, then the value
+
+	fence *fencing.Node // the value of a fenceKind
 }
 
 const (
@@ -89,7 +93,7 @@ func (t *table) put(e *entry, key, value []byte, kind string, expires, now int64
 		e = t.insert(key, now)
 	}
 	e.data = append(e.data[:e.keyLen], value...)
-	e.kind, e.expires = kind, expires
+	e.kind, e.expires, e.fence = kind, expires, nil
 }
 
 // del removes a key and says whether it was there.
@@ -159,7 +163,7 @@ func (t *table) remove(i int32) {
 	}
 	*link = e.next
 	e.next, t.free = t.free, i
-	e.used = false
+	e.used, e.fence = false, nil
 	if cap(e.data) > maxKeptBuffer {
 		e.data = nil
 	}

@@ -1,7 +1,9 @@
-package fencing
+package fencing_test
 
 import (
 	"bufio"
+	"crypto/sha1"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,8 +14,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	. "github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/realredis"
 )
+
+var (
+	self  = Me{Fleet: "f3", Run: "r1"}
+	later = Me{Fleet: "f3", Run: "r2"}
+	other = Me{Fleet: "f5", Run: "r1"}
+)
+
+func TestDigestsAreThoseOfTheScripts(t *testing.T) {
+	for text, digest := range map[string]string{AcquireScript: AcquireSHA1, ExtendScript: ExtendSHA1, MemberScript: MemberSHA1} {
+		sum := sha1.Sum([]byte(text))
+		require.Equal(t, digest, hex.EncodeToString(sum[:]))
+		require.Less(t, len(text), 16<<10, "a bulk string before AUTH")
+	}
+}
 
 // server is a connection to a real server, for replies of any shape.
 type server struct {
@@ -72,10 +90,10 @@ func answerOf(reply any) Answer {
 	return a
 }
 
-func (m Me) text() string { return m.Fleet + ":" + m.Run }
+func text(m Me) string { return m.Fleet + ":" + m.Run }
 
 // contents is the sorted set that a node is.
-func (n *Node) contents() []any {
+func contents(n *Node) []any {
 	all := []any{}
 	if n.Marker.Phase != Absent {
 		all = append(all, n.Marker.String(), "-1")
@@ -117,15 +135,17 @@ func numbers(t *testing.T, list any) []any {
 }
 
 // TestScripts: what the scripts answer and write is what Node answers and keeps, over
-// random requests of two runs and two fleets, with losses.
+// random requests of two runs and two fleets, with losses. The fake server, which runs
+// Node itself, reads the requests and writes the answers as real servers do.
 func TestScripts(t *testing.T) {
+	t.Run("fake", func(t *testing.T) { compare(t, fakeredis.StartN(t, 1)[0].Addr()) })
 	for _, kind := range realredis.Kinds() {
-		t.Run(kind.String(), func(t *testing.T) { compare(t, realredis.Start(t, realredis.Options{Kind: kind})) })
+		t.Run(kind.String(), func(t *testing.T) { compare(t, realredis.Start(t, realredis.Options{Kind: kind}).Addr()) })
 	}
 }
 
-func compare(t *testing.T, real *realredis.Server) {
-	conn, err := net.Dial("tcp", real.Addr())
+func compare(t *testing.T, addr string) {
+	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	s := &server{t, conn, bufio.NewReader(conn)}
@@ -149,11 +169,11 @@ func compare(t *testing.T, real *realredis.Server) {
 		switch random.IntN(12) {
 		case 0:
 			verb = "notice"
-			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "notice", me.text(), nonce))
+			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "notice", text(me), nonce))
 			if _, at, ok := strings.Cut(a.Text, "."); ok && a.Code == Amnesia {
 				executed, err := strconv.ParseUint(at, 10, 64)
 				require.NoError(t, err)
-				if n.Marker.read(me).Text == "" {
+				if n.Extend(me, true).Text == "" {
 					require.InDelta(t, now, executed, 60e6)
 				}
 				now = executed
@@ -165,18 +185,18 @@ func compare(t *testing.T, real *realredis.Server) {
 				nonce = n.Marker.Nonce
 			}
 			want = []Answer{n.Rejoin(me, nonce, x)}
-			got = []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "rejoin", me.text(), nonce, fmt.Sprint(x)))}
+			got = []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "rejoin", text(me), nonce, fmt.Sprint(x)))}
 		case 3:
 			verb = "read"
-			want, got = []Answer{n.Read(me)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "read", me.text()))}
+			want, got = []Answer{n.Read(me)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "read", text(me)))}
 		case 4:
 			verb = "collect"
 			want = []Answer{n.Collect(me, x)}
-			got = []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "collect", me.text(), fmt.Sprint(x)))}
+			got = []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "collect", text(me), fmt.Sprint(x)))}
 		case 5:
 			verb = "extend"
 			names := []string{"a", "b"}
-			reply := s.do("EVAL", ExtendScript, "3", "set", "a", "b", me.text(), nonce, "m", "900000", "900000")
+			reply := s.do("EVAL", ExtendScript, "3", "set", "a", "b", text(me), nonce, "m", "900000", "900000")
 			for i, hold := range []string{nonce, "m"} {
 				want = append(want, n.Extend(me, keys[names[i]] == hold))
 				got = append(got, answerOf(reply.([]any)[i]))
@@ -190,7 +210,7 @@ func compare(t *testing.T, real *realredis.Server) {
 			s.do("DEL", "a", "b", "c")
 		default:
 			verb = "acquire"
-			args := []string{"EVAL", AcquireScript, "3", "set", "", "", me.text(), fmt.Sprint(uint64(1) << 40)}
+			args := []string{"EVAL", AcquireScript, "3", "set", "", "", text(me), fmt.Sprint(uint64(1) << 40)}
 			for i, name := range []string{"a", "b", "c"} {
 				if i == 2 {
 					break
@@ -216,7 +236,7 @@ func compare(t *testing.T, real *realredis.Server) {
 			}
 		}
 		require.Equal(t, want, got, "call %d: %s", call, verb)
-		require.Equal(t, n.contents(), numbers(t, s.do("ZRANGE", "set", "0", "-1", "WITHSCORES")), "call %d: %s", call, verb)
+		require.Equal(t, contents(&n), numbers(t, s.do("ZRANGE", "set", "0", "-1", "WITHSCORES")), "call %d: %s", call, verb)
 		for _, a := range want {
 			seen[verb+" "+a.Code.String()]++
 		}
