@@ -18,7 +18,8 @@ const fenceKind = "zset"
 // here is what surrounds it on a server: arguments, the access list, the lock keys.
 //
 // A call that fails behind its first write has done what stands before, as in Redis,
-// with one exception: NOTICE, REJOIN and COLLECT do all they do or nothing.
+// with one exception: a marker is replaced or not, where a real server may remove the
+// old one and fail at the new.
 type fenceCall struct {
 	*conn
 	which      int

@@ -58,17 +58,19 @@ func (f *fenceCall) member() {
 		a = f.node.Collect(f.me, token(x))
 	}
 	if a.Code == fencing.OK && !read && f.barred("zscore", "'ZSCORE'") ||
-		f.node.Floor != before.Floor && f.barsWrite("set, 0", "set, x") ||
-		f.node.Marker != before.Marker && f.barsWrite("set, -1", "set, -1") {
+		f.node.Floor != before.Floor && f.barred("zadd", "'ZADD', set, x") {
+		return
+	}
+	if f.node.Floor != before.Floor && f.barred("zremrangebyscore", "'ZREMRANGEBYSCORE', set, 0") {
+		before.Floor = f.node.Floor
+		return
+	}
+	if f.node.Marker != before.Marker &&
+		(f.barred("zremrangebyscore", "'ZREMRANGEBYSCORE', set, -1") || f.barred("zadd", "'ZADD', set, -1")) {
 		return
 	}
 	f.keep()
 	f.sayWhole(a, read)
-}
-
-// barsWrite says whether a member may not be replaced, and answers so.
-func (f *fenceCall) barsWrite(remove, add string) bool {
-	return f.barred("zremrangebyscore", "'ZREMRANGEBYSCORE', "+remove) || f.barred("zadd", "'ZADD', "+add)
 }
 
 // keep stores the node under the key of the set, which is made if there is something

@@ -8,6 +8,7 @@ if marker:sub(1, #mine) == mine then nonce = marker:sub(#mine + 1) end
 
 local function raise(x)
   if tonumber(x) > tonumber(redis.call('ZSCORE', set, 'floor') or 0) then
+    redis.call('ZADD', set, x, 'floor') -- one that is not allowed must fail before tokens go
     redis.call('ZREMRANGEBYSCORE', set, 0, x)
     redis.call('ZADD', set, x, 'floor')
   end

@@ -35,5 +35,5 @@ var MemberScript string
 const (
 	AcquireSHA1 = "f650a471e9a06e592db8de4bd47e0ade4d23985a"
 	ExtendSHA1  = "b6852e2f0f964afd155e329447d313a261a88f9d"
-	MemberSHA1  = "d82e2bccb09c10442f6a5adce29847f2a03a9f24"
+	MemberSHA1  = "70a53d347d0230a78354de7c804e24633493bd6d"
 )
