@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -222,4 +223,36 @@ func TestRealLateComer(t *testing.T) {
 		require.NoError(t, l.Value.Release(t.Context()))
 		require.NoError(t, testkit.Get(t, late).Err)
 	})
+}
+
+// TestRealManyLines: a node that owes little is not cut off by what many lines ask it.
+func TestRealManyLines(t *testing.T) {
+	s := realredis.Start(t)
+	admin := cluster.NewAdmin(t, s)
+	c := cluster.Connect(t, []string{s.Addr()}, func(c *redlock.Config) { c.MaxInFlight = 128 })
+	other := cluster.Connect(t, []string{s.Addr()})
+	const n = 500
+	var held []redlock.Lock
+	var all sync.WaitGroup
+	for i := range n {
+		key := fmt.Sprint("k", i)
+		held = append(held, cluster.MustAcquire(t, other, key, ttl))
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			l, err := c.Acquire(t.Context(), key, ttl)
+			if err == nil {
+				err = l.Release(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	awaitTracked(t, admin, fmt.Sprint(2*n))
+	for _, l := range held {
+		l.ReleaseAsync()
+	}
+	testkit.AtOnce(t, func() { testkit.Join(t, &all) })
+	require.EqualValues(t, 1, c.Stats().Nodes[0].Connects)
 }

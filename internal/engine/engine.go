@@ -120,6 +120,7 @@ func New(cfg Config) *Engine {
 	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
 	e.queue.limit = cfg.MaxWaiting
 	e.window.init(cfg.MaxInFlight)
+	e.queries.init(cfg.MaxInFlight)
 	e.planner.init()
 	e.watchdog.init()
 	e.callbacks.init()

@@ -31,12 +31,12 @@ type Query struct {
 
 	over  bool          // its caller was told; the rest belongs to the driver
 	due   time.Duration // when its time is up
-	index int           // in queries.asked
+	index int           // in queries.asked; -1: it is not there
 }
 
-// maxQueries bounds the queries that a node owes an answer: a connection that owes too much
-// is cut off. The others wait for these.
-const maxQueries = 256
+// maxReplies bounds the replies to queries that a node owes: a connection that owes too
+// much is cut off. The other queries wait for these.
+const maxReplies = 1024
 
 // queries is the queries under way. Callers push; what is below pool belongs to the driver.
 type queries struct {
@@ -47,10 +47,18 @@ type queries struct {
 	pool        sync.Pool
 
 	backlog [quorum.MaxNodes]queryList     // of each node
-	owed    [quorum.MaxNodes]int           // that it has been sent
+	owed    [quorum.MaxNodes]int           // replies, to those that it has been sent
+	limit   int                            // of these
 	heard   [quorum.MaxNodes]time.Duration // when it has last answered one
 	behind  int                            // in all backlogs
 	asked   []*Query                       // sent, and their callers not told
+}
+
+// init bounds what a node owes by a quarter of what cuts it off; 0 is no bound.
+func (l *queries) init(maxInFlight int) {
+	if l.limit = maxReplies; maxInFlight > 0 {
+		l.limit = min(maxReplies, maxInFlight/4)
+	}
 }
 
 // Query returns one for a node, to be given its commands, to Ask and to Free.
@@ -61,7 +69,7 @@ func (e *Engine) Query(node int, timeout time.Duration) *Query {
 		q.Owner = q
 	}
 	q.Node, q.Timeout, q.Buf, q.Replies = node, timeout, q.Buf[:0], 0
-	q.Said, q.Err, q.over, q.next = q.Said[:0], nil, false, nil
+	q.Said, q.Err, q.over, q.next, q.index = q.Said[:0], nil, false, nil, -1
 	q.refs.Store(2)
 	return q
 }
@@ -104,10 +112,11 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 	if !q.over {
 		q.Said = append(q.Said, s)
 	}
-	if s.Fatal {
+	switch {
+	case s.Fatal: // Fail does not follow if this was the last reply
+		q.tell(s.Err)
 		return s.Err
-	}
-	if i == q.Replies-1 {
+	case i == q.Replies-1:
 		q.tell(nil)
 	}
 	return nil
@@ -119,7 +128,7 @@ func (q *Query) Fail(_, _ int, err error) { q.tell(err) }
 // Done implements conn.Owner.
 func (q *Query) Done() {
 	e := q.engine
-	e.queries.owed[q.Node]--
+	e.queries.owed[q.Node] -= q.Replies
 	e.batchDone()
 	q.drop()
 }
@@ -129,12 +138,13 @@ func (q *Query) tell(err error) {
 	if q.over {
 		return
 	}
-	l := &q.engine.queries
-	last := len(l.asked) - 1
-	l.asked[q.index] = l.asked[last]
-	l.asked[q.index].index = q.index
-	l.asked[last] = nil
-	l.asked = l.asked[:last]
+	if l := &q.engine.queries; q.index >= 0 {
+		last := len(l.asked) - 1
+		l.asked[q.index] = l.asked[last]
+		l.asked[q.index].index = q.index
+		l.asked[last] = nil
+		l.asked = l.asked[:last]
+	}
 	q.over, q.Err = true, err
 	q.engine.depth.Add(-1)
 	q.answered <- struct{}{}
@@ -146,20 +156,21 @@ func (e *Engine) ask() {
 	if l.size.Load() == 0 && l.behind == 0 {
 		return
 	}
+	now := e.clock.Now()
 	for q := l.takeAll(); q != nil; {
 		next := q.next
+		q.due = now + q.Timeout
 		l.backlog[q.Node].push(q)
 		l.behind++
 		q = next
 	}
-	now := e.clock.Now()
 	for node := range e.nodes {
-		for b := &l.backlog[node]; b.first != nil && l.owed[node] < maxQueries; {
+		for b := &l.backlog[node]; b.first != nil && (l.owed[node] == 0 || l.owed[node]+b.first.Replies <= l.limit); {
 			q := b.pop()
 			l.behind--
 			q.due, q.index = now+q.Timeout, len(l.asked)
 			l.asked = append(l.asked, q)
-			l.owed[node]++
+			l.owed[node] += q.Replies
 			e.unanswered++
 			e.watchdog.see(q.Timeout)
 			e.fleet.SendTo(node, &q.Batch)
@@ -168,11 +179,22 @@ func (e *Engine) ask() {
 }
 
 // expireQueries tells the callers of queries that were not answered in time. A node that
-// answers others meanwhile is busy with those before it, and not silent.
+// answers others meanwhile is busy with those before it, and not silent. Those that wait
+// behind others are not sent any more.
 func (e *Engine) expireQueries(now time.Duration) {
-	for i := len(e.queries.asked) - 1; i >= 0; i-- {
-		if q := e.queries.asked[i]; now >= q.due && now >= e.queries.heard[q.Node]+q.Timeout {
+	l := &e.queries
+	isOver := func(q *Query) bool { return now >= max(q.due, l.heard[q.Node]+q.Timeout) }
+	for i := len(l.asked) - 1; i >= 0; i-- {
+		if q := l.asked[i]; isOver(q) {
 			q.tell(errTimeout)
+		}
+	}
+	for node := range e.nodes {
+		for b := &l.backlog[node]; b.first != nil && isOver(b.first); {
+			q := b.pop()
+			l.behind--
+			q.tell(errTimeout)
+			q.drop()
 		}
 	}
 }

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+// TestQueryThatEndsAConnection: its caller is told at once, and nothing refers to it when it
+// is used again.
+func TestQueryThatEndsAConnection(t *testing.T) {
+	p := newScripted(t, 1)
+	q := p.engine.Query(0, time.Second)
+	q.Buf, q.Replies = append(q.Buf, "x"...), 1
+	p.engine.Ask(q)
+	p.turn(func() { require.Error(t, p.reply(p.sent[0], 0, "-READONLY it is a replica\r\n")) })
+	require.Len(t, q.Answered(), 1)
+	require.Error(t, q.Err)
+	require.Empty(t, p.engine.queries.asked)
+	q.Free()
+	p.idle()
+}
+
+// TestQueriesBehindASilentNode: a query that must wait for others to be answered is told when
+// the node has been silent for its timeout, and not before, however many there are.
+func TestQueriesBehindASilentNode(t *testing.T) {
+	const n, timeout = 3 * maxReplies, 20 * time.Millisecond
+	p := newScripted(t, 2)
+	ask := func() *Query {
+		q := p.engine.Query(1, timeout)
+		q.Buf, q.Replies = append(q.Buf, "x"...), 1
+		p.engine.Ask(q)
+		return q
+	}
+	var all []*Query
+	for range n {
+		all = append(all, ask())
+	}
+	require.Len(t, p.sent, maxReplies)
+	told := func() (n int) {
+		for _, q := range all {
+			if len(q.Answered()) > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	p.tick(timeout / 2)
+	p.turn(func() { p.reply(p.sent[0], 1, one) })
+	p.tick(timeout / 2)
+	require.Equal(t, 1, told(), "it has answered since")
+	p.tick(timeout / 2)
+	require.Equal(t, n, told())
+	all = append(all, ask())
+	p.tick(timeout)
+	require.Equal(t, n+1, told())
+	for _, s := range p.sent {
+		p.turn(func() { p.fail(s, 1, conn.ErrStalled) })
+	}
+	for _, q := range all {
+		q.Free()
+	}
+	require.Zero(t, p.engine.queries.owed[1]+p.engine.queries.behind)
+	p.idle()
+}
