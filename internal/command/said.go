@@ -12,6 +12,7 @@ type Said struct {
 	Code  string // of an error reply
 	Err   error  // that reply: bounded, printable, never a token or a key
 	Fatal bool   // the connection must be closed
+	Later bool   // it is about the state of the server: another time it may be a better one
 }
 
 // ReadSaid reads a reply. A null is the zero Said; so is a reply of no use.
@@ -20,6 +21,7 @@ func ReadSaid(v *resp.Value) (s Said) {
 	case v.IsError():
 		s.Code = string(v.Code())
 		s.Fatal, s.Err = refusal.Read(v.Bytes)
+		s.Later = isOfServer(s.Code)
 	case v.Kind == resp.Integer:
 		s.Ints[0] = v.Int
 	case v.Kind == resp.Array && !v.Null:

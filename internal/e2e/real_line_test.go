@@ -256,3 +256,47 @@ func TestRealManyLines(t *testing.T) {
 	testkit.AtOnce(t, func() { testkit.Join(t, &all) })
 	require.EqualValues(t, 1, c.Stats().Nodes[0].Connects)
 }
+
+// TestRealRefusedForNow: a node that is out of memory when tracking is switched on is asked
+// again.
+func TestRealRefusedForNow(t *testing.T) {
+	s := realredis.Start(t)
+	admin := cluster.NewAdmin(t, s)
+	c := cluster.Connect(t, []string{s.Addr()}, rarely)
+	held := cluster.MustAcquire(t, cluster.Connect(t, []string{s.Addr()}), "k", ttl)
+	require.Equal(t, "+OK", admin.Do("CONFIG SET maxmemory 1"))
+	next := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", ttl) })
+	testkit.Await(t, "refused", func() bool { // the attempt, and what tries tracking
+		refused := admin.Do("INFO errorstats")
+		return strings.Contains(refused, "errorstat_OOM:count=") && !strings.Contains(refused, "errorstat_OOM:count=1\r")
+	})
+	require.Equal(t, "+OK", admin.Do("CONFIG SET maxmemory 0"))
+	awaitTracked(t, admin, "2")
+	require.NoError(t, held.Release(t.Context()))
+	testkit.AtOnce(t, func() { require.NoError(t, testkit.Get(t, next).Err) })
+}
+
+// TestRealGivesUpEntering: a waiter that gives up while it enters the queue leaves it, so that
+// other processes need not wait for the end of its ticket.
+func TestRealGivesUpEntering(t *testing.T) {
+	s := realredis.Start(t)
+	admin := cluster.NewAdmin(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	var pause func() string
+	c := cluster.Connect(t, []string{s.Addr()}, rarely, func(c *redlock.Config) {
+		c.Hooks.Attempt = func(redlock.Attempt) { pause() }
+	})
+	other := cluster.Connect(t, []string{s.Addr()}, rarely)
+	cluster.MustAcquire(t, other, "k", ttl)
+	cluster.MustAcquire(t, other, "j", ttl)
+	go func() { _, _ = other.Acquire(ctx, "j", ttl) }() // has the node load the script
+	awaitTracked(t, admin, "2")
+	pauser := cluster.NewAdmin(t, s)
+	pause = func() string { return pauser.Do("CLIENT PAUSE 300 WRITE") }
+	next := testkit.Start(func() error { return errorOf(c.Acquire(ctx, "k", ttl)) })
+	testkit.Await(t, "entering", func() bool { return strings.Contains(admin.Do("INFO clients"), "blocked_clients:1") })
+	cancel()
+	require.ErrorIs(t, testkit.Outcome(t, "the waiter", next), context.Canceled)
+	testkit.Await(t, "entered", func() bool { return strings.Contains(admin.Do("INFO clients"), "blocked_clients:0") })
+	testkit.AwaitFor(t, testkit.Promptly, "left", func() bool { return admin.Do("EXISTS k:redlock:queue") == ":0" })
+}

@@ -138,8 +138,12 @@ func (l *lines) act(w *waiter, step waiters.Step, done <-chan struct{}) {
 		l.did(w, func(*line, *waiters.Surroundings) {})
 	case waiters.Enter:
 		e, err := l.pushes.enter(l.group, w.key, step, done)
+		if err == errGivenUp || engine.IsTimeout(err) { // the process may enter all the same
+			l.depart(w.key, departure{true, step.First, step.Node})
+		}
 		l.did(w, func(line *line, s *waiters.Surroundings) {
 			if err != nil {
+				line.Contender.Lost(bit(step.Node))
 				l.failed(line, s, step.Node, err)
 				return
 			}

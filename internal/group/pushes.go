@@ -81,7 +81,11 @@ func (p *pushes) ask(g *Group, key string, node int, done <-chan struct{}, write
 		return said, q.Err
 	}
 	if begins {
-		if err := trackingRefused(q.Said[:skip]); err != nil || p.heard[node].Load() == heard {
+		err, later := trackingRefused(q.Said[:skip])
+		switch {
+		case later:
+			return said, err
+		case err != nil || p.heard[node].Load() == heard:
 			p.refuse(g, node, &p.denied, "node does not tell when a lock is freed, waiters ask again and again", err)
 			p.usable.And(^bit(node))
 			return said, errRefused
@@ -92,13 +96,14 @@ func (p *pushes) ask(g *Group, key string, node int, done <-chan struct{}, write
 	return said, nil
 }
 
-func trackingRefused(said []command.Said) error {
+// trackingRefused is the first error among replies, and whether it is only for now.
+func trackingRefused(said []command.Said) (err error, later bool) {
 	for _, s := range said {
 		if s.Err != nil {
-			return s.Err
+			return s.Err, s.Later
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // refuse notes that a node refuses something, and logs it, once.
@@ -121,7 +126,12 @@ func (p *pushes) isTracked(node int, caching, pttl *command.Said) (ttl time.Dura
 	case pttl.Ints[0] == command.NoTTL:
 		return never, nil
 	}
-	return max(0, time.Duration(pttl.Ints[0])*time.Millisecond), nil
+	return millis(pttl.Ints[0]), nil
+}
+
+// millis is a time of n milliseconds, within bounds: it is what a node has said.
+func millis(n int64) time.Duration {
+	return time.Duration(min(max(0, n), 1<<40)) * time.Millisecond
 }
 
 // watch has a node track the key of a lock, and returns for how long that lives there.
@@ -154,7 +164,7 @@ func (p *pushes) enter(g *Group, key string, step waiters.Step, done <-chan stru
 		switch call := &answer[0]; {
 		case call.Code == "NOSCRIPT" && !load:
 			continue
-		case call.Code == "NOPERM" || load && said[0].Err != nil:
+		case call.Code == "NOPERM" || load && said[0].Err != nil && !said[0].Later:
 			p.refuse(g, step.Node, &p.gated, "node refuses the script by which processes queue up, they are not served in order", call.Err)
 			continue
 		case call.Err != nil:
@@ -162,7 +172,7 @@ func (p *pushes) enter(g *Group, key string, step waiters.Step, done <-chan stru
 		}
 		ttl, err := p.isTracked(step.Node, &answer[1], &answer[2])
 		e = waiters.Entry{First: answer[0].Ints[0] == 1, Others: int(answer[0].Ints[1])}
-		e.Lease, e.Left = time.Duration(answer[0].Ints[2])*time.Millisecond, time.Duration(answer[0].Ints[3])*time.Millisecond
+		e.Lease, e.Left = millis(answer[0].Ints[2]), millis(answer[0].Ints[3])
 		e.Rung = e.Lease > command.FirstTicket && ttl <= command.FirstTicket
 		return e, err
 	}

@@ -20,9 +20,11 @@ import (
 type Contender struct {
 	order []uint8 // the nodes in the lock's order
 
-	seat   int  // node with the queue that the process is in, or none
-	again  bool // it has had its turn, and enters at the end
-	rung   bool // its place may have changed
+	seat   int           // node with the queue that the process is in, or none
+	again  bool          // it has had its turn, and enters at the end
+	rung   bool          // its place may have changed
+	rings  int           // how often in a row it was rung when it had just entered
+	calm   time.Duration // it heeds no ring before
 	first  bool
 	others int           // in the queue
 	renew  time.Duration // when it enters again, to keep its place
@@ -131,14 +133,22 @@ func (c *Contender) next(s *Surroundings) Step {
 	}
 	if c.seat == none {
 		if home == c.failed && s.Now < c.retry {
-			return c.polls(s)
+			step := c.polls(s)
+			if step.Action == Pause && s.Held <= s.Now {
+				step.Until = min(step.Until, c.retry)
+			}
+			return step
 		}
 		return Step{Action: Enter, Node: home}
 	}
-	if c.again || c.rung || s.Now >= c.renew || !c.first && s.Now >= c.change {
+	if c.again || c.rung && s.Now >= c.calm || s.Now >= c.renew || !c.first && s.Now >= c.change {
 		return Step{Action: Enter, Node: c.seat, Again: c.again, First: c.first}
 	}
-	return c.inQueue(s)
+	step := c.inQueue(s)
+	if step.Action == Pause && c.rung {
+		step.Until = min(step.Until, c.calm)
+	}
+	return step
 }
 
 // inQueue is Next for a process in a queue.
@@ -153,7 +163,11 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 	case c.due || c.watched != none && s.Now >= c.expires:
 		return Step{Action: Attempt}
 	case c.watched == none:
-		return Step{Action: Watch, Node: c.home(s.Usable, c.refused)}
+		usable := s.Usable
+		if s.Now < c.retry {
+			usable &^= 1 << uint(c.failed) // it is not the node of the seat
+		}
+		return Step{Action: Watch, Node: c.home(usable, c.refused)}
 	}
 	return Step{Until: min(c.expires, c.renew)}
 }
@@ -198,13 +212,21 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	was := c.first && c.seat == node && !c.again
 	c.seat, c.again, c.rung = node, false, e.Rung || c.early
 	c.first, c.others = e.First, e.Others
-	c.renew = s.Now + e.Lease/2
-	c.change = s.Now + e.Left + s.Jitter
+	c.renew = s.Now + max(e.Lease/2, leastLease)
+	c.change = s.Now + max(e.Left, leastLease) + s.Jitter
+	if !c.rung {
+		c.rings = 0
+	} else if c.rings++; c.rings > freeAttempts {
+		c.calm = s.Now + backoff(s, c.rings)
+	}
 	if !was && c.others > 0 { // the first before it has the lock, as a rule
 		c.due = false
 	}
 	c.watched = none // it looks at the key each time that it renews, if a push was lost
 }
+
+// leastLease bounds how often a process enters a queue that answers without sense.
+const leastLease = 10 * time.Millisecond
 
 // Failed tells that an action at a node has failed. For a while the process polls, unless
 // it may use another node.
@@ -248,9 +270,13 @@ func (c *Contender) Refused(s *Surroundings, denied uint64) {
 	if denied == 0 {
 		c.due, c.pause = true, s.Now+s.Pause
 	} else if c.attempts > freeAttempts {
-		shift := min(c.attempts-freeAttempts, 16)
-		c.pause = s.Now + min(s.Pause, s.Jitter+time.Millisecond<<shift)
+		c.pause = s.Now + backoff(s, c.attempts)
 	}
+}
+
+// backoff is the pause behind what has been in vain n times in a row.
+func backoff(s *Surroundings, n int) time.Duration {
+	return min(s.Pause, s.Jitter+time.Millisecond<<min(n-freeAttempts, 16))
 }
 
 // freeAttempts is how many attempts that fail may follow each other without a pause: the
