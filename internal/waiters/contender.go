@@ -23,7 +23,7 @@ type Contender struct {
 	seat   int           // node with the queue that the process is in, or none
 	again  bool          // it has had its turn, and enters at the end
 	rung   bool          // its place may have changed
-	rings  int           // how often in a row it was rung when it had just entered
+	rings  int           // how often in a row it has entered since it was rung, and has not won
 	calm   time.Duration // it heeds no ring before
 	first  bool
 	others int           // in the queue
@@ -142,6 +142,9 @@ func (c *Contender) next(s *Surroundings) Step {
 		return Step{Action: Enter, Node: home}
 	}
 	if c.again || c.rung && s.Now >= c.calm || s.Now >= c.renew || !c.first && s.Now >= c.change {
+		if c.rings++; !c.rung {
+			c.rings = 0
+		}
 		return Step{Action: Enter, Node: c.seat, Again: c.again, First: c.first}
 	}
 	step := c.inQueue(s)
@@ -214,10 +217,8 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	c.first, c.others = e.First, e.Others
 	c.renew = s.Now + max(e.Lease/2, leastLease)
 	c.change = s.Now + max(e.Left, leastLease) + s.Jitter
-	if !c.rung {
-		c.rings = 0
-	} else if c.rings++; c.rings > freeAttempts {
-		c.calm = s.Now + backoff(s, c.rings)
+	if c.calm = 0; c.rings > freeRings { // a full tracking table drops what was just tracked, and says so
+		c.calm = s.Now + backoff(s, c.rings-freeRings)
 	}
 	if !was && c.others > 0 { // the first before it has the lock, as a rule
 		c.due = false
@@ -270,25 +271,29 @@ func (c *Contender) Refused(s *Surroundings, denied uint64) {
 	if denied == 0 {
 		c.due, c.pause = true, s.Now+s.Pause
 	} else if c.attempts > freeAttempts {
-		c.pause = s.Now + backoff(s, c.attempts)
+		c.pause = s.Now + backoff(s, c.attempts-freeAttempts)
 	}
 }
 
-// backoff is the pause behind what has been in vain n times in a row.
+// backoff is the pause behind what has been in vain n times in a row, from 1.
 func backoff(s *Surroundings, n int) time.Duration {
-	return min(s.Pause, s.Jitter+time.Millisecond<<min(n-freeAttempts, 16))
+	return min(s.Pause, s.Jitter+time.Millisecond<<min(n, 16))
 }
 
 // freeAttempts is how many attempts that fail may follow each other without a pause: the
 // key of another holder has come between, or pushes are forged.
 const freeAttempts = 2
 
+// freeRings is how many rings without a turn are heeded at once. Eight processes that contend for a
+// lock waited for 131 ms (p99) with 2, and for 23 to 28 ms with 8.
+const freeRings = 8
+
 // Won tells that the process has the lock. If others want it too, it enters the queue at
 // the end. If none does it stays the first: a process that comes later tells it by its
 // ticket.
 func (c *Contender) Won() {
 	c.again = !c.first || c.others > 0 || c.rung
-	c.due, c.watched, c.refused, c.attempts, c.pause, c.poll = false, none, 0, 0, 0, 0
+	c.due, c.watched, c.refused, c.attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
 }
 
 // Freed tells that a holder in this process has given the lock back.

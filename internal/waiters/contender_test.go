@@ -50,6 +50,10 @@ func TestNoHotLoop(t *testing.T) {
 			e.Rung = true
 			c.Entered(s, step.Node, e)
 		},
+		"rung when it has entered": func(c *waiters.Contender, s *waiters.Surroundings, step waiters.Step, home int) {
+			c.Entered(s, step.Node, second)
+			c.Rung(step.Node)
+		},
 	} {
 		for _, denied := range []uint64{0, 1, 2, 4, 7} {
 			t.Run(name, func(t *testing.T) {
