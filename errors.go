@@ -26,6 +26,10 @@ var (
 	ErrMaxHold  = engine.ErrMaxHold // Config.MaxHold has passed; see Lock.KeepAlive
 	ErrStopped  = engine.ErrStopped // no longer kept alive, as asked; see Lock.KeepAlive
 
+	// Of fenced acquires, which do not try again after them.
+	ErrForgotten = group.ErrForgotten // too many nodes have lost the tokens: see Client.InitFencing
+	ErrFleet     = group.ErrFleet     // nodes have the tokens of clients with another configuration
+
 	// What a change of the program or of its configuration mends.
 	ErrConfig   = group.ErrConfig    // New: the Config is wrong, or every node refuses it
 	ErrArgument = engine.ErrArgument // a key, ttl, function or Op that is not allowed

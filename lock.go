@@ -27,6 +27,18 @@ func (l Lock) Keys() []string { return l.handle.Keys() }
 // release the lock.
 func (l Lock) Token() string { return l.handle.Token() }
 
+// Fence returns the fencing token, or 0 where Config.Fenced is not set or the lock was
+// attached. It is larger than the token of every lock on the key that was granted before,
+// by any fenced client of the nodes, whatever clocks, pauses and networks do. A resource
+// that remembers the largest token it has seen, and refuses smaller ones, is safe from a
+// holder that was paused beyond its validity. It is below 2^53, and neither blocks nor
+// allocates.
+//
+// A lock that is handed over inside the process has a token of its own. A holder that was
+// handed a lock which the nodes had lost meanwhile has a smaller token than a holder that
+// was granted it since, and so is refused by the resource.
+func (l Lock) Fence() uint64 { return l.handle.Fence() }
+
 // Remaining returns the validity that is left now, or 0. It neither blocks nor allocates.
 // On Linux it counts the time for which the machine was suspended.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }

@@ -78,6 +78,9 @@ func (op *Op) Err() error { return op.op.Result() }
 // without an error, else 0. A lock of which nothing is left must be released.
 func (op *Op) Remaining() time.Duration { return op.op.Remaining() }
 
+// Fence returns the fencing token of an OpAcquire without an error, or 0: see [Lock.Fence].
+func (op *Op) Fence() uint64 { return op.op.Fence() }
+
 // String shows the kind, the key, the TTL and a short digest of the token, never the
 // token itself. So do Format, LogValue and MarshalJSON: print a pointer to an Op, since
 // an Op by value shows what is in it.

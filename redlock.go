@@ -126,9 +126,21 @@ type Config struct {
 	NoHandOver bool
 	// Holder, a short printable text such as host and process, is stored with each lock,
 	// behind the token, so that people can see who holds it: see Inspect.
-	Holder   string
-	Portable bool // no raw socket path on Linux, as elsewhere
-	Scripted bool // no DELIFEQ, DELEX and SET IFEQ where nodes have them
+	Holder string
+	// Fenced gives each lock a fencing token: see [Lock.Fence]. All clients of the nodes
+	// should be fenced; a client that is not excludes others and is excluded, but has no
+	// tokens. It needs MaxTTL and, once for new nodes, [Client.InitFencing]. All fenced
+	// clients must have the same Nodes, by the same names, and the same MaxTTL. Acquiring
+	// and extending run scripts.
+	Fenced bool
+	// FenceSet is the key at which nodes keep the tokens: one sorted set with a member for
+	// each key that was locked in the last hour. Default: "redlock:fence".
+	FenceSet string
+	// FenceClock tells the time, from which tokens are made; it need not be right, and is
+	// called for each attempt. Default: time.Now.
+	FenceClock func() time.Time
+	Portable   bool // no raw socket path on Linux, as elsewhere
+	Scripted   bool // no DELIFEQ, DELEX and SET IFEQ where nodes have them
 	// Logger gets warnings about the configuration, nodes that come up (Info), go down,
 	// may evict keys or have no vote (Warn), and panics of callbacks (Error; without a
 	// Logger they go to slog.Default). Operations are not logged. Default: none.
@@ -194,6 +206,7 @@ type Client struct{ group *group.Group }
 // ErrConfig.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
+		Fenced: cfg.Fenced, FenceSet: cfg.FenceSet, FenceClock: cfg.FenceClock,
 		MaxHold: cfg.MaxHold, Holder: cfg.Holder, NoHandOver: cfg.NoHandOver,
 		Nodes: cfg.Nodes, Logger: cfg.Logger, Rand: cfg.Rand, Scripted: cfg.Scripted,
 		Retry: group.Retry(cfg.Retry), CloseTimeout: cfg.CloseTimeout,
@@ -221,6 +234,17 @@ func (c *Client) Ready(ctx context.Context) error { return c.group.Ready(ctx) }
 // IsReady is Ready without waiting, for readiness probes. The error is a [QuorumError]
 // that says which nodes cannot vote and why, or ErrClosed. It blocks as Stats does.
 func (c *Client) IsReady() error { return c.group.IsReady() }
+
+// InitFencing is for the first start of fenced nodes, and for an [ErrForgotten]: so many
+// nodes have lost the tokens, by a restart without a disk, a flush or an eviction, that the
+// others cannot know all. It gives each node that can be reached its vote, after MaxTTL has
+// passed, and returns when enough nodes have one; until ctx ends it tries again. Where all
+// nodes have their vote it returns at once.
+//
+// It trusts that no token above the client's clock and one minute was ever given, unless a
+// node that still has a vote tells of one. So call it from one place, by hand or in a
+// deployment, on a machine whose clock is right. Several calls at once do no harm.
+func (c *Client) InitFencing(ctx context.Context) error { return c.group.InitFencing(ctx) }
 
 // Close refuses new operations, waits up to CloseTimeout for those under way and for
 // releases in the background, and frees everything. Locks stay held until their TTL

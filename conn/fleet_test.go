@@ -22,9 +22,9 @@ type shortProbes struct{ *command.Probes }
 
 func (shortProbes) Len() int { return 4 }
 
-func probeShortly() Prober { return shortProbes{command.NewProbes(false)} }
+func probeShortly() Prober { return shortProbes{command.NewProbes(false, nil)} }
 
-func probeAll() Prober { return command.NewProbes(false) }
+func probeAll() Prober { return command.NewProbes(false, nil) }
 
 // encode writes one command as the client does.
 func encode(args ...string) []byte { return appendCommand(nil, args...) }

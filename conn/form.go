@@ -8,7 +8,7 @@ import (
 
 // Form is the number of the form in which a node is sent its commands. Only the owner
 // of the fleet knows its meaning.
-type Form uint8
+type Form uint16
 
 // Prober is the owner's part of one handshake: commands by which it finds out the
 // form that a node understands.
@@ -18,7 +18,7 @@ type Prober interface {
 	// Answer takes in the reply to command i; all of them, in order. An error ends
 	// the connection.
 	Answer(i int, reply *resp.Value) error
-	Form() uint8 // that the answers have shown
+	Form() uint16 // that the answers have shown
 }
 
 // Forms are those of the nodes that are up, each once. The slice is the fleet's, and

@@ -63,9 +63,6 @@ var hostiles = []hostile{
 	{"silence inside a bulk", scripted.Steps{one + two[:5]}, 1, ErrStalled},
 }
 
-// endless is more than a client may read before it hangs up.
-const endless = 1 << 30
-
 // tlsHostiles break what is below RESP.
 var tlsHostiles = []hostile{
 	{"a reply in the clear", scripted.Steps{one, scripted.Raw(two)}, 1, func(err error) bool {

@@ -68,7 +68,7 @@ func TestFormsWithinAccessLists(t *testing.T) {
 					server.LoadScripts()
 				}
 				r := newTestFleet(t, false, nil, onServer(server), with("", password, 0), func(cfg *Config) {
-					cfg.Probes = func() Prober { return command.NewProbes(test.force) }
+					cfg.Probes = func() Prober { return command.NewProbes(test.force, nil) }
 					if test.lacks == "select" {
 						cfg.Addresses[0].Database = 1
 					}

@@ -60,3 +60,7 @@ func (n *node) skip() bool {
 	}
 	return true
 }
+
+// RunID names the present life of a node's server, or the last that was met: each start of a
+// server makes one.
+func (f *Fleet) RunID(node int) string { return f.nodes[node].id.runID }

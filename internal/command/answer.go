@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/refusal"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -78,6 +79,40 @@ func (a *Answers) Next() bool {
 	return a.fits
 }
 
+// ReadFenced reads an element of the reply of a script of package fencing.
+func ReadFenced(v *resp.Value) (a fencing.Answer, fits bool) {
+	switch {
+	case v.Kind == resp.Integer && (v.Int == int64(fencing.OK) || v.Int == int64(fencing.Gone)):
+		return fencing.Answer{Code: fencing.Code(v.Int)}, true
+	case v.Kind != resp.Array || v.Null || v.Int != 2:
+		return a, false
+	}
+	it := v.Elements()
+	it.Next()
+	code := it.Value().Int
+	if it.Value().Kind != resp.Integer || code < int64(fencing.OK) || code > int64(fencing.Invalid) {
+		return a, false
+	}
+	a.Code = fencing.Code(code)
+	it.Next()
+	text := it.Value()
+	if text.Kind != resp.Bulk || text.Null {
+		return a, false
+	}
+	switch a.Code {
+	case fencing.Amnesia, fencing.Foreign:
+		a.Text = string(text.Bytes)
+	default:
+		for _, c := range text.Bytes {
+			if c < '0' || c > '9' || a.Token > fencing.MaxToken {
+				return a, false
+			}
+			a.Token = 10*a.Token + uint64(c-'0')
+		}
+	}
+	return a, a.Token <= fencing.MaxToken
+}
+
 // Granted is ReadOne's, of this answer.
 func (a *Answers) Granted() bool { return a.granted }
 
@@ -134,6 +169,8 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	ofKey := refusal.OfKey(text)
 	switch {
 	case r.Fatal:
+	case f.IsFenced(k): // part of it may have been done: what is set is released
+		r.Unapplied = false
 	case call && n > 1 && !isOfServer(code) && (ofKey || !errors.Is(r.Err, refusal.ErrForbidden)):
 		r.Remedy = Split
 	case call, k == Acquire, k.Reads():

@@ -3,6 +3,8 @@ package command
 import (
 	"strconv"
 
+	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -12,6 +14,14 @@ type Operand struct {
 	Key, Token []byte
 	TTL        int64 // in milliseconds, of kinds that have one
 	Tail       string
+	Block      fencing.Block // of a fenced acquire
+}
+
+// Fence is what the scripts of package fencing are told beside the operands.
+type Fence struct {
+	Set      string                  // the key with the tokens of the fleet
+	MaxAhead int64                   // of a token, in microseconds
+	Me       [quorum.MaxNodes][]byte // by node: the fleet, and the node's present life
 }
 
 // ReadBytes is how much of a value ReadValue reads. Locks of others may share the
@@ -35,10 +45,13 @@ func Merge(k Kind, f Form, operands []Operand, limit int) int {
 	return n
 }
 
-// Append writes one command for all operands; see [Merge].
-func Append(dst []byte, k Kind, f Form, operands []Operand) []byte {
+// Append writes one command for all operands; see [Merge]. A Form that is fenced needs
+// fence.
+func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
 	op := &operands[0]
 	switch {
+	case f.IsFenced(k):
+		return appendFenced(dst, k, operands, fence, f.node())
 	case f.IsScript(k):
 		return appendCall(dst, k, operands)
 	case k == Acquire: // SET key token NX PX ttl
@@ -100,6 +113,44 @@ func appendCall(dst []byte, k Kind, operands []Operand) []byte {
 	return dst
 }
 
+// appendFenced writes EVALSHA sha n set key… me, and for each key of an acquire first last
+// token ttl, behind maxAhead, or for extends token… ttl…
+func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int) []byte {
+	n := len(operands)
+	args, sha := 5+n+2*n, fencing.ExtendSHA1
+	if k == Acquire {
+		args, sha = 6+n+4*n, fencing.AcquireSHA1
+	}
+	dst = resp.AppendArray(dst, args)
+	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"...)
+	dst = append(dst, sha...)
+	dst = append(dst, '\r', '\n')
+	dst = resp.AppendBulkInt(dst, int64(n+1))
+	dst = resp.AppendBulkString(dst, fence.Set)
+	for i := range operands {
+		dst = resp.AppendBulk(dst, operands[i].Key)
+	}
+	dst = resp.AppendBulk(dst, fence.Me[node])
+	if k == Acquire {
+		dst = resp.AppendBulkInt(dst, fence.MaxAhead)
+		for i := range operands {
+			op := &operands[i]
+			dst = resp.AppendBulkInt(dst, int64(op.Block.First))
+			dst = resp.AppendBulkInt(dst, int64(op.Block.Last))
+			dst = appendToken(dst, op)
+			dst = resp.AppendBulkInt(dst, op.TTL)
+		}
+		return dst
+	}
+	for i := range operands {
+		dst = appendToken(dst, &operands[i])
+	}
+	for i := range operands {
+		dst = resp.AppendBulkInt(dst, operands[i].TTL)
+	}
+	return dst
+}
+
 // appendToken writes the value at the key; most have the one length of tokens.
 func appendToken(dst []byte, op *Operand) []byte {
 	if n := len(op.Token) + len(op.Tail); n == 22 {
@@ -114,9 +165,14 @@ func appendToken(dst []byte, op *Operand) []byte {
 }
 
 // AppendLoad writes the SCRIPT LOAD that script calls of a kind may need in front.
-func AppendLoad(dst []byte, k Kind) []byte {
+func AppendLoad(dst []byte, k Kind, f Form) []byte {
 	text := ReleaseScript
-	if k == Extend {
+	switch {
+	case f.IsFenced(k) && k == Acquire:
+		text = fencing.AcquireScript
+	case f.IsFenced(k):
+		text = fencing.ExtendScript
+	case k == Extend:
 		text = ExtendScript
 	}
 	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/refusal"
 )
 
@@ -16,7 +17,7 @@ var forms = []Form{Scripts, DelIfEq, DelEx, SetIfEq, DelIfEq | SetIfEq, DelEx | 
 
 func operands(n int) (all []Operand) {
 	for i := range n {
-		all = append(all, Operand{fmt.Appendf(nil, "key %d\r\n", i), fmt.Appendf(nil, "%022d", i), int64(10 + i), ""})
+		all = append(all, Operand{fmt.Appendf(nil, "key %d\r\n", i), fmt.Appendf(nil, "%022d", i), int64(10 + i), "", fencing.Block{}})
 	}
 	return all
 }
@@ -35,7 +36,7 @@ func TestOperandsAreReadBack(t *testing.T) {
 					require.Equal(t, 1, n)
 				}
 				want := left[:n]
-				got := r.Read(k, Append(nil, k, f, want))
+				got := r.Read(k, Append(nil, k, f, want, nil))
 				require.Len(t, got, n)
 				for i := range got {
 					require.Equal(t, want[i].Key, got[i].Key)

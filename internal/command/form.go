@@ -4,7 +4,7 @@ package command
 // the commands on each connection. The version number is not used, since forks,
 // proxies and access lists differ from it. Every server since Redis 2.6 understands
 // the zero Form.
-type Form uint8
+type Form uint16
 
 const (
 	// DelIfEq releases by DELIFEQ key token, of Valkey 9.0.
@@ -15,6 +15,9 @@ const (
 	// Redis 8.4.
 	SetIfEq
 
+	// Fenced has acquires and extends run the scripts of package fencing.
+	Fenced
+
 	releases = DelIfEq | DelEx
 
 	// Scripts is the zero Form: one script call for many keys.
@@ -24,8 +27,20 @@ const (
 // IsScript says whether a kind is asked for by a script call, which takes several
 // operands.
 func (f Form) IsScript(k Kind) bool {
-	return k == Release && f&releases == 0 || k == Extend && f&SetIfEq == 0
+	return k == Release && f&releases == 0 || k == Extend && f&SetIfEq == 0 || f.IsFenced(k)
 }
+
+// IsFenced says whether a kind is asked for by a script of package fencing.
+func (f Form) IsFenced(k Kind) bool { return f&Fenced != 0 && k.HasTTL() }
+
+// nodeShift is where a Form has its node, counted from 1: the scripts of package fencing are
+// told which life of the node is meant, so each node has commands of its own.
+const nodeShift = 8
+
+// ForNode is f, fenced, for one node.
+func (f Form) ForNode(node int) Form { return f | Fenced | Form(node+1)<<nodeShift }
+
+func (f Form) node() int { return int(f>>nodeShift) - 1 }
 
 // Without is f without the native commands of asked for a kind: scripts replace them.
 func (f Form) Without(k Kind, asked Form) Form {

@@ -1,6 +1,9 @@
 package command
 
-import "github.com/redlock-go/redlock/resp"
+import (
+	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/resp"
+)
 
 // Reader reads the operands out of a command that was written by Append. It can be
 // reused without an allocation: while a node is down each batch is read.
@@ -28,7 +31,12 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	}
 	args := r.args
 	switch string(args[0]) {
-	case "EVALSHA": // sha n key… token… ttl…
+	case "EVALSHA":
+		if sha := string(args[1]); sha == fencing.AcquireSHA1 || sha == fencing.ExtendSHA1 {
+			r.readFenced(k)
+			break
+		}
+		// sha n key… token… ttl…
 		n := int(number(args[2]))
 		for i := range n {
 			op := Operand{Key: args[3+i], Token: args[3+n+i]}
@@ -45,6 +53,22 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 		r.operands = append(r.operands, Operand{Key: args[1], Token: args[2], TTL: number(args[len(args)-1])})
 	}
 	return r.operands
+}
+
+// readFenced reads what appendFenced has written.
+func (r *Reader) readFenced(k Kind) {
+	args := r.args
+	n := int(number(args[2])) - 1
+	keys, rest := args[4:4+n], args[5+n:]
+	for i, key := range keys {
+		if k == Acquire { // maxAhead, then first last token ttl
+			own := rest[1+4*i:]
+			block := fencing.Block{First: uint64(number(own[0])), Last: uint64(number(own[1]))}
+			r.operands = append(r.operands, Operand{Key: key, Token: own[2], TTL: number(own[3]), Block: block})
+		} else {
+			r.operands = append(r.operands, Operand{Key: key, Token: rest[i], TTL: number(rest[n+i])})
+		}
+	}
 }
 
 // number reads what was written as digits.

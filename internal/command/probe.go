@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/refusal"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -28,8 +29,8 @@ type probe struct {
 }
 
 // NewProbes is the probes of one connection; with scripted set native commands are
-// not tried.
-func NewProbes(scripted bool) *Probes {
+// not tried. fence is nil where the scripts of package fencing are not needed.
+func NewProbes(scripted bool, fence *Fence) *Probes {
 	p := new(Probes)
 	if !scripted {
 		p.add(p.releasesBy(DelIfEq), "DELIFEQ", probeKey, probeToken)
@@ -38,7 +39,19 @@ func NewProbes(scripted bool) *Probes {
 	}
 	p.script(Release, ReleaseScript, ReleaseSHA1, "1", probeKey, probeToken)
 	p.script(Extend, ExtendScript, ExtendSHA1, "1", probeKey, probeToken, "1000")
+	if fence != nil {
+		p.fence(fence)
+	}
 	return p
+}
+
+// fence loads the scripts of package fencing, and runs those that ask for no key: a node that
+// does not allow them cannot be used.
+func (p *Probes) fence(fence *Fence) {
+	p.form |= Fenced // so that they count as needed
+	p.script(Acquire, fencing.AcquireScript, fencing.AcquireSHA1, "1", fence.Set, probeToken, "0")
+	p.script(Extend, fencing.ExtendScript, fencing.ExtendSHA1, "1", fence.Set, probeToken)
+	p.script(Acquire, fencing.MemberScript, fencing.MemberSHA1, "1", fence.Set, "read", probeToken)
 }
 
 func (p *Probes) add(answer func(*resp.Value) error, words ...string) {
@@ -56,7 +69,7 @@ func (p *Probes) Command(i int) []string { return p.asked[i].words }
 func (p *Probes) Answer(i int, v *resp.Value) error { return p.asked[i].answer(v) }
 
 // Form is the form that the answers have shown.
-func (p *Probes) Form() uint8 { return uint8(p.form) }
+func (p *Probes) Form() uint16 { return uint16(p.form) }
 
 // releasesBy notes a native command that releases, if it works. The first one that
 // works is used.

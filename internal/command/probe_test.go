@@ -84,12 +84,12 @@ func TestFormIsFoundByAsking(t *testing.T) {
 		"busy":                    {"-BUSY\r\n", unknown, "-BUSY\r\n", Scripts},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := NewProbes(false)
+			p := NewProbes(false, nil)
 			require.NoError(t, p.probeWith(t, map[string]string{"DELIFEQ": test.delifeq, "DELEX": test.delex, "SET": test.set}))
 			assert.Equal(t, test.want, Form(p.Form()))
 		})
 	}
-	p := NewProbes(true)
+	p := NewProbes(true, nil)
 	require.NoError(t, p.probeWith(t, map[string]string{"DELIFEQ": no, "SET": null}))
 	assert.Equal(t, Scripts, Form(p.Form()))
 }
@@ -122,17 +122,17 @@ func TestScriptsThatFail(t *testing.T) {
 				assert.ErrorIs(t, err, want, test.reply)
 			}
 		}
-		check(NewProbes(false).probeWith(t, map[string]string{test.word: test.reply}), test.want)
+		check(NewProbes(false, nil).probeWith(t, map[string]string{test.word: test.reply}), test.want)
 		if !test.native {
 			test.want = nil
 		}
-		check(NewProbes(false).probeWith(t, map[string]string{test.word: test.reply, "DELIFEQ": no, "SET": null}), test.want)
+		check(NewProbes(false, nil).probeWith(t, map[string]string{test.word: test.reply, "DELIFEQ": no, "SET": null}), test.want)
 	}
 	// Neither loaded nor allowed to be called.
 	forbidden := map[string]string{"SCRIPT": noRight, "EVALSHA": noRight}
-	assert.ErrorContains(t, NewProbes(false).probeWith(t, forbidden), "script|load")
+	assert.ErrorContains(t, NewProbes(false, nil).probeWith(t, forbidden), "script|load")
 	for _, kind := range []string{"DELIFEQ", "DELEX", "SET", "EVALSHA"} { // of another type than the command has
-		err := NewProbes(false).probeWith(t, map[string]string{kind: "+PONG\r\n"})
+		err := NewProbes(false, nil).probeWith(t, map[string]string{kind: "+PONG\r\n"})
 		if kind != "EVALSHA" { // its answer does not matter
 			assert.ErrorIs(t, err, refusal.ErrUnfit, kind)
 		}
@@ -143,7 +143,7 @@ var errAny = refusal.ErrUnfit // stands for any
 
 // TestProbesChangeNothing: all are about the key that no lock has.
 func TestProbesChangeNothing(t *testing.T) {
-	p := NewProbes(false)
+	p := NewProbes(false, nil)
 	for i := range p.Len() {
 		if words := p.Command(i); words[0] != "SCRIPT" {
 			assert.Contains(t, strings.Join(words, " "), probeKey+" ")

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/refusal"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -9,10 +10,11 @@ import (
 type Said struct {
 	Ints  [4]int64 // an integer, or the elements of an array of up to 4
 	OK    bool
-	Code  string // of an error reply
-	Err   error  // that reply: bounded, printable, never a token or a key
-	Fatal bool   // the connection must be closed
-	Later bool   // it is about the state of the server: another time it may be a better one
+	Fence fencing.Answer // of a script of package fencing; Code is 0 where it is none
+	Code  string         // of an error reply
+	Err   error          // that reply: bounded, printable, never a token or a key
+	Fatal bool           // the connection must be closed
+	Later bool           // it is about the state of the server: another time it may be a better one
 }
 
 // ReadSaid reads a reply. A null is the zero Said; so is a reply of no use.
@@ -25,6 +27,9 @@ func ReadSaid(v *resp.Value) (s Said) {
 	case v.Kind == resp.Integer:
 		s.Ints[0] = v.Int
 	case v.Kind == resp.Array && !v.Null:
+		if a, fits := ReadFenced(v); fits {
+			s.Fence = a
+		}
 		it := v.Elements()
 		for i := 0; i < len(s.Ints) && it.Next(); i++ {
 			s.Ints[i] = it.Value().Int

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -42,6 +43,7 @@ type batch struct {
 	answers     []answer  // that nodes have told
 	cause       []error   // by node: why it has not answered the rest
 	failures    []failure // single failed votes
+	told        []told    // answers to fenced acquires, other than OK
 	quarantined uint64    // by node, a bit each: it has no vote, but in releases
 
 	older, newer *batch // in Engine.extending
@@ -58,6 +60,7 @@ type round struct {
 	absent   uint64 // nodes where no key has the token, a bit each
 	lock     uint64 // of an extend: which lock it is about
 	failures int32  // the last of them in batch.failures, counted from 1
+	told     int32  // likewise in batch.told
 	reads    bool   // it is complete when each node has voted
 }
 
@@ -65,6 +68,12 @@ type round struct {
 type failure struct {
 	node, before int32 // before is the one before it in the same round
 	err          error
+}
+
+// told is a node's answer to a fenced acquire, in the way of failure.
+type told struct {
+	Told
+	before int32
 }
 
 // Value is what a node has told of a key.
@@ -198,6 +207,31 @@ func (b *batch) answered(node, i int, granted bool, kind Kind) {
 		b.vote(node, i, quorum.Granted, nil)
 	default:
 		b.vote(node, i, quorum.Denied, nil)
+	}
+}
+
+// fenced records a node's answer to a fenced acquire or extend. Where it is not OK nothing
+// was written.
+func (b *batch) fenced(node, i int, kind Kind, a fencing.Answer) {
+	if kind == Acquire && a.Code != fencing.OK {
+		r := &b.rounds[i]
+		r.absent |= 1 << uint(node)
+		b.told = append(b.told, told{Told{node, a}, r.told})
+		r.told = int32(len(b.told))
+	}
+	switch a.Code {
+	case fencing.OK, fencing.Held, fencing.Stale, fencing.Ahead, fencing.Gone:
+		b.answered(node, i, a.Code == fencing.OK, kind)
+		return
+	case fencing.Amnesia:
+		b.refused(node, i, errForgotten)
+	case fencing.Foreign:
+		b.refused(node, i, errForeign)
+	default:
+		b.refused(node, i, errMisfit)
+	}
+	if f := b.engine.onForgotten; f != nil {
+		f(node, a)
 	}
 }
 
@@ -381,6 +415,8 @@ func (b *batch) reset() {
 	b.answers = b.answers[:0]
 	clear(b.failures)
 	b.failures = b.failures[:0]
+	clear(b.told)
+	b.told = b.told[:0]
 	for node := range b.open {
 		b.open[node] = 1
 	}

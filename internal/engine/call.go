@@ -3,12 +3,15 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/fencing"
 )
 
 // Call is an operation whose caller waits for it.
 type Call struct {
 	Op
-	Values []Value // of a kind that reads: what nodes have told, in the order of their answers
+	Proposal fencing.Proposal // of a caller whose acquires are fenced
+	Values   []Value          // of a kind that reads: what nodes have told, in the order of their answers
 
 	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
 	over  bool            // the context's end has ended the call
@@ -27,6 +30,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 		c.Done = c
 	}
 	c.Absent, c.Tail = 0, ""
+	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
 	c.Values = c.Values[:0]
 	c.Kind, c.TTL = kind, ttl
 	c.SetKey(key)

@@ -78,6 +78,11 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 	if op.Kind != Acquire {
 		return
 	}
+	for at := r.told; at > 0; {
+		t := &b.told[at-1]
+		op.Told = append(op.Told, t.Told)
+		at = t.before
+	}
 	if op.Absent = r.absent; op.Err != nil {
 		e.cleanUp(op)
 	}

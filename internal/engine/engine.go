@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -27,6 +28,7 @@ type Fleet interface {
 	Len() int
 	Forms() []conn.Form
 	Form(node int) conn.Form
+	Connection(node int) uint64
 	SetForm(node int, f conn.Form)
 	Quarantined() uint64
 	Away() uint64
@@ -59,21 +61,28 @@ type Config struct {
 	// OnRelease hears of every release that has ended, and of the nodes that may have had
 	// the key, a bit each. The driver lock is held. It may be nil.
 	OnRelease func(key []byte, nodes uint64)
+	// Fence is what fenced acquires and extends need, or nil. The driver lock protects it.
+	Fence *command.Fence
+	// OnForgotten hears of a node that has no vote in fenced acquires, or belongs to another
+	// fleet, from within the driver, under its lock.
+	OnForgotten func(node int, a fencing.Answer)
 	// OnPanic hears of a callback that has panicked; it may be nil.
 	OnPanic func(v any, stack []byte)
 }
 
 // Engine carries operations to the nodes of one client.
 type Engine struct {
-	clock     clock.Clock
-	timeout   time.Duration
-	maxTTL    time.Duration
-	onVote    func(node int, kind Kind, o quorum.Outcome, err error)
-	onRelease func(key []byte, nodes uint64)
-	onPanic   func(v any, stack []byte)
-	fleet     Fleet
-	nodes     int
-	quorum    int
+	clock       clock.Clock
+	timeout     time.Duration
+	maxTTL      time.Duration
+	onVote      func(node int, kind Kind, o quorum.Outcome, err error)
+	onRelease   func(key []byte, nodes uint64)
+	onPanic     func(v any, stack []byte)
+	fleet       Fleet
+	nodes       int
+	quorum      int
+	fence       *command.Fence
+	onForgotten func(node int, a fencing.Answer)
 
 	queue     queue
 	callbacks callbacks
@@ -115,7 +124,7 @@ type Engine struct {
 
 // New makes an engine; [Engine.Start] gives it its nodes.
 func New(cfg Config) *Engine {
-	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, onRelease: cfg.OnRelease, onPanic: cfg.OnPanic, quiet: make(chan struct{}, 1)}
+	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, onRelease: cfg.OnRelease, onPanic: cfg.OnPanic, fence: cfg.Fence, onForgotten: cfg.OnForgotten, quiet: make(chan struct{}, 1)}
 	e.timeout = min(cfg.Timeout, MaxTTL) // more would overflow when an instant is added
 	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
 	e.queue.limit = cfg.MaxWaiting

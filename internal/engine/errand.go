@@ -30,7 +30,7 @@ func (w *wire) again(node int, s *span, merge int, load bool) {
 		}
 		if i > first {
 			if errand == nil {
-				errand = b.newErrand(s.kind, load)
+				errand = b.newErrand(node, s.kind, load)
 			}
 			errand.append(s.kind, s.first+first, operands[first:i], merge)
 		}
@@ -44,11 +44,14 @@ func (w *wire) again(node int, s *span, merge int, load bool) {
 }
 
 // newErrand is an errand in rounds of b, by script calls.
-func (b *batch) newErrand(kind Kind, load bool) *wire {
+func (b *batch) newErrand(node int, kind Kind, load bool) *wire {
 	w := newWire(b)
+	if f := b.engine.fleet.Form(node); command.Form(f).IsFenced(kind) {
+		w.Form = f
+	}
 	w.errand, w.loads = true, load
 	if load {
-		w.Buf = command.AppendLoad(w.Buf, kind)
+		w.Buf = command.AppendLoad(w.Buf, kind, w.form())
 	}
 	return w
 }

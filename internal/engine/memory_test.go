@@ -145,7 +145,10 @@ func (f *memoryFleet) ring() {
 	}
 }
 
-func (f *memoryFleet) Len() int       { return len(f.nodes) }
+func (f *memoryFleet) Len() int { return len(f.nodes) }
+
+func (f *memoryFleet) Connection(int) uint64 { return 1 }
+
 func (f *memoryFleet) CanBlock() bool { return f.blocks }
 func (f *memoryFleet) Check()         {}
 func (f *memoryFleet) Drain()         {}

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -57,6 +58,12 @@ type Failure struct {
 // IsTimeout says whether the node did not answer within Op.Timeout.
 func (f Failure) IsTimeout() bool { return f.Err == errTimeout }
 
+// Told is a node's answer to a fenced acquire, other than OK.
+type Told struct {
+	Node int
+	fencing.Answer
+}
+
 // Op is one operation on all nodes. It belongs to the engine from Submit to
 // Complete, or to a Cancel that returned true, and can be used again then.
 type Op struct {
@@ -67,7 +74,8 @@ type Op struct {
 	TTL     time.Duration
 	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
 	Done    Completion
-	Tail    string // follows the token in the value at the key
+	Tail    string        // follows the token in the value at the key
+	Block   fencing.Block // that an acquire proposes, where acquires are fenced
 
 	// Absent is the nodes, a bit each, that have no key with this token: they
 	// denied the acquire, or were never sent it. The engine sets it for an
@@ -80,6 +88,7 @@ type Op struct {
 	Tally    quorum.Tally
 	Until    time.Duration // when validity ends if the nodes did as asked, on the engine's clock
 	Failures []Failure     // one for each failed vote; reused by the next Submit
+	Told     []Told        // what nodes answered a fenced acquire that has not won; likewise
 
 	start time.Duration // before anything was queued
 	state atomic.Uint64 // generation and phase
@@ -133,6 +142,7 @@ func (op *Op) begin(now time.Duration) {
 	op.start = now
 	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
 	op.Failures = op.Failures[:0]
+	op.Told = op.Told[:0]
 	op.Tally = quorum.Tally{}
 }
 
@@ -173,6 +183,8 @@ func (e *Engine) check(op *Op) error {
 		return WrongArgument("key is empty, 1 to %d bytes are allowed", MaxKey)
 	case len(op.Key) > MaxKey:
 		return WrongArgument("key has %d bytes, at most %d are allowed", len(op.Key), MaxKey)
+	case e.fence != nil && string(op.Key) == e.fence.Set:
+		return WrongArgument("key is that of the fencing tokens (FenceSet)")
 	}
 	op.Timeout = e.timeout
 	if !op.Kind.HasTTL() {

@@ -20,6 +20,7 @@ import (
 type Query struct {
 	conn.Batch // the caller sets Buf and Replies
 	Node       int
+	Connection uint64         // of the node that it is meant for; 0: any
 	Timeout    time.Duration  // from sending on
 	Said       []command.Said // valid once it is answered: as many as came
 	Err        error          // why there are fewer
@@ -68,7 +69,7 @@ func (e *Engine) Query(node int, timeout time.Duration) *Query {
 		q = &Query{engine: e, answered: make(chan struct{}, 1)}
 		q.Owner = q
 	}
-	q.Node, q.Timeout, q.Buf, q.Replies = node, timeout, q.Buf[:0], 0
+	q.Node, q.Timeout, q.Connection, q.Buf, q.Replies = node, timeout, 0, q.Buf[:0], 0
 	q.Said, q.Err, q.over, q.next, q.index = q.Said[:0], nil, false, nil, -1
 	q.refs.Store(2)
 	return q
@@ -168,6 +169,11 @@ func (e *Engine) ask() {
 		for b := &l.backlog[node]; b.first != nil && (l.owed[node] == 0 || l.owed[node]+b.first.Replies <= l.limit); {
 			q := b.pop()
 			l.behind--
+			if q.Connection != 0 && q.Connection != e.fleet.Connection(node) {
+				q.tell(errReconnected)
+				q.drop()
+				continue
+			}
 			q.due, q.index = now+q.Timeout, len(l.asked)
 			l.asked = append(l.asked, q)
 			l.owed[node] += q.Replies

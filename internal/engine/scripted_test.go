@@ -122,6 +122,8 @@ func (p *scriptedFleet) Form(node int) (d conn.Form) {
 	return d
 }
 
+func (p *scriptedFleet) Connection(int) uint64 { return 1 }
+
 func (p *scriptedFleet) SetForm(node int, f conn.Form) { p.speaks[node] = f }
 
 // Send makes a sentBatch of each form, which only those that speak it have.

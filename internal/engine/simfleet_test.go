@@ -99,6 +99,8 @@ func (f *simFleet) Fault(node int) error {
 
 func (f *simFleet) Form(node int) conn.Form { return f.links[node].form }
 
+func (f *simFleet) Connection(int) uint64 { return 1 }
+
 func (f *simFleet) SetForm(node int, form conn.Form) {
 	f.world.note("form", f.client.index, node, int(form))
 	f.links[node].form = form

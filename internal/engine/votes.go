@@ -31,7 +31,7 @@ type span struct {
 
 // operand is the operand of an operation's commands.
 func (op *Op) operand() command.Operand {
-	return command.Operand{Key: op.Key, Token: op.Token[:], TTL: int64(op.TTL / time.Millisecond), Tail: op.Tail}
+	return command.Operand{Key: op.Key, Token: op.Token[:], TTL: int64(op.TTL / time.Millisecond), Tail: op.Tail, Block: op.Block}
 }
 
 // anyScript says whether any node is asked to release by script.
@@ -60,7 +60,7 @@ func (w *wire) append(kind Kind, first int, operands []command.Operand, merge in
 	for len(operands) > 0 {
 		n := command.Merge(kind, w.form(), operands, merge)
 		from := len(w.Buf)
-		w.Buf = command.Append(w.Buf, kind, w.form(), operands[:n])
+		w.Buf = command.Append(w.Buf, kind, w.form(), operands[:n], w.batch.engine.fence)
 		w.spans = append(w.spans, span{kind, first, n, from, len(w.Buf)})
 		first, operands = first+n, operands[n:]
 	}
@@ -117,8 +117,8 @@ func (w *wire) Fail(node, i int, err error) {
 // theirs.
 func (b *batch) unsent(node int, spans []span) {
 	for _, s := range spans {
-		if s.kind == Acquire {
-			b.rounds[s.first].absent |= 1 << uint(node)
+		for i := s.first; s.kind == Acquire && i < s.first+s.count; i++ {
+			b.rounds[i].absent |= 1 << uint(node)
 		}
 	}
 }
@@ -136,9 +136,12 @@ func (w *wire) Done() {
 }
 
 var (
-	errTimeout   = errors.New("no answer in time (NodeTimeout)")
-	errMisfit    = errors.New("reply does not fit the command")
-	errOvertaken = errors.New("must be asked again, but a later extend of the same lock is on its way")
+	errTimeout     = errors.New("no answer in time (NodeTimeout)")
+	errMisfit      = errors.New("reply does not fit the command")
+	errReconnected = errors.New("node has another connection since")
+	errForgotten   = errors.New("node has forgotten tokens, and has no vote (Config.Fenced)")
+	errForeign     = errors.New("node belongs to a fleet that is configured otherwise (Config.Fenced)")
+	errOvertaken   = errors.New("must be asked again, but a later extend of the same lock is on its way")
 )
 
 // count turns one reply into votes. An error says that the reply does not fit
@@ -148,7 +151,11 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 		return w.refused(node, s, v)
 	}
 	i, b := s.first, w.batch
-	if !w.form().IsScript(s.kind) {
+	if w.form().IsFenced(s.kind) {
+		if i = w.countFenced(node, s, v); i == s.first+s.count {
+			return nil
+		}
+	} else if !w.form().IsScript(s.kind) {
 		if granted, fits := command.ReadOne(s.kind, v); fits {
 			if s.kind.Reads() {
 				b.answers = append(b.answers, answer{i, Value{node, command.ValueOf(v)}})
@@ -168,6 +175,22 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 	err := misfit(v)
 	w.batch.refusedAll(node, &span{first: i, count: s.first + s.count - i}, err)
 	return err
+}
+
+// countFenced is count for the reply of a script of package fencing. It returns the first
+// round that the reply does not fit.
+func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
+	if i = s.first; v.Kind != resp.Array || v.Null || v.Int != int64(s.count) {
+		return i
+	}
+	for it := v.Elements(); it.Next(); i++ {
+		a, fits := command.ReadFenced(it.Value())
+		if !fits {
+			break
+		}
+		w.batch.fenced(node, i, s.kind, a)
+	}
+	return i
 }
 
 func misfit(v *resp.Value) error { return fmt.Errorf("%w: %v", errMisfit, v.Kind) }

@@ -52,11 +52,26 @@ func (g *Group) acquisition(ctx context.Context, key string, ttl time.Duration) 
 }
 
 // attempt is one attempt, with a token of its own.
-func (g *Group) attempt(ctx context.Context, w *engine.Call, key string) (Handle, error) {
-	if err := g.newToken(&w.Token); err != nil {
-		return Handle{}, err
+func (g *Group) attempt(ctx context.Context, w *engine.Call, key string) (h Handle, err error) {
+	for range maxAgain {
+		if err := g.newToken(&w.Token); err != nil {
+			return Handle{}, err
+		}
+		if g.fence.on {
+			if w.Block, err = g.fence.propose(&w.Proposal); err != nil {
+				return Handle{}, err
+			}
+		}
+		h, err = g.attempted(ctx, w, key, g.engine.Do(ctx, w))
+		again := false
+		if err != nil {
+			again, err = g.fence.learn(&w.Op, &w.Proposal, err)
+		}
+		if !again {
+			break
+		}
 	}
-	return g.attempted(ctx, w, key, g.engine.Do(ctx, w))
+	return h, err
 }
 
 // attempted is the end of an attempt whose call has ended with err.
@@ -74,7 +89,9 @@ func (g *Group) attempted(ctx context.Context, w *engine.Call, key string, err e
 	if err != nil {
 		return Handle{}, err
 	}
-	return g.handle(state{key: key, token: w.Token, until: w.Until, ttl: w.TTL}, w.Absent), nil
+	h := g.handle(state{key: key, token: w.Token, until: w.Until, ttl: w.TTL}, w.Absent)
+	h.fence = w.Block.First
+	return h, nil
 }
 
 // handle begins a lease.
@@ -83,7 +100,7 @@ func (g *Group) handle(s state, absent uint64) Handle {
 	if l == nil {
 		l = new(lease)
 	}
-	return Handle{g, l, l.begin(s, absent)}
+	return Handle{g, l, l.begin(s, absent), 0}
 }
 
 // newToken makes t a new token.

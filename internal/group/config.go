@@ -3,6 +3,7 @@ package group
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,6 +28,9 @@ type Config struct {
 	Logger       *slog.Logger // nil: none
 	Rand         io.Reader    // nil: crypto/rand
 	Scripted     bool
+	Fenced       bool
+	FenceSet     string           // the key of the tokens
+	FenceClock   func() time.Time // the wall clock of the tokens
 
 	Engine engine.Config // New sets Clock, OnVote and OnPanic
 	Conn   conn.Config   // New sets all but the user's settings
@@ -88,6 +92,16 @@ func (cfg Config) check() (Config, error) {
 	}
 	if err := checkHolder(cfg.Holder); err != nil {
 		return cfg, err
+	}
+	if cfg.FenceSet = cmp.Or(cfg.FenceSet, DefaultFenceSet); cfg.FenceClock == nil {
+		cfg.FenceClock = time.Now
+	}
+	switch {
+	case !cfg.Fenced:
+	case cfg.Engine.MaxTTL == 0:
+		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")
+	case len(cfg.FenceSet) > engine.MaxKey:
+		return cfg, fmt.Errorf("the FenceSet has %d bytes, at most %d are allowed", len(cfg.FenceSet), engine.MaxKey)
 	}
 	if cfg.Holder != "" {
 		cfg.Holder = HolderMark + cfg.Holder

@@ -59,7 +59,9 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Handle, err error) {
 	w.attempts++
 	if own.asks && g.lines.awaitAlong(own) {
-		h, err = g.attempted(ctx, own.call, w.key, own.call.Ended(ctx))
+		if h, err = g.attempted(ctx, own.call, w.key, own.call.Ended(ctx)); err != nil {
+			_, err = g.fence.learn(&own.call.Op, &own.call.Proposal, err)
+		}
 	} else {
 		h, err = g.attempt(ctx, own.call, w.key)
 	}

@@ -27,6 +27,7 @@ type Group struct {
 	leases sync.Pool // of *lease
 	keeper keeper
 	lines  lines
+	fence  fence
 	waits  waits
 	closed sync.Once
 	ending chan struct{} // closed when Close begins
@@ -48,8 +49,9 @@ func New(cfg Config) (*Group, error) {
 	cfg.Conn.Clock = g.clock
 	cfg.Conn.Logger = cfg.Logger
 	cfg.Conn.Hidden = sentinels
-	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted) }
+	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted, g.fence.encode) }
 	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.lines.pushed
+	g.fence.init(g, &cfg)
 	g.cfg = cfg
 	g.keeper.init(g)
 	g.lines.init(g)                              // before cfg.Conn goes
@@ -63,6 +65,7 @@ func New(cfg Config) (*Group, error) {
 		return nil, fmt.Errorf("redlock: %w", err)
 	}
 	g.engine.Start(g.fleet)
+	g.fence.start()
 	g.fleet.AwaitFirstDials()
 	if err := g.inspect(); err != nil {
 		g.Close()
@@ -108,6 +111,7 @@ func (g *Group) Addr(node int) string { return g.fleet.Addr(node) }
 func (g *Group) Close() {
 	g.closed.Do(func() {
 		close(g.ending)
+		g.fence.close()
 		g.lines.sentry.close()
 		g.keeper.close()
 		g.engine.Close(g.cfg.CloseTimeout)

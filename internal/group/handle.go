@@ -19,7 +19,11 @@ type Handle struct {
 	group *Group
 	lease *lease
 	life  uint64
+	fence uint64 // its fencing token, or 0
 }
+
+// Fence is the fencing token, or 0 where the client is not fenced.
+func (h Handle) Fence() uint64 { return h.fence }
 
 func (h Handle) state() (s state, ok bool) {
 	if h.lease == nil {
@@ -170,9 +174,9 @@ func (h Handle) Release(ctx context.Context) error {
 	defer c.free()
 	ctx = orBackground(ctx)
 	ended := ctx.Err()
-	var along token.Token // none
+	var along fresh // none
 	if c.one != nil && ended == nil {
-		along = g.lines.tokenAlong(s.key)
+		along = g.lines.freshAlong(s.key)
 	}
 	absent, ok := h.releasing()
 	if !ok { // another caller has released it since, or has passed it on
@@ -199,11 +203,11 @@ func (h Handle) Release(ctx context.Context) error {
 	return err
 }
 
-// release sends a release, or leaves it; with a token along, the acquire of the first that
+// release sends a release, or leaves it; with something fresh along, the acquire of the first that
 // waits for the lock too, if there is room for both. The line learns of it on every path,
 // and before a hook is called, which may block.
-func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *state, along token.Token) (unsent bool, err error) {
-	if along != (token.Token{}) {
+func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *state, along fresh) (unsent bool, err error) {
+	if along.token != (token.Token{}) {
 		if next := h.group.lines.along(s.key, along); next != nil {
 			if unsent, err = c.doWith(ctx, next); err != engine.ErrBusy {
 				return unsent, err

@@ -56,6 +56,7 @@ func (g *Group) onPanic(v any, stack []byte) {
 // nodeUp is called for a node that came up. The driver lock is held, so the log
 // and the hooks are called later.
 func (g *Group) nodeUp(i int) {
+	g.fence.up(i)
 	g.engine.NodeUp(i) // sends the hinted releases before anything else
 	g.readiness.nodeUp()
 	n := g.fleet.Node(i)

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
@@ -38,7 +39,7 @@ func (l *lines) pass(h Handle, key string) bool {
 	line.Passes--
 	l.waiting.Add(-1)
 	l.passed.Add(1)
-	w.handed = Handle{h.group, h.lease, life}
+	w.handed = Handle{h.group, h.lease, life, h.nextFence()}
 	w.ring()
 	var left departure
 	switch {
@@ -52,6 +53,15 @@ func (l *lines) pass(h Handle, key string) bool {
 	return true
 }
 
+// nextFence is the fencing token of the next holder of the lease: the nodes have recorded one
+// for each time that it may pass on.
+func (h Handle) nextFence() uint64 {
+	if h.fence == 0 {
+		return 0
+	}
+	return h.fence + 1
+}
+
 // beginTurn notes that the nodes have granted a waiter of the line the lock. Before others
 // have their turn the lock may pass on to those that wait now, or further if none
 // is known.
@@ -63,19 +73,31 @@ func beginTurn(line *line, until time.Duration) {
 	}
 }
 
-// tokenAlong returns a token for along, if some wait for key. Rand is user code, which may
-// panic: so this comes before a release is noted.
-func (l *lines) tokenAlong(key string) (t token.Token) {
-	if !l.someWait(key) || l.group.newToken(&t) != nil {
-		return token.Token{}
+// fresh is what an attempt needs that no other had.
+type fresh struct {
+	token token.Token
+	block fencing.Block // where acquires are fenced
+}
+
+// freshAlong returns what along needs, if some wait for key. Rand and FenceClock are user
+// code, which may panic: so this comes before a release is noted.
+func (l *lines) freshAlong(key string) (f fresh) {
+	if !l.someWait(key) || l.group.newToken(&f.token) != nil {
+		return fresh{}
 	}
-	return t
+	if l.group.fence.on {
+		var err error
+		if f.block, err = l.group.fence.propose(new(fencing.Proposal)); err != nil {
+			return fresh{}
+		}
+	}
+	return f
 }
 
 // along returns the first that waits for key, if it may ask for the lock in the moment in
 // which a holder gives it back: its call, with a new token, is to be given to DoWith. It is
 // nil if there is none.
-func (l *lines) along(key string, t token.Token) *waiter {
+func (l *lines) along(key string, f fresh) *waiter {
 	if isClosed(l.group.ending) {
 		return nil
 	}
@@ -90,7 +112,7 @@ func (l *lines) along(key string, t token.Token) *waiter {
 	if !w.parked || usable == 0 || !line.Contender.MayAttempt() {
 		return nil
 	}
-	w.call.Token = t
+	w.call.Token, w.call.Block = f.token, f.block
 	line.Until = 0
 	line.Contender.Freed()
 	line.Busy, w.acts, w.asks = true, line, true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
 )
 
 // MaxKeys is how many keys AcquireAll takes.
@@ -52,13 +53,46 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	}
 	defer c.free()
 	s.ttl = c.first().TTL
-	attempt := func() (Handle, error) { return g.attemptAll(ctx, &c, s) }
+	attempt := func() (Handle, error) { return g.attemptAgain(ctx, &c, s) }
 	if once {
 		return attempt()
 	}
 	own := g.wait(keys[0])
 	h, err := g.attempts(ctx, c.first(), &own, attempt)
 	return g.acquired(ctx, &own, h, err)
+}
+
+// attemptAgain is attemptAll, and again where nodes have refused only the number of a token.
+// One token stands for all keys.
+func (g *Group) attemptAgain(ctx context.Context, c *calls, s state) (h Handle, err error) {
+	p := &c.first().Proposal
+	for range maxAgain {
+		var b fencing.Block
+		if g.fence.on {
+			if b, err = g.fence.propose(p); err != nil {
+				return Handle{}, err
+			}
+			c.each(func(one *engine.Call) { one.Block = b })
+		}
+		if h, err = g.attemptAll(ctx, c, s); err == nil {
+			h.fence = b.First
+			break
+		}
+		again := false
+		c.each(func(one *engine.Call) {
+			if one.Err == nil || one.Over() {
+				return
+			}
+			a, told := g.fence.learn(&one.Op, p, one.Err)
+			if again = again || a; told != one.Err {
+				err = told
+			}
+		})
+		if !again {
+			break
+		}
+	}
+	return h, err
 }
 
 // attemptAll is one attempt, with one token for all keys. Where one key is refused, the

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
@@ -12,7 +13,8 @@ import (
 // Submit sets the rest.
 type Op struct {
 	engine.Op
-	group *Group // of the last Submit
+	group    *Group // of the last Submit
+	proposal fencing.Proposal
 }
 
 // ofOp is the context of an operation that is not waited for.
@@ -34,6 +36,15 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 		}()
 		if err := g.newToken(t); err != nil {
 			return err
+		}
+		if g.fence.on {
+			if op.group != g {
+				op.proposal = fencing.Proposal{}
+			}
+			var err error
+			if op.Block, err = g.fence.propose(&op.proposal); err != nil {
+				return err
+			}
 		}
 		submitted = true
 	}
@@ -68,6 +79,9 @@ func (op *Op) Report() {
 		op.group.engine.Late(&op.Op)
 		op.Err = engine.ErrExpired
 	}
+	if op.Kind == engine.Acquire && op.Err != nil {
+		op.group.fence.learn(&op.Op, &op.proposal, op.Err)
+	}
 	if op.group.cfg.OnAttempt != nil {
 		op.group.reportAttempt(ofOp, &op.Op, string(op.Key), op.Result())
 	}
@@ -87,4 +101,12 @@ func (op *Op) Remaining() time.Duration {
 		return 0
 	}
 	return op.group.left(op.Until)
+}
+
+// Fence is the fencing token of an acquire without an error, or 0.
+func (op *Op) Fence() uint64 {
+	if op.Kind != engine.Acquire || op.Err != nil {
+		return 0
+	}
+	return op.Block.First
 }

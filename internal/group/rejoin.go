@@ -1,0 +1,258 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
+)
+
+// medic is the goroutine of a fenced client that brings nodes back which have forgotten
+// their tokens, as fencing.Rejoin says, and has nodes forget old ones. It begins with the
+// client and ends with it.
+type medic struct {
+	fence *fence
+	wake  chan struct{} // holds one
+	ended chan struct{}
+	cases map[int]*fencing.Rejoin
+	asked int // nonces
+}
+
+const (
+	// retryRejoin is the pause after a step that has failed, or has to wait for others.
+	retryRejoin = 100 * time.Millisecond
+	// keepTokens is for how long the token of an idle key is kept, and collectEvery how often
+	// older ones are dropped.
+	keepTokens   = time.Hour
+	collectEvery = 10 * time.Minute
+)
+
+func (m *medic) init(f *fence) {
+	m.fence = f
+	m.wake, m.ended = make(chan struct{}, 1), make(chan struct{})
+	m.cases = map[int]*fencing.Rejoin{}
+}
+
+func (m *medic) ring() {
+	select {
+	case m.wake <- struct{}{}:
+	default: // it will look
+	}
+}
+
+func (m *medic) run() {
+	defer close(m.ended)
+	f := m.fence
+	g := f.group
+	collect := m.nextCollect()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		pause := collect - g.clock.Now()
+		if pause <= 0 {
+			m.collect()
+			collect = m.nextCollect()
+			continue
+		}
+		for left := f.forgotten.Load(); left != 0; left &= left - 1 {
+			node := bits.TrailingZeros64(left)
+			r := m.cases[node]
+			if r == nil {
+				fresh := fencing.BeginRejoin(f.fleet, node)
+				r = &fresh
+				m.cases[node] = r
+			}
+			again, finished := f.treat(r, node, m.nonce())
+			if finished {
+				delete(m.cases, node)
+				f.forgotten.And(^bit(node))
+			} else {
+				pause = min(pause, again)
+			}
+		}
+		timer.Reset(max(pause, time.Millisecond))
+		select {
+		case <-m.wake:
+		case <-timer.C:
+		case <-g.ending:
+			return
+		}
+	}
+}
+
+func (m *medic) nextCollect() time.Duration {
+	return m.fence.group.clock.Now() + collectEvery/2 + rand.N(collectEvery)
+}
+
+// nonce is one that no notice has had before.
+func (m *medic) nonce() string {
+	m.asked++
+	return m.fence.group.lines.pushes.id + "." + strconv.Itoa(m.asked)
+}
+
+// collect has the nodes forget tokens of keys that were last locked long ago. Any bound is
+// safe; one in the past costs no client an attempt.
+func (m *medic) collect() {
+	f := m.fence
+	f.mu.Lock()
+	now := f.clock.Now(f.micros())
+	f.mu.Unlock()
+	bound := strconv.FormatUint(now-min(now, uint64(keepTokens.Microseconds())), 10)
+	for node := range f.fleet.Nodes {
+		if f.forgotten.Load()&bit(node) == 0 {
+			_, _ = f.ask(node, "collect", bound)
+		}
+	}
+}
+
+// treat does the steps that can be done now to bring a node back. It returns when to go on,
+// or that the node has its vote.
+func (f *fence) treat(r *fencing.Rejoin, node int, nonce string) (again time.Duration, finished bool) {
+	for {
+		clock.Sync() // a quarantine counts the time for which the machine was suspended
+		now := f.group.clock.Now()
+		switch r.Next(now) {
+		case fencing.Finished:
+			return 0, true
+		case fencing.WaitUntil:
+			return r.Due() - now, false
+		case fencing.SendNotice:
+			a, err := f.ask(node, "notice", nonce)
+			if err != nil || a.Code == fencing.Foreign {
+				return retryRejoin, false
+			}
+			r.Noticed(a, f.group.clock.Now())
+		case fencing.SendReads:
+			for left := r.Unread(); left != 0; left &= left - 1 {
+				other := bits.TrailingZeros64(left)
+				nonce := r.Nonce()
+				if a, err := f.ask(other, "read"); err == nil {
+					r.Learned(nonce, other, a)
+				}
+			}
+			if r.Next(now) == fencing.SendReads {
+				return retryRejoin, false // too few others have a vote
+			}
+		case fencing.SendRejoin:
+			a, err := f.ask(node, "rejoin", r.Nonce(), strconv.FormatUint(r.Floor(), 10))
+			if err != nil { // it may have been applied, or may yet be: never again
+				r.Drop()
+				return retryRejoin, false
+			}
+			r.Rejoined(a, f.group.clock.Now())
+			if log := f.group.cfg.Logger; log != nil && a.Code == fencing.OK {
+				addr, floor := f.group.fleet.Addr(node), r.Floor()
+				f.group.engine.Tell(func() { log.Info("redlock: node has its fenced vote back", "node", addr, "floor", floor) })
+			}
+		}
+	}
+}
+
+var errNoAnswer = errors.New("no answer that fits")
+
+// ask runs the member script on a node, on its present connection alone. After NOSCRIPT the
+// script is loaded and run: the first call has done nothing.
+func (f *fence) ask(node int, verb string, args ...string) (a fencing.Answer, err error) {
+	f.mu.Lock()
+	l := f.lives[node]
+	f.mu.Unlock()
+	if l.connection == 0 {
+		return a, conn.ErrDown
+	}
+	for load := false; ; load = true {
+		q := f.group.engine.Query(node, max(f.group.queryTimeout(), time.Second/4))
+		q.Connection = l.connection
+		skip := 0
+		if load {
+			q.Buf, skip = command.AppendLoadMember(q.Buf)
+		}
+		var n int
+		q.Buf, n = command.AppendMember(q.Buf, f.set, l.me, verb, args...)
+		q.Replies = skip + n
+		f.group.engine.Ask(q)
+		select {
+		case <-q.Answered():
+		case <-f.group.ending:
+			err = errNoAnswer
+		}
+		var said command.Said
+		if err == nil {
+			err = q.Err
+		}
+		if err == nil {
+			said = q.Said[skip]
+		}
+		q.Free()
+		switch {
+		case err != nil:
+			return a, err
+		case said.Code == "NOSCRIPT" && !load:
+			continue
+		case said.Err != nil:
+			return a, said.Err
+		case said.Fence.Code == 0:
+			return a, errNoAnswer
+		}
+		f.told(node, said.Fence)
+		return said.Fence, nil
+	}
+}
+
+// InitFencing gives nodes without a vote one, though too many have forgotten for them to be
+// brought back by the others. It waits for the longest TTL. The floor that it trusts in is
+// the client's clock, and what nodes that have a vote still know.
+func (g *Group) InitFencing(ctx context.Context) error {
+	f := &g.fence
+	ctx = orBackground(ctx)
+	if !f.on {
+		return fmt.Errorf("%w: InitFencing needs Config.Fenced", ErrConfig)
+	}
+	floor := f.micros() + uint64(maxAhead.Microseconds())
+	cases := make([]fencing.Rejoin, f.fleet.Nodes)
+	for node := range cases {
+		if a, err := f.ask(node, "read"); err == nil && a.Code == fencing.OK {
+			floor = max(floor, a.Token)
+		} else if err == nil && a.Code == fencing.Foreign {
+			return f.misfit()
+		}
+	}
+	for node := range cases {
+		cases[node] = fencing.BeginInit(f.fleet, node, floor)
+	}
+	m := medic{fence: f}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		pause, voting := time.Duration(never), 0
+		for node := range cases {
+			again, finished := f.treat(&cases[node], node, m.nonce()+".init")
+			switch {
+			case finished:
+				f.forgotten.And(^bit(node))
+				voting++
+			case g.up(node):
+				pause = min(pause, again)
+			}
+		}
+		if pause == never && voting >= max(f.fleet.Quorum, f.fleet.Nodes-f.fleet.Quorum+1) {
+			return nil // nodes that are down are brought back by the others
+		}
+		timer.Reset(min(max(pause, time.Millisecond), retryRejoin))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return endOf(ctx)
+		case <-g.ending:
+			return engine.ErrClosed
+		}
+	}
+}
