@@ -262,7 +262,7 @@ func TestRealManyLines(t *testing.T) {
 func TestRealRefusedForNow(t *testing.T) {
 	s := realredis.Start(t)
 	admin := cluster.NewAdmin(t, s)
-	c := cluster.Connect(t, []string{s.Addr()}, rarely)
+	c := cluster.Connect(t, []string{s.Addr()})
 	held := cluster.MustAcquire(t, cluster.Connect(t, []string{s.Addr()}), "k", ttl)
 	require.Equal(t, "+OK", admin.Do("CONFIG SET maxmemory 1"))
 	next := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", ttl) })
