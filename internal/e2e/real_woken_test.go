@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// What nodes must allow beside leastPrivileges so that waiters are woken, and so that
+// processes are served in order.
+var (
+	wakePrivileges  = []string{"+client|tracking", "+client|caching", "+pttl"}
+	queuePrivileges = []string{"+zadd", "+zrem", "+zrange", "+zcard", "+zscore", "+exists"}
+)
+
+// What a client logs of a node that does not allow them.
+const (
+	notWoken   = "node does not tell when a lock is freed"
+	notInOrder = "node refuses the script by which processes queue up"
+)
+
+// never has a client that is not woken fail the test.
+func seldom(c *redlock.Config) { c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience} }
+
+// frequently lets a client do without.
+func frequently(c *redlock.Config) {
+	c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond}
+}
+
+// rivals are two clients, which log into sinks.
+func rivals(t *testing.T, nodes []string, change func(*redlock.Config)) (clients []*redlock.Client, sinks []*testkit.LogSink) {
+	for range 2 {
+		sink := new(testkit.LogSink)
+		clients = append(clients, cluster.Connect(t, nodes, change, func(c *redlock.Config) { c.Logger = sink.Logger(slog.LevelWarn) }))
+		sinks = append(sinks, sink)
+	}
+	return clients, sinks
+}
+
+// alternate has two clients wait for each other, in turn, and returns how long the locks
+// lay idle, sorted.
+func alternate(t *testing.T, clients []*redlock.Client, turns int) (idle []time.Duration) {
+	held := cluster.MustAcquire(t, clients[0], "lock:1", ttl)
+	for turn := range turns {
+		next := clients[(turn+1)%2]
+		waiter := testkit.InBackground(func() (redlock.Lock, error) { return next.Acquire(t.Context(), "lock:1", ttl) })
+		testkit.Await(t, "in line", func() bool { return next.Stats().InLine == 1 })
+		before := next.Stats().Acquire
+		testkit.Await(t, "refused", func() bool { return turn > 1 || before.Denied+next.Stats().Acquire.Denied > 0 })
+		time.Sleep(10 * time.Millisecond) // of work
+		start := time.Now()
+		require.NoError(t, held.Release(t.Context()))
+		got := testkit.Get(t, waiter)
+		require.NoError(t, got.Err)
+		idle, held = append(idle, time.Since(start)), got.Value
+	}
+	require.NoError(t, held.Release(t.Context()))
+	slices.Sort(idle)
+	return idle
+}
+
+// excludes has two clients contend for locks with all that holders do.
+func excludes(t *testing.T, clients []*redlock.Client) {
+	keys := []*cluster.Promises{{Key: "lock:a"}, {Key: "lock:b"}}
+	stop := compete(t, clients, keys, 100*time.Millisecond)
+	for _, p := range keys {
+		testkit.Await(t, "turns", func() bool { return p.Count() >= 10 })
+	}
+	stop()
+	for _, p := range keys {
+		require.Empty(t, p.Broken(), "two at once")
+	}
+}
+
+// count is how often clients have logged a text, at most: each of them.
+func count(sinks []*testkit.LogSink, text string) (n int) {
+	for _, s := range sinks {
+		n = max(n, strings.Count(s.String(), text))
+	}
+	return n
+}
+
+// TestRealWokenPrivileges: what is documented is enough for waiters to be woken in order,
+// and each part of it is needed. Without the part for the order they are woken all
+// the same. Without the other they ask again and again. The log says either once for a
+// node.
+func TestRealWokenPrivileges(t *testing.T) {
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		t.Parallel()
+		all := slices.Concat(leastPrivileges, wakePrivileges, queuePrivileges)
+		servers := realredis.StartN(t, 3, realredis.Options{
+			Kind: kind, Users: []string{cluster.AdminUser, leastUser + strings.Join(all, " ")}})
+		admins := cluster.NewAdmins(t, servers)
+		clients, sinks := rivals(t, lockers(servers), seldom)
+		t.Log("in order, idle for", alternate(t, clients, 6))
+		excludes(t, clients)
+		require.Zero(t, count(sinks, "WARN"), sinks)
+
+		without := func(privilege, text string, change func(*redlock.Config)) {
+			for _, a := range admins {
+				a.Must("FLUSHALL", "ACL SETUSER locker -"+privilege[1:])
+			}
+			clients, sinks := rivals(t, lockers(servers), change)
+			t.Log("without", privilege, "idle for", alternate(t, clients, 4))
+			excludes(t, clients)
+			require.Positive(t, count(sinks, text), "%s is not needed", privilege)
+			require.LessOrEqual(t, count(sinks, text), 3, "%s: once for a node", privilege)
+			for _, s := range sinks {
+				require.LessOrEqual(t, strings.Count(s.String(), "WARN"), 3, "%s: %v", privilege, s)
+			}
+			for _, c := range clients {
+				require.NoError(t, c.Close())
+			}
+			for _, a := range admins {
+				a.Must("ACL SETUSER locker " + privilege)
+			}
+		}
+		for _, privilege := range wakePrivileges {
+			without(privilege, notWoken, frequently)
+		}
+		for _, privilege := range queuePrivileges {
+			without(privilege, notInOrder, seldom)
+		}
+	})
+}
+
+// TestRealWokenWithoutHello: a server that does not speak RESP3 tells nothing. Waiters
+// are served all the same.
+func TestRealWokenWithoutHello(t *testing.T) {
+	t.Parallel()
+	servers := realredis.StartN(t, 3, realredis.Options{Args: []string{"--rename-command", "HELLO", ""}})
+	clients, _ := rivals(t, cluster.RealAddrs(servers), frequently)
+	t.Log("idle for", alternate(t, clients, 6))
+	excludes(t, clients)
+	for _, s := range servers {
+		calls := cluster.NewAdmin(t, s).Text("INFO commandstats")
+		require.NotContains(t, calls, "cmdstat_client|tracking")
+		require.Regexp(t, `cmdstat_set:calls=[1-9]`, calls)
+	}
+}
+
+// TestRealTrackingTableFull: nodes with room for one tracked key forget the others, and say
+// so. That costs waiters an attempt, and nobody their turn.
+func TestRealTrackingTableFull(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"room": nil, "no room": {"--tracking-table-max-keys", "1"}} {
+		t.Run(name, func(t *testing.T) {
+			servers := realredis.StartN(t, 3, realredis.Options{Args: args})
+			clients, sinks := rivals(t, cluster.RealAddrs(servers), seldom)
+			t.Log("idle for", alternate(t, clients, 6))
+			excludes(t, clients)
+			require.Zero(t, count(sinks, "WARN"), sinks)
+		})
+	}
+}
