@@ -1,6 +1,8 @@
 package command
 
 import (
+	"errors"
+
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/refusal"
 	"github.com/redlock-go/redlock/resp"
@@ -13,6 +15,8 @@ type Said struct {
 	Fence fencing.Answer // of a script of package fencing; Code is 0 where it is none
 	Code  string         // of an error reply
 	Err   error          // that reply: bounded, printable, never a token or a key
+	Lacks bool           // it says that the access list does not allow a command
+	OfKey bool           // it says that the access list allows the command on other keys
 	Fatal bool           // the connection must be closed
 	Later bool           // it is about the state of the server: another time it may be a better one
 }
@@ -24,6 +28,8 @@ func ReadSaid(v *resp.Value) (s Said) {
 		s.Code = string(v.Code())
 		s.Fatal, s.Err = refusal.Read(v.Bytes)
 		s.Later = isOfServer(s.Code)
+		s.OfKey = refusal.OfKey(v.Bytes)
+		s.Lacks = !s.OfKey && errors.Is(s.Err, refusal.ErrForbidden)
 	case v.Kind == resp.Integer:
 		s.Ints[0] = v.Int
 	case v.Kind == resp.Array && !v.Null:

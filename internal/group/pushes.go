@@ -81,9 +81,9 @@ func (p *pushes) ask(g *Group, key string, node int, done <-chan struct{}, write
 		return said, q.Err
 	}
 	if begins {
-		err, later := trackingRefused(q.Said[:skip])
-		switch {
-		case later:
+		refused := trackingRefused(q.Said[:skip])
+		switch err := refused.Err; {
+		case refused.Later, refused.OfKey: // for now, or for this lock alone
 			return said, err
 		case err != nil || p.heard[node].Load() == heard:
 			p.refuse(g, node, &p.denied, "node does not tell when a lock is freed, waiters ask again and again", err)
@@ -96,21 +96,21 @@ func (p *pushes) ask(g *Group, key string, node int, done <-chan struct{}, write
 	return said, nil
 }
 
-// trackingRefused is the first error among replies, and whether it is only for now.
-func trackingRefused(said []command.Said) (err error, later bool) {
+// trackingRefused is the first error reply, if there is one.
+func trackingRefused(said []command.Said) (refused command.Said) {
 	for _, s := range said {
 		if s.Err != nil {
-			return s.Err, s.Later
+			return s
 		}
 	}
-	return nil, false
+	return refused
 }
 
 // refuse notes that a node refuses something, and logs it, once.
 func (p *pushes) refuse(g *Group, node int, set *atomic.Uint64, what string, err error) {
 	set.Or(bit(node))
 	if log := g.cfg.Logger; log != nil && p.logged.Or(bit(node))&bit(node) == 0 {
-		g.engine.Tell(func() { log.Warn("redlock: "+what, "node", g.fleet.Addr(node), "error", err) })
+		g.engine.Announce([]func(){func() { log.Warn("redlock: "+what, "node", g.fleet.Addr(node), "error", err) }})
 	}
 }
 
@@ -164,7 +164,7 @@ func (p *pushes) enter(g *Group, key string, step waiters.Step, done <-chan stru
 		switch call := &answer[0]; {
 		case call.Code == "NOSCRIPT" && !load:
 			continue
-		case call.Code == "NOPERM" || load && said[0].Err != nil && !said[0].Later:
+		case call.Lacks || load && said[0].Err != nil && !said[0].Later:
 			p.refuse(g, step.Node, &p.gated, "node refuses the script by which processes queue up, they are not served in order", call.Err)
 			continue
 		case call.Err != nil:
@@ -285,6 +285,6 @@ func (l *lines) changed(node int, key []byte, of command.Name) {
 	case first != nil:
 		first.Owner.ring()
 	default: // the process keeps a place that it does not need
-		l.sentry.ring()
+		l.sentry.vacate(string(key))
 	}
 }

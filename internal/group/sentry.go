@@ -22,6 +22,8 @@ type sentry struct {
 	once    sync.Once
 	wake    chan struct{} // holds one
 	lost    atomic.Uint64 // nodes whose pushes may be lost, a bit each
+	mu      sync.Mutex    // taken last
+	vacant  []string      // keys whose lines have a place in a queue that they may not need
 	ended   chan struct{}
 	started atomic.Bool
 }
@@ -58,6 +60,34 @@ func (s *sentry) ring() {
 	}
 }
 
+// vacate has the place of a line in a queue given up now, unless a waiter has come: it is in
+// the way of another process, which waits for it.
+func (s *sentry) vacate(key string) {
+	s.mu.Lock()
+	s.vacant = append(s.vacant, key)
+	s.mu.Unlock()
+	s.ring()
+}
+
+// vacateAll gives up the places of lines that have no waiter.
+func (s *sentry) vacateAll() {
+	s.mu.Lock()
+	keys := s.vacant
+	s.vacant = nil
+	s.mu.Unlock()
+	l := s.lines
+	for _, key := range keys {
+		sh := l.shard(key)
+		sh.mu.Lock()
+		var d departure
+		if line := sh.table.Find(key); line != nil {
+			d = l.settle(sh, line)
+		}
+		sh.mu.Unlock()
+		l.depart(key, d)
+	}
+}
+
 // lose notes that pushes of a node may have been lost.
 func (s *sentry) lose(node int) {
 	s.lost.Or(bit(node))
@@ -77,7 +107,7 @@ func (s *sentry) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	listens := false
-	var looked time.Duration
+	var looked, due time.Duration // when it looked last, and when it asks next
 	var nodes uint64
 	for {
 		if some := s.lines.known.Load() > 0; some != listens {
@@ -86,7 +116,7 @@ func (s *sentry) run() {
 		}
 		pause := time.Hour
 		if listens {
-			pause = 2 * g.queryTimeout()
+			pause = due - g.clock.Now()
 		}
 		timer.Reset(pause)
 		select {
@@ -96,13 +126,18 @@ func (s *sentry) run() {
 			s.depart()
 			return
 		}
+		s.vacateAll()
 		lost := s.lost.Swap(0)
 		now := g.clock.Now()
+		if lost == 0 && now < due {
+			continue
+		}
 		all := lost != 0 || now-looked >= lookEvery
 		if all {
 			looked, nodes = now, s.look(lost)
 		}
 		s.ask(nodes, all)
+		due = g.clock.Now() + min(2*g.queryTimeout(), lookEvery)
 	}
 }
 
