@@ -37,8 +37,9 @@
 // errors.Is finds all.
 //
 // Acquire, Extend and Release allocate nothing in steady state. A client has three
-// goroutines, a fourth once it keeps locks alive, which sleep while it is idle, and one
-// connection to each node. [Client.Stats] and [Client.Nodes] tell how they fare; [Hooks] are called as it happens.
+// goroutines, one more once it keeps locks alive, and one more once callers wait for a lock.
+// They sleep while there is nothing to do. It has one connection to each node.
+// [Client.Stats] and [Client.Nodes] tell how they fare; [Hooks] are called as it happens.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 package redlock
@@ -121,8 +122,9 @@ type Config struct {
 
 	ClientName string // for the nodes' CLIENT LIST; none if empty
 	// NoHandOver has every release go to the nodes. By default a lock that is released
-	// passes on to the next in the process that waits for it, without a round trip: see
-	// Acquire.
+	// passes on to the next caller in line in this process, without a round trip: see
+	// Acquire. With NoHandOver the next caller's attempt still travels with the release
+	// where its process is the first in the queue.
 	NoHandOver bool
 	// Holder, a short printable text such as host and process, is stored with each lock,
 	// behind the token, so that people can see who holds it: see Inspect.
@@ -151,9 +153,12 @@ type Config struct {
 	Rand io.Reader
 }
 
-// Retry is how Acquire, AcquireAll and Do go on while a lock is taken or too few nodes
-// answer: the pause after each attempt, and how many they make. A zero field means its
-// default.
+// Retry is how Acquire, AcquireAll and Do try again: the pause after an attempt, and how many
+// they make. A zero field means its default.
+//
+// The pauses are the last resort. A caller of Acquire is woken when the lock is free, and
+// does not pause, as long as a node can tell it (see [Client.Acquire]). The pauses apply where
+// no node can, where too few nodes answer, and to AcquireAll with several keys.
 type Retry struct {
 	// The pause after an attempt is random: at least Min, and at most a bound that is twice
 	// Min after the first attempt, 1 ms at least, and doubles with each up to Max (jittered
@@ -165,10 +170,9 @@ type Retry struct {
 	// algorithm asks for random pauses that are well above the time in which a majority is
 	// acquired. The defaults are that for nodes with round trips of up to some 10 ms; for
 	// nodes that are farther away raise both. They are also those of redsync, and those of
-	// the first implementation (up to 200 ms) within a factor: clients of all three that
-	// compete have similar chances. Longer pauses leave a lock idle for longer before it is
-	// noticed that another process has freed it; shorter ones cost each node a command, or
-	// two, for each attempt of each process that waits.
+	// the first implementation (up to 200 ms) within a factor. Among processes that pause,
+	// longer pauses leave a lock idle for longer after it is freed; shorter ones cost each
+	// node a command, or two, for each attempt of each of them.
 	Min, Max time.Duration
 	// Attempts is how many attempts a call makes before it gives up, as the retry count of
 	// other libraries; 1 is one attempt without a pause behind it. Default: no limit, the
@@ -269,13 +273,24 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 	return Lock{h}, err
 }
 
-// Acquire repeats TryAcquire while the lock is taken or too few nodes answer, with the
-// random pauses of [Retry], until ctx ends or the attempts that Retry allows are used up.
+// Acquire waits for the lock on key, until ctx ends or the attempts that [Retry] allows are
+// used up. Close ends all waits at once.
 //
-// Callers of one client that wait for the same key stand in line: the first alone asks the
-// nodes. A lock that another caller of the client releases passes on to the first without
-// a round trip, 63 times in a row at most and while 7/8 of ttl are left, unless
-// NoHandOver is set; the nodes see one long hold. Close ends all waits at once.
+// Callers of one client that wait for the same key stand in line, first in, first out. The
+// first alone asks the nodes. The processes that wait for a key queue up on one node, the same
+// one for all that name the nodes alike in Config.Nodes, and take turns. Nodes tell the first of the
+// queue when the lock is freed (client tracking of RESP3); if its holder has died, the first
+// asks when the lock's TTL is over there. Without the permissions for the queue processes are
+// woken in no order. Without those for tracking, or without RESP3, they ask again with the pauses of
+// Retry. The documentation of package conn lists the permissions.
+//
+// A lock that a caller of the client releases passes on to the first in line without a round
+// trip: the nodes see one long hold. It does so 63 times in a row at most, while 7/8 of ttl
+// are left, and if other processes wait, once for each caller that stood in line when the
+// nodes granted it. A lock whose Token was asked for does not pass on, nor does any with
+// NoHandOver.
+//
+// None of this decides who holds a lock: the votes of the nodes do.
 //
 // With a context that has no end, and no limit of attempts, it may wait for ever. When ctx
 // ends the error is an [AcquireError], which is both the context's error and that of the

@@ -84,10 +84,42 @@
 //   - +client|setname and +client|setinfo: names in CLIENT LIST.
 //   - +getrange and +pttl: Inspect and Attach of the root package. Without them only these
 //     fail.
+//   - +client|tracking, +client|caching and +pttl: callers that wait for a lock are woken when
+//     it is freed. Without them they ask again and again.
+//   - +evalsha, +script|load, +set, +pexpire, +del, +zadd, +zrem, +zrange, +zcard, +zscore and
+//     +exists: processes that wait for a lock are served in order. Without them they are
+//     woken in no order. The others need the permissions for waking, too.
+//
+// The log names a node that lacks one of the last two groups, once. The tests take each
+// permission of them away. With all of them, for every kind of server:
+//
+//	ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +set +evalsha +script|load +mget +pexpire +del +client|tracking +client|caching +pttl +zadd +zrem +zrange +zcard +zscore +exists
 //
 // script|load is not needed where another user has loaded the scripts. A command
 // without permission is tried on every new connection all the same, so it leaves lines
 // in ACL LOG. The key redlock:probe need not be within the key pattern.
+//
+// # Waiting
+//
+// Processes that wait for a lock queue up on one node, and are told by nodes when the lock is
+// freed. All of it is advice: it decides which process asks for the lock when, and the votes
+// decide which one has it.
+//
+//   - Name the nodes alike in all clients. The node of the queue follows from the
+//     key and the addresses as they are written in Nodes, in any order. Clients that
+//     write 10.0.0.1 and cache-1 for one node may queue up on different ones; they then
+//     compete for the lock, as clients of other libraries do.
+//   - Keys appear beside that of a lock which is waited for: the queue,
+//     <key>:redlock:queue, and a ticket of each process, <key>:redlock:ticket:<id>. A node
+//     that refuses the script of the queue has <key>:redlock:gate in their place. They expire by
+//     themselves, after 2 minutes, 1 minute and 1 second at the latest. Key patterns
+//     of access lists that end in * cover them.
+//   - A process that is killed at the head of a queue keeps the others waiting for a second.
+//   - Tracking is switched on for a connection when a caller first waits, with OPTIN and
+//     NOLOOP. The server then remembers the keys of locks that are waited for, up to
+//     tracking-table-max-keys. One that forgets some costs their waiters an attempt.
+//   - A node that is greeted in RESP2, or whose pushes a proxy drops, tells nothing.
+//     Another node does so in its place.
 //
 // # Restart guard
 //

@@ -19,7 +19,7 @@ func notes() []string {
 		"autopipeline: a Redlock by hand on go-redis AsyncAutoPipeline, one ordered pipeline a node, batches as large as there are workers; it waits for all nodes, autopipeline-quorum for a quorum (a goroutine for each vote, full duplex); each with the options that measured fastest for it; it has neither a bound on what is queued nor care for a node that is down",
 		"redsync on rueidis uses an adapter of this benchmark that calls rueidis directly; redsync's own goes through another layer",
 		"ours and redlock-portable have their default settings; redlock-portable is the same without raw sockets, as on other systems",
-		"contended: every driver waits in its library's own way. redlock and redsync sleep 50 to 250 ms by chance, redislock and autopipeline 16 ms, rueidislock is told by the server",
+		"contended: every driver waits in its library's own way. redlock queues up and is told by the nodes, redsync sleeps 50 to 250 ms by chance, redislock and autopipeline 16 ms, rueidislock is told by the server",
 		"versions: " + versions(),
 	}
 }

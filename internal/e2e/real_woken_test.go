@@ -32,7 +32,7 @@ const (
 // seldom has a client that is not woken fail the test.
 func seldom(c *redlock.Config) { c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience} }
 
-// frequently lets a client do without.
+// frequently has a client that is not woken ask soon.
 func frequently(c *redlock.Config) {
 	c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond}
 }
@@ -168,7 +168,7 @@ func TestRealWokenWithoutHello(t *testing.T) {
 }
 
 // TestRealTrackingTableFull: nodes with room for one tracked key forget the others, and say
-// so. That costs waiters an attempt, and nobody their turn.
+// so. That costs waiters an attempt. None loses its turn.
 func TestRealTrackingTableFull(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"room": nil, "no room": {"--tracking-table-max-keys", "1"}} {
