@@ -277,12 +277,12 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // used up. Close ends all waits at once.
 //
 // Callers of one client that wait for the same key stand in line, first in, first out. The
-// first alone asks the nodes. The processes that wait for a key queue up on one node, the same
-// one for all that name the nodes alike in Config.Nodes, and take turns. Nodes tell the first of the
-// queue when the lock is freed (client tracking of RESP3); if its holder has died, the first
-// asks when the lock's TTL is over there. Without the permissions for the queue processes are
-// woken in no order. Without those for tracking, or without RESP3, they ask again with the pauses of
-// Retry. The documentation of package conn lists the permissions.
+// first alone asks the nodes. The processes that wait for a key queue up on one node, the
+// same one for all that name the nodes alike in Config.Nodes, and take turns. Nodes tell the
+// first of the queue when the lock is freed (client tracking of RESP3); if its holder has
+// died, the first asks when the lock's TTL is over there. Without the permissions for the
+// queue processes are woken in no order. Without those for tracking, or without RESP3, they
+// ask again with the pauses of Retry. Package conn lists the permissions.
 //
 // A lock that a caller of the client releases passes on to the first in line without a round
 // trip: the nodes see one long hold. It does so 63 times in a row at most, while 7/8 of ttl

@@ -55,9 +55,8 @@ func alternate(t *testing.T, clients []*redlock.Client, turns int) (idle []time.
 		next := clients[(turn+1)%2]
 		waiter := testkit.InBackground(func() (redlock.Lock, error) { return next.Acquire(t.Context(), "lock:1", ttl) })
 		testkit.Await(t, "in line", func() bool { return next.Stats().InLine == 1 })
-		before := next.Stats().Acquire
-		testkit.Await(t, "refused", func() bool { return turn > 1 || before.Denied+next.Stats().Acquire.Denied > 0 })
-		time.Sleep(10 * time.Millisecond) // of work
+		testkit.Await(t, "refused", func() bool { return next.Stats().Acquire.Denied > 0 })
+		time.Sleep(10 * time.Millisecond) // what the lock is held for
 		start := time.Now()
 		require.NoError(t, held.Release(t.Context()))
 		got := testkit.Get(t, waiter)
@@ -69,11 +68,11 @@ func alternate(t *testing.T, clients []*redlock.Client, turns int) (idle []time.
 	return idle
 }
 
-// requireBrief checks for how long locks lay idle. One that waits for the ticket of another
-// process to expire takes a second. So may a few.
+// requireBrief checks for how long locks lay idle. One takes a second that waits for a ticket
+// to expire, and half a second that waits until the sentry looks. So may a few.
 func requireBrief(t *testing.T, what string, idle []time.Duration, few int) {
 	t.Log(what, "idle for", idle)
-	require.Less(t, idle[len(idle)-1-few], 500*time.Millisecond, what)
+	require.Less(t, idle[len(idle)-1-few], 250*time.Millisecond, what)
 	require.Less(t, idle[len(idle)-1], 2*time.Second, what)
 }
 
@@ -130,7 +129,9 @@ func TestRealWokenPrivileges(t *testing.T) {
 				few = 1
 			}
 			requireBrief(t, "without "+privilege, alternate(t, clients, 4), few)
-			excludes(t, clients)
+			if testkit.Long() || few > 0 || privilege == wakePrivileges[0] || privilege == queuePrivileges[0] {
+				excludes(t, clients)
+			}
 			require.Positive(t, count(sinks, text), "%s is not needed", privilege)
 			require.LessOrEqual(t, count(sinks, text), 3, "%s: once for a node", privilege)
 			for _, s := range sinks {
