@@ -21,6 +21,7 @@ type checker struct {
 	last  [maxKeys]*lock // the newest that was acquired
 
 	counts
+	waitCheck
 
 	sent [8][maxKeys][]asked // by client, in the order of submission
 }
@@ -58,6 +59,9 @@ type lock struct {
 	until     time.Duration // true time at which its holder stops believing in it
 	over      bool          // its holder wants it gone
 	forgotten bool          // its holder never sent a release, or may not have
+	passes    int           // how often it was passed on
+	lost      bool          // an extend has found no quorum that has it
+	evicted   bool          // its keys were deleted, and not by a client
 	loose     bool          // when its release was submitted is not known
 
 	granted [maxMasters]time.Duration // when a master set it, or 0
@@ -235,7 +239,7 @@ func (c *checker) prolonged(l *lock) {
 // believes in it. A node that was extended may not be made to forget it by an extend
 // that was asked for before.
 func (c *checker) supported(l *lock) {
-	if !l.holding || l.until <= c.world.now() || c.world.rules.overstays {
+	if l.evicted || !l.holding || l.until <= c.world.now() || c.world.rules.overstays {
 		return
 	}
 	n := 0
@@ -290,8 +294,10 @@ func (c *checker) atRest(cl *client) {
 		for _, h := range cl.holders {
 			again = h.poll() || again
 		}
+		again = cl.lines.poll() || again
 	}
-	if n := int(e.depth.Load()) + e.callbacks.ops.n + cl.held; n != cl.pending {
+	asked := len(e.queries.asked) + e.queries.behind + int(e.queries.size.Load())
+	if n := int(e.depth.Load()) - asked + e.callbacks.ops.n + cl.held; n != cl.pending {
 		c.failf("once", "client %d: %d operations under way, depth says %d", cl.index, cl.pending, n)
 	}
 	size, caller := e.queue.size.Load(), cl.fleet.caller
@@ -424,6 +430,7 @@ func (l *lock) overlapped(since time.Duration) bool {
 
 // atEnd checks what is left when nothing happens any more.
 func (c *checker) atEnd() {
+	c.served()
 	for _, cl := range c.world.clients {
 		c.clean(cl)
 	}

@@ -21,6 +21,7 @@ type master struct {
 	clock   *skewed
 	keys    [maxKeys]held
 	scripts loaded
+	telling
 
 	form    conn.Form
 	forbids bool // refuses the native commands
@@ -52,7 +53,7 @@ type held struct {
 }
 
 func newMaster(w *world, index int) *master {
-	m := &master{world: w, index: index, clock: w.newClock(), scripts: both}
+	m := &master{world: w, index: index, clock: w.newClock(), scripts: both, telling: newTelling()}
 	if w.chance(50) {
 		m.form = every[w.IntN(len(every))]
 	}
@@ -67,6 +68,7 @@ func (m *master) get(key int) *held {
 	h := &m.keys[key]
 	if h.lock != 0 && m.milliseconds() > h.expires {
 		*h = held{}
+		m.changedBy(nil, keyNames[key])
 	}
 	return h
 }
@@ -80,6 +82,7 @@ func (m *master) end(expires int64) time.Duration {
 func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	w := m.world
 	w.note("exec", m.index, cmd.lockOf(0), int(cmd.kind))
+	m.author = p
 	if m.nonsense > 0 {
 		m.nonsense--
 		cmd.excuse(m)
@@ -90,6 +93,9 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		cmd.excuse(m)
 		cmd.blame(m, cmd.locks...)
 		return resp.AppendError(dst, m.mood)
+	}
+	if cmd.words != nil {
+		return m.query(dst, p, cmd.words)
 	}
 	if text := m.bars(p, cmd); text != "" {
 		return resp.AppendError(dst, text)
@@ -109,6 +115,7 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 			h.expires = 1 << 40
 		}
 		w.check.granted(m, cmd, h.expires)
+		m.changed(keyNames[cmd.keys[0]])
 		return resp.AppendSimple(dst, "OK")
 	case cmd.kind.Reads():
 		return m.read(dst, cmd)
@@ -215,12 +222,14 @@ func (m *master) script(cmd *sentCommand, i int, h *held) int64 {
 			w.check.released(m, cmd.locks[i])
 		}
 		*h = held{}
+		m.changed(keyNames[cmd.keys[i]])
 		return 1
 	case cmd.kind == Extend && (mine || w.rules.blindExtend && h.lock != 0):
 		h.expires = m.milliseconds() + cmd.ttls[i]
 		if mine {
 			w.check.extended(m, cmd.locks[i], h.expires)
 		}
+		m.changed(keyNames[cmd.keys[i]])
 		return 1
 	}
 	return 0
@@ -233,6 +242,7 @@ func (m *master) restart(d time.Duration) {
 	w.note("restart", m.index, int(d), 0)
 	m.scripts, m.down = loaded{}, true
 	m.life++
+	m.forgetTold()
 	if w.rules.forgets {
 		m.keys = [maxKeys]held{}
 	}
@@ -249,5 +259,6 @@ func (m *master) restart(d time.Duration) {
 // heal ends all that is wrong with a master.
 func (m *master) heal() {
 	m.down, m.slow, m.moodUntil, m.hungUntil, m.nonsense = false, 0, 0, m.world.now(), 0
+	m.refusesTracking, m.refusesScript = false, false
 	m.partsUntil, m.barred = 0, [8][maxKeys]barred{}
 }

@@ -42,6 +42,23 @@ type rules struct {
 
 	contagious bool // a master that refuses one key refuses the next command too
 
+	lines        bool // clients have waiters in line
+	calm         bool // there are no faults, and all processes have the same settings
+	extends      bool // most waiters extend what they hold
+	foreign      bool // clients poll too, beside the lines
+	losesPushes  int  // percent
+	doubles      int  // a push comes up to so often besides
+	delaysPushes bool
+
+	ringsNone    bool // tickets are not rung
+	handsExpired bool // locks that are as good as expired are passed on
+	handsLost    bool // locks are passed on whose extend was lost
+	forgetsFirst bool // a first that is cancelled in the moment of its wake-up wakes none
+	asksBefore   bool // a key is watched, and it is not looked whether it is still there
+	keepsPlace   bool // places in queues are not given up
+	staysBusy    bool // a waiter that is cancelled during a query leaves its line busy
+	bothHold     bool // who has passed a lock on goes on
+
 	holders int  // times up to 2 holders of each client
 	wild    bool // callbacks block, panic, end their goroutine, cancel others' operations
 	many    bool // several extends of a lock at once

@@ -137,6 +137,14 @@ var broken = []struct {
 	{"extend", rules{name: "renewsStopped", renewsStopped: true, holders: 2}},
 	{"ttl", rules{name: "countsFailed", countsFailed: true, holders: 2, faults: []fault{hang, outage}}},
 	{"overlap", rules{name: "someHeld", someHeld: true, holders: 2}},
+	{"handles", lined(rules{name: "bothHold", bothHold: true})},
+	{"pass", lined(rules{name: "handsExpired", handsExpired: true})},
+	{"pass", lined(rules{name: "handsLost", handsLost: true, extends: true, faults: []fault{evict}})},
+	{"forgotten", lined(rules{name: "forgetsFirst", forgetsFirst: true})},
+	{"forgotten", lined(rules{name: "asksBefore", asksBefore: true})},
+	{"forgotten", lined(rules{name: "ringsNone", ringsNone: true})},
+	{"forgotten", lined(rules{name: "keepsPlace", keepsPlace: true})},
+	{"forgotten", lined(rules{name: "staysBusy", staysBusy: true})},
 	{"orphan", rules{name: "forgetful", forgetful: true, faults: []fault{loseConnection}}},
 }
 
@@ -178,6 +186,11 @@ func TestReplay(t *testing.T) {
 	for _, c := range broken {
 		if c.rules.name == os.Getenv("SIM_RULES") {
 			r = c.rules
+		}
+	}
+	for _, waiting := range waitWorlds {
+		if other := waiting(); other.name == os.Getenv("SIM_RULES") {
+			r = other
 		}
 	}
 	w := newWorld(seed, r)

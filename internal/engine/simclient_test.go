@@ -17,6 +17,7 @@ type client struct {
 	sessions []*session
 	holders  []*holder
 	keeper   *simKeeper
+	lines    *simLines
 	busy     int // holders of the driver lock that last longer than an event
 	pending  int // operations submitted and not yet back
 	held     int // those of them that a callback keeps which blocks
@@ -31,14 +32,18 @@ type client struct {
 func newClient(w *world, index int) *client {
 	c := &client{world: w, index: index, clock: w.newClock()}
 	waiting := 64
-	if w.chance(20) {
+	if !w.rules.calm && w.chance(20) {
 		waiting = 1 + w.IntN(3)
 	}
 	var timeout time.Duration
-	if w.chance(50) {
+	if !w.rules.calm && w.chance(50) {
 		timeout = w.between(time.Millisecond, 30*time.Millisecond)
 	}
-	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked})
+	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked, OnRelease: func(key []byte, nodes uint64) {
+		if w.rules.lines {
+			c.lines.released(key, nodes)
+		}
+	}})
 	c.fleet = newSimFleet(c)
 	attach(c.engine, c.fleet)
 	c.engine.callbacks.wake = c.wakeCaller
@@ -46,8 +51,14 @@ func newClient(w *world, index int) *client {
 	if w.chance(50) {
 		c.engine.window.size = 1 + w.IntN(4)
 	}
-	for range 1 + w.IntN([]int{2, 4, 12}[w.IntN(3)]) {
-		c.sessions = append(c.sessions, newSession(c))
+	if !w.rules.lines || w.rules.foreign && w.chance(15) {
+		for range 1 + w.IntN([]int{2, 4, 12}[w.IntN(3)]) {
+			c.sessions = append(c.sessions, newSession(c))
+		}
+	}
+	c.lines = newSimLines(c)
+	for i := range c.fleet.links {
+		c.lines.up(i)
 	}
 	c.keeper = &simKeeper{client: c}
 	for range w.IntN(2*w.rules.holders + 1) {
@@ -65,6 +76,9 @@ func attach(e *Engine, f Fleet) {
 }
 
 func (c *client) start() {
+	for _, u := range c.lines.users {
+		c.after(c.world.between(1, 10*time.Millisecond), u.next)
+	}
 	for _, s := range c.sessions {
 		c.after(c.world.between(1, 10*time.Millisecond), s.next)
 	}
@@ -169,6 +183,7 @@ func (c *client) kill() {
 		return
 	}
 	c.world.note("kill", c.index, 0, 0)
+	c.lines.close(c.world.rules.lines && c.world.chance(50))
 	c.dead = true
 	c.keeper.close()
 	for i := range c.engine.nodes { // what is owed now is never paid

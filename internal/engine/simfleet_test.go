@@ -182,8 +182,10 @@ func happen(things *[]func()) {
 
 func (f *simFleet) SendTo(node int, b *conn.Batch) {
 	fl := f.takeOff(b)
-	what, paid := "retry", b.Owner.(*wire).batch.isHint
-	if paid {
+	what, paid := "retry", false
+	if owner, is := b.Owner.(*wire); !is {
+		what = "query"
+	} else if paid = owner.batch.isHint; paid {
 		what = "hand off"
 	}
 	for i := range fl.cmds {

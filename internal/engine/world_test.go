@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
 )
 
 // A world is everything a history needs: a clock, a seed, masters, clients, and
@@ -73,6 +74,7 @@ func newWorld(seed uint64, r rules) *world {
 		nodes = r.nodes
 	}
 	w.check.keys = 1 + w.IntN(maxKeys-heldKeys)
+	w.check.prepareLines()
 	for i := range nodes {
 		w.masters = append(w.masters, newMaster(w, i))
 	}
@@ -132,10 +134,16 @@ func (w *world) run() {
 		c.start()
 	}
 	length := w.between(10*time.Millisecond, 110*time.Millisecond)
+	if w.rules.lines {
+		length *= 3
+	}
 	if n := len(w.rules.faults); n > 0 && w.chance(50) {
 		w.theme = 1 + w.IntN(n)
 	}
 	w.scheduleFault(length)
+	if w.rules.lines {
+		w.check.lookAtAll()
+	}
 	for w.step(length) {
 	}
 	w.ending = true
@@ -147,13 +155,17 @@ func (w *world) run() {
 			h.later(w.between(0, 50*time.Millisecond), h.finish)
 		}
 	}
-	for w.step(length + time.Minute) {
+	rest := time.Minute
+	if w.rules.lines { // tickets may live for as long
+		rest = 2*command.AloneTicket + time.Minute
+	}
+	for w.step(length + rest) {
 		if len(w.history) > maxHistory {
 			w.check.fail("stuck", "the history does not end")
 		}
 	}
 	if len(w.events) > 0 {
-		w.check.fail("leak", "something still goes on a minute after the end")
+		w.check.fail("leak", "something still goes on long after the end")
 	}
 	if !w.check.failed() {
 		w.check.atEnd()

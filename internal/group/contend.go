@@ -26,22 +26,22 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 	own := g.lines.join(w.key, c, denied)
 	defer g.lines.leave(own)
 	for {
-		t := g.lines.turn(own)
+		t, handed := g.lines.turn(own)
 		switch {
-		case t.handed.Remaining() > 0:
+		case handed.Remaining() > 0:
 			w.ended = handedOver
-			return t.handed, nil
-		case t.handed.lease != nil: // this goroutine has waited long to run again, or a hook has
-			t.handed.ReleaseAsync()
+			return handed, nil
+		case handed.lease != nil: // this goroutine has waited long to run again, or a hook has
+			handed.ReleaseAsync()
 			w.last = engine.ErrExpired
 			g.lines.stand(own, 0)
 			continue
-		case t.acts && t.step.Action == waiters.Attempt:
+		case t.Acts && t.Step.Action == waiters.Attempt:
 			if h, err = g.attemptFor(ctx, w, own); err == nil || !w.goesOn(err) {
 				return h, g.gaveUp(ctx, w, err)
 			}
-		case t.acts:
-			g.lines.act(own, t.step, done)
+		case t.Acts:
+			g.lines.act(own, t.Step, done)
 		default:
 			g.lines.park(own, done)
 		}
@@ -58,7 +58,7 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 // has sent along with its release.
 func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Handle, err error) {
 	w.attempts++
-	if own.asks && g.lines.awaitAlong(own) {
+	if own.Asks() && g.lines.awaitAlong(own) {
 		if h, err = g.attempted(ctx, own.call, w.key, own.call.Ended(ctx)); err != nil {
 			_, err = g.fence.learn(&own.call.Op, &own.call.Proposal, err)
 		}
@@ -67,19 +67,18 @@ func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Hand
 	}
 	if held, ok := h.state(); ok {
 		own.won = true
-		g.lines.did(own, func(l *line, _ *waiters.Surroundings) { beginTurn(l, held.until) })
+		g.lines.did(own, func(t *table) due { return t.Won(&own.Waiter, held.until) })
 		return h, err
 	}
 	var denied uint64
 	if err == engine.ErrTaken {
 		denied = deniedBy(&own.call.Op)
 	}
-	g.lines.did(own, func(l *line, s *waiters.Surroundings) {
+	g.lines.did(own, func(t *table) due {
 		if isPassing(err) {
-			l.Contender.Refused(s, denied)
-		} else { // this waiter leaves, and the next asks at once
-			l.Contender.Freed()
+			return t.Refused(&own.Waiter, denied)
 		}
+		return t.Ended(&own.Waiter)
 	})
 	return h, err
 }
@@ -91,7 +90,7 @@ func (l *lines) awaitAlong(w *waiter) (sent bool) {
 	l.group.engine.AwaitAlong(w.call)
 	s := l.shard(w.key)
 	s.mu.Lock()
-	w.asks = false
+	w.Told()
 	s.mu.Unlock()
 	return w.call.Over() || w.call.Err != engine.ErrBusy
 }
@@ -106,18 +105,16 @@ func deniedBy(op *engine.Op) (denied uint64) {
 	return denied
 }
 
-// did tells the line what w, which acts for it, has done, and has it act no more. If w is
-// not the first any more, since the lock was passed on to it, the first acts now.
-func (l *lines) did(w *waiter, tell func(*line, *waiters.Surroundings)) {
+type (
+	table = waiters.Table[*waiter]
+	due   = waiters.Due[*waiter]
+)
+
+// did tells the line what w, which acts for it, has done, and has it act no more.
+func (l *lines) did(w *waiter, tell func(*table) due) {
 	s := l.shard(w.key)
 	s.mu.Lock()
-	line := w.acts
-	line.Busy, w.acts = false, nil
-	tell(line, l.surroundings(line))
-	if first := line.First(); first != nil && first.Owner != w {
-		first.Owner.ring()
-	}
-	left := l.settle(s, line)
+	left := l.change(tell(&s.table))
 	s.mu.Unlock()
 	l.depart(w.key, left)
 }
@@ -125,10 +122,10 @@ func (l *lines) did(w *waiter, tell func(*line, *waiters.Surroundings)) {
 // abandon is did for a waiter that leaves while it acts: a panic has ended it, or its
 // context has while its call was on its way.
 func (l *lines) abandon(w *waiter) {
-	if w.asks && l.awaitAlong(w) && !w.call.Over() && w.call.Err == nil {
+	if w.Asks() && l.awaitAlong(w) && !w.call.Over() && w.call.Err == nil {
 		l.group.engine.Abandon(&w.call.Op)
 	}
-	l.did(w, func(line *line, _ *waiters.Surroundings) { line.Contender.Freed() })
+	l.did(w, func(t *table) due { return t.Ended(&w.Waiter) })
 }
 
 // act does what the contender of the line of w says, but for attempts, and tells it the
@@ -136,54 +133,40 @@ func (l *lines) abandon(w *waiter) {
 func (l *lines) act(w *waiter, step waiters.Step, done <-chan struct{}) {
 	switch step.Action {
 	case waiters.Leave:
-		l.depart(w.key, departure{true, step.First, step.Node})
-		l.did(w, func(*line, *waiters.Surroundings) {})
+		l.depart(w.key, departure{Is: true, First: step.First, Node: step.Node})
+		l.did(w, func(t *table) due { return t.Done(&w.Waiter) })
 	case waiters.Enter:
 		e, err := l.pushes.enter(l.group, w.key, step, done)
 		if err == errGivenUp || engine.IsTimeout(err) { // the process may enter all the same
-			l.depart(w.key, departure{true, step.First, step.Node})
+			l.depart(w.key, departure{Is: true, First: step.First, Node: step.Node})
 		}
-		l.did(w, func(line *line, s *waiters.Surroundings) {
-			if err != nil {
-				line.Contender.Lost(bit(step.Node))
-				l.failed(line, s, step.Node, err)
-				return
+		l.did(w, func(t *table) due {
+			switch {
+			case err == errGivenUp:
+				return t.NotEntered(&w.Waiter, step.Node)
+			case err != nil:
+				return t.Failed(&w.Waiter, step.Node)
 			}
-			line.Contender.Entered(s, step.Node, e)
-			if e.Others > 0 {
-				line.Passes = min(line.Passes, line.Len())
-			}
+			return t.Entered(&w.Waiter, step.Node, e)
 		})
 	case waiters.Watch:
 		ttl, err := l.pushes.watch(l.group, w.key, step.Node, done)
-		l.did(w, func(line *line, s *waiters.Surroundings) {
-			if err != nil {
-				l.failed(line, s, step.Node, err)
-				return
+		l.did(w, func(t *table) due {
+			switch {
+			case err == errGivenUp:
+				return t.Done(&w.Waiter)
+			case err != nil:
+				return t.Failed(&w.Waiter, step.Node)
 			}
-			line.Contender.Watched(s, step.Node, ttl)
+			return t.Watched(&w.Waiter, step.Node, ttl)
 		})
 	}
-}
-
-// failed tells the line that a node was of no use, unless the waiter has given up.
-func (l *lines) failed(line *line, s *waiters.Surroundings, node int, err error) {
-	if err != errGivenUp {
-		line.Contender.Failed(s, node)
-	}
-}
-
-// departure is a queue of processes that is to be left: the node that has it, if there is
-// one.
-type departure struct {
-	is, first bool
-	node      int
 }
 
 // depart leaves a queue. It does not wait for the node. No lock is held: the driver takes
 // those of shards.
 func (l *lines) depart(key string, d departure) {
-	if d.is {
+	if d.Is {
 		l.pushes.leave(l.group, key, d)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/internal/waiters"
 )
 
 // lease is the state of one lock that is held, or a used one that waits for the
@@ -40,10 +41,8 @@ const (
 	tokenTold             // its user has asked for the token
 )
 
-// maxPasses bounds how often in a row a lock is passed on inside the process, so that
-// other processes have their turn. A lease's life is a multiple of it when the nodes have
-// granted the lock.
-const maxPasses = 64
+// maxPasses: a lease's life is a multiple of it when the nodes have granted the lock.
+const maxPasses = waiters.MaxPasses
 
 // manyReleases is where releases stops counting: the lock has no validity any more,
 // although none of them may have been sent.
@@ -229,15 +228,13 @@ func (l *lease) tell(life uint64) {
 func (l *lease) pass(life uint64, now, ttl time.Duration) (next uint64, until time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	until = l.validity.Until()
-	left := until - now
 	switch {
-	case !l.is(life), l.releases > 0, l.validity.IsChanging(), l.kept != nil, l.more != nil, l.told != 0:
-	case left < ttl-ttl/8, left > ttl, (life+1)%maxPasses == 0:
-	default:
-		l.life++
-		l.validity = renewal.Begin(ttl, until)
-		return l.life, until, true
+	case !l.is(life), l.releases > 0, l.kept != nil, l.more != nil, l.told != 0, (life+1)%maxPasses == 0:
+		return 0, 0, false
 	}
-	return 0, 0, false
+	if until, ok = l.validity.Pass(now, ttl); ok {
+		l.life++
+		next = l.life
+	}
+	return next, until, ok
 }

@@ -19,7 +19,7 @@ import (
 // A caller that meets no line pays one atomic load.
 //
 // No waiter is forgotten: each that becomes the first is woken, or looks by itself at the
-// latest when the holder that is known will have lost the lock (waiter.look). Each that
+// latest when the holder that is known will have lost the lock (Waiter.Look). Each that
 // leaves, on any path, wakes the one that is the first then. The sentry wakes a first that
 // has to renew its place.
 type lines struct {
@@ -28,20 +28,13 @@ type lines struct {
 	waiting atomic.Int64 // callers in all lines
 	passed  atomic.Uint64
 	seed    maphash.Seed
-	names   []uint64 // of the nodes, hashed
 	shards  [shards]shard
 	pool    sync.Pool // of *waiter
 	pushes  pushes
 	sentry  sentry
 }
 
-const (
-	shards = 32
-	// knownFor is how long a key counts as contended once none waits for it, and maxKnown
-	// for how many keys of a shard.
-	knownFor = 3 * time.Second
-	maxKnown = 1024
-)
+const shards = 32
 
 // shard is some of the lines. Its lock is taken before a lease's, and after the driver
 // lock.
@@ -51,7 +44,10 @@ type shard struct {
 	_     [32]byte // keeps two locks off one cache line
 }
 
-type line = waiters.Line[*waiter]
+type (
+	line      = waiters.Line[*waiter]
+	departure = waiters.Departure
+)
 
 // waiter is one that waits. The shard's lock protects its fields but for wake and timer.
 type waiter struct {
@@ -59,12 +55,8 @@ type waiter struct {
 	key    string
 	ttl    time.Duration
 	call   *engine.Call
-	look   time.Duration // when it looks by itself
 	handed Handle        // the lock, once it was passed on to it; it may be asking the nodes then
 	won    bool          // the nodes have granted it the lock
-	acts   *line         // for which it acts; the line is Busy
-	asks   bool          // call is under way, sent along with the release of the last holder
-	parked bool
 	wake   chan struct{} // holds one
 	timer  *time.Timer
 	rings  time.Duration // when the timer does, at the latest; never: it is not set
@@ -72,8 +64,12 @@ type waiter struct {
 
 func (l *lines) init(g *Group) {
 	l.group, l.seed = g, maphash.MakeSeed()
+	var names []uint64
 	for _, addr := range g.cfg.Conn.Addresses {
-		l.names = append(l.names, waiters.Hash(addr.String()))
+		names = append(names, waiters.Hash(addr.String()))
+	}
+	for i := range l.shards {
+		l.shards[i].table.Names, l.shards[i].table.Outside = names, l
 	}
 	l.pushes.init()
 	l.sentry.init(l)
@@ -112,8 +108,7 @@ func (l *lines) isContended(key string) bool {
 	s := l.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := s.table.Find(key)
-	return line != nil && (line.Len() > 0 || l.group.clock.Now() < line.Known)
+	return s.table.IsContended(key)
 }
 
 // join puts a new waiter at the end of the line for the key of c. The nodes of denied have
@@ -134,16 +129,10 @@ func (l *lines) stand(w *waiter, denied uint64) {
 	s := l.shard(w.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.look = never
-	line, isNew := s.table.Join(w.key, &w.Waiter)
-	if l.waiting.Add(1); isNew {
-		line.Contender.Init(w.key, l.names)
-		line.Passes = maxPasses - 1
+	l.waiting.Add(1)
+	if s.table.Stand(w.key, &w.Waiter, denied) {
 		l.known.Add(1)
 		l.sentry.start()
-		if denied != 0 { // else it may be old news to the first, which watches the key since
-			line.Contender.Refused(l.surroundings(line), denied)
-		}
 	}
 }
 
@@ -151,14 +140,15 @@ func (l *lines) stand(w *waiter, denied uint64) {
 // is released, and so passes on.
 func (l *lines) leave(w *waiter) {
 	s := l.shard(w.key)
-	s.mu.Lock()
-	for w.parked = false; w.acts != nil; { // a release may have sent its call along in the last moment
+	for s.mu.Lock(); w.Leaves(); s.mu.Lock() { // a release may have sent its call along in the last moment
 		s.mu.Unlock()
 		l.abandon(w)
-		s.mu.Lock()
 	}
 	handed := w.handed
-	left := l.remove(s, w)
+	if w.Line() != nil {
+		l.waiting.Add(-1)
+	}
+	left := l.change(s.table.Remove(&w.Waiter))
 	s.mu.Unlock()
 	l.depart(w.key, left)
 	if w.won && handed.lease != nil { // both: the nodes have lost keys. None may have the one that was passed on
@@ -173,39 +163,16 @@ func (l *lines) leave(w *waiter) {
 	l.pool.Put(w)
 }
 
-// remove takes w out of its line, if it is in one, and wakes the next. The caller gives
-// depart what it returns, once it has unlocked s.
-func (l *lines) remove(s *shard, w *waiter) departure {
-	line := w.Line()
-	if line == nil {
-		return departure{}
+// change does what is due behind a change of a line, under the shard's lock. The caller
+// gives depart what it returns, once it has unlocked that.
+func (l *lines) change(due waiters.Due[*waiter]) departure {
+	if due.Wake != nil {
+		due.Wake.Owner.ring()
 	}
-	l.waiting.Add(-1)
-	if next := s.table.Leave(&w.Waiter); next != nil {
-		next.Owner.ring()
-	}
-	return l.settle(s, line)
-}
-
-// settle forgets a line that none waits in, or remembers for a while that its key is
-// contended.
-func (l *lines) settle(s *shard, line *line) departure {
-	if line.Len() > 0 || line.Busy {
-		return departure{}
-	}
-	now := l.group.clock.Now()
-	if line.Known == 0 && s.table.Len() <= maxKnown {
-		line.Known = now + knownFor
-	}
-	forget := now >= line.Known
-	left := departure{}
-	if forget || line.Contender.IsInTheWay() {
-		left.node, left.first, left.is = line.Contender.Depart()
-	}
-	if forget && s.table.Settle(line, now) {
+	if due.Forgotten {
 		l.known.Add(-1)
 	}
-	return left
+	return due.Departure
 }
 
 // ring wakes w.
@@ -216,68 +183,42 @@ func (w *waiter) ring() {
 	}
 }
 
-// turn is what a waiter does next: it takes the lock that was passed on to it, acts for its
+// turn says what w does next: it takes the lock that was passed on to it, acts for its
 // line, or parks.
-type turn struct {
-	handed Handle
-	acts   bool
-	step   waiters.Step
-}
-
-func (l *lines) turn(w *waiter) (t turn) {
+func (l *lines) turn(w *waiter) (t waiters.Turn, handed Handle) {
 	s := l.shard(w.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.parked = false
-	line := w.Line()
-	switch {
-	case w.asks:
-		return turn{acts: true, step: waiters.Step{Action: waiters.Attempt}}
-	case line == nil:
-		t.handed, w.handed = w.handed, Handle{}
-		return t
+	if t = s.table.Turn(&w.Waiter); t.Takes {
+		handed, w.handed = w.handed, Handle{}
 	}
-	now := l.group.clock.Now()
-	switch {
-	case !w.IsFirst() && line.Until > now:
-		w.look = line.Until + rand.N(maxJitter)
-	case !w.IsFirst() || line.Busy: // the one that leaves, or acts, wakes the first
-		w.look = never
-	default:
-		line.Known = 0
-		if t.step = line.Contender.Next(l.surroundings(line)); t.step.Action != waiters.Pause {
-			line.Busy, w.acts, t.acts = true, line, true
-			return t
-		}
-		w.look = t.step.Until
-	}
-	w.parked = true
-	return t
+	return t, handed
 }
 
-// maxJitter spreads what several waiters do at an instant that they all know.
-const maxJitter = 5 * time.Millisecond
-
-// surroundings is what the contender of a line looks at.
-func (l *lines) surroundings(line *line) *waiters.Surroundings {
-	return &waiters.Surroundings{
+// Around is what the contender of a line looks at.
+func (l *lines) Around(c *waiters.Contender) waiters.Surroundings {
+	return waiters.Surroundings{
 		Now:    l.group.clock.Now(),
 		Usable: l.pushes.usable.Load(),
-		Held:   line.Until,
-		Pause:  l.group.pause(line.Contender.Attempts() + 1),
-		Jitter: rand.N(maxJitter),
+		Pause:  l.group.pause(c.Attempts() + 1),
+		Jitter: rand.N(waiters.MaxJitter),
 	}
 }
+
+// Now, Random and LongPause complete waiters.Outside.
+func (l *lines) Now() time.Duration                       { return l.group.clock.Now() }
+func (l *lines) Random(below time.Duration) time.Duration { return rand.N(below) }
+func (l *lines) LongPause() time.Duration                 { return l.group.pause(lastAttempt) }
 
 // park waits until w is woken, until it should look, or until its caller gives up.
 func (l *lines) park(w *waiter, done <-chan struct{}) {
-	pause := min(w.look-l.group.clock.Now(), time.Hour) // only w itself writes look
+	pause := min(w.Look-l.group.clock.Now(), time.Hour) // only w itself writes Look
 	if pause <= 0 {
 		return
 	}
-	if w.rings > w.look { // else it is left alone: most waiters are woken long before
+	if w.rings > w.Look { // else it is left alone: most waiters are woken long before
 		w.timer.Reset(pause)
-		w.rings = w.look
+		w.rings = w.Look
 	}
 	select {
 	case <-w.wake:

@@ -1,11 +1,9 @@
 package group
 
 import (
-	"math/rand/v2"
-	"time"
-
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/internal/waiters"
 )
 
 // A lock that is released goes to the first of its line in one of three ways:
@@ -23,31 +21,22 @@ func (l *lines) pass(h Handle, key string) bool {
 	}
 	s := l.shard(key)
 	s.mu.Lock()
-	line := s.table.Find(key)
-	if line == nil || line.First() == nil || line.Passes <= 0 {
+	first := s.table.MayPass(key)
+	if first == nil {
 		s.mu.Unlock()
 		return false
 	}
-	w := line.First().Owner
+	w := first.Owner
 	life, until, ok := h.lease.pass(h.life, l.group.clock.Now(), w.ttl)
 	if !ok {
 		s.mu.Unlock()
 		return false
 	}
-	next := s.table.Leave(&w.Waiter)
-	line.Until = until
-	line.Passes--
 	l.waiting.Add(-1)
 	l.passed.Add(1)
 	w.handed = Handle{h.group, h.lease, life, h.nextFence()}
+	left := l.change(s.table.Passed(first, until))
 	w.ring()
-	var left departure
-	switch {
-	case next == nil:
-		left = l.settle(s, line)
-	case next.Owner.look > until+maxJitter:
-		next.Owner.ring()
-	}
 	s.mu.Unlock()
 	l.depart(key, left)
 	return true
@@ -60,17 +49,6 @@ func (h Handle) nextFence() uint64 {
 		return 0
 	}
 	return h.fence + 1
-}
-
-// beginTurn notes that the nodes have granted a waiter of the line the lock. Before others
-// have their turn the lock may pass on to those that wait now, or further if none
-// is known.
-func beginTurn(line *line, until time.Duration) {
-	line.Contender.Won()
-	line.Until, line.Passes = until, maxPasses-1
-	if line.Contender.Others() > 0 {
-		line.Passes = min(line.Passes, line.Len()-1)
-	}
 }
 
 // fresh is what an attempt needs that no other had.
@@ -101,29 +79,24 @@ func (l *lines) along(key string, f fresh) *waiter {
 	if isClosed(l.group.ending) {
 		return nil
 	}
+	if l.pushes.usable.Load() == 0 {
+		return nil
+	}
 	s := l.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := s.table.Find(key)
-	if line == nil || line.First() == nil || line.Busy {
+	first := s.table.Along(key)
+	if first == nil {
 		return nil
 	}
-	w, usable := line.First().Owner, l.pushes.usable.Load()
-	if !w.parked || usable == 0 || !line.Contender.MayAttempt() {
-		return nil
-	}
+	w := first.Owner
 	w.call.Token, w.call.Block = f.token, f.block
-	line.Until = 0
-	line.Contender.Freed()
-	line.Busy, w.acts, w.asks = true, line, true
 	w.ring()
 	return w
 }
 
 // freed wakes the first that waits for the key of h, because its holder in this process has
-// given it back. Where processes do not queue up, and the lock had been passed on, the
-// first leaves others their turn: it waits as they do between two attempts. It does
-// so as often as costs the line a ninth of its time.
+// given it back.
 func (l *lines) freed(h Handle, held *state) {
 	if l.known.Load() == 0 {
 		return
@@ -131,30 +104,10 @@ func (l *lines) freed(h Handle, held *state) {
 	s := l.shard(held.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := s.table.Find(held.key)
-	if line == nil {
-		return
+	now := l.group.clock.Now()
+	if wake := s.table.Freed(held.key, h.life%waiters.MaxPasses != 0, now-began(*held), l.pushes.usable.Load()); wake != nil {
+		wake.Owner.ring()
 	}
-	line.Until = 0
-	line.Contender.Freed()
-	if first := line.First(); first != nil {
-		if l.pushes.usable.Load() == 0 {
-			line.Until = l.turnOfOthers(h, held)
-		}
-		first.Owner.ring()
-	}
-}
-
-// turnOfOthers is until when the line for a lock that was given back leaves it alone.
-func (l *lines) turnOfOthers(h Handle, held *state) (until time.Duration) {
-	if h.life%maxPasses == 0 {
-		return 0
-	}
-	now, pause := l.group.clock.Now(), l.group.pause(lastAttempt)
-	if long := now - began(*held); long/8 < rand.N(pause+1) {
-		return 0
-	}
-	return now + pause
 }
 
 // shortened wakes the first that waits for key, if the lock of h ends earlier now than the
@@ -166,12 +119,9 @@ func (l *lines) shortened(h Handle, key string) {
 	s := l.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := s.table.Find(key)
-	if line == nil || line.First() == nil {
-		return
-	}
-	if held, ok := h.state(); ok && held.until < line.Until {
-		line.Until = held.until
-		line.First().Owner.ring()
+	if held, ok := h.state(); ok {
+		if wake := s.table.Shortened(key, held.until); wake != nil {
+			wake.Owner.ring()
+		}
 	}
 }

@@ -126,12 +126,7 @@ func (p *pushes) isTracked(node int, caching, pttl *command.Said) (ttl time.Dura
 	case pttl.Ints[0] == command.NoTTL:
 		return never, nil
 	}
-	return millis(pttl.Ints[0]), nil
-}
-
-// millis is a time of n milliseconds, within bounds: it is what a node has said.
-func millis(n int64) time.Duration {
-	return time.Duration(min(max(0, n), 1<<40)) * time.Millisecond
+	return waiters.Millis(pttl.Ints[0]), nil
 }
 
 // watch has a node track the key of a lock, and returns for how long that lives there.
@@ -171,10 +166,7 @@ func (p *pushes) enter(g *Group, key string, step waiters.Step, done <-chan stru
 			return e, call.Err
 		}
 		ttl, err := p.isTracked(step.Node, &answer[1], &answer[2])
-		e = waiters.Entry{First: answer[0].Ints[0] == 1, Others: int(answer[0].Ints[1])}
-		e.Lease, e.Left = millis(answer[0].Ints[2]), millis(answer[0].Ints[3])
-		e.Rung = e.Lease > command.FirstTicket && ttl <= command.FirstTicket
-		return e, err
+		return waiters.EntryOfQueue(answer[0].Ints, ttl, command.FirstTicket), err
 	}
 	said, err := p.ask(g, key, step.Node, done, func(b []byte) ([]byte, int) {
 		return command.AppendGate(b, key, p.id, wayOf(step), step.First)
@@ -185,16 +177,9 @@ func (p *pushes) enter(g *Group, key string, step waiters.Step, done <-chan stru
 	if said[0].Err != nil {
 		return e, said[0].Err
 	}
-	e.Left, err = p.isTracked(step.Node, &said[1], &said[2])
-	if e.Others, e.Lease, e.First = 1, command.FirstTicket, said[0].OK; !e.First && wayOf(step) == command.Again {
-		e.Left = gateTurn // it was given up, so that others take it
-	}
-	e.Left = min(e.Left, command.FirstTicket)
-	return e, err
+	left, err := p.isTracked(step.Node, &said[1], &said[2])
+	return waiters.EntryOfGate(said[0].OK, step.Again, left, command.FirstTicket), err
 }
-
-// gateTurn is how long a process that has had the gate leaves it to others.
-const gateTurn = 20 * time.Millisecond
 
 func wayOf(step waiters.Step) command.Way {
 	if step.Again {
@@ -205,11 +190,11 @@ func wayOf(step waiters.Step) command.Way {
 
 // leave leaves the queue of a node, or its gate, and does not wait for it.
 func (p *pushes) leave(g *Group, key string, d departure) {
-	q := g.engine.Query(d.node, g.queryTimeout())
+	q := g.engine.Query(d.Node, g.queryTimeout())
 	switch {
-	case !has(&p.gated, d.node):
+	case !has(&p.gated, d.Node):
 		q.Buf, q.Replies = command.AppendQueue(q.Buf, key, p.id, command.Leave)
-	case d.first:
+	case d.First:
 		q.Buf, q.Replies = command.AppendGate(q.Buf, key, p.id, command.Leave, false)
 	default:
 		q.Buf, q.Replies = command.AppendPing(q.Buf)
@@ -270,21 +255,11 @@ func (l *lines) changed(node int, key []byte, of command.Name) {
 	s := l.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := s.table.Line(key)
-	if line == nil {
-		return
+	wake, lookDue := s.table.Pushed(node, key, of == command.OfLock)
+	if wake != nil {
+		wake.Owner.ring()
 	}
-	matters := false
-	if of == command.OfLock {
-		matters = line.Contender.Pushed(node)
-	} else if matters = line.Contender.Rung(node); matters {
-		line.Passes = min(line.Passes, line.Len())
-	}
-	switch first := line.First(); {
-	case !matters:
-	case first != nil:
-		first.Owner.ring()
-	default: // the process keeps a place that it does not need
+	if lookDue {
 		l.sentry.vacate(string(key))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/waiters"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -29,7 +30,7 @@ type sentry struct {
 }
 
 // lookEvery is how often the sentry looks at all lines, and asks silent nodes.
-const lookEvery = 500 * time.Millisecond
+const lookEvery = waiters.LookEvery
 
 func (s *sentry) init(l *lines) {
 	s.lines, s.wake, s.ended = l, make(chan struct{}, 1), make(chan struct{})
@@ -81,7 +82,7 @@ func (s *sentry) vacateAll() {
 		sh.mu.Lock()
 		var d departure
 		if line := sh.table.Find(key); line != nil {
-			d = l.settle(sh, line)
+			d = l.change(sh.table.Vacate(line))
 		}
 		sh.mu.Unlock()
 		l.depart(key, d)
@@ -153,21 +154,11 @@ func (s *sentry) look(lost uint64) (nodes uint64) {
 		var all []left
 		sh := &l.shards[i]
 		sh.mu.Lock()
-		now := l.group.clock.Now()
 		sh.table.Each(func(key string, line *line) {
-			c := &line.Contender
-			affected := c.Nodes() & lost
-			c.Lost(lost)
-			nodes |= c.Nodes()
-			first := line.First()
-			switch {
-			case first == nil:
-				if d := l.settle(sh, line); d.is {
-					all = append(all, left{key, d})
-				}
-			case affected != 0 || !line.Busy && c.Renew() < min(first.Owner.look, now+lookEvery):
-				first.Owner.ring()
+			if d := l.change(sh.table.Look(line, lost)); d.Is {
+				all = append(all, left{key, d})
 			}
+			nodes |= line.Contender.Nodes()
 		})
 		sh.mu.Unlock()
 		for _, d := range all {
@@ -186,7 +177,7 @@ func (s *sentry) depart() {
 		sh.mu.Lock()
 		sh.table.Each(func(key string, line *line) {
 			if node, first, is := line.Contender.Depart(); is {
-				all[key] = departure{is, first, node}
+				all[key] = departure{Is: is, First: first, Node: node}
 			}
 		})
 		sh.mu.Unlock()

@@ -13,6 +13,18 @@ type Validity struct {
 	extends   *Extension    // under way
 }
 
+// Pass has the lock pass on to a holder that has asked for ttl, and returns when validity
+// ends. It does not if the holder would have less than 7/8 of that, or more than it, or if
+// an extension is under way. The next renewals ask for ttl.
+func (v *Validity) Pass(now, ttl time.Duration) (until time.Duration, ok bool) {
+	left := v.until - now
+	if v.extends != nil || left < ttl-ttl/8 || left > ttl {
+		return 0, false
+	}
+	*v = Begin(ttl, v.until)
+	return v.until, true
+}
+
 // Extension is one that is under way.
 type Extension struct {
 	next  *Extension
@@ -33,9 +45,6 @@ func (v *Validity) TTL() time.Duration { return v.ttl }
 
 // Until is when validity ends.
 func (v *Validity) Until() time.Duration { return v.until }
-
-// IsChanging says whether an extension is under way.
-func (v *Validity) IsChanging() bool { return v.extends != nil }
 
 // Extending notes that an extension is about to be sent which would end validity
 // at until. An earlier end counts from now on: the nodes may apply it at any time.

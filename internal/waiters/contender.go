@@ -210,6 +210,34 @@ type Entry struct {
 	Rung   bool          // the ticket has been shortened already
 }
 
+// EntryOfQueue is the answer of the script of the queue: whether the process is the first,
+// how many others there are, and the lifetimes of its ticket and of that of the first, in
+// milliseconds. ticket is for how long its own lives now, and short what the first of
+// several has.
+func EntryOfQueue(said [4]int64, ticket, short time.Duration) Entry {
+	e := Entry{First: said[0] == 1, Others: int(said[1])}
+	e.Lease, e.Left = Millis(said[2]), Millis(said[3])
+	e.Rung = e.Lease > short && ticket <= short
+	return e
+}
+
+// Millis is a time of n milliseconds, within bounds: it is what a node has said.
+func Millis(n int64) time.Duration {
+	return time.Duration(min(max(0, n), 1<<40)) * time.Millisecond
+}
+
+// gateTurn is how long a process that has had the gate leaves it to others.
+const gateTurn = 20 * time.Millisecond
+
+// EntryOfGate is the answer where a gate stands in for the queue: whether the process has
+// it, or has just given it up, and for how long it lives.
+func EntryOfGate(has, again bool, left, short time.Duration) Entry {
+	if !has && again {
+		left = gateTurn // so that others take it
+	}
+	return Entry{First: has, Others: 1, Lease: short, Left: min(left, short)}
+}
+
 // Entered tells that the process is in a node's queue.
 func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	was := c.first && c.seat == node && !c.again

@@ -16,8 +16,12 @@ import "time"
 // in a line.
 type Waiter[T any] struct {
 	Owner      T
+	Look       time.Duration // when it looks by itself
 	line       *Line[T]
 	prev, next *Waiter[T]
+	acts       *Line[T] // for which it acts; the line is Busy
+	asks       bool     // its attempt was given to a release, to be sent along
+	parked     bool
 }
 
 // Line is all that wait for a key, and what is known of its lock. It is kept while some
@@ -34,10 +38,13 @@ type Line[T any] struct {
 	len         int
 }
 
-// Table is the lines of many keys. The zero value is empty.
+// Table is the lines of many keys. The zero value is empty. What its user sets decides
+// who acts when (turns.go).
 type Table[T any] struct {
-	lines map[string]*Line[T]
-	free  []*Line[T]
+	Names   []uint64 // of the nodes, hashed
+	Outside Outside
+	lines   map[string]*Line[T]
+	free    []*Line[T]
 }
 
 // maxFree bounds the lines that are kept for keys to come.
