@@ -20,6 +20,8 @@ type Driver struct {
 	Async bool
 	// NoHandOver has every release go to the nodes.
 	NoHandOver bool
+	// Fenced gives each lock a fencing token.
+	Fenced bool
 	// Clients share the workers among them; 0 means one.
 	Clients int
 }
@@ -39,6 +41,9 @@ func (d Driver) Name() string {
 	if d.NoHandOver {
 		name += "-nohandover"
 	}
+	if d.Fenced {
+		name += "-fenced"
+	}
 	return name
 }
 
@@ -51,14 +56,23 @@ func (d Driver) Weaker() string {
 }
 
 // Open implements [harness.Driver].
-func (d Driver) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
+func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Contended, async: d.Async}
 	for range max(d.Clients, 1) {
-		client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, Scripted: d.Scripted, NoHandOver: d.NoHandOver})
+		in := redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, Scripted: d.Scripted, NoHandOver: d.NoHandOver}
+		if d.Fenced {
+			in.Fenced, in.MaxTTL, in.TrustRestarts = true, cfg.TTL, true
+		}
+		client, err := redlock.New(in)
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
 		p.clients = append(p.clients, client)
+		if d.Fenced { // waits for MaxTTL the first time that it sees these nodes
+			if err := client.InitFencing(ctx); err != nil {
+				return nil, errors.Join(err, p.Close())
+			}
+		}
 	}
 	return p, nil
 }
