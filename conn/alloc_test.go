@@ -11,15 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
-	"github.com/redlock-go/redlock/resp"
 )
-
-// tally is an Owner that counts and nothing else.
-type tally struct{ replies, failures, doneCalls int }
-
-func (c *tally) Reply(int, int, *resp.Value) error { c.replies++; return nil }
-func (c *tally) Fail(int, int, error)              { c.failures++ }
-func (c *tally) Done()                             { c.doneCalls++ }
 
 // TestSendAndSweepAllocateNothing counts what the whole process allocates, so
 // its server must not allocate either.

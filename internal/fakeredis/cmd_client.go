@@ -1,6 +1,7 @@
 package fakeredis
 
-// clientSubcommands are those of CLIENT. Their arity counts all words.
+// clientSubcommands are those of CLIENT. Their arity counts all words; negative: at
+// least so many.
 var clientSubcommands = []struct {
 	name  string
 	arity int
@@ -11,6 +12,8 @@ var clientSubcommands = []struct {
 	{"GETNAME", 2, false, (*conn).clientGetName},
 	{"SETNAME", 3, false, (*conn).clientSetName},
 	{"SETINFO", 4, true, (*conn).clientSetInfo},
+	{"TRACKING", -3, false, (*conn).clientTracking},
+	{"CACHING", 3, false, (*conn).clientCaching},
 	{"NO-EVICT", 3, false, (*conn).clientSwitch},
 	{"NO-TOUCH", 3, true, (*conn).clientSwitch},
 }
@@ -20,7 +23,7 @@ func (c *conn) cmdClient(args [][]byte) {
 		if !is(args[1], sub.name) || sub.newer && !c.srv.dialect.clientInfo {
 			continue
 		}
-		if len(args) != sub.arity {
+		if len(args) != sub.arity && (sub.arity > 0 || len(args) < -sub.arity) {
 			c.wrongArity(subcommand("client", args))
 			return
 		}

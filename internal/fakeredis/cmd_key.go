@@ -74,6 +74,7 @@ func (c *conn) pexpire(key, ttl []byte) (held bool, text string) {
 		c.table().del(key, c.now)
 	} else {
 		e.expires = c.now + ms
+		c.srv.touched(key)
 	}
 	return true, ""
 }
@@ -129,7 +130,7 @@ func (c *conn) cmdFlushAll(args [][]byte) {
 		return
 	}
 	c.srv.flush()
-	c.ok()
+	c.flushedOK()
 }
 
 func (c *conn) cmdFlushDB(args [][]byte) {
@@ -138,7 +139,8 @@ func (c *conn) cmdFlushDB(args [][]byte) {
 		return
 	}
 	c.table().clear()
-	c.ok()
+	c.srv.flushed()
+	c.flushedOK()
 }
 
 // flushOptions checks what may follow a flush of keys or scripts.

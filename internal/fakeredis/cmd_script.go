@@ -128,6 +128,7 @@ func (c *conn) runScript(which int, keys, argv [][]byte) {
 		return
 	}
 	c.compare(keys, argv)
+	c.remember(keys) // MGET has read all of them
 	if s.denied[acts[which]] && slices.Contains(c.held, true) {
 		c.scriptError(which, 1, s.accessError(s.dialect.noScriptAccess, acts[which]))
 		return

@@ -14,6 +14,7 @@ type session struct {
 	authed bool
 	name   string
 	quit   bool
+	trackingMode
 }
 
 // reset puts a session where a new connection starts.

@@ -11,6 +11,7 @@ type command struct {
 	flavors flavors
 	open    bool // answered before AUTH
 	writes  bool // not answered by a replica
+	reads   bool // its keys may be tracked
 	index   int  // of its counter
 }
 
@@ -35,14 +36,14 @@ var (
 func init() {
 	commands = []*command{
 		{name: "set", arity: -3, run: (*conn).cmdSet, writes: true},
-		{name: "get", arity: 2, run: (*conn).cmdGet},
-		{name: "mget", arity: -2, run: (*conn).cmdMGet},
-		{name: "getrange", arity: 4, run: (*conn).cmdGetRange},
+		{name: "get", arity: 2, run: (*conn).cmdGet, reads: true},
+		{name: "mget", arity: -2, run: (*conn).cmdMGet, reads: true},
+		{name: "getrange", arity: 4, run: (*conn).cmdGetRange, reads: true},
 		{name: "del", arity: -2, run: (*conn).cmdDel, writes: true},
 		{name: "unlink", arity: -2, run: (*conn).cmdDel, writes: true},
-		{name: "exists", arity: -2, run: (*conn).cmdExists},
-		{name: "type", arity: 2, run: (*conn).cmdType},
-		{name: "pttl", arity: 2, run: (*conn).cmdPTTL},
+		{name: "exists", arity: -2, run: (*conn).cmdExists, reads: true},
+		{name: "type", arity: 2, run: (*conn).cmdType, reads: true},
+		{name: "pttl", arity: 2, run: (*conn).cmdPTTL, reads: true},
 		{name: "pexpire", arity: -3, run: (*conn).cmdPExpire, writes: true},
 		{name: "delifeq", arity: 3, run: (*conn).cmdDelIfEq, flavors: only(Valkey9), writes: true},
 		{name: "delex", arity: -2, run: (*conn).cmdDelEx, flavors: only(Redis84), writes: true},
@@ -99,8 +100,20 @@ func lookup(name []byte, f Flavor) *command {
 
 // execute runs one command under s.mu and says how the connection goes on.
 func (c *conn) execute(args [][]byte) ending {
+	cmd := lookup(args[0], c.srv.opts.Flavor)
+	c.srv.tracking.current = c
+	how := c.perform(cmd, args)
+	c.srv.tracking.current = nil
+	if cmd == nil || cmd.name != "client" {
+		c.caching = false
+	}
+	c.writePushes()
+	return how
+}
+
+// perform answers a command, or does what a fault says.
+func (c *conn) perform(cmd *command, args [][]byte) ending {
 	s := c.srv
-	cmd := lookup(args[0], s.opts.Flavor)
 	if cmd != nil {
 		if !isProbe(args) {
 			s.calls[cmd.index]++
@@ -141,6 +154,9 @@ func (c *conn) answer(cmd *command, args [][]byte) ending {
 		c.fail(errReadOnly)
 	default:
 		cmd.run(c, args)
+		if cmd.reads {
+			c.remember(keysOf(cmd.name, args[1:]))
+		}
 	}
 	if c.quit {
 		return endClose

@@ -31,11 +31,16 @@ func TestConformance(t *testing.T) {
 		}
 		t.Run("real/"+dir, func(t *testing.T) {
 			realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-				s := realredis.Start(t, realredis.Options{Kind: kind, Password: password})
+				s := realredis.Start(t, withDebug(kind, password))
 				playAll(t, files, target{addr: s.Addr(), password: password})
 			})
 		})
 	}
+}
+
+// withDebug allows the command that stops the search for expired keys.
+func withDebug(kind realredis.Kind, password string) realredis.Options {
+	return realredis.Options{Kind: kind, Password: password, Args: []string{"--enable-debug-command", "local"}}
 }
 
 // target is a server under test.
@@ -71,6 +76,8 @@ func (g *target) probe(t testing.TB) {
 		"redis7":     strings.Contains(c.Do("HELLO"), `"7.0.`),
 	}
 	g.has["latehello"] = !g.has["redis7"]
+	g.has["flushlast"] = !strings.Contains(c.Do("HELLO"), `"redis" "version" "8.`)
+	g.has["flushfirst"] = !g.has["flushlast"]
 }
 
 // prepare brings the server to where each script starts.
@@ -108,6 +115,20 @@ func (g target) plant(t testing.TB, key string) {
 	require.Equal(t, ":1", g.admin(t).Do("RPUSH "+key+" x"))
 }
 
+// cleaning switches the search for expired keys on or off.
+func (g target) cleaning(t testing.TB, on bool) {
+	switch {
+	case g.fake == nil && on:
+		require.Equal(t, "+OK", g.admin(t).Do("DEBUG SET-ACTIVE-EXPIRE 1"))
+	case g.fake == nil:
+		require.Equal(t, "+OK", g.admin(t).Do("DEBUG SET-ACTIVE-EXPIRE 0"))
+	case on:
+		g.fake.CleanEvery(cleaningCycle)
+	default:
+		g.fake.CleanEvery(0)
+	}
+}
+
 func playAll(t *testing.T, files []string, g target) {
 	g.probe(t)
 	for _, file := range files {
@@ -127,6 +148,10 @@ func playAll(t *testing.T, files []string, g target) {
 //	raw *1\r\n       sends bytes
 //	+OK              is what the last command answered, see matches
 //	dial             goes on with a new connection
+//	on b             goes on with connection b, a new one if there is none of that
+//	                 name; the first is a
+//	told *["k"]      is the next push, about these keys; _ is all
+//	cleaning off     expired keys are removed only when they are touched; or on
 //	plant k          makes k a list
 //	deny SET         forbids a command to the user of the connection
 //	allow            forbids nothing any more
@@ -139,6 +164,7 @@ func playAll(t *testing.T, files []string, g target) {
 // one that the last reply with a nonce had, {long} is very long, and {empty} is empty.
 func play(t *testing.T, g target, text string) {
 	c := testkit.DialText(t, g.addr)
+	named := map[string]*testkit.TextClient{"a": c}
 	replies, skipping, asked, nonce := 0, false, "", ""
 	for number, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
@@ -167,6 +193,15 @@ func play(t *testing.T, g target, text string) {
 			replies, asked = 1, line
 		case verb == "dial":
 			c = testkit.DialText(t, g.addr)
+		case verb == "on":
+			if named[rest] == nil {
+				named[rest] = testkit.DialText(t, g.addr)
+			}
+			c = named[rest]
+		case verb == "told":
+			require.Equal(t, `>["invalidate" `+rest+"]", c.Receive(), "line %d", number+1)
+		case verb == "cleaning":
+			g.cleaning(t, rest == "on")
 		case verb == "plant":
 			g.plant(t, rest)
 		case verb == "deny":

@@ -41,8 +41,10 @@ type conn struct {
 	outbox  outbox
 
 	// Guarded by srv.mu.
-	ready bool // it may be kicked
-	lost  bool // a partition swallowed this connection
+	ready   bool // it may be kicked
+	lost    bool // a partition swallowed this connection
+	pushes  []byte
+	tracked map[string]struct{} // the keys that it is registered for
 }
 
 // readSize is how much room a read gets at least.
@@ -84,6 +86,7 @@ func (c *conn) leave() {
 	c.end(endClose)
 	c.srv.mu.Lock()
 	delete(c.srv.conns, c)
+	c.forgetKeys()
 	c.srv.mu.Unlock()
 }
 
@@ -175,6 +178,10 @@ func (c *conn) run() bool {
 	if c.lost {
 		c.in, c.out = c.in[:0], c.out[:0]
 		return false
+	}
+	if len(c.pushes) > 0 && s.faults.thawed == nil {
+		c.arrived = time.Now() // for the delay of the line
+		c.writePushes()
 	}
 	rest := c.in
 	c.now = s.now()

@@ -13,6 +13,15 @@
 // which runs on both. It knows the scripts of packages command and fencing
 // by their texts and does what they do in Go; there is no Lua here.
 //
+// # Tracking
+//
+// CLIENT TRACKING knows ON and OFF, with OPTIN and NOLOOP. Keys that are read are
+// registered and their changes told as by real servers, in which three things are
+// easily overlooked: an expired key is told of only when it is removed, in a
+// cleaning cycle or because a command touches it; one's own command that touches
+// it removes it silently under NOLOOP; and CLIENT TRACKING is no error in RESP2,
+// where nothing is ever told. FaultPushes, Forge and CleanEvery are the faults.
+//
 // # Locks
 //
 // Server.mu guards everything of a server: keys, faults, scripts, counters,

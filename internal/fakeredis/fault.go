@@ -14,6 +14,7 @@ type faults struct {
 	mute      bool          // replies are kept
 	rejection string        // what a new connection is told before it is closed
 	rules     []*rule
+	pushes    PushFault
 }
 
 // rule is a Fault that was injected, with what is left of it.

@@ -30,6 +30,7 @@ type dialect struct {
 	authFirst    bool // NOAUTH comes before any other complaint
 	helloAtOnce  bool // HELLO has done what one option says before it reads the next
 	scriptsByIDs bool // an error inside a script names the digest
+	flushFirst   bool // a flush is told before it is answered
 
 	noScript  string
 	noKeys    string // inside a script
@@ -86,6 +87,7 @@ var dialects = [...]dialect{
 		product:        "redis",
 		version:        "8.4.0",
 		modules:        []module{{name: "vectorset"}},
+		flushFirst:     true,
 		redisName:      "8.4.0",
 		modeField:      "redis_mode",
 		ifEq:           true,

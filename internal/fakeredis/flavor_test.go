@@ -20,7 +20,7 @@ func TestFlavorsAreTheirServers(t *testing.T) {
 	for dir, password := range map[string]string{"open": "", "password": "secret"} {
 		t.Run(dir, func(t *testing.T) {
 			realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-				s := realredis.Start(t, realredis.Options{Kind: kind, Password: password})
+				s := realredis.Start(t, withDebug(kind, password))
 				server := target{addr: s.Addr(), password: password}
 				flavor, ok := flavorOf(server.admin(t).Do("HELLO"))
 				if !ok {

@@ -103,6 +103,7 @@ func (s *Server) Heal() error {
 	s.faults.delay = 0
 	s.faults.rejection = ""
 	s.faults.rules = nil
+	s.faults.pushes = PushFault{}
 	s.thaw()
 	return s.listenAgain()
 }

@@ -39,6 +39,7 @@ type Server struct {
 	ahead    time.Duration // of Options.Now
 	hook     func(conn int64, args []string)
 	faults   faults
+	tracking tracking
 }
 
 // Start starts a server, which serves until Close.
@@ -57,8 +58,9 @@ func Start(opts Options) (*Server, error) {
 		s.network = "unix"
 	}
 	s.started = s.opts.Now()
+	s.tracking = newTracking()
 	for i := range s.dbs {
-		s.dbs[i] = newTable()
+		s.dbs[i] = newTable(s)
 	}
 	s.Deny(opts.Deny...)
 	ln, err := net.Listen(s.network, s.addr)
@@ -85,7 +87,10 @@ func (s *Server) Flavor() Flavor { return s.opts.Flavor }
 // runs any more.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.tracking.ended)
+	}
 	s.stopListening()
 	s.hangUp(endClose)
 	s.mu.Unlock()
@@ -173,6 +178,7 @@ func (s *Server) flush() {
 	for i := range s.dbs {
 		s.dbs[i].clear()
 	}
+	s.flushed()
 }
 
 // clock is the time that TIME tells and that keys expire by.

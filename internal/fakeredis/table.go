@@ -29,6 +29,14 @@ type table struct {
 	free    int32 // head of the chain of free entries
 	count   int
 	cursor  int // where the next insertion looks for dead entries
+	watcher watcher
+}
+
+// watcher hears of each key that is set or removed, expired ones too, but not of
+// clear. A key that it watches is not removed before a command touches it.
+type watcher interface {
+	touched(key []byte)
+	watches(key []byte) bool
 }
 
 type entry struct {
@@ -55,8 +63,8 @@ func (e *entry) value() []byte { return e.data[e.keyLen:] }
 // still there in the very millisecond in which it ends.
 func (e *entry) expired(now int64) bool { return e.expires != never && now > e.expires }
 
-func newTable() table {
-	t := table{seed: maphash.MakeSeed()}
+func newTable(w watcher) table {
+	t := table{seed: maphash.MakeSeed(), watcher: w}
 	t.clear()
 	return t
 }
@@ -94,6 +102,7 @@ func (t *table) put(e *entry, key, value []byte, kind string, expires, now int64
 	}
 	e.data = append(e.data[:e.keyLen], value...)
 	e.kind, e.expires, e.fence = kind, expires, nil
+	t.watcher.touched(key)
 }
 
 // del removes a key and says whether it was there.
@@ -147,7 +156,7 @@ func (t *table) sweep(now int64) {
 		if t.cursor >= len(t.entries) {
 			t.cursor = 0
 		}
-		if e := &t.entries[t.cursor]; e.used && e.expired(now) {
+		if e := &t.entries[t.cursor]; e.used && e.expired(now) && !t.watcher.watches(e.key()) {
 			t.remove(int32(t.cursor))
 		}
 		t.cursor++
@@ -164,10 +173,11 @@ func (t *table) remove(i int32) {
 	*link = e.next
 	e.next, t.free = t.free, i
 	e.used, e.fence = false, nil
+	t.count--
+	t.watcher.touched(e.key())
 	if cap(e.data) > maxKeptBuffer {
 		e.data = nil
 	}
-	t.count--
 }
 
 func (t *table) grow() {

@@ -16,7 +16,7 @@ func TestTableAgreesWithAMap(t *testing.T) {
 		expires int64
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	table, model := newTable(), map[string]value{}
+	table, model := newTable(StartN(t, 1)[0]), map[string]value{}
 	for now := int64(1); now < 100_000; now += random.Int64N(2) {
 		key := fmt.Sprint("key", random.IntN(300))
 		expected, ok := model[key]

@@ -138,7 +138,7 @@ func (c *TextClient) read() (string, error) {
 			return "", err
 		}
 		return strconv.Quote(string(b[:n])), nil
-	case '*', '~', '%':
+	case '*', '~', '%', '>':
 		if n < 0 {
 			return "nil array", nil
 		}

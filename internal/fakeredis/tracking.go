@@ -1,0 +1,225 @@
+package fakeredis
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// trackingMode is what CLIENT TRACKING and CLIENT CACHING have set for a connection.
+type trackingMode struct {
+	tracks  bool
+	optIn   bool // only what CLIENT CACHING YES stands in front of
+	noLoop  bool // what the connection itself changes is not told
+	caching bool // for the next command
+}
+
+// tracking is the registrations of a server: who is told when a key changes, once.
+// As in Redis, the database of a key does not matter, and registrations outlive
+// CLIENT TRACKING OFF: what they tell is lost, unless it is on again by then.
+type tracking struct {
+	keys    map[string][]*conn
+	current *conn // whose command is running; nil: none
+	every   time.Duration
+	cleans  bool          // the cleaner runs
+	ended   chan struct{} // closed with the server
+}
+
+// cleaningCycle is how often servers look for expired keys. With a thousand keys
+// that have a time to live a real server finds one after seconds, since it looks
+// at about twenty in each cycle; see CleanEvery.
+const cleaningCycle = 100 * time.Millisecond
+
+func newTracking() tracking {
+	return tracking{keys: make(map[string][]*conn), every: cleaningCycle, ended: make(chan struct{})}
+}
+
+// CleanEvery sets how often expired keys that are tracked are looked for and
+// removed, which is when clients are told of them. Zero means never: they are
+// removed when a command touches them.
+func (s *Server) CleanEvery(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tracking.every = d
+	s.startCleaner()
+}
+
+// Tracked is how many connections are told of the next change of a key.
+func (s *Server) Tracked(key string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.tracking.keys[key])
+}
+
+// TrackedKeys is how many keys any connection is registered for.
+func (s *Server) TrackedKeys() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.tracking.keys)
+}
+
+// remember registers the connection for keys that a command has read, if it
+// tracks them. The caller holds s.mu. Inside a script it is called with all keys of
+// the call as soon as one of them is read: so does Redis 7, where others take
+// those that are read.
+func (c *conn) remember(keys [][]byte) {
+	if !c.tracks || c.optIn && !c.caching {
+		return
+	}
+	if c.tracked == nil {
+		c.tracked = make(map[string]struct{})
+	}
+	for _, key := range keys {
+		if _, known := c.tracked[string(key)]; !known {
+			c.tracked[string(key)] = struct{}{}
+			t := &c.srv.tracking
+			t.keys[string(key)] = append(t.keys[string(key)], c)
+		}
+	}
+	c.srv.startCleaner()
+}
+
+// forgetKeys ends all registrations of a connection. The caller holds s.mu.
+func (c *conn) forgetKeys() {
+	t := &c.srv.tracking
+	for key := range c.tracked {
+		left := slices.DeleteFunc(t.keys[key], func(other *conn) bool { return other == c })
+		if t.keys[key] = left; len(left) == 0 {
+			delete(t.keys, key)
+		}
+	}
+	c.tracked = nil
+}
+
+// watches says whether a key is tracked. The caller holds s.mu.
+func (s *Server) watches(key []byte) bool {
+	return len(s.tracking.keys) > 0 && len(s.tracking.keys[string(key)]) > 0
+}
+
+// touched tells of a key that has changed or gone. The caller holds s.mu.
+func (s *Server) touched(key []byte) {
+	if !s.watches(key) {
+		return
+	}
+	told := s.tracking.keys[string(key)]
+	delete(s.tracking.keys, string(key))
+	for _, c := range told {
+		delete(c.tracked, string(key))
+		if !c.noLoop || c != s.tracking.current {
+			c.tell(Invalidation(string(key)))
+		}
+	}
+}
+
+// flushed tells each connection that tracks keys, registered or not, that all of
+// them have gone, the one that flushes too. The caller holds s.mu.
+func (s *Server) flushed() {
+	clear(s.tracking.keys)
+	for c := range s.conns {
+		clear(c.tracked)
+		c.tell(Flushed)
+	}
+}
+
+// flushedOK is the answer to a flush.
+func (c *conn) flushedOK() {
+	if c.srv.dialect.flushFirst {
+		c.writePushes()
+	}
+	c.ok()
+}
+
+// startCleaner starts the cleaner if there is something for it to do. The caller holds
+// s.mu.
+func (s *Server) startCleaner() {
+	t := &s.tracking
+	if t.cleans || t.every <= 0 || len(t.keys) == 0 || s.closed {
+		return
+	}
+	t.cleans = true
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		for every := t.every; every > 0; {
+			select {
+			case <-t.ended:
+				return
+			case <-time.After(every):
+				every = s.clean()
+			}
+		}
+	}()
+}
+
+// clean removes tracked keys that have expired, and returns when to do so again, or
+// 0 if there are none. A frozen process cleans nothing.
+func (s *Server) clean() (again time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tracking.every > 0 && s.faults.thawed == nil {
+		now := s.now()
+		for key := range s.tracking.keys {
+			for i := range s.dbs {
+				s.dbs[i].get([]byte(key), now)
+			}
+		}
+	}
+	s.tracking.cleans = s.tracking.every > 0 && len(s.tracking.keys) > 0
+	if !s.tracking.cleans {
+		return 0
+	}
+	return s.tracking.every
+}
+
+func (c *conn) clientTracking(args [][]byte) {
+	mode := trackingMode{caching: c.caching}
+	for _, word := range args[3:] {
+		switch {
+		case is(word, "OPTIN"):
+			mode.optIn = true
+		case is(word, "NOLOOP"):
+			mode.noLoop = true
+		case is(word, "OPTOUT"), is(word, "BCAST"), is(word, "PREFIX"), is(word, "REDIRECT"):
+			c.fail("ERR fakeredis tracks with OPTIN and NOLOOP only")
+			return
+		default:
+			c.fail(errSyntax)
+			return
+		}
+	}
+	switch {
+	case is(args[2], "ON"): // also in RESP2, where nothing is ever told
+		mode.tracks = true
+	case is(args[2], "OFF"):
+		mode = trackingMode{}
+	default:
+		c.fail(errSyntax)
+		return
+	}
+	c.trackingMode = mode
+	c.ok()
+}
+
+func (c *conn) clientCaching(args [][]byte) {
+	switch {
+	case !c.tracks:
+		c.fail("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
+	case is(args[2], "YES") && c.optIn:
+		c.caching = true
+		c.ok()
+	case is(args[2], "YES"):
+		c.fail("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")
+	case is(args[2], "NO"):
+		c.fail("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")
+	default:
+		c.fail(errSyntax)
+	}
+}
+
+// Invalidation is the push that tells of a key.
+func Invalidation(key string) string {
+	return ">2\r\n$10\r\ninvalidate\r\n*1\r\n$" + strconv.Itoa(len(key)) + "\r\n" + key + "\r\n"
+}
+
+// Flushed is the push that tells of all keys at once.
+const Flushed = ">2\r\n$10\r\ninvalidate\r\n_\r\n"
