@@ -192,7 +192,8 @@ func ExampleClient_Stats() {
 	// 3 of 3 nodes are up
 }
 
-// A job that another process may do as well tries for a moment and leaves it at that.
+// A job that another process may do as well tries for a moment and leaves it at that. It
+// needs two locks, so it asks again and again: for a single one Acquire would be woken.
 func ExampleRetry() {
 	nodes, stop := startNodes(3)
 	defer stop()
@@ -212,7 +213,7 @@ func ExampleRetry() {
 		log.Fatal(err)
 	}
 	defer lock.Release(ctx)
-	_, err = client.Acquire(ctx, "nightly report", 10*time.Second)
+	_, err = client.AcquireAll(ctx, 10*time.Second, "nightly report", "weekly report")
 	var gaveUp *redlock.AcquireError
 	if errors.As(err, &gaveUp) && gaveUp.Ctx == nil {
 		fmt.Println("taken:", errors.Is(err, redlock.ErrTaken), "after", gaveUp.Attempts, "attempts")

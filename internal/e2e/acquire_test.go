@@ -20,7 +20,7 @@ import (
 // TestAcquireWaitsUntilFreed, whether the holder releases or just ends.
 func TestAcquireWaitsUntilFreed(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
+		r := cluster.New(t, 3, cluster.Portable(portable)).NoPushes()
 		other := cluster.Connect(t, []string{r.Servers[0].Addr(), r.Servers[1].Addr(), r.Servers[2].Addr()})
 		for name, free := range map[string]func(redlock.Lock){
 			"released": func(l redlock.Lock) { require.NoError(t, l.Release(t.Context())) },
@@ -71,7 +71,7 @@ func TestAcquireEndsWithItsContext(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for name, pause := range map[string]time.Duration{"in an attempt": time.Millisecond, "in a pause": time.Hour} {
 			t.Run(name, func(t *testing.T) {
-				r := cluster.New(t, 5, cluster.Portable(portable), func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Max: pause} })
+				r := cluster.New(t, 5, cluster.Portable(portable), func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Max: pause} }).NoPushes()
 				for _, s := range r.Servers[:3] {
 					s.Set("k", "another's", 0)
 				}
@@ -143,7 +143,7 @@ func TestIdleClientNoticesLostConnections(t *testing.T) {
 func TestRetryPausesDiffer(t *testing.T) {
 	r := cluster.New(t, 1, func(c *redlock.Config) {
 		c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 100 * time.Millisecond}
-	})
+	}).NoPushes()
 	r.Servers[0].Set("k", "another's", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })

@@ -18,7 +18,7 @@ import (
 // token, and all nodes are shown the same one.
 func TestFreshTokenForEachAttempt(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
+		r := cluster.New(t, 3, cluster.Portable(portable)).NoPushes()
 		for _, s := range r.Servers {
 			s.Set("k", "another's", 0)
 		}

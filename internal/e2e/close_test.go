@@ -53,7 +53,7 @@ func TestClosed(t *testing.T) {
 // has no answer, callers that retry included.
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.CloseTimeout = 20 * time.Millisecond })
+		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.CloseTimeout = 20 * time.Millisecond }).NoPushes()
 		for _, s := range r.Servers {
 			s.Set("taken", "another's", 0)
 		}

@@ -330,7 +330,7 @@ func TestAcquireIsHeard(t *testing.T) {
 				panic("of the hook")
 			}
 		}
-	})
+	}).NoPushes()
 	l, err := r.TryAcquire(t.Context(), "k", ttl)
 	require.NoError(t, err)
 	_, err = r.Acquire(t.Context(), "", ttl)

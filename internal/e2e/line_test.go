@@ -146,7 +146,7 @@ func TestFirstThatLeaves(t *testing.T) {
 			}
 			return rand.Read(p)
 		})
-	})
+	}).NoPushes()
 	for _, s := range r.Servers {
 		s.Set("k", "another's", 0)
 	}
@@ -291,7 +291,7 @@ func TestLateHandOver(t *testing.T) {
 							<-goOn
 						}
 					}
-				})
+				}).NoPushes()
 				held := cluster.MustAcquire(t, r.Client, "k", ttl)
 				next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
 				testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })

@@ -25,7 +25,7 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 	}
 	for name, acquire := range acquires {
 		t.Run(name, func(t *testing.T) {
-			r := cluster.New(t, 1, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Attempts: n} })
+			r := cluster.New(t, 1, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Attempts: n} }).NoPushes()
 			r.Servers[0].Set("k", "another's", 0)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()

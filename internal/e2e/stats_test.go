@@ -107,7 +107,7 @@ func submitRefused(c *redlock.Client, key string) error {
 
 // TestAttemptsAreCounted, not calls.
 func TestAttemptsAreCounted(t *testing.T) {
-	r := cluster.New(t, 1)
+	r := cluster.New(t, 1).NoPushes()
 	r.Servers[0].Set("k", "another's", 0)
 	var asked atomic.Int64
 	r.Servers[0].OnCommand(func(_ int64, args []string) {

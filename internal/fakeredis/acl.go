@@ -23,7 +23,7 @@ func (s *Server) Deny(names ...string) {
 }
 
 // onlyInScripts are commands that the scripts call and that the server knows no more of.
-var onlyInScripts = map[string]bool{"zscore": true, "zadd": true, "zrangebyscore": true, "zrevrange": true, "zremrangebyscore": true}
+var onlyInScripts = map[string]bool{"zscore": true, "zadd": true, "zrangebyscore": true, "zrevrange": true, "zremrangebyscore": true, "zcard": true}
 
 // DenyScripts forbids everything that runs or loads a script.
 func (s *Server) DenyScripts() { s.Deny("EVAL", "EVALSHA", "SCRIPT") }

@@ -167,6 +167,7 @@ func (f *fenceCall) open(command, at string) bool {
 	if f.barred(command, at) {
 		return false
 	}
+	f.remember(f.keys)
 	e := f.table().get(f.keys[0], f.now)
 	switch {
 	case e == nil:

@@ -13,6 +13,7 @@ import (
 const (
 	release = iota
 	extend
+	queue
 	fenceAcquire
 	fenceExtend
 	fenceMember
@@ -21,18 +22,18 @@ const (
 
 // texts are the scripts themselves.
 var texts = [scripts]string{
-	release: said.ReleaseScript, extend: said.ExtendScript,
+	release: said.ReleaseScript, extend: said.ExtendScript, queue: said.QueueScript,
 	fenceAcquire: fencing.AcquireScript, fenceExtend: fencing.ExtendScript, fenceMember: fencing.MemberScript,
 }
 
 // digests are the names of the scripts for EVALSHA.
 var digests = [scripts]string{
-	release: said.ReleaseSHA1, extend: said.ExtendSHA1,
+	release: said.ReleaseSHA1, extend: said.ExtendSHA1, queue: said.QueueSHA1,
 	fenceAcquire: fencing.AcquireSHA1, fenceExtend: fencing.ExtendSHA1, fenceMember: fencing.MemberSHA1,
 }
 
 // allScripts is what a server has loaded that lacks none.
-var allScripts = [scripts]bool{release: true, extend: true, fenceAcquire: true, fenceExtend: true, fenceMember: true}
+var allScripts = [scripts]bool{release: true, extend: true, queue: true, fenceAcquire: true, fenceExtend: true, fenceMember: true}
 
 // acts are the commands with which the scripts of plain locks change a key, for the
 // access list.
@@ -115,8 +116,12 @@ func (c *conn) scriptArgs(args [][]byte) (keys, argv [][]byte, ok bool) {
 // before an error stays done.
 func (c *conn) runScript(which int, keys, argv [][]byte) {
 	s := c.srv
-	if which >= fenceAcquire {
+	switch {
+	case which >= fenceAcquire:
 		c.runFence(which, keys, argv)
+		return
+	case which == queue:
+		c.runQueue(keys, argv)
 		return
 	}
 	if len(keys) == 0 {

@@ -47,7 +47,7 @@ func init() {
 		{name: "pexpire", arity: -3, run: (*conn).cmdPExpire, writes: true},
 		{name: "delifeq", arity: 3, run: (*conn).cmdDelIfEq, flavors: only(Valkey9), writes: true},
 		{name: "delex", arity: -2, run: (*conn).cmdDelEx, flavors: only(Redis84), writes: true},
-		{name: "zrange", arity: -4, run: (*conn).cmdZRange},
+		{name: "zrange", arity: -4, run: (*conn).cmdZRange, reads: true},
 		{name: "dbsize", arity: 1, run: (*conn).cmdDBSize},
 		{name: "flushall", arity: -1, run: (*conn).cmdFlushAll, writes: true},
 		{name: "flushdb", arity: -1, run: (*conn).cmdFlushDB, writes: true},

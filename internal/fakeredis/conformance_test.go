@@ -230,7 +230,7 @@ func play(t *testing.T, g target, text string) {
 }
 
 var scriptNames = map[string]int{
-	"release": release, "extend": extend, "acquire": fenceAcquire, "fence-extend": fenceExtend, "member": fenceMember,
+	"release": release, "extend": extend, "queue": queue, "acquire": fenceAcquire, "fence-extend": fenceExtend, "member": fenceMember,
 }
 
 // nonces are "n" with the time of the server.

@@ -52,6 +52,15 @@ func (c *Cluster) Heal(t testing.TB) {
 	}
 }
 
+// NoPushes has no master tell of changed keys, so that a client that waits for a lock
+// asks again and again. It returns the cluster.
+func (c *Cluster) NoPushes() *Cluster {
+	for _, s := range c.Servers {
+		s.Deny("CLIENT|TRACKING")
+	}
+	return c
+}
+
 // Clog mutes all masters and fills the in-flight window. Operations that are
 // submitted from then on wait in the queue, and travel in one batch after Heal.
 // It returns a function that waits for the operations that fill the window.

@@ -1,0 +1,145 @@
+package fakeredis
+
+import (
+	"bytes"
+	"slices"
+)
+
+// queueKind is the type of a queue of processes. Its value is their ids in order, each
+// with queueEnd behind it: scores rise with every id that is added, so they say no
+// more than the order.
+const (
+	queueKind = "zset"
+	queueEnd  = '\n'
+)
+
+// queueCommands are the commands by which a process enters a queue, for the access
+// list. It is asked for all of them before, while Lua comes as far as it can.
+var queueCommands = []string{"zscore", "zrange", "zadd", "zcard", "set", "pexpire"}
+
+// runQueue does what the script of the queue does: see package command.
+func (c *conn) runQueue(keys, argv [][]byte) {
+	s := c.srv
+	if len(keys) != 2 || len(argv) != 5 {
+		c.fail("ERR fakeredis takes this script with its own arguments only")
+		return
+	}
+	for _, name := range queueCommands {
+		if s.denied[name] {
+			c.scriptError(queue, 1, s.accessError(s.dialect.noScriptAccess, name))
+			return
+		}
+	}
+	if s.replica {
+		c.scriptError(queue, 1, errReadOnly)
+		return
+	}
+	if e := c.table().get(keys[0], c.now); e != nil && e.kind != queueKind {
+		c.scriptError(queue, 1, errWrongType)
+		return
+	}
+	c.remember(keys)
+	id, way := argv[0], argv[1]
+	leases := [3]int64{}
+	for i := range leases {
+		leases[i], _ = parseInt(argv[2+i])
+	}
+	c.answerQueue(keys[0], keys[1], id, way, leases)
+}
+
+// answerQueue is runQueue for a process's id, with its ticket and the lifetimes of
+// tickets: of one that is alone, of the first, and of those behind it.
+func (c *conn) answerQueue(key, ticket, id, way []byte, leases [3]int64) {
+	alone, head, behind := leases[0], leases[1], leases[2]
+	prefix := bytes.TrimSuffix(ticket, id)
+	ticketOf := func(id []byte) []byte { return slices.Concat(prefix, id) }
+	before := c.queued(key)
+	ids := slices.Clone(before)
+	is := func(other []byte) bool { return bytes.Equal(other, id) }
+	leaves := string(way) == "leave"
+	if string(way) != "enter" {
+		ids = slices.DeleteFunc(ids, is)
+		c.table().del(ticket, c.now)
+	}
+	if !leaves && !slices.ContainsFunc(ids, is) {
+		ids = append(ids, id)
+	}
+	for len(ids) > 0 && !is(ids[0]) && c.table().get(ticketOf(ids[0]), c.now) == nil {
+		ids = ids[1:]
+	}
+	if !slices.EqualFunc(before, ids, bytes.Equal) {
+		c.enqueue(key, ids)
+	}
+	others, left := int64(len(ids))-1, int64(0)
+	first := len(ids) > 0 && is(ids[0])
+	if len(ids) > 0 && !first {
+		left = c.shorten(ticketOf(ids[0]), head)
+	}
+	c.array(4)
+	if leaves {
+		c.ints(0, others+1, 0, left)
+		return
+	}
+	lease := behind
+	if first && others == 0 {
+		lease = alone
+	} else if first {
+		lease = head
+	}
+	t := c.table()
+	t.put(t.get(ticket, c.now), ticket, nil, stringKind, c.now+lease, c.now)
+	if e := t.get(key, c.now); e != nil {
+		e.expires = c.now + 2*alone
+		c.srv.touched(key)
+	}
+	c.bool(first)
+	c.ints(others, lease, left)
+}
+
+// queued is the ids in a queue.
+func (c *conn) queued(key []byte) (ids [][]byte) {
+	if e := c.table().get(key, c.now); e != nil {
+		for id := range bytes.SplitSeq(bytes.Clone(e.value()), []byte{queueEnd}) {
+			ids = append(ids, id)
+		}
+		ids = ids[:len(ids)-1] // behind the last end
+	}
+	return ids
+}
+
+// enqueue makes ids a queue. An empty one is no key.
+func (c *conn) enqueue(key []byte, ids [][]byte) {
+	t := c.table()
+	if len(ids) == 0 {
+		t.del(key, c.now)
+		return
+	}
+	e, expires := t.get(key, c.now), never
+	if e != nil {
+		expires = e.expires
+	}
+	var value []byte
+	for _, id := range ids {
+		value = append(append(value, id...), queueEnd)
+	}
+	t.put(e, key, value, queueKind, expires, c.now)
+}
+
+// shorten gives a ticket at most so long to live, and returns for how long it lives.
+func (c *conn) shorten(ticket []byte, most int64) (left int64) {
+	e := c.table().get(ticket, c.now)
+	switch {
+	case e.expires == never:
+		return -1
+	case e.expires-c.now > most:
+		e.expires = c.now + most
+		c.srv.touched(ticket)
+	}
+	return e.expires - c.now
+}
+
+func (c *conn) ints(all ...int64) {
+	for _, n := range all {
+		c.int(n)
+	}
+}
