@@ -91,7 +91,7 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 		return ErrClosed
 	}
 	if id.runID == "" {
-		if f.cfg.Quarantine > 0 && !n.persistent && !f.cfg.TrustRestarts {
+		if f.cfg.NeedRunID || f.cfg.Quarantine > 0 && !n.persistent && !f.cfg.TrustRestarts {
 			return ErrNoRunID
 		}
 		return nil

@@ -56,6 +56,8 @@ var (
 	// ErrForbidden is a command, or a key, that the server's access list does not
 	// allow our user.
 	ErrForbidden = refusal.ErrForbidden
+	// ErrUnscripted refuses a server without scripts that has no commands in their place.
+	ErrUnscripted = refusal.ErrUnscripted
 )
 
 // Misconfigured reports whether err says that a node must not be used for
@@ -69,11 +71,11 @@ func Misconfigured(err error) bool {
 
 // Permanent reports whether err is one that only a change of configuration will
 // end, here or on the server: all that is [Misconfigured], refused credentials,
-// missing permissions, and other protocols than ours. Such a node is dialed at most
+// missing permissions or scripts, and other protocols than ours. Such a node is dialed at most
 // once a second.
 func Permanent(err error) bool {
 	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) ||
-		errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS)
+		errors.Is(err, ErrUnscripted) || errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS)
 }
 
 // Error is a failure of one node, with the action that failed. Its text is

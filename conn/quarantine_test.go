@@ -153,5 +153,8 @@ func TestTrustNeedsNoRunID(t *testing.T) {
 		r := newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute }, trust)
 		r.up()
 		require.Zero(t, r.guardedNow())
+		r = newTestFleet(t, true, scripted.NewN(t, 1, silent), trust, func(c *Config) { c.NeedRunID = true })
+		r.AwaitFirstDials()
+		r.do(func() { require.ErrorIs(t, r.Fault(0), ErrNoRunID) })
 	}
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/refusal"
@@ -121,6 +122,8 @@ func (p *Probes) script(k Kind, text, sha string, try ...string) {
 		}
 		switch fatal, err := refusal.Read(v.Bytes); {
 		case !fatal && !p.form.IsScript(k):
+		case refusal.IsUnscripted(v.Bytes):
+			return unscripted(err)
 		case !errors.Is(err, refusal.ErrForbidden):
 			return err
 		default:
@@ -138,6 +141,8 @@ func (p *Probes) script(k Kind, text, sha string, try ...string) {
 			return err
 		case load != nil || !p.form.IsScript(k):
 			return load
+		case refusal.IsUnscripted(v.Bytes):
+			return unscripted(err)
 		case string(v.Code()) == "NOPERM":
 			return refusal.Lacks("evalsha")
 		case errors.Is(err, refusal.ErrForbidden):
@@ -146,3 +151,6 @@ func (p *Probes) script(k Kind, text, sha string, try ...string) {
 		return nil // it is loaded, and may be run at another time
 	}, append([]string{"EVALSHA", sha}, try...)...)
 }
+
+// unscripted is the refusal of a node that cannot run a script which it needs.
+func unscripted(err error) error { return fmt.Errorf("%w: %w", refusal.ErrUnscripted, err) }

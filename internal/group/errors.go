@@ -24,18 +24,21 @@ type configError struct {
 	causes []error
 }
 
-func wrongConfig(causes ...error) error {
+func wrongConfig(causes ...error) *configError {
 	e := &configError{text: "redlock: config: ", causes: causes}
 	if len(causes) > 1 {
 		e.text += "no node can be used: "
 	}
-	for i, err := range causes {
-		if i > 0 {
-			e.text += ", "
-		}
-		e.text += textOf(err)
-	}
+	e.text += e.list()
 	return e
+}
+
+func (e *configError) list() string {
+	var texts []string
+	for _, err := range e.causes {
+		texts = append(texts, textOf(err))
+	}
+	return strings.Join(texts, ", ")
 }
 
 func (e *configError) Error() string        { return e.text }
@@ -51,9 +54,10 @@ func textOf(err error) string {
 }
 
 // misconfigured returns the error of nodes that must not be used, or that all refuse to
-// be, for a reason which does not mend by itself; or nil.
-func misconfigured(nodes []conn.Node) error {
-	var refusing []error
+// be, for a reason which does not mend by itself; or nil. Where acquires are fenced, one
+// node is enough that cannot take part in it: it would have no vote for good.
+func misconfigured(nodes []conn.Node, fenced bool) error {
+	var refusing, unfenced []error
 	for _, n := range nodes {
 		if conn.Misconfigured(n.Err) {
 			return wrongConfig(n.Err)
@@ -61,9 +65,17 @@ func misconfigured(nodes []conn.Node) error {
 		if conn.Permanent(n.Err) {
 			refusing = append(refusing, n.Err)
 		}
+		if fenced && (errors.Is(n.Err, conn.ErrUnscripted) || errors.Is(n.Err, conn.ErrForbidden) || errors.Is(n.Err, conn.ErrNoRunID)) {
+			unfenced = append(unfenced, n.Err)
+		}
 	}
-	if len(refusing) < len(nodes) {
-		return nil
+	switch {
+	case len(refusing) == len(nodes):
+		return wrongConfig(refusing...)
+	case len(unfenced) > 0:
+		e := wrongConfig(unfenced...)
+		e.text = "redlock: config: nodes cannot take part in fencing: " + e.list()
+		return e
 	}
-	return wrongConfig(refusing...)
+	return nil
 }

@@ -26,7 +26,8 @@ var (
 	// ErrFleet says that nodes belong to another fleet.
 	ErrFleet = errors.New("redlock: nodes hold the fencing tokens of a fleet that is configured otherwise")
 
-	errNoToken = errors.New("redlock: no fencing token is left below 2^53: a clock was far ahead")
+	errNoToken  = errors.New("redlock: no fencing token is left below 2^53: a clock was far ahead")
+	errFarClock = errors.New("redlock: FenceClock is far ahead: tokens must stay below 2^53, and InitFencing trusts the clock")
 )
 
 const (
@@ -58,6 +59,7 @@ type fence struct {
 	clock   fencing.Clock
 	lives   [quorum.MaxNodes]nodeLife
 	foreign [quorum.MaxNodes]string // the marker of another fleet
+	faults  [quorum.MaxNodes]error  // of the last question, nil if it was answered
 }
 
 // nodeLife is one connection of a node, and how its scripts are addressed on it.
@@ -84,6 +86,7 @@ func (f *fence) init(g *Group, cfg *Config) {
 	f.name = strconv.FormatUint(waiters.Hash(what), 16)
 	f.encode = &command.Fence{Set: f.set, MaxAhead: maxAhead.Microseconds()}
 	cfg.Engine.Fence, cfg.Engine.OnForgotten = f.encode, f.told
+	cfg.Conn.NeedRunID = true // or tokens that come back from an old file would count
 	f.medic.init(f)
 }
 
@@ -97,7 +100,7 @@ func (f *fence) up(node int) {
 	f.encode.Me[node] = me
 	fleet.SetForm(node, fencedForm(fleet.Form(node), node))
 	f.mu.Lock()
-	f.lives[node], f.foreign[node] = nodeLife{fleet.Connection(node), me}, ""
+	f.lives[node], f.foreign[node], f.faults[node] = nodeLife{fleet.Connection(node), me}, "", nil
 	f.mu.Unlock()
 	f.forgotten.Or(bit(node)) // it is asked, before an acquire has to find out
 	f.medic.ring()
@@ -157,6 +160,33 @@ func (f *fence) learn(op *engine.Op, p *fencing.Proposal, err error) (again bool
 		return true, err
 	}
 	return false, err
+}
+
+// voting notes that a node has its vote, and wakes those who wait for a quorum.
+func (f *fence) voting(node int) {
+	f.forgotten.And(^bit(node))
+	lock := f.group.engine.DriverLock()
+	lock.Lock()
+	defer lock.Unlock()
+	f.group.readiness.nodeUp()
+}
+
+// Why a node has no vote in fenced acquires, or is not known to have one.
+var (
+	errNoFence   = errors.New("node may have forgotten fencing tokens, and has no vote yet")
+	errElsewhere = errors.New("node holds the fencing tokens of a fleet that is configured otherwise")
+)
+
+func (f *fence) noVote(node int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.foreign[node] != "" {
+		return errElsewhere
+	}
+	if err := f.faults[node]; err != nil {
+		return fmt.Errorf("%w: %w", errNoFence, err)
+	}
+	return errNoFence
 }
 
 func (f *fence) closed(nodes uint64) error {

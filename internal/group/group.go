@@ -75,7 +75,8 @@ func New(cfg Config) (*Group, error) {
 }
 
 // inspect looks at the nodes after their first dial. A node that must not be used
-// for locks is an error, and so are nodes all of which refuse us for good. A node that was never up is reported as down: the fleet
+// for locks is an error, and so are nodes all of which refuse us for good, and one that
+// cannot take part in fencing. A node that was never up is reported as down: the fleet
 // reports the end of a connection only.
 func (g *Group) inspect() error {
 	g.engine.DriverLock().Lock()
@@ -86,7 +87,7 @@ func (g *Group) inspect() error {
 			g.nodeDown(i)
 		}
 	}
-	return misconfigured(nodes)
+	return misconfigured(nodes, g.fence.on)
 }
 
 // Stats returns what was counted, and shows each node with its votes. All of it

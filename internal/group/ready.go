@@ -15,7 +15,7 @@ type readiness struct {
 	changed chan struct{} // closed when a node comes up; nil while no goroutine waits
 }
 
-// nodeUp wakes all of them.
+// nodeUp wakes all of them: a node is up, or has its fenced vote.
 func (r *readiness) nodeUp() {
 	if r.changed != nil {
 		close(r.changed)
@@ -71,6 +71,8 @@ func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration,
 		case n.Guarded > 0:
 			soonest = min(soonest, n.Guarded)
 			op.Failures = append(op.Failures, engine.Failure{Node: i, Err: conn.ErrQuarantined})
+		case g.fence.forgotten.Load()&bit(i) != 0:
+			op.Failures = append(op.Failures, engine.Failure{Node: i, Err: g.fence.noVote(i)})
 		}
 	}
 	ready := g.fleet.Len()-len(op.Failures) >= quorum.Size(g.fleet.Len())

@@ -74,7 +74,7 @@ func (m *medic) run() {
 			again, finished := f.treat(r, node, m.nonce())
 			if finished {
 				delete(m.cases, node)
-				f.forgotten.And(^bit(node))
+				f.voting(node)
 			} else {
 				pause = min(pause, again)
 			}
@@ -165,6 +165,15 @@ func (f *fence) ask(node int, verb string, args ...string) (a fencing.Answer, er
 	f.mu.Lock()
 	l := f.lives[node]
 	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.lives[node].connection == l.connection {
+			if f.faults[node] = err; err == nil && a.Code != fencing.Foreign {
+				f.foreign[node] = ""
+			}
+		}
+	}()
 	if l.connection == 0 {
 		return a, conn.ErrDown
 	}
@@ -217,6 +226,9 @@ func (g *Group) InitFencing(ctx context.Context) error {
 		return fmt.Errorf("%w: InitFencing needs Config.Fenced", ErrConfig)
 	}
 	floor := f.micros() + uint64(maxAhead.Microseconds())
+	if floor > fencing.MaxToken/2 { // the year 2112, and as long again for what is granted
+		return errFarClock
+	}
 	cases := make([]fencing.Rejoin, f.fleet.Nodes)
 	for node := range cases {
 		if a, err := f.ask(node, "read"); err == nil && a.Code == fencing.OK {
@@ -237,7 +249,7 @@ func (g *Group) InitFencing(ctx context.Context) error {
 			again, finished := f.treat(&cases[node], node, m.nonce()+".init")
 			switch {
 			case finished:
-				f.forgotten.And(^bit(node))
+				f.voting(node)
 				voting++
 			case g.up(node):
 				pause = min(pause, again)
@@ -250,6 +262,9 @@ func (g *Group) InitFencing(ctx context.Context) error {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
+			if _, _, why := g.look(false); why != nil {
+				return &notReady{endOf(ctx), why}
+			}
 			return endOf(ctx)
 		case <-g.ending:
 			return engine.ErrClosed

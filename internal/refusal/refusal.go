@@ -30,6 +30,9 @@ var (
 	// not allow our user.
 	ErrForbidden = errors.New("conn: forbidden by the server's access list")
 
+	// ErrUnscripted is a server that has no scripts, where there is no other way.
+	ErrUnscripted = errors.New("conn: node cannot run scripts")
+
 	// ErrProtected and ErrCrowded come before any command was read, after which
 	// the server hangs up.
 	ErrProtected = errors.New("server is in protected mode: it takes no clients from other hosts without a password")
@@ -42,6 +45,15 @@ var (
 
 // Lacks is the refusal of a command that a node cannot be used without.
 func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
+
+// IsUnscripted says whether the answer to a script command is that of a server which does
+// not have it: the command, the language, or a command that the script runs.
+func IsUnscripted(text []byte) bool {
+	reply := resp.NewServerError(text)
+	lower := strings.ToLower(reply.Message)
+	return reply.Code == "ERR" && (strings.Contains(lower, "unknown command") ||
+		strings.Contains(lower, "unknown redis command") || strings.Contains(lower, "scripting engine"))
+}
 
 // refusals says what error replies mean for the connection that they arrive on.
 // A code that is not here is the failure of one command, and no more: BUSY,
