@@ -109,7 +109,8 @@ func TestForgetful(t *testing.T) {
 	require.NoError(t, servers[1].Heal())
 	back := cluster.Connect(t, nodes, fenced(-time.Hour))
 	testkit.Await(t, "a vote of the node that had forgotten", func() bool {
-		l := cluster.MustAcquire(t, back, "k", fenceTTL)
+		l, err := back.Acquire(t.Context(), "k", fenceTTL)
+		require.NoError(t, err)
 		require.Greater(t, l.Fence(), last)
 		last = l.Fence()
 		require.NoError(t, l.Release(t.Context()))
@@ -124,7 +125,11 @@ func TestForgetful(t *testing.T) {
 		return err != nil
 	})
 	require.ErrorIs(t, err, redlock.ErrForgotten)
+	require.ErrorContains(t, back.IsReady(), "2 of 3 nodes failed")
+	require.ErrorContains(t, back.IsReady(), servers[1].Addr()+" node may have forgotten")
+	ready := testkit.Start(func() error { return back.Ready(t.Context()) })
 	require.NoError(t, c.InitFencing(t.Context()))
+	require.NoError(t, testkit.Outcome(t, "Ready", ready))
 	l = cluster.MustAcquire(t, back, "k", fenceTTL)
 	require.Greater(t, l.Fence(), last)
 }
@@ -138,6 +143,8 @@ func TestFleets(t *testing.T) {
 	other := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2 })
 	_, err := other.Acquire(t.Context(), "k", fenceTTL)
 	require.ErrorIs(t, err, redlock.ErrFleet)
+	require.Regexp(t, `:\d+ have "[0-9a-f]+", this client has [0-9a-f]+\)`, err.Error())
+	require.ErrorContains(t, other.IsReady(), "configured otherwise")
 	require.ErrorIs(t, other.InitFencing(t.Context()), redlock.ErrFleet)
 	apart := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2; c.FenceSet = "another" })
 	require.NoError(t, apart.InitFencing(t.Context()))

@@ -226,7 +226,7 @@ func (f *fencedFleet) awaitVotes(within time.Duration) time.Duration {
 		_, rest, _ := strings.Cut(admin.Text("INFO server"), "run_id:")
 		run := strings.Fields(rest)[0]
 		testkit.AwaitFor(f.t, max(time.Millisecond, within-time.Since(start)), fmt.Sprint("a vote of node ", i), func() bool {
-			marker := admin.DoWords("EVAL", "return redis.call('ZRANGEBYSCORE',KEYS[1],-1,-1)[1] or ''", "1", "redlock:fence")
+			marker := admin.Do("ZRANGEBYSCORE redlock:fence -1 -1")
 			return strings.Contains(marker, "active:") && strings.Contains(marker, run)
 		})
 	}

@@ -189,6 +189,33 @@ func (f *fence) noVote(node int) error {
 	return errNoFence
 }
 
+// voteless says which nodes have no vote, and why, as far as it is known.
+func (f *fence) voteless() error {
+	var e nodesError
+	for node := range f.fleet.Nodes {
+		switch {
+		case !f.group.up(node):
+			e = append(e, fmt.Errorf("%s %w", f.group.fleet.Addr(node), conn.ErrDown))
+		case f.forgotten.Load()&bit(node) != 0:
+			e = append(e, fmt.Errorf("%s %w", f.group.fleet.Addr(node), f.noVote(node)))
+		}
+	}
+	return e
+}
+
+// nodesError is failures of nodes, in one line.
+type nodesError []error
+
+func (e nodesError) Error() string {
+	var texts []string
+	for _, err := range e {
+		texts = append(texts, err.Error())
+	}
+	return "redlock: nodes without a fenced vote: " + strings.Join(texts, ", ")
+}
+
+func (e nodesError) Unwrap() []error { return e }
+
 func (f *fence) closed(nodes uint64) error {
 	return fmt.Errorf("%w (%s)", ErrForgotten, f.names(nodes))
 }

@@ -117,6 +117,7 @@ func (m *medic) collect() {
 // treat does the steps that can be done now to bring a node back. It returns when to go on,
 // or that the node has its vote.
 func (f *fence) treat(r *fencing.Rejoin, node int, nonce string) (again time.Duration, finished bool) {
+	var failed error // of a read
 	for {
 		clock.Sync() // a quarantine counts the time for which the machine was suspended
 		now := f.group.clock.Now()
@@ -135,11 +136,17 @@ func (f *fence) treat(r *fencing.Rejoin, node int, nonce string) (again time.Dur
 			for left := r.Unread(); left != 0; left &= left - 1 {
 				other := bits.TrailingZeros64(left)
 				nonce := r.Nonce()
-				if a, err := f.ask(other, "read"); err == nil {
+				a, err := f.ask(other, "read")
+				if err == nil {
 					r.Learned(nonce, other, a)
+				} else {
+					failed = fmt.Errorf("%s: %w", f.group.fleet.Addr(other), err)
 				}
 			}
 			if r.Next(now) == fencing.SendReads {
+				f.mu.Lock()
+				f.faults[node] = failed
+				f.mu.Unlock()
 				return retryRejoin, false // too few others have a vote
 			}
 		case fencing.SendRejoin:
@@ -262,10 +269,7 @@ func (g *Group) InitFencing(ctx context.Context) error {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			if _, _, why := g.look(false); why != nil {
-				return &notReady{endOf(ctx), why}
-			}
-			return endOf(ctx)
+			return &notReady{endOf(ctx), f.voteless()}
 		case <-g.ending:
 			return engine.ErrClosed
 		}

@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// fencedPrivileges is what the user of a fenced client needs, on the keys that it locks and
+// on the set of the tokens.
+var fencedPrivileges = append([]string{"+info", "+exists", "+time", "+zadd", "+zscore", "+zrangebyscore", "+zrevrange", "+zremrangebyscore"}, leastPrivileges...)
+
+// TestRealFencedPrivileges: they are enough for the whole life of a fleet and of its locks,
+// and each of them is needed. A client hears of one that is missing from New, or from the
+// calls that cannot do without it.
+func TestRealFencedPrivileges(t *testing.T) {
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		t.Parallel()
+		servers := realredis.StartN(t, 3, realredis.Options{
+			Kind: kind, Users: []string{cluster.AdminUser, leastUser + "~redlock:fence " + strings.Join(fencedPrivileges, " ")}})
+		admins := cluster.NewAdmins(t, servers)
+		nodes := lockers(servers)
+		life := func(within time.Duration) error {
+			c, err := redlock.New(redlock.Config{Nodes: nodes, Fenced: true, MaxTTL: fenceTTL, TrustRestarts: true, Scripted: true, NodeTimeout: time.Second})
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			return fencedLife(ctx, c, admins)
+		}
+		require.NoError(t, life(testkit.Patience))
+		for _, privilege := range fencedPrivileges {
+			for _, a := range admins {
+				a.Must("FLUSHALL", "SCRIPT FLUSH", "ACL SETUSER locker -"+privilege[1:])
+			}
+			err := life(4 * fenceTTL)
+			require.Error(t, err, privilege)
+			if privilege != "+zrevrange" { // a quorum votes; only no node comes back
+				require.True(t, testkit.IsAny(err, conn.ErrForbidden, conn.ErrNoRunID), "%s: %v", privilege, err)
+			}
+			for _, a := range admins {
+				a.Must("ACL SETUSER locker " + privilege)
+			}
+		}
+		for _, a := range admins {
+			a.Must("FLUSHALL", "SCRIPT FLUSH")
+		}
+		require.NoError(t, life(testkit.Patience))
+	})
+}
+
+// fencedLife initializes a fleet, has a lock acquired, refused to another, extended and
+// released, and has a node forget and come back.
+func fencedLife(ctx context.Context, c *redlock.Client, admins []*cluster.Admin) error {
+	if err := c.InitFencing(ctx); err != nil {
+		return err
+	}
+	l, err := c.TryAcquire(ctx, "lock:1", fenceTTL)
+	if err != nil {
+		return err
+	}
+	if _, err := c.TryAcquire(ctx, "lock:1", fenceTTL); !errors.Is(err, redlock.ErrTaken) {
+		return errors.Join(errors.New("not refused"), err)
+	}
+	if err := l.Extend(ctx, fenceTTL); err != nil {
+		return err
+	}
+	if err := l.Release(ctx); err != nil {
+		return err
+	}
+	for _, a := range admins {
+		a.Must("FLUSHALL")
+		for voting := false; !voting; {
+			l, err := c.Acquire(ctx, "lock:1", fenceTTL)
+			if err != nil {
+				return errors.Join(err, c.IsReady())
+			}
+			if err := l.Release(ctx); err != nil {
+				return err
+			}
+			voting = strings.Contains(a.Do("ZRANGEBYSCORE redlock:fence -1 -1"), "active:")
+		}
+	}
+	return nil
+}
+
+// TestNewNamesUnfencedNodes: one node that cannot take part in fencing is an error of New,
+// which names that node alone. Without Fenced it is a node that is down.
+func TestNewNamesUnfencedNodes(t *testing.T) {
+	check := func(t *testing.T, want error, nodes []string, change ...func(*redlock.Config)) {
+		t.Helper()
+		cfg := redlock.Config{Nodes: nodes, Fenced: true, MaxTTL: fenceTTL, DialTimeout: testkit.Patience}
+		for _, f := range change {
+			f(&cfg)
+		}
+		_, err := redlock.New(cfg)
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.ErrorIs(t, err, want)
+		require.NotContains(t, err.Error(), strings.TrimPrefix(nodes[0], "redis://"))
+		require.ErrorContains(t, err, "fencing: "+strings.TrimSuffix(strings.TrimPrefix(nodes[1], "redis://"), "?persistent=yes"))
+		cfg.Fenced = false
+		c, err := redlock.New(cfg)
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+	}
+	t.Run("forbidden", func(t *testing.T) {
+		servers := fakeredis.StartN(t, 3, fakeredis.Options{Flavor: fakeredis.Valkey9})
+		servers[1].DenyScripts()
+		check(t, conn.ErrForbidden, fakeredis.Addrs(servers))
+	})
+	t.Run("no run_id", func(t *testing.T) {
+		servers := fakeredis.StartN(t, 3, fakeredis.Options{})
+		servers[1].Deny("INFO")
+		check(t, conn.ErrNoRunID, fakeredis.Addrs(servers), func(c *redlock.Config) { c.TrustRestarts = true })
+		nodes := fakeredis.Addrs(servers)
+		nodes[1] = "redis://" + nodes[1] + "?persistent=yes"
+		check(t, conn.ErrNoRunID, nodes)
+	})
+	for _, command := range []string{"EVALSHA", "SCRIPT", "ZADD", "ZSCORE"} {
+		t.Run("real, without "+command, func(t *testing.T) {
+			servers := realredis.StartN(t, 3, realredis.Options{}, realredis.Options{Args: []string{"--rename-command", command, ""}}, realredis.Options{})
+			if command == "ZADD" { // none of the probes writes
+				c := cluster.Connect(t, cluster.RealAddrs(servers), fenced(0))
+				ctx, cancel := context.WithTimeout(t.Context(), 3*fenceTTL)
+				defer cancel()
+				err := c.InitFencing(ctx)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorContains(t, err, "nknown")
+				require.ErrorContains(t, err, servers[1].Addr())
+				return
+			}
+			check(t, conn.ErrUnscripted, cluster.RealAddrs(servers))
+		})
+	}
+}
+
+// TestFarClock: no token is above 2^53, and InitFencing does not begin near it.
+func TestFarClock(t *testing.T) {
+	nodes := fakeredis.Addrs(cluster.Start(t, 3))
+	require.NoError(t, cluster.Connect(t, nodes, fenced(0)).InitFencing(t.Context()))
+	far := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) {
+		c.FenceClock = func() time.Time { return time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC) }
+	})
+	_, err := far.Acquire(t.Context(), "k", fenceTTL)
+	require.ErrorContains(t, err, "2^53")
+	require.ErrorContains(t, far.InitFencing(t.Context()), "2^53")
+	l := cluster.MustAcquire(t, cluster.Connect(t, nodes, fenced(0)), "k", fenceTTL)
+	require.Less(t, l.Fence(), uint64(1)<<53)
+}
