@@ -368,3 +368,42 @@ func ExampleClient_Attach() {
 	// Output:
 	// released: true
 }
+
+// A resource that remembers the largest token refuses a holder that comes too late.
+func ExampleLock_Fence() {
+	nodes, stop := startNodes(3)
+	defer stop()
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Fenced: true, MaxTTL: 100 * time.Millisecond})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	ctx := context.Background()
+	if err := client.InitFencing(ctx); err != nil { // once for new nodes
+		log.Fatal(err)
+	}
+
+	var largest uint64 // in a database: UPDATE ... SET fence = $1 WHERE id = 42 AND fence < $1
+	write := func(fence uint64) bool {
+		if fence <= largest {
+			return false
+		}
+		largest = fence
+		return true
+	}
+	paused, err := client.Acquire(ctx, "orders:42", 50*time.Millisecond)
+	if err != nil {
+		log.Fatal(err)
+	}
+	token := paused.Fence()
+	// ... its process stands still, and its lock ends ...
+	next, err := client.Acquire(ctx, "orders:42", 100*time.Millisecond)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("the next writes:", write(next.Fence()))
+	fmt.Println("the late one writes:", write(token))
+	// Output:
+	// the next writes: true
+	// the late one writes: false
+}

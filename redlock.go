@@ -25,8 +25,8 @@
 //
 // A lock is held for its validity: the TTL less the time that acquiring took and less
 // an allowance for clock drift (TTL/100 + 2 ms). [Lock.Remaining] is the rest of it.
-// After that another client may hold the lock. A process that may be paused for longer
-// needs a fencing token at the resource, which Redlock does not provide.
+// After that another client may hold the lock. Where a process may be paused for longer,
+// the resource must check a fencing token: see Config.Fenced and [Lock.Fence].
 //
 // # Errors
 //
@@ -133,7 +133,14 @@ type Config struct {
 	// should be fenced; a client that is not excludes others and is excluded, but has no
 	// tokens. It needs MaxTTL and, once for new nodes, [Client.InitFencing]. All fenced
 	// clients must have the same Nodes, by the same names, and the same MaxTTL. Acquiring
-	// and extending run scripts.
+	// and extending run scripts; New returns an error that names nodes which cannot, or do
+	// not show their run_id.
+	//
+	// A node that restarts, or loses the tokens, has no vote for MaxTTL, and until the
+	// clients that run have brought it back. That is so with TrustRestarts and
+	// ?persistent=yes too: they concern the restart guard of locks, which fenced clients
+	// need no more, and nothing tells a client which file a server has read. A fenced
+	// client with TrustRestarts is as safe as without.
 	Fenced bool
 	// FenceSet is the key at which nodes keep the tokens: one sorted set with a member for
 	// each key that was locked in the last hour. Default: "redlock:fence".
@@ -206,8 +213,8 @@ type Client struct{ group *group.Group }
 // reached are no error: they vote "failed" until they are up, and Ready, Nodes and the
 // Logger tell why. Two addresses of one server, a replica, a node of a cluster and a
 // sentinel are errors. So is it if every node refuses for a reason that does not mend by
-// itself: a wrong password, a missing permission, another protocol. All of these are
-// ErrConfig.
+// itself: a wrong password, a missing permission, no scripts, another protocol; with Fenced
+// a single node without permissions, scripts or run_id is one. All of these are ErrConfig.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
 		Fenced: cfg.Fenced, FenceSet: cfg.FenceSet, FenceClock: cfg.FenceClock,
@@ -236,14 +243,16 @@ func New(cfg Config) (*Client, error) {
 func (c *Client) Ready(ctx context.Context) error { return c.group.Ready(ctx) }
 
 // IsReady is Ready without waiting, for readiness probes. The error is a [QuorumError]
-// that says which nodes cannot vote and why, or ErrClosed. It blocks as Stats does.
+// that says which nodes cannot vote and why, or ErrClosed. It blocks as Stats does. Of a
+// fenced client a node that may have forgotten tokens cannot vote; on a new connection it
+// is asked first.
 func (c *Client) IsReady() error { return c.group.IsReady() }
 
 // InitFencing is for the first start of fenced nodes, and for an [ErrForgotten]: so many
 // nodes have lost the tokens, by a restart without a disk, a flush or an eviction, that the
 // others cannot know all. It gives each node that can be reached its vote, after MaxTTL has
-// passed, and returns when enough nodes have one; until ctx ends it tries again. Where all
-// nodes have their vote it returns at once.
+// passed, and returns when enough nodes have one; until ctx ends it tries again, and then
+// says which nodes have none, and why. Where all nodes have their vote it returns at once.
 //
 // It trusts that no token above the client's clock and one minute was ever given, unless a
 // node that still has a vote tells of one. So call it from one place, by hand or in a

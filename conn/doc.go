@@ -79,7 +79,7 @@
 // Further permissions, each with what it is for:
 //
 //   - +info: the restart guard, and the checks that two nodes are not one server.
-//     Without it the guard sees no restart, and with MaxTTL the node is refused.
+//     Without it the guard sees no restart, and with MaxTTL or Fenced the node is refused.
 //   - +select: databases other than 0.
 //   - +client|setname and +client|setinfo: names in CLIENT LIST.
 //   - +getrange and +pttl: Inspect and Attach of the root package. Without them only these
@@ -94,6 +94,11 @@
 // permission of them away. With all of them, for every kind of server:
 //
 //	ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +set +evalsha +script|load +mget +pexpire +del +client|tracking +client|caching +pttl +zadd +zrem +zrange +zcard +zscore +exists
+//
+// A fenced client needs the permissions of the third line on all servers, and +info, on
+// the locked keys and on the set of the tokens:
+//
+//	ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* ~redlock:fence +set +evalsha +script|load +mget +pexpire +del +info +exists +time +zadd +zscore +zrangebyscore +zrevrange +zremrangebyscore
 //
 // script|load is not needed where another user has loaded the scripts. A command
 // without permission is tried on every new connection all the same, so it leaves lines
