@@ -298,8 +298,9 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 	nodes := cluster.RealAddrs(f.servers)
 	operator := cluster.Connect(t, nodes, fencedHolder(0))
 	require.ErrorContains(t, operator.IsReady(), "5 of 5 nodes failed")
-	require.NoError(t, operator.InitFencing(t.Context()))
-	require.NoError(t, operator.Ready(t.Context()))
+	initialize := func() error { return operator.InitFencing(t.Context()) }
+	require.NoError(t, testkit.Try(t, "InitFencing", initialize))
+	require.NoError(t, testkit.Try(t, "Ready", func() error { return operator.Ready(t.Context()) }))
 	told := grants{of: map[string]map[uint64]*grant{}}
 	h := newHolders(t, nodes, 4)
 	h.other = told.hear
@@ -369,7 +370,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 		return !slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return now[i] == before[i] })
 	})
 	require.ErrorIs(t, operator.IsReady(), redlock.ErrNoQuorum)
-	require.NoError(t, operator.InitFencing(t.Context()))
+	require.NoError(t, testkit.Try(t, "InitFencing", initialize))
 	f.awaitVotes(slack)
 	progress()
 	h.stop()
