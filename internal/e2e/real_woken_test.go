@@ -176,7 +176,7 @@ func TestRealTrackingTableFull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			servers := realredis.StartN(t, 3, realredis.Options{Args: args})
 			clients, sinks := rivals(t, cluster.RealAddrs(servers), seldom)
-			requireBrief(t, name, alternate(t, clients, 6), 0)
+			requireBrief(t, name, alternate(t, clients, 6), 2)
 			excludes(t, clients)
 			require.Zero(t, count(sinks, "WARN"), sinks)
 		})
