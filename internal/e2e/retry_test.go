@@ -19,45 +19,53 @@ import (
 // two. Its error is that of the last one, and of no context.
 func TestAttemptsAreUsedUp(t *testing.T) {
 	const n, pause = 3, 20 * time.Millisecond
-	acquires := map[string]func(ctx context.Context, c *redlock.Client) error{
-		"Acquire":    func(ctx context.Context, c *redlock.Client) error { return errorOf(c.Acquire(ctx, "k", ttl)) },
-		"AcquireAll": func(ctx context.Context, c *redlock.Client) error { return errorOf(c.AcquireAll(ctx, ttl, "k")) },
+	acquires := map[string]func(ctx context.Context, c *redlock.Client, key string) error{
+		"Acquire": func(ctx context.Context, c *redlock.Client, key string) error {
+			return errorOf(c.Acquire(ctx, key, ttl))
+		},
+		"AcquireAll": func(ctx context.Context, c *redlock.Client, key string) error {
+			return errorOf(c.AcquireAll(ctx, ttl, key))
+		},
 	}
 	for name, acquire := range acquires {
 		t.Run(name, func(t *testing.T) {
 			r := cluster.New(t, 1, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Attempts: n} }).NoPushes()
-			r.Servers[0].Set("k", "another's", 0)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			err := acquire(ctx, r.Client)
-			requireOnly(t, err, redlock.ErrTaken)
-			var gaveUp *redlock.AcquireError
-			require.ErrorAs(t, err, &gaveUp)
-			require.Equal(t, redlock.AcquireError{Key: "k", Attempts: n, Waited: gaveUp.Waited, Last: redlock.ErrTaken}, *gaveUp)
-			require.ErrorContains(t, err, `gave up on "k" after 3 attempts in `)
-			require.ErrorContains(t, err, "Retry.Attempts allows no more")
-			tries := r.Recorders[0].Calls("SET", "k")
-			require.Len(t, tries, n)
-			for i := range n - 1 {
-				require.GreaterOrEqual(t, tries[i+1].At.Sub(tries[i].At), pause)
+			var total time.Duration
+			for waits, key := range []string{"k", "other"} { // the first finds out that there are no pushes
+				r.Servers[0].Set(key, "another's", 0)
+				err := acquire(ctx, r.Client, key)
+				requireOnly(t, err, redlock.ErrTaken)
+				var gaveUp *redlock.AcquireError
+				require.ErrorAs(t, err, &gaveUp)
+				require.Equal(t, redlock.AcquireError{Key: key, Attempts: n, Waited: gaveUp.Waited, Last: redlock.ErrTaken}, *gaveUp)
+				require.ErrorContains(t, err, `gave up on "`+key+`" after 3 attempts in `)
+				require.ErrorContains(t, err, "Retry.Attempts allows no more")
+				tries := r.Recorders[0].Calls("SET", key)
+				require.Len(t, tries, n)
+				for i := range n - 1 {
+					require.GreaterOrEqual(t, tries[i+1].At.Sub(tries[i].At), pause)
+				}
+				w := r.Stats().Waits
+				require.Equal(t, redlock.Waits{UsedUp: uint64(waits) + 1, Total: w.Total, Longest: max(total, w.Total-total)}, w)
+				require.GreaterOrEqual(t, w.Total-total, gaveUp.Waited)
+				total = w.Total
 			}
-			w := r.Stats().Waits
-			require.Equal(t, redlock.Waits{UsedUp: 1, Total: w.Total, Longest: w.Total}, w)
-			require.GreaterOrEqual(t, w.Total, gaveUp.Waited)
 
 			r.Servers[0].ErrorReply("SET", "OOM command not allowed", n)
-			err = acquire(ctx, r.Client)
+			err := acquire(ctx, r.Client, "k")
 			requireOnly(t, err, redlock.ErrNoQuorum)
 			var details *redlock.QuorumError
 			require.ErrorAs(t, err, &details)
-			require.EqualValues(t, 2, r.Stats().Waits.UsedUp)
+			require.EqualValues(t, 3, r.Stats().Waits.UsedUp)
 			require.Zero(t, r.Stats().InLine)
 		})
 	}
 	r := cluster.New(t, 1, func(c *redlock.Config) { c.Retry.Attempts = 1 })
 	l := cluster.MustAcquire(t, r.Client, "k", ttl)
 	for _, acquire := range acquires {
-		requireOnly(t, acquire(t.Context(), r.Client), redlock.ErrTaken)
+		requireOnly(t, acquire(t.Context(), r.Client, "k"), redlock.ErrTaken)
 	}
 	require.NoError(t, l.Release(t.Context()))
 	require.Zero(t, r.Stats().Waits, "one attempt is no wait")
