@@ -169,8 +169,11 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	ofKey := refusal.OfKey(text)
 	switch {
 	case r.Fatal:
-	case f.IsFenced(k): // part of it may have been done: what is set is released
+	case f.IsFenced(k) && k == Acquire: // part of it may have been done: what is set is released
 		r.Unapplied = false
+		if n > 1 && code == "NOPERM" && ofKey { // but an access list is asked about all keys first
+			r.Remedy = Split
+		}
 	case call && n > 1 && !isOfServer(code) && (ofKey || !errors.Is(r.Err, refusal.ErrForbidden)):
 		r.Remedy = Split
 	case call, k == Acquire, k.Reads():

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -21,6 +22,8 @@ type checker struct {
 	last  [maxKeys]*lock // the newest that was acquired
 
 	counts
+	fences      fenceCheck
+	fencedShare int // percent of the clients
 	waitCheck
 
 	sent [8][maxKeys][]asked // by client, in the order of submission
@@ -62,6 +65,7 @@ type lock struct {
 	passes    int           // how often it was passed on
 	lost      bool          // an extend has found no quorum that has it
 	evicted   bool          // its keys were deleted, and not by a client
+	block     fencing.Block // its tokens, where it is fenced
 	loose     bool          // when its release was submitted is not known
 
 	granted [maxMasters]time.Duration // when a master set it, or 0
@@ -137,7 +141,11 @@ func (c *checker) order(m *master, p *pipe, cmd *sentCommand) {
 
 // granted: a master set the key.
 func (c *checker) granted(m *master, cmd *sentCommand, expires int64) {
-	l := c.lock(cmd.locks[0])
+	c.grantedOne(m, cmd.locks[0], expires)
+}
+
+func (c *checker) grantedOne(m *master, number int, expires int64) {
+	l := c.lock(number)
 	if l.granted[m.index] != 0 {
 		c.failf("order", "lock %d was set twice on master %d", l.number, m.index)
 	}
@@ -173,6 +181,7 @@ func (c *checker) released(m *master, number int) {
 // votes checks that an operation which is reported as won was won.
 func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
 	c.failures(cl, l, op, asked)
+	c.absent(cl, l, op)
 	if op.Tally.Verdict() == quorum.Pending || op.Tally.Verdict() == 0 {
 		c.failf("vote", "lock %d was completed without a verdict", l.number)
 	}
@@ -293,6 +302,9 @@ func (c *checker) atRest(cl *client) {
 		}
 		for _, h := range cl.holders {
 			again = h.poll() || again
+		}
+		if cl.fence != nil {
+			again = cl.fence.medic.poll() || again
 		}
 		again = cl.lines.poll() || again
 	}
@@ -477,7 +489,7 @@ func (c *checker) clean(cl *client) {
 		}
 	}
 	var op Op
-	op.Kind, op.Key, op.TTL, op.Done = Acquire, []byte("key-0"), time.Second, noCompletion{}
+	op.Kind, op.Key, op.TTL, op.Done = Acquire, []byte("key-0"), longestHeld, noCompletion{}
 	if err := e.Submit(&op); err != ErrClosed {
 		c.failf("once", "client %d: Submit after Close: %v", cl.index, err)
 	}

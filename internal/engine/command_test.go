@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -23,7 +25,17 @@ type sentCommand struct {
 	retried bool     // behind a SCRIPT LOAD of the same batch
 	errand  bool     // for one node alone, and out of order
 	words   []string // of a query
+	fenced  bool     // by a script of package fencing
+	fence   *fencedCall
 	world   *world
+}
+
+// script is the place of its script in loaded.
+func (cmd *sentCommand) script() Kind {
+	if cmd.fenced {
+		return Release + 1 + cmd.kind
+	}
+	return cmd.kind
 }
 
 func (cmd *sentCommand) lockOf(i int) int {
@@ -66,9 +78,10 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 		it.Next()
 		verb, kind := string(it.Value().Bytes), Release
 		switch {
-		case strings.Contains(text, "\r\nNX\r\n"):
+		case strings.Contains(text, "\r\nNX\r\n"), strings.Contains(text, fencing.AcquireSHA1), strings.Contains(text, fencing.AcquireScript):
 			kind = Acquire
-		case verb == "SET", strings.Contains(text, command.ExtendSHA1), strings.Contains(text, command.ExtendScript):
+		case verb == "SET", strings.Contains(text, command.ExtendSHA1), strings.Contains(text, command.ExtendScript),
+			strings.Contains(text, fencing.ExtendSHA1), strings.Contains(text, fencing.ExtendScript):
 			kind = Extend
 		}
 		if verb == "GETRANGE" || verb == "PTTL" {
@@ -87,13 +100,32 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 	}
 }
 
+// readFence reads what only calls of the scripts of package fencing have.
+func (cmd *sentCommand) readFence(words []string) (err error) {
+	switch {
+	case cmd.load:
+		cmd.fenced = words[2] == fencing.AcquireScript || words[2] == fencing.ExtendScript
+	case words[0] == "EVALSHA" && (words[1] == fencing.AcquireSHA1 || words[1] == fencing.ExtendSHA1):
+		cmd.fenced = true
+		cmd.fence, err = readFencedCall(words)
+	}
+	return err
+}
+
 // parse reads the commands of a batch.
 func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
 	if _, is := b.Owner.(*Query); is {
 		return words(b), nil
 	}
+	var texts []sentCommand
+	if w.rules.fenced {
+		texts = words(b)
+	}
 	eachCommand(b.Buf, func(verb string, kind Kind, operands []command.Operand) {
 		cmd := sentCommand{kind: kind, load: verb == "SCRIPT", native: kind != Acquire && verb != "EVALSHA", world: w}
+		if texts != nil {
+			err = errors.Join(err, cmd.readFence(texts[len(cmds)].words))
+		}
 		cmd.retried = len(cmds) > 0 && cmds[len(cmds)-1].load
 		for _, o := range operands {
 			if kind.Reads() {
@@ -111,6 +143,9 @@ func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
 			}
 			cmd.locks = append(cmd.locks, lock)
 			cmd.ttls = append(cmd.ttls, o.TTL)
+			if cmd.fence != nil {
+				cmd.fence.blocks = append(cmd.fence.blocks, o.Block)
+			}
 		}
 		cmds = append(cmds, cmd)
 	})

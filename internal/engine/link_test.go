@@ -30,6 +30,8 @@ type link struct {
 	stalled  time.Duration // until then the kernel takes nothing
 	decoder  resp.Decoder
 
+	number  uint64 // of the connection
+	run     string // of the master, on this connection
 	form    conn.Form
 	life    int           // of the master, when it was last met
 	guarded time.Duration // until then, on the client's clock, it has no vote
@@ -51,6 +53,7 @@ type pipe struct {
 	arrival  time.Duration // of the newest segment
 	answer   time.Duration // of the newest reply
 	broken   bool          // no reply gets through
+	life     int           // of the master
 	tracks   bool          // CLIENT TRACKING ON
 	noLoop   bool
 	caching  bool         // CLIENT CACHING YES, for the next command
@@ -77,13 +80,15 @@ func (l *link) connect() {
 		// the new one was greeted never will.
 		l.pipe.segments = nil
 	}
-	l.pipe = &pipe{link: l}
+	l.pipe = &pipe{link: l, life: l.master.life}
+	l.number++
+	l.run = l.master.run()
 	l.decoder.Reset()
 	l.form = conn.Form(0)
 	if !l.master.forbids {
 		l.form = l.master.form
 	}
-	if l.world.rules.guard && l.life != l.master.life {
+	if l.world.rules.guard && !l.fleet.client.trusts && l.life != l.master.life {
 		l.guarded = l.fleet.client.clock.Now() + longestHeld + quorum.Drift(longestHeld)
 	}
 	l.life = l.master.life
@@ -209,7 +214,7 @@ func (p *pipe) pump() {
 		}
 		cmds := p.segments[0].cmds
 		p.segments = p.segments[1:]
-		if m.down {
+		if m.down || w.rules.fenced && p.life != m.life { // a connection dies with its server
 			continue
 		}
 		replies := make([][]byte, len(cmds))
@@ -381,6 +386,7 @@ func (l *link) dial() {
 		w.note("up", c.index, l.index, 0)
 		if !l.fleet.closed {
 			l.connect()
+			c.fence.up(l.index)
 			if !w.rules.forgetful {
 				c.engine.NodeUp(l.index)
 			}

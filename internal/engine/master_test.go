@@ -5,6 +5,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -22,6 +23,7 @@ type master struct {
 	keys    [maxKeys]held
 	scripts loaded
 	telling
+	fence fenceNode
 
 	form    conn.Form
 	forbids bool // refuses the native commands
@@ -41,10 +43,11 @@ type master struct {
 	nonsense  int // replies of the wrong type still to be given
 }
 
-// loaded are the scripts that a master knows, by kind.
-type loaded [Release + 1]bool
+// loaded are the scripts that a master knows: those of plain locks by kind, and behind them
+// those of fenced ones.
+type loaded [2 * (Release + 1)]bool
 
-var both = loaded{Extend: true, Release: true}
+var both = loaded{Extend: true, Release: true, Release + 1 + Acquire: true, Release + 1 + Extend: true}
 
 // held is a key's value, the number of a lock or 0, and its end.
 type held struct {
@@ -54,6 +57,11 @@ type held struct {
 
 func newMaster(w *world, index int) *master {
 	m := &master{world: w, index: index, clock: w.newClock(), scripts: both, telling: newTelling()}
+	if w.rules.fenced {
+		m.fence.wall = w.between(-time.Second, time.Second)
+		m.fence.Marker = fencing.Marker{Phase: fencing.Voting, Me: fencing.Me{Fleet: fenceFleet, Run: m.run()}}
+		m.fence.saved = cloneNode(m.fence.Node)
+	}
 	if w.chance(50) {
 		m.form = every[w.IntN(len(every))]
 	}
@@ -102,8 +110,10 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	}
 	switch {
 	case cmd.load:
-		m.scripts[cmd.kind] = true
+		m.scripts[cmd.script()] = true
 		return resp.AppendBulkString(dst, "sha")
+	case cmd.fence != nil:
+		return m.fenced(dst, p, cmd)
 	case cmd.kind == Acquire:
 		w.check.order(m, p, cmd)
 		h := m.get(cmd.keys[0])
@@ -245,6 +255,9 @@ func (m *master) restart(d time.Duration) {
 	m.forgetTold()
 	if w.rules.forgets {
 		m.keys = [maxKeys]held{}
+	}
+	if w.rules.fenced {
+		m.restartFence()
 	}
 	for _, c := range w.clients {
 		for _, l := range c.fleet.links {

@@ -59,6 +59,13 @@ type rules struct {
 	staysBusy    bool // a waiter that is cancelled during a query leaves its line busy
 	bothHold     bool // who has passed a lock on goes on
 
+	fenced        bool // some clients are fenced, or all
+	rejoinsAtOnce bool // without a quarantine
+	votesAlways   bool // nodes vote without a marker
+	learnsNothing bool // tokens follow the client's clock alone
+	sameBlock     bool // an attempt proposes the tokens of another
+	sameToken     bool // a holder has the token of the one before it
+
 	holders int  // times up to 2 holders of each client
 	wild    bool // callbacks block, panic, end their goroutine, cancel others' operations
 	many    bool // several extends of a lock at once

@@ -183,6 +183,11 @@ func TestReplay(t *testing.T) {
 		r = forgetting()
 		r.guard = true
 	}
+	for _, rules := range []rules{fenced(), fencedLines()} {
+		if rules.name == os.Getenv("SIM_RULES") {
+			r = rules
+		}
+	}
 	for _, c := range broken {
 		if c.rules.name == os.Getenv("SIM_RULES") {
 			r = c.rules

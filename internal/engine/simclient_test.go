@@ -18,9 +18,11 @@ type client struct {
 	holders  []*holder
 	keeper   *simKeeper
 	lines    *simLines
-	busy     int // holders of the driver lock that last longer than an event
-	pending  int // operations submitted and not yet back
-	held     int // those of them that a callback keeps which blocks
+	fence    *simFence // or nil
+	trusts   bool      // restarts: it has no guard
+	busy     int       // holders of the driver lock that last longer than an event
+	pending  int       // operations submitted and not yet back
+	held     int       // those of them that a callback keeps which blocks
 	ticking  bool
 	dead     bool
 	calling  bool          // callbacks are about to be called
@@ -39,12 +41,20 @@ func newClient(w *world, index int) *client {
 	if !w.rules.calm && w.chance(50) {
 		timeout = w.between(time.Millisecond, 30*time.Millisecond)
 	}
-	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked, OnRelease: func(key []byte, nodes uint64) {
+	cfg := Config{}
+	if w.rules.fenced && (index == 0 || w.chance(w.check.fencedShare)) {
+		c.fence, c.trusts = newSimFence(c), w.chance(70)
+		cfg.Fence, cfg.OnForgotten, cfg.MaxTTL = c.fence.encode, c.fence.told, longestHeld
+	}
+	c.engine = New(Config{Fence: cfg.Fence, OnForgotten: cfg.OnForgotten, MaxTTL: cfg.MaxTTL, Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked, OnRelease: func(key []byte, nodes uint64) {
 		if w.rules.lines {
 			c.lines.released(key, nodes)
 		}
 	}})
 	c.fleet = newSimFleet(c)
+	for i := range c.fleet.links {
+		c.fence.up(i)
+	}
 	attach(c.engine, c.fleet)
 	c.engine.callbacks.wake = c.wakeCaller
 	c.fleet.startCaller()

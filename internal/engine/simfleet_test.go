@@ -99,7 +99,7 @@ func (f *simFleet) Fault(node int) error {
 
 func (f *simFleet) Form(node int) conn.Form { return f.links[node].form }
 
-func (f *simFleet) Connection(int) uint64 { return 1 }
+func (f *simFleet) Connection(node int) uint64 { return f.links[node].number }
 
 func (f *simFleet) SetForm(node int, form conn.Form) {
 	f.world.note("form", f.client.index, node, int(form))

@@ -22,6 +22,7 @@ type simHandle struct {
 	life  uint64
 	ttl   time.Duration
 	since time.Duration // its lock was granted
+	fence uint64        // its token
 	live  bool          // its user has not given it back
 }
 
@@ -140,11 +141,23 @@ func (l *simLines) pass(h *simHandle) bool {
 	lock.passes++
 	lock.ttl = max(lock.ttl, w.ttl)
 	lock.believe()
-	w.handed = &simHandle{lease: lease, life: lease.life, ttl: w.ttl, since: h.since}
+	w.handed = &simHandle{lease: lease, life: lease.life, ttl: w.ttl, since: h.since, fence: h.nextFence()}
+	if l.client.fence != nil {
+		l.world.check.fences.passed++
+		l.world.check.holds1(lock, w.handed.fence)
+	}
 	l.world.check.passed(w, lock)
 	l.change(name, l.table.Passed(first, until))
 	w.ring()
 	return true
+}
+
+// nextFence is the token of the next holder.
+func (h *simHandle) nextFence() uint64 {
+	if h.fence == 0 || h.lease.client.world.rules.sameToken {
+		return h.fence
+	}
+	return h.fence + 1
 }
 
 // release is Release, or ReleaseAsync.

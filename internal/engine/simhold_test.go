@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -25,6 +26,10 @@ type holder struct {
 	shorter  bool          // the function may have extended the lock by less than ttl
 	kept     *kept         // or nil
 	joints   []*joint      // operations under way
+
+	proposal fencing.Proposal
+	block    Op // with the tokens of the attempt, which are those of all keys
+	tries    int
 }
 
 func newHolder(c *client) *holder { return &holder{client: c, world: c.world} }
@@ -58,6 +63,7 @@ func (h *holder) next() {
 	for _, l := range h.locks {
 		l.set = h.locks
 	}
+	h.client.propose(&h.block, &h.proposal)
 	h.do(Acquire, h.ttl, h.acquired)
 }
 
@@ -82,6 +88,7 @@ func (h *holder) acquired(j *joint, err error) {
 		for i, l := range h.locks {
 			absent &= j.calls[i].Absent
 			l.loose = false
+			w.check.tokened(l, j.calls[i].Block, j.asked)
 			w.check.acquired(l)
 		}
 		for _, l := range h.locks {
@@ -93,6 +100,16 @@ func (h *holder) acquired(j *joint, err error) {
 	}
 	for _, l := range h.locks {
 		l.over = true
+	}
+	again := false
+	for _, c := range j.calls {
+		if err != nil && !j.unsent && !c.Over() {
+			one, _ := h.client.learn(&c.Op, &h.proposal, c.Err)
+			again = again || one
+		}
+	}
+	if h.tries++; !again || h.tries > fenceTries {
+		h.proposal, h.tries = fencing.Proposal{}, 0
 	}
 	h.pause()
 }

@@ -31,6 +31,9 @@ func (h *holder) call(l *lock, kind Kind, ttl time.Duration) *Call {
 	if kind == Release {
 		c.Absent = l.absent
 	}
+	if kind == Acquire {
+		c.Block = h.block.Block
+	}
 	if err := h.client.engine.check(&c.Op); err != nil {
 		h.world.check.fail("once", "Check: "+err.Error())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/command/queuemodel"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -170,10 +171,16 @@ func (m *master) query(dst []byte, p *pipe, cmd []string) []byte {
 		m.deleteBeside(cmd[1])
 		return resp.AppendInteger(dst, 1)
 	case "SCRIPT":
-		m.loaded = true
+		if cmd[2] == fencing.MemberScript {
+			m.fence.member = true
+		} else {
+			m.loaded = true
+		}
 		return resp.AppendBulkString(dst, "sha")
 	case "EVALSHA":
 		switch {
+		case cmd[1] == fencing.MemberSHA1:
+			return m.memberCall(dst, cmd)
 		case m.refusesScript:
 			return resp.AppendError(dst, "NOPERM User x has no permissions to run the 'evalsha' command")
 		case !m.loaded:

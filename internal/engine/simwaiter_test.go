@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/waiters"
 	"github.com/redlock-go/redlock/quorum"
@@ -34,6 +35,8 @@ type simWaiter struct {
 	handed   *simHandle
 	won      bool
 	began    time.Duration
+	proposal fencing.Proposal
+	tries    int
 }
 
 type waiterState uint8
@@ -66,6 +69,9 @@ func (w *simWaiter) next() {
 	}
 	if world.check.oneTTL > 0 {
 		w.ttl = world.check.oneTTL
+	}
+	if world.rules.fenced {
+		w.ttl = world.between(20*time.Millisecond, longestHeld)
 	}
 	w.ttl = w.ttl.Truncate(time.Millisecond)
 	w.call = &Call{done: make(chan struct{}, 1)}
@@ -267,6 +273,7 @@ func (w *simWaiter) prepare() {
 	if err := c.engine.check(op); err != nil {
 		w.world.check.fail("once", "Check: "+err.Error())
 	}
+	c.propose(op, &w.proposal)
 	w.unsent = false
 	w.call.ended, w.call.over, w.back, w.asked = w.ended, false, false, w.world.now()
 }
@@ -341,6 +348,8 @@ func (w *simWaiter) attempted() {
 	if w.unsent = false; !call.over && call.Err == nil && c.clock.Now() < call.Until {
 		l.validity, l.absent, l.loose = &validity{Validity: renewal.Begin(w.ttl, call.Until)}, call.Absent, false
 		w.won = true
+		w.world.check.tokened(l, call.Block, w.asked)
+		w.proposal, w.tries = fencing.Proposal{}, 0
 		lease := &simLease{lock: l, client: c}
 		if !isAlone {
 			passes := 0
@@ -350,7 +359,7 @@ func (w *simWaiter) attempted() {
 			}
 			w.world.check.won(w, passes)
 		}
-		h := &simHandle{lease: lease, ttl: w.ttl, since: w.world.now()}
+		h := &simHandle{lease: lease, ttl: w.ttl, since: w.world.now(), fence: l.block.First}
 		if isAlone {
 			w.world.check.wonAlone(w)
 			w.hold(h)
@@ -364,6 +373,16 @@ func (w *simWaiter) attempted() {
 		c.engine.Late(&call.Op)
 	}
 	l.over = true
+	again, closed := false, false
+	if !call.over {
+		again, closed = c.learn(&call.Op, &w.proposal, call.Err)
+	}
+	if again && w.tries < fenceTries && !w.canceled {
+		if w.tries++; w.submit() {
+			return
+		}
+	}
+	w.proposal, w.tries = fencing.Proposal{}, 0
 	var denied uint64
 	if !call.over && call.Err == ErrTaken {
 		for node := range c.fleet.links {
@@ -373,7 +392,7 @@ func (w *simWaiter) attempted() {
 		}
 	}
 	switch {
-	case isAlone && (w.canceled || call.over || call.Err == ErrClosed):
+	case isAlone && (w.canceled || closed || call.over || call.Err == ErrClosed):
 		w.pause()
 	case isAlone:
 		w.parks = 0
@@ -381,7 +400,7 @@ func (w *simWaiter) attempted() {
 			denied = 0
 		}
 		w.stand(denied)
-	case call.over || call.Err == ErrClosed:
+	case call.over || closed || call.Err == ErrClosed:
 		w.lines.change(w.name, table.Ended(&w.Waiter))
 		w.leave()
 	default:

@@ -26,8 +26,9 @@ type world struct {
 	clients []*client
 	rules   rules
 	check   checker
-	theme   int  // which fault happens again and again, counted from 1; 0: all of them
-	ending  bool // no new attempts; faults are over
+	theme   int           // which fault happens again and again, counted from 1; 0: all of them
+	length  time.Duration // until the faults are over
+	ending  bool          // no new attempts; faults are over
 }
 
 // entry is one thing that happened. Two runs of a seed have equal histories.
@@ -75,6 +76,9 @@ func newWorld(seed uint64, r rules) *world {
 	}
 	w.check.keys = 1 + w.IntN(maxKeys-heldKeys)
 	w.check.prepareLines()
+	if r.fenced {
+		w.check.fencedShare = []int{100, 70, 50}[w.IntN(3)]
+	}
 	for i := range nodes {
 		w.masters = append(w.masters, newMaster(w, i))
 	}
@@ -134,13 +138,17 @@ func (w *world) run() {
 		c.start()
 	}
 	length := w.between(10*time.Millisecond, 110*time.Millisecond)
-	if w.rules.lines {
+	if w.rules.lines || w.rules.fenced {
 		length *= 3
 	}
+	w.length = length
 	if n := len(w.rules.faults); n > 0 && w.chance(50) {
 		w.theme = 1 + w.IntN(n)
 	}
 	w.scheduleFault(length)
+	if w.rules.fenced {
+		w.check.nurse()
+	}
 	if w.rules.lines {
 		w.check.lookAtAll()
 	}

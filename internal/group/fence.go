@@ -53,6 +53,7 @@ type fence struct {
 	encode *command.Fence // the driver lock protects it
 
 	forgotten atomic.Uint64 // nodes that may have no vote, a bit each, until it is known that they do
+	doubted   atomic.Uint64 // those of them that may have forgotten again since they were noticed
 	medic     medic
 
 	mu      sync.Mutex
@@ -103,6 +104,7 @@ func (f *fence) up(node int) {
 	f.lives[node], f.foreign[node], f.faults[node] = nodeLife{fleet.Connection(node), me}, "", nil
 	f.mu.Unlock()
 	f.forgotten.Or(bit(node)) // it is asked, before an acquire has to find out
+	f.doubted.Or(bit(node))
 	f.medic.ring()
 }
 
@@ -114,7 +116,14 @@ func (f *fence) told(node int, a fencing.Answer) {
 		f.mu.Unlock()
 		return
 	}
-	if a.Code == fencing.Amnesia && f.forgotten.Or(bit(node))&bit(node) == 0 {
+	if a.Code != fencing.Amnesia {
+		return
+	}
+	news := f.forgotten.Or(bit(node))&bit(node) == 0
+	if a.Text == "" && f.doubted.Or(bit(node))&bit(node) == 0 {
+		news = true
+	}
+	if news {
 		f.medic.ring()
 	}
 }

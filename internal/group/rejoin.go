@@ -23,13 +23,11 @@ type medic struct {
 	fence *fence
 	wake  chan struct{} // holds one
 	ended chan struct{}
-	cases map[int]*fencing.Rejoin
+	cases map[int]*fencing.Treatment
 	asked int // nonces
 }
 
 const (
-	// retryRejoin is the pause after a step that has failed, or has to wait for others.
-	retryRejoin = 100 * time.Millisecond
 	// keepTokens is for how long the token of an idle key is kept, and collectEvery how often
 	// older ones are dropped.
 	keepTokens   = time.Hour
@@ -39,7 +37,7 @@ const (
 func (m *medic) init(f *fence) {
 	m.fence = f
 	m.wake, m.ended = make(chan struct{}, 1), make(chan struct{})
-	m.cases = map[int]*fencing.Rejoin{}
+	m.cases = map[int]*fencing.Treatment{}
 }
 
 func (m *medic) ring() {
@@ -65,13 +63,15 @@ func (m *medic) run() {
 		}
 		for left := f.forgotten.Load(); left != 0; left &= left - 1 {
 			node := bits.TrailingZeros64(left)
-			r := m.cases[node]
-			if r == nil {
-				fresh := fencing.BeginRejoin(f.fleet, node)
-				r = &fresh
-				m.cases[node] = r
+			t := m.cases[node]
+			if t == nil {
+				t = &fencing.Treatment{Rejoin: fencing.BeginRejoin(f.fleet, node)}
+				m.cases[node] = t
 			}
-			again, finished := f.treat(r, node, m.nonce())
+			if f.doubted.And(^bit(node))&bit(node) != 0 {
+				t.Doubt()
+			}
+			again, finished := f.treat(t, node, m.nonce())
 			if finished {
 				delete(m.cases, node)
 				f.voting(node)
@@ -116,59 +116,48 @@ func (m *medic) collect() {
 
 // treat does the steps that can be done now to bring a node back. It returns when to go on,
 // or that the node has its vote.
-func (f *fence) treat(r *fencing.Rejoin, node int, nonce string) (again time.Duration, finished bool) {
+func (f *fence) treat(t *fencing.Treatment, node int, nonce string) (again time.Duration, finished bool) {
 	var failed error // of a read
-	for {
+	for reads := false; ; {
 		clock.Sync() // a quarantine counts the time for which the machine was suspended
-		now := f.group.clock.Now()
-		switch r.Next(now) {
-		case fencing.Finished:
-			return 0, true
-		case fencing.WaitUntil:
-			return r.Due() - now, false
-		case fencing.SendNotice:
-			a, err := f.ask(node, "notice", nonce)
-			if err != nil || a.Code == fencing.Foreign {
-				return retryRejoin, false
+		r, pause := t.Next(f.group.clock.Now(), nonce)
+		switch r.Verb {
+		case fencing.NoticeVerb:
+			_ = f.answer(t, r, r.Nonce) // what follows, t says
+		case fencing.ReadVerb:
+			reads = true
+			if err := f.answer(t, r); err != nil {
+				failed = fmt.Errorf("%s: %w", f.group.fleet.Addr(r.Node), err)
 			}
-			r.Noticed(a, f.group.clock.Now())
-		case fencing.SendReads:
-			for left := r.Unread(); left != 0; left &= left - 1 {
-				other := bits.TrailingZeros64(left)
-				nonce := r.Nonce()
-				a, err := f.ask(other, "read")
-				if err == nil {
-					r.Learned(nonce, other, a)
-				} else {
-					failed = fmt.Errorf("%s: %w", f.group.fleet.Addr(other), err)
-				}
-			}
-			if r.Next(now) == fencing.SendReads {
+		case fencing.RejoinVerb:
+			_ = f.answer(t, r, r.Nonce, strconv.FormatUint(r.Floor, 10))
+		default:
+			if reads && !t.Finished() { // too few others have a vote
 				f.mu.Lock()
 				f.faults[node] = failed
 				f.mu.Unlock()
-				return retryRejoin, false // too few others have a vote
 			}
-		case fencing.SendRejoin:
-			a, err := f.ask(node, "rejoin", r.Nonce(), strconv.FormatUint(r.Floor(), 10))
-			if err != nil { // it may have been applied, or may yet be: never again
-				r.Drop()
-				return retryRejoin, false
-			}
-			r.Rejoined(a, f.group.clock.Now())
-			if log := f.group.cfg.Logger; log != nil && a.Code == fencing.OK {
-				addr, floor := f.group.fleet.Addr(node), r.Floor()
-				f.group.engine.Tell(func() { log.Info("redlock: node has its fenced vote back", "node", addr, "floor", floor) })
-			}
+			return pause, t.Finished()
 		}
 	}
+}
+
+// answer makes a request.
+func (f *fence) answer(t *fencing.Treatment, r fencing.Request, args ...string) error {
+	a, err := f.ask(r.Node, r.Verb, args...)
+	t.Answered(r, a, err == nil, f.group.clock.Now())
+	if log := f.group.cfg.Logger; log != nil && err == nil && r.Verb == fencing.RejoinVerb && a.Code == fencing.OK {
+		addr := f.group.fleet.Addr(r.Node)
+		f.group.engine.Tell(func() { log.Info("redlock: node has its fenced vote back", "node", addr, "floor", r.Floor) })
+	}
+	return err
 }
 
 var errNoAnswer = errors.New("no answer that fits")
 
 // ask runs the member script on a node, on its present connection alone. After NOSCRIPT the
 // script is loaded and run: the first call has done nothing.
-func (f *fence) ask(node int, verb string, args ...string) (a fencing.Answer, err error) {
+func (f *fence) ask(node int, verb fencing.Verb, args ...string) (a fencing.Answer, err error) {
 	f.mu.Lock()
 	l := f.lives[node]
 	f.mu.Unlock()
@@ -192,7 +181,7 @@ func (f *fence) ask(node int, verb string, args ...string) (a fencing.Answer, er
 			q.Buf, skip = command.AppendLoadMember(q.Buf)
 		}
 		var n int
-		q.Buf, n = command.AppendMember(q.Buf, f.set, l.me, verb, args...)
+		q.Buf, n = command.AppendMember(q.Buf, f.set, l.me, string(verb), args...)
 		q.Replies = skip + n
 		f.group.engine.Ask(q)
 		select {
@@ -236,7 +225,7 @@ func (g *Group) InitFencing(ctx context.Context) error {
 	if floor > fencing.MaxToken/2 { // the year 2112, and as long again for what is granted
 		return errFarClock
 	}
-	cases := make([]fencing.Rejoin, f.fleet.Nodes)
+	cases := make([]fencing.Treatment, f.fleet.Nodes)
 	for node := range cases {
 		if a, err := f.ask(node, "read"); err == nil && a.Code == fencing.OK {
 			floor = max(floor, a.Token)
@@ -245,7 +234,7 @@ func (g *Group) InitFencing(ctx context.Context) error {
 		}
 	}
 	for node := range cases {
-		cases[node] = fencing.BeginInit(f.fleet, node, floor)
+		cases[node].Rejoin = fencing.BeginInit(f.fleet, node, floor)
 	}
 	m := medic{fence: f}
 	timer := time.NewTimer(time.Hour)
@@ -265,7 +254,7 @@ func (g *Group) InitFencing(ctx context.Context) error {
 		if pause == never && voting >= max(f.fleet.Quorum, f.fleet.Nodes-f.fleet.Quorum+1) {
 			return nil // nodes that are down are brought back by the others
 		}
-		timer.Reset(min(max(pause, time.Millisecond), retryRejoin))
+		timer.Reset(min(max(pause, time.Millisecond), fencing.RetryRejoin))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
