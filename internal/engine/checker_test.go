@@ -426,7 +426,7 @@ func (c *checker) failures(cl *client, l *lock, op *Op, asked time.Duration) {
 		link := cl.fleet.links[f.Node]
 		switch {
 		case f.Err == errTimeout, errors.Is(f.Err, conn.ErrQuarantined), !link.up, link.changed >= asked:
-		case f.Err == errOvertaken && op.Kind == Extend && l.overlapped(asked):
+		case f.Err == errOvertaken && (op.Kind == Acquire || op.Kind == Extend && l.overlapped(asked)):
 		case l.refused[link.master.index] >= asked:
 		default:
 			c.failf("foreign", "lock %d: kind %d failed on node %d, which had no reason: %v", l.number, op.Kind, f.Node, f.Err)

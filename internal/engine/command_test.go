@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -118,7 +119,7 @@ func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
 		return words(b), nil
 	}
 	var texts []sentCommand
-	if w.rules.fenced {
+	if w.rules.fenced && (bytes.Contains(b.Buf, []byte("SCRIPT")) || bytes.Contains(b.Buf, []byte(fenceFleet+":"))) {
 		texts = words(b)
 	}
 	eachCommand(b.Buf, func(verb string, kind Kind, operands []command.Operand) {

@@ -15,7 +15,8 @@ import (
 // An errand reaches the node behind later batches. That is harmless for a release: it
 // acts on its own attempt's token alone. An extend must not undo a later one of the
 // same lock, which has the same token and may ask for more. If there is a later one,
-// the extend is not repeated and its vote fails.
+// the extend is not repeated and its vote fails. Nor is an acquire whose attempt is over,
+// which is one of package fencing: its release may have been sent, and would come first.
 
 // again sends the rounds of a refused command once more, by script calls of at most
 // merge keys, with the script in front where the node may not know it.
@@ -35,6 +36,9 @@ func (w *wire) again(node int, s *span, merge int, load bool) {
 			errand.append(s.kind, s.first+first, operands[first:i], merge)
 		}
 		for ; i < len(operands) && b.isOvertaken(s, s.first+i); i++ {
+			if s.kind == Acquire {
+				b.rounds[s.first+i].absent |= 1 << uint(node)
+			}
 			b.refused(node, s.first+i, errOvertaken)
 		}
 	}
@@ -84,11 +88,17 @@ type laterExtends struct {
 
 const inLaterBatch = math.MaxInt
 
-// isOvertaken says whether an extend of the same lock was sent behind round i of s. A
+// isOvertaken says whether round i of s must not be asked again: the attempt of an acquire
+// is over, or an extend of the same lock was sent behind it. A
 // batch is recycled when the last node has answered, so those that s could overtake
 // on its node are all there still.
 func (b *batch) isOvertaken(s *span, i int) bool {
-	if s.kind != Extend {
+	switch s.kind {
+	case Acquire:
+		r := &b.rounds[i]
+		return r.op == nil || r.op.state.Load() != r.life
+	case Extend:
+	default:
 		return false
 	}
 	if newest := b.engine.extending.newest; b.behind.newest != newest {

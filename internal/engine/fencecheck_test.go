@@ -40,10 +40,6 @@ type tokens struct {
 	told  time.Duration // it was known that it had succeeded
 }
 
-func (c *checker) fleetOf(cl *client) fencing.Fleet { return cl.fence.fleet }
-
-func (c *checker) readers(cl *client) int { return cl.fence.fleet.Nodes - cl.fence.fleet.Quorum + 1 }
-
 // tokened checks the tokens of a fenced attempt that has succeeded: those of all attempts
 // that had succeeded before it began are smaller, and no other has any of them.
 func (c *checker) tokened(l *lock, b fencing.Block, asked time.Duration) {
@@ -174,7 +170,7 @@ func (c *checker) nurse() {
 		for node, l := range cl.fleet.links {
 			since := &c.fences.well[cl.index][node]
 			switch {
-			case cl.fence.forgotten>>node&1 == 0, others < c.readers(cl), l.master.votesNow(), !l.isWell(), !cl.ran(10 * time.Millisecond), l.master.fence.floored >= now-5*time.Millisecond:
+			case cl.fence.forgotten>>node&1 == 0, others < cl.fence.readers(), l.master.votesNow(), !l.isWell(), !cl.ran(10 * time.Millisecond), l.master.fence.floored >= now-5*time.Millisecond:
 				*since = now
 			case now-*since > backIn && bits.OnesCount64(cl.fence.forgotten) > 0:
 				c.failf("amnesia", "client %d has not brought node %d back for %v", cl.index, node, now-*since)

@@ -162,6 +162,9 @@ func (m *master) restartFence() {
 // evictSet has a master lose its tokens. It keeps the locks.
 func evictSet(w *world) {
 	m := w.anyMaster()
+	if w.tooMany() {
+		return
+	}
 	w.note("evict set", m.index, 0, 0)
 	m.fence.Node = fencing.Node{}
 	m.fence.floored = w.now()
@@ -170,6 +173,9 @@ func evictSet(w *world) {
 // flushKeys has a master lose its locks too, where no plain client counts on them.
 func flushKeys(w *world) {
 	m := w.anyMaster()
+	if w.tooMany() {
+		return
+	}
 	for _, c := range w.clients {
 		if c.fence == nil {
 			return
@@ -178,6 +184,34 @@ func flushKeys(w *world) {
 	w.note("flush keys", m.index, 0, 0)
 	m.fence.Node, m.keys = fencing.Node{}, [maxKeys]held{}
 	m.fence.floored = w.now()
+}
+
+// tear keeps a client's requests from most nodes for a while, and has one of the others lose
+// its tokens meanwhile: the one whose vote they may still make a quorum with.
+func tear(w *world) {
+	f := w.clients[w.IntN(len(w.clients))].fleet
+	nodes := w.Perm(len(f.links))
+	lost := f.links[nodes[0]].master
+	for i, node := range nodes[1:] {
+		d := w.between(500*time.Microsecond, 8*time.Millisecond)
+		if i%2 == 1 {
+			d *= 8
+		}
+		f.links[node].stall(d)
+	}
+	w.after(w.between(100*time.Microsecond, 2*time.Millisecond), func() {
+		if !w.tooMany() {
+			w.note("evict set", lost.index, 0, 0)
+			lost.fence.Node, lost.fence.floored = fencing.Node{}, w.now()
+		}
+	})
+}
+
+// step has a client's clock jump.
+func step(w *world) {
+	if f := w.clients[w.IntN(len(w.clients))].fence; f != nil {
+		f.wall += w.between(-time.Second, time.Second)
+	}
 }
 
 // save has a master write its file, which a restart may bring back.
@@ -196,17 +230,24 @@ func collect(w *world) {
 	m.fence.floored = w.now()
 }
 
+// forgotten is how many masters have no vote in fenced acquires.
+func (w *world) forgotten() (n int) {
+	for _, m := range w.masters {
+		if !m.votesNow() {
+			n++
+		}
+	}
+	return n
+}
+
+// tooMany says, most often, whether one more would be too many for clients to bring back.
+func (w *world) tooMany() bool { return w.forgotten() >= (len(w.masters)-1)/2 && w.chance(90) }
+
 // initialize is an operator who has seen that too many nodes have forgotten: a client
 // brings all of them back, with a floor above all tokens.
 func initialize(w *world) {
-	forgot := 0
-	for _, m := range w.masters {
-		if m.fence.Marker.Phase != fencing.Voting || m.fence.Marker.Me.Run != m.run() {
-			forgot++
-		}
-	}
 	c := w.clients[w.IntN(len(w.clients))]
-	if c.fence == nil || c.dead || forgot <= w.check.fleetOf(c).Nodes-w.check.readers(c) {
+	if c.fence == nil || c.dead || w.forgotten() <= c.fence.fleet.Nodes-c.fence.readers() {
 		return
 	}
 	w.note("initialize", c.index, 0, 0)

@@ -145,6 +145,11 @@ var broken = []struct {
 	{"forgotten", lined(rules{name: "ringsNone", ringsNone: true})},
 	{"forgotten", lined(rules{name: "keepsPlace", keepsPlace: true})},
 	{"forgotten", lined(rules{name: "staysBusy", staysBusy: true})},
+	{"fence", withFences(rules{name: "rejoinsAtOnce", rejoinsAtOnce: true, nodes: 3, faults: []fault{tear, tear, tear, step}})},
+	{"fence", withFences(rules{name: "votesAlways", votesAlways: true, faults: []fault{evictSet, slowDown}})},
+	{"second", withFences(rules{name: "learnsNothing", learnsNothing: true})},
+	{"second", withFences(rules{name: "sameBlock", sameBlock: true})},
+	{"fence", withFences(rules{name: "sameToken", sameToken: true, lines: true, calm: true})},
 	{"orphan", rules{name: "forgetful", forgetful: true, faults: []fault{loseConnection}}},
 }
 

@@ -62,7 +62,11 @@ func newClient(w *world, index int) *client {
 		c.engine.window.size = 1 + w.IntN(4)
 	}
 	if !w.rules.lines || w.rules.foreign && w.chance(15) {
-		for range 1 + w.IntN([]int{2, 4, 12}[w.IntN(3)]) {
+		most := []int{2, 4, 12}
+		if w.rules.fenced { // their worlds last longer
+			most[2] = 4
+		}
+		for range 1 + w.IntN(most[w.IntN(3)]) {
 			c.sessions = append(c.sessions, newSession(c))
 		}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"math/bits"
+	"os"
 	"runtime/debug"
 	"strconv"
 	"testing"
@@ -52,6 +53,9 @@ func newSimFence(c *client) *simFence {
 	f.medic = simMedic{fence: f, cases: map[int]*fencing.Treatment{}}
 	return f
 }
+
+// readers is how many others a node learns from that has forgotten.
+func (f *simFence) readers() int { return f.fleet.Nodes - f.fleet.Quorum + 1 }
 
 // up begins a node's life on a new connection.
 func (f *simFence) up(node int) {
@@ -298,10 +302,16 @@ func (m *simMedic) initialize(floor uint64) {
 // fenced is a world of fenced clients, most often beside plain ones.
 func fenced() rules {
 	return rules{name: "fenced", fenced: true, guard: true, brief: true, holders: 1, wild: true, faults: []fault{
-		evictSet, evictSet, evictSet, flushKeys, save, save, collect, initialize, initialize, restart, restart,
+		evictSet, evictSet, tear, tear, step, step, flushKeys, save, save, collect, initialize, initialize, restart, restart,
 		loseConnection, loseConnection, hang, slowDown, slowDown, flushScripts, flushAll, flicker, restrict, parts, outage, complain, stall,
 		speakNonsense, closeClient, freeze,
 	}}
+}
+
+// withFences is a world of fenced clients with one thing wrong.
+func withFences(r rules) rules {
+	r.fenced, r.guard, r.brief = true, true, true
+	return r
 }
 
 // fencedLines is one of fenced waiters in line, who hand locks over.
@@ -325,7 +335,11 @@ func fencedWorld(seed uint64) *world {
 func TestFenced(t *testing.T) {
 	t.Parallel()
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	n := seeds(t, 1000)
+	n := 1000
+	if os.Getenv("SIM_SEEDS") != "" {
+		n = 2500
+	}
+	n = seeds(t, n)
 	var sum fenceCounts
 	events := 0
 	for seed := range uint64(n) {

@@ -141,7 +141,7 @@ var (
 	errReconnected = errors.New("node has another connection since")
 	errForgotten   = errors.New("node has forgotten tokens, and has no vote (Config.Fenced)")
 	errForeign     = errors.New("node belongs to a fleet that is configured otherwise (Config.Fenced)")
-	errOvertaken   = errors.New("must be asked again, but a later extend of the same lock is on its way")
+	errOvertaken   = errors.New("must be asked again, but a later extend of the same lock is on its way, or the attempt is over")
 )
 
 // count turns one reply into votes. An error says that the reply does not fit

@@ -74,6 +74,9 @@ func newWorld(seed uint64, r rules) *world {
 	if r.nodes > 0 {
 		nodes = r.nodes
 	}
+	if r.fenced && nodes == 7 && w.chance(70) { // each node has commands of its own
+		nodes = 3
+	}
 	w.check.keys = 1 + w.IntN(maxKeys-heldKeys)
 	w.check.prepareLines()
 	if r.fenced {
@@ -138,8 +141,11 @@ func (w *world) run() {
 		c.start()
 	}
 	length := w.between(10*time.Millisecond, 110*time.Millisecond)
-	if w.rules.lines || w.rules.fenced {
+	switch {
+	case w.rules.lines:
 		length *= 3
+	case w.rules.fenced: // for quarantines
+		length *= 2
 	}
 	w.length = length
 	if n := len(w.rules.faults); n > 0 && w.chance(50) {
