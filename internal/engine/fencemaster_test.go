@@ -93,7 +93,7 @@ func (m *master) fenced(dst []byte, p *pipe, cmd *sentCommand) []byte {
 			w.check.grantedOne(m, cmd.locks[i], h.expires)
 			m.changed(keyNames[key])
 		}
-		if a.Code == fencing.Amnesia || a.Code == fencing.Foreign {
+		if a.Code == fencing.Amnesia || a.Code == fencing.Foreign || a.Code == fencing.Gone {
 			cmd.blame(m, cmd.locks[i])
 		}
 		w.note("fenced", m.index, cmd.locks[i], int(a.Code))

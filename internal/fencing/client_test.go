@@ -79,6 +79,25 @@ func TestAhead(t *testing.T) {
 	require.Equal(t, Block{2002, 2002}, fourth, "never the same again")
 }
 
+// TestOwnBlock: an attempt exceeds also what nodes have recorded of the one before, which
+// they do not tell. Otherwise two nodes of three refuse in turn.
+func TestOwnBlock(t *testing.T) {
+	nodes := []Node{voting(0), voting(1005)}
+	var c Clock
+	var p Proposal
+	for attempt, want := range []int{1, 2} {
+		b, ok := p.Next(&c, 1000, 64)
+		require.True(t, ok)
+		votes := 0
+		for i := range nodes {
+			a := nodes[i].Acquire(self, Acquire{Name: "k", Block: b, Now: 1000, MaxAhead: hour})
+			p.Learn(a)
+			votes += bitOf(a.Code == OK)
+		}
+		require.Equal(t, want, votes, attempt)
+	}
+}
+
 func TestBounds(t *testing.T) {
 	var c Clock
 	p := Proposal{above: MaxToken}

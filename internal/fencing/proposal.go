@@ -59,6 +59,6 @@ func (p *Proposal) Next(c *Clock, own uint64, k int) (b Block, ok bool) {
 		return Block{}, false
 	}
 	b.Last = b.First + uint64(k) - 1
-	p.above, p.present = b.First, 0
+	p.above, p.present = b.Last, 0 // a node may have recorded it, and tells only how far others are
 	return b, true
 }
