@@ -155,3 +155,39 @@ func TestFleets(t *testing.T) {
 	require.ErrorContains(t, err, "MaxTTL")
 	require.ErrorIs(t, cluster.Connect(t, nodes).InitFencing(t.Context()), redlock.ErrConfig)
 }
+
+// TestFenceRestart: a node that has restarted is another one, though it has kept its
+// tokens: it has no vote for a quarantine, and is brought back then.
+func TestFenceRestart(t *testing.T) {
+	servers := cluster.Start(t, 3)
+	c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), cluster.NodeTimeout(100*time.Millisecond))
+	require.NoError(t, c.InitFencing(t.Context()))
+	granted := func() uint64 { return c.Stats().Nodes[0].Granted }
+	require.NoError(t, cluster.MustAcquire(t, c, "k", fenceTTL).Release(t.Context()))
+	testkit.Await(t, "its vote", func() bool { return granted() > 0 })
+	before, began := granted(), time.Now()
+	require.NoError(t, servers[0].Restart(false))
+	testkit.Await(t, "its vote again", func() bool {
+		require.NoError(t, cluster.MustAcquire(t, c, "k", fenceTTL).Release(t.Context()))
+		return granted() > before+1 // one may have been on its way
+	})
+	require.Greater(t, time.Since(began), fenceTTL)
+}
+
+// TestFenceAlong: an acquire that goes along with a release has tokens of its own.
+func TestFenceAlong(t *testing.T) {
+	servers := cluster.Start(t, 3)
+	c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), func(c *redlock.Config) { c.NoHandOver = true })
+	require.NoError(t, c.InitFencing(t.Context()))
+	l := cluster.MustAcquire(t, c, "k", fenceTTL)
+	for i := range 100 {
+		next := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", fenceTTL) })
+		testkit.Await(t, "in line", func() bool { return c.Stats().InLine == 1 })
+		require.NoError(t, l.Release(t.Context()))
+		got := testkit.Get(t, next)
+		require.NoError(t, got.Err, i)
+		require.Greater(t, got.Value.Fence(), l.Fence())
+		l = got.Value
+	}
+	require.Zero(t, c.Stats().HandedOver)
+}

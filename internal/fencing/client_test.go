@@ -98,6 +98,54 @@ func TestOwnBlock(t *testing.T) {
 	}
 }
 
+// TestTreatment: requests follow each other, with pauses where nodes do not answer; a REJOIN
+// is never sent again, and a nonce that has changed is found during the quarantine.
+func TestTreatment(t *testing.T) {
+	tr := Treatment{Rejoin: BeginRejoin(Fleet{Nodes: 3, Quorum: 2, Quarantine: 10}, 1)}
+	next := func(now time.Duration, want Request, pause time.Duration) {
+		t.Helper()
+		r, p := tr.Next(now, "new")
+		require.Equal(t, want, r)
+		require.Equal(t, pause, p)
+	}
+	notice := Request{Node: 1, Verb: NoticeVerb, Nonce: "new"}
+	noticed := func(now time.Duration, nonce string) {
+		t.Helper()
+		next(now, notice, 0)
+		tr.Answered(notice, Answer{Code: Amnesia, Text: nonce}, true, now)
+	}
+	next(0, notice, 0)
+	tr.Answered(notice, Answer{}, false, 0)
+	next(0, Request{}, RetryRejoin)
+	noticed(1, "a")
+	next(1, Request{}, 10)
+	tr.Doubt()
+	noticed(2, "a")
+	next(3, Request{}, 8)
+	tr.Doubt()
+	noticed(5, "b")
+	next(11, Request{}, 4)
+	read := func(node int) Request { return Request{Node: node, Verb: ReadVerb, Nonce: "b"} }
+	next(15, read(0), 0)
+	tr.Answered(read(0), Answer{Code: OK, Token: 7}, true, 15)
+	next(15, read(2), 0)
+	tr.Answered(read(2), Answer{Code: Amnesia}, true, 15)
+	next(15, Request{}, RetryRejoin)
+	next(16, read(2), 0)
+	tr.Answered(read(2), Answer{Code: OK, Token: 6}, true, 16)
+	rejoin := Request{Node: 1, Verb: RejoinVerb, Nonce: "b", Floor: 7}
+	next(16, rejoin, 0)
+	tr.Answered(rejoin, Answer{}, false, 16)
+	next(16, Request{}, RetryRejoin)
+	noticed(17, "b")
+	next(17, Request{}, 10)
+	tr.Doubt()
+	next(18, notice, 0)
+	tr.Answered(notice, Answer{Code: Active}, true, 18)
+	require.True(t, tr.Finished())
+	next(18, Request{}, 0)
+}
+
 func TestBounds(t *testing.T) {
 	var c Clock
 	p := Proposal{above: MaxToken}
