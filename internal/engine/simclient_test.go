@@ -63,7 +63,7 @@ func newClient(w *world, index int) *client {
 	}
 	if !w.rules.lines || w.rules.foreign && w.chance(15) {
 		most := []int{2, 4, 12}
-		if w.rules.fenced { // their worlds last longer
+		if w.rules.fenced && !w.rules.rejoinsAtOnce { // their worlds last longer
 			most[2] = 4
 		}
 		for range 1 + w.IntN(most[w.IntN(3)]) {
