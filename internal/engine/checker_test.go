@@ -72,7 +72,7 @@ type lock struct {
 	gone    [maxMasters]time.Duration // when it ends there
 	renewed [maxMasters]time.Duration // when a master last extended it
 	deleted [maxMasters]time.Duration // when a master deleted it
-	unset   [maxMasters]bool          // a master was asked to delete it, and did not have it
+	unset   [maxMasters]*client       // whose release a master had nothing to delete for
 	excused [maxMasters]bool          // a release may be missing there
 	refused [maxMasters]time.Duration // when a master last refused something of it, for a reason of its own
 }
@@ -150,7 +150,7 @@ func (c *checker) grantedOne(m *master, number int, expires int64) {
 	if l.granted[m.index] != 0 {
 		c.failf("order", "lock %d was set twice on master %d", l.number, m.index)
 	}
-	if l.unset[m.index] {
+	if l.unset[m.index] == m.author.link.fleet.client { // another, that has attached it, may come first
 		c.failf("orphan", "lock %d was set on master %d behind its release", l.number, m.index)
 	}
 	l.granted[m.index], l.gone[m.index] = c.world.now(), m.end(expires)

@@ -224,7 +224,7 @@ func (m *master) script(cmd *sentCommand, i int, h *held) int64 {
 	w := m.world
 	mine := h.lock == cmd.locks[i]
 	if !mine && cmd.kind == Release && w.rules.fenced {
-		w.check.lock(cmd.locks[i]).unset[m.index] = true
+		w.check.lock(cmd.locks[i]).unset[m.index] = m.author.link.fleet.client
 	}
 	if !mine && cmd.kind == Extend && w.rules.fenced { // it may have lost the key
 		cmd.blame(m, cmd.locks[i])
