@@ -254,9 +254,10 @@ func (c *Client) IsReady() error { return c.group.IsReady() }
 // passed, and returns when enough nodes have one; until ctx ends it tries again, and then
 // says which nodes have none, and why. Where all nodes have their vote it returns at once.
 //
-// It trusts that no token above the client's clock and one minute was ever given, unless a
-// node that still has a vote tells of one. So call it from one place, by hand or in a
-// deployment, on a machine whose clock is right. Several calls at once do no harm.
+// While enough nodes know the tokens they are asked for them, and no clock is trusted. Else
+// it trusts that no token above the clocks of this client and of the node, and one minute, was
+// ever given, unless a node that still has a vote tells of one. So call it from one place, by
+// hand or in a deployment, on a machine whose clock is right. Several calls at once do no harm.
 func (c *Client) InitFencing(ctx context.Context) error { return c.group.InitFencing(ctx) }
 
 // Close refuses new operations, waits up to CloseTimeout for those under way and for

@@ -90,7 +90,7 @@ func (g *Group) attempted(ctx context.Context, w *engine.Call, key string, err e
 		return Handle{}, err
 	}
 	h := g.handle(state{key: key, token: w.Token, until: w.Until, ttl: w.TTL}, w.Absent)
-	h.fence = w.Block.First
+	h.fence = g.fence.grant(w.Block.First)
 	return h, nil
 }
 

@@ -60,7 +60,10 @@ func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Hand
 	w.attempts++
 	if own.Asks() && g.lines.awaitAlong(own) {
 		if h, err = g.attempted(ctx, own.call, w.key, own.call.Ended(ctx)); err != nil {
-			_, err = g.fence.learn(&own.call.Op, &own.call.Proposal, err)
+			var again bool
+			if again, err = g.fence.learn(&own.call.Op, &own.call.Proposal, err); again {
+				h, err = g.attempt(ctx, own.call, w.key)
+			}
 		}
 	} else {
 		h, err = g.attempt(ctx, own.call, w.key)

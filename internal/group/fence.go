@@ -54,6 +54,8 @@ type fence struct {
 
 	forgotten atomic.Uint64 // nodes that may have no vote, a bit each, until it is known that they do
 	doubted   atomic.Uint64 // those of them that may have forgotten again since they were noticed
+	granted   atomic.Uint64 // a token of late
+	nonces    atomic.Uint64 // that were made
 	medic     medic
 
 	mu      sync.Mutex
@@ -126,6 +128,14 @@ func (f *fence) told(node int, a fencing.Answer) {
 	if news {
 		f.medic.ring()
 	}
+}
+
+// grant notes the token of a lock that was acquired, if it has one, and returns it.
+func (f *fence) grant(token uint64) uint64 {
+	if token != 0 {
+		f.granted.Store(token)
+	}
+	return token
 }
 
 // micros is the client's own time.

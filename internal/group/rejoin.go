@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -24,7 +25,6 @@ type medic struct {
 	wake  chan struct{} // holds one
 	ended chan struct{}
 	cases map[int]*fencing.Treatment
-	asked int // nonces
 }
 
 const (
@@ -71,7 +71,7 @@ func (m *medic) run() {
 			if f.doubted.And(^bit(node))&bit(node) != 0 {
 				t.Doubt()
 			}
-			again, finished := f.treat(t, node, m.nonce())
+			again, finished := f.treat(t, node, nil)
 			if finished {
 				delete(m.cases, node)
 				f.voting(node)
@@ -94,33 +94,32 @@ func (m *medic) nextCollect() time.Duration {
 }
 
 // nonce is one that no notice has had before.
-func (m *medic) nonce() string {
-	m.asked++
-	return m.fence.group.lines.pushes.id + "." + strconv.Itoa(m.asked)
+func (f *fence) nonce() string {
+	return f.group.lines.pushes.id + "." + strconv.FormatUint(f.nonces.Add(1), 10)
 }
 
 // collect has the nodes forget tokens of keys that were last locked long ago. Any bound is
-// safe; one in the past costs no client an attempt.
+// safe; one in the past costs no client an attempt. It is taken from a token that nodes have
+// granted, not from the client's clock: that may be off, which would cost tokens of all
+// keys, and it is user code.
 func (m *medic) collect() {
 	f := m.fence
-	f.mu.Lock()
-	now := f.clock.Now(f.micros())
-	f.mu.Unlock()
-	bound := strconv.FormatUint(now-min(now, uint64(keepTokens.Microseconds())), 10)
+	granted := f.granted.Load()
+	bound := granted - min(granted, uint64(keepTokens.Microseconds()))
 	for node := range f.fleet.Nodes {
-		if f.forgotten.Load()&bit(node) == 0 {
-			_, _ = f.ask(node, "collect", bound)
+		if bound > 0 && f.forgotten.Load()&bit(node) == 0 {
+			_, _ = f.ask(node, "collect", strconv.FormatUint(bound, 10))
 		}
 	}
 }
 
 // treat does the steps that can be done now to bring a node back. It returns when to go on,
-// or that the node has its vote.
-func (f *fence) treat(t *fencing.Treatment, node int, nonce string) (again time.Duration, finished bool) {
+// or that the node has its vote. init is for an operator's floor: what is done for all nodes.
+func (f *fence) treat(t *fencing.Treatment, node int, init []fencing.Treatment) (again time.Duration, finished bool) {
 	var failed error // of a read
 	for reads := false; ; {
 		clock.Sync() // a quarantine counts the time for which the machine was suspended
-		r, pause := t.Next(f.group.clock.Now(), nonce)
+		r, pause := t.Next(f.group.clock.Now(), f.nonce())
 		switch r.Verb {
 		case fencing.NoticeVerb:
 			_ = f.answer(t, r, r.Nonce) // what follows, t says
@@ -130,6 +129,9 @@ func (f *fence) treat(t *fencing.Treatment, node int, nonce string) (again time.
 				failed = fmt.Errorf("%s: %w", f.group.fleet.Addr(r.Node), err)
 			}
 		case fencing.RejoinVerb:
+			if init != nil {
+				r.Floor = max(r.Floor, f.known(node, init))
+			}
 			_ = f.answer(t, r, r.Nonce, strconv.FormatUint(r.Floor, 10))
 		default:
 			if reads && !t.Finished() { // too few others have a vote
@@ -145,6 +147,7 @@ func (f *fence) treat(t *fencing.Treatment, node int, nonce string) (again time.
 // answer makes a request.
 func (f *fence) answer(t *fencing.Treatment, r fencing.Request, args ...string) error {
 	a, err := f.ask(r.Node, r.Verb, args...)
+	clock.Sync() // also for which it was before the receipt, where a quarantine begins
 	t.Answered(r, a, err == nil, f.group.clock.Now())
 	if log := f.group.cfg.Logger; log != nil && err == nil && r.Verb == fencing.RejoinVerb && a.Code == fencing.OK {
 		addr := f.group.fleet.Addr(r.Node)
@@ -212,6 +215,33 @@ func (f *fence) ask(node int, verb fencing.Verb, args ...string) (a fencing.Answ
 	}
 }
 
+// aheadOf is above the tokens that a node accepts at a time.
+func aheadOf(micros uint64) uint64 {
+	return min(micros, fencing.MaxToken) + uint64(maxAhead.Microseconds()) + maxPasses
+}
+
+// known is what is known of the largest token, for the floor that an operator gives to a node
+// in quarantine: what the others know now, and the nodes' own times, which end their nonces.
+// They have accepted no token that was further ahead of them. The times of all are taken, so
+// that most nodes get one floor, which a first attempt then learns from one of them.
+func (f *fence) known(node int, init []fencing.Treatment) (token uint64) {
+	for i := range init {
+		nonce := init[i].Nonce()
+		if micros, err := strconv.ParseUint(nonce[strings.LastIndexByte(nonce, '.')+1:], 10, 64); err == nil {
+			token = max(token, min(aheadOf(micros), fencing.MaxToken/2))
+		}
+	}
+	for other := range f.fleet.Nodes {
+		if other == node {
+			continue
+		}
+		if a, err := f.ask(other, "read"); err == nil && a.Code == fencing.OK {
+			token = max(token, a.Token)
+		}
+	}
+	return token
+}
+
 // InitFencing gives nodes without a vote one, though too many have forgotten for them to be
 // brought back by the others. It waits for the longest TTL. The floor that it trusts in is
 // the client's clock, and what nodes that have a vote still know.
@@ -221,28 +251,37 @@ func (g *Group) InitFencing(ctx context.Context) error {
 	if !f.on {
 		return fmt.Errorf("%w: InitFencing needs Config.Fenced", ErrConfig)
 	}
-	floor := f.micros() + uint64(maxAhead.Microseconds())
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	floor := aheadOf(f.micros())
 	if floor > fencing.MaxToken/2 { // the year 2112, and as long again for what is granted
 		return errFarClock
 	}
-	cases := make([]fencing.Treatment, f.fleet.Nodes)
+	active, cases := 0, make([]fencing.Treatment, f.fleet.Nodes)
 	for node := range cases {
 		if a, err := f.ask(node, "read"); err == nil && a.Code == fencing.OK {
 			floor = max(floor, a.Token)
+			active++
 		} else if err == nil && a.Code == fencing.Foreign {
 			return f.misfit()
 		}
 	}
-	for node := range cases {
-		cases[node].Rejoin = fencing.BeginInit(f.fleet, node, floor)
+	var init []fencing.Treatment
+	if active < f.fleet.Nodes-f.fleet.Quorum+1 { // else the others know all
+		init = cases
 	}
-	m := medic{fence: f}
+	for node := range cases {
+		if cases[node].Rejoin = fencing.BeginRejoin(f.fleet, node); init != nil {
+			cases[node].Rejoin = fencing.BeginInit(f.fleet, node, floor)
+		}
+	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		pause, voting := time.Duration(never), 0
 		for node := range cases {
-			again, finished := f.treat(&cases[node], node, m.nonce()+".init")
+			again, finished := f.treat(&cases[node], node, init)
 			switch {
 			case finished:
 				f.voting(node)

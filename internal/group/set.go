@@ -75,19 +75,25 @@ func (g *Group) attemptAgain(ctx context.Context, c *calls, s state) (h Handle, 
 			c.each(func(one *engine.Call) { one.Block = b })
 		}
 		if h, err = g.attemptAll(ctx, c, s); err == nil {
-			h.fence = b.First
+			h.fence = g.fence.grant(b.First)
 			break
 		}
-		again := false
+		if !g.fence.on || err != engine.ErrTaken && !errors.Is(err, engine.ErrNoQuorum) {
+			break // not sent, or left
+		}
+		again, final := true, error(nil)
 		c.each(func(one *engine.Call) {
-			if one.Err == nil || one.Over() {
+			if one.Err == nil {
 				return
 			}
 			a, told := g.fence.learn(&one.Op, p, one.Err)
-			if again = again || a; told != one.Err {
-				err = told
+			if again = again && a; told != one.Err {
+				final = told
 			}
 		})
+		if final != nil {
+			return h, final
+		}
 		if !again {
 			break
 		}

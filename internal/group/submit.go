@@ -28,6 +28,7 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 	}
 	op.Tail = g.cfg.Holder
 	if op.Kind == engine.Acquire {
+		op.Block = fencing.Block{} // it may be another group's
 		submitted := false
 		defer func() {
 			if !submitted { // Rand is user code: it may panic
@@ -79,8 +80,12 @@ func (op *Op) Report() {
 		op.group.engine.Late(&op.Op)
 		op.Err = engine.ErrExpired
 	}
-	if op.Kind == engine.Acquire && op.Err != nil {
-		op.group.fence.learn(&op.Op, &op.proposal, op.Err)
+	if op.Kind == engine.Acquire {
+		if op.Err == nil {
+			op.group.fence.grant(op.Block.First)
+		} else if _, err := op.group.fence.learn(&op.Op, &op.proposal, op.Err); err != op.Err {
+			op.Err = err // for an operator
+		}
 	}
 	if op.group.cfg.OnAttempt != nil {
 		op.group.reportAttempt(ofOp, &op.Op, string(op.Key), op.Result())
