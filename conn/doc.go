@@ -189,7 +189,7 @@
 //     does not fit its command: the connection is closed, and dialed with backoff.
 //   - No answer within NodeTimeout: a failed vote. The late reply is read and dropped.
 //   - No answer within StallTimeout: the connection is closed, and dialed with
-//     backoff.
+//     backoff. Pushes are no answers.
 //
 // # Ownership
 //
@@ -210,6 +210,18 @@
 // a Fail. A batch that cannot be written at once keeps its place and never makes
 // another node wait. Nothing is sent twice, and nothing is kept for a node that is
 // down. The hints above are kept by the owner, not here.
+//
+// # Pushes
+//
+// On a connection in RESP3 a server may send pushes, frames that answer no command,
+// between any two replies. The owner hears of each, in its place among the replies,
+// by Config.OnPush. No number and no size of pushes ends a connection: one Sweep reads
+// 64 KiB of each node at most and leaves the rest to the next, and a push that is too
+// large to be decoded is skipped while it arrives. A push that is malformed does end
+// it, as a reply does, and so does any push in RESP2.
+//
+// What an owner sets up for pushes lives as long as a connection. Fleet.Connection
+// tells one from the next, and Fleet.Speaks3 whether pushes can come at all.
 //
 // # Commands are opaque
 //
