@@ -320,39 +320,46 @@ func TestLateHandOver(t *testing.T) {
 }
 
 // TestOthersHaveTheirTurn: another process has the lock although a line passes it on without
-// end.
+// end, whether nodes tell that it is free or not.
 func TestOthersHaveTheirTurn(t *testing.T) {
-	slow := func(c *redlock.Config) {
-		c.Retry = redlock.Retry{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
-	}
-	r := cluster.New(t, 3, slow)
-	var nodes []string
-	for _, n := range r.Nodes() {
-		nodes = append(nodes, n.Addr)
-	}
-	other := cluster.Connect(t, nodes, slow)
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience/2)
-	defer cancel()
-	var line sync.WaitGroup
-	for range 4 {
-		line.Add(1)
-		go func() {
-			defer line.Done()
-			for ctx.Err() == nil {
-				if l, err := r.Acquire(ctx, "k", ttl); err == nil {
-					time.Sleep(5 * time.Millisecond) // what the lock is held for
-					_ = l.Release(t.Context())
-				}
+	for _, told := range []bool{true, false} {
+		t.Run(fmt.Sprint("told ", told), func(t *testing.T) {
+			slow := func(c *redlock.Config) {
+				c.Retry = redlock.Retry{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
 			}
-		}()
+			r := cluster.New(t, 3, slow)
+			if !told {
+				r.NoPushes() // the other process has to meet a gap
+			}
+			var nodes []string
+			for _, n := range r.Nodes() {
+				nodes = append(nodes, n.Addr)
+			}
+			other := cluster.Connect(t, nodes, slow)
+			ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience/2)
+			defer cancel()
+			var line sync.WaitGroup
+			for range 4 {
+				line.Add(1)
+				go func() {
+					defer line.Done()
+					for ctx.Err() == nil {
+						if l, err := r.Acquire(ctx, "k", ttl); err == nil {
+							time.Sleep(5 * time.Millisecond) // what the lock is held for
+							_ = l.Release(t.Context())
+						}
+					}
+				}()
+			}
+			for range 3 {
+				before := r.Stats().HandedOver
+				testkit.Await(t, "passed on", func() bool { return r.Stats().HandedOver > before })
+				l, err := other.Acquire(ctx, "k", ttl)
+				require.NoError(t, err)
+				require.NoError(t, l.Release(t.Context()))
+			}
+			cancel()
+			testkit.Join(t, &line)
+		})
 	}
-	for range 3 {
-		before := r.Stats().HandedOver
-		testkit.Await(t, "passed on", func() bool { return r.Stats().HandedOver > before })
-		l, err := other.Acquire(ctx, "k", ttl)
-		require.NoError(t, err)
-		require.NoError(t, l.Release(t.Context()))
-	}
-	cancel()
-	testkit.Join(t, &line)
 }
