@@ -47,3 +47,8 @@ func TestCheckRounds(t *testing.T) {
 	require.Equal(t, 97*time.Millisecond, op.Until)
 	require.Equal(t, 5*time.Millisecond, op.Timeout)
 }
+
+// noCompletion is a Completion that must not be told.
+type noCompletion struct{}
+
+func (noCompletion) Complete(*Op) { panic("completed") }

@@ -498,8 +498,3 @@ func (c *checker) clean(cl *client) {
 		c.failf("once", "client %d: Submit after Close: %v", cl.index, err)
 	}
 }
-
-// noCompletion is a Completion that must not be told.
-type noCompletion struct{}
-
-func (noCompletion) Complete(*Op) { panic("completed") }
