@@ -31,7 +31,7 @@ import (
 //go:embed queue.lua
 var QueueScript string
 
-const QueueSHA1 = "6a656528f87bb5d4bac03f1ceccbdbf076f774a0"
+const QueueSHA1 = "9029acd258d5c895799793d8b95d92ef899a8ded"
 
 // Way is what the script of the queue does.
 type Way string
@@ -55,6 +55,7 @@ const (
 	queueSuffix  = ":redlock:queue"
 	ticketSuffix = ":redlock:ticket:"
 	gateSuffix   = ":redlock:gate"
+	gapSuffix    = ":redlock:gap"
 )
 
 // AppendTracking switches tracking on for a connection, and has the node push at once, to
@@ -117,6 +118,19 @@ func AppendGate(dst []byte, key, id string, way Way, renew bool) (_ []byte, repl
 	return appendWatch(dst, key, gateSuffix, ""), 3
 }
 
+// AppendClaim claims the gap that the processes of a queue leave now, for one of them, and
+// holds off further claims for a while. The replies are those of SET, OK for one process,
+// and of PTTL.
+func AppendClaim(dst []byte, key, id string, holdsOff time.Duration) (_ []byte, replies int) {
+	dst = append(dst, "*6\r\n$3\r\nSET\r\n"...)
+	dst = appendName(dst, key, gapSuffix, "")
+	dst = resp.AppendBulkString(dst, id)
+	dst = append(dst, "$2\r\nNX\r\n$2\r\nPX\r\n"...)
+	dst = resp.AppendBulkInt(dst, holdsOff.Milliseconds())
+	dst = append(dst, "*2\r\n$4\r\nPTTL\r\n"...)
+	return appendName(dst, key, gapSuffix, ""), 2
+}
+
 // AppendPing asks a node for a sign of life.
 func AppendPing(dst []byte) (_ []byte, replies int) {
 	return append(dst, "*1\r\n$4\r\nPING\r\n"...), 1
@@ -137,8 +151,8 @@ const (
 	OfGate
 )
 
-// CutName returns the key of the lock that a tracked name belongs to. A ticket is told
-// only where it is that of id.
+// CutName returns the key of the lock that a tracked name belongs to. A ticket counts only
+// where it is that of id.
 func CutName(name []byte, id string) (key []byte, what Name) {
 	if key, ok := bytes.CutSuffix(name, []byte(gateSuffix)); ok {
 		return key, OfGate

@@ -29,5 +29,5 @@ if first == id then
   if others == 0 then lease = alone else lease = head end
 end
 redis.call('SET', ticket, '', 'PX', lease)
-redis.call('PEXPIRE', queue, 2 * alone)
+redis.call('PEXPIRE', queue, math.max(lease, behind) + head)
 return {first == id and 1 or 0, others, lease, left}

@@ -17,7 +17,6 @@ type Call struct {
 	over  bool            // the context's end has ended the call
 	done  chan struct{}   // holds one
 	along int64           // how many calls were sent along with it
-	timer *time.Timer     // made by the first Pause
 }
 
 // Call returns a Call to be used with Do, as often as its user likes, and then
@@ -202,23 +201,4 @@ func (e *Engine) finish(c *Call) {
 	e.depth.Add(-1)
 	e.counters.ended[c.Kind][cancelled]++
 	c.done <- struct{}{}
-}
-
-// Pause waits for d, for the end of ctx, whose error it returns, or for ending.
-func (c *Call) Pause(ctx context.Context, d time.Duration, ending <-chan struct{}) error {
-	if c.timer == nil {
-		c.timer = time.NewTimer(d)
-	} else {
-		c.timer.Reset(d)
-	}
-	select {
-	case <-c.timer.C:
-		return nil
-	case <-ctx.Done():
-		c.timer.Stop()
-		return ctx.Err()
-	case <-ending:
-		c.timer.Stop()
-		return nil
-	}
 }

@@ -148,21 +148,6 @@ func TestFlyingIsBounded(t *testing.T) {
 	require.Len(t, p.engine.watchdog.wake, 1)
 }
 
-// TestPause waits, or hears of the end of the context or of the client.
-func TestPause(t *testing.T) {
-	e := New(Config{})
-	c := e.call(Acquire, "key", time.Second)
-	ending := make(chan struct{})
-	close(ending)
-	for range 2 {
-		require.NoError(t, c.Pause(context.Background(), time.Microsecond, nil))
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		require.Equal(t, context.Canceled, c.Pause(ctx, time.Hour, nil))
-		require.NoError(t, c.Pause(context.Background(), time.Hour, ending))
-	}
-}
-
 // do is Watch and Do.
 func (e *Engine) do(ctx context.Context, c *Call) error {
 	c.Watch(ctx)

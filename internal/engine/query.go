@@ -24,13 +24,15 @@ type Query struct {
 	Timeout    time.Duration  // from sending on
 	Said       []command.Said // valid once it is answered: as many as came
 	Err        error          // why there are fewer
+	Took       time.Duration  // from sending to the last reply
 
 	engine   *Engine
 	answered chan struct{} // holds one
 	refs     atomic.Int32
 	next     *Query
 
-	over  bool          // its caller was told; the rest belongs to the driver
+	over  bool          // its caller knows; the rest belongs to the driver
+	sent  time.Duration // when it was
 	due   time.Duration // when its time is up
 	index int           // in queries.asked; -1: it is not there
 }
@@ -118,6 +120,9 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 		q.tell(s.Err)
 		return s.Err
 	case i == q.Replies-1:
+		if !q.over {
+			q.Took = q.engine.queries.heard[q.Node] - q.sent
+		}
 		q.tell(nil)
 	}
 	return nil
@@ -174,7 +179,7 @@ func (e *Engine) ask() {
 				q.drop()
 				continue
 			}
-			q.due, q.index = now+q.Timeout, len(l.asked)
+			q.sent, q.due, q.index = now, now+q.Timeout, len(l.asked)
 			l.asked = append(l.asked, q)
 			l.owed[node] += q.Replies
 			e.unanswered++

@@ -89,7 +89,7 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, leases [3]int64) {
 	t := c.table()
 	t.put(t.get(ticket, c.now), ticket, nil, stringKind, c.now+lease, c.now)
 	if e := t.get(key, c.now); e != nil {
-		e.expires = c.now + 2*alone
+		e.expires = c.now + max(lease, behind) + head
 		c.srv.touched(key)
 	}
 	c.bool(first)

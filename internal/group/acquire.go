@@ -9,33 +9,34 @@ import (
 	"github.com/redlock-go/redlock/internal/token"
 )
 
-// TryAcquire makes one attempt. It does not overtake the waiters of this process.
+// TryAcquire makes one attempt. It does not overtake the waiters of this process, unless they
+// leave the lock free for others.
 func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
-	w, err := g.acquisition(ctx, key, ttl)
+	c, err := g.acquisition(ctx, key, ttl)
 	if err != nil {
 		return Handle{}, err
 	}
-	defer g.engine.Free(w)
-	if g.lines.someWait(key) {
+	defer g.engine.Free(c)
+	if g.lines.isTaken(key) {
 		g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
 		return Handle{}, engine.ErrTaken
 	}
-	return g.attempt(ctx, w, key)
+	return g.reported(ctx)(g.attempt(ctx, c, key))
 }
 
-// Acquire makes attempts, with pauses between them, until one wins, one fails
+// Acquire makes attempts, in line with those who want the key too, until one wins, one fails
 // for a reason that stays, they are used up, or ctx ends.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
-	w, err := g.acquisition(ctx, key, ttl)
+	c, err := g.acquisition(ctx, key, ttl)
 	if err != nil {
 		return Handle{}, err
 	}
-	defer g.engine.Free(w)
-	own := g.wait(key)
-	h, err := g.inLine(ctx, &own, w)
-	return g.acquired(ctx, &own, h, err)
+	defer g.engine.Free(c)
+	w := g.wait(key)
+	h, err := g.inLine(ctx, &w, c)
+	return g.acquired(ctx, &w, h, err)
 }
 
 // acquisition returns the call for the attempts of one caller, to be freed by it.
@@ -51,47 +52,49 @@ func (g *Group) acquisition(ctx context.Context, key string, ttl time.Duration) 
 	return w, err
 }
 
-// attempt is one attempt, with a token of its own.
-func (g *Group) attempt(ctx context.Context, w *engine.Call, key string) (h Handle, err error) {
+// attempt is one attempt, with a token of its own. Where nodes have refused nothing but the
+// number of a fencing token, it is made again at once. No hook runs: the caller first reports
+// the end to the line, in which others wait, and then gives the reports to Group.reported.
+func (g *Group) attempt(ctx context.Context, c *engine.Call, key string) (h Handle, r reports, err error) {
 	for range maxAgain {
-		if err := g.newToken(&w.Token); err != nil {
-			return Handle{}, err
+		if err := g.newToken(&c.Token); err != nil {
+			return Handle{}, r, err
 		}
 		if g.fence.on {
-			if w.Block, err = g.fence.propose(&w.Proposal); err != nil {
-				return Handle{}, err
+			if c.Block, err = g.fence.propose(&c.Proposal); err != nil {
+				return Handle{}, r, err
 			}
 		}
-		h, err = g.attempted(ctx, w, key, g.engine.Do(ctx, w))
+		h, r, err = g.attempted(c, key, r, g.engine.Do(ctx, c))
 		again := false
 		if err != nil {
-			again, err = g.fence.learn(&w.Op, &w.Proposal, err)
+			again, err = g.fence.learn(&c.Op, &c.Proposal, err)
 		}
 		if !again {
 			break
 		}
 	}
-	return h, err
+	return h, r, err
 }
 
 // attempted is the end of an attempt whose call has ended with err.
-func (g *Group) attempted(ctx context.Context, w *engine.Call, key string, err error) (Handle, error) {
+func (g *Group) attempted(c *engine.Call, key string, r reports, err error) (Handle, reports, error) {
 	if err == nil {
-		err = g.errorOf(&w.Op)
+		err = g.errorOf(&c.Op)
 	}
-	if err == nil && g.clock.Now() >= w.Until { // this goroutine may have waited long to run again
-		g.engine.Late(&w.Op)
+	if err == nil && g.clock.Now() >= c.Until { // this goroutine may have waited long to run again
+		g.engine.Late(&c.Op)
 		err = engine.ErrExpired
 	}
 	if g.cfg.OnAttempt != nil {
-		g.orAbandon(err, func() { g.reportAttempt(ctx, &w.Op, key, err) }, &w.Op)
+		r = append(r, report{key, c.Took(g.clock.Now()), c.Tally, err})
 	}
 	if err != nil {
-		return Handle{}, err
+		return Handle{}, r, err
 	}
-	h := g.handle(state{key: key, token: w.Token, until: w.Until, ttl: w.TTL}, w.Absent)
-	h.fence = g.fence.grant(w.Block.First)
-	return h, nil
+	h := g.handle(state{key: key, token: c.Token, until: c.Until, ttl: c.TTL}, c.Absent)
+	h.fence = g.fence.grant(c.Block.First)
+	return h, r, nil
 }
 
 // handle begins a lease.

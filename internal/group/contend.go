@@ -8,48 +8,66 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// inLine is Group.attempts for one key: behind the callers that wait for it already, and
-// behind the processes that do.
+// inLine is Acquire for one key: behind the callers that wait for it already, and behind the
+// processes that do.
 func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handle, err error) {
 	var denied uint64
 	if w.last = engine.ErrTaken; !g.lines.isContended(w.key) {
 		w.attempts++
-		if h, err = g.attempt(ctx, c, w.key); err == nil || !w.goesOn(err) {
+		if h, err = g.reported(ctx)(g.attempt(ctx, c, w.key)); err == nil || !w.goesOn(err) {
 			return h, g.gaveUp(ctx, w, err)
 		}
 		if g.lines.pushes.usable.Load() != 0 || w.limit > 0 {
 			denied = deniedBy(&c.Op)
 		} // else it asks again at once, in case of a release before it is in line
 	}
-	done := ctx.Done()
-	w.waited = true
-	own := g.lines.join(w.key, c, denied)
+	w.beginsToWait(g)
+	own := g.lines.join(w.key, c, denied, false)
 	defer g.lines.leave(own)
 	for {
-		t, handed := g.lines.turn(own)
+		handed, err := g.lines.await(ctx, w, own)
 		switch {
+		case err != nil:
+			return Handle{}, err
 		case handed.Remaining() > 0:
 			w.ended = handedOver
 			return handed, nil
-		case handed.lease != nil: // this goroutine has waited long to run again, or a hook has
+		case handed.lease != nil: // this goroutine has waited long to run again
 			handed.ReleaseAsync()
 			w.last = engine.ErrExpired
 			g.lines.stand(own, 0)
 			continue
-		case t.Acts && t.Step.Action == waiters.Attempt:
-			if h, err = g.attemptFor(ctx, w, own); err == nil || !w.goesOn(err) {
-				return h, g.gaveUp(ctx, w, err)
-			}
-		case t.Acts:
-			g.lines.act(own, t.Step, done)
-		default:
-			g.lines.park(own, done)
 		}
-		if isClosed(g.ending) {
+		if h, err = g.attemptFor(ctx, w, own); err == nil || !w.goesOn(err) {
+			return h, g.gaveUp(ctx, w, err)
+		}
+	}
+}
+
+// await waits until it is the turn of own to ask the nodes, or until a lock is passed on to
+// it. The error is that of an Acquire which has waited in vain.
+func (l *lines) await(ctx context.Context, w *waiting, own *waiter) (handed Handle, err error) {
+	done := ctx.Done()
+	for {
+		if isClosed(l.group.ending) {
 			return Handle{}, engine.ErrClosed
 		}
 		if isClosed(done) || ctx.Err() != nil {
-			return Handle{}, g.cutOff(ctx, w)
+			return Handle{}, l.group.cutOff(ctx, w)
+		}
+		t, handed := l.turn(own)
+		switch {
+		case t.Takes:
+			return handed, nil
+		case t.Acts && t.Step.Action == waiters.Attempt:
+			return Handle{}, nil
+		case t.Acts:
+			l.act(own, t.Step, done)
+			continue
+		}
+		l.park(own, done, w.next)
+		if w.isDue(l.group) && !l.ask(own) && !w.refused() {
+			return Handle{}, l.group.gaveUp(ctx, w, engine.ErrTaken)
 		}
 	}
 }
@@ -58,32 +76,36 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 // has sent along with its release.
 func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Handle, err error) {
 	w.attempts++
+	var r reports
 	if own.Asks() && g.lines.awaitAlong(own) {
-		if h, err = g.attempted(ctx, own.call, w.key, own.call.Ended(ctx)); err != nil {
+		if h, r, err = g.attempted(own.call, w.key, r, own.call.Ended(ctx)); err != nil {
 			var again bool
 			if again, err = g.fence.learn(&own.call.Op, &own.call.Proposal, err); again {
-				h, err = g.attempt(ctx, own.call, w.key)
+				h, r, err = g.attempt(ctx, own.call, w.key)
 			}
 		}
 	} else {
-		h, err = g.attempt(ctx, own.call, w.key)
+		h, r, err = g.attempt(ctx, own.call, w.key)
 	}
-	if held, ok := h.state(); ok {
-		own.won = true
-		g.lines.did(own, func(t *table) due { return t.Won(&own.Waiter, held.until) })
-		return h, err
-	}
-	var denied uint64
-	if err == engine.ErrTaken {
-		denied = deniedBy(&own.call.Op)
-	}
-	g.lines.did(own, func(t *table) due {
-		if isPassing(err) {
-			return t.Refused(&own.Waiter, denied)
+	g.lines.attempted(own, h, deniedBy(&own.call.Op), err)
+	return g.reported(ctx)(h, r, err)
+}
+
+// attempted reports the end of an attempt of w to its line, and has w act no more.
+func (l *lines) attempted(w *waiter, h Handle, denied uint64, err error) {
+	held, won := h.state()
+	w.won = w.won || won
+	l.did(w, func(t *table) due {
+		switch {
+		case won:
+			return t.Won(&w.Waiter, held.until, denied)
+		case err == engine.ErrTaken:
+			return t.Refused(&w.Waiter, denied)
+		case isPassing(err):
+			return t.Refused(&w.Waiter, 0)
 		}
-		return t.Ended(&own.Waiter)
+		return t.Ended(&w.Waiter)
 	})
-	return h, err
 }
 
 // awaitAlong waits for the end of the call of w that a release has taken along. It is false
@@ -100,6 +122,9 @@ func (l *lines) awaitAlong(w *waiter) (sent bool) {
 
 // deniedBy is the nodes that had the key of an acquire already.
 func deniedBy(op *engine.Op) (denied uint64) {
+	if op.Tally.Denied() == 0 {
+		return 0
+	}
 	for node := range quorum.MaxNodes {
 		if o, _ := op.Tally.Outcome(node); o == quorum.Denied {
 			denied |= 1 << node
@@ -113,11 +138,11 @@ type (
 	due   = waiters.Due[*waiter]
 )
 
-// did tells the line what w, which acts for it, has done, and has it act no more.
-func (l *lines) did(w *waiter, tell func(*table) due) {
+// did reports to the line what w, which acts for it, has done, and has it act no more.
+func (l *lines) did(w *waiter, report func(*table) due) {
 	s := l.shard(w.key)
 	s.mu.Lock()
-	left := l.change(tell(&s.table))
+	left := l.change(report(&s.table))
 	s.mu.Unlock()
 	l.depart(w.key, left)
 }
@@ -131,15 +156,16 @@ func (l *lines) abandon(w *waiter) {
 	l.did(w, func(t *table) due { return t.Ended(&w.Waiter) })
 }
 
-// act does what the contender of the line of w says, but for attempts, and tells it the
-// result.
+// act does what the contender of the line of w decides, but for attempts, and reports the
+// result to it.
 func (l *lines) act(w *waiter, step waiters.Step, done <-chan struct{}) {
+	g, p := l.group, &l.pushes
 	switch step.Action {
 	case waiters.Leave:
 		l.depart(w.key, departure{Is: true, First: step.First, Node: step.Node})
 		l.did(w, func(t *table) due { return t.Done(&w.Waiter) })
 	case waiters.Enter:
-		e, err := l.pushes.enter(l.group, w.key, step, done)
+		e, err := p.enter(g, w.key, step, done)
 		if err == errGivenUp || engine.IsTimeout(err) { // the process may enter all the same
 			l.depart(w.key, departure{Is: true, First: step.First, Node: step.Node})
 		}
@@ -153,17 +179,30 @@ func (l *lines) act(w *waiter, step waiters.Step, done <-chan struct{}) {
 			return t.Entered(&w.Waiter, step.Node, e)
 		})
 	case waiters.Watch:
-		ttl, err := l.pushes.watch(l.group, w.key, step.Node, done)
+		ttl, err := p.watch(g, w.key, step.Node, done)
 		l.did(w, func(t *table) due {
-			switch {
-			case err == errGivenUp:
-				return t.Done(&w.Waiter)
-			case err != nil:
-				return t.Failed(&w.Waiter, step.Node)
+			if err != nil {
+				return l.notDone(t, w, step.Node, err)
 			}
 			return t.Watched(&w.Waiter, step.Node, ttl)
 		})
+	case waiters.Claim:
+		own, left, err := p.claim(g, w.key, step, done)
+		l.did(w, func(t *table) due {
+			if err != nil {
+				return l.notDone(t, w, step.Node, err)
+			}
+			return t.Claimed(&w.Waiter, own, left)
+		})
 	}
+}
+
+// notDone reports to the line of w that an action at a node has ended with err.
+func (l *lines) notDone(t *table, w *waiter, node int, err error) due {
+	if err == errGivenUp {
+		return t.Done(&w.Waiter)
+	}
+	return t.Failed(&w.Waiter, node)
 }
 
 // depart leaves a queue. It does not wait for the node. No lock is held: the driver takes

@@ -113,7 +113,7 @@ func (g *Group) Close() {
 	g.closed.Do(func() {
 		close(g.ending)
 		g.fence.close()
-		g.lines.sentry.close()
+		g.lines.close()
 		g.keeper.close()
 		g.engine.Close(g.cfg.CloseTimeout)
 	})

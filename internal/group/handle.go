@@ -100,7 +100,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		return err
 	}
 	g.keeper.review(h, false)
-	err = h.extend(ctx, &c, x, s.key)
+	err = h.extend(ctx, &c, x, &s)
 	g.keeper.review(h, err == nil)
 	c.report(ctx, err)
 	if err == engine.ErrNotHeld || err == engine.ErrExpired {
@@ -130,11 +130,11 @@ func (h Handle) beginExtend(ttl time.Duration) (*renewal.Extension, error) {
 // extend sends an extension. The lease learns the result on every path, also when a
 // context panics; otherwise the extension would count as under way for ever. So does the
 // line, since validity may end earlier now.
-func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension, key string) (err error) {
+func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension, s *state) (err error) {
 	result := renewal.Unknown
 	defer func() {
 		h.lease.extended(h.life, x, result)
-		h.group.lines.shortened(h, key)
+		h.group.lines.shortened(h, s)
 	}()
 	unsent, err := c.do(ctx)
 	result = resultOf(unsent, err)
@@ -164,7 +164,7 @@ func (h Handle) Release(ctx context.Context) error {
 	}
 	g := h.group
 	h.stopKeeping(&s)
-	if g.lines.pass(h, s.key) {
+	if g.lines.pass(h, &s) {
 		return nil
 	}
 	c, err := g.calls(engine.Release, &s, 0)
@@ -214,7 +214,7 @@ func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *state, al
 			}
 		}
 	}
-	defer h.group.lines.freed(h, s)
+	defer h.group.lines.freed(s)
 	if leaves {
 		err = c.leave()
 		return err != nil, err
@@ -229,10 +229,10 @@ func (h Handle) ReleaseAsync() {
 		return
 	}
 	h.stopKeeping(&s)
-	if h.group.lines.pass(h, s.key) {
+	if h.group.lines.pass(h, &s) {
 		return
 	}
-	defer h.group.lines.freed(h, &s)
+	defer h.group.lines.freed(&s)
 	c, err := h.group.calls(engine.Release, &s, 0)
 	if err != nil {
 		return

@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
@@ -14,6 +15,39 @@ import (
 func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key string, err error) {
 	if f := g.cfg.OnAttempt; f != nil {
 		f(ctx, op.Kind, key, op.Took(g.clock.Now()), op.Tally, err)
+	}
+}
+
+// report is an attempt to acquire that has ended, for Hooks.Attempt.
+type report struct {
+	key   string
+	took  time.Duration
+	tally quorum.Tally
+	err   error
+}
+
+// reports is the attempts of one call, none without a hook.
+type reports []report
+
+// reported returns a function that calls the hook for each attempt of a caller, and returns
+// what the last one has brought. If the hook panics, the lock is released: its caller gets no
+// handle.
+func (g *Group) reported(ctx context.Context) func(h Handle, r reports, err error) (Handle, error) {
+	return func(h Handle, r reports, err error) (Handle, error) {
+		if len(r) == 0 {
+			return h, err
+		}
+		returned := false
+		defer func() {
+			if !returned {
+				h.ReleaseAsync()
+			}
+		}()
+		for _, a := range r {
+			g.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, a.err)
+		}
+		returned = true
+		return h, err
 	}
 }
 

@@ -25,6 +25,7 @@ type keeper struct {
 	failing  map[*entry]error // why the last renewal has failed
 	endings  []ending         // to be told without mu
 	reports  []func()         // to be announced without mu
+	gone     []state          // locks that were lost, to be reported to their lines without mu
 	lost     uint64
 	started  bool
 	closed   bool

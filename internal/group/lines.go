@@ -18,10 +18,9 @@ import (
 //
 // A caller that meets no line pays one atomic load.
 //
-// No waiter is forgotten: each that becomes the first is woken, or looks by itself at the
-// latest when the holder that is known will have lost the lock (Waiter.Look). Each that
-// leaves, on any path, wakes the one that is the first then. The sentry wakes a first that
-// has to renew its place.
+// No waiter is forgotten: each that leaves, on any path, wakes the one that is the first
+// then. Where a lock is passed on past it, the sentry does, in time for the first to renew
+// its place and to ask the nodes.
 type lines struct {
 	group   *Group
 	known   atomic.Int64 // lines
@@ -29,7 +28,8 @@ type lines struct {
 	passed  atomic.Uint64
 	seed    maphash.Seed
 	shards  [shards]shard
-	pool    sync.Pool // of *waiter
+	pool    sync.Pool     // of *waiter
+	left    chan struct{} // holds one: a waiter has left since the client began to close
 	pushes  pushes
 	sentry  sentry
 }
@@ -63,7 +63,7 @@ type waiter struct {
 }
 
 func (l *lines) init(g *Group) {
-	l.group, l.seed = g, maphash.MakeSeed()
+	l.group, l.seed, l.left = g, maphash.MakeSeed(), make(chan struct{}, 1)
 	var names []uint64
 	for _, addr := range g.cfg.Conn.Addresses {
 		names = append(names, waiters.Hash(addr.String()))
@@ -73,6 +73,21 @@ func (l *lines) init(g *Group) {
 	}
 	l.pushes.init()
 	l.sentry.init(l)
+}
+
+// close waits until all waiters have left, after group.ending was closed, or a hook has kept
+// one for CloseTimeout. Then it leaves all queues: no waiter enters one any more.
+func (l *lines) close() {
+	timer := time.NewTimer(l.group.cfg.CloseTimeout)
+	defer timer.Stop()
+	for late := false; l.waiting.Load() > 0 && !late; {
+		select {
+		case <-l.left:
+		case <-timer.C:
+			late = true
+		}
+	}
+	l.sentry.close()
 }
 
 // InLine is how many callers wait, and how many locks were passed on.
@@ -88,19 +103,26 @@ func (l *lines) shard(key string) *shard {
 	return &l.shards[maphash.String(l.seed, key)%shards]
 }
 
-// someWait says whether there is a line for key.
-func (l *lines) someWait(key string) bool {
+// isTaken reports whether callers wait for key that must not be overtaken.
+func (l *lines) isTaken(key string) bool {
 	if l.waiting.Load() == 0 {
 		return false
 	}
 	s := l.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := s.table.Find(key)
-	return line != nil && line.Len() > 0
+	return s.table.IsTaken(key)
 }
 
-// isContended says whether others want the lock for key, as far as is known.
+// ask has w ask the nodes at its next turn, if it is the first, and reports whether it will.
+func (l *lines) ask(w *waiter) bool {
+	s := l.shard(w.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.Ask(&w.Waiter)
+}
+
+// isContended reports whether others want the lock for key, as far as is known.
 func (l *lines) isContended(key string) bool {
 	if l.known.Load() == 0 {
 		return false
@@ -111,15 +133,15 @@ func (l *lines) isContended(key string) bool {
 	return s.table.IsContended(key)
 }
 
-// join puts a new waiter at the end of the line for the key of c. The nodes of denied have
-// just refused its caller the lock.
-func (l *lines) join(key string, c *engine.Call, denied uint64) *waiter {
+// join puts a new waiter at the end of the line for key. The nodes of denied have just
+// refused its caller the lock. With whole it wants several keys as one lock.
+func (l *lines) join(key string, c *engine.Call, denied uint64, whole bool) *waiter {
 	w, _ := l.pool.Get().(*waiter)
 	if w == nil {
 		w = &waiter{wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), rings: never}
 		w.Owner = w
 	}
-	w.key, w.ttl, w.call = key, c.TTL, c
+	w.key, w.ttl, w.call, w.Whole = key, c.TTL, c, whole
 	l.stand(w, denied)
 	return w
 }
@@ -155,6 +177,12 @@ func (l *lines) leave(w *waiter) {
 		handed.lease.tell(handed.life)
 	}
 	handed.ReleaseAsync()
+	if isClosed(l.group.ending) {
+		select {
+		case l.left <- struct{}{}:
+		default:
+		}
+	}
 	w.key, w.call, w.handed, w.won = "", nil, Handle{}, false
 	select {
 	case <-w.wake:
@@ -200,25 +228,44 @@ func (l *lines) Around(c *waiters.Contender) waiters.Surroundings {
 	return waiters.Surroundings{
 		Now:    l.group.clock.Now(),
 		Usable: l.pushes.usable.Load(),
+		Slow:   l.pushes.slow.Load(),
 		Pause:  l.group.pause(c.Attempts() + 1),
 		Jitter: rand.N(waiters.MaxJitter),
+		Ask:    l.askAfter(),
 	}
 }
 
-// Now, Random and LongPause complete waiters.Outside.
-func (l *lines) Now() time.Duration                       { return l.group.clock.Now() }
-func (l *lines) Random(below time.Duration) time.Duration { return rand.N(below) }
-func (l *lines) LongPause() time.Duration                 { return l.group.pause(lastAttempt) }
+// Bounds of how long a process waits for a lock without an attempt, and of how many such
+// attempts a client makes in a second.
+const (
+	leastAsk = 800 * time.Millisecond
+	mostAsk  = 1050 * time.Millisecond
+	maxAsks  = 400
+)
 
-// park waits until w is woken, until it should look, or until its caller gives up.
-func (l *lines) park(w *waiter, done <-chan struct{}) {
-	pause := min(w.Look-l.group.clock.Now(), time.Hour) // only w itself writes Look
+// askAfter is how long after an attempt the next is made, although nothing has woken its
+// waiter. It is random, so that processes which were refused together do not ask together.
+func (l *lines) askAfter() time.Duration {
+	after := leastAsk + rand.N(mostAsk-leastAsk)
+	if n := l.known.Load(); n > maxAsks {
+		after = after * time.Duration(n) / maxAsks
+	}
+	return after
+}
+
+// Now completes waiters.Outside.
+func (l *lines) Now() time.Duration { return l.group.clock.Now() }
+
+// park waits until w is woken, until it or its caller is to act, or until the caller gives up.
+func (l *lines) park(w *waiter, done <-chan struct{}, next time.Duration) {
+	act := min(w.Look, next) // only w itself writes Look
+	pause := min(act-l.group.clock.Now(), time.Hour)
 	if pause <= 0 {
 		return
 	}
-	if w.rings > w.Look { // else it is left alone: most waiters are woken long before
+	if w.rings > act { // else it is left alone: most waiters are woken long before
 		w.timer.Reset(pause)
-		w.rings = w.Look
+		w.rings = act
 	}
 	select {
 	case <-w.wake:

@@ -3,7 +3,6 @@ package group
 import (
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/token"
-	"github.com/redlock-go/redlock/internal/waiters"
 )
 
 // A lock that is released goes to the first of its line in one of three ways:
@@ -12,22 +11,23 @@ import (
 //	along   the next acquire is sent with the release: one round trip
 //	freed   the first is woken, and asks the nodes when it is its turn
 
-// pass passes the lock of h on to the first that waits for it, and says whether it did.
+// pass passes the lock of h on to the first that waits for it, and reports whether it did.
 // The handle is dead then, as one whose lock was released. Once the group is closed it does
 // not: the waiters are about to leave, and cannot give it back.
-func (l *lines) pass(h Handle, key string) bool {
+func (l *lines) pass(h Handle, held *state) bool {
 	if l.waiting.Load() == 0 || l.group.cfg.NoHandOver || isClosed(l.group.ending) {
 		return false
 	}
-	s := l.shard(key)
+	s := l.shard(held.key)
 	s.mu.Lock()
-	first := s.table.MayPass(key)
+	now := l.group.clock.Now()
+	first := s.table.MayPass(held.key, now, held.until)
 	if first == nil {
 		s.mu.Unlock()
 		return false
 	}
 	w := first.Owner
-	life, until, ok := h.lease.pass(h.life, l.group.clock.Now(), w.ttl)
+	life, until, ok := h.lease.pass(h.life, now, w.ttl)
 	if !ok {
 		s.mu.Unlock()
 		return false
@@ -35,10 +35,10 @@ func (l *lines) pass(h Handle, key string) bool {
 	l.waiting.Add(-1)
 	l.passed.Add(1)
 	w.handed = Handle{h.group, h.lease, life, h.nextFence()}
-	left := l.change(s.table.Passed(first, until))
+	left := l.change(s.table.Passed(first, now, until))
 	w.ring()
 	s.mu.Unlock()
-	l.depart(key, left)
+	l.depart(held.key, left)
 	return true
 }
 
@@ -60,7 +60,7 @@ type fresh struct {
 // freshAlong returns what along needs, if some wait for key. Rand and FenceClock are user
 // code, which may panic: so this comes before a release is noted.
 func (l *lines) freshAlong(key string) (f fresh) {
-	if !l.someWait(key) || l.group.newToken(&f.token) != nil {
+	if !l.isTaken(key) || l.group.newToken(&f.token) != nil {
 		return fresh{}
 	}
 	if l.group.fence.on {
@@ -95,33 +95,46 @@ func (l *lines) along(key string, f fresh) *waiter {
 	return w
 }
 
-// freed wakes the first that waits for the key of h, because its holder in this process has
-// given it back.
-func (l *lines) freed(h Handle, held *state) {
+// freed reports that a lock has no holder in this process any more, which has given it back
+// or lost it.
+func (l *lines) freed(s *state) {
 	if l.known.Load() == 0 {
 		return
 	}
-	s := l.shard(held.key)
+	if s.more == nil || s.more.keys == nil {
+		l.freedKey(s.key)
+		return
+	}
+	for _, key := range s.more.keys {
+		l.freedKey(key)
+	}
+}
+
+func (l *lines) freedKey(key string) {
+	s := l.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := l.group.clock.Now()
-	if wake := s.table.Freed(held.key, h.life%waiters.MaxPasses != 0, now-began(*held), l.pushes.usable.Load()); wake != nil {
+	if wake := s.table.Freed(key); wake != nil {
 		wake.Owner.ring()
 	}
 }
 
-// shortened wakes the first that waits for key, if the lock of h ends earlier now than the
-// line knows.
-func (l *lines) shortened(h Handle, key string) {
+// shortened reports that the validity of the lock of h may end earlier now than its lines
+// know.
+func (l *lines) shortened(h Handle, s *state) {
 	if l.waiting.Load() == 0 {
 		return
 	}
-	s := l.shard(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if held, ok := h.state(); ok {
+	held, ok := h.state()
+	if !ok {
+		return
+	}
+	for _, key := range s.keys() {
+		s := l.shard(key)
+		s.mu.Lock()
 		if wake := s.table.Shortened(key, held.until); wake != nil {
 			wake.Owner.ring()
 		}
+		s.mu.Unlock()
 	}
 }

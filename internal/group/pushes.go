@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// pushes has what nodes tell without being asked (which they call tracking), and the queues
+// pushes has what nodes report without being asked (which they call tracking), and the queues
 // of processes. Tracking is switched on for a connection by the first query that needs it,
 // and tried then: a node whose pushes do not arrive is not used. A node that refuses
 // the script of the queue has a gate in its place.
@@ -27,6 +27,7 @@ type pushes struct {
 	denied atomic.Uint64 // those that refuse to track, on this connection
 	silent atomic.Uint64 // those that have not answered in time, until they do
 	logged atomic.Uint64 // those whose refusal was logged
+	slow   atomic.Uint64 // those that take longer than the others
 	heard  [quorum.MaxNodes]atomic.Uint64
 }
 
@@ -179,6 +180,16 @@ func (p *pushes) enter(g *Group, key string, step waiters.Step, done <-chan stru
 	}
 	left, err := p.isTracked(step.Node, &said[1], &said[2])
 	return waiters.EntryOfGate(said[0].OK, step.Again, left, command.FirstTicket), err
+}
+
+// claim claims a gap in a lock for this process, among those in the queue of a node, and
+// returns how long the last claim holds off others. Where the node refuses that, each process
+// leaves gaps of its own.
+func (p *pushes) claim(g *Group, key string, step waiters.Step, done <-chan struct{}) (own bool, left time.Duration, err error) {
+	said, err := p.ask(g, key, step.Node, done, func(b []byte) ([]byte, int) {
+		return command.AppendClaim(b, key, p.id, step.Claim)
+	})
+	return said[0].OK || said[0].Err != nil, waiters.Millis(said[1].Ints[0]), err
 }
 
 func wayOf(step waiters.Step) command.Way {

@@ -2,7 +2,6 @@ package group
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
@@ -24,9 +23,6 @@ const (
 	// mostMaxPause keeps sums of an instant and a pause, and a doubled bound, from
 	// overflowing.
 	mostMaxPause = engine.MaxTTL
-
-	// lastAttempt has the longest pauses behind it.
-	lastAttempt = math.MaxInt
 )
 
 // check returns r with its defaults. Where one bound is given, the other follows it.

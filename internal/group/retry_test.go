@@ -1,6 +1,7 @@
 package group
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -33,6 +34,6 @@ func TestPausesStayInTheirBounds(t *testing.T) {
 			require.Equal(t, want.min, r.pause(i+1, least), given)
 			require.Equal(t, want.max[min(i, len(want.max)-1)], r.pause(i+1, most), given)
 		}
-		require.Equal(t, r.Max, r.pause(lastAttempt, most))
+		require.Equal(t, r.Max, r.pause(math.MaxInt, most))
 	}
 }

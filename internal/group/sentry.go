@@ -14,10 +14,10 @@ import (
 // sentry is the goroutine that looks after the lines while there are any. It begins with
 // the first one, sleeps while there is none, and ends with the client.
 //
-// It asks the nodes that waiters wait to hear of for a sign of life: nothing else shows
-// that one is dead. It wakes a first that has to renew its place in a queue, and does not
-// know it, since it became the first in its sleep. It gives up places that are not needed,
-// and forgets keys that are contended no more.
+// It asks the nodes for a sign of life: nothing else shows that one is dead, or slower than
+// the others. It wakes a first that has to act, and does not know it, since it became the
+// first in its sleep. It gives up places that are not needed, and forgets keys that are
+// contended no more.
 type sentry struct {
 	lines   *lines
 	once    sync.Once
@@ -25,6 +25,8 @@ type sentry struct {
 	lost    atomic.Uint64 // nodes whose pushes may be lost, a bit each
 	mu      sync.Mutex    // taken last
 	vacant  []string      // keys whose lines have a place in a queue that they may not need
+	trips   trips
+	done    chan struct{} // closed when it is to end
 	ended   chan struct{}
 	started atomic.Bool
 }
@@ -33,7 +35,8 @@ type sentry struct {
 const lookEvery = waiters.LookEvery
 
 func (s *sentry) init(l *lines) {
-	s.lines, s.wake, s.ended = l, make(chan struct{}, 1), make(chan struct{})
+	s.lines, s.wake = l, make(chan struct{}, 1)
+	s.done, s.ended = make(chan struct{}), make(chan struct{})
 }
 
 // start begins the goroutine, or wakes it.
@@ -45,9 +48,10 @@ func (s *sentry) start() {
 	s.ring()
 }
 
-// close waits for the end of the goroutine, after group.ending was closed.
+// close ends the goroutine, once no waiter is left, and gives up all places in queues.
 func (s *sentry) close() {
 	s.once.Do(func() {}) // none begins now
+	close(s.done)
 	if s.started.Load() {
 		<-s.ended
 	}
@@ -65,10 +69,15 @@ func (s *sentry) ring() {
 // the way of another process, which waits for it.
 func (s *sentry) vacate(key string) {
 	s.mu.Lock()
-	s.vacant = append(s.vacant, key)
+	if len(s.vacant) < maxVacant { // the others are given up when they are forgotten
+		s.vacant = append(s.vacant, key)
+	}
 	s.mu.Unlock()
 	s.ring()
 }
+
+// maxVacant bounds what nodes can have the sentry remember.
+const maxVacant = 4096
 
 // vacateAll gives up the places of lines that have no waiter.
 func (s *sentry) vacateAll() {
@@ -123,7 +132,7 @@ func (s *sentry) run() {
 		select {
 		case <-s.wake:
 		case <-timer.C:
-		case <-g.ending:
+		case <-s.done:
 			s.depart()
 			return
 		}
@@ -187,13 +196,13 @@ func (s *sentry) depart() {
 	}
 }
 
-// ask asks nodes for a sign of life, and the silent ones too where it says so. Their
-// answers are waited for, so there is one question to each at a time.
-func (s *sentry) ask(nodes uint64, silent bool) {
+// ask asks the nodes that waiters wait to hear of for a sign of life, and with all the others
+// too. The answers are waited for, so there is one question to each at a time.
+func (s *sentry) ask(nodes uint64, all bool) {
 	g, p := s.lines.group, &s.lines.pushes
 	ask := nodes & p.usable.Load()
-	if silent {
-		ask |= p.silent.Load()
+	if all {
+		ask = p.usable.Load() | p.silent.Load()
 	}
 	var asked [quorum.MaxNodes]*engine.Query
 	for node := range g.Len() {
@@ -212,6 +221,7 @@ func (s *sentry) ask(nodes uint64, silent bool) {
 		case <-q.Answered():
 			switch {
 			case q.Err == nil:
+				s.trips.add(node, q.Took)
 				p.speaks(node)
 			case engine.IsTimeout(q.Err):
 				s.lines.silence(node)
@@ -220,6 +230,7 @@ func (s *sentry) ask(nodes uint64, silent bool) {
 		}
 		q.Free()
 	}
+	p.slow.Store(s.trips.slow(p.slow.Load(), p.usable.Load()))
 }
 
 // speaks notes that a node has answered.

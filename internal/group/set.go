@@ -43,38 +43,103 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if err := ctx.Err(); err != nil {
 		return Handle{}, err
 	}
-	s := state{key: keys[0]}
-	if len(keys) > 1 {
-		s.more = &more{keys: keys}
+	if len(keys) == 1 {
+		if once {
+			return g.TryAcquire(ctx, keys[0], ttl)
+		}
+		return g.Acquire(ctx, keys[0], ttl)
 	}
+	s := state{key: keys[0], more: &more{keys: keys}}
 	c, err := g.calls(engine.Acquire, &s, ttl)
 	if err != nil {
 		return Handle{}, err
 	}
 	defer c.free()
 	s.ttl = c.first().TTL
-	attempt := func() (Handle, error) { return g.attemptAgain(ctx, &c, s) }
 	if once {
-		return attempt()
+		return g.reported(ctx)(g.attemptAgain(ctx, &c, s))
 	}
-	own := g.wait(keys[0])
-	h, err := g.attempts(ctx, c.first(), &own, attempt)
-	return g.acquired(ctx, &own, h, err)
+	w := g.wait(keys[0])
+	h, err := g.inLines(ctx, &w, &c, s)
+	return g.acquired(ctx, &w, h, err)
+}
+
+// inLines is AcquireAll in line for each key that is taken, in the order of the keys. It keeps
+// its turn in the earlier lines while it waits in a later one, so that it has its turn in all
+// of them when it asks the nodes. All sets wait in that order, so of two that overlap one
+// waits for the other, and no cycle of them exists.
+func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s state) (h Handle, err error) {
+	var turns []*waiter // in the order of the keys
+	defer func() {
+		for _, own := range turns {
+			g.lines.leave(own)
+		}
+	}()
+	w.last = engine.ErrTaken
+	for {
+		var r reports
+		w.attempts++
+		h, r, err = g.attemptAgain(ctx, c, s)
+		key, denied := s.key, uint64(0)
+		if refused := c.refused(); refused != nil && err == engine.ErrTaken {
+			key, denied = string(refused.Key), deniedBy(&refused.Op)
+		} else if n := len(turns); n > 0 {
+			key = turns[n-1].key
+		}
+		turns = g.lines.attemptedIn(turns, key, h, denied, err)
+		if h, err = g.reported(ctx)(h, r, err); err == nil || !w.goesOn(err) {
+			return h, g.gaveUp(ctx, w, err)
+		}
+		w.beginsToWait(g)
+		if n := len(turns); n == 0 || turns[n-1].key != key {
+			turns = append(turns, g.lines.join(key, c.first(), denied, true))
+		}
+		if _, err := g.lines.await(ctx, w, turns[len(turns)-1]); err != nil { // no lock is passed on to it
+			return Handle{}, err
+		}
+	}
+}
+
+// attemptedIn reports an attempt to the lines in which a set has its turn, and returns the
+// turns that it keeps: those up to the line for key, the first that was refused.
+func (l *lines) attemptedIn(turns []*waiter, key string, h Handle, denied uint64, err error) []*waiter {
+	n := len(turns)
+	for ; n > 0 && turns[n-1].key > key && h.lease == nil; n-- { // these were free
+		last := turns[n-1]
+		l.did(last, func(t *table) due { return t.Done(&last.Waiter) })
+		l.leave(last)
+	}
+	for _, own := range turns[:n] {
+		if h.lease != nil || own.key == key {
+			l.attempted(own, h, denied, err)
+		}
+	}
+	return turns[:n]
+}
+
+// refused is the first call that nodes have refused since its key was taken, or nil.
+func (c *calls) refused() *engine.Call {
+	for _, one := range c.all {
+		if one.Err == engine.ErrTaken && !one.Over() {
+			return one
+		}
+	}
+	return nil
 }
 
 // attemptAgain is attemptAll, and again where nodes have refused only the number of a token.
 // One token stands for all keys.
-func (g *Group) attemptAgain(ctx context.Context, c *calls, s state) (h Handle, err error) {
+func (g *Group) attemptAgain(ctx context.Context, c *calls, s state) (h Handle, r reports, err error) {
 	p := &c.first().Proposal
 	for range maxAgain {
 		var b fencing.Block
 		if g.fence.on {
 			if b, err = g.fence.propose(p); err != nil {
-				return Handle{}, err
+				return Handle{}, r, err
 			}
 			c.each(func(one *engine.Call) { one.Block = b })
 		}
-		if h, err = g.attemptAll(ctx, c, s); err == nil {
+		if h, r, err = g.attemptAll(ctx, c, s, r); err == nil {
 			h.fence = g.fence.grant(b.First)
 			break
 		}
@@ -92,45 +157,48 @@ func (g *Group) attemptAgain(ctx context.Context, c *calls, s state) (h Handle, 
 			}
 		})
 		if final != nil {
-			return h, final
+			return h, r, final
 		}
 		if !again {
 			break
 		}
 	}
-	return h, err
+	return h, r, err
 }
 
 // attemptAll is one attempt, with one token for all keys. Where one key is refused, the
-// others are released; and all of them, if user code panics: the context or the hook.
-func (g *Group) attemptAll(ctx context.Context, c *calls, s state) (h Handle, err error) {
+// others are released; and all of them, if the context panics, which is user code. The
+// attempt is added to r.
+func (g *Group) attemptAll(ctx context.Context, c *calls, s state, r reports) (Handle, reports, error) {
 	if err := g.newToken(&s.token); err != nil {
-		return Handle{}, err
+		return Handle{}, r, err
 	}
 	c.prepare(ctx, s.token, 0)
-	asked, panicked := true, true
+	panicked := true
 	defer func() {
-		switch {
-		case !asked:
-		case panicked:
+		if panicked {
 			c.forgo(context.Canceled)
-		case err != nil:
-			c.forgo(err)
 		}
 	}()
 	unsent, err := c.do(ctx)
-	asked = !unsent
+	panicked = false
 	if s.until = c.first().Until; err == nil && g.clock.Now() >= s.until {
 		err = engine.ErrExpired
 	}
-	c.report(ctx, err)
-	panicked = false
+	if g.cfg.OnAttempt != nil {
+		c.each(func(one *engine.Call) {
+			r = append(r, report{string(one.Key), one.Took(g.clock.Now()), one.Tally, err})
+		})
+	}
 	if err != nil {
-		return Handle{}, err
+		if !unsent {
+			c.forgo(err)
+		}
+		return Handle{}, r, err
 	}
 	absent := ^uint64(0)
 	c.each(func(one *engine.Call) { absent &= one.Absent })
-	return g.handle(s, absent), nil
+	return g.handle(s, absent), r, nil
 }
 
 // forgo releases what was acquired, since err is the result of the whole.

@@ -87,6 +87,9 @@ func (op *Op) Report() {
 			op.Err = err // for an operator
 		}
 	}
+	if op.Kind == engine.Release && op.Err == nil && op.group.lines.known.Load() > 0 {
+		op.group.lines.freedKey(string(op.Key)) // it may be the lock of a holder in this process
+	}
 	if op.group.cfg.OnAttempt != nil {
 		op.group.reportAttempt(ofOp, &op.Op, string(op.Key), op.Result())
 	}

@@ -91,6 +91,7 @@ func (k *keeper) endEntry(e *entry, cause error) {
 		end.end = nil
 	}
 	if cause != engine.ErrStopped && cause != engine.ErrMaxHold && cause != engine.ErrClosed {
+		k.gone = append(k.gone, s)
 		if k.lost++; e.lease.reportLoss(e.life) {
 			end.lost = s.key
 		}
@@ -108,14 +109,17 @@ func (k *keeper) endEntry(e *entry, cause error) {
 // unlockAndTell gives mu up and tells what has ended. To end a context runs no user code;
 // the rest is called by the goroutine of callbacks.
 func (k *keeper) unlockAndTell() {
-	endings, news := k.endings, k.reports
-	k.endings, k.reports = nil, nil
+	endings, news, gone := k.endings, k.reports, k.gone
+	k.endings, k.reports, k.gone = nil, nil, nil
 	for _, e := range endings { // still under mu: Kept.Err relies on it that what has ended is told
 		if e.end != nil && !e.user {
 			e.end(e.cause)
 		}
 	}
 	k.mu.Unlock()
+	for i := range gone {
+		k.group.lines.freed(&gone[i])
+	}
 	for _, e := range endings {
 		if e.end != nil && e.user {
 			news = append(news, func() { e.end(e.cause) })

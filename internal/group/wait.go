@@ -19,6 +19,8 @@ type waiting struct {
 	last     error   // of the last attempt that its context has not ended
 	waited   bool    // it has paused, or stood in line
 	ended    waitEnd // failed, unless another end was noted
+
+	next time.Duration // with a limit: when an attempt is counted that nothing has woken
 }
 
 // wait begins an Acquire.
@@ -38,7 +40,32 @@ func (w *waiting) goesOn(err error) bool {
 	return false
 }
 
-// isPassing says whether an attempt that ended with err may be followed by a better one.
+// beginsToWait notes that the first attempt was in vain, or was not made.
+func (w *waiting) beginsToWait(g *Group) {
+	w.waited, w.next = true, never
+	if w.limit > 0 {
+		w.next = g.clock.Now() + g.pause(max(1, w.attempts))
+	}
+}
+
+// isDue reports whether a caller with a limit has waited for as long as one that no node
+// wakes pauses between two attempts. So a limit bounds the time of an Acquire, too.
+func (w *waiting) isDue(g *Group) bool {
+	if now := g.clock.Now(); now >= w.next {
+		w.next = now + g.pause(w.attempts+1)
+		return true
+	}
+	return false
+}
+
+// refused counts an attempt that is not made, since others stand before this caller, and
+// reports whether another is allowed.
+func (w *waiting) refused() bool {
+	w.attempts++
+	return w.goesOn(engine.ErrTaken)
+}
+
+// isPassing reports whether an attempt that ended with err may be followed by a better one.
 func isPassing(err error) bool {
 	return err == engine.ErrTaken || err == engine.ErrExpired || err == engine.ErrBusy || errors.Is(err, engine.ErrNoQuorum)
 }
@@ -66,26 +93,6 @@ func (g *Group) acquired(ctx context.Context, w *waiting, h Handle, err error) (
 		reported = true
 	}
 	return h, err
-}
-
-// attempts makes attempts, with pauses between them, until one wins, one fails for a
-// reason that stays, they are used up, or ctx ends.
-func (g *Group) attempts(ctx context.Context, c *engine.Call, w *waiting, attempt func() (Handle, error)) (Handle, error) {
-	for {
-		w.attempts++
-		h, err := attempt()
-		switch {
-		case err == nil:
-			return h, nil
-		case w.goesOn(err):
-			w.waited = true
-			if c.Pause(ctx, g.pause(w.attempts), g.ending) == nil && ctx.Err() == nil {
-				continue
-			}
-			return Handle{}, g.cutOff(ctx, w)
-		}
-		return Handle{}, g.gaveUp(ctx, w, err)
-	}
 }
 
 // gaveUp is the error of an Acquire whose attempt has ended with err, for good.
@@ -129,17 +136,4 @@ func endOf(ctx context.Context) error {
 	default:
 		return fmt.Errorf("%w: %w", err, cause)
 	}
-}
-
-// orAbandon calls a hook with the result of an acquire. If the hook panics, the lock
-// is released: its caller gets no handle.
-func (g *Group) orAbandon(err error, hook func(), ops ...*engine.Op) {
-	returned := false
-	defer func() {
-		if !returned && err == nil {
-			g.engine.Abandon(ops...)
-		}
-	}()
-	hook()
-	returned = true
 }

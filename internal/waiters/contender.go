@@ -8,7 +8,7 @@ import (
 )
 
 // Contender is what a process does to get a lock that others want too, for all its waiters
-// together. It is pure: told what has happened, it says what to do next.
+// together. It is pure: what has happened is reported to it, and it decides what is next.
 //
 // The processes that want a lock queue up on one node, the first in the lock's own order
 // of nodes that can be used. The first in the queue alone asks the nodes for the lock.
@@ -43,7 +43,12 @@ type Contender struct {
 	retry  time.Duration
 
 	refused  uint64 // the nodes that have denied the last attempt, a bit each
+	deaf     uint64 // those that have denied one which a quorum granted: their key is no holder's
 	attempts int    // in a row without the lock, each right after the key was free
+
+	ask  time.Duration // an attempt then, whatever all of the above says
+	asks bool          // the present attempt is such a one
+	gap  gap
 }
 
 const none = -1
@@ -82,11 +87,12 @@ func mix(h uint64) uint64 {
 type Action uint8
 
 const (
-	Pause   Action = iota // until Step.Until, or until it is told something
+	Pause   Action = iota // until Step.Until, or until something is reported to it
 	Attempt               // to get the lock from all nodes
 	Enter                 // the queue of Step.Node, at the end where Step.Again
 	Leave                 // the queue of Step.Node; it goes on at once
 	Watch                 // the key on Step.Node
+	Claim                 // the next gap, of all processes in the queue of Step.Node
 )
 
 // Step is an action with its details.
@@ -94,24 +100,39 @@ type Step struct {
 	Action Action
 	Node   int
 	Again  bool
-	First  bool // it has been the first there
-	Until  time.Duration
+	First  bool          // it has been the first there
+	Until  time.Duration // of Pause
+	Claim  time.Duration // for how long a claim holds off further ones
 }
 
 // Surroundings is what a contender looks at.
 type Surroundings struct {
 	Now    time.Duration
 	Usable uint64        // nodes that are up and can push, a bit each
+	Slow   uint64        // those that take longer than the others
 	Held   time.Duration // until when a holder in this process has the lock, as far as is known
 	Pause  time.Duration // between attempts, where there are no pushes
 	Jitter time.Duration // small, behind instants that several processes know
+	Ask    time.Duration // from one attempt to the next at most
 }
 
 const never = time.Duration(1<<63 - 1)
 
-// Next says what to do.
+// Next decides what to do.
 func (c *Contender) Next(s *Surroundings) Step {
-	step := c.next(s)
+	c.asks = false
+	step := c.advised(s)
+	switch {
+	case step.Action == Attempt && c.gap.isDue(s.Now):
+		if step = c.leaveFree(s); step.Action == Pause {
+			step = c.advised(s)
+		}
+	case step.Action == Pause && s.Now >= c.ask && !c.gap.isOpen(s.Now):
+		step, c.asks = Step{Action: Attempt}, true
+	}
+	if step.Action == Pause && !c.gap.isOpen(s.Now) {
+		step.Until = min(step.Until, c.ask)
+	}
 	c.asking, c.early = none, false
 	if step.Action == Enter || step.Action == Watch {
 		c.asking = step.Node
@@ -119,14 +140,34 @@ func (c *Contender) Next(s *Surroundings) Step {
 	return step
 }
 
-func (c *Contender) next(s *Surroundings) Step {
+// leaveFree begins a gap. Where others are in the queue, one process claims the gaps for all.
+func (c *Contender) leaveFree(s *Surroundings) Step {
+	if c.seat != none && c.others > 0 {
+		return Step{Action: Claim, Node: c.seat, Claim: GapLength + c.gap.interval()}
+	}
+	c.gap.begin(s.Now)
+	return Step{}
+}
+
+// Claimed reports that the process has claimed the present gap, or that another has claimed
+// one, which the next follows after left.
+func (c *Contender) Claimed(s *Surroundings, own bool, left time.Duration) {
+	if own {
+		c.gap.begin(s.Now)
+	} else {
+		c.gap.postpone(s.Now, min(left, GapLength+GapInterval))
+	}
+}
+
+// advised is what queue, watch and own belief advise.
+func (c *Contender) advised(s *Surroundings) Step {
 	if s.Usable == 0 {
 		c.Lost(^uint64(0))
 		return c.polls(s)
 	}
 	c.Lost(^s.Usable)
-	home := c.home(s.Usable, ^uint64(0))
-	if c.seat != none && c.seat != home && c.again {
+	home := c.home(s, ^uint64(0))
+	if c.seat != none && c.seat != home && (c.again || s.Slow>>uint(c.seat)&1 == 1) {
 		step := Step{Action: Leave, Node: c.seat, First: c.first}
 		c.seat, c.first = none, false
 		return step
@@ -154,11 +195,15 @@ func (c *Contender) next(s *Surroundings) Step {
 	return step
 }
 
-// inQueue is Next for a process in a queue.
+// inQueue is advised for a process in a queue.
 func (c *Contender) inQueue(s *Surroundings) Step {
 	switch {
 	case !c.first:
 		return Step{Until: min(c.change, c.renew)}
+	case c.gap.isOpen(s.Now) && (c.gap.watch || s.Now < c.retry):
+		return Step{Until: min(c.gap.open, c.renew)}
+	case c.gap.isOpen(s.Now): // it sees whether another takes the lock
+		return Step{Action: Watch, Node: c.home(s, ^c.deaf)}
 	case s.Held > s.Now:
 		return Step{Until: min(s.Held+s.Jitter, c.renew)}
 	case s.Now < c.pause:
@@ -166,18 +211,20 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 	case c.due || c.watched != none && s.Now >= c.expires:
 		return Step{Action: Attempt}
 	case c.watched == none:
-		usable := s.Usable
+		among := *s
 		if s.Now < c.retry {
-			usable &^= 1 << uint(c.failed) // it is not the node of the seat
+			among.Usable &^= 1 << uint(c.failed) // it is not the node of the seat
 		}
-		return Step{Action: Watch, Node: c.home(usable, c.refused)}
+		return Step{Action: Watch, Node: c.home(&among, c.refused&^c.deaf)}
 	}
 	return Step{Until: min(c.expires, c.renew)}
 }
 
-// polls is Next where no node can push: attempts with pauses between them.
+// polls is advised where no node can push: attempts with pauses between them.
 func (c *Contender) polls(s *Surroundings) Step {
 	switch {
+	case c.gap.isOpen(s.Now):
+		return Step{Until: c.gap.open}
 	case s.Held > s.Now:
 		return Step{Until: s.Held + s.Jitter}
 	case s.Now < c.poll:
@@ -186,12 +233,14 @@ func (c *Contender) polls(s *Surroundings) Step {
 	return Step{Action: Attempt}
 }
 
-// home is the first node in the lock's order among those of usable and preferred, or else
-// of usable.
-func (c *Contender) home(usable, preferred uint64) int {
-	among := usable & preferred
-	if among == 0 {
-		among = usable
+// home is the first node in the lock's order among those that are usable, preferred and not
+// slow; or else, among those that are usable.
+func (c *Contender) home(s *Surroundings, preferred uint64) int {
+	among := s.Usable
+	for _, set := range [...]uint64{^s.Slow, preferred} {
+		if among&set != 0 {
+			among &= set
+		}
 	}
 	for _, node := range c.order {
 		if among>>node&1 == 1 {
@@ -238,7 +287,7 @@ func EntryOfGate(has, again bool, left, short time.Duration) Entry {
 	return Entry{First: has, Others: 1, Lease: short, Left: min(left, short)}
 }
 
-// Entered tells that the process is in a node's queue.
+// Entered reports that the process is in a node's queue.
 func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	was := c.first && c.seat == node && !c.again
 	c.seat, c.again, c.rung = node, false, e.Rung || c.early
@@ -257,7 +306,7 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 // leastLease bounds how often a process enters a queue that answers without sense.
 const leastLease = 10 * time.Millisecond
 
-// Failed tells that an action at a node has failed. For a while the process polls, unless
+// Failed reports that an action at a node has failed. For a while the process polls, unless
 // it may use another node.
 func (c *Contender) Failed(s *Surroundings, node int) {
 	c.Lost(1 << uint(node))
@@ -267,7 +316,7 @@ func (c *Contender) Failed(s *Surroundings, node int) {
 // failedFor is how long a node is not asked again that has failed for one lock alone.
 const failedFor = time.Second
 
-// Lost tells that pushes of nodes may be lost, a bit each.
+// Lost reports that pushes of nodes may be lost, a bit each.
 func (c *Contender) Lost(nodes uint64) {
 	if c.seat != none && nodes>>uint(c.seat)&1 == 1 {
 		c.seat, c.first = none, false
@@ -277,11 +326,14 @@ func (c *Contender) Lost(nodes uint64) {
 	}
 }
 
-// Watched tells that a node tracks the key, which lives for ttl there: 0 where there is no
+// Watched reports that a node tracks the key, which lives for ttl there: 0 where there is no
 // such key, and never where it has no end.
 func (c *Contender) Watched(s *Surroundings, node int, ttl time.Duration) {
 	c.watched = node
 	switch {
+	case c.gap.isOpen(s.Now):
+		c.expires = never
+		c.gap.watched(ttl != 0 || c.early)
 	case ttl == 0 || c.early:
 		c.due, c.watched = true, none
 	case ttl == never:
@@ -291,16 +343,24 @@ func (c *Contender) Watched(s *Surroundings, node int, ttl time.Duration) {
 	}
 }
 
-// Refused tells that an attempt has not won: the nodes of denied have the key already.
+// Refused reports that an attempt has not won: the nodes of denied have the key already.
 // There are none where the nodes were out of reach.
 func (c *Contender) Refused(s *Surroundings, denied uint64) {
-	c.due, c.watched, c.refused, c.poll = false, none, denied, s.Now+s.Pause
-	c.attempts++
-	if denied == 0 {
-		c.due, c.pause = true, s.Now+s.Pause
-	} else if c.attempts > freeAttempts {
-		c.pause = s.Now + backoff(s, c.attempts-freeAttempts)
+	c.refused, c.poll, c.ask = denied, s.Now+s.Pause, s.Now+s.Ask
+	if c.watched != none && denied>>uint(c.watched)&1 == 0 {
+		c.watched = none // the key that it had was set and deleted by this attempt, which ends tracking
 	}
+	switch {
+	case denied == 0:
+		c.due, c.watched, c.pause = true, none, s.Now+s.Pause
+	case c.asks: // nothing is new
+	default:
+		c.due, c.watched = false, none
+		if c.attempts++; c.attempts > freeAttempts {
+			c.pause = s.Now + backoff(s, c.attempts-freeAttempts)
+		}
+	}
+	c.asks = false
 }
 
 // backoff is the pause behind what has been in vain n times in a row, from 1.
@@ -316,28 +376,51 @@ const freeAttempts = 2
 // lock waited for 131 ms (p99) with 2, and for 23 to 28 ms with 8.
 const freeRings = 8
 
-// Won tells that the process has the lock. If others want it too, it enters the queue at
-// the end. If none does it stays the first: a process that comes later tells it by its
-// ticket.
-func (c *Contender) Won() {
+// Won reports that the process has the lock, which the nodes of denied have refused it. If
+// others want it too, it enters the queue at the end. If none does it stays the first: a
+// process that comes later rings it.
+func (c *Contender) Won(s *Surroundings, denied uint64) {
 	c.again = !c.first || c.others > 0 || c.rung
 	c.due, c.watched, c.refused, c.attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
+	c.asks, c.deaf, c.ask = false, denied, s.Now+s.Ask
+	c.gap.granted(s.Now)
 }
 
-// Freed tells that a holder in this process has given the lock back.
-func (c *Contender) Freed() { c.due, c.pause, c.poll = true, 0, 0 }
+// Freed reports that a holder in this process has given the lock back.
+func (c *Contender) Freed() { c.due, c.asks, c.pause, c.poll = true, false, 0, 0 }
 
-// Pushed tells that a node has pushed the key, and returns whether it matters.
+// Passed reports that the lock was passed on inside this process.
+func (c *Contender) Passed(now time.Duration) { c.gap.granted(now) }
+
+// Unwanted reports that a holder in this process has given the lock back, and that none
+// waits for it here.
+func (c *Contender) Unwanted() {
+	if c.others == 0 {
+		c.gap.interrupted()
+	}
+}
+
+// LeavesFree reports whether the lock is left free for those who are in no queue, or is to
+// be from its next release on.
+func (c *Contender) LeavesFree(now time.Duration) bool {
+	return c.gap.isOpen(now) || c.gap.isDue(now)
+}
+
+// IsFree reports whether it is left free now.
+func (c *Contender) IsFree(now time.Duration) bool { return c.gap.isOpen(now) }
+
+// Pushed reports that a node has pushed the key, and returns whether it matters.
 func (c *Contender) Pushed(node int) bool {
 	c.early = c.early || c.asking == node
 	if c.watched != node {
 		return false
 	}
 	c.due, c.watched = true, none
+	c.gap.pushed()
 	return true
 }
 
-// Rung tells that a node has pushed the process's ticket, and returns whether it matters.
+// Rung reports that a node has pushed the process's ticket, and returns whether it matters.
 func (c *Contender) Rung(node int) bool {
 	c.early = c.early || c.asking == node
 	if c.seat != node || c.rung {
@@ -347,7 +430,7 @@ func (c *Contender) Rung(node int) bool {
 	return true
 }
 
-// IsInTheWay says whether the process has a place in a queue that others wait in too.
+// IsInTheWay reports whether the process has a place in a queue that others wait in too.
 func (c *Contender) IsInTheWay() bool { return c.seat != none && (c.others > 0 || c.rung) }
 
 // Attempts is how many attempts in a row have failed.
@@ -363,21 +446,21 @@ func (c *Contender) Depart() (node int, first, had bool) {
 	return node, first, node != none
 }
 
-// MayAttempt says whether the process is the one to ask for the lock once a holder of its
+// MayAttempt reports whether the process is the one to ask for the lock once a holder of its
 // own gives it back.
 func (c *Contender) MayAttempt() bool {
 	return c.seat != none && c.first && !c.rung && !c.again
 }
 
-// Renew is when the process has to enter again, to keep its place.
+// Renew is when the process has to act at the latest: to keep its place, or to ask the nodes.
 func (c *Contender) Renew() time.Duration {
 	switch {
 	case c.seat == none || c.again || c.rung:
 		return 0
 	case !c.first:
-		return min(c.change, c.renew)
+		return min(c.change, c.renew, c.ask)
 	}
-	return c.renew
+	return min(c.renew, c.ask)
 }
 
 // Nodes is the nodes that it waits to hear of, a bit each.

@@ -23,8 +23,6 @@ const (
 type Outside interface {
 	Around(*Contender) Surroundings
 	Now() time.Duration
-	Random(below time.Duration) time.Duration
-	LongPause() time.Duration // between two attempts, after many that have failed
 }
 
 // Due is what the user of a Table has to do, behind a change of it.
@@ -98,7 +96,7 @@ type Turn struct {
 	Step        Step
 }
 
-// Turn says what w does next. If it acts, it tells the result by one of the methods below.
+// Turn decides what w does next. If it acts, it reports the result by one of the methods below.
 func (t *Table[T]) Turn(w *Waiter[T]) (turn Turn) {
 	w.parked = false
 	l := w.line
@@ -107,13 +105,8 @@ func (t *Table[T]) Turn(w *Waiter[T]) (turn Turn) {
 		return Turn{Acts: true, Step: Step{Action: Attempt}}
 	case l == nil:
 		return Turn{Takes: true}
-	case l.first != w:
-		w.Look = never // the one that leaves wakes the first
-		if now := t.Outside.Now(); l.Until > now {
-			w.Look = l.Until + t.Outside.Random(MaxJitter)
-		}
-	case l.Busy: // the one that acts wakes the first
-		w.Look = never
+	case l.first != w, l.Busy:
+		w.Look = never // the one that leaves or acts wakes the first
 	default:
 		l.Known = 0
 		s := t.Outside.Around(&l.Contender)
@@ -128,16 +121,16 @@ func (t *Table[T]) Turn(w *Waiter[T]) (turn Turn) {
 	return turn
 }
 
-// Acts says whether w acts for its line.
+// Acts reports whether w acts for its line.
 func (w *Waiter[T]) Acts() bool { return w.acts != nil }
 
-// Asks says whether the attempt of w was sent along with a release.
+// Asks reports whether the attempt of w was sent along with a release.
 func (w *Waiter[T]) Asks() bool { return w.asks }
 
 // Told notes that this attempt has its end.
 func (w *Waiter[T]) Told() { w.asks = false }
 
-// Leaves has w get no attempt any more, and says whether it acts: it must end that before
+// Leaves has w get no attempt any more, and reports whether it acts: it must end that before
 // it leaves.
 func (w *Waiter[T]) Leaves() (acts bool) {
 	w.parked = false
@@ -163,7 +156,7 @@ func (t *Table[T]) end(w *Waiter[T], l *Line[T]) Due[T] {
 	return due
 }
 
-// NotEntered tells that w has given up before it knew whether its process has entered the
+// NotEntered reports that w has given up before it knew whether its process has entered the
 // queue of a node, which that leaves in any case.
 func (t *Table[T]) NotEntered(w *Waiter[T], node int) Due[T] {
 	l, _ := t.done(w)
@@ -171,7 +164,7 @@ func (t *Table[T]) NotEntered(w *Waiter[T], node int) Due[T] {
 	return t.end(w, l)
 }
 
-// Ended tells that w leaves while it acts: a panic or its context has ended it. The next
+// Ended reports that w leaves while it acts: a panic or its context has ended it. The next
 // asks at once.
 func (t *Table[T]) Ended(w *Waiter[T]) Due[T] {
 	l, _ := t.done(w)
@@ -179,17 +172,18 @@ func (t *Table[T]) Ended(w *Waiter[T]) Due[T] {
 	return t.end(w, l)
 }
 
-// Done tells that w, which acts for its line, has done what there was to do.
+// Done reports that w, which acts for its line, has done what there was to do.
 func (t *Table[T]) Done(w *Waiter[T]) Due[T] {
 	l, _ := t.done(w)
 	return t.end(w, l)
 }
 
-// Won tells that the nodes have granted w the lock, until then. Before others have their
-// turn the lock may pass on to those that wait now, or further if none is known.
-func (t *Table[T]) Won(w *Waiter[T], until time.Duration) Due[T] {
-	l, _ := t.done(w)
-	l.Contender.Won()
+// Won reports that the nodes have granted w the lock, until then, except those of denied.
+// Before others have their turn the lock may pass on to those that wait now, or further if
+// none is known.
+func (t *Table[T]) Won(w *Waiter[T], until time.Duration, denied uint64) Due[T] {
+	l, s := t.done(w)
+	l.Contender.Won(&s, denied)
 	l.Until, l.Passes = until, MaxPasses-1
 	if l.Contender.Others() > 0 {
 		l.Passes = min(l.Passes, l.len-1)
@@ -197,14 +191,14 @@ func (t *Table[T]) Won(w *Waiter[T], until time.Duration) Due[T] {
 	return t.end(w, l)
 }
 
-// Refused tells that the attempt of w has not won; see Contender.Refused.
+// Refused reports that the attempt of w has not won; see Contender.Refused.
 func (t *Table[T]) Refused(w *Waiter[T], denied uint64) Due[T] {
 	l, s := t.done(w)
 	l.Contender.Refused(&s, denied)
 	return t.end(w, l)
 }
 
-// Entered tells that the process is in the queue of a node.
+// Entered reports that the process is in the queue of a node.
 func (t *Table[T]) Entered(w *Waiter[T], node int, e Entry) Due[T] {
 	l, s := t.done(w)
 	if l.Contender.Entered(&s, node, e); e.Others > 0 {
@@ -213,50 +207,55 @@ func (t *Table[T]) Entered(w *Waiter[T], node int, e Entry) Due[T] {
 	return t.end(w, l)
 }
 
-// Watched tells that a node tracks the key; see Contender.Watched.
+// Watched reports that a node tracks the key; see Contender.Watched.
 func (t *Table[T]) Watched(w *Waiter[T], node int, ttl time.Duration) Due[T] {
 	l, s := t.done(w)
 	l.Contender.Watched(&s, node, ttl)
 	return t.end(w, l)
 }
 
-// Failed tells that a node was of no use to w.
+// Failed reports that a node was of no use to w.
 func (t *Table[T]) Failed(w *Waiter[T], node int) Due[T] {
 	l, s := t.done(w)
 	l.Contender.Failed(&s, node)
 	return t.end(w, l)
 }
 
-// MayPass returns the first that waits for key, if the lock may pass on to it, or nil.
-func (t *Table[T]) MayPass(key string) *Waiter[T] {
+// Claimed reports whether w has claimed a gap; see Contender.Claimed.
+func (t *Table[T]) Claimed(w *Waiter[T], own bool, left time.Duration) Due[T] {
+	l, s := t.done(w)
+	l.Contender.Claimed(&s, own, left)
+	return t.end(w, l)
+}
+
+// MayPass returns the first that waits for key, if a lock whose validity ends at until may
+// pass on to it, or nil. A holder whose validity ends before that of the one that the line
+// knows has lost its lock since.
+func (t *Table[T]) MayPass(key string, now, until time.Duration) *Waiter[T] {
 	l := t.lines[key]
-	if l == nil || l.Passes <= 0 {
+	if l == nil || l.Passes <= 0 || until < l.Until || l.first == nil || l.first.Whole || l.Contender.LeavesFree(now) {
 		return nil
 	}
 	return l.first
 }
 
-// Passed tells that the lock was passed on to w, the first of its line, which leaves it.
-// w is to be woken too.
-func (t *Table[T]) Passed(w *Waiter[T], until time.Duration) (due Due[T]) {
+// Passed reports that the lock was passed on to w, the first of its line, which leaves it.
+// w is to be woken too. The next in line sleeps on: the sentry wakes it when the process
+// has to ask the nodes.
+func (t *Table[T]) Passed(w *Waiter[T], now, until time.Duration) Due[T] {
 	l := w.line
-	next := t.Leave(w)
+	t.Leave(w)
 	l.Until = until
 	l.Passes--
-	if next == nil {
-		return t.settle(l)
-	}
-	if next.Look > until+MaxJitter {
-		due.Wake = next
-	}
-	return due
+	l.Contender.Passed(now)
+	return t.settle(l)
 }
 
 // Along returns the first that waits for key, if it may ask for the lock in the moment in
 // which its holder gives that back, or nil. It acts from now on; see Told.
 func (t *Table[T]) Along(key string) *Waiter[T] {
 	l := t.lines[key]
-	if l == nil || l.first == nil || l.Busy || !l.first.parked || !l.Contender.MayAttempt() {
+	if l == nil || l.first == nil || l.first.Whole || l.Busy || !l.first.parked || !l.Contender.MayAttempt() || l.Contender.LeavesFree(t.Outside.Now()) {
 		return nil
 	}
 	w := l.first
@@ -266,26 +265,21 @@ func (t *Table[T]) Along(key string) *Waiter[T] {
 	return w
 }
 
-// Freed tells that a holder in this process has given the lock for key back, which was
-// granted, and perhaps passed on since, held ago. Where processes do not queue up, and it
-// was passed on, the first leaves others their turn: it waits as they do between two
-// attempts. It does so as often as costs the line a ninth of its time.
-func (t *Table[T]) Freed(key string, passed bool, held time.Duration, usable uint64) (wake *Waiter[T]) {
+// Freed reports that the lock for key has no holder in this process any more.
+func (t *Table[T]) Freed(key string) (wake *Waiter[T]) {
 	l := t.lines[key]
 	if l == nil {
 		return nil
 	}
 	l.Until = 0
 	l.Contender.Freed()
-	if l.first != nil && usable == 0 && passed {
-		if pause := t.Outside.LongPause(); held/8 >= t.Outside.Random(pause+1) {
-			l.Until = t.Outside.Now() + pause
-		}
+	if l.first == nil {
+		l.Contender.Unwanted()
 	}
 	return l.first
 }
 
-// Shortened tells that a lock in this process ends then, perhaps earlier than was known.
+// Shortened reports that a lock in this process ends then, perhaps earlier than was known.
 func (t *Table[T]) Shortened(key string, until time.Duration) (wake *Waiter[T]) {
 	l := t.lines[key]
 	if l == nil || l.first == nil || until >= l.Until {
@@ -295,7 +289,7 @@ func (t *Table[T]) Shortened(key string, until time.Duration) (wake *Waiter[T]) 
 	return l.first
 }
 
-// Pushed tells that a node has pushed a key, or the process's ticket or the gate for it.
+// Pushed reports that a node has pushed a key, or the process's ticket or the gate for it.
 // If none waits, and the process keeps a place that it does not need, a look is due.
 func (t *Table[T]) Pushed(node int, key []byte, ofLock bool) (wake *Waiter[T], lookDue bool) {
 	l := t.lines[string(key)]
@@ -328,7 +322,24 @@ func (t *Table[T]) Look(l *Line[T], lost uint64) (due Due[T]) {
 	return due
 }
 
-// IsContended says whether others want the lock for key, as far as is known.
+// IsTaken reports whether callers wait for key that must not be overtaken.
+func (t *Table[T]) IsTaken(key string) bool {
+	l := t.lines[key]
+	return l != nil && l.len > 0 && !l.Contender.IsFree(t.Outside.Now())
+}
+
+// Ask has the process ask the nodes at the next turn of w, if w is the first of its line, and
+// reports whether it is.
+func (t *Table[T]) Ask(w *Waiter[T]) bool {
+	l := w.line
+	if l == nil || l.first != w || l.Busy {
+		return false
+	}
+	l.Contender.ask = 0
+	return !l.Contender.IsFree(t.Outside.Now())
+}
+
+// IsContended reports whether others want the lock for key, as far as is known.
 func (t *Table[T]) IsContended(key string) bool {
 	l := t.lines[key]
 	return l != nil && (l.len > 0 || t.Outside.Now() < l.Known)

@@ -13,11 +13,9 @@ import (
 type outside struct{}
 
 func (outside) Around(*waiters.Contender) waiters.Surroundings {
-	return waiters.Surroundings{Now: time.Hour, Usable: 7, Pause: time.Second}
+	return waiters.Surroundings{Now: time.Hour, Usable: 7, Pause: time.Second, Ask: time.Second}
 }
-func (outside) Now() time.Duration                       { return time.Hour }
-func (outside) Random(below time.Duration) time.Duration { return 0 }
-func (outside) LongPause() time.Duration                 { return time.Second }
+func (outside) Now() time.Duration { return time.Hour }
 
 // TestLateComer: a caller that was refused before there was a line does not undo what the
 // first of it knows: that a node tracks the key.

@@ -16,11 +16,12 @@ import "time"
 // in a line.
 type Waiter[T any] struct {
 	Owner      T
-	Look       time.Duration // when it looks by itself
+	Look       time.Duration // when it acts by itself; never: it is woken
 	line       *Line[T]
 	prev, next *Waiter[T]
 	acts       *Line[T] // for which it acts; the line is Busy
 	asks       bool     // its attempt was given to a release, to be sent along
+	Whole      bool     // it wants several keys as one lock: none is passed on to it
 	parked     bool
 }
 
@@ -140,5 +141,5 @@ func (l *Line[T]) Key() string { return l.key }
 // Line is the line that w is in, or nil.
 func (w *Waiter[T]) Line() *Line[T] { return w.line }
 
-// IsFirst says whether w is the first of a line.
+// IsFirst reports whether w is the first of a line.
 func (w *Waiter[T]) IsFirst() bool { return w.line != nil && w.line.first == w }

@@ -1,0 +1,158 @@
+package waiters_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/waiters"
+)
+
+// queue is the processes that wait for one lock, in a model with one node: each that has the
+// lock keeps it for a while, and comes last again. It drives one process, and answers for the
+// others.
+type queue struct {
+	c      *waiters.Contender
+	s      *waiters.Surroundings
+	others int           // in the queue
+	held   time.Duration // another has the lock until then, as the process finds out by asking
+	claims int
+}
+
+// next has the process do what comes next, and returns that.
+func (q *queue) next() waiters.Step {
+	step := q.c.Next(q.s)
+	switch step.Action {
+	case waiters.Pause:
+		q.s.Now = step.Until
+	case waiters.Enter:
+		q.c.Entered(q.s, step.Node, waiters.Entry{First: true, Others: q.others, Lease: time.Minute})
+		q.c.Freed()
+	case waiters.Watch:
+		q.c.Watched(q.s, step.Node, max(0, q.held-q.s.Now))
+	case waiters.Claim:
+		q.claims++
+		q.c.Claimed(q.s, q.claims%2 == 1, time.Second)
+	case waiters.Attempt:
+		if q.s.Now < q.held {
+			q.c.Refused(q.s, 7)
+			break
+		}
+		q.c.Won(q.s, 0)
+		q.s.Now += time.Millisecond // of holding it
+		q.c.Freed()
+	}
+	return step
+}
+
+// TestGaps: a lock that is wanted without a break is left free for longer than those who poll
+// pause, at least every three seconds, and for less than a tenth of the time.
+func TestGaps(t *testing.T) {
+	for _, others := range []int{0, 3} {
+		c, s := contend()
+		q := queue{c: c, s: s, others: others}
+		var gaps, longest time.Duration
+		last := s.Now // when the lock was free for long
+		begin := s.Now
+		for s.Now < begin+time.Minute {
+			before := s.Now
+			if step := q.next(); step.Action == waiters.Pause && s.Now-before >= 250*time.Millisecond {
+				longest = max(longest, before-last)
+				gaps, last = gaps+s.Now-before, s.Now
+			}
+		}
+		require.Less(t, longest, 2700*time.Millisecond+time.Duration(others)*time.Second/3)
+		require.Less(t, gaps, time.Minute/10)
+		require.NotZero(t, gaps)
+		require.Equal(t, others > 0, q.claims > 0)
+	}
+}
+
+// TestNoGap: a lock that is given back while none waits begins anew, and so does not cost
+// those who come later a gap.
+func TestNoGap(t *testing.T) {
+	c, s := contend()
+	q := queue{c: c, s: s}
+	for range 10_000 {
+		for q.next().Action != waiters.Attempt {
+			require.False(t, c.IsFree(s.Now))
+		}
+		c.Unwanted()
+	}
+}
+
+// TestUsedGap: where another has taken the lock in a gap, the next gap comes earlier.
+func TestUsedGap(t *testing.T) {
+	for _, used := range []bool{false, true} {
+		c, s := contend()
+		q := queue{c: c, s: s}
+		for !c.IsFree(s.Now) {
+			q.next()
+		}
+		node := q.next().Node // it watches
+		if used {
+			require.True(t, c.Pushed(node))
+		}
+		for c.IsFree(s.Now) {
+			q.next()
+		}
+		began := s.Now
+		for !c.IsFree(s.Now) {
+			q.next()
+		}
+		require.Equal(t, used, s.Now-began < 2*time.Second)
+	}
+}
+
+// TestAsks: whatever a process believes, it asks the nodes about once a second.
+func TestAsks(t *testing.T) {
+	for name, prepare := range map[string]func(c *waiters.Contender, s *waiters.Surroundings){
+		"it has the lock itself":      func(c *waiters.Contender, s *waiters.Surroundings) { s.Held = s.Now + time.Hour },
+		"a node never pushes":         func(*waiters.Contender, *waiters.Surroundings) {},
+		"no node can push":            func(c *waiters.Contender, s *waiters.Surroundings) { s.Usable, s.Pause = 0, time.Hour },
+		"another is before it":        func(c *waiters.Contender, s *waiters.Surroundings) {},
+		"the node of the queue fails": func(c *waiters.Contender, s *waiters.Surroundings) { s.Pause = time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := contend()
+			c.Refused(s, 7)
+			prepare(c, s)
+			last := s.Now
+			for asked := 0; asked < 10; {
+				switch step := c.Next(s); step.Action {
+				case waiters.Pause:
+					s.Now = step.Until
+					require.LessOrEqual(t, s.Now-last, s.Ask)
+				case waiters.Enter:
+					if name == "the node of the queue fails" {
+						c.Failed(s, step.Node)
+					} else {
+						c.Entered(s, step.Node, waiters.Entry{First: name != "another is before it", Others: 1, Lease: time.Hour, Left: time.Hour})
+					}
+				case waiters.Watch:
+					c.Watched(s, step.Node, time.Hour)
+				case waiters.Attempt:
+					asked, last = asked+1, s.Now
+					c.Refused(s, 7)
+				}
+			}
+		})
+	}
+}
+
+// TestDeafNode: the node that refused an attempt which a quorum granted has the key of no
+// holder, and is not watched.
+func TestDeafNode(t *testing.T) {
+	c, s := contend()
+	c.Entered(s, 0, waiters.Entry{First: true, Lease: time.Hour})
+	c.Refused(s, 7)
+	watched := c.Next(s)
+	require.Equal(t, waiters.Watch, watched.Action)
+	c.Won(s, 1<<uint(watched.Node))
+	c.Entered(s, 0, waiters.Entry{First: true, Lease: time.Hour})
+	c.Refused(s, 7)
+	again := c.Next(s)
+	require.Equal(t, waiters.Watch, again.Action)
+	require.NotEqual(t, watched.Node, again.Node)
+}
