@@ -22,7 +22,7 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 		g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
 		return Handle{}, engine.ErrTaken
 	}
-	return g.reported(ctx)(g.attempt(ctx, c, key))
+	return g.attempt(ctx, c, key, nil)
 }
 
 // Acquire makes attempts, in line with those who want the key too, until one wins, one fails
@@ -53,19 +53,19 @@ func (g *Group) acquisition(ctx context.Context, key string, ttl time.Duration) 
 }
 
 // attempt is one attempt, with a token of its own. Where nodes have refused nothing but the
-// number of a fencing token, it is made again at once. No hook runs: the caller first reports
-// the end to the line, in which others wait, and then gives the reports to Group.reported.
-func (g *Group) attempt(ctx context.Context, c *engine.Call, key string) (h Handle, r reports, err error) {
+// number of a fencing token, it is made again at once. With later no hook runs, but what it is
+// to be told is added there: others wait in line for the end of this attempt.
+func (g *Group) attempt(ctx context.Context, c *engine.Call, key string, later *reports) (h Handle, err error) {
 	for range maxAgain {
 		if err := g.newToken(&c.Token); err != nil {
-			return Handle{}, r, err
+			return Handle{}, err
 		}
 		if g.fence.on {
 			if c.Block, err = g.fence.propose(&c.Proposal); err != nil {
-				return Handle{}, r, err
+				return Handle{}, err
 			}
 		}
-		h, r, err = g.attempted(c, key, r, g.engine.Do(ctx, c))
+		h, err = g.attempted(ctx, c, key, g.engine.Do(ctx, c), later)
 		again := false
 		if err != nil {
 			again, err = g.fence.learn(&c.Op, &c.Proposal, err)
@@ -74,11 +74,11 @@ func (g *Group) attempt(ctx context.Context, c *engine.Call, key string) (h Hand
 			break
 		}
 	}
-	return h, r, err
+	return h, err
 }
 
 // attempted is the end of an attempt whose call has ended with err.
-func (g *Group) attempted(c *engine.Call, key string, r reports, err error) (Handle, reports, error) {
+func (g *Group) attempted(ctx context.Context, c *engine.Call, key string, err error, later *reports) (h Handle, _ error) {
 	if err == nil {
 		err = g.errorOf(&c.Op)
 	}
@@ -86,15 +86,19 @@ func (g *Group) attempted(c *engine.Call, key string, r reports, err error) (Han
 		g.engine.Late(&c.Op)
 		err = engine.ErrExpired
 	}
+	if err == nil {
+		h = g.handle(state{key: key, token: c.Token, until: c.Until, ttl: c.TTL}, c.Absent)
+		h.fence = g.fence.grant(c.Block.First)
+	}
 	if g.cfg.OnAttempt != nil {
-		r = append(r, report{key, c.Took(g.clock.Now()), c.Tally, err})
+		r := report{key, c.Took(g.clock.Now()), c.Tally, err}
+		if later != nil {
+			*later = append(*later, r)
+		} else {
+			g.report(ctx, h, reports{r})
+		}
 	}
-	if err != nil {
-		return Handle{}, r, err
-	}
-	h := g.handle(state{key: key, token: c.Token, until: c.Until, ttl: c.TTL}, c.Absent)
-	h.fence = g.fence.grant(c.Block.First)
-	return h, r, nil
+	return h, err
 }
 
 // handle begins a lease.

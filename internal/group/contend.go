@@ -14,14 +14,14 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 	var denied uint64
 	if w.last = engine.ErrTaken; !g.lines.isContended(w.key) {
 		w.attempts++
-		if h, err = g.reported(ctx)(g.attempt(ctx, c, w.key)); err == nil || !w.goesOn(err) {
+		if h, err = g.attempt(ctx, c, w.key, nil); err == nil || !w.goesOn(err) {
 			return h, g.gaveUp(ctx, w, err)
 		}
 		if g.lines.pushes.usable.Load() != 0 || w.limit > 0 {
 			denied = deniedBy(&c.Op)
 		} // else it asks again at once, in case of a release before it is in line
 	}
-	w.beginsToWait(g)
+	w.waits(g)
 	own := g.lines.join(w.key, c, denied, false)
 	defer g.lines.leave(own)
 	for {
@@ -41,6 +41,7 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 		if h, err = g.attemptFor(ctx, w, own); err == nil || !w.goesOn(err) {
 			return h, g.gaveUp(ctx, w, err)
 		}
+		w.waits(g)
 	}
 }
 
@@ -66,7 +67,7 @@ func (l *lines) await(ctx context.Context, w *waiting, own *waiter) (handed Hand
 			continue
 		}
 		l.park(own, done, w.next)
-		if w.isDue(l.group) && !l.ask(own) && !w.refused() {
+		if l.group.clock.Now() >= w.next && !l.ask(own) && !w.refused(l.group) {
 			return Handle{}, l.group.gaveUp(ctx, w, engine.ErrTaken)
 		}
 	}
@@ -78,17 +79,18 @@ func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Hand
 	w.attempts++
 	var r reports
 	if own.Asks() && g.lines.awaitAlong(own) {
-		if h, r, err = g.attempted(own.call, w.key, r, own.call.Ended(ctx)); err != nil {
+		if h, err = g.attempted(ctx, own.call, w.key, own.call.Ended(ctx), &r); err != nil {
 			var again bool
 			if again, err = g.fence.learn(&own.call.Op, &own.call.Proposal, err); again {
-				h, r, err = g.attempt(ctx, own.call, w.key)
+				h, err = g.attempt(ctx, own.call, w.key, &r)
 			}
 		}
 	} else {
-		h, r, err = g.attempt(ctx, own.call, w.key)
+		h, err = g.attempt(ctx, own.call, w.key, &r)
 	}
 	g.lines.attempted(own, h, deniedBy(&own.call.Op), err)
-	return g.reported(ctx)(h, r, err)
+	g.report(ctx, h, r)
+	return h, err
 }
 
 // attempted reports the end of an attempt of w to its line, and has w act no more.

@@ -29,26 +29,22 @@ type report struct {
 // reports is the attempts of one call, none without a hook.
 type reports []report
 
-// reported returns a function that calls the hook for each attempt of a caller, and returns
-// what the last one has brought. If the hook panics, the lock is released: its caller gets no
-// handle.
-func (g *Group) reported(ctx context.Context) func(h Handle, r reports, err error) (Handle, error) {
-	return func(h Handle, r reports, err error) (Handle, error) {
-		if len(r) == 0 {
-			return h, err
-		}
-		returned := false
-		defer func() {
-			if !returned {
-				h.ReleaseAsync()
-			}
-		}()
-		for _, a := range r {
-			g.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, a.err)
-		}
-		returned = true
-		return h, err
+// report calls the hook for each attempt of a caller. h is what the last one has brought: if
+// the hook panics the caller gets no handle, and the lock is released.
+func (g *Group) report(ctx context.Context, h Handle, r reports) {
+	if len(r) == 0 {
+		return
 	}
+	returned := false
+	defer func() {
+		if !returned {
+			h.ReleaseAsync()
+		}
+	}()
+	for _, a := range r {
+		g.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, a.err)
+	}
+	returned = true
 }
 
 // reportUnsent counts and reports an attempt that no node was asked for: an extend whose

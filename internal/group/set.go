@@ -57,7 +57,9 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	defer c.free()
 	s.ttl = c.first().TTL
 	if once {
-		return g.reported(ctx)(g.attemptAgain(ctx, &c, s))
+		h, r, err := g.attemptAgain(ctx, &c, s)
+		g.report(ctx, h, r)
+		return h, err
 	}
 	w := g.wait(keys[0])
 	h, err := g.inLines(ctx, &w, &c, s)
@@ -87,10 +89,10 @@ func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s state) (h H
 			key = turns[n-1].key
 		}
 		turns = g.lines.attemptedIn(turns, key, h, denied, err)
-		if h, err = g.reported(ctx)(h, r, err); err == nil || !w.goesOn(err) {
+		if g.report(ctx, h, r); err == nil || !w.goesOn(err) {
 			return h, g.gaveUp(ctx, w, err)
 		}
-		w.beginsToWait(g)
+		w.waits(g)
 		if n := len(turns); n == 0 || turns[n-1].key != key {
 			turns = append(turns, g.lines.join(key, c.first(), denied, true))
 		}

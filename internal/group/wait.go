@@ -40,29 +40,23 @@ func (w *waiting) goesOn(err error) bool {
 	return false
 }
 
-// beginsToWait notes that the first attempt was in vain, or was not made.
-func (w *waiting) beginsToWait(g *Group) {
+// waits notes that the last attempt was in vain, or that none was made. A caller with a limit
+// then waits for as long as one that no node wakes pauses between two attempts, at most: so
+// the limit bounds the time of an Acquire, too.
+func (w *waiting) waits(g *Group) {
 	w.waited, w.next = true, never
 	if w.limit > 0 {
 		w.next = g.clock.Now() + g.pause(max(1, w.attempts))
 	}
 }
 
-// isDue reports whether a caller with a limit has waited for as long as one that no node
-// wakes pauses between two attempts. So a limit bounds the time of an Acquire, too.
-func (w *waiting) isDue(g *Group) bool {
-	if now := g.clock.Now(); now >= w.next {
-		w.next = now + g.pause(w.attempts+1)
-		return true
-	}
-	return false
-}
-
 // refused counts an attempt that is not made, since others stand before this caller, and
 // reports whether another is allowed.
-func (w *waiting) refused() bool {
+func (w *waiting) refused(g *Group) (goesOn bool) {
 	w.attempts++
-	return w.goesOn(engine.ErrTaken)
+	goesOn = w.goesOn(engine.ErrTaken)
+	w.waits(g)
+	return goesOn
 }
 
 // isPassing reports whether an attempt that ended with err may be followed by a better one.
