@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -24,13 +23,12 @@ type checker struct {
 	counts
 	fences      fenceCheck
 	fencedShare int // percent of the clients
-	waitCheck
 
 	sent [8][maxKeys][]asked // by client, in the order of submission
 }
 
 // counts is how much there was of what holders do.
-type counts struct{ kept, renewals, lost, sets, attached, reads, discards int }
+type counts struct{ kept, renewals, lost, sets, attached, reads, discards, queries int }
 
 func (c *counts) add(o *counts) {
 	c.kept += o.kept
@@ -40,6 +38,7 @@ func (c *counts) add(o *counts) {
 	c.attached += o.attached
 	c.reads += o.reads
 	c.discards += o.discards
+	c.queries += o.queries
 }
 
 // asked is one operation on a key, as submitted.
@@ -62,10 +61,6 @@ type lock struct {
 	until     time.Duration // true time at which its holder stops believing in it
 	over      bool          // its holder wants it gone
 	forgotten bool          // its holder never sent a release, or may not have
-	passes    int           // how often it was passed on
-	lost      bool          // an extend has found no quorum that has it
-	evicted   bool          // its keys were deleted, and not by a client
-	block     fencing.Block // its tokens, where it is fenced
 	loose     bool          // when its release was submitted is not known
 
 	granted [maxMasters]time.Duration // when a master set it, or 0
@@ -252,7 +247,7 @@ func (c *checker) prolonged(l *lock) {
 // believes in it. A node that was extended may not be made to forget it by an extend
 // that was asked for before.
 func (c *checker) supported(l *lock) {
-	if l.evicted || !l.holding || l.until <= c.world.now() || c.world.rules.overstays {
+	if !l.holding || l.until <= c.world.now() || c.world.rules.overstays {
 		return
 	}
 	n := 0
@@ -310,7 +305,7 @@ func (c *checker) atRest(cl *client) {
 		if cl.fence != nil {
 			again = cl.fence.medic.poll() || again
 		}
-		again = cl.lines.poll() || again
+		again = cl.asker.poll() || again
 	}
 	asked := len(e.queries.asked) + e.queries.behind + int(e.queries.size.Load())
 	if n := int(e.depth.Load()) - asked + e.callbacks.ops.n + cl.held; n != cl.pending {
@@ -350,6 +345,9 @@ func (c *checker) atRest(cl *client) {
 		if s.pending {
 			c.answered(cl, s.asked)
 		}
+	}
+	for _, s := range cl.asker.asked {
+		c.waits(cl, s)
 	}
 	for _, h := range cl.holders {
 		for _, j := range h.joints {
@@ -446,7 +444,6 @@ func (l *lock) overlapped(since time.Duration) bool {
 
 // atEnd checks what is left when nothing happens any more.
 func (c *checker) atEnd() {
-	c.served()
 	for _, cl := range c.world.clients {
 		c.clean(cl)
 	}
@@ -466,7 +463,7 @@ func (c *checker) atEnd() {
 // clean checks that an engine holds nothing back.
 func (c *checker) clean(cl *client) {
 	e := cl.engine
-	if n := cl.pending; n != 0 {
+	if n := cl.pending + len(cl.asker.asked); n != 0 {
 		c.failf("once", "client %d: %d operations never came back", cl.index, n)
 	}
 	if !cl.dead {

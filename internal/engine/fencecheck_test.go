@@ -11,8 +11,7 @@ import (
 // fenceCheck is what the checker knows of tokens.
 type fenceCheck struct {
 	grants    [maxKeys][]tokens
-	holders   [maxKeys]map[uint64]int // by token: the lock
-	issued    uint64                  // the largest token
+	issued    uint64 // the largest token
 	lastBlock fencing.Block
 	well      [8][maxMasters]time.Duration // since when a client could have brought a node back
 
@@ -20,7 +19,7 @@ type fenceCheck struct {
 }
 
 // fenceCounts is how much there was of all this.
-type fenceCounts struct{ granted, again, second, closed, rejoined, passed, initialized int }
+type fenceCounts struct{ granted, again, second, closed, rejoined, initialized int }
 
 func (c *fenceCounts) add(o *fenceCounts) {
 	c.granted += o.granted
@@ -28,7 +27,6 @@ func (c *fenceCounts) add(o *fenceCounts) {
 	c.second += o.second
 	c.closed += o.closed
 	c.rejoined += o.rejoined
-	c.passed += o.passed
 	c.initialized += o.initialized
 }
 
@@ -46,7 +44,6 @@ func (c *checker) tokened(l *lock, b fencing.Block, asked time.Duration) {
 	if l.client.fence == nil {
 		return
 	}
-	l.block = b
 	c.fences.granted++
 	if b.First == 0 || b.Last-b.First != blockSize-1 {
 		c.failf("fence", "lock %d has the tokens %v", l.number, b)
@@ -60,22 +57,6 @@ func (c *checker) tokened(l *lock, b fencing.Block, asked time.Duration) {
 		}
 	}
 	c.fences.grants[l.key] = append(c.fences.grants[l.key], tokens{b, l.number, asked, c.world.now()})
-	c.holds1(l, b.First)
-}
-
-// holds1 checks that a holder's token is of its lock, and its own.
-func (c *checker) holds1(l *lock, token uint64) {
-	seen := &c.fences.holders[l.key]
-	if *seen == nil {
-		*seen = map[uint64]int{}
-	}
-	if other, is := (*seen)[token]; is {
-		c.failf("fence", "two holders of locks %d and %d have token %d", other, l.number, token)
-	}
-	if token < l.block.First || token > l.block.Last {
-		c.failf("fence", "a holder of lock %d has token %d, and the nodes know of %v", l.number, token, l.block)
-	}
-	(*seen)[token] = l.number
 }
 
 // attempted is what the last attempt of a user was told, for second.

@@ -91,7 +91,6 @@ func (m *master) fenced(dst []byte, p *pipe, cmd *sentCommand) []byte {
 			*h = held{cmd.locks[i], m.milliseconds() + cmd.ttls[i]}
 			m.fence.raised[key] = raised{w.now(), m.fence.raised[key].last, cmd.locks[i]}
 			w.check.grantedOne(m, cmd.locks[i], h.expires)
-			m.changed(keyNames[key])
 		}
 		if a.Code == fencing.Amnesia || a.Code == fencing.Foreign || a.Code == fencing.Gone {
 			cmd.blame(m, cmd.locks[i])

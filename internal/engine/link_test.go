@@ -54,11 +54,7 @@ type pipe struct {
 	answer   time.Duration // of the newest reply
 	broken   bool          // no reply gets through
 	life     int           // of the master
-	tracks   bool          // CLIENT TRACKING ON
-	noLoop   bool
-	caching  bool         // CLIENT CACHING YES, for the next command
-	eats     bool         // a proxy lets no push through
-	reach    [maxKeys]int // what of the client's submissions has come through
+	reach    [maxKeys]int  // what of the client's submissions has come through
 }
 
 type segment struct {
@@ -96,7 +92,7 @@ func (l *link) connect() {
 
 func (l *link) delay() time.Duration {
 	d := l.world.between(20*time.Microsecond, 120*time.Microsecond) + l.master.slow
-	if l.world.chance(2) && !l.world.rules.calm {
+	if l.world.chance(2) {
 		d += l.world.between(0, 10*time.Millisecond)
 	}
 	return d
@@ -292,16 +288,11 @@ func (l *link) receive() {
 	for len(l.inbox) > 0 && l.fault == nil {
 		var v resp.Value
 		n, err := l.decoder.Decode(l.inbox[0], &v)
-		push := err == nil && v.Kind == resp.Push
-		if err != nil || n != len(l.inbox[0]) || len(l.owed) == 0 && !push {
+		if err != nil || n != len(l.inbox[0]) || len(l.owed) == 0 {
 			w.check.fail("wire", "the simulator's own reply is malformed")
 			return
 		}
 		l.inbox = l.inbox[1:]
-		if push {
-			l.fleet.client.lines.pushed(l.index, &v)
-			continue
-		}
 		l.progress = w.now()
 		d := l.owed[0]
 		i := d.next
@@ -334,7 +325,6 @@ func (l *link) takeDown() {
 	l.up, l.fault, l.owed, l.inbox = false, nil, nil, nil
 	l.changed = w.now()
 	l.cause = &unsentError{err}
-	l.fleet.client.lines.down(l.index)
 	for _, d := range owed {
 		l.excuse(d.flight.cmds[d.next:])
 		if w.rules.loseFail {
@@ -390,7 +380,6 @@ func (l *link) dial() {
 			if !w.rules.forgetful {
 				c.engine.NodeUp(l.index)
 			}
-			c.lines.up(l.index)
 		}
 		c.busy--
 		if w.rules.rudeDialer {

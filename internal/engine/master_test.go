@@ -13,7 +13,10 @@ const (
 	maxKeys    = 5
 	heldKeys   = 2 // of them, which only holders use
 	maxMasters = 7
+	nonsense   = 7 // said where something else was asked
 )
+
+var keyNames = [maxKeys]string{"key-0", "key-1", "key-2", "key-3", "key-4"}
 
 // master is one node: keys with a TTL on its own clock, and a script cache.
 type master struct {
@@ -22,8 +25,8 @@ type master struct {
 	clock   *skewed
 	keys    [maxKeys]held
 	scripts loaded
-	telling
-	fence fenceNode
+	author  *pipe // whose command runs
+	fence   fenceNode
 
 	form    conn.Form
 	forbids bool // refuses the native commands
@@ -56,7 +59,7 @@ type held struct {
 }
 
 func newMaster(w *world, index int) *master {
-	m := &master{world: w, index: index, clock: w.newClock(), scripts: both, telling: newTelling()}
+	m := &master{world: w, index: index, clock: w.newClock(), scripts: both}
 	if w.rules.fenced {
 		m.fence.wall = w.between(-time.Second, time.Second)
 		m.fence.Marker = fencing.Marker{Phase: fencing.Voting, Me: fencing.Me{Fleet: fenceFleet, Run: m.run()}}
@@ -76,7 +79,6 @@ func (m *master) get(key int) *held {
 	h := &m.keys[key]
 	if h.lock != 0 && m.milliseconds() > h.expires {
 		*h = held{}
-		m.changedBy(nil, keyNames[key])
 	}
 	return h
 }
@@ -95,7 +97,7 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		m.nonsense--
 		cmd.excuse(m)
 		cmd.blame(m, cmd.locks...)
-		return resp.AppendInteger(dst, 7)
+		return resp.AppendInteger(dst, nonsense)
 	}
 	if w.now() < m.moodUntil && (m.mood[0] != 'O' || cmd.kind == Acquire || cmd.kind == Extend && cmd.native) {
 		cmd.excuse(m)
@@ -103,7 +105,7 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		return resp.AppendError(dst, m.mood)
 	}
 	if cmd.words != nil {
-		return m.query(dst, p, cmd.words)
+		return m.query(dst, cmd.words)
 	}
 	if text := m.bars(p, cmd); text != "" {
 		return resp.AppendError(dst, text)
@@ -125,7 +127,6 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 			h.expires = 1 << 40
 		}
 		w.check.granted(m, cmd, h.expires)
-		m.changed(keyNames[cmd.keys[0]])
 		return resp.AppendSimple(dst, "OK")
 	case cmd.kind.Reads():
 		return m.read(dst, cmd)
@@ -238,14 +239,12 @@ func (m *master) script(cmd *sentCommand, i int, h *held) int64 {
 			w.check.released(m, cmd.locks[i])
 		}
 		*h = held{}
-		m.changed(keyNames[cmd.keys[i]])
 		return 1
 	case cmd.kind == Extend && (mine || w.rules.blindExtend && h.lock != 0):
 		h.expires = m.milliseconds() + cmd.ttls[i]
 		if mine {
 			w.check.extended(m, cmd.locks[i], h.expires)
 		}
-		m.changed(keyNames[cmd.keys[i]])
 		return 1
 	}
 	return 0
@@ -258,7 +257,6 @@ func (m *master) restart(d time.Duration) {
 	w.note("restart", m.index, int(d), 0)
 	m.scripts, m.down = loaded{}, true
 	m.life++
-	m.forgetTold()
 	if w.rules.forgets {
 		m.keys = [maxKeys]held{}
 	}
@@ -278,6 +276,5 @@ func (m *master) restart(d time.Duration) {
 // heal ends all that is wrong with a master.
 func (m *master) heal() {
 	m.down, m.slow, m.moodUntil, m.hungUntil, m.nonsense = false, 0, 0, m.world.now(), 0
-	m.refusesTracking, m.refusesScript = false, false
 	m.partsUntil, m.barred = 0, [8][maxKeys]barred{}
 }

@@ -40,32 +40,16 @@ type rules struct {
 
 	unwatched bool // the watchdog does not look after callbacks
 
+	confuses   bool // a master answers a query with another number
 	contagious bool // a master that refuses one key refuses the next command too
-
-	lines        bool // clients have waiters in line
-	calm         bool // there are no faults, and all processes have the same settings
-	extends      bool // most waiters extend what they hold
-	foreign      bool // clients poll too, beside the lines
-	losesPushes  int  // percent
-	doubles      int  // a push comes up to so often besides
-	delaysPushes bool
-
-	ringsNone    bool // tickets are not rung
-	handsExpired bool // locks that are as good as expired are passed on
-	handsLost    bool // locks are passed on whose extend was lost
-	forgetsFirst bool // a first that is cancelled in the moment of its wake-up wakes none
-	asksBefore   bool // a key is watched, and it is not looked whether it is still there
-	keepsPlace   bool // places in queues are not given up
-	staysBusy    bool // a waiter that is cancelled during a query leaves its line busy
-	bothHold     bool // who has passed a lock on goes on
 
 	fenced        bool // some clients are fenced, or all
 	rejoinsAtOnce bool // without a quarantine
 	votesAlways   bool // nodes vote without a marker
 	learnsNothing bool // tokens follow the client's clock alone
 	sameBlock     bool // an attempt proposes the tokens of another
-	sameToken     bool // a holder has the token of the one before it
 
+	asks    bool // some clients ask nodes besides
 	holders int  // times up to 2 holders of each client
 	wild    bool // callbacks block, panic, end their goroutine, cancel others' operations
 	many    bool // several extends of a lock at once
@@ -96,7 +80,7 @@ func (w *world) scheduleFault(end time.Duration) {
 // inModel leaves out panics where no other callback waits: the engine goes on as if
 // the callback that has panicked were still under way, and replaces its goroutine.
 func inModel() rules {
-	return rules{name: "model", holders: 1, wild: true, many: true, faults: []fault{
+	return rules{name: "model", asks: true, holders: 1, wild: true, many: true, faults: []fault{
 		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, flushAll, flicker, flicker, flicker,
 		restrict, restrict, parts, outage, forbidNative, complain, stall, speakNonsense, closeClient, freeze,
 	}}

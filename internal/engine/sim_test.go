@@ -63,7 +63,7 @@ func TestHistories(t *testing.T) {
 	require.Greater(t, extended, n/10, "hardly anything was extended")
 	require.Greater(t, sum.kept, n/2, "hardly anything was kept alive")
 	require.Greater(t, sum.renewals, n, "hardly anything was renewed")
-	for _, rare := range []int{sum.sets, sum.attached, sum.reads, sum.discards} {
+	for _, rare := range []int{sum.sets, sum.attached, sum.reads, sum.discards, sum.queries} {
 		require.Greater(t, rare, n/50, "something hardly ever happened")
 	}
 }
@@ -71,7 +71,7 @@ func TestHistories(t *testing.T) {
 // forgetting is a model in which masters forget their keys when they restart.
 func forgetting() rules {
 	r := inModel()
-	r.name, r.forgets, r.brief, r.holders = "forgetting", true, true, 0
+	r.name, r.forgets, r.brief, r.asks, r.holders = "forgetting", true, true, false, 0
 	r.faults = append(r.faults, restart, restart, restart)
 	return r
 }
@@ -137,19 +137,11 @@ var broken = []struct {
 	{"extend", rules{name: "renewsStopped", renewsStopped: true, holders: 2}},
 	{"ttl", rules{name: "countsFailed", countsFailed: true, holders: 2, faults: []fault{hang, outage}}},
 	{"overlap", rules{name: "someHeld", someHeld: true, holders: 2}},
-	{"handles", lined(rules{name: "bothHold", bothHold: true})},
-	{"pass", lined(rules{name: "handsExpired", handsExpired: true})},
-	{"pass", lined(rules{name: "handsLost", handsLost: true, extends: true, faults: []fault{evict}})},
-	{"forgotten", lined(rules{name: "forgetsFirst", forgetsFirst: true})},
-	{"forgotten", lined(rules{name: "asksBefore", asksBefore: true})},
-	{"forgotten", lined(rules{name: "ringsNone", ringsNone: true})},
-	{"forgotten", lined(rules{name: "keepsPlace", keepsPlace: true})},
-	{"forgotten", lined(rules{name: "staysBusy", staysBusy: true})},
 	{"fence", withFences(rules{name: "rejoinsAtOnce", rejoinsAtOnce: true, nodes: 3, faults: []fault{tear, tear, tear, step}})},
 	{"fence", withFences(rules{name: "votesAlways", votesAlways: true, faults: []fault{evictSet, slowDown}})},
 	{"second", withFences(rules{name: "learnsNothing", learnsNothing: true})},
 	{"second", withFences(rules{name: "sameBlock", sameBlock: true})},
-	{"fence", withFences(rules{name: "sameToken", sameToken: true, lines: true, calm: true})},
+	{"query", rules{name: "confuses", confuses: true, asks: true}},
 	{"orphan", rules{name: "forgetful", forgetful: true, faults: []fault{loseConnection}}},
 }
 
@@ -188,19 +180,12 @@ func TestReplay(t *testing.T) {
 		r = forgetting()
 		r.guard = true
 	}
-	for _, rules := range []rules{fenced(), fencedLines()} {
-		if rules.name == os.Getenv("SIM_RULES") {
-			r = rules
-		}
+	if rules := fenced(); rules.name == os.Getenv("SIM_RULES") {
+		r = rules
 	}
 	for _, c := range broken {
 		if c.rules.name == os.Getenv("SIM_RULES") {
 			r = c.rules
-		}
-	}
-	for _, waiting := range waitWorlds {
-		if other := waiting(); other.name == os.Getenv("SIM_RULES") {
-			r = other
 		}
 	}
 	w := newWorld(seed, r)

@@ -17,7 +17,7 @@ type client struct {
 	sessions []*session
 	holders  []*holder
 	keeper   *simKeeper
-	lines    *simLines
+	asker    *asker
 	fence    *simFence // or nil
 	trusts   bool      // restarts: it has no guard
 	busy     int       // holders of the driver lock that last longer than an event
@@ -34,11 +34,11 @@ type client struct {
 func newClient(w *world, index int) *client {
 	c := &client{world: w, index: index, clock: w.newClock()}
 	waiting := 64
-	if !w.rules.calm && w.chance(20) {
+	if w.chance(20) {
 		waiting = 1 + w.IntN(3)
 	}
 	var timeout time.Duration
-	if !w.rules.calm && w.chance(50) {
+	if w.chance(50) {
 		timeout = w.between(time.Millisecond, 30*time.Millisecond)
 	}
 	cfg := Config{}
@@ -46,11 +46,7 @@ func newClient(w *world, index int) *client {
 		c.fence, c.trusts = newSimFence(c), w.chance(70)
 		cfg.Fence, cfg.OnForgotten, cfg.MaxTTL = c.fence.encode, c.fence.told, longestHeld
 	}
-	c.engine = New(Config{Fence: cfg.Fence, OnForgotten: cfg.OnForgotten, MaxTTL: cfg.MaxTTL, Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked, OnRelease: func(key []byte, nodes uint64) {
-		if w.rules.lines {
-			c.lines.released(key, nodes)
-		}
-	}})
+	c.engine = New(Config{Fence: cfg.Fence, OnForgotten: cfg.OnForgotten, MaxTTL: cfg.MaxTTL, Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked})
 	c.fleet = newSimFleet(c)
 	for i := range c.fleet.links {
 		c.fence.up(i)
@@ -61,20 +57,14 @@ func newClient(w *world, index int) *client {
 	if w.chance(50) {
 		c.engine.window.size = 1 + w.IntN(4)
 	}
-	if !w.rules.lines || w.rules.foreign && w.chance(15) {
-		most := []int{2, 4, 12}
-		if w.rules.fenced && !w.rules.rejoinsAtOnce { // their worlds last longer
-			most[2] = 4
-		}
-		for range 1 + w.IntN(most[w.IntN(3)]) {
-			c.sessions = append(c.sessions, newSession(c))
-		}
+	most := []int{2, 4, 12}
+	if w.rules.fenced && !w.rules.rejoinsAtOnce { // their worlds last longer
+		most[2] = 4
 	}
-	c.lines = newSimLines(c)
-	for i := range c.fleet.links {
-		c.lines.up(i)
+	for range 1 + w.IntN(most[w.IntN(3)]) {
+		c.sessions = append(c.sessions, newSession(c))
 	}
-	c.keeper = &simKeeper{client: c}
+	c.keeper, c.asker = &simKeeper{client: c}, &asker{client: c}
 	for range w.IntN(2*w.rules.holders + 1) {
 		c.holders = append(c.holders, newHolder(c))
 	}
@@ -90,14 +80,14 @@ func attach(e *Engine, f Fleet) {
 }
 
 func (c *client) start() {
-	for _, u := range c.lines.users {
-		c.after(c.world.between(1, 10*time.Millisecond), u.next)
-	}
 	for _, s := range c.sessions {
 		c.after(c.world.between(1, 10*time.Millisecond), s.next)
 	}
 	for _, h := range c.holders {
 		c.after(c.world.between(1, 10*time.Millisecond), h.next)
+	}
+	if c.world.rules.asks && c.world.chance(25) {
+		c.after(c.world.between(1, 10*time.Millisecond), c.asker.next)
 	}
 }
 
@@ -197,7 +187,6 @@ func (c *client) kill() {
 		return
 	}
 	c.world.note("kill", c.index, 0, 0)
-	c.lines.close(c.world.rules.lines && c.world.chance(50))
 	c.dead = true
 	c.keeper.close()
 	for i := range c.engine.nodes { // what is owed now is never paid

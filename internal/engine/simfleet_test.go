@@ -183,10 +183,16 @@ func happen(things *[]func()) {
 func (f *simFleet) SendTo(node int, b *conn.Batch) {
 	fl := f.takeOff(b)
 	what, paid := "retry", false
-	if owner, is := b.Owner.(*wire); !is {
+	switch owner := b.Owner.(type) {
+	case *Query:
 		what = "query"
-	} else if paid = owner.batch.isHint; paid {
-		what = "hand off"
+		if owner.Connection != 0 && owner.Connection != f.Connection(node) {
+			f.world.check.failf("query", "client %d: node %d is asked on another connection", f.client.index, node)
+		}
+	case *wire:
+		if paid = owner.batch.isHint; paid {
+			what = "hand off"
+		}
 	}
 	for i := range fl.cmds {
 		fl.cmds[i].errand, fl.cmds[i].paid = true, paid

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/command"
 )
 
 // A world is everything a history needs: a clock, a seed, masters, clients, and
@@ -78,7 +77,6 @@ func newWorld(seed uint64, r rules) *world {
 		nodes = 3
 	}
 	w.check.keys = 1 + w.IntN(maxKeys-heldKeys)
-	w.check.prepareLines()
 	if r.fenced {
 		w.check.fencedShare = []int{100, 70, 50}[w.IntN(3)]
 	}
@@ -141,10 +139,7 @@ func (w *world) run() {
 		c.start()
 	}
 	length := w.between(10*time.Millisecond, 110*time.Millisecond)
-	switch {
-	case w.rules.lines:
-		length *= 3
-	case w.rules.fenced: // for quarantines
+	if w.rules.fenced { // for quarantines
 		length *= 2
 	}
 	w.length = length
@@ -154,9 +149,6 @@ func (w *world) run() {
 	w.scheduleFault(length)
 	if w.rules.fenced {
 		w.check.nurse()
-	}
-	if w.rules.lines {
-		w.check.lookAtAll()
 	}
 	for w.step(length) {
 	}
@@ -169,11 +161,7 @@ func (w *world) run() {
 			h.later(w.between(0, 50*time.Millisecond), h.finish)
 		}
 	}
-	rest := time.Minute
-	if w.rules.lines { // tickets may live for as long
-		rest = 2*command.AloneTicket + time.Minute
-	}
-	for w.step(length + rest) {
+	for w.step(length + time.Minute) {
 		if len(w.history) > maxHistory {
 			w.check.fail("stuck", "the history does not end")
 		}
