@@ -75,9 +75,9 @@ func (n *Network) dial(ctx context.Context, l *Link, host, addr string) (net.Con
 		}
 		n.mu.Lock()
 	}
-	arrives := l.back.due(l.there.due(time.Time{})).Add(l.there.delay)
+	trip := time.Until(l.there.due(time.Time{})) + time.Until(l.back.due(time.Time{}))
 	n.mu.Unlock()
-	timer := time.NewTimer(time.Until(arrives))
+	timer := time.NewTimer(trip)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
