@@ -1,6 +1,6 @@
 module github.com/redlock-go/redlock
 
-go 1.24
+go 1.25
 
 require (
 	github.com/stretchr/testify v1.12.1

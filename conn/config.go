@@ -119,7 +119,7 @@ func (c Config) withDefaults() Config {
 		c.MaxInFlightBytes = DefaultMaxInFlightBytes
 	}
 	if c.Clock == nil {
-		c.Clock = clock.System()
+		c.Clock = clock.New()
 	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64

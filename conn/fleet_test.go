@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/manual"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
 
@@ -35,7 +35,7 @@ type testFleet struct {
 	*Fleet
 	t     *testing.T
 	lock  sync.Mutex
-	clock *clock.Fake
+	clock *manual.Clock
 	peers []*scripted.Server
 	wires []*scripted.Conn // by node, since the last up
 	sent  []*ledger
@@ -43,7 +43,7 @@ type testFleet struct {
 
 func newTestFleet(t *testing.T, portable bool, peers []*scripted.Server, set ...func(*Config)) *testFleet {
 	t.Helper()
-	r := &testFleet{t: t, clock: clock.NewFake(), peers: peers, wires: make([]*scripted.Conn, len(peers))}
+	r := &testFleet{t: t, clock: new(manual.Clock), peers: peers, wires: make([]*scripted.Conn, len(peers))}
 	cfg := Config{
 		Portable:    portable,
 		DialTimeout: testkit.Patience,

@@ -9,7 +9,7 @@
 // Time does in UTC, In or JSON.
 //
 // Time is a parameter: code that decides by time is given a [Clock], so that a
-// test can replay it with a [Fake].
+// test can replay it. [System] is the real one.
 package clock
 
 import "time"

@@ -9,43 +9,51 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// TestSystem counts from the start of the process, goes forward, and allocates
-// nothing.
+// TestSystem counts from its making, above zero, goes forward, and allocates nothing.
 func TestSystem(t *testing.T) {
-	before := clock.System().Now()
-	require.GreaterOrEqual(t, before, time.Duration(0))
+	c := clock.New()
+	before := c.Now()
+	require.Greater(t, before, time.Duration(0))
 	require.Less(t, before, time.Hour)
 	last := before
 	for start := time.Now(); time.Since(start) < 5*time.Millisecond; {
-		now := clock.System().Now()
+		now := c.Now()
 		require.GreaterOrEqual(t, now, last)
 		last = now
 	}
-	require.GreaterOrEqual(t, clock.System().Now()-before, 5*time.Millisecond, "it is a clock, not a counter")
-	require.Zero(t, testing.AllocsPerRun(100, func() { clock.System().Now() }))
+	require.GreaterOrEqual(t, c.Now()-before, 5*time.Millisecond, "it is a clock, not a counter")
+	require.Zero(t, testing.AllocsPerRun(100, func() { c.Now(); c.Sync() }))
 }
 
-// TestFake moves when it is told to, and does not go back.
-func TestFake(t *testing.T) {
-	f := clock.NewFake()
-	f.Advance(3 * time.Second)
-	require.Equal(t, 3*time.Second, f.Now())
-	require.Panics(t, func() { f.Advance(-1) })
-}
-
-// TestSync: what the machine was suspended for is added once, and a difference within the
-// error of reading is none.
+// TestSync: what the machine was suspended for is added once, to the clock of that machine
+// alone, and a difference within the error of reading is none.
 func TestSync(t *testing.T) {
-	before := clock.System().Now()
+	other := clock.New()
+	before := other.Now()
 	for range 1000 {
-		clock.Sync()
+		other.Sync()
 	}
-	require.Less(t, clock.System().Now()-before, time.Second, "there was no suspend")
-	restore := clock.FakeSuspend(time.Hour)
-	defer restore()
-	clock.Sync()
-	clock.Sync()
-	require.InDelta(t, time.Hour, clock.System().Now()-before, float64(time.Second))
-	restore()
-	require.Less(t, clock.System().Now()-before, time.Second)
+	require.Less(t, other.Now()-before, time.Second, "there was no suspend")
+
+	boot, ahead := time.Hour, time.Duration(0) // it had been suspended before
+	source := clock.Source{Monotonic: func() time.Duration { return boot - time.Hour }}
+	source.Boottime = func() (time.Duration, bool) { return boot + ahead, true }
+	undo := clock.Play(func() clock.Source { return source })
+	c := clock.New()
+	undo()
+	before = c.Now()
+	ahead = 2 * time.Hour
+	require.Equal(t, before, c.Now(), "nothing has said so yet")
+	c.Sync()
+	c.Sync()
+	require.Equal(t, before+2*time.Hour, c.Now())
+	boot += time.Second
+	c.Sync()
+	require.Equal(t, before+2*time.Hour+time.Second, c.Now())
+
+	source.Boottime = func() (time.Duration, bool) { return time.Hour, false }
+	c = clock.NewOn(source)
+	before = c.Now()
+	c.Sync()
+	require.Equal(t, before, c.Now(), "there is no such clock")
 }

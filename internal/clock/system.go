@@ -5,74 +5,87 @@ import (
 	"time"
 )
 
-// epoch is what readings of the system clock count from. It carries a
-// monotonic reading, which is all that [time.Since] looks at when it has one.
-var epoch = time.Now()
-
-// System returns the clock of the operating system, counted from the start of
-// the process. All values it returns are the same clock.
+// System is the clock of the operating system, as one client reads it.
 //
 // It runs at the rate of the operating system's monotonic clock. On Linux that one
 // (CLOCK_MONOTONIC) stands still while the machine is suspended; the nodes' clocks run
-// on, so a holder would believe in its lock for longer than the nodes do. [Sync] makes
+// on, so a holder would believe in its lock for longer than the nodes do. Sync makes
 // up for it. No client can know of a pause by a hypervisor that stops all clocks of its
 // guest.
-func System() Clock { return system{} }
+type System struct {
+	source    Source
+	epoch     time.Duration // what Monotonic reads where Now returns 0
+	awake     time.Duration // by how much Boottime was ahead of Monotonic at first
+	suspended atomic.Int64  // for how long the machine was since, as far as Sync has found out
+}
 
-// system has no fields, so that turning it into a Clock allocates nothing.
-type system struct{}
+// Source is the clocks of an operating system.
+type Source struct {
+	Monotonic func() time.Duration         // may stand still while the machine is suspended
+	Boottime  func() (time.Duration, bool) // does not; false where there is no such clock
+}
 
-func (system) Now() time.Duration { return time.Since(epoch) + time.Duration(suspended.Load()) }
+// OS is the clocks of this machine.
+func OS() Source {
+	start := time.Now() // has a monotonic reading, which is all that time.Since looks at
+	return Source{Monotonic: func() time.Duration { return time.Since(start) }, Boottime: readBoottime}
+}
 
-// suspended is how long the machine has been suspended since the start of the process,
-// as far as Sync has found out.
-var suspended atomic.Int64
+// beforeFirst is what the first reading is at least: 0 stands for no time in many places.
+const beforeFirst = time.Second
+
+// New returns a clock that counts from about now. Its readings are above zero.
+func New() *System {
+	if source := played.Load(); source != nil {
+		return NewOn((*source)())
+	}
+	return NewOn(OS())
+}
+
+// NewOn is New with the clocks of another machine.
+func NewOn(source Source) *System {
+	s := &System{source: source, epoch: source.Monotonic() - beforeFirst}
+	s.awake, _ = s.ahead()
+	return s
+}
+
+// Now implements Clock.
+func (s *System) Now() time.Duration {
+	return s.source.Monotonic() - s.epoch + time.Duration(s.suspended.Load())
+}
 
 // leastSuspend is what Sync takes for a suspended machine. Less is the error of reading
 // two clocks one after the other.
 const leastSuspend = time.Millisecond
 
-// Sync adds to the system's clock what the machine was suspended for since the last
-// Sync, where the operating system tells (Linux: CLOCK_BOOTTIME). It costs a system
-// call. The clock does not go back by it.
-func Sync() {
-	boot, ok := boottime()
+// Sync adds to the clock what the machine was suspended for since the last Sync, where
+// the operating system tells (Linux: CLOCK_BOOTTIME). It costs a system call. The clock
+// does not go back by it.
+func (s *System) Sync() {
+	ahead, ok := s.ahead()
 	if !ok {
 		return
 	}
-	// The monotonic clock is read second: what comes between the two readings makes the
-	// difference smaller, and is not taken for a suspended machine.
-	now, before := boot-bootEpoch-time.Since(epoch), suspended.Load()
+	now, before := ahead-s.awake, s.suspended.Load()
 	if now > time.Duration(before)+leastSuspend {
-		suspended.CompareAndSwap(before, int64(now)) // or another Sync has done so
+		s.suspended.CompareAndSwap(before, int64(now)) // or another Sync has done so
 	}
 }
 
-// boottime reads a clock that goes on while the machine is suspended; false where there
-// is none.
-func boottime() (time.Duration, bool) {
-	boot, ok := readBoottime()
-	if ahead := fakeAhead.Load(); ahead != nil {
-		boot, ok = boot+time.Duration(*ahead), true
-	}
-	return boot, ok
+// ahead is by how much Boottime is ahead of Monotonic. The latter is read second: what
+// comes between the two readings makes the difference smaller, and is not taken for a
+// suspended machine.
+func (s *System) ahead() (time.Duration, bool) {
+	boot, ok := s.source.Boottime()
+	return boot - s.source.Monotonic(), ok
 }
 
-// bootEpoch is what boottime read at the epoch.
-var bootEpoch = func() time.Duration {
-	boot, _ := readBoottime()
-	return boot - time.Since(epoch)
-}()
+// played is where New finds the machine of the next client in tests, or nil.
+var played atomic.Pointer[func() Source]
 
-var fakeAhead atomic.Pointer[time.Duration]
-
-// FakeSuspend has the next Sync find that the machine was suspended for d, for tests. It
-// returns what takes that back, and with it what Sync has added to the clock.
-func FakeSuspend(d time.Duration) (restore func()) {
-	before := suspended.Load()
-	fakeAhead.Store(&d)
-	return func() {
-		fakeAhead.Store(nil)
-		suspended.Store(before)
-	}
+// Play has New call machine for the clocks of each client that is made from now on, until
+// it is undone. It is for tests, which suspend a machine that way; a program cannot reach it.
+func Play(machine func() Source) (undo func()) {
+	played.Store(&machine)
+	return func() { played.Store(nil) }
 }

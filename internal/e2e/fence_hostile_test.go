@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/testkit"
@@ -24,17 +23,16 @@ const fenceSet = "redlock:fence"
 // the quarantine from the answer on.
 func TestFenceSuspended(t *testing.T) {
 	servers := cluster.Start(t, 3)
+	machine := cluster.NewMachine(t)
 	c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0))
 	require.NoError(t, c.InitFencing(t.Context()))
-	restore := func() {}
-	defer func() { restore() }()
 	var noticed time.Time
 	quarantine := make(chan time.Duration, 1)
 	servers[0].Flush()
 	servers[0].OnCommand(func(_ int64, args []string) {
 		switch {
 		case slices.Contains(args, "notice") && noticed.IsZero():
-			restore = clock.FakeSuspend(time.Hour)
+			machine.Suspend(time.Hour)
 			noticed = time.Now()
 		case slices.Contains(args, "rejoin") && !noticed.IsZero() && len(quarantine) == 0: // none of an earlier notice
 			quarantine <- time.Since(noticed)

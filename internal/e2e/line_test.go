@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -279,11 +277,12 @@ func TestNextIsWoken(t *testing.T) {
 // TestLateHandOver: a lock that was passed on to a caller which comes to run when it has
 // expired is no success; nor does Release pass a lock on once the client is closed.
 func TestLateHandOver(t *testing.T) {
-	testkit.Apart(t, func(t *testing.T) { // it changes the clock
+	testkit.Apart(t, func(t *testing.T) { // its machine is suspended
 		for _, closed := range []bool{false, true} {
 			t.Run(fmt.Sprint("closed ", closed), func(t *testing.T) {
 				asked, goOn := make(chan struct{}), make(chan struct{})
 				var blocks atomic.Bool
+				machine := cluster.NewMachine(t)
 				r := cluster.New(t, 3, func(c *redlock.Config) {
 					c.Hooks.Attempt = func(a redlock.Attempt) {
 						if a.Kind == redlock.OpAcquire && blocks.CompareAndSwap(true, false) {
@@ -304,11 +303,8 @@ func TestLateHandOver(t *testing.T) {
 					require.Equal(t, redlock.ErrClosed, testkit.Get(t, next).Err)
 					return
 				}
-				if runtime.GOOS != "linux" {
-					t.Skip("the system does not tell that it was suspended")
-				}
 				require.NoError(t, held.Release(t.Context()))
-				defer clock.FakeSuspend(2 * ttl)()
+				machine.Suspend(2 * ttl)
 				close(goOn)
 				got := testkit.Get(t, next)
 				require.NoError(t, got.Err)

@@ -88,7 +88,7 @@ func (b *bulk) Complete(op *Op) {
 }
 
 func newBulk(n int, form conn.Form, granted bool) *bulk {
-	b := &bulk{Engine: New(Config{Clock: clock.System(), MaxWaiting: n}), fleet: newInstant(form, granted, n)}
+	b := &bulk{Engine: New(Config{Clock: clock.New(), MaxWaiting: n}), fleet: newInstant(form, granted, n)}
 	attach(b.Engine, b.fleet)
 	b.watchdog.see(time.Second) // it is awake: no goroutine takes the alarm
 	for i := range n {

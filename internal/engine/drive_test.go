@@ -176,7 +176,7 @@ func TestAnIdleFleetIsArmed(t *testing.T) {
 func TestDialersBeforeStart(t *testing.T) {
 	for range 50 {
 		f := newMemory(1, false)
-		e := New(Config{Clock: clock.System(), MaxWaiting: 4})
+		e := New(Config{Clock: clock.New(), MaxWaiting: 4})
 		f.engine = e
 		lock := e.DriverLock()
 		told, left := make(chan struct{}), make(chan struct{})

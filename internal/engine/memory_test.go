@@ -70,7 +70,7 @@ func (f *memoryFleet) start(t *testing.T) *Engine {
 	for _, n := range f.nodes {
 		go f.serve(n)
 	}
-	f.engine = New(Config{Clock: clock.System(), MaxWaiting: 1 << 16, Timeout: time.Minute})
+	f.engine = New(Config{Clock: clock.New(), MaxWaiting: 1 << 16, Timeout: time.Minute})
 	f.engine.Start(f)
 	t.Cleanup(func() {
 		if !f.closed {

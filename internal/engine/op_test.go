@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/testkit/manual"
 )
 
 // TestLateVotesDoNotReachTheNextUse: a batch that still knows an Op which was
@@ -111,7 +111,7 @@ func TestCancel(t *testing.T) {
 
 // hook is a clock that lets a test in between two steps of the driver.
 type hook struct {
-	*clock.Fake
+	*manual.Clock
 	once sync.Once
 	f    func()
 }
@@ -120,7 +120,7 @@ func (h *hook) Now() time.Duration {
 	if h.f != nil {
 		h.once.Do(h.f)
 	}
-	return h.Fake.Now()
+	return h.Clock.Now()
 }
 
 // TestCancelWhileSending: a Cancel that comes while the driver encodes waits,
@@ -128,7 +128,7 @@ func (h *hook) Now() time.Duration {
 func TestCancelWhileSending(t *testing.T) {
 	for range 100 {
 		p := newScripted(t, 3)
-		h := &hook{Fake: p.clock}
+		h := &hook{Clock: p.clock}
 		p.engine.clock = h
 		op := p.op(Acquire, "key")
 		op.Kind, op.TTL = Acquire, time.Second
@@ -157,7 +157,7 @@ func TestCancelBeforePush(t *testing.T) {
 	p.submit(Acquire, "out")
 	p.submit(Acquire, "waits")
 	op := p.op(Acquire, "key")
-	h := &hook{Fake: p.clock}
+	h := &hook{Clock: p.clock}
 	p.engine.clock = h
 	op.begin(0)
 	require.False(t, p.engine.Cancel(&op.Op))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/testkit/manual"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -20,7 +20,7 @@ type scriptedFleet struct {
 	guarded uint64      // nodes without a vote, a bit each
 	t       *testing.T
 	engine  *Engine
-	clock   *clock.Fake
+	clock   *manual.Clock
 	nodes   int
 	sent    []*sentBatch
 	down    uint64 // nodes without a connection, a bit each
@@ -43,7 +43,7 @@ type sentBatch struct {
 }
 
 func newScripted(t *testing.T, nodes int) *scriptedFleet {
-	p := &scriptedFleet{t: t, nodes: nodes, clock: clock.NewFake()}
+	p := &scriptedFleet{t: t, nodes: nodes, clock: new(manual.Clock)}
 	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: 20 * time.Millisecond})
 	attach(p.engine, p)
 	p.engine.callbacks.wake = p.callBack

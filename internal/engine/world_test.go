@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/testkit/manual"
 )
 
 // A world is everything a history needs: a clock, a seed, masters, clients, and
@@ -16,7 +16,7 @@ import (
 type world struct {
 	*rand.Rand
 	seed    uint64
-	clock   *clock.Fake // true time; masters and clients have their own rates
+	clock   *manual.Clock // true time; masters and clients have their own rates
 	events  eventHeap
 	serial  uint64
 	turn    int // events so far
@@ -67,7 +67,7 @@ func (h *eventHeap) Pop() any {
 }
 
 func newWorld(seed uint64, r rules) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 0x5ed10c)), seed: seed, clock: clock.NewFake(), rules: r}
+	w := &world{Rand: rand.New(rand.NewPCG(seed, 0x5ed10c)), seed: seed, clock: new(manual.Clock), rules: r}
 	w.check.world = w
 	nodes := []int{1, 2, 3, 3, 3, 4, 5, 5, 7}[w.IntN(9)]
 	if r.nodes > 0 {

@@ -2,6 +2,7 @@ package fakeredis
 
 import (
 	"crypto/tls"
+	"net"
 	"time"
 )
 
@@ -30,6 +31,10 @@ type Options struct {
 	// Now is the clock that keys expire by; time.Now if nil. It is called with
 	// the server locked. Delays run on real time all the same.
 	Now func() time.Time
+	// Listen is net.Listen if nil. Another one serves connections of another kind, such
+	// as those in memory, whose deadlines must work: the server uses them to wake its
+	// readers. Its listeners return net.ErrClosed from Accept when they are closed.
+	Listen func(network, addr string) (net.Listener, error)
 }
 
 // defaultUser is the user of a connection that has not logged in.
@@ -47,6 +52,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Listen == nil {
+		o.Listen = net.Listen
 	}
 	return o
 }

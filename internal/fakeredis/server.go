@@ -63,7 +63,7 @@ func Start(opts Options) (*Server, error) {
 		s.dbs[i] = newTable(s)
 	}
 	s.Deny(opts.Deny...)
-	ln, err := net.Listen(s.network, s.addr)
+	ln, err := s.opts.Listen(s.network, s.addr)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (s *Server) listenAgain() error {
 	}
 	deadline := time.Now().Add(5 * time.Second)
 	for {
-		ln, err := net.Listen(s.network, s.addr)
+		ln, err := s.opts.Listen(s.network, s.addr)
 		if err == nil {
 			s.serve(ln)
 			return nil

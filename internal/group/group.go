@@ -21,7 +21,7 @@ import (
 // for concurrent use.
 type Group struct {
 	cfg    Config // checked, with its defaults; without Nodes and Conn
-	clock  clock.Clock
+	clock  *clock.System
 	engine *engine.Engine
 	fleet  *conn.Fleet
 	leases sync.Pool // of *lease
@@ -42,7 +42,7 @@ func New(cfg Config) (*Group, error) {
 	if err != nil {
 		return nil, wrongConfig(err)
 	}
-	g := &Group{clock: clock.System(), ending: make(chan struct{})}
+	g := &Group{clock: clock.New(), ending: make(chan struct{})}
 	cfg.Engine.Clock = g.clock
 	cfg.Engine.OnVote, cfg.Engine.OnPanic = g.onVote(cfg.OnVote), g.onPanic
 	cfg.Engine.OnRelease = g.lines.released

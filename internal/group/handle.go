@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/token"
@@ -66,7 +65,7 @@ func (h Handle) Value() string {
 // Remaining is the validity that is left, or 0. A machine that was suspended is noticed.
 func (h Handle) Remaining() time.Duration {
 	if s, ok := h.state(); ok {
-		clock.Sync()
+		h.group.clock.Sync()
 		return h.group.left(s.until)
 	}
 	return 0

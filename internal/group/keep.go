@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/renewal"
 )
@@ -124,7 +123,7 @@ func (k *Kept) look() (over bool) {
 	if !ok {
 		return false
 	}
-	clock.Sync()
+	k.handle.group.clock.Sync()
 	if over = k.handle.group.left(s.until) == 0; over {
 		k.handle.group.keeper.expire(&k.entry, k.handle)
 	}

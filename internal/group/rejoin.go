@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
@@ -118,7 +117,7 @@ func (m *medic) collect() {
 func (f *fence) treat(t *fencing.Treatment, node int, init []fencing.Treatment) (again time.Duration, finished bool) {
 	var failed error // of a read
 	for reads := false; ; {
-		clock.Sync() // a quarantine counts the time for which the machine was suspended
+		f.group.clock.Sync() // a quarantine counts the time for which the machine was suspended
 		r, pause := t.Next(f.group.clock.Now(), f.nonce())
 		switch r.Verb {
 		case fencing.NoticeVerb:
@@ -147,7 +146,7 @@ func (f *fence) treat(t *fencing.Treatment, node int, init []fencing.Treatment) 
 // answer makes a request.
 func (f *fence) answer(t *fencing.Treatment, r fencing.Request, args ...string) error {
 	a, err := f.ask(r.Node, r.Verb, args...)
-	clock.Sync() // also for which it was before the receipt, where a quarantine begins
+	f.group.clock.Sync() // also for which it was before the receipt, where a quarantine begins
 	t.Answered(r, a, err == nil, f.group.clock.Now())
 	if log := f.group.cfg.Logger; log != nil && err == nil && r.Verb == fencing.RejoinVerb && a.Code == fencing.OK {
 		addr := f.group.fleet.Addr(r.Node)

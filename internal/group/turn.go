@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/quorum"
@@ -12,7 +11,7 @@ import (
 
 // turn does what is due and returns how long it is to the next turn.
 func (k *keeper) turn() (pause time.Duration) {
-	clock.Sync()
+	k.group.clock.Sync()
 	now := k.group.clock.Now()
 	k.mu.Lock()
 	for r := k.inbox.take(); r != nil; {

@@ -1,0 +1,100 @@
+package virtual
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Link is the way between a host that dials and an address that it dials. Its methods act
+// on connections that exist and on those to come, unless they say otherwise.
+type Link struct {
+	net         *Network
+	there, back *path
+	refused     bool
+	opened      chan struct{} // closed when it is no longer held; nil while it is not
+}
+
+// path is one direction of a link. The mutex of the network guards it.
+type path struct {
+	net           *Network
+	rng           *rand.Rand
+	delay, jitter time.Duration
+	held          bool
+	streams       map[*stream]struct{} // those that are read
+}
+
+func newPath(n *Network, rng *rand.Rand) *path {
+	return &path{net: n, rng: rng, delay: n.delay, jitter: n.jitter, streams: map[*stream]struct{}{}}
+}
+
+// due is when what is sent now arrives, not before what was sent last.
+func (p *path) due(last time.Time) time.Time {
+	due := time.Now().Add(p.delay)
+	if p.jitter > 0 {
+		due = due.Add(time.Duration(p.rng.Int64N(int64(p.jitter))))
+	}
+	if due.Before(last) {
+		return last
+	}
+	return due
+}
+
+// Delay sets how long bytes take, there and back; up to jitter is added to each.
+func (l *Link) Delay(there, back, jitter time.Duration) {
+	l.net.mu.Lock()
+	defer l.net.mu.Unlock()
+	l.there.delay, l.back.delay = there, back
+	l.there.jitter, l.back.jitter = jitter, jitter
+}
+
+// Hold keeps what is sent, in the directions that are named, until Release: as a network
+// that loses packets, which are sent again. While there is held, dials get no answer.
+func (l *Link) Hold(there, back bool) {
+	l.net.mu.Lock()
+	defer l.net.mu.Unlock()
+	l.there.held, l.back.held = l.there.held || there, l.back.held || back
+	if l.opened == nil {
+		l.opened = make(chan struct{})
+	}
+}
+
+// Release undoes Hold: what was sent arrives.
+func (l *Link) Release() {
+	l.net.mu.Lock()
+	defer l.net.mu.Unlock()
+	if l.opened == nil {
+		return
+	}
+	close(l.opened)
+	l.opened = nil
+	for _, p := range []*path{l.there, l.back} {
+		p.held = false
+		for s := range p.streams {
+			s.release()
+		}
+	}
+}
+
+// Lose makes black holes of the connections that exist: they stay open, and nothing
+// arrives on them any more, not even their end.
+func (l *Link) Lose() { l.each((*stream).vanish) }
+
+// Reset cuts off the connections that exist.
+func (l *Link) Reset() { l.each((*stream).reset) }
+
+func (l *Link) each(f func(*stream)) {
+	l.net.mu.Lock()
+	defer l.net.mu.Unlock()
+	for _, p := range []*path{l.there, l.back} {
+		for s := range p.streams {
+			f(s)
+		}
+	}
+}
+
+// Refuse sets whether dials are refused.
+func (l *Link) Refuse(refused bool) {
+	l.net.mu.Lock()
+	defer l.net.mu.Unlock()
+	l.refused = refused
+}

@@ -1,0 +1,201 @@
+package virtual
+
+import (
+	"io"
+	"os"
+	"syscall"
+	"time"
+)
+
+// window is how many bytes may be on their way before a writer waits.
+const window = 256 << 10
+
+// The ends of a stream.
+const (
+	reading = iota
+	writing
+)
+
+// stream is one direction of a connection: bytes that arrive in the order in which they
+// were written, each part when it is due. The mutex of the network guards it.
+type stream struct {
+	path  *path
+	parts []part
+	size  int       // bytes of the parts
+	last  time.Time // when the last part is due
+	lost  bool      // what is written vanishes, the end too
+	ends  [2]end
+}
+
+// part is bytes that arrive together. The end of a stream is one without bytes.
+type part struct {
+	due  time.Time // zero: when the path is no longer held
+	data []byte
+}
+
+// end is one that reads, or writes.
+type end struct {
+	err   error         // why it cannot go on
+	limit time.Time     // its deadline, or zero
+	wake  chan struct{} // holds one
+}
+
+// ring has an end that waits look again.
+func (e *end) ring() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// stopped is why the end cannot go on.
+func (e *end) stopped(now time.Time) error {
+	if e.err == nil && !e.limit.IsZero() && !now.Before(e.limit) {
+		return os.ErrDeadlineExceeded
+	}
+	return e.err
+}
+
+// wait waits until the end is rung, or until a time, if there is one.
+func (e *end) wait(until time.Time) {
+	if until.IsZero() {
+		<-e.wake
+		return
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-e.wake:
+	case <-timer.C:
+	}
+}
+
+func newStream(p *path) *stream {
+	s := &stream{path: p}
+	for i := range s.ends {
+		s.ends[i].wake = make(chan struct{}, 1)
+	}
+	p.streams[s] = struct{}{}
+	return s
+}
+
+// read returns the bytes that are due, waits for the next, or returns why there are none.
+func (s *stream) read(b []byte) (int, error) {
+	for {
+		s.path.net.mu.Lock()
+		n, next, err := s.take(b)
+		s.path.net.mu.Unlock()
+		if n > 0 || err != nil || len(b) == 0 {
+			return n, err
+		}
+		s.ends[reading].wait(next)
+	}
+}
+
+// take is read without waiting. It returns when there is more to see.
+func (s *stream) take(b []byte) (n int, next time.Time, err error) {
+	e := &s.ends[reading]
+	now := time.Now()
+	if err := e.stopped(now); err != nil {
+		return 0, next, err
+	}
+	next = e.limit
+	for len(s.parts) > 0 && n < len(b) {
+		p := &s.parts[0]
+		if p.due.IsZero() {
+			break
+		}
+		if p.due.After(now) {
+			if next.IsZero() || p.due.Before(next) {
+				next = p.due
+			}
+			break
+		}
+		if len(p.data) == 0 {
+			if n == 0 {
+				err = io.EOF
+			}
+			break
+		}
+		m := copy(b[n:], p.data)
+		n += m
+		if p.data = p.data[m:]; len(p.data) == 0 {
+			s.parts = s.parts[1:]
+		}
+	}
+	if s.size -= n; n > 0 {
+		s.ends[writing].ring()
+	}
+	return n, next, err
+}
+
+// write sends bytes on their way, and waits while too many are.
+func (s *stream) write(b []byte) (int, error) {
+	e := &s.ends[writing]
+	for len(b) > 0 {
+		s.path.net.mu.Lock()
+		err, limit, fits := e.stopped(time.Now()), e.limit, s.size < window
+		if err == nil && fits {
+			s.put(append([]byte(nil), b...))
+		}
+		s.path.net.mu.Unlock()
+		if err != nil {
+			return 0, err
+		}
+		if fits {
+			break
+		}
+		e.wait(limit)
+	}
+	return len(b), nil
+}
+
+// put appends a part, unless it vanishes.
+func (s *stream) put(data []byte) {
+	if s.lost {
+		return
+	}
+	p := part{data: data}
+	if !s.path.held {
+		p.due = s.path.due(s.last)
+		s.last = p.due
+	}
+	s.parts = append(s.parts, p)
+	s.size += len(data)
+	s.ends[reading].ring()
+}
+
+// release has the parts arrive that were held.
+func (s *stream) release() {
+	for i := range s.parts {
+		if p := &s.parts[i]; p.due.IsZero() {
+			p.due = s.path.due(s.last)
+			s.last = p.due
+		}
+	}
+	s.ends[reading].ring()
+}
+
+// vanish has nothing arrive any more.
+func (s *stream) vanish() {
+	s.lost, s.parts, s.size = true, nil, 0
+	s.ends[writing].ring()
+}
+
+// stop ends an end.
+func (s *stream) stop(i int, err error) {
+	if e := &s.ends[i]; e.err == nil {
+		e.err = err
+		e.ring()
+	}
+	if s.ends[reading].err != nil {
+		delete(s.path.streams, s)
+	}
+}
+
+// reset ends both ends.
+func (s *stream) reset() {
+	s.vanish()
+	s.stop(writing, syscall.ECONNRESET)
+	s.stop(reading, syscall.ECONNRESET)
+}
