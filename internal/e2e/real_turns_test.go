@@ -3,14 +3,13 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/realredis"
@@ -85,38 +84,42 @@ func TestRealBesideALine(t *testing.T) {
 			return l, err
 		}
 	}
-	// Each makes the guest of a line of client c for key.
-	guests := map[string]func(t *testing.T, ctx context.Context, c *redlock.Client, key string) guest{
-		"set of one key, same client": func(_ *testing.T, _ context.Context, c *redlock.Client, key string) guest {
-			return func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, ttl, key) }
+	one := func(g guest) []guest { return []guest{g} }
+	// Each makes the guests of a line of client c for key.
+	guests := map[string]func(t *testing.T, ctx context.Context, c *redlock.Client, key string) []guest{
+		"set of one key, same client": func(_ *testing.T, _ context.Context, c *redlock.Client, key string) []guest {
+			return one(func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, ttl, key) })
 		},
-		"set of one key": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) guest {
+		"set of one key": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) []guest {
 			c := cluster.Connect(t, nodes, usual)
-			return func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, ttl, key) }
+			return one(func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, ttl, key) })
 		},
-		"set of the keys of two lines": func(t *testing.T, ctx context.Context, _ *redlock.Client, key string) guest {
+		"set of the keys of two lines": func(t *testing.T, ctx context.Context, _ *redlock.Client, key string) []guest {
 			c := cluster.Connect(t, nodes, usual)
 			_, ended := line(ctx, cluster.Connect(t, nodes, usual), key+" too", 4, section)
 			t.Cleanup(ended.Wait)
-			return func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, ttl, key, key+" too") }
+			return one(func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, ttl, key, key+" too") })
 		},
-		"user without tracking": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) guest {
-			return acquires(cluster.Connect(t, lockers(servers), usual), key)
+		"user without tracking": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) []guest {
+			return one(acquires(cluster.Connect(t, lockers(servers), usual), key))
 		},
-		"nodes by other names": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) guest {
-			return acquires(cluster.Connect(t, others, usual), key)
+		"nodes by other names": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) []guest {
+			return one(acquires(cluster.Connect(t, others, usual), key))
 		},
-		"polls, same client": func(_ *testing.T, _ context.Context, c *redlock.Client, key string) guest { return polls(c, key) },
-		"polls": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) guest {
-			return polls(cluster.Connect(t, nodes, usual), key)
+		"cut off from a node, each from another": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) (each []guest) {
+			for _, node := range nodes { // one of them has the queue
+				net := newNetwork()
+				net.cut(node)
+				each = append(each, acquires(cluster.Connect(t, nodes, usual, net.use), key))
+			}
+			return each
 		},
-	}
-	for i, node := range nodes { // one of them has the queue
-		guests[fmt.Sprint("cut off from node ", i)] = func(t *testing.T, _ context.Context, _ *redlock.Client, key string) guest {
-			net := newNetwork()
-			net.cut(node)
-			return acquires(cluster.Connect(t, nodes, usual, net.use), key)
-		}
+		"polls, same client": func(_ *testing.T, _ context.Context, c *redlock.Client, key string) []guest {
+			return one(polls(c, key))
+		},
+		"polls": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) []guest {
+			return one(polls(cluster.Connect(t, nodes, usual), key))
+		},
 	}
 	for name, prepare := range guests {
 		t.Run(name, func(t *testing.T) {
@@ -124,20 +127,26 @@ func TestRealBesideALine(t *testing.T) {
 				t.Parallel()
 			}
 			key := "lock:" + name
-			if strings.HasPrefix(name, "cut off") && testkit.Long() {
-				key = "lock:cut off" // the same queue for all
-			}
 			c := cluster.Connect(t, nodes, usual)
 			ctx, cancel := context.WithTimeout(t.Context(), window)
 			defer cancel()
 			acquire := prepare(t, ctx, c, key)
+			all := make([]turns, len(acquire))
 			hosts, ended := line(ctx, c, key, 4, section)
-			var u turns
-			u.take(ctx, section, acquire)
+			for i := range all {
+				ended.Add(1)
+				go func() {
+					defer ended.Done()
+					all[i].take(ctx, section, acquire[i])
+				}()
+			}
 			testkit.Join(t, ended)
-			t.Logf("%d grants in %v, longest wait %v; the line beside it %d", u.grants.Load(), window, u.longest.Round(time.Millisecond), hosts.grants.Load())
-			require.Less(t, u.longest, longest, "longest wait")
-			require.Greater(t, hosts.grants.Load(), u.grants.Load(), "of the line") // it is not the line that starves now
+			for i := range all {
+				u := &all[i]
+				t.Logf("%d grants in %v, longest wait %v; the line beside it %d", u.grants.Load(), window, u.longest.Round(time.Millisecond), hosts.grants.Load())
+				assert.Less(t, u.longest, longest, "longest wait")
+				assert.Greater(t, hosts.grants.Load(), u.grants.Load(), "it is not the line that starves now")
+			}
 		})
 	}
 }
