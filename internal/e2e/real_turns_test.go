@@ -3,13 +3,14 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/realredis"
@@ -65,13 +66,12 @@ func TestRealBesideALine(t *testing.T) {
 	}
 	servers := realredis.StartN(t, 5, realredis.Options{Users: []string{leastUser + strings.Join(leastPrivileges, " ")}})
 	nodes := cluster.RealAddrs(servers)
-	var others []string
-	for _, node := range nodes {
-		others = append(others, strings.Replace(node, "127.0.0.1", "localhost", 1))
-	}
 	type guest func(ctx context.Context) (redlock.Lock, error)
 	acquires := func(c *redlock.Client, key string) guest {
 		return func(ctx context.Context) (redlock.Lock, error) { return c.Acquire(ctx, key, ttl) }
+	}
+	sets := func(c *redlock.Client, keys ...string) guest {
+		return func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, ttl, keys...) }
 	}
 	polls := func(c *redlock.Client, key string) guest {
 		return func(ctx context.Context) (l redlock.Lock, err error) {
@@ -84,69 +84,65 @@ func TestRealBesideALine(t *testing.T) {
 			return l, err
 		}
 	}
-	one := func(g guest) []guest { return []guest{g} }
-	// Each makes the guests of a line of client c for key.
-	guests := map[string]func(t *testing.T, ctx context.Context, c *redlock.Client, key string) []guest{
-		"set of one key, same client": func(_ *testing.T, _ context.Context, c *redlock.Client, key string) []guest {
-			return one(func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, ttl, key) })
-		},
-		"set of one key": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) []guest {
-			c := cluster.Connect(t, nodes, usual)
-			return one(func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, ttl, key) })
-		},
-		"set of the keys of two lines": func(t *testing.T, ctx context.Context, _ *redlock.Client, key string) []guest {
-			c := cluster.Connect(t, nodes, usual)
-			_, ended := line(ctx, cluster.Connect(t, nodes, usual), key+" too", 4, section)
-			t.Cleanup(ended.Wait)
-			return one(func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, ttl, key, key+" too") })
-		},
-		"user without tracking": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) []guest {
-			return one(acquires(cluster.Connect(t, lockers(servers), usual), key))
-		},
-		"nodes by other names": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) []guest {
-			return one(acquires(cluster.Connect(t, others, usual), key))
-		},
-		"cut off from a node, each from another": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) (each []guest) {
-			for _, node := range nodes { // one of them has the queue
-				net := newNetwork()
-				net.cut(node)
-				each = append(each, acquires(cluster.Connect(t, nodes, usual, net.use), key))
-			}
-			return each
-		},
-		"polls, same client": func(_ *testing.T, _ context.Context, c *redlock.Client, key string) []guest {
-			return one(polls(c, key))
-		},
-		"polls": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) []guest {
-			return one(polls(cluster.Connect(t, nodes, usual), key))
-		},
-	}
-	for name, prepare := range guests {
+	// beside measures a guest of a line of client c for key, until ctx ends.
+	beside := func(name, key string, nodes []string, prepare func(t *testing.T, ctx context.Context, c *redlock.Client, key string) guest) {
 		t.Run(name, func(t *testing.T) {
 			if !testkit.Long() {
 				t.Parallel()
 			}
-			key := "lock:" + name
 			c := cluster.Connect(t, nodes, usual)
 			ctx, cancel := context.WithTimeout(t.Context(), window)
 			defer cancel()
 			acquire := prepare(t, ctx, c, key)
-			all := make([]turns, len(acquire))
 			hosts, ended := line(ctx, c, key, 4, section)
-			for i := range all {
-				ended.Add(1)
-				go func() {
-					defer ended.Done()
-					all[i].take(ctx, section, acquire[i])
-				}()
-			}
+			var u turns
+			u.take(ctx, section, acquire)
 			testkit.Join(t, ended)
-			for i := range all {
-				u := &all[i]
-				t.Logf("%d grants in %v, longest wait %v; the line beside it %d", u.grants.Load(), window, u.longest.Round(time.Millisecond), hosts.grants.Load())
-				assert.Less(t, u.longest, longest, "longest wait")
-				assert.Greater(t, hosts.grants.Load(), u.grants.Load(), "it is not the line that starves now")
-			}
+			t.Logf("%d grants in %v, longest wait %v; the line beside it %d", u.grants.Load(), window, u.longest.Round(time.Millisecond), hosts.grants.Load())
+			require.Less(t, u.longest, longest, "longest wait")
+			require.Greater(t, hosts.grants.Load(), u.grants.Load(), "it is not the line that starves now")
+		})
+	}
+	for name, prepare := range map[string]func(t *testing.T, ctx context.Context, c *redlock.Client, key string) guest{
+		"set of one key, same client": func(_ *testing.T, _ context.Context, c *redlock.Client, key string) guest { return sets(c, key) },
+		"set of one key": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) guest {
+			return sets(cluster.Connect(t, nodes, usual), key)
+		},
+		"set of the keys of two lines": func(t *testing.T, ctx context.Context, _ *redlock.Client, key string) guest {
+			_, ended := line(ctx, cluster.Connect(t, nodes, usual), key+" too", 4, section)
+			t.Cleanup(ended.Wait)
+			return sets(cluster.Connect(t, nodes, usual), key, key+" too")
+		},
+		"user without tracking": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) guest {
+			return acquires(cluster.Connect(t, lockers(servers), usual), key)
+		},
+		"polls, same client": func(_ *testing.T, _ context.Context, c *redlock.Client, key string) guest { return polls(c, key) },
+		"polls": func(t *testing.T, _ context.Context, _ *redlock.Client, key string) guest {
+			return polls(cluster.Connect(t, nodes, usual), key)
+		},
+	} {
+		beside(name, "lock:"+name, nodes, prepare)
+	}
+	var others []string
+	for _, node := range nodes {
+		others = append(others, strings.Replace(node, "127.0.0.1", "localhost", 1))
+	}
+	for i := range 3 { // the queues of a key may lie on the same node
+		beside(fmt.Sprint("nodes by other names ", i), fmt.Sprint("lock:", i), nodes, func(t *testing.T, _ context.Context, _ *redlock.Client, key string) guest {
+			return acquires(cluster.Connect(t, others, usual), key)
+		})
+	}
+	// The same key in five databases of the same nodes, so that its queue is on one of those
+	// that are cut off.
+	for i, addr := range nodes {
+		var databases []string
+		for _, node := range nodes {
+			databases = append(databases, fmt.Sprintf("redis://%s/%d", node, 1+i))
+		}
+		beside(fmt.Sprint("cut off from node ", i), "lock", databases, func(t *testing.T, _ context.Context, _ *redlock.Client, key string) guest {
+			net := newNetwork()
+			net.cut(addr)
+			return acquires(cluster.Connect(t, databases, usual, net.use), key)
 		})
 	}
 }
