@@ -17,10 +17,10 @@ import (
 )
 
 // TestRedsyncBesideALine: while a program moves to redlock, copies that use redsync, with
-// its defaults, have turns beside goroutines of ours that take the lock without end: none
-// of its calls gives up.
+// its defaults, have turns beside goroutines of ours that take the lock without end: one every
+// two seconds on average, and none of its calls gives up.
 func TestRedsyncBesideALine(t *testing.T) {
-	const name, section, longest = "orders:42", time.Millisecond, 2 * time.Second
+	const name, section, longest, every = "orders:42", time.Millisecond, 3 * time.Second, 2 * time.Second
 	window := 15 * time.Second
 	if os.Getenv("REDLOCK_LONG") == "1" {
 		window = time.Minute
@@ -75,6 +75,7 @@ func TestRedsyncBesideALine(t *testing.T) {
 				theirs, window, gaveUp, interval.Round(time.Millisecond), ours.Load())
 			require.Zero(t, gaveUp)
 			require.LessOrEqual(t, interval, longest)
+			require.GreaterOrEqual(t, theirs, int(window/every))
 			require.Greater(t, ours.Load(), int64(theirs))
 		})
 	}
