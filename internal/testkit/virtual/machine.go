@@ -1,6 +1,8 @@
 package virtual
 
 import (
+	"context"
+	"net"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 // machine was suspended, and goes on when it wakes.
 type Machine struct {
 	Name string
+	Wrap func(net.Conn) net.Conn // if set, gives the connections that its clients dial another face
 	net  *Network
 
 	mu    sync.Mutex
@@ -49,6 +52,17 @@ func (m *Machine) Suspend() {
 	}
 }
 
+// Slept is for how long the machine was suspended until now.
+func (m *Machine) Slept() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := m.slept
+	if !m.since.IsZero() {
+		d += time.Since(m.since)
+	}
+	return d
+}
+
 // Wake undoes Suspend.
 func (m *Machine) Wake() {
 	m.mu.Lock()
@@ -65,16 +79,18 @@ func (m *Machine) clocks() clock.Source {
 }
 
 func (m *Machine) monotonic() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d := time.Since(m.made) - m.slept
-	if !m.since.IsZero() {
-		d -= time.Since(m.since)
-	}
-	return d
+	return time.Since(m.made) - m.Slept()
 }
 
 func (m *Machine) boottime() (time.Duration, bool) { return time.Since(m.made), true }
+
+func (m *Machine) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := m.net.Dialer(m.Name)(ctx, network, addr)
+	if err == nil && m.Wrap != nil {
+		c = m.Wrap(c)
+	}
+	return c, err
+}
 
 // making is held from before a client is made to when its clock is.
 var making sync.Mutex
@@ -84,7 +100,7 @@ func (m *Machine) Client(cfg redlock.Config) (*redlock.Client, error) {
 	for _, addr := range cfg.Nodes {
 		m.Link(addr)
 	}
-	cfg.Dialer = m.net.Dialer(m.Name)
+	cfg.Dialer = m.dial
 	making.Lock()
 	var undo func()
 	made := sync.OnceFunc(func() {

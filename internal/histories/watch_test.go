@@ -1,0 +1,117 @@
+package histories
+
+import (
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// watch looks at what waits.
+type watch struct {
+	history *history
+
+	mu        sync.Mutex
+	calm      time.Time // from when on all nodes have a vote; zero: not yet
+	wanted    map[string]int
+	free      map[string]time.Time // since when a lock is free and wanted
+	outsiders map[*outsider]struct{}
+	longest   [2]time.Duration // free and wanted; an outsider's wait
+}
+
+// outsider is a caller that stands in no queue.
+type outsider struct {
+	who, key string
+	since    time.Time
+}
+
+// looks is how often.
+const looks = 10 * time.Millisecond
+
+func (w *watch) init(h *history) {
+	w.history = h
+	w.wanted, w.free, w.outsiders = map[string]int{}, map[string]time.Time{}, map[*outsider]struct{}{}
+}
+
+// calmFrom starts the measurements.
+func (w *watch) calmFrom(t time.Time) {
+	w.mu.Lock()
+	w.calm = t
+	w.mu.Unlock()
+}
+
+// want notes a caller of Acquire, until it is called back.
+func (w *watch) want(key string) (done func()) {
+	w.add(key, 1)
+	return func() { w.add(key, -1) }
+}
+
+func (w *watch) add(key string, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.wanted[key] += n; w.wanted[key] == 0 {
+		delete(w.free, key)
+	}
+}
+
+// tries notes a caller in no queue, until it is called back.
+func (w *watch) tries(who, key string) (done func()) {
+	o := &outsider{who, key, time.Now()}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outsiders[o] = struct{}{}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.outsiders, o)
+	}
+}
+
+// run looks until the work ends.
+func (w *watch) run() {
+	for i := 0; w.history.pause(looks); i++ {
+		w.history.ledger.audit()
+		w.look(time.Now())
+	}
+}
+
+func (w *watch) look(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calm.IsZero() || now.Before(w.calm) {
+		return
+	}
+	h := w.history
+	for key, n := range w.wanted {
+		if n == 0 || !h.isFree(key) {
+			delete(w.free, key)
+			continue
+		}
+		since, ok := w.free[key]
+		if !ok {
+			w.free[key] = now
+			continue
+		}
+		long := now.Sub(since)
+		w.longest[0] = max(w.longest[0], long)
+		if h.bounds.free > 0 && long > h.bounds.free {
+			h.fail("%s is free on a quorum for %v, and %d callers wait", key, long, n)
+		}
+	}
+	for o := range w.outsiders {
+		since := o.since
+		if since.Before(w.calm) {
+			since = w.calm
+		}
+		long := now.Sub(since)
+		w.longest[1] = max(w.longest[1], long)
+		if h.bounds.turn > 0 && long > h.bounds.turn {
+			h.fail("%s has not had %s for %v", o.who, o.key, long)
+		}
+	}
+}
+
+// isFree reports whether a quorum of nodes has a key not.
+func (h *history) isFree(key string) bool {
+	return len(h.Servers)-h.Holders(key) >= quorum.Size(len(h.Servers))
+}
