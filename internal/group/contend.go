@@ -168,7 +168,7 @@ func (l *lines) act(w *waiter, step waiters.Step, done <-chan struct{}) {
 		l.did(w, func(t *table) due { return t.Done(&w.Waiter) })
 	case waiters.Enter:
 		e, err := p.enter(g, w.key, step, done)
-		if err == errGivenUp || engine.IsTimeout(err) { // the process may enter all the same
+		if err != nil { // the process may have entered, or enter, all the same
 			l.depart(w.key, departure{Is: true, First: step.First, Node: step.Node})
 		}
 		l.did(w, func(t *table) due {

@@ -64,6 +64,13 @@ func (l *ledger) granted(b *holding) *holding {
 	return b
 }
 
+// count is how many grants there have been.
+func (l *ledger) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grants
+}
+
 // excused reports whether two holdings may overlap: a foreign client trusts nodes that have
 // just lost their keys.
 func (l *ledger) excused(a, b *holding) bool {

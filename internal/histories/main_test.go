@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/testkit"
 )
@@ -51,4 +52,4 @@ func TestHistory(t *testing.T) {
 }
 
 // limits are the bounds of waiting. Where there is none, the client is known not to have one.
-var limits = bounds{}
+var limits = bounds{free: 1500 * time.Millisecond, turn: 3500 * time.Millisecond, tickets: true}

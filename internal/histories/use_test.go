@@ -175,7 +175,11 @@ func (u *caller) attach() {
 		return
 	}
 	u.ledger.share(b)
-	key, token, until := l.Key(), l.Token(), time.Now().Add(l.Remaining())
+	left := l.Remaining()
+	if left == 0 {
+		return
+	}
+	key, token, until := l.Key(), l.Token(), time.Now().Add(left)
 	other := u.others[u.IntN(len(u.others))].Load()
 	if other == nil {
 		other = u.client
