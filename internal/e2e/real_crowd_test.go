@@ -48,11 +48,7 @@ func TestRealCrowd(t *testing.T) {
 	}
 	servers := realredis.StartN(t, 5)
 	admins, nodes := cluster.NewAdmins(t, servers), cluster.RealAddrs(servers)
-<<<<<<< HEAD
-	holder, c := cluster.Connect(t, nodes, usual), cluster.Connect(t, nodes, usual)
-=======
 	holder, c := cluster.Connect(t, nodes), cluster.Connect(t, nodes, usual)
->>>>>>> figures
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	defer testkit.Join(t, &all)

@@ -24,12 +24,9 @@ const (
 	atOnce = 50 * time.Millisecond
 )
 
-<<<<<<< HEAD
-=======
 // usualTTL is that of locks which users hold.
 const usualTTL = 8 * time.Second
 
->>>>>>> figures
 // usual configures a client as users do, with its nodes alone.
 func usual(c *redlock.Config) { *c = redlock.Config{Nodes: c.Nodes} }
 
@@ -77,11 +74,7 @@ func startWaiter(t *testing.T, c *redlock.Client, key string) *waiter {
 	before := c.Stats().InLine
 	go func() {
 		defer close(w.granted)
-<<<<<<< HEAD
-		if l, err := c.Acquire(ctx, key, 8*time.Second); err == nil {
-=======
 		if l, err := c.Acquire(ctx, key, usualTTL); err == nil {
->>>>>>> figures
 			w.granted <- time.Now()
 			_ = l.Release(context.Background())
 		}
@@ -118,11 +111,7 @@ func TestRealLeftover(t *testing.T) {
 			var waiters []*waiter
 			for node, a := range admins {
 				net := newNetwork()
-<<<<<<< HEAD
-				holder := cluster.Connect(t, nodes, usual, net.use)
-=======
 				holder := cluster.Connect(t, nodes, net.use)
->>>>>>> figures
 				for i := range keys {
 					key := fmt.Sprint(name[:1], node, ":", i)
 					if !cut {
@@ -192,32 +181,19 @@ func TestRealEndedOtherwise(t *testing.T) {
 		}, atOnce},
 		"by hand, seen by Extend": {func(t *testing.T, _, _ *redlock.Client, l redlock.Lock) {
 			deleted(t, l.Key())
-<<<<<<< HEAD
-			assert.ErrorIs(t, l.Extend(t.Context(), 8*time.Second), redlock.ErrNotHeld)
-=======
 			assert.ErrorIs(t, l.Extend(t.Context(), usualTTL), redlock.ErrNotHeld)
->>>>>>> figures
 		}, atOnce},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-<<<<<<< HEAD
-			own, another, third := cluster.Connect(t, nodes, usual), cluster.Connect(t, nodes, usual), cluster.Connect(t, nodes, usual)
-=======
 			own, another, third := cluster.Connect(t, nodes, usual), cluster.Connect(t, nodes, usual), cluster.Connect(t, nodes)
->>>>>>> figures
 			var same, other idle
 			var locks []redlock.Lock
 			var next, behind []*waiter
 			for i := range 5 {
 				key := fmt.Sprint(name, i)
-<<<<<<< HEAD
-				blocks := cluster.MustAcquire(t, third, key, 8*time.Second)
-				won := testkit.InBackground(func() (redlock.Lock, error) { return own.Acquire(t.Context(), key, 8*time.Second) })
-=======
 				blocks := cluster.MustAcquire(t, third, key, usualTTL)
 				won := testkit.InBackground(func() (redlock.Lock, error) { return own.Acquire(t.Context(), key, usualTTL) })
->>>>>>> figures
 				before := own.Stats().InLine
 				testkit.Await(t, "in line", func() bool { return own.Stats().InLine > before })
 				next = append(next, startWaiter(t, own, key))

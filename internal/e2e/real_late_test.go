@@ -2,18 +2,11 @@ package e2e
 
 import (
 	"context"
-<<<<<<< HEAD
-=======
 	"slices"
->>>>>>> figures
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-<<<<<<< HEAD
-	"github.com/stretchr/testify/require"
-=======
->>>>>>> figures
 
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
@@ -24,14 +17,6 @@ import (
 // Whichever it is, also that with the queue, they have at least half of the grants that they
 // have otherwise.
 func TestRealLateNode(t *testing.T) {
-<<<<<<< HEAD
-	window, delays := 600*time.Millisecond, []time.Duration{10 * time.Millisecond}
-	if testkit.Long() {
-		window, delays = 3*time.Second, append(delays, 45*time.Millisecond)
-	}
-	nodes := cluster.RealAddrs(realredis.StartN(t, 5))
-	grants := func(late string, by time.Duration) (n int64) {
-=======
 	window, delays := 400*time.Millisecond, []time.Duration{10 * time.Millisecond}
 	if testkit.Long() {
 		window, delays = 3*time.Second, append(delays, 45*time.Millisecond)
@@ -42,7 +27,6 @@ func TestRealLateNode(t *testing.T) {
 		for _, a := range admins {
 			a.Must("FLUSHALL")
 		}
->>>>>>> figures
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for range 2 {
@@ -60,21 +44,6 @@ func TestRealLateNode(t *testing.T) {
 		cancel()
 		return n
 	}
-<<<<<<< HEAD
-	healthy := grants("", 0)
-	for _, by := range delays {
-		least := healthy
-		var each []int64
-		for _, late := range nodes {
-			n := grants(late, by)
-			each, least = append(each, n), min(least, n)
-		}
-		share := float64(least) / float64(healthy)
-		t.Logf("%v late: grants %d in %v, of %d; share %.2f at the worst node", by, each, window, healthy, share)
-		assert.GreaterOrEqual(t, share, 0.5)
-	}
-	require.NotZero(t, healthy)
-=======
 	for _, by := range delays {
 		var healthy, each []int64
 		for _, late := range nodes { // in turn, since the machine has other work too
@@ -86,5 +55,4 @@ func TestRealLateNode(t *testing.T) {
 		t.Logf("%v late: grants %d in %v, healthy %d; share %.2f at the worst node", by, each, window, healthy, share)
 		assert.GreaterOrEqual(t, share, 0.5)
 	}
->>>>>>> figures
 }
