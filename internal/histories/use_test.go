@@ -175,7 +175,12 @@ func (u *caller) attach() {
 		return
 	}
 	u.ledger.share(b)
-	key, token, until := l.Key(), l.Token(), time.Now().Add(l.Remaining())
+	key, token, left := l.Key(), l.Token(), l.Remaining()
+	if left < time.Millisecond {
+		u.finish(l, b)
+		return
+	}
+	until := time.Now().Add(left)
 	other := u.others[u.IntN(len(u.others))].Load()
 	if other == nil {
 		other = u.client
