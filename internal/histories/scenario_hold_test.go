@@ -22,7 +22,7 @@ var holds = []scenario{
 			node.Mute()
 		}
 		for c.Stats().Waiting == 0 { // there is room for one
-			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("other")}
+			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("other"), Done: func(*redlock.Op) {}}
 			require.NoError(s.T, c.Submit(op))
 			time.Sleep(100 * time.Microsecond)
 		}

@@ -88,7 +88,7 @@ func (s *stage) outside(try func(ctx context.Context, turn int) bool) {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, 3*turn)
 	defer cancel()
-	busy := s.busy(ctx, s.Client(), new(atomic.Int64))
+	busy := s.busy(ctx, new(atomic.Int64), 4, s.Client())
 	last, longest := time.Now(), time.Duration(0)
 	for n := 0; ctx.Err() == nil; n++ {
 		won := try(ctx, n)
@@ -101,12 +101,12 @@ func (s *stage) outside(try func(ctx context.Context, turn int) bool) {
 	require.LessOrEqual(s.T, longest, turn)
 }
 
-// busy has two goroutines of a client, and two of another, take a key again and again until
-// ctx ends. It counts their locks.
-func (s *stage) busy(ctx context.Context, c *redlock.Client, n *atomic.Int64) (done chan struct{}) {
+// busy has so many goroutines of each client take a key again and again until ctx ends. It
+// counts their locks.
+func (s *stage) busy(ctx context.Context, n *atomic.Int64, callers int, clients ...*redlock.Client) (done chan struct{}) {
 	var all sync.WaitGroup
-	for _, c := range []*redlock.Client{c, s.Client()} {
-		for range 2 {
+	for _, c := range clients {
+		for range callers {
 			all.Go(func() {
 				for ctx.Err() == nil {
 					if l, err := c.Acquire(ctx, "k", longTTL); err == nil {

@@ -45,10 +45,12 @@ var waits = []scenario{
 	}},
 	{"deleted by hand", 3, func(s *stage) {
 		s.endOtherwise(func(l redlock.Lock) {
+			ctx, _ := l.KeepAlive(s.ctx)
 			for _, node := range s.Servers {
 				node.Del("k")
 			}
-			require.ErrorIs(s.T, l.Extend(s.ctx, longTTL), redlock.ErrNotHeld)
+			<-ctx.Done()
+			require.Equal(s.T, redlock.ErrNotHeld, context.Cause(ctx))
 		})
 	}},
 	// Attempts that are limited end a wait, whatever pushes nodes promise.
@@ -100,13 +102,22 @@ var waits = []scenario{
 // endOtherwise has a lock that was won in the queue end otherwise than by its handle, beside
 // another process that waits for it.
 func (s *stage) endOtherwise(end func(redlock.Lock)) {
-	held := s.take(s.Client(), "k", longTTL)
-	first := s.wait(s.Client(), "k", longTTL)
-	second := s.wait(s.Client(), "k", longTTL)
+	held, a := s.take(s.Client(), "k", longTTL), s.Client()
+	first := s.wait(a, "k", longTTL)
+	behind := s.wait(a, "k", longTTL) // so that the process stays in the queue
+	other := s.wait(s.Client(), "k", longTTL)
 	s.release(held)
-	won := s.granted(first)
-	end(won)
-	s.granted(second)
+	end(s.granted(first))
+	select {
+	case <-behind.done:
+		s.release(s.granted(behind))
+		s.granted(other)
+	case <-other.done:
+		s.release(s.granted(other))
+		s.granted(behind)
+	case <-time.After(soon):
+		require.Fail(s.T, "the lock is free, and two wait")
+	}
 }
 
 // grants is how many locks two clients of two goroutines each get on one key.
@@ -114,6 +125,6 @@ func (s *stage) grants(long time.Duration) int64 {
 	ctx, cancel := context.WithTimeout(s.ctx, long)
 	defer cancel()
 	var n atomic.Int64
-	<-s.busy(ctx, s.Client(), &n)
+	<-s.busy(ctx, &n, 2, s.Client(), s.Client())
 	return n.Load()
 }
