@@ -135,16 +135,12 @@ func (u *caller) limited() (context.Context, context.CancelFunc) {
 
 // hold is the work under a lock: none, short, or longer than the lock.
 func (u *caller) hold(ttl time.Duration) {
-	switch u.IntN(10) {
-	case 0, 1, 2:
-	case 3:
+	switch n := u.IntN(10); {
+	case n < 3:
+	case n == 3 && !u.plan.busy:
 		u.sleep(u.N(ttl))
-	case 4:
-		if !u.plan.busy {
-			u.sleep(ttl + u.N(ttl/4))
-			return
-		}
-		fallthrough
+	case n == 4 && !u.plan.busy:
+		u.sleep(ttl + u.N(ttl/4))
 	default:
 		u.sleep(u.N(20 * time.Millisecond))
 	}

@@ -201,7 +201,7 @@ func (t troublemaker) leftover() func() {
 	if has {
 		return nil
 	}
-	p := &peer{h: t.history, host: "leftover", addr: t.Nodes[node]}
+	p := &peer{net: t.Net, host: "leftover", addr: t.Nodes[node]}
 	defer p.close()
 	order := []string{"SET", key, fmt.Sprintf("leftover-%020d", t.Uint64()), "NX"}
 	if t.IntN(2) == 0 {

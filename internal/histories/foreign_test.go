@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/virtual"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -20,19 +21,33 @@ const foreignTTL = time.Second
 // peer is a connection of a foreign client to a node, which is dialed for each order after
 // it has failed.
 type peer struct {
-	h    *history
+	net  *virtual.Network
 	host string
 	addr string
 	conn net.Conn
 	r    *bufio.Reader
 }
 
+// newPeers is the connections of one foreign client.
+func newPeers(w *virtual.World, who string) (peers []*peer) {
+	for _, addr := range w.Nodes {
+		peers = append(peers, &peer{net: w.Net, host: who, addr: addr})
+	}
+	return peers
+}
+
+func closeAll(peers []*peer) {
+	for _, p := range peers {
+		p.close()
+	}
+}
+
 // do gives an order and returns the first line of the reply.
 func (p *peer) do(words ...string) (string, error) {
 	if p.conn == nil {
-		ctx, cancel := context.WithTimeout(p.h.T.Context(), 50*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
-		c, err := p.h.Net.Dialer(p.host)(ctx, "tcp", p.addr)
+		c, err := p.net.Dialer(p.host)(ctx, "tcp", p.addr)
 		if err != nil {
 			return "", err
 		}
@@ -64,11 +79,8 @@ func (p *peer) close() {
 // pauses, and again.
 func (h *history) foreigner(id int) {
 	rng, who := h.rng(1, id), fmt.Sprint("foreign", id)
-	peers := make([]*peer, len(h.Nodes))
-	for i, addr := range h.Nodes {
-		peers[i] = &peer{h: h, host: who, addr: addr}
-		defer peers[i].close()
-	}
+	peers := newPeers(h.World, who)
+	defer closeAll(peers)
 	for h.pause(rng.N(200 * time.Millisecond)) {
 		h.foreignLock(who, h.keys[0], peers, rng)
 	}
@@ -80,14 +92,7 @@ func (h *history) foreignLock(who, key string, peers []*peer, rng random) {
 	defer done()
 	value := fmt.Sprintf("%s-%020d", who, rng.Uint64())
 	for try := 1; ; try++ {
-		began, votes := time.Now(), 0
-		for _, p := range peers {
-			if line, err := p.do("SET", key, value, "NX", "PX", fmt.Sprint(foreignTTL.Milliseconds())); err == nil && line == "+OK" {
-				votes++
-			}
-		}
-		until := began.Add(foreignTTL - quorum.Drift(foreignTTL))
-		if votes >= quorum.Size(len(peers)) && time.Now().Before(until) {
+		if until, won := acquire(peers, key, value); won {
 			done()
 			b := h.ledger.granted(&holding{who: who, keys: []string{key}, remaining: func() time.Duration { return max(0, time.Until(until)) }})
 			h.pause(rng.N(50 * time.Millisecond))
@@ -103,6 +108,18 @@ func (h *history) foreignLock(who, key string, peers []*peer, rng random) {
 			return
 		}
 	}
+}
+
+// acquire asks all nodes, one after the other.
+func acquire(peers []*peer, key, value string) (until time.Time, won bool) {
+	votes := 0
+	until = time.Now().Add(foreignTTL - quorum.Drift(foreignTTL))
+	for _, p := range peers {
+		if line, err := p.do("SET", key, value, "NX", "PX", fmt.Sprint(foreignTTL.Milliseconds())); err == nil && line == "+OK" {
+			votes++
+		}
+	}
+	return until, votes >= quorum.Size(len(peers)) && time.Now().Before(until)
 }
 
 func release(peers []*peer, key, value string) {

@@ -18,6 +18,7 @@ type plan struct {
 	deny    []string // what no node allows
 	keys    []string
 	fenced  bool
+	busy    bool // its clients are
 	clients []clientPlan
 	foreign int // pollers of a foreign kind
 	polls   int // pollers by TryAcquire
@@ -64,11 +65,11 @@ func newPlan(seed uint64) *plan {
 	for i := range 1 + rng.IntN(4) {
 		p.keys = append(p.keys, fmt.Sprint("k", i))
 	}
-	busy := rng.IntN(4) == 0
+	p.busy = rng.IntN(4) == 0
 	for range 2 + rng.IntN(3) {
 		c := clientPlan{
 			callers: 1 + rng.IntN(4), sessions: 1 + rng.IntN(3), settings: settings(rng),
-			noPushes: rng.IntN(6) == 0, busy: busy, blocks: rng.IntN(6) == 0,
+			noPushes: rng.IntN(6) == 0, busy: p.busy, blocks: rng.IntN(6) == 0,
 		}
 		c.settings.Fenced = p.fenced
 		p.clients = append(p.clients, c)
@@ -79,7 +80,11 @@ func newPlan(seed uint64) *plan {
 	case 1:
 		p.polls = 1
 	}
-	if p.calm = 4*time.Second + rng.N(4*time.Second); p.troubles > 0 {
+	p.calm = 4*time.Second + rng.N(4*time.Second)
+	if p.busy {
+		p.calm += 4 * time.Second // in which others are to have their turn
+	}
+	if p.troubles > 0 {
 		p.faulty = 3*time.Second + rng.N(5*time.Second)
 		p.calm += settle - 2*time.Second
 	}

@@ -175,11 +175,12 @@ func (u *caller) attach() {
 		return
 	}
 	u.ledger.share(b)
-	left := l.Remaining()
-	if left == 0 {
+	key, token, left := l.Key(), l.Token(), l.Remaining()
+	if left < time.Millisecond {
+		u.finish(l, b)
 		return
 	}
-	key, token, until := l.Key(), l.Token(), time.Now().Add(left)
+	until := time.Now().Add(left)
 	other := u.others[u.IntN(len(u.others))].Load()
 	if other == nil {
 		other = u.client

@@ -104,6 +104,9 @@ func (w *watch) look(now time.Time) {
 		}
 	}
 	for o := range w.outsiders {
+		if !h.busy {
+			break // where locks are held for long, their turn is a matter of luck
+		}
 		since := o.since
 		if since.Before(w.calm) {
 			since = w.calm

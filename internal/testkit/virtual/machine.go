@@ -21,6 +21,7 @@ type Machine struct {
 	mu    sync.Mutex
 	made  time.Time
 	slept time.Duration
+	depth int       // of Suspend
 	since time.Time // when it was suspended, or zero
 	links map[string]*Link
 }
@@ -42,10 +43,13 @@ func (m *Machine) Link(addr string) *Link {
 	return l
 }
 
-// Suspend stops the clock and the network of the machine.
+// Suspend stops the clock and the network of the machine, until as many calls of Wake.
 func (m *Machine) Suspend() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.depth++; m.depth > 1 {
+		return
+	}
 	m.since = time.Now()
 	for _, l := range m.links {
 		l.Hold(true, true)
@@ -63,10 +67,13 @@ func (m *Machine) Slept() time.Duration {
 	return d
 }
 
-// Wake undoes Suspend.
+// Wake undoes one Suspend.
 func (m *Machine) Wake() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.depth--; m.depth > 0 {
+		return
+	}
 	m.slept += time.Since(m.since)
 	m.since = time.Time{}
 	for _, l := range m.links {
