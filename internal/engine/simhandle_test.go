@@ -175,7 +175,7 @@ func (l *simLines) release(h *simHandle, async bool) {
 		world.note("discard", c.index, 0, lock.number)
 		call := l.callOf(lock, Release, 0)
 		world.check.submitted(c, lock, Release)
-		c.engine.Discard(&call.Op)
+		c.engine.Discard(call)
 		c.engine.Drive()
 		l.freed(lock)
 		return

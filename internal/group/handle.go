@@ -241,7 +241,7 @@ func (h Handle) ReleaseAsync() {
 	absent, _ := h.releasing() // end says whether the lock was still there
 	c.each(func(one *engine.Call) { one.Token, one.Absent = s.token, absent })
 	if h.end() { // of several callers one sends it
-		c.each(func(one *engine.Call) { h.group.engine.Discard(&one.Op) })
+		c.discard()
 		h.group.engine.DriveSoon()
 	}
 }
@@ -273,15 +273,22 @@ func (h Handle) end() bool {
 	return true
 }
 
-// leave sends releases whose caller does not wait for them, because its context has
-// ended.
-func (c *calls) leave() (err error) {
-	c.each(func(one *engine.Call) {
-		if own := c.group.engine.Leave(&one.Op); err == nil {
-			err = own
-		}
-	})
-	return err
+// leave sends the releases of a caller that does not wait for them, because its context has
+// ended: all of them, or none.
+func (c *calls) leave() error {
+	if c.one != nil {
+		return c.group.engine.Leave(c.one)
+	}
+	return c.group.engine.Leave(c.all...)
+}
+
+// discard is leave for a caller that does not look at the result.
+func (c *calls) discard() {
+	if c.one != nil {
+		c.group.engine.Discard(c.one)
+		return
+	}
+	c.group.engine.Discard(c.all...)
 }
 
 // left is how long it is until an instant of the group's clock, or 0.
