@@ -98,8 +98,8 @@ func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
 func (e *Engine) Note(kind Kind, err error) { e.counters.aside[kind][endingOf(err)].Add(1) }
 
 // Leave sends the releases of one lock whose caller does not wait for them, because its
-// context has ended. They are queued together: all of them or, with ErrClosed or ErrBusy,
-// none, and the lock is as it was.
+// context has ended. They are queued together: all of them or, with ErrClosed, none. HasRoom
+// says whether they may be.
 func (e *Engine) Leave(calls ...*Call) error {
 	if err := e.queueReleases(calls, false); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (e *Engine) queueReleases(calls []*Call, discard bool) error {
 		own.released = discard
 		l.push(&own.Op)
 	}
-	err := e.queue.pushAll(l, discard)
+	err := e.queue.pushAll(l, true)
 	if err == nil {
 		return nil
 	}

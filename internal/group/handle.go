@@ -163,16 +163,22 @@ func (h Handle) Release(ctx context.Context) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
+	ctx = orBackground(ctx)
+	if s.kept != nil && !h.hasRoom(ctx, &s) { // before it is kept alive no more
+		return engine.ErrBusy
+	}
 	h.stopKeeping(&s)
 	if g.lines.pass(h, s.key) {
 		return nil
+	}
+	if s.kept == nil && !h.hasRoom(ctx, &s) {
+		return engine.ErrBusy
 	}
 	c, err := g.calls(engine.Release, &s, 0)
 	if err != nil {
 		return err
 	}
 	defer c.free()
-	ctx = orBackground(ctx)
 	ended := ctx.Err()
 	var along fresh // none
 	if c.one != nil && ended == nil {
@@ -201,6 +207,22 @@ func (h Handle) Release(ctx context.Context) error {
 		f(s.key, err)
 	}
 	return err
+}
+
+// hasRoom reports whether the release of a lock may be queued. If not, that is an attempt
+// which has ended with ErrBusy, and nothing of the lock has changed.
+func (h Handle) hasRoom(ctx context.Context, s *state) bool {
+	keys := 1
+	if s.more != nil && s.more.keys != nil {
+		keys = len(s.more.keys)
+	}
+	if h.group.engine.HasRoom(keys) {
+		return true
+	}
+	for _, key := range s.keys() {
+		h.group.reportUnsent(ctx, engine.Release, key, engine.ErrBusy)
+	}
+	return false
 }
 
 // release sends a release, or leaves it; with something fresh along, the acquire of the first that
