@@ -59,7 +59,8 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ha
 // and any other error, unknown: the lock ends with its TTL at the latest, and Release
 // may be called again. If it is, ErrNotHeld means done: the release that was unknown has
 // taken effect, or the lock had ended. Validity ends when Release is called, unless the
-// result is ErrBusy or ErrClosed, where no node was asked.
+// result is ErrBusy or ErrClosed, where no node was asked. After ErrBusy the lock is as it
+// was: a lock that is kept alive still is.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
 
 // ReleaseAsync is Release without waiting for the nodes: it queues the release and

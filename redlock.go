@@ -116,7 +116,7 @@ type Config struct {
 	MaxHold      time.Duration // bounds how long a lock is kept alive; see Lock.KeepAlive. Default: no bound
 	MaxWaiting   int           // operations that wait to be sent; beyond: ErrBusy. Default: 65536
 	// MaxInFlight bounds the replies that a node may owe, and MaxInFlightBytes the
-	// size of their requests. Beyond either its vote has failed and its connection is
+	// size of their requests. What callers in line ask has a quarter more, 16 to 1024. Beyond either its vote has failed and its connection is
 	// closed. A node that owes nothing is sent any batch. Defaults: 16384 and 16 MiB.
 	MaxInFlight, MaxInFlightBytes int
 

@@ -38,6 +38,7 @@ func (f *Fleet) dial(index, attempt int) {
 		f.lock.Unlock()
 		if err == nil {
 			warn(func() { id.warn(f.cfg.Logger, n.addr, before) }) // not under the lock: it may be slow
+			warn(func() { f.warnUnguarded(n, id) })
 		}
 		if attempt == 0 {
 			f.first.Done()
@@ -92,6 +93,9 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 	}
 	if id.runID == "" {
 		if f.cfg.NeedRunID || f.cfg.Quarantine > 0 && !n.persistent && !f.cfg.TrustRestarts {
+			if id.refused != nil {
+				return fmt.Errorf("%w: %w", ErrNoRunID, id.refused)
+			}
 			return ErrNoRunID
 		}
 		return nil

@@ -299,6 +299,11 @@ func TestARefusedReleaseGaveNothingBack(t *testing.T) {
 	r.Servers[0].Del("k")
 	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 	require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
+
+	l = cluster.MustAcquire(t, r.Client, "k", ttl)
+	require.NoError(t, r.Close())
+	require.Equal(t, redlock.ErrClosed, l.Release(t.Context()))
+	require.NotZero(t, l.Remaining(), "no node was asked")
 }
 
 // TestHooksGetTheContext of the caller, for tracing; there is none of an Op.

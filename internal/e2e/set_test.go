@@ -318,3 +318,22 @@ func TestSetsDoNotStarveEachOther(t *testing.T) {
 		require.EqualValues(t, 3*turns, sections[k].Counter.Load())
 	}
 }
+
+// TestSetIsLeftAllOrNothing: a release that finds no room for all of its keys, and whose
+// caller does not wait, releases none of them. The lock is held, and no other client can
+// take one of its keys.
+func TestSetIsLeftAllOrNothing(t *testing.T) {
+	r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
+	l, err := r.TryAcquireAll(t.Context(), ttl, "a", "b")
+	require.NoError(t, err)
+	unclogged := r.Clog(t) // one place is left
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, redlock.ErrBusy, l.Release(ended))
+	require.NotZero(t, l.Remaining())
+	r.Heal(t)
+	unclogged()
+	require.NoError(t, l.Extend(t.Context(), ttl))
+	require.NoError(t, l.Release(t.Context()))
+	r.AwaitEmpty(t)
+}

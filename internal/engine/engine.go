@@ -50,8 +50,8 @@ type Fleet interface {
 type Config struct {
 	Clock      clock.Clock
 	MaxWaiting int // operations that may wait to be sent
-	// MaxInFlight is the replies that a node may owe; 0 is no bound. The window
-	// takes half of it: a node that keeps up is not cut off by a burst.
+	// MaxInFlight is the replies that a node may owe beside those of queries; 0 is no
+	// bound. The window takes half of it: a node that keeps up is not cut off by a burst.
 	MaxInFlight int
 	MaxTTL      time.Duration // of any operation; 0 is the limit MaxTTL
 	Timeout     time.Duration // for the nodes to answer; 0 means it follows from the TTL

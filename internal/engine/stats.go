@@ -97,33 +97,46 @@ func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
 // Note counts an operation that ended with err before it was submitted.
 func (e *Engine) Note(kind Kind, err error) { e.counters.aside[kind][endingOf(err)].Add(1) }
 
-// Leave sends the release of a Call whose caller does not wait for it, because its
-// context has ended. With an error (ErrClosed, ErrBusy) nothing was queued.
-func (e *Engine) Leave(op *Op) error {
-	op.begin(e.clock.Now())
-	c := e.newCleanup(op)
-	if err := e.queue.push(&c.Op, false); err != nil {
-		c.advance(idle)
-		c.Complete(nil)
-		e.Note(op.Kind, err)
+// Leave sends the releases of one lock whose caller does not wait for them, because its
+// context has ended. They are queued together: all of them or, with ErrClosed, none. HasRoom
+// says whether they may be.
+func (e *Engine) Leave(calls ...*Call) error {
+	if err := e.queueReleases(calls, false); err != nil {
 		return err
 	}
-	e.Note(op.Kind, context.Canceled)
+	for _, c := range calls {
+		e.Note(c.Kind, context.Canceled)
+	}
 	e.drive(nil)
 	return nil
 }
 
-// Discard queues the release of a lock whose holder does not wait for it, unless the
-// engine is closed; DriveSoon sends it.
-func (e *Engine) Discard(op *Op) {
-	if e.closing.Load() {
-		e.Note(op.Kind, ErrClosed)
-		return
+// Discard queues the releases of one lock whose holder does not wait for them, unless the
+// engine is closed; DriveSoon sends them. Their number is bounded by that of the locks which
+// are held, and Config.MaxWaiting does not hold for them.
+func (e *Engine) Discard(calls ...*Call) { _ = e.queueReleases(calls, true) }
+
+// queueReleases queues a cleanup in the place of each release, or none of them. Those that
+// are discarded count as releases when they have ended.
+func (e *Engine) queueReleases(calls []*Call, discard bool) error {
+	now := e.clock.Now()
+	var l list
+	for _, c := range calls {
+		c.begin(now)
+		own := e.newCleanup(&c.Op)
+		own.released = discard
+		l.push(&own.Op)
 	}
-	op.begin(e.clock.Now())
-	c := e.newCleanup(op)
-	c.released = true
-	_ = e.queue.push(&c.Op, true) // bounded by the locks that are held
+	err := e.queue.pushAll(l, true)
+	if err == nil {
+		return nil
+	}
+	for op := l.pop(); op != nil; op = l.pop() {
+		e.Note(op.Kind, err)
+		op.advance(idle)
+		op.Done.Complete(op)
+	}
+	return err
 }
 
 // Late corrects what was counted for an acquire or extend that was completed well,
