@@ -105,8 +105,8 @@ func lateAnswer(r *cluster.Cluster, key string) (s *fakeredis.Server, open func(
 	return s, func() { close(gate) }
 }
 
-// TestLateRepair: a node that answers when the extension has long been won is repaired too,
-// for as long as is left.
+// TestLateRepair: a node that answers when the extension has long been won is repaired, for
+// as long as is left, and so is one that answers before it is won.
 func TestLateRepair(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 5, cluster.Portable(portable))
@@ -119,18 +119,33 @@ func TestLateRepair(t *testing.T) {
 		r.AwaitHolders(t, 5, "k")
 		require.LessOrEqual(t, s.TTL("k"), ttl-cluster.Drift(ttl)-50*time.Millisecond)
 		require.Greater(t, s.TTL("k"), ttl/2)
+
+		r.Servers[0].Del("k")
+		for _, s := range r.Servers[1:] {
+			s.Delay(20 * time.Millisecond)
+		}
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		r.AwaitHolders(t, 5, "k")
 		require.NoError(t, l.Release(t.Context()))
 		r.AwaitEmpty(t)
 	})
 }
 
 // TestNoRepairBehindRelease: a node that answers when the release was asked for, or when
-// validity is over, is not given the key.
+// validity is over, is not given the key, also where another lock has taken the lease.
 func TestNoRepairBehindRelease(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for name, end := range map[string]func(*cluster.Cluster, redlock.Lock){
 			"released": func(r *cluster.Cluster, l redlock.Lock) {
 				l.ReleaseAsync()
+				testkit.Await(t, "the release", func() bool { return len(r.Recorders[0].Calls("EVALSHA", command.ReleaseSHA1)) > 0 })
+				cluster.MustAcquire(t, r.Client, "other", ttl)
+			},
+			"about to be released": func(r *cluster.Cluster, l redlock.Lock) {
+				for _, s := range r.Servers[:2] {
+					s.Mute()
+				}
+				go func() { _ = l.Release(context.Background()) }()
 				testkit.Await(t, "the release", func() bool { return len(r.Recorders[0].Calls("EVALSHA", command.ReleaseSHA1)) > 0 })
 			},
 			"over": func(_ *cluster.Cluster, l redlock.Lock) {
@@ -144,10 +159,29 @@ func TestNoRepairBehindRelease(t *testing.T) {
 			require.NoError(t, l.Extend(t.Context(), brief))
 			end(r, l)
 			open()
+			testkit.Await(t, "its answers", func() bool { return cluster.Stats(t, r.Client).Nodes[2].InFlight == 0 })
+			r.Heal(t)
 			cluster.Settle(t, r.Client)
-			require.EqualValues(t, 1, s.Count("SET"), name)
+			require.EqualValues(t, 1+r.Holders("other")/3, s.Count("SET"), name)
 			_ = l.Release(t.Context())
-			r.AwaitEmpty(t)
+			r.AwaitHolders(t, 0, "k")
+		}
+	})
+}
+
+// TestReleaseIsBehindRepair: a release that follows at once finds the key that a node was
+// given.
+func TestReleaseIsBehindRepair(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		for range 50 {
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			r.AwaitHolders(t, 3, "k")
+			r.Servers[2].Del("k")
+			require.NoError(t, l.Extend(t.Context(), ttl))
+			require.NoError(t, l.Release(t.Context()))
+			cluster.Settle(t, r.Client)
+			require.Zero(t, r.Holders("k"))
 		}
 	})
 }
@@ -203,11 +237,13 @@ func TestRepairKeepsOthers(t *testing.T) {
 // TestManyRepairs: a node that has lost the keys of many locks is not asked for more replies
 // than it may owe.
 func TestManyRepairs(t *testing.T) {
-	const n = 300
-	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxInFlight = 100 })
+	const n = 100
+	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxInFlight = n / 2 })
 	for i := range n {
-		require.NoError(t, cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), 4*brief).KeepAliveFunc(nil))
+		require.NoError(t, cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), 2*brief).KeepAliveFunc(nil))
 	}
+	cluster.Settle(t, r.Client)
+	r.Servers[2].Delay(brief / 10) // it answers several batches at once
 	r.Servers[2].Flush()
 	testkit.Await(t, "all keys", func() bool { return r.Servers[2].Len() == n })
 	require.EqualValues(t, 1, cluster.Stats(t, r.Client).Nodes[2].Connects)
