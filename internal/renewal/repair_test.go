@@ -1,6 +1,9 @@
 package renewal_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
-// TestRepair: whatever is late, breaks or restarts, no two clients hold the lock, and a lock
+// TestRepair: where messages are late, connections break and nodes restart, no two clients hold the lock, and a lock
 // that another client has held meanwhile is not extended.
 func TestRepair(t *testing.T) {
 	t.Parallel()
@@ -54,4 +57,52 @@ func TestBrokenRepair(t *testing.T) {
 			require.Equal(t, c.broken, broken)
 		})
 	}
+}
+
+// search looks at all states, the nearest first. It returns how many there are, or the way to
+// the first that is broken.
+func (w *world) search() (states int, broken string, trace []string) {
+	first := state{until: ttl}
+	for i := range first.node {
+		if n := &first.node[i]; i < majority || !w.lateSets {
+			n.put(1, ttl, false)
+		} else {
+			n.push(queue, inLine, set)
+		}
+	}
+	seen := map[state]struct{}{first: {}}
+	all, from := []state{first}, []int32{-1}
+	for at := 0; at < len(all) && broken == ""; at++ {
+		w.steps(all[at], func(next state, why string) {
+			if !w.settle(&next) && why == "" {
+				return
+			}
+			if _, again := seen[next]; again || broken != "" {
+				return
+			}
+			seen[next] = struct{}{}
+			all, from = append(all, next), append(from, int32(at))
+			broken = why
+		})
+	}
+	if broken != "" {
+		for at := len(all) - 1; at >= 0; at = int(from[at]) {
+			trace = append(trace, all[at].String())
+		}
+		slices.Reverse(trace)
+	}
+	return len(all), broken, trace
+}
+
+func (s state) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "holder %d released %v extends %d open %v reaches %d won %b", s.until, s.released, s.extends, s.open, s.reaches, s.won)
+	for _, o := range s.other {
+		fmt.Fprintf(&b, "; other %d %d", o.phase, o.left)
+	}
+	for _, n := range s.node {
+		fmt.Fprintf(&b, "\n  key %d for %d, guard %d, queue %v, of others %v, said %v, mute %b", n[value], n[left], n[guard],
+			n[queue:queue+inLine], n[orders:said], n[said:mute], n[mute])
+	}
+	return b.String()
 }
