@@ -45,7 +45,11 @@ func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
 // Extend gives the lock a new ttl, counted from now. It succeeds only if a quorum of
 // nodes still held the lock and extended it; it never takes a lost lock again. A lock
-// without validity is not extended: ErrExpired. Extend blocks as TryAcquire does.
+// without validity is not extended: ErrExpired, also where its validity has ended before
+// the nodes had answered. Extend blocks as TryAcquire does.
+//
+// A node that has lost the key, by a restart for example, is given it again once the others
+// have extended the lock.
 //
 // After ErrNoQuorum or the context's error the lock is held for what Remaining says,
 // which never counts on an unconfirmed extension. After ErrNotHeld it is lost.

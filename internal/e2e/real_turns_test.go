@@ -65,7 +65,7 @@ func TestRealBesideALine(t *testing.T) {
 	if testkit.Long() {
 		window = 15 * time.Second
 	}
-	servers := realredis.StartN(t, 5, realredis.Options{Users: []string{leastUser + strings.Join(leastPrivileges, " ")}})
+	servers := realredis.StartN(t, 5, realredis.Options{Users: []string{leastUser + strings.Join(least.privileges, " ")}})
 	nodes := cluster.RealAddrs(servers)
 	type guest func(ctx context.Context) (redlock.Lock, error)
 	acquires := func(c *redlock.Client, key string) guest {

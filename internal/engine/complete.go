@@ -12,6 +12,7 @@ import (
 // how many calls there were among them. The clock is read here, after the deciding
 // votes, so validity can only come out too short.
 func (e *Engine) complete() (calls int) {
+	e.sendRepairs() // before the driver lock is given up, and before any release
 	if e.decided.first == nil {
 		return 0
 	}
@@ -68,7 +69,7 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 		e.tell(op, b)
 	case op.Tally.Verdict() == quorum.Won && op.Kind == Release:
 	case op.Tally.Verdict() == quorum.Won:
-		if now >= op.Until {
+		if now >= op.Until || op.Before != 0 && now >= op.Before {
 			op.Err = ErrExpired
 		}
 	default:

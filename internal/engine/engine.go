@@ -111,6 +111,7 @@ type Engine struct {
 	answers    command.Answers
 	counters   counters
 	queries    queries
+	repairs    repairs
 
 	unyielding int // batches without yield; the reader's
 

@@ -83,6 +83,17 @@ type Op struct {
 	// correct.
 	Absent uint64
 
+	// Before is when the validity ends that an extend is about; one that has won later is
+	// ErrExpired. The nodes may have been without the key since, and another client may have
+	// held the lock: a copy of the key that was late on its way, and the extend behind it, must
+	// not bring the lock back. Zero: its user looks after that.
+	Before time.Duration
+
+	// Repairer is asked, where an extend has won, whether nodes that lack the key may be
+	// given it again; it may be nil. Life is which of its lives is meant.
+	Repairer Repairer
+	Life     uint64
+
 	// The result, valid from Complete on.
 	Err      error
 	Tally    quorum.Tally

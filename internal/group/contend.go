@@ -95,8 +95,19 @@ func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Hand
 		h, err = g.attempt(ctx, own.call, w.key, &r)
 	}
 	g.lines.attempted(own, h, deniedBy(&own.call.Op), err)
-	g.report(ctx, h, r)
+	g.reportFor(ctx, own, h, r)
 	return h, err
+}
+
+// reportFor is report for one that stands in a line, in which others act meanwhile: a hook may
+// block.
+func (g *Group) reportFor(ctx context.Context, w *waiter, h Handle, r reports) {
+	if len(r) == 0 {
+		return
+	}
+	g.lines.did(w, func(t *table) due { return t.Away(&w.Waiter, true) })
+	defer g.lines.did(w, func(t *table) due { return t.Away(&w.Waiter, false) })
+	g.report(ctx, h, r)
 }
 
 // attempted reports the end of an attempt of w to its line, and has w act no more.

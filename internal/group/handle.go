@@ -98,6 +98,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		}
 		return err
 	}
+	c.each(func(one *engine.Call) { one.Before, one.Repairer, one.Life = x.Before(), h.lease, h.life })
 	g.keeper.review(h, false)
 	err = h.extend(ctx, &c, x, &s)
 	g.keeper.review(h, err == nil)

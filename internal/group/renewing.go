@@ -71,6 +71,14 @@ const leastTimeout = 2 * time.Millisecond
 
 func (r *renewing) ttl() time.Duration { return r.parts[0].TTL }
 
+// about says which lock the parts are about.
+func (r *renewing) about(e *entry, x *renewal.Extension) {
+	for i := range r.parts {
+		p := &r.parts[i]
+		p.Before, p.Repairer, p.Life = x.Before(), e.lease, e.life
+	}
+}
+
 // add adds the parts to what is to be queued.
 func (r *renewing) add(ops *engine.Ops) {
 	for i := range r.parts {
@@ -89,7 +97,7 @@ func (r *renewing) result() (err error) {
 // clear lets go of what belongs to the lock.
 func (r *renewing) clear() {
 	for i := range r.parts {
-		r.parts[i].Key = nil
+		r.parts[i].Key, r.parts[i].Repairer = nil, nil
 	}
 	r.entry, r.lease, r.extension, r.next = nil, nil, nil, nil
 }

@@ -95,7 +95,20 @@ func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s state) (h H
 			key = turns[n-1].key
 		}
 		turns = g.lines.attemptedIn(turns, key, h, denied, err)
-		if g.report(ctx, h, r); err == nil || !w.goesOn(err) {
+		if n := len(turns); len(r) > 0 && n > 0 { // the hook may block: it keeps none from acting
+			for _, own := range turns[:n-1] {
+				if err != nil {
+					g.lines.giveUp(own)
+				} else {
+					g.lines.leave(own)
+				}
+			}
+			turns = turns[n-1:]
+			g.reportFor(ctx, turns[0], h, r)
+		} else {
+			g.report(ctx, h, r)
+		}
+		if err == nil || !w.goesOn(err) {
 			return h, g.gaveUp(ctx, w, err)
 		}
 		w.waits(g)

@@ -149,6 +149,7 @@ func (k *keeper) renew(e *entry, s *state, now time.Duration, ops *engine.Ops) {
 	}
 	seq, next := e.Begin(held(*s, true))
 	r.entry, r.seq, r.lease, r.life, r.began = e, seq, e.lease, e.life, now
+	r.about(e, r.extension)
 	r.add(ops)
 	k.schedule.Set(e, next)
 }
