@@ -251,7 +251,7 @@ func (l *simLines) operate(lock *lock, kind Kind, ttl time.Duration, along *simW
 	}
 	l.world.note("operate", c.index, int(kind), lock.number)
 	now := c.clock.Now()
-	err := c.engine.enqueueAll(ops, now, false)
+	err := c.engine.enqueueAll(ops, now, bounded)
 	if along != nil {
 		along.calls = err == nil
 		if err == nil {

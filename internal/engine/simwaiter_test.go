@@ -287,7 +287,7 @@ func (w *simWaiter) submit() bool {
 	var l list
 	l.push(&w.call.Op)
 	now := c.clock.Now()
-	if err := c.engine.enqueueAll(l, now, false); err != nil {
+	if err := c.engine.enqueueAll(l, now, bounded); err != nil {
 		w.attempt.over = true
 		return false
 	}
