@@ -122,6 +122,7 @@ func TestQueue(t *testing.T) {
 // wait already.
 func TestRenewalsGoFirst(t *testing.T) {
 	p := newScripted(t, 1)
+	p.engine.queue.limit = 3 * maxBatchOps
 	p.submit(Acquire, "out")
 	for i := range 2 * maxBatchOps {
 		p.submit(Acquire, fmt.Sprint("k", i))
