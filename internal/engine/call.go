@@ -69,11 +69,18 @@ func (e *Engine) Do(ctx context.Context, c *Call) error {
 	var l list
 	l.push(&c.Op)
 	now := e.clock.Now()
-	if err := e.enqueueAll(l, now, c.Kind == Release); err != nil {
+	if err := e.enqueueAll(l, now, urgencyOf(c)); err != nil {
 		return err
 	}
 	e.submitted(c.Kind, now, c)
 	return e.await(ctx, c)
+}
+
+func urgencyOf(c *Call) urgency {
+	if c.Kind == Release {
+		return unbounded // its caller has asked for room before
+	}
+	return bounded
 }
 
 // HasRoom reports whether n more operations may wait. The caller of a release asks before it
@@ -113,7 +120,7 @@ func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
 	l.push(&c.Op)
 	l.push(&along.Op)
 	now := e.clock.Now()
-	if err := e.enqueueAll(l, now, false); err != nil {
+	if err := e.enqueueAll(l, now, bounded); err != nil {
 		along.done <- struct{}{}
 		return err
 	}
@@ -130,7 +137,7 @@ func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
 		l.push(&c.Op)
 	}
 	now := e.clock.Now()
-	if err := e.enqueueAll(l, now, calls[0].Kind == Release); err != nil {
+	if err := e.enqueueAll(l, now, urgencyOf(calls[0])); err != nil {
 		return err
 	}
 	e.submittedNow(calls[0].Kind, now, nil)

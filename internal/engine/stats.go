@@ -127,7 +127,7 @@ func (e *Engine) queueReleases(calls []*Call, discard bool) error {
 		own.released = discard
 		l.push(&own.Op)
 	}
-	err := e.queue.pushAll(l, true)
+	err := e.queue.pushAll(l, unbounded)
 	if err == nil {
 		return nil
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
-// TestRepair: where messages are late, connections break and nodes restart, no two clients hold the lock, and a lock
-// that another client has held meanwhile is not extended.
+// TestRepair: where messages are late, connections break and nodes restart, no two clients
+// hold the lock, and a lock that another client has held meanwhile is not extended.
 func TestRepair(t *testing.T) {
-	t.Parallel()
+	oneGoroutine(t)
 	worlds := map[string]world{
 		"extends":                           {extends: 2},
 		"a restart, a break, SETs are late": {extends: 1, restarts: 1, breaks: 1, lateSets: true},
@@ -38,7 +38,7 @@ func TestRepair(t *testing.T) {
 // rule of ours: it does not do where an extend may win late, since a copy may also be one of
 // the acquire's own SETs; and where none may it is not needed.
 func TestBrokenRepair(t *testing.T) {
-	t.Parallel()
+	oneGoroutine(t)
 	const twice, late, behind = "two hold the lock", "a lock is extended that another client has held meanwhile", "a key was set behind its release"
 	for name, c := range map[string]struct {
 		world
@@ -56,6 +56,13 @@ func TestBrokenRepair(t *testing.T) {
 			t.Log(states, "states,", len(trace)-1, "steps")
 			require.Equal(t, c.broken, broken)
 		})
+	}
+}
+
+// oneGoroutine skips a search where it is slow and shows nothing more.
+func oneGoroutine(t *testing.T) {
+	if t.Parallel(); testkit.Race {
+		t.Skip("one goroutine has no races")
 	}
 }
 
