@@ -100,7 +100,7 @@ func settings(rng random) (c redlock.Config) {
 		c.Retry.Attempts = 1 + rng.IntN(5)
 	}
 	if rng.IntN(3) == 0 {
-		c.Retry.Min = time.Millisecond + rng.N(20*time.Millisecond)
+		c.Retry.Min = 5*time.Millisecond + rng.N(25*time.Millisecond)
 		c.Retry.Max = c.Retry.Min + rng.N(100*time.Millisecond)
 	}
 	if rng.IntN(4) == 0 {
