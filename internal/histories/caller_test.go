@@ -38,18 +38,9 @@ func (h *history) sessions(i int) {
 
 func (h *history) session(ctx context.Context, i, n int, rng random) {
 	p := &h.clients[i]
-	cfg, hooks := p.settings, h.rng(3, i, n)
-	var mu sync.Mutex // of hooks
+	cfg := p.settings
 	if p.blocks {
-		cfg.Hooks.Attempt = func(redlock.Attempt) {
-			mu.Lock()
-			blocks := hooks.IntN(20) == 0
-			d := time.Duration(hooks.IntN(300)) * time.Millisecond
-			mu.Unlock()
-			if blocks {
-				h.pause(d)
-			}
-		}
+		cfg.Hooks.Attempt = h.blocking(h.rng(3, i, n))
 	}
 	c, m, err := h.connect(i, cfg, !p.noPushes)
 	if err != nil {
@@ -74,6 +65,31 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 	callers.Wait()
 	_ = c.Close()
 	h.log("client %d.%d has ended", i, n)
+}
+
+// blocking is a hook that blocks now and then, some time or long.
+func (h *history) blocking(rng random) func(redlock.Attempt) {
+	var mu sync.Mutex // of rng
+	return func(a redlock.Attempt) {
+		mu.Lock()
+		d := time.Duration(0)
+		switch rng.IntN(40) {
+		case 0:
+			d = 3 * time.Second
+		case 1, 2, 3:
+			d = rng.N(300 * time.Millisecond)
+		}
+		mu.Unlock()
+		if d == 0 {
+			return
+		}
+		if a.Ctx != nil {
+			if w, ok := a.Ctx.Value(wantOf{}).(*want); ok && w.end() { // this caller does not want it now
+				defer w.begin()
+			}
+		}
+		h.pause(d)
+	}
 }
 
 // gap is between two uses. It is never 0: a use that fails at once takes no time, and an hour

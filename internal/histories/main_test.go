@@ -12,7 +12,7 @@ import (
 // TestHistories runs histories of many seeds: a few in the short form, 10,000 with
 // REDLOCK_LONG=1.
 func TestHistories(t *testing.T) {
-	n := 80
+	n := 40
 	switch {
 	case testkit.Long():
 		n = 10_000

@@ -31,8 +31,8 @@ func (u *caller) acquire(ttl time.Duration, try bool) (redlock.Lock, *holding) {
 	if try {
 		l, err = u.client.TryAcquire(ctx, key, ttl)
 	} else {
-		done := u.watch.want(key)
-		l, err = u.client.Acquire(ctx, key, ttl)
+		wants, done := u.watch.wants(ctx, key)
+		l, err = u.client.Acquire(wants, key, ttl)
 		done()
 	}
 	if !u.check("acquire", err) {
@@ -71,6 +71,9 @@ func (u *caller) finish(l redlock.Lock, b *holding) {
 			time.AfterFunc(u.N(time.Millisecond), cancel)
 		}
 		err := l.Release(ctx)
+		if err != nil {
+			u.log("%s releases %v: %v", u.who, b.keys, err)
+		}
 		if u.check("release", err) || errors.Is(err, redlock.ErrNotHeld) {
 			return
 		}
@@ -102,7 +105,7 @@ func (u *caller) do() {
 	ctx, cancel := u.limited()
 	defer cancel()
 	key, ttl := u.key(), u.ttl()
-	done := u.watch.want(key)
+	ctx, done := u.watch.wants(ctx, key)
 	err := u.client.Do(ctx, key, ttl, func(ctx context.Context) error {
 		done()
 		b := u.ledger.granted(&holding{who: u.who, keys: []string{key}, machine: u.machine, remaining: func() time.Duration {
@@ -113,7 +116,6 @@ func (u *caller) do() {
 		}})
 		defer u.ledger.gone(b)
 		u.work(ctx, 2*ttl)
-		done = func() {}
 		return nil
 	})
 	done()

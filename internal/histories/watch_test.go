@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -45,15 +46,49 @@ func (w *watch) calmFrom(t time.Time) {
 	w.mu.Unlock()
 }
 
-// want notes a caller of Acquire, until it is called back.
-func (w *watch) want(key string) (done func()) {
-	w.add(key, 1)
-	return func() { w.add(key, -1) }
+// want is a caller of Acquire.
+type want struct {
+	watch *watch
+	key   string
+	on    bool // guarded by watch.mu
+	over  bool
+}
+
+// wantOf is where its context has it.
+type wantOf struct{}
+
+// wants notes a caller of Acquire, until it is called back.
+func (w *watch) wants(ctx context.Context, key string) (_ context.Context, done func()) {
+	one := &want{watch: w, key: key}
+	one.begin()
+	return context.WithValue(ctx, wantOf{}, one), func() {
+		one.end()
+		w.mu.Lock()
+		one.over = true
+		w.mu.Unlock()
+	}
+}
+
+func (one *want) begin() { one.set(true) }
+
+// end reports whether the caller was waiting.
+func (one *want) end() bool { return one.set(false) }
+
+func (one *want) set(on bool) (changed bool) {
+	one.watch.mu.Lock()
+	defer one.watch.mu.Unlock()
+	if one.on == on || one.over {
+		return false
+	}
+	if one.on = on; on {
+		one.watch.add(one.key, 1)
+	} else {
+		one.watch.add(one.key, -1)
+	}
+	return true
 }
 
 func (w *watch) add(key string, n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.wanted[key] += n; w.wanted[key] == 0 {
 		delete(w.free, key)
 	}
