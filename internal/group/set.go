@@ -41,6 +41,9 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if err != nil {
 		return Handle{}, err
 	}
+	if n, most := len(keys), g.cfg.Engine.MaxWaiting; n > most {
+		return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d: raise that", n, most)
+	}
 	if err := ctx.Err(); err != nil {
 		return Handle{}, err
 	}

@@ -394,9 +394,9 @@ func (c *Contender) Passed(now time.Duration) { c.gap.granted(now) }
 
 // Unwanted reports that a holder in this process has given the lock back, and that none
 // waits for it here.
-func (c *Contender) Unwanted() {
+func (c *Contender) Unwanted(now time.Duration) {
 	if c.others == 0 {
-		c.gap.interrupted()
+		c.gap.idle = now
 	}
 }
 

@@ -69,16 +69,23 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestNoGap: a lock that is given back while none waits begins anew, and so does not cost
-// those who come later a gap.
+// TestNoGap: a lock that was free for long, since no caller waited for it, costs those who
+// come later no gap. One that was free for a moment does.
 func TestNoGap(t *testing.T) {
-	c, s := contend()
-	q := queue{c: c, s: s}
-	for range 10_000 {
-		for q.next().Action != waiters.Attempt {
-			require.False(t, c.IsFree(s.Now))
+	for _, idle := range []time.Duration{waiters.GapLength, time.Millisecond} {
+		c, s := contend()
+		q := queue{c: c, s: s}
+		gaps := 0
+		for range 5000 {
+			for q.next().Action != waiters.Attempt {
+				if c.IsFree(s.Now) {
+					gaps++
+				}
+			}
+			c.Unwanted(s.Now)
+			s.Now += idle
 		}
-		c.Unwanted()
+		require.Equal(t, idle == time.Millisecond, gaps > 0)
 	}
 }
 

@@ -292,7 +292,7 @@ func (t *Table[T]) Freed(key string) (wake *Waiter[T]) {
 	l.Until = 0
 	l.Contender.Freed()
 	if l.first == nil {
-		l.Contender.Unwanted()
+		l.Contender.Unwanted(t.Outside.Now())
 	}
 	return l.actor()
 }
