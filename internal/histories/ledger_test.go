@@ -109,7 +109,7 @@ func (l *ledger) fenced(b *holding, token uint64) {
 	}
 }
 
-// gone takes a holding out whose holder is done with it.
+// gone takes a holding out when its holder is done with it.
 func (l *ledger) gone(b *holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 // waits are scenarios of callers that wait.
 var waits = []scenario{
-	// A node whose key the release does not touch is one vote less, and delays nobody.
+	// A node whose key the release does not touch is one vote less, and delays no caller.
 	{"leftover on one node", 5, func(s *stage) {
 		a, b := s.Client(), s.Client()
 		for i := range 20 {
@@ -53,7 +53,7 @@ var waits = []scenario{
 			require.Equal(s.T, redlock.ErrNotHeld, context.Cause(ctx))
 		})
 	}},
-	// Attempts that are limited end a wait, whatever pushes nodes promise.
+	// Attempts that are limited end a wait, also where nodes push.
 	{"attempts are limited", 3, func(s *stage) {
 		s.take(s.Client(), "k", longTTL)
 		c := s.Client(func(c *redlock.Config) {

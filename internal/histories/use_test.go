@@ -100,7 +100,7 @@ func (u *caller) all() {
 	}
 }
 
-// do is Do, whose function may take longer than the TTL.
+// do is Do. Its function may take longer than the TTL.
 func (u *caller) do() {
 	ctx, cancel := u.limited()
 	defer cancel()
