@@ -54,6 +54,7 @@ func (l *ledger) granted(b *holding) *holding {
 	l.grants++
 	l.history.log("%s has %v for %v", b.who, b.keys, left)
 	for _, key := range b.keys {
+		l.history.watch.granted(key)
 		for _, other := range l.held[key] {
 			if r := other.remaining(); r > 0 && left > 0 && !other.shared && !l.excused(b, other) {
 				l.history.fail("%s has %s for %v, and %s for %v", b.who, key, left, other.who, r)

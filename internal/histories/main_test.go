@@ -30,7 +30,7 @@ func TestHistories(t *testing.T) {
 	for lane := range lanes {
 		t.Run(strconv.Itoa(int(lane)), func(t *testing.T) {
 			t.Parallel()
-			for seed := lane; seed < uint64(n) && (runsDefects || !t.Failed()); seed += lanes {
+			for seed := lane; seed < uint64(n) && !t.Failed(); seed += lanes {
 				if h := run(t, newPlan(seed), limits); h.failed() {
 					t.Error(h.report())
 				}
@@ -52,15 +52,6 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// limits are the bounds of waiting, but for those that are known not to hold.
-var limits = func() bounds {
-	b := bounds{free: 2 * time.Second, turn: 5 * time.Second, tickets: true}
-	if !runsDefects && knownDefects["histories: free and wanted"] {
-		b.free = 0
-	}
-	if !runsDefects && knownDefects["histories: turns of outsiders"] {
-		b.turn = 0
-	}
-	b.tickets = runsDefects || !knownDefects["histories: tickets of the closed"]
-	return b
-}()
+// limits are the bounds of waiting. A process asks for a lock every 1.05 s at least, and leaves
+// it free for others every 2.9 s, which may miss the first time.
+var limits = bounds{free: 1500 * time.Millisecond, turn: 5 * time.Second, tickets: true}

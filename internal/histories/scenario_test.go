@@ -2,7 +2,6 @@ package histories
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
@@ -11,29 +10,6 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
-
-// knownDefects are scenarios, and bounds of the histories, that fail for a defect which is
-// known. They are skipped; REDLOCK_DEFECTS=1 runs them.
-var knownDefects = map[string]bool{
-	"release of several keys, busy":    true,
-	"leftover on one node":             true,
-	"foreign poller beside a line":     true,
-	"poller beside a line":             true,
-	"several keys beside a line":       true,
-	"no pushes beside a line":          true,
-	"cut off from the queue's node":    true,
-	"released by another client":       true,
-	"released by an operation":         true,
-	"deleted by hand":                  true,
-	"attempts are limited":             true,
-	"slow node":                        true,
-	"hook that blocks":                 true,
-	"no INFO, no word of it":           true,
-	"kept alive in a rolling restart":  true,
-	"histories: free and wanted":       true,
-	"histories: turns of outsiders":    true,
-	"histories: tickets of the closed": true,
-}
 
 // scenario is a short history.
 type scenario struct {
@@ -59,9 +35,6 @@ func TestScenarios(t *testing.T) {
 	for _, list := range [][]scenario{waits, turns, holds} {
 		for _, s := range list {
 			t.Run(s.name, func(t *testing.T) {
-				if knownDefects[s.name] && !runsDefects {
-					t.Skip("a known defect")
-				}
 				virtual.Run(t, s.nodes, func(w *virtual.World) { s.run(&stage{w, w.T.Context()}) })
 			})
 		}
@@ -123,6 +96,3 @@ func (s *stage) release(l redlock.Lock) {
 	s.T.Helper()
 	require.NoError(s.T, l.Release(s.ctx))
 }
-
-// runsDefects has known defects run all the same.
-var runsDefects = os.Getenv("REDLOCK_DEFECTS") == "1"
