@@ -163,3 +163,19 @@ func TestDeafNode(t *testing.T) {
 	require.Equal(t, waiters.Watch, again.Action)
 	require.NotEqual(t, watched.Node, again.Node)
 }
+
+// TestGoesHome: a process that was in the queue of another node, since that of the lock could
+// not be used, moves to the one that all others use when it has had its turn.
+func TestGoesHome(t *testing.T) {
+	c, s := contend()
+	home := c.Next(s).Node
+	s.Usable &^= 1 << uint(home)
+	other := c.Next(s)
+	require.Equal(t, waiters.Enter, other.Action)
+	c.Entered(s, other.Node, waiters.Entry{First: true, Lease: time.Hour})
+	s.Usable |= 1 << uint(home)
+	require.Equal(t, waiters.Attempt, c.Next(s).Action)
+	c.Won(s, 0)
+	require.Equal(t, waiters.Leave, c.Next(s).Action)
+	require.Equal(t, waiters.Step{Action: waiters.Enter, Node: home}, c.Next(s))
+}
