@@ -28,12 +28,15 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 // for a reason that stays, they are used up, or ctx ends.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
+	own := g.wait(key)
+	if ctx.Err() != nil {
+		return Handle{}, g.cutOff(ctx, &own) // it is not reported: there was no attempt
+	}
 	w, err := g.acquisition(ctx, key, ttl)
 	if err != nil {
 		return Handle{}, err
 	}
 	defer g.engine.Free(w)
-	own := g.wait(key)
 	h, err := g.inLine(ctx, &own, w)
 	return g.acquired(ctx, &own, h, err)
 }

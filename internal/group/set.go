@@ -40,8 +40,12 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if err != nil {
 		return Handle{}, err
 	}
+	own := g.wait(keys[0])
 	if err := ctx.Err(); err != nil {
-		return Handle{}, err
+		if once {
+			return Handle{}, err
+		}
+		return Handle{}, g.cutOff(ctx, &own)
 	}
 	s := state{key: keys[0]}
 	if len(keys) > 1 {
@@ -57,7 +61,6 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if once {
 		return attempt()
 	}
-	own := g.wait(keys[0])
 	h, err := g.attempts(ctx, c.first(), &own, attempt)
 	return g.acquired(ctx, &own, h, err)
 }
