@@ -138,9 +138,7 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state) (h Handle, er
 
 // forgo releases what was acquired, since err is the result of the whole.
 func (c *calls) forgo(err error) {
-	if errors.Is(err, engine.ErrNoQuorum) {
-		err = engine.ErrNoQuorum // without its details, to be counted
-	}
+	err = bare(err)
 	c.each(func(one *engine.Call) {
 		if !one.Over() && one.Err == nil {
 			c.group.engine.Forgo(&one.Op, err)
