@@ -343,7 +343,7 @@ func TestAcquireIsHeard(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = r.Acquire(ended, "k", ttl)
-	require.Equal(t, context.Canceled, err)
+	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, heard, "there was no attempt")
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

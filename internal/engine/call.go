@@ -28,7 +28,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 		c = &Call{done: make(chan struct{}, 1)}
 		c.Done = c
 	}
-	c.Absent, c.Tail, c.Before, c.Repairer = 0, "", 0, nil
+	c.Absent, c.Tail, c.Part, c.Before, c.Repairer = 0, "", false, 0, nil
 	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
 	c.Values = c.Values[:0]
 	c.Kind, c.TTL = kind, ttl
@@ -215,6 +215,6 @@ func (e *Engine) checkWaitingContexts() {
 func (e *Engine) finish(c *Call) {
 	c.over = true
 	e.depth.Add(-1)
-	e.counters.ended[c.Kind][cancelled]++
+	e.count(&c.Op, cancelled)
 	c.done <- struct{}{}
 }

@@ -30,7 +30,7 @@ func (e *Engine) complete() (calls int) {
 		}
 		if c, own := op.Done.(*cleanup); own {
 			if c.released {
-				e.counters.ended[Release][endingOf(op.Err)]++
+				e.count(op, endingOf(op.Err))
 			} else {
 				e.counters.cleanups++
 			}
@@ -38,7 +38,7 @@ func (e *Engine) complete() (calls int) {
 			c.Complete(op)
 			continue
 		}
-		e.counters.ended[op.Kind][endingOf(op.Err)]++
+		e.count(op, endingOf(op.Err))
 		e.depth.Add(-1)
 		if c, blocking := op.Done.(*Call); blocking {
 			calls++
@@ -155,6 +155,7 @@ func (e *Engine) newCleanup(op *Op) *cleanup {
 	c.released = false
 	c.key = append(c.key[:0], op.Key...)
 	c.Kind, c.Key, c.Token, c.Tail, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, op.Tail, 0, op.Timeout, op.Absent
+	c.Part = op.Part
 	c.Reserve() // it is idle
 	c.begin(op.start)
 	return c

@@ -225,7 +225,7 @@ func (e *Engine) enqueueAll(l list, now time.Duration, u urgency) error {
 	for op := l.pop(); op != nil; op = l.pop() {
 		op.Err, op.Until = err, never // no phase to end: it was not begun
 		op.advance(idle)
-		e.Note(op.Kind, err)
+		e.noteOp(op, err)
 	}
 	return err
 }

@@ -69,6 +69,7 @@ type Told struct {
 type Op struct {
 	Kind    Kind
 	Prompt  bool   // the driver itself calls Done, under its lock: it must not block or use the engine
+	Part    bool   // it is one key of a lock of several: its caller counts the whole, by Note
 	Key     []byte // not written to by the engine, and not read after Complete
 	Token   token.Token
 	TTL     time.Duration

@@ -94,8 +94,23 @@ func (e *Engine) Stats() Stats {
 // Votes returns the votes of a node. The driver lock is held.
 func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
 
-// Note counts an operation that ended with err before it was submitted.
+// count counts an operation that has ended. The driver lock is held.
+func (e *Engine) count(op *Op, how ending) {
+	if !op.Part {
+		e.counters.ended[op.Kind][how]++
+	}
+}
+
+// Note counts an operation that ended with err before it was submitted, or one of several
+// parts.
 func (e *Engine) Note(kind Kind, err error) { e.counters.aside[kind][endingOf(err)].Add(1) }
+
+// noteOp is count without the driver lock.
+func (e *Engine) noteOp(op *Op, err error) {
+	if !op.Part {
+		e.Note(op.Kind, err)
+	}
+}
 
 // Leave sends the releases of one lock whose caller does not wait for them, because its
 // context has ended. They are queued together: all of them or, with ErrClosed, none. HasRoom
@@ -105,7 +120,7 @@ func (e *Engine) Leave(calls ...*Call) error {
 		return err
 	}
 	for _, c := range calls {
-		e.Note(c.Kind, context.Canceled)
+		e.noteOp(&c.Op, context.Canceled)
 	}
 	e.drive(nil)
 	return nil
@@ -132,7 +147,7 @@ func (e *Engine) queueReleases(calls []*Call, discard bool) error {
 		return nil
 	}
 	for op := l.pop(); op != nil; op = l.pop() {
-		e.Note(op.Kind, err)
+		e.noteOp(op, err)
 		op.advance(idle)
 		op.Done.Complete(op)
 	}
@@ -146,8 +161,10 @@ func (e *Engine) Late(op *Op) { e.Forgo(op, ErrExpired) }
 // Forgo is Late for an operation that comes to nothing for another reason: it is part of
 // a whole that has failed with err.
 func (e *Engine) Forgo(op *Op, err error) {
-	e.Note(op.Kind, err)
-	e.counters.aside[op.Kind][won].Add(^uint64(0)) // one less
+	if !op.Part {
+		e.Note(op.Kind, err)
+		e.counters.aside[op.Kind][won].Add(^uint64(0)) // one less
+	}
 	if op.Kind == Acquire {
 		e.Abandon(op)
 	}

@@ -219,9 +219,7 @@ func (h Handle) hasRoom(ctx context.Context, s *state) bool {
 	if h.group.engine.HasRoom(keys) {
 		return true
 	}
-	for _, key := range s.keys() {
-		h.group.reportUnsent(ctx, engine.Release, key, engine.ErrBusy)
-	}
+	h.group.reportUnsent(ctx, engine.Release, s.key, engine.ErrBusy)
 	return false
 }
 
@@ -304,12 +302,14 @@ func (c *calls) leave() error {
 	return c.group.engine.Leave(c.all...)
 }
 
-// discard is leave for a caller that does not look at the result.
+// discard is leave for a caller that does not look at the result, which is counted when the
+// first key has one.
 func (c *calls) discard() {
 	if c.one != nil {
 		c.group.engine.Discard(c.one)
 		return
 	}
+	c.all[0].Part = false
 	c.group.engine.Discard(c.all...)
 }
 

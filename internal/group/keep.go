@@ -178,16 +178,21 @@ func (k *Kept) ended(cause error) {
 	}
 }
 
-// Do calls f with a context that ends with the lock. It releases the lock in every case.
-func (g *Group) Do(ctx context.Context, key string, ttl time.Duration, f func(context.Context) error) (err error) {
+// Do calls f with a context that ends with the lock. It releases the lock in every case. With
+// once it makes one attempt to acquire it.
+func (g *Group) Do(ctx context.Context, key string, ttl time.Duration, once bool, f func(context.Context) error) (err error) {
+	name, acquire := "Do", g.Acquire
+	if once {
+		name, acquire = "TryDo", g.TryAcquire
+	}
 	if ttl < renewal.MinTTL {
-		return engine.WrongArgument("ttl is %v; Do needs %v at least, to keep the lock alive", ttl, renewal.MinTTL)
+		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", ttl, name, renewal.MinTTL)
 	}
 	if f == nil {
-		return engine.WrongArgument("Do was given no function")
+		return engine.WrongArgument("%s was given no function", name)
 	}
 	ctx = orBackground(ctx)
-	h, err := g.Acquire(ctx, key, ttl)
+	h, err := acquire(ctx, key, ttl)
 	if err != nil {
 		return err
 	}

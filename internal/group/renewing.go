@@ -53,7 +53,7 @@ func (r *renewing) prepare(g *Group, s *state, now time.Duration) error {
 	r.left = n
 	for i := range r.parts {
 		p := &r.parts[i]
-		p.of, p.Done, p.Prompt = r, p, true
+		p.of, p.Done, p.Prompt, p.Part = r, p, true, n > 1
 		p.Kind, p.TTL, p.Token, p.Tail = engine.Extend, s.ttl, s.token, g.tailOf(s)
 		p.SetKey(s.key)
 		if n > 1 {

@@ -44,8 +44,12 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if n, most := len(keys), g.cfg.Engine.MaxWaiting; n > most {
 		return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d: raise that", n, most)
 	}
+	w := g.wait(keys[0])
 	if err := ctx.Err(); err != nil {
-		return Handle{}, err
+		if once {
+			return Handle{}, err
+		}
+		return Handle{}, g.cutOff(ctx, &w)
 	}
 	if len(keys) == 1 {
 		if once {
@@ -65,7 +69,6 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 		g.report(ctx, h, r)
 		return h, err
 	}
-	w := g.wait(keys[0])
 	h, err := g.inLines(ctx, &w, &c, s)
 	return g.acquired(ctx, &w, h, err)
 }
@@ -248,9 +251,7 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state, r reports) (H
 
 // forgo releases what was acquired, since err is the result of the whole.
 func (c *calls) forgo(err error) {
-	if errors.Is(err, engine.ErrNoQuorum) {
-		err = engine.ErrNoQuorum // without its details, to be counted
-	}
+	err = bare(err)
 	c.each(func(one *engine.Call) {
 		if !one.Over() && one.Err == nil {
 			c.group.engine.Forgo(&one.Op, err)
