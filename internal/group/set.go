@@ -41,6 +41,12 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if err != nil {
 		return Handle{}, err
 	}
+	if len(keys) == 1 {
+		if once {
+			return g.TryAcquire(ctx, keys[0], ttl)
+		}
+		return g.Acquire(ctx, keys[0], ttl)
+	}
 	if n, most := len(keys), g.cfg.Engine.MaxWaiting; n > most {
 		return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d: raise that", n, most)
 	}
@@ -50,12 +56,6 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 			return Handle{}, err
 		}
 		return Handle{}, g.cutOff(ctx, &w)
-	}
-	if len(keys) == 1 {
-		if once {
-			return g.TryAcquire(ctx, keys[0], ttl)
-		}
-		return g.Acquire(ctx, keys[0], ttl)
 	}
 	s := state{key: keys[0], more: &more{keys: keys}}
 	c, err := g.calls(engine.Acquire, &s, ttl)
