@@ -233,10 +233,10 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state, r reports) (H
 	if s.until = c.first().Until; err == nil && g.clock.Now() >= s.until {
 		err = engine.ErrExpired
 	}
+	g.engine.Note(engine.Acquire, bare(err))
 	if g.cfg.OnAttempt != nil {
-		c.each(func(one *engine.Call) {
-			r = append(r, report{string(one.Key), one.Took(g.clock.Now()), one.Tally, err})
-		})
+		one := c.deciding(err)
+		r = append(r, report{s.key, one.Took(g.clock.Now()), one.Tally, err})
 	}
 	if err != nil {
 		if !unsent {
