@@ -163,9 +163,9 @@ type Config struct {
 // Retry is how Acquire, AcquireAll and Do try again: the pause after an attempt, and how many
 // they make. A zero field means its default.
 //
-// The pauses are the last resort. A caller of Acquire is woken when the lock is free, and
-// does not pause, as long as a node can tell it (see [Client.Acquire]). The pauses apply where
-// no node can, where too few nodes answer, and to AcquireAll with several keys.
+// The pauses are the last resort. A caller is woken when the lock is free, and does not pause,
+// as long as a node can report it (see [Client.Acquire]). The pauses apply where no node can,
+// where too few nodes answer, and to calls whose Attempts are limited.
 type Retry struct {
 	// The pause after an attempt is random: at least Min, and at most a bound that is twice
 	// Min after the first attempt, 1 ms at least, and doubles with each up to Max (jittered
@@ -186,11 +186,10 @@ type Retry struct {
 	// context alone ends the call. The error is an [AcquireError] with that of the last
 	// attempt.
 	//
-	// An attempt is one round of asking the nodes. To stand in line behind other callers of
-	// the client is none, and neither is a lock that is handed over: in line a caller makes
-	// its attempts when it is the first, and leaves when its own are used up. Let the context
-	// bound the time. Without a limit a caller that gets in line asks again at once, so that
-	// its second attempt follows the first without a pause.
+	// An attempt is one round of asking the nodes. A caller that waits in line makes one each
+	// time it is woken, and one after each pause that a client would make which polls; the
+	// latter counts without a round trip while others stand before the caller. So a limit
+	// bounds the time, too, by the sum of the pauses. A lock that is handed over is no attempt.
 	Attempts int
 }
 
@@ -277,7 +276,8 @@ func (c *Client) Close() error {
 // be sent; a nil ctx has no end. The Redis key is key as it is, 1 to MaxKey bytes; ttl
 // is MinTTL to MaxTTL, rounded down to whole milliseconds. The errors are ErrTaken,
 // ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(). While callers of
-// Acquire wait for key in this client, it is ErrTaken without a round trip.
+// Acquire wait for key in this client, it is ErrTaken without a round trip, but for the gaps
+// that they leave for others (see [Client.Acquire]).
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.TryAcquire(ctx, key, ttl)
 	return Lock{h}, err
@@ -300,6 +300,11 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // nodes granted it. A lock whose Token was asked for does not pass on, nor does any with
 // NoHandOver.
 //
+// Whatever nodes and queues say, a process that waits asks a quorum itself about once a
+// second for each key (250 times a second at most in all): a lock that is free is granted. A
+// lock that is wanted without a break is left free for 255 ms every 2.9 s, so that those who
+// poll (other libraries, TryAcquire, clients that name the nodes otherwise) get it, too.
+//
 // None of this decides who holds a lock: the votes of the nodes do.
 //
 // With a context that has no end, and no limit of attempts, it may wait for ever. When ctx
@@ -314,7 +319,8 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 // and in an order that is the same for all clients. They become one lock with one token,
 // which is extended, kept alive and released as one. A quorum is needed for each key. An
 // attempt that one key refuses leaves nothing behind. A key that is given twice is an
-// error. It allocates.
+// error, and so are more keys than Config.MaxWaiting. It stands in line for each key that is
+// taken, in the order of the keys, and is handed no lock. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.group.AcquireAll(ctx, ttl, keys, false)
 	return Lock{h}, err

@@ -120,11 +120,16 @@
 //     write 10.0.0.1 and cache-1 for one node may queue up on different ones; they then
 //     compete for the lock, as clients of other libraries do.
 //   - Keys appear beside that of a lock which is waited for: the queue,
-//     <key>:redlock:queue, and a ticket of each process, <key>:redlock:ticket:<id>. A node
+//     <key>:redlock:queue, a ticket of each process, <key>:redlock:ticket:<id>, and
+//     <key>:redlock:gap, by which one process of a queue leaves the lock free for all. A node
 //     that refuses the script of the queue has <key>:redlock:gate in their place. They expire by
-//     themselves, after 2 minutes, 1 minute and 1 second at the latest. Key patterns
-//     of access lists that end in * cover them.
+//     themselves, after a minute at the latest, and a client that is closed leaves no place in
+//     a queue. Key patterns of access lists that end in * cover them.
 //   - A process that is killed at the head of a queue keeps the others waiting for a second.
+//     One that waits asks a quorum itself once a second, in the order of the queue or not.
+//   - The node of the queue is one that answers, pushes, and is not slower than four times the
+//     median of the nodes and 3 ms more. Clients that see this differently, since the network
+//     between them and a node is slow, have a queue each until it mends.
 //   - Tracking is switched on for a connection when a caller first waits, with OPTIN and
 //     NOLOOP. The server then remembers the keys of locks that are waited for, up to
 //     tracking-table-max-keys. One that forgets some costs their waiters an attempt.
