@@ -143,7 +143,7 @@ func TestFleets(t *testing.T) {
 	other := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2 })
 	_, err := other.Acquire(t.Context(), "k", fenceTTL)
 	require.ErrorIs(t, err, redlock.ErrFleet)
-	require.Regexp(t, `:\d+ have "[0-9a-f]+", this client has [0-9a-f]+\)`, err.Error())
+	require.Regexp(t, `:\d+ have "(nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-)`+fenceTTL.String()+`", this client has nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-`+(2*fenceTTL).String()+`\)`, err.Error())
 	require.ErrorContains(t, other.IsReady(), "configured otherwise")
 	require.ErrorIs(t, other.InitFencing(t.Context()), redlock.ErrFleet)
 	apart := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2; c.FenceSet = "another" })

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,8 +84,8 @@ func (f *fence) init(g *Group, cfg *Config) {
 		names = append(names, a.String())
 	}
 	slices.Sort(names)
-	what := fmt.Sprint(strings.Join(names, ","), " ", f.fleet.Quorum, " ", ttl)
-	f.name = strconv.FormatUint(waiters.Hash(what), 16)
+	// The names are many, so a digest stands for them. It has no colon: see fencing.Me.
+	f.name = fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v", waiters.Hash(strings.Join(names, ",")), f.fleet.Quorum, n, ttl)
 	f.encode = &command.Fence{Set: f.set, MaxAhead: maxAhead.Microseconds()}
 	cfg.Engine.Fence, cfg.Engine.OnForgotten = f.encode, f.told
 	cfg.Conn.NeedRunID = true // or tokens that come back from an old file would count
