@@ -91,8 +91,8 @@ func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 //   - ErrClosed: the client was closed;
 //   - the cause of ctx.
 //
-// A lock whose key is deleted by hand, by an operator's DEL for example, is free at once, and
-// its holder learns of that from the next renewal: for a third of the TTL at most both it and
+// If the key of a lock is deleted by hand, by an operator's DEL for example, it is free at
+// once, and its holder learns of that from the next renewal: for a third of the TTL at most both it and
 // the next holder go on. So end the holder first, or take a fencing token.
 //
 // Its Err looks at the clock, so that a function which asks it after a pause of any

@@ -53,8 +53,9 @@
 // up; Node.Err and the Logger tell why. If every node refuses for a reason that only a
 // person can mend, redlock.New fails and names the reasons: credentials, permissions,
 // protected mode, commands of the handshake that the servers refuse with ERR, another
-// protocol than RESP, a certificate that is not trusted, TLS on a plain port. A server that does not know HELLO, CLIENT, INFO or
-// a native command is a node all the same: less is known of it. Redis does not answer a TLS handshake
+// protocol than RESP, a certificate that is not trusted, TLS on a plain port. A server that
+// does not know HELLO, CLIENT, INFO or a native command is a node all the same: less is known
+// of it. Redis does not answer a TLS handshake
 // on a plain port. A handshake without an answer after a quarter of DialTimeout therefore
 // opens a second connection, which sends a PING in the clear, without credentials.
 //
@@ -193,9 +194,9 @@
 //   - WRONGTYPE and unknown errors: a failed vote, no more.
 //   - LOADING: the node is down, and dialed with backoff, at most 2 s apart.
 //   - READONLY, MASTERDOWN, MOVED, ASK, CROSSSLOT, TRYAGAIN, CLUSTERDOWN, NOAUTH,
-//     WRONGPASS, DENIED (protected mode): the connection is closed. Only a person can mend this, so the node is
-//     dialed every 1 to 3 s. So is one whose first answer is no RESP or no TLS, or whose
-//     certificate is not trusted.
+//     WRONGPASS, DENIED (protected mode): the connection is closed. Only a person can mend
+//     this, so the node is dialed every 1 to 3 s. So is one that answers first in no RESP or
+//     no TLS, or with a certificate that is not trusted.
 //   - too many clients, other protocol errors, a reply that does not fit its command: the
 //     connection is closed, and dialed with backoff.
 //   - No answer within NodeTimeout: a failed vote. The late reply is read and dropped.

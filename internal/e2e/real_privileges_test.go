@@ -32,7 +32,7 @@ var listed = regexp.MustCompile(`(?m)^//\t(\S.*?)?\s*ACL SETUSER locker on >pass
 
 // documented is the access list of a name. The two without one are that with all permissions
 // of locks, "all", and that of fenced clients, "fenced". What the tests allow is read there, so
-// that it is what operators are told to allow.
+// that it is what operators read.
 func documented(name string) accessList {
 	text, err := os.ReadFile("../../conn/doc.go")
 	if err != nil {

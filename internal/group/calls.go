@@ -115,7 +115,7 @@ func (c *calls) report(ctx context.Context, err error) {
 	}
 }
 
-// deciding is the call whose result is err, that of the whole, or the first.
+// deciding is the call that ended with err, the result of the whole; else the first.
 func (c *calls) deciding(err error) *engine.Call {
 	for _, one := range c.all {
 		if one.Err != nil && one.Err == bare(err) {
