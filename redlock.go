@@ -258,7 +258,9 @@ func (c *Client) IsReady() error { return c.group.IsReady() }
 // it trusts that no token above the clocks of this client and of the node, and one minute, was
 // ever given, unless a node that still has a vote tells of one. So call it from one place, by
 // hand or in a deployment, on a machine whose clock is right. Several calls at once do no harm.
-func (c *Client) InitFencing(ctx context.Context) error { return c.group.InitFencing(ctx) }
+func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
+	return c.group.InitFencing(ctx, atLeast)
+}
 
 // Close refuses new operations, waits up to CloseTimeout for those under way and for
 // releases in the background, and frees everything. Locks stay held until their TTL

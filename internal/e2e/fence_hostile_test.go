@@ -25,7 +25,7 @@ func TestFenceSuspended(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	machine := cluster.NewMachine(t)
 	c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0))
-	require.NoError(t, c.InitFencing(t.Context()))
+	require.NoError(t, c.InitFencing(t.Context(), 0))
 	var noticed time.Time
 	quarantine := make(chan time.Duration, 1)
 	servers[0].Flush()
@@ -54,17 +54,16 @@ func TestFenceRunID(t *testing.T) {
 }
 
 // TestInitFencingLearns: where the others know all, an operator's call trusts no clock, and
-// learns after the quarantine; where they do not, it trusts the later of the clocks of client
-// and nodes.
+// learns after the quarantine; where they do not, the operator's number counts.
 func TestInitFencingLearns(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	nodes := fakeredis.Addrs(servers)
 	first := cluster.Connect(t, nodes, fenced(0))
-	require.NoError(t, first.InitFencing(t.Context()))
+	require.NoError(t, first.InitFencing(t.Context(), 0))
 	slow := cluster.Connect(t, nodes, fenced(-time.Hour))
 
 	servers[0].Flush()
-	initialized := testkit.Start(func() error { return slow.InitFencing(t.Context()) })
+	initialized := testkit.Start(func() error { return slow.InitFencing(t.Context(), 0) })
 	testkit.Await(t, "a notice", func() bool {
 		n, _ := servers[0].Fence(fenceSet)
 		return n.Marker.Phase == fencing.Provisional
@@ -80,12 +79,12 @@ func TestInitFencingLearns(t *testing.T) {
 	servers = cluster.Start(t, 3)
 	nodes = fakeredis.Addrs(servers)
 	first, slow = cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes, fenced(-time.Hour))
-	require.NoError(t, slow.InitFencing(t.Context()))
+	require.NoError(t, slow.InitFencing(t.Context(), 0))
 	last := cluster.MustAcquire(t, first, "k", fenceTTL).Fence()
 	for _, s := range servers {
 		s.Flush()
 	}
-	require.NoError(t, slow.InitFencing(t.Context()))
+	require.NoError(t, slow.InitFencing(t.Context(), last))
 	require.Greater(t, cluster.MustAcquire(t, slow, "k", fenceTTL).Fence(), last)
 }
 
@@ -95,13 +94,13 @@ func TestInitFencingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := cluster.Connect(t, nodes, fenced(0))
-	require.ErrorIs(t, c.InitFencing(ctx), context.Canceled)
+	require.ErrorIs(t, c.InitFencing(ctx, 0), context.Canceled)
 	far := cluster.Connect(t, nodes, func(c *redlock.Config) {
 		fenced(0)(c)
 		c.FenceClock = func() time.Time { return time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC) }
 	})
-	require.ErrorContains(t, testkit.Try(t, "InitFencing", func() error { return far.InitFencing(t.Context()) }), "clock")
-	initialized := testkit.Start(func() error { return c.InitFencing(t.Context()) })
+	require.ErrorContains(t, testkit.Try(t, "InitFencing", func() error { return far.InitFencing(t.Context(), 0) }), "FenceClock reads 2999")
+	initialized := testkit.Start(func() error { return c.InitFencing(t.Context(), 0) })
 	require.NoError(t, c.Close())
 	require.ErrorIs(t, testkit.Outcome(t, "InitFencing", initialized), redlock.ErrClosed)
 }
@@ -113,11 +112,8 @@ func TestFencedOps(t *testing.T) {
 	c, plain := cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes)
 	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL}
 	require.ErrorIs(t, cluster.Submit(t, c, op), redlock.ErrForgotten)
-	require.NoError(t, c.InitFencing(t.Context()))
-	if err := cluster.Submit(t, c, op); err != nil { // it has learned the floor now
-		require.ErrorIs(t, err, redlock.ErrTaken)
-		require.NoError(t, cluster.Submit(t, c, op))
-	}
+	require.NoError(t, c.InitFencing(t.Context(), 0))
+	require.NoError(t, cluster.Submit(t, c, op))
 	require.NotZero(t, op.Fence())
 	op.Kind = redlock.OpRelease
 	require.NoError(t, cluster.Submit(t, c, op))
@@ -140,7 +136,7 @@ func TestFenceSetOfAnotherType(t *testing.T) {
 	for _, s := range servers {
 		s.Del(fenceSet)
 	}
-	require.NoError(t, c.InitFencing(t.Context()))
+	require.NoError(t, c.InitFencing(t.Context(), 0))
 	cluster.MustAcquire(t, c, "k", fenceTTL)
 	for name, err := range map[string]error{
 		"AcquireAll": func() error { _, err := c.TryAcquireAll(t.Context(), fenceTTL, "a", fenceSet); return err }(),
@@ -163,14 +159,14 @@ func TestFenceClockPanics(t *testing.T) {
 			return time.Now()
 		}
 	})
-	require.NoError(t, c.InitFencing(t.Context()))
+	require.NoError(t, c.InitFencing(t.Context(), 0))
 	l := cluster.MustAcquire(t, c, "k", fenceTTL)
 	waits := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", fenceTTL) })
 	testkit.Await(t, "in line", func() bool { return c.Stats().InLine == 1 })
 	broken.Store(true)
 	require.Panics(t, func() { _, _ = c.TryAcquire(t.Context(), "other", fenceTTL) })
 	require.Panics(t, func() { _, _ = c.TryAcquireAll(t.Context(), fenceTTL, "a", "b") })
-	require.Panics(t, func() { _ = c.InitFencing(t.Context()) })
+	require.Panics(t, func() { _ = c.InitFencing(t.Context(), 0) })
 	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("op"), TTL: fenceTTL}
 	op.Done = func(*redlock.Op) {}
 	require.Panics(t, func() { _ = c.Submit(op) })

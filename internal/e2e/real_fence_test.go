@@ -298,7 +298,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 	nodes := cluster.RealAddrs(f.servers)
 	operator := cluster.Connect(t, nodes, fencedHolder(0))
 	require.ErrorContains(t, operator.IsReady(), "5 of 5 nodes failed")
-	initialize := func() error { return operator.InitFencing(t.Context()) }
+	initialize := func() error { return operator.InitFencing(t.Context(), 0) }
 	require.NoError(t, testkit.Try(t, "InitFencing", initialize))
 	require.NoError(t, testkit.Try(t, "Ready", func() error { return operator.Ready(t.Context()) }))
 	told := grants{of: map[string]map[uint64]*grant{}}

@@ -123,8 +123,7 @@ func (k *Kept) look() (over bool) {
 	if !ok {
 		return false
 	}
-	k.handle.group.clock.Sync()
-	if over = k.handle.group.left(s.until) == 0; over {
+	if over = k.handle.group.clock.Current() >= s.until; over {
 		k.handle.group.keeper.expire(&k.entry, k.handle)
 	}
 	return over
