@@ -76,7 +76,7 @@ func (m *medic) run() {
 			pause = min(pause, again)
 		}
 		pause = max(pause, time.Millisecond)
-		timer.Reset(pause + rand.N(pause)/8) // clients that have begun together do not go on so
+		timer.Reset(pause + rand.N(pause)/4) // clients that have begun together do not go on so
 		select {
 		case <-m.wake:
 		case <-timer.C:
