@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -176,4 +178,78 @@ func TestFenceClockPanics(t *testing.T) {
 	broken.Store(false)
 	require.NoError(t, got.Value.Release(t.Context()))
 	require.NoError(t, cluster.Submit(t, c, op))
+}
+
+// TestFenceBadInput: a clock that cannot be right refuses its own client by name and value; a
+// number of an operator that leaves no tokens; one that nodes exceed, which the log shows.
+func TestFenceBadInput(t *testing.T) {
+	servers := cluster.Start(t, 3)
+	nodes := fakeredis.Addrs(servers)
+	var log testkit.LogSink
+	var year atomic.Int64
+	c := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) {
+		c.Logger = log.Logger(slog.LevelInfo)
+		c.FenceClock = func() time.Time {
+			if y := year.Load(); y != 0 {
+				return time.Date(int(y), 1, 1, 0, 0, 0, 0, time.UTC)
+			}
+			return time.Now()
+		}
+	})
+	require.ErrorIs(t, c.InitFencing(t.Context(), 1<<53-1), redlock.ErrArgument)
+	require.NoError(t, c.InitFencing(t.Context(), 0))
+	token := cluster.MustAcquire(t, c, "k", fenceTTL).Fence()
+	for _, y := range []int64{1970, 2019, 2256, 1} {
+		year.Store(y)
+		_, err := c.TryAcquire(t.Context(), "other", fenceTTL)
+		require.ErrorIs(t, err, redlock.ErrClock)
+		require.ErrorContains(t, err, fmt.Sprintf("FenceClock reads %04d-01-01T00:00:00Z", y))
+		_, err = c.Acquire(t.Context(), "other", fenceTTL)
+		require.ErrorIs(t, err, redlock.ErrClock)
+		_, err = c.TryAcquireAll(t.Context(), fenceTTL, "a", "b")
+		require.ErrorIs(t, err, redlock.ErrClock)
+		require.ErrorIs(t, c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL, Done: func(*redlock.Op) {}}), redlock.ErrClock)
+		require.ErrorIs(t, c.InitFencing(t.Context(), 0), redlock.ErrClock)
+	}
+	year.Store(0)
+	for _, s := range servers[:2] {
+		s.Flush()
+	}
+	require.NoError(t, c.InitFencing(t.Context(), token-1000))
+	require.Contains(t, log.String(), fmt.Sprintf("the greater counts\" atLeast=%d shown=", token-1000))
+	require.Contains(t, log.String(), "restart no other node before")
+	l, err := c.Acquire(t.Context(), "k", fenceTTL)
+	require.NoError(t, err)
+	require.Greater(t, l.Fence(), token)
+
+	high := token + uint64(time.Hour/time.Microsecond)
+	require.NoError(t, c.InitFencing(t.Context(), high), "all have their vote: they are raised")
+	require.Greater(t, cluster.MustAcquire(t, c, "another", fenceTTL).Fence(), high)
+}
+
+// TestFenceFrom: the function of Do, and contexts below that of KeepAlive, have the token.
+func TestFenceFrom(t *testing.T) {
+	nodes := fakeredis.Addrs(cluster.Start(t, 3))
+	c, plain := cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes)
+	require.NoError(t, c.InitFencing(t.Context(), 0))
+	_, ok := redlock.FenceFrom(t.Context())
+	require.False(t, ok)
+	require.NoError(t, c.Do(t.Context(), "k", fenceTTL, func(outer context.Context) error {
+		first, ok := redlock.FenceFrom(outer)
+		require.True(t, ok)
+		below, cancel := context.WithCancel(outer)
+		defer cancel()
+		again, _ := redlock.FenceFrom(below)
+		require.Equal(t, first, again)
+		l := cluster.MustAcquire(t, c, "other", fenceTTL)
+		kept, stop := l.KeepAlive(below)
+		defer stop()
+		inner, _ := redlock.FenceFrom(kept)
+		require.Equal(t, l.Fence(), inner)
+		return plain.Do(kept, "third", fenceTTL, func(ctx context.Context) error {
+			_, ok := redlock.FenceFrom(ctx)
+			require.False(t, ok, "the token of another lock")
+			return nil
+		})
+	}))
 }

@@ -86,7 +86,7 @@ func (f *fence) init(g *Group, cfg *Config) {
 	f.name = strconv.FormatUint(waiters.Hash(what), 16)
 	f.encode = &command.Fence{Set: f.set}
 	cfg.Engine.Fence, cfg.Engine.OnForgotten = f.encode, f.told
-	cfg.Conn.NeedRunID = true // or tokens that come back from an old file would count
+	cfg.Conn.Fenced = true // or tokens that come back from an old file would count
 	f.medic.init(f)
 }
 
