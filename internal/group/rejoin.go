@@ -1,8 +1,10 @@
 package group
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/bits"
 	"math/rand/v2"
 	"strconv"
@@ -154,17 +156,23 @@ func (f *fence) answer(t *fencing.Treatment, r fencing.Request, args ...string) 
 		f.due[r.Node] = t.Due()
 		f.mu.Unlock()
 	}
-	log, addr := f.group.cfg.Logger, f.group.fleet.Addr(r.Node)
-	switch left := t.Due() - now; {
-	case log == nil || err != nil:
+	addr, left := f.group.fleet.Addr(r.Node), t.Due()-now
+	switch {
+	case err != nil:
 	case r.Verb == fencing.RejoinVerb && a.Code == fencing.OK:
-		f.group.engine.Tell(func() { log.Info("redlock: node has its fenced vote back", "node", addr, "floor", r.Floor) })
+		f.log(slog.LevelInfo, "redlock: node has its fenced vote back", "node", addr, "floor", r.Floor)
 	case left > 0 && t.Due() != before:
-		f.group.engine.Tell(func() {
-			log.Warn("redlock: node has forgotten its fencing tokens, or has restarted, and has no vote in fenced acquires: restart no other node before it has it back", "node", addr, "wait", left.Round(time.Millisecond))
-		})
+		f.log(slog.LevelWarn, "redlock: node has restarted, or forgotten its fencing tokens, and has no vote in fenced acquires: restart no other node before it has it back",
+			"node", addr, "wait", left.Round(time.Millisecond))
 	}
 	return err
+}
+
+// log has the Logger, which is user code, called by the goroutine of callbacks.
+func (f *fence) log(level slog.Level, text string, args ...any) {
+	if log := f.group.cfg.Logger; log != nil {
+		f.group.engine.Announce([]func(){func() { log.Log(context.Background(), level, text, args...) }})
+	}
 }
 
 var errNoAnswer = errors.New("no answer that fits")
