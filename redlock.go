@@ -252,9 +252,10 @@ func (c *Client) IsReady() error { return c.group.IsReady() }
 
 // InitFencing is for the first start of fenced nodes, and for an [ErrForgotten]: so many
 // nodes have lost the tokens, by a restart without a disk, a flush or an eviction, that the
-// others cannot know all. It gives each node that can be reached its vote, after MaxTTL has
-// passed, and returns when enough nodes have one; until ctx ends it tries again, and then
-// says which nodes have none, and why. Where all nodes have their vote it returns at once.
+// others cannot know all. It gives each node that can be reached when it begins its vote, after
+// MaxTTL has passed, and returns when enough nodes have one; until ctx ends it tries again, and
+// then says which nodes have none, and why. If too few can be reached it says so at once: call
+// it again, with the number of then. Where all nodes have their vote it returns at once.
 //
 // atLeast is the largest token that the resources have seen, of any key; 0 for a first start.
 // All tokens that are given after the call are larger. While enough nodes know the tokens

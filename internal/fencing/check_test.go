@@ -23,6 +23,7 @@ var small = []world{
 	{name: "collection", nodes: 3, attempts: 2, clients: 1, losses: 2, collect: true},
 	{name: "first start", nodes: 3, attempts: 2, clients: 2, losses: 1, empty: true, init: true},
 	{name: "an operator", nodes: 3, attempts: 2, clients: 2, losses: 3, init: true},
+	{name: "an operator, calm", nodes: 3, attempts: 3, clients: 2, losses: 3, init: true, calm: true},
 	{name: "blocks", nodes: 3, attempts: 3, block: 2},
 	{name: "blocks, a loss", nodes: 3, attempts: 2, clients: 1, losses: 1, block: 2},
 	{name: "every holder, confirmed", nodes: 3, attempts: 2, block: 2, confirmed: true},
@@ -92,7 +93,7 @@ func (w *world) expects(kind int) bool {
 	case notices, reads, rejoins, stops:
 		return back
 	case quarantineEnds:
-		return back && !w.lazy
+		return back && !w.lazy && !w.calm
 	case initializes:
 		return w.init
 	case collects:

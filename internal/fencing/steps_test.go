@@ -248,7 +248,7 @@ func (m *stepper) notice(r, i int, wait uint8) {
 		return // its NOTICE has a nonce of its own, which is the protocol itself
 	}
 	v := n.node(m.tokens)
-	if m.ifAbsent && n.marker != absent {
+	if m.ifAbsent && n.marker != absent || m.calm && wait != 0 {
 		return
 	}
 	answer := v.Notice(me, "n", uint64(m.s.losses))
@@ -267,7 +267,7 @@ func (m *stepper) notice(r, i int, wait uint8) {
 		wait = 0
 	}
 	x.after.clients[r] = client{phase: waiting, node: uint8(i), wait: wait}
-	if m.earlyWord {
+	if m.earlyWord || m.calm {
 		x.after.clients[r].floor = m.seen()
 	}
 	m.settle(&x.after)
@@ -316,7 +316,7 @@ func (m *stepper) initialize(r int) {
 				shown = max(shown, n.f, n.floor)
 			}
 		}
-	case m.earlyWord:
+	case m.earlyWord, m.calm:
 		word = k.floor
 	case m.lowWord:
 		word = max(word, 1) - 1

@@ -12,6 +12,7 @@ type world struct {
 	collect                          bool // floors are raised by collection
 	empty                            bool // the fleet's first start
 	init                             bool // an operator may say the tokens that were seen
+	calm                             bool // its number is from when nodes are noticed, and no attempt is under way then
 	live                             bool // wherever a majority votes, a free key is locked with the second attempt
 	keepStale                        bool // requests and clients with an earlier nonce are kept: much larger, the same verdict
 	everyPath                        bool // go on where nothing can break any more

@@ -56,7 +56,7 @@ func (g *Group) InitFencing(ctx context.Context, atLeast uint64) error {
 		return err
 	}
 	by := operator{atLeast: atLeast}
-	active, cases := 0, make([]fencing.Treatment, f.fleet.Nodes)
+	active, forgotten, cases := 0, uint64(0), make([]fencing.Treatment, f.fleet.Nodes)
 	for node := range cases {
 		a, err := f.ask(node, fencing.RaiseVerb, strconv.FormatUint(by.floor(f), 10))
 		switch {
@@ -64,37 +64,62 @@ func (g *Group) InitFencing(ctx context.Context, atLeast uint64) error {
 			active++
 		case err == nil && a.Code == fencing.Foreign:
 			return f.misfit()
+		case err == nil && a.Code == fencing.Amnesia:
+			forgotten |= bit(node)
 		}
 	}
 	by.alone = active < f.fleet.Nodes-f.fleet.Quorum+1
 	for node := range cases {
-		if cases[node].Rejoin = fencing.BeginRejoin(f.fleet, node); by.alone {
+		if cases[node].Rejoin = fencing.BeginRejoin(f.fleet, node); by.alone && forgotten&bit(node) != 0 {
 			cases[node].Rejoin = fencing.BeginInit(f.fleet, node)
 		}
 	}
+	return f.initialize(ctx, cases, &by)
+}
+
+// initialize brings all nodes back, until enough have their vote.
+//
+// The operator's number holds for what had been forgotten when the call began. A node that
+// forgets later may have voted since, by another operator's call, for locks that the number
+// does not cover. So the nonces that nodes have in the first round are those that it is
+// used for; all other nodes are left to those that have a vote by then.
+func (f *fence) initialize(ctx context.Context, cases []fencing.Treatment, by *operator) error {
+	enough := max(f.fleet.Quorum, f.fleet.Nodes-f.fleet.Quorum+1)
+	nonces := make([]string, len(cases))
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	for {
-		pause, voting := time.Duration(never), 0
+	for first := true; ; first = false {
+		pause, voting, known := time.Duration(never), 0, 0
 		for node := range cases {
-			again, finished := f.treat(&cases[node], node, &by)
-			switch {
+			again, finished := f.treat(&cases[node], node, by)
+			switch nonce := cases[node].Nonce(); {
 			case finished:
 				f.voting(node)
 				voting++
-			case g.up(node):
+				continue
+			case nonce == "":
+			case first:
+				nonces[node] = nonce
+				known++
+			case nonce != nonces[node] && by.alone:
+				cases[node], nonces[node] = fencing.Treatment{Rejoin: fencing.BeginRejoin(f.fleet, node)}, nonce
+			}
+			if f.group.up(node) {
 				pause = min(pause, again)
 			}
 		}
-		if pause == never && voting >= max(f.fleet.Quorum, f.fleet.Nodes-f.fleet.Quorum+1) {
+		switch {
+		case pause == never && voting >= enough:
 			return nil // nodes that are down are brought back by the others
+		case first && by.alone && voting+known < enough:
+			return f.voteless()
 		}
 		timer.Reset(min(max(pause, time.Millisecond), fencing.MinPause))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			return &notReady{endOf(ctx), f.voteless()}
-		case <-g.ending:
+		case <-f.group.ending:
 			return engine.ErrClosed
 		}
 	}
