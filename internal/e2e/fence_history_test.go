@@ -219,6 +219,7 @@ func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
 		rng := func(i uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, i)) }
 		plan := rng(0)
 		w := virtual.New(t, seed, 3+2*plan.IntN(2))
+		defer w.Close()
 		h := &fencedHistory{World: w, rng: rng, grants: map[string][]fencedGrant{}, end: time.Now().Add(20 * time.Second)}
 		for range 2 + plan.IntN(2) {
 			off := new(atomic.Int64)
@@ -239,7 +240,6 @@ func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
 		defer h.mu.Unlock()
 		require.Empty(t, h.errors, "seed %d", seed)
 		counts = h.counts
-		w.Close()
 	})
 	return counts
 }

@@ -146,17 +146,3 @@ func TestNewNamesUnfencedNodes(t *testing.T) {
 		})
 	}
 }
-
-// TestFarClock: no token is above 2^53, and InitFencing does not begin near it.
-func TestFarClock(t *testing.T) {
-	nodes := fakeredis.Addrs(cluster.Start(t, 3))
-	require.NoError(t, cluster.Connect(t, nodes, fenced(0)).InitFencing(t.Context(), 0))
-	far := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) {
-		c.FenceClock = func() time.Time { return time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC) }
-	})
-	_, err := far.Acquire(t.Context(), "k", fenceTTL)
-	require.ErrorContains(t, err, "2^53")
-	require.ErrorContains(t, far.InitFencing(t.Context(), 0), "2^53")
-	l := cluster.MustAcquire(t, cluster.Connect(t, nodes, fenced(0)), "k", fenceTTL)
-	require.Less(t, l.Fence(), uint64(1)<<53)
-}
