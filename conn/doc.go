@@ -158,6 +158,10 @@
 // before each further restart, wait until Node.Guarded of the last one is 0. With
 // MaxTTL there are no locks either when all servers are started for the first time.
 //
+// No guard, and no fencing token, sees a server that goes back to an older state under the
+// same run_id: a replica that lags behind and is made a master, or a virtual machine that is
+// reset to a snapshot. Let such a server start anew, which gives it another run_id.
+//
 // A node with appendonly yes and appendfsync always forgets nothing. Say so with
 // ?persistent=yes at the end of its URL, and it is never in quarantine. TrustRestarts
 // turns the guard off for all nodes.

@@ -30,6 +30,8 @@ var (
 	// ErrNoRunID refuses a node that does not tell its run_id (INFO server),
 	// where the restart guard is strict.
 	ErrNoRunID = errors.New("conn: server does not tell its run_id, by which a restart is known")
+	// ErrTooOld refuses a server whose scripts cannot keep fencing tokens.
+	ErrTooOld = errors.New("conn: server is too old for fencing, which needs Redis 5 or later")
 	// ErrQuarantined is why a node has no vote: it has restarted, or may have lately,
 	// and may have forgotten locks that are still held.
 	ErrQuarantined = errors.New("conn: node has no vote yet: it may have forgotten locks")
@@ -80,7 +82,7 @@ func Misconfigured(err error) bool {
 // trusted, and other protocols than ours. Such a node is dialed at most
 // once a second.
 func Permanent(err error) bool {
-	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) ||
+	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) || errors.Is(err, ErrTooOld) ||
 		errors.Is(err, ErrUnscripted) || errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS) ||
 		errors.Is(err, ErrRefused) || errors.Is(err, ErrUntrusted) || errors.Is(err, refusal.ErrProtected)
 }

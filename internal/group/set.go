@@ -179,39 +179,40 @@ func (c *calls) refused() *engine.Call {
 // One token stands for all keys.
 func (g *Group) attemptAgain(ctx context.Context, c *calls, s state) (h Handle, r reports, err error) {
 	p := &c.first().Proposal
-	for range maxAgain {
+	for again := true; again; {
 		var b fencing.Block
-		if g.fence.on {
-			if b, err = g.fence.propose(p); err != nil {
-				return Handle{}, r, err
-			}
-			c.each(func(one *engine.Call) { one.Block = b })
+		if err = g.fence.propose(&b, p); err != nil {
+			return Handle{}, r, err
 		}
+		c.each(func(one *engine.Call) { one.Block = b })
 		if h, r, err = g.attemptAll(ctx, c, s, r); err == nil {
-			h.fence = g.fence.grant(b.First)
-			break
+			h.fence = b.First
+			c.each(func(one *engine.Call) { g.fence.granted(&one.Op) })
 		}
-		if !g.fence.on || err != engine.ErrTaken && !errors.Is(err, engine.ErrNoQuorum) {
-			break // not sent, or left
-		}
-		again, final := true, error(nil)
-		c.each(func(one *engine.Call) {
-			if one.Err == nil {
-				return
-			}
-			a, told := g.fence.learn(&one.Op, p, one.Err)
-			if again = again && a; told != one.Err {
-				final = told
-			}
-		})
-		if final != nil {
-			return h, r, final
-		}
-		if !again {
-			break
-		}
+		again, err = g.fence.againAll(c, p, err)
 	}
 	return h, r, err
+}
+
+// againAll is again for an attempt of several keys: each that was lost must be worth it.
+func (f *fence) againAll(c *calls, p *fencing.Proposal, err error) (again bool, _ error) {
+	if !f.on || err != engine.ErrTaken && !errors.Is(err, engine.ErrNoQuorum) {
+		return false, err // won, not sent, or left
+	}
+	worst := fencing.Again
+	c.each(func(one *engine.Call) {
+		if one.Err == nil {
+			return
+		}
+		advice, final := f.learn(&one.Op, p, one.Err)
+		if final != one.Err {
+			err = final
+		}
+		if advice != fencing.Again {
+			worst = advice
+		}
+	})
+	return p.Again(worst), err
 }
 
 // attemptAll is one attempt, with one token for all keys. Where one key is refused, the
@@ -230,7 +231,7 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state, r reports) (H
 	}()
 	unsent, err := c.do(ctx)
 	panicked = false
-	if s.until = c.first().Until; err == nil && g.clock.Now() >= s.until {
+	if s.until = c.first().Until; err == nil && g.clock.Current() >= s.until {
 		err = engine.ErrExpired
 	}
 	g.engine.Note(engine.Acquire, bare(err))
