@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 )
@@ -73,10 +72,10 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	return g.acquired(ctx, &w, h, err)
 }
 
-// keepsTurns is how long a set keeps its turn in lines while it waits in another one: these
-// locks are free meanwhile, and others want them. It is half of the life of a ticket, so the
-// process keeps its place in the queues, too.
-const keepsTurns = command.FirstTicket / 2
+// keepsTurns is how long a set keeps its turn in lines while it waits in another one. These
+// locks are free meanwhile, and others want them: several sets may stand before them, and each
+// keeps its turn for as long.
+const keepsTurns = 100 * time.Millisecond
 
 // inLines is AcquireAll in line for each key that is taken, in the order of the keys. It keeps
 // its turn in the earlier lines for a while when it waits in a later one, so that it has its
