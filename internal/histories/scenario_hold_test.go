@@ -63,4 +63,19 @@ var holds = []scenario{
 		}
 		s.release(l)
 	}},
+	// A lock that was found to be lost is another's, and is not passed on.
+	{"lost, and released beside a line", 3, func(s *stage) {
+		c := s.Client()
+		held, w := s.take(c, "k", longTTL), s.wait(c, "k", longTTL)
+		for _, node := range s.Servers {
+			node.Del("k")
+			node.Set("k", "another's", longTTL/2)
+		}
+		require.ErrorIs(s.T, held.Extend(s.ctx, longTTL), redlock.ErrNotHeld)
+		_ = held.Release(s.ctx)
+		time.Sleep(time.Second)
+		require.True(s.T, w.ended.IsZero())
+		<-w.done
+		require.NoError(s.T, w.err)
+	}},
 }

@@ -2,6 +2,8 @@ package histories
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,12 +29,15 @@ type stage struct {
 // soon bounds what must not wait for a TTL, or for ever.
 const soon = 2 * time.Second
 
+// promptly bounds what waits for nothing but some round trips.
+const promptly = 20 * time.Millisecond
+
 // longTTL is that of locks that do not end meanwhile.
 const longTTL = 20 * time.Second
 
 // TestScenarios runs all scenarios.
 func TestScenarios(t *testing.T) {
-	for _, list := range [][]scenario{waits, turns, holds} {
+	for _, list := range [][]scenario{waits, wakes, turns, gaps, orders, holds} {
 		for _, s := range list {
 			t.Run(s.name, func(t *testing.T) {
 				virtual.Run(t, s.nodes, func(w *virtual.World) { s.run(&stage{w, w.T.Context()}) })
@@ -55,6 +60,13 @@ func (s *stage) wait(c *redlock.Client, key string, ttl time.Duration) *waiting 
 }
 
 func (s *stage) waitWith(ctx context.Context, c *redlock.Client, key string, ttl time.Duration) *waiting {
+	w := s.begin(ctx, c, key, ttl)
+	time.Sleep(100 * time.Millisecond)
+	return w
+}
+
+// begin begins an Acquire.
+func (s *stage) begin(ctx context.Context, c *redlock.Client, key string, ttl time.Duration) *waiting {
 	w := &waiting{began: time.Now(), done: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(ctx, longTTL)
 	go func() {
@@ -63,8 +75,25 @@ func (s *stage) waitWith(ctx context.Context, c *redlock.Client, key string, ttl
 		w.ended = time.Now()
 		close(w.done)
 	}()
-	time.Sleep(100 * time.Millisecond)
 	return w
+}
+
+// inTurn requires that calls have the lock one after the other, each within a bound of the
+// end of the last, which they give back at once.
+func (s *stage) inTurn(bound time.Duration, all ...*waiting) {
+	s.T.Helper()
+	for from := time.Now(); len(all) > 0; from = time.Now() {
+		var cases []reflect.SelectCase
+		for _, w := range all {
+			cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(w.done)})
+		}
+		i, _, _ := reflect.Select(cases)
+		w := all[i]
+		require.NoError(s.T, w.err)
+		require.LessOrEqual(s.T, w.ended.Sub(from), bound, "%d others wait", len(all)-1)
+		s.release(w.lock)
+		all = slices.Delete(slices.Clone(all), i, i+1)
+	}
 }
 
 // returns requires that a call returns soon, from now on.

@@ -86,9 +86,16 @@ const turn = 5 * time.Second
 // often enough.
 func (s *stage) outside(try func(ctx context.Context, turn int) bool) {
 	s.T.Helper()
+	s.outsideOf(try, 2*time.Millisecond, s.Client())
+}
+
+// outsideOf is outside for several clients of four goroutines each, which hold the lock for
+// so long.
+func (s *stage) outsideOf(try func(ctx context.Context, turn int) bool, hold time.Duration, clients ...*redlock.Client) {
+	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, 3*turn)
 	defer cancel()
-	busy := s.busy(ctx, new(atomic.Int64), 4, s.Client())
+	busy := s.busy(ctx, new(atomic.Int64), 4, hold, clients...)
 	last, longest := time.Now(), time.Duration(0)
 	for n := 0; ctx.Err() == nil; n++ {
 		won := try(ctx, n)
@@ -101,9 +108,9 @@ func (s *stage) outside(try func(ctx context.Context, turn int) bool) {
 	require.LessOrEqual(s.T, longest, turn)
 }
 
-// busy has so many goroutines of each client take a key again and again until ctx ends. It
-// counts their locks.
-func (s *stage) busy(ctx context.Context, n *atomic.Int64, callers int, clients ...*redlock.Client) (done chan struct{}) {
+// busy has so many goroutines of each client take a key, hold it for a while, and again until
+// ctx ends. It counts their locks.
+func (s *stage) busy(ctx context.Context, n *atomic.Int64, callers int, hold time.Duration, clients ...*redlock.Client) (done chan struct{}) {
 	var all sync.WaitGroup
 	for _, c := range clients {
 		for range callers {
@@ -111,7 +118,7 @@ func (s *stage) busy(ctx context.Context, n *atomic.Int64, callers int, clients 
 				for ctx.Err() == nil {
 					if l, err := c.Acquire(ctx, "k", longTTL); err == nil {
 						n.Add(1)
-						time.Sleep(2 * time.Millisecond)
+						time.Sleep(hold)
 						_ = l.Release(context.Background())
 					}
 				}

@@ -28,23 +28,20 @@ var waits = []scenario{
 	}},
 	// The winner of the queue does not stand in it for longer than it has the lock.
 	{"released by another client", 3, func(s *stage) {
-		s.endOtherwise(func(l redlock.Lock) {
+		s.endOtherwise(soon, func(_ *redlock.Client, l redlock.Lock) {
 			attached, err := s.Client().Attach(s.ctx, "k", l.Token(), time.Now().Add(l.Remaining()))
 			require.NoError(s.T, err)
 			s.release(attached)
 		})
 	}},
 	{"released by an operation", 3, func(s *stage) {
-		s.endOtherwise(func(l redlock.Lock) {
-			done := make(chan error, 1)
-			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("k"), Done: func(op *redlock.Op) { done <- op.Err() }}
-			copy(op.Token[:], l.Token())
-			require.NoError(s.T, s.Client().Submit(op))
-			require.NoError(s.T, <-done)
-		})
+		s.endOtherwise(soon, func(_ *redlock.Client, l redlock.Lock) { s.releaseBy(s.Client(), l) })
+	}},
+	{"released by an operation of its client", 3, func(s *stage) {
+		s.endOtherwise(promptly, s.releaseBy)
 	}},
 	{"deleted by hand", 3, func(s *stage) {
-		s.endOtherwise(func(l redlock.Lock) {
+		s.endOtherwise(promptly, func(_ *redlock.Client, l redlock.Lock) {
 			ctx, _ := l.KeepAlive(s.ctx)
 			for _, node := range s.Servers {
 				node.Del("k")
@@ -59,9 +56,11 @@ var waits = []scenario{
 		c := s.Client(func(c *redlock.Config) {
 			c.Retry = redlock.Retry{Min: 10 * time.Millisecond, Max: 20 * time.Millisecond, Attempts: 3}
 		})
-		w := s.wait(c, "k", longTTL)
-		s.returns(w)
-		require.ErrorIs(s.T, w.err, redlock.ErrTaken)
+		for _, w := range []*waiting{s.begin(s.ctx, c, "k", longTTL), s.begin(s.ctx, c, "k", longTTL)} { // one behind the other
+			<-w.done
+			require.LessOrEqual(s.T, w.ended.Sub(w.began), 4*promptly)
+			require.ErrorIs(s.T, w.err, redlock.ErrTaken)
+		}
 	}},
 	// One slow node does not slow down what the others decide.
 	{"slow node", 5, func(s *stage) {
@@ -100,24 +99,24 @@ var waits = []scenario{
 }
 
 // endOtherwise has a lock that was won in the queue end otherwise than by its handle, beside
-// another process that waits for it.
-func (s *stage) endOtherwise(end func(redlock.Lock)) {
+// another process that waits for it. Each of two callers has it within a bound.
+func (s *stage) endOtherwise(bound time.Duration, end func(*redlock.Client, redlock.Lock)) {
 	held, a := s.take(s.Client(), "k", longTTL), s.Client()
 	first := s.wait(a, "k", longTTL)
 	behind := s.wait(a, "k", longTTL) // so that the process stays in the queue
 	other := s.wait(s.Client(), "k", longTTL)
 	s.release(held)
-	end(s.granted(first))
-	select {
-	case <-behind.done:
-		s.release(s.granted(behind))
-		s.granted(other)
-	case <-other.done:
-		s.release(s.granted(other))
-		s.granted(behind)
-	case <-time.After(soon):
-		require.Fail(s.T, "the lock is free, and two wait")
-	}
+	end(a, s.granted(first))
+	s.inTurn(bound, behind, other)
+}
+
+// releaseBy releases a lock by an operation of a client.
+func (s *stage) releaseBy(c *redlock.Client, l redlock.Lock) {
+	done := make(chan error, 1)
+	op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte(l.Key()), Done: func(op *redlock.Op) { done <- op.Err() }}
+	copy(op.Token[:], l.Token())
+	require.NoError(s.T, c.Submit(op))
+	require.NoError(s.T, <-done)
 }
 
 // grants is how many locks two clients of two goroutines each get on one key.
@@ -125,6 +124,6 @@ func (s *stage) grants(long time.Duration) int64 {
 	ctx, cancel := context.WithTimeout(s.ctx, long)
 	defer cancel()
 	var n atomic.Int64
-	<-s.busy(ctx, &n, 2, s.Client(), s.Client())
+	<-s.busy(ctx, &n, 2, 2*time.Millisecond, s.Client(), s.Client())
 	return n.Load()
 }

@@ -215,7 +215,11 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		if s.Now < c.retry {
 			among.Usable &^= 1 << uint(c.failed) // it is not the node of the seat
 		}
-		return Step{Action: Watch, Node: c.home(&among, c.refused&^c.deaf)}
+		preferred := c.refused &^ c.deaf
+		if preferred == 0 { // it has not asked in this turn
+			preferred = ^c.deaf
+		}
+		return Step{Action: Watch, Node: c.home(&among, preferred)}
 	}
 	return Step{Until: min(c.expires, c.renew)}
 }

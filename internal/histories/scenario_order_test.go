@@ -1,0 +1,90 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+// orders are scenarios of who has a lock before whom.
+var orders = []scenario{
+	{"first come, first served", 3, func(s *stage) {
+		c := s.Client()
+		held := s.take(c, "k", longTTL)
+		var all []*waiting
+		for range 5 {
+			all = append(all, s.wait(c, "k", longTTL))
+		}
+		s.release(held)
+		for i, w := range all {
+			l := s.granted(w)
+			for _, later := range all[i+1:] {
+				require.True(s.T, later.ended.IsZero(), "the caller %d was overtaken", i)
+			}
+			time.Sleep(time.Millisecond)
+			s.release(l)
+		}
+	}},
+	// What is passed on is worth most of what was asked for.
+	{"passed on with enough left", 3, func(s *stage) {
+		c := s.Client()
+		held := s.take(c, "k", time.Second)
+		w := s.wait(c, "k", time.Second)
+		time.Sleep(500 * time.Millisecond)
+		s.release(held)
+		require.Greater(s.T, s.granted(w).Remaining(), 850*time.Millisecond)
+	}},
+	// A process with many callers has its turn, and one with a single caller.
+	{"processes have their turns", 3, func(s *stage) {
+		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
+		defer cancel()
+		var many, few atomic.Int64
+		all := s.busy(ctx, &many, 8, 2*time.Millisecond, s.Client())
+		<-s.busy(ctx, &few, 1, 2*time.Millisecond, s.Client())
+		<-all
+		s.T.Log(few.Load(), many.Load())
+		require.Greater(s.T, few.Load(), many.Load()/16)
+		require.Greater(s.T, many.Load(), few.Load())
+	}},
+	// A set that waits for its second key leaves the first to others.
+	{"set that waits", 3, func(s *stage) {
+		c, other := s.Client(), s.Client()
+		a, b := s.take(other, "a", longTTL), s.take(other, "b", longTTL)
+		set := s.waitForSet(c, "a", "b")
+		next := s.wait(c, "a", longTTL)
+		third := s.wait(other, "a", longTTL)
+		s.release(a)
+		s.inTurn(time.Second, next, third)
+		s.release(b)
+		s.inTurn(soon, set)
+	}},
+	// Sets that name their keys in different orders do not wait for each other.
+	{"sets in two orders", 3, func(s *stage) {
+		c, d, other := s.Client(), s.Client(), s.Client()
+		for i := range 10 {
+			x, y := fmt.Sprint("x", i), fmt.Sprint("y", i)
+			first, second := s.take(other, x, longTTL), s.take(other, y, longTTL)
+			there, back := s.waitForSet(c, x, y), s.waitForSet(d, y, x)
+			s.release(first)
+			s.release(second)
+			s.inTurn(10*promptly, there, back)
+		}
+	}},
+}
+
+// waitForSet is wait for several keys.
+func (s *stage) waitForSet(c *redlock.Client, keys ...string) *waiting {
+	w := &waiting{began: time.Now(), done: make(chan struct{})}
+	go func() {
+		w.lock, w.err = c.AcquireAll(s.ctx, longTTL, keys...)
+		w.ended = time.Now()
+		close(w.done)
+	}()
+	time.Sleep(100 * time.Millisecond)
+	return w
+}
