@@ -36,7 +36,7 @@ var (
 	ErrArgument = engine.ErrArgument // a key, ttl, function or Op that is not allowed
 )
 
-// AcquireError is what Acquire, AcquireAll and Do return when their context ends, or the
+// AcquireError is what Acquire, AcquireAll and Do return when their context ends or has ended, or the
 // attempts that Retry allows are used up, for errors.As. It wraps Ctx and Last: errors.Is
 // finds both context.DeadlineExceeded and ErrTaken, for example. Of attempts that were used
 // up it finds no context's error.

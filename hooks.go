@@ -19,7 +19,8 @@ import (
 // for renewals in the background: one that blocks delays the others by 20 ms at most. A
 // panic there is recovered and logged.
 type Hooks struct {
-	// Attempt is called for each attempt that Stats counts. An Op's Key is allocated.
+	// Attempt is called for each attempt that Stats counts: once for a lock of several keys,
+	// with the votes on the key that has decided it. An Op's Key is allocated.
 	Attempt func(Attempt)
 	// Acquire is called once for each Acquire, AcquireAll and Do that made an attempt to
 	// acquire, when that has ended.
@@ -41,7 +42,7 @@ type Hooks struct {
 // none if it was given up, or ended before a node was asked.
 type Attempt struct {
 	Kind                    OpKind
-	Key                     string
+	Key                     string        // the first of several
 	Duration                time.Duration // from before it was queued
 	Granted, Denied, Failed int           // nodes
 	// Err is what TryAcquire, Extend or Release returns; nil is won.

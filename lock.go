@@ -56,7 +56,11 @@ func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
 // Extend gives the lock a new ttl, counted from now. It succeeds only if a quorum of
 // nodes still held the lock and extended it; it never takes a lost lock again. A lock
-// without validity is not extended: ErrExpired. Extend blocks as TryAcquire does.
+// without validity is not extended: ErrExpired, also where its validity has ended before
+// the nodes had answered. Extend blocks as TryAcquire does.
+//
+// A node that has lost the key, by a restart for example, is given it again once the others
+// have extended the lock.
 //
 // After ErrNoQuorum or the context's error the lock is held for what Remaining says,
 // which never counts on an unconfirmed extension. After ErrNotHeld it is lost.
@@ -70,7 +74,8 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ha
 // and any other error, unknown: the lock ends with its TTL at the latest, and Release
 // may be called again. If it is, ErrNotHeld means done: the release that was unknown has
 // taken effect, or the lock had ended. Validity ends when Release is called, unless the
-// result is ErrBusy or ErrClosed, where no node was asked.
+// result is ErrBusy or ErrClosed, where no node was asked. After ErrBusy the lock is as it
+// was: a lock that is kept alive still is.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
 
 // ReleaseAsync is Release without waiting for the nodes: it queues the release and
@@ -96,6 +101,10 @@ func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 //     says;
 //   - ErrClosed: the client was closed;
 //   - the cause of ctx.
+//
+// A lock whose key is deleted by hand, by an operator's DEL for example, is free at once, and
+// its holder learns of that from the next renewal: for a third of the TTL at most both it and
+// the next holder go on. So end the holder first, or take a fencing token.
 //
 // Its Err looks at the clock, so that a function which asks it after a pause of any
 // length is told the truth; its Done channel is closed within about a millisecond. No

@@ -32,6 +32,9 @@ func (k OpKind) String() string {
 // Op is an operation for callers with an event loop of their own: it is submitted
 // without blocking, and completed by a callback. It must not be touched from Submit to
 // Done, or to a Cancel that returned true; then it can be used again.
+//
+// An OpExtend knows of no lock beside its token: nodes that have lost the key are not given it
+// again, and its user sees to it that the validity of the lock had not ended when it is done.
 type Op struct {
 	Kind  OpKind
 	Key   []byte           // 1 to MaxKey bytes

@@ -116,7 +116,7 @@ type Config struct {
 	MaxHold      time.Duration // bounds how long a lock is kept alive; see Lock.KeepAlive. Default: no bound
 	MaxWaiting   int           // operations that wait to be sent; beyond: ErrBusy. Default: 65536
 	// MaxInFlight bounds the replies that a node may owe, and MaxInFlightBytes the
-	// size of their requests. Beyond either its vote has failed and its connection is
+	// size of their requests. What callers in line ask has a quarter more, 16 to 1024. Beyond either its vote has failed and its connection is
 	// closed. A node that owes nothing is sent any batch. Defaults: 16384 and 16 MiB.
 	MaxInFlight, MaxInFlightBytes int
 
@@ -345,7 +345,14 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 // loss (errors.Join). A release whose result is unknown is no error. ttl is 30 ms at
 // least.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.group.Do(ctx, key, ttl, f)
+	return c.group.Do(ctx, key, ttl, false, f)
+}
+
+// TryDo is Do with one attempt, as TryAcquire makes it: for handlers that have something
+// else to say where the lock is taken, and for work that one process does while the others
+// skip it. f was not called if the error is ErrTaken, unless f returns that itself.
+func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
+	return c.group.Do(ctx, key, ttl, true, f)
 }
 
 // Attach returns a handle on a lock that was acquired elsewhere: by another process or

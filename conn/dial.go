@@ -38,6 +38,7 @@ func (f *Fleet) dial(index, attempt int) {
 		f.lock.Unlock()
 		if err == nil {
 			warn(func() { id.warn(f.cfg.Logger, n.addr, before) }) // not under the lock: it may be slow
+			warn(func() { f.warnUnguarded(n, id) })
 		}
 		if attempt == 0 {
 			f.first.Done()
@@ -95,6 +96,9 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 	}
 	if id.runID == "" {
 		if f.cfg.Fenced || f.cfg.Quarantine > 0 && !n.persistent && !f.cfg.TrustRestarts {
+			if id.refused != nil {
+				return fmt.Errorf("%w: %w", ErrNoRunID, id.refused)
+			}
 			return ErrNoRunID
 		}
 		return nil
@@ -163,41 +167,48 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 	return nc, id, err
 }
 
-// try is one connection, from the first packet to the last greeting. A panic of the
-// functions in Config, or of a Dialer's connection, is an error as any other.
+// try is one connection, from the first packet to the last greeting. It runs the functions in
+// Config, and a Dialer's connection, on a goroutine of its own: a panic, or the end of the
+// goroutine (runtime.Goexit), is an error as any other, and the node is dialed again.
 func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			if nc != nil {
-				d.fleet.hangUp(nc)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		returned := false
+		defer func() {
+			if v := recover(); !returned {
+				err = brokenOff("while dialing", v)
 			}
-			nc, err = nil, panicked(v)
+			if err != nil && nc != nil {
+				d.fleet.hangUp(nc)
+				nc = nil
+			}
+		}()
+		if nc, err = d.open(ctx); err != nil {
+			d.old = false
+		} else {
+			abort := abortWith(ctx, transport(nc))
+			if id, err = d.greet(ctx, nc); !abort() && err == nil {
+				err = ctx.Err()
+			}
 		}
+		returned = true
 	}()
-	nc, err = d.open(ctx)
-	if err != nil {
-		d.old = false
-		return nil, identity{}, err
-	}
-	abort := abortWith(ctx, transport(nc))
-	id, err = d.greet(ctx, nc)
-	if !abort() && err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		d.fleet.hangUp(nc)
-		return nil, identity{}, err
-	}
-	return nc, id, nil
+	<-ended
+	return nc, id, err
 }
 
-// panicked is the error of a panic. It shows the value of a panic of the runtime
-// only: other values may contain credentials.
-func panicked(v any) error {
-	if err, ok := v.(runtime.Error); ok {
-		return fmt.Errorf("panic while dialing: %w", err)
+// brokenOff is the error of user code that has panicked with v, or has ended its goroutine if
+// that is nil. It shows the value of a panic of the runtime only: other values may contain
+// credentials.
+func brokenOff(where string, v any) error {
+	switch err, ok := v.(runtime.Error); {
+	case v == nil:
+		return fmt.Errorf("goroutine ended %s (runtime.Goexit)", where)
+	case ok:
+		return fmt.Errorf("panic %s: %w", where, err)
 	}
-	return fmt.Errorf("panic while dialing: a %T", v)
+	return fmt.Errorf("panic %s: a %T", where, v)
 }
 
 // open dials, and lays TLS over the connection where the node has it.

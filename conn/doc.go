@@ -52,7 +52,9 @@
 // A node that cannot be reached is no error of redlock.New. Its vote fails until it is
 // up; Node.Err and the Logger tell why. If every node refuses for a reason that only a
 // person can mend, redlock.New fails and names the reasons: credentials, permissions,
-// another protocol than RESP, TLS on a plain port. Redis does not answer a TLS handshake
+// protected mode, commands of the handshake that the servers refuse with ERR, another
+// protocol than RESP, TLS on a plain port. A server that does not know HELLO, CLIENT, INFO or
+// a native command is a node all the same: less is known of it. Redis does not answer a TLS handshake
 // on a plain port. A handshake without an answer after a quarter of DialTimeout therefore
 // opens a second connection, which sends a PING in the clear, without credentials.
 //
@@ -68,18 +70,21 @@
 //
 // # Least privileges
 //
-// HELLO and AUTH need no permission. The tests take each permission of the first and
-// the third line away and see something fail; the second was tested on a simulated
-// server only.
+// HELLO and AUTH need no permission. The tests read the lists from this page, take each
+// permission of each of them away and see the loss: an error, or a warning in the log. That
+// of Redis 8.4 was tested on a simulated server only.
 //
-//	Valkey 9:   ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +set +delifeq
-//	Redis 8.4:  ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +set +delex
-//	others:     ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +set +evalsha +script|load +mget +pexpire +del
+//	Valkey 9:   ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +info +set +delifeq
+//	Redis 8.4:  ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +info +set +delex
+//	others:     ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +info +set +evalsha +script|load +mget +pexpire +del
+//
+// +info is for the restart guard, and for the checks that two nodes are not one server.
+// Without it locks work, and the guard sees no restart of the node: a node that has
+// forgotten locks which are still held votes at once. The log warns of that at every connect.
+// With MaxTTL or Fenced the node is refused.
 //
 // Further permissions, each with what it is for:
 //
-//   - +info: the restart guard, and the checks that two nodes are not one server.
-//     Without it the guard sees no restart, and with MaxTTL or Fenced the node is refused.
 //   - +select: databases other than 0.
 //   - +client|setname and +client|setinfo: names in CLIENT LIST.
 //   - +getrange and +pttl: Inspect and Attach of the root package. Without them only these
@@ -93,12 +98,12 @@
 // The log names a node that lacks one of the last two groups, once. The tests take each
 // permission of them away. With all of them, for every kind of server:
 //
-//	ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +set +evalsha +script|load +mget +pexpire +del +client|tracking +client|caching +pttl +zadd +zrem +zrange +zcard +zscore +exists
+//	ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* +info +set +evalsha +script|load +mget +pexpire +del +client|tracking +client|caching +pttl +zadd +zrem +zrange +zcard +zscore +exists
 //
-// A fenced client needs the permissions of the third line on all servers, and +info, on
-// the locked keys and on the set of the tokens:
+// A fenced client needs the permissions of the third line on all servers, on the locked keys
+// and on the set of the tokens:
 //
-//	ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* ~redlock:fence +set +evalsha +script|load +mget +pexpire +del +info +exists +time +zadd +zscore +zrangebyscore +zrevrange +zremrangebyscore
+//	ACL SETUSER locker on >password resetkeys resetchannels -@all ~lock:* ~redlock:fence +info +set +evalsha +script|load +mget +pexpire +del +exists +time +zadd +zscore +zrangebyscore +zrevrange +zremrangebyscore
 //
 // script|load is not needed where another user has loaded the scripts. A command
 // without permission is tried on every new connection all the same, so it leaves lines
@@ -187,10 +192,10 @@
 //   - WRONGTYPE and unknown errors: a failed vote, no more.
 //   - LOADING: the node is down, and dialed with backoff, at most 2 s apart.
 //   - READONLY, MASTERDOWN, MOVED, ASK, CROSSSLOT, TRYAGAIN, CLUSTERDOWN, NOAUTH,
-//     WRONGPASS: the connection is closed. Only a person can mend this, so the node is
+//     WRONGPASS, DENIED (protected mode): the connection is closed. Only a person can mend this, so the node is
 //     dialed every 1 to 3 s. So is one whose first answer is no RESP, or no TLS.
-//   - DENIED (protected mode), too many clients, other protocol errors, a reply that
-//     does not fit its command: the connection is closed, and dialed with backoff.
+//   - too many clients, other protocol errors, a reply that does not fit its command: the
+//     connection is closed, and dialed with backoff.
 //   - No answer within NodeTimeout: a failed vote. The late reply is read and dropped.
 //   - No answer within StallTimeout: the connection is closed, and dialed with
 //     backoff. Pushes are no answers.

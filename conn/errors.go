@@ -43,6 +43,9 @@ var (
 
 	// ErrNotRESP refuses a server whose first answer is in another protocol.
 	ErrNotRESP = errors.New("conn: answers in another protocol: not a Redis or Valkey port, or one that wants TLS (rediss://)")
+	// ErrRefused is an error in answer to a command of the handshake that says nothing of
+	// the server's state, and so does not mend by itself.
+	ErrRefused = errors.New("conn: server refuses a command of the handshake")
 	// ErrNotTLS refuses a rediss:// node that answers in the clear.
 	ErrNotTLS = errors.New("conn: does not speak TLS: not the server's TLS port, or redis:// is meant")
 
@@ -73,11 +76,12 @@ func Misconfigured(err error) bool {
 
 // Permanent reports whether err is one that only a change of configuration will
 // end, here or on the server: all that is [Misconfigured], refused credentials,
-// missing permissions or scripts, and other protocols than ours. Such a node is dialed at most
+// missing permissions or scripts, commands that are not understood, and other protocols than ours. Such a node is dialed at most
 // once a second.
 func Permanent(err error) bool {
 	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) || errors.Is(err, ErrTooOld) ||
-		errors.Is(err, ErrUnscripted) || errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS)
+		errors.Is(err, ErrUnscripted) || errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS) ||
+		errors.Is(err, ErrRefused) || errors.Is(err, refusal.ErrProtected)
 }
 
 // Error is a failure of one node, with the action that failed. Its text is

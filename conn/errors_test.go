@@ -11,9 +11,9 @@ import (
 func TestPermanentAndMisconfigured(t *testing.T) {
 	for err, want := range map[error][2]bool{
 		ErrSameServer: {true, true}, ErrNotMaster: {true, true}, ErrCluster: {true, true}, ErrSentinel: {true, true},
-		ErrNotRESP: {true, false}, ErrNotTLS: {true, false},
+		ErrNotRESP: {true, false}, ErrNotTLS: {true, false}, ErrRefused: {true, false}, refusal.ErrProtected: {true, false},
 		ErrAuth: {true, false}, refusal.ErrImpostor: {true, false}, ErrForbidden: {true, false}, refusal.Lacks("set"): {true, false},
-		refusal.ErrCrowded: {}, refusal.ErrProtected: {}, ErrDown: {}, ErrOversized: {}, refusal.ErrUnfit: {},
+		refusal.ErrCrowded: {}, ErrDown: {}, ErrOversized: {}, refusal.ErrUnfit: {},
 	} {
 		for _, err := range []error{err, &notSent{&Error{Addr: "a:1", Op: "dial", Err: err}}} {
 			assert.Equal(t, want[0], Permanent(err), err)

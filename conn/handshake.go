@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -73,8 +74,12 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 			return identity{}, err
 		}
 		if err := gr.check(reply); err != nil {
+			stays := reply.IsError() && refusal.Stays(reply.Bytes)
 			if g.secret() {
 				err = refusal.Redact(err)
+			}
+			if stays && err != errNoHello && !Permanent(err) {
+				err = fmt.Errorf("%w: %w", ErrRefused, err)
 			}
 			return identity{}, err
 		}
@@ -133,16 +138,22 @@ func bestEffort(v *resp.Value) error {
 	return nil
 }
 
-// checkInfo reads a section of INFO. Where INFO is forbidden or has another name, the
-// server's identity stays unknown, which is no error.
+// checkInfo reads a section of INFO. Where INFO is forbidden, or is a question that the
+// server does not know, its identity stays unknown, which is no error.
 func (g *greeter) checkInfo(v *resp.Value) error {
 	switch {
 	case v.IsError():
 		fatal, err := refusal.Read(v.Bytes)
-		if code := string(v.Code()); !fatal && (code == "NOPERM" || code == "ERR") {
-			return nil
+		switch {
+		case fatal || refusal.IsPassing(string(v.Code())):
+			return err // LOADING and the like: not a node to ask for locks
+		case errors.Is(err, ErrForbidden):
+			err = refusal.Lacks("info")
+		case g.secret():
+			err = refusal.Redact(err)
 		}
-		return err // LOADING and the like: not a node to ask for locks
+		g.id.refused = cmp.Or(g.id.refused, err)
+		return nil
 	case v.Kind != resp.Bulk && v.Kind != resp.Verbatim || v.Null:
 		return refusal.ErrUnfit
 	}

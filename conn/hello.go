@@ -53,10 +53,10 @@ func (g *greeter) introduction() (gs []greeting) {
 func (g *greeter) welcomed(v *resp.Value) error {
 	if v.IsError() {
 		fatal, err := refusal.Read(v.Bytes)
-		switch code := string(v.Code()); {
-		case code == "NOAUTH" && !g.secret():
+		switch {
+		case string(v.Code()) == "NOAUTH" && !g.secret():
 			return refusal.ErrNoLogin
-		case !fatal && (code == "ERR" || code == "NOPERM" || code == "NOPROTO"):
+		case !fatal && !refusal.IsPassing(string(v.Code())):
 			return errNoHello
 		}
 		return refusal.Redact(err)

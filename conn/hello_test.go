@@ -110,7 +110,7 @@ func TestTurnedAway(t *testing.T) {
 					err := r.Fault(0)
 					assert.ErrorIs(t, err, want)
 					assert.NotErrorIs(t, err, ErrAuth)
-					assert.False(t, Permanent(err))
+					assert.Equal(t, want == refusal.ErrProtected, Permanent(err))
 				})
 			}
 		})

@@ -19,6 +19,7 @@ type identity struct {
 	version string        // as the server names it
 	uptime  time.Duration // by its own clock; 0 if it does not tell
 	policy  string        // what it evicts when memory is short; "" if it does not tell
+	refused error         // its answer to INFO, where that is an error; none of its words if credentials were sent
 	form    Form
 	resp3   bool // the connection speaks RESP3
 }

@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -82,12 +81,17 @@ func (p *pump) close(reset bool) {
 	}()
 }
 
-// recover turns a panic of a Dialer's connection into a failure of the connection.
+// recover turns a panic of a Dialer's connection, and that it ends our goroutine, into a
+// failure of the connection. A goroutine that returns has left a failure behind.
 func (p *pump) recover() {
-	if v := recover(); v != nil {
-		p.mu.Lock()
-		p.fail(fmt.Errorf("panic in the dialer's connection: %v", v))
-		p.mu.Unlock()
+	v := recover()
+	p.mu.Lock()
+	broken := p.err == nil
+	if broken {
+		p.fail(brokenOff("in the dialer's connection", v))
+	}
+	p.mu.Unlock()
+	if broken {
 		p.poller.report(p.node)
 	}
 }

@@ -62,6 +62,13 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 	}
 }
 
+// warnUnguarded tells the user, at every connect, of a node whose restarts cannot be seen.
+func (f *Fleet) warnUnguarded(n *node, id identity) {
+	if log := f.cfg.Logger; log != nil && id.runID == "" && !n.persistent && !f.cfg.TrustRestarts {
+		log.Warn("redlock: node does not show its run_id (INFO server): the restart guard is off for it", "node", n.addr, "error", id.refused)
+	}
+}
+
 // NoteTTL says that a key which was sent may live for d from now on. The longest
 // one is what a node waits for after a restart.
 func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }

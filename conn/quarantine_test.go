@@ -121,7 +121,11 @@ func TestNoRunID(t *testing.T) {
 	r.up()
 	r = newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute })
 	r.AwaitFirstDials()
-	r.do(func() { require.ErrorIs(t, r.Fault(0), ErrNoRunID) })
+	r.do(func() {
+		require.ErrorIs(t, r.Fault(0), ErrNoRunID)
+		require.ErrorIs(t, r.Fault(0), ErrForbidden)
+		require.ErrorContains(t, r.Fault(0), "command info")
+	})
 }
 
 // TestRunIDThatComesAndGoes: a server that ceases to tell may be another, and so

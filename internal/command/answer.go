@@ -165,7 +165,7 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	}
 	r.Fatal, r.Err = refusal.Read(text)
 	r.Unapplied = isUnapplied(code)
-	r.Later = !r.Fatal && isOfServer(code)
+	r.Later = !r.Fatal && refusal.IsPassing(code)
 	ofKey := refusal.OfKey(text)
 	switch {
 	case r.Fatal:
@@ -174,7 +174,7 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 		if n > 1 && code == "NOPERM" && ofKey { // but an access list is asked about all keys first
 			r.Remedy = Split
 		}
-	case call && n > 1 && !isOfServer(code) && (ofKey || !errors.Is(r.Err, refusal.ErrForbidden)):
+	case call && n > 1 && !refusal.IsPassing(code) && (ofKey || !errors.Is(r.Err, refusal.ErrForbidden)):
 		r.Remedy = Split
 	case call, k == Acquire, k.Reads():
 	case (code == "NOPERM" || code == "ERR") && !ofKey: // by script a key would fare no better
@@ -202,15 +202,5 @@ func isUnapplied(code string) bool {
 	case "NOPERM", "NOAUTH", "READONLY", "MASTERDOWN":
 		return true
 	}
-	return isOfServer(code)
-}
-
-// isOfServer says whether an error code is about the state of the server, not about a
-// key.
-func isOfServer(code string) bool {
-	switch code {
-	case "OOM", "MISCONF", "BUSY", "LOADING", "NOREPLICAS":
-		return true
-	}
-	return false
+	return refusal.IsPassing(code)
 }

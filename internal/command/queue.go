@@ -59,8 +59,8 @@ const (
 )
 
 // AppendTracking switches tracking on for a connection, and has the node push at once, to
-// show that pushes come through: the ticket is tracked while one's own changes are pushed
-// too. OPTIN is a must, or the scripts that release would have all keys of all locks
+// show that pushes come through: the ticket is tracked, and set for a millisecond, while one's
+// own changes are pushed too. OPTIN is a must, or the scripts that release would have all keys of all locks
 // tracked.
 func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 	const on = "*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n"
@@ -68,7 +68,7 @@ func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 	dst = append(dst, "*5\r\n$3\r\nSET\r\n"...)
 	dst = appendName(dst, key, ticketSuffix, id)
 	dst = append(dst, "$0\r\n\r\n$2\r\nPX\r\n"...)
-	dst = resp.AppendBulkInt(dst, BehindTicket.Milliseconds())
+	dst = resp.AppendBulkInt(dst, 1)
 	return append(dst, "*5"+on[2:]+"$6\r\nNOLOOP\r\n"...), 5
 }
 

@@ -27,7 +27,7 @@ func ReadSaid(v *resp.Value) (s Said) {
 	case v.IsError():
 		s.Code = string(v.Code())
 		s.Fatal, s.Err = refusal.Read(v.Bytes)
-		s.Later = isOfServer(s.Code)
+		s.Later = refusal.IsPassing(s.Code)
 		s.OfKey = refusal.OfKey(v.Bytes)
 		s.Lacks = !s.OfKey && errors.Is(s.Err, refusal.ErrForbidden)
 	case v.Kind == resp.Integer:

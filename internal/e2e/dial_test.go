@@ -3,8 +3,11 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"os"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,34 +48,88 @@ var dialCallbacks = map[string]struct {
 	}, false},
 }
 
-// TestDialMayPanic: if a callback of a dial panics, its node is down and tells
-// why. The client goes on with the others, and dials again.
-func TestDialMayPanic(t *testing.T) {
+// breaks is how user code may break off. The value of a panic may be a secret.
+var breaks = map[string]func(){
+	"panics":             func() { panic("a secret") },
+	"ends its goroutine": runtime.Goexit,
+}
+
+// TestDialMayBreakOff: if a callback of a dial panics, or ends its goroutine, its node is down
+// and tells why. The client goes on with the others, and dials again.
+func TestDialMayBreakOff(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
 		for name, callback := range dialCallbacks {
-			t.Run(name, func(t *testing.T) {
-				nodes := fakeredis.Addrs(cluster.Start(t, 3))
-				bad := nodes[0]
-				nodes[0] = callback.scheme + bad
-				var calm atomic.Bool
-				c := cluster.Connect(t, nodes, cluster.DefaultTimeouts, func(c *redlock.Config) {
-					callback.set(c, func(node string) {
-						if node == bad && !calm.Load() {
-							panic("of " + name)
-						}
+			for how, breakOff := range breaks {
+				t.Run(name+" "+how, func(t *testing.T) {
+					nodes := fakeredis.Addrs(cluster.Start(t, 3))
+					bad := nodes[0]
+					nodes[0] = callback.scheme + bad
+					var calm atomic.Bool
+					c := cluster.Connect(t, nodes, cluster.DefaultTimeouts, func(c *redlock.Config) {
+						callback.set(c, func(node string) {
+							if node == bad && !calm.Load() {
+								breakOff()
+							}
+						})
 					})
-				})
-				for range 5 {
+					for range 5 {
+						live(t, c, "k")
+					}
+					n := cluster.Stats(t, c).Nodes[0]
+					require.False(t, n.Up)
+					require.ErrorContains(t, n.Err, "while dialing")
+					require.NotContains(t, n.Err.Error(), "a secret")
+					calm.Store(true)
+					if callback.comesUp {
+						cluster.AwaitNodesUp(t, c, 3)
+					}
 					live(t, c, "k")
-				}
-				n := cluster.Stats(t, c).Nodes[0]
-				require.False(t, n.Up)
-				require.Error(t, n.Err)
-				calm.Store(true)
-				if callback.comesUp {
-					cluster.AwaitNodesUp(t, c, 3)
-				}
+				})
+			}
+		}
+	})
+}
+
+// breakingConn is a connection that breaks off in a Read.
+type breakingConn struct {
+	net.Conn
+	now      *atomic.Bool
+	breakOff func()
+}
+
+func (b *breakingConn) Read(buf []byte) (int, error) {
+	if b.now.Load() {
+		b.breakOff()
+	}
+	return b.Conn.Read(buf)
+}
+
+// TestConnectionMayBreakOff: the same of a Dialer's connection that is up.
+func TestConnectionMayBreakOff(t *testing.T) {
+	testkit.Apart(t, func(t *testing.T) {
+		for how, breakOff := range breaks {
+			t.Run(how, func(t *testing.T) {
+				var now atomic.Bool
+				var log testkit.LogSink
+				c := cluster.Connect(t, fakeredis.Addrs(cluster.Start(t, 1)), func(c *redlock.Config) {
+					c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+						nc, err := new(net.Dialer).DialContext(ctx, network, addr)
+						return &breakingConn{nc, &now, breakOff}, err
+					}
+					c.Logger = log.Logger(slog.LevelWarn)
+				})
 				live(t, c, "k")
+				now.Store(true)
+				_, _ = c.TryAcquire(t.Context(), "k", ttl) // is answered, and read on
+				testkit.Await(t, "the end of the connection", func() bool {
+					n := c.Nodes()[0]
+					return !n.Up && strings.Contains(n.Err.Error(), "while dialing")
+				})
+				now.Store(false)
+				cluster.AwaitNodesUp(t, c, 1)
+				cluster.Told(t, c)
+				require.Contains(t, log.String(), "in the dialer's connection")
+				log.RequireNone(t, "a secret")
 			})
 		}
 	})

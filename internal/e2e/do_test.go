@@ -16,7 +16,35 @@ import (
 
 // TestDo: the function runs with the lock, which is given back in every case; its error
 // comes joined with the cause of a loss.
-func TestDo(t *testing.T) {
+func TestDo(t *testing.T) { testDo(t, (*redlock.Client).Do) }
+
+// TestTryDo: the same with one attempt. The function is not called where the lock is taken, or
+// where others wait for it.
+func TestTryDo(t *testing.T) {
+	testDo(t, (*redlock.Client).TryDo)
+	r := cluster.New(t, 3)
+	l := cluster.MustAcquire(t, r.Client, "k", ttl)
+	f := func(context.Context) error {
+		t.Error("it was called")
+		return nil
+	}
+	require.Equal(t, redlock.ErrTaken, r.TryDo(t.Context(), "k", ttl, f))
+	require.EqualValues(t, 1, r.Stats().Acquire.Denied, "one attempt")
+	next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+	testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+	require.Equal(t, redlock.ErrTaken, r.TryDo(t.Context(), "k", ttl, f))
+	require.NoError(t, l.Release(t.Context()))
+	got := testkit.Get(t, next)
+	require.NoError(t, got.Err)
+	require.NoError(t, got.Value.Release(t.Context()))
+	require.ErrorContains(t, r.TryDo(t.Context(), "k", 29*time.Millisecond, f), "TryDo needs 30ms")
+	require.ErrorContains(t, r.TryDo(t.Context(), "k", ttl, nil), "no function")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, context.Canceled, r.TryDo(ended, "k", ttl, f))
+}
+
+func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time.Duration, func(context.Context) error) error) {
 	own := errors.New("the function's own")
 	type doing struct {
 		*cluster.Cluster
@@ -86,7 +114,7 @@ func TestDo(t *testing.T) {
 				go func() {
 					defer close(done)
 					defer func() { panicked = recover() }()
-					err = r.Do(user, "k", brief, func(ctx context.Context) error {
+					err = do(r.Client, user, "k", brief, func(ctx context.Context) error {
 						require.NoError(t, ctx.Err())
 						return c.f(t, doing{r, ctx, cancel})
 					})

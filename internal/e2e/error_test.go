@@ -62,8 +62,16 @@ func TestContextErrors(t *testing.T) {
 		for ctx, want := range map[context.Context]error{ended: context.Canceled, late: context.DeadlineExceeded} {
 			_, err := r.TryAcquire(ctx, "k", ttl)
 			require.Equal(t, want, err)
-			_, err = r.Acquire(ctx, "k", ttl)
-			require.Equal(t, want, err)
+			for _, err := range []error{
+				errorOf(r.Acquire(ctx, "k", ttl)), errorOf(r.AcquireAll(ctx, ttl, "k")),
+				r.Do(ctx, "k", ttl, func(context.Context) error { return nil }),
+			} {
+				var gaveUp *redlock.AcquireError
+				require.ErrorAs(t, err, &gaveUp)
+				require.Equal(t, "k", gaveUp.Key)
+				require.Zero(t, gaveUp.Attempts)
+				requireOnly(t, err, want)
+			}
 			require.Equal(t, want, l.Extend(ctx, ttl))
 		}
 		require.NoError(t, l.Release(t.Context()))

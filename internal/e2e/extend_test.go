@@ -14,7 +14,7 @@ import (
 )
 
 // TestExtendIsTrue: a node whose key is gone or another's is no vote, a
-// majority of those is the end of the lock, and no key is made or touched.
+// majority of those is the end of the lock, and no key is made or touched then.
 func TestExtendIsTrue(t *testing.T) {
 	for name, lose := range map[string]func(*fakeredis.Server){
 		"gone":         func(s *fakeredis.Server) { s.Del("k") },
@@ -44,10 +44,14 @@ func TestExtendIsTrue(t *testing.T) {
 					require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl), "and stays so")
 				}
 				for i, s := range r.Servers[:lost] {
-					require.LessOrEqual(t, s.TTL("k"), before[i])
+					require.True(t, s.TTL("k") <= before[i] || name == "gone" && lost <= 2)
 				}
-				if name == "gone" {
-					testkit.Await(t, "no key made", func() bool { return r.Holders("k") == 5-lost })
+				cluster.Settle(t, r.Client)
+				switch {
+				case name == "gone" && lost <= 2:
+					r.AwaitHolders(t, 5, "k") // it is repaired
+				case name == "gone":
+					require.Equal(t, 5-lost, r.Holders("k"), "no key made")
 				}
 				_ = l.Release(t.Context())
 			}

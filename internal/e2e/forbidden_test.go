@@ -122,7 +122,7 @@ func TestOneKeyRefused(t *testing.T) {
 func TestRealOneKeyRefused(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		servers := realredis.StartN(t, 3, realredis.Options{
-			Kind: kind, Users: []string{cluster.AdminUser, leastUser + strings.Join(leastPrivileges, " ")}})
+			Kind: kind, Users: []string{cluster.AdminUser, least.user()}})
 		admins := cluster.NewAdmins(t, servers)
 		c := cluster.Connect(t, lockers(servers), func(c *redlock.Config) { c.Scripted = true })
 		var released atomic.Int64

@@ -384,3 +384,28 @@ func TestKeptLocksCostNoGoroutine(t *testing.T) {
 	require.NoError(t, r.Close())
 	testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
 }
+
+// TestKeptWhileReleaseIsRefused: a lock whose release finds no room is as it was, and is still
+// kept alive. So is one of several keys, for which there is room for some.
+func TestKeptWhileReleaseIsRefused(t *testing.T) {
+	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 2 })
+	one := cluster.MustAcquire(t, r.Client, "k", 2*brief)
+	all, err := r.TryAcquireAll(t.Context(), 2*brief, "a", "b")
+	require.NoError(t, err)
+	require.NoError(t, one.KeepAliveFunc(func(err error) { t.Error("lost: ", err) }))
+	ctx, stop := all.KeepAlive(t.Context())
+	defer stop()
+	unclogged := r.Clog(t)
+	_ = r.Submit(releaseOp("fills the queue", func(*redlock.Op) {}))
+	require.Equal(t, redlock.ErrBusy, one.Release(t.Context()))
+	require.Equal(t, redlock.ErrBusy, all.Release(t.Context()))
+	r.Heal(t)
+	unclogged()
+	awaitPassed(t, 3*brief)
+	require.NoError(t, ctx.Err())
+	require.Equal(t, 2, r.Stats().KeptAlive)
+	require.NoError(t, one.Release(t.Context()))
+	require.NoError(t, all.Release(t.Context()))
+	require.Equal(t, redlock.ErrStopped, context.Cause(ctx))
+	r.AwaitEmpty(t)
+}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -115,4 +116,49 @@ func TestContextEndsWhileItIsAttached(t *testing.T) {
 		testkit.Await(t, "the end", func() bool { return r.Stats().KeptAlive == 0 })
 	}
 	require.NoError(t, l.Release(t.Context()))
+}
+
+// TestDerivedContextsSayWhy: what is derived from the context of a lock has the error and the
+// cause that it would have of the user's own context.
+func TestDerivedContextsSayWhy(t *testing.T) {
+	type name struct{}
+	errWhy := errors.New("why")
+	for end, begin := range map[string]func(context.Context) (context.Context, func()){
+		"cancelled": func(ctx context.Context) (context.Context, func()) { return context.WithCancel(ctx) },
+		"cause": func(ctx context.Context) (context.Context, func()) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			return ctx, func() { cancel(errWhy) }
+		},
+		"deadline": func(ctx context.Context) (context.Context, func()) {
+			ctx, cancel := context.WithTimeout(ctx, brief/10)
+			return ctx, func() { awaitDone(t, ctx); cancel() }
+		},
+		"deadline, cause": func(ctx context.Context) (context.Context, func()) {
+			ctx, cancel := context.WithTimeoutCause(ctx, brief/10, errWhy)
+			return ctx, func() { awaitDone(t, ctx); cancel() }
+		},
+		"user's own": func(ctx context.Context) (context.Context, func()) {
+			own := &userContext{Context: ctx, done: make(chan struct{})}
+			return own, func() { close(own.done) }
+		},
+	} {
+		t.Run(end, func(t *testing.T) {
+			r := cluster.New(t, 3)
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			user, cancel := begin(context.WithValue(t.Context(), name{}, "value"))
+			plain, forget := context.WithCancel(user)
+			defer forget()
+			kept, stop := l.KeepAlive(user)
+			defer stop()
+			derived, forget := context.WithCancel(context.WithValue(kept, name{}, "another"))
+			defer forget()
+			require.Equal(t, user.Value(name{}), kept.Value(name{}))
+			cancel()
+			for _, ctx := range []context.Context{plain, kept, derived} {
+				awaitDone(t, ctx)
+				require.Equal(t, plain.Err(), ctx.Err())
+				require.Equal(t, context.Cause(plain), context.Cause(ctx))
+			}
+		})
+	}
 }

@@ -299,6 +299,11 @@ func TestARefusedReleaseGaveNothingBack(t *testing.T) {
 	r.Servers[0].Del("k")
 	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 	require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
+
+	l = cluster.MustAcquire(t, r.Client, "k", ttl)
+	require.NoError(t, r.Close())
+	require.Equal(t, redlock.ErrClosed, l.Release(t.Context()))
+	require.NotZero(t, l.Remaining(), "no node was asked")
 }
 
 // TestHooksGetTheContext of the caller, for tracing; there is none of an Op.
@@ -338,7 +343,7 @@ func TestAcquireIsHeard(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = r.Acquire(ended, "k", ttl)
-	require.Equal(t, context.Canceled, err)
+	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, heard, "there was no attempt")
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

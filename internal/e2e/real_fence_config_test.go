@@ -17,18 +17,14 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// fencedPrivileges is what the user of a fenced client needs, on the keys that it locks and
-// on the set of the tokens.
-var fencedPrivileges = append([]string{"+info", "+exists", "+time", "+zadd", "+zscore", "+zrangebyscore", "+zrevrange", "+zremrangebyscore"}, leastPrivileges...)
-
-// TestRealFencedPrivileges: they are enough for the whole life of a fleet and of its locks,
+// TestRealFencedPrivileges: those that are documented are enough for the whole life of a fleet and of its locks,
 // and each of them is needed. A client hears of one that is missing from New, or from the
 // calls that cannot do without it.
 func TestRealFencedPrivileges(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		t.Parallel()
 		servers := realredis.StartN(t, 3, realredis.Options{
-			Kind: kind, Users: []string{cluster.AdminUser, leastUser + "~redlock:fence " + strings.Join(fencedPrivileges, " ")}})
+			Kind: kind, Users: []string{cluster.AdminUser, documented("fenced").user()}})
 		admins := cluster.NewAdmins(t, servers)
 		nodes := lockers(servers)
 		life := func(within time.Duration) error {
@@ -42,7 +38,7 @@ func TestRealFencedPrivileges(t *testing.T) {
 			return fencedLife(ctx, c, admins)
 		}
 		require.NoError(t, life(testkit.Patience))
-		for _, privilege := range fencedPrivileges {
+		for _, privilege := range documented("fenced").privileges {
 			for _, a := range admins {
 				a.Must("FLUSHALL", "SCRIPT FLUSH", "ACL SETUSER locker -"+privilege[1:])
 			}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -203,7 +204,7 @@ func (h *holders) requireApart() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for key, times := range h.times {
-		sorted := slices.SortedFunc(maps.Values(times), func(a, b *heldTime) int { return int(a.first - b.first) })
+		sorted := slices.SortedFunc(maps.Values(times), func(a, b *heldTime) int { return cmp.Compare(a.first, b.first) })
 		for i := 1; i < len(sorted); i++ {
 			a, b := sorted[i-1], sorted[i]
 			require.Less(h.t, a.last, b.first, "%s: %s and %s hold it at once, for %v", key, a.holder, b.holder, time.Duration(a.last-b.first))

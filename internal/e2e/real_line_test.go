@@ -227,9 +227,15 @@ func TestRealLateComer(t *testing.T) {
 
 // TestRealManyLines: a node that owes little is not cut off by what many lines ask it.
 func TestRealManyLines(t *testing.T) {
+	for _, limit := range []int{4, 8, 128} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) { manyLines(t, limit) })
+	}
+}
+
+func manyLines(t *testing.T, limit int) {
 	s := realredis.Start(t)
 	admin := cluster.NewAdmin(t, s)
-	c := cluster.Connect(t, []string{s.Addr()}, func(c *redlock.Config) { c.MaxInFlight = 128 })
+	c := cluster.Connect(t, []string{s.Addr()}, func(c *redlock.Config) { c.MaxInFlight = limit })
 	other := cluster.Connect(t, []string{s.Addr()})
 	const n = 500
 	var held []redlock.Lock

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
@@ -32,12 +30,12 @@ func lockers(servers []*realredis.Server) (nodes []string) {
 	return nodes
 }
 
-// TestRealNativePrivileges: where a server has commands of its own for it, two
-// are enough, and no script.
+// TestRealNativePrivileges: where a server has commands of its own for it, they are enough,
+// and no script.
 func TestRealNativePrivileges(t *testing.T) {
 	t.Parallel()
-	const atFirst = leastUser + "+set +delifeq"
-	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, atFirst}})
+	list := documented("Valkey 9:")
+	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, list.user()}})
 	admins := cluster.NewAdmins(t, servers)
 	client := func() *redlock.Client {
 		c := cluster.Connect(t, lockers(servers))
@@ -55,35 +53,7 @@ func TestRealNativePrivileges(t *testing.T) {
 		require.NotRegexp(t, `cmdstat_evalsha:calls=[1-9]`, calls)
 		require.Regexp(t, `cmdstat_delifeq:calls=[1-9]`, calls)
 	}
-	for _, privilege := range []string{"set", "delifeq"} {
-		for _, a := range admins {
-			a.Must("ACL SETUSER locker -" + privilege)
-		}
-		if c, err := redlock.New(redlock.Config{Nodes: lockers(servers)}); err == nil {
-			require.ErrorIs(t, wholeLife(t, c, c, admins), redlock.ErrNoQuorum, privilege)
-			require.NoError(t, c.Close())
-		} else { // no way to release is left
-			require.ErrorIs(t, err, redlock.ErrConfig, privilege)
-			require.ErrorIs(t, err, conn.ErrForbidden, privilege)
-		}
-		for _, a := range admins {
-			a.Must("ACL SETUSER locker +"+privilege, "FLUSHALL")
-		}
-	}
-
-	// A user without INFO cannot see a restart, which is not enough for a
-	// strict guard.
-	const brief = 100 * time.Millisecond
-	_, err := redlock.New(redlock.Config{Nodes: lockers(servers), MaxTTL: brief})
-	require.ErrorIs(t, err, redlock.ErrConfig)
-	require.ErrorIs(t, err, conn.ErrNoRunID)
-	for _, a := range admins {
-		a.Must("ACL SETUSER locker +info")
-	}
-	strict := cluster.Connect(t, lockers(servers), func(c *redlock.Config) { c.MaxTTL = brief })
-	l, err := strict.Acquire(t.Context(), "lock:1", brief)
-	require.NoError(t, err)
-	_ = l.Release(t.Context())
+	requireEachIsNeeded(t, list.privileges, lockers(servers), admins)
 }
 
 // TestRealDelIfEqTakenAway: a server that no longer lets us use its own command
@@ -213,75 +183,4 @@ func TestRealMixedFleet(t *testing.T) {
 		cluster.AwaitNothing(t, admins)
 		testkit.Await(t, "no key on the last", func() bool { return newest.Len() == 0 })
 	})
-}
-
-// leastPrivileges is all that the user of a client needs, on the keys that it
-// locks. AUTH needs no grant, and INFO is done without.
-var leastPrivileges = []string{"+set", "+evalsha", "+script|load", "+mget", "+pexpire", "+del"}
-
-const leastUser = "locker resetchannels resetkeys -@all on >" + realPassword + " ~lock:* "
-
-// TestRealLeastPrivileges: the least that a user can be allowed is enough for
-// the whole life of a lock, and each part of it is needed.
-func TestRealLeastPrivileges(t *testing.T) {
-	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-		servers := realredis.StartN(t, 3, realredis.Options{
-			Kind: kind, Users: []string{cluster.AdminUser, leastUser + strings.Join(leastPrivileges, " ")}})
-		admins := cluster.NewAdmins(t, servers)
-		var nodes []string
-		for _, s := range servers {
-			nodes = append(nodes, "redis://"+lockerLogin+s.Addr())
-		}
-		client := func() *redlock.Client { return cluster.Connect(t, nodes) }
-		require.NoError(t, wholeLife(t, client(), client(), admins))
-		_, err := client().TryAcquire(t.Context(), "another's", ttl)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-
-		for _, privilege := range leastPrivileges {
-			for _, a := range admins {
-				a.Must("ACL SETUSER locker -" + privilege[1:])
-			}
-			if c, err := redlock.New(redlock.Config{Nodes: nodes}); err != nil {
-				require.ErrorIs(t, err, conn.ErrForbidden)
-			} else {
-				require.NoError(t, c.Close())
-				require.ErrorIs(t, wholeLife(t, client(), client(), admins), redlock.ErrNoQuorum, privilege)
-			}
-			for _, a := range admins {
-				a.Must("ACL SETUSER locker "+privilege, "FLUSHALL")
-			}
-		}
-		require.NoError(t, wholeLife(t, client(), client(), admins))
-	})
-}
-
-// wholeLife has a lock acquired, refused to another, extended and released,
-// with the scripts known and forgotten.
-func wholeLife(t *testing.T, ours, theirs *redlock.Client, admins []*cluster.Admin) error {
-	for _, forget := range []bool{false, true, false} {
-		l, err := ours.TryAcquire(t.Context(), "lock:1", ttl)
-		if err != nil {
-			return err
-		}
-		if _, err := theirs.TryAcquire(t.Context(), "lock:1", ttl); err != redlock.ErrTaken {
-			return errors.Join(errors.New("not refused"), err)
-		}
-		if forget {
-			for _, a := range admins {
-				a.Must("SCRIPT FLUSH")
-			}
-		}
-		if err := l.Extend(t.Context(), ttl); err != nil {
-			return err
-		}
-		if forget {
-			for _, a := range admins {
-				a.Must("SCRIPT FLUSH")
-			}
-		}
-		if err := l.Release(t.Context()); err != nil {
-			return err
-		}
-	}
-	return nil
 }

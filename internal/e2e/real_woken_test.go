@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// What nodes must allow beside leastPrivileges so that waiters are woken, and so that
-// processes are served in order.
+// What nodes must allow beside the least so that waiters are woken, and so that processes are
+// served in order.
 var (
 	wakePrivileges  = []string{"+client|tracking", "+client|caching", "+pttl"}
 	queuePrivileges = []string{"+zadd", "+zrem", "+zrange", "+zcard", "+zscore", "+exists"}
@@ -104,9 +104,8 @@ func count(sinks []*testkit.LogSink, text string) (n int) {
 func TestRealWokenPrivileges(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		t.Parallel()
-		all := slices.Concat(leastPrivileges, wakePrivileges, queuePrivileges)
 		servers := realredis.StartN(t, 3, realredis.Options{
-			Kind: kind, Users: []string{cluster.AdminUser, leastUser + strings.Join(all, " ")}})
+			Kind: kind, Users: []string{cluster.AdminUser, documented("all").user()}})
 		admins := cluster.NewAdmins(t, servers)
 		clients, sinks := rivals(t, lockers(servers), seldom)
 		for _, c := range clients { // a key that is not allowed tells nothing of others

@@ -208,7 +208,7 @@ func TestSetIsAllOrNothing(t *testing.T) {
 	t.Run("a hook panics", func(t *testing.T) {
 		r := cluster.New(t, 3, func(cfg *redlock.Config) {
 			cfg.Hooks.Attempt = func(a redlock.Attempt) {
-				if a.Kind == redlock.OpAcquire && a.Key == "b" {
+				if a.Kind == redlock.OpAcquire {
 					panic("user code")
 				}
 			}
@@ -273,7 +273,7 @@ func TestSetRefused(t *testing.T) {
 	require.Zero(t, cluster.Settle(t, r.Client).Operations)
 	busy := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
 	_, err := busy.TryAcquireAll(t.Context(), ttl, "a", "b", "c")
-	require.Equal(t, redlock.ErrBusy, err)
+	require.ErrorContains(t, err, "3 keys, and MaxWaiting is 2")
 	require.Zero(t, cluster.Settle(t, busy.Client).Operations)
 	require.NoError(t, r.Close())
 	_, err = r.TryAcquireAll(t.Context(), ttl, "a", "b")
@@ -317,4 +317,73 @@ func TestSetsDoNotStarveEachOther(t *testing.T) {
 		require.EqualValues(t, 3*turns, sections[k].Turns.Load())
 		require.EqualValues(t, 3*turns, sections[k].Counter.Load())
 	}
+}
+
+// TestSetIsLeftAllOrNothing: a release that finds no room for all of its keys, and whose
+// caller does not wait, releases none of them. The lock is held, and no other client can
+// take one of its keys.
+func TestSetIsLeftAllOrNothing(t *testing.T) {
+	r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
+	l, err := r.TryAcquireAll(t.Context(), ttl, "a", "b")
+	require.NoError(t, err)
+	unclogged := r.Clog(t) // one place is left
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, redlock.ErrBusy, l.Release(ended))
+	require.NotZero(t, l.Remaining())
+	r.Heal(t)
+	unclogged()
+	require.NoError(t, l.Extend(t.Context(), ttl))
+	require.NoError(t, l.Release(t.Context()))
+	r.AwaitEmpty(t)
+}
+
+// TestSetCountsAsOne lock in Stats, and as one attempt of the hook, whatever becomes of it and
+// however it is given back.
+func TestSetCountsAsOne(t *testing.T) {
+	var y cluster.HookRecorder
+	r := cluster.New(t, 3, cluster.Listening(&y))
+	keys := []string{"a", "b", "c"}
+	acquire := func() redlock.Lock {
+		l, err := r.AcquireAll(t.Context(), ttl, keys...)
+		require.NoError(t, err)
+		require.Equal(t, 1, r.Stats().Held)
+		return l
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := acquire()
+	require.NoError(t, l.Extend(t.Context(), ttl))
+	_, err := r.TryAcquireAll(t.Context(), ttl, "0", "b")
+	require.Equal(t, redlock.ErrTaken, err)
+	require.NoError(t, l.Release(t.Context()))
+	require.Zero(t, r.Stats().Held)
+	attempts := cluster.Take(&y, &y.Attempts)
+	require.Len(t, attempts, 4)
+	for i, a := range attempts {
+		require.Equal(t, i == 2, a.Denied >= 2, "the votes are those on the key that is taken")
+	}
+	acquire().ReleaseAsync()
+	cluster.Settle(t, r.Client)
+	require.Equal(t, context.Canceled, acquire().Release(ended))
+	l = acquire()
+	for _, s := range r.Servers {
+		s.Del("c")
+	}
+	require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+	s := cluster.Settle(t, r.Client)
+	require.Equal(t, redlock.Results{Won: 4, Denied: 1}, s.Acquire)
+	require.Equal(t, redlock.Results{Won: 1, Denied: 1}, s.Extend)
+	require.Equal(t, redlock.Results{Won: 2, Denied: 1, Cancelled: 1}, s.Release)
+	require.Zero(t, s.Held)
+
+	kept, err := r.AcquireAll(t.Context(), brief, keys...)
+	require.NoError(t, err)
+	require.NoError(t, kept.KeepAliveFunc(nil))
+	testkit.Await(t, "renewals", func() bool { return r.Stats().Extend.Won >= 3 })
+	require.NoError(t, kept.Release(t.Context()))
+	s = cluster.Settle(t, r.Client)
+	_, extended := extends(r.Recorders[0])
+	require.EqualValues(t, extended, 3*(s.Extend.Won+s.Extend.Denied))
 }

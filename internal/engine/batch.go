@@ -31,6 +31,7 @@ type batch struct {
 	probe     bool     // measures the round trip
 	listed    bool     // in Engine.inFlight, where a batch that is used again may still be
 	extends   bool     // there are some in it
+	lacking   bool     // of these, a node lacks the key of one
 	isHint    bool     // releases that one node missed; without operations, and not counted
 	hintOf    int      // that node
 	later     bool     // some of them were refused for now
@@ -53,17 +54,19 @@ type batch struct {
 
 // round is the vote on one operation.
 type round struct {
-	op       *Op // nil once decided
-	life     uint64
-	timeout  time.Duration
-	ended    <-chan struct{} // of the context, where op is a Call
-	tally    quorum.Tally
-	absent   uint64 // nodes where no key has the token, a bit each
-	lock     uint64 // of an extend: which lock it is about
-	failures int32  // the last of them in batch.failures, counted from 1
-	told     int32  // likewise in batch.told
-	stale    uint64 // nodes that have refused nothing but the number of a fencing token, a bit each
-	reads    bool   // it is complete when each node has voted
+	op         *Op // nil once decided
+	life       uint64
+	timeout    time.Duration
+	ended      <-chan struct{} // of the context, where op is a Call
+	tally      quorum.Tally
+	absent     uint64 // nodes where no key has the token, a bit each
+	lock       uint64 // of an extend: which lock it is about
+	repairer   Repairer
+	repairLife uint64 // of repairer
+	failures   int32  // the last of them in batch.failures, counted from 1
+	told       int32  // likewise in batch.told
+	stale      uint64 // nodes that have refused nothing but the number of a fencing token, a bit each
+	reads      bool   // it is complete when each node has voted
 }
 
 // failure is why one vote of one round has failed.
@@ -103,7 +106,8 @@ func (b *batch) add(op *Op) {
 	case Acquire:
 		r.absent = 0 // of an earlier attempt
 	case Extend:
-		r.lock = b.engine.lockOf(op)
+		r.absent = 0
+		r.lock, r.repairer, r.repairLife = b.engine.lockOf(op), op.Repairer, op.Life
 		b.extends = true
 	}
 	if c, ok := op.Done.(*Call); ok {
@@ -217,8 +221,9 @@ func (b *batch) countStale(i int, r *round) {
 
 // answered records a node's answer in one round.
 func (b *batch) answered(node, i int, granted bool, kind Kind) {
-	if kind == Acquire && !granted {
+	if kind.HasTTL() && !granted {
 		b.rounds[i].absent |= 1 << uint(node)
+		b.lacking = b.lacking || kind == Extend
 	}
 	switch {
 	case kind.HasTTL() && b.quarantined>>uint(node)&1 == 1:
@@ -450,6 +455,6 @@ func (b *batch) reset() {
 		b.open[node] = 1
 	}
 	b.behind = laterExtends{}
-	b.heard, b.failed, b.gone, b.replied, b.passed, b.extends = 0, 0, 0, false, false, false
+	b.heard, b.failed, b.gone, b.replied, b.passed, b.extends, b.lacking = 0, 0, 0, false, false, false, false
 	b.soonest, b.latest, b.longest = never, 0, 0
 }

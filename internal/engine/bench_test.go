@@ -166,7 +166,7 @@ func BenchmarkBatch(b *testing.B) {
 		name string
 		kind Kind
 		form conn.Form
-	}{{"acquire", Acquire, scripts}, {"release-scripts", Release, scripts}, {"release-native", Release, valkey}} {
+	}{{"acquire", Acquire, scripts}, {"extend-scripts", Extend, scripts}, {"release-scripts", Release, scripts}, {"release-native", Release, valkey}} {
 		for _, n := range []int{1, 64, 512} {
 			b.Run(fmt.Sprintf("%s/n=%d", c.name, n), func(b *testing.B) {
 				bulk := newBulk(n, c.form, true)

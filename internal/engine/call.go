@@ -28,7 +28,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 		c = &Call{done: make(chan struct{}, 1)}
 		c.Done = c
 	}
-	c.Absent, c.Tail = 0, ""
+	c.Absent, c.Tail, c.Part, c.Before, c.Repairer = 0, "", false, 0, nil
 	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
 	c.Values = c.Values[:0]
 	c.Kind, c.TTL = kind, ttl
@@ -55,8 +55,8 @@ func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 // cannot block or panic.
 func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
 
-// Do submits a call and waits for its result. An error is ErrBusy, ErrClosed or that
-// of ctx, which was given to Watch. After an error of ctx the release of an acquire is
+// Do submits a call and waits for its result. An error is ErrBusy, but not of a release
+// (HasRoom), ErrClosed or that of ctx, which was given to Watch. After an error of ctx the release of an acquire is
 // under way, an extend may or may not take effect, and a release is sent. The result of
 // the operation itself is in the Call.
 //
@@ -66,13 +66,29 @@ func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
 // the calls that are under way at each of its ticks, maxTick apart at most.
 func (e *Engine) Do(ctx context.Context, c *Call) error {
 	c.over, c.along = false, 0
-	c.Reserve() // it is idle
+	var l list
+	l.push(&c.Op)
 	now := e.clock.Now()
-	if err := e.enqueueChecked(&c.Op, now); err != nil {
+	if err := e.enqueueAll(l, now, urgencyOf(c)); err != nil {
 		return err
 	}
 	e.submitted(c.Kind, now, c)
 	return e.await(ctx, c)
+}
+
+func urgencyOf(c *Call) urgency {
+	if c.Kind == Release {
+		return unbounded // its caller has asked for room before
+	}
+	return bounded
+}
+
+// HasRoom reports whether n more operations may wait. The caller of a release asks before it
+// ends anything of its lock; the release is then queued in any case, so that a lock whose
+// release is refused is as it was. Beyond Config.MaxWaiting there are as many releases as
+// callers ask at once, at most.
+func (e *Engine) HasRoom(n int) bool {
+	return e.closing.Load() || int(e.queue.size.Load())+n <= e.queue.limit
 }
 
 // await waits for the result of a call that was submitted.
@@ -104,7 +120,7 @@ func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
 	l.push(&c.Op)
 	l.push(&along.Op)
 	now := e.clock.Now()
-	if err := e.enqueueAll(l, now, false); err != nil {
+	if err := e.enqueueAll(l, now, bounded); err != nil {
 		along.done <- struct{}{}
 		return err
 	}
@@ -112,7 +128,7 @@ func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
 	return e.await(ctx, c)
 }
 
-// DoAll is Do for several calls, which are queued together: all of them or, with
+// DoAll is Do for several calls of a kind, which are queued together: all of them or, with
 // ErrBusy or ErrClosed, none.
 func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
 	var l list
@@ -121,7 +137,7 @@ func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
 		l.push(&c.Op)
 	}
 	now := e.clock.Now()
-	if err := e.enqueueAll(l, now, false); err != nil {
+	if err := e.enqueueAll(l, now, urgencyOf(calls[0])); err != nil {
 		return err
 	}
 	e.submittedNow(calls[0].Kind, now, nil)
@@ -199,6 +215,6 @@ func (e *Engine) checkWaitingContexts() {
 func (e *Engine) finish(c *Call) {
 	c.over = true
 	e.depth.Add(-1)
-	e.counters.ended[c.Kind][cancelled]++
+	e.count(&c.Op, cancelled)
 	c.done <- struct{}{}
 }

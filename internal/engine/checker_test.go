@@ -62,6 +62,7 @@ type lock struct {
 	over      bool          // its holder wants it gone
 	forgotten bool          // its holder never sent a release, or may not have
 	loose     bool          // when its release was submitted is not known
+	kept      bool          // it was kept alive: a renewal may have been sent
 
 	granted [maxMasters]time.Duration // when a master set it, or 0
 	gone    [maxMasters]time.Duration // when it ends there
@@ -106,33 +107,6 @@ func (c *checker) member(number, key int) *lock {
 		}
 	}
 	return l
-}
-
-// submitted notes what is about to be queued. It may never be sent.
-func (c *checker) submitted(cl *client, l *lock, kind Kind) {
-	c.sent[cl.index][l.key] = append(c.sent[cl.index][l.key], asked{kind, l.number})
-}
-
-// order checks that a master does what one connection asks for one key in the
-// order of submission. An errand, a second try or a handed-off release, is out of
-// that order.
-func (c *checker) order(m *master, p *pipe, cmd *sentCommand) {
-	if cmd.errand {
-		return
-	}
-	for i, key := range cmd.keys {
-		if cmd.kind == Release && c.lock(cmd.locks[i]).loose {
-			continue
-		}
-		sent, at := c.sent[p.link.fleet.client.index][key], &p.reach[key]
-		from := min(*at, len(sent)) // beyond, once something has failed
-		for *at < len(sent) && sent[*at] != (asked{cmd.kind, cmd.locks[i]}) {
-			*at++
-		}
-		if *at++; *at > len(sent) {
-			c.failf("order", "master %d: %s of lock %d came out of order; %v expected", m.index, cmd.kind, cmd.locks[i], sent[from:])
-		}
-	}
 }
 
 // granted: a master set the key.

@@ -12,6 +12,7 @@ import (
 // how many calls there were among them. The clock is read here, after the deciding
 // votes, so validity can only come out too short.
 func (e *Engine) complete() (calls int) {
+	e.sendRepairs() // before the driver lock is given up, and before any release
 	if e.decided.first == nil {
 		return 0
 	}
@@ -29,7 +30,7 @@ func (e *Engine) complete() (calls int) {
 		}
 		if c, own := op.Done.(*cleanup); own {
 			if c.released {
-				e.counters.ended[Release][endingOf(op.Err)]++
+				e.count(op, endingOf(op.Err))
 			} else {
 				e.counters.cleanups++
 			}
@@ -37,7 +38,7 @@ func (e *Engine) complete() (calls int) {
 			c.Complete(op)
 			continue
 		}
-		e.counters.ended[op.Kind][endingOf(op.Err)]++
+		e.count(op, endingOf(op.Err))
 		e.depth.Add(-1)
 		if c, blocking := op.Done.(*Call); blocking {
 			calls++
@@ -68,7 +69,7 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 		e.tell(op, b)
 	case op.Tally.Verdict() == quorum.Won && op.Kind == Release:
 	case op.Tally.Verdict() == quorum.Won:
-		if now >= op.Until {
+		if now >= op.Until || op.Before != 0 && now >= op.Before {
 			op.Err = ErrExpired
 		}
 	default:
@@ -154,6 +155,7 @@ func (e *Engine) newCleanup(op *Op) *cleanup {
 	c.released = false
 	c.key = append(c.key[:0], op.Key...)
 	c.Kind, c.Key, c.Token, c.Tail, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, op.Tail, 0, op.Timeout, op.Absent
+	c.Part = op.Part
 	c.Reserve() // it is idle
 	c.begin(op.start)
 	return c

@@ -50,8 +50,8 @@ type Fleet interface {
 type Config struct {
 	Clock      clock.Clock
 	MaxWaiting int // operations that may wait to be sent
-	// MaxInFlight is the replies that a node may owe; 0 is no bound. The window
-	// takes half of it: a node that keeps up is not cut off by a burst.
+	// MaxInFlight is the replies that a node may owe beside those of queries; 0 is no
+	// bound. The window takes half of it: a node that keeps up is not cut off by a burst.
 	MaxInFlight int
 	MaxTTL      time.Duration // of any operation; 0 is the limit MaxTTL
 	Timeout     time.Duration // for the nodes to answer; 0 means it follows from the TTL
@@ -111,6 +111,7 @@ type Engine struct {
 	answers    command.Answers
 	counters   counters
 	queries    queries
+	repairs    repairs
 
 	unyielding int // batches without yield; the reader's
 
@@ -195,28 +196,28 @@ type Ops struct{ list }
 // Add appends an operation that is idle.
 func (o *Ops) Add(op *Op) { o.push(op) }
 
-// Enqueue queues operations that were checked, together, so that they travel together;
-// Drive sends them. They are urgent: their number is bounded by other means, and
-// Config.MaxWaiting does not hold for them. With ErrClosed nothing was queued. It does
-// not block.
+// Enqueue queues renewals that were checked, together, so that they travel together and
+// before all others; Drive sends them. Their number is bounded by that of the locks that are
+// held, and Config.MaxWaiting does not hold for them. With ErrClosed nothing was queued. It
+// does not block, and they cannot be cancelled.
 func (e *Engine) Enqueue(ops Ops) error {
 	if ops.n == 0 {
 		return nil
 	}
-	return e.enqueueAll(ops.list, e.clock.Now(), true)
+	return e.enqueueAll(ops.list, e.clock.Now(), renewals)
 }
 
 // Drive sends what waits, if no other goroutine is about to. It does not block.
 func (e *Engine) Drive() { e.submittedNow(Extend, e.clock.Now(), nil) }
 
 // enqueueAll is enqueueChecked for several operations, of which all or none are queued.
-func (e *Engine) enqueueAll(l list, now time.Duration, urgent bool) error {
+func (e *Engine) enqueueAll(l list, now time.Duration, u urgency) error {
 	for op := l.first; op != nil; op = op.next {
 		op.Reserve() // it is idle
 		op.begin(now)
 	}
 	e.depth.Add(int64(l.n))
-	err := e.queue.pushAll(l, urgent)
+	err := e.queue.pushAll(l, u)
 	if err == nil {
 		return nil
 	}
@@ -224,7 +225,7 @@ func (e *Engine) enqueueAll(l list, now time.Duration, urgent bool) error {
 	for op := l.pop(); op != nil; op = l.pop() {
 		op.Err, op.Until = err, never // no phase to end: it was not begun
 		op.advance(idle)
-		e.Note(op.Kind, err)
+		e.noteOp(op, err)
 	}
 	return err
 }

@@ -69,6 +69,7 @@ type Told struct {
 type Op struct {
 	Kind    Kind
 	Prompt  bool   // the driver itself calls Done, under its lock: it must not block or use the engine
+	Part    bool   // it is one key of a lock of several: its caller counts the whole, by Note
 	Key     []byte // not written to by the engine, and not read after Complete
 	Token   token.Token
 	TTL     time.Duration
@@ -82,6 +83,17 @@ type Op struct {
 	// acquire. A release with it leaves no hints for these nodes. Zero is always
 	// correct.
 	Absent uint64
+
+	// Before is when the validity ends that an extend is about; one that has won later is
+	// ErrExpired. The nodes may have been without the key since, and another client may have
+	// held the lock: a copy of the key that was late on its way, and the extend behind it, must
+	// not bring the lock back. Zero: its user looks after that.
+	Before time.Duration
+
+	// Repairer is asked, where an extend has won, whether nodes that lack the key may be
+	// given it again; it may be nil. Life is which of its lives is meant.
+	Repairer Repairer
+	Life     uint64
 
 	// The result, valid from Complete on.
 	Err      error

@@ -37,9 +37,19 @@ type Query struct {
 	index int           // in queries.asked; -1: it is not there
 }
 
-// maxReplies bounds the replies to queries that a node owes: a connection that owes too
-// much is cut off. The other queries wait for these.
-const maxReplies = 1024
+// Bounds of the replies to queries that a node owes: a connection that owes too much is cut
+// off. The other queries wait for these. The least is more than any query has.
+const (
+	leastReplies = 16
+	maxReplies   = 1024
+)
+
+// QueryRoom is how many replies to queries a node may owe beside maxInFlight others: a
+// quarter of them. They have a room of their own, so that neither what is asked nor what is
+// voted on takes the connection from the other, however small maxInFlight is.
+func QueryRoom(maxInFlight int) int {
+	return min(maxReplies, max(leastReplies, maxInFlight/4))
+}
 
 // queries is the queries under way. Callers push; what is below pool belongs to the driver.
 type queries struct {
@@ -57,10 +67,10 @@ type queries struct {
 	asked   []*Query                       // sent, and their callers not told
 }
 
-// init bounds what a node owes by a quarter of what cuts it off; 0 is no bound.
+// init bounds what a node owes; 0 is no bound of other replies.
 func (l *queries) init(maxInFlight int) {
 	if l.limit = maxReplies; maxInFlight > 0 {
-		l.limit = min(maxReplies, maxInFlight/4)
+		l.limit = QueryRoom(maxInFlight)
 	}
 }
 

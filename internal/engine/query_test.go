@@ -54,6 +54,7 @@ func TestQueriesBehindASilentNode(t *testing.T) {
 	require.Equal(t, 1, told(), "it has answered since")
 	p.tick(timeout / 2)
 	require.Equal(t, n, told())
+	require.True(t, IsTimeout(all[n-1].Err))
 	all = append(all, ask())
 	p.tick(timeout)
 	require.Equal(t, n+1, told())

@@ -8,9 +8,16 @@ import (
 // queue has the operations that were submitted and not sent, oldest first. It is
 // bounded for callers. Cleanups are not refused, but there is at most one for each
 // operation that was accepted.
+//
+// Renewals have a list of their own, which is taken first: a lock that is kept alive must
+// not end because many other operations wait. A renewal may overtake any of them. A release
+// of its lock is not among them: once that is asked for no renewal begins, and one that has
+// begun is in its list before. With an extend of its holder it may change places, as if both
+// had been on their way at once (renewal.Validity).
 type queue struct {
 	mu         sync.Mutex
 	head, tail *Op
+	renewals   list
 	closed     bool
 	limit      int
 	scanned    *Op          // the last that scan has looked at; nil is none
@@ -39,16 +46,32 @@ func (q *queue) push(op *Op, cleanup bool) error {
 	return nil
 }
 
-// pushAll appends all of l, which is not empty, or says why none. Those that are
-// urgent may go beyond the limit.
-func (q *queue) pushAll(l list, urgent bool) error {
+// urgency says how operations are queued.
+type urgency uint8
+
+const (
+	bounded   urgency = iota // or refused
+	unbounded                // their number is bounded by other means
+	renewals                 // likewise; they are taken first, and cannot be removed
+)
+
+// pushAll appends all of l, which is not empty, or says why none.
+func (q *queue) pushAll(l list, u urgency) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.closed:
 		return ErrClosed
-	case int(q.size.Load())+l.n > q.limit && !urgent:
+	case int(q.size.Load())+l.n > q.limit && u == bounded:
 		return ErrBusy
+	}
+	q.size.Add(int64(l.n))
+	if u == renewals {
+		for op := l.first; op != nil; op = op.next {
+			op.advance(queued)
+		}
+		q.renewals.append(l)
+		return nil
 	}
 	before := q.tail
 	for op := l.first; op != nil; op = op.next {
@@ -61,7 +84,6 @@ func (q *queue) pushAll(l list, urgent bool) error {
 		q.tail.next = l.first
 	}
 	q.tail = l.last
-	q.size.Add(int64(l.n))
 	return nil
 }
 
@@ -139,35 +161,44 @@ func (q *queue) scan(n int, visit func(*Op)) {
 	}
 }
 
-// take detaches the oldest operations, at least one and at most as many as both bounds
-// allow.
+// take detaches renewals and then the oldest other operations, at least one and at most as
+// many as both bounds allow.
 func (q *queue) take(ops, keyBytes int) (first *Op, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	first = q.head
-	var last *Op
-	for op := first; op != nil && n < ops && keyBytes > 0; op = op.next {
-		if q.scanned == op {
-			q.scanned = nil
+	var taken list
+	for taken.n < ops && keyBytes > 0 {
+		op := q.renewals.pop()
+		if op == nil {
+			op = q.pop()
+		}
+		if op == nil {
+			break
 		}
 		op.advance(sending)
-		op.prev = nil
 		keyBytes -= len(op.Key)
-		last = op
-		n++
+		taken.push(op)
 	}
-	if last == nil {
-		return nil, 0
+	q.size.Add(-int64(taken.n))
+	return taken.first, taken.n
+}
+
+// pop detaches the oldest operation that is no renewal. q.mu is held.
+func (q *queue) pop() *Op {
+	op := q.head
+	if op == nil {
+		return nil
 	}
-	q.head = last.next
-	last.next = nil
-	if q.head == nil {
+	if q.scanned == op {
+		q.scanned = nil
+	}
+	if q.head = op.next; q.head == nil {
 		q.tail = nil
 	} else {
 		q.head.prev = nil
 	}
-	q.size.Add(-int64(n))
-	return first, n
+	op.next = nil
+	return op
 }
 
 // putBack returns operations that were taken and not sent to the front.

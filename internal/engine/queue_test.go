@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,7 +15,7 @@ func TestQueue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	for range 150 {
 		q := queue{limit: 1 + rng.IntN(12)}
-		var model []*Op
+		var model, first []*Op // first: renewals
 		closed := false
 		ops := make([]*Op, 20)
 		for i := range ops {
@@ -22,8 +23,8 @@ func TestQueue(t *testing.T) {
 		}
 		for range 100 {
 			op := ops[rng.IntN(len(ops))]
-			in := slices.Contains(model, op)
-			switch rng.IntN(8) {
+			in := slices.Contains(model, op) || slices.Contains(first, op)
+			switch rng.IntN(9) {
 			case 0, 1, 2, 3:
 				if in {
 					continue
@@ -34,7 +35,7 @@ func TestQueue(t *testing.T) {
 				case cleanup:
 				case closed:
 					want = ErrClosed
-				case len(model) >= q.limit:
+				case len(model)+len(first) >= q.limit:
 					want = ErrBusy
 				}
 				op.begin(0)
@@ -43,6 +44,9 @@ func TestQueue(t *testing.T) {
 					model = append(model, op)
 				}
 			case 4, 5:
+				if slices.Contains(first, op) {
+					continue
+				}
 				require.Equal(t, in, q.remove(op), "seed %d", seed)
 				if i := slices.Index(model, op); i >= 0 {
 					model = slices.Delete(model, i, i+1)
@@ -50,13 +54,18 @@ func TestQueue(t *testing.T) {
 			case 6:
 				most, bytes := 1+rng.IntN(6), 1+rng.IntN(30)
 				var want []*Op
-				for left := bytes; len(model) > 0 && len(want) < most && left > 0; model = model[1:] {
-					want = append(want, model[0])
-					left -= len(model[0].Key)
+				for left := bytes; len(first)+len(model) > 0 && len(want) < most && left > 0; {
+					from := &model
+					if len(first) > 0 {
+						from = &first
+					}
+					want = append(want, (*from)[0])
+					left -= len((*from)[0].Key)
+					*from = (*from)[1:]
 				}
-				first, n := q.take(most, bytes)
+				taken, n := q.take(most, bytes)
 				var got []*Op
-				for op := first; op != nil; op = op.next {
+				for op := taken; op != nil; op = op.next {
 					require.EqualValues(t, sending, op.state.Load()&phaseMask)
 					got = append(got, op)
 				}
@@ -80,8 +89,21 @@ func TestQueue(t *testing.T) {
 					q.close()
 					closed = true
 				}
+			case 8:
+				if in {
+					continue
+				}
+				var l list
+				op.begin(0)
+				l.push(op)
+				if err := q.pushAll(l, renewals); closed {
+					require.Equal(t, ErrClosed, err)
+				} else {
+					require.NoError(t, err)
+					first = append(first, op)
+				}
 			}
-			require.EqualValues(t, len(model), q.size.Load())
+			require.EqualValues(t, len(model)+len(first), q.size.Load())
 			var forth, back []*Op
 			for op := q.head; op != nil; op = op.next {
 				require.EqualValues(t, queued, op.state.Load()&phaseMask)
@@ -94,4 +116,23 @@ func TestQueue(t *testing.T) {
 			require.True(t, slices.Equal(model, forth) && slices.Equal(model, back), "seed %d: the chain is broken", seed)
 		}
 	}
+}
+
+// TestRenewalsGoFirst: what keeps locks alive is in the next batch, however many operations
+// wait already.
+func TestRenewalsGoFirst(t *testing.T) {
+	p := newScripted(t, 1)
+	p.engine.queue.limit = 3 * maxBatchOps
+	p.submit(Acquire, "out")
+	for i := range 2 * maxBatchOps {
+		p.submit(Acquire, fmt.Sprint("k", i))
+	}
+	renewal := p.op(Extend, "kept")
+	require.NoError(t, p.engine.Check(&renewal.Op))
+	var ops Ops
+	ops.Add(&renewal.Op)
+	require.NoError(t, p.engine.Enqueue(ops))
+	p.turn(func() { p.reply(p.sent[0], 0, ok) })
+	require.Len(t, p.sent, 2)
+	require.Contains(t, p.sent[1].bytes, "kept")
 }

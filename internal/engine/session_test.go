@@ -182,7 +182,7 @@ func (s *session) back(err error) {
 func (s *session) leave() {
 	s.world.note("leave", s.client.index, 0, s.lock.number)
 	s.call.Op.Done, s.lock.loose = s.call, false
-	if !s.refused(s.client.engine.Leave(&s.call.Op)) {
+	if !s.refused(s.client.engine.Leave(s.call)) {
 		s.doing = false
 		s.back(nil)
 	}

@@ -280,7 +280,7 @@ func (h *holder) release() {
 		call := h.call(l, Release, 0)
 		w.note("discard", c.index, 0, l.number)
 		w.check.submitted(c, l, Release)
-		c.engine.Discard(&call.Op)
+		c.engine.Discard(call)
 	}
 	c.engine.Drive()
 	h.pause()

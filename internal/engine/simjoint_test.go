@@ -71,7 +71,7 @@ func (j *joint) begin() {
 		}
 	}
 	kind, now := j.calls[0].Kind, c.clock.Now()
-	if err := c.engine.enqueueAll(l, now, false); err != nil {
+	if err := c.engine.enqueueAll(l, now, bounded); err != nil {
 		if err != ErrBusy && (err != ErrClosed || !c.dead) {
 			w.check.fail("once", "enqueueAll: "+err.Error())
 		}

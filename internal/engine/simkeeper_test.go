@@ -208,7 +208,7 @@ func (k *simKeeper) renew(e *kept, now time.Duration, ops *Ops) (next time.Durat
 		r.parts = append(r.parts, p)
 		l.extends = append(l.extends, w.now())
 		w.note("renew", c.index, l.key, l.number)
-		w.check.submitted(c, l, Extend)
+		l.kept = true
 		c.pending++
 		ops.Add(&p.Op)
 	}

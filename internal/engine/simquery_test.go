@@ -59,6 +59,7 @@ type asking struct {
 	*Query
 	first int64 // number; the others follow it
 	since time.Duration
+	late  bool // its client was closed before
 }
 
 // next asks some nodes.
@@ -74,7 +75,7 @@ func (a *asker) next() {
 		if w.chance(30) {
 			q.Connection = c.fleet.Connection(node)
 		}
-		s := &asking{q, 1000 * int64(w.check.queries), w.now()}
+		s := &asking{q, 1000 * int64(w.check.queries), w.now(), c.dead}
 		for i := range int64(n) {
 			q.Buf = resp.AppendArray(q.Buf, 2)
 			q.Buf = resp.AppendBulkString(q.Buf, "ECHO")
@@ -126,11 +127,14 @@ func (c *checker) answer(cl *client, s *asking) {
 		}
 	}
 	switch n := len(s.Said); {
+	case s.late || s.Err == ErrClosed:
+		if !s.late || s.Err != ErrClosed {
+			c.failf("query", "client %d: a query failed with %v, closed: %v", cl.index, s.Err, s.late)
+		}
 	case s.Err == nil && n != s.Replies:
 		c.failf("query", "client %d: %d of %d answers, and no error", cl.index, n, s.Replies)
 	case s.Err == nil, link.changed >= s.since, !link.up, n > 0 && s.Said[n-1].Fatal:
 	case s.Err == errTimeout && cl.clock.Now() >= s.due:
-	case s.Err == ErrClosed && cl.dead:
 	default:
 		c.failf("query", "client %d: a query of node %d failed, which had no reason: %v, after %v", cl.index, s.Node, s.Err, now-s.since)
 	}

@@ -94,36 +94,64 @@ func (e *Engine) Stats() Stats {
 // Votes returns the votes of a node. The driver lock is held.
 func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
 
-// Note counts an operation that ended with err before it was submitted.
+// count counts an operation that has ended. The driver lock is held.
+func (e *Engine) count(op *Op, how ending) {
+	if !op.Part {
+		e.counters.ended[op.Kind][how]++
+	}
+}
+
+// Note counts an operation that ended with err before it was submitted, or one of several
+// parts.
 func (e *Engine) Note(kind Kind, err error) { e.counters.aside[kind][endingOf(err)].Add(1) }
 
-// Leave sends the release of a Call whose caller does not wait for it, because its
-// context has ended. With an error (ErrClosed, ErrBusy) nothing was queued.
-func (e *Engine) Leave(op *Op) error {
-	op.begin(e.clock.Now())
-	c := e.newCleanup(op)
-	if err := e.queue.push(&c.Op, false); err != nil {
-		c.advance(idle)
-		c.Complete(nil)
+// noteOp is count without the driver lock.
+func (e *Engine) noteOp(op *Op, err error) {
+	if !op.Part {
 		e.Note(op.Kind, err)
+	}
+}
+
+// Leave sends the releases of one lock whose caller does not wait for them, because its
+// context has ended. They are queued together: all of them or, with ErrClosed, none. HasRoom
+// says whether they may be.
+func (e *Engine) Leave(calls ...*Call) error {
+	if err := e.queueReleases(calls, false); err != nil {
 		return err
 	}
-	e.Note(op.Kind, context.Canceled)
+	for _, c := range calls {
+		e.noteOp(&c.Op, context.Canceled)
+	}
 	e.drive(nil)
 	return nil
 }
 
-// Discard queues the release of a lock whose holder does not wait for it, unless the
-// engine is closed; DriveSoon sends it.
-func (e *Engine) Discard(op *Op) {
-	if e.closing.Load() {
-		e.Note(op.Kind, ErrClosed)
-		return
+// Discard queues the releases of one lock whose holder does not wait for them, unless the
+// engine is closed; DriveSoon sends them. Their number is bounded by that of the locks which
+// are held, and Config.MaxWaiting does not hold for them.
+func (e *Engine) Discard(calls ...*Call) { _ = e.queueReleases(calls, true) }
+
+// queueReleases queues a cleanup in the place of each release, or none of them. Those that
+// are discarded count as releases when they have ended.
+func (e *Engine) queueReleases(calls []*Call, discard bool) error {
+	now := e.clock.Now()
+	var l list
+	for _, c := range calls {
+		c.begin(now)
+		own := e.newCleanup(&c.Op)
+		own.released = discard
+		l.push(&own.Op)
 	}
-	op.begin(e.clock.Now())
-	c := e.newCleanup(op)
-	c.released = true
-	_ = e.queue.push(&c.Op, true) // bounded by the locks that are held
+	err := e.queue.pushAll(l, unbounded)
+	if err == nil {
+		return nil
+	}
+	for op := l.pop(); op != nil; op = l.pop() {
+		e.noteOp(op, err)
+		op.advance(idle)
+		op.Done.Complete(op)
+	}
+	return err
 }
 
 // Late corrects what was counted for an acquire or extend that was completed well,
@@ -133,8 +161,10 @@ func (e *Engine) Late(op *Op) { e.Forgo(op, ErrExpired) }
 // Forgo is Late for an operation that comes to nothing for another reason: it is part of
 // a whole that has failed with err.
 func (e *Engine) Forgo(op *Op, err error) {
-	e.Note(op.Kind, err)
-	e.counters.aside[op.Kind][won].Add(^uint64(0)) // one less
+	if !op.Part {
+		e.Note(op.Kind, err)
+		e.counters.aside[op.Kind][won].Add(^uint64(0)) // one less
+	}
 	if op.Kind == Acquire {
 		e.Abandon(op)
 	}

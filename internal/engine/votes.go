@@ -81,6 +81,7 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 		}
 	}
 	err = w.count(node, &w.spans[i], v)
+	w.repair(&w.spans[i])
 	if i == len(w.spans)-1 {
 		b.ended(node)
 	}

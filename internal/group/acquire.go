@@ -30,12 +30,15 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 // for a reason that stays, they are used up, or ctx ends.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
+	w := g.wait(key)
+	if ctx.Err() != nil {
+		return Handle{}, g.cutOff(ctx, &w) // it is not reported: there was no attempt
+	}
 	c, err := g.acquisition(ctx, key, ttl)
 	if err != nil {
 		return Handle{}, err
 	}
 	defer g.engine.Free(c)
-	w := g.wait(key)
 	h, err := g.inLine(ctx, &w, c)
 	return g.acquired(ctx, &w, h, err)
 }

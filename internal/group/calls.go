@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
@@ -29,6 +30,7 @@ func (g *Group) calls(kind engine.Kind, s *state, ttl time.Duration) (c calls, e
 				c.free()
 				return c, err
 			}
+			one.Part = true
 			c.all = append(c.all, one)
 		}
 	}
@@ -102,11 +104,33 @@ func (c *calls) result() (err error) {
 	return err
 }
 
-// report reports the attempt for each key. ctx is its caller's.
+// report reports the attempt, with the votes on the key that has decided it, and counts it if
+// it has several keys. ctx is its caller's.
 func (c *calls) report(ctx context.Context, err error) {
-	if c.group.cfg.OnAttempt != nil {
-		c.each(func(one *engine.Call) { c.group.reportAttempt(ctx, &one.Op, string(one.Key), err) })
+	if c.all != nil {
+		c.group.engine.Note(c.first().Kind, bare(err))
 	}
+	if c.group.cfg.OnAttempt != nil {
+		c.group.reportAttempt(ctx, &c.deciding(err).Op, string(c.first().Key), err)
+	}
+}
+
+// deciding is the call whose result is err, that of the whole, or the first.
+func (c *calls) deciding(err error) *engine.Call {
+	for _, one := range c.all {
+		if one.Err != nil && one.Err == bare(err) {
+			return one
+		}
+	}
+	return c.first()
+}
+
+// bare is an error without its details, to be counted and compared.
+func bare(err error) error {
+	if errors.Is(err, engine.ErrNoQuorum) {
+		return engine.ErrNoQuorum
+	}
+	return err
 }
 
 // tailOf is what follows the token in the value at the keys of a lock: the client's name,

@@ -113,6 +113,7 @@ func (cfg Config) check() (Config, error) {
 		return cfg, fmt.Errorf("MaxInFlight is %d and MaxInFlightBytes %d, want 0 (the default) or more", cfg.Conn.MaxInFlight, cfg.Conn.MaxInFlightBytes)
 	}
 	cfg.Engine.MaxInFlight = cmp.Or(cfg.Conn.MaxInFlight, conn.DefaultMaxInFlight)
+	cfg.Conn.MaxInFlight = cfg.Engine.MaxInFlight + engine.QueryRoom(cfg.Engine.MaxInFlight)
 	if cfg.Engine.MaxWaiting == 0 {
 		cfg.Engine.MaxWaiting = 64 << 10
 	}

@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/waiters"
@@ -25,7 +26,7 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 	own := g.lines.join(w.key, c, denied, false)
 	defer g.lines.leave(own)
 	for {
-		handed, err := g.lines.await(ctx, w, own)
+		handed, _, err := g.lines.await(ctx, w, own, never)
 		switch {
 		case err != nil:
 			return Handle{}, err
@@ -45,30 +46,35 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 	}
 }
 
-// await waits until it is the turn of own to ask the nodes, or until a lock is passed on to
-// it. The error is that of an Acquire which has waited in vain.
-func (l *lines) await(ctx context.Context, w *waiting, own *waiter) (handed Handle, err error) {
-	done := ctx.Done()
+// await waits until it is the turn of own to ask the nodes, until a lock is passed on to it,
+// or until an instant, and then it is late. The error is that of an Acquire which has waited
+// in vain.
+func (l *lines) await(ctx context.Context, w *waiting, own *waiter, until time.Duration) (handed Handle, late bool, err error) {
+	g, done := l.group, ctx.Done()
 	for {
-		if isClosed(l.group.ending) {
-			return Handle{}, engine.ErrClosed
+		if isClosed(g.ending) {
+			return Handle{}, false, engine.ErrClosed
 		}
 		if isClosed(done) || ctx.Err() != nil {
-			return Handle{}, l.group.cutOff(ctx, w)
+			return Handle{}, false, g.cutOff(ctx, w)
 		}
 		t, handed := l.turn(own)
 		switch {
 		case t.Takes:
-			return handed, nil
+			return handed, false, nil
 		case t.Acts && t.Step.Action == waiters.Attempt:
-			return Handle{}, nil
+			return Handle{}, false, nil
 		case t.Acts:
 			l.act(own, t.Step, done)
 			continue
 		}
-		l.park(own, done, w.next)
-		if l.group.clock.Now() >= w.next && !l.ask(own) && !w.refused(l.group) {
-			return Handle{}, l.group.gaveUp(ctx, w, engine.ErrTaken)
+		l.park(own, done, min(w.next, until))
+		now := g.clock.Now()
+		if now >= w.next && !l.ask(own) && !w.refused(g) {
+			return Handle{}, false, g.gaveUp(ctx, w, engine.ErrTaken)
+		}
+		if now >= until {
+			return Handle{}, true, nil
 		}
 	}
 }
@@ -81,8 +87,19 @@ func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Hand
 	sent := own.Asks() && g.lines.awaitAlong(own)
 	h, err = g.attempt(ctx, own.call, w.key, sent, &r)
 	g.lines.attempted(own, h, deniedBy(&own.call.Op), err)
-	g.report(ctx, h, r)
+	g.reportFor(ctx, own, h, r)
 	return h, err
+}
+
+// reportFor is report for one that stands in a line, in which others act meanwhile: a hook may
+// block.
+func (g *Group) reportFor(ctx context.Context, w *waiter, h Handle, r reports) {
+	if len(r) == 0 {
+		return
+	}
+	g.lines.did(w, func(t *table) due { return t.Away(&w.Waiter, true) })
+	defer g.lines.did(w, func(t *table) due { return t.Away(&w.Waiter, false) })
+	g.report(ctx, h, r)
 }
 
 // attempted reports the end of an attempt of w to its line, and has w act no more.
@@ -160,7 +177,7 @@ func (l *lines) act(w *waiter, step waiters.Step, done <-chan struct{}) {
 		l.did(w, func(t *table) due { return t.Done(&w.Waiter) })
 	case waiters.Enter:
 		e, err := p.enter(g, w.key, step, done)
-		if err == errGivenUp || engine.IsTimeout(err) { // the process may enter all the same
+		if err != nil { // the process may have entered, or enter, all the same
 			l.depart(w.key, departure{Is: true, First: step.First, Node: step.Node})
 		}
 		l.did(w, func(t *table) due {

@@ -97,6 +97,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		}
 		return err
 	}
+	c.each(func(one *engine.Call) { one.Before, one.Repairer, one.Life = x.Before(), h.lease, h.life })
 	g.keeper.review(h, false)
 	err = h.extend(ctx, &c, x, &s)
 	g.keeper.review(h, err == nil)
@@ -161,16 +162,22 @@ func (h Handle) Release(ctx context.Context) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
+	ctx = orBackground(ctx)
+	if s.kept != nil && !h.hasRoom(ctx, &s) { // before it is kept alive no more
+		return engine.ErrBusy
+	}
 	h.stopKeeping(&s)
 	if g.lines.pass(h, &s) {
 		return nil
+	}
+	if s.kept == nil && !h.hasRoom(ctx, &s) {
+		return engine.ErrBusy
 	}
 	c, err := g.calls(engine.Release, &s, 0)
 	if err != nil {
 		return err
 	}
 	defer c.free()
-	ctx = orBackground(ctx)
 	ended := ctx.Err()
 	var along fresh // none
 	if c.one != nil && ended == nil {
@@ -199,6 +206,20 @@ func (h Handle) Release(ctx context.Context) error {
 		f(s.key, err)
 	}
 	return err
+}
+
+// hasRoom reports whether the release of a lock may be queued. If not, that is an attempt
+// which has ended with ErrBusy, and nothing of the lock has changed.
+func (h Handle) hasRoom(ctx context.Context, s *state) bool {
+	keys := 1
+	if s.more != nil && s.more.keys != nil {
+		keys = len(s.more.keys)
+	}
+	if h.group.engine.HasRoom(keys) {
+		return true
+	}
+	h.group.reportUnsent(ctx, engine.Release, s.key, engine.ErrBusy)
+	return false
 }
 
 // release sends a release, or leaves it; with something fresh along, the acquire of the first that
@@ -239,7 +260,7 @@ func (h Handle) ReleaseAsync() {
 	absent, _ := h.releasing() // end says whether the lock was still there
 	c.each(func(one *engine.Call) { one.Token, one.Absent = s.token, absent })
 	if h.end() { // of several callers one sends it
-		c.each(func(one *engine.Call) { h.group.engine.Discard(&one.Op) })
+		c.discard()
 		h.group.engine.DriveSoon()
 	}
 }
@@ -271,15 +292,24 @@ func (h Handle) end() bool {
 	return true
 }
 
-// leave sends releases whose caller does not wait for them, because its context has
-// ended.
-func (c *calls) leave() (err error) {
-	c.each(func(one *engine.Call) {
-		if own := c.group.engine.Leave(&one.Op); err == nil {
-			err = own
-		}
-	})
-	return err
+// leave sends the releases of a caller that does not wait for them, because its context has
+// ended: all of them, or none.
+func (c *calls) leave() error {
+	if c.one != nil {
+		return c.group.engine.Leave(c.one)
+	}
+	return c.group.engine.Leave(c.all...)
+}
+
+// discard is leave for a caller that does not look at the result, which is counted when the
+// first key has one.
+func (c *calls) discard() {
+	if c.one != nil {
+		c.group.engine.Discard(c.one)
+		return
+	}
+	c.all[0].Part = false
+	c.group.engine.Discard(c.all...)
 }
 
 // left is how long it is until an instant of the group's clock, or 0.

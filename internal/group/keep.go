@@ -3,7 +3,6 @@ package group
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,7 +61,8 @@ func (h Handle) StopKeepAlive() {
 // before the keeper has the entry; so it is looked at again behind that.
 func (h Handle) KeepAlive(ctx context.Context) *Kept {
 	k := &Kept{handle: h, user: orBackground(ctx)}
-	k.Context, k.cancel = context.WithCancelCause(detached{k.user})
+	k.source.Context = k.user
+	k.Context, k.cancel = context.WithCancelCause(&k.source)
 	k.entry.place = renewal.Nowhere
 	if h.lease == nil {
 		k.ended(engine.ErrNotHeld)
@@ -85,18 +85,17 @@ func (h Handle) KeepAlive(ctx context.Context) *Kept {
 
 // Kept is the context of a lock that is kept alive.
 //
-// It is cut off from the cancellation of the user's context, which is passed on by
-// userEnded: to cancel a context of the standard library takes it off its parent, which
-// may be user code, and the keeper must not call that.
+// It is derived from a source, and not from the user's context: to cancel a context of the
+// standard library takes it off its parent, which may be user code, and the keeper must not
+// call that. The end of the user's context is passed on to the source by userEnded.
 type Kept struct {
 	context.Context
 	cancel context.CancelCauseFunc
+	source source
 	user   context.Context
 	handle Handle
 	entry  entry // no other lock's, ever: to stop it late does no harm
 	detach func() bool
-	once   sync.Once             // of its end
-	err    error                 // of the user's context, if that has ended it
 	lost   atomic.Pointer[error] // what the keeper has told
 }
 
@@ -131,11 +130,7 @@ func (k *Kept) Err() error {
 			k.look()
 		}
 	}
-	err := k.Context.Err()
-	if err != nil && k.err != nil {
-		return k.err
-	}
-	return err
+	return k.Context.Err()
 }
 
 // look ends the context if validity is over, and says whether it is.
@@ -156,7 +151,7 @@ func (k *Kept) Stop() {
 		k.detach()
 		k.handle.group.keeper.stop(&k.entry, k.handle, engine.ErrStopped)
 	}
-	k.end(engine.ErrStopped, nil) // unless it has ended before
+	k.cancel(engine.ErrStopped) // unless it has ended before
 }
 
 // Lost is why the lock was lost while it was kept alive, or could not be kept alive, or
@@ -182,15 +177,14 @@ func (k *Kept) userEnded() {
 // endWith ends the context as another that has ended. That is user code, and is called
 // on a goroutine of package context, where a panic would end the process.
 func (k *Kept) endWith(user context.Context) {
-	err, cause := context.Canceled, context.Canceled
+	err := context.Canceled
 	func() {
 		defer func() { _ = recover() }()
 		if e := user.Err(); e != nil {
-			err, cause = e, e
-			cause = context.Cause(user)
+			err = e
 		}
 	}()
-	k.end(cause, err)
+	k.source.end(err)
 }
 
 // ended is told by the keeper, of which no user code may run.
@@ -198,66 +192,27 @@ func (k *Kept) ended(cause error) {
 	if cause != engine.ErrStopped {
 		k.lost.Store(&cause)
 	}
-	k.end(cause, nil)
+	k.cancel(cause)
 	if k.detach != nil {
 		k.detach()
 	}
 }
 
-// end ends the context, once.
-func (k *Kept) end(cause, err error) {
-	k.once.Do(func() {
-		k.err = err
-		k.cancel(cause)
-	})
-}
-
-// detached is the user's context without its cancellation. Unlike that of
-// context.WithoutCancel it keeps its deadline.
-type detached struct{ context.Context }
-
-func (detached) Done() <-chan struct{} { return nil }
-func (detached) Err() error            { return nil }
-
-// parent is the user's context as package context sees it. It asks the user's once for
-// the one value that it looks for, its own mark, while it attaches to it; from then on it
-// runs no user code: it detaches on the keeper's goroutine, and waits for a context that
-// it does not know on one of its own.
-type parent struct {
-	context.Context
-	done       <-chan struct{}
-	key, value any
-}
-
-func (p *parent) Done() <-chan struct{} { return p.done }
-
-func (p *parent) Err() error {
-	if isClosed(p.done) {
-		return context.Canceled
+// Do calls f with a context that ends with the lock. It releases the lock in every case. With
+// once it makes one attempt to acquire it.
+func (g *Group) Do(ctx context.Context, key string, ttl time.Duration, once bool, f func(context.Context) error) (err error) {
+	name, acquire := "Do", g.Acquire
+	if once {
+		name, acquire = "TryDo", g.TryAcquire
 	}
-	return nil
-}
-
-func (p *parent) Value(key any) any {
-	if p.key == nil {
-		p.key, p.value = key, p.Context.Value(key)
-	}
-	if p.key != key {
-		return nil
-	}
-	return p.value
-}
-
-// Do calls f with a context that ends with the lock. It releases the lock in every case.
-func (g *Group) Do(ctx context.Context, key string, ttl time.Duration, f func(context.Context) error) (err error) {
 	if ttl < renewal.MinTTL {
-		return engine.WrongArgument("ttl is %v; Do needs %v at least, to keep the lock alive", ttl, renewal.MinTTL)
+		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", ttl, name, renewal.MinTTL)
 	}
 	if f == nil {
-		return engine.WrongArgument("Do was given no function")
+		return engine.WrongArgument("%s was given no function", name)
 	}
 	ctx = orBackground(ctx)
-	h, err := g.Acquire(ctx, key, ttl)
+	h, err := acquire(ctx, key, ttl)
 	if err != nil {
 		return err
 	}

@@ -199,6 +199,22 @@ func (l *lease) reportLoss(life uint64) bool {
 	return l.told&contended == 0
 }
 
+// Repair implements engine.Repairer. Once a release was asked for, it might reach the node
+// before the key does. The node does not count as one without the key any more, before
+// it is sent anything: the repair may have set it whatever becomes of its answer.
+func (l *lease) Repair(life uint64, node int, now time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.is(life) || l.releases > 0 {
+		return 0
+	}
+	left := l.validity.Repair(now)
+	if left > 0 {
+		l.absent &^= bit(node)
+	}
+	return left
+}
+
 // end ends a life. Of several calls one returns true, so that one caller alone puts
 // the lease up for the next lock.
 func (l *lease) end(life uint64) bool {

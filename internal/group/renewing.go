@@ -53,7 +53,7 @@ func (r *renewing) prepare(g *Group, s *state, now time.Duration) error {
 	r.left = n
 	for i := range r.parts {
 		p := &r.parts[i]
-		p.of, p.Done, p.Prompt = r, p, true
+		p.of, p.Done, p.Prompt, p.Part = r, p, true, n > 1
 		p.Kind, p.TTL, p.Token, p.Tail = engine.Extend, s.ttl, s.token, g.tailOf(s)
 		p.SetKey(s.key)
 		if n > 1 {
@@ -70,6 +70,14 @@ func (r *renewing) prepare(g *Group, s *state, now time.Duration) error {
 const leastTimeout = 2 * time.Millisecond
 
 func (r *renewing) ttl() time.Duration { return r.parts[0].TTL }
+
+// about says which lock the parts are about.
+func (r *renewing) about(e *entry, x *renewal.Extension) {
+	for i := range r.parts {
+		p := &r.parts[i]
+		p.Before, p.Repairer, p.Life = x.Before(), e.lease, e.life
+	}
+}
 
 // add adds the parts to what is to be queued.
 func (r *renewing) add(ops *engine.Ops) {
@@ -89,7 +97,7 @@ func (r *renewing) result() (err error) {
 // clear lets go of what belongs to the lock.
 func (r *renewing) clear() {
 	for i := range r.parts {
-		r.parts[i].Key = nil
+		r.parts[i].Key, r.parts[i].Repairer = nil, nil
 	}
 	r.entry, r.lease, r.extension, r.next = nil, nil, nil, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 )
@@ -40,14 +41,21 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if err != nil {
 		return Handle{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return Handle{}, err
-	}
 	if len(keys) == 1 {
 		if once {
 			return g.TryAcquire(ctx, keys[0], ttl)
 		}
 		return g.Acquire(ctx, keys[0], ttl)
+	}
+	if n, most := len(keys), g.cfg.Engine.MaxWaiting; n > most {
+		return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d: raise that", n, most)
+	}
+	w := g.wait(keys[0])
+	if err := ctx.Err(); err != nil {
+		if once {
+			return Handle{}, err
+		}
+		return Handle{}, g.cutOff(ctx, &w)
 	}
 	s := state{key: keys[0], more: &more{keys: keys}}
 	c, err := g.calls(engine.Acquire, &s, ttl)
@@ -61,15 +69,19 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 		g.report(ctx, h, r)
 		return h, err
 	}
-	w := g.wait(keys[0])
 	h, err := g.inLines(ctx, &w, &c, s)
 	return g.acquired(ctx, &w, h, err)
 }
 
+// keepsTurns is how long a set keeps its turn in lines while it waits in another one: these
+// locks are free meanwhile, and others want them. It is half of the life of a ticket, so the
+// process keeps its place in the queues, too.
+const keepsTurns = command.FirstTicket / 2
+
 // inLines is AcquireAll in line for each key that is taken, in the order of the keys. It keeps
-// its turn in the earlier lines while it waits in a later one, so that it has its turn in all
-// of them when it asks the nodes. All sets wait in that order, so of two that overlap one
-// waits for the other, and no cycle of them exists.
+// its turn in the earlier lines for a while when it waits in a later one, so that it has its
+// turn in all of them when it asks the nodes. All sets wait in that order, so of two that
+// overlap one waits for the other, and no cycle of them exists.
 func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s state) (h Handle, err error) {
 	var turns []*waiter // in the order of the keys
 	defer func() {
@@ -89,17 +101,53 @@ func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s state) (h H
 			key = turns[n-1].key
 		}
 		turns = g.lines.attemptedIn(turns, key, h, denied, err)
-		if g.report(ctx, h, r); err == nil || !w.goesOn(err) {
+		if n := len(turns); len(r) > 0 && n > 0 { // the hook may block: it keeps none from acting
+			for _, own := range turns[:n-1] {
+				if err != nil {
+					g.lines.giveUp(own)
+				} else {
+					g.lines.leave(own)
+				}
+			}
+			turns = turns[n-1:]
+			g.reportFor(ctx, turns[0], h, r)
+		} else {
+			g.report(ctx, h, r)
+		}
+		if err == nil || !w.goesOn(err) {
 			return h, g.gaveUp(ctx, w, err)
 		}
 		w.waits(g)
 		if n := len(turns); n == 0 || turns[n-1].key != key {
 			turns = append(turns, g.lines.join(key, c.first(), denied, true))
 		}
-		if _, err := g.lines.await(ctx, w, turns[len(turns)-1]); err != nil { // no lock is passed on to it
+		if turns, err = g.awaitLast(ctx, w, turns); err != nil {
 			return Handle{}, err
 		}
 	}
+}
+
+// awaitLast waits for the turn in the last line, and gives up those in the earlier ones if
+// that takes too long. It returns the turns that are left. No lock is passed on to a set.
+func (g *Group) awaitLast(ctx context.Context, w *waiting, turns []*waiter) (_ []*waiter, err error) {
+	until := never
+	if len(turns) > 1 {
+		until = g.clock.Now() + keepsTurns
+	}
+	for late := true; late; until = never {
+		if _, late, err = g.lines.await(ctx, w, turns[len(turns)-1], until); late {
+			for ; len(turns) > 1; turns = turns[1:] {
+				g.lines.giveUp(turns[0])
+			}
+		}
+	}
+	return turns, err
+}
+
+// giveUp leaves a line in which w has its turn.
+func (l *lines) giveUp(w *waiter) {
+	l.did(w, func(t *table) due { return t.Done(&w.Waiter) })
+	l.leave(w)
 }
 
 // attemptedIn reports an attempt to the lines in which a set has its turn, and returns the
@@ -107,9 +155,7 @@ func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s state) (h H
 func (l *lines) attemptedIn(turns []*waiter, key string, h Handle, denied uint64, err error) []*waiter {
 	n := len(turns)
 	for ; n > 0 && turns[n-1].key > key && h.lease == nil; n-- { // these were free
-		last := turns[n-1]
-		l.did(last, func(t *table) due { return t.Done(&last.Waiter) })
-		l.leave(last)
+		l.giveUp(turns[n-1])
 	}
 	for _, own := range turns[:n] {
 		if h.lease != nil || own.key == key {
@@ -188,10 +234,10 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state, r reports) (H
 	if s.until = c.first().Until; err == nil && g.clock.Current() >= s.until {
 		err = engine.ErrExpired
 	}
+	g.engine.Note(engine.Acquire, bare(err))
 	if g.cfg.OnAttempt != nil {
-		c.each(func(one *engine.Call) {
-			r = append(r, report{string(one.Key), one.Took(g.clock.Now()), one.Tally, err})
-		})
+		one := c.deciding(err)
+		r = append(r, report{s.key, one.Took(g.clock.Now()), one.Tally, err})
 	}
 	if err != nil {
 		if !unsent {
@@ -206,9 +252,7 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state, r reports) (H
 
 // forgo releases what was acquired, since err is the result of the whole.
 func (c *calls) forgo(err error) {
-	if errors.Is(err, engine.ErrNoQuorum) {
-		err = engine.ErrNoQuorum // without its details, to be counted
-	}
+	err = bare(err)
 	c.each(func(one *engine.Call) {
 		if !one.Over() && one.Err == nil {
 			c.group.engine.Forgo(&one.Op, err)

@@ -149,6 +149,7 @@ func (k *keeper) renew(e *entry, s *state, now time.Duration, ops *engine.Ops) {
 	}
 	seq, next := e.Begin(held(*s, true))
 	r.entry, r.seq, r.lease, r.life, r.began = e, seq, e.lease, e.life, now
+	r.about(e, r.extension)
 	r.add(ops)
 	k.schedule.Set(e, next)
 }
@@ -180,14 +181,21 @@ func (k *keeper) renewed(e *entry, r *renewing, err error, now time.Duration) {
 	k.do(e, &s, action, next)
 }
 
-// report has a renewal reported as an attempt.
+// report has a renewal reported as an attempt, and counts it if it has several keys.
 func (k *keeper) report(r *renewing, err error) {
+	decides := &r.parts[0].Op
+	if len(r.parts) > 1 {
+		k.group.engine.Note(engine.Extend, bare(err))
+		for i := range r.parts {
+			if op := &r.parts[i].Op; op.Err != nil && op.Err == bare(err) {
+				decides = op
+				break
+			}
+		}
+	}
 	if k.group.cfg.OnAttempt == nil {
 		return
 	}
-	for i := range r.parts {
-		op := &r.parts[i].Op
-		key, took, tally := string(op.Key), op.Took(k.group.clock.Now()), op.Tally
-		k.reports = append(k.reports, func() { k.group.cfg.OnAttempt(ofOp, engine.Extend, key, took, tally, err) })
-	}
+	key, took, tally := string(r.parts[0].Key), decides.Took(k.group.clock.Now()), decides.Tally
+	k.reports = append(k.reports, func() { k.group.cfg.OnAttempt(ofOp, engine.Extend, key, took, tally, err) })
 }

@@ -87,6 +87,24 @@ var refusals = []struct {
 	{"EXECABORT", "", nil, true},
 }
 
+// IsPassing reports whether an error code is about the state of the server, which mends by
+// itself, and not about a command or a key.
+func IsPassing(code string) bool {
+	switch code {
+	case "OOM", "MISCONF", "BUSY", "LOADING", "NOREPLICAS":
+		return true
+	}
+	return false
+}
+
+// Stays reports whether an error reply says that the command is wrong, as every ERR does
+// that does not turn the client away: the next answer will be the same. Of a code that is
+// not known here it says nothing.
+func Stays(text []byte) bool {
+	_, err := Read(text)
+	return resp.NewServerError(text).Code == "ERR" && !errors.Is(err, ErrCrowded)
+}
+
 // Fatality is the error of a refusal for which the connection must be closed, and
 // nil for others, which only say that a command is of no use. See [Read].
 func Fatality(text []byte) error {

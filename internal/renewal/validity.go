@@ -27,10 +27,11 @@ func (v *Validity) Pass(now, ttl time.Duration) (until time.Duration, ok bool) {
 
 // Extension is one that is under way.
 type Extension struct {
-	next  *Extension
-	ttl   time.Duration
-	until time.Duration // when validity ends if it is the last that the nodes apply
-	least time.Duration // of this and those that overlap it
+	next   *Extension
+	ttl    time.Duration
+	before time.Duration // when the validity ends that it extends
+	until  time.Duration // when validity ends if it is the last that the nodes apply
+	least  time.Duration // of this and those that overlap it
 }
 
 var extensions = sync.Pool{New: func() any { return new(Extension) }}
@@ -46,11 +47,17 @@ func (v *Validity) TTL() time.Duration { return v.ttl }
 // Until is when validity ends.
 func (v *Validity) Until() time.Duration { return v.until }
 
+// Repair is for how long a node that lacks the key may be given it again: its copy ends
+// with the validity that is certain, and is none where that is over.
+func (v *Validity) Repair(now time.Duration) time.Duration {
+	return max(0, v.until-now).Truncate(time.Millisecond)
+}
+
 // Extending notes that an extension is about to be sent which would end validity
 // at until. An earlier end counts from now on: the nodes may apply it at any time.
 func (v *Validity) Extending(ttl, until time.Duration) *Extension {
 	x := extensions.Get().(*Extension)
-	*x = Extension{v.extends, ttl, until, until}
+	*x = Extension{v.extends, ttl, v.until, until, until}
 	for other := v.extends; other != nil; other = other.next {
 		x.least = min(x.least, other.until)
 		other.least = min(other.least, until)
@@ -59,6 +66,9 @@ func (v *Validity) Extending(ttl, until time.Duration) *Extension {
 	v.until = min(v.until, until)
 	return x
 }
+
+// Before is when an extension must have won: the end of the validity that it extends.
+func (x *Extension) Before() time.Duration { return x.before }
 
 // Result is the result of an extension.
 type Result uint8

@@ -378,9 +378,10 @@ const freeRings = 8
 
 // Won reports that the process has the lock, which the nodes of denied have refused it. If
 // others want it too, it enters the queue at the end. If none does it stays the first: a
-// process that comes later rings it.
+// process that comes later rings it. It does not stay in the queue of a node that was the home
+// of the lock while another could not be used, or it would never meet the others.
 func (c *Contender) Won(s *Surroundings, denied uint64) {
-	c.again = !c.first || c.others > 0 || c.rung
+	c.again = !c.first || c.others > 0 || c.rung || c.seat != none && c.seat != c.home(s, ^uint64(0))
 	c.due, c.watched, c.refused, c.attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
 	c.asks, c.deaf, c.ask = false, denied, s.Now+s.Ask
 	c.gap.granted(s.Now)
@@ -394,9 +395,9 @@ func (c *Contender) Passed(now time.Duration) { c.gap.granted(now) }
 
 // Unwanted reports that a holder in this process has given the lock back, and that none
 // waits for it here.
-func (c *Contender) Unwanted() {
+func (c *Contender) Unwanted(now time.Duration) {
 	if c.others == 0 {
-		c.gap.interrupted()
+		c.gap.idle = now
 	}
 }
 

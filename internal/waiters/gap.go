@@ -26,6 +26,7 @@ const (
 // gap is when a lock is left free. The zero value begins to count with the first grant.
 type gap struct {
 	grants int           // without a break since the last gap, those without a round trip too
+	idle   time.Duration // since when the lock is free and no caller waits; 0: it is not
 	next   time.Duration // the next is not before
 	open   time.Duration // the present one lasts until then
 	watch  bool          // a node tracks the key in the present one
@@ -34,7 +35,10 @@ type gap struct {
 
 // granted counts a grant.
 func (g *gap) granted(now time.Duration) {
-	g.watch = false
+	if g.idle != 0 && now-g.idle >= GapLength {
+		g.grants = 0 // those who poll have had their turn
+	}
+	g.idle, g.watch = 0, false
 	if g.grants++; g.grants == 1 {
 		g.next = now + g.interval()
 	}
@@ -45,9 +49,6 @@ func (g *gap) watched(taken bool) { g.watch, g.used = true, taken }
 
 // pushed reports that the key has changed on that node.
 func (g *gap) pushed() { g.used = g.used || g.watch }
-
-// interrupted begins a new count: the lock was given back, and no caller waited for it.
-func (g *gap) interrupted() { g.grants = 0 }
 
 // isDue reports whether the lock is to be left free before it is asked for again.
 func (g *gap) isDue(now time.Duration) bool { return g.grants >= gapGrants && now >= g.next }

@@ -69,16 +69,23 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestNoGap: a lock that is given back while none waits begins anew, and so does not cost
-// those who come later a gap.
+// TestNoGap: a lock that was free for long, since no caller waited for it, costs those who
+// come later no gap. One that was free for a moment does.
 func TestNoGap(t *testing.T) {
-	c, s := contend()
-	q := queue{c: c, s: s}
-	for range 10_000 {
-		for q.next().Action != waiters.Attempt {
-			require.False(t, c.IsFree(s.Now))
+	for _, idle := range []time.Duration{waiters.GapLength, time.Millisecond} {
+		c, s := contend()
+		q := queue{c: c, s: s}
+		gaps := 0
+		for range 5000 {
+			for q.next().Action != waiters.Attempt {
+				if c.IsFree(s.Now) {
+					gaps++
+				}
+			}
+			c.Unwanted(s.Now)
+			s.Now += idle
 		}
-		c.Unwanted()
+		require.Equal(t, idle == time.Millisecond, gaps > 0)
 	}
 }
 
@@ -155,4 +162,20 @@ func TestDeafNode(t *testing.T) {
 	again := c.Next(s)
 	require.Equal(t, waiters.Watch, again.Action)
 	require.NotEqual(t, watched.Node, again.Node)
+}
+
+// TestGoesHome: a process that was in the queue of another node, since that of the lock could
+// not be used, moves to the one that all others use when it has had its turn.
+func TestGoesHome(t *testing.T) {
+	c, s := contend()
+	home := c.Next(s).Node
+	s.Usable &^= 1 << uint(home)
+	other := c.Next(s)
+	require.Equal(t, waiters.Enter, other.Action)
+	c.Entered(s, other.Node, waiters.Entry{First: true, Lease: time.Hour})
+	s.Usable |= 1 << uint(home)
+	require.Equal(t, waiters.Attempt, c.Next(s).Action)
+	c.Won(s, 0)
+	require.Equal(t, waiters.Leave, c.Next(s).Action)
+	require.Equal(t, waiters.Step{Action: waiters.Enter, Node: home}, c.Next(s))
 }

@@ -61,9 +61,21 @@ func (t *Table[T]) Remove(w *Waiter[T]) (due Due[T]) {
 	if l == nil {
 		return due
 	}
-	next := t.Leave(w)
+	acted := l.actor() == w
+	t.Leave(w)
 	due = t.settle(l)
-	due.Wake = next
+	if acted {
+		due.Wake = l.actor()
+	}
+	return due
+}
+
+// Away notes that user code has the goroutine of w from now on, or no longer. The next in line
+// acts meanwhile.
+func (t *Table[T]) Away(w *Waiter[T], is bool) (due Due[T]) {
+	if w.away = is; is && w.line != nil && !w.line.Busy {
+		due.Wake = w.line.actor()
+	}
 	return due
 }
 
@@ -105,8 +117,8 @@ func (t *Table[T]) Turn(w *Waiter[T]) (turn Turn) {
 		return Turn{Acts: true, Step: Step{Action: Attempt}}
 	case l == nil:
 		return Turn{Takes: true}
-	case l.first != w, l.Busy:
-		w.Look = never // the one that leaves or acts wakes the first
+	case l.actor() != w, l.Busy:
+		w.Look = never // the one that leaves or acts wakes it
 	default:
 		l.Known = 0
 		s := t.Outside.Around(&l.Contender)
@@ -150,8 +162,8 @@ func (t *Table[T]) done(w *Waiter[T]) (*Line[T], Surroundings) {
 // on to it, the first acts now.
 func (t *Table[T]) end(w *Waiter[T], l *Line[T]) Due[T] {
 	due := t.settle(l)
-	if l.first != nil && l.first != w {
-		due.Wake = l.first
+	if next := l.actor(); next != w {
+		due.Wake = next
 	}
 	return due
 }
@@ -228,15 +240,18 @@ func (t *Table[T]) Claimed(w *Waiter[T], own bool, left time.Duration) Due[T] {
 	return t.end(w, l)
 }
 
-// MayPass returns the first that waits for key, if a lock whose validity ends at until may
+// MayPass returns the one that acts for those who wait for key, if a lock whose validity ends at until may
 // pass on to it, or nil. A holder whose validity ends before that of the one that the line
 // knows has lost its lock since.
 func (t *Table[T]) MayPass(key string, now, until time.Duration) *Waiter[T] {
 	l := t.lines[key]
-	if l == nil || l.Passes <= 0 || until < l.Until || l.first == nil || l.first.Whole || l.Contender.LeavesFree(now) {
+	if l == nil || l.Passes <= 0 || until < l.Until || l.Contender.LeavesFree(now) {
 		return nil
 	}
-	return l.first
+	if w := l.actor(); w != nil && !w.Whole {
+		return w
+	}
+	return nil
 }
 
 // Passed reports that the lock was passed on to w, the first of its line, which leaves it.
@@ -255,10 +270,13 @@ func (t *Table[T]) Passed(w *Waiter[T], now, until time.Duration) Due[T] {
 // which its holder gives that back, or nil. It acts from now on; see Told.
 func (t *Table[T]) Along(key string) *Waiter[T] {
 	l := t.lines[key]
-	if l == nil || l.first == nil || l.first.Whole || l.Busy || !l.first.parked || !l.Contender.MayAttempt() || l.Contender.LeavesFree(t.Outside.Now()) {
+	if l == nil || l.Busy || !l.Contender.MayAttempt() || l.Contender.LeavesFree(t.Outside.Now()) {
 		return nil
 	}
-	w := l.first
+	w := l.actor()
+	if w == nil || w.Whole || !w.parked {
+		return nil
+	}
 	l.Until = 0
 	l.Contender.Freed()
 	l.Busy, w.acts, w.asks = true, l, true
@@ -274,9 +292,9 @@ func (t *Table[T]) Freed(key string) (wake *Waiter[T]) {
 	l.Until = 0
 	l.Contender.Freed()
 	if l.first == nil {
-		l.Contender.Unwanted()
+		l.Contender.Unwanted(t.Outside.Now())
 	}
-	return l.first
+	return l.actor()
 }
 
 // Shortened reports that a lock in this process ends then, perhaps earlier than was known.
@@ -286,7 +304,7 @@ func (t *Table[T]) Shortened(key string, until time.Duration) (wake *Waiter[T]) 
 		return nil
 	}
 	l.Until = until
-	return l.first
+	return l.actor()
 }
 
 // Pushed reports that a node has pushed a key, or the process's ticket or the gate for it.
@@ -305,7 +323,7 @@ func (t *Table[T]) Pushed(node int, key []byte, ofLock bool) (wake *Waiter[T], l
 	if !matters {
 		return nil, false
 	}
-	return l.first, l.first == nil
+	return l.actor(), l.first == nil
 }
 
 // Look looks after a line. Pushes of the nodes of lost may have been lost.
@@ -313,11 +331,11 @@ func (t *Table[T]) Look(l *Line[T], lost uint64) (due Due[T]) {
 	c := &l.Contender
 	affected := c.Nodes()&lost != 0
 	c.Lost(lost)
-	switch first := l.first; {
-	case first == nil:
+	switch w := l.actor(); {
+	case w == nil:
 		return t.settle(l)
-	case affected, !l.Busy && c.Renew() < min(first.Look, t.Outside.Now()+LookEvery):
-		due.Wake = first
+	case affected, !l.Busy && c.Renew() < min(w.Look, t.Outside.Now()+LookEvery):
+		due.Wake = w
 	}
 	return due
 }
@@ -328,11 +346,11 @@ func (t *Table[T]) IsTaken(key string) bool {
 	return l != nil && l.len > 0 && !l.Contender.IsFree(t.Outside.Now())
 }
 
-// Ask has the process ask the nodes at the next turn of w, if w is the first of its line, and
-// reports whether it is.
+// Ask has the process ask the nodes at the next turn of w, if w is the one that acts for its
+// line, and reports whether it is.
 func (t *Table[T]) Ask(w *Waiter[T]) bool {
 	l := w.line
-	if l == nil || l.first != w || l.Busy {
+	if l == nil || l.actor() != w || l.Busy {
 		return false
 	}
 	l.Contender.ask = 0

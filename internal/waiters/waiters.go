@@ -23,6 +23,7 @@ type Waiter[T any] struct {
 	asks       bool     // its attempt was given to a release, to be sent along
 	Whole      bool     // it wants several keys as one lock: none is passed on to it
 	parked     bool
+	away       bool // user code has its goroutine: it does nothing for its line
 }
 
 // Line is all that wait for a key, and what is known of its lock. It is kept while some
@@ -131,6 +132,15 @@ func (t *Table[T]) Each(f func(key string, l *Line[T])) {
 
 // First returns the first waiter, or nil.
 func (l *Line[T]) First() *Waiter[T] { return l.first }
+
+// actor is the one that acts for the line: the first that is not away. It is nil where none is.
+func (l *Line[T]) actor() *Waiter[T] {
+	w := l.first
+	for w != nil && w.away {
+		w = w.next
+	}
+	return w
+}
 
 // Len is how many wait.
 func (l *Line[T]) Len() int { return l.len }

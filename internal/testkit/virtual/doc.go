@@ -5,7 +5,7 @@
 //
 // The code under test is the real one, from the root package down to the portable sockets,
 // and so is fakeredis. What is not is the network, the clocks of the clients' machines, and
-// the raw path of Linux, whose waits are none that a bubble knows.
+// the raw path of Linux: a bubble does not know its waits.
 //
 //   - A [Network] connects hosts. The [Link] between two of them has the delays, and the
 //     faults, of each direction.

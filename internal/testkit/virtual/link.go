@@ -11,6 +11,7 @@ type Link struct {
 	net         *Network
 	there, back *path
 	refused     bool
+	holds       int
 	opened      chan struct{} // closed when it is no longer held; nil while it is not
 }
 
@@ -47,22 +48,22 @@ func (l *Link) Delay(there, back, jitter time.Duration) {
 	l.there.jitter, l.back.jitter = jitter, jitter
 }
 
-// Hold keeps what is sent, in the directions that are named, until Release: as a network
-// that loses packets, which are sent again. While there is held, dials get no answer.
+// Hold keeps what is sent, in the directions that are named, until as many calls of Release:
+// as a network that loses packets, which are sent again. Meanwhile dials get no answer.
 func (l *Link) Hold(there, back bool) {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
 	l.there.held, l.back.held = l.there.held || there, l.back.held || back
-	if l.opened == nil {
+	if l.holds++; l.holds == 1 {
 		l.opened = make(chan struct{})
 	}
 }
 
-// Release undoes Hold: what was sent arrives.
+// Release undoes one Hold. With the last one what was sent arrives.
 func (l *Link) Release() {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
-	if l.opened == nil {
+	if l.holds--; l.holds > 0 {
 		return
 	}
 	close(l.opened)

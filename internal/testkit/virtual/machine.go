@@ -1,6 +1,8 @@
 package virtual
 
 import (
+	"context"
+	"net"
 	"sync"
 	"time"
 
@@ -13,11 +15,13 @@ import (
 // machine was suspended, and goes on when it wakes.
 type Machine struct {
 	Name string
+	Wrap func(net.Conn) net.Conn // if set, gives the connections that its clients dial another face
 	net  *Network
 
 	mu    sync.Mutex
 	made  time.Time
 	slept time.Duration
+	depth int       // of Suspend
 	since time.Time // when it was suspended, or zero
 	links map[string]*Link
 }
@@ -39,20 +43,37 @@ func (m *Machine) Link(addr string) *Link {
 	return l
 }
 
-// Suspend stops the clock and the network of the machine.
+// Suspend stops the clock and the network of the machine, until as many calls of Wake.
 func (m *Machine) Suspend() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.depth++; m.depth > 1 {
+		return
+	}
 	m.since = time.Now()
 	for _, l := range m.links {
 		l.Hold(true, true)
 	}
 }
 
-// Wake undoes Suspend.
+// Slept is for how long the machine was suspended until now.
+func (m *Machine) Slept() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := m.slept
+	if !m.since.IsZero() {
+		d += time.Since(m.since)
+	}
+	return d
+}
+
+// Wake undoes one Suspend.
 func (m *Machine) Wake() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.depth--; m.depth > 0 {
+		return
+	}
 	m.slept += time.Since(m.since)
 	m.since = time.Time{}
 	for _, l := range m.links {
@@ -65,13 +86,7 @@ func (m *Machine) clocks() clock.Source {
 }
 
 func (m *Machine) monotonic() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d := time.Since(m.made) - m.slept
-	if !m.since.IsZero() {
-		d -= time.Since(m.since)
-	}
-	return d
+	return time.Since(m.made) - m.Slept()
 }
 
 func (m *Machine) boottime() (time.Duration, bool) { return time.Since(m.made), true }
@@ -79,6 +94,14 @@ func (m *Machine) boottime() (time.Duration, bool) { return time.Since(m.made), 
 // TimeOfDay is time.Now in this century: a bubble begins in the year 2000, which no clock of a
 // fenced client may read.
 func TimeOfDay() time.Time { return time.Now().AddDate(30, 0, 0) }
+
+func (m *Machine) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := m.net.Dialer(m.Name)(ctx, network, addr)
+	if err == nil && m.Wrap != nil {
+		c = m.Wrap(c)
+	}
+	return c, err
+}
 
 // making is held from before a client is made to when its clock is.
 var making sync.Mutex
@@ -88,7 +111,7 @@ func (m *Machine) Client(cfg redlock.Config) (*redlock.Client, error) {
 	for _, addr := range cfg.Nodes {
 		m.Link(addr)
 	}
-	cfg.Dialer = m.net.Dialer(m.Name)
+	cfg.Dialer = m.dial
 	if cfg.FenceClock == nil {
 		cfg.FenceClock = TimeOfDay
 	}

@@ -24,7 +24,7 @@ type Network struct {
 	ports     int
 }
 
-// NewNetwork makes a network whose links have a delay in each direction, and a jitter, at
+// NewNetwork makes a network. Its links have a delay in each direction, and a jitter, at
 // first.
 func NewNetwork(seed uint64, delay, jitter time.Duration) *Network {
 	return &Network{

@@ -38,6 +38,7 @@ type end struct {
 	err   error         // why it cannot go on
 	limit time.Time     // its deadline, or zero
 	wake  chan struct{} // holds one
+	timer *time.Timer   // of the one that waits
 }
 
 // ring has an end that waits look again.
@@ -62,11 +63,14 @@ func (e *end) wait(until time.Time) {
 		<-e.wake
 		return
 	}
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
+	if e.timer == nil {
+		e.timer = time.NewTimer(0)
+	}
+	e.timer.Reset(time.Until(until))
 	select {
 	case <-e.wake:
-	case <-timer.C:
+		e.timer.Stop() // or the bubble's time would go on to it
+	case <-e.timer.C:
 	}
 }
 

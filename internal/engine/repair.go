@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Repair: a node that has lost the key of a lock is given it again, when an extend of
+// that lock has won. An extend never creates a key. So without repair a lock that is held
+// for long would lose one node at each restart, and end with the last node of a quorum.
+//
+// It is SET key token NX PX, to that node alone, with the TTL that is left by the holder's
+// clock. Nothing waits for it, and nothing sends it a second time: the next extend finds
+// out whether the key is there.
+//
+// Its order with the release of the lock needs no further state:
+//
+//  1. The lock is asked (Repairer), under the driver lock, and refuses once its release was
+//     asked for.
+//  2. What it allows is sent before the driver lock is given up, and before any other batch.
+//  3. So a release that is asked for behind 1 is sent behind 2, on the same connection.
+
+// Repairer is a lock as the engine asks it about repairs.
+type Repairer interface {
+	// Repair returns for how long a node may be given the key of a life of the lock again,
+	// or 0. If it does, the node may have the key from now on, and the lock's release must
+	// reach it. The driver lock is held.
+	Repair(life uint64, node int, now time.Duration) time.Duration
+}
+
+// repairs is those under way. The driver lock protects it.
+type repairs struct {
+	waiting bool                        // there is one of the following
+	next    [quorum.MaxNodes]*repairing // to be sent
+	owed    [quorum.MaxNodes]int        // replies, to these and to those that were sent
+	free    []*repairing                // for use again
+}
+
+// repairing is repairs that one node is sent together.
+type repairing struct {
+	conn.Batch
+	engine *Engine
+	node   int
+}
+
+// repair has the nodes repaired that lack the key of a round of s, as far as these rounds
+// are won. A node may have answered before the round was won, or long after.
+func (w *wire) repair(s *span) {
+	b := w.batch
+	if s.kind != Extend || !b.lacking {
+		return
+	}
+	var operands []command.Operand
+	for i := range s.count {
+		r := &b.rounds[s.first+i]
+		if r.absent == 0 || r.repairer == nil || r.tally.Verdict() != quorum.Won {
+			continue
+		}
+		if operands == nil {
+			operands = b.engine.reader.Read(s.kind, w.Buf[s.from:s.to])
+		}
+		b.engine.repair(r, operands[i:i+1])
+	}
+}
+
+// repair notes the repair of the nodes that lack the key of a round.
+func (e *Engine) repair(r *round, operand []command.Operand) {
+	now := e.clock.Now()
+	for node := range e.nodes {
+		if r.absent>>uint(node)&1 == 0 {
+			continue
+		}
+		ttl := r.repairer.Repair(r.repairLife, node, now)
+		if ttl < time.Millisecond {
+			continue
+		}
+		next := e.repairs.to(e, node)
+		if next == nil {
+			continue
+		}
+		e.noteTTL(ttl)
+		operand[0].TTL = int64(ttl / time.Millisecond)
+		next.Buf = command.Append(next.Buf, Acquire, command.Scripts, operand, nil)
+		next.Replies++
+	}
+	r.absent = 0 // once for each answer
+}
+
+// to is the next repairs for a node, or nil: a node that owes many replies is not asked for
+// more, since one that owes too much is cut off. The next extend tries again.
+func (l *repairs) to(e *Engine, node int) *repairing {
+	if l.owed[node] >= e.queries.limit {
+		return nil
+	}
+	l.owed[node]++
+	if l.next[node] == nil {
+		l.next[node], l.waiting = l.make(e, node), true
+	}
+	return l.next[node]
+}
+
+func (l *repairs) make(e *Engine, node int) (r *repairing) {
+	if last := len(l.free) - 1; last >= 0 {
+		r, l.free = l.free[last], l.free[:last]
+	} else {
+		r = &repairing{engine: e}
+		r.Owner = r
+	}
+	r.node, r.Buf, r.Replies = node, r.Buf[:0], 0
+	return r
+}
+
+// sendRepairs sends what has been noted. It is called whenever replies were read, before
+// the driver lock is given up.
+func (e *Engine) sendRepairs() {
+	l := &e.repairs
+	if !l.waiting {
+		return
+	}
+	l.waiting = false
+	for node := range e.nodes {
+		r := l.next[node]
+		if l.next[node] = nil; r == nil {
+			continue
+		}
+		e.unanswered++
+		e.watchdog.see(maxTimeout)
+		e.fleet.SendTo(node, &r.Batch)
+	}
+}
+
+// Reply implements conn.Owner. Whether the key was set does not matter: it is no vote.
+func (r *repairing) Reply(_, _ int, v *resp.Value) error {
+	if v.IsError() {
+		if x := command.Refused(Acquire, command.Scripts, 1, v.Bytes, false); x.Fatal {
+			return x.Err
+		}
+		return nil
+	}
+	if _, fits := command.ReadOne(Acquire, v); !fits {
+		return misfit(v)
+	}
+	return nil
+}
+
+// Fail implements conn.Owner.
+func (r *repairing) Fail(_, _ int, _ error) {}
+
+// Done implements conn.Owner.
+func (r *repairing) Done() {
+	e := r.engine
+	e.repairs.owed[r.node] -= r.Replies
+	if cap(r.Buf) <= keepRepair {
+		e.repairs.free = append(e.repairs.free, r)
+	}
+	e.batchDone()
+}
+
+// keepRepair bounds the buffers that are kept for repairs to come, in bytes each.
+const keepRepair = 64 << 10

@@ -1,0 +1,180 @@
+package histories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/testkit/virtual"
+)
+
+// caller is a goroutine that uses a client.
+type caller struct {
+	*history
+	random
+	plan    *clientPlan
+	client  *redlock.Client
+	machine *virtual.Machine
+	who     string
+	ctx     context.Context // of the session
+}
+
+// sessions is a client that comes and goes.
+func (h *history) sessions(i int) {
+	rng, p := h.rng(2, i), &h.clients[i]
+	for n := 0; n < p.sessions && h.pause(rng.N(300*time.Millisecond)); n++ {
+		long := time.Hour
+		if n+1 < p.sessions {
+			long = time.Second + rng.N(8*time.Second)
+		}
+		ctx, cancel := context.WithTimeout(h.ctx, long)
+		h.session(ctx, i, n, rng)
+		cancel()
+	}
+}
+
+func (h *history) session(ctx context.Context, i, n int, rng random) {
+	p := &h.clients[i]
+	cfg := p.settings
+	if p.blocks {
+		cfg.Hooks.Attempt = h.blocking(h.rng(3, i, n))
+	}
+	c, m, err := h.connect(i, cfg, !p.noPushes)
+	if err != nil {
+		h.fail("New: %v", err)
+		return
+	}
+	h.others[i].Store(c)
+	h.log("client %d.%d begins", i, n)
+	var callers sync.WaitGroup
+	for j := range p.callers {
+		callers.Go(func() {
+			u := &caller{h, h.rng(4, i, n, j), p, c, m, fmt.Sprintf("%d.%d.%d", i, n, j), ctx}
+			for u.sleep(u.gap()) {
+				u.use()
+			}
+		})
+	}
+	if rng.IntN(3) == 0 { // closed under its callers
+		<-ctx.Done()
+		_ = c.Close()
+	}
+	callers.Wait()
+	_ = c.Close()
+	h.log("client %d.%d has ended", i, n)
+}
+
+// blocking is a hook that blocks now and then, some time or long.
+func (h *history) blocking(rng random) func(redlock.Attempt) {
+	var mu sync.Mutex // of rng
+	return func(a redlock.Attempt) {
+		mu.Lock()
+		d := time.Duration(0)
+		switch rng.IntN(40) {
+		case 0:
+			d = 3 * time.Second
+		case 1, 2, 3:
+			d = rng.N(300 * time.Millisecond)
+		}
+		mu.Unlock()
+		if d == 0 {
+			return
+		}
+		if a.Ctx != nil {
+			if w, ok := a.Ctx.Value(wantOf{}).(*want); ok && w.end() { // this caller does not want it now
+				defer w.begin()
+			}
+		}
+		h.pause(d)
+	}
+}
+
+// gap is between two uses. It is never 0: a use that fails at once takes no time, and an hour
+// of these would not end.
+func (u *caller) gap() time.Duration {
+	if u.plan.busy {
+		return 100 * time.Microsecond
+	}
+	return time.Millisecond + u.N(200*time.Millisecond)
+}
+
+// sleep is pause within the session.
+func (u *caller) sleep(d time.Duration) (goesOn bool) {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-u.ctx.Done():
+		}
+	}
+	return u.ctx.Err() == nil
+}
+
+// key is one of the history's, the first where its client is busy.
+func (u *caller) key() string {
+	if u.plan.busy {
+		return u.keys[0]
+	}
+	return u.keys[u.IntN(len(u.keys))]
+}
+
+// some are several keys.
+func (u *caller) some() (keys []string) {
+	for _, i := range u.Perm(len(u.keys))[:1+u.IntN(len(u.keys))] {
+		keys = append(keys, u.keys[i])
+	}
+	return keys
+}
+
+// ttl is from 50 ms to maxTTL.
+func (u *caller) ttl() time.Duration {
+	if u.IntN(2) == 0 {
+		return maxTTL
+	}
+	return 50*time.Millisecond + u.N(maxTTL-50*time.Millisecond)
+}
+
+// limited is a context that ends some time; often at once, or while it waits.
+func (u *caller) limited() (context.Context, context.CancelFunc) {
+	switch u.IntN(8) {
+	case 0:
+		return context.WithTimeout(u.ctx, u.N(2*time.Millisecond))
+	case 1:
+		return context.WithTimeout(u.ctx, u.N(time.Second))
+	}
+	return context.WithTimeout(u.ctx, 3*time.Second+u.N(5*time.Second))
+}
+
+// hold is the work under a lock: none, short, or longer than the lock.
+func (u *caller) hold(ttl time.Duration) {
+	switch n := u.IntN(10); {
+	case n < 3:
+	case n == 3 && !u.plan.busy:
+		u.sleep(u.N(ttl))
+	case n == 4 && !u.plan.busy:
+		u.sleep(ttl + u.N(ttl/4))
+	default:
+		u.sleep(u.N(20 * time.Millisecond))
+	}
+}
+
+// expected are the errors of calls that were made as they should be.
+var expected = []error{
+	redlock.ErrTaken, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrBusy, redlock.ErrClosed,
+	redlock.ErrNotHeld, context.Canceled, context.DeadlineExceeded,
+}
+
+// check looks at the error of a call.
+func (u *caller) check(what string, err error) (won bool) {
+	for _, e := range expected {
+		if err == nil || errors.Is(err, e) {
+			return err == nil
+		}
+	}
+	u.fail("%s: %s: %v", u.who, what, err)
+	return false
+}

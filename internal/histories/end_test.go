@@ -1,0 +1,54 @@
+package histories
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// longestEnd is how long the callers of a history may take to return when its context ends.
+	longestEnd = 5 * time.Second
+	// longestKey is for how long a node keeps a key of a client that has gone, or less: the
+	// queue of a lock that is wanted no more.
+	longestKey = 2*time.Minute + time.Second
+)
+
+// end waits for all that lives, and looks at what is left of it.
+func (h *history) end() {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.all.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(longestEnd):
+		h.fail("callers do not return")
+		<-ended // or the bubble shows where they are
+	}
+	defer h.Close()
+	if h.failed() {
+		return
+	}
+	if h.bounds.tickets && h.troubles == 0 {
+		time.Sleep(50 * time.Millisecond) // what was sent at last is on its way
+		h.requireNone("a client that was closed leaves", func(key string) bool {
+			return strings.Contains(key, ":redlock:queue") || strings.Contains(key, ":redlock:ticket") // others end soon
+		})
+	}
+	time.Sleep(longestKey)
+	for key, node := range h.leftovers {
+		h.Servers[node].Del(key)
+	}
+	h.requireNone("all TTLs are over, and there is", func(key string) bool { return key != "redlock:fence" })
+}
+
+// requireNone looks for keys.
+func (h *history) requireNone(what string, unwanted func(key string) bool) {
+	for i, s := range h.Servers {
+		if keys := s.Keys(); slices.ContainsFunc(keys, unwanted) {
+			h.fail("%s %q on node %d", what, keys, i)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package histories
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/testkit"
+)
+
+// TestHistories runs histories of many seeds: a few in the short form, 10,000 with
+// REDLOCK_LONG=1, for which -timeout 1h leaves time, and REDLOCK_SEEDS where that is set. With
+// REDLOCK_LANES=1 one runs at a time.
+func TestHistories(t *testing.T) {
+	n := 40
+	switch {
+	case testkit.Long():
+		n = 10_000
+	case testkit.Race, testing.Short():
+		n = 12
+	}
+	if s := os.Getenv("REDLOCK_SEEDS"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	lanes := uint64(2)
+	if os.Getenv("REDLOCK_LANES") == "1" {
+		lanes = 1
+	}
+	for lane := range lanes {
+		t.Run(strconv.Itoa(int(lane)), func(t *testing.T) {
+			t.Parallel()
+			for seed := lane; seed < uint64(n) && !t.Failed(); seed += lanes {
+				if h := run(t, newPlan(seed), limits); h.failed() {
+					t.Error(h.report())
+				}
+			}
+		})
+	}
+}
+
+// TestHistory runs that of REDLOCK_SEED.
+func TestHistory(t *testing.T) {
+	seed, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64)
+	if err != nil {
+		t.Skip("REDLOCK_SEED names no history")
+	}
+	h := run(t, newPlan(seed), limits)
+	t.Logf("%v; %d grants, longest free %v, longest wait outside %v", h.plan, h.ledger.grants, h.watch.longest[0], h.watch.longest[1])
+	if h.failed() {
+		t.Error(h.report())
+	}
+}
+
+// limits are the bounds of waiting. A process asks for a lock every 1.05 s at least, and leaves
+// it free for others every 2.9 s, which may miss the first time.
+var limits = bounds{free: 1500 * time.Millisecond, turn: 5 * time.Second, tickets: true}

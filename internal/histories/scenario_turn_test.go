@@ -1,0 +1,127 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+// turns are scenarios of callers that stand in no queue, beside four that want the lock again
+// and again.
+var turns = []scenario{
+	{"foreign poller beside a line", 5, func(s *stage) {
+		peers := newPeers(s.World, "foreign")
+		defer closeAll(peers)
+		random := newRandom(1, 1)
+		s.outside(func(ctx context.Context, turn int) bool {
+			value := fmt.Sprintf("foreign-%020d", turn)
+			defer release(peers, "k", value)
+			if _, won := acquire(peers, "k", value); won {
+				return true
+			}
+			time.Sleep(50*time.Millisecond + random.N(200*time.Millisecond))
+			return false
+		})
+	}},
+	{"poller beside a line", 5, func(s *stage) {
+		c := s.Client()
+		s.outside(func(ctx context.Context, _ int) bool {
+			time.Sleep(5 * time.Millisecond)
+			l, err := c.TryAcquire(ctx, "k", longTTL)
+			if err == nil {
+				s.release(l)
+			}
+			return err == nil
+		})
+	}},
+	{"several keys beside a line", 5, func(s *stage) {
+		c := s.Client()
+		s.outside(func(ctx context.Context, _ int) bool {
+			l, err := c.AcquireAll(ctx, longTTL, "k", "other")
+			if err == nil {
+				s.release(l)
+			}
+			return err == nil
+		})
+	}},
+	{"no pushes beside a line", 5, func(s *stage) {
+		m := s.Machine()
+		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
+		c, _ := s.ClientOn(m)
+		s.outsideBy(c)
+	}},
+	{"cut off from the queue's node", 5, func(s *stage) {
+		for _, node := range s.Nodes { // the queue lies on one of them
+			m := s.Machine()
+			m.Link(node).Refuse(true)
+			c, _ := s.ClientOn(m)
+			s.outsideBy(c)
+			require.NoError(s.T, c.Close())
+		}
+	}},
+}
+
+// outsideBy is outside for a client that waits.
+func (s *stage) outsideBy(c *redlock.Client) {
+	s.outside(func(ctx context.Context, _ int) bool {
+		l, err := c.Acquire(ctx, "k", longTTL)
+		if err == nil {
+			s.release(l)
+		}
+		return err == nil
+	})
+}
+
+// turn is how long a caller in no queue waits at most.
+const turn = 5 * time.Second
+
+// outside requires that try, which is called again and again beside a busy line, succeeds
+// often enough.
+func (s *stage) outside(try func(ctx context.Context, turn int) bool) {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.ctx, 3*turn)
+	defer cancel()
+	busy := s.busy(ctx, new(atomic.Int64), 4, s.Client())
+	last, longest := time.Now(), time.Duration(0)
+	for n := 0; ctx.Err() == nil; n++ {
+		won := try(ctx, n)
+		longest = max(longest, time.Since(last))
+		if won {
+			last = time.Now()
+		}
+	}
+	<-busy
+	require.LessOrEqual(s.T, longest, turn)
+}
+
+// busy has so many goroutines of each client take a key again and again until ctx ends. It
+// counts their locks.
+func (s *stage) busy(ctx context.Context, n *atomic.Int64, callers int, clients ...*redlock.Client) (done chan struct{}) {
+	var all sync.WaitGroup
+	for _, c := range clients {
+		for range callers {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					if l, err := c.Acquire(ctx, "k", longTTL); err == nil {
+						n.Add(1)
+						time.Sleep(2 * time.Millisecond)
+						_ = l.Release(context.Background())
+					}
+				}
+			})
+		}
+	}
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		all.Wait()
+	}()
+	return done
+}

@@ -1,0 +1,168 @@
+package histories
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// watch looks at what waits.
+type watch struct {
+	history *history
+
+	mu        sync.Mutex
+	calm      time.Time // from when on all nodes have a vote; zero: not yet
+	wanted    map[string]int
+	free      map[string]time.Time // since when a lock is free and wanted
+	outsiders map[*outsider]struct{}
+	longest   [2]time.Duration // free and wanted; an outsider's wait
+}
+
+// outsider is a caller that stands in no queue.
+type outsider struct {
+	who, key string
+	since    time.Time
+	grants   int // of all, before
+}
+
+// turnsBefore is how many turns others may have, for each of their clients, where locks are
+// held for long: a client leaves a lock free after some of its own, and not in vain each time.
+const turnsBefore = 60
+
+// looks is how often.
+const looks = 10 * time.Millisecond
+
+func (w *watch) init(h *history) {
+	w.history = h
+	w.wanted, w.free, w.outsiders = map[string]int{}, map[string]time.Time{}, map[*outsider]struct{}{}
+}
+
+// calmFrom starts the measurements.
+func (w *watch) calmFrom(t time.Time) {
+	w.mu.Lock()
+	w.calm = t
+	w.mu.Unlock()
+}
+
+// want is a caller of Acquire.
+type want struct {
+	watch *watch
+	key   string
+	on    bool // guarded by watch.mu
+	over  bool
+}
+
+// wantOf is where its context has it.
+type wantOf struct{}
+
+// wants notes a caller of Acquire, until it is called back.
+func (w *watch) wants(ctx context.Context, key string) (_ context.Context, done func()) {
+	one := &want{watch: w, key: key}
+	one.begin()
+	return context.WithValue(ctx, wantOf{}, one), func() {
+		one.end()
+		w.mu.Lock()
+		one.over = true
+		w.mu.Unlock()
+	}
+}
+
+func (one *want) begin() { one.set(true) }
+
+// end reports whether the caller was waiting.
+func (one *want) end() bool { return one.set(false) }
+
+func (one *want) set(on bool) (changed bool) {
+	one.watch.mu.Lock()
+	defer one.watch.mu.Unlock()
+	if one.on == on || one.over {
+		return false
+	}
+	if one.on = on; on {
+		one.watch.add(one.key, 1)
+	} else {
+		one.watch.add(one.key, -1)
+	}
+	return true
+}
+
+func (w *watch) add(key string, n int) {
+	if w.wanted[key] += n; w.wanted[key] == 0 {
+		delete(w.free, key)
+	}
+}
+
+// tries notes a caller in no queue, until it is called back.
+func (w *watch) tries(who, key string) (done func()) {
+	o := &outsider{who, key, time.Now(), w.history.ledger.count()}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outsiders[o] = struct{}{}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.outsiders, o)
+	}
+}
+
+// run looks until the work ends.
+func (w *watch) run() {
+	for i := 0; w.history.pause(looks); i++ {
+		w.history.ledger.audit()
+		w.look(time.Now())
+	}
+}
+
+func (w *watch) look(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calm.IsZero() || now.Before(w.calm) {
+		return
+	}
+	h := w.history
+	for key, n := range w.wanted {
+		if n == 0 || !h.isFree(key) {
+			delete(w.free, key)
+			continue
+		}
+		since, ok := w.free[key]
+		if !ok {
+			w.free[key] = now
+			continue
+		}
+		long := now.Sub(since)
+		w.longest[0] = max(w.longest[0], long)
+		if h.bounds.free > 0 && long > h.bounds.free {
+			h.fail("%s is free on a quorum for %v, and %d callers wait", key, long, n)
+		}
+	}
+	for o := range w.outsiders {
+		if !h.hasGaps() {
+			break
+		}
+		since := o.since
+		if since.Before(w.calm) {
+			since = w.calm
+		}
+		long := now.Sub(since)
+		w.longest[1] = max(w.longest[1], long)
+		passed := h.ledger.count() - o.grants
+		if h.bounds.turn > 0 && long > h.bounds.turn && passed > turnsBefore*len(h.clients) {
+			h.fail("%s has not had %s for %v, and others had locks %d times", o.who, o.key, long, passed)
+		}
+	}
+}
+
+// granted notes that a lock has a new holder, perhaps for less than it is between two looks.
+func (w *watch) granted(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.free, key)
+}
+
+// isFree reports whether a quorum of nodes has a key not.
+func (h *history) isFree(key string) bool {
+	return len(h.Servers)-h.Holders(key) >= quorum.Size(len(h.Servers))
+}
