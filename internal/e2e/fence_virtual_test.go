@@ -170,6 +170,9 @@ func TestSuspendedAcquire(t *testing.T) {
 					time.Sleep(time.Millisecond) // the nodes have granted it
 					require.Equal(w.T, 3, w.Holders("k"))
 					m.Suspend()
+					for _, node := range w.Nodes {
+						m.Link(node).Release() // what the nodes have answered is there when it wakes
+					}
 					time.Sleep(virtualTTL + time.Millisecond)
 					_, err := other.TryAcquire(w.T.Context(), "k", virtualTTL)
 					require.NoError(w.T, err)
@@ -189,7 +192,8 @@ func TestFenceReadyAgain(t *testing.T) {
 		c, m := w.ClientOn(w.Machine(), fencedRight())
 		other := w.Client(fencedRight())
 		require.NoError(w.T, other.InitFencing(w.T.Context(), 0))
-		require.NoError(w.T, c.Ready(w.T.Context()))
+		time.Sleep(2 * time.Second)
+		require.NoError(w.T, c.IsReady())
 		m.Link(w.Nodes[2]).Refuse(true)
 		m.Link(w.Nodes[2]).Reset()
 		time.Sleep(time.Second)
