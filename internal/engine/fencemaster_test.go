@@ -81,9 +81,7 @@ func (m *master) fenced(dst []byte, p *pipe, cmd *sentCommand) []byte {
 			if a = m.fence.Extend(cmd.fence.me, h.lock == cmd.locks[i]); a.Code == fencing.OK {
 				m.script(cmd, i, h)
 			}
-		} else if a = m.fence.Acquire(cmd.fence.me, fencing.Acquire{
-			Name: keyNames[key], Block: cmd.fence.blocks[i], Exists: h.lock != 0,
-		}); a.Code == fencing.OK {
+		} else if a = m.fence.Acquire(cmd.fence.me, keyNames[key], cmd.fence.blocks[i], h.lock != 0); a.Code == fencing.OK {
 			*h = held{cmd.locks[i], m.milliseconds() + cmd.ttls[i]}
 			m.fence.raised[key] = raised{w.now(), m.fence.raised[key].last, cmd.locks[i]}
 			w.check.grantedOne(m, cmd.locks[i], h.expires)

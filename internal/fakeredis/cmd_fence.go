@@ -58,18 +58,18 @@ func (f *fenceCall) acquire() {
 			f.raise(compare, "attempt to compare nil with number")
 			return
 		}
-		r := fencing.Acquire{Name: f.lockName(key), Block: fencing.Block{First: token(first), Last: token(last)}}
+		exists := false
 		if first >= 1 && first <= last && last <= fencing.MaxToken {
 			if f.barred("exists", "'EXISTS'") {
 				return
 			}
-			r.Exists = f.table().get(key, f.now) != nil
+			exists = f.table().get(key, f.now) != nil
 		}
 		node := f.node
 		if f.srv.denied["zadd"] || f.srv.replica {
 			node = cloneFence(node) // a grant fails: it must not be recorded
 		}
-		a := node.Acquire(f.me, r)
+		a := node.Acquire(f.me, f.lockName(key), fencing.Block{First: token(first), Last: token(last)}, exists)
 		if a.Code == fencing.OK {
 			if f.barred("zadd", "'ZADD'") {
 				return

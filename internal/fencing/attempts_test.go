@@ -50,7 +50,7 @@ func (m *stepper) vote(k, i int) {
 		token = n.f + 1
 	}
 	v := n.node(m.tokens)
-	if v.Acquire(me, m.request(token)).Code != OK {
+	if v.Acquire(me, theKey, m.blockOf(token), false).Code != OK {
 		return
 	}
 	x := m.add(votes, k, i)
@@ -83,9 +83,8 @@ func (m *stepper) end(k int) {
 	}
 }
 
-func (m *stepper) request(token uint8) Acquire {
-	t := uint64(token)
-	return Acquire{Name: theKey, Block: Block{t, t + uint64(m.block) - 1}}
+func (m *stepper) blockOf(token uint8) Block {
+	return Block{uint64(token), uint64(token) + uint64(m.block) - 1}
 }
 
 // quorum says whether attempt k has one, and forgets its votes then.

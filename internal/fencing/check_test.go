@@ -32,9 +32,9 @@ var small = []world{
 
 var large = []world{
 	{name: "3 nodes", nodes: 3, attempts: 4},
-	{name: "3 nodes, every path", nodes: 3, attempts: 4, everyPath: true},
+	{name: "3 nodes, every path", nodes: 3, attempts: 4, everyPath: true, live: true},
 	{name: "5 nodes", nodes: 5, attempts: 4},
-	{name: "3 attempts, 2 losses, 2 clients", nodes: 3, attempts: 3, clients: 2, losses: 2},
+	{name: "3 attempts, 2 losses, 2 clients", nodes: 3, attempts: 3, clients: 2, losses: 2, live: true},
 	{name: "3 attempts, 2 losses, 2 clients, lazy", nodes: 3, attempts: 3, clients: 2, losses: 2, lazy: true},
 	{name: "3 attempts, 2 losses, 2 clients, earlier nonces", nodes: 3, attempts: 3, clients: 2, losses: 2, keepStale: true},
 	{name: "3 attempts, 2 losses, 3 clients", nodes: 3, attempts: 3, clients: 3, losses: 2},

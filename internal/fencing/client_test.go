@@ -39,7 +39,7 @@ func TestSecondAttempt(t *testing.T) {
 			var r Refusals
 			votes := 0
 			for _, i := range reached {
-				a := nodes[i].Acquire(self, Acquire{Name: name, Block: b})
+				a := nodes[i].Acquire(self, name, b, false)
 				r.Add(i, a)
 				p.Learn(a)
 				votes += bitOf(a.Code == OK)

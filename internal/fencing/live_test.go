@@ -42,7 +42,7 @@ func (m *stepper) locks(s *state, set uint8, now uint64) bool {
 			v := columns[i].node(m.tokens)
 			a := v.Read(me)
 			if !m.bounded || b.First <= max(a.Token, 1)+1 { // its TIME is 1
-				a = v.Acquire(me, Acquire{Name: theKey, Block: b})
+				a = v.Acquire(me, theKey, b, false)
 			} else {
 				a.Code = Stale
 			}

@@ -21,37 +21,30 @@ type Token struct {
 	F    uint64
 }
 
-// Acquire is the request of one attempt for one key. Its nonce and TTL concern the lock
-// key alone.
-type Acquire struct {
-	Name   string
-	Block  Block // t up to t+K-1
-	Exists bool  // the lock key
-}
-
-// Acquire records the block and grants the key, or refuses. A refusal writes nothing. The
-// lock key is set after F was: if the server fails in between, only a number is lost.
-func (n *Node) Acquire(me Me, r Acquire) Answer {
+// Acquire records the block of an attempt and grants it the key, or refuses. A refusal writes
+// nothing. exists says whether the lock key does. It is set after F was: if the server fails
+// in between, only a number is lost.
+func (n *Node) Acquire(me Me, name string, b Block, exists bool) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
 		return state
 	}
-	if !r.Block.valid() {
+	if !b.valid() {
 		return Answer{Code: Invalid}
 	}
-	at, found := n.find(r.Name)
+	at, found := n.find(name)
 	e := n.Floor
 	if found {
 		e = max(e, n.Tokens[at].F)
 	}
 	switch {
-	case r.Exists:
+	case exists:
 		return Answer{Code: Held, Token: e}
-	case r.Block.First <= e: // never Last: the holders before would share tokens
+	case b.First <= e: // never Last: the holders before would share tokens
 		return Answer{Code: Stale, Token: e}
 	case found:
-		n.Tokens[at].F = r.Block.Last
+		n.Tokens[at].F = b.Last
 	default:
-		n.Tokens = slices.Insert(n.Tokens, at, Token{r.Name, r.Block.Last})
+		n.Tokens = slices.Insert(n.Tokens, at, Token{name, b.Last})
 	}
 	return Answer{Code: OK}
 }

@@ -14,10 +14,17 @@ var (
 	other = Me{Fleet: "f5", Run: "r1"}
 )
 
-// ask is an acquire of one token.
-func ask(name string, token uint64) Acquire {
-	return Acquire{Name: name, Block: Block{token, token}}
+// request is an acquire of one attempt.
+type request struct {
+	name   string
+	block  Block
+	exists bool
 }
+
+func (n *Node) asked(me Me, r request) Answer { return n.Acquire(me, r.name, r.block, r.exists) }
+
+// ask is an acquire of one token.
+func ask(name string, token uint64) request { return request{name, Block{token, token}, false} }
 
 func voting(floor uint64, tokens ...Token) Node {
 	return Node{Marker: Marker{Phase: Voting, Me: self}, Floor: floor, Tokens: tokens}
@@ -26,13 +33,13 @@ func voting(floor uint64, tokens ...Token) Node {
 // TestRefusals: each teaches what the next attempt needs, and writes nothing.
 func TestRefusals(t *testing.T) {
 	taken := ask("a", 500)
-	taken.Exists = true
+	taken.exists = true
 	block := ask("a", 110)
-	block.Block.Last = 130
+	block.block.Last = 130
 	for _, c := range []struct {
 		why     string
 		me      Me
-		request Acquire
+		request request
 		want    Answer
 	}{
 		{"the key exists, and the token is larger", self, taken, Answer{Code: Held, Token: 120}},
@@ -47,18 +54,18 @@ func TestRefusals(t *testing.T) {
 	} {
 		tokens := []Token{{"a", 120}, {"b", 90}}
 		n := voting(100, slices.Clone(tokens)...)
-		require.Equal(t, c.want, n.Acquire(c.me, c.request), c.why)
+		require.Equal(t, c.want, n.asked(c.me, c.request), c.why)
 		require.Equal(t, voting(100, tokens...), n, c.why)
 	}
 }
 
 func TestAcquire(t *testing.T) {
 	n := voting(100)
-	require.Equal(t, OK, n.Acquire(self, ask("b", 101)).Code)
-	require.Equal(t, OK, n.Acquire(self, ask("a", MaxToken)).Code, "however far ahead")
+	require.Equal(t, OK, n.asked(self, ask("b", 101)).Code)
+	require.Equal(t, OK, n.asked(self, ask("a", MaxToken)).Code, "however far ahead")
 	block := ask("b", 102)
-	block.Block.Last = 105
-	require.Equal(t, OK, n.Acquire(self, block).Code)
+	block.block.Last = 105
+	require.Equal(t, OK, n.asked(self, block).Code)
 	require.Equal(t, []Token{{"a", MaxToken}, {"b", 105}}, n.Tokens, "the last token of a block is recorded")
 	require.Equal(t, Answer{Code: OK, Token: MaxToken}, n.Read(self))
 
@@ -84,12 +91,12 @@ func TestCollect(t *testing.T) {
 
 func TestForgetting(t *testing.T) {
 	n := Node{}
-	require.Equal(t, Answer{Code: Amnesia}, n.Acquire(self, ask("a", 1)))
+	require.Equal(t, Answer{Code: Amnesia}, n.asked(self, ask("a", 1)))
 	require.Equal(t, Answer{Code: Amnesia}, n.Rejoin(self, "", 7), "no marker is no nonce")
 	first := n.Notice(self, "n", 17)
 	require.Equal(t, Answer{Code: Amnesia, Text: "n.17"}, first)
 	require.Equal(t, first, n.Notice(self, "m", 18), "the one that is there")
-	require.Equal(t, first, n.Acquire(self, ask("a", 1)), "all are told")
+	require.Equal(t, first, n.asked(self, ask("a", 1)), "all are told")
 	require.Equal(t, first, n.Read(self), "no client learns from it")
 	require.Equal(t, first, n.Raise(self, 1))
 	require.Equal(t, first, n.Extend(self, true))
@@ -146,9 +153,9 @@ func TestEachKeyAgainstAMap(t *testing.T) {
 			n, floor, want = voting(0), 0, map[string]uint64{}
 		}
 		if e := max(want[name], floor); token <= e {
-			require.Equal(t, Answer{Code: Stale, Token: e}, n.Acquire(self, ask(name, token)))
+			require.Equal(t, Answer{Code: Stale, Token: e}, n.asked(self, ask(name, token)))
 		} else {
-			require.Equal(t, OK, n.Acquire(self, ask(name, token)).Code)
+			require.Equal(t, OK, n.asked(self, ask(name, token)).Code)
 			want[name] = token
 		}
 	}

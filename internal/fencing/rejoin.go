@@ -1,6 +1,9 @@
 package fencing
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // Fleet is the figures that the protocol needs.
 type Fleet struct {
@@ -65,13 +68,7 @@ func (r *Rejoin) Next(now time.Duration) Step {
 	return r.step
 }
 
-func (r *Rejoin) enough() bool {
-	read := 0
-	for bits := r.read; bits != 0; bits &= bits - 1 {
-		read++
-	}
-	return r.init || read >= r.fleet.readers()
-}
+func (r *Rejoin) enough() bool { return r.init || bits.OnesCount64(r.read) >= r.fleet.readers() }
 
 // Due is when the quarantine ends.
 func (r *Rejoin) Due() time.Duration { return r.due }

@@ -241,7 +241,7 @@ func compare(t *testing.T, addr string) {
 				b := Block{x, x + random.Uint64N(3)}
 				args[4+i] = name
 				args = append(args, fmt.Sprint(b.First), fmt.Sprint(b.Last), nonce, "900000")
-				a := n.Acquire(me, Acquire{Name: name, Block: b, Exists: keys[name] != ""})
+				a := n.Acquire(me, name, b, keys[name] != "")
 				if a.Code == OK {
 					keys[name] = nonce
 				}

@@ -111,6 +111,8 @@ func (f *fence) initialize(ctx context.Context, cases []fencing.Treatment, by *o
 		switch {
 		case pause == never && voting >= enough:
 			return nil // nodes that are down are brought back by the others
+		case isClosed(f.group.ending):
+			return engine.ErrClosed
 		case first && by.alone && voting+known < enough:
 			return f.voteless()
 		}
