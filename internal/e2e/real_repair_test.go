@@ -17,9 +17,9 @@ import (
 // empty, each when the one before it votes again.
 func TestRealRollingRestart(t *testing.T) {
 	t.Parallel()
-	n, ttl := 3, time.Second
+	n, ttl := 3, 3*time.Second
 	if testkit.Long() {
-		n, ttl = 5, 3*time.Second
+		n = 5
 	}
 	const locks = 50
 	servers := realredis.StartN(t, n)

@@ -47,6 +47,9 @@ func TestRealRestarts(t *testing.T) {
 				clients = append(clients, cluster.Connect(t, addrs, cluster.Portable(i == 1), cluster.NodeTimeout(100*time.Millisecond), heard.Of(0), unhurried, c.change))
 			}
 			keys := []*cluster.Promises{{Key: "a"}, {Key: "b"}, {Key: "c"}}
+			for _, p := range keys {
+				p.Plain = c.forgets // an extension gives a node its key back
+			}
 			stop := compete(t, clients, keys, brief)
 			killInTurn(t, servers, clients, keys, c.forgets)
 			stop()

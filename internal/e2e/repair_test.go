@@ -33,8 +33,8 @@ func restartInTurn(t *testing.T, r *cluster.Cluster) {
 func TestRollingRestart(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		t.Parallel()
-		const ttl = 2 * brief
-		r := cluster.New(t, 3, cluster.Portable(portable), cluster.DefaultTimeouts, func(c *redlock.Config) { c.Holder = "us" })
+		const ttl = 5 * brief
+		r := cluster.New(t, 3, cluster.Portable(portable), cluster.DefaultTimeouts, cluster.NodeTimeout(brief), func(c *redlock.Config) { c.Holder = "us" })
 		others := cluster.Connect(t, fakeredis.Addrs(r.Servers))
 		var locks []redlock.Lock
 		for i := range 20 {
@@ -74,9 +74,9 @@ func TestRollingRestart(t *testing.T) {
 // repaired by the next renewal. Tokens grow.
 func TestFencedRollingRestart(t *testing.T) {
 	t.Parallel()
-	r := cluster.New(t, 3, cluster.DefaultTimeouts, fenced(0), func(c *redlock.Config) { c.MaxTTL = 2 * brief })
+	r := cluster.New(t, 3, cluster.DefaultTimeouts, cluster.NodeTimeout(brief), fenced(0), func(c *redlock.Config) { c.MaxTTL = 5 * brief })
 	require.NoError(t, r.InitFencing(t.Context(), 0))
-	l := cluster.MustAcquire(t, r.Client, "k", 2*brief)
+	l := cluster.MustAcquire(t, r.Client, "k", 5*brief)
 	ctx, stop := l.KeepAlive(t.Context())
 	defer stop()
 	for _, s := range r.Servers {
