@@ -29,6 +29,7 @@ var (
 	// Of fenced acquires, which do not try again after them.
 	ErrForgotten = group.ErrForgotten // too many nodes have lost the tokens: see Client.InitFencing
 	ErrFleet     = group.ErrFleet     // nodes have the tokens of clients with another configuration
+	ErrClock     = group.ErrClock     // Config.FenceClock reads what no clock can that is right
 
 	// What a change of the program or of its configuration mends.
 	ErrConfig   = group.ErrConfig    // New: the Config is wrong, or every node refuses it

@@ -407,13 +407,13 @@ func ExampleLock_Fence() {
 	}
 	defer client.Close()
 	ctx := context.Background()
-	if err := client.InitFencing(ctx); err != nil { // once for new nodes
+	if err := client.InitFencing(ctx, 0); err != nil { // once for new nodes
 		log.Fatal(err)
 	}
 
-	var largest uint64 // in a database: UPDATE ... SET fence = $1 WHERE id = 42 AND fence < $1
+	var largest uint64 // in a database: UPDATE ... SET fence = $1 WHERE id = 42 AND fence <= $1
 	write := func(fence uint64) bool {
-		if fence <= largest {
+		if fence < largest {
 			return false
 		}
 		largest = fence
@@ -429,9 +429,9 @@ func ExampleLock_Fence() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the next writes:", write(next.Fence()))
+	fmt.Println("the next writes, twice:", write(next.Fence()), write(next.Fence()))
 	fmt.Println("the late one writes:", write(token))
 	// Output:
-	// the next writes: true
+	// the next writes, twice: true true
 	// the late one writes: false
 }

@@ -28,11 +28,19 @@ func (l Lock) Keys() []string { return l.handle.Keys() }
 func (l Lock) Token() string { return l.handle.Token() }
 
 // Fence returns the fencing token, or 0 where Config.Fenced is not set or the lock was
-// attached. It is larger than the token of every lock on the key that was granted before,
-// by any fenced client of the nodes, whatever clocks, pauses and networks do. A resource
+// attached. It is larger than the token of every lock on the key that was granted before the
+// attempt began which has won this one, by any fenced client of the nodes. A resource
 // that remembers the largest token it has seen, and refuses smaller ones, is safe from a
 // holder that was paused beyond its validity. It is below 2^53, and neither blocks nor
 // allocates.
+//
+// That needs no right clock, no bound on pauses and no order of messages. It does need that
+// all fenced clients are configured alike (Config.Fenced); that no node comes back with an
+// older state under the same run_id, as a replica that was made a master or a virtual machine
+// that was reset to a snapshot does; that a connection ends with its server; that clocks run
+// at about the same rate and the machines of the clients that bring a node back count the
+// time for which they were suspended (Linux does); and, where more than a minority of nodes
+// has lost the tokens, that [Client.InitFencing] is given a right number.
 //
 // A lock that is handed over inside the process has a token of its own. A holder that was
 // handed a lock which the nodes had lost meanwhile has a smaller token than a holder that
@@ -40,7 +48,10 @@ func (l Lock) Token() string { return l.handle.Token() }
 func (l Lock) Fence() uint64 { return l.handle.Fence() }
 
 // Remaining returns the validity that is left now, or 0. It neither blocks nor allocates.
-// On Linux it counts the time for which the machine was suspended.
+// On Linux it counts the time for which the machine was suspended. So does the last look at
+// the clock before a lock is returned, with a token or without. Other systems do not tell
+// the runtime of Go of a suspension: a lock may be returned there, and be taken for held, for
+// as long as the machine was suspended after its validity has ended.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
 // Extend gives the lock a new ttl, counted from now. It succeeds only if a quorum of
@@ -91,15 +102,16 @@ func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 //   - ErrClosed: the client was closed;
 //   - the cause of ctx.
 //
-// A lock whose key is deleted by hand, by an operator's DEL for example, is free at once, and
-// its holder learns of that from the next renewal: for a third of the TTL at most both it and
+// If the key of a lock is deleted by hand, by an operator's DEL for example, it is free at
+// once, and its holder learns of that from the next renewal: for a third of the TTL at most both it and
 // the next holder go on. So end the holder first, or take a fencing token.
 //
 // Its Err looks at the clock, so that a function which asks it after a pause of any
 // length is told the truth; its Done channel is closed within about a millisecond. No
 // client can stop a statement that is already under way when its process is paused, or
 // see a pause in which a hypervisor stops all clocks of the machine: a resource that must
-// be safe against these needs a fencing token.
+// be safe against these needs a fencing token. [FenceFrom] finds that of the lock in the
+// context.
 //
 // stop may be called twice, and by any goroutine; it does not release the lock. A lock
 // whose TTL is below 30 ms, or that is kept alive already, cannot be kept alive: the
@@ -119,6 +131,12 @@ func (l Lock) KeepAliveFunc(lost func(cause error)) error { return l.handle.Keep
 // StopKeepAlive ends what KeepAlive or KeepAliveFunc has begun. When it returns, no
 // renewal begins any more; one that is under way may still take effect.
 func (l Lock) StopKeepAlive() { l.handle.StopKeepAlive() }
+
+// FenceFrom returns the fencing token of the lock that ctx belongs to: the context of
+// [Lock.KeepAlive], that which [Client.Do] calls its function with, or one that is derived
+// from them. It is false for any other context, and for a lock without a token. Of several
+// locks it is that of the last one which was kept alive.
+func FenceFrom(ctx context.Context) (token uint64, ok bool) { return group.FenceFrom(ctx) }
 
 // String shows the key, the validity that is left, and a short digest of the token,
 // never the token itself: Lock may be printed and logged. So do Format, LogValue and

@@ -107,6 +107,11 @@ func (op *Op) MarshalJSON() ([]byte, error) { return json.Marshal(op.String()) }
 type completion Op
 
 func (op *completion) Complete(*engine.Op) {
-	defer op.Done((*Op)(op)) // also behind a hook that panics
-	op.op.Report()
+	ended := true
+	defer func() {
+		if ended { // also behind a hook that panics
+			op.Done((*Op)(op))
+		}
+	}()
+	ended = op.op.Report()
 }

@@ -26,7 +26,7 @@
 // A lock is held for its validity: the TTL less the time that acquiring took and less
 // an allowance for clock drift (TTL/100 + 2 ms). [Lock.Remaining] is the rest of it.
 // After that another client may hold the lock. Where a process may be paused for longer,
-// the resource must check a fencing token: see Config.Fenced and [Lock.Fence].
+// the resource must check a fencing token: see Config.Fenced, [Lock.Fence] and [FenceFrom].
 //
 // # Errors
 //
@@ -129,24 +129,26 @@ type Config struct {
 	// Holder, a short printable text such as host and process, is stored with each lock,
 	// behind the token, so that people can see who holds it: see Inspect.
 	Holder string
-	// Fenced gives each lock a fencing token: see [Lock.Fence]. All clients of the nodes
-	// should be fenced; a client that is not excludes others and is excluded, but has no
-	// tokens. It needs MaxTTL and, once for new nodes, [Client.InitFencing]. All fenced
-	// clients must have the same Nodes, by the same names, and the same MaxTTL. Acquiring
-	// and extending run scripts; New returns an error that names nodes which cannot, or do
-	// not show their run_id.
+	// Fenced gives each lock a fencing token: see [Lock.Fence], and there what it needs. All
+	// clients of the nodes should be fenced; a client that is not excludes others and is
+	// excluded, but has no tokens. It needs MaxTTL and, once for new nodes,
+	// [Client.InitFencing]. All fenced clients must have the same Nodes, by the same names, and
+	// the same MaxTTL. Acquiring and extending run scripts; New returns an error that names
+	// nodes which cannot, do not show their run_id, or are older than Redis 5.
 	//
 	// A node that restarts, or loses the tokens, has no vote for MaxTTL, and until the
-	// clients that run have brought it back. That is so with TrustRestarts and
-	// ?persistent=yes too: they concern the restart guard of locks, which fenced clients
-	// need no more, and nothing tells a client which file a server has read. A fenced
-	// client with TrustRestarts is as safe as without.
+	// clients that run have brought it back; so restart no other node before. IsReady and
+	// the Logger say how long that is. A node with ?persistent=yes that comes back with its
+	// tokens votes at once. TrustRestarts concerns the restart guard of locks alone, which
+	// fenced clients need no more.
 	Fenced bool
 	// FenceSet is the key at which nodes keep the tokens: one sorted set with a member for
 	// each key that was locked in the last hour. Default: "redlock:fence".
 	FenceSet string
-	// FenceClock tells the time, from which tokens are made; it need not be right, and is
-	// called for each attempt. Default: time.Now.
+	// FenceClock tells the time, from which tokens are made, and is called for each attempt.
+	// It need not be right: a client that is behind others makes a second attempt for keys
+	// that they have had, and one that is ahead has others make it. One that reads a year
+	// before 2020, or beyond 2255, is refused with ErrClock. Default: time.Now.
 	FenceClock func() time.Time
 	Portable   bool // no raw socket path on Linux, as elsewhere
 	Scripted   bool // no DELIFEQ, DELEX and SET IFEQ where nodes have them
@@ -163,9 +165,9 @@ type Config struct {
 // Retry is how Acquire, AcquireAll and Do try again: the pause after an attempt, and how many
 // they make. A zero field means its default.
 //
-// The pauses are the last resort. A caller of Acquire is woken when the lock is free, and
-// does not pause, as long as a node can tell it (see [Client.Acquire]). The pauses apply where
-// no node can, where too few nodes answer, and to AcquireAll with several keys.
+// The pauses are the last resort. A caller is woken when the lock is free, and does not pause,
+// as long as a node can report it (see [Client.Acquire]). The pauses apply where no node can,
+// where too few nodes answer, and to calls whose Attempts are limited.
 type Retry struct {
 	// The pause after an attempt is random: at least Min, and at most a bound that is twice
 	// Min after the first attempt, 1 ms at least, and doubles with each up to Max (jittered
@@ -186,11 +188,10 @@ type Retry struct {
 	// context alone ends the call. The error is an [AcquireError] with that of the last
 	// attempt.
 	//
-	// An attempt is one round of asking the nodes. To stand in line behind other callers of
-	// the client is none, and neither is a lock that is handed over: in line a caller makes
-	// its attempts when it is the first, and leaves when its own are used up. Let the context
-	// bound the time. Without a limit a caller that gets in line asks again at once, so that
-	// its second attempt follows the first without a pause.
+	// An attempt is one round of asking the nodes. A caller that waits in line makes one each
+	// time it is woken, and one after each pause that a client would make which polls; the
+	// latter counts without a round trip while others stand before the caller. So a limit
+	// bounds the time, too, by the sum of the pauses. A lock that is handed over is no attempt.
 	Attempts int
 }
 
@@ -250,15 +251,26 @@ func (c *Client) IsReady() error { return c.group.IsReady() }
 
 // InitFencing is for the first start of fenced nodes, and for an [ErrForgotten]: so many
 // nodes have lost the tokens, by a restart without a disk, a flush or an eviction, that the
-// others cannot know all. It gives each node that can be reached its vote, after MaxTTL has
-// passed, and returns when enough nodes have one; until ctx ends it tries again, and then
-// says which nodes have none, and why. Where all nodes have their vote it returns at once.
+// others cannot know all. It gives each node that can be reached when it begins its vote, after
+// MaxTTL has passed, and returns when enough nodes have one; until ctx ends it tries again, and
+// then says which nodes have none, and why. If too few can be reached it says so at once: call
+// it again, with the number of then. Where all nodes have their vote it returns at once.
 //
-// While enough nodes know the tokens they are asked for them, and no clock is trusted. Else
-// it trusts that no token above the clocks of this client and of the node, and one minute, was
-// ever given, unless a node that still has a vote tells of one. So call it from one place, by
-// hand or in a deployment, on a machine whose clock is right. Several calls at once do no harm.
-func (c *Client) InitFencing(ctx context.Context) error { return c.group.InitFencing(ctx) }
+// atLeast is the largest token that the resources have seen, of any key; 0 for a first start.
+// All tokens that are given after the call are larger. While enough nodes know the tokens
+// they are asked for them too. Else they are above what any node shows that can be reached,
+// with a vote or without, and above the clock of this client. If a node shows a larger token
+// than atLeast, that one counts, and the Logger is told.
+//
+// The order of tokens is then that of the locks if atLeast is right: read it from the
+// resources when MaxTTL has passed since the nodes were lost, so that no attempt from before
+// is under way. A holder from before that has not shown its token yet is refused later only
+// if that token is not above atLeast and the clock of this client: stop such holders first if
+// their clocks were ahead. So call InitFencing from one place, by hand or in a deployment.
+// Several calls at once do no harm.
+func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
+	return c.group.InitFencing(ctx, atLeast)
+}
 
 // Close refuses new operations, waits up to CloseTimeout for those under way and for
 // releases in the background, and frees everything. Locks stay held until their TTL
@@ -277,7 +289,8 @@ func (c *Client) Close() error {
 // be sent; a nil ctx has no end. The Redis key is key as it is, 1 to MaxKey bytes; ttl
 // is MinTTL to MaxTTL, rounded down to whole milliseconds. The errors are ErrTaken,
 // ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(). While callers of
-// Acquire wait for key in this client, it is ErrTaken without a round trip.
+// Acquire wait for key in this client, it is ErrTaken without a round trip, but for the gaps
+// that they leave for others (see [Client.Acquire]).
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.TryAcquire(ctx, key, ttl)
 	return Lock{h}, err
@@ -300,6 +313,11 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // nodes granted it. A lock whose Token was asked for does not pass on, nor does any with
 // NoHandOver.
 //
+// Whatever nodes and queues say, a process that waits asks a quorum itself about once a
+// second for each key (250 times a second at most in all): a lock that is free is granted. A
+// lock that is wanted without a break is left free for 255 ms every 2.9 s, so that those who
+// poll (other libraries, TryAcquire, clients that name the nodes otherwise) get it, too.
+//
 // None of this decides who holds a lock: the votes of the nodes do.
 //
 // With a context that has no end, and no limit of attempts, it may wait for ever. When ctx
@@ -314,7 +332,8 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 // and in an order that is the same for all clients. They become one lock with one token,
 // which is extended, kept alive and released as one. A quorum is needed for each key. An
 // attempt that one key refuses leaves nothing behind. A key that is given twice is an
-// error. It allocates.
+// error, and so are more keys than Config.MaxWaiting. It stands in line for each key that is
+// taken, in the order of the keys, and is handed no lock. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.group.AcquireAll(ctx, ttl, keys, false)
 	return Lock{h}, err

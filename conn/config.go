@@ -75,8 +75,9 @@ type Config struct {
 	Quarantine time.Duration
 	// TrustRestarts switches the restart guard off.
 	TrustRestarts bool
-	// NeedRunID refuses nodes that do not tell their run_id, though no guard needs it.
-	NeedRunID bool
+	// Fenced refuses nodes that do not tell their run_id, though no guard needs it, and
+	// servers from before Redis 5, whose scripts may not write once they have read the time.
+	Fenced bool
 	// OnUp and OnDown hear of a node that came up, before anything is sent to
 	// it, or went down, before anything that it owes fails. They are called
 	// with the lock held, must not block, and may use Node, and OnUp SendTo.

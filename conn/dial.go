@@ -91,8 +91,11 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 	if f.closed {
 		return ErrClosed
 	}
+	if f.cfg.Fenced && id.isBefore(5) {
+		return fmt.Errorf("%w (%s %s)", ErrTooOld, id.product, id.version)
+	}
 	if id.runID == "" {
-		if f.cfg.NeedRunID || f.cfg.Quarantine > 0 && !n.persistent && !f.cfg.TrustRestarts {
+		if f.cfg.Fenced || f.cfg.Quarantine > 0 && !n.persistent && !f.cfg.TrustRestarts {
 			if id.refused != nil {
 				return fmt.Errorf("%w: %w", ErrNoRunID, id.refused)
 			}

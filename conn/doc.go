@@ -53,8 +53,9 @@
 // up; Node.Err and the Logger tell why. If every node refuses for a reason that only a
 // person can mend, redlock.New fails and names the reasons: credentials, permissions,
 // protected mode, commands of the handshake that the servers refuse with ERR, another
-// protocol than RESP, TLS on a plain port. A server that does not know HELLO, CLIENT, INFO or
-// a native command is a node all the same: less is known of it. Redis does not answer a TLS handshake
+// protocol than RESP, a certificate that is not trusted, TLS on a plain port. A server that
+// does not know HELLO, CLIENT, INFO or a native command is a node all the same: less is known
+// of it. Redis does not answer a TLS handshake
 // on a plain port. A handshake without an answer after a quarter of DialTimeout therefore
 // opens a second connection, which sends a PING in the clear, without credentials.
 //
@@ -120,11 +121,16 @@
 //     write 10.0.0.1 and cache-1 for one node may queue up on different ones; they then
 //     compete for the lock, as clients of other libraries do.
 //   - Keys appear beside that of a lock which is waited for: the queue,
-//     <key>:redlock:queue, and a ticket of each process, <key>:redlock:ticket:<id>. A node
+//     <key>:redlock:queue, a ticket of each process, <key>:redlock:ticket:<id>, and
+//     <key>:redlock:gap, by which one process of a queue leaves the lock free for all. A node
 //     that refuses the script of the queue has <key>:redlock:gate in their place. They expire by
-//     themselves, after 2 minutes, 1 minute and 1 second at the latest. Key patterns
-//     of access lists that end in * cover them.
+//     themselves, after a minute at the latest, and a client that is closed leaves no place in
+//     a queue. Key patterns of access lists that end in * cover them.
 //   - A process that is killed at the head of a queue keeps the others waiting for a second.
+//     One that waits asks a quorum itself once a second, in the order of the queue or not.
+//   - The node of the queue is one that answers, pushes, and is not slower than four times the
+//     median of the nodes and 3 ms more. Clients that see this differently, since the network
+//     between them and a node is slow, have a queue each until it mends.
 //   - Tracking is switched on for a connection when a caller first waits, with OPTIN and
 //     NOLOOP. The server then remembers the keys of locks that are waited for, up to
 //     tracking-table-max-keys. One that forgets some costs their waiters an attempt.
@@ -151,6 +157,10 @@
 // locks until the quarantine ends, also if the nodes were restarted one after another:
 // before each further restart, wait until Node.Guarded of the last one is 0. With
 // MaxTTL there are no locks either when all servers are started for the first time.
+//
+// No guard, and no fencing token, sees a server that goes back to an older state under the
+// same run_id: a replica that lags behind and is made a master, or a virtual machine that is
+// reset to a snapshot. Let such a server start anew, which gives it another run_id.
 //
 // A node with appendonly yes and appendfsync always forgets nothing. Say so with
 // ?persistent=yes at the end of its URL, and it is never in quarantine. TrustRestarts
@@ -188,8 +198,9 @@
 //   - WRONGTYPE and unknown errors: a failed vote, no more.
 //   - LOADING: the node is down, and dialed with backoff, at most 2 s apart.
 //   - READONLY, MASTERDOWN, MOVED, ASK, CROSSSLOT, TRYAGAIN, CLUSTERDOWN, NOAUTH,
-//     WRONGPASS, DENIED (protected mode): the connection is closed. Only a person can mend this, so the node is
-//     dialed every 1 to 3 s. So is one whose first answer is no RESP, or no TLS.
+//     WRONGPASS, DENIED (protected mode): the connection is closed. Only a person can mend
+//     this, so the node is dialed every 1 to 3 s. So is one that answers first in no RESP or
+//     no TLS, or with a certificate that is not trusted.
 //   - too many clients, other protocol errors, a reply that does not fit its command: the
 //     connection is closed, and dialed with backoff.
 //   - No answer within NodeTimeout: a failed vote. The late reply is read and dropped.

@@ -30,6 +30,8 @@ var (
 	// ErrNoRunID refuses a node that does not tell its run_id (INFO server),
 	// where the restart guard is strict.
 	ErrNoRunID = errors.New("conn: server does not tell its run_id, by which a restart is known")
+	// ErrTooOld refuses a server whose scripts cannot keep fencing tokens.
+	ErrTooOld = errors.New("conn: server is too old for fencing, which needs Redis 5 or later")
 	// ErrQuarantined is why a node has no vote: it has restarted, or may have lately,
 	// and may have forgotten locks that are still held.
 	ErrQuarantined = errors.New("conn: node has no vote yet: it may have forgotten locks")
@@ -44,6 +46,8 @@ var (
 	// ErrRefused is an error in answer to a command of the handshake that says nothing of
 	// the server's state, and so does not mend by itself.
 	ErrRefused = errors.New("conn: server refuses a command of the handshake")
+	// ErrUntrusted refuses a server by its certificate.
+	ErrUntrusted = errors.New("conn: server's certificate is not trusted")
 	// ErrNotTLS refuses a rediss:// node that answers in the clear.
 	ErrNotTLS = errors.New("conn: does not speak TLS: not the server's TLS port, or redis:// is meant")
 
@@ -74,12 +78,13 @@ func Misconfigured(err error) bool {
 
 // Permanent reports whether err is one that only a change of configuration will
 // end, here or on the server: all that is [Misconfigured], refused credentials,
-// missing permissions or scripts, commands that are not understood, and other protocols than ours. Such a node is dialed at most
+// missing permissions or scripts, commands that are not understood, certificates that are not
+// trusted, and other protocols than ours. Such a node is dialed at most
 // once a second.
 func Permanent(err error) bool {
-	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) ||
+	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) || errors.Is(err, ErrTooOld) ||
 		errors.Is(err, ErrUnscripted) || errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS) ||
-		errors.Is(err, ErrRefused) || errors.Is(err, refusal.ErrProtected)
+		errors.Is(err, ErrRefused) || errors.Is(err, ErrUntrusted) || errors.Is(err, refusal.ErrProtected)
 }
 
 // Error is a failure of one node, with the action that failed. Its text is

@@ -11,7 +11,7 @@ import (
 func TestPermanentAndMisconfigured(t *testing.T) {
 	for err, want := range map[error][2]bool{
 		ErrSameServer: {true, true}, ErrNotMaster: {true, true}, ErrCluster: {true, true}, ErrSentinel: {true, true},
-		ErrNotRESP: {true, false}, ErrNotTLS: {true, false}, ErrRefused: {true, false}, refusal.ErrProtected: {true, false},
+		ErrNotRESP: {true, false}, ErrNotTLS: {true, false}, ErrRefused: {true, false}, ErrUntrusted: {true, false}, refusal.ErrProtected: {true, false},
 		ErrAuth: {true, false}, refusal.ErrImpostor: {true, false}, ErrForbidden: {true, false}, refusal.Lacks("set"): {true, false},
 		refusal.ErrCrowded: {}, ErrDown: {}, ErrOversized: {}, refusal.ErrUnfit: {},
 	} {

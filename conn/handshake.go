@@ -6,8 +6,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
+	"syscall"
 
 	"github.com/redlock-go/redlock/internal/refusal"
 	"github.com/redlock-go/redlock/resp"
@@ -69,7 +71,7 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 		reply, err := r.next()
 		if err != nil {
 			if i == 0 {
-				err = otherProtocol(err)
+				err = otherProtocol(err, d.addr.TLS)
 			}
 			return identity{}, err
 		}
@@ -87,11 +89,15 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 	return g.id, r.end()
 }
 
-// otherProtocol is the error of a first answer that is none of a server's.
-func otherProtocol(err error) error {
+// otherProtocol is the error of a first answer that is none of a server's, or of none. A
+// server's TLS port hangs up when it is spoken to in the clear.
+func otherProtocol(err error, secure bool) error {
 	var malformed *resp.ProtocolError
-	if errors.As(err, &malformed) {
+	switch {
+	case errors.As(err, &malformed):
 		return fmt.Errorf("%w (%w)", ErrNotRESP, err)
+	case !secure && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
+		return fmt.Errorf("hung up without an answer, as a port does that wants TLS (rediss://): %w", err)
 	}
 	return err
 }

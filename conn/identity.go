@@ -99,6 +99,13 @@ func (id *identity) readVersion(field, value string) {
 	}
 }
 
+// isBefore reports whether the server says that it is a Redis of an earlier major version.
+func (id *identity) isBefore(major int) bool {
+	number, _, _ := strings.Cut(id.version, ".")
+	n, err := strconv.Atoi(number)
+	return id.product == "redis" && err == nil && n < major
+}
+
 // checkRole refuses a role or mode other than that of a master. A server that tells
 // none is accepted; one with an unknown role is not.
 func checkRole(mode, role string) error {

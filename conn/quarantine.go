@@ -62,7 +62,7 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 	}
 }
 
-// warnUnguarded tells the user, at every connect, of a node whose restarts cannot be seen.
+// warnUnguarded logs, at every connect, a node of which no restart can be seen.
 func (f *Fleet) warnUnguarded(n *node, id identity) {
 	if log := f.cfg.Logger; log != nil && id.runID == "" && !n.persistent && !f.cfg.TrustRestarts {
 		log.Warn("redlock: node does not show its run_id (INFO server): the restart guard is off for it", "node", n.addr, "error", id.refused)

@@ -157,8 +157,25 @@ func TestTrustNeedsNoRunID(t *testing.T) {
 		r := newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute }, trust)
 		r.up()
 		require.Zero(t, r.guardedNow())
-		r = newTestFleet(t, true, scripted.NewN(t, 1, silent), trust, func(c *Config) { c.NeedRunID = true })
+		r = newTestFleet(t, true, scripted.NewN(t, 1, silent), trust, func(c *Config) { c.Fenced = true })
 		r.AwaitFirstDials()
 		r.do(func() { require.ErrorIs(t, r.Fault(0), ErrNoRunID) })
 	}
+}
+
+// TestTooOldForFencing: a server from before Redis 5 is refused by name where acquires are
+// fenced, and only there.
+func TestTooOldForFencing(t *testing.T) {
+	old := func(p *scripted.Server) {
+		p.Answers = map[string]string{"HELLO": "-ERR unknown command\r\n", "INFO server": scripted.InfoOf("redis_version:4.0.14\r\nrun_id:x\r\n")}
+	}
+	r := newTestFleet(t, true, scripted.NewN(t, 1, old))
+	r.up()
+	r = newTestFleet(t, true, scripted.NewN(t, 1, old), func(c *Config) { c.Fenced = true })
+	r.AwaitFirstDials()
+	r.do(func() {
+		require.ErrorIs(t, r.Fault(0), ErrTooOld)
+		require.ErrorContains(t, r.Fault(0), "redis 4.0.14")
+		require.True(t, Permanent(r.Fault(0)))
+	})
 }

@@ -34,6 +34,7 @@ func (d *dialer) secure(ctx context.Context, nc *tls.Conn) error {
 		<-asked // no goroutine is left behind
 	}
 	var header tls.RecordHeaderError
+	var untrusted *tls.CertificateVerificationError
 	switch {
 	case err == nil:
 		return nil
@@ -41,6 +42,8 @@ func (d *dialer) secure(ctx context.Context, nc *tls.Conn) error {
 		return ErrNotTLS
 	case errors.As(err, &header): // it answers in the clear
 		return fmt.Errorf("%w (%w)", ErrNotTLS, err)
+	case errors.As(err, &untrusted):
+		return fmt.Errorf("%w: %w", ErrUntrusted, err)
 	}
 	return fmt.Errorf("tls: %w", err)
 }

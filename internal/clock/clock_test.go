@@ -57,3 +57,35 @@ func TestSync(t *testing.T) {
 	c.Sync()
 	require.Equal(t, before, c.Now(), "there is no such clock")
 }
+
+// TestCurrent: a suspension is counted by each reading, and the dear clock is read only where
+// the time of day shows that there may have been one.
+func TestCurrent(t *testing.T) {
+	mono, slept, wall, asked := time.Hour, time.Duration(0), 24*time.Hour, 0
+	source := clock.Source{
+		Monotonic: func() time.Duration { return mono },
+		Boottime:  func() (time.Duration, bool) { asked++; return mono + slept, true },
+		Both:      func() (time.Duration, time.Duration) { return mono, mono + wall },
+	}
+	c := clock.NewOn(source)
+	before := c.Current()
+	asked = 0
+	for range 100 {
+		mono += time.Second
+		wall += time.Microsecond // as the two are read one after the other
+		require.Equal(t, c.Now(), c.Current())
+	}
+	require.Zero(t, asked)
+	slept, wall = time.Minute, wall+time.Minute
+	require.Equal(t, before+100*time.Second+time.Minute, c.Current())
+	require.Equal(t, 1, asked)
+	wall -= time.Hour // it is set, and nothing more
+	require.Equal(t, before+100*time.Second+time.Minute, c.Current())
+	require.Equal(t, before+100*time.Second+time.Minute, c.Current())
+	require.Equal(t, 2, asked)
+
+	source.Both = nil
+	c = clock.NewOn(source)
+	slept += time.Minute
+	require.Equal(t, c.Now()+time.Minute, c.Current())
+}

@@ -17,18 +17,27 @@ type System struct {
 	epoch     time.Duration // what Monotonic reads where Now returns 0
 	awake     time.Duration // by how much Boottime was ahead of Monotonic at first
 	suspended atomic.Int64  // for how long the machine was since, as far as Sync has found out
+	wall      atomic.Int64  // by how much the time of day was ahead of Monotonic when Current last looked
 }
 
 // Source is the clocks of an operating system.
 type Source struct {
 	Monotonic func() time.Duration         // may stand still while the machine is suspended
 	Boottime  func() (time.Duration, bool) // does not; false where there is no such clock
+	// Both is Monotonic and the time of day, at the cost of one of them. Nil: there is none.
+	Both func() (monotonic, wall time.Duration)
 }
 
 // OS is the clocks of this machine.
 func OS() Source {
 	start := time.Now() // has a monotonic reading, which is all that time.Since looks at
-	return Source{Monotonic: func() time.Duration { return time.Since(start) }, Boottime: readBoottime}
+	return Source{
+		Monotonic: func() time.Duration { return time.Since(start) }, Boottime: readBoottime,
+		Both: func() (monotonic, wall time.Duration) {
+			now := time.Now()
+			return now.Sub(start), time.Duration(now.UnixNano())
+		},
+	}
 }
 
 // beforeFirst is what the first reading is at least: 0 stands for no time in many places.
@@ -70,6 +79,25 @@ func (s *System) Sync() {
 	if now > time.Duration(before)+leastSuspend {
 		s.suspended.CompareAndSwap(before, int64(now)) // or another Sync has done so
 	}
+}
+
+// Current is Now behind a Sync, for the price of Now: for the last look at the clock before a
+// lock is returned. Boottime is read only if the time of day has moved against Monotonic
+// since the last look, as it does when a machine wakes, or is set: otherwise it would show
+// nothing. What sets the time of day back at the same moment, by the length of the
+// suspension to a millisecond, hides it.
+func (s *System) Current() time.Duration {
+	if s.source.Both == nil {
+		s.Sync()
+		return s.Now()
+	}
+	now, wall := s.source.Both()
+	offset, before := int64(wall-now), s.wall.Load()
+	if max(offset-before, before-offset) > int64(leastSuspend) {
+		s.Sync()
+		s.wall.Store(offset)
+	}
+	return now - s.epoch + time.Duration(s.suspended.Load())
 }
 
 // ahead is by how much Boottime is ahead of Monotonic. The latter is read second: what

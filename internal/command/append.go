@@ -19,9 +19,8 @@ type Operand struct {
 
 // Fence is what the scripts of package fencing are told beside the operands.
 type Fence struct {
-	Set      string                  // the key with the tokens of the fleet
-	MaxAhead int64                   // of a token, in microseconds
-	Me       [quorum.MaxNodes][]byte // by node: the fleet, and the node's present life
+	Set string                  // the key with the tokens of the fleet
+	Me  [quorum.MaxNodes][]byte // by node: the fleet, and the node's present life
 }
 
 // ReadBytes is how much of a value ReadValue reads. Locks of others may share the
@@ -114,12 +113,12 @@ func appendCall(dst []byte, k Kind, operands []Operand) []byte {
 }
 
 // appendFenced writes EVALSHA sha n set key… me, and for each key of an acquire first last
-// token ttl, behind maxAhead, or for extends token… ttl…
+// token ttl, or for extends token… ttl…
 func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int) []byte {
 	n := len(operands)
 	args, sha := 5+n+2*n, fencing.ExtendSHA1
 	if k == Acquire {
-		args, sha = 6+n+4*n, fencing.AcquireSHA1
+		args, sha = 5+n+4*n, fencing.AcquireSHA1
 	}
 	dst = resp.AppendArray(dst, args)
 	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"...)
@@ -132,7 +131,6 @@ func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int
 	}
 	dst = resp.AppendBulk(dst, fence.Me[node])
 	if k == Acquire {
-		dst = resp.AppendBulkInt(dst, fence.MaxAhead)
 		for i := range operands {
 			op := &operands[i]
 			dst = resp.AppendBulkInt(dst, int64(op.Block.First))

@@ -61,8 +61,8 @@ func (r *Reader) readFenced(k Kind) {
 	n := int(number(args[2])) - 1
 	keys, rest := args[4:4+n], args[5+n:]
 	for i, key := range keys {
-		if k == Acquire { // maxAhead, then first last token ttl
-			own := rest[1+4*i:]
+		if k == Acquire { // first last token ttl
+			own := rest[4*i:]
 			block := fencing.Block{First: uint64(number(own[0])), Last: uint64(number(own[1]))}
 			r.operands = append(r.operands, Operand{Key: key, Token: own[2], TTL: number(own[3]), Block: block})
 		} else {

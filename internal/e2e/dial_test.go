@@ -55,7 +55,7 @@ var breaks = map[string]func(){
 }
 
 // TestDialMayBreakOff: if a callback of a dial panics, or ends its goroutine, its node is down
-// and tells why. The client goes on with the others, and dials again.
+// and says why. The client goes on with the others, and dials again.
 func TestDialMayBreakOff(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
 		for name, callback := range dialCallbacks {

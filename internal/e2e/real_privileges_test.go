@@ -32,7 +32,7 @@ var listed = regexp.MustCompile(`(?m)^//\t(\S.*?)?\s*ACL SETUSER locker on >pass
 
 // documented is the access list of a name. The two without one are that with all permissions
 // of locks, "all", and that of fenced clients, "fenced". What the tests allow is read there, so
-// that it is what operators are told to allow.
+// that it is what operators read.
 func documented(name string) accessList {
 	text, err := os.ReadFile("../../conn/doc.go")
 	if err != nil {
@@ -87,20 +87,20 @@ func TestRealLeastPrivileges(t *testing.T) {
 // shows. A strict restart guard names what is missing.
 func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*cluster.Admin) {
 	t.Helper()
-	life := func(maxTTL time.Duration) (err error, log string) {
+	life := func(maxTTL time.Duration) (log string, err error) {
 		var sink testkit.LogSink
 		cfg := redlock.Config{Nodes: nodes, MaxTTL: maxTTL, NodeTimeout: testkit.Patience, DialTimeout: testkit.Patience, Logger: sink.Logger(slog.LevelWarn)}
 		c, err := redlock.New(cfg)
 		if err != nil {
-			return err, ""
+			return "", err
 		}
 		defer c.Close()
 		err = wholeLife(t, c, c, admins)
-		return err, sink.String()
+		return sink.String(), err
 	}
 	requireWhole := func() {
 		t.Helper()
-		err, log := life(0)
+		log, err := life(0)
 		require.NoError(t, err)
 		require.Empty(t, log)
 	}
@@ -109,11 +109,11 @@ func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*clu
 		for _, a := range admins {
 			a.Must("ACL SETUSER locker -" + privilege[1:])
 		}
-		switch err, log := life(0); {
+		switch log, err := life(0); {
 		case privilege == "+info":
 			require.NoError(t, err)
 			require.Equal(t, len(nodes), strings.Count(log, "the restart guard is off for it"), log)
-			err, _ = life(ttl)
+			_, err = life(ttl)
 			require.ErrorIs(t, err, redlock.ErrConfig)
 			require.ErrorIs(t, err, conn.ErrNoRunID)
 			require.ErrorContains(t, err, "the command info")

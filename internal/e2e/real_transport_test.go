@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"crypto/tls"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -29,8 +31,9 @@ func TestRealUnixSockets(t *testing.T) {
 	})
 }
 
-// TestRealTLS: a server shows who it is and may ask who we are. A client that
-// cannot say so, or trusts another authority, gets no lock.
+// TestRealTLS: a server shows who it is and may ask who we are. A client that cannot say so
+// gets no lock; New refuses one that trusts another authority. One that speaks to the port in
+// the clear is shown what it may be.
 func TestRealTLS(t *testing.T) {
 	ours, others := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	certificate, key := ours.Issue()
@@ -49,18 +52,27 @@ func TestRealTLS(t *testing.T) {
 				}
 				live(t, with(&tls.Config{RootCAs: ours.Pool(), Certificates: []tls.Certificate{me}}), "k")
 
-				strangers := []*tls.Config{nil, {RootCAs: others.Pool(), Certificates: []tls.Certificate{me}},
-					{RootCAs: ours.Pool(), Certificates: []tls.Certificate{me}, ServerName: "another"}}
-				if clientCA != nil {
-					strangers = append(strangers, &tls.Config{RootCAs: ours.Pool()})
+				var seen testkit.LogSink
+				for _, stranger := range []*tls.Config{nil, {RootCAs: others.Pool(), Certificates: []tls.Certificate{me}},
+					{RootCAs: ours.Pool(), Certificates: []tls.Certificate{me}, ServerName: "another"}} {
+					_, err := redlock.New(redlock.Config{Nodes: nodes, TLS: stranger, DialTimeout: testkit.Patience})
+					require.ErrorIs(t, err, redlock.ErrConfig)
+					require.ErrorIs(t, err, conn.ErrUntrusted)
+					seen.Add(err)
 				}
-				for _, stranger := range strangers {
-					var seen testkit.LogSink
-					_, err := with(stranger).TryAcquire(t.Context(), "k", ttl)
+				if clientCA != nil {
+					_, err := with(&tls.Config{RootCAs: ours.Pool()}).TryAcquire(t.Context(), "k", ttl)
 					require.ErrorIs(t, err, redlock.ErrNoQuorum)
 					seen.Add(err)
-					seen.RequireNone(t, secrets...)
 				}
+				for i, node := range nodes {
+					nodes[i] = strings.Replace(node, "rediss://", "redis://", 1)
+				}
+				for _, n := range with(nil).Nodes() {
+					require.ErrorContains(t, n.Err, "wants TLS (rediss://)")
+					seen.Add(n.Err)
+				}
+				seen.RequireNone(t, secrets...)
 			})
 		}
 	})

@@ -75,7 +75,7 @@ func TestRollingRestart(t *testing.T) {
 func TestFencedRollingRestart(t *testing.T) {
 	t.Parallel()
 	r := cluster.New(t, 3, cluster.DefaultTimeouts, fenced(0), func(c *redlock.Config) { c.MaxTTL = 2 * brief })
-	require.NoError(t, r.InitFencing(t.Context()))
+	require.NoError(t, r.InitFencing(t.Context(), 0))
 	l := cluster.MustAcquire(t, r.Client, "k", 2*brief)
 	ctx, stop := l.KeepAlive(t.Context())
 	defer stop()

@@ -273,7 +273,7 @@ func TestSetRefused(t *testing.T) {
 	require.Zero(t, cluster.Settle(t, r.Client).Operations)
 	busy := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
 	_, err := busy.TryAcquireAll(t.Context(), ttl, "a", "b", "c")
-	require.Equal(t, redlock.ErrBusy, err)
+	require.ErrorContains(t, err, "3 keys, and MaxWaiting is 2")
 	require.Zero(t, cluster.Settle(t, busy.Client).Operations)
 	require.NoError(t, r.Close())
 	_, err = r.TryAcquireAll(t.Context(), ttl, "a", "b")
@@ -319,8 +319,8 @@ func TestSetsDoNotStarveEachOther(t *testing.T) {
 	}
 }
 
-// TestSetIsLeftAllOrNothing: a release that finds no room for all of its keys, and whose
-// caller does not wait, releases none of them. The lock is held, and no other client can
+// TestSetIsLeftAllOrNothing: a release that finds no room for all of its keys, and for which
+// no caller waits, releases none of them. The lock is held, and no other client can
 // take one of its keys.
 func TestSetIsLeftAllOrNothing(t *testing.T) {
 	r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
@@ -338,8 +338,8 @@ func TestSetIsLeftAllOrNothing(t *testing.T) {
 	r.AwaitEmpty(t)
 }
 
-// TestSetCountsAsOne lock in Stats, and as one attempt of the hook, whatever becomes of it and
-// however it is given back.
+// TestSetCountsAsOne lock in Stats, and as one attempt of the hook, for each way in which it may
+// end.
 func TestSetCountsAsOne(t *testing.T) {
 	var y cluster.HookRecorder
 	r := cluster.New(t, 3, cluster.Listening(&y))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -64,6 +65,7 @@ type round struct {
 	repairLife uint64 // of repairer
 	failures   int32  // the last of them in batch.failures, counted from 1
 	told       int32  // likewise in batch.told
+	stale      uint64 // nodes that have refused nothing but the number of a fencing token, a bit each
 	reads      bool   // it is complete when each node has voted
 }
 
@@ -196,6 +198,25 @@ func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (!r.reads || r.tally.Voted() == b.engine.nodes) {
 		b.decide(i, r)
 	}
+	if r.stale != 0 {
+		b.countStale(i, r)
+	}
+}
+
+// countStale has the nodes vote that would have granted a larger token, once they are a quorum
+// with those that have granted this one, or no other node will answer. The attempt that
+// follows is above all that these know: if it began before, another of the quorum might
+// refuse it too, and so on.
+func (b *batch) countStale(i int, r *round) {
+	t, stale := &r.tally, bits.OnesCount64(r.stale)
+	if t.Granted()+stale < b.engine.quorum && t.Voted()+stale < b.engine.nodes {
+		return
+	}
+	nodes := r.stale
+	r.stale = 0
+	for ; nodes != 0; nodes &= nodes - 1 {
+		b.refused(bits.TrailingZeros64(nodes), i, errStale)
+	}
 }
 
 // answered records a node's answer in one round.
@@ -225,8 +246,14 @@ func (b *batch) fenced(node, i int, kind Kind, a fencing.Answer) {
 		r.told = int32(len(b.told))
 	}
 	switch a.Code {
-	case fencing.OK, fencing.Held, fencing.Stale, fencing.Ahead, fencing.Gone:
+	case fencing.OK, fencing.Held, fencing.Gone:
 		b.answered(node, i, a.Code == fencing.OK, kind)
+		return
+	case fencing.Stale:
+		if r := &b.rounds[i]; !r.tally.HasVoted(node) {
+			r.stale |= 1 << uint(node)
+			b.countStale(i, r)
+		}
 		return
 	case fencing.Amnesia:
 		b.refused(node, i, errForgotten)
@@ -307,7 +334,9 @@ func (b *batch) expireRound(i int, now time.Duration) {
 		return
 	}
 	for node := range b.engine.nodes {
-		b.refused(node, i, errTimeout) // unless it has voted
+		if r.stale>>uint(node)&1 == 0 { // it has answered, and is counted behind the others
+			b.refused(node, i, errTimeout) // unless it has voted
+		}
 	}
 }
 

@@ -84,8 +84,8 @@ func urgencyOf(c *Call) urgency {
 }
 
 // HasRoom reports whether n more operations may wait. The caller of a release asks before it
-// ends anything of its lock; the release is then queued in any case, so that a lock whose
-// release is refused is as it was. Beyond Config.MaxWaiting there are as many releases as
+// ends anything of its lock; the release is then queued in any case, so that a
+// release that is refused has changed nothing. Beyond Config.MaxWaiting there are as many releases as
 // callers ask at once, at most.
 func (e *Engine) HasRoom(n int) bool {
 	return e.closing.Load() || int(e.queue.size.Load())+n <= e.queue.limit

@@ -11,7 +11,6 @@ import (
 // fenceCheck is what the checker knows of tokens.
 type fenceCheck struct {
 	grants    [maxKeys][]tokens
-	issued    uint64 // the largest token
 	lastBlock fencing.Block
 	well      [8][maxMasters]time.Duration // since when a client could have brought a node back
 
@@ -59,12 +58,22 @@ func (c *checker) tokened(l *lock, b fencing.Block, asked time.Duration) {
 	c.fences.grants[l.key] = append(c.fences.grants[l.key], tokens{b, l.number, asked, c.world.now()})
 }
 
+// seen is the first token of the latest lock, by its tokens. That of the holder to which it was
+// handed is not known to the resource yet.
+func (c *fenceCheck) seen() (token uint64) {
+	for _, of := range c.grants {
+		for _, g := range of {
+			token = max(token, g.First)
+		}
+	}
+	return token
+}
+
 // attempted is what the last attempt of a user was told, for second.
 type attempted struct {
 	lock  int
 	asked time.Duration
 	heard uint64 // nodes, a bit each
-	ahead bool
 }
 
 // second checks an attempt that follows one which was refused: the token is larger than
@@ -82,9 +91,6 @@ func (c *checker) second(l *lock, op *Op, before attempted) (now attempted) {
 	}
 	for _, t := range op.Told {
 		switch t.Answer.Code {
-		case fencing.Ahead:
-			now.ahead = true
-			now.heard |= 1 << t.Node
 		case fencing.Held:
 			now.heard |= 1 << t.Node
 		case fencing.Stale:
@@ -95,7 +101,7 @@ func (c *checker) second(l *lock, op *Op, before attempted) (now attempted) {
 			if r.lock == before.lock {
 				others = r.before
 			}
-			if before.heard>>t.Node&1 == 1 && !before.ahead && others < since && m.fence.floored < since {
+			if before.heard>>t.Node&1 == 1 && others < since && m.fence.floored < since {
 				c.failf("second", "lock %d: node %d has refused token %d, and has told of a larger one before", l.number, t.Node, op.Block.First)
 			}
 			c.fences.second++
@@ -127,7 +133,7 @@ func (c *checker) absent(cl *client, l *lock, op *Op) {
 
 // backIn is how long a node that has forgotten may have no vote, where a client lives that
 // can bring it back: a quarantine, some pauses, and requests that are not answered.
-const backIn = longestHeld*102/100 + 3*time.Millisecond + 2*fencing.RetryRejoin + 4*askTimeout
+const backIn = longestHeld*102/100 + 3*time.Millisecond + 2*fencing.MaxPause + 4*askTimeout
 
 // votesNow says whether a master has a vote.
 func (m *master) votesNow() bool {

@@ -14,7 +14,6 @@ import (
 const (
 	fenceSet   = "fence"
 	fenceFleet = "fleet"
-	maxAhead   = time.Minute
 	wallBase   = 1_800_000_000_000_000 // µs, of the worlds' beginning
 )
 
@@ -36,9 +35,8 @@ type raised struct {
 
 // fencedCall is what a fenced script is told beside keys, tokens and TTLs.
 type fencedCall struct {
-	me       fencing.Me
-	maxAhead uint64
-	blocks   []fencing.Block
+	me     fencing.Me
+	blocks []fencing.Block
 }
 
 func meOf(text string) fencing.Me {
@@ -52,9 +50,7 @@ func readFencedCall(words []string) (*fencedCall, error) {
 	if words[3] != fenceSet || n < 2 {
 		return nil, fmt.Errorf("%q is no call of a script of fencing", words)
 	}
-	f := &fencedCall{me: meOf(words[3+n])}
-	f.maxAhead, _ = strconv.ParseUint(words[4+n], 10, 64) // of an acquire
-	return f, nil
+	return &fencedCall{me: meOf(words[3+n])}, nil
 }
 
 func (m *master) run() string { return fmt.Sprintf("run%d.%d", m.index, m.life) }
@@ -86,13 +82,13 @@ func (m *master) fenced(dst []byte, p *pipe, cmd *sentCommand) []byte {
 				m.script(cmd, i, h)
 			}
 		} else if a = m.fence.Acquire(cmd.fence.me, fencing.Acquire{
-			Name: keyNames[key], Block: cmd.fence.blocks[i], Exists: h.lock != 0, Now: m.micros(), MaxAhead: cmd.fence.maxAhead,
+			Name: keyNames[key], Block: cmd.fence.blocks[i], Exists: h.lock != 0,
 		}); a.Code == fencing.OK {
 			*h = held{cmd.locks[i], m.milliseconds() + cmd.ttls[i]}
 			m.fence.raised[key] = raised{w.now(), m.fence.raised[key].last, cmd.locks[i]}
 			w.check.grantedOne(m, cmd.locks[i], h.expires)
 		}
-		if a.Code == fencing.Amnesia || a.Code == fencing.Foreign || a.Code == fencing.Gone {
+		if a.Code == fencing.Amnesia || a.Code == fencing.Foreign || a.Code == fencing.Gone || a.Code == fencing.Stale {
 			cmd.blame(m, cmd.locks[i])
 		}
 		w.note("fenced", m.index, cmd.locks[i], int(a.Code))
@@ -129,7 +125,7 @@ func appendAnswer(dst []byte, a fencing.Answer, reads bool) []byte {
 	switch {
 	case a.Code == fencing.OK && !reads, a.Code == fencing.Gone:
 		return resp.AppendInteger(dst, int64(a.Code))
-	case a.Code <= fencing.Ahead:
+	case a.Code <= fencing.Stale:
 		text = strconv.FormatUint(a.Token, 10)
 	}
 	dst = resp.AppendArray(dst, 2)
@@ -223,9 +219,9 @@ func save(w *world) {
 // collect has a master forget tokens.
 func collect(w *world) {
 	m := w.anyMaster()
-	x := m.micros() - uint64(w.between(0, 200*time.Millisecond)/time.Microsecond)
+	age := uint64(w.between(0, 200*time.Millisecond) / time.Microsecond)
 	w.note("collect", m.index, 0, 0)
-	m.fence.Collect(m.fence.Marker.Me, x)
+	m.fence.Collect(m.fence.Marker.Me, age, m.micros())
 	m.fence.floored = w.now()
 }
 
@@ -243,12 +239,12 @@ func (w *world) forgotten() (n int) {
 func (w *world) tooMany() bool { return w.forgotten() >= (len(w.masters)-1)/2 && w.chance(90) }
 
 // initialize is an operator who has seen that too many nodes have forgotten: a client
-// brings all of them back, with a floor above all tokens.
+// brings all of them back, with a floor above the tokens that the resources have seen.
 func initialize(w *world) {
 	c := w.clients[w.IntN(len(w.clients))]
 	if c.fence == nil || c.dead || w.forgotten() <= c.fence.fleet.Nodes-c.fence.readers() {
 		return
 	}
 	w.note("initialize", c.index, 0, 0)
-	c.fence.medic.initialize(w.check.fences.issued + 1)
+	c.fence.medic.initialize()
 }

@@ -25,10 +25,10 @@ type simFence struct {
 	world  *world
 	fleet  fencing.Fleet
 	encode *command.Fence
-	clock  fencing.Clock
 	wall   time.Duration // how far its clock is off
 
 	forgotten, doubted uint64
+	inits              uint64 // nodes that are given an operator's floor
 	medic              simMedic
 }
 
@@ -50,7 +50,7 @@ func newSimFence(c *client) *simFence {
 	if w.rules.rejoinsAtOnce {
 		f.fleet.Quarantine = 0
 	}
-	f.encode = &command.Fence{Set: fenceSet, MaxAhead: maxAhead.Microseconds()}
+	f.encode = &command.Fence{Set: fenceSet}
 	f.medic = simMedic{fence: f, cases: map[int]*fencing.Treatment{}}
 	return f
 }
@@ -99,7 +99,7 @@ func (c *client) propose(op *Op, p *fencing.Proposal) {
 	if f == nil {
 		return
 	}
-	b, ok := p.Next(&f.clock, f.micros(), blockSize)
+	b, ok := p.Next(f.micros(), blockSize)
 	if !ok {
 		c.world.check.fail("fence", "there is no token left")
 	}
@@ -108,7 +108,6 @@ func (c *client) propose(op *Op, p *fencing.Proposal) {
 		op.Block = f.world.check.fences.lastBlock
 	}
 	f.world.check.fences.lastBlock = op.Block
-	f.world.check.fences.issued = max(f.world.check.fences.issued, b.Last)
 }
 
 // learn takes notice of what nodes told of an attempt that has not won, and returns whether
@@ -205,7 +204,7 @@ func (m *simMedic) treat(left uint64, pause time.Duration) {
 			t.Doubt()
 		}
 		m.asked++
-		r, wait := t.Next(c.clock.Now(), fmt.Sprintf("client%d.%d", c.index, m.asked))
+		r, wait := t.Next(c.clock.Now(), fmt.Sprintf("client%d.%d", c.index, m.asked), ^f.forgotten)
 		if r.Verb != "" {
 			m.ask(r, false, func(a fencing.Answer, ok bool) {
 				t.Answered(r, a, ok, c.clock.Now())
@@ -217,6 +216,7 @@ func (m *simMedic) treat(left uint64, pause time.Duration) {
 		if t.Finished() {
 			delete(m.cases, node)
 			f.forgotten &^= 1 << node
+			f.inits &^= 1 << node
 		} else {
 			pause = min(pause, wait)
 		}
@@ -244,6 +244,9 @@ func (m *simMedic) ask(r fencing.Request, load bool, then func(a fencing.Answer,
 	case fencing.NoticeVerb:
 		args = []string{r.Nonce}
 	case fencing.RejoinVerb:
+		if f.inits>>r.Node&1 == 1 { // the resources have seen what was granted, and no more
+			r.Floor = fencing.InitFloor(f.world.check.fences.seen(), blockSize, 0, 0)
+		}
 		args = []string{r.Nonce, strconv.FormatUint(r.Floor, 10)}
 	}
 	var n int
@@ -285,7 +288,7 @@ func (m *simMedic) poll() bool {
 }
 
 // initialize is Group.InitFencing.
-func (m *simMedic) initialize(floor uint64) {
+func (m *simMedic) initialize() {
 	f := m.fence
 	if now := f.world.now(); m.runs || m.inits > now {
 		return // a request is under way, or it has just begun
@@ -293,8 +296,9 @@ func (m *simMedic) initialize(floor uint64) {
 		m.inits = now + 500*time.Millisecond
 	}
 	for node := range f.fleet.Nodes {
-		m.cases[node] = &fencing.Treatment{Rejoin: fencing.BeginInit(f.fleet, node, floor)}
+		m.cases[node] = &fencing.Treatment{Rejoin: fencing.BeginInit(f.fleet, node)}
 		f.forgotten |= 1 << node
+		f.inits |= 1 << node
 	}
 	f.world.check.fences.initialized++
 	m.ring()

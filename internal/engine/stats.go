@@ -112,9 +112,9 @@ func (e *Engine) noteOp(op *Op, err error) {
 	}
 }
 
-// Leave sends the releases of one lock whose caller does not wait for them, because its
-// context has ended. They are queued together: all of them or, with ErrClosed, none. HasRoom
-// says whether they may be.
+// Leave sends the releases of one lock for which no caller waits, because its context has
+// ended. They are queued together: all of them or, with ErrClosed, none. HasRoom comes
+// before.
 func (e *Engine) Leave(calls ...*Call) error {
 	if err := e.queueReleases(calls, false); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (e *Engine) Leave(calls ...*Call) error {
 	return nil
 }
 
-// Discard queues the releases of one lock whose holder does not wait for them, unless the
+// Discard queues the releases of one lock for which its holder does not wait, unless the
 // engine is closed; DriveSoon sends them. Their number is bounded by that of the locks which
 // are held, and Config.MaxWaiting does not hold for them.
 func (e *Engine) Discard(calls ...*Call) { _ = e.queueReleases(calls, true) }

@@ -50,28 +50,20 @@ func (f *fenceCall) acquire() {
 		compare = "first < 1"
 		set     = "'SET'"
 	)
-	if f.barred("time", "'TIME'") {
-		return
-	}
-	now := f.micros()
-	maxAhead, bounded := luaNumber(f.arg(1))
 	f.array(len(f.keys) - 1)
 	for i, key := range f.keys[1:] {
-		first, ok := luaNumber(f.arg(4*i + 2))
-		last, lastOK := luaNumber(f.arg(4*i + 3))
+		first, ok := luaNumber(f.arg(4*i + 1))
+		last, lastOK := luaNumber(f.arg(4*i + 2))
 		if !ok || first >= 1 && !lastOK {
 			f.raise(compare, "attempt to compare nil with number")
 			return
 		}
-		r := fencing.Acquire{Name: f.lockName(key), Block: fencing.Block{First: token(first), Last: token(last)}, Now: now, MaxAhead: token(maxAhead)}
+		r := fencing.Acquire{Name: f.lockName(key), Block: fencing.Block{First: token(first), Last: token(last)}}
 		if first >= 1 && first <= last && last <= fencing.MaxToken {
 			if f.barred("exists", "'EXISTS'") {
 				return
 			}
-			if r.Exists = f.table().get(key, f.now) != nil; !r.Exists && !bounded {
-				f.raise("tonumber(ARGV[2])", "attempt to compare nil with number")
-				return
-			}
+			r.Exists = f.table().get(key, f.now) != nil
 		}
 		node := f.node
 		if f.srv.denied["zadd"] || f.srv.replica {
@@ -82,7 +74,7 @@ func (f *fenceCall) acquire() {
 			if f.barred("zadd", "'ZADD'") {
 				return
 			}
-			nonce, ttl := f.arg(4*i+4), f.arg(4*i+5)
+			nonce, ttl := f.arg(4*i+3), f.arg(4*i+4)
 			if nonce == nil || ttl == nil {
 				f.failAt(set, f.srv.dialect.notString)
 				return
@@ -235,7 +227,7 @@ func (f *fenceCall) say(a fencing.Answer) {
 func (f *fenceCall) sayWhole(a fencing.Answer, read bool) {
 	f.array(2)
 	f.int(int64(a.Code))
-	if a.Code == fencing.Held || a.Code == fencing.Stale || a.Code == fencing.Ahead || a.Code == fencing.OK && read {
+	if a.Code == fencing.Held || a.Code == fencing.Stale || a.Code == fencing.OK && read {
 		var digits [20]byte
 		f.bulk(strconv.AppendUint(digits[:0], a.Token, 10))
 	} else {

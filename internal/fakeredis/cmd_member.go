@@ -23,41 +23,63 @@ func (f *fenceCall) member() {
 	before := f.node
 	f.node = cloneFence(before)
 	state := before.Extend(f.me, true)
-	verb, read := string(f.argv[0]), false
+	verb, votes := string(f.argv[0]), state.Code == fencing.OK
+	const compare = "tonumber(x) > 9007"
 	var a fencing.Answer
-	switch verb {
-	case "notice":
-		if state.Code == fencing.Amnesia && state.Text == "" {
-			if f.barred("time", "'TIME'") {
-				return
-			}
+	switch {
+	case state.Code == fencing.Foreign:
+		a = state
+	case verb == "show", verb == "read" && votes:
+		if f.barred("zrevrange", "'ZREVRANGE'") {
+			return
+		}
+		f.sayWhole(f.node.Show(f.me), true)
+		return
+	case votes && verb == "raise":
+		x, ok := luaNumber(f.arg(2))
+		if !ok {
+			f.raise(compare, "attempt to compare number with nil")
+			return
+		}
+		a = f.node.Raise(f.me, token(x))
+	case votes && verb == "collect":
+		if f.barred("time", "'TIME'") {
+			return
+		}
+		age, ok := luaNumber(f.arg(2))
+		if !ok {
+			kind := "string"
 			if f.arg(2) == nil {
-				f.raise("ARGV[3] .. '.'", "attempt to concatenate field '?' (a nil value)")
-				return
+				kind = "nil"
 			}
+			f.raise("micros() - ARGV[3]", "attempt to perform arithmetic on field '?' (a "+kind+" value)")
+			return
+		}
+		a = f.node.Collect(f.me, token(age), f.micros())
+	case votes:
+		a = fencing.Answer{Code: fencing.Active}
+	case verb == "notice" && state.Text == "":
+		if f.barred("time", "'TIME'") {
+			return
+		}
+		if f.arg(2) == nil {
+			f.raise("ARGV[3] .. '.'", "attempt to concatenate field '?' (a nil value)")
+			return
 		}
 		a = f.node.Notice(f.me, string(f.arg(2)), f.micros())
-	case "rejoin":
+	case verb == "resume":
+		a = f.node.Resume(f.me)
+	case verb == "rejoin" && state.Text != "" && state.Text == string(f.arg(2)):
 		x, ok := luaNumber(f.arg(3))
-		if !ok && state.Code == fencing.Amnesia && state.Text != "" && state.Text == string(f.arg(2)) {
-			f.raise("tonumber(ARGV[4]) >", "attempt to compare number with nil")
+		if !ok {
+			f.raise(compare, "attempt to compare number with nil")
 			return
 		}
 		a = f.node.Rejoin(f.me, string(f.arg(2)), token(x))
-	case "read":
-		if state.Code == fencing.OK && f.barred("zrevrange", "'ZREVRANGE'") {
-			return
-		}
-		a, read = f.node.Read(f.me), true
 	default:
-		x, ok := luaNumber(f.arg(2))
-		if !ok && state.Code == fencing.OK {
-			f.raise("tonumber(ARGV[3]) >", "attempt to compare number with nil")
-			return
-		}
-		a = f.node.Collect(f.me, token(x))
+		a = state
 	}
-	if a.Code == fencing.OK && !read && f.barred("zscore", "'ZSCORE'") ||
+	if a.Code == fencing.OK && verb != "resume" && f.barred("zscore", "'ZSCORE'") ||
 		f.node.Floor != before.Floor && f.barred("zadd", "'ZADD', set, x") {
 		return
 	}
@@ -70,7 +92,7 @@ func (f *fenceCall) member() {
 		return
 	}
 	f.keep()
-	f.sayWhole(a, read)
+	f.sayWhole(a, false)
 }
 
 // keep stores the node under the key of the set, which is made if there is something

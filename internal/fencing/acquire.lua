@@ -12,23 +12,17 @@ if not redis.call('ZSCORE', set, 'active:' .. me) then
   for i = 1, n do out[i] = answer end
   return out
 end
-local text = function(number) return string.format('%.0f', number) end
 local floor = tonumber(redis.call('ZSCORE', set, 'floor') or 0)
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 for i = 1, n do
-  local key, a = KEYS[i + 1], 4 * i - 1
+  local key, a = KEYS[i + 1], 4 * i - 2
   local first, last = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
   local e = math.max(tonumber(redis.call('ZSCORE', set, 'k' .. key) or 0), floor)
-  local present = math.max(now, e)
   if first < 1 or last < first or last > 9007199254740991 then
     out[i] = {9, ''}
   elseif redis.call('EXISTS', key) == 1 then
-    out[i] = {2, text(e)}
+    out[i] = {2, string.format('%.0f', e)}
   elseif first <= e then
-    out[i] = {3, text(e)}
-  elseif first - present > tonumber(ARGV[2]) then
-    out[i] = {4, text(present)}
+    out[i] = {3, string.format('%.0f', e)}
   else
     redis.call('ZADD', set, ARGV[a + 1], 'k' .. key)
     redis.call('SET', key, ARGV[a + 2], 'PX', ARGV[a + 3])

@@ -12,7 +12,7 @@ const (
 	OK      Code = iota + 1 // done; of READ: Token is the largest that the node knows
 	Held                    // the lock key exists; Token is E
 	Stale                   // the proposed token is not above E; Token is E
-	Ahead                   // the proposed token is too far above Token, the node's present
+	_                       // 4 is not used
 	Amnesia                 // the node has no vote; Text is its provisional nonce, or empty
 	Active                  // the node needs no NOTICE or REJOIN: it has a vote
 	Foreign                 // Text is the marker of a fleet that is configured otherwise
@@ -20,7 +20,7 @@ const (
 	Invalid                 // no number that may be a token, or no block
 )
 
-var codes = [...]string{"none", "OK", "HELD", "STALE", "AHEAD", "AMNESIA", "ACTIVE", "FOREIGN", "GONE", "INVALID"}
+var codes = [...]string{"none", "OK", "HELD", "STALE", "none", "AMNESIA", "ACTIVE", "FOREIGN", "GONE", "INVALID"}
 
 // String is the name that the protocol's text uses.
 func (c Code) String() string {

@@ -85,7 +85,7 @@ func (m *stepper) end(k int) {
 
 func (m *stepper) request(token uint8) Acquire {
 	t := uint64(token)
-	return Acquire{Name: theKey, Block: Block{t, t + uint64(m.block) - 1}, Now: 1, MaxAhead: 100}
+	return Acquire{Name: theKey, Block: Block{t, t + uint64(m.block) - 1}}
 }
 
 // quorum says whether attempt k has one, and forgets its votes then.

@@ -20,10 +20,11 @@
 //
 // # A client's half
 //
-//   - [Proposal] chooses the token of the next attempt: max(time in µs, E + 1).
-//   - [Clock] corrects the client's time by what nodes said of theirs.
+//   - [Proposal] chooses the token of the next attempt: max(time in µs, E + 1). No node
+//     compares it with a clock, so any token is accepted that exceeds E: a quorum that votes
+//     can lock a free key with the second attempt.
 //   - [Refusals] says what a lost round is followed by.
-//   - [Block] counts the tokens of one lease that passes from holder to holder.
+//   - [Block] is the tokens of one lease that passes from holder to holder.
 //   - [Rejoin] brings a node back that has forgotten.
 //
 // # A node that forgets
@@ -39,12 +40,15 @@
 //  3. its floor is at least what N − quorum + 1 other active nodes knew after that.
 //
 // Each of the three is needed: the model checker finds the protocol broken without any
-// one of them (TestBroken names all the variants).
+// one of them (TestBroken names all the variants). Where too many have forgotten for the
+// third, an operator says which tokens the resources have seen ([InitFloor]).
 //
 // # Preconditions
 //
 // One member list, quorum and longest TTL for all clients: they are part of the marker.
 // No TTL and no extension above the longest TTL. Members are distinct servers, without
 // failover. A server's state may be lost or rolled back, but with a new run_id if it is
-// rolled back. A connection dies with its server. Tokens are below 2^53.
+// rolled back. A connection dies with its server. Tokens are below 2^53. A node that is
+// resumed has forgotten nothing of what it has answered. An operator's number covers the
+// tokens of all locks that were granted before it is used.
 package fencing

@@ -24,11 +24,9 @@ type Token struct {
 // Acquire is the request of one attempt for one key. Its nonce and TTL concern the lock
 // key alone.
 type Acquire struct {
-	Name     string
-	Block    Block  // t up to t+K-1
-	Exists   bool   // the lock key
-	Now      uint64 // the node's TIME, in µs
-	MaxAhead uint64 // µs
+	Name   string
+	Block  Block // t up to t+K-1
+	Exists bool  // the lock key
 }
 
 // Acquire records the block and grants the key, or refuses. A refusal writes nothing. The
@@ -45,14 +43,11 @@ func (n *Node) Acquire(me Me, r Acquire) Answer {
 	if found {
 		e = max(e, n.Tokens[at].F)
 	}
-	present := max(r.Now, e)
 	switch {
 	case r.Exists:
 		return Answer{Code: Held, Token: e}
 	case r.Block.First <= e: // never Last: the holders before would share tokens
 		return Answer{Code: Stale, Token: e}
-	case r.Block.First > present && r.Block.First-present > r.MaxAhead:
-		return Answer{Code: Ahead, Token: present}
 	case found:
 		n.Tokens[at].F = r.Block.Last
 	default:
@@ -73,18 +68,17 @@ func (n *Node) Extend(me Me, holds bool) Answer {
 	return Answer{Code: OK}
 }
 
-// Collect raises the floor to x and forgets the tokens up to it. Any x is safe; a late or
+// Raise lifts the floor to x, and forgets the tokens up to it. Any x is safe; a late or
 // repeated one never lowers the floor.
-func (n *Node) Collect(me Me, x uint64) Answer {
+func (n *Node) Raise(me Me, x uint64) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
 		return state
 	}
-	if x > MaxToken {
-		return Answer{Code: Invalid}
-	}
-	n.raise(x)
-	return Answer{Code: OK}
+	return n.raise(x)
 }
+
+// Collect forgets the tokens that were accepted age µs ago or earlier, by the node's TIME.
+func (n *Node) Collect(me Me, age, now uint64) Answer { return n.Raise(me, now-min(now, age)) }
 
 // Notice gives a node that has forgotten a provisional marker, and answers Amnesia with
 // its nonce: an earlier one of this life, or the one made of n and the node's TIME. A
@@ -99,10 +93,30 @@ func (n *Node) Notice(me Me, nonce string, now uint64) Answer {
 	return state
 }
 
+// Resume gives the node its vote back at once, if it had one in an earlier run. It is for
+// nodes that forget nothing in a restart, by the operator's word.
+func (n *Node) Resume(me Me) Answer {
+	state := n.Marker.read(me)
+	if state.Code == Amnesia && n.Marker.Phase == Voting {
+		n.Marker.Me = me
+		return Answer{Code: OK}
+	}
+	return state
+}
+
 // Read answers the largest token that the node knows, of any key or the floor. Both are
 // read in one script: a collection in between would hide from both.
 func (n *Node) Read(me Me) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
+		return state
+	}
+	return n.Show(me)
+}
+
+// Show is Read of a node that may have no vote. What it tells is no more than a token that
+// was accepted once: others may have been, and are forgotten.
+func (n *Node) Show(me Me) Answer {
+	if state := n.Marker.read(me); state.Code == Foreign {
 		return state
 	}
 	top := n.Floor
@@ -120,18 +134,21 @@ func (n *Node) Rejoin(me Me, nonce string, floor uint64) Answer {
 	if state.Code != Amnesia || state.Text != nonce || nonce == "" {
 		return state
 	}
-	if floor > MaxToken {
-		return Answer{Code: Invalid}
+	a := n.raise(floor)
+	if a.Code == OK {
+		n.Marker = Marker{Phase: Voting, Me: me}
 	}
-	n.raise(floor)
-	n.Marker = Marker{Phase: Voting, Me: me}
-	return Answer{Code: OK}
+	return a
 }
 
 // raise lifts the floor and removes the tokens that it covers.
-func (n *Node) raise(x uint64) {
+func (n *Node) raise(x uint64) Answer {
+	if x > MaxToken {
+		return Answer{Code: Invalid}
+	}
 	n.Floor = max(n.Floor, x)
 	n.Tokens = slices.DeleteFunc(n.Tokens, func(t Token) bool { return t.F <= n.Floor })
+	return Answer{Code: OK}
 }
 
 func (n *Node) find(name string) (at int, found bool) {

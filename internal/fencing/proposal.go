@@ -1,64 +1,52 @@
 package fencing
 
-// Clock is a client's time in µs, corrected by what nodes said. Tokens need no right clock:
-// one that is off costs a second attempt, and the correction saves it for the attempts that
-// follow. A Clock has no lock.
-type Clock struct{ shift int64 }
-
-// Now returns the corrected time. own is the client's clock.
-func (c *Clock) Now(own uint64) uint64 {
-	own = min(own, MaxToken)
-	if c.shift < 0 {
-		return own - min(own, uint64(-c.shift))
-	}
-	return min(own+uint64(c.shift), MaxToken)
-}
-
-func (c *Clock) set(own, now uint64) {
-	c.shift = int64(min(now, MaxToken)) - int64(min(own, MaxToken))
-}
+// FirstTime is the earliest time, in µs, that a client's clock may read: the year 2020. One
+// that reads less, or leaves no room for a block below MaxToken, is wrong, and no token is to
+// be made from it.
+const FirstTime = 1_577_836_800_000_000
 
 // Proposal is the tokens that one call proposes for one key, attempt by attempt. The zero
 // value knows of no token.
-type Proposal struct{ above, present uint64 }
+type Proposal struct {
+	above uint64
+	row   int // of attempts that were advised to be made again
+}
 
-// Learn takes notice of the answer of a node to the last attempt: Stale and Held tell the
-// token that must be exceeded, Ahead tells the node's present.
+// maxRow is how many attempts in a row are made without a pause. Without others that want the
+// lock, two suffice.
+const maxRow = 4
+
+// Learn takes notice of the answer of a node to the last attempt: Stale and Held say which
+// token must be exceeded. Only this call's proposal is raised, not the client's clock, which
+// would add each of its own steps to all that follow.
 func (p *Proposal) Learn(a Answer) {
-	switch {
-	case a.Token >= MaxToken: // there is none above
-	case a.Code == Stale, a.Code == Held:
+	if (a.Code == Stale || a.Code == Held) && a.Token < MaxToken { // there is none above that
 		p.above = max(p.above, a.Token)
-	case a.Code == Ahead:
-		p.present = max(p.present, a.Token)
 	}
 }
 
-// Next returns the block of the next attempt, k tokens from max(now, above+1) on, by the
-// client's clock, which reads own. It returns false where there is no room below MaxToken.
-//
-// After Ahead the block begins right above the latest present of a node that answered so:
-// that is above its E too, and not ahead of it. Larger tokens that were seen are left
-// aside. They were accepted by nodes whose clocks are far ahead, or were once; nodes that
-// have none of them make a quorum, or answer Stale.
-func (p *Proposal) Next(c *Clock, own uint64, k int) (b Block, ok bool) {
-	now := c.Now(own)
-	switch {
-	case p.present != 0:
-		b.First = p.present + 1
-		if now > b.First {
-			c.set(own, b.First)
-		}
-	case p.above >= now:
-		b.First = p.above + 1
-		c.set(own, b.First)
-	default:
-		b.First = now
-	}
+// Next returns the block of the next attempt, k tokens from max(now, above+1) on. now is the
+// client's time in µs. It returns false where there is no room below MaxToken.
+func (p *Proposal) Next(now uint64, k int) (b Block, ok bool) {
+	b.First = max(now, p.above+1)
 	if k < 1 || b.First > MaxToken || uint64(k)-1 > MaxToken-b.First {
 		return Block{}, false
 	}
 	b.Last = b.First + uint64(k) - 1
-	p.above, p.present = b.Last, 0 // a node may have recorded it, and tells only how far others are
+	p.Exceed(b)
 	return b, true
 }
+
+// Again reports whether the attempt that was given the advice is to be made again at once.
+func (p *Proposal) Again(a Advice) bool {
+	p.row++
+	if a != Again || p.row == maxRow {
+		p.row = 0
+		return false
+	}
+	return true
+}
+
+// Exceed has the next attempt propose more than b. Nodes may have recorded the block of an
+// attempt without its client having heard of it.
+func (p *Proposal) Exceed(b Block) { p.above = max(p.above, b.Last) }

@@ -30,7 +30,7 @@ func (r *Refusals) Add(node int, a Answer) {
 		r.ok |= bit
 	case Held:
 		r.held |= bit
-	case Stale, Ahead:
+	case Stale:
 		r.number |= bit
 	case Amnesia:
 		r.amnesia |= bit
@@ -52,12 +52,12 @@ func (r *Refusals) Advise(f Fleet) Advice {
 		return Closed
 	case count(r.held) > f.Nodes-f.Quorum:
 		return Taken
-	case r.number != 0 && count(r.ok|r.number|r.held) >= f.Quorum:
+	case r.number != 0 && count(r.ok|r.number) >= f.Quorum:
 		return Again
 	case r.amnesia != 0 && count(r.ok|r.held|r.amnesia|r.number) >= f.Quorum:
 		return Missed
-	case count(r.ok|r.held) >= f.Quorum:
-		return Taken // a split vote
+	case count(r.ok|r.held|r.number) >= f.Quorum:
+		return Taken // a split vote, or held where that decides
 	}
 	return Unheard
 }

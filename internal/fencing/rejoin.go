@@ -34,17 +34,24 @@ type Rejoin struct {
 	due   time.Duration
 	read  uint64 // a bit for each node
 	floor uint64
-	given bool // the floor was, by an operator: nothing is read
+	init  bool // the floor is an operator's: nothing is read
 }
 
 // BeginRejoin is for a node that answered Amnesia.
 func BeginRejoin(f Fleet, node int) Rejoin { return Rejoin{fleet: f, node: node} }
 
 // BeginInit is for the first start of a fleet, and for one of which too many nodes have
-// forgotten. The floor is an operator's word: no token above it was ever issued. The steps
-// are the same but for the reads, the quarantine included.
-func BeginInit(f Fleet, node int, floor uint64) Rejoin {
-	return Rejoin{fleet: f, node: node, floor: floor, given: true}
+// forgotten. The steps are the same, the quarantine included, but for the reads: the floor is
+// [InitFloor].
+func BeginInit(f Fleet, node int) Rejoin { return Rejoin{fleet: f, node: node, init: true} }
+
+// InitFloor is the floor that an operator's call gives, once the quarantine is over. atLeast
+// is not less than any token of a lock that was granted before it, and blocks have k tokens:
+// holders behind the first may have some that atLeast does not know. shown is what the
+// other nodes show, with a vote or without, and now is the client's time: if atLeast is
+// what it must be these are not needed, and they do no harm.
+func InitFloor(atLeast uint64, k int, shown, now uint64) uint64 {
+	return max(atLeast+uint64(k), shown, now)
 }
 
 // Next returns the next step at the time now.
@@ -63,7 +70,7 @@ func (r *Rejoin) enough() bool {
 	for bits := r.read; bits != 0; bits &= bits - 1 {
 		read++
 	}
-	return r.given || read >= r.fleet.readers()
+	return r.init || read >= r.fleet.readers()
 }
 
 // Due is when the quarantine ends.
@@ -119,10 +126,4 @@ func (r *Rejoin) Rejoined(a Answer, received time.Duration) {
 
 // Drop goes back to the beginning: the node has another nonce, or REJOIN got no reply. A
 // REJOIN is never sent again, and reads are never used for another nonce.
-func (r *Rejoin) Drop() {
-	floor := uint64(0)
-	if r.given {
-		floor = r.floor
-	}
-	*r = Rejoin{fleet: r.fleet, node: r.node, floor: floor, given: r.given}
-}
+func (r *Rejoin) Drop() { *r = Rejoin{fleet: r.fleet, node: r.node, init: r.init} }

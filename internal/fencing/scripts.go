@@ -12,7 +12,7 @@ import _ "embed"
 
 // AcquireScript is Acquire for several keys, and sets the lock keys.
 //
-//	KEYS: set, key…   ARGV: me, maxAhead, then first, last, nonce, ttl of each key
+//	KEYS: set, key…   ARGV: me, then first, last, nonce, ttl of each key
 //
 //go:embed acquire.lua
 var AcquireScript string
@@ -24,16 +24,18 @@ var AcquireScript string
 //go:embed extend.lua
 var ExtendScript string
 
-// MemberScript is Notice, Rejoin, Read and Collect.
+// MemberScript is Notice, Resume, Rejoin, Read, Show, Raise and Collect. Where a node has a
+// vote, what is for nodes that have none is answered with Active.
 //
-//	KEYS: set   ARGV: notice me nonce | rejoin me nonce floor | read me | collect me x
+//	KEYS: set   ARGV: notice me nonce | resume me | rejoin me nonce floor | read me | show me |
+//	                  raise me x | collect me age
 //
 //go:embed member.lua
 var MemberScript string
 
 // The digests under which servers know the scripts; a test recomputes them.
 const (
-	AcquireSHA1 = "f650a471e9a06e592db8de4bd47e0ade4d23985a"
+	AcquireSHA1 = "3feaf199a78c5c0f71677c16becb5d35c8a7c569"
 	ExtendSHA1  = "b6852e2f0f964afd155e329447d313a261a88f9d"
-	MemberSHA1  = "70a53d347d0230a78354de7c804e24633493bd6d"
+	MemberSHA1  = "a3a3cebcbce3d5f3201b737e37dd8150161fc1e8"
 )

@@ -91,6 +91,9 @@ func (w *world) search() (r result) {
 			return r
 		}
 		s := w.unpack(found.at(i))
+		if w.live && m.stuck(&s) {
+			return w.retrace(found, i)
+		}
 		for _, x := range m.next(&s) {
 			r.seen[x.action.kind]++
 			if x.broken != "" {
@@ -127,6 +130,10 @@ func (w *world) retrace(found *arena, end int) (r result) {
 		r.trace = append(r.trace, steps[at].action)
 		s = steps[at].after
 	}
+	if w.live && m.stuck(&s) {
+		r.broken = stuck
+		return r
+	}
 	for _, x := range m.next(&s) {
 		if x.broken != "" {
 			r.trace, r.broken = append(r.trace, x.action), x.broken
@@ -135,6 +142,8 @@ func (w *world) retrace(found *arena, end int) (r result) {
 	}
 	panic("the last step is missing")
 }
+
+const stuck = "a majority votes, and does not lock a free key with the second attempt"
 
 // replay executes a trace from its text, on the rules, and returns how it ends.
 func (w *world) replay(text string) (broken string, err error) {
@@ -162,6 +171,9 @@ func (w *world) replay(text string) (broken string, err error) {
 			return "", fmt.Errorf("%q cannot happen in %s", line, w.show(&s))
 		}
 		s, broken = steps[at].after, steps[at].broken
+	}
+	if w.live && m.stuck(&s) {
+		broken = stuck
 	}
 	return broken, nil
 }

@@ -112,6 +112,9 @@ func (m *stepper) lose(i int) {
 			x = m.add(restarts, i, f, floor)
 			c = &x.after.nodes[i]
 			c.marker, c.f, c.floor = outdated, uint8(f), uint8(floor)
+			if m.unboundActive {
+				c.marker = active
+			}
 			m.outlive(&x.after, i)
 		}
 	}
@@ -171,7 +174,7 @@ func (m *stepper) collectSteps(i int) {
 				v.Floor = max(v.Floor, uint64(t))
 			}
 		default:
-			v.Collect(me, uint64(t))
+			v.Raise(me, uint64(t))
 			bit = 0
 		}
 		if m.lower {
@@ -245,7 +248,7 @@ func (m *stepper) notice(r, i int, wait uint8) {
 		return // its NOTICE has a nonce of its own, which is the protocol itself
 	}
 	v := n.node(m.tokens)
-	if m.ifAbsent && n.marker != absent {
+	if m.ifAbsent && n.marker != absent || m.calm && wait != 0 {
 		return
 	}
 	answer := v.Notice(me, "n", uint64(m.s.losses))
@@ -264,6 +267,9 @@ func (m *stepper) notice(r, i int, wait uint8) {
 		wait = 0
 	}
 	x.after.clients[r] = client{phase: waiting, node: uint8(i), wait: wait}
+	if m.earlyWord || m.calm {
+		x.after.clients[r].floor = m.seen()
+	}
 	m.settle(&x.after)
 }
 
@@ -285,19 +291,42 @@ func (m *stepper) endQuarantine(r int) {
 	m.settle(&x.after)
 }
 
-func (m *stepper) initialize(r int) {
-	floor := uint8(0)
+// seen is the largest token that holders may have shown: the first of each lock's block, or
+// that of the holder to which it was handed.
+func (m *stepper) seen() (token uint8) {
 	for _, a := range m.s.attempts[:m.attempts] {
-		if a.phase != unstarted {
-			floor = max(floor, m.last(a))
+		if m.granted(a) {
+			token = max(token, a.token+uint8(bitOf(a.phase == handedOver)))
 		}
 	}
+	return token
+}
+
+// initialize is InitFencing behind the quarantine. That no other node can be reached, and
+// that the clock is far behind, is the worst: a larger floor is what a collection may set too.
+func (m *stepper) initialize(r int) {
 	k := m.s.clients[r]
-	rejoin := BeginInit(m.fleet, int(k.node), uint64(floor))
-	rejoin.Noticed(Answer{Code: Amnesia, Text: k.nonce()}, 0)
-	if rejoin.Next(1) != SendRejoin || rejoin.Floor() != uint64(floor) {
-		panic("an operator's floor is not used")
+	word := m.seen()
+	shown := uint8(0)
+	switch {
+	case m.noWord:
+		word = 0
+		for _, n := range m.s.nodes[:m.nodes] {
+			if n.marker == active {
+				shown = max(shown, n.f, n.floor)
+			}
+		}
+	case m.earlyWord, m.calm:
+		word = k.floor
+	case m.lowWord:
+		word = max(word, 1) - 1
 	}
+	rejoin := BeginInit(m.fleet, int(k.node))
+	rejoin.Noticed(Answer{Code: Amnesia, Text: k.nonce()}, 0)
+	if rejoin.Next(0) != WaitUntil || rejoin.Next(1) != SendRejoin {
+		panic("an operator's floor is not used behind the quarantine")
+	}
+	floor := uint8(min(InitFloor(uint64(word), m.block-1, uint64(shown), 0), uint64(m.top())))
 	x := m.add(initializes, r, int(floor))
 	m.send(&x.after, r, floor)
 	m.settle(&x.after)

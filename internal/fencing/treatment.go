@@ -8,15 +8,22 @@ import (
 // Verb is what the member script is asked for.
 type Verb string
 
-// The verbs that bring a node back.
+// The verbs.
 const (
-	NoticeVerb Verb = "notice"
-	ReadVerb   Verb = "read"
-	RejoinVerb Verb = "rejoin"
+	NoticeVerb  Verb = "notice"
+	ResumeVerb  Verb = "resume"
+	ReadVerb    Verb = "read"
+	RejoinVerb  Verb = "rejoin"
+	ShowVerb    Verb = "show"
+	RaiseVerb   Verb = "raise"
+	CollectVerb Verb = "collect"
 )
 
-// RetryRejoin is the pause after a step that has failed, or has to wait for other nodes.
-const RetryRejoin = 100 * time.Millisecond
+// The pauses between two questions whether a node has a vote: the first, and the longest.
+const (
+	MinPause = 100 * time.Millisecond
+	MaxPause = time.Second
+)
 
 // Request is one call of the member script. The zero Request is none.
 type Request struct {
@@ -28,51 +35,59 @@ type Request struct {
 
 // Treatment carries a Rejoin out: it says which node is asked for what, and takes the
 // answers, or that there was none. It is a plain value. One request is under way at a time.
+//
+// While it waits, for the end of a quarantine or for votes of others, it asks the node from
+// time to time whether it has its vote: another client may have been faster.
 type Treatment struct {
 	Rejoin
-	asked  uint64 // nodes that were read since the last pause, a bit each
-	failed bool   // a pause is due
-	doubt  bool   // the node may have another nonce
+	read  uint64 // nodes that were read since the last pause, a bit each
+	pause time.Duration
+	until time.Duration // the pause ends
+	ask   bool          // the node, behind the pause
 }
 
-// Finished says whether the node has its vote.
+// Finished reports whether the node has its vote.
 func (t *Treatment) Finished() bool { return t.step == Finished }
 
-// Doubt has the node asked for its nonce once more: there is a new connection, or the node
-// has said that it has none. If it has forgotten again during the quarantine, that of the
-// new nonce begins at once, and not when REJOIN is refused.
-func (t *Treatment) Doubt() { t.doubt = true }
+// Doubt has the node asked at once: there is a new connection, or the node has answered that
+// it has no nonce, or has granted a vote. If it has forgotten again during the quarantine,
+// that of the new nonce begins at once, and not when REJOIN is refused.
+func (t *Treatment) Doubt() { t.ask, t.pause, t.until = true, 0, 0 }
 
 // Next returns the next request, or the pause before the next call of Next. nonce is one
-// that no NOTICE has had before.
-func (t *Treatment) Next(now time.Duration, nonce string) (r Request, pause time.Duration) {
-	if t.failed {
-		t.failed, t.asked = false, 0
-		return r, RetryRejoin
-	}
+// that no NOTICE has had before, and voting are the nodes known to have a vote, a bit each.
+func (t *Treatment) Next(now time.Duration, nonce string, voting uint64) (r Request, pause time.Duration) {
 	step := t.Rejoin.Next(now)
-	if t.doubt && step != Finished {
-		step = SendNotice
-	}
-	switch step {
-	case SendNotice:
-		t.doubt = false
+	switch {
+	case step == Finished:
+		return r, 0
+	case now < t.until:
+		return r, t.until - now
+	case t.ask || step == SendNotice:
+		t.ask = false
 		return Request{Node: t.node, Verb: NoticeVerb, Nonce: nonce}, 0
-	case WaitUntil:
-		return r, t.due - now
-	case SendReads:
-		left := t.Unread() &^ t.asked
+	case step == WaitUntil:
+		return r, t.rest(now)
+	case step == SendReads:
+		left := t.Unread() & voting &^ t.read
 		if left == 0 { // too few others have a vote
-			t.asked = 0
-			return r, RetryRejoin
+			return r, t.rest(now)
 		}
 		node := bits.TrailingZeros64(left)
-		t.asked |= 1 << node
+		t.read |= 1 << node
 		return Request{Node: node, Verb: ReadVerb, Nonce: t.nonce}, 0
-	case SendRejoin:
-		return Request{Node: t.node, Verb: RejoinVerb, Nonce: t.nonce, Floor: t.floor}, 0
 	}
-	return r, 0
+	return Request{Node: t.node, Verb: RejoinVerb, Nonce: t.nonce, Floor: t.floor}, 0
+}
+
+// rest begins a pause, behind which the node is asked.
+func (t *Treatment) rest(now time.Duration) time.Duration {
+	t.pause = min(max(2*t.pause, MinPause), MaxPause)
+	t.until, t.ask, t.read = now+t.pause, true, 0
+	if t.step == WaitUntil {
+		t.until = min(t.until, t.due)
+	}
+	return t.until - now
 }
 
 // Answered takes the answer to the last request, which was received before now. Not ok,
@@ -91,7 +106,8 @@ func (t *Treatment) Answered(r Request, a Answer, ok bool, now time.Duration) {
 		t.Noticed(a, now)
 	default:
 		t.Rejoined(a, now)
-		return
 	}
-	t.failed = !ok || a.Code == Foreign || t.step == SendNotice
+	if !ok || a.Code == Foreign || t.step == SendNotice {
+		t.rest(now)
+	}
 }

@@ -11,7 +11,9 @@ type world struct {
 	rollback                         bool // a loss may leave any older state
 	collect                          bool // floors are raised by collection
 	empty                            bool // the fleet's first start
-	init                             bool // an operator may say the floor
+	init                             bool // an operator may say the tokens that were seen
+	calm                             bool // its number is from when nodes are noticed, and no attempt is under way then
+	live                             bool // wherever a majority votes, a free key is locked with the second attempt
 	keepStale                        bool // requests and clients with an earlier nonce are kept: much larger, the same verdict
 	everyPath                        bool // go on where nothing can break any more
 	distinct                         bool // attempts propose different tokens
@@ -29,6 +31,12 @@ type world struct {
 	fromSend        bool // the timer starts when NOTICE is sent
 	sameNonce       bool // NOTICE that is delivered twice gives the same nonce
 	unboundRollback bool // an older provisional marker is valid after a restart
+	unboundActive   bool // an older state has a vote after a restart
+	noWord          bool // InitFencing without an operator's number: what nodes with a vote show, and a clock
+	earlyWord       bool // the operator's number is from before the quarantine
+	lowWord         bool // and one less than it must be
+	bounded         bool // nodes refuse tokens that are far above what they know
+	firstRefusal    bool // an attempt is over with the refusal that keeps it from a quorum
 	counters        bool // nodes count, and the token is the largest count
 	lower           bool // collection sets the floor without max
 	removeFirst     bool // collection in two scripts: tokens, then floor
@@ -288,7 +296,7 @@ var texts = [...]string{
 	rejoins:        "n%d executes REJOIN with floor %d",
 	rejoinsStale:   "n%d executes REJOIN with an earlier nonce and floor %d",
 	stops:          "c%d stops",
-	initializes:    "c%d is told the floor %d",
+	initializes:    "c%d is given the floor %d by an operator",
 	collects:       "n%d collects up to %d",
 	collectsRest:   "n%d does the second half of collecting up to %d",
 	handsOver:      "a%d hands over",

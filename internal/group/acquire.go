@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
@@ -22,7 +23,7 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 		g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
 		return Handle{}, engine.ErrTaken
 	}
-	return g.attempt(ctx, c, key, nil)
+	return g.attempt(ctx, c, key, false, nil)
 }
 
 // Acquire makes attempts, in line with those who want the key too, until one wins, one fails
@@ -56,52 +57,51 @@ func (g *Group) acquisition(ctx context.Context, key string, ttl time.Duration) 
 }
 
 // attempt is one attempt, with a token of its own. Where nodes have refused nothing but the
-// number of a fencing token, it is made again at once. With later no hook runs, but what it is
-// to be told is added there: others wait in line for the end of this attempt.
-func (g *Group) attempt(ctx context.Context, c *engine.Call, key string, later *reports) (h Handle, err error) {
-	for range maxAgain {
-		if err := g.newToken(&c.Token); err != nil {
+// number of a fencing token, it is made again at once. If it was sent along with a release,
+// only its end is awaited. With later no hook runs, but what it is to be told is added there:
+// others wait in line for the end of this attempt.
+func (g *Group) attempt(ctx context.Context, c *engine.Call, key string, sent bool, later *reports) (h Handle, err error) {
+	for again := true; again; sent = false {
+		if sent {
+			err = c.Ended(ctx)
+		} else if err = g.renew(&c.Op, &c.Token, &c.Proposal); err == nil {
+			err = g.engine.Do(ctx, c)
+		} else {
 			return Handle{}, err
 		}
-		if g.fence.on {
-			if c.Block, err = g.fence.propose(&c.Proposal); err != nil {
-				return Handle{}, err
+		if err == nil {
+			err = c.Err
+		}
+		if err == nil && g.clock.Current() >= c.Until { // this goroutine may have waited long to run again
+			g.engine.Late(&c.Op)
+			err = engine.ErrExpired
+		}
+		if err == nil {
+			h = g.handle(state{key: key, token: c.Token, until: c.Until, ttl: c.TTL}, c.Absent)
+			h.fence = c.Block.First
+			g.fence.granted(&c.Op)
+		}
+		if again, err = g.fence.again(&c.Op, &c.Proposal, err); !again || g.cfg.OnAttempt != nil {
+			err = g.shown(&c.Op, err)
+		}
+		if g.cfg.OnAttempt != nil {
+			r := report{key, c.Took(g.clock.Now()), c.Tally, err}
+			if later != nil {
+				*later = append(*later, r)
+			} else {
+				g.report(ctx, h, reports{r})
 			}
-		}
-		h, err = g.attempted(ctx, c, key, g.engine.Do(ctx, c), later)
-		again := false
-		if err != nil {
-			again, err = g.fence.learn(&c.Op, &c.Proposal, err)
-		}
-		if !again {
-			break
 		}
 	}
 	return h, err
 }
 
-// attempted is the end of an attempt whose call has ended with err.
-func (g *Group) attempted(ctx context.Context, c *engine.Call, key string, err error, later *reports) (h Handle, _ error) {
-	if err == nil {
-		err = g.errorOf(&c.Op)
+// renew gives an acquire what no other attempt had. Rand and FenceClock are user code.
+func (g *Group) renew(op *engine.Op, t *token.Token, p *fencing.Proposal) error {
+	if err := g.newToken(t); err != nil {
+		return err
 	}
-	if err == nil && g.clock.Now() >= c.Until { // this goroutine may have waited long to run again
-		g.engine.Late(&c.Op)
-		err = engine.ErrExpired
-	}
-	if err == nil {
-		h = g.handle(state{key: key, token: c.Token, until: c.Until, ttl: c.TTL}, c.Absent)
-		h.fence = g.fence.grant(c.Block.First)
-	}
-	if g.cfg.OnAttempt != nil {
-		r := report{key, c.Took(g.clock.Now()), c.Tally, err}
-		if later != nil {
-			*later = append(*later, r)
-		} else {
-			g.report(ctx, h, reports{r})
-		}
-	}
-	return h, err
+	return g.fence.propose(&op.Block, p)
 }
 
 // handle begins a lease.
@@ -123,9 +123,12 @@ func (g *Group) newToken(t *token.Token) error {
 
 // errorOf returns the error of a completed operation as the API shows it. Only
 // one without a quorum has details, and allocates.
-func (g *Group) errorOf(op *engine.Op) error {
-	if op.Err != engine.ErrNoQuorum {
-		return op.Err
+func (g *Group) errorOf(op *engine.Op) error { return g.shown(op, op.Err) }
+
+// shown is errorOf with err in place of the operation's own.
+func (g *Group) shown(op *engine.Op, err error) error {
+	if err != engine.ErrNoQuorum {
+		return err
 	}
 	return g.cfg.QuorumError(g, op)
 }

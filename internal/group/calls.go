@@ -107,22 +107,15 @@ func (c *calls) result() (err error) {
 // report reports the attempt, with the votes on the key that has decided it, and counts it if
 // it has several keys. ctx is its caller's.
 func (c *calls) report(ctx context.Context, err error) {
-	first, returned := c.first(), false
 	if c.all != nil {
-		defer func() {
-			if first.Kind == engine.Acquire && err == nil && !returned {
-				err = context.Canceled // the hook has panicked: the caller gets no lock
-			}
-			c.group.engine.Note(first.Kind, bare(err))
-		}()
+		c.group.engine.Note(c.first().Kind, bare(err))
 	}
 	if c.group.cfg.OnAttempt != nil {
-		c.group.reportAttempt(ctx, &c.deciding(err).Op, string(first.Key), err)
+		c.group.reportAttempt(ctx, &c.deciding(err).Op, string(c.first().Key), err)
 	}
-	returned = true
 }
 
-// deciding is the call whose result is err, that of the whole, or the first.
+// deciding is the call that ended with err, the result of the whole; else the first.
 func (c *calls) deciding(err error) *engine.Call {
 	for _, one := range c.all {
 		if one.Err != nil && one.Err == bare(err) {

@@ -15,7 +15,7 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 	var denied uint64
 	if w.last = engine.ErrTaken; !g.lines.isContended(w.key) {
 		w.attempts++
-		if h, err = g.attempt(ctx, c, w.key, nil); err == nil || !w.goesOn(err) {
+		if h, err = g.attempt(ctx, c, w.key, false, nil); err == nil || !w.goesOn(err) {
 			return h, g.gaveUp(ctx, w, err)
 		}
 		if g.lines.pushes.usable.Load() != 0 || w.limit > 0 {
@@ -84,16 +84,8 @@ func (l *lines) await(ctx context.Context, w *waiting, own *waiter, until time.D
 func (g *Group) attemptFor(ctx context.Context, w *waiting, own *waiter) (h Handle, err error) {
 	w.attempts++
 	var r reports
-	if own.Asks() && g.lines.awaitAlong(own) {
-		if h, err = g.attempted(ctx, own.call, w.key, own.call.Ended(ctx), &r); err != nil {
-			var again bool
-			if again, err = g.fence.learn(&own.call.Op, &own.call.Proposal, err); again {
-				h, err = g.attempt(ctx, own.call, w.key, &r)
-			}
-		}
-	} else {
-		h, err = g.attempt(ctx, own.call, w.key, &r)
-	}
+	sent := own.Asks() && g.lines.awaitAlong(own)
+	h, err = g.attempt(ctx, own.call, w.key, sent, &r)
 	g.lines.attempted(own, h, deniedBy(&own.call.Op), err)
 	g.reportFor(ctx, own, h, r)
 	return h, err

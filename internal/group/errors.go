@@ -15,7 +15,7 @@ var ErrConfig = errors.New("redlock: wrong config")
 // be taken for.
 var sentinels = []error{
 	engine.ErrTaken, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
-	engine.ErrMaxHold, engine.ErrStopped, engine.ErrArgument, ErrConfig,
+	engine.ErrMaxHold, engine.ErrStopped, engine.ErrArgument, ErrConfig, ErrForgotten, ErrFleet, ErrClock,
 }
 
 // configError says what is wrong with a Config.
@@ -65,7 +65,7 @@ func misconfigured(nodes []conn.Node, fenced bool) error {
 		if conn.Permanent(n.Err) {
 			refusing = append(refusing, n.Err)
 		}
-		if fenced && (errors.Is(n.Err, conn.ErrUnscripted) || errors.Is(n.Err, conn.ErrForbidden) || errors.Is(n.Err, conn.ErrNoRunID)) {
+		if fenced && (errors.Is(n.Err, conn.ErrUnscripted) || errors.Is(n.Err, conn.ErrForbidden) || errors.Is(n.Err, conn.ErrNoRunID) || errors.Is(n.Err, conn.ErrTooOld)) {
 			unfenced = append(unfenced, n.Err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,43 +25,38 @@ var (
 	// ErrFleet says that nodes belong to another fleet.
 	ErrFleet = errors.New("redlock: nodes hold the fencing tokens of a fleet that is configured otherwise")
 
-	errNoToken  = errors.New("redlock: no fencing token is left below 2^53: a clock was far ahead")
-	errFarClock = errors.New("redlock: FenceClock is far ahead: tokens must stay below 2^53, and InitFencing trusts the clock")
+	// ErrClock refuses to make tokens from a clock that cannot be right.
+	ErrClock = errors.New("redlock: no fencing token can be made from this clock")
 )
 
-const (
-	// maxAhead is how far a token may be ahead of a node's clock. It is no part of the proof:
-	// it keeps one client whose clock is wrong from using up the tokens of a key.
-	maxAhead = time.Minute
-	// maxAgain is how many attempts in a row may follow refusals of the number alone.
-	maxAgain = 4
-	// DefaultFenceSet is the key of the tokens.
-	DefaultFenceSet = "redlock:fence"
-)
+// DefaultFenceSet is the key of the tokens.
+const DefaultFenceSet = "redlock:fence"
 
 // fence is the client's half of package fencing: it proposes tokens, learns from
 // refusals, and knows the present life of each node. rejoin.go brings nodes back that have
 // forgotten.
 type fence struct {
-	group  *Group
-	on     bool
-	fleet  fencing.Fleet
-	name   string // of the fleet: a digest of what all its clients must have in common
-	set    string
-	wall   func() time.Time
+	group *Group
+	on    bool
+	fleet fencing.Fleet
+	name  string // of the fleet: a digest of what all its clients must have in common
+	set   string
+	wall  func() time.Time
+
+	persistent uint64 // nodes that forget nothing in a restart, a bit each
+
 	encode *command.Fence // the driver lock protects it
 
 	forgotten atomic.Uint64 // nodes that may have no vote, a bit each, until it is known that they do
 	doubted   atomic.Uint64 // those of them that may have forgotten again since they were noticed
-	granted   atomic.Uint64 // a token of late
 	nonces    atomic.Uint64 // that were made
 	medic     medic
 
 	mu      sync.Mutex
-	clock   fencing.Clock
 	lives   [quorum.MaxNodes]nodeLife
-	foreign [quorum.MaxNodes]string // the marker of another fleet
-	faults  [quorum.MaxNodes]error  // of the last question, nil if it was answered
+	foreign [quorum.MaxNodes]string        // the marker of another fleet
+	faults  [quorum.MaxNodes]error         // of the last question, nil if it was answered
+	due     [quorum.MaxNodes]time.Duration // when the quarantine ends, if it is known
 }
 
 // nodeLife is one connection of a node, and how its scripts are addressed on it.
@@ -81,15 +75,17 @@ func (f *fence) init(g *Group, cfg *Config) {
 	f.fleet = fencing.Fleet{Nodes: n, Quorum: quorum.Size(n), Quarantine: ttl + quorum.Drift(ttl)}
 	f.set, f.wall = cfg.FenceSet, cfg.FenceClock
 	var names []string
-	for _, a := range cfg.Conn.Addresses {
-		names = append(names, a.String())
+	for node, a := range cfg.Conn.Addresses {
+		if names = append(names, a.String()); a.Persistent {
+			f.persistent |= bit(node)
+		}
 	}
 	slices.Sort(names)
-	what := fmt.Sprint(strings.Join(names, ","), " ", f.fleet.Quorum, " ", ttl)
-	f.name = strconv.FormatUint(waiters.Hash(what), 16)
-	f.encode = &command.Fence{Set: f.set, MaxAhead: maxAhead.Microseconds()}
+	// The names are many, so a digest stands for them. It has no colon: see fencing.Me.
+	f.name = fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v", waiters.Hash(strings.Join(names, ",")), f.fleet.Quorum, n, ttl)
+	f.encode = &command.Fence{Set: f.set}
 	cfg.Engine.Fence, cfg.Engine.OnForgotten = f.encode, f.told
-	cfg.Conn.NeedRunID = true // or tokens that come back from an old file would count
+	cfg.Conn.Fenced = true // or tokens that come back from an old file would count
 	f.medic.init(f)
 }
 
@@ -130,36 +126,47 @@ func (f *fence) told(node int, a fencing.Answer) {
 	}
 }
 
-// grant notes the token of a lock that was acquired, if it has one, and returns it.
-func (f *fence) grant(token uint64) uint64 {
-	if token != 0 {
-		f.granted.Store(token)
+// micros is the client's own time, or why it cannot be one.
+func (f *fence) micros() (uint64, error) {
+	now := f.wall() // user code
+	if micros := now.UnixMicro(); micros >= fencing.FirstTime && micros <= fencing.MaxToken-maxPasses {
+		return uint64(micros), nil
 	}
-	return token
+	return 0, fmt.Errorf("%w: FenceClock reads %s, which is not from 2020 to 2255", ErrClock, now.UTC().Format(time.RFC3339))
 }
 
-// micros is the client's own time.
-func (f *fence) micros() uint64 { return uint64(max(0, f.wall().UnixMicro())) }
-
-// propose returns the tokens of the next attempt. The first is the lock's, the others are
-// those of the holders that it passes on to.
-func (f *fence) propose(p *fencing.Proposal) (fencing.Block, error) {
-	own := f.micros() // user code
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	b, ok := p.Next(&f.clock, own, maxPasses)
-	if !ok {
-		return b, errNoToken
+// propose gives an acquire the tokens of its next attempt, where acquires are fenced. The first
+// is the lock's, the others are those of the holders that it passes on to.
+func (f *fence) propose(b *fencing.Block, p *fencing.Proposal) error {
+	if !f.on {
+		return nil
 	}
-	return b, nil
+	now, err := f.micros()
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if *b, ok = p.Next(now, maxPasses); !ok {
+		return fmt.Errorf("%w: a node has accepted a token that leaves none below 2^53", ErrClock)
+	}
+	return nil
 }
 
-// learn takes notice of what nodes told of an attempt that has not won, and returns whether
-// another may follow at once, or the error that is to be reported.
-func (f *fence) learn(op *engine.Op, p *fencing.Proposal, err error) (again bool, _ error) {
-	if !f.on || err != engine.ErrTaken && !errors.Is(err, engine.ErrNoQuorum) {
+// again takes notice of what nodes have told of an attempt that has ended with err, and reports
+// whether another is to be made at once: those that did not grant it have refused nothing but
+// the number of the token, and a quorum can grant a larger one. Else it returns the error that
+// is to be reported.
+func (f *fence) again(op *engine.Op, p *fencing.Proposal, err error) (bool, error) {
+	if !f.on || err != engine.ErrTaken && err != engine.ErrNoQuorum {
 		return false, err
 	}
+	advice, err := f.learn(op, p, err)
+	return p.Again(advice), err
+}
+
+// learn takes notice of what nodes have told of an attempt that was lost with err. An error
+// that only an operator can mend takes the place of err.
+func (f *fence) learn(op *engine.Op, p *fencing.Proposal, err error) (fencing.Advice, error) {
 	var r fencing.Refusals
 	for node := range f.fleet.Nodes {
 		if o, _ := op.Tally.Outcome(node); o == quorum.Granted {
@@ -170,15 +177,28 @@ func (f *fence) learn(op *engine.Op, p *fencing.Proposal, err error) (again bool
 		r.Add(t.Node, t.Answer)
 		p.Learn(t.Answer)
 	}
-	switch r.Advise(f.fleet) {
+	advice := r.Advise(f.fleet)
+	switch advice {
 	case fencing.Misfit:
-		return false, f.misfit()
+		err = f.misfit()
 	case fencing.Closed:
-		return false, f.closed(r.Forgotten())
-	case fencing.Again:
-		return true, err
+		err = f.closed(r.Forgotten())
 	}
-	return false, err
+	return advice, err
+}
+
+// granted notes which nodes have granted an acquire. One that was not known to have its vote
+// is asked at once: another client has brought it back.
+func (f *fence) granted(op *engine.Op) {
+	if !f.on {
+		return
+	}
+	for left := f.forgotten.Load(); left != 0; left &= left - 1 {
+		node := bits.TrailingZeros64(left)
+		if o, _ := op.Tally.Outcome(node); o == quorum.Granted && f.doubted.Or(bit(node))&bit(node) == 0 {
+			f.medic.ring()
+		}
+	}
 }
 
 // voting notes that a node has its vote, and wakes those who wait for a quorum.
@@ -204,6 +224,9 @@ func (f *fence) noVote(node int) error {
 	}
 	if err := f.faults[node]; err != nil {
 		return fmt.Errorf("%w: %w", errNoFence, err)
+	}
+	if left := f.due[node] - f.group.clock.Now(); left > 0 {
+		return fmt.Errorf("%w: its quarantine ends in %v, and no other node should be restarted before", errNoFence, left.Round(time.Millisecond))
 	}
 	return errNoFence
 }
@@ -254,7 +277,7 @@ func (f *fence) misfit() error {
 	if _, rest, found := strings.Cut(text, ":"); found { // active:<fleet>:<run_id>
 		text, _, _ = strings.Cut(rest, ":")
 	}
-	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL, or another FenceSet", ErrFleet, f.names(nodes), Quote(text), f.name)
+	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL; with another FenceSet tokens would begin anew, and could be smaller", ErrFleet, f.names(nodes), Quote(text), f.name)
 }
 
 func (f *fence) names(nodes uint64) string {

@@ -65,8 +65,7 @@ func (h Handle) Value() string {
 // Remaining is the validity that is left, or 0. A machine that was suspended is noticed.
 func (h Handle) Remaining() time.Duration {
 	if s, ok := h.state(); ok {
-		h.group.clock.Sync()
-		return h.group.left(s.until)
+		return max(0, s.until-h.group.clock.Current())
 	}
 	return 0
 }
@@ -113,7 +112,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 // validity counts on the earlier of both ends. User code has run since the lease was
 // looked at, so it may have been released.
 func (h Handle) beginExtend(ttl time.Duration) (*renewal.Extension, error) {
-	now := h.group.clock.Now()
+	now := h.group.clock.Current()
 	switch s, ok := h.state(); {
 	case !ok, s.released:
 		return nil, engine.ErrNotHeld

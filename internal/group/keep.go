@@ -99,6 +99,27 @@ type Kept struct {
 	lost   atomic.Pointer[error] // what the keeper has told
 }
 
+// fenceKey is that of the fencing token in the context of a lock that is kept alive.
+type fenceKey struct{}
+
+// Value has the lock's fencing token beside the values of the user's context. That of a lock
+// without a token hides the token of one around it.
+func (k *Kept) Value(key any) any {
+	if key == (fenceKey{}) {
+		return k
+	}
+	return k.Context.Value(key)
+}
+
+// FenceFrom is the fencing token of the lock whose context ctx is, or is derived from.
+func FenceFrom(ctx context.Context) (token uint64, ok bool) {
+	k, ok := ctx.Value(fenceKey{}).(*Kept)
+	if !ok || k.handle.fence == 0 {
+		return 0, false
+	}
+	return k.handle.fence, true
+}
+
 // Err looks at the clock itself, and at the user's context, so that a function that asks
 // after a pause is told the truth although no goroutine of ours has run since.
 func (k *Kept) Err() error {
@@ -118,8 +139,7 @@ func (k *Kept) look() (over bool) {
 	if !ok {
 		return false
 	}
-	k.handle.group.clock.Sync()
-	if over = k.handle.group.left(s.until) == 0; over {
+	if over = k.handle.group.clock.Current() >= s.until; over {
 		k.handle.group.keeper.expire(&k.entry, k.handle)
 	}
 	return over

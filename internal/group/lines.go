@@ -240,15 +240,23 @@ func (l *lines) Around(c *waiters.Contender) waiters.Surroundings {
 const (
 	leastAsk = 800 * time.Millisecond
 	mostAsk  = 1050 * time.Millisecond
-	maxAsks  = 400
+	maxAsks  = 250
+
+	// askTick is what the instants of a client with many lines are rounded to, so that its
+	// attempts travel together.
+	askTick  = 100 * time.Millisecond
+	manyAsks = 32
 )
 
 // askAfter is how long after an attempt the next is made, although nothing has woken its
 // waiter. It is random, so that processes which were refused together do not ask together.
 func (l *lines) askAfter() time.Duration {
-	after := leastAsk + rand.N(mostAsk-leastAsk)
-	if n := l.known.Load(); n > maxAsks {
+	after, n := leastAsk+rand.N(mostAsk-leastAsk), l.known.Load()
+	if n > maxAsks {
 		after = after * time.Duration(n) / maxAsks
+	}
+	if n > manyAsks {
+		after -= (l.group.clock.Now() + after) % askTick
 	}
 	return after
 }

@@ -60,14 +60,9 @@ type fresh struct {
 // freshAlong returns what along needs, if some wait for key. Rand and FenceClock are user
 // code, which may panic: so this comes before a release is noted.
 func (l *lines) freshAlong(key string) (f fresh) {
-	if !l.isTaken(key) || l.group.newToken(&f.token) != nil {
+	var p fencing.Proposal
+	if !l.isTaken(key) || l.group.newToken(&f.token) != nil || l.group.fence.propose(&f.block, &p) != nil {
 		return fresh{}
-	}
-	if l.group.fence.on {
-		var err error
-		if f.block, err = l.group.fence.propose(new(fencing.Proposal)); err != nil {
-			return fresh{}
-		}
 	}
 	return f
 }
@@ -91,6 +86,7 @@ func (l *lines) along(key string, f fresh) *waiter {
 	}
 	w := first.Owner
 	w.call.Token, w.call.Block = f.token, f.block
+	w.call.Proposal.Exceed(f.block)
 	w.ring()
 	return w
 }

@@ -4,21 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/bits"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
-	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 )
 
 // medic is the goroutine of a fenced client that brings nodes back which have forgotten
-// their tokens, as fencing.Rejoin says, and has nodes forget old ones. It begins with the
-// client and ends with it.
+// their tokens, as fencing.Rejoin says. From time to time it looks at the others, and has them
+// forget old tokens. It begins with the client and ends with it, and calls no user code.
 type medic struct {
 	fence *fence
 	wake  chan struct{} // holds one
@@ -27,10 +26,11 @@ type medic struct {
 }
 
 const (
-	// keepTokens is for how long the token of an idle key is kept, and collectEvery how often
-	// older ones are dropped.
-	keepTokens   = time.Hour
-	collectEvery = 10 * time.Minute
+	// keepTokens is for how long the token of an idle key is kept, by the nodes' clocks: one
+	// that is far ahead or behind costs acquires on that node at most.
+	keepTokens = time.Hour
+	// maxLook bounds how long a node is not looked at, where MaxTTL does not.
+	maxLook = 10 * time.Minute
 )
 
 func (m *medic) init(f *fence) {
@@ -50,16 +50,15 @@ func (m *medic) run() {
 	defer close(m.ended)
 	f := m.fence
 	g := f.group
-	collect := m.nextCollect()
+	due := m.nextLook()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		pause := collect - g.clock.Now()
-		if pause <= 0 {
-			m.collect()
-			collect = m.nextCollect()
-			continue
+		if due <= g.clock.Now() {
+			m.look()
+			due = m.nextLook()
 		}
+		pause := due - g.clock.Now()
 		for left := f.forgotten.Load(); left != 0; left &= left - 1 {
 			node := bits.TrailingZeros64(left)
 			t := m.cases[node]
@@ -74,11 +73,12 @@ func (m *medic) run() {
 			if finished {
 				delete(m.cases, node)
 				f.voting(node)
-			} else {
-				pause = min(pause, again)
+				again = 0 // the others may read it
 			}
+			pause = min(pause, again)
 		}
-		timer.Reset(max(pause, time.Millisecond))
+		pause = max(pause, time.Millisecond)
+		timer.Reset(pause + rand.N(pause)/4) // clients that have begun together do not go on so
 		select {
 		case <-m.wake:
 		case <-timer.C:
@@ -88,8 +88,22 @@ func (m *medic) run() {
 	}
 }
 
-func (m *medic) nextCollect() time.Duration {
-	return m.fence.group.clock.Now() + collectEvery/2 + rand.N(collectEvery)
+// nextLook is when the nodes are looked at again: within the longest TTL and a second.
+func (m *medic) nextLook() time.Duration {
+	g := m.fence.group
+	most := min(g.cfg.Engine.MaxTTL, maxLook) + time.Second
+	return g.clock.Now() + most*5/8 + rand.N(most/8)
+}
+
+// look has the nodes forget tokens of keys that were last locked long ago. So a node that has
+// lost them all is known, though the client has not locked any key since.
+func (m *medic) look() {
+	f := m.fence
+	for node := range f.fleet.Nodes {
+		if f.forgotten.Load()&bit(node) == 0 {
+			_, _ = f.ask(node, fencing.CollectVerb, strconv.FormatInt(keepTokens.Microseconds(), 10))
+		}
+	}
 }
 
 // nonce is one that no notice has had before.
@@ -97,43 +111,30 @@ func (f *fence) nonce() string {
 	return f.group.lines.pushes.id + "." + strconv.FormatUint(f.nonces.Add(1), 10)
 }
 
-// collect has the nodes forget tokens of keys that were last locked long ago. Any bound is
-// safe; one in the past costs no client an attempt. It is taken from a token that nodes have
-// granted, not from the client's clock: that may be off, which would cost tokens of all
-// keys, and it is user code.
-func (m *medic) collect() {
-	f := m.fence
-	granted := f.granted.Load()
-	bound := granted - min(granted, uint64(keepTokens.Microseconds()))
-	for node := range f.fleet.Nodes {
-		if bound > 0 && f.forgotten.Load()&bit(node) == 0 {
-			_, _ = f.ask(node, "collect", strconv.FormatUint(bound, 10))
-		}
-	}
-}
-
 // treat does the steps that can be done now to bring a node back. It returns when to go on,
-// or that the node has its vote. init is for an operator's floor: what is done for all nodes.
-func (f *fence) treat(t *fencing.Treatment, node int, init []fencing.Treatment) (again time.Duration, finished bool) {
+// or that the node has its vote. With an operator the floor is at least what that one says.
+func (f *fence) treat(t *fencing.Treatment, node int, by *operator) (again time.Duration, finished bool) {
 	var failed error // of a read
-	for reads := false; ; {
+	for {
 		f.group.clock.Sync() // a quarantine counts the time for which the machine was suspended
-		r, pause := t.Next(f.group.clock.Now(), f.nonce())
+		r, pause := t.Next(f.group.clock.Now(), f.nonce(), ^f.forgotten.Load())
 		switch r.Verb {
 		case fencing.NoticeVerb:
+			if f.persistent&bit(node) != 0 { // if it had a vote before it restarted
+				_, _ = f.ask(node, fencing.ResumeVerb)
+			}
 			_ = f.answer(t, r, r.Nonce) // what follows, t says
 		case fencing.ReadVerb:
-			reads = true
 			if err := f.answer(t, r); err != nil {
 				failed = fmt.Errorf("%s: %w", f.group.fleet.Addr(r.Node), err)
 			}
 		case fencing.RejoinVerb:
-			if init != nil {
-				r.Floor = max(r.Floor, f.known(node, init))
+			if by != nil {
+				r.Floor = max(r.Floor, by.floor(f))
 			}
 			_ = f.answer(t, r, r.Nonce, strconv.FormatUint(r.Floor, 10))
 		default:
-			if reads && !t.Finished() { // too few others have a vote
+			if failed != nil && !t.Finished() { // too few others have a vote
 				f.mu.Lock()
 				f.faults[node] = failed
 				f.mu.Unlock()
@@ -145,14 +146,33 @@ func (f *fence) treat(t *fencing.Treatment, node int, init []fencing.Treatment) 
 
 // answer makes a request.
 func (f *fence) answer(t *fencing.Treatment, r fencing.Request, args ...string) error {
+	before := t.Due()
 	a, err := f.ask(r.Node, r.Verb, args...)
 	f.group.clock.Sync() // also for which it was before the receipt, where a quarantine begins
-	t.Answered(r, a, err == nil, f.group.clock.Now())
-	if log := f.group.cfg.Logger; log != nil && err == nil && r.Verb == fencing.RejoinVerb && a.Code == fencing.OK {
-		addr := f.group.fleet.Addr(r.Node)
-		f.group.engine.Tell(func() { log.Info("redlock: node has its fenced vote back", "node", addr, "floor", r.Floor) })
+	now := f.group.clock.Now()
+	t.Answered(r, a, err == nil, now)
+	if r.Verb == fencing.NoticeVerb {
+		f.mu.Lock()
+		f.due[r.Node] = t.Due()
+		f.mu.Unlock()
+	}
+	addr, left := f.group.fleet.Addr(r.Node), t.Due()-now
+	switch {
+	case err != nil:
+	case r.Verb == fencing.RejoinVerb && a.Code == fencing.OK:
+		f.log(slog.LevelInfo, "redlock: node has its fenced vote back", "node", addr, "floor", r.Floor)
+	case left > 0 && t.Due() != before:
+		f.log(slog.LevelWarn, "redlock: node has restarted, or forgotten its fencing tokens, and has no vote in fenced acquires: restart no other node before it has it back",
+			"node", addr, "wait", left.Round(time.Millisecond))
 	}
 	return err
+}
+
+// log has the Logger, which is user code, called by the goroutine of callbacks.
+func (f *fence) log(level slog.Level, text string, args ...any) {
+	if log := f.group.cfg.Logger; log != nil {
+		f.group.engine.Announce([]func(){func() { log.Log(context.Background(), level, text, args...) }})
+	}
 }
 
 var errNoAnswer = errors.New("no answer that fits")
@@ -211,94 +231,5 @@ func (f *fence) ask(node int, verb fencing.Verb, args ...string) (a fencing.Answ
 		}
 		f.told(node, said.Fence)
 		return said.Fence, nil
-	}
-}
-
-// aheadOf is above the tokens that a node accepts at a time.
-func aheadOf(micros uint64) uint64 {
-	return min(micros, fencing.MaxToken) + uint64(maxAhead.Microseconds()) + maxPasses
-}
-
-// known is what is known of the largest token, for the floor that an operator gives to a node
-// in quarantine: what the others know now, and the nodes' own times, which end their nonces.
-// They have accepted no token that was further ahead of them. The times of all are taken, so
-// that most nodes get one floor, which a first attempt then learns from one of them.
-func (f *fence) known(node int, init []fencing.Treatment) (token uint64) {
-	for i := range init {
-		nonce := init[i].Nonce()
-		if micros, err := strconv.ParseUint(nonce[strings.LastIndexByte(nonce, '.')+1:], 10, 64); err == nil {
-			token = max(token, min(aheadOf(micros), fencing.MaxToken/2))
-		}
-	}
-	for other := range f.fleet.Nodes {
-		if other == node {
-			continue
-		}
-		if a, err := f.ask(other, "read"); err == nil && a.Code == fencing.OK {
-			token = max(token, a.Token)
-		}
-	}
-	return token
-}
-
-// InitFencing gives nodes without a vote one, though too many have forgotten for them to be
-// brought back by the others. It waits for the longest TTL. The floor that it trusts in is
-// the client's clock, and what nodes that have a vote still know.
-func (g *Group) InitFencing(ctx context.Context) error {
-	f := &g.fence
-	ctx = orBackground(ctx)
-	if !f.on {
-		return fmt.Errorf("%w: InitFencing needs Config.Fenced", ErrConfig)
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	floor := aheadOf(f.micros())
-	if floor > fencing.MaxToken/2 { // the year 2112, and as long again for what is granted
-		return errFarClock
-	}
-	active, cases := 0, make([]fencing.Treatment, f.fleet.Nodes)
-	for node := range cases {
-		if a, err := f.ask(node, "read"); err == nil && a.Code == fencing.OK {
-			floor = max(floor, a.Token)
-			active++
-		} else if err == nil && a.Code == fencing.Foreign {
-			return f.misfit()
-		}
-	}
-	var init []fencing.Treatment
-	if active < f.fleet.Nodes-f.fleet.Quorum+1 { // else the others know all
-		init = cases
-	}
-	for node := range cases {
-		if cases[node].Rejoin = fencing.BeginRejoin(f.fleet, node); init != nil {
-			cases[node].Rejoin = fencing.BeginInit(f.fleet, node, floor)
-		}
-	}
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		pause, voting := time.Duration(never), 0
-		for node := range cases {
-			again, finished := f.treat(&cases[node], node, init)
-			switch {
-			case finished:
-				f.voting(node)
-				voting++
-			case g.up(node):
-				pause = min(pause, again)
-			}
-		}
-		if pause == never && voting >= max(f.fleet.Quorum, f.fleet.Nodes-f.fleet.Quorum+1) {
-			return nil // nodes that are down are brought back by the others
-		}
-		timer.Reset(min(max(pause, time.Millisecond), fencing.RetryRejoin))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return &notReady{endOf(ctx), f.voteless()}
-		case <-g.ending:
-			return engine.ErrClosed
-		}
 	}
 }

@@ -31,6 +31,9 @@ type sentry struct {
 	started atomic.Bool
 }
 
+// firstTrips is between the first questions to the nodes, until it is known which is slow.
+const firstTrips = 20 * time.Millisecond
+
 // lookEvery is how often the sentry looks at all lines, and asks silent nodes.
 const lookEvery = waiters.LookEvery
 
@@ -146,8 +149,11 @@ func (s *sentry) run() {
 		if all {
 			looked, nodes = now, s.look(lost)
 		}
-		s.ask(nodes, all)
+		s.ask(nodes, all || !s.trips.know(s.lines.pushes.usable.Load()))
 		due = g.clock.Now() + min(2*g.queryTimeout(), lookEvery)
+		if !s.trips.know(s.lines.pushes.usable.Load()) {
+			due = g.clock.Now() + firstTrips
+		}
 	}
 }
 

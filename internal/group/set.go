@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 )
@@ -41,6 +40,12 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	if err != nil {
 		return Handle{}, err
 	}
+	if len(keys) == 1 {
+		if once {
+			return g.TryAcquire(ctx, keys[0], ttl)
+		}
+		return g.Acquire(ctx, keys[0], ttl)
+	}
 	if n, most := len(keys), g.cfg.Engine.MaxWaiting; n > most {
 		return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d: raise that", n, most)
 	}
@@ -50,12 +55,6 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 			return Handle{}, err
 		}
 		return Handle{}, g.cutOff(ctx, &w)
-	}
-	if len(keys) == 1 {
-		if once {
-			return g.TryAcquire(ctx, keys[0], ttl)
-		}
-		return g.Acquire(ctx, keys[0], ttl)
 	}
 	s := state{key: keys[0], more: &more{keys: keys}}
 	c, err := g.calls(engine.Acquire, &s, ttl)
@@ -73,10 +72,10 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 	return g.acquired(ctx, &w, h, err)
 }
 
-// keepsTurns is how long a set keeps its turn in lines while it waits in another one: these
-// locks are free meanwhile, and others want them. It is half of the life of a ticket, so the
-// process keeps its place in the queues, too.
-const keepsTurns = command.FirstTicket / 2
+// keepsTurns is how long a set keeps its turn in lines while it waits in another one. These
+// locks are free meanwhile, and others want them: several sets may stand before them, and each
+// keeps its turn for as long.
+const keepsTurns = 100 * time.Millisecond
 
 // inLines is AcquireAll in line for each key that is taken, in the order of the keys. It keeps
 // its turn in the earlier lines for a while when it waits in a later one, so that it has its
@@ -179,39 +178,40 @@ func (c *calls) refused() *engine.Call {
 // One token stands for all keys.
 func (g *Group) attemptAgain(ctx context.Context, c *calls, s state) (h Handle, r reports, err error) {
 	p := &c.first().Proposal
-	for range maxAgain {
+	for again := true; again; {
 		var b fencing.Block
-		if g.fence.on {
-			if b, err = g.fence.propose(p); err != nil {
-				return Handle{}, r, err
-			}
-			c.each(func(one *engine.Call) { one.Block = b })
+		if err = g.fence.propose(&b, p); err != nil {
+			return Handle{}, r, err
 		}
+		c.each(func(one *engine.Call) { one.Block = b })
 		if h, r, err = g.attemptAll(ctx, c, s, r); err == nil {
-			h.fence = g.fence.grant(b.First)
-			break
+			h.fence = b.First
+			c.each(func(one *engine.Call) { g.fence.granted(&one.Op) })
 		}
-		if !g.fence.on || err != engine.ErrTaken && !errors.Is(err, engine.ErrNoQuorum) {
-			break // not sent, or left
-		}
-		again, final := true, error(nil)
-		c.each(func(one *engine.Call) {
-			if one.Err == nil {
-				return
-			}
-			a, told := g.fence.learn(&one.Op, p, one.Err)
-			if again = again && a; told != one.Err {
-				final = told
-			}
-		})
-		if final != nil {
-			return h, r, final
-		}
-		if !again {
-			break
-		}
+		again, err = g.fence.againAll(c, p, err)
 	}
 	return h, r, err
+}
+
+// againAll is again for an attempt of several keys: each that was lost must be worth it.
+func (f *fence) againAll(c *calls, p *fencing.Proposal, err error) (again bool, _ error) {
+	if !f.on || err != engine.ErrTaken && !errors.Is(err, engine.ErrNoQuorum) {
+		return false, err // won, not sent, or left
+	}
+	worst := fencing.Again
+	c.each(func(one *engine.Call) {
+		if one.Err == nil {
+			return
+		}
+		advice, final := f.learn(&one.Op, p, one.Err)
+		if final != one.Err {
+			err = final
+		}
+		if advice != fencing.Again {
+			worst = advice
+		}
+	})
+	return p.Again(worst), err
 }
 
 // attemptAll is one attempt, with one token for all keys. Where one key is refused, the
@@ -230,13 +230,13 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state, r reports) (H
 	}()
 	unsent, err := c.do(ctx)
 	panicked = false
-	if s.until = c.first().Until; err == nil && g.clock.Now() >= s.until {
+	if s.until = c.first().Until; err == nil && g.clock.Current() >= s.until {
 		err = engine.ErrExpired
 	}
+	g.engine.Note(engine.Acquire, bare(err))
 	if g.cfg.OnAttempt != nil {
-		c.each(func(one *engine.Call) {
-			r = append(r, report{string(one.Key), one.Took(g.clock.Now()), one.Tally, err})
-		})
+		one := c.deciding(err)
+		r = append(r, report{s.key, one.Took(g.clock.Now()), one.Tally, err})
 	}
 	if err != nil {
 		if !unsent {

@@ -15,6 +15,7 @@ type Op struct {
 	engine.Op
 	group    *Group // of the last Submit
 	proposal fencing.Proposal
+	holder   *token.Token // of an acquire: where its user finds the token
 }
 
 // ofOp is the context of an operation that is not waited for.
@@ -35,17 +36,9 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 				op.Unreserve()
 			}
 		}()
-		if err := g.newToken(t); err != nil {
+		op.proposal, op.holder = fencing.Proposal{}, t
+		if err := g.renew(&op.Op, t, &op.proposal); err != nil {
 			return err
-		}
-		if g.fence.on {
-			if op.group != g {
-				op.proposal = fencing.Proposal{}
-			}
-			var err error
-			if op.Block, err = g.fence.propose(&op.proposal); err != nil {
-				return err
-			}
 		}
 		submitted = true
 	}
@@ -74,25 +67,46 @@ func (g *Group) Cancel(op *Op) bool {
 
 // Report reports the attempt of an operation that is complete. Its Done calls it
 // before the operation is its user's again. Other callbacks may have come first, and
-// have taken so long that no validity is left.
-func (op *Op) Report() {
-	if op.Err == nil && op.Kind.HasTTL() && op.group.clock.Now() >= op.Until {
-		op.group.engine.Late(&op.Op)
+// have taken so long that no validity is left. It returns false if the operation is made
+// again: it has met nothing but refusals of the number of its fencing token.
+func (op *Op) Report() (ended bool) {
+	g := op.group
+	if op.Err == nil && op.Kind.HasTTL() && g.clock.Current() >= op.Until {
+		g.engine.Late(&op.Op)
 		op.Err = engine.ErrExpired
 	}
+	again := false
 	if op.Kind == engine.Acquire {
 		if op.Err == nil {
-			op.group.fence.grant(op.Block.First)
-		} else if _, err := op.group.fence.learn(&op.Op, &op.proposal, op.Err); err != op.Err {
-			op.Err = err // for an operator
+			g.fence.granted(&op.Op)
 		}
+		again, op.Err = g.fence.again(&op.Op, &op.proposal, op.Err)
 	}
-	if op.Kind == engine.Release && op.Err == nil && op.group.lines.known.Load() > 0 {
-		op.group.lines.freedKey(string(op.Key)) // it may be the lock of a holder in this process
+	if op.Kind == engine.Release && op.Err == nil && g.lines.known.Load() > 0 {
+		g.lines.freedKey(string(op.Key)) // it may be the lock of a holder in this process
 	}
-	if op.group.cfg.OnAttempt != nil {
-		op.group.reportAttempt(ofOp, &op.Op, string(op.Key), op.Result())
+	if g.cfg.OnAttempt != nil {
+		g.reportAttempt(ofOp, &op.Op, string(op.Key), op.Result())
 	}
+	return !again || !op.repeat()
+}
+
+// repeat submits an acquire again, with another token, and reports whether it did. No other
+// does: to its user the operation is still under way.
+func (op *Op) repeat() bool {
+	var t token.Token
+	var b fencing.Block
+	g := op.group
+	if g.newToken(&t) != nil || g.fence.propose(&b, &op.proposal) != nil || !op.Reserve() {
+		return false
+	}
+	lost := op.Err
+	*op.holder, op.Token, op.Block = t, t, b
+	if g.engine.Submit(&op.Op) != nil { // its user is told of the attempt that was made
+		op.Err = lost
+		return false
+	}
+	return true
 }
 
 // Result returns the error of an operation that is complete, or nil.

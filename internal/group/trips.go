@@ -1,6 +1,7 @@
 package group
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 
@@ -35,6 +36,16 @@ func (t *trips) least(node int) time.Duration {
 		return slices.Min(n.last[:])
 	}
 	return 0
+}
+
+// know reports whether there are enough round trips of each of the nodes.
+func (t *trips) know(nodes uint64) bool {
+	for ; nodes != 0; nodes &= nodes - 1 {
+		if n := &t[bits.TrailingZeros64(nodes)]; n.n < len(n.last) {
+			return false
+		}
+	}
+	return true
 }
 
 // slow is the slow nodes among those of nodes, a bit each. One that was slow before is so

@@ -96,7 +96,7 @@ func newPlan(seed uint64) *plan {
 // the others leave; and where it is held for long a turn is a matter of luck.
 func (p *plan) hasGaps() bool {
 	for _, c := range p.clients {
-		if !c.busy || c.noPushes || c.settings.Retry.Attempts > 0 {
+		if !c.busy || c.noPushes || c.blocks || c.settings.Retry.Attempts > 0 {
 			return false
 		}
 	}

@@ -99,6 +99,10 @@ func (m *Machine) dial(ctx context.Context, network, addr string) (net.Conn, err
 	return c, err
 }
 
+// TimeOfDay is time.Now in this century: a bubble begins in the year 2000, which no clock of a
+// fenced client may read.
+func TimeOfDay() time.Time { return time.Now().AddDate(30, 0, 0) }
+
 // making is held from before a client is made to when its clock is.
 var making sync.Mutex
 
@@ -108,6 +112,9 @@ func (m *Machine) Client(cfg redlock.Config) (*redlock.Client, error) {
 		m.Link(addr)
 	}
 	cfg.Dialer = m.dial
+	if cfg.FenceClock == nil {
+		cfg.FenceClock = TimeOfDay
+	}
 	making.Lock()
 	var undo func()
 	made := sync.OnceFunc(func() {

@@ -1,0 +1,276 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/virtual"
+)
+
+// fencedHistory is fenced clients whose clocks step and swing, on machines that are suspended,
+// nodes that lose and roll back their tokens, one or all at once, and operators that come late
+// and twice, with the largest token that was granted.
+type fencedHistory struct {
+	*virtual.World
+	rng      func(i uint64) *rand.Rand
+	machines []*virtual.Machine
+	clients  []*redlock.Client
+	clocks   []*atomic.Int64
+	end      time.Time
+
+	mu     sync.Mutex
+	turn   int // counts what happens
+	grants map[string][]fencedGrant
+	seen   uint64    // the largest token
+	lost   time.Time // when a node has lost its tokens
+	read   time.Time // when an operator has read a number
+	closed bool      // a client was told so since an operator has come
+	errors []string
+	counts fencedCounts
+}
+
+type fencedGrant struct {
+	token     uint64
+	succeeded int // turn
+	who       string
+}
+
+type fencedCounts struct{ Granted, InOrder, Forgotten, Initialized, Losses, Total int }
+
+// fencedKinds are the ways to acquire.
+const fencedKinds = 4
+
+// use has one goroutine of a client lock keys again and again.
+func (h *fencedHistory) use(client, user int) {
+	rng := h.rng(uint64(100*client + user + 1))
+	c, name := h.clients[client], fmt.Sprintf("client %d.%d", client, user)
+	for time.Now().Before(h.end) {
+		key := fmt.Sprint("k", rng.IntN(2))
+		ttl := 100*time.Millisecond + time.Duration(rng.Int64N(int64(virtualTTL-100*time.Millisecond)))
+		ctx, cancel := context.WithTimeout(h.T.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
+		h.mu.Lock()
+		h.turn++
+		began := h.turn
+		h.mu.Unlock()
+		var l redlock.Lock
+		var err error
+		token := uint64(0)
+		switch rng.IntN(fencedKinds) {
+		case 0:
+			l, err = c.TryAcquire(ctx, key, ttl)
+		case 1:
+			l, err = c.Acquire(ctx, key, ttl)
+		case 2:
+			l, err = c.TryAcquireAll(ctx, ttl, key, "and "+key)
+		case 3:
+			done := make(chan struct{})
+			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) { close(done) }}
+			if err = c.Submit(op); err == nil {
+				<-done
+				err, token = op.Err(), op.Fence()
+			}
+		}
+		if token = max(token, l.Fence()); err == nil {
+			h.granted(name, key, token, began)
+		}
+		h.mu.Lock()
+		if errors.Is(err, redlock.ErrForgotten) {
+			h.closed = true
+			h.counts.Forgotten++
+		}
+		h.mu.Unlock()
+		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
+		if rng.IntN(5) > 0 && err == nil {
+			_ = l.Release(ctx)
+		}
+		cancel()
+		time.Sleep(time.Duration(rng.IntN(50)) * time.Millisecond)
+	}
+}
+
+// granted checks and notes a token.
+func (h *fencedHistory) granted(who, key string, token uint64, began int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.turn++
+	for _, g := range h.grants[key] {
+		switch {
+		case g.token == token:
+			h.errors = append(h.errors, fmt.Sprintf("%s and %s have the token %d of %s", g.who, who, token, key))
+		case g.succeeded < began && g.token > token:
+			h.errors = append(h.errors, fmt.Sprintf("%s has the token %d of %s, and %s had %d before (by %d us)", who, token, key, g.who, g.token, g.token-token))
+		case g.succeeded < began:
+			h.counts.InOrder++
+		}
+	}
+	h.grants[key] = append(h.grants[key], fencedGrant{token, h.turn, who})
+	h.seen = max(h.seen, token)
+	h.counts.Granted++
+}
+
+// trouble does one thing after another.
+func (h *fencedHistory) trouble() {
+	rng := h.rng(1000)
+	for time.Now().Before(h.end) {
+		time.Sleep(time.Duration(50+rng.IntN(500)) * time.Millisecond)
+		s, machine := h.Servers[rng.IntN(len(h.Servers))], rng.IntN(len(h.machines))
+		pause := time.Duration(rng.IntN(3000)) * time.Millisecond
+		loses := func() {
+			h.mu.Lock()
+			h.lost = time.Now()
+			h.counts.Losses++
+			h.mu.Unlock()
+		}
+		what := rng.IntN(10)
+		h.mu.Lock()
+		spared := h.closed && rng.IntN(4) > 0 || time.Since(h.read) < time.Second // or no operator would ever come
+		h.mu.Unlock()
+		if what <= 4 && spared {
+			continue
+		}
+		switch what {
+		case 0, 1:
+			s.Flush()
+			loses()
+		case 2:
+			_ = s.Restart(rng.IntN(2) == 0)
+			loses()
+		case 3: // an older file
+			old, ok := s.Fence(fenceSet)
+			time.Sleep(pause / 4)
+			_ = s.Restart(true)
+			if ok {
+				s.SetFence(fenceSet, old)
+			}
+			loses()
+		case 4:
+			if rng.IntN(3) == 0 {
+				for _, s := range h.Servers {
+					s.Flush()
+				}
+				loses()
+				h.mu.Lock()
+				h.counts.Total++
+				h.mu.Unlock()
+			}
+		case 5:
+			s.Down()
+			time.Sleep(pause / 2)
+			_ = s.Heal()
+		case 6:
+			m := h.machines[machine]
+			m.Suspend()
+			time.Sleep(pause)
+			m.Wake()
+		case 7:
+			l := h.machines[machine].Link(s.Addr())
+			l.Hold(rng.IntN(2) == 0, true)
+			time.Sleep(pause / 2)
+			l.Release()
+		case 8, 9:
+			off := []time.Duration{0, 0, 2 * time.Second, -5 * time.Second, time.Hour, 24 * time.Hour, -24 * time.Hour}
+			h.clocks[machine].Store(int64(off[rng.IntN(len(off))]))
+		}
+	}
+}
+
+// operate is an operator who acts when clients have said that too many nodes have forgotten:
+// a MaxTTL after the last loss, and later, with what was granted by then.
+func (h *fencedHistory) operate(number uint64) {
+	rng := h.rng(2000 + number)
+	for time.Now().Before(h.end) {
+		time.Sleep(time.Duration(100+rng.IntN(400)) * time.Millisecond)
+		h.mu.Lock()
+		acts, atLeast := h.closed && time.Since(h.lost) > virtualTTL+virtualTTL/50, h.seen
+		if acts {
+			h.read = time.Now()
+		}
+		h.mu.Unlock()
+		if !acts {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(h.T.Context(), time.Duration(rng.IntN(10_000))*time.Millisecond)
+		err := h.clients[rng.IntN(len(h.clients))].InitFencing(ctx, atLeast)
+		cancel()
+		h.mu.Lock()
+		if err == nil {
+			h.closed = false
+			h.counts.Initialized++
+		}
+		h.mu.Unlock()
+	}
+}
+
+func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
+	synctest.Test(t, func(t *testing.T) {
+		rng := func(i uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, i)) }
+		plan := rng(0)
+		w := virtual.New(t, seed, 3+2*plan.IntN(2))
+		defer w.Close()
+		h := &fencedHistory{World: w, rng: rng, grants: map[string][]fencedGrant{}, end: time.Now().Add(20 * time.Second)}
+		for range 2 + plan.IntN(2) {
+			off := new(atomic.Int64)
+			c, m := w.ClientOn(w.Machine(), fencedAt(off), func(c *redlock.Config) { c.NoHandOver = true })
+			h.clients, h.machines, h.clocks = append(h.clients, c), append(h.machines, m), append(h.clocks, off)
+		}
+		require.NoError(t, h.clients[0].InitFencing(t.Context(), 0))
+		var all sync.WaitGroup
+		for i := range h.clients {
+			all.Go(func() { h.use(i, 0) })
+			all.Go(func() { h.use(i, 1) })
+		}
+		all.Go(h.trouble)
+		all.Go(func() { h.operate(0) })
+		all.Go(func() { h.operate(1) })
+		all.Wait()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		require.Empty(t, h.errors, "seed %d", seed)
+		counts = h.counts
+	})
+	return counts
+}
+
+// TestFencedHistories: tokens grow. REDLOCK_SEEDS says how many histories, 10,000 with
+// REDLOCK_LONG=1; REDLOCK_SEED names one.
+func TestFencedHistories(t *testing.T) {
+	n, first := 60, uint64(0)
+	if testkit.Long() {
+		n = 10_000
+	}
+	if s := os.Getenv("REDLOCK_SEEDS"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	if s, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64); err == nil {
+		n, first = 1, s
+	}
+	var sum fencedCounts
+	for seed := first; seed < first+uint64(n) && !t.Failed(); seed++ {
+		c := runFencedHistory(t, seed)
+		sum.Granted += c.Granted
+		sum.InOrder += c.InOrder
+		sum.Forgotten += c.Forgotten
+		sum.Initialized += c.Initialized
+		sum.Losses += c.Losses
+		sum.Total += c.Total
+	}
+	t.Logf("%d histories: %+v", n, sum)
+	if n >= 60 && !t.Failed() {
+		for _, rare := range []int{sum.Granted / 20, sum.Forgotten, sum.Initialized, sum.Losses, sum.Total} {
+			require.Greater(t, rare, n/10, "something hardly ever happened")
+		}
+	}
+}
