@@ -24,6 +24,11 @@ func (m *Machine) clocks() clock.Source {
 	s.Boottime = func() (time.Duration, bool) {
 		return time.Since(started) + time.Duration(m.ahead.Load()), true
 	}
+	both := s.Both
+	s.Both = func() (monotonic, wall time.Duration) {
+		monotonic, wall = both()
+		return monotonic, wall + time.Duration(m.ahead.Load())
+	}
 	return s
 }
 
