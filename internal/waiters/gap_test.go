@@ -179,3 +179,13 @@ func TestGoesHome(t *testing.T) {
 	require.Equal(t, waiters.Leave, c.Next(s).Action)
 	require.Equal(t, waiters.Step{Action: waiters.Enter, Node: home}, c.Next(s))
 }
+
+// TestLeavesSlowNode: a process leaves the queue of a node at once that has become slow.
+func TestLeavesSlowNode(t *testing.T) {
+	c, s := contend()
+	home := c.Next(s).Node
+	c.Entered(s, home, waiters.Entry{First: true, Lease: time.Hour})
+	s.Slow = 1 << uint(home)
+	require.Equal(t, waiters.Step{Action: waiters.Leave, Node: home, First: true}, c.Next(s))
+	require.NotEqual(t, home, c.Next(s).Node)
+}
