@@ -25,7 +25,7 @@ var orders = []scenario{
 		for i, w := range all {
 			l := s.granted(w)
 			for _, later := range all[i+1:] {
-				require.True(s.T, later.ended.IsZero(), "the caller %d was overtaken", i)
+				require.True(s.T, later.waits(), "the caller %d was overtaken", i)
 			}
 			time.Sleep(time.Millisecond)
 			s.release(l)

@@ -136,7 +136,7 @@ var wakes = []scenario{
 			time.Sleep(time.Millisecond)
 			w := s.begin(s.ctx, c, key, longTTL)
 			require.ErrorIs(s.T, <-refused, redlock.ErrTaken)
-			require.True(s.T, w.ended.IsZero())
+			require.True(s.T, w.waits())
 			s.inTurn(250*time.Millisecond, w)
 			m.Link(node).Delay(100*time.Microsecond, 100*time.Microsecond, 0)
 			for _, server := range s.Servers {
