@@ -3,6 +3,7 @@ package histories
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,7 @@ var orders = []scenario{
 		for i, w := range all {
 			l := s.granted(w)
 			for _, later := range all[i+1:] {
-				require.True(s.T, later.ended.IsZero(), "the caller %d was overtaken", i)
+				require.True(s.T, later.waits(), "the caller %d was overtaken", i)
 			}
 			time.Sleep(time.Millisecond)
 			s.release(l)
@@ -38,6 +39,30 @@ var orders = []scenario{
 		time.Sleep(500 * time.Millisecond)
 		s.release(held)
 		require.Greater(s.T, s.granted(w).Remaining(), 850*time.Millisecond)
+	}},
+	// What was passed on to a caller that was asking the nodes meanwhile has expired since.
+	{"passed on and expired", 3, func(s *stage) {
+		m := s.Machine()
+		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
+		c, _ := s.ClientOn(m, func(c *redlock.Config) {
+			c.NodeTimeout = 200 * time.Millisecond
+			c.Retry = redlock.Retry{Min: time.Millisecond, Max: 2 * time.Millisecond}
+		})
+		const ttl = 100 * time.Millisecond
+		held := s.take(c, "k", ttl)
+		w := s.begin(s.ctx, c, "k", ttl)
+		time.Sleep(3 * time.Millisecond)
+		for _, node := range s.Servers {
+			node.Mute()
+		}
+		time.Sleep(3 * time.Millisecond) // it asks
+		s.release(held)
+		require.EqualValues(s.T, 1, c.Stats().HandedOver)
+		time.Sleep(2 * ttl)
+		for _, node := range s.Servers {
+			require.NoError(s.T, node.Heal())
+		}
+		require.Greater(s.T, s.granted(w).Remaining(), ttl/2)
 	}},
 	// A process with many callers has its turn, and one with a single caller.
 	{"processes have their turns", 3, func(s *stage) {

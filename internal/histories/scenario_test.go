@@ -78,6 +78,16 @@ func (s *stage) begin(ctx context.Context, c *redlock.Client, key string, ttl ti
 	return w
 }
 
+// waits reports whether a call has not returned.
+func (w *waiting) waits() bool {
+	select {
+	case <-w.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // inTurn requires that calls have the lock one after the other, each within a bound of the
 // end of the last, which they give back at once.
 func (s *stage) inTurn(bound time.Duration, all ...*waiting) {

@@ -94,8 +94,10 @@ var wakes = []scenario{
 		held, b := s.take(s.Client(), "k", longTTL), s.Client()
 		first := s.wait(b, "k", longTTL)
 		next := s.wait(s.Client(), "k", longTTL)
+		closed := time.Now()
 		require.NoError(s.T, b.Close())
 		<-first.done
+		require.LessOrEqual(s.T, time.Since(closed), promptly)
 		s.release(held)
 		s.inTurn(promptly, next)
 	}},
@@ -115,6 +117,31 @@ var wakes = []scenario{
 				require.NotContains(s.T, node.Keys(), key+":redlock:queue")
 			}
 			s.release(held)
+		}
+	}},
+	// A node does not push what a client deletes by itself, here the key of a set that was refused.
+	{"refused beside a line", 3, func(s *stage) {
+		m := s.Machine()
+		c, _ := s.ClientOn(m, func(c *redlock.Config) { c.NodeTimeout = time.Second })
+		for i, node := range s.Nodes { // the last to deny the other key
+			key := fmt.Sprint("k", i)
+			s.Servers[i].Set("other", "another's", 0)
+			s.Servers[(i+1)%3].Set("other", "another's", 0)
+			m.Link(node).Delay(50*time.Millisecond, 50*time.Millisecond, 0)
+			refused := make(chan error)
+			go func() {
+				_, err := c.TryAcquireAll(s.ctx, longTTL, key, "other")
+				refused <- err
+			}()
+			time.Sleep(time.Millisecond)
+			w := s.begin(s.ctx, c, key, longTTL)
+			require.ErrorIs(s.T, <-refused, redlock.ErrTaken)
+			require.True(s.T, w.waits())
+			s.inTurn(250*time.Millisecond, w)
+			m.Link(node).Delay(100*time.Microsecond, 100*time.Microsecond, 0)
+			for _, server := range s.Servers {
+				server.Del("other")
+			}
 		}
 	}},
 	// A holder that extends by less is believed in for no longer.
