@@ -88,6 +88,28 @@ var orders = []scenario{
 		s.release(b)
 		s.inTurn(soon, set)
 	}},
+	// A set does not overtake those who wait.
+	{"beside sets", 3, func(s *stage) {
+		ctx, cancel := context.WithTimeout(s.ctx, 15*time.Second)
+		defer cancel()
+		c, d := s.Client(), s.Client()
+		for range 4 {
+			go func() {
+				for ctx.Err() == nil {
+					if l, err := c.AcquireAll(ctx, longTTL, "a", "b"); err == nil {
+						time.Sleep(2 * time.Millisecond)
+						_ = l.Release(context.Background())
+					}
+				}
+			}()
+		}
+		for ctx.Err() == nil {
+			l := s.granted(s.begin(s.ctx, d, "a", longTTL)) // soon
+			time.Sleep(2 * time.Millisecond)
+			s.release(l)
+		}
+		time.Sleep(time.Second)
+	}},
 	// Sets that name their keys in different orders do not wait for each other.
 	{"sets in two orders", 3, func(s *stage) {
 		c, d, other := s.Client(), s.Client(), s.Client()
