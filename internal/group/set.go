@@ -89,6 +89,16 @@ func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s state) (h H
 		}
 	}()
 	w.last = engine.ErrTaken
+	for _, key := range s.keys() {
+		if g.lines.isContended(key) { // it does not overtake those who wait
+			w.waits(g)
+			turns = append(turns, g.lines.join(key, c.first(), 0, true))
+			if turns, err = g.awaitLast(ctx, w, turns); err != nil {
+				return Handle{}, err
+			}
+			break
+		}
+	}
 	for {
 		var r reports
 		w.attempts++
