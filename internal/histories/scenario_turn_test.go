@@ -79,8 +79,9 @@ func (s *stage) outsideBy(c *redlock.Client) {
 	})
 }
 
-// turn is how long a caller in no queue waits at most.
-const turn = 5 * time.Second
+// turn is how long a caller in no queue waits at most: two intervals and a gap, since another
+// may take the lock in the first.
+const turn = 6500 * time.Millisecond
 
 // outside requires that try, which is called again and again beside a busy line, succeeds
 // often enough.
