@@ -166,13 +166,13 @@ func (l *lines) leave(w *waiter) {
 		s.mu.Unlock()
 		l.abandon(w)
 	}
-	handed := w.handed
-	if w.Line() != nil {
-		l.waiting.Add(-1)
-	}
+	handed, waited := w.handed, w.Line() != nil
 	left := l.change(s.table.Remove(&w.Waiter))
 	s.mu.Unlock()
 	l.depart(w.key, left)
+	if waited { // only now: close leaves the queues, and ends the connections, when none waits
+		l.waiting.Add(-1)
+	}
 	if w.won && handed.lease != nil { // both: the nodes have lost keys. None may have the one that was passed on
 		handed.lease.tell(handed.life)
 	}
