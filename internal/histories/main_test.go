@@ -18,7 +18,7 @@ func TestHistories(t *testing.T) {
 	case testkit.Long():
 		n = 10_000
 	case testkit.Race, testing.Short():
-		n = 12
+		n = 6
 	}
 	if s := os.Getenv("REDLOCK_SEEDS"); s != "" {
 		n, _ = strconv.Atoi(s)
