@@ -80,7 +80,7 @@ func TestProposal(t *testing.T) {
 	require.False(t, ok, "none is left")
 	_, ok = new(Proposal).Next(MaxToken, 2)
 	require.False(t, ok)
-	require.EqualValues(t, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(), FirstTime)
+	require.EqualValues(t, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(), uint64(FirstTime))
 }
 
 // TestTreatment: requests follow each other, with pauses that grow where nodes do not answer; a
