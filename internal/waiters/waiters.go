@@ -130,9 +130,6 @@ func (t *Table[T]) Each(f func(key string, l *Line[T])) {
 	}
 }
 
-// First returns the first waiter, or nil.
-func (l *Line[T]) First() *Waiter[T] { return l.first }
-
 // actor is the one that acts for the line: the first that is not away. It is nil where none is.
 func (l *Line[T]) actor() *Waiter[T] {
 	w := l.first
