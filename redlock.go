@@ -1,7 +1,5 @@
-// Package redlock acquires, extends and releases locks on a majority of N
-// independent Redis or Valkey masters, by the Redlock algorithm, over sockets of
-// its own. All operations that wait are encoded once and written to all nodes; each
-// is answered as soon as a quorum of nodes has voted.
+// Package redlock acquires, extends and releases locks on a majority of N independent Redis
+// or Valkey masters, by the Redlock algorithm.
 //
 //	client, err := redlock.New(redlock.Config{Nodes: []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"}})
 //	...
@@ -21,25 +19,26 @@
 //		}
 //	}()
 //
+// Concurrent operations are encoded once, in one batch, and written to all nodes. Each
+// operation ends as soon as a quorum of nodes has voted.
+//
 // # What a lock is worth
 //
-// A lock is held for its validity: the TTL less the time that acquiring took and less
-// an allowance for clock drift (TTL/100 + 2 ms). [Lock.Remaining] is the rest of it.
-// After that another client may hold the lock. Where a process may be paused for longer,
-// the resource must check a fencing token: see Config.Fenced, [Lock.Fence] and [FenceFrom].
+// A lock is held for its validity: the TTL less the time that acquiring took and less an
+// allowance for clock drift (TTL/100 + 2 ms). [Lock.Remaining] returns what is left of it.
+// After that another client may hold the lock. If a process may pause for longer, the
+// resource must check a fencing token: see Config.Fenced, [Lock.Fence] and [FenceFrom].
 //
 // # Errors
 //
-// A lock that is not acquired is taken ([ErrTaken]), out of reach ([ErrNoQuorum],
-// with a [QuorumError] that has the cause of each failed vote), came too late
-// ([ErrExpired]) or was given up on (the context's own error; of Acquire with that of
-// the last attempt, in an [AcquireError], or that alone if [Retry] limits the attempts).
-// errors.Is finds all.
+// An acquire fails with [ErrTaken], [ErrNoQuorum], [ErrExpired] or the error of its context;
+// errors.Is finds each. [QuorumError] has the cause of each failed vote, and [AcquireError]
+// the last result of a call that gave up.
 //
-// Acquire, Extend and Release allocate nothing in steady state. A client has three
-// goroutines, one more once it keeps locks alive, and one more once callers wait for a lock.
-// They sleep while there is nothing to do. It has one connection to each node.
-// [Client.Stats] and [Client.Nodes] tell how they fare; [Hooks] are called as it happens.
+// # Cost
+//
+// Acquire, Extend and Release allocate nothing in steady state. A client has one connection
+// to each node and a few goroutines, which sleep while there is nothing to do.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 package redlock
@@ -48,18 +47,20 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/group"
+	"github.com/redlock-go/redlock/internal/knobs"
+	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Limits of what can be asked for.
+// Limits of nodes, keys and TTLs.
 const (
 	MaxNodes = quorum.MaxNodes
 	MaxKey   = engine.MaxKey // 4 KiB
@@ -67,132 +68,84 @@ const (
 	MaxTTL   = engine.MaxTTL // 365 days
 )
 
-// Config configures a client. Only Nodes is required; a zero field means
-// its default.
+// Config configures a client. Only Nodes is required; a zero field means its default.
 type Config struct {
-	// Nodes are the masters, each "host:port" or a URL:
+	// Nodes are the masters, each as "host:port" or a URL:
 	// redis://user:password@host:port/database, rediss:// for TLS, or
-	// unix:///path/to/socket; a password writes /, ?, # and % as %2F, %3F, %23
-	// and %25. They must be independent of each other: not
-	// replicas, not a cluster. An odd number is best; 1 to MaxNodes work.
-	// A URL that ends in ?persistent=yes is of a node that forgets nothing in
-	// a restart (appendonly yes, appendfsync always): see MaxTTL.
+	// unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F, %23 and
+	// %25. The masters must be independent: not replicas of each other, not a cluster. An
+	// odd number is best.
+	//
+	// ?persistent=yes at the end of a URL declares a node that forgets nothing in a restart
+	// (appendonly yes, appendfsync always). The restart guard does not apply to it: see
+	// MaxTTL.
 	Nodes []string
-	// TLS is used for rediss:// nodes, with TLS 1.2 at least. The server name is
-	// the node's host unless set here. TLSFor, where set, is called at every dial
-	// with host and port: for certificates that differ between nodes, or change.
-	// Nil means TLS. It must not block.
-	TLS    *tls.Config
+	// TLS configures rediss:// nodes; TLS 1.2 is the least version. The server name is the
+	// host of the node unless it is set here.
+	TLS *tls.Config
+	// TLSFor, if set, is called at every dial with the node's host and port, for
+	// certificates that differ between nodes or change. Nil means TLS. It must not block.
 	TLSFor func(node string) *tls.Config
-	// Credentials, where set, is called at every dial with host and port or the
-	// socket's path. Its result replaces that of the URL and is not kept. It must
-	// return when ctx ends.
+	// Credentials, if set, is called at every dial with the node's host and port, or path.
+	// Its result replaces that of the URL and is not kept. It must return when ctx ends.
 	Credentials func(ctx context.Context, node string) (user, password string, err error)
-	// Dialer, where set, opens the connections; network is "tcp" or "unix". It must
-	// return when ctx ends. It makes the client Portable.
-	// The errors of Credentials and Dialer are shown, and found by errors.Is in those
-	// of nodes, unless they are of a context or of this package.
+	// Dialer, if set, opens the connections; network is "tcp" or "unix". It must return when
+	// ctx ends. It makes the client Portable.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
-	// MaxTTL bounds every TTL, and makes the restart guard strict. The guard
-	// is the delayed restart of the algorithm's text: a master that may have
-	// forgotten locks has no vote until they have expired.
-	// Without MaxTTL that is a node whose run_id has changed since this client saw
-	// it first, for the longest TTL that this client has used. With MaxTTL it is also
-	// a node met for the first time which has not been up for MaxTTL, and both have
-	// no vote for MaxTTL and drift: set the same value in every client. Nodes that do
-	// not show their run_id (INFO server) are refused then, else not guarded.
-	MaxTTL        time.Duration
-	TrustRestarts bool // switches the restart guard off
-	// NodeTimeout is how long the nodes have to answer an attempt once it is sent,
-	// to within 5 ms or a quarter of itself. After it their votes have failed.
-	// Default: TTL/20, at most 50 ms.
+	// Name identifies the client, such as host and process: in the CLIENT LIST of the nodes,
+	// and beside the token of each lock, where Inspect finds it. It is at most 128 bytes of
+	// printable ASCII without spaces. Default: none.
+	Name string
+	// MaxTTL bounds every TTL and makes the restart guard strict. The guard is the delayed
+	// restart of the algorithm's text: a master that may have forgotten locks has no vote
+	// until they have expired.
+	//
+	// Without MaxTTL the guard applies to a node with another run_id (INFO server) than this
+	// client has seen before, for the longest TTL that this client has used. With MaxTTL it
+	// also applies to a node that this client meets for the first time and that has been up
+	// for less than MaxTTL, and it lasts for MaxTTL and its drift. Nodes that do not show a
+	// run_id are then refused. Set the same value in every client.
+	MaxTTL time.Duration
+	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within
+	// 5 ms or a quarter of itself. Then their votes have failed. Default: TTL/20, at most
+	// 50 ms.
 	NodeTimeout time.Duration
-	Retry       Retry         // the pauses between the attempts of Acquire, and how many it makes
-	DialTimeout time.Duration // bounds connecting and the handshake. Default: 1 s
-	// StallTimeout is how long a connection may owe replies without sending a byte
-	// of one before it is closed and dialled anew. Default: 1 s.
+	// DialTimeout bounds connecting and the handshake. Default: 1 s.
+	DialTimeout time.Duration
+	// StallTimeout is how long a node that owes replies may send nothing before its
+	// connection is closed and dialed again. Default: 1 s.
 	StallTimeout time.Duration
-	CloseTimeout time.Duration // bounds how long Close waits for work. Default: 250 ms
-	MaxHold      time.Duration // bounds how long a lock is kept alive; see Lock.KeepAlive. Default: no bound
-	MaxWaiting   int           // operations that wait to be sent; beyond: ErrBusy. Default: 65536
-	// MaxInFlight bounds the replies that a node may owe, and MaxInFlightBytes the
-	// size of their requests. What callers in line ask has a quarter more, 16 to 1024. Beyond either its vote has failed and its connection is
-	// closed. A node that owes nothing is sent any batch. Defaults: 16384 and 16 MiB.
-	MaxInFlight, MaxInFlightBytes int
-
-	ClientName string // for the nodes' CLIENT LIST; none if empty
-	// NoHandOver has every release go to the nodes. By default a lock that is released
-	// passes on to the next caller in line in this process, without a round trip: see
-	// Acquire. With NoHandOver the next caller's attempt still travels with the release
-	// where its process is the first in the queue.
+	// MaxWaiting bounds the operations that wait to be sent; further ones fail with ErrBusy.
+	// Default: 65536.
+	MaxWaiting int
+	// Retry has the pauses between the attempts of Acquire, and their number.
+	Retry Retry
+	// NoHandOver sends every release to the nodes. By default a lock that is released passes
+	// to the next caller in line in this process without a round trip: see Acquire.
 	NoHandOver bool
-	// Holder, a short printable text such as host and process, is stored with each lock,
-	// behind the token, so that people can see who holds it: see Inspect.
-	Holder string
-	// Fenced gives each lock a fencing token: see [Lock.Fence], and there what it needs. All
-	// clients of the nodes should be fenced; a client that is not excludes others and is
-	// excluded, but has no tokens. It needs MaxTTL and, once for new nodes,
-	// [Client.InitFencing]. All fenced clients must have the same Nodes, by the same names, and
-	// the same MaxTTL. Acquiring and extending run scripts; New returns an error that names
-	// nodes which cannot, do not show their run_id, or are older than Redis 5.
+	// Fenced gives each lock a fencing token: see [Lock.Fence], also for what it requires.
+	// It needs MaxTTL and, once for new nodes, [Client.InitFencing]. All clients of the nodes
+	// should be fenced, with the same names of the same Nodes and the same MaxTTL. A client
+	// that is not fenced excludes others and is excluded, but has no tokens.
 	//
-	// A node that restarts, or loses the tokens, has no vote for MaxTTL, and until the
-	// clients that run have brought it back; so restart no other node before. IsReady and
-	// the Logger say how long that is. A node with ?persistent=yes that comes back with its
-	// tokens votes at once. TrustRestarts concerns the restart guard of locks alone, which
-	// fenced clients need no more.
+	// Acquiring and extending then run scripts. New refuses nodes that cannot run them, do
+	// not show a run_id, or are older than Redis 5.
+	//
+	// A node that restarts or loses the tokens has no vote for MaxTTL, and until running
+	// clients have restored its tokens. Restart no other node before; Ready and the Logger
+	// report how long that is. A node with ?persistent=yes that returns with its tokens votes
+	// at once.
 	Fenced bool
-	// FenceSet is the key at which nodes keep the tokens: one sorted set with a member for
-	// each key that was locked in the last hour. Default: "redlock:fence".
-	FenceSet string
-	// FenceClock tells the time, from which tokens are made, and is called for each attempt.
-	// It need not be right: a client that is behind others makes a second attempt for keys
-	// that they have had, and one that is ahead has others make it. One that reads a year
-	// before 2020, or beyond 2255, is refused with ErrClock. Default: time.Now.
-	FenceClock func() time.Time
-	Portable   bool // no raw socket path on Linux, as elsewhere
-	Scripted   bool // no DELIFEQ, DELEX and SET IFEQ where nodes have them
-	// Logger gets warnings about the configuration, nodes that come up (Info), go down,
-	// may evict keys or have no vote (Warn), and panics of callbacks (Error; without a
-	// Logger they go to slog.Default). Operations are not logged. Default: none.
+	// Portable uses package net also on Linux, where the default is raw sockets.
+	Portable bool
+	// Logger reports nodes that come up (Info), and nodes that go down, may evict keys or
+	// have no vote, and doubtful settings (Warn). Panics of callbacks (Error) go to
+	// slog.Default if it is nil. Operations are not logged.
 	Logger *slog.Logger
-	Hooks  Hooks
-	// Rand is where tokens come from. Several goroutines read it at once. Default,
-	// and the only right choice outside tests: crypto/rand.
-	Rand io.Reader
-}
+	// Hooks are called for attempts, votes and nodes.
+	Hooks Hooks
 
-// Retry is how Acquire, AcquireAll and Do try again: the pause after an attempt, and how many
-// they make. A zero field means its default.
-//
-// The pauses are the last resort. A caller is woken when the lock is free, and does not pause,
-// as long as a node can report it (see [Client.Acquire]). The pauses apply where no node can,
-// where too few nodes answer, and to calls whose Attempts are limited.
-type Retry struct {
-	// The pause after an attempt is random: at least Min, and at most a bound that is twice
-	// Min after the first attempt, 1 ms at least, and doubles with each up to Max (jittered
-	// exponential backoff). Max has to be 1 ms at least, unless Attempts is limited.
-	// Defaults: 50 ms and 250 ms. Where only one is set the other follows it: Min is at most
-	// a fifth of Max, Max at least Min.
-	//
-	// Clients that ask at the same time may split the votes so that none wins. So the
-	// algorithm asks for random pauses that are well above the time in which a majority is
-	// acquired. The defaults are that for nodes with round trips of up to some 10 ms; for
-	// nodes that are farther away raise both. They are also those of redsync, and those of
-	// the first implementation (up to 200 ms) within a factor. Among processes that pause,
-	// longer pauses leave a lock idle for longer after it is freed; shorter ones cost each
-	// node a command, or two, for each attempt of each of them.
-	Min, Max time.Duration
-	// Attempts is how many attempts a call makes before it gives up, as the retry count of
-	// other libraries; 1 is one attempt without a pause behind it. Default: no limit, the
-	// context alone ends the call. The error is an [AcquireError] with that of the last
-	// attempt.
-	//
-	// An attempt is one round of asking the nodes. A caller that waits in line makes one each
-	// time it is woken, and one after each pause that a client would make which polls; the
-	// latter counts without a round trip while others stand before the caller. So a limit
-	// bounds the time, too, by the sum of the pauses. A lock that is handed over is no attempt.
-	Attempts int
+	knobs *knobs.Knobs // set by tests alone
 }
 
 // Format implements fmt.Formatter: no verb shows the credentials of a node.
@@ -202,34 +155,55 @@ func (cfg Config) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
 }
 
-// LogValue implements slog.LogValuer, for handlers that do not use package fmt.
-func (cfg Config) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", cfg)) }
+// Retry configures how Acquire, AcquireAll and Do try again. A zero field means its default.
+//
+// A caller that waits is normally woken when the lock is free, and does not pause. The pauses
+// apply if no node can report that, if too few nodes answer, and if Attempts is set.
+type Retry struct {
+	// Min and Max bound the pause after an attempt, which is random: at least Min, and at
+	// most a bound that starts at twice Min (1 ms at least) and doubles with each attempt up
+	// to Max. Defaults: 50 ms and 250 ms. If only one is set the other follows: Min is at
+	// most a fifth of Max. Max must be 1 ms at least, unless Attempts is set.
+	//
+	// Clients that ask at the same time may split the votes so that none wins. Min should be
+	// well above the time in which a majority is acquired; the defaults suit round trips of
+	// up to about 10 ms. Longer pauses leave a lock idle for longer after it is freed, and
+	// shorter ones cost the nodes more commands.
+	Min, Max time.Duration
+	// Attempts is how many attempts a call makes before it fails with an [AcquireError];
+	// 1 is one attempt without a pause. Default: no limit, the context alone ends the call.
+	//
+	// A caller in line makes an attempt each time it is woken, and one after each pause; the
+	// latter needs no round trip while others stand before the caller. So Attempts bounds
+	// the time, too. A lock that is handed over is no attempt.
+	Attempts int
+}
 
-// Client holds the connections to the nodes. It is safe for concurrent use; one
-// client serves a whole process.
+// Client has the connections to the nodes. It is safe for concurrent use; one client serves a
+// whole process.
 type Client struct{ group *group.Group }
 
-// New checks cfg, connects to the nodes and returns a client. It blocks until each
-// node has answered or failed a first time, at most DialTimeout. Nodes that cannot be
-// reached are no error: they vote "failed" until they are up, and Ready, Nodes and the
-// Logger tell why. Two addresses of one server, a replica, a node of a cluster and a
-// sentinel are errors. So is it if every node refuses for a reason that does not mend by
-// itself: a wrong password, a missing permission, no scripts, another protocol; with Fenced
-// a single node without permissions, scripts or run_id is one. All of these are ErrConfig.
+// New checks cfg, connects to the nodes and returns a client. It blocks until each node has
+// answered or failed once, at most for DialTimeout.
+//
+// A node that cannot be reached is no error: its votes fail until it is up, and Ready, Stats
+// and the Logger report why. New returns ErrConfig for two addresses of one server, for a
+// replica, for a node of a cluster and for a sentinel, and if every node refuses the client
+// for a reason that lasts: a wrong password, a missing permission, no scripts, another
+// protocol. For a Fenced client one node without permissions, scripts or run_id is enough.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
-		Fenced: cfg.Fenced, FenceSet: cfg.FenceSet, FenceClock: cfg.FenceClock,
-		MaxHold: cfg.MaxHold, Holder: cfg.Holder, NoHandOver: cfg.NoHandOver,
-		Nodes: cfg.Nodes, Logger: cfg.Logger, Rand: cfg.Rand, Scripted: cfg.Scripted,
-		Retry: group.Retry(cfg.Retry), CloseTimeout: cfg.CloseTimeout,
+		Nodes: cfg.Nodes, Name: cfg.Name, Fenced: cfg.Fenced, NoHandOver: cfg.NoHandOver,
+		Logger: cfg.Logger, Retry: group.Retry(cfg.Retry),
 		Engine: engine.Config{MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout},
 		Conn: conn.Config{
 			TLS: cfg.TLS, TLSFor: cfg.TLSFor, Credentials: cfg.Credentials, Dialer: cfg.Dialer,
-			TrustRestarts: cfg.TrustRestarts, Portable: cfg.Portable,
-			DialTimeout: cfg.DialTimeout, StallTimeout: cfg.StallTimeout, Name: cfg.ClientName,
-			MaxInFlight: cfg.MaxInFlight, MaxInFlightBytes: cfg.MaxInFlightBytes,
+			Portable: cfg.Portable, DialTimeout: cfg.DialTimeout, StallTimeout: cfg.StallTimeout,
 		},
-		QuorumError: newQuorumError, AcquireError: newAcquireError, OnLockLost: cfg.Hooks.LockLost,
+		QuorumError: newQuorumError, AcquireError: newAcquireError,
+	}
+	if cfg.knobs != nil {
+		in.Knobs = *cfg.knobs
 	}
 	cfg.Hooks.install(&in)
 	g, err := group.New(in)
@@ -239,101 +213,91 @@ func New(cfg Config) (*Client, error) {
 	return &Client{g}, nil
 }
 
-// Ready waits until a quorum of nodes is up and may vote: until an acquire can win. If
-// ctx ends before, the error is the context's and that of IsReady.
+// Ready waits until a quorum of nodes is up and may vote, that is, until an acquire can win.
+// If ctx ends before, the error is the context's and a [QuorumError] that names the nodes
+// which cannot vote, and why. With a ctx that has ended Ready does not wait: it returns nil or
+// that error at once, as a readiness probe needs it. After Close the error is ErrClosed.
+//
+// A node that may have forgotten fencing tokens cannot vote; on a new connection it is asked
+// first.
 func (c *Client) Ready(ctx context.Context) error { return c.group.Ready(ctx) }
 
-// IsReady is Ready without waiting, for readiness probes. The error is a [QuorumError]
-// that says which nodes cannot vote and why, or ErrClosed. It blocks as Stats does. Of a
-// fenced client a node that may have forgotten tokens cannot vote; on a new connection it
-// is asked first.
-func (c *Client) IsReady() error { return c.group.IsReady() }
-
-// InitFencing is for the first start of fenced nodes, and for an [ErrForgotten]: so many
-// nodes have lost the tokens, by a restart without a disk, a flush or an eviction, that the
-// others cannot know all. It gives each node that can be reached when it begins its vote, after
-// MaxTTL has passed, and returns when enough nodes have one; until ctx ends it tries again, and
-// then says which nodes have none, and why. If too few can be reached it says so at once: call
-// it again, with the number of then. Where all nodes have their vote it returns at once.
+// InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and
+// after [ErrForgotten], when so many nodes have lost the tokens, by a restart without a disk,
+// a flush or an eviction, that the others cannot know all. It waits for MaxTTL and returns
+// when enough nodes have a vote, at once if all have one. Until ctx ends it tries again; then
+// it returns which nodes have no vote, and why. If too few nodes can be reached it fails at
+// once.
 //
 // atLeast is the largest token that the resources have seen, of any key; 0 for a first start.
-// All tokens that are given after the call are larger. While enough nodes know the tokens
-// they are asked for them too. Else they are above what any node shows that can be reached,
-// with a vote or without, and above the clock of this client. If a node shows a larger token
-// than atLeast, that one counts, and the Logger is told.
+// All tokens that are given after the call are larger than it, than all that the nodes show,
+// and than the clock of this client if too few nodes remember.
 //
-// The order of tokens is then that of the locks if atLeast is right: read it from the
-// resources when MaxTTL has passed since the nodes were lost, so that no attempt from before
-// is under way. A holder from before that has not shown its token yet is refused later only
-// if that token is not above atLeast and the clock of this client: stop such holders first if
-// their clocks were ahead. So call InitFencing from one place, by hand or in a deployment.
-// Several calls at once do no harm.
+// The order of tokens is then that of the locks if atLeast is right. Read it from the
+// resources when MaxTTL has passed since the nodes were lost, so that no earlier attempt is
+// under way; if the call fails, read it again for the next one. An earlier holder that has not
+// shown its token yet is refused later only if that token is at most atLeast and the clock of
+// this client: stop such holders first if their clocks were ahead. Call InitFencing from one
+// place, by hand or in a deployment. Concurrent calls do no harm.
 func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 	return c.group.InitFencing(ctx, atLeast)
 }
 
-// Close refuses new operations, waits up to CloseTimeout for those under way and for
-// releases in the background, and frees everything. Locks stay held until their TTL
+// Close refuses new operations, ends all waits, waits up to 250 ms for operations under way
+// and for releases in the background, and frees everything. Locks stay held until their TTL
 // ends. It always returns nil.
 func (c *Client) Close() error {
 	c.group.Close()
 	return nil
 }
 
-// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for
-// one round trip to the nodes, at most for NodeTimeout once they are asked, or
-// until ctx ends. If it fails, the keys that some nodes may have set are released
-// in the background.
+// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round
+// trip to the nodes, at most for NodeTimeout once they are asked, or until ctx ends. If the
+// attempt fails, keys that some nodes may have set are released in the background.
 //
-// The end of ctx is noticed within 5 ms, later if more than 2048 operations wait to
-// be sent; a nil ctx has no end. The Redis key is key as it is, 1 to MaxKey bytes; ttl
-// is MinTTL to MaxTTL, rounded down to whole milliseconds. The errors are ErrTaken,
-// ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(). While callers of
-// Acquire wait for key in this client, it is ErrTaken without a round trip, but for the gaps
-// that they leave for others (see [Client.Acquire]).
+// The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded
+// down to milliseconds. A nil ctx has no end; the end of ctx is noticed within 5 ms, or later
+// if more than 2048 operations wait to be sent. The errors are ErrTaken, ErrNoQuorum,
+// ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(). While callers of Acquire wait for
+// key in this client the error is ErrTaken without a round trip, except in the gaps that they
+// leave for others.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.TryAcquire(ctx, key, ttl)
 	return Lock{h}, err
 }
 
-// Acquire waits for the lock on key, until ctx ends or the attempts that [Retry] allows are
-// used up. Close ends all waits at once.
+// Acquire waits for the lock on key until ctx ends or the attempts that [Retry] allows are
+// used up; the error is then an [AcquireError]. With a ctx that has no end, and no limit of
+// attempts, it may wait forever.
 //
-// Callers of one client that wait for the same key stand in line, first in, first out. The
-// first alone asks the nodes. The processes that wait for a key queue up on one node, the
-// same one for all that name the nodes alike in Config.Nodes, and take turns. Nodes tell the
-// first of the queue when the lock is freed (client tracking of RESP3); if its holder has
-// died, the first asks when the lock's TTL is over there. Without the permissions for the
-// queue processes are woken in no order. Without those for tracking, or without RESP3, they
-// ask again with the pauses of Retry. Package conn lists the permissions.
+// Callers of one client that wait for the same key stand in line, first in, first out; only
+// the first asks the nodes. The processes that wait for a key queue up on one node, the same
+// one for all that write Config.Nodes alike. The nodes notify the first of the queue when the
+// lock is released (client tracking of RESP3). If the holder has died, the first asks when the
+// TTL ends. With fewer permissions or without RESP3 processes are woken in no order, or ask
+// again after the pauses of Retry: package conn lists the permissions.
 //
-// A lock that a caller of the client releases passes on to the first in line without a round
-// trip: the nodes see one long hold. It does so 63 times in a row at most, while 7/8 of ttl
-// are left, and if other processes wait, once for each caller that stood in line when the
-// nodes granted it. A lock whose Token was asked for does not pass on, nor does any with
-// NoHandOver.
+// A released lock passes to the next caller in line of this client without a round trip; for
+// the nodes that is one long hold. It does so at most 63 times in a row, while 7/8 of the
+// caller's ttl are left, and if other processes wait, once for each caller that stood in line
+// when the nodes granted the lock. A lock does not pass on after a call of [Lock.Token], and
+// never with Config.NoHandOver.
 //
-// Whatever nodes and queues say, a process that waits asks a quorum itself about once a
-// second for each key (250 times a second at most in all): a lock that is free is granted. A
-// lock that is wanted without a break is left free for 255 ms every 2.9 s, so that those who
-// poll (other libraries, TryAcquire, clients that name the nodes otherwise) get it, too.
-//
-// None of this decides who holds a lock: the votes of the nodes do.
-//
-// With a context that has no end, and no limit of attempts, it may wait for ever. When ctx
-// ends the error is an [AcquireError], which is both the context's error and that of the
-// last attempt; when the attempts are used up it is that of the last attempt.
+// A lock that is free is granted: a process that waits asks a quorum itself about once a
+// second for each key (250 times a second in all). A lock that is always wanted is left free
+// for 255 ms every 2.9 s, for those who poll: other libraries, TryAcquire, and clients that
+// write the nodes otherwise. Queues and notifications only decide who asks when. The votes of
+// the nodes decide who holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.Acquire(ctx, key, ttl)
 	return Lock{h}, err
 }
 
-// AcquireAll is Acquire for several keys, 1 to 64, all or nothing: in one round trip,
-// and in an order that is the same for all clients. They become one lock with one token,
-// which is extended, kept alive and released as one. A quorum is needed for each key. An
-// attempt that one key refuses leaves nothing behind. A key that is given twice is an
-// error, and so are more keys than Config.MaxWaiting. It stands in line for each key that is
-// taken, in the order of the keys, and is handed no lock. It allocates.
+// AcquireAll is Acquire for 1 to 64 different keys, all or nothing, in one round trip. They
+// become one lock with one token, which is extended, kept alive and released as one. A quorum
+// is needed for each key; an attempt that one key refuses leaves nothing. AcquireAll stands in
+// line for each key that is taken, in an order that is the same for all clients, so that no
+// two calls wait for each other. No lock is handed over to it. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.group.AcquireAll(ctx, ttl, keys, false)
 	return Lock{h}, err
@@ -345,29 +309,584 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 	return Lock{h}, err
 }
 
-// Do acquires the lock on key as Acquire does, calls f with a context that ends with the
-// lock as that of [Lock.KeepAlive] does, and releases the lock in every case, a panic of
-// f included. It returns the error of Acquire, or that of f joined with the cause of a
-// loss (errors.Join). A release whose result is unknown is no error. ttl is 30 ms at
-// least.
+// Do acquires the lock on key as Acquire does, calls f with a context that ends with the lock
+// as that of [Lock.KeepAlive] does, and releases the lock in every case, including a panic of
+// f. It returns the error of Acquire, or that of f joined with the cause of a loss
+// (errors.Join). A release without a result is no error. ttl is 30 ms at least.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.group.Do(ctx, key, ttl, false, f)
 }
 
-// TryDo is Do with one attempt, as TryAcquire makes it: for handlers that have something
-// else to say where the lock is taken, and for work that one process does while the others
-// skip it. f was not called if the error is ErrTaken, unless f returns that itself.
+// TryDo is Do with one attempt, as TryAcquire makes it: for work that one process does while
+// the others skip it. If the error is ErrTaken f was not called, unless f returns ErrTaken.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.group.Do(ctx, key, ttl, true, f)
 }
 
-// Attach returns a handle on a lock that was acquired elsewhere: by another process or
-// client library, whose token it takes, 22 to 256 bytes. A quorum of nodes must show the
-// token, as [Client.Inspect] sees it; the validity is what validUntil leaves, and what
-// the nodes show at most. The errors are ErrNotHeld, ErrNoQuorum, ErrExpired, ctx.Err()
-// and those of a wrong argument. To be kept alive the lock takes the TTL that was left.
-// Attach blocks for one round trip to all nodes, at most for NodeTimeout.
+// Attach returns a handle on a lock that another process, client or library has acquired. It
+// takes the token of that lock, 22 to 256 bytes. A quorum of nodes must show the token, as
+// [Client.Inspect] reads it. The validity ends at validUntil, or earlier if the nodes show
+// less. KeepAlive extends the lock by the TTL that was left. Attach blocks for one round trip
+// to all nodes, at most for NodeTimeout. The errors are ErrNotHeld, ErrNoQuorum, ErrExpired,
+// ErrArgument and ctx.Err().
 func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
 	h, err := c.group.Attach(ctx, key, token, validUntil)
 	return Lock{h}, err
+}
+
+// Lock is a handle on an acquired lock of one key or, by [Client.AcquireAll], of several. It
+// is a small value: copies are handles on the same lock. It is safe for concurrent use. Once
+// the lock is released the calls of all its handles return ErrNotHeld, and so do those of the
+// zero Lock.
+type Lock struct{ handle group.Handle }
+
+// Key returns the locked key, the first of several.
+func (l Lock) Key() string { return l.handle.Key() }
+
+// Keys returns all locked keys in the order of their bytes. It allocates.
+func (l Lock) Keys() []string { return l.handle.Keys() }
+
+// Token returns the token of the lock, and from then on the lock does not pass to the next
+// caller in line without a round trip (see [Client.Acquire]): the token is the value at the
+// key, so the next holder must have another. It proves who holds the lock and can release it:
+// keep it secret. [Client.Attach] takes it. Token returns "" once the lock is released. It
+// allocates.
+func (l Lock) Token() string { return l.handle.Token() }
+
+// Fence returns the fencing token, or 0 without Config.Fenced and for an attached lock. It is
+// below 2^53. It is larger than the token of every lock on the key that any fenced client was
+// granted before the attempt began which acquired this one. A resource that remembers the
+// largest token, and refuses smaller ones, is safe from a holder that was paused beyond its
+// validity. Fence neither blocks nor allocates.
+//
+// That needs no right clock, no bound on pauses and no order of messages. It does need that
+//
+//   - all fenced clients are configured alike (Config.Fenced);
+//   - no node returns with an older state under the same run_id, as a replica does that is
+//     made a master, or a virtual machine that is reset to a snapshot;
+//   - a connection ends with its server;
+//   - clocks run at about the same rate, and count the time for which a machine was suspended
+//     where a client restores the tokens of a node (on Linux they do);
+//   - [Client.InitFencing] is given a right number, if more than a minority of nodes has lost
+//     the tokens.
+//
+// A lock that is handed over inside the process has a new token. If the nodes had lost that
+// lock before, its token may be smaller than that of a holder to which they granted it since;
+// the resource then refuses the former.
+func (l Lock) Fence() uint64 { return l.handle.Fence() }
+
+// Remaining returns the validity that is left, or 0. It neither blocks nor allocates. On Linux
+// it counts the time for which the machine was suspended. Other systems do not report that to
+// Go programs: there a lock may seem held, after its validity, for as long as the machine was
+// suspended.
+func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
+
+// Extend gives the lock a new ttl, counted from now, if a quorum of nodes still holds it. It
+// never acquires a lost lock again. A node that has lost the key gets it again once the others
+// have extended it. Extend blocks as TryAcquire does.
+//
+// The error is ErrExpired if validity ended before the call, or before the nodes answered, and
+// ErrNotHeld if the lock is lost. After ErrNoQuorum or the context's error the lock is held
+// for what Remaining returns, which never counts on an unconfirmed extension.
+func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.handle.Extend(ctx, ttl) }
+
+// Release deletes the key on all nodes, also after its validity. It blocks until a quorum has
+// answered, as TryAcquire does. If ctx has ended the release is sent, and Release does not
+// wait.
+//
+// There are three results: nil, the lock is released; ErrNotHeld, a quorum had lost it before;
+// and any other error, unknown: the lock ends with its TTL at the latest, and Release may be
+// called again. ErrNotHeld from that call means that the lock is released or has ended.
+//
+// Validity ends when Release is called. ErrBusy and ErrClosed are the exceptions: no node was
+// asked, and after ErrBusy the lock is as it was, also kept alive.
+func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
+
+// ReleaseAsync queues the release and returns without waiting for the nodes. The lock is
+// released for its handles at once. The release keeps its place among the operations on the
+// key; a node that cannot get it now gets it later. Only Stats counts the result. MaxWaiting
+// does not apply.
+func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
+
+// KeepAlive extends the lock in the background by the TTL that it was given last, each time a
+// third of it has passed. A failed extension is tried again while validity is left. It ends
+// when stop is called, when the lock is released, and with ctx, so a deadline of ctx bounds
+// how long a lock is held.
+//
+// The returned context is derived from ctx. It ends when the lock is no longer kept alive, at
+// the latest when validity ends. [context.Cause] returns why:
+//
+//   - ErrStopped: stop was called, or the lock was released;
+//   - ErrNotHeld: too few nodes still held it; it was deleted, or another client has it;
+//   - ErrNoQuorum, as a *QuorumError: too few nodes answered for the rest of its validity;
+//   - ErrExpired: validity ended before the lock could be extended, because the process or
+//     the machine was paused;
+//   - ErrClosed: the client was closed;
+//   - the cause of ctx.
+//
+// Err of the context reads the clock, so it is right after a pause of any length; Done is
+// closed within about a millisecond. No client can stop work that is under way when its
+// process is paused, or notice that a hypervisor has stopped all clocks of the machine: a
+// resource that must be safe from these needs a fencing token, which [FenceFrom] finds in the
+// context. If the key is deleted by hand, the holder learns of it within a third of the TTL.
+//
+// stop may be called twice, and by any goroutine; it does not release the lock. KeepAlive does
+// not block. A lock that is kept alive already, or has a TTL below 30 ms, cannot be kept
+// alive: the context has ended then, with that cause. It costs about 2 microseconds and 700
+// bytes, no timer, and no goroutine unless ctx is of a kind that package context does not
+// know.
+func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
+	kept := l.handle.KeepAlive(ctx)
+	return kept, kept.Stop
+}
+
+// Format implements fmt.Formatter. Every verb shows the key, the validity that is left, and a
+// short digest of the token, never the token.
+func (l Lock) Format(f fmt.State, _ rune) { fmt.Fprint(f, l.handle.Text()) }
+
+// MarshalText implements encoding.TextMarshaler with the text of Format, for log/slog and
+// encoding/json.
+func (l Lock) MarshalText() ([]byte, error) { return []byte(l.handle.Text()), nil }
+
+// FenceFrom returns the fencing token of the lock that ctx belongs to: a context of
+// [Lock.KeepAlive] or [Client.Do], or one that is derived from it. It returns false for any
+// other context, and for a lock without a token. Of several locks it is that of the last one
+// which was kept alive.
+func FenceFrom(ctx context.Context) (token uint64, ok bool) { return group.FenceFrom(ctx) }
+
+// The results of an operation, for errors.Is. An error is one of them at most, except that an
+// [AcquireError] is also the context's error. Other calls return a context's error as it is.
+var (
+	ErrTaken = engine.ErrTaken // enough nodes answered: another holder has the lock
+	// ErrNoQuorum: too few nodes answered. After Extend the lock is still held for what
+	// Remaining returns; after Release its key may be left.
+	ErrNoQuorum = engine.ErrNoQuorum
+	ErrExpired  = engine.ErrExpired // no validity was left when the votes came, or to extend
+	ErrNotHeld  = engine.ErrNotHeld // released, expired on the nodes, or another holder's
+	ErrClosed   = engine.ErrClosed  // the client is closed
+	ErrBusy     = engine.ErrBusy    // Config.MaxWaiting operations wait already
+	ErrStopped  = engine.ErrStopped // no longer kept alive, as asked: a cause of Lock.KeepAlive
+
+	// ErrForgotten: too many nodes have lost the fencing tokens. See Client.InitFencing.
+	ErrForgotten = group.ErrForgotten
+	// ErrConfig: the Config is wrong, or every node refuses it. A fenced acquire returns it
+	// if nodes have the tokens of clients with other Nodes or another MaxTTL, or if the clock
+	// of this machine cannot be right.
+	ErrConfig   = group.ErrConfig
+	ErrArgument = engine.ErrArgument // a key, ttl, function or Op that is not allowed
+)
+
+// AcquireError is the error of an Acquire, AcquireAll or Do that gave up, for errors.As. It
+// wraps Ctx and Last: errors.Is finds both context.DeadlineExceeded and ErrTaken, for example.
+type AcquireError struct {
+	Key      string // the first of several
+	Attempts int
+	Waited   time.Duration // in all
+	Last     error         // of the last complete attempt: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
+	Ctx      error         // of the context, with its cause; nil if Retry.Attempts were used up
+}
+
+// Error returns all of it in one line.
+func (e *AcquireError) Error() string {
+	return group.GaveUp(e.Key, e.Attempts, e.Waited, e.Last, e.Ctx)
+}
+
+// Unwrap returns those of Ctx and Last that are not nil.
+func (e *AcquireError) Unwrap() (errs []error) {
+	for _, err := range []error{e.Ctx, e.Last} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+func newAcquireError(key string, attempts int, waited time.Duration, last, ended error) error {
+	return &AcquireError{key, attempts, waited, last, ended}
+}
+
+// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As. It wraps
+// Cause and each of Failed. The failure of a node is never found as the error of a context, or
+// as another of the errors above.
+type QuorumError struct {
+	Kind                   OpKind // 0 for Ready and Attach
+	Cause                  error  // ErrNoQuorum
+	Nodes, Granted, Denied int    // numbers of nodes
+	Failed                 []NodeError
+}
+
+// Error returns how many nodes failed, which, and why.
+func (e *QuorumError) Error() string {
+	return group.NoQuorum(e.Nodes, e.Failed, engine.Kind(e.Kind) == engine.Release)
+}
+
+// Unwrap returns Cause and Failed.
+func (e *QuorumError) Unwrap() []error {
+	errs := []error{e.Cause}
+	for _, f := range e.Failed {
+		errs = append(errs, f)
+	}
+	return errs
+}
+
+func newQuorumError(g *group.Group, op *engine.Op) error {
+	e := &QuorumError{Kind: OpKind(op.Kind), Cause: op.Err, Nodes: g.Len(), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
+	for _, f := range g.Failures(op) {
+		e.Failed = append(e.Failed, NodeError{f.Node, g.Addr(f.Node), f.Err})
+	}
+	return e
+}
+
+// NodeError is the failure of one node.
+type NodeError struct {
+	Node int    // its index in Config.Nodes
+	Addr string // without credentials
+	Err  error
+}
+
+// Error returns the node, once, and the cause.
+func (e NodeError) Error() string { return group.NodeFailure(e.Addr, e.Err) }
+
+// Unwrap returns Err.
+func (e NodeError) Unwrap() error { return e.Err }
+
+// OpKind is the kind of an operation. Its String is "acquire", "extend" or "release".
+type OpKind uint8
+
+// The kinds of operations.
+const (
+	OpAcquire OpKind = 1 + iota
+	OpExtend
+	OpRelease
+)
+
+func (k OpKind) String() string {
+	if k > OpRelease {
+		return "unknown"
+	}
+	return engine.Kind(k).String()
+}
+
+// Op is an operation for callers that have an event loop: Submit does not block, and a
+// callback completes it. It must not be touched from Submit until Done, or until a Cancel that
+// returned true; then it can be used again.
+//
+// An OpExtend knows nothing of the lock but its token. Nodes that have lost the key do not get
+// it again, and its caller must check that validity had not ended when it is done.
+type Op struct {
+	Kind  OpKind
+	Key   []byte           // 1 to MaxKey bytes
+	TTL   time.Duration    // of OpAcquire and OpExtend
+	Token [token.Size]byte // set by Submit for OpAcquire, by the caller for the others
+	// Done is called once, by a goroutine of the client. It may use the client, and Submit
+	// this Op again. One runs at a time; after 20 ms the others go on beside it. A panic is
+	// recovered and logged.
+	Done func(*Op)
+
+	op group.Op
+}
+
+// Submit begins op. It neither blocks nor allocates. With an error Done is not called:
+// ErrBusy, ErrClosed, or ErrArgument for a wrong op or one that is under way. Done may be
+// called before Submit returns.
+func (c *Client) Submit(op *Op) error {
+	if op == nil {
+		return engine.WrongArgument("operation is nil")
+	}
+	if op.Kind > OpRelease { // the engine has more kinds
+		return engine.WrongArgument("operation has kind %d, want 1 to %d", op.Kind, OpRelease)
+	}
+	in := &op.op
+	if !in.Reserve() {
+		return engine.ErrUnderWay // and it is not changed
+	}
+	in.Kind, in.Key, in.TTL, in.Done = engine.Kind(op.Kind), op.Key, op.TTL, nil
+	if op.Done != nil {
+		in.Done = (*completion)(op)
+	}
+	return c.group.Submit(in, (*token.Token)(&op.Token))
+}
+
+// Cancel takes op back. It returns false if it is too late, because Done was called or is
+// about to be, or if op was not submitted to this client. An acquire that was sent is released
+// in the background.
+func (c *Client) Cancel(op *Op) bool { return op != nil && c.group.Cancel(&op.op) }
+
+// Err returns the error that TryAcquire, Extend or Release would return. It is valid from Done
+// on.
+func (op *Op) Err() error { return op.op.Result() }
+
+// Remaining returns the validity that is left after an OpAcquire or OpExtend without an error,
+// else 0. A lock without validity must be released.
+func (op *Op) Remaining() time.Duration { return op.op.Remaining() }
+
+// Fence returns the fencing token of an OpAcquire without an error, or 0: see [Lock.Fence].
+func (op *Op) Fence() uint64 { return op.op.Fence() }
+
+// Format implements fmt.Formatter. Every verb shows the kind, the key, the TTL and a short
+// digest of the token, never the token. Print a pointer: an Op by value shows its fields.
+func (op *Op) Format(f fmt.State, _ rune) { fmt.Fprint(f, op.text()) }
+
+// MarshalText implements encoding.TextMarshaler with the text of Format, for log/slog and
+// encoding/json.
+func (op *Op) MarshalText() ([]byte, error) { return []byte(op.text()), nil }
+
+func (op *Op) text() string {
+	if op == nil {
+		return "no operation"
+	}
+	return fmt.Sprintf("%v %s, ttl %v, token digest %s", op.Kind, group.Quote(string(op.Key)), op.TTL, group.Digest(op.Token[:]))
+}
+
+// completion hides Complete from the users of Op.
+type completion Op
+
+func (op *completion) Complete(*engine.Op) {
+	ended := true
+	defer func() {
+		if ended { // also after a hook that panics
+			op.Done((*Op)(op))
+		}
+	}()
+	ended = op.op.Report()
+}
+
+// Stats has the counts of a client since New, and the state of its nodes, all of one moment.
+type Stats struct {
+	// Acquire, Extend and Release count attempts by how they ended, each once: an Acquire that
+	// tries three times counts three times, a lock of several keys once. A call with wrong
+	// arguments, an ended context or a released Lock is no attempt.
+	Acquire, Extend, Release struct {
+		Won       uint64
+		Denied    uint64 // ErrTaken or ErrNotHeld
+		NoQuorum  uint64
+		Expired   uint64
+		Cancelled uint64 // the context's error, or Cancel
+		Refused   uint64 // ErrBusy or ErrClosed
+	}
+	// Waits counts the calls of Acquire, AcquireAll and Do that had to wait, each once when it
+	// ends. One that has its lock, or an error, from its first attempt did not wait.
+	Waits struct {
+		Granted    uint64 // the nodes granted the lock
+		HandedOver uint64 // the last holder passed it on, inside the process
+		GaveUp     uint64 // the context ended
+		UsedUp     uint64 // Retry.Attempts were used up
+		Closed     uint64 // ErrClosed
+		Failed     uint64 // another error
+
+		Total, Longest time.Duration // of these calls, from their begin to their end
+	}
+	Held       int    // locks acquired or attached and not released, expired ones included
+	KeptAlive  int    // locks that are kept alive
+	Lost       uint64 // locks that were lost while they were kept alive
+	InLine     int    // callers that wait for a lock
+	HandedOver uint64 // locks that passed from one holder to the next inside the process
+	Cleanups   uint64 // releases after acquires that failed; not counted in Release
+	Batches    uint64 // writes, each to all nodes
+	Operations uint64 // in those batches, including cleanups
+	Waiting    int    // operations to be sent: at most about Config.MaxWaiting and the cleanups
+	InFlight   int    // operations sent and without a verdict
+	Nodes      []Node // in the order of Config.Nodes
+}
+
+// Node is the state of a node at one moment.
+type Node struct {
+	Index   int           // its place in Config.Nodes, from 0
+	Addr    string        // without credentials
+	Up      bool          // it has a connection
+	Err     error         // why it has none, a *conn.Error; nil while up; never a credential
+	Guarded time.Duration // how long it still has no vote; 0 if it may vote
+	// Server is the product and version that the server showed, or "". Dialect is the commands
+	// that release and extend a lock there, such as "EVALSHA" or "DELIFEQ, SET IFEQ". Both
+	// stay when the connection ends.
+	Server, Dialect string
+	Connects        uint64 // connections it has had, including the present one
+	// RoundTrips counts the batches that it has answered in full. RoundTrip is how long that
+	// took, smoothed as in RFC 6298, RoundTripMax the longest: until the answer was read,
+	// which may be up to 5 ms later if a quorum had answered before.
+	RoundTrips              uint64
+	RoundTrip, RoundTripMax time.Duration
+	InFlight                int    // replies that it owes
+	Granted, Denied, Failed uint64 // its votes; those of a node that is down or late have failed
+}
+
+// Stats returns the counts since New and the state of the nodes. It blocks while another
+// goroutine uses the sockets: for microseconds, or up to 5 ms if that one waits for replies.
+// It allocates Stats.Nodes. Callbacks may call it.
+func (c *Client) Stats() Stats {
+	nodes := make([]Node, 0, c.group.Len())
+	s := c.group.Stats(func(n conn.Node, v engine.Votes) { nodes = append(nodes, newNode(n, v)) })
+	return Stats{
+		s.Acquire, s.Extend, s.Release, s.Waits, s.Held, s.KeptAlive, s.Lost, s.InLine, s.HandedOver,
+		s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, nodes,
+	}
+}
+
+func newNode(n conn.Node, v engine.Votes) Node {
+	return Node{
+		n.Index, n.Addr, n.Up, n.Err, n.Guarded, n.Server, command.Form(n.Form).String(), n.Connects,
+		n.RoundTrips, n.RoundTrip, n.RoundTripMax, n.InFlight, v[quorum.Granted], v[quorum.Denied], v[quorum.Failed],
+	}
+}
+
+// KeyState is what the nodes have at a key.
+type KeyState struct {
+	Key    string
+	Status KeyStatus
+	// Holder is the Config.Name of the holder, or "", and Digest a short hash of the value,
+	// which tells two holders apart. Both are of the value that most nodes have.
+	Holder, Digest string
+	Nodes          []KeyOnNode // in the order of Config.Nodes
+
+	sum [32]byte // SHA-256 of that value
+}
+
+// KeyOnNode is what one node has at a key.
+type KeyOnNode struct {
+	Node           int    // its index in Config.Nodes
+	Addr           string // without credentials
+	Holder, Digest string // as in KeyState; "" if there is no key
+	TTL            time.Duration
+	NoTTL          bool  // there is a key, and it does not expire
+	Err            error // why the node did not answer
+}
+
+// KeyStatus sums up what the nodes have at a key. Its String is a few words.
+type KeyStatus uint8
+
+// The statuses of a key.
+const (
+	KeyUnknown KeyStatus = iota // too few nodes answered
+	KeyFree                     // a quorum of nodes has no such key
+	KeyHeld                     // a quorum of nodes has the same value
+	KeySplit                    // several values, none with a quorum: attempts under way, or what they left until it expires
+	KeyEternal                  // a quorum of nodes has a value that does not expire, as SETNX leaves it: no lock does that
+)
+
+func (s KeyStatus) String() string { return group.Status(s).String() }
+
+// IsHeldBy reports whether l is the lock that holds the key.
+func (s KeyState) IsHeldBy(l Lock) bool {
+	return (s.Status == KeyHeld || s.Status == KeyEternal) && l.handle.HasValue(s.sum)
+}
+
+// Inspect asks each node what it has at key, and waits for all of them, at most for
+// NodeTimeout. It changes nothing. Value and TTL are not read at the same moment. The error is
+// ctx.Err(), ErrBusy, ErrClosed or ErrArgument; the failure of a node is in its KeyOnNode. A
+// value that is no string is such a failure. Inspect and Attach alone need the permissions for
+// GETRANGE and PTTL.
+func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
+	seen, err := c.group.Inspect(ctx, key)
+	if err != nil {
+		return KeyState{}, err
+	}
+	all := group.Summarize(seen)
+	s := KeyState{key, KeyStatus(all.Status), all.Holder, all.Digest, make([]KeyOnNode, len(seen)), all.Sum}
+	for i := range seen {
+		n := &seen[i]
+		holder, digest := n.Holder()
+		s.Nodes[i] = KeyOnNode{i, c.group.Addr(i), holder, digest, n.TTL, n.There && n.TTL == 0, n.Err}
+	}
+	return s, nil
+}
+
+// Hooks are functions to be called, each optional. Several goroutines may call them at once,
+// and they may use the client, including Stats and Close.
+//
+// The goroutine that called the client calls Attempt, Acquire and LockLost, before its call
+// returns; a panic goes to that caller. A goroutine of the client calls the others a moment
+// later, as it does Op.Done, and also Attempt and LockLost for an [Op] and for extensions in
+// the background. One that blocks delays the others by 20 ms at most; a panic is recovered and
+// logged.
+type Hooks struct {
+	// Attempt is called for each attempt that Stats counts: once for a lock of several keys,
+	// with the votes on the key that decided it. It allocates the key of an Op.
+	Attempt func(Attempt)
+	// Acquire is called once for each Acquire, AcquireAll and Do that made an attempt, when
+	// it has the lock or an error.
+	Acquire func(Acquisition)
+	// Vote is called for each vote of each node, also on releases in the background. While it
+	// blocks 65,536 votes are kept; further ones are dropped.
+	Vote func(Vote)
+	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not
+	// make it. Close does not call NodeDown. NodeGuarded is called for a node that has no vote
+	// for Node.Guarded.
+	NodeUp, NodeDown, NodeGuarded func(Node)
+	// LockLost is called once for a lock that was gone before it was released: Extend or
+	// Release returned ErrNotHeld, Extend returned ErrExpired, or it could not be kept alive.
+	// It is not called for an Op.
+	LockLost func(key string, err error)
+}
+
+// Attempt is an attempt that has ended, with the votes up to its verdict. There are none if it
+// was cancelled, or ended before a node was asked.
+type Attempt struct {
+	Kind                    OpKind
+	Key                     string          // the first of several
+	Duration                time.Duration   // from before it was queued
+	Granted, Denied, Failed int             // numbers of nodes
+	Err                     error           // what TryAcquire, Extend or Release returns
+	Ctx                     context.Context // of the caller; nil for an Op, and for an extension in the background
+}
+
+// Acquisition is an Acquire that has ended.
+type Acquisition struct {
+	Key        string // the first of several
+	Attempts   int
+	Waited     time.Duration // in all, including the attempts
+	HandedOver bool          // by the last holder, inside the process
+	Err        error         // what Acquire returns
+	Ctx        context.Context
+}
+
+// Vote is the vote of one node on one operation.
+type Vote struct {
+	Kind    OpKind
+	Node    int    // its index in Config.Nodes
+	Addr    string // without credentials
+	Outcome Outcome
+	Err     error // why it failed, else nil
+}
+
+// Outcome is how a node voted. Its String is "granted", "denied" or "failed".
+type Outcome uint8
+
+// The outcomes of a vote.
+const (
+	Granted Outcome = 1 + iota // the node did as asked
+	Denied                     // the key is another holder's, or gone
+	Failed                     // no usable answer: the node may have done it, or not
+)
+
+func (o Outcome) String() string { return quorum.Outcome(o).String() }
+
+// install makes a group call h, with the types of this package.
+func (h Hooks) install(in *group.Config) {
+	in.OnLockLost = h.LockLost
+	if f := h.Attempt; f != nil {
+		in.OnAttempt = func(ctx context.Context, kind engine.Kind, key string, took time.Duration, t quorum.Tally, err error) {
+			f(Attempt{OpKind(kind), key, took, t.Granted(), t.Denied(), t.Failed(), err, ctx})
+		}
+	}
+	if f := h.Acquire; f != nil {
+		in.OnAcquire = func(ctx context.Context, key string, attempts int, waited time.Duration, handedOver bool, err error) {
+			f(Acquisition{key, attempts, waited, handedOver, err, ctx})
+		}
+	}
+	if f := h.Vote; f != nil {
+		in.OnVote = func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error) {
+			f(Vote{OpKind(kind), node, addr, Outcome(o), err})
+		}
+	}
+	node := func(f func(Node)) func(conn.Node, engine.Votes) {
+		if f == nil {
+			return nil
+		}
+		return func(n conn.Node, v engine.Votes) { f(newNode(n, v)) }
+	}
+	in.OnNodeUp, in.OnNodeDown, in.OnNodeGuarded = node(h.NodeUp), node(h.NodeDown), node(h.NodeGuarded)
+}
+
+func init() {
+	knobs.Register(func(config any) **knobs.Knobs { return &config.(*Config).knobs })
 }

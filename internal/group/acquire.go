@@ -51,7 +51,7 @@ func (g *Group) acquisition(ctx context.Context, key string, ttl time.Duration) 
 	w, err := g.engine.Call(engine.Acquire, key, ttl)
 	if err == nil {
 		w.Watch(ctx)
-		w.Tail = g.cfg.Holder
+		w.Tail = g.cfg.tail
 	}
 	return w, err
 }
@@ -110,7 +110,11 @@ func (g *Group) handle(s state, absent uint64) Handle {
 	if l == nil {
 		l = new(lease)
 	}
-	return Handle{g, l, l.begin(s, absent), 0}
+	h := Handle{group: g, lease: l, life: l.begin(s, absent), key: s.key}
+	if s.more != nil && s.more.keys != nil {
+		h.keys = &s.more.keys
+	}
+	return h
 }
 
 // newToken makes t a new token.

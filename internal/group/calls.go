@@ -139,5 +139,5 @@ func (g *Group) tailOf(s *state) string {
 	if s.more != nil && s.more.attached {
 		return s.more.tail
 	}
-	return g.cfg.Holder
+	return g.cfg.tail
 }

@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
-	"unicode"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -19,18 +18,13 @@ import (
 // Settings of the engine and of conn stand in the Config of their package, so that
 // each is set once and not copied.
 type Config struct {
-	Nodes        []string // addresses, perhaps with credentials
-	Retry        Retry
-	CloseTimeout time.Duration
-	MaxHold      time.Duration // 0: no limit
-	Holder       string
-	NoHandOver   bool
-	Logger       *slog.Logger // nil: none
-	Rand         io.Reader    // nil: crypto/rand
-	Scripted     bool
-	Fenced       bool
-	FenceSet     string           // the key of the tokens
-	FenceClock   func() time.Time // the wall clock of the tokens
+	Nodes      []string // addresses, perhaps with credentials
+	Retry      Retry
+	Name       string
+	NoHandOver bool
+	Logger     *slog.Logger // nil: none
+	Fenced     bool
+	knobs.Knobs
 
 	Engine engine.Config // New sets Clock, OnVote and OnPanic
 	Conn   conn.Config   // New sets all but the user's settings
@@ -48,7 +42,9 @@ type Config struct {
 	OnVote       func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
 	OnLockLost   func(key string, err error)
 
-	OnNodeUp, OnNodeDown, OnNodeGuarded func(conn.Node)
+	OnNodeUp, OnNodeDown, OnNodeGuarded func(conn.Node, engine.Votes)
+
+	tail string // what follows the token in the value at a key: the Name and its mark
 }
 
 // check returns cfg with its defaults and the parsed addresses of the nodes. It does
@@ -65,19 +61,13 @@ func (cfg Config) check() (Config, error) {
 	for _, d := range []struct {
 		name  string
 		value *time.Duration
-		zero  time.Duration // in place of 0
 	}{
-		{"NodeTimeout", &cfg.Engine.Timeout, 0}, // follows from the TTL
-		{"DialTimeout", &cfg.Conn.DialTimeout, 0},
-		{"StallTimeout", &cfg.Conn.StallTimeout, 0},
-		{"CloseTimeout", &cfg.CloseTimeout, 250 * time.Millisecond},
-		{"MaxHold", &cfg.MaxHold, 0},
+		{"NodeTimeout", &cfg.Engine.Timeout},
+		{"DialTimeout", &cfg.Conn.DialTimeout},
+		{"StallTimeout", &cfg.Conn.StallTimeout},
 	} {
 		if *d.value < 0 {
 			return cfg, fmt.Errorf("%s is %v, want 0 (the default) or more", d.name, *d.value)
-		}
-		if *d.value == 0 {
-			*d.value = d.zero
 		}
 	}
 	if cfg.Retry, err = cfg.Retry.check(); err != nil {
@@ -90,9 +80,12 @@ func (cfg Config) check() (Config, error) {
 	default:
 		cfg.Conn.Quarantine = ttl + quorum.Drift(ttl)
 	}
-	if err := checkHolder(cfg.Holder); err != nil {
+	if err := checkName(cfg.Name); err != nil {
 		return cfg, err
 	}
+	cfg.Conn.Name = cfg.Name
+	cfg.Conn.TrustRestarts = cfg.TrustRestarts
+	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)
 	if cfg.FenceSet = cmp.Or(cfg.FenceSet, DefaultFenceSet); cfg.FenceClock == nil {
 		cfg.FenceClock = time.Now
 	}
@@ -100,19 +93,14 @@ func (cfg Config) check() (Config, error) {
 	case !cfg.Fenced:
 	case cfg.Engine.MaxTTL == 0:
 		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")
-	case len(cfg.FenceSet) > engine.MaxKey:
-		return cfg, fmt.Errorf("the FenceSet has %d bytes, at most %d are allowed", len(cfg.FenceSet), engine.MaxKey)
 	}
-	if cfg.Holder != "" {
-		cfg.Holder = HolderMark + cfg.Holder
+	if cfg.Name != "" {
+		cfg.tail = nameMark + cfg.Name
 	}
 	if cfg.Engine.MaxWaiting < 0 {
 		return cfg, fmt.Errorf("MaxWaiting is %d, want 0 (the default) or more", cfg.Engine.MaxWaiting)
 	}
-	if cfg.Conn.MaxInFlight < 0 || cfg.Conn.MaxInFlightBytes < 0 {
-		return cfg, fmt.Errorf("MaxInFlight is %d and MaxInFlightBytes %d, want 0 (the default) or more", cfg.Conn.MaxInFlight, cfg.Conn.MaxInFlightBytes)
-	}
-	cfg.Engine.MaxInFlight = cmp.Or(cfg.Conn.MaxInFlight, conn.DefaultMaxInFlight)
+	cfg.Engine.MaxInFlight = cmp.Or(cfg.MaxInFlight, conn.DefaultMaxInFlight)
 	cfg.Conn.MaxInFlight = cfg.Engine.MaxInFlight + engine.QueryRoom(cfg.Engine.MaxInFlight)
 	if cfg.Engine.MaxWaiting == 0 {
 		cfg.Engine.MaxWaiting = 64 << 10
@@ -123,24 +111,27 @@ func (cfg Config) check() (Config, error) {
 	return cfg, nil
 }
 
-// HolderMark stands between a token and the holder's text. No token has it.
-const HolderMark = "@"
+// nameMark stands between a token and the Name. No token has it.
+const nameMark = "@"
 
-// maxHolder bounds Config.Holder in bytes: it is in every command.
-const maxHolder = 128
+// maxName bounds Config.Name in bytes: it is in every command.
+const maxName = 128
 
-// checkHolder refuses a text that does not fit behind a token.
-func checkHolder(holder string) error {
-	if len(holder) > maxHolder {
-		return fmt.Errorf("the Holder has %d bytes, at most %d are allowed", len(holder), maxHolder)
+// checkName refuses a name that servers do not take for a client.
+func checkName(name string) error {
+	if len(name) > maxName {
+		return fmt.Errorf("the Name has %d bytes, at most %d are allowed", len(name), maxName)
 	}
-	for _, r := range holder {
-		if !unicode.IsPrint(r) {
-			return fmt.Errorf("the Holder has %q in it, which cannot be printed", r)
+	for _, r := range name {
+		if r <= ' ' || r > '~' {
+			return fmt.Errorf("the Name has %q in it, printable ASCII without spaces is allowed", r)
 		}
 	}
 	return nil
 }
+
+// closeTimeout bounds how long Close waits for work.
+const closeTimeout = 250 * time.Millisecond
 
 // Redact returns nodes without credentials. Of an address that cannot be parsed it
 // returns nothing, since any part of it may be a password.

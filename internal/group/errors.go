@@ -15,7 +15,7 @@ var ErrConfig = errors.New("redlock: wrong config")
 // be taken for.
 var sentinels = []error{
 	engine.ErrTaken, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
-	engine.ErrMaxHold, engine.ErrStopped, engine.ErrArgument, ErrConfig, ErrForgotten, ErrFleet, ErrClock,
+	engine.ErrStopped, engine.ErrArgument, ErrConfig, ErrForgotten,
 }
 
 // configError says what is wrong with a Config.

@@ -22,11 +22,10 @@ import (
 var (
 	// ErrForgotten says that too many nodes have forgotten the tokens.
 	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens: an operator must call InitFencing")
-	// ErrFleet says that nodes belong to another fleet.
-	ErrFleet = errors.New("redlock: nodes hold the fencing tokens of a fleet that is configured otherwise")
-
-	// ErrClock refuses to make tokens from a clock that cannot be right.
-	ErrClock = errors.New("redlock: no fencing token can be made from this clock")
+	// errFleet: nodes belong to another fleet. It is an ErrConfig.
+	errFleet = &configError{text: "redlock: nodes hold the fencing tokens of a fleet that is configured otherwise"}
+	// errClock: tokens cannot be made from a clock that cannot be right. It is an ErrConfig.
+	errClock = &configError{text: "redlock: no fencing token can be made from this clock"}
 )
 
 // DefaultFenceSet is the key of the tokens.
@@ -132,7 +131,7 @@ func (f *fence) micros() (uint64, error) {
 	if micros := now.UnixMicro(); micros >= fencing.FirstTime && micros <= fencing.MaxToken-maxPasses {
 		return uint64(micros), nil
 	}
-	return 0, fmt.Errorf("%w: FenceClock reads %s, which is not from 2020 to 2255", ErrClock, now.UTC().Format(time.RFC3339))
+	return 0, fmt.Errorf("%w: the clock reads %s, which is not from 2020 to 2255", errClock, now.UTC().Format(time.RFC3339))
 }
 
 // propose gives an acquire the tokens of its next attempt, where acquires are fenced. The first
@@ -147,7 +146,7 @@ func (f *fence) propose(b *fencing.Block, p *fencing.Proposal) error {
 	}
 	var ok bool
 	if *b, ok = p.Next(now, maxPasses); !ok {
-		return fmt.Errorf("%w: a node has accepted a token that leaves none below 2^53", ErrClock)
+		return fmt.Errorf("%w: a node has accepted a token that leaves none below 2^53", errClock)
 	}
 	return nil
 }
@@ -277,7 +276,7 @@ func (f *fence) misfit() error {
 	if _, rest, found := strings.Cut(text, ":"); found { // active:<fleet>:<run_id>
 		text, _, _ = strings.Cut(rest, ":")
 	}
-	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL; with another FenceSet tokens would begin anew, and could be smaller", ErrFleet, f.names(nodes), Quote(text), f.name)
+	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL; with another FenceSet tokens would begin anew, and could be smaller", errFleet, f.names(nodes), Quote(text), f.name)
 }
 
 func (f *fence) names(nodes uint64) string {

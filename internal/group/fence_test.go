@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 )
 
 // TestCollectTrustsNoClient: a client whose clock is far ahead does not raise the floor of all
@@ -23,12 +24,12 @@ func TestCollectTrustsNoClient(t *testing.T) {
 		Nodes: []string{s.Addr()}, Fenced: true, Engine: engine.Config{MaxTTL: 20 * time.Millisecond},
 		QuorumError:  func(*Group, *engine.Op) error { return engine.ErrNoQuorum },
 		AcquireError: func(_ string, _ int, _ time.Duration, last, _ error) error { return last },
-		FenceClock: func() time.Time {
+		Knobs: knobs.Knobs{FenceClock: func() time.Time {
 			if broken.Load() {
 				panic("user code in the medic")
 			}
 			return time.Now().Add(24 * time.Hour)
-		},
+		}},
 	})
 	require.NoError(t, err)
 	defer g.Close()

@@ -10,6 +10,7 @@ package group
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
@@ -29,8 +30,10 @@ type Group struct {
 	lines  lines
 	fence  fence
 	waits  waits
-	closed sync.Once
-	ending chan struct{} // closed when Close begins
+	// attached counts the handles of Attach, which no acquire has brought.
+	attached atomic.Int64
+	closed   sync.Once
+	ending   chan struct{} // closed when Close begins
 
 	readiness readiness
 }
@@ -88,17 +91,6 @@ func (g *Group) inspect() error {
 		}
 	}
 	return misconfigured(nodes, g.fence.on)
-}
-
-// Stats returns what was counted, and shows each node with its votes. All of it
-// is of one moment.
-func (g *Group) Stats(show func(n conn.Node, v engine.Votes)) engine.Stats {
-	g.engine.DriverLock().Lock()
-	defer g.engine.DriverLock().Unlock()
-	for i := range g.fleet.Len() {
-		show(g.fleet.Node(i), g.engine.Votes(i))
-	}
-	return g.engine.Stats()
 }
 
 // Len is the number of nodes.

@@ -18,7 +18,9 @@ type Handle struct {
 	group *Group
 	lease *lease
 	life  uint64
-	fence uint64 // its fencing token, or 0
+	fence uint64    // its fencing token, or 0
+	key   string    // the first of several
+	keys  *[]string // all, if there are several
 }
 
 // Fence is the fencing token, or 0 where the client is not fenced.
@@ -31,18 +33,18 @@ func (h Handle) state() (s state, ok bool) {
 	return h.lease.get(h.life)
 }
 
-// Key is the locked key, or "".
-func (h Handle) Key() string {
-	s, _ := h.state()
-	return s.key
-}
+// Key is the locked key, the first of several. It stays after the lock.
+func (h Handle) Key() string { return h.key }
 
-// Keys is all locked keys, or none.
+// Keys is all locked keys. They stay after the lock.
 func (h Handle) Keys() []string {
-	if s, ok := h.state(); ok {
-		return slices.Clone(s.keys())
+	switch {
+	case h.lease == nil:
+		return nil
+	case h.keys != nil:
+		return slices.Clone(*h.keys)
 	}
-	return nil
+	return []string{h.key}
 }
 
 // Token is the value at the keys, the proof of who holds the lock, or "". A lock whose

@@ -114,11 +114,12 @@ func (g *Group) nodeDown(i int) {
 
 // reportNode has the log and a hook called with the news of a node. They are two
 // calls: a panic in one does not keep the other from happening.
-func (g *Group) reportNode(log func(), hook func(conn.Node), n conn.Node) {
+func (g *Group) reportNode(log func(), hook func(conn.Node, engine.Votes), n conn.Node) {
 	if g.cfg.Logger != nil {
 		g.engine.Tell(log)
 	}
 	if hook != nil {
-		g.engine.Tell(func() { hook(n) })
+		v := g.engine.Votes(n.Index)
+		g.engine.Tell(func() { hook(n, v) })
 	}
 }

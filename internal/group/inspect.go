@@ -118,5 +118,6 @@ func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.T
 	s.ttl = min(max(s.until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
 	copy(s.token[:], value)
 	s.more = &more{attached: true, tail: value[token.Size:]}
+	g.attached.Add(1)
 	return g.handle(s, 0), nil
 }

@@ -28,22 +28,13 @@ func (h Handle) keep(e *entry) (state, error) {
 	return s, nil
 }
 
-// limit is when a lock that is kept alive from now on is not any more.
-func (g *Group) limit() time.Duration {
-	now := g.clock.Now()
-	if g.cfg.MaxHold == 0 || g.cfg.MaxHold > never-now {
-		return never
-	}
-	return now + g.cfg.MaxHold
-}
-
 // KeepAliveFunc keeps the lock alive until it is stopped, released or lost. lost is told
 // of the latter, by the goroutine of callbacks; it may be nil.
 func (h Handle) KeepAliveFunc(lost func(error)) error {
 	if h.lease == nil {
 		return engine.ErrNotHeld
 	}
-	return h.group.keeper.addFunc(h, h.group.limit(), lost)
+	return h.group.keeper.addFunc(h, never, lost)
 }
 
 // StopKeepAlive ends that a lock is kept alive.
@@ -73,7 +64,7 @@ func (h Handle) KeepAlive(ctx context.Context) *Kept {
 		return k
 	}
 	k.detach = context.AfterFunc(&parent{Context: k.user, done: k.user.Done()}, k.userEnded)
-	if err := h.group.keeper.add(h, &k.entry, h.group.limit(), k.ended); err != nil {
+	if err := h.group.keeper.add(h, &k.entry, never, k.ended); err != nil {
 		k.ended(err)
 		return k
 	}

@@ -34,7 +34,7 @@ func (l *lines) pass(h Handle, held *state) bool {
 	}
 	l.waiting.Add(-1)
 	l.passed.Add(1)
-	w.handed = Handle{h.group, h.lease, life, h.nextFence()}
+	w.handed = Handle{h.group, h.lease, life, h.nextFence(), h.key, nil}
 	left := l.change(s.table.Passed(first, now, until))
 	w.ring()
 	s.mu.Unlock()

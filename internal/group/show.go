@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strconv"
 
 	"github.com/redlock-go/redlock/internal/token"
@@ -33,6 +34,11 @@ func (h Handle) Digest() string {
 		return Digest([]byte(value))
 	}
 	return ""
+}
+
+// Text shows the lock without its token.
+func (h Handle) Text() string {
+	return fmt.Sprintf("lock %s, %v left, token digest %s", Quote(h.key), h.Remaining(), h.Digest())
 }
 
 // veiled is a token in the memory that a Handle points to. A struct with a Lock in an

@@ -27,7 +27,7 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 	if op.Kind.Reads() {
 		op.Kind = 0 // and is refused as one that does not exist
 	}
-	op.Tail = g.cfg.Holder
+	op.Tail = g.cfg.tail
 	if op.Kind == engine.Acquire {
 		op.Block = fencing.Block{} // it may be another group's
 		submitted := false

@@ -1,0 +1,33 @@
+package group
+
+import (
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/engine"
+)
+
+// Stats is what the root package's Stats has, but for the nodes.
+type Stats struct {
+	engine.Stats
+	Waits            Waits
+	Held, KeptAlive  int
+	InLine           int
+	Lost, HandedOver uint64
+}
+
+// Stats returns what was counted, and shows each node with its votes. All of it is of one
+// moment.
+func (g *Group) Stats(show func(n conn.Node, v engine.Votes)) (s Stats) {
+	s.KeptAlive, s.Lost = g.Kept()
+	s.InLine, s.HandedOver = g.InLine()
+	s.Waits = g.Waits()
+	g.engine.DriverLock().Lock()
+	defer g.engine.DriverLock().Unlock()
+	for i := range g.fleet.Len() {
+		show(g.fleet.Node(i), g.engine.Votes(i))
+	}
+	s.Stats = g.engine.Stats()
+	// A release whose caller has gone is sent.
+	given, r := s.Acquire.Won+uint64(g.attached.Load()), s.Release
+	s.Held = max(0, int(given-r.Won-r.Denied-r.Cancelled))
+	return s
+}

@@ -1,0 +1,106 @@
+package group
+
+import (
+	"crypto/sha256"
+	"strings"
+	"unicode"
+
+	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Status sums up what the nodes have at a key.
+type Status uint8
+
+// The statuses, in the order of the root package's.
+const (
+	unknown Status = iota
+	free
+	heldBy
+	split
+	eternal
+)
+
+func (s Status) String() string {
+	return [...]string{"unknown", "free", "held", "split", "held without a TTL"}[s]
+}
+
+// Summary is what the nodes together have at a key. Holder, Digest and Sum are of the value
+// that most nodes have.
+type Summary struct {
+	Status         Status
+	Holder, Digest string
+	Sum            [sha256.Size]byte // not the value, which could release the lock
+}
+
+// count is how many nodes have one value, and have it without a TTL.
+type count struct{ nodes, eternal int }
+
+// Summarize counts what Inspect has seen.
+func Summarize(seen []Sight) (s Summary) {
+	var absent, failed int
+	var most *Sight
+	counts := map[string]count{}
+	for i := range seen {
+		n := &seen[i]
+		switch {
+		case n.Err != nil:
+			failed++
+			continue
+		case !n.There:
+			absent++
+			continue
+		}
+		c := counts[n.Value]
+		if c.nodes++; n.TTL == 0 {
+			c.eternal++
+		}
+		counts[n.Value] = c
+		if most == nil || c.nodes > counts[most.Value].nodes {
+			most = n
+		}
+	}
+	var c count
+	if most != nil {
+		c = counts[most.Value]
+		s.Holder, s.Digest = most.Holder()
+		s.Sum = sha256.Sum256([]byte(most.Value))
+	}
+	switch need := quorum.Size(len(seen)); {
+	case c.eternal >= need:
+		s.Status = eternal
+	case c.nodes >= need:
+		s.Status = heldBy
+	case absent >= need:
+		s.Status = free
+	case failed > quorum.Tolerates(len(seen)):
+		s.Status = unknown
+	default:
+		s.Status = split
+	}
+	return s
+}
+
+// Holder is what may be shown of the value: the name that follows the token, and a digest.
+func (n *Sight) Holder() (name, digest string) {
+	if !n.There {
+		return "", ""
+	}
+	digest = Digest([]byte(n.Value))
+	if len(n.Value) <= token.Size || !strings.HasPrefix(n.Value[token.Size:], nameMark) {
+		return "", digest // all of it may be another library's token
+	}
+	name = n.Value[token.Size+len(nameMark):]
+	for _, r := range name {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return "", digest
+		}
+	}
+	return name, digest
+}
+
+// HasValue reports whether the lock's value has a SHA-256 sum.
+func (h Handle) HasValue(sum [sha256.Size]byte) bool {
+	value := h.Value()
+	return value != "" && sha256.Sum256([]byte(value)) == sum
+}

@@ -1,0 +1,62 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// GaveUp is the text of an acquire that gave up after so many attempts; last is the error of
+// the last one, if any, and ended that of the context, if that has ended it.
+func GaveUp(key string, attempts int, waited time.Duration, last, ended error) string {
+	noun := "attempts"
+	if attempts == 1 {
+		noun = "attempt"
+	}
+	took := waited.Round(time.Millisecond).String()
+	if waited >= time.Second {
+		took = fmt.Sprintf("%.1fs", waited.Seconds())
+	}
+	why := "no answer yet"
+	if last != nil {
+		why = strings.TrimPrefix(last.Error(), "redlock: ")
+	}
+	end := "Retry.Attempts allows no more"
+	if ended != nil {
+		end = ended.Error()
+	}
+	return fmt.Sprintf("redlock: gave up on %s after %d %s in %s: %s; %s", Quote(key), attempts, noun, took, why, end)
+}
+
+// NoQuorum is the text of an operation that ended without a quorum of nodes.
+func NoQuorum[E error](nodes int, failed []E, release bool) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "redlock: no quorum (%d of %d nodes failed", len(failed), nodes)
+	separator := ": "
+	for _, f := range failed {
+		text.WriteString(separator)
+		text.WriteString(f.Error())
+		separator = ", "
+	}
+	text.WriteByte(')')
+	if release {
+		text.WriteString("; it may be released all the same: ErrNotHeld from another Release means done")
+	}
+	return text.String()
+}
+
+// NodeFailure is the text of a failure of one node, which names the node once.
+func NodeFailure(addr string, err error) string {
+	var of *conn.Error
+	if errors.As(err, &of) && of.Addr == addr {
+		return addr + " " + of.Reason()
+	}
+	if reply, ok := err.(*resp.ServerError); ok {
+		return addr + " " + reply.Message
+	}
+	return addr + " " + strings.TrimPrefix(err.Error(), "conn: ")
+}
