@@ -81,10 +81,6 @@ func TestAllocations(t *testing.T) {
 			},
 			"Extend":    func() { must(held.Extend(ctx, cluster.TTL)) },
 			"Remaining": func() { _ = held.Remaining() },
-			"KeepAliveFunc, StopKeepAlive": func() {
-				must(held.KeepAliveFunc(nil))
-				held.StopKeepAlive()
-			},
 			"Submit": func() {
 				must(submit(redlock.OpAcquire))
 				must(submit(redlock.OpExtend))
@@ -157,8 +153,8 @@ func requireBest(t *testing.T, name string, most float64, measure func() float64
 	require.Fail(t, "it allocates", "%s: %v, want at most %v", name, all, most)
 }
 
-// TestAllocationsOfHooks: none but for the key of an Op. Stats and Nodes make
-// the list that they return.
+// TestAllocationsOfHooks: none but for the key of an Op. Stats makes
+// the list that it returns.
 func TestAllocationsOfHooks(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var attempts, votes, lost atomic.Int64
@@ -192,7 +188,6 @@ func TestAllocationsOfHooks(t *testing.T) {
 				return errors.Join(err, op.Err())
 			}},
 			"Stats": {1, func() error { _ = c.Stats(); return nil }},
-			"Nodes": {1, func() error { _ = c.Nodes(); return nil }},
 		} {
 			requireBest(t, name, f.most, func() float64 {
 				return testing.AllocsPerRun(300, func() {

@@ -22,6 +22,7 @@ func TestZeroLock(t *testing.T) {
 	var l redlock.Lock
 	require.Zero(t, l.Remaining())
 	require.Empty(t, l.Key())
+	require.Empty(t, l.Keys())
 	require.Empty(t, l.Token())
 	require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), time.Minute))
 	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
@@ -91,9 +92,7 @@ func TestConfigErrors(t *testing.T) {
 		"endless pause":    {redlock.Config{Nodes: nodes(1), Retry: redlock.Retry{Min: math.MaxInt64}}, "at most 8760h0m0s are allowed"},
 		"DialTimeout":      {redlock.Config{Nodes: nodes(1), DialTimeout: -1}, "DialTimeout is -1ns, want 0"},
 		"StallTimeout":     {redlock.Config{Nodes: nodes(1), StallTimeout: -1}, "StallTimeout is -1ns, want 0"},
-		"CloseTimeout":     {redlock.Config{Nodes: nodes(1), CloseTimeout: -1}, "CloseTimeout is -1ns, want 0"},
 		"MaxWaiting":       {redlock.Config{Nodes: nodes(1), MaxWaiting: -1}, "MaxWaiting is -1, want 0"},
-		"MaxInFlight":      {redlock.Config{Nodes: nodes(1), MaxInFlight: -1}, "MaxInFlight is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, err := redlock.New(c.cfg)

@@ -144,7 +144,7 @@ func ExampleQuorumError() {
 	// 127.0.0.1:2
 }
 
-// Stats and Nodes are exported with expvar: a program with an HTTP server then
+// Stats are exported with expvar: a program with an HTTP server then
 // shows them at /debug/vars. Durations are in nanoseconds.
 func ExampleClient_Stats() {
 	nodes, stop := startNodes(3)
@@ -159,7 +159,7 @@ func ExampleClient_Stats() {
 	vars.Set("stats", expvar.Func(func() any { return client.Stats() }))
 	vars.Set("nodes up", expvar.Func(func() any {
 		up := 0
-		for _, node := range client.Nodes() {
+		for _, node := range client.Stats().Nodes {
 			if node.Up {
 				up++
 			}
@@ -179,7 +179,7 @@ func ExampleClient_Stats() {
 
 	// A monitor that reads /debug/vars would see this.
 	var seen struct {
-		Acquire redlock.Results
+		Acquire struct{ Won, Denied uint64 }
 		Nodes   []struct{ Addr, Err string }
 	}
 	if err := json.Unmarshal([]byte(vars.Get("stats").String()), &seen); err != nil {
@@ -260,7 +260,7 @@ func ExampleHooks() {
 // connect is New with three nodes, for the examples that follow.
 func connect() (client *redlock.Client, stop func()) {
 	nodes, stopNodes := startNodes(3)
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Holder: "worker-7"})
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Name: "worker-7"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func ExampleClient_Inspect() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(state.Verdict, "by", state.Holder, "- ours:", state.IsHeldBy(lock))
+	fmt.Println(state.Status, "by", state.Holder, "- ours:", state.IsHeldBy(lock))
 	// Output:
 	// held by worker-7 - ours: true
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/internal/knobs"
 )
 
 // Driver runs redlock.
@@ -59,9 +60,11 @@ func (d Driver) Weaker() string {
 func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Contended, async: d.Async}
 	for range max(d.Clients, 1) {
-		in := redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, Scripted: d.Scripted, NoHandOver: d.NoHandOver}
+		in := redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, NoHandOver: d.NoHandOver}
+		knobs.Of(&in).Scripted = d.Scripted
 		if d.Fenced {
-			in.Fenced, in.MaxTTL, in.TrustRestarts = true, cfg.TTL, true
+			in.Fenced, in.MaxTTL = true, cfg.TTL
+			knobs.Of(&in).TrustRestarts = true
 		}
 		client, err := redlock.New(in)
 		if err != nil {

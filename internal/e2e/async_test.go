@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -47,7 +48,7 @@ func TestReleaseAsync(t *testing.T) {
 // cut no node off, and none is refused.
 func TestReleaseAsyncAtOnce(t *testing.T) {
 	const n = 3000
-	r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxInFlight, cfg.MaxWaiting = 64, 128 })
+	r := cluster.New(t, 3, func(cfg *redlock.Config) { knobs.Of(cfg).MaxInFlight, cfg.MaxWaiting = 64, 128 })
 	var locks []redlock.Lock
 	for i := range n {
 		locks = append(locks, cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), ttl))

@@ -70,7 +70,7 @@ func TestOpOfAnotherLockIsOwed(t *testing.T) {
 	held := op.Token
 	testkit.Await(t, "set everywhere", func() bool { return r.Holders("held") == 3 })
 	r.Servers[2].Down()
-	testkit.Await(t, "node 2 down", func() bool { return !r.Nodes()[2].Up })
+	testkit.Await(t, "node 2 down", func() bool { return !r.Stats().Nodes[2].Up })
 	op.Key = []byte("unheard of")
 	require.NoError(t, cluster.Submit(t, r.Client, op))
 	op.Kind = redlock.OpRelease

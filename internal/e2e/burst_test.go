@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -19,7 +20,7 @@ func TestBurstOnASlowNetwork(t *testing.T) {
 	const limit, operations = 2048, 8192
 	for _, kind := range []redlock.OpKind{redlock.OpAcquire, redlock.OpRelease} {
 		t.Run(kind.String(), func(t *testing.T) {
-			r := cluster.New(t, 1, func(c *redlock.Config) { c.MaxInFlight = limit })
+			r := cluster.New(t, 1, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = limit })
 			for _, s := range r.Servers {
 				s.Delay(15 * time.Millisecond)
 				if kind == redlock.OpRelease {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -53,7 +54,7 @@ func TestClosed(t *testing.T) {
 // has no answer, callers that retry included.
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.CloseTimeout = 20 * time.Millisecond }).NoPushes()
+		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { knobs.Of(c).CloseTimeout = 20 * time.Millisecond }).NoPushes()
 		for _, s := range r.Servers {
 			s.Set("taken", "another's", 0)
 		}
@@ -87,10 +88,10 @@ func TestCloseLeavesNothing(t *testing.T) {
 		servers := fakeredis.StartN(t, 5)
 		open := testkit.Descriptors()
 		for range 5 {
-			c, err := redlock.New(redlock.Config{
+			c, err := redlock.New(knobs.With(redlock.Config{
 				Nodes: fakeredis.Addrs(servers), Portable: portable,
-				NodeTimeout: 20 * time.Millisecond, StallTimeout: 100 * time.Millisecond, CloseTimeout: 10 * time.Millisecond,
-			})
+				NodeTimeout: 20 * time.Millisecond, StallTimeout: 100 * time.Millisecond,
+			}, func(k *knobs.Knobs) { k.CloseTimeout = 10 * time.Millisecond }))
 			require.NoError(t, err)
 			l, err := c.Acquire(t.Context(), "k", ttl)
 			require.NoError(t, err)

@@ -134,7 +134,7 @@ func TestNewIsBoundByDialTimeout(t *testing.T) {
 func TestStrictGuardHasDrift(t *testing.T) {
 	const longest = 1000 * time.Second
 	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = longest })
-	for _, n := range r.Nodes() {
+	for _, n := range r.Stats().Nodes {
 		require.Greater(t, n.Guarded, longest)
 		require.LessOrEqual(t, n.Guarded, longest+cluster.Drift(longest))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -122,7 +123,7 @@ func TestConnectionMayBreakOff(t *testing.T) {
 				now.Store(true)
 				_, _ = c.TryAcquire(t.Context(), "k", ttl) // is answered, and read on
 				testkit.Await(t, "the end of the connection", func() bool {
-					n := c.Nodes()[0]
+					n := c.Stats().Nodes[0]
 					return !n.Up && strings.Contains(n.Err.Error(), "while dialing")
 				})
 				now.Store(false)
@@ -151,7 +152,7 @@ func (s *stubbornConn) SetWriteDeadline(time.Time) error { return nil }
 func TestCloseOfStubbornConnections(t *testing.T) {
 	var closed atomic.Int64
 	c := cluster.Connect(t, fakeredis.Addrs(cluster.Start(t, 3)), func(c *redlock.Config) {
-		c.CloseTimeout = 50 * time.Millisecond
+		knobs.Of(c).CloseTimeout = 50 * time.Millisecond
 		c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
 			if err != nil {

@@ -22,7 +22,7 @@ import (
 // sentinels are what callers tell results apart by.
 var sentinels = []error{
 	redlock.ErrTaken, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrNotHeld, redlock.ErrClosed, redlock.ErrBusy,
-	redlock.ErrConfig, redlock.ErrArgument, redlock.ErrMaxHold, redlock.ErrStopped, context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded,
+	redlock.ErrConfig, redlock.ErrArgument, redlock.ErrStopped, context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded,
 }
 
 // requireOnly requires that an error is these of the sentinels and no other.
@@ -127,11 +127,11 @@ func TestErrorsAreDisjoint(t *testing.T) {
 				for _, n := range quorum.Failed {
 					requireOnly(t, n)
 				}
-				for _, n := range r.Nodes() {
+				for _, n := range r.Stats().Nodes {
 					requireOnly(t, n.Err)
 				}
 			}
-			if err := r.IsReady(); err != nil {
+			if err := cluster.IsReady(r); err != nil {
 				requireOnly(t, err, redlock.ErrNoQuorum)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
@@ -195,5 +195,5 @@ func TestErrorTexts(t *testing.T) {
 	require.Equal(t, "redlock: ttl is 2h0m0s, from 10ms to 1h0m0s (MaxTTL) are allowed", text(err))
 
 	hole := cluster.New(t, 1, func(c *redlock.Config) { c.DialTimeout, c.Dialer = 30*time.Millisecond, blackHole })
-	require.Contains(t, text(hole.IsReady()), "no answer within 30ms (DialTimeout)")
+	require.Contains(t, text(cluster.IsReady(hole)), "no answer within 30ms (DialTimeout)")
 }

@@ -96,14 +96,10 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 			}
 			return d.ctx.Err()
 		}, errs: []error{context.Canceled, redlock.ErrNoQuorum}, not: []error{redlock.ErrNotHeld}},
-		"limit": {f: func(t *testing.T, d doing) error {
-			awaitDone(t, d.ctx)
-			return nil
-		}, errs: []error{redlock.ErrMaxHold}, maxHold: brief / 2},
 		"closed": {f: func(t *testing.T, d doing) error { return d.Close() }, errs: []error{redlock.ErrClosed}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxHold = c.maxHold })
+			r := cluster.New(t, 3)
 			user, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			var err error

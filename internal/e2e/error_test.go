@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -122,7 +123,7 @@ func TestBadArguments(t *testing.T) {
 		errorOf(r.TryAcquireAll(t.Context(), ttl, "k", "k")),
 		errorOf(r.Attach(t.Context(), "k", "short", time.Now().Add(ttl))),
 		errorOf(r.Attach(t.Context(), "k", l.Token(), time.Now().Add(-time.Second))),
-		l.KeepAliveFunc(nil), l.KeepAliveFunc(nil),
+		cluster.Keep(l, nil), cluster.Keep(l, nil),
 	} {
 		if err != nil { // the lock could be kept alive once
 			require.ErrorIs(t, err, redlock.ErrArgument)
@@ -150,7 +151,7 @@ func errorOf(_ redlock.Lock, err error) error { return err }
 
 // TestRandFails: without randomness there is no token, and no lock.
 func TestRandFails(t *testing.T) {
-	r := cluster.New(t, 3, func(c *redlock.Config) { c.Rand = strings.NewReader("just one token's worth") })
+	r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).Rand = strings.NewReader("just one token's worth") })
 	require.NoError(t, cluster.MustAcquire(t, r.Client, "k", ttl).Release(t.Context()))
 	for _, f := range []func() error{
 		func() error { _, err := r.TryAcquire(t.Context(), "k", ttl); return err },

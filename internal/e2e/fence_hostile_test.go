@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -51,7 +52,7 @@ func TestFenceRunID(t *testing.T) {
 	for _, s := range servers {
 		s.Deny("info")
 	}
-	_, err := redlock.New(redlock.Config{Nodes: fakeredis.Addrs(servers), Fenced: true, MaxTTL: fenceTTL, TrustRestarts: true})
+	_, err := redlock.New(knobs.With(redlock.Config{Nodes: fakeredis.Addrs(servers), Fenced: true, MaxTTL: fenceTTL}, func(k *knobs.Knobs) { k.TrustRestarts = true }))
 	require.ErrorIs(t, err, redlock.ErrConfig)
 }
 
@@ -99,9 +100,9 @@ func TestInitFencingEnds(t *testing.T) {
 	require.ErrorIs(t, c.InitFencing(ctx, 0), context.Canceled)
 	far := cluster.Connect(t, nodes, func(c *redlock.Config) {
 		fenced(0)(c)
-		c.FenceClock = func() time.Time { return time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC) }
+		knobs.Of(c).FenceClock = func() time.Time { return time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC) }
 	})
-	require.ErrorContains(t, testkit.Try(t, "InitFencing", func() error { return far.InitFencing(t.Context(), 0) }), "FenceClock reads 2999")
+	require.ErrorContains(t, testkit.Try(t, "InitFencing", func() error { return far.InitFencing(t.Context(), 0) }), "the clock reads 2999")
 	initialized := testkit.Start(func() error { return c.InitFencing(t.Context(), 0) })
 	require.NoError(t, c.Close())
 	require.ErrorIs(t, testkit.Outcome(t, "InitFencing", initialized), redlock.ErrClosed)
@@ -154,7 +155,7 @@ func TestFenceClockPanics(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	var broken atomic.Bool
 	c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), func(c *redlock.Config) {
-		c.FenceClock = func() time.Time {
+		knobs.Of(c).FenceClock = func() time.Time {
 			if broken.Load() {
 				panic(errors.New("clock"))
 			}
@@ -189,7 +190,7 @@ func TestFenceBadInput(t *testing.T) {
 	var year atomic.Int64
 	c := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) {
 		c.Logger = log.Logger(slog.LevelInfo)
-		c.FenceClock = func() time.Time {
+		knobs.Of(c).FenceClock = func() time.Time {
 			if y := year.Load(); y != 0 {
 				return time.Date(int(y), 1, 1, 0, 0, 0, 0, time.UTC)
 			}
@@ -202,14 +203,14 @@ func TestFenceBadInput(t *testing.T) {
 	for _, y := range []int64{1970, 2019, 2256, 1} {
 		year.Store(y)
 		_, err := c.TryAcquire(t.Context(), "other", fenceTTL)
-		require.ErrorIs(t, err, redlock.ErrClock)
-		require.ErrorContains(t, err, fmt.Sprintf("FenceClock reads %04d-01-01T00:00:00Z", y))
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.ErrorContains(t, err, fmt.Sprintf("the clock reads %04d-01-01T00:00:00Z", y))
 		_, err = c.Acquire(t.Context(), "other", fenceTTL)
-		require.ErrorIs(t, err, redlock.ErrClock)
+		require.ErrorIs(t, err, redlock.ErrConfig)
 		_, err = c.TryAcquireAll(t.Context(), fenceTTL, "a", "b")
-		require.ErrorIs(t, err, redlock.ErrClock)
-		require.ErrorIs(t, c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL, Done: func(*redlock.Op) {}}), redlock.ErrClock)
-		require.ErrorIs(t, c.InitFencing(t.Context(), 0), redlock.ErrClock)
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.ErrorIs(t, c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL, Done: func(*redlock.Op) {}}), redlock.ErrConfig)
+		require.ErrorIs(t, c.InitFencing(t.Context(), 0), redlock.ErrConfig)
 	}
 	year.Store(0)
 	for _, s := range servers[:2] {

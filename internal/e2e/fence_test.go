@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -19,8 +20,8 @@ const fenceTTL = 300 * time.Millisecond
 // fenced makes a client fenced, by a clock that is off.
 func fenced(off time.Duration) func(*redlock.Config) {
 	return func(c *redlock.Config) {
-		c.Fenced, c.MaxTTL, c.TrustRestarts = true, fenceTTL, true
-		c.FenceClock = func() time.Time { return time.Now().Add(off) }
+		c.Fenced, c.MaxTTL, knobs.Of(c).TrustRestarts = true, fenceTTL, true
+		knobs.Of(c).FenceClock = func() time.Time { return time.Now().Add(off) }
 	}
 }
 
@@ -125,8 +126,8 @@ func TestForgetful(t *testing.T) {
 		return err != nil
 	})
 	require.ErrorIs(t, err, redlock.ErrForgotten)
-	require.ErrorContains(t, back.IsReady(), "2 of 3 nodes failed")
-	require.ErrorContains(t, back.IsReady(), servers[1].Addr()+" node may have forgotten")
+	require.ErrorContains(t, cluster.IsReady(back), "2 of 3 nodes failed")
+	require.ErrorContains(t, cluster.IsReady(back), servers[1].Addr()+" node may have forgotten")
 	ready := testkit.Start(func() error { return back.Ready(t.Context()) })
 	require.NoError(t, c.InitFencing(t.Context(), 0))
 	require.NoError(t, testkit.Outcome(t, "Ready", ready))
@@ -142,11 +143,11 @@ func TestFleets(t *testing.T) {
 	require.NoError(t, c.InitFencing(t.Context(), 0))
 	other := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2 })
 	_, err := other.Acquire(t.Context(), "k", fenceTTL)
-	require.ErrorIs(t, err, redlock.ErrFleet)
+	require.ErrorIs(t, err, redlock.ErrConfig)
 	require.Regexp(t, `:\d+ have "(nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-)`+fenceTTL.String()+`", this client has nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-`+(2*fenceTTL).String()+`\)`, err.Error())
-	require.ErrorContains(t, other.IsReady(), "configured otherwise")
-	require.ErrorIs(t, other.InitFencing(t.Context(), 0), redlock.ErrFleet)
-	apart := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2; c.FenceSet = "another" })
+	require.ErrorContains(t, cluster.IsReady(other), "configured otherwise")
+	require.ErrorIs(t, other.InitFencing(t.Context(), 0), redlock.ErrConfig)
+	apart := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2; knobs.Of(c).FenceSet = "another" })
 	require.NoError(t, apart.InitFencing(t.Context(), 0))
 	cluster.MustAcquire(t, apart, "k", fenceTTL)
 

@@ -12,7 +12,9 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
 
@@ -22,8 +24,8 @@ const virtualTTL = 2 * time.Second
 // fencedAt makes a client fenced, by a clock that is off by what off is at the moment.
 func fencedAt(off *atomic.Int64) func(*redlock.Config) {
 	return func(c *redlock.Config) {
-		c.Fenced, c.MaxTTL, c.TrustRestarts = true, virtualTTL, true
-		c.FenceClock = func() time.Time { return virtual.TimeOfDay().Add(time.Duration(off.Load())) }
+		c.Fenced, c.MaxTTL, knobs.Of(c).TrustRestarts = true, virtualTTL, true
+		knobs.Of(c).FenceClock = func() time.Time { return virtual.TimeOfDay().Add(time.Duration(off.Load())) }
 	}
 }
 
@@ -193,19 +195,19 @@ func TestFenceReadyAgain(t *testing.T) {
 		other := w.Client(fencedRight())
 		require.NoError(w.T, other.InitFencing(w.T.Context(), 0))
 		time.Sleep(2 * time.Second)
-		require.NoError(w.T, c.IsReady())
+		require.NoError(w.T, cluster.IsReady(c))
 		m.Link(w.Nodes[2]).Refuse(true)
 		m.Link(w.Nodes[2]).Reset()
 		time.Sleep(time.Second)
-		require.NoError(w.T, c.IsReady())
+		require.NoError(w.T, cluster.IsReady(c))
 		w.Servers[0].Flush()
 		_, err := c.TryAcquire(w.T.Context(), "k", virtualTTL)
 		require.Error(w.T, err, "one node is left")
 		time.Sleep(10 * time.Millisecond)
-		require.ErrorContains(w.T, c.IsReady(), "its quarantine ends in 2.0")
+		require.ErrorContains(w.T, cluster.IsReady(c), "its quarantine ends in 2.0")
 		time.Sleep(2*virtualTTL + 3*time.Second) // the other notices, and does not begin its quarantine before
 		lockOnce(w, other, "k")
-		require.NoError(w.T, c.IsReady())
+		require.NoError(w.T, cluster.IsReady(c))
 		lockOnce(w, c, "k")
 	})
 }
@@ -269,7 +271,7 @@ func TestFencePersistent(t *testing.T) {
 			require.NoError(w.T, s.Restart(false))
 		}
 		time.Sleep(time.Millisecond)
-		require.Error(w.T, c.IsReady())
+		require.Error(w.T, cluster.IsReady(c))
 		ctx, cancel := context.WithTimeout(w.T.Context(), time.Second)
 		defer cancel()
 		require.NoError(w.T, c.Ready(ctx))

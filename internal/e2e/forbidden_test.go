@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -90,7 +91,7 @@ func awaitNoLock(t *testing.T, r *cluster.Cluster) {
 // that the servers refuse are carried out all the same, and succeed.
 func TestOneKeyRefused(t *testing.T) {
 	run := func(t *testing.T, flavor fakeredis.Flavor, refuse func(*fakeredis.Server)) {
-		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}), func(c *redlock.Config) { c.Scripted = true })
+		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}), func(c *redlock.Config) { knobs.Of(c).Scripted = true })
 		locks := acquireAll(t, r, 20)
 		for _, s := range r.Servers {
 			refuse(s)
@@ -124,7 +125,7 @@ func TestRealOneKeyRefused(t *testing.T) {
 		servers := realredis.StartN(t, 3, realredis.Options{
 			Kind: kind, Users: []string{cluster.AdminUser, least.user()}})
 		admins := cluster.NewAdmins(t, servers)
-		c := cluster.Connect(t, lockers(servers), func(c *redlock.Config) { c.Scripted = true })
+		c := cluster.Connect(t, lockers(servers), func(c *redlock.Config) { knobs.Of(c).Scripted = true })
 		var released atomic.Int64
 		var wg sync.WaitGroup
 		until := time.Now().Add(loadTime())

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -18,7 +19,7 @@ import (
 func TestManyForbiddenHints(t *testing.T) {
 	// A node may owe so many replies, fewer than there are hints.
 	const limit, hints = 2048, 5000
-	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxInFlight = limit })
+	r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = limit })
 	l := cluster.MustAcquire(t, r.Client, "lock:honest", ttl)
 	r.AwaitHolders(t, 3, l.Key())
 	var lastAlone atomic.Bool

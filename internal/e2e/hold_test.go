@@ -107,25 +107,21 @@ func TestKeptContextEnds(t *testing.T) {
 	quorumOf := func(f func(*fakeredis.Server)) func(*testing.T, world) {
 		return func(_ *testing.T, w world) { f(w.Servers[0]); f(w.Servers[2]) }
 	}
-	const maxHold = brief / 2
 	for name, c := range map[string]struct {
 		end     func(*testing.T, world)
 		cause   error
 		err     error // context.Canceled unless it is given
 		lost    bool
-		sudden  bool // seen by Err at once
-		maxHold time.Duration
+		sudden  bool          // seen by Err at once
 		timeout time.Duration // of the user's context
 		remains bool          // validity does, since the lock is not lost
 	}{
 		"stopped":        {end: func(_ *testing.T, w world) { w.stop(); w.stop() }, cause: redlock.ErrStopped, sudden: true, remains: true},
-		"stopped, lock":  {end: func(_ *testing.T, w world) { w.lock.StopKeepAlive() }, cause: redlock.ErrStopped, sudden: true, remains: true},
 		"released":       {end: func(t *testing.T, w world) { require.NoError(t, w.lock.Release(t.Context())) }, cause: redlock.ErrStopped, sudden: true},
 		"released async": {end: func(_ *testing.T, w world) { w.lock.ReleaseAsync() }, cause: redlock.ErrStopped, sudden: true},
 		"cancelled":      {end: func(_ *testing.T, w world) { w.cancel(manyErrors{context.Canceled}) }, cause: manyErrors{context.Canceled}, sudden: true, remains: true},
 		"user's timeout": {timeout: brief / 2, cause: context.DeadlineExceeded, err: context.DeadlineExceeded, remains: true},
 		"closed":         {end: func(_ *testing.T, w world) { _ = w.Close() }, cause: redlock.ErrClosed, sudden: true, remains: true},
-		"limit":          {maxHold: maxHold, cause: redlock.ErrMaxHold, remains: true},
 		"deleted":        {end: quorumOf(func(s *fakeredis.Server) { s.Del("k") }), cause: redlock.ErrNotHeld, lost: true},
 		"another's":      {end: quorumOf(func(s *fakeredis.Server) { s.Set("k", "another's", ttl) }), cause: redlock.ErrNotHeld, lost: true},
 		"silent":         {end: each((*fakeredis.Server).Mute), cause: redlock.ErrNoQuorum, lost: true},
@@ -140,7 +136,7 @@ func TestKeptContextEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var y cluster.HookRecorder
-			r := cluster.New(t, 3, cluster.Listening(&y), func(cfg *redlock.Config) { cfg.MaxHold = c.maxHold })
+			r := cluster.New(t, 3, cluster.Listening(&y))
 			user, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			if c.timeout > 0 {
@@ -161,10 +157,10 @@ func TestKeptContextEnds(t *testing.T) {
 			grandchild, cancelGrandchild := context.WithTimeout(child, testkit.Patience)
 			defer cancelGrandchild()
 			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "contexts of it cost no goroutine")
-			if c.maxHold == 0 && c.timeout == 0 {
+			if c.timeout == 0 {
 				testkit.Await(t, "a renewal", func() bool { n, _ := extends(r.Recorders[0]); return n > 0 })
 			}
-			if c.timeout == 0 && c.maxHold == 0 {
+			if c.timeout == 0 {
 				require.NoError(t, ctx.Err())
 			}
 			if c.end != nil {
@@ -284,54 +280,6 @@ func TestStoodStill(t *testing.T) {
 	})
 }
 
-// TestKeepAliveFunc: a loss is told to its callback, once; a stop and a release are not.
-// A callback that blocks or panics harms no other.
-func TestKeepAliveFunc(t *testing.T) {
-	var log testkit.LogSink
-	r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.Logger = log.Logger(0) })
-	told := make(chan error, 8)
-	forever := make(chan struct{})
-	defer close(forever)
-	callbacks := map[string]func(error){
-		"blocks": func(error) { <-forever },
-		"panics": func(error) { panic("user code") },
-		"tells":  func(err error) { told <- err },
-		"none":   nil,
-	}
-	var locks []redlock.Lock
-	for name, f := range callbacks {
-		l := cluster.MustAcquire(t, r.Client, name, brief)
-		require.NoError(t, l.KeepAliveFunc(f))
-		locks = append(locks, l)
-	}
-	for _, end := range []func(redlock.Lock){
-		redlock.Lock.StopKeepAlive,
-		func(l redlock.Lock) { require.NoError(t, l.Release(t.Context())) },
-		redlock.Lock.ReleaseAsync,
-	} {
-		l := cluster.MustAcquire(t, r.Client, "ended by its holder", ttl)
-		require.NoError(t, l.KeepAliveFunc(callbacks["tells"]))
-		end(l)
-		l.ReleaseAsync()
-		testkit.Await(t, "the release", func() bool { return r.Holders("ended by its holder") == 0 })
-	}
-	kept := cluster.MustAcquire(t, r.Client, "kept", brief)
-	require.NoError(t, kept.KeepAliveFunc(callbacks["tells"]))
-	for _, s := range r.Servers {
-		s.Del("blocks", "panics", "tells", "none")
-	}
-	require.Equal(t, redlock.ErrNotHeld, testkit.Get(t, told))
-	testkit.Await(t, "all losses", func() bool { return cluster.Stats(t, r.Client).Lost == 4 })
-	testkit.Await(t, "the log", func() bool { return len(log.String()) > 0 })
-	awaitPassed(t, brief)
-	require.Positive(t, kept.Remaining())
-	require.NoError(t, kept.Release(t.Context()))
-	require.Empty(t, told, "once")
-	for _, l := range locks {
-		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-	}
-}
-
 // TestKeepAliveRefused: the context has ended, says why, and nothing is sent.
 func TestKeepAliveRefused(t *testing.T) {
 	r := cluster.New(t, 3)
@@ -357,9 +305,8 @@ func TestKeepAliveRefused(t *testing.T) {
 		require.ErrorContains(t, context.Cause(ctx), c.cause)
 		stop()
 		stop()
-		c.lock.StopKeepAlive()
 		if c.ctx == nil {
-			require.ErrorContains(t, c.lock.KeepAliveFunc(nil), c.cause)
+			require.ErrorContains(t, cluster.Keep(c.lock, nil), c.cause)
 		}
 	}
 	after, _ := extends(r.Recorders[0])
@@ -371,7 +318,7 @@ func TestKeepAliveRefused(t *testing.T) {
 func TestKeptLocksCostNoGoroutine(t *testing.T) {
 	r := cluster.New(t, 3)
 	one := cluster.MustAcquire(t, r.Client, "one", ttl)
-	require.NoError(t, one.KeepAliveFunc(nil))
+	require.NoError(t, cluster.Keep(one, nil))
 	before := runtime.NumGoroutine()
 	user, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -392,7 +339,7 @@ func TestKeptWhileReleaseIsRefused(t *testing.T) {
 	one := cluster.MustAcquire(t, r.Client, "k", 2*brief)
 	all, err := r.TryAcquireAll(t.Context(), 2*brief, "a", "b")
 	require.NoError(t, err)
-	require.NoError(t, one.KeepAliveFunc(func(err error) { t.Error("lost: ", err) }))
+	require.NoError(t, cluster.Keep(one, func(err error) { t.Error("lost: ", err) }))
 	ctx, stop := all.KeepAlive(t.Context())
 	defer stop()
 	unclogged := r.Clog(t)

@@ -20,7 +20,7 @@ func TestKeptByHand(t *testing.T) {
 	second, stopSecond := l.KeepAlive(t.Context())
 	require.Error(t, second.Err())
 	require.ErrorContains(t, context.Cause(second), "kept alive already")
-	require.ErrorContains(t, l.KeepAliveFunc(nil), "kept alive already")
+	require.ErrorContains(t, cluster.Keep(l, nil), "kept alive already")
 	stopSecond()
 	require.NoError(t, first.Err())
 	require.NoError(t, l.Extend(t.Context(), 2*brief))

@@ -20,7 +20,7 @@ import (
 const foreign = "q83vEjRWeJCrze8SNFZ4kA=="
 
 func holder(text string) func(*redlock.Config) {
-	return func(cfg *redlock.Config) { cfg.Holder = text }
+	return func(cfg *redlock.Config) { cfg.Name = text }
 }
 
 // TestInspect: what each node has at a key, and what they say together.
@@ -34,7 +34,7 @@ func TestInspect(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		prepare func(*testing.T, *cluster.Cluster)
-		verdict redlock.Verdict
+		verdict redlock.KeyStatus
 		text    string
 		keys    int // nodes with the key
 	}{
@@ -86,8 +86,8 @@ func TestInspect(t *testing.T) {
 				}
 				s, err := r.Inspect(t.Context(), "k")
 				require.NoError(t, err)
-				require.Equal(t, c.verdict, s.Verdict)
-				require.Equal(t, c.text, s.Verdict.String())
+				require.Equal(t, c.verdict, s.Status)
+				require.Equal(t, c.text, s.Status.String())
 				require.Equal(t, "k", s.Key)
 				require.Equal(t, c.keys > 0, s.Digest != "")
 				require.Len(t, s.Nodes, 5)
@@ -163,7 +163,7 @@ func TestInspectShowsWho(t *testing.T) {
 		}
 		f, err := r.Inspect(t.Context(), key)
 		require.NoError(t, err)
-		require.Equal(t, redlock.KeyHeld, f.Verdict)
+		require.Equal(t, redlock.KeyHeld, f.Status)
 		if key != "long" {
 			require.Empty(t, f.Holder, "any of it may be a secret, or harm a terminal")
 		}
@@ -182,9 +182,9 @@ func TestInspectShowsWho(t *testing.T) {
 	for _, n := range cluster.Stats(t, r.Client).Nodes {
 		require.EqualValues(t, 1, n.Connects, "1 MB is not read over it")
 	}
-	_, err = redlock.New(redlock.Config{Nodes: fakeredis.Addrs(r.Servers), Holder: "a\nb"})
+	_, err = redlock.New(redlock.Config{Nodes: fakeredis.Addrs(r.Servers), Name: "a\nb"})
 	require.Error(t, err)
-	_, err = redlock.New(redlock.Config{Nodes: fakeredis.Addrs(r.Servers), Holder: strings.Repeat("x", 129)})
+	_, err = redlock.New(redlock.Config{Nodes: fakeredis.Addrs(r.Servers), Name: strings.Repeat("x", 129)})
 	require.Error(t, err)
 }
 
@@ -198,7 +198,7 @@ func TestInspectForbidden(t *testing.T) {
 		}
 		s, err := r.Inspect(t.Context(), "k")
 		require.NoError(t, err)
-		require.Equal(t, redlock.KeyUnknown, s.Verdict)
+		require.Equal(t, redlock.KeyUnknown, s.Status)
 		for _, n := range s.Nodes {
 			require.ErrorContains(t, n.Err, "NOPERM")
 		}

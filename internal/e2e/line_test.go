@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -138,7 +139,7 @@ func TestCloseEndsWaits(t *testing.T) {
 func TestFirstThatLeaves(t *testing.T) {
 	var broken atomic.Bool
 	r := cluster.New(t, 3, func(c *redlock.Config) {
-		c.Rand = readerFunc(func(p []byte) (int, error) {
+		knobs.Of(c).Rand = readerFunc(func(p []byte) (int, error) {
 			if broken.CompareAndSwap(true, false) {
 				panic("no randomness")
 			}
@@ -311,7 +312,7 @@ func TestOthersHaveTheirTurn(t *testing.T) {
 				r.NoPushes() // the other process has to meet a gap
 			}
 			var nodes []string
-			for _, n := range r.Nodes() {
+			for _, n := range r.Stats().Nodes {
 				nodes = append(nodes, n.Addr)
 			}
 			other := cluster.Connect(t, nodes, slow)

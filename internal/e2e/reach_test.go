@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -83,10 +84,10 @@ type use struct {
 
 // userCode is where a client calls code of its user.
 var userCode = map[string]func(c *use, f func()){
-	"context":       func(c *use, f func()) { c.ctx = callingContext{c.ctx, f} },
-	"Op.Done":       func(c *use, f func()) { c.done = func(*redlock.Op) { f() } },
-	"Do":            func(c *use, f func()) { c.do = func(context.Context) error { f(); return nil } },
-	"KeepAliveFunc": func(c *use, f func()) { c.lost = func(error) { f() } },
+	"context":                     func(c *use, f func()) { c.ctx = callingContext{c.ctx, f} },
+	"Op.Done":                     func(c *use, f func()) { c.done = func(*redlock.Op) { f() } },
+	"Do":                          func(c *use, f func()) { c.do = func(context.Context) error { f(); return nil } },
+	"AfterFunc of a kept context": func(c *use, f func()) { c.lost = func(error) { f() } },
 	"kept context": func(c *use, f func()) {
 		c.kept = callingContext{c.ctx, func() {
 			if c.isKept.Load() { // KeepAlive has returned: Err asks
@@ -102,7 +103,7 @@ var userCode = map[string]func(c *use, f func()){
 	"Hooks.NodeGuarded": func(c *use, f func()) { c.Hooks.NodeGuarded = func(redlock.Node) { f() } },
 	"Hooks.LockLost":    func(c *use, f func()) { c.Hooks.LockLost = func(string, error) { f() } },
 	"Logger":            func(c *use, f func()) { c.Logger = slog.New(handler(f)) },
-	"Rand":              func(c *use, f func()) { c.Rand = callingRand(f) },
+	"Rand":              func(c *use, f func()) { knobs.Of(c.Config).Rand = callingRand(f) },
 	"Dialer":            dialing(""),
 	"Conn.Read":         dialing("Read"),
 	"Conn.Write":        dialing("Write"),
@@ -119,7 +120,7 @@ var userCode = map[string]func(c *use, f func()){
 	},
 }
 
-// TestUserCodeMayAskAndClose: Stats, Nodes and IsReady, and then Close, return within
+// TestUserCodeMayAskAndClose: Stats and Ready, and then Close, return within
 // their bounds wherever user code is called, and so does Close again behind that.
 func TestUserCodeMayAskAndClose(t *testing.T) {
 	server, tlsConfig := testkit.NewIdentity(t)
@@ -153,8 +154,7 @@ func reachFrom(t *testing.T, servers []*fakeredis.Server, nodes []string, set fu
 			return
 		}
 		c.Stats()
-		c.Nodes()
-		_ = c.IsReady()
+		_ = cluster.IsReady(c)
 		began := time.Now()
 		_ = c.Close()
 		closed <- time.Since(began)
@@ -224,7 +224,7 @@ func keepAndLose(t *testing.T, c *redlock.Client, u *use, servers []*fakeredis.S
 	} else {
 		lost := make(chan struct{})
 		hasEnded = func() bool { return testkit.IsClosed(lost) }
-		if l.KeepAliveFunc(func(err error) { defer close(lost); u.lost(err) }) != nil {
+		if cluster.Keep(l, func(err error) { defer close(lost); u.lost(err) }) != nil {
 			return
 		}
 	}

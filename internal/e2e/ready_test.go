@@ -22,7 +22,7 @@ func TestReady(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		servers := cluster.Start(t, 3)
 		r := cluster.Of(t, servers, cluster.Portable(portable))
-		require.NoError(t, r.IsReady())
+		require.NoError(t, cluster.IsReady(r))
 		var none context.Context
 		require.NoError(t, r.Ready(none), "it has no end")
 		ended, cancel := context.WithCancelCause(t.Context())
@@ -31,7 +31,7 @@ func TestReady(t *testing.T) {
 
 		servers[1].Down()
 		cluster.AwaitNodesUp(t, r.Client, 2)
-		require.NoError(t, r.IsReady(), "a quorum is left")
+		require.NoError(t, cluster.IsReady(r), "a quorum is left")
 		servers[2].Down()
 		cluster.AwaitNodesUp(t, r.Client, 1)
 		check := func(err error) {
@@ -46,7 +46,7 @@ func TestReady(t *testing.T) {
 			}
 			require.NotContains(t, err.Error(), servers[0].Addr())
 		}
-		check(r.IsReady())
+		check(cluster.IsReady(r))
 		err := r.Ready(ended)
 		check(err)
 		require.ErrorIs(t, err, context.Canceled)
@@ -71,16 +71,16 @@ func TestReady(t *testing.T) {
 		waits := testkit.Start(func() error { return r.Ready(context.Background()) })
 		require.NoError(t, r.Close())
 		require.Equal(t, redlock.ErrClosed, testkit.Outcome(t, "Ready", waits))
-		require.Equal(t, redlock.ErrClosed, r.IsReady())
+		require.Equal(t, redlock.ErrClosed, cluster.IsReady(r))
 	})
 }
 
 // TestReadyWaitsOutTheQuarantine, which ends by itself and wakes no node up.
 func TestReadyWaitsOutTheQuarantine(t *testing.T) {
 	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = 500 * time.Millisecond })
-	require.ErrorIs(t, r.IsReady(), conn.ErrQuarantined)
+	require.ErrorIs(t, cluster.IsReady(r), conn.ErrQuarantined)
 	require.NoError(t, testkit.Try(t, "Ready", func() error { return r.Ready(t.Context()) }))
-	require.NoError(t, r.IsReady())
+	require.NoError(t, cluster.IsReady(r))
 }
 
 // TestNewRefusesWhatDoesNotMend: if every node refuses for a reason that only a person
@@ -120,7 +120,7 @@ func TestNewRefusesWhatDoesNotMend(t *testing.T) {
 			servers[1].Down()
 			client, err := redlock.New(cfg)
 			require.NoError(t, err)
-			require.ErrorIs(t, client.IsReady(), c.want)
+			require.ErrorIs(t, cluster.IsReady(client), c.want)
 			require.NoError(t, client.Close())
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -42,7 +43,7 @@ func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 		nodes = append(nodes, p.Node+"?persistent=yes") // a restart is not the fault
 		admins = append(admins, p.Admin)
 	}
-	c := cluster.Connect(t, nodes, func(c *redlock.Config) { c.Scripted = s.scripted })
+	c := cluster.Connect(t, nodes, func(c *redlock.Config) { knobs.Of(c).Scripted = s.scripted })
 	awaitAllVote(t, c, admins)
 	held, lost := cluster.MustAcquire(t, c, "held", ttl), cluster.MustAcquire(t, c, "lost", ttl)
 	// A lock is acquired at a majority: the fault must not overtake the third SET.

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -28,7 +29,7 @@ func TestRealFencedPrivileges(t *testing.T) {
 		admins := cluster.NewAdmins(t, servers)
 		nodes := lockers(servers)
 		life := func(within time.Duration) error {
-			c, err := redlock.New(redlock.Config{Nodes: nodes, Fenced: true, MaxTTL: fenceTTL, TrustRestarts: true, Scripted: true, NodeTimeout: time.Second})
+			c, err := redlock.New(knobs.With(redlock.Config{Nodes: nodes, Fenced: true, MaxTTL: fenceTTL, NodeTimeout: time.Second}, func(k *knobs.Knobs) { k.TrustRestarts = true; k.Scripted = true }))
 			if err != nil {
 				return err
 			}
@@ -82,7 +83,7 @@ func fencedLife(ctx context.Context, c *redlock.Client, admins []*cluster.Admin)
 		for voting := false; !voting; {
 			l, err := c.Acquire(ctx, "lock:1", fenceTTL)
 			if err != nil {
-				return errors.Join(err, c.IsReady())
+				return errors.Join(err, cluster.IsReady(c))
 			}
 			if err := l.Release(ctx); err != nil {
 				return err
@@ -120,7 +121,7 @@ func TestNewNamesUnfencedNodes(t *testing.T) {
 	t.Run("no run_id", func(t *testing.T) {
 		servers := fakeredis.StartN(t, 3, fakeredis.Options{})
 		servers[1].Deny("INFO")
-		check(t, conn.ErrNoRunID, fakeredis.Addrs(servers), func(c *redlock.Config) { c.TrustRestarts = true })
+		check(t, conn.ErrNoRunID, fakeredis.Addrs(servers), func(c *redlock.Config) { knobs.Of(c).TrustRestarts = true })
 		nodes := fakeredis.Addrs(servers)
 		nodes[1] = "redis://" + nodes[1] + "?persistent=yes"
 		check(t, conn.ErrNoRunID, nodes)

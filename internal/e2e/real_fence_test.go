@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -39,8 +40,8 @@ const (
 // behind, and that jump; with hand-over and without; with the restart guard and without.
 func fencedHolder(i int) func(*redlock.Config) {
 	return func(c *redlock.Config) {
-		c.Fenced, c.MaxTTL, c.NoHandOver, c.TrustRestarts = true, longestHold, i%2 == 1, i >= 2
-		c.FenceClock = func() time.Time {
+		c.Fenced, c.MaxTTL, c.NoHandOver, knobs.Of(c).TrustRestarts = true, longestHold, i%2 == 1, i >= 2
+		knobs.Of(c).FenceClock = func() time.Time {
 			off := []time.Duration{0, time.Hour, -time.Hour, time.Duration(rand.IntN(3)-1) * time.Hour}[i]
 			return time.Now().Add(off)
 		}
@@ -309,7 +310,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 	}
 	nodes := cluster.RealAddrs(f.servers)
 	operator := cluster.Connect(t, nodes, fencedHolder(0))
-	require.ErrorContains(t, operator.IsReady(), "5 of 5 nodes failed")
+	require.ErrorContains(t, cluster.IsReady(operator), "5 of 5 nodes failed")
 	told := grants{of: map[string]map[uint64]*grant{}}
 	initialize := func() error { return operator.InitFencing(t.Context(), told.largest()) }
 	require.NoError(t, testkit.Try(t, "InitFencing", initialize))
@@ -381,7 +382,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 		_, now := told.counts()
 		return !slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return now[i] == before[i] })
 	})
-	require.ErrorIs(t, operator.IsReady(), redlock.ErrNoQuorum)
+	require.ErrorIs(t, cluster.IsReady(operator), redlock.ErrNoQuorum)
 	awaitPassed(t, quarantine) // no attempt from before is under way
 	require.NoError(t, testkit.Try(t, "InitFencing", initialize))
 	f.awaitVotes(slack)

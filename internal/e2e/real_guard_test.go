@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -41,11 +42,11 @@ func restartUnder(t *testing.T, servers []*realredis.Server, victim int, clients
 	t.Helper()
 	before := make([]uint64, len(clients))
 	for i, c := range clients {
-		before[i] = c.Nodes()[victim].Connects
+		before[i] = c.Stats().Nodes[victim].Connects
 	}
 	require.NoError(t, servers[victim].Restart())
 	for i, c := range clients {
-		testkit.Await(t, "a new connection", func() bool { return c.Nodes()[victim].Connects > before[i] })
+		testkit.Await(t, "a new connection", func() bool { return c.Stats().Nodes[victim].Connects > before[i] })
 	}
 }
 
@@ -81,7 +82,7 @@ func TestRealRestartForgets(t *testing.T) {
 			servers := realredis.StartN(t, 5)
 			ours := cluster.Connect(t, cluster.RealAddrs(servers), thin(servers))
 			theirs := func() *redlock.Client {
-				return cluster.Connect(t, cluster.RealAddrs(servers), func(c *redlock.Config) { c.TrustRestarts = trusting })
+				return cluster.Connect(t, cluster.RealAddrs(servers), func(c *redlock.Config) { knobs.Of(c).TrustRestarts = trusting })
 			}
 			other := theirs()
 			live(t, other, "another")
@@ -125,7 +126,7 @@ func TestRealRestartGuard(t *testing.T) {
 		require.Positive(t, withheld[0].Guarded)
 		require.LessOrEqual(t, withheld[0].Guarded, brief+cluster.Drift(brief))
 		_, err := theirs.TryAcquire(t.Context(), "k", brief)
-		left := theirs.Nodes()[0].Guarded
+		left := theirs.Stats().Nodes[0].Guarded
 		require.Less(t, left, withheld[0].Guarded, "it counts down")
 		if left > 0 { // or this machine has slept
 			require.Error(t, err)
@@ -135,7 +136,7 @@ func TestRealRestartGuard(t *testing.T) {
 			require.Equal(t, map[bool]int{true: 1}, votes, "it was asked all the same")
 		}
 		refusedUntilOver(t, l, brief, theirs)
-		testkit.Await(t, "a vote", func() bool { return theirs.Nodes()[0].Guarded == 0 })
+		testkit.Await(t, "a vote", func() bool { return theirs.Stats().Nodes[0].Guarded == 0 })
 		cluster.Settle(t, theirs)
 		cluster.Told(t, theirs)
 		heard.Take()
@@ -148,7 +149,7 @@ func TestRealRestartGuard(t *testing.T) {
 		withheld, votes := heard.Take()
 		require.Empty(t, withheld, "told once")
 		require.Equal(t, map[bool]int{false: 6}, votes, "each acquire and extend")
-		require.EqualValues(t, 2, theirs.Nodes()[0].Connects, "nothing else brought it back")
+		require.EqualValues(t, 2, theirs.Stats().Nodes[0].Connects, "nothing else brought it back")
 	})
 }
 
@@ -171,16 +172,16 @@ func TestRealStrictGuard(t *testing.T) {
 		})
 	}
 	testkit.Await(t, "all to vote", func() bool {
-		return !slices.ContainsFunc(early.Nodes(), func(n redlock.Node) bool { return n.Guarded > 0 })
+		return !slices.ContainsFunc(early.Stats().Nodes, func(n redlock.Node) bool { return n.Guarded > 0 })
 	})
-	for i, n := range strict().Nodes() {
+	for i, n := range strict().Stats().Nodes {
 		require.Zero(t, n.Guarded, "node %d was there before", i)
 	}
 
 	l := cluster.MustAcquire(t, cluster.Connect(t, cluster.RealAddrs(servers), thin(servers)), "k", brief)
 	restartUnder(t, servers, 0, early)
 	late := strict()
-	for i, n := range late.Nodes()[1:] {
+	for i, n := range late.Stats().Nodes[1:] {
 		require.Zero(t, n.Guarded, "node %d was there before", i+1)
 	}
 	refusedUntilOver(t, l, brief, early, late)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -118,7 +119,7 @@ func TestRealRandInRelease(t *testing.T) {
 	s := realredis.Start(t)
 	c := cluster.Connect(t, []string{s.Addr()}, rarely, func(c *redlock.Config) {
 		c.NoHandOver = true
-		c.Rand = readerFunc(func(p []byte) (int, error) {
+		knobs.Of(c).Rand = readerFunc(func(p []byte) (int, error) {
 			if broken.CompareAndSwap(true, false) {
 				panic("no randomness")
 			}
@@ -235,7 +236,7 @@ func TestRealManyLines(t *testing.T) {
 func manyLines(t *testing.T, limit int) {
 	s := realredis.Start(t)
 	admin := cluster.NewAdmin(t, s)
-	c := cluster.Connect(t, []string{s.Addr()}, func(c *redlock.Config) { c.MaxInFlight = limit })
+	c := cluster.Connect(t, []string{s.Addr()}, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = limit })
 	other := cluster.Connect(t, []string{s.Addr()})
 	const n = 500
 	var held []redlock.Lock

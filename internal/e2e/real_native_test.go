@@ -39,7 +39,7 @@ func TestRealNativePrivileges(t *testing.T) {
 	admins := cluster.NewAdmins(t, servers)
 	client := func() *redlock.Client {
 		c := cluster.Connect(t, lockers(servers))
-		for _, n := range c.Nodes() {
+		for _, n := range c.Stats().Nodes {
 			require.NoError(t, n.Err)
 			require.Equal(t, natively, n.Dialect)
 			require.Contains(t, n.Server, "valkey 9")
@@ -65,7 +65,7 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 	admins := cluster.NewAdmins(t, servers)
 	c := cluster.Connect(t, lockers(servers))
 	speaks := func(dialect string) bool {
-		for _, n := range c.Nodes() {
+		for _, n := range c.Stats().Nodes {
 			if !n.Up || n.Dialect != dialect {
 				return false
 			}
@@ -105,7 +105,7 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 	require.NoError(t, held.Extend(t.Context(), ttl))
 	require.NoError(t, held.Release(t.Context()))
 	cluster.AwaitNothing(t, admins)
-	for _, n := range c.Nodes() {
+	for _, n := range c.Stats().Nodes {
 		require.EqualValues(t, 1, n.Connects)
 	}
 
@@ -141,8 +141,8 @@ func TestRealMixedFleet(t *testing.T) {
 	nodes, admins := append(cluster.RealAddrs(servers), newest.Addr()), cluster.NewAdmins(t, servers)
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ours, theirs := cluster.Connect(t, nodes, cluster.Portable(portable)), cluster.Connect(t, nodes, cluster.Portable(!portable))
-		require.Equal(t, natively, ours.Nodes()[realredis.Valkey9].Dialect)
-		require.Equal(t, "DELEX, SET IFEQ", ours.Nodes()[3].Dialect)
+		require.Equal(t, natively, ours.Stats().Nodes[realredis.Valkey9].Dialect)
+		require.Equal(t, "DELEX, SET IFEQ", ours.Stats().Nodes[3].Dialect)
 		has := func(least time.Duration) func() bool {
 			return func() bool {
 				_, all := newest.Get("k")

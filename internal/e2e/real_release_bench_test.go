@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -30,7 +31,7 @@ func BenchmarkRealRelease(b *testing.B) {
 			scripted      bool
 		}{{"native", "delifeq", false}, {"script", "evalsha", true}} {
 			b.Run(fmt.Sprintf("%s/goroutines=%d", c.name, goroutines), func(b *testing.B) {
-				client, err := redlock.New(redlock.Config{Nodes: cluster.RealAddrs(servers), NodeTimeout: testkit.Patience, Scripted: c.scripted})
+				client, err := redlock.New(knobs.With(redlock.Config{Nodes: cluster.RealAddrs(servers), NodeTimeout: testkit.Patience}, func(k *knobs.Knobs) { k.Scripted = c.scripted }))
 				require.NoError(b, err)
 				defer client.Close()
 				var before, after expense

@@ -26,7 +26,7 @@ func TestRealRollingRestart(t *testing.T) {
 	c := cluster.Connect(t, cluster.RealAddrs(servers), cluster.DefaultTimeouts, func(c *redlock.Config) { c.MaxTTL = ttl })
 	testkit.Await(t, "all votes", func() bool { return c.Ready(t.Context()) == nil && guarded(c) == 0 })
 	for i := range locks {
-		require.NoError(t, cluster.MustAcquire(t, c, fmt.Sprint("k", i), ttl).KeepAliveFunc(nil))
+		require.NoError(t, cluster.Keep(cluster.MustAcquire(t, c, fmt.Sprint("k", i), ttl), nil))
 	}
 	for i := range servers {
 		restartUnder(t, servers, i, c)
@@ -41,7 +41,7 @@ func TestRealRollingRestart(t *testing.T) {
 
 // guarded is how many nodes of a client are up without a vote, or down.
 func guarded(c *redlock.Client) (n int) {
-	for _, node := range c.Nodes() {
+	for _, node := range c.Stats().Nodes {
 		if !node.Up || node.Guarded > 0 {
 			n++
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -30,7 +31,7 @@ func TestRealRestarts(t *testing.T) {
 	}{
 		"on guard":             {change: func(*redlock.Config) {}},
 		"strictly on guard":    {change: func(c *redlock.Config) { c.MaxTTL = brief }},
-		"off guard":            {change: func(c *redlock.Config) { c.TrustRestarts = true }, forgets: true},
+		"off guard":            {change: func(c *redlock.Config) { knobs.Of(c).TrustRestarts = true }, forgets: true},
 		"persistent":           {persistent: true, change: func(*redlock.Config) {}},
 		"persistent, strictly": {persistent: true, change: func(c *redlock.Config) { c.MaxTTL = brief }},
 	} {

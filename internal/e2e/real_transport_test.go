@@ -68,7 +68,7 @@ func TestRealTLS(t *testing.T) {
 				for i, node := range nodes {
 					nodes[i] = strings.Replace(node, "rediss://", "redis://", 1)
 				}
-				for _, n := range with(nil).Nodes() {
+				for _, n := range with(nil).Stats().Nodes {
 					require.ErrorContains(t, n.Err, "wants TLS (rediss://)")
 					seen.Add(n.Err)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -19,10 +20,10 @@ import (
 func restartInTurn(t *testing.T, r *cluster.Cluster) {
 	t.Helper()
 	for i, s := range r.Servers {
-		before := r.Nodes()[i].Connects
+		before := r.Stats().Nodes[i].Connects
 		require.NoError(t, s.Restart(true))
 		testkit.Await(t, "its vote", func() bool {
-			n := r.Nodes()[i]
+			n := r.Stats().Nodes[i]
 			return n.Connects > before && n.Guarded == 0
 		})
 	}
@@ -34,7 +35,7 @@ func TestRollingRestart(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		t.Parallel()
 		const ttl = 5 * brief
-		r := cluster.New(t, 3, cluster.Portable(portable), cluster.DefaultTimeouts, cluster.NodeTimeout(brief), func(c *redlock.Config) { c.Holder = "us" })
+		r := cluster.New(t, 3, cluster.Portable(portable), cluster.DefaultTimeouts, cluster.NodeTimeout(brief), func(c *redlock.Config) { c.Name = "us" })
 		others := cluster.Connect(t, fakeredis.Addrs(r.Servers))
 		var locks []redlock.Lock
 		for i := range 20 {
@@ -238,9 +239,9 @@ func TestRepairKeepsOthers(t *testing.T) {
 // than it may owe.
 func TestManyRepairs(t *testing.T) {
 	const n = 100
-	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxInFlight = n / 2 })
+	r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = n / 2 })
 	for i := range n {
-		require.NoError(t, cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), 2*brief).KeepAliveFunc(nil))
+		require.NoError(t, cluster.Keep(cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), 2*brief), nil))
 	}
 	cluster.Settle(t, r.Client)
 	r.Servers[2].Delay(brief / 10) // it answers several batches at once

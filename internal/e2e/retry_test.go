@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -48,7 +49,7 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 					require.GreaterOrEqual(t, tries[i+1].At.Sub(tries[i].At), pause)
 				}
 				w := r.Stats().Waits
-				require.Equal(t, redlock.Waits{UsedUp: uint64(waits) + 1, Total: w.Total, Longest: max(total, w.Total-total)}, w)
+				require.Equal(t, cluster.Waits{UsedUp: uint64(waits) + 1, Total: w.Total, Longest: max(total, w.Total-total)}, w)
 				require.GreaterOrEqual(t, w.Total-total, gaveUp.Waited)
 				total = w.Total
 			}
@@ -79,14 +80,14 @@ func TestWaits(t *testing.T) {
 	r := cluster.New(t, 3, func(c *redlock.Config) {
 		c.Retry = redlock.Retry{Min: testkit.Patience, Attempts: 2}
 		c.Hooks.Acquire = func(a redlock.Acquisition) { heard <- a }
-		c.Rand = readerFunc(func(p []byte) (int, error) {
+		knobs.Of(c).Rand = readerFunc(func(p []byte) (int, error) {
 			if broken.Load() {
 				return 0, errors.New("none left")
 			}
 			return rand.Read(p)
 		})
 	})
-	var want redlock.Waits
+	var want cluster.Waits
 	check := func(attempts int, handedOver bool) {
 		t.Helper()
 		a := testkit.Get(t, heard)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -52,11 +53,11 @@ func TestPasswordIsNeverShown(t *testing.T) {
 					require.NoError(t, client.Close())
 				}
 				var err error
-				client, err = redlock.New(redlock.Config{
+				client, err = redlock.New(knobs.With(redlock.Config{
 					Nodes: withPassword(servers, user), Portable: portable,
-					NodeTimeout: timeout, DialTimeout: dialTimeout, CloseTimeout: time.Millisecond,
+					NodeTimeout: timeout, DialTimeout: dialTimeout,
 					Logger: seen.Logger(slog.LevelDebug),
-				})
+				}, func(k *knobs.Knobs) { k.CloseTimeout = time.Millisecond }))
 				if err != nil { // all nodes refuse us
 					require.ErrorIs(t, err, redlock.ErrConfig)
 					seen.Add(err)
@@ -168,9 +169,9 @@ func TestWrongPasswordIsNeverShown(t *testing.T) {
 func TestPasswordIsNeverPrinted(t *testing.T) {
 	var seen testkit.LogSink
 	cfg := redlock.Config{
-		Nodes:      withPassword(fakeredis.StartN(t, 3, fakeredis.Options{Password: password}), ""),
-		Logger:     slog.New(slog.DiscardHandler),
-		ClientName: "worker",
+		Nodes:  withPassword(fakeredis.StartN(t, 3, fakeredis.Options{Password: password}), ""),
+		Logger: slog.New(slog.DiscardHandler),
+		Name:   "worker",
 	}
 	c := cluster.Connect(t, cfg.Nodes)
 	l := cluster.MustAcquire(t, c, "k", ttl)
@@ -199,7 +200,7 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	require.Contains(t, fmt.Sprint(op), strings.Fields(fmt.Sprint(l))[6], "the same digest: the same lock")
 	for _, text := range []string{fmt.Sprintf("%+v", cfg), fmt.Sprintf("%#v", &cfg)} {
 		require.Contains(t, text, cfg.Nodes[0][len(cfg.Nodes[0])-5:], "the port")
-		require.Contains(t, text, "ClientName")
+		require.Contains(t, text, "Name")
 		require.Contains(t, text, "worker")
 	}
 	cfg.Nodes[0] = "redis://:sesame zzyzx"

@@ -22,11 +22,11 @@ func TestTypesAreDefinedHere(t *testing.T) {
 	here := reflect.TypeFor[redlock.Client]().PkgPath()
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[redlock.Config](), reflect.TypeFor[redlock.Hooks](), reflect.TypeFor[redlock.Lock](),
-		reflect.TypeFor[redlock.Node](), reflect.TypeFor[redlock.NodeStats](), reflect.TypeFor[redlock.Stats](),
-		reflect.TypeFor[redlock.Results](), reflect.TypeFor[redlock.Attempt](), reflect.TypeFor[redlock.Vote](),
+		reflect.TypeFor[redlock.Node](), reflect.TypeFor[redlock.Node](), reflect.TypeFor[redlock.Stats](),
+		reflect.TypeFor[cluster.Results](), reflect.TypeFor[redlock.Attempt](), reflect.TypeFor[redlock.Vote](),
 		reflect.TypeFor[redlock.Outcome](), reflect.TypeFor[redlock.OpKind](), reflect.TypeFor[redlock.Op](),
 		reflect.TypeFor[redlock.NodeError](), reflect.TypeFor[redlock.QuorumError](), reflect.TypeFor[redlock.AcquireError](),
-		reflect.TypeFor[redlock.Acquisition](), reflect.TypeFor[redlock.Retry](), reflect.TypeFor[redlock.Waits](),
+		reflect.TypeFor[redlock.Acquisition](), reflect.TypeFor[redlock.Retry](),
 	} {
 		require.Equal(t, here, typ.PkgPath(), typ)
 		if typ.Kind() != reflect.Struct {
@@ -76,11 +76,11 @@ func TestQuorumErrorIsItsCauses(t *testing.T) {
 func TestNodeAsJSON(t *testing.T) {
 	r := cluster.New(t, 1)
 	r.Servers[0].Down()
-	testkit.Await(t, "down", func() bool { return !r.Nodes()[0].Up })
-	n := r.Nodes()[0]
+	testkit.Await(t, "down", func() bool { return !r.Stats().Nodes[0].Up })
+	n := r.Stats().Nodes[0]
 	var why *conn.Error
 	require.True(t, errors.As(n.Err, &why))
-	text, err := json.Marshal(redlock.NodeStats{Node: n})
+	text, err := json.Marshal(n)
 	require.NoError(t, err)
 	var got map[string]any
 	require.NoError(t, json.Unmarshal(text, &got))
@@ -105,7 +105,7 @@ func TestWrongArgumentsComeFirst(t *testing.T) {
 	wrong()
 	require.Len(t, cluster.Take(&y, &y.Attempts), 1, "the acquire")
 	require.Empty(t, cluster.Take(&y, &y.Lost))
-	require.Equal(t, redlock.Results{}, r.Stats().Extend)
+	require.Equal(t, cluster.Results{}, r.Stats().Extend)
 	require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
 	require.Len(t, cluster.Take(&y, &y.Attempts), 1)
 	_ = l.Release(t.Context())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 )
 
 // maxTTL bounds the TTLs of all clients, and so their quarantines.
@@ -107,7 +108,7 @@ func (p *plan) hasGaps() bool {
 func settings(rng random) (c redlock.Config) {
 	c.MaxTTL = maxTTL
 	c.NoHandOver = rng.IntN(3) == 0
-	c.Scripted = rng.IntN(3) == 0
+	knobs.Of(&c).Scripted = rng.IntN(3) == 0
 	if rng.IntN(4) == 0 {
 		c.Retry.Attempts = 1 + rng.IntN(5)
 	}
@@ -119,7 +120,7 @@ func settings(rng random) (c redlock.Config) {
 		c.MaxWaiting = 4 + rng.IntN(6) // the keys of a set, or more
 	}
 	if rng.IntN(4) == 0 {
-		c.Holder = "host"
+		c.Name = "host"
 	}
 	return c
 }
@@ -132,5 +133,5 @@ func (p *plan) String() string {
 func (c clientPlan) String() string {
 	s := c.settings
 	return fmt.Sprintf("{%d callers, %d sessions, busy %v, no pushes %v, hooks block %v, no hand-over %v, scripted %v, %+v, waiting %d, holder %q}",
-		c.callers, c.sessions, c.busy, c.noPushes, c.blocks, s.NoHandOver, s.Scripted, s.Retry, s.MaxWaiting, s.Holder)
+		c.callers, c.sessions, c.busy, c.noPushes, c.blocks, s.NoHandOver, knobs.Of(&s).Scripted, s.Retry, s.MaxWaiting, s.Name)
 }

@@ -13,7 +13,7 @@ import (
 // HookRecorder records the calls of hooks, in numbers and in full.
 type HookRecorder struct {
 	Mu       sync.Mutex
-	Kinds    [4]redlock.Results
+	Kinds    [4]Results
 	Maybe    uint64
 	Votes    [8][3]uint64
 	Attempts []redlock.Attempt

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/knobs"
 )
 
 // Machine has the clocks of clients. While it is suspended its monotonic clock stands still,
@@ -112,8 +113,8 @@ func (m *Machine) Client(cfg redlock.Config) (*redlock.Client, error) {
 		m.Link(addr)
 	}
 	cfg.Dialer = m.dial
-	if cfg.FenceClock == nil {
-		cfg.FenceClock = TimeOfDay
+	if knobs.Of(&cfg).FenceClock == nil {
+		knobs.Of(&cfg).FenceClock = TimeOfDay
 	}
 	making.Lock()
 	var undo func()
