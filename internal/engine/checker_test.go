@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -16,27 +15,20 @@ type checker struct {
 	world *world
 	kind  string
 	text  string
-	keys  int // that sessions use; heldKeys more are for holders
+	keys  int // that sessions use
 	locks []*lock
 	last  [maxKeys]*lock // the newest that was acquired
 
 	counts
-	fences      fenceCheck
-	fencedShare int // percent of the clients
 
 	sent [8][maxKeys][]asked // by client, in the order of submission
 }
 
-// counts is how much there was of what holders do.
-type counts struct{ kept, renewals, lost, sets, attached, reads, discards, queries int }
+// counts is how often what is rare happened.
+type counts struct{ renewals, discards, queries int }
 
 func (c *counts) add(o *counts) {
-	c.kept += o.kept
 	c.renewals += o.renewals
-	c.lost += o.lost
-	c.sets += o.sets
-	c.attached += o.attached
-	c.reads += o.reads
 	c.discards += o.discards
 	c.queries += o.queries
 }
@@ -53,8 +45,7 @@ type lock struct {
 	client    *client
 	key       int
 	ttl       time.Duration
-	validity  *validity       // once it was acquired; that of its set
-	set       []*lock         // of several keys that it is of, or nil; the first has its token
+	validity  *validity       // once it was acquired
 	absent    uint64          // nodes that have no key of it
 	extends   []time.Duration // when they were submitted
 	holding   bool
@@ -62,15 +53,25 @@ type lock struct {
 	over      bool          // its holder wants it gone
 	forgotten bool          // its holder never sent a release, or may not have
 	loose     bool          // when its release was submitted is not known
-	kept      bool          // it was kept alive: a renewal may have been sent
+	ends      int           // place of its release in what its client has submitted, from 1 on; or 0
+	kept      bool          // a renewal of it may have been sent
 
 	granted [maxMasters]time.Duration // when a master set it, or 0
 	gone    [maxMasters]time.Duration // when it ends there
 	renewed [maxMasters]time.Duration // when a master last extended it
 	deleted [maxMasters]time.Duration // when a master deleted it
-	unset   [maxMasters]*client       // whose release a master had nothing to delete for
 	excused [maxMasters]bool          // a release may be missing there
 	refused [maxMasters]time.Duration // when a master last refused something of it, for a reason of its own
+}
+
+// acquiredLocks is how many attempts have become locks.
+func (c *checker) acquiredLocks() (n int) {
+	for _, l := range c.locks {
+		if l.until > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *checker) failed() bool { return c.kind != "" }
@@ -98,29 +99,11 @@ func (c *checker) lock(number int) *lock {
 	return c.locks[number-1]
 }
 
-// member is the lock that has a token, by its number, at a key.
-func (c *checker) member(number, key int) *lock {
-	l := c.lock(number)
-	for _, other := range l.set {
-		if other.key == key {
-			l = other
-		}
-	}
-	return l
-}
-
 // granted: a master set the key.
 func (c *checker) granted(m *master, cmd *sentCommand, expires int64) {
-	c.grantedOne(m, cmd.locks[0], expires)
-}
-
-func (c *checker) grantedOne(m *master, number int, expires int64) {
-	l := c.lock(number)
+	l := c.lock(cmd.locks[0])
 	if l.granted[m.index] != 0 {
 		c.failf("order", "lock %d was set twice on master %d", l.number, m.index)
-	}
-	if l.unset[m.index] == m.author.link.fleet.client { // another, that has attached it, may come first
-		c.failf("orphan", "lock %d was set on master %d behind its release", l.number, m.index)
 	}
 	l.granted[m.index], l.gone[m.index] = c.world.now(), m.end(expires)
 	c.bounded(m, l)
@@ -154,7 +137,6 @@ func (c *checker) released(m *master, number int) {
 // votes checks that an operation which is reported as won was won.
 func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
 	c.failures(cl, l, op, asked)
-	c.absent(cl, l, op)
 	if op.Tally.Verdict() == quorum.Pending || op.Tally.Verdict() == 0 {
 		c.failf("vote", "lock %d was completed without a verdict", l.number)
 	}
@@ -273,12 +255,6 @@ func (c *checker) atRest(cl *client) {
 		for _, s := range cl.sessions {
 			again = s.poll() || again
 		}
-		for _, h := range cl.holders {
-			again = h.poll() || again
-		}
-		if cl.fence != nil {
-			again = cl.fence.medic.poll() || again
-		}
 		again = cl.asker.poll() || again
 	}
 	asked := len(e.queries.asked) + e.queries.behind + int(e.queries.size.Load())
@@ -322,52 +298,6 @@ func (c *checker) atRest(cl *client) {
 	}
 	for _, s := range cl.asker.asked {
 		c.waits(cl, s)
-	}
-	for _, h := range cl.holders {
-		for _, j := range h.joints {
-			c.answered(cl, j.asked)
-		}
-		c.live(h)
-	}
-}
-
-// live checks that no context lives at an instant at which the validity of its lock is
-// over, but for the keeper's lateness.
-func (c *checker) live(h *holder) {
-	if h.kept == nil || !h.kept.live || h.client.dead || !h.client.ran(keeperLate) {
-		return
-	}
-	until := max(h.client.clock.truth(h.validity.Until()), h.shrunk)
-	if late := c.world.now() - until; late > keeperLate {
-		c.failf("live", "lock %d: its context lives %v after its validity", h.locks[0].number, late)
-	}
-}
-
-// renewing checks that a lock which is about to be renewed is still to be kept alive.
-func (c *checker) renewing(e *kept, now time.Duration) bool {
-	h := e.holder
-	if !e.live || h.kept != e || e.validity.releases > 0 || now >= e.limit || now >= e.validity.Until() {
-		c.failf("extend", "a lock is renewed that was stopped, released or lost")
-	}
-	return !c.failed()
-}
-
-// loses checks that a lock which was lost could not be extended.
-func (c *checker) loses(h *holder) {
-	c.lost++
-	cl, since := h.client, c.world.now()-h.ttl
-	if caller := cl.fleet.caller; h.shorter || !cl.ran(h.ttl) || caller.blocked || cl.fleet.released > since {
-		return
-	}
-	well := 0
-	for _, link := range cl.fleet.links {
-		m := link.master.index
-		if link.tardy < since && !slices.ContainsFunc(h.locks, func(l *lock) bool { return l.granted[m] == 0 || l.refused[m] >= since }) {
-			well++
-		}
-	}
-	if well >= quorum.Size(cl.fleet.Len()) {
-		c.failf("lost", "lock %d is lost, and %d nodes would have extended it", h.locks[0].number, well)
 	}
 }
 
@@ -422,7 +352,7 @@ func (c *checker) atEnd() {
 		c.clean(cl)
 	}
 	for _, m := range c.world.masters {
-		for key := range c.keys + heldKeys {
+		for key := range c.keys {
 			h := m.get(key)
 			if h.lock == 0 {
 				continue

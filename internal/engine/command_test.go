@@ -1,15 +1,12 @@
 package engine
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
-	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -26,17 +23,7 @@ type sentCommand struct {
 	retried bool     // behind a SCRIPT LOAD of the same batch
 	errand  bool     // for one node alone, and out of order
 	words   []string // of a query
-	fenced  bool     // by a script of package fencing
-	fence   *fencedCall
 	world   *world
-}
-
-// script is the place of its script in loaded.
-func (cmd *sentCommand) script() Kind {
-	if cmd.fenced {
-		return Release + 1 + cmd.kind
-	}
-	return cmd.kind
 }
 
 func (cmd *sentCommand) lockOf(i int) int {
@@ -79,18 +66,10 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 		it.Next()
 		verb, kind := string(it.Value().Bytes), Release
 		switch {
-		case strings.Contains(text, "\r\nNX\r\n"), strings.Contains(text, fencing.AcquireSHA1), strings.Contains(text, fencing.AcquireScript):
+		case strings.Contains(text, "\r\nNX\r\n"):
 			kind = Acquire
-		case verb == "SET", strings.Contains(text, command.ExtendSHA1), strings.Contains(text, command.ExtendScript),
-			strings.Contains(text, fencing.ExtendSHA1), strings.Contains(text, fencing.ExtendScript):
+		case verb == "SET", strings.Contains(text, command.ExtendSHA1), strings.Contains(text, command.ExtendScript):
 			kind = Extend
-		}
-		if verb == "GETRANGE" || verb == "PTTL" {
-			it.Next()
-			kind = map[string]Kind{"GETRANGE": ReadValue, "PTTL": ReadTTL}[verb]
-			do(verb, kind, []command.Operand{{Key: it.Value().Bytes}})
-			buf = buf[n:]
-			continue
 		}
 		var operands []command.Operand
 		if verb != "SCRIPT" {
@@ -101,52 +80,22 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 	}
 }
 
-// readFence reads what only calls of the scripts of package fencing have.
-func (cmd *sentCommand) readFence(words []string) (err error) {
-	switch {
-	case cmd.load:
-		cmd.fenced = words[2] == fencing.AcquireScript || words[2] == fencing.ExtendScript
-	case words[0] == "EVALSHA" && (words[1] == fencing.AcquireSHA1 || words[1] == fencing.ExtendSHA1):
-		cmd.fenced = true
-		cmd.fence, err = readFencedCall(words)
-	}
-	return err
-}
-
 // parse reads the commands of a batch.
 func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
 	if _, is := b.Owner.(*Query); is {
 		return words(b), nil
 	}
-	var texts []sentCommand
-	if w.rules.fenced && (bytes.Contains(b.Buf, []byte("SCRIPT")) || bytes.Contains(b.Buf, []byte(fenceFleet+":"))) {
-		texts = words(b)
-	}
 	eachCommand(b.Buf, func(verb string, kind Kind, operands []command.Operand) {
 		cmd := sentCommand{kind: kind, load: verb == "SCRIPT", native: kind != Acquire && verb != "EVALSHA", world: w}
-		if texts != nil {
-			err = errors.Join(err, cmd.readFence(texts[len(cmds)].words))
-		}
 		cmd.retried = len(cmds) > 0 && cmds[len(cmds)-1].load
 		for _, o := range operands {
-			if kind.Reads() {
-				cmd.keys = append(cmd.keys, keyOf(o.Key))
-				continue
-			}
 			lock, e := lockOfToken(string(o.Token))
 			if e != nil || kind.HasTTL() && o.TTL <= 0 {
 				err = fmt.Errorf("%q with TTL %d in %q", o.Token, o.TTL, b.Buf)
 			}
-			key := keyOf(o.Key)
-			cmd.keys = append(cmd.keys, key)
-			if lock <= len(w.check.locks) { // in the worlds that have any
-				lock = w.check.member(lock, key).number
-			}
+			cmd.keys = append(cmd.keys, keyOf(o.Key))
 			cmd.locks = append(cmd.locks, lock)
 			cmd.ttls = append(cmd.ttls, o.TTL)
-			if cmd.fence != nil {
-				cmd.fence.blocks = append(cmd.fence.blocks, o.Block)
-			}
 		}
 		cmds = append(cmds, cmd)
 	})

@@ -31,7 +31,6 @@ type link struct {
 	decoder  resp.Decoder
 
 	number  uint64 // of the connection
-	run     string // of the master, on this connection
 	form    conn.Form
 	life    int           // of the master, when it was last met
 	guarded time.Duration // until then, on the client's clock, it has no vote
@@ -78,13 +77,12 @@ func (l *link) connect() {
 	}
 	l.pipe = &pipe{link: l, life: l.master.life}
 	l.number++
-	l.run = l.master.run()
 	l.decoder.Reset()
 	l.form = conn.Form(0)
 	if !l.master.forbids {
 		l.form = l.master.form
 	}
-	if l.world.rules.guard && !l.fleet.client.trusts && l.life != l.master.life {
+	if l.world.rules.guard && l.life != l.master.life {
 		l.guarded = l.fleet.client.clock.Now() + longestHeld + quorum.Drift(longestHeld)
 	}
 	l.life = l.master.life
@@ -210,7 +208,7 @@ func (p *pipe) pump() {
 		}
 		cmds := p.segments[0].cmds
 		p.segments = p.segments[1:]
-		if m.down || w.rules.fenced && p.life != m.life { // a connection dies with its server
+		if m.down {
 			continue
 		}
 		replies := make([][]byte, len(cmds))
@@ -376,7 +374,6 @@ func (l *link) dial() {
 		w.note("up", c.index, l.index, 0)
 		if !l.fleet.closed {
 			l.connect()
-			c.fence.up(l.index)
 			if !w.rules.forgetful {
 				c.engine.NodeUp(l.index)
 			}

@@ -5,18 +5,14 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
-	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/resp"
 )
 
 const (
-	maxKeys    = 5
-	heldKeys   = 2 // of them, which only holders use
+	maxKeys    = 3
 	maxMasters = 7
-	nonsense   = 7 // said where something else was asked
+	nonsense   = 7 // a reply that fits no command
 )
-
-var keyNames = [maxKeys]string{"key-0", "key-1", "key-2", "key-3", "key-4"}
 
 // master is one node: keys with a TTL on its own clock, and a script cache.
 type master struct {
@@ -25,8 +21,6 @@ type master struct {
 	clock   *skewed
 	keys    [maxKeys]held
 	scripts loaded
-	author  *pipe // whose command runs
-	fence   fenceNode
 
 	form    conn.Form
 	forbids bool // refuses the native commands
@@ -46,11 +40,10 @@ type master struct {
 	nonsense  int // replies of the wrong type still to be given
 }
 
-// loaded are the scripts that a master knows: those of plain locks by kind, and behind them
-// those of fenced ones.
-type loaded [2 * (Release + 1)]bool
+// loaded are the scripts that a master knows, by the kind of operation.
+type loaded [Release + 1]bool
 
-var both = loaded{Extend: true, Release: true, Release + 1 + Acquire: true, Release + 1 + Extend: true}
+var both = loaded{Extend: true, Release: true}
 
 // held is a key's value, the number of a lock or 0, and its end.
 type held struct {
@@ -60,11 +53,6 @@ type held struct {
 
 func newMaster(w *world, index int) *master {
 	m := &master{world: w, index: index, clock: w.newClock(), scripts: both}
-	if w.rules.fenced {
-		m.fence.wall = w.between(-time.Second, time.Second)
-		m.fence.Marker = fencing.Marker{Phase: fencing.Voting, Me: fencing.Me{Fleet: fenceFleet, Run: m.run()}}
-		m.fence.saved = cloneNode(m.fence.Node)
-	}
 	if w.chance(50) {
 		m.form = every[w.IntN(len(every))]
 	}
@@ -92,7 +80,6 @@ func (m *master) end(expires int64) time.Duration {
 func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	w := m.world
 	w.note("exec", m.index, cmd.lockOf(0), int(cmd.kind))
-	m.author = p
 	if m.nonsense > 0 {
 		m.nonsense--
 		cmd.excuse(m)
@@ -112,10 +99,8 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	}
 	switch {
 	case cmd.load:
-		m.scripts[cmd.script()] = true
+		m.scripts[cmd.kind] = true
 		return resp.AppendBulkString(dst, "sha")
-	case cmd.fence != nil:
-		return m.fenced(dst, p, cmd)
 	case cmd.kind == Acquire:
 		w.check.order(m, p, cmd)
 		h := m.get(cmd.keys[0])
@@ -128,8 +113,6 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		}
 		w.check.granted(m, cmd, h.expires)
 		return resp.AppendSimple(dst, "OK")
-	case cmd.kind.Reads():
-		return m.read(dst, cmd)
 	case cmd.native:
 		return m.native(dst, p, cmd)
 	case !m.scripts[cmd.kind]:
@@ -145,21 +128,6 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		dst = resp.AppendInteger(dst, m.script(cmd, i, m.get(key)))
 	}
 	return dst
-}
-
-// read answers GETRANGE or PTTL.
-func (m *master) read(dst []byte, cmd *sentCommand) []byte {
-	h := m.get(cmd.keys[0])
-	switch {
-	case cmd.kind == ReadTTL && h.lock == 0:
-		return resp.AppendInteger(dst, -2)
-	case cmd.kind == ReadTTL:
-		return resp.AppendInteger(dst, h.expires-m.milliseconds())
-	case h.lock == 0:
-		return resp.AppendBulkString(dst, "")
-	}
-	token := tokenOf(m.world.check.lock(h.lock).token())
-	return resp.AppendBulk(dst, token[:])
 }
 
 // bars returns what is said to a command of which the access list forbids a key, or
@@ -224,12 +192,6 @@ func (m *master) native(dst []byte, p *pipe, cmd *sentCommand) []byte {
 func (m *master) script(cmd *sentCommand, i int, h *held) int64 {
 	w := m.world
 	mine := h.lock == cmd.locks[i]
-	if !mine && cmd.kind == Release && w.rules.fenced {
-		w.check.lock(cmd.locks[i]).unset[m.index] = m.author.link.fleet.client
-	}
-	if !mine && cmd.kind == Extend && w.rules.fenced { // it may have lost the key
-		cmd.blame(m, cmd.locks[i])
-	}
 	switch {
 	case cmd.kind == Release && (mine || w.rules.blindRelease && h.lock != 0):
 		if w.rules.noCleanup && w.chance(30) {
@@ -259,9 +221,6 @@ func (m *master) restart(d time.Duration) {
 	m.life++
 	if w.rules.forgets {
 		m.keys = [maxKeys]held{}
-	}
-	if w.rules.fenced {
-		m.restartFence()
 	}
 	for _, c := range w.clients {
 		for _, l := range c.fleet.links {

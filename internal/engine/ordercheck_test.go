@@ -1,10 +1,11 @@
 package engine
 
-import "slices"
-
 // submitted notes what is about to be queued. It may never be sent.
 func (c *checker) submitted(cl *client, l *lock, kind Kind) {
-	c.sent[cl.index][l.key] = append(c.sent[cl.index][l.key], asked{kind, l.number})
+	sent := &c.sent[cl.index][l.key]
+	if *sent = append(*sent, asked{kind, l.number}); kind == Release && l.over && l.ends == 0 {
+		l.ends = len(*sent)
+	}
 }
 
 // order checks that a master does what one connection asks for one key in the
@@ -21,8 +22,8 @@ func (c *checker) order(m *master, p *pipe, cmd *sentCommand) {
 		}
 		sent, at := c.sent[p.link.fleet.client.index][key], &p.reach[key]
 		from := min(*at, len(sent)) // beyond, once something has failed
-		if cmd.kind == Extend && c.lock(cmd.locks[i]).kept {
-			if slices.Contains(sent[:from], asked{Release, cmd.locks[i]}) {
+		if l := c.lock(cmd.locks[i]); cmd.kind == Extend && l.kept {
+			if l.ends > 0 && from >= l.ends {
 				c.failf("order", "master %d: lock %d is extended behind its release", m.index, cmd.locks[i])
 			}
 			continue

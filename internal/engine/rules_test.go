@@ -31,26 +31,12 @@ type rules struct {
 	tampers      bool // a batch is written to while it is out
 	forgetful    bool // what a lost connection owes is not released later
 
-	noDeadline    bool // a keeper does not end locks whose validity is over
-	deafKeeper    bool // a keeper does not hear of extends by the holder
-	neverRenews   bool // a keeper renews nothing
-	renewsStopped bool // a keeper goes on with locks that were stopped
-	countsFailed  bool // a keeper counts a renewal without a quorum as won
-	someHeld      bool // several keys are held, or extended, once one is
-
 	unwatched bool // the watchdog does not look after callbacks
 
 	confuses   bool // a master answers a query with another number
 	contagious bool // a master that refuses one key refuses the next command too
 
-	fenced        bool // some clients are fenced, or all
-	rejoinsAtOnce bool // without a quarantine
-	votesAlways   bool // nodes vote without a marker
-	learnsNothing bool // tokens follow the client's clock alone
-	sameBlock     bool // an attempt proposes the tokens of another
-
 	asks    bool // some clients ask nodes besides
-	holders int  // times up to 2 holders of each client
 	wild    bool // callbacks block, panic, end their goroutine, cancel others' operations
 	many    bool // several extends of a lock at once
 	brief   bool // no TTL is above longestHeld
@@ -80,7 +66,7 @@ func (w *world) scheduleFault(end time.Duration) {
 // inModel leaves out panics where no other callback waits: the engine goes on as if
 // the callback that has panicked were still under way, and replaces its goroutine.
 func inModel() rules {
-	return rules{name: "model", asks: true, holders: 1, wild: true, many: true, faults: []fault{
+	return rules{name: "model", asks: true, wild: true, many: true, faults: []fault{
 		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, flushAll, flicker, flicker, flicker,
 		restrict, restrict, parts, outage, forbidNative, complain, stall, speakNonsense, closeClient, freeze,
 	}}
@@ -156,7 +142,7 @@ func flicker(w *world) {
 // restrict changes the access lists of some masters, or of all: a client may not
 // acquire, release or extend a key, or may again.
 func restrict(w *world) {
-	c, key, all := w.IntN(len(w.clients)), w.IntN(w.check.keys+heldKeys), w.chance(60)
+	c, key, all := w.IntN(len(w.clients)), w.IntN(w.check.keys), w.chance(60)
 	bars := barred{w.chance(30), w.chance(40), w.chance(40)}
 	w.note("restrict", c, key, 0)
 	for _, m := range w.masters {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/renewal"
 )
 
@@ -34,10 +33,6 @@ type session struct {
 	ended   chan struct{} // closed when its context ends
 	asked   time.Duration
 	extend  *renewal.Extension // that is under way
-
-	proposal fencing.Proposal
-	before   attempted // of the same Proposal
-	tries    int       // that have followed refusals of the number alone
 }
 
 func newSession(c *client) *session {
@@ -64,27 +59,8 @@ func (s *session) next() {
 	case w.chance(10):
 		ttl *= 100
 	}
-	s.proposal, s.before, s.tries = fencing.Proposal{}, attempted{}, 0
 	s.lock = w.check.newLock(s.client, w.IntN(w.check.keys), ttl)
 	s.submit(Acquire)
-}
-
-// tryAgain makes another attempt with a larger token, if that is all that was missing.
-func (s *session) tryAgain(err error) bool {
-	w, l := s.world, s.lock
-	if again, _ := s.client.learn(&s.call.Op, &s.proposal, err); !again || s.tries == fenceTries {
-		return false
-	}
-	s.before = w.check.second(l, &s.call.Op, s.before)
-	s.tries++
-	serial := s.serial
-	s.client.after(w.between(0, 50*time.Microsecond), func() {
-		if !s.pending && s.serial == serial && !s.client.dead && !w.ending {
-			s.lock = w.check.newLock(s.client, l.key, l.ttl)
-			s.submit(Acquire)
-		}
-	})
-	return true
 }
 
 func (s *session) submit(kind Kind) {
@@ -104,8 +80,6 @@ func (s *session) submit(kind Kind) {
 	op.Kind, op.Key, op.Token = kind, fmt.Appendf(nil, "key-%d", s.lock.key), tokenOf(s.lock.number)
 	op.TTL, op.Absent = s.lock.ttl, 0
 	switch kind {
-	case Acquire:
-		c.propose(op, &s.proposal)
 	case Extend:
 		op.TTL, s.extend = s.extending()
 	case Release:
@@ -306,13 +280,11 @@ func (s *session) proceed(err error) {
 		s.pause()
 	case op.Kind == Acquire && err == nil:
 		l.validity, l.absent = &validity{Validity: renewal.Begin(op.TTL, op.Until)}, op.Absent
-		w.check.tokened(l, op.Block, s.asked)
 		w.check.acquired(l)
 		s.hold()
 	case op.Kind == Acquire:
-		if l.over = true; !s.tryAgain(err) {
-			s.pause()
-		}
+		l.over = true
+		s.pause()
 	case op.Kind == Extend:
 		if l.extended(s.extend, resultOf(err)); errors.Is(err, ErrNotHeld) {
 			s.release()
@@ -392,8 +364,28 @@ func (s *session) hold() {
 }
 
 func (s *session) release() {
+	w, c := s.world, s.client
 	s.lock.holding, s.lock.over = false, true
-	if !s.client.dead {
+	switch {
+	case c.dead:
+	case w.chance(10):
+		s.discard()
+	default:
 		s.submit(Release)
 	}
+}
+
+// discard is a release for which the session does not wait.
+func (s *session) discard() {
+	w, c, l := s.world, s.client, s.lock
+	call := &Call{done: make(chan struct{}, 1)}
+	call.Kind, call.Key, call.Token, call.Absent, call.Done = Release, fmt.Appendf(nil, "key-%d", l.key), tokenOf(l.number), l.absent, call
+	l.validity.releases++
+	w.note("discard", c.index, 0, l.number)
+	w.check.discards++
+	w.check.submitted(c, l, Release)
+	c.engine.Discard(call)
+	c.engine.Drive()
+	s.serial++
+	s.pause()
 }

@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
-// seeds is how many histories a test runs; SIM_SEEDS multiplies it.
-func seeds(t *testing.T, n int) int {
-	if raceEnabled {
-		n /= 25
-	}
-	if s := os.Getenv("SIM_SEEDS"); s != "" {
-		times, err := strconv.Atoi(s)
-		require.NoError(t, err)
-		n *= times
+// seeds is how many histories a test runs: n, fewer with the race detector, 10,000 with
+// REDLOCK_LONG=1.
+func seeds(n int) int {
+	switch {
+	case testkit.Long():
+		return 10_000
+	case testkit.Race:
+		return n / 10
 	}
 	return n
 }
@@ -38,7 +39,7 @@ func TestHistories(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // worlds are small and many
 	events, acquired, extended := 0, 0, 0
 	var sum counts
-	n := seeds(t, 2500)
+	n := seeds(500)
 	for seed := range uint64(n) {
 		r := inModel()
 		r.shrinks = seed%2 == 1
@@ -49,10 +50,8 @@ func TestHistories(t *testing.T) {
 		}
 		events += len(w.history)
 		sum.add(&w.check.counts)
+		acquired += w.check.acquiredLocks()
 		for _, l := range w.check.locks {
-			if l.until > 0 {
-				acquired++
-			}
 			if slices.Max(l.renewed[:]) > 0 {
 				extended++
 			}
@@ -61,9 +60,7 @@ func TestHistories(t *testing.T) {
 	t.Logf("%d histories, %d events, %d locks acquired, %d extended; %+v", n, events, acquired, extended, sum)
 	require.Greater(t, acquired, n, "hardly anything was acquired")
 	require.Greater(t, extended, n/10, "hardly anything was extended")
-	require.Greater(t, sum.kept, n/2, "hardly anything was kept alive")
-	require.Greater(t, sum.renewals, n, "hardly anything was renewed")
-	for _, rare := range []int{sum.sets, sum.attached, sum.reads, sum.discards, sum.queries} {
+	for _, rare := range []int{sum.renewals, sum.discards, sum.queries} {
 		require.Greater(t, rare, n/50, "something hardly ever happened")
 	}
 }
@@ -71,41 +68,25 @@ func TestHistories(t *testing.T) {
 // forgetting is a model in which masters forget their keys when they restart.
 func forgetting() rules {
 	r := inModel()
-	r.name, r.forgets, r.brief, r.asks, r.holders = "forgetting", true, true, false, 0
+	r.name, r.forgets, r.guard, r.brief, r.asks = "forgetting", true, true, true, false
 	r.faults = append(r.faults, restart, restart, restart)
 	return r
 }
 
-// TestRestartGuard: masters that forget their keys when they restart break the
-// algorithm, unless each is without a vote until what it forgot has expired.
+// TestRestartGuard: masters that forget their keys when they restart break the algorithm (see
+// "forgets" in broken), unless each is without a vote until what it forgot has expired.
 func TestRestartGuard(t *testing.T) {
 	t.Parallel()
-	r := forgetting()
-	for _, guard := range []bool{true, false} {
-		r.guard = guard
-		acquired, overlaps := 0, 0
-		n := seeds(t, 1500)
-		for seed := range uint64(n) {
-			w := newWorld(seed, r)
-			w.run()
-			if w.check.failed() && (guard || w.check.kind != "overlap") {
-				t.Fatal(w.report())
-			}
-			if w.check.failed() {
-				overlaps++
-			}
-			for _, l := range w.check.locks {
-				if l.until > 0 {
-					acquired++
-				}
-			}
+	acquired, n := 0, seeds(300)
+	for seed := range uint64(n) {
+		w := newWorld(seed, forgetting())
+		w.run()
+		if w.check.failed() {
+			t.Fatal(w.report())
 		}
-		t.Logf("guard %v: %d histories, %d locks acquired, %d overlaps", guard, n, acquired, overlaps)
-		require.Greater(t, acquired, n, "hardly anything was acquired")
-		if !guard && !raceEnabled {
-			require.NotZero(t, overlaps, "the guard guards against nothing")
-		}
+		acquired += w.check.acquiredLocks()
 	}
+	require.Greater(t, acquired, n, "hardly anything was acquired")
 }
 
 // broken are the rules under which something must go wrong, and what.
@@ -131,16 +112,6 @@ var broken = []struct {
 	{"leak", rules{name: "tampers", tampers: true}},
 	{"foreign", rules{name: "contagious", contagious: true, faults: []fault{restrict}}},
 	{"stuck", rules{name: "unwatched", unwatched: true, wild: true}},
-	{"live", rules{name: "noDeadline", noDeadline: true, holders: 2, faults: []fault{hang, outage}}},
-	{"live", rules{name: "deafKeeper", deafKeeper: true, holders: 2}},
-	{"lost", rules{name: "neverRenews", neverRenews: true, holders: 2}},
-	{"extend", rules{name: "renewsStopped", renewsStopped: true, holders: 2}},
-	{"ttl", rules{name: "countsFailed", countsFailed: true, holders: 2, faults: []fault{hang, outage}}},
-	{"overlap", rules{name: "someHeld", someHeld: true, holders: 2}},
-	{"fence", withFences(rules{name: "rejoinsAtOnce", rejoinsAtOnce: true, nodes: 3, faults: []fault{tear, tear, tear, step}})},
-	{"fence", withFences(rules{name: "votesAlways", votesAlways: true, faults: []fault{evictSet, slowDown}})},
-	{"second", withFences(rules{name: "learnsNothing", learnsNothing: true})},
-	{"second", withFences(rules{name: "sameBlock", sameBlock: true})},
 	{"query", rules{name: "confuses", confuses: true, asks: true}},
 	{"orphan", rules{name: "forgetful", forgetful: true, faults: []fault{loseConnection}}},
 }
@@ -178,10 +149,6 @@ func TestReplay(t *testing.T) {
 	r.shrinks = seed%2 == 1
 	if r.name = forgetting().name; r.name == os.Getenv("SIM_RULES") {
 		r = forgetting()
-		r.guard = true
-	}
-	if rules := fenced(); rules.name == os.Getenv("SIM_RULES") {
-		r = rules
 	}
 	for _, c := range broken {
 		if c.rules.name == os.Getenv("SIM_RULES") {
@@ -198,22 +165,18 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestSeedsReplay: the same seed gives the same history, to the last event.
+// TestSeedsReplay: the same seed gives the same history, to the last event, and another seed
+// another history.
 func TestSeedsReplay(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(seeds(t, 150)) {
-		a, b := newWorld(seed, inModel()), newWorld(seed, inModel())
-		a.run()
-		b.run()
-		if !slices.Equal(a.history, b.history) {
-			at := 0
-			for at < len(a.history) && at < len(b.history) && a.history[at] == b.history[at] {
-				at++
-			}
-			t.Fatalf("seed %d: two histories of %d and %d events, which part at %d", seed, len(a.history), len(b.history), at)
-		}
-		if c := newWorld(seed+1e6, inModel()); func() bool { c.run(); return slices.Equal(a.history, c.history) }() {
-			t.Fatalf("seed %d: another seed gives the same history", seed)
-		}
+	history := func(seed uint64) []entry {
+		w := newWorld(seed, inModel())
+		w.run()
+		return w.history
+	}
+	for seed := range uint64(seeds(50)) {
+		a, b := history(seed), history(seed)
+		require.True(t, slices.Equal(a, b), "seed %d gives two histories", seed)
+		require.False(t, slices.Equal(a, history(seed+1e6)), "seeds %d and %d give the same history", seed, seed+uint64(1e6))
 	}
 }

@@ -15,14 +15,10 @@ type client struct {
 	engine   *Engine
 	fleet    *simFleet
 	sessions []*session
-	holders  []*holder
-	keeper   *simKeeper
 	asker    *asker
-	fence    *simFence // or nil
-	trusts   bool      // restarts: it has no guard
-	busy     int       // holders of the driver lock that last longer than an event
-	pending  int       // operations submitted and not yet back
-	held     int       // those of them that a callback keeps which blocks
+	busy     int // holders of the driver lock that last longer than an event
+	pending  int // operations submitted and not yet back
+	held     int // those of them that a callback keeps which blocks
 	ticking  bool
 	dead     bool
 	calling  bool          // callbacks are about to be called
@@ -41,33 +37,18 @@ func newClient(w *world, index int) *client {
 	if w.chance(50) {
 		timeout = w.between(time.Millisecond, 30*time.Millisecond)
 	}
-	cfg := Config{}
-	if w.rules.fenced && (index == 0 || w.chance(w.check.fencedShare)) {
-		c.fence, c.trusts = newSimFence(c), w.chance(70)
-		cfg.Fence, cfg.OnForgotten, cfg.MaxTTL = c.fence.encode, c.fence.told, longestHeld
-	}
-	c.engine = New(Config{Fence: cfg.Fence, OnForgotten: cfg.OnForgotten, MaxTTL: cfg.MaxTTL, Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked})
+	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked})
 	c.fleet = newSimFleet(c)
-	for i := range c.fleet.links {
-		c.fence.up(i)
-	}
 	attach(c.engine, c.fleet)
 	c.engine.callbacks.wake = c.wakeCaller
 	c.fleet.startCaller()
 	if w.chance(50) {
 		c.engine.window.size = 1 + w.IntN(4)
 	}
-	most := []int{2, 4, 12}
-	if w.rules.fenced && !w.rules.rejoinsAtOnce { // their worlds last longer
-		most[2] = 4
-	}
-	for range 1 + w.IntN(most[w.IntN(3)]) {
+	for range 1 + w.IntN([]int{2, 4, 12}[w.IntN(3)]) {
 		c.sessions = append(c.sessions, newSession(c))
 	}
-	c.keeper, c.asker = &simKeeper{client: c}, &asker{client: c}
-	for range w.IntN(2*w.rules.holders + 1) {
-		c.holders = append(c.holders, newHolder(c))
-	}
+	c.asker = &asker{client: c}
 	return c
 }
 
@@ -82,9 +63,6 @@ func attach(e *Engine, f Fleet) {
 func (c *client) start() {
 	for _, s := range c.sessions {
 		c.after(c.world.between(1, 10*time.Millisecond), s.next)
-	}
-	for _, h := range c.holders {
-		c.after(c.world.between(1, 10*time.Millisecond), h.next)
 	}
 	if c.world.rules.asks && c.world.chance(25) {
 		c.after(c.world.between(1, 10*time.Millisecond), c.asker.next)
@@ -188,13 +166,12 @@ func (c *client) kill() {
 	}
 	c.world.note("kill", c.index, 0, 0)
 	c.dead = true
-	c.keeper.close()
 	for i := range c.engine.nodes { // what is owed now is never paid
 		for entries := c.engine.hints[i].entries; len(entries) > 0; {
 			var op command.Operand
 			op, entries = cutHint(entries)
 			if n, err := lockOfToken(string(op.Token)); err == nil {
-				c.world.check.member(n, keyOf(op.Key)).excused[c.fleet.links[i].master.index] = true
+				c.world.check.lock(n).excused[c.fleet.links[i].master.index] = true
 			}
 		}
 	}

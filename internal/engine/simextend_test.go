@@ -34,7 +34,8 @@ func (s *session) extending() (ttl time.Duration, x *renewal.Extension) {
 	return ttl, x
 }
 
-// extendMore submits extends of the session's lock, each in an Op of its own.
+// extendMore submits extends of the session's lock, each in an Op of its own. Some are
+// renewals, which go first.
 func (s *session) extendMore() {
 	w, c, l := s.world, s.client, s.lock
 	if !w.rules.many || !w.chance(40) {
@@ -43,26 +44,51 @@ func (s *session) extendMore() {
 	for range 1 + w.IntN(3) {
 		x := &extra{session: s, lock: l, asked: w.now()}
 		x.Kind, x.Key, x.Token, x.Done = Extend, fmt.Appendf(nil, "key-%d", l.key), tokenOf(l.number), x
+		x.Prompt = w.chance(40)
 		x.TTL, x.extend = s.extending()
 		w.note("extra", c.index, 0, l.number)
-		w.check.submitted(c, l, Extend)
 		c.pending++
-		if err := c.engine.Submit(&x.Op); err != nil {
+		if !x.submit() {
 			c.pending--
 			l.extended(x.extend, renewal.Unsent)
 		}
 	}
 }
 
+func (x *extra) submit() (queued bool) {
+	w, e := x.session.world, x.session.client.engine
+	if !x.Prompt {
+		w.check.submitted(x.session.client, x.lock, Extend)
+		return e.Submit(&x.Op) == nil
+	}
+	if err := e.Check(&x.Op); err != nil {
+		w.check.fail("once", "Check: "+err.Error())
+	}
+	x.lock.kept = true
+	w.check.renewals++
+	var ops Ops
+	ops.Add(&x.Op)
+	if e.Enqueue(ops) != nil {
+		return false
+	}
+	e.Drive()
+	return true
+}
+
 // Complete implements Completion.
 func (x *extra) Complete(op *Op) {
 	c, l := x.session.client, x.lock
 	c.world.check.votes(c, l, op, x.asked)
-	c.misbehave(func() {
+	back := func() {
 		c.world.note("extra back", c.index, 0, l.number)
 		c.pending--
 		l.extended(x.extend, resultOf(op.Err))
-	})
+	}
+	if x.Prompt { // the driver calls this
+		back()
+		return
+	}
+	c.misbehave(back)
 }
 
 func resultOf(err error) renewal.Result {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -28,23 +27,16 @@ func words(b *conn.Batch) (cmds []sentCommand) {
 	return cmds
 }
 
-// query runs a command that is no vote: one of a medic, or ECHO, which answers with a number.
+// query runs a command that is no vote: ECHO, which is answered with a number.
 func (m *master) query(dst []byte, cmd []string) []byte {
-	switch {
-	case cmd[0] == "ECHO":
-		n, _ := strconv.ParseInt(cmd[1], 10, 64)
-		if m.world.rules.confuses && m.world.chance(5) {
-			n++
-		}
-		return resp.AppendInteger(dst, n)
-	case cmd[0] == "SCRIPT" && cmd[2] == fencing.MemberScript:
-		m.fence.member = true
-		return resp.AppendBulkString(dst, "sha")
-	case cmd[0] == "EVALSHA" && cmd[1] == fencing.MemberSHA1:
-		return m.memberCall(dst, cmd)
+	if cmd[0] != "ECHO" {
+		m.world.check.failf("wire", "a master was sent %q", cmd)
 	}
-	m.world.check.failf("wire", "a master was sent %q", cmd)
-	return resp.AppendSimple(dst, "OK")
+	n, _ := strconv.ParseInt(cmd[1], 10, 64)
+	if m.world.rules.confuses && m.world.chance(5) {
+		n++
+	}
+	return resp.AppendInteger(dst, n)
 }
 
 // asker is a user of a client that asks nodes for numbers, several at once, and gives some of

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // TestStress: thousands of goroutines that acquire, extend and release, many of
@@ -22,7 +24,7 @@ func TestStress(t *testing.T) {
 			f.jitter = true
 			e := f.start(t)
 			goroutines, rounds := 2000, 6
-			if raceEnabled {
+			if testkit.Race {
 				goroutines = 1000
 			}
 			seed := rand.Uint64()

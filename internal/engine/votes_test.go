@@ -83,11 +83,10 @@ func TestOvertakenExtendIsNotRepeated(t *testing.T) {
 }
 
 // TestRepeatedExtendDoesNotOvertake: of two extends of one lock in a batch the first is
-// not sent again, for it would be behind the second; another lock's is.
+// not sent again, for it would be behind the second. That of another key of the lock is.
 func TestRepeatedExtendDoesNotOvertake(t *testing.T) {
 	p := newScripted(t, 1)
-	first, second, other := p.op(Extend, "key"), p.op(Extend, "key"), p.op(Extend, "other")
-	other.Token[1] = 'x' // locks are told apart by the first bytes
+	first, second, other := p.op(Extend, "key"), p.op(Extend, "key"), p.op(Extend, "other") // with one token
 	for _, op := range []*countedOp{first, other, second} {
 		require.NoError(t, p.engine.enqueue(&op.Op))
 	}

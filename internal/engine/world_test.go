@@ -25,9 +25,8 @@ type world struct {
 	clients []*client
 	rules   rules
 	check   checker
-	theme   int           // which fault happens again and again, counted from 1; 0: all of them
-	length  time.Duration // until the faults are over
-	ending  bool          // no new attempts; faults are over
+	theme   int  // which fault happens again and again, counted from 1; 0: all of them
+	ending  bool // no new attempts; faults are over
 }
 
 // entry is one thing that happened. Two runs of a seed have equal histories.
@@ -73,13 +72,7 @@ func newWorld(seed uint64, r rules) *world {
 	if r.nodes > 0 {
 		nodes = r.nodes
 	}
-	if r.fenced && nodes == 7 && w.chance(70) { // each node has commands of its own
-		nodes = 3
-	}
-	w.check.keys = 1 + w.IntN(maxKeys-heldKeys)
-	if r.fenced {
-		w.check.fencedShare = []int{100, 70, 50}[w.IntN(3)]
-	}
+	w.check.keys = 1 + w.IntN(maxKeys)
 	for i := range nodes {
 		w.masters = append(w.masters, newMaster(w, i))
 	}
@@ -139,27 +132,15 @@ func (w *world) run() {
 		c.start()
 	}
 	length := w.between(10*time.Millisecond, 110*time.Millisecond)
-	if w.rules.fenced { // for quarantines
-		length *= 2
-	}
-	w.length = length
 	if n := len(w.rules.faults); n > 0 && w.chance(50) {
 		w.theme = 1 + w.IntN(n)
 	}
 	w.scheduleFault(length)
-	if w.rules.fenced {
-		w.check.nurse()
-	}
 	for w.step(length) {
 	}
 	w.ending = true
 	for _, m := range w.masters {
 		m.heal()
-	}
-	for _, c := range w.clients {
-		for _, h := range c.holders {
-			h.later(w.between(0, 50*time.Millisecond), h.finish)
-		}
 	}
 	for w.step(length + time.Minute) {
 		if len(w.history) > maxHistory {
