@@ -112,13 +112,13 @@ func (c *contest) start(place int) error {
 	return understood(said[0])
 }
 
-// understood is what a process has said, as an error.
+// understood is the answer of a process as an error.
 func understood(said string) error {
 	if said == ready {
 		return nil
 	}
-	if reason, is := strings.CutPrefix(said, unsupported); is {
-		return fmt.Errorf("%w: %s", ErrUnsupported, reason)
+	if reason, is := strings.CutPrefix(said, Unsupported("").Error()); is {
+		return Unsupported(reason)
 	}
 	return errors.New(said)
 }
@@ -351,6 +351,5 @@ func (c *contest) figures(commands float64) (r result.Result, err error) {
 	if f.Kills == 0 { // else what the dead have used is not known
 		f.CPUPerPair = round(micros(time.Duration(cpu)) / f.Pairs)
 	}
-	r.Tail = tail(&wait)
 	return r, nil
 }

@@ -3,7 +3,6 @@ package ours
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -21,7 +20,7 @@ func (Submitter) Name() string { return "redlock-submit" }
 // Open implements [harness.Driver].
 func (d Submitter) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
 	if cfg.Scenario == harness.Contended {
-		return nil, fmt.Errorf("does not wait for a lock that is taken: %w", harness.ErrUnsupported)
+		return nil, harness.Unsupported("does not wait for a lock")
 	}
 	client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes})
 	if err != nil {
