@@ -38,7 +38,6 @@ type Driver struct {
 	Goroutines bool
 }
 
-// Name implements [harness.Driver].
 func (d Driver) Name() string {
 	if d.Native {
 		return "floor-native"
@@ -49,7 +48,6 @@ func (d Driver) Name() string {
 	return "floor"
 }
 
-// Open implements [harness.Driver].
 func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	if cfg.Scenario == harness.Contended {
 		return nil, harness.Unsupported("does not wait for a lock")

@@ -85,7 +85,7 @@ var measures = []measure{
 		text: func(_ *result.Group, r *result.Row) string {
 			return fmt.Sprintf("%s (%.0f %%)", two(r.CrossP50, r.CrossP99), 100*r.CrossShare)
 		}, when: func(c result.Cell) bool { return c.Processes > 1 }},
-	{name: "commands", short: "commands", heading: "Commands per grant on all nodes together", of: func(f *result.Figures) float64 { return f.CommandsPerPair }, ranged: true, when: contended},
+	{name: "commands", short: "commands", heading: "Commands that all nodes together execute for a grant, those in scripts included", of: func(f *result.Figures) float64 { return f.CommandsPerPair }, ranged: true, when: contended},
 	{name: "orphan", short: "TTL to grant p50, max", heading: "End of a dead holder's TTL to the next grant, µs",
 		text: func(_ *result.Group, r *result.Row) string {
 			return fmt.Sprintf("%s (%.0f kills)", two(r.OrphanP50, r.OrphanMax), r.Kills)

@@ -163,7 +163,7 @@ type Figures struct {
 	CrossP50   float64 `json:"cross_p50_us,omitempty"`
 	CrossP99   float64 `json:"cross_p99_us,omitempty"`
 	CrossShare float64 `json:"cross_share,omitempty"` // of all hand-offs
-	// Commands that clients have sent, to all nodes.
+	// Commands that all nodes have executed, those in scripts included.
 	CommandsPerPair float64 `json:"commands_per_pair,omitempty"`
 	// Processes that were killed, and the time from the end of a killed holder's TTL to the
 	// next grant.
