@@ -14,24 +14,23 @@ import (
 	"github.com/redlock-go/redlock/bench/fencing/database"
 )
 
-// holderEnv tells a copy of this program to be a holder, and holds its setup.
+// holderEnv makes a copy of this program a holder, and contains its setup.
 const holderEnv = "REDLOCK_FENCING_HOLDER"
 
 // setup is what the processes have in common.
 type setup struct {
 	Nodes    []string
 	TTL      time.Duration
-	MaxTTL   time.Duration
 	Database database.Database
 }
 
 // client makes the client of one process. All clients of a fleet name the same nodes and
 // the same MaxTTL.
 func (s setup) client() (*redlock.Client, error) {
-	return redlock.New(redlock.Config{Nodes: s.Nodes, Fenced: true, MaxTTL: s.MaxTTL})
+	return redlock.New(redlock.Config{Nodes: s.Nodes, Fenced: true, MaxTTL: maxTTL})
 }
 
-// order is what a holder is told to do, once.
+// order is one task of a holder.
 type order struct {
 	ID      int64
 	Value   string
@@ -39,8 +38,8 @@ type order struct {
 }
 
 // work is what a program does with a lock: it acquires, makes sure that the lock is still
-// valid, and writes. paused is called where the process may be stopped, behind the last
-// moment at which a look at the clock could help.
+// valid, and writes. paused is called where the process may be stopped: after the last check
+// of the clock.
 func work(ctx context.Context, client *redlock.Client, ttl time.Duration, rows account.Accounts, o order, paused func(fence uint64) error) error {
 	lock, err := client.Acquire(ctx, fmt.Sprint("account:", o.ID), ttl)
 	if err != nil {
@@ -59,14 +58,14 @@ func work(ctx context.Context, client *redlock.Client, ttl time.Duration, rows a
 	return rows.Write(ctx, o.ID, o.Value, lock.Fence())
 }
 
-// What a holder answers to "write".
+// The answers of a holder to the order to write.
 const (
-	saidWritten = "written"
-	saidRefused = "refused"
+	written = "written"
+	refused = "refused"
 )
 
-// hold is the process of a holder. It reads an order, acquires and says its token, reads
-// the word to write, and says what became of that.
+// hold is the process of a holder. It reads an order, acquires, prints its token, reads the
+// order to write, and prints the result.
 func hold(text string) error {
 	var s setup
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -99,9 +98,9 @@ func hold(text string) error {
 		})
 		switch {
 		case err == nil:
-			fmt.Println(saidWritten)
+			fmt.Println(written)
 		case errors.Is(err, account.ErrStale):
-			fmt.Println(saidRefused)
+			fmt.Println(refused)
 		default:
 			return err
 		}

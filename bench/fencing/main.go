@@ -1,22 +1,25 @@
-// Command fencing shows what a fencing token is for. A holder of a lock is stopped
-// (SIGSTOP) beyond the validity of its lock, another holder writes meanwhile, and the
-// first goes on (SIGCONT) and writes too. Without a check of the token the stale write
-// lands on top of the newer one; with it the database refuses the stale write.
+// Command fencing shows what a fencing token is for. A holder of a lock is stopped (SIGSTOP)
+// beyond the validity of its lock, another holder writes meanwhile, and the first continues
+// (SIGCONT) and writes too. Without a check of the token the stale write replaces the newer
+// one; with the check the database refuses it.
 //
 //	go run .                         # SQLite, three Redis servers of its own
-//	go run . -loop 100 -db postgres
+//	go run . -loop 100 -db postgres://user:password@host/database
 //
-// README.md says what to copy.
+// README.md lists what to copy.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/child"
@@ -25,35 +28,25 @@ import (
 	"github.com/redlock-go/redlock/internal/realredis"
 )
 
-// options are the flags.
-type options struct {
-	loop  int
-	db    string
-	n     int
-	nodes string
-	ttl   time.Duration
-	init  bool
-}
-
-// maxTTL is the longest TTL of the fleet. It is short so that the first start, which
-// waits for it, is quick.
+// maxTTL is the longest TTL of the fleet. It is short, since the first start waits for it.
 const maxTTL = 2 * time.Second
 
-// The rows, one for each way to write, and the lock of each.
-const (
-	unchecked = 1
-	checked   = 2
-)
+// options are the flags.
+type options struct {
+	loop      int
+	db, nodes string
+	ttl       time.Duration
+	init      bool
+}
 
 func main() {
 	child.Serve(holderEnv, hold)
 	var o options
 	flag.IntVar(&o.loop, "loop", 1, "`rounds`, each without the check and with it")
-	flag.StringVar(&o.db, "db", "sqlite", `"sqlite", "postgres" (starts a server), or a postgres:// URL`)
-	flag.IntVar(&o.n, "n", 3, "Redis or Valkey servers to start")
-	flag.StringVar(&o.nodes, "nodes", "", "`host:port,…` of servers that run already")
+	flag.StringVar(&o.db, "db", "sqlite", `"sqlite", or a postgres:// URL`)
+	flag.StringVar(&o.nodes, "nodes", "", "`host:port,…` of running servers (default: three new ones)")
 	flag.BoolVar(&o.init, "init", false, "with -nodes: it is their first start as a fenced fleet")
-	flag.DurationVar(&o.ttl, "ttl", 300*time.Millisecond, "time to live of a lock; about what a round takes")
+	flag.DurationVar(&o.ttl, "ttl", 300*time.Millisecond, "time to live of a lock; about the time of a round")
 	flag.Parse()
 	if err := run(context.Background(), o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "fencing:", err)
@@ -61,45 +54,39 @@ func main() {
 	}
 }
 
-// run starts what is needed, plays the rounds, and reports. It returns an error if a
-// stale write got through the check.
-func run(ctx context.Context, o options, out io.Writer) error {
-	s := setup{Nodes: strings.Split(o.nodes, ","), TTL: o.ttl, MaxTTL: maxTTL}
+// run starts what is needed, plays the rounds, and reports. It returns an error if a stale
+// write got through the check.
+func run(ctx context.Context, o options, out io.Writer) (err error) {
+	s := setup{Nodes: strings.Split(o.nodes, ","), TTL: o.ttl}
 	if o.nodes == "" {
-		fleet, err := realredis.Launch(o.n)
+		fleet, err := realredis.Launch(3)
 		if err != nil {
 			return err
 		}
 		defer fleet.Close()
 		s.Nodes, o.init = fleet.Addrs(), true
 	}
-	d, stop, err := database.Start(o.db)
-	if err != nil {
+	var remove func() error
+	if s.Database, remove, err = database.New(o.db); err != nil {
 		return err
 	}
-	defer stop()
-	s.Database = d
-	db, err := d.Open()
+	defer remove()
+	db, err := s.Database.Open()
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	rows := account.Accounts{DB: db}
-	for _, id := range []int64{unchecked, checked} {
-		if err := rows.Create(ctx, id, "new"); err != nil {
-			return err
-		}
-	}
 	if o.init {
 		if err := initialize(ctx, s, out); err != nil {
 			return err
 		}
 	}
-	sc, err := startScene(s, rows)
-	if err != nil {
-		return err
+	sc := &scene{rows: account.Accounts{DB: db}, last: make(map[int64]uint64)}
+	err = sc.start(ctx, s)
+	if err == nil {
+		err = sc.rounds(ctx, o.loop, out)
 	}
-	return errors.Join(rounds(ctx, sc, o.loop, out), sc.close())
+	return errors.Join(err, sc.close())
 }
 
 // initialize is what an operator does once, before the first fenced lock of a fleet.
@@ -117,29 +104,68 @@ func initialize(ctx context.Context, s setup, out io.Writer) error {
 	return err
 }
 
+// scene is two holders, and the rows that they write.
+type scene struct {
+	slow, quick *child.Process
+	rows        account.Accounts
+	last        map[int64]uint64 // the largest token of each row's lock
+}
+
+// The rows, one for each way to write.
+const (
+	unchecked int64 = 1
+	checked   int64 = 2
+)
+
+// start makes the rows and starts the holders.
+func (sc *scene) start(ctx context.Context, s setup) error {
+	err := errors.Join(sc.rows.Create(ctx, unchecked, "new"), sc.rows.Create(ctx, checked, "new"))
+	text, _ := json.Marshal(s) // plain values
+	for _, p := range []**child.Process{&sc.slow, &sc.quick} {
+		if err == nil {
+			*p, _, err = child.Start(holderEnv, string(text), 1)
+		}
+	}
+	return err
+}
+
+func (sc *scene) close() (err error) {
+	for _, p := range []*child.Process{sc.slow, sc.quick} {
+		if p != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}
+	return err
+}
+
+// outcome is the fate of a stale write.
+type outcome struct {
+	slow, quick     uint64 // tokens
+	refused, landed bool
+}
+
 // rounds plays and counts.
-func rounds(ctx context.Context, sc *scene, n int, out io.Writer) error {
+func (sc *scene) rounds(ctx context.Context, n int, out io.Writer) error {
 	var landedBlindly, landed, refused int
+	count := func(n *int, is bool) {
+		if is {
+			*n++
+		}
+	}
 	for round := range n {
-		blind, err := sc.play(ctx, round, unchecked, false)
+		blind, err := sc.play(ctx, round, unchecked)
 		if err != nil {
 			return err
 		}
-		fenced, err := sc.play(ctx, round, checked, true)
+		fenced, err := sc.play(ctx, round, checked)
 		if err != nil {
 			return err
 		}
-		if blind.Landed {
-			landedBlindly++
-		}
-		if fenced.Landed {
-			landed++
-		}
-		if fenced.Refused {
-			refused++
-		}
+		count(&landedBlindly, blind.landed)
+		count(&landed, fenced.landed)
+		count(&refused, fenced.refused)
 		if round == 0 {
-			fmt.Fprintf(out, "one round: %d holds and is stopped, %d writes, %[1]d goes on and is refused: %[3]t\n", fenced.Slow, fenced.Quick, fenced.Refused)
+			fmt.Fprintf(out, "one round: %d holds and is stopped, %d writes, %[1]d continues and is refused: %[3]t\n", fenced.slow, fenced.quick, fenced.refused)
 		}
 	}
 	fmt.Fprintf(out, "without the check: %d of %d stale writes landed\n", landedBlindly, n)
@@ -149,4 +175,51 @@ func rounds(ctx context.Context, sc *scene, n int, out io.Writer) error {
 		return errors.New("a stale write got through the check")
 	}
 	return nil
+}
+
+// play is one round: the slow holder has the lock, has checked the clock, and is stopped; the
+// other acquires, which it can when the lock has expired, and writes; the slow one continues
+// where it was.
+func (sc *scene) play(ctx context.Context, round int, id int64) (o outcome, err error) {
+	stale, fresh := fmt.Sprint("stale ", round), fmt.Sprint("fresh ", round)
+	if o.slow, err = sc.acquire(sc.slow, order{id, stale, id == checked}); err != nil {
+		return o, err
+	}
+	if err := sc.slow.Signal(syscall.SIGSTOP); err != nil {
+		return o, err
+	}
+	o.quick, err = sc.acquire(sc.quick, order{id, fresh, id == checked})
+	var answer string
+	if err == nil {
+		answer, err = sc.quick.Ask("write")
+	}
+	if err == nil && answer != written {
+		err = fmt.Errorf("the holder answered %q", answer)
+	}
+	if err := errors.Join(err, sc.slow.Signal(syscall.SIGCONT)); err != nil {
+		return o, err
+	}
+	if answer, err = sc.slow.Ask("write"); err != nil {
+		return o, err
+	}
+	value, _, err := sc.rows.Read(ctx, id)
+	o.refused, o.landed = answer == refused, value == stale
+	if err == nil && !o.landed && value != fresh {
+		err = fmt.Errorf("the row has %q", value)
+	}
+	return o, err
+}
+
+// acquire has a holder acquire, and returns its token, which must be the largest yet.
+func (sc *scene) acquire(p *child.Process, o order) (fence uint64, err error) {
+	text, _ := json.Marshal(o) // plain values
+	answer, err := p.Ask(string(text))
+	if err == nil {
+		fence, err = strconv.ParseUint(answer, 10, 64)
+	}
+	if err == nil && fence <= sc.last[o.ID] {
+		err = fmt.Errorf("the token %d came after %d", fence, sc.last[o.ID])
+	}
+	sc.last[o.ID] = fence
+	return fence, err
 }

@@ -21,16 +21,14 @@ func TestMain(m *testing.M) {
 
 // TestStoppedHolder: real servers, real processes, and the counts of the report.
 func TestStoppedHolder(t *testing.T) {
-	for _, db := range []string{"sqlite", "postgres"} {
-		t.Run(db, func(t *testing.T) {
-			var out strings.Builder
-			err := run(t.Context(), options{loop: 2, db: db, n: 3, ttl: 300 * time.Millisecond}, &out)
-			if errors.Is(err, database.ErrNoServer) || errors.Is(err, realredis.ErrNoServer) && os.Getenv(realredis.EnvRequire) != "1" {
-				t.Skipf("skipped: %v", err)
-			}
-			require.NoError(t, err)
-			require.Contains(t, out.String(), "2 of 2 stale writes landed\n")
-			require.Contains(t, out.String(), "0 of 2 stale writes landed, 2 refused\n")
-		})
+	for _, db := range database.ForTests() {
+		var out strings.Builder
+		err := run(t.Context(), options{loop: 2, db: db, ttl: 300 * time.Millisecond}, &out)
+		if errors.Is(err, realredis.ErrNoServer) && os.Getenv(realredis.EnvRequire) != "1" {
+			t.Skipf("skipped: %v", err)
+		}
+		require.NoError(t, err)
+		require.Contains(t, out.String(), "2 of 2 stale writes landed\n")
+		require.Contains(t, out.String(), "0 of 2 stale writes landed, 2 refused\n")
 	}
 }

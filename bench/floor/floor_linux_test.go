@@ -51,7 +51,7 @@ func TestNative(t *testing.T) {
 		require.Zero(t, s.Len())
 	}
 	_, err := Driver{Native: true}.Open(t.Context(), cell(fakeredis.Addrs(fakeredis.StartN(t, 1)), 1))
-	require.ErrorIs(t, err, harness.ErrUnsupported)
+	require.ErrorAs(t, err, new(harness.Unsupported))
 }
 
 func TestAQuorumIsEnough(t *testing.T) {

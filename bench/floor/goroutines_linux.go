@@ -28,7 +28,6 @@ type place struct {
 	left bool
 }
 
-// Worker implements [harness.Pool].
 func (c *crew) Worker() (harness.Worker, error) {
 	c.places = append(c.places, &place{crew: c, wake: make(chan struct{}, 1)})
 	return c.places[len(c.places)-1], nil
@@ -40,7 +39,6 @@ func (p *place) Acquire(context.Context, string) (bool, error) {
 	return err == nil, err
 }
 
-// Release implements [harness.Worker].
 func (p *place) Release(context.Context) error { return p.next() }
 
 // Leave implements [harness.Leaver]. The steps of the others go on with whole
@@ -90,7 +88,6 @@ func (c *crew) lead(leader *place) error {
 	return err
 }
 
-// Close implements [harness.Session].
 func (c *crew) Close() error {
 	if c.err != nil {
 		return c.s.Close()

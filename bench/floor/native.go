@@ -4,15 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"fmt"
 	"net"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/harness"
 )
-
-// errNoNative is for servers that only know scripts.
-var errNoNative = fmt.Errorf("%w: the servers have no compare-and-delete of their own", harness.ErrUnsupported)
 
 // natives are the commands that delete a key where it holds a token: those of
 // Valkey 9 and of Redis 8.4.
@@ -21,7 +17,7 @@ var natives = []func(key, token string) []byte{
 	func(key, token string) []byte { return encode("DELEX", key, "IFEQ", token) },
 }
 
-// native finds out by trying which of them a server has.
+// native tries which of them a server has.
 func native(ctx context.Context, addr string) (releaser, error) {
 	var dialer net.Dialer
 	c, err := dialer.DialContext(ctx, "tcp", addr)
@@ -43,7 +39,7 @@ func native(ctx context.Context, addr string) (releaser, error) {
 			return eachBy(one), nil
 		}
 	}
-	return nil, errNoNative
+	return nil, harness.Unsupported("the servers have no compare-and-delete command")
 }
 
 // eachBy releases one by one.

@@ -4,12 +4,11 @@ package floor
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/redlock-go/redlock/bench/harness"
 )
 
-// open fails: the system calls of the loop are Linux's.
+// open fails: the system calls of the floor are those of Linux.
 func open(context.Context, harness.Config, *plan, bool) (harness.Session, error) {
-	return nil, fmt.Errorf("%w: only on linux", harness.ErrUnsupported)
+	return nil, harness.Unsupported("only on Linux")
 }

@@ -65,33 +65,5 @@ var started, startedAt = func() (time.Time, int64) {
 // now is the time on the clock that all processes share, in nanoseconds.
 func now() int64 { return startedAt + int64(time.Since(started)) }
 
-// pauser sleeps more exactly than time.Sleep, whose poller rounds up to whole
-// milliseconds: a timer of the kernel makes a descriptor readable. The goroutine is
-// parked meanwhile, and no thread is kept.
-type pauser struct {
-	f  *os.File
-	fd uintptr
-}
-
-func newPauser() (*pauser, error) {
-	fd, _, errno := syscall.RawSyscall(syscall.SYS_TIMERFD_CREATE, clockMonotonic, syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
-	if errno != 0 {
-		return nil, errno
-	}
-	return &pauser{os.NewFile(fd, "timer"), fd}, nil
-}
-
-func (p *pauser) pause(d time.Duration) error {
-	spec := [2]syscall.Timespec{1: syscall.NsecToTimespec(int64(d))}
-	if _, _, errno := syscall.RawSyscall6(syscall.SYS_TIMERFD_SETTIME, p.fd, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0); errno != 0 {
-		return errno
-	}
-	var ticks [8]byte
-	_, err := p.f.Read(ticks[:])
-	return err
-}
-
-func (p *pauser) Close() error { return p.f.Close() }
-
 // The signals that stop a process, and let it go on.
 var sigStop, sigCont os.Signal = syscall.SIGSTOP, syscall.SIGCONT

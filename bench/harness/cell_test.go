@@ -91,7 +91,6 @@ func TestMeasureCounts(t *testing.T) {
 	require.GreaterOrEqual(t, r.Goroutines, 3.0+1)
 	require.LessOrEqual(t, r.P50, r.P99)
 	require.LessOrEqual(t, r.P99, r.Max)
-	require.NotEmpty(t, r.Tail)
 	require.Less(t, r.AllocsPerPair, 0.1, "the harness allocates nothing for a pair")
 
 	r = until(t, &still{acquire: func(n int) (bool, error) { return n%4 == 0, nil }}, cell(2), manyPairs)

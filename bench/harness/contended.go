@@ -17,12 +17,8 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-const (
-	// gathering is from the order to begin until all processes have read it.
-	gathering = 100 * time.Millisecond
-	// sampled is for how long commands are told from those of scripts, in the warm-up.
-	sampled = 300 * time.Millisecond
-)
+// gathering is the time from the order to begin until all processes have read it.
+const gathering = 100 * time.Millisecond
 
 // errOverlap is for a lock that two hold at once.
 var errOverlap = errors.New("two held the same key at once")
@@ -112,13 +108,13 @@ func (c *contest) start(place int) error {
 	return understood(said[0])
 }
 
-// understood is what a process has said, as an error.
+// understood is the answer of a process as an error.
 func understood(said string) error {
 	if said == ready {
 		return nil
 	}
-	if reason, is := strings.CutPrefix(said, unsupported); is {
-		return fmt.Errorf("%w: %s", ErrUnsupported, reason)
+	if reason, is := strings.CutPrefix(said, Unsupported("").Error()); is {
+		return Unsupported(reason)
 	}
 	return errors.New(said)
 }
@@ -168,17 +164,6 @@ func (c *contest) run(ctx context.Context) (r result.Result, err error) {
 	}
 	until := func(at int64) { _ = sleep(ctx, time.Duration(at-now())) }
 
-	// Of one turn each there is nothing but the window to look at.
-	until(now() + int64(gathering))
-	var sent map[string]float64
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		sent = c.site.watch(ctx, min(sampled, c.timing.Warmup))
-	}()
-	if !c.cell.Once {
-		<-watched
-	}
 	heal := func() error { return nil }
 	if d := c.timing.Disturbance; d != nil {
 		until(from - int64(c.timing.Warmup))
@@ -186,7 +171,7 @@ func (c *contest) run(ctx context.Context) (r result.Result, err error) {
 		err = d.Strike()
 	}
 	until(from)
-	before := c.site.calls(ctx)
+	before := c.site.commands(ctx)
 	switch {
 	case err != nil:
 	case c.cell.Once:
@@ -197,8 +182,7 @@ func (c *contest) run(ctx context.Context) (r result.Result, err error) {
 	if !c.cell.Once {
 		until(c.board.to.Load())
 	}
-	after := c.site.calls(ctx)
-	<-watched
+	after := c.site.commands(ctx)
 	err = cmp.Or(ctx.Err(), errors.Join(err, heal()))
 	if err != nil {
 		return r, err
@@ -209,7 +193,7 @@ func (c *contest) run(ctx context.Context) (r result.Result, err error) {
 	if err := first(c.answered); err != nil {
 		return r, err
 	}
-	return c.figures(asked(before, after, sent))
+	return c.figures(between(before, after))
 }
 
 // sleep sleeps unless the context ends.
@@ -351,6 +335,5 @@ func (c *contest) figures(commands float64) (r result.Result, err error) {
 	if f.Kills == 0 { // else what the dead have used is not known
 		f.CPUPerPair = round(micros(time.Duration(cpu)) / f.Pairs)
 	}
-	r.Tail = tail(&wait)
 	return r, nil
 }

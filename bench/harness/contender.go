@@ -15,14 +15,14 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/bench/child"
+	"github.com/redlock-go/redlock/bench/pause"
 )
 
 const (
 	// contenderEnv tells a copy of this binary to be a process of a contended cell.
 	contenderEnv = "REDLOCK_BENCH_CONTENDER"
-	// ready and unsupported begin what it says first.
-	ready       = "ready"
-	unsupported = "unsupported: "
+	// ready is its answer when all is well.
+	ready = "ready"
 	// zipf is the exponent by which goroutines choose one of several keys.
 	zipf = 1.1
 )
@@ -50,11 +50,10 @@ func (p Program) ServeIfContender() {
 		if err == nil {
 			return nil
 		}
-		said := strings.ReplaceAll(err.Error(), "\n", "; ")
-		if errors.Is(err, ErrUnsupported) {
-			said = unsupported + said
+		if lacks := Unsupported(""); errors.As(err, &lacks) {
+			err = lacks
 		}
-		fmt.Println(said)
+		fmt.Println(strings.ReplaceAll(err.Error(), "\n", "; "))
 		return nil
 	})
 }
@@ -68,7 +67,7 @@ func (p Program) contend(s spec) (err error) {
 	}
 	picked := p.pick([]string{s.Driver})
 	if len(picked) == 0 {
-		return fmt.Errorf("no such driver in a process of a contended cell: %w", ErrUnsupported)
+		return Unsupported("the processes of a contended cell do not have this driver")
 	}
 	session, err := picked[0].Open(context.Background(), s.Config)
 	if err != nil {
@@ -77,7 +76,7 @@ func (p Program) contend(s spec) (err error) {
 	runtime.GOMAXPROCS(s.Procs)
 	pool, ok := session.(Pool)
 	if !ok {
-		return errors.Join(fmt.Errorf("%s has no workers: %w", s.Driver, ErrUnsupported), session.Close())
+		return errors.Join(Unsupported("has no workers"), session.Close())
 	}
 	all := make([]*contender, s.Config.Concurrency)
 	for i := range all {
@@ -85,7 +84,7 @@ func (p Program) contend(s spec) (err error) {
 		c.zipf = rand.NewZipf(rand.New(rand.NewPCG(uint64(c.me), 1)), zipf, 1, uint64(len(s.Config.Keys[0])-1))
 		c.worker, err = pool.Worker()
 		if err == nil && s.Hold > 0 {
-			c.pauser, err = newPauser()
+			c.timer, err = pause.New()
 		}
 		if err != nil {
 			return errors.Join(err, session.Close())
@@ -134,7 +133,7 @@ type contender struct {
 	board  *board
 	me     int
 	worker Worker
-	pauser *pauser // with Hold only
+	timer  *pause.Timer // with Hold only
 	zipf   *rand.Zipf
 }
 
@@ -178,8 +177,8 @@ func (c *contender) turn(s *slot, since int64) (err error) {
 	}
 	until := granted + int64(valid)
 	c.board.grant(s, c.me, c.Config.Concurrency, since, granted, until, c.Config.TTL)
-	if c.pauser != nil {
-		err = c.pauser.pause(c.Hold)
+	if c.timer != nil {
+		err = c.timer.Sleep(c.Hold)
 	}
 	c.board.release(s, c.me, until)
 	return cmp.Or(err, c.worker.Release(context.Background()))

@@ -16,26 +16,27 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-// ErrUnsupported is wrapped by a driver's Open when it cannot run a cell by
-// its nature (another operating system, a scenario it has no answer to). The
-// row then says so, and the run goes on.
-var ErrUnsupported = errors.New("not supported")
+// Unsupported is the error of a driver that cannot run a cell, on another operating system
+// for instance. Its row shows the reason, and the run goes on.
+type Unsupported string
+
+func (u Unsupported) Error() string { return "not supported: " + string(u) }
 
 // ErrBroken is wrapped by a worker's error when its session cannot go on.
 // It ends the cell.
 var ErrBroken = errors.New("the session is broken")
 
-// Scenario says how the workers of a cell share keys.
+// Scenario is the way in which the workers of a cell share keys.
 type Scenario = result.Scenario
 
 // The scenarios.
 const (
 	// Uncontended gives every worker keys of its own.
 	Uncontended Scenario = "uncontended"
-	// Contended gives the same keys to all workers, which are in processes of
-	// their own. A driver waits in the way that its library has for that, with the
-	// library's own settings; one that comes back without the lock is asked
-	// again. The latency is that of the wait, from the first try to the grant.
+	// Contended gives the same keys to all workers, in processes of their own. A driver
+	// waits as its library does, with the default settings of the library; one that returns
+	// without the lock is called again. The latency is that of the wait, from the first call
+	// to the grant.
 	Contended Scenario = "contended"
 )
 
@@ -43,8 +44,6 @@ const (
 type Config struct {
 	// Nodes are the addresses of the masters, host:port.
 	Nodes []string
-	// Embedded masters know no scripts but those of this module.
-	Embedded bool
 	// TTL is the time to live asked for each lock.
 	TTL time.Duration
 	// Scenario is the way in which the workers share keys.
@@ -69,7 +68,7 @@ type Driver interface {
 // independent masters: its figures are no answer to the same question.
 type Weaker interface {
 	Driver
-	// Weaker says what it promises, in a few words.
+	// Weaker is the promise, in a few words.
 	Weaker() string
 }
 
@@ -98,25 +97,24 @@ type Pool interface {
 // Worker holds at most one lock at a time. Only one goroutine uses it, so it
 // can keep its lock in a field instead of allocating one.
 type Worker interface {
-	// Acquire tries to take the lock on key. It answers false without an
-	// error when another holds it; whether it waits before it says so is the
-	// library's own affair.
+	// Acquire asks for the lock on key. It returns false without an error if another holds
+	// it, at once or after waiting, as the library does.
 	Acquire(ctx context.Context, key string) (bool, error)
 	// Release gives back the lock that the last Acquire took.
 	Release(ctx context.Context) error
 }
 
-// Lasting is a worker that knows for how long its lock is valid: what is left of
-// its TTL, less 1 % and 2 ms. Of others it is taken to begin with the grant.
+// Lasting is a worker that knows how long its lock is valid. For other workers the validity
+// is the TTL less 1 % and 2 ms, from the grant on.
 type Lasting interface{ Remaining() time.Duration }
 
-// Leaver is a worker that has to know when it is not asked any more.
+// Leaver is a worker that is notified when it is not called any more.
 type Leaver interface{ Leave() }
 
 // Runner is a session that runs the whole cell in a loop of its own, because
 // it has no workers.
 type Runner interface {
 	Session
-	// Run works, and reports to probe, until probe.Running says false.
+	// Run works, and reports to probe, until probe.Running returns false.
 	Run(ctx context.Context, probe *Probe) error
 }

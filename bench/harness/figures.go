@@ -7,13 +7,13 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-// figures turns what was collected between two samples into numbers.
+// figures turns what was collected between two samples into figures.
 func figures(p *Probe, from, to *sample) (r result.Result) {
 	elapsed := to.at.Sub(from.at).Seconds()
 	pairs := float64(p.latency.Count())
 	perPair := func(x float64) float64 {
 		if pairs == 0 {
-			return 0 // not NaN, which JSON cannot say
+			return 0 // JSON has no NaN
 		}
 		return round(x / pairs)
 	}
@@ -27,7 +27,6 @@ func figures(p *Probe, from, to *sample) (r result.Result) {
 		P999:          micros(p.latency.Quantile(0.999)),
 		Max:           micros(p.latency.Max()),
 		AllocsPerPair: perPair(float64(to.mem.Mallocs - from.mem.Mallocs)),
-		BytesPerPair:  perPair(float64(to.mem.TotalAlloc - from.mem.TotalAlloc)),
 		CPUPerPair:    perPair(micros(to.cpu - from.cpu)),
 		TriesPerPair:  perPair(pairs + float64(p.refused)),
 		Errors:        float64(p.errors),
@@ -42,24 +41,11 @@ func figures(p *Probe, from, to *sample) (r result.Result) {
 		DescriptorGrowth: float64(grown.Descriptors),
 		MemoryMiB:        mebibytes(to.held.Bytes),
 		MemoryGrowthMiB:  mebibytes(grown.Bytes),
-		RSSMiB:           mebibytes(to.held.Resident),
-		RSSGrowthMiB:     mebibytes(grown.Resident),
 	}
 	if p.first != nil {
 		r.FirstError = p.first.Error()
 	}
-	r.Tail = tail(&p.latency)
 	return r
-}
-
-// tail is as much of it as can be believed: ten at least were slower.
-func tail(h *Histogram) (all []float64) {
-	for i := range result.Quantiles {
-		if _, q := result.Quantile(i); float64(h.Count())*(1-q) >= 10 {
-			all = append(all, micros(h.Quantile(q)))
-		}
-	}
-	return all
 }
 
 // mebibytes is a number of bytes in MiB.
@@ -68,5 +54,5 @@ func mebibytes(n int64) float64 { return round(float64(n) / (1 << 20)) }
 // micros is d in microseconds.
 func micros(d time.Duration) float64 { return round(float64(d) / float64(time.Microsecond)) }
 
-// round keeps three decimals: more would pretend.
+// round keeps three decimals: more would not be exact.
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }

@@ -3,7 +3,6 @@ package harness
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -27,8 +26,7 @@ func describeMachine() string {
 		cpuModel(), runtime.NumCPU(), kernel(), runtime.Version(), runtime.GOMAXPROCS(0))
 }
 
-// cpuModel is the processor's name where the system tells it, else its
-// architecture.
+// cpuModel is the name of the processor, or its architecture if the system has no name.
 func cpuModel() string {
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(info)) {
@@ -40,15 +38,14 @@ func cpuModel() string {
 	return runtime.GOARCH
 }
 
-// kernel is the system and, where it is told, its release.
+// kernel is the system and, if known, its release.
 func kernel() string {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	return strings.TrimSpace(runtime.GOOS + " " + string(release))
 }
 
-// commit is the revision that is measured: as built in; else as the source tree
-// of this binary has it (go run builds nothing in, nor does go build in a linked
-// work tree); else the version of the module, or the sum of the binary itself.
+// commit is the revision that is measured: as built in; else that of the source tree (go run
+// builds none in, nor does go build in a linked work tree); else the version of the module.
 func commit(ctx context.Context) string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {
@@ -72,7 +69,7 @@ func commit(ctx context.Context) string {
 			out, _ := exec.CommandContext(ctx, "git", append([]string{"-C", filepath.Dir(file)}, args...)...).Output()
 			return strings.TrimSpace(string(out))
 		}
-		// A commit that is younger than the binary is not what it was built of.
+		// A commit that is younger than the binary is not its source.
 		when, err := strconv.ParseInt(git("log", "-1", "--format=%ct"), 10, 64)
 		built, missing := os.Stat(self)
 		if err == nil && missing == nil && built.ModTime().Unix() >= when {
@@ -82,8 +79,7 @@ func commit(ctx context.Context) string {
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v
 	}
-	binary, _ := os.ReadFile(self)
-	return fmt.Sprintf("not built in, binary %x", sha256.Sum256(binary))[:36]
+	return "unknown"
 }
 
 // serverInfo asks a master what it is, and for the name of its process.
@@ -94,12 +90,12 @@ func serverInfo(ctx context.Context, addr string) (what, process string, err err
 			return kind + " " + v, fields["run_id"], nil
 		}
 	}
-	return "", "", cmp.Or(err, errors.New("does not tell its version"))
+	return "", "", cmp.Or(err, errors.New("reports no version"))
 }
 
-// look finds out what the masters are. One that is down, or stands still, is
-// noted and no error: what clients make of that is worth measuring. The same
-// server behind two addresses is an error: it would vote twice.
+// look asks the masters for their versions. One that does not answer is noted, and is no
+// error: the behaviour of clients is then worth measuring. One server at two addresses is
+// an error: it would vote twice.
 func (s *site) look(ctx context.Context) error {
 	s.away = map[string]bool{}
 	processes := map[string]string{}

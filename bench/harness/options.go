@@ -18,8 +18,11 @@ import (
 // embedded is the kind of server that needs none installed.
 const embedded = "embedded"
 
+// embeddedKind comes after the real ones.
+const embeddedKind = 3
+
 // servers are the kinds that -server knows, the real ones in their own order.
-var servers = []string{realredis.Usual: "redis", realredis.Valkey9: "valkey9", realredis.Redis8: "redis8", 3: embedded}
+var servers = []string{realredis.Usual: "redis", realredis.Valkey9: "valkey9", realredis.Redis8: "redis8", embeddedKind: embedded}
 
 // all chooses every section of a suite.
 const all = "all"
@@ -52,8 +55,8 @@ type Options struct {
 	Suite       []string // sections
 	Render      []string // files, in place of measuring
 	Out         string   // directory
+	SVG         string   // file
 	JSON        bool
-	CPUProfile  string
 
 	client bool // measure what makes sense for one client at a time, and no cell
 }
@@ -67,14 +70,14 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	fs.SetOutput(io.Discard) // the caller reports errors, in one line
 	fs.Usage = func() {}
 
-	server := embedded
+	kinds, server := servers, embedded
 	if p.Real {
-		server = servers[realredis.Usual]
+		kinds, server = servers[:embeddedKind], servers[realredis.Usual]
 	}
 	var redis bool
 	listVar(fs, &o.Nodes, "nodes", "", "masters that are there already, `host:port,…`", address)
-	fs.Func("server", "masters to start, of a `kind`: "+join(servers)+"; valkey9 and redis8 must be named by "+
-		realredis.EnvValkey9+" and "+realredis.EnvRedis8+" (default "+server+")", single(&server, oneOf(servers)))
+	fs.Func("server", "masters to start, of a `kind`: "+join(kinds)+"; valkey9 and redis8 must be named by "+
+		realredis.EnvValkey9+" and "+realredis.EnvRedis8+" (default "+server+")", single(&server, oneOf(kinds)))
 	fs.BoolVar(&redis, "redis", false, "the same as -server redis; redis-server or valkey-server must be on PATH")
 	listVar(fs, &o.Masters, "n", "5", "number of masters, a `list`", number(1, MaxMasters))
 	listVar(fs, &o.Concurrency, "c", "1,8,64,512", "concurrency, a `list`", number(1, MaxConcurrency))
@@ -97,10 +100,10 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 		sections := append([]string{all}, p.Suite.names()...)
 		listVar(fs, &o.Suite, "suite", "", "go through sections, a `list` of "+join(sections)+"; -rounds 3 -d 1s -warmup 300ms unless given", oneOf(sections))
 	}
-	fs.StringVar(&o.Out, "o", "", "write results.jsonl, summary.md and index.html, a page with plots, to `directory`")
+	fs.StringVar(&o.Out, "o", "", "write results.jsonl, summary.md and a picture of each section to `directory`")
+	fs.StringVar(&o.SVG, "svg", "", "write the picture of the first section, pairs/s and CPU, to `file`")
 	fs.BoolVar(&o.JSON, "json", false, "print results as JSON, one a line, in place of tables")
 	listVar(fs, &o.Render, "render", "", "measure nothing, and show the results in `files`; of several files, side by side", item)
-	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the client to `file`")
 
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -116,7 +119,7 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for _, pair := range [][2]string{{"n", "nodes"}, {"nodes", "server"}, {"nodes", "redis"},
-		{"suite", "cpuprofile"}, {"suite", "render"}, {"render", "json"}} {
+		{"suite", "render"}, {"render", "json"}} {
 		if given[pair[0]] && given[pair[1]] {
 			return Options{}, fmt.Errorf("-%s and -%s: give one of them", pair[0], pair[1])
 		}

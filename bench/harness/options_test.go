@@ -19,7 +19,7 @@ var testProgram = Program{
 
 func parse(args ...string) (Options, error) { return ParseOptions(args, testProgram, io.Discard) }
 
-// TestWhichServers: flags and the program say whether real ones are started.
+// TestWhichServers: flags and the program decide whether real ones are started.
 func TestWhichServers(t *testing.T) {
 	for _, c := range []struct {
 		real, want bool
@@ -29,7 +29,6 @@ func TestWhichServers(t *testing.T) {
 		{true, true, nil},
 		{false, true, []string{"-redis"}},
 		{false, true, []string{"-redis", "-server", "valkey9"}},
-		{true, false, []string{"-server", "embedded"}},
 		{true, false, []string{"-nodes", "a:1"}},
 	} {
 		o, err := ParseOptions(c.args, Program{Real: c.real}, io.Discard)
@@ -60,7 +59,6 @@ func TestBadOptions(t *testing.T) {
 		{"-n and -nodes", ``, []string{"-n", "3", "-nodes=a:1"}},
 		{"-nodes and -redis", ``, []string{"-nodes", "a:1", "-redis"}},
 		{"-redis", `-server embedded`, []string{"-server", "embedded", "-redis"}},
-		{"-suite and -cpuprofile", ``, []string{"-suite", "one", "-cpuprofile", "x"}},
 		{"-frobnicate", ``, []string{"-frobnicate"}},
 		{`"more"`, ``, []string{"more"}},
 	} {
@@ -72,7 +70,7 @@ func TestBadOptions(t *testing.T) {
 	}
 	var out bytes.Buffer
 	require.Zero(t, testProgram.Main([]string{"-h"}, &out, io.Discard))
-	require.Contains(t, out.String(), "-cpuprofile file")
+	require.Contains(t, out.String(), "-svg file")
 }
 
 func TestCells(t *testing.T) {

@@ -12,19 +12,18 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-// output takes results as they are measured, keeps and writes them, and has
-// them shown.
+// output takes results as they are measured, keeps and writes them, and has them shown.
 type output struct {
 	lines          []result.Line
 	stdout, stderr io.Writer
 	json           bool     // in place of tables
-	dir            string   // or empty
+	dir, svg       string   // or empty
 	file           *os.File // in dir, or nil
 	err            error    // the first of writing
 }
 
 func newOutput(opts Options, stdout, stderr io.Writer) (*output, error) {
-	o := &output{stdout: stdout, stderr: stderr, json: opts.JSON, dir: opts.Out}
+	o := &output{stdout: stdout, stderr: stderr, json: opts.JSON, dir: opts.Out, svg: opts.SVG}
 	if o.dir == "" {
 		return o, nil
 	}
@@ -54,7 +53,7 @@ func (o *output) begin(h result.Head) {
 	}
 }
 
-// group shows the cell that the last n lines are about.
+// group shows the cell of the last n lines.
 func (o *output) group(n int) {
 	if o.json {
 		return
@@ -84,7 +83,7 @@ func (o *output) note(n result.Note) {
 // fail notes that a run was not completed.
 func (o *output) fail(err error) { o.add(result.Line{Failed: err.Error()}) }
 
-// load takes files of results in place of what would be measured.
+// load takes results from files instead of measuring.
 func (o *output) load(names []string) error {
 	for _, name := range names {
 		f, err := os.Open(name)
@@ -114,12 +113,18 @@ func (o *output) load(names []string) error {
 	return o.pages()
 }
 
-// pages writes the summary and the page, of everything so far.
+// pages writes summary and pictures of everything so far.
 func (o *output) pages() error {
-	if o.dir == "" || o.err != nil {
-		return o.err
+	runs := result.Collect(o.lines)
+	if o.err == nil && o.dir != "" {
+		o.err = render.Write(o.dir, runs)
 	}
-	return render.Write(o.dir, result.Collect(o.lines))
+	if o.err == nil && o.svg != "" && len(runs) > 0 {
+		if picture := render.Picture(runs[0]); picture != nil {
+			o.err = os.WriteFile(o.svg, picture, 0o644)
+		}
+	}
+	return o.err
 }
 
 // Close ends the file.
@@ -130,7 +135,7 @@ func (o *output) Close() error {
 	return errors.Join(o.err, o.file.Close())
 }
 
-// say tells how the program is doing.
+// say reports progress.
 func (o *output) say(format string, args ...any) {
 	fmt.Fprintf(o.stderr, format+"\n", args...)
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/pprof"
+	"time"
 
 	"github.com/redlock-go/redlock/bench/proxy"
 	"github.com/redlock-go/redlock/bench/result"
@@ -21,9 +21,9 @@ type Program struct {
 	Drivers []Driver
 	// Chosen names those that run by default.
 	Chosen []string
-	// Real makes real servers the default in place of embedded masters.
+	// Real is for drivers that need real servers: then there are no embedded masters.
 	Real bool
-	// Notes tell a reader how to judge the figures fairly.
+	// Notes are what a reader has to know in order to compare.
 	Notes []string
 	// Growth measures what only makes sense for one client at a time, for the
 	// section "client" of a suite.
@@ -67,6 +67,7 @@ func (p Program) run(ctx context.Context, args []string, opts Options, stdout, s
 	case len(opts.Suite) > 0:
 		return p.suite(ctx, args, opts, out)
 	}
+	out.say("bench: %d cells, %d drivers, %d rounds: about %v", len(opts.cells()), len(opts.Drivers), opts.Rounds, opts.estimate().Round(time.Second))
 	err = p.bench(ctx, opts, Section{}, out)
 	return errors.Join(err, out.pages())
 }
@@ -92,7 +93,7 @@ func (p Program) pick(names []string) []Driver {
 	return picked
 }
 
-// bench prepares servers and profile, and measures what the options say.
+// bench prepares the servers, and measures what the options ask for.
 func (p Program) bench(ctx context.Context, opts Options, section Section, out *output) (err error) {
 	s, err := open(opts)
 	if err != nil {
@@ -100,13 +101,6 @@ func (p Program) bench(ctx context.Context, opts Options, section Section, out *
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if opts.CPUProfile != "" {
-		stop, err := profile(opts.CPUProfile)
-		if err != nil {
-			return fmt.Errorf("-cpuprofile: %w", err)
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-	}
 	if err := s.look(ctx); err != nil {
 		return err
 	}
@@ -139,25 +133,9 @@ func (p Program) bench(ctx context.Context, opts Options, section Section, out *
 		runtime.GOMAXPROCS(defaultProcs)
 		return p.Growth(ctx, s.addrs[:min(5, len(s.addrs))], out.note)
 	}
-	// What happens to a driver while a node is away or unwell is a finding and no
-	// failure of the run, as long as there are findings.
+	// A driver that fails while a node is down or faulty is a finding, not a failure of the run.
 	if bad > 0 || good == 0 {
 		return errors.New("not all cells could be measured")
 	}
 	return nil
-}
-
-// profile starts a CPU profile, and returns what ends it.
-func profile(name string) (func() error, error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return f.Close()
-	}, nil
 }

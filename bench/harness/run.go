@@ -24,6 +24,7 @@ func newHead(ctx context.Context, opts Options, servers []result.Server, section
 		Method: fmt.Sprintf("%v after %v of warm-up, TTL %v, keys of %s bytes",
 			opts.Timing.Window, opts.Timing.Warmup, opts.TTL, join(opts.KeyLen)),
 		Rounds:  opts.Rounds,
+		Drivers: opts.Drivers,
 		Servers: servers,
 		Notes:   notes,
 	}
@@ -34,9 +35,9 @@ var errInterrupted = errors.New("interrupted")
 // defaultProcs is GOMAXPROCS as the program found it.
 var defaultProcs = runtime.GOMAXPROCS(0)
 
-// measure measures all drivers under one load. They take turns, and each round
-// begins with another one, so that what changes on the machine over time falls
-// on all of them. A driver that has failed once is not asked again.
+// measure measures all drivers under one load. They take turns, and each round begins with
+// another one, so that changes of the machine over time affect all of them. A driver that has
+// failed once is not measured again.
 func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell result.Cell, out *output) ([]*result.Result, error) {
 	runtime.GOMAXPROCS(cmp.Or(cell.Procs, defaultProcs))
 	if err := s.prepare(cell); err != nil {
@@ -59,7 +60,6 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 			timing.Disturbance = s.disturbance(cell)
 			cfg := Config{
 				Nodes:       s.nodes(cell),
-				Embedded:    s.masters != nil,
 				TTL:         opts.TTL,
 				Scenario:    cell.Scenario,
 				Concurrency: cell.Concurrency,
@@ -77,15 +77,13 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 			}
 			if err != nil {
 				failed[d.Name()] = true
-				r = result.Result{Driver: d.Name(), Weaker: weakness(d), Error: err.Error(), Lacks: errors.Is(err, ErrUnsupported), Unsafe: errors.Is(err, errOverlap)}
+				r = result.Result{Driver: d.Name(), Weaker: weakness(d), Error: err.Error(), Unsafe: errors.Is(err, errOverlap)}
+				if lacks := Unsupported(""); errors.As(err, &lacks) {
+					r.Error, r.Lacks = lacks.Error(), true
+				}
 			}
 			r.Cell, r.Round = cell, round+1
 			r.PingP50, r.PingP99 = micros(trips.Quantile(0.50)), micros(trips.Quantile(0.99))
-			if !timing.Exact {
-				f := &r.Figures
-				f.GoroutineGrowth, f.Descriptors, f.DescriptorGrowth = 0, 0, 0
-				f.MemoryMiB, f.MemoryGrowthMiB, f.RSSMiB, f.RSSGrowthMiB = 0, 0, 0, 0
-			}
 			all = append(all, &r)
 			out.add(result.Line{Result: &r})
 		}

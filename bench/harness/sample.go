@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 	"time"
@@ -15,16 +14,14 @@ type sample struct {
 	held Holdings
 }
 
-// Holdings are the resources of which a process that leaks has ever more.
+// Holdings are resources that a process may leak.
 type Holdings struct {
 	Bytes       int64 // heap and stacks
-	Resident    int64 // memory that the system has given the process
 	Goroutines  int
 	Descriptors int
 }
 
-// ReadHoldings reads them, after a collection if exact: otherwise the heap has
-// garbage, so it rises and falls.
+// ReadHoldings reads them, after a garbage collection if exact.
 func ReadHoldings(exact bool) Holdings {
 	if exact {
 		runtime.GC()
@@ -32,12 +29,12 @@ func ReadHoldings(exact bool) Holdings {
 	}
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
-	return Holdings{int64(mem.HeapAlloc + mem.StackInuse), residentBytes(), runtime.NumGoroutine(), openDescriptors()}
+	return Holdings{int64(mem.HeapAlloc + mem.StackInuse), runtime.NumGoroutine(), openDescriptors()}
 }
 
-// Since is the difference to earlier holdings.
+// Since is the growth since earlier holdings.
 func (h Holdings) Since(before Holdings) Holdings {
-	return Holdings{h.Bytes - before.Bytes, h.Resident - before.Resident, h.Goroutines - before.Goroutines, h.Descriptors - before.Descriptors}
+	return Holdings{h.Bytes - before.Bytes, h.Goroutines - before.Goroutines, h.Descriptors - before.Descriptors}
 }
 
 // openDescriptors is how many the process has; 0 on systems without /dev/fd.
@@ -47,17 +44,4 @@ func openDescriptors() int {
 		return 0
 	}
 	return len(entries) - 1 // without the one that has just been read
-}
-
-// residentBytes is 0 on systems without /proc.
-func residentBytes() int64 {
-	text, err := os.ReadFile("/proc/self/statm")
-	var size, resident int64
-	if err == nil {
-		_, err = fmt.Sscan(string(text), &size, &resident)
-	}
-	if err != nil {
-		return 0
-	}
-	return resident * int64(os.Getpagesize())
 }

@@ -1,7 +1,7 @@
 package harness
 
-// Sections are those that every program has: what its drivers do beside each
-// other. They take about two seconds for each driver, cell and round.
+// Sections are those of every program: its drivers side by side. They take about two seconds
+// for each driver, cell and round.
 func Sections(far, unwell string) []Section {
 	return []Section{
 		{"throughput", "Throughput and latency", "-scenario uncontended -c 1,8,64,512,2048",
@@ -12,10 +12,10 @@ func Sections(far, unwell string) []Section {
 			[]string{"pairs", "p50", "cpu"}},
 		{"network", "Longer round trips, every node's with its own jitter", "-scenario uncontended -rtt 200us,1ms,10ms -jitter 100us -c " + far,
 			[]string{"pairs", "floor", "acquire", "ping", "release", "cpu"}},
-		{"faults", "One node unwell", "-scenario uncontended -fault none,slow,hung,refusing,blackhole -c " + unwell,
-			[]string{"pairs", "p50", "p99", "p999", "goroutines", "descriptors", "heap", "rss"}},
+		{"faults", "One faulty node", "-scenario uncontended -fault none,slow,hung,refusing,blackhole -c " + unwell,
+			[]string{"pairs", "p50", "p99", "p999", "goroutines", "descriptors", "heap"}},
 		{"back", "One node dies and comes back", "-scenario uncontended -fault back -c 64 -d 6s",
-			[]string{"before", "away", "after", "lowest", "p99", "p999", "goroutines", "descriptors", "heap", "rss"}},
+			[]string{"before", "away", "after", "lowest", "p99", "p999", "goroutines", "descriptors", "heap"}},
 	}
 }
 

@@ -27,7 +27,6 @@ type Driver struct {
 	Clients int
 }
 
-// Name implements [harness.Driver].
 func (d Driver) Name() string {
 	name := "redlock"
 	if d.Portable {
@@ -48,7 +47,6 @@ func (d Driver) Name() string {
 	return name
 }
 
-// Weaker implements [harness.Weaker].
 func (d Driver) Weaker() string {
 	if d.Async {
 		return "release not awaited"
@@ -56,7 +54,6 @@ func (d Driver) Weaker() string {
 	return ""
 }
 
-// Open implements [harness.Driver].
 func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Contended, async: d.Async}
 	for range max(d.Clients, 1) {
@@ -89,7 +86,6 @@ type pool struct {
 	async   bool // releases are not waited for
 }
 
-// Close implements [harness.Session].
 func (p *pool) Close() error {
 	var errs []error
 	for _, c := range p.clients {
@@ -98,7 +94,6 @@ func (p *pool) Close() error {
 	return errors.Join(errs...)
 }
 
-// Worker implements [harness.Pool].
 func (p *pool) Worker() (harness.Worker, error) {
 	client := p.clients[p.next%len(p.clients)]
 	p.next++
@@ -117,7 +112,6 @@ type worker struct {
 	lock    redlock.Lock
 }
 
-// Acquire implements [harness.Worker].
 func (w *worker) Acquire(ctx context.Context, key string) (bool, error) {
 	lock, err := w.acquire(ctx, key, w.ttl)
 	if errors.Is(err, redlock.ErrTaken) {
@@ -127,10 +121,8 @@ func (w *worker) Acquire(ctx context.Context, key string) (bool, error) {
 	return err == nil, err
 }
 
-// Remaining implements [harness.Lasting].
 func (w *worker) Remaining() time.Duration { return w.lock.Remaining() }
 
-// Release implements [harness.Worker].
 func (w *worker) Release(ctx context.Context) error {
 	if w.async {
 		w.lock.ReleaseAsync()

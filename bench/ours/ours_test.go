@@ -63,5 +63,5 @@ func TestEveryShapeOfCell(t *testing.T) {
 		require.Equal(t, d.Name(), r.Driver)
 	}
 	_, err := Submitter{}.Open(t.Context(), harness.Config{Nodes: addrs, Scenario: harness.Contended})
-	require.ErrorIs(t, err, harness.ErrUnsupported)
+	require.ErrorAs(t, err, new(harness.Unsupported))
 }

@@ -3,7 +3,6 @@ package ours
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -15,13 +14,11 @@ import (
 // the callback of the last.
 type Submitter struct{}
 
-// Name implements [harness.Driver].
 func (Submitter) Name() string { return "redlock-submit" }
 
-// Open implements [harness.Driver].
 func (d Submitter) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
 	if cfg.Scenario == harness.Contended {
-		return nil, fmt.Errorf("does not wait for a lock that is taken: %w", harness.ErrUnsupported)
+		return nil, harness.Unsupported("does not wait for a lock")
 	}
 	client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes})
 	if err != nil {
@@ -36,10 +33,8 @@ type loop struct {
 	cfg    harness.Config
 }
 
-// Close implements [harness.Session].
 func (l *loop) Close() error { return l.client.Close() }
 
-// Run implements [harness.Runner].
 func (l *loop) Run(ctx context.Context, probe *harness.Probe) error {
 	ended := make(chan struct{}, l.cfg.Concurrency)
 	for i := range l.cfg.Concurrency {

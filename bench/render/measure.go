@@ -1,6 +1,5 @@
-// Package render shows results: as tables of text, as a summary in Markdown, and
-// as a page with plots. It measures nothing and knows no driver, but for what
-// colour some have.
+// Package render shows results: as tables of text, as a summary in Markdown, and as one
+// picture for each run. It measures nothing, and knows of drivers only the colours of some.
 package render
 
 import (
@@ -13,17 +12,99 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-// yardstick is the driver to which the others' throughput is compared.
+// yardstick is the driver to which the throughput of the others is compared.
 const yardstick = "floor"
 
-// measure is a figure of a row, or what is made of several.
+// Yardstick explains it, for the reader of a first table.
+const Yardstick = "no lock client but the yardstick: one thread sends the same commands for all locks in one batch, and does nothing else"
+
+// measure is a figure of a row, or a text that is made of several.
 type measure struct {
 	name    string // in [result.Head.Shows]
-	short   string // heads a column
+	short   string // heads a column of a terminal; empty: only the summary has it
 	heading string // heads a table
 	of      func(*result.Figures) float64
 	text    func(g *result.Group, r *result.Row) string // in place of of
-	ranged  bool                                        // a summary tells its lowest and highest round
+	ranged  bool                                        // shown with its lowest and highest round
+	when    func(result.Cell) bool                      // cells that have it; nil: all
+}
+
+func alone(c result.Cell) bool     { return c.Processes == 0 }
+func contended(c result.Cell) bool { return c.Processes > 0 }
+func nodeFault(c result.Cell) bool {
+	return alone(c) && c.Fault != result.NoFault && !c.Fault.OfClients()
+}
+
+// measures are all measures, in the order of the columns.
+var measures = []measure{
+	{name: "pairs", short: "pairs/s", heading: "Pairs per second", of: func(f *result.Figures) float64 { return f.PairsPerSec }, ranged: true},
+	{name: "floor", short: "×floor", heading: "Throughput as a part of the floor's", text: ofFloor, when: alone},
+	{name: "p50", short: "p50 µs", heading: "p50 of a pair, µs", of: func(f *result.Figures) float64 { return f.P50 }, ranged: true},
+	{name: "p99", short: "p99", heading: "p99 of a pair, µs", of: func(f *result.Figures) float64 { return f.P99 }, ranged: true},
+	{name: "p999", short: "p99.9", heading: "p99.9 of a pair, µs", of: func(f *result.Figures) float64 { return f.P999 }},
+	{name: "max", short: "max", heading: "Longest pair, µs", of: func(f *result.Figures) float64 { return f.Max }},
+	{name: "acquire", short: "acquire p50, p99", heading: "p50 and p99 of an acquire, µs", when: alone,
+		text: func(_ *result.Group, r *result.Row) string { return two(r.AcquireP50, r.AcquireP99) }},
+	{name: "release", short: "release p50, p99", heading: "p50 and p99 of a release, µs", when: alone,
+		text: func(_ *result.Group, r *result.Row) string { return two(r.ReleaseP50, r.ReleaseP99) }},
+	{name: "ping", short: "acquire/PING", heading: "p50 of an acquire as a multiple of a PING's", text: ofPing,
+		when: func(c result.Cell) bool { return alone(c) && c.RTT > 0 }},
+	{name: "cpu", short: "CPU µs/pair", heading: "Client CPU, µs per pair", of: func(f *result.Figures) float64 { return f.CPUPerPair }, ranged: true},
+	{name: "allocs", short: "allocs/pair", heading: "Allocations per pair", when: alone,
+		text: func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.2f", r.AllocsPerPair) }},
+	{name: "goroutines", short: "goroutines", heading: "Goroutines at the end, and growth since before the fault", when: nodeFault,
+		text: func(_ *result.Group, r *result.Row) string {
+			return fmt.Sprintf("%.0f (%+.0f)", r.Goroutines, r.GoroutineGrowth)
+		}},
+	{name: "descriptors", short: "descriptors", heading: "Descriptors at the end, and growth since before the fault", when: nodeFault,
+		text: func(_ *result.Group, r *result.Row) string {
+			return fmt.Sprintf("%.0f (%+.0f)", r.Descriptors, r.DescriptorGrowth)
+		}},
+	{name: "heap", short: "heap MiB", heading: "MiB of heap and stacks at the end, and growth since before the fault", when: nodeFault,
+		text: func(_ *result.Group, r *result.Row) string {
+			return fmt.Sprintf("%.1f (%+.2f)", r.MemoryMiB, r.MemoryGrowthMiB)
+		}},
+	{name: "seconds", short: "seconds", heading: "Seconds until all had their turn", of: func(f *result.Figures) float64 { return f.Seconds }, ranged: true,
+		when: func(c result.Cell) bool { return c.Once }},
+	{name: "ideal", short: "ideal", heading: "Grants × hold / time", of: func(f *result.Figures) float64 { return f.IdealShare }, ranged: true,
+		when: func(c result.Cell) bool { return contended(c) && c.Hold > 0 }},
+	{name: "fair", short: "max/fair", heading: "The longest wait as a multiple of the fair one", of: func(f *result.Figures) float64 { return f.MaxOfFair }, ranged: true, when: contended},
+	{name: "goroutine", short: "of a goroutine's share", heading: "Least and most of a goroutine's fair share, and the share", when: contended,
+		text: func(_ *result.Group, r *result.Row) string {
+			return fmt.Sprintf("%.2f–%.2f of %s", r.WorkerLeast, r.WorkerMost, digits(r.WorkerMean))
+		}},
+	{name: "process", short: "of a process's", heading: "Least and most of a process's fair share",
+		text: func(_ *result.Group, r *result.Row) string {
+			return fmt.Sprintf("%.2f–%.2f", r.ProcessLeast, r.ProcessMost)
+		}, when: func(c result.Cell) bool { return c.Processes > 1 }},
+	{name: "handoff", short: "hand-off p50, p99, max", heading: "Release to next grant, p50, p99 and longest, µs", when: contended,
+		text: func(_ *result.Group, r *result.Row) string {
+			return two(r.HandoffP50, r.HandoffP99) + ", " + digits(r.HandoffMax)
+		}},
+	{name: "cross", short: "between processes", heading: "Release to a grant in another process, p50 and p99, µs, and their share",
+		text: func(_ *result.Group, r *result.Row) string {
+			return fmt.Sprintf("%s (%.0f %%)", two(r.CrossP50, r.CrossP99), 100*r.CrossShare)
+		}, when: func(c result.Cell) bool { return c.Processes > 1 }},
+	{name: "commands", short: "commands", heading: "Commands that all nodes together execute for a grant, those in scripts included", of: func(f *result.Figures) float64 { return f.CommandsPerPair }, ranged: true, when: contended},
+	{name: "orphan", short: "TTL to grant p50, max", heading: "End of a dead holder's TTL to the next grant, µs",
+		text: func(_ *result.Group, r *result.Row) string {
+			return fmt.Sprintf("%s (%.0f kills)", two(r.OrphanP50, r.OrphanMax), r.Kills)
+		}, when: func(c result.Cell) bool { return c.Fault.OfClients() }},
+	{name: "before", heading: "Pairs per second before", text: func(_ *result.Group, r *result.Row) string { return third(r, 0) }, when: back},
+	{name: "away", heading: "while it is away", text: func(_ *result.Group, r *result.Row) string { return third(r, 1) }, when: back},
+	{name: "after", heading: "once it is back", text: func(_ *result.Group, r *result.Row) string { return third(r, 2) }, when: back},
+	{name: "lowest", heading: "in the worst 60th of the window", text: lowest, when: back},
+	{name: "errors", short: "errors", heading: "Errors", text: func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.0f", r.Errors) }},
+}
+
+func back(c result.Cell) bool { return c.Fault == result.Back }
+
+// has reports whether a group has the measure.
+func (m measure) has(g *result.Group) bool {
+	if m.name == "floor" && !slices.ContainsFunc(g.Rows, func(r *result.Row) bool { return strings.HasPrefix(r.Driver, yardstick) }) {
+		return false
+	}
+	return m.when == nil || m.when(g.Cell)
 }
 
 // show is the measure of a row, or a dash where there is none.
@@ -45,109 +126,36 @@ func (m measure) span(r *result.Row) string {
 	return digits(m.of(&r.Low)) + "–" + digits(m.of(&r.High))
 }
 
-// measures are all there are, in the order of the columns.
-var measures = []measure{
-	{"pairs", "pairs/s", "Pairs per second", func(f *result.Figures) float64 { return f.PairsPerSec }, nil, true},
-	{"floor", "×floor", "Throughput as a part of the floor's", nil, func(g *result.Group, r *result.Row) string {
-		floor := g.Row(yardstick + label(r.Driver))
-		if floor.Error != "" || floor.PairsPerSec == 0 {
-			return "–"
-		}
-		return fmt.Sprintf("%.2f", r.PairsPerSec/floor.PairsPerSec)
-	}, false},
-	{"p50", "p50 µs", "p50 of a pair, µs", func(f *result.Figures) float64 { return f.P50 }, nil, true},
-	{"p99", "p99", "p99 of a pair, µs", func(f *result.Figures) float64 { return f.P99 }, nil, true},
-	{"p999", "p99.9", "p99.9 of a pair, µs", func(f *result.Figures) float64 { return f.P999 }, nil, false},
-	{"max", "max", "Longest pair, µs", func(f *result.Figures) float64 { return f.Max }, nil, false},
-	{"acquire", "acquire p50, p99", "p50 and p99 of an acquire, µs", nil, func(_ *result.Group, r *result.Row) string { return halves(r.AcquireP50, r.AcquireP99) }, false},
-	{"release", "release p50, p99", "p50 and p99 of a release, µs", nil, func(_ *result.Group, r *result.Row) string { return halves(r.ReleaseP50, r.ReleaseP99) }, false},
-	{"ping", "acquire/PING", "p50 of an acquire over that of a PING", nil, func(_ *result.Group, r *result.Row) string {
-		if r.AcquireP50 == 0 || r.PingP50 == 0 {
-			return "–"
-		}
-		return fmt.Sprintf("%.2f", r.AcquireP50/r.PingP50)
-	}, false},
-	{"cpu", "CPU µs/pair", "Client CPU, µs per pair", func(f *result.Figures) float64 { return f.CPUPerPair }, nil, true},
-	{"allocs", "allocs/pair", "Allocations per pair", nil, func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.2f", r.AllocsPerPair) }, false},
-	{"bytes", "B/pair", "Bytes allocated per pair", nil, func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.0f", r.BytesPerPair) }, false},
-	{"goroutines", "goroutines", "Goroutines at the end, and how many more than before the fault", nil, func(_ *result.Group, r *result.Row) string {
-		return grown(r, "%.0f", r.Goroutines, "%+.0f", r.GoroutineGrowth)
-	}, false},
-	{"descriptors", "descriptors", "Descriptors at the end, and how many more", nil, func(_ *result.Group, r *result.Row) string {
-		return grown(r, "%.0f", r.Descriptors, "%+.0f", r.DescriptorGrowth)
-	}, false},
-	{"heap", "heap MiB", "MiB of heap and stacks at the end, and how many more", nil, func(_ *result.Group, r *result.Row) string {
-		return grown(r, "%.1f", r.MemoryMiB, "%+.2f", r.MemoryGrowthMiB)
-	}, false},
-	{"rss", "RSS MiB", "MiB of the process at the end, and how many more", nil, func(_ *result.Group, r *result.Row) string {
-		return grown(r, "%.1f", r.RSSMiB, "%+.2f", r.RSSGrowthMiB)
-	}, false},
-	{"seconds", "seconds", "Seconds until all had their turn", func(f *result.Figures) float64 { return f.Seconds }, nil, true},
-	{"ideal", "ideal", "Grants × hold over time", func(f *result.Figures) float64 { return f.IdealShare }, nil, true},
-	{"fair", "max/fair", "The longest wait over the fair one", func(f *result.Figures) float64 { return f.MaxOfFair }, nil, true},
-	{"goroutine", "of a goroutine's share", "Least and most of a goroutine's fair share, and the share", nil, func(_ *result.Group, r *result.Row) string {
-		return fmt.Sprintf("%.2f–%.2f of %s", r.WorkerLeast, r.WorkerMost, digits(r.WorkerMean))
-	}, false},
-	{"process", "of a process's", "Least and most of a process's fair share", nil, func(_ *result.Group, r *result.Row) string {
-		return fmt.Sprintf("%.2f–%.2f", r.ProcessLeast, r.ProcessMost)
-	}, false},
-	{"handoff", "hand-off p50, p99, max", "Release to next grant, p50, p99 and longest, µs", nil, func(_ *result.Group, r *result.Row) string {
-		return halves(r.HandoffP50, r.HandoffP99) + ", " + digits(r.HandoffMax)
-	}, false},
-	{"cross", "between processes", "Release to a grant in another process, p50 and p99, µs, and how many are", nil, func(_ *result.Group, r *result.Row) string {
-		return fmt.Sprintf("%s (%.0f %%)", halves(r.CrossP50, r.CrossP99), 100*r.CrossShare)
-	}, false},
-	{"commands", "commands", "Commands per grant on all nodes together", func(f *result.Figures) float64 { return f.CommandsPerPair }, nil, true},
-	{"orphan", "TTL to grant p50, max", "End of a dead holder's TTL to the next grant, µs", nil, func(_ *result.Group, r *result.Row) string {
-		return fmt.Sprintf("%s (%.0f kills)", halves(r.OrphanP50, r.OrphanMax), r.Kills)
-	}, false},
-	{"before", "", "Pairs per second before", nil, func(_ *result.Group, r *result.Row) string { return third(r, 0) }, false},
-	{"away", "", "while it is away", nil, func(_ *result.Group, r *result.Row) string { return third(r, 1) }, false},
-	{"after", "", "once it is back", nil, func(_ *result.Group, r *result.Row) string { return third(r, 2) }, false},
-	{"lowest", "", "in the worst 60th of the window", nil, func(_ *result.Group, r *result.Row) string {
-		if len(r.Timeline) == 0 {
-			return "–"
-		}
-		worst := slices.MinFunc(r.Timeline, func(a, b result.Slot) int { return int(a.PairsPerSec - b.PairsPerSec) })
-		return digits(worst.PairsPerSec)
-	}, false},
-	{"errors", "errors", "Errors", nil, func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.0f", r.Errors) }, false},
-}
-
-// Which measures say nothing of contended cells, and which of no others.
-var (
-	notContended  = []string{"floor", "acquire", "release", "ping", "allocs", "bytes", "goroutines", "descriptors", "heap", "rss"}
-	onlyContended = []string{"seconds", "ideal", "fair", "goroutine", "process", "handoff", "cross", "commands", "orphan"}
-)
-
-// says tells whether a measure says something of the cell of a group.
-func (m measure) says(g *result.Group) bool {
-	if g.Processes == 0 {
-		return !slices.Contains(onlyContended, m.name) && (m.name != "ping" || g.RTT > 0)
-	}
-	switch m.name {
-	case "seconds":
-		return g.Once
-	case "ideal":
-		return g.Hold > 0
-	case "orphan":
-		return g.Fault.OfClients()
-	}
-	return !slices.Contains(notContended, m.name)
-}
-
 // named is the measure of a name.
 func named(name string) measure {
 	return measures[slices.IndexFunc(measures, func(m measure) bool { return m.name == name })]
 }
 
-// Named tells whether there is a measure of a name.
+// Named reports whether there is a measure of a name.
 func Named(name string) bool {
 	return slices.ContainsFunc(measures, func(m measure) bool { return m.name == name })
 }
 
-// label is the text in parentheses behind the name of a driver whose results
-// are from one file of several.
+func ofFloor(g *result.Group, r *result.Row) string {
+	floor := g.Row(yardstick + label(r.Driver))
+	if floor.Error != "" {
+		return "–"
+	}
+	return ratio(r.PairsPerSec, floor.PairsPerSec)
+}
+
+func ofPing(_ *result.Group, r *result.Row) string { return ratio(r.AcquireP50, r.PingP50) }
+
+// ratio is a figure as a multiple of another.
+func ratio(a, b float64) string {
+	if a == 0 || b == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", a/b)
+}
+
+// label is the text in parentheses after the name of a driver, if its results are from one
+// file of several.
 func label(driver string) string {
 	if i := strings.Index(driver, " ("); i >= 0 {
 		return driver[i:]
@@ -155,21 +163,12 @@ func label(driver string) string {
 	return ""
 }
 
-// halves are the percentiles of a half, if the driver has it.
-func halves(p50, p99 float64) string {
+// two are two percentiles, if there are any.
+func two(p50, p99 float64) string {
 	if p50 == 0 {
 		return "–"
 	}
 	return digits(p50) + ", " + digits(p99)
-}
-
-// grown is a figure and, of a cell with a fault, how much more it has become.
-func grown(r *result.Row, format string, now float64, more string, growth float64) string {
-	text := fmt.Sprintf(format, now)
-	if r.Descriptors > 0 {
-		text += fmt.Sprintf(" ("+more+")", growth)
-	}
-	return text
 }
 
 // third is the throughput in a third of a time line.
@@ -185,8 +184,15 @@ func third(r *result.Row, nth int) string {
 	return digits(sum / float64(n))
 }
 
-// digits is a figure with three digits that count, and spaces between the
-// thousands.
+func lowest(_ *result.Group, r *result.Row) string {
+	if len(r.Timeline) == 0 {
+		return "–"
+	}
+	worst := slices.MinFunc(r.Timeline, func(a, b result.Slot) int { return int(a.PairsPerSec - b.PairsPerSec) })
+	return digits(worst.PairsPerSec)
+}
+
+// digits is a figure with three significant digits, and spaces between the thousands.
 func digits(x float64) string {
 	if x == 0 {
 		return "0"

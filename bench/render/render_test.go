@@ -19,7 +19,7 @@ import (
 func allLines() []result.Line {
 	all := []result.Line{{Head: &result.Head{
 		Title: "All", Section: "all", Args: "-c 1,64", Shows: []string{"pairs", "floor", "acquire", "before", "lowest"},
-		Machine: "a machine", Commit: "abc", Method: "by hand", Notes: []string{"be fair & kind"},
+		Machine: "a machine", Commit: "abc", Method: "by hand", Notes: []string{"be fair & kind"}, Drivers: []string{"redlock", "floor"},
 		Servers: []result.Server{{Addr: "a:1", What: "Redis 7"}, {Addr: "b:1", Down: "<gone>"}},
 	}}}
 	healthy := result.Cell{Scenario: "uncontended", Concurrency: 1, Nodes: 5, Fault: result.NoFault, KeyLen: 24}
@@ -33,9 +33,6 @@ func allLines() []result.Line {
 				r := &result.Result{Driver: driver, Cell: cell, Round: round, Figures: result.Figures{
 					PairsPerSec: rate, P50: 1e6 / rate, P99: 3e6 / rate, CPUPerPair: 1e5 / rate, AcquireP50: 7e5 / rate, PingP50: 12, PingP99: 34,
 				}}
-				for q := range result.Quantiles {
-					r.Tail = append(r.Tail, float64(100+q))
-				}
 				switch driver {
 				case "lone":
 					r.Weaker, r.Errors, r.FirstError = "one server", 1, "<lost>"
@@ -43,7 +40,6 @@ func allLines() []result.Line {
 					*r = result.Result{Driver: driver, Cell: cell, Round: round, Error: "hangs <for ever>"}
 				}
 				if cell.Fault == result.Back && r.Error == "" {
-					r.Tail = nil
 					for at := range 60 {
 						slot := result.Slot{At: float64(at) / 10, PairsPerSec: float64(100 * (1 + at/20)), P99: 1000}
 						if at == 30 {
@@ -63,54 +59,63 @@ func TestTheSummary(t *testing.T) {
 	var out bytes.Buffer
 	summarize(&out, result.Collect(allLines()))
 	for _, want := range []string{
-		"* servers: 1 × Redis 7, 1 × down, unless", "* b:1 was down: <gone>\n", "## All\n\n`-c 1,64`\n",
-		"Pairs per second, by goroutines and node 1:\n\n| driver | 1 / well | 64 / well | 64 / back |\n|---|---|---|---|\n| **redlock** | 150 (100–200) | 9 600 (6 400–12 800) |",
+		"* servers: 1 × Redis 7, 1 × down, unless", "The *floor* is no lock client", "![All](all.svg)", "* b:1 was down: <gone>\n", "## All\n\n`-c 1,64`\n",
+		"Pairs per second, by goroutines and fault:\n\n| driver | 1 / healthy | 64 / healthy | 64 / dies and comes back |\n|---|---|---|---|\n| **redlock** | 150 (100–200) | 9 600 (6 400–12 800) |",
 		"| *a PING* | 12.0, 34.0 |", "| lone * |", "| **redlock** | 0.33 |", "| dead | – | – | – |\n",
-		"| **redlock** | – | – | 100 |", "| **redlock** | – | – | 0 |",
-		"* no figures of dead: hangs <for ever> (1 / well; 64 / well; 64 / back)\n",
-		"* errors of lone, of which the first: <lost> (1 / well: 2; ",
-		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Pairs per second – 1 / well: floor 0.33;",
+		"Pairs per second before", "in the worst 60th of the window",
+		"* no figures of dead: hangs <for ever> (1 / healthy; 64 / healthy; 64 / dies and comes back)\n",
+		"* errors of lone, of which the first: <lost> (1 / healthy: 2; ",
+		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Pairs per second – 1 / healthy: floor 0.33;",
 		"clients:\n\n* idle: 12 300 bytes\n", "* lone *: one server, a weaker guarantee", "* be fair & kind\n",
 	} {
 		require.Contains(t, out.String(), want)
 	}
 }
 
-func TestThePageAndItsPictures(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, Write(dir, result.Collect(allLines())))
-	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
-	require.NoError(t, err)
-	text := string(page)
-	for _, want := range []string{
-		"a machine", "b:1 was down at the start: &lt;gone&gt;", "be fair &amp; kind", `class="ours"`, "<td>lone *</td>", "hangs &lt;for ever&gt;",
-		"the first error: &lt;lost&gt;", "<td>150<small>100–200</small></td>", "a PING takes 12.0 µs", "log scale", "prefers-color-scheme",
+// TestScenariosApart: columns that have nothing in common are not in one table, and a driver
+// that does not run such cells has the reason once.
+func TestScenariosApart(t *testing.T) {
+	lines := []result.Line{{Head: &result.Head{}}}
+	for _, c := range []result.Cell{
+		{Scenario: "uncontended", Concurrency: 1, Nodes: 5, Fault: result.NoFault, KeyLen: 24},
+		{Scenario: "uncontended", Concurrency: 64, Nodes: 5, Fault: result.NoFault, KeyLen: 24},
+		{Scenario: "contended", Concurrency: 64, Nodes: 5, Fault: result.NoFault, KeyLen: 24, Processes: 1, Keys: 1, TTL: 1},
 	} {
+		lines = append(lines, result.Line{Result: &result.Result{Driver: "redlock", Cell: c, Figures: result.Figures{PairsPerSec: 7}}})
+		if c.Scenario == "contended" {
+			lines = append(lines, result.Line{Result: &result.Result{Driver: "floor", Cell: c, Error: "not supported: does not wait", Lacks: true}})
+		}
+	}
+	var out bytes.Buffer
+	summarize(&out, result.Collect(lines))
+	text := out.String()
+	require.Contains(t, text, "Pairs per second, by goroutines:\n\n| driver | 1 | 64 |\n")
+	require.Contains(t, text, "contended, concurrency 64, 5 nodes, 1 process:\n\n| driver | Pairs per second | p50 of a pair")
+	require.Equal(t, 1, strings.Count(text, "not supported"))
+	require.Contains(t, text, "* no figures of floor: not supported: does not wait (")
+	require.NotContains(t, text, "floor's", "there is none to compare with")
+}
+
+func TestThePicture(t *testing.T) {
+	dir := t.TempDir()
+	runs := result.Collect(allLines())
+	require.NoError(t, Write(dir, runs))
+	svg, err := os.ReadFile(filepath.Join(dir, "all.svg"))
+	require.NoError(t, err)
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+	}
+	text := string(svg)
+	require.NotContains(t, text, "NaN")
+	require.Equal(t, 2*3, strings.Count(text, "<polyline"), "two measures, three drivers that have figures")
+	for _, want := range []string{"prefers-color-scheme", "lone (one server)", "commit abc", `class="band"`, "<title>redlock: 9 600</title>"} {
 		require.Contains(t, text, want)
 	}
-	for _, asset := range []string{"src=", "<link", "@import", "url("} {
-		require.NotContains(t, text, asset, "the page stands alone")
-	}
-	require.Less(t, strings.LastIndex(text, "</svg>"), strings.Index(text, "<table>"), "the pictures come first")
-	require.Less(t, strings.LastIndex(text, "</table>"), strings.Index(text, "be fair"), "and the notes last")
-
-	names, err := filepath.Glob(filepath.Join(dir, "*.svg"))
-	require.NoError(t, err)
-	require.Len(t, names, 4+2+2+2, "by goroutines, by fault, latencies, time lines")
-	for _, name := range names {
-		svg, err := os.ReadFile(name)
-		require.NoError(t, err)
-		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-			if _, err := d.Token(); errors.Is(err, io.EOF) {
-				break
-			} else {
-				require.NoError(t, err, name)
-			}
-		}
-		require.NotContains(t, string(svg), "NaN")
-		require.Contains(t, string(svg), "</style>", "it has its colours along")
-		require.Regexp(t, `class="(band|bar)"`, string(svg), "the spread of the rounds")
-	}
+	require.Nil(t, Picture(&result.Run{Groups: runs[0].Groups[:1]}), "nothing varies")
 }
 
 func TestDigits(t *testing.T) {

@@ -1,9 +1,13 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,11 +18,33 @@ import (
 // usual are the measures of a run that names none.
 var usual = []string{"pairs", "floor", "p50", "p99", "cpu", "allocs", "seconds", "ideal", "p999", "fair", "goroutine", "process", "handoff", "cross", "commands", "orphan"}
 
+// Write writes summary.md, and a picture of each run that varies something, to a directory.
+func Write(dir string, runs []*result.Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	var text bytes.Buffer
+	summarize(&text, runs)
+	err := os.WriteFile(filepath.Join(dir, "summary.md"), text.Bytes(), 0o644)
+	for _, run := range runs {
+		if svg := Picture(run); svg != nil {
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, pictureName(run)), svg, 0o644))
+		}
+	}
+	return err
+}
+
+// pictureName is the file of the picture of a run.
+func pictureName(run *result.Run) string { return cmp.Or(run.Section, "results") + ".svg" }
+
 // summarize writes every run as Markdown, ready to be pasted; what they have in
 // common comes first.
 func summarize(w io.Writer, runs []*result.Run) {
 	first := runs[0]
 	fmt.Fprint(w, "# What was measured\n\n")
+	if slices.ContainsFunc(runs, func(r *result.Run) bool { return slices.Contains(r.Drivers, yardstick) }) {
+		fmt.Fprintf(w, "The *floor* is %s.\n\n", Yardstick)
+	}
 	fmt.Fprintf(w, "* machine: %s\n* servers: %s, unless a section says otherwise\n* commit %s, %s\n", first.Machine, servers(first.Head), first.Commit, first.Date.Format(time.DateOnly))
 	fmt.Fprintf(w, "* each figure: %s; the drivers took turns\n* in parentheses: the lowest and the highest round\n", method(first.Head))
 	for _, s := range first.Servers {
@@ -30,8 +56,8 @@ func summarize(w io.Writer, runs []*result.Run) {
 	for _, run := range runs {
 		section(w, run, first)
 	}
-	if said := notes(runs); len(said) > 0 {
-		fmt.Fprintf(w, "## Before you compare\n\n* %s\n", strings.Join(said, "\n* "))
+	if all := notes(runs); len(all) > 0 {
+		fmt.Fprintf(w, "## Before you compare\n\n* %s\n", strings.Join(all, "\n* "))
 	}
 }
 
@@ -51,34 +77,38 @@ func section(w io.Writer, run, first *result.Run) {
 	for _, why := range run.Failed {
 		fmt.Fprintf(w, "Not complete: %s\n\n", oneLine(why))
 	}
-	if len(run.Groups) > 0 {
-		shows := run.Shows
-		if len(shows) == 0 {
-			shows = slices.DeleteFunc(slices.Clone(usual), func(name string) bool { return !slices.ContainsFunc(run.Groups, named(name).says) })
-		}
-		for _, name := range shows {
-			if len(run.Groups) > 1 {
-				table(w, run.Groups, named(name))
+	if Picture(run) != nil {
+		fmt.Fprintf(w, "![%s](%s)\n\n", cmp.Or(run.Title, "results"), pictureName(run))
+	}
+	shows := run.Shows
+	if len(shows) == 0 {
+		shows = usual
+	}
+	for _, groups := range byScenario(run.Groups) {
+		here := slices.DeleteFunc(slices.Clone(shows), func(name string) bool { return !slices.ContainsFunc(groups, named(name).has) })
+		if len(groups) == 1 {
+			single(w, groups[0], here)
+		} else {
+			for _, name := range here {
+				table(w, groups, named(name))
 			}
 		}
-		if len(run.Groups) == 1 {
-			single(w, run.Groups[0], shows)
-		}
-		missing(w, run.Groups)
-		losses(w, run.Groups)
+		missing(w, groups)
+		losses(w, groups)
 	}
 	found(w, run.Found)
 }
 
 // table writes one measure: a row a driver, a column a cell.
 func table(w io.Writer, groups []*result.Group, m measure) {
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g *result.Group) bool { return !m.has(g) })
 	axis, labels := axes(groups)
-	fmt.Fprintf(w, "%s, by %s:\n\n", m.heading, axis)
+	fmt.Fprintf(w, "%s, by %s:\n\n", m.heading, cmp.Or(axis, "cell"))
 	heads(w, labels)
 	if m.name == "acquire" || m.name == "release" {
 		fmt.Fprint(w, "| *a PING* |")
 		for _, g := range groups {
-			fmt.Fprintf(w, " %s |", halves(g.Rows[0].PingP50, g.Rows[0].PingP99))
+			fmt.Fprintf(w, " %s |", two(g.Rows[0].PingP50, g.Rows[0].PingP99))
 		}
 		fmt.Fprintln(w)
 	}
@@ -125,8 +155,8 @@ func (m measure) full(g *result.Group, r *result.Row) string {
 	return m.show(g, r)
 }
 
-// missing says why there are no figures where there are none, and which errors
-// there were: the reasons once, however many cells have them.
+// missing lists why figures are missing, and which errors there were: each reason once, with
+// the cells that have it.
 func missing(w io.Writer, groups []*result.Group) {
 	var order []string
 	where := map[string][]string{}
@@ -156,8 +186,8 @@ func missing(w io.Writer, groups []*result.Group) {
 	}
 }
 
-// losses says where others are ahead of the first driver. Those that promise
-// less do not count.
+// losses lists where others are ahead of the first driver. Drivers that promise less do not
+// count.
 func losses(w io.Writer, groups []*result.Group) {
 	_, labels := axes(groups)
 	var lines []string
@@ -198,7 +228,7 @@ func ahead(g *result.Group, of func(*result.Figures) float64, more bool) []strin
 	return all
 }
 
-// found writes what is no cell, part after part.
+// found writes the notes, part after part.
 func found(w io.Writer, notes []result.Note) {
 	for len(notes) > 0 {
 		n := slices.IndexFunc(notes, func(n result.Note) bool { return n.Part != notes[0].Part })
@@ -212,27 +242,4 @@ func found(w io.Writer, notes []result.Note) {
 		fmt.Fprintln(w)
 		notes = notes[n:]
 	}
-}
-
-// axes says what the groups differ in, and each one's place.
-func axes(groups []*result.Group) (axis string, labels []string) {
-	labels = make([]string, len(groups))
-	var names []string
-	scenario := dimension{"scenario", "scenario", func(c result.Cell) string { return string(c.Scenario) }, nil, false, nil}
-	for _, d := range append([]dimension{scenario}, dimensions...) {
-		if !slices.ContainsFunc(groups, func(g *result.Group) bool { return d.of(g.Cell) != d.of(groups[0].Cell) }) {
-			continue
-		}
-		names = append(names, d.label)
-		for i, g := range groups {
-			if labels[i] != "" {
-				labels[i] += " / "
-			}
-			labels[i] += d.of(g.Cell)
-		}
-	}
-	if len(names) == 0 {
-		labels[0] = Title(groups[0].Cell)
-	}
-	return strings.Join(names, " and "), labels
 }

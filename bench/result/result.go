@@ -1,15 +1,13 @@
-// Package result has the results of a benchmark, in the one form in which it
-// is written, read and shown.
+// Package result has the results of a benchmark, in the one form in which they are
+// written, read and shown.
 //
-// A file of results has one JSON object a line. A [Head] says what is measured,
-// on what and how; a [Result] is one driver in one cell in one round; a [Note]
-// is measured too, but no cell. What follows a head belongs to it. So files can
-// be put behind each other, and what is in them is then more rounds.
+// A file of results has one JSON object a line. A [Head] describes a run: what is measured, on
+// what and how. A [Result] is one driver in one cell in one round, and a [Note] is a
+// measurement that is no cell. What follows a head belongs to it, so files can be
+// concatenated: their results are then more rounds.
 package result
 
-import (
-	"time"
-)
+import "time"
 
 // Line is one line of a file: exactly one of its fields is set.
 type Line struct {
@@ -24,12 +22,13 @@ type Head struct {
 	Section string    `json:"section,omitempty"`
 	Title   string    `json:"title,omitempty"`
 	Args    string    `json:"args,omitempty"`  // of the section
-	Shows   []string  `json:"shows,omitempty"` // the measures that a summary has a table of
+	Shows   []string  `json:"shows,omitempty"` // measures, each a table of the summary
 	Machine string    `json:"machine"`
 	Commit  string    `json:"commit"`
 	Date    time.Time `json:"date"`
 	Method  string    `json:"method"`
 	Rounds  int       `json:"rounds"`
+	Drivers []string  `json:"drivers,omitempty"`
 	Servers []Server  `json:"servers"`
 	Notes   []string  `json:"notes,omitempty"` // what a reader has to know
 }
@@ -41,7 +40,7 @@ type Server struct {
 	Down string `json:"down,omitempty"` // why nothing is known of it
 }
 
-// Scenario says how the workers of a cell share keys.
+// Scenario is the way in which the workers of a cell share keys.
 type Scenario string
 
 // Fault is the fault of the first node while a cell is counted. It is the
@@ -53,31 +52,29 @@ const (
 	NoFault Fault = "none"
 	// Slow answers 20 ms late, always.
 	Slow Fault = "slow"
-	// Hung is a process that stands still (SIGSTOP): its kernel accepts
-	// connections and bytes, and there is no answer.
+	// Hung is a stopped process (SIGSTOP): its kernel accepts connections and bytes, and
+	// there is no answer.
 	Hung Fault = "hung"
 	// Refusing has lost all connections, and refuses new ones.
 	Refusing Fault = "refusing"
-	// BlackHole swallows what it is sent, and does not even answer to a
-	// connect.
+	// BlackHole receives everything and answers nothing, a connect included.
 	BlackHole Fault = "blackhole"
 	// Back dies after a third of the window and is back, empty, after two
 	// thirds. Its result has a time line.
 	Back Fault = "back"
 	// Restarting dies and is back, empty, at once, every five seconds.
 	Restarting Fault = "restarting"
-	// KillWaiter and KillHolder befall clients of a contended cell, and leave all
-	// nodes well: the process that waits at the head of the queue, or the one that
-	// holds the lock, is killed and another put in its place, again and again.
+	// KillWaiter and KillHolder are faults of the clients of a contended cell: again and
+	// again the process at the head of the queue, or the one that holds the lock, is killed
+	// and replaced by another.
 	KillWaiter Fault = "kill-waiter"
 	KillHolder Fault = "kill-holder"
 )
 
-// OfClients tells whether it befalls clients.
+// OfClients reports whether it is a fault of clients.
 func (f Fault) OfClients() bool { return f == KillWaiter || f == KillHolder }
 
-// Cell is one point of what a run goes through: one load on one kind of
-// network.
+// Cell is one load on one kind of network.
 type Cell struct {
 	Scenario    Scenario      `json:"scenario"`
 	Concurrency int           `json:"concurrency"`
@@ -99,21 +96,18 @@ type Cell struct {
 // Result is one driver in one cell in one round.
 type Result struct {
 	Driver string `json:"driver"`
-	// Weaker says how little a driver promises that promises less than a lock
-	// on a majority, else it is empty.
+	// Weaker is the promise of a driver that promises less than a lock on a majority.
 	Weaker string `json:"weaker,omitempty"`
 	Cell
 	Round int `json:"round"`
-	// Error is why there are no figures. Lacks is for a driver that cannot run
-	// such a cell by its nature.
+	// Error is why there are no figures. Lacks is set if the driver cannot run such a cell.
 	Error string `json:"error,omitempty"`
 	Lacks bool   `json:"lacks,omitempty"`
-	// Unsafe is for one that let two hold the same key at once.
+	// Unsafe is set if two held the same key at once.
 	Unsafe bool `json:"unsafe,omitempty"`
 	Figures
-	FirstError string    `json:"first_error,omitempty"` // of those that are counted
-	Tail       []float64 `json:"tail_us,omitempty"`     // latencies at the quantiles of [Quantile]
-	Timeline   []Slot    `json:"timeline,omitempty"`    // if something happened in the window
+	FirstError string `json:"first_error,omitempty"` // of those that are counted
+	Timeline   []Slot `json:"timeline,omitempty"`    // if something happened in the window
 }
 
 // Figures are the numbers of a result, all of one type, so that each has its
@@ -127,78 +121,72 @@ type Figures struct {
 	P999          float64 `json:"p999_us"`
 	Max           float64 `json:"max_us"`
 	AllocsPerPair float64 `json:"allocs_per_pair"`
-	BytesPerPair  float64 `json:"bytes_per_pair"`
 	CPUPerPair    float64 `json:"client_cpu_us_per_pair"`
 	TriesPerPair  float64 `json:"tries_per_pair"`
 	Errors        float64 `json:"errors"`
-	// Goroutines is all there were in the process at the end of the window,
-	// the harness's own workers included.
+	// Goroutines is all of the process at the end of the window, the harness's included.
 	Goroutines float64 `json:"goroutines"`
 
-	// Of the two halves of a pair. Of more than 64 workers one pair in several
-	// is timed apart; a driver that merges the halves has none.
+	// Of the two halves of a pair. With more than 64 workers one pair in several is timed.
 	AcquireP50 float64 `json:"acquire_p50_us,omitempty"`
 	AcquireP99 float64 `json:"acquire_p99_us,omitempty"`
 	ReleaseP50 float64 `json:"release_p50_us,omitempty"`
 	ReleaseP99 float64 `json:"release_p99_us,omitempty"`
 
-	// The time of a PING on an idle connection, by the way that the clients take:
-	// the round trip of the network and no more. It is the same for all drivers.
+	// A PING on an idle connection, along the path of the clients: the round trip of the
+	// network alone. It is the same for all drivers.
 	PingP50 float64 `json:"ping_p50_us,omitempty"`
 	PingP99 float64 `json:"ping_p99_us,omitempty"`
 
-	// The cost of a fault at the end of the window, and how much more it is
-	// than before the fault.
+	// The cost of a fault at the end of the window, and its growth since before the fault.
 	GoroutineGrowth  float64 `json:"goroutines_growth,omitempty"`
 	Descriptors      float64 `json:"descriptors,omitempty"`
 	DescriptorGrowth float64 `json:"descriptors_growth,omitempty"`
 	MemoryMiB        float64 `json:"memory_mib,omitempty"` // heap in use, and stacks
 	MemoryGrowthMiB  float64 `json:"memory_growth_mib,omitempty"`
-	RSSMiB           float64 `json:"rss_mib,omitempty"`
-	RSSGrowthMiB     float64 `json:"rss_growth_mib,omitempty"`
 
-	// Of contended cells only, where a pair is a grant, and its latency that of the
-	// wait. Max has the waits, too, that the end of the window has cut.
+	// Of contended cells only, where a pair is a grant, and its latency that of the wait.
+	// Max includes waits that the end of the window has cut.
 	IdealShare float64 `json:"ideal_share,omitempty"` // grants × hold / time
 	MaxOfFair  float64 `json:"max_of_fair,omitempty"` // Max over workers × time / grants
-	// What the worst and the best off have got, as parts of a fair share.
+	// The least and the most of a worker and of a process, as parts of a fair share.
 	WorkerLeast  float64 `json:"worker_least,omitempty"`
 	WorkerMost   float64 `json:"worker_most,omitempty"`
 	WorkerMean   float64 `json:"worker_mean_grants,omitempty"`
 	ProcessLeast float64 `json:"process_least,omitempty"`
 	ProcessMost  float64 `json:"process_most,omitempty"`
-	// From a release to the next grant of the key, where that was waited for: in all,
-	// and from one process to another.
+	// From a release to the next grant of the key, if its new holder waited: in all, and
+	// between processes.
 	HandoffP50 float64 `json:"handoff_p50_us,omitempty"`
 	HandoffP99 float64 `json:"handoff_p99_us,omitempty"`
 	HandoffMax float64 `json:"handoff_max_us,omitempty"`
 	CrossP50   float64 `json:"cross_p50_us,omitempty"`
 	CrossP99   float64 `json:"cross_p99_us,omitempty"`
 	CrossShare float64 `json:"cross_share,omitempty"` // of all hand-offs
-	// Commands that clients have sent, to all nodes.
+	// Commands that all nodes have executed, those in scripts included.
 	CommandsPerPair float64 `json:"commands_per_pair,omitempty"`
-	// Of processes that were killed: how many, and of holders from the end of the
-	// TTL to the next grant.
+	// Processes that were killed, and the time from the end of a killed holder's TTL to the
+	// next grant.
 	Kills     float64 `json:"kills,omitempty"`
 	OrphanP50 float64 `json:"orphan_p50_us,omitempty"`
 	OrphanMax float64 `json:"orphan_max_us,omitempty"`
 }
 
-// Slot is one slice of a time line.
+// Slot is a slice of a time line.
 type Slot struct {
 	At          float64 `json:"at_s"` // its middle, since the start of the window
 	PairsPerSec float64 `json:"pairs_per_sec"`
 	P99         float64 `json:"p99_us"`
 }
 
-// Note is something measured that is no cell: a few figures about one thing.
+// Note is a few figures about one thing that is no cell.
 type Note struct {
 	Part    string   `json:"part"` // what it belongs to
 	What    string   `json:"what"`
 	Figures []Figure `json:"figures"`
 }
 
-// Figure is a number and its unit, which also says what it is.
+// Figure is a number and its unit, which also names it.
 type Figure struct {
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
 )
 
-// Run is a head, and all that belongs to it.
+// Run is a head, and everything that belongs to it.
 type Run struct {
 	Head
 	Groups []*Group
@@ -33,10 +32,9 @@ type Row struct {
 	Error, FirstError string
 	Lacks             bool
 	Figures
-	Low, High               Figures
-	Tail, TailLow, TailHigh []float64
-	Timeline                []Slot
-	Rounds                  []*Result // in the order in which they were measured
+	Low, High Figures
+	Timeline  []Slot
+	Rounds    []*Result // in the order in which they were measured
 }
 
 // Row is a driver's row, or an empty one.
@@ -49,8 +47,7 @@ func (g *Group) Row(driver string) *Row {
 	return &Row{Driver: driver, Error: "not measured"}
 }
 
-// Read reads a file of results. Each driver's name gets the label behind it,
-// unless that is empty.
+// Read reads a file of results. It appends the label, if any, to the name of each driver.
 func Read(in io.Reader, label string) ([]Line, error) {
 	var all []Line
 	for d := json.NewDecoder(in); ; {
@@ -61,7 +58,7 @@ func Read(in io.Reader, label string) ([]Line, error) {
 		case err != nil:
 			return nil, fmt.Errorf("line %d: %w", len(all)+1, err)
 		case len(all) == 0 && l.Head == nil:
-			return nil, errors.New("line 1: no results of this program")
+			return nil, errors.New("line 1: not a result of this program")
 		case l.Result != nil && label != "":
 			l.Result.Driver += " (" + label + ")"
 		case l.Head != nil && label != "":
@@ -105,7 +102,7 @@ func Collect(lines []Line) []*Run {
 	return all
 }
 
-// row is the row that a result belongs to, made if need be.
+// row returns the row of a result, and makes it if there is none.
 func (run *Run) row(r *Result) *Row {
 	i := slices.IndexFunc(run.Groups, func(g *Group) bool { return g.Cell == r.Cell })
 	if i < 0 {
@@ -121,8 +118,7 @@ func (run *Run) row(r *Result) *Row {
 	return g.Rows[at]
 }
 
-// sum makes the figures of a row out of its rounds. One round without figures
-// leaves the row without.
+// sum computes the figures of a row from its rounds. If one round has none, the row has none.
 func (r *Row) sum() {
 	var errs float64
 	for _, one := range r.Rounds {
@@ -140,11 +136,6 @@ func (r *Row) sum() {
 	}
 	r.Errors = errs // a median would hide a rare one
 
-	shortest := slices.MinFunc(r.Rounds, func(a, b *Result) int { return len(a.Tail) - len(b.Tail) })
-	for i := range shortest.Tail {
-		low, mid, high := spread(r.Rounds, func(one *Result) float64 { return one.Tail[i] })
-		r.TailLow, r.Tail, r.TailHigh = append(r.TailLow, low), append(r.Tail, mid), append(r.TailHigh, high)
-	}
 	for i, slot := range r.Rounds[0].Timeline {
 		_, slot.PairsPerSec, _ = spread(r.Rounds, func(one *Result) float64 { return one.Timeline[i].PairsPerSec })
 		_, slot.P99, _ = spread(r.Rounds, func(one *Result) float64 { return one.Timeline[i].P99 })
@@ -162,8 +153,8 @@ func (f *Figures) fields() []*float64 {
 	return all
 }
 
-// spread is the lowest, the median and the highest of a figure over the rounds.
-// Of an even number, the median is the mean of the two in the middle.
+// spread returns the lowest, the median and the highest of a figure over the rounds. The
+// median of an even number of rounds is the mean of the two in the middle.
 func spread(rounds []*Result, figure func(*Result) float64) (low, mid, high float64) {
 	all := make([]float64, len(rounds))
 	for i, r := range rounds {
@@ -176,14 +167,4 @@ func spread(rounds []*Result, figure func(*Result) float64) (low, mid, high floa
 		mid = (all[half-1] + all[half]) / 2
 	}
 	return all[0], mid, all[len(all)-1]
-}
-
-// Quantiles is how many there are in a result's tail, with the same
-// number for 90 to 99 % as for 99 to 99.9 %: what matters is in the tail.
-const Quantiles = 40
-
-// Quantile is the i-th of them, on the axis -log10(1-q) and as q.
-func Quantile(i int) (x, q float64) {
-	x = float64(i+1) * 4 / Quantiles
-	return x, 1 - math.Pow(10, -x)
 }

@@ -1,13 +1,12 @@
 // Package account is the resource's half of fencing: rows that refuse a holder whose
-// token is not the largest that they have seen. Copy it. It needs one column of the
-// table, and nothing of redlock but the number that lock.Fence returns.
+// token is not the largest that they have seen. Copy it. It needs one column of the table,
+// and of redlock only the number that lock.Fence returns.
 //
 // Three rules make it work:
 //
-//   - The check is part of the statement that writes. A SELECT that compares first, and
-//     an UPDATE behind it, leave a gap in which a larger token may be written. If one
-//     transaction writes several rows, the statement on the guarded row comes first, and
-//     a refusal rolls all back.
+//   - The check is part of the statement that writes. Between a SELECT that compares and an
+//     UPDATE after it a larger token may be written. If one transaction writes several rows,
+//     the statement on the guarded row comes first, and a refusal rolls all back.
 //   - The row exists before the first lock is taken, with the token 0. Every fence is
 //     larger. The Fence of a lock that is not fenced is 0, and is refused.
 //   - A holder that reads before it writes calls [Accounts.Enter] first. Otherwise it may
@@ -32,8 +31,7 @@ const Schema = `CREATE TABLE IF NOT EXISTS account (id BIGINT PRIMARY KEY, value
 //
 // Why < and not <=: a token writes once. Everything later with the same token is refused,
 // be it another holder that was given the same token by a mistake, or a copy of the
-// holder's own statement that was delayed on its way. So < needs no trust in anything but
-// the numbers. Its price is that a holder that writes again needs a new lock, and that a
+// holder's own statement that was delayed on its way. So < relies on the numbers alone. Its price is that a holder that writes again needs a new lock, and that a
 // holder whose write was done while its reply was lost is refused when it repeats it.
 //
 // With <= a holder writes as often as it likes, and may repeat a write. The price: the row
@@ -109,7 +107,7 @@ func (a Accounts) update(ctx context.Context, statement string, id int64, value 
 	return a.refused(ctx, id, fence)
 }
 
-// refused says why no row was changed. It decides nothing: the statement has.
+// refused is the error when no row was changed. It decides nothing: the statement has decided.
 func (a Accounts) refused(ctx context.Context, id int64, fence uint64) error {
 	_, seen, err := a.Read(ctx, id)
 	if err != nil {

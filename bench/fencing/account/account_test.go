@@ -2,7 +2,6 @@ package account_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -15,21 +14,16 @@ import (
 
 // each runs a test on every database of this machine.
 func each(t *testing.T, test func(t *testing.T, a account.Accounts)) {
-	for _, kind := range []string{"sqlite", "postgres"} {
-		t.Run(kind, func(t *testing.T) {
-			d, stop, err := database.Start(kind)
-			if errors.Is(err, database.ErrNoServer) {
-				t.Skipf("skipped: %v", err)
-			}
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, stop()) })
-			db, err := d.Open()
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = db.Close() })
-			a := account.Accounts{DB: db}
-			require.NoError(t, a.Create(t.Context(), 1, "new"))
-			test(t, a)
-		})
+	for _, name := range database.ForTests() {
+		d, remove, err := database.New(name)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, remove()) })
+		db, err := d.Open()
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = db.Close() })
+		a := account.Accounts{DB: db}
+		require.NoError(t, a.Create(t.Context(), 1, "new"))
+		test(t, a)
 	}
 }
 

@@ -1,5 +1,4 @@
-// Package database opens the example's database: SQLite in a file, a PostgreSQL server
-// that it starts, or one that runs.
+// Package database opens the database of the example: SQLite in a file, or PostgreSQL.
 package database
 
 import (
@@ -13,26 +12,33 @@ import (
 	_ "modernc.org/sqlite"             // the driver "sqlite"
 )
 
-// Database says how any process opens it.
+// EnvPostgres names the URL of a PostgreSQL server for tests.
+const EnvPostgres = "REDLOCK_POSTGRES_URL"
+
+// Database is what a process needs to open it.
 type Database struct{ Driver, Source string }
 
-// Start makes an empty database of a kind: "sqlite", "postgres", or the URL of a
-// PostgreSQL server. stop ends it and removes what was made.
-func Start(kind string) (d Database, stop func() error, err error) {
+// New returns the database of a name: "sqlite" is a new file, which remove deletes; other
+// names are URLs of PostgreSQL.
+func New(name string) (d Database, remove func() error, err error) {
 	switch {
-	case kind == "sqlite":
+	case name == "sqlite":
 		dir, err := os.MkdirTemp("", "fencing-")
-		if err != nil {
-			return Database{}, nil, err
-		}
 		source := "file:" + filepath.Join(dir, "accounts") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)"
-		return Database{"sqlite", source}, func() error { return os.RemoveAll(dir) }, nil
-	case kind == "postgres":
-		return startPostgres()
-	case strings.HasPrefix(kind, "postgres://"), strings.HasPrefix(kind, "postgresql://"):
-		return Database{"pgx", kind}, func() error { return nil }, nil
+		return Database{"sqlite", source}, func() error { return os.RemoveAll(dir) }, err
+	case strings.HasPrefix(name, "postgres://"), strings.HasPrefix(name, "postgresql://"):
+		return Database{"pgx", name}, func() error { return nil }, nil
 	}
-	return Database{}, nil, errors.New(`the database is "sqlite", "postgres", or a postgres:// URL`)
+	return Database{}, nil, errors.New(`the database is "sqlite" or a postgres:// URL`)
+}
+
+// ForTests are the databases of this machine.
+func ForTests() []string {
+	all := []string{"sqlite"}
+	if url := os.Getenv(EnvPostgres); url != "" {
+		all = append(all, url)
+	}
+	return all
 }
 
 // Open opens it.

@@ -40,7 +40,6 @@ func (d AutoPipeline) options(workers int) *redis.AutoPipelineOptions {
 	return options
 }
 
-// Name implements [harness.Driver].
 func (d AutoPipeline) Name() string {
 	if d.Quorum {
 		return "autopipeline-quorum"
@@ -51,7 +50,6 @@ func (d AutoPipeline) Name() string {
 // autoPipelineConns is enough: either form writes to one connection at a time.
 const autoPipelineConns = 2
 
-// Open implements [harness.Driver].
 func (d AutoPipeline) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	s := &autoSession{ttl: cfg.TTL, quorum: len(cfg.Nodes)/2 + 1, wait: cfg.Scenario == harness.Contended, early: d.Quorum}
 	for _, addr := range cfg.Nodes {
@@ -82,7 +80,6 @@ type autoSession struct {
 	early  bool // go on at a quorum
 }
 
-// Worker implements [harness.Pool].
 func (s *autoSession) Worker() (harness.Worker, error) { return &autoWorker{session: s}, nil }
 
 type autoWorker struct {
@@ -93,7 +90,6 @@ type autoWorker struct {
 // autoPause is between attempts for a lock that is taken.
 const autoPause = 16 * time.Millisecond
 
-// Acquire implements [harness.Worker].
 func (w *autoWorker) Acquire(ctx context.Context, key string) (bool, error) {
 	for {
 		ok, err := w.attempt(ctx, key)
@@ -131,7 +127,6 @@ func (w *autoWorker) attempt(ctx context.Context, key string) (bool, error) {
 	return false, err
 }
 
-// Release implements [harness.Worker].
 func (w *autoWorker) Release(ctx context.Context) error {
 	s := w.session
 	votes := make([]func() (bool, error), len(s.pipes))

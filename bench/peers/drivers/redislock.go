@@ -11,25 +11,16 @@ import (
 	"github.com/redlock-go/redlock/bench/harness"
 )
 
-// errNeedsLua is for a library whose scripts the embedded masters do not know.
-var errNeedsLua = fmt.Errorf("%w: needs real servers, the embedded ones have no Lua", harness.ErrUnsupported)
-
 // Redislock is bsm/redislock on go-redis. It locks on one server, the first of
 // the nodes, and so promises less than the others: when that server is lost, so
 // are its locks.
 type Redislock struct{}
 
-// Name implements [harness.Driver].
 func (Redislock) Name() string { return "redislock" }
 
-// Weaker implements [harness.Weaker].
 func (Redislock) Weaker() string { return "one server" }
 
-// Open implements [harness.Driver].
 func (Redislock) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
-	if cfg.Embedded {
-		return nil, errNeedsLua
-	}
 	client, err := dialGoRedis(ctx, cfg.Nodes[0], cfg.Concurrency)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Nodes[0], err)
@@ -53,7 +44,6 @@ type redislockSession struct {
 	wait   int // attempts beyond the first
 }
 
-// Worker implements [harness.Pool].
 func (s *redislockSession) Worker() (harness.Worker, error) {
 	w := &redislockWorker{session: s}
 	if s.wait > 0 {
@@ -68,7 +58,6 @@ type redislockWorker struct {
 	lock    *redislock.Lock
 }
 
-// Acquire implements [harness.Worker].
 func (w *redislockWorker) Acquire(ctx context.Context, key string) (ok bool, err error) {
 	w.lock, err = w.session.client.Obtain(ctx, key, w.session.ttl, w.options)
 	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -77,5 +66,4 @@ func (w *redislockWorker) Acquire(ctx context.Context, key string) (ok bool, err
 	return err == nil, err
 }
 
-// Release implements [harness.Worker].
 func (w *redislockWorker) Release(ctx context.Context) error { return w.lock.Release(ctx) }

@@ -34,7 +34,6 @@ const (
 	failFastSpare    = 3 // a worker, between the two
 )
 
-// Name implements [harness.Driver].
 func (d Redsync) Name() string {
 	if d.FailFast {
 		return "redsync-" + d.Pool.name + "-ff"
@@ -42,7 +41,6 @@ func (d Redsync) Name() string {
 	return "redsync-" + d.Pool.name
 }
 
-// Open implements [harness.Driver].
 func (d Redsync) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	conns := cfg.Concurrency
 	if d.FailFast {
@@ -54,9 +52,6 @@ func (d Redsync) Open(ctx context.Context, cfg harness.Config) (harness.Session,
 		pool, closed, err := d.Pool.dial(ctx, addr, conns)
 		if err != nil {
 			return nil, s.abort(addr, err)
-		}
-		if cfg.Embedded {
-			pool = embeddedPool{pool}
 		}
 		s.closers = append(s.closers, closed)
 		pools[i] = pool
@@ -74,7 +69,6 @@ type redsyncSession struct {
 	wait    bool
 }
 
-// Worker implements [harness.Pool].
 func (s *redsyncSession) Worker() (harness.Worker, error) { return &redsyncWorker{session: s}, nil }
 
 // redsyncWorker makes a mutex for each lock, as the documentation does.
@@ -83,7 +77,6 @@ type redsyncWorker struct {
 	mutex   *redsync.Mutex
 }
 
-// Acquire implements [harness.Worker].
 func (w *redsyncWorker) Acquire(ctx context.Context, key string) (bool, error) {
 	w.mutex = w.session.redsync.NewMutex(key, w.session.options...)
 	lock := w.mutex.TryLockContext
@@ -97,12 +90,10 @@ func (w *redsyncWorker) Acquire(ctx context.Context, key string) (bool, error) {
 	return err == nil, err
 }
 
-// Remaining implements [harness.Lasting].
 func (w *redsyncWorker) Remaining() time.Duration {
 	return time.Until(w.mutex.Until()) - 2*time.Millisecond
 }
 
-// Release implements [harness.Worker].
 func (w *redsyncWorker) Release(ctx context.Context) error {
 	ok, err := w.mutex.UnlockContext(ctx)
 	if ok {

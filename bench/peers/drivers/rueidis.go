@@ -40,7 +40,6 @@ func rueidisOptions(addr string) rueidis.ClientOption {
 // rueidis v1.0.79. It asks rueidis directly, so it is if anything faster.
 type rueidisPool struct{ client rueidis.Client }
 
-// Get implements [redsync.Pool].
 func (p rueidisPool) Get(ctx context.Context) (redsync.Conn, error) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -55,32 +54,27 @@ type rueidisConn struct {
 	ctx    context.Context
 }
 
-// Get implements [redsync.Conn].
 func (c rueidisConn) Get(name string) (string, error) {
 	value, err := c.client.Do(c.ctx, c.client.B().Get().Key(name).Build()).ToString()
 	return value, rueidisNil(err)
 }
 
-// Set implements [redsync.Conn].
 func (c rueidisConn) Set(name, value string) (bool, error) {
 	err := c.client.Do(c.ctx, c.client.B().Set().Key(name).Value(value).Build()).Error()
 	return err == nil, rueidisNil(err)
 }
 
-// SetNX implements [redsync.Conn].
 func (c rueidisConn) SetNX(name, value string, expiry time.Duration) (bool, error) {
 	set := c.client.B().Set().Key(name).Value(value).Nx().PxMilliseconds(expiry.Milliseconds()).Build()
 	err := c.client.Do(c.ctx, set).Error()
 	return err == nil, rueidisNil(err)
 }
 
-// PTTL implements [redsync.Conn].
 func (c rueidisConn) PTTL(name string) (time.Duration, error) {
 	ms, err := c.client.Do(c.ctx, c.client.B().Pttl().Key(name).Build()).AsInt64()
 	return time.Duration(ms) * time.Millisecond, rueidisNil(err)
 }
 
-// Eval implements [redsync.Conn].
 func (c rueidisConn) Eval(script *redsync.Script, keysAndArgs ...any) (any, error) {
 	words := make([]string, len(keysAndArgs))
 	for i, word := range keysAndArgs {
@@ -100,13 +94,11 @@ func (c rueidisConn) Eval(script *redsync.Script, keysAndArgs ...any) (any, erro
 	return value, rueidisNil(err)
 }
 
-// ScriptLoad implements [redsync.Conn].
 func (c rueidisConn) ScriptLoad(script *redsync.Script) (err error) {
 	script.Hash, err = c.client.Do(c.ctx, c.client.B().ScriptLoad().Script(script.Src).Build()).ToString()
 	return err
 }
 
-// Close implements [redsync.Conn].
 func (c rueidisConn) Close() error { return nil }
 
 // rueidisNil is err, unless it only says that there is nothing.

@@ -16,17 +16,11 @@ import (
 // until it is released, for which it keeps a goroutine.
 type Rueidislock struct{}
 
-// Name implements [harness.Driver].
 func (Rueidislock) Name() string { return "rueidislock" }
 
-// Weaker implements [harness.Weaker].
 func (Rueidislock) Weaker() string { return "one server" }
 
-// Open implements [harness.Driver].
 func (Rueidislock) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
-	if cfg.Embedded {
-		return nil, errNeedsLua
-	}
 	options := rueidisOptions(cfg.Nodes[0])
 	options.DisableCache = false // this is how it hears that a lock was released
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
@@ -52,13 +46,11 @@ type rueidislockSession struct {
 	lock   func(ctx context.Context, name string) (context.Context, context.CancelFunc, error)
 }
 
-// Close implements [harness.Session].
 func (s *rueidislockSession) Close() error {
 	s.locker.Close()
 	return nil
 }
 
-// Worker implements [harness.Pool].
 func (s *rueidislockSession) Worker() (harness.Worker, error) {
 	return &rueidislockWorker{session: s}, nil
 }
@@ -68,7 +60,6 @@ type rueidislockWorker struct {
 	release context.CancelFunc
 }
 
-// Acquire implements [harness.Worker].
 func (w *rueidislockWorker) Acquire(ctx context.Context, key string) (bool, error) {
 	_, release, err := w.session.lock(ctx, key)
 	if errors.Is(err, rueidislock.ErrNotLocked) {
