@@ -1,5 +1,5 @@
-// Package redlock acquires, extends and releases locks on a majority of N independent Redis
-// or Valkey masters, by the Redlock algorithm.
+// Package redlock acquires, extends and releases locks on a majority of N independent Redis or Valkey
+// masters, by the Redlock algorithm.
 //
 //	client, err := redlock.New(redlock.Config{Nodes: []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"}})
 //	...
@@ -7,38 +7,13 @@
 //		return work(ctx) // ctx ends with the lock
 //	})
 //
-// or, by hand,
+// A lock is held for its validity: the TTL less the time that acquiring took and less an allowance for clock
+// drift (TTL/100 + 2 ms). [Lock.Remaining] returns what is left of it. After that another client may hold the
+// lock. If a process may pause for longer, the resource must check a fencing token: see [Lock.Fence].
 //
-//	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
-//	if err != nil {
-//		return err
-//	}
-//	defer func() {
-//		if err := lock.Release(context.WithoutCancel(ctx)); err != nil {
-//			slog.Warn("lock is lost, or ends with its TTL", "error", err)
-//		}
-//	}()
-//
-// Concurrent operations are encoded once, in one batch, and written to all nodes. Each
-// operation ends as soon as a quorum of nodes has voted.
-//
-// # What a lock is worth
-//
-// A lock is held for its validity: the TTL less the time that acquiring took and less an
-// allowance for clock drift (TTL/100 + 2 ms). [Lock.Remaining] returns what is left of it.
-// After that another client may hold the lock. If a process may pause for longer, the
-// resource must check a fencing token: see Config.Fenced, [Lock.Fence] and [FenceFrom].
-//
-// # Errors
-//
-// An acquire fails with [ErrTaken], [ErrNoQuorum], [ErrExpired] or the error of its context;
-// errors.Is finds each. [QuorumError] has the cause of each failed vote, and [AcquireError]
-// the last result of a call that gave up.
-//
-// # Cost
-//
-// Acquire, Extend and Release allocate nothing in steady state. A client has one connection
-// to each node and a few goroutines, which sleep while there is nothing to do.
+// Concurrent operations are written to all nodes in one batch, and each ends as soon as a quorum of nodes has
+// voted. Acquire, Extend and Release allocate nothing in steady state. A client has one connection to each
+// node and a few goroutines, which sleep while there is nothing to do.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 package redlock
@@ -70,80 +45,59 @@ const (
 
 // Config configures a client. Only Nodes is required; a zero field means its default.
 type Config struct {
-	// Nodes are the masters, each as "host:port" or a URL:
-	// redis://user:password@host:port/database, rediss:// for TLS, or
-	// unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F, %23 and
-	// %25. The masters must be independent: not replicas of each other, not a cluster. An
-	// odd number is best.
-	//
-	// ?persistent=yes at the end of a URL declares a node that forgets nothing in a restart
-	// (appendonly yes, appendfsync always). The restart guard does not apply to it: see
-	// MaxTTL.
+	// Nodes are the masters, each as "host:port" or a URL: redis://user:password@host:port/database,
+	// rediss:// for TLS, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F, %23
+	// and %25. The masters must be independent: not replicas, not a cluster. An odd number is best. A URL
+	// that ends in ?persistent=yes declares a node that forgets nothing in a restart (appendonly yes,
+	// appendfsync always), to which the restart guard does not apply: see MaxTTL.
 	Nodes []string
-	// TLS configures rediss:// nodes; TLS 1.2 is the least version. The server name is the
-	// host of the node unless it is set here.
+	// TLS configures rediss:// nodes; TLS 1.2 is the least version. The server name is the host of the node
+	// unless it is set here.
 	TLS *tls.Config
-	// TLSFor, if set, is called at every dial with the node's host and port, for
-	// certificates that differ between nodes or change. Nil means TLS. It must not block.
+	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ
+	// between nodes or change. Nil means TLS. It must not block.
 	TLSFor func(node string) *tls.Config
-	// Credentials, if set, is called at every dial with the node's host and port, or path.
-	// Its result replaces that of the URL and is not kept. It must return when ctx ends.
+	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result
+	// replaces that of the URL and is not kept. It must return when ctx ends.
 	Credentials func(ctx context.Context, node string) (user, password string, err error)
-	// Dialer, if set, opens the connections; network is "tcp" or "unix". It must return when
-	// ctx ends. It makes the client Portable.
+	// Dialer, if set, opens the connections; network is "tcp" or "unix". It must return when ctx ends. It
+	// makes the client Portable.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Name identifies the client, such as host and process: in the CLIENT LIST of the nodes,
-	// and beside the token of each lock, where Inspect finds it. It is at most 128 bytes of
-	// printable ASCII without spaces. Default: none.
+	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token
+	// of each lock, for Inspect. At most 128 bytes of printable ASCII without spaces. Default: none.
 	Name string
-	// MaxTTL bounds every TTL and makes the restart guard strict. The guard is the delayed
-	// restart of the algorithm's text: a master that may have forgotten locks has no vote
-	// until they have expired.
-	//
-	// Without MaxTTL the guard applies to a node with another run_id (INFO server) than this
-	// client has seen before, for the longest TTL that this client has used. With MaxTTL it
-	// also applies to a node that this client meets for the first time and that has been up
-	// for less than MaxTTL, and it lasts for MaxTTL and its drift. Nodes that do not show a
-	// run_id are then refused. Set the same value in every client.
+	// MaxTTL bounds every TTL and makes the restart guard strict. The guard is the delayed restart of the
+	// algorithm's text: a master that may have forgotten locks has no vote until they have expired. Without
+	// MaxTTL that is a node that returns with another run_id (INFO server), for the longest TTL that this
+	// client has used. With MaxTTL it is also a node that this client meets for the first time less than
+	// MaxTTL after its start, both for MaxTTL and its drift, and nodes that show no run_id are refused. Set
+	// the same value in every client.
 	MaxTTL time.Duration
-	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within
-	// 5 ms or a quarter of itself. Then their votes have failed. Default: TTL/20, at most
-	// 50 ms.
+	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a
+	// quarter of itself. Then their votes have failed. Default: TTL/20, at most 50 ms.
 	NodeTimeout time.Duration
-	// DialTimeout bounds connecting and the handshake. Default: 1 s.
-	DialTimeout time.Duration
-	// StallTimeout is how long a node that owes replies may send nothing before its
-	// connection is closed and dialed again. Default: 1 s.
+	DialTimeout time.Duration // bounds connecting and the handshake. Default: 1 s
+	// StallTimeout is how long a node that owes replies may send nothing before its connection is closed and
+	// dialed again. Default: 1 s.
 	StallTimeout time.Duration
-	// MaxWaiting bounds the operations that wait to be sent; further ones fail with ErrBusy.
-	// Default: 65536.
-	MaxWaiting int
-	// Retry has the pauses between the attempts of Acquire, and their number.
-	Retry Retry
-	// NoHandOver sends every release to the nodes. By default a lock that is released passes
-	// to the next caller in line in this process without a round trip: see Acquire.
-	NoHandOver bool
-	// Fenced gives each lock a fencing token: see [Lock.Fence], also for what it requires.
-	// It needs MaxTTL and, once for new nodes, [Client.InitFencing]. All clients of the nodes
-	// should be fenced, with the same names of the same Nodes and the same MaxTTL. A client
-	// that is not fenced excludes others and is excluded, but has no tokens.
+	MaxWaiting   int   // bounds the operations that wait to be sent; more fail with ErrBusy. Default: 65536
+	Retry        Retry // the pauses between the attempts of Acquire, and their number
+	NoHandOver   bool  // sends every release to the nodes, and passes none to the next caller: see Acquire
+	// Fenced gives each lock a fencing token: see [Lock.Fence], also for what it requires. It needs MaxTTL
+	// and, once for new nodes, [Client.InitFencing]. All clients of the nodes should be fenced, with the same
+	// names of the same Nodes and the same MaxTTL; others have no tokens. New refuses nodes that run no
+	// scripts, show no run_id, or are older than Redis 5.
 	//
-	// Acquiring and extending then run scripts. New refuses nodes that cannot run them, do
-	// not show a run_id, or are older than Redis 5.
-	//
-	// A node that restarts or loses the tokens has no vote for MaxTTL, and until running
-	// clients have restored its tokens. Restart no other node before; Ready and the Logger
-	// report how long that is. A node with ?persistent=yes that returns with its tokens votes
-	// at once.
-	Fenced bool
-	// Portable uses package net also on Linux, where the default is raw sockets.
-	Portable bool
-	// Logger reports nodes that come up (Info), and nodes that go down, may evict keys or
-	// have no vote, and doubtful settings (Warn). Panics of callbacks (Error) go to
-	// slog.Default if it is nil. Operations are not logged.
+	// A node that restarts or loses the tokens has no vote for MaxTTL, and until running clients have
+	// restored its tokens: restart no other node before. Ready and the Logger report how long that is. A node
+	// with ?persistent=yes votes at once if it has its tokens.
+	Fenced   bool
+	Portable bool // package net also on Linux, where the default is raw sockets
+	// Logger reports nodes that come up (Info), and nodes that go down, may evict keys or have no vote, and
+	// doubtful settings (Warn). Panics of callbacks (Error) go to slog.Default if it is nil. Operations are
+	// not logged.
 	Logger *slog.Logger
-	// Hooks are called for attempts, votes and nodes.
-	Hooks Hooks
+	Hooks  Hooks
 
 	knobs *knobs.Knobs // set by tests alone
 }
@@ -155,42 +109,32 @@ func (cfg Config) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
 }
 
-// Retry configures how Acquire, AcquireAll and Do try again. A zero field means its default.
-//
-// A caller that waits is normally woken when the lock is free, and does not pause. The pauses
-// apply if no node can report that, if too few nodes answer, and if Attempts is set.
+// Retry configures how Acquire, AcquireAll and Do try again. A zero field means its default. A caller that
+// waits is normally woken when the lock is free, and does not pause. The pauses apply if no node can report
+// that, if too few nodes answer, and if Attempts is set.
 type Retry struct {
-	// Min and Max bound the pause after an attempt, which is random: at least Min, and at
-	// most a bound that starts at twice Min (1 ms at least) and doubles with each attempt up
-	// to Max. Defaults: 50 ms and 250 ms. If only one is set the other follows: Min is at
-	// most a fifth of Max. Max must be 1 ms at least, unless Attempts is set.
-	//
-	// Clients that ask at the same time may split the votes so that none wins. Min should be
-	// well above the time in which a majority is acquired; the defaults suit round trips of
-	// up to about 10 ms. Longer pauses leave a lock idle for longer after it is freed, and
-	// shorter ones cost the nodes more commands.
+	// Min and Max bound the pause after an attempt, which is random: at least Min, and at most a bound that
+	// starts at twice Min (1 ms at least) and doubles with each attempt up to Max. If only one is set the
+	// other follows: Min is at most a fifth of Max. Max must be 1 ms at least, unless Attempts is set.
+	// Clients that ask at the same time may split the votes, so Min should be well above a round trip.
+	// Defaults: 50 ms and 250 ms, which suit round trips of up to about 10 ms.
 	Min, Max time.Duration
-	// Attempts is how many attempts a call makes before it fails with an [AcquireError];
-	// 1 is one attempt without a pause. Default: no limit, the context alone ends the call.
-	//
-	// A caller in line makes an attempt each time it is woken, and one after each pause; the
-	// latter needs no round trip while others stand before the caller. So Attempts bounds
-	// the time, too. A lock that is handed over is no attempt.
+	// Attempts is how many attempts a call makes before it fails with an [AcquireError]; 1 is one attempt
+	// without a pause. Default: no limit. A caller in line also uses up an attempt, without asking the nodes,
+	// after each pause, so Attempts bounds the time. A lock that is handed over is no attempt.
 	Attempts int
 }
 
-// Client has the connections to the nodes. It is safe for concurrent use; one client serves a
-// whole process.
+// Client has the connections to the nodes. It is safe for concurrent use; a process needs one.
 type Client struct{ group *group.Group }
 
-// New checks cfg, connects to the nodes and returns a client. It blocks until each node has
-// answered or failed once, at most for DialTimeout.
+// New checks cfg, connects to the nodes and returns a client. It blocks until each node has answered or
+// failed once, at most for DialTimeout. A node that cannot be reached is no error: its votes fail until it is
+// up, and Ready, Stats and the Logger report why.
 //
-// A node that cannot be reached is no error: its votes fail until it is up, and Ready, Stats
-// and the Logger report why. New returns ErrConfig for two addresses of one server, for a
-// replica, for a node of a cluster and for a sentinel, and if every node refuses the client
-// for a reason that lasts: a wrong password, a missing permission, no scripts, another
-// protocol. For a Fenced client one node without permissions, scripts or run_id is enough.
+// New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel,
+// and if every node refuses the client for a reason that lasts: a wrong password, a missing permission, no
+// scripts, another protocol. For a Fenced client one node without permissions, scripts or run_id is enough.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
 		Nodes: cfg.Nodes, Name: cfg.Name, Fenced: cfg.Fenced, NoHandOver: cfg.NoHandOver,
@@ -200,10 +144,7 @@ func New(cfg Config) (*Client, error) {
 			TLS: cfg.TLS, TLSFor: cfg.TLSFor, Credentials: cfg.Credentials, Dialer: cfg.Dialer,
 			Portable: cfg.Portable, DialTimeout: cfg.DialTimeout, StallTimeout: cfg.StallTimeout,
 		},
-		QuorumError: newQuorumError, AcquireError: newAcquireError,
-	}
-	if cfg.knobs != nil {
-		in.Knobs = *cfg.knobs
+		QuorumError: newQuorumError, AcquireError: newAcquireError, Knobs: knobs.Value(cfg.knobs),
 	}
 	cfg.Hooks.install(&in)
 	g, err := group.New(in)
@@ -213,91 +154,77 @@ func New(cfg Config) (*Client, error) {
 	return &Client{g}, nil
 }
 
-// Ready waits until a quorum of nodes is up and may vote, that is, until an acquire can win.
-// If ctx ends before, the error is the context's and a [QuorumError] that names the nodes
-// which cannot vote, and why. With a ctx that has ended Ready does not wait: it returns nil or
-// that error at once, as a readiness probe needs it. After Close the error is ErrClosed.
-//
-// A node that may have forgotten fencing tokens cannot vote; on a new connection it is asked
-// first.
+// Ready waits until a quorum of nodes is up and may vote, that is, until an acquire can win. If ctx ends
+// before, the error is the context's and a [QuorumError] that names the nodes which cannot vote, and why.
+// With a ctx that has ended Ready returns nil or that error at once, as a readiness probe needs it. After
+// Close the error is ErrClosed.
 func (c *Client) Ready(ctx context.Context) error { return c.group.Ready(ctx) }
 
-// InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and
-// after [ErrForgotten], when so many nodes have lost the tokens, by a restart without a disk,
-// a flush or an eviction, that the others cannot know all. It waits for MaxTTL and returns
-// when enough nodes have a vote, at once if all have one. Until ctx ends it tries again; then
-// it returns which nodes have no vote, and why. If too few nodes can be reached it fails at
-// once.
+// InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and after
+// [ErrForgotten], when so many nodes have lost the tokens, by a restart without a disk, a flush or an
+// eviction, that the others cannot know all. It waits for MaxTTL and returns when enough nodes have a vote,
+// at once if all have one. Until ctx ends it tries again, and then returns which nodes have no vote. If too
+// few nodes can be reached it fails at once.
 //
-// atLeast is the largest token that the resources have seen, of any key; 0 for a first start.
-// All tokens that are given after the call are larger than it, than all that the nodes show,
-// and than the clock of this client if too few nodes remember.
-//
-// The order of tokens is then that of the locks if atLeast is right. Read it from the
-// resources when MaxTTL has passed since the nodes were lost, so that no earlier attempt is
-// under way; if the call fails, read it again for the next one. An earlier holder that has not
-// shown its token yet is refused later only if that token is at most atLeast and the clock of
-// this client: stop such holders first if their clocks were ahead. Call InitFencing from one
-// place, by hand or in a deployment. Concurrent calls do no harm.
+// atLeast is the largest token that the resources have seen, of any key; 0 for a first start. All tokens that
+// are given after the call are larger than it, than all that the nodes show, and, if too few nodes remember,
+// than the clock of this client. Read it when MaxTTL has passed since the nodes were lost, so that no earlier
+// attempt is under way, and again for each call. An earlier holder that has not shown its token yet is
+// refused later only if that token is at most atLeast or the clock of this client: stop such holders first if
+// their clocks were ahead. Call InitFencing from one place; concurrent calls do no harm.
 func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 	return c.group.InitFencing(ctx, atLeast)
 }
 
-// Close refuses new operations, ends all waits, waits up to 250 ms for operations under way
-// and for releases in the background, and frees everything. Locks stay held until their TTL
-// ends. It always returns nil.
+// Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
+// stay held until their TTL ends. It always returns nil.
 func (c *Client) Close() error {
 	c.group.Close()
 	return nil
 }
 
-// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round
-// trip to the nodes, at most for NodeTimeout once they are asked, or until ctx ends. If the
-// attempt fails, keys that some nodes may have set are released in the background.
+// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes,
+// at most for NodeTimeout once they are asked, or until ctx ends. If the attempt fails, keys that some nodes
+// may have set are released in the background.
 //
-// The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded
-// down to milliseconds. A nil ctx has no end; the end of ctx is noticed within 5 ms, or later
-// if more than 2048 operations wait to be sent. The errors are ErrTaken, ErrNoQuorum,
-// ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(). While callers of Acquire wait for
-// key in this client the error is ErrTaken without a round trip, except in the gaps that they
-// leave for others.
+// The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to
+// milliseconds. A nil ctx has no end; the end of ctx is noticed within 5 ms, or later if more than 2048
+// operations wait to be sent. The errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed,
+// ErrArgument and ctx.Err(). While callers of Acquire wait for key in this client it is mostly ErrTaken
+// without a round trip.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.TryAcquire(ctx, key, ttl)
 	return Lock{h}, err
 }
 
-// Acquire waits for the lock on key until ctx ends or the attempts that [Retry] allows are
-// used up; the error is then an [AcquireError]. With a ctx that has no end, and no limit of
-// attempts, it may wait forever.
+// Acquire waits for the lock on key until ctx ends or the attempts that [Retry] allows are used up; the error
+// is then an [AcquireError]. With a ctx that has no end, and no limit of attempts, it may wait forever.
 //
-// Callers of one client that wait for the same key stand in line, first in, first out; only
-// the first asks the nodes. The processes that wait for a key queue up on one node, the same
-// one for all that write Config.Nodes alike. The nodes notify the first of the queue when the
-// lock is released (client tracking of RESP3). If the holder has died, the first asks when the
-// TTL ends. With fewer permissions or without RESP3 processes are woken in no order, or ask
-// again after the pauses of Retry: package conn lists the permissions.
+// Callers of one client that wait for the same key stand in line, first in, first out; only the first asks
+// the nodes. The processes that wait queue up on one node, the same one for all that write Config.Nodes
+// alike. The first is notified when the lock is released, and asks when its TTL ends. Package conn lists the
+// permissions that this needs; without them processes are woken in no order, or ask again after the pauses of
+// Retry.
 //
-// A released lock passes to the next caller in line of this client without a round trip; for
-// the nodes that is one long hold. It does so at most 63 times in a row, while 7/8 of the
-// caller's ttl are left, and if other processes wait, once for each caller that stood in line
-// when the nodes granted the lock. A lock does not pass on after a call of [Lock.Token], and
-// never with Config.NoHandOver.
+// A released lock passes to the next caller in line of this client without a round trip: at most 63 times in
+// a row, while 7/8 of that caller's ttl are left, and if other processes wait, once for each caller that
+// stood in line when the nodes granted the lock. It does not after a call of [Lock.Token], and never with
+// Config.NoHandOver.
 //
-// A lock that is free is granted: a process that waits asks a quorum itself about once a
-// second for each key (250 times a second in all). A lock that is always wanted is left free
-// for 255 ms every 2.9 s, for those who poll: other libraries, TryAcquire, and clients that
-// write the nodes otherwise. Queues and notifications only decide who asks when. The votes of
-// the nodes decide who holds the lock.
+// A process that waits also asks a quorum about once a second, so a lock that is free is granted. A lock that
+// is always wanted is left free for 255 ms every 2.9 s, for those who poll: other libraries, TryAcquire, and
+// clients that write the nodes otherwise. Queues decide who asks when; the votes of the nodes decide who
+// holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.group.Acquire(ctx, key, ttl)
 	return Lock{h}, err
 }
 
-// AcquireAll is Acquire for 1 to 64 different keys, all or nothing, in one round trip. They
-// become one lock with one token, which is extended, kept alive and released as one. A quorum
-// is needed for each key; an attempt that one key refuses leaves nothing. AcquireAll stands in
-// line for each key that is taken, in an order that is the same for all clients, so that no
-// two calls wait for each other. No lock is handed over to it. It allocates.
+// AcquireAll is Acquire for 1 to 64 different keys, all or nothing, in one round trip. They become one lock
+// with one token, which is extended, kept alive and released as one. A quorum is needed for each key; an
+// attempt that one key refuses leaves nothing. AcquireAll stands in line for each key that is taken, in an
+// order that is the same for all clients, so that no two calls wait for each other. No lock is handed over to
+// it. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.group.AcquireAll(ctx, ttl, keys, false)
 	return Lock{h}, err
@@ -309,35 +236,33 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 	return Lock{h}, err
 }
 
-// Do acquires the lock on key as Acquire does, calls f with a context that ends with the lock
-// as that of [Lock.KeepAlive] does, and releases the lock in every case, including a panic of
-// f. It returns the error of Acquire, or that of f joined with the cause of a loss
-// (errors.Join). A release without a result is no error. ttl is 30 ms at least.
+// Do acquires the lock on key as Acquire does, calls f with a context that ends with the lock as that of
+// [Lock.KeepAlive] does, and releases the lock in every case, including a panic of f. It returns the error of
+// Acquire, or that of f joined with the cause of a loss (errors.Join). A release without a result is no
+// error. ttl is 30 ms at least.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.group.Do(ctx, key, ttl, false, f)
 }
 
-// TryDo is Do with one attempt, as TryAcquire makes it: for work that one process does while
-// the others skip it. If the error is ErrTaken f was not called, unless f returns ErrTaken.
+// TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is
+// ErrTaken f was not called, unless f returns ErrTaken.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.group.Do(ctx, key, ttl, true, f)
 }
 
-// Attach returns a handle on a lock that another process, client or library has acquired. It
-// takes the token of that lock, 22 to 256 bytes. A quorum of nodes must show the token, as
-// [Client.Inspect] reads it. The validity ends at validUntil, or earlier if the nodes show
-// less. KeepAlive extends the lock by the TTL that was left. Attach blocks for one round trip
-// to all nodes, at most for NodeTimeout. The errors are ErrNotHeld, ErrNoQuorum, ErrExpired,
-// ErrArgument and ctx.Err().
+// Attach returns a handle on a lock that another process, client or library has acquired, by its token, 22 to
+// 256 bytes. A quorum of nodes must show the token, as [Client.Inspect] reads it. The validity ends at
+// validUntil, or earlier if the nodes show less; KeepAlive extends the lock by the TTL that was left. Attach
+// blocks for one round trip to all nodes, at most for NodeTimeout. The errors are ErrNotHeld, ErrNoQuorum,
+// ErrExpired, ErrArgument and ctx.Err().
 func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
 	h, err := c.group.Attach(ctx, key, token, validUntil)
 	return Lock{h}, err
 }
 
-// Lock is a handle on an acquired lock of one key or, by [Client.AcquireAll], of several. It
-// is a small value: copies are handles on the same lock. It is safe for concurrent use. Once
-// the lock is released the calls of all its handles return ErrNotHeld, and so do those of the
-// zero Lock.
+// Lock is a handle on an acquired lock of one key or, by [Client.AcquireAll], of several. It is a small
+// value: copies are handles on the same lock. It is safe for concurrent use. Once the lock is released the
+// calls of all its handles return ErrNotHeld, and so do those of the zero Lock.
 type Lock struct{ handle group.Handle }
 
 // Key returns the locked key, the first of several.
@@ -346,138 +271,117 @@ func (l Lock) Key() string { return l.handle.Key() }
 // Keys returns all locked keys in the order of their bytes. It allocates.
 func (l Lock) Keys() []string { return l.handle.Keys() }
 
-// Token returns the token of the lock, and from then on the lock does not pass to the next
-// caller in line without a round trip (see [Client.Acquire]): the token is the value at the
-// key, so the next holder must have another. It proves who holds the lock and can release it:
-// keep it secret. [Client.Attach] takes it. Token returns "" once the lock is released. It
-// allocates.
+// Token returns the token of the lock, and from then on the lock does not pass to the next caller in line
+// without a round trip (see [Client.Acquire]): the token is the value at the key, so the next holder must
+// have another. It proves who holds the lock and can release it: keep it secret. [Client.Attach] takes it.
+// Token returns "" once the lock is released. It allocates.
 func (l Lock) Token() string { return l.handle.Token() }
 
-// Fence returns the fencing token, or 0 without Config.Fenced and for an attached lock. It is
-// below 2^53. It is larger than the token of every lock on the key that any fenced client was
-// granted before the attempt began which acquired this one. A resource that remembers the
-// largest token, and refuses smaller ones, is safe from a holder that was paused beyond its
-// validity. Fence neither blocks nor allocates.
+// Fence returns the fencing token, or 0 without Config.Fenced and for an attached lock. It is below 2^53. It
+// is larger than the token of every lock on the key that any fenced client was granted before the attempt
+// began which acquired this one. A resource that remembers the largest token, and refuses smaller ones, is
+// safe from a holder that was paused beyond its validity. Fence neither blocks nor allocates.
 //
-// That needs no right clock, no bound on pauses and no order of messages. It does need that
+// That needs no right clock, no bound on pauses and no order of messages. It needs that all fenced clients
+// are configured alike (Config.Fenced); that no node returns with an older state under the same run_id, as a
+// replica does that is made a master, or a virtual machine that is reset to a snapshot; that a connection
+// ends with its server; that clocks run at about the same rate, and count suspensions of the machine (Linux
+// does) where a client restores the tokens of a node; and that [Client.InitFencing] is given a right number,
+// if more than a minority of nodes has lost the tokens.
 //
-//   - all fenced clients are configured alike (Config.Fenced);
-//   - no node returns with an older state under the same run_id, as a replica does that is
-//     made a master, or a virtual machine that is reset to a snapshot;
-//   - a connection ends with its server;
-//   - clocks run at about the same rate, and count the time for which a machine was suspended
-//     where a client restores the tokens of a node (on Linux they do);
-//   - [Client.InitFencing] is given a right number, if more than a minority of nodes has lost
-//     the tokens.
-//
-// A lock that is handed over inside the process has a new token. If the nodes had lost that
-// lock before, its token may be smaller than that of a holder to which they granted it since;
-// the resource then refuses the former.
+// A lock that is handed over inside the process has a new token. If the nodes had lost that lock, its token
+// may be smaller than one that they granted since; the resource refuses it.
 func (l Lock) Fence() uint64 { return l.handle.Fence() }
 
-// Remaining returns the validity that is left, or 0. It neither blocks nor allocates. On Linux
-// it counts the time for which the machine was suspended. Other systems do not report that to
-// Go programs: there a lock may seem held, after its validity, for as long as the machine was
-// suspended.
+// Remaining returns the validity that is left, or 0. It neither blocks nor allocates. On Linux it counts the
+// time for which the machine was suspended; other systems do not report that to Go programs, so a lock may
+// seem held there for as long after its validity.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
-// Extend gives the lock a new ttl, counted from now, if a quorum of nodes still holds it. It
-// never acquires a lost lock again. A node that has lost the key gets it again once the others
-// have extended it. Extend blocks as TryAcquire does.
+// Extend gives the lock a new ttl, counted from now, if a quorum of nodes still holds it. It never acquires a
+// lost lock again. A node that has lost the key gets it again once the others have extended it. Extend blocks
+// as TryAcquire does.
 //
-// The error is ErrExpired if validity ended before the call, or before the nodes answered, and
-// ErrNotHeld if the lock is lost. After ErrNoQuorum or the context's error the lock is held
-// for what Remaining returns, which never counts on an unconfirmed extension.
+// The error is ErrExpired if validity ended before the call, or before the nodes answered, and ErrNotHeld if
+// the lock is lost. After ErrNoQuorum or the context's error the lock is held for what Remaining returns,
+// which never counts on an unconfirmed extension.
 func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.handle.Extend(ctx, ttl) }
 
-// Release deletes the key on all nodes, also after its validity. It blocks until a quorum has
-// answered, as TryAcquire does. If ctx has ended the release is sent, and Release does not
-// wait.
+// Release deletes the key on all nodes, also after its validity. It blocks until a quorum has answered, as
+// TryAcquire does. If ctx has ended the release is sent, and Release does not wait. Validity ends when
+// Release is called, unless it returns ErrBusy or ErrClosed: then no node was asked, and after ErrBusy the
+// lock is as it was, also kept alive.
 //
-// There are three results: nil, the lock is released; ErrNotHeld, a quorum had lost it before;
-// and any other error, unknown: the lock ends with its TTL at the latest, and Release may be
-// called again. ErrNotHeld from that call means that the lock is released or has ended.
-//
-// Validity ends when Release is called. ErrBusy and ErrClosed are the exceptions: no node was
-// asked, and after ErrBusy the lock is as it was, also kept alive.
+// There are three results: nil, the lock is released; ErrNotHeld, a quorum had lost it before; and any other
+// error, unknown: the lock ends with its TTL at the latest, and Release may be called again. ErrNotHeld from
+// that call means that the lock is released or has ended.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
 
-// ReleaseAsync queues the release and returns without waiting for the nodes. The lock is
-// released for its handles at once. The release keeps its place among the operations on the
-// key; a node that cannot get it now gets it later. Only Stats counts the result. MaxWaiting
-// does not apply.
+// ReleaseAsync queues the release and returns without waiting for the nodes. The lock is released for its
+// handles at once. The release keeps its place among the operations on the key; a node that cannot get it now
+// gets it later. Only Stats counts the result. MaxWaiting does not apply.
 func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 
-// KeepAlive extends the lock in the background by the TTL that it was given last, each time a
-// third of it has passed. A failed extension is tried again while validity is left. It ends
-// when stop is called, when the lock is released, and with ctx, so a deadline of ctx bounds
-// how long a lock is held.
+// KeepAlive extends the lock in the background by the TTL that it was given last, each time a third of it has
+// passed. A failed extension is tried again while validity is left. It ends when stop is called, when the
+// lock is released, and with ctx: a deadline of ctx bounds how long a lock is held. stop may be called twice;
+// it does not release the lock.
 //
-// The returned context is derived from ctx. It ends when the lock is no longer kept alive, at
-// the latest when validity ends. [context.Cause] returns why:
+// The returned context is derived from ctx. It ends when the lock is no longer kept alive, at the latest when
+// validity ends. [context.Cause] returns why:
 //
 //   - ErrStopped: stop was called, or the lock was released;
 //   - ErrNotHeld: too few nodes still held it; it was deleted, or another client has it;
 //   - ErrNoQuorum, as a *QuorumError: too few nodes answered for the rest of its validity;
-//   - ErrExpired: validity ended before the lock could be extended, because the process or
-//     the machine was paused;
+//   - ErrExpired: the process or the machine was paused for longer than its validity;
 //   - ErrClosed: the client was closed;
 //   - the cause of ctx.
 //
-// Err of the context reads the clock, so it is right after a pause of any length; Done is
-// closed within about a millisecond. No client can stop work that is under way when its
-// process is paused, or notice that a hypervisor has stopped all clocks of the machine: a
-// resource that must be safe from these needs a fencing token, which [FenceFrom] finds in the
-// context. If the key is deleted by hand, the holder learns of it within a third of the TTL.
+// Err of the context reads the clock, so it is right after a pause of any length; Done is closed within about
+// a millisecond. Work that is under way when the process pauses cannot be stopped: a resource that must be
+// safe from it needs the fencing token, which [FenceFrom] finds in the context. A holder learns within a
+// third of the TTL that its key was deleted.
 //
-// stop may be called twice, and by any goroutine; it does not release the lock. KeepAlive does
-// not block. A lock that is kept alive already, or has a TTL below 30 ms, cannot be kept
-// alive: the context has ended then, with that cause. It costs about 2 microseconds and 700
-// bytes, no timer, and no goroutine unless ctx is of a kind that package context does not
-// know.
+// A lock that is kept alive already, or has a TTL below 30 ms, cannot be kept alive: the context has ended
+// then, with that cause. KeepAlive does not block. It costs about 2 us and 700 bytes, and no goroutine unless
+// package context does not know the kind of ctx.
 func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
 	kept := l.handle.KeepAlive(ctx)
 	return kept, kept.Stop
 }
 
-// Format implements fmt.Formatter. Every verb shows the key, the validity that is left, and a
-// short digest of the token, never the token.
+// Format implements fmt.Formatter. Every verb shows the key, the validity that is left, and a short digest of
+// the token, never the token.
 func (l Lock) Format(f fmt.State, _ rune) { fmt.Fprint(f, l.handle.Text()) }
 
-// MarshalText implements encoding.TextMarshaler with the text of Format, for log/slog and
-// encoding/json.
+// MarshalText is Format for log/slog and encoding/json.
 func (l Lock) MarshalText() ([]byte, error) { return []byte(l.handle.Text()), nil }
 
-// FenceFrom returns the fencing token of the lock that ctx belongs to: a context of
-// [Lock.KeepAlive] or [Client.Do], or one that is derived from it. It returns false for any
-// other context, and for a lock without a token. Of several locks it is that of the last one
-// which was kept alive.
+// FenceFrom returns the fencing token of the lock that ctx belongs to: a context of [Lock.KeepAlive] or
+// [Client.Do], or one that is derived from it. It returns false for any other context, and for a lock without
+// a token. Of several locks it is that of the last one which was kept alive.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) { return group.FenceFrom(ctx) }
 
-// The results of an operation, for errors.Is. An error is one of them at most, except that an
-// [AcquireError] is also the context's error. Other calls return a context's error as it is.
+// The results of an operation, for errors.Is. An error is one of them at most, except that an [AcquireError]
+// is also the context's error. Other calls return a context's error as it is.
 var (
 	ErrTaken = engine.ErrTaken // enough nodes answered: another holder has the lock
-	// ErrNoQuorum: too few nodes answered. After Extend the lock is still held for what
-	// Remaining returns; after Release its key may be left.
-	ErrNoQuorum = engine.ErrNoQuorum
-	ErrExpired  = engine.ErrExpired // no validity was left when the votes came, or to extend
-	ErrNotHeld  = engine.ErrNotHeld // released, expired on the nodes, or another holder's
-	ErrClosed   = engine.ErrClosed  // the client is closed
-	ErrBusy     = engine.ErrBusy    // Config.MaxWaiting operations wait already
-	ErrStopped  = engine.ErrStopped // no longer kept alive, as asked: a cause of Lock.KeepAlive
-
-	// ErrForgotten: too many nodes have lost the fencing tokens. See Client.InitFencing.
-	ErrForgotten = group.ErrForgotten
-	// ErrConfig: the Config is wrong, or every node refuses it. A fenced acquire returns it
-	// if nodes have the tokens of clients with other Nodes or another MaxTTL, or if the clock
-	// of this machine cannot be right.
+	// ErrNoQuorum: too few nodes answered. After Extend the lock is held for what Remaining returns.
+	ErrNoQuorum  = engine.ErrNoQuorum
+	ErrExpired   = engine.ErrExpired  // no validity was left when the votes came, or to extend
+	ErrNotHeld   = engine.ErrNotHeld  // released, expired on the nodes, or another holder's
+	ErrClosed    = engine.ErrClosed   // the client is closed
+	ErrBusy      = engine.ErrBusy     // Config.MaxWaiting operations wait already
+	ErrStopped   = engine.ErrStopped  // no longer kept alive, as asked: a cause of Lock.KeepAlive
+	ErrForgotten = group.ErrForgotten // too many nodes have lost the fencing tokens: see Client.InitFencing
+	// ErrConfig: the Config is wrong, or every node refuses it. Of a fenced acquire: nodes have the tokens of
+	// clients with other Nodes or another MaxTTL, or the clock of this machine cannot be right.
 	ErrConfig   = group.ErrConfig
 	ErrArgument = engine.ErrArgument // a key, ttl, function or Op that is not allowed
 )
 
-// AcquireError is the error of an Acquire, AcquireAll or Do that gave up, for errors.As. It
-// wraps Ctx and Last: errors.Is finds both context.DeadlineExceeded and ErrTaken, for example.
+// AcquireError is the error of an Acquire, AcquireAll or Do that gave up, for errors.As. It wraps Ctx and
+// Last: errors.Is finds both context.DeadlineExceeded and ErrTaken, for example.
 type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
@@ -492,22 +396,14 @@ func (e *AcquireError) Error() string {
 }
 
 // Unwrap returns those of Ctx and Last that are not nil.
-func (e *AcquireError) Unwrap() (errs []error) {
-	for _, err := range []error{e.Ctx, e.Last} {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
-}
+func (e *AcquireError) Unwrap() []error { return group.NotNil(e.Ctx, e.Last) }
 
 func newAcquireError(key string, attempts int, waited time.Duration, last, ended error) error {
 	return &AcquireError{key, attempts, waited, last, ended}
 }
 
-// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As. It wraps
-// Cause and each of Failed. The failure of a node is never found as the error of a context, or
-// as another of the errors above.
+// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As. It wraps Cause and each of
+// Failed. The failure of a node is never found as the error of a context, or as another of the errors above.
 type QuorumError struct {
 	Kind                   OpKind // 0 for Ready and Attach
 	Cause                  error  // ErrNoQuorum
@@ -516,18 +412,10 @@ type QuorumError struct {
 }
 
 // Error returns how many nodes failed, which, and why.
-func (e *QuorumError) Error() string {
-	return group.NoQuorum(e.Nodes, e.Failed, engine.Kind(e.Kind) == engine.Release)
-}
+func (e *QuorumError) Error() string { return group.NoQuorum(e.Nodes, e.Failed, e.Kind == OpRelease) }
 
 // Unwrap returns Cause and Failed.
-func (e *QuorumError) Unwrap() []error {
-	errs := []error{e.Cause}
-	for _, f := range e.Failed {
-		errs = append(errs, f)
-	}
-	return errs
-}
+func (e *QuorumError) Unwrap() []error { return group.Causes(e.Cause, e.Failed) }
 
 func newQuorumError(g *group.Group, op *engine.Op) error {
 	e := &QuorumError{Kind: OpKind(op.Kind), Cause: op.Err, Nodes: g.Len(), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
@@ -560,35 +448,27 @@ const (
 	OpRelease
 )
 
-func (k OpKind) String() string {
-	if k > OpRelease {
-		return "unknown"
-	}
-	return engine.Kind(k).String()
-}
+func (k OpKind) String() string { return group.KindName(engine.Kind(k)) }
 
-// Op is an operation for callers that have an event loop: Submit does not block, and a
-// callback completes it. It must not be touched from Submit until Done, or until a Cancel that
-// returned true; then it can be used again.
+// Op is an operation for callers that have an event loop: Submit does not block, and a callback completes it.
+// It must not be touched from Submit until Done, or until a Cancel that returned true; then it can be reused.
 //
-// An OpExtend knows nothing of the lock but its token. Nodes that have lost the key do not get
-// it again, and its caller must check that validity had not ended when it is done.
+// An OpExtend knows nothing of the lock but its token. Nodes that have lost the key do not get it again, and
+// its caller must check that validity had not ended when it is done.
 type Op struct {
 	Kind  OpKind
 	Key   []byte           // 1 to MaxKey bytes
 	TTL   time.Duration    // of OpAcquire and OpExtend
 	Token [token.Size]byte // set by Submit for OpAcquire, by the caller for the others
-	// Done is called once, by a goroutine of the client. It may use the client, and Submit
-	// this Op again. One runs at a time; after 20 ms the others go on beside it. A panic is
-	// recovered and logged.
+	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. One
+	// runs at a time; after 20 ms the others go on beside it. A panic is recovered and logged.
 	Done func(*Op)
 
 	op group.Op
 }
 
-// Submit begins op. It neither blocks nor allocates. With an error Done is not called:
-// ErrBusy, ErrClosed, or ErrArgument for a wrong op or one that is under way. Done may be
-// called before Submit returns.
+// Submit begins op. It neither blocks nor allocates. With an error Done is not called: ErrBusy, ErrClosed, or
+// ErrArgument for a wrong op or one that is under way. Done may be called before Submit returns.
 func (c *Client) Submit(op *Op) error {
 	if op == nil {
 		return engine.WrongArgument("operation is nil")
@@ -607,36 +487,27 @@ func (c *Client) Submit(op *Op) error {
 	return c.group.Submit(in, (*token.Token)(&op.Token))
 }
 
-// Cancel takes op back. It returns false if it is too late, because Done was called or is
-// about to be, or if op was not submitted to this client. An acquire that was sent is released
-// in the background.
+// Cancel takes op back. It returns false if it is too late, because Done was called or is about to be, or if
+// op was not submitted to this client. An acquire that was sent is released in the background.
 func (c *Client) Cancel(op *Op) bool { return op != nil && c.group.Cancel(&op.op) }
 
-// Err returns the error that TryAcquire, Extend or Release would return. It is valid from Done
-// on.
+// Err returns the error that TryAcquire, Extend or Release would return. It is valid from Done on.
 func (op *Op) Err() error { return op.op.Result() }
 
-// Remaining returns the validity that is left after an OpAcquire or OpExtend without an error,
-// else 0. A lock without validity must be released.
+// Remaining returns the validity that is left after an OpAcquire or OpExtend without an error, else 0.
 func (op *Op) Remaining() time.Duration { return op.op.Remaining() }
 
 // Fence returns the fencing token of an OpAcquire without an error, or 0: see [Lock.Fence].
 func (op *Op) Fence() uint64 { return op.op.Fence() }
 
-// Format implements fmt.Formatter. Every verb shows the kind, the key, the TTL and a short
-// digest of the token, never the token. Print a pointer: an Op by value shows its fields.
+// Format implements fmt.Formatter. Every verb shows the kind, the key, the TTL and a short digest of the
+// token, never the token. Print a pointer: an Op by value shows its fields.
 func (op *Op) Format(f fmt.State, _ rune) { fmt.Fprint(f, op.text()) }
 
-// MarshalText implements encoding.TextMarshaler with the text of Format, for log/slog and
-// encoding/json.
+// MarshalText is Format for log/slog and encoding/json.
 func (op *Op) MarshalText() ([]byte, error) { return []byte(op.text()), nil }
 
-func (op *Op) text() string {
-	if op == nil {
-		return "no operation"
-	}
-	return fmt.Sprintf("%v %s, ttl %v, token digest %s", op.Kind, group.Quote(string(op.Key)), op.TTL, group.Digest(op.Token[:]))
-}
+func (op *Op) text() string { return group.OpText(engine.Kind(op.Kind), op.Key, op.TTL, op.Token[:]) }
 
 // completion hides Complete from the users of Op.
 type completion Op
@@ -653,9 +524,8 @@ func (op *completion) Complete(*engine.Op) {
 
 // Stats has the counts of a client since New, and the state of its nodes, all of one moment.
 type Stats struct {
-	// Acquire, Extend and Release count attempts by how they ended, each once: an Acquire that
-	// tries three times counts three times, a lock of several keys once. A call with wrong
-	// arguments, an ended context or a released Lock is no attempt.
+	// Acquire, Extend and Release count attempts by how they ended: an Acquire that tries three times counts
+	// three times, a lock of several keys once. A call that fails before it asks for a lock is no attempt.
 	Acquire, Extend, Release struct {
 		Won       uint64
 		Denied    uint64 // ErrTaken or ErrNotHeld
@@ -664,8 +534,7 @@ type Stats struct {
 		Cancelled uint64 // the context's error, or Cancel
 		Refused   uint64 // ErrBusy or ErrClosed
 	}
-	// Waits counts the calls of Acquire, AcquireAll and Do that had to wait, each once when it
-	// ends. One that has its lock, or an error, from its first attempt did not wait.
+	// Waits counts the calls of Acquire, AcquireAll and Do that went on after their first attempt.
 	Waits struct {
 		Granted    uint64 // the nodes granted the lock
 		HandedOver uint64 // the last holder passed it on, inside the process
@@ -674,7 +543,7 @@ type Stats struct {
 		Closed     uint64 // ErrClosed
 		Failed     uint64 // another error
 
-		Total, Longest time.Duration // of these calls, from their begin to their end
+		Total, Longest time.Duration // of these calls
 	}
 	Held       int    // locks acquired or attached and not released, expired ones included
 	KeptAlive  int    // locks that are kept alive
@@ -696,23 +565,20 @@ type Node struct {
 	Up      bool          // it has a connection
 	Err     error         // why it has none, a *conn.Error; nil while up; never a credential
 	Guarded time.Duration // how long it still has no vote; 0 if it may vote
-	// Server is the product and version that the server showed, or "". Dialect is the commands
-	// that release and extend a lock there, such as "EVALSHA" or "DELIFEQ, SET IFEQ". Both
-	// stay when the connection ends.
+	// Server is the product and version that the server showed, or "". Dialect is the commands that release
+	// and extend a lock there, such as "EVALSHA" or "DELIFEQ, SET IFEQ". Both stay when the connection ends.
 	Server, Dialect string
 	Connects        uint64 // connections it has had, including the present one
-	// RoundTrips counts the batches that it has answered in full. RoundTrip is how long that
-	// took, smoothed as in RFC 6298, RoundTripMax the longest: until the answer was read,
-	// which may be up to 5 ms later if a quorum had answered before.
+	// RoundTrips counts the batches that it has answered in full; RoundTrip is how long that took, smoothed
+	// as in RFC 6298, RoundTripMax the longest. After a quorum answers are read up to 5 ms late.
 	RoundTrips              uint64
 	RoundTrip, RoundTripMax time.Duration
 	InFlight                int    // replies that it owes
 	Granted, Denied, Failed uint64 // its votes; those of a node that is down or late have failed
 }
 
-// Stats returns the counts since New and the state of the nodes. It blocks while another
-// goroutine uses the sockets: for microseconds, or up to 5 ms if that one waits for replies.
-// It allocates Stats.Nodes. Callbacks may call it.
+// Stats returns the counts and the state of the nodes. It blocks while another goroutine uses the sockets:
+// for microseconds, or up to 5 ms if that one waits for replies. It allocates Stats.Nodes.
 func (c *Client) Stats() Stats {
 	nodes := make([]Node, 0, c.group.Len())
 	s := c.group.Stats(func(n conn.Node, v engine.Votes) { nodes = append(nodes, newNode(n, v)) })
@@ -733,8 +599,8 @@ func newNode(n conn.Node, v engine.Votes) Node {
 type KeyState struct {
 	Key    string
 	Status KeyStatus
-	// Holder is the Config.Name of the holder, or "", and Digest a short hash of the value,
-	// which tells two holders apart. Both are of the value that most nodes have.
+	// Holder is the Config.Name of the holder, or "", and Digest a short hash of the value, which tells two
+	// holders apart. Both are of the value that most nodes have.
 	Holder, Digest string
 	Nodes          []KeyOnNode // in the order of Config.Nodes
 
@@ -770,11 +636,10 @@ func (s KeyState) IsHeldBy(l Lock) bool {
 	return (s.Status == KeyHeld || s.Status == KeyEternal) && l.handle.HasValue(s.sum)
 }
 
-// Inspect asks each node what it has at key, and waits for all of them, at most for
-// NodeTimeout. It changes nothing. Value and TTL are not read at the same moment. The error is
-// ctx.Err(), ErrBusy, ErrClosed or ErrArgument; the failure of a node is in its KeyOnNode. A
-// value that is no string is such a failure. Inspect and Attach alone need the permissions for
-// GETRANGE and PTTL.
+// Inspect asks each node what it has at key, and waits for all of them, at most for NodeTimeout. It changes
+// nothing. Value and TTL are not read at the same moment. The error is ctx.Err(), ErrBusy, ErrClosed or
+// ErrArgument; the failure of a node is in its KeyOnNode. A value that is no string is such a failure.
+// Inspect and Attach alone need the permissions for GETRANGE and PTTL.
 func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	seen, err := c.group.Inspect(ctx, key)
 	if err != nil {
@@ -790,36 +655,30 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	return s, nil
 }
 
-// Hooks are functions to be called, each optional. Several goroutines may call them at once,
-// and they may use the client, including Stats and Close.
+// Hooks are functions to be called, each optional. Several goroutines may call them at once, and they may use
+// the client, including Stats and Close.
 //
-// The goroutine that called the client calls Attempt, Acquire and LockLost, before its call
-// returns; a panic goes to that caller. A goroutine of the client calls the others a moment
-// later, as it does Op.Done, and also Attempt and LockLost for an [Op] and for extensions in
-// the background. One that blocks delays the others by 20 ms at most; a panic is recovered and
-// logged.
+// The goroutine that called the client calls Attempt, Acquire and LockLost, before its call returns; a panic
+// goes to that caller. A goroutine of the client calls the others, and Attempt and LockLost for an [Op] and
+// for extensions in the background, as it does Op.Done: one that blocks delays the others by 20 ms at most,
+// and a panic is recovered and logged.
 type Hooks struct {
-	// Attempt is called for each attempt that Stats counts: once for a lock of several keys,
-	// with the votes on the key that decided it. It allocates the key of an Op.
+	// Attempt is called for each attempt that Stats counts, with the votes on the key that decided it.
 	Attempt func(Attempt)
-	// Acquire is called once for each Acquire, AcquireAll and Do that made an attempt, when
-	// it has the lock or an error.
+	// Acquire is called for each Acquire, AcquireAll and Do that made an attempt, when it ends.
 	Acquire func(Acquisition)
-	// Vote is called for each vote of each node, also on releases in the background. While it
-	// blocks 65,536 votes are kept; further ones are dropped.
+	// Vote is called for each vote of each node, also on releases in the background. If it blocks, votes
+	// beyond 65,536 are dropped.
 	Vote func(Vote)
-	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not
-	// make it. Close does not call NodeDown. NodeGuarded is called for a node that has no vote
-	// for Node.Guarded.
+	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close
+	// does not call NodeDown. NodeGuarded is called for a node that has no vote for Node.Guarded.
 	NodeUp, NodeDown, NodeGuarded func(Node)
-	// LockLost is called once for a lock that was gone before it was released: Extend or
-	// Release returned ErrNotHeld, Extend returned ErrExpired, or it could not be kept alive.
-	// It is not called for an Op.
+	// LockLost is called once for a lock that was gone before it was released: Extend or Release returned
+	// ErrNotHeld, Extend returned ErrExpired, or it could not be kept alive. It is not called for an Op.
 	LockLost func(key string, err error)
 }
 
-// Attempt is an attempt that has ended, with the votes up to its verdict. There are none if it
-// was cancelled, or ended before a node was asked.
+// Attempt is an attempt that has ended, with its votes up to the verdict, if a node was asked.
 type Attempt struct {
 	Kind                    OpKind
 	Key                     string          // the first of several
@@ -887,6 +746,4 @@ func (h Hooks) install(in *group.Config) {
 	in.OnNodeUp, in.OnNodeDown, in.OnNodeGuarded = node(h.NodeUp), node(h.NodeDown), node(h.NodeGuarded)
 }
 
-func init() {
-	knobs.Register(func(config any) **knobs.Knobs { return &config.(*Config).knobs })
-}
+func init() { knobs.Register(func(config any) **knobs.Knobs { return &config.(*Config).knobs }) }

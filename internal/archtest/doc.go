@@ -3,8 +3,8 @@
 //
 //   - a package imports what its place in the house does not allow,
 //   - go.mod requires a module that was not decided on,
-//   - a Go file is longer than 500 lines,
-//   - something new stands at the top level, or more than five tests do.
+//   - a Go file is longer than 500 lines, or redlock.go than 750,
+//   - something else stands at the top level than the card lists, or more than five tests do.
 //
 // The allowed imports, downwards only:
 //
@@ -16,9 +16,9 @@
 // The root package says what is promised and internal/group, which only the root may
 // import, does it. resp and quorum import the standard library alone, so that the
 // wire format and the protocol can be tested without a server. conn may use
-// internal/… too, but not internal/engine, which is built on conn. Only tests and
-// bench see the test servers, and only they see redcon: a user of the library
-// never compiles a server.
+// internal/… too, but not internal/engine, which is built on conn. Only tests, bench and
+// conn/conntest see the test servers, and so redcon: a user of the library compiles a server
+// only where a test imports conn/conntest.
 //
 // Test files may import anything that go.mod requires. A nested module (a
 // directory with a go.mod of its own) has its own dependencies, and only the

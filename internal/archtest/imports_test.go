@@ -16,13 +16,15 @@ import (
 const module = "github.com/redlock-go/redlock"
 
 // A room is a part of the module that has a rule of its own: "redlock" (the
-// root package), "resp", "quorum", "conn", "bench", or "internal/x" with all
+// root package), "resp", "quorum", "conn", "conn/conntest", "bench", or "internal/x" with all
 // that is below it.
 func roomOf(dir string) string {
 	parts := strings.Split(dir, "/")
 	switch {
 	case dir == ".":
 		return "redlock"
+	case dir == "conn/conntest": // not a part of conn: it has servers
+		return dir
 	case parts[0] == "internal" && len(parts) > 1:
 		return parts[0] + "/" + parts[1]
 	}
@@ -50,8 +52,10 @@ var restricted = map[string][]string{
 	"redlock":                           {"bench", "internal/testkit"},
 	"bench":                             {},
 	"internal/group":                    {"redlock"},
-	"internal/fakeredis":                {"bench", "internal/testkit"},
+	"conn/conntest":                     {}, // or a user of the library compiles a server
+	"internal/fakeredis":                {"bench", "internal/testkit", "conn/conntest"},
 	"internal/realredis":                {"bench", "internal/testkit"},
+	"internal/knobs":                    {"redlock", "internal/group", "bench", "internal/testkit"},
 	"internal/testkit":                  {},
 	"github.com/tidwall/redcon":         {"bench", "internal/fakeredis"},
 	"github.com/stretchr/testify":       {"bench", "internal/testkit"},
@@ -66,6 +70,7 @@ var pure = map[string][]string{
 	"internal/command": {"resp", "quorum", "internal/refusal", "internal/fencing"},
 	"internal/fencing": {},
 	"internal/mutants": {},
+	"internal/knobs":   {},
 	"internal/renewal": {},
 	"internal/waiters": {},
 }
@@ -157,6 +162,11 @@ func TestForbiddenImports(t *testing.T) {
 		{"conn/a.go", "golang.org/x/sys/unix", false},
 		{"redlock.go", ours + "internal/group", true},
 		{"redlock.go", ours + "internal/testkit/cluster", false},
+		{"redlock.go", ours + "conn/conntest", false},
+		{"conn/a.go", ours + "internal/fakeredis", false},
+		{"conn/conntest/a.go", ours + "internal/fakeredis", true},
+		{"conn/conntest/a.go", "github.com/tidwall/redcon", false},
+		{"internal/testkit/a.go", ours + "conn/conntest", false},
 		{"internal/engine/a.go", ours + "conn", true},
 		{"internal/engine/a.go", ours + "internal/group", false},
 		{"internal/engine/a.go", ours + "internal/fakeredis", false},

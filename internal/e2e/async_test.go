@@ -24,7 +24,7 @@ func TestReleaseAsync(t *testing.T) {
 		before := cluster.Settle(t, r.Client)
 		for range pairs {
 			l.ReleaseAsync()
-			require.Empty(t, l.Key())
+			require.Empty(t, l.Token())
 			require.Zero(t, l.Remaining())
 			l.ReleaseAsync()
 			require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
@@ -96,7 +96,7 @@ func TestReleaseAsyncIsHandedOff(t *testing.T) {
 	require.NoError(t, r.Close())
 	late.ReleaseAsync()
 	late.ReleaseAsync()
-	require.Empty(t, late.Key())
+	require.Empty(t, late.Token())
 	s := r.Stats()
 	require.EqualValues(t, 1, s.Release.Refused)
 	require.EqualValues(t, 2, s.Release.Won)

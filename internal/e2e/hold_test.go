@@ -210,7 +210,7 @@ func TestKeptContextEnds(t *testing.T) {
 			if c.lost {
 				require.Len(t, lost, 1, "told once")
 				require.Contains(t, lost[0], "k: ")
-			} else if l.Key() == "" && !c.remains {
+			} else if l.Token() == "" && !c.remains {
 				require.Empty(t, lost)
 			}
 		})

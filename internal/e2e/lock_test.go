@@ -39,7 +39,7 @@ func TestLifeOfALock(t *testing.T) {
 
 			require.NoError(t, l.Release(t.Context()))
 			r.AwaitEmpty(t)
-			require.Empty(t, l.Key())
+			require.Empty(t, l.Token())
 			require.Empty(t, l.Token())
 			require.Zero(t, l.Remaining())
 		}

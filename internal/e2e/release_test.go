@@ -50,14 +50,14 @@ func TestReleaseResults(t *testing.T) {
 					require.ErrorIs(t, err, c.want)
 				}
 				if c.want != redlock.ErrNoQuorum {
-					require.Empty(t, l.Key(), "known")
+					require.Empty(t, l.Token(), "known")
 					require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 					return
 				}
 				require.Equal(t, "k", l.Key(), "unknown: it can be tried again")
 				err = l.Release(t.Context())
 				require.True(t, err == nil || testkit.IsAny(err, redlock.ErrNotHeld), "%v", err)
-				require.Empty(t, l.Key())
+				require.Empty(t, l.Token())
 				r.AwaitEmpty(t)
 			})
 		}

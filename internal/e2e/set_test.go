@@ -69,7 +69,7 @@ func TestSet(t *testing.T) {
 				l.ReleaseAsync()
 			}
 			r.AwaitEmpty(t)
-			require.Empty(t, l.Keys())
+			require.Empty(t, l.Token())
 			require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
 			require.Zero(t, cluster.Settle(t, r.Client).Held)
 		})
@@ -268,7 +268,7 @@ func TestSetRefused(t *testing.T) {
 	} {
 		l, err := call()
 		require.ErrorContains(t, err, want)
-		require.Empty(t, l.Keys())
+		require.Empty(t, l.Token())
 	}
 	require.Zero(t, cluster.Settle(t, r.Client).Operations)
 	busy := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })

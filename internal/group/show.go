@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"time"
 
+	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
@@ -39,6 +41,19 @@ func (h Handle) Digest() string {
 // Text shows the lock without its token.
 func (h Handle) Text() string {
 	return fmt.Sprintf("lock %s, %v left, token digest %s", Quote(h.key), h.Remaining(), h.Digest())
+}
+
+// OpText shows an operation without its token.
+func OpText(kind engine.Kind, key []byte, ttl time.Duration, token []byte) string {
+	return fmt.Sprintf("%s %s, ttl %v, token digest %s", KindName(kind), Quote(string(key)), ttl, Digest(token))
+}
+
+// KindName names the kinds that users know.
+func KindName(kind engine.Kind) string {
+	if kind > engine.Release {
+		return "unknown"
+	}
+	return kind.String()
 }
 
 // veiled is a token in the memory that a Handle points to. A struct with a Lock in an

@@ -3,6 +3,7 @@ package group
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,4 +60,18 @@ func NodeFailure(addr string, err error) string {
 		return addr + " " + reply.Message
 	}
 	return addr + " " + strings.TrimPrefix(err.Error(), "conn: ")
+}
+
+// NotNil returns those errors that are not nil.
+func NotNil(all ...error) []error {
+	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
+}
+
+// Causes returns what an operation without a quorum wraps.
+func Causes[E error](cause error, failed []E) []error {
+	all := []error{cause}
+	for _, f := range failed {
+		all = append(all, f)
+	}
+	return all
 }

@@ -41,6 +41,14 @@ func Of(config any) *Knobs {
 	return k
 }
 
+// Value returns the knobs at k, or their defaults.
+func Value(k *Knobs) Knobs {
+	if k == nil {
+		return Knobs{}
+	}
+	return *k
+}
+
 // With returns a copy of a redlock.Config with changed knobs.
 func With[C any](config C, change func(*Knobs)) C {
 	change(Of(&config))

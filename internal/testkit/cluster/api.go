@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -17,11 +18,16 @@ type (
 	}
 )
 
-// IsReady is Ready without waiting.
+// IsReady is Ready with a context that has ended, without the error of that.
 func IsReady(c interface{ Ready(context.Context) error }) error {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	return c.Ready(ended)
+	err := c.Ready(ended)
+	var why *redlock.QuorumError
+	if errors.As(err, &why) {
+		return why
+	}
+	return err
 }
 
 // Keep keeps a lock alive until it is released. lost, which may be nil, is called with the
