@@ -116,9 +116,9 @@ func (g *Group) nodeDown(i int) {
 // calls: a panic in one does not keep the other from happening.
 func (g *Group) reportNode(log func(), hook func(conn.Node), n conn.Node) {
 	if g.cfg.Logger != nil {
-		g.engine.Tell(log)
+		g.engine.Notify(log)
 	}
 	if hook != nil {
-		g.engine.Tell(func() { hook(n) })
+		g.engine.Notify(func() { hook(n) })
 	}
 }
