@@ -77,7 +77,7 @@ func forgetting() rules {
 // "forgets" in broken), unless each is without a vote until what it forgot has expired.
 func TestRestartGuard(t *testing.T) {
 	t.Parallel()
-	acquired, n := 0, seeds(300)
+	acquired, n := 0, seeds(150)
 	for seed := range uint64(n) {
 		w := newWorld(seed, forgetting())
 		w.run()

@@ -68,6 +68,9 @@ func TestProtocol(t *testing.T) {
 
 func check(t *testing.T, w *world) {
 	t.Run(w.name, func(t *testing.T) {
+		if !testkit.Long() { // the large worlds need the memory for themselves
+			t.Parallel()
+		}
 		from := time.Now()
 		r := w.search()
 		t.Logf("%d states, %v, all: %v, else traces of %d steps", r.states, time.Since(from).Round(time.Millisecond), r.whole, r.depth)
@@ -142,6 +145,7 @@ var broken = []world{
 func TestBroken(t *testing.T) {
 	for _, w := range broken {
 		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
 			r := find(t, &w)
 			if distinct := w; !w.counters && !w.distinct && !w.live && !w.lowWord {
 				distinct.distinct = true
