@@ -69,7 +69,7 @@ func TestAServerThatStopsReading(t *testing.T) {
 				r := newTestFleet(t, portable, newPeersOn(t, network, 3))
 				r.up()
 				for range 2 {
-					sent := r.clog(1, 4<<20)
+					sent := r.clog(1, 1<<20)
 					r.wires[1].Hold(1 << 20)
 					r.meanwhile(func() {
 						for _, l := range sent {
@@ -105,7 +105,7 @@ func TestTheEndOfAClog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := newUpFleet(t, portable, 3)
-				sent := r.clog(1, 2<<20)
+				sent := r.clog(1, 1<<20)
 				var written int
 				r.do(func() {
 					if written = r.nodes[1].owed.unsent; r.nodes[1].owed.offset > 0 {
@@ -147,7 +147,7 @@ func TestTheEndOfAClog(t *testing.T) {
 	}
 }
 
-// The batches behind a partly answered one.
+// The batches after a partly answered one.
 func TestFailBeginsBehindTheLastReply(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 1)

@@ -61,7 +61,7 @@ func TestPermanentErrorsAreNotDialedInHaste(t *testing.T) {
 	})
 }
 
-// A server that greets us well and then hangs up, or says more than it was asked
+// A server that greets us well and then hangs up, or sends more than it was asked
 // for, is dialed as rarely as one that does not answer at all.
 func TestNoDialStorm(t *testing.T) {
 	for name, greeting := range map[string]func(int, string) scripted.Steps{
@@ -75,8 +75,8 @@ func TestNoDialStorm(t *testing.T) {
 				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = greeting })
 				start := time.Now()
 				r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.Rand = func() float64 { return 1 } })
-				r.until("for the fifth dial", func() bool { return p.Dialled.Load() >= 5 })
-				assert.GreaterOrEqual(t, time.Since(start), (1+2+4+8)*minBackoff)
+				r.until("for the fourth dial", func() bool { return p.Dialled.Load() >= 4 })
+				assert.GreaterOrEqual(t, time.Since(start), (1+2+4)*minBackoff)
 			})
 		})
 	}
@@ -127,20 +127,6 @@ func TestOneDiallerPerNode(t *testing.T) {
 			r.do(func() { r.Sweep(0) })
 		}
 		assert.Equal(t, int64(2), p.Dialled.Load())
-	})
-}
-
-func TestANodeComesBackByItself(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 3)
-		for range 3 {
-			r.peers[2].Stop()
-			r.lose(2)
-			r.do(func() { assert.Error(t, r.Fault(2)) })
-			r.peers[2].Start(t)
-			r.up()
-			r.works()
-		}
 	})
 }
 

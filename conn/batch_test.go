@@ -20,35 +20,6 @@ func tagsOf(n int) []string {
 	return tags
 }
 
-func TestBatchesArriveEverywhereInOrder(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 5)
-		const batches = 100
-		var want, answer strings.Builder
-		var all []*ledger
-		for i := range batches {
-			tags := []string{fmt.Sprint("first-", i), fmt.Sprint("second-", i)}
-			l := r.send(tags...)
-			want.Write(l.Buf)
-			answer.WriteString(echoes(tags...))
-			all = append(all, l)
-		}
-		for _, w := range r.wires {
-			w.Expect(want.String())
-		}
-		for _, w := range r.wires { // replies to all of them in one piece
-			w.Send(answer.String())
-		}
-		r.awaitDone(all...)
-		for _, l := range all {
-			for node := range r.wires {
-				assert.NoError(t, l.errOf(node))
-				assert.Equal(t, 2, l.nodes[node].replies)
-			}
-		}
-	})
-}
-
 func TestSendToReachesOneNode(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 3)

@@ -27,11 +27,11 @@ type faultyServer struct {
 	order   []string // of arrival
 }
 
-// garbage is no RESP, behind any bytes: it has no line break, so
+// garbage is no RESP, after any bytes: it has no line break, so
 // that it cannot make a half reply whole.
 var garbage = []string{"x", "\x00", "\xff\xfe", "HTTP/1.1 200 OK", ":9223372036854775808", "$-2", "*1025"}
 
-// plan says after how many bytes of reply which fault happens.
+// plan is after how many bytes of reply which fault happens.
 func (f *faultyServer) plan() (bytes int, last scripted.Steps) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,13 +75,13 @@ func (f *faultyServer) serve(nc net.Conn) {
 			continue
 		}
 		w.Play(append(scripted.Steps{string(out[:len(out)+left])}, last...))
-		return // and says no more; it is cut off or stalls
+		return // and sends no more; it is cut off or stalls
 	}
 }
 
 // TestChaos sends to servers that misbehave at random and holds the fleet to
-// its word throughout: the ledgers object to any reply that is misplaced, told
-// twice or never, and the servers tell whether "not sent" was true. With
+// its word throughout: the ledgers object to any reply that is misplaced, delivered
+// twice or never, and the servers report whether "not sent" was true. With
 // REDLOCK_LONG=1 there are a million requests on both paths together.
 func TestChaos(t *testing.T) {
 	batches := 1500
@@ -186,7 +186,7 @@ func TestChaos(t *testing.T) {
 	})
 }
 
-// inOrder says whether tags "batch.index" ascend.
+// inOrder reports whether tags "batch.index" ascend.
 func inOrder(tags []string) bool {
 	last := [2]int{-1, 0}
 	for _, tag := range tags {

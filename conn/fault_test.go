@@ -208,7 +208,7 @@ func TestMaxInFlightBySendTo(t *testing.T) {
 	})
 }
 
-// A server that has answered and gone says both at once. Neither may be lost,
+// A server that has answered and gone reports both at once. Neither may be lost,
 // not even without a second report.
 func TestTheEndIsNotLostBehindTheLastBytes(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

@@ -125,7 +125,7 @@ func (r *testFleet) lose(node int) {
 	r.wires[node] = nil
 }
 
-// Up tells whether a node has a connection. The caller is the owner.
+// Up reports whether a node has a connection. The caller is the owner.
 func (r *testFleet) Up(node int) bool { return r.nodes[node].sock != nil }
 
 // Fault is why a node is down, or nil. The caller is the owner.

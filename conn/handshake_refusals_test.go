@@ -140,7 +140,7 @@ func TestUnknownQuestions(t *testing.T) {
 				for connects := range 2 {
 					r.up()
 					r.works()
-					r.dials.Wait() // a warning comes behind the connection
+					r.dials.Wait() // a warning comes after the connection
 					want := 0
 					if silent {
 						want = connects + 1

@@ -38,7 +38,7 @@ const (
 // each bound. Every frame that is malformed is package resp's business.
 var hostiles = []hostile{
 	{"no RESP", scripted.Steps{"HTTP/1.1 200 OK\r\n\r\n"}, 0, resp.UnknownKind},
-	{"a bulk that is longer than it says", scripted.Steps{one + "$2\r\ntwo\r\n"}, 1, resp.BadTerminator},
+	{"a bulk that is longer than announced", scripted.Steps{one + "$2\r\ntwo\r\n"}, 1, resp.BadTerminator},
 	{"a bulk too long", scripted.Steps{"$4225\r\n"}, 0, resp.BulkTooLong},
 	{"an array too large", scripted.Steps{"*1025\r\n"}, 0, resp.TooManyElements},
 	{"arrays in arrays", scripted.Steps{strings.Repeat("*1\r\n", 5)}, 0, resp.TooDeep},
@@ -139,7 +139,7 @@ func (r *testFleet) suffer(h hostile) {
 		r.until(h.name+": an honest answer", func() bool { return l.nodes[i].ended })
 		require.NoError(t, l.errOf(i), h.name)
 	}
-	if h.want == ErrStalled { // but not before all was said and heard
+	if h.want == ErrStalled { // but not before all was sent and read
 		<-performed
 		r.until(h.name+": what comes before", func() bool { return l.nodes[1].replies == h.taken })
 	}
@@ -174,7 +174,7 @@ func (r *testFleet) suffer(h hostile) {
 	}
 }
 
-// requireCause wants an error that code can tell, and that people can read
+// requireCause wants an error that code can recognize, and that people can read
 // without harm: one short line, no control characters, no secret.
 func requireCause(t *testing.T, h hostile, err error) {
 	t.Helper()

@@ -41,7 +41,7 @@ func TestInfoIsRead(t *testing.T) {
 	}
 }
 
-// INFO does not replace the product that HELLO told: in INFO Valkey calls itself Redis.
+// INFO does not replace the product that HELLO named: in INFO Valkey calls itself Redis.
 func TestHelloAndInfoAgree(t *testing.T) {
 	id := identity{product: "valkey", version: "9.1.2"}
 	require.NoError(t, id.readInfo("redis_version:7.2.4\r\nserver_name:valkey\r\n"))
@@ -129,7 +129,7 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 		warned := func(want ...int) {
 			t.Helper()
 			r.up()
-			r.dials.Wait() // a warning comes behind the connection
+			r.dials.Wait() // a warning comes after the connection
 			for i, p := range ps {
 				assert.Equal(t, want[i], strings.Count(log.String(), "node="+p.Addr+" "), "node %d", i)
 			}

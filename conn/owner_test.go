@@ -180,7 +180,7 @@ func TestAfterClose(t *testing.T) {
 	})
 }
 
-// TestAMisfitEndsTheConnection: behind a reply that its Owner refuses there is no other.
+// TestAMisfitEndsTheConnection: after a reply that its Owner refuses there is no other.
 func TestAMisfitEndsTheConnection(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 1)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,38 +94,6 @@ func TestPumpReadsNoMoreThanItCanHold(t *testing.T) {
 	assert.True(t, reported(pp))
 }
 
-// oddConn is a net.Conn whose Read brings bytes and an error at once, as the
-// one of package tls does.
-type oddConn struct {
-	net.Conn
-	once sync.Once
-}
-
-var errOdd = errors.New("odd")
-
-func (c *oddConn) Read(b []byte) (n int, err error) {
-	c.once.Do(func() { n, err = copy(b, "last words"), errOdd })
-	if err == nil {
-		n, err = c.Conn.Read(b)
-	}
-	return n, err
-}
-
-func TestPumpTellsTheEndBehindTheBytes(t *testing.T) {
-	ours, theirs := net.Pipe()
-	p, pp, _ := pumpOn(t, &oddConn{Conn: ours}, theirs)
-	testkit.Await(t, "for the report", func() bool { return reported(pp) })
-	buf := make([]byte, 100)
-	n, err := p.recv(buf)
-	assert.NoError(t, err)
-	assert.Equal(t, "last words", string(buf[:n]))
-	assert.True(t, reported(pp), "there is more: the end")
-	_, err = p.recv(buf)
-	assert.ErrorIs(t, err, errOdd)
-	_, err = p.send(buf)
-	assert.ErrorIs(t, err, errOdd)
-}
-
 // A write that fails is reported, without another read or write.
 func TestPumpReportsAFailedWrite(t *testing.T) {
 	p, pp, theirs := newPump(t)
@@ -171,7 +138,7 @@ func TestPumpCloses(t *testing.T) {
 	}
 }
 
-// slowEnd is a connection whose calls take a while to notice that it was closed.
+// slowEnd is a connection with calls that take a while to notice that it was closed.
 type slowEnd struct {
 	net.Conn
 	ended *atomic.Int64

@@ -128,7 +128,7 @@ func TestNoRunID(t *testing.T) {
 	})
 }
 
-// TestRunIDThatComesAndGoes: a server that ceases to tell may be another, and so
+// TestRunIDThatComesAndGoes: a server that ceases to show it may be another, and so
 // may one that begins to.
 func TestRunIDThatComesAndGoes(t *testing.T) {
 	r := newUpFleet(t, true, 1)

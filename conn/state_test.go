@@ -20,7 +20,7 @@ func (r *testFleet) look(node int) (n Node) {
 	return n
 }
 
-// TestNodeOverItsLife: what is told of one that comes up, is asked, dies and
+// TestNodeOverItsLife: what is reported of one that comes up, is asked, dies and
 // comes back.
 func TestNodeOverItsLife(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
@@ -61,7 +61,7 @@ func TestNodeOverItsLife(t *testing.T) {
 			var why *Error
 			require.True(t, errors.As(n.Err, &why))
 			require.Equal(t, addr, why.Addr)
-			require.NotErrorIs(t, n.Err, ErrNotSent, "that is said to batches only")
+			require.NotErrorIs(t, n.Err, ErrNotSent, "that is for batches only")
 		}
 		r.up()
 		want.Connects = 2
@@ -74,41 +74,41 @@ func TestNodeOverItsLife(t *testing.T) {
 	})
 }
 
-// TestUpAndDownAreTold once each, with the state that is news, and not when the
+// TestUpAndDownAreReported once each, with the state that is news, and not when the
 // fleet is closed.
-func TestUpAndDownAreTold(t *testing.T) {
+func TestUpAndDownAreReported(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var r *testFleet
-		var told []Node // under the lock
+		var reported []Node // under the lock
 		ready := make(chan struct{})
-		tell := func(node int) {
+		report := func(node int) {
 			<-ready // New has not returned yet
-			told = append(told, r.Node(node))
+			reported = append(reported, r.Node(node))
 		}
 		peers := scripted.NewN(t, 1)
-		r = newTestFleet(t, portable, peers, func(c *Config) { c.OnUp, c.OnDown = tell, tell })
+		r = newTestFleet(t, portable, peers, func(c *Config) { c.OnUp, c.OnDown = report, report })
 		close(ready)
 		for i := range uint64(3) {
 			r.up()
 			r.do(func() {
-				require.Len(t, told, int(2*i+1))
-				require.True(t, told[2*i].Up)
-				require.NoError(t, told[2*i].Err)
-				require.Equal(t, i+1, told[2*i].Connects)
+				require.Len(t, reported, int(2*i+1))
+				require.True(t, reported[2*i].Up)
+				require.NoError(t, reported[2*i].Err)
+				require.Equal(t, i+1, reported[2*i].Connects)
 			})
 			r.wires[0].Cut()
 			r.lose(0)
 			r.do(func() {
-				require.GreaterOrEqual(t, len(told), int(2*i+2))
-				require.False(t, told[2*i+1].Up)
-				require.Error(t, told[2*i+1].Err)
+				require.GreaterOrEqual(t, len(reported), int(2*i+2))
+				require.False(t, reported[2*i+1].Up)
+				require.Error(t, reported[2*i+1].Err)
 			})
 		}
 		r.up()
 		r.do(func() {
-			told = nil
+			reported = nil
 			r.Close()
-			require.Empty(t, told)
+			require.Empty(t, reported)
 		})
 	})
 }

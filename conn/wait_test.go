@@ -192,7 +192,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	})
 }
 
-// Sweep waits no longer than it is told, and does not where it cannot.
+// Sweep waits no longer than it may, and does not where it cannot.
 func TestSweepBlocks(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 2)
@@ -250,7 +250,7 @@ func TestAQuietFleetReportsNothing(t *testing.T) {
 		r := newUpFleet(t, portable, 3, func(cfg *Config) { cfg.Rand = func() float64 { return 0.9 } })
 		quiet := func(when string) {
 			t.Helper()
-			r.until("for quiet after "+when, func() bool { return len(r.ready) == 0 }) // what Sweep was told of
+			r.until("for quiet after "+when, func() bool { return len(r.ready) == 0 }) // the nodes for Sweep
 		}
 		quiet("the start")
 		r.works()

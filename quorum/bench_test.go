@@ -7,27 +7,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// BenchmarkRecord is one vote; the Reset that every n votes need is included.
-func BenchmarkRecord(b *testing.B) {
-	for _, n := range []int{1, 3, 5, 7, 64} {
-		for _, outcome := range []quorum.Outcome{quorum.Granted, quorum.Denied} {
-			b.Run(fmt.Sprintf("n=%d/%v", n, outcome), func(b *testing.B) {
-				b.ReportAllocs()
-				var tally quorum.Tally
-				node := n
-				for b.Loop() {
-					if node == n {
-						tally.Reset(n)
-						node = 0
-					}
-					tally.Record(node, outcome)
-					node++
-				}
-			})
-		}
-	}
-}
-
 // BenchmarkRound is all that one attempt asks of a tally: a reset, n votes that
 // are not all alike, and the verdict.
 func BenchmarkRound(b *testing.B) {

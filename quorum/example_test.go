@@ -25,7 +25,7 @@ func ExampleTally() {
 }
 
 // Two denials of three are enough to stop waiting for the third node. When it
-// grants after all, the record says which key is to be released.
+// grants after all, the record shows which key is to be released.
 func ExampleTally_Reason() {
 	var tally quorum.Tally
 	tally.Reset(3)

@@ -28,15 +28,6 @@ func TestNoTwoWinners(t *testing.T) {
 		}
 		require.NotZero(t, wins, "no round can be won with %d nodes", n)
 	}
-	rng := random(t)
-	for range 20_000 {
-		n := 1 + rng.IntN(quorum.MaxNodes)
-		neither := rng.IntN(2)
-		a, b := contest(n, func(int) int { return rng.IntN(2 + neither) })
-		if a == quorum.Won && b == quorum.Won {
-			t.Fatalf("two winners: n=%d", n)
-		}
-	}
 }
 
 var pow3 = [...]int{1, 3, 9, 27, 81, 243, 729, 2187, 6561}

@@ -1,29 +1,12 @@
 package quorum_test
 
 import (
-	"flag"
-	"math/rand/v2"
 	"testing"
-	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/quorum"
 )
-
-var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 picks one")
-
-// random returns a generator and logs its seed, which the test prints when it
-// fails; -seed replays it.
-func random(t *testing.T) *rand.Rand {
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("replay with -seed=%d", s)
-	return rand.New(rand.NewPCG(s, 0))
-}
 
 func TestTallyZeroValue(t *testing.T) {
 	var tally quorum.Tally
@@ -33,10 +16,6 @@ func TestTallyZeroValue(t *testing.T) {
 	require.Zero(t, tally.Granted()+tally.Denied()+tally.Failed())
 	_, voted := tally.Outcome(0)
 	require.False(t, voted)
-}
-
-func TestTallyIsSmall(t *testing.T) {
-	require.LessOrEqual(t, unsafe.Sizeof(quorum.Tally{}), uintptr(32))
 }
 
 // TestTallyResetForgets: nothing of a round shows in the next one, larger or
@@ -52,44 +31,6 @@ func TestTallyResetForgets(t *testing.T) {
 			used.Reset(after)
 			fresh.Reset(after)
 			require.Equal(t, fresh, used, "%d nodes after %d", after, before)
-		}
-	}
-}
-
-// TestTallyOracle compares the tally with the oracle after every single vote of
-// random rounds: any n, repeated votes, nodes and outcomes that do not exist.
-func TestTallyOracle(t *testing.T) {
-	const rounds = 50_000
-	rng := random(t)
-	for round := range rounds {
-		n := 1 + rng.IntN(9)
-		if round%1000 == 0 {
-			n = 1 + rng.IntN(quorum.MaxNodes)
-		}
-		// A bias per round, for otherwise long rounds are hardly ever won.
-		bias := rng.IntN(4)
-		o := oracle{n: n}
-		var tally quorum.Tally
-		tally.Reset(n)
-		last := quorum.Pending
-		for range n + rng.IntN(n+1) {
-			node := rng.IntN(n+2) - 1
-			outcome := quorum.Outcome(rng.IntN(5))
-			if rng.IntN(4) < bias {
-				outcome = quorum.Granted
-			}
-			o.record(node, outcome)
-			got := tally.Record(node, outcome)
-			if got != o.verdict() {
-				t.Fatalf("round %d: Record returned %v, oracle %v (n=%d, votes %v)", round, got, o.verdict(), n, o.votes)
-			}
-			if last != quorum.Pending && got != last {
-				t.Fatalf("round %d: verdict went from %v to %v (n=%d, votes %v)", round, last, got, n, o.votes)
-			}
-			last = got
-			if diff := o.differs(&tally); diff != "" {
-				t.Fatalf("round %d: %s", round, diff)
-			}
 		}
 	}
 }

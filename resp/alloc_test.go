@@ -3,7 +3,6 @@
 package resp_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,17 +64,6 @@ func TestDecodeMalformedAllocatesTheError(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestCodeAllocatesNothing(t *testing.T) {
-	for _, text := range []string{
-		"NOSCRIPT No matching script.",
-		"ERR Error running script (call to f_0): @user_script:4: @user_script: 4: -READONLY You can't write.",
-		"@user_script:" + strings.Repeat(" user_script:1: ", 60),
-	} {
-		payload := []byte(text)
-		shouldAllocate(t, 0, func() { _ = resp.Code(payload) })
 	}
 }
 

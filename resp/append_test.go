@@ -2,11 +2,9 @@ package resp_test
 
 import (
 	"math"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/resp"
 )
@@ -39,16 +37,5 @@ func TestAppend(t *testing.T) {
 	}
 	for _, test := range tests {
 		assert.Equal(t, test.want, string(test.got), test.name)
-	}
-}
-
-func TestAppendBulkIntAtEveryWidth(t *testing.T) {
-	for n := int64(1); n > 0 && n < math.MaxInt64/10; n *= 10 {
-		for _, n := range []int64{n, n - 1, -n, 1 - n} {
-			v, _ := decode(t, string(resp.AppendBulkInt(nil, n)))
-			require.Equal(t, strconv.FormatInt(n, 10), string(v.Bytes))
-			v, _ = decode(t, string(resp.AppendInteger(nil, n)))
-			require.Equal(t, n, v.Int)
-		}
 	}
 }

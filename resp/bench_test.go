@@ -93,20 +93,3 @@ func BenchmarkAppend(b *testing.B) {
 		}
 	})
 }
-
-func BenchmarkCode(b *testing.B) {
-	for _, bench := range []struct{ name, payload string }{
-		{"plain", "NOSCRIPT No matching script. Please use EVAL."},
-		{"script", "ERR Error running script (call to f_c0ffee): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica."},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			payload := []byte(bench.payload)
-			b.ReportAllocs()
-			for b.Loop() {
-				if len(resp.Code(payload)) != 8 {
-					b.Fatal(string(resp.Code(payload)))
-				}
-			}
-		})
-	}
-}

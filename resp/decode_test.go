@@ -1,7 +1,6 @@
 package resp_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -178,25 +177,4 @@ func TestDecodeMisuse(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestErrorsAreApart(t *testing.T) {
-	var d resp.Decoder
-	var v resp.Value
-	_, incomplete := d.Decode([]byte("-ERR"), &v)
-	d.Reset()
-	_, malformed := d.Decode([]byte("?"), &v)
-	d.Reset()
-	_, err := d.Decode([]byte("-ERR\r\n"), &v)
-	require.NoError(t, err)
-	refused := v.Err()
-
-	var protocol *resp.ProtocolError
-	var server *resp.ServerError
-	assert.True(t, incomplete == resp.ErrIncomplete)
-	assert.False(t, errors.As(incomplete, &protocol) || errors.As(incomplete, &server))
-	assert.True(t, errors.As(malformed, &protocol))
-	assert.False(t, errors.Is(malformed, resp.ErrIncomplete) || errors.As(malformed, &server))
-	assert.True(t, errors.As(refused, &server))
-	assert.False(t, errors.Is(refused, resp.ErrIncomplete) || errors.As(refused, &protocol))
 }

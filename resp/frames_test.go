@@ -86,7 +86,7 @@ func nest(depth int, n node) node {
 }
 
 // A badFrame is malformed under the default limits: at the offset, for the reason.
-// Bytes behind it do not change that.
+// Bytes after it do not change that.
 type badFrame struct {
 	name, frame string
 	offset      int

@@ -85,7 +85,7 @@ func TestValueNullAndEmptyPayloads(t *testing.T) {
 	}
 }
 
-// A Value that has been used tells nothing of its past.
+// A Value that has been used shows nothing of its past.
 func TestValueReuse(t *testing.T) {
 	for _, first := range goodFrames {
 		for _, second := range goodFrames {

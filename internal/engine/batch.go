@@ -42,10 +42,10 @@ type batch struct {
 	latest   time.Duration // longest timeout; becomes an instant when the batch is sent
 	longest  time.Duration // TTL
 
-	answers     []answer  // that nodes have told
+	answers     []answer  // of nodes, to operations that read
 	cause       []error   // by node: why it has not answered the rest
 	failures    []failure // single failed votes
-	told        []told    // answers to fenced acquires, other than OK
+	refusals    []refusal // answers to fenced acquires, other than OK
 	quarantined uint64    // by node, a bit each: it has no vote, but in releases
 
 	older, newer *batch // in Engine.extending
@@ -64,7 +64,7 @@ type round struct {
 	repairer   Repairer
 	repairLife uint64 // of repairer
 	failures   int32  // the last of them in batch.failures, counted from 1
-	told       int32  // likewise in batch.told
+	refusal    int32  // likewise in batch.refusals
 	stale      uint64 // nodes that have refused nothing but the number of a fencing token, a bit each
 	reads      bool   // it is complete when each node has voted
 }
@@ -75,13 +75,13 @@ type failure struct {
 	err          error
 }
 
-// told is a node's answer to a fenced acquire, in the way of failure.
-type told struct {
-	Told
+// refusal is a node's answer to a fenced acquire, in the way of failure.
+type refusal struct {
+	Refusal
 	before int32
 }
 
-// Value is what a node has told of a key.
+// Value is what a node has answered about a key.
 type Value struct {
 	Node int
 	command.Value
@@ -242,8 +242,8 @@ func (b *batch) fenced(node, i int, kind Kind, a fencing.Answer) {
 	if kind == Acquire && a.Code != fencing.OK {
 		r := &b.rounds[i]
 		r.absent |= 1 << uint(node)
-		b.told = append(b.told, told{Told{node, a}, r.told})
-		r.told = int32(len(b.told))
+		b.refusals = append(b.refusals, refusal{Refusal{node, a}, r.refusal})
+		r.refusal = int32(len(b.refusals))
 	}
 	switch a.Code {
 	case fencing.OK, fencing.Held, fencing.Gone:
@@ -287,7 +287,7 @@ func (b *batch) lost(node, first, count int, err error) {
 	}
 }
 
-// causeOf says why a node's vote in a round has failed.
+// causeOf returns why a node's vote in a round has failed.
 func (b *batch) causeOf(node, i int) error {
 	for at := b.rounds[i].failures; at > 0; {
 		f := &b.failures[at-1]
@@ -334,7 +334,7 @@ func (b *batch) expireRound(i int, now time.Duration) {
 		return
 	}
 	for node := range b.engine.nodes {
-		if r.stale>>uint(node)&1 == 0 { // it has answered, and is counted behind the others
+		if r.stale>>uint(node)&1 == 0 { // it has answered, and is counted after the others
 			b.refused(node, i, errTimeout) // unless it has voted
 		}
 	}
@@ -449,8 +449,8 @@ func (b *batch) reset() {
 	b.answers = b.answers[:0]
 	clear(b.failures)
 	b.failures = b.failures[:0]
-	clear(b.told)
-	b.told = b.told[:0]
+	clear(b.refusals)
+	b.refusals = b.refusals[:0]
 	for node := range b.open {
 		b.open[node] = 1
 	}

@@ -11,7 +11,7 @@ import (
 type Call struct {
 	Op
 	Proposal fencing.Proposal // of a caller whose acquires are fenced
-	Values   []Value          // of a kind that reads: what nodes have told, in the order of their answers
+	Values   []Value          // of a kind that reads: what nodes have answered, in that order
 
 	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
 	over  bool            // the context's end has ended the call
@@ -20,7 +20,7 @@ type Call struct {
 }
 
 // Call returns a Call to be used with Do, as often as its user likes, and then
-// given to Free; or what is wrong with the arguments. Do does not check them again.
+// given to Free; or an error if an argument is wrong. Do does not check them again.
 // The engine reads the key where it is and never writes to it.
 func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	c, _ := e.calls.Get().(*Call)
@@ -56,9 +56,9 @@ func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
 
 // Do submits a call and waits for its result. An error is ErrBusy, but not of a release
-// (HasRoom), ErrClosed or that of ctx, which was given to Watch. After an error of ctx the release of an acquire is
-// under way, an extend may or may not take effect, and a release is sent. The result of
-// the operation itself is in the Call.
+// (HasRoom), ErrClosed or that of ctx, which was given to Watch. After an error of ctx the
+// release of an acquire is under way, an extend may or may not take effect, and a release is
+// sent. The result of the operation itself is in the Call.
 //
 // Do waits on one channel only. To wait for the context as well would mean a
 // select, which takes the locks of both channels twice for every operation, and
@@ -85,8 +85,8 @@ func urgencyOf(c *Call) urgency {
 
 // HasRoom reports whether n more operations may wait. The caller of a release asks before it
 // ends anything of its lock; the release is then queued in any case, so that a
-// release that is refused has changed nothing. Beyond Config.MaxWaiting there are as many releases as
-// callers ask at once, at most.
+// release that is refused has changed nothing. Beyond Config.MaxWaiting there are at most as
+// many releases as callers ask for at once.
 func (e *Engine) HasRoom(n int) bool {
 	return e.closing.Load() || int(e.queue.size.Load())+n <= e.queue.limit
 }
@@ -111,8 +111,8 @@ func (c *Call) Ended(ctx context.Context) error {
 // AwaitAlong waits for the end of a call that DoWith was given to send along.
 func (e *Engine) AwaitAlong(along *Call) { <-along.done }
 
-// DoWith is Do for c, with another call sent along behind it. That has one end in every
-// case, for which its own caller waits (AwaitAlong), and the same error as c if neither
+// DoWith is Do for c, with another call sent along after it. The other call ends once in every
+// case. Its caller waits for that with AwaitAlong, and gets the same error as c if neither
 // was sent.
 func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
 	c.over, c.along, along.over = false, 1, false
@@ -155,11 +155,11 @@ func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
 	return context.Canceled
 }
 
-// Over says whether the end of the context has ended the call, which has no result
+// Over reports whether the end of the context has ended the call, which has no result
 // then.
 func (c *Call) Over() bool { return c.over }
 
-// isClosed says whether a Done channel is closed. It runs no user code.
+// isClosed reports whether a Done channel is closed. It runs no user code.
 func isClosed(done <-chan struct{}) bool {
 	select {
 	case <-done: // never, where it is nil

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/token"
 )
 
 // call is Call with arguments that are in order.
@@ -33,9 +35,9 @@ func TestAloneReadsItsOwnReplies(t *testing.T) {
 	p.idle()
 }
 
-// TestAloneLeavesNothingBehind: what is submitted while a caller reads alone is
+// TestAloneLeavesNothingWaiting: what is submitted while a caller reads alone is
 // sent when it is done, and the reader is armed for it.
-func TestAloneLeavesNothingBehind(t *testing.T) {
+func TestAloneLeavesNothingWaiting(t *testing.T) {
 	p := newScripted(t, 1)
 	var other *countedOp
 	p.onSweep = func() {
@@ -103,7 +105,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 	}
 	p.submit(Acquire, "out")
 	c := begin(Release)
-	p.submit(Acquire, "mine") // behind it
+	p.submit(Acquire, "mine") // after it
 	p.tick(0)
 	<-c.done
 	require.True(t, c.over)
@@ -130,22 +132,6 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 	p.turn(func() { p.reply(p.last(), 0, ok) })
 	require.Len(t, p.sent, 4)
 	p.idle()
-}
-
-// TestFlyingIsBounded: a batch that is out whenever the watchdog looks is on its
-// list once, however often it has been used.
-func TestFlyingIsBounded(t *testing.T) {
-	p := newScripted(t, 1)
-	for range 100 {
-		p.submit(Release, "key")
-		p.engine.tick()
-		p.turn(func() { p.reply(p.last(), 0, one) })
-	}
-	require.Len(t, p.engine.inFlight, 1)
-	p.tick(0)
-	require.Empty(t, p.engine.inFlight)
-	require.False(t, p.engine.watchdog.awake)
-	require.Len(t, p.engine.watchdog.wake, 1)
 }
 
 // do is Watch and Do.
@@ -183,4 +169,54 @@ func TestTickFollowsTheTimeout(t *testing.T) {
 		p.submit(Release, "key")
 		require.Equal(t, tick, p.engine.tick())
 	}
+}
+
+// TestCallsTogether: operations that are one are queued together, and read what the nodes have.
+// Where one key is refused, the others are given back.
+func TestCallsTogether(t *testing.T) {
+	e := newServed(t, 3, false)
+	ctx, lock := context.Background(), 1
+	all := func(kind Kind, keys ...string) (calls []*Call, err error) {
+		for _, key := range keys {
+			c := e.call(kind, key, time.Minute)
+			c.Token, c.Part = tokenOf(lock), true
+			c.Watch(ctx)
+			calls = append(calls, c)
+		}
+		require.NoError(t, e.DoAll(ctx, calls))
+		for _, c := range calls {
+			err = Joint(err, c.Err)
+		}
+		return calls, err
+	}
+	calls, err := all(Acquire, "a", "b")
+	require.NoError(t, err)
+	for _, c := range calls {
+		require.True(t, c.Until > 0 && !c.Over())
+	}
+	_, err = all(Extend, "a", "none", "b")
+	require.Equal(t, ErrNotHeld, err)
+
+	read, err := all(ReadValue, "a")
+	require.NoError(t, err)
+	require.Len(t, read[0].Values, 3)
+	for _, v := range read[0].Values {
+		require.Equal(t, tokenOf(1), token.Token([]byte(v.Text)))
+	}
+	read, err = all(ReadTTL, "a")
+	require.NoError(t, err)
+	require.LessOrEqual(t, read[0].Values[2].Int, time.Minute.Milliseconds())
+
+	lock = 2
+	calls, err = all(Acquire, "b", "c")
+	require.Equal(t, ErrTaken, err)
+	e.Forgo(&calls[1].Op, err) // "c" is free again
+	lock = 3
+	_, err = all(Acquire, "c")
+	require.NoError(t, err)
+	own := e.call(Release, "a", 0)
+	own.Token = tokenOf(1)
+	require.NoError(t, e.Leave(own))
+	e.Close(time.Minute)
+	require.Equal(t, 6, e.keys(), "\"b\" and \"c\"")
 }

@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxVotes bounds the votes that wait for OnVote. While it blocks, votes
-	// beyond that are not told.
+	// beyond that are not reported.
 	maxVotes = 64 << 10
 	// slowCall is how long a callback holds up the others. After that another
 	// goroutine calls them.
@@ -27,27 +27,27 @@ func collectTime(n int) time.Duration { return collectFor + time.Duration(n)*col
 // callbacks is the user code that is to be called: completions of operations,
 // votes, and news of nodes.
 //
-// A goroutine of its own calls it, one at a time and without a lock, so that a
+// A separate goroutine calls it, one at a time and without a lock, so that a
 // callback may do anything: submit, make blocking calls, ask for statistics, close
 // the client, block or panic. A panic is recovered and reported. A callback that
 // blocks costs its goroutine: the watchdog notices and starts another; the old one
-// ends when its callback returns. A number tells the two apart.
+// ends when its callback returns. A number distinguishes the two.
 type callbacks struct {
 	waiting atomic.Int64 // not yet begun
 	wake    func()       // has the goroutine make the calls; must not block
 	woken   chan struct{}
 	closed  chan struct{}
 
-	mu      sync.Mutex
-	ops     list
-	votes   []vote
-	told    int // of votes
-	news    []func()
-	caller  uint64        // the number of the goroutine that may call
-	begun   uint64        // calls, by all goroutines
-	calling bool          // one is under way
-	seen    uint64        // begun, when the watchdog last saw a change
-	since   time.Duration // when that was
+	mu       sync.Mutex
+	ops      list
+	votes    []vote
+	reported int // of votes
+	news     []func()
+	caller   uint64        // the number of the goroutine that may call
+	begun    uint64        // calls, by all goroutines
+	calling  bool          // one is under way
+	seen     uint64        // begun, when the watchdog last saw a change
+	since    time.Duration // when that was
 }
 
 func (c *callbacks) init() {
@@ -60,7 +60,7 @@ func (c *callbacks) init() {
 	}
 }
 
-// vote is a vote to be told.
+// vote is a vote to be reported.
 type vote struct {
 	node    int
 	kind    Kind
@@ -81,15 +81,15 @@ func (c *callbacks) complete(ops *list) {
 
 func (c *callbacks) vote(v vote) {
 	c.mu.Lock()
-	if len(c.votes)-c.told < maxVotes {
+	if len(c.votes)-c.reported < maxVotes {
 		c.votes = append(c.votes, v)
 		c.waiting.Add(1)
 	}
 	c.mu.Unlock()
 }
 
-// Tell has f called as callbacks are. The driver lock is held.
-func (e *Engine) Tell(f func()) {
+// Notify has f called as callbacks are. The driver lock is held.
+func (e *Engine) Notify(f func()) {
 	c := &e.callbacks
 	c.mu.Lock()
 	c.news = append(c.news, f)
@@ -98,12 +98,12 @@ func (e *Engine) Tell(f func()) {
 	e.watchdog.see(maxTimeout)
 }
 
-// Announce is Tell for those without the driver lock, and for several.
+// Announce is Notify for several functions, and for callers without the driver lock.
 func (e *Engine) Announce(news []func()) {
 	e.driver.Lock()
 	e.turn(func() {
 		for _, f := range news {
-			e.Tell(f)
+			e.Notify(f)
 		}
 	})
 }
@@ -131,16 +131,16 @@ type job struct {
 	vote vote
 }
 
-// take takes what is to be called next. c.mu is held.
+// take takes the next call. c.mu is held.
 func (c *callbacks) take(j *job) bool {
 	j.op, j.news = nil, nil
 	switch {
-	case c.told < len(c.votes):
-		j.vote = c.votes[c.told]
-		if c.told++; 2*c.told >= len(c.votes) { // amortized: each is moved once at most
-			left := copy(c.votes, c.votes[c.told:])
+	case c.reported < len(c.votes):
+		j.vote = c.votes[c.reported]
+		if c.reported++; 2*c.reported >= len(c.votes) { // amortized: each is moved once at most
+			left := copy(c.votes, c.votes[c.reported:])
 			clear(c.votes[left:])
-			c.votes, c.told = c.votes[:left], 0
+			c.votes, c.reported = c.votes[:left], 0
 		}
 	case len(c.news) > 0:
 		j.news = c.news[0]
@@ -161,7 +161,7 @@ func (c *callbacks) isCaller(number uint64) bool {
 	return c.caller == number
 }
 
-// idle says whether nothing waits and nothing is under way.
+// idle reports whether nothing waits and nothing is under way.
 func (c *callbacks) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,7 +257,7 @@ func (e *Engine) callUntilPanic(number uint64) (done bool) {
 	return true
 }
 
-// report tells of a panic of user code. What it calls is user code too.
+// report reports a panic of user code. What it calls is user code too.
 func (e *Engine) report(v any) {
 	defer func() { _ = recover() }()
 	if e.onPanic != nil {

@@ -48,7 +48,7 @@ func TestCheckRounds(t *testing.T) {
 	require.Equal(t, 5*time.Millisecond, op.Timeout)
 }
 
-// noCompletion is a Completion that must not be told.
+// noCompletion is a Completion that must not be called.
 type noCompletion struct{}
 
 func (noCompletion) Complete(*Op) { panic("completed") }

@@ -61,7 +61,7 @@ type lock struct {
 	renewed [maxMasters]time.Duration // when a master last extended it
 	deleted [maxMasters]time.Duration // when a master deleted it
 	excused [maxMasters]bool          // a release may be missing there
-	refused [maxMasters]time.Duration // when a master last refused something of it, for a reason of its own
+	refused [maxMasters]time.Duration // when a master last refused something of it, for a reason of that lock
 }
 
 // acquiredLocks is how many attempts have become locks.
@@ -181,7 +181,7 @@ func (l *lock) instants(kind Kind, asked time.Duration) (at []time.Duration) {
 	return at
 }
 
-// acquired: a client has been told that it holds the lock.
+// acquired is called when a client has learnt that it holds the lock.
 func (c *checker) acquired(l *lock) {
 	l.believe()
 	c.alone(l)
@@ -190,7 +190,7 @@ func (c *checker) acquired(l *lock) {
 	c.supported(l)
 }
 
-// prolonged: a client has been told that its lock is extended.
+// prolonged is called when a client has learnt that its lock is extended.
 func (c *checker) prolonged(l *lock) {
 	if c.last[l.key] != l {
 		c.failf("extend", "lock %d was extended, and lock %d was acquired since", l.number, c.last[l.key].number)
@@ -325,7 +325,7 @@ func (c *checker) answered(cl *client, asked time.Duration) {
 	}
 }
 
-// failures checks that each failed vote has a cause of its own: a node that fails
+// failures checks that each failed vote has its own cause: a node that fails
 // all, or has refused this key. What others ask is no cause.
 func (c *checker) failures(cl *client, l *lock, op *Op, asked time.Duration) {
 	for _, f := range op.Failures {
@@ -340,13 +340,13 @@ func (c *checker) failures(cl *client, l *lock, op *Op, asked time.Duration) {
 	}
 }
 
-// overlapped says whether more than one extend was submitted since an instant.
+// overlapped reports whether more than one extend was submitted since an instant.
 func (l *lock) overlapped(since time.Duration) bool {
 	n := len(l.extends)
 	return n > 1 && l.extends[n-2] >= since
 }
 
-// atEnd checks what is left when nothing happens any more.
+// atEnd checks the rest when nothing happens any more.
 func (c *checker) atEnd() {
 	for _, cl := range c.world.clients {
 		c.clean(cl)

@@ -29,9 +29,8 @@ func TestCloseFailsWhatIsLeft(t *testing.T) {
 // TestCloseWaitsForCleanups: the release of an acquire that was given up is sent
 // and answered before the nodes are left.
 func TestCloseWaitsForCleanups(t *testing.T) {
-	f := newMemory(3, true)
-	e := f.start(t)
-	f.hold() // no reply from now on
+	e := newServed(t, 3, false)
+	e.hang()
 	op := make(chanOp)
 	call := op.acquire("key")
 	require.NoError(t, e.Submit(call))
@@ -46,18 +45,18 @@ func TestCloseWaitsForCleanups(t *testing.T) {
 		require.Fail(t, "it does not wait")
 	case <-time.After(20 * time.Millisecond):
 	}
-	f.release()
+	e.heal(t)
 	<-closed
-	keys, released := f.count()
-	require.Zero(t, keys, "a key is left")
-	require.Equal(t, 3, released)
+	require.Zero(t, e.keys(), "a key is left")
+	for _, s := range e.servers {
+		require.EqualValues(t, 1, s.Count("SET"))
+	}
 }
 
 // TestCloseIsBounded: nodes that never answer do not hold it up for longer.
 func TestCloseIsBounded(t *testing.T) {
-	f := newMemory(3, false)
-	e := f.start(t)
-	f.hold()
+	e := newServed(t, 3, true)
+	e.hang()
 	done := make(chanOp, 1)
 	op := done.acquire("key")
 	op.Timeout = time.Hour
@@ -79,7 +78,7 @@ func TestTheLastLookOfCloseLeavesNothing(t *testing.T) {
 	require.Zero(t, p.engine.queue.size.Load())
 }
 
-// slowEnd is a Fleet whose goroutines take a while to notice that it was closed.
+// slowEnd is a Fleet with goroutines that take a while to notice that it was closed.
 type slowEnd struct {
 	*scriptedFleet
 	closed chan struct{}
@@ -98,7 +97,7 @@ func (f *slowEnd) Wait() bool {
 
 func (f *slowEnd) Drain() { f.ended.Add(1) }
 
-// TestCloseWaitsForGoroutines: behind it none of the engine's or its fleet's runs, at
+// TestCloseWaitsForGoroutines: after it none of the engine's or its fleet's runs, at
 // once, not soon.
 func TestCloseWaitsForGoroutines(t *testing.T) {
 	f := &slowEnd{scriptedFleet: newScripted(t, 1), closed: make(chan struct{})}

@@ -20,7 +20,7 @@ type sentCommand struct {
 	locks   []int
 	ttls    []int64
 	paid    bool     // a release that was owed
-	retried bool     // behind a SCRIPT LOAD of the same batch
+	retried bool     // after a SCRIPT LOAD of the same batch
 	errand  bool     // for one node alone, and out of order
 	words   []string // of a query
 	world   *world
@@ -107,8 +107,8 @@ func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
 
 func keyOf(name []byte) int { return int(name[len("key-")] - '0') }
 
-// tokenOf makes the number of a lock its token, so that masters can tell whose
-// it is.
+// tokenOf makes the number of a lock its token, so that masters know its
+// lock.
 func tokenOf(lock int) (t token.Token) {
 	copy(t[:], fmt.Sprintf("t%07d%014d", lock, 0)) // random tokens differ from their beginning
 	return t

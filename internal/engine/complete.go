@@ -66,7 +66,7 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 	op.Tally = r.tally
 	switch {
 	case r.reads:
-		e.tell(op, b)
+		e.giveValues(op, b)
 	case op.Tally.Verdict() == quorum.Won && op.Kind == Release:
 	case op.Tally.Verdict() == quorum.Won:
 		if now >= op.Until || op.Before != 0 && now >= op.Before {
@@ -79,9 +79,9 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 	if op.Kind != Acquire {
 		return
 	}
-	for at := r.told; at > 0; {
-		t := &b.told[at-1]
-		op.Told = append(op.Told, t.Told)
+	for at := r.refusal; at > 0; {
+		t := &b.refusals[at-1]
+		op.Refusals = append(op.Refusals, t.Refusal)
 		at = t.before
 	}
 	if op.Absent = r.absent; op.Err != nil {
@@ -98,8 +98,8 @@ func (e *Engine) explain(op *Op, b *batch) {
 	}
 }
 
-// tell gives a Call that reads what the nodes have told.
-func (e *Engine) tell(op *Op, b *batch) {
+// giveValues gives a Call that reads the answers of the nodes.
+func (e *Engine) giveValues(op *Op, b *batch) {
 	e.explain(op, b)
 	if c, ok := op.Done.(*Call); ok {
 		for _, v := range b.answers {
@@ -122,6 +122,20 @@ func (e *Engine) lossOf(op *Op) error {
 	}
 	return ErrNoQuorum
 }
+
+// Joint is the error of several operations that are one: of those before, and of the next.
+// They have won if all have. One that was denied decides: the others cannot make up for it.
+func Joint(before, next error) error {
+	switch {
+	case isDenial(before):
+		return before
+	case before == nil || isDenial(next):
+		return next
+	}
+	return before
+}
+
+func isDenial(err error) bool { return err == ErrTaken || err == ErrNotHeld }
 
 func closedUnder(op *Op) bool {
 	for _, f := range op.Failures {
@@ -161,8 +175,8 @@ func (e *Engine) newCleanup(op *Op) *cleanup {
 	return c
 }
 
-// cleanUp queues the release behind the acquire it cleans up after, on all nodes,
-// unless no node can have the key.
+// cleanUp queues the release that undoes an acquire, on all nodes, unless no node can have
+// the key. Each node gets it after the acquire.
 func (e *Engine) cleanUp(op *Op) {
 	if everywhere := ^uint64(0) >> (64 - uint(e.nodes)); op.Absent&everywhere != everywhere {
 		_ = e.queue.push(&e.newCleanup(op).Op, true) // cleanups are never refused
@@ -171,7 +185,7 @@ func (e *Engine) cleanUp(op *Op) {
 
 // Abandon sends the releases of acquires that were completed well and are not
 // wanted after all, or that their caller does not wait for. Their results are not
-// told.
+// reported.
 func (e *Engine) Abandon(ops ...*Op) {
 	for _, op := range ops {
 		e.cleanUp(op)

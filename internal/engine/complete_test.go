@@ -152,7 +152,7 @@ func TestCausesAreEachRounds(t *testing.T) {
 	require.ErrorContains(t, disk.Failures[0].Err, "MISCONF")
 }
 
-// TestThePatientEndToo: behind the shortest timeout of a batch come the others.
+// TestThePatientEndToo: the longer timeouts of a batch are kept after the shortest.
 func TestThePatientEndToo(t *testing.T) {
 	p := newScripted(t, 1)
 	p.engine.timeout = 0 // follows from the TTL

@@ -45,7 +45,7 @@ func TestNoOperationIsDeferredTwice(t *testing.T) {
 	var a deferrer
 	a.init()
 	before, twice := classes, 0
-	for range 100_000 {
+	for range 5_000 {
 		ls := waitingOps(rng.IntN(3), rng.IntN(3))
 		held := a.minority(&ls)
 		if held.n == 0 {

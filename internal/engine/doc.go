@@ -31,7 +31,7 @@
 //
 // # User code
 //
-// No user code runs under a lock. A goroutine of its own, the goroutine of callbacks,
+// No user code runs under a lock. A separate goroutine, the goroutine of callbacks,
 // calls completions and hooks (see callbacks.go). Callers read their own contexts.
 //
 // # Lock order

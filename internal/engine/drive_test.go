@@ -80,7 +80,7 @@ func (r *refilled) Away() uint64 {
 // TestATurnIsBounded: a driver sends what was queued when its turn began, and a
 // submitter takes maxTurns turns at most, also if more is submitted meanwhile.
 func TestATurnIsBounded(t *testing.T) {
-	// An acquire fails at once and is not sent; a release is, behind another look.
+	// An acquire fails at once and is not sent; a release is, after another look.
 	for kind, looks := range map[Kind]int{Acquire: 1, Release: 2} {
 		r := &refilled{scriptedFleet: newScripted(t, 3), kind: kind}
 		r.down = 0b111
@@ -98,7 +98,7 @@ func TestATurnIsBounded(t *testing.T) {
 }
 
 // TestCollecting: while callbacks or callers run, submitters leave it to another
-// goroutine to drive, but for collectFor at most, and not behind them.
+// goroutine to drive, but for collectFor at most, and not after them.
 func TestCollecting(t *testing.T) {
 	for name, run := range map[string]func(p *scriptedFleet, meanwhile func()){
 		"callbacks": func(p *scriptedFleet, meanwhile func()) {
@@ -175,23 +175,20 @@ func TestAnIdleFleetIsArmed(t *testing.T) {
 // and has news, does not look at what Start sets. Only -race sees it.
 func TestDialersBeforeStart(t *testing.T) {
 	for range 50 {
-		f := newMemory(1, false)
 		e := New(Config{Clock: clock.New(), MaxWaiting: 4})
-		f.engine = e
 		lock := e.DriverLock()
-		told, left := make(chan struct{}), make(chan struct{})
+		notified, left := make(chan struct{}), make(chan struct{})
 		lock.Lock()
 		go func() { // as conn.Fleet.dial
 			lock.Lock()
-			e.Tell(func() { close(told) })
+			e.Notify(func() { close(notified) })
 			lock.Unlock()
 			close(left)
 		}()
 		lock.Unlock()
-		e.Start(f)
+		e.Start(newScripted(t, 1))
 		<-left
-		<-told
+		<-notified
 		e.Close(0)
-		close(f.ended)
 	}
 }

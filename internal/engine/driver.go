@@ -19,11 +19,11 @@ const maxTurns = 4
 // caller that passes a Call and finds itself alone stays and reads its own
 // replies.
 //
-// No operation can be left behind:
+// No operation is left waiting:
 //  1. A submitter pushes, and then tries the lock. If that fails, there is a driver.
 //  2. A driver gives the lock up, and then runs this loop's condition again.
 //  3. So either the submitter gets the lock, or the driver sees what it pushed.
-//  4. A driver that sleeps in the kernel has said so (alone) before it looked at the
+//  4. A driver that sleeps in the kernel has set a flag (alone) before it looked at the
 //     queue a last time; the submitter wakes it.
 func (e *Engine) drive(c *Call) {
 	for turn := 0; e.queue.size.Load() > 0 && e.window.isOpen.Load() || e.queries.size.Load() > 0; turn++ {
@@ -73,7 +73,7 @@ func (e *Engine) submittedNow(kind Kind, now time.Duration, c *Call) {
 	if now < time.Duration(e.collectCalls.Load()) {
 		return
 	}
-	if kind == Acquire && e.hopeless.Load() && !e.window.isOpen.Load() {
+	if kind == Acquire && e.quorumUnavailable.Load() && !e.window.isOpen.Load() {
 		e.turnOf(nil, 0) // it need not wait for the window: it is sent to no node
 	}
 	e.drive(c)
@@ -82,8 +82,8 @@ func (e *Engine) submittedNow(kind Kind, now time.Duration, c *Call) {
 // lazyTimeout has the watchdog tick every millisecond.
 const lazyTimeout = 4 * minTick
 
-// DriveSoon has operations without a waiting caller sent: with the next operation of a
-// caller, or by the watchdog's next tick, a millisecond or two later. A caller that takes
+// DriveSoon sends operations without a waiting caller a little later: with the next operation
+// of a caller, or at the watchdog's next tick, after a millisecond or two. A caller that takes
 // another lock at once then has one batch and one round trip for both.
 //
 // Submitters whose TryLock fails rely on the holder of the lock to drive. They have
@@ -151,8 +151,8 @@ func (e *Engine) flush() {
 	if left == 0 {
 		return
 	}
-	if blind := e.blind(); e.hopeless.Load() {
-		left = e.failAcquires(left, blind) // they are in front
+	if nonvoters := e.nonvoters(); e.quorumUnavailable.Load() {
+		left = e.failAcquires(left, nonvoters) // they are in front
 	}
 	for left > 0 && e.window.isOpen.Load() {
 		first, n := e.queue.take(min(left, e.window.limit()), maxBatchKeys)
@@ -165,14 +165,14 @@ func (e *Engine) flush() {
 	e.complete()
 }
 
-// blind is the nodes without a vote, a bit each: they are down or quarantined. If the
+// nonvoters returns the nodes without a vote, a bit each: they are down or quarantined. If the
 // others are no quorum, no acquire can win.
-func (e *Engine) blind() uint64 {
-	blind := e.fleet.Away() | e.fleet.Quarantined()
-	if hopeless := bits.OnesCount64(blind) > quorum.Tolerates(e.nodes); hopeless != e.hopeless.Load() {
-		e.hopeless.Store(hopeless)
+func (e *Engine) nonvoters() uint64 {
+	nonvoters := e.fleet.Away() | e.fleet.Quarantined()
+	if away := bits.OnesCount64(nonvoters) > quorum.Tolerates(e.nodes); away != e.quorumUnavailable.Load() {
+		e.quorumUnavailable.Store(away)
 	}
-	return blind
+	return nonvoters
 }
 
 // send writes a batch of n operations to all nodes, less those that are deferred,
@@ -214,14 +214,14 @@ func (e *Engine) send(first *Op, n int) (deferred int) {
 // failAcquires takes the acquires out of the n oldest operations in the queue, also
 // while the window is shut, and returns how many others there are. Sent, acquires
 // would only have to be cleaned up after, thousands of times a second.
-func (e *Engine) failAcquires(n int, blind uint64) (left int) {
+func (e *Engine) failAcquires(n int, nonvoters uint64) (left int) {
 	e.watchdog.see(maxTimeout) // it looks after callbacks, too
 	var others list
 	first, _ := e.queue.take(n, math.MaxInt)
 	for op := first; op != nil; {
 		next := op.next
 		if op.Kind == Acquire {
-			e.fail(op, blind)
+			e.fail(op, nonvoters)
 		} else {
 			others.push(op)
 		}
@@ -232,10 +232,10 @@ func (e *Engine) failAcquires(n int, blind uint64) (left int) {
 }
 
 // fail decides an acquire that is sent to no node.
-func (e *Engine) fail(op *Op, blind uint64) {
+func (e *Engine) fail(op *Op, nonvoters uint64) {
 	op.Tally.Reset(e.nodes)
 	for node := range e.nodes {
-		if blind>>uint(node)&1 == 0 {
+		if nonvoters>>uint(node)&1 == 0 {
 			continue
 		}
 		err := e.fleet.Fault(node)
@@ -261,7 +261,7 @@ const aloneFor = 5 * time.Millisecond
 
 // readAlone lets the caller of c, which holds the driver lock, read its own replies,
 // provided that no other operation is under way. An operation that is submitted
-// meanwhile waits behind a closed window as always. Behind an open one, on a slow
+// meanwhile waits for a closed window as always. Where the window is open, on a slow
 // network, its submitter wakes the caller, which sends what there is and leaves
 // the rest to the reader.
 //

@@ -55,18 +55,18 @@ type Config struct {
 	MaxInFlight int
 	MaxTTL      time.Duration // of any operation; 0 is the limit MaxTTL
 	Timeout     time.Duration // for the nodes to answer; 0 means it follows from the TTL
-	// OnVote hears of every vote, as callbacks do; it may be nil. An err is there
-	// where the vote failed.
+	// OnVote is called for every vote, as callbacks are; it may be nil. err is set where
+	// the vote failed.
 	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
-	// OnRelease hears of every release that has ended, and of the nodes that may have had
+	// OnRelease is called for every release that has ended, with the nodes that may have had
 	// the key, a bit each. The driver lock is held. It may be nil.
 	OnRelease func(key []byte, nodes uint64)
 	// Fence is what fenced acquires and extends need, or nil. The driver lock protects it.
 	Fence *command.Fence
-	// OnForgotten hears of a node that has no vote in fenced acquires, or belongs to another
-	// fleet, from within the driver, under its lock.
+	// OnForgotten is called for a node that has no vote in fenced acquires, or belongs to
+	// another fleet. The driver lock is held.
 	OnForgotten func(node int, a fencing.Answer)
-	// OnPanic hears of a callback that has panicked; it may be nil.
+	// OnPanic is called for a callback that has panicked; it may be nil.
 	OnPanic func(v any, stack []byte)
 }
 
@@ -88,10 +88,10 @@ type Engine struct {
 	callbacks callbacks
 	depth     atomic.Int64 // operations submitted by callers and without a result
 
-	collectOps   atomic.Int64 // until this instant another goroutine drives for operations without a waiting caller; 0: none does
-	collectCalls atomic.Int64 // the same for all operations
-	hopeless     atomic.Bool  // too few nodes can vote for an acquire to win
-	listeners    atomic.Int64 // that wait for pushes
+	collectOps        atomic.Int64 // until this instant another goroutine drives for operations without a waiting caller; 0: none does
+	collectCalls      atomic.Int64 // the same for all operations
+	quorumUnavailable atomic.Bool  // too few nodes can vote for an acquire to win
+	listeners         atomic.Int64 // that wait for pushes
 
 	alone      atomic.Bool // the driver waits in the kernel, or is about to
 	driver     sync.Mutex  // the driver lock; what is below belongs to its holder
@@ -152,9 +152,9 @@ func (e *Engine) take(fleet Fleet) {
 	e.fleet, e.nodes, e.quorum = fleet, fleet.Len(), quorum.Size(fleet.Len())
 }
 
-// Submit queues op and sees to it that it is sent. It does not block and does
-// not allocate; op.Done hears of the result, possibly before Submit returns.
-// With an error (ErrClosed, ErrBusy, or what is wrong with op) nothing was queued.
+// Submit queues op and ensures that it is sent. It does not block and does
+// not allocate; op.Done is notified of the result, possibly before Submit returns.
+// With an error (ErrClosed, ErrBusy, or one of a wrong argument) nothing was queued.
 func (e *Engine) Submit(op *Op) error {
 	now, kind := e.clock.Now(), op.Kind // once queued, op may be submitted again by its Done
 	if err := e.enqueueAt(op, now); err != nil {
@@ -262,7 +262,7 @@ func (e *Engine) Cancel(op *Op) bool {
 }
 
 // awaitSent waits out the moment in which the driver encodes op, and returns
-// the state behind it.
+// the state after it.
 func (op *Op) awaitSent() uint64 {
 	for {
 		if s := op.state.Load(); s&phaseMask != sending {

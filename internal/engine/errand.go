@@ -12,7 +12,7 @@ import (
 // refused, or hints. Its replies vote in the rounds of a batch, as those of the
 // batch's own wires do.
 //
-// An errand reaches the node behind later batches. That is harmless for a release: it
+// An errand reaches the node after later batches. That is harmless for a release: it
 // acts on its own attempt's token alone. An extend must not undo a later one of the
 // same lock, which has the same token and may ask for more. If there is a later one,
 // the extend is not repeated and its vote fails. Nor is an acquire whose attempt is over,
@@ -71,14 +71,14 @@ func (w *wire) sendTo(node int) {
 	w.batch.engine.fleet.SendTo(node, &w.Batch)
 }
 
-// lockOf tells the keys of locks apart by a hash, mixed with the beginning of the token:
+// lockOf distinguishes the keys of locks by a hash, mixed with the beginning of the token:
 // a lock of several keys has one token. For two that share it, a repeat may be left out,
 // with no other effect.
 func (e *Engine) lockOf(op *Op) uint64 {
 	return (maphash.Bytes(e.planner.seed, op.Key) ^ binary.BigEndian.Uint64(op.Token[:])) | 1
 }
 
-// laterExtends has, for each lock, its last extend in a batch or behind it. It is made
+// laterExtends has, for each lock, its last extend in a batch or in a later one. It is made
 // when an extend is refused, and used for the batch's other refused extends until
 // another batch with extends is sent.
 type laterExtends struct {
@@ -88,10 +88,9 @@ type laterExtends struct {
 
 const inLaterBatch = math.MaxInt
 
-// isOvertaken says whether round i of s must not be asked again: the attempt of an acquire
-// is over, or an extend of the same lock was sent behind it. A
-// batch is recycled when the last node has answered, so those that s could overtake
-// on its node are all there still.
+// isOvertaken reports whether round i of s must not be asked again: the attempt of an acquire
+// is over, or an extend of the same lock was sent later. A batch is recycled when the last
+// node has answered, so those that s could overtake on its node all exist still.
 func (b *batch) isOvertaken(s *span, i int) bool {
 	switch s.kind {
 	case Acquire:

@@ -50,19 +50,20 @@ func TestFencedAnswers(t *testing.T) {
 	require.NoError(t, a.Err)
 	require.Equal(t, 1, a.Tally.Failed(), "a node that has forgotten has voted")
 	require.EqualValues(t, 0b010, a.Absent)
-	require.Equal(t, []Told{{1, fencing.Answer{Code: fencing.Amnesia}}}, a.Told)
+	require.Equal(t, []Refusal{{1, fencing.Answer{Code: fencing.Amnesia}}}, a.Refusals)
 	require.Equal(t, map[int]fencing.Code{1: fencing.Amnesia}, forgotten)
 
 	require.Error(t, b.Err)
 	require.EqualValues(t, 0b101, b.Absent)
-	require.ElementsMatch(t, []Told{
+	require.ElementsMatch(t, []Refusal{
 		{0, fencing.Answer{Code: fencing.Held, Token: 7}}, {2, fencing.Answer{Code: fencing.Stale, Token: 9}},
-	}, b.Told)
+	}, b.Refusals)
 	require.Contains(t, p.last().bytes, command.ReleaseSHA1, "the node that has granted it keeps the key")
 }
 
 // TestFencedRepeats: where the script is missing, or a key is forbidden, the attempts that
-// are not over are asked again: behind the release of one that is, its key would stay.
+// are not over are asked again. The key of one that is over would stay: it would be set after
+// its release.
 func TestFencedRepeats(t *testing.T) {
 	p := newFenced(t)
 	a, b := p.acquires()

@@ -72,14 +72,14 @@ func (h *hints) compact() {
 	h.full = len(kept) > hintBytes/8*7
 }
 
-// cutHint returns the first entry and those behind it.
+// cutHint returns the first entry and the rest.
 func cutHint(entries []byte) (op command.Operand, rest []byte) {
 	key := 4 + int(binary.BigEndian.Uint16(entries))
 	end := key + int(binary.BigEndian.Uint16(entries[2:]))
 	return command.Operand{Key: entries[4:key], Token: entries[key:end]}, entries[end:]
 }
 
-// noteTTL notes the TTL of something that is about to be sent.
+// noteTTL notes a TTL that is about to be sent.
 func (e *Engine) noteTTL(ttl time.Duration) {
 	if ttl > e.longest {
 		e.longest = ttl
@@ -108,7 +108,7 @@ func (e *Engine) hint(node int, w *wire, s *span) {
 	}
 }
 
-// NodeUp is told of a node that has a new connection, on which nothing was sent.
+// NodeUp is called when a node has a new connection, on which nothing was sent.
 // The driver lock is held.
 func (e *Engine) NodeUp(node int) {
 	h := &e.hints[node]
@@ -154,7 +154,7 @@ func (e *Engine) handedOff(b *batch) {
 	}
 }
 
-// retryHints hands off what nodes have refused for a while, and returns whether there
+// retryHints hands off what nodes have refused for a while, and reports whether there
 // is more to come.
 func (e *Engine) retryHints(now time.Duration) (more bool) {
 	for node := range e.nodes {

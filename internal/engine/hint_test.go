@@ -112,7 +112,7 @@ func TestNothingIsHintedWithoutAKey(t *testing.T) {
 	for _, votes := range [][]string{
 		{ok, ok, ok, null},   // won
 		{ok, null, null, ok}, // lost
-		{null, null, null},   // lost, and the fourth node has not said anything
+		{null, null, null},   // lost, and the fourth node has not answered
 	} {
 		p.sent = nil
 		acquired := p.submit(Acquire, "key")
@@ -184,7 +184,7 @@ func TestCancelledAcquireIsNotHinted(t *testing.T) {
 func TestReleasedAgainAndAgainIsHintedOnce(t *testing.T) {
 	p := newScripted(t, 3)
 	again, once := p.op(Release, "again and again"), p.op(Release, "once")
-	for op, times := range map[*countedOp]int{again: 200_000, once: 1} {
+	for op, times := range map[*countedOp]int{again: 60_000, once: 1} {
 		w := p.missed(op, 0)
 		for range times {
 			p.miss(1, w)
@@ -245,18 +245,18 @@ func TestLostHandoffIsHintedAgain(t *testing.T) {
 
 // TestHintsAreBounded: the first are kept, whole, and more cost nothing.
 func TestHintsAreBounded(t *testing.T) {
-	for _, speaks := range []conn.Form{scripts, valkey, redis} {
+	for _, speaks := range []conn.Form{scripts, valkey} {
 		p := newMixed(t, speaks)
 		e := p.engine
 		op := p.op(Release, "")
 		var w *wire
-		for i := range 50_000 {
-			op.Key = fmt.Appendf(nil, "%d", i)
+		for i := range 6_000 {
+			op.Key = fmt.Appendf(nil, "%0200d", i)
 			w = p.missed(op, 0)
 			p.miss(0, w)
 		}
 		require.Zero(t, testing.AllocsPerRun(100, func() { p.miss(0, w) }))
-		require.InDelta(t, hintBytes, len(e.hints[0].entries), 30)
+		require.InDelta(t, hintBytes, len(e.hints[0].entries), 250)
 		handed := p.revive(0)
 		var r command.Reader
 		next := 0
@@ -267,7 +267,7 @@ func TestHintsAreBounded(t *testing.T) {
 			p.turn(func() {
 				for _, s := range handed[0].batch.Owner.(*wire).spans {
 					for _, o := range r.Read(Release, []byte(handed[0].bytes[s.from:s.to])) {
-						require.Equal(t, fmt.Sprint(next), string(o.Key))
+						require.Equal(t, fmt.Sprintf("%0200d", next), string(o.Key))
 						require.Equal(t, string(op.Token[:]), string(o.Token))
 						next++
 					}
@@ -281,7 +281,7 @@ func TestHintsAreBounded(t *testing.T) {
 			require.LessOrEqual(t, next-first, handoffOps)
 			handed = p.sent[before:]
 		}
-		require.InDelta(t, hintBytes/(4+5+token.Size), next, 1000)
+		require.InDelta(t, hintBytes/(4+200+token.Size), next, 10)
 		p.idle()
 	}
 }
@@ -338,7 +338,7 @@ func TestLostErrandIsHinted(t *testing.T) {
 	require.Equal(t, callOf(op), handed[0].bytes)
 }
 
-// noting is a Fleet that notes the TTLs that it is told.
+// noting is a Fleet that records the TTLs that it is given.
 type noting struct {
 	*scriptedFleet
 	noted []time.Duration

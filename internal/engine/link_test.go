@@ -234,7 +234,7 @@ func (p *pipe) pump() {
 	}
 }
 
-// reply brings replies to the client, behind those that are on their way.
+// reply brings replies to the client, after those that are on their way.
 func (p *pipe) reply(replies [][]byte) {
 	l, w := p.link, p.link.world
 	p.answer = max(p.answer, w.now()+l.delay())

@@ -130,7 +130,7 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	return dst
 }
 
-// bars returns what is said to a command of which the access list forbids a key, or
+// bars returns the error for a command of which the access list forbids a key, or
 // "". Nothing of the command is done then. Only commands about such a key are
 // refused for a reason of their own.
 func (m *master) bars(p *pipe, cmd *sentCommand) string {
@@ -169,7 +169,7 @@ func (b barred) forbids(k Kind) bool {
 
 const barredKey = "NOPERM No permissions to access a key"
 
-// native runs a release or an extend that is a command of its own.
+// native runs a release or an extend that is a native command.
 func (m *master) native(dst []byte, p *pipe, cmd *sentCommand) []byte {
 	if m.forbids {
 		if cmd.paid {

@@ -39,7 +39,7 @@ const (
 // Kind is the kind of an operation.
 type Kind = command.Kind
 
-// Completion is told when an operation is complete.
+// Completion is notified when an operation is complete.
 type Completion interface {
 	// Complete is called once, by the goroutine of callbacks and without a lock, unless
 	// Op.Prompt is set. The operation belongs to its caller again.
@@ -49,17 +49,17 @@ type Completion interface {
 // SetKey makes key the operation's. It is read where it is.
 func (op *Op) SetKey(key string) { op.Key = unsafe.Slice(unsafe.StringData(key), len(key)) }
 
-// Failure says why one node's vote was "failed".
+// Failure is the reason why one node's vote was "failed".
 type Failure struct {
 	Node int
 	Err  error
 }
 
-// IsTimeout says whether the node did not answer within Op.Timeout.
+// IsTimeout reports whether the node did not answer within Op.Timeout.
 func (f Failure) IsTimeout() bool { return f.Err == errTimeout }
 
-// Told is a node's answer to a fenced acquire, other than OK.
-type Told struct {
+// Refusal is a node's answer to a fenced acquire, other than OK.
+type Refusal struct {
 	Node int
 	fencing.Answer
 }
@@ -86,7 +86,7 @@ type Op struct {
 
 	// Before is when the validity ends that an extend is about; one that has won later is
 	// ErrExpired. The nodes may have been without the key since, and another client may have
-	// held the lock: a copy of the key that was late on its way, and the extend behind it, must
+	// held the lock: a copy of the key that was late on its way, and the extend after it, must
 	// not bring the lock back. Zero: its user looks after that.
 	Before time.Duration
 
@@ -100,7 +100,7 @@ type Op struct {
 	Tally    quorum.Tally
 	Until    time.Duration // when validity ends if the nodes did as asked, on the engine's clock
 	Failures []Failure     // one for each failed vote; reused by the next Submit
-	Told     []Told        // what nodes answered a fenced acquire that has not won; likewise
+	Refusals []Refusal     // of a fenced acquire; likewise
 
 	start time.Duration // before anything was queued
 	state atomic.Uint64 // generation and phase
@@ -110,7 +110,7 @@ type Op struct {
 	prev  *Op
 }
 
-// The life of an operation. A generation number above the phase tells one use
+// The life of an operation. A generation number above the phase distinguishes one use
 // of an Op from the next: a batch may refer to an Op long after its caller
 // has gone, and must not decide a later use of it.
 //
@@ -154,7 +154,7 @@ func (op *Op) begin(now time.Duration) {
 	op.start = now
 	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
 	op.Failures = op.Failures[:0]
-	op.Told = op.Told[:0]
+	op.Refusals = op.Refusals[:0]
 	op.Tally = quorum.Tally{}
 }
 
@@ -168,51 +168,4 @@ func (op *Op) advance(phase uint64) uint64 {
 // claim takes the Op out of inFlight, if s is still its life.
 func (op *Op) claim(s, phase uint64) bool {
 	return op.state.CompareAndSwap(s, s&^phaseMask|phase)
-}
-
-// Limits of keys and TTLs. The root package exports these.
-const (
-	MaxKey = 4 << 10               // bytes
-	MinTTL = 10 * time.Millisecond // of which 2.1 ms are drift
-	MaxTTL = 365 * 24 * time.Hour
-)
-
-// maxTimeout is the default of how long nodes have to answer, unless a
-// twentieth of the TTL is less. The algorithm's text asks for "~ 5-50
-// milliseconds" with a TTL of 10 s.
-const maxTimeout = 50 * time.Millisecond
-
-// check refuses wrong arguments, rounds the TTL down to whole milliseconds
-// and sets the timeout. It runs once for each operation: Submit begins with it, and
-// so does Call.
-func (e *Engine) check(op *Op) error {
-	switch {
-	case !op.Kind.IsValid():
-		return WrongArgument("operation has kind %d, want 1 to %d", op.Kind, Release)
-	case op.Done == nil:
-		return WrongArgument("operation has no Done")
-	case len(op.Key) == 0:
-		return WrongArgument("key is empty, 1 to %d bytes are allowed", MaxKey)
-	case len(op.Key) > MaxKey:
-		return WrongArgument("key has %d bytes, at most %d are allowed", len(op.Key), MaxKey)
-	case e.fence != nil && string(op.Key) == e.fence.Set:
-		return WrongArgument("key is that of the fencing tokens (FenceSet)")
-	}
-	op.Timeout = e.timeout
-	if !op.Kind.HasTTL() {
-		op.TTL = 0
-		if op.Timeout == 0 {
-			op.Timeout = maxTimeout
-		}
-		return nil
-	}
-	given := op.TTL
-	op.TTL = given.Truncate(time.Millisecond)
-	if op.TTL < MinTTL || op.TTL > e.maxTTL {
-		return e.wrongTTL(given)
-	}
-	if op.Timeout == 0 {
-		op.Timeout = min(op.TTL/20, maxTimeout)
-	}
-	return nil
 }

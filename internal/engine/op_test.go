@@ -149,18 +149,3 @@ func TestCancelWhileSending(t *testing.T) {
 		require.True(t, strings.Contains(p.sent[1].bytes, "EVALSHA"))
 	}
 }
-
-// TestCancelBeforePush: between Submit's first step and its last there is
-// nothing to take out of the queue.
-func TestCancelBeforePush(t *testing.T) {
-	p := newScripted(t, 3)
-	p.submit(Acquire, "out")
-	p.submit(Acquire, "waits")
-	op := p.op(Acquire, "key")
-	h := &hook{Clock: p.clock}
-	p.engine.clock = h
-	op.begin(0)
-	require.False(t, p.engine.Cancel(&op.Op))
-	require.EqualValues(t, 1, p.engine.queue.size.Load())
-	require.NotNil(t, p.engine.queue.head)
-}

@@ -10,7 +10,7 @@ func (c *checker) submitted(cl *client, l *lock, kind Kind) {
 
 // order checks that a master does what one connection asks for one key in the
 // order of submission. An errand, a second try or a handed-off release, is out of
-// that order. A renewal may come before what was submitted before it, but not behind a
+// that order. A renewal may come before what was submitted before it, but not after a
 // release of its lock.
 func (c *checker) order(m *master, p *pipe, cmd *sentCommand) {
 	if cmd.errand {

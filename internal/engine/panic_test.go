@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// TestPanicInACallback: it is reported, and the callbacks behind it are called.
+// TestPanicInACallback: it is reported, and the callbacks after it are called.
 func TestPanicInACallback(t *testing.T) {
 	p := newScripted(t, 1)
 	var reported []any
@@ -38,25 +38,13 @@ func TestPanicInACallback(t *testing.T) {
 
 // TestCallbackThatEndsItsGoroutine: another goes on.
 func TestCallbackThatEndsItsGoroutine(t *testing.T) {
-	f := newMemory(1, true)
-	e := f.start(t)
+	e := newServed(t, 1, false)
 	done := make(chanOp, 1)
 	bad := done.acquire("bad")
 	bad.Done = completion(func() { runtime.Goexit() })
 	require.NoError(t, e.Submit(bad))
 	require.NoError(t, e.Submit(done.acquire("good")))
 	require.NoError(t, done.await(t).Err)
-}
-
-// await is the next operation that is complete.
-func (c chanOp) await(t *testing.T) *Op {
-	select {
-	case op := <-c:
-		return op
-	case <-time.After(5 * time.Second):
-		require.FailNow(t, "an operation does not end")
-		return nil
-	}
 }
 
 type completion func()
@@ -66,8 +54,7 @@ func (f completion) Complete(*Op) { f() }
 // TestCallbackThatBlocks holds up the others for a moment only, and keeps neither
 // submitters nor Close.
 func TestCallbackThatBlocks(t *testing.T) {
-	f := newMemory(1, true)
-	e := f.start(t)
+	e := newServed(t, 1, false)
 	release := make(chan struct{})
 	returned := make(chan struct{})
 	done := make(chanOp, 10)
@@ -97,7 +84,7 @@ func TestCallbacksRunWithoutTheLock(t *testing.T) {
 	}
 	p.engine.onVote = func(int, Kind, quorum.Outcome, error) { call() }
 	p.submit(Acquire, "key").then = call
-	p.turn(func() { p.reply(p.sent[0], 0, ok); p.engine.Tell(call) })
+	p.turn(func() { p.reply(p.sent[0], 0, ok); p.engine.Notify(call) })
 	require.Equal(t, 3, called)
 }
 
@@ -111,19 +98,19 @@ func TestAReplacedCallerMakesNoCall(t *testing.T) {
 	require.True(t, c.next(1, &j))
 }
 
-// TestVotesAreBounded: those that are not told do not fill the memory. As many as
-// are promised wait; those that were told do not count.
+// TestVotesAreBounded: votes that are not reported do not fill the memory. As many as
+// are promised wait; those that were reported do not count.
 func TestVotesAreBounded(t *testing.T) {
 	var c callbacks
 	for range maxVotes + 10 {
 		c.vote(vote{})
 	}
 	require.Len(t, c.votes, maxVotes)
-	const told = maxVotes / 4
-	for range told {
+	const reported = maxVotes / 4
+	for range reported {
 		c.next(0, new(job))
 	}
-	for range told + 1 {
+	for range reported + 1 {
 		c.vote(vote{})
 	}
 	require.EqualValues(t, maxVotes, c.waiting.Load())

@@ -16,13 +16,13 @@ const (
 
 // planner arranges a list of operations in a batch: in which order they are
 // written, and which may be merged. Releases, and extends, that wait together
-// become one script call each, or stand together where a node has commands of its
-// own for them.
+// become one script call each, or stand together where a node has native commands
+// for them.
 //
 // Merging moves commands past each other, which must not show. So a list is cut
 // into segments: within one, each key occurs once, or the order of its commands is
 // releases, then extends, then acquires, the order in which a segment is written. Keys
-// are told apart by hash; two keys with one hash cost a cut and have no other effect.
+// are distinguished by hash; two keys with one hash cost a cut and have no other effect.
 type planner struct {
 	seed     maphash.Seed
 	seen     keySet
@@ -72,7 +72,7 @@ func (p *planner) plan(b *batch, first *Op, n int, forms []conn.Form, mayDefer b
 	return later
 }
 
-// cut ends a segment: what is listed gets its rounds.
+// cut ends a segment: the operations in its list get their rounds.
 func (p *planner) cut(b *batch) {
 	for class := range p.lists {
 		l := &p.lists[class]

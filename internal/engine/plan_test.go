@@ -41,7 +41,7 @@ func (s *modelNode) do(kind Kind, key, lock int, ttl int64) {
 	s.did[kind] = append(s.did[kind], fmt.Sprintf("key %d lock %d ttl %d: %v", key, lock, ttl, done))
 }
 
-// every is every way to say a release and an extend.
+// every is all forms of a release and an extend.
 var every = []conn.Form{
 	conn.Form(command.Scripts),
 	conn.Form(command.DelIfEq | command.SetIfEq),
@@ -50,7 +50,7 @@ var every = []conn.Form{
 	conn.Form(command.SetIfEq),
 }
 
-// encodeAll encodes ops, and returns the batch and what its commands say in the
+// encodeAll encodes ops, and returns the batch and its commands in the
 // last of the forms.
 func encodeAll(t *testing.T, e *Engine, ops []*Op, forms ...conn.Form) (*batch, []sentCommand) {
 	b := e.batch()

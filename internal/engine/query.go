@@ -45,7 +45,7 @@ const (
 )
 
 // QueryRoom is how many replies to queries a node may owe beside maxInFlight others: a
-// quarter of them. They have a room of their own, so that neither what is asked nor what is
+// quarter of them. They have their own limit, so that neither what is asked nor what is
 // voted on takes the connection from the other, however small maxInFlight is.
 func QueryRoom(maxInFlight int) int {
 	return min(maxReplies, max(leastReplies, maxInFlight/4))
@@ -64,7 +64,7 @@ type queries struct {
 	limit   int                            // of these
 	heard   [quorum.MaxNodes]time.Duration // when it has last answered one
 	behind  int                            // in all backlogs
-	asked   []*Query                       // sent, and their callers not told
+	asked   []*Query                       // sent, and not ended
 }
 
 // init bounds what a node owes; 0 is no bound of other replies.
@@ -127,19 +127,19 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 	}
 	switch {
 	case s.Fatal: // Fail does not follow if this was the last reply
-		q.tell(s.Err)
+		q.end(s.Err)
 		return s.Err
 	case i == q.Replies-1:
 		if !q.over {
 			q.Took = q.engine.queries.heard[q.Node] - q.sent
 		}
-		q.tell(nil)
+		q.end(nil)
 	}
 	return nil
 }
 
 // Fail implements conn.Owner.
-func (q *Query) Fail(_, _ int, err error) { q.tell(err) }
+func (q *Query) Fail(_, _ int, err error) { q.end(err) }
 
 // Done implements conn.Owner.
 func (q *Query) Done() {
@@ -149,8 +149,8 @@ func (q *Query) Done() {
 	q.drop()
 }
 
-// tell tells the caller, once.
-func (q *Query) tell(err error) {
+// end ends the query for its caller, once.
+func (q *Query) end(err error) {
 	if q.over {
 		return
 	}
@@ -185,7 +185,7 @@ func (e *Engine) ask() {
 			q := b.pop()
 			l.behind--
 			if q.Connection != 0 && q.Connection != e.fleet.Connection(node) {
-				q.tell(errReconnected)
+				q.end(errReconnected)
 				q.drop()
 				continue
 			}
@@ -199,28 +199,28 @@ func (e *Engine) ask() {
 	}
 }
 
-// expireQueries tells the callers of queries that were not answered in time. A node that
-// answers others meanwhile is busy with those before it, and not silent. Those that wait
-// behind others are not sent any more.
+// expireQueries ends the queries that were not answered in time. A node that
+// answers others meanwhile is busy with those before it, and not silent. Those that
+// still wait are not sent any more.
 func (e *Engine) expireQueries(now time.Duration) {
 	l := &e.queries
 	isOver := func(q *Query) bool { return now >= max(q.due, l.heard[q.Node]+q.Timeout) }
 	for i := len(l.asked) - 1; i >= 0; i-- {
 		if q := l.asked[i]; isOver(q) {
-			q.tell(errTimeout)
+			q.end(errTimeout)
 		}
 	}
 	for node := range e.nodes {
 		for b := &l.backlog[node]; b.first != nil && isOver(b.first); {
 			q := b.pop()
 			l.behind--
-			q.tell(errTimeout)
+			q.end(errTimeout)
 			q.drop()
 		}
 	}
 }
 
-// IsTimeout says whether an error of a Query says that the node has not answered in time.
+// IsTimeout reports whether an error of a Query means that the node has not answered in time.
 func IsTimeout(err error) bool { return err == errTimeout }
 
 func (l *queries) push(q *Query) bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 )
 
-// TestQueryThatEndsAConnection: its caller is told at once, and nothing refers to it when it
+// TestQueryThatEndsAConnection: its caller learns it at once, and nothing refers to it when it
 // is used again.
 func TestQueryThatEndsAConnection(t *testing.T) {
 	p := newScripted(t, 1)
@@ -24,7 +24,7 @@ func TestQueryThatEndsAConnection(t *testing.T) {
 	p.idle()
 }
 
-// TestQueriesBehindASilentNode: a query that must wait for others to be answered is told when
+// TestQueriesBehindASilentNode: a query that must wait for others to be answered ends when
 // the node has been silent for its timeout, and not before, however many there are.
 func TestQueriesBehindASilentNode(t *testing.T) {
 	const n, timeout = 3 * maxReplies, 20 * time.Millisecond
@@ -40,7 +40,7 @@ func TestQueriesBehindASilentNode(t *testing.T) {
 		all = append(all, ask())
 	}
 	require.Len(t, p.sent, maxReplies)
-	told := func() (n int) {
+	ended := func() (n int) {
 		for _, q := range all {
 			if len(q.Answered()) > 0 {
 				n++
@@ -51,13 +51,13 @@ func TestQueriesBehindASilentNode(t *testing.T) {
 	p.tick(timeout / 2)
 	p.turn(func() { p.reply(p.sent[0], 1, one) })
 	p.tick(timeout / 2)
-	require.Equal(t, 1, told(), "it has answered since")
+	require.Equal(t, 1, ended(), "it has answered since")
 	p.tick(timeout / 2)
-	require.Equal(t, n, told())
+	require.Equal(t, n, ended())
 	require.True(t, IsTimeout(all[n-1].Err))
 	all = append(all, ask())
 	p.tick(timeout)
-	require.Equal(t, n+1, told())
+	require.Equal(t, n+1, ended())
 	for _, s := range p.sent {
 		p.turn(func() { p.fail(s, 1, conn.ErrStalled) })
 	}

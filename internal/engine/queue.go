@@ -9,7 +9,7 @@ import (
 // bounded for callers. Cleanups are not refused, but there is at most one for each
 // operation that was accepted.
 //
-// Renewals have a list of their own, which is taken first: a lock that is kept alive must
+// Renewals have a separate list, which is taken first: a lock that is kept alive must
 // not end because many other operations wait. A renewal may overtake any of them. A release
 // of its lock is not among them: once that is asked for no renewal begins, and one that has
 // begun is in its list before. With an extend of its holder it may change places, as if both
@@ -24,7 +24,7 @@ type queue struct {
 	size       atomic.Int64 // written under mu, read without it
 }
 
-// push appends op, or says why not.
+// push appends op, or returns why not.
 func (q *queue) push(op *Op, cleanup bool) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -46,7 +46,7 @@ func (q *queue) push(op *Op, cleanup bool) error {
 	return nil
 }
 
-// urgency says how operations are queued.
+// urgency is how operations are queued.
 type urgency uint8
 
 const (
@@ -55,7 +55,7 @@ const (
 	renewals                 // likewise; they are taken first, and cannot be removed
 )
 
-// pushAll appends all of l, which is not empty, or says why none.
+// pushAll appends all of l, which is not empty, or returns why none.
 func (q *queue) pushAll(l list, u urgency) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -246,7 +246,7 @@ func (l *list) push(op *Op) {
 	l.n++
 }
 
-// append adds other, which is not empty, behind the rest.
+// append adds other, which is not empty, at the end.
 func (l *list) append(other list) {
 	if l.first == nil {
 		*l = other

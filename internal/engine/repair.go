@@ -22,7 +22,7 @@ import (
 //  1. The lock is asked (Repairer), under the driver lock, and refuses once its release was
 //     asked for.
 //  2. What it allows is sent before the driver lock is given up, and before any other batch.
-//  3. So a release that is asked for behind 1 is sent behind 2, on the same connection.
+//  3. So a release that is asked for after 1 is sent after 2, on the same connection.
 
 // Repairer is a lock as the engine asks it about repairs.
 type Repairer interface {

@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// rules say what may happen in a world. The zero rules have no faults; those of
+// rules are what may happen in a world. The zero rules have no faults; those of
 // inModel are all that the algorithm must survive. What the others break is
 // outside of its model, or is a bug put in on purpose: they are here to show
 // that the checker sees it.
@@ -24,8 +24,8 @@ type rules struct {
 	backwards    bool // a master runs what one write brings in reverse
 	noCleanup    bool // releases are answered and not done
 	rudeDialer   bool // a dialer gives the driver lock up and looks at nothing
-	loseFail     bool // a connection dies and its owners are not told
-	crossed      bool // a reply is given to the one behind
+	loseFail     bool // a connection dies and its owners are not notified
+	crossed      bool // a reply is given to the next one
 	deafCancel   bool // a caller forgets that its Cancel succeeded
 	eternal      bool // keys have no TTL
 	tampers      bool // a batch is written to while it is out
@@ -115,7 +115,7 @@ func flushAll(w *world) {
 }
 
 // flicker is a slow network, on which all masters refuse extends at moments: they
-// forget the scripts, or are short of memory. What they refuse is asked again behind
+// forget the scripts, or are short of memory. What they refuse is asked again after
 // what has been asked since.
 func flicker(w *world) {
 	w.note("flicker", 0, 0, 0)
@@ -195,7 +195,7 @@ func complain(w *world) {
 	w.note("mood", m.index, int(m.mood[0]), 0)
 }
 
-// stall fills a kernel buffer: what is written stays behind.
+// stall fills a kernel buffer: what is written waits.
 func stall(w *world) { w.anyLink().stall(w.between(0, 60*time.Millisecond)) }
 
 // speakNonsense makes a master's next reply one of the wrong type.

@@ -288,7 +288,7 @@ func (plain) Away() uint64           { return 0 }
 func (plain) Fault(int) error        { return nil }
 func (plain) NoteTTL(time.Duration)  {}
 
-// enqueue is Submit without the drive behind it.
+// enqueue is Submit without the drive after it.
 func (e *Engine) enqueue(op *Op) error { return e.enqueueAt(op, e.clock.Now()) }
 
 // value is a reply as it is decoded.

@@ -119,7 +119,7 @@ func (s *session) submit(kind Kind) {
 	s.poll()
 }
 
-// poll is the rest of Do: it goes on when the Call's channel says so, and tells
+// poll is the rest of Do: it goes on when the Call has ended, and reports
 // whether it did.
 func (s *session) poll() bool {
 	if !s.doing || s.driving || len(s.call.done) == 0 {
@@ -310,7 +310,7 @@ func (s *session) proceed(err error) {
 	}
 }
 
-// again says whether a callback submits again at once.
+// again reports whether a callback submits again at once.
 func (s *session) again() bool {
 	if s.call.Kind != Acquire && s.insist > 0 && s.inside && !s.client.dead && !s.world.ending {
 		s.insist--

@@ -134,7 +134,7 @@ func (f *simFleet) block(d time.Duration) {
 	}
 }
 
-// leaves is the end of a callback. What a replaced caller does behind it touches
+// leaves is the end of a callback. What a replaced caller does after it touches
 // nothing.
 func (f *simFleet) leaves() {
 	if r := f.running; r != nil && r.replaced {

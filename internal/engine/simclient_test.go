@@ -22,7 +22,7 @@ type client struct {
 	ticking  bool
 	dead     bool
 	calling  bool          // callbacks are about to be called
-	left     time.Duration // since when operations wait behind an open window, at rest
+	left     time.Duration // since when operations wait though the window is open, at rest
 	standing time.Duration // until then its process stands still
 	woken    time.Duration // when it went on last
 }
@@ -69,7 +69,7 @@ func (c *client) start() {
 	}
 }
 
-// free says whether the driver lock can be had at once.
+// free reports whether the driver lock can be had at once.
 func (c *client) free() bool { return c.busy == 0 }
 
 // after has f run in d, or in a while if the process stands still by then.
@@ -98,7 +98,7 @@ func (c *client) freeze(d time.Duration) {
 	})
 }
 
-// ran says whether the process has been going for d at least.
+// ran reports whether the process has been going for d at least.
 func (c *client) ran(d time.Duration) bool { return !c.frozen() && c.world.now()-c.woken > d }
 
 func (c *client) frozen() bool { return c.world.now() < c.standing }
@@ -106,7 +106,7 @@ func (c *client) frozen() bool { return c.world.now() < c.standing }
 // later tries again in a moment what cannot have the driver lock now.
 func (c *client) later(f func()) { c.after(c.world.between(0, 5*time.Microsecond), f) }
 
-// collects says whether operations that wait may be left to the goroutine of
+// collects reports whether operations that wait may be left to the goroutine of
 // callbacks, or to the next tick where a callback keeps that from driving.
 func (c *client) collects() bool {
 	return c.calling || c.clock.Now() < time.Duration(c.engine.collectOps.Load())+tickLate

@@ -34,7 +34,7 @@ func (s *session) extending() (ttl time.Duration, x *renewal.Extension) {
 	return ttl, x
 }
 
-// extendMore submits extends of the session's lock, each in an Op of its own. Some are
+// extendMore submits extends of the session's lock, each in a separate Op. Some are
 // renewals, which go first.
 func (s *session) extendMore() {
 	w, c, l := s.world, s.client, s.lock
@@ -122,7 +122,7 @@ func (l *lock) extended(x *renewal.Extension, r renewal.Result) {
 	l.prolonged(r)
 }
 
-// prolonged has the holder count on what is left behind an extend.
+// prolonged has the holder count on what is left after an extend.
 func (l *lock) prolonged(r renewal.Result) {
 	if l.believe(); r == renewal.Won && l.holding && l.until > l.client.world.now() {
 		l.client.world.check.prolonged(l)

@@ -132,7 +132,7 @@ func (c *checker) answer(cl *client, s *asking) {
 	}
 }
 
-// waits checks that a query does not wait for longer than its timeout behind all answers of
+// waits checks that a query does not wait for longer than its timeout after all answers of
 // its node.
 func (c *checker) waits(cl *client, s *asking) {
 	heard := max(s.since, cl.clock.truth(cl.engine.queries.heard[s.Node]))

@@ -173,7 +173,7 @@ func (e *Engine) Forgo(op *Op, err error) {
 // Took is how long it is from the submission of an operation to an instant.
 func (op *Op) Took(now time.Duration) time.Duration { return now - op.start }
 
-// observe counts a vote, and has it told.
+// observe counts a vote, and has it reported.
 func (e *Engine) observe(node int, kind Kind, o quorum.Outcome, err error) {
 	e.counters.votes[node][o]++
 	if e.onVote != nil {

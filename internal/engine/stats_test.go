@@ -81,20 +81,20 @@ func TestStatsOfWhatIsUnderWay(t *testing.T) {
 	require.Equal(t, want, p.engine.Stats())
 }
 
-// TestVotesAreCountedAndTold, each node's first in each round.
-func TestVotesAreCountedAndTold(t *testing.T) {
+// TestVotesAreCountedAndReported, each node's first in each round.
+func TestVotesAreCountedAndReported(t *testing.T) {
 	type vote struct {
 		node int
 		kind Kind
 		o    quorum.Outcome
 		err  error
 	}
-	var told []vote
+	var reported []vote
 	p := newScripted(t, 3)
 	p.engine.onVote = func(node int, kind Kind, o quorum.Outcome, err error) {
-		told = append(told, vote{node, kind, o, err})
+		reported = append(reported, vote{node, kind, o, err})
 	}
-	hear := func() []vote { defer func() { told = nil }(); return told }
+	hear := func() []vote { defer func() { reported = nil }(); return reported }
 
 	p.down = 1 << 2
 	first := p.submit(Acquire, "first")

@@ -18,11 +18,9 @@ import (
 // which give up at a random moment. Each of them comes back, and in the end no
 // node has a key. A wake-up that is lost hangs it.
 func TestStress(t *testing.T) {
-	for _, blocks := range []bool{true, false} {
-		t.Run(fmt.Sprintf("blocks=%v", blocks), func(t *testing.T) {
-			f := newMemory(3, blocks)
-			f.jitter = true
-			e := f.start(t)
+	for _, portable := range []bool{false, true} {
+		t.Run(fmt.Sprintf("portable=%v", portable), func(t *testing.T) {
+			e := newServed(t, 3, portable)
 			goroutines, rounds := 2000, 6
 			if testkit.Race {
 				goroutines = 1000
@@ -37,7 +35,7 @@ func TestStress(t *testing.T) {
 					defer all.Done()
 					rng := rand.New(rand.NewPCG(seed, uint64(g)))
 					for range rounds {
-						s := user{e, rng, int(numbers.Add(1)), fmt.Sprintf("key-%d", rng.IntN(goroutines))}
+						s := user{e.Engine, rng, int(numbers.Add(1)), fmt.Sprintf("key-%d", rng.IntN(goroutines))}
 						w, err := s.run()
 						if err != nil {
 							given.Add(1)
@@ -49,8 +47,7 @@ func TestStress(t *testing.T) {
 			}
 			all.Wait()
 			e.Close(time.Hour)
-			keys, _ := f.count()
-			require.Zero(t, keys, "seed %d: keys are left", seed)
+			require.Zero(t, e.keys(), "seed %d: keys are left", seed)
 			require.Positive(t, won.Load())
 			require.Positive(t, given.Load())
 			require.Zero(t, e.depth.Load())
@@ -110,15 +107,13 @@ func (s *user) run() (won bool, err error) {
 // back, what comes later is refused.
 func TestCloseRaces(t *testing.T) {
 	for range 30 {
-		f := newMemory(3, rand.IntN(2) == 0)
-		f.jitter = true
-		e := f.start(t)
+		e := newServed(t, 3, rand.IntN(2) == 0)
 		var all sync.WaitGroup
 		for g := range 60 {
 			all.Add(1)
 			go func() {
 				defer all.Done()
-				s := user{e, rand.New(rand.NewPCG(1, uint64(g))), g, "key"}
+				s := user{e.Engine, rand.New(rand.NewPCG(1, uint64(g))), g, "key"}
 				for {
 					if _, err := s.do(Acquire); err == ErrClosed {
 						return

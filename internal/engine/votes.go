@@ -34,7 +34,7 @@ func (op *Op) operand() command.Operand {
 	return command.Operand{Key: op.Key, Token: op.Token[:], TTL: int64(op.TTL / time.Millisecond), Tail: op.Tail, Block: op.Block}
 }
 
-// anyScript says whether any node is asked to release by script.
+// anyScript reports whether any node is asked to release by script.
 func anyScript(forms []conn.Form) bool {
 	return slices.ContainsFunc(forms, func(f conn.Form) bool { return command.Form(f).IsScript(Release) })
 }
@@ -146,7 +146,7 @@ var (
 	errOvertaken   = errors.New("must be asked again, but a later extend of the same lock is on its way, or the attempt is over")
 )
 
-// count turns one reply into votes. An error says that the reply does not fit
+// count turns one reply into votes. An error means that the reply does not fit
 // and the stream can no longer be trusted.
 func (w *wire) count(node int, s *span, v *resp.Value) error {
 	if v.IsError() {

@@ -83,7 +83,7 @@ func TestOvertakenExtendIsNotRepeated(t *testing.T) {
 }
 
 // TestRepeatedExtendDoesNotOvertake: of two extends of one lock in a batch the first is
-// not sent again, for it would be behind the second. That of another key of the lock is.
+// not sent again, for it would come after the second. That of another key of the lock is.
 func TestRepeatedExtendDoesNotOvertake(t *testing.T) {
 	p := newScripted(t, 1)
 	first, second, other := p.op(Extend, "key"), p.op(Extend, "key"), p.op(Extend, "other") // with one token
@@ -177,7 +177,7 @@ func TestRefusedExtendsAreLinear(t *testing.T) {
 			p.speaks = []conn.Form{valkey}
 			for i := range n {
 				o := p.op(Extend, fmt.Sprint(i))
-				copy(o.Token[:], fmt.Sprintf("%08d", 2*i)) // of a lock of its own: see lockOf
+				copy(o.Token[:], fmt.Sprintf("%08d", 2*i)) // of another lock each: see lockOf
 				require.NoError(t, p.engine.enqueue(&o.Op))
 			}
 			p.engine.drive(nil)

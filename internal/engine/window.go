@@ -23,7 +23,7 @@ const (
 //
 // A submitter appends to the queue and then reads isOpen; a driver opens the
 // window and then reads the queue. Both are sequentially consistent, so the second
-// sees what the first wrote, and no operation is left waiting behind an open window.
+// sees what the first wrote, and no operation is left waiting while the window is open.
 type window struct {
 	size   int // batches
 	inside int

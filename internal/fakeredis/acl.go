@@ -48,7 +48,7 @@ func (s *Server) AllowKeys(prefix string) {
 	s.prefix = prefix
 }
 
-// deniesKey says whether a command names a key that is forbidden. The caller
+// deniesKey reports whether a command names a key that is forbidden. The caller
 // holds s.mu.
 func (s *Server) deniesKey(cmd *command, args [][]byte) bool {
 	prefix := []byte(s.prefix)
@@ -72,7 +72,7 @@ func keysOf(name string, args [][]byte) [][]byte {
 	return nil
 }
 
-// denies says whether a command is forbidden. The caller holds s.mu.
+// denies reports whether a command is forbidden. The caller holds s.mu.
 func (s *Server) denies(cmd *command, args [][]byte) bool {
 	return s.denied[cmd.name] || len(args) > 1 && s.denied[subcommand(cmd.name, args)]
 }
@@ -87,7 +87,7 @@ func (s *Server) noPermission(cmd *command, args [][]byte) string {
 }
 
 func (s *Server) accessError(around [2]string, name string) string {
-	if around[1] == "" { // it does not say which command
+	if around[1] == "" { // it does not name the command
 		name = ""
 	}
 	return strings.Replace(around[0], "%u", s.opts.User, 1) + name + around[1]
@@ -100,7 +100,7 @@ func subcommand(name string, args [][]byte) string {
 	return name + "|" + strings.ToLower(string(args[1]))
 }
 
-// credentials says whether a user with a password may come in.
+// credentials reports whether a user with a password is accepted.
 func (s *Server) credentials(user, password string) bool {
 	if s.opts.Password == "" { // anything will do for the only user there is
 		return user == s.opts.User

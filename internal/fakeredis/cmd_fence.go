@@ -17,7 +17,7 @@ const fenceKind = "zset"
 // fenceCall is one call of a script of package fencing. fencing.Node decides; what is
 // here is what surrounds it on a server: arguments, the access list, the lock keys.
 //
-// A call that fails behind its first write has done what stands before, as in Redis,
+// A call that fails after its first write keeps the writes before, as in Redis,
 // with one exception: a marker is replaced or not, where a real server may remove the
 // old one and fail at the new.
 type fenceCall struct {
@@ -90,7 +90,7 @@ func (f *fenceCall) acquire() {
 			}
 			f.table().put(nil, key, nonce, stringKind, expires, f.now)
 		}
-		f.say(a)
+		f.writeAnswer(a)
 	}
 }
 
@@ -122,7 +122,7 @@ func (f *fenceCall) extend() {
 				return
 			}
 		}
-		f.say(f.node.Extend(f.me, holds))
+		f.writeAnswer(f.node.Extend(f.me, holds))
 	}
 }
 
@@ -143,13 +143,13 @@ func (f *fenceCall) voting() bool {
 	if !f.barred("zrangebyscore", "'ZRANGEBYSCORE'") {
 		f.array(len(f.keys) - 1)
 		for range f.keys[1:] {
-			f.say(state)
+			f.writeAnswer(state)
 		}
 	}
 	return false
 }
 
-// open finds the set of the first key with a command, and says whether that may be.
+// open finds the set of the first key with a command, and reports whether that may be.
 // A set that is not there is an empty one.
 func (f *fenceCall) open(command, at string) bool {
 	if len(f.keys) == 0 {
@@ -214,8 +214,8 @@ func (f *fenceCall) arg(i int) []byte {
 // micros is the TIME of the server.
 func (f *fenceCall) micros() uint64 { return uint64(max(f.srv.clock().UnixMicro(), 0)) }
 
-// say answers for one lock key.
-func (f *fenceCall) say(a fencing.Answer) {
+// writeAnswer answers for one lock key.
+func (f *fenceCall) writeAnswer(a fencing.Answer) {
 	if a.Code == fencing.OK || a.Code == fencing.Gone {
 		f.int(int64(a.Code))
 		return
@@ -238,7 +238,7 @@ func (f *fenceCall) sayWhole(a fencing.Answer, read bool) {
 // scriptWrites are the commands in the scripts that a replica refuses.
 var scriptWrites = map[string]bool{"zadd": true, "zremrangebyscore": true, "set": true, "pexpire": true}
 
-// barred says whether a command may not be called, and answers so. at is a part of the
+// barred reports whether a command may not be called, and then answers with the error. at is a part of the
 // line of the script that calls it.
 func (f *fenceCall) barred(command, at string) bool {
 	switch {

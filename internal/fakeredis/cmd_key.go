@@ -57,7 +57,7 @@ func (c *conn) cmdPExpire(args [][]byte) {
 	}
 }
 
-// pexpire gives a key a new time to live and says whether there was one.
+// pexpire gives a key a new time to live and reports whether there was one.
 func (c *conn) pexpire(key, ttl []byte) (held bool, text string) {
 	ms, ok := parseInt(ttl)
 	if !ok {

@@ -6,7 +6,7 @@ import (
 )
 
 // queueKind is the type of a queue of processes. Its value is their ids in order, each
-// with queueEnd behind it: scores rise with every id that is added, so they say no
+// with queueEnd after it: scores rise with every id that is added, so they show no
 // more than the order.
 const (
 	queueKind = "zset"
@@ -48,7 +48,7 @@ func (c *conn) runQueue(keys, argv [][]byte) {
 }
 
 // answerQueue is runQueue for a process's id, with its ticket and the lifetimes of
-// tickets: of one that is alone, of the first, and of those behind it.
+// tickets: of one that is alone, of the first, and of the others.
 func (c *conn) answerQueue(key, ticket, id, way []byte, leases [3]int64) {
 	alone, head, behind := leases[0], leases[1], leases[2]
 	prefix := bytes.TrimSuffix(ticket, id)
@@ -102,7 +102,7 @@ func (c *conn) queued(key []byte) (ids [][]byte) {
 		for id := range bytes.SplitSeq(bytes.Clone(e.value()), []byte{queueEnd}) {
 			ids = append(ids, id)
 		}
-		ids = ids[:len(ids)-1] // behind the last end
+		ids = ids[:len(ids)-1] // after the last end
 	}
 	return ids
 }

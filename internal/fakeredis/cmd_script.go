@@ -169,7 +169,7 @@ func (c *conn) compare(keys, tokens [][]byte) {
 	}
 }
 
-// extend sets the time to live of the key at place i, and says what is wrong
+// extend sets the time to live of the key at place i, and returns the error that goes
 // with it.
 func (c *conn) extend(i int, key []byte, ttls [][]byte) (text string) {
 	if i >= len(ttls) {

@@ -132,7 +132,7 @@ func (c *conn) cmdHello(args [][]byte) {
 	c.welcome()
 }
 
-// introduce does what the options of HELLO say, or answers why not.
+// introduce applies the options of HELLO, or answers with an error.
 func (c *conn) introduce(login, name [][]byte) bool {
 	if login != nil && !c.login(string(login[0]), string(login[1])) {
 		return false
@@ -182,7 +182,7 @@ func (c *conn) welcome() {
 	}
 }
 
-// validName says whether every character is a printable one and no space.
+// validName reports whether every character is a printable one and no space.
 func validName(name []byte) bool {
 	for _, b := range name {
 		if b < '!' || b > '~' {

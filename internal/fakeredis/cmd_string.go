@@ -19,7 +19,7 @@ func (c *conn) cmdGet(args [][]byte) {
 	c.value(c.table().get(args[1], c.now))
 }
 
-// value answers what a key holds, and says whether that is a string or null.
+// value answers what a key holds, and reports whether that is a string or null.
 func (c *conn) value(e *entry) bool {
 	switch {
 	case e == nil:
@@ -80,7 +80,7 @@ func part[T any](value []T, first, last int64) []T {
 	return value[first : last+1]
 }
 
-// setOptions are the words behind SET key value. At most one of the conditions, and
+// setOptions are the words after SET key value. At most one of the conditions, and
 // one of the ways to set a time to live, may be given.
 type setOptions struct {
 	nx, xx, get, keepTTL bool
@@ -90,7 +90,7 @@ type setOptions struct {
 	count []byte // in that unit
 }
 
-// ttlUnit is the way in which SET is told when a key ends.
+// ttlUnit is the way in which SET is given the end of a key.
 type ttlUnit uint8
 
 const (
@@ -136,7 +136,7 @@ func (c *conn) cmdSet(args [][]byte) {
 	}
 }
 
-// parse reads the options, and says whether they go together.
+// parse reads the options, and reports whether they go together.
 func (o *setOptions) parse(words [][]byte, ifEq bool) bool {
 	for len(words) > 0 {
 		word := words[0]
@@ -177,7 +177,7 @@ func unitOf(word []byte) ttlUnit {
 	return noTTL
 }
 
-// expires works out when the key ends, or what is wrong with the time given.
+// expires computes when the key ends, or returns an error if the time given is wrong.
 func (o *setOptions) expires(now int64) (at int64, text string) {
 	if o.unit == noTTL {
 		return never, ""

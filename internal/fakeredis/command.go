@@ -98,7 +98,7 @@ func lookup(name []byte, f Flavor) *command {
 	return cmd
 }
 
-// execute runs one command under s.mu and says how the connection goes on.
+// execute runs one command under s.mu and returns how the connection goes on.
 func (c *conn) execute(args [][]byte) ending {
 	cmd := lookup(args[0], c.srv.opts.Flavor)
 	c.srv.tracking.current = c
@@ -111,7 +111,7 @@ func (c *conn) execute(args [][]byte) ending {
 	return how
 }
 
-// perform answers a command, or does what a fault says.
+// perform answers a command, or applies a fault.
 func (c *conn) perform(cmd *command, args [][]byte) ending {
 	s := c.srv
 	if cmd != nil {

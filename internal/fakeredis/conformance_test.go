@@ -150,7 +150,7 @@ func playAll(t *testing.T, files []string, g target) {
 //	dial             goes on with a new connection
 //	on b             goes on with connection b, a new one if there is none of that
 //	                 name; the first is a
-//	told *["k"]      is the next push, about these keys; _ is all
+//	push *["k"]      is the next push, about these keys; _ is all
 //	cleaning off     expired keys are removed only when they are touched; or on
 //	plant k          makes k a list
 //	deny SET         forbids a command to the user of the connection
@@ -198,7 +198,7 @@ func play(t *testing.T, g target, text string) {
 				named[rest] = testkit.DialText(t, g.addr)
 			}
 			c = named[rest]
-		case verb == "told":
+		case verb == "push":
 			require.Equal(t, `>["invalidate" `+rest+"]", c.Receive(), "line %d", number+1)
 		case verb == "cleaning":
 			g.cleaning(t, rest == "on")

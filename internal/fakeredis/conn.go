@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// ending says how a connection ends behind the bytes written last, if it does.
+// ending is how a connection ends after the bytes written last, if it does.
 type ending uint8
 
 const (
@@ -97,7 +97,7 @@ func (c *conn) end(how ending) {
 			cut(c.nc)
 		}
 		close(c.done)
-		// Not through TLS, whose Close would wait to say goodbye.
+		// Not through TLS, which waits in Close for the alert to be written.
 		_ = rawConn(c.nc).Close()
 	})
 }
@@ -137,7 +137,7 @@ func (c *conn) handshake() bool {
 	return true
 }
 
-// await waits for a channel to be closed, unless it is nil, and says whether
+// await waits for a channel to be closed, unless it is nil, and reports whether
 // the connection goes on.
 func (c *conn) await(thawed <-chan struct{}) bool {
 	if thawed == nil {
@@ -151,7 +151,7 @@ func (c *conn) await(thawed <-chan struct{}) bool {
 	}
 }
 
-// fill reads what has arrived, and says whether the connection goes on.
+// fill reads what has arrived, and reports whether the connection goes on.
 func (c *conn) fill() bool {
 	if cap(c.in)-len(c.in) < readSize/2 {
 		c.in = append(make([]byte, 0, 2*cap(c.in)), c.in...)
@@ -168,7 +168,7 @@ func (c *conn) fill() bool {
 	return err == nil
 }
 
-// run runs the complete commands among the bytes read, and says whether the
+// run runs the complete commands among the bytes read, and reports whether the
 // replies may leave. What a frozen server does not run, and what a muted one
 // does not say, stays where it is until the next call.
 func (c *conn) run() bool {

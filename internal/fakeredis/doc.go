@@ -16,11 +16,11 @@
 // # Tracking
 //
 // CLIENT TRACKING knows ON and OFF, with OPTIN and NOLOOP. Keys that are read are
-// registered and their changes told as by real servers, in which three things are
-// easily overlooked: an expired key is told of only when it is removed, in a
+// registered and their changes reported as by real servers, in which three things are
+// easily overlooked: an expired key is reported only when it is removed, in a
 // cleaning cycle or because a command touches it; one's own command that touches
 // it removes it silently under NOLOOP; and CLIENT TRACKING is no error in RESP2,
-// where nothing is ever told. FaultPushes, Forge and CleanEvery are the faults.
+// where nothing is ever reported. FaultPushes, Forge and CleanEvery are the faults.
 //
 // # Locks
 //

@@ -12,12 +12,12 @@ type faults struct {
 	thawed    chan struct{} // while no command is run; closed when that ends
 	deaf      bool          // nor is anything read
 	mute      bool          // replies are kept
-	rejection string        // what a new connection is told before it is closed
+	rejection string        // the error for a new connection, before it is closed
 	rules     []*rule
 	pushes    PushFault
 }
 
-// rule is a Fault that was injected, with what is left of it.
+// rule is a Fault that was injected, and how often it still applies.
 type rule struct {
 	Fault
 	on   *command // nil: every command
@@ -58,7 +58,7 @@ type Fault struct {
 	Do Action
 	// Raw is written by Instead: any bytes, whether or not they are a reply.
 	Raw string
-	// Applied says that the command takes effect all the same.
+	// Applied: the command takes effect all the same.
 	Applied bool
 	// Skip is how many such commands pass unharmed before.
 	Skip int
@@ -138,7 +138,7 @@ func (s *Server) ErrorReply(name, text string, n int) {
 	s.Inject(Fault{On: name, Do: Instead, Raw: "-" + text + "\r\n", Times: n})
 }
 
-// sabotage does to a command what a fault says.
+// sabotage applies a fault to a command.
 func (c *conn) sabotage(f *Fault, cmd *command, args [][]byte) ending {
 	start, how := len(c.out), endNot
 	if f.Applied || f.Do == Truncate {

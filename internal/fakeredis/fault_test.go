@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
-// A fault that does not do what it says makes every test that injects it pass for
+// A fault without its effect makes every test that injects it pass for
 // nothing. So each is seen to happen here, and to end.
 
 func TestFaultsOfReplies(t *testing.T) {
@@ -22,7 +22,7 @@ func TestFaultsOfReplies(t *testing.T) {
 	for name, test := range map[string]struct {
 		inject func(*Server)
 		want   string // the answer to SET
-		keys   int    // behind it
+		keys   int    // after it
 	}{
 		"wrong reply":     {func(s *Server) { s.WrongReply("set", ":1\r\n", 1) }, ":1", 1},
 		"error":           {func(s *Server) { s.ErrorReply("SET", "OOM no", 1) }, "-OOM no", 0},
@@ -37,7 +37,7 @@ func TestFaultsOfReplies(t *testing.T) {
 			test.inject(s)
 			got := c.Do(set)
 			if name == "reset mid-reply" && got != "reset" {
-				got = c.Receive() // behind the first half
+				got = c.Receive() // after the first half
 			}
 			assert.Equal(t, test.want, got)
 			assert.Equal(t, test.keys, s.Len())

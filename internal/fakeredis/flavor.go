@@ -28,9 +28,9 @@ type dialect struct {
 	ifEq         bool // SET knows IFEQ
 	clientInfo   bool // CLIENT knows SETINFO and NO-TOUCH
 	authFirst    bool // NOAUTH comes before any other complaint
-	helloAtOnce  bool // HELLO has done what one option says before it reads the next
+	helloAtOnce  bool // HELLO has applied one option before it reads the next
 	scriptsByIDs bool // an error inside a script names the digest
-	flushFirst   bool // a flush is told before it is answered
+	flushFirst   bool // a flush is reported before it is answered
 
 	noScript  string
 	noKeys    string // inside a script

@@ -43,16 +43,16 @@ func TestFlavorsAreTheirServers(t *testing.T) {
 					require.Equal(t, transcript(t, file, server), transcript(t, file, fake))
 				}
 				for _, section := range []string{"server", "clients", "memory", "replication"} {
-					told := infoFields(server.admin(t), section)
-					require.NotEmpty(t, told)
-					require.Subset(t, told, infoFields(fake.admin(t), section), "INFO %s", section)
+					shown := infoFields(server.admin(t), section)
+					require.NotEmpty(t, shown)
+					require.Subset(t, shown, infoFields(fake.admin(t), section), "INFO %s", section)
 				}
 			})
 		})
 	}
 }
 
-// flavorOf tells the flavor of a server by its answer to HELLO.
+// flavorOf is the flavor of a server, by its answer to HELLO.
 func flavorOf(hello string) (f Flavor, ok bool) {
 	for pattern, f := range map[string]Flavor{
 		`"server" "redis" "version" "7\.0\.`: Redis7,
@@ -68,7 +68,7 @@ func flavorOf(hello string) (f Flavor, ok bool) {
 
 var (
 	number  = regexp.MustCompile(`\b\d+\b`)
-	variety = regexp.MustCompile(`^> (INFO|COMMAND)`) // the fake tells less
+	variety = regexp.MustCompile(`^> (INFO|COMMAND)`) // the fake reports less
 )
 
 // transcript is the answers of a server to one script of the suite. Numbers are

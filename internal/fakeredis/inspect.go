@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/fencing"
 )
 
-// TTLs that are none, as PTTL tells them.
+// TTLs that are none, as PTTL returns them.
 const (
 	// NoTTL is that of a key that lives for ever.
 	NoTTL time.Duration = -1
@@ -26,7 +26,7 @@ func (s *Server) Get(key string) (value string, ok bool) {
 	return string(e.value()), true
 }
 
-// TTL returns what is left to a key of database 0, NoTTL or NoKey.
+// TTL returns how long a key of database 0 has left, NoTTL or NoKey.
 func (s *Server) TTL(key string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *Server) Commands() map[string]int64 {
 // Count is how often a command was received.
 func (s *Server) Count(name string) int64 { return s.Commands()[strings.ToUpper(name)] }
 
-// RunID is the id that INFO tells; Restart changes it.
+// RunID is the id that INFO shows; Restart changes it.
 func (s *Server) RunID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *Server) FlushScripts() {
 }
 
 // OnCommand makes the server call f with each command before it runs it, on the
-// goroutine of the connection, whose id f gets. No lock is held: f may use the
+// goroutine of the connection. f gets the id of the connection. No lock is held: f may use the
 // server, and while it blocks, only that connection waits. Nil ends that.
 func (s *Server) OnCommand(f func(conn int64, args []string)) {
 	s.mu.Lock()
@@ -157,8 +157,8 @@ func (s *Server) OnCommand(f func(conn int64, args []string)) {
 	s.hook = f
 }
 
-// SetClock sets the server's clock ahead of Options.Now, or behind it. As on a real
-// server, TIME tells the other time at once, and keys that are there live shorter, or
+// SetClock sets the server's clock ahead of Options.Now, or back. As on a real
+// server, TIME shows the other time at once, and keys that are there live shorter, or
 // longer, by the step.
 func (s *Server) SetClock(ahead time.Duration) {
 	s.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Options say what kind of server to start. The zero value is a Redis 7.0
+// Options are the kind of server to start. The zero value is a Redis 7.0
 // master without a password on a free loopback port.
 type Options struct {
 	// Addr is host:port, or the path of a Unix socket, which starts with a

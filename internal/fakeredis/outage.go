@@ -48,7 +48,7 @@ func (s *Server) Partition() {
 	}
 }
 
-// Demote makes a replica of the server, in what it says of itself and in that it
+// Demote makes a replica of the server: it reports itself as one and
 // takes no writes, not even from scripts. Connections stay, as they do in a
 // failover. Promote undoes it.
 func (s *Server) Demote() { s.setReplica(true) }
@@ -79,7 +79,7 @@ func (s *Server) Down() {
 	s.hangUp(endClose)
 }
 
-// RejectConns tells each new connection an error before any command, and then
+// RejectConns sends each new connection an error before any command, and then
 // closes it: "DENIED …", or "ERR max number of clients reached".
 func (s *Server) RejectConns(text string) {
 	s.mu.Lock()
@@ -142,7 +142,7 @@ func (s *Server) deaf() <-chan struct{} {
 	return s.faults.thawed
 }
 
-// isLost says whether a partition swallowed the connection.
+// isLost reports whether a partition swallowed the connection.
 func (c *conn) isLost() bool {
 	c.srv.mu.Lock()
 	defer c.srv.mu.Unlock()

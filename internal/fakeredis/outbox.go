@@ -22,7 +22,7 @@ type parcel struct {
 	how  ending
 }
 
-// busy says whether replies are owed, which later ones must not overtake.
+// busy reports whether replies are owed, which later ones must not overtake.
 func (o *outbox) busy() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

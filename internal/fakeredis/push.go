@@ -32,8 +32,8 @@ func (s *Server) Forge(raw string) {
 	}
 }
 
-// tell sends a push about keys to a connection that tracks them. The caller holds s.mu.
-func (c *conn) tell(push string) {
+// invalidate sends a push about keys to a connection that tracks them. The caller holds s.mu.
+func (c *conn) invalidate(push string) {
 	if !c.tracks || c.proto != 3 {
 		return
 	}
@@ -67,7 +67,7 @@ func (c *conn) pushLate(most time.Duration, raw string) {
 	}()
 }
 
-// push has bytes written behind the reply that is being made, or at once if there
+// push has bytes written after the reply that is being made, or at once if there
 // is none. The caller holds s.mu.
 func (c *conn) push(raw string) {
 	c.pushes = append(c.pushes, raw...)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	toldK = `>["invalidate" *["k"]]`
-	hello = "%[" // the answer to HELLO begins with it
+	pushOfK = `>["invalidate" *["k"]]`
+	hello   = "%[" // the answer to HELLO begins with it
 )
 
 // tracker is a connection that tracks what it asks for.
@@ -50,14 +50,14 @@ func TestFaultsOfPushes(t *testing.T) {
 			register(t, c, "k")
 			s.Set("k", "v", 0)
 			for range test.want {
-				require.Equal(t, toldK, c.Receive())
+				require.Equal(t, pushOfK, c.Receive())
 			}
 			require.Equal(t, "+PONG", c.Do("PING"))
 			require.NoError(t, s.Heal())
 			s.Del("k")
 			register(t, c, "k")
 			s.Set("k", "v", 0)
-			require.Equal(t, toldK, c.Receive())
+			require.Equal(t, pushOfK, c.Receive())
 			require.Equal(t, "+PONG", c.Do("PING"))
 		})
 	}
@@ -79,7 +79,7 @@ func TestForgedPushes(t *testing.T) {
 	s := StartN(t, 1)[0]
 	c, old := tracker(t, s), testkit.DialText(t, s.Addr())
 	s.Forge(Invalidation("k") + Flushed)
-	assert.Equal(t, toldK, c.Receive())
+	assert.Equal(t, pushOfK, c.Receive())
 	assert.Equal(t, `>["invalidate" _]`, c.Receive())
 	s.Forge("?")
 	assert.Equal(t, "?+PONG", c.Do("PING"))
@@ -100,7 +100,7 @@ func TestPushesInOutages(t *testing.T) {
 			c.RequireSilence()
 			require.NoError(t, s.Heal())
 			got := []string{c.Receive(), c.Receive()}
-			require.ElementsMatch(t, []string{toldK, "+PONG"}, got)
+			require.ElementsMatch(t, []string{pushOfK, "+PONG"}, got)
 		})
 	}
 	s := StartN(t, 1)[0]
@@ -109,7 +109,7 @@ func TestPushesInOutages(t *testing.T) {
 	s.Delay(50 * time.Millisecond)
 	start := time.Now()
 	s.Set("k", "v", 0)
-	require.Equal(t, toldK, c.Receive())
+	require.Equal(t, pushOfK, c.Receive())
 	require.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
 }
 
@@ -132,7 +132,7 @@ func TestCleaning(t *testing.T) {
 	s.CleanEvery(time.Millisecond)
 	c.RequireSilence()
 	require.NoError(t, s.Heal())
-	require.Equal(t, toldK, c.Receive())
+	require.Equal(t, pushOfK, c.Receive())
 }
 
 func TestRegistrationsEnd(t *testing.T) {

@@ -77,9 +77,6 @@ func Start(opts Options) (*Server, error) {
 // Addr is the address that clients dial: host:port, or the path of the socket.
 func (s *Server) Addr() string { return s.addr }
 
-// Network is the network of the address: "tcp" or "unix".
-func (s *Server) Network() string { return s.network }
-
 // Flavor is the dialect that the server was started with.
 func (s *Server) Flavor() Flavor { return s.opts.Flavor }
 
@@ -181,7 +178,7 @@ func (s *Server) flush() {
 	s.flushed()
 }
 
-// clock is the time that TIME tells and that keys expire by.
+// clock is the time that TIME shows and that keys expire by.
 func (s *Server) clock() time.Time { return s.opts.Now().Add(s.ahead) }
 
 // now is the clock in Unix milliseconds.

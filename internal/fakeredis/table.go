@@ -59,7 +59,7 @@ const (
 func (e *entry) key() []byte   { return e.data[:e.keyLen] }
 func (e *entry) value() []byte { return e.data[e.keyLen:] }
 
-// expired says whether the time of the entry has passed. As in Redis, a key is
+// expired reports whether the time of the entry has passed. As in Redis, a key is
 // still there in the very millisecond in which it ends.
 func (e *entry) expired(now int64) bool { return e.expires != never && now > e.expires }
 
@@ -105,7 +105,7 @@ func (t *table) put(e *entry, key, value []byte, kind string, expires, now int64
 	t.watcher.touched(key)
 }
 
-// del removes a key and says whether it was there.
+// del removes a key and reports whether it was there.
 func (t *table) del(key []byte, now int64) bool {
 	hash := maphash.Bytes(t.seed, key)
 	for i := *t.bucket(hash); i != none; i = t.entries[i].next {

@@ -10,13 +10,14 @@ import (
 type trackingMode struct {
 	tracks  bool
 	optIn   bool // only what CLIENT CACHING YES stands in front of
-	noLoop  bool // what the connection itself changes is not told
+	noLoop  bool // changes by the connection itself are not reported
 	caching bool // for the next command
 }
 
-// tracking is the registrations of a server: who is told when a key changes, once.
+// tracking is the registrations of a server: which connections are notified when a key
+// changes, once.
 // As in Redis, the database of a key does not matter, and registrations outlive
-// CLIENT TRACKING OFF: what they tell is lost, unless it is on again by then.
+// CLIENT TRACKING OFF: what they report is lost, unless it is on again by then.
 type tracking struct {
 	keys    map[string][]*conn
 	current *conn // whose command is running; nil: none
@@ -35,7 +36,7 @@ func newTracking() tracking {
 }
 
 // CleanEvery sets how often expired keys that are tracked are looked for and
-// removed, which is when clients are told of them. Zero means never: they are
+// removed, which is when clients are notified. Zero means never: they are
 // removed when a command touches them.
 func (s *Server) CleanEvery(d time.Duration) {
 	s.mu.Lock()
@@ -44,7 +45,7 @@ func (s *Server) CleanEvery(d time.Duration) {
 	s.startCleaner()
 }
 
-// Tracked is how many connections are told of the next change of a key.
+// Tracked is how many connections are notified of the next change of a key.
 func (s *Server) Tracked(key string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,33 +92,33 @@ func (c *conn) forgetKeys() {
 	c.tracked = nil
 }
 
-// watches says whether a key is tracked. The caller holds s.mu.
+// watches reports whether a key is tracked. The caller holds s.mu.
 func (s *Server) watches(key []byte) bool {
 	return len(s.tracking.keys) > 0 && len(s.tracking.keys[string(key)]) > 0
 }
 
-// touched tells of a key that has changed or gone. The caller holds s.mu.
+// touched notifies of a key that has changed or gone. The caller holds s.mu.
 func (s *Server) touched(key []byte) {
 	if !s.watches(key) {
 		return
 	}
-	told := s.tracking.keys[string(key)]
+	watchers := s.tracking.keys[string(key)]
 	delete(s.tracking.keys, string(key))
-	for _, c := range told {
+	for _, c := range watchers {
 		delete(c.tracked, string(key))
 		if !c.noLoop || c != s.tracking.current {
-			c.tell(Invalidation(string(key)))
+			c.invalidate(Invalidation(string(key)))
 		}
 	}
 }
 
-// flushed tells each connection that tracks keys, registered or not, that all of
+// flushed notifies each connection that tracks keys, registered or not, that all of
 // them have gone, the one that flushes too. The caller holds s.mu.
 func (s *Server) flushed() {
 	clear(s.tracking.keys)
 	for c := range s.conns {
 		clear(c.tracked)
-		c.tell(Flushed)
+		c.invalidate(Flushed)
 	}
 }
 
@@ -188,7 +189,7 @@ func (c *conn) clientTracking(args [][]byte) {
 		}
 	}
 	switch {
-	case is(args[2], "ON"): // also in RESP2, where nothing is ever told
+	case is(args[2], "ON"): // also in RESP2, where nothing is ever reported
 		mode.tracks = true
 	case is(args[2], "OFF"):
 		mode = trackingMode{}
@@ -216,10 +217,10 @@ func (c *conn) clientCaching(args [][]byte) {
 	}
 }
 
-// Invalidation is the push that tells of a key.
+// Invalidation is the push about a key.
 func Invalidation(key string) string {
 	return ">2\r\n$10\r\ninvalidate\r\n*1\r\n$" + strconv.Itoa(len(key)) + "\r\n" + key + "\r\n"
 }
 
-// Flushed is the push that tells of all keys at once.
+// Flushed is the push about all keys at once.
 const Flushed = ">2\r\n$10\r\ninvalidate\r\n_\r\n"

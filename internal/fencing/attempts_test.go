@@ -87,7 +87,7 @@ func (m *stepper) blockOf(token uint8) Block {
 	return Block{uint64(token), uint64(token) + uint64(m.block) - 1}
 }
 
-// quorum says whether attempt k has one, and forgets its votes then.
+// quorum reports whether attempt k has one, and forgets its votes then.
 func (m *stepper) quorum(x *step, k int) bool {
 	count := 0
 	for i := range m.nodes {
@@ -124,7 +124,7 @@ func (m *stepper) succeed(x *step, k int) {
 	m.settle(&x.after)
 }
 
-// holderLate says whether the second token of attempt k is not above all that were
+// holderLate reports whether the second token of attempt k is not above all that were
 // granted.
 func (m *stepper) holderLate(k int) bool {
 	for j, a := range m.s.attempts[:m.attempts] {

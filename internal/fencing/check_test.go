@@ -1,14 +1,13 @@
 package fencing
 
 import (
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-)
 
-var long = os.Getenv("REDLOCK_LONG") != ""
+	"github.com/redlock-go/redlock/internal/testkit"
+)
 
 // small is worlds of the protocol as it is, for every run.
 var small = []world{
@@ -23,7 +22,7 @@ var small = []world{
 	{name: "collection", nodes: 3, attempts: 2, clients: 1, losses: 2, collect: true},
 	{name: "first start", nodes: 3, attempts: 2, clients: 2, losses: 1, empty: true, init: true},
 	{name: "an operator", nodes: 3, attempts: 2, clients: 2, losses: 3, init: true},
-	{name: "an operator, calm", nodes: 3, attempts: 3, clients: 2, losses: 3, init: true, calm: true},
+	{name: "an operator, calm", nodes: 3, attempts: 2, clients: 2, losses: 3, init: true, calm: true},
 	{name: "blocks", nodes: 3, attempts: 3, block: 2},
 	{name: "blocks, a loss", nodes: 3, attempts: 2, clients: 1, losses: 1, block: 2},
 	{name: "every holder, confirmed", nodes: 3, attempts: 2, block: 2, confirmed: true},
@@ -44,6 +43,7 @@ var large = []world{
 	{name: "3 attempts, 2 losses, 2 clients, collection", nodes: 3, attempts: 3, clients: 2, losses: 2, collect: true},
 	{name: "first start", nodes: 3, attempts: 3, clients: 2, losses: 1, empty: true, init: true},
 	{name: "an operator", nodes: 3, attempts: 3, clients: 2, losses: 3, init: true},
+	{name: "an operator, calm", nodes: 3, attempts: 3, clients: 2, losses: 3, init: true, calm: true, live: true},
 	{name: "blocks", nodes: 3, attempts: 4, block: 2},
 	{name: "blocks, 2 losses", nodes: 3, attempts: 3, clients: 1, losses: 2, block: 2},
 	{name: "every holder, confirmed", nodes: 3, attempts: 3, block: 2, confirmed: true},
@@ -59,7 +59,7 @@ func TestProtocol(t *testing.T) {
 		check(t, &w)
 	}
 	for _, w := range large {
-		if long {
+		if testkit.Long() {
 			w.name = "long/" + w.name
 			check(t, &w)
 		}
@@ -68,10 +68,13 @@ func TestProtocol(t *testing.T) {
 
 func check(t *testing.T, w *world) {
 	t.Run(w.name, func(t *testing.T) {
+		if !testkit.Long() { // the large worlds need the memory for themselves
+			t.Parallel()
+		}
 		from := time.Now()
 		r := w.search()
 		t.Logf("%d states, %v, all: %v, else traces of %d steps", r.states, time.Since(from).Round(time.Millisecond), r.whole, r.depth)
-		require.Empty(t, r.broken, "%s", w.tell(r))
+		require.Empty(t, r.broken, "%s", w.describe(r))
 		require.True(t, r.whole || w.limit > 0 && r.states >= w.limit, "the search ended early")
 		for kind := range texts {
 			require.Equal(t, w.expects(kind), r.seen[kind] > 0, texts[kind])
@@ -79,7 +82,7 @@ func check(t *testing.T, w *world) {
 	})
 }
 
-// expects says whether an action is part of a world of the protocol as it is. Where
+// expects reports whether an action is part of a world of the protocol as it is. Where
 // nothing happens, nothing is broken.
 func (w *world) expects(kind int) bool {
 	back := w.clients > 0 && (w.losses > 0 || w.empty)
@@ -142,12 +145,13 @@ var broken = []world{
 func TestBroken(t *testing.T) {
 	for _, w := range broken {
 		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
 			r := find(t, &w)
 			if distinct := w; !w.counters && !w.distinct && !w.live && !w.lowWord {
 				distinct.distinct = true
 				require.NotContains(t, find(t, &distinct).broken, "share")
 			}
-			t.Logf("\n%s", w.tell(r))
+			t.Logf("\n%s", w.describe(r))
 
 			sound := world{name: "without", nodes: w.nodes, attempts: w.attempts, clients: w.clients, losses: w.losses,
 				block: w.block, collect: w.collect, rollback: w.rollback, init: w.init, live: w.live, everyPath: w.everyPath}
@@ -160,7 +164,7 @@ func find(t *testing.T, w *world) result {
 	r := w.search()
 	require.NotEmpty(t, r.broken, "nothing found in %d states", r.states)
 	t.Logf("%d steps, %d states: %s", len(r.trace), r.states, r.broken)
-	again, err := w.replay(w.tell(r))
+	again, err := w.replay(w.describe(r))
 	require.NoError(t, err)
 	require.Equal(t, r.broken, again)
 	return r

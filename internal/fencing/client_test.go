@@ -85,7 +85,7 @@ func TestProposal(t *testing.T) {
 
 // TestTreatment: requests follow each other, with pauses that grow where nodes do not answer; a
 // REJOIN is never sent again, and a nonce that has changed is found during the quarantine. The
-// node is asked behind each pause: another client may have brought it back.
+// node is asked after each pause: another client may have brought it back.
 func TestTreatment(t *testing.T) {
 	const ms = time.Millisecond
 	tr := Treatment{Rejoin: BeginRejoin(Fleet{Nodes: 3, Quorum: 2, Quarantine: 150 * ms}, 1)}
@@ -120,6 +120,8 @@ func TestTreatment(t *testing.T) {
 	read := func(node int) Request { return Request{Node: node, Verb: ReadVerb, Nonce: "b"} }
 	next(260*ms, read(0), 0)
 	tr.Answered(read(0), Answer{Code: OK, Token: 7}, true, 260*ms)
+	next(260*ms, read(2), 0)
+	tr.Answered(read(2), Answer{Code: Amnesia}, true, 260*ms) // too early: it is read again
 	voting = 0b1
 	next(260*ms, Request{}, 400*ms) // that node 2 has no vote is known
 	noticed(660*ms, "b")

@@ -1,7 +1,6 @@
 package fencing
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -96,7 +95,7 @@ func TestForgetting(t *testing.T) {
 	first := n.Notice(self, "n", 17)
 	require.Equal(t, Answer{Code: Amnesia, Text: "n.17"}, first)
 	require.Equal(t, first, n.Notice(self, "m", 18), "the one that is there")
-	require.Equal(t, first, n.asked(self, ask("a", 1)), "all are told")
+	require.Equal(t, first, n.asked(self, ask("a", 1)), "all learn it")
 	require.Equal(t, first, n.Read(self), "no client learns from it")
 	require.Equal(t, first, n.Raise(self, 1))
 	require.Equal(t, first, n.Extend(self, true))
@@ -137,30 +136,4 @@ func TestForgetting(t *testing.T) {
 	require.Equal(t, "n.22", n.Notice(self, "n", 22).Text)
 	n = Node{}
 	require.Equal(t, "n.23", n.Notice(self, "n", 23).Text)
-}
-
-// TestEachKeyAgainstAMap: keys do not disturb each other, in any order.
-func TestEachKeyAgainstAMap(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	n, floor, want := voting(0), uint64(0), map[string]uint64{}
-	for range 20_000 {
-		name, token := string(rune('a'+random.IntN(20))), random.Uint64N(300)+1
-		if random.IntN(20) == 0 {
-			n.Raise(self, token)
-			floor = max(floor, token)
-		}
-		if floor > 250 {
-			n, floor, want = voting(0), 0, map[string]uint64{}
-		}
-		if e := max(want[name], floor); token <= e {
-			require.Equal(t, Answer{Code: Stale, Token: e}, n.asked(self, ask(name, token)))
-		} else {
-			require.Equal(t, OK, n.asked(self, ask(name, token)).Code)
-			want[name] = token
-		}
-	}
-	for _, token := range n.Tokens {
-		require.Equal(t, want[token.Name], token.F)
-		require.Greater(t, token.F, floor, "tokens that the floor covers are gone")
-	}
 }

@@ -159,7 +159,7 @@ func compare(t *testing.T, addr string) {
 			MaxToken - 3 + random.Uint64N(6)}[min(random.IntN(40)/11, 3)]
 	}
 	seen := map[string]int{}
-	for call := range 10_000 {
+	for call := range 4_000 {
 		me := mes[random.IntN(len(mes))]
 		time := s.do("TIME").([]any)
 		micros := time[0].(string) + fmt.Sprintf("%06s", time[1])

@@ -31,7 +31,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// add keeps a state, and says whether it is new.
+// add keeps a state, and reports whether it is new.
 func (a *arena) add(p packed, parent int) bool {
 	at := a.slot(p)
 	for ; a.table[at] != 0; at = (at + 1) & (len(a.table) - 1) {
@@ -180,9 +180,9 @@ func (w *world) replay(text string) (broken string, err error) {
 
 const proposed = "proposed tokens:"
 
-// tell writes a trace, with the state behind each step. What is left of the bar is for
+// describe writes a trace, with the state after each step. The text left of the bar is for
 // replay.
-func (w *world) tell(r result) string {
+func (w *world) describe(r result) string {
 	var text strings.Builder
 	text.WriteString(proposed)
 	for _, a := range r.first.attempts[:w.attempts] {

@@ -46,7 +46,7 @@ type column struct { // a node
 	fresh            uint8 // floors of the REJOINs under way that have this life's nonce, a bit each
 	stale            uint8 // of those with an earlier one
 	votes            uint8 // attempts that it has voted for and that are counting, a bit each
-	owner            uint8 // blocks: whose nonce the lock key holds, 1 + the attempt
+	owner            uint8 // blocks: the attempt with the nonce that the lock key holds, from 1 on
 	collected        uint8 // collection in two scripts: the tokens of which half is done
 	was              bool  // it was provisional, empty, in an earlier life
 }
@@ -132,7 +132,7 @@ func (w *world) measure() {
 var orders = [...][maxClients]int{{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 
 // pack returns the least of the packed states that permutations of clients give, with
-// the nodes sorted. Nodes are symmetric: what is said of one is in its column. Attempts
+// the nodes sorted. Nodes are symmetric: all about one is in its column. Attempts
 // are not, since they are numbered in the order of their start. Only clients that are alike
 // but for their nodes need to be tried in several orders.
 func (w *world) pack(s *state) (best packed) {

@@ -72,7 +72,7 @@ func (m *stepper) nodeSteps(i int) {
 	}
 }
 
-// known says whether a client or a request has the nonce of node i.
+// known reports whether a client or a request has the nonce of node i.
 func (m *stepper) known(i int) bool {
 	for _, k := range m.s.clients[:m.clients] {
 		if k.phase != idle && int(k.node) == i && !k.stale {
@@ -302,7 +302,7 @@ func (m *stepper) seen() (token uint8) {
 	return token
 }
 
-// initialize is InitFencing behind the quarantine. That no other node can be reached, and
+// initialize is InitFencing after the quarantine. That no other node can be reached, and
 // that the clock is far behind, is the worst: a larger floor is what a collection may set too.
 func (m *stepper) initialize(r int) {
 	k := m.s.clients[r]

@@ -74,7 +74,7 @@ func (w *world) readers() Fleet {
 	return f
 }
 
-// unbound says that what clients know survives a loss of the node.
+// unbound reports whether the knowledge of clients survives a loss of the node.
 func (w *world) unbound() bool { return w.ifAbsent || w.sameNonce || w.unboundRollback }
 
 // fresh is a state before the first attempt, without its tokens.
@@ -115,7 +115,7 @@ func (w *world) starts() (all []state) {
 	return all
 }
 
-// shares says whether two attempts propose the same token.
+// shares reports whether two attempts propose the same token.
 func (w *world) shares(s state) bool {
 	for k, a := range s.attempts[:w.attempts] {
 		for _, b := range s.attempts[:k] {
@@ -151,7 +151,7 @@ func (w *world) granted(a attempt) bool { return a.phase >= succeeded && a.phase
 
 func (w *world) last(a attempt) uint8 { return a.token + uint8(w.block) - 1 }
 
-// open says whether the property can still be broken: an attempt may yet succeed behind
+// open reports whether the property can still be broken: an attempt may yet succeed after
 // one with a token as large, or beside one with the same token.
 func (w *world) open(s *state) bool {
 	if w.counters || w.everyHolder || w.confirmed {

@@ -172,7 +172,7 @@ func (f *fence) learn(op *engine.Op, p *fencing.Proposal, err error) (fencing.Ad
 			r.Add(node, fencing.Answer{Code: fencing.OK})
 		}
 	}
-	for _, t := range op.Told {
+	for _, t := range op.Refusals {
 		r.Add(t.Node, t.Answer)
 		p.Learn(t.Answer)
 	}

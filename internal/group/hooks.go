@@ -116,10 +116,10 @@ func (g *Group) nodeDown(i int) {
 // calls: a panic in one does not keep the other from happening.
 func (g *Group) reportNode(log func(), hook func(conn.Node, engine.Votes), n conn.Node) {
 	if g.cfg.Logger != nil {
-		g.engine.Tell(log)
+		g.engine.Notify(log)
 	}
 	if hook != nil {
 		v := g.engine.Votes(n.Index)
-		g.engine.Tell(func() { hook(n, v) })
+		g.engine.Notify(func() { hook(n, v) })
 	}
 }

@@ -12,7 +12,7 @@ import (
 //	why: what a user would suffer
 //	test: ./package -run ^TestName$
 //	file: package/file.go
-//	 a line that stays, and says where
+//	 a line that stays, and shows the place
 //	-a line that goes
 //	+a line that comes
 //

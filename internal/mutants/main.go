@@ -1,10 +1,10 @@
 // Mutants puts known defects back into a copy of the module, one at a time, and shows
-// that the tests catch each of them. defects.txt is the list; list.go says how it
-// reads. The working tree is not touched.
+// that the tests catch each of them. defects.txt is the list, and list.go describes its
+// format. The working tree is not touched.
 //
-// It is the long form of the test suite and no part of it: it takes about four minutes
-// on two cores, and a line of product code that changes may make an entry stale ("does
-// not apply"), which is to be mended in the list. Run it at the root of the module, with
+// It is the long form of the test suite and no part of it: it takes about ten minutes
+// on two cores. A change of product code may make an entry stale ("does not apply"): then
+// the entry is to be corrected. Run it at the root of the module, with
 // redis-server on the path (the scripts are compared on a real server), before a release
 // and after work on the engine or on its tests:
 //
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// mutate does the work, and returns whether all defects were caught.
+// mutate does the work, and reports whether all defects were caught.
 func mutate(file, run string, list bool, jobs int) (ok bool, err error) {
 	pattern, err := regexp.Compile(run)
 	if err != nil {

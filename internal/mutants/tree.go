@@ -27,7 +27,7 @@ func copies(dir string, n int) (trees []tree, err error) {
 		for _, name := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 			src, err := os.ReadFile(name)
 			if os.IsNotExist(err) {
-				continue // deleted, and git was not told
+				continue // deleted, and still in git's index
 			}
 			if err == nil {
 				err = os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755)
@@ -130,7 +130,7 @@ func (t tree) test(test test, limit time.Duration) verdict {
 	if out, err := t.command("go", append(build, test.dir)...); err != nil {
 		return verdict{state: stateBroken, detail: firstLines(out)}
 	}
-	// The test ends itself at its limit, and says where it hangs.
+	// The test ends itself at its limit, and shows where it hangs.
 	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, append(flags, "-test.v", "-test.count=1", "-test.timeout="+limit.String())...)
@@ -155,7 +155,7 @@ var (
 	started = regexp.MustCompile(`(?m)^=== RUN +(\S+)`)
 )
 
-// failed names the tests that failed; a panic ends the process before that is said.
+// failed names the tests that failed; a panic ends the process before they are printed.
 func failed(out []byte) string {
 	var names []string
 	for _, m := range failure.FindAllSubmatch(out, -1) {
@@ -178,7 +178,7 @@ func lastRun(out []byte) string {
 	return string(all[len(all)-1][1])
 }
 
-// firstLines is the beginning of what the compiler says.
+// firstLines is the beginning of the compiler's output.
 func firstLines(out []byte) string {
 	lines := strings.SplitN(string(out), "\n", 5)
 	return strings.Join(lines[:min(len(lines), 4)], "\n\t")

@@ -24,7 +24,7 @@ func TestSchedule(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var s renewal.Schedule[*entry]
 	var all []*entry
-	for range 20_000 {
+	for range 3_000 {
 		switch n := random.IntN(10); {
 		case n < 4 || len(all) == 0:
 			e := &entry{renewal.Nowhere, time.Duration(random.IntN(1000))}

@@ -23,7 +23,7 @@ type rules struct {
 	late      bool // an extend is accepted that has won when validity was over
 	atOnce    bool // a node is repaired before the extend has won, and that counts in it
 	confirmed bool // a copy counts in extends that began when its reply was known
-	released  bool // nodes are repaired behind the release
+	released  bool // nodes are repaired after the release
 	overwrite bool // repair without NX
 	whole     bool // repair with the whole TTL
 }
@@ -41,17 +41,17 @@ type world struct {
 type node [nodeSize]uint8
 
 const (
-	value  = 0 // the client that has set its key there
-	left   = 1 // its TTL
-	guard  = 2 // ticks without a vote
-	queue  = 3 // commands of client 1
-	inLine = 6
-	orders = queue + inLine // of the others, two each
-	said   = orders + 2*others
-	mute   = said + maxExtend // extends in which it has no vote, a bit each
-	vote   = mute + 1         // in the acquires of the others
-	doubt  = vote + others    // a copy that is not known to be there, for rules.confirmed
-	known  = doubt + 1        // its reply is on its way
+	value   = 0 // the client that has set its key there
+	left    = 1 // its TTL
+	guard   = 2 // ticks without a vote
+	queue   = 3 // commands of client 1
+	inLine  = 6
+	orders  = queue + inLine // of the others, two each
+	answers = orders + 2*others
+	mute    = answers + maxExtend // extends in which it has no vote, a bit each
+	vote    = mute + 1            // in the acquires of the others
+	doubt   = vote + others       // a copy that is not known to be there, for rules.confirmed
+	known   = doubt + 1           // its reply is on its way
 
 	nodeSize = known + 1
 )
@@ -65,7 +65,7 @@ const (
 	repair = extend + maxExtend
 )
 
-// What a node has said to an extend.
+// What a node has answered to an extend.
 const (
 	nothing = iota
 	yes
@@ -73,7 +73,7 @@ const (
 	over // nothing more comes of it
 )
 
-// What a node has said to an acquire of another.
+// What a node has answered to an acquire of another.
 const (
 	granted = 1 + iota
 	refused

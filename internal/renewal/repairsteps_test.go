@@ -51,9 +51,9 @@ func (w *world) stepsAt(s state, i int, emit func(state, string)) {
 		emit(next, broken)
 	}
 	for k := range s.extends {
-		if s.node[i][said+k] == gone && (s.won>>k&1 == 1 || w.atOnce && s.open && k == s.extends-1) {
+		if s.node[i][answers+k] == gone && (s.won>>k&1 == 1 || w.atOnce && s.open && k == s.extends-1) {
 			next := s
-			next.node[i][said+k] = over
+			next.node[i][answers+k] = over
 			w.repair(&next, &next.node[i], k)
 			emit(next, "")
 		}
@@ -81,7 +81,7 @@ func (w *world) stepsAt(s state, i int, emit func(state, string)) {
 func (s *state) restart(i int) {
 	s.disconnect(i)
 	n := &s.node[i]
-	clear(n[queue:said])
+	clear(n[queue:answers])
 	n[value], n[left], n[guard] = 0, 0, ttl
 	for o := range s.other {
 		if s.other[o].phase == acquiring && n[vote+o] == 0 {
@@ -99,8 +99,8 @@ func (s *state) disconnect(i int) {
 		n[queue] = delete
 	}
 	for k := range s.extends {
-		if n[said+k] == nothing {
-			n[said+k] = over
+		if n[answers+k] == nothing {
+			n[answers+k] = over
 		}
 	}
 }
@@ -114,8 +114,8 @@ func (w *world) execute(s *state, i int) (broken string) {
 	case c == delete:
 		n.del(1)
 	case c < repair:
-		if n[said+c-extend] = gone; n[value] == 1 {
-			n[left], n[said+c-extend] = ttl, yes
+		if n[answers+c-extend] = gone; n[value] == 1 {
+			n[left], n[answers+c-extend] = ttl, yes
 		}
 	default:
 		k, d := (c-repair)/(ttl+1), (c-repair)%(ttl+1)
@@ -124,7 +124,7 @@ func (w *world) execute(s *state, i int) (broken string) {
 			return ""
 		}
 		if w.atOnce {
-			n[said+k] = yes
+			n[answers+k] = yes
 		}
 		if s.released && !slices.Contains(n[queue:queue+inLine], delete) {
 			return "a key was set behind its release"
@@ -142,9 +142,9 @@ func (w *world) verdict(s state, emit func(state, string)) {
 		n := &s.node[i]
 		switch {
 		case n[mute]>>k&1 == 1:
-		case n[said+k] == yes:
+		case n[answers+k] == yes:
 			votes++
-		case n[said+k] == gone:
+		case n[answers+k] == gone:
 			against++
 		}
 	}
@@ -247,7 +247,7 @@ func (w *world) stepsOf(s state, o int, emit func(state, string)) {
 	}
 }
 
-// mayWin says whether an acquire of another client may still win.
+// mayWin reports whether an acquire of another client may still win.
 func (s *state) mayWin(o int) bool {
 	votes := 0
 	for i := range s.node {
@@ -270,12 +270,12 @@ func (w *world) settle(s *state) bool {
 		for k := range s.extends {
 			open := s.open && k == s.extends-1
 			mayRepair := s.won>>k&1 == 1 && s.until > 0 && (!s.released || w.rules.released)
-			repairs = repairs || mayRepair && n[said+k] == gone
+			repairs = repairs || mayRepair && n[answers+k] == gone
 			if !open {
 				n[mute] &^= 1 << k
 			}
-			if !open && (n[said+k] == yes || n[said+k] == gone && !mayRepair) {
-				n[said+k] = over
+			if !open && (n[answers+k] == yes || n[answers+k] == gone && !mayRepair) {
+				n[answers+k] = over
 			}
 		}
 		repairs = repairs || slices.Max(n[queue:queue+inLine]) >= repair
