@@ -142,8 +142,8 @@ func Picture(run *result.Run) []byte {
 	// What is constant, without the value that the axis shows.
 	rest := strings.Replace(Title(groups[0].Cell), axis.title(groups[0].Cell)+", ", "", 1)
 	c.text(marginLeft, 24, "title", "One acquire and one release: how many a second, and what a pair costs the client")
-	c.text(marginLeft, 42, "soft", fmt.Sprintf("%s; %s; commit %s, %s", rest, servers(run.Head), run.Commit, run.Date.Format(time.DateOnly)))
-	c.text(marginLeft, 58, "soft", fmt.Sprintf("client and servers on %s; medians of %d, bands are lowest to highest", run.Machine, run.Rounds))
+	c.text(marginLeft, 42, "soft", fmt.Sprintf("%s; %s; commit %s, %s; medians of %d, bands are lowest to highest", rest, servers(run.Head), run.Commit, run.Date.Format(time.DateOnly), run.Rounds))
+	c.text(marginLeft, 58, "soft", "client and servers on "+run.Machine)
 	for i, name := range pictured {
 		p := newPanel(named(name), groups, rows, axis)
 		p.x = panelWidth * float64(i)
