@@ -18,7 +18,7 @@ const (
 	panelHeight = 270.0 // of what the axes enclose
 	marginLeft  = 58.0
 	marginRight = 16.0
-	marginTop   = 84.0
+	marginTop   = 100.0
 	axisHeight  = 46.0 // labels of the x axis
 	entryHeight = 19.0 // a line of the legend
 	entries     = 4    // in a line of it
@@ -142,7 +142,8 @@ func Picture(run *result.Run) []byte {
 	// What is constant, without the value that the axis shows.
 	rest := strings.Replace(Title(groups[0].Cell), axis.title(groups[0].Cell)+", ", "", 1)
 	c.text(marginLeft, 24, "title", "One acquire and one release: how many a second, and what a pair costs the client")
-	c.text(marginLeft, 42, "soft", fmt.Sprintf("%s; %s; %s; commit %s, %s", rest, servers(run.Head), run.Machine, run.Commit, run.Date.Format(time.DateOnly)))
+	c.text(marginLeft, 42, "soft", fmt.Sprintf("%s; %s; commit %s, %s; medians of %d, bands are lowest to highest", rest, servers(run.Head), run.Commit, run.Date.Format(time.DateOnly), run.Rounds))
+	c.text(marginLeft, 58, "soft", "client and servers on "+run.Machine)
 	for i, name := range pictured {
 		p := newPanel(named(name), groups, rows, axis)
 		p.x = panelWidth * float64(i)

@@ -26,15 +26,14 @@ type accessList struct {
 	privileges []string // each with its plus
 }
 
-// listed finds the access lists in the documentation of package conn, each with its name, if
-// it has one.
-var listed = regexp.MustCompile(`(?m)^//\t(\S.*?)?\s*ACL SETUSER locker on >password resetkeys resetchannels -@all ((?:~\S+ )+)(\+.*)$`)
+// listed finds the access lists in the page for operators, each with its name, if it has one.
+var listed = regexp.MustCompile(`(?m)^(\S.*:)?\s*ACL SETUSER locker on >password resetkeys resetchannels -@all ((?:~\S+ )+)(\+.*)$`)
 
 // documented is the access list of a name. The two without one are that with all permissions
 // of locks, "all", and that of fenced clients, "fenced". What the tests allow is read there, so
 // that it is what operators read.
 func documented(name string) accessList {
-	text, err := os.ReadFile("../../conn/doc.go")
+	text, err := os.ReadFile("../../conn/OPERATORS.md")
 	if err != nil {
 		panic(err)
 	}
