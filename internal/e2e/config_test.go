@@ -39,24 +39,26 @@ func TestConfigDefaults(t *testing.T) {
 
 // TestNodeTimeoutDefault: unless it is set, it follows from the TTL.
 func TestNodeTimeoutDefault(t *testing.T) {
-	r := cluster.New(t, 1, cluster.NodeTimeout(0))
-	r.Servers[0].Hang()
-	for given, want := range map[time.Duration]time.Duration{
-		10 * time.Second:       50 * time.Millisecond, // of 500
-		400 * time.Millisecond: 20 * time.Millisecond,
-	} {
-		start := time.Now()
-		_, err := r.TryAcquire(t.Context(), "k", given)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		require.GreaterOrEqual(t, time.Since(start), want)
-	}
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 1, cluster.NodeTimeout(0))
+		r.Servers[0].Hang()
+		for given, want := range map[time.Duration]time.Duration{
+			10 * time.Second:       50 * time.Millisecond, // of 500
+			400 * time.Millisecond: 20 * time.Millisecond,
+		} {
+			start := time.Now()
+			_, err := r.TryAcquire(t.Context(), "k", given)
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			require.GreaterOrEqual(t, time.Since(start), want)
+		}
+	})
 }
 
 // TestLongestNodeTimeout: the longest durations there are mean to wait.
 func TestLongestNodeTimeout(t *testing.T) {
 	for _, timeout := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
-		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-			r := cluster.New(t, 3, cluster.Portable(portable), cluster.NodeTimeout(timeout))
+		cluster.Virtually(t, func(t *testing.T) {
+			r := cluster.New(t, 3, cluster.NodeTimeout(timeout))
 			for _, s := range r.Servers {
 				s.Delay(30 * time.Millisecond)
 			}
@@ -117,25 +119,14 @@ func TestSameServerIsRefused(t *testing.T) {
 // TestNewIsBoundByDialTimeout: a node that is down, or hangs, is
 // no error, and is there once it answers.
 func TestNewIsBoundByDialTimeout(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		servers[0].Down()
 		servers[1].Hang()
-		r := cluster.Of(t, servers, cluster.Portable(portable), func(c *redlock.Config) { c.DialTimeout = 100 * time.Millisecond })
+		r := cluster.Of(t, servers, func(c *redlock.Config) { c.DialTimeout = 100 * time.Millisecond })
 		_, err := r.TryAcquire(t.Context(), "k", ttl)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		r.Heal(t)
 		r.AwaitUp(t)
 	})
-}
-
-// TestStrictGuardHasDrift: with MaxTTL a new node has no vote for that long and its
-// drift, which is more than a second here; to start takes less.
-func TestStrictGuardHasDrift(t *testing.T) {
-	const longest = 1000 * time.Second
-	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = longest })
-	for _, n := range r.Nodes() {
-		require.Greater(t, n.Guarded, longest)
-		require.LessOrEqual(t, n.Guarded, longest+cluster.Drift(longest))
-	}
 }

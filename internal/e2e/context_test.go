@@ -170,7 +170,7 @@ func TestContextMayLock(t *testing.T) {
 		"queued, Stats":    {true, stats},
 		"queued, Submit":   {true, submit},
 	} {
-		t.Run(name, func(t *testing.T) {
+		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 3)
 			parent, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -96,26 +96,28 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 // TestContextEndsWhileItIsAttached: wherever the end of the user's context falls, that of
 // the lock ends with it and no lock stays kept alive. The race detector watches.
 func TestContextEndsWhileItIsAttached(t *testing.T) {
-	r := cluster.New(t, 3)
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	for i := range 2000 {
-		user, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		if i%2 == 0 {
-			go cancel()
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		for i := range 2000 {
+			user, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			if i%2 == 0 {
+				go cancel()
+			}
+			ctx, stop := l.KeepAlive(user)
+			if i%2 == 1 {
+				go cancel()
+				go stop()
+			}
+			awaitDone(t, ctx)
+			if i%2 == 0 {
+				require.Equal(t, context.Canceled, context.Cause(ctx))
+			}
+			testkit.Await(t, "the end", func() bool { return r.Stats().KeptAlive == 0 })
 		}
-		ctx, stop := l.KeepAlive(user)
-		if i%2 == 1 {
-			go cancel()
-			go stop()
-		}
-		awaitDone(t, ctx)
-		if i%2 == 0 {
-			require.Equal(t, context.Canceled, context.Cause(ctx))
-		}
-		testkit.Await(t, "the end", func() bool { return r.Stats().KeptAlive == 0 })
-	}
-	require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, l.Release(t.Context()))
+	})
 }
 
 // TestDerivedContextsSayWhy: what is derived from the context of a lock has the error and the
@@ -142,7 +144,7 @@ func TestDerivedContextsSayWhy(t *testing.T) {
 			return own, func() { close(own.done) }
 		},
 	} {
-		t.Run(end, func(t *testing.T) {
+		cluster.Run(t, end, func(t *testing.T) {
 			r := cluster.New(t, 3)
 			l := cluster.MustAcquire(t, r.Client, "k", ttl)
 			user, cancel := begin(context.WithValue(t.Context(), name{}, "value"))

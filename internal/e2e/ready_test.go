@@ -77,10 +77,12 @@ func TestReady(t *testing.T) {
 
 // TestReadyWaitsOutTheQuarantine, which ends by itself and wakes no node up.
 func TestReadyWaitsOutTheQuarantine(t *testing.T) {
-	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = 500 * time.Millisecond })
-	require.ErrorIs(t, r.IsReady(), conn.ErrQuarantined)
-	require.NoError(t, testkit.Try(t, "Ready", func() error { return r.Ready(t.Context()) }))
-	require.NoError(t, r.IsReady())
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = 500 * time.Millisecond })
+		require.ErrorIs(t, r.IsReady(), conn.ErrQuarantined)
+		require.NoError(t, testkit.Try(t, "Ready", func() error { return r.Ready(t.Context()) }))
+		require.NoError(t, r.IsReady())
+	})
 }
 
 // TestNewRefusesWhatDoesNotMend: if every node refuses for a reason that only a person

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -92,41 +91,4 @@ func TestRealHold(t *testing.T) {
 		n += len(times)
 	}
 	t.Log(n, "locks held")
-}
-
-// TestRealSets: four processes of which each wants three of four keys, in opposite orders,
-// with and without a pause: none starves, and no two have a key at once.
-func TestRealSets(t *testing.T) {
-	if os.Getenv(holdersEnv) != "" {
-		turns := make([]int, 8)
-		runHolders(t, func(ctx context.Context, c *redlock.Client, me int) {
-			turns[me]++
-			keys := []string{"a", "b", "c", "d"}
-			rand.Shuffle(4, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-			l, err := c.AcquireAll(ctx, 2*time.Second, keys[:3]...)
-			if err != nil {
-				return
-			}
-			kept, stop := l.KeepAlive(ctx)
-			defer stop()
-			err = hold(kept, fmt.Sprintf("%d.%d.%d", os.Getpid(), me, turns[me]), time.Millisecond, keys[:3]...)
-			if err != nil && !errors.Is(err, context.Canceled) {
-				t.Errorf("hold: %v", err)
-			}
-			l.ReleaseAsync()
-		})
-		return
-	}
-	t.Parallel()
-	servers := realredis.StartN(t, 5)
-	h := startHolders(t, cluster.RealAddrs(servers), 4)
-	turns := 20
-	if testkit.Long() {
-		turns = 500
-	}
-	for i := range 4 {
-		testkit.AwaitFor(t, 3*testkit.Patience, "turns of each", func() bool { return h.turnsOf(i) >= turns })
-	}
-	h.stop()
-	h.requireApart()
 }

@@ -69,8 +69,8 @@ func TestReleaseResults(t *testing.T) {
 func TestReleaseWithEndedContext(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
 		for range 20 {
 			l := cluster.MustAcquire(t, r.Client, "k", ttl)
 			if err := l.Release(ended); err != nil {

@@ -90,14 +90,14 @@ var orders = []scenario{
 	}},
 	// A set does not overtake those who wait.
 	{"beside sets", 3, func(s *stage) {
-		ctx, cancel := context.WithTimeout(s.ctx, 15*time.Second)
+		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
 		defer cancel()
 		c, d := s.Client(), s.Client()
 		for range 4 {
 			go func() {
 				for ctx.Err() == nil {
 					if l, err := c.AcquireAll(ctx, longTTL, "a", "b"); err == nil {
-						time.Sleep(2 * time.Millisecond)
+						time.Sleep(section)
 						_ = l.Release(context.Background())
 					}
 				}
@@ -105,7 +105,7 @@ var orders = []scenario{
 		}
 		for ctx.Err() == nil {
 			l := s.granted(s.begin(s.ctx, d, "a", longTTL)) // soon
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(section)
 			s.release(l)
 		}
 		time.Sleep(time.Second)

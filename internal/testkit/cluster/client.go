@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
 
 // PasswordEnv has all masters that Start starts ask for a password, and all that
@@ -29,15 +30,33 @@ func Start(t testing.TB, n int, opts ...fakeredis.Options) []*fakeredis.Server {
 	if len(opts) == 0 {
 		opts = make([]fakeredis.Options, 1)
 	}
+	opts = slices.Clone(opts)
 	for i := range opts {
 		opts[i].Password = os.Getenv(PasswordEnv)
+		if w := world(t); w != nil {
+			opts[i].Listen = w.Net.Listen
+		}
 	}
 	return fakeredis.StartN(t, n, opts...)
 }
 
-// Connect makes a client whose timeouts are long and whose retries are quick,
-// unless change says otherwise.
+// Connect makes a client with long timeouts and quick retries, unless change sets others. In
+// virtual time it runs on a machine of its own.
 func Connect(t testing.TB, nodes []string, change ...func(*redlock.Config)) *redlock.Client {
+	t.Helper()
+	if world(t) != nil {
+		return ConnectOn(t, NewMachine(t), nodes, change...)
+	}
+	return connect(t, redlock.New, nodes, change)
+}
+
+// ConnectOn is Connect on a machine, in virtual time.
+func ConnectOn(t testing.TB, m *virtual.Machine, nodes []string, change ...func(*redlock.Config)) *redlock.Client {
+	t.Helper()
+	return connect(t, m.Client, nodes, change)
+}
+
+func connect(t testing.TB, newClient func(redlock.Config) (*redlock.Client, error), nodes []string, change []func(*redlock.Config)) *redlock.Client {
 	t.Helper()
 	cfg := redlock.Config{
 		Nodes:        nodes,
@@ -53,7 +72,7 @@ func Connect(t testing.TB, nodes []string, change ...func(*redlock.Config)) *red
 	var c *redlock.Client
 	testkit.Within(t, 2*testkit.Patience, "New", func() {
 		var err error
-		c, err = redlock.New(cfg)
+		c, err = newClient(cfg)
 		assert.NoError(t, err)
 	})
 	require.NotNil(t, c)

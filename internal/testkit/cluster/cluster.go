@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
 
 // TTL is that of locks which must not end during a test.
@@ -22,7 +23,8 @@ const TTL = 5 * time.Minute
 type Cluster struct {
 	*redlock.Client
 	Servers   []*fakeredis.Server
-	Recorders []*Recorder // one for each server
+	Recorders []*Recorder      // one for each server
+	Machine   *virtual.Machine // of the client, in virtual time
 }
 
 // New starts n masters and a client, which is as Connect makes it.
@@ -38,7 +40,12 @@ func Of(t testing.TB, servers []*fakeredis.Server, change ...func(*redlock.Confi
 	for _, s := range servers {
 		c.Recorders = append(c.Recorders, record(s))
 	}
-	c.Client = Connect(t, fakeredis.Addrs(servers), change...)
+	if world(t) != nil {
+		c.Machine = NewMachine(t)
+		c.Client = ConnectOn(t, c.Machine, fakeredis.Addrs(servers), change...)
+	} else {
+		c.Client = Connect(t, fakeredis.Addrs(servers), change...)
+	}
 	// Before the client is closed, so that it need not wait for the dead.
 	t.Cleanup(func() { c.Heal(t) })
 	return c
