@@ -62,7 +62,7 @@ func TestAcquireWaitsOutAnOutage(t *testing.T) {
 }
 
 // TestAcquireEndsWithItsContext, during an attempt and during a pause, with an error
-// that is the context's, its cause's and the last attempt's; and leaves no key behind.
+// that is the context's, its cause's and the last attempt's; and leaves no key.
 func TestAcquireEndsWithItsContext(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"in an attempt": time.Millisecond, "in a pause": time.Hour} {
 		cluster.Run(t, name, func(t *testing.T) {

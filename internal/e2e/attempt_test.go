@@ -48,7 +48,7 @@ func TestFreshTokenForEachAttempt(t *testing.T) {
 	})
 }
 
-// checkCleanedUp waits until every master has heard the SET and, behind it on
+// checkCleanedUp waits until every master has received the SET and, after it on
 // the same connection, the release of the same token, and has no key left.
 func checkCleanedUp(t *testing.T, r *cluster.Cluster, key string) {
 	t.Helper()

@@ -24,7 +24,7 @@ func TestBusy(t *testing.T) {
 		}
 		// A sent operation does not wait, and the number sent at a time is the
 		// client's business: a turn under way may take up what waits just after a
-		// refusal. So submit until it has said no for several of the watchdog's ticks.
+		// refusal. So submit until it has refused for several of the watchdog's ticks.
 		done := make(chan error, 1000)
 		accepted := 0
 		for refused := time.Now(); time.Since(refused) < 200*time.Millisecond; {
@@ -62,7 +62,7 @@ func TestBusy(t *testing.T) {
 }
 
 // TestOpOfAnotherLockIsOwed: an Op that has acquired a lock which one node never
-// heard of, and then releases another, is not taken for the release of the first.
+// received, and then releases another, is not taken for the release of the first.
 func TestOpOfAnotherLockIsOwed(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)

@@ -130,3 +130,44 @@ func TestNewIsBoundByDialTimeout(t *testing.T) {
 		r.AwaitUp(t)
 	})
 }
+
+// TestConfigErrors: each names the field or the node, and shows no password. Addresses alone are
+// tested in package conn.
+func TestConfigErrors(t *testing.T) {
+	nodes := func(n int) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprintf("redis://:sesame@10.0.0.1:%d", 7000+i))
+		}
+		return list
+	}
+	with := func(set func(c *redlock.Config)) redlock.Config {
+		c := redlock.Config{Nodes: nodes(1)}
+		set(&c)
+		return c
+	}
+	for want, cfg := range map[string]redlock.Config{
+		"0 nodes, want 1 to 64":                          {},
+		"65 nodes, want 1 to 64":                         {Nodes: nodes(65)},
+		"node 1: address is neither":                     {Nodes: []string{"10.0.0.1", "me:sesame@10.0.0.2:6379", "10.0.0.3"}},
+		"nodes 1 and 2 are both 10.0.0.3:6379":           {Nodes: []string{"10.0.0.1", "redis://me:sesame@10.0.0.3", "10.0.0.3"}},
+		"NodeTimeout is -1ns, want 0":                    with(func(c *redlock.Config) { c.NodeTimeout = -1 }),
+		"DialTimeout is -1ns, want 0":                    with(func(c *redlock.Config) { c.DialTimeout = -1 }),
+		"StallTimeout is -1ns, want 0":                   with(func(c *redlock.Config) { c.StallTimeout = -1 }),
+		"CloseTimeout is -1ns, want 0":                   with(func(c *redlock.Config) { c.CloseTimeout = -1 }),
+		"MaxWaiting is -1, want 0":                       with(func(c *redlock.Config) { c.MaxWaiting = -1 }),
+		"MaxInFlight is -1":                              with(func(c *redlock.Config) { c.MaxInFlight = -1 }),
+		"Retry.Min is -1ns, want 0":                      with(func(c *redlock.Config) { c.Retry.Min = -1 }),
+		"Retry.Max is -1ns, want 0":                      with(func(c *redlock.Config) { c.Retry.Max = -1 }),
+		"Retry.Attempts is -1, want 0":                   with(func(c *redlock.Config) { c.Retry.Attempts = -1 }),
+		"at most 8760h0m0s are allowed":                  with(func(c *redlock.Config) { c.Retry.Min = math.MaxInt64 }),
+		"Retry.Min 2ns is above Retry.Max 1ns":           with(func(c *redlock.Config) { c.Retry = redlock.Retry{Min: 2, Max: 1, Attempts: 3} }),
+		"asks the nodes without a pause and without end": with(func(c *redlock.Config) { c.Retry.Max = time.Microsecond }),
+	} {
+		client, err := redlock.New(cfg)
+		require.Nil(t, client)
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.ErrorContains(t, err, want)
+		require.True(t, strings.HasPrefix(err.Error(), "redlock: config: "), "%v", err)
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), "sesame")
+	}
+}

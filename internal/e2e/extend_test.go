@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// TestExtendIsTrue: a node whose key is gone or another's is no vote, a
+// TestExtendIsTrue: a node with no key, or another's, is no vote, a
 // majority of those is the end of the lock, and no key is made or touched then.
 func TestExtendIsTrue(t *testing.T) {
 	for name, lose := range map[string]func(*fakeredis.Server){
@@ -90,7 +90,7 @@ func TestExtendTooLate(t *testing.T) {
 }
 
 // TestUnconfirmedExtension never lengthens what is left, and shortens it if it
-// asked for less: some nodes may have heard.
+// asked for less: some nodes may have received it.
 func TestUnconfirmedExtension(t *testing.T) {
 	refuse := func(r *cluster.Cluster, t *testing.T, d time.Duration, l redlock.Lock) {
 		for _, s := range r.Servers[:3] {

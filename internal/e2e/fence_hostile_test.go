@@ -47,7 +47,7 @@ func TestFenceSuspended(t *testing.T) {
 	})
 }
 
-// TestFenceRunID: a node that does not tell its run_id cannot be fenced, since it may come
+// TestFenceRunID: a node that does not show its run_id cannot be fenced, since it may come
 // back with an older file unseen.
 func TestFenceRunID(t *testing.T) {
 	servers := cluster.Start(t, 3)
@@ -114,7 +114,7 @@ func TestInitFencingEnds(t *testing.T) {
 	})
 }
 
-// TestFencedOps: an operation tells what an operator must know, and has no token of another
+// TestFencedOps: an operation reports what an operator must know, and has no token of another
 // client's.
 func TestFencedOps(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {

@@ -87,7 +87,7 @@ func TestRestartGuard(t *testing.T) {
 		heard.Take()
 
 		restartUnder(t, servers[0], 0, c)
-		cluster.Told(t, c)
+		cluster.AwaitHooks(t, c)
 		withheld, _ := heard.Take()
 		require.Len(t, withheld, 1)
 		require.Zero(t, withheld[0].Index)
@@ -98,20 +98,20 @@ func TestRestartGuard(t *testing.T) {
 		require.Error(t, err)
 		require.Less(t, c.Nodes()[0].Guarded, withheld[0].Guarded, "it counts down")
 		cluster.Settle(t, c)
-		cluster.Told(t, c)
+		cluster.AwaitHooks(t, c)
 		_, votes := heard.Take()
 		require.Equal(t, map[bool]int{true: 1}, votes, "it was asked all the same")
 		requireGuarded(t, c, l, brief)
 		testkit.Await(t, "a vote", func() bool { return c.Nodes()[0].Guarded == 0 })
 		cluster.Settle(t, c)
-		cluster.Told(t, c)
+		cluster.AwaitHooks(t, c)
 		heard.Take()
 
 		for range 3 {
 			liveFor(t, c, "k", brief)
 		}
 		cluster.Settle(t, c) // the other four may have decided before it answered
-		cluster.Told(t, c)
+		cluster.AwaitHooks(t, c)
 		withheld, votes = heard.Take()
 		require.Empty(t, withheld, "once")
 		require.Equal(t, map[bool]int{false: 6}, votes, "each acquire and extend")

@@ -20,7 +20,7 @@ import (
 // brief is the TTL of locks that are kept alive for several times as long.
 const brief = 300 * time.Millisecond
 
-// extends is how many calls a master has heard that extend locks, and for how many keys.
+// extends is how many calls that extend locks a master has received, and for how many keys.
 func extends(r *cluster.Recorder) (calls, keys int) {
 	for _, c := range r.Calls("EVALSHA", command.ExtendSHA1) {
 		var n int
@@ -88,8 +88,8 @@ type manyErrors []error
 
 func (m manyErrors) Error() string { return fmt.Sprint([]error(m)) }
 
-// TestKeptContextEnds: it says why, with all contexts made of it; the lock is not extended
-// any more; and each loss, and nothing else, is told once.
+// TestKeptContextEnds: it has the cause, with all contexts made of it; the lock is not extended
+// any more; and each loss, and nothing else, is reported once.
 func TestKeptContextEnds(t *testing.T) {
 	type world struct {
 		*cluster.Cluster
@@ -208,7 +208,7 @@ func TestKeptContextEnds(t *testing.T) {
 			}
 			_ = l.Release(t.Context())
 			if name != "closed" {
-				cluster.Told(t, r.Client)
+				cluster.AwaitHooks(t, r.Client)
 			}
 			lost := cluster.Take(&y, &y.Lost)
 			if c.lost {
@@ -264,7 +264,7 @@ func TestStoodStill(t *testing.T) {
 	})
 }
 
-// TestKeepAliveFunc: a loss is told to its callback, once; a stop and a release are not.
+// TestKeepAliveFunc: a loss is reported to its callback, once; a stop and a release are not.
 // A callback that blocks or panics harms no other.
 func TestKeepAliveFunc(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestKeepAliveFunc(t *testing.T) {
 	})
 }
 
-// TestKeepAliveRefused: the context has ended, says why, and nothing is sent.
+// TestKeepAliveRefused: the context has ended, with the cause, and nothing is sent.
 func TestKeepAliveRefused(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)

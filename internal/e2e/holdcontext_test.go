@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// userContext is a context as users write them: it blocks or panics where it is told to.
+// userContext is a context as users write them: it blocks or panics in the methods that the test names.
 type userContext struct {
 	context.Context
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func (c *userContext) Err() error {
 }
 
 // TestContextsOfUsersHarmNoOther: one that blocks or panics ends no process, stops no
-// renewal of other locks, and hears of its own loss.
+// renewal of other locks, and ends with its lock.
 func TestContextsOfUsersHarmNoOther(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
 		forever := make(chan struct{})
@@ -76,7 +76,7 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 						testkit.Within(t, testkit.Promptly, "stop", stop)
 					}
 					if end == "by its user" && name == "blocks" && method != "Done" {
-						continue // it is asked why it has ended, and does not say
+						continue // it is asked for its error, and does not answer
 					}
 					awaitDone(t, ctx)
 				}

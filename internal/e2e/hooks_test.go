@@ -101,7 +101,7 @@ func TestAttemptIsHeard(t *testing.T) {
 	})
 }
 
-// TestAttemptHearsTheResult: the hook hears the error that the caller gets, also
+// TestAttemptHearsTheResult: the hook gets the error that the caller gets, also
 // where validity ends between the verdict and the return.
 func TestAttemptHearsTheResult(t *testing.T) {
 	const short = 50 * time.Millisecond
@@ -129,7 +129,7 @@ func TestAttemptHearsTheResult(t *testing.T) {
 			require.Equal(t, heardOf(key), err)
 		}
 	})
-	cluster.Run(t, "op", func(t *testing.T) { // behind others, each of which keeps it for 20 ms
+	cluster.Run(t, "op", func(t *testing.T) { // after others, each of which keeps it for 20 ms
 		r, heardOf := start(t, 0)
 		unclogged := r.Clog(t)
 		for i := range 3 {
@@ -268,8 +268,8 @@ func (a *askedContext) Done() <-chan struct{} {
 }
 
 // TestLockReleasedByManyIsNotLost: of two goroutines that release one lock, the
-// one that begins first may come second to the nodes. It is told that the lock
-// is not held, but LockLost hears nothing: the lock was given back.
+// one that begins first may come second to the nodes. It learns that the lock
+// is not held, but LockLost is not called: the lock was given back.
 func TestLockReleasedByManyIsNotLost(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var y cluster.HookRecorder
@@ -284,7 +284,7 @@ func TestLockReleasedByManyIsNotLost(t *testing.T) {
 	})
 }
 
-// TestARefusedReleaseGaveNothingBack: one that finds the lock gone later tells.
+// TestARefusedReleaseGaveNothingBack: one that finds the lock gone later reports it.
 func TestARefusedReleaseGaveNothingBack(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var y cluster.HookRecorder

@@ -23,7 +23,7 @@ func holder(text string) func(*redlock.Config) {
 	return func(cfg *redlock.Config) { cfg.Holder = text }
 }
 
-// TestInspect: what each node has at a key, and what they say together.
+// TestInspect: what each node has at a key, and the verdict of all.
 func TestInspect(t *testing.T) {
 	set := func(value string, ttl time.Duration, nodes ...int) func(*testing.T, *cluster.Cluster) {
 		return func(_ *testing.T, r *cluster.Cluster) {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,128 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// TestFirstComeFirstServed: waiters of a process have the lock in the order in which they
-// came, without a round trip for each.
-func TestFirstComeFirstServed(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		held := cluster.MustAcquire(t, r.Client, "k", ttl)
-		const n = 20
-		var order []int
-		var mu sync.Mutex
-		var all sync.WaitGroup
-		for i := range n {
-			all.Add(1)
-			go func() {
-				defer all.Done()
-				l, err := r.Acquire(t.Context(), "k", ttl)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				order = append(order, i)
-				mu.Unlock()
-				if err := l.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}()
-			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
-		}
-		_, err := r.TryAcquire(t.Context(), "k", ttl)
-		require.Equal(t, redlock.ErrTaken, err)
-		before := r.Stats().Acquire.Won
-		require.NoError(t, held.Release(t.Context()))
-		testkit.Join(t, &all)
-		for i := range n {
-			require.Equal(t, i, order[i])
-		}
-		s := cluster.Settle(t, r.Client)
-		require.EqualValues(t, n, s.HandedOver)
-		require.Equal(t, before, s.Acquire.Won, "no round trip")
-		require.Zero(t, s.InLine)
-		r.AwaitEmpty(t)
-	})
-}
-
-// TestHandOverExcludes: of many that want a key one has it at a time, whatever they do
-// with it: they give up, release twice, extend, keep it alive, leave it to expire.
-func TestHandOverExcludes(t *testing.T) {
-	for _, off := range []bool{false, true} {
-		cluster.Run(t, fmt.Sprint("off ", off), func(t *testing.T) {
-			r := cluster.New(t, 3, func(c *redlock.Config) { c.NoHandOver = off })
-			var inside, grants atomic.Int64
-			var all sync.WaitGroup
-			for i := range 16 {
-				all.Add(1)
-				go func() {
-					defer all.Done()
-					for j := range 30 {
-						ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+(i*7+j*13)%40)*10*time.Millisecond)
-						l, err := r.Acquire(ctx, "k", ttl)
-						cancel()
-						if err != nil {
-							continue
-						}
-						if inside.Add(1) != 1 {
-							t.Error("two holders")
-						}
-						grants.Add(1)
-						switch j % 5 {
-						case 0:
-							_ = l.Extend(t.Context(), ttl)
-						case 1:
-							_, stop := l.KeepAlive(t.Context())
-							defer stop()
-						case 2:
-							_ = l.Token()
-						}
-						inside.Add(-1)
-						if j%2 == 0 {
-							l.ReleaseAsync()
-						} else if err := l.Release(t.Context()); err != nil {
-							t.Error(err)
-						}
-						if l.Release(t.Context()) != redlock.ErrNotHeld {
-							t.Error("released twice")
-						}
-					}
-				}()
-			}
-			testkit.Join(t, &all)
-			s := cluster.Settle(t, r.Client)
-			require.Zero(t, s.InLine)
-			require.Equal(t, off, s.HandedOver == 0)
-			require.Greater(t, grants.Load(), int64(100))
-			r.AwaitEmpty(t)
-		})
-	}
-}
-
-// TestCloseEndsWaits at once.
-func TestCloseEndsWaits(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience} })
-		cluster.MustAcquire(t, r.Client, "k", ttl)
-		var waits []<-chan error
-		for i := range 20 {
-			waits = append(waits, testkit.Start(func() error {
-				_, err := r.Acquire(context.Background(), "k", ttl)
-				return err
-			}))
-			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
-		}
-		before := r.Stats().Acquire.Denied
-		waits = append(waits, testkit.Start(func() error { return errorOf(r.AcquireAll(context.Background(), ttl, "k")) }))
-		testkit.Await(t, "refused", func() bool { return r.Stats().Acquire.Denied > before })
-		require.NoError(t, r.Close())
-		for _, wait := range waits {
-			require.Equal(t, redlock.ErrClosed, testkit.Outcome(t, "a wait", wait))
-		}
-	})
-}
-
-// TestFirstThatLeaves wakes the next, for whatever reason it leaves: its context ends, or
+// TestFirstThatLeaves wakes the next, for any reason: its context ends, or
 // user code panics when it is about to ask the nodes.
 func TestFirstThatLeaves(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -186,7 +64,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestWhatIsNotPassedOn: a lock whose token is known, or of which too little is left, goes
+// TestWhatIsNotPassedOn: a lock with a token that is known, or with too little time left, goes
 // back to the nodes.
 func TestWhatIsNotPassedOn(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -220,7 +98,7 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 }
 
 // TestReleaseBesideRelease: of two releases of a lock one passes it on. The other must not
-// delete the key of the next holder, whose token is the same.
+// delete the key of the next holder, which has the same token.
 func TestReleaseBesideRelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -283,7 +161,7 @@ func TestNextIsWoken(t *testing.T) {
 }
 
 // TestNoHandOverBehindClose: once the client is closed Release passes no lock on: a caller
-// whose hook still runs could not give it back.
+// with a hook that still runs could not give it back.
 func TestNoHandOverBehindClose(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		asked, goOn := make(chan struct{}), make(chan struct{})
@@ -306,49 +184,4 @@ func TestNoHandOverBehindClose(t *testing.T) {
 		close(goOn)
 		require.Equal(t, redlock.ErrClosed, testkit.Get(t, next).Err)
 	})
-}
-
-// TestOthersHaveTheirTurn: another process has the lock although a line passes it on without
-// end, whether nodes tell that it is free or not.
-func TestOthersHaveTheirTurn(t *testing.T) {
-	for _, told := range []bool{true, false} {
-		cluster.Run(t, fmt.Sprint("told ", told), func(t *testing.T) {
-			slow := func(c *redlock.Config) {
-				c.Retry = redlock.Retry{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
-			}
-			r := cluster.New(t, 3, slow)
-			if !told {
-				r.NoPushes() // the other process has to meet a gap
-			}
-			var nodes []string
-			for _, n := range r.Nodes() {
-				nodes = append(nodes, n.Addr)
-			}
-			other := cluster.Connect(t, nodes, slow)
-			ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience/2)
-			defer cancel()
-			var line sync.WaitGroup
-			for range 4 {
-				line.Add(1)
-				go func() {
-					defer line.Done()
-					for ctx.Err() == nil {
-						if l, err := r.Acquire(ctx, "k", ttl); err == nil {
-							time.Sleep(5 * time.Millisecond) // what the lock is held for
-							_ = l.Release(t.Context())
-						}
-					}
-				}()
-			}
-			for range 3 {
-				before := r.Stats().HandedOver
-				testkit.Await(t, "passed on", func() bool { return r.Stats().HandedOver > before })
-				l, err := other.Acquire(ctx, "k", ttl)
-				require.NoError(t, err)
-				require.NoError(t, l.Release(t.Context()))
-			}
-			cancel()
-			testkit.Join(t, &line)
-		})
-	}
 }

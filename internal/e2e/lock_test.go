@@ -123,7 +123,7 @@ func TestLockIsSafeForConcurrentUse(t *testing.T) {
 
 // TestRemaining is TTL - elapsed - drift, recomputed on each call, where
 // elapsed is counted from before the first byte was on its way: not later than
-// any node heard of it, however late the answers are.
+// any node received it, however late the answers are.
 func TestRemaining(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -161,4 +161,14 @@ func checkRemaining(t *testing.T, l redlock.Lock, from, to time.Time, ttl time.D
 		last = left
 		testkit.Await(t, "a tick of the clock", func() bool { return time.Since(after) > 2*time.Millisecond })
 	}
+}
+
+// TestZeroLock is a handle on nothing.
+func TestZeroLock(t *testing.T) {
+	var l redlock.Lock
+	require.Zero(t, l.Remaining())
+	require.Empty(t, l.Key())
+	require.Empty(t, l.Token())
+	require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), time.Minute))
+	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // TestReady: once a quorum of nodes is up Ready returns, woken by the last of them.
-// Until then, and when its context ends, it says which nodes cannot vote and why.
+// Until then, and when its context ends, its error names the nodes that cannot vote and the reasons.
 func TestReady(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		servers := cluster.Start(t, 3)
@@ -86,7 +86,7 @@ func TestReadyWaitsOutTheQuarantine(t *testing.T) {
 }
 
 // TestNewRefusesWhatDoesNotMend: if every node refuses for a reason that only a person
-// mends, New says so at once, node by node. One that may mend is enough to go on.
+// mends, New fails at once and names them node by node. One that may mend is enough to go on.
 func TestNewRefusesWhatDoesNotMend(t *testing.T) {
 	_, secure := testkit.NewIdentity(t)
 	for name, c := range map[string]struct {

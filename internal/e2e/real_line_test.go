@@ -20,7 +20,7 @@ func awaitRealTracked(t *testing.T, a *cluster.Admin) {
 	})
 }
 
-// TestRealWoken: a waiter learns of a release, whatever the key is, also one that looks like a
+// TestRealWoken: a waiter learns of a release of any key, also of one that looks like a
 // name beside another.
 func TestRealWoken(t *testing.T) {
 	for name, key := range map[string]string{

@@ -86,7 +86,7 @@ func count(sinks []*testkit.LogSink, text string) (n int) {
 
 // TestRealWokenPrivileges: what is documented is enough for waiters to be woken in order,
 // and each part of it is needed. Without the part for the order they are woken all
-// the same. Without the other they ask again and again. The log says either once for a
+// the same. Without the other they ask again and again. The log has either once for a
 // node.
 func TestRealWokenPrivileges(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
@@ -95,7 +95,7 @@ func TestRealWokenPrivileges(t *testing.T) {
 			Kind: kind, Users: []string{cluster.AdminUser, documented("all").user()}})
 		admins := cluster.NewAdmins(t, servers)
 		clients, sinks := rivals(t, lockers(servers), seldom)
-		for _, c := range clients { // a key that is not allowed tells nothing of others
+		for _, c := range clients { // a key that is not allowed shows nothing of others
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			_, err := c.Acquire(ctx, "another's", ttl)
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
@@ -110,7 +110,7 @@ func TestRealWokenPrivileges(t *testing.T) {
 			}
 			clients, sinks := rivals(t, lockers(servers), change)
 			few := 0
-			if privilege == "+zrem" { // a process that leaves does not wait to be told that it may not
+			if privilege == "+zrem" { // a process that leaves does not wait for the refusal
 				few = 2 // once each
 			}
 			idle := alternate(t, clients, 4)
@@ -137,7 +137,7 @@ func TestRealWokenPrivileges(t *testing.T) {
 	})
 }
 
-// TestRealWokenWithoutHello: a server that does not speak RESP3 tells nothing. Waiters
+// TestRealWokenWithoutHello: a server that does not speak RESP3 pushes nothing. Waiters
 // are served all the same.
 func TestRealWokenWithoutHello(t *testing.T) {
 	t.Parallel()
@@ -151,8 +151,8 @@ func TestRealWokenWithoutHello(t *testing.T) {
 	}
 }
 
-// TestRealTrackingTableFull: nodes with room for one tracked key forget the others, and say
-// so. That costs waiters an attempt. None loses its turn.
+// TestRealTrackingTableFull: nodes with room for one tracked key forget the others, and push
+// that. That costs waiters an attempt. None loses its turn.
 func TestRealTrackingTableFull(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"room": nil, "no room": {"--tracking-table-max-keys", "1"}} {

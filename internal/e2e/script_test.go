@@ -11,7 +11,7 @@ import (
 )
 
 // TestScriptsForbidden: a node that will not run or load them fails the vote,
-// and says why.
+// and its error gives the reason.
 func TestScriptsForbidden(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)

@@ -40,7 +40,7 @@ func TestSubmitOfAWrongOpUnderWay(t *testing.T) {
 	})
 }
 
-// TestDoneAfterTheEnd: Done of an acquire that was won hears ErrExpired if other
+// TestDoneAfterTheEnd: Done of an acquire that was won gets ErrExpired if other
 // callbacks held it up until no validity was left: another may have the lock.
 func TestDoneAfterTheEnd(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {

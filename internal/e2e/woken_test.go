@@ -126,7 +126,7 @@ func (c errContext) Err() error {
 	return c.Context.Err()
 }
 
-// TestGivesUpAlong: waiters whose contexts end, or panic, while their acquire is under way along
+// TestGivesUpAlong: waiters with contexts that end, or panic, while their acquire is under way along
 // with a release.
 func TestGivesUpAlong(t *testing.T) {
 	r := cluster.New(t, 1, rarely, func(c *redlock.Config) { c.NoHandOver = true })

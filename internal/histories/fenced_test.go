@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
 
-// fencedHistory is fenced clients whose clocks step and swing, on machines that are suspended,
+// fencedHistory is fenced clients with clocks that step and swing, on machines that are suspended,
 // nodes that lose and roll back their tokens, one or all at once, and operators that come late
 // and twice, with the largest token that was granted.
 type fencedHistory struct {
@@ -35,7 +35,7 @@ type fencedHistory struct {
 	seen   uint64    // the largest token
 	lost   time.Time // when a node has lost its tokens
 	read   time.Time // when an operator has read a number
-	closed bool      // a client was told so since an operator has come
+	closed bool      // a client has learned so since an operator has come
 	errors []string
 	counts fencedCounts
 }
@@ -185,7 +185,7 @@ func (h *fencedHistory) trouble() {
 	}
 }
 
-// operate is an operator who acts when clients have said that too many nodes have forgotten:
+// operate is an operator that acts when clients have reported that too many nodes have forgotten:
 // a MaxTTL after the last loss, and later, with what was granted by then.
 func (h *fencedHistory) operate(number uint64) {
 	rng := newRandom(h.seed, 2000+number)

@@ -36,8 +36,8 @@ func (s *stage) lockOnce(c *redlock.Client, key string) uint64 {
 // fences are scenarios of fenced clients.
 var fences = []scenario{
 	// Clocks that are a day off, that step by seconds and swing, and then no
-	// node knows any token. An operator whose clock is right gives the largest that the resources
-	// have seen: all that follow are larger, also those of a client that is behind.
+	// node knows any token. An operator with the right clock gives the largest that the resources
+	// have seen: all that follow are larger, also those of a client with a slow clock.
 	{"total loss of tokens", 3, func(s *stage) {
 		var swings atomic.Int64
 		var behind atomic.Int64
@@ -88,7 +88,7 @@ var fences = []scenario{
 		}
 	}},
 	// The nodes know tokens of different sizes, for keys that are free, and
-	// a minority is down. A new client is never told that a key is taken, by any kind of acquire.
+	// a minority is down. No kind of acquire of a new client finds a key taken.
 	{"first attempts of a fenced client", 5, func(s *stage) {
 		require.NoError(s.T, s.Client(fencedRight()).InitFencing(s.ctx, 0))
 		for i, node := range s.Servers {

@@ -30,6 +30,9 @@ var orders = []scenario{
 			time.Sleep(time.Millisecond)
 			s.release(l)
 		}
+		stats := c.Stats()
+		require.EqualValues(s.T, len(all), stats.HandedOver)
+		require.EqualValues(s.T, 1, stats.Acquire.Won, "no round trip for any of them")
 	}},
 	// What is passed on is worth most of what was asked for.
 	{"passed on with enough left", 3, func(s *stage) {

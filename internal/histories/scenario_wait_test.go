@@ -14,7 +14,7 @@ import (
 
 // waits are scenarios of callers that wait.
 var waits = []scenario{
-	// A node whose key the release does not touch is one vote less, and delays no caller.
+	// A node with a key that the release does not touch is one vote less, and delays no caller.
 	{"leftover on one node", 5, func(s *stage) {
 		a, b := s.Client(), s.Client()
 		for i := range 20 {
@@ -71,7 +71,7 @@ var waits = []scenario{
 		c := s.Client(func(c *redlock.Config) {
 			c.Retry = redlock.Retry{Min: 10 * time.Millisecond, Max: 20 * time.Millisecond, Attempts: 3}
 		})
-		for _, w := range []*waiting{s.begin(s.ctx, c, "k", longTTL), s.begin(s.ctx, c, "k", longTTL)} { // one behind the other
+		for _, w := range []*waiting{s.begin(s.ctx, c, "k", longTTL), s.begin(s.ctx, c, "k", longTTL)} { // one after the other
 			<-w.done
 			require.LessOrEqual(s.T, w.ended.Sub(w.began), 4*promptly)
 			require.ErrorIs(s.T, w.err, redlock.ErrTaken)

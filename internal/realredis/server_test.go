@@ -59,7 +59,7 @@ func TestEachKindIsWhatItSays(t *testing.T) {
 	})
 }
 
-func TestLaunchTellsWhyItFailed(t *testing.T) {
+func TestLaunchReportsWhyItFailed(t *testing.T) {
 	_, err := Launch(1, Options{Command: []string{"/does/not/exist"}})
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // PasswordEnv has all masters that Start starts ask for a password, and all that
-// their clients log printed: a run of the tests whose output is then searched.
+// their clients log printed: a run of the tests with an output that is then searched.
 const PasswordEnv = "REDLOCK_MARKED_PASSWORD"
 
 // Start starts masters.
@@ -41,7 +41,7 @@ func Start(t testing.TB, n int, opts ...fakeredis.Options) []*fakeredis.Server {
 }
 
 // Connect makes a client with long timeouts and quick retries, unless change sets others. In
-// virtual time it runs on a machine of its own.
+// virtual time it runs on a new machine.
 func Connect(t testing.TB, nodes []string, change ...func(*redlock.Config)) *redlock.Client {
 	t.Helper()
 	if world(t) != nil {
@@ -172,9 +172,9 @@ func Settle(t testing.TB, c *redlock.Client) (s redlock.Stats) {
 	return s
 }
 
-// Told waits until the hooks have heard of all that came before: they are called
+// AwaitHooks waits until the hooks were called for all that came before: they are called
 // in order, and so is the completion of this release, of a lock that is not held.
-func Told(t testing.TB, c *redlock.Client) {
+func AwaitHooks(t testing.TB, c *redlock.Client) {
 	t.Helper()
 	_ = Submit(t, c, &redlock.Op{Kind: redlock.OpRelease, Key: []byte("lk:behind all votes")})
 }

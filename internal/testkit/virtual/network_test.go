@@ -45,7 +45,7 @@ func reads(c net.Conn) (text string, took time.Duration, err error) {
 }
 
 // TestConn: bytes take their time in each direction, deadlines end reads and writes that
-// wait, and a close arrives behind what was written.
+// wait, and a close arrives after what was written.
 func TestConn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client, server, _ := connect(t)
