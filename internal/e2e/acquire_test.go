@@ -157,3 +157,19 @@ func TestRetryPausesDiffer(t *testing.T) {
 		require.GreaterOrEqual(t, long, 2, "of fourteen ten are; that hardly any is happens less than once in a million times")
 	})
 }
+
+// TestLateLock: a caller that runs again when validity is over is given no lock, and the keys are
+// deleted. Its machine was suspended while the nodes granted the lock.
+func TestLateLock(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		r.Servers[0].OnCommand(func(_ int64, args []string) {
+			if args[0] == "SET" && args[1] == "k" {
+				r.Machine.Skip(2 * ttl)
+			}
+		})
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.Equal(t, redlock.ErrExpired, err)
+		r.AwaitEmpty(t)
+	})
+}

@@ -188,3 +188,23 @@ func TestFenceRestart(t *testing.T) {
 		}
 	})
 }
+
+// TestFenceAlong: an acquire that goes along with a release has tokens of its own.
+func TestFenceAlong(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), func(c *redlock.Config) { c.NoHandOver = true })
+		require.NoError(t, c.InitFencing(t.Context(), 0))
+		l := cluster.MustAcquire(t, c, "k", fenceTTL)
+		for i := range 100 {
+			next := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", fenceTTL) })
+			testkit.Await(t, "in line", func() bool { return c.Stats().InLine == 1 })
+			require.NoError(t, l.Release(t.Context()))
+			got := testkit.Get(t, next)
+			require.NoError(t, got.Err, i)
+			require.Greater(t, got.Value.Fence(), l.Fence())
+			l = got.Value
+		}
+		require.Zero(t, c.Stats().HandedOver)
+	})
+}
