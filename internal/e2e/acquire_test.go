@@ -3,24 +3,20 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
 // TestAcquireWaitsUntilFreed, whether the holder releases or just ends.
 func TestAcquireWaitsUntilFreed(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable)).NoPushes()
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3).NoPushes()
 		other := cluster.Connect(t, []string{r.Servers[0].Addr(), r.Servers[1].Addr(), r.Servers[2].Addr()})
 		for name, free := range map[string]func(redlock.Lock){
 			"released": func(l redlock.Lock) { require.NoError(t, l.Release(t.Context())) },
@@ -46,8 +42,8 @@ func TestAcquireWaitsUntilFreed(t *testing.T) {
 
 // TestAcquireWaitsOutAnOutage: too few nodes are no reason to give up.
 func TestAcquireWaitsOutAnOutage(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
 		for _, s := range r.Servers {
 			s.ErrorReply("SET", "LOADING Redis is loading the dataset in memory", 3)
 		}
@@ -66,50 +62,48 @@ func TestAcquireWaitsOutAnOutage(t *testing.T) {
 }
 
 // TestAcquireEndsWithItsContext, during an attempt and during a pause, with an error
-// that is the context's, its cause's and the last attempt's; and leaves no key behind.
+// that is the context's, its cause's and the last attempt's; and leaves no key.
 func TestAcquireEndsWithItsContext(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		for name, pause := range map[string]time.Duration{"in an attempt": time.Millisecond, "in a pause": time.Hour} {
-			t.Run(name, func(t *testing.T) {
-				r := cluster.New(t, 5, cluster.Portable(portable), func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Max: pause} }).NoPushes()
-				for _, s := range r.Servers[:3] {
-					s.Set("k", "another's", 0)
-				}
-				tries := 1
-				if pause < time.Second {
-					tries = 10
-				}
+	for name, pause := range map[string]time.Duration{"in an attempt": time.Millisecond, "in a pause": time.Hour} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 5, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Max: pause} }).NoPushes()
+			for _, s := range r.Servers[:3] {
+				s.Set("k", "another's", 0)
+			}
+			tries := 1
+			if pause < time.Second {
+				tries = 10
+			}
 
-				ctx, cancel := context.WithCancelCause(t.Context())
-				waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
-				r.AwaitCalls(t, tries, "SET", "k")
-				cause := errors.New("a cause of one's own")
-				cancel(cause)
-				err := testkit.Get(t, waiter).Err
-				for _, is := range []error{context.Canceled, cause, redlock.ErrTaken} {
-					require.ErrorIs(t, err, is)
-				}
-				require.NotErrorIs(t, err, context.DeadlineExceeded)
-				var gaveUp *redlock.AcquireError
-				require.ErrorAs(t, err, &gaveUp)
-				require.Equal(t, "k", gaveUp.Key)
-				require.GreaterOrEqual(t, gaveUp.Attempts, tries)
-				require.Equal(t, redlock.ErrTaken, gaveUp.Last)
-				require.Positive(t, gaveUp.Waited)
-				require.Less(t, gaveUp.Waited, testkit.Patience)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
+			r.AwaitCalls(t, tries, "SET", "k")
+			cause := errors.New("a cause of one's own")
+			cancel(cause)
+			err := testkit.Get(t, waiter).Err
+			for _, is := range []error{context.Canceled, cause, redlock.ErrTaken} {
+				require.ErrorIs(t, err, is)
+			}
+			require.NotErrorIs(t, err, context.DeadlineExceeded)
+			var gaveUp *redlock.AcquireError
+			require.ErrorAs(t, err, &gaveUp)
+			require.Equal(t, "k", gaveUp.Key)
+			require.GreaterOrEqual(t, gaveUp.Attempts, tries)
+			require.Equal(t, redlock.ErrTaken, gaveUp.Last)
+			require.Positive(t, gaveUp.Waited)
+			require.Less(t, gaveUp.Waited, testkit.Patience)
 
-				ctx, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)
-				defer stop()
-				_, err = r.Acquire(ctx, "k", ttl)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.ErrorAs(t, err, &gaveUp)
-				require.Equal(t, context.DeadlineExceeded, gaveUp.Ctx)
-				require.GreaterOrEqual(t, gaveUp.Waited, 20*time.Millisecond)
+			ctx, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			defer stop()
+			_, err = r.Acquire(ctx, "k", ttl)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorAs(t, err, &gaveUp)
+			require.Equal(t, context.DeadlineExceeded, gaveUp.Ctx)
+			require.GreaterOrEqual(t, gaveUp.Waited, 20*time.Millisecond)
 
-				testkit.Await(t, "nothing of ours left", func() bool { return r.Holders("k") == 3 })
-			})
-		}
-	})
+			testkit.Await(t, "nothing of ours left", func() bool { return r.Holders("k") == 3 })
+		})
+	}
 }
 
 // A connection that ends while the client is idle must be noticed then:
@@ -141,69 +135,41 @@ func TestIdleClientNoticesLostConnections(t *testing.T) {
 // and again.
 // None is shorter than Retry.Min, but the first: a caller asks again once it is in line.
 func TestRetryPausesDiffer(t *testing.T) {
-	r := cluster.New(t, 1, func(c *redlock.Config) {
-		c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 100 * time.Millisecond}
-	}).NoPushes()
-	r.Servers[0].Set("k", "another's", 0)
-	ctx, cancel := context.WithCancel(t.Context())
-	waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
-	r.AwaitCalls(t, 16, "SET", "k")
-	cancel()
-	require.ErrorIs(t, testkit.Get(t, waiter).Err, context.Canceled)
-	tries, long := r.Recorders[0].Calls("SET", "k"), 0
-	for i, c := range tries[2:] {
-		// The pause began after the answer, which came after this.
-		pause := c.At.Sub(tries[i+1].At)
-		require.GreaterOrEqual(t, pause, 5*time.Millisecond)
-		if pause >= 25*time.Millisecond {
-			long++
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 1, func(c *redlock.Config) {
+			c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 100 * time.Millisecond}
+		}).NoPushes()
+		r.Servers[0].Set("k", "another's", 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
+		r.AwaitCalls(t, 16, "SET", "k")
+		cancel()
+		require.ErrorIs(t, testkit.Get(t, waiter).Err, context.Canceled)
+		tries, long := r.Recorders[0].Calls("SET", "k"), 0
+		for i, c := range tries[2:] {
+			// The pause began after the answer, which came after this.
+			pause := c.At.Sub(tries[i+1].At)
+			require.GreaterOrEqual(t, pause, 5*time.Millisecond)
+			if pause >= 25*time.Millisecond {
+				long++
+			}
 		}
-	}
-	require.GreaterOrEqual(t, long, 2, "of fourteen ten are; that hardly any is happens less than once in a million times")
+		require.GreaterOrEqual(t, long, 2, "of fourteen ten are; that hardly any is happens less than once in a million times")
+	})
 }
 
-// TestLateLock: a caller that comes to run when validity is over is given no lock, and
-// the keys are deleted. All are granted at once here, and each keeps a processor for a
-// while, so that the last come late.
+// TestLateLock: a caller that runs again when validity is over is given no lock, and the keys are
+// deleted. Its machine was suspended while the nodes granted the lock.
 func TestLateLock(t *testing.T) {
-	const callers, brief = 256, 200 * time.Millisecond
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	servers := cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}) // no key ends by itself
-	r := cluster.Of(t, servers)
-	var mu sync.Mutex
-	var locks []redlock.Lock
-	var wg sync.WaitGroup
-	over, expired := 0, 0
-	for i := range callers {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			l, err := r.TryAcquire(t.Context(), fmt.Sprint(i), brief)
-			left := l.Remaining()
-			mu.Lock()
-			switch {
-			case err == nil:
-				if locks = append(locks, l); left == 0 {
-					over++
-				}
-			case errors.Is(err, redlock.ErrExpired):
-				expired++
-			default:
-				t.Error(err)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		r.Servers[0].OnCommand(func(_ int64, args []string) {
+			if args[0] == "SET" && args[1] == "k" {
+				r.Machine.Skip(2 * ttl)
 			}
-			mu.Unlock()
-			for began := time.Now(); time.Since(began) < 4*time.Millisecond; {
-			}
-		}()
-	}
-	testkit.Join(t, &wg)
-	require.Positive(t, expired, "none came late")
-	require.LessOrEqual(t, over, expired/4, "locks without validity; some may lose it right behind the last look")
-	for _, l := range locks {
-		require.NoError(t, l.Release(t.Context()))
-	}
-	cluster.Settle(t, r.Client)
-	for _, s := range servers {
-		require.Zero(t, s.Len(), "keys of late locks")
-	}
+		})
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.Equal(t, redlock.ErrExpired, err)
+		r.AwaitEmpty(t)
+	})
 }

@@ -17,8 +17,8 @@ import (
 // TestFreshTokenForEachAttempt: no two attempts of one Acquire show the same
 // token, and all nodes are shown the same one.
 func TestFreshTokenForEachAttempt(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable)).NoPushes()
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3).NoPushes()
 		for _, s := range r.Servers {
 			s.Set("k", "another's", 0)
 		}
@@ -48,7 +48,7 @@ func TestFreshTokenForEachAttempt(t *testing.T) {
 	})
 }
 
-// checkCleanedUp waits until every master has heard the SET and, behind it on
+// checkCleanedUp waits until every master has received the SET and, after it on
 // the same connection, the release of the same token, and has no key left.
 func checkCleanedUp(t *testing.T, r *cluster.Cluster, key string) {
 	t.Helper()
@@ -70,70 +70,68 @@ func checkCleanedUp(t *testing.T, r *cluster.Cluster, key string) {
 // clock of the masters stands still, so that no key ends by itself.
 func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 	still := fakeredis.Options{Now: testkit.StoppedClock()}
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		start := func(t *testing.T, timeout time.Duration) *cluster.Cluster {
-			return cluster.Of(t, cluster.Start(t, 5, still), cluster.Portable(portable), cluster.NodeTimeout(timeout))
-		}
-		outages := map[string]func(*fakeredis.Server){
-			"hung": (*fakeredis.Server).Hang, "deaf": (*fakeredis.Server).HangDeaf, "mute": (*fakeredis.Server).Mute,
-		}
-		for name, outage := range outages {
-			for bad := 3; bad <= 5; bad++ {
-				t.Run(fmt.Sprintf("timeout, %d %s", bad, name), func(t *testing.T) {
-					r := start(t, 20*time.Millisecond)
-					for _, s := range r.Servers[:bad] {
-						outage(s)
-					}
-					_, err := r.TryAcquire(t.Context(), "k", ttl)
-					require.ErrorIs(t, err, redlock.ErrNoQuorum)
-					r.Heal(t)
-					checkCleanedUp(t, r, "k")
-				})
-			}
-			t.Run("deadline, "+name, func(t *testing.T) {
-				r := start(t, testkit.Patience)
-				for _, s := range r.Servers {
+	start := func(t *testing.T, timeout time.Duration) *cluster.Cluster {
+		return cluster.Of(t, cluster.Start(t, 5, still), cluster.NodeTimeout(timeout))
+	}
+	outages := map[string]func(*fakeredis.Server){
+		"hung": (*fakeredis.Server).Hang, "deaf": (*fakeredis.Server).HangDeaf, "mute": (*fakeredis.Server).Mute,
+	}
+	for name, outage := range outages {
+		for bad := 3; bad <= 5; bad++ {
+			cluster.Run(t, fmt.Sprintf("timeout, %d %s", bad, name), func(t *testing.T) {
+				r := start(t, 20*time.Millisecond)
+				for _, s := range r.Servers[:bad] {
 					outage(s)
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-				defer cancel()
-				_, err := r.TryAcquire(ctx, "k", ttl)
-				require.Equal(t, context.DeadlineExceeded, err)
+				_, err := r.TryAcquire(t.Context(), "k", ttl)
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
 				r.Heal(t)
 				checkCleanedUp(t, r, "k")
 			})
 		}
-		t.Run("cancelled", func(t *testing.T) {
+		cluster.Run(t, "deadline, "+name, func(t *testing.T) {
 			r := start(t, testkit.Patience)
 			for _, s := range r.Servers {
-				s.Mute()
+				outage(s)
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			attempt := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
-			r.AwaitCalls(t, 1, "SET", "k")
-			cancel()
-			require.Equal(t, context.Canceled, testkit.Get(t, attempt).Err)
-			// The wire is busy with a batch without an answer, so the release waits for that.
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			_, err := r.TryAcquire(ctx, "k", ttl)
+			require.Equal(t, context.DeadlineExceeded, err)
 			r.Heal(t)
 			checkCleanedUp(t, r, "k")
 		})
-		t.Run("answers too late", func(t *testing.T) {
-			r := start(t, testkit.Patience)
-			for _, s := range r.Servers {
-				s.Delay(40 * time.Millisecond)
-			}
-			_, err := r.TryAcquire(t.Context(), "k", 30*time.Millisecond)
-			require.Equal(t, redlock.ErrExpired, err)
-			checkCleanedUp(t, r, "k")
-		})
-		t.Run("minority refused", func(t *testing.T) {
-			r := start(t, testkit.Patience)
-			for _, s := range r.Servers[:3] {
-				s.ErrorReply("SET", "OOM command not allowed", 0)
-			}
-			_, err := r.TryAcquire(t.Context(), "k", ttl)
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			checkCleanedUp(t, r, "k")
-		})
+	}
+	cluster.Run(t, "cancelled", func(t *testing.T) {
+		r := start(t, testkit.Patience)
+		for _, s := range r.Servers {
+			s.Mute()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		attempt := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
+		r.AwaitCalls(t, 1, "SET", "k")
+		cancel()
+		require.Equal(t, context.Canceled, testkit.Get(t, attempt).Err)
+		// The wire is busy with a batch without an answer, so the release waits for that.
+		r.Heal(t)
+		checkCleanedUp(t, r, "k")
+	})
+	cluster.Run(t, "answers too late", func(t *testing.T) {
+		r := start(t, testkit.Patience)
+		for _, s := range r.Servers {
+			s.Delay(40 * time.Millisecond)
+		}
+		_, err := r.TryAcquire(t.Context(), "k", 30*time.Millisecond)
+		require.Equal(t, redlock.ErrExpired, err)
+		checkCleanedUp(t, r, "k")
+	})
+	cluster.Run(t, "minority refused", func(t *testing.T) {
+		r := start(t, testkit.Patience)
+		for _, s := range r.Servers[:3] {
+			s.ErrorReply("SET", "OOM command not allowed", 0)
+		}
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		checkCleanedUp(t, r, "k")
 	})
 }

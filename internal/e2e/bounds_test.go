@@ -16,15 +16,15 @@ import (
 // TestBusy: what finds MaxWaiting operations waiting is refused at once, and
 // those are not harmed.
 func TestBusy(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.MaxWaiting = 4 })
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 4 })
 		held := cluster.MustAcquire(t, r.Client, "held", ttl)
 		for _, s := range r.Servers {
 			s.Hang()
 		}
 		// A sent operation does not wait, and the number sent at a time is the
 		// client's business: a turn under way may take up what waits just after a
-		// refusal. So submit until it has said no for several of the watchdog's ticks.
+		// refusal. So submit until it has refused for several of the watchdog's ticks.
 		done := make(chan error, 1000)
 		accepted := 0
 		for refused := time.Now(); time.Since(refused) < 200*time.Millisecond; {
@@ -62,26 +62,28 @@ func TestBusy(t *testing.T) {
 }
 
 // TestOpOfAnotherLockIsOwed: an Op that has acquired a lock which one node never
-// heard of, and then releases another, is not taken for the release of the first.
+// received, and then releases another, is not taken for the release of the first.
 func TestOpOfAnotherLockIsOwed(t *testing.T) {
-	r := cluster.New(t, 3)
-	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("held"), TTL: ttl}
-	require.NoError(t, cluster.Submit(t, r.Client, op))
-	held := op.Token
-	testkit.Await(t, "set everywhere", func() bool { return r.Holders("held") == 3 })
-	r.Servers[2].Down()
-	testkit.Await(t, "node 2 down", func() bool { return !r.Stats().Nodes[2].Up })
-	op.Key = []byte("unheard of")
-	require.NoError(t, cluster.Submit(t, r.Client, op))
-	op.Kind = redlock.OpRelease
-	require.NoError(t, cluster.Submit(t, r.Client, op))
-	op.Kind, op.Key = redlock.OpAcquire, []byte("unheard of")
-	require.NoError(t, cluster.Submit(t, r.Client, op))
-	last := op.Token
-	op.Kind, op.Key, op.Token = redlock.OpRelease, []byte("held"), held
-	require.NoError(t, cluster.Submit(t, r.Client, op))
-	op.Key, op.Token = []byte("unheard of"), last
-	require.NoError(t, cluster.Submit(t, r.Client, op))
-	require.NoError(t, r.Servers[2].Heal())
-	r.AwaitEmpty(t)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("held"), TTL: ttl}
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		held := op.Token
+		testkit.Await(t, "set everywhere", func() bool { return r.Holders("held") == 3 })
+		r.Servers[2].Down()
+		testkit.Await(t, "node 2 down", func() bool { return !r.Stats().Nodes[2].Up })
+		op.Key = []byte("unheard of")
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		op.Kind = redlock.OpRelease
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		op.Kind, op.Key = redlock.OpAcquire, []byte("unheard of")
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		last := op.Token
+		op.Kind, op.Key, op.Token = redlock.OpRelease, []byte("held"), held
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		op.Key, op.Token = []byte("unheard of"), last
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		require.NoError(t, r.Servers[2].Heal())
+		r.AwaitEmpty(t)
+	})
 }

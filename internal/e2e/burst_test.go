@@ -19,7 +19,7 @@ import (
 func TestBurstOnASlowNetwork(t *testing.T) {
 	const limit, operations = 2048, 8192
 	for _, kind := range []redlock.OpKind{redlock.OpAcquire, redlock.OpRelease} {
-		t.Run(kind.String(), func(t *testing.T) {
+		cluster.Run(t, kind.String(), func(t *testing.T) {
 			r := cluster.New(t, 1, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = limit })
 			for _, s := range r.Servers {
 				s.Delay(15 * time.Millisecond)

@@ -42,7 +42,7 @@ var callbacks = map[string]func(c *redlock.Config, f func()){
 	},
 }
 
-// acquireOp is an operation whose result is of no interest.
+// acquireOp is an operation whose result is ignored.
 func acquireOp(key string) *redlock.Op {
 	return &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) {}}
 }
@@ -103,7 +103,7 @@ func TestCallbackMayPanic(t *testing.T) {
 }
 
 // TestCallbackMayBlock: one that blocks holds up nothing else. It blocks a few
-// times, since the client needs some milliseconds to go on behind each.
+// times, since the client needs some milliseconds to go on after each.
 func TestCallbackMayBlock(t *testing.T) {
 	for name, set := range callbacks {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestDoneMayPanic(t *testing.T) {
 }
 
 // TestReportMayEndItsGoroutine: a Logger that ends its goroutine, as t.Fatal does,
-// where it is told of a panic. The client goes on, and can be closed.
+// where it reports a panic. The client goes on, and can be closed.
 func TestReportMayEndItsGoroutine(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
 		var ended atomic.Int64

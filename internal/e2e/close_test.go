@@ -53,8 +53,8 @@ func TestClosed(t *testing.T) {
 // TestCloseEndsWhatIsUnderWay: after CloseTimeout, with ErrClosed for all that
 // has no answer, callers that retry included.
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { knobs.Of(c).CloseTimeout = 20 * time.Millisecond }).NoPushes()
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).CloseTimeout = 20 * time.Millisecond }).NoPushes()
 		for _, s := range r.Servers {
 			s.Set("taken", "another's", 0)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -39,24 +40,26 @@ func TestConfigDefaults(t *testing.T) {
 
 // TestNodeTimeoutDefault: unless it is set, it follows from the TTL.
 func TestNodeTimeoutDefault(t *testing.T) {
-	r := cluster.New(t, 1, cluster.NodeTimeout(0))
-	r.Servers[0].Hang()
-	for given, want := range map[time.Duration]time.Duration{
-		10 * time.Second:       50 * time.Millisecond, // of 500
-		400 * time.Millisecond: 20 * time.Millisecond,
-	} {
-		start := time.Now()
-		_, err := r.TryAcquire(t.Context(), "k", given)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		require.GreaterOrEqual(t, time.Since(start), want)
-	}
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 1, cluster.NodeTimeout(0))
+		r.Servers[0].Hang()
+		for given, want := range map[time.Duration]time.Duration{
+			10 * time.Second:       50 * time.Millisecond, // of 500
+			400 * time.Millisecond: 20 * time.Millisecond,
+		} {
+			start := time.Now()
+			_, err := r.TryAcquire(t.Context(), "k", given)
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			require.GreaterOrEqual(t, time.Since(start), want)
+		}
+	})
 }
 
 // TestLongestNodeTimeout: the longest durations there are mean to wait.
 func TestLongestNodeTimeout(t *testing.T) {
 	for _, timeout := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
-		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-			r := cluster.New(t, 3, cluster.Portable(portable), cluster.NodeTimeout(timeout))
+		cluster.Virtually(t, func(t *testing.T) {
+			r := cluster.New(t, 3, cluster.NodeTimeout(timeout))
 			for _, s := range r.Servers {
 				s.Delay(30 * time.Millisecond)
 			}
@@ -117,11 +120,11 @@ func TestSameServerIsRefused(t *testing.T) {
 // TestNewIsBoundByDialTimeout: a node that is down, or hangs, is
 // no error, and is there once it answers.
 func TestNewIsBoundByDialTimeout(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		servers[0].Down()
 		servers[1].Hang()
-		r := cluster.Of(t, servers, cluster.Portable(portable), func(c *redlock.Config) { c.DialTimeout = 100 * time.Millisecond })
+		r := cluster.Of(t, servers, func(c *redlock.Config) { c.DialTimeout = 100 * time.Millisecond })
 		_, err := r.TryAcquire(t.Context(), "k", ttl)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		r.Heal(t)
@@ -129,13 +132,43 @@ func TestNewIsBoundByDialTimeout(t *testing.T) {
 	})
 }
 
-// TestStrictGuardHasDrift: with MaxTTL a new node has no vote for that long and its
-// drift, which is more than a second here; to start takes less.
-func TestStrictGuardHasDrift(t *testing.T) {
-	const longest = 1000 * time.Second
-	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = longest })
-	for _, n := range r.Stats().Nodes {
-		require.Greater(t, n.Guarded, longest)
-		require.LessOrEqual(t, n.Guarded, longest+cluster.Drift(longest))
+// TestConfigErrors: each names the field or the node, and shows no password. Addresses alone are
+// tested in package conn.
+func TestConfigErrors(t *testing.T) {
+	nodes := func(n int) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprintf("redis://:sesame@10.0.0.1:%d", 7000+i))
+		}
+		return list
+	}
+	with := func(set func(c *redlock.Config)) redlock.Config {
+		c := redlock.Config{Nodes: nodes(1)}
+		set(&c)
+		return c
+	}
+	for want, cfg := range map[string]redlock.Config{
+		"0 nodes, want 1 to 64":                          {},
+		"65 nodes, want 1 to 64":                         {Nodes: nodes(65)},
+		"node 1: address is neither":                     {Nodes: []string{"10.0.0.1", "me:sesame@10.0.0.2:6379", "10.0.0.3"}},
+		"nodes 1 and 2 are both 10.0.0.3:6379":           {Nodes: []string{"10.0.0.1", "redis://me:sesame@10.0.0.3", "10.0.0.3"}},
+		"NodeTimeout is -1ns, want 0":                    with(func(c *redlock.Config) { c.NodeTimeout = -1 }),
+		"DialTimeout is -1ns, want 0":                    with(func(c *redlock.Config) { c.DialTimeout = -1 }),
+		"StallTimeout is -1ns, want 0":                   with(func(c *redlock.Config) { c.StallTimeout = -1 }),
+		"CloseTimeout is -1ns, want 0":                   with(func(c *redlock.Config) { knobs.Of(c).CloseTimeout = -1 }),
+		"MaxWaiting is -1, want 0":                       with(func(c *redlock.Config) { c.MaxWaiting = -1 }),
+		"MaxInFlight is -1":                              with(func(c *redlock.Config) { knobs.Of(c).MaxInFlight = -1 }),
+		"Retry.Min is -1ns, want 0":                      with(func(c *redlock.Config) { c.Retry.Min = -1 }),
+		"Retry.Max is -1ns, want 0":                      with(func(c *redlock.Config) { c.Retry.Max = -1 }),
+		"Retry.Attempts is -1, want 0":                   with(func(c *redlock.Config) { c.Retry.Attempts = -1 }),
+		"at most 8760h0m0s are allowed":                  with(func(c *redlock.Config) { c.Retry.Min = math.MaxInt64 }),
+		"Retry.Min 2ns is above Retry.Max 1ns":           with(func(c *redlock.Config) { c.Retry = redlock.Retry{Min: 2, Max: 1, Attempts: 3} }),
+		"asks the nodes without a pause and without end": with(func(c *redlock.Config) { c.Retry.Max = time.Microsecond }),
+	} {
+		client, err := redlock.New(cfg)
+		require.Nil(t, client)
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.ErrorContains(t, err, want)
+		require.True(t, strings.HasPrefix(err.Error(), "redlock: config: "), "%v", err)
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), "sesame")
 	}
 }

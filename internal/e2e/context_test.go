@@ -30,7 +30,7 @@ var contextCalls = map[string]func(c *redlock.Client, held redlock.Lock, ctx con
 	"Release": func(_ *redlock.Client, held redlock.Lock, ctx context.Context) error { return held.Release(ctx) },
 }
 
-// callAmongOthers makes a call with others in front of it and behind it, in the
+// callAmongOthers makes a call with others before it and after it, in the
 // same batch as far as the client allows, and returns its error. The others must
 // succeed, and the client must go on.
 func callAmongOthers(t *testing.T, r *cluster.Cluster, call func(held redlock.Lock) error) error {
@@ -170,7 +170,7 @@ func TestContextMayLock(t *testing.T) {
 		"queued, Stats":    {true, stats},
 		"queued, Submit":   {true, submit},
 	} {
-		t.Run(name, func(t *testing.T) {
+		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 3)
 			parent, cancel := context.WithCancel(t.Context())
 			defer cancel()

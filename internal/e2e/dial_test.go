@@ -56,7 +56,7 @@ var breaks = map[string]func(){
 }
 
 // TestDialMayBreakOff: if a callback of a dial panics, or ends its goroutine, its node is down
-// and says why. The client goes on with the others, and dials again.
+// and its error gives the reason. The client goes on with the others, and dials again.
 func TestDialMayBreakOff(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
 		for name, callback := range dialCallbacks {
@@ -128,7 +128,7 @@ func TestConnectionMayBreakOff(t *testing.T) {
 				})
 				now.Store(false)
 				cluster.AwaitNodesUp(t, c, 1)
-				cluster.Told(t, c)
+				cluster.AwaitHooks(t, c)
 				require.Contains(t, log.String(), "in the dialer's connection")
 				log.RequireNone(t, "a secret")
 			})
@@ -136,7 +136,7 @@ func TestConnectionMayBreakOff(t *testing.T) {
 	})
 }
 
-// stubbornConn is a connection whose Read does not end with Close.
+// stubbornConn is a connection with a Read that does not end with Close.
 type stubbornConn struct {
 	net.Conn
 	closed func()

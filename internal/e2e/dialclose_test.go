@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// closingConn is a Dialer's connection with a Close of its own.
+// closingConn is a Dialer's connection with another Close.
 type closingConn struct {
 	net.Conn
 	close func()
@@ -28,7 +28,7 @@ func (c *closingConn) Close() error {
 }
 
 // divertible has a Dialer that dials node 0, from a moment on, at another address,
-// and gives each connection of then a Close of its own.
+// and gives each connection of then another Close.
 type divertible struct {
 	on     atomic.Bool
 	to     string

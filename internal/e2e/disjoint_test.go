@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// sentinels are what callers tell results apart by.
+// sentinels are what callers distinguish results by.
 var sentinels = []error{
 	redlock.ErrTaken, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrNotHeld, redlock.ErrClosed, redlock.ErrBusy,
 	redlock.ErrConfig, redlock.ErrArgument, redlock.ErrStopped, context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded,
@@ -90,14 +90,14 @@ type impatientConn struct {
 func (c *impatientConn) Write(b []byte) (int, error) {
 	c.once.Lock()
 	defer c.once.Unlock()
-	if c.writes++; c.writes > 1 { // behind the handshake
+	if c.writes++; c.writes > 1 { // after the handshake
 		_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
 	}
 	return c.Conn.Write(b)
 }
 
 // TestErrorsAreDisjoint: an attempt that failed because of its nodes is ErrNoQuorum and
-// nothing else, whatever happened to them. Neither do the nodes' own errors tell of a
+// nothing else, for every failure. Neither do the nodes' own errors wrap that of a
 // context that no caller has.
 func TestErrorsAreDisjoint(t *testing.T) {
 	for name, f := range nodeFailures {
@@ -169,7 +169,7 @@ func TestErrorsAreDisjoint(t *testing.T) {
 	})
 }
 
-// TestErrorTexts: each says what happened, with the figures that a person needs, and
+// TestErrorTexts: each has what happened, with the figures that a person needs, and
 // names a node once.
 func TestErrorTexts(t *testing.T) {
 	text := func(err error) string { return fmt.Sprint(err) }

@@ -22,26 +22,28 @@ func TestDo(t *testing.T) { testDo(t, (*redlock.Client).Do) }
 // where others wait for it.
 func TestTryDo(t *testing.T) {
 	testDo(t, (*redlock.Client).TryDo)
-	r := cluster.New(t, 3)
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	f := func(context.Context) error {
-		t.Error("it was called")
-		return nil
-	}
-	require.Equal(t, redlock.ErrTaken, r.TryDo(t.Context(), "k", ttl, f))
-	require.EqualValues(t, 1, r.Stats().Acquire.Denied, "one attempt")
-	next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-	testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
-	require.Equal(t, redlock.ErrTaken, r.TryDo(t.Context(), "k", ttl, f))
-	require.NoError(t, l.Release(t.Context()))
-	got := testkit.Get(t, next)
-	require.NoError(t, got.Err)
-	require.NoError(t, got.Value.Release(t.Context()))
-	require.ErrorContains(t, r.TryDo(t.Context(), "k", 29*time.Millisecond, f), "TryDo needs 30ms")
-	require.ErrorContains(t, r.TryDo(t.Context(), "k", ttl, nil), "no function")
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.Equal(t, context.Canceled, r.TryDo(ended, "k", ttl, f))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		f := func(context.Context) error {
+			t.Error("it was called")
+			return nil
+		}
+		require.Equal(t, redlock.ErrTaken, r.TryDo(t.Context(), "k", ttl, f))
+		require.EqualValues(t, 1, r.Stats().Acquire.Denied, "one attempt")
+		next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		require.Equal(t, redlock.ErrTaken, r.TryDo(t.Context(), "k", ttl, f))
+		require.NoError(t, l.Release(t.Context()))
+		got := testkit.Get(t, next)
+		require.NoError(t, got.Err)
+		require.NoError(t, got.Value.Release(t.Context()))
+		require.ErrorContains(t, r.TryDo(t.Context(), "k", 29*time.Millisecond, f), "TryDo needs 30ms")
+		require.ErrorContains(t, r.TryDo(t.Context(), "k", ttl, nil), "no function")
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.Equal(t, context.Canceled, r.TryDo(ended, "k", ttl, f))
+	})
 }
 
 func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time.Duration, func(context.Context) error) error) {
@@ -62,7 +64,6 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 		not     []error // that it is not
 		panics  bool
 		goexits bool
-		maxHold time.Duration
 	}{
 		"well": {f: func(t *testing.T, d doing) error {
 			awaitPassed(t, 2*brief)
@@ -98,7 +99,7 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 		}, errs: []error{context.Canceled, redlock.ErrNoQuorum}, not: []error{redlock.ErrNotHeld}},
 		"closed": {f: func(t *testing.T, d doing) error { return d.Close() }, errs: []error{redlock.ErrClosed}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 3)
 			user, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
@@ -144,37 +145,41 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 
 // TestDoReleasesWhileBusy: also where no more operations may wait.
 func TestDoReleasesWhileBusy(t *testing.T) {
-	r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 1 })
-	var unclogged func()
-	require.NoError(t, r.Do(t.Context(), "k", ttl, func(context.Context) error {
-		unclogged = r.Clog(t)
-		return nil
-	}))
-	r.Heal(t)
-	unclogged()
-	r.AwaitEmpty(t)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 1 })
+		var unclogged func()
+		require.NoError(t, r.Do(t.Context(), "k", ttl, func(context.Context) error {
+			unclogged = r.Clog(t)
+			return nil
+		}))
+		r.Heal(t)
+		unclogged()
+		r.AwaitEmpty(t)
+	})
 }
 
 // TestDoRefused: what cannot be done is refused before anything is sent, and the function
 // is not called where there is no lock.
 func TestDoRefused(t *testing.T) {
-	r := cluster.New(t, 3)
-	cluster.MustAcquire(t, r.Client, "taken", ttl)
-	sent := cluster.Settle(t, r.Client).Operations
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	f := func(context.Context) error {
-		t.Error("it was called")
-		return nil
-	}
-	require.ErrorContains(t, r.Do(t.Context(), "k", 29*time.Millisecond, f), "30ms")
-	require.ErrorContains(t, r.Do(t.Context(), "k", ttl, nil), "no function")
-	require.Error(t, r.Do(t.Context(), "", ttl, f))
-	require.ErrorIs(t, r.Do(ended, "k", ttl, f), context.Canceled)
-	require.Equal(t, sent, cluster.Settle(t, r.Client).Operations)
-	hurried, cancel := context.WithTimeout(t.Context(), brief/10)
-	defer cancel()
-	require.ErrorIs(t, r.Do(hurried, "taken", ttl, f), context.DeadlineExceeded)
-	var none context.Context // has no end
-	require.NoError(t, r.Do(none, "k", ttl, func(context.Context) error { return nil }))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		cluster.MustAcquire(t, r.Client, "taken", ttl)
+		sent := cluster.Settle(t, r.Client).Operations
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		f := func(context.Context) error {
+			t.Error("it was called")
+			return nil
+		}
+		require.ErrorContains(t, r.Do(t.Context(), "k", 29*time.Millisecond, f), "30ms")
+		require.ErrorContains(t, r.Do(t.Context(), "k", ttl, nil), "no function")
+		require.Error(t, r.Do(t.Context(), "", ttl, f))
+		require.ErrorIs(t, r.Do(ended, "k", ttl, f), context.Canceled)
+		require.Equal(t, sent, cluster.Settle(t, r.Client).Operations)
+		hurried, cancel := context.WithTimeout(t.Context(), brief/10)
+		defer cancel()
+		require.ErrorIs(t, r.Do(hurried, "taken", ttl, f), context.DeadlineExceeded)
+		var none context.Context // has no end
+		require.NoError(t, r.Do(none, "k", ttl, func(context.Context) error { return nil }))
+	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// TestQuorumError tells how each node voted up to the verdict, where the ones
+// TestQuorumError shows how each node voted up to the verdict, where the ones
 // that failed are, and why they did.
 func TestQuorumError(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// TestExtendIsTrue: a node whose key is gone or another's is no vote, a
+// TestExtendIsTrue: a node with no key, or another's, is no vote, a
 // majority of those is the end of the lock, and no key is made or touched then.
 func TestExtendIsTrue(t *testing.T) {
 	for name, lose := range map[string]func(*fakeredis.Server){
@@ -21,9 +21,9 @@ func TestExtendIsTrue(t *testing.T) {
 		"another's":    func(s *fakeredis.Server) { s.Set("k", "another's", 10*ttl) },
 		"foreign type": func(s *fakeredis.Server) { s.Del("k"); s.Plant("k", "list") },
 	} {
-		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		cluster.Virtually(t, func(t *testing.T) {
 			for lost := range 6 {
-				r := cluster.New(t, 5, cluster.Portable(portable))
+				r := cluster.New(t, 5)
 				l := cluster.MustAcquire(t, r.Client, "k", ttl)
 				testkit.Await(t, "on all nodes", func() bool { return r.Holders("k") == 5 })
 				for _, s := range r.Servers[:lost] {
@@ -62,8 +62,8 @@ func TestExtendIsTrue(t *testing.T) {
 // TestExtendNeverRevives: once validity is over no node is asked, though the
 // keys may still be there.
 func TestExtendNeverRevives(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}), cluster.Portable(portable))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
 		l := cluster.MustAcquire(t, r.Client, "k", 300*time.Millisecond)
 		testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
 		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
@@ -78,17 +78,19 @@ func TestExtendNeverRevives(t *testing.T) {
 
 // TestExtendTooLate: an extension that is confirmed when its TTL is over is none.
 func TestExtendTooLate(t *testing.T) {
-	r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	for _, s := range r.Servers {
-		s.Delay(40 * time.Millisecond)
-	}
-	require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), 30*time.Millisecond))
-	require.Zero(t, l.Remaining(), "the nodes have the short TTL")
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		for _, s := range r.Servers {
+			s.Delay(40 * time.Millisecond)
+		}
+		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), 30*time.Millisecond))
+		require.Zero(t, l.Remaining(), "the nodes have the short TTL")
+	})
 }
 
 // TestUnconfirmedExtension never lengthens what is left, and shortens it if it
-// asked for less: some nodes may have heard.
+// asked for less: some nodes may have received it.
 func TestUnconfirmedExtension(t *testing.T) {
 	refuse := func(r *cluster.Cluster, t *testing.T, d time.Duration, l redlock.Lock) {
 		for _, s := range r.Servers[:3] {
@@ -108,23 +110,21 @@ func TestUnconfirmedExtension(t *testing.T) {
 			r.Heal(t)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := cluster.New(t, 5, cluster.Portable(portable))
-				l := cluster.MustAcquire(t, r.Client, "k", ttl)
-				left := l.Remaining()
-				fail(r, t, 2*ttl, l)
-				require.Less(t, l.Remaining(), left)
-				require.Greater(t, l.Remaining(), left-testkit.Patience, "still held")
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 5)
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			left := l.Remaining()
+			fail(r, t, 2*ttl, l)
+			require.Less(t, l.Remaining(), left)
+			require.Greater(t, l.Remaining(), left-testkit.Patience, "still held")
 
-				fail(r, t, ttl/5, l)
-				require.Less(t, l.Remaining(), ttl/5-cluster.Drift(ttl/5))
-				require.Positive(t, l.Remaining())
+			fail(r, t, ttl/5, l)
+			require.Less(t, l.Remaining(), ttl/5-cluster.Drift(ttl/5))
+			require.Positive(t, l.Remaining())
 
-				require.NoError(t, l.Extend(t.Context(), ttl), "and can be extended again")
-				require.Greater(t, l.Remaining(), ttl/5)
-				require.NoError(t, l.Release(t.Context()))
-			})
+			require.NoError(t, l.Extend(t.Context(), ttl), "and can be extended again")
+			require.Greater(t, l.Remaining(), ttl/5)
+			require.NoError(t, l.Release(t.Context()))
 		})
 	}
 }

@@ -106,14 +106,14 @@ func TestOneKeyRefused(t *testing.T) {
 		awaitNoLock(t, r)
 	}
 	for name, text := range keyErrors {
-		t.Run(name, func(t *testing.T) {
+		cluster.Run(t, name, func(t *testing.T) {
 			run(t, fakeredis.Redis7, func(s *fakeredis.Server) { refuseCalls(s, text) })
 		})
 	}
 	for _, flavor := range []fakeredis.Flavor{fakeredis.Redis7, fakeredis.Valkey9, fakeredis.Redis84} {
-		t.Run("access list, "+flavor.String(), func(t *testing.T) { run(t, flavor, allowLocks) })
+		cluster.Run(t, "access list, "+flavor.String(), func(t *testing.T) { run(t, flavor, allowLocks) })
 	}
-	t.Run("a foreign type", func(t *testing.T) { // is no error
+	cluster.Run(t, "a foreign type", func(t *testing.T) { // is no error
 		run(t, fakeredis.Redis7, func(s *fakeredis.Server) { s.Plant(forbidden, "list") })
 	})
 }

@@ -20,7 +20,7 @@ import (
 // brief is the TTL of locks that are kept alive for several times as long.
 const brief = 300 * time.Millisecond
 
-// extends is how many calls a master has heard that extend locks, and for how many keys.
+// extends is how many calls that extend locks a master has received, and for how many keys.
 func extends(r *cluster.Recorder) (calls, keys int) {
 	for _, c := range r.Calls("EVALSHA", command.ExtendSHA1) {
 		var n int
@@ -50,9 +50,9 @@ func awaitPassed(t testing.TB, d time.Duration) {
 // TestKeepAlive: locks outlive their TTL several times, extended at each third of it, in
 // calls that they share; a node that is down and one that is slow do not matter.
 func TestKeepAlive(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+	cluster.Virtually(t, func(t *testing.T) {
 		const n = 100
-		r := cluster.New(t, 5, cluster.Portable(portable))
+		r := cluster.New(t, 5)
 		var contexts []context.Context
 		var locks []redlock.Lock
 		for i := range n {
@@ -88,8 +88,8 @@ type manyErrors []error
 
 func (m manyErrors) Error() string { return fmt.Sprint([]error(m)) }
 
-// TestKeptContextEnds: it says why, with all contexts made of it; the lock is not extended
-// any more; and each loss, and nothing else, is told once.
+// TestKeptContextEnds: it has the cause, with all contexts made of it; the lock is not extended
+// any more; and each loss, and nothing else, is reported once.
 func TestKeptContextEnds(t *testing.T) {
 	type world struct {
 		*cluster.Cluster
@@ -134,7 +134,7 @@ func TestKeptContextEnds(t *testing.T) {
 			require.Equal(t, redlock.ErrNotHeld, w.lock.Extend(t.Context(), brief))
 		}, cause: redlock.ErrNotHeld, lost: true, sudden: true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		cluster.Run(t, name, func(t *testing.T) {
 			var y cluster.HookRecorder
 			r := cluster.New(t, 3, cluster.Listening(&y))
 			user, cancel := context.WithCancelCause(t.Context())
@@ -159,8 +159,6 @@ func TestKeptContextEnds(t *testing.T) {
 			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "contexts of it cost no goroutine")
 			if c.timeout == 0 {
 				testkit.Await(t, "a renewal", func() bool { n, _ := extends(r.Recorders[0]); return n > 0 })
-			}
-			if c.timeout == 0 {
 				require.NoError(t, ctx.Err())
 			}
 			if c.end != nil {
@@ -204,7 +202,7 @@ func TestKeptContextEnds(t *testing.T) {
 			}
 			_ = l.Release(t.Context())
 			if name != "closed" {
-				cluster.Told(t, r.Client)
+				cluster.AwaitHooks(t, r.Client)
 			}
 			lost := cluster.Take(&y, &y.Lost)
 			if c.lost {
@@ -217,53 +215,39 @@ func TestKeptContextEnds(t *testing.T) {
 	}
 }
 
-// TestKeptUntilValidityEnds: while no node answers the context lives as long as validity
-// does, and ends a moment later.
+// TestKeptUntilValidityEnds: while no node answers the context lives as long as validity does,
+// and no longer.
 func TestKeptUntilValidityEnds(t *testing.T) {
-	r := cluster.New(t, 3)
-	var late []time.Duration
-	for i := range 11 {
-		l := cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), brief)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", brief)
 		ctx, stop := l.KeepAlive(t.Context())
+		defer stop()
 		for _, s := range r.Servers {
 			s.Mute()
 		}
-		var end time.Time
-		for done, start := false, time.Now(); !done; {
-			require.Less(t, time.Since(start), testkit.Promptly, "the context does not end")
-			select {
-			case <-ctx.Done():
-				done = true
-			default:
-				now := time.Now()
-				if left := l.Remaining(); left > 0 {
-					end = now.Add(left)
-				}
-				runtime.Gosched()
-			}
-		}
-		require.Zero(t, l.Remaining(), "not before")
-		late = append(late, time.Since(end))
-		stop()
-		r.Heal(t)
-		l.ReleaseAsync()
-	}
-	slices.Sort(late)
-	require.Less(t, late[len(late)/2], 10*time.Millisecond, "of %v", late)
+		end := time.Now().Add(l.Remaining())
+		awaitDone(t, ctx)
+		require.False(t, time.Now().Before(end))
+		require.LessOrEqual(t, time.Since(end), 2*time.Millisecond)
+		require.Zero(t, l.Remaining())
+	})
 }
 
-// TestStoodStill: a holder that asks after the machine was suspended is told at once.
+// TestStoodStill: a holder that asks when its machine was suspended learns at once that the
+// lock has ended, and its other goroutines soon.
 func TestStoodStill(t *testing.T) {
-	testkit.Apart(t, func(t *testing.T) {
-		machine := cluster.NewMachine(t)
-		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
-		for i := range 10 {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		for _, look := range []func(context.Context, redlock.Lock){
+			func(ctx context.Context, _ redlock.Lock) { require.Equal(t, context.Canceled, ctx.Err()) },
+			func(_ context.Context, l redlock.Lock) { require.Zero(t, l.Remaining()) },
+			func(ctx context.Context, _ redlock.Lock) { awaitDone(t, ctx) },
+		} {
 			l := cluster.MustAcquire(t, r.Client, "k", ttl)
 			ctx, stop := l.KeepAlive(t.Context())
-			machine.Suspend(2 * ttl)
-			if i%2 == 1 {
-				require.Zero(t, l.Remaining())
-			}
+			r.Machine.Skip(2 * ttl)
+			look(ctx, l)
 			require.Equal(t, context.Canceled, ctx.Err())
 			require.Equal(t, redlock.ErrExpired, context.Cause(ctx))
 			require.Zero(t, l.Remaining())
@@ -271,47 +255,43 @@ func TestStoodStill(t *testing.T) {
 			require.Equal(t, redlock.ErrExpired, context.Cause(ctx))
 			require.NoError(t, l.Release(t.Context()))
 		}
-		// The other goroutines of a holder are told soon.
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		ctx, stop := l.KeepAlive(t.Context())
-		defer stop()
-		machine.Suspend(2 * ttl)
-		awaitDone(t, ctx)
 	})
 }
 
-// TestKeepAliveRefused: the context has ended, says why, and nothing is sent.
+// TestKeepAliveRefused: the context has ended, with the cause, and nothing is sent.
 func TestKeepAliveRefused(t *testing.T) {
-	r := cluster.New(t, 3)
-	short := cluster.MustAcquire(t, r.Client, "short", 29*time.Millisecond)
-	released := cluster.MustAcquire(t, r.Client, "released", brief)
-	require.NoError(t, released.Release(t.Context()))
-	live := cluster.MustAcquire(t, r.Client, "live", ttl)
-	ended, cancel := context.WithCancelCause(t.Context())
-	cancel(manyErrors{context.Canceled})
-	before, _ := extends(r.Recorders[0])
-	for name, c := range map[string]struct {
-		lock  redlock.Lock
-		ctx   context.Context
-		cause string
-	}{
-		"short":    {short, nil, "30ms"},
-		"released": {released, nil, redlock.ErrNotHeld.Error()},
-		"zero":     {redlock.Lock{}, nil, redlock.ErrNotHeld.Error()},
-		"ended":    {live, ended, manyErrors{context.Canceled}.Error()},
-	} {
-		ctx, stop := c.lock.KeepAlive(c.ctx)
-		require.True(t, testkit.IsClosed(ctx.Done()), name)
-		require.ErrorContains(t, context.Cause(ctx), c.cause)
-		stop()
-		stop()
-		if c.ctx == nil {
-			require.ErrorContains(t, cluster.Keep(c.lock, nil), c.cause)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		short := cluster.MustAcquire(t, r.Client, "short", 29*time.Millisecond)
+		released := cluster.MustAcquire(t, r.Client, "released", brief)
+		require.NoError(t, released.Release(t.Context()))
+		live := cluster.MustAcquire(t, r.Client, "live", ttl)
+		ended, cancel := context.WithCancelCause(t.Context())
+		cancel(manyErrors{context.Canceled})
+		before, _ := extends(r.Recorders[0])
+		for name, c := range map[string]struct {
+			lock  redlock.Lock
+			ctx   context.Context
+			cause string
+		}{
+			"short":    {short, nil, "30ms"},
+			"released": {released, nil, redlock.ErrNotHeld.Error()},
+			"zero":     {redlock.Lock{}, nil, redlock.ErrNotHeld.Error()},
+			"ended":    {live, ended, manyErrors{context.Canceled}.Error()},
+		} {
+			ctx, stop := c.lock.KeepAlive(c.ctx)
+			require.True(t, testkit.IsClosed(ctx.Done()), name)
+			require.ErrorContains(t, context.Cause(ctx), c.cause)
+			stop()
+			stop()
+			if c.ctx == nil {
+				require.ErrorContains(t, cluster.Keep(c.lock, nil), c.cause)
+			}
 		}
-	}
-	after, _ := extends(r.Recorders[0])
-	require.Equal(t, before, after)
-	require.Zero(t, cluster.Stats(t, r.Client).KeptAlive)
+		after, _ := extends(r.Recorders[0])
+		require.Equal(t, before, after)
+		require.Zero(t, cluster.Stats(t, r.Client).KeptAlive)
+	})
 }
 
 // TestKeptLocksCostNoGoroutine, and the keeper ends with its client.
@@ -335,24 +315,26 @@ func TestKeptLocksCostNoGoroutine(t *testing.T) {
 // TestKeptWhileReleaseIsRefused: if a release finds no room, its lock is as it was, and is still
 // kept alive. So is one of several keys, for which there is room for some.
 func TestKeptWhileReleaseIsRefused(t *testing.T) {
-	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 2 })
-	one := cluster.MustAcquire(t, r.Client, "k", 2*brief)
-	all, err := r.TryAcquireAll(t.Context(), 2*brief, "a", "b")
-	require.NoError(t, err)
-	require.NoError(t, cluster.Keep(one, func(err error) { t.Error("lost: ", err) }))
-	ctx, stop := all.KeepAlive(t.Context())
-	defer stop()
-	unclogged := r.Clog(t)
-	_ = r.Submit(releaseOp("fills the queue", func(*redlock.Op) {}))
-	require.Equal(t, redlock.ErrBusy, one.Release(t.Context()))
-	require.Equal(t, redlock.ErrBusy, all.Release(t.Context()))
-	r.Heal(t)
-	unclogged()
-	awaitPassed(t, 3*brief)
-	require.NoError(t, ctx.Err())
-	require.Equal(t, 2, r.Stats().KeptAlive)
-	require.NoError(t, one.Release(t.Context()))
-	require.NoError(t, all.Release(t.Context()))
-	require.Equal(t, redlock.ErrStopped, context.Cause(ctx))
-	r.AwaitEmpty(t)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 2 })
+		one := cluster.MustAcquire(t, r.Client, "k", 2*brief)
+		all, err := r.TryAcquireAll(t.Context(), 2*brief, "a", "b")
+		require.NoError(t, err)
+		require.NoError(t, cluster.Keep(one, func(err error) { t.Error("lost: ", err) }))
+		ctx, stop := all.KeepAlive(t.Context())
+		defer stop()
+		unclogged := r.Clog(t)
+		_ = r.Submit(releaseOp("fills the queue", func(*redlock.Op) {}))
+		require.Equal(t, redlock.ErrBusy, one.Release(t.Context()))
+		require.Equal(t, redlock.ErrBusy, all.Release(t.Context()))
+		r.Heal(t)
+		unclogged()
+		awaitPassed(t, 3*brief)
+		require.NoError(t, ctx.Err())
+		require.Equal(t, 2, r.Stats().KeptAlive)
+		require.NoError(t, one.Release(t.Context()))
+		require.NoError(t, all.Release(t.Context()))
+		require.Equal(t, redlock.ErrStopped, context.Cause(ctx))
+		r.AwaitEmpty(t)
+	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// userContext is a context as users write them: it blocks or panics where it is told to.
+// userContext is a context as users write them: it blocks or panics in the methods that the test names.
 type userContext struct {
 	context.Context
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func (c *userContext) Err() error {
 }
 
 // TestContextsOfUsersHarmNoOther: one that blocks or panics ends no process, stops no
-// renewal of other locks, and hears of its own loss.
+// renewal of other locks, and ends with its lock.
 func TestContextsOfUsersHarmNoOther(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
 		forever := make(chan struct{})
@@ -76,7 +76,7 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 						testkit.Within(t, testkit.Promptly, "stop", stop)
 					}
 					if end == "by its user" && name == "blocks" && method != "Done" {
-						continue // it is asked why it has ended, and does not say
+						continue // it is asked for its error, and does not answer
 					}
 					awaitDone(t, ctx)
 				}
@@ -96,26 +96,28 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 // TestContextEndsWhileItIsAttached: wherever the end of the user's context falls, that of
 // the lock ends with it and no lock stays kept alive. The race detector watches.
 func TestContextEndsWhileItIsAttached(t *testing.T) {
-	r := cluster.New(t, 3)
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	for i := range 2000 {
-		user, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		if i%2 == 0 {
-			go cancel()
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		for i := range 2000 {
+			user, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			if i%2 == 0 {
+				go cancel()
+			}
+			ctx, stop := l.KeepAlive(user)
+			if i%2 == 1 {
+				go cancel()
+				go stop()
+			}
+			awaitDone(t, ctx)
+			if i%2 == 0 {
+				require.Equal(t, context.Canceled, context.Cause(ctx))
+			}
+			testkit.Await(t, "the end", func() bool { return r.Stats().KeptAlive == 0 })
 		}
-		ctx, stop := l.KeepAlive(user)
-		if i%2 == 1 {
-			go cancel()
-			go stop()
-		}
-		awaitDone(t, ctx)
-		if i%2 == 0 {
-			require.Equal(t, context.Canceled, context.Cause(ctx))
-		}
-		testkit.Await(t, "the end", func() bool { return r.Stats().KeptAlive == 0 })
-	}
-	require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, l.Release(t.Context()))
+	})
 }
 
 // TestDerivedContextsSayWhy: what is derived from the context of a lock has the error and the
@@ -142,7 +144,7 @@ func TestDerivedContextsSayWhy(t *testing.T) {
 			return own, func() { close(own.done) }
 		},
 	} {
-		t.Run(end, func(t *testing.T) {
+		cluster.Run(t, end, func(t *testing.T) {
 			r := cluster.New(t, 3)
 			l := cluster.MustAcquire(t, r.Client, "k", ttl)
 			user, cancel := begin(context.WithValue(t.Context(), name{}, "value"))

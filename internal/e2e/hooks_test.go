@@ -101,7 +101,7 @@ func TestAttemptIsHeard(t *testing.T) {
 	})
 }
 
-// TestAttemptHearsTheResult: the hook hears the error that the caller gets, also
+// TestAttemptHearsTheResult: the hook gets the error that the caller gets, also
 // where validity ends between the verdict and the return.
 func TestAttemptHearsTheResult(t *testing.T) {
 	const short = 50 * time.Millisecond
@@ -121,7 +121,7 @@ func TestAttemptHearsTheResult(t *testing.T) {
 			return *err.(*error)
 		}
 	}
-	t.Run("call", func(t *testing.T) {
+	cluster.Run(t, "call", func(t *testing.T) {
 		r, heardOf := start(t, short)
 		for i := range 3 {
 			key := fmt.Sprint(i)
@@ -129,7 +129,7 @@ func TestAttemptHearsTheResult(t *testing.T) {
 			require.Equal(t, heardOf(key), err)
 		}
 	})
-	t.Run("op", func(t *testing.T) { // behind others, each of which keeps it for 20 ms
+	cluster.Run(t, "op", func(t *testing.T) { // after others, each of which keeps it for 20 ms
 		r, heardOf := start(t, 0)
 		unclogged := r.Clog(t)
 		for i := range 3 {
@@ -202,9 +202,9 @@ func TestNodeThatDiesIsHeard(t *testing.T) {
 // TestLockLostIsHeardOnce, by the first call that finds it out, and not of a lock
 // that was given back.
 func TestLockLostIsHeardOnce(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+	cluster.Virtually(t, func(t *testing.T) {
 		var y cluster.HookRecorder
-		r := cluster.New(t, 1, cluster.Portable(portable), cluster.Listening(&y))
+		r := cluster.New(t, 1, cluster.Listening(&y))
 		heard := func(want ...error) {
 			t.Helper()
 			var texts []string
@@ -268,8 +268,8 @@ func (a *askedContext) Done() <-chan struct{} {
 }
 
 // TestLockReleasedByManyIsNotLost: of two goroutines that release one lock, the
-// one that begins first may come second to the nodes. It is told that the lock
-// is not held, but LockLost hears nothing: the lock was given back.
+// one that begins first may come second to the nodes. It learns that the lock
+// is not held, but LockLost is not called: the lock was given back.
 func TestLockReleasedByManyIsNotLost(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var y cluster.HookRecorder
@@ -284,26 +284,28 @@ func TestLockReleasedByManyIsNotLost(t *testing.T) {
 	})
 }
 
-// TestARefusedReleaseGaveNothingBack: one that finds the lock gone later tells.
+// TestARefusedReleaseGaveNothingBack: one that finds the lock gone later reports it.
 func TestARefusedReleaseGaveNothingBack(t *testing.T) {
-	var y cluster.HookRecorder
-	r := cluster.New(t, 1, cluster.Listening(&y), func(c *redlock.Config) { c.MaxWaiting = 1 })
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	unclogged := r.Clog(t) // one waits, as many as may
-	require.Equal(t, redlock.ErrBusy, l.Release(t.Context()))
-	require.Equal(t, redlock.ErrBusy, l.Extend(t.Context(), ttl))
-	require.EqualValues(t, 1, r.Stats().Release.Refused)
-	require.EqualValues(t, 1, r.Stats().Extend.Refused)
-	require.NoError(t, r.Servers[0].Heal())
-	unclogged()
-	r.Servers[0].Del("k")
-	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-	require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
+	cluster.Virtually(t, func(t *testing.T) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Listening(&y), func(c *redlock.Config) { c.MaxWaiting = 1 })
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		unclogged := r.Clog(t) // one waits, as many as may
+		require.Equal(t, redlock.ErrBusy, l.Release(t.Context()))
+		require.Equal(t, redlock.ErrBusy, l.Extend(t.Context(), ttl))
+		require.EqualValues(t, 1, r.Stats().Release.Refused)
+		require.EqualValues(t, 1, r.Stats().Extend.Refused)
+		require.NoError(t, r.Servers[0].Heal())
+		unclogged()
+		r.Servers[0].Del("k")
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
 
-	l = cluster.MustAcquire(t, r.Client, "k", ttl)
-	require.NoError(t, r.Close())
-	require.Equal(t, redlock.ErrClosed, l.Release(t.Context()))
-	require.NotZero(t, l.Remaining(), "no node was asked")
+		l = cluster.MustAcquire(t, r.Client, "k", ttl)
+		require.NoError(t, r.Close())
+		require.Equal(t, redlock.ErrClosed, l.Release(t.Context()))
+		require.NotZero(t, l.Remaining(), "no node was asked")
+	})
 }
 
 // TestHooksGetTheContext of the caller, for tracing; there is none of an Op.
@@ -328,45 +330,47 @@ func TestHooksGetTheContext(t *testing.T) {
 // TestAcquireIsHeard: each Acquire that made an attempt, once, when it ends, with its
 // result. If the hook panics its caller gets no lock, and none is left.
 func TestAcquireIsHeard(t *testing.T) {
-	heard := make(chan redlock.Acquisition, 10)
-	r := cluster.New(t, 3, func(c *redlock.Config) {
-		c.Hooks.Acquire = func(a redlock.Acquisition) {
-			if heard <- a; a.Key == "bad" {
-				panic("of the hook")
+	cluster.Virtually(t, func(t *testing.T) {
+		heard := make(chan redlock.Acquisition, 10)
+		r := cluster.New(t, 3, func(c *redlock.Config) {
+			c.Hooks.Acquire = func(a redlock.Acquisition) {
+				if heard <- a; a.Key == "bad" {
+					panic("of the hook")
+				}
 			}
-		}
-	}).NoPushes()
-	l, err := r.TryAcquire(t.Context(), "k", ttl)
-	require.NoError(t, err)
-	_, err = r.Acquire(t.Context(), "", ttl)
-	require.Error(t, err)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = r.Acquire(ended, "k", ttl)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Empty(t, heard, "there was no attempt")
+		}).NoPushes()
+		l, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.NoError(t, err)
+		_, err = r.Acquire(t.Context(), "", ttl)
+		require.Error(t, err)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = r.Acquire(ended, "k", ttl)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Empty(t, heard, "there was no attempt")
 
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err = r.Acquire(ctx, "k", ttl)
-	a := testkit.Get(t, heard)
-	require.Equal(t, err, a.Err)
-	var gaveUp *redlock.AcquireError
-	require.ErrorAs(t, err, &gaveUp)
-	require.Equal(t, redlock.Acquisition{Key: "k", Attempts: gaveUp.Attempts, Waited: a.Waited, Err: err, Ctx: ctx}, a)
-	require.GreaterOrEqual(t, a.Waited, gaveUp.Waited)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err = r.Acquire(ctx, "k", ttl)
+		a := testkit.Get(t, heard)
+		require.Equal(t, err, a.Err)
+		var gaveUp *redlock.AcquireError
+		require.ErrorAs(t, err, &gaveUp)
+		require.Equal(t, redlock.Acquisition{Key: "k", Attempts: gaveUp.Attempts, Waited: a.Waited, Err: err, Ctx: ctx}, a)
+		require.GreaterOrEqual(t, a.Waited, gaveUp.Waited)
 
-	waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-	tried := r.Stats().Acquire.Denied
-	testkit.Await(t, "tries", func() bool { return r.Stats().Acquire.Denied > tried+2 })
-	require.NoError(t, l.Release(t.Context()))
-	require.NoError(t, testkit.Get(t, waiter).Err)
-	a = testkit.Get(t, heard)
-	require.NoError(t, a.Err)
-	require.Greater(t, a.Attempts, 2)
-	require.Positive(t, a.Waited)
+		waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+		tried := r.Stats().Acquire.Denied
+		testkit.Await(t, "tries", func() bool { return r.Stats().Acquire.Denied > tried+2 })
+		require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, testkit.Get(t, waiter).Err)
+		a = testkit.Get(t, heard)
+		require.NoError(t, a.Err)
+		require.Greater(t, a.Attempts, 2)
+		require.Positive(t, a.Waited)
 
-	require.ErrorContains(t, testkit.Try(t, "Acquire", func() error { _, err := r.Acquire(context.Background(), "bad", ttl); return err }), "of the hook")
-	testkit.Await(t, "the lock to be released", func() bool { return r.Holders("bad") == 0 })
-	require.Len(t, heard, 1)
+		require.ErrorContains(t, testkit.Try(t, "Acquire", func() error { _, err := r.Acquire(context.Background(), "bad", ttl); return err }), "of the hook")
+		testkit.Await(t, "the lock to be released", func() bool { return r.Holders("bad") == 0 })
+		require.Len(t, heard, 1)
+	})
 }

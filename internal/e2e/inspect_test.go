@@ -23,7 +23,7 @@ func holder(text string) func(*redlock.Config) {
 	return func(cfg *redlock.Config) { cfg.Name = text }
 }
 
-// TestInspect: what each node has at a key, and what they say together.
+// TestInspect: what each node has at a key, and the verdict of all.
 func TestInspect(t *testing.T) {
 	set := func(value string, ttl time.Duration, nodes ...int) func(*testing.T, *cluster.Cluster) {
 		return func(_ *testing.T, r *cluster.Cluster) {
@@ -78,40 +78,38 @@ func TestInspect(t *testing.T) {
 			}
 		}, redlock.KeyUnknown, "unknown", 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := cluster.New(t, 5, cluster.Portable(portable), cluster.NodeTimeout(500*time.Millisecond))
-				if c.prepare != nil {
-					c.prepare(t, r)
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 5, cluster.NodeTimeout(500*time.Millisecond))
+			if c.prepare != nil {
+				c.prepare(t, r)
+			}
+			s, err := r.Inspect(t.Context(), "k")
+			require.NoError(t, err)
+			require.Equal(t, c.verdict, s.Status)
+			require.Equal(t, c.text, s.Status.String())
+			require.Equal(t, "k", s.Key)
+			require.Equal(t, c.keys > 0, s.Digest != "")
+			require.Len(t, s.Nodes, 5)
+			keys := 0
+			for i, n := range s.Nodes {
+				require.Equal(t, i, n.Node)
+				require.Equal(t, r.Servers[i].Addr(), n.Addr)
+				if n.Digest == "" {
+					require.Zero(t, n.TTL)
+					require.False(t, n.NoTTL)
+					continue
 				}
-				s, err := r.Inspect(t.Context(), "k")
-				require.NoError(t, err)
-				require.Equal(t, c.verdict, s.Status)
-				require.Equal(t, c.text, s.Status.String())
-				require.Equal(t, "k", s.Key)
-				require.Equal(t, c.keys > 0, s.Digest != "")
-				require.Len(t, s.Nodes, 5)
-				keys := 0
-				for i, n := range s.Nodes {
-					require.Equal(t, i, n.Node)
-					require.Equal(t, r.Servers[i].Addr(), n.Addr)
-					if n.Digest == "" {
-						require.Zero(t, n.TTL)
-						require.False(t, n.NoTTL)
-						continue
-					}
-					keys++
-					require.NoError(t, n.Err)
-					require.Equal(t, r.Servers[i].TTL("k") == fakeredis.NoTTL, n.NoTTL)
-					require.Equal(t, !n.NoTTL, n.TTL > 0 && n.TTL <= ttl)
-				}
-				require.Equal(t, c.keys, keys)
-				if name == "a list" {
-					require.ErrorContains(t, s.Nodes[0].Err, "WRONGTYPE")
-				}
-				r.Heal(t)
-				require.NoError(t, liveOn(r, "another"), "the connections are as before")
-			})
+				keys++
+				require.NoError(t, n.Err)
+				require.Equal(t, r.Servers[i].TTL("k") == fakeredis.NoTTL, n.NoTTL)
+				require.Equal(t, !n.NoTTL, n.TTL > 0 && n.TTL <= ttl)
+			}
+			require.Equal(t, c.keys, keys)
+			if name == "a list" {
+				require.ErrorContains(t, s.Nodes[0].Err, "WRONGTYPE")
+			}
+			r.Heal(t)
+			require.NoError(t, liveOn(r, "another"), "the connections are as before")
 		})
 	}
 }
@@ -190,54 +188,58 @@ func TestInspectShowsWho(t *testing.T) {
 
 // TestInspectForbidden: without the privilege it alone fails, with that reason.
 func TestInspectForbidden(t *testing.T) {
-	for _, command := range []string{"GETRANGE", "PTTL"} {
-		r := cluster.New(t, 3)
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		for _, s := range r.Servers {
-			s.Deny(command)
+	cluster.Virtually(t, func(t *testing.T) {
+		for _, command := range []string{"GETRANGE", "PTTL"} {
+			r := cluster.New(t, 3)
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			for _, s := range r.Servers {
+				s.Deny(command)
+			}
+			s, err := r.Inspect(t.Context(), "k")
+			require.NoError(t, err)
+			require.Equal(t, redlock.KeyUnknown, s.Status)
+			for _, n := range s.Nodes {
+				require.ErrorContains(t, n.Err, "NOPERM")
+			}
+			_, err = r.Attach(t.Context(), "k", l.Token(), time.Now().Add(ttl))
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			require.NoError(t, l.Extend(t.Context(), ttl))
+			require.NoError(t, l.Release(t.Context()))
+			require.NoError(t, liveOn(r, "k"))
+			for _, n := range cluster.Stats(t, r.Client).Nodes {
+				require.EqualValues(t, 1, n.Connects)
+			}
 		}
-		s, err := r.Inspect(t.Context(), "k")
-		require.NoError(t, err)
-		require.Equal(t, redlock.KeyUnknown, s.Status)
-		for _, n := range s.Nodes {
-			require.ErrorContains(t, n.Err, "NOPERM")
-		}
-		_, err = r.Attach(t.Context(), "k", l.Token(), time.Now().Add(ttl))
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		require.NoError(t, l.Extend(t.Context(), ttl))
-		require.NoError(t, l.Release(t.Context()))
-		require.NoError(t, liveOn(r, "k"))
-		for _, n := range cluster.Stats(t, r.Client).Nodes {
-			require.EqualValues(t, 1, n.Connects)
-		}
-	}
+	})
 }
 
 // TestInspectRefused before anything is sent.
 func TestInspectRefused(t *testing.T) {
-	r := cluster.New(t, 3)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := r.Inspect(t.Context(), "")
-	require.ErrorContains(t, err, "empty")
-	_, err = r.Inspect(ended, "k")
-	require.Equal(t, context.Canceled, err)
-	late := time.Now().Add(ttl)
-	for want, attach := range map[string]func() (redlock.Lock, error){
-		"21 bytes":  func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", foreign[:21], late) },
-		"257 bytes": func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", strings.Repeat("x", 257), late) },
-		"ended":     func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", foreign, time.Now()) },
-		"empty":     func() (redlock.Lock, error) { return r.Attach(t.Context(), "", foreign, late) },
-		"canceled":  func() (redlock.Lock, error) { return r.Attach(ended, "k", foreign, late) },
-	} {
-		_, err := attach()
-		require.ErrorContains(t, err, want)
-		require.NotContains(t, err.Error(), foreign[:21])
-	}
-	require.Zero(t, cluster.Settle(t, r.Client).Operations)
-	require.NoError(t, r.Close())
-	_, err = r.Inspect(t.Context(), "k")
-	require.Equal(t, redlock.ErrClosed, err)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := r.Inspect(t.Context(), "")
+		require.ErrorContains(t, err, "empty")
+		_, err = r.Inspect(ended, "k")
+		require.Equal(t, context.Canceled, err)
+		late := time.Now().Add(ttl)
+		for want, attach := range map[string]func() (redlock.Lock, error){
+			"21 bytes":  func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", foreign[:21], late) },
+			"257 bytes": func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", strings.Repeat("x", 257), late) },
+			"ended":     func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", foreign, time.Now()) },
+			"empty":     func() (redlock.Lock, error) { return r.Attach(t.Context(), "", foreign, late) },
+			"canceled":  func() (redlock.Lock, error) { return r.Attach(ended, "k", foreign, late) },
+		} {
+			_, err := attach()
+			require.ErrorContains(t, err, want)
+			require.NotContains(t, err.Error(), foreign[:21])
+		}
+		require.Zero(t, cluster.Settle(t, r.Client).Operations)
+		require.NoError(t, r.Close())
+		_, err = r.Inspect(t.Context(), "k")
+		require.Equal(t, redlock.ErrClosed, err)
+	})
 }
 
 // TestAttach: a lock that was acquired elsewhere is one here, if a quorum shows it, for as
@@ -245,7 +247,7 @@ func TestInspectRefused(t *testing.T) {
 // with the value that it has.
 func TestAttach(t *testing.T) {
 	for _, flavor := range []fakeredis.Flavor{fakeredis.Redis7, fakeredis.Valkey9, fakeredis.Redis84} {
-		t.Run(flavor.String(), func(t *testing.T) {
+		cluster.Run(t, flavor.String(), func(t *testing.T) {
 			r := cluster.Of(t, cluster.Start(t, 5, fakeredis.Options{Flavor: flavor}), holder("me"))
 			place := func(value string, ttls ...time.Duration) {
 				r.AwaitEmpty(t)
@@ -333,13 +335,15 @@ func TestAttach(t *testing.T) {
 
 // TestAttachAgain: two clients with handles on one lock, of which one gives it back.
 func TestAttachAgain(t *testing.T) {
-	r := cluster.New(t, 3, holder("one"))
-	other := cluster.Connect(t, fakeredis.Addrs(r.Servers), holder("two"))
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	again, err := other.Attach(t.Context(), "k", l.Token(), time.Now().Add(l.Remaining()))
-	require.NoError(t, err)
-	require.LessOrEqual(t, again.Remaining(), l.Remaining()+time.Millisecond)
-	require.NoError(t, again.Extend(t.Context(), ttl))
-	require.NoError(t, again.Release(t.Context()))
-	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, holder("one"))
+		other := cluster.Connect(t, fakeredis.Addrs(r.Servers), holder("two"))
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		again, err := other.Attach(t.Context(), "k", l.Token(), time.Now().Add(l.Remaining()))
+		require.NoError(t, err)
+		require.LessOrEqual(t, again.Remaining(), l.Remaining()+time.Millisecond)
+		require.NoError(t, again.Extend(t.Context(), ttl))
+		require.NoError(t, again.Release(t.Context()))
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+	})
 }

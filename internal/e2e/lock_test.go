@@ -67,16 +67,18 @@ func TestCommandsOnTheWire(t *testing.T) {
 // TestCopiesAreHandlesOnTheSameLock: extended and released through one, all
 // others know.
 func TestCopiesAreHandlesOnTheSameLock(t *testing.T) {
-	r := cluster.New(t, 3)
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	twin := l
-	require.NoError(t, twin.Extend(t.Context(), 2*ttl))
-	require.Greater(t, l.Remaining(), ttl)
-	require.NoError(t, l.Release(t.Context()))
-	require.Zero(t, twin.Remaining())
-	require.Equal(t, redlock.ErrNotHeld, twin.Extend(t.Context(), ttl))
-	require.Equal(t, redlock.ErrNotHeld, twin.Release(t.Context()))
-	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()), "twice")
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		twin := l
+		require.NoError(t, twin.Extend(t.Context(), 2*ttl))
+		require.Greater(t, l.Remaining(), ttl)
+		require.NoError(t, l.Release(t.Context()))
+		require.Zero(t, twin.Remaining())
+		require.Equal(t, redlock.ErrNotHeld, twin.Extend(t.Context(), ttl))
+		require.Equal(t, redlock.ErrNotHeld, twin.Release(t.Context()))
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()), "twice")
+	})
 }
 
 // TestLockIsSafeForConcurrentUse: everything at once on one lock, of which one
@@ -121,10 +123,10 @@ func TestLockIsSafeForConcurrentUse(t *testing.T) {
 
 // TestRemaining is TTL - elapsed - drift, recomputed on each call, where
 // elapsed is counted from before the first byte was on its way: not later than
-// any node heard of it, however late the answers are.
+// any node received it, however late the answers are.
 func TestRemaining(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
 		for _, s := range r.Servers {
 			s.Delay(30 * time.Millisecond)
 		}
@@ -159,4 +161,14 @@ func checkRemaining(t *testing.T, l redlock.Lock, from, to time.Time, ttl time.D
 		last = left
 		testkit.Await(t, "a tick of the clock", func() bool { return time.Since(after) > 2*time.Millisecond })
 	}
+}
+
+// TestZeroLock is a handle on nothing.
+func TestZeroLock(t *testing.T) {
+	var l redlock.Lock
+	require.Zero(t, l.Remaining())
+	require.Empty(t, l.Token())
+	require.Empty(t, l.Token())
+	require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), time.Minute))
+	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 }

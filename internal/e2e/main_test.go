@@ -1,5 +1,5 @@
-// Package e2e has the black-box tests of the client: against fake masters whose
-// faults are switched on and off, and against real servers of each kind that
+// Package e2e has the black-box tests of the client: against fake masters with
+// faults that are switched on and off, and against real servers of each kind that
 // this machine has (TestReal…).
 package e2e
 

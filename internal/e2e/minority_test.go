@@ -12,7 +12,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
-	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -109,41 +108,5 @@ func TestMinorityIsSpared(t *testing.T) {
 		cluster.AwaitNodesUp(t, r.Client, 5)
 		r.AwaitEmpty(t)
 		requireSpared(t, r.Client, &lost)
-	})
-}
-
-// TestRealMinorityIsSpared is the same with real servers that are killed, and
-// with servers that are stopped: they accept everything and answer nothing.
-func TestRealMinorityIsSpared(t *testing.T) {
-	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-		servers := realredis.StartN(t, 5, realredis.Options{Kind: kind})
-		admins := cluster.NewAdmins(t, servers[3:])
-		each := func(f func(*realredis.Server) error) {
-			for _, s := range servers[:3] {
-				require.NoError(t, f(s))
-			}
-		}
-		var lost lostConns
-		c := cluster.Connect(t, cluster.PersistentAddrs(servers), cluster.DefaultTimeouts, cluster.NodeTimeout(50*time.Millisecond), lost.count)
-		each((*realredis.Server).Kill)
-		cluster.AwaitNodesUp(t, c, 2)
-		requireFewCleanups(t, c, load(t, c, 2048, loadTime()))
-		requireSpared(t, c, &lost)
-		each((*realredis.Server).Restart)
-		cluster.AwaitNodesUp(t, c, 5)
-		cluster.AwaitNothing(t, admins)
-		requireSpared(t, c, &lost)
-
-		t.Cleanup(func() {
-			for _, s := range servers[:3] {
-				_ = s.Cont()
-			}
-		})
-		each((*realredis.Server).Stop)
-		load(t, c, 512, loadTime())
-		requireSpared(t, c, &lost)
-		each((*realredis.Server).Cont)
-		cluster.AwaitNothing(t, append(admins, cluster.NewAdmins(t, servers[:3])...))
-		requireSpared(t, c, &lost)
 	})
 }

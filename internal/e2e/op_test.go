@@ -48,20 +48,22 @@ func TestOpLife(t *testing.T) {
 
 // TestOpUnderWay: a second Submit is refused, and leaves the Op as it is.
 func TestOpUnderWay(t *testing.T) {
-	r := cluster.New(t, 3)
-	for _, s := range r.Servers {
-		s.Mute()
-	}
-	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
-	done := cluster.Begin(t, r.Client, op)
-	token := op.Token
-	require.ErrorContains(t, r.Submit(op), "not complete")
-	require.Equal(t, token, op.Token)
-	r.Heal(t)
-	require.NoError(t, testkit.Outcome(t, "the operation", done))
-	op.Kind = redlock.OpRelease
-	require.NoError(t, cluster.Submit(t, r.Client, op))
-	r.AwaitEmpty(t)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		for _, s := range r.Servers {
+			s.Mute()
+		}
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
+		done := cluster.Begin(t, r.Client, op)
+		token := op.Token
+		require.ErrorContains(t, r.Submit(op), "not complete")
+		require.Equal(t, token, op.Token)
+		r.Heal(t)
+		require.NoError(t, testkit.Outcome(t, "the operation", done))
+		op.Kind = redlock.OpRelease
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		r.AwaitEmpty(t)
+	})
 }
 
 // TestOpReusedFromWithinDone: many chains of operations, each of which goes on
@@ -106,8 +108,8 @@ func TestOpReusedFromWithinDone(t *testing.T) {
 // TestCancelWhileQueuedOrFlying: the Op is ours again, its Done is not called,
 // and no key is left.
 func TestCancelWhileQueuedOrFlying(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
 		for _, s := range r.Servers {
 			s.Mute()
 		}
@@ -213,13 +215,15 @@ func TestCutOffBehindAReply(t *testing.T) {
 
 // TestCancelOfAnotherClientsOp does nothing to it.
 func TestCancelOfAnotherClientsOp(t *testing.T) {
-	r := cluster.New(t, 3)
-	other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
-	for _, s := range r.Servers {
-		s.Mute()
-	}
-	op := redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) { t.Error("called") }}
-	require.NoError(t, r.Submit(&op))
-	require.False(t, other.Cancel(&op))
-	require.True(t, r.Cancel(&op))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
+		for _, s := range r.Servers {
+			s.Mute()
+		}
+		op := redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) { t.Error("called") }}
+		require.NoError(t, r.Submit(&op))
+		require.False(t, other.Cancel(&op))
+		require.True(t, r.Cancel(&op))
+	})
 }

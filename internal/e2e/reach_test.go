@@ -22,7 +22,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// callingContext is a context all of whose methods call a function.
+// callingContext is a context with methods that all call a function.
 type callingContext struct {
 	context.Context
 	f func()
@@ -121,7 +121,7 @@ var userCode = map[string]func(c *use, f func()){
 }
 
 // TestUserCodeMayAskAndClose: Stats and Ready, and then Close, return within
-// their bounds wherever user code is called, and so does Close again behind that.
+// their bounds wherever user code is called, and so does Close again after that.
 func TestUserCodeMayAskAndClose(t *testing.T) {
 	server, tlsConfig := testkit.NewIdentity(t)
 	for name, set := range userCode {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestReady: once a quorum of nodes is up Ready returns, woken by the last of them.
-// Until then, and when its context ends, it says which nodes cannot vote and why.
+// Until then, and when its context ends, its error names the nodes that cannot vote and the reasons.
 func TestReady(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		servers := cluster.Start(t, 3)
@@ -77,14 +77,16 @@ func TestReady(t *testing.T) {
 
 // TestReadyWaitsOutTheQuarantine, which ends by itself and wakes no node up.
 func TestReadyWaitsOutTheQuarantine(t *testing.T) {
-	r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = 500 * time.Millisecond })
-	require.ErrorIs(t, cluster.IsReady(r), conn.ErrQuarantined)
-	require.NoError(t, testkit.Try(t, "Ready", func() error { return r.Ready(t.Context()) }))
-	require.NoError(t, cluster.IsReady(r))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = 500 * time.Millisecond })
+		require.ErrorIs(t, cluster.IsReady(r), conn.ErrQuarantined)
+		require.NoError(t, testkit.Try(t, "Ready", func() error { return r.Ready(t.Context()) }))
+		require.NoError(t, cluster.IsReady(r))
+	})
 }
 
 // TestNewRefusesWhatDoesNotMend: if every node refuses for a reason that only a person
-// mends, New says so at once, node by node. One that may mend is enough to go on.
+// mends, New fails at once and names them node by node. One that may mend is enough to go on.
 func TestNewRefusesWhatDoesNotMend(t *testing.T) {
 	_, secure := testkit.NewIdentity(t)
 	for name, c := range map[string]struct {

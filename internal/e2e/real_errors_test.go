@@ -21,7 +21,7 @@ import (
 
 // TestRealErrors injects each fault into real servers of each kind. A fault of one
 // server of three costs nothing. Faults of two cost what they must, at once,
-// and the errors tell which nodes failed. Once they are well all is well.
+// and the errors name the nodes that failed. Once they are well all is well.
 func TestRealErrors(t *testing.T) {
 	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {

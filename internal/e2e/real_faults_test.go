@@ -20,7 +20,7 @@ const realPassword = "sesame-zzyzx"
 type faultyServer struct {
 	*realredis.Server
 	*cluster.Admin
-	Node string // as a client is told
+	Node string // its address for a client
 }
 
 // serverFault is something that a server can have, and be cured of, while it runs.
@@ -34,7 +34,7 @@ type serverFault struct {
 	code string
 	// The results of operations when a majority is faulty.
 	acquires, extends, releases outcome
-	// keeps says that a faulty server does not delete what it was asked to, and
+	// keeps means that a faulty server does not delete what it was asked to, and
 	// is not asked again.
 	keeps bool
 	// outside makes clients use another address of the machine than loopback's.

@@ -19,7 +19,7 @@ import (
 )
 
 // TestRealFencedPrivileges: those that are documented are enough for the whole life of a fleet and of its locks,
-// and each of them is needed. A client hears of one that is missing from New, or from the
+// and each of them is needed. A client learns of one that is missing from New, or from the
 // calls that cannot do without it.
 func TestRealFencedPrivileges(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {

@@ -27,14 +27,15 @@ import (
 )
 
 // A process of holders is this test binary with the addresses of the masters in holdersEnv.
-// It writes a line for each moment at which a function has seen that its lock is held:
+// It writes a line for each moment at which a goroutine has seen that its lock is held, with its
+// fencing token or 0:
 //
-//	held key holder nanoseconds
+//	held key holder token nanoseconds
 //
-// The nanoseconds are read before the context is asked. A context that has ended stays so:
-// it was alive at that moment, although the process may have stood still between the two.
-// So nothing is excepted: from the first line of a holder to its last the lock was held,
-// and no two such times of one key may overlap.
+// The nanoseconds are read before the lock is asked. A lock that has ended stays so: it was held
+// at that moment, although the process may have stood still between the two. So there is no
+// exception: from the first line of a holder to its last the lock was held. No two such times of
+// one key may overlap, and tokens grow from one to the next.
 const (
 	holdersEnv = "REDLOCK_TEST_HOLDERS"
 	holderEnv  = "REDLOCK_TEST_HOLDER" // which of them it is
@@ -47,24 +48,27 @@ func machineTime() (nanoseconds int64) {
 	return ts.Nano()
 }
 
-// hold is what the function of a holder does for a while.
-func hold(ctx context.Context, holder string, long time.Duration, keys ...string) error {
-	for start := time.Now(); time.Since(start) < long; {
+// hold is what a holder does for a while, as long as its lock is held.
+func hold(isHeld func() bool, holder string, token uint64, long time.Duration, keys ...string) {
+	for start := time.Now(); ; time.Sleep(min(long, time.Duration(1+rand.IntN(5))*time.Millisecond)) {
 		now := machineTime()
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if !isHeld() {
+			return
 		}
 		text := ""
 		for _, key := range keys {
-			text += fmt.Sprintf("held %s %s %d\n", key, holder, now)
+			text += fmt.Sprintf("held %s %s %d %d\n", key, holder, token, now)
 		}
 		_, _ = os.Stdout.WriteString(text)
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(1+rand.IntN(5)) * time.Millisecond):
+		if time.Since(start) >= long {
+			return
 		}
 	}
-	return nil
+}
+
+// say writes a line of a process of holders: a word, a subject, and the time.
+func say(word, subject string) {
+	_, _ = fmt.Fprintf(os.Stdout, "%s %s %d\n", word, subject, machineTime())
 }
 
 // runHolders makes this process one of holders, until its standard input ends.
@@ -96,37 +100,50 @@ func runHolders(t *testing.T, work func(ctx context.Context, c *redlock.Client, 
 
 // holders are processes, and when which of their functions held which key.
 type holders struct {
-	t     *testing.T
-	nodes []string
-	mu    sync.Mutex
-	times map[string]map[string]*heldTime // by key and holder
-	turns map[string]int                  // of a process
-	procs []*exec.Cmd
-	stdin []io.Closer
-	ended sync.WaitGroup
-	other func(line string) // hears all lines that are of no holder, under mu
+	t       *testing.T
+	nodes   []string
+	mu      sync.Mutex
+	times   map[string]map[string]*heldTime // by key and holder
+	turns   map[string]int                  // of a process
+	procs   []*exec.Cmd
+	stdin   []io.Closer
+	ended   sync.WaitGroup
+	largest uint64                     // token
+	other   func(process, line string) // receives all other lines, under mu
 }
 
 type heldTime struct {
 	holder      string
+	token       uint64
 	first, last int64
 }
 
-// startHolders starts n processes of the calling test.
-func startHolders(t *testing.T, nodes []string, n int) *holders {
-	h := newHolders(t, nodes, n)
+// startHolders starts n processes of the calling test, and waits until each has held a lock.
+func startHolders(t *testing.T, nodes []string, n int, other func(process, line string)) *holders {
+	h := &holders{t: t, nodes: nodes, times: map[string]map[string]*heldTime{}, turns: map[string]int{}, other: other}
+	h.procs, h.stdin = make([]*exec.Cmd, n), make([]io.Closer, n)
+	t.Cleanup(func() { h.stop() })
 	for i := range n {
 		h.start(i)
 	}
+	h.awaitProgress()
 	return h
 }
 
-// newHolders is startHolders for processes that the test starts itself.
-func newHolders(t *testing.T, nodes []string, n int) *holders {
-	h := &holders{t: t, nodes: nodes, times: map[string]map[string]*heldTime{}, turns: map[string]int{}}
-	h.procs, h.stdin = make([]*exec.Cmd, n), make([]io.Closer, n)
-	t.Cleanup(func() { h.stop() })
-	return h
+// awaitProgress waits until each process has held another lock.
+func (h *holders) awaitProgress() {
+	h.t.Helper()
+	for i := range h.procs {
+		before := h.turnsOf(i)
+		testkit.Await(h.t, fmt.Sprint("progress of process ", i), func() bool { return h.turnsOf(i) > before })
+	}
+}
+
+// largestToken is the largest that a holder had.
+func (h *holders) largestToken() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.largest
 }
 
 func (h *holders) start(i int) {
@@ -152,15 +169,15 @@ func (h *holders) start(i int) {
 
 func (h *holders) hear(process, line string) {
 	var key, holder string
+	var token uint64
 	var at int64
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if n, _ := fmt.Sscanf(line, "held %s %s %d", &key, &holder, &at); n != 3 {
-		if h.other != nil {
-			h.other(line)
-		}
+	if n, _ := fmt.Sscanf(line, "held %s %s %d %d", &key, &holder, &token, &at); n != 4 {
+		h.other(process, line)
 		return
 	}
+	h.largest = max(h.largest, token)
 	if h.times[key] == nil {
 		h.times[key] = map[string]*heldTime{}
 	}
@@ -168,7 +185,7 @@ func (h *holders) hear(process, line string) {
 		held.last = max(held.last, at)
 		return
 	}
-	h.times[key][holder] = &heldTime{holder, at, at}
+	h.times[key][holder] = &heldTime{holder, token, at, at}
 	h.turns[process]++
 }
 
@@ -199,8 +216,9 @@ func (h *holders) turnsOf(i int) int {
 	return h.turns[fmt.Sprint(i)]
 }
 
-// requireApart checks that no two held a key at once.
-func (h *holders) requireApart() {
+// requireApart checks that no two held a key at once and that tokens grow, and returns how many
+// locks were held.
+func (h *holders) requireApart() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for key, times := range h.times {
@@ -208,7 +226,9 @@ func (h *holders) requireApart() {
 		for i := 1; i < len(sorted); i++ {
 			a, b := sorted[i-1], sorted[i]
 			require.Less(h.t, a.last, b.first, "%s: %s and %s hold it at once, for %v", key, a.holder, b.holder, time.Duration(a.last-b.first))
-			b.last = max(a.last, b.last)
+			require.True(h.t, a.token < b.token || b.token == 0, "%s: %+v after %+v", key, b, a)
 		}
+		n += len(sorted)
 	}
+	return n
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -40,56 +39,7 @@ func TestRealKillsLoseNoLock(t *testing.T) {
 	require.NoError(t, again.Release(t.Context()))
 }
 
-// TestRealFreezes: one or two of five nodes that stand still delay no
-// caller; three do, for no longer than the timeout. When they go on they do
-// what they were asked to before, and nothing stays behind: a key is released on
-// the connection over which it was set, or on the next if that one was given up.
-func TestRealFreezes(t *testing.T) {
-	for name, stall := range map[string]time.Duration{
-		"connections are kept":     testkit.Patience,
-		"connections are given up": 250 * time.Millisecond,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			servers := realredis.StartN(t, 5)
-			admins := cluster.NewAdmins(t, servers)
-			calm := cluster.Connect(t, cluster.RealAddrs(servers)) // whom a timeout would cost much
-			hasty := cluster.Connect(t, cluster.RealAddrs(servers), cluster.NodeTimeout(250*time.Millisecond),
-				func(cfg *redlock.Config) { cfg.StallTimeout = stall })
-			for i, s := range servers[:3] {
-				require.NoError(t, s.Stop())
-				if i == 2 {
-					break
-				}
-				testkit.AtOnce(t, func() {
-					for range 10 {
-						live(t, calm, "k")
-					}
-				})
-			}
-			for range 2 {
-				testkit.AtOnce(t, func() {
-					_, err := hasty.TryAcquire(t.Context(), "k", ttl)
-					var quorum *redlock.QuorumError
-					require.True(t, errors.As(err, &quorum))
-					require.Len(t, quorum.Failed, 3)
-					for i, failed := range quorum.Failed {
-						require.Equal(t, i, failed.Node)
-						require.Equal(t, servers[i].Addr(), failed.Addr)
-					}
-				})
-			}
-			for _, s := range servers[:3] {
-				require.NoError(t, s.Cont())
-			}
-			cluster.AwaitNothing(t, admins)
-			awaitAllVote(t, hasty, admins)
-			cluster.AwaitNothing(t, admins)
-		})
-	}
-}
-
-// TestRealLife is the life of a lock on real servers, as told by two clients.
+// TestRealLife is the life of a lock on real servers, as two clients see it.
 func TestRealLife(t *testing.T) {
 	servers := realredis.StartN(t, 3)
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

@@ -30,7 +30,7 @@ func lockers(servers []*realredis.Server) (nodes []string) {
 	return nodes
 }
 
-// TestRealNativePrivileges: where a server has commands of its own for it, they are enough,
+// TestRealNativePrivileges: where a server has native commands for it, they are enough,
 // and no script.
 func TestRealNativePrivileges(t *testing.T) {
 	t.Parallel()

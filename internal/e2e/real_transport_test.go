@@ -31,7 +31,7 @@ func TestRealUnixSockets(t *testing.T) {
 	})
 }
 
-// TestRealTLS: a server shows who it is and may ask who we are. A client that cannot say so
+// TestRealTLS: a server shows its certificate and may ask for the client's. A client without one
 // gets no lock; New refuses one that trusts another authority. One that speaks to the port in
 // the clear is shown what it may be.
 func TestRealTLS(t *testing.T) {

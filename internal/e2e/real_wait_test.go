@@ -21,48 +21,22 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// say writes a line of a process of holders: a word, who says it, and the time.
-func say(word, who string) {
-	_, _ = fmt.Fprintf(os.Stdout, "%s %s %d\n", word, who, machineTime())
-}
-
-// holdLock is hold for a lock that is not kept alive: no longer than it is valid.
-func holdLock(l redlock.Lock, holder string, long time.Duration) {
-	key := l.Key()
-	for start := time.Now(); ; time.Sleep(min(long, time.Millisecond)) {
-		now := machineTime()
-		if l.Remaining() == 0 {
-			return
-		}
-		_, _ = fmt.Fprintf(os.Stdout, "held %s %s %d\n", key, holder, now)
-		if time.Since(start) >= long {
-			return
-		}
-	}
-}
-
-// waits is what processes say of their waits: when each goroutine was granted a lock last,
-// and what has gone wrong. Goroutines are named by the process's id and a number.
+// waits is what processes report of their waits: when each goroutine was granted locks, and what
+// has gone wrong. Goroutines are named by the id of their process and a number.
 type waits struct {
 	granted map[string][]int64
-	began   map[string]int64 // a wait, which has not ended
 	wrong   []string
 }
 
-func (w *waits) hear(line string) {
+func (w *waits) hear(_, line string) {
 	var word, who string
 	var at int64
 	if n, _ := fmt.Sscan(line, &word, &who, &at); n != 3 {
 		return
 	}
 	switch word {
-	case "asks":
-		w.began[who] = at
 	case "granted":
 		w.granted[who] = append(w.granted[who], at)
-		delete(w.began, who)
-	case "left":
-		delete(w.began, who)
 	case "wrong":
 		w.wrong = append(w.wrong, line)
 	}
@@ -79,7 +53,7 @@ func mixedServers(t *testing.T, n int) (servers []*realredis.Server) {
 		}
 	}
 	if len(kinds) == 0 {
-		kinds = append(kinds, realredis.Usual) // StartN says why not
+		kinds = append(kinds, realredis.Usual) // StartN gives the reason
 	}
 	for i := range n {
 		servers = append(servers, realredis.StartN(t, 1, realredis.Options{Kind: kinds[i%len(kinds)], Persistent: true})...)
@@ -87,56 +61,61 @@ func mixedServers(t *testing.T, n int) (servers []*realredis.Server) {
 	return servers
 }
 
-// TestRealWaits: four processes of eight goroutines each wait for three keys, while servers
-// are stopped, killed and started anew, processes are stopped and killed, connections are
-// cut, and some callers give up. At no moment do two hold a key. When the faults end all
-// are served.
+// contend takes one of three keys once, by Acquire or by Do.
+func contend(ctx context.Context, c *redlock.Client, who string, turn int) {
+	holder, key := fmt.Sprintf("%s.%d", who, turn), fmt.Sprint("k", rand.IntN(3))
+	own := ctx
+	if rand.IntN(8) == 0 {
+		var cancel context.CancelFunc
+		own, cancel = context.WithTimeout(ctx, time.Duration(rand.IntN(100))*time.Millisecond)
+		defer cancel()
+	}
+	long := time.Duration(rand.IntN(8)) * time.Millisecond
+	if rand.IntN(4) == 0 { // kept alive, some for several TTLs
+		if rand.IntN(16) == 0 {
+			long = 3 * brief
+		}
+		_ = c.Do(own, key, brief, func(ctx context.Context) error {
+			say("granted", who)
+			hold(func() bool { return ctx.Err() == nil }, holder, 0, long, key)
+			return nil
+		})
+		return
+	}
+	l, err := c.Acquire(own, key, brief)
+	if err != nil {
+		if own.Err() == nil {
+			say("wrong", fmt.Sprintf("%q", err.Error()))
+		}
+		return
+	}
+	say("granted", who)
+	hold(func() bool { return l.Remaining() > 0 }, holder, 0, long, key)
+	switch rand.IntN(16) {
+	case 0: // it ends by itself
+	case 1:
+		l.ReleaseAsync()
+	default:
+		_ = l.Release(context.Background())
+	}
+}
+
+// TestRealWaits: four processes of eight goroutines each want three keys, while servers are
+// stopped, killed and started anew, processes are stopped and killed, connections are cut, and
+// some callers give up. At no moment do two hold a key. When the faults end all are served.
 func TestRealWaits(t *testing.T) {
 	if os.Getenv(holdersEnv) != "" {
 		turns := make([]int, 8)
 		runHolders(t, func(ctx context.Context, c *redlock.Client, me int) {
 			turns[me]++
-			who := fmt.Sprintf("%d.%d", os.Getpid(), me)
-			own := ctx
-			if rand.IntN(8) == 0 {
-				var cancel context.CancelFunc
-				own, cancel = context.WithTimeout(ctx, time.Duration(rand.IntN(100))*time.Millisecond)
-				defer cancel()
-			}
-			say("asks", who)
-			l, err := c.Acquire(own, fmt.Sprint("k", rand.IntN(3)), brief)
-			switch {
-			case err == nil:
-				say("granted", who)
-			case own.Err() != nil:
-				say("left", who)
-				return
-			default:
-				say("wrong", fmt.Sprintf("%q", err.Error()))
-				return
-			}
-			holdLock(l, fmt.Sprintf("%s.%d", who, turns[me]), time.Duration(rand.IntN(8))*time.Millisecond)
-			switch rand.IntN(16) {
-			case 0: // it ends by itself
-			case 1:
-				l.ReleaseAsync()
-			default:
-				_ = l.Release(context.Background())
-			}
+			contend(ctx, c, fmt.Sprintf("%d.%d", os.Getpid(), me), turns[me])
 		}, func(c *redlock.Config) { c.NoHandOver = os.Getenv(holderEnv) == "3" })
 		return
 	}
 	t.Parallel()
 	servers := mixedServers(t, 5)
-	h := newHolders(t, cluster.PersistentAddrs(servers), 4)
-	w := &waits{granted: map[string][]int64{}, began: map[string]int64{}}
-	h.other = w.hear
-	for i := range 4 {
-		h.start(i)
-	}
-	for i := range 4 {
-		testkit.Await(t, "each to work", func() bool { return h.turnsOf(i) > 0 })
-	}
+	w := &waits{granted: map[string][]int64{}}
+	h := startHolders(t, cluster.PersistentAddrs(servers), 4, w.hear)
 	total := 4 * time.Second
 	if testkit.Long() {
 		total = 90 * time.Second
@@ -168,13 +147,9 @@ func TestRealWaits(t *testing.T) {
 		return true
 	})
 	h.stop()
-	h.requireApart()
+	grants := h.requireApart()
 	require.Empty(t, w.wrong)
 	require.Less(t, served, 10*time.Second, "to the first grant of the last goroutine")
-	grants := 0
-	for _, times := range h.times {
-		grants += len(times)
-	}
 	t.Log(grants, "grants,", faults, "; all served", served, "after the faults ended")
 }
 

@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,8 +72,8 @@ func TestReleaseResults(t *testing.T) {
 func TestReleaseWithEndedContext(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
 		for range 20 {
 			l := cluster.MustAcquire(t, r.Client, "k", ttl)
 			if err := l.Release(ended); err != nil {
@@ -86,6 +89,34 @@ func TestReleaseWithEndedContext(t *testing.T) {
 		}
 		testkit.AtOnce(t, func() { require.Equal(t, context.Canceled, l.Release(ended)) })
 		r.Heal(t)
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestReleasesAreOwed: connections end at any moment, and callers give up at any moment. What was
+// set for them, and what they could not give back to a node that was away, is released on its
+// next connection. None of it waits for its TTL.
+func TestReleasesAreOwed(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, cluster.NodeTimeout(20*time.Millisecond))
+		rng := rand.New(rand.NewPCG(1, 1))
+		limited := func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Duration(rng.IntN(2000))*time.Microsecond)
+		}
+		for i := range 500 {
+			if i%10 == 0 {
+				s := r.Servers[rng.IntN(3)]
+				time.AfterFunc(time.Duration(rng.IntN(1000))*time.Microsecond, s.ResetConns)
+			}
+			ctx, cancel := limited(t.Context())
+			if l, err := r.TryAcquire(ctx, fmt.Sprint(i), ttl); err == nil {
+				ctx, cancel := limited(t.Context())
+				_ = l.Release(ctx) // once, with any result
+				cancel()
+			}
+			cancel()
+		}
+		require.Positive(t, cluster.Settle(t, r.Client).Cleanups)
 		r.AwaitEmpty(t)
 	})
 }

@@ -29,7 +29,7 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 		},
 	}
 	for name, acquire := range acquires {
-		t.Run(name, func(t *testing.T) {
+		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 1, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Attempts: n} }).NoPushes()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
@@ -75,84 +75,86 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 // TestWaits: each Acquire that waits counts once, by how that ends. To stand in line, and to
 // get a lock that is handed over there, is no attempt.
 func TestWaits(t *testing.T) {
-	heard := make(chan redlock.Acquisition, 10)
-	var broken atomic.Bool
-	r := cluster.New(t, 3, func(c *redlock.Config) {
-		c.Retry = redlock.Retry{Min: testkit.Patience, Attempts: 2}
-		c.Hooks.Acquire = func(a redlock.Acquisition) { heard <- a }
-		knobs.Of(c).Rand = readerFunc(func(p []byte) (int, error) {
-			if broken.Load() {
-				return 0, errors.New("none left")
-			}
-			return rand.Read(p)
+	cluster.Virtually(t, func(t *testing.T) {
+		heard := make(chan redlock.Acquisition, 10)
+		var broken atomic.Bool
+		r := cluster.New(t, 3, func(c *redlock.Config) {
+			c.Retry = redlock.Retry{Min: testkit.Patience, Attempts: 2}
+			c.Hooks.Acquire = func(a redlock.Acquisition) { heard <- a }
+			knobs.Of(c).Rand = readerFunc(func(p []byte) (int, error) {
+				if broken.Load() {
+					return 0, errors.New("none left")
+				}
+				return rand.Read(p)
+			})
 		})
-	})
-	var want cluster.Waits
-	check := func(attempts int, handedOver bool) {
-		t.Helper()
-		a := testkit.Get(t, heard)
-		require.Equal(t, attempts, a.Attempts)
-		require.Equal(t, handedOver, a.HandedOver)
-		got := r.Stats().Waits
-		require.Greater(t, got.Total, want.Total)
-		require.GreaterOrEqual(t, got.Longest, want.Longest)
-		require.LessOrEqual(t, got.Longest, got.Total)
-		want.Total, want.Longest = got.Total, got.Longest
-		require.Equal(t, want, got)
-	}
-	type result = testkit.Result[redlock.Lock]
-	wait := func(ctx context.Context, place int) <-chan result {
-		t.Helper()
-		c := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
-		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == place })
-		return c
-	}
+		var want cluster.Waits
+		check := func(attempts int, handedOver bool) {
+			t.Helper()
+			a := testkit.Get(t, heard)
+			require.Equal(t, attempts, a.Attempts)
+			require.Equal(t, handedOver, a.HandedOver)
+			got := r.Stats().Waits
+			require.Greater(t, got.Total, want.Total)
+			require.GreaterOrEqual(t, got.Longest, want.Longest)
+			require.LessOrEqual(t, got.Longest, got.Total)
+			want.Total, want.Longest = got.Total, got.Longest
+			require.Equal(t, want, got)
+		}
+		type result = testkit.Result[redlock.Lock]
+		wait := func(ctx context.Context, place int) <-chan result {
+			t.Helper()
+			c := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
+			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == place })
+			return c
+		}
 
-	l, err := r.Acquire(t.Context(), "k", ttl)
-	require.NoError(t, err)
-	require.Zero(t, r.Stats().Waits)
-	require.Equal(t, 1, testkit.Get(t, heard).Attempts)
+		l, err := r.Acquire(t.Context(), "k", ttl)
+		require.NoError(t, err)
+		require.Zero(t, r.Stats().Waits)
+		require.Equal(t, 1, testkit.Get(t, heard).Attempts)
 
-	first, second := wait(t.Context(), 1), wait(t.Context(), 2)
-	for i, c := range []<-chan result{first, second} {
+		first, second := wait(t.Context(), 1), wait(t.Context(), 2)
+		for i, c := range []<-chan result{first, second} {
+			require.NoError(t, l.Release(t.Context()))
+			got := testkit.Get(t, c)
+			require.NoError(t, got.Err)
+			l = got.Value
+			want.HandedOver++
+			check(1-i, true)
+		}
+
+		next := wait(t.Context(), 1)
+		_ = l.Token() // it is not passed on
 		require.NoError(t, l.Release(t.Context()))
-		got := testkit.Get(t, c)
+		got := testkit.Get(t, next)
 		require.NoError(t, got.Err)
-		l = got.Value
-		want.HandedOver++
-		check(1-i, true)
-	}
+		want.Granted++
+		check(1, false) // the key is known to be contended: it did not ask before it was in line
 
-	next := wait(t.Context(), 1)
-	_ = l.Token() // it is not passed on
-	require.NoError(t, l.Release(t.Context()))
-	got := testkit.Get(t, next)
-	require.NoError(t, got.Err)
-	want.Granted++
-	check(1, false) // the key is known to be contended: it did not ask before it was in line
+		ctx, cancel := context.WithCancel(t.Context())
+		next = wait(ctx, 1)
+		cancel()
+		requireOnly(t, testkit.Get(t, next).Err, context.Canceled, redlock.ErrTaken)
+		want.GaveUp++
+		check(0, false)
 
-	ctx, cancel := context.WithCancel(t.Context())
-	next = wait(ctx, 1)
-	cancel()
-	requireOnly(t, testkit.Get(t, next).Err, context.Canceled, redlock.ErrTaken)
-	want.GaveUp++
-	check(0, false)
+		next = wait(t.Context(), 1)
+		broken.Store(true)
+		_ = got.Value.Token()
+		require.NoError(t, got.Value.Release(t.Context()))
+		require.ErrorContains(t, testkit.Get(t, next).Err, "none left")
+		want.Failed++
+		check(1, false)
+		broken.Store(false)
 
-	next = wait(t.Context(), 1)
-	broken.Store(true)
-	_ = got.Value.Token()
-	require.NoError(t, got.Value.Release(t.Context()))
-	require.ErrorContains(t, testkit.Get(t, next).Err, "none left")
-	want.Failed++
-	check(1, false)
-	broken.Store(false)
-
-	cluster.MustAcquire(t, r.Client, "k", ttl)
-	before := r.Stats().Acquire.Denied
-	next = wait(t.Context(), 1)
-	testkit.Await(t, "refused", func() bool { return r.Stats().Acquire.Denied > before })
-	require.NoError(t, r.Close())
-	require.Equal(t, redlock.ErrClosed, testkit.Get(t, next).Err)
-	want.Closed++
-	check(1, false)
+		cluster.MustAcquire(t, r.Client, "k", ttl)
+		before := r.Stats().Acquire.Denied
+		next = wait(t.Context(), 1)
+		testkit.Await(t, "refused", func() bool { return r.Stats().Acquire.Denied > before })
+		require.NoError(t, r.Close())
+		require.Equal(t, redlock.ErrClosed, testkit.Get(t, next).Err)
+		want.Closed++
+		check(1, false)
+	})
 }

@@ -11,34 +11,36 @@ import (
 )
 
 // TestScriptsForbidden: a node that will not run or load them fails the vote,
-// and says why.
+// and its error gives the reason.
 func TestScriptsForbidden(t *testing.T) {
-	r := cluster.New(t, 3)
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	for _, s := range r.Servers[:2] {
-		s.Deny("EVALSHA")
-	}
-	require.ErrorContains(t, l.Extend(t.Context(), ttl), "NOPERM")
-	r.Servers[0].Allow()
-	require.NoError(t, l.Extend(t.Context(), ttl))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		for _, s := range r.Servers[:2] {
+			s.Deny("EVALSHA")
+		}
+		require.ErrorContains(t, l.Extend(t.Context(), ttl), "NOPERM")
+		r.Servers[0].Allow()
+		require.NoError(t, l.Extend(t.Context(), ttl))
 
-	for _, s := range r.Servers {
-		s.Allow()
-		s.FlushScripts()
-		s.Deny("SCRIPT|LOAD")
-	}
-	require.ErrorContains(t, l.Release(t.Context()), "server keeps forgetting the script")
-	for _, s := range r.Servers {
-		s.Allow()
-	}
-	require.NoError(t, l.Release(t.Context()))
+		for _, s := range r.Servers {
+			s.Allow()
+			s.FlushScripts()
+			s.Deny("SCRIPT|LOAD")
+		}
+		require.ErrorContains(t, l.Release(t.Context()), "server keeps forgetting the script")
+		for _, s := range r.Servers {
+			s.Allow()
+		}
+		require.NoError(t, l.Release(t.Context()))
+	})
 }
 
 // TestForbiddenKey: where the user may do no more than it must, native commands
 // on some keys, a lock on another key is refused and does the others no harm.
 func TestForbiddenKey(t *testing.T) {
 	for _, flavor := range []fakeredis.Flavor{fakeredis.Valkey9, fakeredis.Redis84} {
-		t.Run(flavor.String(), func(t *testing.T) {
+		cluster.Run(t, flavor.String(), func(t *testing.T) {
 			servers := cluster.Start(t, 3, fakeredis.Options{Flavor: flavor})
 			for _, s := range servers {
 				s.DenyScripts()

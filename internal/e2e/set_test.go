@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -78,33 +77,35 @@ func TestSet(t *testing.T) {
 
 // TestSetIsKeptAlive, until one of its keys is lost.
 func TestSetIsKeptAlive(t *testing.T) {
-	r := cluster.New(t, 3)
-	keys := []string{"a", "b", "c"}
-	l, err := r.AcquireAll(t.Context(), brief, keys...)
-	require.NoError(t, err)
-	ctx, stop := l.KeepAlive(t.Context())
-	defer stop()
-	awaitPassed(t, 2*brief)
-	require.NoError(t, ctx.Err())
-	for _, key := range keys {
-		require.Equal(t, 3, r.Holders(key))
-	}
-	for _, s := range r.Servers[:2] {
-		s.Del("b")
-	}
-	awaitDone(t, ctx)
-	require.Equal(t, redlock.ErrNotHeld, context.Cause(ctx))
-	require.Zero(t, l.Remaining())
-	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-	r.AwaitEmpty(t)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		keys := []string{"a", "b", "c"}
+		l, err := r.AcquireAll(t.Context(), brief, keys...)
+		require.NoError(t, err)
+		ctx, stop := l.KeepAlive(t.Context())
+		defer stop()
+		awaitPassed(t, 2*brief)
+		require.NoError(t, ctx.Err())
+		for _, key := range keys {
+			require.Equal(t, 3, r.Holders(key))
+		}
+		for _, s := range r.Servers[:2] {
+			s.Del("b")
+		}
+		awaitDone(t, ctx)
+		require.Equal(t, redlock.ErrNotHeld, context.Cause(ctx))
+		require.Zero(t, l.Remaining())
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		r.AwaitEmpty(t)
 
-	l, err = r.AcquireAll(t.Context(), ttl, keys...)
-	require.NoError(t, err)
-	for _, s := range r.Servers[1:] {
-		s.Set("c", "another's", 0)
-	}
-	require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
-	require.Zero(t, l.Remaining())
+		l, err = r.AcquireAll(t.Context(), ttl, keys...)
+		require.NoError(t, err)
+		for _, s := range r.Servers[1:] {
+			s.Set("c", "another's", 0)
+		}
+		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+		require.Zero(t, l.Remaining())
+	})
 }
 
 // TestSetIsExtendedOneByOne: where a server refuses the keys of a set in one form they
@@ -121,7 +122,7 @@ func TestSetIsExtendedOneByOne(t *testing.T) {
 		}},
 		"script, forgotten": {fakeredis.Redis7, (*fakeredis.Server).FlushScripts},
 	} {
-		t.Run(name, func(t *testing.T) {
+		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: c.flavor}))
 			l, err := r.AcquireAll(t.Context(), ttl, keys...)
 			require.NoError(t, err)
@@ -136,8 +137,8 @@ func TestSetIsExtendedOneByOne(t *testing.T) {
 	}
 }
 
-// TestSetIsAllOrNothing: an attempt that fails, whenever and for whatever reason, leaves
-// nothing behind on any node and counts as no lock.
+// TestSetIsAllOrNothing: an attempt that fails, at any moment and for any reason, leaves
+// no key on any node and counts as no lock.
 func TestSetIsAllOrNothing(t *testing.T) {
 	keys := []string{"a", "b", "c", "d", "e"}
 	for name, c := range map[string]struct {
@@ -166,7 +167,7 @@ func TestSetIsAllOrNothing(t *testing.T) {
 			}
 		}, redlock.ErrExpired},
 	} {
-		t.Run(name, func(t *testing.T) {
+		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 5)
 			c.harm(t, r)
 			d := ttl
@@ -180,7 +181,7 @@ func TestSetIsAllOrNothing(t *testing.T) {
 			require.Zero(t, cluster.Settle(t, r.Client).Held)
 		})
 	}
-	t.Run("cancelled at any moment", func(t *testing.T) {
+	cluster.Run(t, "cancelled at any moment", func(t *testing.T) {
 		r := cluster.New(t, 5)
 		for _, s := range r.Servers {
 			s.Delay(time.Millisecond)
@@ -205,7 +206,7 @@ func TestSetIsAllOrNothing(t *testing.T) {
 		require.Positive(t, lost)
 		require.Zero(t, cluster.Settle(t, r.Client).Held)
 	})
-	t.Run("a hook panics", func(t *testing.T) {
+	cluster.Run(t, "a hook panics", func(t *testing.T) {
 		r := cluster.New(t, 3, func(cfg *redlock.Config) {
 			cfg.Hooks.Attempt = func(a redlock.Attempt) {
 				if a.Kind == redlock.OpAcquire {
@@ -216,7 +217,7 @@ func TestSetIsAllOrNothing(t *testing.T) {
 		require.Panics(t, func() { _, _ = r.TryAcquireAll(t.Context(), ttl, keys...) })
 		requireOnlyAnothers(t, r)
 	})
-	t.Run("the context panics", func(t *testing.T) {
+	cluster.Run(t, "the context panics", func(t *testing.T) {
 		r := cluster.New(t, 3)
 		user := &userContext{Context: context.Background(), done: make(chan struct{}), mayHarm: []string{"Err"}}
 		r.Servers[0].Mute()
@@ -251,139 +252,85 @@ func requireOnlyAnothers(t *testing.T, r *cluster.Cluster) {
 
 // TestSetRefused before anything is sent.
 func TestSetRefused(t *testing.T) {
-	r := cluster.New(t, 3)
-	many := make([]string, 65)
-	for i := range many {
-		many[i] = fmt.Sprint(i)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for want, call := range map[string]func() (redlock.Lock, error){
-		"no keys": func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl) },
-		"65 keys": func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, many...) },
-		"twice":   func() (redlock.Lock, error) { return r.TryAcquireAll(t.Context(), ttl, "b", "a", "b") },
-		"empty":   func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, "b", "") },
-		"ttl":     func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), time.Millisecond, "b", "a") },
-		"context": func() (redlock.Lock, error) { return r.AcquireAll(ended, ttl, "b", "a") },
-	} {
-		l, err := call()
-		require.ErrorContains(t, err, want)
-		require.Empty(t, l.Token())
-	}
-	require.Zero(t, cluster.Settle(t, r.Client).Operations)
-	busy := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
-	_, err := busy.TryAcquireAll(t.Context(), ttl, "a", "b", "c")
-	require.ErrorContains(t, err, "3 keys, and MaxWaiting is 2")
-	require.Zero(t, cluster.Settle(t, busy.Client).Operations)
-	require.NoError(t, r.Close())
-	_, err = r.TryAcquireAll(t.Context(), ttl, "a", "b")
-	require.Equal(t, redlock.ErrClosed, err)
-}
-
-// TestSetsDoNotStarveEachOther: clients that want overlapping sets, given in opposite
-// orders, all get them.
-func TestSetsDoNotStarveEachOther(t *testing.T) {
-	r := cluster.New(t, 5)
-	keys := []string{"a", "b", "c", "d"}
-	const turns = 20
-	var goroutines sync.WaitGroup
-	var sections [4]cluster.Section
-	for i := range 4 {
-		c := cluster.Connect(t, fakeredis.Addrs(r.Servers), cluster.DefaultTimeouts)
-		want := []int{i, (i + 1) % 4, (i + 2) % 4}
-		if i%2 == 1 {
-			slices.Reverse(want)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		many := make([]string, 65)
+		for i := range many {
+			many[i] = fmt.Sprint(i)
 		}
-		goroutines.Add(1)
-		go func() {
-			defer goroutines.Done()
-			for turn := range turns {
-				ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
-				l, err := c.AcquireAll(ctx, ttl, keys[want[0]], keys[want[1]], keys[want[2]])
-				cancel()
-				if err != nil {
-					t.Errorf("client %d, turn %d: %v", i, turn, err)
-					return
-				}
-				for _, k := range want {
-					sections[k].Use(t, int64(i+1))
-				}
-				l.ReleaseAsync()
-			}
-		}()
-	}
-	testkit.Join(t, &goroutines)
-	for k := range sections {
-		require.EqualValues(t, 3*turns, sections[k].Turns.Load())
-		require.EqualValues(t, 3*turns, sections[k].Counter.Load())
-	}
-}
-
-// TestSetIsLeftAllOrNothing: a release that finds no room for all of its keys, and for which
-// no caller waits, releases none of them. The lock is held, and no other client can
-// take one of its keys.
-func TestSetIsLeftAllOrNothing(t *testing.T) {
-	r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
-	l, err := r.TryAcquireAll(t.Context(), ttl, "a", "b")
-	require.NoError(t, err)
-	unclogged := r.Clog(t) // one place is left
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.Equal(t, redlock.ErrBusy, l.Release(ended))
-	require.NotZero(t, l.Remaining())
-	r.Heal(t)
-	unclogged()
-	require.NoError(t, l.Extend(t.Context(), ttl))
-	require.NoError(t, l.Release(t.Context()))
-	r.AwaitEmpty(t)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for want, call := range map[string]func() (redlock.Lock, error){
+			"no keys": func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl) },
+			"65 keys": func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, many...) },
+			"twice":   func() (redlock.Lock, error) { return r.TryAcquireAll(t.Context(), ttl, "b", "a", "b") },
+			"empty":   func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, "b", "") },
+			"ttl":     func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), time.Millisecond, "b", "a") },
+			"context": func() (redlock.Lock, error) { return r.AcquireAll(ended, ttl, "b", "a") },
+		} {
+			l, err := call()
+			require.ErrorContains(t, err, want)
+			require.Empty(t, l.Token())
+		}
+		require.Zero(t, cluster.Settle(t, r.Client).Operations)
+		busy := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
+		_, err := busy.TryAcquireAll(t.Context(), ttl, "a", "b", "c")
+		require.ErrorContains(t, err, "3 keys, and MaxWaiting is 2")
+		require.Zero(t, cluster.Settle(t, busy.Client).Operations)
+		require.NoError(t, r.Close())
+		_, err = r.TryAcquireAll(t.Context(), ttl, "a", "b")
+		require.Equal(t, redlock.ErrClosed, err)
+	})
 }
 
 // TestSetCountsAsOne lock in Stats, and as one attempt of the hook, for each way in which it may
 // end.
 func TestSetCountsAsOne(t *testing.T) {
-	var y cluster.HookRecorder
-	r := cluster.New(t, 3, cluster.Listening(&y))
-	keys := []string{"a", "b", "c"}
-	acquire := func() redlock.Lock {
-		l, err := r.AcquireAll(t.Context(), ttl, keys...)
-		require.NoError(t, err)
-		require.Equal(t, 1, r.Stats().Held)
-		return l
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	l := acquire()
-	require.NoError(t, l.Extend(t.Context(), ttl))
-	_, err := r.TryAcquireAll(t.Context(), ttl, "0", "b")
-	require.Equal(t, redlock.ErrTaken, err)
-	require.NoError(t, l.Release(t.Context()))
-	require.Zero(t, r.Stats().Held)
-	attempts := cluster.Take(&y, &y.Attempts)
-	require.Len(t, attempts, 4)
-	for i, a := range attempts {
-		require.Equal(t, i == 2, a.Denied >= 2, "the votes are those on the key that is taken")
-	}
-	acquire().ReleaseAsync()
-	cluster.Settle(t, r.Client)
-	require.Equal(t, context.Canceled, acquire().Release(ended))
-	l = acquire()
-	for _, s := range r.Servers {
-		s.Del("c")
-	}
-	require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
-	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-	s := cluster.Settle(t, r.Client)
-	require.Equal(t, cluster.Results{Won: 4, Denied: 1}, s.Acquire)
-	require.Equal(t, cluster.Results{Won: 1, Denied: 1}, s.Extend)
-	require.Equal(t, cluster.Results{Won: 2, Denied: 1, Cancelled: 1}, s.Release)
-	require.Zero(t, s.Held)
+	cluster.Virtually(t, func(t *testing.T) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 3, cluster.Listening(&y))
+		keys := []string{"a", "b", "c"}
+		acquire := func() redlock.Lock {
+			l, err := r.AcquireAll(t.Context(), ttl, keys...)
+			require.NoError(t, err)
+			require.Equal(t, 1, r.Stats().Held)
+			return l
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		l := acquire()
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		_, err := r.TryAcquireAll(t.Context(), ttl, "0", "b")
+		require.Equal(t, redlock.ErrTaken, err)
+		require.NoError(t, l.Release(t.Context()))
+		require.Zero(t, r.Stats().Held)
+		attempts := cluster.Take(&y, &y.Attempts)
+		require.Len(t, attempts, 4)
+		for i, a := range attempts {
+			require.Equal(t, i == 2, a.Denied >= 2, "the votes are those on the key that is taken")
+		}
+		acquire().ReleaseAsync()
+		cluster.Settle(t, r.Client)
+		require.Equal(t, context.Canceled, acquire().Release(ended))
+		l = acquire()
+		for _, s := range r.Servers {
+			s.Del("c")
+		}
+		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		s := cluster.Settle(t, r.Client)
+		require.Equal(t, cluster.Results{Won: 4, Denied: 1}, s.Acquire)
+		require.Equal(t, cluster.Results{Won: 1, Denied: 1}, s.Extend)
+		require.Equal(t, cluster.Results{Won: 2, Denied: 1, Cancelled: 1}, s.Release)
+		require.Zero(t, s.Held)
 
-	kept, err := r.AcquireAll(t.Context(), brief, keys...)
-	require.NoError(t, err)
-	require.NoError(t, cluster.Keep(kept, nil))
-	testkit.Await(t, "renewals", func() bool { return r.Stats().Extend.Won >= 3 })
-	require.NoError(t, kept.Release(t.Context()))
-	s = cluster.Settle(t, r.Client)
-	_, extended := extends(r.Recorders[0])
-	require.EqualValues(t, extended, 3*(s.Extend.Won+s.Extend.Denied))
+		kept, err := r.AcquireAll(t.Context(), brief, keys...)
+		require.NoError(t, err)
+		require.NoError(t, cluster.Keep(kept, nil))
+		testkit.Await(t, "renewals", func() bool { return r.Stats().Extend.Won >= 3 })
+		require.NoError(t, kept.Release(t.Context()))
+		s = cluster.Settle(t, r.Client)
+		_, extended := extends(r.Recorders[0])
+		require.EqualValues(t, extended, 3*(s.Extend.Won+s.Extend.Denied))
+	})
 }

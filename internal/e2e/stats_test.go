@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,8 +20,8 @@ import (
 // TestStatsAddUp: one node, so that nothing depends on who is first, and each
 // way in which an operation can end.
 func TestStatsAddUp(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 1, cluster.Portable(portable))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 1)
 		s := r.Servers[0]
 		want := redlock.Stats{Nodes: make([]redlock.Node, 1)}
 		node := &want.Nodes[0]
@@ -107,25 +106,6 @@ func submitRefused(c *redlock.Client, key string) error {
 	return c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) {}})
 }
 
-// TestAttemptsAreCounted, not calls.
-func TestAttemptsAreCounted(t *testing.T) {
-	r := cluster.New(t, 1).NoPushes()
-	r.Servers[0].Set("k", "another's", 0)
-	var asked atomic.Int64
-	r.Servers[0].OnCommand(func(_ int64, args []string) {
-		if args[0] == "SET" && args[1] == "k" {
-			asked.Add(1)
-		}
-	})
-	got := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-	testkit.Await(t, "some attempts", func() bool { return r.Stats().Acquire.Denied >= 3 })
-	r.Servers[0].Del("k")
-	require.NoError(t, testkit.Get(t, got).Err)
-	s := cluster.Settle(t, r.Client)
-	require.EqualValues(t, asked.Load(), s.Acquire.Denied+s.Acquire.Won)
-	require.EqualValues(t, 1, s.Acquire.Won)
-}
-
 // TestNodes: up, asked, down and back.
 func TestNodes(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
@@ -157,7 +137,7 @@ func TestNodes(t *testing.T) {
 }
 
 // TestStatsUnderLoad: asked for all the time, by several, they never go back,
-// and in the end they are what the callers saw and the hooks heard.
+// and in the end they are what the callers and the hooks have counted.
 func TestStatsUnderLoad(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var heard cluster.HookRecorder

@@ -40,11 +40,11 @@ func TestSubmitOfAWrongOpUnderWay(t *testing.T) {
 	})
 }
 
-// TestDoneAfterTheEnd: Done of an acquire that was won hears ErrExpired if other
+// TestDoneAfterTheEnd: Done of an acquire that was won gets ErrExpired if other
 // callbacks held it up until no validity was left: another may have the lock.
 func TestDoneAfterTheEnd(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
 		unclogged := r.Clog(t)
 		// Each of these holds up the others for about 20 ms.
 		unblock := make(chan struct{})
@@ -63,49 +63,55 @@ func TestDoneAfterTheEnd(t *testing.T) {
 
 // TestCloseInDone: Close does not wait for the goroutine that calls it.
 func TestCloseInDone(t *testing.T) {
-	r := cluster.New(t, 3)
-	took := make(chan time.Duration, 1)
-	require.NoError(t, r.Submit(releaseOp("k", func(*redlock.Op) {
-		began := time.Now()
-		_ = r.Close()
-		took <- time.Since(began)
-	})))
-	require.Less(t, testkit.Get(t, took), 300*time.Millisecond) // Close gives up on goroutines after 500 ms
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		took := make(chan time.Duration, 1)
+		require.NoError(t, r.Submit(releaseOp("k", func(*redlock.Op) {
+			began := time.Now()
+			_ = r.Close()
+			took <- time.Since(began)
+		})))
+		require.Less(t, testkit.Get(t, took), 300*time.Millisecond) // Close gives up on goroutines after 500 ms
+	})
 }
 
 // TestCloseBehindABlockedDone: Done of other operations is called all the same.
 func TestCloseBehindABlockedDone(t *testing.T) {
-	r := cluster.New(t, 3)
-	unclogged := r.Clog(t)
-	began, unblock := make(chan struct{}), make(chan struct{})
-	t.Cleanup(func() { close(unblock) })
-	require.NoError(t, r.Submit(releaseOp("blocks", func(*redlock.Op) { close(began); <-unblock })))
-	done := cluster.Begin(t, r.Client, releaseOp("behind", nil))
-	r.Heal(t)
-	unclogged()
-	testkit.Get(t, began)
-	require.NoError(t, testkit.Try(t, "Close", r.Close))
-	_ = testkit.Outcome(t, "Done of another operation", done)
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		unclogged := r.Clog(t)
+		began, unblock := make(chan struct{}), make(chan struct{})
+		t.Cleanup(func() { close(unblock) })
+		require.NoError(t, r.Submit(releaseOp("blocks", func(*redlock.Op) { close(began); <-unblock })))
+		done := cluster.Begin(t, r.Client, releaseOp("behind", nil))
+		r.Heal(t)
+		unclogged()
+		testkit.Get(t, began)
+		require.NoError(t, testkit.Try(t, "Close", r.Close))
+		_ = testkit.Outcome(t, "Done of another operation", done)
+	})
 }
 
 // TestExtendBehindARelease: a release that is asked for while Extend is between its
 // checks and the nodes counts. No node is asked to extend.
 func TestExtendBehindARelease(t *testing.T) {
-	r := cluster.New(t, 3)
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	r.AwaitHolders(t, 3, "k")
-	ctx := &askedContext{Context: context.Background(), f: func() {
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = l.Release(ended) // it is sent, and not waited for
-	}}
-	require.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrNotHeld)
-	r.AwaitEmpty(t)
-	for _, heard := range r.Recorders {
-		for _, c := range heard.Calls("EVALSHA", "k") {
-			require.Len(t, c.Args, 5, "a release has no TTL")
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.AwaitHolders(t, 3, "k")
+		ctx := &askedContext{Context: context.Background(), f: func() {
+			ended, cancel := context.WithCancel(context.Background())
+			cancel()
+			_ = l.Release(ended) // it is sent, and not waited for
+		}}
+		require.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrNotHeld)
+		r.AwaitEmpty(t)
+		for _, heard := range r.Recorders {
+			for _, c := range heard.Calls("EVALSHA", "k") {
+				require.Len(t, c.Args, 5, "a release has no TTL")
+			}
 		}
-	}
+	})
 }
 
 // TestExtendWhoseContextPanics: the panic is its caller's, and no reason to end the
@@ -115,7 +121,7 @@ func TestExtendWhoseContextPanics(t *testing.T) {
 		"Err":  func(p *panickingContext) { p.err.Store(1) },
 		"Done": func(p *panickingContext) { p.done.Store(1) },
 	} {
-		t.Run(name, func(t *testing.T) {
+		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 3)
 			l := cluster.MustAcquire(t, r.Client, "k", ttl)
 			p := &panickingContext{Context: context.Background()}

@@ -74,39 +74,43 @@ func TestQuorumErrorIsItsCauses(t *testing.T) {
 
 // TestNodeAsJSON: a publisher of Nodes gets the cause and the commands as texts.
 func TestNodeAsJSON(t *testing.T) {
-	r := cluster.New(t, 1)
-	r.Servers[0].Down()
-	testkit.Await(t, "down", func() bool { return !r.Stats().Nodes[0].Up })
-	n := r.Stats().Nodes[0]
-	var why *conn.Error
-	require.True(t, errors.As(n.Err, &why))
-	text, err := json.Marshal(n)
-	require.NoError(t, err)
-	var got map[string]any
-	require.NoError(t, json.Unmarshal(text, &got))
-	require.Equal(t, why.Error(), got["Err"])
-	require.Equal(t, "EVALSHA", got["Dialect"])
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 1)
+		r.Servers[0].Down()
+		testkit.Await(t, "down", func() bool { return !r.Stats().Nodes[0].Up })
+		n := r.Stats().Nodes[0]
+		var why *conn.Error
+		require.True(t, errors.As(n.Err, &why))
+		text, err := json.Marshal(n)
+		require.NoError(t, err)
+		var got map[string]any
+		require.NoError(t, json.Unmarshal(text, &got))
+		require.Equal(t, why.Error(), got["Err"])
+		require.Equal(t, "EVALSHA", got["Dialect"])
+	})
 }
 
 // TestWrongArgumentsComeFirst: an extend with a wrong ttl is no attempt, of a lock
 // that is held and of one that has expired.
 func TestWrongArgumentsComeFirst(t *testing.T) {
-	var y cluster.HookRecorder
-	r := cluster.New(t, 1, cluster.Listening(&y))
-	l := cluster.MustAcquire(t, r.Client, "k", 100*time.Millisecond)
-	wrong := func() {
-		t.Helper()
-		for _, ttl := range []time.Duration{0, -time.Second, redlock.MinTTL - 1, redlock.MaxTTL + time.Millisecond} {
-			require.ErrorContains(t, l.Extend(t.Context(), ttl), "ttl is")
+	cluster.Virtually(t, func(t *testing.T) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Listening(&y))
+		l := cluster.MustAcquire(t, r.Client, "k", 100*time.Millisecond)
+		wrong := func() {
+			t.Helper()
+			for _, ttl := range []time.Duration{0, -time.Second, redlock.MinTTL - 1, redlock.MaxTTL + time.Millisecond} {
+				require.ErrorContains(t, l.Extend(t.Context(), ttl), "ttl is")
+			}
 		}
-	}
-	wrong()
-	testkit.Await(t, "expired", func() bool { return l.Remaining() == 0 })
-	wrong()
-	require.Len(t, cluster.Take(&y, &y.Attempts), 1, "the acquire")
-	require.Empty(t, cluster.Take(&y, &y.Lost))
-	require.Equal(t, cluster.Results{}, r.Stats().Extend)
-	require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
-	require.Len(t, cluster.Take(&y, &y.Attempts), 1)
-	_ = l.Release(t.Context())
+		wrong()
+		testkit.Await(t, "expired", func() bool { return l.Remaining() == 0 })
+		wrong()
+		require.Len(t, cluster.Take(&y, &y.Attempts), 1, "the acquire")
+		require.Empty(t, cluster.Take(&y, &y.Lost))
+		require.Equal(t, cluster.Results{}, r.Stats().Extend)
+		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+		require.Len(t, cluster.Take(&y, &y.Attempts), 1)
+		_ = l.Release(t.Context())
+	})
 }

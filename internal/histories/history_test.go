@@ -175,7 +175,7 @@ func (h *history) report() string {
 		h.seed, h.failure, h.plan, strings.Join(h.events[max(0, len(h.events)-120):], "\n"), h.seed)
 }
 
-// connect makes a client that runs on a machine of its own.
+// connect makes a client that runs on a new machine.
 func (h *history) connect(i int, cfg redlock.Config, tracks bool) (*redlock.Client, *virtual.Machine, error) {
 	h.mu.Lock()
 	m := h.Machine()

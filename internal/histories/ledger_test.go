@@ -101,7 +101,7 @@ func (l *ledger) fenced(b *holding, token uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b.remaining() == 0 {
-		return // it may have come behind a later one
+		return // it may have come after a later one
 	}
 	for _, key := range b.keys {
 		if token <= l.fences[key] {

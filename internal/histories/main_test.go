@@ -9,20 +9,23 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
-// TestHistories runs histories of many seeds: a few in the short form, 10,000 with
-// REDLOCK_LONG=1, for which -timeout 1h leaves time, and REDLOCK_SEEDS where that is set. With
-// REDLOCK_LANES=1 one runs at a time.
-func TestHistories(t *testing.T) {
-	n := 40
+// seeds is how many histories run: a few in the short form, 10,000 with REDLOCK_LONG=1, for which
+// -timeout 1h leaves time, and REDLOCK_SEEDS where that is set.
+func seeds() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("REDLOCK_SEEDS"), 10, 64); err == nil {
+		return n
+	}
 	switch {
 	case testkit.Long():
-		n = 10_000
+		return 10_000
 	case testkit.Race, testing.Short():
-		n = 6
+		return 4
 	}
-	if s := os.Getenv("REDLOCK_SEEDS"); s != "" {
-		n, _ = strconv.Atoi(s)
-	}
+	return 20
+}
+
+// TestHistories runs histories of many seeds, with REDLOCK_LANES=1 one at a time.
+func TestHistories(t *testing.T) {
 	lanes := uint64(2)
 	if os.Getenv("REDLOCK_LANES") == "1" {
 		lanes = 1
@@ -30,7 +33,7 @@ func TestHistories(t *testing.T) {
 	for lane := range lanes {
 		t.Run(strconv.Itoa(int(lane)), func(t *testing.T) {
 			t.Parallel()
-			for seed := lane; seed < uint64(n) && !t.Failed(); seed += lanes {
+			for seed := lane; seed < seeds() && !t.Failed(); seed += lanes {
 				if h := run(t, newPlan(seed), limits); h.failed() {
 					t.Error(h.report())
 				}

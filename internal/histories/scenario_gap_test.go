@@ -13,9 +13,9 @@ import (
 
 // gaps are scenarios of when a lock is left free for those in no queue, and when not.
 var gaps = []scenario{
-	{"gaps of one process", 3, func(s *stage) { s.leavesGaps(2*time.Millisecond, s.Client()) }},
+	{"gaps of one process", 3, func(s *stage) { s.leavesGaps(section, s.Client()) }},
 	{"gaps of long holds", 3, func(s *stage) { s.leavesGaps(30*time.Millisecond, s.Client()) }},
-	{"gaps of three processes", 3, func(s *stage) { s.leavesGaps(2*time.Millisecond, s.Client(), s.Client(), s.Client()) }},
+	{"gaps of three processes", 3, func(s *stage) { s.leavesGaps(section, s.Client(), s.Client(), s.Client()) }},
 	// A lock that was free a moment ago is not left free again.
 	{"no gap behind a rest", 3, func(s *stage) {
 		c := s.Client()
@@ -36,13 +36,13 @@ var gaps = []scenario{
 	}},
 	{"poller in the process of the line", 3, func(s *stage) {
 		c := s.Client()
-		s.polls(c, 2*time.Millisecond, c)
+		s.polls(c, section, c)
 	}},
 	{"poller beside a line without hand-over", 3, func(s *stage) {
-		s.polls(s.Client(), 2*time.Millisecond, s.Client(func(c *redlock.Config) { c.NoHandOver = true }))
+		s.polls(s.Client(), section, s.Client(func(c *redlock.Config) { c.NoHandOver = true }))
 	}},
 	{"poller beside several processes", 3, func(s *stage) {
-		s.polls(s.Client(), 2*time.Millisecond, s.Client(), s.Client(), s.Client())
+		s.polls(s.Client(), section, s.Client(), s.Client(), s.Client())
 	}},
 }
 
@@ -61,7 +61,7 @@ func (s *stage) polls(c *redlock.Client, hold time.Duration, busy ...*redlock.Cl
 // leavesGaps requires that processes which want a lock without a break leave it free often
 // enough, and no more often than that.
 func (s *stage) leavesGaps(hold time.Duration, clients ...*redlock.Client) {
-	const long = 30 * time.Second
+	const long = 12 * time.Second
 	ctx, cancel := context.WithTimeout(s.ctx, long)
 	defer cancel()
 	busy := s.busy(ctx, new(atomic.Int64), 4, hold, clients...)

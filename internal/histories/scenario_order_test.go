@@ -30,6 +30,9 @@ var orders = []scenario{
 			time.Sleep(time.Millisecond)
 			s.release(l)
 		}
+		stats := c.Stats()
+		require.EqualValues(s.T, len(all), stats.HandedOver)
+		require.EqualValues(s.T, 1, stats.Acquire.Won, "no round trip for any of them")
 	}},
 	// What is passed on is worth most of what was asked for.
 	{"passed on with enough left", 3, func(s *stage) {
@@ -90,14 +93,14 @@ var orders = []scenario{
 	}},
 	// A set does not overtake those who wait.
 	{"beside sets", 3, func(s *stage) {
-		ctx, cancel := context.WithTimeout(s.ctx, 15*time.Second)
+		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
 		defer cancel()
 		c, d := s.Client(), s.Client()
 		for range 4 {
 			go func() {
 				for ctx.Err() == nil {
 					if l, err := c.AcquireAll(ctx, longTTL, "a", "b"); err == nil {
-						time.Sleep(2 * time.Millisecond)
+						time.Sleep(section)
 						_ = l.Release(context.Background())
 					}
 				}
@@ -105,7 +108,7 @@ var orders = []scenario{
 		}
 		for ctx.Err() == nil {
 			l := s.granted(s.begin(s.ctx, d, "a", longTTL)) // soon
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(section)
 			s.release(l)
 		}
 		time.Sleep(time.Second)

@@ -37,9 +37,10 @@ const longTTL = 20 * time.Second
 
 // TestScenarios runs all scenarios.
 func TestScenarios(t *testing.T) {
-	for _, list := range [][]scenario{waits, wakes, turns, gaps, orders, holds} {
+	for _, list := range [][]scenario{waits, wakes, turns, gaps, orders, holds, deaths, fences} {
 		for _, s := range list {
 			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
 				virtual.Run(t, s.nodes, func(w *virtual.World) { s.run(&stage{w, w.T.Context()}) })
 			})
 		}

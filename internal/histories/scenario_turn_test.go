@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +53,31 @@ var turns = []scenario{
 			return err == nil
 		})
 	}},
+	{"set in the process of the line", 5, func(s *stage) {
+		c := s.Client()
+		s.outsideOf(func(ctx context.Context, _ int) bool {
+			l, err := c.AcquireAll(ctx, longTTL, "k")
+			if err == nil {
+				s.release(l)
+			}
+			return err == nil
+		}, section, c)
+	}},
+	// The queue of a client that names the nodes differently may lie on another node.
+	{"nodes by other names beside a line", 5, func(s *stage) {
+		dial := s.Net.Dialer("elsewhere")
+		const prefix = "other-"
+		c, _ := s.ClientOn(s.Machine(), func(c *redlock.Config) {
+			c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				return dial(ctx, network, strings.TrimPrefix(addr, prefix))
+			}
+			c.Nodes = nil
+			for _, node := range s.Nodes {
+				c.Nodes = append(c.Nodes, prefix+node)
+			}
+		})
+		s.outsideBy(c)
+	}},
 	{"no pushes beside a line", 5, func(s *stage) {
 		m := s.Machine()
 		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
@@ -58,13 +85,18 @@ var turns = []scenario{
 		s.outsideBy(c)
 	}},
 	{"cut off from the queue's node", 5, func(s *stage) {
-		for _, node := range s.Nodes { // the queue lies on one of them
-			m := s.Machine()
-			m.Link(node).Refuse(true)
-			c, _ := s.ClientOn(m)
-			s.outsideBy(c)
-			require.NoError(s.T, c.Close())
+		held := s.take(s.Client(), "k", longTTL)
+		w := s.wait(s.Client(), "k", longTTL)
+		m := s.Machine()
+		for i, node := range s.Nodes {
+			if slices.Contains(s.Servers[i].Keys(), "k:redlock:queue") {
+				m.Link(node).Refuse(true)
+			}
 		}
+		s.release(held)
+		s.inTurn(promptly, w)
+		c, _ := s.ClientOn(m)
+		s.outsideBy(c)
 	}},
 }
 
@@ -83,18 +115,21 @@ func (s *stage) outsideBy(c *redlock.Client) {
 // may take the lock in the first.
 const turn = 6500 * time.Millisecond
 
+// section is what a line holds a lock for.
+const section = 10 * time.Millisecond
+
 // outside requires that try, which is called again and again beside a busy line, succeeds
 // often enough.
 func (s *stage) outside(try func(ctx context.Context, turn int) bool) {
 	s.T.Helper()
-	s.outsideOf(try, 2*time.Millisecond, s.Client())
+	s.outsideOf(try, section, s.Client())
 }
 
 // outsideOf is outside for several clients of four goroutines each, which hold the lock for
 // so long.
 func (s *stage) outsideOf(try func(ctx context.Context, turn int) bool, hold time.Duration, clients ...*redlock.Client) {
 	s.T.Helper()
-	ctx, cancel := context.WithTimeout(s.ctx, 3*turn)
+	ctx, cancel := context.WithTimeout(s.ctx, turn+time.Second)
 	defer cancel()
 	busy := s.busy(ctx, new(atomic.Int64), 4, hold, clients...)
 	last, longest := time.Now(), time.Duration(0)

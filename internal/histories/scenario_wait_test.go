@@ -14,7 +14,7 @@ import (
 
 // waits are scenarios of callers that wait.
 var waits = []scenario{
-	// A node whose key the release does not touch is one vote less, and delays no caller.
+	// A node with a key that the release does not touch is one vote less, and delays no caller.
 	{"leftover on one node", 5, func(s *stage) {
 		a, b := s.Client(), s.Client()
 		for i := range 20 {
@@ -50,13 +50,28 @@ var waits = []scenario{
 			require.Equal(s.T, redlock.ErrNotHeld, context.Cause(ctx))
 		})
 	}},
+	{"deleted by hand, and unnoticed", 3, func(s *stage) {
+		s.endOtherwise(soon, func(*redlock.Client, redlock.Lock) {
+			for _, node := range s.Servers {
+				node.Del("k")
+			}
+		})
+	}},
+	{"found lost by Extend", 3, func(s *stage) {
+		s.endOtherwise(promptly, func(_ *redlock.Client, l redlock.Lock) {
+			for _, node := range s.Servers {
+				node.Del("k")
+			}
+			require.ErrorIs(s.T, l.Extend(s.ctx, longTTL), redlock.ErrNotHeld)
+		})
+	}},
 	// Attempts that are limited end a wait, also where nodes push.
 	{"attempts are limited", 3, func(s *stage) {
 		s.take(s.Client(), "k", longTTL)
 		c := s.Client(func(c *redlock.Config) {
 			c.Retry = redlock.Retry{Min: 10 * time.Millisecond, Max: 20 * time.Millisecond, Attempts: 3}
 		})
-		for _, w := range []*waiting{s.begin(s.ctx, c, "k", longTTL), s.begin(s.ctx, c, "k", longTTL)} { // one behind the other
+		for _, w := range []*waiting{s.begin(s.ctx, c, "k", longTTL), s.begin(s.ctx, c, "k", longTTL)} { // one after the other
 			<-w.done
 			require.LessOrEqual(s.T, w.ended.Sub(w.began), 4*promptly)
 			require.ErrorIs(s.T, w.err, redlock.ErrTaken)
@@ -64,10 +79,10 @@ var waits = []scenario{
 	}},
 	// One slow node does not slow down what the others decide.
 	{"slow node", 5, func(s *stage) {
-		quick := s.grants(3 * time.Second)
+		quick := s.grants(time.Second)
 		for i, node := range s.Servers {
 			node.Delay(45 * time.Millisecond)
-			require.Greater(s.T, s.grants(3*time.Second), quick/3, "node %d is slow", i)
+			require.Greater(s.T, s.grants(time.Second), quick/3, "node %d is slow", i)
 			require.NoError(s.T, node.Heal())
 		}
 	}},

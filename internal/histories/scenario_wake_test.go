@@ -18,11 +18,11 @@ const (
 	betweenSteps = 50 * time.Microsecond
 )
 
-// wakes are scenarios of what a waiter hears of at once.
+// wakes are scenarios of what wakes a waiter at once.
 var wakes = []scenario{
 	// A release is not missed at any step of getting in line.
 	{"released at any moment", 3, func(s *stage) {
-		for _, late := range []bool{false, true} { // what the nodes say of it comes with what they said before
+		for _, late := range []bool{false, true} { // their pushes come with earlier replies
 			m := s.Machine()
 			a := s.Client()
 			b, _ := s.ClientOn(m)
@@ -101,7 +101,7 @@ var wakes = []scenario{
 		s.release(held)
 		s.inTurn(promptly, next)
 	}},
-	// A client that is closed leaves nothing behind, whatever its waiter does.
+	// A client that is closed leaves no key in the queue, at any step of its waiter.
 	{"closed at any moment", 3, func(s *stage) {
 		a := s.Client()
 		for d := time.Duration(0); d < moments; d += betweenSteps {

@@ -28,7 +28,7 @@ type outsider struct {
 }
 
 // turnsBefore is how many turns others may have, for each of their clients, where locks are
-// held for long: a client leaves a lock free after some of its own, and not in vain each time.
+// held for long: a client leaves a lock free after some of its turns, and not in vain each time.
 const turnsBefore = 60
 
 // looks is how often.

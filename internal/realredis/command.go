@@ -9,7 +9,7 @@ import (
 )
 
 // The environment variables that name the servers, each a program with its
-// first arguments, and say whether tests may do without any.
+// first arguments, and whether tests may do without any.
 const (
 	EnvServer  = "REDLOCK_REDIS_SERVER"
 	EnvValkey9 = "REDLOCK_VALKEY9_SERVER"

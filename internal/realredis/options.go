@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Options say how to start a server. The zero value is a master without a
+// Options are how to start a server. The zero value is a master without a
 // password, on a TCP port of 127.0.0.1.
 type Options struct {
-	// Kind is the kind of server, unless Command says more.
+	// Kind is the kind of server, unless Command is set.
 	Kind Kind
 	// Command is the program and its first arguments; Kind.Command() if empty.
 	Command []string

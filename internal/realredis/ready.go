@@ -29,7 +29,7 @@ func (s *Server) await(goodEnough func(reply string) bool) error {
 	}
 }
 
-// serves says whether an answer to PING is that of a server that is up. Asking
+// serves reports whether an answer to PING is that of a server that is up. Asking
 // for a password is, loading is not.
 func serves(reply string) bool {
 	return strings.HasPrefix(reply, "+") || strings.HasPrefix(reply, "-NOAUTH")
@@ -38,7 +38,7 @@ func serves(reply string) bool {
 // answers takes any answer for one.
 func answers(reply string) bool { return reply != "" }
 
-// ping asks a server whether it serves, and returns what it says.
+// ping asks a server whether it serves, and returns its answer.
 func ping(addr string) (string, error) {
 	c, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

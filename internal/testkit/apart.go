@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// apartEnv names the test that runs in a process of its own.
+// apartEnv names the test that runs in another process.
 const apartEnv = "REDLOCK_TEST_APART"
 
-// Apart runs a test with its subtests in a process of its own. A panic on a
+// Apart runs a test with its subtests in another process. A panic on a
 // goroutine of the client ends that process, and fails this test alone. It is
 // called from a test that is no subtest.
 func Apart(t *testing.T, test func(t *testing.T)) {

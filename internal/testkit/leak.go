@@ -21,7 +21,7 @@ func Goroutines() string {
 	return strings.Join(found, "\n\n")
 }
 
-// warm opens what the runtime keeps open behind the first socket.
+// warm opens what the runtime keeps open after the first socket.
 var warm = sync.OnceFunc(func() {
 	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
 		_ = l.Close()
@@ -29,7 +29,7 @@ var warm = sync.OnceFunc(func() {
 })
 
 // Descriptors is how many files this process has open, or 0 where the system
-// does not tell.
+// does not show it.
 func Descriptors() int {
 	warm()
 	list, err := os.ReadDir("/proc/self/fd")

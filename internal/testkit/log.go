@@ -59,7 +59,7 @@ func (s *LogSink) Add(values ...any) {
 }
 
 // RequireNone fails the test if a secret shows: any of its parts, as it is, in
-// hexadecimal or in decimal digits. A sink that heard nothing fails too.
+// hexadecimal or in decimal digits. An empty sink fails too.
 func (s *LogSink) RequireNone(t testing.TB, parts ...string) {
 	t.Helper()
 	text := s.String()

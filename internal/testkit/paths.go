@@ -13,8 +13,8 @@ func OnBothPaths(t *testing.T, test func(t *testing.T, portable bool)) {
 	t.Run("portable", func(t *testing.T) { test(t, true) })
 }
 
-// RawPath tells whether this system has the raw socket path.
+// RawPath reports whether this system has the raw socket path.
 const RawPath = runtime.GOOS == "linux"
 
-// Long tells whether the environment asks for the tests that take minutes.
+// Long reports whether the environment asks for the tests that take minutes.
 func Long() bool { return os.Getenv("REDLOCK_LONG") == "1" }

@@ -2,5 +2,5 @@
 
 package testkit
 
-// Race tells whether the race detector, which is slow, is part of the build.
+// Race reports whether the race detector, which is slow, is part of the build.
 const Race = true

@@ -63,7 +63,7 @@ func (c *TextClient) Do(order string) string {
 	return c.DoWords(strings.Fields(order)...)
 }
 
-// DoWords gives an order whose words may have spaces.
+// DoWords gives an order of words that may have spaces.
 func (c *TextClient) DoWords(words ...string) string {
 	c.t.Helper()
 	c.Send(Encode(words...))
@@ -88,7 +88,7 @@ func (c *TextClient) Must(orders ...string) {
 
 // Receive returns the next reply in one line, or how the connection ended:
 // "closed" or "reset". Lines stay as they are; bulk strings are quoted, and
-// aggregates are bracketed behind their sign.
+// aggregates are bracketed after their sign.
 func (c *TextClient) Receive() string {
 	c.t.Helper()
 	_ = c.Conn.SetReadDeadline(time.Now().Add(Patience)) // an end shows in the read

@@ -47,7 +47,7 @@ func AtOnce(t testing.TB, f func()) {
 	require.Less(t, time.Since(start), Patience/3, "not at once")
 }
 
-// Within runs f in a goroutine of its own and fails the test if f does not
+// Within runs f in another goroutine and fails the test if f does not
 // return within a bound. A call that hangs then ends one test, not the binary.
 func Within(t testing.TB, bound time.Duration, what string, f func()) {
 	t.Helper()
@@ -129,7 +129,7 @@ func Get[T any](t testing.TB, c <-chan T) (v T) {
 	return v
 }
 
-// IsClosed tells whether c is closed, or has something to receive.
+// IsClosed reports whether c is closed, or has something to receive.
 func IsClosed[T any](c <-chan T) bool {
 	select {
 	case <-c:
@@ -139,7 +139,7 @@ func IsClosed[T any](c <-chan T) bool {
 	}
 }
 
-// IsAny tells whether err is one of the known errors.
+// IsAny reports whether err is one of the known errors.
 func IsAny(err error, known ...error) bool {
 	return slices.ContainsFunc(known, func(k error) bool { return errors.Is(err, k) })
 }

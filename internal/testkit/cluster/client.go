@@ -17,10 +17,11 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
 
 // PasswordEnv has all masters that Start starts ask for a password, and all that
-// their clients log printed: a run of the tests whose output is then searched.
+// their clients log printed: a run of the tests with an output that is then searched.
 const PasswordEnv = "REDLOCK_MARKED_PASSWORD"
 
 // Start starts masters.
@@ -29,15 +30,33 @@ func Start(t testing.TB, n int, opts ...fakeredis.Options) []*fakeredis.Server {
 	if len(opts) == 0 {
 		opts = make([]fakeredis.Options, 1)
 	}
+	opts = slices.Clone(opts)
 	for i := range opts {
 		opts[i].Password = os.Getenv(PasswordEnv)
+		if w := world(t); w != nil {
+			opts[i].Listen = w.Net.Listen
+		}
 	}
 	return fakeredis.StartN(t, n, opts...)
 }
 
-// Connect makes a client whose timeouts are long and whose retries are quick,
-// unless change says otherwise.
+// Connect makes a client with long timeouts and quick retries, unless change sets others. In
+// virtual time it runs on a new machine.
 func Connect(t testing.TB, nodes []string, change ...func(*redlock.Config)) *redlock.Client {
+	t.Helper()
+	if world(t) != nil {
+		return ConnectOn(t, NewMachine(t), nodes, change...)
+	}
+	return connect(t, redlock.New, nodes, change)
+}
+
+// ConnectOn is Connect on a machine, in virtual time.
+func ConnectOn(t testing.TB, m *virtual.Machine, nodes []string, change ...func(*redlock.Config)) *redlock.Client {
+	t.Helper()
+	return connect(t, m.Client, nodes, change)
+}
+
+func connect(t testing.TB, newClient func(redlock.Config) (*redlock.Client, error), nodes []string, change []func(*redlock.Config)) *redlock.Client {
 	t.Helper()
 	cfg := redlock.Config{
 		Nodes:        nodes,
@@ -53,7 +72,7 @@ func Connect(t testing.TB, nodes []string, change ...func(*redlock.Config)) *red
 	var c *redlock.Client
 	testkit.Within(t, 2*testkit.Patience, "New", func() {
 		var err error
-		c, err = redlock.New(cfg)
+		c, err = newClient(cfg)
 		assert.NoError(t, err)
 	})
 	require.NotNil(t, c)
@@ -153,9 +172,9 @@ func Settle(t testing.TB, c *redlock.Client) (s redlock.Stats) {
 	return s
 }
 
-// Told waits until the hooks have heard of all that came before: they are called
+// AwaitHooks waits until the hooks were called for all that came before: they are called
 // in order, and so is the completion of this release, of a lock that is not held.
-func Told(t testing.TB, c *redlock.Client) {
+func AwaitHooks(t testing.TB, c *redlock.Client) {
 	t.Helper()
 	_ = Submit(t, c, &redlock.Op{Kind: redlock.OpRelease, Key: []byte("lk:behind all votes")})
 }

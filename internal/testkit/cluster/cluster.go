@@ -1,6 +1,6 @@
 // Package cluster is the environment of black-box tests of the client: fake
-// masters that record what they hear, and a client of them. It also starts
-// masters in a child process, whose allocations are then not the client's.
+// masters that record what they receive, and a client of them. It also starts
+// masters in a child process, so that their allocations are not the client's.
 package cluster
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
 
 // TTL is that of locks which must not end during a test.
@@ -22,7 +23,8 @@ const TTL = 5 * time.Minute
 type Cluster struct {
 	*redlock.Client
 	Servers   []*fakeredis.Server
-	Recorders []*Recorder // one for each server
+	Recorders []*Recorder      // one for each server
+	Machine   *virtual.Machine // of the client, in virtual time
 }
 
 // New starts n masters and a client, which is as Connect makes it.
@@ -38,7 +40,12 @@ func Of(t testing.TB, servers []*fakeredis.Server, change ...func(*redlock.Confi
 	for _, s := range servers {
 		c.Recorders = append(c.Recorders, record(s))
 	}
-	c.Client = Connect(t, fakeredis.Addrs(servers), change...)
+	if world(t) != nil {
+		c.Machine = NewMachine(t)
+		c.Client = ConnectOn(t, c.Machine, fakeredis.Addrs(servers), change...)
+	} else {
+		c.Client = Connect(t, fakeredis.Addrs(servers), change...)
+	}
 	// Before the client is closed, so that it need not wait for the dead.
 	t.Cleanup(func() { c.Heal(t) })
 	return c
@@ -52,7 +59,7 @@ func (c *Cluster) Heal(t testing.TB) {
 	}
 }
 
-// NoPushes has no master tell of changed keys, so that a client that waits for a lock
+// NoPushes has no master push the names of changed keys, so that a client that waits for a lock
 // asks again and again. It returns the cluster.
 func (c *Cluster) NoPushes() *Cluster {
 	for _, s := range c.Servers {
@@ -66,7 +73,7 @@ func (c *Cluster) NoPushes() *Cluster {
 // It returns a function that waits for the operations that fill the window.
 func (c *Cluster) Clog(t testing.TB) (unclogged func()) {
 	t.Helper()
-	Told(t, c.Client) // while a callback runs, operations may wait without a reason
+	AwaitHooks(t, c.Client) // while a callback runs, operations may wait without a reason
 	for _, s := range c.Servers {
 		s.Mute()
 	}
@@ -116,7 +123,7 @@ func (c *Cluster) AwaitEmpty(t testing.TB) {
 
 // AwaitUp waits until the client has a connection to every master again. A
 // connection is up once a command was carried over it, and only an acquire that
-// all nodes grant says that for all of them.
+// all nodes grant shows that for all of them.
 func (c *Cluster) AwaitUp(t testing.TB) {
 	t.Helper()
 	const key = "are all up?"
@@ -131,7 +138,7 @@ func (c *Cluster) AwaitUp(t testing.TB) {
 	})
 }
 
-// AwaitCalls waits until every master has heard a command with a word in it n
+// AwaitCalls waits until every master has received a command with a word in it n
 // times.
 func (c *Cluster) AwaitCalls(t testing.TB, n int, name, word string) {
 	t.Helper()

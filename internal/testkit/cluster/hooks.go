@@ -68,7 +68,7 @@ func (y *HookRecorder) Hooks() redlock.Hooks {
 	}
 }
 
-// Take returns what was heard since the last time.
+// Take returns what was recorded since the last time.
 func Take[T any](y *HookRecorder, list *[]T) (l []T) {
 	y.Mu.Lock()
 	defer y.Mu.Unlock()
@@ -81,7 +81,7 @@ func Listening(y *HookRecorder) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.Hooks = y.Hooks() }
 }
 
-// GuardRecorder remembers what a client hears of the quarantine: the nodes whose votes are
+// GuardRecorder records what a client reports of the quarantine: the nodes whose votes are
 // withheld, and how many votes of one of them were, and were not.
 type GuardRecorder struct {
 	mu       sync.Mutex
@@ -89,7 +89,7 @@ type GuardRecorder struct {
 	votes    map[bool]int
 }
 
-// Of makes a client tell, of the votes of one node.
+// Of has a client report to w, with the votes of one node.
 func (w *GuardRecorder) Of(node int) func(*redlock.Config) {
 	return func(c *redlock.Config) {
 		c.Hooks.NodeGuarded = func(n redlock.Node) {
@@ -114,7 +114,7 @@ func (w *GuardRecorder) count(withheld bool) {
 	w.votes[withheld]++
 }
 
-// Take returns what was heard since the last time.
+// Take returns what was recorded since the last time.
 func (w *GuardRecorder) Take() (withheld []redlock.Node, votes map[bool]int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,7 +19,7 @@ const mastersEnv = "REDLOCK_TEST_MASTERS"
 
 const masters = 5
 
-// Main is called by TestMain, in a package whose tests use Masters.
+// Main is called by TestMain, in a package with tests that use Masters.
 func Main(m *testing.M) {
 	if os.Getenv(mastersEnv) != "" {
 		serveMasters()
@@ -31,7 +31,7 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveMasters tells the addresses, one a line, and serves until stdin ends.
+// serveMasters prints the addresses, one a line, and serves until stdin ends.
 func serveMasters() {
 	for range masters {
 		s, err := fakeredis.Start(fakeredis.Options{})

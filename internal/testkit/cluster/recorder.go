@@ -8,14 +8,14 @@ import (
 	"github.com/redlock-go/redlock/internal/fakeredis"
 )
 
-// Recorder remembers the commands that a master hears, but for the probes with
+// Recorder records the commands that a master receives, but for the probes with
 // which each connection begins.
 type Recorder struct {
 	mu    sync.Mutex
 	calls []Call
 }
 
-// Call is a command that was heard.
+// Call is a command that was received.
 type Call struct {
 	Conn int64 // the connection, by number
 	Args []string

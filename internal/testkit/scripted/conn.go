@@ -38,7 +38,7 @@ const (
 	Drip      Verb = "drip"    // send a byte now and then, until the client has gone
 )
 
-// Play does what a script says, and reports whether the connection goes on.
+// Play executes the steps of a script, and reports whether the connection goes on.
 func (w *Conn) Play(s Steps) bool {
 	for _, step := range s {
 		switch step := step.(type) {

@@ -175,7 +175,7 @@ func (p *Server) greet(t *testing.T, nc net.Conn, n int) {
 
 // handshake reads commands up to the last script, which is the end of them, and
 // returns the answers, and whether HELLO was not refused. The client sends
-// nothing behind it before it has them.
+// nothing after it before it has them.
 func (p *Server) handshake(nc net.Conn) (honest string, welcome bool, err error) {
 	var in []byte
 	var answers strings.Builder
@@ -215,7 +215,7 @@ func (p *Server) handshake(nc net.Conn) (honest string, welcome bool, err error)
 // Unknown is the answer of servers to a command that they do not have.
 const Unknown = "-ERR unknown command\r\n"
 
-// answer is that of a Redis 7.0, unless the test says otherwise: of the command
+// answer is that of a Redis 7.0, unless the test replaces it: of the command
 // with its first argument, or of the command.
 func (p *Server) answer(args []string) string {
 	if len(args) > 1 {
@@ -288,7 +288,7 @@ func (p *Server) URL() string {
 	return p.Addr
 }
 
-// Next is the next connection that has said its greetings.
+// Next is the next connection that has completed its handshake.
 func (p *Server) Next(t *testing.T) *Conn {
 	t.Helper()
 	select {

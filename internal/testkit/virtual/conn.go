@@ -20,7 +20,7 @@ func (a address) String() string { return string(a) }
 func (c *memConn) Read(b []byte) (int, error)  { return c.in.read(b) }
 func (c *memConn) Write(b []byte) (int, error) { return c.out.write(b) }
 
-// Close has the peer read the end behind all that was written. What the peer writes from
+// Close has the peer read the end after all that was written. What the peer writes from
 // now on vanishes.
 func (c *memConn) Close() error {
 	mu := &c.in.path.net.mu

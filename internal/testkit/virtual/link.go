@@ -6,7 +6,7 @@ import (
 )
 
 // Link is the way between a host that dials and an address that it dials. Its methods act
-// on connections that exist and on those to come, unless they say otherwise.
+// on connections that exist and on those to come, unless their comments name others.
 type Link struct {
 	net         *Network
 	there, back *path

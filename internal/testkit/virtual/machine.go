@@ -22,8 +22,9 @@ type Machine struct {
 	mu    sync.Mutex
 	made  time.Time
 	slept time.Duration
-	depth int       // of Suspend
-	since time.Time // when it was suspended, or zero
+	depth int           // of Suspend
+	since time.Time     // when it was suspended, or zero
+	ahead time.Duration // of the clock that counts suspension, by Skip
 	links map[string]*Link
 }
 
@@ -82,6 +83,14 @@ func (m *Machine) Wake() {
 	}
 }
 
+// Skip sets the clocks of the machine as if it had been suspended for d until now. No time
+// passes for the others.
+func (m *Machine) Skip(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ahead += d
+}
+
 func (m *Machine) clocks() clock.Source {
 	return clock.Source{Monotonic: m.monotonic, Boottime: m.boottime}
 }
@@ -90,7 +99,11 @@ func (m *Machine) monotonic() time.Duration {
 	return time.Since(m.made) - m.Slept()
 }
 
-func (m *Machine) boottime() (time.Duration, bool) { return time.Since(m.made), true }
+func (m *Machine) boottime() (time.Duration, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Since(m.made) + m.ahead, true
+}
 
 func (m *Machine) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	c, err := m.net.Dialer(m.Name)(ctx, network, addr)
@@ -112,7 +125,9 @@ func (m *Machine) Client(cfg redlock.Config) (*redlock.Client, error) {
 	for _, addr := range cfg.Nodes {
 		m.Link(addr)
 	}
-	cfg.Dialer = m.dial
+	if cfg.Dialer == nil {
+		cfg.Dialer = m.dial
+	}
 	if knobs.Of(&cfg).FenceClock == nil {
 		knobs.Of(&cfg).FenceClock = TimeOfDay
 	}

@@ -52,7 +52,7 @@ func New(t *testing.T, seed uint64, n int, opts ...fakeredis.Options) *World {
 	return w
 }
 
-// Client makes a client on a machine of its own.
+// Client makes a client on a new machine.
 func (w *World) Client(change ...func(*redlock.Config)) *redlock.Client {
 	w.T.Helper()
 	c, _ := w.ClientOn(w.Machine(), change...)

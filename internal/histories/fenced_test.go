@@ -1,10 +1,9 @@
-package e2e
+package histories
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"sync"
@@ -16,16 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
 
-// fencedHistory is fenced clients whose clocks step and swing, on machines that are suspended,
+// fencedHistory is fenced clients with clocks that step and swing, on machines that are suspended,
 // nodes that lose and roll back their tokens, one or all at once, and operators that come late
 // and twice, with the largest token that was granted.
 type fencedHistory struct {
 	*virtual.World
-	rng      func(i uint64) *rand.Rand
+	seed     uint64
 	machines []*virtual.Machine
 	clients  []*redlock.Client
 	clocks   []*atomic.Int64
@@ -37,7 +35,7 @@ type fencedHistory struct {
 	seen   uint64    // the largest token
 	lost   time.Time // when a node has lost its tokens
 	read   time.Time // when an operator has read a number
-	closed bool      // a client was told so since an operator has come
+	closed bool      // a client has learned so since an operator has come
 	errors []string
 	counts fencedCounts
 }
@@ -55,11 +53,11 @@ const fencedKinds = 4
 
 // use has one goroutine of a client lock keys again and again.
 func (h *fencedHistory) use(client, user int) {
-	rng := h.rng(uint64(100*client + user + 1))
+	rng := newRandom(h.seed, uint64(100*client+user+1))
 	c, name := h.clients[client], fmt.Sprintf("client %d.%d", client, user)
 	for time.Now().Before(h.end) {
 		key := fmt.Sprint("k", rng.IntN(2))
-		ttl := 100*time.Millisecond + time.Duration(rng.Int64N(int64(virtualTTL-100*time.Millisecond)))
+		ttl := 100*time.Millisecond + time.Duration(rng.Int64N(int64(maxTTL-100*time.Millisecond)))
 		ctx, cancel := context.WithTimeout(h.T.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
 		h.mu.Lock()
 		h.turn++
@@ -123,7 +121,7 @@ func (h *fencedHistory) granted(who, key string, token uint64, began int) {
 
 // trouble does one thing after another.
 func (h *fencedHistory) trouble() {
-	rng := h.rng(1000)
+	rng := newRandom(h.seed, 1000)
 	for time.Now().Before(h.end) {
 		time.Sleep(time.Duration(50+rng.IntN(500)) * time.Millisecond)
 		s, machine := h.Servers[rng.IntN(len(h.Servers))], rng.IntN(len(h.machines))
@@ -187,14 +185,14 @@ func (h *fencedHistory) trouble() {
 	}
 }
 
-// operate is an operator who acts when clients have said that too many nodes have forgotten:
+// operate is an operator that acts when clients have reported that too many nodes have forgotten:
 // a MaxTTL after the last loss, and later, with what was granted by then.
 func (h *fencedHistory) operate(number uint64) {
-	rng := h.rng(2000 + number)
+	rng := newRandom(h.seed, 2000+number)
 	for time.Now().Before(h.end) {
 		time.Sleep(time.Duration(100+rng.IntN(400)) * time.Millisecond)
 		h.mu.Lock()
-		acts, atLeast := h.closed && time.Since(h.lost) > virtualTTL+virtualTTL/50, h.seen
+		acts, atLeast := h.closed && time.Since(h.lost) > maxTTL+maxTTL/50, h.seen
 		if acts {
 			h.read = time.Now()
 		}
@@ -216,11 +214,10 @@ func (h *fencedHistory) operate(number uint64) {
 
 func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
 	synctest.Test(t, func(t *testing.T) {
-		rng := func(i uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, i)) }
-		plan := rng(0)
+		plan := newRandom(seed, 0)
 		w := virtual.New(t, seed, 3+2*plan.IntN(2))
 		defer w.Close()
-		h := &fencedHistory{World: w, rng: rng, grants: map[string][]fencedGrant{}, end: time.Now().Add(20 * time.Second)}
+		h := &fencedHistory{World: w, seed: seed, grants: map[string][]fencedGrant{}, end: time.Now().Add(20 * time.Second)}
 		for range 2 + plan.IntN(2) {
 			off := new(atomic.Int64)
 			c, m := w.ClientOn(w.Machine(), fencedAt(off), func(c *redlock.Config) { c.NoHandOver = true })
@@ -244,21 +241,16 @@ func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
 	return counts
 }
 
-// TestFencedHistories: tokens grow. REDLOCK_SEEDS says how many histories, 10,000 with
-// REDLOCK_LONG=1; REDLOCK_SEED names one.
+// TestFencedHistories: tokens grow. There are as many seeds as TestHistories has; REDLOCK_SEED
+// names one.
 func TestFencedHistories(t *testing.T) {
-	n, first := 60, uint64(0)
-	if testkit.Long() {
-		n = 10_000
-	}
-	if s := os.Getenv("REDLOCK_SEEDS"); s != "" {
-		n, _ = strconv.Atoi(s)
-	}
+	t.Parallel()
+	n, first := seeds(), uint64(0)
 	if s, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64); err == nil {
 		n, first = 1, s
 	}
 	var sum fencedCounts
-	for seed := first; seed < first+uint64(n) && !t.Failed(); seed++ {
+	for seed := first; seed < first+n && !t.Failed(); seed++ {
 		c := runFencedHistory(t, seed)
 		sum.Granted += c.Granted
 		sum.InOrder += c.InOrder
@@ -270,7 +262,7 @@ func TestFencedHistories(t *testing.T) {
 	t.Logf("%d histories: %+v", n, sum)
 	if n >= 60 && !t.Failed() {
 		for _, rare := range []int{sum.Granted / 20, sum.Forgotten, sum.Initialized, sum.Losses, sum.Total} {
-			require.Greater(t, rare, n/10, "something hardly ever happened")
+			require.Greater(t, rare, int(n)/10, "something hardly ever happened")
 		}
 	}
 }

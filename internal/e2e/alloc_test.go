@@ -1,6 +1,6 @@
 //go:build !race
 
-package redlock_test
+package e2e
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// onOtherProcesses runs a test against masters whose allocations are not ours:
+// onOtherProcesses runs a test against masters with allocations that are not ours:
 // fake ones in a child process, and real ones where there are any.
 func onOtherProcesses(t *testing.T, test func(t *testing.T, c *redlock.Client)) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
@@ -46,9 +46,9 @@ func TestAllocations(t *testing.T) {
 			keys[i] = fmt.Sprint("key ", i)
 		}
 		n := 0
-		held := cluster.MustAcquire(t, c, "held", cluster.TTL)
+		held := cluster.MustAcquire(t, c, "held", ttl)
 		done := make(chan struct{}, 1)
-		op := &redlock.Op{Key: []byte("op"), TTL: cluster.TTL, Done: func(*redlock.Op) { done <- struct{}{} }}
+		op := &redlock.Op{Key: []byte("op"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
 		submit := func(kind redlock.OpKind) error {
 			op.Kind = kind
 			if err := c.Submit(op); err != nil {
@@ -65,21 +65,21 @@ func TestAllocations(t *testing.T) {
 		for name, f := range map[string]func(){
 			"Acquire, Release": func() {
 				n++
-				l, err := c.Acquire(ctx, keys[n%len(keys)], cluster.TTL)
+				l, err := c.Acquire(ctx, keys[n%len(keys)], ttl)
 				must(err)
 				must(l.Release(ctx))
 			},
 			"TryAcquire, Release, without an end": func() {
-				l, err := c.TryAcquire(context.Background(), "k", cluster.TTL)
+				l, err := c.TryAcquire(context.Background(), "k", ttl)
 				must(err)
 				must(l.Release(context.Background()))
 			},
 			"refused TryAcquire": func() {
-				if _, err := c.TryAcquire(ctx, "held", cluster.TTL); err != redlock.ErrTaken {
+				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
 					t.Fatal(err)
 				}
 			},
-			"Extend":    func() { must(held.Extend(ctx, cluster.TTL)) },
+			"Extend":    func() { must(held.Extend(ctx, ttl)) },
 			"Remaining": func() { _ = held.Remaining() },
 			"Submit": func() {
 				must(submit(redlock.OpAcquire))
@@ -113,7 +113,7 @@ func TestAllocationsUnderLoad(t *testing.T) {
 					defer wg.Done()
 					key := fmt.Sprint("load ", g)
 					for range pairs {
-						l, err := c.TryAcquire(context.Background(), key, cluster.TTL)
+						l, err := c.TryAcquire(context.Background(), key, ttl)
 						if err == nil {
 							err = l.Release(context.Background())
 						}
@@ -164,20 +164,20 @@ func TestAllocationsOfHooks(t *testing.T) {
 			c.Hooks.LockLost = func(string, error) { lost.Add(1) }
 		})
 		ctx := context.Background()
-		held := cluster.MustAcquire(t, c, "held", cluster.TTL)
+		held := cluster.MustAcquire(t, c, "held", ttl)
 		done := make(chan struct{}, 1)
-		op := &redlock.Op{Kind: redlock.OpExtend, Key: []byte("held"), TTL: cluster.TTL, Done: func(*redlock.Op) { done <- struct{}{} }}
+		op := &redlock.Op{Kind: redlock.OpExtend, Key: []byte("held"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
 		copy(op.Token[:], held.Token())
 		for name, f := range map[string]struct {
 			most float64
 			run  func() error
 		}{
 			"Acquire, Extend, Release": {0, func() error {
-				l, err := c.Acquire(ctx, "k", cluster.TTL)
-				return errors.Join(err, l.Extend(ctx, cluster.TTL), l.Release(ctx))
+				l, err := c.Acquire(ctx, "k", ttl)
+				return errors.Join(err, l.Extend(ctx, ttl), l.Release(ctx))
 			}},
 			"TryAcquire": {0, func() error {
-				if _, err := c.TryAcquire(ctx, "held", cluster.TTL); err != redlock.ErrTaken {
+				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
 					return errors.New("not taken")
 				}
 				return nil
