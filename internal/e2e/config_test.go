@@ -15,7 +15,6 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/fakeredis"
-	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
