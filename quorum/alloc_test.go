@@ -22,9 +22,6 @@ func TestAllocatesNothing(t *testing.T) {
 				outcome, _ := tally.Outcome(node)
 				sum += len(outcome.String()) + len(tally.Verdict().String())
 			}
-			if reason := tally.Reason(); reason != 0 {
-				sum += len(reason.String())
-			}
 			sum += tally.Granted() + tally.Denied() + tally.Failed()
 			sum += int(quorum.Until(time.Second, time.Duration(n)))
 		}

@@ -23,8 +23,8 @@
 // comes, because a node that grants after the round was lost holds a key that
 // has to be released.
 //
-// A lost round has a [Reason]: another client holds the lock, or too few nodes
-// answered to say.
+// A lost round in which more nodes failed than [Tolerates] allows had too few answers. Any other
+// one was lost to another client.
 //
 // # Time
 //
@@ -37,4 +37,9 @@
 //
 // The rules are those of
 // https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
+//
+// # What is promised
+//
+// The names and meanings of this package stay for a program that embeds package redlock: the
+// sizes, the outcomes and the verdict are those by which it decides.
 package quorum

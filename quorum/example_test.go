@@ -25,17 +25,17 @@ func ExampleTally() {
 }
 
 // Two denials of three are enough to stop waiting for the third node. When it
-// grants after all, the record shows which key is to be released.
-func ExampleTally_Reason() {
+// grants after all, the record says which key is to be released.
+func ExampleTally_Record_late() {
 	var tally quorum.Tally
 	tally.Reset(3)
 	tally.Record(0, quorum.Denied)
-	fmt.Println(tally.Record(1, quorum.Denied), "for", tally.Reason())
+	fmt.Println(tally.Record(1, quorum.Denied))
 	tally.Record(2, quorum.Granted)
 	outcome, _ := tally.Outcome(2)
 	fmt.Println("node 2", outcome)
 	// Output:
-	// lost for conflict
+	// lost
 	// node 2 granted
 }
 

@@ -75,8 +75,6 @@ func TestSize(t *testing.T) {
 func TestNames(t *testing.T) {
 	require.Equal(t, "granted denied failed", quorum.Granted.String()+" "+quorum.Denied.String()+" "+quorum.Failed.String())
 	require.Equal(t, "pending won lost", quorum.Pending.String()+" "+quorum.Won.String()+" "+quorum.Lost.String())
-	require.Equal(t, "conflict, no quorum", quorum.Conflict.String()+", "+quorum.NoQuorum.String())
 	require.Equal(t, "outcome(0) outcome(4)", quorum.Outcome(0).String()+" "+quorum.Outcome(4).String())
 	require.Equal(t, "verdict(0) verdict(4)", quorum.Verdict(0).String()+" "+quorum.Verdict(4).String())
-	require.Equal(t, "reason(0) reason(3)", quorum.Reason(0).String()+" "+quorum.Reason(3).String())
 }

@@ -65,17 +65,6 @@ func (o *oracle) verdict() quorum.Verdict {
 	return quorum.Pending
 }
 
-// reason asks whether the nodes that did not fail are still more than half.
-func (o *oracle) reason() quorum.Reason {
-	if o.verdict() != quorum.Lost {
-		return 0
-	}
-	if alive := o.n - o.count(quorum.Failed); 2*alive <= o.n {
-		return quorum.NoQuorum
-	}
-	return quorum.Conflict
-}
-
 // differs compares everything a tally can be asked with the oracle, and
 // returns "" or the first difference.
 func (o *oracle) differs(t *quorum.Tally) string {
@@ -84,7 +73,6 @@ func (o *oracle) differs(t *quorum.Tally) string {
 		got, want int
 	}{
 		{"verdict", int(t.Verdict()), int(o.verdict())},
-		{"reason", int(t.Reason()), int(o.reason())},
 		{"granted", t.Granted(), o.count(quorum.Granted)},
 		{"denied", t.Denied(), o.count(quorum.Denied)},
 		{"failed", t.Failed(), o.count(quorum.Failed)},

@@ -26,7 +26,7 @@ type Tally struct {
 // Reset forgets all votes and starts a round of n nodes, numbered 0 to n-1.
 //
 // With n outside 1 to MaxNodes the round has no nodes and is lost from the
-// start, for the reason NoQuorum: a mistake in counting the nodes must not be
+// start: a mistake in counting the nodes must not be
 // able to win a lock.
 func (t *Tally) Reset(n int) {
 	if n < 1 || n > MaxNodes {
@@ -113,20 +113,3 @@ func (t *Tally) Denied() int { return bits.OnesCount64(t.denied) }
 
 // Failed returns how many nodes have failed, votes after the verdict included.
 func (t *Tally) Failed() int { return bits.OnesCount64(t.failed) }
-
-// Reason returns why the round was lost: NoQuorum when more nodes failed than
-// Tolerates allows, else Conflict. A Conflict means that at least one node
-// denied. For a round that is not lost it returns the zero Reason.
-//
-// The reason is that of the votes recorded so far. Failures that arrive after
-// the verdict can still turn Conflict into NoQuorum, never the other way round;
-// a caller that wants the reason of the deciding vote reads it at that vote.
-func (t *Tally) Reason() Reason {
-	if t.verdict != Lost {
-		return 0
-	}
-	if t.Failed() > Tolerates(int(t.n)) {
-		return NoQuorum
-	}
-	return Conflict
-}

@@ -12,7 +12,6 @@ func TestTallyZeroValue(t *testing.T) {
 	var tally quorum.Tally
 	require.Zero(t, tally.Record(0, quorum.Granted))
 	require.Zero(t, tally.Verdict())
-	require.Zero(t, tally.Reason())
 	require.Zero(t, tally.Granted()+tally.Denied()+tally.Failed())
 	_, voted := tally.Outcome(0)
 	require.False(t, voted)
@@ -86,10 +85,7 @@ func TestTallyAllNodes(t *testing.T) {
 		}
 		require.Equal(t, n, tally.Granted())
 
-		for outcome, reason := range map[quorum.Outcome]quorum.Reason{
-			quorum.Denied: quorum.Conflict,
-			quorum.Failed: quorum.NoQuorum,
-		} {
+		for _, outcome := range []quorum.Outcome{quorum.Denied, quorum.Failed} {
 			tally.Reset(n)
 			for node := n - 1; node >= 0; node-- {
 				want := quorum.Pending
@@ -98,7 +94,6 @@ func TestTallyAllNodes(t *testing.T) {
 				}
 				require.Equal(t, want, tally.Record(node, outcome), "%v by %d of %d nodes", outcome, n-node, n)
 			}
-			require.Equal(t, reason, tally.Reason())
 		}
 	}
 }

@@ -29,28 +29,3 @@ func (v Verdict) String() string {
 	}
 	return "verdict(" + strconv.Itoa(int(v)) + ")"
 }
-
-// Reason says why a round was lost, so that a caller can tell "try again when
-// the holder is done" from "look at your nodes". The zero value is no reason.
-type Reason uint8
-
-const (
-	// Conflict: enough nodes answered, and at least one of them denied.
-	// Another client holds the lock, or several are splitting the vote.
-	Conflict Reason = 1 + iota
-	// NoQuorum: more nodes failed than the round tolerates, so those that
-	// answered could not have made a quorum even if all of them had granted.
-	NoQuorum
-)
-
-// String returns "conflict" or "no quorum", and "reason(N)" for a value that is
-// neither. Only the last allocates.
-func (r Reason) String() string {
-	switch r {
-	case Conflict:
-		return "conflict"
-	case NoQuorum:
-		return "no quorum"
-	}
-	return "reason(" + strconv.Itoa(int(r)) + ")"
-}

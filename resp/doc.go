@@ -48,4 +48,9 @@
 // The rules are those of the RESP specification,
 // https://redis.io/docs/latest/develop/reference/protocol-spec/, where this
 // package isn't stricter.
+//
+// # What is promised
+//
+// A proxy or a test server may be written with this package alone: it decodes commands as well
+// as replies, and encodes both. What is accepted today stays accepted.
 package resp

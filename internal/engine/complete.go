@@ -115,7 +115,7 @@ func (e *Engine) giveValues(op *Op, b *batch) {
 // that failed may still hold the key.
 func (e *Engine) lossOf(op *Op) error {
 	switch {
-	case op.Kind == Acquire && op.Tally.Reason() == quorum.Conflict:
+	case op.Kind == Acquire && op.Tally.Verdict() == quorum.Lost && op.Tally.Failed() <= quorum.Tolerates(e.nodes):
 		return ErrTaken
 	case op.Kind != Acquire && op.Tally.Denied() > quorum.Tolerates(e.nodes):
 		return ErrNotHeld
