@@ -75,7 +75,7 @@ func (c chanOp) await(t *testing.T) *Op {
 	select {
 	case op := <-c:
 		return op
-	case <-time.After(20 * time.Second):
+	case <-time.After(10 * time.Second):
 		require.FailNow(t, "an operation does not end")
 		return nil
 	}
