@@ -171,7 +171,7 @@ func forbidden(reply *resp.ServerError) string {
 	case strings.Contains(text, " key"):
 		return aKey
 	}
-	return "something without a name"
+	return "something that it does not name"
 }
 
 // OfKey reports whether an error reply forbids the key, not the command: the command may work on
