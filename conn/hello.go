@@ -56,7 +56,7 @@ func (g *greeter) welcomed(v *resp.Value) error {
 		switch {
 		case string(v.Code()) == "NOAUTH" && !g.secret():
 			return refusal.ErrNoLogin
-		case !fatal && !refusal.IsPassing(string(v.Code())):
+		case !fatal && !refusal.IsRetryable(string(v.Code())):
 			return errNoHello
 		}
 		return refusal.Redact(err)

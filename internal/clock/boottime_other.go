@@ -4,5 +4,5 @@ package clock
 
 import "time"
 
-// readBoottime has no clock to read here, so that a suspended machine is not noticed.
+// readBoottime has no clock to read: a suspended machine is not noticed here.
 func readBoottime() (time.Duration, bool) { return 0, false }

@@ -7,17 +7,16 @@ import (
 
 // System is the clock of the operating system, as one client reads it.
 //
-// It runs at the rate of the operating system's monotonic clock. On Linux that one
-// (CLOCK_MONOTONIC) stands still while the machine is suspended; the nodes' clocks run
-// on, so a holder would believe in its lock for longer than the nodes do. Sync makes
-// up for it. No client can know of a pause by a hypervisor that stops all clocks of its
-// guest.
+// It runs at the rate of the operating system's monotonic clock. On Linux that clock
+// (CLOCK_MONOTONIC) stands still while the machine is suspended, and the clocks of the nodes do
+// not: a holder would count on its lock for longer than the nodes keep it. Sync corrects that. No
+// client can notice a hypervisor that stops all clocks of its guest.
 type System struct {
 	source    Source
 	epoch     time.Duration // what Monotonic reads where Now returns 0
-	awake     time.Duration // by how much Boottime was ahead of Monotonic at first
-	suspended atomic.Int64  // for how long the machine was since, as far as Sync has found out
-	wall      atomic.Int64  // by how much the time of day was ahead of Monotonic when Current last looked
+	awake     time.Duration // how far Boottime was ahead of Monotonic at first
+	suspended atomic.Int64  // since then, as far as Sync has found
+	wall      atomic.Int64  // how far the time of day was ahead of Monotonic at the last Current
 }
 
 // Source is the clocks of an operating system.
@@ -30,7 +29,7 @@ type Source struct {
 
 // OS is the clocks of this machine.
 func OS() Source {
-	start := time.Now() // has a monotonic reading, which is all that time.Since looks at
+	start := time.Now() // has a monotonic reading, which time.Since uses
 	return Source{
 		Monotonic: func() time.Duration { return time.Since(start) }, Boottime: readBoottime,
 		Both: func() (monotonic, wall time.Duration) {
@@ -40,7 +39,7 @@ func OS() Source {
 	}
 }
 
-// beforeFirst is what the first reading is at least: 0 stands for no time in many places.
+// beforeFirst is the least first reading: in many places 0 stands for no time.
 const beforeFirst = time.Second
 
 // New returns a clock that counts from about now. Its readings are above zero.
@@ -63,13 +62,13 @@ func (s *System) Now() time.Duration {
 	return s.source.Monotonic() - s.epoch + time.Duration(s.suspended.Load())
 }
 
-// leastSuspend is what Sync takes for a suspended machine. Less is the error of reading
-// two clocks one after the other.
+// leastSuspend is the least difference that means a suspended machine. Less is the error of
+// reading two clocks one after the other.
 const leastSuspend = time.Millisecond
 
-// Sync adds to the clock what the machine was suspended for since the last Sync, where
-// the operating system tells (Linux: CLOCK_BOOTTIME). It costs a system call. The clock
-// does not go back by it.
+// Sync adds to the clock the time for which the machine was suspended since the last Sync, if
+// the operating system has a clock for that (Linux: CLOCK_BOOTTIME). It costs a system call, and
+// never sets the clock back.
 func (s *System) Sync() {
 	ahead, ok := s.ahead()
 	if !ok {
@@ -81,11 +80,10 @@ func (s *System) Sync() {
 	}
 }
 
-// Current is Now behind a Sync, for the price of Now: for the last look at the clock before a
-// lock is returned. Boottime is read only if the time of day has moved against Monotonic
-// since the last look, as it does when a machine wakes, or is set: otherwise it would show
-// nothing. What sets the time of day back at the same moment, by the length of the
-// suspension to a millisecond, hides it.
+// Current is Now after a Sync, at the cost of Now: for the last reading before a lock is
+// returned. It reads Boottime only if the time of day has moved against Monotonic since the last
+// reading, as it does when a machine resumes, or when the time is set. A suspension is hidden only
+// if the time of day is set back at the same moment by its length, to a millisecond.
 func (s *System) Current() time.Duration {
 	if s.source.Both == nil {
 		s.Sync()
@@ -100,19 +98,18 @@ func (s *System) Current() time.Duration {
 	return now - s.epoch + time.Duration(s.suspended.Load())
 }
 
-// ahead is by how much Boottime is ahead of Monotonic. The latter is read second: what
-// comes between the two readings makes the difference smaller, and is not taken for a
-// suspended machine.
+// ahead is how far Boottime is ahead of Monotonic. The latter is read second: a delay between
+// the two readings makes the difference smaller, and is not taken for a suspension.
 func (s *System) ahead() (time.Duration, bool) {
 	boot, ok := s.source.Boottime()
 	return boot - s.source.Monotonic(), ok
 }
 
-// played is where New finds the machine of the next client in tests, or nil.
+// played is the machine of the next client in tests, or nil.
 var played atomic.Pointer[func() Source]
 
-// Play has New call machine for the clocks of each client that is made from now on, until
-// it is undone. It is for tests, which suspend a machine that way; a program cannot reach it.
+// Play makes New call machine for the clocks of each client from now on, until it is undone. It
+// is for tests, which suspend a machine that way; programs cannot reach it.
 func Play(machine func() Source) (undo func()) {
 	played.Store(&machine)
 	return func() { played.Store(nil) }

@@ -8,10 +8,10 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// ReadOne says what a reply to a command of one operand means: whether the node did
-// what was asked for, or else that the key is not the token's; and whether the reply
-// fits the command. If not, the stream can no longer be trusted. A kind that reads
-// something finds it in v. An error reply is for [Refused].
+// ReadOne interprets a reply to a command of one operand. It reports whether the node did what was
+// asked for (else the key does not hold the token), and whether the reply fits the command; if
+// not, the stream can no longer be trusted. The value of a kind that reads is in v. Error replies
+// are for [Refused].
 func ReadOne(k Kind, v *resp.Value) (granted, fits bool) {
 	switch k {
 	case Release:
@@ -24,14 +24,14 @@ func ReadOne(k Kind, v *resp.Value) (granted, fits bool) {
 	return !v.Null, v.Null || v.IsOK() // SET
 }
 
-// What PTTL answers where there is no key, or one without a time to live.
+// The answers of PTTL for no key, and for a key without a time to live.
 const (
 	ttlOfNone = -2
 	NoTTL     = -1
 )
 
-// Value is what a reply to a kind that reads has said: Text of ReadValue, Int of
-// ReadTTL, in milliseconds or NoTTL.
+// Value is the reply to a kind that reads: Text of ReadValue, Int of ReadTTL, in milliseconds or
+// NoTTL.
 type Value struct {
 	Text string
 	Int  int64
@@ -46,8 +46,8 @@ func ValueOf(v *resp.Value) Value { return Value{string(v.Bytes), v.Int} }
 //		a.Granted()
 //	}
 //
-// There are n answers, or fewer where the reply does not fit. It can be reused, and
-// allocates nothing.
+// There are n answers, or fewer if the reply does not fit. Answers can be reused, and allocates
+// nothing.
 type Answers struct {
 	elements resp.Elements
 	left     int // answers to come
@@ -119,7 +119,7 @@ func (a *Answers) Granted() bool { return a.granted }
 // Value is the element that this answer is read from, valid until the next.
 func (a *Answers) Value() *resp.Value { return a.elements.Value() }
 
-// Fits says, after the last Next, whether the whole reply fits.
+// Fits reports, after the last Next, whether the whole reply fits.
 func (a *Answers) Fits() bool { return a.fits }
 
 func isYesOrNo(v *resp.Value) bool { return v.Kind == resp.Integer && (v.Int == 0 || v.Int == 1) }
@@ -130,15 +130,15 @@ type Remedy uint8
 const (
 	// None: the votes fail.
 	None Remedy = iota
-	// Load: say it again, with the script in front that the node has lost.
+	// Load: send it again, after the script that the node has lost.
 	Load
-	// Split: say it again in smaller calls, see SplitTo. Several share a call, and it
-	// may be about one of them.
+	// Split: send it again in smaller calls, see SplitTo. Several operands share the call, and
+	// the refusal may be about one of them.
 	Split
-	// Rephrase: say it again as a script call. The native command is not there
-	// after all, or no longer allowed; use scripts from now on.
+	// Rephrase: send it again as a script call. The native command is missing or no longer
+	// allowed; use scripts from now on.
 	Rephrase
-	// RephraseOnce: say it again as a script call, this time only.
+	// RephraseOnce: send it again as a script call, this time only.
 	RephraseOnce
 )
 
@@ -153,8 +153,8 @@ type Refusal struct {
 
 var errNoScript = errors.New("server keeps forgetting the script")
 
-// Refused says what an error reply to a command of n operands means; loaded tells
-// that the script was loaded right before it.
+// Refused interprets an error reply to a command of n operands; loaded means that the script was
+// loaded right before it.
 func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	code, call := string(resp.Code(text)), f.IsScript(k)
 	if call && code == "NOSCRIPT" {
@@ -165,7 +165,7 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	}
 	r.Fatal, r.Err = refusal.Read(text)
 	r.Unapplied = isUnapplied(code)
-	r.Later = !r.Fatal && refusal.IsPassing(code)
+	r.Later = !r.Fatal && refusal.IsRetryable(code)
 	ofKey := refusal.OfKey(text)
 	switch {
 	case r.Fatal:
@@ -174,7 +174,7 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 		if n > 1 && code == "NOPERM" && ofKey { // but an access list is asked about all keys first
 			r.Remedy = Split
 		}
-	case call && n > 1 && !refusal.IsPassing(code) && (ofKey || !errors.Is(r.Err, refusal.ErrForbidden)):
+	case call && n > 1 && !refusal.IsRetryable(code) && (ofKey || !errors.Is(r.Err, refusal.ErrForbidden)):
 		r.Remedy = Split
 	case call, k == Acquire, k.Reads():
 	case (code == "NOPERM" || code == "ERR") && !ofKey: // by script a key would fare no better
@@ -185,9 +185,8 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	return r
 }
 
-// SplitTo is the number of operands of the calls that a refused call of n is split
-// into. There are two steps: a refused key then costs 24 calls instead of 128, and the
-// other keys wait one round trip longer.
+// SplitTo is the number of operands of the calls into which a refused call of n is split. With
+// two steps a refused key costs 24 calls instead of 128, and the other keys one round trip more.
 func SplitTo(n int) int {
 	if n > 16 {
 		return 16
@@ -195,12 +194,11 @@ func SplitTo(n int) int {
 	return 1
 }
 
-// isUnapplied says whether servers return an error code only before they execute a
-// command.
+// isUnapplied reports whether servers return an error code only before they execute a command.
 func isUnapplied(code string) bool {
 	switch code {
 	case "NOPERM", "NOAUTH", "READONLY", "MASTERDOWN":
 		return true
 	}
-	return refusal.IsPassing(code)
+	return refusal.IsRetryable(code)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Operand is one key of a command, with its token and TTL. The value at the key is
-// Token with Tail behind it.
+// Token, then Tail.
 type Operand struct {
 	Key, Token []byte
 	TTL        int64 // in milliseconds, of kinds that have one
@@ -17,7 +17,7 @@ type Operand struct {
 	Block      fencing.Block // of a fenced acquire
 }
 
-// Fence is what the scripts of package fencing are told beside the operands.
+// Fence is the arguments of the scripts of package fencing beside the operands.
 type Fence struct {
 	Set string                  // the key with the tokens of the fleet
 	Me  [quorum.MaxNodes][]byte // by node: the fleet, and the node's present life
@@ -28,8 +28,8 @@ type Fence struct {
 const ReadBytes = 512
 
 // callBytes bounds the keys of a script call, in bytes, as MaxKeys does their
-// number. A server answers only when it has read the whole call, and a server that
-// does not answer within StallTimeout is taken for dead.
+// number. A server answers only when it has read the whole call, and a server that does not
+// answer within StallTimeout counts as dead.
 const callBytes = 64 << 10
 
 // Merge returns how many of the first operands the next command takes: one, or for
@@ -162,7 +162,7 @@ func appendToken(dst []byte, op *Operand) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// AppendLoad writes the SCRIPT LOAD that script calls of a kind may need in front.
+// AppendLoad writes the SCRIPT LOAD that script calls of a kind may need before them.
 func AppendLoad(dst []byte, k Kind, f Form) []byte {
 	text := ReleaseScript
 	switch {
@@ -177,6 +177,6 @@ func AppendLoad(dst []byte, k Kind, f Form) []byte {
 	return resp.AppendBulkString(dst, text)
 }
 
-// IsLoaded says whether a reply to SCRIPT LOAD fits. Where it is an error, the calls
-// behind it are refused too.
+// IsLoaded reports whether a reply to SCRIPT LOAD fits. If it is an error, the calls after it are
+// refused too.
 func IsLoaded(v *resp.Value) bool { return v.IsError() || v.Kind == resp.Bulk }

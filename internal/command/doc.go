@@ -6,7 +6,7 @@
 //	Kind, Form, Operand ─> Append ─> bytes ──── node ───> reply ─> Read ─> Answer
 //	                                                        └─> Refused ─> Remedy
 //
-// Probes find out, on each new connection, which forms the node understands. A Reader
-// reads the operands of a command out of its bytes: the command may have to be sent
-// again when its operations are gone.
+// Probes find, on each new connection, the forms that the node understands. A Reader reads the
+// operands of a command from its bytes: it may have to be sent again when its operations are
+// gone.
 package command

@@ -1,9 +1,8 @@
 package command
 
-// Form says which commands a node has to compare a token before it acts. Probes try
-// the commands on each connection. The version number is not used, since forks,
-// proxies and access lists differ from it. Every server since Redis 2.6 understands
-// the zero Form.
+// Form is the set of commands by which a node compares a token before it acts. Probes try the
+// commands on each connection. The version number is not used, since forks, proxies and access
+// lists differ from it. Every server since Redis 2.6 understands the zero Form.
 type Form uint16
 
 const (
@@ -15,7 +14,7 @@ const (
 	// Redis 8.4.
 	SetIfEq
 
-	// Fenced has acquires and extends run the scripts of package fencing.
+	// Fenced: acquires and extends run the scripts of package fencing.
 	Fenced
 
 	releases = DelIfEq | DelEx
@@ -24,17 +23,16 @@ const (
 	Scripts Form = 0
 )
 
-// IsScript says whether a kind is asked for by a script call, which takes several
-// operands.
+// IsScript reports whether a kind is sent as a script call, which takes several operands.
 func (f Form) IsScript(k Kind) bool {
 	return k == Release && f&releases == 0 || k == Extend && f&SetIfEq == 0 || f.IsFenced(k)
 }
 
-// IsFenced says whether a kind is asked for by a script of package fencing.
+// IsFenced reports whether a kind is sent as a call of a script of package fencing.
 func (f Form) IsFenced(k Kind) bool { return f&Fenced != 0 && k.HasTTL() }
 
-// nodeShift is where a Form has its node, counted from 1: the scripts of package fencing are
-// told which life of the node is meant, so each node has commands of its own.
+// nodeShift is the place of the node in a Form, counted from 1: an argument of the scripts of
+// package fencing is the life of the node, so each node has its own commands.
 const nodeShift = 8
 
 // ForNode is f, fenced, for one node.

@@ -4,14 +4,14 @@ package command
 type Kind uint8
 
 const (
-	// Acquire sets the key to the token where there is no key.
+	// Acquire sets the key to the token if there is no key.
 	Acquire Kind = 1 + iota
-	// Extend gives the key a new TTL where it holds the token.
+	// Extend gives the key a new TTL if it holds the token.
 	Extend
-	// Release deletes the key where it holds the token.
+	// Release deletes the key if it holds the token.
 	Release
-	// ReadValue reads the beginning of what the key holds, and ReadTTL its remaining
-	// time to live. They are granted where there is such a key.
+	// ReadValue reads the beginning of the value at the key, and ReadTTL its remaining time to
+	// live. They are granted if there is such a key.
 	ReadValue
 	ReadTTL
 
@@ -27,21 +27,20 @@ func (k Kind) String() string {
 	return [...]string{"none", "acquire", "extend", "release", "read value", "read ttl"}[k]
 }
 
-// IsValid says whether k is one of the constants.
+// IsValid reports whether k is one of the constants.
 func (k Kind) IsValid() bool { return k > 0 && k < Kinds }
 
-// HasTTL says whether commands of the kind carry a TTL.
+// HasTTL reports whether commands of the kind have a TTL.
 func (k Kind) HasTTL() bool { return k == Acquire || k == Extend }
 
-// Reads says whether a kind asks for what a node knows, and changes nothing there. Its
-// replies carry a [Value].
+// Reads reports whether a kind reads and changes nothing. Its replies have a [Value].
 func (k Kind) Reads() bool { return k > Release }
 
-// byRank is the order of commands that may be written in any order. Releases come
-// first, since they free keys for the acquires behind them.
+// byRank is the order of commands that may be written in any order. Releases come first, since
+// they free keys for the acquires after them.
 var byRank = [...]Kind{Release, Extend, Acquire, ReadTTL, ReadValue}
 
-// Classes is how many ranks there are.
+// Classes is the number of ranks.
 const Classes = len(byRank)
 
 // Rank is the place of a kind in that order.

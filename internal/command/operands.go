@@ -5,8 +5,8 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Reader reads the operands out of a command that was written by Append. It can be
-// reused without an allocation: while a node is down each batch is read.
+// Reader reads the operands from a command that Append has written. It can be reused without an
+// allocation: while a node is down each batch is read.
 type Reader struct {
 	args     [][]byte
 	operands []Operand
@@ -16,7 +16,7 @@ type Reader struct {
 const maxArgument = 1 << 20
 
 // Read returns operands that point into the command, valid until the next Read. It
-// panics where the command is not Append's.
+// panics if the command is not Append's.
 func (r *Reader) Read(k Kind, command []byte) []Operand {
 	d := resp.Decoder{Limits: resp.Limits{Bulk: maxArgument, Elements: 1 << 10, Depth: 1}}
 	var v resp.Value

@@ -9,15 +9,15 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// The key of the probes, which no lock has, and a token that it does not hold.
+// The key of the probes, which is no lock's, and a token that it does not hold.
 const (
 	probeKey   = "redlock:probe"
 	probeToken = "x"
 )
 
-// Probes are commands that find out, on a new connection, which forms a node
-// understands, and load the scripts that it needs. They name a key that is absent, and
-// so change nothing. One Probes is used for one connection.
+// Probes are commands that find, on a new connection, the forms that a node understands, and load
+// the scripts that it needs. Their key is absent, so they change nothing. One Probes is used for
+// one connection.
 type Probes struct {
 	form  Form
 	asked []probe
@@ -29,8 +29,8 @@ type probe struct {
 	answer func(*resp.Value) error
 }
 
-// NewProbes is the probes of one connection; with scripted set native commands are
-// not tried. fence is nil where the scripts of package fencing are not needed.
+// NewProbes returns the probes of one connection; with scripted native commands are not tried.
+// fence is nil if the scripts of package fencing are not needed.
 func NewProbes(scripted bool, fence *Fence) *Probes {
 	p := new(Probes)
 	if !scripted {
@@ -46,8 +46,8 @@ func NewProbes(scripted bool, fence *Fence) *Probes {
 	return p
 }
 
-// fence loads the scripts of package fencing, and runs those that ask for no key: a node that
-// does not allow them cannot be used.
+// fence loads the scripts of package fencing, and runs those that need no key: a node that does
+// not allow them cannot be used.
 func (p *Probes) fence(fence *Fence) {
 	p.form |= Fenced // so that they count as needed
 	p.script(Acquire, fencing.AcquireScript, fencing.AcquireSHA1, "1", fence.Set, probeToken, "0")
@@ -65,15 +65,14 @@ func (p *Probes) Len() int { return len(p.asked) }
 // Command is command i, as words.
 func (p *Probes) Command(i int) []string { return p.asked[i].words }
 
-// Answer reads the reply to command i; all of them, in order. An error says that
-// the node cannot be used.
+// Answer reads the reply to command i; all of them, in order. After an error the node cannot be
+// used.
 func (p *Probes) Answer(i int, v *resp.Value) error { return p.asked[i].answer(v) }
 
-// Form is the form that the answers have shown.
+// Form is the form that the answers show.
 func (p *Probes) Form() uint16 { return uint16(p.form) }
 
-// releasesBy notes a native command that releases, if it works. The first one that
-// works is used.
+// releasesBy notes a native command that releases, if it works. The first that works is used.
 func (p *Probes) releasesBy(form Form) func(*resp.Value) error {
 	return func(v *resp.Value) error {
 		works, err := probed(v, v.Kind == resp.Integer)
@@ -95,9 +94,9 @@ func (p *Probes) extends(v *resp.Value) error {
 	return err
 }
 
-// probed says whether the answer to a probe shows that the command works; fits
-// tells what it answers then. A key that is out of bounds shows it too: access
-// is checked only of commands that exist, and locks have other keys.
+// probed reports whether the answer to a probe shows that the command works; fits recognizes its
+// answer. A refused key shows it too: access is checked only for commands that exist, and locks
+// have other keys.
 func probed(v *resp.Value, fits bool) (works bool, err error) {
 	switch {
 	case v.IsError():

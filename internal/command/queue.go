@@ -9,22 +9,22 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Commands for one node alone, by which processes that wait for a lock learn when it is
-// freed, and whose turn it is. None of them is a vote.
+// Commands for one node by which processes that wait for a lock learn when it is freed, and which
+// process is next. None of them is a vote.
 //
-// A node has for each lock that several processes want a queue of them, and for each of
-// these a ticket, a key that expires: a process without one has left the queue. Both lie
-// beside the key of the lock, so that an access list for the names of locks covers them.
+// For each lock that several processes want, a node has a queue of them, and for each process a
+// ticket, a key that expires: a process without a ticket has left the queue. The names of both
+// begin with the key of the lock, so that an access list for locks covers them.
 //
 // The script of the queue enters a process into it, at the end (Enter, or Again where it
-// may be there already), or takes it out (Leave). It drops the first as long as they have
-// no ticket. A first that has others behind it gets a short ticket, by PEXPIRE, which
-// tells a process that tracks its ticket that it is the first.
+// may be there already), or takes it out (Leave). It drops the first ones that have no ticket.
+// A first that has others after it gets a short ticket, by PEXPIRE, which notifies the process,
+// since it tracks its ticket.
 //
 //	EVALSHA QueueSHA1 2 queue ticket id way alone first behind
 //
-// answers with whether the process is the first, how many others there are, the lifetime
-// of its ticket, and of that of the first where it is another's.
+// answers whether the process is the first, how many others there are, the lifetime of its ticket,
+// and that of the first's ticket if it is another's.
 
 // QueueScript is the script of the queue, and QueueSHA1 its digest.
 //
@@ -33,7 +33,7 @@ var QueueScript string
 
 const QueueSHA1 = "9029acd258d5c895799793d8b95d92ef899a8ded"
 
-// Way is what the script of the queue does.
+// Way is the action of the script of the queue.
 type Way string
 
 const (
@@ -42,15 +42,15 @@ const (
 	Leave Way = "leave"
 )
 
-// Lifetimes of tickets. A process renews its own at half of it. A first that has died keeps
-// the others waiting for FirstTicket.
+// Lifetimes of tickets. A process renews its ticket at half of it. A first that has died delays
+// the others by FirstTicket.
 const (
 	AloneTicket  = time.Minute
 	FirstTicket  = time.Second
 	BehindTicket = 3 * time.Second
 )
 
-// What follows the key of a lock in the names beside it.
+// What follows the key of a lock in the names of these keys.
 const (
 	queueSuffix  = ":redlock:queue"
 	ticketSuffix = ":redlock:ticket:"
@@ -58,10 +58,10 @@ const (
 	gapSuffix    = ":redlock:gap"
 )
 
-// AppendTracking switches tracking on for a connection, and has the node push at once, to
-// show that pushes come through: the ticket is tracked, and set for a millisecond, while one's
-// own changes are pushed too. OPTIN is a must, or the scripts that release would have all keys of all locks
-// tracked.
+// AppendTracking switches tracking on for a connection, and makes the node push at once, to show
+// that pushes arrive: the ticket is tracked, and set for a millisecond, while the connection's own
+// changes are pushed too. Without OPTIN the scripts that release would track all keys of all
+// locks.
 func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 	const on = "*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n"
 	dst = appendWatch(append(dst, on...), key, ticketSuffix, id)
@@ -73,8 +73,8 @@ func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 }
 
 // AppendQueue writes the call of the script of the queue for a lock, and the tracking of
-// the process's ticket behind it, in this order: a change of one's own ends tracking. The
-// replies are those of the script, of CLIENT CACHING and of PTTL.
+// the process's ticket after it: a change by the connection itself ends tracking. The replies are
+// those of the script, of CLIENT CACHING and of PTTL.
 func AppendQueue(dst []byte, key, id string, way Way) (_ []byte, replies int) {
 	dst = append(dst, "*10\r\n$7\r\nEVALSHA\r\n$40\r\n"+QueueSHA1+"\r\n$1\r\n2\r\n"...)
 	dst = appendName(dst, key, queueSuffix, "")
@@ -90,16 +90,15 @@ func AppendQueue(dst []byte, key, id string, way Way) (_ []byte, replies int) {
 	return appendWatch(dst, key, ticketSuffix, id), 3
 }
 
-// AppendWatch has a node track the key of a lock: it pushes when that is changed next. The
-// replies are those of CLIENT CACHING and of PTTL.
+// AppendWatch makes a node track the key of a lock: it pushes at the next change. The replies are
+// those of CLIENT CACHING and of PTTL.
 func AppendWatch(dst []byte, key string) (_ []byte, replies int) {
 	return appendWatch(dst, key, "", ""), 2
 }
 
-// AppendGate is AppendQueue where scripts are not allowed: one process at a time has the
-// gate, a key that expires, and the others track it. There is no order among them. renew
-// says that the process has it. The replies to Enter are those of SET, of CLIENT CACHING
-// and of PTTL.
+// AppendGate is AppendQueue without scripts: one process at a time has the gate, a key that
+// expires, and the others track it, in no order. renew means that the process has it. The replies
+// to Enter are those of SET, of CLIENT CACHING and of PTTL.
 func AppendGate(dst []byte, key, id string, way Way, renew bool) (_ []byte, replies int) {
 	if way != Enter {
 		dst = append(dst, "*2\r\n$3\r\nDEL\r\n"...)
@@ -119,8 +118,8 @@ func AppendGate(dst []byte, key, id string, way Way, renew bool) (_ []byte, repl
 }
 
 // AppendClaim claims the gap that the processes of a queue leave now, for one of them, and
-// holds off further claims for a while. The replies are those of SET, OK for one process,
-// and of PTTL.
+// prevents further claims for a while. The replies are those of SET, OK for one process, and of
+// PTTL.
 func AppendClaim(dst []byte, key, id string, holdsOff time.Duration) (_ []byte, replies int) {
 	dst = append(dst, "*6\r\n$3\r\nSET\r\n"...)
 	dst = appendName(dst, key, gapSuffix, "")
@@ -131,18 +130,18 @@ func AppendClaim(dst []byte, key, id string, holdsOff time.Duration) (_ []byte, 
 	return appendName(dst, key, gapSuffix, ""), 2
 }
 
-// AppendPing asks a node for a sign of life.
+// AppendPing writes a PING.
 func AppendPing(dst []byte) (_ []byte, replies int) {
 	return append(dst, "*1\r\n$4\r\nPING\r\n"...), 1
 }
 
-// AppendLoadQueue has a node load the script of the queue.
+// AppendLoadQueue writes the SCRIPT LOAD of the script of the queue.
 func AppendLoadQueue(dst []byte) (_ []byte, replies int) {
 	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
 	return resp.AppendBulkString(dst, QueueScript), 1
 }
 
-// Name is what a name of a key beside a lock's stands for.
+// Name is the kind of a key that belongs to a lock.
 type Name uint8
 
 const (
@@ -151,8 +150,8 @@ const (
 	OfGate
 )
 
-// CutName returns the key of the lock that a tracked name belongs to. A ticket counts only
-// where it is that of id.
+// CutName returns the key of the lock that a tracked name belongs to. A ticket counts only if it
+// is that of id.
 func CutName(name []byte, id string) (key []byte, what Name) {
 	if key, ok := bytes.CutSuffix(name, []byte(gateSuffix)); ok {
 		return key, OfGate

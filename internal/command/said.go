@@ -8,26 +8,26 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Said is a reply to a command that is no vote: numbers, or why there are none.
+// Said is a reply to a command that is no vote: numbers, or the error in their place.
 type Said struct {
 	Ints  [4]int64 // an integer, or the elements of an array of up to 4
 	OK    bool
-	Fence fencing.Answer // of a script of package fencing; Code is 0 where it is none
+	Fence fencing.Answer // of a script of package fencing; Code is 0 if it is none
 	Code  string         // of an error reply
 	Err   error          // that reply: bounded, printable, never a token or a key
-	Lacks bool           // it says that the access list does not allow a command
-	OfKey bool           // it says that the access list allows the command on other keys
+	Lacks bool           // the access list does not allow a command
+	OfKey bool           // the access list allows the command, but not on this key
 	Fatal bool           // the connection must be closed
-	Later bool           // it is about the state of the server: another time it may be a better one
+	Later bool           // it is about a state of the server that passes
 }
 
-// ReadSaid reads a reply. A null is the zero Said; so is a reply of no use.
+// ReadSaid reads a reply. A null, and a reply of another kind, is the zero Said.
 func ReadSaid(v *resp.Value) (s Said) {
 	switch {
 	case v.IsError():
 		s.Code = string(v.Code())
 		s.Fatal, s.Err = refusal.Read(v.Bytes)
-		s.Later = refusal.IsPassing(s.Code)
+		s.Later = refusal.IsRetryable(s.Code)
 		s.OfKey = refusal.OfKey(v.Bytes)
 		s.Lacks = !s.OfKey && errors.Is(s.Err, refusal.ErrForbidden)
 	case v.Kind == resp.Integer:

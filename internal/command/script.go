@@ -3,20 +3,18 @@ package command
 import _ "embed"
 
 // Two Lua scripts compare a token before they act on a key. Their SHA1 digests are
-// constants, so that nothing is hashed at run time (and nothing breaks where SHA-1
-// is forbidden to the process).
+// constants, so that nothing is hashed at run time (and nothing breaks where SHA-1 is forbidden).
 //
-// Both take any number of keys from 1 to MaxKeys and answer with an array of as
-// many integers, 1 where the key held the token and 0 where it did not, so that
-// operations that wait together cost one call into Lua. They read the keys with
-// MGET, which answers nil for a key of another type where GET would end the whole
+// Both take 1 to MaxKeys keys and answer with an array of as many integers, 1 if the key held the
+// token and 0 if it did not, so that operations that wait together cost one call into Lua. They
+// read the keys with MGET, which answers nil for a key of another type, where GET would end the
 // script with an error.
 //
 //	EVALSHA ReleaseSHA1 n key… token…
 //	EVALSHA ExtendSHA1  n key… token… ttl-in-ms…
 
 // MaxKeys bounds the keys of one call: a script blocks its server while it runs, and
-// more keys save hardly anything.
+// more keys save little.
 const MaxKeys = 128
 
 // ReleaseScript deletes each key that still holds its token.
@@ -30,7 +28,7 @@ var ReleaseScript string
 //go:embed extend.lua
 var ExtendScript string
 
-// The digests under which servers know the scripts; a test recomputes them.
+// The digests of the scripts; a test recomputes them.
 const (
 	ReleaseSHA1 = "74d05198eb16da02cc56a448a26c43e98960e9c2"
 	ExtendSHA1  = "031d8f49a98ff6ecc6e1e0681bcb1f875f704698"

@@ -1,6 +1,5 @@
-// Package refusal says what the error replies of servers mean: for the connection
-// that they arrive on, and for the command that they answer. It reads text and
-// keeps nothing of it.
+// Package refusal interprets the error replies of servers: their meaning for the connection
+// that they arrive on, and for the command that they answer. It reads text and keeps none of it.
 package refusal
 
 import (
@@ -13,41 +12,39 @@ import (
 
 // The causes of refusals, for errors.Is. An error of this package wraps at most one.
 var (
-	// ErrAuth is a refusal of our credentials, or of having none. What the
-	// server said is not shown: servers are known to repeat what they were
-	// sent.
+	// ErrAuth is a refusal of the credentials, or of having none. The text of the server is
+	// not shown, since servers may repeat what they were sent.
 	ErrAuth = errors.New("server refused the credentials")
-	// ErrImpostor and ErrNoLogin are ErrAuth, and say more of it.
+	// ErrImpostor and ErrNoLogin are kinds of ErrAuth.
 	ErrImpostor = fmt.Errorf("%w: it wants none, and so may not be the server that is meant", ErrAuth)
 	ErrNoLogin  = fmt.Errorf("%w: it wants some, and none are configured (NOAUTH)", ErrAuth)
-	// ErrNotMaster refuses a node that replicates another, or was made to
-	// while we were connected: it would lose the keys that we set.
+	// ErrNotMaster refuses a node that replicates another, or began to while it was
+	// connected: it would lose the keys that are set.
 	ErrNotMaster = errors.New("conn: node is a replica: name the master in its place")
 	// ErrCluster refuses a node of a cluster, which redirects most keys to
 	// others: their votes would not be independent.
 	ErrCluster = errors.New("conn: node is part of a cluster: name masters that are independent of each other")
-	// ErrForbidden is a command, or a key, that the server's access list does
-	// not allow our user.
+	// ErrForbidden is a command, or a key, that the server's access list does not allow.
 	ErrForbidden = errors.New("conn: forbidden by the server's access list")
 
 	// ErrUnscripted is a server that has no scripts, where there is no other way.
 	ErrUnscripted = errors.New("conn: node cannot run scripts")
 
-	// ErrProtected and ErrCrowded come before any command was read, after which
-	// the server hangs up.
+	// ErrProtected and ErrCrowded come before any command was read; then the server closes the
+	// connection.
 	ErrProtected = errors.New("server is in protected mode: it takes no clients from other hosts without a password")
 	ErrCrowded   = errors.New("server takes no more clients")
 
-	// ErrUnfit is an answer of another type than the command has. What comes behind
-	// it would be as wrong.
-	ErrUnfit = errors.New("server answers something else than was asked")
+	// ErrUnfit is an answer of another type than the command has. Replies after it would be
+	// as wrong.
+	ErrUnfit = errors.New("server's reply does not fit the command")
 )
 
 // Lacks is the refusal of a command that a node cannot be used without.
 func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
-// IsUnscripted says whether the answer to a script command is that of a server which does
-// not have it: the command, the language, or a command that the script runs.
+// IsUnscripted reports whether the answer to a script command is that of a server without the
+// command, without the language, or without a command that the script runs.
 func IsUnscripted(text []byte) bool {
 	reply := resp.NewServerError(text)
 	lower := strings.ToLower(reply.Message)
@@ -55,15 +52,14 @@ func IsUnscripted(text []byte) bool {
 		strings.Contains(lower, "unknown redis command") || strings.Contains(lower, "scripting engine"))
 }
 
-// refusals says what error replies mean for the connection that they arrive on.
-// A code that is not here is the failure of one command, and no more: BUSY,
-// LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and codes that are
-// yet to be invented.
+// refusals are the error replies that concern more than one command. A code that is not here is
+// the failure of one command: BUSY, LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and
+// codes of later servers.
 var refusals = []struct {
 	code   string
 	begins string // what follows the code; empty means anything
-	cause  error  // what it is called here, if it has a name
-	fatal  bool   // nothing on this connection will be answered any better
+	cause  error  // nil: it has no name here
+	fatal  bool   // the connection is of no more use
 }{
 	{"NOAUTH", "", ErrAuth, true},
 	{"WRONGPASS", "", ErrAuth, true},
@@ -87,9 +83,9 @@ var refusals = []struct {
 	{"EXECABORT", "", nil, true},
 }
 
-// IsPassing reports whether an error code is about the state of the server, which mends by
-// itself, and not about a command or a key.
-func IsPassing(code string) bool {
+// IsRetryable reports whether an error code is about a state of the server that passes, and not
+// about a command or a key.
+func IsRetryable(code string) bool {
 	switch code {
 	case "OOM", "MISCONF", "BUSY", "LOADING", "NOREPLICAS":
 		return true
@@ -97,16 +93,15 @@ func IsPassing(code string) bool {
 	return false
 }
 
-// Stays reports whether an error reply says that the command is wrong, as every ERR does
-// that does not turn the client away: the next answer will be the same. Of a code that is
-// not known here it says nothing.
+// Stays reports whether an error reply means that the command is wrong, as every ERR does that
+// does not refuse the client: the next answer will be the same. Unknown codes do not stay.
 func Stays(text []byte) bool {
 	_, err := Read(text)
 	return resp.NewServerError(text).Code == "ERR" && !errors.Is(err, ErrCrowded)
 }
 
-// Fatality is the error of a refusal for which the connection must be closed, and
-// nil for others, which only say that a command is of no use. See [Read].
+// Fatality is the error of a refusal after which the connection must be closed, and nil for a
+// refusal of one command. See [Read].
 func Fatality(text []byte) error {
 	if fatal, err := Read(text); fatal {
 		return err
@@ -114,12 +109,11 @@ func Fatality(text []byte) error {
 	return nil
 }
 
-// Read says what the payload of an error reply means, whether it stands as
-// the server wrote it or a script has wrapped it. The error is, or wraps, a
-// [*resp.ServerError], and also wraps [ErrAuth], [ErrNotMaster], [ErrCluster] or
-// [ErrForbidden] where it is one of these; fatal tells that the connection must
-// be closed. Its text is bounded and printable. Where a permission is missing it
-// names the command, never an argument nor the user.
+// Read interprets the payload of an error reply, as the server wrote it or as a script has
+// wrapped it. The error is, or wraps, a [*resp.ServerError], and also wraps [ErrAuth],
+// [ErrNotMaster], [ErrCluster] or [ErrForbidden] if it is one of these; fatal means that the
+// connection must be closed. The text is bounded and printable. If a permission is missing it
+// names the command, never an argument or the user.
 //
 // It keeps nothing of text, and allocates the error.
 func Read(text []byte) (fatal bool, err error) {
@@ -149,8 +143,8 @@ type refusal struct {
 func (e *refusal) Error() string   { return e.cause.Error() + ": " + e.reply.Message }
 func (e *refusal) Unwrap() []error { return []error{e.cause, e.reply} }
 
-// What servers say before they name a command that is not allowed, and inside a
-// script, where the code is not NOPERM.
+// The texts of servers before the name of a command that is not allowed, and inside a script,
+// where the code is not NOPERM.
 const (
 	noCommand    = "no permissions to run the '"
 	scriptDenied = "ACL failure in script: "              // from Redis 7.2 on, and Valkey
@@ -158,8 +152,8 @@ const (
 	aKey         = "a key"                                // in place of its name, which is an argument
 )
 
-// forbidden says what an access list does not allow, or "" where an error reply
-// is about something else.
+// forbidden is what an access list does not allow, or "" if an error reply is about something
+// else.
 func forbidden(reply *resp.ServerError) string {
 	text := reply.Message
 	inScript := reply.Code == "ERR" && (strings.Contains(text, scriptDenied) || strings.Contains(text, scriptUser))
@@ -180,13 +174,12 @@ func forbidden(reply *resp.ServerError) string {
 	return "something that it does not name"
 }
 
-// OfKey says whether an error reply allows the command, but not on the key
-// that it was given: it tells nothing of the command on other keys. It keeps
-// nothing of text, and allocates.
+// OfKey reports whether an error reply forbids the key, not the command: the command may work on
+// other keys. It keeps nothing of text, and allocates.
 func OfKey(text []byte) bool { return forbidden(resp.NewServerError(text)) == aKey }
 
-// IsWord says whether s is short and of letters, digits, dots, dashes and
-// underscores, as versions, names and ids are.
+// IsWord reports whether s is short and of letters, digits, dots, dashes and underscores, as
+// versions, names and ids are.
 func IsWord(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -197,9 +190,8 @@ func IsWord(s string) bool {
 	return len(s) > 0 && len(s) <= 64
 }
 
-// Redact keeps the server's words out of an error. It may repeat in answer to
-// anything what it was sent before, a password for one; what is left is a cause
-// or a code that we know.
+// Redact removes the text of the server from an error: a server may repeat what it was sent
+// before, such as a password. A known cause or code is left.
 func Redact(err error) error {
 	var named *refusal
 	if errors.As(err, &named) {
