@@ -90,6 +90,19 @@ func TestReleaseWithEndedContext(t *testing.T) {
 		testkit.AtOnce(t, func() { require.Equal(t, context.Canceled, l.Release(ended)) })
 		r.Heal(t)
 		r.AwaitEmpty(t)
+
+		// In the queue it keeps its place before an acquire of the key.
+		l = cluster.MustAcquire(t, r.Client, "k", ttl)
+		unclogged := r.Clog(t)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		defer cancel()
+		released := testkit.Start(func() error { return l.Release(ctx) })
+		testkit.Await(t, "the release", func() bool { return l.Remaining() == 0 })
+		acquired := cluster.Begin(t, r.Client, acquireOp("k"))
+		require.Equal(t, context.DeadlineExceeded, testkit.Outcome(t, "Release", released))
+		r.Heal(t)
+		unclogged()
+		require.NoError(t, testkit.Outcome(t, "the acquire", acquired))
 	})
 }
 
