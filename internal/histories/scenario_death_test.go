@@ -32,10 +32,7 @@ var deaths = []scenario{
 		next, last := s.wait(s.Client(), "k", longTTL), s.wait(s.Client(), "k", longTTL)
 		time.Sleep(3 * ttl)
 		s.kill(m)
-		for s.Holders("k") > 2 {
-			time.Sleep(time.Millisecond)
-		}
-		s.inTurn(5*promptly, next, last)
+		s.inTurn(ttl+5*promptly, next, last)
 	}},
 	{"idle waiters", 5, func(s *stage) {
 		const keys, long = 50, 10 * time.Second

@@ -25,7 +25,8 @@ func Apart(t *testing.T, test func(t *testing.T)) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*Patience)
 	defer cancel()
 	child := exec.CommandContext(ctx, os.Args[0], "-test.v", "-test.run", "^"+t.Name()+"$", "-test.timeout", (3 * Patience).String())
-	child.Env = append(os.Environ(), apartEnv+"="+t.Name())
+	child.Env = append(os.Environ(), apartEnv+"="+t.Name(),
+		"GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0") // a second otherwise
 	output, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", excerpt(string(output)))
 	require.Contains(t, string(output), "--- PASS: "+t.Name(), "it did not run")
