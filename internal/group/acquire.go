@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/token"
 )
@@ -77,8 +78,7 @@ func (g *Group) attempt(ctx context.Context, c *engine.Call, key string, sent bo
 			err = engine.ErrExpired
 		}
 		if err == nil {
-			h = g.handle(state{key: key, token: c.Token, until: c.Until, ttl: c.TTL}, c.Absent)
-			h.fence = c.Block.First
+			h = Handle{g, holding.Begin(holding.State{Key: key, Token: c.Token, Until: c.Until, TTL: c.TTL}, c.Absent, c.Block.First)}
 			g.fence.granted(&c.Op)
 		}
 		if again, err = g.fence.again(&c.Op, &c.Proposal, err); !again || g.cfg.OnAttempt != nil {
@@ -102,15 +102,6 @@ func (g *Group) renew(op *engine.Op, t *token.Token, p *fencing.Proposal) error 
 		return err
 	}
 	return g.fence.propose(&op.Block, p)
-}
-
-// handle begins a lease.
-func (g *Group) handle(s state, absent uint64) Handle {
-	l, _ := g.leases.Get().(*lease)
-	if l == nil {
-		l = new(lease)
-	}
-	return Handle{g, l, l.begin(s, absent), 0}
 }
 
 // newToken makes t a new token.

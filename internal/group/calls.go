@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
@@ -19,12 +20,12 @@ type calls struct {
 
 // calls returns an operation of a kind on a lock, to be freed; or what is wrong with its
 // arguments.
-func (g *Group) calls(kind engine.Kind, s *state, ttl time.Duration) (c calls, err error) {
+func (g *Group) calls(kind engine.Kind, s *holding.State, ttl time.Duration) (c calls, err error) {
 	c.group = g
-	if s.more == nil || s.more.keys == nil {
-		c.one, err = g.engine.Call(kind, s.key, ttl)
+	if keys := s.Several(); keys == nil {
+		c.one, err = g.engine.Call(kind, s.Key, ttl)
 	} else {
-		for _, key := range s.more.keys {
+		for _, key := range keys {
 			one, callErr := g.engine.Call(kind, key, ttl)
 			if err = callErr; err != nil {
 				c.free()
@@ -35,7 +36,7 @@ func (g *Group) calls(kind engine.Kind, s *state, ttl time.Duration) (c calls, e
 		}
 	}
 	if err == nil {
-		c.each(func(one *engine.Call) { one.Tail = g.tailOf(s) })
+		c.each(func(one *engine.Call) { one.Tail = s.Tail(g.cfg.Holder) })
 	}
 	return c, err
 }
@@ -133,11 +134,22 @@ func bare(err error) error {
 	return err
 }
 
-// tailOf is what follows the token in the value at the keys of a lock: the client's name,
-// or for a lock that was attached what was given.
-func (g *Group) tailOf(s *state) string {
-	if s.more != nil && s.more.attached {
-		return s.more.tail
+// leave sends the releases of a caller that does not wait for them, because its context has
+// ended: all of them, or none.
+func (c *calls) leave() error {
+	if c.one != nil {
+		return c.group.engine.Leave(c.one)
 	}
-	return g.cfg.Holder
+	return c.group.engine.Leave(c.all...)
+}
+
+// discard is leave for a caller that does not look at the result, which is counted when the
+// first key has one.
+func (c *calls) discard() {
+	if c.one != nil {
+		c.group.engine.Discard(c.one)
+		return
+	}
+	c.all[0].Part = false
+	c.group.engine.Discard(c.all...)
 }

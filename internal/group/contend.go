@@ -33,7 +33,7 @@ func (g *Group) inLine(ctx context.Context, w *waiting, c *engine.Call) (h Handl
 		case handed.Remaining() > 0:
 			w.ended = handedOver
 			return handed, nil
-		case handed.lease != nil: // this goroutine has waited long to run again
+		case !handed.hold.IsZero(): // this goroutine has waited long to run again
 			handed.ReleaseAsync()
 			w.last = engine.ErrExpired
 			g.lines.stand(own, 0)
@@ -104,12 +104,12 @@ func (g *Group) reportFor(ctx context.Context, w *waiter, h Handle, r reports) {
 
 // attempted reports the end of an attempt of w to its line, and has w act no more.
 func (l *lines) attempted(w *waiter, h Handle, denied uint64, err error) {
-	held, won := h.state()
+	held, won := h.hold.State()
 	w.won = w.won || won
 	l.did(w, func(t *table) due {
 		switch {
 		case won:
-			return t.Won(&w.Waiter, held.until, denied)
+			return t.Won(&w.Waiter, held.Until, denied)
 		case err == engine.ErrTaken:
 			return t.Refused(&w.Waiter, denied)
 		case isPassing(err):

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/waiters"
 	"github.com/redlock-go/redlock/quorum"
@@ -129,7 +130,7 @@ func (f *fence) told(node int, a fencing.Answer) {
 // micros is the client's own time, or why it cannot be one.
 func (f *fence) micros() (uint64, error) {
 	now := f.wall() // user code
-	if micros := now.UnixMicro(); micros >= fencing.FirstTime && micros <= fencing.MaxToken-maxPasses {
+	if micros := now.UnixMicro(); micros >= fencing.FirstTime && micros <= fencing.MaxToken-holding.MaxPasses {
 		return uint64(micros), nil
 	}
 	return 0, fmt.Errorf("%w: FenceClock reads %s, which is not from 2020 to 2255", ErrClock, now.UTC().Format(time.RFC3339))
@@ -146,7 +147,7 @@ func (f *fence) propose(b *fencing.Block, p *fencing.Proposal) error {
 		return err
 	}
 	var ok bool
-	if *b, ok = p.Next(now, maxPasses); !ok {
+	if *b, ok = p.Next(now, holding.MaxPasses); !ok {
 		return fmt.Errorf("%w: a node has accepted a token that leaves none below 2^53", ErrClock)
 	}
 	return nil

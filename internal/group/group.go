@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
 )
 
 // Group is the nodes of one quorum and everything that goes to them. It is safe
@@ -24,8 +25,8 @@ type Group struct {
 	clock  *clock.System
 	engine *engine.Engine
 	fleet  *conn.Fleet
-	leases sync.Pool // of *lease
-	keeper keeper
+	keeper *holding.Keeper
+	house  *housekeeper
 	lines  lines
 	fence  fence
 	waits  waits
@@ -53,10 +54,15 @@ func New(cfg Config) (*Group, error) {
 	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.lines.pushed
 	g.fence.init(g, &cfg)
 	g.cfg = cfg
-	g.keeper.init(g)
 	g.lines.init(g)                              // before cfg.Conn goes
 	g.cfg.Nodes, g.cfg.Conn = nil, conn.Config{} // they hold passwords, and a Client can be printed
 	g.engine = engine.New(cfg.Engine)
+	g.house = newHousekeeper(g.clock)
+	g.keeper = holding.NewKeeper(holding.Config{
+		Engine: g.engine, Clock: g.clock, Tail: cfg.Holder, MaxHold: cfg.MaxHold,
+		Ring: g.house.ring, Gone: g.lines.freed, Explain: g.shown, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
+	})
+	g.house.tasks = append(g.house.tasks, g.keeper.Turn)
 	lock := g.engine.DriverLock()
 	lock.Lock() // a quick dialer calls nodeUp, which needs g.fleet
 	g.fleet, err = conn.New(cfg.Conn, lock)
@@ -101,6 +107,9 @@ func (g *Group) Stats(show func(n conn.Node, v engine.Votes)) engine.Stats {
 	return g.engine.Stats()
 }
 
+// Kept is how many locks are kept alive, and how many were lost while they were.
+func (g *Group) Kept() (kept int, lost uint64) { return g.keeper.Count() }
+
 // Len is the number of nodes.
 func (g *Group) Len() int { return g.fleet.Len() }
 
@@ -114,7 +123,8 @@ func (g *Group) Close() {
 		close(g.ending)
 		g.fence.close()
 		g.lines.close()
-		g.keeper.close()
+		g.keeper.Close()
+		g.house.close()
 		g.engine.Close(g.cfg.CloseTimeout)
 	})
 }

@@ -58,7 +58,7 @@ func (g *Group) reportUnsent(ctx context.Context, kind engine.Kind, key string, 
 
 // reportLost reports that a lock is gone, unless that was reported before.
 func (h Handle) reportLost(key string, err error) {
-	if f := h.group.cfg.OnLockLost; f != nil && h.lease.reportLoss(h.life) {
+	if f := h.group.cfg.OnLockLost; f != nil && h.hold.ReportLoss() {
 		f(key, err)
 	}
 }

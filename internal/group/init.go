@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/fencing"
 )
 
@@ -21,7 +22,7 @@ type operator struct {
 // nodes without a vote are, only where those that have one are too few.
 func (o *operator) floor(f *fence) uint64 {
 	if !o.alone {
-		return fencing.InitFloor(o.atLeast, maxPasses, 0, 0)
+		return fencing.InitFloor(o.atLeast, holding.MaxPasses, 0, 0)
 	}
 	var shown uint64
 	for node := range f.fleet.Nodes {
@@ -34,7 +35,7 @@ func (o *operator) floor(f *fence) uint64 {
 		log.Warn("redlock: InitFencing was given a smaller token than nodes show; the greater counts", "atLeast", o.atLeast, "shown", shown)
 	}
 	now, _ := f.micros() // it was right when the call began
-	return fencing.InitFloor(o.atLeast, maxPasses, shown, now)
+	return fencing.InitFloor(o.atLeast, holding.MaxPasses, shown, now)
 }
 
 // InitFencing gives nodes without a vote one, though too many have forgotten for them to be
@@ -46,7 +47,7 @@ func (g *Group) InitFencing(ctx context.Context, atLeast uint64) error {
 	switch {
 	case !f.on:
 		return fmt.Errorf("%w: InitFencing needs Config.Fenced", ErrConfig)
-	case atLeast > fencing.MaxToken-2*maxPasses:
+	case atLeast > fencing.MaxToken-2*holding.MaxPasses:
 		return engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
 	}
 	if err := ctx.Err(); err != nil {
@@ -89,7 +90,7 @@ func (f *fence) initialize(ctx context.Context, cases []fencing.Treatment, by *o
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for first := true; ; first = false {
-		pause, voting, known := time.Duration(never), 0, 0
+		pause, voting, known := never, 0, 0
 		for node := range cases {
 			again, finished := f.treat(&cases[node], node, by)
 			switch nonce := cases[node].Nonce(); {

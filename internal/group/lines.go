@@ -36,6 +36,8 @@ type lines struct {
 
 const shards = 32
 
+const never = time.Duration(1<<63 - 1)
+
 // shard is some of the lines. Its lock is taken before a lease's, and after the driver
 // lock.
 type shard struct {
@@ -173,8 +175,8 @@ func (l *lines) leave(w *waiter) {
 	if waited { // only now: close leaves the queues, and ends the connections, when none waits
 		l.waiting.Add(-1)
 	}
-	if w.won && handed.lease != nil { // both: the nodes have lost keys. None may have the one that was passed on
-		handed.lease.tell(handed.life)
+	if w.won && !handed.hold.IsZero() { // both: the nodes have lost keys. None may have the one that was passed on
+		handed.hold.ShowToken()
 	}
 	handed.ReleaseAsync()
 	if isClosed(l.group.ending) {

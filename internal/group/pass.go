@@ -2,6 +2,7 @@ package group
 
 import (
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
@@ -14,41 +15,32 @@ import (
 // pass passes the lock of h on to the first that waits for it, and reports whether it did.
 // The handle is dead then, as one whose lock was released. Once the group is closed it does
 // not: the waiters are about to leave, and cannot give it back.
-func (l *lines) pass(h Handle, held *state) bool {
+func (l *lines) pass(h Handle, held *holding.State) bool {
 	if l.waiting.Load() == 0 || l.group.cfg.NoHandOver || isClosed(l.group.ending) {
 		return false
 	}
-	s := l.shard(held.key)
+	s := l.shard(held.Key)
 	s.mu.Lock()
 	now := l.group.clock.Now()
-	first := s.table.MayPass(held.key, now, held.until)
+	first := s.table.MayPass(held.Key, now, held.Until)
 	if first == nil {
 		s.mu.Unlock()
 		return false
 	}
 	w := first.Owner
-	life, until, ok := h.lease.pass(h.life, now, w.ttl)
+	next, until, ok := h.hold.Pass(now, w.ttl)
 	if !ok {
 		s.mu.Unlock()
 		return false
 	}
 	l.waiting.Add(-1)
 	l.passed.Add(1)
-	w.handed = Handle{h.group, h.lease, life, h.nextFence()}
+	w.handed = Handle{h.group, next}
 	left := l.change(s.table.Passed(first, now, until))
 	w.ring()
 	s.mu.Unlock()
-	l.depart(held.key, left)
+	l.depart(held.Key, left)
 	return true
-}
-
-// nextFence is the fencing token of the next holder of the lease: the nodes have recorded one
-// for each time that it may pass on.
-func (h Handle) nextFence() uint64 {
-	if h.fence == 0 {
-		return 0
-	}
-	return h.fence + 1
 }
 
 // fresh is what an attempt needs that no other had.
@@ -93,16 +85,15 @@ func (l *lines) along(key string, f fresh) *waiter {
 
 // freed reports that a lock has no holder in this process any more, which has given it back
 // or lost it.
-func (l *lines) freed(s *state) {
+func (l *lines) freed(s *holding.State) {
 	if l.known.Load() == 0 {
 		return
 	}
-	if s.more == nil || s.more.keys == nil {
-		l.freedKey(s.key)
-		return
-	}
-	for _, key := range s.more.keys {
-		l.freedKey(key)
+	l.freedKey(s.Key)
+	for i, key := range s.Several() {
+		if i > 0 {
+			l.freedKey(key)
+		}
 	}
 }
 
@@ -117,18 +108,18 @@ func (l *lines) freedKey(key string) {
 
 // shortened reports that the validity of the lock of h may end earlier now than its lines
 // know.
-func (l *lines) shortened(h Handle, s *state) {
+func (l *lines) shortened(h Handle, s *holding.State) {
 	if l.waiting.Load() == 0 {
 		return
 	}
-	held, ok := h.state()
+	held, ok := h.hold.State()
 	if !ok {
 		return
 	}
-	for _, key := range s.keys() {
+	for _, key := range s.Keys() {
 		s := l.shard(key)
 		s.mu.Lock()
-		if wake := s.table.Shortened(key, held.until); wake != nil {
+		if wake := s.table.Shortened(key, held.Until); wake != nil {
 			wake.Owner.ring()
 		}
 		s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/fencing"
 )
 
@@ -56,13 +57,13 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 		}
 		return Handle{}, g.cutOff(ctx, &w)
 	}
-	s := state{key: keys[0], more: &more{keys: keys}}
+	s := holding.State{Key: keys[0], More: &holding.More{Keys: keys}}
 	c, err := g.calls(engine.Acquire, &s, ttl)
 	if err != nil {
 		return Handle{}, err
 	}
 	defer c.free()
-	s.ttl = c.first().TTL
+	s.TTL = c.first().TTL
 	if once {
 		h, r, err := g.attemptAgain(ctx, &c, s)
 		g.report(ctx, h, r)
@@ -81,7 +82,7 @@ const keepsTurns = 100 * time.Millisecond
 // its turn in the earlier lines for a while when it waits in a later one, so that it has its
 // turn in all of them when it asks the nodes. All sets wait in that order, so of two that
 // overlap one waits for the other, and no cycle of them exists.
-func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s state) (h Handle, err error) {
+func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s holding.State) (h Handle, err error) {
 	var turns []*waiter // in the order of the keys
 	defer func() {
 		for _, own := range turns {
@@ -89,7 +90,7 @@ func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s state) (h H
 		}
 	}()
 	w.last = engine.ErrTaken
-	for _, key := range s.keys() {
+	for _, key := range s.Keys() {
 		if g.lines.isContended(key) { // it does not overtake those who wait
 			w.waits(g)
 			turns = append(turns, g.lines.join(key, c.first(), 0, true))
@@ -103,7 +104,7 @@ func (g *Group) inLines(ctx context.Context, w *waiting, c *calls, s state) (h H
 		var r reports
 		w.attempts++
 		h, r, err = g.attemptAgain(ctx, c, s)
-		key, denied := s.key, uint64(0)
+		key, denied := s.Key, uint64(0)
 		if refused := c.refused(); refused != nil && err == engine.ErrTaken {
 			key, denied = string(refused.Key), deniedBy(&refused.Op)
 		} else if n := len(turns); n > 0 {
@@ -163,11 +164,11 @@ func (l *lines) giveUp(w *waiter) {
 // turns that it keeps: those up to the line for key, the first that was refused.
 func (l *lines) attemptedIn(turns []*waiter, key string, h Handle, denied uint64, err error) []*waiter {
 	n := len(turns)
-	for ; n > 0 && turns[n-1].key > key && h.lease == nil; n-- { // these were free
+	for ; n > 0 && turns[n-1].key > key && h.hold.IsZero(); n-- { // these were free
 		l.giveUp(turns[n-1])
 	}
 	for _, own := range turns[:n] {
-		if h.lease != nil || own.key == key {
+		if !h.hold.IsZero() || own.key == key {
 			l.attempted(own, h, denied, err)
 		}
 	}
@@ -186,7 +187,7 @@ func (c *calls) refused() *engine.Call {
 
 // attemptAgain is attemptAll, and again where nodes have refused only the number of a token.
 // One token stands for all keys.
-func (g *Group) attemptAgain(ctx context.Context, c *calls, s state) (h Handle, r reports, err error) {
+func (g *Group) attemptAgain(ctx context.Context, c *calls, s holding.State) (h Handle, r reports, err error) {
 	p := &c.first().Proposal
 	for again := true; again; {
 		var b fencing.Block
@@ -195,7 +196,7 @@ func (g *Group) attemptAgain(ctx context.Context, c *calls, s state) (h Handle, 
 		}
 		c.each(func(one *engine.Call) { one.Block = b })
 		if h, r, err = g.attemptAll(ctx, c, s, r); err == nil {
-			h.fence = b.First
+			h.hold.Fence = b.First
 			c.each(func(one *engine.Call) { g.fence.granted(&one.Op) })
 		}
 		again, err = g.fence.againAll(c, p, err)
@@ -227,11 +228,11 @@ func (f *fence) againAll(c *calls, p *fencing.Proposal, err error) (again bool, 
 // attemptAll is one attempt, with one token for all keys. Where one key is refused, the
 // others are released; and all of them, if the context panics, which is user code. The
 // attempt is added to r.
-func (g *Group) attemptAll(ctx context.Context, c *calls, s state, r reports) (Handle, reports, error) {
-	if err := g.newToken(&s.token); err != nil {
+func (g *Group) attemptAll(ctx context.Context, c *calls, s holding.State, r reports) (Handle, reports, error) {
+	if err := g.newToken(&s.Token); err != nil {
 		return Handle{}, r, err
 	}
-	c.prepare(ctx, s.token, 0)
+	c.prepare(ctx, s.Token, 0)
 	panicked := true
 	defer func() {
 		if panicked {
@@ -240,13 +241,13 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state, r reports) (H
 	}()
 	unsent, err := c.do(ctx)
 	panicked = false
-	if s.until = c.first().Until; err == nil && g.clock.Current() >= s.until {
+	if s.Until = c.first().Until; err == nil && g.clock.Current() >= s.Until {
 		err = engine.ErrExpired
 	}
 	g.engine.Note(engine.Acquire, bare(err))
 	if g.cfg.OnAttempt != nil {
 		one := c.deciding(err)
-		r = append(r, report{s.key, one.Took(g.clock.Now()), one.Tally, err})
+		r = append(r, report{s.Key, one.Took(g.clock.Now()), one.Tally, err})
 	}
 	if err != nil {
 		if !unsent {
@@ -256,7 +257,7 @@ func (g *Group) attemptAll(ctx context.Context, c *calls, s state, r reports) (H
 	}
 	absent := ^uint64(0)
 	c.each(func(one *engine.Call) { absent &= one.Absent })
-	return g.handle(s, absent), r, nil
+	return Handle{g, holding.Begin(s, absent, 0)}, r, nil
 }
 
 // forgo releases what was acquired, since err is the result of the whole.

@@ -1,4 +1,4 @@
-package group
+package holding
 
 import (
 	"math/rand/v2"
@@ -19,53 +19,56 @@ func tokenOf(n byte) (t token.Token) {
 	return t
 }
 
+// of is the Hold of a life.
+func (l *lease) of(life uint64) Hold { return Hold{lease: l, life: life} }
+
 // until is when validity ends, or false if that life is over.
 func until(l *lease, life uint64) (time.Duration, bool) {
-	s, ok := l.get(life)
-	return s.until, ok
+	s, ok := l.of(life).State()
+	return s.Until, ok
 }
 
 func TestALifeIsWhatItWasGiven(t *testing.T) {
 	var l lease
 	_, ok := until(&l, 0)
 	require.False(t, ok, "the zero handle")
-	life := l.begin(state{key: "key", token: tokenOf(1), until: time.Second}, 0b101)
+	life := l.begin(State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0b101)
 	require.NotZero(t, life)
-	s, ok := l.get(life)
+	s, ok := l.of(life).State()
 	require.True(t, ok)
-	require.Equal(t, state{key: "key", token: tokenOf(1), until: time.Second}, s)
-	absent, _, _ := l.releasing(life)
+	require.Equal(t, State{Key: "key", Token: tokenOf(1), Until: time.Second}, s)
+	absent, _, _ := l.of(life).releasing()
 	require.EqualValues(t, 0b101, absent)
 }
 
 // TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
 func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	var l lease
-	old := l.begin(state{key: "old", token: tokenOf(1), until: time.Second}, 0)
-	slot := l.extending(old, 0, time.Hour)
-	require.True(t, l.end(old))
-	require.False(t, l.end(old), "twice")
+	old := l.begin(State{Key: "old", Token: tokenOf(1), Until: time.Second}, 0)
+	slot := l.of(old).Extending(0, time.Hour)
+	require.True(t, l.of(old).end())
+	require.False(t, l.of(old).end(), "twice")
 	check := func() {
 		t.Helper()
-		s, ok := l.get(old)
+		s, ok := l.of(old).State()
 		require.False(t, ok)
 		require.Zero(t, s, "the token outlives its lock")
-		l.extended(old, slot, renewal.Lost)
+		l.of(old).Extended(slot, renewal.Lost)
 		slot = nil
-		l.extended(old, l.extending(old, 0, time.Nanosecond), renewal.Won)
-		absent, _, _ := l.releasing(old)
+		l.of(old).Extended(l.of(old).Extending(0, time.Nanosecond), renewal.Won)
+		absent, _, _ := l.of(old).releasing()
 		require.Zero(t, absent)
-		l.unreleased(old)
-		require.False(t, l.reportLoss(old))
-		require.False(t, l.end(old))
+		l.of(old).Unreleased()
+		require.False(t, l.of(old).ReportLoss())
+		require.False(t, l.of(old).end())
 	}
 	check()
-	life := l.begin(state{key: "new", token: tokenOf(2), until: 2 * time.Second}, 0b10)
+	life := l.begin(State{Key: "new", Token: tokenOf(2), Until: 2 * time.Second}, 0b10)
 	require.NotEqual(t, old, life)
 	check()
-	s, ok := l.get(life)
+	s, ok := l.of(life).State()
 	require.True(t, ok)
-	require.Equal(t, state{key: "new", token: tokenOf(2), until: 2 * time.Second}, s)
+	require.Equal(t, State{Key: "new", Token: tokenOf(2), Until: 2 * time.Second}, s)
 }
 
 // TestExtensions walks through them: a step begins one, named by a letter, or ends
@@ -94,13 +97,13 @@ func TestExtensions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l lease
-			life := l.begin(state{key: "key", token: tokenOf(1), until: 5}, 0)
+			life := l.begin(State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
 			slots := map[byte]*renewal.Extension{}
 			for i, s := range steps {
 				if s.begin > 0 {
-					slots[s.name] = l.extending(life, 0, s.begin)
+					slots[s.name] = l.of(life).Extending(0, s.begin)
 				} else {
-					l.extended(life, slots[s.name], s.result)
+					l.of(life).Extended(slots[s.name], s.result)
 				}
 				got, ok := until(&l, life)
 				require.True(t, ok)
@@ -114,20 +117,20 @@ func TestExtensions(t *testing.T) {
 // back. One that was never sent does.
 func TestAReleaseEndsValidity(t *testing.T) {
 	var l lease
-	life := l.begin(state{key: "key", token: tokenOf(1), until: 5}, 0)
-	slot := l.extending(life, 0, 9)
+	life := l.begin(State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
+	slot := l.of(life).Extending(0, 9)
 	for range 2 {
-		l.releasing(life)
-		s, ok := l.get(life)
+		l.of(life).releasing()
+		s, ok := l.of(life).State()
 		require.True(t, ok, "it can be released again")
-		require.True(t, s.released)
-		require.Zero(t, s.until)
+		require.True(t, s.Released)
+		require.Zero(t, s.Until)
 	}
-	l.extended(life, slot, renewal.Won)
-	l.unreleased(life)
+	l.of(life).Extended(slot, renewal.Won)
+	l.of(life).Unreleased()
 	got, _ := until(&l, life)
 	require.Zero(t, got, "the other release may have been sent")
-	l.unreleased(life)
+	l.of(life).Unreleased()
 	got, _ = until(&l, life)
 	require.EqualValues(t, 9, got)
 }
@@ -135,21 +138,21 @@ func TestAReleaseEndsValidity(t *testing.T) {
 // TestALossIsReportedOnce in each life, and not of a lock that was released twice.
 func TestALossIsReportedOnce(t *testing.T) {
 	var l lease
-	require.False(t, l.reportLoss(0), "never begun")
+	require.False(t, l.of(0).ReportLoss(), "never begun")
 	for range 2 {
-		life := l.begin(state{key: "key", token: tokenOf(1), until: time.Second}, 0)
-		l.releasing(life)
-		l.unreleased(life)
-		l.releasing(life)
-		require.True(t, l.reportLoss(life))
-		require.False(t, l.reportLoss(life))
-		require.True(t, l.end(life))
-		require.False(t, l.reportLoss(life))
-		life = l.begin(state{key: "key", token: tokenOf(1), until: time.Second}, 0)
-		l.releasing(life)
-		l.releasing(life)
-		require.False(t, l.reportLoss(life), "the other may have deleted it")
-		require.True(t, l.end(life))
+		life := l.begin(State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
+		l.of(life).releasing()
+		l.of(life).Unreleased()
+		l.of(life).releasing()
+		require.True(t, l.of(life).ReportLoss())
+		require.False(t, l.of(life).ReportLoss())
+		require.True(t, l.of(life).end())
+		require.False(t, l.of(life).ReportLoss())
+		life = l.begin(State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
+		l.of(life).releasing()
+		l.of(life).releasing()
+		require.False(t, l.of(life).ReportLoss(), "the other may have deleted it")
+		require.True(t, l.of(life).end())
 	}
 }
 
@@ -159,19 +162,19 @@ func TestOneEndsIt(t *testing.T) {
 	var l lease
 	var ends atomic.Int64
 	for i := range 500 {
-		life := l.begin(state{key: "key", token: tokenOf(byte(i)), until: time.Duration(i)}, 0)
+		life := l.begin(State{Key: "key", Token: tokenOf(byte(i)), Until: time.Duration(i)}, 0)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Add(1)
 			go func() {
 				defer all.Done()
-				if s, ok := l.get(life); ok && s.token != tokenOf(byte(i)) {
+				if s, ok := l.of(life).State(); ok && s.Token != tokenOf(byte(i)) {
 					t.Error("another life's token")
 				}
 				if rand.IntN(2) == 0 {
-					l.releasing(life)
+					l.of(life).releasing()
 				}
-				if l.end(life) {
+				if l.of(life).end() {
 					ends.Add(1)
 				}
 			}()
@@ -185,16 +188,16 @@ func TestOneEndsIt(t *testing.T) {
 func TestPassedOnTTL(t *testing.T) {
 	var l lease
 	for _, asked := range []time.Duration{9 * time.Second, 10 * time.Second} {
-		life := l.begin(state{key: "key", token: tokenOf(1), ttl: time.Hour, until: 9 * time.Second}, 0)
-		next, until, ok := l.pass(life, 0, asked)
+		life := l.begin(State{Key: "key", Token: tokenOf(1), TTL: time.Hour, Until: 9 * time.Second}, 0)
+		next, until, ok := l.of(life).Pass(0, asked)
 		require.True(t, ok)
 		require.Equal(t, 9*time.Second, until)
-		_, ok = l.get(life)
+		_, ok = l.of(life).State()
 		require.False(t, ok, "the old handle lives")
-		s, ok := l.get(next)
+		s, ok := next.State()
 		require.True(t, ok)
-		require.Equal(t, until, s.until)
-		require.Equal(t, asked, s.ttl)
+		require.Equal(t, until, s.Until)
+		require.Equal(t, asked, s.TTL)
 	}
 }
 

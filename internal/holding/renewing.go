@@ -1,4 +1,4 @@
-package group
+package holding
 
 import (
 	"sync"
@@ -6,20 +6,17 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/renewal"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // renewing is a renewal that is under way: an extend for each key of a lock.
 type renewing struct {
 	inbox *inbox
-	group *Group
 	parts []part
 	left  int // parts without a result; the driver's
 
 	entry     *entry
 	seq       uint16 // the entry's, when it began
-	lease     *lease
-	life      uint64
+	hold      Hold
 	extension *renewal.Extension
 	began     time.Duration
 	next      *renewing // in the inbox
@@ -38,14 +35,13 @@ func (p *part) Complete(*engine.Op) {
 	}
 }
 
-// prepare makes the parts, or says what is wrong with the TTL. The nodes have half of the
+const leastTimeout = 2 * time.Millisecond
+
+// prepare makes the parts; an error means that the TTL is wrong. The nodes have half of the
 // validity that is left at most, so that there is time for another try.
-func (r *renewing) prepare(g *Group, s *state, now time.Duration) error {
-	r.group = g
-	n := 1
-	if s.more != nil && s.more.keys != nil {
-		n = len(s.more.keys)
-	}
+func (r *renewing) prepare(e *engine.Engine, s *State, tail string, now time.Duration) error {
+	keys := s.Several()
+	n := max(1, len(keys))
 	if cap(r.parts) < n {
 		r.parts = make([]part, n) // an Op that was used must not be copied
 	}
@@ -54,59 +50,46 @@ func (r *renewing) prepare(g *Group, s *state, now time.Duration) error {
 	for i := range r.parts {
 		p := &r.parts[i]
 		p.of, p.Done, p.Prompt, p.Part = r, p, true, n > 1
-		p.Kind, p.TTL, p.Token, p.Tail = engine.Extend, s.ttl, s.token, g.tailOf(s)
-		p.SetKey(s.key)
+		p.Kind, p.TTL, p.Token, p.Tail = engine.Extend, s.TTL, s.Token, tail
+		p.SetKey(s.Key)
 		if n > 1 {
-			p.SetKey(s.more.keys[i])
+			p.SetKey(keys[i])
 		}
-		if err := g.engine.Check(&p.Op); err != nil {
+		if err := e.Check(&p.Op); err != nil {
 			return err
 		}
-		p.Timeout = min(p.Timeout, max((s.until-now)/2, leastTimeout))
+		p.Timeout = min(p.Timeout, max((s.Until-now)/2, leastTimeout))
 	}
 	return nil
 }
 
-const leastTimeout = 2 * time.Millisecond
-
 func (r *renewing) ttl() time.Duration { return r.parts[0].TTL }
 
-// about says which lock the parts are about.
-func (r *renewing) about(e *entry, x *renewal.Extension) {
+// result is nil if all parts have won; the lock is lost if one is. op is the part that
+// decides.
+func (r *renewing) result() (op *engine.Op, err error) {
+	op = &r.parts[0].Op
 	for i := range r.parts {
-		p := &r.parts[i]
-		p.Before, p.Repairer, p.Life = x.Before(), e.lease, e.life
+		if next := engine.Joint(err, r.parts[i].Err); next != err {
+			op, err = &r.parts[i].Op, next
+		}
 	}
+	return op, err
 }
 
-// add adds the parts to what is to be queued.
-func (r *renewing) add(ops *engine.Ops) {
-	for i := range r.parts {
-		ops.Add(&r.parts[i].Op)
-	}
-}
-
-// result is nil if all parts have won; the lock is lost if one is.
-func (r *renewing) result() (err error) {
-	for i := range r.parts {
-		err = engine.Joint(err, r.group.errorOf(&r.parts[i].Op))
-	}
-	return err
-}
-
-// clear lets go of what belongs to the lock.
+// clear drops what belongs to the lock.
 func (r *renewing) clear() {
 	for i := range r.parts {
 		r.parts[i].Key, r.parts[i].Repairer = nil, nil
 	}
-	r.entry, r.lease, r.extension, r.next = nil, nil, nil, nil
+	r.entry, r.hold, r.extension, r.next = nil, Hold{}, nil, nil
 }
 
 // inbox is the renewals that have their result, the last first.
 type inbox struct {
 	mu   sync.Mutex
 	last *renewing
-	wake func()
+	ring func()
 }
 
 func (b *inbox) put(r *renewing) {
@@ -115,7 +98,7 @@ func (b *inbox) put(r *renewing) {
 	r.next, b.last = b.last, r
 	b.mu.Unlock()
 	if first {
-		b.wake()
+		b.ring()
 	}
 }
 
@@ -126,10 +109,20 @@ func (b *inbox) take() (last *renewing) {
 	return last
 }
 
-// held is the state of a lock as package renewal sees it; not ok, if there is none.
-func held(s state, ok bool) renewal.Held {
-	return renewal.Held{Until: s.until, TTL: s.ttl, Released: !ok || s.released}
+// held is the state of a lock as package renewal sees it; not ok, there is none.
+func held(s State, ok bool) renewal.Held {
+	return renewal.Held{Until: s.Until, TTL: s.TTL, Released: !ok || s.Released}
 }
 
-// began is when the TTL of a lock was asked for.
-func began(s state) time.Duration { return s.until - s.ttl + quorum.Drift(s.ttl) }
+// ResultOf is the result of an extension that ended with err. Unsent, no node has heard of it.
+func ResultOf(unsent bool, err error) renewal.Result {
+	switch {
+	case unsent:
+		return renewal.Unsent
+	case err == nil:
+		return renewal.Won
+	case err == engine.ErrNotHeld:
+		return renewal.Lost
+	}
+	return renewal.Unknown
+}

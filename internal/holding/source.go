@@ -1,4 +1,4 @@
-package group
+package holding
 
 import (
 	"context"
@@ -63,10 +63,12 @@ type parent struct {
 func (p *parent) Done() <-chan struct{} { return p.done }
 
 func (p *parent) Err() error {
-	if isClosed(p.done) {
+	select {
+	case <-p.done: // never, where it is nil
 		return context.Canceled
+	default:
+		return nil
 	}
-	return nil
 }
 
 func (p *parent) Value(key any) any {

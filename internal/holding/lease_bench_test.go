@@ -1,4 +1,4 @@
-package group
+package holding
 
 import (
 	"testing"
@@ -9,9 +9,9 @@ import (
 
 // life is what a lock asks of its lease from its acquisition to its release.
 func life(l *lease) bool {
-	n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
-	_, held := l.get(n)
-	return held && l.end(n)
+	n := l.begin(State{Key: "lock:orders", Token: tokenOf(1), Until: time.Second}, 0)
+	_, held := l.of(n).State()
+	return held && l.of(n).end()
 }
 
 func BenchmarkLeaseLife(b *testing.B) {
@@ -27,9 +27,9 @@ func BenchmarkLeaseLife(b *testing.B) {
 func BenchmarkLeaseGet(b *testing.B) {
 	b.ReportAllocs()
 	var l lease
-	n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
+	n := l.begin(State{Key: "lock:orders", Token: tokenOf(1), Until: time.Second}, 0)
 	for b.Loop() {
-		if _, held := l.get(n); !held {
+		if _, held := l.of(n).State(); !held {
 			b.Fatal("not held")
 		}
 	}
@@ -38,21 +38,21 @@ func BenchmarkLeaseGet(b *testing.B) {
 func BenchmarkLeaseExtend(b *testing.B) {
 	b.ReportAllocs()
 	var l lease
-	n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
+	n := l.begin(State{Key: "lock:orders", Token: tokenOf(1), Until: time.Second}, 0)
 	for b.Loop() {
-		l.extended(n, l.extending(n, 0, time.Second), renewal.Won)
+		l.of(n).Extended(l.of(n).Extending(0, time.Second), renewal.Won)
 	}
 }
 
 func TestLeaseAllocatesNothing(t *testing.T) {
 	var l lease
 	got := testing.AllocsPerRun(1000, func() {
-		n := l.begin(state{key: "lock:orders", token: tokenOf(1), until: time.Second}, 0)
-		l.extended(n, l.extending(n, 0, time.Second), renewal.Won)
-		_, _ = l.get(n)
-		_, _, _ = l.releasing(n)
-		_ = l.reportLoss(n)
-		_ = l.end(n)
+		n := l.begin(State{Key: "lock:orders", Token: tokenOf(1), Until: time.Second}, 0)
+		l.of(n).Extended(l.of(n).Extending(0, time.Second), renewal.Won)
+		_, _ = l.of(n).State()
+		_, _, _ = l.of(n).releasing()
+		_ = l.of(n).ReportLoss()
+		_ = l.of(n).end()
 	})
 	if got != 0 {
 		t.Errorf("%v allocations, want 0", got)
