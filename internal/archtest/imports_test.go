@@ -67,7 +67,7 @@ var pure = map[string][]string{
 	"internal/fencing": {},
 	"internal/mutants": {},
 	"internal/renewal": {},
-	"internal/waiters": {},
+	"internal/contention": {},
 }
 
 // mayImport is the rule for files that are not tests.

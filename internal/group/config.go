@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -51,6 +52,9 @@ type Config struct {
 	OnNodeUp, OnNodeDown, OnNodeGuarded func(conn.Node)
 }
 
+// Retry is how an Acquire tries again.
+type Retry = waiting.Retry
+
 // check returns cfg with its defaults and the parsed addresses of the nodes. It does
 // not set the defaults that the engine and the fleet set themselves.
 func (cfg Config) check() (Config, error) {
@@ -80,7 +84,7 @@ func (cfg Config) check() (Config, error) {
 			*d.value = d.zero
 		}
 	}
-	if cfg.Retry, err = cfg.Retry.check(); err != nil {
+	if cfg.Retry, err = cfg.Retry.Check(); err != nil {
 		return cfg, err
 	}
 	switch ttl := cfg.Engine.MaxTTL; {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/contention"
 	"github.com/redlock-go/redlock/internal/engine"
-	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/fencing"
-	"github.com/redlock-go/redlock/internal/waiters"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -83,7 +83,7 @@ func (f *fence) init(g *Group, cfg *Config) {
 	}
 	slices.Sort(names)
 	// The names are many, so a digest stands for them. It has no colon: see fencing.Me.
-	f.name = fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v", waiters.Hash(strings.Join(names, ",")), f.fleet.Quorum, n, ttl)
+	f.name = fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v", contention.Hash(strings.Join(names, ",")), f.fleet.Quorum, n, ttl)
 	f.encode = &command.Fence{Set: f.set}
 	cfg.Engine.Fence, cfg.Engine.OnForgotten = f.encode, f.told
 	cfg.Conn.Fenced = true // or tokens that come back from an old file would count
@@ -153,16 +153,28 @@ func (f *fence) propose(b *fencing.Block, p *fencing.Proposal) error {
 	return nil
 }
 
-// again takes notice of what nodes have told of an attempt that has ended with err, and reports
-// whether another is to be made at once: those that did not grant it have refused nothing but
-// the number of the token, and a quorum can grant a larger one. Else it returns the error that
-// is to be reported.
-func (f *fence) again(op *engine.Op, p *fencing.Proposal, err error) (bool, error) {
+// again takes notice of what nodes have answered to an attempt that has ended with err, with
+// an operation for each key. It reports whether another is to be made at once: each key that
+// was lost was refused for nothing but the number of the token, and a quorum can grant a larger
+// one. Else it returns the error that is to be reported.
+func (f *fence) again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool, error) {
 	if !f.on || err != engine.ErrTaken && err != engine.ErrNoQuorum {
-		return false, err
+		return false, err // won, not sent, or left
 	}
-	advice, err := f.learn(op, p, err)
-	return p.Again(advice), err
+	worst := fencing.Again
+	for _, op := range ops {
+		if op.Err == nil {
+			continue
+		}
+		advice, final := f.learn(op, p, op.Err)
+		if final != op.Err {
+			err = final
+		}
+		if advice != fencing.Again {
+			worst = advice
+		}
+	}
+	return p.Again(worst), err
 }
 
 // learn takes notice of what nodes have told of an attempt that was lost with err. An error
@@ -190,14 +202,16 @@ func (f *fence) learn(op *engine.Op, p *fencing.Proposal, err error) (fencing.Ad
 
 // granted notes which nodes have granted an acquire. One that was not known to have its vote
 // is asked at once: another client has brought it back.
-func (f *fence) granted(op *engine.Op) {
+func (f *fence) granted(ops ...*engine.Op) {
 	if !f.on {
 		return
 	}
-	for left := f.forgotten.Load(); left != 0; left &= left - 1 {
-		node := bits.TrailingZeros64(left)
-		if o, _ := op.Tally.Outcome(node); o == quorum.Granted && f.doubted.Or(bit(node))&bit(node) == 0 {
-			f.medic.ring()
+	for _, op := range ops {
+		for left := f.forgotten.Load(); left != 0; left &= left - 1 {
+			node := bits.TrailingZeros64(left)
+			if o, _ := op.Tally.Outcome(node); o == quorum.Granted && f.doubted.Or(bit(node))&bit(node) == 0 {
+				f.medic.ring()
+			}
 		}
 	}
 }
@@ -304,7 +318,9 @@ func (f *fence) close() {
 	}
 }
 
-// up says whether a node has a connection.
+func bit(node int) uint64 { return 1 << uint(node) }
+
+// up reports whether a node has a connection.
 func (g *Group) up(node int) bool {
 	g.engine.DriverLock().Lock()
 	defer g.engine.DriverLock().Unlock()

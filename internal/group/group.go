@@ -10,12 +10,15 @@ package group
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/waiting"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // Group is the nodes of one quorum and everything that goes to them. It is safe
@@ -27,9 +30,8 @@ type Group struct {
 	fleet  *conn.Fleet
 	keeper *holding.Keeper
 	house  *housekeeper
-	lines  lines
+	lines  *waiting.Lines
 	fence  fence
-	waits  waits
 	closed sync.Once
 	ending chan struct{} // closed when Close begins
 
@@ -46,23 +48,31 @@ func New(cfg Config) (*Group, error) {
 	g := &Group{clock: clock.New(), ending: make(chan struct{})}
 	cfg.Engine.Clock = g.clock
 	cfg.Engine.OnVote, cfg.Engine.OnPanic = g.onVote(cfg.OnVote), g.onPanic
-	cfg.Engine.OnRelease = g.lines.released
+	cfg.Engine.OnRelease = g.released
 	cfg.Conn.Clock = g.clock
 	cfg.Conn.Logger = cfg.Logger
 	cfg.Conn.Hidden = sentinels
 	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted, g.fence.encode) }
-	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.lines.pushed
+	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.pushed
 	g.fence.init(g, &cfg)
 	g.cfg = cfg
-	g.lines.init(g)                              // before cfg.Conn goes
 	g.cfg.Nodes, g.cfg.Conn = nil, conn.Config{} // they hold passwords, and a Client can be printed
 	g.engine = engine.New(cfg.Engine)
 	g.house = newHousekeeper(g.clock)
+	var names []string
+	for _, a := range cfg.Conn.Addresses {
+		names = append(names, a.String())
+	}
+	g.lines = waiting.New(waiting.Config{
+		Engine: g.engine, Clock: g.clock, Nodes: names, Retry: cfg.Retry, QueryTimeout: g.queryTimeout(), CloseTimeout: cfg.CloseTimeout,
+		NoHandOver: cfg.NoHandOver, Logger: cfg.Logger, Ending: g.ending,
+		Ring: g.house.ring, Release: func(h holding.Hold) { Handle{g, h}.ReleaseAsync() },
+	})
 	g.keeper = holding.NewKeeper(holding.Config{
 		Engine: g.engine, Clock: g.clock, Tail: cfg.Holder, MaxHold: cfg.MaxHold,
-		Ring: g.house.ring, Gone: g.lines.freed, Explain: g.shown, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
+		Ring: g.house.ring, Gone: g.lines.Freed, Explain: g.explain, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
 	})
-	g.house.tasks = append(g.house.tasks, g.keeper.Turn)
+	g.house.tasks = append(g.house.tasks, g.keeper.Turn, g.lines.Turn)
 	lock := g.engine.DriverLock()
 	lock.Lock() // a quick dialer calls nodeUp, which needs g.fleet
 	g.fleet, err = conn.New(cfg.Conn, lock)
@@ -107,6 +117,31 @@ func (g *Group) Stats(show func(n conn.Node, v engine.Votes)) engine.Stats {
 	return g.engine.Stats()
 }
 
+// InLine is how many callers wait, and how many locks were passed on.
+func (g *Group) InLine() (waiting int, passed uint64) { return g.lines.Count() }
+
+// Waits returns how the Acquires that have waited ended.
+func (g *Group) Waits() waiting.Waits { return g.lines.Waits() }
+
+// queryTimeout is how long a node has to answer a query.
+func (g *Group) queryTimeout() time.Duration {
+	if d := g.cfg.Engine.Timeout; d > 0 {
+		return min(d, maxQueryTimeout)
+	}
+	return defaultQueryTimeout
+}
+
+const (
+	defaultQueryTimeout = 50 * time.Millisecond
+	maxQueryTimeout     = time.Second
+)
+
+// released is called when this process has deleted a key on nodes. The driver lock is held.
+func (g *Group) released(key []byte, nodes uint64) { g.lines.Released(key, nodes) }
+
+// pushed is called for what a node has pushed. The driver lock is held.
+func (g *Group) pushed(node int, v *resp.Value) { g.lines.Pushed(node, v) }
+
 // Kept is how many locks are kept alive, and how many were lost while they were.
 func (g *Group) Kept() (kept int, lost uint64) { return g.keeper.Count() }
 
@@ -116,15 +151,26 @@ func (g *Group) Len() int { return g.fleet.Len() }
 // Addr names a node, without credentials.
 func (g *Group) Addr(node int) string { return g.fleet.Addr(node) }
 
+// isEnding reports whether Close has begun.
+func (g *Group) isEnding() bool {
+	select {
+	case <-g.ending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Close refuses new operations, waits up to CloseTimeout for those under way, and
 // frees everything.
 func (g *Group) Close() {
 	g.closed.Do(func() {
 		close(g.ending)
 		g.fence.close()
-		g.lines.close()
+		g.lines.Close()
 		g.keeper.Close()
 		g.house.close()
+		g.lines.LeaveQueues()
 		g.engine.Close(g.cfg.CloseTimeout)
 	})
 }

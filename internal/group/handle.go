@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/token"
@@ -94,11 +95,13 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		}
 		return err
 	}
-	c.each(func(one *engine.Call) { h.hold.Accompany(&one.Op, x) })
+	for one := range c.each {
+		h.hold.Accompany(&one.Op, x)
+	}
 	g.keeper.Review(h.hold, false)
-	err = h.extend(ctx, &c, x, &s)
+	op, err := h.extend(ctx, &c, x)
 	g.keeper.Review(h.hold, err == nil)
-	c.report(ctx, err)
+	err = c.report(ctx, op, err)
 	if err == engine.ErrNotHeld || err == engine.ErrExpired {
 		h.reportLost(s.Key, err)
 	}
@@ -126,15 +129,15 @@ func (h Handle) beginExtend(ttl time.Duration) (*renewal.Extension, error) {
 // extend sends an extension. Its result is noted on every path, also when a context panics;
 // otherwise the extension would count as under way for ever. The line learns of it too, since
 // validity may end earlier now.
-func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension, s *holding.State) (err error) {
+func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension) (op *engine.Op, err error) {
 	result := renewal.Unknown
 	defer func() {
 		h.hold.Extended(x, result)
-		h.group.lines.shortened(h, s)
+		h.group.lines.Shortened(h.hold)
 	}()
-	unsent, err := c.do(ctx)
+	op, unsent, err := c.do(ctx)
 	result = holding.ResultOf(unsent, err)
-	return err
+	return op, err
 }
 
 // Release has the nodes delete the key where it still has the lock's token. Validity
@@ -153,7 +156,7 @@ func (h Handle) Release(ctx context.Context) error {
 		}
 		g.keeper.Stop(h.hold)
 	}
-	if g.lines.pass(h, &s) {
+	if g.lines.Pass(h.hold, &s) {
 		return nil
 	}
 	if !s.Kept && !h.hasRoom(ctx, &s) {
@@ -165,16 +168,16 @@ func (h Handle) Release(ctx context.Context) error {
 	}
 	defer c.free()
 	ended := ctx.Err()
-	var along fresh // none
-	if c.one != nil && ended == nil {
-		along = g.lines.freshAlong(s.Key)
+	var along fresh
+	if c.one != nil && ended == nil && g.lines.IsTaken(s.Key) {
+		along = g.fresh()
 	}
 	absent, ok := g.keeper.Releasing(h.hold)
 	if !ok { // another caller has released it since, or has passed it on
 		return engine.ErrNotHeld
 	}
 	c.prepare(ctx, s.Token, absent)
-	unsent, err := h.release(ctx, &c, ended != nil, &s, along)
+	op, unsent, err := h.release(ctx, &c, ended != nil, &s, along)
 	if unsent {
 		h.hold.Unreleased() // no node has heard of it
 	}
@@ -186,7 +189,7 @@ func (h Handle) Release(ctx context.Context) error {
 	if err == nil || err == engine.ErrNotHeld {
 		h.hold.End()
 	}
-	c.report(ctx, err)
+	err = c.report(ctx, op, err)
 	if f := g.cfg.OnLockLost; f != nil && lost {
 		f(s.Key, err)
 	}
@@ -203,21 +206,36 @@ func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 	return false
 }
 
+// fresh is what an acquire needs that no other had.
+type fresh struct {
+	ok    bool
+	token token.Token
+	block fencing.Block // where acquires are fenced
+}
+
+// fresh makes what is sent along with a release. Rand and FenceClock are user code, which may
+// panic: so this comes before the release is noted.
+func (g *Group) fresh() (f fresh) {
+	var p fencing.Proposal
+	f.ok = g.newToken(&f.token) == nil && g.fence.propose(&f.block, &p) == nil
+	return f
+}
+
 // release sends a release, or leaves it; with something fresh along, the acquire of the first
 // that waits for the lock too, if there is room for both. The line learns of it on every
 // path, and before a hook is called, which may block.
-func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *holding.State, along fresh) (unsent bool, err error) {
-	if along.token != (token.Token{}) {
-		if next := h.group.lines.along(s.Key, along); next != nil {
-			if unsent, err = c.doWith(ctx, next); err != engine.ErrBusy {
-				return unsent, err
+func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
+	if along.ok {
+		if next := h.group.lines.Along(s.Key, along.token, along.block); next != nil {
+			if op, unsent, err = c.doWith(ctx, next); err != engine.ErrBusy {
+				return op, unsent, err
 			}
 		}
 	}
-	defer h.group.lines.freed(s)
+	defer h.group.lines.Freed(s)
 	if leaves {
 		err = c.leave()
-		return err != nil, err
+		return &c.first().Op, err != nil, err
 	}
 	return c.do(ctx)
 }
@@ -232,17 +250,19 @@ func (h Handle) ReleaseAsync() {
 	if s.Kept {
 		g.keeper.Stop(h.hold)
 	}
-	if g.lines.pass(h, &s) {
+	if g.lines.Pass(h.hold, &s) {
 		return
 	}
-	defer g.lines.freed(&s)
+	defer g.lines.Freed(&s)
 	c, err := g.calls(engine.Release, &s, 0)
 	if err != nil {
 		return
 	}
 	defer c.free()
 	absent, _ := g.keeper.Releasing(h.hold) // End reports whether the lock was still there
-	c.each(func(one *engine.Call) { one.Token, one.Absent = s.Token, absent })
+	for one := range c.each {
+		one.Token, one.Absent = s.Token, absent
+	}
 	if h.hold.End() { // of several callers one sends it
 		c.discard()
 		g.engine.DriveSoon()

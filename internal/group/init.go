@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
-	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/holding"
 )
 
 // operator is one call of InitFencing.
@@ -112,7 +112,7 @@ func (f *fence) initialize(ctx context.Context, cases []fencing.Treatment, by *o
 		switch {
 		case pause == never && voting >= enough:
 			return nil // nodes that are down are brought back by the others
-		case isClosed(f.group.ending):
+		case f.group.isEnding():
 			return engine.ErrClosed
 		case first && by.alone && voting+known < enough:
 			return f.voteless()

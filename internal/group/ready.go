@@ -83,10 +83,8 @@ func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration,
 		changed = g.readiness.changed
 	}
 	lock.Unlock()
-	select {
-	case <-g.ending:
+	if g.isEnding() {
 		return nil, 0, engine.ErrClosed
-	default:
 	}
 	if ready {
 		return nil, 0, nil

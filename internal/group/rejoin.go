@@ -108,7 +108,7 @@ func (m *medic) look() {
 
 // nonce is one that no notice has had before.
 func (f *fence) nonce() string {
-	return f.group.lines.pushes.id + "." + strconv.FormatUint(f.nonces.Add(1), 10)
+	return f.group.lines.ID() + "." + strconv.FormatUint(f.nonces.Add(1), 10)
 }
 
 // treat does the steps that can be done now to bring a node back. It returns when to go on,

@@ -23,4 +23,3 @@ func Digest(value []byte) string {
 	sum := sha256.Sum256(value)
 	return hex.EncodeToString(sum[:4])
 }
-

@@ -37,7 +37,10 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 			}
 		}()
 		op.proposal, op.holder = fencing.Proposal{}, t
-		if err := g.renew(&op.Op, t, &op.proposal); err != nil {
+		if err := g.newToken(t); err != nil {
+			return err
+		}
+		if err := g.fence.propose(&op.Block, &op.proposal); err != nil {
 			return err
 		}
 		submitted = true
@@ -80,10 +83,10 @@ func (op *Op) Report() (ended bool) {
 		if op.Err == nil {
 			g.fence.granted(&op.Op)
 		}
-		again, op.Err = g.fence.again(&op.Op, &op.proposal, op.Err)
+		again, op.Err = g.fence.again(&op.proposal, op.Err, &op.Op)
 	}
-	if op.Kind == engine.Release && op.Err == nil && g.lines.known.Load() > 0 {
-		g.lines.freedKey(string(op.Key)) // it may be the lock of a holder in this process
+	if op.Kind == engine.Release && op.Err == nil && g.lines.Known() {
+		g.lines.FreedKey(string(op.Key)) // it may be the lock of a holder in this process
 	}
 	if g.cfg.OnAttempt != nil {
 		g.reportAttempt(ofOp, &op.Op, string(op.Key), op.Result())

@@ -1,4 +1,4 @@
-package group
+package waiting
 
 import (
 	"fmt"
@@ -25,8 +25,8 @@ const (
 	mostMaxPause = engine.MaxTTL
 )
 
-// check returns r with its defaults. Where one bound is given, the other follows it.
-func (r Retry) check() (Retry, error) {
+// Check returns r with its defaults. Where one bound is given, the other follows it.
+func (r Retry) Check() (Retry, error) {
 	for _, f := range []struct {
 		name  string
 		value any

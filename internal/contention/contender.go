@@ -1,4 +1,4 @@
-package waiters
+package contention
 
 import (
 	"cmp"
@@ -435,8 +435,15 @@ func (c *Contender) Rung(node int) bool {
 	return true
 }
 
-// IsInTheWay reports whether the process has a place in a queue that others wait in too.
-func (c *Contender) IsInTheWay() bool { return c.seat != none && (c.others > 0 || c.rung) }
+// BlocksOthers reports whether the process has a place in a queue that others wait in too.
+func (c *Contender) BlocksOthers() bool { return c.seat != none && (c.others > 0 || c.rung) }
+
+// Ask has the process ask the nodes at its next turn, and reports whether it will: not while
+// the lock is left free.
+func (c *Contender) Ask(now time.Duration) bool {
+	c.ask = 0
+	return !c.gap.isOpen(now)
+}
 
 // Attempts is how many attempts in a row have failed.
 func (c *Contender) Attempts() int { return c.attempts }

@@ -1,4 +1,4 @@
-package waiters_test
+package contention_test
 
 import (
 	"testing"
@@ -6,35 +6,35 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/waiters"
+	"github.com/redlock-go/redlock/internal/contention"
 )
 
 // queue is the processes that wait for one lock, in a model with one node: each that has the
 // lock keeps it for a while, and comes last again. It drives one process, and answers for the
 // others.
 type queue struct {
-	c      *waiters.Contender
-	s      *waiters.Surroundings
+	c      *contention.Contender
+	s      *contention.Surroundings
 	others int           // in the queue
 	held   time.Duration // another has the lock until then, as the process finds out by asking
 	claims int
 }
 
 // next has the process do what comes next, and returns that.
-func (q *queue) next() waiters.Step {
+func (q *queue) next() contention.Step {
 	step := q.c.Next(q.s)
 	switch step.Action {
-	case waiters.Pause:
+	case contention.Pause:
 		q.s.Now = step.Until
-	case waiters.Enter:
-		q.c.Entered(q.s, step.Node, waiters.Entry{First: true, Others: q.others, Lease: time.Minute})
+	case contention.Enter:
+		q.c.Entered(q.s, step.Node, contention.Entry{First: true, Others: q.others, Lease: time.Minute})
 		q.c.Freed()
-	case waiters.Watch:
+	case contention.Watch:
 		q.c.Watched(q.s, step.Node, max(0, q.held-q.s.Now))
-	case waiters.Claim:
+	case contention.Claim:
 		q.claims++
 		q.c.Claimed(q.s, q.claims%2 == 1, time.Second)
-	case waiters.Attempt:
+	case contention.Attempt:
 		if q.s.Now < q.held {
 			q.c.Refused(q.s, 7)
 			break
@@ -57,7 +57,7 @@ func TestGaps(t *testing.T) {
 		begin := s.Now
 		for s.Now < begin+time.Minute {
 			before := s.Now
-			if step := q.next(); step.Action == waiters.Pause && s.Now-before >= 250*time.Millisecond {
+			if step := q.next(); step.Action == contention.Pause && s.Now-before >= 250*time.Millisecond {
 				longest = max(longest, before-last)
 				gaps, last = gaps+s.Now-before, s.Now
 			}
@@ -72,12 +72,12 @@ func TestGaps(t *testing.T) {
 // TestNoGap: a lock that was free for long, since no caller waited for it, costs those who
 // come later no gap. One that was free for a moment does.
 func TestNoGap(t *testing.T) {
-	for _, idle := range []time.Duration{waiters.GapLength, time.Millisecond} {
+	for _, idle := range []time.Duration{contention.GapLength, time.Millisecond} {
 		c, s := contend()
 		q := queue{c: c, s: s}
 		gaps := 0
 		for range 5000 {
-			for q.next().Action != waiters.Attempt {
+			for q.next().Action != contention.Attempt {
 				if c.IsFree(s.Now) {
 					gaps++
 				}
@@ -114,12 +114,12 @@ func TestUsedGap(t *testing.T) {
 
 // TestAsks: whatever a process believes, it asks the nodes about once a second.
 func TestAsks(t *testing.T) {
-	for name, prepare := range map[string]func(c *waiters.Contender, s *waiters.Surroundings){
-		"it has the lock itself":      func(c *waiters.Contender, s *waiters.Surroundings) { s.Held = s.Now + time.Hour },
-		"a node never pushes":         func(*waiters.Contender, *waiters.Surroundings) {},
-		"no node can push":            func(c *waiters.Contender, s *waiters.Surroundings) { s.Usable, s.Pause = 0, time.Hour },
-		"another is before it":        func(c *waiters.Contender, s *waiters.Surroundings) {},
-		"the node of the queue fails": func(c *waiters.Contender, s *waiters.Surroundings) { s.Pause = time.Hour },
+	for name, prepare := range map[string]func(c *contention.Contender, s *contention.Surroundings){
+		"it has the lock itself":      func(c *contention.Contender, s *contention.Surroundings) { s.Held = s.Now + time.Hour },
+		"a node never pushes":         func(*contention.Contender, *contention.Surroundings) {},
+		"no node can push":            func(c *contention.Contender, s *contention.Surroundings) { s.Usable, s.Pause = 0, time.Hour },
+		"another is before it":        func(c *contention.Contender, s *contention.Surroundings) {},
+		"the node of the queue fails": func(c *contention.Contender, s *contention.Surroundings) { s.Pause = time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, s := contend()
@@ -128,18 +128,18 @@ func TestAsks(t *testing.T) {
 			last := s.Now
 			for asked := 0; asked < 10; {
 				switch step := c.Next(s); step.Action {
-				case waiters.Pause:
+				case contention.Pause:
 					s.Now = step.Until
 					require.LessOrEqual(t, s.Now-last, s.Ask)
-				case waiters.Enter:
+				case contention.Enter:
 					if name == "the node of the queue fails" {
 						c.Failed(s, step.Node)
 					} else {
-						c.Entered(s, step.Node, waiters.Entry{First: name != "another is before it", Others: 1, Lease: time.Hour, Left: time.Hour})
+						c.Entered(s, step.Node, contention.Entry{First: name != "another is before it", Others: 1, Lease: time.Hour, Left: time.Hour})
 					}
-				case waiters.Watch:
+				case contention.Watch:
 					c.Watched(s, step.Node, time.Hour)
-				case waiters.Attempt:
+				case contention.Attempt:
 					asked, last = asked+1, s.Now
 					c.Refused(s, 7)
 				}
@@ -152,15 +152,15 @@ func TestAsks(t *testing.T) {
 // holder, and is not watched.
 func TestDeafNode(t *testing.T) {
 	c, s := contend()
-	c.Entered(s, 0, waiters.Entry{First: true, Lease: time.Hour})
+	c.Entered(s, 0, contention.Entry{First: true, Lease: time.Hour})
 	c.Refused(s, 7)
 	watched := c.Next(s)
-	require.Equal(t, waiters.Watch, watched.Action)
+	require.Equal(t, contention.Watch, watched.Action)
 	c.Won(s, 1<<uint(watched.Node))
-	c.Entered(s, 0, waiters.Entry{First: true, Lease: time.Hour})
+	c.Entered(s, 0, contention.Entry{First: true, Lease: time.Hour})
 	c.Refused(s, 7)
 	again := c.Next(s)
-	require.Equal(t, waiters.Watch, again.Action)
+	require.Equal(t, contention.Watch, again.Action)
 	require.NotEqual(t, watched.Node, again.Node)
 }
 
@@ -171,21 +171,21 @@ func TestGoesHome(t *testing.T) {
 	home := c.Next(s).Node
 	s.Usable &^= 1 << uint(home)
 	other := c.Next(s)
-	require.Equal(t, waiters.Enter, other.Action)
-	c.Entered(s, other.Node, waiters.Entry{First: true, Lease: time.Hour})
+	require.Equal(t, contention.Enter, other.Action)
+	c.Entered(s, other.Node, contention.Entry{First: true, Lease: time.Hour})
 	s.Usable |= 1 << uint(home)
-	require.Equal(t, waiters.Attempt, c.Next(s).Action)
+	require.Equal(t, contention.Attempt, c.Next(s).Action)
 	c.Won(s, 0)
-	require.Equal(t, waiters.Leave, c.Next(s).Action)
-	require.Equal(t, waiters.Step{Action: waiters.Enter, Node: home}, c.Next(s))
+	require.Equal(t, contention.Leave, c.Next(s).Action)
+	require.Equal(t, contention.Step{Action: contention.Enter, Node: home}, c.Next(s))
 }
 
 // TestLeavesSlowNode: a process leaves the queue of a node at once that has become slow.
 func TestLeavesSlowNode(t *testing.T) {
 	c, s := contend()
 	home := c.Next(s).Node
-	c.Entered(s, home, waiters.Entry{First: true, Lease: time.Hour})
+	c.Entered(s, home, contention.Entry{First: true, Lease: time.Hour})
 	s.Slow = 1 << uint(home)
-	require.Equal(t, waiters.Step{Action: waiters.Leave, Node: home, First: true}, c.Next(s))
+	require.Equal(t, contention.Step{Action: contention.Leave, Node: home, First: true}, c.Next(s))
 	require.NotEqual(t, home, c.Next(s).Node)
 }

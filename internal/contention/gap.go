@@ -1,4 +1,4 @@
-package waiters
+package contention
 
 import "time"
 

@@ -1,4 +1,4 @@
-package group
+package waiting
 
 import (
 	"math"
@@ -28,7 +28,7 @@ func TestPausesStayInTheirBounds(t *testing.T) {
 		{Max: 1, Attempts: 2}:           {1, []time.Duration{1}},
 		{Min: engine.MaxTTL}:            {engine.MaxTTL, []time.Duration{engine.MaxTTL}},
 	} {
-		r, err := given.check()
+		r, err := given.Check()
 		require.NoError(t, err)
 		for i := range 100 {
 			require.Equal(t, want.min, r.pause(i+1, least), given)

@@ -1,4 +1,4 @@
-package group
+package waiting
 
 import (
 	"math/bits"
