@@ -136,11 +136,11 @@ func (g *Group) attempt(ctx context.Context, c *calls, s *holding.State, sent bo
 		if err == nil {
 			s.Token = first.Token
 			h = Handle{g, holding.Begin(*s, c.absent(), first.Block.First)}
-			g.fence.granted(c.ops()...)
+			g.fence.Granted(c.ops()...)
 		} else if !unsent {
 			c.rollback(err)
 		}
-		if again, err = g.fence.again(&first.Proposal, err, c.ops()...); !again || g.cfg.OnAttempt != nil {
+		if again, err = g.fence.Again(&first.Proposal, err, c.ops()...); !again || g.cfg.OnAttempt != nil {
 			err = g.explain(op, err)
 		}
 		if g.cfg.OnAttempt != nil {
@@ -156,7 +156,7 @@ func (g *Group) renew(c *calls) error {
 	if err := g.newToken(&first.Token); err != nil {
 		return err
 	}
-	if err := g.fence.propose(&first.Block, &first.Proposal); err != nil {
+	if err := g.fence.Propose(&first.Block, &first.Proposal); err != nil {
 		return err
 	}
 	for one := range c.each {

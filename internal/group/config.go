@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -97,7 +98,7 @@ func (cfg Config) check() (Config, error) {
 	if err := checkHolder(cfg.Holder); err != nil {
 		return cfg, err
 	}
-	if cfg.FenceSet = cmp.Or(cfg.FenceSet, DefaultFenceSet); cfg.FenceClock == nil {
+	if cfg.FenceSet = cmp.Or(cfg.FenceSet, fence.DefaultSet); cfg.FenceClock == nil {
 		cfg.FenceClock = time.Now
 	}
 	switch {

@@ -6,6 +6,14 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fence"
+)
+
+// Errors of fenced acquires, for the root package.
+var (
+	ErrForgotten = fence.ErrForgotten
+	ErrFleet     = fence.ErrFleet
+	ErrClock     = fence.ErrClock
 )
 
 // ErrConfig is what every error of a wrong Config is. The root package exports it.
@@ -15,7 +23,7 @@ var ErrConfig = errors.New("redlock: wrong config")
 // be taken for.
 var sentinels = []error{
 	engine.ErrTaken, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
-	engine.ErrMaxHold, engine.ErrStopped, engine.ErrArgument, ErrConfig, ErrForgotten, ErrFleet, ErrClock,
+	engine.ErrMaxHold, engine.ErrStopped, engine.ErrArgument, ErrConfig, fence.ErrForgotten, fence.ErrFleet, fence.ErrClock,
 }
 
 // configError says what is wrong with a Config.

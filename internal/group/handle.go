@@ -217,7 +217,7 @@ type fresh struct {
 // panic: so this comes before the release is noted.
 func (g *Group) fresh() (f fresh) {
 	var p fencing.Proposal
-	f.ok = g.newToken(&f.token) == nil && g.fence.propose(&f.block, &p) == nil
+	f.ok = g.newToken(&f.token) == nil && g.fence.Propose(&f.block, &p) == nil
 	return f
 }
 

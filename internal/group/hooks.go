@@ -117,7 +117,10 @@ func (g *Group) explain(op *engine.Op, err error) error {
 // nodeUp is called for a node that came up. The driver lock is held, so the log
 // and the hooks are called later.
 func (g *Group) nodeUp(i int) {
-	g.fence.up(i)
+	if g.fence != nil {
+		g.fence.Up(i, g.fleet.Connection(i), g.fleet.RunID(i))
+		g.fleet.SetForm(i, conn.Form(command.Form(g.fleet.Form(i)).ForNode(i)))
+	}
 	g.engine.NodeUp(i) // sends the hinted releases before anything else
 	g.readiness.nodeUp()
 	n := g.fleet.Node(i)

@@ -40,7 +40,7 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 		if err := g.newToken(t); err != nil {
 			return err
 		}
-		if err := g.fence.propose(&op.Block, &op.proposal); err != nil {
+		if err := g.fence.Propose(&op.Block, &op.proposal); err != nil {
 			return err
 		}
 		submitted = true
@@ -81,9 +81,9 @@ func (op *Op) Report() (ended bool) {
 	again := false
 	if op.Kind == engine.Acquire {
 		if op.Err == nil {
-			g.fence.granted(&op.Op)
+			g.fence.Granted(&op.Op)
 		}
-		again, op.Err = g.fence.again(&op.proposal, op.Err, &op.Op)
+		again, op.Err = g.fence.Again(&op.proposal, op.Err, &op.Op)
 	}
 	if op.Kind == engine.Release && op.Err == nil && g.lines.Known() {
 		g.lines.FreedKey(string(op.Key)) // it may be the lock of a holder in this process
@@ -100,7 +100,7 @@ func (op *Op) repeat() bool {
 	var t token.Token
 	var b fencing.Block
 	g := op.group
-	if g.newToken(&t) != nil || g.fence.propose(&b, &op.proposal) != nil || !op.Reserve() {
+	if g.newToken(&t) != nil || g.fence.Propose(&b, &op.proposal) != nil || !op.Reserve() {
 		return false
 	}
 	lost := op.Err
