@@ -72,7 +72,7 @@ var pure = map[string][]string{
 	"internal/mutants": {},
 	"internal/knobs":   {},
 	"internal/renewal": {},
-	"internal/waiters": {},
+	"internal/contention": {},
 }
 
 // mayImport is the rule for files that are not tests.

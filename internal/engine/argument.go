@@ -9,6 +9,9 @@ import (
 // ErrArgument is found in every error of a wrong argument. The root package exports it.
 var ErrArgument = errors.New("redlock: wrong argument")
 
+// ErrConfig is found in every error of a wrong configuration. The root package exports it.
+var ErrConfig = errors.New("redlock: wrong config")
+
 // argumentError names what was given, and what is allowed.
 type argumentError struct{ text string }
 

@@ -25,6 +25,7 @@ type Query struct {
 	Said       []command.Said // valid once it is answered: as many as came
 	Err        error          // why there are fewer
 	Took       time.Duration  // from sending to the last reply
+	Ring       func()         // is called once it is answered, under the driver lock; may be nil
 
 	engine   *Engine
 	answered chan struct{} // holds one
@@ -82,7 +83,7 @@ func (e *Engine) Query(node int, timeout time.Duration) *Query {
 		q.Owner = q
 	}
 	q.Node, q.Timeout, q.Connection, q.Buf, q.Replies = node, timeout, 0, q.Buf[:0], 0
-	q.Said, q.Err, q.over, q.next, q.index = q.Said[:0], nil, false, nil, -1
+	q.Said, q.Err, q.Ring, q.over, q.next, q.index = q.Said[:0], nil, nil, false, nil, -1
 	q.refs.Store(2)
 	return q
 }
@@ -93,7 +94,7 @@ func (e *Engine) Ask(q *Query) {
 	if !e.queries.push(q) {
 		e.depth.Add(-1)
 		q.over, q.Err = true, ErrClosed
-		q.answered <- struct{}{}
+		q.finish()
 		q.drop()
 		return
 	}
@@ -163,7 +164,14 @@ func (q *Query) end(err error) {
 	}
 	q.over, q.Err = true, err
 	q.engine.depth.Add(-1)
+	q.finish()
+}
+
+func (q *Query) finish() {
 	q.answered <- struct{}{}
+	if q.Ring != nil {
+		q.Ring()
+	}
 }
 
 // ask sends what was pushed, as far as the bound of each node allows.

@@ -2,119 +2,254 @@ package group
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
-	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/internal/waiting"
+	"github.com/redlock-go/redlock/quorum"
 )
+
+const never = time.Duration(1<<63 - 1)
 
 // TryAcquire makes one attempt. It does not overtake the waiters of this process, unless they
 // leave the lock free for others.
 func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
-	c, err := g.acquisition(ctx, key, ttl)
+	s := holding.State{Key: key}
+	c, err := g.acquisition(ctx, &s, ttl)
 	if err != nil {
 		return Handle{}, err
 	}
-	defer g.engine.Free(c)
-	if g.lines.isTaken(key) {
+	defer c.free()
+	if g.lines.IsTaken(key) {
 		g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
 		return Handle{}, engine.ErrTaken
 	}
-	return g.attempt(ctx, c, key, false, nil)
+	h, r, err := g.attempt(ctx, &c, &s, false)
+	g.report(ctx, nil, h, r)
+	return h, err
 }
 
 // Acquire makes attempts, in line with those who want the key too, until one wins, one fails
 // for a reason that stays, they are used up, or ctx ends.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
-	w := g.wait(key)
+	t := g.lines.Begin(key)
 	if ctx.Err() != nil {
-		return Handle{}, g.cutOff(ctx, &w) // it is not reported: there was no attempt
+		return Handle{}, g.cutOff(ctx, &t) // it is not reported: there was no attempt
 	}
-	c, err := g.acquisition(ctx, key, ttl)
+	s := holding.State{Key: key}
+	c, err := g.acquisition(ctx, &s, ttl)
 	if err != nil {
 		return Handle{}, err
 	}
-	defer g.engine.Free(c)
-	h, err := g.inLine(ctx, &w, c)
-	return g.acquired(ctx, &w, h, err)
+	defer c.free()
+	h, err := g.inLine(ctx, &t, &c, &s)
+	return g.acquired(ctx, &t, h, err)
 }
 
-// acquisition returns the call for the attempts of one caller, to be freed by it.
-func (g *Group) acquisition(ctx context.Context, key string, ttl time.Duration) (*engine.Call, error) {
+// acquisition returns the calls for the attempts of one caller to get the lock of s, to be
+// freed by it.
+func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration) (c calls, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return c, err
 	}
-	w, err := g.engine.Call(engine.Acquire, key, ttl)
-	if err == nil {
-		w.Watch(ctx)
-		w.Tail = g.cfg.tail
+	if c, err = g.calls(engine.Acquire, s, ttl); err != nil {
+		return c, err
 	}
-	return w, err
+	for one := range c.each {
+		one.Watch(ctx)
+	}
+	s.TTL = c.first().TTL
+	return c, nil
 }
 
-// attempt is one attempt, with a token of its own. Where nodes have refused nothing but the
-// number of a fencing token, it is made again at once. If it was sent along with a release,
-// only its end is awaited. With later no hook runs, but what it is to be told is added there:
-// others wait in line for the end of this attempt.
-func (g *Group) attempt(ctx context.Context, c *engine.Call, key string, sent bool, later *reports) (h Handle, err error) {
+// inLine is Acquire for one key: after the callers that wait for it already, and after the
+// processes that do.
+func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *calls, s *holding.State) (Handle, error) {
+	var denied uint64
+	if t.Last = engine.ErrTaken; !g.lines.IsContended(s.Key) {
+		t.Attempts++
+		h, r, err := g.attempt(ctx, c, s, false)
+		g.report(ctx, nil, h, r)
+		if err == nil || !t.ShouldRetry(err) {
+			return h, g.gaveUp(ctx, t, err)
+		}
+		if g.lines.CanBeWoken() || t.IsLimited() {
+			denied = deniedBy(&c.one.Op)
+		} // else it asks again at once, in case of a release before it is in line
+	}
+	t.Wait()
+	w := g.lines.Join(s.Key, c.one, denied, false)
+	defer w.Leave()
+	for {
+		switch why, handed := w.Await(ctx, t, never); why {
+		case waiting.MayAttempt:
+		case waiting.Handed:
+			h := Handle{group: g, hold: handed, key: s.Key}
+			if h.Remaining() > 0 {
+				t.End = waiting.HandedOver
+				return h, nil
+			}
+			h.ReleaseAsync() // this goroutine has waited long to run again
+			t.Last = engine.ErrExpired
+			w.StandAgain()
+			continue
+		default:
+			return Handle{}, g.waitedInVain(ctx, t, why)
+		}
+		t.Attempts++
+		h, r, err := g.attempt(ctx, c, s, w.AwaitSent())
+		w.Attempted(h.hold, deniedBy(&c.one.Op), err)
+		g.report(ctx, w, h, r)
+		if err == nil || !t.ShouldRetry(err) {
+			return h, g.gaveUp(ctx, t, err)
+		}
+		t.Wait()
+	}
+}
+
+// attempt is one attempt, with one new token for all keys. Where one key is refused, the
+// others are released. If it was sent along with a release, only its end is awaited. Where
+// nodes have refused nothing but the number of a fencing token, it is made again at once. The
+// caller reports the attempts to the hook, after it has let others act.
+func (g *Group) attempt(ctx context.Context, c *calls, s *holding.State, sent bool) (h Handle, r reports, err error) {
+	first := c.first()
 	for again := true; again; sent = false {
+		var op *engine.Op
+		var unsent bool
 		if sent {
-			err = c.Ended(ctx)
-		} else if err = g.renew(&c.Op, &c.Token, &c.Proposal); err == nil {
-			err = g.engine.Do(ctx, c)
+			op, unsent, err = c.outcome(first.Ended(ctx))
+		} else if err = g.renew(c); err == nil {
+			op, unsent, err = c.do(ctx)
 		} else {
-			return Handle{}, err
+			return Handle{}, r, err
 		}
-		if err == nil {
-			err = c.Err
-		}
-		if err == nil && g.clock.Current() >= c.Until { // this goroutine may have waited long to run again
-			g.engine.Late(&c.Op)
+		if s.Until = first.Until; err == nil && g.clock.Current() >= s.Until { // this goroutine may have waited long to run again
 			err = engine.ErrExpired
 		}
+		c.note(err)
 		if err == nil {
-			h = g.handle(state{key: key, token: c.Token, until: c.Until, ttl: c.TTL}, c.Absent)
-			h.fence = c.Block.First
-			g.fence.granted(&c.Op)
+			s.Token = first.Token
+			h = g.begin(s, c.absent(), first.Block.First)
+			g.fence.Granted(c.ops()...)
+		} else if !unsent {
+			c.rollback(err)
 		}
-		if again, err = g.fence.again(&c.Op, &c.Proposal, err); !again || g.cfg.OnAttempt != nil {
-			err = g.shown(&c.Op, err)
+		if again, err = g.fence.Again(&first.Proposal, err, c.ops()...); !again || g.cfg.OnAttempt != nil {
+			err = g.explain(op, err)
 		}
 		if g.cfg.OnAttempt != nil {
-			r := report{key, c.Took(g.clock.Now()), c.Tally, err}
-			if later != nil {
-				*later = append(*later, r)
-			} else {
-				g.report(ctx, h, reports{r})
-			}
+			r.add(report{s.Key, op.Took(g.clock.Now()), op.Tally, err})
 		}
+	}
+	return h, r, err
+}
+
+// renew gives the calls what no other attempt had. Rand and FenceClock are user code.
+func (g *Group) renew(c *calls) error {
+	first := c.first()
+	if err := g.newToken(&first.Token); err != nil {
+		return err
+	}
+	if err := g.fence.Propose(&first.Block, &first.Proposal); err != nil {
+		return err
+	}
+	for one := range c.each {
+		one.Token, one.Block, one.Absent = first.Token, first.Block, 0
+	}
+	return nil
+}
+
+// acquired counts and reports how an Acquire went. If the hook panics, the caller gets no
+// handle, and the lock is released.
+func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err error) (Handle, error) {
+	if t.Waited {
+		switch {
+		case err == nil && t.End != waiting.HandedOver:
+			t.End = waiting.Granted
+		case err == engine.ErrClosed:
+			t.End = waiting.ClientClosed
+		}
+		g.lines.CountWait(t)
+	}
+	if f := g.cfg.OnAcquire; f != nil {
+		reported := false
+		defer func() {
+			if !reported && err == nil {
+				h.ReleaseAsync()
+			}
+		}()
+		f(ctx, t.Key, t.Attempts, g.clock.Now()-t.Began, t.End == waiting.HandedOver, err)
+		reported = true
 	}
 	return h, err
 }
 
-// renew gives an acquire what no other attempt had. Rand and FenceClock are user code.
-func (g *Group) renew(op *engine.Op, t *token.Token, p *fencing.Proposal) error {
-	if err := g.newToken(t); err != nil {
+// gaveUp is the error of an Acquire whose attempt has ended with err, for good.
+func (g *Group) gaveUp(ctx context.Context, t *waiting.Tries, err error) error {
+	if t.End == waiting.AttemptsUsedUp { // also if ctx has ended since
+		return g.acquireError(t, nil)
+	}
+	if err == nil || err == engine.ErrClosed || err != context.Canceled && ctx.Err() == nil { // Do returns that for a context without an error
 		return err
 	}
-	return g.fence.propose(&op.Block, p)
+	return g.cutOff(ctx, t)
 }
 
-// handle begins a lease.
-func (g *Group) handle(s state, absent uint64) Handle {
-	l, _ := g.leases.Get().(*lease)
-	if l == nil {
-		l = new(lease)
+// waitedInVain is the error of an Acquire that waits no longer.
+func (g *Group) waitedInVain(ctx context.Context, t *waiting.Tries, why waiting.Reason) error {
+	switch why {
+	case waiting.Closed:
+		return engine.ErrClosed
+	case waiting.UsedUp:
+		return g.acquireError(t, nil)
 	}
-	h := Handle{group: g, lease: l, life: l.begin(s, absent), key: s.key}
-	if s.more != nil && s.more.keys != nil {
-		h.keys = &s.more.keys
+	return g.cutOff(ctx, t)
+}
+
+// cutOff is the error of an Acquire whose context has ended.
+func (g *Group) cutOff(ctx context.Context, t *waiting.Tries) error {
+	t.End = waiting.GaveUp
+	return g.acquireError(t, endOf(ctx))
+}
+
+func (g *Group) acquireError(t *waiting.Tries, ended error) error {
+	return g.cfg.AcquireError(t.Key, t.Attempts, g.clock.Now()-t.Began, t.Last, ended)
+}
+
+// endOf is the error of a context that has ended, and its cause where that is another.
+// It runs user code, and so only for the caller that gave the context.
+func endOf(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil { // its Done channel is closed all the same
+		err = context.Canceled
 	}
-	return h
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		return err
+	case errors.Is(cause, err): // often the same
+		return cause
+	default:
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+}
+
+// deniedBy is the nodes that had the key of an acquire already.
+func deniedBy(op *engine.Op) (denied uint64) {
+	if op.Tally.Denied() == 0 {
+		return 0
+	}
+	for node := range quorum.MaxNodes {
+		if o, _ := op.Tally.Outcome(node); o == quorum.Denied {
+			denied |= bit(node)
+		}
+	}
+	return denied
 }
 
 // newToken makes t a new token.
@@ -123,16 +258,4 @@ func (g *Group) newToken(t *token.Token) error {
 		return fmt.Errorf("redlock: %w", err)
 	}
 	return nil
-}
-
-// errorOf returns the error of a completed operation as the API shows it. Only
-// one without a quorum has details, and allocates.
-func (g *Group) errorOf(op *engine.Op) error { return g.shown(op, op.Err) }
-
-// shown is errorOf with err in place of the operation's own.
-func (g *Group) shown(op *engine.Op, err error) error {
-	if err != engine.ErrNoQuorum {
-		return err
-	}
-	return g.cfg.QuorumError(g, op)
 }

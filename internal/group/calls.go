@@ -2,10 +2,10 @@ package group
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
@@ -19,12 +19,12 @@ type calls struct {
 
 // calls returns an operation of a kind on a lock, to be freed; or what is wrong with its
 // arguments.
-func (g *Group) calls(kind engine.Kind, s *state, ttl time.Duration) (c calls, err error) {
+func (g *Group) calls(kind engine.Kind, s *holding.State, ttl time.Duration) (c calls, err error) {
 	c.group = g
-	if s.more == nil || s.more.keys == nil {
-		c.one, err = g.engine.Call(kind, s.key, ttl)
+	if keys := s.Several(); keys == nil {
+		c.one, err = g.engine.Call(kind, s.Key, ttl)
 	} else {
-		for _, key := range s.more.keys {
+		for _, key := range keys {
 			one, callErr := g.engine.Call(kind, key, ttl)
 			if err = callErr; err != nil {
 				c.free()
@@ -35,22 +35,46 @@ func (g *Group) calls(kind engine.Kind, s *state, ttl time.Duration) (c calls, e
 		}
 	}
 	if err == nil {
-		c.each(func(one *engine.Call) { one.Tail = g.tailOf(s) })
+		for one := range c.each {
+			one.Tail = s.Tail(g.cfg.tail)
+		}
 	}
 	return c, err
 }
 
-// each calls f for each of the calls.
-func (c *calls) each(f func(*engine.Call)) {
+// each yields each of the calls.
+func (c *calls) each(yield func(*engine.Call) bool) {
 	if c.one != nil {
-		f(c.one)
+		yield(c.one)
+		return
 	}
 	for _, one := range c.all {
-		f(one)
+		if !yield(one) {
+			return
+		}
 	}
 }
 
-func (c *calls) free() { c.each(c.group.engine.Free) }
+// ops is the operation of each of the calls.
+func (c *calls) ops() []*engine.Op {
+	if c.one != nil {
+		return []*engine.Op{&c.one.Op} // on the stack of the caller
+	}
+	return c.several()
+}
+
+func (c *calls) several() (ops []*engine.Op) {
+	for _, one := range c.all {
+		ops = append(ops, &one.Op)
+	}
+	return ops
+}
+
+func (c *calls) free() {
+	for one := range c.each {
+		c.group.engine.Free(one)
+	}
+}
 
 // first is the call for the first key.
 func (c *calls) first() *engine.Call {
@@ -60,84 +84,114 @@ func (c *calls) first() *engine.Call {
 	return c.all[0]
 }
 
-// prepare says which lock the calls are about, and whose end ends them.
+// prepare sets the lock that the calls are about, and has the end of ctx end them.
 func (c *calls) prepare(ctx context.Context, t token.Token, absent uint64) {
-	c.each(func(one *engine.Call) {
+	for one := range c.each {
 		one.Watch(ctx)
 		one.Token, one.Absent = t, absent
-	})
+	}
 }
 
-// do makes the calls and returns the error of the operation, as the API shows it. It is
-// unsent where no node has heard of it.
-func (c *calls) do(ctx context.Context) (unsent bool, err error) {
-	e := c.group.engine
+// do makes the calls, and returns their outcome. What was granted is released if the context
+// panics, which is user code.
+func (c *calls) do(ctx context.Context) (op *engine.Op, unsent bool, err error) {
 	if c.one != nil {
-		err = e.Do(ctx, c.one)
-	} else {
-		err = e.DoAll(ctx, c.all)
+		return c.outcome(c.group.engine.Do(ctx, c.one))
 	}
-	if err != nil {
-		return err == engine.ErrBusy || err == engine.ErrClosed, err
-	}
-	return false, c.result()
+	panicked := true
+	defer func() {
+		if panicked && c.all[0].Kind == engine.Acquire {
+			c.rollback(context.Canceled)
+		}
+	}()
+	err = c.group.engine.DoAll(ctx, c.all)
+	panicked = false
+	return c.outcome(err)
 }
 
 // doWith is do for one key. The acquire of the first that waits for it is sent along.
-func (c *calls) doWith(ctx context.Context, next *waiter) (unsent bool, err error) {
-	err = c.group.engine.DoWith(ctx, c.one, next.call)
-	if err != nil {
-		return err == engine.ErrBusy || err == engine.ErrClosed, err
-	}
-	return false, c.result()
+func (c *calls) doWith(ctx context.Context, next *engine.Call) (op *engine.Op, unsent bool, err error) {
+	return c.outcome(c.group.engine.DoWith(ctx, c.one, next))
 }
 
-// result is nil if all calls have won. A lock of several keys is lost, or taken, if one
-// of them is.
-func (c *calls) result() (err error) {
-	if c.one != nil {
-		return c.group.errorOf(&c.one.Op)
+// outcome returns the error of the whole, and the operation that decides it: a lock of
+// several keys is lost, or taken, if one of them is. An error of the call itself comes first;
+// unsent, no node has heard of it.
+func (c *calls) outcome(ended error) (op *engine.Op, unsent bool, err error) {
+	op = &c.first().Op
+	if ended != nil {
+		return op, ended == engine.ErrBusy || ended == engine.ErrClosed, ended
 	}
-	for _, one := range c.all {
-		err = engine.Joint(err, c.group.errorOf(&one.Op))
+	for one := range c.each {
+		if next := engine.Joint(err, one.Err); next != err {
+			op, err = &one.Op, next
+		}
+	}
+	return op, false, err
+}
+
+// report counts and reports the attempt, and returns its error as the API shows it. op has
+// decided it; ctx is its caller's.
+func (c *calls) report(ctx context.Context, op *engine.Op, err error) error {
+	c.note(err)
+	err = c.group.explain(op, err)
+	if c.group.cfg.OnAttempt != nil {
+		c.group.reportAttempt(ctx, op, string(c.first().Key), err)
 	}
 	return err
 }
 
-// report reports the attempt, with the votes on the key that has decided it, and counts it if
-// it has several keys. ctx is its caller's.
-func (c *calls) report(ctx context.Context, err error) {
+// note counts the result of a lock of several keys.
+func (c *calls) note(err error) {
 	if c.all != nil {
-		c.group.engine.Note(c.first().Kind, bare(err))
-	}
-	if c.group.cfg.OnAttempt != nil {
-		c.group.reportAttempt(ctx, &c.deciding(err).Op, string(c.first().Key), err)
+		c.group.engine.Note(c.all[0].Kind, err)
 	}
 }
 
-// deciding is the call that ended with err, the result of the whole; else the first.
-func (c *calls) deciding(err error) *engine.Call {
-	for _, one := range c.all {
-		if one.Err != nil && one.Err == bare(err) {
+// absent is the nodes that have none of the keys.
+func (c *calls) absent() uint64 {
+	absent := ^uint64(0)
+	for one := range c.each {
+		absent &= one.Absent
+	}
+	return absent
+}
+
+// refused is the first call that nodes have refused since its key was taken, or nil.
+func (c *calls) refused() *engine.Call {
+	for one := range c.each {
+		if one.Err == engine.ErrTaken && !one.Over() {
 			return one
 		}
 	}
-	return c.first()
+	return nil
 }
 
-// bare is an error without its details, to be counted and compared.
-func bare(err error) error {
-	if errors.Is(err, engine.ErrNoQuorum) {
-		return engine.ErrNoQuorum
+// rollback releases what was acquired, since err is the result of the whole.
+func (c *calls) rollback(err error) {
+	for one := range c.each {
+		if !one.Over() && one.Err == nil {
+			c.group.engine.Forgo(&one.Op, err)
+		}
 	}
-	return err
 }
 
-// tailOf is what follows the token in the value at the keys of a lock: the client's name,
-// or for a lock that was attached what was given.
-func (g *Group) tailOf(s *state) string {
-	if s.more != nil && s.more.attached {
-		return s.more.tail
+// leave sends the releases of a caller that does not wait for them, because its context has
+// ended: all of them, or none.
+func (c *calls) leave() error {
+	if c.one != nil {
+		return c.group.engine.Leave(c.one)
 	}
-	return g.cfg.tail
+	return c.group.engine.Leave(c.all...)
+}
+
+// discard is leave for a caller that does not look at the result, which is counted when the
+// first key has one.
+func (c *calls) discard() {
+	if c.one != nil {
+		c.group.engine.Discard(c.one)
+		return
+	}
+	c.all[0].Part = false
+	c.group.engine.Discard(c.all...)
 }

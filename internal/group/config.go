@@ -10,7 +10,9 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/knobs"
+	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -47,6 +49,9 @@ type Config struct {
 	tail string // what follows the token in the value at a key: the Name and its mark
 }
 
+// Retry is how an Acquire tries again.
+type Retry = waiting.Retry
+
 // check returns cfg with its defaults and the parsed addresses of the nodes. It does
 // not set the defaults that the engine and the fleet set themselves.
 func (cfg Config) check() (Config, error) {
@@ -70,7 +75,7 @@ func (cfg Config) check() (Config, error) {
 			return cfg, fmt.Errorf("%s is %v, want 0 (the default) or more", d.name, *d.value)
 		}
 	}
-	if cfg.Retry, err = cfg.Retry.check(); err != nil {
+	if cfg.Retry, err = cfg.Retry.Check(); err != nil {
 		return cfg, err
 	}
 	switch ttl := cfg.Engine.MaxTTL; {
@@ -86,7 +91,7 @@ func (cfg Config) check() (Config, error) {
 	cfg.Conn.Name = cfg.Name
 	cfg.Conn.TrustRestarts = cfg.TrustRestarts
 	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)
-	if cfg.FenceSet = cmp.Or(cfg.FenceSet, DefaultFenceSet); cfg.FenceClock == nil {
+	if cfg.FenceSet = cmp.Or(cfg.FenceSet, fence.DefaultSet); cfg.FenceClock == nil {
 		cfg.FenceClock = time.Now
 	}
 	switch {

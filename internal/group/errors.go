@@ -6,16 +6,20 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fence"
 )
 
-// ErrConfig is what every error of a wrong Config is. The root package exports it.
-var ErrConfig = errors.New("redlock: wrong config")
+// Errors that the root package exports.
+var (
+	ErrConfig    = engine.ErrConfig
+	ErrForgotten = fence.ErrForgotten
+)
 
 // sentinels are the results that callers tell apart, and that no node's failure may
 // be taken for.
 var sentinels = []error{
 	engine.ErrTaken, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
-	engine.ErrStopped, engine.ErrArgument, ErrConfig, ErrForgotten,
+	engine.ErrStopped, engine.ErrArgument, ErrConfig, fence.ErrForgotten,
 }
 
 // configError says what is wrong with a Config.

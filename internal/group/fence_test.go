@@ -9,11 +9,12 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/knobs"
 )
 
 // TestCollectTrustsNoClient: a client whose clock is far ahead does not raise the floor of all
-// keys, and its clock, which is user code, is not called by the medic. What is collected
+// keys, and its clock, which is user code, is not called on the housekeeper's goroutine. What is collected
 // follows from the node's time.
 func TestCollectTrustsNoClient(t *testing.T) {
 	s, err := fakeredis.Start(fakeredis.Options{})
@@ -26,7 +27,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 		AcquireError: func(_ string, _ int, _ time.Duration, last, _ error) error { return last },
 		Knobs: knobs.Knobs{FenceClock: func() time.Time {
 			if broken.Load() {
-				panic("user code in the medic")
+				panic("user code on the housekeeper's goroutine")
 			}
 			return time.Now().Add(24 * time.Hour)
 		}},
@@ -36,14 +37,19 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	require.NoError(t, g.InitFencing(t.Context(), 0))
 	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond)
 	require.NoError(t, err)
-	before, _ := s.Fence(DefaultFenceSet)
+	before, _ := s.Fence(fence.DefaultSet)
 	broken.Store(true)
-	g.fence.medic.look()
-	after, _ := s.Fence(DefaultFenceSet)
+	collect := func() {
+		g.fence.Collect()
+		_, err := g.Inspect(t.Context(), "k") // on the same connection, after that
+		require.NoError(t, err)
+	}
+	collect()
+	after, _ := s.Fence(fence.DefaultSet)
 	require.Equal(t, before, after)
 	s.SetClock(48 * time.Hour)
-	g.fence.medic.look()
-	after, _ = s.Fence(DefaultFenceSet)
+	collect()
+	after, _ = s.Fence(fence.DefaultSet)
 	require.Empty(t, after.Tokens)
-	require.InDelta(t, time.Now().Add(48*time.Hour-keepTokens).UnixMicro(), after.Floor, 60e6)
+	require.InDelta(t, time.Now().Add(48*time.Hour-time.Hour).UnixMicro(), after.Floor, 60e6)
 }

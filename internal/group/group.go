@@ -8,14 +8,21 @@
 package group
 
 import (
+	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fence"
+	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/waiting"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // Group is the nodes of one quorum and everything that goes to them. It is safe
@@ -25,11 +32,10 @@ type Group struct {
 	clock  *clock.System
 	engine *engine.Engine
 	fleet  *conn.Fleet
-	leases sync.Pool // of *lease
-	keeper keeper
-	lines  lines
-	fence  fence
-	waits  waits
+	keeper *holding.Keeper
+	house  *housekeeper
+	lines  *waiting.Lines
+	fence  *fence.Client // nil: acquires are not fenced
 	// attached counts the handles of Attach, which no acquire has brought.
 	attached atomic.Int64
 	closed   sync.Once
@@ -46,20 +52,32 @@ func New(cfg Config) (*Group, error) {
 		return nil, wrongConfig(err)
 	}
 	g := &Group{clock: clock.New(), ending: make(chan struct{})}
-	cfg.Engine.Clock = g.clock
-	cfg.Engine.OnVote, cfg.Engine.OnPanic = g.onVote(cfg.OnVote), g.onPanic
-	cfg.Engine.OnRelease = g.lines.released
-	cfg.Conn.Clock = g.clock
+	g.house = newHousekeeper(g.clock)
+	cfg.Engine.Clock, cfg.Conn.Clock = g.clock, g.clock
+	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.OnRelease = g.onVote(cfg.OnVote), g.onPanic, g.released
 	cfg.Conn.Logger = cfg.Logger
 	cfg.Conn.Hidden = sentinels
-	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted, g.fence.encode) }
-	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.lines.pushed
-	g.fence.init(g, &cfg)
+	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.pushed
 	g.cfg = cfg
-	g.keeper.init(g)
-	g.lines.init(g)                              // before cfg.Conn goes
 	g.cfg.Nodes, g.cfg.Conn = nil, conn.Config{} // they hold passwords, and a Client can be printed
+	if cfg.Fenced {
+		g.fence = g.newFence(&cfg)
+		cfg.Engine.Fence, cfg.Engine.OnForgotten = g.fence.Encode(), g.fence.NoVote
+		cfg.Conn.Fenced = true // or tokens that come back from an old file would count
+	}
+	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted, g.fence.Encode()) }
 	g.engine = engine.New(cfg.Engine)
+	g.lines = waiting.New(waiting.Config{
+		Engine: g.engine, Clock: g.clock, Nodes: names(&cfg), Retry: cfg.Retry, QueryTimeout: g.queryTimeout(), CloseTimeout: cfg.CloseTimeout,
+		NoHandOver: cfg.NoHandOver, Logger: cfg.Logger, Ending: g.ending,
+		Ring: g.house.ring, Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
+	})
+	g.keeper = holding.NewKeeper(holding.Config{
+		Engine: g.engine, Clock: g.clock, Tail: cfg.tail,
+		Ring: g.house.ring, Gone: g.lines.Freed, Explain: g.explain, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
+	})
+	g.fence.Start(g.engine)
+	g.house.tasks = []func() time.Duration{g.keeper.Turn, g.lines.Turn, g.fence.Turn}
 	lock := g.engine.DriverLock()
 	lock.Lock() // a quick dialer calls nodeUp, which needs g.fleet
 	g.fleet, err = conn.New(cfg.Conn, lock)
@@ -68,13 +86,36 @@ func New(cfg Config) (*Group, error) {
 		return nil, fmt.Errorf("redlock: %w", err)
 	}
 	g.engine.Start(g.fleet)
-	g.fence.start()
 	g.fleet.AwaitFirstDials()
 	if err := g.inspect(); err != nil {
 		g.Close()
 		return nil, err
 	}
 	return g, nil
+}
+
+// newFence returns the client's part in fencing.
+func (g *Group) newFence(cfg *Config) *fence.Client {
+	var persistent uint64
+	for node, a := range cfg.Conn.Addresses {
+		if a.Persistent {
+			persistent |= bit(node)
+		}
+	}
+	return fence.New(fence.Config{
+		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.Engine.MaxTTL, Nodes: names(cfg), Persistent: persistent,
+		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
+		Ring: g.house.ring, IsUp: g.isUp, Voting: g.voting, Quote: Quote,
+		Ended: func(ctx context.Context, why error) error { return &notReady{endOf(ctx), why} },
+	})
+}
+
+// names is the addresses of the nodes, without credentials.
+func names(cfg *Config) (names []string) {
+	for _, a := range cfg.Conn.Addresses {
+		names = append(names, a.String())
+	}
+	return names
 }
 
 // inspect looks at the nodes after their first dial. A node that must not be used
@@ -90,8 +131,27 @@ func (g *Group) inspect() error {
 			g.nodeDown(i)
 		}
 	}
-	return misconfigured(nodes, g.fence.on)
+	return misconfigured(nodes, g.fence != nil)
 }
+
+// queryTimeout is how long a node has to answer a query.
+func (g *Group) queryTimeout() time.Duration {
+	if d := g.cfg.Engine.Timeout; d > 0 {
+		return min(d, maxQueryTimeout)
+	}
+	return defaultQueryTimeout
+}
+
+const (
+	defaultQueryTimeout = 50 * time.Millisecond
+	maxQueryTimeout     = time.Second
+)
+
+// released is called when this process has deleted a key on nodes. The driver lock is held.
+func (g *Group) released(key []byte, nodes uint64) { g.lines.Released(key, nodes) }
+
+// pushed is called for what a node has pushed. The driver lock is held.
+func (g *Group) pushed(node int, v *resp.Value) { g.lines.Pushed(node, v) }
 
 // Len is the number of nodes.
 func (g *Group) Len() int { return g.fleet.Len() }
@@ -99,14 +159,41 @@ func (g *Group) Len() int { return g.fleet.Len() }
 // Addr names a node, without credentials.
 func (g *Group) Addr(node int) string { return g.fleet.Addr(node) }
 
+// isUp reports whether a node has a connection.
+func (g *Group) isUp(node int) bool {
+	g.engine.DriverLock().Lock()
+	defer g.engine.DriverLock().Unlock()
+	return g.fleet.Away()&bit(node) == 0
+}
+
+// voting is called when a node has got its fenced vote back.
+func (g *Group) voting() {
+	g.engine.DriverLock().Lock()
+	defer g.engine.DriverLock().Unlock()
+	g.readiness.nodeUp()
+}
+
+func bit(node int) uint64 { return 1 << uint(node) }
+
+// isEnding reports whether Close has begun.
+func (g *Group) isEnding() bool {
+	select {
+	case <-g.ending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Close refuses new operations, waits up to CloseTimeout for those under way, and
 // frees everything.
 func (g *Group) Close() {
 	g.closed.Do(func() {
 		close(g.ending)
-		g.fence.close()
-		g.lines.close()
-		g.keeper.close()
+		g.lines.Close()
+		g.keeper.Close()
+		g.house.close()
+		g.lines.LeaveQueues()
 		g.engine.Close(g.cfg.CloseTimeout)
 	})
 }

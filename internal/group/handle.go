@@ -6,32 +6,33 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Handle is a handle on a lock that was acquired: the lease that keeps its state,
-// and the life of that lease. It is a small value that may be copied. The zero
-// Handle holds nothing, and neither does one whose lock was released.
+// Handle is a handle on a lock that was acquired. It is a small value that may be copied. The
+// zero Handle holds nothing, and neither does one whose lock was released.
 type Handle struct {
 	group *Group
-	lease *lease
-	life  uint64
-	fence uint64    // its fencing token, or 0
+	hold  holding.Hold
 	key   string    // the first of several
 	keys  *[]string // all, if there are several
 }
 
-// Fence is the fencing token, or 0 where the client is not fenced.
-func (h Handle) Fence() uint64 { return h.fence }
-
-func (h Handle) state() (s state, ok bool) {
-	if h.lease == nil {
-		return
+// begin begins to hold the lock of s. The nodes of absent do not have its key.
+func (g *Group) begin(s *holding.State, absent, fence uint64) Handle {
+	h := Handle{group: g, hold: holding.Begin(*s, absent, fence), key: s.Key}
+	if s.More != nil && s.More.Keys != nil {
+		h.keys = &s.More.Keys
 	}
-	return h.lease.get(h.life)
+	return h
 }
+
+// Fence is the fencing token, or 0 where the client is not fenced.
+func (h Handle) Fence() uint64 { return h.hold.Fence }
 
 // Key is the locked key, the first of several. It stays after the lock.
 func (h Handle) Key() string { return h.key }
@@ -39,7 +40,7 @@ func (h Handle) Key() string { return h.key }
 // Keys is all locked keys. They stay after the lock.
 func (h Handle) Keys() []string {
 	switch {
-	case h.lease == nil:
+	case h.group == nil:
 		return nil
 	case h.keys != nil:
 		return slices.Clone(*h.keys)
@@ -48,26 +49,32 @@ func (h Handle) Keys() []string {
 }
 
 // Token is the value at the keys, the proof of who holds the lock, or "". A lock whose
-// token was told is not passed on inside the process: another may have the token.
+// token was shown is not passed on inside the process: another may have the token.
 func (h Handle) Token() string {
-	if h.lease != nil {
-		h.lease.tell(h.life)
-	}
+	h.hold.ShowToken()
 	return h.Value()
 }
 
-// Value is Token for callers that do not tell it.
+// Value is Token for callers that do not show it.
 func (h Handle) Value() string {
-	if s, ok := h.state(); ok {
-		return s.token.String() + h.group.tailOf(&s)
+	if s, ok := h.hold.State(); ok {
+		return s.Token.String() + s.Tail(h.group.cfg.tail)
+	}
+	return ""
+}
+
+// Digest is that of the value at the keys, or "".
+func (h Handle) Digest() string {
+	if value := h.Value(); value != "" {
+		return Digest([]byte(value))
 	}
 	return ""
 }
 
 // Remaining is the validity that is left, or 0. A machine that was suspended is noticed.
 func (h Handle) Remaining() time.Duration {
-	if s, ok := h.state(); ok {
-		return max(0, s.until-h.group.clock.Current())
+	if s, ok := h.hold.State(); ok {
+		return max(0, s.Until-h.group.clock.Current())
 	}
 	return 0
 }
@@ -76,7 +83,7 @@ func (h Handle) Remaining() time.Duration {
 // wrong ttl is reported before the end of the context, and that before a lock that
 // was released or has expired.
 func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
-	s, ok := h.state()
+	s, ok := h.hold.State()
 	if !ok {
 		return engine.ErrNotHeld
 	}
@@ -90,89 +97,80 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.prepare(ctx, s.token, 0)
+	c.prepare(ctx, s.Token, 0)
 	x, err := h.beginExtend(c.first().TTL)
 	if err != nil {
-		g.reportUnsent(ctx, engine.Extend, s.key, err)
+		g.reportUnsent(ctx, engine.Extend, s.Key, err)
 		if err == engine.ErrExpired {
-			h.reportLost(s.key, err)
+			h.reportLost(s.Key, err)
 		}
 		return err
 	}
-	c.each(func(one *engine.Call) { one.Before, one.Repairer, one.Life = x.Before(), h.lease, h.life })
-	g.keeper.review(h, false)
-	err = h.extend(ctx, &c, x, &s)
-	g.keeper.review(h, err == nil)
-	c.report(ctx, err)
+	for one := range c.each {
+		h.hold.Accompany(&one.Op, x)
+	}
+	g.keeper.Review(h.hold, false)
+	op, err := h.extend(ctx, &c, x)
+	g.keeper.Review(h.hold, err == nil)
+	err = c.report(ctx, op, err)
 	if err == engine.ErrNotHeld || err == engine.ErrExpired {
-		h.reportLost(s.key, err)
+		h.reportLost(s.Key, err)
 	}
 	return err
 }
 
-// beginExtend has the lease know of an extension before a node can: from here on
-// validity counts on the earlier of both ends. User code has run since the lease was
-// looked at, so it may have been released.
+// beginExtend notes an extension before a node can know of it: from here on validity ends at
+// the earlier of both ends. User code has run since the lock was looked at, so it may have
+// been released.
 func (h Handle) beginExtend(ttl time.Duration) (*renewal.Extension, error) {
 	now := h.group.clock.Current()
-	switch s, ok := h.state(); {
-	case !ok, s.released:
+	switch s, ok := h.hold.State(); {
+	case !ok, s.Released:
 		return nil, engine.ErrNotHeld
-	case now >= s.until:
+	case now >= s.Until:
 		return nil, engine.ErrExpired
 	}
-	x := h.lease.extending(h.life, ttl, quorum.Until(now, ttl))
+	x := h.hold.Extending(ttl, quorum.Until(now, ttl))
 	if x == nil {
 		return nil, engine.ErrNotHeld
 	}
 	return x, nil
 }
 
-// extend sends an extension. The lease learns the result on every path, also when a
-// context panics; otherwise the extension would count as under way for ever. So does the
-// line, since validity may end earlier now.
-func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension, s *state) (err error) {
+// extend sends an extension. Its result is noted on every path, also when a context panics;
+// otherwise the extension would count as under way for ever. The line learns of it too, since
+// validity may end earlier now.
+func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension) (op *engine.Op, err error) {
 	result := renewal.Unknown
 	defer func() {
-		h.lease.extended(h.life, x, result)
-		h.group.lines.shortened(h, s)
+		h.hold.Extended(x, result)
+		h.group.lines.Shortened(h.hold)
 	}()
-	unsent, err := c.do(ctx)
-	result = resultOf(unsent, err)
-	return err
-}
-
-// resultOf is the result of an extension that ended with err.
-func resultOf(unsent bool, err error) renewal.Result {
-	switch {
-	case unsent:
-		return renewal.Unsent
-	case err == nil:
-		return renewal.Won
-	case err == engine.ErrNotHeld:
-		return renewal.Lost
-	}
-	return renewal.Unknown
+	op, unsent, err := c.do(ctx)
+	result = holding.ResultOf(unsent, err)
+	return op, err
 }
 
 // Release has the nodes delete the key where it still has the lock's token. Validity
 // ends before they are asked: they may apply the release even if its caller gets an error.
 // The lease is free for another lock once it is certain that they have.
 func (h Handle) Release(ctx context.Context) error {
-	s, ok := h.state()
+	s, ok := h.hold.State()
 	if !ok {
 		return engine.ErrNotHeld
 	}
 	g := h.group
 	ctx = orBackground(ctx)
-	if s.kept != nil && !h.hasRoom(ctx, &s) { // before it is kept alive no more
-		return engine.ErrBusy
+	if s.Kept {
+		if !h.hasRoom(ctx, &s) { // before it is kept alive no more
+			return engine.ErrBusy
+		}
+		g.keeper.Stop(h.hold)
 	}
-	h.stopKeeping(&s)
-	if g.lines.pass(h, &s) {
+	if g.lines.Pass(h.hold, &s) {
 		return nil
 	}
-	if s.kept == nil && !h.hasRoom(ctx, &s) {
+	if !s.Kept && !h.hasRoom(ctx, &s) {
 		return engine.ErrBusy
 	}
 	c, err := g.calls(engine.Release, &s, 0)
@@ -181,137 +179,129 @@ func (h Handle) Release(ctx context.Context) error {
 	}
 	defer c.free()
 	ended := ctx.Err()
-	var along fresh // none
-	if c.one != nil && ended == nil {
-		along = g.lines.freshAlong(s.key)
+	var along fresh
+	if c.one != nil && ended == nil && g.lines.IsTaken(s.Key) {
+		along = g.fresh()
 	}
-	absent, ok := h.releasing()
+	absent, ok := g.keeper.Releasing(h.hold)
 	if !ok { // another caller has released it since, or has passed it on
 		return engine.ErrNotHeld
 	}
-	c.prepare(ctx, s.token, absent)
-	unsent, err := h.release(ctx, &c, ended != nil, &s, along)
+	c.prepare(ctx, s.Token, absent)
+	op, unsent, err := h.release(ctx, &c, ended != nil, &s, along)
 	if unsent {
-		h.lease.unreleased(h.life) // no node has heard of it
+		h.hold.Unreleased() // no node has heard of it
 	}
 	if err == nil {
 		err = ended
 	}
-	// The loss is looked up before the life ends: after that the lease may already
-	// be another lock's.
-	lost := err == engine.ErrNotHeld && h.lease.reportLoss(h.life)
+	// The loss is noted before the life ends: after that the lease may be another lock's.
+	lost := err == engine.ErrNotHeld && h.hold.ReportLoss()
 	if err == nil || err == engine.ErrNotHeld {
-		h.end()
+		h.hold.End()
 	}
-	c.report(ctx, err)
+	err = c.report(ctx, op, err)
 	if f := g.cfg.OnLockLost; f != nil && lost {
-		f(s.key, err)
+		f(s.Key, err)
 	}
 	return err
 }
 
 // hasRoom reports whether the release of a lock may be queued. If not, that is an attempt
 // which has ended with ErrBusy, and nothing of the lock has changed.
-func (h Handle) hasRoom(ctx context.Context, s *state) bool {
-	keys := 1
-	if s.more != nil && s.more.keys != nil {
-		keys = len(s.more.keys)
-	}
-	if h.group.engine.HasRoom(keys) {
+func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
+	if h.group.engine.HasRoom(max(1, len(s.Several()))) {
 		return true
 	}
-	h.group.reportUnsent(ctx, engine.Release, s.key, engine.ErrBusy)
+	h.group.reportUnsent(ctx, engine.Release, s.Key, engine.ErrBusy)
 	return false
 }
 
-// release sends a release, or leaves it; with something fresh along, the acquire of the first that
-// waits for the lock too, if there is room for both. The line learns of it on every path,
-// and before a hook is called, which may block.
-func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *state, along fresh) (unsent bool, err error) {
-	if along.token != (token.Token{}) {
-		if next := h.group.lines.along(s.key, along); next != nil {
-			if unsent, err = c.doWith(ctx, next); err != engine.ErrBusy {
-				return unsent, err
+// fresh is what an acquire needs that no other had.
+type fresh struct {
+	ok    bool
+	token token.Token
+	block fencing.Block // where acquires are fenced
+}
+
+// fresh makes what is sent along with a release. Rand and FenceClock are user code, which may
+// panic: so this comes before the release is noted.
+func (g *Group) fresh() (f fresh) {
+	var p fencing.Proposal
+	f.ok = g.newToken(&f.token) == nil && g.fence.Propose(&f.block, &p) == nil
+	return f
+}
+
+// release sends a release, or leaves it; with something fresh along, the acquire of the first
+// that waits for the lock too, if there is room for both. The line learns of it on every
+// path, and before a hook is called, which may block.
+func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
+	if along.ok {
+		if next := h.group.lines.Along(s.Key, along.token, along.block); next != nil {
+			if op, unsent, err = c.doWith(ctx, next); err != engine.ErrBusy {
+				return op, unsent, err
 			}
 		}
 	}
-	defer h.group.lines.freed(s)
+	defer h.group.lines.Freed(s)
 	if leaves {
 		err = c.leave()
-		return err != nil, err
+		return &c.first().Op, err != nil, err
 	}
 	return c.do(ctx)
 }
 
 // ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
 func (h Handle) ReleaseAsync() {
-	s, ok := h.state()
+	s, ok := h.hold.State()
 	if !ok {
 		return
 	}
-	h.stopKeeping(&s)
-	if h.group.lines.pass(h, &s) {
+	g := h.group
+	if s.Kept {
+		g.keeper.Stop(h.hold)
+	}
+	if g.lines.Pass(h.hold, &s) {
 		return
 	}
-	defer h.group.lines.freed(&s)
-	c, err := h.group.calls(engine.Release, &s, 0)
+	defer g.lines.Freed(&s)
+	c, err := g.calls(engine.Release, &s, 0)
 	if err != nil {
 		return
 	}
 	defer c.free()
-	absent, _ := h.releasing() // end says whether the lock was still there
-	c.each(func(one *engine.Call) { one.Token, one.Absent = s.token, absent })
-	if h.end() { // of several callers one sends it
+	absent, _ := g.keeper.Releasing(h.hold) // End reports whether the lock was still there
+	for one := range c.each {
+		one.Token, one.Absent = s.Token, absent
+	}
+	if h.hold.End() { // of several callers one sends it
 		c.discard()
-		h.group.engine.DriveSoon()
+		g.engine.DriveSoon()
 	}
 }
 
-// stopKeeping ends that a lock is kept alive which is about to be released: only then may
-// it pass on.
-func (h Handle) stopKeeping(s *state) {
-	if s.kept != nil {
-		h.group.keeper.stop(s.kept, h, engine.ErrStopped)
+// KeepAlive keeps the lock alive until its context ends.
+func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {
+	if h.group == nil {
+		return holding.NotKept(orBackground(ctx), engine.ErrNotHeld)
 	}
+	return h.group.keeper.Keep(orBackground(ctx), h.hold)
 }
 
-// releasing ends validity, and with it that the lock is kept alive, before a release is
-// sent. It returns the nodes that do not have the key. Not ok, there is none to send.
-func (h Handle) releasing() (absent uint64, ok bool) {
-	absent, kept, ok := h.lease.releasing(h.life)
-	if kept != nil {
-		h.group.keeper.stop(kept, h, engine.ErrStopped)
+// KeepAliveFunc keeps the lock alive until it is stopped, released or lost; lost is called
+// with the reason of the latter by the goroutine of callbacks, and may be nil.
+func (h Handle) KeepAliveFunc(lost func(error)) error {
+	if h.group == nil {
+		return engine.ErrNotHeld
 	}
-	return absent, ok
+	return h.group.keeper.KeepFunc(h.hold, lost)
 }
 
-// end gives the lease back for another lock. Of several callers one is told that it did.
-func (h Handle) end() bool {
-	if !h.lease.end(h.life) {
-		return false
+// StopKeepAlive ends that a lock is kept alive.
+func (h Handle) StopKeepAlive() {
+	if h.group != nil {
+		h.group.keeper.Stop(h.hold)
 	}
-	h.group.leases.Put(h.lease)
-	return true
-}
-
-// leave sends the releases of a caller that does not wait for them, because its context has
-// ended: all of them, or none.
-func (c *calls) leave() error {
-	if c.one != nil {
-		return c.group.engine.Leave(c.one)
-	}
-	return c.group.engine.Leave(c.all...)
-}
-
-// discard is leave for a caller that does not look at the result, which is counted when the
-// first key has one.
-func (c *calls) discard() {
-	if c.one != nil {
-		c.group.engine.Discard(c.one)
-		return
-	}
-	c.all[0].Part = false
-	c.group.engine.Discard(c.all...)
 }
 
 // left is how long it is until an instant of the group's clock, or 0.
@@ -324,3 +314,6 @@ func orBackground(ctx context.Context) context.Context {
 	}
 	return ctx
 }
+
+// FenceFrom is the fencing token of the lock whose context ctx is, or is derived from.
+func FenceFrom(ctx context.Context) (token uint64, ok bool) { return holding.FenceFrom(ctx) }

@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -26,13 +27,30 @@ type report struct {
 	err   error
 }
 
-// reports is the attempts of one call, none without a hook.
-type reports []report
+// reports is the attempts of one call, none without a hook. The last one stands apart, so that
+// one attempt allocates nothing.
+type reports struct {
+	earlier []report
+	last    report
+	some    bool
+}
 
-// report calls the hook for each attempt of a caller. h is what the last one has brought: if
-// the hook panics the caller gets no handle, and the lock is released.
-func (g *Group) report(ctx context.Context, h Handle, r reports) {
-	if len(r) == 0 {
+func (r *reports) add(a report) {
+	if r.some {
+		r.earlier = append(r.earlier, r.last)
+	}
+	r.last, r.some = a, true
+}
+
+// report calls the hook for each attempt of a caller. If that stands in line as w, others act
+// meanwhile: a hook may block. h is what the last attempt has brought: if the hook panics the
+// caller gets no handle, and the lock is released.
+func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r reports) {
+	if !r.some {
+		return
+	}
+	if w != nil {
+		w.Aside(func() { g.report(ctx, nil, h, r) })
 		return
 	}
 	returned := false
@@ -41,9 +59,10 @@ func (g *Group) report(ctx context.Context, h Handle, r reports) {
 			h.ReleaseAsync()
 		}
 	}()
-	for _, a := range r {
+	for _, a := range r.earlier {
 		g.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, a.err)
 	}
+	g.cfg.OnAttempt(ctx, engine.Acquire, r.last.key, r.last.took, r.last.tally, r.last.err)
 	returned = true
 }
 
@@ -58,7 +77,7 @@ func (g *Group) reportUnsent(ctx context.Context, kind engine.Kind, key string, 
 
 // reportLost reports that a lock is gone, unless that was reported before.
 func (h Handle) reportLost(key string, err error) {
-	if f := h.group.cfg.OnLockLost; f != nil && h.lease.reportLoss(h.life) {
+	if f := h.group.cfg.OnLockLost; f != nil && h.hold.ReportLoss() {
 		f(key, err)
 	}
 }
@@ -83,14 +102,29 @@ func (g *Group) onPanic(v any, stack []byte) {
 	log.Error("redlock: a callback panicked", "panic", v, "stack", string(stack))
 }
 
+// errorOf returns the error of a completed operation as the API shows it.
+func (g *Group) errorOf(op *engine.Op) error { return g.explain(op, op.Err) }
+
+// explain returns err, of an operation or of the whole that it has decided, as the API shows
+// it. Only one without a quorum has details, and allocates.
+func (g *Group) explain(op *engine.Op, err error) error {
+	if err != engine.ErrNoQuorum {
+		return err
+	}
+	return g.cfg.QuorumError(g, op)
+}
+
 // nodeUp is called for a node that came up. The driver lock is held, so the log
 // and the hooks are called later.
 func (g *Group) nodeUp(i int) {
-	g.fence.up(i)
+	if g.fence != nil {
+		g.fence.Up(i, g.fleet.Connection(i), g.fleet.RunID(i))
+		g.fleet.SetForm(i, conn.Form(command.Form(g.fleet.Form(i)).ForNode(i)))
+	}
 	g.engine.NodeUp(i) // sends the hinted releases before anything else
 	g.readiness.nodeUp()
 	n := g.fleet.Node(i)
-	g.lines.pushes.up(i, g.fleet.Speaks3(i))
+	g.lines.Up(i, g.fleet.Speaks3(i))
 	g.reportNode(func() {
 		g.cfg.Logger.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", command.Form(n.Form))
 	}, g.cfg.OnNodeUp, n)
@@ -104,8 +138,7 @@ func (g *Group) nodeUp(i int) {
 // nodeDown is called for a node whose connection has ended, or whose first dial has
 // failed. The driver lock is held.
 func (g *Group) nodeDown(i int) {
-	g.lines.pushes.down(i)
-	g.lines.sentry.lose(i)
+	g.lines.Down(i)
 	n := g.fleet.Node(i)
 	g.reportNode(func() {
 		g.cfg.Logger.Warn("redlock: node is down", "node", n.Addr, "error", n.Err)

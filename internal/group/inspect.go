@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -111,13 +112,13 @@ func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.T
 		return Handle{}, g.errorOf(&op)
 	}
 	slices.Sort(ends)
-	s := state{key: key, until: min(now+left, ends[len(ends)-quorum.Size(g.Len())])}
-	if g.clock.Now() >= s.until {
+	s := holding.State{Key: key, Until: min(now+left, ends[len(ends)-quorum.Size(g.Len())])}
+	if g.clock.Now() >= s.Until {
 		return Handle{}, engine.ErrExpired
 	}
-	s.ttl = min(max(s.until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
-	copy(s.token[:], value)
-	s.more = &more{attached: true, tail: value[token.Size:]}
+	s.TTL = min(max(s.Until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
+	copy(s.Token[:], value)
+	s.More = &holding.More{Attached: true, Tail: value[token.Size:]}
 	g.attached.Add(1)
-	return g.handle(s, 0), nil
+	return g.begin(&s, 0, 0), nil
 }

@@ -71,8 +71,10 @@ func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration,
 		case n.Guarded > 0:
 			soonest = min(soonest, n.Guarded)
 			op.Failures = append(op.Failures, engine.Failure{Node: i, Err: conn.ErrQuarantined})
-		case g.fence.forgotten.Load()&bit(i) != 0:
-			op.Failures = append(op.Failures, engine.Failure{Node: i, Err: g.fence.noVote(i)})
+		default:
+			if why := g.fence.VoteOf(i); why != nil {
+				op.Failures = append(op.Failures, engine.Failure{Node: i, Err: why})
+			}
 		}
 	}
 	ready := g.fleet.Len()-len(op.Failures) >= quorum.Size(g.fleet.Len())
@@ -83,15 +85,21 @@ func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration,
 		changed = g.readiness.changed
 	}
 	lock.Unlock()
-	select {
-	case <-g.ending:
+	if g.isEnding() {
 		return nil, 0, engine.ErrClosed
-	default:
 	}
 	if ready {
 		return nil, 0, nil
 	}
 	return changed, soonest, g.cfg.QuorumError(g, &op)
+}
+
+// InitFencing gives nodes a vote that the others cannot bring back.
+func (g *Group) InitFencing(ctx context.Context, atLeast uint64) error {
+	if g.fence == nil {
+		return fmt.Errorf("%w: InitFencing needs Config.Fenced", ErrConfig)
+	}
+	return g.fence.InitFencing(orBackground(ctx), atLeast)
 }
 
 // notReady is what Ready returns when its context has ended.

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
-	"github.com/redlock-go/redlock/internal/token"
 )
 
 // shownKey bounds the bytes of a key in texts. A key may have kilobytes.
@@ -30,14 +28,6 @@ func Digest(value []byte) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// Digest is that of the value at the keys, or "".
-func (h Handle) Digest() string {
-	if value := h.Value(); value != "" {
-		return Digest([]byte(value))
-	}
-	return ""
-}
-
 // Text shows the lock without its token.
 func (h Handle) Text() string {
 	return fmt.Sprintf("lock %s, %v left, token digest %s", Quote(h.key), h.Remaining(), h.Digest())
@@ -55,23 +45,3 @@ func KindName(kind engine.Kind) string {
 	}
 	return kind.String()
 }
-
-// veiled is a token in the memory that a Handle points to. A struct with a Lock in an
-// unexported field can be printed with a verb that does not fit: package fmt then calls
-// no method of the Lock, and follows its pointers by one step. It finds a token combined
-// with random bytes of this process.
-type veiled token.Token
-
-var veilOfProcess = func() (v veiled) {
-	_, _ = rand.Read(v[:]) // it never fails
-	return v
-}()
-
-func veil(t token.Token) (v veiled) {
-	for i, b := range veilOfProcess {
-		v[i] = t[i] ^ b
-	}
-	return v
-}
-
-func (v veiled) unveil() token.Token { return token.Token(veil(token.Token(v))) }

@@ -3,12 +3,13 @@ package group
 import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/waiting"
 )
 
 // Stats is what the root package's Stats has, but for the nodes.
 type Stats struct {
 	engine.Stats
-	Waits            Waits
+	Waits            waiting.Waits
 	Held, KeptAlive  int
 	InLine           int
 	Lost, HandedOver uint64
@@ -17,9 +18,9 @@ type Stats struct {
 // Stats returns what was counted, and shows each node with its votes. All of it is of one
 // moment.
 func (g *Group) Stats(show func(n conn.Node, v engine.Votes)) (s Stats) {
-	s.KeptAlive, s.Lost = g.Kept()
-	s.InLine, s.HandedOver = g.InLine()
-	s.Waits = g.Waits()
+	s.KeptAlive, s.Lost = g.keeper.Count()
+	s.InLine, s.HandedOver = g.lines.Count()
+	s.Waits = g.lines.Waits()
 	g.engine.DriverLock().Lock()
 	defer g.engine.DriverLock().Unlock()
 	for i := range g.fleet.Len() {

@@ -37,7 +37,10 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 			}
 		}()
 		op.proposal, op.holder = fencing.Proposal{}, t
-		if err := g.renew(&op.Op, t, &op.proposal); err != nil {
+		if err := g.newToken(t); err != nil {
+			return err
+		}
+		if err := g.fence.Propose(&op.Block, &op.proposal); err != nil {
 			return err
 		}
 		submitted = true
@@ -78,12 +81,12 @@ func (op *Op) Report() (ended bool) {
 	again := false
 	if op.Kind == engine.Acquire {
 		if op.Err == nil {
-			g.fence.granted(&op.Op)
+			g.fence.Granted(&op.Op)
 		}
-		again, op.Err = g.fence.again(&op.Op, &op.proposal, op.Err)
+		again, op.Err = g.fence.Again(&op.proposal, op.Err, &op.Op)
 	}
-	if op.Kind == engine.Release && op.Err == nil && g.lines.known.Load() > 0 {
-		g.lines.freedKey(string(op.Key)) // it may be the lock of a holder in this process
+	if op.Kind == engine.Release && op.Err == nil && g.lines.Known() {
+		g.lines.FreedKey(string(op.Key)) // it may be the lock of a holder in this process
 	}
 	if g.cfg.OnAttempt != nil {
 		g.reportAttempt(ofOp, &op.Op, string(op.Key), op.Result())
@@ -97,7 +100,7 @@ func (op *Op) repeat() bool {
 	var t token.Token
 	var b fencing.Block
 	g := op.group
-	if g.newToken(&t) != nil || g.fence.propose(&b, &op.proposal) != nil || !op.Reserve() {
+	if g.newToken(&t) != nil || g.fence.Propose(&b, &op.proposal) != nil || !op.Reserve() {
 		return false
 	}
 	lost := op.Err

@@ -1,0 +1,350 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/contention"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Errors of fenced acquires that no retry mends.
+var (
+	// ErrForgotten says that too many nodes have forgotten the tokens.
+	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens: an operator must call InitFencing")
+	// errFleet: nodes belong to another fleet.
+	errFleet = configError("redlock: nodes hold the fencing tokens of a fleet that is configured otherwise")
+	// errClock: the clock cannot be right, and no token is made from it.
+	errClock = configError("redlock: no fencing token can be made from this clock")
+)
+
+// configError is an engine.ErrConfig.
+type configError string
+
+func (e configError) Error() string        { return string(e) }
+func (e configError) Is(target error) bool { return target == engine.ErrConfig }
+
+// DefaultSet is the key of the tokens.
+const DefaultSet = "redlock:fence"
+
+const (
+	never = time.Duration(1<<63 - 1)
+	// block is how many tokens a lock has: one for each holder that it passes on to.
+	block = holding.MaxPasses
+)
+
+// Config configures a Client.
+type Config struct {
+	Clock        *clock.System
+	Wall         func() time.Time // the wall clock of the tokens; user code
+	Set          string           // the key of the tokens
+	MaxTTL       time.Duration
+	Nodes        []string // their names, which are the same in all clients
+	Persistent   uint64   // nodes that forget nothing in a restart, a bit each
+	QueryTimeout time.Duration
+	ID           string          // of the process; no other has it
+	Logger       *slog.Logger    // nil: none
+	Ending       <-chan struct{} // closed when the client begins to close
+
+	// Ring has Turn called at once. It is called under locks, and does not block.
+	Ring func()
+	// IsUp reports whether a node has a connection.
+	IsUp func(node int) bool
+	// Voting learns that a node has got its vote back.
+	Voting func()
+	// Ended is the error of a call whose context has ended; why is what it waited for.
+	Ended func(ctx context.Context, why error) error
+	// Quote is a text of another client, as errors show it.
+	Quote func(string) string
+}
+
+// Client is one client's part in fencing.
+type Client struct {
+	cfg    Config
+	engine *engine.Engine
+	fleet  fencing.Fleet
+	name   string         // of the fleet: a digest of what all its clients must have in common
+	encode *command.Fence // the driver lock protects it
+	asks   time.Duration  // how long a node has to answer
+
+	forgotten atomic.Uint64 // nodes that may have no vote, a bit each, until it is known that they do
+	doubted   atomic.Uint64 // those of them whose state may have changed since they were asked
+	relapsed  atomic.Uint64 // those that have answered since that they have forgotten
+	nonces    atomic.Uint64 // that were made
+
+	// These belong to the goroutine that calls Turn.
+	recoveries map[int]*recovery
+	collecting []*question
+	collectAt  time.Duration
+
+	mu      sync.Mutex
+	lives   [quorum.MaxNodes]life
+	foreign [quorum.MaxNodes]string        // the marker of another fleet
+	faults  [quorum.MaxNodes]error         // of the last question, nil if it was answered
+	due     [quorum.MaxNodes]time.Duration // when the quarantine ends, if it is known
+}
+
+// life is one connection of a node, and how its scripts are addressed on it.
+type life struct {
+	connection uint64
+	me         []byte
+}
+
+// New returns a client that Start completes.
+func New(cfg Config) *Client {
+	n := len(cfg.Nodes)
+	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, recoveries: map[int]*recovery{}, asks: max(cfg.QueryTimeout, time.Second/4)}
+	c.fleet = fencing.Fleet{Nodes: n, Quorum: quorum.Size(n), Quarantine: cfg.MaxTTL + quorum.Drift(cfg.MaxTTL)}
+	names := slices.Sorted(slices.Values(cfg.Nodes))
+	// The names are many, so a digest stands for them. It has no colon: see fencing.Me.
+	c.name = fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v", contention.Hash(strings.Join(names, ",")), c.fleet.Quorum, n, cfg.MaxTTL)
+	return c
+}
+
+// Start gives the client the engine, before the first node is up.
+func (c *Client) Start(e *engine.Engine) {
+	if c != nil {
+		c.engine, c.collectAt = e, c.nextCollect()
+	}
+}
+
+// Encode is how the commands of fenced acquires are written. It is nil without fencing.
+func (c *Client) Encode() *command.Fence {
+	if c == nil {
+		return nil
+	}
+	return c.encode
+}
+
+// Up begins the life of a node on a new connection. The driver lock is held.
+func (c *Client) Up(node int, connection uint64, run string) {
+	me := []byte(c.name + ":" + run)
+	c.encode.Me[node] = me
+	c.mu.Lock()
+	c.lives[node], c.foreign[node], c.faults[node] = life{connection, me}, "", nil
+	c.mu.Unlock()
+	c.forgotten.Or(bit(node)) // it is asked, before an acquire has to find out
+	c.doubted.Or(bit(node))
+	c.cfg.Ring()
+}
+
+// NoVote notes that a node has no vote. The driver lock is held.
+func (c *Client) NoVote(node int, a fencing.Answer) {
+	if a.Code == fencing.Foreign {
+		c.mu.Lock()
+		c.foreign[node] = a.Text
+		c.mu.Unlock()
+		return
+	}
+	if a.Code != fencing.Amnesia {
+		return
+	}
+	news := c.forgotten.Or(bit(node))&bit(node) == 0
+	if a.Text == "" {
+		c.relapsed.Or(bit(node))
+		if c.doubted.Or(bit(node))&bit(node) == 0 {
+			news = true
+		}
+	}
+	if news {
+		c.cfg.Ring()
+	}
+}
+
+// micros is the client's own time, or why it cannot be one.
+func (c *Client) micros() (uint64, error) {
+	now := c.cfg.Wall() // user code
+	if micros := now.UnixMicro(); micros >= fencing.FirstTime && micros <= fencing.MaxToken-block {
+		return uint64(micros), nil
+	}
+	return 0, fmt.Errorf("%w: the clock reads %s, which is not from 2020 to 2255", errClock, now.UTC().Format(time.RFC3339))
+}
+
+// Propose gives an acquire the tokens of its next attempt, where acquires are fenced. The first
+// is the lock's, the others are those of the holders that it passes on to.
+func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
+	if c == nil {
+		return nil
+	}
+	now, err := c.micros()
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if *b, ok = p.Next(now, block); !ok {
+		return fmt.Errorf("%w: a node has accepted a token that leaves none below 2^53", errClock)
+	}
+	return nil
+}
+
+// Again takes notice of what nodes have answered to an attempt that has ended with err, with
+// an operation for each key. It reports whether another is to be made at once: each key that
+// was lost was refused for nothing but the number of the token, and a quorum can grant a larger
+// one. Else it returns the error that is to be reported.
+func (c *Client) Again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool, error) {
+	if c == nil || err != engine.ErrTaken && err != engine.ErrNoQuorum {
+		return false, err // won, not sent, or left
+	}
+	worst := fencing.Again
+	for _, op := range ops {
+		if op.Err == nil {
+			continue
+		}
+		advice, final := c.learn(op, p)
+		if final != nil {
+			err = final
+		}
+		if advice != fencing.Again {
+			worst = advice
+		}
+	}
+	return p.Again(worst), err
+}
+
+// learn takes notice of what nodes have answered to an operation that was lost. The error is
+// one that only an operator can mend, or nil.
+func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, error) {
+	var r fencing.Refusals
+	for node := range c.fleet.Nodes {
+		if o, _ := op.Tally.Outcome(node); o == quorum.Granted {
+			r.Add(node, fencing.Answer{Code: fencing.OK})
+		}
+	}
+	for _, t := range op.Refusals {
+		r.Add(t.Node, t.Answer)
+		p.Learn(t.Answer)
+	}
+	switch advice := r.Advise(c.fleet); advice {
+	case fencing.Misfit:
+		return advice, c.misfit()
+	case fencing.Closed:
+		return advice, fmt.Errorf("%w (%s)", ErrForgotten, c.names(r.Forgotten()))
+	default:
+		return advice, nil
+	}
+}
+
+// Granted notes which nodes have granted an acquire. One that was not known to have its vote
+// is asked at once: another client has brought it back.
+func (c *Client) Granted(ops ...*engine.Op) {
+	if c == nil {
+		return
+	}
+	for _, op := range ops {
+		for left := c.forgotten.Load(); left != 0; left &= left - 1 {
+			node := bits.TrailingZeros64(left)
+			if o, _ := op.Tally.Outcome(node); o == quorum.Granted && c.doubted.Or(bit(node))&bit(node) == 0 {
+				c.cfg.Ring()
+			}
+		}
+	}
+}
+
+// voting notes that a node has its vote.
+func (c *Client) voting(node int) {
+	c.forgotten.And(^bit(node))
+	c.cfg.Voting()
+}
+
+// Why a node has no vote in fenced acquires, or is not known to have one.
+var (
+	errNoFence   = errors.New("node may have forgotten fencing tokens, and has no vote yet")
+	errElsewhere = errors.New("node holds the fencing tokens of a fleet that is configured otherwise")
+)
+
+// VoteOf is nil if a node is known to have its vote, or acquires are not fenced; else it is
+// the reason.
+func (c *Client) VoteOf(node int) error {
+	if c == nil || c.forgotten.Load()&bit(node) == 0 {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.foreign[node] != "" {
+		return errElsewhere
+	}
+	if err := c.faults[node]; err != nil {
+		return fmt.Errorf("%w: %w", errNoFence, err)
+	}
+	if left := c.due[node] - c.cfg.Clock.Now(); left > 0 {
+		return fmt.Errorf("%w: its quarantine ends in %v, and no other node should be restarted before", errNoFence, left.Round(time.Millisecond))
+	}
+	return errNoFence
+}
+
+// Votes is the reasons why nodes have no vote, as far as they are known.
+func (c *Client) Votes() error {
+	var e nodesError
+	for node, name := range c.cfg.Nodes {
+		if !c.cfg.IsUp(node) {
+			e = append(e, fmt.Errorf("%s %w", name, conn.ErrDown))
+		} else if err := c.VoteOf(node); err != nil {
+			e = append(e, fmt.Errorf("%s %w", name, err))
+		}
+	}
+	return e
+}
+
+// nodesError is failures of nodes, in one line.
+type nodesError []error
+
+func (e nodesError) Error() string {
+	var texts []string
+	for _, err := range e {
+		texts = append(texts, err.Error())
+	}
+	return "redlock: nodes without a fenced vote: " + strings.Join(texts, ", ")
+}
+
+func (e nodesError) Unwrap() []error { return e }
+
+// misfit names both fleets.
+func (c *Client) misfit() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var nodes uint64
+	text := "none known"
+	for node := range c.fleet.Nodes {
+		if c.foreign[node] != "" {
+			nodes |= bit(node)
+			text = c.foreign[node]
+		}
+	}
+	if _, rest, found := strings.Cut(text, ":"); found { // active:<fleet>:<run_id>
+		text, _, _ = strings.Cut(rest, ":")
+	}
+	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL; with another FenceSet tokens would begin anew, and could be smaller", errFleet, c.names(nodes), c.cfg.Quote(text), c.name)
+}
+
+func (c *Client) names(nodes uint64) string {
+	var names []string
+	for ; nodes != 0; nodes &= nodes - 1 {
+		names = append(names, c.cfg.Nodes[bits.TrailingZeros64(nodes)])
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c *Client) isEnding() bool {
+	select {
+	case <-c.cfg.Ending:
+		return true
+	default:
+		return false
+	}
+}
+
+func bit(node int) uint64 { return 1 << uint(node) }

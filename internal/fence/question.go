@@ -1,0 +1,140 @@
+package fence
+
+import (
+	"errors"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
+)
+
+// question is one call of the member script, by a node's present connection alone.
+type question struct {
+	client *Client
+	node   int
+	life   life
+	verb   fencing.Verb
+	args   []string
+	ring   func()
+	query  *engine.Query // nil: the node is down
+	loads  bool          // the script is loaded first
+	skip   int           // replies before the answer
+}
+
+var errNoAnswer = errors.New("no answer that fits")
+
+// ask asks a node. ring is called once there is an answer.
+func (c *Client) ask(node int, ring func(), verb fencing.Verb, args ...string) *question {
+	x := &question{client: c, node: node, verb: verb, args: args, ring: ring}
+	c.mu.Lock()
+	x.life = c.lives[node]
+	c.mu.Unlock()
+	if x.life.connection != 0 {
+		x.send()
+	}
+	return x
+}
+
+// send makes the call. Before a node is given notice, one that forgets nothing in a restart is
+// resumed: if it had its vote before, it has it again.
+func (x *question) send() {
+	c := x.client
+	q := c.engine.Query(x.node, c.asks)
+	q.Connection, q.Ring = x.life.connection, x.ring
+	x.skip = 0
+	if x.loads {
+		q.Buf, x.skip = command.AppendLoadMember(q.Buf)
+	}
+	n := 0
+	if x.verb == fencing.NoticeVerb && c.cfg.Persistent&bit(x.node) != 0 {
+		q.Buf, n = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(fencing.ResumeVerb))
+		x.skip += n
+	}
+	q.Buf, n = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(x.verb), x.args...)
+	q.Replies = x.skip + n
+	x.query = q
+	c.engine.Ask(q)
+}
+
+// take returns the answer, once it is there. After NOSCRIPT the script is loaded and run: the
+// first call has done nothing.
+func (x *question) take() (a fencing.Answer, err error, there bool) {
+	if x.query == nil {
+		return a, x.noted(conn.ErrDown, a), true
+	}
+	select {
+	case <-x.query.Answered():
+	default:
+		return a, nil, false
+	}
+	var said command.Said
+	if err = x.query.Err; err == nil {
+		said = x.query.Said[x.skip]
+	}
+	x.query.Free()
+	switch {
+	case err != nil:
+	case said.Code == "NOSCRIPT" && !x.loads:
+		x.loads = true
+		x.send()
+		return a, nil, false
+	case said.Err != nil:
+		err = said.Err
+	case said.Fence.Code == 0:
+		err = errNoAnswer
+	default:
+		a = said.Fence
+		x.client.NoVote(x.node, a)
+	}
+	return a, x.noted(err, a), true
+}
+
+// noted notes how the question was answered, if the connection is still the node's.
+func (x *question) noted(err error, a fencing.Answer) error {
+	c := x.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lives[x.node].connection == x.life.connection {
+		if c.faults[x.node] = err; err == nil && a.Code != fencing.Foreign {
+			c.foreign[x.node] = ""
+		}
+	}
+	return err
+}
+
+// askNow asks a node and waits for its answer.
+func (c *Client) askNow(node int, verb fencing.Verb, args ...string) (fencing.Answer, error) {
+	bell := newBell()
+	x := c.ask(node, bell.ring, verb, args...)
+	for {
+		if a, err, there := x.take(); there {
+			return a, err
+		}
+		if !bell.await(c.cfg.Ending) {
+			return fencing.Answer{}, errNoAnswer
+		}
+	}
+}
+
+// bell wakes a goroutine that waits for answers.
+type bell chan struct{} // holds one
+
+func newBell() bell { return make(bell, 1) }
+
+func (b bell) ring() {
+	select {
+	case b <- struct{}{}:
+	default: // it will look
+	}
+}
+
+// await waits for a ring. It is false if the client ends instead.
+func (b bell) await(ending <-chan struct{}) bool {
+	select {
+	case <-b:
+		return true
+	case <-ending:
+		return false
+	}
+}

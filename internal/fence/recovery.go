@@ -1,0 +1,163 @@
+package fence
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/bits"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/fencing"
+)
+
+const (
+	// keepTokens is for how long the token of an idle key is kept, by the nodes' clocks: one
+	// that is far ahead or behind costs acquires on that node at most.
+	keepTokens = time.Hour
+	// maxCollect bounds the time between two collections, where MaxTTL does not.
+	maxCollect = 10 * time.Minute
+)
+
+// recovery brings a node back that has forgotten its tokens.
+type recovery struct {
+	fencing.Treatment
+	node    int
+	request fencing.Request
+	asked   *question // the request, while it is under way
+	failed  error     // of a read
+}
+
+// Turn brings nodes back as far as it can be done now, and returns the pause to the next turn.
+// It does not wait for nodes, and calls no user code.
+func (c *Client) Turn() time.Duration {
+	if c == nil || c.isEnding() {
+		return never
+	}
+	for i, x := range c.collecting {
+		if x != nil {
+			if _, _, there := x.take(); there {
+				c.collecting[i] = nil
+			}
+		}
+	}
+	if now := c.cfg.Clock.Now(); now >= c.collectAt {
+		c.collecting = c.Collect()
+		c.collectAt = c.nextCollect()
+	}
+	pause := c.collectAt - c.cfg.Clock.Now()
+	for left := c.forgotten.Load(); left != 0; left &= left - 1 {
+		node := bits.TrailingZeros64(left)
+		r := c.recoveries[node]
+		if r == nil {
+			r = &recovery{Treatment: fencing.Treatment{Rejoin: fencing.BeginRejoin(c.fleet, node)}, node: node}
+			c.recoveries[node] = r
+		}
+		again := c.advance(r, c.cfg.Ring, nil)
+		if r.Finished() {
+			delete(c.recoveries, node)
+			if again = 0; c.relapsed.Load()&bit(node) == 0 { // else the answer is older than that
+				c.voting(node) // the others may read it
+			}
+		}
+		pause = min(pause, again)
+	}
+	pause = max(pause, time.Millisecond)
+	return pause + rand.N(pause)/4 // clients that have begun together do not go on so
+}
+
+// nextCollect is when nodes drop old tokens again: within the longest TTL and a second.
+func (c *Client) nextCollect() time.Duration {
+	most := min(c.cfg.MaxTTL, maxCollect) + time.Second
+	return c.cfg.Clock.Now() + most*5/8 + rand.N(most/8)
+}
+
+// Collect has the nodes drop the tokens of keys that were last locked long ago. So a node that
+// has lost them all is noticed, though the client has not locked any key since.
+func (c *Client) Collect() (asked []*question) {
+	for node := range c.fleet.Nodes {
+		if c.forgotten.Load()&bit(node) == 0 {
+			asked = append(asked, c.ask(node, c.cfg.Ring, fencing.CollectVerb, strconv.FormatInt(keepTokens.Microseconds(), 10)))
+		}
+	}
+	return asked
+}
+
+// nonce is one that no notice has had before.
+func (c *Client) nonce() string {
+	return c.cfg.ID + "." + strconv.FormatUint(c.nonces.Add(1), 10)
+}
+
+// advance takes the steps that can be taken now. It returns the pause to the next one; while an
+// answer is awaited, which rings, it has no end. With an operator the floor is at least that
+// one's.
+func (c *Client) advance(r *recovery, ring func(), by *operator) (pause time.Duration) {
+	for {
+		if r.asked != nil {
+			a, err, there := r.asked.take()
+			if !there {
+				return never
+			}
+			r.asked = nil
+			c.answered(r, a, err)
+		}
+		if by == nil && c.doubted.And(^bit(r.node))&bit(r.node) != 0 {
+			r.Doubt()
+		}
+		c.cfg.Clock.Sync() // a quarantine counts the time for which the machine was suspended
+		r.request, pause = r.Next(c.cfg.Clock.Now(), c.nonce(), ^c.forgotten.Load())
+		var args []string
+		switch r.request.Verb {
+		case fencing.NoticeVerb:
+			c.relapsed.And(^bit(r.node))
+			args = []string{r.request.Nonce}
+		case fencing.ReadVerb:
+		case fencing.RejoinVerb:
+			if by != nil {
+				r.request.Floor = max(r.request.Floor, by.floor(c))
+			}
+			args = []string{r.request.Nonce, strconv.FormatUint(r.request.Floor, 10)}
+		default:
+			if r.failed != nil && !r.Finished() { // too few others have a vote
+				c.mu.Lock()
+				c.faults[r.node] = r.failed
+				c.mu.Unlock()
+			}
+			r.failed = nil
+			return pause
+		}
+		r.asked = c.ask(r.request.Node, ring, r.request.Verb, args...)
+	}
+}
+
+// answered takes the answer to the present request.
+func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
+	request, before, name := r.request, r.Due(), c.cfg.Nodes[r.request.Node]
+	c.cfg.Clock.Sync() // also for which it was before the receipt, where a quarantine begins
+	now := c.cfg.Clock.Now()
+	r.Answered(request, a, err == nil, now)
+	if request.Verb == fencing.NoticeVerb {
+		c.mu.Lock()
+		c.due[r.node] = r.Due()
+		c.mu.Unlock()
+	}
+	switch left := r.Due() - now; {
+	case err != nil:
+		if request.Verb == fencing.ReadVerb {
+			r.failed = fmt.Errorf("%s: %w", name, err)
+		}
+	case request.Verb == fencing.RejoinVerb && a.Code == fencing.OK:
+		c.log(slog.LevelInfo, "redlock: node has its fenced vote back", "node", name, "floor", request.Floor)
+	case left > 0 && r.Due() != before:
+		c.log(slog.LevelWarn, "redlock: node has restarted, or forgotten its fencing tokens, and has no vote in fenced acquires: restart no other node before it has it back",
+			"node", name, "wait", left.Round(time.Millisecond))
+	}
+}
+
+// log has the Logger, which is user code, called by the goroutine of callbacks.
+func (c *Client) log(level slog.Level, text string, args ...any) {
+	if log := c.cfg.Logger; log != nil {
+		c.engine.Announce([]func(){func() { log.Log(context.Background(), level, text, args...) }})
+	}
+}

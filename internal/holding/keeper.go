@@ -1,0 +1,412 @@
+package holding
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/renewal"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Config configures a Keeper.
+type Config struct {
+	Engine  *engine.Engine
+	Clock   *clock.System
+	Tail    string        // follows the token in the value at the keys
+	MaxHold time.Duration // for how long a lock is kept alive at most; 0: no limit
+
+	// Ring has Turn called at once. It is called under locks, and does not block.
+	Ring func()
+	// Gone learns of a lock that the keeper has found to be lost.
+	Gone func(s *State)
+	// Explain returns the error of an operation as the API shows it.
+	Explain func(op *engine.Op, err error) error
+
+	// Hooks are called by the goroutine of callbacks; they may be nil.
+	OnAttempt  func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
+	OnLockLost func(key string, err error)
+}
+
+// Keeper keeps the locks of a client alive: it renews them, and reports when one has ended.
+// One goroutine calls Turn. No goroutine, timer or allocation exists for each lock.
+//
+// No lock is renewed after it was stopped: an entry is taken out of the schedule, and
+// renewals are put into the engine's queue, with mu held. Results come from the driver,
+// which appends them to the inbox and does nothing else.
+//
+// Lock order: mu, then a lease's or the engine's queue's. The inbox's lock is taken alone,
+// or under the driver lock or mu.
+type Keeper struct {
+	cfg Config
+
+	mu       sync.Mutex
+	schedule renewal.Schedule[*entry]
+	failing  map[*entry]error // why the last renewal has failed
+	endings  []ending         // to be reported without mu
+	reports  []func()         // to be announced without mu
+	gone     []State          // locks that were lost, to be reported without mu
+	lost     uint64
+	closed   bool
+
+	inbox  inbox
+	unused sync.Pool // of *entry, those with user code
+	spare  sync.Pool // of *renewing
+}
+
+// entry is a lock that is kept alive. A client may have a million, so it is small: 48 bytes,
+// for which the allocator has a size.
+type entry struct {
+	renewal.Lock
+	lease *lease
+	life  uint64
+	end   func(error) // is called with the reason of the end; may be nil
+	place int32       // in the schedule
+	user  bool        // end is user code, and the entry is used again
+}
+
+// SetPlace implements renewal.Entry.
+func (e *entry) SetPlace(place int) { e.place = int32(place) }
+
+// Place implements renewal.Entry.
+func (e *entry) Place() int { return int(e.place) }
+
+// hold is the lock that the entry is about.
+func (e *entry) hold() Hold { return Hold{lease: e.lease, life: e.life} }
+
+// is reports whether e is still the entry of h.
+func (e *entry) is(h Hold) bool {
+	return e.lease == h.lease && e.life == h.life && e.place != renewal.Nowhere
+}
+
+// ending is the end of an entry, to be reported.
+type ending struct {
+	end   func(error)
+	user  bool
+	cause error
+	lost  string // the key, where the loss is to be reported
+}
+
+const (
+	never = time.Duration(1<<63 - 1)
+	// maxRenewals is how many renewals begin in a turn: one batch.
+	maxRenewals = 1024
+	// syncEvery is how often the keeper looks whether the machine was suspended, at least.
+	syncEvery = 100 * time.Millisecond
+)
+
+// noCaller is the context of an attempt that no caller waits for.
+var noCaller context.Context
+
+// NewKeeper returns a keeper without locks.
+func NewKeeper(cfg Config) *Keeper {
+	return &Keeper{cfg: cfg, failing: make(map[*entry]error), inbox: inbox{ring: cfg.Ring}}
+}
+
+// KeepFunc keeps the lock of h alive until it is stopped, released or lost. lost is called
+// with the reason of the latter by the goroutine of callbacks; it may be nil.
+func (k *Keeper) KeepFunc(h Hold, lost func(error)) error {
+	e, _ := k.unused.Get().(*entry)
+	if e == nil {
+		e = &entry{place: renewal.Nowhere}
+	}
+	e.user = true
+	err := k.add(h, e, lost)
+	if err != nil {
+		k.unused.Put(e)
+	}
+	return err
+}
+
+// add begins to keep the lock of h alive by an entry that is not in use. end is called with
+// the reason of its end.
+func (k *Keeper) add(h Hold, e *entry, end func(error)) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return engine.ErrClosed
+	}
+	now := k.cfg.Clock.Now()
+	s, ok := h.State()
+	switch {
+	case !ok || s.Released:
+		return engine.ErrNotHeld
+	case s.TTL < renewal.MinTTL:
+		return engine.WrongArgument("ttl is %v; to keep a lock alive takes %v at least", s.TTL, renewal.MinTTL)
+	case now >= s.Until:
+		return engine.ErrExpired
+	case !h.keep(e):
+		return engine.WrongArgument("lock is kept alive already, or was released")
+	}
+	limit := never
+	if k.cfg.MaxHold > 0 && k.cfg.MaxHold < never-now {
+		limit = now + k.cfg.MaxHold
+	}
+	e.lease, e.life, e.end = h.lease, h.life, end
+	began := s.Until - s.TTL + quorum.Drift(s.TTL)
+	k.schedule.Set(e, e.Start(held(s, true), began, limit))
+	k.ringFor(e)
+	return nil
+}
+
+// ringFor has the next turn come earlier, if it is to be about e.
+func (k *Keeper) ringFor(e *entry) {
+	if first, _ := k.schedule.First(); first == e {
+		k.cfg.Ring()
+	}
+}
+
+// Review gives the entry of a lock, if it has one, its next event anew: its holder extends
+// the lock, or has done so, and its validity may be shorter now.
+func (k *Keeper) Review(h Hold, extended bool) {
+	e := h.kept()
+	if e == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, ok := h.State()
+	if !ok || s.Released || !e.is(h) {
+		return
+	}
+	if extended {
+		delete(k.failing, e)
+	}
+	k.schedule.Set(e, e.Review(held(s, true), k.schedule.At(e), k.cfg.Clock.Now(), extended))
+	k.ringFor(e)
+}
+
+// Stop ends that the lock of h is kept alive. When it returns, no renewal begins any more.
+func (k *Keeper) Stop(h Hold) {
+	if e := h.kept(); e != nil {
+		k.stop(e, h)
+	}
+}
+
+// Releasing notes that a release of the lock of h is about to be sent: it ends validity, and
+// that the lock is kept alive. It returns the nodes that do not have the key. Not ok, h holds
+// nothing to be released.
+func (k *Keeper) Releasing(h Hold) (absent uint64, ok bool) {
+	absent, e, ok := h.releasing()
+	if e != nil {
+		k.stop(e, h)
+	}
+	return absent, ok
+}
+
+// stop ends an entry that was made for h, unless it has ended.
+func (k *Keeper) stop(e *entry, h Hold) {
+	k.mu.Lock()
+	if e.is(h) {
+		k.endEntry(e, engine.ErrStopped)
+	}
+	k.unlockAndReport()
+}
+
+// expire ends an entry whose validity is over.
+func (k *Keeper) expire(e *entry, h Hold) {
+	now := k.cfg.Clock.Now()
+	k.mu.Lock()
+	if s, ok := h.State(); e.is(h) && ok && now >= s.Until {
+		k.endEntry(e, k.causeOf(e, &s))
+	}
+	k.unlockAndReport()
+}
+
+// Close ends all entries.
+func (k *Keeper) Close() {
+	k.mu.Lock()
+	k.closed = true
+	for k.schedule.Len() > 0 {
+		e, _ := k.schedule.First()
+		k.endEntry(e, engine.ErrClosed)
+	}
+	k.unlockAndReport()
+}
+
+// Count is how many locks are kept alive, and how many were lost while they were.
+func (k *Keeper) Count() (kept int, lost uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.schedule.Len(), k.lost
+}
+
+// Turn does what is due and returns how long it is to the next turn.
+func (k *Keeper) Turn() (pause time.Duration) {
+	k.mu.Lock()
+	now := k.cfg.Clock.Now()
+	for r := k.inbox.take(); r != nil; {
+		next := r.next
+		k.result(r, now)
+		r = next
+	}
+	var ops engine.Ops
+	for n := 0; n < maxRenewals && k.schedule.Len() > 0; n++ {
+		e, at := k.schedule.First()
+		if at > now {
+			break
+		}
+		k.event(e, now, &ops)
+	}
+	_ = k.cfg.Engine.Enqueue(ops) // ErrClosed: Close has ended, or will end, all entries
+	pause = never
+	if k.schedule.Len() > 0 {
+		_, at := k.schedule.First()
+		pause = max(0, min(at-now, syncEvery))
+	}
+	k.unlockAndReport()
+	k.cfg.Engine.Drive()
+	return pause
+}
+
+// event does what is due for an entry, and gives it its next event.
+func (k *Keeper) event(e *entry, now time.Duration, ops *engine.Ops) {
+	s, ok := e.hold().State()
+	if action, next := e.Event(held(s, ok), now); action == renewal.Renew {
+		k.renew(e, &s, now, ops)
+	} else {
+		k.do(e, &s, action, next)
+	}
+}
+
+// do waits for the next event of an entry, or ends it.
+func (k *Keeper) do(e *entry, s *State, a renewal.Action, next time.Duration) {
+	switch a {
+	case renewal.Wait:
+		k.schedule.Set(e, next)
+	case renewal.Stop: // and about to be stopped
+		k.endEntry(e, engine.ErrStopped)
+	case renewal.Limit:
+		k.endEntry(e, engine.ErrMaxHold)
+	case renewal.Expire:
+		k.endEntry(e, k.causeOf(e, s))
+	case renewal.Lose:
+		k.endEntry(e, engine.ErrNotHeld)
+	}
+}
+
+// causeOf is why validity has come to its end. It may be 0 because a release was asked
+// for, and its caller is about to stop the entry; or because the lock was found to be lost,
+// by an extension of its holder.
+func (k *Keeper) causeOf(e *entry, s *State) error {
+	switch err := k.failing[e]; {
+	case s.Released:
+		return engine.ErrStopped
+	case s.Until == 0:
+		return engine.ErrNotHeld
+	case err != nil:
+		return err
+	}
+	return engine.ErrExpired
+}
+
+// endEntry ends an entry. mu is held.
+func (k *Keeper) endEntry(e *entry, cause error) {
+	k.schedule.Remove(e)
+	delete(k.failing, e)
+	h := e.hold()
+	s, _ := h.State()
+	h.unkeep()
+	end := ending{e.end, e.user, cause, ""}
+	if e.user && cause == engine.ErrStopped {
+		end.end = nil
+	}
+	if cause != engine.ErrStopped && cause != engine.ErrMaxHold && cause != engine.ErrClosed {
+		k.gone = append(k.gone, s)
+		if k.lost++; h.ReportLoss() {
+			end.lost = s.Key
+		}
+	}
+	if end.end != nil || end.lost != "" {
+		k.endings = append(k.endings, end)
+	}
+	e.End()
+	e.lease, e.end = nil, nil
+	if e.user {
+		k.unused.Put(e)
+	}
+}
+
+// unlockAndReport gives mu up and reports what has ended. To end a context runs no user
+// code; the rest is called by the goroutine of callbacks.
+func (k *Keeper) unlockAndReport() {
+	endings, news, gone := k.endings, k.reports, k.gone
+	k.endings, k.reports, k.gone = nil, nil, nil
+	for _, e := range endings { // still under mu: Kept.Err relies on it that what has ended is reported
+		if e.end != nil && !e.user {
+			e.end(e.cause)
+		}
+	}
+	k.mu.Unlock()
+	for i := range gone {
+		k.cfg.Gone(&gone[i])
+	}
+	for _, e := range endings {
+		if e.end != nil && e.user {
+			news = append(news, func() { e.end(e.cause) })
+		}
+		if f := k.cfg.OnLockLost; f != nil && e.lost != "" {
+			news = append(news, func() { f(e.lost, e.cause) })
+		}
+	}
+	if len(news) > 0 {
+		k.cfg.Engine.Announce(news)
+	}
+}
+
+// renew begins a renewal.
+func (k *Keeper) renew(e *entry, s *State, now time.Duration, ops *engine.Ops) {
+	r, _ := k.spare.Get().(*renewing)
+	if r == nil {
+		r = &renewing{inbox: &k.inbox}
+	}
+	if err := r.prepare(k.cfg.Engine, s, s.Tail(k.cfg.Tail), now); err != nil { // a TTL that MaxTTL forbids, of an attached lock
+		k.endEntry(e, err)
+		return
+	}
+	h := e.hold()
+	x := h.Extending(r.ttl(), quorum.Until(now, r.ttl()))
+	if x == nil {
+		k.endEntry(e, engine.ErrStopped)
+		return
+	}
+	seq, next := e.Begin(held(*s, true))
+	r.entry, r.seq, r.hold, r.extension, r.began = e, seq, h, x, now
+	for i := range r.parts {
+		h.Accompany(&r.parts[i].Op, x)
+		ops.Add(&r.parts[i].Op)
+	}
+	k.schedule.Set(e, next)
+}
+
+// result notes what became of a renewal. mu is held.
+func (k *Keeper) result(r *renewing, now time.Duration) {
+	op, err := r.result()
+	if len(r.parts) > 1 {
+		k.cfg.Engine.Note(engine.Extend, err)
+	}
+	result := ResultOf(false, err)
+	r.hold.Extended(r.extension, result)
+	err = k.cfg.Explain(op, err)
+	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
+		s, ok := r.hold.State()
+		switch action, next := e.Result(result, held(s, ok), r.began, now, rand.Float64()); {
+		case action == renewal.Wait && err == engine.ErrClosed:
+			k.endEntry(e, err)
+		default:
+			if delete(k.failing, e); err != nil {
+				k.failing[e] = err
+			}
+			k.do(e, &s, action, next)
+		}
+	}
+	if f := k.cfg.OnAttempt; f != nil {
+		key, took, votes := string(r.parts[0].Key), op.Took(k.cfg.Clock.Now()), op.Tally
+		k.reports = append(k.reports, func() { f(noCaller, engine.Extend, key, took, votes, err) })
+	}
+	r.clear()
+	k.spare.Put(r)
+}

@@ -1,0 +1,128 @@
+package holding
+
+import (
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/renewal"
+)
+
+// renewing is a renewal that is under way: an extend for each key of a lock.
+type renewing struct {
+	inbox *inbox
+	parts []part
+	left  int // parts without a result; the driver's
+
+	entry     *entry
+	seq       uint16 // the entry's, when it began
+	hold      Hold
+	extension *renewal.Extension
+	began     time.Duration
+	next      *renewing // in the inbox
+}
+
+// part is the extend of one key.
+type part struct {
+	engine.Op
+	of *renewing
+}
+
+// Complete implements engine.Completion. The driver calls it, under its lock.
+func (p *part) Complete(*engine.Op) {
+	if p.of.left--; p.of.left == 0 {
+		p.of.inbox.put(p.of)
+	}
+}
+
+const leastTimeout = 2 * time.Millisecond
+
+// prepare makes the parts; an error means that the TTL is wrong. The nodes have half of the
+// validity that is left at most, so that there is time for another try.
+func (r *renewing) prepare(e *engine.Engine, s *State, tail string, now time.Duration) error {
+	keys := s.Several()
+	n := max(1, len(keys))
+	if cap(r.parts) < n {
+		r.parts = make([]part, n) // an Op that was used must not be copied
+	}
+	r.parts = r.parts[:n]
+	r.left = n
+	for i := range r.parts {
+		p := &r.parts[i]
+		p.of, p.Done, p.Prompt, p.Part = r, p, true, n > 1
+		p.Kind, p.TTL, p.Token, p.Tail = engine.Extend, s.TTL, s.Token, tail
+		p.SetKey(s.Key)
+		if n > 1 {
+			p.SetKey(keys[i])
+		}
+		if err := e.Check(&p.Op); err != nil {
+			return err
+		}
+		p.Timeout = min(p.Timeout, max((s.Until-now)/2, leastTimeout))
+	}
+	return nil
+}
+
+func (r *renewing) ttl() time.Duration { return r.parts[0].TTL }
+
+// result is nil if all parts have won; the lock is lost if one is. op is the part that
+// decides.
+func (r *renewing) result() (op *engine.Op, err error) {
+	op = &r.parts[0].Op
+	for i := range r.parts {
+		if next := engine.Joint(err, r.parts[i].Err); next != err {
+			op, err = &r.parts[i].Op, next
+		}
+	}
+	return op, err
+}
+
+// clear drops what belongs to the lock.
+func (r *renewing) clear() {
+	for i := range r.parts {
+		r.parts[i].Key, r.parts[i].Repairer = nil, nil
+	}
+	r.entry, r.hold, r.extension, r.next = nil, Hold{}, nil, nil
+}
+
+// inbox is the renewals that have their result, the last first.
+type inbox struct {
+	mu   sync.Mutex
+	last *renewing
+	ring func()
+}
+
+func (b *inbox) put(r *renewing) {
+	b.mu.Lock()
+	first := b.last == nil
+	r.next, b.last = b.last, r
+	b.mu.Unlock()
+	if first {
+		b.ring()
+	}
+}
+
+func (b *inbox) take() (last *renewing) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last, b.last = b.last, nil
+	return last
+}
+
+// held is the state of a lock as package renewal sees it; not ok, there is none.
+func held(s State, ok bool) renewal.Held {
+	return renewal.Held{Until: s.Until, TTL: s.TTL, Released: !ok || s.Released}
+}
+
+// ResultOf is the result of an extension that ended with err. Unsent, no node has heard of it.
+func ResultOf(unsent bool, err error) renewal.Result {
+	switch {
+	case unsent:
+		return renewal.Unsent
+	case err == nil:
+		return renewal.Won
+	case err == engine.ErrNotHeld:
+		return renewal.Lost
+	}
+	return renewal.Unknown
+}

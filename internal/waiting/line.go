@@ -1,0 +1,159 @@
+package waiting
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/contention"
+)
+
+const (
+	// knownFor is how long a key counts as contended once none waits for it, and maxKnown
+	// for how many keys of a shard.
+	knownFor = 3 * time.Second
+	maxKnown = 1024
+
+	// maxFree bounds the lines of a shard that are kept for keys to come.
+	maxFree = 64
+)
+
+// line is the callers that wait for a key, in the order in which they came, and what is known
+// of its lock. It is kept while callers wait, while busy, and until known. The lock of its
+// shard protects it.
+type line struct {
+	contender contention.Contender
+	key       string
+	held      time.Duration // a holder in this process is known to have the lock until then
+	passes    int           // how often the lock may still pass on before other processes have their turn
+	busy      bool          // a waiter acts for the line; another must not
+	known     time.Duration // until when the key is known to be contended
+
+	first, last *Waiter
+	len         int
+}
+
+// push puts w at the end.
+func (l *line) push(w *Waiter) {
+	w.line, w.prev, w.next = l, l.last, nil
+	if l.last == nil {
+		l.first = w
+	} else {
+		l.last.next = w
+	}
+	l.last = w
+	l.len++
+}
+
+// remove takes w out.
+func (l *line) remove(w *Waiter) {
+	if w.prev == nil {
+		l.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		l.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.line, w.prev, w.next = nil, nil, nil
+	l.len--
+}
+
+// actor is the one that acts for the line: the first whose goroutine user code does not have.
+// It is nil where there is none.
+func (l *line) actor() *Waiter {
+	w := l.first
+	for w != nil && w.away {
+		w = w.next
+	}
+	return w
+}
+
+// wake wakes the one that acts for the line.
+func (l *line) wake() {
+	if w := l.actor(); w != nil {
+		w.ring()
+	}
+}
+
+// won notes that the nodes have granted the lock, until then, except those of denied. Before
+// other processes have their turn the lock may pass on to those that wait now, or further if
+// no other process is known.
+func (l *line) won(s *contention.Surroundings, until time.Duration, denied uint64) {
+	l.contender.Won(s, denied)
+	l.held, l.passes = until, maxPasses-1
+	if l.contender.Others() > 0 {
+		l.passes = min(l.passes, l.len-1)
+	}
+}
+
+// mayPass returns the waiter that the lock may pass on to, or nil. A holder whose validity
+// ends before that of the one that the line knows has lost its lock.
+func (l *line) mayPass(now, until time.Duration) *Waiter {
+	if l.passes <= 0 || until < l.held || l.contender.LeavesFree(now) {
+		return nil
+	}
+	if w := l.actor(); w != nil && !w.whole {
+		return w
+	}
+	return nil
+}
+
+// passed notes that the lock was passed on to w, which leaves the line. The next in line
+// sleeps on: the sentry wakes it when the process has to ask the nodes.
+func (l *line) passed(w *Waiter, now, until time.Duration) {
+	l.remove(w)
+	l.held = until
+	l.passes--
+	l.contender.Passed(now)
+}
+
+// along returns the waiter that may ask for the lock at the moment at which its holder gives
+// that back, or nil. It acts from now on.
+func (l *line) along(now time.Duration) *Waiter {
+	if l.busy || !l.contender.MayAttempt() || l.contender.LeavesFree(now) {
+		return nil
+	}
+	w := l.actor()
+	if w == nil || w.whole || !w.parked {
+		return nil
+	}
+	l.held = 0
+	l.contender.Freed()
+	l.busy, w.acts, w.sent = true, l, true
+	return w
+}
+
+// freed notes that the lock has no holder in this process any more.
+func (l *line) freed(now time.Duration) {
+	l.held = 0
+	l.contender.Freed()
+	if l.first == nil {
+		l.contender.Unwanted(now)
+	}
+	l.wake()
+}
+
+// shortened notes that the lock in this process ends at until, perhaps earlier than was known.
+func (l *line) shortened(until time.Duration) {
+	if l.first != nil && until < l.held {
+		l.held = until
+		l.wake()
+	}
+}
+
+// pushed notes that a node has pushed the key, or the process's ticket or the gate for it. It
+// reports whether the process has a place that it may not need.
+func (l *line) pushed(node int, ofLock bool) (vacant bool) {
+	matters := false
+	if ofLock {
+		matters = l.contender.Pushed(node)
+	} else if matters = l.contender.Rung(node); matters {
+		l.passes = min(l.passes, l.len)
+	}
+	if !matters {
+		return false
+	}
+	l.wake()
+	return l.first == nil
+}

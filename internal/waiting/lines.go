@@ -1,0 +1,397 @@
+package waiting
+
+import (
+	"hash/maphash"
+	"log/slog"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/contention"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Config configures Lines.
+type Config struct {
+	Engine       *engine.Engine
+	Clock        *clock.System
+	Nodes        []string // their names, which are the same in all processes
+	Retry        Retry
+	QueryTimeout time.Duration // how long a node has to answer a query
+	CloseTimeout time.Duration
+	NoHandOver   bool
+	Logger       *slog.Logger    // nil: none
+	Ending       <-chan struct{} // closed when the client begins to close
+
+	// Ring has Turn called at once. It is called under locks, and does not block.
+	Ring func()
+	// Release releases a lock that was passed on to a caller which has left.
+	Release func(holding.Hold)
+}
+
+// Lines is the callers of this process that wait for locks, a line for each key.
+type Lines struct {
+	cfg      Config
+	known    atomic.Int64 // lines
+	waiting  atomic.Int64 // callers in all lines
+	passed   atomic.Uint64
+	names    []uint64 // of the nodes, hashed
+	seed     maphash.Seed
+	shards   [shards]shard
+	pool     sync.Pool     // of *Waiter
+	left     chan struct{} // holds one: a waiter has left since the client began to close
+	tracking tracking
+	sentry   sentry
+	counts   counts
+}
+
+const (
+	shards    = 32
+	never     = time.Duration(1<<63 - 1)
+	maxPasses = holding.MaxPasses
+
+	// maxJitter spreads what several waiters do at an instant that they all know.
+	maxJitter = 5 * time.Millisecond
+)
+
+// shard is some of the lines. Its lock is taken before a lease's, and after the driver lock.
+type shard struct {
+	mu    sync.Mutex
+	lines map[string]*line
+	free  []*line
+	_     [24]byte // keeps two locks off one cache line
+}
+
+// New returns lines without waiters.
+func New(cfg Config) *Lines {
+	l := &Lines{cfg: cfg, seed: maphash.MakeSeed(), left: make(chan struct{}, 1)}
+	for _, name := range cfg.Nodes {
+		l.names = append(l.names, contention.Hash(name))
+	}
+	for i := range l.shards {
+		l.shards[i].lines = make(map[string]*line)
+	}
+	l.tracking.init(l)
+	l.sentry.lines = l
+	return l
+}
+
+// Close waits until all waiters have left, after Config.Ending was closed, or a hook has kept
+// one for CloseTimeout. No waiter enters a queue any more.
+func (l *Lines) Close() {
+	timer := time.NewTimer(l.cfg.CloseTimeout)
+	defer timer.Stop()
+	for late := false; l.waiting.Load() > 0 && !late; {
+		select {
+		case <-l.left:
+		case <-timer.C:
+			late = true
+		}
+	}
+}
+
+// LeaveQueues gives up all places in queues, where other processes would wait for this one.
+// Turn is not called any more.
+func (l *Lines) LeaveQueues() {
+	l.each(func(_ *shard, line *line) departure { return departureOf(line) })
+}
+
+// Count is how many callers wait, and how many locks were passed on.
+func (l *Lines) Count() (waiting int, passed uint64) {
+	return int(l.waiting.Load()), l.passed.Load()
+}
+
+// lock locks the shard of key and returns it.
+func (l *Lines) lock(key string) *shard {
+	s := &l.shards[maphash.String(l.seed, key)%shards]
+	s.mu.Lock()
+	return s
+}
+
+// each calls f for each line, under its shard's lock, and leaves the queues that it returns.
+func (l *Lines) each(f func(*shard, *line) departure) {
+	for i := range l.shards {
+		var all []departure
+		s := &l.shards[i]
+		s.mu.Lock()
+		for _, line := range s.lines {
+			if d := f(s, line); d.is {
+				all = append(all, d)
+			}
+		}
+		s.mu.Unlock()
+		for _, d := range all {
+			l.tracking.leave(d)
+		}
+	}
+}
+
+// CanBeWoken reports whether some node can push that a lock is free.
+func (l *Lines) CanBeWoken() bool { return l.tracking.usable.Load() != 0 }
+
+// Known reports whether there are lines, with or without waiters.
+func (l *Lines) Known() bool { return l.known.Load() > 0 }
+
+// IsTaken reports whether callers wait for key that must not be overtaken.
+func (l *Lines) IsTaken(key string) bool {
+	if l.waiting.Load() == 0 {
+		return false
+	}
+	s := l.lock(key)
+	defer s.mu.Unlock()
+	line := s.lines[key]
+	return line != nil && line.len > 0 && !line.contender.IsFree(l.cfg.Clock.Now())
+}
+
+// IsContended reports whether others want the lock for key, as far as is known.
+func (l *Lines) IsContended(key string) bool {
+	if l.known.Load() == 0 {
+		return false
+	}
+	s := l.lock(key)
+	defer s.mu.Unlock()
+	line := s.lines[key]
+	return line != nil && (line.len > 0 || l.cfg.Clock.Now() < line.known)
+}
+
+// Join puts a new waiter at the end of the line for key. The nodes of denied have just
+// refused its caller the lock. With whole it wants several keys as one lock.
+func (l *Lines) Join(key string, c *engine.Call, denied uint64, whole bool) *Waiter {
+	w, _ := l.pool.Get().(*Waiter)
+	if w == nil {
+		w = &Waiter{lines: l, wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), rings: never}
+	}
+	w.key, w.call, w.whole = key, c, whole
+	w.stand(denied)
+	return w
+}
+
+// lineFor returns the line for key, and whether it is new.
+func (l *Lines) lineFor(s *shard, key string) (_ *line, isNew bool) {
+	if line := s.lines[key]; line != nil {
+		return line, false
+	}
+	made := new(line)
+	if n := len(s.free); n > 0 {
+		made, s.free = s.free[n-1], s.free[:n-1]
+	}
+	made.key, made.passes = key, maxPasses-1
+	made.contender.Init(key, l.names)
+	s.lines[key] = made
+	l.known.Add(1)
+	return made, true
+}
+
+// settle drops a line that none waits in, or remembers for a while that its key is contended.
+// The caller leaves the queue that it returns, once the shard is unlocked.
+func (l *Lines) settle(s *shard, line *line) (d departure) {
+	if line.first != nil || line.busy {
+		return d
+	}
+	now := l.cfg.Clock.Now()
+	if line.known == 0 && len(s.lines) <= maxKnown {
+		line.known = now + knownFor
+	}
+	drop := now >= line.known
+	if drop || line.contender.BlocksOthers() {
+		d = departureOf(line)
+	}
+	if drop {
+		delete(s.lines, line.key)
+		line.key, line.held, line.passes, line.known = "", 0, 0, 0
+		if len(s.free) < maxFree {
+			s.free = append(s.free, line)
+		}
+		l.known.Add(-1)
+	}
+	return d
+}
+
+// Pass passes the lock of h on to the first that waits for it, and reports whether it did. h
+// holds nothing then. Once the client begins to close it does not: the waiters are about to
+// leave, and cannot give it back.
+func (l *Lines) Pass(h holding.Hold, held *holding.State) bool {
+	if l.waiting.Load() == 0 || l.cfg.NoHandOver || isClosed(l.cfg.Ending) {
+		return false
+	}
+	s := l.lock(held.Key)
+	d, ok := l.pass(s, h, held)
+	s.mu.Unlock()
+	l.tracking.leave(d)
+	return ok
+}
+
+func (l *Lines) pass(s *shard, h holding.Hold, held *holding.State) (d departure, ok bool) {
+	line, now := s.lines[held.Key], l.cfg.Clock.Now()
+	if line == nil {
+		return d, false
+	}
+	w := line.mayPass(now, held.Until)
+	if w == nil {
+		return d, false
+	}
+	next, until, ok := h.Pass(now, w.call.TTL)
+	if !ok {
+		return d, false
+	}
+	l.waiting.Add(-1)
+	l.passed.Add(1)
+	w.handed = next
+	line.passed(w, now, until)
+	d = l.settle(s, line)
+	w.ring()
+	return d, true
+}
+
+// Along returns the acquire of the first that waits for key, if it may ask for the lock at
+// the moment at which a holder gives it back: with a new token and block, to be sent along
+// with the release. It is nil if there is none.
+func (l *Lines) Along(key string, t token.Token, b fencing.Block) *engine.Call {
+	if isClosed(l.cfg.Ending) || !l.CanBeWoken() {
+		return nil
+	}
+	s := l.lock(key)
+	defer s.mu.Unlock()
+	line := s.lines[key]
+	if line == nil {
+		return nil
+	}
+	w := line.along(l.cfg.Clock.Now())
+	if w == nil {
+		return nil
+	}
+	w.call.Token, w.call.Block = t, b
+	w.call.Proposal.Exceed(b)
+	w.ring()
+	return w.call
+}
+
+// Freed notes that a lock has no holder in this process any more, which has given it back or
+// lost it.
+func (l *Lines) Freed(s *holding.State) {
+	l.FreedKey(s.Key)
+	for i, key := range s.Several() {
+		if i > 0 {
+			l.FreedKey(key)
+		}
+	}
+}
+
+// FreedKey is Freed for a lock of one key.
+func (l *Lines) FreedKey(key string) {
+	if l.known.Load() == 0 {
+		return
+	}
+	s := l.lock(key)
+	defer s.mu.Unlock()
+	if line := s.lines[key]; line != nil {
+		line.freed(l.cfg.Clock.Now())
+	}
+}
+
+// Shortened notes that the validity of the lock of h may end earlier now than its lines know.
+func (l *Lines) Shortened(h holding.Hold) {
+	if l.waiting.Load() == 0 {
+		return
+	}
+	held, ok := h.State()
+	if !ok {
+		return
+	}
+	for _, key := range held.Keys() {
+		s := l.lock(key)
+		if line := s.lines[key]; line != nil {
+			line.shortened(held.Until)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Pushed notes what a node has pushed. The driver lock is held. A push is a hint: a forged one
+// has a waiter look in vain.
+func (l *Lines) Pushed(node int, v *resp.Value) {
+	l.tracking.heard[node].Add(1)
+	it := v.Elements()
+	if !it.Next() || string(it.Value().Bytes) != "invalidate" || !it.Next() {
+		return
+	}
+	keys := *it.Value()
+	if keys.Null { // the node has dropped all keys
+		l.sentry.lose(node)
+		return
+	}
+	for it := keys.Elements(); it.Next(); {
+		name := it.Value().Bytes
+		l.changed(node, name, true)
+		if key, of := command.CutName(name, l.tracking.id); of != command.OfLock {
+			l.changed(node, key, false)
+		}
+	}
+}
+
+// Released notes that this process has deleted the key on nodes, a bit each. These do not
+// push it: what they push is the changes of others (NOLOOP). The driver lock is held.
+func (l *Lines) Released(key []byte, nodes uint64) {
+	if l.known.Load() == 0 {
+		return
+	}
+	for ; nodes != 0; nodes &= nodes - 1 {
+		l.changed(bits.TrailingZeros64(nodes), key, true)
+	}
+}
+
+// changed notes that a node has changed the key, or what the process has beside it.
+func (l *Lines) changed(node int, key []byte, ofLock bool) {
+	s := &l.shards[maphash.Bytes(l.seed, key)%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if line := s.lines[string(key)]; line != nil && line.pushed(node, ofLock) {
+		l.sentry.vacate(line.key)
+	}
+}
+
+// Bounds of how long a process waits for a lock without an attempt, and of how many such
+// attempts a client makes in a second.
+const (
+	leastAsk = 800 * time.Millisecond
+	mostAsk  = 1050 * time.Millisecond
+	maxAsks  = 250
+
+	// askTick is what the instants of a client with many lines are rounded to, so that its
+	// attempts travel together.
+	askTick  = 100 * time.Millisecond
+	manyAsks = 32
+)
+
+// around is what the contender of a line looks at.
+func (l *Lines) around(line *line) contention.Surroundings {
+	now, n := l.cfg.Clock.Now(), l.known.Load()
+	ask := leastAsk + rand.N(mostAsk-leastAsk) // random: processes that were refused together do not ask together
+	if n > maxAsks {
+		ask = ask * time.Duration(n) / maxAsks
+	}
+	if n > manyAsks {
+		ask -= (now + ask) % askTick
+	}
+	return contention.Surroundings{
+		Now: now, Held: line.held, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
+		Pause: l.cfg.Retry.pause(line.contender.Attempts()+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
+	}
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,173 @@
+package waiting
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// sentry looks after the lines while there are any.
+//
+// It asks the nodes for a sign of life: nothing else shows that one is dead, or slower than
+// the others. It wakes a first that has to act and does not know it, since it became the first
+// in its sleep. It gives up places that are not needed, and forgets keys that are contended no
+// more.
+type sentry struct {
+	lines   *Lines
+	lost    atomic.Uint64 // nodes whose pushes may be lost, a bit each
+	mu      sync.Mutex    // taken last
+	vacant  []string      // keys whose lines have a place in a queue that they may not need
+	listens bool          // pushes are waited for
+	looked  time.Duration // when it looked last at all lines
+	due     time.Duration // when it asks next
+	nodes   uint64        // that the lines wait to hear of
+	asked   [quorum.MaxNodes]*engine.Query
+	trips   trips
+}
+
+const (
+	// firstTrips is between the first questions to the nodes, until it is known which is slow.
+	firstTrips = 20 * time.Millisecond
+
+	// lookEvery is how often the sentry looks at all lines, and asks silent nodes.
+	lookEvery = 500 * time.Millisecond
+
+	// maxVacant bounds what nodes can have the sentry remember.
+	maxVacant = 4096
+)
+
+// vacate has the place of a line in a queue given up now, unless a waiter has come: another
+// process waits for it.
+func (s *sentry) vacate(key string) {
+	s.mu.Lock()
+	if len(s.vacant) < maxVacant { // the others are given up when they are forgotten
+		s.vacant = append(s.vacant, key)
+	}
+	s.mu.Unlock()
+	s.lines.cfg.Ring()
+}
+
+// lose notes that pushes of a node may have been lost.
+func (s *sentry) lose(node int) {
+	s.lost.Or(bit(node))
+	if s.lines.Known() {
+		s.lines.cfg.Ring()
+	}
+}
+
+// Turn looks after the lines, and returns the pause to the next turn. It does not wait for
+// nodes: their answers ring.
+func (l *Lines) Turn() time.Duration {
+	s, e := &l.sentry, l.cfg.Engine
+	if some := l.Known(); some != s.listens {
+		s.listens = some
+		e.Listen(map[bool]int64{true: 1, false: -1}[some])
+	}
+	s.vacateAll()
+	s.hear()
+	if !s.listens {
+		return never
+	}
+	now := l.cfg.Clock.Now()
+	if lost := s.lost.Swap(0); lost != 0 || now >= s.due {
+		all := lost != 0 || now-s.looked >= lookEvery
+		if all {
+			s.looked, s.nodes = now, s.look(lost)
+		}
+		s.due = now + min(2*l.cfg.QueryTimeout, lookEvery)
+		if !s.trips.know(l.tracking.usable.Load()) {
+			all, s.due = true, now+firstTrips
+		}
+		s.ask(all)
+	}
+	return s.due - now
+}
+
+// vacateAll gives up the places of lines that have no waiter.
+func (s *sentry) vacateAll() {
+	s.mu.Lock()
+	keys := s.vacant
+	s.vacant = nil
+	s.mu.Unlock()
+	for _, key := range keys {
+		var d departure
+		sh := s.lines.lock(key)
+		if line := sh.lines[key]; line != nil {
+			d = s.lines.settle(sh, line)
+		}
+		sh.mu.Unlock()
+		s.lines.tracking.leave(d)
+	}
+}
+
+// look looks at all lines, and returns the nodes that they wait to hear of. Pushes of the
+// nodes of lost may have been lost.
+func (s *sentry) look(lost uint64) (nodes uint64) {
+	now := s.lines.cfg.Clock.Now()
+	s.lines.each(func(sh *shard, l *line) (d departure) {
+		c := &l.contender
+		affected := c.Nodes()&lost != 0
+		c.Lost(lost)
+		switch w := l.actor(); {
+		case w == nil:
+			d = s.lines.settle(sh, l)
+		case affected, !l.busy && c.Renew() < min(w.look, now+lookEvery):
+			w.ring()
+		}
+		nodes |= c.Nodes()
+		return d
+	})
+	return nodes
+}
+
+// ask asks the nodes that waiters wait to hear of for a sign of life, and with all the others
+// too. There is one question to each at a time.
+func (s *sentry) ask(all bool) {
+	e, p := s.lines.cfg.Engine, &s.lines.tracking
+	ask := s.nodes & p.usable.Load()
+	if all {
+		ask = p.usable.Load() | p.silent.Load()
+	}
+	for node := range s.lines.cfg.Nodes {
+		if ask&bit(node) != 0 && s.asked[node] == nil {
+			q := e.Query(node, s.lines.cfg.QueryTimeout)
+			q.Ring = s.lines.cfg.Ring
+			q.Buf, q.Replies = command.AppendPing(q.Buf)
+			s.asked[node] = q
+			e.Ask(q)
+		}
+	}
+}
+
+// hear takes the answers of nodes. Which node is slow is known when all have answered.
+func (s *sentry) hear() {
+	p := &s.lines.tracking
+	heard, open := false, false
+	for node, q := range s.asked {
+		if q == nil {
+			continue
+		}
+		select {
+		case <-q.Answered():
+		default:
+			open = true
+			continue
+		}
+		switch {
+		case q.Err == nil:
+			s.trips.add(node, q.Took)
+			p.speaks(node)
+		case engine.IsTimeout(q.Err):
+			p.silence(node)
+		}
+		q.Free()
+		s.asked[node], heard = nil, true
+	}
+	if heard && !open {
+		p.slow.Store(s.trips.slow(p.slow.Load(), p.usable.Load()))
+	}
+}

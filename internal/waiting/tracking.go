@@ -1,0 +1,258 @@
+package waiting
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/contention"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// tracking is what each node does for waiters: it reports that a key has changed (which nodes
+// call tracking), and has queues of processes. Tracking is switched on for a connection by
+// the first query that needs it, and tried then: a node whose pushes do not arrive is not
+// used. A node that refuses the script of the queue has a gate in its place.
+type tracking struct {
+	lines  *Lines
+	id     string        // this process's, in queues
+	usable atomic.Uint64 // nodes, a bit each: up, and nothing speaks against them
+	tracks atomic.Uint64 // those where tracking is on
+	gated  atomic.Uint64 // those that refuse the script
+	denied atomic.Uint64 // those that refuse to track, on this connection
+	silent atomic.Uint64 // those that have not answered in time, until they do
+	logged atomic.Uint64 // those whose refusal was logged
+	slow   atomic.Uint64 // those that take longer than the others
+	heard  [quorum.MaxNodes]atomic.Uint64
+}
+
+func (p *tracking) init(l *Lines) { p.lines, p.id = l, strconv.FormatUint(rand.Uint64()|1<<63, 16) }
+
+func bit(node int) uint64 { return 1 << uint(node) }
+
+func has(set *atomic.Uint64, node int) bool { return set.Load()&bit(node) != 0 }
+
+// Up notes that a node has a new connection, by which it can push or not. The driver lock is
+// held.
+func (l *Lines) Up(node int, can bool) {
+	p := &l.tracking
+	for _, set := range []*atomic.Uint64{&p.tracks, &p.gated, &p.denied, &p.silent} {
+		set.And(^bit(node))
+	}
+	if can {
+		p.usable.Or(bit(node))
+	}
+}
+
+// Down notes that a node has no connection. The driver lock is held.
+func (l *Lines) Down(node int) {
+	l.tracking.usable.And(^bit(node))
+	l.sentry.lose(node)
+}
+
+// ID names the process in queues.
+func (l *Lines) ID() string { return l.tracking.id }
+
+var (
+	errGivenUp = errors.New("the waiter has given up")
+	errRefused = errors.New("the node refuses what waiting needs")
+)
+
+// ask has a node do what needs tracking, and returns the first replies to that.
+func (p *tracking) ask(key string, node int, done <-chan struct{}, write func([]byte) ([]byte, int)) (said [4]command.Said, err error) {
+	cfg := &p.lines.cfg
+	q := cfg.Engine.Query(node, cfg.QueryTimeout)
+	defer q.Free()
+	begins, heard, skip := !has(&p.tracks, node), p.heard[node].Load(), 0
+	if begins {
+		q.Buf, skip = command.AppendTracking(q.Buf, key, p.id)
+	}
+	var n int
+	q.Buf, n = write(q.Buf)
+	q.Replies = skip + n
+	cfg.Engine.Ask(q)
+	select {
+	case <-q.Answered():
+	case <-done:
+		return said, errGivenUp
+	case <-cfg.Ending:
+		return said, errGivenUp
+	}
+	if q.Err != nil {
+		if engine.IsTimeout(q.Err) {
+			p.silence(node)
+		}
+		return said, q.Err
+	}
+	if begins {
+		refused := trackingRefused(q.Said[:skip])
+		switch err := refused.Err; {
+		case refused.Later, refused.OfKey: // for now, or for this lock alone
+			return said, err
+		case err != nil || p.heard[node].Load() == heard:
+			p.refuse(node, &p.denied, "node does not tell when a lock is freed, waiters ask again and again", err)
+			p.usable.And(^bit(node))
+			return said, errRefused
+		}
+		p.tracks.Or(bit(node))
+	}
+	copy(said[:], q.Said[skip:])
+	return said, nil
+}
+
+// trackingRefused is the first error reply, if there is one.
+func trackingRefused(said []command.Said) (refused command.Said) {
+	for _, s := range said {
+		if s.Err != nil {
+			return s
+		}
+	}
+	return refused
+}
+
+// refuse notes that a node refuses something, and logs it, once.
+func (p *tracking) refuse(node int, set *atomic.Uint64, what string, err error) {
+	set.Or(bit(node))
+	if log := p.lines.cfg.Logger; log != nil && p.logged.Or(bit(node))&bit(node) == 0 {
+		p.lines.cfg.Engine.Announce([]func(){func() { log.Warn("redlock: "+what, "node", p.lines.cfg.Nodes[node], "error", err) }})
+	}
+}
+
+// isTracked reads the replies of CLIENT CACHING and of PTTL: for how long the key lives, 0
+// where there is none.
+func (p *tracking) isTracked(node int, caching, pttl *command.Said) (ttl time.Duration, err error) {
+	switch {
+	case caching.Err != nil: // the connection is another one
+		p.tracks.And(^bit(node))
+		return 0, caching.Err
+	case pttl.Err != nil:
+		return 0, pttl.Err
+	case pttl.Ints[0] == command.NoTTL:
+		return never, nil
+	}
+	return contention.Millis(pttl.Ints[0]), nil
+}
+
+// watch has a node track the key of a lock, and returns for how long that lives there.
+func (p *tracking) watch(key string, node int, done <-chan struct{}) (time.Duration, error) {
+	said, err := p.ask(key, node, done, func(b []byte) ([]byte, int) { return command.AppendWatch(b, key) })
+	if err != nil {
+		return 0, err
+	}
+	return p.isTracked(node, &said[0], &said[1])
+}
+
+// enter enters the queue of a node, or takes its gate.
+func (p *tracking) enter(key string, step contention.Step, done <-chan struct{}) (e contention.Entry, err error) {
+	for load := false; !has(&p.gated, step.Node); load = true {
+		said, err := p.ask(key, step.Node, done, func(b []byte) ([]byte, int) {
+			loads := 0
+			if load {
+				b, loads = command.AppendLoadQueue(b)
+			}
+			b, n := command.AppendQueue(b, key, p.id, wayOf(step))
+			return b, loads + n
+		})
+		if err != nil {
+			return e, err
+		}
+		answer := said[:]
+		if load {
+			answer = said[1:]
+		}
+		switch call := &answer[0]; {
+		case call.Code == "NOSCRIPT" && !load:
+			continue
+		case call.Lacks || load && said[0].Err != nil && !said[0].Later:
+			p.refuse(step.Node, &p.gated, "node refuses the script by which processes queue up, they are not served in order", call.Err)
+			continue
+		case call.Err != nil:
+			return e, call.Err
+		}
+		ttl, err := p.isTracked(step.Node, &answer[1], &answer[2])
+		return contention.EntryOfQueue(answer[0].Ints, ttl, command.FirstTicket), err
+	}
+	said, err := p.ask(key, step.Node, done, func(b []byte) ([]byte, int) {
+		return command.AppendGate(b, key, p.id, wayOf(step), step.First)
+	})
+	if err != nil {
+		return e, err
+	}
+	if said[0].Err != nil {
+		return e, said[0].Err
+	}
+	left, err := p.isTracked(step.Node, &said[1], &said[2])
+	return contention.EntryOfGate(said[0].OK, step.Again, left, command.FirstTicket), err
+}
+
+// claim claims a gap in a lock for this process, among those in the queue of a node, and
+// returns how long the last claim holds off others. Where the node refuses that, each process
+// leaves gaps of its own.
+func (p *tracking) claim(key string, step contention.Step, done <-chan struct{}) (own bool, left time.Duration, err error) {
+	said, err := p.ask(key, step.Node, done, func(b []byte) ([]byte, int) {
+		return command.AppendClaim(b, key, p.id, step.Claim)
+	})
+	return said[0].OK || said[0].Err != nil, contention.Millis(said[1].Ints[0]), err
+}
+
+func wayOf(step contention.Step) command.Way {
+	if step.Again {
+		return command.Again
+	}
+	return command.Enter
+}
+
+// departure is a place in the queue of a node that is to be left, if there is one.
+type departure struct {
+	is, first bool
+	node      int
+	key       string
+}
+
+// departureOf has a process give up its place for a line.
+func departureOf(l *line) (d departure) {
+	d.key = l.key
+	d.node, d.first, d.is = l.contender.Depart()
+	return d
+}
+
+// leave leaves the queue of a node, or its gate, and does not wait for it. No lock is held: the
+// driver takes those of shards.
+func (p *tracking) leave(d departure) {
+	if !d.is {
+		return
+	}
+	e := p.lines.cfg.Engine
+	q := e.Query(d.node, p.lines.cfg.QueryTimeout)
+	switch {
+	case !has(&p.gated, d.node):
+		q.Buf, q.Replies = command.AppendQueue(q.Buf, d.key, p.id, command.Leave)
+	case d.first:
+		q.Buf, q.Replies = command.AppendGate(q.Buf, d.key, p.id, command.Leave, false)
+	default:
+		q.Buf, q.Replies = command.AppendPing(q.Buf)
+	}
+	e.Ask(q)
+	q.Free()
+}
+
+// silence notes that a node has not answered in time. It is not used until it does.
+func (p *tracking) silence(node int) {
+	p.silent.Or(bit(node))
+	p.usable.And(^bit(node))
+	p.lines.sentry.lose(node)
+}
+
+// speaks notes that a node has answered.
+func (p *tracking) speaks(node int) {
+	if has(&p.silent, node) {
+		p.silent.And(^bit(node))
+		if !has(&p.denied, node) {
+			p.usable.Or(bit(node))
+		}
+	}
+}

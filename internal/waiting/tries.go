@@ -1,0 +1,67 @@
+package waiting
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/engine"
+)
+
+// Tries is one Acquire: its attempts, and the pauses between them.
+type Tries struct {
+	Key      string
+	Began    time.Duration
+	Attempts int
+	Last     error // of the last attempt that its context has not ended
+	Waited   bool  // it has paused, or stood in line
+	End      End   // Failed, unless another end was noted
+
+	lines *Lines
+	limit int           // of the attempts; 0: none
+	next  time.Duration // with a limit: when an attempt is counted that nothing has woken
+}
+
+// Begin begins an Acquire.
+func (l *Lines) Begin(key string) Tries {
+	return Tries{Key: key, Began: l.cfg.Clock.Now(), lines: l, limit: l.cfg.Retry.Attempts, End: Failed}
+}
+
+// IsLimited reports whether the number of attempts is.
+func (t *Tries) IsLimited() bool { return t.limit > 0 }
+
+// ShouldRetry notes how an attempt has ended, and reports whether another may do better, and
+// is allowed.
+func (t *Tries) ShouldRetry(err error) bool {
+	if IsRetryable(err) {
+		if t.Last = err; t.limit == 0 || t.Attempts < t.limit {
+			return true
+		}
+		t.End = AttemptsUsedUp
+	}
+	return false
+}
+
+// Wait notes that the last attempt was in vain, or that none was made. A caller with a limit
+// then waits for as long as one that no node wakes pauses between two attempts, at most: so
+// the limit bounds the time of an Acquire, too.
+func (t *Tries) Wait() {
+	t.Waited, t.next = true, never
+	if t.limit > 0 {
+		t.next = t.lines.cfg.Clock.Now() + t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N)
+	}
+}
+
+// skipped counts an attempt that is not made, since others stand before this caller, and
+// reports whether another is allowed.
+func (t *Tries) skipped() (more bool) {
+	t.Attempts++
+	more = t.ShouldRetry(engine.ErrTaken)
+	t.Wait()
+	return more
+}
+
+// IsRetryable reports whether an attempt that ended with err may be followed by a better one.
+func IsRetryable(err error) bool {
+	return err == engine.ErrTaken || err == engine.ErrExpired || err == engine.ErrBusy || errors.Is(err, engine.ErrNoQuorum)
+}

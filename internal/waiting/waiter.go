@@ -1,0 +1,339 @@
+package waiting
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/contention"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
+)
+
+// Waiter is a caller in a line. Its methods are for the caller's goroutine. The shard's lock
+// protects its fields, but for wake, timer and rings.
+type Waiter struct {
+	lines *Lines
+	key   string
+	call  *engine.Call
+	whole bool          // it wants several keys as one lock: none is passed on to it
+	look  time.Duration // when it acts by itself; never: it is woken
+
+	line       *line // that it stands in, or nil
+	prev, next *Waiter
+	acts       *line        // that it acts for, which is busy
+	sent       bool         // its call was given to a release, to be sent along
+	parked     bool         // it sleeps
+	away       bool         // user code has its goroutine: it does nothing for its line
+	handed     holding.Hold // the lock, once it was passed on to it; it may be asking the nodes then
+	won        bool         // the nodes have granted it the lock
+
+	wake  chan struct{} // holds one
+	timer *time.Timer
+	rings time.Duration // when the timer does, at the latest; never: it is not set
+}
+
+// Reason is why a waiter waits no longer.
+type Reason uint8
+
+const (
+	MayAttempt Reason = iota // it is to ask the nodes for the lock
+	Handed                   // the lock was passed on to it
+	Late                     // the instant has come until which it waits
+	GivesUp                  // its context has ended
+	UsedUp                   // its attempts are used up
+	Closed                   // the client closes
+)
+
+// Key is what w waits for.
+func (w *Waiter) Key() string { return w.key }
+
+// ring wakes w.
+func (w *Waiter) ring() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it will look
+	}
+}
+
+// stand puts w, which is in no line, at the end of its own.
+func (w *Waiter) stand(denied uint64) {
+	l := w.lines
+	s := l.lock(w.key)
+	defer s.mu.Unlock()
+	l.waiting.Add(1)
+	line, isNew := l.lineFor(s, w.key)
+	w.look = never
+	line.push(w)
+	if denied != 0 && isNew { // else it may be old news to the first, which watches the key since
+		around := l.around(line)
+		line.contender.Refused(&around, denied)
+	}
+	if isNew {
+		l.cfg.Ring()
+	}
+}
+
+// StandAgain has w, to which a lock was passed on in vain, wait at the end of its line.
+func (w *Waiter) StandAgain() { w.stand(0) }
+
+// Await waits until it is the turn of w, and meanwhile acts for its line. If the lock was
+// passed on to w, it returns that.
+func (w *Waiter) Await(ctx context.Context, t *Tries, until time.Duration) (Reason, holding.Hold) {
+	l, done := w.lines, ctx.Done()
+	for {
+		if isClosed(l.cfg.Ending) {
+			return Closed, holding.Hold{}
+		}
+		if isClosed(done) || ctx.Err() != nil {
+			return GivesUp, holding.Hold{}
+		}
+		switch step, handed := w.step(); {
+		case !handed.IsZero():
+			return Handed, handed
+		case step.Action == contention.Attempt:
+			return MayAttempt, holding.Hold{}
+		case step.Action != contention.Pause:
+			w.act(step, done)
+			continue
+		}
+		w.park(done, min(t.next, until))
+		now := l.cfg.Clock.Now()
+		if now >= t.next && !w.asks() && !t.skipped() {
+			return UsedUp, holding.Hold{}
+		}
+		if now >= until {
+			return Late, holding.Hold{}
+		}
+	}
+}
+
+// step decides what w does next. It takes the lock that was passed on to it; else it acts for
+// its line, and reports the result by finish; or it parks.
+func (w *Waiter) step() (step contention.Step, handed holding.Hold) {
+	s := w.lines.lock(w.key)
+	defer s.mu.Unlock()
+	w.parked = false
+	l := w.line
+	switch {
+	case w.sent:
+		return contention.Step{Action: contention.Attempt}, handed
+	case l == nil:
+		handed, w.handed = w.handed, holding.Hold{}
+		return step, handed
+	case l.actor() != w, l.busy:
+		w.look = never // the one that leaves or acts wakes it
+	default:
+		l.known = 0
+		around := w.lines.around(l)
+		if step = l.contender.Next(&around); step.Action != contention.Pause {
+			l.busy, w.acts = true, l
+			return step, handed
+		}
+		w.look = step.Until
+	}
+	w.parked = true
+	return contention.Step{}, handed
+}
+
+// park waits until w is woken, until it or its caller is to act, or until the caller gives up.
+func (w *Waiter) park(done <-chan struct{}, next time.Duration) {
+	act := min(w.look, next) // only w itself writes look
+	pause := min(act-w.lines.cfg.Clock.Now(), time.Hour)
+	if pause <= 0 {
+		return
+	}
+	if w.rings > act { // else it is left alone: most waiters are woken long before
+		w.timer.Reset(pause)
+		w.rings = act
+	}
+	select {
+	case <-w.wake:
+	case <-w.timer.C:
+		w.rings = never
+	case <-done:
+	case <-w.lines.cfg.Ending:
+	}
+}
+
+// asks has w ask the nodes at its next turn, and reports whether it will: if it is the one
+// that acts for its line.
+func (w *Waiter) asks() bool {
+	s := w.lines.lock(w.key)
+	defer s.mu.Unlock()
+	l := w.line
+	if l == nil || l.actor() != w || l.busy {
+		return false
+	}
+	return l.contender.Ask(w.lines.cfg.Clock.Now())
+}
+
+// act does what the contender of the line has decided, but for attempts.
+func (w *Waiter) act(step contention.Step, done <-chan struct{}) {
+	p := &w.lines.tracking
+	switch step.Action {
+	case contention.Leave:
+		p.leave(departure{true, step.First, step.Node, w.key})
+		w.Done()
+	case contention.Enter:
+		e, err := p.enter(w.key, step, done)
+		if err != nil { // the process may have entered, or enter, all the same
+			p.leave(departure{true, step.First, step.Node, w.key})
+		}
+		w.finish(func(l *line, s *contention.Surroundings) {
+			switch {
+			case err == errGivenUp:
+				l.contender.Lost(1 << uint(step.Node))
+			case err != nil:
+				l.contender.Failed(s, step.Node)
+			default:
+				if l.contender.Entered(s, step.Node, e); e.Others > 0 {
+					l.passes = min(l.passes, l.len)
+				}
+			}
+		})
+	case contention.Watch:
+		ttl, err := p.watch(w.key, step.Node, done)
+		w.finish(func(l *line, s *contention.Surroundings) {
+			switch {
+			case err == nil:
+				l.contender.Watched(s, step.Node, ttl)
+			case err != errGivenUp:
+				l.contender.Failed(s, step.Node)
+			}
+		})
+	case contention.Claim:
+		own, left, err := p.claim(w.key, step, done)
+		w.finish(func(l *line, s *contention.Surroundings) {
+			switch {
+			case err == nil:
+				l.contender.Claimed(s, own, left)
+			case err != errGivenUp:
+				l.contender.Failed(s, step.Node)
+			}
+		})
+	}
+}
+
+// finish ends what w does for its line: report notes the result there. If w is not the one
+// that acts any more, since the lock was passed on to it, that one acts now.
+func (w *Waiter) finish(report func(l *line, s *contention.Surroundings)) {
+	s := w.lines.lock(w.key)
+	l := w.acts
+	l.busy, w.acts, w.sent = false, nil, false
+	around := w.lines.around(l)
+	report(l, &around)
+	d := w.lines.settle(s, l)
+	if next := l.actor(); next != nil && next != w {
+		next.ring()
+	}
+	s.mu.Unlock()
+	w.lines.tracking.leave(d)
+}
+
+// Done notes that w has done what there was to do for its line.
+func (w *Waiter) Done() { w.finish(func(*line, *contention.Surroundings) {}) }
+
+// Attempted reports the end of an attempt of w: h is what it has brought, and denied the
+// nodes that had the key.
+func (w *Waiter) Attempted(h holding.Hold, denied uint64, err error) {
+	held, won := h.State()
+	w.won = w.won || won
+	w.finish(func(l *line, s *contention.Surroundings) {
+		switch {
+		case won:
+			l.won(s, held.Until, denied)
+		case err == engine.ErrTaken:
+			l.contender.Refused(s, denied)
+		case IsRetryable(err):
+			l.contender.Refused(s, 0)
+		default: // w leaves: the next asks at once
+			l.contender.Freed()
+		}
+	})
+}
+
+// AwaitSent waits for the end of the call of w if a release has taken it along, and reports
+// whether that was sent: a release that had no room for it has not. No user code runs here,
+// which might panic: the call has one end to wait for.
+func (w *Waiter) AwaitSent() bool {
+	s := w.lines.lock(w.key)
+	sent := w.sent
+	s.mu.Unlock()
+	if !sent {
+		return false
+	}
+	w.lines.cfg.Engine.AwaitAlong(w.call)
+	s = w.lines.lock(w.key)
+	w.sent = false
+	s.mu.Unlock()
+	return w.call.Over() || w.call.Err != engine.ErrBusy
+}
+
+// Aside calls f, which is user code and may block, while the next in line acts.
+func (w *Waiter) Aside(f func()) {
+	w.setAway(true)
+	defer w.setAway(false)
+	f()
+}
+
+func (w *Waiter) setAway(is bool) {
+	s := w.lines.lock(w.key)
+	defer s.mu.Unlock()
+	if w.away = is; is && w.line != nil && !w.line.busy {
+		w.line.wake()
+	}
+}
+
+// GiveUp leaves a line in which w has its turn.
+func (w *Waiter) GiveUp() {
+	w.Done()
+	w.Leave()
+}
+
+// Leave takes w out of its line, for another caller to use. What was passed on to it
+// meanwhile, and it did not take, is released, and so passes on. A waiter that still acts
+// ends that: a panic has ended it, or its context has while its call was on its way.
+func (w *Waiter) Leave() {
+	l := w.lines
+	s := l.lock(w.key)
+	for w.parked = false; w.acts != nil; w.parked = false { // a release may send its call along until the last moment
+		s.mu.Unlock()
+		if w.AwaitSent() && !w.call.Over() && w.call.Err == nil {
+			l.cfg.Engine.Abandon(&w.call.Op)
+		}
+		w.finish(func(l *line, _ *contention.Surroundings) { l.contender.Freed() })
+		s.mu.Lock()
+	}
+	handed, line := w.handed, w.line
+	var d departure
+	if line != nil {
+		acted := line.actor() == w
+		line.remove(w)
+		if d = l.settle(s, line); acted {
+			line.wake()
+		}
+	}
+	s.mu.Unlock()
+	l.tracking.leave(d)
+	if line != nil { // only now: Close leaves the queues, and ends the connections, when none waits
+		l.waiting.Add(-1)
+	}
+	if w.won && !handed.IsZero() { // both: the nodes have lost keys. None may have the one that was passed on
+		handed.ShowToken()
+	}
+	if !handed.IsZero() {
+		l.cfg.Release(handed)
+	}
+	if isClosed(l.cfg.Ending) {
+		select {
+		case l.left <- struct{}{}:
+		default:
+		}
+	}
+	w.key, w.call, w.handed, w.won = "", nil, holding.Hold{}, false
+	select {
+	case <-w.wake:
+	default:
+	}
+	l.pool.Put(w)
+}
