@@ -131,7 +131,7 @@ func (s *slowHalves) Release(context.Context) error {
 	return nil
 }
 
-func TestMeasureTellsTheHalvesApart(t *testing.T) {
+func TestMeasureSeparatesTheHalves(t *testing.T) {
 	for _, concurrency := range []int{1, 3 * apartAll} {
 		r := until(t, &slowHalves{}, cell(concurrency), func(r result.Result) bool { return r.AcquireP50 > 0 })
 		require.GreaterOrEqual(t, r.AcquireP50, 3960.0, "to within one percent")
