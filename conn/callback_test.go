@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
 )
@@ -46,20 +45,6 @@ func TestCredentialsRotate(t *testing.T) {
 			assert.NotContains(t, r.Fault(0).Error(), marked)
 		})
 	})
-}
-
-func TestCredentialsOpenAServer(t *testing.T) {
-	server := fakeredis.StartN(t, 1, fakeredis.Options{User: "app", Password: "second"})[0]
-	var asked atomic.Int64
-	r := newTestFleet(t, false, nil, onServer(server), func(cfg *Config) {
-		cfg.Credentials = func(context.Context, string) (string, string, error) {
-			if asked.Add(1) == 1 {
-				return "app", "first", nil
-			}
-			return "app", "second", nil
-		}
-	})
-	r.until("for the second password", func() bool { return r.Up(0) })
 }
 
 func TestCredentialsFail(t *testing.T) {

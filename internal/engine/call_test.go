@@ -175,6 +175,9 @@ func TestTickFollowsTheTimeout(t *testing.T) {
 // Where one key is refused, the others are given back.
 func TestCallsTogether(t *testing.T) {
 	e := newServed(t, 3, false)
+	for _, server := range e.servers {
+		server.LoadScripts() // a release that is repeated would come after the next acquire
+	}
 	ctx, lock := context.Background(), 1
 	all := func(kind Kind, keys ...string) (calls []*Call, err error) {
 		for _, key := range keys {
