@@ -1,13 +1,12 @@
-// Command bench measures redlock beside the floor, the most that the same
-// masters allow one client thread. By default it brings five masters along, in
-// a process of their own; -redis starts real ones, -nodes names some that run.
+// Command bench measures redlock beside the floor, the most that the same masters allow one client
+// thread. By default it starts five embedded masters in another process; -redis starts real ones,
+// -nodes names running ones.
 //
 //	go run ./bench -redis -c 1,64 -rounds 5 -o out
 //	go run ./bench -redis -suite all -o out
 //
-// README.md says how. Package harness measures, package result has the results,
-// and package render shows it. The command in peers, a module of its own, has
-// other libraries beside ours.
+// README.md has the rest. Package harness measures, package result has the results, and package
+// render shows them. The command in peers, a separate module, has other libraries beside ours.
 package main
 
 import (
@@ -28,7 +27,7 @@ func main() {
 		Growth: growth.Run,
 		Notes: []string{
 			"pair: one acquire and one release of one lock; a pair counts when its last reply has arrived inside the window",
-			"floor is no lock client but the yardstick, one thread that does only the unavoidable, for -c locks in one batch; floor-goroutines has a goroutine park for each of them, which is what a blocking call can reach",
+			"floor-goroutines: the floor with a goroutine that parks for each lock, the limit of a blocking call",
 			"all clients share the machine with the servers, and one that needs less CPU leaves more to them",
 		},
 		Suite: harness.Suite{

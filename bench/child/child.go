@@ -1,6 +1,6 @@
-// Package child runs this binary once more, as a server in a process of its own,
-// so that neither its CPU nor its allocations are taken for the client's. The two
-// talk in lines: the child says where it listens, then it answers orders.
+// Package child runs this binary once more, as a server in another process, so that neither its
+// CPU nor its allocations are counted as the client's. The two exchange lines: the child prints
+// where it listens, then it answers orders.
 package child
 
 import (
@@ -24,7 +24,7 @@ type Process struct {
 }
 
 // Start starts a child that finds the value in its environment, and returns the
-// lines that it says first. The program must call [Serve] before all else.
+// lines that it prints first. The program must call [Serve] before all else.
 func Start(env, value string, lines int) (*Process, []string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -47,13 +47,13 @@ func Start(env, value string, lines int) (*Process, []string, error) {
 		return nil, nil, err
 	}
 	p.answers = bufio.NewScanner(stdout)
-	said := make([]string, lines)
-	for i := range said {
-		if said[i], err = p.answer(); err != nil {
+	printed := make([]string, lines)
+	for i := range printed {
+		if printed[i], err = p.answer(); err != nil {
 			return nil, nil, errors.Join(err, p.Close())
 		}
 	}
-	return p, said, nil
+	return p, printed, nil
 }
 
 // Ask writes an order and returns the answer.

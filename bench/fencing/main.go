@@ -3,7 +3,7 @@
 // (SIGCONT) and writes too. Without a check of the token the stale write replaces the newer
 // one; with the check the database refuses it.
 //
-//	go run .                         # SQLite, three Redis servers of its own
+//	go run .                         # SQLite, three new Redis servers
 //	go run . -loop 100 -db postgres://user:password@host/database
 //
 // README.md lists what to copy.

@@ -41,8 +41,7 @@ func (p *place) Acquire(context.Context, string) (bool, error) {
 
 func (p *place) Release(context.Context) error { return p.next() }
 
-// Leave implements [harness.Leaver]. The steps of the others go on with whole
-// batches. The last to come or to leave takes them.
+// Leave implements [harness.Leaver]. The others continue with whole batches. The last to come or to leave takes them.
 func (p *place) Leave() {
 	p.left = true
 	_ = p.next()

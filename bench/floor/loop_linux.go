@@ -53,7 +53,7 @@ func (s *session) Run(_ context.Context, probe *harness.Probe) error {
 
 // settle waits for the nodes that are late, so that every reply of the cell has
 // been checked, and no key outlives it because its release was cut off with the
-// connection. A node that hangs may stay behind: a quorum was enough all along.
+// connection. A node that hangs is left out: a quorum was enough all the time.
 func (s *session) settle() error {
 	s.quorum = s.alive()
 	if err := s.await(s.due); !errors.Is(err, errNoQuorum) {

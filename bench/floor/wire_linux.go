@@ -30,8 +30,8 @@ const (
 // number: how many bytes it has sent.
 //
 // It owns bare descriptors that the runtime does not know of. The system calls
-// are raw: on a locked thread that has nothing else to do, telling the
-// scheduler about them only costs.
+// are raw: on a locked thread that has nothing else to do, to notify the scheduler of them
+// only costs.
 type wire struct {
 	addrs  []string
 	fds    []int
@@ -44,7 +44,7 @@ type wire struct {
 }
 
 // dial connects to all nodes, has each answer to setup with ready, and expects
-// cycle over and over from then on. A node that is away is left out, as long as
+// cycle over and over from then on. A node that is away is left out while
 // there is a quorum of others.
 func dial(ctx context.Context, addrs []string, setup, ready, cycle []byte) (*wire, error) {
 	w := &wire{
@@ -120,7 +120,7 @@ func (w *wire) alive() (n int) {
 	return n
 }
 
-// lose goes on without node i, or ends with err if no quorum would be left.
+// lose continues without node i, or returns err if no quorum would be left.
 func (w *wire) lose(i int, err error) error {
 	_ = syscall.Close(w.fds[i])
 	w.fds[i] = -1
@@ -165,7 +165,7 @@ func (w *wire) send(b []byte) error {
 			case errno != syscall.EAGAIN:
 				err = w.lose(i, errno)
 			case w.due-w.got[i] > tooFar*int64(len(w.cycle)) && w.alive() > w.quorum:
-				err = w.lose(i, errNoQuorum) // it stands still, and the others need not
+				err = w.lose(i, errNoQuorum) // it is stopped, and the others need not wait
 			default:
 				err = w.drain(i)
 			}
@@ -177,8 +177,8 @@ func (w *wire) send(b []byte) error {
 	return nil
 }
 
-// tooFar is by how many cycles of replies a node is behind that is given up
-// once it takes no more requests.
+// tooFar is the number of cycles of replies that a node may owe before it is given up, once it
+// takes no more requests.
 const tooFar = 16
 
 // drain waits until node i takes more, and reads what it sends meanwhile: a
@@ -251,8 +251,8 @@ func (w *wire) receive(i int) error {
 	return nil
 }
 
-// poll waits for one of fds. It says false when a signal ended the wait (the
-// runtime preempts with signals), in which case nothing is known of any.
+// poll waits for one of fds. It returns false when a signal ended the wait (the runtime preempts
+// with signals): then nothing is known of any.
 func poll(fds []pollFD) (bool, error) {
 	limit := syscall.NsecToTimespec(int64(patience)) // the kernel writes to it
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), uintptr(unsafe.Pointer(&limit)), 0, 0, 0)

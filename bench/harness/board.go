@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// board is the memory that the processes of a contended cell share. A new holder
-// of a key swaps itself into the key's slot, and so learns whether the last holder
-// has released, and when. A process that is killed leaves its counts on the board.
+// board is the memory that the processes of a contended cell share. A new holder of a key swaps
+// itself into the key's slot, and so learns whether the last holder has released, and when. The
+// counts of a process that is killed stay on the board.
 type board struct {
 	*window
 	slots   []slot   // one a key
@@ -70,7 +70,7 @@ func layBoard(memory []byte, keys, processes, workers int) *board {
 	return b
 }
 
-// counts tells whether a stamp is in the window.
+// counts reports whether a stamp is in the window.
 func (b *board) counts(at int64) bool { return at >= b.from.Load() && at < b.to.Load() }
 
 // drift is the part of a TTL that Redlock takes off its validity.
@@ -87,7 +87,7 @@ func (b *board) grant(s *slot, me, workers int, since, granted, until int64, ttl
 	case !counted:
 	case holder != 0:
 		r.orphan.Record(time.Duration(granted-s.until.Load())-drift(ttl), 1)
-	case s.by.Load() != 0 && s.released.Load() > since: // a key that was not waited for tells nothing
+	case s.by.Load() != 0 && s.released.Load() > since: // else the key was not waited for
 		h := &r.cross
 		if int(s.by.Load()-1)/workers == me/workers {
 			h = &r.same

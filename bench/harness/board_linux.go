@@ -65,5 +65,5 @@ var started, startedAt = func() (time.Time, int64) {
 // now is the time on the clock that all processes share, in nanoseconds.
 func now() int64 { return startedAt + int64(time.Since(started)) }
 
-// The signals that stop a process, and let it go on.
+// The signals that stop a process, and continue it.
 var sigStop, sigCont os.Signal = syscall.SIGSTOP, syscall.SIGCONT

@@ -13,14 +13,14 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-// grace is how long workers may take to end their last pair before their
-// context is cancelled, and then once more before they are given up.
+// grace is the time of workers to end their last pair before their context is cancelled, and then
+// once more before they are given up.
 const grace = 10 * time.Second
 
-// errEarly is for a runner that stops although its probe says that it runs.
-var errEarly = errors.New("ended before it was told to")
+// errEarly is for a runner that stops while its cell continues.
+var errEarly = errors.New("ended before the window")
 
-// Timing is how long a cell runs, and what happens to the nodes meanwhile.
+// Timing is how long a cell runs, and the disturbance of its nodes.
 type Timing struct {
 	Warmup      time.Duration // uncounted
 	Window      time.Duration // counted
@@ -28,7 +28,7 @@ type Timing struct {
 	Exact       bool          // garbage is collected before memory is read, outside the window
 }
 
-// Disturbance is something that happens to the nodes in the course of a cell.
+// Disturbance is a fault of nodes during a cell.
 type Disturbance struct {
 	Strike, Heal func() error
 	// Passing strikes and heals inside the window, at its thirds, in place of
@@ -37,7 +37,7 @@ type Disturbance struct {
 }
 
 // Measure runs one cell: it opens the driver, lets it warm up, counts over the
-// window and closes it. However the driver behaves, it returns in the end.
+// window and closes it. It returns even if the driver hangs.
 func Measure(ctx context.Context, driver Driver, cfg Config, timing Timing) (result.Result, error) {
 	session, err := driver.Open(ctx, cfg)
 	if err != nil {
@@ -53,7 +53,7 @@ func Measure(ctx context.Context, driver Driver, cfg Config, timing Timing) (res
 	return r, nil
 }
 
-// bounded gives up waiting for something that hangs.
+// bounded waits for do, but not forever.
 func bounded(do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -77,13 +77,13 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 		return r, err
 	}
 
-	// Everything that is needed in the window exists before it starts, and
-	// what earlier cells left is swept now rather than then.
+	// All that is needed in the window exists before it starts, and garbage of earlier cells
+	// is collected now.
 	from, to := new(sample), new(sample)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	if timing.Exact {
-		debug.FreeOSMemory() // or it would go back to the system in the window
+		debug.FreeOSMemory() // not in the window
 	} else {
 		runtime.GC()
 	}
@@ -138,7 +138,7 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 	to.held = ReadHoldings(timing.Exact)
 	phase.Store(stopped)
 
-	// A worker that waits for the unwell node may only now come back.
+	// A worker that waits for the faulty node may return only now.
 	err = errors.Join(err, heal(), collect(ended, left, timer, cancel))
 	if err != nil {
 		return r, err
@@ -168,7 +168,7 @@ func (d *Disturbance) pass(await func(time.Duration) error, window time.Duration
 	return await(max(2*third-time.Since(start), 0)) // reviving takes its time
 }
 
-// prepare makes the loops of a cell, each with a probe of its own.
+// prepare makes the loops of a cell, each with its own probe.
 func prepare(session Session, cfg Config, phase *atomic.Int32, line *timeline) ([]*Probe, []func(context.Context) error, error) {
 	switch s := session.(type) {
 	case Runner:
@@ -196,9 +196,8 @@ func prepare(session Session, cfg Config, phase *atomic.Int32, line *timeline) (
 	return nil, nil, fmt.Errorf("%T is neither a Pool nor a Runner", session)
 }
 
-// apartAll is up to how many workers all pairs are timed apart. Of more workers
-// it is one pair in several: reading the clock would no longer be negligible
-// beside what a pair costs, and there are pairs enough.
+// apartAll is the number of workers up to which the halves of all pairs are timed. Of more workers
+// it is one pair in several: the cost of reading the clock would show.
 const apartAll = 64
 
 // work is the measured loop of one worker. The end of one pair is the start of

@@ -80,7 +80,7 @@ func (c *contest) gather() error {
 	return first(errs)
 }
 
-// first is the first of some errors. That of one process is mostly that of all.
+// first is the first of some errors: all processes mostly have the same.
 func first(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -98,39 +98,39 @@ func (c *contest) start(place int) error {
 	if err != nil {
 		return err
 	}
-	p, said, err := child.Start(contenderEnv, string(text), 1)
+	p, answers, err := child.Start(contenderEnv, string(text), 1)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.crew[place] = p
-	return understood(said[0])
+	return errorOf(answers[0])
 }
 
-// understood is the answer of a process as an error.
-func understood(said string) error {
-	if said == ready {
+// errorOf is the answer of a process as an error.
+func errorOf(answer string) error {
+	if answer == ready {
 		return nil
 	}
-	if reason, is := strings.CutPrefix(said, Unsupported("").Error()); is {
+	if reason, is := strings.CutPrefix(answer, Unsupported("").Error()); is {
 		return Unsupported(reason)
 	}
-	return errors.New(said)
+	return errors.New(answer)
 }
 
-// order has the process of one place begin.
+// order starts the work of the process of one place.
 func (c *contest) order(place int) {
 	c.running.Add(1)
 	p := c.crew[place]
 	go func() {
 		defer c.running.Done()
-		said, err := p.Ask("begin")
+		answer, err := p.Ask("begin")
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.crew[place] == p { // it was not killed
 			if err == nil {
-				err = understood(said)
+				err = errorOf(answer)
 			}
 			c.answered[place] = err
 		}
@@ -148,7 +148,7 @@ func (c *contest) end() {
 	}
 }
 
-// run has the cell run its course.
+// run measures the cell.
 func (c *contest) run(ctx context.Context) (r result.Result, err error) {
 	from := now() + int64(gathering)
 	if !c.cell.Once {
@@ -206,8 +206,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// strike kills processes, each a while after the one before, and puts others in
-// their place.
+// strike kills processes, one after the other, and replaces each.
 func (c *contest) strike(ctx context.Context) error {
 	every := 3 * c.spec.Config.TTL
 	for at := c.board.from.Load() + int64(every)/2; at+int64(every) <= c.board.to.Load(); at += int64(every) {
@@ -276,7 +275,7 @@ func (c *contest) headWaiter(time.Time) (int, error) {
 	return head, nil
 }
 
-// figures makes numbers of what is on the board.
+// figures computes the figures of the board.
 func (c *contest) figures(commands float64) (r result.Result, err error) {
 	var wait, same, cross, orphan Histogram
 	var overlaps uint64

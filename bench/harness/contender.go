@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// contenderEnv tells a copy of this binary to be a process of a contended cell.
+	// contenderEnv makes a copy of this binary a process of a contended cell.
 	contenderEnv = "REDLOCK_BENCH_CONTENDER"
 	// ready is its answer when all is well.
 	ready = "ready"
@@ -27,7 +27,7 @@ const (
 	zipf = 1.1
 )
 
-// spec is what such a process is told.
+// spec describes the task of such a process.
 type spec struct {
 	Driver    string
 	Config    Config // its keys are those of all
@@ -58,8 +58,8 @@ func (p Program) ServeIfContender() {
 	})
 }
 
-// contend opens the driver, says that it is ready, waits for the order to begin,
-// and answers with the errors that came at the end.
+// contend opens the driver, reports that it is ready, waits for the order to begin, and answers
+// with its errors at the end.
 func (p Program) contend(s spec) (err error) {
 	b, err := openBoard(s.Board, len(s.Config.Keys[0]), s.Processes, s.Config.Concurrency)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p Program) contend(s spec) (err error) {
 	orders := bufio.NewScanner(os.Stdin)
 	orders.Scan()
 	go func() {
-		orders.Scan() // the parent has given up, or is gone
+		orders.Scan() // the parent has given up, or has ended
 		os.Exit(1)
 	}()
 

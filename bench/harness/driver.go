@@ -17,12 +17,12 @@ import (
 )
 
 // Unsupported is the error of a driver that cannot run a cell, on another operating system
-// for instance. Its row shows the reason, and the run goes on.
+// for instance. Its row shows the reason, and the run continues.
 type Unsupported string
 
 func (u Unsupported) Error() string { return "not supported: " + string(u) }
 
-// ErrBroken is wrapped by a worker's error when its session cannot go on.
+// ErrBroken is wrapped by a worker's error when its session cannot continue.
 // It ends the cell.
 var ErrBroken = errors.New("the session is broken")
 
@@ -31,7 +31,7 @@ type Scenario = result.Scenario
 
 // The scenarios.
 const (
-	// Uncontended gives every worker keys of its own.
+	// Uncontended gives each worker its own keys.
 	Uncontended Scenario = "uncontended"
 	// Contended gives the same keys to all workers, in processes of their own. A driver
 	// waits as its library does, with the default settings of the library; one that returns
@@ -111,8 +111,7 @@ type Lasting interface{ Remaining() time.Duration }
 // Leaver is a worker that is notified when it is not called any more.
 type Leaver interface{ Leave() }
 
-// Runner is a session that runs the whole cell in a loop of its own, because
-// it has no workers.
+// Runner is a session without workers, which runs the whole cell itself.
 type Runner interface {
 	Session
 	// Run works, and reports to probe, until probe.Running returns false.

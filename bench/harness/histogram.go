@@ -11,7 +11,7 @@ const (
 	// buckets, so the middle of a bucket is at most 1/128 away from any value
 	// in it.
 	subBits = 6
-	// topBits bounds what is told apart: 2^42 ns is more than an hour.
+	// topBits bounds the durations that are distinguished: 2^42 ns is more than an hour.
 	topBits = 42
 	buckets = (topBits - subBits + 1) << subBits
 )
@@ -25,7 +25,7 @@ type Histogram struct {
 	max    time.Duration
 }
 
-// Record counts d as often as n says.
+// Record counts d, n times.
 func (h *Histogram) Record(d time.Duration, n uint64) {
 	h.counts[bucket(d)] += n
 	h.total += n

@@ -32,8 +32,8 @@ const (
 func Keys(workers int) [][]string { return keys(workers, DefaultKeyLen) }
 
 // keys builds the keys of a cell ahead, so that the measured loop builds none.
-// Each cell has a prefix of its own: what an earlier one left behind, because
-// it was interrupted, must not refuse a lock to this one.
+// Each cell has its own prefix: keys of an earlier cell that was interrupted must not refuse a
+// lock to this one.
 func keys(workers, length int) [][]string {
 	var cell [3]byte
 	_, _ = rand.Read(cell[:]) // never fails
@@ -47,8 +47,8 @@ func keys(workers, length int) [][]string {
 	return all
 }
 
-// key is three bytes for the cell, two for the worker and one for its turn, in
-// base64, and as long as it has to be.
+// key is three bytes for the cell, two for the worker and one for its turn, in base64, padded to
+// the length.
 func key(cell [3]byte, worker, turn, length int) string {
 	raw := append(binary.BigEndian.AppendUint16(cell[:], uint16(worker)), byte(turn))
 	short := base64.RawURLEncoding.EncodeToString(raw)

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/fakeredis"
 )
 
-// mastersEnv tells a copy of this binary to be the masters, and how many.
+// mastersEnv makes a copy of this binary the masters; its value is their number.
 const mastersEnv = "REDLOCK_BENCH_MASTERS"
 
 // startMasters starts n embedded masters, and returns their addresses.
@@ -25,8 +25,8 @@ func startMasters(n int) (*child.Process, []string, error) {
 // ServeIfMasters is the masters, in a process that was started for that.
 func ServeIfMasters() { child.Serve(mastersEnv, serve) }
 
-// serve starts masters, tells their addresses one a line, and waits for the end
-// of standard input.
+// serve starts masters, prints their addresses, one a line, and waits for the end of standard
+// input.
 func serve(count string) error {
 	n, err := strconv.Atoi(count)
 	if err != nil {

@@ -13,7 +13,7 @@ var (
 	faults    = []result.Fault{result.NoFault, result.Slow, result.Hung, result.Refusing, result.BlackHole, result.Back, result.Restarting, result.KillWaiter, result.KillHolder}
 )
 
-// unwell tells whether a run has faults: then the first node is behind the
+// unwell reports whether a run has faults of nodes: then the first node is reached through the
 // proxy in every cell, and memory is read exactly.
 func (o Options) unwell() bool {
 	return slices.ContainsFunc(o.Faults, func(f result.Fault) bool { return f != result.NoFault && !f.OfClients() })
@@ -47,7 +47,7 @@ func (o Options) cells() []result.Cell {
 	return all
 }
 
-// contended varies those cells that are contended by what only they have.
+// contended varies contended cells by the options that only they have.
 func (o Options) contended(cells []result.Cell) []result.Cell {
 	var all []result.Cell
 	for _, c := range cells {
@@ -83,7 +83,7 @@ const (
 	clients   = 75 * time.Second // of the section about single clients
 )
 
-// estimate says how long the options will take, more or less.
+// estimate is the approximate time that the options take.
 func (o Options) estimate() time.Duration {
 	if o.client {
 		return clients

@@ -135,7 +135,7 @@ func (o *output) Close() error {
 	return errors.Join(o.err, o.file.Close())
 }
 
-// say reports progress.
-func (o *output) say(format string, args ...any) {
+// progress reports progress.
+func (o *output) progress(format string, args ...any) {
 	fmt.Fprintf(o.stderr, format+"\n", args...)
 }

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// The phases of a cell. Workers go on for a moment after counting has ended,
-// so that the figures are taken from a client at work and not from one that is
-// winding down.
+// The phases of a cell. Workers continue for a moment after counting has ended, so that the
+// figures are those of a client at work.
 const (
 	warming int32 = iota
 	counting
@@ -28,7 +27,7 @@ type Probe struct {
 	first   error
 }
 
-// Running tells whether the cell goes on.
+// Running reports whether the cell continues.
 func (p *Probe) Running() bool { return p.phase.Load() != stopped }
 
 // Pairs reports n pairs that have just been completed, each of which took d.
@@ -57,7 +56,7 @@ func (p *Probe) Refused() {
 }
 
 // Failed reports an operation that ended with an error. The first one is kept
-// even if it came during warm-up: it tells best what went wrong.
+// even if it came during warm-up: it is the most useful one.
 func (p *Probe) Failed(err error) {
 	switch p.phase.Load() {
 	case stopped:

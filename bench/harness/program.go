@@ -67,7 +67,7 @@ func (p Program) run(ctx context.Context, args []string, opts Options, stdout, s
 	case len(opts.Suite) > 0:
 		return p.suite(ctx, args, opts, out)
 	}
-	out.say("bench: %d cells, %d drivers, %d rounds: about %v", len(opts.cells()), len(opts.Drivers), opts.Rounds, opts.estimate().Round(time.Second))
+	out.progress("bench: %d cells, %d drivers, %d rounds: about %v", len(opts.cells()), len(opts.Drivers), opts.Rounds, opts.estimate().Round(time.Second))
 	err = p.bench(ctx, opts, Section{}, out)
 	return errors.Join(err, out.pages())
 }

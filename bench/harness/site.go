@@ -12,13 +12,13 @@ import (
 	"github.com/redlock-go/redlock/internal/realredis"
 )
 
-// victim is the node that faults befall.
+// victim is the node that has the faults.
 const victim = 0
 
 // slowness is added to a round trip by [result.Slow].
 const slowness = 20 * time.Millisecond
 
-// site is the masters of a run and the network before them.
+// site is the masters of a run and the network in front of them.
 type site struct {
 	addrs   []string
 	servers []result.Server // what they are
@@ -72,7 +72,7 @@ func (s *site) Close() error {
 }
 
 // nodes are the addresses that a cell's clients dial. A longer round trip is
-// made by the proxy. In a run with faults the victim is behind it in every cell,
+// made by the proxy. In a run with faults the victim is reached through it in every cell,
 // so that the healthy ones differ in nothing else; the other nodes are reached
 // directly, and pay nothing for it.
 func (s *site) nodes(c result.Cell) []string {
@@ -165,8 +165,8 @@ func (s *site) restarting() *Disturbance {
 	}
 }
 
-// die ends the victim. Embedded masters and those of others live on behind the
-// proxy, which cannot be told from outside until they are back with their keys.
+// die ends the victim. Embedded masters and running ones stay alive, and the proxy hides them: the
+// difference shows only when they are back with their keys.
 func (s *site) die() error {
 	if err := s.proxy.Refuse(victim); err != nil || s.fleet == nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/realredis"
 )
 
-// Suite is everything that is worth knowing, in one go.
+// Suite is sections that are measured in one run.
 type Suite struct {
 	// Drivers are those that run unless others are chosen.
 	Drivers  []string
@@ -27,7 +27,7 @@ type Section struct {
 	Shows []string // names of measures: the summary has one table each
 }
 
-// clientSection measures what only makes sense for one client at a time.
+// clientSection measures one client at a time, and has no cells.
 const clientSection = "client"
 
 // suiteDefaults are the flags of a suite that are not given.
@@ -41,8 +41,7 @@ func (s Suite) names() []string {
 	return names
 }
 
-// part is a section with its options, or with an error if it does not go with
-// what was given.
+// part is a section with its options, or with an error if they do not fit the given ones.
 type part struct {
 	Section
 	opts Options
@@ -69,8 +68,7 @@ func (p Program) parts(args []string, only []string) []part {
 	return chosen
 }
 
-// suite measures section after section. What is done is on disk before the next
-// one begins.
+// suite measures section after section. Results are on disk before the next one begins.
 func (p Program) suite(ctx context.Context, args []string, opts Options, out *output) error {
 	parts := p.parts(args, opts.Suite)
 	var cells int
@@ -79,19 +77,19 @@ func (p Program) suite(ctx context.Context, args []string, opts Options, out *ou
 		cells += len(part.opts.cells())
 		estimate += part.opts.estimate()
 	}
-	out.say("suite: %d sections, %d cells, about %v", len(parts), cells, estimate.Round(time.Second))
+	out.progress("suite: %d sections, %d cells, about %v", len(parts), cells, estimate.Round(time.Second))
 	var failed []error
 	for i, part := range parts {
 		err := part.err
 		if err == nil {
-			out.say("suite: section %d of %d, %s, about %v", i+1, len(parts), part.Name, part.opts.estimate().Round(time.Second))
+			out.progress("suite: section %d of %d, %s, about %v", i+1, len(parts), part.Name, part.opts.estimate().Round(time.Second))
 			err = p.bench(ctx, part.opts, part.Section, out)
 		} else {
 			out.begin(newHead(ctx, part.opts, nil, part.Section, nil))
 		}
 		switch {
 		case errors.Is(err, realredis.ErrNoServer):
-			out.say("suite: %s: skipped: %v", part.Name, err)
+			out.progress("suite: %s: skipped: %v", part.Name, err)
 		case err != nil:
 			failed = append(failed, fmt.Errorf("section %s: %w", part.Name, err))
 		}

@@ -5,8 +5,8 @@
 //	go run . -c 1,64,512 -rounds 5 -o out
 //	go run . -suite all -o out
 //
-// README.md says how the figures come about and what to think of them. Package
-// harness of the parent module measures; the peers are in package drivers.
+// README.md describes the method and its limits. Package harness of the parent module measures; the
+// peers are in package drivers.
 package main
 
 import (

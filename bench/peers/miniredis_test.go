@@ -54,12 +54,4 @@ func TestMiniredis(t *testing.T) {
 	require.NoError(t, <-waiting)
 	require.NoError(t, l.Release(ctx))
 	require.ErrorIs(t, l.Release(ctx), redlock.ErrNotHeld)
-
-	require.NoError(t, ours.Do(ctx, "k", ttl, func(context.Context) error { return nil }))
-	l, err = ours.AcquireAll(ctx, ttl, "a", "b")
-	require.NoError(t, err)
-	require.NoError(t, l.Release(ctx))
-	for _, f := range fakes { // what waiting leaves behind expires with the fake's clock
-		require.Eventually(t, func() bool { return !f.Exists("k") && !f.Exists("a") && !f.Exists("b") }, patience, time.Millisecond)
-	}
 }

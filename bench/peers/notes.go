@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// notes tell a reader how to judge the figures fairly. They stand
-// below the tables and on the page.
+// notes are what a reader has to know in order to compare. They are printed below the tables.
 func notes() []string {
 	return []string{
 		"pair: one acquire and one release of one lock; every driver has the same keys, TTL, servers and window, and they take turns within each round",
 		"all clients share the machine with the servers and compete with them for its cores: a client that needs less CPU leaves more to the servers, which is part of what is measured; with a machine for each, the differences in throughput would be smaller",
-		"floor is no lock client but the yardstick, one thread that does only the unavoidable; -c locks are one batch to it; floor-goroutines has a goroutine park for each of them, which is what a blocking call can reach",
+		"floor-goroutines: the floor with a goroutine that parks for each lock, the limit of a blocking call",
 		"goredis, redigo: a pool with one connection for each worker and node, all open before anything is counted (with WithFailFast three more for each, at least 64 and at most 512); rueidis pipelines on its own few connections",
 		"timeouts of 500 ms for dials, reads and writes of every peer, which is what redsync gives a node for this TTL; repeats by the client libraries are off, as a lock must not be set twice; their logs are off",
-		"-ff: redsync with WithFailFast, which goes on at a quorum; without it redsync waits for all nodes",
+		"-ff: redsync with WithFailFast, which continues at a quorum; without it redsync waits for all nodes",
 		"autopipeline: a Redlock by hand on go-redis AsyncAutoPipeline, one ordered pipeline a node, batches as large as there are workers; it waits for all nodes, autopipeline-quorum for a quorum (a goroutine for each vote, full duplex); each with the options that measured fastest for it; it has neither a bound on what is queued nor care for a node that is down",
 		"redsync on rueidis uses an adapter of this benchmark that calls rueidis directly; redsync's own goes through another layer",
 		"ours and redlock-portable have their default settings; redlock-portable is the same without raw sockets, as on other systems",
-		"contended: every driver waits in its library's own way. redlock queues up and is told by the nodes, redsync sleeps 50 to 250 ms by chance, redislock and autopipeline 16 ms, rueidislock is told by the server",
+		"contended: every driver waits in its library's own way. redlock queues up and is notified by the nodes, redsync sleeps 50 to 250 ms at random, redislock and autopipeline 16 ms, rueidislock is notified by the server",
 		"versions: " + versions(),
 	}
 }

@@ -1,7 +1,7 @@
 // Package proxy is the network between the clients of a benchmark and its masters: it makes
 // round trips longer, and breaks single nodes in ways that their own process cannot.
 //
-// It runs in a process of its own, so that its CPU is not counted as the client's. Each
+// It runs in another process, so that its CPU is not counted as the client's. Each
 // direction of a connection has a goroutine that reads, and one that writes what it has read
 // when its time has come. Latency is added to everything in flight, and throughput is not
 // limited by it.

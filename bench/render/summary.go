@@ -45,7 +45,7 @@ func summarize(w io.Writer, runs []*result.Run) {
 	if slices.ContainsFunc(runs, func(r *result.Run) bool { return slices.Contains(r.Drivers, yardstick) }) {
 		fmt.Fprintf(w, "The *floor* is %s.\n\n", Yardstick)
 	}
-	fmt.Fprintf(w, "* machine: %s\n* servers: %s, unless a section says otherwise\n* commit %s, %s\n", first.Machine, servers(first.Head), first.Commit, first.Date.Format(time.DateOnly))
+	fmt.Fprintf(w, "* machine: %s\n* servers: %s, unless a section has others\n* commit %s, %s\n", first.Machine, servers(first.Head), first.Commit, first.Date.Format(time.DateOnly))
 	fmt.Fprintf(w, "* each figure: %s; the drivers took turns\n* in parentheses: the lowest and the highest round\n", method(first.Head))
 	for _, s := range first.Servers {
 		if s.Down != "" {

@@ -25,7 +25,7 @@ type AutoPipeline struct {
 	// Quorum ends an operation when a quorum has answered, for which each of
 	// them needs a goroutine a node: the futures of go-redis can only be waited
 	// for one by one. Without it all nodes are waited for in turn, which costs
-	// less as long as they are all well.
+	// less while they are all healthy.
 	Quorum bool
 }
 
@@ -77,7 +77,7 @@ type autoSession struct {
 	ttl    time.Duration
 	quorum int
 	wait   bool // for a lock that is taken
-	early  bool // go on at a quorum
+	early  bool // continue at a quorum
 }
 
 func (s *autoSession) Worker() (harness.Worker, error) { return &autoWorker{session: s}, nil }
@@ -121,7 +121,7 @@ func (w *autoWorker) attempt(ctx context.Context, key string) (bool, error) {
 	if granted >= s.quorum && time.Since(start)+drift < s.ttl {
 		return true, nil
 	}
-	for _, pipe := range s.pipes { // behind the SET, and not waited for
+	for _, pipe := range s.pipes { // after the SET, and not waited for
 		pipe.EvalSha(ctx, command.ReleaseSHA1, []string{w.key}, w.token)
 	}
 	return false, err

@@ -25,9 +25,7 @@ const timeout = 500 * time.Millisecond
 // errNotHeld is for a lock that was lost before it was given back.
 var errNotHeld = errors.New("the lock was not held any more")
 
-// All lists every driver: ours first, the yardstick last. Behind it, and not in
-// Usual, are the twins that differ on newer servers only, and ours without a
-// goroutine for each lock.
+// All lists every driver: ours first, the yardstick last. Those after it are not in Usual.
 func All() []harness.Driver {
 	return []harness.Driver{
 		ours.Driver{},

@@ -1,7 +1,6 @@
 package drivers
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -105,21 +104,6 @@ func TestAHotKeyIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestALockEndsWithItsTTL(t *testing.T) {
-	forEach(t, func(t *testing.T, d harness.Driver, cfg harness.Config) {
-		if _, renews := d.(Rueidislock); renews {
-			t.Skip("a lock renews itself")
-		}
-		cfg.TTL = 500 * time.Millisecond
-		one, two := workers(t, d, cfg)
-		key := "expire:" + d.Name()
-		acquire(t, one, key)
-		acquire(t, two, key) // without a release
-		require.NoError(t, two.Release(t.Context()))
-		require.Error(t, one.Release(t.Context()), "it was lost")
-	})
-}
-
 func TestAMajorityIsEnough(t *testing.T) {
 	forEach(t, func(t *testing.T, d harness.Driver, cfg harness.Config) {
 		if _, weaker := d.(harness.Weaker); weaker && d.(harness.Weaker).Weaker() != "" {
@@ -140,18 +124,4 @@ func TestAMajorityIsEnough(t *testing.T) {
 		require.False(t, ok)
 		require.Error(t, err)
 	})
-}
-
-func TestNodesThatAreNotThere(t *testing.T) {
-	for _, d := range All() {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		session, err := d.Open(ctx, harness.Config{
-			Nodes: []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, TTL: time.Second, Scenario: harness.Uncontended,
-			Concurrency: 1, Keys: [][]string{{"a"}},
-		})
-		cancel()
-		if err == nil { // ours goes on dialling, as a client should
-			require.NoError(t, session.Close())
-		}
-	}
 }

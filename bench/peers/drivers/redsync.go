@@ -25,9 +25,9 @@ type Pool struct {
 	dial func(ctx context.Context, addr string, conns int) (redis.Pool, func() error, error)
 }
 
-// With WithFailFast a worker goes on while its slowest nodes have not answered
-// yet, so it may need more than one connection to them. It has spare ones, up to
-// a number beyond which the process would run out of descriptors.
+// With WithFailFast a worker continues before its slowest nodes have answered, so it may need more
+// than one connection to them. It has spare ones, up to a number beyond which the process would
+// run out of descriptors.
 const (
 	failFastSpareMin = 64
 	failFastSpareMax = 512
@@ -105,8 +105,7 @@ func (w *redsyncWorker) Release(ctx context.Context) error {
 	return err
 }
 
-// redsyncTaken tells a lock that others hold, or hold on some nodes while this
-// client holds it on the rest, from one that could not be asked for.
+// redsyncTaken reports whether others hold the lock, on all nodes or on some.
 func redsyncTaken(err error) bool {
 	var (
 		taken *redsync.ErrTaken

@@ -101,7 +101,7 @@ func (c rueidisConn) ScriptLoad(script *redsync.Script) (err error) {
 
 func (c rueidisConn) Close() error { return nil }
 
-// rueidisNil is err, unless it only says that there is nothing.
+// rueidisNil is err, or nil if it stands for a missing value.
 func rueidisNil(err error) error {
 	if rueidis.IsRedisNil(err) {
 		return nil

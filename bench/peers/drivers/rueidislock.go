@@ -22,7 +22,7 @@ func (Rueidislock) Weaker() string { return "one server" }
 
 func (Rueidislock) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
 	options := rueidisOptions(cfg.Nodes[0])
-	options.DisableCache = false // this is how it hears that a lock was released
+	options.DisableCache = false // by it the client learns of releases
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption:   options,
 		KeyValidity:    cfg.TTL,
@@ -69,8 +69,7 @@ func (w *rueidislockWorker) Acquire(ctx context.Context, key string) (bool, erro
 	return err == nil, err
 }
 
-// Release implements [harness.Worker]. It returns when the server has answered,
-// and does not tell what.
+// Release implements [harness.Worker]. It returns when the server has answered.
 func (w *rueidislockWorker) Release(context.Context) error {
 	w.release()
 	return nil
