@@ -131,8 +131,8 @@ func TestConnectionsHaveNumbers(t *testing.T) {
 	})
 }
 
-// A push that no buffer holds is dropped and keeps no memory, whatever makes it
-// large. The stream goes on after it.
+// A push that no buffer holds is dropped and keeps no memory, also one that a
+// single element makes large. The stream goes on after it.
 func TestLargePushesAreDropped(t *testing.T) {
 	many := func(n int, key string) string {
 		return fmt.Sprintf(">2\r\n$10\r\ninvalidate\r\n*%d\r\n", n) + strings.Repeat(fmt.Sprintf("$%d\r\n%s\r\n", len(key), key), n)
@@ -188,8 +188,8 @@ func (s *endlessSock) recv(b []byte) (int, error) {
 
 func (s *endlessSock) again() { s.asked++; s.sock.again() }
 
-// One sweep reads no more of one node than its bound, whatever it is, and the rest
-// is left to the next.
+// One sweep reads no more of one node than its bound, and leaves the rest to the
+// next, for every kind of reply.
 func TestASweepReadsABoundedPart(t *testing.T) {
 	for _, unit := range []string{invalidation("key"), invalidation(strings.Repeat("k", 1<<20)), echoes("one")} {
 		r := newUpFleet(t, true, 1)

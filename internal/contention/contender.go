@@ -46,7 +46,7 @@ type Contender struct {
 	deaf     uint64 // those that have denied one which a quorum granted: their key is no holder's
 	attempts int    // in a row without the lock, each right after the key was free
 
-	ask  time.Duration // an attempt then, whatever all of the above says
+	ask  time.Duration // an attempt then, also against all of the above
 	asks bool          // the present attempt is such a one
 	gap  gap
 }
@@ -55,7 +55,7 @@ const none = -1
 
 // Init begins a contender for a lock. names has a hash of each node's name. The lock's order
 // of the nodes follows from them and its key (rendezvous hashing), so it is the same in all
-// processes that name the nodes alike, in whatever order.
+// processes that name the nodes alike, in any order.
 func (c *Contender) Init(key string, names []uint64) {
 	*c = Contender{order: c.order[:0], seat: none, watched: none, asking: none, due: true}
 	hash := Hash(key)

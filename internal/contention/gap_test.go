@@ -112,7 +112,7 @@ func TestUsedGap(t *testing.T) {
 	}
 }
 
-// TestAsks: whatever a process believes, it asks the nodes about once a second.
+// TestAsks: against all that a process believes, it asks the nodes about once a second.
 func TestAsks(t *testing.T) {
 	for name, prepare := range map[string]func(c *contention.Contender, s *contention.Surroundings){
 		"it has the lock itself":      func(c *contention.Contender, s *contention.Surroundings) { s.Held = s.Now + time.Hour },

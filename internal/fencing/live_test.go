@@ -4,7 +4,7 @@ import "math/bits"
 
 // stuck reports whether a majority votes that does not lock the free key with the second
 // attempt of a lone client, or how: for each majority, as the only nodes that can be reached,
-// whatever the client's clock reads. Each of its nodes has been asked by the first attempt
+// at every reading of the client's clock. Each of its nodes has been asked by the first attempt
 // when the second begins, since a refusal of the number does not end an attempt before.
 func (m *stepper) stuck(s *state) bool {
 	for set := uint8(0); set < 1<<m.nodes; set++ {
