@@ -77,11 +77,12 @@ func TestLostLockEndsTheReport(t *testing.T) {
 	require.NoError(t, err)
 	defer client.Close()
 	err = client.Do(t.Context(), "report", 300*time.Millisecond, func(ctx context.Context) error {
-		masters.Restart(0)
 		masters.Delete(1, "report")
 		masters.Delete(2, "report")
 		<-ctx.Done()
 		return context.Cause(ctx)
 	})
 	require.ErrorIs(t, err, redlock.ErrNotHeld)
+	masters.Restart(0)
+	require.Empty(t, masters.Keys(0))
 }

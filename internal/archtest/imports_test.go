@@ -64,14 +64,14 @@ var restricted = map[string][]string{
 
 // pure rooms import nothing of the project but these.
 var pure = map[string][]string{
-	"resp":             {},
-	"quorum":           {},
-	"internal/refusal": {"resp"},
-	"internal/command": {"resp", "quorum", "internal/refusal", "internal/fencing"},
-	"internal/fencing": {},
-	"internal/mutants": {},
-	"internal/knobs":   {},
-	"internal/renewal": {},
+	"resp":                {},
+	"quorum":              {},
+	"internal/refusal":    {"resp"},
+	"internal/command":    {"resp", "quorum", "internal/refusal", "internal/fencing"},
+	"internal/fencing":    {},
+	"internal/mutants":    {},
+	"internal/knobs":      {},
+	"internal/renewal":    {},
 	"internal/contention": {},
 }
 
