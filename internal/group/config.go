@@ -134,7 +134,7 @@ const HolderMark = "@"
 // maxHolder bounds Config.Holder in bytes: it is in every command.
 const maxHolder = 128
 
-// checkHolder refuses a text that does not fit behind a token.
+// checkHolder refuses a text that does not fit after a token.
 func checkHolder(holder string) error {
 	if len(holder) > maxHolder {
 		return fmt.Errorf("the Holder has %d bytes, at most %d are allowed", len(holder), maxHolder)

@@ -19,14 +19,14 @@ var (
 // ErrConfig is what every error of a wrong Config is. The root package exports it.
 var ErrConfig = errors.New("redlock: wrong config")
 
-// sentinels are the results that callers tell apart, and that no node's failure may
+// sentinels are the results that callers distinguish, and that no node's failure may
 // be taken for.
 var sentinels = []error{
 	engine.ErrTaken, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
 	engine.ErrMaxHold, engine.ErrStopped, engine.ErrArgument, ErrConfig, fence.ErrForgotten, fence.ErrFleet, fence.ErrClock,
 }
 
-// configError says what is wrong with a Config.
+// configError is the error of a wrong Config.
 type configError struct {
 	text   string
 	causes []error

@@ -60,10 +60,10 @@ func (l *Lock) Begin(h Held) (seq uint16, next time.Duration) {
 	return l.seq, min(h.Until, l.limit)
 }
 
-// Awaits says whether a renewal is the one that is under way.
+// Awaits reports whether a renewal is the one that is under way.
 func (l *Lock) Awaits(seq uint16) bool { return l.busy && l.seq == seq }
 
-// Result is what to do behind the renewal that was under way, and that began at an
+// Result is what to do after the renewal that was under way, and that began at an
 // instant. h is the lock after it. random is that of Retry.
 func (l *Lock) Result(r Result, h Held, began, now time.Duration, random float64) (a Action, next time.Duration) {
 	l.busy = false
