@@ -8,7 +8,7 @@ import (
 )
 
 // Contender is what a process does to get a lock that others want too, for all its waiters
-// together. It is pure: what has happened is reported to it, and it decides what is next.
+// together. It is pure: what has happened is reported to it, and it decides what to do next.
 //
 // The processes that want a lock queue up on one node, the first in the lock's own order
 // of nodes that can be used. The first in the queue alone asks the nodes for the lock.
@@ -30,7 +30,7 @@ type Contender struct {
 	renew  time.Duration // when it enters again, to keep its place
 	change time.Duration // when another that is the first will have lost its place, unless it renews
 
-	asking int  // node that it was told to enter or to watch, or none
+	asking int  // node that it is to enter or to watch, or none
 	early  bool // that node has pushed since, perhaps before its answer was known
 
 	watched int           // node that tracks the key, or none
@@ -46,7 +46,7 @@ type Contender struct {
 	deaf     uint64 // those that have denied one which a quorum granted: their key is no holder's
 	attempts int    // in a row without the lock, each right after the key was free
 
-	ask  time.Duration // an attempt then, also against all of the above
+	ask  time.Duration // an attempt then, despite what the fields above advise
 	asks bool          // the present attempt is such a one
 	gap  gap
 }
@@ -112,7 +112,7 @@ type Surroundings struct {
 	Slow   uint64        // those that take longer than the others
 	Held   time.Duration // until when a holder in this process has the lock, as far as is known
 	Pause  time.Duration // between attempts, where there are no pushes
-	Jitter time.Duration // small, behind instants that several processes know
+	Jitter time.Duration // small, added to instants that several processes know
 	Ask    time.Duration // from one attempt to the next at most
 }
 
@@ -298,7 +298,7 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	c.first, c.others = e.First, e.Others
 	c.renew = s.Now + max(e.Lease/2, leastLease)
 	c.change = s.Now + max(e.Left, leastLease) + s.Jitter
-	if c.calm = 0; c.rings > freeRings { // a full tracking table drops what was just tracked, and says so
+	if c.calm = 0; c.rings > freeRings { // a full tracking table drops what was just tracked, and pushes it
 		c.calm = s.Now + backoff(s, c.rings-freeRings)
 	}
 	if !was && c.others > 0 { // the first before it has the lock, as a rule
@@ -367,7 +367,7 @@ func (c *Contender) Refused(s *Surroundings, denied uint64) {
 	c.asks = false
 }
 
-// backoff is the pause behind what has been in vain n times in a row, from 1.
+// backoff is the pause after what has been in vain n times in a row, from 1.
 func backoff(s *Surroundings, n int) time.Duration {
 	return min(s.Pause, s.Jitter+time.Millisecond<<min(n, 16))
 }
@@ -414,7 +414,7 @@ func (c *Contender) LeavesFree(now time.Duration) bool {
 // IsFree reports whether it is left free now.
 func (c *Contender) IsFree(now time.Duration) bool { return c.gap.isOpen(now) }
 
-// Pushed reports that a node has pushed the key, and returns whether it matters.
+// Pushed reports that a node has pushed the key, and reports whether that matters.
 func (c *Contender) Pushed(node int) bool {
 	c.early = c.early || c.asking == node
 	if c.watched != node {
@@ -425,7 +425,7 @@ func (c *Contender) Pushed(node int) bool {
 	return true
 }
 
-// Rung reports that a node has pushed the process's ticket, and returns whether it matters.
+// Rung reports that a node has pushed the process's ticket, and reports whether that matters.
 func (c *Contender) Rung(node int) bool {
 	c.early = c.early || c.asking == node
 	if c.seat != node || c.rung {
@@ -475,7 +475,7 @@ func (c *Contender) Renew() time.Duration {
 	return min(c.renew, c.ask)
 }
 
-// Nodes is the nodes that it waits to hear of, a bit each.
+// Nodes is the nodes from which it awaits pushes, a bit each.
 func (c *Contender) Nodes() (nodes uint64) {
 	if c.seat != none {
 		nodes |= 1 << uint(c.seat)

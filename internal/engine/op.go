@@ -20,7 +20,6 @@ var (
 	ErrNotHeld  = errors.New("redlock: not held: the lock is gone or another's")
 	ErrClosed   = errors.New("redlock: client is closed")
 	ErrBusy     = errors.New("redlock: too many operations are waiting")
-	ErrMaxHold  = errors.New("redlock: kept alive for as long as allowed (MaxHold)")
 	ErrStopped  = errors.New("redlock: no longer kept alive: stopped or released")
 
 	ErrUnderWay = WrongArgument("operation was submitted before and is not complete")

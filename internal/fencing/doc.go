@@ -15,7 +15,7 @@
 // [Node] is what one server keeps for a fleet, in one sorted set: a marker, a floor, and
 // the largest token F of each lock key. The client proposes a token t, and the node
 // accepts it only if t > E = max(F, floor). Two quorums meet at a node, and what a node
-// accepts only grows: that is the proof, as long as nodes forget nothing. The Lua scripts
+// accepts only grows: that is the proof, while nodes forget nothing. The Lua scripts
 // do what the methods of Node do, and nothing else.
 //
 // # A client's half
@@ -23,7 +23,7 @@
 //   - [Proposal] chooses the token of the next attempt: max(time in µs, E + 1). No node
 //     compares it with a clock, so any token is accepted that exceeds E: a quorum that votes
 //     can lock a free key with the second attempt.
-//   - [Refusals] says what a lost round is followed by.
+//   - [Refusals] decides what follows a lost round.
 //   - [Block] is the tokens of one lease that passes from holder to holder.
 //   - [Rejoin] brings a node back that has forgotten.
 //
@@ -41,7 +41,7 @@
 //
 // Each of the three is needed: the model checker finds the protocol broken without any
 // one of them (TestBroken names all the variants). Where too many have forgotten for the
-// third, an operator says which tokens the resources have seen ([InitFloor]).
+// third, an operator gives the largest token that the resources have seen ([InitFloor]).
 //
 // # Preconditions
 //

@@ -16,7 +16,7 @@ type Me struct {
 	Run   string // the server's run_id
 }
 
-// Marker says what a node's tokens are worth. It is the member of the sorted set with the
+// Marker is what a node's tokens are worth. It is the member of the sorted set with the
 // score -1.
 type Marker struct {
 	Phase Phase
@@ -35,7 +35,7 @@ func (m Marker) String() string {
 	return ""
 }
 
-// read answers what the marker says to a client: Active, Amnesia with the nonce of this
+// read is the answer of the marker to a client: Active, Amnesia with the nonce of this
 // life, or Foreign. The marker of an earlier run counts as absent: the set came back from
 // a file, and the tokens since are missing.
 func (m *Marker) read(me Me) Answer {

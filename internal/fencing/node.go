@@ -8,7 +8,7 @@ import (
 
 // Node is what one server keeps for a fleet: one sorted set, so that a deletion or an
 // eviction loses all of it or nothing. Each method is one script, which is atomic. The
-// lock keys are apart; the caller says whether one exists, and sets it after an OK.
+// lock keys are apart; the caller knows whether one exists, and sets it after an OK.
 type Node struct {
 	Marker Marker
 	Floor  uint64  // no token up to it is accepted, for any key
@@ -22,7 +22,7 @@ type Token struct {
 }
 
 // Acquire records the block of an attempt and grants it the key, or refuses. A refusal writes
-// nothing. exists says whether the lock key does. It is set after F was: if the server fails
+// nothing. exists reports whether the lock key does. It is set after F was: if the server fails
 // in between, only a number is lost.
 func (n *Node) Acquire(me Me, name string, b Block, exists bool) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
@@ -49,7 +49,7 @@ func (n *Node) Acquire(me Me, name string, b Block, exists bool) Answer {
 	return Answer{Code: OK}
 }
 
-// Extend says whether a lock key that holds the attempt's nonce may live longer. Only a
+// Extend reports whether a lock key that holds the attempt's nonce may live longer. Only a
 // true extension counts: the key is never set where it is missing. F stays.
 func (n *Node) Extend(me Me, holds bool) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
@@ -106,7 +106,7 @@ func (n *Node) Read(me Me) Answer {
 	return n.Show(me)
 }
 
-// Show is Read of a node that may have no vote. What it tells is no more than a token that
+// Show is Read of a node that may have no vote. It shows no more than a token that
 // was accepted once: others may have been, and are forgotten.
 func (n *Node) Show(me Me) Answer {
 	if state := n.Marker.read(me); state.Code == Foreign {
@@ -120,7 +120,7 @@ func (n *Node) Show(me Me) Answer {
 }
 
 // Rejoin gives the node its vote back if it still has the nonce. Everything else writes
-// nothing and answers what the marker says, so that a request that arrives late or twice
+// nothing and answers as the marker does, so that a request that arrives late or twice
 // does no harm.
 func (n *Node) Rejoin(me Me, nonce string, floor uint64) Answer {
 	state := n.Marker.read(me)

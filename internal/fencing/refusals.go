@@ -42,7 +42,7 @@ func (r *Refusals) Add(node int, a Answer) {
 // Forgotten is the nodes that answered Amnesia, a bit each: each is to be rejoined.
 func (r *Refusals) Forgotten() uint64 { return r.amnesia }
 
-// Advise says what to do after a round that was lost.
+// Advise decides what to do after a round that was lost.
 func (r *Refusals) Advise(f Fleet) Advice {
 	count := bits.OnesCount64
 	switch {

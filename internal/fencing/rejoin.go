@@ -50,7 +50,7 @@ func BeginInit(f Fleet, node int) Rejoin { return Rejoin{fleet: f, node: node, i
 
 // InitFloor is the floor that an operator's call gives, once the quarantine is over. atLeast
 // is not less than any token of a lock that was granted before it, and blocks have k tokens:
-// holders behind the first may have some that atLeast does not know. shown is what the
+// holders after the first may have some that atLeast does not know. shown is what the
 // other nodes show, with a vote or without, and now is the client's time: if atLeast is
 // what it must be these are not needed, and they do no harm.
 func InitFloor(atLeast uint64, k int, shown, now uint64) uint64 {

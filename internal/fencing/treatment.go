@@ -33,7 +33,7 @@ type Request struct {
 	Floor uint64 // of RejoinVerb
 }
 
-// Treatment carries a Rejoin out: it says which node is asked for what, and takes the
+// Treatment carries a Rejoin out: it decides which node is asked for what, and takes the
 // answers, or that there was none. It is a plain value. One request is under way at a time.
 //
 // While it waits, for the end of a quarantine or for votes of others, it asks the node from
@@ -43,7 +43,7 @@ type Treatment struct {
 	read  uint64 // nodes that were read since the last pause, a bit each
 	pause time.Duration
 	until time.Duration // the pause ends
-	ask   bool          // the node, behind the pause
+	ask   bool          // the node, after the pause
 }
 
 // Finished reports whether the node has its vote.
@@ -80,7 +80,7 @@ func (t *Treatment) Next(now time.Duration, nonce string, voting uint64) (r Requ
 	return Request{Node: t.node, Verb: RejoinVerb, Nonce: t.nonce, Floor: t.floor}, 0
 }
 
-// rest begins a pause, behind which the node is asked.
+// rest begins a pause, after which the node is asked.
 func (t *Treatment) rest(now time.Duration) time.Duration {
 	t.pause = min(max(2*t.pause, MinPause), MaxPause)
 	t.until, t.ask, t.read = now+t.pause, true, 0

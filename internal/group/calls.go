@@ -17,8 +17,8 @@ type calls struct {
 	all   []*engine.Call // in place of one, for several keys
 }
 
-// calls returns an operation of a kind on a lock, to be freed; or what is wrong with its
-// arguments.
+// calls returns an operation of a kind on a lock, to be freed; or an error if
+// the arguments are wrong.
 func (g *Group) calls(kind engine.Kind, s *holding.State, ttl time.Duration) (c calls, err error) {
 	c.group = g
 	if keys := s.Several(); keys == nil {

@@ -15,14 +15,14 @@ var (
 	ErrForgotten = fence.ErrForgotten
 )
 
-// sentinels are the results that callers tell apart, and that no node's failure may
+// sentinels are the results that callers distinguish, and that no node's failure may
 // be taken for.
 var sentinels = []error{
 	engine.ErrTaken, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
 	engine.ErrStopped, engine.ErrArgument, ErrConfig, fence.ErrForgotten,
 }
 
-// configError says what is wrong with a Config.
+// configError is the error of a wrong Config.
 type configError struct {
 	text   string
 	causes []error

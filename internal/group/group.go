@@ -22,7 +22,6 @@ import (
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/waiting"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // Group is the nodes of one quorum and everything that goes to them. It is safe
@@ -62,7 +61,7 @@ func New(cfg Config) (*Group, error) {
 	g.cfg.Nodes, g.cfg.Conn = nil, conn.Config{} // they hold passwords, and a Client can be printed
 	if cfg.Fenced {
 		g.fence = g.newFence(&cfg)
-		cfg.Engine.Fence, cfg.Engine.OnForgotten = g.fence.Encode(), g.fence.NoVote
+		cfg.Engine.Fence, cfg.Engine.OnForgotten = g.fence.Encode(), g.noVote
 		cfg.Conn.Fenced = true // or tokens that come back from an old file would count
 	}
 	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted, g.fence.Encode()) }
@@ -147,12 +146,6 @@ const (
 	maxQueryTimeout     = time.Second
 )
 
-// released is called when this process has deleted a key on nodes. The driver lock is held.
-func (g *Group) released(key []byte, nodes uint64) { g.lines.Released(key, nodes) }
-
-// pushed is called for what a node has pushed. The driver lock is held.
-func (g *Group) pushed(node int, v *resp.Value) { g.lines.Pushed(node, v) }
-
 // Len is the number of nodes.
 func (g *Group) Len() int { return g.fleet.Len() }
 
@@ -164,13 +157,6 @@ func (g *Group) isUp(node int) bool {
 	g.engine.DriverLock().Lock()
 	defer g.engine.DriverLock().Unlock()
 	return g.fleet.Away()&bit(node) == 0
-}
-
-// voting is called when a node has got its fenced vote back.
-func (g *Group) voting() {
-	g.engine.DriverLock().Lock()
-	defer g.engine.DriverLock().Unlock()
-	g.readiness.nodeUp()
 }
 
 func bit(node int) uint64 { return 1 << uint(node) }

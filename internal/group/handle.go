@@ -288,22 +288,6 @@ func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {
 	return h.group.keeper.Keep(orBackground(ctx), h.hold)
 }
 
-// KeepAliveFunc keeps the lock alive until it is stopped, released or lost; lost is called
-// with the reason of the latter by the goroutine of callbacks, and may be nil.
-func (h Handle) KeepAliveFunc(lost func(error)) error {
-	if h.group == nil {
-		return engine.ErrNotHeld
-	}
-	return h.group.keeper.KeepFunc(h.hold, lost)
-}
-
-// StopKeepAlive ends that a lock is kept alive.
-func (h Handle) StopKeepAlive() {
-	if h.group != nil {
-		h.group.keeper.Stop(h.hold)
-	}
-}
-
 // left is how long it is until an instant of the group's clock, or 0.
 func (g *Group) left(until time.Duration) time.Duration { return max(0, until-g.clock.Now()) }
 

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
@@ -112,47 +110,4 @@ func (g *Group) explain(op *engine.Op, err error) error {
 		return err
 	}
 	return g.cfg.QuorumError(g, op)
-}
-
-// nodeUp is called for a node that came up. The driver lock is held, so the log
-// and the hooks are called later.
-func (g *Group) nodeUp(i int) {
-	if g.fence != nil {
-		g.fence.Up(i, g.fleet.Connection(i), g.fleet.RunID(i))
-		g.fleet.SetForm(i, conn.Form(command.Form(g.fleet.Form(i)).ForNode(i)))
-	}
-	g.engine.NodeUp(i) // sends the hinted releases before anything else
-	g.readiness.nodeUp()
-	n := g.fleet.Node(i)
-	g.lines.Up(i, g.fleet.Speaks3(i))
-	g.reportNode(func() {
-		g.cfg.Logger.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", command.Form(n.Form))
-	}, g.cfg.OnNodeUp, n)
-	if n.Guarded > 0 {
-		g.reportNode(func() {
-			g.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet", "node", n.Addr, "for", n.Guarded)
-		}, g.cfg.OnNodeGuarded, n)
-	}
-}
-
-// nodeDown is called for a node whose connection has ended, or whose first dial has
-// failed. The driver lock is held.
-func (g *Group) nodeDown(i int) {
-	g.lines.Down(i)
-	n := g.fleet.Node(i)
-	g.reportNode(func() {
-		g.cfg.Logger.Warn("redlock: node is down", "node", n.Addr, "error", n.Err)
-	}, g.cfg.OnNodeDown, n)
-}
-
-// reportNode has the log and a hook called with the news of a node. They are two
-// calls: a panic in one does not keep the other from happening.
-func (g *Group) reportNode(log func(), hook func(conn.Node, engine.Votes), n conn.Node) {
-	if g.cfg.Logger != nil {
-		g.engine.Notify(log)
-	}
-	if hook != nil {
-		v := g.engine.Votes(n.Index)
-		g.engine.Notify(func() { hook(n, v) })
-	}
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Sight is what a node has told of a key.
+// Sight is what a node has answered about a key.
 type Sight struct {
 	There bool          // there is such a key
 	Value string        // its first bytes
 	TTL   time.Duration // 0 if it has none
-	Err   error         // why the node has told nothing
+	Err   error         // why the node has not answered
 	asked time.Duration // when it was asked, at the latest
 }
 
 // Inspect asks all nodes what they have at a key, and waits for all of them. The TTL is
-// asked for first: a lock whose value is seen behind that is the one whose TTL it was, or
+// asked for first: a lock whose value is seen after that is the one whose TTL it was, or
 // has been extended since.
 func (g *Group) Inspect(ctx context.Context, key string) ([]Sight, error) {
 	ctx = orBackground(ctx)

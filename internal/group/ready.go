@@ -56,7 +56,7 @@ func (g *Group) Ready(ctx context.Context) error {
 	}
 }
 
-// look says why the group is not ready, and when it may be: once changed is closed, or
+// look returns why the group is not ready, and when it may be: once changed is closed, or
 // after soonest.
 func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
@@ -107,3 +107,10 @@ type notReady struct{ ended, why error }
 
 func (e *notReady) Error() string   { return fmt.Sprintf("%v; %v", e.why, e.ended) }
 func (e *notReady) Unwrap() []error { return []error{e.ended, e.why} }
+
+// voting is called when a node has got its fenced vote back.
+func (g *Group) voting() {
+	g.engine.DriverLock().Lock()
+	defer g.engine.DriverLock().Unlock()
+	g.readiness.nodeUp()
+}

@@ -105,7 +105,7 @@ func (op *Op) repeat() bool {
 	}
 	lost := op.Err
 	*op.holder, op.Token, op.Block = t, t, b
-	if g.engine.Submit(&op.Op) != nil { // its user is told of the attempt that was made
+	if g.engine.Submit(&op.Op) != nil { // its user learns of the attempt that was made
 		op.Err = lost
 		return false
 	}

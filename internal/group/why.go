@@ -10,7 +10,7 @@ import (
 
 // Failures returns why votes on an operation have failed. The engine names the reasons
 // that are the same for all operations by one error each, so that a vote that fails
-// allocates nothing; here they are told in full.
+// allocates nothing; here the errors have all details.
 func (g *Group) Failures(op *engine.Op) []engine.Failure {
 	full := make([]engine.Failure, len(op.Failures))
 	for i, f := range op.Failures {
@@ -32,7 +32,7 @@ type reason struct {
 func (r *reason) Error() string { return r.text }
 func (r *reason) Unwrap() error { return r.err }
 
-// whyGuarded says why a node has no vote, and for how long still.
+// whyGuarded is the reason why a node has no vote, with the time that is left.
 func (g *Group) whyGuarded(node int) error {
 	guard := g.fleet.Guard(node)
 	if guard == nil {

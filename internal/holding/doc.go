@@ -3,7 +3,7 @@
 //
 //   - A [Hold] is one holder's claim to a lock. A holder that has released its lock, or has
 //     passed it on, has a Hold that holds nothing.
-//   - A lease has the state of the lock behind a Hold: key, token, validity. It is used again
+//   - A lease has the state of the lock of a Hold: key, token, validity. It is used again
 //     for the next lock, so that to acquire allocates nothing.
 //   - The [Keeper] renews locks, all of a client in one goroutine, and ends their contexts.
 //   - [Kept] is the context of a lock that is kept alive.

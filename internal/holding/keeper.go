@@ -14,10 +14,9 @@ import (
 
 // Config configures a Keeper.
 type Config struct {
-	Engine  *engine.Engine
-	Clock   *clock.System
-	Tail    string        // follows the token in the value at the keys
-	MaxHold time.Duration // for how long a lock is kept alive at most; 0: no limit
+	Engine *engine.Engine
+	Clock  *clock.System
+	Tail   string // follows the token in the value at the keys
 
 	// Ring has Turn called at once. It is called under locks, and does not block.
 	Ring func()
@@ -52,9 +51,8 @@ type Keeper struct {
 	lost     uint64
 	closed   bool
 
-	inbox  inbox
-	unused sync.Pool // of *entry, those with user code
-	spare  sync.Pool // of *renewing
+	inbox inbox
+	spare sync.Pool // of *renewing
 }
 
 // entry is a lock that is kept alive. A client may have a million, so it is small: 48 bytes,
@@ -65,7 +63,6 @@ type entry struct {
 	life  uint64
 	end   func(error) // is called with the reason of the end; may be nil
 	place int32       // in the schedule
-	user  bool        // end is user code, and the entry is used again
 }
 
 // SetPlace implements renewal.Entry.
@@ -85,7 +82,6 @@ func (e *entry) is(h Hold) bool {
 // ending is the end of an entry, to be reported.
 type ending struct {
 	end   func(error)
-	user  bool
 	cause error
 	lost  string // the key, where the loss is to be reported
 }
@@ -104,21 +100,6 @@ var noCaller context.Context
 // NewKeeper returns a keeper without locks.
 func NewKeeper(cfg Config) *Keeper {
 	return &Keeper{cfg: cfg, failing: make(map[*entry]error), inbox: inbox{ring: cfg.Ring}}
-}
-
-// KeepFunc keeps the lock of h alive until it is stopped, released or lost. lost is called
-// with the reason of the latter by the goroutine of callbacks; it may be nil.
-func (k *Keeper) KeepFunc(h Hold, lost func(error)) error {
-	e, _ := k.unused.Get().(*entry)
-	if e == nil {
-		e = &entry{place: renewal.Nowhere}
-	}
-	e.user = true
-	err := k.add(h, e, lost)
-	if err != nil {
-		k.unused.Put(e)
-	}
-	return err
 }
 
 // add begins to keep the lock of h alive by an entry that is not in use. end is called with
@@ -141,13 +122,9 @@ func (k *Keeper) add(h Hold, e *entry, end func(error)) error {
 	case !h.keep(e):
 		return engine.WrongArgument("lock is kept alive already, or was released")
 	}
-	limit := never
-	if k.cfg.MaxHold > 0 && k.cfg.MaxHold < never-now {
-		limit = now + k.cfg.MaxHold
-	}
 	e.lease, e.life, e.end = h.lease, h.life, end
 	began := s.Until - s.TTL + quorum.Drift(s.TTL)
-	k.schedule.Set(e, e.Start(held(s, true), began, limit))
+	k.schedule.Set(e, e.Start(held(s, true), began))
 	k.ringFor(e)
 	return nil
 }
@@ -279,8 +256,6 @@ func (k *Keeper) do(e *entry, s *State, a renewal.Action, next time.Duration) {
 		k.schedule.Set(e, next)
 	case renewal.Stop: // and about to be stopped
 		k.endEntry(e, engine.ErrStopped)
-	case renewal.Limit:
-		k.endEntry(e, engine.ErrMaxHold)
 	case renewal.Expire:
 		k.endEntry(e, k.causeOf(e, s))
 	case renewal.Lose:
@@ -310,11 +285,8 @@ func (k *Keeper) endEntry(e *entry, cause error) {
 	h := e.hold()
 	s, _ := h.State()
 	h.unkeep()
-	end := ending{e.end, e.user, cause, ""}
-	if e.user && cause == engine.ErrStopped {
-		end.end = nil
-	}
-	if cause != engine.ErrStopped && cause != engine.ErrMaxHold && cause != engine.ErrClosed {
+	end := ending{e.end, cause, ""}
+	if cause != engine.ErrStopped && cause != engine.ErrClosed {
 		k.gone = append(k.gone, s)
 		if k.lost++; h.ReportLoss() {
 			end.lost = s.Key
@@ -325,9 +297,6 @@ func (k *Keeper) endEntry(e *entry, cause error) {
 	}
 	e.End()
 	e.lease, e.end = nil, nil
-	if e.user {
-		k.unused.Put(e)
-	}
 }
 
 // unlockAndReport gives mu up and reports what has ended. To end a context runs no user
@@ -336,7 +305,7 @@ func (k *Keeper) unlockAndReport() {
 	endings, news, gone := k.endings, k.reports, k.gone
 	k.endings, k.reports, k.gone = nil, nil, nil
 	for _, e := range endings { // still under mu: Kept.Err relies on it that what has ended is reported
-		if e.end != nil && !e.user {
+		if e.end != nil {
 			e.end(e.cause)
 		}
 	}
@@ -345,9 +314,6 @@ func (k *Keeper) unlockAndReport() {
 		k.cfg.Gone(&gone[i])
 	}
 	for _, e := range endings {
-		if e.end != nil && e.user {
-			news = append(news, func() { e.end(e.cause) })
-		}
 		if f := k.cfg.OnLockLost; f != nil && e.lost != "" {
 			news = append(news, func() { f(e.lost, e.cause) })
 		}

@@ -2,13 +2,12 @@ package renewal
 
 import "time"
 
-// Lock decides about one lock that is kept alive. Its events are the next renewal, the end
-// of its validity and its limit; while a renewal is under way, the last two. Its user
+// Lock decides about one lock that is kept alive. Its events are the next renewal and the end
+// of its validity; while a renewal is under way, the latter alone. Its user
 // waits for the instant that each method returns as next, and calls Event then.
 type Lock struct {
-	limit time.Duration // when it is not kept alive any more
-	seq   uint16        // of its renewals
-	busy  bool          // a renewal is under way
+	seq  uint16 // of its renewals
+	busy bool   // a renewal is under way
 }
 
 // Held is a lock as its holder sees it.
@@ -27,15 +26,14 @@ const (
 
 	// The lock is not kept alive any more.
 	Stop   // it was released
-	Limit  // for as long as allowed
 	Expire // its validity is over
 	Lose   // too few nodes have it
 )
 
 // Start begins to keep a lock alive whose TTL was given to it by what began at an instant.
-func (l *Lock) Start(h Held, began, limit time.Duration) (next time.Duration) {
-	l.limit, l.busy = limit, false
-	return min(Next(began, h.TTL), h.Until, limit)
+func (l *Lock) Start(h Held, began time.Duration) (next time.Duration) {
+	l.busy = false
+	return min(Next(began, h.TTL), h.Until)
 }
 
 // Event is what to do at an instant.
@@ -45,10 +43,8 @@ func (l *Lock) Event(h Held, now time.Duration) (a Action, next time.Duration) {
 		return Stop, 0
 	case now >= h.Until:
 		return Expire, 0
-	case now >= l.limit:
-		return Limit, 0
 	case l.busy:
-		return Wait, min(h.Until, l.limit)
+		return Wait, h.Until
 	}
 	return Renew, 0
 }
@@ -57,13 +53,13 @@ func (l *Lock) Event(h Held, now time.Duration) (a Action, next time.Duration) {
 func (l *Lock) Begin(h Held) (seq uint16, next time.Duration) {
 	l.busy = true
 	l.seq++
-	return l.seq, min(h.Until, l.limit)
+	return l.seq, h.Until
 }
 
-// Awaits says whether a renewal is the one that is under way.
+// Awaits reports whether a renewal is the one that is under way.
 func (l *Lock) Awaits(seq uint16) bool { return l.busy && l.seq == seq }
 
-// Result is what to do behind the renewal that was under way, and that began at an
+// Result is what to do after the renewal that was under way, and that began at an
 // instant. h is the lock after it. random is that of Retry.
 func (l *Lock) Result(r Result, h Held, began, now time.Duration, random float64) (a Action, next time.Duration) {
 	l.busy = false
@@ -77,7 +73,7 @@ func (l *Lock) Result(r Result, h Held, began, now time.Duration, random float64
 	default:
 		next = Retry(now, h.Until, random)
 	}
-	return Wait, min(next, h.Until, l.limit)
+	return Wait, min(next, h.Until)
 }
 
 // Review is the next event anew, which was to be at an instant: the holder extends the
@@ -89,7 +85,7 @@ func (l *Lock) Review(h Held, at, now time.Duration, extended bool) (next time.D
 	case extended:
 		at = h.next(now, now)
 	}
-	return min(at, h.Until, l.limit)
+	return min(at, h.Until)
 }
 
 // next is when to renew a lock whose TTL was asked for at an instant: at a third of it,

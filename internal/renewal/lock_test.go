@@ -9,13 +9,12 @@ import (
 	"github.com/redlock-go/redlock/internal/renewal"
 )
 
-// TestLock: what comes first of the release, the end of validity, the limit and the next
+// TestLock: what comes first of the release, the end of validity and the next
 // renewal decides, also while a renewal is under way.
 func TestLock(t *testing.T) {
-	const limit = 20 * time.Second
 	h := renewal.Held{Until: 9 * time.Second, TTL: 9 * time.Second}
 	var l renewal.Lock
-	require.Equal(t, renewal.Next(0, h.TTL), l.Start(h, 0, limit))
+	require.Equal(t, renewal.Next(0, h.TTL), l.Start(h, 0))
 	for _, busy := range []bool{false, true} {
 		normal := renewal.Renew
 		if busy {
@@ -32,7 +31,6 @@ func TestLock(t *testing.T) {
 			{9 * time.Second, h, renewal.Expire},
 			{3 * time.Second, renewal.Held{Until: 9 * time.Second, Released: true}, renewal.Stop},
 			{9 * time.Second, renewal.Held{Until: 9 * time.Second, Released: true}, renewal.Stop},
-			{limit, renewal.Held{Until: 2 * limit, TTL: limit}, renewal.Limit},
 		} {
 			a, _ := l.Event(c.held, c.now)
 			require.Equal(t, c.want, a, "at %v, busy %v", c.now, busy)

@@ -5,9 +5,9 @@ import "time"
 // Entry is what a [Schedule] orders. It remembers its own place there.
 type Entry interface {
 	comparable
-	// SetPlace is told the entry's place, or Nowhere.
+	// SetPlace has the entry remember its place, or Nowhere.
 	SetPlace(place int)
-	// Place returns what SetPlace was told last.
+	// Place returns what SetPlace was given last.
 	Place() int
 }
 

@@ -24,7 +24,7 @@ type sentry struct {
 	listens bool          // pushes are waited for
 	looked  time.Duration // when it looked last at all lines
 	due     time.Duration // when it asks next
-	nodes   uint64        // that the lines wait to hear of
+	nodes   uint64        // from which lines await pushes
 	asked   [quorum.MaxNodes]*engine.Query
 	trips   trips
 }
@@ -68,7 +68,7 @@ func (l *Lines) Turn() time.Duration {
 		e.Listen(map[bool]int64{true: 1, false: -1}[some])
 	}
 	s.vacateAll()
-	s.hear()
+	s.collect()
 	if !s.listens {
 		return never
 	}
@@ -104,7 +104,7 @@ func (s *sentry) vacateAll() {
 	}
 }
 
-// look looks at all lines, and returns the nodes that they wait to hear of. Pushes of the
+// look looks at all lines, and returns the nodes from which they await pushes. Pushes of the
 // nodes of lost may have been lost.
 func (s *sentry) look(lost uint64) (nodes uint64) {
 	now := s.lines.cfg.Clock.Now()
@@ -124,7 +124,7 @@ func (s *sentry) look(lost uint64) (nodes uint64) {
 	return nodes
 }
 
-// ask asks the nodes that waiters wait to hear of for a sign of life, and with all the others
+// ask asks the nodes from which waiters await pushes for a sign of life, and with all the others
 // too. There is one question to each at a time.
 func (s *sentry) ask(all bool) {
 	e, p := s.lines.cfg.Engine, &s.lines.tracking
@@ -143,8 +143,8 @@ func (s *sentry) ask(all bool) {
 	}
 }
 
-// hear takes the answers of nodes. Which node is slow is known when all have answered.
-func (s *sentry) hear() {
+// collect takes the answers of nodes. Which node is slow is known when all have answered.
+func (s *sentry) collect() {
 	p := &s.lines.tracking
 	heard, open := false, false
 	for node, q := range s.asked {

@@ -43,8 +43,7 @@ func (t *Tries) ShouldRetry(err error) bool {
 }
 
 // Wait notes that the last attempt was in vain, or that none was made. A caller with a limit
-// then waits for as long as one that no node wakes pauses between two attempts, at most: so
-// the limit bounds the time of an Acquire, too.
+// then waits no longer than one that polls: so the limit bounds the time of an Acquire too.
 func (t *Tries) Wait() {
 	t.Waited, t.next = true, never
 	if t.limit > 0 {
