@@ -94,7 +94,7 @@ func (p *tracking) ask(key string, node int, done <-chan struct{}, write func([]
 		case refused.Later, refused.OfKey: // for now, or for this lock alone
 			return said, err
 		case err != nil || p.heard[node].Load() == heard:
-			p.refuse(node, &p.denied, "node does not report when a lock is freed, waiters poll", err)
+			p.refuse(node, &p.denied, "node does not tell when a lock is freed, waiters ask again and again", err)
 			p.usable.And(^bit(node))
 			return said, errRefused
 		}
