@@ -60,13 +60,13 @@ var restricted = map[string][]string{
 
 // pure rooms import nothing of the project but these.
 var pure = map[string][]string{
-	"resp":             {},
-	"quorum":           {},
-	"internal/refusal": {"resp"},
-	"internal/command": {"resp", "quorum", "internal/refusal", "internal/fencing"},
-	"internal/fencing": {},
-	"internal/mutants": {},
-	"internal/renewal": {},
+	"resp":                {},
+	"quorum":              {},
+	"internal/refusal":    {"resp"},
+	"internal/command":    {"resp", "quorum", "internal/refusal", "internal/fencing"},
+	"internal/fencing":    {},
+	"internal/mutants":    {},
+	"internal/renewal":    {},
 	"internal/contention": {},
 }
 
