@@ -25,7 +25,7 @@ var (
 
 // What a client logs of a node that does not allow them.
 const (
-	notWoken   = "node does not tell when a lock is freed"
+	notWoken   = "node does not report when a lock is freed"
 	notInOrder = "node refuses the script by which processes queue up"
 )
 
