@@ -45,8 +45,8 @@ func program(drivers ...Driver) Program {
 
 // runMain runs a program that does well.
 func runMain(t *testing.T, p Program, args ...string) (stdout string) {
-	var out, said bytes.Buffer
-	require.Zero(t, p.Main(args, &out, &said), said.String())
+	var out, printed bytes.Buffer
+	require.Zero(t, p.Main(args, &out, &printed), printed.String())
 	return out.String()
 }
 
@@ -88,7 +88,7 @@ func TestResultsAreShownAndWrittenAndReadAgain(t *testing.T) {
 	require.Contains(t, stderr.String(), "-render "+svg)
 }
 
-// TestNodesThatAreAway: one that is down or stands still is told, and the rest is
+// TestNodesThatAreAway: one that is down or stopped is reported, and the rest is
 // measured.
 func TestNodesThatAreAway(t *testing.T) {
 	servers := fakeredis.StartN(t, 3)
