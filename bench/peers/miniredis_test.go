@@ -39,7 +39,9 @@ func TestMiniredis(t *testing.T) {
 	require.NoError(t, l.Extend(ctx, ttl))
 	require.Greater(t, l.Remaining(), ttl/2)
 	for _, f := range fakes { // the other's attempt may have been first at one of them: the next extend repairs it
-		require.Eventually(t, func() bool { return f.TTL("k") > ttl/2 || l.Extend(ctx, ttl) != nil }, patience, 10*time.Millisecond)
+		for f.TTL("k") <= ttl/2 {
+			require.NoError(t, l.Extend(ctx, ttl))
+		}
 	}
 
 	waiting, granted := make(chan error, 1), make(chan redlock.Lock, 1)
