@@ -6,6 +6,10 @@
 // OPERATORS.md, in the directory of this package, is for those who run the nodes: permissions,
 // TLS, restarts, changes of nodes, timeouts, and the effects of server errors.
 //
+// Programs use the errors of this package, which errors.Is finds in an error of redlock.New and
+// in Node.Err, and [Error], which names the node. Everything else is for an owner that encodes
+// commands, such as the engine of this module; what it can rely on is below.
+//
 // # Ownership
 //
 // A [Fleet] has one owner at a time. Every method that touches a socket, a queue or a node

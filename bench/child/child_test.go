@@ -21,11 +21,11 @@ const (
 func TestMain(m *testing.M) {
 	if os.Getenv(orphan) != "" {
 		_ = os.Unsetenv(orphan)
-		p, said, err := Start(env, "1", 1)
+		p, printed, err := Start(env, "1", 1)
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(said[0])
+		fmt.Println(printed[0])
 		_ = p.Wait() // for ever: its standard input stays open
 		return
 	}
@@ -44,16 +44,16 @@ func TestMain(m *testing.M) {
 }
 
 func TestAChildAnswersUntilItIsClosed(t *testing.T) {
-	p, said, err := Start(env, "hello", 1)
+	p, printed, err := Start(env, "hello", 1)
 	require.NoError(t, err)
-	c, err := net.Dial("tcp", said[0])
+	c, err := net.Dial("tcp", printed[0])
 	require.NoError(t, err)
 	defer c.Close()
 	answer, err := p.Ask("world")
 	require.NoError(t, err)
 	require.Equal(t, "hello world", answer)
 	require.NoError(t, p.Close(), "the process ends by itself, and well")
-	_, err = net.Dial("tcp", said[0])
+	_, err = net.Dial("tcp", printed[0])
 	require.Error(t, err)
 }
 
@@ -74,9 +74,9 @@ func TestAChildEndsWithAParentThatIsKilled(t *testing.T) {
 	require.True(t, lines.Scan(), "the child is up")
 
 	require.NoError(t, parent.Process.Kill())
-	said, err := io.ReadAll(read)
+	printed, err := io.ReadAll(read)
 	require.NoError(t, err)
-	require.Empty(t, string(said))
+	require.Empty(t, string(printed))
 	require.Error(t, parent.Wait(), "it was killed")
 	_, err = net.Dial("tcp", lines.Text())
 	require.Error(t, err)

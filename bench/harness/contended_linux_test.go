@@ -63,10 +63,10 @@ func (w *fileWorker) Release(context.Context) error {
 // contend runs cells and returns the exit code, and each driver's result.
 func contend(t *testing.T, args ...string) (code int, all map[string]*result.Result) {
 	t.Setenv("TMPDIR", t.TempDir())
-	var out, said bytes.Buffer
-	code = contenders.Main(append([]string{"-json", "-scenario", "contended", "-n", "1", "-warmup", "1ms"}, args...), &out, &said)
+	var out, printed bytes.Buffer
+	code = contenders.Main(append([]string{"-json", "-scenario", "contended", "-n", "1", "-warmup", "1ms"}, args...), &out, &printed)
 	lines, err := result.Read(&out, "")
-	require.NoError(t, err, said.String())
+	require.NoError(t, err, printed.String())
 	all = map[string]*result.Result{}
 	for _, l := range lines {
 		if l.Result != nil {

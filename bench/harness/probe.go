@@ -35,7 +35,7 @@ func (p *Probe) Pairs(n int, d time.Duration) {
 	if p.phase.Load() == counting {
 		p.latency.Record(d, uint64(n))
 		if p.line != nil {
-			p.line.pairs(n, d)
+			p.line.pairs(n)
 		}
 	}
 }

@@ -7,17 +7,15 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-// timelineSlots is how finely a window is cut, a multiple of three.
+// timelineSlots is the number of slices of a window, a multiple of three.
 const timelineSlots = 60
 
-// timeline counts what all workers complete, by when. They share it, because
-// one for each would be large; what that costs falls on every driver alike.
+// timeline counts what all workers complete in each slice. They share it: its cost is the same
+// for every driver.
 type timeline struct {
 	start time.Time
 	width time.Duration
-	slots [timelineSlots]struct {
-		counts [buckets]atomic.Uint32
-	}
+	slots [timelineSlots]atomic.Int64
 }
 
 // begin starts a window of the given length.
@@ -25,16 +23,10 @@ func (t *timeline) begin(now time.Time, window time.Duration) {
 	t.start, t.width = now, window/timelineSlots
 }
 
-// slot is the index of the slice that now is in, or false.
-func (t *timeline) slot(now time.Time) (int, bool) {
-	i := int(now.Sub(t.start) / t.width)
-	return i, i >= 0 && i < timelineSlots
-}
-
-// pairs counts n pairs, each of which took d.
-func (t *timeline) pairs(n int, d time.Duration) {
-	if i, ok := t.slot(time.Now()); ok {
-		t.slots[i].counts[bucket(d)].Add(uint32(n))
+// pairs counts n pairs.
+func (t *timeline) pairs(n int) {
+	if i := int(time.Since(t.start) / t.width); i >= 0 && i < timelineSlots {
+		t.slots[i].Add(int64(n))
 	}
 }
 
@@ -42,16 +34,9 @@ func (t *timeline) pairs(n int, d time.Duration) {
 func (t *timeline) result() []result.Slot {
 	all := make([]result.Slot, timelineSlots)
 	for i := range all {
-		var h Histogram
-		for b := range t.slots[i].counts {
-			if n := uint64(t.slots[i].counts[b].Load()); n > 0 {
-				h.Record(middle(b), n)
-			}
-		}
 		all[i] = result.Slot{
 			At:          round((float64(i) + 0.5) * t.width.Seconds()),
-			PairsPerSec: round(float64(h.Count()) / t.width.Seconds()),
-			P99:         micros(h.Quantile(0.99)),
+			PairsPerSec: round(float64(t.slots[i].Load()) / t.width.Seconds()),
 		}
 	}
 	return all

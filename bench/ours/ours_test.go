@@ -26,10 +26,10 @@ func TestMain(m *testing.M) {
 // the end.
 func TestProcessesThatAreKilled(t *testing.T) {
 	for window := time.Second; ; window *= 2 {
-		var out, said bytes.Buffer
+		var out, printed bytes.Buffer
 		args := []string{"-json", "-scenario", "contended", "-c", "2", "-procs", "3", "-hold", "2ms", "-ttl", "200ms", "-warmup", "50ms",
 			"-fault", "kill-waiter,kill-holder", "-d", window.String()}
-		require.Zero(t, contenders.Main(args, &out, &said), said.String()+out.String())
+		require.Zero(t, contenders.Main(args, &out, &printed), printed.String()+out.String())
 		lines, err := result.Read(&out, "")
 		require.NoError(t, err)
 		var orphans int

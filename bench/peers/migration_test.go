@@ -23,7 +23,7 @@ import (
 
 // A program that moves to redlock runs for a while beside copies of itself that still
 // use another library. These tests show, on real servers, for which libraries and
-// keys each of the two is refused what the other holds. The README tells users what
+// keys each of the two is refused what the other holds. The README describes what
 // they show.
 
 // ttl is longer than any test: no lock ends by itself.

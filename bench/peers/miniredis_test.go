@@ -38,8 +38,10 @@ func TestMiniredis(t *testing.T) {
 	require.Equal(t, redlock.ErrTaken, err)
 	require.NoError(t, l.Extend(ctx, ttl))
 	require.Greater(t, l.Remaining(), ttl/2)
-	for _, f := range fakes {
-		require.Eventually(t, func() bool { return f.TTL("k") > ttl/2 }, patience, time.Millisecond)
+	for _, f := range fakes { // the other's attempt may have been first at one of them: the next extend repairs it
+		for f.TTL("k") <= ttl/2 {
+			require.NoError(t, l.Extend(ctx, ttl))
+		}
 	}
 
 	waiting, granted := make(chan error, 1), make(chan redlock.Lock, 1)

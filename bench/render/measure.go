@@ -131,11 +131,6 @@ func named(name string) measure {
 	return measures[slices.IndexFunc(measures, func(m measure) bool { return m.name == name })]
 }
 
-// Named reports whether there is a measure of a name.
-func Named(name string) bool {
-	return slices.ContainsFunc(measures, func(m measure) bool { return m.name == name })
-}
-
 func ofFloor(g *result.Group, r *result.Row) string {
 	floor := g.Row(yardstick + label(r.Driver))
 	if floor.Error != "" {

@@ -41,7 +41,7 @@ func allLines() []result.Line {
 				}
 				if cell.Fault == result.Back && r.Error == "" {
 					for at := range 60 {
-						slot := result.Slot{At: float64(at) / 10, PairsPerSec: float64(100 * (1 + at/20)), P99: 1000}
+						slot := result.Slot{At: float64(at) / 10, PairsPerSec: float64(100 * (1 + at/20))}
 						if at == 30 {
 							slot = result.Slot{At: slot.At}
 						}

@@ -176,7 +176,6 @@ type Figures struct {
 type Slot struct {
 	At          float64 `json:"at_s"` // its middle, since the start of the window
 	PairsPerSec float64 `json:"pairs_per_sec"`
-	P99         float64 `json:"p99_us"`
 }
 
 // Note is a few figures about one thing that is no cell.

@@ -138,7 +138,6 @@ func (r *Row) sum() {
 
 	for i, slot := range r.Rounds[0].Timeline {
 		_, slot.PairsPerSec, _ = spread(r.Rounds, func(one *Result) float64 { return one.Timeline[i].PairsPerSec })
-		_, slot.P99, _ = spread(r.Rounds, func(one *Result) float64 { return one.Timeline[i].P99 })
 		r.Timeline = append(r.Timeline, slot)
 	}
 }

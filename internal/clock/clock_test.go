@@ -43,7 +43,7 @@ func TestSync(t *testing.T) {
 	undo()
 	before = c.Now()
 	ahead = 2 * time.Hour
-	require.Equal(t, before, c.Now(), "nothing has said so yet")
+	require.Equal(t, before, c.Now(), "no Sync yet")
 	c.Sync()
 	c.Sync()
 	require.Equal(t, before+2*time.Hour, c.Now())

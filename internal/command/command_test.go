@@ -57,7 +57,7 @@ func TestOperandsAreReadBack(t *testing.T) {
 	require.Equal(t, 1, Merge(Release, Scripts, large, 1))
 }
 
-// TestAnswers: what each reply to two operands, or to one, says. A dash is what does
+// TestAnswers: the meaning of each reply to two operands, or to one. A dash is what does
 // not fit; what comes before it counts.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
