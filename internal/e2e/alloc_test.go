@@ -10,10 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -151,6 +153,38 @@ func requireBest(t *testing.T, name string, most float64, measure func() float64
 		all = append(all, n)
 	}
 	require.Fail(t, "it allocates", "%s: %v, want at most %v", name, all, most)
+}
+
+// TestAllocationsFenced: none for a fenced lock, also where the clock of another client is ahead
+// and each first attempt is refused for its number.
+func TestAllocationsFenced(t *testing.T) {
+	ctx := t.Context()
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		nodes := cluster.Masters(t)
+		connect := func(ahead time.Duration) *redlock.Client {
+			return cluster.Connect(t, nodes, cluster.Portable(portable), func(c *redlock.Config) {
+				c.Fenced, c.MaxTTL = true, fenceTTL
+				knobs.Of(c).FenceClock = func() time.Time { return time.Now().Add(ahead) }
+			})
+		}
+		c, fast := connect(0), connect(time.Hour)
+		require.NoError(t, c.InitFencing(ctx, 0))
+		pair := func(c *redlock.Client, key string) {
+			l, err := c.TryAcquire(ctx, key, fenceTTL)
+			if err == nil {
+				err = l.Release(ctx)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		pair(fast, "ahead")
+		for _, key := range []string{"k", "ahead"} {
+			requireBest(t, key, 0, func() float64 {
+				return testing.AllocsPerRun(500, func() { pair(c, key) })
+			})
+		}
+	})
 }
 
 // TestAllocationsOfHooks: none but for the key of an Op. Stats makes
