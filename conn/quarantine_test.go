@@ -57,6 +57,13 @@ func TestRestartGuard(t *testing.T) {
 	})
 }
 
+// TestRestartGuardBeforeAnyTTL: a client that has sent no TTL needs no quarantine.
+func TestRestartGuardBeforeAnyTTL(t *testing.T) {
+	r := newUpFleet(t, true, 1)
+	r.restart(0)
+	require.Zero(t, r.guardedNow())
+}
+
 // TestQuarantineOfANodeThatIsUp: what it has been up for counts, but for a second,
 // which its clock may have rounded up. Connections that end change nothing.
 func TestQuarantineOfANodeThatIsUp(t *testing.T) {
