@@ -2,7 +2,6 @@ package conn
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -147,25 +146,6 @@ func TestTheEndOfAClog(t *testing.T) {
 	}
 }
 
-// The batches after a partly answered one.
-func TestFailBeginsBehindTheLastReply(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 1)
-		first, second, third := r.send(tagsOf(2)...), r.send(tagsOf(3)...), r.send(tagsOf(1)...)
-		r.wires[0].Expect(string(first.Buf) + string(second.Buf) + string(third.Buf))
-		r.wires[0].Send(echoes(first.tags...) + echoes(second.tags[:1]...))
-		r.until("for three replies", func() bool { return second.nodes[0].replies == 1 })
-		r.wires[0].Cut()
-		r.lose(0)
-		assert.NoError(t, first.errOf(0))
-		for _, l := range []*ledger{second, third} {
-			assert.Equal(t, 1, l.doneCalls)
-			assert.Error(t, l.errOf(0))
-			assert.NotErrorIs(t, l.errOf(0), ErrNotSent)
-		}
-	})
-}
-
 // How a connection that owes something is closed: by reset, so that nothing
 // which is not sent yet is delivered late.
 func TestCloseResetsWhatIsOwed(t *testing.T) {
@@ -209,28 +189,5 @@ func TestCloseResetsWhatIsOwed(t *testing.T) {
 			assert.Error(t, err)
 			assert.Less(t, n, total-1<<20, "what the kernel had not taken is never delivered")
 		})
-	})
-}
-
-func TestManyBatchesOfEverySize(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 2)
-		var sent []*ledger
-		for i := range 60 {
-			sent = append(sent, r.sendLarge(i*i*10, fmt.Sprint("one-", i), fmt.Sprint("two-", i)))
-		}
-		for _, l := range sent {
-			r.meanwhile(func() {
-				for _, w := range r.wires {
-					w.Expect(string(l.Buf))
-					w.Send(echoes(l.tags...))
-				}
-			})
-		}
-		r.awaitDone(sent...)
-		for _, l := range sent {
-			assert.NoError(t, l.errOf(0))
-			assert.NoError(t, l.errOf(1))
-		}
 	})
 }

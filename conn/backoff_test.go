@@ -129,20 +129,3 @@ func TestOneDiallerPerNode(t *testing.T) {
 		assert.Equal(t, int64(2), p.Dialled.Load())
 	})
 }
-
-func TestANodeThatComesLate(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		ps := scripted.NewN(t, 2)
-		ps[1].Stop()
-		r := newTestFleet(t, portable, ps)
-		r.AwaitFirstDials()
-		r.do(func() {
-			assert.True(t, r.Up(0))
-			assert.ErrorIs(t, r.Fault(1), ErrNotSent)
-			assert.ErrorContains(t, r.Fault(1), ps[1].Addr)
-		})
-		ps[1].Start(t)
-		r.up()
-		r.works()
-	})
-}

@@ -73,48 +73,8 @@ func TestCredentialsFail(t *testing.T) {
 	})
 }
 
-// Close does not wait for a vault that is slow.
-func TestCloseEndsCredentials(t *testing.T) {
-	asked := make(chan struct{})
-	var once sync.Once
-	r := newTestFleet(t, false, scripted.NewN(t, 1), func(cfg *Config) {
-		cfg.DialTimeout = time.Hour
-		cfg.Credentials = func(ctx context.Context, _ string) (string, string, error) {
-			once.Do(func() { close(asked) })
-			<-ctx.Done()
-			return "", "", ctx.Err()
-		}
-	})
-	<-asked
-	r.do(r.Close)
-	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
-}
-
 // tunnel is a connection without a socket to be seen.
 type tunnel struct{ net.Conn }
-
-func TestDialer(t *testing.T) {
-	server, client := testkit.NewIdentity(t)
-	var dialed atomic.Int64
-	ps := []*scripted.Server{scripted.New(t), scripted.New(t, func(p *scripted.Server) { p.TLS = server })}
-	r := newTestFleet(t, false, ps, func(cfg *Config) {
-		cfg.TLS = client
-		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			dialed.Add(1)
-			assert.Equal(t, "tcp", network)
-			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return tunnel{nc}, err
-		}
-	})
-	r.up()
-	r.works()
-	ps[0].Stop()
-	r.lose(0)
-	ps[0].Start(t)
-	r.up()
-	r.works()
-	assert.GreaterOrEqual(t, dialed.Load(), int64(3))
-}
 
 // timeless is a connection without deadlines, as those through an SSH client are.
 type timeless struct{ tunnel }

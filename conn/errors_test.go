@@ -1,9 +1,11 @@
 package conn
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/refusal"
 )
@@ -22,4 +24,13 @@ func TestPermanentAndMisconfigured(t *testing.T) {
 	}
 	assert.False(t, Permanent(nil))
 	assert.False(t, Misconfigured(nil))
+}
+
+// Each batch is failed at once by each node that is down.
+func TestNotSentIsAskedForWithoutAllocating(t *testing.T) {
+	var err error = &notSent{&Error{Addr: "a", Op: "dial", Err: ErrDown}}
+	var is, isDown bool
+	require.Zero(t, testing.AllocsPerRun(100, func() { is, isDown = errors.Is(err, ErrNotSent), errors.Is(err, ErrDown) }))
+	require.True(t, is)
+	require.True(t, isDown)
 }

@@ -121,21 +121,6 @@ func TestMaxInFlight(t *testing.T) {
 	})
 }
 
-// A batch beyond the bound is sent where nothing is owed: no later moment would
-// be better, and closing for it would mean never to send it at all.
-func TestMaxInFlightBelowOneBatch(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 1, func(cfg *Config) { cfg.MaxInFlight = 2; cfg.MaxInFlightBytes = 10 })
-		for range 3 {
-			l := r.send(tagsOf(5)...)
-			r.wires[0].Expect(string(l.Buf))
-			r.wires[0].Send(echoes(l.tags...))
-			r.awaitDone(l)
-			require.NoError(t, l.errOf(0))
-		}
-	})
-}
-
 // The first batch of a connection is not counted: a node to which there is much to say
 // at first is not behind for that.
 func TestMaxInFlightBesideTheBeginning(t *testing.T) {
@@ -193,18 +178,6 @@ func TestMaxInFlightBytes(t *testing.T) {
 		require.ErrorIs(t, fits.errOf(0), ErrFull)
 		assert.ErrorIs(t, full.errOf(0), ErrFull)
 		assert.ErrorIs(t, full.errOf(0), ErrNotSent)
-	})
-}
-
-// The same by SendTo, which does not close anything by itself: the next sweep
-// does, though nothing arrives.
-func TestMaxInFlightBySendTo(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 1 })
-		one, two := r.sendTo(0, "one"), r.sendTo(0, "two")
-		r.awaitDone(one, two)
-		assert.ErrorIs(t, one.errOf(0), ErrFull)
-		assert.ErrorIs(t, two.errOf(0), ErrFull)
 	})
 }
 

@@ -89,17 +89,6 @@ func onServer(server interface{ Addr() string }) func(*Config) {
 	}
 }
 
-// Without credentials there is nothing to hide, and the words of the server
-// are what helps.
-func TestHandshakeShowsARefusal(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		bad := scripted.New(t, answers("INFO", "-LOADING Redis is loading the dataset in memory\r\n"))
-		r := newTestFleet(t, portable, []*scripted.Server{bad})
-		r.AwaitFirstDials()
-		r.do(func() { assert.ErrorContains(t, r.Fault(0), "LOADING Redis is loading") })
-	})
-}
-
 // A server that goes away at any point of the handshake, with and without a
 // reset, is dialed again, up to the one that stays. With the race detector it is each fifth byte.
 func TestHandshakeEndsAtEachByte(t *testing.T) {
@@ -126,22 +115,6 @@ func TestHandshakeEndsAtEachByte(t *testing.T) {
 		r := newTestFleet(t, portable, []*scripted.Server{p}, with("me", marked, 1))
 		r.up()
 		assert.Equal(t, int64(<-whole+1), p.Dialled.Load())
-		r.works()
-	})
-}
-
-func TestHandshakeInSmallPieces(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		p := scripted.New(t, func(p *scripted.Server) {
-			p.Greeting = func(_ int, honest string) (s scripted.Steps) {
-				for i := range honest {
-					s = append(s, honest[i:i+1])
-				}
-				return s
-			}
-		})
-		r := newTestFleet(t, portable, []*scripted.Server{p})
-		r.up()
 		r.works()
 	})
 }

@@ -154,17 +154,3 @@ func TestRolesAreRefused(t *testing.T) {
 		})
 	}
 }
-
-// A master that is demoted and promoted again is a node, none, and one again.
-func TestDemotedNodeComesBack(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		server := fakeredis.StartN(t, 1)[0]
-		r := newTestFleet(t, portable, nil, onServer(server))
-		r.until("for the server", func() bool { return r.Up(0) })
-		server.Demote()
-		server.ResetConns()
-		r.until("for its refusal", func() bool { return Misconfigured(r.Fault(0)) })
-		server.Promote()
-		r.until("for the server", func() bool { return r.Up(0) })
-	})
-}

@@ -99,10 +99,3 @@ func (l *ledger) Done() {
 
 // errOf is why a node failed, or nil.
 func (l *ledger) errOf(node int) error { return l.nodes[node].err }
-
-// tally is an Owner that counts and nothing else.
-type tally struct{ replies, failures, doneCalls int }
-
-func (c *tally) Reply(int, int, *resp.Value) error { c.replies++; return nil }
-func (c *tally) Fail(int, int, error)              { c.failures++ }
-func (c *tally) Done()                             { c.doneCalls++ }

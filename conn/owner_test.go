@@ -119,32 +119,6 @@ func TestSendToFromWithinFail(t *testing.T) {
 	})
 }
 
-// A batch may be used again once the call that ended it has returned.
-func TestABatchIsUsedAgain(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 2)
-		l := newLedger(t, tagsOf(3))
-		for round := range 50 {
-			r.sent = nil
-			l.doneCalls = 0
-			r.post(l)
-			for i, w := range r.wires {
-				w.Expect(string(l.Buf))
-				if round%10 == 9 && i == 0 {
-					w.Cut()
-				} else {
-					w.Send(echoes(l.tags...))
-				}
-			}
-			r.awaitDone(l)
-			if round%10 == 9 {
-				r.wires[0] = nil
-				r.up()
-			}
-		}
-	})
-}
-
 func TestAfterClose(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 2)

@@ -64,17 +64,6 @@ func TestRestartGuardBeforeAnyTTL(t *testing.T) {
 	require.Zero(t, r.guardedNow())
 }
 
-// TestQuarantine: strict, a node is distrusted until it has been up long enough,
-// on first contact too.
-func TestQuarantine(t *testing.T) {
-	r := newUpFleet(t, true, 2, func(c *Config) { c.Quarantine = 10 * time.Second })
-	require.Equal(t, uint64(0b11), r.guardedNow())
-	r.clock.Advance(10 * time.Second)
-	require.Zero(t, r.guardedNow())
-	r.restart(1)
-	require.Equal(t, uint64(0b10), r.guardedNow())
-}
-
 // TestQuarantineOfANodeThatIsUp: what it has been up for counts, but for a second,
 // which its clock may have rounded up. Connections that end change nothing.
 func TestQuarantineOfANodeThatIsUp(t *testing.T) {

@@ -176,25 +176,3 @@ func TestNothingLeaks(t *testing.T) {
 		testkit.Await(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
 	})
 }
-
-// Close takes everything with it while dialers are in every state.
-func TestNothingLeaksFromAFleetThatIsClosedAtOnce(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		ps := scripted.NewN(t, 3)
-		unrelated, routines := testkit.Descriptors(), runtime.NumGoroutine()
-		for range 50 {
-			r := newTestFleet(t, portable, ps)
-			if runtime.Gosched(); len(ps[0].Greeted) > 0 {
-				<-ps[0].Greeted
-			}
-			r.close()
-		}
-		testkit.Await(t, "for all descriptors", func() bool {
-			for _, p := range ps {
-				p.Forget(0)
-			}
-			return testkit.Descriptors() <= unrelated
-		})
-		testkit.Await(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
-	})
-}

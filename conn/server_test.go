@@ -6,14 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/refusal"
-	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // The handshake with real servers. Which server that is depends on the
@@ -25,22 +23,6 @@ func onReal(t *testing.T, portable bool, server *realredis.Server, set ...func(*
 	r := newTestFleet(t, portable, nil, append([]func(*Config){onServer(server)}, set...)...)
 	r.AwaitFirstDials()
 	return r
-}
-
-func TestRealHandshake(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		server := realredis.Start(t)
-		r := onReal(t, portable, server, with("", "", 3), func(cfg *Config) { cfg.Name = "app" })
-		r.do(func() {
-			require.NoError(t, r.Fault(0))
-			id := r.nodes[0].id
-			assert.Len(t, id.runID, 40)
-			assert.Contains(t, []string{"redis", "valkey"}, id.product)
-			assert.Regexp(t, `^\d+\.\d+\.\d+$`, id.version)
-			assert.Less(t, id.uptime, time.Hour)
-			assert.Equal(t, "noeviction", id.policy)
-		})
-	})
 }
 
 func TestRealRoles(t *testing.T) {
@@ -113,44 +95,6 @@ func TestRealPasswords(t *testing.T) {
 			assert.NotContains(t, err.Error(), marked, what)
 		}
 	}
-}
-
-// Pushes of a real server reach the owner, between replies of any kind. One that is
-// larger than the read buffer is dropped, and the connection goes on.
-func TestRealPushes(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		server := realredis.Start(t)
-		heard, on := hears(1)
-		r := onReal(t, portable, server, on)
-		other := testkit.DialText(t, server.Addr())
-		large := strings.Repeat("k", 1<<20)
-		ask := func(commands ...[]string) *tally {
-			count := new(tally)
-			b := Batch{Owner: count, Replies: len(commands)}
-			for _, args := range commands {
-				b.Buf = append(b.Buf, encode(args...)...)
-			}
-			r.do(func() { r.Send(&b) })
-			r.until("for the replies", func() bool { return count.doneCalls > 0 })
-			return count
-		}
-		before := ask([]string{"CLIENT", "TRACKING", "ON", "OPTIN"},
-			[]string{"CLIENT", "CACHING", "YES"}, []string{"PTTL", "a"},
-			[]string{"CLIENT", "CACHING", "YES"}, []string{"PTTL", large},
-			[]string{"CLIENT", "CACHING", "YES"}, []string{"PTTL", "b"})
-		require.Equal(t, tally{replies: 7, doneCalls: 1}, *before)
-		other.Must("SET a v")
-		require.Equal(t, "+OK", other.DoWords("SET", large, "v"))
-		other.Must("SET b v")
-		r.until("for the pushes", func() bool { return heard.count == 2 })
-		require.Equal(t, []string{"a", "b"}, heard.keys[0])
-		own := ask([]string{"CLIENT", "CACHING", "YES"}, []string{"MGET", "a", "c", "b"}, []string{"SET", "b", "v"}, []string{"MGET", "a", "b"})
-		require.Equal(t, tally{replies: 4, doneCalls: 1}, *own)
-		require.Equal(t, []string{"a", "b", "b"}, heard.keys[0])
-		r.do(func() { require.EqualValues(t, 1, r.Connection(0)) })
-		other.Must("FLUSHALL")
-		r.until("for the flush", func() bool { return heard.count == 4 })
-	})
 }
 
 func TestRealCommandsByAnotherName(t *testing.T) {

@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -111,13 +110,6 @@ func TestUpAndDownAreReported(t *testing.T) {
 			require.Empty(t, reported)
 		})
 	})
-}
-
-// TestNodeAsJSON: a reason is published as its text.
-func TestNodeAsJSON(t *testing.T) {
-	text, err := json.Marshal(Node{Addr: "a", Err: &Error{Addr: "a", Op: "dial", Err: ErrDown}})
-	require.NoError(t, err)
-	require.Contains(t, string(text), `"Err":"conn: dial a: node is down"`)
 }
 
 // steppingClock moves by a nanosecond with each reading.

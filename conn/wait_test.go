@@ -39,44 +39,6 @@ func mustSleep(t *testing.T, woken <-chan bool) {
 	}
 }
 
-func TestWaitEndsWithAnArrival(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 3)
-		r.works()
-		for len(drained(r)) > 0 { // earlier notifications
-		}
-		for node := range r.wires {
-			l := r.sendTo(node, "x")
-			r.wires[node].Expect(string(l.Buf))
-			r.do(r.Arm)
-			woken := r.waiter()
-			mustSleep(t, woken)
-			r.wires[node].Send(echoes("x"))
-			mustWake(t, woken, true)
-			r.awaitDone(l)
-			for len(drained(r)) > 0 {
-			}
-		}
-		woken := r.waiter()
-		mustSleep(t, woken)
-		r.do(r.Close)
-		mustWake(t, woken, false)
-	})
-}
-
-// drained takes a notification of the portable poller, which notifies for every
-// report, armed or not.
-func drained(r *testFleet) (taken []struct{}) {
-	if pp, ok := r.poller.(*pumpPoller); ok {
-		select {
-		case one := <-pp.readable:
-			taken = append(taken, one)
-		default:
-		}
-	}
-	return taken
-}
-
 func TestWaitEndsWithTheEndOfANode(t *testing.T) {
 	for name, end := range map[string]scripted.Verb{"half-close": scripted.HalfClose, "reset": scripted.CutOff, "close": scripted.HangUp} {
 		t.Run(name, func(t *testing.T) {

@@ -127,16 +127,6 @@ func TestElementsAtTheEnds(t *testing.T) {
 	}
 }
 
-// The Value of an element that is a small integer equals that of a decoded frame.
-func TestElementsMixed(t *testing.T) {
-	v, _ := decode(t, "*7\r\n$1\r\na\r\n:1\r\n_\r\n:2\r\n*1\r\n:9\r\n:3\r\n:44\r\n")
-	want := []node{
-		{Kind: '$', Bytes: "a"}, {Kind: ':', Int: 1}, {Kind: '_', Null: true}, {Kind: ':', Int: 2},
-		{Kind: '*', Int: 1, Nodes: []node{{Kind: ':', Int: 9}}}, {Kind: ':', Int: 3}, {Kind: ':', Int: 44},
-	}
-	assert.Equal(t, want, tree(&v).Nodes)
-}
-
 // Bytes that change under a Value are the caller's mistake; it must not panic.
 func TestElementsOverChangedBytes(t *testing.T) {
 	const frame = "*4\r\n:1\r\n$3\r\nabc\r\n*2\r\n:1\r\n%1\r\n:2\r\n:3\r\n|1\r\n:1\r\n:2\r\n+x\r\n"

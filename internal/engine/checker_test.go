@@ -25,12 +25,11 @@ type checker struct {
 }
 
 // counts is how often what is rare happened.
-type counts struct{ renewals, discards, queries int }
+type counts struct{ renewals, discards int }
 
 func (c *counts) add(o *counts) {
 	c.renewals += o.renewals
 	c.discards += o.discards
-	c.queries += o.queries
 }
 
 // asked is one operation on a key, as submitted.
@@ -232,12 +231,8 @@ func (c *checker) alone(l *lock) {
 
 // tickLate is how late a tick of the watchdog may be: callers that read alone may
 // delay it, one of each client, since in a world they return in the reverse of the
-// order in which they began. A callback that blocks may hold up others until the
-// watchdog has seen it at one tick, and at the first one after slowCall.
-const (
-	tickLate       = maxTick + 4*aloneFor + time.Millisecond
-	callerReplaced = 2*tickLate + slowCall + time.Millisecond
-)
+// order in which they began.
+const tickLate = maxTick + 4*aloneFor + time.Millisecond
 
 // atRest checks an engine between two events, when no goroutine has its driver lock.
 func (c *checker) atRest(cl *client) {
@@ -255,29 +250,19 @@ func (c *checker) atRest(cl *client) {
 		for _, s := range cl.sessions {
 			again = s.poll() || again
 		}
-		again = cl.asker.poll() || again
 	}
-	asked := len(e.queries.asked) + e.queries.behind + int(e.queries.size.Load())
-	if n := int(e.depth.Load()) - asked + e.callbacks.ops.n + cl.held; n != cl.pending {
+	if n := int(e.depth.Load()) + e.callbacks.ops.n; n != cl.pending {
 		c.failf("once", "client %d: %d operations under way, depth says %d", cl.index, cl.pending, n)
 	}
-	size, caller := e.queue.size.Load(), cl.fleet.caller
-	kept := time.Duration(0)
-	if caller.blocked {
-		kept = c.world.now() - caller.since
-	}
+	size := e.queue.size.Load()
 	if waits := size > 0 && e.window.isOpen.Load(); !waits || cl.left == 0 {
 		cl.left = c.world.now()
 	}
 	switch {
 	case cl.fleet.reading: // the reader will see to all of it
-	case caller.blocked && !e.watchdog.awake && !cl.dead:
-		c.failf("stuck", "client %d: a callback blocks, and the watchdog sleeps", cl.index)
-	case kept > callerReplaced:
-		c.failf("stuck", "client %d: a callback has blocked the others for %v", cl.index, kept)
 	case c.world.now()-cl.left > tickLate+collectFor:
 		c.failf("stuck", "client %d: %d operations are left behind an open window", cl.index, size)
-	case caller.blocked, cl.collects(): // the watchdog sees to it in time
+	case cl.collects(): // the watchdog sees to it in time
 	case e.callbacks.waiting.Load() > 0:
 		c.failf("stuck", "client %d: callbacks wait, and their goroutine is not woken", cl.index)
 	case size > 0 && e.window.isOpen.Load():
@@ -296,9 +281,6 @@ func (c *checker) atRest(cl *client) {
 			c.answered(cl, s.asked)
 		}
 	}
-	for _, s := range cl.asker.asked {
-		c.waits(cl, s)
-	}
 }
 
 // answerFor is how long an operation may wait while a quorum of nodes answers
@@ -309,9 +291,7 @@ const answerFor = 2*(maxTimeout+tickLate) + 30*time.Millisecond
 // answered checks how long an operation has been waiting.
 func (c *checker) answered(cl *client, asked time.Duration) {
 	now := c.world.now()
-	caller := cl.fleet.caller
-	slow := caller.blocked && now-caller.since > time.Millisecond
-	if now-asked <= answerFor || slow || cl.dead || now-cl.fleet.released <= answerFor {
+	if now-asked <= answerFor || cl.dead || now-cl.woken <= answerFor {
 		return
 	}
 	well := 0
@@ -367,7 +347,7 @@ func (c *checker) atEnd() {
 // clean checks that an engine holds nothing back.
 func (c *checker) clean(cl *client) {
 	e := cl.engine
-	if n := cl.pending + len(cl.asker.asked); n != 0 {
+	if n := cl.pending; n != 0 {
 		c.failf("once", "client %d: %d operations never came back", cl.index, n)
 	}
 	if !cl.dead {

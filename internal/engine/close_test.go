@@ -6,25 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/redlock-go/redlock/conn"
 )
-
-// TestCloseFailsWhatIsLeft: what waits and what is out ends with ErrClosed, and
-// so does an operation that a callback tries to submit.
-func TestCloseFailsWhatIsLeft(t *testing.T) {
-	p := newScripted(t, 3)
-	out, waits := p.submit(Acquire, "out"), p.submit(Acquire, "waits")
-	again := p.op(Acquire, "again")
-	var refused error
-	out.then = func() { refused = p.engine.Submit(&again.Op) }
-	p.engine.Close(0)
-	require.Equal(t, []int{1, 1, 0}, []int{out.times, waits.times, again.times})
-	require.Equal(t, []error{ErrClosed, ErrClosed, ErrClosed}, []error{out.Err, waits.Err, refused})
-	p.idle()
-	p.engine.Abandon(&out.Op) // as a caller does that comes late
-	p.idle()
-}
 
 // TestCloseWaitsForCleanups: the release of an acquire that was given up is sent
 // and answered before the nodes are left.
@@ -51,20 +33,6 @@ func TestCloseWaitsForCleanups(t *testing.T) {
 	for _, s := range e.servers {
 		require.EqualValues(t, 1, s.Count("SET"))
 	}
-}
-
-// TestCloseIsBounded: nodes that never answer do not hold it up for longer.
-func TestCloseIsBounded(t *testing.T) {
-	e := newServed(t, 3, true)
-	e.hang()
-	done := make(chanOp, 1)
-	op := done.acquire("key")
-	op.Timeout = time.Hour
-	e.timeout = time.Hour
-	require.NoError(t, e.Submit(op))
-	e.Close(time.Millisecond)
-	require.Equal(t, ErrClosed, (<-done).Err)
-	require.ErrorIs(t, op.Failures[0].Err, conn.ErrClosed)
 }
 
 // TestTheLastLookOfCloseLeavesNothing: an operation that came while Close was

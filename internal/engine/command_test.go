@@ -19,10 +19,9 @@ type sentCommand struct {
 	keys    []int
 	locks   []int
 	ttls    []int64
-	paid    bool     // a release that was owed
-	retried bool     // after a SCRIPT LOAD of the same batch
-	errand  bool     // for one node alone, and out of order
-	words   []string // of a query
+	paid    bool // a release that was owed
+	retried bool // after a SCRIPT LOAD of the same batch
+	errand  bool // for one node alone, and out of order
 	world   *world
 }
 
@@ -82,9 +81,6 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 
 // parse reads the commands of a batch.
 func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
-	if _, is := b.Owner.(*Query); is {
-		return words(b), nil
-	}
 	eachCommand(b.Buf, func(verb string, kind Kind, operands []command.Operand) {
 		cmd := sentCommand{kind: kind, load: verb == "SCRIPT", native: kind != Acquire && verb != "EVALSHA", world: w}
 		cmd.retried = len(cmds) > 0 && cmds[len(cmds)-1].load

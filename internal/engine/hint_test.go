@@ -54,38 +54,6 @@ func callOf(ops ...*countedOp) string {
 	return call
 }
 
-// TestReleaseOfANodeThatIsAway is made up for, first thing on the next connection:
-// of a lock that was held, of one whose acquire the node never answered, and of an
-// acquire that failed.
-func TestReleaseOfANodeThatIsAway(t *testing.T) {
-	p := newScripted(t, 3)
-	held := p.submit(Acquire, "key")
-	p.all(p.sent[0], ok)
-	won := p.submit(Acquire, "unanswered")
-	p.turn(func() { p.reply(p.sent[1], 0, ok); p.reply(p.sent[1], 1, ok) })
-	lost := p.submit(Acquire, "taken")
-	p.turn(func() { p.reply(p.sent[2], 0, null) })
-	p.lose(2)
-	p.turn(func() { p.reply(p.sent[2], 1, null) })
-	require.NoError(t, won.Err)
-	require.Equal(t, ErrTaken, lost.Err)
-	p.turn(func() { p.reply(p.last(), 0, zero); p.reply(p.last(), 1, zero) })
-	for _, op := range []*countedOp{held, won} {
-		released := p.submit(Release, string(op.Key))
-		p.turn(func() { p.reply(p.last(), 0, one); p.reply(p.last(), 1, one) })
-		require.NoError(t, released.Err)
-	}
-	p.idle()
-	handed := p.revive(2)
-	require.Len(t, handed, 1)
-	require.Equal(t, callOf(lost, held, won), handed[0].bytes)
-	require.Equal(t, 1, p.engine.unanswered, "Close waits for it")
-	p.turn(func() { p.reply(handed[0], 2, "*3\r\n:1\r\n:0\r\n:1\r\n") })
-	p.idle()
-	p.lose(2)
-	require.Empty(t, p.revive(2), "handed off twice")
-}
-
 // TestNothingIsHintedToANodeThatNeverWas: it has no keys.
 func TestNothingIsHintedToANodeThatNeverWas(t *testing.T) {
 	p := newScripted(t, 3)
@@ -163,20 +131,6 @@ func TestHintsOutliveAStorm(t *testing.T) {
 	handed := p.revive(1)
 	require.Len(t, handed, 1)
 	require.Equal(t, callOf(held), handed[0].bytes)
-}
-
-// TestCancelledAcquireIsNotHinted to a node that was away when it was sent.
-func TestCancelledAcquireIsNotHinted(t *testing.T) {
-	p := newScripted(t, 3)
-	p.down = 0b100
-	op := p.submit(Acquire, "key")
-	require.True(t, p.engine.Cancel(&op.Op))
-	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
-	p.lose(1)
-	require.Empty(t, p.revive(2))
-	handed := p.revive(1)
-	require.Len(t, handed, 1)
-	require.Equal(t, callOf(op), handed[0].bytes)
 }
 
 // TestReleasedAgainAndAgainIsHintedOnce: callers repeat a release while a quorum is

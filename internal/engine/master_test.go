@@ -91,9 +91,6 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		cmd.blame(m, cmd.locks...)
 		return resp.AppendError(dst, m.mood)
 	}
-	if cmd.words != nil {
-		return m.query(dst, cmd.words)
-	}
 	if text := m.bars(p, cmd); text != "" {
 		return resp.AppendError(dst, text)
 	}

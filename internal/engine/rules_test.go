@@ -31,13 +31,9 @@ type rules struct {
 	tampers      bool // a batch is written to while it is out
 	forgetful    bool // what a lost connection owes is not released later
 
-	unwatched bool // the watchdog does not look after callbacks
-
-	confuses   bool // a master answers a query with another number
 	contagious bool // a master that refuses one key refuses the next command too
 
-	asks    bool // some clients ask nodes besides
-	wild    bool // callbacks block, panic, end their goroutine, cancel others' operations
+	wild    bool // callbacks submit again at once and cancel others' operations
 	many    bool // several extends of a lock at once
 	brief   bool // no TTL is above longestHeld
 	shrinks bool // extends ask for shorter TTLs too
@@ -63,10 +59,9 @@ func (w *world) scheduleFault(end time.Duration) {
 	})
 }
 
-// inModel leaves out panics where no other callback waits: the engine goes on as if
-// the callback that has panicked were still under way, and replaces its goroutine.
+// inModel is all that the algorithm must survive.
 func inModel() rules {
-	return rules{name: "model", asks: true, wild: true, many: true, faults: []fault{
+	return rules{name: "model", wild: true, many: true, faults: []fault{
 		loseConnection, loseConnection, hang, slowDown, restart, flushScripts, flushAll, flicker, flicker, flicker,
 		restrict, restrict, parts, outage, forbidNative, complain, stall, speakNonsense, closeClient, freeze,
 	}}

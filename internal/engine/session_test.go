@@ -232,40 +232,10 @@ func (s *session) Complete(op *Op) {
 	// The cleanup of an acquire that has failed was queued before this.
 	s.lock.loose = op.Kind == Acquire && op.Err != nil
 	s.client.misbehave(func() {
-		if s.turn == s.world.turn && s.turns > 2 && s.client.fleet.running != nil {
-			s.client.fleet.block(s.world.between(time.Microsecond, 20*time.Microsecond)) // callbacks take time
-		}
 		s.inside = true
 		s.back(op.Err)
 		s.inside = false
 	})
-}
-
-// misbehave is a callback that comes back with its result, and does what callbacks
-// should not do.
-func (c *client) misbehave(back func()) {
-	w, f := c.world, c.fleet
-	defer f.leaves()
-	what := w.IntN(100)
-	if !w.rules.wild || w.ending || f.running == nil {
-		what = 99
-	}
-	if what < 3 && c.held < 2 {
-		f.block(w.between(0, 80*time.Millisecond))
-	}
-	back()
-	switch {
-	case what < 3 || f.running == nil || f.running.replaced:
-	case what < 6:
-		w.note("panic", c.index, 0, 0)
-		panic(errCallback)
-	case what < 8:
-		f.exit()
-	case what < 20: // cancel what another has asked for
-		if s := c.sessions[w.IntN(len(c.sessions))]; s.pending && !s.doing {
-			s.cancel(s.serial)
-		}
-	}
 }
 
 // proceed goes on with the result of an operation.
@@ -312,6 +282,9 @@ func (s *session) proceed(err error) {
 
 // again reports whether a callback submits again at once.
 func (s *session) again() bool {
+	if s.turn == s.world.turn && s.turns > 2 {
+		return false // callbacks take no time here
+	}
 	if s.call.Kind != Acquire && s.insist > 0 && s.inside && !s.client.dead && !s.world.ending {
 		s.insist--
 		return true

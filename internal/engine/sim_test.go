@@ -53,7 +53,7 @@ func TestHistories(t *testing.T) {
 	t.Logf("%d histories, %d events, %d locks acquired, %d extended; %+v", n, events, acquired, extended, sum)
 	require.Greater(t, acquired, n, "hardly anything was acquired")
 	require.Greater(t, extended, n/10, "hardly anything was extended")
-	for _, rare := range []int{sum.renewals, sum.discards, sum.queries} {
+	for _, rare := range []int{sum.renewals, sum.discards} {
 		require.Greater(t, rare, n/50, "something hardly ever happened")
 	}
 }
@@ -61,7 +61,7 @@ func TestHistories(t *testing.T) {
 // forgetting is a model in which masters forget their keys when they restart.
 func forgetting() rules {
 	r := inModel()
-	r.name, r.forgets, r.guard, r.brief, r.asks = "forgetting", true, true, true, false
+	r.name, r.forgets, r.guard, r.brief = "forgetting", true, true, true
 	r.faults = append(r.faults, restart, restart, restart)
 	return r
 }
@@ -104,8 +104,6 @@ var broken = []struct {
 	{"ttl", rules{name: "eternal", eternal: true}},
 	{"leak", rules{name: "tampers", tampers: true}},
 	{"foreign", rules{name: "contagious", contagious: true, faults: []fault{restrict}}},
-	{"stuck", rules{name: "unwatched", unwatched: true, wild: true}},
-	{"query", rules{name: "confuses", confuses: true, asks: true}},
 	{"orphan", rules{name: "forgetful", forgetful: true, faults: []fault{loseConnection}}},
 }
 

@@ -15,10 +15,8 @@ type client struct {
 	engine   *Engine
 	fleet    *simFleet
 	sessions []*session
-	asker    *asker
 	busy     int // holders of the driver lock that last longer than an event
 	pending  int // operations submitted and not yet back
-	held     int // those of them that a callback keeps which blocks
 	ticking  bool
 	dead     bool
 	calling  bool          // callbacks are about to be called
@@ -41,14 +39,12 @@ func newClient(w *world, index int) *client {
 	c.fleet = newSimFleet(c)
 	attach(c.engine, c.fleet)
 	c.engine.callbacks.wake = c.wakeCaller
-	c.fleet.startCaller()
 	if w.chance(50) {
 		c.engine.window.size = 1 + w.IntN(4)
 	}
 	for range 1 + w.IntN([]int{2, 4, 12}[w.IntN(3)]) {
 		c.sessions = append(c.sessions, newSession(c))
 	}
-	c.asker = &asker{client: c}
 	return c
 }
 
@@ -63,9 +59,6 @@ func attach(e *Engine, f Fleet) {
 func (c *client) start() {
 	for _, s := range c.sessions {
 		c.after(c.world.between(1, 10*time.Millisecond), s.next)
-	}
-	if c.world.rules.asks && c.world.chance(25) {
-		c.after(c.world.between(1, 10*time.Millisecond), c.asker.next)
 	}
 }
 
@@ -88,13 +81,13 @@ func (c *client) after(d time.Duration, f func()) {
 // there happens when it goes on, in any order.
 func (c *client) freeze(d time.Duration) {
 	w := c.world
-	if c.dead || c.frozen() || !c.free() || c.held > 0 {
+	if c.dead || c.frozen() || !c.free() {
 		return
 	}
 	w.note("freeze", c.index, int(d), 0)
 	c.standing = w.now() + d
 	w.after(d, func() {
-		c.woken, c.left, c.fleet.released = w.now(), 0, w.now()
+		c.woken, c.left = w.now(), 0
 	})
 }
 
@@ -107,7 +100,7 @@ func (c *client) frozen() bool { return c.world.now() < c.standing }
 func (c *client) later(f func()) { c.after(c.world.between(0, 5*time.Microsecond), f) }
 
 // collects reports whether operations that wait may be left to the goroutine of
-// callbacks, or to the next tick where a callback keeps that from driving.
+// callbacks, or to the next tick.
 func (c *client) collects() bool {
 	return c.calling || c.clock.Now() < time.Duration(c.engine.collectOps.Load())+tickLate
 }
@@ -149,7 +142,6 @@ func (c *client) tick() {
 	var next time.Duration
 	c.engine.driver.Lock()
 	c.engine.turn(func() { next = c.engine.tick() })
-	c.lookAfterCaller()
 	if c.ticking = next > 0; c.ticking {
 		c.after(next, c.tick)
 	}
@@ -160,7 +152,7 @@ func (c *client) kill() {
 	if c.dead {
 		return
 	}
-	if c.frozen() || !c.free() || c.held > 0 { // Close waits for callbacks, in real time
+	if c.frozen() || !c.free() {
 		c.world.after(c.world.between(0, time.Millisecond), c.kill)
 		return
 	}
@@ -178,8 +170,7 @@ func (c *client) kill() {
 	c.close(0)
 }
 
-// close closes the engine, whose goroutine of callbacks ends before anything else
-// happens.
+// close closes the engine.
 func (c *client) close(bound time.Duration) {
 	c.engine.Close(bound)
 	c.engine.routines.Wait()

@@ -24,16 +24,9 @@ type simFleet struct {
 
 	reading bool // the reader is about to have its turn
 
-	caller    *simCaller    // the newest
-	running   *simCaller    // the one that has control, or nil
-	arrivals  chan struct{} // of new callers
-	number    uint64        // of the newest
-	rung      bool          // it was to be woken, and did not wait
-	onSend    []func()      // to happen in the next Send
-	onSweep   []func()      // to happen in the next Sweep
-	quorate   time.Duration // when a batch was last sent to a quorum
-	released  time.Duration // when a callback last went on that had blocked
-	abandoned chan struct{} // closed when the world ends
+	onSend  []func()      // to happen in the next Send
+	onSweep []func()      // to happen in the next Sweep
+	quorate time.Duration // when a batch was last sent to a quorum
 }
 
 // flight is a batch from Send to Done.
@@ -183,16 +176,8 @@ func happen(things *[]func()) {
 func (f *simFleet) SendTo(node int, b *conn.Batch) {
 	fl := f.takeOff(b)
 	what, paid := "retry", false
-	switch owner := b.Owner.(type) {
-	case *Query:
-		what = "query"
-		if owner.Connection != 0 && owner.Connection != f.Connection(node) {
-			f.world.check.failf("query", "client %d: node %d is asked on another connection", f.client.index, node)
-		}
-	case *wire:
-		if paid = owner.batch.isHint; paid {
-			what = "hand off"
-		}
+	if paid = b.Owner.(*wire).batch.isHint; paid {
+		what = "hand off"
 	}
 	for i := range fl.cmds {
 		fl.cmds[i].errand, fl.cmds[i].paid = true, paid

@@ -10,47 +10,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// TestEachOperationEndsOnce: each is counted once, with its result. Its cleanup is not
-// counted with it.
-func TestEachOperationEndsOnce(t *testing.T) {
-	answer := func(p *scriptedFleet, wires ...string) {
-		s := p.last()
-		p.turn(func() {
-			for node, wire := range wires {
-				require.NoError(t, p.reply(s, node, wire))
-			}
-		})
-	}
-	for name, c := range map[string]struct {
-		kind Kind
-		play func(p *scriptedFleet, op *countedOp)
-		want Results
-	}{
-		"won":         {Acquire, func(p *scriptedFleet, _ *countedOp) { answer(p, ok, ok) }, Results{Won: 1}},
-		"taken":       {Acquire, func(p *scriptedFleet, _ *countedOp) { answer(p, null, null) }, Results{Denied: 1}},
-		"not held":    {Extend, func(p *scriptedFleet, _ *countedOp) { answer(p, zero, zero) }, Results{Denied: 1}},
-		"released":    {Release, func(p *scriptedFleet, _ *countedOp) { answer(p, one, one) }, Results{Won: 1}},
-		"not ours":    {Release, func(p *scriptedFleet, _ *countedOp) { answer(p, zero, zero) }, Results{Denied: 1}},
-		"no answer":   {Extend, func(p *scriptedFleet, _ *countedOp) { p.tick(20 * time.Millisecond) }, Results{NoQuorum: 1}},
-		"too late":    {Extend, func(p *scriptedFleet, _ *countedOp) { p.clock.Advance(time.Second); answer(p, one, one) }, Results{Expired: 1}},
-		"taken back":  {Acquire, func(p *scriptedFleet, op *countedOp) { require.True(t, p.engine.Cancel(&op.Op)) }, Results{Cancelled: 1}},
-		"closed":      {Release, func(p *scriptedFleet, _ *countedOp) { p.engine.Close(0) }, Results{Refused: 1}},
-		"woke late":   {Acquire, func(p *scriptedFleet, op *countedOp) { answer(p, ok, ok); p.engine.Late(&op.Op) }, Results{Expired: 1}},
-		"not yet":     {Acquire, func(*scriptedFleet, *countedOp) {}, Results{}},
-		"after votes": {Acquire, func(p *scriptedFleet, op *countedOp) { answer(p, ok, ok); require.False(t, p.engine.Cancel(&op.Op)) }, Results{Won: 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newScripted(t, 3)
-			op := p.submit(c.kind, "key")
-			c.play(p, op)
-			s := p.engine.Stats()
-			want := Stats{Batches: s.Batches, Operations: s.Operations, InFlight: s.InFlight, Waiting: s.Waiting}
-			*map[Kind]*Results{Acquire: &want.Acquire, Extend: &want.Extend, Release: &want.Release}[c.kind] = c.want
-			require.Equal(t, want, s)
-		})
-	}
-}
-
 // TestStatsOfWhatIsUnderWay: queued, sent, refused, and taken out of the queue.
 func TestStatsOfWhatIsUnderWay(t *testing.T) {
 	p := newScripted(t, 3)

@@ -155,17 +155,6 @@ func TestMisfitInsideABatch(t *testing.T) {
 	}
 }
 
-// TestExtendWithoutMemory: where SET … IFEQ is refused the script is not.
-func TestExtendWithoutMemory(t *testing.T) {
-	p := newMixed(t, valkey)
-	op := p.submit(Extend, "key")
-	p.turn(func() { p.reply(p.sent[0], 0, "-OOM command not allowed when used memory > 'maxmemory'.\r\n") })
-	p.turn(func() { p.reply(p.sent[1], 0, "$1\r\nx\r\n", one) })
-	require.NoError(t, op.Err)
-	require.Equal(t, valkey, p.speaks[0], "the node keeps its form")
-	p.idle()
-}
-
 // TestRefusedExtendsAreLinear: native extends that a node refuses are sent again as
 // script calls, in a time that does not grow with the square of their number.
 func TestRefusedExtendsAreLinear(t *testing.T) {

@@ -123,11 +123,6 @@ const maxHistory = 200_000
 
 // run is one whole history: faults and contention, then calm.
 func (w *world) run() {
-	defer func() {
-		for _, c := range w.clients {
-			c.fleet.abandon()
-		}
-	}()
 	for _, c := range w.clients {
 		c.start()
 	}

@@ -9,13 +9,6 @@ func (m *stepper) attemptSteps() {
 			m.start(k)
 			return // attempts are numbered in the order of their start
 		}
-		if s.attempts[k].phase == succeeded && m.everyHolder {
-			x := m.add(handsOver, k)
-			if m.holderLate(k) {
-				x.broken = "a token that is not above those of holders before"
-			}
-			x.after.attempts[k].phase = handedOver
-		}
 		if s.attempts[k].phase == succeeded && m.confirmed {
 			x := m.add(beginsHandOver, k)
 			x.after.attempts[k].phase, x.after.attempts[k].late = handing, m.holderLate(k)
@@ -35,22 +28,15 @@ func (m *stepper) start(k int) {
 	b := &x.after.attempts[k]
 	b.phase = running
 	for _, a := range m.s.attempts[:k] {
-		b.late = b.late || !m.counters && m.granted(a) && m.last(a) >= b.token
+		b.late = b.late || m.granted(a) && m.last(a) >= b.token
 	}
 }
 
 // vote is the acquire of attempt k executed by node i.
 func (m *stepper) vote(k, i int) {
 	n, a := &m.s.nodes[i], m.s.attempts[k]
-	token := a.token
-	if m.counters {
-		if a.phase != running || n.votes>>k&1 == 1 {
-			return // counts are given to a request once
-		}
-		token = n.f + 1
-	}
 	v := n.node(m.tokens)
-	if v.Acquire(me, theKey, m.blockOf(token), false).Code != OK {
+	if v.Acquire(me, theKey, m.blockOf(a.token), false).Code != OK {
 		return
 	}
 	x := m.add(votes, k, i)
@@ -62,8 +48,6 @@ func (m *stepper) vote(k, i int) {
 	if a.phase != running {
 		return
 	}
-	b := &x.after.attempts[k]
-	b.token = max(b.token, token)
 	c.votes |= 1 << k
 	if !m.lazy && m.quorum(x, k) {
 		m.succeed(x, k)

@@ -47,8 +47,6 @@ type column struct { // a node
 	stale            uint8 // of those with an earlier one
 	votes            uint8 // attempts that it has voted for and that are counting, a bit each
 	owner            uint8 // blocks: the attempt with the nonce that the lock key holds, from 1 on
-	collected        uint8 // collection in two scripts: the tokens of which half is done
-	was              bool  // it was provisional, empty, in an earlier life
 }
 
 type attempt struct {
@@ -57,8 +55,8 @@ type attempt struct {
 }
 
 type client struct {
-	phase, node, wait, read, half, floor uint8
-	stale                                bool // its nonce is of an earlier life of the node
+	phase, node, wait, read, floor uint8
+	stale                          bool // its nonce is of an earlier life of the node
 }
 
 type state struct {
@@ -99,7 +97,7 @@ func (p *packer) take(width uint) uint64 {
 
 // layout is the widths of fields in a world.
 type layout struct {
-	token, set, owner, stale, collected, half, attempts, clients, column uint
+	token, set, owner, stale, attempts, clients, column uint
 }
 
 func (w *world) measure() {
@@ -116,15 +114,9 @@ func (w *world) measure() {
 	if w.keepStale {
 		l.stale = l.set
 	}
-	if w.removeFirst || w.floorFirst {
-		l.collected = uint(w.top()) + 1
-	}
-	if w.readApart {
-		l.half = 1
-	}
-	l.column = 2 + 2*l.token + l.set + l.stale + l.attempts + l.owner + l.collected + 1 + l.clients*(2+l.half)
+	l.column = 2 + 2*l.token + l.set + l.stale + l.attempts + l.owner + l.clients*2
 	all := l.column*uint(w.nodes) + l.attempts*(4+l.token) + l.clients*(3+l.attempts+l.token) + 3
-	if all > 128 || l.column > 64 || l.set > 8 || l.collected > 8 {
+	if all > 128 || l.column > 64 || l.set > 8 {
 		panic(fmt.Sprintf("%s: a state has %d bits, a node %d", w.name, all, l.column))
 	}
 }
@@ -166,13 +158,10 @@ func (w *world) packOrdered(s *state, order *[maxClients]int, alone *[maxClients
 		c, at = c|uint64(n.stale)<<at, at+l.stale
 		c, at = c|uint64(n.votes)<<at, at+l.attempts
 		c, at = c|uint64(n.owner)<<at, at+l.owner
-		c, at = c|uint64(n.collected)<<at, at+l.collected
-		c, at = c|bit(n.was)<<at, at+1
 		for _, r := range order[:w.clients] {
 			k := &s.clients[r]
 			c, at = c|bit(k.phase != idle && int(k.node) == i)<<at, at+1
 			c, at = c|uint64(k.read>>i&1)<<at, at+1
-			c, at = c|uint64(k.half>>i&1)<<at, at+l.half
 		}
 		columns[i] = c
 	}
@@ -203,15 +192,12 @@ func (w *world) unpack(words packed) (s state) {
 		n.stale = uint8(p.take(l.stale))
 		n.votes = uint8(p.take(l.attempts))
 		n.owner = uint8(p.take(l.owner))
-		n.collected = uint8(p.take(l.collected))
-		n.was = p.take(1) == 1
 		for r := range w.clients {
 			k := &s.clients[r]
 			if p.take(1) == 1 {
 				k.node = uint8(i)
 			}
 			k.read |= uint8(p.take(1)) << i
-			k.half |= uint8(p.take(l.half)) << i
 		}
 	}
 	for i := range w.attempts {

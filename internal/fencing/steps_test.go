@@ -65,28 +65,13 @@ func (m *stepper) nodeSteps(i int) {
 			m.write(i, x, nonceOld, rejoinsStale)
 		}
 	}
-	if m.sameNonce && n.marker == absent && m.known(i) {
-		v := n.node(m.tokens)
-		v.Notice(me, "n", 0)
-		m.add(noticeAgain, i).after.nodes[i].keep(&v)
-	}
-}
-
-// known reports whether a client or a request has the nonce of node i.
-func (m *stepper) known(i int) bool {
-	for _, k := range m.s.clients[:m.clients] {
-		if k.phase != idle && int(k.node) == i && !k.stale {
-			return true
-		}
-	}
-	return m.s.nodes[i].fresh != 0
 }
 
 func (m *stepper) lose(i int) {
 	n := m.s.nodes[i]
 	x := m.add(loses, i)
 	c := &x.after.nodes[i]
-	c.marker, c.f, c.floor, c.owner, c.was = absent, 0, 0, 0, false
+	c.marker, c.f, c.floor, c.owner = absent, 0, 0, 0
 	m.outlive(&x.after, i)
 	if m.atOnce {
 		v := c.node(m.tokens)
@@ -97,12 +82,6 @@ func (m *stepper) lose(i int) {
 		after := x.after
 		m.add(loses, i).after = after
 		m.steps[len(m.steps)-1].after.nodes[i].owner = n.owner
-	}
-	if m.unboundRollback && n.was {
-		x = m.add(restartsBack, i)
-		c = &x.after.nodes[i]
-		c.marker, c.f, c.floor = provisional, 0, 0
-		x.after.losses++
 	}
 	if !m.rollback {
 		return
@@ -123,9 +102,6 @@ func (m *stepper) lose(i int) {
 // outlive is what clients and requests are after node i has begun another life.
 func (m *stepper) outlive(s *state, i int) {
 	s.losses++
-	if m.unbound() {
-		return
-	}
 	n := &s.nodes[i]
 	n.fresh, n.stale = 0, n.stale|n.fresh
 	for r := range m.clients {
@@ -138,13 +114,6 @@ func (m *stepper) outlive(s *state, i int) {
 
 func (m *stepper) write(i, floor int, nonce string, kind uint8) {
 	v := m.s.nodes[i].node(m.tokens)
-	if m.ifAbsent {
-		// The one script that looks sufficient: if there is no marker, do it all.
-		if v.Marker.Phase != Absent {
-			return
-		}
-		nonce = v.Notice(me, "n", 0).Text
-	}
 	if v.Rejoin(me, nonce, uint64(floor)).Code != OK {
 		return
 	}
@@ -157,45 +126,16 @@ func (m *stepper) collectSteps(i int) {
 	n := &m.s.nodes[i]
 	for t := 0; m.collect && t <= int(m.top()); t++ {
 		v := n.node(m.tokens)
-		bit := uint8(1) << t
-		removed := len(v.Tokens) > 0 && int(v.Tokens[0].F) <= t
-		switch {
-		case m.lower:
-			if v.Floor = uint64(t); removed {
-				v.Tokens = v.Tokens[:0]
-			}
-		case m.removeFirst || m.floorFirst:
-			if n.collected&bit != 0 {
-				m.collectRest(i, t)
-			}
-			if m.removeFirst && removed {
-				v.Tokens = v.Tokens[:0]
-			} else if m.floorFirst {
-				v.Floor = max(v.Floor, uint64(t))
-			}
-		default:
+		if !m.lower {
 			v.Raise(me, uint64(t))
-			bit = 0
-		}
-		if m.lower {
-			bit = 0
+		} else if v.Floor = uint64(t); len(v.Tokens) > 0 && int(v.Tokens[0].F) <= t {
+			v.Tokens = v.Tokens[:0]
 		}
 		after := *n
 		after.keep(&v)
-		after.collected |= bit
 		if after != *n {
 			m.add(collects, i, t).after.nodes[i] = after
 		}
-	}
-}
-
-func (m *stepper) collectRest(i, t int) {
-	x := m.add(collectsRest, i, t)
-	c := &x.after.nodes[i]
-	if m.removeFirst {
-		c.floor = max(c.floor, uint8(t))
-	} else if c.f <= uint8(t) {
-		c.f = 0
 	}
 }
 
@@ -221,11 +161,6 @@ func (m *stepper) clientSteps(r int) {
 	if k.phase == reading && m.enough(k) { // the last read was not followed by REJOIN at once
 		if m.lazy {
 			m.send(&m.add(sendsRejoin, r).after, r, k.floor)
-		} else if before := len(m.steps); m.writeOnce {
-			m.write(int(k.node), int(k.floor), k.nonce(), rejoins)
-			for i := range m.steps[before:] {
-				m.steps[before+i].after.clients[r] = client{}
-			}
 		}
 		return
 	}
@@ -244,11 +179,8 @@ func (m *stepper) notice(r, i int, wait uint8) {
 		x.after.clients[r] = client{phase: sent, node: uint8(i), wait: wait}
 		return
 	}
-	if m.sameNonce && n.marker == absent && m.known(i) {
-		return // its NOTICE has a nonce of its own, which is the protocol itself
-	}
 	v := n.node(m.tokens)
-	if m.ifAbsent && n.marker != absent || m.calm && wait != 0 {
+	if m.calm && wait != 0 {
 		return
 	}
 	answer := v.Notice(me, "n", uint64(m.s.losses))
@@ -258,11 +190,7 @@ func (m *stepper) notice(r, i int, wait uint8) {
 		return
 	}
 	x := m.add(notices, r, i)
-	c := &x.after.nodes[i]
-	if !m.ifAbsent {
-		c.keep(&v)
-		c.was = c.was || m.unboundRollback && c.f == 0 && c.floor == 0
-	}
+	x.after.nodes[i].keep(&v)
 	if m.noQuarantine {
 		wait = 0
 	}
@@ -357,21 +285,13 @@ func (m *stepper) read(r, j int) {
 	if answer.Code != OK {
 		return
 	}
-	half := m.readApart && k.half>>j&1 == 0
-	switch {
-	case half:
-		x := m.add(readsFloor, r, j)
-		x.after.clients[r].half |= 1 << j
-		x.after.clients[r].floor = max(k.floor, m.s.nodes[j].floor)
-		return
-	case m.noFloor || m.readApart:
+	if m.noFloor {
 		answer.Token = uint64(m.s.nodes[j].f)
 	}
 	rejoin.Learned(k.nonce(), j, answer)
 	x := m.add(reads, r, j)
 	c := &x.after.clients[r]
 	c.read, c.floor = uint8(rejoin.read), uint8(rejoin.floor)
-	c.half &^= 1 << j
 	m.settle(&x.after)
 }
 
@@ -384,20 +304,20 @@ func (w *world) enough(k *client) bool {
 func (m *stepper) settle(s *state) {
 	for r := range m.clients {
 		k := &s.clients[r]
-		if !m.keepStale && !m.unbound() && (k.phase == waiting || k.phase == reading) &&
+		if !m.keepStale && (k.phase == waiting || k.phase == reading) &&
 			(k.stale || s.nodes[k.node].marker != provisional) {
 			*k = client{} // its nonce is of no use any more
 		}
 		if k.phase == waiting && k.wait == 0 {
 			k.phase = reading
 		}
-		if k.phase == reading && !m.writeOnce && !m.lazy && m.enough(k) {
+		if k.phase == reading && !m.lazy && m.enough(k) {
 			m.send(s, r, k.floor)
 		}
 	}
 	for i := range m.nodes {
 		n := &s.nodes[i]
-		if !m.keepStale && !m.unbound() {
+		if !m.keepStale {
 			n.stale = 0
 			if n.marker != provisional {
 				n.fresh = 0

@@ -20,31 +20,22 @@ type world struct {
 	lazy                             bool // attempts end, and REJOINs are sent, at any time
 	limit                            int  // of states
 
-	ifAbsent        bool // no provisional marker: REJOIN does its work if there is no marker
-	writeOnce       bool // REJOIN is executed when it is sent, and once
-	atOnce          bool // a node that has forgotten votes at once
-	noQuarantine    bool
-	noReads         bool
-	readsEarly      bool // before the quarantine's end
-	fewReads        bool // q-1 others
-	readsInactive   bool // others that have no vote, too
-	fromSend        bool // the timer starts when NOTICE is sent
-	sameNonce       bool // NOTICE that is delivered twice gives the same nonce
-	unboundRollback bool // an older provisional marker is valid after a restart
-	unboundActive   bool // an older state has a vote after a restart
-	noWord          bool // InitFencing without an operator's number: what nodes with a vote show, and a clock
-	earlyWord       bool // the operator's number is from before the quarantine
-	lowWord         bool // and one less than it must be
-	bounded         bool // nodes refuse tokens that are far above what they know
-	firstRefusal    bool // an attempt is over with the refusal that keeps it from a quorum
-	counters        bool // nodes count, and the token is the largest count
-	lower           bool // collection sets the floor without max
-	removeFirst     bool // collection in two scripts: tokens, then floor
-	floorFirst      bool // floor, then tokens
-	noFloor         bool // READ ignores the floor
-	readApart       bool // READ in two scripts: floor, then tokens
-	everyHolder     bool // hand-over without contact, and every single holder must be in order
-	confirmed       bool // hand-over confirmed by a quorum of extends
+	atOnce        bool // a node that has forgotten votes at once
+	noQuarantine  bool
+	noReads       bool
+	readsEarly    bool // before the quarantine's end
+	fewReads      bool // q-1 others
+	readsInactive bool // others that have no vote, too
+	fromSend      bool // the timer starts when NOTICE is sent
+	unboundActive bool // an older state has a vote after a restart
+	noWord        bool // InitFencing without an operator's number: what nodes with a vote show, and a clock
+	earlyWord     bool // the operator's number is from before the quarantine
+	lowWord       bool // and one less than it must be
+	bounded       bool // nodes refuse tokens that are far above what they know
+	firstRefusal  bool // an attempt is over with the refusal that keeps it from a quorum
+	lower         bool // collection sets the floor without max
+	noFloor       bool // READ ignores the floor
+	confirmed     bool // hand-over confirmed by a quorum of extends
 
 	fleet  Fleet
 	layout layout
@@ -74,9 +65,6 @@ func (w *world) readers() Fleet {
 	return f
 }
 
-// unbound reports whether the knowledge of clients survives a loss of the node.
-func (w *world) unbound() bool { return w.ifAbsent || w.sameNonce || w.unboundRollback }
-
 // fresh is a state before the first attempt, without its tokens.
 func (w *world) fresh() (s state) {
 	for i := range w.nodes {
@@ -92,9 +80,6 @@ func (w *world) fresh() (s state) {
 // numbered in the order of their start.
 func (w *world) starts() (all []state) {
 	s := w.fresh()
-	if w.counters {
-		return []state{s}
-	}
 	seen := map[[maxAttempts]uint8]bool{}
 	var choose func(k int)
 	choose = func(k int) {
@@ -154,7 +139,7 @@ func (w *world) last(a attempt) uint8 { return a.token + uint8(w.block) - 1 }
 // open reports whether the property can still be broken: an attempt may yet succeed after
 // one with a token as large, or beside one with the same token.
 func (w *world) open(s *state) bool {
-	if w.counters || w.everyHolder || w.confirmed {
+	if w.confirmed {
 		return true
 	}
 	for k := range w.attempts {
@@ -260,20 +245,15 @@ const (
 	votes
 	loses
 	restarts
-	restartsBack
 	sends
 	notices
-	noticeAgain
 	quarantineEnds
 	reads
-	readsFloor
 	rejoins
 	rejoinsStale
 	stops
 	initializes
 	collects
-	collectsRest
-	handsOver
 	beginsHandOver
 	extends
 	givesUp
@@ -286,20 +266,15 @@ var texts = [...]string{
 	votes:          "n%[2]d executes the acquire of a%[1]d: OK",
 	loses:          "n%d loses its data",
 	restarts:       "n%d restarts with an older state: F=%d floor=%d",
-	restartsBack:   "n%d restarts with the state that it had when it was provisional",
 	sends:          "c%d sends NOTICE to n%d",
 	notices:        "c%d has the reply to NOTICE of n%d",
-	noticeAgain:    "n%d executes NOTICE again",
 	quarantineEnds: "c%d: the quarantine ends, and all attempts that it waits for",
 	reads:          "c%d reads n%d",
-	readsFloor:     "c%d reads the floor of n%d",
 	rejoins:        "n%d executes REJOIN with floor %d",
 	rejoinsStale:   "n%d executes REJOIN with an earlier nonce and floor %d",
 	stops:          "c%d stops",
 	initializes:    "c%d is given the floor %d by an operator",
 	collects:       "n%d collects up to %d",
-	collectsRest:   "n%d does the second half of collecting up to %d",
-	handsOver:      "a%d hands over",
 	beginsHandOver: "a%d begins a hand-over",
 	extends:        "n%[2]d executes an extend of a%[1]d: OK",
 	givesUp:        "a%d gives up",
