@@ -2,12 +2,12 @@ package group
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
@@ -215,28 +215,11 @@ func (g *Group) waitedInVain(ctx context.Context, t *waiting.Tries, why waiting.
 // cutOff is the error of an Acquire whose context has ended.
 func (g *Group) cutOff(ctx context.Context, t *waiting.Tries) error {
 	t.End = waiting.GaveUp
-	return g.acquireError(t, endOf(ctx))
+	return g.acquireError(t, texts.EndOf(ctx))
 }
 
 func (g *Group) acquireError(t *waiting.Tries, ended error) error {
 	return g.cfg.AcquireError(t.Key, t.Attempts, g.clock.Now()-t.Began, t.Last, ended)
-}
-
-// endOf is the error of a context that has ended, and its cause where that is another.
-// It runs user code, and so only for the caller that gave the context.
-func endOf(ctx context.Context) error {
-	err := ctx.Err()
-	if err == nil { // its Done channel is closed all the same
-		err = context.Canceled
-	}
-	switch cause := context.Cause(ctx); {
-	case cause == nil:
-		return err
-	case errors.Is(cause, err): // often the same
-		return cause
-	default:
-		return fmt.Errorf("%w: %w", err, cause)
-	}
 }
 
 // deniedBy is the nodes that had the key of an acquire already.

@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/renewal"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -63,12 +65,19 @@ func (h Handle) Value() string {
 	return ""
 }
 
-// Digest is that of the value at the keys, or "".
-func (h Handle) Digest() string {
+// HasValue reports whether the lock's value has a SHA-256 sum.
+func (h Handle) HasValue(sum [sha256.Size]byte) bool {
+	value := h.Value()
+	return value != "" && sha256.Sum256([]byte(value)) == sum
+}
+
+// Text shows the lock without its token.
+func (h Handle) Text() string {
+	digest := ""
 	if value := h.Value(); value != "" {
-		return Digest([]byte(value))
+		digest = texts.Digest([]byte(value))
 	}
-	return ""
+	return texts.Lock(h.key, h.Remaining(), digest)
 }
 
 // Remaining is the validity that is left, or 0. A machine that was suspended is noticed.

@@ -99,15 +99,3 @@ func (g *Group) onPanic(v any, stack []byte) {
 	}
 	log.Error("redlock: a callback panicked", "panic", v, "stack", string(stack))
 }
-
-// errorOf returns the error of a completed operation as the API shows it.
-func (g *Group) errorOf(op *engine.Op) error { return g.explain(op, op.Err) }
-
-// explain returns err, of an operation or of the whole that it has decided, as the API shows
-// it. Only one without a quorum has details, and allocates.
-func (g *Group) explain(op *engine.Op, err error) error {
-	if err != engine.ErrNoQuorum {
-		return err
-	}
-	return g.cfg.QuorumError(g, op)
-}

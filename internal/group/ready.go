@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -43,7 +44,7 @@ func (g *Group) Ready(ctx context.Context) error {
 			return why
 		}
 		if ctx.Err() != nil {
-			return &notReady{endOf(ctx), why}
+			return texts.NotReady(ctx, why)
 		}
 		timer := time.NewTimer(max(leastWait, soonest))
 		select {
@@ -85,7 +86,7 @@ func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration,
 		changed = g.readiness.changed
 	}
 	lock.Unlock()
-	if g.isEnding() {
+	if engine.IsClosed(g.ending) {
 		return nil, 0, engine.ErrClosed
 	}
 	if ready {
@@ -97,16 +98,10 @@ func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration,
 // InitFencing gives nodes a vote that the others cannot bring back.
 func (g *Group) InitFencing(ctx context.Context, atLeast uint64) error {
 	if g.fence == nil {
-		return fmt.Errorf("%w: InitFencing needs Config.Fenced", ErrConfig)
+		return fmt.Errorf("%w: InitFencing needs Config.Fenced", engine.ErrConfig)
 	}
 	return g.fence.InitFencing(orBackground(ctx), atLeast)
 }
-
-// notReady is what Ready returns when its context has ended.
-type notReady struct{ ended, why error }
-
-func (e *notReady) Error() string   { return fmt.Sprintf("%v; %v", e.why, e.ended) }
-func (e *notReady) Unwrap() []error { return []error{e.ended, e.why} }
 
 // voting is called when a node has got its fenced vote back.
 func (g *Group) voting() {

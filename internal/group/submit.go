@@ -117,7 +117,7 @@ func (op *Op) Result() error {
 	if op.Err == nil {
 		return nil
 	}
-	return op.group.errorOf(&op.Op)
+	return op.group.explain(&op.Op, op.Err)
 }
 
 // Remaining is the validity that is left after an operation without an error, or 0.
