@@ -11,7 +11,6 @@ import (
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/texts"
-	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -115,7 +114,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		}
 		return err
 	}
-	for one := range c.each {
+	for _, one := range c.list() {
 		h.hold.Accompany(&one.Op, x)
 	}
 	g.keeper.Review(h.hold, false)
@@ -190,7 +189,7 @@ func (h Handle) Release(ctx context.Context) error {
 	ended := ctx.Err()
 	var along fresh
 	if c.one != nil && ended == nil && g.lines.IsTaken(s.Key) {
-		along = g.fresh()
+		along, _ = g.fresh(new(fencing.Proposal)) // before the release is noted: user code may panic
 	}
 	absent, ok := g.keeper.Releasing(h.hold)
 	if !ok { // another caller has released it since, or has passed it on
@@ -226,26 +225,11 @@ func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 	return false
 }
 
-// fresh is what an acquire needs that no other had.
-type fresh struct {
-	ok    bool
-	token token.Token
-	block fencing.Block // where acquires are fenced
-}
-
-// fresh makes what is sent along with a release. Rand and FenceClock are user code, which may
-// panic: so this comes before the release is noted.
-func (g *Group) fresh() (f fresh) {
-	var p fencing.Proposal
-	f.ok = g.newToken(&f.token) == nil && g.fence.Propose(&f.block, &p) == nil
-	return f
-}
-
-// release sends a release, or leaves it; with something fresh along, the acquire of the first
-// that waits for the lock too, if there is room for both. The line learns of it on every
-// path, and before a hook is called, which may block.
+// release sends a release, or leaves it to be sent, all of it or nothing. With something fresh
+// the acquire of the first that waits for the lock is sent along, if there is room for both. The
+// line learns of it on every path, and before a hook is called, which may block.
 func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
-	if along.ok {
+	if along != (fresh{}) {
 		if next := h.group.lines.Along(s.Key, along.token, along.block); next != nil {
 			if op, unsent, err = c.doWith(ctx, next); err != engine.ErrBusy {
 				return op, unsent, err
@@ -254,7 +238,7 @@ func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *holding.S
 	}
 	defer h.group.lines.Freed(s)
 	if leaves {
-		err = c.leave()
+		err = h.group.engine.Leave(c.list()...)
 		return &c.first().Op, err != nil, err
 	}
 	return c.do(ctx)
@@ -280,7 +264,7 @@ func (h Handle) ReleaseAsync() {
 	}
 	defer c.free()
 	absent, _ := g.keeper.Releasing(h.hold) // End reports whether the lock was still there
-	for one := range c.each {
+	for _, one := range c.list() {
 		one.Token, one.Absent = s.Token, absent
 	}
 	if h.hold.End() { // of several callers one sends it

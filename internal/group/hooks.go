@@ -11,9 +11,9 @@ import (
 )
 
 // reportAttempt reports an attempt that has ended with err. ctx is its caller's, or nil.
-func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key string, err error) {
+func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key []byte, err error) {
 	if f := g.cfg.OnAttempt; f != nil {
-		f(ctx, op.Kind, key, op.Took(g.clock.Now()), op.Tally, err)
+		f(ctx, op.Kind, string(key), op.Took(g.clock.Now()), op.Tally, err)
 	}
 }
 
