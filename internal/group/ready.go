@@ -24,22 +24,15 @@ func (r *readiness) nodeUp() {
 	}
 }
 
-// IsReady returns nil if a quorum of nodes is up and may vote, else an ErrNoQuorum with
-// the nodes that cannot, or ErrClosed.
-func (g *Group) IsReady() error {
-	_, _, why := g.look(false)
-	return why
-}
-
 // leastWait is how long Ready waits at least before it looks at a quarantine again.
 const leastWait = 10 * time.Millisecond
 
-// Ready waits until IsReady is nil, until ctx ends, or until the group is closed. It is
-// woken when a node comes up, and at the end of a quarantine.
+// Ready waits until a quorum of nodes is up and may vote, until ctx ends, or until the group is
+// closed. It is woken when a node comes up, and at the end of a quarantine.
 func (g *Group) Ready(ctx context.Context) error {
 	ctx = orBackground(ctx)
 	for {
-		changed, soonest, why := g.look(true)
+		changed, soonest, why := g.look()
 		if why == nil || why == engine.ErrClosed {
 			return why
 		}
@@ -57,9 +50,9 @@ func (g *Group) Ready(ctx context.Context) error {
 	}
 }
 
-// look returns why the group is not ready, and when it may be: once changed is closed, or
-// after soonest.
-func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration, why error) {
+// look returns why the group is not ready, an ErrNoQuorum with the nodes that cannot vote, and
+// when it may be: once changed is closed, or after soonest.
+func (g *Group) look() (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
 	lock := g.engine.DriverLock()
 	lock.Lock()
@@ -79,7 +72,7 @@ func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration,
 		}
 	}
 	ready := g.fleet.Len()-len(op.Failures) >= quorum.Size(g.fleet.Len())
-	if wait && !ready {
+	if !ready {
 		if g.readiness.changed == nil {
 			g.readiness.changed = make(chan struct{})
 		}
