@@ -1,10 +1,12 @@
-// Package group implements the root package's calls for one quorum of nodes: it has
-// the connections, the engine, and the locks that were acquired. The root package
-// documents what the calls promise.
+// Package group implements the root package's calls for one quorum of nodes: it has the
+// connections, the engine, and the locks that were acquired. It puts the other rooms together,
+// and has the configuration and the hooks. The root package documents what the calls promise.
 //
 //	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
+//	            │         ├─> waiting, fence
 //	            │         └─> token, clock
-//	            └─> Handle.Extend, Handle.Release ─> lease, engine
+//	            ├─> Handle.Extend, Handle.Release ─> holding, engine
+//	            └─> Group.Inspect, Group.Attach ─> inspection
 package group
 
 import (
