@@ -30,7 +30,9 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/group"
+	"github.com/redlock-go/redlock/internal/inspection"
 	"github.com/redlock-go/redlock/internal/knobs"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -51,8 +53,7 @@ type Config struct {
 	// that ends in ?persistent=yes declares a node that forgets nothing in a restart (appendonly yes,
 	// appendfsync always), to which the restart guard does not apply: see MaxTTL.
 	Nodes []string
-	// TLS configures rediss:// nodes; TLS 1.2 is the least version. The server name is the host of the node
-	// unless it is set here.
+	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
 	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ
 	// between nodes or change. Nil means TLS. It must not block.
@@ -105,7 +106,7 @@ type Config struct {
 // Format implements fmt.Formatter: no verb shows the credentials of a node.
 func (cfg Config) Format(f fmt.State, verb rune) {
 	type plain Config // has no Format
-	cfg.Nodes = group.Redact(cfg.Nodes)
+	cfg.Nodes = texts.Redact(cfg.Nodes)
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
 }
 
@@ -376,7 +377,7 @@ var (
 	ErrForgotten = group.ErrForgotten // too many nodes have lost the fencing tokens: see Client.InitFencing
 	// ErrConfig: the Config is wrong, or every node refuses it. Of a fenced acquire: nodes have the tokens of
 	// clients with other Nodes or another MaxTTL, or the clock of this machine cannot be right.
-	ErrConfig   = group.ErrConfig
+	ErrConfig   = engine.ErrConfig
 	ErrArgument = engine.ErrArgument // a key, ttl, function or Op that is not allowed
 )
 
@@ -392,11 +393,11 @@ type AcquireError struct {
 
 // Error returns all of it in one line.
 func (e *AcquireError) Error() string {
-	return group.GaveUp(e.Key, e.Attempts, e.Waited, e.Last, e.Ctx)
+	return texts.GaveUp(e.Key, e.Attempts, e.Waited, e.Last, e.Ctx)
 }
 
 // Unwrap returns those of Ctx and Last that are not nil.
-func (e *AcquireError) Unwrap() []error { return group.NotNil(e.Ctx, e.Last) }
+func (e *AcquireError) Unwrap() []error { return texts.NotNil(e.Ctx, e.Last) }
 
 func newAcquireError(key string, attempts int, waited time.Duration, last, ended error) error {
 	return &AcquireError{key, attempts, waited, last, ended}
@@ -412,10 +413,10 @@ type QuorumError struct {
 }
 
 // Error returns how many nodes failed, which, and why.
-func (e *QuorumError) Error() string { return group.NoQuorum(e.Nodes, e.Failed, e.Kind == OpRelease) }
+func (e *QuorumError) Error() string { return texts.NoQuorum(e.Nodes, e.Failed, e.Kind == OpRelease) }
 
 // Unwrap returns Cause and Failed.
-func (e *QuorumError) Unwrap() []error { return group.Causes(e.Cause, e.Failed) }
+func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) }
 
 func newQuorumError(g *group.Group, op *engine.Op) error {
 	e := &QuorumError{Kind: OpKind(op.Kind), Cause: op.Err, Nodes: g.Len(), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
@@ -433,7 +434,7 @@ type NodeError struct {
 }
 
 // Error returns the node, once, and the cause.
-func (e NodeError) Error() string { return group.NodeFailure(e.Addr, e.Err) }
+func (e NodeError) Error() string { return texts.NodeFailure(e.Addr, e.Err) }
 
 // Unwrap returns Err.
 func (e NodeError) Unwrap() error { return e.Err }
@@ -448,7 +449,7 @@ const (
 	OpRelease
 )
 
-func (k OpKind) String() string { return group.KindName(engine.Kind(k)) }
+func (k OpKind) String() string { return texts.Kind(engine.Kind(k)) }
 
 // Op is an operation for callers that have an event loop: Submit does not block, and a callback completes it.
 // It must not be touched from Submit until Done, or until a Cancel that returned true; then it can be reused.
@@ -507,7 +508,7 @@ func (op *Op) Format(f fmt.State, _ rune) { fmt.Fprint(f, op.text()) }
 // MarshalText is Format for log/slog and encoding/json.
 func (op *Op) MarshalText() ([]byte, error) { return []byte(op.text()), nil }
 
-func (op *Op) text() string { return group.OpText(engine.Kind(op.Kind), op.Key, op.TTL, op.Token[:]) }
+func (op *Op) text() string { return texts.Op(engine.Kind(op.Kind), op.Key, op.TTL, op.Token[:]) }
 
 // completion hides Complete from the users of Op.
 type completion Op
@@ -629,7 +630,7 @@ const (
 	KeyEternal                  // a quorum of nodes has a value that does not expire, as SETNX leaves it: no lock does that
 )
 
-func (s KeyStatus) String() string { return group.Status(s).String() }
+func (s KeyStatus) String() string { return inspection.Status(s).String() }
 
 // IsHeldBy reports whether l is the lock that holds the key.
 func (s KeyState) IsHeldBy(l Lock) bool {
@@ -645,7 +646,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	if err != nil {
 		return KeyState{}, err
 	}
-	all := group.Summarize(seen)
+	all := inspection.Summarize(seen)
 	s := KeyState{key, KeyStatus(all.Status), all.Holder, all.Digest, make([]KeyOnNode, len(seen)), all.Sum}
 	for i := range seen {
 		n := &seen[i]

@@ -52,6 +52,7 @@ var restricted = map[string][]string{
 	"redlock":                           {"bench", "internal/testkit"},
 	"bench":                             {},
 	"internal/group":                    {"redlock"},
+	"internal/inspection":               {"redlock", "internal/group"},
 	"conn/conntest":                     {}, // or a user of the library compiles a server
 	"internal/fakeredis":                {"bench", "internal/testkit", "conn/conntest"},
 	"internal/realredis":                {"bench", "internal/testkit"},
@@ -169,6 +170,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"internal/testkit/a.go", ours + "conn/conntest", false},
 		{"internal/engine/a.go", ours + "conn", true},
 		{"internal/engine/a.go", ours + "internal/group", false},
+		{"internal/fence/a.go", ours + "internal/inspection", false},
 		{"internal/engine/a.go", ours + "internal/fakeredis", false},
 		{"internal/engine/a.go", module, false},
 		{"internal/token/a.go", "crypto/rand", true},

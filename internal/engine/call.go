@@ -159,8 +159,8 @@ func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
 // then.
 func (c *Call) Over() bool { return c.over }
 
-// isClosed reports whether a Done channel is closed. It runs no user code.
-func isClosed(done <-chan struct{}) bool {
+// IsClosed reports whether a Done channel is closed. It runs no user code.
+func IsClosed(done <-chan struct{}) bool {
 	select {
 	case <-done: // never, where it is nil
 		return true
@@ -174,7 +174,7 @@ func isClosed(done <-chan struct{}) bool {
 func (e *Engine) checkContexts(b *batch) {
 	for i := range b.rounds {
 		r := &b.rounds[i]
-		if r.op == nil || r.ended == nil || !isClosed(r.ended) || !r.op.claim(r.life, idle) {
+		if r.op == nil || r.ended == nil || !IsClosed(r.ended) || !r.op.claim(r.life, idle) {
 			continue
 		}
 		c := r.op.Done.(*Call)
@@ -196,7 +196,7 @@ func (e *Engine) checkWaitingContexts() {
 	var ended list
 	e.queue.scan(scanWaiting, func(op *Op) {
 		c, ok := op.Done.(*Call)
-		if !ok || c.ended == nil || !isClosed(c.ended) {
+		if !ok || c.ended == nil || !IsClosed(c.ended) {
 			return
 		}
 		if op.Kind == Release {

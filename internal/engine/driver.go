@@ -275,7 +275,7 @@ func (e *Engine) readAlone(c *Call) {
 	e.alone.Store(true)
 	defer e.alone.Store(false)
 	limit := min(aloneFor, c.Timeout)
-	for left := limit; len(c.done) == 0 && left > 0 && !isClosed(c.ended); {
+	for left := limit; len(c.done) == 0 && left > 0 && !IsClosed(c.ended); {
 		if e.flush(); e.window.isOpen.Load() && e.depth.Load() > own {
 			return
 		}

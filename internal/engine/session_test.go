@@ -144,7 +144,7 @@ func (s *session) back(err error) {
 	if op := &s.call.Op; op.Kind == Release && (err == context.Canceled && !s.doing || errors.Is(err, ErrClosed)) {
 		s.lock.forgotten = true // it may not have been sent
 	}
-	if s.doing && !isClosed(s.ended) && s.world.chance(10) {
+	if s.doing && !IsClosed(s.ended) && s.world.chance(10) {
 		close(s.ended) // too late
 	}
 	s.pending, s.doing = false, false
@@ -191,7 +191,7 @@ func (s *session) cancel(serial int) {
 	switch {
 	case !s.pending || s.serial != serial:
 		return
-	case s.doing && isClosed(s.ended):
+	case s.doing && IsClosed(s.ended):
 		return
 	case s.doing:
 		close(s.ended) // and the engine finds out

@@ -1,7 +1,6 @@
 package fence
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -27,16 +27,10 @@ var (
 	// ErrForgotten says that too many nodes have forgotten the tokens.
 	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens: an operator must call InitFencing")
 	// errFleet: nodes belong to another fleet.
-	errFleet = configError("redlock: nodes hold the fencing tokens of a fleet that is configured otherwise")
+	errFleet = texts.WrongConfig("redlock: nodes hold the fencing tokens of a fleet that is configured otherwise")
 	// errClock: the clock cannot be right, and no token is made from it.
-	errClock = configError("redlock: no fencing token can be made from this clock")
+	errClock = texts.WrongConfig("redlock: no fencing token can be made from this clock")
 )
-
-// configError is an engine.ErrConfig.
-type configError string
-
-func (e configError) Error() string        { return string(e) }
-func (e configError) Is(target error) bool { return target == engine.ErrConfig }
 
 // DefaultSet is the key of the tokens.
 const DefaultSet = "redlock:fence"
@@ -66,10 +60,6 @@ type Config struct {
 	IsUp func(node int) bool
 	// Voting learns that a node has got its vote back.
 	Voting func()
-	// Ended is the error of a call whose context has ended; why is what it waited for.
-	Ended func(ctx context.Context, why error) error
-	// Quote is a text of another client, as errors show it.
-	Quote func(string) string
 }
 
 // Client is one client's part in fencing.
@@ -327,7 +317,7 @@ func (c *Client) misfit() error {
 	if _, rest, found := strings.Cut(text, ":"); found { // active:<fleet>:<run_id>
 		text, _, _ = strings.Cut(rest, ":")
 	}
-	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL; with another FenceSet tokens would begin anew, and could be smaller", errFleet, c.names(nodes), c.cfg.Quote(text), c.name)
+	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL; with another FenceSet tokens would begin anew, and could be smaller", errFleet, c.names(nodes), texts.Quote(text), c.name)
 }
 
 func (c *Client) names(nodes uint64) string {
@@ -336,15 +326,6 @@ func (c *Client) names(nodes uint64) string {
 		names = append(names, c.cfg.Nodes[bits.TrailingZeros64(nodes)])
 	}
 	return strings.Join(names, ", ")
-}
-
-func (c *Client) isEnding() bool {
-	select {
-	case <-c.cfg.Ending:
-		return true
-	default:
-		return false
-	}
 }
 
 func bit(node int) uint64 { return 1 << uint(node) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/texts"
 )
 
 // operator is one call of InitFencing.
@@ -112,7 +113,7 @@ func (c *Client) initialize(ctx context.Context, all []recovery, by *operator) e
 		switch {
 		case pause == never && voting >= enough:
 			return nil // nodes that are down are brought back by the others
-		case c.isEnding():
+		case engine.IsClosed(c.cfg.Ending):
 			return engine.ErrClosed
 		case first && by.alone && voting+known < enough:
 			return c.Votes()
@@ -121,7 +122,7 @@ func (c *Client) initialize(ctx context.Context, all []recovery, by *operator) e
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			return c.cfg.Ended(ctx, c.Votes())
+			return texts.NotReady(ctx, c.Votes())
 		case <-c.cfg.Ending:
 			return engine.ErrClosed
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 )
 
@@ -32,7 +33,7 @@ type recovery struct {
 // Turn brings nodes back as far as it can be done now, and returns the pause to the next turn.
 // It does not wait for nodes, and calls no user code.
 func (c *Client) Turn() time.Duration {
-	if c == nil || c.isEnding() {
+	if c == nil || engine.IsClosed(c.cfg.Ending) {
 		return never
 	}
 	for i, x := range c.collecting {

@@ -2,13 +2,11 @@ package group
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
-	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -61,7 +59,7 @@ func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Dura
 	if c, err = g.calls(engine.Acquire, s, ttl); err != nil {
 		return c, err
 	}
-	for one := range c.each {
+	for _, one := range c.list() {
 		one.Watch(ctx)
 	}
 	s.TTL = c.first().TTL
@@ -150,17 +148,14 @@ func (g *Group) attempt(ctx context.Context, c *calls, s *holding.State, sent bo
 	return h, r, err
 }
 
-// renew gives the calls what no other attempt had. Rand and FenceClock are user code.
+// renew gives the calls what no other attempt had.
 func (g *Group) renew(c *calls) error {
-	first := c.first()
-	if err := g.newToken(&first.Token); err != nil {
+	f, err := g.fresh(&c.first().Proposal)
+	if err != nil {
 		return err
 	}
-	if err := g.fence.Propose(&first.Block, &first.Proposal); err != nil {
-		return err
-	}
-	for one := range c.each {
-		one.Token, one.Block, one.Absent = first.Token, first.Block, 0
+	for _, one := range c.list() {
+		one.Token, one.Block, one.Absent = f.token, f.block, 0
 	}
 	return nil
 }
@@ -215,28 +210,11 @@ func (g *Group) waitedInVain(ctx context.Context, t *waiting.Tries, why waiting.
 // cutOff is the error of an Acquire whose context has ended.
 func (g *Group) cutOff(ctx context.Context, t *waiting.Tries) error {
 	t.End = waiting.GaveUp
-	return g.acquireError(t, endOf(ctx))
+	return g.acquireError(t, texts.EndOf(ctx))
 }
 
 func (g *Group) acquireError(t *waiting.Tries, ended error) error {
 	return g.cfg.AcquireError(t.Key, t.Attempts, g.clock.Now()-t.Began, t.Last, ended)
-}
-
-// endOf is the error of a context that has ended, and its cause where that is another.
-// It runs user code, and so only for the caller that gave the context.
-func endOf(ctx context.Context) error {
-	err := ctx.Err()
-	if err == nil { // its Done channel is closed all the same
-		err = context.Canceled
-	}
-	switch cause := context.Cause(ctx); {
-	case cause == nil:
-		return err
-	case errors.Is(cause, err): // often the same
-		return cause
-	default:
-		return fmt.Errorf("%w: %w", err, cause)
-	}
 }
 
 // deniedBy is the nodes that had the key of an acquire already.
@@ -250,12 +228,4 @@ func deniedBy(op *engine.Op) (denied uint64) {
 		}
 	}
 	return denied
-}
-
-// newToken makes t a new token.
-func (g *Group) newToken(t *token.Token) error {
-	if err := t.Fill(g.cfg.Rand); err != nil {
-		return fmt.Errorf("redlock: %w", err)
-	}
-	return nil
 }

@@ -2,9 +2,11 @@ package group
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/token"
 )
@@ -15,6 +17,24 @@ type calls struct {
 	group *Group
 	one   *engine.Call
 	all   []*engine.Call // in place of one, for several keys
+}
+
+// fresh is what an acquire needs that no other had.
+type fresh struct {
+	token token.Token
+	block fencing.Block // where acquires are fenced
+}
+
+// fresh makes what the next attempt of an acquire needs. Rand and FenceClock are user code, which
+// may panic.
+func (g *Group) fresh(p *fencing.Proposal) (f fresh, err error) {
+	if err := f.token.Fill(g.cfg.Rand); err != nil {
+		return fresh{}, fmt.Errorf("redlock: %w", err)
+	}
+	if err := g.fence.Propose(&f.block, p); err != nil {
+		return fresh{}, err
+	}
+	return f, nil
 }
 
 // calls returns an operation of a kind on a lock, to be freed; or an error if
@@ -35,24 +55,19 @@ func (g *Group) calls(kind engine.Kind, s *holding.State, ttl time.Duration) (c 
 		}
 	}
 	if err == nil {
-		for one := range c.each {
+		for _, one := range c.list() {
 			one.Tail = s.Tail(g.cfg.tail)
 		}
 	}
 	return c, err
 }
 
-// each yields each of the calls.
-func (c *calls) each(yield func(*engine.Call) bool) {
+// list is the calls, in the order of the keys.
+func (c *calls) list() []*engine.Call {
 	if c.one != nil {
-		yield(c.one)
-		return
+		return []*engine.Call{c.one} // on the stack of the caller
 	}
-	for _, one := range c.all {
-		if !yield(one) {
-			return
-		}
-	}
+	return c.all
 }
 
 // ops is the operation of each of the calls.
@@ -71,7 +86,7 @@ func (c *calls) several() (ops []*engine.Op) {
 }
 
 func (c *calls) free() {
-	for one := range c.each {
+	for _, one := range c.list() {
 		c.group.engine.Free(one)
 	}
 }
@@ -86,7 +101,7 @@ func (c *calls) first() *engine.Call {
 
 // prepare sets the lock that the calls are about, and has the end of ctx end them.
 func (c *calls) prepare(ctx context.Context, t token.Token, absent uint64) {
-	for one := range c.each {
+	for _, one := range c.list() {
 		one.Watch(ctx)
 		one.Token, one.Absent = t, absent
 	}
@@ -122,7 +137,7 @@ func (c *calls) outcome(ended error) (op *engine.Op, unsent bool, err error) {
 	if ended != nil {
 		return op, ended == engine.ErrBusy || ended == engine.ErrClosed, ended
 	}
-	for one := range c.each {
+	for _, one := range c.list() {
 		if next := engine.Joint(err, one.Err); next != err {
 			op, err = &one.Op, next
 		}
@@ -135,9 +150,7 @@ func (c *calls) outcome(ended error) (op *engine.Op, unsent bool, err error) {
 func (c *calls) report(ctx context.Context, op *engine.Op, err error) error {
 	c.note(err)
 	err = c.group.explain(op, err)
-	if c.group.cfg.OnAttempt != nil {
-		c.group.reportAttempt(ctx, op, string(c.first().Key), err)
-	}
+	c.group.reportAttempt(ctx, op, c.first().Key, err)
 	return err
 }
 
@@ -151,7 +164,7 @@ func (c *calls) note(err error) {
 // absent is the nodes that have none of the keys.
 func (c *calls) absent() uint64 {
 	absent := ^uint64(0)
-	for one := range c.each {
+	for _, one := range c.list() {
 		absent &= one.Absent
 	}
 	return absent
@@ -159,7 +172,7 @@ func (c *calls) absent() uint64 {
 
 // refused is the first call that nodes have refused since its key was taken, or nil.
 func (c *calls) refused() *engine.Call {
-	for one := range c.each {
+	for _, one := range c.list() {
 		if one.Err == engine.ErrTaken && !one.Over() {
 			return one
 		}
@@ -169,29 +182,16 @@ func (c *calls) refused() *engine.Call {
 
 // rollback releases what was acquired, since err is the result of the whole.
 func (c *calls) rollback(err error) {
-	for one := range c.each {
+	for _, one := range c.list() {
 		if !one.Over() && one.Err == nil {
 			c.group.engine.Forgo(&one.Op, err)
 		}
 	}
 }
 
-// leave sends the releases of a caller that does not wait for them, because its context has
-// ended: all of them, or none.
-func (c *calls) leave() error {
-	if c.one != nil {
-		return c.group.engine.Leave(c.one)
-	}
-	return c.group.engine.Leave(c.all...)
-}
-
 // discard is leave for a caller that does not look at the result, which is counted when the
 // first key has one.
 func (c *calls) discard() {
-	if c.one != nil {
-		c.group.engine.Discard(c.one)
-		return
-	}
-	c.all[0].Part = false
-	c.group.engine.Discard(c.all...)
+	c.first().Part = false
+	c.group.engine.Discard(c.list()...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/knobs"
+	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -100,7 +101,7 @@ func (cfg Config) check() (Config, error) {
 		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")
 	}
 	if cfg.Name != "" {
-		cfg.tail = nameMark + cfg.Name
+		cfg.tail = token.NameMark + cfg.Name
 	}
 	if cfg.Engine.MaxWaiting < 0 {
 		return cfg, fmt.Errorf("MaxWaiting is %d, want 0 (the default) or more", cfg.Engine.MaxWaiting)
@@ -115,9 +116,6 @@ func (cfg Config) check() (Config, error) {
 	}
 	return cfg, nil
 }
-
-// nameMark stands between a token and the Name. No token has it.
-const nameMark = "@"
 
 // maxName bounds Config.Name in bytes: it is in every command.
 const maxName = 128
@@ -137,16 +135,3 @@ func checkName(name string) error {
 
 // closeTimeout bounds how long Close waits for work.
 const closeTimeout = 250 * time.Millisecond
-
-// Redact returns nodes without credentials. Of an address that cannot be parsed it
-// returns nothing, since any part of it may be a password.
-func Redact(nodes []string) []string {
-	shown := make([]string, len(nodes))
-	for i, text := range nodes {
-		shown[i] = "(not an address)"
-		if a, err := conn.ParseAddress(text); err == nil {
-			shown[i] = a.String()
-		}
-	}
-	return shown
-}

@@ -1,14 +1,15 @@
-// Package group implements the root package's calls for one quorum of nodes: it has
-// the connections, the engine, and the locks that were acquired. The root package
-// documents what the calls promise.
+// Package group implements the root package's calls for one quorum of nodes: it has the
+// connections, the engine, and the locks that were acquired. It puts the other rooms together,
+// and has the configuration and the hooks. The root package documents what the calls promise.
 //
 //	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
+//	            │         ├─> waiting, fence
 //	            │         └─> token, clock
-//	            └─> Handle.Extend, Handle.Release ─> lease, engine
+//	            ├─> Handle.Extend, Handle.Release ─> holding, engine
+//	            └─> Group.Inspect, Group.Attach ─> inspection
 package group
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/waiting"
 )
 
@@ -48,7 +50,7 @@ type Group struct {
 func New(cfg Config) (*Group, error) {
 	cfg, err := cfg.check()
 	if err != nil {
-		return nil, wrongConfig(err)
+		return nil, texts.WrongConfig(wrong, err)
 	}
 	g := &Group{clock: clock.New(), ending: make(chan struct{})}
 	g.house = newHousekeeper(g.clock)
@@ -104,8 +106,7 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 	return fence.New(fence.Config{
 		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.Engine.MaxTTL, Nodes: names(cfg), Persistent: persistent,
 		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
-		Ring: g.house.ring, IsUp: g.isUp, Voting: g.voting, Quote: Quote,
-		Ended: func(ctx context.Context, why error) error { return &notReady{endOf(ctx), why} },
+		Ring: g.house.ring, IsUp: g.isUp, Voting: g.voting,
 	})
 }
 
@@ -160,16 +161,6 @@ func (g *Group) isUp(node int) bool {
 }
 
 func bit(node int) uint64 { return 1 << uint(node) }
-
-// isEnding reports whether Close has begun.
-func (g *Group) isEnding() bool {
-	select {
-	case <-g.ending:
-		return true
-	default:
-		return false
-	}
-}
 
 // Close refuses new operations, waits up to CloseTimeout for those under way, and
 // frees everything.

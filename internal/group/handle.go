@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/renewal"
-	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -63,12 +64,19 @@ func (h Handle) Value() string {
 	return ""
 }
 
-// Digest is that of the value at the keys, or "".
-func (h Handle) Digest() string {
+// HasValue reports whether the lock's value has a SHA-256 sum.
+func (h Handle) HasValue(sum [sha256.Size]byte) bool {
+	value := h.Value()
+	return value != "" && sha256.Sum256([]byte(value)) == sum
+}
+
+// Text shows the lock without its token.
+func (h Handle) Text() string {
+	digest := ""
 	if value := h.Value(); value != "" {
-		return Digest([]byte(value))
+		digest = texts.Digest([]byte(value))
 	}
-	return ""
+	return texts.Lock(h.key, h.Remaining(), digest)
 }
 
 // Remaining is the validity that is left, or 0. A machine that was suspended is noticed.
@@ -106,7 +114,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		}
 		return err
 	}
-	for one := range c.each {
+	for _, one := range c.list() {
 		h.hold.Accompany(&one.Op, x)
 	}
 	g.keeper.Review(h.hold, false)
@@ -181,7 +189,7 @@ func (h Handle) Release(ctx context.Context) error {
 	ended := ctx.Err()
 	var along fresh
 	if c.one != nil && ended == nil && g.lines.IsTaken(s.Key) {
-		along = g.fresh()
+		along, _ = g.fresh(new(fencing.Proposal)) // before the release is noted: user code may panic
 	}
 	absent, ok := g.keeper.Releasing(h.hold)
 	if !ok { // another caller has released it since, or has passed it on
@@ -217,26 +225,11 @@ func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 	return false
 }
 
-// fresh is what an acquire needs that no other had.
-type fresh struct {
-	ok    bool
-	token token.Token
-	block fencing.Block // where acquires are fenced
-}
-
-// fresh makes what is sent along with a release. Rand and FenceClock are user code, which may
-// panic: so this comes before the release is noted.
-func (g *Group) fresh() (f fresh) {
-	var p fencing.Proposal
-	f.ok = g.newToken(&f.token) == nil && g.fence.Propose(&f.block, &p) == nil
-	return f
-}
-
-// release sends a release, or leaves it; with something fresh along, the acquire of the first
-// that waits for the lock too, if there is room for both. The line learns of it on every
-// path, and before a hook is called, which may block.
+// release sends a release, or leaves it to be sent, all of it or nothing. With something fresh
+// the acquire of the first that waits for the lock is sent along, if there is room for both. The
+// line learns of it on every path, and before a hook is called, which may block.
 func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
-	if along.ok {
+	if along != (fresh{}) {
 		if next := h.group.lines.Along(s.Key, along.token, along.block); next != nil {
 			if op, unsent, err = c.doWith(ctx, next); err != engine.ErrBusy {
 				return op, unsent, err
@@ -245,7 +238,7 @@ func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *holding.S
 	}
 	defer h.group.lines.Freed(s)
 	if leaves {
-		err = c.leave()
+		err = h.group.engine.Leave(c.list()...)
 		return &c.first().Op, err != nil, err
 	}
 	return c.do(ctx)
@@ -271,7 +264,7 @@ func (h Handle) ReleaseAsync() {
 	}
 	defer c.free()
 	absent, _ := g.keeper.Releasing(h.hold) // End reports whether the lock was still there
-	for one := range c.each {
+	for _, one := range c.list() {
 		one.Token, one.Absent = s.Token, absent
 	}
 	if h.hold.End() { // of several callers one sends it

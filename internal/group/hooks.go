@@ -11,9 +11,9 @@ import (
 )
 
 // reportAttempt reports an attempt that has ended with err. ctx is its caller's, or nil.
-func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key string, err error) {
+func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key []byte, err error) {
 	if f := g.cfg.OnAttempt; f != nil {
-		f(ctx, op.Kind, key, op.Took(g.clock.Now()), op.Tally, err)
+		f(ctx, op.Kind, string(key), op.Took(g.clock.Now()), op.Tally, err)
 	}
 }
 
@@ -98,16 +98,4 @@ func (g *Group) onPanic(v any, stack []byte) {
 		log = slog.Default()
 	}
 	log.Error("redlock: a callback panicked", "panic", v, "stack", string(stack))
-}
-
-// errorOf returns the error of a completed operation as the API shows it.
-func (g *Group) errorOf(op *engine.Op) error { return g.explain(op, op.Err) }
-
-// explain returns err, of an operation or of the whole that it has decided, as the API shows
-// it. Only one without a quorum has details, and allocates.
-func (g *Group) explain(op *engine.Op, err error) error {
-	if err != engine.ErrNoQuorum {
-		return err
-	}
-	return g.cfg.QuorumError(g, op)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -23,27 +24,20 @@ func (r *readiness) nodeUp() {
 	}
 }
 
-// IsReady returns nil if a quorum of nodes is up and may vote, else an ErrNoQuorum with
-// the nodes that cannot, or ErrClosed.
-func (g *Group) IsReady() error {
-	_, _, why := g.look(false)
-	return why
-}
-
 // leastWait is how long Ready waits at least before it looks at a quarantine again.
 const leastWait = 10 * time.Millisecond
 
-// Ready waits until IsReady is nil, until ctx ends, or until the group is closed. It is
-// woken when a node comes up, and at the end of a quarantine.
+// Ready waits until a quorum of nodes is up and may vote, until ctx ends, or until the group is
+// closed. It is woken when a node comes up, and at the end of a quarantine.
 func (g *Group) Ready(ctx context.Context) error {
 	ctx = orBackground(ctx)
 	for {
-		changed, soonest, why := g.look(true)
+		changed, soonest, why := g.look()
 		if why == nil || why == engine.ErrClosed {
 			return why
 		}
 		if ctx.Err() != nil {
-			return &notReady{endOf(ctx), why}
+			return texts.NotReady(ctx, why)
 		}
 		timer := time.NewTimer(max(leastWait, soonest))
 		select {
@@ -56,9 +50,9 @@ func (g *Group) Ready(ctx context.Context) error {
 	}
 }
 
-// look returns why the group is not ready, and when it may be: once changed is closed, or
-// after soonest.
-func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration, why error) {
+// look returns why the group is not ready, an ErrNoQuorum with the nodes that cannot vote, and
+// when it may be: once changed is closed, or after soonest.
+func (g *Group) look() (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
 	lock := g.engine.DriverLock()
 	lock.Lock()
@@ -78,14 +72,14 @@ func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration,
 		}
 	}
 	ready := g.fleet.Len()-len(op.Failures) >= quorum.Size(g.fleet.Len())
-	if wait && !ready {
+	if !ready {
 		if g.readiness.changed == nil {
 			g.readiness.changed = make(chan struct{})
 		}
 		changed = g.readiness.changed
 	}
 	lock.Unlock()
-	if g.isEnding() {
+	if engine.IsClosed(g.ending) {
 		return nil, 0, engine.ErrClosed
 	}
 	if ready {
@@ -97,16 +91,10 @@ func (g *Group) look(wait bool) (changed <-chan struct{}, soonest time.Duration,
 // InitFencing gives nodes a vote that the others cannot bring back.
 func (g *Group) InitFencing(ctx context.Context, atLeast uint64) error {
 	if g.fence == nil {
-		return fmt.Errorf("%w: InitFencing needs Config.Fenced", ErrConfig)
+		return fmt.Errorf("%w: InitFencing needs Config.Fenced", engine.ErrConfig)
 	}
 	return g.fence.InitFencing(orBackground(ctx), atLeast)
 }
-
-// notReady is what Ready returns when its context has ended.
-type notReady struct{ ended, why error }
-
-func (e *notReady) Error() string   { return fmt.Sprintf("%v; %v", e.why, e.ended) }
-func (e *notReady) Unwrap() []error { return []error{e.ended, e.why} }
 
 // voting is called when a node has got its fenced vote back.
 func (g *Group) voting() {

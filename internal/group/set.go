@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/waiting"
 )
 
@@ -26,7 +27,7 @@ func checkKeys(keys []string) ([]string, error) {
 	keys = slices.Sorted(slices.Values(keys))
 	for i := 1; i < len(keys); i++ {
 		if keys[i] == keys[i-1] {
-			return nil, engine.WrongArgument("AcquireAll was given %s twice", Quote(keys[i]))
+			return nil, engine.WrongArgument("AcquireAll was given %s twice", texts.Quote(keys[i]))
 		}
 	}
 	return keys, nil

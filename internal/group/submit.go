@@ -29,7 +29,6 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 	}
 	op.Tail = g.cfg.tail
 	if op.Kind == engine.Acquire {
-		op.Block = fencing.Block{} // it may be another group's
 		submitted := false
 		defer func() {
 			if !submitted { // Rand is user code: it may panic
@@ -37,21 +36,19 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 			}
 		}()
 		op.proposal, op.holder = fencing.Proposal{}, t
-		if err := g.newToken(t); err != nil {
+		f, err := g.fresh(&op.proposal)
+		if err != nil {
 			return err
 		}
-		if err := g.fence.Propose(&op.Block, &op.proposal); err != nil {
-			return err
-		}
-		submitted = true
+		*t, op.Block, submitted = f.token, f.block, true
 	}
 	if op.group != g || op.Token != *t {
 		op.Absent = 0 // it was of another lock
 	}
 	op.group, op.Token = g, *t
 	err := g.engine.Submit(&op.Op)
-	if (err == engine.ErrBusy || err == engine.ErrClosed) && g.cfg.OnAttempt != nil {
-		g.reportAttempt(ofOp, &op.Op, string(op.Key), err)
+	if err == engine.ErrBusy || err == engine.ErrClosed {
+		g.reportAttempt(ofOp, &op.Op, op.Key, err)
 	}
 	return err
 }
@@ -62,9 +59,7 @@ func (g *Group) Cancel(op *Op) bool {
 	if op.group != g || !g.engine.Cancel(&op.Op) {
 		return false
 	}
-	if g.cfg.OnAttempt != nil {
-		g.reportAttempt(ofOp, &op.Op, string(op.Key), context.Canceled)
-	}
+	g.reportAttempt(ofOp, &op.Op, op.Key, context.Canceled)
 	return true
 }
 
@@ -88,8 +83,8 @@ func (op *Op) Report() (ended bool) {
 	if op.Kind == engine.Release && op.Err == nil && g.lines.Known() {
 		g.lines.FreedKey(string(op.Key)) // it may be the lock of a holder in this process
 	}
-	if g.cfg.OnAttempt != nil {
-		g.reportAttempt(ofOp, &op.Op, string(op.Key), op.Result())
+	if g.cfg.OnAttempt != nil { // the error may allocate
+		g.reportAttempt(ofOp, &op.Op, op.Key, op.Result())
 	}
 	return !again || !op.repeat()
 }
@@ -97,14 +92,13 @@ func (op *Op) Report() (ended bool) {
 // repeat submits an acquire again, with another token, and reports whether it did. No other
 // does: to its user the operation is still under way.
 func (op *Op) repeat() bool {
-	var t token.Token
-	var b fencing.Block
 	g := op.group
-	if g.newToken(&t) != nil || g.fence.Propose(&b, &op.proposal) != nil || !op.Reserve() {
+	f, err := g.fresh(&op.proposal)
+	if err != nil || !op.Reserve() {
 		return false
 	}
 	lost := op.Err
-	*op.holder, op.Token, op.Block = t, t, b
+	*op.holder, op.Token, op.Block = f.token, f.token, f.block
 	if g.engine.Submit(&op.Op) != nil { // its user learns of the attempt that was made
 		op.Err = lost
 		return false
@@ -114,10 +108,10 @@ func (op *Op) repeat() bool {
 
 // Result returns the error of an operation that is complete, or nil.
 func (op *Op) Result() error {
-	if op.Err == nil {
+	if op.Err == nil { // also where it was never submitted
 		return nil
 	}
-	return op.group.errorOf(&op.Op)
+	return op.group.explain(&op.Op, op.Err)
 }
 
 // Remaining is the validity that is left after an operation without an error, or 0.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -191,8 +191,8 @@ func (l *ledger) auditNodes(key string, b *holding) {
 	for i, s := range h.Servers {
 		value, _ := s.Get(key)
 		ttl := s.TTL(key)
-		nodes = append(nodes, group.Digest([]byte(value))+" "+ttl.String())
-		if strings.Contains(shown, group.Digest([]byte(value))) && ttl >= left || h.forgotSince(i, b.since.Add(-2*maxTTL)) {
+		nodes = append(nodes, texts.Digest([]byte(value))+" "+ttl.String())
+		if strings.Contains(shown, texts.Digest([]byte(value))) && ttl >= left || h.forgotSince(i, b.since.Add(-2*maxTTL)) {
 			votes++
 		}
 	}

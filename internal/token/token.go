@@ -20,6 +20,10 @@ import (
 // of them are printable, and none needs escaping.
 const Size = 22
 
+// NameMark stands between a token and the name of its holder, in the value at a key. No token
+// has it.
+const NameMark = "@"
+
 // entropy is the number of random bytes in a token.
 const entropy = 16
 

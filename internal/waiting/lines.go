@@ -219,7 +219,7 @@ func (l *Lines) settle(s *shard, line *line) (d departure) {
 // holds nothing then. Once the client begins to close it does not: the waiters are about to
 // leave, and cannot give it back.
 func (l *Lines) Pass(h holding.Hold, held *holding.State) bool {
-	if l.waiting.Load() == 0 || l.cfg.NoHandOver || isClosed(l.cfg.Ending) {
+	if l.waiting.Load() == 0 || l.cfg.NoHandOver || engine.IsClosed(l.cfg.Ending) {
 		return false
 	}
 	s := l.lock(held.Key)
@@ -255,7 +255,7 @@ func (l *Lines) pass(s *shard, h holding.Hold, held *holding.State) (d departure
 // the moment at which a holder gives it back: with a new token and block, to be sent along
 // with the release. It is nil if there is none.
 func (l *Lines) Along(key string, t token.Token, b fencing.Block) *engine.Call {
-	if isClosed(l.cfg.Ending) || !l.CanBeWoken() {
+	if engine.IsClosed(l.cfg.Ending) || !l.CanBeWoken() {
 		return nil
 	}
 	s := l.lock(key)
@@ -384,14 +384,5 @@ func (l *Lines) around(line *line) contention.Surroundings {
 	return contention.Surroundings{
 		Now: now, Held: line.held, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
 		Pause: l.cfg.Retry.pause(line.contender.Attempts()+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
-	}
-}
-
-func isClosed(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
 	}
 }

@@ -54,9 +54,6 @@ func (l *Lines) Down(node int) {
 	l.sentry.lose(node)
 }
 
-// ID names the process in queues.
-func (l *Lines) ID() string { return l.tracking.id }
-
 var (
 	errGivenUp = errors.New("the waiter has given up")
 	errRefused = errors.New("the node refuses what waiting needs")

@@ -81,10 +81,10 @@ func (w *Waiter) StandAgain() { w.stand(0) }
 func (w *Waiter) Await(ctx context.Context, t *Tries, until time.Duration) (Reason, holding.Hold) {
 	l, done := w.lines, ctx.Done()
 	for {
-		if isClosed(l.cfg.Ending) {
+		if engine.IsClosed(l.cfg.Ending) {
 			return Closed, holding.Hold{}
 		}
-		if isClosed(done) || ctx.Err() != nil {
+		if engine.IsClosed(done) || ctx.Err() != nil {
 			return GivesUp, holding.Hold{}
 		}
 		switch step, handed := w.step(); {
@@ -324,7 +324,7 @@ func (w *Waiter) Leave() {
 	if !handed.IsZero() {
 		l.cfg.Release(handed)
 	}
-	if isClosed(l.cfg.Ending) {
+	if engine.IsClosed(l.cfg.Ending) {
 		select {
 		case l.left <- struct{}{}:
 		default:

@@ -1,10 +1,11 @@
-package group
+package inspection
 
 import (
 	"crypto/sha256"
 	"strings"
 	"unicode"
 
+	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -36,7 +37,7 @@ type Summary struct {
 // count is how many nodes have one value, and have it without a TTL.
 type count struct{ nodes, eternal int }
 
-// Summarize counts what Inspect has seen.
+// Summarize counts what Read has seen.
 func Summarize(seen []Sight) (s Summary) {
 	var absent, failed int
 	var most *Sight
@@ -86,21 +87,15 @@ func (n *Sight) Holder() (name, digest string) {
 	if !n.There {
 		return "", ""
 	}
-	digest = Digest([]byte(n.Value))
-	if len(n.Value) <= token.Size || !strings.HasPrefix(n.Value[token.Size:], nameMark) {
+	digest = texts.Digest([]byte(n.Value))
+	if len(n.Value) <= token.Size || !strings.HasPrefix(n.Value[token.Size:], token.NameMark) {
 		return "", digest // all of it may be another library's token
 	}
-	name = n.Value[token.Size+len(nameMark):]
+	name = n.Value[token.Size+len(token.NameMark):]
 	for _, r := range name {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
 			return "", digest
 		}
 	}
 	return name, digest
-}
-
-// HasValue reports whether the lock's value has a SHA-256 sum.
-func (h Handle) HasValue(sum [sha256.Size]byte) bool {
-	value := h.Value()
-	return value != "" && sha256.Sum256([]byte(value)) == sum
 }

@@ -1,0 +1,54 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/inspection"
+	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Inspect asks all nodes what they have at a key.
+func (g *Group) Inspect(ctx context.Context, key string) ([]inspection.Sight, error) {
+	return inspection.Read(orBackground(ctx), g.engine, g.Len(), key, g.Failures)
+}
+
+// Bounds of a value that Attach takes: what other clients write, and what is read back.
+const (
+	minValue = token.Size
+	maxValue = 256
+)
+
+// Attach makes a handle of a lock that was acquired elsewhere, once a quorum of nodes has
+// shown its value. Its validity is what was given, and what the nodes show at most.
+func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.Time) (Handle, error) {
+	now := g.clock.Now()
+	left := time.Until(validUntil)
+	switch {
+	case len(value) < minValue || len(value) > maxValue:
+		return Handle{}, engine.WrongArgument("token has %d bytes, from %d to %d are allowed", len(value), minValue, maxValue)
+	case left <= 0:
+		return Handle{}, engine.WrongArgument("validity has ended %v ago", -left)
+	}
+	seen, err := g.Inspect(ctx, key)
+	if err != nil {
+		return Handle{}, err
+	}
+	op, ttl := inspection.Prove(seen, value)
+	if op.Err != nil {
+		return Handle{}, g.explain(op, op.Err)
+	}
+	s := holding.State{Key: key, Until: min(now+left, quorum.Until(now, ttl))}
+	if g.clock.Now() >= s.Until {
+		return Handle{}, engine.ErrExpired
+	}
+	s.TTL = min(max(s.Until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
+	copy(s.Token[:], value)
+	s.More = &holding.More{Attached: true, Tail: value[token.Size:]}
+	g.attached.Add(1)
+	return g.begin(&s, 0, 0), nil
+}

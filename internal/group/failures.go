@@ -1,0 +1,92 @@
+package group
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fence"
+	"github.com/redlock-go/redlock/internal/texts"
+)
+
+// ErrForgotten is an error that the root package exports.
+var ErrForgotten = fence.ErrForgotten
+
+// sentinels are the results that callers distinguish, and that no node's failure may
+// be taken for.
+var sentinels = []error{
+	engine.ErrTaken, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
+	engine.ErrStopped, engine.ErrArgument, engine.ErrConfig, fence.ErrForgotten,
+}
+
+// misconfigured returns the error of nodes that must not be used, or that all refuse to
+// be, for a reason which does not mend by itself; or nil. Where acquires are fenced, one
+// node is enough that cannot take part in it: it would have no vote for good.
+func misconfigured(nodes []conn.Node, fenced bool) error {
+	var refusing, unfenced []error
+	for _, n := range nodes {
+		if conn.Misconfigured(n.Err) {
+			return texts.WrongConfig(wrong, n.Err)
+		}
+		if conn.Permanent(n.Err) {
+			refusing = append(refusing, n.Err)
+		}
+		if fenced && (errors.Is(n.Err, conn.ErrUnscripted) || errors.Is(n.Err, conn.ErrForbidden) || errors.Is(n.Err, conn.ErrNoRunID) || errors.Is(n.Err, conn.ErrTooOld)) {
+			unfenced = append(unfenced, n.Err)
+		}
+	}
+	switch {
+	case len(refusing) == len(nodes):
+		text := wrong
+		if len(nodes) > 1 {
+			text += "no node can be used: "
+		}
+		return texts.WrongConfig(text, refusing...)
+	case len(unfenced) > 0:
+		return texts.WrongConfig(wrong+"nodes cannot take part in fencing: ", unfenced...)
+	}
+	return nil
+}
+
+// wrong begins the error of a wrong Config.
+const wrong = "redlock: config: "
+
+// Failures returns why votes on an operation have failed. The engine names the reasons
+// that are the same for all operations by one error each, so that a vote that fails
+// allocates nothing; here the errors have all details.
+func (g *Group) Failures(op *engine.Op) []engine.Failure {
+	full := make([]engine.Failure, len(op.Failures))
+	for i, f := range op.Failures {
+		if full[i] = f; f.IsTimeout() {
+			full[i].Err = texts.Because(f.Err, "no answer within %v (NodeTimeout)", op.Timeout)
+		} else if f.Err == conn.ErrQuarantined {
+			full[i].Err = g.whyGuarded(f.Node)
+		}
+	}
+	return full
+}
+
+// whyGuarded is the reason why a node has no vote, with the time that is left.
+func (g *Group) whyGuarded(node int) error {
+	guard := g.fleet.Guard(node)
+	if guard == nil {
+		return conn.ErrQuarantined
+	}
+	now := g.clock.Now()
+	left := max(time.Second, (guard.Until - now).Round(time.Second)) // no vote was counted, so it is not over
+	up := (guard.Uptime + now - guard.Since).Round(time.Second)
+	if guard.New {
+		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, g.cfg.Engine.MaxTTL, left)
+	}
+	return texts.Because(conn.ErrQuarantined, "restarted, up for %v: no vote for %v", up, left)
+}
+
+// explain returns err, of an operation or of the whole that it has decided, as the API shows
+// it. Only one without a quorum has details, and allocates.
+func (g *Group) explain(op *engine.Op, err error) error {
+	if err != engine.ErrNoQuorum {
+		return err
+	}
+	return g.cfg.QuorumError(g, op)
+}
