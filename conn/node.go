@@ -49,7 +49,6 @@ type node struct {
 	r, w     int // in[r:w] was read and is not decoded
 	decoder  resp.Decoder
 	value    resp.Value
-	skipper  resp.Skipper
 	skipping bool // inside a push that is too large for the decoder or for in
 }
 

@@ -29,7 +29,7 @@ func (f *Fleet) Connection(node int) uint64 {
 // pushed hands the decoded value, a push, to the owner.
 func (n *node) pushed() {
 	if !n.id.resp3 {
-		n.fault = &resp.ProtocolError{Reason: resp.UnknownKind} // RESP2 has no such frame
+		n.fault = &resp.ProtocolError{Reason: "push in RESP2"}
 		return
 	}
 	if on := n.fleet.cfg.OnPush; on != nil {
@@ -38,17 +38,16 @@ func (n *node) pushed() {
 }
 
 // beginSkip is called with a push at in[r] that the decoder has refused, which is
-// a fault of the connection only if the skipper finds it malformed.
+// a fault of the connection only if Skip finds it malformed.
 func (n *node) beginSkip() {
 	n.fault = nil
 	n.decoder.Reset()
-	n.skipper.Reset()
 	n.skipping = true
 }
 
 // skip reads over bytes of a push. It returns false if it needs more of them.
 func (n *node) skip() bool {
-	k, err := n.skipper.Skip(n.in[n.r:n.w])
+	k, err := n.decoder.Skip(n.in[n.r:n.w])
 	n.r += k
 	switch err {
 	case nil:

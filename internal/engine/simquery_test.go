@@ -36,7 +36,7 @@ func (m *master) query(dst []byte, cmd []string) []byte {
 	if m.world.rules.confuses && m.world.chance(5) {
 		n++
 	}
-	return resp.AppendInteger(dst, n)
+	return appendInteger(dst, n)
 }
 
 // asker is a user of a client that asks nodes for numbers, several at once, and gives some of
