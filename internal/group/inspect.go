@@ -106,7 +106,7 @@ func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.T
 	}
 	switch {
 	case op.Tally.Verdict() == quorum.Won:
-	case op.Tally.Denied() > quorum.Tolerates(g.Len()):
+	case op.Tally.Count(quorum.Denied) > g.Len()-quorum.Size(g.Len()):
 		return Handle{}, engine.ErrNotHeld
 	default:
 		return Handle{}, g.errorOf(&op)
