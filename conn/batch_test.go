@@ -110,7 +110,7 @@ func TestDownNodesFailAtOnce(t *testing.T) {
 		r.awaitDone(l)
 		for node := range 3 {
 			r.do(func() { assert.Equal(t, node != 1, r.Fault(node) == nil) })
-			assert.Equal(t, r.peers[node].Addr, r.Addr(node))
+			assert.Equal(t, r.peers[node].Addr, r.Node(node).Addr)
 		}
 		r.peers[1].Start(t)
 		r.up()

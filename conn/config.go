@@ -14,11 +14,11 @@ import (
 
 // Defaults of [Config].
 const (
-	DefaultDialTimeout  = time.Second
-	DefaultStallTimeout = time.Second
+	defaultDialTimeout  = time.Second
+	defaultStallTimeout = time.Second
 	DefaultMaxInFlight  = 16 << 10
 
-	DefaultMaxInFlightBytes = 16 << 20
+	defaultMaxInFlightBytes = 16 << 20
 
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 2 * time.Second
@@ -108,16 +108,16 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.DialTimeout <= 0 {
-		c.DialTimeout = DefaultDialTimeout
+		c.DialTimeout = defaultDialTimeout
 	}
 	if c.StallTimeout <= 0 {
-		c.StallTimeout = DefaultStallTimeout
+		c.StallTimeout = defaultStallTimeout
 	}
 	if c.MaxInFlight <= 0 {
 		c.MaxInFlight = DefaultMaxInFlight
 	}
 	if c.MaxInFlightBytes <= 0 {
-		c.MaxInFlightBytes = DefaultMaxInFlightBytes
+		c.MaxInFlightBytes = defaultMaxInFlightBytes
 	}
 	if c.Clock == nil {
 		c.Clock = clock.New()

@@ -60,9 +60,6 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 // Len is the number of configured nodes.
 func (f *Fleet) Len() int { return len(f.nodes) }
 
-// Addr names a node, without credentials.
-func (f *Fleet) Addr(node int) string { return f.nodes[node].addr }
-
 // Fault says why a node is down, marked as [ErrNotSent], or nil.
 func (f *Fleet) Fault(node int) error {
 	if n := f.nodes[node]; n.sock == nil {

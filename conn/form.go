@@ -25,9 +25,6 @@ type Prober interface {
 // changes with them.
 func (f *Fleet) Forms() []Form { return f.forms }
 
-// Form is the one of a node that is up.
-func (f *Fleet) Form(node int) Form { return f.nodes[node].form }
-
 // SetForm changes the form of a node, for as long as its connection lasts. Batches
 // that were sent stay as they are.
 func (f *Fleet) SetForm(node int, form Form) {

@@ -90,5 +90,8 @@ func (f *Fleet) Quarantined() uint64 {
 
 // quarantinedFor is how long a node has no vote yet.
 func (f *Fleet) quarantinedFor(n *node) time.Duration {
+	if n.quarantine.until == 0 {
+		return 0 // without reading the clock
+	}
 	return max(0, n.quarantine.until-f.cfg.Clock.Now())
 }

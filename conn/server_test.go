@@ -147,7 +147,7 @@ func TestRealPushes(t *testing.T) {
 		own := ask([]string{"CLIENT", "CACHING", "YES"}, []string{"MGET", "a", "c", "b"}, []string{"SET", "b", "v"}, []string{"MGET", "a", "b"})
 		require.Equal(t, tally{replies: 4, doneCalls: 1}, *own)
 		require.Equal(t, []string{"a", "b", "b"}, heard.keys[0])
-		r.do(func() { require.EqualValues(t, 1, r.Connection(0)) })
+		r.do(func() { require.EqualValues(t, 1, r.Node(0).Connection) })
 		other.Must("FLUSHALL")
 		r.until("for the flush", func() bool { return heard.count == 4 })
 	})

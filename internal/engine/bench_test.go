@@ -37,8 +37,6 @@ func newInstant(form conn.Form, granted bool, upTo int) *instantFleet {
 	return f
 }
 
-func (f *instantFleet) Connection(int) uint64 { return 1 }
-
 func (f *instantFleet) Len() int                { return 3 }
 func (f *instantFleet) Forms() []conn.Form      { return f.speaks }
 func (f *instantFleet) Send(b *conn.Batch)      { f.batches = append(f.batches, b) }

@@ -97,9 +97,9 @@ func (f *simFleet) Fault(node int) error {
 	return nil
 }
 
-func (f *simFleet) Form(node int) conn.Form { return f.links[node].form }
-
-func (f *simFleet) Connection(node int) uint64 { return f.links[node].number }
+func (f *simFleet) Node(node int) conn.Node {
+	return conn.Node{Form: f.links[node].form, Connection: f.links[node].number}
+}
 
 func (f *simFleet) SetForm(node int, form conn.Form) {
 	f.world.note("form", f.client.index, node, int(form))
@@ -186,7 +186,7 @@ func (f *simFleet) SendTo(node int, b *conn.Batch) {
 	switch owner := b.Owner.(type) {
 	case *Query:
 		what = "query"
-		if owner.Connection != 0 && owner.Connection != f.Connection(node) {
+		if owner.Connection != 0 && owner.Connection != f.Node(node).Connection {
 			f.world.check.failf("query", "client %d: node %d is asked on another connection", f.client.index, node)
 		}
 	case *wire:

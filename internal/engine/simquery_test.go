@@ -65,7 +65,7 @@ func (a *asker) next() {
 		node, n := w.IntN(c.fleet.Len()), 1+w.IntN(3)
 		q := c.engine.Query(node, w.between(time.Millisecond, 50*time.Millisecond))
 		if w.chance(30) {
-			q.Connection = c.fleet.Connection(node)
+			q.Connection = c.fleet.Node(node).Connection
 		}
 		s := &asking{q, 1000 * int64(w.check.queries), w.now(), c.dead}
 		for i := range int64(n) {
