@@ -3,7 +3,7 @@ package resp
 import "encoding/binary"
 
 // Decoder reads frames. The zero Decoder is ready for use, with the default
-// [Limits]. It has no buffer of its own and keeps no reference to the caller's,
+// [Limits]. It has no buffer and keeps no reference to the caller's,
 // only how far it has scanned a frame that was incomplete. So a frame costs time
 // linear in its length plus the number of calls, however small the pieces it
 // arrives in. A Decoder serves one stream and one goroutine at a time.
@@ -157,8 +157,8 @@ func (d *Decoder) open(e *Value, lim *Limits) (at int, why reason) {
 	}
 	if e.Kind == Attribute {
 		// It stands beside a frame of this level, not for one, so there is
-		// one more to come. It is charged for, lest attributes of no pairs
-		// go on for ever.
+		// one more to come. It is charged for, so that attributes of no pairs
+		// cannot go on for ever.
 		d.todo[d.level]++
 		count++
 	}
