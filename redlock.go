@@ -419,7 +419,7 @@ func (e *QuorumError) Error() string { return texts.NoQuorum(e.Nodes, e.Failed, 
 func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) }
 
 func newQuorumError(g *group.Group, op *engine.Op) error {
-	e := &QuorumError{Kind: OpKind(op.Kind), Cause: op.Err, Nodes: g.Len(), Granted: op.Tally.Granted(), Denied: op.Tally.Denied()}
+	e := &QuorumError{Kind: OpKind(op.Kind), Cause: op.Err, Nodes: g.Len(), Granted: op.Tally.Count(quorum.Granted), Denied: op.Tally.Count(quorum.Denied)}
 	for _, f := range g.Failures(op) {
 		e.Failed = append(e.Failed, NodeError{f.Node, g.Addr(f.Node), f.Err})
 	}
@@ -725,7 +725,7 @@ func (h Hooks) install(in *group.Config) {
 	in.OnLockLost = h.LockLost
 	if f := h.Attempt; f != nil {
 		in.OnAttempt = func(ctx context.Context, kind engine.Kind, key string, took time.Duration, t quorum.Tally, err error) {
-			f(Attempt{OpKind(kind), key, took, t.Granted(), t.Denied(), t.Failed(), err, ctx})
+			f(Attempt{OpKind(kind), key, took, t.Count(quorum.Granted), t.Count(quorum.Denied), t.Count(quorum.Failed), err, ctx})
 		}
 	}
 	if f := h.Acquire; f != nil {

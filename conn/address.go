@@ -19,8 +19,8 @@ type Address struct {
 	Host     string // "host:port", or the socket's path
 	TLS      bool
 	Database int
-	// Persistent says that the node forgets nothing in a restart (appendonly
-	// yes with appendfsync always), so that its vote counts again at once.
+	// Persistent means that the node forgets nothing in a restart (appendonly yes
+	// with appendfsync always), so that its vote counts again at once.
 	Persistent bool
 
 	login login // nil without credentials
@@ -41,16 +41,9 @@ func (a Address) credentials() (user, password string) {
 	return a.login()
 }
 
-// ParseAddress reads one of
-//
-//	host:port   host   [::1]:6379
-//	redis://[user[:password]@]host[:port][/database]
-//	rediss://…  the same over TLS
-//	unix:///path/to/socket[?db=database]   unix://user:password@/path
-//
-// A URL may end in ?persistent=yes, which sets Persistent.
-// Its errors never quote the text, which may hold a password.
-func ParseAddress(s string) (Address, error) {
+// parseAddress reads one address. Its errors never quote the text, which may hold a
+// password.
+func parseAddress(s string) (Address, error) {
 	if s == "" {
 		return Address{}, errors.New("address is empty")
 	}
@@ -117,13 +110,21 @@ func ParseAddress(s string) (Address, error) {
 	return a, nil
 }
 
-// ParseAddresses reads the addresses of a fleet, no two of which may be of the
-// same server, with any database: it would vote twice.
+// ParseAddresses reads the addresses of a fleet, each in one of the forms
+//
+//	host:port   host   [::1]:6379
+//	redis://[user[:password]@]host[:port][/database]
+//	rediss://…  the same over TLS
+//	unix:///path/to/socket[?db=database]   unix://user:password@/path
+//
+// A URL may end in ?persistent=yes, which sets Persistent. Two addresses of one server
+// are an error, with any database: it would vote twice. Errors never quote an address,
+// which may hold a password.
 func ParseAddresses(texts []string) ([]Address, error) {
 	addresses := make([]Address, len(texts))
 	seen := make(map[string]int, len(texts))
 	for i, text := range texts {
-		a, err := ParseAddress(text)
+		a, err := parseAddress(text)
 		if err != nil {
 			return nil, fmt.Errorf("node %d: %w", i, err)
 		}
@@ -149,7 +150,7 @@ func hostPort(s string) (string, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		host = ip.Unmap().String() // one spelling, or a duplicate is not seen
 	} else if host = strings.ToLower(host); strings.ContainsAny(host, ":[]") {
-		return "", errors.New("address host and port cannot be told apart")
+		return "", errors.New("address host and port cannot be separated")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", errors.New("address port is not a number from 1 to 65535")
@@ -162,6 +163,3 @@ func hostPort(s string) (string, error) {
 
 // String names the node without credentials.
 func (a Address) String() string { return a.Host }
-
-// GoString is String, so that %#v tells no password either.
-func (a Address) GoString() string { return strconv.Quote(a.Host) }

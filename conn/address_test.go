@@ -40,7 +40,7 @@ func TestParseAddress(t *testing.T) {
 		"rediss://" + marked + ":" + marked + "@h": {"tcp", "h:6379", true, 0, marked, marked},
 	} {
 		t.Run(text, func(t *testing.T) {
-			a, err := ParseAddress(text)
+			a, err := parseAddress(text)
 			require.NoError(t, err)
 			assert.Equal(t, want.network, a.Network)
 			assert.Equal(t, want.host, a.Host)
@@ -106,7 +106,7 @@ func TestParseAddressRefuses(t *testing.T) {
 		"unix://user:" + marked + "@/path?db=-1",
 	} {
 		t.Run(text, func(t *testing.T) {
-			_, err := ParseAddress(text)
+			_, err := parseAddress(text)
 			require.Error(t, err)
 			assert.NotContains(t, err.Error(), marked)
 			assert.NotContains(t, err.Error(), "host:6379")
@@ -144,7 +144,7 @@ func TestParseAddressesRefusesDuplicates(t *testing.T) {
 // Neither an address nor what holds one may show a password, for any verb
 // and however deep inside.
 func TestAddressesHideCredentials(t *testing.T) {
-	a, err := ParseAddress("redis://user:" + marked + "@host")
+	a, err := parseAddress("redis://user:" + marked + "@host")
 	require.NoError(t, err)
 	cfg := Config{Addresses: []Address{a}}
 	hidden := struct{ inner struct{ a []Address } }{}

@@ -15,7 +15,7 @@ type Batch struct {
 	Buf []byte
 	// Replies is the number of replies that each node owes for Buf.
 	Replies int
-	// Owner is told of the replies and of failures.
+	// Owner receives the replies and the failures.
 	Owner Owner
 	// Form is the form of the commands in Buf.
 	Form Form
@@ -32,14 +32,14 @@ type Batch struct {
 // SendTo and SetForm, and nothing else of the fleet.
 type Owner interface {
 	// Reply brings reply i, counted from 0, of one node. The value is valid
-	// during the call only. An error says that the reply does not fit the
-	// command: the connection is closed, and what it still owes fails.
+	// during the call only. An error means that the reply does not fit the
+	// command: the connection is closed, and all replies that it still owes fail.
 	Reply(node, i int, v *resp.Value) error
-	// Fail says that the replies from i on will never come. An err that
-	// wraps ErrNotSent says that no byte of them was written either;
-	// otherwise the commands may have been applied.
+	// Fail reports that the replies from i on will never come. If err wraps
+	// ErrNotSent, no byte of their commands was written; otherwise the commands
+	// may have been applied.
 	Fail(node, i int, err error)
-	// Done says that every node has answered or failed. The batch may be
+	// Done reports that every node has answered or failed. The batch may be
 	// used again once the call that led here has returned.
 	Done()
 }

@@ -13,8 +13,8 @@ import (
 
 // cause is why a node has failed. Its text does not repeat the node's name. All that
 // it wraps is found by errors.Is and errors.As, but not the errors in hidden: these
-// have another meaning to callers, for whom a context's error says that they gave up
-// themselves. That is why there is no Unwrap.
+// have another meaning to callers, for whom a context's error means that they gave up
+// themselves. So there is no Unwrap.
 type cause struct {
 	text   string
 	err    error
@@ -31,7 +31,7 @@ func (c *cause) Is(target error) bool {
 // As is called by errors.As, which looks no further.
 func (c *cause) As(target any) bool { return errors.As(c.err, target) }
 
-// ofContexts are the errors that say that time is up. A dial's time is not its
+// ofContexts are the errors which mean that time is up. A dial's time is not its
 // caller's.
 var ofContexts = []error{context.DeadlineExceeded, context.Canceled, os.ErrDeadlineExceeded}
 
@@ -61,7 +61,7 @@ func nameless(err error) string {
 	return strings.Replace(text, op.Error(), short, 1)
 }
 
-// outOfTime says of a dial that ran out of time how much it had.
+// outOfTime is the error of a dial that ran out of time, with its time limit.
 func outOfTime(err error, bound time.Duration) error {
 	return &cause{fmt.Sprintf("no answer within %v (DialTimeout): %s", bound, nameless(err)), err, ofContexts}
 }

@@ -14,11 +14,11 @@ import (
 
 // Defaults of [Config].
 const (
-	DefaultDialTimeout  = time.Second
-	DefaultStallTimeout = time.Second
+	defaultDialTimeout  = time.Second
+	defaultStallTimeout = time.Second
 	DefaultMaxInFlight  = 16 << 10
 
-	DefaultMaxInFlightBytes = 16 << 20
+	defaultMaxInFlightBytes = 16 << 20
 
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 2 * time.Second
@@ -48,8 +48,8 @@ type Config struct {
 	// Credentials, where set, is asked at every dial for what to log in with,
 	// by the node's host and port or socket path, and wins over what the
 	// address says. Two empty strings mean no login. It must return when ctx
-	// ends, which is at the latest after DialTimeout. What it returns is not
-	// kept; an error of its own is, and is shown.
+	// ends, which is at the latest after DialTimeout. The result is not kept;
+	// an error is kept, and shown.
 	Credentials func(ctx context.Context, addr string) (user, password string, err error)
 	// Dialer, where set, opens the connections in place of a net.Dialer;
 	// network is "tcp" or "unix". It must return when ctx ends. TLS is laid
@@ -75,28 +75,29 @@ type Config struct {
 	Quarantine time.Duration
 	// TrustRestarts switches the restart guard off.
 	TrustRestarts bool
-	// Fenced refuses nodes that do not tell their run_id, though no guard needs it, and
+	// Fenced refuses nodes that do not report their run_id, even where no guard needs it, and
 	// servers from before Redis 5, whose scripts may not write once they have read the time.
 	Fenced bool
-	// OnUp and OnDown hear of a node that came up, before anything is sent to
+	// OnUp and OnDown are called for a node that came up, before anything is sent to
 	// it, or went down, before anything that it owes fails. They are called
 	// with the lock held, must not block, and may use Node, and OnUp SendTo.
 	OnUp, OnDown func(node int)
-	// OnPush hears of each push that a node sends, less those that are too large to be
+	// OnPush receives each push that a node sends, except those that are too large to be
 	// decoded. It is called as OnUp is, from within Sweep; v is valid during the
 	// call only. Nil drops all pushes.
 	OnPush func(node int, v *resp.Value)
-	// Hidden are errors that are not found in those of nodes by errors.Is: what they
-	// say to the owner's callers is not true of a node whose Dialer, for instance,
-	// returns one. Errors of contexts are always hidden.
+	// Hidden are errors that errors.Is does not find in the errors of nodes. To the
+	// owner's callers they have another meaning, which would be wrong for a node whose
+	// Dialer, for instance, returns one. Errors of contexts are always hidden.
 	Hidden []error
 	// Name is the client's name in CLIENT LIST. One that servers do not take,
 	// because of a space for instance, is not sent.
 	Name string
-	// Probes, where set, is asked for every new connection.
+	// Probes, where set, is called for every new connection.
 	Probes func() Prober
 
-	// Logger hears of nodes that may evict keys. Nil means silence.
+	// Logger receives warnings about nodes that may evict keys or show no run_id. Nil
+	// disables them.
 	Logger *slog.Logger
 	Clock  clock.Clock
 	// Rand returns a number from [0, 1), for the jitter of reconnects. It is
@@ -108,16 +109,16 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.DialTimeout <= 0 {
-		c.DialTimeout = DefaultDialTimeout
+		c.DialTimeout = defaultDialTimeout
 	}
 	if c.StallTimeout <= 0 {
-		c.StallTimeout = DefaultStallTimeout
+		c.StallTimeout = defaultStallTimeout
 	}
 	if c.MaxInFlight <= 0 {
 		c.MaxInFlight = DefaultMaxInFlight
 	}
 	if c.MaxInFlightBytes <= 0 {
-		c.MaxInFlightBytes = DefaultMaxInFlightBytes
+		c.MaxInFlightBytes = defaultMaxInFlightBytes
 	}
 	if c.Clock == nil {
 		c.Clock = clock.New()
@@ -131,7 +132,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// usesRaw says whether every node can be reached on the raw path.
+// usesRaw reports whether every node can be reached on the raw path.
 func (c Config) usesRaw() bool {
 	if c.Dialer != nil {
 		return false // its connection may not be a socket

@@ -168,7 +168,7 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 }
 
 // try is one connection, from the first packet to the last greeting. It runs the functions in
-// Config, and a Dialer's connection, on a goroutine of its own: a panic, or the end of the
+// Config, and a Dialer's connection, in a separate goroutine: a panic, or the end of the
 // goroutine (runtime.Goexit), is an error as any other, and the node is dialed again.
 func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) {
 	ended := make(chan struct{})

@@ -1,14 +1,17 @@
-// Package conn is the nodes of a redlock client: addresses, connections, the handshake, the
-// queue of replies that each node owes, and reconnects. It knows no locks: what is sent is bytes
-// that its owner has encoded, and a [Form] is a number for the encoding that a node
-// understands, which a [Prober] of the owner finds in the handshake.
+// Package conn connects a redlock client to its nodes: addresses, connections, the handshake,
+// the queue of replies that each node owes, and reconnects. It knows no locks: it sends bytes
+// that its owner has encoded. A [Form] is a number for the encoding that a node understands; a
+// [Prober] of the owner finds it in the handshake.
 //
-// OPERATORS.md, in the directory of this package, is for those who run the nodes: permissions,
+// OPERATORS.md, in the directory of this package, is for operators of the nodes: permissions,
 // TLS, restarts, changes of nodes, timeouts, and the effects of server errors.
 //
-// Programs use the errors of this package, which errors.Is finds in an error of redlock.New and
-// in Node.Err, and [Error], which names the node. Everything else is for an owner that encodes
-// commands, such as the engine of this module; what it can rely on is below.
+// # What is promised
+//
+// To users of package redlock: the error of a node is an [*Error], errors.Is finds one of the
+// Err variables in it where one applies, and its text holds no credential and no line break. These
+// stay. To an owner of a [Fleet]: the sections below. The methods of Fleet follow the needs of
+// package redlock and may change between minor versions.
 //
 // # Ownership
 //
@@ -37,8 +40,8 @@
 // arrives. A malformed push ends the connection, as a malformed reply does, and so does any
 // push in RESP2.
 //
-// What an owner sets up for pushes lives as long as a connection. Fleet.Connection distinguishes one
-// from the next, and Fleet.Speaks3 reports whether pushes can come at all.
+// A subscription ends with its connection. [Node] has the number of the connection, which
+// distinguishes one from the next, and reports whether pushes can come.
 //
 // # Restarts
 //

@@ -12,11 +12,11 @@ import (
 	"unsafe"
 )
 
-// rawSupported says that this system has the raw path.
+// rawSupported reports that this system has the raw path.
 const rawSupported = true
 
 // epoll is the raw poller: three layers of epoll(7), so that one goroutine can
-// wait for all nodes without a thread of its own, and a caller can wait for its
+// wait for all nodes without blocking a thread, and a caller can wait for its
 // own reply without that goroutine being woken for it.
 //
 //	sockets → all (level-triggered) → readable (one shot) → the runtime's poller
@@ -82,7 +82,7 @@ func newRawPoller() (poller, error) {
 // addWaker makes the descriptor that wake writes to. It is an *os.File, which can
 // be written to while it is being closed: a bare number could belong to another file
 // by then. It is a blocking one, so that the runtime's poller leaves it alone;
-// it is read only when it is known to be readable, and writing blocks only behind
+// it is read only when it is known to be readable, and writing blocks only after
 // 2^64 wakes.
 func (p *epoll) addWaker() error {
 	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC, 0)
@@ -159,7 +159,7 @@ func (p *epoll) poll(d time.Duration, nodes []int) []int {
 	return nodes
 }
 
-// block waits in the kernel, with the scheduler told of it.
+// block waits in the kernel, in a system call that the scheduler knows of.
 func (p *epoll) block(d time.Duration) (uintptr, syscall.Errno) {
 	timeout := syscall.NsecToTimespec(int64(d))
 	n, _, errno := syscall.Syscall6(sysEpollPwait2, uintptr(p.all),

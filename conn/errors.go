@@ -27,7 +27,7 @@ var (
 	// ErrSameServer refuses a node that is another configured node under a
 	// second address: its vote would count twice.
 	ErrSameServer = errors.New("conn: same server as another node")
-	// ErrNoRunID refuses a node that does not tell its run_id (INFO server),
+	// ErrNoRunID refuses a node that does not report its run_id (INFO server),
 	// where the restart guard is strict.
 	ErrNoRunID = errors.New("conn: server does not tell its run_id, by which a restart is known")
 	// ErrTooOld refuses a server whose scripts cannot keep fencing tokens.
@@ -43,8 +43,8 @@ var (
 
 	// ErrNotRESP refuses a server whose first answer is in another protocol.
 	ErrNotRESP = errors.New("conn: answers in another protocol: not a Redis or Valkey port, or one that wants TLS (rediss://)")
-	// ErrRefused is an error in answer to a command of the handshake that says nothing of
-	// the server's state, and so does not mend by itself.
+	// ErrRefused is an error in answer to a command of the handshake that does not depend
+	// on the server's state, and so does not go away by itself.
 	ErrRefused = errors.New("conn: server refuses a command of the handshake")
 	// ErrUntrusted refuses a server by its certificate.
 	ErrUntrusted = errors.New("conn: server's certificate is not trusted")
@@ -67,7 +67,7 @@ var (
 	ErrUnscripted = refusal.ErrUnscripted
 )
 
-// Misconfigured reports whether err says that a node must not be used for
+// Misconfigured reports whether err means that a node must not be used for
 // locks, now or later, healthy or not: it is another node's second
 // address, a replica, part of a cluster, or a sentinel. A client should not
 // start with one.
@@ -88,7 +88,7 @@ func Permanent(err error) bool {
 }
 
 // Error is a failure of one node, with the action that failed. Its text is
-// one line of at most a few hundred bytes, however much the node said.
+// one line of at most a few hundred bytes, however long the node's answer was.
 type Error struct {
 	Addr string // host and port or path, never a credential
 	Op   string // "dial" (and greet), "read" or "write"
@@ -99,7 +99,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("conn: %s %s: %s", e.Op, e.Addr, e.Reason())
 }
 
-// Reason is the text of the cause alone, for those who have named the node already.
+// Reason returns the text of the cause alone, for a message that names the node itself.
 func (e *Error) Reason() string { return plain(strings.TrimPrefix(e.Err.Error(), "conn: ")) }
 
 // Unwrap returns the cause.
@@ -108,9 +108,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // maxCause bounds what Error shows of its cause, in bytes.
 const maxCause = 256
 
-// plain is a cause's text made fit for a log: one line of bounded length. It may
-// hold words of the peer, such as the names in a certificate that no authority has
-// vouched for yet.
+// plain returns a cause's text as one line of bounded length, fit for a log. The text may
+// hold words of the peer, such as the names in a certificate that is not trusted.
 func plain(text string) string {
 	if len(text) > maxCause {
 		text = text[:maxCause] + "..."

@@ -54,7 +54,7 @@ func TestAnswersToHalfARequest(t *testing.T) {
 // Silence ends a connection after the stall bound, but only where something is
 // owed, and every byte begins it anew.
 func TestSilence(t *testing.T) {
-	const bound = DefaultStallTimeout
+	const bound = defaultStallTimeout
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 2)
 		idle := r.socket(0)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Fleet is the N nodes of one client. The package documentation says which methods
+// Fleet is the N nodes of one client. The package documentation lists the methods that
 // need the lock.
 type Fleet struct {
 	cfg    Config
@@ -57,13 +57,10 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	return f, nil
 }
 
-// Len is the number of configured nodes.
+// Len returns the number of configured nodes.
 func (f *Fleet) Len() int { return len(f.nodes) }
 
-// Addr names a node, without credentials.
-func (f *Fleet) Addr(node int) string { return f.nodes[node].addr }
-
-// Fault says why a node is down, marked as [ErrNotSent], or nil.
+// Fault returns why a node is down, marked as [ErrNotSent], or nil.
 func (f *Fleet) Fault(node int) error {
 	if n := f.nodes[node]; n.sock == nil {
 		return n.cause
@@ -71,7 +68,7 @@ func (f *Fleet) Fault(node int) error {
 	return nil
 }
 
-// Away is the nodes without a connection, a bit each. A batch that is sent now fails
+// Away returns the nodes without a connection, a bit each. A batch that is sent now fails
 // on them at once.
 func (f *Fleet) Away() uint64 { return f.away }
 
@@ -171,7 +168,7 @@ func (f *Fleet) reap() {
 	}
 }
 
-// CanBlock says whether Sweep can block. Then a lone caller can wait there for its
+// CanBlock reports whether Sweep can block. Then a lone caller can wait there for its
 // own reply.
 func (f *Fleet) CanBlock() bool { return f.poller.canBlock() }
 

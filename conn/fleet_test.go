@@ -56,7 +56,7 @@ func newTestFleet(t *testing.T, portable bool, peers []*scripted.Server, set ...
 		permanentPause: time.Millisecond,
 	}
 	for _, p := range peers {
-		a, err := ParseAddress(p.URL())
+		a, err := parseAddress(p.URL())
 		require.NoError(t, err)
 		cfg.Addresses = append(cfg.Addresses, a)
 	}

@@ -21,12 +21,9 @@ type Prober interface {
 	Form() uint16 // that the answers have shown
 }
 
-// Forms are those of the nodes that are up, each once. The slice is the fleet's, and
-// changes with them.
+// Forms returns the forms of the nodes that are up, each once. The slice belongs to the
+// fleet, and changes with them.
 func (f *Fleet) Forms() []Form { return f.forms }
-
-// Form is the one of a node that is up.
-func (f *Fleet) Form(node int) Form { return f.nodes[node].form }
 
 // SetForm changes the form of a node, for as long as its connection lasts. Batches
 // that were sent stay as they are.
@@ -35,7 +32,7 @@ func (f *Fleet) SetForm(node int, form Form) {
 	f.enlist()
 }
 
-// enlist finds out which forms are in use, and which nodes are away.
+// enlist determines which forms are in use, and which nodes are away.
 func (f *Fleet) enlist() {
 	f.forms, f.away = f.forms[:0], 0
 	for i, n := range f.nodes {

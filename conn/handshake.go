@@ -37,13 +37,13 @@ type greeter struct {
 	id             identity
 }
 
-// secret says whether the handshake has a password. Then errors show no answer, since
+// secret reports whether the handshake has a password. Then errors show no answer, since
 // a server may repeat the command.
 func (g *greeter) secret() bool { return g.user != "" || g.password != "" }
 
 // greet does the handshake of a new connection: login, the server's identity, the
 // database, and the probes. All of it is written at once, and the replies are read one
-// by one. Bytes behind the last reply are an error, since they answer no command.
+// by one. Bytes after the last reply are an error, since they answer no command.
 func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 	if tc, ok := nc.(*tls.Conn); ok {
 		if err := d.secure(ctx, tc); err != nil {

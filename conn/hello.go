@@ -16,7 +16,7 @@ var errNoHello = errors.New("server does not know HELLO")
 // is its password.
 const defaultUser = "default"
 
-// introduction has the commands for login and client name: one in RESP3, one for each
+// introduction returns the commands for login and client name: one in RESP3, one for each
 // in RESP2. A name that servers would refuse is left out, so that it cannot fail the
 // handshake.
 func (g *greeter) introduction() (gs []greeting) {
@@ -82,7 +82,7 @@ func authenticated(v *resp.Value) error {
 	return ErrAuth
 }
 
-// isName says whether servers take a name for a client: printable, and without
+// isName reports whether servers accept s as the name of a client: printable, and without
 // spaces.
 func isName(s string) bool {
 	for i := range len(s) {

@@ -14,11 +14,11 @@ import (
 // identity is the server's description of itself in one handshake. It is bounded and
 // printable; whether it is true is not checked.
 type identity struct {
-	runID   string        // made anew by every process start; "" if it does not tell
+	runID   string        // made anew by every process start; "" if not reported
 	product string        // "redis" or "valkey"
 	version string        // as the server names it
-	uptime  time.Duration // by its own clock; 0 if it does not tell
-	policy  string        // what it evicts when memory is short; "" if it does not tell
+	uptime  time.Duration // by its own clock; 0 if not reported
+	policy  string        // what it evicts when memory is short; "" if not reported
 	refused error         // its answer to INFO, where that is an error; none of its words if credentials were sent
 	form    Form
 	resp3   bool // the connection speaks RESP3
@@ -34,7 +34,7 @@ var policies = []string{
 }
 
 // readHello reads the answer to HELLO, a map of names to values, some of them nested.
-// An error says why the server must not be a node.
+// An error is the reason why the server must not be a node.
 func (id *identity) readHello(v *resp.Value) error {
 	var mode, role string
 	it := v.Elements()
@@ -58,8 +58,8 @@ func (id *identity) readHello(v *resp.Value) error {
 	return checkRole(mode, role)
 }
 
-// readInfo reads any section of INFO. An error says why the server must not be a
-// node.
+// readInfo reads any section of INFO. An error is the reason why the server must not
+// be a node.
 func (id *identity) readInfo(info string) error {
 	var mode, role string
 	for line := range strings.Lines(info) {
@@ -99,14 +99,14 @@ func (id *identity) readVersion(field, value string) {
 	}
 }
 
-// isBefore reports whether the server says that it is a Redis of an earlier major version.
+// isBefore reports whether the server is, by its own report, a Redis of an earlier major version.
 func (id *identity) isBefore(major int) bool {
 	number, _, _ := strings.Cut(id.version, ".")
 	n, err := strconv.Atoi(number)
 	return id.product == "redis" && err == nil && n < major
 }
 
-// checkRole refuses a role or mode other than that of a master. A server that tells
+// checkRole refuses a role or mode other than that of a master. A server that reports
 // none is accepted; one with an unknown role is not.
 func checkRole(mode, role string) error {
 	switch {
@@ -120,8 +120,8 @@ func checkRole(mode, role string) error {
 	return nil
 }
 
-// warn tells the user of a node that may drop keys before their time, once for
-// each process behind an address. before is the identity from the last connection.
+// warn logs a node that may drop keys before their time, once for each server process
+// at an address. before is the identity from the last connection.
 func (id *identity) warn(log *slog.Logger, addr string, before identity) {
 	safe := id.policy == "" || id.policy == noEviction
 	if log == nil || safe || id.runID == before.runID && id.policy == before.policy {

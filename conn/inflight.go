@@ -45,7 +45,7 @@ func (q *inflight) oldest() *Batch {
 	return q.at(0)
 }
 
-// replied counts one reply of the oldest batch; last says that it was its last.
+// replied counts one reply of the oldest batch; last reports that it was its last.
 func (q *inflight) replied() (i int, last bool) {
 	i = q.next
 	q.next++

@@ -49,7 +49,6 @@ type node struct {
 	r, w     int // in[r:w] was read and is not decoded
 	decoder  resp.Decoder
 	value    resp.Value
-	skipper  resp.Skipper
 	skipping bool // inside a push that is too large for the decoder or for in
 }
 
@@ -97,7 +96,7 @@ func (n *node) down(err error) {
 	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may call Fleet.Node during Fail
 	for written := owed.unsent; owed.len > 0; written-- {
 		partly := written == 0 && owed.offset > 0
-		from := owed.next // in a statement of its own: pop changes it
+		from := owed.next // in a separate statement: pop changes it
 		b := owed.pop()
 		if written > 0 || partly {
 			b.Owner.Fail(n.index, from, failure)
@@ -130,7 +129,7 @@ func (n *node) send(b *Batch, now time.Duration) {
 	}
 }
 
-// isBehind says whether a node would owe too much with b. A node that owes nothing
+// isBehind reports whether a node would owe too much with b. A node that owes nothing
 // is not behind, however large the batch. The first batch of the connection (opening)
 // does not count: with it a node with many hints and a steady load would exceed the
 // bound at every connection.
@@ -209,7 +208,7 @@ func (n *node) decode(now time.Duration) {
 		k, err := n.decoder.Decode(n.in[n.r:n.w], &n.value)
 		if err == resp.ErrIncomplete {
 			if n.w-n.r < len(n.in) {
-				if !pushed && kind != resp.Attribute { // behind which a push may be
+				if !pushed && kind != resp.Attribute { // after which a push may be
 					n.progress = now
 				}
 				break

@@ -82,7 +82,7 @@ func (p *pump) close(reset bool) {
 }
 
 // recover turns a panic of a Dialer's connection, and that it ends our goroutine, into a
-// failure of the connection. A goroutine that returns has left a failure behind.
+// failure of the connection. A goroutine that returns has noted its failure before.
 func (p *pump) recover() {
 	v := recover()
 	p.mu.Lock()
@@ -246,8 +246,8 @@ func transport(nc net.Conn) net.Conn {
 	return nc
 }
 
-// setReset makes closing nc drop what is unsent and reset the connection, where
-// what is below it is a TCP socket.
+// setReset makes Close of nc drop what is unsent and reset the connection, if the
+// socket below it is a TCP socket.
 func setReset(nc net.Conn) {
 	if tcp, ok := transport(nc).(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // best effort: the socket may be gone already

@@ -89,7 +89,7 @@ func TestNoPushesInRESP2(t *testing.T) {
 		r := newTestFleet(t, portable, []*scripted.Server{scripted.New(t, old), scripted.New(t, array), scripted.New(t)}, on)
 		r.up()
 		r.do(func() {
-			assert.Equal(t, []bool{false, false, true}, []bool{r.Speaks3(0), r.Speaks3(1), r.Speaks3(2)})
+			assert.Equal(t, []bool{false, false, true}, []bool{r.Node(0).Pushes, r.Node(1).Pushes, r.Node(2).Pushes})
 		})
 		for i, w := range r.wires {
 			w.Send(invalidation("k"))
@@ -116,14 +116,14 @@ func TestConnectionsHaveNumbers(t *testing.T) {
 		})
 		for n := range uint64(3) {
 			r.do(func() {
-				assert.Equal(t, n+1, r.Connection(0))
-				assert.True(t, r.Speaks3(0))
+				assert.Equal(t, n+1, r.Node(0).Connection)
+				assert.True(t, r.Node(0).Pushes)
 			})
 			r.wires[0].Cut()
 			r.lose(0)
 			r.do(func() {
-				assert.Zero(t, r.Connection(0))
-				assert.False(t, r.Speaks3(0))
+				assert.Zero(t, r.Node(0).Connection)
+				assert.False(t, r.Node(0).Pushes)
 			})
 			down <- struct{}{}
 			r.up()
@@ -270,7 +270,7 @@ func TestAFloodOfPushes(t *testing.T) {
 		r.wires[1].Expect(string(l.Buf))
 		r.wires[1].Send(echoes("two"))
 		r.until("for the honest node", func() bool { return l.nodes[1].ended })
-		r.clock.Advance(DefaultStallTimeout)
+		r.clock.Advance(defaultStallTimeout)
 		heard.keys[0] = nil
 		r.until("for more pushes", func() bool { return len(heard.keys[0]) > 0 })
 		if p, ok := r.socket(0).(*pump); ok {

@@ -21,7 +21,7 @@ type quarantine struct {
 	shown atomic.Pointer[Guard] // the last one
 }
 
-// Guard is a quarantine as it can be told: why a node has no vote, and until when.
+// Guard describes a quarantine: why a node has no vote, and until when.
 type Guard struct {
 	New          bool          // met for the first time, and up for too short a time; else it has restarted
 	Uptime       time.Duration // of the server, at Since
@@ -69,11 +69,11 @@ func (f *Fleet) warnUnguarded(n *node, id identity) {
 	}
 }
 
-// NoteTTL says that a key which was sent may live for d from now on. The longest
+// NoteTTL notes that a key which was sent may live for d from now on. The longest
 // one is what a node waits for after a restart.
 func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 
-// Quarantined is the nodes that have no vote now, a bit each. They are sent all
+// Quarantined returns the nodes that have no vote now, a bit each. They are sent all
 // commands, so that they have the keys of all locks when their vote counts again.
 func (f *Fleet) Quarantined() uint64 {
 	if f.quarantined == 0 {
@@ -90,5 +90,8 @@ func (f *Fleet) Quarantined() uint64 {
 
 // quarantinedFor is how long a node has no vote yet.
 func (f *Fleet) quarantinedFor(n *node) time.Duration {
+	if n.quarantine.until == 0 {
+		return 0 // without reading the clock
+	}
 	return max(0, n.quarantine.until-f.cfg.Clock.Now())
 }

@@ -12,7 +12,7 @@ import (
 
 // raw is a socket as a bare descriptor, which only this package closes. It is
 // used with RawSyscall: none of its calls can sleep, so the scheduler need not
-// be told of them.
+// know of them.
 type raw struct {
 	fd     int32
 	epoll  *epoll
@@ -22,7 +22,7 @@ type raw struct {
 }
 
 // detach takes the descriptor out of a net.Conn and the runtime's poller. The
-// description behind it, with its options and O_NONBLOCK, stays the same.
+// description that it refers to, with its options and O_NONBLOCK, stays the same.
 func detach(nc net.Conn) (int, error) {
 	defer nc.Close()
 	sc, ok := nc.(syscall.Conn)

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// A server without TLS on its port does not say so: Redis and Valkey wait for the end
+// A server without TLS on its port does not report that: Redis and Valkey wait for the end
 // of a line that a TLS handshake does not have. So a handshake that has no answer after a
 // quarter of DialTimeout is doubted, and a second connection asks in the clear. It
 // carries a PING and no credentials. The handshake goes on meanwhile.
 
-// ping is what is asked in the clear.
+// ping is the command that is sent in the clear.
 const ping = "*1\r\n$4\r\nPING\r\n"
 
 // secure makes the TLS handshake.
@@ -31,7 +31,7 @@ func (d *dialer) secure(ctx context.Context, nc *tls.Conn) error {
 	err := nc.HandshakeContext(ctx)
 	cause := context.Cause(ctx)
 	if cancel(nil); !doubt.Stop() {
-		<-asked // no goroutine is left behind
+		<-asked // no goroutine is left
 	}
 	var header tls.RecordHeaderError
 	var untrusted *tls.CertificateVerificationError
@@ -48,8 +48,7 @@ func (d *dialer) secure(ctx context.Context, nc *tls.Conn) error {
 	return fmt.Errorf("tls: %w", err)
 }
 
-// answersInTheClear says whether there is a server at the address that speaks RESP
-// without TLS.
+// answersInTheClear reports whether a server at the address speaks RESP without TLS.
 func (d *dialer) answersInTheClear(ctx context.Context) bool {
 	defer func() { _ = recover() }() // of the functions in Config
 	nc, err := d.reach(ctx)
@@ -66,7 +65,7 @@ func (d *dialer) answersInTheClear(ctx context.Context) bool {
 	return n == 1 && (first[0] == '+' || first[0] == '-')
 }
 
-// abortWith ends what is under way on a connection when ctx ends. stop returns false
+// abortWith aborts reads and writes of a connection when ctx ends. stop returns false
 // if that has happened.
 func abortWith(ctx context.Context, nc net.Conn) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {

@@ -23,7 +23,7 @@ type sock interface {
 	// reading before recv brings less than was asked for.
 	again()
 	// close frees the sock. With reset set the kernel drops what it has not
-	// sent and tells the peer, so that nothing is delivered late.
+	// sent and resets the connection, so that nothing is delivered late.
 	close(reset bool)
 }
 
@@ -36,7 +36,7 @@ type poller interface {
 	// read, takes bytes again or has failed. Where there is none it blocks up
 	// to d, if it can; see canBlock.
 	poll(d time.Duration, nodes []int) []int
-	// canBlock says whether poll can block, so that a caller may wait there
+	// canBlock reports whether poll can block, so that a caller may wait there
 	// for its own reply without a switch of goroutines.
 	canBlock() bool
 	// wake ends a poll that blocks, or else the next one, and a wait after arm.

@@ -10,37 +10,47 @@ type Node struct {
 	Err   error  // why it has none, an *Error; nil while up; never a credential
 	// Guarded is how long it still must not vote; 0 if it may.
 	Guarded time.Duration
-	// Server is the product and version that the server told, or "". It
-	// stays when the connection ends, and so does the Form.
+	// Server is the product and version that the server has reported, or "". RunID
+	// identifies one start of the server. These two and the Form stay when the
+	// connection ends.
 	Server string
+	RunID  string
 	Form   Form
+	// Connection is the number of the present connection, from 1, and 0 while there is
+	// none: what was set up on one connection does not hold on another.
+	Connection uint64
+	// Pushes reports whether the connection is in RESP3, so that pushes can come.
+	Pushes bool
 	// Connects is how many connections it has had, the present one included.
 	Connects uint64
 	// RoundTrips is how many batches it has answered to the last reply.
 	RoundTrips uint64
 	// RoundTrip is how long that took, smoothed: each counts for an eighth,
-	// as in RFC 6298. RoundTripMax is the longest. Both include the
-	// node's own work, and the time until the reply was read: each node has a
-	// clock reading of its own, but replies that are found together are read
-	// one after the other. A reply that comes after a quorum has answered (a
-	// straggler) may be read up to 5 ms late.
+	// as in RFC 6298. RoundTripMax is the longest. Both include the node's own
+	// work, and the time until the reply was read: replies that are found together
+	// are read one after the other. A reply that comes after a quorum has answered
+	// may be read up to 5 ms late.
 	RoundTrip, RoundTripMax time.Duration
 	// InFlight is how many replies it owes.
 	InFlight int
 }
 
-// Node tells how a node is. It is called with the lock held, and allocates
+// Node returns the state of a node. It is called with the lock held, and allocates
 // nothing unless the fleet is closed.
 func (f *Fleet) Node(i int) Node {
 	n := f.nodes[i]
-	return Node{
+	s := Node{
 		Index: i, Addr: n.addr,
 		Up: n.sock != nil, Err: n.why(),
-		Guarded: f.quarantinedFor(n), Server: n.server, Form: n.form,
+		Guarded: f.quarantinedFor(n), Server: n.server, RunID: n.id.runID, Form: n.form,
 		Connects:   n.history.connects,
 		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
 		InFlight: n.owed.replies,
 	}
+	if s.Up {
+		s.Connection, s.Pushes = n.history.connects, n.id.resp3
+	}
+	return s
 }
 
 // why returns the reason why a node is down, as an *Error and without the mark
@@ -59,8 +69,7 @@ func (n *node) why() error {
 	return err
 }
 
-// MarshalText is the text of Error, so that what publishes a [Node] as JSON says
-// why it is down.
+// MarshalText returns the text of Error, so that a [Node] in JSON shows why it is down.
 func (e *Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
 // history is the statistics of a node over all its connections.
@@ -81,7 +90,7 @@ func (h *history) trip(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// connected counts a connection that came up, and tells the owner.
+// connected counts a connection that came up, and notifies the owner.
 func (f *Fleet) connected(n *node) {
 	n.history.connects++
 	if f.cfg.OnUp != nil {
@@ -89,7 +98,7 @@ func (f *Fleet) connected(n *node) {
 	}
 }
 
-// disconnected tells the owner of a connection that ended, but not when the fleet is
+// disconnected notifies the owner of a connection that ended, but not when the fleet is
 // closed.
 func (f *Fleet) disconnected(n *node) {
 	if f.cfg.OnDown != nil && !f.closed {

@@ -15,7 +15,7 @@ func ExampleTally() {
 	fmt.Println(tally.Record(0, quorum.Failed))
 	fmt.Println(tally.Record(1, quorum.Granted))
 	fmt.Println(tally.Record(4, quorum.Granted))
-	fmt.Println(tally.Record(2, quorum.Denied), tally.Granted())
+	fmt.Println(tally.Record(2, quorum.Denied), tally.Count(quorum.Granted))
 	// Output:
 	// pending
 	// pending
@@ -32,8 +32,7 @@ func ExampleTally_Record_late() {
 	tally.Record(0, quorum.Denied)
 	fmt.Println(tally.Record(1, quorum.Denied))
 	tally.Record(2, quorum.Granted)
-	outcome, _ := tally.Outcome(2)
-	fmt.Println("node 2", outcome)
+	fmt.Println("node 2", tally.Outcome(2))
 	// Output:
 	// lost
 	// node 2 granted
@@ -52,9 +51,9 @@ func ExampleUntil() {
 }
 
 // An even number of nodes tolerates no more failures than one node less.
-func ExampleTolerates() {
+func ExampleSize() {
 	for _, n := range []int{1, 2, 3, 4, 5} {
-		fmt.Println(n, "nodes: quorum", quorum.Size(n), "tolerates", quorum.Tolerates(n))
+		fmt.Println(n, "nodes: quorum", quorum.Size(n), "tolerates", n-quorum.Size(n))
 	}
 	// Output:
 	// 1 nodes: quorum 1 tolerates 0

@@ -73,20 +73,19 @@ func (o *oracle) differs(t *quorum.Tally) string {
 		got, want int
 	}{
 		{"verdict", int(t.Verdict()), int(o.verdict())},
-		{"granted", t.Granted(), o.count(quorum.Granted)},
-		{"denied", t.Denied(), o.count(quorum.Denied)},
-		{"failed", t.Failed(), o.count(quorum.Failed)},
+		{"granted", t.Count(quorum.Granted), o.count(quorum.Granted)},
+		{"denied", t.Count(quorum.Denied), o.count(quorum.Denied)},
+		{"failed", t.Count(quorum.Failed), o.count(quorum.Failed)},
+		{"not voted", t.Count(0), o.count(0)},
+		{"no outcome", t.Count(4), 0},
 	} {
 		if c.got != c.want {
 			return fmt.Sprintf("%s: tally %d, oracle %d (n=%d, votes %v)", c.what, c.got, c.want, o.n, o.votes)
 		}
 	}
 	for node := -1; node <= o.n; node++ {
-		got, voted := t.Outcome(node)
-		want := o.outcome(node)
-		if got != want || voted != (want != 0) {
-			return fmt.Sprintf("outcome of node %d: tally %v %v, oracle %v (n=%d, votes %v)",
-				node, got, voted, want, o.n, o.votes)
+		if got, want := t.Outcome(node), o.outcome(node); got != want {
+			return fmt.Sprintf("outcome of node %d: tally %v, oracle %v (n=%d, votes %v)", node, got, want, o.n, o.votes)
 		}
 	}
 	return ""

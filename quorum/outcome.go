@@ -2,15 +2,15 @@ package quorum
 
 import "strconv"
 
-// Outcome is the vote of one node in one round. The zero value is no outcome,
-// so that a forgotten assignment cannot be counted as a vote.
+// Outcome is the vote of one node in one round. The zero value is no vote, so that a
+// forgotten assignment is not counted as one.
 type Outcome uint8
 
 const (
 	// Granted: the node did what the round asked for.
 	Granted Outcome = 1 + iota
-	// Denied: the node answered, and the key is not ours: another token holds
-	// it, or, when extending, no token does any more.
+	// Denied: the node answered, and the key does not hold our token: it holds
+	// another one, or, when extending or releasing, none any more.
 	Denied
 	// Failed: the node gave no usable answer. It may or may not have applied
 	// the command, so it cannot help to win, and what it may have applied

@@ -13,7 +13,7 @@ type Tally struct {
 	granted, denied, failed uint64
 
 	// How many more grants win the round, and how many more refusals (denied
-	// or failed) lose it. They start at Size(n) and Tolerates(n)+1, together
+	// or failed) lose it. They start at Size(n) and n-Size(n)+1, together
 	// n+1: one more than there are votes. Hence at most one of them ever
 	// reaches zero, and the verdict it sets there needs no guard against a
 	// second one.
@@ -35,7 +35,7 @@ func (t *Tally) Reset(n int) {
 	}
 	*t = Tally{
 		toWin:   uint8(Size(n)),
-		toLose:  uint8(Tolerates(n) + 1),
+		toLose:  uint8(n - Size(n) + 1),
 		n:       uint8(n),
 		verdict: Pending,
 	}
@@ -78,38 +78,36 @@ func (t *Tally) Record(node int, o Outcome) Verdict {
 // Verdict returns the verdict of the votes recorded so far.
 func (t *Tally) Verdict() Verdict { return t.verdict }
 
-// Outcome returns the recorded vote of a node, and false when there is none:
-// the node has not voted, or is not of the round.
-func (t *Tally) Outcome(node int) (Outcome, bool) {
+// Outcome returns the recorded vote of a node, or 0 if the node has not voted or
+// does not belong to the round.
+func (t *Tally) Outcome(node int) Outcome {
 	if uint(node) >= uint(t.n) {
-		return 0, false
+		return 0
 	}
 	bit := uint64(1) << (uint(node) % MaxNodes)
 	switch {
 	case t.granted&bit != 0:
-		return Granted, true
+		return Granted
 	case t.denied&bit != 0:
-		return Denied, true
+		return Denied
 	case t.failed&bit != 0:
-		return Failed, true
+		return Failed
 	}
-	return 0, false
+	return 0
 }
 
-// HasVoted reports whether the vote of a node is recorded.
-func (t *Tally) HasVoted(node int) bool {
-	return (t.granted|t.denied|t.failed)>>(uint(node)%MaxNodes)&1 == 1
+// Count returns how many nodes of the round have voted o, including votes after the
+// verdict. Count(0) is the number of nodes that have not voted.
+func (t *Tally) Count(o Outcome) int {
+	switch o {
+	case Granted:
+		return bits.OnesCount64(t.granted)
+	case Denied:
+		return bits.OnesCount64(t.denied)
+	case Failed:
+		return bits.OnesCount64(t.failed)
+	case 0:
+		return int(t.n) - bits.OnesCount64(t.granted|t.denied|t.failed)
+	}
+	return 0
 }
-
-// Voted returns how many nodes have voted.
-func (t *Tally) Voted() int { return bits.OnesCount64(t.granted | t.denied | t.failed) }
-
-// Granted returns how many nodes have granted, votes after the verdict
-// included.
-func (t *Tally) Granted() int { return bits.OnesCount64(t.granted) }
-
-// Denied returns how many nodes have denied, votes after the verdict included.
-func (t *Tally) Denied() int { return bits.OnesCount64(t.denied) }
-
-// Failed returns how many nodes have failed, votes after the verdict included.
-func (t *Tally) Failed() int { return bits.OnesCount64(t.failed) }

@@ -12,9 +12,8 @@ func TestTallyZeroValue(t *testing.T) {
 	var tally quorum.Tally
 	require.Zero(t, tally.Record(0, quorum.Granted))
 	require.Zero(t, tally.Verdict())
-	require.Zero(t, tally.Granted()+tally.Denied()+tally.Failed())
-	_, voted := tally.Outcome(0)
-	require.False(t, voted)
+	require.Zero(t, tally.Count(quorum.Granted))
+	require.Zero(t, tally.Outcome(0))
 }
 
 // TestTallyResetForgets: nothing of a round shows in the next one, larger or
@@ -83,13 +82,13 @@ func TestTallyAllNodes(t *testing.T) {
 			}
 			require.Equal(t, want, tally.Record(node, quorum.Granted), "grant %d of %d nodes", node+1, n)
 		}
-		require.Equal(t, n, tally.Granted())
+		require.Equal(t, n, tally.Count(quorum.Granted))
 
 		for _, outcome := range []quorum.Outcome{quorum.Denied, quorum.Failed} {
 			tally.Reset(n)
 			for node := n - 1; node >= 0; node-- {
 				want := quorum.Pending
-				if n-node > quorum.Tolerates(n) {
+				if n-node > n-quorum.Size(n) {
 					want = quorum.Lost
 				}
 				require.Equal(t, want, tally.Record(node, outcome), "%v by %d of %d nodes", outcome, n-node, n)

@@ -9,7 +9,7 @@ func AppendArray(dst []byte, n int) []byte {
 }
 
 // AppendBulk appends b as a bulk, "$len\r\n...\r\n". Bytes of any value are
-// fine. A nil b is an empty bulk; [AppendNullBulk] is the null one.
+// fine. A nil b is an empty bulk.
 func AppendBulk(dst, b []byte) []byte {
 	dst = appendHeader(dst, Bulk, len(b))
 	dst = append(dst, b...)

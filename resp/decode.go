@@ -3,7 +3,7 @@ package resp
 import "encoding/binary"
 
 // Decoder reads frames. The zero Decoder is ready for use, with the default
-// [Limits]. It has no buffer of its own and keeps no reference to the caller's,
+// [Limits]. It has no buffer and keeps no reference to the caller's,
 // only how far it has scanned a frame that was incomplete. So a frame costs time
 // linear in its length plus the number of calls, however small the pieces it
 // arrives in. A Decoder serves one stream and one goroutine at a time.
@@ -19,6 +19,8 @@ type Decoder struct {
 	seen   int            // offset up to which its line has been searched
 	spare  int            // elements left of Limits.Elements
 	todo   [1 + MaxDepth]int32
+
+	skipper skipper
 }
 
 // Frames that arrive often enough to be recognised by their last four bytes.
@@ -81,11 +83,12 @@ func (d *Decoder) smallArray(buf []byte, v *Value) int {
 	return end + 2 + size
 }
 
-// Reset forgets an incomplete or malformed frame: the next call of Decode begins
-// a new one. The Limits stay.
+// Reset forgets an incomplete or malformed frame: the next call of Decode or Skip
+// begins a new one. The Limits stay.
 func (d *Decoder) Reset() {
 	d.busy = false
 	d.failed = nil
+	d.skipper = skipper{}
 }
 
 // decode is Decode for all frames. It reads one head after the other; todo
@@ -144,23 +147,23 @@ func (d *Decoder) decode(buf []byte, v *Value) (int, error) {
 
 // open enters an aggregate whose header has been read into e, if the limits
 // have room for it. Otherwise it returns where in the header they don't.
-func (d *Decoder) open(e *Value, lim *Limits) (at int, why Reason) {
+func (d *Decoder) open(e *Value, lim *Limits) (at int, why reason) {
 	count := int(e.Int)
 	switch {
 	case e.Kind == Push && d.level > 0:
-		return 0, NestedPush
+		return 0, nestedPush
 	case d.level >= lim.Depth:
-		return 0, TooDeep
+		return 0, tooDeep
 	}
 	if e.Kind == Attribute {
 		// It stands beside a frame of this level, not for one, so there is
-		// one more to come. It is charged for, lest attributes of no pairs
-		// go on for ever.
+		// one more to come. It is charged for, so that attributes of no pairs
+		// cannot go on for ever.
 		d.todo[d.level]++
 		count++
 	}
 	if count > d.spare {
-		return 1, TooManyElements
+		return 1, tooManyElements
 	}
 	d.spare -= count
 	d.level++
@@ -175,8 +178,8 @@ func (d *Decoder) close() {
 }
 
 // fail makes the frame malformed at an offset, until Reset.
-func (d *Decoder) fail(offset int, why Reason) error {
-	d.failed = &ProtocolError{Offset: offset, Reason: why}
+func (d *Decoder) fail(offset int, why reason) error {
+	d.failed = &ProtocolError{Offset: offset, Reason: why.String()}
 	return d.failed
 }
 

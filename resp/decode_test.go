@@ -30,7 +30,7 @@ func TestDecodeMalformed(t *testing.T) {
 			var d resp.Decoder
 			var v resp.Value
 			n, err := d.Decode([]byte(test.frame), &v)
-			require.Equal(t, &resp.ProtocolError{Offset: test.offset, Reason: test.reason}, err)
+			require.Equal(t, &resp.ProtocolError{Offset: test.offset, Reason: test.reason.String()}, err)
 			assert.Zero(t, n)
 			checkMalformed(t, err, len(test.frame))
 
@@ -86,7 +86,7 @@ func TestDecodeLimits(t *testing.T) {
 			}
 			var malformed *resp.ProtocolError
 			require.ErrorAs(t, err, &malformed)
-			assert.Equal(t, test.reason, malformed.Reason)
+			assert.Equal(t, test.reason.String(), malformed.Reason)
 		})
 	}
 }

@@ -22,10 +22,10 @@
 // treats them differently:
 //
 //   - incomplete: [ErrIncomplete]; more bytes are needed, nothing is wrong;
-//   - malformed: [*ProtocolError]; the stream is out of step for good, and the
+//   - malformed: [*ProtocolError]; the start of the next frame is unknown, and the
 //     connection has to be closed;
 //   - an error reply: Decode succeeds and [Value.Err] gives a [*ServerError];
-//     the stream is in step and the connection stays usable.
+//     the connection stays usable.
 //
 // # Strictness
 //
@@ -42,15 +42,16 @@
 //   - attributes are checked and skipped: the frame is the value they precede.
 //
 // [Limits] bound the line, the bulk, the elements and the depth of a frame. An
-// announced length is held against its limit before it enters any arithmetic.
+// announced length is compared with its limit before it is used in any arithmetic.
 // Nesting is tracked on a fixed stack, so no input can exhaust the goroutine's.
 //
 // The rules are those of the RESP specification,
 // https://redis.io/docs/latest/develop/reference/protocol-spec/, where this
-// package isn't stricter.
+// package is not stricter.
 //
 // # What is promised
 //
-// A proxy or a test server may be written with this package alone: it decodes commands as well
-// as replies, and encodes both. What is accepted today stays accepted.
+// A proxy can be written with this package alone: it decodes commands and replies, skips
+// frames that are too large to keep, and encodes commands. A frame that is accepted today
+// stays accepted, and no input makes Decode or Skip allocate, recurse or panic.
 package resp

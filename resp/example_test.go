@@ -82,12 +82,13 @@ func ExampleValue_Elements() {
 }
 
 // The cause of a script's failure is found in each of the texts that servers use.
-func ExampleCode() {
+func ExampleValue_Code() {
 	for _, payload := range []string{
 		"READONLY You can't write against a read only replica. script: c0ffee, on @user_script:1.",
 		"ERR Error running script (call to f_c0ffee): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.",
 	} {
-		fmt.Printf("%s\n", resp.Code([]byte(payload)))
+		v := resp.Value{Kind: resp.Error, Bytes: []byte(payload)}
+		fmt.Printf("%s\n", v.Code())
 	}
 	// Output:
 	// READONLY

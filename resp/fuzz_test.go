@@ -3,7 +3,6 @@ package resp_test
 import (
 	"math"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -158,22 +157,16 @@ func FuzzEncode(f *testing.F) {
 		if len(s) > 1000 || len(b) > 60_000 {
 			t.Skip("beyond the limits")
 		}
-		buf := resp.AppendArray(nil, 8)
+		buf := resp.AppendArray(nil, 4)
 		buf = resp.AppendBulk(buf, b)
 		buf = resp.AppendBulkString(buf, s)
 		buf = resp.AppendBulkInt(buf, n)
-		buf = resp.AppendSimple(buf, s)
-		buf = resp.AppendError(buf, s)
-		buf = resp.AppendInteger(buf, n)
-		buf = resp.AppendNullBulk(buf)
 		buf = resp.AppendArray(buf, -1)
 
-		line := strings.NewReplacer("\r", " ", "\n", " ").Replace(s)
 		got, _ := decode(t, string(buf))
 		require.Equal(t, []node{
 			{Kind: '$', Bytes: string(b)}, {Kind: '$', Bytes: s}, {Kind: '$', Bytes: strconv.FormatInt(n, 10)},
-			{Kind: '+', Bytes: line}, {Kind: '-', Bytes: line}, {Kind: ':', Int: n},
-			{Kind: '$', Null: true}, {Kind: '*', Null: true},
+			{Kind: '*', Null: true},
 		}, tree(&got).Nodes)
 	})
 }

@@ -12,7 +12,7 @@ import "bytes"
 //
 // Its verdict on a malformed frame is the same for every longer buf, so that it
 // doesn't matter in which pieces a frame arrives.
-func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why Reason) {
+func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why reason) {
 	if len(buf) == 0 {
 		return 0, incomplete
 	}
@@ -41,9 +41,9 @@ func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why Reason) {
 		text := buf[1:end]
 		switch {
 		case kind == Double && !isDouble(text):
-			return 1, BadDouble
+			return 1, badDouble
 		case kind == BigNumber && !isDecimal(text):
-			return 1, BadBigNumber
+			return 1, badBigNumber
 		}
 		v.setBytes(kind, text)
 		return end + 2, complete
@@ -52,15 +52,15 @@ func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why Reason) {
 		return constant(buf, kind, seen, v)
 
 	case ';', '.': // a chunk of a streamed bulk, the end of a streamed aggregate
-		return 0, StreamedType
+		return 0, streamedType
 	}
-	return 0, UnknownKind
+	return 0, unknownKind
 }
 
 // line finds the end of the line that begins at buf[1] and may be up to most
 // bytes long; end is the index of its CR. In all other cases end is the one that [head]
 // returns as n.
-func line(buf []byte, seen, most int) (end int, why Reason) {
+func line(buf []byte, seen, most int) (end int, why reason) {
 	window := buf[:min(len(buf), 1+most+1)] // the CR has to be in it
 	from := min(max(seen, 1), len(window))
 	text := window[from:]
@@ -69,11 +69,11 @@ func line(buf []byte, seen, most int) (end int, why Reason) {
 		text = text[:cr]
 	}
 	if lf := bytes.IndexByte(text, '\n'); lf >= 0 {
-		return from + lf, BareLineBreak
+		return from + lf, bareLineBreak
 	}
 	if cr < 0 {
 		if len(window) == 1+most+1 {
-			return 1 + most, LineTooLong
+			return 1 + most, lineTooLong
 		}
 		return len(buf), incomplete
 	}
@@ -82,40 +82,40 @@ func line(buf []byte, seen, most int) (end int, why Reason) {
 		return end, incomplete
 	}
 	if buf[end+1] != '\n' {
-		return end, BareLineBreak
+		return end, bareLineBreak
 	}
 	return end, complete
 }
 
 // bulk reads the payload that a header ending at end announced.
-func bulk(buf []byte, kind Kind, count int64, end int, lim *Limits, v *Value) (n int, why Reason) {
+func bulk(buf []byte, kind Kind, count int64, end int, lim *Limits, v *Value) (n int, why reason) {
 	start := end + 2
 	switch {
 	case count == -1 && kind == Bulk:
 		v.setNull(Bulk)
 		return start, complete
 	case count < 0:
-		return 1, NegativeLength
+		return 1, negativeLength
 	case count > int64(lim.Bulk):
-		return 1, BulkTooLong
+		return 1, bulkTooLong
 	case count < int64(len("txt:")) && kind == Verbatim:
-		return 1, BadVerbatim
+		return 1, badVerbatim
 	}
 	// From here on count fits an int, with room to spare.
 	size, here := int(count), len(buf)-start
 	if here > size && buf[start+size] != '\r' {
-		return start + size, BadTerminator
+		return start + size, badTerminator
 	}
 	if here < size+2 {
 		return 0, incomplete // the header is too short to be worth remembering
 	}
 	if buf[start+size+1] != '\n' {
-		return start + size + 1, BadTerminator
+		return start + size + 1, badTerminator
 	}
 	payload := buf[start : start+size]
 	if kind == Verbatim {
 		if payload[len("txt")] != ':' {
-			return start, BadVerbatim
+			return start, badVerbatim
 		}
 		payload = payload[len("txt:"):]
 	}
@@ -125,15 +125,15 @@ func bulk(buf []byte, kind Kind, count int64, end int, lim *Limits, v *Value) (n
 
 // aggregate takes the count that a header ending at end announced. The limits
 // on elements and depth are about the whole frame, so the [Decoder] has them.
-func aggregate(kind Kind, count int64, end int, v *Value) (n int, why Reason) {
+func aggregate(kind Kind, count int64, end int, v *Value) (n int, why reason) {
 	switch {
 	case count == -1 && kind == Array:
 		v.setNull(Array)
 		return end + 2, complete
 	case count < 0:
-		return 1, NegativeLength
+		return 1, negativeLength
 	case count > MaxElements:
-		return 1, TooManyElements
+		return 1, tooManyElements
 	}
 	if kind.paired() {
 		count *= 2
@@ -143,15 +143,15 @@ func aggregate(kind Kind, count int64, end int, v *Value) (n int, why Reason) {
 }
 
 // constant reads the kinds whose frames are all listed in the specification.
-func constant(buf []byte, kind Kind, seen int, v *Value) (n int, why Reason) {
-	size, bad := 0, BadNull
+func constant(buf []byte, kind Kind, seen int, v *Value) (n int, why reason) {
+	size, bad := 0, badNull
 	if kind == Boolean {
-		size, bad = 1, BadBoolean
+		size, bad = 1, badBoolean
 	}
 	end, why := line(buf, seen, size)
 	switch why {
 	case complete:
-	case LineTooLong:
+	case lineTooLong:
 		return 1, bad
 	default:
 		return end, why

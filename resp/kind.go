@@ -2,7 +2,7 @@ package resp
 
 import "strconv"
 
-// Kind is the first byte of a frame; it says how the rest of it reads.
+// Kind is the first byte of a frame; it determines how the rest is read.
 // The zero Kind belongs to no frame.
 type Kind byte
 
@@ -15,7 +15,7 @@ const (
 	Array        Kind = '*' // a sequence of frames, or null
 )
 
-// The kinds RESP3 adds.
+// The kinds that RESP3 adds.
 const (
 	Null      Kind = '_' // no value
 	Boolean   Kind = '#' // true or false

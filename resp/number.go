@@ -60,7 +60,7 @@ func shortNumber(buf []byte) (n int64, end int) {
 
 // longNumber reads any number and its CR LF off buf[1:]; end is the index of the
 // CR. If it is not complete, end is the one that [head] returns as n.
-func longNumber(buf []byte, seen int) (n int64, end int, why Reason) {
+func longNumber(buf []byte, seen int) (n int64, end int, why reason) {
 	if end, why = line(buf, seen, maxNumber); why != complete {
 		return 0, end, why
 	}
@@ -71,16 +71,16 @@ func longNumber(buf []byte, seen int) (n int64, end int, why Reason) {
 }
 
 // number reads a line that is to be a canonical decimal int64.
-func number(line []byte) (n int64, why Reason) {
+func number(line []byte) (n int64, why reason) {
 	if string(line) == "?" {
-		return 0, StreamedType
+		return 0, streamedType
 	}
 	if !isDecimal(line) {
-		return 0, BadNumber
+		return 0, badNumber
 	}
 	digits := bytes.TrimPrefix(line, []byte("-"))
 	if len(digits) > maxDigits {
-		return 0, NumberOverflow
+		return 0, numberOverflow
 	}
 	var u uint64 // holds 19 digits, which an int64 may not
 	for _, c := range digits {
@@ -89,11 +89,11 @@ func number(line []byte) (n int64, why Reason) {
 	switch {
 	case len(digits) == len(line):
 		if u > math.MaxInt64 {
-			return 0, NumberOverflow
+			return 0, numberOverflow
 		}
 		return int64(u), complete
 	case u > -math.MinInt64:
-		return 0, NumberOverflow
+		return 0, numberOverflow
 	}
 	return -int64(u), complete // exact for the least int64, too: it wraps twice
 }

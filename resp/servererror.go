@@ -3,7 +3,7 @@ package resp
 import "bytes"
 
 // Bounds of the texts in a [ServerError], in bytes after escaping. Both are
-// ample for what servers say, and keep a hostile one from filling a log.
+// ample for real servers, and keep a hostile one from filling a log.
 const (
 	maxCode    = 64
 	maxMessage = 256
@@ -16,7 +16,7 @@ const (
 // marked by "...", and hold printable ASCII only; other bytes, and the
 // backslash, appear as \xNN.
 type ServerError struct {
-	// Code is the reply's code as [Code] finds it, such as READONLY or ERR.
+	// Code is the reply's code as [Value.Code] finds it, such as READONLY or ERR.
 	Code string
 	// Message is the whole text of the reply, with the code it begins with.
 	Message string
@@ -27,17 +27,17 @@ func (e *ServerError) Error() string {
 	return "resp: error reply: " + e.Message
 }
 
-// NewServerError copies the payload of an error or bulk error reply, which may
-// be reused at once. It allocates the error and its two texts.
+// newServerError copies the payload of an error or bulk error reply. It allocates the
+// error and its two texts.
 //
-// Servers repeat the arguments of a command that they do not know. Among ours are
-// tokens, so the message ends before them.
-func NewServerError(payload []byte) *ServerError {
+// Servers repeat the arguments of a command that they do not know. Arguments can be
+// secret, so the message ends before them.
+func newServerError(payload []byte) *ServerError {
 	if i := bytes.Index(payload, echoedArgs); i >= 0 {
 		payload = payload[:i]
 	}
 	return &ServerError{
-		Code:    printable(Code(payload), maxCode),
+		Code:    printable(code(payload), maxCode),
 		Message: printable(payload, maxMessage),
 	}
 }
@@ -63,22 +63,18 @@ var echoedArgs = []byte(", with args beginning with")
 // scriptPlace comes before the line number at which a script failed.
 var scriptPlace = []byte("user_script:")
 
-// Code returns the code of an error reply: the first word of payload, or, if
-// that is an old server's report of a failed script, the code of the command
-// that failed in it. The result is a part of payload, at times empty, and as
-// untrusted; it is meant for comparing. Code allocates nothing and takes time
-// linear in len(payload).
-func Code(payload []byte) []byte {
+// code is [Value.Code] of the payload of an error reply.
+func code(payload []byte) []byte {
 	if bytes.HasPrefix(payload, scriptFailed) || bytes.HasPrefix(payload, scriptPrefix) {
-		if code := scriptCode(payload); code != nil {
-			return code
+		if inner := scriptCode(payload); inner != nil {
+			return inner
 		}
 	}
 	return firstWord(payload)
 }
 
 // scriptCode returns the code after the first place in a script that has one
-// right behind it, as in "user_script: 7: -OOM", or nil. It has to be the first:
+// right after it, as in "user_script: 7: -OOM", or nil. It has to be the first:
 // what comes later may be quoted from a command's arguments.
 func scriptCode(text []byte) []byte {
 	for {

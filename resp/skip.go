@@ -1,20 +1,30 @@
 package resp
 
-// Skipper reads over frames of any size without keeping them: of a payload it
-// counts the bytes, of an aggregate the frames that are missing. The zero Skipper
-// is ready for use and serves one stream. It holds no memory beside itself,
-// however much the peer announces, and allocates nothing but a [ProtocolError].
+// Skip reads over a frame of any size without keeping it, such as one that is beyond
+// the Limits: of a payload it counts the bytes, of an aggregate the frames that are
+// missing. Skip must begin where a frame begins, after [Decoder.Reset] if Decode has
+// read a part of that frame, and be called until the frame ends.
 //
-// Its rules are those of a [Decoder] whose Limits are DefaultLine and MaxBulk,
-// and which knows none for elements and depth: it needs no stack, since an
-// aggregate merely puts more frames ahead.
-type Skipper struct {
-	failed *ProtocolError // what Skip returns until Reset
+// The first n bytes of buf have been read over and may be dropped. A nil err means
+// that the frame ends there. If err is [ErrIncomplete], the next call has to pass the
+// rest of buf with more bytes appended. That rest is part of a line, so it has fewer
+// than DefaultLine+3 bytes.
+//
+// If the frame is malformed, err is a [*ProtocolError], and stays it until Reset. The
+// rules are those of Decode, with DefaultLine and MaxBulk as the only limits.
+//
+// Skip allocates nothing but the ProtocolError.
+func (d *Decoder) Skip(buf []byte) (n int, err error) { return d.skipper.skip(buf) }
+
+// skipper is the state of [Decoder.Skip]. It knows no limits for elements and depth: it
+// needs no stack, since an aggregate only adds to the number of frames that are missing.
+type skipper struct {
+	failed *ProtocolError // what skip returns until Reset
 	frames int64          // missing until the frame's end; 0 between frames
 	left   int64          // missing of a payload, its CR LF included
 	passed int            // bytes of the frame that earlier calls have read over
 	seen   int            // of the head that is incomplete; see head
-	valued bool           // the frame's value has begun: attributes lie behind
+	valued bool           // the frame's value has begun, after its attributes
 }
 
 // maxAhead bounds the frames that are announced and missing, far from overflow.
@@ -24,23 +34,16 @@ const maxAhead = 1 << 40
 // aggregates are read here.
 var skipLimits = Limits{Line: DefaultLine, Bulk: MaxBulk, Elements: MaxElements, Depth: MaxDepth}
 
-// Skip reads over the first bytes of buf, n of them, which may be dropped. A nil
-// err says that the frame ends there, and the next call begins another one. If
-// err is [ErrIncomplete], the next call has to pass the rest of buf with more
-// bytes appended. That rest is part of a line, so it is less than DefaultLine+3
-// bytes.
-//
-// If the frame is malformed, err is a [*ProtocolError], and stays it until Reset.
-func (s *Skipper) Skip(buf []byte) (n int, err error) {
+func (s *skipper) skip(buf []byte) (n int, err error) {
 	if s.failed != nil {
 		return 0, s.failed
 	}
 	if s.frames == 0 {
-		*s = Skipper{frames: 1}
+		*s = skipper{frames: 1}
 	}
 	for s.frames > 0 {
 		var k int
-		var why Reason
+		var why reason
 		if s.left > 0 {
 			k, why = s.payload(buf[n:])
 		} else {
@@ -59,18 +62,15 @@ func (s *Skipper) Skip(buf []byte) (n int, err error) {
 			s.passed += n
 			return n, ErrIncomplete
 		default:
-			s.failed = &ProtocolError{Offset: s.passed + n + k, Reason: why}
+			s.failed = &ProtocolError{Offset: s.passed + n + k, Reason: why.String()}
 			return 0, s.failed
 		}
 	}
 	return n, nil
 }
 
-// Reset forgets the frame: the next call of Skip begins a new one.
-func (s *Skipper) Reset() { *s = Skipper{} }
-
 // head reads over what [head] calls one, but of a payload only the header.
-func (s *Skipper) head(buf []byte) (n int, why Reason) {
+func (s *skipper) head(buf []byte) (n int, why reason) {
 	if len(buf) == 0 {
 		return 0, incomplete
 	}
@@ -94,20 +94,20 @@ func (s *Skipper) head(buf []byte) (n int, why Reason) {
 		s.frames--
 		return n, complete
 	case count < 0:
-		return 1, NegativeLength
+		return 1, negativeLength
 	case kind.aggregate():
 		return s.aggregate(kind, count, n)
 	case count > MaxBulk:
-		return 1, BulkTooLong
+		return 1, bulkTooLong
 	case kind == Verbatim:
 		const format = len("txt:")
 		switch {
 		case count < int64(format):
-			return 1, BadVerbatim
+			return 1, badVerbatim
 		case len(buf) < n+format:
 			return s.seen, incomplete
 		case buf[n+format-1] != ':':
-			return n, BadVerbatim
+			return n, badVerbatim
 		}
 	}
 	s.left = count + 2
@@ -115,19 +115,19 @@ func (s *Skipper) head(buf []byte) (n int, why Reason) {
 }
 
 // aggregate enters one whose header is n bytes long.
-func (s *Skipper) aggregate(kind Kind, count int64, n int) (int, Reason) {
+func (s *skipper) aggregate(kind Kind, count int64, n int) (int, reason) {
 	inside := s.valued || s.frames > 1
 	if kind == Push && inside {
-		return 0, NestedPush
+		return 0, nestedPush
 	}
 	if count > maxAhead {
-		return 1, TooManyElements
+		return 1, tooManyElements
 	}
 	if kind.paired() {
 		count *= 2
 	}
 	if s.frames += count; s.frames > maxAhead {
-		return 1, TooManyElements
+		return 1, tooManyElements
 	}
 	if kind != Attribute { // which stands beside a frame, not for one
 		s.valued = s.valued || !inside
@@ -136,15 +136,15 @@ func (s *Skipper) aggregate(kind Kind, count int64, n int) (int, Reason) {
 	return n, complete
 }
 
-// payload reads over what buf has of one, and of the CR LF behind it.
-func (s *Skipper) payload(buf []byte) (n int, why Reason) {
+// payload reads over what buf has of one, and of the CR LF after it.
+func (s *skipper) payload(buf []byte) (n int, why reason) {
 	if s.left > 2 {
 		n = int(min(s.left-2, int64(len(buf))))
 		s.left -= int64(n)
 	}
 	for ; n < len(buf); n++ {
 		if buf[n] != "\n\r"[s.left-1] {
-			return n, BadTerminator
+			return n, badTerminator
 		}
 		if s.left--; s.left == 0 {
 			s.frames--

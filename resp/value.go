@@ -33,13 +33,18 @@ func (v *Value) IsError() bool {
 	return v.Kind == Error || v.Kind == BulkError
 }
 
-// Code returns the code of an error reply, as the function [Code] finds it, and
-// nil for other kinds. Like v itself it is borrowed. It allocates nothing.
+// Code returns the code of an error reply, and nil for other kinds. It is the first
+// word of the payload, or, if that is an old server's report of a failed script, the
+// code of the command that failed in it.
+//
+// The code is a part of v.Bytes, borrowed as these are. It may be empty, and a server
+// can send any bytes in it: use it for comparing. Code allocates nothing and takes
+// time linear in len(v.Bytes).
 func (v *Value) Code() []byte {
 	if !v.IsError() {
 		return nil
 	}
-	return Code(v.Bytes)
+	return code(v.Bytes)
 }
 
 // Err returns a [*ServerError] if v is an error reply, and nil otherwise. The
@@ -48,7 +53,7 @@ func (v *Value) Err() error {
 	if !v.IsError() {
 		return nil
 	}
-	return NewServerError(v.Bytes)
+	return newServerError(v.Bytes)
 }
 
 // Elements returns an iterator over the direct elements of an aggregate, which

@@ -156,7 +156,8 @@ var errNoScript = errors.New("server keeps forgetting the script")
 // Refused interprets an error reply to a command of n operands; loaded means that the script was
 // loaded right before it.
 func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
-	code, call := string(resp.Code(text)), f.IsScript(k)
+	reply := resp.Value{Kind: resp.Error, Bytes: text}
+	code, call := string(reply.Code()), f.IsScript(k)
 	if call && code == "NOSCRIPT" {
 		if r.Err = errNoScript; !loaded {
 			r.Remedy = Load

@@ -189,13 +189,13 @@ func (b *batch) recycle() {
 // vote records one node's vote in one round.
 func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 	r := &b.rounds[i]
-	if !b.isHint && !r.reads && !r.tally.HasVoted(node) {
+	if !b.isHint && !r.reads && r.tally.Outcome(node) == 0 {
 		e := b.engine
 		if e.counters.votes[node][o]++; e.onVote != nil {
 			e.callbacks.vote(vote{node, b.kindOf(i), o, err})
 		}
 	}
-	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (!r.reads || r.tally.Voted() == b.engine.nodes) {
+	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (!r.reads || r.tally.Count(0) == 0) {
 		b.decide(i, r)
 	}
 	if r.stale != 0 {
@@ -209,7 +209,7 @@ func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 // refuse it too, and so on.
 func (b *batch) countStale(i int, r *round) {
 	t, stale := &r.tally, bits.OnesCount64(r.stale)
-	if t.Granted()+stale < b.engine.quorum && t.Voted()+stale < b.engine.nodes {
+	if t.Count(quorum.Granted)+stale < b.engine.quorum && stale < t.Count(0) {
 		return
 	}
 	nodes := r.stale
@@ -250,7 +250,7 @@ func (b *batch) fenced(node, i int, kind Kind, a fencing.Answer) {
 		b.answered(node, i, a.Code == fencing.OK, kind)
 		return
 	case fencing.Stale:
-		if r := &b.rounds[i]; !r.tally.HasVoted(node) {
+		if r := &b.rounds[i]; r.tally.Outcome(node) == 0 {
 			r.stale |= 1 << uint(node)
 			b.countStale(i, r)
 		}
@@ -270,7 +270,7 @@ func (b *batch) fenced(node, i int, kind Kind, a fencing.Answer) {
 // refused records a failed vote in one round, and why.
 func (b *batch) refused(node, i int, err error) {
 	r := &b.rounds[i]
-	if r.tally.HasVoted(node) {
+	if r.tally.Outcome(node) != 0 {
 		return
 	}
 	b.failures = append(b.failures, failure{int32(node), r.failures, err})

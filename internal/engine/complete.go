@@ -92,7 +92,7 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 // explain gives op the cause of each failed vote.
 func (e *Engine) explain(op *Op, b *batch) {
 	for node := range e.nodes {
-		if o, _ := op.Tally.Outcome(node); o == quorum.Failed {
+		if op.Tally.Outcome(node) == quorum.Failed {
 			op.Failures = append(op.Failures, Failure{node, b.causeOf(node, op.round)})
 		}
 	}
@@ -115,9 +115,9 @@ func (e *Engine) giveValues(op *Op, b *batch) {
 // that failed may still hold the key.
 func (e *Engine) lossOf(op *Op) error {
 	switch {
-	case op.Kind == Acquire && op.Tally.Verdict() == quorum.Lost && op.Tally.Failed() <= quorum.Tolerates(e.nodes):
+	case op.Kind == Acquire && op.Tally.Verdict() == quorum.Lost && op.Tally.Count(quorum.Failed) <= e.nodes-e.quorum:
 		return ErrTaken
-	case op.Kind != Acquire && op.Tally.Denied() > quorum.Tolerates(e.nodes):
+	case op.Kind != Acquire && op.Tally.Count(quorum.Denied) > e.nodes-e.quorum:
 		return ErrNotHeld
 	}
 	return ErrNoQuorum

@@ -90,7 +90,7 @@ func TestReasons(t *testing.T) {
 			}
 			require.Equal(t, 1, op.times)
 			require.Equal(t, c.want, op.Err)
-			require.Len(t, op.Failures, map[bool]int{true: op.Tally.Failed()}[c.want != nil && c.want != ErrExpired])
+			require.Len(t, op.Failures, map[bool]int{true: op.Tally.Count(quorum.Failed)}[c.want != nil && c.want != ErrExpired])
 			for _, f := range op.Failures {
 				require.Error(t, f.Err)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // TestNoOperationIsLeftBehind: an operation that is submitted after the driver's last look
@@ -55,7 +56,7 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 	p.callBack()
 	require.Equal(t, 1, won.times)
 	require.NoError(t, won.Err)
-	require.Equal(t, 1, won.Tally.Granted())
+	require.Equal(t, 1, won.Tally.Count(quorum.Granted))
 	require.Same(t, p.sent[0].batch, p.sent[1].batch, "the batch was not used again")
 }
 

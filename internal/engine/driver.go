@@ -169,7 +169,7 @@ func (e *Engine) flush() {
 // others are no quorum, no acquire can win.
 func (e *Engine) nonvoters() uint64 {
 	nonvoters := e.fleet.Away() | e.fleet.Quarantined()
-	if away := bits.OnesCount64(nonvoters) > quorum.Tolerates(e.nodes); away != e.quorumUnavailable.Load() {
+	if away := bits.OnesCount64(nonvoters) > e.nodes-e.quorum; away != e.quorumUnavailable.Load() {
 		e.quorumUnavailable.Store(away)
 	}
 	return nonvoters

@@ -27,8 +27,7 @@ const (
 type Fleet interface {
 	Len() int
 	Forms() []conn.Form
-	Form(node int) conn.Form
-	Connection(node int) uint64
+	Node(node int) conn.Node // the engine uses Form and Connection
 	SetForm(node int, f conn.Form)
 	Quarantined() uint64
 	Away() uint64

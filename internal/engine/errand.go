@@ -50,7 +50,7 @@ func (w *wire) again(node int, s *span, merge int, load bool) {
 // newErrand is an errand in rounds of b, by script calls.
 func (b *batch) newErrand(node int, kind Kind, load bool) *wire {
 	w := newWire(b)
-	if f := b.engine.fleet.Form(node); command.Form(f).IsFenced(kind) {
+	if f := b.engine.fleet.Node(node).Form; command.Form(f).IsFenced(kind) {
 		w.Form = f
 	}
 	w.errand, w.loads = true, load

@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // newFenced is a scriptedFleet of three nodes that are asked by the scripts of package fencing.
@@ -48,7 +49,7 @@ func TestFencedAnswers(t *testing.T) {
 		p.reply(p.sent[2], 2, "*2\r\n:1\r\n*2\r\n:3\r\n$1\r\n9\r\n") // OK, STALE
 	})
 	require.NoError(t, a.Err)
-	require.Equal(t, 1, a.Tally.Failed(), "a node that has forgotten has voted")
+	require.Equal(t, 1, a.Tally.Count(quorum.Failed), "a node that has forgotten has voted")
 	require.EqualValues(t, 0b010, a.Absent)
 	require.Equal(t, []Refusal{{1, fencing.Answer{Code: fencing.Amnesia}}}, a.Refusals)
 	require.Equal(t, map[int]fencing.Code{1: fencing.Amnesia}, forgotten)

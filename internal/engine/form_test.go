@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 var (
@@ -48,7 +49,7 @@ func TestMixedFleet(t *testing.T) {
 		})
 		require.NoError(t, op.Err)
 		if kind == Extend { // node 2 has lost the key
-			require.Equal(t, 1, op.Tally.Denied())
+			require.Equal(t, 1, op.Tally.Count(quorum.Denied))
 		}
 		p.idle()
 		p.sent = nil
@@ -140,6 +141,6 @@ func TestQuarantinedNodesHaveNoVote(t *testing.T) {
 	op = p.submit(Acquire, "key")
 	p.all(p.sent[0], ok)
 	require.NoError(t, op.Err)
-	require.Equal(t, 2, op.Tally.Granted())
+	require.Equal(t, 2, op.Tally.Count(quorum.Granted))
 	p.idle()
 }

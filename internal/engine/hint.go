@@ -133,7 +133,7 @@ func (e *Engine) handOff(node int) {
 	b.rounds = make([]round, len(operands)) // without operations, and with tallies of no nodes
 	b.groups = []group{{Release, 0, len(operands)}}
 	w := newWire(b)
-	w.errand, w.Form = true, e.fleet.Form(node)
+	w.errand, w.Form = true, e.fleet.Node(node).Form
 	w.append(Release, 0, operands, command.MaxKeys)
 	h.entries = append([]byte(nil), left...) // before they fail, if they fail at once
 	h.full, h.out = false, true

@@ -123,7 +123,7 @@ func TestHintsOutliveAStorm(t *testing.T) {
 		failed := p.submit(Acquire, "key")
 		require.Equal(t, ErrNoQuorum, failed.Err)
 		require.Equal(t, []Failure{{1, errDown}, {2, errDown}}, failed.Failures)
-		require.Equal(t, 2, failed.Tally.Failed())
+		require.Equal(t, 2, failed.Tally.Count(quorum.Failed))
 	}
 	require.Len(t, p.sent, 1, "an attempt was sent")
 	p.idle()

@@ -121,7 +121,7 @@ const maxOwed = 24
 // because the others fail at once.
 func (l *link) bounded() {
 	f := l.fleet
-	if bits.OnesCount64(f.Away()) <= quorum.Tolerates(f.Len()) {
+	if bits.OnesCount64(f.Away()) <= f.Len()-quorum.Size(f.Len()) {
 		f.quorate = l.world.now()
 		return
 	}

@@ -84,15 +84,15 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		m.nonsense--
 		cmd.excuse(m)
 		cmd.blame(m, cmd.locks...)
-		return resp.AppendInteger(dst, nonsense)
+		return appendInteger(dst, nonsense)
 	}
 	if w.now() < m.moodUntil && (m.mood[0] != 'O' || cmd.kind == Acquire || cmd.kind == Extend && cmd.native) {
 		cmd.excuse(m)
 		cmd.blame(m, cmd.locks...)
-		return resp.AppendError(dst, m.mood)
+		return appendError(dst, m.mood)
 	}
 	if text := m.bars(p, cmd); text != "" {
-		return resp.AppendError(dst, text)
+		return appendError(dst, text)
 	}
 	switch {
 	case cmd.load:
@@ -102,14 +102,14 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		w.check.order(m, p, cmd)
 		h := m.get(cmd.keys[0])
 		if h.lock != 0 && !(w.rules.liar && w.chance(20)) {
-			return resp.AppendNullBulk(dst)
+			return appendNull(dst)
 		}
 		*h = held{cmd.locks[0], m.milliseconds() + cmd.ttls[0]}
 		if w.rules.eternal {
 			h.expires = 1 << 40
 		}
 		w.check.granted(m, cmd, h.expires)
-		return resp.AppendSimple(dst, "OK")
+		return appendSimple(dst, "OK")
 	case cmd.native:
 		return m.native(dst, p, cmd)
 	case !m.scripts[cmd.kind]:
@@ -117,12 +117,12 @@ func (m *master) execute(dst []byte, p *pipe, cmd *sentCommand) []byte {
 			cmd.excuse(m)
 			cmd.blame(m, cmd.locks...)
 		}
-		return resp.AppendError(dst, "NOSCRIPT No matching script. Please use EVAL.")
+		return appendError(dst, "NOSCRIPT No matching script. Please use EVAL.")
 	}
 	w.check.order(m, p, cmd)
 	dst = resp.AppendArray(dst, len(cmd.keys))
 	for i, key := range cmd.keys {
-		dst = resp.AppendInteger(dst, m.script(cmd, i, m.get(key)))
+		dst = appendInteger(dst, m.script(cmd, i, m.get(key)))
 	}
 	return dst
 }
@@ -172,17 +172,17 @@ func (m *master) native(dst []byte, p *pipe, cmd *sentCommand) []byte {
 		if cmd.paid {
 			cmd.excuse(m)
 		}
-		return resp.AppendError(dst, "NOPERM User x has no permissions to run the 'delifeq' command")
+		return appendError(dst, "NOPERM User x has no permissions to run the 'delifeq' command")
 	}
 	m.world.check.order(m, p, cmd)
 	done := m.script(cmd, 0, m.get(cmd.keys[0]))
 	switch {
 	case cmd.kind == Release:
-		return resp.AppendInteger(dst, done)
+		return appendInteger(dst, done)
 	case done == 1:
-		return resp.AppendSimple(dst, "OK")
+		return appendSimple(dst, "OK")
 	}
-	return resp.AppendNullBulk(dst)
+	return appendNull(dst)
 }
 
 // script does to one key the work of either script.

@@ -192,7 +192,7 @@ func (e *Engine) ask() {
 		for b := &l.backlog[node]; b.first != nil && (l.owed[node] == 0 || l.owed[node]+b.first.Replies <= l.limit); {
 			q := b.pop()
 			l.behind--
-			if q.Connection != 0 && q.Connection != e.fleet.Connection(node) {
+			if q.Connection != 0 && q.Connection != e.fleet.Node(node).Connection {
 				q.end(errReconnected)
 				q.drop()
 				continue

@@ -115,14 +115,13 @@ func (p *scriptedFleet) Forms() (ds []conn.Form) {
 	return ds
 }
 
-func (p *scriptedFleet) Form(node int) (d conn.Form) {
+func (p *scriptedFleet) Node(node int) conn.Node {
+	n := conn.Node{Connection: 1}
 	if p.speaks != nil {
-		d = p.speaks[node]
+		n.Form = p.speaks[node]
 	}
-	return d
+	return n
 }
-
-func (p *scriptedFleet) Connection(int) uint64 { return 1 }
 
 func (p *scriptedFleet) SetForm(node int, f conn.Form) { p.speaks[node] = f }
 
@@ -132,7 +131,7 @@ func (p *scriptedFleet) Send(b *conn.Batch) {
 	for ; b != nil; b = b.Next {
 		s := &sentBatch{b, string(b.Buf), make([]int, p.nodes), 1}
 		for node := range p.nodes {
-			if s.next[node] = -1; p.Form(node) == b.Form {
+			if s.next[node] = -1; p.Node(node).Form == b.Form {
 				s.next[node] = 0
 				s.waiting++
 			}
@@ -280,7 +279,7 @@ func (p *scriptedFleet) submit(kind Kind, key string) *countedOp {
 type plain struct{}
 
 func (plain) Forms() []conn.Form     { return nil }
-func (plain) Form(int) conn.Form     { return conn.Form(0) }
+func (plain) Node(int) conn.Node     { return conn.Node{Connection: 1} }
 func (plain) SetForm(int, conn.Form) {}
 func (plain) Wake()                  {}
 func (plain) Quarantined() uint64    { return 0 }

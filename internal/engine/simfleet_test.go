@@ -90,9 +90,9 @@ func (f *simFleet) Fault(node int) error {
 	return nil
 }
 
-func (f *simFleet) Form(node int) conn.Form { return f.links[node].form }
-
-func (f *simFleet) Connection(node int) uint64 { return f.links[node].number }
+func (f *simFleet) Node(node int) conn.Node {
+	return conn.Node{Form: f.links[node].form, Connection: f.links[node].number}
+}
 
 func (f *simFleet) SetForm(node int, form conn.Form) {
 	f.world.note("form", f.client.index, node, int(form))

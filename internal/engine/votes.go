@@ -215,7 +215,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 		w.again(node, s, command.SplitTo(s.count), false)
 	case command.Rephrase:
 		fleet := b.engine.fleet
-		now := command.Form(fleet.Form(node))
+		now := command.Form(fleet.Node(node).Form)
 		fleet.SetForm(node, conn.Form(now.Without(s.kind, w.form())))
 		w.again(node, s, 1, true)
 	case command.RephraseOnce:

@@ -210,7 +210,7 @@ func (c *Client) Again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool,
 func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, error) {
 	var r fencing.Refusals
 	for node := range c.fleet.Nodes {
-		if o, _ := op.Tally.Outcome(node); o == quorum.Granted {
+		if op.Tally.Outcome(node) == quorum.Granted {
 			r.Add(node, fencing.Answer{Code: fencing.OK})
 		}
 	}
@@ -237,7 +237,7 @@ func (c *Client) Granted(ops ...*engine.Op) {
 	for _, op := range ops {
 		for left := c.forgotten.Load(); left != 0; left &= left - 1 {
 			node := bits.TrailingZeros64(left)
-			if o, _ := op.Tally.Outcome(node); o == quorum.Granted && c.doubted.Or(bit(node))&bit(node) == 0 {
+			if op.Tally.Outcome(node) == quorum.Granted && c.doubted.Or(bit(node))&bit(node) == 0 {
 				c.cfg.Ring()
 			}
 		}

@@ -219,11 +219,11 @@ func (g *Group) acquireError(t *waiting.Tries, ended error) error {
 
 // deniedBy is the nodes that had the key of an acquire already.
 func deniedBy(op *engine.Op) (denied uint64) {
-	if op.Tally.Denied() == 0 {
+	if op.Tally.Count(quorum.Denied) == 0 {
 		return 0
 	}
 	for node := range quorum.MaxNodes {
-		if o, _ := op.Tally.Outcome(node); o == quorum.Denied {
+		if op.Tally.Outcome(node) == quorum.Denied {
 			denied |= bit(node)
 		}
 	}

@@ -33,6 +33,7 @@ type Group struct {
 	clock  *clock.System
 	engine *engine.Engine
 	fleet  *conn.Fleet
+	addrs  []string // of the nodes, without credentials
 	keeper *holding.Keeper
 	house  *housekeeper
 	lines  *waiting.Lines
@@ -52,7 +53,7 @@ func New(cfg Config) (*Group, error) {
 	if err != nil {
 		return nil, texts.WrongConfig(wrong, err)
 	}
-	g := &Group{clock: clock.New(), ending: make(chan struct{})}
+	g := &Group{clock: clock.New(), addrs: names(&cfg), ending: make(chan struct{})}
 	g.house = newHousekeeper(g.clock)
 	cfg.Engine.Clock, cfg.Conn.Clock = g.clock, g.clock
 	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.OnRelease = g.onVote(cfg.OnVote), g.onPanic, g.released
@@ -69,7 +70,7 @@ func New(cfg Config) (*Group, error) {
 	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted, g.fence.Encode()) }
 	g.engine = engine.New(cfg.Engine)
 	g.lines = waiting.New(waiting.Config{
-		Engine: g.engine, Clock: g.clock, Nodes: names(&cfg), Retry: cfg.Retry, QueryTimeout: g.queryTimeout(), CloseTimeout: cfg.CloseTimeout,
+		Engine: g.engine, Clock: g.clock, Nodes: g.addrs, Retry: cfg.Retry, QueryTimeout: g.queryTimeout(), CloseTimeout: cfg.CloseTimeout,
 		NoHandOver: cfg.NoHandOver, Logger: cfg.Logger, Ending: g.ending,
 		Ring: g.house.ring, Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
 	})
@@ -104,7 +105,7 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 		}
 	}
 	return fence.New(fence.Config{
-		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.Engine.MaxTTL, Nodes: names(cfg), Persistent: persistent,
+		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.Engine.MaxTTL, Nodes: g.addrs, Persistent: persistent,
 		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
 		Ring: g.house.ring, IsUp: g.isUp, Voting: g.voting,
 	})
@@ -151,7 +152,7 @@ const (
 func (g *Group) Len() int { return g.fleet.Len() }
 
 // Addr names a node, without credentials.
-func (g *Group) Addr(node int) string { return g.fleet.Addr(node) }
+func (g *Group) Addr(node int) string { return g.addrs[node] }
 
 // isUp reports whether a node has a connection.
 func (g *Group) isUp(node int) bool {

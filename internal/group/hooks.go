@@ -86,7 +86,7 @@ func (g *Group) onVote(f func(engine.Kind, int, string, quorum.Outcome, error)) 
 		return nil
 	}
 	return func(node int, kind engine.Kind, o quorum.Outcome, err error) {
-		f(kind, node, g.fleet.Addr(node), o, err)
+		f(kind, node, g.addrs[node], o, err)
 	}
 }
 

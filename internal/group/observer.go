@@ -24,13 +24,14 @@ var _ observer = (*Group)(nil)
 // and the hooks are called later.
 func (g *Group) nodeUp(i int) {
 	if g.fence != nil {
-		g.fence.Up(i, g.fleet.Connection(i), g.fleet.RunID(i))
-		g.fleet.SetForm(i, conn.Form(command.Form(g.fleet.Form(i)).ForNode(i)))
+		n := g.fleet.Node(i)
+		g.fence.Up(i, n.Connection, n.RunID)
+		g.fleet.SetForm(i, conn.Form(command.Form(n.Form).ForNode(i)))
 	}
 	g.engine.NodeUp(i) // sends the hinted releases before anything else
 	g.readiness.nodeUp()
 	n := g.fleet.Node(i)
-	g.lines.Up(i, g.fleet.Speaks3(i))
+	g.lines.Up(i, n.Pushes)
 	g.reportNode(func() {
 		g.cfg.Logger.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", command.Form(n.Form))
 	}, g.cfg.OnNodeUp, n)

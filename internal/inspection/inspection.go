@@ -86,7 +86,7 @@ func Prove(seen []Sight, value string) (op *engine.Op, ttl time.Duration) {
 	case op.Tally.Verdict() == quorum.Won:
 		slices.Sort(ttls)
 		ttl = ttls[len(ttls)-quorum.Size(len(seen))]
-	case op.Tally.Denied() > quorum.Tolerates(len(seen)):
+	case op.Tally.Count(quorum.Denied) > len(seen)-quorum.Size(len(seen)):
 		op.Err = engine.ErrNotHeld
 	default:
 		op.Err = engine.ErrNoQuorum

@@ -74,7 +74,7 @@ func Summarize(seen []Sight) (s Summary) {
 		s.Status = heldBy
 	case absent >= need:
 		s.Status = free
-	case failed > quorum.Tolerates(len(seen)):
+	case failed > len(seen)-need:
 		s.Status = unknown
 	default:
 		s.Status = split

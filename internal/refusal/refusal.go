@@ -40,13 +40,19 @@ var (
 	ErrUnfit = errors.New("server's reply does not fit the command")
 )
 
+// replyOf is the error reply with a payload.
+func replyOf(payload []byte) *resp.ServerError {
+	v := resp.Value{Kind: resp.Error, Bytes: payload}
+	return v.Err().(*resp.ServerError)
+}
+
 // Lacks is the refusal of a command that a node cannot be used without.
 func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
 // IsUnscripted reports whether the answer to a script command is that of a server without the
 // command, without the language, or without a command that the script runs.
 func IsUnscripted(text []byte) bool {
-	reply := resp.NewServerError(text)
+	reply := replyOf(text)
 	lower := strings.ToLower(reply.Message)
 	return reply.Code == "ERR" && (strings.Contains(lower, "unknown command") ||
 		strings.Contains(lower, "unknown redis command") || strings.Contains(lower, "scripting engine"))
@@ -97,7 +103,7 @@ func IsRetryable(code string) bool {
 // does not refuse the client: the next answer will be the same. Unknown codes do not stay.
 func Stays(text []byte) bool {
 	_, err := Read(text)
-	return resp.NewServerError(text).Code == "ERR" && !errors.Is(err, ErrCrowded)
+	return replyOf(text).Code == "ERR" && !errors.Is(err, ErrCrowded)
 }
 
 // Fatality is the error of a refusal after which the connection must be closed, and nil for a
@@ -117,7 +123,7 @@ func Fatality(text []byte) error {
 //
 // It keeps nothing of text, and allocates the error.
 func Read(text []byte) (fatal bool, err error) {
-	reply := resp.NewServerError(text)
+	reply := replyOf(text)
 	if what := forbidden(reply); what != "" {
 		return false, &refusal{ErrForbidden, &resp.ServerError{Code: "NOPERM", Message: "NOPERM for " + what}}
 	}
@@ -176,7 +182,7 @@ func forbidden(reply *resp.ServerError) string {
 
 // OfKey reports whether an error reply forbids the key, not the command: the command may work on
 // other keys. It keeps nothing of text, and allocates.
-func OfKey(text []byte) bool { return forbidden(resp.NewServerError(text)) == aKey }
+func OfKey(text []byte) bool { return forbidden(replyOf(text)) == aKey }
 
 // IsWord reports whether s is short and of letters, digits, dots, dashes and underscores, as
 // versions, names and ids are.

@@ -82,7 +82,7 @@ func TestRefusal(t *testing.T) {
 		assert.Equal(t, fatal, isFatal, text)
 		var reply *resp.ServerError
 		require.ErrorAs(t, err, &reply, text)
-		assert.Equal(t, string(resp.Code([]byte(plain))), reply.Code, text)
+		assert.Equal(t, replyOf([]byte(plain)).Code, reply.Code, text)
 		for _, other := range []error{ErrAuth, ErrNotMaster, ErrCluster, ErrForbidden, ErrProtected, ErrCrowded, ErrImpostor} {
 			assert.Equal(t, errors.Is(cause, other), errors.Is(err, other), "%v of %s", other, text)
 		}

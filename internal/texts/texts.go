@@ -59,8 +59,8 @@ func Redact(nodes []string) []string {
 	shown := make([]string, len(nodes))
 	for i, text := range nodes {
 		shown[i] = "(not an address)"
-		if a, err := conn.ParseAddress(text); err == nil {
-			shown[i] = a.String()
+		if a, err := conn.ParseAddresses([]string{text}); err == nil {
+			shown[i] = a[0].String()
 		}
 	}
 	return shown
