@@ -115,7 +115,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *calls, s *holdi
 // others are released. If it was sent along with a release, only its end is awaited. Where
 // nodes have refused nothing but the number of a fencing token, it is made again at once. The
 // caller reports the attempts to the hook, after it has let others act.
-func (g *Group) attempt(ctx context.Context, c *calls, s *holding.State, sent bool) (h Handle, r reports, err error) {
+func (g *Group) attempt(ctx context.Context, c *calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
 	first := c.first()
 	for again := true; again; sent = false {
 		var op *engine.Op
@@ -142,7 +142,7 @@ func (g *Group) attempt(ctx context.Context, c *calls, s *holding.State, sent bo
 			err = g.explain(op, err)
 		}
 		if g.cfg.OnAttempt != nil {
-			r.add(report{s.Key, op.Took(g.clock.Now()), op.Tally, err})
+			r = r.with(report{s.Key, op.Took(g.clock.Now()), op.Tally, err})
 		}
 	}
 	return h, r, err

@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
@@ -25,26 +26,26 @@ type report struct {
 	err   error
 }
 
-// reports is the attempts of one call, none without a hook. The last one stands apart, so that
-// one attempt allocates nothing.
-type reports struct {
-	earlier []report
-	last    report
-	some    bool
-}
+// reports is the attempts of one call; nil without a hook. It is used again, so that reporting
+// allocates nothing, and apart from the stacks of callers, which wait with what they hold there.
+type reports struct{ of []report }
 
-func (r *reports) add(a report) {
-	if r.some {
-		r.earlier = append(r.earlier, r.last)
+var unusedReports = sync.Pool{New: func() any { return new(reports) }}
+
+// with adds an attempt to those of a call.
+func (r *reports) with(a report) *reports {
+	if r == nil {
+		r = unusedReports.Get().(*reports)
 	}
-	r.last, r.some = a, true
+	r.of = append(r.of, a)
+	return r
 }
 
 // report calls the hook for each attempt of a caller. If that stands in line as w, others act
 // meanwhile: a hook may block. h is what the last attempt has brought: if the hook panics the
 // caller gets no handle, and the lock is released.
-func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r reports) {
-	if !r.some {
+func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r *reports) {
+	if r == nil {
 		return
 	}
 	if w != nil {
@@ -57,11 +58,14 @@ func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r repor
 			h.ReleaseAsync()
 		}
 	}()
-	for _, a := range r.earlier {
+	for i := range r.of {
+		a := &r.of[i]
 		g.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, a.err)
 	}
-	g.cfg.OnAttempt(ctx, engine.Acquire, r.last.key, r.last.took, r.last.tally, r.last.err)
 	returned = true
+	clear(r.of)
+	r.of = r.of[:0]
+	unusedReports.Put(r)
 }
 
 // reportUnsent counts and reports an attempt that no node was asked for: an extend whose

@@ -109,7 +109,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 		} else if n := len(turns); n > 0 {
 			key = turns[n-1].Key()
 		}
-		turns = attempted(turns, key, h, denied, err, r.some)
+		turns = attempted(turns, key, h, denied, err, r != nil)
 		var last *waiting.Waiter
 		if n := len(turns); n > 0 {
 			last = turns[n-1]
