@@ -42,7 +42,7 @@ func TestOneReportAtATime(t *testing.T) {
 	masters := conntest.Start(t, 3)
 	second := newReporter(t, masters, func(context.Context) error { return errors.New("two reports at once") })
 	first := newReporter(t, masters, func(ctx context.Context) error {
-		require.Equal(t, []string{"report"}, masters.Keys(0))
+		require.Eventually(t, func() bool { return len(masters.Keys(0)) == 1 }, time.Second, time.Millisecond, "two of three suffice, and this may be the third")
 		require.Equal(t, errBusy, second.report(ctx))
 		return nil
 	})
