@@ -1,7 +1,6 @@
 package inspection
 
 import (
-	"crypto/sha256"
 	"strings"
 	"unicode"
 
@@ -26,12 +25,24 @@ func (s Status) String() string {
 	return [...]string{"unknown", "free", "held", "split", "held without a TTL"}[s]
 }
 
-// Summary is what the nodes together have at a key. Holder, Digest and Sum are of the value
-// that most nodes have.
+// Summary is what the nodes together have at a key. Holder and Digest are of the value that most
+// nodes have.
 type Summary struct {
 	Status         Status
 	Holder, Digest string
-	Sum            [sha256.Size]byte // not the value, which could release the lock
+	Value          Value // that a quorum has
+}
+
+// Value is a value that can release a lock, or the zero Value. It is behind a pointer to a string,
+// which package fmt does not follow.
+type Value struct{ text *string }
+
+// Show returns the value, or "".
+func (v Value) Show() string {
+	if v.text == nil {
+		return ""
+	}
+	return *v.text
 }
 
 // count is how many nodes have one value, and have it without a TTL.
@@ -65,13 +76,12 @@ func Summarize(seen []Sight) (s Summary) {
 	if most != nil {
 		c = counts[most.Value]
 		s.Holder, s.Digest = most.Holder()
-		s.Sum = sha256.Sum256([]byte(most.Value))
 	}
 	switch need := quorum.Size(len(seen)); {
 	case c.eternal >= need:
-		s.Status = eternal
+		s.Status, s.Value = eternal, Value{&most.Value}
 	case c.nodes >= need:
-		s.Status = heldBy
+		s.Status, s.Value = heldBy, Value{&most.Value}
 	case absent >= need:
 		s.Status = free
 	case failed > len(seen)-need:
