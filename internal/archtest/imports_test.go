@@ -64,6 +64,7 @@ var restricted = map[string][]string{
 	"internal/knobs":                    {"redlock", "internal/group", "bench", "internal/testkit"},
 	"internal/testkit":                  {},
 	"github.com/tidwall/redcon":         {"bench", "internal/fakeredis", "internal/session"},
+	"internal/luascript":                {"internal/frontend"},
 	"github.com/stretchr/testify":       {"bench", "internal/testkit"},
 	"github.com/valyala/bytebufferpool": {"bench", "redlock", "conn"},
 }
@@ -79,6 +80,7 @@ var pure = map[string][]string{
 	"internal/knobs":      {},
 	"internal/renewal":    {},
 	"internal/contention": {},
+	"internal/luascript":  {},
 }
 
 // mayImport is the rule for files that are not tests.
