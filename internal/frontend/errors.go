@@ -32,7 +32,7 @@ func (c *conn) fail(r *session.Reply, key string, err error) {
 	case errors.As(err, &own):
 		r.Error("ERR " + string(own))
 	case errors.As(err, &refused):
-		r.Error("ERR " + refused.Error() + "; see internal/frontend/SCRIPTS.md of redlock")
+		r.Error("ERR " + refused.Error() + "; see internal/frontend/CLIENTS.md of redlock")
 	case errors.Is(err, grants.ErrNoTTL), errors.Is(err, grants.ErrTTL):
 		r.Error("ERR lock " + strconv.Quote(key) + ": " + err.Error())
 	case errors.Is(err, redlock.ErrArgument):

@@ -198,12 +198,15 @@ func (c *conn) ttl(args []string, r *session.Reply) session.Plan {
 }
 
 // ttlOf is what TTL and PTTL show: -2 without a key, and never -1, since each lock has an expiry.
-// Seconds are rounded up, so that a lock that is held does not show 0.
+// Seconds are rounded as Redis does, and 1 at least where the lock is held.
 func ttlOf(seen grants.State, scale time.Duration) int64 {
 	if !seen.Held {
 		return -2
 	}
-	return int64((seen.TTL + scale - 1) / scale)
+	if scale == time.Second {
+		return max(1, int64(seen.TTL.Round(scale)/scale))
+	}
+	return seen.TTL.Milliseconds()
 }
 
 // change plans a release or an extension that is answered by 1 or 0.

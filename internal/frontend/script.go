@@ -47,7 +47,7 @@ func (c *conn) parse(text string) (*stored, error) {
 // refused notes that a script was refused.
 func (c *conn) refused(err error, text string) {
 	c.server.stats.RefusedScripts.Add(1)
-	c.server.cfg.Logger.Info("redlock: a script was refused", "reason", err, "text", text)
+	c.server.cfg.Logger.Debug("redlock: a script was refused", "reason", err, "text", text)
 }
 
 // eval is EVAL and EVALSHA.

@@ -112,9 +112,11 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	if err != nil {
 		return nil, err
 	}
-	if lock.Remaining() < ttl { // it took longer than the padding
-		lock.ReleaseAsync()
-		return nil, redlock.ErrExpired
+	if lock.Remaining() < ttl { // it took longer than the padding: once more, from now on
+		if err := lock.Extend(ctx, padded); err != nil || lock.Remaining() < ttl {
+			lock.ReleaseAsync()
+			return nil, redlock.ErrExpired
+		}
 	}
 	g := &Grant{Lock: lock, store: s, value: value}
 	if o.Keep {

@@ -52,6 +52,7 @@ func (s *session) serve() {
 	} else if !s.closing {
 		s.vanish() // the client is gone
 	}
+	s.write()
 	for s.depth > 0 && !s.gone {
 		s.room.Wait()
 	}
