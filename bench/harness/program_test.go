@@ -20,13 +20,11 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	// The processes that tests start would each sleep a second at their end.
-	if os.Getenv("GORACE") == "" {
-		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
-	}
+	testkit.ChildrenEndAtOnce()
 	contenders.ServeIfContender()
 	ServeIfMasters()
 	proxy.ServeIfProxy()

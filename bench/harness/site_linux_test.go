@@ -65,7 +65,7 @@ func TestFaultsAreMadeAndEnd(t *testing.T) {
 }
 
 func TestRoundTripsAreMade(t *testing.T) {
-	const rtt = 30 * time.Millisecond
+	const rtt = 10 * time.Millisecond
 	s, err := open(Options{Masters: []int{2}, RTT: []time.Duration{0, rtt}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()

@@ -11,12 +11,14 @@ import (
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // contenders are the drivers of the processes that tests start.
 var contenders = harness.Program{Drivers: []harness.Driver{Driver{}, Driver{NoHandOver: true}}, Chosen: []string{"redlock", "redlock-nohandover"}}
 
 func TestMain(m *testing.M) {
+	testkit.ChildrenEndAtOnce()
 	contenders.ServeIfContender()
 	harness.ServeIfMasters()
 	os.Exit(m.Run())
