@@ -18,6 +18,7 @@ func answers(t *testing.T, addr string) {
 }
 
 func TestFaultsAreMadeAndEnd(t *testing.T) {
+	t.Parallel()
 	for _, real := range []bool{false, true} {
 		if _, err := realredis.Usual.Command(); real && err != nil {
 			if os.Getenv(realredis.EnvRequire) == "1" {
@@ -65,6 +66,7 @@ func TestFaultsAreMadeAndEnd(t *testing.T) {
 }
 
 func TestRoundTripsAreMade(t *testing.T) {
+	t.Parallel()
 	const rtt = 10 * time.Millisecond
 	s, err := open(Options{Masters: []int{2}, RTT: []time.Duration{0, rtt}})
 	require.NoError(t, err)
