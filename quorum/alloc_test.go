@@ -23,8 +23,8 @@ func TestAllocatesNothing(t *testing.T) {
 				sum += len(tally.Outcome(node).String()) + len(tally.Verdict().String())
 			}
 			tally.ResetTo(joint)
-		sum += int(tally.Record(1, quorum.Granted))
-		sum += tally.Count(quorum.Granted) + tally.Count(0)
+			sum += int(tally.Record(1, quorum.Granted))
+			sum += tally.Count(quorum.Granted) + tally.Count(0)
 			sum += int(quorum.Until(time.Second, time.Duration(n)))
 		}
 	})
