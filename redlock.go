@@ -215,7 +215,7 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // Config.NoHandOver.
 //
 // A process that waits also asks a quorum about once a second, so a lock that is free is granted. A lock that
-// is always wanted is left free for 255 ms every 2.9 s, for those who poll: other libraries, TryAcquire, and
+// is always wanted is left free for 255 ms every 2.9 s, for clients that poll: other libraries, TryAcquire, and
 // clients that write the nodes otherwise. Queues decide who asks when; the votes of the nodes decide who
 // holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
@@ -274,7 +274,7 @@ func (l Lock) Keys() []string { return l.handle.Keys() }
 
 // Token returns the token of the lock, and from then on the lock does not pass to the next caller in line
 // without a round trip (see [Client.Acquire]): the token is the value at the key, so the next holder must
-// have another. It proves who holds the lock and can release it: keep it secret. [Client.Attach] takes it.
+// have another. It proves that the lock is held and can release it: keep it secret. [Client.Attach] takes it.
 // Token returns "" once the lock is released. It allocates.
 func (l Lock) Token() string { return l.handle.Token() }
 
@@ -603,8 +603,8 @@ func newNode(n group.Node) Node {
 type KeyState struct {
 	Key    string
 	Status KeyStatus
-	// Holder is the Config.Name of the holder, or "", and Digest a short hash of the value, which tells two
-	// holders apart. Both are of the value that most nodes have.
+	// Holder is the Config.Name of the holder, or "", and Digest a short hash of the value, which distinguishes
+	// two holders. Both are of the value that most nodes have.
 	Holder, Digest string
 	Nodes          []KeyOnNode // in the order of Node.Index
 
