@@ -220,14 +220,4 @@ func (g *Group) acquireError(t *waiting.Tries, ended error) error {
 }
 
 // deniedBy is the nodes that had the key of an acquire already.
-func deniedBy(op *engine.Op) (denied uint64) {
-	if op.Tally.Count(quorum.Denied) == 0 {
-		return 0
-	}
-	for node := range quorum.MaxNodes {
-		if op.Tally.Outcome(node) == quorum.Denied {
-			denied |= bit(node)
-		}
-	}
-	return denied
-}
+func deniedBy(op *engine.Op) (denied uint64) { return op.Tally.Nodes(quorum.Denied) }
