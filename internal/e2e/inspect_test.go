@@ -152,6 +152,13 @@ func TestInspectShowsWho(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, free.IsHeldBy(redlock.Lock{}))
 	require.False(t, free.IsHeldBy(l))
+	require.Equal(t, l.Token(), s.Token())
+	require.Empty(t, free.Token())
+	require.InDelta(t, ttl.Seconds(), u.TTL.Seconds(), 30)
+	broken, err := other.Attach(t.Context(), "theirs", u.Token(), time.Now().Add(ttl)) // as an operator breaks a lock
+	require.NoError(t, err)
+	require.NoError(t, broken.Release(t.Context()))
+	require.ErrorIs(t, theirs.Release(t.Context()), redlock.ErrNotHeld)
 
 	huge := strings.Repeat(foreign, 1<<20/len(foreign))
 	states := []any{s, &s, struct{ state redlock.KeyState }{s}, []redlock.KeyState{u}}

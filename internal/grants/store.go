@@ -165,27 +165,8 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 		}
 		return State{}, nil
 	}
-	ttl := leastOfQuorum(seen)
-	return State{Held: true, Value: token.ValueIn(stored), token: stored, TTL: max(0, ttl-quorum.Drift(ttl))}, nil
-}
-
-// leastOfQuorum is for how long a quorum of the nodes has the holder's value.
-func leastOfQuorum(seen redlock.KeyState) time.Duration {
-	var longest []time.Duration // as many as a quorum has, the least first
-	for _, n := range seen.Nodes {
-		if n.Digest != seen.Digest {
-			continue
-		}
-		at := len(longest)
-		for at > 0 && longest[at-1] > n.TTL {
-			at--
-		}
-		longest = append(longest[:at], append([]time.Duration{n.TTL}, longest[at:]...)...)
-	}
-	if need := quorum.Size(len(seen.Nodes)); len(longest) >= need {
-		return longest[len(longest)-need]
-	}
-	return 0
+	left := max(0, seen.TTL-quorum.Drift(seen.TTL))
+	return State{Held: true, Value: token.ValueIn(stored), token: stored, TTL: left}, nil
 }
 
 // noQuorum is the library's error for nodes that have not answered.

@@ -1,7 +1,9 @@
 package inspection
 
 import (
+	"math/bits"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/redlock-go/redlock/internal/texts"
@@ -30,7 +32,8 @@ func (s Status) String() string {
 type Summary struct {
 	Status         Status
 	Holder, Digest string
-	Value          Value // that a quorum has
+	Value          Value         // that a quorum has
+	TTL            time.Duration // that a quorum shows of it at least
 }
 
 // Value is a value that can release a lock, or the zero Value. It is behind a pointer to a string,
@@ -45,30 +48,30 @@ func (v Value) Show() string {
 	return *v.text
 }
 
-// count is how many nodes have one value, and have it without a TTL.
-type count struct{ nodes, eternal int }
+// count is the nodes that have one value, and those that have it without a TTL, a bit each.
+type count struct{ nodes, eternal uint64 }
 
 // Summarize counts what Read has seen.
-func Summarize(seen []Sight) (s Summary) {
-	var absent, failed int
+func Summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
+	var absent, failed uint64
 	var most *Sight
 	counts := map[string]count{}
 	for i := range seen {
-		n := &seen[i]
+		n, bit := &seen[i], uint64(1)<<uint(i)
 		switch {
 		case n.Err != nil:
-			failed++
+			failed |= bit
 			continue
 		case !n.There:
-			absent++
+			absent |= bit
 			continue
 		}
 		c := counts[n.Value]
-		if c.nodes++; n.TTL == 0 {
-			c.eternal++
+		if c.nodes |= bit; n.TTL == 0 {
+			c.eternal |= bit
 		}
 		counts[n.Value] = c
-		if most == nil || c.nodes > counts[most.Value].nodes {
+		if most == nil || bits.OnesCount64(c.nodes) > bits.OnesCount64(counts[most.Value].nodes) {
 			most = n
 		}
 	}
@@ -77,14 +80,14 @@ func Summarize(seen []Sight) (s Summary) {
 		c = counts[most.Value]
 		s.Holder, s.Digest = most.Holder()
 	}
-	switch need := quorum.Size(len(seen)); {
-	case c.eternal >= need:
+	switch {
+	case nodes.IsQuorum(c.eternal):
 		s.Status, s.Value = eternal, Value{&most.Value}
-	case c.nodes >= need:
-		s.Status, s.Value = heldBy, Value{&most.Value}
-	case absent >= need:
+	case nodes.IsQuorum(c.nodes):
+		s.Status, s.Value, s.TTL = heldBy, Value{&most.Value}, shownBy(seen, c.nodes, nodes)
+	case nodes.IsQuorum(absent):
 		s.Status = free
-	case failed > len(seen)-need:
+	case nodes.Blocks(failed):
 		s.Status = unknown
 	default:
 		s.Status = split
