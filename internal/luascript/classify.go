@@ -126,9 +126,7 @@ func (e Effect) String() string {
 // checkMixed runs the script where one key differs from the others. There is no class for a lock
 // of which a part is acquired or extended, so that must not happen; a part may be released.
 func (r *run) checkMixed(class Class, members []int) {
-	if class != Acquire && class != Release && class != Extend {
-		refuse("%s of %d keys", class, len(members))
-	}
+	checkSeveral(class, len(members))
 	for _, odd := range members {
 		for _, its := range []holding{absent, owned, foreign} {
 			for _, theirs := range []holding{absent, owned, foreign} {
@@ -150,6 +148,12 @@ func (r *run) checkMixed(class Class, members []int) {
 				}
 			}
 		}
+	}
+}
+
+func checkSeveral(class Class, keys int) {
+	if keys > 1 && class != Acquire && class != Release && class != Extend {
+		refuse("%s of %d keys", class, keys)
 	}
 }
 
@@ -177,7 +181,10 @@ func replyOf(v value, keys int) Reply {
 		}
 		return Reply{Kind: [...]Kind{known: Int, milliseconds: PTTL, seconds: TTLSeconds}[v.unit], Int: int64(n)}
 	case hidden:
-		refuse("the result of a signal is returned")
+		if v.truth {
+			return Reply{Kind: Int, Int: 1}
+		}
+		refuse("an unknown result is returned")
 	}
 	t := v.table
 	if t.field == "" {

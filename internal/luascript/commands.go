@@ -251,10 +251,12 @@ func (c *command) expire(r *run, args []value) value {
 	switch {
 	case !k.exists || ttl.Longer && k.ttl.None:
 		return num(0)
-	case ttl.Longer && (!k.ttl.Rest || k.ttl.Milliseconds != 0 || ttl.Rest):
-		refuse("%s GT after the TTL was set", c.name)
-	case !ttl.Rest && ttl.Milliseconds <= 0 && ttl.Longer:
-		return num(0)
+	case ttl.Longer && (!k.ttl.Rest || k.ttl.Milliseconds != 0 || ttl.Rest || ttl.Milliseconds <= 0):
+		refuse("%s GT with a TTL that is not positive, or after another was set", c.name)
+	case ttl.Longer:
+		// It is 0 where the TTL is longer already, which must not decide anything here.
+		k.ttl = ttl
+		return value{kind: hidden, truth: true}
 	case !ttl.Rest && ttl.Milliseconds <= 0:
 		k.exists = false
 	default:

@@ -29,7 +29,7 @@ var functions = map[string]func(value) value{
 	},
 	"type": func(v value) value {
 		if v.kind == hidden {
-			refuse("the result of a signal is used")
+			refuse("an unknown result is used")
 		}
 		return literal(v.kind.String())
 	},
@@ -40,10 +40,7 @@ var functions = map[string]func(value) value{
 		if v.kind != str {
 			refuse("an error that is no string")
 		}
-		message, hasCode := bytes.CutPrefix(v.str, []byte("-"))
-		if !hasCode {
-			message = bytes.Join([][]byte{[]byte("ERR"), v.str}, []byte(" "))
-		}
+		message, _ := bytes.CutPrefix(v.str, []byte("-"))
 		return value{kind: tables, table: &table{field: "err", of: value{kind: str, str: message}}}
 	},
 }

@@ -239,5 +239,6 @@ func (e *entry) plan(keys, argv [][]byte) Plan {
 	if len(p.Keys) == 0 {
 		refuse("the call has no key")
 	}
+	checkSeveral(p.Class, len(p.Keys))
 	return p
 }

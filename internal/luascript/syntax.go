@@ -141,7 +141,7 @@ func (r *run) equal(a, b value) bool {
 	}
 	switch {
 	case a.kind == hidden || b.kind == hidden:
-		refuse("the result of a signal is compared")
+		refuse("an unknown result is compared")
 	case a.kind == stored:
 		switch {
 		case b.kind == stored && b.key == a.key:

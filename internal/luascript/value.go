@@ -9,7 +9,7 @@ import (
 // value is a value of the language, with what the rules of soundness need to know about it.
 type value struct {
 	kind   kind
-	truth  bool   // of boolean
+	truth  bool   // of boolean; of hidden: it is 1 where something was done
 	unit   unit   // of numeric: of an unknown rest of a TTL that is added to num
 	origin origin // of str
 	key    int    // of stored, and of numeric with a unit: which key
@@ -27,7 +27,7 @@ const (
 	str
 	tables
 	stored // the value that a key held at the beginning
-	hidden // what must not matter: the result of a signal
+	hidden // what must decide nothing: the result of a signal
 )
 
 // origin is where a string comes from.
@@ -69,7 +69,7 @@ func count(holds bool) value { return num(map[bool]float64{true: 1}[holds]) }
 
 func (v value) isTrue() bool {
 	if v.kind == hidden {
-		refuse("the result of a signal decides what is done")
+		refuse("an unknown result decides what is done")
 	}
 	return v.kind != null && (v.kind != boolean || v.truth)
 }
@@ -101,7 +101,7 @@ func (v value) number() value {
 	case stored:
 		refuse("the value at the key is used as a number")
 	case hidden:
-		refuse("the result of a signal is used")
+		refuse("an unknown result is used")
 	}
 	refuse("arithmetic on what is no number")
 	return value{}
@@ -163,14 +163,14 @@ func (v value) word() []byte {
 	case stored:
 		refuse("the value at the key is joined with another string")
 	case hidden:
-		refuse("the result of a signal is used")
+		refuse("an unknown result is used")
 	}
 	refuse("a %s becomes a string", v.kind)
 	return nil
 }
 
 func (k kind) String() string {
-	return [...]string{"nil", "boolean", "number", "string", "table", "string", "result of a signal"}[k]
+	return [...]string{"nil", "boolean", "number", "string", "table", "string", "unknown result"}[k]
 }
 
 // at returns the item i of an array, and nil past its end.
