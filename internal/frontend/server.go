@@ -19,10 +19,10 @@ type Config struct {
 	// MaxTTL and NodeTimeout are those of the Client, Fenced whether it is.
 	MaxTTL, NodeTimeout time.Duration
 	Fenced              bool
-	NoTTL               time.Duration       // grants locks without an expiry for this long; 0: refuses them
-	Force               bool                // allows scripts that change a lock of any owner
-	Users               Users               // nil: no password
-	Scripts             []*luascript.Script // known by their hash
+	NoTTL               time.Duration // grants locks without an expiry for this long; 0: refuses them
+	Force               bool          // allows scripts that change a lock of any owner
+	Users               Users         // nil: no password
+	Scripts             Scripts       // known by their hash
 	Limits              session.Limits
 	Logger              *slog.Logger // nil: none
 }
@@ -43,6 +43,13 @@ type Stats struct {
 	BadPassword    atomic.Uint64
 	Scripts        [luascript.ForceExtend + 1]atomic.Uint64 // calls by class
 	RefusedScripts atomic.Uint64
+}
+
+// EachClass calls f for each class of scripts, with the number of their calls.
+func (s *Stats) EachClass(f func(class string, calls uint64)) {
+	for class := range s.Scripts {
+		f(luascript.Class(class).String(), s.Scripts[class].Load())
+	}
 }
 
 // New returns a front end of the client.

@@ -6,6 +6,12 @@ import (
 	"github.com/redlock-go/redlock/internal/luascript"
 )
 
+// Scripts are scripts that are known by their hash.
+type Scripts []*luascript.Script
+
+// ReadScripts reads a list of scripts, in the form of package luascript.
+func ReadScripts(text []byte) (Scripts, error) { return luascript.ParseList(text) }
+
 // maxScripts bounds the texts that are kept.
 const maxScripts = 1024
 
@@ -26,7 +32,7 @@ type stored struct {
 	last   uint64 // call
 }
 
-func newScripts(listed []*luascript.Script) *scripts {
+func newScripts(listed Scripts) *scripts {
 	s := &scripts{known: map[string]*stored{}}
 	for _, script := range listed {
 		s.known[script.Name()] = &stored{Script: script, listed: true}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/frontend"
-	"github.com/redlock-go/redlock/internal/luascript"
 )
 
 // serveMetrics shows the counts of a front end and its client at /metrics, until the function that
@@ -45,8 +44,7 @@ func writeMetrics(w io.Writer, front *frontend.Server) {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", name, m.help, name, m.kind, name, m.value)
 	}
 	fmt.Fprintf(w, "# HELP redlock_frontend_scripts_total Calls of scripts, by what they do.\n# TYPE redlock_frontend_scripts_total counter\n")
-	for class := range own.Scripts {
-		label := strings.ReplaceAll(luascript.Class(class).String(), " ", "_")
-		fmt.Fprintf(w, "redlock_frontend_scripts_total{class=%q} %d\n", label, own.Scripts[class].Load())
-	}
+	own.EachClass(func(class string, calls uint64) {
+		fmt.Fprintf(w, "redlock_frontend_scripts_total{class=%q} %d\n", strings.ReplaceAll(class, " ", "_"), calls)
+	})
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/frontend"
-	"github.com/redlock-go/redlock/internal/luascript"
 	"github.com/redlock-go/redlock/internal/session"
 )
 
@@ -164,7 +163,7 @@ func (s *serving) readUsers() (frontend.Users, error) {
 	return users, nil
 }
 
-func (s *serving) readScripts() ([]*luascript.Script, error) {
+func (s *serving) readScripts() (frontend.Scripts, error) {
 	if s.scripts == "" {
 		return nil, nil
 	}
@@ -172,7 +171,7 @@ func (s *serving) readScripts() ([]*luascript.Script, error) {
 	if err != nil {
 		return nil, usage("-scripts: %v", err)
 	}
-	scripts, err := luascript.ParseList(text)
+	scripts, err := frontend.ReadScripts(text)
 	if err != nil {
 		return nil, usage("-scripts: %s: %v", s.scripts, err)
 	}
