@@ -13,14 +13,15 @@ if not redis.call('ZSCORE', set, 'active:' .. me) then
   return out
 end
 local call, tonumber = redis.call, tonumber
-local won = {} -- tokens and names that are granted and not yet recorded
+local won = {} -- tokens and names that are granted, and recorded with one command
 local function record()
   if #won > 0 then call('ZADD', set, unpack(won)) end
   won = {}
 end
+local floor
 local function least(key) -- E
-  record()
-  return math.max(tonumber(call('ZSCORE', set, 'k' .. key) or 0), tonumber(call('ZSCORE', set, 'floor') or 0))
+  floor = floor or tonumber(call('ZSCORE', set, 'floor') or 0)
+  return math.max(tonumber(call('ZSCORE', set, 'k' .. key) or 0), floor)
 end
 -- A token above the largest of all is above E: its key needs no read.
 local top = tonumber(call('ZREVRANGE', set, 0, 0, 'WITHSCORES')[2])
@@ -37,6 +38,7 @@ for i = 1, n do
       won[#won + 1], won[#won + 2] = ARGV[a + 1], 'k' .. key
       out[i] = 1
     else
+      record() -- the key may have been won in this call
       out[i] = {2, string.format('%.0f', least(key))}
     end
   end

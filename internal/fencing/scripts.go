@@ -35,7 +35,7 @@ var MemberScript string
 
 // The digests under which servers know the scripts; a test recomputes them.
 const (
-	AcquireSHA1 = "b3420cc09c9bab484bf907f10cd5d3335e7627f3"
+	AcquireSHA1 = "ca26afa90185f11973f657ca478c28346dc0cead"
 	ExtendSHA1  = "b6852e2f0f964afd155e329447d313a261a88f9d"
 	MemberSHA1  = "a3a3cebcbce3d5f3201b737e37dd8150161fc1e8"
 )
