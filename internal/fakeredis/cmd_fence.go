@@ -66,8 +66,11 @@ func (f *fenceCall) acquire() {
 			f.raise(compare, "attempt to compare nil with number")
 			return
 		}
-		exists := f.table().get(key, f.now) != nil
-		a := node.Acquire(f.me, f.lockName(key), fencing.Block{First: token(first), Last: token(last)}, exists)
+		e := f.table().get(key, f.now)
+		a := node.Acquire(f.me, f.lockName(key), fencing.Block{First: token(first), Last: token(last)}, e != nil)
+		if a.Code == fencing.Held && e.kind != stringKind && token(first) <= a.Token {
+			a.Code = fencing.Stale // MGET shows strings alone
+		}
 		if a.Code == fencing.OK {
 			nonce, ttl := f.arg(4*i+3), f.arg(4*i+4)
 			if nonce == nil || ttl == nil {
@@ -85,7 +88,7 @@ func (f *fenceCall) acquire() {
 			}
 			f.table().put(nil, key, nonce, stringKind, expires, f.now)
 			won = true
-		} else if a.Code != fencing.Invalid && token(first) <= a.Token && f.barred("exists", "'EXISTS'") {
+		} else if a.Code != fencing.Invalid && token(first) <= a.Token && f.barred("mget", "'MGET'") {
 			return
 		}
 		f.writeAnswer(a)
