@@ -25,6 +25,9 @@ func Start(n int) (m Masters, err error) {
 	return m, nil
 }
 
+// Addrs returns the addresses of the masters.
+func (m Masters) Addrs() []string { return fakeredis.Addrs(m) }
+
 // Nodes returns the masters, for redlock.Config. They are persistent: they never start anew, so a
 // client need not wait until what they may have forgotten has ended.
 func (m Masters) Nodes() (nodes []string) {

@@ -33,6 +33,13 @@ var subcommands []subcommand
 func init() {
 	subcommands = []subcommand{
 		{"serve", "", "serve locks to Redis clients of any language", serve},
+		{"run", "name -- program…", "run a program while a lock is held", run},
+		{"inspect", "key", "show which node has what at a key", inspect},
+		{"held", "[key…]", "report which keys are held, for scripts", held},
+		{"nodes", "", "show the state of the nodes", nodes},
+		{"break", "key", "release the lock of another, after a question", breakLock},
+		{"fence", "status|init", "show the nodes' part in fencing, or begin it", fence},
+		{"demo", "", "show locks at work in ten seconds", demo},
 		{"completion", "bash|zsh|fish", "print completions for a shell", completion},
 		{"help", "[command]", "show this, or what a command does", help},
 	}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redlock-go/redlock"
+)
+
+const aboutFence = `
+Fence status shows which nodes have a vote in fencing. Fence init gives nodes their vote: once before the
+first start, and after too many nodes have lost the tokens. It takes as long as -max-ttl, which all
+clients of the nodes must have alike, and the same nodes by the same names.
+
+After a loss give the largest token that the resources have seen with -at-least; read it when -max-ttl has
+passed since the nodes were lost.`
+
+func fence(ctx context.Context, env *environment, args []string) error {
+	var atLeast uint64
+	if len(args) == 0 {
+		args = []string{"-h"}
+	}
+	action, rest := args[0], args[1:]
+	if action == "-h" || action == "--help" {
+		action, rest = "status", []string{"-h"}
+	}
+	if action != "status" && action != "init" {
+		return usage("fence wants status or init, and was given %q", action)
+	}
+	t := &tool{settings: newSettings(env, "fence status|init [settings]", aboutFence)}
+	t.addNodes()
+	t.BoolVar(&t.json, "json", false, "print JSON")
+	t.Uint64Var(&atLeast, "at-least", 0, "the largest `token` that the resources have seen; 0 for a first start")
+	rest, err := t.parse(rest)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 0:
+		return usage("fence %s takes no argument %q", action, rest[0])
+	}
+	t.fenced = true
+	client, err := t.connect(t.logger())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if action == "init" {
+		if err := initFencing(ctx, t, client, atLeast); err != nil {
+			return err
+		}
+	}
+	return t.showNodes(ctx, client)
+}
+
+func initFencing(ctx context.Context, t *tool, client *redlock.Client, atLeast uint64) error {
+	fmt.Fprintf(t.env.err, "redlock: giving nodes their vote; this takes up to %v\n", t.maxTTL)
+	return statusOf(client.InitFencing(ctx, atLeast))
+}

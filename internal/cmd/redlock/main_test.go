@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestMain: a worker of the demo, and a program that run starts, are this binary.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == "demo" || os.Args[1] == "run") {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// output is what a command prints while it runs.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// command is a call of the command in this process.
+type command struct {
+	out, err output
+	vars     map[string]string
+	in       string
+}
+
+func (c *command) run(ctx context.Context, args ...string) int {
+	env := &environment{strings.NewReader(c.in), &c.out, &c.err, func(name string) string { return c.vars[name] }}
+	return Main(ctx, env, args)
+}
+
+// redlockOn runs the command for some nodes and returns its status and what it has printed.
+func redlockOn(t *testing.T, servers []*fakeredis.Server, args ...string) (status int, out, err string) {
+	t.Helper()
+	c := command{vars: map[string]string{"REDLOCK_NODES": nodesOf(servers)}}
+	testkit.Within(t, 2*testkit.Patience, strings.Join(args, " "), func() { status = c.run(t.Context(), args...) })
+	return status, c.out.String(), c.err.String()
+}
+
+func holder(name string) func(*redlock.Config) {
+	return func(c *redlock.Config) { c.Name = name }
+}
+
+// nodesOf is the nodes as persistent ones: others that have just started have no vote for a minute.
+func nodesOf(servers []*fakeredis.Server) string {
+	return "redis://" + strings.Join(fakeredis.Addrs(servers), "?persistent=yes,redis://") + "?persistent=yes"
+}
+
+// TestTools: what an operator sees of a lock, and how it is broken.
+func TestTools(t *testing.T) {
+	servers := cluster.Start(t, 3)
+	client := cluster.Connect(t, fakeredis.Addrs(servers), holder("worker-7"))
+	lock := cluster.MustAcquire(t, client, "orders", cluster.TTL)
+	status, out, _ := redlockOn(t, servers, "inspect", "orders")
+	require.Equal(t, exitOK, status)
+	require.Contains(t, out, `"orders" is held by worker-7, token digest `)
+	require.NotContains(t, out, lock.Token()[:22])
+	status, out, _ = redlockOn(t, servers, "inspect", "-json", "free")
+	require.Equal(t, exitOK, status)
+	require.Contains(t, out, `"status": "free"`)
+
+	status, out, _ = redlockOn(t, servers, "held", "orders", "free")
+	require.Equal(t, exitFailed, status)
+	require.True(t, strings.HasPrefix(out, "orders "), out)
+
+	status, out, _ = redlockOn(t, servers, "break", "orders")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, out, "release it? [y/N]")
+	require.Equal(t, 3, holders(servers, "orders"))
+	status, out, _ = redlockOn(t, servers, "break", "-yes", "orders")
+	require.Equal(t, exitOK, status)
+	require.Contains(t, out, "released")
+	testkit.Await(t, "released", func() bool { return holders(servers, "orders") == 0 })
+
+	status, out, _ = redlockOn(t, servers, "nodes")
+	require.Equal(t, exitOK, status)
+	require.Equal(t, 3, strings.Count(out, "votes"), out)
+
+	for _, s := range servers {
+		s.Set("eternal", "v", 0)
+	}
+	status, _, err := redlockOn(t, servers, "break", "-yes", "eternal")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, err, "it has no TTL")
+	require.Equal(t, 3, holders(servers, "eternal"))
+
+	servers[0].Down()
+	servers[1].Down()
+	status, _, _ = redlockOn(t, servers, "inspect", "orders")
+	require.Equal(t, exitNoQuorum, status)
+	status, out, _ = redlockOn(t, servers, "nodes")
+	require.Equal(t, exitNoQuorum, status)
+	require.Equal(t, 2, strings.Count(out, "down"), out)
+}
+
+func holders(servers []*fakeredis.Server, key string) (n int) {
+	for _, s := range servers {
+		if _, ok := s.Get(key); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// TestFence: what an operator types where fenced nodes need their vote.
+func TestFence(t *testing.T) {
+	servers := cluster.Start(t, 3)
+	status, out, _ := redlockOn(t, servers, "fence", "status", "-max-ttl", "100ms")
+	require.Equal(t, exitNoQuorum, status)
+	require.NotContains(t, out, "votes")
+	status, out, _ = redlockOn(t, servers, "fence", "init", "-max-ttl", "100ms", "-at-least", "7")
+	require.Equal(t, exitOK, status)
+	require.GreaterOrEqual(t, strings.Count(out, "votes"), 2, out)
+}
+
+// TestServe: what it says when it listens, and that it ends in order.
+func TestServe(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	var c command
+	status := make(chan int, 1)
+	go func() {
+		status <- c.run(ctx, "serve", "-embedded", "-listen", "127.0.0.1:0", "-metrics", "127.0.0.1:0")
+	}()
+	testkit.Await(t, "it listens", func() bool { return strings.Contains(c.out.String(), "3 of 3 nodes are up") })
+	addr := strings.TrimSuffix(strings.Fields(c.out.String())[3], ":")
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("SET k v NX PX 30000\r\n"))
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(testkit.Patience)))
+	reply := make([]byte, 100)
+	n, err := conn.Read(reply)
+	require.NoError(t, err)
+	require.Equal(t, "+OK\r\n", string(reply[:n]))
+	stop()
+	require.Equal(t, exitOK, testkit.Get(t, status))
+}
+
+// TestBadInput: each mistake has a status of 64, names what was given, and is found before anything
+// listens. No password is shown.
+func TestBadInput(t *testing.T) {
+	servers := cluster.Start(t, 1)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	dir := t.TempDir()
+	readable := filepath.Join(dir, "users")
+	require.NoError(t, os.WriteFile(readable, []byte("default secret\n"), 0o644))
+	broken := filepath.Join(dir, "config")
+	require.NoError(t, os.WriteFile(broken, []byte("# a comment\nmax-ttl soon\n"), 0o600))
+	replica := cluster.Start(t, 1)
+	replica[0].Demote()
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"frobnicate", `no command "frobnicate"`},
+		{"serve extra", `no argument "extra"`},
+		{"serve -embedded", "leave -nodes out"},
+		{"serve -frob", "-h lists the settings"},
+		{"serve -nodes redis://:hunter2@10.0.0.1:6379", "every user of this machine can list"},
+		{"serve -listen " + taken.Addr().String(), "address already in use"},
+		{"serve -metrics " + taken.Addr().String() + " -listen 127.0.0.1:0", "address already in use"},
+		{"serve -nodes " + replica[0].Addr(), "replica"},
+		{"serve -users " + readable, "chmod 600"},
+		{"serve -users /none", "no such file"},
+		{"serve -tls-cert /none", "no such file"},
+		{"serve -config " + broken, "line 2: max-ttl"},
+		{"inspect", "wants one key"},
+		{"break a b", "wants one key"},
+		{"fence frob", "status or init"},
+		{"run name true", "run wants"},
+		{"run -wait soon name -- true", `-wait is "soon"`},
+		{"run -ttl 1s -kill-after 2s name -- true", "-kill-after is 2s"},
+		{"completion tcsh", "bash, zsh or fish"},
+	} {
+		status, out, errs := redlockOn(t, servers, strings.Fields(c.args)...)
+		require.Equal(t, exitUsage, status, "%s: %s", c.args, errs)
+		require.Contains(t, errs, c.want, c.args)
+		require.NotContains(t, out+errs, "hunter2")
+		require.NotContains(t, out, "serves on", c.args)
+	}
+	status, out, _ := redlockOn(t, servers, "help")
+	require.Equal(t, exitOK, status)
+	require.Contains(t, out, "redlock serve")
+	status, out, _ = redlockOn(t, servers, "help", "serve")
+	require.Equal(t, exitOK, status)
+	require.Contains(t, out, "-no-ttl")
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+const aboutRun = `
+Run holds the lock while a program runs, and keeps it alive. The program is not run by a shell. It has a
+process group, and gets every signal that redlock gets. Its environment has
+
+  REDLOCK_KEY    the lock             REDLOCK_FENCE  the fencing token, 0 without -fenced
+  REDLOCK_TOKEN  the token            REDLOCK_UNTIL  until when the lock is valid if it is not extended,
+                                                     in milliseconds of Unix time
+
+If the lock cannot be kept, the program gets SIGTERM when no more than -kill-after is left of it, and
+SIGKILL when nothing is left: it ends before another holder begins.
+
+  redlock run -wait 30s backup -- pg_dump -f /backup/all.sql
+
+The exit status is that of the program, 128 and the signal that ended it, or 75: the lock is taken;
+69: too few nodes answer; 70: the lock was lost; 64: wrong arguments; 126 or 127: no such program.`
+
+// running is the settings of run.
+type running struct {
+	*settings
+	ttl, killAfter time.Duration
+	wait           string
+}
+
+func run(ctx context.Context, env *environment, args []string) error {
+	r := running{settings: newSettings(env, "run [settings] name -- program [argument…]", aboutRun)}
+	r.addNodes()
+	r.DurationVar(&r.ttl, "ttl", 10*time.Second, "the TTL of the lock")
+	r.StringVar(&r.wait, "wait", "0", "how long to wait for the lock: a `duration`, 0, or forever")
+	r.DurationVar(&r.killAfter, "kill-after", 0, "how long the program has from SIGTERM to SIGKILL if the lock is lost; 0 is half the TTL, at most 5s")
+	rest, err := r.parse(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) < 3 || rest[1] != "--" {
+		return usage("run wants: name -- program [argument…]")
+	}
+	if r.killAfter == 0 {
+		r.killAfter = min(r.ttl/2, 5*time.Second)
+	}
+	if r.killAfter < 0 || r.killAfter > r.ttl/2 {
+		return usage("-kill-after is %v, at most half the TTL of %v works: a lock that is renewed has two thirds left", r.killAfter, r.ttl)
+	}
+	path, err := exec.LookPath(rest[2])
+	if err != nil {
+		return &exit{127, err}
+	}
+	client, err := r.connect(r.logger())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	lock, err := r.acquire(ctx, client, rest[0])
+	if err != nil {
+		return err
+	}
+	child := exec.Command(path, rest[3:]...)
+	child.Args[0] = rest[2]
+	return r.hold(lock, child)
+}
+
+// acquire waits for the lock as -wait wants it.
+func (r *running) acquire(ctx context.Context, client *redlock.Client, name string) (redlock.Lock, error) {
+	wait, err := time.ParseDuration(r.wait)
+	switch {
+	case r.wait == "forever":
+	case err != nil || wait < 0:
+		return redlock.Lock{}, usage("-wait is %q, want a duration such as 30s, 0 or forever", r.wait)
+	case wait == 0:
+		lock, err := client.TryAcquire(ctx, name, r.ttl)
+		return lock, statusOf(err)
+	default:
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	lock, err := client.Acquire(ctx, name, r.ttl)
+	if errors.Is(err, context.Canceled) {
+		return lock, &exit{128 + int(syscall.SIGTERM), err}
+	}
+	return lock, statusOf(err)
+}
+
+// hold runs the program while the lock is held, and releases the lock when it has ended.
+func (r *running) hold(lock redlock.Lock, child *exec.Cmd) error {
+	kept, stop := lock.KeepAlive(context.Background())
+	defer stop()
+	child.Stdin, child.Stdout, child.Stderr = r.env.in, r.env.out, r.env.err
+	child.Env = append(os.Environ(),
+		"REDLOCK_KEY="+lock.Key(), "REDLOCK_TOKEN="+lock.Token(), "REDLOCK_FENCE="+strconv.FormatUint(lock.Fence(), 10),
+		"REDLOCK_UNTIL="+strconv.FormatInt(time.Now().Add(lock.Remaining()).UnixMilli(), 10))
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, forwarded...)
+	defer signal.Stop(signals)
+	ended, err := start(child)
+	if err != nil {
+		release(lock)
+		return &exit{126, err}
+	}
+	lost := r.guard(lock, kept, child, signals, ended)
+	if lost != nil {
+		return &exit{exitLost, fmt.Errorf("the lock was lost: %w", lost)}
+	}
+	release(lock)
+	status := child.ProcessState.ExitCode()
+	if s, ok := child.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() {
+		status = 128 + int(s.Signal())
+	}
+	if status != 0 {
+		return &exit{status, nil}
+	}
+	return nil
+}
+
+// release releases the lock within a moment: with its TTL it ends anyway.
+func release(lock redlock.Lock) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = lock.Release(ctx)
+}
+
+// guard passes signals on until the program has ended, and ends it before the lock does. It returns
+// why the lock was lost, or nil.
+func (r *running) guard(lock redlock.Lock, kept context.Context, child *exec.Cmd, signals <-chan os.Signal, ended <-chan struct{}) (lost error) {
+	look := time.NewTimer(0) // a look at what is left: the clock of a timer stands still while the machine is suspended
+	defer look.Stop()
+	for {
+		select {
+		case <-ended:
+			return lost
+		case s := <-signals:
+			_ = signalGroup(child.Process, s)
+			continue
+		case <-kept.Done():
+		case <-look.C:
+		}
+		left := lock.Remaining()
+		switch {
+		case lost == nil && (kept.Err() != nil || left <= r.killAfter):
+			if lost = context.Cause(kept); lost == nil {
+				lost = fmt.Errorf("too few nodes have answered, and %v are left: %w", left.Round(time.Millisecond), redlock.ErrNoQuorum)
+			}
+			grace := min(r.killAfter, left)
+			if errors.Is(lost, redlock.ErrNotHeld) {
+				grace = r.killAfter // it was deleted: the program may clean up, as after a kill by hand
+			}
+			killAt := time.Now().Add(grace)
+			_ = signalGroup(child.Process, syscall.SIGTERM)
+			kept = context.Background()
+			look.Reset(time.Until(killAt))
+		case lost != nil:
+			_ = signalGroup(child.Process, os.Kill)
+			look.Reset(time.Second)
+		default:
+			look.Reset(min(left-r.killAfter, lookPause) + time.Millisecond)
+		}
+	}
+}
+
+// lookPause bounds the pause between two looks at what is left of the lock.
+const lookPause = 100 * time.Millisecond

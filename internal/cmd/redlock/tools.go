@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// tool is the settings of a command that looks at the nodes.
+type tool struct {
+	*settings
+	json bool
+}
+
+// newTool returns the settings of a tool, a client of the nodes and the arguments.
+func newTool(env *environment, use, about string, args []string, more func(*tool)) (*tool, *redlock.Client, []string, error) {
+	t := &tool{settings: newSettings(env, use, about)}
+	t.addNodes()
+	t.BoolVar(&t.json, "json", false, "print JSON")
+	if more != nil {
+		more(t)
+	}
+	rest, err := t.parse(args)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	client, err := t.connect(t.logger())
+	return t, client, rest, err
+}
+
+// print prints v as JSON, or as text by write.
+func (t *tool) print(v any, write func(w *tabwriter.Writer)) error {
+	if t.json {
+		out := json.NewEncoder(t.env.out)
+		out.SetIndent("", "  ")
+		return out.Encode(v)
+	}
+	w := tabwriter.NewWriter(t.env.out, 0, 8, 2, ' ', 0)
+	write(w)
+	return w.Flush()
+}
+
+// key is a lock as inspect shows it.
+type key struct {
+	Key    string    `json:"key"`
+	Status string    `json:"status"`
+	Holder string    `json:"holder,omitempty"` // the name of its client
+	Digest string    `json:"digest,omitempty"` // of its token
+	TTL    float64   `json:"ttl_seconds"`
+	Nodes  []keyNode `json:"nodes"`
+}
+
+type keyNode struct {
+	Node   string  `json:"node"`
+	Holder string  `json:"holder,omitempty"`
+	Digest string  `json:"digest,omitempty"`
+	TTL    float64 `json:"ttl_seconds"`
+	NoTTL  bool    `json:"no_ttl,omitempty"`
+	Error  string  `json:"error,omitempty"`
+}
+
+func newKey(s redlock.KeyState) key {
+	k := key{s.Key, s.Status.String(), s.Holder, s.Digest, s.TTL.Seconds(), nil}
+	for _, n := range s.Nodes {
+		shown := keyNode{n.Addr, n.Holder, n.Digest, n.TTL.Seconds(), n.NoTTL, ""}
+		if n.Err != nil {
+			shown.Error = n.Err.Error()
+		}
+		k.Nodes = append(k.Nodes, shown)
+	}
+	return k
+}
+
+// headline is a lock in one line.
+func (k *key) headline() string {
+	line := fmt.Sprintf("%q is %s", k.Key, k.Status)
+	if k.Digest != "" {
+		if k.Holder != "" {
+			line += " by " + k.Holder
+		}
+		line += fmt.Sprintf(", token digest %s, for %.3gs", k.Digest, k.TTL)
+	}
+	return line
+}
+
+// dash is text, or a dash where there is none.
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+const aboutInspect = `
+Inspect shows what each node has at a key: the name of the holder's client, a digest of its token
+(the token itself could release the lock), and for how long.`
+
+func inspect(ctx context.Context, env *environment, args []string) error {
+	t, client, rest, err := newTool(env, "inspect [settings] key", aboutInspect, args, nil)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if len(rest) != 1 {
+		return usage("inspect wants one key")
+	}
+	state, err := client.Inspect(ctx, rest[0])
+	if err != nil {
+		return statusOf(err)
+	}
+	k := newKey(state)
+	err = t.print(k, func(w *tabwriter.Writer) {
+		fmt.Fprintf(w, "%s\n\nNODE\tHOLDER\tDIGEST\tTTL\tERROR\n", k.headline())
+		for _, n := range k.Nodes {
+			ttl := "-"
+			if n.NoTTL {
+				ttl = "none"
+			} else if n.Digest != "" {
+				ttl = fmt.Sprintf("%.3gs", n.TTL)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", n.Node, dash(n.Holder), dash(n.Digest), ttl, n.Error)
+		}
+	})
+	if err == nil && state.Status == redlock.KeyUnknown {
+		return &exit{exitNoQuorum, nil}
+	}
+	return err
+}
+
+const aboutHeld = `
+Held reports which of the keys are held, one a line, for scripts. Without arguments it reads keys from
+standard input. Its exit status is 0 if all are held, 1 if one is not, 69 without a quorum.`
+
+func held(ctx context.Context, env *environment, args []string) error {
+	t, client, keys, err := newTool(env, "held [settings] [key…]", aboutHeld, args, nil)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if len(keys) == 0 {
+		for lines := bufio.NewScanner(env.in); lines.Scan(); {
+			if line := strings.TrimSpace(lines.Text()); line != "" {
+				keys = append(keys, line)
+			}
+		}
+	}
+	all, shown := true, []key{}
+	for _, name := range keys {
+		state, err := client.Inspect(ctx, name)
+		if err != nil {
+			return statusOf(err)
+		}
+		switch state.Status {
+		case redlock.KeyUnknown:
+			return &exit{exitNoQuorum, fmt.Errorf("%q: too few nodes answer", name)}
+		case redlock.KeyHeld, redlock.KeyEternal:
+			shown = append(shown, newKey(state))
+		default:
+			all = false
+		}
+	}
+	err = t.print(shown, func(w *tabwriter.Writer) {
+		for _, k := range shown {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%.3gs\n", k.Key, dash(k.Holder), k.Digest, k.TTL)
+		}
+	})
+	if err == nil && !all {
+		return &exit{exitFailed, nil}
+	}
+	return err
+}
+
+// node is a node as nodes shows it.
+type node struct {
+	Node    string  `json:"node"`
+	Up      bool    `json:"up"`
+	Votes   bool    `json:"votes"`
+	Guarded float64 `json:"no_vote_for_seconds,omitempty"`
+	Server  string  `json:"server,omitempty"`
+	Dialect string  `json:"releases_by,omitempty"`
+	Trip    float64 `json:"round_trip_seconds"`
+	Error   string  `json:"error,omitempty"`
+}
+
+const aboutNodes = `
+Nodes shows the state of each node: its connection, whether it may vote and for how long it still may
+not, its version, and the round trip. With -fenced a node that needs redlock fence init has no vote.`
+
+func nodes(ctx context.Context, env *environment, args []string) error {
+	t, client, _, err := newTool(env, "nodes [settings]", aboutNodes, args, nil)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return t.showNodes(ctx, client)
+}
+
+// showNodes prints the state of the nodes. The status is 69 where too few may vote.
+func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
+	if _, err := client.Inspect(ctx, "redlock:nodes"); err != nil { // for the round trips
+		return statusOf(err)
+	}
+	look, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	ready := client.Ready(look)
+	without := map[string]error{}
+	if failed := (*redlock.QuorumError)(nil); errors.As(ready, &failed) {
+		for _, n := range failed.Failed {
+			without[n.Addr] = n.Err
+		}
+	}
+	var all []node
+	for _, n := range client.Stats().Nodes {
+		shown := node{n.Addr, n.Up, n.Up && n.Guarded == 0 && without[n.Addr] == nil, n.Guarded.Seconds(), n.Server, n.Dialect, n.RoundTrip.Seconds(), ""}
+		if why := without[n.Addr]; why != nil {
+			shown.Error = why.Error()
+		} else if n.Err != nil {
+			shown.Error = n.Err.Error()
+		}
+		all = append(all, shown)
+	}
+	err := t.print(all, func(w *tabwriter.Writer) {
+		fmt.Fprintf(w, "NODE\tSTATE\tSERVER\tRELEASES BY\tROUND TRIP\tERROR\n")
+		for _, n := range all {
+			state := "votes"
+			switch {
+			case !n.Up:
+				state = "down"
+			case n.Guarded > 0:
+				state = fmt.Sprintf("no vote for %.3gs", n.Guarded)
+			case !n.Votes:
+				state = "no vote"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.3gms\t%s\n", n.Node, state, dash(n.Server), dash(n.Dialect), n.Trip*1000, n.Error)
+		}
+	})
+	if err == nil && ready != nil {
+		return &exit{exitNoQuorum, nil}
+	}
+	return err
+}
+
+// statusOf gives an error of the library its exit status.
+func statusOf(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, redlock.ErrTaken):
+		return &exit{exitTaken, err}
+	case errors.Is(err, redlock.ErrArgument), errors.Is(err, redlock.ErrConfig):
+		return &exit{exitUsage, err}
+	case errors.Is(err, redlock.ErrNoQuorum), errors.Is(err, redlock.ErrForgotten), errors.Is(err, redlock.ErrExpired):
+		return &exit{exitNoQuorum, err}
+	}
+	return err
+}
