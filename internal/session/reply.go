@@ -63,8 +63,5 @@ func (r *Reply) Error(text string) { r.buf = redcon.AppendError(r.buf, oneLine.R
 // Reset forgets what was written.
 func (r *Reply) Reset() { r.buf = r.buf[:0] }
 
-// IsError reports whether the reply is an error.
-func (r *Reply) IsError() bool { return len(r.buf) > 0 && r.buf[0] == redcon.Error }
-
-// Append adds the values of another reply, as elements of an array that was begun.
-func (r *Reply) Append(other *Reply) { r.buf = append(r.buf, other.buf...) }
+// Len is the number of bytes that were written.
+func (r *Reply) Len() int { return len(r.buf) }

@@ -1,0 +1,148 @@
+package frontend_test
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// TestFigures measures what the front end costs, with REDLOCK_FIGURES set: the address of one that
+// runs, and in REDLOCK_NODES its nodes. It prints medians of interleaved rounds.
+func TestFigures(t *testing.T) {
+	addr := os.Getenv("REDLOCK_FIGURES")
+	if addr == "" {
+		t.Skip("needs REDLOCK_FIGURES")
+	}
+	f := &front{addr: addr}
+	lib, err := redlock.New(redlock.Config{Nodes: strings.Split(os.Getenv("REDLOCK_NODES"), ",")})
+	require.NoError(t, err)
+	defer lib.Close()
+	const round, rounds = 2500 * time.Millisecond, 5
+	for _, n := range []int{1, 512} {
+		var direct, through []float64
+		for range rounds {
+			direct = append(direct, pairs(n, round, func(key string) func() error {
+				return func() error {
+					lock, err := lib.TryAcquire(context.Background(), key, 10*time.Second)
+					if err != nil {
+						return err
+					}
+					return lock.Release(context.Background())
+				}
+			}))
+			through = append(through, pairs(n, round, func(key string) func() error { return f.pair(t, key) }))
+		}
+		slices.Sort(direct)
+		slices.Sort(through)
+		d, h := direct[rounds/2], through[rounds/2]
+		t.Logf("%d: library %.0f pairs/s, front end %.0f pairs/s: %.2f; a pair takes %.0f us more", n, d, h, h/d, 1e6*float64(n)*(1/h-1/d))
+	}
+	t.Logf("a ping takes %.0f us", 1e6/pairs(1, round, func(string) func() error { return f.exchange(t, "PING\r\n") }))
+}
+
+// pairs is how many calls n callers make in a second.
+func pairs(n int, long time.Duration, prepare func(key string) func() error) float64 {
+	var stop atomic.Bool
+	var done atomic.Int64
+	var callers sync.WaitGroup
+	calls := make([]func() error, n)
+	for i := range calls {
+		calls[i] = prepare("figures:" + strconv.Itoa(i))
+	}
+	began := time.Now()
+	for _, call := range calls {
+		callers.Go(func() {
+			for !stop.Load() {
+				if call() == nil {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	time.Sleep(long)
+	stop.Store(true)
+	callers.Wait()
+	return float64(done.Load()) / time.Since(began).Seconds()
+}
+
+// pair is a SET NX PX and its release by a script, on a new connection.
+func (f *front) pair(t *testing.T, key string) func() error {
+	c := f.dial(t)
+	name := strings.TrimPrefix(c.call("SCRIPT", "LOAD", release), "$")
+	set := command("SET", key, "0123456789abcdef", "NX", "PX", "10000")
+	del := command("EVALSHA", name, "1", key, "0123456789abcdef")
+	ask := f.exchangeOn(c.conn, string(set))
+	free := f.exchangeOn(c.conn, string(del))
+	return func() error {
+		if err := ask(); err != nil {
+			return err
+		}
+		return free()
+	}
+}
+
+func (f *front) exchange(t *testing.T, request string) func() error {
+	return f.exchangeOn(f.dial(t).conn, request)
+}
+
+// exchangeOn writes a command and reads a reply of one line.
+func (f *front) exchangeOn(conn net.Conn, request string) func() error {
+	in, out := bufio.NewReaderSize(conn, 64), []byte(request)
+	return func() error {
+		if _, err := conn.Write(out); err != nil {
+			return err
+		}
+		line, err := in.ReadSlice('\n')
+		if err == nil && (line[0] == '-' || line[0] == '$') {
+			err = os.ErrInvalid
+		}
+		return err
+	}
+}
+
+func command(args ...string) []byte {
+	out := resp.AppendArray(nil, len(args))
+	for _, arg := range args {
+		out = resp.AppendBulkString(out, arg)
+	}
+	return out
+}
+
+// TestIdleConnections: an idle connection costs little memory.
+func TestIdleConnections(t *testing.T) {
+	f := startOn(t, cluster.New(t, 1))
+	n := 500
+	before := used()
+	for range n {
+		c := f.dial(t)
+		c.expect("PING => +PONG") // its client side is in this process, too
+		c.buf, c.d = nil, resp.Decoder{}
+	}
+	each := (used() - before) / uint64(n)
+	t.Logf("%d bytes for both ends of a connection", each)
+	require.Less(t, each, uint64(10_000))
+}
+
+// used is the bytes of the heap and of stacks in use.
+func used() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
