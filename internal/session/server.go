@@ -18,6 +18,7 @@ type Server struct {
 	stats   Stats
 	lastID  atomic.Int64
 	running sync.WaitGroup // sessions, and replies that are undone
+	runners runners
 
 	mu       sync.Mutex
 	stopping bool
@@ -34,7 +35,7 @@ type Stats struct {
 // New returns a server. open returns the commands of a new connection.
 func New(limits Limits, open func(id int64, remote net.Addr) Commands) *Server {
 	limits = limits.withDefaults()
-	s := &Server{limits: limits, open: open, sessions: map[*session]struct{}{}}
+	s := &Server{limits: limits, open: open, sessions: map[*session]struct{}{}, runners: newRunners()}
 	s.budget.most = limits.Memory
 	return s
 }
@@ -124,6 +125,7 @@ func (s *Server) Stop(ctx context.Context) {
 	})
 	defer cut()
 	s.running.Wait()
+	s.runners.end()
 }
 
 // buffers are those that replies are written from.

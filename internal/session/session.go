@@ -23,6 +23,8 @@ type session struct {
 	buf     []byte
 	charged int // bytes of buf in the budget
 
+	deadline time.Time // of writes; the goroutine that writes has it
+
 	mu      sync.Mutex
 	room    sync.Cond // the first command was answered, or the session has ended
 	first   *request  // the oldest whose reply is not written
@@ -238,7 +240,7 @@ func (s *session) plan(r *request) {
 // begin starts a command.
 func (s *session) begin(r *request) {
 	s.open++
-	go s.run(r)
+	s.server.runners.run(job{s, r})
 }
 
 // run runs a command, and those with the same key that wait for it.
@@ -306,7 +308,7 @@ func (s *session) write() {
 			n++
 		}
 		s.mu.Unlock()
-		_ = s.conn.SetWriteDeadline(time.Now().Add(s.server.limits.Write))
+		s.extendDeadline()
 		sent, err := s.conn.Write(*out)
 		buffers.put(out)
 		s.mu.Lock()
@@ -326,6 +328,16 @@ func (s *session) write() {
 		s.vanish()
 	}
 	s.room.Broadcast()
+}
+
+// extendDeadline has the next write fail when its time is up: the limit, or half of it if others went
+// before. To set a deadline costs as much as the rest of a small write.
+func (s *session) extendDeadline() {
+	limit := s.server.limits.Write
+	if now := time.Now(); s.deadline.Sub(now) < limit/2 {
+		s.deadline = now.Add(limit)
+		_ = s.conn.SetWriteDeadline(s.deadline)
+	}
 }
 
 // pop removes the oldest request.

@@ -8,12 +8,26 @@ const valueMark = "|"
 
 type tailKey struct{}
 
+// valued is a context with a tail: cheaper than one of context.WithValue, since it is made for each
+// acquire of a front end.
+type valued struct {
+	context.Context
+	tail string
+}
+
+func (c *valued) Value(key any) any {
+	if _, ok := key.(tailKey); ok {
+		return c.tail
+	}
+	return c.Context.Value(key)
+}
+
 // WithValue returns a context of acquires: the value at the key is a token and then value, in place
 // of the name of the client. A front end gives each lock the value of its own client in this way.
 // The token stays fresh for each attempt: clients use one value many times, and the late release of
 // an earlier attempt must not free a later lock.
 func WithValue(ctx context.Context, value string) context.Context {
-	return context.WithValue(ctx, tailKey{}, valueMark+value)
+	return &valued{ctx, valueMark + value}
 }
 
 // TailFrom returns what follows the token by WithValue, or "".
