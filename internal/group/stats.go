@@ -15,6 +15,17 @@ type Stats struct {
 	Lost, HandedOver uint64
 }
 
+// Add adds the counts of another group.
+func (s *Stats) Add(of Stats) {
+	s.Stats.Add(of.Stats)
+	s.Waits.Add(of.Waits)
+	s.Held += of.Held
+	s.KeptAlive += of.KeptAlive
+	s.InLine += of.InLine
+	s.Lost += of.Lost
+	s.HandedOver += of.HandedOver
+}
+
 // Stats returns what was counted, and shows each node with its votes. All of it is of one
 // moment.
 func (g *Group) Stats(show func(n conn.Node, v engine.Votes)) (s Stats) {
@@ -24,7 +35,7 @@ func (g *Group) Stats(show func(n conn.Node, v engine.Votes)) (s Stats) {
 	g.engine.DriverLock().Lock()
 	defer g.engine.DriverLock().Unlock()
 	for i := range g.fleet.Len() {
-		show(g.fleet.Node(i), g.engine.Votes(i))
+		show(g.node(i), g.engine.Votes(i))
 	}
 	s.Stats = g.engine.Stats()
 	// A release whose caller has gone is sent.
