@@ -106,6 +106,8 @@ func TestSameServerIsRefused(t *testing.T) {
 		require.Nil(t, c)
 		require.ErrorIs(t, err, conn.ErrSameServer)
 		require.ErrorContains(t, err, "same server as another node")
+		_, err = redlock.New(redlock.Config{Groups: [][]string{nodes[:3], nodes[3:]}, Portable: portable, DialTimeout: testkit.Patience})
+		require.ErrorIs(t, err, conn.ErrSameServer, "a server in two groups")
 		// The one of the two that came second is refused, and names the first.
 		require.Contains(t, err.Error(), servers[1].Addr())
 		require.Contains(t, err.Error(), alias)
@@ -160,6 +162,12 @@ func TestConfigErrors(t *testing.T) {
 		"at most 8760h0m0s are allowed":                  with(func(c *redlock.Config) { c.Retry.Min = math.MaxInt64 }),
 		"Retry.Min 2ns is above Retry.Max 1ns":           with(func(c *redlock.Config) { c.Retry = redlock.Retry{Min: 2, Max: 1, Attempts: 3} }),
 		"asks the nodes without a pause and without end": with(func(c *redlock.Config) { c.Retry.Max = time.Microsecond }),
+		"Nodes and Groups are both set: set Nodes for":   with(func(c *redlock.Config) { c.Groups = [][]string{nodes(3)} }),
+		"65 Groups, at most 64":                          {Groups: make([][]string, 65)},
+		"Groups[1]: no nodes: remove the group":          {Groups: [][]string{nodes(3), {}}},
+		"Groups[1]: 65 nodes, want 1 to 64":              {Groups: [][]string{{"10.0.0.2"}, nodes(65)}},
+		"Groups[1]: node 1: address is neither":          {Groups: [][]string{nodes(3), {"10.0.0.2", "me:sesame@10.0.0.2:6379"}}},
+		"Groups[0] and Groups[1] both have the node 10.0.0.1:7000: each group needs": {Groups: [][]string{nodes(3), {"10.0.0.2", "10.0.0.1:7000"}}},
 	} {
 		client, err := redlock.New(cfg)
 		require.Nil(t, client)
@@ -167,5 +175,6 @@ func TestConfigErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.True(t, strings.HasPrefix(err.Error(), "redlock: config: "), "%v", err)
 		require.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), "sesame")
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg), "sesame")
 	}
 }

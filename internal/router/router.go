@@ -55,7 +55,7 @@ func New(cfg group.Config, groups [][]string) (*Router, error) {
 	c := clock.New()
 	r.house = newHousekeeper(c)
 	cfg.Shared = group.Shared{Clock: c, Servers: new(conn.Servers), Ending: r.ending, Ring: r.house.ring}
-	if groups == nil {
+	if len(groups) == 0 {
 		groups = [][]string{cfg.Nodes}
 	}
 	var tasks []func() time.Duration
@@ -89,12 +89,12 @@ func label(i int) string { return fmt.Sprintf("Groups[%d]: ", i) }
 // check refuses nodes that are set twice. Each group checks its own.
 func check(nodes []string, groups [][]string) error {
 	switch {
-	case groups == nil:
+	case len(groups) == 0:
 		return nil
-	case nodes != nil:
+	case len(nodes) > 0:
 		return errors.New("Nodes and Groups are both set: set Nodes for one group of masters, Groups for several")
-	case len(groups) == 0 || len(groups) > MaxGroups:
-		return fmt.Errorf("%d Groups, want 1 to %d", len(groups), MaxGroups)
+	case len(groups) > MaxGroups:
+		return fmt.Errorf("%d Groups, at most %d are allowed", len(groups), MaxGroups)
 	}
 	seen := make(map[string]int)
 	for i, nodes := range groups {
