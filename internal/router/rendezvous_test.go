@@ -19,8 +19,8 @@ func of(groups int) *Router {
 // TestShares: each group has its even share of the keys, and a group that is appended takes its
 // share from all others alike. No other key moves.
 func TestShares(t *testing.T) {
-	const keys = 200_000
-	for groups := 2; groups <= 8; groups++ {
+	const keys = 100_000
+	for _, groups := range []int{2, 5, 9} {
 		before, after := of(groups-1), of(groups)
 		has, took := make([]int, groups), make([]int, groups)
 		for i := range keys {
@@ -34,10 +34,10 @@ func TestShares(t *testing.T) {
 		}
 		share := float64(keys) / float64(groups)
 		for i, n := range has {
-			require.InEpsilon(t, share, n, 0.02, "group %d of %d", i, groups)
+			require.InEpsilon(t, share, n, 0.03, "group %d of %d", i, groups)
 		}
 		for i, n := range took[:groups-1] {
-			require.InEpsilon(t, share/float64(groups-1), n, 0.06, "from group %d to %d", i, groups-1)
+			require.InEpsilon(t, share/float64(groups-1), n, 0.08, "from group %d to %d", i, groups-1)
 		}
 	}
 }
