@@ -70,7 +70,9 @@ func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Dura
 // processes that do.
 func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *calls, s *holding.State) (Handle, error) {
 	var denied uint64
-	if t.Last = engine.ErrTaken; !g.lines.IsContended(s.Key) {
+	if g.lines.IsContended(s.Key) {
+		t.Last = engine.ErrTaken
+	} else {
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
 		g.report(ctx, nil, h, r)
@@ -218,14 +220,4 @@ func (g *Group) acquireError(t *waiting.Tries, ended error) error {
 }
 
 // deniedBy is the nodes that had the key of an acquire already.
-func deniedBy(op *engine.Op) (denied uint64) {
-	if op.Tally.Count(quorum.Denied) == 0 {
-		return 0
-	}
-	for node := range quorum.MaxNodes {
-		if op.Tally.Outcome(node) == quorum.Denied {
-			denied |= bit(node)
-		}
-	}
-	return denied
-}
+func deniedBy(op *engine.Op) (denied uint64) { return op.Tally.Nodes(quorum.Denied) }

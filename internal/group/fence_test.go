@@ -25,7 +25,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	ending := make(chan struct{})
 	g, err := New(Config{
 		Shared: Shared{Clock: clock.New(), Ending: ending, Ring: func() {}},
-		Nodes: []string{s.Addr()}, Fenced: true, Engine: engine.Config{MaxTTL: 20 * time.Millisecond},
+		Nodes:  []string{s.Addr()}, Fenced: true, Engine: engine.Config{MaxTTL: 20 * time.Millisecond},
 		QuorumError:  func(*Group, *engine.Op) error { return engine.ErrNoQuorum },
 		AcquireError: func(_ string, _ int, _ time.Duration, last, _ error) error { return last },
 		Knobs: knobs.Knobs{FenceClock: func() time.Time {
@@ -47,7 +47,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	broken.Store(true)
 	collect := func() {
 		g.fence.Collect()
-		_, err := g.Inspect(t.Context(), "k") // on the same connection, after that
+		_, _, err := g.Inspect(t.Context(), "k") // on the same connection, after that
 		require.NoError(t, err)
 	}
 	collect()

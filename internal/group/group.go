@@ -28,12 +28,13 @@ import (
 // Group is the nodes of one quorum and everything that goes to them. It is safe
 // for concurrent use.
 type Group struct {
-	cfg    Config // checked, with its defaults; without Nodes and Conn
+	cfg    Config // checked, with its defaults; without what has passwords
 	clock  *clock.System
 	ending <-chan struct{} // closed when the client begins to close
 	engine *engine.Engine
 	fleet  *conn.Fleet
 	addrs  []string // of the nodes, without credentials
+	members
 	keeper *holding.Keeper
 	lines  *waiting.Lines
 	fence  *fence.Client // nil: acquires are not fenced
@@ -50,14 +51,14 @@ func New(cfg Config) (*Group, error) {
 	if err != nil {
 		return nil, texts.WrongConfig(wrong, err)
 	}
-	g := &Group{clock: cfg.Clock, addrs: names(&cfg), ending: cfg.Ending}
+	g := &Group{clock: cfg.Clock, addrs: names(&cfg), members: cfg.members, ending: cfg.Ending}
 	cfg.Engine.Clock, cfg.Conn.Clock = g.clock, g.clock
 	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.OnRelease = g.onVote(cfg.OnVote), g.onPanic, g.released
 	cfg.Conn.Logger = cfg.Logger
 	cfg.Conn.Hidden, cfg.Conn.Servers = sentinels, cfg.Servers
 	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.pushed
 	g.cfg = cfg
-	g.cfg.Nodes, g.cfg.Conn = nil, conn.Config{} // they hold passwords, and a Client can be printed
+	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, conn.Config{} // they hold passwords, and a Client can be printed
 	if cfg.Fenced {
 		g.fence = g.newFence(&cfg)
 		cfg.Engine.Fence, cfg.Engine.OnForgotten = g.fence.Encode(), g.noVote
@@ -133,11 +134,11 @@ func (g *Group) inspect() error {
 	defer g.engine.DriverLock().Unlock()
 	nodes := make([]conn.Node, g.fleet.Len())
 	for i := range nodes {
-		if nodes[i] = g.node(i); nodes[i].Connects == 0 {
+		if nodes[i] = g.fleet.Node(i); nodes[i].Connects == 0 {
 			g.nodeDown(i)
 		}
 	}
-	return misconfigured(nodes, g.fence != nil)
+	return misconfigured(nodes, g.fence != nil, g.next != nil)
 }
 
 // queryTimeout is how long a node has to answer a query.
@@ -161,13 +162,6 @@ func (g *Group) Addr(node int) string { return g.addrs[node] }
 
 // Number is the number of a node among those of all groups of the client.
 func (g *Group) Number(node int) int { return g.cfg.First + node }
-
-// node is the state of a node, as users see it. The driver lock is held.
-func (g *Group) node(i int) conn.Node {
-	n := g.fleet.Node(i)
-	n.Index = g.Number(i)
-	return n
-}
 
 // isUp reports whether a node has a connection.
 func (g *Group) isUp(node int) bool {

@@ -3,7 +3,6 @@ package group
 import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
-	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -32,11 +31,11 @@ func (g *Group) nodeUp(i int) {
 	g.readiness.nodeUp()
 	n := g.node(i)
 	g.lines.Up(i, n.Pushes)
-	g.reportNode(i, func() {
+	g.reportNode(func() {
 		g.cfg.Logger.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", command.Form(n.Form))
 	}, g.cfg.OnNodeUp, n)
 	if n.Guarded > 0 {
-		g.reportNode(i, func() {
+		g.reportNode(func() {
 			g.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet", "node", n.Addr, "for", n.Guarded)
 		}, g.cfg.OnNodeGuarded, n)
 	}
@@ -47,20 +46,19 @@ func (g *Group) nodeUp(i int) {
 func (g *Group) nodeDown(i int) {
 	g.lines.Down(i)
 	n := g.node(i)
-	g.reportNode(i, func() {
+	g.reportNode(func() {
 		g.cfg.Logger.Warn("redlock: node is down", "node", n.Addr, "error", n.Err)
 	}, g.cfg.OnNodeDown, n)
 }
 
 // reportNode has the log and a hook called with the news of a node. They are two
 // calls: a panic in one does not keep the other from happening.
-func (g *Group) reportNode(i int, log func(), hook func(conn.Node, engine.Votes), n conn.Node) {
+func (g *Group) reportNode(log func(), hook func(Node), n Node) {
 	if g.cfg.Logger != nil {
 		g.engine.Notify(log)
 	}
 	if hook != nil {
-		v := g.engine.Votes(i)
-		g.engine.Notify(func() { hook(n, v) })
+		g.engine.Notify(func() { hook(n) })
 	}
 }
 

@@ -104,9 +104,9 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 			w.Leave()
 		}
 	}()
-	t.Last = engine.ErrTaken
 	for i, key := range keys {
 		if lines := g.at(s.More, i).lines; lines.IsContended(key) { // it does not overtake waiters
+			t.Last = engine.ErrTaken
 			t.Wait()
 			turns = append(turns, lines.Join(key, c.first(), 0, true))
 			var err error

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/texts"
@@ -124,7 +123,7 @@ func (m *mirror) follow(ctx context.Context, enough <-chan struct{}) {
 }
 
 // Stats is the sums of what the groups have counted, each at one moment, and shows all nodes.
-func (r *Router) Stats(show func(conn.Node, engine.Votes)) (s group.Stats) {
+func (r *Router) Stats(show func(group.Node)) (s group.Stats) {
 	for _, g := range r.groups {
 		s.Add(g.Stats(show))
 	}

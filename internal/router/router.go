@@ -48,7 +48,7 @@ const MaxGroups = 64
 // New connects to the nodes of cfg, or in their place to several groups of nodes, and waits until
 // each node has answered or failed a first time.
 func New(cfg group.Config, groups [][]string) (*Router, error) {
-	if err := check(cfg.Nodes, groups); err != nil {
+	if err := check(&cfg, groups); err != nil {
 		return nil, texts.WrongConfig(wrong, err)
 	}
 	r := &Router{ending: make(chan struct{})}
@@ -68,7 +68,7 @@ func New(cfg group.Config, groups [][]string) (*Router, error) {
 		}
 		r.groups, r.seeds = append(r.groups, g), append(r.seeds, seed(i))
 		tasks = append(tasks, g.Turns()...)
-		cfg.First += len(nodes)
+		cfg.First += g.Len()
 	}
 	r.house.give(tasks)
 	for _, g := range r.groups {
@@ -87,11 +87,13 @@ const wrong = "redlock: config: "
 func label(i int) string { return fmt.Sprintf("Groups[%d]: ", i) }
 
 // check refuses nodes that are set twice. Each group checks its own.
-func check(nodes []string, groups [][]string) error {
+func check(cfg *group.Config, groups [][]string) error {
 	switch {
 	case len(groups) == 0:
 		return nil
-	case len(nodes) > 0:
+	case len(cfg.NextNodes) > 0:
+		return errors.New("NextNodes and Groups are both set: NextNodes changes Nodes, and groups are changed while no client runs")
+	case len(cfg.Nodes) > 0:
 		return errors.New("Nodes and Groups are both set: set Nodes for one group of masters, Groups for several")
 	case len(groups) > MaxGroups:
 		return fmt.Errorf("%d Groups, at most %d are allowed", len(groups), MaxGroups)
