@@ -2,6 +2,9 @@
 // connections, the engine, and the locks that were acquired. It puts the other rooms together,
 // and has the configuration and the hooks. The root package documents what the calls promise.
 //
+// A client may have several groups (package router). None knows of another, but a lock of several
+// keys may have some in each: its calls then go to the engines of several (calls.parts).
+//
 //	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
 //	            │         ├─> waiting, fence
 //	            │         └─> token, clock
