@@ -49,7 +49,13 @@ func (h *history) n(most int) int {
 	return h.rng.IntN(most)
 }
 
-func (h *history) pause(most time.Duration) { time.Sleep(time.Duration(h.n(int(most)))) }
+func (h *history) upTo(most time.Duration) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Duration(h.rng.Int64N(int64(most)))
+}
+
+func (h *history) pause(most time.Duration) { time.Sleep(h.upTo(most)) }
 
 // believes notes that a client believes to hold a lock, by a new grant or an extension.
 func (h *history) believes(key, holder string, until time.Time) {
@@ -113,7 +119,7 @@ func (h *history) frontEnds(ctx context.Context, addr string) {
 			_ = front.Serve(l)
 			close(served)
 		}()
-		life, cancel := context.WithTimeout(ctx, time.Second+time.Duration(h.n(int(8*time.Second))))
+		life, cancel := context.WithTimeout(ctx, time.Second+h.upTo(8*time.Second))
 		<-life.Done()
 		cancel()
 		front.Stop(life) // without time for replies
@@ -132,7 +138,7 @@ func (h *history) trouble(ctx context.Context) {
 		case 1:
 			s.Mute()
 		case 2:
-			s.Delay(time.Duration(h.n(int(45 * time.Millisecond))))
+			s.Delay(h.upTo(45 * time.Millisecond))
 		case 3:
 			s.Down()
 			h.pause(300 * time.Millisecond)

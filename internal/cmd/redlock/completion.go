@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// joinComma joins the elements of a setting that is a list.
-func joinComma(list []string) string { return strings.Join(list, ",") }
-
 const aboutCompletion = `
 Completion prints a script for a shell:
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/embedded"
@@ -70,7 +71,7 @@ func (s *serving) run(ctx context.Context) error {
 			return err
 		}
 		defer masters.Close()
-		s.nodes = joinComma(masters.Nodes())
+		s.nodes = strings.Join(masters.Nodes(), ",")
 	}
 	logger := s.logger()
 	cfg := frontend.Config{

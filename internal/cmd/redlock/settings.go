@@ -23,7 +23,7 @@ type settings struct {
 	env    *environment
 	config string
 
-	nodes       string
+	nodes, next string
 	maxTTL      time.Duration
 	nodeTimeout time.Duration
 	fenced      bool
@@ -47,6 +47,7 @@ func newSettings(env *environment, use, about string) *settings {
 // addNodes adds the settings of a client.
 func (s *settings) addNodes() {
 	s.StringVar(&s.nodes, "nodes", "", "the masters, as host:port or URLs, with commas between; passwords only in REDLOCK_NODES or the config `file`")
+	s.StringVar(&s.next, "next-nodes", "", "the nodes after a change that is under way, as -nodes: see conn/OPERATORS.md")
 	s.DurationVar(&s.maxTTL, "max-ttl", time.Minute, "the longest TTL, the same for all clients of the nodes")
 	s.DurationVar(&s.nodeTimeout, "node-timeout", 0, "how long the nodes have to answer; 0 is a twentieth of the TTL, at most 50ms")
 	s.BoolVar(&s.fenced, "fenced", false, "locks have fencing tokens; the nodes need redlock fence init once")
@@ -63,7 +64,7 @@ func (s *settings) parse(args []string) ([]string, error) {
 	} else if err != nil {
 		return nil, usage("%v; %s -h lists the settings", err, s.Name())
 	}
-	if f := s.Lookup("nodes"); f != nil && hasPassword(f.Value.String()) {
+	if hasPassword(s.nodes) || hasPassword(s.next) {
 		return nil, usage("-nodes has a password, which every user of this machine can list: give it in REDLOCK_NODES or the config file")
 	}
 	given := map[string]bool{}
@@ -134,17 +135,23 @@ func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	if s.nodes == "" {
 		return nil, usage("the nodes are missing: -nodes host:port,host:port,host:port, or REDLOCK_NODES")
 	}
-	var nodes []string
-	for node := range strings.SplitSeq(s.nodes, ",") {
-		nodes = append(nodes, strings.TrimSpace(node))
-	}
 	client, err := redlock.New(redlock.Config{
-		Nodes: nodes, MaxTTL: s.maxTTL, NodeTimeout: s.nodeTimeout, Fenced: s.fenced, Name: s.name, Logger: logger,
+		Nodes: list(s.nodes), NextNodes: list(s.next), MaxTTL: s.maxTTL, NodeTimeout: s.nodeTimeout, Fenced: s.fenced, Name: s.name, Logger: logger,
 	})
 	if errors.Is(err, redlock.ErrConfig) {
 		return nil, &exit{exitUsage, err}
 	}
 	return client, err
+}
+
+// list is the elements of a setting with commas between.
+func list(text string) (all []string) {
+	for element := range strings.SplitSeq(text, ",") {
+		if element = strings.TrimSpace(element); element != "" {
+			all = append(all, element)
+		}
+	}
+	return all
 }
 
 // trimName is the text of an error without the name of the library, which precedes it anyway.
