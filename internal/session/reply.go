@@ -16,7 +16,7 @@ type Reply struct {
 // SetRESP3 chooses the protocol of this reply.
 func (r *Reply) SetRESP3(on bool) { r.resp3 = on }
 
-// OK, Simple, Int and Bulk write values that both protocols write alike.
+// OK writes the status of success. It, Simple, Int and Bulk are alike in both protocols.
 func (r *Reply) OK()             { r.Simple("OK") }
 func (r *Reply) Simple(s string) { r.buf = redcon.AppendString(r.buf, s) }
 func (r *Reply) Int(n int64)     { r.buf = redcon.AppendInt(r.buf, n) }
