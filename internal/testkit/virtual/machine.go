@@ -3,6 +3,7 @@ package virtual
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,7 +123,7 @@ var making sync.Mutex
 
 // Client makes a client that runs on the machine.
 func (m *Machine) Client(cfg redlock.Config) (*redlock.Client, error) {
-	for _, addr := range cfg.Nodes {
+	for _, addr := range slices.Concat(cfg.Nodes, cfg.NextNodes) {
 		m.Link(addr)
 	}
 	if cfg.Dialer == nil {
