@@ -41,6 +41,9 @@ func (m *Machine) Link(addr string) *Link {
 	l := m.links[addr]
 	if l == nil {
 		l = m.net.Link(m.Name, addr)
+		if m.depth > 0 {
+			l.Hold(true, true)
+		}
 		m.links[addr] = l
 	}
 	return l
