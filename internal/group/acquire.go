@@ -70,7 +70,9 @@ func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Dura
 // processes that do.
 func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *calls, s *holding.State) (Handle, error) {
 	var denied uint64
-	if t.Last = engine.ErrTaken; !g.lines.IsContended(s.Key) {
+	if g.lines.IsContended(s.Key) {
+		t.Last = engine.ErrTaken
+	} else {
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
 		g.report(ctx, nil, h, r)

@@ -53,7 +53,7 @@ const (
 type TTL struct {
 	Milliseconds int64 // more than 0, but where Rest is set
 	Rest         bool  // Milliseconds are added to what is left of the present TTL
-	Longer       bool  // the TTL is left alone where it is longer already (PEXPIRE … GT)
+	Longer       bool  // a TTL that is longer already is left alone (PEXPIRE … GT; the reply is 0 then)
 	None         bool  // no expiry
 }
 
