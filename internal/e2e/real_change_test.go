@@ -34,7 +34,7 @@ const (
 
 // TestRealChange is the two changes of conn/OPERATORS.md on real servers, three to five nodes and
 // one node replaced, under the load of four processes with 64 goroutines each, while a node is
-// killed in each: nobody holds a lock beside another, and no acquire fails. It shows how long
+// killed in each: no two hold a lock at once, and no acquire fails. It shows how long
 // an acquire of a free lock takes before, during and after the changes.
 func TestRealChange(t *testing.T) {
 	if os.Getenv(holdersEnv) != "" {

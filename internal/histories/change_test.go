@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -145,11 +146,11 @@ func (h *history) allLists() *quorum.Config {
 	return joint(h.changes.lists...)
 }
 
-// quorumOn is that of the client on a machine.
+// quorumOn is that of the client on a machine: a poller has all nodes.
 func (h *history) quorumOn(m *virtual.Machine) *quorum.Config {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.quorums[m]
+	return cmp.Or(h.quorums[m], h.allLists())
 }
 
 // changingSessions is a client that comes and goes while the nodes change.
