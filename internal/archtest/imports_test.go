@@ -76,6 +76,7 @@ var pure = map[string][]string{
 	"internal/renewal":    {},
 	"internal/contention": {},
 	"internal/luascript":  {},
+	"internal/metrics":    {},
 }
 
 // mayImport is the rule for files that are not tests.
