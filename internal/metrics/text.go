@@ -94,6 +94,6 @@ func (t *text) nodes(nodes []Node) {
 	}
 	t.family("redlock_node_info", "gauge", "1, with the product and version of the node, and the commands that it is asked with.")
 	for _, n := range nodes {
-		t.sample("1", "node", n.Addr, "server", n.Server, "dialect", n.Dialect)
+		t.sample("1", "dialect", n.Dialect, "node", n.Addr, "server", n.Server)
 	}
 }
