@@ -35,7 +35,7 @@ var MemberScript string
 
 // The digests under which servers know the scripts; a test recomputes them.
 const (
-	AcquireSHA1 = "3feaf199a78c5c0f71677c16becb5d35c8a7c569"
+	AcquireSHA1 = "d4ef5725e9fce4f3fd4347ce13a90ff6dae4cf6b"
 	ExtendSHA1  = "b6852e2f0f964afd155e329447d313a261a88f9d"
 	MemberSHA1  = "a3a3cebcbce3d5f3201b737e37dd8150161fc1e8"
 )
