@@ -33,3 +33,11 @@ func (h *Histogram) Add(d time.Duration) {
 	h.Counts[Bucket(d)]++
 	h.Sum += d
 }
+
+// Merge adds the durations of another histogram.
+func (h *Histogram) Merge(of Histogram) {
+	for i, n := range of.Counts {
+		h.Counts[i] += n
+	}
+	h.Sum += of.Sum
+}
