@@ -7,6 +7,9 @@ import (
 	"expvar"
 	"fmt"
 	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -223,6 +226,33 @@ func ExampleClient_Stats() {
 	// Output:
 	// 1 acquired, 2 taken
 	// 3 of 3 nodes are up
+}
+
+// The counts as Prometheus reads them.
+func ExampleStats_WriteMetrics() {
+	client, stop := connect()
+	defer stop()
+	http.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4") // a scraper asks for it
+		_ = client.Stats().WriteMetrics(w)
+	})
+	if lock, err := client.TryAcquire(context.Background(), "orders:42", 10*time.Second); err == nil {
+		defer lock.ReleaseAsync()
+	}
+	scrape := httptest.NewRecorder()
+	http.DefaultServeMux.ServeHTTP(scrape, httptest.NewRequest("GET", "/metrics", nil))
+	for line := range strings.Lines(scrape.Body.String()) {
+		if strings.Contains(line, `{kind="acquire",`) {
+			fmt.Print(line)
+		}
+	}
+	// Output:
+	// redlock_operations_total{kind="acquire",result="won"} 1
+	// redlock_operations_total{kind="acquire",result="denied"} 0
+	// redlock_operations_total{kind="acquire",result="no_quorum"} 0
+	// redlock_operations_total{kind="acquire",result="expired"} 0
+	// redlock_operations_total{kind="acquire",result="cancelled"} 0
+	// redlock_operations_total{kind="acquire",result="refused"} 0
 }
 
 // A job that another process may do as well tries for a moment and leaves it at that. It

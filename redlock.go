@@ -22,6 +22,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -32,6 +33,7 @@ import (
 	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/inspection"
 	"github.com/redlock-go/redlock/internal/knobs"
+	"github.com/redlock-go/redlock/internal/metrics"
 	"github.com/redlock-go/redlock/internal/router"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
@@ -83,8 +85,7 @@ type Config struct {
 	// algorithm's text: a master that may have forgotten locks has no vote until they have expired. Without
 	// MaxTTL that is a node that returns with another run_id (INFO server), for the longest TTL that this
 	// client has used. With MaxTTL it is also a node that this client meets for the first time less than
-	// MaxTTL after its start, both for MaxTTL and its drift, and nodes that show no run_id are refused. Set
-	// the same value in every client.
+	// MaxTTL after its start, both for MaxTTL and its drift, and nodes without run_id are refused. All clients need one value.
 	MaxTTL time.Duration
 	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a
 	// quarter of itself. Then their votes have failed. Default: TTL/20, at most 50 ms.
@@ -121,8 +122,7 @@ func (cfg Config) Format(f fmt.State, verb rune) {
 }
 
 // Retry configures how Acquire, AcquireAll and Do try again. A zero field means its default. A caller that
-// waits is normally woken when the lock is free, and does not pause. The pauses apply if no node can report
-// that, if too few nodes answer, and if Attempts is set.
+// waits is normally woken. It pauses if no node can report a free lock, if too few answer, and if Attempts is set.
 type Retry struct {
 	// Min and Max bound the pause after an attempt, which is random: at least Min, and at most a bound that
 	// starts at twice Min (1 ms at least) and doubles with each attempt up to Max. If only one is set the
@@ -294,9 +294,8 @@ func (l Lock) Token() string { return l.handle.Token() }
 // may be smaller than one that they granted since; the resource refuses it.
 func (l Lock) Fence() uint64 { return l.handle.Fence() }
 
-// Remaining returns the validity that is left, or 0. It neither blocks nor allocates. On Linux it counts the
-// time for which the machine was suspended; other systems do not report that to Go programs, so a lock may
-// seem held there for as long after its validity.
+// Remaining returns the validity that is left, or 0. It neither blocks nor allocates. It counts suspensions of
+// the machine on Linux; elsewhere Go programs cannot, and a lock may seem held for as long after its validity.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
 // Extend gives the lock a new ttl, counted from now, if a quorum of nodes still holds it. It never acquires a
@@ -356,8 +355,7 @@ func (l Lock) Format(f fmt.State, _ rune) { fmt.Fprint(f, l.handle.Text()) }
 func (l Lock) MarshalText() ([]byte, error) { return []byte(l.handle.Text()), nil }
 
 // FenceFrom returns the fencing token of the lock that ctx belongs to: a context of [Lock.KeepAlive] or
-// [Client.Do], or one that is derived from it. It returns false for any other context, and for a lock without
-// a token. Of several locks it is that of the last one which was kept alive.
+// [Client.Do], or derived from it; the innermost lock counts. It returns false if there is no lock or token.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) { return group.FenceFrom(ctx) }
 
 // The results of an operation, for errors.Is. An error is one of them at most, except that an [AcquireError]
@@ -528,35 +526,37 @@ type Stats struct {
 	// Acquire, Extend and Release count attempts by how they ended: an Acquire that tries three times counts
 	// three times, a lock of several keys once. A call that fails before it asks for a lock is no attempt.
 	Acquire, Extend, Release struct {
-		Won       uint64
-		Denied    uint64 // ErrTaken or ErrNotHeld
-		NoQuorum  uint64
-		Expired   uint64
-		Cancelled uint64 // the context's error, or Cancel
-		Refused   uint64 // ErrBusy or ErrClosed
+		Won, Denied, NoQuorum, Expired uint64 // Denied is ErrTaken or ErrNotHeld
+		Cancelled, Refused             uint64 // the context's error, or Cancel; ErrBusy or ErrClosed
 	}
 	// Waits counts the calls of Acquire, AcquireAll and Do that went on after their first attempt.
 	Waits struct {
-		Granted    uint64 // the nodes granted the lock
-		HandedOver uint64 // the last holder passed it on, inside the process
-		GaveUp     uint64 // the context ended
-		UsedUp     uint64 // Retry.Attempts were used up
-		Closed     uint64 // ErrClosed
-		Failed     uint64 // another error
-
-		Total, Longest time.Duration // of these calls
+		Granted, HandedOver uint64 // by the nodes; by the last holder, inside the process
+		GaveUp, UsedUp      uint64 // the context ended; Retry.Attempts were used up
+		Closed, Failed      uint64 // ErrClosed; another error
+		Total, Longest      time.Duration
 	}
-	Held       int    // locks acquired or attached and not released, expired ones included
-	KeptAlive  int    // locks that are kept alive
-	Lost       uint64 // locks that were lost while they were kept alive
-	InLine     int    // callers that wait for a lock
-	HandedOver uint64 // locks that passed from one holder to the next inside the process
-	Cleanups   uint64 // releases after acquires that failed; not counted in Release
-	Batches    uint64 // writes, each to all nodes of a group
-	Operations uint64 // in those batches, including cleanups
-	Waiting    int    // operations to be sent: at most about Config.MaxWaiting and the cleanups
-	InFlight   int    // operations sent and without a verdict
-	Nodes      []Node // in the order of Node.Index
+	// AcquireTimes has how long attempts took, from the call to the verdict: those for one key that the nodes
+	// decided. WaitTimes is of Waits. Counts[i] is of times up to TimeBounds[i], the last of longer ones.
+	AcquireTimes, WaitTimes struct {
+		Counts [len(TimeBounds) + 1]uint64
+		Sum    time.Duration
+	}
+	Held, KeptAlive     int    // locks acquired or attached and not released, expired ones included; kept alive
+	InLine              int    // callers that wait for a lock
+	Lost, HandedOver    uint64 // locks that were lost while kept alive; that passed on inside the process
+	Cleanups            uint64 // releases after acquires that failed; not counted in Release
+	Batches, Operations uint64 // writes, each to all nodes of a group; what is in them, cleanups included
+	Waiting, InFlight   int    // operations to be sent, at most about Config.MaxWaiting and cleanups; sent, with no verdict
+	Nodes               []Node // in the order of Node.Index
+}
+
+// TimeBounds are the upper bounds of the times that Stats counts, from 100 µs to 30 s.
+var TimeBounds = metrics.Bounds
+
+// WriteMetrics writes s in the text format of Prometheus (0.0.4), in one Write. The names do not change.
+func (s Stats) WriteMetrics(w io.Writer) error {
+	return metrics.Write(w, metrics.Stats[Node](s), func(n Node) metrics.Node { return metrics.Node(n) })
 }
 
 // Node is the state of a node at one moment.
@@ -585,8 +585,8 @@ func (c *Client) Stats() Stats {
 	nodes := make([]Node, 0, c.router.Len())
 	s := c.router.Stats(func(n group.Node) { nodes = append(nodes, newNode(n)) })
 	return Stats{
-		s.Acquire, s.Extend, s.Release, s.Waits, s.Held, s.KeptAlive, s.Lost, s.InLine, s.HandedOver,
-		s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, nodes,
+		s.Acquire, s.Extend, s.Release, s.Waits, s.AcquireTimes, s.WaitTimes, s.Held, s.KeptAlive, s.InLine,
+		s.Lost, s.HandedOver, s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, nodes,
 	}
 }
 

@@ -82,6 +82,7 @@ var pure = map[string][]string{
 	"internal/renewal":    {},
 	"internal/contention": {},
 	"internal/luascript":  {},
+	"internal/metrics":    {},
 }
 
 // mayImport is the rule for files that are not tests.

@@ -88,6 +88,11 @@ func TestGroups(t *testing.T) {
 		}
 		s := cluster.Settle(t, r.Client)
 		require.EqualValues(t, 6, s.Acquire.Won)
+		timed := uint64(0)
+		for _, n := range s.AcquireTimes.Counts {
+			timed += n
+		}
+		require.EqualValues(t, 6, timed, "of both groups")
 		require.EqualValues(t, 2, s.Acquire.Cancelled)
 		require.EqualValues(t, 2, s.Extend.Won)
 		require.Len(t, s.Nodes, 6)

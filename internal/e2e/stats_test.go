@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +35,12 @@ func TestStatsAddUp(t *testing.T) {
 			own := got.Nodes[0]
 			own.Granted, own.Denied, own.Failed = node.Granted, node.Denied, node.Failed
 			want.Batches, *node = got.Batches, own // the node's own is tested in package conn
+			decided := uint64(0)
+			for _, n := range got.AcquireTimes.Counts {
+				decided += n
+			}
+			require.Equal(t, want.Acquire.Won+want.Acquire.Denied+want.Acquire.NoQuorum+want.Acquire.Expired, decided)
+			want.AcquireTimes = got.AcquireTimes
 			want.Held = max(0, int(want.Acquire.Won)-int(want.Release.Won)-int(want.Release.Denied))
 			require.Equal(t, want, got)
 			require.Equal(t, got.Operations, node.Granted+node.Denied+node.Failed)
@@ -98,6 +105,32 @@ func TestStatsAddUp(t *testing.T) {
 		want.Acquire.Refused = 1
 		check(0)
 		require.ErrorIs(t, r.Stats().Nodes[0].Err, conn.ErrClosed)
+	})
+}
+
+// TestTimes: how long attempts and waits take is counted in the bucket that it belongs to.
+func TestTimes(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 1)
+		r.Servers[0].Delay(20 * time.Millisecond)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.Servers[0].Delay(0)
+		waited := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		time.Sleep(3 * time.Second)
+		require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, testkit.Get(t, waited).Err)
+
+		s := r.Stats()
+		bucket := func(d time.Duration) int { return slices.Index(redlock.TimeBounds[:], d) }
+		require.EqualValues(t, 1, s.AcquireTimes.Counts[bucket(25*time.Millisecond)], "of more than 10 ms")
+		require.Less(t, s.AcquireTimes.Sum, time.Second)
+		require.EqualValues(t, 1, s.WaitTimes.Counts[bucket(5*time.Second)], "of more than 2.5 s")
+		require.Equal(t, s.Waits.Total, s.WaitTimes.Sum)
+		var text strings.Builder
+		require.NoError(t, s.WriteMetrics(&text))
+		require.Contains(t, text.String(), `redlock_wait_duration_seconds_bucket{le="2.5"} 0`+"\n"+`redlock_wait_duration_seconds_bucket{le="5"} 1`)
+		require.Contains(t, text.String(), `redlock_node_up{node="`+s.Nodes[0].Addr+`"} 1`)
 	})
 }
 

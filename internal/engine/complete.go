@@ -79,6 +79,9 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 	if op.Kind != Acquire {
 		return
 	}
+	if !op.Part {
+		e.counters.times.Add(op.Took(now))
+	}
 	for at := r.refusal; at > 0; {
 		t := &b.refusals[at-1]
 		op.Refusals = append(op.Refusals, t.Refusal)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/metrics"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -13,6 +14,8 @@ import (
 // not in calls: an acquire that is tried three times counts three times.
 type Stats struct {
 	Acquire, Extend, Release Results
+
+	AcquireTimes metrics.Histogram // of acquires that votes decided, parts left out
 
 	Cleanups   uint64 // releases without a caller
 	Batches    uint64 // written, repeats after NOSCRIPT not counted
@@ -30,6 +33,7 @@ func (s *Stats) Add(of Stats) {
 	s.Acquire.add(of.Acquire)
 	s.Extend.add(of.Extend)
 	s.Release.add(of.Release)
+	s.AcquireTimes.Merge(of.AcquireTimes)
 	s.Cleanups += of.Cleanups
 	s.Batches += of.Batches
 	s.Operations += of.Operations
@@ -86,6 +90,7 @@ type counters struct {
 	ended      [command.Kinds][endings]uint64
 	aside      [command.Kinds][endings]atomic.Uint64
 	votes      [quorum.MaxNodes]Votes
+	times      metrics.Histogram
 	cleanups   uint64
 	batches    uint64
 	operations uint64
@@ -106,7 +111,7 @@ func (c *counters) results(kind Kind) Results {
 func (e *Engine) Stats() Stats {
 	c := &e.counters
 	return Stats{
-		c.results(Acquire), c.results(Extend), c.results(Release),
+		c.results(Acquire), c.results(Extend), c.results(Release), c.times,
 		c.cleanups, c.batches, c.operations,
 		int(e.queue.size.Load()), e.undecided,
 	}

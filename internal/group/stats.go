@@ -3,6 +3,7 @@ package group
 import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/metrics"
 	"github.com/redlock-go/redlock/internal/waiting"
 )
 
@@ -10,6 +11,7 @@ import (
 type Stats struct {
 	engine.Stats
 	Waits            waiting.Waits
+	WaitTimes        metrics.Histogram // of Waits
 	Held, KeptAlive  int
 	InLine           int
 	Lost, HandedOver uint64
@@ -19,6 +21,7 @@ type Stats struct {
 func (s *Stats) Add(of Stats) {
 	s.Stats.Add(of.Stats)
 	s.Waits.Add(of.Waits)
+	s.WaitTimes.Merge(of.WaitTimes)
 	s.Held += of.Held
 	s.KeptAlive += of.KeptAlive
 	s.InLine += of.InLine
@@ -44,7 +47,7 @@ func (g *Group) node(i int) Node {
 func (g *Group) Stats(show func(Node)) (s Stats) {
 	s.KeptAlive, s.Lost = g.keeper.Count()
 	s.InLine, s.HandedOver = g.lines.Count()
-	s.Waits = g.lines.Waits()
+	s.Waits, s.WaitTimes = g.lines.Waits(), g.lines.Times()
 	g.engine.DriverLock().Lock()
 	defer g.engine.DriverLock().Unlock()
 	for i := range g.fleet.Len() {

@@ -3,6 +3,8 @@ package waiting
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/metrics"
 )
 
 // Waits counts the Acquires that have waited, by how their waits ended. The root package
@@ -43,6 +45,7 @@ const (
 type counts struct {
 	ended          [ends]atomic.Uint64
 	total, longest atomic.Int64
+	times          [len(metrics.Bounds) + 1]atomic.Uint64
 }
 
 // CountWait counts an Acquire that has waited.
@@ -50,6 +53,7 @@ func (l *Lines) CountWait(t *Tries) {
 	c, d := &l.counts, int64(l.cfg.Clock.Now()-t.Began)
 	c.ended[t.End].Add(1)
 	c.total.Add(d)
+	c.times[metrics.Bucket(time.Duration(d))].Add(1)
 	for {
 		longest := c.longest.Load()
 		if d <= longest || c.longest.CompareAndSwap(longest, d) {
@@ -66,4 +70,13 @@ func (l *Lines) Waits() Waits {
 		of(Granted), of(HandedOver), of(GaveUp), of(AttemptsUsedUp), of(ClientClosed), of(Failed),
 		time.Duration(c.total.Load()), time.Duration(c.longest.Load()),
 	}
+}
+
+// Times returns how long the waits took.
+func (l *Lines) Times() (h metrics.Histogram) {
+	for i := range h.Counts {
+		h.Counts[i] = l.counts.times[i].Load()
+	}
+	h.Sum = time.Duration(l.counts.total.Load())
+	return h
 }

@@ -1,0 +1,50 @@
+package metrics
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestNamesStay: users have the names in their queries and alerts, so all of the text is compared.
+func TestNamesStay(t *testing.T) {
+	s := Stats[Node]{
+		Acquire: Results{1, 2, 3, 4, 5, 6}, Extend: Results{Won: 7}, Release: Results{Won: 8},
+		Held: 9, KeptAlive: 10, InLine: 11, Lost: 12, HandedOver: 13, Cleanups: 14, Batches: 15, Operations: 16, Waiting: 17, InFlight: 18,
+		Nodes: []Node{
+			{Addr: "10.0.0.1:6379", Up: true, Server: "Redis 8.0.2", Dialect: "DELEX, SET IFEQ", Connects: 1, RoundTrips: 2, RoundTrip: 150 * time.Microsecond, InFlight: 3, Granted: 4, Denied: 5, Failed: 6},
+			{Addr: "/a \"b\"\\\n", Err: errors.New("down"), Guarded: 1500 * time.Millisecond},
+		},
+	}
+	s.Waits.Granted, s.Waits.HandedOver, s.Waits.GaveUp, s.Waits.UsedUp, s.Waits.Closed, s.Waits.Failed = 19, 20, 21, 22, 23, 24
+	var h Histogram
+	for _, d := range []time.Duration{-1, 100 * time.Microsecond, 100*time.Microsecond + 1, time.Second, 30 * time.Second, time.Hour} {
+		h.Add(d)
+	}
+	s.AcquireTimes = h
+	s.WaitTimes.Counts[3], s.WaitTimes.Sum = 25, 26*time.Millisecond
+
+	var got bytes.Buffer
+	require.NoError(t, Write(&got, s, func(n Node) Node { return n }))
+	want, err := os.ReadFile("testdata/metrics.txt")
+	require.NoError(t, err)
+	require.Equal(t, string(want), got.String())
+
+	refused := errors.New("the connection has gone")
+	require.Equal(t, refused, Write(failing{refused}, s, func(n Node) Node { return n }))
+}
+
+type failing struct{ error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.error }
+
+func BenchmarkAdd(b *testing.B) {
+	var h Histogram
+	for b.Loop() {
+		h.Add(700 * time.Microsecond)
+	}
+}
