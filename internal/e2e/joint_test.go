@@ -267,7 +267,7 @@ func TestNextNodesIsRefused(t *testing.T) {
 			Nodes: many(1, 1), NextNodes: []string{"10.0.0.1", "10.0.0.3", "redis://10.0.0.3"},
 		},
 		"NextNodes: node 1: address is neither": {Nodes: many(1, 1), NextNodes: []string{"10.0.0.1", "me:sesame@10.0.0.2"}},
-		"Nodes and NextNodes have 65 nodes together, at most 64 are allowed: change the nodes in several steps": {
+		"65 nodes in Nodes and NextNodes together, at most 64 are allowed: change the nodes in several steps": {
 			Nodes: many(1, 33), NextNodes: many(34, 32),
 		},
 		"10.0.0.1:7 is in Nodes and in NextNodes with other credentials or options: write it alike in both": {

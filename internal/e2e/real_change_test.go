@@ -92,13 +92,12 @@ func TestRealChange(t *testing.T) {
 // changeRun is the processes, and what they report.
 type changeRun struct {
 	*holders
-	t       *testing.T
-	began   atomic.Int64 // processes that have acquired a lock
-	now     atomic.Value // the phase
-	phases  []string
-	took    map[string][]int // us, by phase; guarded by holders.mu, as are those below
-	failed  []string
-	present string
+	t      *testing.T
+	began  atomic.Int64 // processes that have acquired a lock
+	now    atomic.Value // the phase
+	phases []string
+	took   map[string][]int // us, by phase; guarded by holders.mu, as are those below
+	failed []string
 }
 
 func (r *changeRun) phase(name string) {

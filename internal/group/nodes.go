@@ -54,7 +54,7 @@ func parseNodes(nodes, nextNodes []string) (m members, addresses []conn.Address,
 	}
 	switch n := len(addresses); {
 	case n > quorum.MaxNodes:
-		return m, nil, fmt.Errorf("Nodes and NextNodes have %d nodes together, at most %d are allowed: change the nodes in several steps", n, quorum.MaxNodes)
+		return m, nil, fmt.Errorf("%d nodes in Nodes and NextNodes together, at most %d are allowed: change the nodes in several steps", n, quorum.MaxNodes)
 	case in == m.now.Nodes():
 		return m, nil, errors.New("NextNodes has the same nodes as Nodes: leave it empty unless the nodes change")
 	}
