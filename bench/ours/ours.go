@@ -4,6 +4,7 @@ package ours
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -23,6 +24,8 @@ type Driver struct {
 	NoHandOver bool
 	// Fenced gives each lock a fencing token.
 	Fenced bool
+	// Groups divides the masters into groups of three.
+	Groups bool
 	// Clients share the workers among them; 0 means one.
 	Clients int
 }
@@ -44,6 +47,9 @@ func (d Driver) Name() string {
 	if d.Fenced {
 		name += "-fenced"
 	}
+	if d.Groups {
+		name += "-groups"
+	}
 	return name
 }
 
@@ -58,6 +64,9 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Contended, async: d.Async}
 	for range max(d.Clients, 1) {
 		in := redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, NoHandOver: d.NoHandOver}
+		if d.Groups {
+			in.Groups, in.Nodes = slices.Collect(slices.Chunk(cfg.Nodes, 3)), nil
+		}
 		knobs.Of(&in).Scripted = d.Scripted
 		if d.Fenced {
 			in.Fenced, in.MaxTTL = true, cfg.TTL
