@@ -4,6 +4,7 @@ package ours
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -26,6 +27,8 @@ type Driver struct {
 	// Joint needs a quorum of the first half of the nodes, and one of all but the first, as while
 	// nodes change: of six, three and five that share two.
 	Joint bool
+	// Groups divides the masters into groups of three.
+	Groups bool
 	// Clients share the workers among them; 0 means one.
 	Clients int
 }
@@ -50,6 +53,9 @@ func (d Driver) Name() string {
 	if d.Joint {
 		name += "-joint"
 	}
+	if d.Groups {
+		name += "-groups"
+	}
 	return name
 }
 
@@ -64,6 +70,9 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Contended, async: d.Async}
 	for range max(d.Clients, 1) {
 		in := redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, NoHandOver: d.NoHandOver}
+		if d.Groups {
+			in.Groups, in.Nodes = slices.Collect(slices.Chunk(cfg.Nodes, 3)), nil
+		}
 		knobs.Of(&in).Scripted = d.Scripted
 		if d.Joint {
 			in.Nodes, in.NextNodes = cfg.Nodes[:len(cfg.Nodes)/2], cfg.Nodes[1:]

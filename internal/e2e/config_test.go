@@ -162,13 +162,13 @@ func TestConfigErrors(t *testing.T) {
 		"at most 8760h0m0s are allowed":                                              with(func(c *redlock.Config) { c.Retry.Min = math.MaxInt64 }),
 		"Retry.Min 2ns is above Retry.Max 1ns":                                       with(func(c *redlock.Config) { c.Retry = redlock.Retry{Min: 2, Max: 1, Attempts: 3} }),
 		"asks the nodes without a pause and without end":                             with(func(c *redlock.Config) { c.Retry.Max = time.Microsecond }),
-		"Nodes and Groups are both set: set Nodes for":                               with(func(c *redlock.Config) { c.Groups = [][]string{nodes(3)} }),
-		"NextNodes and Groups are both set":                                          {NextNodes: nodes(3), Groups: [][]string{nodes(3)}},
+		"both Nodes and Groups are set: set Nodes for":                               with(func(c *redlock.Config) { c.Groups = [][]string{nodes(3)} }),
+		"both NextNodes and Groups are set":                                          {NextNodes: nodes(3), Groups: [][]string{nodes(3)}},
 		"65 Groups, at most 64":                                                      {Groups: make([][]string, 65)},
 		"Groups[1]: no nodes: remove the group":                                      {Groups: [][]string{nodes(3), {}}},
 		"Groups[1]: 65 nodes, want 1 to 64":                                          {Groups: [][]string{{"10.0.0.2"}, nodes(65)}},
 		"Groups[1]: node 1: address is neither":                                      {Groups: [][]string{nodes(3), {"10.0.0.2", "me:sesame@10.0.0.2:6379"}}},
-		"Groups[0] and Groups[1] both have the node 10.0.0.1:7000: each group needs": {Groups: [][]string{nodes(3), {"10.0.0.2", "10.0.0.1:7000"}}},
+		"both Groups[0] and Groups[1] have the node 10.0.0.1:7000: each group needs": {Groups: [][]string{nodes(3), {"10.0.0.2", "10.0.0.1:7000"}}},
 	} {
 		client, err := redlock.New(cfg)
 		require.Nil(t, client)

@@ -110,6 +110,28 @@ func TestGroups(t *testing.T) {
 	})
 }
 
+// TestGroupsShareTheCommands: with evenly drawn keys a node of one of four groups gets a quarter of
+// the commands that it would get alone.
+func TestGroupsShareTheCommands(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const locks = 4000
+		servers := cluster.Start(t, 4)
+		c := cluster.Connect(t, fakeredis.Addrs(servers), cluster.InGroups(1))
+		var all sync.WaitGroup
+		for i := range locks {
+			all.Go(func() {
+				if l, err := c.TryAcquire(t.Context(), fmt.Sprint("orders:", i), ttl); err != nil || l.Release(t.Context()) != nil {
+					t.Error(i, err)
+				}
+			})
+		}
+		all.Wait()
+		for _, n := range cluster.Settle(t, c).Nodes {
+			require.InEpsilon(t, 2*locks/4, n.Granted, 0.1)
+		}
+	})
+}
+
 // TestSetInGroups: keys of several groups are one lock with one token, which is counted, extended,
 // kept alive, lost and released as one.
 func TestSetInGroups(t *testing.T) {

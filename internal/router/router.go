@@ -92,9 +92,9 @@ func check(cfg *group.Config, groups [][]string) error {
 	case len(groups) == 0:
 		return nil
 	case len(cfg.NextNodes) > 0:
-		return errors.New("NextNodes and Groups are both set: NextNodes changes Nodes, and groups are changed while no client runs")
+		return errors.New("both NextNodes and Groups are set: NextNodes changes Nodes, and groups are changed while no client runs")
 	case len(cfg.Nodes) > 0:
-		return errors.New("Nodes and Groups are both set: set Nodes for one group of masters, Groups for several")
+		return errors.New("both Nodes and Groups are set: set Nodes for one group of masters, Groups for several")
 	case len(groups) > MaxGroups:
 		return fmt.Errorf("%d Groups, at most %d are allowed", len(groups), MaxGroups)
 	}
@@ -112,7 +112,7 @@ func check(cfg *group.Config, groups [][]string) error {
 		}
 		for _, a := range addresses {
 			if other, twice := seen[a.Host]; twice && other != i {
-				return fmt.Errorf("Groups[%d] and Groups[%d] both have the node %s: each group needs masters that no other has", other, i, a)
+				return fmt.Errorf("both Groups[%d] and Groups[%d] have the node %s: each group needs masters that no other has", other, i, a)
 			}
 			seen[a.Host] = i
 		}
