@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/grants"
@@ -144,9 +145,17 @@ func (c *conn) allow(plan *luascript.Plan) error {
 type call struct {
 	conn  *conn
 	plan  luascript.Plan
-	keys  []string // at the nodes
-	value string   // that the script compares with, or writes
+	keys  []string      // at the nodes
+	value string        // that the script compares with, or writes
+	seen  *grants.State // what the row was chosen by, if it was
 }
+
+// errUnsettled is the error of a script that is to show the lock of another, which has gone since.
+// To show nothing could mean to the client that it has the lock.
+const errUnsettled = refusal("the lock changed hands while the script ran; run it again")
+
+// attempts bounds how often a script acquires that is to show by what it was refused.
+const attempts = 3
 
 // run makes the call that the script stands for, and answers what the script does in the world that
 // this call has found.
@@ -170,6 +179,9 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 		}); err == nil && row == &p.Absent {
 			row, undo, err = l.acquire(ctx)
 		}
+		if err == nil && row == &p.Owned && l.seen != nil {
+			err = errUnsettled // the same value has acquired it meanwhile, and nothing was renewed
+		}
 	case luascript.Release, luascript.ForceRelease:
 		row, err = l.each(func(key string) (grants.Outcome, error) { return store.Release(ctx, key, owner) })
 	case luascript.Extend, luascript.ForceExtend:
@@ -178,20 +190,45 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 	if err != nil {
 		return undo, err
 	}
-	return undo, l.answer(ctx, r, &row.Reply)
+	if err = l.answer(ctx, r, row); err != nil && undo != nil {
+		undo() // the client learns of an error, and of no lock
+		undo = nil
+	}
+	return undo, err
 }
 
-// each makes a change to each key. The row is that of the worst outcome.
+// each makes a change to each key, to all at the same time: a TTL counts from the reply. The row is
+// that of the worst outcome.
 func (l *call) each(change func(key string) (grants.Outcome, error)) (*luascript.Row, error) {
-	worst := grants.Done
-	for _, key := range l.keys {
-		outcome, err := change(key)
-		if err != nil {
-			return nil, err
-		}
-		worst = max(worst, outcome)
+	outcomes := make([]grants.Outcome, len(l.keys))
+	err := together(len(l.keys), func(i int) (err error) {
+		outcomes[i], err = change(l.keys[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return [...]*luascript.Row{grants.Done: &l.plan.Owned, grants.Absent: &l.plan.Absent, grants.Other: &l.plan.Other}[worst], nil
+	rows := [...]*luascript.Row{grants.Done: &l.plan.Owned, grants.Absent: &l.plan.Absent, grants.Other: &l.plan.Other}
+	return rows[slices.Max(outcomes)], nil
+}
+
+// together calls f with 0 to n-1 at the same time, and returns one of the errors.
+func together(n int, f func(i int) error) error {
+	if n == 1 {
+		return f(0)
+	}
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *call) extend(ctx context.Context, key string, owner grants.Owner, ttl luascript.TTL) (grants.Outcome, error) {
@@ -203,8 +240,21 @@ func (l *call) extend(ctx context.Context, key string, owner grants.Owner, ttl l
 	})
 }
 
-// acquire acquires all keys or none.
+// acquire acquires all keys or none, and returns the row of that.
 func (l *call) acquire(ctx context.Context) (row *luascript.Row, undo func(), err error) {
+	for range attempts {
+		if undo, err = l.acquireAll(ctx); undo != nil || err != nil {
+			return &l.plan.Absent, undo, err
+		}
+		if row, err = l.taken(ctx); row != nil || err != nil {
+			return row, nil, err
+		}
+	}
+	return nil, nil, errUnsettled
+}
+
+// acquireAll makes one attempt. undo is nil if a key is taken.
+func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 	var got []*grants.Grant
 	undo = func() {
 		for _, g := range got {
@@ -212,31 +262,49 @@ func (l *call) acquire(ctx context.Context) (row *luascript.Row, undo func(), er
 		}
 	}
 	ttl := l.plan.Absent.TTL
+	lasting := time.Duration(ttl.Milliseconds) * time.Millisecond
 	for _, key := range l.keys {
-		g, err := l.conn.grant(ctx, key, l.value, time.Duration(ttl.Milliseconds)*time.Millisecond, !ttl.None)
+		g, err := l.conn.grant(ctx, key, l.value, lasting, !ttl.None)
 		if err != nil || g == nil {
 			undo()
-			if err != nil {
-				return nil, nil, err
-			}
-			row, err := l.taken(ctx)
-			return row, nil, err
+			return nil, err
 		}
 		got = append(got, g)
 	}
-	return &l.plan.Absent, undo, nil
+	// The first of several keys was granted some round trips ago.
+	isLate := func(g *grants.Grant) bool { return !g.Has(lasting) }
+	if slices.ContainsFunc(got, isLate) {
+		err = together(len(got), func(i int) error { return got[i].Renew(ctx, lasting) })
+		if err == nil && slices.ContainsFunc(got, isLate) {
+			err = grants.ErrLate
+		}
+		if err != nil {
+			undo()
+			return nil, err
+		}
+	}
+	return undo, nil
 }
 
-// taken is the row of an attempt that was refused. The script's owner may be who holds the lock.
+// taken is the row of an attempt that was refused. The script's owner may be who holds the lock. It
+// is nil if the script shows who does, and nobody does any more.
 func (l *call) taken(ctx context.Context) (*luascript.Row, error) {
-	if sameReply(&l.plan.Owned.Reply, &l.plan.Other.Reply) {
+	if sameReply(&l.plan.Owned.Reply, &l.plan.Other.Reply) && !shows(&l.plan.Other.Reply) {
 		return &l.plan.Other, nil
 	}
 	row, err := l.world(ctx)
-	if row == &l.plan.Absent { // it was taken when it was asked for
-		row = &l.plan.Other
+	switch {
+	case err != nil || row != &l.plan.Absent:
+		return row, err
+	case shows(&l.plan.Other.Reply):
+		return nil, nil
 	}
-	return row, err
+	return &l.plan.Other, nil // it was taken when it was asked for
+}
+
+// shows reports whether a part of a reply is read at the nodes.
+func shows(r *luascript.Reply) bool {
+	return r.Kind >= luascript.Value || slices.ContainsFunc(r.Items, func(item luascript.Reply) bool { return shows(&item) })
 }
 
 func sameReply(a, b *luascript.Reply) bool {
@@ -247,6 +315,9 @@ func sameReply(a, b *luascript.Reply) bool {
 func (l *call) world(ctx context.Context) (*luascript.Row, error) {
 	return l.each(func(key string) (grants.Outcome, error) {
 		seen, err := l.conn.server.grants.Look(ctx, key)
+		if len(l.keys) == 1 { // the reply of several shows none
+			l.seen = &seen
+		}
 		switch {
 		case !seen.Held:
 			return grants.Absent, err
@@ -257,18 +328,29 @@ func (l *call) world(ctx context.Context) (*luascript.Row, error) {
 	})
 }
 
-// answer writes the reply of a row. What it shows of the lock is read once.
-func (l *call) answer(ctx context.Context, r *session.Reply, reply *luascript.Reply) error {
-	var seen grants.State
-	var looked bool
-	var write func(reply *luascript.Reply) error
-	write = func(reply *luascript.Reply) (err error) {
-		if reply.Kind >= luascript.Value && !looked {
-			looked = true
-			if seen, err = l.conn.server.grants.Look(ctx, l.keys[0]); err != nil {
+// answer writes the reply of a row. What it shows is of the lock that the row was chosen by, and not
+// of another one that is there by now.
+func (l *call) answer(ctx context.Context, r *session.Reply, row *luascript.Row) error {
+	if shows(&row.Reply) {
+		if l.seen == nil {
+			seen, err := l.conn.server.grants.Look(ctx, l.keys[0])
+			if err != nil {
 				return err
 			}
+			l.seen = &seen
 		}
+		isOwned := l.seen.Held && l.seen.Value == l.value
+		switch named := l.plan.Token != nil; {
+		case row == &l.plan.Other && (!l.seen.Held || named && isOwned) && l.plan.Class != luascript.Query:
+			return errUnsettled
+		case row == &l.plan.Owned && named && row.Effect == luascript.Delete:
+			l.seen = &grants.State{Held: true, Value: l.value} // what was there
+		case row == &l.plan.Owned && named && !isOwned:
+			return errUnsettled
+		}
+	}
+	var write func(reply *luascript.Reply)
+	write = func(reply *luascript.Reply) {
 		switch reply.Kind {
 		case luascript.Nil:
 			r.Nil()
@@ -283,18 +365,16 @@ func (l *call) answer(ctx context.Context, r *session.Reply, reply *luascript.Re
 		case luascript.Array:
 			r.Array(len(reply.Items))
 			for i := range reply.Items {
-				if err := write(&reply.Items[i]); err != nil {
-					return err
-				}
+				write(&reply.Items[i])
 			}
 		case luascript.Value:
-			showValue(seen, r)
+			showValue(*l.seen, r)
 		case luascript.PTTL:
-			r.Int(ttlOf(seen, time.Millisecond) + reply.Int)
+			r.Int(ttlOf(*l.seen, time.Millisecond) + reply.Int)
 		case luascript.TTLSeconds:
-			r.Int(ttlOf(seen, time.Second) + reply.Int)
+			r.Int(ttlOf(*l.seen, time.Second) + reply.Int)
 		}
-		return nil
 	}
-	return write(reply)
+	write(&row.Reply)
+	return nil
 }

@@ -46,7 +46,9 @@ func (c *conn) watch(args []string, r *session.Reply) session.Plan {
 			c.fail(r, key, err)
 			return nil
 		}
-		c.tx.key, c.tx.seen = key, seen
+		if c.tx.key == "" { // the first look counts, as in Redis
+			c.tx.key, c.tx.seen = key, seen
+		}
 		r.OK()
 		return nil
 	}}
@@ -154,7 +156,7 @@ func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) e
 		r.NilArray()
 		return nil
 	}
-	owner, held := grants.Of(tx.seen), now.Held
+	owner, held, changed := grants.Of(tx.seen), now.Held, 0
 	r.Array(len(tx.queued))
 	for _, args := range tx.queued {
 		outcome := grants.Absent
@@ -177,6 +179,10 @@ func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) e
 		switch {
 		case err != nil:
 			return err
+		case tx.seen.Held && outcome != grants.Done && changed == 0:
+			r.Reset() // the lock ended since the look
+			r.NilArray()
+			return nil
 		case strings.EqualFold(args[0], "SET") && outcome == grants.Done:
 			r.OK()
 		case strings.EqualFold(args[0], "SET"):
@@ -184,6 +190,7 @@ func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) e
 		default:
 			r.Bool(outcome == grants.Done)
 		}
+		changed++
 	}
 	return nil
 }

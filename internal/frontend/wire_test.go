@@ -82,6 +82,17 @@ func (c *client) send(lines ...string) {
 	require.NoError(c.t, err)
 }
 
+// sendWords sends one command.
+func (c *client) sendWords(words []string) {
+	c.t.Helper()
+	out := resp.AppendArray(nil, len(words))
+	for _, word := range words {
+		out = resp.AppendBulkString(out, word)
+	}
+	_, err := c.conn.Write(out)
+	require.NoError(c.t, err)
+}
+
 // receive returns the next reply, as text: +OK, -ERR …, :1, $text, nil, [a b].
 func (c *client) receive() string {
 	c.t.Helper()

@@ -76,14 +76,11 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 		if err != nil {
 			return err
 		}
+		if err := extend(ctx, g.Lock, padded, n); err != nil {
+			return err // a lock without an expiry has none still
+		}
 		if g.isKept() {
 			g.stop() // it has an expiry from now on
-		}
-		if err := g.Lock.Extend(ctx, padded); err != nil {
-			return err
-		}
-		if g.Lock.Remaining() < n {
-			return redlock.ErrExpired
 		}
 		s.put(key, g)
 		return nil

@@ -79,12 +79,37 @@ var ErrTTL = errors.New("TTL is not allowed")
 
 // check returns the TTL to store.
 func (s *Store) check(ttl time.Duration) (time.Duration, error) {
-	padded := s.Pad(ttl)
-	if limit := s.cfg.MaxTTL; limit > 0 && padded > limit {
+	limit := s.cfg.MaxTTL
+	if limit <= 0 {
+		limit = redlock.MaxTTL
+	}
+	if ttl <= 0 {
+		return 0, fmt.Errorf("%w: it is %v", ErrTTL, ttl)
+	}
+	padded := s.Pad(min(ttl, 2*limit)) // what is far longer would overflow
+	if padded > limit {
 		most := limit*99/100 - s.allowance(limit) - 2*time.Millisecond
 		return 0, fmt.Errorf("%w: it is %v, and with its padding more than the max-ttl of %v; at most %v works", ErrTTL, ttl, limit, most.Truncate(time.Millisecond))
 	}
 	return max(padded, redlock.MinTTL), nil
+}
+
+// ErrLate is the error of an attempt that the nodes have granted so late that less is left than the
+// client has asked for. It is no loss: of an extension the lock may be held.
+var ErrLate = errors.New("the nodes have answered so late that less of the TTL is left than was asked for")
+
+// extend sets a TTL of which ttl is left when it returns: twice, if the first took longer than the
+// padding.
+func extend(ctx context.Context, lock redlock.Lock, padded, ttl time.Duration) error {
+	for range 2 {
+		if err := lock.Extend(ctx, padded); err != nil {
+			return err
+		}
+		if lock.Remaining() >= ttl {
+			return nil
+		}
+	}
+	return ErrLate
 }
 
 // Acquire makes one attempt for a client with a value. The error is that of TryAcquire, or ErrTTL.
@@ -112,10 +137,10 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	if err != nil {
 		return nil, err
 	}
-	if lock.Remaining() < ttl { // it took longer than the padding: once more, from now on
-		if err := lock.Extend(ctx, padded); err != nil || lock.Remaining() < ttl {
+	if lock.Remaining() < ttl { // it took longer than the padding
+		if err := extend(ctx, lock, padded, ttl); err != nil {
 			lock.ReleaseAsync()
-			return nil, redlock.ErrExpired
+			return nil, ErrLate
 		}
 	}
 	g := &Grant{Lock: lock, store: s, value: value}
@@ -136,6 +161,18 @@ func (s *Store) AcquireForever(ctx context.Context, key, value string) (*Grant, 
 		return nil, ErrNoTTL
 	}
 	return s.AcquireWith(ctx, key, value, s.cfg.NoTTL, Options{Keep: true})
+}
+
+// Has reports whether ttl is left of a grant.
+func (g *Grant) Has(ttl time.Duration) bool { return g.isKept() || g.Lock.Remaining() >= ttl }
+
+// Renew extends a grant so that ttl is left of it.
+func (g *Grant) Renew(ctx context.Context, ttl time.Duration) error {
+	padded, err := g.store.check(ttl)
+	if err != nil {
+		return err
+	}
+	return extend(ctx, g.Lock, padded, ttl)
 }
 
 // Drop releases a grant that its client does not need or has not received.

@@ -33,6 +33,40 @@ func TestBounds(t *testing.T) {
 	require.ErrorContains(t, err, "17 keys and 0 arguments, where 16 and 64 is the most")
 }
 
+// TestReplyIsBounded: a table that is in another one twice, and that again, is a reply of 2^40 items;
+// an argument that is in it often is one of gigabytes.
+func TestReplyIsBounded(t *testing.T) {
+	for _, body := range []string{"a = {a, a}", "a = {a}", "a = ARGV[1] .. a", "a = {ARGV[1], ARGV[1], a}", "a = {err = a}"} {
+		s, err := Parse([]byte("redis.call('get', KEYS[1]) local a = 'x' for i = 1, 40 do " + body + " end return {a, a}"))
+		require.NoError(t, err)
+		_, err = s.Classify(words("k", start), [][]byte{bytes.Repeat([]byte("v"), 200)}, start)
+		if body != "a = {a}" {
+			require.Error(t, err, body)
+		}
+	}
+}
+
+// TestLongTTL: a TTL that no time.Duration holds would be a short one, or one in the past, of a lock
+// that its client believes to hold for ever.
+func TestLongTTL(t *testing.T) {
+	for _, command := range []string{"'set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2]", "'set', KEYS[1], ARGV[1], 'nx', 'exat', ARGV[2]"} {
+		s, err := Parse([]byte("return redis.call(" + command + ")"))
+		require.NoError(t, err)
+		for _, n := range []string{"9007199254740991", "10000000000000", "9223372036854775", "9223372036854775807"} {
+			_, err = s.Classify(words("k", start), words("v "+n, start), start)
+			require.ErrorContains(t, err, "is out of range", n)
+		}
+	}
+}
+
+// TestCarriageReturn: it ends a line of Lua, and so what follows a comment is a command.
+func TestCarriageReturn(t *testing.T) {
+	_, err := Parse([]byte("-- release\rredis.call('hset', KEYS[2], 'f', ARGV[2])\nreturn redis.call('del', KEYS[1])"))
+	require.ErrorContains(t, err, "HSET on KEYS[2]")
+	_, err = Parse([]byte("return redis.call('del', KEYS[1], 'a\rb')"))
+	require.ErrorContains(t, err, "does not end on its line")
+}
+
 // TestScriptIsShared: one Script serves many calls at once, each with its own arguments.
 func TestScriptIsShared(t *testing.T) {
 	const text = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end\nreturn 0"

@@ -52,7 +52,7 @@ func (r *run) plan() Plan {
 				refuse("what is done to %d keys is not the same for all", len(members))
 			}
 		}
-		return Row{Effect: first.effect, TTL: first.ttl, Reply: replyOf(w.reply, len(members))}
+		return Row{Effect: first.effect, TTL: first.ttl, Reply: replyOf(w.reply, len(members), new(int))}
 	}
 	p.Absent, p.Owned, p.Other = row(absent), row(owned), row(foreign)
 	p.Class = classOf(p.Absent.Effect, p.Owned.Effect, p.Other.Effect)
@@ -157,8 +157,15 @@ func checkSeveral(class Class, keys int) {
 	}
 }
 
-// replyOf converts a result as Redis does.
-func replyOf(v value, keys int) Reply {
+// maxReply bounds the items and the bytes of a reply. A table may be in another one twice, so that
+// a few steps make a reply that no memory holds.
+const maxReply = 4 << 10
+
+// replyOf converts a result as Redis does. size is that of the reply so far.
+func replyOf(v value, keys int, size *int) Reply {
+	if *size += 1 + len(v.str); *size > maxReply {
+		refuse("a reply of more than %d items and bytes", maxReply)
+	}
 	if keys > 1 && (v.kind == stored || v.unit != known) {
 		refuse("the reply is what one of %d keys holds", keys)
 	}
@@ -190,12 +197,15 @@ func replyOf(v value, keys int) Reply {
 	if t.field == "" {
 		reply := Reply{Kind: Array}
 		for _, item := range t.items {
-			reply.Items = append(reply.Items, replyOf(item, keys))
+			reply.Items = append(reply.Items, replyOf(item, keys, size))
 		}
 		return reply
 	}
 	if t.of.kind != str {
 		refuse("a status or an error that is no string")
+	}
+	if *size += len(t.of.str); *size > maxReply {
+		refuse("a reply of more than %d items and bytes", maxReply)
 	}
 	kind := map[string]Kind{"ok": Status, "err": Error}[t.field]
 	return Reply{Kind: kind, Text: oneLine(t.of.str)}

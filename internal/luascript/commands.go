@@ -115,6 +115,10 @@ func (c *command) ttl(r *run, args []value) value {
 	return value{}
 }
 
+// maxTTL bounds a TTL in ms, below half of what a time.Duration holds: a sum of two does not overflow.
+// One that overflows is short, or in the past, where the client believes that its lock lasts.
+const maxTTL = math.MaxInt64 / 1_000_000 / 4
+
 // until returns the TTL that v is for an option (PX, EXAT) or a command (PEXPIRE, SETEX): those in
 // milliseconds begin with a P, and those with an absolute time end with AT.
 func (c *command) until(r *run, k *key, word string, v value) TTL {
@@ -130,14 +134,14 @@ func (c *command) until(r *run, k *key, word string, v value) TTL {
 			refuse("the TTL is made shorter than it is")
 		}
 	}
-	if n > math.MaxInt64/1000 || n < math.MinInt64/1000 {
-		refuse("the TTL of %s is out of range", c.name)
-	}
 	if inSeconds {
-		n *= 1000
+		n = max(min(n, maxTTL), -maxTTL) * 1000
 	}
 	if isAbsolute {
-		n -= r.now
+		n = max(min(n, maxTTL*1000), -maxTTL*1000) - r.now
+	}
+	if n > maxTTL || n < -maxTTL {
+		refuse("the TTL of %s is out of range", c.name)
 	}
 	return TTL{Milliseconds: n, Rest: unknown != known}
 }

@@ -61,7 +61,7 @@ func (x *lexer) skipBlank() {
 			x.long(level)
 			continue
 		}
-		if i := strings.IndexByte(after, '\n'); i >= 0 {
+		if i := strings.IndexAny(after, "\n\r"); i >= 0 { // both end a line of Lua
 			x.rest = after[i:]
 		} else {
 			x.rest = ""
@@ -166,7 +166,7 @@ func (x *lexer) quoted() string {
 		switch c := x.take(1)[0]; {
 		case c == quote:
 			return contents.String()
-		case c == '\n':
+		case c == '\n' || c == '\r':
 			refuse("a string does not end on its line")
 		case c != '\\':
 			contents.WriteByte(c)

@@ -3,7 +3,6 @@ package luascript
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -216,7 +215,7 @@ func (e *entry) plan(keys, argv [][]byte) Plan {
 		l := e.rows[h]
 		if l.ttl.n > 0 {
 			n, err := strconv.ParseInt(string(take(l.ttl)), 10, 64)
-			if err != nil || n <= 0 || n > math.MaxInt64/1000 {
+			if err != nil || n <= 0 || n > maxTTL/l.TTL.Milliseconds {
 				refuse("the TTL is no positive integer")
 			}
 			l.TTL.Milliseconds *= n
