@@ -102,8 +102,8 @@ func TestTTLsOutOfRange(t *testing.T) {
 	`)
 }
 
-// TestSeveralKeys: the TTL of each of several keys counts from the reply.
-func TestSeveralKeys(t *testing.T) {
+// TestTTLOfSeveralKeys: the TTL of each of several keys counts from the reply.
+func TestTTLOfSeveralKeys(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
 	for _, s := range f.Servers {
