@@ -286,8 +286,8 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 	return undo, nil
 }
 
-// taken is the row of an attempt that was refused. The script's owner may be who holds the lock. It
-// is nil if the script shows who does, and nobody does any more.
+// taken is the row of an attempt that was refused. The owner of the script may hold the lock. It
+// is nil if the script shows the holder, and there is none any more.
 func (l *call) taken(ctx context.Context) (*luascript.Row, error) {
 	if sameReply(&l.plan.Owned.Reply, &l.plan.Other.Reply) && !shows(&l.plan.Other.Reply) {
 		return &l.plan.Other, nil
