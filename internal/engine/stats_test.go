@@ -26,7 +26,7 @@ func TestStatsOfWhatIsUnderWay(t *testing.T) {
 
 	p.turn(func() { p.fail(p.sent[0], 0, errLost); p.fail(p.sent[0], 1, errLost); p.reply(p.sent[0], 2, ok) })
 	require.Equal(t, ErrNoQuorum, out.Err)
-	want.Acquire.NoQuorum = 1
+	want.Acquire.NoQuorum, want.AcquireTimes.Counts[0] = 1, 1
 	want.Batches, want.Operations, want.Waiting, want.InFlight = 2, 5, 0, 4 // with the cleanup
 	require.Equal(t, want, p.engine.Stats())
 
