@@ -34,7 +34,7 @@ type stored struct {
 
 func newScripts(listed Scripts) *scripts {
 	s := &scripts{known: map[string]*stored{}}
-	for _, script := range listed {
+	for _, script := range append(luascript.Known(), listed...) { // a user's entry replaces ours
 		s.known[script.Name()] = &stored{Script: script, listed: true}
 	}
 	return s

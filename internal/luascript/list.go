@@ -2,11 +2,24 @@ package luascript
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+//go:embed known.txt
+var knownList []byte
+
+// Known returns the list that comes with the package.
+func Known() []*Script {
+	scripts, err := ParseList(knownList)
+	if err != nil {
+		panic("luascript: known.txt: " + err.Error())
+	}
+	return scripts
+}
 
 // entry is a script that is known by its hash: where its arguments are, and the table.
 type entry struct {
@@ -40,7 +53,8 @@ type line struct {
 //
 // The rows are those of the table in the package comment: none, delete, set or expire with an
 // argument, in ms or s, and the word longer where a TTL that is longer is left alone. Replies are
-// nil, an integer, +status, -error, "string", value, pttl and ttl. "#" begins a comment.
+// nil, an integer, +status, -error, "string", value, pttl and ttl, and [ … ] of those that are one
+// word. "#" begins a comment.
 func ParseList(list []byte) (scripts []*Script, err error) {
 	number := 0
 	var last *Script
@@ -170,6 +184,12 @@ func writtenReply(s string) Reply {
 		return Reply{Kind: Bulk, Text: []byte(unquoted)}
 	}
 	switch s[0] {
+	case '[':
+		r := Reply{Kind: Array}
+		for _, item := range strings.Fields(strings.TrimSuffix(s[1:], "]")) {
+			r.Items = append(r.Items, writtenReply(item))
+		}
+		return r
 	case '+':
 		return Reply{Kind: Status, Text: []byte(s[1:])}
 	case '-':

@@ -45,6 +45,13 @@ absent  none -> -3
 owned   expire 3000 unless longer -> "fine words"
 other   none -> -TAKEN by another`, written(p))
 
+	p, err = Known()[1].Classify(words("k", start), words("mine 1 5000", start), start)
+	require.NoError(t, err)
+	require.Equal(t, `extend of k by "mine"
+absent  none -> [-1 -2]
+owned   expire 5000 -> [1 pttl+0]
+other   none -> [-1 pttl+0]`, written(p))
+
 	for _, call := range []struct{ keys, argv, reason string }{
 		{"k", "mine 3", "the call has no ARGV[3]"},
 		{"k", "mine 3 soon", "the TTL is no positive integer"},
