@@ -16,9 +16,12 @@ import (
 func (c *conn) script(args []string, r *session.Reply) session.Plan {
 	switch sub := strings.ToUpper(args[1]); {
 	case sub == "LOAD" && len(args) == 3:
-		if script, err := c.parse(args[2]); err != nil {
+		switch script, err := c.parse(args[2]); {
+		case err != nil:
 			c.fail(r, "", err)
-		} else {
+		case c.server.scripts.get(script.Name()) == nil:
+			c.fail(r, "", errScripts)
+		default:
 			r.Bulk(script.Name())
 		}
 	case sub == "EXISTS" && len(args) > 2:
@@ -286,7 +289,7 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 	return undo, nil
 }
 
-// taken is the row of an attempt that was refused. The owner of the script may hold the lock. It
+// taken is the row of an attempt that was refused. The holder may have the value of the script. It
 // is nil if the script shows the holder, and there is none any more.
 func (l *call) taken(ctx context.Context) (*luascript.Row, error) {
 	if sameReply(&l.plan.Owned.Reply, &l.plan.Other.Reply) && !shows(&l.plan.Other.Reply) {

@@ -12,8 +12,14 @@ type Scripts []*luascript.Script
 // ReadScripts reads a list of scripts, in the form of package luascript.
 func ReadScripts(text []byte) (Scripts, error) { return luascript.ParseList(text) }
 
-// maxScripts bounds the texts that are kept.
-const maxScripts = 1024
+// maxScripts and maxTexts bound the scripts that are kept, and the bytes of their texts: a parsed
+// script takes up to a hundred times its text. maxUsed bounds those that stay because one connection
+// has called them: some clients write numbers into each text.
+const (
+	maxScripts = 1024
+	maxTexts   = 1 << 20
+	maxUsed    = 64
+)
 
 // scripts is the scripts that clients have sent, by SHA1. A client that has called a script may never
 // send its text again on that connection, so such a script stays; of the others the one that was
@@ -21,13 +27,16 @@ const maxScripts = 1024
 type scripts struct {
 	mu    sync.Mutex
 	known map[string]*stored
+	texts int // bytes of those that are not listed
 	calls uint64
 }
 
 // stored is one script.
 type stored struct {
 	*luascript.Script
+	size   int // of the text
 	listed bool
+	isKept bool
 	users  int    // connections that have called it
 	last   uint64 // call
 }
@@ -35,14 +44,14 @@ type stored struct {
 func newScripts(listed Scripts) *scripts {
 	s := &scripts{known: map[string]*stored{}}
 	for _, script := range append(luascript.Known(), listed...) { // a user's entry replaces ours
-		s.known[script.Name()] = &stored{Script: script, listed: true}
+		s.known[script.Name()] = &stored{Script: script, listed: true, isKept: true}
 	}
 	return s
 }
 
 const errScripts = refusal("this server keeps no more scripts: too many are in use by open connections")
 
-// add parses a text and keeps it.
+// add parses a text, and keeps it unless there is no room.
 func (s *scripts) add(text string) (*stored, error) {
 	name := luascript.Name([]byte(text))
 	if script := s.get(name); script != nil {
@@ -54,10 +63,17 @@ func (s *scripts) add(text string) (*stored, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.known) >= maxScripts && !s.evict() {
-		return nil, errScripts
+	if script := s.known[name]; script != nil {
+		return script, nil // another connection was first
 	}
-	script := &stored{Script: parsed, last: s.calls}
+	script := &stored{Script: parsed, size: len(text), last: s.calls}
+	for len(s.known) >= maxScripts || s.texts+len(text) > maxTexts {
+		if !s.evict() {
+			return script, nil
+		}
+	}
+	script.isKept = true
+	s.texts += len(text)
 	s.known[name] = script
 	return script, nil
 }
@@ -70,8 +86,13 @@ func (s *scripts) evict() bool {
 			oldest = name
 		}
 	}
+	if oldest == "" {
+		return false
+	}
+	s.texts -= s.known[oldest].size
+	s.known[oldest].isKept = false
 	delete(s.known, oldest)
-	return oldest != ""
+	return true
 }
 
 // get returns a script, or nil.
@@ -87,7 +108,7 @@ func (s *scripts) use(used map[string]*stored, name string, script *stored) map[
 	defer s.mu.Unlock()
 	s.calls++
 	script.last = s.calls
-	if used[name] == nil {
+	if used[name] == nil && script.isKept && len(used) < maxUsed {
 		if used == nil {
 			used = map[string]*stored{}
 		}

@@ -1,6 +1,7 @@
 package grants
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -11,6 +12,7 @@ import (
 // wakes from the lock.
 type queue struct {
 	waiters []chan struct{}
+	err     error         // of the last time that the nodes were asked
 	ended   chan struct{} // closed when the last has left
 }
 
@@ -18,7 +20,8 @@ type queue struct {
 // process wakes the first at once.
 const pollPause = 50 * time.Millisecond
 
-// Wait waits until the lock on key is free, or ctx ends. It reports whether it is free.
+// Wait waits until the lock on key is free, or ctx ends. It reports whether it is free. The error is
+// that of ctx, or why the nodes could not be asked.
 func (s *Store) Wait(ctx context.Context, key string) (free bool, err error) {
 	woken := make(chan struct{}, 1)
 	s.mu.Lock()
@@ -39,9 +42,16 @@ func (s *Store) Wait(ctx context.Context, key string) (free bool, err error) {
 		case <-woken: // by a release that this caller uses up
 			return true, nil
 		default:
-			return false, ctx.Err()
+			return false, cmp.Or(s.failure(q), ctx.Err())
 		}
 	}
+}
+
+// failure is why the nodes could not be asked the last time, or nil.
+func (s *Store) failure(q *queue) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return q.err
 }
 
 // leave removes a waiter. The last one ends the queue.
@@ -82,7 +92,11 @@ func (s *Store) poll(key string, q *queue) {
 	tick := time.NewTicker(pollPause)
 	defer tick.Stop()
 	for {
-		if seen, err := s.Look(s.kept, key); err == nil && !seen.Held {
+		seen, err := s.Look(s.kept, key)
+		if s.mu.Lock(); s.kept.Err() == nil {
+			q.err = err
+		}
+		if s.mu.Unlock(); err == nil && !seen.Held {
 			s.freed(key)
 		}
 		select {

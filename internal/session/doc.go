@@ -16,8 +16,9 @@
 // the oldest command writes all replies that are complete; the others add theirs meanwhile.
 //
 // Everything is bounded ([Limits]): connections, a command's bytes and arguments, the commands and
-// the bytes that a connection may have under way, the bytes of all connections, and how long a
-// client may take to receive a reply. What exceeds a bound gets an error.
+// the bytes that a connection may have under way, replies included, the bytes of all connections,
+// and how long a client may take to receive a reply. What exceeds a bound gets an error. A
+// connection that is full is read ahead, so that its end is noticed behind a command that waits.
 //
 // Session.mu guards the order of a connection. Commands.Plan runs under it and must not block;
 // nothing else of a user does. An idle connection costs a goroutine and a buffer of 512 bytes.

@@ -34,6 +34,10 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// overhead is what a command costs the budget beside its bytes: one of five bytes has a request,
+// its words and a reply.
+const overhead = 256
+
 // budget is the bytes of commands that all connections share.
 type budget struct {
 	most int64

@@ -34,13 +34,15 @@ type Plan struct {
 // request is a command under way, from its arrival to its reply.
 type request struct {
 	args  []string
-	size  int // in bytes, of the budget
+	size  int // in bytes, with its reply once that is there
 	plan  Plan
 	reply Reply
 	undo  func()
 	done  bool
-	next  *request // the next of the connection
-	after *request // the next with the same key
+
+	isCharged bool     // to the budget
+	next      *request // the next of the connection
+	after     *request // the next with the same key
 }
 
 var requests = sync.Pool{New: func() any { return new(request) }}

@@ -73,20 +73,28 @@ func (s *Server) Serve(l net.Listener) error {
 
 const acceptPause = 10 * time.Millisecond
 
-// admit begins a session.
+// admit begins a session, or refuses the connection. A TLS connection reads before it writes, so
+// the refusal is bounded in both, and holds no lock.
 func (s *Server) admit(conn net.Conn) {
+	if s.begin(conn) {
+		return
+	}
+	s.stats.Refused.Add(1)
+	_ = conn.SetDeadline(time.Now().Add(acceptPause))
+	_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n"))
+	_ = conn.Close()
+}
+
+// begin begins a session, and reports false if there are too many.
+func (s *Server) begin(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
 		_ = conn.Close()
-		return
+		return true
 	}
 	if len(s.sessions) >= s.limits.Clients {
-		s.stats.Refused.Add(1)
-		_ = conn.SetWriteDeadline(time.Now().Add(acceptPause))
-		_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n"))
-		_ = conn.Close()
-		return
+		return false
 	}
 	s.stats.Connections.Add(1)
 	s.stats.Open.Add(1)
@@ -102,6 +110,7 @@ func (s *Server) admit(conn net.Conn) {
 		s.mu.Unlock()
 		s.stats.Open.Add(-1)
 	})
+	return true
 }
 
 // Stop accepts and reads no more, ends what waits, answers the commands under way, and returns when

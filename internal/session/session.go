@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -116,15 +117,9 @@ func (s *session) fill(used int) error {
 	case used > 0:
 		s.buf = s.buf[:copy(s.buf[:cap(s.buf)], rest)]
 	case len(rest) == cap(s.buf):
-		size := 4 * cap(s.buf)
-		if len(rest) >= s.server.limits.Command {
-			return errTooBig
+		if err := s.grow(); err != nil {
+			return err
 		}
-		if !s.server.budget.take(size) {
-			return errNoMemory
-		}
-		s.server.budget.give(s.charged)
-		s.charged, s.buf = size, append(make([]byte, 0, size), rest...)
 	}
 	n, err := s.conn.Read(s.buf[len(s.buf):cap(s.buf)])
 	s.buf = s.buf[:len(s.buf)+n]
@@ -134,29 +129,50 @@ func (s *session) fill(used int) error {
 	return err
 }
 
+// grow makes the buffer larger, up to the bound.
+func (s *session) grow() error {
+	size := 4 * cap(s.buf)
+	if len(s.buf) >= s.server.limits.Command {
+		return errTooBig
+	}
+	if !s.server.budget.take(size) {
+		return errNoMemory
+	}
+	s.server.budget.give(s.charged)
+	s.charged, s.buf = size, append(make([]byte, 0, size), s.buf...)
+	return nil
+}
+
 // arrive takes a command in. It blocks while the connection has too many under way.
 func (s *session) arrive(args []string, size int) error {
 	r := requests.Get().(*request)
 	r.args, r.size = args, size
-	fits := s.server.budget.take(size)
+	fits := s.server.budget.take(size + overhead)
+	if r.isCharged = fits; !fits {
+		r.size = 0
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.isFull() && !s.gone {
+	var err error
+	for s.isFull() && !s.gone && err == nil {
 		s.write() // what is complete makes room
 		if s.isFull() && !s.gone {
-			s.room.Wait()
+			err = s.await()
 		}
 	}
-	if s.gone || s.closing {
+	if s.gone || s.closing || err != nil {
 		if fits {
-			s.server.budget.give(size)
+			s.server.budget.give(size + overhead)
 		}
-		return errStopped
+		if err == nil {
+			err = errStopped
+		}
+		return err
 	}
 	s.push(r)
 	switch {
 	case !fits:
-		r.size, r.done = 0, true
+		r.done = true
 		r.reply.Error("OOM " + string(errNoMemory))
 	case s.alone != nil:
 		if s.held == nil {
@@ -169,6 +185,40 @@ func (s *session) arrive(args []string, size int) error {
 		return errStopped
 	}
 	return nil
+}
+
+// peekPause is how long a connection is full before more of it is read, so that the end of a client
+// is noticed behind a command that waits without an end.
+const peekPause = time.Second
+
+// await waits for room, and reads ahead if there is none for long. s.mu is held.
+func (s *session) await() error {
+	late := time.AfterFunc(peekPause, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.room.Broadcast()
+	})
+	if s.room.Wait(); late.Stop() || s.gone || s.closing || !s.isFull() {
+		return nil
+	}
+	if len(s.buf) == cap(s.buf) {
+		if err := s.grow(); err == errTooBig && s.alone == nil {
+			return nil // these commands end soon
+		} else if err != nil {
+			return err
+		}
+	}
+	_ = s.conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+	s.mu.Unlock()
+	n, err := s.conn.Read(s.buf[len(s.buf):cap(s.buf)])
+	s.mu.Lock()
+	if s.buf = s.buf[:len(s.buf)+n]; !s.closing { // stop has set another deadline
+		_ = s.conn.SetReadDeadline(time.Time{})
+	}
+	if n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
 }
 
 // isFull reports whether the connection has as much under way as it may.
@@ -215,6 +265,7 @@ func (s *session) plan(r *request) {
 		s.closing, r.done = true, true
 	case r.plan.Run == nil:
 		r.done = true
+		s.charge(r)
 	case r.plan.Alone:
 		s.alone = r
 		if s.open == 0 {
@@ -234,6 +285,16 @@ func (s *session) plan(r *request) {
 		s.begin(r)
 	default:
 		s.begin(r)
+	}
+}
+
+// charge counts the reply of a command until it is written: replies pile up behind a command that
+// is not complete, and at a client that does not read.
+func (s *session) charge(r *request) {
+	if n := len(r.reply.buf); r.isCharged {
+		r.size += n
+		s.bytes += n
+		s.server.budget.used.Add(int64(n))
 	}
 }
 
@@ -262,6 +323,7 @@ func (s *session) complete(r *request, undo func()) (after *request) {
 	}
 	alone := s.alone == r
 	r.done, r.undo = true, undo
+	s.charge(r)
 	s.open--
 	switch {
 	case alone:
@@ -348,7 +410,9 @@ func (s *session) pop() *request {
 	}
 	s.depth--
 	s.bytes -= r.size
-	s.server.budget.give(r.size)
+	if r.isCharged {
+		s.server.budget.give(r.size + overhead)
+	}
 	return r
 }
 
