@@ -67,7 +67,6 @@ type Client struct {
 	cfg    Config
 	engine *engine.Engine
 	fleet  fencing.Fleet
-	name   string         // of the fleet: a digest of what all its clients must have in common
 	encode *command.Fence // the driver lock protects it
 	asks   time.Duration  // how long a node has to answer
 
@@ -98,11 +97,23 @@ type life struct {
 func New(cfg Config) *Client {
 	n := len(cfg.Nodes)
 	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, recoveries: map[int]*recovery{}, asks: max(cfg.QueryTimeout, time.Second/4)}
-	c.fleet = fencing.Fleet{Nodes: n, Quorum: quorum.Size(n), Quarantine: cfg.MaxTTL + quorum.Drift(cfg.MaxTTL)}
-	names := slices.Sorted(slices.Values(cfg.Nodes))
-	// The names are many, so a digest stands for them. It has no colon: see fencing.Me.
-	c.name = fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v", contention.Hash(strings.Join(names, ",")), c.fleet.Quorum, n, cfg.MaxTTL)
+	c.fleet = fencing.Fleet{Now: configuration(cfg.Nodes, 1<<n-1, cfg.MaxTTL), Quarantine: cfg.MaxTTL + quorum.Drift(cfg.MaxTTL)}
 	return c
+}
+
+// configuration is that of the nodes of a set. Their names are many, so a digest stands for
+// them.
+func configuration(all []string, nodes uint64, longest time.Duration) fencing.Configuration {
+	var names []string
+	for left := nodes; left != 0; left &= left - 1 {
+		names = append(names, all[bits.TrailingZeros64(left)])
+	}
+	slices.Sort(names)
+	size := quorum.Size(len(names))
+	return fencing.Configuration{
+		Name:  fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v", contention.Hash(strings.Join(names, ",")), size, len(names), longest),
+		Nodes: nodes, Quorum: size,
+	}
 }
 
 // Start gives the client the engine, before the first node is up.
@@ -122,7 +133,7 @@ func (c *Client) Encode() *command.Fence {
 
 // Up begins the life of a node on a new connection. The driver lock is held.
 func (c *Client) Up(node int, connection uint64, run string) {
-	me := []byte(c.name + ":" + run)
+	me := []byte(c.fleet.Name() + ":" + run)
 	c.encode.Me[node] = me
 	c.mu.Lock()
 	c.lives[node], c.foreign[node], c.faults[node] = life{connection, me}, "", nil
@@ -209,7 +220,7 @@ func (c *Client) Again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool,
 // one that only an operator can mend, or nil.
 func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, error) {
 	var r fencing.Refusals
-	for node := range c.fleet.Nodes {
+	for node := range c.cfg.Nodes {
 		if op.Tally.Outcome(node) == quorum.Granted {
 			r.Add(node, fencing.Answer{Code: fencing.OK})
 		}
@@ -218,7 +229,7 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 		r.Add(t.Node, t.Answer)
 		p.Learn(t.Answer)
 	}
-	switch advice := r.Advise(c.fleet); advice {
+	switch advice := r.Advise(&c.fleet); advice {
 	case fencing.Misfit:
 		return advice, c.misfit()
 	case fencing.Closed:
@@ -308,7 +319,7 @@ func (c *Client) misfit() error {
 	defer c.mu.Unlock()
 	var nodes uint64
 	text := "none known"
-	for node := range c.fleet.Nodes {
+	for node := range c.cfg.Nodes {
 		if c.foreign[node] != "" {
 			nodes |= bit(node)
 			text = c.foreign[node]
@@ -317,7 +328,7 @@ func (c *Client) misfit() error {
 	if _, rest, found := strings.Cut(text, ":"); found { // active:<fleet>:<run_id>
 		text, _, _ = strings.Cut(rest, ":")
 	}
-	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL; with another FenceSet tokens would begin anew, and could be smaller", errFleet, c.names(nodes), texts.Quote(text), c.name)
+	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL; with another FenceSet tokens would begin anew, and could be smaller", errFleet, c.names(nodes), texts.Quote(text), c.fleet.Name())
 }
 
 func (c *Client) names(nodes uint64) string {
