@@ -53,6 +53,12 @@ type Config struct {
 	// that ends in ?persistent=yes declares a node that forgets nothing in a restart (appendonly yes,
 	// appendfsync always), to which the restart guard does not apply: see MaxTTL.
 	Nodes []string
+	// NextNodes are the nodes after a change that is under way: then each lock needs a quorum of Nodes and one
+	// of NextNodes. A node of both is asked once, and counts in both; write it alike. Clients exclude each
+	// other if they have a list in common, so a change takes two steps. First all clients get NextNodes, one
+	// after another. When no client without it runs, and the longest TTL has passed since, they get the new
+	// list as Nodes alone, one after another. Fenced clients cannot have it.
+	NextNodes []string
 	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
 	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ
@@ -61,8 +67,7 @@ type Config struct {
 	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result
 	// replaces that of the URL and is not kept. It must return when ctx ends.
 	Credentials func(ctx context.Context, node string) (user, password string, err error)
-	// Dialer, if set, opens the connections; network is "tcp" or "unix". It must return when ctx ends. It
-	// makes the client Portable.
+	// Dialer, if set, opens the connections ("tcp" or "unix"), as Portable. It must return when ctx ends.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token
 	// of each lock, for Inspect. At most 128 bytes of printable ASCII without spaces. Default: none.
@@ -78,8 +83,7 @@ type Config struct {
 	// quarter of itself. Then their votes have failed. Default: TTL/20, at most 50 ms.
 	NodeTimeout time.Duration
 	DialTimeout time.Duration // bounds connecting and the handshake. Default: 1 s
-	// StallTimeout is how long a node that owes replies may send nothing before its connection is closed and
-	// dialed again. Default: 1 s.
+	// StallTimeout is how long a node that owes replies may be silent before it is dialed again. Default: 1 s.
 	StallTimeout time.Duration
 	MaxWaiting   int   // bounds the operations that wait to be sent; more fail with ErrBusy. Default: 65536
 	Retry        Retry // the pauses between the attempts of Acquire, and their number
@@ -94,9 +98,8 @@ type Config struct {
 	// with ?persistent=yes votes at once if it has its tokens.
 	Fenced   bool
 	Portable bool // package net also on Linux, where the default is raw sockets
-	// Logger reports nodes that come up (Info), and nodes that go down, may evict keys or have no vote, and
-	// doubtful settings (Warn). Panics of callbacks (Error) go to slog.Default if it is nil. Operations are
-	// not logged.
+	// Logger reports nodes that come up (Info), and those that go down, may evict keys or have no vote, and
+	// doubtful settings (Warn); no operations. Panics of callbacks (Error) go to slog.Default if it is nil.
 	Logger *slog.Logger
 	Hooks  Hooks
 
@@ -106,7 +109,7 @@ type Config struct {
 // Format implements fmt.Formatter: no verb shows the credentials of a node.
 func (cfg Config) Format(f fmt.State, verb rune) {
 	type plain Config // has no Format
-	cfg.Nodes = texts.Redact(cfg.Nodes)
+	cfg.Nodes, cfg.NextNodes = texts.Redact(cfg.Nodes), texts.Redact(cfg.NextNodes)
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
 }
 
@@ -138,7 +141,7 @@ type Client struct{ group *group.Group }
 // scripts, another protocol. For a Fenced client one node without permissions, scripts or run_id is enough.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
-		Nodes: cfg.Nodes, Name: cfg.Name, Fenced: cfg.Fenced, NoHandOver: cfg.NoHandOver,
+		Nodes: cfg.Nodes, NextNodes: cfg.NextNodes, Name: cfg.Name, Fenced: cfg.Fenced, NoHandOver: cfg.NoHandOver,
 		Logger: cfg.Logger, Retry: group.Retry(cfg.Retry),
 		Engine: engine.Config{MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout},
 		Conn: conn.Config{
@@ -157,8 +160,7 @@ func New(cfg Config) (*Client, error) {
 
 // Ready waits until a quorum of nodes is up and may vote, that is, until an acquire can win. If ctx ends
 // before, the error is the context's and a [QuorumError] that names the nodes which cannot vote, and why.
-// With a ctx that has ended Ready returns nil or that error at once, as a readiness probe needs it. After
-// Close the error is ErrClosed.
+// With a ctx that has ended Ready returns at once, as a readiness probe needs it. After Close: ErrClosed.
 func (c *Client) Ready(ctx context.Context) error { return c.group.Ready(ctx) }
 
 // InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and after
@@ -213,7 +215,7 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // Config.NoHandOver.
 //
 // A process that waits also asks a quorum about once a second, so a lock that is free is granted. A lock that
-// is always wanted is left free for 255 ms every 2.9 s, for those who poll: other libraries, TryAcquire, and
+// is always wanted is left free for 255 ms every 2.9 s, for clients that poll: other libraries, TryAcquire, and
 // clients that write the nodes otherwise. Queues decide who asks when; the votes of the nodes decide who
 // holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
@@ -224,8 +226,7 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 // AcquireAll is Acquire for 1 to 64 different keys, all or nothing, in one round trip. They become one lock
 // with one token, which is extended, kept alive and released as one. A quorum is needed for each key; an
 // attempt that one key refuses leaves nothing. AcquireAll stands in line for each key that is taken, in an
-// order that is the same for all clients, so that no two calls wait for each other. No lock is handed over to
-// it. It allocates.
+// order that is the same for all clients: no two calls wait for each other. It gets no hand-over. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.group.AcquireAll(ctx, ttl, keys, false)
 	return Lock{h}, err
@@ -252,10 +253,9 @@ func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f fun
 }
 
 // Attach returns a handle on a lock that another process, client or library has acquired, by its token, 22 to
-// 256 bytes. A quorum of nodes must show the token, as [Client.Inspect] reads it. The validity ends at
-// validUntil, or earlier if the nodes show less; KeepAlive extends the lock by the TTL that was left. Attach
-// blocks for one round trip to all nodes, at most for NodeTimeout. The errors are ErrNotHeld, ErrNoQuorum,
-// ErrExpired, ErrArgument and ctx.Err().
+// 256 bytes. A quorum of nodes must show the token, as [Client.Inspect] reads it. Validity ends at validUntil,
+// or earlier if the nodes show less; KeepAlive extends by the TTL that was left. It blocks for one round trip
+// to all nodes, at most for NodeTimeout: ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument or ctx.Err().
 func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
 	h, err := c.group.Attach(ctx, key, token, validUntil)
 	return Lock{h}, err
@@ -274,7 +274,7 @@ func (l Lock) Keys() []string { return l.handle.Keys() }
 
 // Token returns the token of the lock, and from then on the lock does not pass to the next caller in line
 // without a round trip (see [Client.Acquire]): the token is the value at the key, so the next holder must
-// have another. It proves who holds the lock and can release it: keep it secret. [Client.Attach] takes it.
+// have another. It proves that the lock is held and can release it: keep it secret. [Client.Attach] takes it.
 // Token returns "" once the lock is released. It allocates.
 func (l Lock) Token() string { return l.handle.Token() }
 
@@ -300,8 +300,7 @@ func (l Lock) Fence() uint64 { return l.handle.Fence() }
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
 // Extend gives the lock a new ttl, counted from now, if a quorum of nodes still holds it. It never acquires a
-// lost lock again. A node that has lost the key gets it again once the others have extended it. Extend blocks
-// as TryAcquire does.
+// lost lock again. A node that lost the key gets it back once others have extended it. It blocks as TryAcquire.
 //
 // The error is ErrExpired if validity ended before the call, or before the nodes answered, and ErrNotHeld if
 // the lock is lost. After ErrNoQuorum or the context's error the lock is held for what Remaining returns,
@@ -351,8 +350,7 @@ func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
 	return kept, kept.Stop
 }
 
-// Format implements fmt.Formatter. Every verb shows the key, the validity that is left, and a short digest of
-// the token, never the token.
+// Format implements fmt.Formatter. Every verb shows the key, the validity and a digest of the token, no token.
 func (l Lock) Format(f fmt.State, _ rune) { fmt.Fprint(f, l.handle.Text()) }
 
 // MarshalText is Format for log/slog and encoding/json.
@@ -410,16 +408,20 @@ type QuorumError struct {
 	Cause                  error  // ErrNoQuorum
 	Nodes, Granted, Denied int    // numbers of nodes
 	Failed                 []NodeError
+	InNodes, InNextNodes   bool // which of the two lacks a quorum; false unless Config.NextNodes is set
 }
 
 // Error returns how many nodes failed, which, and why.
-func (e *QuorumError) Error() string { return texts.NoQuorum(e.Nodes, e.Failed, e.Kind == OpRelease) }
+func (e *QuorumError) Error() string {
+	return texts.NoQuorum(e.Nodes, e.Failed, e.InNodes, e.InNextNodes, e.Kind == OpRelease)
+}
 
 // Unwrap returns Cause and Failed.
 func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) }
 
 func newQuorumError(g *group.Group, op *engine.Op) error {
-	e := &QuorumError{Kind: OpKind(op.Kind), Cause: op.Err, Nodes: g.Len(), Granted: op.Tally.Count(quorum.Granted), Denied: op.Tally.Count(quorum.Denied)}
+	lacking, t := g.Lacking(op), &op.Tally
+	e := &QuorumError{OpKind(op.Kind), op.Err, g.Len(), t.Count(quorum.Granted), t.Count(quorum.Denied), nil, lacking.Nodes, lacking.NextNodes}
 	for _, f := range g.Failures(op) {
 		e.Failed = append(e.Failed, NodeError{f.Node, g.Addr(f.Node), f.Err})
 	}
@@ -428,7 +430,7 @@ func newQuorumError(g *group.Group, op *engine.Op) error {
 
 // NodeError is the failure of one node.
 type NodeError struct {
-	Node int    // its index in Config.Nodes
+	Node int    // its Node.Index
 	Addr string // without credentials
 	Err  error
 }
@@ -556,16 +558,17 @@ type Stats struct {
 	Operations uint64 // in those batches, including cleanups
 	Waiting    int    // operations to be sent: at most about Config.MaxWaiting and the cleanups
 	InFlight   int    // operations sent and without a verdict
-	Nodes      []Node // in the order of Config.Nodes
+	Nodes      []Node // in the order of Node.Index
 }
 
 // Node is the state of a node at one moment.
 type Node struct {
-	Index   int           // its place in Config.Nodes, from 0
-	Addr    string        // without credentials
-	Up      bool          // it has a connection
-	Err     error         // why it has none, a *conn.Error; nil while up; never a credential
-	Guarded time.Duration // how long it still has no vote; 0 if it may vote
+	Index                int           // its place, from 0: first are Config.Nodes, then those that are in NextNodes alone
+	Addr                 string        // without credentials
+	InNodes, InNextNodes bool          // the lists that it is in
+	Up                   bool          // it has a connection
+	Err                  error         // why it has none, a *conn.Error; nil while up; never a credential
+	Guarded              time.Duration // how long it still has no vote; 0 if it may vote
 	// Server is the product and version that the server showed, or "". Dialect is the commands that release
 	// and extend a lock there, such as "EVALSHA" or "DELIFEQ, SET IFEQ". Both stay when the connection ends.
 	Server, Dialect string
@@ -582,17 +585,17 @@ type Node struct {
 // for microseconds, or up to 5 ms if that one waits for replies. It allocates Stats.Nodes.
 func (c *Client) Stats() Stats {
 	nodes := make([]Node, 0, c.group.Len())
-	s := c.group.Stats(func(n conn.Node, v engine.Votes) { nodes = append(nodes, newNode(n, v)) })
+	s := c.group.Stats(func(n group.Node) { nodes = append(nodes, newNode(n)) })
 	return Stats{
 		s.Acquire, s.Extend, s.Release, s.Waits, s.Held, s.KeptAlive, s.Lost, s.InLine, s.HandedOver,
 		s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, nodes,
 	}
 }
 
-func newNode(n conn.Node, v engine.Votes) Node {
+func newNode(n group.Node) Node {
 	return Node{
-		n.Index, n.Addr, n.Up, n.Err, n.Guarded, n.Server, command.Form(n.Form).String(), n.Connects,
-		n.RoundTrips, n.RoundTrip, n.RoundTripMax, n.InFlight, v[quorum.Granted], v[quorum.Denied], v[quorum.Failed],
+		n.Index, n.Addr, n.Lists.Nodes, n.Lists.NextNodes, n.Up, n.Err, n.Guarded, n.Server, command.Form(n.Form).String(), n.Connects,
+		n.RoundTrips, n.RoundTrip, n.RoundTripMax, n.InFlight, n.Votes[quorum.Granted], n.Votes[quorum.Denied], n.Votes[quorum.Failed],
 	}
 }
 
@@ -600,17 +603,17 @@ func newNode(n conn.Node, v engine.Votes) Node {
 type KeyState struct {
 	Key    string
 	Status KeyStatus
-	// Holder is the Config.Name of the holder, or "", and Digest a short hash of the value, which tells two
-	// holders apart. Both are of the value that most nodes have.
+	// Holder is the Config.Name of the holder, or "", and Digest a short hash of the value, which distinguishes
+	// two holders. Both are of the value that most nodes have.
 	Holder, Digest string
-	Nodes          []KeyOnNode // in the order of Config.Nodes
+	Nodes          []KeyOnNode // in the order of Node.Index
 
 	sum [32]byte // SHA-256 of that value
 }
 
 // KeyOnNode is what one node has at a key.
 type KeyOnNode struct {
-	Node           int    // its index in Config.Nodes
+	Node           int    // its Node.Index
 	Addr           string // without credentials
 	Holder, Digest string // as in KeyState; "" if there is no key
 	TTL            time.Duration
@@ -642,11 +645,10 @@ func (s KeyState) IsHeldBy(l Lock) bool {
 // ErrArgument; the failure of a node is in its KeyOnNode. A value that is no string is such a failure.
 // Inspect and Attach alone need the permissions for GETRANGE and PTTL.
 func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
-	seen, err := c.group.Inspect(ctx, key)
+	seen, all, err := c.group.Inspect(ctx, key)
 	if err != nil {
 		return KeyState{}, err
 	}
-	all := inspection.Summarize(seen)
 	s := KeyState{key, KeyStatus(all.Status), all.Holder, all.Digest, make([]KeyOnNode, len(seen)), all.Sum}
 	for i := range seen {
 		n := &seen[i]
@@ -656,8 +658,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	return s, nil
 }
 
-// Hooks are functions to be called, each optional. Several goroutines may call them at once, and they may use
-// the client, including Stats and Close.
+// Hooks are optional. Several goroutines may call them at once. They may use the client, also Stats and Close.
 //
 // The goroutine that called the client calls Attempt, Acquire and LockLost, before its call returns; a panic
 // goes to that caller. A goroutine of the client calls the others, and Attempt and LockLost for an [Op] and
@@ -668,8 +669,7 @@ type Hooks struct {
 	Attempt func(Attempt)
 	// Acquire is called for each Acquire, AcquireAll and Do that made an attempt, when it ends.
 	Acquire func(Acquisition)
-	// Vote is called for each vote of each node, also on releases in the background. If it blocks, votes
-	// beyond 65,536 are dropped.
+	// Vote is called for each vote of a node, also on cleanups. If it blocks, those beyond 65,536 are dropped.
 	Vote func(Vote)
 	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close
 	// does not call NodeDown. NodeGuarded is called for a node that has no vote for Node.Guarded.
@@ -702,7 +702,7 @@ type Acquisition struct {
 // Vote is the vote of one node on one operation.
 type Vote struct {
 	Kind    OpKind
-	Node    int    // its index in Config.Nodes
+	Node    int    // its Node.Index
 	Addr    string // without credentials
 	Outcome Outcome
 	Err     error // why it failed, else nil
@@ -738,11 +738,11 @@ func (h Hooks) install(in *group.Config) {
 			f(Vote{OpKind(kind), node, addr, Outcome(o), err})
 		}
 	}
-	node := func(f func(Node)) func(conn.Node, engine.Votes) {
+	node := func(f func(Node)) func(group.Node) {
 		if f == nil {
 			return nil
 		}
-		return func(n conn.Node, v engine.Votes) { f(newNode(n, v)) }
+		return func(n group.Node) { f(newNode(n)) }
 	}
 	in.OnNodeUp, in.OnNodeDown, in.OnNodeGuarded = node(h.NodeUp), node(h.NodeDown), node(h.NodeGuarded)
 }

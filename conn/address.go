@@ -161,5 +161,13 @@ func hostPort(s string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
+// Equal reports whether a and b are one node, with the same credentials and options.
+func (a Address) Equal(b Address) bool {
+	user, password := a.credentials()
+	user2, password2 := b.credentials()
+	return a.Network == b.Network && a.Host == b.Host && a.TLS == b.TLS && a.Database == b.Database &&
+		a.Persistent == b.Persistent && user == user2 && password == password2
+}
+
 // String names the node without credentials.
 func (a Address) String() string { return a.Host }

@@ -64,6 +64,7 @@ func TestPermanentErrorsAreNotDialedInHaste(t *testing.T) {
 // A server that greets us well and then hangs up, or sends more than it was asked
 // for, is dialed as rarely as one that does not answer at all.
 func TestNoDialStorm(t *testing.T) {
+	t.Parallel() // it waits
 	for name, greeting := range map[string]func(int, string) scripted.Steps{
 		"hangs up first":  func(int, string) scripted.Steps { return scripted.Steps{scripted.CutOff} },
 		"hangs up after":  func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, scripted.CutOff} },

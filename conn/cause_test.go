@@ -58,6 +58,7 @@ func TestCauses(t *testing.T) {
 // time, whether it answers the handshake in the clear, or waits for the end of a line as
 // Redis does.
 func TestTLSOnAPlainPort(t *testing.T) {
+	t.Parallel() // it waits
 	_, client := testkit.NewIdentity(t)
 	for name, quick := range map[string]bool{"answers": true, "waits": false} {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,28 @@
 // A lost round in which more than N - Size(N) nodes failed had too few answers. Any other one
 // was lost to another client.
 //
+// # While the nodes change
+//
+// A [Config] has the nodes, and decides which sets of them are a quorum. [Majority] is the plain
+// one. [Joint] is two lists of nodes, those before a change and those after it: a set is a quorum
+// if it has a majority of each. A tally of it is two tallies over one set of votes, since a
+// node of both lists is one node with one vote:
+//
+//	Won      both are won
+//	Lost     one is lost
+//	Pending  else
+//
+// Two majorities of one list share a node, and no node grants a key twice. So two clients
+// exclude each other if their configurations have a list in common, which is the whole proof of
+// a change from list A to list B in two steps:
+//
+//	step     0        1        2
+//	lists    A       A, B      B
+//
+// Neighbouring steps have a list in common, also if the change is taken back, so clients go from
+// one to the next one after another. Steps 0 and 2 have none, so step 2 begins when no client of
+// step 0 runs, and the locks of the last of them have ended.
+//
 // # Time
 //
 // An instant is a [time.Duration] read from one monotonic clock; only

@@ -9,37 +9,30 @@ import "math/bits"
 // A tally that was never Reset has no nodes and no verdict: Record ignores
 // every vote and returns the zero Verdict.
 type Tally struct {
-	// The votes, a bit for each node. No bit is set in two of them.
-	granted, denied, failed uint64
+	config *Config
 
-	// How many more grants win the round, and how many more refusals (denied
-	// or failed) lose it. They start at Size(n) and n-Size(n)+1, together
-	// n+1: one more than there are votes. Hence at most one of them ever
-	// reaches zero, and the verdict it sets there needs no guard against a
-	// second one.
-	toWin, toLose uint8
+	// The votes, as the two bits of an Outcome: a word for the low bit of each node's, and
+	// one for the high bit, which those that refuse (Denied and Failed) have in common.
+	low, high uint64
 
-	n       uint8
 	verdict Verdict
 }
 
-// Reset forgets all votes and starts a round of n nodes, numbered 0 to n-1.
+// Reset forgets all votes and starts a round of n nodes, numbered 0 to n-1, of which
+// Size(n) are a quorum.
 //
 // With n outside 1 to MaxNodes the round has no nodes and is lost from the
 // start: a mistake in counting the nodes must not be
 // able to win a lock.
 func (t *Tally) Reset(n int) {
 	if n < 1 || n > MaxNodes {
-		*t = Tally{verdict: Lost}
-		return
+		n = 0
 	}
-	*t = Tally{
-		toWin:   uint8(Size(n)),
-		toLose:  uint8(n - Size(n) + 1),
-		n:       uint8(n),
-		verdict: Pending,
-	}
+	t.ResetTo(majorities[n])
 }
+
+// ResetTo is Reset for the nodes and quorums of c, which must not be nil.
+func (t *Tally) ResetTo(c *Config) { *t = Tally{config: c, verdict: c.start} }
 
 // Record counts the vote of one node and returns the verdict with that vote
 // counted in. The verdict leaves Pending at the earliest vote that settles it
@@ -48,29 +41,23 @@ func (t *Tally) Reset(n int) {
 // The first outcome of a node stands: a second vote of the same node, a node
 // outside the round and an Outcome that is none are ignored.
 func (t *Tally) Record(node int, o Outcome) Verdict {
-	if uint(node) >= uint(t.n) {
+	if uint(node) >= MaxNodes || t.config == nil || o-1 > Failed-1 {
 		return t.verdict
 	}
 	bit := uint64(1) << (uint(node) % MaxNodes)
-	if (t.granted|t.denied|t.failed)&bit != 0 {
+	if bit&t.config.all&^(t.low|t.high) == 0 {
 		return t.verdict
 	}
-	switch o {
-	case Granted:
-		t.granted |= bit
-		if t.toWin--; t.toWin == 0 {
-			t.verdict = Won
+	t.low |= bit & -uint64(o&1)
+	t.high |= bit & -uint64(o>>1)
+	if t.verdict == Pending {
+		if o == Granted {
+			if t.config.IsQuorum(t.low &^ t.high) {
+				t.verdict = Won
+			}
+		} else if t.config.Blocks(t.high) {
+			t.verdict = Lost
 		}
-		return t.verdict
-	case Denied:
-		t.denied |= bit
-	case Failed:
-		t.failed |= bit
-	default:
-		return t.verdict
-	}
-	if t.toLose--; t.toLose == 0 {
-		t.verdict = Lost
 	}
 	return t.verdict
 }
@@ -81,33 +68,29 @@ func (t *Tally) Verdict() Verdict { return t.verdict }
 // Outcome returns the recorded vote of a node, or 0 if the node has not voted or
 // does not belong to the round.
 func (t *Tally) Outcome(node int) Outcome {
-	if uint(node) >= uint(t.n) {
+	if uint(node) >= MaxNodes {
 		return 0
 	}
-	bit := uint64(1) << (uint(node) % MaxNodes)
-	switch {
-	case t.granted&bit != 0:
-		return Granted
-	case t.denied&bit != 0:
-		return Denied
-	case t.failed&bit != 0:
-		return Failed
+	return Outcome(t.low>>uint(node)&1 | t.high>>uint(node)&1<<1)
+}
+
+// Nodes returns the set of nodes that have voted o, including votes after the verdict.
+// Nodes(0) is those that have not voted.
+func (t *Tally) Nodes(o Outcome) uint64 {
+	switch o {
+	case Granted:
+		return t.low &^ t.high
+	case Denied:
+		return t.high &^ t.low
+	case Failed:
+		return t.low & t.high
+	case 0:
+		if t.config != nil {
+			return t.config.all &^ (t.low | t.high)
+		}
 	}
 	return 0
 }
 
-// Count returns how many nodes of the round have voted o, including votes after the
-// verdict. Count(0) is the number of nodes that have not voted.
-func (t *Tally) Count(o Outcome) int {
-	switch o {
-	case Granted:
-		return bits.OnesCount64(t.granted)
-	case Denied:
-		return bits.OnesCount64(t.denied)
-	case Failed:
-		return bits.OnesCount64(t.failed)
-	case 0:
-		return int(t.n) - bits.OnesCount64(t.granted|t.denied|t.failed)
-	}
-	return 0
-}
+// Count returns how many nodes are in Nodes(o).
+func (t *Tally) Count(o Outcome) int { return bits.OnesCount64(t.Nodes(o)) }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 const (
@@ -19,6 +21,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	testkit.ChildrenEndAtOnce()
 	if os.Getenv(orphan) != "" {
 		_ = os.Unsetenv(orphan)
 		p, printed, err := Start(env, "1", 1)

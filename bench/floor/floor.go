@@ -31,17 +31,11 @@ const (
 
 // Driver is the yardstick as a driver.
 type Driver struct {
-	// Native releases by the servers' own compare-and-delete, a command for
-	// each lock, in place of a script for many.
-	Native bool
 	// Goroutines has a goroutine park for each lock.
 	Goroutines bool
 }
 
 func (d Driver) Name() string {
-	if d.Native {
-		return "floor-native"
-	}
 	if d.Goroutines {
 		return "floor-goroutines"
 	}
@@ -52,14 +46,7 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 	if cfg.Scenario == harness.Contended {
 		return nil, harness.Unsupported("does not wait for a lock")
 	}
-	release := scripted
-	if d.Native {
-		var err error
-		if release, err = native(ctx, cfg.Nodes[0]); err != nil {
-			return nil, err
-		}
-	}
-	return open(ctx, cfg, newPlan(cfg, release), d.Goroutines)
+	return open(ctx, cfg, newPlan(cfg), d.Goroutines)
 }
 
 // errNoQuorum ends a cell whose masters do not answer.

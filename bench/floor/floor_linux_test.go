@@ -38,26 +38,10 @@ func TestEveryShapeOfCell(t *testing.T) {
 	}
 }
 
-// TestNative: the commands of either kind of newer server.
-func TestNative(t *testing.T) {
-	for flavor, command := range map[fakeredis.Flavor]string{fakeredis.Valkey9: "DELIFEQ", fakeredis.Redis84: "DELEX"} {
-		s, err := fakeredis.Start(fakeredis.Options{Flavor: flavor})
-		require.NoError(t, err)
-		defer s.Close()
-		before := s.Count(command)
-		r, err := harness.Measure(t.Context(), Driver{Native: true}, cell([]string{s.Addr()}, 3), harness.Timing{Window: 20 * time.Millisecond})
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, uint64(s.Count(command)-before), uint64(r.Pairs))
-		require.Zero(t, s.Len())
-	}
-	_, err := Driver{Native: true}.Open(t.Context(), cell(fakeredis.Addrs(fakeredis.StartN(t, 1)), 1))
-	require.ErrorAs(t, err, new(harness.Unsupported))
-}
-
 func TestAQuorumIsEnough(t *testing.T) {
 	masters := fakeredis.StartN(t, 5)
 	cfg := cell(fakeredis.Addrs(masters), 40)
-	p := newPlan(cfg, scripted)
+	p := newPlan(cfg)
 	w, err := dial(t.Context(), cfg.Nodes, p.setup, p.ready, bytes.Join(p.replies, nil))
 	require.NoError(t, err)
 	defer w.Close()

@@ -31,7 +31,7 @@ type plan struct {
 }
 
 // newPlan encodes a cell: acquiring and releasing a batch take turns.
-func newPlan(cfg harness.Config, release releaser) *plan {
+func newPlan(cfg harness.Config) *plan {
 	p := &plan{setup: encode("SCRIPT", "LOAD", command.ReleaseScript)}
 	p.ready = fmt.Appendf(nil, "$%d\r\n%s\r\n", len(command.ReleaseSHA1), command.ReleaseSHA1)
 	ttl := strconv.FormatInt(cfg.TTL.Milliseconds(), 10)
@@ -69,12 +69,9 @@ func acquire(keys, tokens []string, ttl string) (request, reply []byte) {
 	return request, bytes.Repeat([]byte("+OK\r\n"), len(keys))
 }
 
-// releaser encodes the releases of a batch, and the replies if all locks were
-// held.
-type releaser func(keys, tokens []string) (request, reply []byte)
-
-// scripted merges them into calls of a script.
-func scripted(keys, tokens []string) (request, reply []byte) {
+// release encodes the releases of a batch, merged into calls of a script, and the replies if all
+// locks were held.
+func release(keys, tokens []string) (request, reply []byte) {
 	for len(keys) > 0 {
 		n := min(len(keys), command.MaxKeys)
 		args := []string{"EVALSHA", command.ReleaseSHA1, strconv.Itoa(n)}

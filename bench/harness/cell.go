@@ -28,12 +28,9 @@ type Timing struct {
 	Exact       bool          // garbage is collected before memory is read, outside the window
 }
 
-// Disturbance is a fault of nodes during a cell.
+// Disturbance is a fault of nodes that lasts from before the window to its end.
 type Disturbance struct {
 	Strike, Heal func() error
-	// Passing strikes and heals inside the window, at its thirds, in place of
-	// before and after.
-	Passing bool
 }
 
 // Measure runs one cell: it opens the driver, lets it warm up, counts over the
@@ -68,11 +65,7 @@ func bounded(do func() error) error {
 // run drives an open session through its phases.
 func run(ctx context.Context, session Session, cfg Config, timing Timing) (r result.Result, err error) {
 	var phase atomic.Int32
-	var line *timeline
-	if d := timing.Disturbance; d != nil && d.Passing {
-		line = new(timeline)
-	}
-	probes, loops, err := prepare(session, cfg, &phase, line)
+	probes, loops, err := prepare(session, cfg, &phase)
 	if err != nil {
 		return r, err
 	}
@@ -112,7 +105,7 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 	heal := func() error { return nil }
 	if err == nil {
 		from.held = ReadHoldings(timing.Exact)
-		if d := timing.Disturbance; d != nil && !d.Passing {
+		if d := timing.Disturbance; d != nil {
 			heal = d.Heal
 			err = cmp.Or(d.Strike(), await(timing.Warmup))
 		}
@@ -121,15 +114,8 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 		runtime.ReadMemStats(&from.mem)
 		from.cpu = CPUTime()
 		from.at = time.Now()
-		if line != nil {
-			line.begin(from.at, timing.Window)
-		}
 		phase.Store(counting)
-		if line == nil {
-			err = await(timing.Window)
-		} else {
-			err = timing.Disturbance.pass(await, timing.Window)
-		}
+		err = await(timing.Window)
 	}
 	phase.Store(settling)
 	to.at = time.Now()
@@ -146,33 +132,14 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 	for _, p := range probes[1:] {
 		probes[0].merge(p)
 	}
-	r = figures(probes[0], from, to)
-	if line != nil {
-		r.Timeline = line.result()
-	}
-	return r, nil
-}
-
-// pass strikes after a third of a window and heals after two, even after an error.
-func (d *Disturbance) pass(await func(time.Duration) error, window time.Duration) error {
-	third := window / 3
-	if err := await(third); err != nil {
-		return err
-	}
-	err := d.Strike()
-	start := time.Now()
-	err = errors.Join(err, await(third), d.Heal())
-	if err != nil {
-		return err
-	}
-	return await(max(2*third-time.Since(start), 0)) // reviving takes its time
+	return figures(probes[0], from, to), nil
 }
 
 // prepare makes the loops of a cell, each with its own probe.
-func prepare(session Session, cfg Config, phase *atomic.Int32, line *timeline) ([]*Probe, []func(context.Context) error, error) {
+func prepare(session Session, cfg Config, phase *atomic.Int32) ([]*Probe, []func(context.Context) error, error) {
 	switch s := session.(type) {
 	case Runner:
-		p := &Probe{phase: phase, line: line}
+		p := &Probe{phase: phase}
 		return []*Probe{p}, []func(context.Context) error{
 			func(ctx context.Context) error { return s.Run(ctx, p) },
 		}, nil
@@ -185,7 +152,7 @@ func prepare(session Session, cfg Config, phase *atomic.Int32, line *timeline) (
 			if err != nil {
 				return nil, nil, err
 			}
-			p := &Probe{phase: phase, line: line}
+			p := &Probe{phase: phase}
 			probes[i] = p
 			loops[i] = func(ctx context.Context) error {
 				return work(ctx, w, p, cfg.Keys[i], i%stride, stride)

@@ -10,7 +10,7 @@ import (
 // The scenarios and the faults, in the order in which they run.
 var (
 	Scenarios = []Scenario{Uncontended, Contended}
-	faults    = []result.Fault{result.NoFault, result.Slow, result.Hung, result.Refusing, result.BlackHole, result.Back, result.Restarting, result.KillWaiter, result.KillHolder}
+	faults    = []result.Fault{result.NoFault, result.Slow, result.Hung, result.Refusing, result.BlackHole, result.Restarting, result.KillWaiter, result.KillHolder}
 )
 
 // unwell reports whether a run has faults of nodes: then the first node is reached through the
@@ -91,7 +91,7 @@ func (o Options) estimate() time.Duration {
 	var all time.Duration
 	for _, c := range o.cells() {
 		each := o.Timing.Warmup + o.Timing.Window + overhead + perWorker*time.Duration(c.Concurrency*c.Nodes*max(c.Processes, 1)) + gathering*time.Duration(c.Processes)
-		if c.Fault != result.NoFault && c.Fault != result.Back {
+		if c.Fault != result.NoFault {
 			each += o.Timing.Warmup
 		}
 		all += each*time.Duration(len(o.Drivers)*o.Rounds) + c.RTT*time.Duration(c.Nodes*(pings+1)*o.Rounds)

@@ -18,7 +18,6 @@ const (
 // one goroutine and allocates nothing.
 type Probe struct {
 	phase   *atomic.Int32
-	line    *timeline // or nil
 	latency Histogram
 	acquire Histogram // of those pairs that were timed apart
 	release Histogram
@@ -34,9 +33,6 @@ func (p *Probe) Running() bool { return p.phase.Load() != stopped }
 func (p *Probe) Pairs(n int, d time.Duration) {
 	if p.phase.Load() == counting {
 		p.latency.Record(d, uint64(n))
-		if p.line != nil {
-			p.line.pairs(n)
-		}
 	}
 }
 

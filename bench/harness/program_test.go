@@ -20,13 +20,11 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	// The processes that tests start would each sleep a second at their end.
-	if os.Getenv("GORACE") == "" {
-		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
-	}
+	testkit.ChildrenEndAtOnce()
 	contenders.ServeIfContender()
 	ServeIfMasters()
 	proxy.ServeIfProxy()
@@ -91,6 +89,7 @@ func TestResultsAreShownAndWrittenAndReadAgain(t *testing.T) {
 // TestNodesThatAreAway: one that is down or stopped is reported, and the rest is
 // measured.
 func TestNodesThatAreAway(t *testing.T) {
+	t.Parallel()
 	servers := fakeredis.StartN(t, 3)
 	servers[0].Down()
 	servers[1].Mute()
@@ -121,7 +120,7 @@ func TestWhatFails(t *testing.T) {
 // everySection is a program that has all there are.
 func everySection() Program {
 	var drivers []Driver
-	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-async", "redlock-submit", "redlock-nohandover", "floor", "floor-goroutines", "floor-native"} {
+	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-async", "redlock-submit", "redlock-nohandover", "floor", "floor-goroutines"} {
 		drivers = append(drivers, &still{name: name})
 	}
 	p := program(drivers...)
@@ -162,7 +161,7 @@ func TestSuite(t *testing.T) {
 		return nil
 	}
 	p.Suite.Sections = []Section{
-		{"back", "One dies", "-scenario uncontended -c 2 -n 3 -fault hung,back", []string{"pairs", "before", "heap"}},
+		{"away", "One dies", "-scenario uncontended -c 2 -n 3 -fault hung,refusing", []string{"pairs", "heap"}},
 		{"newer", "Newer servers", "-server valkey9", []string{"pairs"}},
 		{"bad", "Bad", "-n 3 -nodes a:1", nil},
 		{"client", "Clients", "", nil},
@@ -172,15 +171,15 @@ func TestSuite(t *testing.T) {
 	require.Equal(t, 1, p.Main(args, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "newer: skipped: ")
 	require.Contains(t, stderr.String(), "section bad: -n and -nodes: give one")
-	require.NotContains(t, stderr.String(), "section back", "what a node that is unwell does to a driver is a finding")
+	require.NotContains(t, stderr.String(), "section away", "what a node that is unwell does to a driver is a finding")
 	text, err := os.ReadFile(filepath.Join(dir, "summary.md"))
 	require.NoError(t, err)
 	for _, want := range []string{
-		"medians of 2, each 20ms after 1ms of warm-up", "## One dies\n\n`-scenario uncontended -c 2 -n 3 -fault hung,back`",
-		"by fault:\n\n| driver | hung | dies and comes back |\n", "| **redlock** | ", "no figures of sad: open: no luck (hung; dies and comes back)",
+		"medians of 2, each 20ms after 1ms of warm-up", "## One dies\n\n`-scenario uncontended -c 2 -n 3 -fault hung,refusing`",
+		"by fault:\n\n| driver | hung | refusing |\n", "| **redlock** | ", "no figures of sad: open: no luck (hung; refusing)",
 		"## Newer servers\n\n`-server valkey9`", "Not complete: ", "clients:\n\n* 1: 12 300 pairs/s\n",
 	} {
 		require.Contains(t, string(text), want)
 	}
-	require.FileExists(t, filepath.Join(dir, "back.svg"))
+	require.FileExists(t, filepath.Join(dir, "away.svg"))
 }

@@ -14,8 +14,6 @@ func Sections(far, unwell string) []Section {
 			[]string{"pairs", "floor", "acquire", "ping", "release", "cpu"}},
 		{"faults", "One faulty node", "-scenario uncontended -fault none,slow,hung,refusing,blackhole -c " + unwell,
 			[]string{"pairs", "p50", "p99", "p999", "goroutines", "descriptors", "heap"}},
-		{"back", "One node dies and comes back", "-scenario uncontended -fault back -c 64 -d 6s",
-			[]string{"before", "away", "after", "lowest", "p99", "p999", "goroutines", "descriptors", "heap"}},
 	}
 }
 
@@ -38,4 +36,4 @@ func OwnSections() []Section {
 }
 
 // native compares our client with its twin that uses scripts only.
-const native = "-driver redlock,redlock-scripted,floor,floor-native -scenario uncontended -c 1,64,512"
+const native = "-driver redlock,redlock-scripted,floor -scenario uncontended -c 1,64,512"

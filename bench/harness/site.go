@@ -100,7 +100,7 @@ func (s *site) prepare(c result.Cell) error {
 
 // disturbance is how a cell's fault is made and ended; nil if it has none.
 func (s *site) disturbance(c result.Cell) *Disturbance {
-	d := &Disturbance{Passing: c.Fault == result.Back}
+	d := new(Disturbance)
 	switch c.Fault {
 	case result.NoFault:
 		return nil
@@ -119,8 +119,6 @@ func (s *site) disturbance(c result.Cell) *Disturbance {
 	case result.BlackHole:
 		d.Strike = func() error { return s.proxy.BlackHole(victim) }
 		d.Heal = func() error { return s.proxy.Pass(victim) }
-	case result.Back:
-		d.Strike, d.Heal = s.die, s.revive
 	case result.Restarting:
 		return s.restarting()
 	default:

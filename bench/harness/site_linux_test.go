@@ -18,6 +18,7 @@ func answers(t *testing.T, addr string) {
 }
 
 func TestFaultsAreMadeAndEnd(t *testing.T) {
+	t.Parallel()
 	for _, real := range []bool{false, true} {
 		if _, err := realredis.Usual.Command(); real && err != nil {
 			if os.Getenv(realredis.EnvRequire) == "1" {
@@ -65,7 +66,8 @@ func TestFaultsAreMadeAndEnd(t *testing.T) {
 }
 
 func TestRoundTripsAreMade(t *testing.T) {
-	const rtt = 30 * time.Millisecond
+	t.Parallel()
+	const rtt = 10 * time.Millisecond
 	s, err := open(Options{Masters: []int{2}, RTT: []time.Duration{0, rtt}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()

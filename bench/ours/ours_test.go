@@ -11,12 +11,14 @@ import (
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // contenders are the drivers of the processes that tests start.
-var contenders = harness.Program{Drivers: []harness.Driver{Driver{}, Driver{NoHandOver: true}}, Chosen: []string{"redlock", "redlock-nohandover"}}
+var contenders = harness.Program{Drivers: []harness.Driver{Driver{}}, Chosen: []string{"redlock"}}
 
 func TestMain(m *testing.M) {
+	testkit.ChildrenEndAtOnce()
 	contenders.ServeIfContender()
 	harness.ServeIfMasters()
 	os.Exit(m.Run())
@@ -25,9 +27,9 @@ func TestMain(m *testing.M) {
 // TestProcessesThatAreKilled: the key goes on from hand to hand, and a holder's in
 // the end.
 func TestProcessesThatAreKilled(t *testing.T) {
-	for window := time.Second; ; window *= 2 {
+	for window := 500 * time.Millisecond; ; window *= 2 {
 		var out, printed bytes.Buffer
-		args := []string{"-json", "-scenario", "contended", "-c", "2", "-procs", "3", "-hold", "2ms", "-ttl", "200ms", "-warmup", "50ms",
+		args := []string{"-json", "-scenario", "contended", "-c", "2", "-procs", "3", "-hold", "2ms", "-ttl", "100ms", "-warmup", "50ms",
 			"-fault", "kill-waiter,kill-holder", "-d", window.String()}
 		require.Zero(t, contenders.Main(args, &out, &printed), printed.String()+out.String())
 		lines, err := result.Read(&out, "")

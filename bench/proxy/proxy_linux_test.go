@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
+	testkit.ChildrenEndAtOnce()
 	ServeIfProxy()
 	os.Exit(m.Run())
 }

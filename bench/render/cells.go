@@ -73,8 +73,6 @@ func fault(f result.Fault) string {
 		return "healthy"
 	case result.Slow:
 		return "slow (+20ms)"
-	case result.Back:
-		return "dies and comes back"
 	}
 	return string(f)
 }

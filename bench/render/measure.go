@@ -90,14 +90,8 @@ var measures = []measure{
 		text: func(_ *result.Group, r *result.Row) string {
 			return fmt.Sprintf("%s (%.0f kills)", two(r.OrphanP50, r.OrphanMax), r.Kills)
 		}, when: func(c result.Cell) bool { return c.Fault.OfClients() }},
-	{name: "before", heading: "Pairs per second before", text: func(_ *result.Group, r *result.Row) string { return third(r, 0) }, when: back},
-	{name: "away", heading: "while it is away", text: func(_ *result.Group, r *result.Row) string { return third(r, 1) }, when: back},
-	{name: "after", heading: "once it is back", text: func(_ *result.Group, r *result.Row) string { return third(r, 2) }, when: back},
-	{name: "lowest", heading: "in the worst 60th of the window", text: lowest, when: back},
 	{name: "errors", short: "errors", heading: "Errors", text: func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.0f", r.Errors) }},
 }
-
-func back(c result.Cell) bool { return c.Fault == result.Back }
 
 // has reports whether a group has the measure.
 func (m measure) has(g *result.Group) bool {
@@ -164,27 +158,6 @@ func two(p50, p99 float64) string {
 		return "–"
 	}
 	return digits(p50) + ", " + digits(p99)
-}
-
-// third is the throughput in a third of a time line.
-func third(r *result.Row, nth int) string {
-	n := len(r.Timeline) / 3
-	if n == 0 {
-		return "–"
-	}
-	var sum float64
-	for _, s := range r.Timeline[nth*n : (nth+1)*n] {
-		sum += s.PairsPerSec
-	}
-	return digits(sum / float64(n))
-}
-
-func lowest(_ *result.Group, r *result.Row) string {
-	if len(r.Timeline) == 0 {
-		return "–"
-	}
-	worst := slices.MinFunc(r.Timeline, func(a, b result.Slot) int { return int(a.PairsPerSec - b.PairsPerSec) })
-	return digits(worst.PairsPerSec)
 }
 
 // digits is a figure with three significant digits, and spaces between the thousands.

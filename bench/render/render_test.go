@@ -18,16 +18,16 @@ import (
 // allLines are two rounds of a run with all that a page can show.
 func allLines() []result.Line {
 	all := []result.Line{{Head: &result.Head{
-		Title: "All", Section: "all", Args: "-c 1,64", Shows: []string{"pairs", "floor", "acquire", "before", "lowest"},
+		Title: "All", Section: "all", Args: "-c 1,64", Shows: []string{"pairs", "floor", "acquire", "heap"},
 		Machine: "a machine", Commit: "abc", Method: "by hand", Notes: []string{"be fair & kind"}, Drivers: []string{"redlock", "floor"},
 		Servers: []result.Server{{Addr: "a:1", What: "Redis 7"}, {Addr: "b:1", Down: "<gone>"}},
 	}}}
 	healthy := result.Cell{Scenario: "uncontended", Concurrency: 1, Nodes: 5, Fault: result.NoFault, KeyLen: 24}
-	busy, back := healthy, healthy
+	busy, hung := healthy, healthy
 	busy.Concurrency = 64
-	back.Concurrency, back.Fault = 64, result.Back
+	hung.Concurrency, hung.Fault = 64, result.Hung
 	for round := 1; round <= 2; round++ {
-		for _, cell := range []result.Cell{healthy, busy, back} {
+		for _, cell := range []result.Cell{healthy, busy, hung} {
 			for i, driver := range []string{"redlock", "lone", "floor", "dead"} {
 				rate := float64(100*(i+1)*cell.Concurrency) * float64(round)
 				r := &result.Result{Driver: driver, Cell: cell, Round: round, Figures: result.Figures{
@@ -38,15 +38,6 @@ func allLines() []result.Line {
 					r.Weaker, r.Errors, r.FirstError = "one server", 1, "<lost>"
 				case "dead":
 					*r = result.Result{Driver: driver, Cell: cell, Round: round, Error: "hangs <for ever>"}
-				}
-				if cell.Fault == result.Back && r.Error == "" {
-					for at := range 60 {
-						slot := result.Slot{At: float64(at) / 10, PairsPerSec: float64(100 * (1 + at/20))}
-						if at == 30 {
-							slot = result.Slot{At: slot.At}
-						}
-						r.Timeline = append(r.Timeline, slot)
-					}
 				}
 				all = append(all, result.Line{Result: r})
 			}
@@ -60,10 +51,10 @@ func TestTheSummary(t *testing.T) {
 	summarize(&out, result.Collect(allLines()))
 	for _, want := range []string{
 		"* servers: 1 × Redis 7, 1 × down, unless", "The *floor* is no lock client", "![All](all.svg)", "* b:1 was down: <gone>\n", "## All\n\n`-c 1,64`\n",
-		"Pairs per second, by goroutines and fault:\n\n| driver | 1 / healthy | 64 / healthy | 64 / dies and comes back |\n|---|---|---|---|\n| **redlock** | 150 (100–200) | 9 600 (6 400–12 800) |",
+		"Pairs per second, by goroutines and fault:\n\n| driver | 1 / healthy | 64 / healthy | 64 / hung |\n|---|---|---|---|\n| **redlock** | 150 (100–200) | 9 600 (6 400–12 800) |",
 		"| *a PING* | 12.0, 34.0 |", "| lone * |", "| **redlock** | 0.33 |", "| dead | – | – | – |\n",
-		"Pairs per second before", "in the worst 60th of the window",
-		"* no figures of dead: hangs <for ever> (1 / healthy; 64 / healthy; 64 / dies and comes back)\n",
+		"MiB of heap and stacks at the end",
+		"* no figures of dead: hangs <for ever> (1 / healthy; 64 / healthy; 64 / hung)\n",
 		"* errors of lone, of which the first: <lost> (1 / healthy: 2; ",
 		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Pairs per second – 1 / healthy: floor 0.33;",
 		"clients:\n\n* idle: 12 300 bytes\n", "* lone *: one server, a weaker guarantee", "* be fair & kind\n",

@@ -59,9 +59,6 @@ const (
 	Refusing Fault = "refusing"
 	// BlackHole receives everything and answers nothing, a connect included.
 	BlackHole Fault = "blackhole"
-	// Back dies after a third of the window and is back, empty, after two
-	// thirds. Its result has a time line.
-	Back Fault = "back"
 	// Restarting dies and is back, empty, at once, every five seconds.
 	Restarting Fault = "restarting"
 	// KillWaiter and KillHolder are faults of the clients of a contended cell: again and
@@ -107,7 +104,6 @@ type Result struct {
 	Unsafe bool `json:"unsafe,omitempty"`
 	Figures
 	FirstError string `json:"first_error,omitempty"` // of those that are counted
-	Timeline   []Slot `json:"timeline,omitempty"`    // if something happened in the window
 }
 
 // Figures are the numbers of a result, all of one type, so that each has its
@@ -170,12 +166,6 @@ type Figures struct {
 	Kills     float64 `json:"kills,omitempty"`
 	OrphanP50 float64 `json:"orphan_p50_us,omitempty"`
 	OrphanMax float64 `json:"orphan_max_us,omitempty"`
-}
-
-// Slot is a slice of a time line.
-type Slot struct {
-	At          float64 `json:"at_s"` // its middle, since the start of the window
-	PairsPerSec float64 `json:"pairs_per_sec"`
 }
 
 // Note is a few figures about one thing that is no cell.

@@ -33,7 +33,6 @@ type Row struct {
 	Lacks             bool
 	Figures
 	Low, High Figures
-	Timeline  []Slot
 	Rounds    []*Result // in the order in which they were measured
 }
 
@@ -135,11 +134,6 @@ func (r *Row) sum() {
 		*low[i], *mid[i], *high[i] = spread(r.Rounds, func(one *Result) float64 { return *one.Figures.fields()[i] })
 	}
 	r.Errors = errs // a median would hide a rare one
-
-	for i, slot := range r.Rounds[0].Timeline {
-		_, slot.PairsPerSec, _ = spread(r.Rounds, func(one *Result) float64 { return one.Timeline[i].PairsPerSec })
-		r.Timeline = append(r.Timeline, slot)
-	}
 }
 
 // fields are all figures, in order.

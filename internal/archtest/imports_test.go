@@ -58,6 +58,7 @@ var restricted = map[string][]string{
 	"internal/realredis":                {"bench", "internal/testkit"},
 	"internal/knobs":                    {"redlock", "internal/group", "bench", "internal/testkit"},
 	"internal/testkit":                  {},
+	"internal/luascript":                {"internal/frontend"},
 	"github.com/tidwall/redcon":         {"bench", "internal/fakeredis"},
 	"github.com/stretchr/testify":       {"bench", "internal/testkit"},
 	"github.com/valyala/bytebufferpool": {"bench", "redlock", "conn"},
@@ -74,6 +75,7 @@ var pure = map[string][]string{
 	"internal/knobs":      {},
 	"internal/renewal":    {},
 	"internal/contention": {},
+	"internal/luascript":  {},
 }
 
 // mayImport is the rule for files that are not tests.

@@ -1,13 +1,15 @@
 package archtest
 
 import (
-	"go/ast"
-	"go/importer"
-	"go/parser"
-	"go/token"
-	"go/types"
+	"fmt"
 	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,16 +28,15 @@ import (
 )
 
 var (
-	_       errorer = errors.Join
-	_               = time.Second
+	_       = errors.Join
+	_       = time.Second
+	_       *redlock.Client
 	ctx     context.Context
 	nodes   []string
 	db      *sql.DB
 	state   string
 	errLate error
 )
-
-type errorer = func(...error) error
 
 func work(context.Context) error { return nil }
 `
@@ -48,13 +49,23 @@ func TestReadmeCompiles(t *testing.T) {
 	require.NoError(t, err)
 	blocks := goBlock.FindAllStringSubmatch(string(text), -1)
 	require.NotEmpty(t, blocks)
-	set := token.NewFileSet()
-	config := types.Config{Importer: importer.ForCompiler(set, "source", nil)}
-	for _, block := range blocks {
-		source := around + "\nfunc body() (err error) {\n" + block[1] + "\nreturn err\n}\nvar _ *redlock.Client\n"
-		f, err := parser.ParseFile(set, "README.md", source, 0)
-		require.NoError(t, err, block[1])
-		_, err = config.Check("readme", set, []*ast.File{f}, nil)
-		require.NoError(t, err, block[1])
+	source := around
+	for i, block := range blocks {
+		source += fmt.Sprintf("\nfunc body%d() (err error) {\n%s\nreturn err\n}\n", i, block[1])
 	}
+	require.Empty(t, compile(t, source))
+	require.Contains(t, compile(t, strings.Replace(source, "redlock.Config{", "redlock.Konfig{", 1)), "undefined: redlock.Konfig")
+}
+
+// compile returns what the go command has against a file of Go. What the file imports is in the
+// build cache if it is compiled as this test was: with the race detector or without.
+func compile(t *testing.T, source string) string {
+	name := filepath.Join(t.TempDir(), "readme.go")
+	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
+	args := []string{"build", "-o", os.DevNull}
+	if b, ok := debug.ReadBuildInfo(); ok && slices.Contains(b.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race")
+	}
+	problems, _ := exec.CommandContext(t.Context(), "go", append(args, name)...).CombinedOutput()
+	return string(problems)
 }

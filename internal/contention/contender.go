@@ -405,7 +405,7 @@ func (c *Contender) Unwanted(now time.Duration) {
 	}
 }
 
-// LeavesFree reports whether the lock is left free for those who are in no queue, or is to
+// LeavesFree reports whether the lock is left free for clients that are in no queue, or is to
 // be from its next release on.
 func (c *Contender) LeavesFree(now time.Duration) bool {
 	return c.gap.isOpen(now) || c.gap.isDue(now)

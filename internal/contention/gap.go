@@ -2,16 +2,16 @@ package contention
 
 import "time"
 
-// Those who stand in no line and no queue (other libraries, clients that name the nodes
+// Clients that stand in no line and no queue (other libraries, clients that name the nodes
 // otherwise or lack permissions, sets of keys, TryAcquire) get a lock only by asking at a
 // moment at which it is free. Hand-over leaves no such moment. So a process leaves a lock
 // that it has had without a break free for a while: a gap.
 const (
 	// GapLength exceeds the longest pause between two tries by default, of this library and
-	// of others (250 ms): who polls asks once in a gap at least.
+	// of others (250 ms): a client that polls asks once in a gap at least.
 	GapLength = 255 * time.Millisecond
 
-	// GapInterval and GapLength together are the longest wait of one who polls. A gap costs
+	// GapInterval and GapLength together are the longest wait of a client that polls. A gap costs
 	// a lock that is wanted without a break 8.8 % of its time.
 	GapInterval = 2650 * time.Millisecond
 
@@ -36,7 +36,7 @@ type gap struct {
 // granted counts a grant.
 func (g *gap) granted(now time.Duration) {
 	if g.idle != 0 && now-g.idle >= GapLength {
-		g.grants = 0 // those who poll have had their turn
+		g.grants = 0 // clients that poll have had their turn
 	}
 	g.idle, g.watch = 0, false
 	if g.grants++; g.grants == 1 {

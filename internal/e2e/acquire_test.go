@@ -106,6 +106,28 @@ func TestAcquireEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestAcquireThatNoNodeHasAnswered gives up with no claim about the lock.
+func TestAcquireThatNoNodeHasAnswered(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, cluster.NodeTimeout(testkit.Patience))
+		for _, s := range r.Servers {
+			s.Hang()
+		}
+		for _, acquire := range []func(context.Context) (redlock.Lock, error){
+			func(ctx context.Context) (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) },
+			func(ctx context.Context) (redlock.Lock, error) { return r.AcquireAll(ctx, ttl, "a", "b") },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			defer cancel()
+			_, err := acquire(ctx)
+			var gaveUp *redlock.AcquireError
+			require.ErrorAs(t, err, &gaveUp)
+			require.NoError(t, gaveUp.Last)
+			requireOnly(t, err, context.DeadlineExceeded)
+		}
+	})
+}
+
 // A connection that ends while the client is idle must be noticed then:
 // the first acquire after a quiet night would otherwise lose every vote to
 // sockets that the servers have long closed.

@@ -88,6 +88,14 @@ func TestAllocations(t *testing.T) {
 				must(submit(redlock.OpExtend))
 				must(submit(redlock.OpRelease))
 			},
+			"Cancel": func() {
+				op.Kind = redlock.OpAcquire
+				must(c.Submit(op))
+				if !c.Cancel(op) { // it has ended already
+					<-done
+					must(submit(redlock.OpRelease))
+				}
+			},
 			"refused Submit": func() {
 				if err := submit(redlock.OpRelease); err != redlock.ErrNotHeld {
 					t.Fatal(err)

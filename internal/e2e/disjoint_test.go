@@ -134,12 +134,14 @@ func TestErrorsAreDisjoint(t *testing.T) {
 			if err := cluster.IsReady(r); err != nil {
 				requireOnly(t, err, redlock.ErrNoQuorum)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-			defer cancel()
-			_, err := r.Acquire(ctx, "k", ttl)
-			requireOnly(t, err, context.DeadlineExceeded, redlock.ErrNoQuorum)
+			ctx, cancel := context.WithCancel(t.Context())
+			before := r.Stats().Acquire.NoQuorum
+			given := testkit.Start(func() error { _, err := r.Acquire(ctx, "k", ttl); return err })
+			testkit.Await(t, "a whole attempt", func() bool { return r.Stats().Acquire.NoQuorum > before })
+			cancel()
+			requireOnly(t, testkit.Outcome(t, "Acquire", given), context.Canceled, redlock.ErrNoQuorum)
 			require.NoError(t, r.Close())
-			_, err = r.Acquire(t.Context(), "k", ttl)
+			_, err := r.Acquire(t.Context(), "k", ttl)
 			requireOnly(t, err, redlock.ErrClosed)
 		})
 	}

@@ -22,8 +22,8 @@ import (
 // and each of them is needed. A client learns of one that is missing from New, or from the
 // calls that cannot do without it.
 func TestRealFencedPrivileges(t *testing.T) {
+	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-		t.Parallel()
 		servers := realredis.StartN(t, 3, realredis.Options{
 			Kind: kind, Users: []string{cluster.AdminUser, documented("fenced").user()}})
 		admins := cluster.NewAdmins(t, servers)
@@ -97,6 +97,7 @@ func fencedLife(ctx context.Context, c *redlock.Client, admins []*cluster.Admin)
 // TestNewNamesUnfencedNodes: one node that cannot take part in fencing is an error of New,
 // which names that node alone. Without Fenced it is a node that is down.
 func TestNewNamesUnfencedNodes(t *testing.T) {
+	t.Parallel()
 	check := func(t *testing.T, want error, nodes []string, change ...func(*redlock.Config)) {
 		t.Helper()
 		cfg := redlock.Config{Nodes: nodes, Fenced: true, MaxTTL: fenceTTL, DialTimeout: testkit.Patience}

@@ -162,7 +162,7 @@ func TestRealFence(t *testing.T) {
 		}
 	}
 	if !testkit.Long() {
-		t.Run("mixed", func(t *testing.T) { realFence(t, 4*time.Second, kinds...) })
+		t.Run("mixed", func(t *testing.T) { realFence(t, 2*time.Second, kinds...) })
 		return
 	}
 	for _, kind := range kinds { // one after another

@@ -23,6 +23,7 @@ func awaitRealTracked(t *testing.T, a *cluster.Admin) {
 // TestRealWoken: a waiter learns of a release of any key, also of one that looks like a
 // name beside another.
 func TestRealWoken(t *testing.T) {
+	t.Parallel()
 	for name, key := range map[string]string{
 		"usual":   "k",
 		"longest": strings.Repeat("k", 4096),
@@ -47,6 +48,7 @@ func TestRealWoken(t *testing.T) {
 // TestRealRefusedForNow: a node that is out of memory when tracking is switched on is asked
 // again.
 func TestRealRefusedForNow(t *testing.T) {
+	t.Parallel()
 	s := realredis.Start(t)
 	admin := cluster.NewAdmin(t, s)
 	c := cluster.Connect(t, []string{s.Addr()})

@@ -15,6 +15,7 @@ import (
 // TestRealKillsLoseNoLock: nodes that write what they do to disk before they
 // answer may be killed while a lock is held, and a quorum still knows it.
 func TestRealKillsLoseNoLock(t *testing.T) {
+	t.Parallel()
 	servers := realredis.StartN(t, 5, realredis.Options{Persistent: true})
 	each := func(of []*realredis.Server, f func(*realredis.Server) error) {
 		for _, s := range of {
@@ -41,6 +42,7 @@ func TestRealKillsLoseNoLock(t *testing.T) {
 
 // TestRealLife is the life of a lock on real servers, as two clients see it.
 func TestRealLife(t *testing.T) {
+	t.Parallel()
 	servers := realredis.StartN(t, 3)
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		ours := cluster.Connect(t, cluster.RealAddrs(servers), cluster.Portable(portable))
@@ -66,6 +68,7 @@ func TestRealLife(t *testing.T) {
 // TestRealExpiry: a lock that is not released ends by itself, not before its
 // validity, and cannot be extended then.
 func TestRealExpiry(t *testing.T) {
+	t.Parallel()
 	c := cluster.Connect(t, cluster.RealAddrs(realredis.StartN(t, 3)))
 	l, err := c.Acquire(t.Context(), "k", 300*time.Millisecond)
 	require.NoError(t, err)

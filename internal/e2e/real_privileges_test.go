@@ -65,6 +65,7 @@ var (
 // TestRealLeastPrivileges: the least that a user can be allowed is enough for the whole life
 // of a lock, and each part of it is needed; also where waiting is allowed too.
 func TestRealLeastPrivileges(t *testing.T) {
+	t.Parallel()
 	all := documented("all")
 	require.Len(t, slices.Concat(least.privileges, wakePrivileges, queuePrivileges), len(all.privileges))
 	require.Subset(t, all.privileges, slices.Concat(least.privileges, wakePrivileges, queuePrivileges))

@@ -16,6 +16,7 @@ import (
 
 // TestRealUnixSockets: as over TCP, on both paths, with a password too.
 func TestRealUnixSockets(t *testing.T) {
+	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		servers := realredis.StartN(t, 3, realredis.Options{Kind: kind, Unix: true, Password: realPassword})
 		var nodes []string
@@ -35,6 +36,7 @@ func TestRealUnixSockets(t *testing.T) {
 // gets no lock; New refuses one that trusts another authority. One that speaks to the port in
 // the clear is shown what it may be.
 func TestRealTLS(t *testing.T) {
+	t.Parallel()
 	ours, others := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	certificate, key := ours.Issue()
 	me, err := tls.X509KeyPair(certificate, key)

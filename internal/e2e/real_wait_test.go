@@ -116,7 +116,7 @@ func TestRealWaits(t *testing.T) {
 	servers := mixedServers(t, 5)
 	w := &waits{granted: map[string][]int64{}}
 	h := startHolders(t, cluster.PersistentAddrs(servers), 4, w.hear)
-	total := 4 * time.Second
+	total := 2 * time.Second
 	if testkit.Long() {
 		total = 90 * time.Second
 	}

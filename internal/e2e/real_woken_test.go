@@ -89,8 +89,8 @@ func count(sinks []*testkit.LogSink, text string) (n int) {
 // the same. Without the other they ask again and again. The log has either once for a
 // node.
 func TestRealWokenPrivileges(t *testing.T) {
+	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-		t.Parallel()
 		servers := realredis.StartN(t, 3, realredis.Options{
 			Kind: kind, Users: []string{cluster.AdminUser, documented("all").user()}})
 		admins := cluster.NewAdmins(t, servers)

@@ -49,7 +49,7 @@ func (e *Engine) check(op *Op) error {
 	case len(op.Key) > MaxKey:
 		return WrongArgument("key has %d bytes, at most %d are allowed", len(op.Key), MaxKey)
 	case e.fence != nil && string(op.Key) == e.fence.Set:
-		return WrongArgument("key is that of the fencing tokens (FenceSet)")
+		return WrongArgument("key is reserved: the nodes keep the fencing tokens there")
 	}
 	op.Timeout = e.timeout
 	if !op.Kind.HasTTL() {

@@ -22,9 +22,8 @@ type batch struct {
 	owed   int     // wires and errands in use that a node has yet to answer
 
 	undecided int      // rounds without a verdict
-	heard     int      // nodes that have answered all of it
-	failed    int      // nodes that have not, and will not
-	gone      uint64   // the latter, a bit each, also before they are counted
+	done      uint64   // nodes that have answered all of it or failed, a bit each
+	gone      uint64   // nodes that have failed, also before they are done
 	open      []uint16 // by node: its wire and errands that have not ended
 	replied   bool     // a node has answered something
 	passed    bool     // it has left the window
@@ -113,7 +112,7 @@ func (b *batch) add(op *Op) {
 	if c, ok := op.Done.(*Call); ok {
 		r.ended = c.ended
 	}
-	r.tally.Reset(b.engine.nodes)
+	r.tally.ResetTo(b.engine.quorum)
 	b.rounds = append(b.rounds, r)
 	b.undecided++
 	b.soonest = min(b.soonest, op.Timeout)
@@ -151,10 +150,9 @@ func (b *batch) write(operands []command.Operand, forms []conn.Form) {
 // and be cut off for it. So one of them must have replied, which it does in order,
 // or time must be up.
 func (b *batch) pass() {
-	done := b.heard + b.failed
 	switch {
 	case b.passed:
-	case done == b.engine.nodes, (b.undecided == 0 || done >= b.engine.quorum) && b.replied:
+	case b.done == b.engine.quorum.Nodes(), b.replied && (b.undecided == 0 || b.engine.quorum.IsQuorum(b.done)):
 		b.leave()
 	}
 }
@@ -165,13 +163,8 @@ func (b *batch) ended(node int) {
 	if b.isHint {
 		return
 	}
-	if b.open[node]--; b.open[node] > 0 {
-		return
-	}
-	if b.gone>>uint(node)&1 == 1 {
-		b.failed++
-	} else {
-		b.heard++
+	if b.open[node]--; b.open[node] == 0 {
+		b.done |= 1 << uint(node)
 	}
 }
 
@@ -208,8 +201,8 @@ func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 // follows is above all that these know: if it began before, another of the quorum might
 // refuse it too, and so on.
 func (b *batch) countStale(i int, r *round) {
-	t, stale := &r.tally, bits.OnesCount64(r.stale)
-	if t.Count(quorum.Granted)+stale < b.engine.quorum && stale < t.Count(0) {
+	t := &r.tally
+	if !b.engine.quorum.IsQuorum(t.Nodes(quorum.Granted)|r.stale) && r.stale != t.Nodes(0) {
 		return
 	}
 	nodes := r.stale
@@ -455,6 +448,6 @@ func (b *batch) reset() {
 		b.open[node] = 1
 	}
 	b.behind = laterExtends{}
-	b.heard, b.failed, b.gone, b.replied, b.passed, b.extends, b.lacking = 0, 0, 0, false, false, false, false
+	b.done, b.gone, b.replied, b.passed, b.extends, b.lacking = 0, 0, false, false, false, false
 	b.soonest, b.latest, b.longest = never, 0, 0
 }

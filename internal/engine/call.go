@@ -141,18 +141,13 @@ func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
 		return err
 	}
 	e.submittedNow(calls[0].Kind, now, nil)
-	over := false
+	last := calls[0]
 	for _, c := range calls {
-		<-c.done
-		over = over || c.over
+		if <-c.done; c.over {
+			last = c
+		}
 	}
-	if !over {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return context.Canceled
+	return last.Ended(ctx)
 }
 
 // Over reports whether the end of the context has ended the call, which has no result

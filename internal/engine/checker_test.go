@@ -142,20 +142,20 @@ func (c *checker) votes(cl *client, l *lock, op *Op, asked time.Duration) {
 	if op.Err != nil {
 		return
 	}
-	need, most := quorum.Size(cl.fleet.Len()), 0
+	won := false
 	for _, at := range l.instants(op.Kind, asked) {
-		n := 0
-		for m := range maxMasters {
+		won = won || cl.isQuorum(func(link *link) bool {
+			m := link.master.index
 			switch did := l.did(op.Kind)[m]; {
 			case did < asked || did == 0:
 			case op.Kind == Release, len(l.extends) > 1, op.Kind == Extend && l.over, did <= at && at < l.gone[m]:
-				n++
+				return true
 			}
-		}
-		most = max(most, n)
+			return false
+		})
 	}
-	if most < need {
-		c.failf("vote", "lock %d: kind %d won with %d of %d nodes", l.number, op.Kind, most, cl.fleet.Len())
+	if !won {
+		c.failf("vote", "lock %d: kind %d won without a quorum of %d nodes", l.number, op.Kind, cl.fleet.Len())
 	}
 }
 
@@ -205,14 +205,8 @@ func (c *checker) supported(l *lock) {
 	if !l.holding || l.until <= c.world.now() || c.world.rules.overstays {
 		return
 	}
-	n := 0
-	for _, link := range l.client.fleet.links {
-		if m := link.master.index; l.granted[m] != 0 && l.gone[m] >= l.until {
-			n++
-		}
-	}
-	if n < quorum.Size(l.client.fleet.Len()) {
-		c.failf("ttl", "lock %d is believed in until %v, and %d of %d nodes keep it for as long", l.number, l.until, n, l.client.fleet.Len())
+	if !l.client.isQuorum(func(link *link) bool { m := link.master.index; return l.granted[m] != 0 && l.gone[m] >= l.until }) {
+		c.failf("ttl", "lock %d is believed in until %v, and no quorum of %d nodes keeps it for as long", l.number, l.until, l.client.fleet.Len())
 	}
 }
 
@@ -283,6 +277,17 @@ func (c *checker) atRest(cl *client) {
 	}
 }
 
+// isQuorum reports whether the nodes of which a thing is true are a quorum.
+func (c *client) isQuorum(is func(*link) bool) bool {
+	var nodes uint64
+	for i, link := range c.fleet.links {
+		if is(link) {
+			nodes |= 1 << i
+		}
+	}
+	return c.engine.quorum.IsQuorum(nodes)
+}
+
 // answerFor is how long an operation may wait while a quorum of nodes answers
 // promptly: for two batches of the time before, each until its timeout, and for one
 // round trip.
@@ -294,14 +299,8 @@ func (c *checker) answered(cl *client, asked time.Duration) {
 	if now-asked <= answerFor || cl.dead || now-cl.woken <= answerFor {
 		return
 	}
-	well := 0
-	for _, l := range cl.fleet.links {
-		if now-l.trouble > answerFor {
-			well++
-		}
-	}
-	if well >= quorum.Size(cl.fleet.Len()) {
-		c.failf("stuck", "client %d: an operation waits for %v, and %d nodes answer", cl.index, now-asked, well)
+	if cl.isQuorum(func(l *link) bool { return now-l.trouble > answerFor }) {
+		c.failf("stuck", "client %d: an operation waits for %v, and a quorum answers", cl.index, now-asked)
 	}
 }
 

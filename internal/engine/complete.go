@@ -26,7 +26,7 @@ func (e *Engine) complete() (calls int) {
 			op.Err = ErrClosed
 		}
 		if op.Kind == Release && e.onRelease != nil {
-			e.onRelease(op.Key, ^op.Absent&(1<<uint(e.nodes)-1))
+			e.onRelease(op.Key, e.quorum.Nodes()&^op.Absent)
 		}
 		if c, own := op.Done.(*cleanup); own {
 			if c.released {
@@ -115,9 +115,9 @@ func (e *Engine) giveValues(op *Op, b *batch) {
 // that failed may still hold the key.
 func (e *Engine) lossOf(op *Op) error {
 	switch {
-	case op.Kind == Acquire && op.Tally.Verdict() == quorum.Lost && op.Tally.Count(quorum.Failed) <= e.nodes-e.quorum:
+	case op.Kind == Acquire && op.Tally.Verdict() == quorum.Lost && !e.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
 		return ErrTaken
-	case op.Kind != Acquire && op.Tally.Count(quorum.Denied) > e.nodes-e.quorum:
+	case op.Kind != Acquire && e.quorum.Blocks(op.Tally.Nodes(quorum.Denied)):
 		return ErrNotHeld
 	}
 	return ErrNoQuorum
@@ -178,7 +178,7 @@ func (e *Engine) newCleanup(op *Op) *cleanup {
 // cleanUp queues the release that undoes an acquire, on all nodes, unless no node can have
 // the key. Each node gets it after the acquire.
 func (e *Engine) cleanUp(op *Op) {
-	if everywhere := ^uint64(0) >> (64 - uint(e.nodes)); op.Absent&everywhere != everywhere {
+	if e.quorum.Nodes()&^op.Absent != 0 {
 		_ = e.queue.push(&e.newCleanup(op).Op, true) // cleanups are never refused
 	}
 }

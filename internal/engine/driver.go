@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"math/bits"
 	"sync"
 	"time"
 
@@ -169,7 +168,7 @@ func (e *Engine) flush() {
 // others are no quorum, no acquire can win.
 func (e *Engine) nonvoters() uint64 {
 	nonvoters := e.fleet.Away() | e.fleet.Quarantined()
-	if away := bits.OnesCount64(nonvoters) > e.nodes-e.quorum; away != e.quorumUnavailable.Load() {
+	if away := e.quorum.Blocks(nonvoters); away != e.quorumUnavailable.Load() {
 		e.quorumUnavailable.Store(away)
 	}
 	return nonvoters
@@ -233,7 +232,7 @@ func (e *Engine) failAcquires(n int, nonvoters uint64) (left int) {
 
 // fail decides an acquire that is sent to no node.
 func (e *Engine) fail(op *Op, nonvoters uint64) {
-	op.Tally.Reset(e.nodes)
+	op.Tally.ResetTo(e.quorum)
 	for node := range e.nodes {
 		if nonvoters>>uint(node)&1 == 0 {
 			continue

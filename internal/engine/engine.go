@@ -48,7 +48,8 @@ type Fleet interface {
 // Config configures an [Engine].
 type Config struct {
 	Clock      clock.Clock
-	MaxWaiting int // operations that may wait to be sent
+	Quorum     *quorum.Config // of the fleet's nodes; nil is a majority of all
+	MaxWaiting int            // operations that may wait to be sent
 	// MaxInFlight is the replies that a node may owe beside those of queries; 0 is no
 	// bound. The window takes half of it: a node that keeps up is not cut off by a burst.
 	MaxInFlight int
@@ -79,7 +80,7 @@ type Engine struct {
 	onPanic     func(v any, stack []byte)
 	fleet       Fleet
 	nodes       int
-	quorum      int
+	quorum      *quorum.Config
 	fence       *command.Fence
 	onForgotten func(node int, a fencing.Answer)
 
@@ -124,7 +125,7 @@ type Engine struct {
 
 // New makes an engine; [Engine.Start] gives it its nodes.
 func New(cfg Config) *Engine {
-	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, onRelease: cfg.OnRelease, onPanic: cfg.OnPanic, fence: cfg.Fence, onForgotten: cfg.OnForgotten, quiet: make(chan struct{}, 1)}
+	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, onRelease: cfg.OnRelease, onPanic: cfg.OnPanic, fence: cfg.Fence, quorum: cfg.Quorum, onForgotten: cfg.OnForgotten, quiet: make(chan struct{}, 1)}
 	e.timeout = min(cfg.Timeout, MaxTTL) // more would overflow when an instant is added
 	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
 	e.queue.limit = cfg.MaxWaiting
@@ -148,7 +149,10 @@ func (e *Engine) Start(fleet Fleet) {
 }
 
 func (e *Engine) take(fleet Fleet) {
-	e.fleet, e.nodes, e.quorum = fleet, fleet.Len(), quorum.Size(fleet.Len())
+	e.fleet, e.nodes = fleet, fleet.Len()
+	if e.quorum == nil {
+		e.quorum = quorum.Majority(1<<uint(e.nodes) - 1)
+	}
 }
 
 // Submit queues op and ensures that it is sent. It does not block and does

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math/bits"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -121,7 +120,7 @@ const maxOwed = 24
 // because the others fail at once.
 func (l *link) bounded() {
 	f := l.fleet
-	if bits.OnesCount64(f.Away()) <= f.Len()-quorum.Size(f.Len()) {
+	if !f.client.engine.quorum.Blocks(f.Away()) {
 		f.quorate = l.world.now()
 		return
 	}

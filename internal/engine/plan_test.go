@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // modelNode is the model of a node: keys, the locks that hold them and for
@@ -86,7 +87,7 @@ func TestEncodingChangesNothing(t *testing.T) {
 	merged := 0
 	rng := rand.New(rand.NewPCG(seed, 1))
 	e := New(Config{})
-	e.nodes = 3
+	e.nodes, e.quorum = 3, quorum.Majority(1<<3-1)
 	for range 1000 {
 		var ops []*Op
 		plain, coded := newModelNode(), newModelNode()
@@ -128,7 +129,7 @@ func TestCuts(t *testing.T) {
 		"A": 1, "AA": 2, "RA": 2, "EA": 2, "RE": 2, "REA": 3, "AR": 2, "ER": 2, "RR": 2, "EE": 2, "ARA": 3, "RAR": 3, "RAAR": 4,
 	} {
 		e := New(Config{})
-		e.nodes = 1
+		e.nodes, e.quorum = 1, quorum.Majority(1)
 		var ops []*Op
 		for i, r := range sequence {
 			ops = append(ops, &Op{Kind: kinds[r], Key: []byte("key-0"), Token: tokenOf(i + 1), TTL: time.Second})

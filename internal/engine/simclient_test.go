@@ -35,7 +35,7 @@ func newClient(w *world, index int) *client {
 	if w.chance(50) {
 		timeout = w.between(time.Millisecond, 30*time.Millisecond)
 	}
-	c.engine = New(Config{Clock: c.clock, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked})
+	c.engine = New(Config{Clock: c.clock, Quorum: w.quorum, MaxWaiting: waiting, Timeout: timeout, OnPanic: c.panicked})
 	c.fleet = newSimFleet(c)
 	attach(c.engine, c.fleet)
 	c.engine.callbacks.wake = c.wakeCaller

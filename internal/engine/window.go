@@ -70,7 +70,7 @@ func (w *window) enter(b *batch) {
 func (w *window) leave(b *batch) {
 	w.inside--
 	w.ops -= len(b.rounds)
-	if b.probe && b.heard >= b.engine.quorum {
+	if b.probe && b.engine.quorum.IsQuorum(b.done&^b.gone) {
 		w.measure(b.engine.clock.Now() - b.sentAt)
 	}
 	w.set()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/testkit/manual"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // A world is everything a history needs: a clock, a seed, masters, clients, and
@@ -23,6 +24,7 @@ type world struct {
 	history []entry
 	masters []*master
 	clients []*client
+	quorum  *quorum.Config // of all clients; nil is a majority
 	rules   rules
 	check   checker
 	theme   int  // which fault happens again and again, counted from 1; 0: all of them
@@ -76,10 +78,29 @@ func newWorld(seed uint64, r rules) *world {
 	for i := range nodes {
 		w.masters = append(w.masters, newMaster(w, i))
 	}
+	if seed%4 == 3 && nodes > 1 && r.nodes == 0 && !r.halves {
+		w.quorum = someJoint(rand.New(rand.NewPCG(seed, 1)), nodes)
+	}
 	for i := range 2 + w.IntN(3) {
 		w.clients = append(w.clients, newClient(w, i))
 	}
 	return w
+}
+
+// someJoint is two lists of nodes, which may share some.
+func someJoint(r *rand.Rand, nodes int) *quorum.Config {
+	var lists [2]uint64
+	for node := range nodes {
+		in := 1 + r.IntN(3)
+		lists[0] |= uint64(in&1) << node
+		lists[1] |= uint64(in>>1) << node
+	}
+	for i := range lists {
+		if lists[i] == 0 {
+			lists[i] = 1
+		}
+	}
+	return quorum.Joint(quorum.Majority(lists[0]), quorum.Majority(lists[1]))
 }
 
 func (w *world) now() time.Duration { return w.clock.Now() }

@@ -328,7 +328,7 @@ func (c *Client) misfit() error {
 	if _, rest, found := strings.Cut(text, ":"); found { // active:<fleet>:<run_id>
 		text, _, _ = strings.Cut(rest, ":")
 	}
-	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL; with another FenceSet tokens would begin anew, and could be smaller", errFleet, c.names(nodes), texts.Quote(text), c.fleet.Name())
+	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL", errFleet, c.names(nodes), texts.Quote(text), c.fleet.Name())
 }
 
 func (c *Client) names(nodes uint64) string {

@@ -17,6 +17,9 @@ const never = time.Duration(1<<63 - 1)
 // leave the lock free for others.
 func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
+	if err := ctx.Err(); err != nil {
+		return Handle{}, err
+	}
 	s := holding.State{Key: key}
 	c, err := g.acquisition(ctx, &s, ttl)
 	if err != nil {
@@ -32,7 +35,7 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 	return h, err
 }
 
-// Acquire makes attempts, in line with those who want the key too, until one wins, one fails
+// Acquire makes attempts, in line with the others that want the key, until one wins, one fails
 // for a reason that stays, they are used up, or ctx ends.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
@@ -53,9 +56,6 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Han
 // acquisition returns the calls for the attempts of one caller to get the lock of s, to be
 // freed by it.
 func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration) (c calls, err error) {
-	if err := ctx.Err(); err != nil {
-		return c, err
-	}
 	if c, err = g.calls(engine.Acquire, s, ttl); err != nil {
 		return c, err
 	}
@@ -70,7 +70,9 @@ func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Dura
 // processes that do.
 func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *calls, s *holding.State) (Handle, error) {
 	var denied uint64
-	if t.Last = engine.ErrTaken; !g.lines.IsContended(s.Key) {
+	if g.lines.IsContended(s.Key) {
+		t.Last = engine.ErrTaken
+	} else {
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
 		g.report(ctx, nil, h, r)
@@ -218,14 +220,4 @@ func (g *Group) acquireError(t *waiting.Tries, ended error) error {
 }
 
 // deniedBy is the nodes that had the key of an acquire already.
-func deniedBy(op *engine.Op) (denied uint64) {
-	if op.Tally.Count(quorum.Denied) == 0 {
-		return 0
-	}
-	for node := range quorum.MaxNodes {
-		if op.Tally.Outcome(node) == quorum.Denied {
-			denied |= bit(node)
-		}
-	}
-	return denied
-}
+func deniedBy(op *engine.Op) (denied uint64) { return op.Tally.Nodes(quorum.Denied) }

@@ -12,8 +12,15 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Inspect asks all nodes what they have at a key.
-func (g *Group) Inspect(ctx context.Context, key string) ([]inspection.Sight, error) {
+// Inspect asks all nodes what they have at a key, and sums it up.
+func (g *Group) Inspect(ctx context.Context, key string) (seen []inspection.Sight, all inspection.Summary, err error) {
+	if seen, err = g.read(ctx, key); err == nil {
+		all = inspection.Summarize(seen, g.quorum)
+	}
+	return seen, all, err
+}
+
+func (g *Group) read(ctx context.Context, key string) ([]inspection.Sight, error) {
 	return inspection.Read(orBackground(ctx), g.engine, g.Len(), key, g.Failures)
 }
 
@@ -34,11 +41,11 @@ func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.T
 	case left <= 0:
 		return Handle{}, engine.WrongArgument("validity has ended %v ago", -left)
 	}
-	seen, err := g.Inspect(ctx, key)
+	seen, err := g.read(ctx, key)
 	if err != nil {
 		return Handle{}, err
 	}
-	op, ttl := inspection.Prove(seen, value)
+	op, ttl := inspection.Prove(seen, value, g.quorum)
 	if op.Err != nil {
 		return Handle{}, g.explain(op, op.Err)
 	}

@@ -22,6 +22,7 @@ import (
 // each is set once and not copied.
 type Config struct {
 	Nodes      []string // addresses, perhaps with credentials
+	NextNodes  []string // likewise, while the nodes change
 	Retry      Retry
 	Name       string
 	NoHandOver bool
@@ -45,9 +46,10 @@ type Config struct {
 	OnVote       func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
 	OnLockLost   func(key string, err error)
 
-	OnNodeUp, OnNodeDown, OnNodeGuarded func(conn.Node, engine.Votes)
+	OnNodeUp, OnNodeDown, OnNodeGuarded func(Node)
 
-	tail string // what follows the token in the value at a key: the Name and its mark
+	members members
+	tail    string // what follows the token in the value at a key: the Name and its mark
 }
 
 // Retry is how an Acquire tries again.
@@ -56,14 +58,11 @@ type Retry = waiting.Retry
 // check returns cfg with its defaults and the parsed addresses of the nodes. It does
 // not set the defaults that the engine and the fleet set themselves.
 func (cfg Config) check() (Config, error) {
-	n := len(cfg.Nodes)
-	if n == 0 || n > quorum.MaxNodes {
-		return cfg, fmt.Errorf("%d nodes, want 1 to %d", n, quorum.MaxNodes)
-	}
 	var err error
-	if cfg.Conn.Addresses, err = conn.ParseAddresses(cfg.Nodes); err != nil {
+	if cfg.members, cfg.Conn.Addresses, err = parseNodes(cfg.Nodes, cfg.NextNodes); err != nil {
 		return cfg, err
 	}
+	cfg.Engine.Quorum = cfg.members.quorum
 	for _, d := range []struct {
 		name  string
 		value *time.Duration
@@ -97,6 +96,8 @@ func (cfg Config) check() (Config, error) {
 	}
 	switch {
 	case !cfg.Fenced:
+	case len(cfg.NextNodes) > 0:
+		return cfg, errors.New("NextNodes and Fenced are both set: the nodes of fenced clients cannot change while these run")
 	case cfg.Engine.MaxTTL == 0:
 		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")
 	}
@@ -111,8 +112,10 @@ func (cfg Config) check() (Config, error) {
 	if cfg.Engine.MaxWaiting == 0 {
 		cfg.Engine.MaxWaiting = 64 << 10
 	}
-	if n%2 == 0 && cfg.Logger != nil {
-		cfg.Logger.Warn("redlock: an even number of nodes tolerates no more failures than one less", "nodes", n, "quorum", quorum.Size(n))
+	for _, list := range [][]string{cfg.Nodes, cfg.NextNodes} {
+		if n := len(list); n > 0 && n%2 == 0 && cfg.Logger != nil {
+			cfg.Logger.Warn("redlock: an even number of nodes tolerates no more failures than one less", "nodes", n, "quorum", quorum.Size(n))
+		}
 	}
 	return cfg, nil
 }

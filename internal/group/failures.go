@@ -23,10 +23,13 @@ var sentinels = []error{
 // misconfigured returns the error of nodes that must not be used, or that all refuse to
 // be, for a reason which does not mend by itself; or nil. Where acquires are fenced, one
 // node is enough that cannot take part in it: it would have no vote for good.
-func misconfigured(nodes []conn.Node, fenced bool) error {
+func misconfigured(nodes []conn.Node, fenced, joint bool) error {
 	var refusing, unfenced []error
 	for _, n := range nodes {
 		if conn.Misconfigured(n.Err) {
+			if errors.Is(n.Err, conn.ErrSameServer) && joint {
+				return texts.WrongConfig(wrong, n.Err, errTwoNames)
+			}
 			return texts.WrongConfig(wrong, n.Err)
 		}
 		if conn.Permanent(n.Err) {
@@ -48,6 +51,8 @@ func misconfigured(nodes []conn.Node, fenced bool) error {
 	}
 	return nil
 }
+
+var errTwoNames = errors.New("write one name for a server in Nodes and NextNodes")
 
 // wrong begins the error of a wrong Config.
 const wrong = "redlock: config: "

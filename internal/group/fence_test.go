@@ -41,7 +41,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	broken.Store(true)
 	collect := func() {
 		g.fence.Collect()
-		_, err := g.Inspect(t.Context(), "k") // on the same connection, after that
+		_, _, err := g.Inspect(t.Context(), "k") // on the same connection, after that
 		require.NoError(t, err)
 	}
 	collect()

@@ -29,11 +29,12 @@ import (
 // Group is the nodes of one quorum and everything that goes to them. It is safe
 // for concurrent use.
 type Group struct {
-	cfg    Config // checked, with its defaults; without Nodes and Conn
+	cfg    Config // checked, with its defaults; without what has passwords
 	clock  *clock.System
 	engine *engine.Engine
 	fleet  *conn.Fleet
 	addrs  []string // of the nodes, without credentials
+	members
 	keeper *holding.Keeper
 	house  *housekeeper
 	lines  *waiting.Lines
@@ -53,7 +54,7 @@ func New(cfg Config) (*Group, error) {
 	if err != nil {
 		return nil, texts.WrongConfig(wrong, err)
 	}
-	g := &Group{clock: clock.New(), addrs: names(&cfg), ending: make(chan struct{})}
+	g := &Group{clock: clock.New(), addrs: names(&cfg), members: cfg.members, ending: make(chan struct{})}
 	g.house = newHousekeeper(g.clock)
 	cfg.Engine.Clock, cfg.Conn.Clock = g.clock, g.clock
 	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.OnRelease = g.onVote(cfg.OnVote), g.onPanic, g.released
@@ -61,7 +62,7 @@ func New(cfg Config) (*Group, error) {
 	cfg.Conn.Hidden = sentinels
 	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.pushed
 	g.cfg = cfg
-	g.cfg.Nodes, g.cfg.Conn = nil, conn.Config{} // they hold passwords, and a Client can be printed
+	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, conn.Config{} // they hold passwords, and a Client can be printed
 	if cfg.Fenced {
 		g.fence = g.newFence(&cfg)
 		cfg.Engine.Fence, cfg.Engine.OnForgotten = g.fence.Encode(), g.noVote
@@ -132,7 +133,7 @@ func (g *Group) inspect() error {
 			g.nodeDown(i)
 		}
 	}
-	return misconfigured(nodes, g.fence != nil)
+	return misconfigured(nodes, g.fence != nil, g.next != nil)
 }
 
 // queryTimeout is how long a node has to answer a query.

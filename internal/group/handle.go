@@ -49,7 +49,7 @@ func (h Handle) Keys() []string {
 	return []string{h.key}
 }
 
-// Token is the value at the keys, the proof of who holds the lock, or "". A lock whose
+// Token is the value at the keys, the proof of holding the lock, or "". A lock whose
 // token was shown is not passed on inside the process: another may have the token.
 func (h Handle) Token() string {
 	h.hold.ShowToken()

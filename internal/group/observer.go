@@ -3,7 +3,6 @@ package group
 import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
-	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -30,7 +29,7 @@ func (g *Group) nodeUp(i int) {
 	}
 	g.engine.NodeUp(i) // sends the hinted releases before anything else
 	g.readiness.nodeUp()
-	n := g.fleet.Node(i)
+	n := g.node(i)
 	g.lines.Up(i, n.Pushes)
 	g.reportNode(func() {
 		g.cfg.Logger.Info("redlock: node is up", "node", n.Addr, "server", n.Server, "releases by", command.Form(n.Form))
@@ -46,7 +45,7 @@ func (g *Group) nodeUp(i int) {
 // failed. The driver lock is held.
 func (g *Group) nodeDown(i int) {
 	g.lines.Down(i)
-	n := g.fleet.Node(i)
+	n := g.node(i)
 	g.reportNode(func() {
 		g.cfg.Logger.Warn("redlock: node is down", "node", n.Addr, "error", n.Err)
 	}, g.cfg.OnNodeDown, n)
@@ -54,13 +53,12 @@ func (g *Group) nodeDown(i int) {
 
 // reportNode has the log and a hook called with the news of a node. They are two
 // calls: a panic in one does not keep the other from happening.
-func (g *Group) reportNode(log func(), hook func(conn.Node, engine.Votes), n conn.Node) {
+func (g *Group) reportNode(log func(), hook func(Node), n Node) {
 	if g.cfg.Logger != nil {
 		g.engine.Notify(log)
 	}
 	if hook != nil {
-		v := g.engine.Votes(n.Index)
-		g.engine.Notify(func() { hook(n, v) })
+		g.engine.Notify(func() { hook(n) })
 	}
 }
 

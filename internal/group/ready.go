@@ -54,6 +54,11 @@ func (g *Group) Ready(ctx context.Context) error {
 // when it may be: once changed is closed, or after soonest.
 func (g *Group) look() (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
+	op.Tally.ResetTo(g.quorum)
+	fails := func(node int, why error) {
+		op.Tally.Record(node, quorum.Failed)
+		op.Failures = append(op.Failures, engine.Failure{Node: node, Err: why})
+	}
 	lock := g.engine.DriverLock()
 	lock.Lock()
 	soonest = time.Hour
@@ -61,17 +66,17 @@ func (g *Group) look() (changed <-chan struct{}, soonest time.Duration, why erro
 		n := g.fleet.Node(i)
 		switch {
 		case !n.Up:
-			op.Failures = append(op.Failures, engine.Failure{Node: i, Err: n.Err})
+			fails(i, n.Err)
 		case n.Guarded > 0:
 			soonest = min(soonest, n.Guarded)
-			op.Failures = append(op.Failures, engine.Failure{Node: i, Err: conn.ErrQuarantined})
+			fails(i, conn.ErrQuarantined)
 		default:
 			if why := g.fence.VoteOf(i); why != nil {
-				op.Failures = append(op.Failures, engine.Failure{Node: i, Err: why})
+				fails(i, why)
 			}
 		}
 	}
-	ready := g.fleet.Len()-len(op.Failures) >= quorum.Size(g.fleet.Len())
+	ready := op.Tally.Verdict() == quorum.Pending
 	if !ready {
 		if g.readiness.changed == nil {
 			g.readiness.changed = make(chan struct{})

@@ -88,9 +88,9 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 			w.Leave()
 		}
 	}()
-	t.Last = engine.ErrTaken
 	for _, key := range s.Keys() {
-		if g.lines.IsContended(key) { // it does not overtake those who wait
+		if g.lines.IsContended(key) { // it does not overtake waiters
+			t.Last = engine.ErrTaken
 			t.Wait()
 			turns = append(turns, g.lines.Join(key, c.first(), 0, true))
 			var err error

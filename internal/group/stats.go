@@ -15,16 +15,25 @@ type Stats struct {
 	Lost, HandedOver uint64
 }
 
-// Stats returns what was counted, and shows each node with its votes. All of it is of one
-// moment.
-func (g *Group) Stats(show func(n conn.Node, v engine.Votes)) (s Stats) {
+// Node is the state of a node, with its votes and the lists that it is in.
+type Node struct {
+	conn.Node
+	Votes engine.Votes
+	Lists Lists
+}
+
+// node returns the state of a node. The driver lock is held.
+func (g *Group) node(i int) Node { return Node{g.fleet.Node(i), g.engine.Votes(i), g.members.in(i)} }
+
+// Stats returns what was counted, and shows each node. All of it is of one moment.
+func (g *Group) Stats(show func(Node)) (s Stats) {
 	s.KeptAlive, s.Lost = g.keeper.Count()
 	s.InLine, s.HandedOver = g.lines.Count()
 	s.Waits = g.lines.Waits()
 	g.engine.DriverLock().Lock()
 	defer g.engine.DriverLock().Unlock()
 	for i := range g.fleet.Len() {
-		show(g.fleet.Node(i), g.engine.Votes(i))
+		show(g.node(i))
 	}
 	s.Stats = g.engine.Stats()
 	// A release whose caller has gone is sent.

@@ -19,7 +19,7 @@ func seeds() uint64 {
 	case testkit.Long():
 		return 10_000
 	case testkit.Race, testing.Short():
-		return 4
+		return 2
 	}
 	return 20
 }

@@ -31,7 +31,7 @@ type Config struct {
 }
 
 // Keeper keeps the locks of a client alive: it renews them, and reports when one has ended.
-// One goroutine calls Turn. No goroutine, timer or allocation exists for each lock.
+// One goroutine calls Turn. No goroutine and no timer exists for each lock, and no renewal allocates.
 //
 // No lock is renewed after it was stopped: an entry is taken out of the schedule, and
 // renewals are put into the engine's queue, with mu held. Results come from the driver,
@@ -55,14 +55,13 @@ type Keeper struct {
 	spare sync.Pool // of *renewing
 }
 
-// entry is a lock that is kept alive. A client may have a million, so it is small: 48 bytes,
-// for which the allocator has a size.
+// entry is a lock that is kept alive, a part of its Kept.
 type entry struct {
 	renewal.Lock
 	lease *lease
 	life  uint64
-	end   func(error) // is called with the reason of the end; may be nil
-	place int32       // in the schedule
+	kept  *Kept // learns the reason of the end
+	place int32 // in the schedule
 }
 
 // SetPlace implements renewal.Entry.
@@ -81,7 +80,7 @@ func (e *entry) is(h Hold) bool {
 
 // ending is the end of an entry, to be reported.
 type ending struct {
-	end   func(error)
+	kept  *Kept
 	cause error
 	lost  string // the key, where the loss is to be reported
 }
@@ -102,9 +101,9 @@ func NewKeeper(cfg Config) *Keeper {
 	return &Keeper{cfg: cfg, failing: make(map[*entry]error), inbox: inbox{ring: cfg.Ring}}
 }
 
-// add begins to keep the lock of h alive by an entry that is not in use. end is called with
-// the reason of its end.
-func (k *Keeper) add(h Hold, e *entry, end func(error)) error {
+// add begins to keep the lock of c alive. The context of c ends with the entry.
+func (k *Keeper) add(c *Kept) error {
+	h, e := c.hold, &c.entry
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -122,7 +121,7 @@ func (k *Keeper) add(h Hold, e *entry, end func(error)) error {
 	case !h.keep(e):
 		return engine.WrongArgument("lock is kept alive already, or was released")
 	}
-	e.lease, e.life, e.end = h.lease, h.life, end
+	e.lease, e.life, e.kept = h.lease, h.life, c
 	began := s.Until - s.TTL + quorum.Drift(s.TTL)
 	k.schedule.Set(e, e.Start(held(s, true), began))
 	k.ringFor(e)
@@ -285,18 +284,16 @@ func (k *Keeper) endEntry(e *entry, cause error) {
 	h := e.hold()
 	s, _ := h.State()
 	h.unkeep()
-	end := ending{e.end, cause, ""}
+	end := ending{e.kept, cause, ""}
 	if cause != engine.ErrStopped && cause != engine.ErrClosed {
 		k.gone = append(k.gone, s)
 		if k.lost++; h.ReportLoss() {
 			end.lost = s.Key
 		}
 	}
-	if end.end != nil || end.lost != "" {
-		k.endings = append(k.endings, end)
-	}
+	k.endings = append(k.endings, end)
 	e.End()
-	e.lease, e.end = nil, nil
+	e.lease, e.kept = nil, nil
 }
 
 // unlockAndReport gives mu up and reports what has ended. To end a context runs no user
@@ -305,9 +302,7 @@ func (k *Keeper) unlockAndReport() {
 	endings, news, gone := k.endings, k.reports, k.gone
 	k.endings, k.reports, k.gone = nil, nil, nil
 	for _, e := range endings { // still under mu: Kept.Err relies on it that what has ended is reported
-		if e.end != nil {
-			e.end(e.cause)
-		}
+		e.kept.ended(e.cause)
 	}
 	k.mu.Unlock()
 	for i := range gone {

@@ -39,7 +39,7 @@ func (k *Keeper) Keep(ctx context.Context, h Hold) *Kept {
 		return c
 	}
 	c.detach = context.AfterFunc(&parent{Context: c.user, done: c.user.Done()}, c.userEnded)
-	if err := k.add(h, &c.entry, c.ended); err != nil {
+	if err := k.add(c); err != nil {
 		c.ended(err)
 		return c
 	}

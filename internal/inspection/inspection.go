@@ -8,7 +8,9 @@
 package inspection
 
 import (
+	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -66,10 +68,9 @@ func Read(ctx context.Context, e *engine.Engine, nodes int, key string, failures
 
 // Prove returns what nodes have shown of a lock as if that had been asked in one operation: it has
 // no error if a quorum has the value. ttl is then what a quorum shows at least.
-func Prove(seen []Sight, value string) (op *engine.Op, ttl time.Duration) {
+func Prove(seen []Sight, value string, nodes *quorum.Config) (op *engine.Op, ttl time.Duration) {
 	op = &engine.Op{}
-	op.Tally.Reset(len(seen))
-	var ttls []time.Duration
+	op.Tally.ResetTo(nodes)
 	for node, s := range seen {
 		switch {
 		case s.Err != nil:
@@ -77,19 +78,33 @@ func Prove(seen []Sight, value string) (op *engine.Op, ttl time.Duration) {
 			op.Failures = append(op.Failures, engine.Failure{Node: node, Err: s.Err})
 		case s.Value == value && s.TTL > 0: // a value without a TTL is no lock's
 			op.Tally.Record(node, quorum.Granted)
-			ttls = append(ttls, s.TTL)
 		default:
 			op.Tally.Record(node, quorum.Denied)
 		}
 	}
 	switch {
 	case op.Tally.Verdict() == quorum.Won:
-		slices.Sort(ttls)
-		ttl = ttls[len(ttls)-quorum.Size(len(seen))]
-	case op.Tally.Count(quorum.Denied) > len(seen)-quorum.Size(len(seen)):
+		ttl = shownBy(seen, op.Tally.Nodes(quorum.Granted), nodes)
+	case nodes.Blocks(op.Tally.Nodes(quorum.Denied)):
 		op.Err = engine.ErrNotHeld
 	default:
 		op.Err = engine.ErrNoQuorum
 	}
 	return op, ttl
+}
+
+// shownBy is the longest TTL that each node of a quorum among some nodes shows.
+func shownBy(seen []Sight, among uint64, nodes *quorum.Config) time.Duration {
+	var order []int
+	for ; among != 0; among &= among - 1 {
+		order = append(order, bits.TrailingZeros64(among))
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(seen[b].TTL, seen[a].TTL) })
+	longest := uint64(0)
+	for _, node := range order {
+		if longest |= 1 << uint(node); nodes.IsQuorum(longest) {
+			return seen[node].TTL
+		}
+	}
+	return 0
 }

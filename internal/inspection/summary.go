@@ -2,6 +2,7 @@ package inspection
 
 import (
 	"crypto/sha256"
+	"math/bits"
 	"strings"
 	"unicode"
 
@@ -34,30 +35,30 @@ type Summary struct {
 	Sum            [sha256.Size]byte // not the value, which could release the lock
 }
 
-// count is how many nodes have one value, and have it without a TTL.
-type count struct{ nodes, eternal int }
+// count is the nodes that have one value, and those that have it without a TTL, a bit each.
+type count struct{ nodes, eternal uint64 }
 
 // Summarize counts what Read has seen.
-func Summarize(seen []Sight) (s Summary) {
-	var absent, failed int
+func Summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
+	var absent, failed uint64
 	var most *Sight
 	counts := map[string]count{}
 	for i := range seen {
-		n := &seen[i]
+		n, bit := &seen[i], uint64(1)<<uint(i)
 		switch {
 		case n.Err != nil:
-			failed++
+			failed |= bit
 			continue
 		case !n.There:
-			absent++
+			absent |= bit
 			continue
 		}
 		c := counts[n.Value]
-		if c.nodes++; n.TTL == 0 {
-			c.eternal++
+		if c.nodes |= bit; n.TTL == 0 {
+			c.eternal |= bit
 		}
 		counts[n.Value] = c
-		if most == nil || c.nodes > counts[most.Value].nodes {
+		if most == nil || bits.OnesCount64(c.nodes) > bits.OnesCount64(counts[most.Value].nodes) {
 			most = n
 		}
 	}
@@ -67,14 +68,14 @@ func Summarize(seen []Sight) (s Summary) {
 		s.Holder, s.Digest = most.Holder()
 		s.Sum = sha256.Sum256([]byte(most.Value))
 	}
-	switch need := quorum.Size(len(seen)); {
-	case c.eternal >= need:
+	switch {
+	case nodes.IsQuorum(c.eternal):
 		s.Status = eternal
-	case c.nodes >= need:
+	case nodes.IsQuorum(c.nodes):
 		s.Status = heldBy
-	case absent >= need:
+	case nodes.IsQuorum(absent):
 		s.Status = free
-	case failed > len(seen)-need:
+	case nodes.Blocks(failed):
 		s.Status = unknown
 	default:
 		s.Status = split

@@ -33,10 +33,20 @@ func GaveUp(key string, attempts int, waited time.Duration, last, ended error) s
 	return fmt.Sprintf("redlock: gave up on %s after %d %s in %s: %s; %s", Quote(key), attempts, noun, took, why, end)
 }
 
-// NoQuorum is the text of an operation that ended without a quorum of nodes.
-func NoQuorum[E error](nodes int, failed []E, release bool) string {
+// NoQuorum is the text of an operation that ended without a quorum of nodes. While the nodes
+// change, now and next are whether one lacks in Config.Nodes and in Config.NextNodes.
+func NoQuorum[E error](nodes int, failed []E, now, next, release bool) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "redlock: no quorum (%d of %d nodes failed", len(failed), nodes)
+	text.WriteString("redlock: no quorum")
+	switch {
+	case now && next:
+		text.WriteString(" of Nodes and none of NextNodes")
+	case now:
+		text.WriteString(" of Nodes")
+	case next:
+		text.WriteString(" of NextNodes")
+	}
+	fmt.Fprintf(&text, " (%d of %d nodes failed", len(failed), nodes)
 	separator := ": "
 	for _, f := range failed {
 		text.WriteString(separator)

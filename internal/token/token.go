@@ -1,4 +1,4 @@
-// Package token makes the random values that prove who holds a lock.
+// Package token makes the random values that prove that a client holds a lock.
 //
 // A node that grants stores the token at the key, and extends or deletes the key only for a
 // caller that shows the same token. Each attempt takes a fresh one, also a retry: with the same

@@ -193,25 +193,23 @@ func (w *Waiter) act(step contention.Step, done <-chan struct{}) {
 		})
 	case contention.Watch:
 		ttl, err := p.watch(w.key, step.Node, done)
-		w.finish(func(l *line, s *contention.Surroundings) {
-			switch {
-			case err == nil:
-				l.contender.Watched(s, step.Node, ttl)
-			case err != errGivenUp:
-				l.contender.Failed(s, step.Node)
-			}
-		})
+		w.answered(step.Node, err, func(c *contention.Contender, s *contention.Surroundings) { c.Watched(s, step.Node, ttl) })
 	case contention.Claim:
 		own, left, err := p.claim(w.key, step, done)
-		w.finish(func(l *line, s *contention.Surroundings) {
-			switch {
-			case err == nil:
-				l.contender.Claimed(s, own, left)
-			case err != errGivenUp:
-				l.contender.Failed(s, step.Node)
-			}
-		})
+		w.answered(step.Node, err, func(c *contention.Contender, s *contention.Surroundings) { c.Claimed(s, own, left) })
 	}
+}
+
+// answered ends a question of w to a node: report notes the answer, if one came.
+func (w *Waiter) answered(node int, err error, report func(*contention.Contender, *contention.Surroundings)) {
+	w.finish(func(l *line, s *contention.Surroundings) {
+		switch {
+		case err == nil:
+			report(&l.contender, s)
+		case err != errGivenUp:
+			l.contender.Failed(s, node)
+		}
+	})
 }
 
 // finish ends what w does for its line: report notes the result there. If w is not the one

@@ -45,13 +45,12 @@ func All() []harness.Driver {
 		ours.Driver{Scripted: true},
 		ours.Driver{NoHandOver: true},
 		ours.Submitter{},
-		floor.Driver{Native: true},
 	}
 }
 
 // Usual names the drivers that run unless others are chosen.
 func Usual() []string {
-	const others = 4 // at the end of All
+	const others = 3 // at the end of All
 	names := Names(All())
 	return names[:len(names)-others]
 }

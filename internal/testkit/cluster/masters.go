@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // mastersEnv makes a test binary serve fake masters and do nothing else.
@@ -25,6 +26,7 @@ func Main(m *testing.M) {
 		serveMasters()
 		return
 	}
+	testkit.ChildrenEndAtOnce()
 	// Tests that run beside others wait for real servers, not for processors.
 	// The command line wins.
 	_ = flag.Set("test.parallel", "12")

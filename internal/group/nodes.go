@@ -1,0 +1,88 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Lists is some of the two lists of nodes in a Config.
+type Lists struct{ Nodes, NextNodes bool }
+
+// members is which nodes are in which list. A node of both is one node: it is asked once, and
+// counts in both.
+type members struct {
+	now, next *quorum.Config // the lists; next is nil without NextNodes
+	quorum    *quorum.Config // both together
+}
+
+// parseNodes reads the lists: addresses are those of Nodes, and then those that are new in
+// NextNodes.
+func parseNodes(nodes, nextNodes []string) (m members, addresses []conn.Address, err error) {
+	if n := len(nodes); n == 0 || n > quorum.MaxNodes {
+		return m, nil, fmt.Errorf("%d nodes, want 1 to %d", n, quorum.MaxNodes)
+	}
+	if addresses, err = conn.ParseAddresses(nodes); err != nil {
+		return m, nil, err
+	}
+	m.now = quorum.Majority(1<<len(nodes) - 1)
+	if m.quorum = m.now; len(nextNodes) == 0 {
+		return m, addresses, nil
+	}
+	next, err := conn.ParseAddresses(nextNodes)
+	if err != nil {
+		return m, nil, fmt.Errorf("NextNodes: %w", err)
+	}
+	places := map[string]int{}
+	for i, a := range addresses {
+		places[a.Host] = i
+	}
+	var in uint64
+	for _, a := range next {
+		i, isIn := places[a.Host]
+		switch {
+		case !isIn:
+			i = len(addresses)
+			addresses = append(addresses, a)
+		case !a.Equal(addresses[i]):
+			return m, nil, fmt.Errorf("%s is in Nodes and in NextNodes with other credentials or options: write it alike in both", a)
+		}
+		in |= bit(i)
+	}
+	switch n := len(addresses); {
+	case n > quorum.MaxNodes:
+		return m, nil, fmt.Errorf("Nodes and NextNodes have %d nodes together, at most %d are allowed: change the nodes in several steps", n, quorum.MaxNodes)
+	case in == m.now.Nodes():
+		return m, nil, errors.New("NextNodes has the same nodes as Nodes: leave it empty unless the nodes change")
+	}
+	m.next = quorum.Majority(in)
+	m.quorum = quorum.Joint(m.now, m.next)
+	return m, addresses, nil
+}
+
+// in returns the lists in which a node is.
+func (m *members) in(node int) Lists {
+	return Lists{m.now.Nodes()&bit(node) != 0, m.next != nil && m.next.Nodes()&bit(node) != 0}
+}
+
+// blocked returns the lists that have no quorum without some nodes.
+func (m *members) blocked(nodes uint64) Lists {
+	return Lists{m.now.Blocks(nodes), m.next != nil && m.next.Blocks(nodes)}
+}
+
+// Lacking returns the lists that have no quorum for an operation, since nodes have failed; both
+// are false without NextNodes.
+func (g *Group) Lacking(op *engine.Op) Lists {
+	if g.members.next == nil {
+		return Lists{}
+	}
+	failed := op.Tally.Nodes(quorum.Failed)
+	lists := g.members.blocked(failed)
+	if lists == (Lists{}) { // together with those that lack the key
+		lists = g.members.blocked(failed | op.Tally.Nodes(quorum.Denied))
+	}
+	return lists
+}

@@ -1,0 +1,70 @@
+package luascript
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBounds: size, nesting, variables, keys and steps are bounded.
+func TestBounds(t *testing.T) {
+	for _, c := range []struct{ name, text, reason string }{
+		{"size", strings.Repeat(" ", MaxSource+1), "the text has 65537 bytes, where 65536 is the most"},
+		{"parentheses", "return " + strings.Repeat("(", 30000), "more than 64 levels of nesting"},
+		{"not", "return " + strings.Repeat("not ", 15000) + "1", "more than 64 levels of nesting"},
+		{"blocks", strings.Repeat("do ", 20000), "more than 64 levels of nesting"},
+		{"tables", "return " + strings.Repeat("{", 30000), "more than 64 levels of nesting"},
+		{"variables", strings.Repeat("local a\n", 201), "more than 200 local variables"},
+		{"steps", "return " + strings.Repeat("1+", 32000) + "1", "more than 100000 steps"},
+	} {
+		s, err := Parse([]byte(c.text))
+		if err == nil {
+			_, err = s.Classify(nil, nil, start)
+		}
+		require.ErrorContains(t, err, c.reason, c.name)
+	}
+	s, err := Parse([]byte("return redis.call('get', KEYS[1])"))
+	require.NoError(t, err)
+	_, err = s.Classify(make([][]byte, 17), nil, start)
+	require.ErrorContains(t, err, "17 keys and 0 arguments, where 16 and 64 is the most")
+}
+
+// TestScriptIsShared: one Script serves many calls at once, each with its own arguments.
+func TestScriptIsShared(t *testing.T) {
+	const text = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end\nreturn 0"
+	require.Equal(t, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", Name([]byte("return 1")), "as Redis names it")
+	source := []byte(text)
+	s, err := Parse(source)
+	require.NoError(t, err)
+	clear(source) // the server reads the next command into the same memory
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			token := fmt.Appendf(nil, "client %d", i)
+			for n := range 200 {
+				p, err := s.Classify([][]byte{[]byte("k")}, [][]byte{token, fmt.Append(nil, n+1)}, start)
+				if err != nil || !bytes.Equal(p.Token, token) || p.Owned.TTL.Milliseconds != int64(n+1) {
+					t.Errorf("%v, %s", err, written(p))
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func BenchmarkClassify(b *testing.B) {
+	s, err := Parse([]byte("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"))
+	require.NoError(b, err)
+	keys, argv := words("k", start), words("mine", start)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Classify(keys, argv, start); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

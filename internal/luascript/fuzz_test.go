@@ -1,0 +1,60 @@
+package luascript
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzScript: no text and no arguments make the package crash, hang, print an argument or return a
+// plan that no class has.
+func FuzzScript(f *testing.F) {
+	for _, c := range corpus(f, start) {
+		args := append(c.argv, nil, nil)
+		f.Add(c.text, args[0], args[1])
+	}
+	f.Fuzz(func(t *testing.T, text string, arg, another []byte) {
+		s, err := Parse([]byte(text))
+		if err == nil {
+			var p Plan
+			if p, err = s.Classify([][]byte{[]byte("k"), []byte("l")}, [][]byte{arg, another, arg}, start); err == nil {
+				requirePlan(t, p)
+				return
+			}
+		}
+		var refusal *Refusal
+		require.True(t, errors.As(err, &refusal))
+		if len(arg) > 8 && !strings.Contains(strings.ToUpper(text), strings.ToUpper(string(arg))) {
+			require.NotContains(t, err.Error(), string(arg))
+		}
+	})
+}
+
+func requirePlan(t *testing.T, p Plan) {
+	require.NotEmpty(t, p.Keys)
+	require.Equal(t, p.Class, classOf(p.Absent.Effect, p.Owned.Effect, p.Other.Effect))
+	if p.Class != Query && p.Class != ForceRelease && p.Class != ForceExtend {
+		require.NotNil(t, p.Token)
+	}
+	for _, row := range []Row{p.Absent, p.Owned, p.Other} {
+		sets := row.Effect == Set || row.Effect == Expire
+		require.Equal(t, sets, row.TTL != TTL{})
+		require.True(t, !sets || row.TTL.None || row.TTL.Rest || row.TTL.Milliseconds > 0)
+	}
+}
+
+// FuzzList: a list is read or refused.
+func FuzzList(f *testing.F) {
+	f.Add([]byte(listed))
+	f.Fuzz(func(t *testing.T, list []byte) {
+		scripts, err := ParseList(list)
+		for _, s := range scripts {
+			require.NoError(t, err)
+			if p, err := s.Classify(words("k l", start), words("mine 5000 7000", start), start); err == nil && len(p.Keys) == 1 {
+				requirePlan(t, p)
+			}
+		}
+	})
+}

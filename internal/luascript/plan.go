@@ -1,0 +1,81 @@
+package luascript
+
+// Class is what a script does with a lock: see the table in the package comment.
+type Class uint8
+
+const (
+	Query          Class = iota // changes nothing
+	Acquire                     // sets the keys where they are absent
+	AcquireOrRenew              // the same, and extends where they hold the token
+	Release                     // deletes the keys where they hold the token
+	Extend                      // sets the TTL where the keys hold the token
+	ForceRelease                // deletes the keys, no matter what they hold
+	ForceExtend                 // sets the TTL, no matter what the keys hold
+)
+
+func (c Class) String() string {
+	return [...]string{"query", "acquire", "acquire or renew", "release", "extend", "force release", "force extend"}[c]
+}
+
+// Plan is what one call of a script does. Its byte slices are those that Classify was given.
+type Plan struct {
+	Class Class
+	Keys  [][]byte // of the lock, each once; more than one only for Acquire, Release and Extend
+	DB    int      // the database that the script selects; -1: that of the connection
+
+	// Token is the argument that the script compares the value with, or that it writes. It is nil
+	// where the script does neither; then Owned equals Other.
+	Token []byte
+
+	Absent Row // no key exists
+	Owned  Row // each key holds Token
+	Other  Row // each key holds another value
+}
+
+// Row is what a script does in one world.
+type Row struct {
+	Effect Effect
+	TTL    TTL // of Set and Expire
+	Reply  Reply
+}
+
+// Effect is how a key has changed when the script is over.
+type Effect uint8
+
+const (
+	None   Effect = iota
+	Set           // it was absent and holds Token
+	Delete        // it was there and is absent
+	Expire        // it holds what it held, with a new TTL
+)
+
+// TTL is a time to live that a script sets.
+type TTL struct {
+	Milliseconds int64 // more than 0, but where Rest is set
+	Rest         bool  // Milliseconds are added to what is left of the present TTL
+	Longer       bool  // a TTL that is longer already is left alone (PEXPIRE … GT; the reply is 0 then)
+	None         bool  // no expiry
+}
+
+// Reply is what a client gets.
+type Reply struct {
+	Kind  Kind
+	Int   int64 // of Int; of PTTL and TTL what is added to them
+	Text  []byte
+	Items []Reply
+}
+
+// Kind is the kind of a Reply.
+type Kind uint8
+
+const (
+	Nil Kind = iota
+	Int
+	Bulk
+	Status // Text is what follows '+'
+	Error  // Text is what follows '-'
+	Array
+	Value      // the value at the key as its client knows it, as a bulk
+	PTTL       // the rest of the TTL at the time of the call, in ms, plus Int, as an integer
+	TTLSeconds // the same in whole seconds
+)

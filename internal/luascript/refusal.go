@@ -1,0 +1,44 @@
+package luascript
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+)
+
+// Refusal is the error of a script that has no Plan. It contains no argument of a call.
+type Refusal struct {
+	SHA1   string // the name of the script
+	Reason string // "HGET on KEYS[1]"
+}
+
+func (r *Refusal) Error() string {
+	return "script " + r.SHA1 + " is not a lock script this server knows: " + r.Reason
+}
+
+// refused is the panic value inside of the package; Parse and Classify make it a Refusal.
+type refused string
+
+// refuse leaves Parse or Classify. The stack of a recursive parser would otherwise consist of
+// checks for errors.
+func refuse(format string, args ...any) {
+	panic(refused(fmt.Sprintf(format, args...)))
+}
+
+// catch makes a refuse the error of the function that defers it.
+func catch(name string, err *error) {
+	switch reason := recover().(type) {
+	case nil:
+	case refused:
+		*err = &Refusal{SHA1: name, Reason: string(reason)}
+	default:
+		panic(reason)
+	}
+}
+
+// Name returns the name under which EVALSHA calls a script: its SHA1 in lower-case hex. It is a
+// name, not a protection.
+func Name(source []byte) string {
+	sum := sha1.Sum(source)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,34 @@
+package luascript
+
+// MaxSource is the size of the longest text that Parse accepts, in bytes.
+const MaxSource = 64 << 10
+
+// Script is a text that Parse has accepted, or an entry of a list. It does not change, and may be
+// used by several goroutines.
+type Script struct {
+	name  string
+	main  block
+	slots int
+	entry *entry // of a list, in place of the text
+}
+
+// Name returns the SHA1 of the script in lower-case hex.
+func (s *Script) Name() string { return s.name }
+
+// Parse reads the text of a script. The error is a *Refusal. It does not keep source.
+func Parse(source []byte) (*Script, error) {
+	s := &Script{name: Name(source)}
+	if err := s.read(source); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Script) read(source []byte) (err error) {
+	defer catch(s.name, &err)
+	if len(source) > MaxSource {
+		refuse("the text has %d bytes, where %d is the most", len(source), MaxSource)
+	}
+	s.main, s.slots = parse(string(source))
+	return nil
+}

@@ -1,0 +1,65 @@
+package quorum
+
+import "math/bits"
+
+// Config is the nodes that vote, and which sets of them are a quorum. A set of nodes is a
+// word with a bit for each, that of node 0 the lowest. Bits of other nodes do not count.
+//
+// A Config does not change once it is made, so tallies and goroutines share it. The zero
+// Config has no nodes, and no set is a quorum of it.
+type Config struct {
+	all   uint64 // nodes, of this configuration and of the next
+	own   uint64 // of this one
+	half  int    // of own, rounded down: a quorum has more
+	next  *Config
+	start Verdict // of a round without votes
+}
+
+// Majority returns the configuration in which more than half of the nodes are a quorum.
+func Majority(nodes uint64) *Config {
+	c := Config{all: nodes, own: nodes, half: bits.OnesCount64(nodes) / 2}
+	return c.started()
+}
+
+// Joint returns the configuration in which a set is a quorum if it is one of now and one of
+// next. A node of both is one node with one vote, which counts in both.
+func Joint(now, next *Config) *Config {
+	if now.next != nil {
+		next = Joint(now.next, next)
+	}
+	c := Config{all: now.all | next.all, own: now.own, half: now.half, next: next}
+	return c.started()
+}
+
+// started sets the verdict of a round without votes: without nodes it is lost.
+func (c Config) started() *Config {
+	if c.start = Pending; c.Blocks(0) {
+		c.start = Lost
+	}
+	return &c
+}
+
+// Len returns how many nodes there are.
+func (c *Config) Len() int { return bits.OnesCount64(c.all) }
+
+// Nodes returns the set of all nodes.
+func (c *Config) Nodes() uint64 { return c.all }
+
+// IsQuorum reports whether nodes are a quorum.
+func (c *Config) IsQuorum(nodes uint64) bool {
+	return bits.OnesCount64(nodes&c.own) > c.half && (c.next == nil || c.next.IsQuorum(nodes))
+}
+
+// Blocks reports whether there is no quorum without nodes: if these refuse or fail, the
+// others cannot win.
+func (c *Config) Blocks(nodes uint64) bool {
+	return bits.OnesCount64(c.own&^nodes) <= c.half || c.next != nil && c.next.Blocks(nodes)
+}
+
+// majorities has the configurations of the nodes 0 to n-1, for [Tally.Reset].
+var majorities = func() (all [MaxNodes + 1]*Config) {
+	for n := range all {
+		all[n] = Majority(1<<n - 1)
+	}
+	return all
+}()

@@ -1,0 +1,187 @@
+package quorum_test
+
+import (
+	"fmt"
+	"math/bits"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Three nodes become five, two of which stay: a quorum is two of the old list and three of the
+// new one. The nodes that stay count in both.
+func ExampleJoint() {
+	three := quorum.Majority(0b000111)
+	five := quorum.Majority(0b111110)
+	var tally quorum.Tally
+	tally.ResetTo(quorum.Joint(three, five))
+	fmt.Println(tally.Record(1, quorum.Granted))
+	fmt.Println(tally.Record(2, quorum.Granted)) // two of three, two of five
+	fmt.Println(tally.Record(0, quorum.Failed))
+	fmt.Println(tally.Record(5, quorum.Granted))
+	// Output:
+	// pending
+	// pending
+	// pending
+	// won
+}
+
+// A set of nodes that blocks one of the lists blocks a round of both.
+func ExampleConfig_Blocks() {
+	joint := quorum.Joint(quorum.Majority(0b0111), quorum.Majority(0b1110))
+	fmt.Println(joint.IsQuorum(0b0011), joint.IsQuorum(0b0110))
+	fmt.Println(joint.Blocks(0b1001), joint.Blocks(0b0011))
+	// Output:
+	// false true
+	// false true
+}
+
+// TestJointTable has rounds in which the lists disagree, or votes count in both.
+func TestJointTable(t *testing.T) {
+	const g, d, f = quorum.Granted, quorum.Denied, quorum.Failed
+	for _, c := range []struct {
+		name      string
+		now, next uint64
+		votes     []quorum.Outcome // of nodes 0, 1, ...
+		want      quorum.Verdict
+	}{
+		{"no votes", 0b000111, 0b111000, nil, quorum.Pending},
+		{"the old list alone", 0b000111, 0b111000, []quorum.Outcome{g, g, g}, quorum.Pending},
+		{"the new list alone", 0b000111, 0b111000, []quorum.Outcome{0, 0, 0, g, g, g}, quorum.Pending},
+		{"both", 0b000111, 0b111000, []quorum.Outcome{g, 0, g, g, g}, quorum.Won},
+		{"a minority of each fails", 0b000111, 0b111000, []quorum.Outcome{f, g, g, f, g, g}, quorum.Won},
+		{"the old list is lost", 0b000111, 0b111000, []quorum.Outcome{d, f, 0, g, g, g}, quorum.Lost},
+		{"the new list is lost", 0b000111, 0b111000, []quorum.Outcome{g, g, g, f, d}, quorum.Lost},
+		{"half of all, a minority of each", 0b000111, 0b111000, []quorum.Outcome{f, 0, 0, f}, quorum.Pending},
+		{"one node becomes three", 0b001, 0b111, []quorum.Outcome{g}, quorum.Pending},
+		{"with one more", 0b001, 0b111, []quorum.Outcome{g, 0, g}, quorum.Won},
+		{"without the one", 0b001, 0b111, []quorum.Outcome{d, g, g}, quorum.Lost},
+		{"one of three is replaced by votes of the others", 0b0111, 0b1110, []quorum.Outcome{f, g, g}, quorum.Won},
+		{"the replaced node cannot stand for the new one", 0b0111, 0b1110, []quorum.Outcome{g, g, f, f}, quorum.Lost},
+		{"equal lists", 0b111, 0b111, []quorum.Outcome{g, g}, quorum.Won},
+		{"no nodes after the change", 0b111, 0, nil, quorum.Lost},
+	} {
+		var tally quorum.Tally
+		tally.ResetTo(quorum.Joint(quorum.Majority(c.now), quorum.Majority(c.next)))
+		for node, o := range c.votes {
+			tally.Record(node, o)
+		}
+		require.Equal(t, c.want, tally.Verdict(), c.name)
+	}
+}
+
+// TestJointIsTwoTallies holds every joint round of up to five nodes, with all votes that there
+// can be, to two oracles, which know one list each.
+func TestJointIsTwoTallies(t *testing.T) {
+	const n = 5
+	for now := uint64(1); now < 1<<n; now++ {
+		for next := uint64(1); next < 1<<n; next++ {
+			c := quorum.Joint(quorum.Majority(now), quorum.Majority(next))
+			require.Equal(t, now|next, c.Nodes())
+			require.Equal(t, bits.OnesCount64(now|next), c.Len())
+			for all := range 1 << (2 * n) {
+				var tally quorum.Tally
+				tally.ResetTo(c)
+				verdict := tally.Verdict()
+				for node := range n {
+					o := quorum.Outcome(all >> (2 * node) & 3)
+					before := verdict
+					if verdict = tally.Record(node, o); before != quorum.Pending && verdict != before {
+						t.Fatalf("lists %05b and %05b, votes %010b: from %v to %v", now, next, all, before, verdict)
+					}
+				}
+				if want := both(verdictOf(now, all), verdictOf(next, all)); verdict != want {
+					t.Fatalf("lists %05b and %05b, votes %010b: %v, want %v", now, next, all, verdict, want)
+				}
+			}
+		}
+	}
+}
+
+// verdictOf is that of the votes of one list, two bits for each node, by counting them.
+func verdictOf(list uint64, votes int) quorum.Verdict {
+	nodes, granted, refused := 0, 0, 0
+	for node := 0; list>>node != 0; node++ {
+		if list>>node&1 == 0 {
+			continue
+		}
+		nodes++
+		switch quorum.Outcome(votes >> (2 * node) & 3) {
+		case quorum.Granted:
+			granted++
+		case quorum.Denied, quorum.Failed:
+			refused++
+		}
+	}
+	switch {
+	case 2*granted > nodes:
+		return quorum.Won
+	case 2*(nodes-refused) <= nodes:
+		return quorum.Lost
+	}
+	return quorum.Pending
+}
+
+func both(a, b quorum.Verdict) quorum.Verdict {
+	switch {
+	case a == quorum.Won && b == quorum.Won:
+		return quorum.Won
+	case a == quorum.Lost || b == quorum.Lost:
+		return quorum.Lost
+	}
+	return quorum.Pending
+}
+
+// TestNeighboursExcludeEachOther: for all lists of four nodes, a quorum of a step and one of the
+// step beside it share a node. Those of steps that have no list in common need not.
+func TestNeighboursExcludeEachOther(t *testing.T) {
+	const n = 4
+	apart := 0
+	for a := uint64(1); a < 1<<n; a++ {
+		for b := uint64(1); b < 1<<n; b++ {
+			from, to := quorum.Majority(a), quorum.Majority(b)
+			joint := quorum.Joint(from, to)
+			for x := range uint64(1 << n) {
+				y := ^x // what a quorum that shares no node may have
+				if joint.IsQuorum(x) && (from.IsQuorum(y) || to.IsQuorum(y) || joint.IsQuorum(y)) {
+					t.Fatalf("lists %04b and %04b: a quorum in %04b, and one beside it", a, b, x)
+				}
+				if from.IsQuorum(x) && to.IsQuorum(y) {
+					apart++
+				}
+			}
+		}
+	}
+	require.NotZero(t, apart)
+}
+
+// TestConfigsAreAsked: the zero Config has no quorum, three lists are all needed, and a tally of
+// other nodes than the first ones ignores the others.
+func TestConfigsAreAsked(t *testing.T) {
+	var none quorum.Config
+	require.False(t, none.IsQuorum(^uint64(0)))
+	require.True(t, none.Blocks(0))
+	var tally quorum.Tally
+	tally.ResetTo(&none)
+	require.Zero(t, tally.Record(0, quorum.Granted))
+
+	one, two, three := quorum.Majority(1), quorum.Majority(2), quorum.Majority(4)
+	for _, c := range []*quorum.Config{
+		quorum.Joint(quorum.Joint(one, two), three), quorum.Joint(one, quorum.Joint(two, three)),
+	} {
+		for set := range uint64(8) {
+			require.Equal(t, set == 7, c.IsQuorum(set), set)
+			require.Equal(t, set != 0, c.Blocks(set), set)
+		}
+	}
+
+	tally.ResetTo(quorum.Joint(quorum.Majority(1<<63|1<<62), quorum.Majority(1<<3)))
+	require.Equal(t, quorum.Pending, tally.Record(0, quorum.Denied))
+	require.Equal(t, quorum.Pending, tally.Record(63, quorum.Granted))
+	require.Equal(t, quorum.Pending, tally.Record(62, quorum.Granted))
+	require.Equal(t, uint64(1<<3), tally.Nodes(0))
+	require.Equal(t, quorum.Won, tally.Record(3, quorum.Granted))
+	require.Equal(t, uint64(1<<63|1<<62|1<<3), tally.Nodes(quorum.Granted))
+}
