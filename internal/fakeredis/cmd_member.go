@@ -16,7 +16,7 @@ func (f *fenceCall) member() {
 		return
 	}
 	if len(f.argv) < 2 {
-		f.raise("me:match", "attempt to concatenate local 'me' (a nil value)")
+		f.raise("me:match", "attempt to index local 'me' (a nil value)")
 		return
 	}
 	f.identify(f.argv[1])

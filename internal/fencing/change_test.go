@@ -186,8 +186,8 @@ var wide = []world{
 	{name: "and back", nodes: 4, from: 0b0111, to: 0b1011, attempts: 4, clients: 2, losses: 4, calls: 2, back: true, joined: true, walks: true},
 }
 
-// TestWideChanges takes random walks. That they go far enough is shown by variants, in which
-// they find what breaks.
+// TestWideChanges takes random walks. That they go far enough is shown by a variant, in which they
+// find what breaks after 17 steps.
 func TestWideChanges(t *testing.T) {
 	count := 30_000
 	if testkit.Long() {
@@ -201,16 +201,11 @@ func TestWideChanges(t *testing.T) {
 			require.Positive(t, r.seen[opens])
 		})
 	}
-	for _, w := range []world{
-		{name: "sealed anew", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 2, losses: 4, calls: 2, joined: true, walks: true, noNonce: true},
-		{name: "the nonce of a notice", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 2, losses: 3, calls: 1, joined: true, walks: true, keepNonce: true},
-		{name: "re-learning", nodes: 5, from: 0b00111, to: 0b11001, attempts: 2, clients: 2, losses: 3, calls: 1, joined: true, walks: true, oldReads: true},
-	} {
-		t.Run(w.name, func(t *testing.T) {
-			t.Parallel()
-			r := w.walk(rand.New(rand.NewPCG(1, 2)), 30_000_000)
-			t.Logf("%d steps: %s", r.states, r.broken)
-			require.NotEmpty(t, r.broken)
-		})
-	}
+	one := world{name: "a call that looks once", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "02", oneLook: true, walks: true}
+	t.Run(one.name, func(t *testing.T) {
+		t.Parallel()
+		r := one.walk(rand.New(rand.NewPCG(1, 2)), 3_000_000)
+		t.Logf("%d steps: %s", r.states, r.broken)
+		require.NotEmpty(t, r.broken)
+	})
 }
