@@ -27,7 +27,6 @@ var small = []world{
 	{name: "blocks, a loss", nodes: 3, attempts: 2, clients: 1, losses: 1, block: 2},
 	{name: "every holder, confirmed", nodes: 3, attempts: 2, block: 2, confirmed: true},
 	{name: "a change", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, calls: 1, joined: true},
-	{name: "a change, nodes come to it", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, steps: "02", calls: 1},
 	{name: "every holder, confirmed, a loss", nodes: 3, attempts: 2, clients: 1, losses: 1, block: 2, confirmed: true},
 }
 
@@ -50,6 +49,7 @@ var large = []world{
 	{name: "blocks, 2 losses", nodes: 3, attempts: 3, clients: 1, losses: 2, block: 2},
 	{name: "every holder, confirmed", nodes: 3, attempts: 3, block: 2, confirmed: true},
 	{name: "every holder, confirmed, 2 losses", nodes: 3, attempts: 2, clients: 2, losses: 2, block: 2, confirmed: true},
+	{name: "a change, nodes come to it", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, steps: "02", calls: 1},
 	{name: "a change, a loss", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true, steps: "02", live: true},
 	{name: "a change, a loss, all steps", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true, limit: 30e6},
 	{name: "a change, a loss, nodes come to it", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, steps: "02", limit: 30e6},
@@ -141,10 +141,10 @@ var broken = []world{
 	{name: "step 2 without the call", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, noCall: true},
 	{name: "step 2 beside step 0", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, calls: 1, beside: true},
 	{name: "a call that seals one less than a quorum", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, calls: 1, fewSealed: true},
-	{name: "a call that looks once", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "02", oneLook: true},
+	{name: "a call that looks once", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "02", oneLook: true, slow: true},
 	{name: "a node that comes back is sealed, and others are not", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, steps: "00", live: true, relabels: true},
-	{name: "a node that comes back is not sealed, and others are", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "02", unsealed: true},
-	{name: "re-learning from the old configuration alone", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "21", oldReads: true},
+	{name: "a node that comes back is not sealed, and others are", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "02", unsealed: true, slow: true},
+	{name: "re-learning from the old configuration alone", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "21", oldReads: true, slow: true},
 	{name: "re-learning ignores the floor", nodes: 3, attempts: 2, clients: 1, losses: 1, collect: true, noFloor: true},
 }
 
@@ -154,6 +154,9 @@ var broken = []world{
 func TestBroken(t *testing.T) {
 	for _, w := range broken {
 		t.Run(w.name, func(t *testing.T) {
+			if w.slow && !testkit.Long() {
+				t.Skip("set REDLOCK_LONG=1")
+			}
 			t.Parallel()
 			r := find(t, &w)
 			if distinct := w; !w.live && !w.lowWord {

@@ -323,7 +323,11 @@ func (m *stepper) read(r, j int) {
 	x := m.add(reads, r, j)
 	c := &x.after.clients[r]
 	c.floor = uint8(rejoin.floor)
-	c.read[slices.Index(fleetNames[:], ParseMarker(answer.Text).Me.Fleet)] |= 1 << j
+	names := slices.Index(fleetNames[:], ParseMarker(answer.Text).Me.Fleet)
+	if names < 0 { // sealed on the way back
+		names = namesBoth
+	}
+	c.read[names] |= 1 << j
 	m.settle(&x.after)
 }
 

@@ -27,6 +27,7 @@ type world struct {
 	distinct                         bool   // attempts propose different tokens
 	lazy                             bool   // attempts end, and REJOINs are sent, at any time
 	limit                            int    // of states
+	slow                             bool   // it is for long runs
 	walks                            bool   // random ones: it is too large to be searched
 
 	atOnce        bool // a node that has forgotten votes at once
