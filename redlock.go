@@ -444,7 +444,6 @@ func (e NodeError) Unwrap() error { return e.Err }
 // OpKind is the kind of an operation. Its String is "acquire", "extend" or "release".
 type OpKind uint8
 
-// The kinds of operations.
 const (
 	OpAcquire OpKind = 1 + iota
 	OpExtend
@@ -606,9 +605,10 @@ type KeyState struct {
 	// Holder is the Config.Name of the holder, or "", and Digest a short hash of the value, which distinguishes
 	// two holders. Both are of the value that most nodes have.
 	Holder, Digest string
-	Nodes          []KeyOnNode // in the order of Node.Index
+	TTL            time.Duration // that a quorum of nodes shows of it at least, when it is held
+	Nodes          []KeyOnNode   // in the order of Node.Index
 
-	sum [32]byte // SHA-256 of that value
+	value inspection.Value // of a quorum
 }
 
 // KeyOnNode is what one node has at a key.
@@ -624,7 +624,6 @@ type KeyOnNode struct {
 // KeyStatus sums up what the nodes have at a key. Its String is a few words.
 type KeyStatus uint8
 
-// The statuses of a key.
 const (
 	KeyUnknown KeyStatus = iota // too few nodes answered
 	KeyFree                     // a quorum of nodes has no such key
@@ -636,20 +635,22 @@ const (
 func (s KeyStatus) String() string { return inspection.Status(s).String() }
 
 // IsHeldBy reports whether l is the lock that holds the key.
-func (s KeyState) IsHeldBy(l Lock) bool {
-	return (s.Status == KeyHeld || s.Status == KeyEternal) && l.handle.HasValue(s.sum)
-}
+func (s KeyState) IsHeldBy(l Lock) bool { return s.Token() != "" && s.Token() == l.handle.Value() }
+
+// Token returns the value that a quorum of nodes has, or "": the token of the holder, a secret. With it
+// [Client.Attach] gives an operator a handle that releases this lock, and none that is acquired later.
+func (s KeyState) Token() string { return s.value.Show() }
 
 // Inspect asks each node what it has at key, and waits for all of them, at most for NodeTimeout. It changes
 // nothing. Value and TTL are not read at the same moment. The error is ctx.Err(), ErrBusy, ErrClosed or
-// ErrArgument; the failure of a node is in its KeyOnNode. A value that is no string is such a failure.
-// Inspect and Attach alone need the permissions for GETRANGE and PTTL.
+// ErrArgument; the failure of a node, also of one that has no string there, is in its KeyOnNode. Inspect and
+// Attach need the permissions for GETRANGE and PTTL.
 func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	seen, all, err := c.group.Inspect(ctx, key)
 	if err != nil {
 		return KeyState{}, err
 	}
-	s := KeyState{key, KeyStatus(all.Status), all.Holder, all.Digest, make([]KeyOnNode, len(seen)), all.Sum}
+	s := KeyState{key, KeyStatus(all.Status), all.Holder, all.Digest, all.TTL, make([]KeyOnNode, len(seen)), all.Value}
 	for i := range seen {
 		n := &seen[i]
 		holder, digest := n.Holder()
@@ -711,7 +712,6 @@ type Vote struct {
 // Outcome is how a node voted. Its String is "granted", "denied" or "failed".
 type Outcome uint8
 
-// The outcomes of a vote.
 const (
 	Granted Outcome = 1 + iota // the node did as asked
 	Denied                     // the key is another holder's, or gone

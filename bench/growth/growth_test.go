@@ -16,7 +16,7 @@ func TestHeldAndSeveral(t *testing.T) {
 	timing = harness.Timing{Window: 50 * time.Millisecond}
 	var all []result.Note
 	note := func(n result.Note) { all = append(all, n) }
-	require.NoError(t, held(t.Context(), fakeredis.Addrs(servers), note, 10_000))
+	require.NoError(t, held(t.Context(), fakeredis.Addrs(servers), note, 6_000))
 	require.Equal(t, "each lock", all[0].What)
 	require.Equal(t, result.Figure{Value: 0, Unit: "failed"}, all[len(all)-1].Figures[1])
 	for _, s := range servers {

@@ -69,6 +69,7 @@ func ask(t *testing.T, c net.Conn, text string) time.Duration {
 }
 
 func TestCarries(t *testing.T) {
+	t.Parallel()
 	p := start(t)
 	c := dialT(t, p.Addrs[0])
 	ask(t, c, "hello")
@@ -83,6 +84,7 @@ func TestCarries(t *testing.T) {
 }
 
 func TestDelay(t *testing.T) {
+	t.Parallel()
 	p := start(t)
 	c := dialT(t, p.Addrs[0])
 	const rtt = 30 * time.Millisecond
@@ -118,6 +120,7 @@ func silent(t *testing.T, c net.Conn) {
 // TestFaults: a node that carries nothing keeps its connections, and what was
 // sent meanwhile arrives; one that refuses loses them.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	p := start(t)
 	for _, c := range []struct {
 		begin        func(int) error

@@ -49,17 +49,22 @@ func target(importPath string) string {
 
 // restricted names the only rooms, beside itself, that may import a thing.
 var restricted = map[string][]string{
-	"redlock":                           {"bench", "internal/testkit"},
+	"redlock":                           {"bench", "internal/testkit", "internal/grants", "internal/frontend", "internal/cmd"},
+	"internal/session":                  {"internal/frontend", "internal/cmd"},
+	"internal/grants":                   {"internal/frontend"},
+	"internal/frontend":                 {"internal/cmd", "bench"},
+	"internal/embedded":                 {"internal/cmd"}, // its masters are those of tests, for trying and nothing else
+	"internal/cmd":                      {},
 	"bench":                             {},
 	"internal/group":                    {"redlock"},
 	"internal/inspection":               {"redlock", "internal/group"},
 	"conn/conntest":                     {}, // or a user of the library compiles a server
-	"internal/fakeredis":                {"bench", "internal/testkit", "conn/conntest"},
+	"internal/fakeredis":                {"bench", "internal/testkit", "conn/conntest", "internal/embedded"},
 	"internal/realredis":                {"bench", "internal/testkit"},
 	"internal/knobs":                    {"redlock", "internal/group", "bench", "internal/testkit"},
 	"internal/testkit":                  {},
+	"github.com/tidwall/redcon":         {"bench", "internal/fakeredis", "internal/session"},
 	"internal/luascript":                {"internal/frontend"},
-	"github.com/tidwall/redcon":         {"bench", "internal/fakeredis"},
 	"github.com/stretchr/testify":       {"bench", "internal/testkit"},
 	"github.com/valyala/bytebufferpool": {"bench", "redlock", "conn"},
 }
@@ -181,6 +186,10 @@ func TestForbiddenImports(t *testing.T) {
 		{"internal/fakeredis/a.go", "github.com/stretchr/testify/require", false},
 		{"internal/testkit/cluster/a.go", ours + "internal/fakeredis", true},
 		{"bench/main.go", ours + "internal/group", false},
+		{"internal/cmd/redlock/a.go", ours + "internal/embedded", true},
+		{"internal/cmd/redlock/a.go", ours + "internal/fakeredis", false},
+		{"internal/frontend/a.go", ours + "internal/fakeredis", false},
+		{"internal/group/a.go", ours + "internal/frontend", false},
 		{"newroom/a.go", ours + "resp", false},
 	} {
 		src := fmt.Sprintf("package p\n\nimport (\n\t_ %q\n\tx %q\n)\n", "fmt", c.imports)

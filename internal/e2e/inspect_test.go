@@ -152,6 +152,16 @@ func TestInspectShowsWho(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, free.IsHeldBy(redlock.Lock{}))
 	require.False(t, free.IsHeldBy(l))
+	require.Equal(t, l.Token(), s.Token())
+	require.Empty(t, free.Token())
+	require.InDelta(t, ttl.Seconds(), u.TTL.Seconds(), 30)
+	stuck := cluster.MustAcquire(t, other, "stuck", ttl)
+	seen, err := r.Inspect(t.Context(), "stuck")
+	require.NoError(t, err)
+	broken, err := r.Attach(t.Context(), "stuck", seen.Token(), time.Now().Add(ttl)) // as an operator breaks a lock
+	require.NoError(t, err)
+	require.NoError(t, broken.Release(t.Context()))
+	require.ErrorIs(t, stuck.Release(t.Context()), redlock.ErrNotHeld)
 
 	huge := strings.Repeat(foreign, 1<<20/len(foreign))
 	states := []any{s, &s, struct{ state redlock.KeyState }{s}, []redlock.KeyState{u}}

@@ -40,7 +40,6 @@ func TestLifeOfALock(t *testing.T) {
 			require.NoError(t, l.Release(t.Context()))
 			r.AwaitEmpty(t)
 			require.Empty(t, l.Token())
-			require.Empty(t, l.Token())
 			require.Zero(t, l.Remaining())
 		}
 	})

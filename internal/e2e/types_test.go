@@ -22,7 +22,7 @@ func TestTypesAreDefinedHere(t *testing.T) {
 	here := reflect.TypeFor[redlock.Client]().PkgPath()
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[redlock.Config](), reflect.TypeFor[redlock.Hooks](), reflect.TypeFor[redlock.Lock](),
-		reflect.TypeFor[redlock.Node](), reflect.TypeFor[redlock.Node](), reflect.TypeFor[redlock.Stats](),
+		reflect.TypeFor[redlock.Node](), reflect.TypeFor[redlock.Stats](),
 		reflect.TypeFor[redlock.Attempt](), reflect.TypeFor[redlock.Vote](),
 		reflect.TypeFor[redlock.Outcome](), reflect.TypeFor[redlock.OpKind](), reflect.TypeFor[redlock.Op](),
 		reflect.TypeFor[redlock.NodeError](), reflect.TypeFor[redlock.QuorumError](), reflect.TypeFor[redlock.AcquireError](),

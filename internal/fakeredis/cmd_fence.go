@@ -41,7 +41,8 @@ func (c *conn) runFence(which int, keys, argv [][]byte) {
 	}
 }
 
-// acquire is acquire.lua.
+// acquire is acquire.lua. It decides on a copy of the node where a command may fail that the
+// script calls: what the script records at its end is then not recorded.
 func (f *fenceCall) acquire() {
 	if !f.voting() {
 		return
@@ -50,6 +51,13 @@ func (f *fenceCall) acquire() {
 		compare = "first < 1"
 		set     = "'SET'"
 	)
+	if f.barred("zrevrange", "'ZREVRANGE'") {
+		return
+	}
+	node, won := f.node, false
+	if f.srv.replica || f.srv.denied["set"] || f.srv.denied["zadd"] || !f.acquireFits() {
+		node = cloneFence(node)
+	}
 	f.array(len(f.keys) - 1)
 	for i, key := range f.keys[1:] {
 		first, ok := luaNumber(f.arg(4*i + 1))
@@ -58,22 +66,12 @@ func (f *fenceCall) acquire() {
 			f.raise(compare, "attempt to compare nil with number")
 			return
 		}
-		exists := false
-		if first >= 1 && first <= last && last <= fencing.MaxToken {
-			if f.barred("exists", "'EXISTS'") {
-				return
-			}
-			exists = f.table().get(key, f.now) != nil
+		e := f.table().get(key, f.now)
+		a := node.Acquire(f.me, f.lockName(key), fencing.Block{First: token(first), Last: token(last)}, e != nil)
+		if a.Code == fencing.Held && e.kind != stringKind && token(first) <= a.Token {
+			a.Code = fencing.Stale // MGET shows strings alone
 		}
-		node := f.node
-		if f.srv.denied["zadd"] || f.srv.replica {
-			node = cloneFence(node) // a grant fails: it must not be recorded
-		}
-		a := node.Acquire(f.me, f.lockName(key), fencing.Block{First: token(first), Last: token(last)}, exists)
 		if a.Code == fencing.OK {
-			if f.barred("zadd", "'ZADD'") {
-				return
-			}
 			nonce, ttl := f.arg(4*i+3), f.arg(4*i+4)
 			if nonce == nil || ttl == nil {
 				f.failAt(set, f.srv.dialect.notString)
@@ -89,9 +87,27 @@ func (f *fenceCall) acquire() {
 				return
 			}
 			f.table().put(nil, key, nonce, stringKind, expires, f.now)
+			won = true
+		} else if a.Code != fencing.Invalid && token(first) <= a.Token && f.barred("mget", "'MGET'") {
+			return
 		}
 		f.writeAnswer(a)
 	}
+	if won && f.barred("zadd", "'ZADD'") {
+		return
+	}
+	*f.node = *node
+}
+
+// acquireFits reports whether each key of an acquire has the arguments that it needs.
+func (f *fenceCall) acquireFits() bool {
+	for i := range f.keys[1:] {
+		ttl, ok := parseInt(f.arg(4*i + 4))
+		if !ok || ttl <= 0 || f.arg(4*i+3) == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // extend is extend.lua.

@@ -19,17 +19,20 @@ import (
 // must answer the same. testdata/password is for servers that ask for the password
 // "secret". See play for the language.
 func TestConformance(t *testing.T) {
+	t.Parallel() // the scripts wait for keys to expire
 	for dir, password := range map[string]string{"open": "", "password": "secret"} {
 		files, err := filepath.Glob(filepath.Join("testdata", dir, "*.txt"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files)
 		for _, f := range []Flavor{Redis7, Valkey9, Redis84} {
 			t.Run("fake "+f.String()+"/"+dir, func(t *testing.T) {
+				t.Parallel()
 				s := StartN(t, 1, Options{Flavor: f, Password: password})[0]
 				playAll(t, files, target{addr: s.Addr(), password: password, fake: s})
 			})
 		}
 		t.Run("real/"+dir, func(t *testing.T) {
+			t.Parallel()
 			realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 				s := realredis.Start(t, withDebug(kind, password))
 				playAll(t, files, target{addr: s.Addr(), password: password})

@@ -17,8 +17,10 @@ import (
 // TestFlavorsAreTheirServers: where the conformance suite asks for a code, the
 // fake of the same flavor gives the server's answers, word for word.
 func TestFlavorsAreTheirServers(t *testing.T) {
+	t.Parallel()
 	for dir, password := range map[string]string{"open": "", "password": "secret"} {
 		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
 			realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 				s := realredis.Start(t, withDebug(kind, password))
 				server := target{addr: s.Addr(), password: password}

@@ -22,8 +22,8 @@ type Token struct {
 }
 
 // Acquire records the block of an attempt and grants it the key, or refuses. A refusal writes
-// nothing. exists reports whether the lock key does. It is set after F was: if the server fails
-// in between, only a number is lost.
+// nothing. exists reports whether the lock key does. The script sets it and records F, in any
+// order: it answers OK when it has done both, and what fails in between is no vote.
 func (n *Node) Acquire(me Me, name string, b Block, exists bool) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
 		return state

@@ -36,7 +36,7 @@ var MemberScript string
 
 // The digests under which servers know the scripts; a test recomputes them.
 const (
-	AcquireSHA1 = "05aad0ba0efefc5ca94a0f25731944b8e949ec67"
+	AcquireSHA1 = "c77bfd6bd681771a8e307aa7e07b365d52beb4a5"
 	ExtendSHA1  = "ea19a6ed0a8391eab41498771c42193a5457295c"
 	MemberSHA1  = "ca98a1e94b01e8b7196669d8c5d7f726eca2c257"
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/texts"
+	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -56,6 +57,12 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Han
 // acquisition returns the calls for the attempts of one caller to get the lock of s, to be
 // freed by it.
 func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration) (c calls, err error) {
+	if tail := token.TailFrom(ctx); tail != "" {
+		if s.More == nil {
+			s.More = new(holding.More)
+		}
+		s.More.HasTail, s.More.Tail = true, tail
+	}
 	if c, err = g.calls(engine.Acquire, s, ttl); err != nil {
 		return c, err
 	}

@@ -55,7 +55,7 @@ func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.T
 	}
 	s.TTL = min(max(s.Until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
 	copy(s.Token[:], value)
-	s.More = &holding.More{Attached: true, Tail: value[token.Size:]}
+	s.More = &holding.More{HasTail: true, Tail: value[token.Size:]}
 	g.attached.Add(1)
 	return g.begin(&s, 0, 0), nil
 }

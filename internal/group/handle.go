@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -62,12 +61,6 @@ func (h Handle) Value() string {
 		return s.Token.String() + s.Tail(h.group.cfg.tail)
 	}
 	return ""
-}
-
-// HasValue reports whether the lock's value has a SHA-256 sum.
-func (h Handle) HasValue(sum [sha256.Size]byte) bool {
-	value := h.Value()
-	return value != "" && sha256.Sum256([]byte(value)) == sum
 }
 
 // Text shows the lock without its token.

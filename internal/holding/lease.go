@@ -49,9 +49,9 @@ const manyReleases = 255
 
 // More is what only some locks have: several keys, or a value that is more than a token.
 type More struct {
-	Keys     []string // all, if there are several
-	Attached bool     // it was acquired elsewhere, and Tail follows the token in its value
-	Tail     string
+	Keys    []string // all, if there are several
+	HasTail bool     // Tail follows the token in its value, and not the name of the client
+	Tail    string
 }
 
 // State is a copy of what is known of a lock.
@@ -81,10 +81,10 @@ func (s *State) Several() []string {
 	return s.More.Keys
 }
 
-// Tail is what follows the token in the value at the keys: that of the client, or for a lock
-// that was attached its own.
+// Tail is what follows the token in the value at the keys: that of the client, or the lock's own
+// where it was attached, or acquired for a client of a front end.
 func (s *State) Tail(ofClient string) string {
-	if s.More != nil && s.More.Attached {
+	if s.More != nil && s.More.HasTail {
 		return s.More.Tail
 	}
 	return ofClient

@@ -3,8 +3,8 @@
 //
 // A [Sight] is the answer of one node. [Read] asks all nodes; [Summarize] finds the value that
 // most of them have, and [Prove] whether that is a given one. Nothing is changed at the nodes,
-// and values are not read at one moment: only what a quorum shows counts. Values stay inside: a
-// summary has their digests alone.
+// and values are not read at one moment: only what a quorum shows counts. A summary has
+// digests of values, and does not print the one that a quorum has.
 package inspection
 
 import (

@@ -1,9 +1,9 @@
 package inspection
 
 import (
-	"crypto/sha256"
 	"math/bits"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/redlock-go/redlock/internal/texts"
@@ -27,12 +27,25 @@ func (s Status) String() string {
 	return [...]string{"unknown", "free", "held", "split", "held without a TTL"}[s]
 }
 
-// Summary is what the nodes together have at a key. Holder, Digest and Sum are of the value
-// that most nodes have.
+// Summary is what the nodes together have at a key. Holder and Digest are of the value that most
+// nodes have.
 type Summary struct {
 	Status         Status
 	Holder, Digest string
-	Sum            [sha256.Size]byte // not the value, which could release the lock
+	Value          Value         // that a quorum has
+	TTL            time.Duration // that a quorum shows of it at least
+}
+
+// Value is a value that can release a lock, or the zero Value. It is behind a pointer to a string,
+// which package fmt does not follow.
+type Value struct{ text *string }
+
+// Show returns the value, or "".
+func (v Value) Show() string {
+	if v.text == nil {
+		return ""
+	}
+	return *v.text
 }
 
 // count is the nodes that have one value, and those that have it without a TTL, a bit each.
@@ -66,13 +79,12 @@ func Summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 	if most != nil {
 		c = counts[most.Value]
 		s.Holder, s.Digest = most.Holder()
-		s.Sum = sha256.Sum256([]byte(most.Value))
 	}
 	switch {
 	case nodes.IsQuorum(c.eternal):
-		s.Status = eternal
+		s.Status, s.Value = eternal, Value{&most.Value}
 	case nodes.IsQuorum(c.nodes):
-		s.Status = heldBy
+		s.Status, s.Value, s.TTL = heldBy, Value{&most.Value}, shownBy(seen, c.nodes, nodes)
 	case nodes.IsQuorum(absent):
 		s.Status = free
 	case nodes.Blocks(failed):

@@ -1,0 +1,120 @@
+// Command redlock serves locks on a majority of Redis or Valkey masters to clients of any language,
+// and is the operator's tool for them. "redlock help" lists what it can do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit statuses, after sysexits.h where it has one.
+const (
+	exitOK       = 0
+	exitFailed   = 1
+	exitUsage    = 64 // wrong arguments or settings
+	exitNoQuorum = 69 // too few nodes answer
+	exitLost     = 70 // the lock was lost while the program ran
+	exitTaken    = 75 // another holder has the lock
+)
+
+// subcommand is one of the things that the command does.
+type subcommand struct {
+	name, arguments, summary string
+	run                      func(ctx context.Context, env *environment, args []string) error
+}
+
+var subcommands []subcommand
+
+func init() {
+	subcommands = []subcommand{
+		{"serve", "", "serve locks to Redis clients of any language", serve},
+		{"completion", "bash|zsh|fish", "print completions for a shell", completion},
+		{"help", "[command]", "show this, or what a command does", help},
+	}
+}
+
+// environment is what the process has of the system, so that tests can give it another.
+type environment struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+}
+
+// exit is an error with an exit status.
+type exit struct {
+	status int
+	err    error // nil: nothing to report
+}
+
+func (e *exit) Error() string { return fmt.Sprint(e.err) }
+func (e *exit) Unwrap() error { return e.err }
+
+// usage is the error of wrong arguments.
+func usage(format string, args ...any) error {
+	return &exit{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := Main(ctx, &environment{os.Stdin, os.Stdout, os.Stderr, os.Getenv}, os.Args[1:])
+	stop()
+	os.Exit(status)
+}
+
+// Main runs the command with arguments and returns its exit status.
+func Main(ctx context.Context, env *environment, args []string) int {
+	if len(args) == 0 {
+		args = []string{"help"}
+	}
+	err := error(usage("there is no command %q; redlock help lists them", args[0]))
+	for _, sub := range subcommands {
+		if sub.name == args[0] || sub.name == "help" && (args[0] == "-h" || args[0] == "--help") {
+			err = sub.run(ctx, env, args[1:])
+			break
+		}
+	}
+	return report(env, err)
+}
+
+// report shows an error and returns the exit status for it.
+func report(env *environment, err error) int {
+	if err == nil || errors.Is(err, errHelp) {
+		return exitOK
+	}
+	status := exitFailed
+	if e := (*exit)(nil); errors.As(err, &e) {
+		if status = e.status; e.err == nil {
+			return status
+		}
+	}
+	fmt.Fprintln(env.err, "redlock:", trimName(err))
+	return status
+}
+
+func help(ctx context.Context, env *environment, args []string) error {
+	if len(args) > 0 {
+		for _, sub := range subcommands {
+			if sub.name == args[0] {
+				return sub.run(ctx, env, []string{"-h"})
+			}
+		}
+		return usage("there is no command %q; redlock help lists them", args[0])
+	}
+	fmt.Fprint(env.out, `redlock holds locks on a majority of independent Redis or Valkey masters.
+
+`)
+	for _, sub := range subcommands {
+		fmt.Fprintf(env.out, "  redlock %-32s %s\n", sub.name+" "+sub.arguments, sub.summary)
+	}
+	fmt.Fprint(env.out, `
+redlock <command> -h shows the settings of a command. Each can also be given as a variable
+(-max-ttl as REDLOCK_MAX_TTL) or in a file of "name value" lines (-config, REDLOCK_CONFIG).
+Give passwords there and not in arguments, which all users of a machine can list.
+`)
+	return nil
+}

@@ -1,0 +1,299 @@
+package frontend_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/frontend"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestHandshakes: what client libraries send first, and the replies that they go on with.
+func TestHandshakes(t *testing.T) {
+	f := start(t, 3)
+	c := f.dial(t)
+	c.expect(`
+		PING => +PONG
+		CLIENT SETINFO LIB-NAME x => +OK
+		client setname me => +OK
+		CLIENT GETNAME => $me
+		CLIENT MAINT_NOTIFICATIONS ON => -ERR unknown subcommand
+		CLIENT TRACKING ON => -ERR unknown subcommand
+		HELLO 9 => -NOPROTO
+		HELLO 2 => [$server $redis $version $8.4.0 $proto :2
+		GET k => nil
+		hello 3 SETNAME you => [$server $redis $version $8.4.0 $proto :3
+		CLIENT GETNAME => $you
+		SELECT 3 => +OK
+		SELECT 16 => -ERR DB index is out of range
+		ECHO hi => $hi
+		COMMAND DOCS => []
+		INFO server => $# Server
+		CLUSTER SLOTS => -ERR This instance has cluster support disabled
+		AUTH secret => -ERR AUTH <password> called without any password
+		HGETALL k => -ERR unknown command 'HGETALL', with args beginning with: 'k'
+		GET => -ERR wrong number of arguments for 'get' command
+		GET __Booksleeve_TieBreak => nil
+		RESET => +RESET
+		CLIENT GETNAME => nil
+		QUIT => +OK
+	`)
+	require.Contains(t, c.receive(), "EOF")
+
+	raw := f.dial(t)
+	raw.send("GET k")
+	require.Equal(t, "nil", raw.receive())
+	_, err := raw.conn.Write([]byte("PING\r\n\r\nPING x\n"))
+	require.NoError(t, err)
+	require.Equal(t, "+PONG", raw.receive())
+	require.Equal(t, "$x", raw.receive())
+}
+
+// TestResp3: a client of RESP3 gets its null, also where RESP2 has that of an array.
+func TestResp3(t *testing.T) {
+	f := start(t, 1)
+	c := f.dial(t)
+	c.ask("HELLO 3")
+	c.send("GET k", "BLPOP lock-signal:x 0.01")
+	buf := make([]byte, 6)
+	_, err := c.conn.Read(buf[:3])
+	require.NoError(t, err)
+	require.Equal(t, "_\r\n", string(buf[:3]))
+}
+
+// TestLocks: one key, as clients of one Redis lock, query, extend and release it.
+func TestLocks(t *testing.T) {
+	f := start(t, 3)
+	a, b := f.dial(t), f.dial(t)
+	a.expect("SET k mine NX PX 60000 => +OK")
+	b.expect(`
+		SET k other px 60000 nx => nil
+		set k mine nx px 60000 => nil
+		GET k => $mine
+		EXISTS k => :1
+		TTL k => :60
+		DELEX k IFEQ other => :0
+		DELIFEQ k other => :0
+		SET k other XX PX 60000 => nil
+		SET k other EX 60 IFEQ other => nil
+	`)
+	a.expect(`
+		SET k mine EX 120 IFEQ mine => +OK
+		TTL k => :120
+		SET k mine XX PX 30000 => +OK
+		TTL k => :30
+		PEXPIRE k 90000 => :1
+		TTL k => :90
+		EXPIRE k 40 GT => :1
+		TTL k => :90
+		DELEX k IFEQ mine => :1
+		GET k => nil
+		EXISTS k => :0
+		PTTL k => :-2
+		PEXPIRE k 1000 => :0
+		SET k mine XX PX 30000 => nil
+		DEL k => :0
+		SET k - EX 60 NX => +OK
+		GET k => $
+		UNLINK k => :1
+		SET k v NX EX 60 => +OK
+		PEXPIRE k 0 => :1
+		GET k => nil
+	`)
+	f.AwaitEmpty(t)
+	a.expect(`
+		SET k v => -ERR this server only holds locks: SET needs NX
+		SET k v NX PX 5000 GET => -ERR this server only holds locks
+		SET k v NX XX PX 5 => -ERR syntax error
+		SET k v NX PX => -ERR syntax error
+		SET k v NX PX 0 => -ERR invalid expire time in 'set' command
+		SET k v NX PX x => -ERR value is not an integer or out of range
+		SET k v NX => -ERR lock "k": asks for no expiry
+		SETNX k v => -ERR lock "k": asks for no expiry
+		PSETEX k 1000 v => -ERR this server only holds locks: use SET with NX
+		BLPOP list 1 => -ERR this server only holds locks
+		SET k v NX EX 40000000 => -ERR lock "k": TTL is not allowed
+	`)
+	require.Contains(t, a.ask("SET k "+strings.Repeat("v", 300)+" NX PX 5000"), "-ERR value has 300 bytes, at most")
+	require.Contains(t, a.ask("SET "+strings.Repeat("k", 5000)+" v NX PX 5000"), "-ERR key has 5000 bytes")
+}
+
+// TestPadding: the TTL that a client asks for is still valid when it is answered.
+func TestPadding(t *testing.T) {
+	f := startOn(t, cluster.New(t, 3, cluster.DefaultTimeouts))
+	c := f.dial(t)
+	c.expect("SET k v NX PX 10000 => +OK")
+	f.AwaitHolders(t, 3, "k")
+	require.InDelta(t, 10154, f.Servers[0].TTL("k").Milliseconds(), 100)
+}
+
+// TestTokens: the nodes store a fresh token for each grant, so a release that is late, of an earlier
+// grant of the same value, frees no later lock of another client.
+func TestTokens(t *testing.T) {
+	f := start(t, 3)
+	c := f.dial(t)
+	stored := map[string]bool{}
+	for range 3 {
+		c.expect("SET k v NX PX 60000 => +OK")
+		f.AwaitHolders(t, 3, "k")
+		value, _ := f.Servers[0].Get("k")
+		require.Regexp(t, `^[\w-]{22}\|v$`, value)
+		stored[value] = true
+		c.expect("DELEX k IFEQ v => :1")
+	}
+	require.Len(t, stored, 3)
+}
+
+// TestFrontEndsShareNothing: a lock that one front end grants is seen, extended and released through
+// another, and excludes clients of the library.
+func TestFrontEndsShareNothing(t *testing.T) {
+	one := start(t, 3)
+	two := startOn(t, one.Cluster)
+	a, b := one.dial(t), two.dial(t)
+	a.expect("SET k v NX PX 60000 => +OK")
+	b.expect(`
+		SET k w NX PX 60000 => nil
+		GET k => $v
+		SET k v XX PX 120000 => +OK
+		DELEX k IFEQ v => :1
+		SET k v NX PX 60000 => +OK
+	`)
+	_, err := one.TryAcquire(t.Context(), "k", time.Minute)
+	require.ErrorIs(t, err, redlock.ErrTaken)
+	// The table of the first has a token that is gone. The second granted this lock.
+	a.expect(`
+		DELEX k IFEQ other => :0
+		DELEX k IFEQ v => :1
+		GET k => nil
+	`)
+	lock := cluster.MustAcquire(t, one.Client, "k", time.Minute)
+	a.expect(`
+		SET k v NX PX 60000 => nil
+		DELEX k IFEQ v => :0
+		DEL k => :1
+	`)
+	require.ErrorIs(t, lock.Release(t.Context()), redlock.ErrNotHeld)
+}
+
+// TestNoQuorum: too few nodes are an error with their causes, and never nil.
+func TestNoQuorum(t *testing.T) {
+	f := start(t, 3)
+	c := f.dial(t)
+	c.expect("SET held v NX PX 60000 => +OK")
+	f.Servers[0].Down()
+	c.expect(`
+		SET k v NX PX 60000 => +OK
+		DELEX k IFEQ v => :1
+	`)
+	f.Servers[1].Down()
+	cluster.AwaitNodesUp(t, f.Client, 1)
+	c.expect(`
+		SET k v NX PX 60000 => -NOQUORUM no quorum (2 of 3 nodes failed
+		GET held => -NOQUORUM
+		EXISTS held => -NOQUORUM
+		PTTL held => -NOQUORUM
+		DEL k => -NOQUORUM
+		DELEX held IFEQ v => -NOQUORUM
+		SET held v XX PX 1000 => -NOQUORUM
+	`)
+}
+
+// TestWithoutExpiry: the option grants them, kept alive until they are released or given one.
+func TestWithoutExpiry(t *testing.T) {
+	f := start(t, 3, func(c *frontend.Config) { c.NoTTL = 30 * time.Second })
+	c := f.dial(t)
+	c.expect(`
+		SET k v NX => +OK
+		SETNX k v => :0
+		TTL k => :30
+		DELEX k IFEQ v => :1
+		SETNX k v => :1
+		EXPIRE k 100 => :1
+		TTL k => :100
+	`)
+	require.Equal(t, 0, f.Client.Stats().KeptAlive)
+}
+
+// TestUsers: what needs a login, and the prefix of a user's keys.
+func TestUsers(t *testing.T) {
+	users, err := frontend.ReadUsers(strings.NewReader("default secret\n\n# a comment\nann sha256:" +
+		"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b app:\n"))
+	require.NoError(t, err)
+	f := start(t, 1, func(c *frontend.Config) { c.Users = users })
+	c := f.dial(t)
+	c.expect(`
+		SET k v NX PX 60000 => -NOAUTH
+		HELLO 3 => -NOAUTH HELLO must be called
+		AUTH wrong => -WRONGPASS
+		AUTH ann wrong => -WRONGPASS
+		AUTH eve - => -WRONGPASS
+		HELLO 2 AUTH ann secret => [$server
+		SET k v NX PX 60000 => +OK
+		SELECT 2 => +OK
+		SET k v NX PX 60000 => +OK
+		AUTH secret => +OK
+		GET k => nil
+	`)
+	require.ElementsMatch(t, []string{"app:k", "app:db2:k"}, f.Servers[0].Keys())
+	for _, wrong := range []string{"", "ann\n", "a b c d", "a sha256:12", "a b\na c"} {
+		_, err := frontend.ReadUsers(strings.NewReader(wrong))
+		require.Error(t, err, wrong)
+	}
+}
+
+// TestTransactions: WATCH and EXEC, as StackExchange.Redis releases and extends a lock without
+// scripts.
+func TestTransactions(t *testing.T) {
+	f := start(t, 3)
+	a, b := f.dial(t), f.dial(t)
+	a.expect(`
+		SET k v NX PX 60000 => +OK
+		WATCH k => +OK
+		GET k => $v
+		MULTI => +OK
+		PEXPIRE k 90000 => +QUEUED
+		GET k => +QUEUED
+		EXEC => [:1 $v]
+		TTL k => :90
+		WATCH k => +OK
+		MULTI => +OK
+	`)
+	b.expect(`
+		DELEX k IFEQ v => :1
+		SET k v NX PX 60000 => +OK
+	`)
+	// The value is the same, and the lock is not: it was released since.
+	a.expect(`
+		DEL k => +QUEUED
+		EXEC => nil
+		GET k => $v
+		WATCH k => +OK
+		MULTI => +OK
+		DEL k => +QUEUED
+		EXEC => [:1]
+		GET k => nil
+		MULTI => +OK
+		DEL k => -ERR this server only holds locks: MULTI needs a WATCH
+		EXEC => -EXECABORT
+		WATCH k => +OK
+		WATCH other => -ERR this server watches one key
+		UNWATCH => +OK
+		WATCH k => +OK
+		MULTI => +OK
+		INCR k => -ERR unknown command
+		EXEC => -EXECABORT
+		WATCH k => +OK
+		MULTI => +OK
+		SET k v NX PX 1000 => -ERR in a MULTI SET may only extend
+		DEL other => -ERR in a MULTI all commands are about the key
+		MULTI => -ERR MULTI calls can not be nested
+		WATCH k => -ERR WATCH inside MULTI is not allowed
+		DISCARD => +OK
+		EXEC => -ERR EXEC without MULTI
+		DISCARD => -ERR DISCARD without MULTI
+	`)
+}

@@ -1,0 +1,160 @@
+package frontend
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/grants"
+	"github.com/redlock-go/redlock/internal/session"
+)
+
+// conn is the state of one connection. It implements session.Commands.
+type conn struct {
+	server  *Server
+	id      int64
+	resp3   bool
+	db      int
+	name    string
+	allowed bool // it has logged in, or need not
+	prefix  string
+
+	tx   transaction
+	used map[string]*stored // scripts that it has called
+	kept []*grants.Grant    // by RL.LOCK … KEEP
+}
+
+func newConn(s *Server, id int64) *conn {
+	c := &conn{server: s, id: id}
+	c.reset()
+	return c
+}
+
+// reset is the state of a new connection.
+func (c *conn) reset() {
+	c.resp3, c.db, c.name, c.allowed, c.prefix = false, 0, "", c.server.cfg.Users == nil, ""
+	c.tx = transaction{}
+}
+
+// Gone implements session.Commands.
+func (c *conn) Gone() {
+	c.server.scripts.forget(c.used)
+	for _, g := range c.kept {
+		g.Drop()
+	}
+}
+
+// command is what is known of a command.
+type command struct {
+	least, most int  // words, with the name
+	early       bool // allowed before AUTH
+	plan        func(c *conn, args []string, r *session.Reply) session.Plan
+}
+
+// many is a bound of arguments that the session sets.
+const many = 1 << 20
+
+var commands map[string]command
+
+func init() {
+	commands = map[string]command{
+		"HELLO": {1, many, true, (*conn).hello}, "AUTH": {2, 3, true, (*conn).auth}, "QUIT": {1, many, true, (*conn).quit},
+		"RESET": {1, 1, true, (*conn).resetCommand}, "PING": {1, 2, false, (*conn).ping}, "ECHO": {2, 2, false, (*conn).echo},
+		"SELECT": {2, 2, false, (*conn).selectDB}, "CLIENT": {2, many, false, (*conn).client}, "INFO": {1, many, false, (*conn).info},
+		"COMMAND": {1, many, false, (*conn).command}, "CLUSTER": {2, many, false, (*conn).cluster},
+
+		"SET": {3, many, false, (*conn).set}, "SETNX": {3, 3, false, (*conn).setNX}, "PSETEX": {4, 4, false, (*conn).setEX},
+		"SETEX": {4, 4, false, (*conn).setEX}, "GET": {2, 2, false, (*conn).get}, "EXISTS": {2, 2, false, (*conn).exists},
+		"PTTL": {2, 2, false, (*conn).ttl}, "TTL": {2, 2, false, (*conn).ttl},
+		"DEL": {2, 2, false, (*conn).del}, "UNLINK": {2, 2, false, (*conn).del},
+		"PEXPIRE": {3, 4, false, (*conn).expire}, "EXPIRE": {3, 4, false, (*conn).expire},
+		"DELEX": {4, 4, false, (*conn).delIf}, "DELIFEQ": {3, 3, false, (*conn).delIf},
+
+		"EVAL": {3, many, false, (*conn).eval}, "EVALSHA": {3, many, false, (*conn).eval}, "SCRIPT": {2, many, false, (*conn).script},
+
+		"WATCH": {2, many, false, (*conn).watch}, "UNWATCH": {1, 1, false, (*conn).unwatch}, "MULTI": {1, 1, false, (*conn).multi},
+		"EXEC": {1, 1, false, (*conn).exec}, "DISCARD": {1, 1, false, (*conn).discard},
+
+		"RL.LOCK": {3, 8, false, (*conn).lock}, "RL.EXTEND": {4, 4, false, (*conn).extend}, "RL.UNLOCK": {3, 3, false, (*conn).unlock},
+		"RL.FENCE": {3, 3, false, (*conn).fence}, "RL.INSPECT": {2, 2, false, (*conn).inspect}, "RL.WAIT": {3, 3, false, (*conn).wait},
+		"BLPOP": {3, 3, false, (*conn).blpop},
+
+		// A browser that was made to send a request here sends these words.
+		"POST": {1, many, true, (*conn).foreign}, "HOST:": {1, many, true, (*conn).foreign},
+	}
+}
+
+// Plan implements session.Commands.
+func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
+	r.SetRESP3(c.resp3)
+	cmd, known := commands[strings.ToUpper(args[0])]
+	switch {
+	case !c.allowed && !cmd.early:
+		r.Error("NOAUTH Authentication required.")
+	case !known:
+		c.server.stats.Unknown.Add(1)
+		c.tx.spoil()
+		unknown(r, args)
+	case len(args) < cmd.least || len(args) > cmd.most:
+		c.tx.spoil()
+		r.Error("ERR wrong number of arguments for '" + strings.ToLower(args[0]) + "' command")
+	case c.tx.open && !inTransaction[strings.ToUpper(args[0])]:
+		return c.queue(args, r)
+	default:
+		return cmd.plan(c, args, r)
+	}
+	return session.Plan{}
+}
+
+// unknown answers in Redis's own words, which clients read.
+func unknown(r *session.Reply, args []string) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "ERR unknown command '%.128s', with args beginning with: ", args[0])
+	for _, arg := range args[1:min(len(args), 20)] {
+		if text.Len() > 128 {
+			break
+		}
+		fmt.Fprintf(&text, "'%.128s' ", arg)
+	}
+	r.Error(text.String())
+}
+
+// nodeKey is the key at the nodes: a user's prefix and the database are a part of it.
+func (c *conn) nodeKey(key string) string { return c.nodeKeyIn(c.db, key) }
+
+func (c *conn) nodeKeyIn(db int, key string) string {
+	if db > 0 {
+		key = fmt.Sprintf("db%d:%s", db, key)
+	}
+	return c.prefix + key
+}
+
+// on plans a command on the lock of one key. f returns a grant to be released if its client does
+// not receive the reply.
+func (c *conn) on(key string, f func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error)) session.Plan {
+	key = c.nodeKey(key)
+	return session.Plan{Key: key, Run: func(ctx context.Context, r *session.Reply) func() {
+		return c.do(r, key, func() (*grants.Grant, error) { return f(ctx, key, r) })
+	}}
+}
+
+// do runs the work of a command, and answers its error.
+func (c *conn) do(r *session.Reply, key string, f func() (*grants.Grant, error)) (undo func()) {
+	g, err := f()
+	if err != nil {
+		c.fail(r, key, err)
+	}
+	if g == nil {
+		return nil
+	}
+	return g.Drop
+}
+
+// key refuses a key that the nodes do not take.
+func checkKey(key string) error {
+	if n := len(key); n == 0 || n > redlock.MaxKey {
+		return refusal(fmt.Sprintf("key has %d bytes with its prefix, 1 to %d are allowed", n, redlock.MaxKey))
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package frontend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/grants"
+	"github.com/redlock-go/redlock/internal/session"
+)
+
+// setting is the options of a SET.
+type setting struct {
+	nx, xx    bool
+	ifEqual   *string
+	ttl       time.Duration
+	hasTTL    bool
+	otherwise string // an option that locks have no use for
+}
+
+// readSet reads the options of a SET, in any order and case.
+func readSet(options []string) (s setting, err error) {
+	for i := 0; i < len(options); i++ {
+		switch name := strings.ToUpper(options[i]); name {
+		case "NX":
+			s.nx = true
+		case "XX":
+			s.xx = true
+		case "EX", "PX", "EXAT", "PXAT", "IFEQ":
+			if i++; i == len(options) {
+				return s, errSyntax
+			}
+			if name == "IFEQ" {
+				s.ifEqual = &options[i]
+				continue
+			}
+			if s.hasTTL {
+				return s, errSyntax
+			}
+			s.hasTTL = true
+			if s.ttl, err = readTTL(name, options[i], "set"); err != nil {
+				return s, err
+			}
+		case "GET", "KEEPTTL", "IFNE", "IFDEQ", "IFDNE":
+			s.otherwise = name
+		default:
+			return s, errSyntax
+		}
+	}
+	if s.nx && (s.xx || s.ifEqual != nil) {
+		return s, errSyntax
+	}
+	return s, nil
+}
+
+// readTTL reads a time to live: EX in seconds, PX in milliseconds, the others as times of day, which
+// bring the difference between the client's clock and this one with them.
+func readTTL(unit, number, command string) (time.Duration, error) {
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0, errNotInteger
+	}
+	scale := time.Millisecond
+	if unit[0] == 'E' {
+		scale = time.Second
+	}
+	if n <= 0 || n > math.MaxInt64/int64(scale) {
+		return 0, refusal("invalid expire time in '" + command + "' command")
+	}
+	if strings.HasSuffix(unit, "AT") {
+		return time.Until(time.UnixMilli(n * int64(scale/time.Millisecond))), nil
+	}
+	return time.Duration(n) * scale, nil
+}
+
+func (c *conn) set(args []string, r *session.Reply) session.Plan {
+	key, value := args[1], args[2]
+	s, err := readSet(args[3:])
+	switch {
+	case err != nil:
+	case s.otherwise != "":
+		err = refusal("this server only holds locks: SET with " + s.otherwise + " has no meaning here")
+	case !s.nx && !s.xx && s.ifEqual == nil:
+		err = refusal("this server only holds locks: SET needs NX")
+	case s.nx:
+		return c.acquire(key, value, s.ttl, s.hasTTL)
+	case !s.hasTTL:
+		err = refusal("this server only holds locks: SET with XX or IFEQ extends one, and needs PX or EX")
+	case s.ifEqual != nil && *s.ifEqual != value:
+		err = refusal("this server only holds locks: SET with IFEQ extends one, and cannot change its value")
+	}
+	if err != nil {
+		c.fail(r, key, err)
+		return session.Plan{}
+	}
+	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
+		outcome, err := c.server.grants.Extend(ctx, key, grants.By(value), grants.TTL{Value: s.ttl})
+		if outcome == grants.Done {
+			r.OK()
+		} else {
+			r.Nil()
+		}
+		return nil, err
+	})
+}
+
+// setNX is SETNX, which has no expiry, and answers 1 or 0.
+func (c *conn) setNX(args []string, r *session.Reply) session.Plan {
+	return c.on(args[1], func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
+		g, err := c.grant(ctx, key, args[2], 0, false)
+		r.Bool(g != nil)
+		return g, err
+	})
+}
+
+func (c *conn) setEX(args []string, r *session.Reply) session.Plan {
+	c.fail(r, args[1], refusal("this server only holds locks: use SET with NX in place of "+args[0]))
+	return session.Plan{}
+}
+
+// acquire plans a SET with NX.
+func (c *conn) acquire(key, value string, ttl time.Duration, hasTTL bool) session.Plan {
+	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
+		g, err := c.grant(ctx, key, value, ttl, hasTTL)
+		if g != nil {
+			r.OK()
+		} else {
+			r.Nil()
+		}
+		return g, err
+	})
+}
+
+// grant makes an attempt. It returns nil without an error if the lock is taken.
+func (c *conn) grant(ctx context.Context, key, value string, ttl time.Duration, hasTTL bool) (g *grants.Grant, err error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	if len(value) > grants.MaxValue {
+		return nil, refusal(fmt.Sprintf("value has %d bytes, at most %d are allowed", len(value), grants.MaxValue))
+	}
+	if hasTTL {
+		g, err = c.server.grants.Acquire(ctx, key, value, ttl)
+	} else {
+		g, err = c.server.grants.AcquireForever(ctx, key, value)
+	}
+	if errors.Is(err, redlock.ErrTaken) {
+		return nil, nil
+	}
+	return g, err
+}
+
+// look plans a command that shows what a quorum has.
+func (c *conn) look(key string, show func(seen grants.State, r *session.Reply)) session.Plan {
+	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
+		seen, err := c.server.grants.Look(ctx, key)
+		if err == nil {
+			show(seen, r)
+		}
+		return nil, err
+	})
+}
+
+// tieBreak is a key that StackExchange.Redis asks each server for.
+const tieBreak = "__Booksleeve_TieBreak"
+
+func (c *conn) get(args []string, r *session.Reply) session.Plan {
+	if args[1] == tieBreak {
+		r.Nil()
+		return session.Plan{}
+	}
+	return c.look(args[1], showValue)
+}
+
+func showValue(seen grants.State, r *session.Reply) {
+	if seen.Held {
+		r.Bulk(seen.Value)
+	} else {
+		r.Nil()
+	}
+}
+
+func (c *conn) exists(args []string, r *session.Reply) session.Plan {
+	return c.look(args[1], func(seen grants.State, r *session.Reply) { r.Bool(seen.Held) })
+}
+
+func (c *conn) ttl(args []string, r *session.Reply) session.Plan {
+	scale := time.Second
+	if len(args[0]) == len("PTTL") {
+		scale = time.Millisecond
+	}
+	return c.look(args[1], func(seen grants.State, r *session.Reply) { r.Int(ttlOf(seen, scale)) })
+}
+
+// ttlOf is what TTL and PTTL show: -2 without a key, and never -1, since each lock has an expiry.
+// Seconds are rounded as Redis does, and 1 at least where the lock is held.
+func ttlOf(seen grants.State, scale time.Duration) int64 {
+	if !seen.Held {
+		return -2
+	}
+	if scale == time.Second {
+		return max(1, int64(seen.TTL.Round(scale)/scale))
+	}
+	return seen.TTL.Milliseconds()
+}
+
+// change plans a release or an extension that is answered by 1 or 0.
+func (c *conn) change(key string, f func(ctx context.Context, key string) (grants.Outcome, error)) session.Plan {
+	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
+		outcome, err := f(ctx, key)
+		r.Bool(outcome == grants.Done)
+		return nil, err
+	})
+}
+
+func (c *conn) del(args []string, r *session.Reply) session.Plan {
+	return c.change(args[1], func(ctx context.Context, key string) (grants.Outcome, error) {
+		c.server.cfg.Logger.Debug("redlock: a command without an owner", "command", args[0], "key", key)
+		return c.server.grants.Release(ctx, key, grants.Anyone)
+	})
+}
+
+// delIf is DELEX k IFEQ v and DELIFEQ k v.
+func (c *conn) delIf(args []string, r *session.Reply) session.Plan {
+	if len(args) == 4 && !strings.EqualFold(args[2], "IFEQ") {
+		c.fail(r, args[1], refusal("this server only holds locks: DELEX needs IFEQ"))
+		return session.Plan{}
+	}
+	return c.change(args[1], func(ctx context.Context, key string) (grants.Outcome, error) {
+		return c.server.grants.Release(ctx, key, grants.By(args[len(args)-1]))
+	})
+}
+
+func (c *conn) expire(args []string, r *session.Reply) session.Plan {
+	ttl, err := readExpire(args)
+	if err != nil {
+		c.fail(r, args[1], err)
+		return session.Plan{}
+	}
+	return c.change(args[1], func(ctx context.Context, key string) (grants.Outcome, error) {
+		c.server.cfg.Logger.Debug("redlock: a command without an owner", "command", args[0], "key", key)
+		return c.server.grants.Extend(ctx, key, grants.Anyone, ttl)
+	})
+}
+
+// readExpire reads the TTL of EXPIRE and PEXPIRE. One of no more than 0 deletes.
+func readExpire(args []string) (ttl grants.TTL, err error) {
+	scale := time.Second
+	if len(args[0]) == len("PEXPIRE") {
+		scale = time.Millisecond
+	}
+	n, err := strconv.ParseInt(args[2], 10, 64)
+	switch {
+	case err != nil:
+		return ttl, errNotInteger
+	case n > math.MaxInt64/int64(scale) || n < -math.MaxInt64/int64(scale):
+		return ttl, refusal("invalid expire time in '" + strings.ToLower(args[0]) + "' command")
+	case len(args) == 4 && strings.EqualFold(args[3], "GT"):
+		ttl.Longer = true
+	case len(args) == 4 && !strings.EqualFold(args[3], "XX"):
+		return ttl, refusal("Unsupported option " + args[3])
+	}
+	ttl.Value = time.Duration(n) * scale
+	return ttl, nil
+}

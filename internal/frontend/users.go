@@ -1,0 +1,64 @@
+package frontend
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Users are those that may log in, by name. The user of AUTH with a password alone is "default".
+type Users map[string]User
+
+// User is one of them.
+type User struct {
+	sum    [sha256.Size]byte // of the password
+	Prefix string            // of the keys that the user's commands name
+}
+
+// ReadUsers reads one user a line: a name, a password and, optionally, a prefix for keys, with blanks
+// between. The password is as it is, or "sha256:" and the hash in hex. Empty lines and lines that
+// begin with # are skipped. Errors have the number of a line, never what is in it.
+func ReadUsers(in io.Reader) (Users, error) {
+	users := Users{}
+	lines := bufio.NewScanner(in)
+	for n := 1; lines.Scan(); n++ {
+		words := strings.Fields(lines.Text())
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		if len(words) < 2 || len(words) > 3 {
+			return nil, fmt.Errorf("line %d has %d words; a user is: name password [prefix]", n, len(words))
+		}
+		user := User{sum: sha256.Sum256([]byte(words[1]))}
+		if digits, hashed := strings.CutPrefix(words[1], "sha256:"); hashed {
+			if k, err := hex.Decode(user.sum[:], []byte(digits[:min(len(digits), 2*sha256.Size)])); err != nil || k != sha256.Size || len(digits) != 2*sha256.Size {
+				return nil, fmt.Errorf("line %d: sha256: wants %d hex digits after it", n, 2*sha256.Size)
+			}
+		}
+		if len(words) == 3 {
+			user.Prefix = words[2]
+		}
+		if _, twice := users[words[0]]; twice {
+			return nil, fmt.Errorf("line %d has the name of an earlier user", n)
+		}
+		users[words[0]] = user
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(users) == 0 {
+		return nil, fmt.Errorf("there is no user: a line is: name password [prefix]")
+	}
+	return users, nil
+}
+
+// check returns the user with a name and a password. It takes as long for a name that is unknown.
+func (u Users) check(name, password string) (User, bool) {
+	user, known := u[name]
+	sum := sha256.Sum256([]byte(password))
+	return user, subtle.ConstantTimeCompare(sum[:], user.sum[:]) == 1 && known
+}

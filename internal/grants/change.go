@@ -1,0 +1,129 @@
+package grants
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// Outcome is how a change that names a value has ended.
+type Outcome uint8
+
+const (
+	Done   Outcome = iota
+	Absent         // a majority has no lock
+	Other          // the lock holds another value
+)
+
+// Owner is the value that a change names, or Anyone, for a command that names none: it acts on the
+// lock that a quorum shows, and on no later one.
+type Owner struct {
+	value, token string
+	any          bool
+}
+
+// Anyone is every owner.
+var Anyone = Owner{any: true}
+
+// By is the owner with a value.
+func By(value string) Owner { return Owner{value: value} }
+
+// Of is the owner of one lock that was seen, and of no other with the same value.
+func Of(seen State) Owner { return Owner{token: seen.token} }
+
+func (o Owner) is(value, token string) bool {
+	return o.any || o.token != "" && o.token == token || o.token == "" && o.value == value
+}
+
+// TTL is a time to live that a client sets.
+type TTL struct {
+	Value  time.Duration
+	Rest   bool // Value is added to what is left
+	Longer bool // a lock that has longer is left as it is
+}
+
+// Release releases the lock on key if it is its owner's.
+func (s *Store) Release(ctx context.Context, key string, owner Owner) (Outcome, error) {
+	outcome, err := s.change(ctx, key, owner, func(g *Grant, _ time.Duration) error {
+		err := g.Lock.Release(ctx)
+		if err == nil || errors.Is(err, redlock.ErrNotHeld) {
+			s.remove(key, g)
+		}
+		return err
+	})
+	if outcome == Done && err == nil {
+		s.freed(key)
+	}
+	return outcome, err
+}
+
+// Extend gives the lock on key a TTL if it is its owner's. One of no more than 0 releases it.
+func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (Outcome, error) {
+	if !ttl.Rest && ttl.Value <= 0 {
+		return s.Release(ctx, key, owner)
+	}
+	return s.change(ctx, key, owner, func(g *Grant, left time.Duration) error {
+		n := ttl.Value
+		if ttl.Rest {
+			n += left
+		}
+		if ttl.Longer && left >= n {
+			return nil
+		}
+		padded, err := s.check(n)
+		if err != nil {
+			return err
+		}
+		if g.isKept() {
+			g.stop() // it has an expiry from now on
+		}
+		if err := g.Lock.Extend(ctx, padded); err != nil {
+			return err
+		}
+		if g.Lock.Remaining() < n {
+			return redlock.ErrExpired
+		}
+		s.put(key, g)
+		return nil
+	})
+}
+
+// changes bounds how often a change begins anew because the lock has another holder meanwhile.
+const changes = 3
+
+// change makes a change to the lock on key if it is its owner's: to the one in the table, and if
+// the nodes do not have that, to the one that they show.
+func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *Grant, left time.Duration) error) (Outcome, error) {
+	if g := s.get(key); g != nil && owner.is(g.value, g.Lock.Token()) {
+		if err := do(g, g.Lock.Remaining()); !isGone(err) {
+			return Done, err
+		}
+		s.remove(key, g)
+	}
+	for range changes {
+		seen, err := s.Look(ctx, key)
+		switch {
+		case err != nil:
+			return Absent, err
+		case !seen.Held:
+			return Absent, nil
+		case !owner.is(seen.Value, seen.token):
+			return Other, nil
+		}
+		lock, err := s.cfg.Client.Attach(ctx, key, seen.token, time.Now().Add(redlock.MaxTTL))
+		if err == nil {
+			err = do(&Grant{Lock: lock, store: s, value: seen.Value}, seen.TTL)
+		}
+		if !isGone(err) {
+			return Done, err
+		}
+	}
+	return Absent, nil
+}
+
+// isGone reports whether an error means that the lock is not there any more.
+func isGone(err error) bool {
+	return errors.Is(err, redlock.ErrNotHeld) || errors.Is(err, redlock.ErrExpired)
+}

@@ -1,0 +1,192 @@
+package grants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// MaxValue is how long a client's value may be, in bytes. With its token it is the longest that
+// Client.Attach takes.
+const MaxValue = 232
+
+// Config configures a Store.
+type Config struct {
+	Client *redlock.Client
+	// MaxTTL and NodeTimeout are those of the Client.
+	MaxTTL, NodeTimeout time.Duration
+	// NoTTL, if set, grants locks without an expiry, for this long, and keeps them alive.
+	NoTTL time.Duration
+}
+
+// Store grants locks. It is safe for concurrent use.
+type Store struct {
+	cfg  Config
+	lost context.CancelFunc // ends all that is kept alive
+	kept context.Context
+
+	mu     sync.Mutex
+	table  map[string]*Grant
+	sweep  int // size of the table at which grants that have ended are dropped
+	queues map[string]*queue
+}
+
+// Grant is a lock that this process was granted, or has extended.
+type Grant struct {
+	Lock  redlock.Lock
+	store *Store
+	value string
+	alive context.Context // ends when it is no longer kept alive; nil: it never was
+	stop  func()          // has it kept alive no longer
+}
+
+// isKept reports whether the lock is kept alive.
+func (g *Grant) isKept() bool { return g.alive != nil && g.alive.Err() == nil }
+
+// New returns a Store.
+func New(cfg Config) *Store {
+	s := &Store{cfg: cfg, table: map[string]*Grant{}, sweep: minSweep, queues: map[string]*queue{}}
+	s.kept, s.lost = context.WithCancel(context.Background())
+	return s
+}
+
+// Close ends what is kept alive: these locks end with their TTL.
+func (s *Store) Close() { s.lost() }
+
+// allowance is how long an attempt may take, once it is sent.
+func (s *Store) allowance(ttl time.Duration) time.Duration {
+	if s.cfg.NodeTimeout > 0 {
+		return s.cfg.NodeTimeout
+	}
+	return min(ttl/20, 50*time.Millisecond)
+}
+
+// Pad returns the TTL to store so that ttl is still valid when the client is answered: (ttl +
+// NodeTimeout + 2 ms) / 0.99, in whole milliseconds.
+func (s *Store) Pad(ttl time.Duration) time.Duration {
+	n := (ttl + s.allowance(ttl) + 2*time.Millisecond) * 100 / 99
+	return (n + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// ErrTTL is found in errors of a TTL that is not allowed.
+var ErrTTL = errors.New("TTL is not allowed")
+
+// check returns the TTL to store.
+func (s *Store) check(ttl time.Duration) (time.Duration, error) {
+	padded := s.Pad(ttl)
+	if limit := s.cfg.MaxTTL; limit > 0 && padded > limit {
+		most := limit*99/100 - s.allowance(limit) - 2*time.Millisecond
+		return 0, fmt.Errorf("%w: it is %v, and with its padding more than the max-ttl of %v; at most %v works", ErrTTL, ttl, limit, most.Truncate(time.Millisecond))
+	}
+	return max(padded, redlock.MinTTL), nil
+}
+
+// Acquire makes one attempt for a client with a value. The error is that of TryAcquire, or ErrTTL.
+func (s *Store) Acquire(ctx context.Context, key, value string, ttl time.Duration) (*Grant, error) {
+	return s.AcquireWith(ctx, key, value, ttl, Options{})
+}
+
+// Options are what a client may ask for beside a lock.
+type Options struct {
+	Wait bool // in line, until ctx ends
+	Keep bool // the lock alive until it is released, is given another TTL, or this process ends
+}
+
+// AcquireWith is Acquire with options. The error is also that of Client.Acquire.
+func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Duration, o Options) (*Grant, error) {
+	padded, err := s.check(ttl)
+	if err != nil {
+		return nil, err
+	}
+	call := s.cfg.Client.TryAcquire
+	if o.Wait {
+		call = s.cfg.Client.Acquire
+	}
+	lock, err := call(token.WithValue(ctx, value), key, padded)
+	if err != nil {
+		return nil, err
+	}
+	if lock.Remaining() < ttl { // it took longer than the padding: once more, from now on
+		if err := lock.Extend(ctx, padded); err != nil || lock.Remaining() < ttl {
+			lock.ReleaseAsync()
+			return nil, redlock.ErrExpired
+		}
+	}
+	g := &Grant{Lock: lock, store: s, value: value}
+	if o.Keep {
+		g.alive, g.stop = lock.KeepAlive(s.kept)
+	}
+	s.put(key, g)
+	return g, nil
+}
+
+// ErrNoTTL is the error of a lock without an expiry.
+var ErrNoTTL = errors.New("asks for no expiry; give one, or start the server with -no-ttl")
+
+// AcquireForever is Acquire for a client that asks for no expiry: the lock lives until it is
+// released, or given one, or this process ends.
+func (s *Store) AcquireForever(ctx context.Context, key, value string) (*Grant, error) {
+	if s.cfg.NoTTL <= 0 {
+		return nil, ErrNoTTL
+	}
+	return s.AcquireWith(ctx, key, value, s.cfg.NoTTL, Options{Keep: true})
+}
+
+// Drop releases a grant that its client does not need or has not received.
+func (g *Grant) Drop() {
+	g.store.remove(g.Lock.Key(), g)
+	g.Lock.ReleaseAsync()
+}
+
+// State is what a quorum has at a key.
+type State struct {
+	Held  bool
+	Value string        // of its client
+	token string        // of the lock, with the value
+	TTL   time.Duration // what is left at the nodes of a quorum, less drift; 0 without an expiry
+}
+
+// Look asks the nodes what they have at a key. What a minority has is no lock.
+func (s *Store) Look(ctx context.Context, key string) (State, error) {
+	seen, err := s.cfg.Client.Inspect(ctx, key)
+	if err != nil {
+		return State{}, err
+	}
+	stored := seen.Token()
+	if stored == "" {
+		if seen.Status == redlock.KeyUnknown {
+			return State{}, noQuorum(seen)
+		}
+		return State{}, nil
+	}
+	left := max(0, seen.TTL-quorum.Drift(seen.TTL))
+	return State{Held: true, Value: token.ValueIn(stored), token: stored, TTL: left}, nil
+}
+
+// noQuorum is the library's error for nodes that have not answered.
+func noQuorum(seen redlock.KeyState) error {
+	e := &redlock.QuorumError{Cause: redlock.ErrNoQuorum, Nodes: len(seen.Nodes)}
+	for _, n := range seen.Nodes {
+		if n.Err != nil {
+			e.Failed = append(e.Failed, redlock.NodeError{Node: n.Node, Addr: n.Addr, Err: n.Err})
+		}
+	}
+	return e
+}
+
+// IsSame reports whether two looks have shown the same lock, or none.
+func (s State) IsSame(other State) bool { return s.token == other.token }
+
+// Fence returns the fencing token of a lock that this process has granted to value, or 0.
+func (s *Store) Fence(key, value string) uint64 {
+	if g := s.get(key); g != nil && g.value == value && g.Lock.Remaining() > 0 {
+		return g.Lock.Fence()
+	}
+	return 0
+}

@@ -1,0 +1,48 @@
+package grants
+
+// minSweep is the least size of the table at which grants that have ended are dropped, and maxTable
+// its bound: grants beyond it are found at the nodes.
+const (
+	minSweep = 1 << 10
+	maxTable = 1 << 20
+)
+
+// get returns the grant of a key, or nil.
+func (s *Store) get(key string) *Grant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table[key]
+}
+
+// put notes a grant, and drops those that have ended when the table has doubled since.
+func (s *Store) put(key string, g *Grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.table) >= s.sweep {
+		for key, g := range s.table {
+			if g.Lock.Remaining() == 0 {
+				delete(s.table, key)
+			}
+		}
+		s.sweep = max(minSweep, 2*len(s.table))
+	}
+	if len(s.table) < maxTable || s.table[key] != nil {
+		s.table[key] = g
+	}
+}
+
+// remove forgets a grant.
+func (s *Store) remove(key string, g *Grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.table[key] == g {
+		delete(s.table, key)
+	}
+}
+
+// Held is the number of grants in the table, those that have ended included.
+func (s *Store) Held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.table)
+}

@@ -1,0 +1,28 @@
+// Package session serves connections of clients that speak Redis: it reads their commands, runs
+// them, and writes the replies. It knows no command; [Commands] does.
+//
+// The idea: clients of any language put the work of a whole process on one connection, and a lock
+// takes a round trip to several masters. So the commands of a connection run at the same time, and
+// what clients may rely on is kept by three rules:
+//
+//  1. Replies leave in the order of the commands.
+//  2. Commands that name the same key run one after another.
+//  3. A command that is Alone, such as one that waits, runs when all before it are complete, and
+//     those after it begin when it is: it holds its connection, and no other.
+//
+// One goroutine reads each connection, also while its commands run, so that a client that is gone
+// is noticed: the context of its commands ends. A reply that cannot be written any more is undone
+// ([Plan.Undo]): a grant that no client has received is released. The goroutine that completes
+// the oldest command writes all replies that are complete; the others add theirs meanwhile.
+//
+// Everything is bounded ([Limits]): connections, a command's bytes and arguments, the commands and
+// the bytes that a connection may have under way, the bytes of all connections, and how long a
+// client may take to receive a reply. What exceeds a bound gets an error.
+//
+// Session.mu guards the order of a connection. Commands.Plan runs under it and must not block;
+// nothing else of a user does. An idle connection costs a goroutine and a buffer of 512 bytes.
+//
+// The bytes are decoded by package resp, since it bounds what a client announces before it is
+// used; redcon's Reader does not (a bulk of 2^63-1 bytes panics it). Replies are written by
+// redcon's functions.
+package session

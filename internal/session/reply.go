@@ -1,0 +1,70 @@
+package session
+
+import (
+	"strings"
+
+	"github.com/tidwall/redcon"
+)
+
+// Reply is the reply to one command, in the protocol of its connection. Each command writes exactly
+// one value; an Array or a Map is followed by its elements.
+type Reply struct {
+	buf   []byte
+	resp3 bool
+}
+
+// SetRESP3 chooses the protocol of this reply.
+func (r *Reply) SetRESP3(on bool) { r.resp3 = on }
+
+// OK, Simple, Int and Bulk write values that both protocols write alike.
+func (r *Reply) OK()             { r.Simple("OK") }
+func (r *Reply) Simple(s string) { r.buf = redcon.AppendString(r.buf, s) }
+func (r *Reply) Int(n int64)     { r.buf = redcon.AppendInt(r.buf, n) }
+func (r *Reply) Bulk(s string)   { r.buf = redcon.AppendBulkString(r.buf, s) }
+
+// Bool writes 1 or 0.
+func (r *Reply) Bool(is bool) {
+	if is {
+		r.Int(1)
+	} else {
+		r.Int(0)
+	}
+}
+
+// Nil writes the null of a bulk, NilArray that of an array. RESP3 has one null for both.
+func (r *Reply) Nil()      { r.null("$-1\r\n") }
+func (r *Reply) NilArray() { r.null("*-1\r\n") }
+
+func (r *Reply) null(resp2 string) {
+	if r.resp3 {
+		resp2 = "_\r\n"
+	}
+	r.buf = append(r.buf, resp2...)
+}
+
+// Array begins an array of n elements, Map one of n pairs.
+func (r *Reply) Array(n int) { r.buf = redcon.AppendArray(r.buf, n) }
+
+func (r *Reply) Map(pairs int) {
+	if !r.resp3 {
+		r.Array(2 * pairs)
+		return
+	}
+	from := len(r.buf)
+	r.buf = redcon.AppendArray(r.buf, pairs)
+	r.buf[from] = '%'
+}
+
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
+
+// Error writes an error: a code in capitals, a space and a text. Line breaks become spaces.
+func (r *Reply) Error(text string) { r.buf = redcon.AppendError(r.buf, oneLine.Replace(text)) }
+
+// Reset forgets what was written.
+func (r *Reply) Reset() { r.buf = r.buf[:0] }
+
+// IsError reports whether the reply is an error.
+func (r *Reply) IsError() bool { return len(r.buf) > 0 && r.buf[0] == redcon.Error }
+
+// Append adds the values of another reply, as elements of an array that was begun.
+func (r *Reply) Append(other *Reply) { r.buf = append(r.buf, other.buf...) }

@@ -1,0 +1,114 @@
+package session
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Commands decides what the commands of one connection do. Its methods are called by one goroutine
+// at a time.
+type Commands interface {
+	// Plan decides what a command does. It is called in the order of the commands, when those
+	// before it that are Alone are complete; it may write the reply, and must not block. The
+	// arguments, at least one, may be kept.
+	Plan(args []string, r *Reply) Plan
+	// Gone is called once, when the connection has ended and no command of it runs any more.
+	Gone()
+}
+
+// Plan is what a command does.
+type Plan struct {
+	// Run executes the command. It runs beside other commands, and must return when ctx ends: the
+	// client is gone or the server stops. undo, which may be nil, is called if the reply is
+	// never written. Nil: Plan has written the reply.
+	Run func(ctx context.Context, r *Reply) (undo func())
+	Key string // commands with the same key run in their order
+	// Alone: the command runs when all before it are complete, and those after it begin when it is.
+	Alone bool
+	Close bool // the connection ends after the reply
+}
+
+// request is a command under way, from its arrival to its reply.
+type request struct {
+	args  []string
+	size  int // in bytes, of the budget
+	plan  Plan
+	reply Reply
+	undo  func()
+	done  bool
+	next  *request // the next of the connection
+	after *request // the next with the same key
+}
+
+var requests = sync.Pool{New: func() any { return new(request) }}
+
+// maxReplyKept is the capacity up to which the buffer of a reply is used again.
+const maxReplyKept = 4 << 10
+
+// free gives a request back for another command.
+func (r *request) free() {
+	buf := r.reply.buf
+	if cap(buf) > maxReplyKept {
+		buf = nil
+	}
+	*r = request{reply: Reply{buf: buf[:0]}}
+	requests.Put(r)
+}
+
+// read reads one command from the start of buf. n is 0 if it is not all there. No arguments: there
+// is nothing to answer, as for an empty line.
+func read(d *resp.Decoder, buf []byte) (args []string, n int, err error) {
+	if len(buf) == 0 {
+		return nil, 0, nil
+	}
+	if resp.Kind(buf[0]) != resp.Array {
+		return readInline(buf)
+	}
+	var v resp.Value
+	if n, err = d.Decode(buf, &v); err == resp.ErrIncomplete {
+		return nil, 0, nil
+	} else if err != nil {
+		return nil, 0, err
+	}
+	if v.Null || v.Int == 0 {
+		return nil, n, nil
+	}
+	args = make([]string, 0, v.Int)
+	for it := v.Elements(); it.Next(); {
+		e := it.Value()
+		if e.Kind != resp.Bulk || e.Null {
+			return nil, 0, errNoBulk
+		}
+		args = append(args, string(e.Bytes))
+	}
+	return args, n, nil
+}
+
+// maxInline bounds a command that is a line of words, as a person types it.
+const maxInline = 1 << 10
+
+// readInline reads a line of words.
+func readInline(buf []byte) (args []string, n int, err error) {
+	line, _, found := strings.Cut(string(buf[:min(len(buf), maxInline)]), "\n")
+	if !found {
+		if len(buf) >= maxInline {
+			err = errInlineTooLong
+		}
+		return nil, 0, err
+	}
+	return strings.Fields(line), len(line) + 1, nil
+}
+
+// protocolError is the error of bytes that are no command. The connection ends with it, since the
+// start of the next command is unknown.
+type protocolError string
+
+func (e protocolError) Error() string { return "ERR Protocol error: " + string(e) }
+
+const (
+	errNoBulk        = protocolError("expected '$', got another type")
+	errInlineTooLong = protocolError("too big inline request")
+)

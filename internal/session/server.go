@@ -1,0 +1,149 @@
+package session
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Server serves connections. It is safe for concurrent use.
+type Server struct {
+	limits  Limits
+	open    func(id int64, remote net.Addr) Commands
+	budget  budget
+	stats   Stats
+	lastID  atomic.Int64
+	running sync.WaitGroup // sessions, and replies that are undone
+
+	mu       sync.Mutex
+	stopping bool
+	listener net.Listener
+	sessions map[*session]struct{}
+}
+
+// Stats counts what a server has done.
+type Stats struct {
+	Connections, Refused, Commands atomic.Uint64
+	Open                           atomic.Int64 // connections at present
+}
+
+// New returns a server. open returns the commands of a new connection.
+func New(limits Limits, open func(id int64, remote net.Addr) Commands) *Server {
+	limits = limits.withDefaults()
+	s := &Server{limits: limits, open: open, sessions: map[*session]struct{}{}}
+	s.budget.most = limits.Memory
+	return s
+}
+
+// Stats returns the counts, which go on.
+func (s *Server) Stats() *Stats { return &s.stats }
+
+// Serve accepts connections until Stop. It returns nil then, or why it cannot accept any more.
+func (s *Server) Serve(l net.Listener) error {
+	s.mu.Lock()
+	s.listener = l
+	stopping := s.stopping
+	s.mu.Unlock()
+	if stopping {
+		return l.Close()
+	}
+	for {
+		conn, err := l.Accept()
+		if err == nil {
+			s.admit(conn)
+			continue
+		}
+		s.mu.Lock()
+		stopping := s.stopping
+		s.mu.Unlock()
+		if stopping {
+			return nil
+		}
+		if late, ok := err.(interface{ Temporary() bool }); !ok || !late.Temporary() {
+			return err
+		}
+		time.Sleep(acceptPause) // too many open files, for example
+	}
+}
+
+const acceptPause = 10 * time.Millisecond
+
+// admit begins a session.
+func (s *Server) admit(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		_ = conn.Close()
+		return
+	}
+	if len(s.sessions) >= s.limits.Clients {
+		s.stats.Refused.Add(1)
+		_ = conn.SetWriteDeadline(time.Now().Add(acceptPause))
+		_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n"))
+		_ = conn.Close()
+		return
+	}
+	s.stats.Connections.Add(1)
+	s.stats.Open.Add(1)
+	n := &session{server: s, conn: conn, commands: s.open(s.lastID.Add(1), conn.RemoteAddr())}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.room.L = &n.mu
+	n.decoder.Limits = resp.Limits{Bulk: s.limits.Bulk, Elements: s.limits.Arguments, Depth: 1}
+	s.sessions[n] = struct{}{}
+	s.running.Go(func() {
+		n.serve()
+		s.mu.Lock()
+		delete(s.sessions, n)
+		s.mu.Unlock()
+		s.stats.Open.Add(-1)
+	})
+}
+
+// Stop accepts and reads no more, ends what waits, answers the commands under way, and returns when
+// all connections have ended and all is undone. When ctx ends it closes the connections.
+func (s *Server) Stop(ctx context.Context) {
+	s.mu.Lock()
+	s.stopping = true
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+	for n := range s.sessions {
+		go n.stop() // a client that does not read would delay the others
+	}
+	s.mu.Unlock()
+	cut := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for n := range s.sessions {
+			go n.cut()
+		}
+	})
+	defer cut()
+	s.running.Wait()
+}
+
+// buffers are those that replies are written from.
+var buffers bufferPool
+
+type bufferPool struct{ pool sync.Pool }
+
+// maxWrite is where a write begins that has more to come.
+const maxWrite = 64 << 10
+
+func (p *bufferPool) get() *[]byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return b
+	}
+	return new([]byte)
+}
+
+func (p *bufferPool) put(b *[]byte) {
+	if cap(*b) <= 2*maxWrite {
+		*b = (*b)[:0]
+		p.pool.Put(b)
+	}
+}

@@ -1,0 +1,390 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// session is one connection.
+type session struct {
+	server   *Server
+	conn     net.Conn
+	commands Commands
+	ctx      context.Context // of its commands
+	cancel   context.CancelFunc
+
+	decoder resp.Decoder
+	small   [512]byte // the buffer that most commands fit in
+	buf     []byte
+	charged int // bytes of buf in the budget
+
+	mu      sync.Mutex
+	room    sync.Cond // the first command was answered, or the session has ended
+	first   *request  // the oldest whose reply is not written
+	last    *request
+	depth   int                 // from first to last
+	bytes   int                 // of these
+	open    int                 // of these, those that are planned and not complete
+	tails   map[string]*request // of each key, the last that is not complete
+	alone   *request            // holds the connection, or waits until those before it are complete
+	held    *request            // the oldest that waits for alone
+	writing bool                // a goroutine writes replies
+	gone    bool                // no reply can be written any more
+	closing bool                // the connection ends when all replies are written
+}
+
+var (
+	errNoMemory = protocolError("the commands of all clients together exceed the server's memory")
+	errTooBig   = protocolError("too big command")
+)
+
+// serve reads commands until the connection ends.
+func (s *session) serve() {
+	err := s.read()
+	s.mu.Lock()
+	if bad := protocolError(""); errors.As(err, &bad) && !s.gone {
+		s.refuse(bad)
+	} else if !s.closing {
+		s.vanish() // the client is gone
+	}
+	s.write()
+	for s.depth > 0 && !s.gone {
+		s.room.Wait()
+	}
+	s.vanish()
+	for s.open > 0 {
+		s.room.Wait()
+	}
+	s.mu.Unlock()
+	s.server.budget.give(s.charged)
+	s.commands.Gone()
+}
+
+// errStopped ends the reading of a session whose replies are still written.
+var errStopped = errors.New("session: no more commands are read")
+
+// read reads and starts commands. It returns why there are no more.
+func (s *session) read() error {
+	s.buf = s.small[:0]
+	for {
+		used := 0
+		for {
+			args, n, err := read(&s.decoder, s.buf[used:])
+			if err != nil {
+				return malformed(err)
+			}
+			if n == 0 {
+				break
+			}
+			used += n
+			if len(args) > 0 {
+				if err := s.arrive(args, n); err != nil {
+					return err
+				}
+			}
+		}
+		s.flush()
+		if err := s.fill(used); err != nil {
+			return err
+		}
+	}
+}
+
+// malformed is the error of a client for bytes that are no command.
+func malformed(err error) error {
+	if bad := (*resp.ProtocolError)(nil); errors.As(err, &bad) {
+		return protocolError(bad.Reason)
+	}
+	return err
+}
+
+// fill drops the commands that were read and reads more bytes. The buffer grows for a command that
+// does not fit, and is the small one again after it.
+func (s *session) fill(used int) error {
+	rest := s.buf[used:]
+	switch {
+	case len(rest) == 0:
+		s.server.budget.give(s.charged)
+		s.charged, s.buf = 0, s.small[:0]
+	case used > 0:
+		s.buf = s.buf[:copy(s.buf[:cap(s.buf)], rest)]
+	case len(rest) == cap(s.buf):
+		size := 4 * cap(s.buf)
+		if len(rest) >= s.server.limits.Command {
+			return errTooBig
+		}
+		if !s.server.budget.take(size) {
+			return errNoMemory
+		}
+		s.server.budget.give(s.charged)
+		s.charged, s.buf = size, append(make([]byte, 0, size), rest...)
+	}
+	n, err := s.conn.Read(s.buf[len(s.buf):cap(s.buf)])
+	s.buf = s.buf[:len(s.buf)+n]
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// arrive takes a command in. It blocks while the connection has too many under way.
+func (s *session) arrive(args []string, size int) error {
+	r := requests.Get().(*request)
+	r.args, r.size = args, size
+	fits := s.server.budget.take(size)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.isFull() && !s.gone {
+		s.write() // what is complete makes room
+		if s.isFull() && !s.gone {
+			s.room.Wait()
+		}
+	}
+	if s.gone || s.closing {
+		if fits {
+			s.server.budget.give(size)
+		}
+		return errStopped
+	}
+	s.push(r)
+	switch {
+	case !fits:
+		r.size, r.done = 0, true
+		r.reply.Error("OOM " + string(errNoMemory))
+	case s.alone != nil:
+		if s.held == nil {
+			s.held = r
+		}
+	default:
+		s.plan(r)
+	}
+	if s.closing {
+		return errStopped
+	}
+	return nil
+}
+
+// isFull reports whether the connection has as much under way as it may.
+func (s *session) isFull() bool {
+	return s.depth >= s.server.limits.Pipeline || s.depth > 0 && s.bytes >= s.server.limits.Command
+}
+
+// push appends a request to those that have no reply yet.
+func (s *session) push(r *request) {
+	if s.last == nil {
+		s.first = r
+	} else {
+		s.last.next = r
+	}
+	s.last = r
+	s.depth++
+	s.bytes += r.size
+}
+
+// refuse answers the last thing that is read with an error.
+func (s *session) refuse(err error) {
+	r := requests.Get().(*request)
+	r.reply.Error(err.Error())
+	r.done = true
+	s.push(r)
+	s.leave()
+}
+
+// leave has the session end when the commands under way are answered. It ends what waits.
+func (s *session) leave() {
+	s.closing = true
+	if s.alone != nil {
+		s.cancel()
+	}
+	s.write()
+}
+
+// plan has a command planned, and begins it unless others must be complete before.
+func (s *session) plan(r *request) {
+	r.plan = s.commands.Plan(r.args, &r.reply)
+	s.server.stats.Commands.Add(1)
+	switch {
+	case r.plan.Close:
+		s.closing, r.done = true, true
+	case r.plan.Run == nil:
+		r.done = true
+	case r.plan.Alone:
+		s.alone = r
+		if s.open == 0 {
+			s.begin(r)
+		}
+	case r.plan.Key != "":
+		before := s.tails[r.plan.Key]
+		if s.tails == nil {
+			s.tails = map[string]*request{}
+		}
+		s.tails[r.plan.Key] = r
+		if before != nil {
+			before.after = r
+			s.open++
+			return
+		}
+		s.begin(r)
+	default:
+		s.begin(r)
+	}
+}
+
+// begin starts a command.
+func (s *session) begin(r *request) {
+	s.open++
+	go s.run(r)
+}
+
+// run runs a command, and those with the same key that wait for it.
+func (s *session) run(r *request) {
+	for r != nil {
+		undo := r.plan.Run(s.ctx, &r.reply)
+		r = s.complete(r, undo)
+	}
+}
+
+// complete notes that a command is complete, begins those that may begin now, and writes what can
+// be written. It returns the next command with the same key.
+func (s *session) complete(r *request, undo func()) (after *request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	after = r.after
+	if key := r.plan.Key; after == nil && key != "" && !r.plan.Alone {
+		delete(s.tails, key)
+	}
+	alone := s.alone == r
+	r.done, r.undo = true, undo
+	s.open--
+	switch {
+	case alone:
+		s.alone = nil
+		for s.held != nil && s.alone == nil {
+			h := s.held
+			if s.held = h.next; s.closing {
+				h.done = true // without a reply
+			} else {
+				s.plan(h)
+			}
+		}
+	case s.alone != nil && s.open == 0:
+		s.begin(s.alone)
+	}
+	if s.gone {
+		s.drop()
+	} else if after == nil {
+		s.write()
+	} else {
+		go s.flush() // a client that does not read must not delay the next command
+	}
+	return after
+}
+
+func (s *session) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.write()
+}
+
+// write writes the replies of the oldest commands that are complete, unless another goroutine does.
+// s.mu is held; it is not while bytes are written.
+func (s *session) write() {
+	if s.writing {
+		return
+	}
+	s.writing = true
+	for !s.gone && s.first != nil && s.first.done {
+		out := buffers.get()
+		n := 0
+		for r := s.first; r != nil && r.done && len(*out) < maxWrite; r = r.next {
+			*out = append(*out, r.reply.buf...)
+			n++
+		}
+		s.mu.Unlock()
+		_ = s.conn.SetWriteDeadline(time.Now().Add(s.server.limits.Write))
+		sent, err := s.conn.Write(*out)
+		buffers.put(out)
+		s.mu.Lock()
+		for ; n > 0 && len(s.first.reply.buf) <= sent; n-- { // the client may have these
+			sent -= len(s.first.reply.buf)
+			s.pop().free()
+		}
+		if err != nil {
+			s.vanish()
+		}
+		s.room.Broadcast()
+	}
+	s.writing = false
+	if s.gone {
+		s.drop()
+	} else if s.closing && s.first == nil {
+		s.vanish()
+	}
+	s.room.Broadcast()
+}
+
+// pop removes the oldest request.
+func (s *session) pop() *request {
+	r := s.first
+	if s.first = r.next; s.first == nil {
+		s.last = nil
+	}
+	s.depth--
+	s.bytes -= r.size
+	s.server.budget.give(r.size)
+	return r
+}
+
+// vanish notes that the client receives nothing any more.
+func (s *session) vanish() {
+	if s.gone {
+		return
+	}
+	s.gone = true
+	s.cancel()
+	_ = s.conn.Close()
+	s.drop()
+	s.room.Broadcast()
+}
+
+// drop undoes the commands that are complete and whose replies are not written. Those that did not
+// begin never do.
+func (s *session) drop() {
+	if s.writing {
+		return // the writer refers to them, and calls drop when it ends
+	}
+	s.held = nil
+	for r := s.first; r != nil; r = r.next {
+		if r.done && r.undo != nil {
+			s.server.running.Go(r.undo)
+			r.undo = nil
+		}
+	}
+	if s.open == 0 {
+		for s.first != nil {
+			s.pop().free()
+		}
+	}
+	s.room.Broadcast()
+}
+
+// stop has the session read no more commands, and end when those under way are answered. It ends
+// what waits.
+func (s *session) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.conn.SetReadDeadline(time.Unix(1, 0))
+	s.leave()
+}
+
+// cut ends the connection without its replies.
+func (s *session) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.vanish()
+}
