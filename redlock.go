@@ -57,7 +57,7 @@ type Config struct {
 	// of NextNodes. A node of both is asked once, and counts in both; write it alike. Clients exclude each
 	// other if they have a list in common, so a change takes two steps. First all clients get NextNodes, one
 	// after another. When no client without it runs, and the longest TTL has passed since, they get the new
-	// list as Nodes alone, one after another. Fenced clients cannot have it.
+	// list as Nodes alone, one after another. Fenced: [Client.InitFencing] in between.
 	NextNodes []string
 	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
@@ -167,14 +167,14 @@ func (c *Client) Ready(ctx context.Context) error { return c.group.Ready(ctx) }
 // [ErrForgotten], when so many nodes have lost the tokens, by a restart without a disk, a flush or an
 // eviction, that the others cannot know all. It waits for MaxTTL and returns when enough nodes have a vote,
 // at once if all have one. Until ctx ends it tries again, and then returns which nodes have no vote. If too
-// few nodes can be reached it fails at once.
+// few nodes can be reached it fails at once. With NextNodes it begins step 2, which takes MaxTTL again:
+// clients with Nodes alone are refused from then on, and those with NextNodes alone served when it returns.
 //
-// atLeast is the largest token that the resources have seen, of any key; 0 for a first start. All tokens that
-// are given after the call are larger than it, than all that the nodes show, and, if too few nodes remember,
-// than the clock of this client. Read it when MaxTTL has passed since the nodes were lost, so that no earlier
-// attempt is under way, and again for each call. An earlier holder that has not shown its token yet is
-// refused later only if that token is at most atLeast or the clock of this client: stop such holders first if
-// their clocks were ahead. Call InitFencing from one place; concurrent calls do no harm.
+// atLeast is the largest token that the resources have seen, of any key; 0 for a first start and a change of
+// nodes. Tokens given after the call are larger than it, than all that nodes show, and, if too few remember,
+// than the clock of this client. Read it for each call, MaxTTL after the nodes were lost, when no earlier
+// attempt is under way. An earlier holder that has not shown its token yet is refused later only if that is
+// at most atLeast or the clock of this client: stop such holders first if their clocks were ahead.
 func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 	return c.group.InitFencing(ctx, atLeast)
 }

@@ -39,7 +39,8 @@ func (o *operator) floor(c *Client) uint64 {
 
 // InitFencing gives nodes without a vote one, though too many have forgotten for them to be
 // brought back by the others. It waits for the longest TTL. atLeast is the largest token
-// that the resources have seen; all that are given from then on are larger.
+// that the resources have seen; all that are given from then on are larger. During a change of
+// configuration it then has the next one suffice alone, which takes the longest TTL once more.
 func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 	if atLeast > fencing.MaxToken-2*block {
 		return engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
@@ -63,14 +64,17 @@ func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 			forgotten |= bit(node)
 		}
 	}
-	by.alone = !c.fleet.Now.Knows(active)
+	by.alone = !c.fleet.Now.Knows(active) && !c.fleet.Next.Knows(active)
 	for node := range all {
 		all[node].node = node
 		if all[node].Rejoin = fencing.BeginRejoin(c.fleet, node); by.alone && forgotten&bit(node) != 0 {
 			all[node].Rejoin = fencing.BeginInit(c.fleet, node)
 		}
 	}
-	return c.initialize(ctx, all, &by)
+	if err := c.initialize(ctx, all, &by); err != nil || c.fleet.Next.Nodes == 0 {
+		return err
+	}
+	return c.change(ctx)
 }
 
 // initialize brings all nodes back, until enough have their vote.
