@@ -256,6 +256,72 @@ func TestRejoin(t *testing.T) {
 	require.EqualValues(t, 90, InitFloor(70, 4, 80, 90))
 }
 
+// replaced is a fleet of three in which the third node is replaced by a fourth.
+var replaced = Fleet{Now: Configuration{"old", 0b0111, 2}, Next: Configuration{"new", 0b1011, 2}}
+
+// TestRejoinInAChange: what a node's marker names follows from those that were read, and all that
+// they name must have been read.
+func TestRejoinInAChange(t *testing.T) {
+	for _, c := range []struct {
+		why  string
+		read map[int]string
+		want string
+	}{
+		{"before the call", map[int]string{0: "old", 2: "old"}, "old"},
+		{"one is too few", map[int]string{0: "old", 3: "old"}, ""},
+		{"after it", map[int]string{0: "new", 3: "new"}, "new"},
+		{"the old ones remain sealed", map[int]string{0: "new", 2: "old+new", 3: "new"}, "new"},
+		{"in between", map[int]string{0: "old+new", 2: "old", 3: "old"}, "old+new"},
+		{"those of the next are missing", map[int]string{0: "old+new", 2: "old+new"}, ""},
+		{"sealed for the way back", map[int]string{0: "new+old", 2: "old", 3: "new"}, "old+new"},
+	} {
+		r := BeginRejoin(replaced, 1)
+		r.Noticed(Answer{Code: Amnesia, Text: "n"}, 0)
+		r.Next(0)
+		for node, fleet := range c.read {
+			r.Learned("n", node, Answer{Code: OK, Token: uint64(node), Text: "active:" + fleet + ":run"})
+		}
+		require.Equal(t, c.want, r.Fleet(), c.why)
+		require.Equal(t, c.want != "", r.Next(0) == SendRejoin, c.why)
+	}
+	r := BeginInit(replaced, 1)
+	require.Equal(t, "old+new", r.Fleet(), "an operator's number leaves the rest to the call")
+}
+
+// TestChange: a quorum of the present nodes must have the same nonces in two looks, and one of the next
+// must be sealed as well.
+func TestChange(t *testing.T) {
+	c := BeginChange(replaced)
+	look := func(nonces ...string) {
+		c.Look()
+		for node, nonce := range nonces {
+			if nonce != "" {
+				c.Sealed(node, Answer{Code: OK, Token: uint64(10 + node), Text: "active:old+new:run:" + nonce})
+			}
+		}
+	}
+	look("a", "b", "c")
+	require.True(t, c.Complete())
+	require.False(t, c.Confirmed(), "the first look")
+	look("a", "x", "y")
+	require.True(t, c.Complete())
+	require.False(t, c.Confirmed(), "two have forgotten")
+	look("a", "", "y")
+	require.False(t, c.Complete(), "the next ones have no quorum")
+	require.False(t, c.Confirmed())
+	c.Sealed(3, Answer{Code: Amnesia})
+	require.False(t, c.Complete())
+	c.Sealed(3, Answer{Code: OK, Token: 99, Text: "active:old+new:run:z"})
+	require.True(t, c.Confirmed())
+	_, opens := c.Opens(2)
+	require.False(t, opens, "it is not of the next")
+	_, opens = c.Opens(1)
+	require.False(t, opens, "it was not sealed")
+	r, opens := c.Opens(3)
+	require.True(t, opens)
+	require.Equal(t, Request{Node: 3, Verb: RejoinVerb, Nonce: "z", Floor: 99, Fleet: "new"}, r)
+}
+
 func TestAllocatesNothing(t *testing.T) {
 	sum := uint64(0)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
