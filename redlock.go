@@ -32,6 +32,7 @@ import (
 	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/inspection"
 	"github.com/redlock-go/redlock/internal/knobs"
+	"github.com/redlock-go/redlock/internal/router"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
@@ -45,7 +46,7 @@ const (
 	MaxTTL   = engine.MaxTTL // 365 days
 )
 
-// Config configures a client. Only Nodes is required; a zero field means its default.
+// Config configures a client. Only Nodes, or Groups, is required; a zero field means its default.
 type Config struct {
 	// Nodes are the masters, each as "host:port" or a URL: redis://user:password@host:port/database,
 	// rediss:// for TLS, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F, %23
@@ -59,6 +60,12 @@ type Config struct {
 	// after another. When no client without it runs, and the longest TTL has passed since, they get the new
 	// list as Nodes alone, one after another. Fenced: [Client.InitFencing] in between.
 	NextNodes []string
+	// Groups, in place of Nodes, are 1 to 64 sets of masters that share the keys, for more locks than one set
+	// can serve. No master is in two, but their processes may share machines, with other ports. A key belongs
+	// to one group, by a hash of its part between the first { and the next }, as in Redis Cluster, or else of
+	// all of it, and by the group's place in the list; a group at the end takes its even share from the
+	// others. Clients with other Groups do not exclude each other: change them while none runs.
+	Groups [][]string
 	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
 	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ
@@ -85,7 +92,7 @@ type Config struct {
 	DialTimeout time.Duration // bounds connecting and the handshake. Default: 1 s
 	// StallTimeout is how long a node that owes replies may be silent before it is dialed again. Default: 1 s.
 	StallTimeout time.Duration
-	MaxWaiting   int   // bounds the operations that wait to be sent; more fail with ErrBusy. Default: 65536
+	MaxWaiting   int   // bounds the operations that wait to be sent to a group; more fail with ErrBusy. Default: 65536
 	Retry        Retry // the pauses between the attempts of Acquire, and their number
 	NoHandOver   bool  // sends every release to the nodes, and passes none to the next caller: see Acquire
 	// Fenced gives each lock a fencing token: see [Lock.Fence], also for what it requires. It needs MaxTTL
@@ -109,7 +116,7 @@ type Config struct {
 // Format implements fmt.Formatter: no verb shows the credentials of a node.
 func (cfg Config) Format(f fmt.State, verb rune) {
 	type plain Config // has no Format
-	cfg.Nodes, cfg.NextNodes = texts.Redact(cfg.Nodes), texts.Redact(cfg.NextNodes)
+	cfg.Nodes, cfg.NextNodes, cfg.Groups = texts.Redact(cfg.Nodes), texts.Redact(cfg.NextNodes), texts.RedactAll(cfg.Groups)
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
 }
 
@@ -130,11 +137,10 @@ type Retry struct {
 }
 
 // Client has the connections to the nodes. It is safe for concurrent use; a process needs one.
-type Client struct{ group *group.Group }
+type Client struct{ router *router.Router }
 
-// New checks cfg, connects to the nodes and returns a client. It blocks until each node has answered or
-// failed once, at most for DialTimeout. A node that cannot be reached is no error: its votes fail until it is
-// up, and Ready, Stats and the Logger report why.
+// New checks cfg, connects to the nodes and returns a client. It blocks until each node has answered or failed
+// once, at most for DialTimeout. A node that is down is no error: Ready, Stats and the Logger report why.
 //
 // New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel,
 // and if every node refuses the client for a reason that lasts: a wrong password, a missing permission, no
@@ -151,24 +157,24 @@ func New(cfg Config) (*Client, error) {
 		QuorumError: newQuorumError, AcquireError: newAcquireError, Knobs: knobs.Value(cfg.knobs),
 	}
 	cfg.Hooks.install(&in)
-	g, err := group.New(in)
+	r, err := router.New(in, cfg.Groups)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{g}, nil
+	return &Client{r}, nil
 }
 
-// Ready waits until a quorum of nodes is up and may vote, that is, until an acquire can win. If ctx ends
-// before, the error is the context's and a [QuorumError] that names the nodes which cannot vote, and why.
-// With a ctx that has ended Ready returns at once, as a readiness probe needs it. After Close: ErrClosed.
-func (c *Client) Ready(ctx context.Context) error { return c.group.Ready(ctx) }
+// Ready waits until a quorum of nodes, in every group, is up and may vote: until an acquire can win. If ctx ends
+// before, the error is the context's and a [QuorumError] for each group without one: which nodes cannot vote, and
+// why. With a ctx that has ended it returns at once, as a readiness probe needs it. After Close: ErrClosed.
+func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx) }
 
 // InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and after
 // [ErrForgotten], when so many nodes have lost the tokens, by a restart without a disk, a flush or an
 // eviction, that the others cannot know all. It waits for MaxTTL and returns when enough nodes have a vote,
-// at once if all have one. Until ctx ends it tries again, and then returns which nodes have no vote. If too
-// few nodes can be reached it fails at once. With NextNodes it begins step 2, which takes MaxTTL again:
-// clients with Nodes alone are refused from then on, and those with NextNodes alone served when it returns.
+// at once if all have one. When ctx ends it returns which have none. If too few can be reached it fails at
+// once. With NextNodes it begins step 2, for MaxTTL more: clients with Nodes alone are refused from then on,
+// and those with NextNodes alone served when it returns.
 //
 // atLeast is the largest token that the resources have seen, of any key; 0 for a first start and a change of
 // nodes. Tokens given after the call are larger than it, than all that nodes show, and, if too few remember,
@@ -176,27 +182,25 @@ func (c *Client) Ready(ctx context.Context) error { return c.group.Ready(ctx) }
 // attempt is under way. An earlier holder that has not shown its token yet is refused later only if that is
 // at most atLeast or the clock of this client: stop such holders first if their clocks were ahead.
 func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
-	return c.group.InitFencing(ctx, atLeast)
+	return c.router.InitFencing(ctx, atLeast)
 }
 
 // Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
 // stay held until their TTL ends. It always returns nil.
 func (c *Client) Close() error {
-	c.group.Close()
+	c.router.Close()
 	return nil
 }
 
-// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes,
-// at most for NodeTimeout once they are asked, or until ctx ends. If the attempt fails, keys that some nodes
-// may have set are released in the background.
+// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes, at
+// most for NodeTimeout once they are asked, or until ctx ends. What a failed attempt left is released later.
 //
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to
 // milliseconds. A nil ctx has no end; the end of ctx is noticed within 5 ms, or later if more than 2048
-// operations wait to be sent. The errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed,
-// ErrArgument and ctx.Err(). While callers of Acquire wait for key in this client it is mostly ErrTaken
-// without a round trip.
+// operations wait to be sent. The errors are ErrTaken, mostly without a round trip while callers of Acquire wait
+// for key in this client, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err().
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.group.TryAcquire(ctx, key, ttl)
+	h, err := c.router.Of(key).TryAcquire(ctx, key, ttl)
 	return Lock{h}, err
 }
 
@@ -206,35 +210,32 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // Callers of one client that wait for the same key stand in line, first in, first out; only the first asks
 // the nodes. The processes that wait queue up on one node, the same one for all that write Config.Nodes
 // alike. The first is notified when the lock is released, and asks when its TTL ends. Package conn lists the
-// permissions that this needs; without them processes are woken in no order, or ask again after the pauses of
-// Retry.
+// permissions for that; without them processes are woken in no order, or ask after the pauses of Retry.
 //
 // A released lock passes to the next caller in line of this client without a round trip: at most 63 times in
 // a row, while 7/8 of that caller's ttl are left, and if other processes wait, once for each caller that
-// stood in line when the nodes granted the lock. It does not after a call of [Lock.Token], and never with
-// Config.NoHandOver.
+// stood in line when the nodes granted the lock; not after a call of [Lock.Token], or with Config.NoHandOver.
 //
 // A process that waits also asks a quorum about once a second, so a lock that is free is granted. A lock that
 // is always wanted is left free for 255 ms every 2.9 s, for clients that poll: other libraries, TryAcquire, and
-// clients that write the nodes otherwise. Queues decide who asks when; the votes of the nodes decide who
-// holds the lock.
+// clients that write the nodes otherwise. Queues decide who asks when; votes decide who holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.group.Acquire(ctx, key, ttl)
+	h, err := c.router.Of(key).Acquire(ctx, key, ttl)
 	return Lock{h}, err
 }
 
-// AcquireAll is Acquire for 1 to 64 different keys, all or nothing, in one round trip. They become one lock
-// with one token, which is extended, kept alive and released as one. A quorum is needed for each key; an
-// attempt that one key refuses leaves nothing. AcquireAll stands in line for each key that is taken, in an
-// order that is the same for all clients: no two calls wait for each other. It gets no hand-over. It allocates.
+// AcquireAll is Acquire for 1 to 64 different keys, all or nothing, in one round trip, or one for each of the
+// Groups in turn. They become one lock with one token, and one fencing token, which is extended, kept alive and
+// released as one. An attempt that one key refuses leaves nothing. AcquireAll stands in line for each key that is
+// taken, in the same order in all clients: no two calls wait for each other. It gets no hand-over. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.group.AcquireAll(ctx, ttl, keys, false)
+	h, err := c.router.AcquireAll(ctx, ttl, keys, false)
 	return Lock{h}, err
 }
 
 // TryAcquireAll is AcquireAll with one attempt.
 func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.group.AcquireAll(ctx, ttl, keys, true)
+	h, err := c.router.AcquireAll(ctx, ttl, keys, true)
 	return Lock{h}, err
 }
 
@@ -243,13 +244,13 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 // Acquire, or that of f joined with the cause of a loss (errors.Join). A release without a result is no
 // error. ttl is 30 ms at least.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.group.Do(ctx, key, ttl, false, f)
+	return c.router.Of(key).Do(ctx, key, ttl, false, f)
 }
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is
 // ErrTaken f was not called, unless f returns ErrTaken.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.group.Do(ctx, key, ttl, true, f)
+	return c.router.Of(key).Do(ctx, key, ttl, true, f)
 }
 
 // Attach returns a handle on a lock that another process, client or library has acquired, by its token, 22 to
@@ -257,7 +258,7 @@ func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f fun
 // or earlier if the nodes show less; KeepAlive extends by the TTL that was left. It blocks for one round trip
 // to all nodes, at most for NodeTimeout: ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument or ctx.Err().
 func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
-	h, err := c.group.Attach(ctx, key, token, validUntil)
+	h, err := c.router.Of(key).Attach(ctx, key, token, validUntil)
 	return Lock{h}, err
 }
 
@@ -269,7 +270,7 @@ type Lock struct{ handle group.Handle }
 // Key returns the locked key, the first of several.
 func (l Lock) Key() string { return l.handle.Key() }
 
-// Keys returns all locked keys in the order of their bytes. It allocates.
+// Keys returns all locked keys, those of a group together, in the order of their bytes. It allocates.
 func (l Lock) Keys() []string { return l.handle.Keys() }
 
 // Token returns the token of the lock, and from then on the lock does not pass to the next caller in line
@@ -307,10 +308,9 @@ func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 // which never counts on an unconfirmed extension.
 func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.handle.Extend(ctx, ttl) }
 
-// Release deletes the key on all nodes, also after its validity. It blocks until a quorum has answered, as
-// TryAcquire does. If ctx has ended the release is sent, and Release does not wait. Validity ends when
-// Release is called, unless it returns ErrBusy or ErrClosed: then no node was asked, and after ErrBusy the
-// lock is as it was, also kept alive.
+// Release deletes the key on all nodes, also after its validity. It blocks as TryAcquire, until a quorum has
+// answered. If ctx has ended the release is sent, and Release does not wait. Validity ends when Release is
+// called, unless it returns ErrBusy or ErrClosed: no node was asked then, and after ErrBusy nothing has changed.
 //
 // There are three results: nil, the lock is released; ErrNotHeld, a quorum had lost it before; and any other
 // error, unknown: the lock ends with its TTL at the latest, and Release may be called again. ErrNotHeld from
@@ -324,8 +324,8 @@ func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 
 // KeepAlive extends the lock in the background by the TTL that it was given last, each time a third of it has
 // passed. A failed extension is tried again while validity is left. It ends when stop is called, when the
-// lock is released, and with ctx: a deadline of ctx bounds how long a lock is held. stop may be called twice;
-// it does not release the lock.
+// lock is released, and with ctx: a deadline of ctx bounds how long a lock is held. stop may be called twice,
+// and does not release the lock.
 //
 // The returned context is derived from ctx. It ends when the lock is no longer kept alive, at the latest when
 // validity ends. [context.Cause] returns why:
@@ -423,7 +423,7 @@ func newQuorumError(g *group.Group, op *engine.Op) error {
 	lacking, t := g.Lacking(op), &op.Tally
 	e := &QuorumError{OpKind(op.Kind), op.Err, g.Len(), t.Count(quorum.Granted), t.Count(quorum.Denied), nil, lacking.Nodes, lacking.NextNodes}
 	for _, f := range g.Failures(op) {
-		e.Failed = append(e.Failed, NodeError{f.Node, g.Addr(f.Node), f.Err})
+		e.Failed = append(e.Failed, NodeError{g.Number(f.Node), g.Addr(f.Node), f.Err})
 	}
 	return e
 }
@@ -463,7 +463,7 @@ type Op struct {
 	TTL   time.Duration    // of OpAcquire and OpExtend
 	Token [token.Size]byte // set by Submit for OpAcquire, by the caller for the others
 	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. One
-	// runs at a time; after 20 ms the others go on beside it. A panic is recovered and logged.
+	// of a group runs at a time; after 20 ms others go on beside it. A panic is recovered and logged.
 	Done func(*Op)
 
 	op group.Op
@@ -486,12 +486,12 @@ func (c *Client) Submit(op *Op) error {
 	if op.Done != nil {
 		in.Done = (*completion)(op)
 	}
-	return c.group.Submit(in, (*token.Token)(&op.Token))
+	return c.router.OfBytes(op.Key).Submit(in, (*token.Token)(&op.Token))
 }
 
 // Cancel takes op back. It returns false if it is too late, because Done was called or is about to be, or if
 // op was not submitted to this client. An acquire that was sent is released in the background.
-func (c *Client) Cancel(op *Op) bool { return op != nil && c.group.Cancel(&op.op) }
+func (c *Client) Cancel(op *Op) bool { return op != nil && c.router.Cancel(&op.op) }
 
 // Err returns the error that TryAcquire, Extend or Release would return. It is valid from Done on.
 func (op *Op) Err() error { return op.op.Result() }
@@ -524,7 +524,7 @@ func (op *completion) Complete(*engine.Op) {
 	ended = op.op.Report()
 }
 
-// Stats has the counts of a client since New, and the state of its nodes, all of one moment.
+// Stats has the counts of a client since New, and the state of its nodes, those of a group of one moment.
 type Stats struct {
 	// Acquire, Extend and Release count attempts by how they ended: an Acquire that tries three times counts
 	// three times, a lock of several keys once. A call that fails before it asks for a lock is no attempt.
@@ -553,7 +553,7 @@ type Stats struct {
 	InLine     int    // callers that wait for a lock
 	HandedOver uint64 // locks that passed from one holder to the next inside the process
 	Cleanups   uint64 // releases after acquires that failed; not counted in Release
-	Batches    uint64 // writes, each to all nodes
+	Batches    uint64 // writes, each to all nodes of a group
 	Operations uint64 // in those batches, including cleanups
 	Waiting    int    // operations to be sent: at most about Config.MaxWaiting and the cleanups
 	InFlight   int    // operations sent and without a verdict
@@ -562,9 +562,9 @@ type Stats struct {
 
 // Node is the state of a node at one moment.
 type Node struct {
-	Index                int           // its place, from 0: first are Config.Nodes, then those that are in NextNodes alone
+	Index                int           // its place, from 0: in Nodes, then NextNodes where not in Nodes; or in all Groups
 	Addr                 string        // without credentials
-	InNodes, InNextNodes bool          // the lists that it is in
+	InNodes, InNextNodes bool          // the lists that it is in; InNodes with Groups
 	Up                   bool          // it has a connection
 	Err                  error         // why it has none, a *conn.Error; nil while up; never a credential
 	Guarded              time.Duration // how long it still has no vote; 0 if it may vote
@@ -583,8 +583,8 @@ type Node struct {
 // Stats returns the counts and the state of the nodes. It blocks while another goroutine uses the sockets:
 // for microseconds, or up to 5 ms if that one waits for replies. It allocates Stats.Nodes.
 func (c *Client) Stats() Stats {
-	nodes := make([]Node, 0, c.group.Len())
-	s := c.group.Stats(func(n group.Node) { nodes = append(nodes, newNode(n)) })
+	nodes := make([]Node, 0, c.router.Len())
+	s := c.router.Stats(func(n group.Node) { nodes = append(nodes, newNode(n)) })
 	return Stats{
 		s.Acquire, s.Extend, s.Release, s.Waits, s.Held, s.KeptAlive, s.Lost, s.InLine, s.HandedOver,
 		s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, nodes,
@@ -646,7 +646,8 @@ func (s KeyState) Token() string { return s.value.Show() }
 // ErrArgument; the failure of a node, also of one that has no string there, is in its KeyOnNode. Inspect and
 // Attach need the permissions for GETRANGE and PTTL.
 func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
-	seen, all, err := c.group.Inspect(ctx, key)
+	g := c.router.Of(key)
+	seen, all, err := g.Inspect(ctx, key)
 	if err != nil {
 		return KeyState{}, err
 	}
@@ -654,7 +655,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	for i := range seen {
 		n := &seen[i]
 		holder, digest := n.Holder()
-		s.Nodes[i] = KeyOnNode{i, c.group.Addr(i), holder, digest, n.TTL, n.There && n.TTL == 0, n.Err}
+		s.Nodes[i] = KeyOnNode{g.Number(i), g.Addr(i), holder, digest, n.TTL, n.There && n.TTL == 0, n.Err}
 	}
 	return s, nil
 }

@@ -93,6 +93,9 @@ type Config struct {
 	// Name is the client's name in CLIENT LIST. One that servers do not take,
 	// because of a space for instance, is not sent.
 	Name string
+	// Servers, where set, has the servers of other fleets too: none of them may be a node of
+	// this one.
+	Servers *Servers
 	// Probes, where set, is called for every new connection.
 	Probes func() Prober
 
@@ -119,6 +122,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxInFlightBytes <= 0 {
 		c.MaxInFlightBytes = defaultMaxInFlightBytes
+	}
+	if c.Servers == nil {
+		c.Servers = new(Servers)
 	}
 	if c.Clock == nil {
 		c.Clock = clock.New()

@@ -65,6 +65,7 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	}
 	s, err := f.poller.adopt(nc, n.index)
 	if err != nil {
+		f.cfg.Servers.leave(id.runID)
 		return err
 	}
 	f.checkRestart(n, id)
@@ -103,10 +104,8 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 		}
 		return nil
 	}
-	for _, other := range f.nodes {
-		if other != n && other.sock != nil && other.id.runID == id.runID {
-			return fmt.Errorf("%w, %s", ErrSameServer, other.addr)
-		}
+	if other, ok := f.cfg.Servers.claim(id.runID, n.addr); !ok {
+		return fmt.Errorf("%w, %s", ErrSameServer, other)
 	}
 	return nil
 }

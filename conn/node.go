@@ -88,6 +88,7 @@ func (n *node) redial() int {
 func (n *node) down(err error) {
 	failure := &Error{Addr: n.addr, Op: "read", Err: n.fleet.causeOf(err)}
 	n.sock.close(n.owed.len > 0)
+	n.fleet.cfg.Servers.leave(n.id.runID)
 	n.sock, n.fault, n.opening = nil, nil, nil
 	n.cause = &notSent{failure}
 	n.fleet.enlist()

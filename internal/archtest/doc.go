@@ -8,13 +8,13 @@
 //
 // The allowed imports, downwards only:
 //
-//	bench ─> redlock ─┬─> internal/group ─> internal/engine, lease, …
+//	bench ─> redlock ─┬─> internal/router ─> internal/group ─> internal/engine, lease, …
 //	                  ├─> conn ────> resp, bytebufferpool
 //	                  ├─> quorum
 //	                  └─> internal/… ─> resp, quorum, conn
 //
-// The root package says what is promised and internal/group, which only the root may
-// import, does it. resp and quorum import the standard library alone, so that the
+// The root package says what is promised and internal/group, which only the root and the
+// router may import, does it. resp and quorum import the standard library alone, so that the
 // wire format and the protocol can be tested without a server. conn may use
 // internal/… too, but not internal/engine, which is built on conn. Only tests, bench and
 // conn/conntest see the test servers, and so redcon: a user of the library compiles a server

@@ -56,7 +56,8 @@ var restricted = map[string][]string{
 	"internal/embedded":                 {"internal/cmd"}, // its masters are those of tests, for trying and nothing else
 	"internal/cmd":                      {},
 	"bench":                             {},
-	"internal/group":                    {"redlock"},
+	"internal/router":                   {"redlock"},
+	"internal/group":                    {"redlock", "internal/router"},
 	"internal/inspection":               {"redlock", "internal/group"},
 	"conn/conntest":                     {}, // or a user of the library compiles a server
 	"internal/fakeredis":                {"bench", "internal/testkit", "conn/conntest", "internal/embedded"},
@@ -169,6 +170,8 @@ func TestForbiddenImports(t *testing.T) {
 		{"conn/a.go", ours + "quorum", false},
 		{"conn/a.go", "golang.org/x/sys/unix", false},
 		{"redlock.go", ours + "internal/group", true},
+		{"internal/router/a.go", ours + "internal/group", true},
+		{"internal/group/a.go", ours + "internal/router", false},
 		{"redlock.go", ours + "internal/testkit/cluster", false},
 		{"redlock.go", ours + "conn/conntest", false},
 		{"conn/a.go", ours + "internal/fakeredis", false},

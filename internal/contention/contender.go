@@ -63,7 +63,7 @@ func (c *Contender) Init(key string, names []uint64) {
 		c.order = append(c.order, uint8(node))
 	}
 	slices.SortFunc(c.order, func(a, b uint8) int {
-		return cmp.Compare(mix(hash^names[b]), mix(hash^names[a]))
+		return cmp.Compare(Mix(hash^names[b]), Mix(hash^names[a]))
 	})
 }
 
@@ -73,11 +73,11 @@ func Hash(text string) uint64 {
 	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 1099511628211
 	}
-	return mix(h)
+	return Mix(h)
 }
 
-// mix spreads a difference of any bit over all bits.
-func mix(h uint64) uint64 {
+// Mix spreads a difference of any bit over all bits.
+func Mix(h uint64) uint64 {
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return h ^ h>>31

@@ -106,6 +106,8 @@ func TestSameServerIsRefused(t *testing.T) {
 		require.Nil(t, c)
 		require.ErrorIs(t, err, conn.ErrSameServer)
 		require.ErrorContains(t, err, "same server as another node")
+		_, err = redlock.New(redlock.Config{Groups: [][]string{nodes[:3], nodes[3:]}, Portable: portable, DialTimeout: testkit.Patience})
+		require.ErrorIs(t, err, conn.ErrSameServer, "a server in two groups")
 		// The one of the two that came second is refused, and names the first.
 		require.Contains(t, err.Error(), servers[1].Addr())
 		require.Contains(t, err.Error(), alias)
@@ -146,20 +148,27 @@ func TestConfigErrors(t *testing.T) {
 		return c
 	}
 	for want, cfg := range map[string]redlock.Config{
-		"0 nodes, want 1 to 64":                          {},
-		"65 nodes, want 1 to 64":                         {Nodes: nodes(65)},
-		"node 1: address is neither":                     {Nodes: []string{"10.0.0.1", "me:sesame@10.0.0.2:6379", "10.0.0.3"}},
-		"nodes 1 and 2 are both 10.0.0.3:6379":           {Nodes: []string{"10.0.0.1", "redis://me:sesame@10.0.0.3", "10.0.0.3"}},
-		"NodeTimeout is -1ns, want 0":                    with(func(c *redlock.Config) { c.NodeTimeout = -1 }),
-		"DialTimeout is -1ns, want 0":                    with(func(c *redlock.Config) { c.DialTimeout = -1 }),
-		"StallTimeout is -1ns, want 0":                   with(func(c *redlock.Config) { c.StallTimeout = -1 }),
-		"MaxWaiting is -1, want 0":                       with(func(c *redlock.Config) { c.MaxWaiting = -1 }),
-		"Retry.Min is -1ns, want 0":                      with(func(c *redlock.Config) { c.Retry.Min = -1 }),
-		"Retry.Max is -1ns, want 0":                      with(func(c *redlock.Config) { c.Retry.Max = -1 }),
-		"Retry.Attempts is -1, want 0":                   with(func(c *redlock.Config) { c.Retry.Attempts = -1 }),
-		"at most 8760h0m0s are allowed":                  with(func(c *redlock.Config) { c.Retry.Min = math.MaxInt64 }),
-		"Retry.Min 2ns is above Retry.Max 1ns":           with(func(c *redlock.Config) { c.Retry = redlock.Retry{Min: 2, Max: 1, Attempts: 3} }),
-		"asks the nodes without a pause and without end": with(func(c *redlock.Config) { c.Retry.Max = time.Microsecond }),
+		"0 nodes, want 1 to 64":                                                      {},
+		"65 nodes, want 1 to 64":                                                     {Nodes: nodes(65)},
+		"node 1: address is neither":                                                 {Nodes: []string{"10.0.0.1", "me:sesame@10.0.0.2:6379", "10.0.0.3"}},
+		"nodes 1 and 2 are both 10.0.0.3:6379":                                       {Nodes: []string{"10.0.0.1", "redis://me:sesame@10.0.0.3", "10.0.0.3"}},
+		"NodeTimeout is -1ns, want 0":                                                with(func(c *redlock.Config) { c.NodeTimeout = -1 }),
+		"DialTimeout is -1ns, want 0":                                                with(func(c *redlock.Config) { c.DialTimeout = -1 }),
+		"StallTimeout is -1ns, want 0":                                               with(func(c *redlock.Config) { c.StallTimeout = -1 }),
+		"MaxWaiting is -1, want 0":                                                   with(func(c *redlock.Config) { c.MaxWaiting = -1 }),
+		"Retry.Min is -1ns, want 0":                                                  with(func(c *redlock.Config) { c.Retry.Min = -1 }),
+		"Retry.Max is -1ns, want 0":                                                  with(func(c *redlock.Config) { c.Retry.Max = -1 }),
+		"Retry.Attempts is -1, want 0":                                               with(func(c *redlock.Config) { c.Retry.Attempts = -1 }),
+		"at most 8760h0m0s are allowed":                                              with(func(c *redlock.Config) { c.Retry.Min = math.MaxInt64 }),
+		"Retry.Min 2ns is above Retry.Max 1ns":                                       with(func(c *redlock.Config) { c.Retry = redlock.Retry{Min: 2, Max: 1, Attempts: 3} }),
+		"asks the nodes without a pause and without end":                             with(func(c *redlock.Config) { c.Retry.Max = time.Microsecond }),
+		"Nodes and Groups are both set: set Nodes for":                               with(func(c *redlock.Config) { c.Groups = [][]string{nodes(3)} }),
+		"NextNodes and Groups are both set":                                          {NextNodes: nodes(3), Groups: [][]string{nodes(3)}},
+		"65 Groups, at most 64":                                                      {Groups: make([][]string, 65)},
+		"Groups[1]: no nodes: remove the group":                                      {Groups: [][]string{nodes(3), {}}},
+		"Groups[1]: 65 nodes, want 1 to 64":                                          {Groups: [][]string{{"10.0.0.2"}, nodes(65)}},
+		"Groups[1]: node 1: address is neither":                                      {Groups: [][]string{nodes(3), {"10.0.0.2", "me:sesame@10.0.0.2:6379"}}},
+		"Groups[0] and Groups[1] both have the node 10.0.0.1:7000: each group needs": {Groups: [][]string{nodes(3), {"10.0.0.2", "10.0.0.1:7000"}}},
 	} {
 		client, err := redlock.New(cfg)
 		require.Nil(t, client)
@@ -167,5 +176,6 @@ func TestConfigErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.True(t, strings.HasPrefix(err.Error(), "redlock: config: "), "%v", err)
 		require.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), "sesame")
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg), "sesame")
 	}
 }

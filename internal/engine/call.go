@@ -131,6 +131,14 @@ func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
 // DoAll is Do for several calls of a kind, which are queued together: all of them or, with
 // ErrBusy or ErrClosed, none.
 func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
+	if err := e.Begin(calls); err != nil {
+		return err
+	}
+	return AwaitAll(ctx, calls)
+}
+
+// Begin is DoAll up to where that waits. Without an error AwaitAll follows.
+func (e *Engine) Begin(calls []*Call) error {
 	var l list
 	for _, c := range calls {
 		c.over = false
@@ -141,6 +149,11 @@ func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
 		return err
 	}
 	e.submittedNow(calls[0].Kind, now, nil)
+	return nil
+}
+
+// AwaitAll waits for the results of calls that Begin has queued.
+func AwaitAll(ctx context.Context, calls []*Call) error {
 	last := calls[0]
 	for _, c := range calls {
 		if <-c.done; c.over {

@@ -25,6 +25,27 @@ type Stats struct {
 // counts once, in one field.
 type Results struct{ Won, Denied, NoQuorum, Expired, Cancelled, Refused uint64 }
 
+// Add adds the counts of another engine.
+func (s *Stats) Add(of Stats) {
+	s.Acquire.add(of.Acquire)
+	s.Extend.add(of.Extend)
+	s.Release.add(of.Release)
+	s.Cleanups += of.Cleanups
+	s.Batches += of.Batches
+	s.Operations += of.Operations
+	s.Waiting += of.Waiting
+	s.InFlight += of.InFlight
+}
+
+func (r *Results) add(of Results) {
+	r.Won += of.Won
+	r.Denied += of.Denied
+	r.NoQuorum += of.NoQuorum
+	r.Expired += of.Expired
+	r.Cancelled += of.Cancelled
+	r.Refused += of.Refused
+}
+
 // Votes is one node's votes, by [quorum.Outcome].
 type Votes [quorum.Failed + 1]uint64
 

@@ -136,19 +136,19 @@ func (g *Group) attempt(ctx context.Context, c *calls, s *holding.State, sent bo
 		} else {
 			return Handle{}, r, err
 		}
-		if s.Until = first.Until; err == nil && g.clock.Current() >= s.Until { // this goroutine may have waited long to run again
+		if s.Until = c.until(); err == nil && g.clock.Current() >= s.Until { // this goroutine may have waited long to run again
 			err = engine.ErrExpired
 		}
 		c.note(err)
 		if err == nil {
 			s.Token = first.Token
 			h = g.begin(s, c.absent(), first.Block.First)
-			g.fence.Granted(c.ops()...)
+			c.granted()
 		} else if !unsent {
 			c.rollback(err)
 		}
-		if again, err = g.fence.Again(&first.Proposal, err, c.ops()...); !again || g.cfg.OnAttempt != nil {
-			err = g.explain(op, err)
+		if again, err = c.again(err); !again || g.cfg.OnAttempt != nil {
+			err = c.groupOf(op).explain(op, err)
 		}
 		if g.cfg.OnAttempt != nil {
 			r = r.with(report{s.Key, op.Took(g.clock.Now()), op.Tally, err})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/knobs"
@@ -29,6 +30,7 @@ type Config struct {
 	Logger     *slog.Logger // nil: none
 	Fenced     bool
 	knobs.Knobs
+	Shared
 
 	Engine engine.Config // New sets Clock, OnVote and OnPanic
 	Conn   conn.Config   // New sets all but the user's settings
@@ -50,6 +52,15 @@ type Config struct {
 
 	members members
 	tail    string // what follows the token in the value at a key: the Name and its mark
+}
+
+// Shared is what a client has once for all its groups.
+type Shared struct {
+	Clock   *clock.System
+	Servers *conn.Servers   // that are nodes
+	Ending  <-chan struct{} // closed when the client begins to close
+	Ring    func()          // has all Turns called at once; it is called under locks, and does not block
+	First   int             // how many nodes the groups before this one have
 }
 
 // Retry is how an Acquire tries again.

@@ -7,6 +7,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/texts"
 )
 
@@ -54,7 +55,7 @@ func misconfigured(nodes []conn.Node, fenced, joint bool) error {
 
 var errTwoNames = errors.New("write one name for a server in Nodes and NextNodes")
 
-// wrong begins the error of a wrong Config.
+// wrong begins the error of nodes that must not be used.
 const wrong = "redlock: config: "
 
 // Failures returns why votes on an operation have failed. The engine names the reasons
@@ -86,6 +87,9 @@ func (g *Group) whyGuarded(node int) error {
 	}
 	return texts.Because(conn.ErrQuarantined, "restarted, up for %v: no vote for %v", up, left)
 }
+
+// explainAt is explain for an operation at a site.
+func explainAt(at holding.Site, op *engine.Op, err error) error { return at.(*Group).explain(op, err) }
 
 // explain returns err, of an operation or of the whole that it has decided, as the API shows
 // it. Only one without a quorum has details, and allocates.

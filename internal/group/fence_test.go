@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/fence"
@@ -21,8 +22,10 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	var broken atomic.Bool
+	ending := make(chan struct{})
 	g, err := New(Config{
-		Nodes: []string{s.Addr()}, Fenced: true, Engine: engine.Config{MaxTTL: 20 * time.Millisecond},
+		Shared: Shared{Clock: clock.New(), Ending: ending, Ring: func() {}},
+		Nodes:  []string{s.Addr()}, Fenced: true, Engine: engine.Config{MaxTTL: 20 * time.Millisecond},
 		QuorumError:  func(*Group, *engine.Op) error { return engine.ErrNoQuorum },
 		AcquireError: func(_ string, _ int, _ time.Duration, last, _ error) error { return last },
 		Knobs: knobs.Knobs{FenceClock: func() time.Time {
@@ -33,7 +36,10 @@ func TestCollectTrustsNoClient(t *testing.T) {
 		}},
 	})
 	require.NoError(t, err)
-	defer g.Close()
+	require.NoError(t, g.Await())
+	defer g.End()
+	defer g.Stop()
+	defer close(ending)
 	require.NoError(t, g.InitFencing(t.Context(), 0))
 	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond)
 	require.NoError(t, err)

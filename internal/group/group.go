@@ -2,6 +2,9 @@
 // connections, the engine, and the locks that were acquired. It puts the other rooms together,
 // and has the configuration and the hooks. The root package documents what the calls promise.
 //
+// A client may have several groups (package router). None knows of another, but a lock of several
+// keys may have some in each: its calls then go to the engines of several (calls.parts).
+//
 //	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
 //	            │         ├─> waiting, fence
 //	            │         └─> token, clock
@@ -12,7 +15,6 @@ package group
 import (
 	"crypto/rand"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,35 +33,32 @@ import (
 type Group struct {
 	cfg    Config // checked, with its defaults; without what has passwords
 	clock  *clock.System
+	ending <-chan struct{} // closed when the client begins to close
 	engine *engine.Engine
 	fleet  *conn.Fleet
 	addrs  []string // of the nodes, without credentials
 	members
 	keeper *holding.Keeper
-	house  *housekeeper
 	lines  *waiting.Lines
 	fence  *fence.Client // nil: acquires are not fenced
 	// attached counts the handles of Attach, which no acquire has brought.
 	attached atomic.Int64
-	closed   sync.Once
-	ending   chan struct{} // closed when Close begins
 
 	readiness readiness
 }
 
-// New checks cfg, connects to the nodes, and waits until each of them has
-// answered or failed a first time.
+// New checks cfg and begins to connect to the nodes. Await comes next, and Stop and End in the
+// end, also after an error of Await.
 func New(cfg Config) (*Group, error) {
 	cfg, err := cfg.check()
 	if err != nil {
 		return nil, texts.WrongConfig(wrong, err)
 	}
-	g := &Group{clock: clock.New(), addrs: names(&cfg), members: cfg.members, ending: make(chan struct{})}
-	g.house = newHousekeeper(g.clock)
+	g := &Group{clock: cfg.Clock, addrs: names(&cfg), members: cfg.members, ending: cfg.Ending}
 	cfg.Engine.Clock, cfg.Conn.Clock = g.clock, g.clock
 	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.OnRelease = g.onVote(cfg.OnVote), g.onPanic, g.released
 	cfg.Conn.Logger = cfg.Logger
-	cfg.Conn.Hidden = sentinels
+	cfg.Conn.Hidden, cfg.Conn.Servers = sentinels, cfg.Servers
 	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.pushed
 	g.cfg = cfg
 	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, conn.Config{} // they hold passwords, and a Client can be printed
@@ -73,14 +72,13 @@ func New(cfg Config) (*Group, error) {
 	g.lines = waiting.New(waiting.Config{
 		Engine: g.engine, Clock: g.clock, Nodes: g.addrs, Retry: cfg.Retry, QueryTimeout: g.queryTimeout(), CloseTimeout: cfg.CloseTimeout,
 		NoHandOver: cfg.NoHandOver, Logger: cfg.Logger, Ending: g.ending,
-		Ring: g.house.ring, Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
+		Ring: cfg.Ring, Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
 	})
 	g.keeper = holding.NewKeeper(holding.Config{
-		Engine: g.engine, Clock: g.clock, Tail: cfg.tail,
-		Ring: g.house.ring, Gone: g.lines.Freed, Explain: g.explain, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
+		Home: g, Clock: g.clock, Tail: cfg.tail,
+		Ring: cfg.Ring, Gone: g.freed, Explain: explainAt, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
 	})
 	g.fence.Start(g.engine)
-	g.house.tasks = []func() time.Duration{g.keeper.Turn, g.lines.Turn, g.fence.Turn}
 	lock := g.engine.DriverLock()
 	lock.Lock() // a quick dialer calls nodeUp, which needs g.fleet
 	g.fleet, err = conn.New(cfg.Conn, lock)
@@ -89,13 +87,23 @@ func New(cfg Config) (*Group, error) {
 		return nil, fmt.Errorf("redlock: %w", err)
 	}
 	g.engine.Start(g.fleet)
-	g.fleet.AwaitFirstDials()
-	if err := g.inspect(); err != nil {
-		g.Close()
-		return nil, err
-	}
 	return g, nil
 }
+
+// Await waits until each node has answered or failed a first time. An error is why they must not
+// be used.
+func (g *Group) Await() error {
+	g.fleet.AwaitFirstDials()
+	return g.inspect()
+}
+
+// Turns is what the client's housekeeper does for the group.
+func (g *Group) Turns() []func() time.Duration {
+	return []func() time.Duration{g.keeper.Turn, g.lines.Turn, g.fence.Turn}
+}
+
+// Engine implements holding.Site.
+func (g *Group) Engine() *engine.Engine { return g.engine }
 
 // newFence returns the client's part in fencing.
 func (g *Group) newFence(cfg *Config) *fence.Client {
@@ -113,7 +121,7 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.Engine.MaxTTL, Persistent: persistent,
 		Nodes: g.addrs, Now: cfg.members.now.Nodes(), Next: next,
 		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
-		Ring: g.house.ring, IsUp: g.isUp, Voting: g.voting,
+		Ring: g.cfg.Ring, IsUp: g.isUp, Voting: g.voting,
 	})
 }
 
@@ -160,6 +168,9 @@ func (g *Group) Len() int { return g.fleet.Len() }
 // Addr names a node, without credentials.
 func (g *Group) Addr(node int) string { return g.addrs[node] }
 
+// Number is the number of a node among those of all groups of the client.
+func (g *Group) Number(node int) int { return g.cfg.First + node }
+
 // isUp reports whether a node has a connection.
 func (g *Group) isUp(node int) bool {
 	g.engine.DriverLock().Lock()
@@ -169,15 +180,15 @@ func (g *Group) isUp(node int) bool {
 
 func bit(node int) uint64 { return 1 << uint(node) }
 
-// Close refuses new operations, waits up to CloseTimeout for those under way, and
-// frees everything.
-func (g *Group) Close() {
-	g.closed.Do(func() {
-		close(g.ending)
-		g.lines.Close()
-		g.keeper.Close()
-		g.house.close()
-		g.lines.LeaveQueues()
-		g.engine.Close(g.cfg.CloseTimeout)
-	})
+// Stop ends all waits and that locks are kept alive, once Config.Ending is closed. No turn begins
+// between it and End.
+func (g *Group) Stop() {
+	g.lines.Close()
+	g.keeper.Close()
+}
+
+// End refuses new operations, waits up to CloseTimeout for those under way, and frees everything.
+func (g *Group) End() {
+	g.lines.LeaveQueues()
+	g.engine.Close(g.cfg.CloseTimeout)
 }

@@ -16,17 +16,17 @@ import (
 // Handle is a handle on a lock that was acquired. It is a small value that may be copied. The
 // zero Handle holds nothing, and neither does one whose lock was released.
 type Handle struct {
-	group *Group
+	group *Group // counts the lock, and keeps it alive
 	hold  holding.Hold
-	key   string    // the first of several
-	keys  *[]string // all, if there are several
+	key   string        // the first of several
+	more  *holding.More // if there are several
 }
 
 // begin begins to hold the lock of s. The nodes of absent do not have its key.
 func (g *Group) begin(s *holding.State, absent, fence uint64) Handle {
 	h := Handle{group: g, hold: holding.Begin(*s, absent, fence), key: s.Key}
 	if s.More != nil && s.More.Keys != nil {
-		h.keys = &s.More.Keys
+		h.more = s.More
 	}
 	return h
 }
@@ -42,8 +42,8 @@ func (h Handle) Keys() []string {
 	switch {
 	case h.group == nil:
 		return nil
-	case h.keys != nil:
-		return slices.Clone(*h.keys)
+	case h.more != nil:
+		return slices.Clone(h.more.Keys)
 	}
 	return []string{h.key}
 }
@@ -145,7 +145,7 @@ func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension) (op 
 	result := renewal.Unknown
 	defer func() {
 		h.hold.Extended(x, result)
-		h.group.lines.Shortened(h.hold)
+		h.group.eachKey(h.key, h.more, func(g *Group, key string) { g.lines.Shortened(key, h.hold) })
 	}()
 	op, unsent, err := c.do(ctx)
 	result = holding.ResultOf(unsent, err)
@@ -211,7 +211,9 @@ func (h Handle) Release(ctx context.Context) error {
 // hasRoom reports whether the release of a lock may be queued. If not, that is an attempt
 // which has ended with ErrBusy, and nothing of the lock has changed.
 func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
-	if h.group.engine.HasRoom(max(1, len(s.Several()))) {
+	has := true
+	h.group.eachKey(s.Key, s.More, func(g *Group, _ string) { has = has && g.engine.HasRoom(max(1, len(s.Several()))) })
+	if has {
 		return true
 	}
 	h.group.reportUnsent(ctx, engine.Release, s.Key, engine.ErrBusy)
@@ -229,10 +231,9 @@ func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *holding.S
 			}
 		}
 	}
-	defer h.group.lines.Freed(s)
+	defer h.group.freed(s)
 	if leaves {
-		err = h.group.engine.Leave(c.list()...)
-		return &c.first().Op, err != nil, err
+		return c.leave()
 	}
 	return c.do(ctx)
 }
@@ -250,7 +251,7 @@ func (h Handle) ReleaseAsync() {
 	if g.lines.Pass(h.hold, &s) {
 		return
 	}
-	defer g.lines.Freed(&s)
+	defer g.freed(&s)
 	c, err := g.calls(engine.Release, &s, 0)
 	if err != nil {
 		return
@@ -262,8 +263,31 @@ func (h Handle) ReleaseAsync() {
 	}
 	if h.hold.End() { // of several callers one sends it
 		c.discard()
-		g.engine.DriveSoon()
 	}
+}
+
+// freed notes that a lock has no holder in this process any more.
+func (g *Group) freed(s *holding.State) {
+	g.eachKey(s.Key, s.More, func(g *Group, key string) { g.lines.Freed(key) })
+}
+
+// eachKey calls f for each key of a lock, and the group that has it.
+func (g *Group) eachKey(key string, m *holding.More, f func(g *Group, key string)) {
+	if m == nil || m.Keys == nil {
+		f(g, key)
+		return
+	}
+	for i, key := range m.Keys {
+		f(g.at(m, i), key)
+	}
+}
+
+// at is the group that has the i-th key of a lock.
+func (g *Group) at(m *holding.More, i int) *Group {
+	if m.Sites == nil {
+		return g
+	}
+	return m.Sites[i].(*Group)
 }
 
 // KeepAlive keeps the lock alive until its context ends.

@@ -14,10 +14,16 @@ import (
 // MaxKeys is how many keys AcquireAll takes.
 const MaxKeys = 64
 
-// checkKeys returns keys in their canonical order, which is the same for all clients: of
+// Part is the keys of a set that one group has.
+type Part struct {
+	Group *Group
+	Keys  []string
+}
+
+// CheckKeys returns keys in their canonical order, which is the same for all clients: of
 // two sets that overlap, the one whose commands a node sees first then wins all of it
 // there.
-func checkKeys(keys []string) ([]string, error) {
+func CheckKeys(keys []string) ([]string, error) {
 	switch n := len(keys); {
 	case n == 0:
 		return nil, engine.WrongArgument("AcquireAll was given no keys, 1 to %d are allowed", MaxKeys)
@@ -33,14 +39,22 @@ func checkKeys(keys []string) ([]string, error) {
 	return keys, nil
 }
 
-// AcquireAll is Acquire for several keys, which become one lock: all or none. With once
-// it makes one attempt.
-func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string, once bool) (Handle, error) {
+// AcquireAll is Acquire for several keys, which become one lock: all or none. The parts are in
+// the order of their groups, and the keys of each in their canonical order. The first group
+// counts the lock, and keeps it alive. With once there is one attempt.
+func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool) (Handle, error) {
 	ctx = orBackground(ctx)
-	keys, err := checkKeys(keys)
-	if err != nil {
-		return Handle{}, err
+	g, more := parts[0].Group, &holding.More{Keys: parts[0].Keys}
+	if len(parts) > 1 {
+		more.Keys = nil
+		for _, p := range parts {
+			more.Keys = append(more.Keys, p.Keys...)
+			for range p.Keys {
+				more.Sites = append(more.Sites, p.Group)
+			}
+		}
 	}
+	keys := more.Keys
 	if len(keys) == 1 {
 		if once {
 			return g.TryAcquire(ctx, keys[0], ttl)
@@ -57,7 +71,7 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 		}
 		return Handle{}, g.cutOff(ctx, &t)
 	}
-	s := holding.State{Key: keys[0], More: &holding.More{Keys: keys}}
+	s := holding.State{Key: keys[0], More: more}
 	c, err := g.acquisition(ctx, &s, ttl)
 	if err != nil {
 		return Handle{}, err
@@ -77,22 +91,24 @@ func (g *Group) AcquireAll(ctx context.Context, ttl time.Duration, keys []string
 // keeps its turn for as long.
 const keepTurns = 100 * time.Millisecond
 
-// inLines is AcquireAll in line for each key that is taken, in the order of the keys. It keeps
+// inLines is AcquireAll in line for each key that is taken, in the order of the keys, which is
+// first that of their groups. It keeps
 // its turn in the earlier lines for a while when it waits in a later one, so that it has its
 // turn in all of them when it asks the nodes. All sets wait in that order, so of two that
 // overlap one waits for the other, and no cycle of them exists.
 func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *holding.State) (Handle, error) {
+	keys := s.More.Keys
 	var turns []*waiting.Waiter // in the order of the keys
 	defer func() {
 		for _, w := range turns {
 			w.Leave()
 		}
 	}()
-	for _, key := range s.Keys() {
-		if g.lines.IsContended(key) { // it does not overtake waiters
+	for i, key := range keys {
+		if lines := g.at(s.More, i).lines; lines.IsContended(key) { // it does not overtake waiters
 			t.Last = engine.ErrTaken
 			t.Wait()
-			turns = append(turns, g.lines.Join(key, c.first(), 0, true))
+			turns = append(turns, lines.Join(key, c.first(), 0, true))
 			var err error
 			if turns, err = g.awaitLast(ctx, t, turns); err != nil {
 				return Handle{}, err
@@ -103,13 +119,13 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 	for {
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
-		key, denied := s.Key, uint64(0)
-		if refused := c.refused(); refused != nil && err == engine.ErrTaken {
-			key, denied = string(refused.Key), deniedBy(&refused.Op)
+		wanted, denied := 0, uint64(0) // the place of the key to stand in line for
+		if refused := c.refused(); refused >= 0 && err == engine.ErrTaken {
+			wanted, denied = refused, deniedBy(&c.all[refused].Op)
 		} else if n := len(turns); n > 0 {
-			key = turns[n-1].Key()
+			wanted = slices.Index(keys, turns[n-1].Key())
 		}
-		turns = attempted(turns, key, h, denied, err, r != nil)
+		turns = attempted(turns, keys[wanted:], h, denied, err, r != nil)
 		var last *waiting.Waiter
 		if n := len(turns); n > 0 {
 			last = turns[n-1]
@@ -119,8 +135,8 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 			return h, g.gaveUp(ctx, t, err)
 		}
 		t.Wait()
-		if last == nil || last.Key() != key {
-			turns = append(turns, g.lines.Join(key, c.first(), denied, true))
+		if key := keys[wanted]; last == nil || last.Key() != key {
+			turns = append(turns, g.at(s.More, wanted).lines.Join(key, c.first(), denied, true))
 		}
 		if turns, err = g.awaitLast(ctx, t, turns); err != nil {
 			return Handle{}, err
@@ -151,16 +167,17 @@ func (g *Group) awaitLast(ctx context.Context, t *waiting.Tries, turns []*waitin
 }
 
 // attempted reports an attempt to the lines in which a set has its turn, and returns the turns
-// that it keeps: those up to the line for key, the first that was refused. If a hook is called
-// next, the last alone: a hook may block, and others must act meanwhile.
-func attempted(turns []*waiting.Waiter, key string, h Handle, denied uint64, err error, hook bool) []*waiting.Waiter {
+// that it keeps: those up to the line for the first key that was refused; rest is that key and
+// those after it. If a hook is called next, the last alone: a hook may block, and others must act
+// meanwhile.
+func attempted(turns []*waiting.Waiter, rest []string, h Handle, denied uint64, err error, hook bool) []*waiting.Waiter {
 	n := len(turns)
-	for ; n > 0 && turns[n-1].Key() > key && err != nil; n-- { // these were free
+	for ; n > 0 && slices.Contains(rest[1:], turns[n-1].Key()) && err != nil; n-- { // these were free
 		turns[n-1].GiveUp()
 	}
 	turns = turns[:n]
 	for _, w := range turns {
-		if err == nil || w.Key() == key {
+		if err == nil || w.Key() == rest[0] {
 			w.Attempted(h.hold, denied, err)
 		}
 	}

@@ -15,6 +15,17 @@ type Stats struct {
 	Lost, HandedOver uint64
 }
 
+// Add adds the counts of another group.
+func (s *Stats) Add(of Stats) {
+	s.Stats.Add(of.Stats)
+	s.Waits.Add(of.Waits)
+	s.Held += of.Held
+	s.KeptAlive += of.KeptAlive
+	s.InLine += of.InLine
+	s.Lost += of.Lost
+	s.HandedOver += of.HandedOver
+}
+
 // Node is the state of a node, with its votes and the lists that it is in.
 type Node struct {
 	conn.Node
@@ -22,8 +33,12 @@ type Node struct {
 	Lists Lists
 }
 
-// node returns the state of a node. The driver lock is held.
-func (g *Group) node(i int) Node { return Node{g.fleet.Node(i), g.engine.Votes(i), g.members.in(i)} }
+// node returns the state of a node, with its number. The driver lock is held.
+func (g *Group) node(i int) Node {
+	n := Node{g.fleet.Node(i), g.engine.Votes(i), g.members.in(i)}
+	n.Index = g.Number(i)
+	return n
+}
 
 // Stats returns what was counted, and shows each node. All of it is of one moment.
 func (g *Group) Stats(show func(Node)) (s Stats) {

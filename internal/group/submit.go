@@ -81,7 +81,7 @@ func (op *Op) Report() (ended bool) {
 		again, op.Err = g.fence.Again(&op.proposal, op.Err, &op.Op)
 	}
 	if op.Kind == engine.Release && op.Err == nil && g.lines.Known() {
-		g.lines.FreedKey(string(op.Key)) // it may be the lock of a holder in this process
+		g.lines.Freed(string(op.Key)) // it may be the lock of a holder in this process
 	}
 	if g.cfg.OnAttempt != nil { // the error may allocate
 		g.reportAttempt(ofOp, &op.Op, op.Key, op.Result())

@@ -14,16 +14,16 @@ import (
 
 // Config configures a Keeper.
 type Config struct {
-	Engine *engine.Engine
-	Clock  *clock.System
-	Tail   string // follows the token in the value at the keys
+	Home  Site // of the locks that are not in several
+	Clock *clock.System
+	Tail  string // follows the token in the value at the keys
 
 	// Ring has Turn called at once. It is called under locks, and does not block.
 	Ring func()
 	// Gone learns of a lock that the keeper has found to be lost.
 	Gone func(s *State)
-	// Explain returns the error of an operation as the API shows it.
-	Explain func(op *engine.Op, err error) error
+	// Explain returns the error of an operation at a site as the API shows it.
+	Explain func(at Site, op *engine.Op, err error) error
 
 	// Hooks are called by the goroutine of callbacks; they may be nil.
 	OnAttempt  func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
@@ -37,7 +37,7 @@ type Config struct {
 // renewals are put into the engine's queue, with mu held. Results come from the driver,
 // which appends them to the inbox and does nothing else.
 //
-// Lock order: mu, then a lease's or the engine's queue's. The inbox's lock is taken alone,
+// Lock order: mu, then a lease's or an engine's queue's. The inbox's lock is taken alone,
 // or under the driver lock or mu.
 type Keeper struct {
 	cfg Config
@@ -53,6 +53,15 @@ type Keeper struct {
 
 	inbox inbox
 	spare sync.Pool // of *renewing
+
+	engine   *engine.Engine // of Home
+	outgoing []outgoing     // of the goroutine that calls Turn
+}
+
+// outgoing is the renewals that begin in one turn, for one engine.
+type outgoing struct {
+	engine *engine.Engine
+	ops    engine.Ops
 }
 
 // entry is a lock that is kept alive, a part of its Kept.
@@ -98,7 +107,7 @@ var noCaller context.Context
 
 // NewKeeper returns a keeper without locks.
 func NewKeeper(cfg Config) *Keeper {
-	return &Keeper{cfg: cfg, failing: make(map[*entry]error), inbox: inbox{ring: cfg.Ring}}
+	return &Keeper{cfg: cfg, engine: cfg.Home.Engine(), failing: make(map[*entry]error), inbox: inbox{ring: cfg.Ring}}
 }
 
 // add begins to keep the lock of c alive. The context of c ends with the entry.
@@ -219,30 +228,46 @@ func (k *Keeper) Turn() (pause time.Duration) {
 		k.result(r, now)
 		r = next
 	}
-	var ops engine.Ops
+	k.outgoing = append(k.outgoing[:0], outgoing{engine: k.engine})
 	for n := 0; n < maxRenewals && k.schedule.Len() > 0; n++ {
 		e, at := k.schedule.First()
 		if at > now {
 			break
 		}
-		k.event(e, now, &ops)
+		k.event(e, now)
 	}
-	_ = k.cfg.Engine.Enqueue(ops) // ErrClosed: Close has ended, or will end, all entries
+	for i := range k.outgoing {
+		_ = k.outgoing[i].engine.Enqueue(k.outgoing[i].ops) // ErrClosed: Close has ended, or will end, all entries
+	}
 	pause = never
 	if k.schedule.Len() > 0 {
 		_, at := k.schedule.First()
 		pause = max(0, min(at-now, syncEvery))
 	}
 	k.unlockAndReport()
-	k.cfg.Engine.Drive()
+	for i := range k.outgoing {
+		k.outgoing[i].engine.Drive()
+	}
 	return pause
 }
 
+// send has an operation of a renewal queued at the end of the turn.
+func (k *Keeper) send(e *engine.Engine, op *engine.Op) {
+	for i := range k.outgoing {
+		if o := &k.outgoing[i]; o.engine == e {
+			o.ops.Add(op)
+			return
+		}
+	}
+	k.outgoing = append(k.outgoing, outgoing{engine: e})
+	k.send(e, op)
+}
+
 // event does what is due for an entry, and gives it its next event.
-func (k *Keeper) event(e *entry, now time.Duration, ops *engine.Ops) {
+func (k *Keeper) event(e *entry, now time.Duration) {
 	s, ok := e.hold().State()
 	if action, next := e.Event(held(s, ok), now); action == renewal.Renew {
-		k.renew(e, &s, now, ops)
+		k.renew(e, &s, now)
 	} else {
 		k.do(e, &s, action, next)
 	}
@@ -314,17 +339,17 @@ func (k *Keeper) unlockAndReport() {
 		}
 	}
 	if len(news) > 0 {
-		k.cfg.Engine.Announce(news)
+		k.engine.Announce(news)
 	}
 }
 
 // renew begins a renewal.
-func (k *Keeper) renew(e *entry, s *State, now time.Duration, ops *engine.Ops) {
+func (k *Keeper) renew(e *entry, s *State, now time.Duration) {
 	r, _ := k.spare.Get().(*renewing)
 	if r == nil {
 		r = &renewing{inbox: &k.inbox}
 	}
-	if err := r.prepare(k.cfg.Engine, s, s.Tail(k.cfg.Tail), now); err != nil { // a TTL that MaxTTL forbids, of an attached lock
+	if err := r.prepare(k.cfg.Home, s, s.Tail(k.cfg.Tail), now); err != nil { // a TTL that MaxTTL forbids, of an attached lock
 		k.endEntry(e, err)
 		return
 	}
@@ -338,20 +363,20 @@ func (k *Keeper) renew(e *entry, s *State, now time.Duration, ops *engine.Ops) {
 	r.entry, r.seq, r.hold, r.extension, r.began = e, seq, h, x, now
 	for i := range r.parts {
 		h.Accompany(&r.parts[i].Op, x)
-		ops.Add(&r.parts[i].Op)
+		k.send(r.parts[i].site.Engine(), &r.parts[i].Op)
 	}
 	k.schedule.Set(e, next)
 }
 
 // result notes what became of a renewal. mu is held.
 func (k *Keeper) result(r *renewing, now time.Duration) {
-	op, err := r.result()
+	p, err := r.result()
 	if len(r.parts) > 1 {
-		k.cfg.Engine.Note(engine.Extend, err)
+		k.engine.Note(engine.Extend, err)
 	}
 	result := ResultOf(false, err)
 	r.hold.Extended(r.extension, result)
-	err = k.cfg.Explain(op, err)
+	err = k.cfg.Explain(p.site, &p.Op, err)
 	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
 		s, ok := r.hold.State()
 		switch action, next := e.Result(result, held(s, ok), r.began, now, rand.Float64()); {
@@ -365,7 +390,7 @@ func (k *Keeper) result(r *renewing, now time.Duration) {
 		}
 	}
 	if f := k.cfg.OnAttempt; f != nil {
-		key, took, votes := string(r.parts[0].Key), op.Took(k.cfg.Clock.Now()), op.Tally
+		key, took, votes := string(r.parts[0].Key), p.Took(k.cfg.Clock.Now()), p.Tally
 		k.reports = append(k.reports, func() { f(noCaller, engine.Extend, key, took, votes, err) })
 	}
 	r.clear()

@@ -47,9 +47,13 @@ const MaxPasses = 64
 // although none of them may have been sent.
 const manyReleases = 255
 
+// Site is one of the groups of nodes that the keys of a lock are in.
+type Site interface{ Engine() *engine.Engine }
+
 // More is what only some locks have: several keys, or a value that is more than a token.
 type More struct {
 	Keys    []string // all, if there are several
+	Sites   []Site   // of each of Keys; nil: all are where the lock is counted and kept
 	HasTail bool     // Tail follows the token in its value, and not the name of the client
 	Tail    string
 }

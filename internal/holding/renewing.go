@@ -2,6 +2,7 @@ package holding
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
@@ -12,7 +13,7 @@ import (
 type renewing struct {
 	inbox *inbox
 	parts []part
-	left  int // parts without a result; the driver's
+	left  atomic.Int32 // parts without a result
 
 	entry     *entry
 	seq       uint16 // the entry's, when it began
@@ -25,12 +26,13 @@ type renewing struct {
 // part is the extend of one key.
 type part struct {
 	engine.Op
-	of *renewing
+	of   *renewing
+	site Site
 }
 
-// Complete implements engine.Completion. The driver calls it, under its lock.
+// Complete implements engine.Completion. A driver calls it, under its lock.
 func (p *part) Complete(*engine.Op) {
-	if p.of.left--; p.of.left == 0 {
+	if p.of.left.Add(-1) == 0 {
 		p.of.inbox.put(p.of)
 	}
 }
@@ -39,23 +41,26 @@ const leastTimeout = 2 * time.Millisecond
 
 // prepare makes the parts; an error means that the TTL is wrong. The nodes have half of the
 // validity that is left at most, so that there is time for another try.
-func (r *renewing) prepare(e *engine.Engine, s *State, tail string, now time.Duration) error {
+func (r *renewing) prepare(home Site, s *State, tail string, now time.Duration) error {
 	keys := s.Several()
 	n := max(1, len(keys))
 	if cap(r.parts) < n {
 		r.parts = make([]part, n) // an Op that was used must not be copied
 	}
 	r.parts = r.parts[:n]
-	r.left = n
+	r.left.Store(int32(n))
 	for i := range r.parts {
 		p := &r.parts[i]
-		p.of, p.Done, p.Prompt, p.Part = r, p, true, n > 1
+		p.of, p.site, p.Done, p.Prompt, p.Part = r, home, p, true, n > 1
 		p.Kind, p.TTL, p.Token, p.Tail = engine.Extend, s.TTL, s.Token, tail
 		p.SetKey(s.Key)
 		if n > 1 {
 			p.SetKey(keys[i])
 		}
-		if err := e.Check(&p.Op); err != nil {
+		if n > 1 && s.More.Sites != nil {
+			p.site = s.More.Sites[i]
+		}
+		if err := p.site.Engine().Check(&p.Op); err != nil {
 			return err
 		}
 		p.Timeout = min(p.Timeout, max((s.Until-now)/2, leastTimeout))
@@ -65,22 +70,22 @@ func (r *renewing) prepare(e *engine.Engine, s *State, tail string, now time.Dur
 
 func (r *renewing) ttl() time.Duration { return r.parts[0].TTL }
 
-// result is nil if all parts have won; the lock is lost if one is. op is the part that
+// result is nil if all parts have won; the lock is lost if one is. p is the part that
 // decides.
-func (r *renewing) result() (op *engine.Op, err error) {
-	op = &r.parts[0].Op
+func (r *renewing) result() (p *part, err error) {
+	p = &r.parts[0]
 	for i := range r.parts {
 		if next := engine.Joint(err, r.parts[i].Err); next != err {
-			op, err = &r.parts[i].Op, next
+			p, err = &r.parts[i], next
 		}
 	}
-	return op, err
+	return p, err
 }
 
 // clear drops what belongs to the lock.
 func (r *renewing) clear() {
 	for i := range r.parts {
-		r.parts[i].Key, r.parts[i].Repairer = nil, nil
+		r.parts[i].Key, r.parts[i].Repairer, r.parts[i].site = nil, nil, nil
 	}
 	r.entry, r.hold, r.extension, r.next = nil, Hold{}, nil, nil
 }

@@ -14,7 +14,7 @@ func Goroutines() string {
 	var found []string
 	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 		if strings.Contains(stack, "redlock/conn.") || strings.Contains(stack, "redlock/internal/engine.") ||
-			strings.Contains(stack, "redlock/internal/group.(*housekeeper)") {
+			strings.Contains(stack, "redlock/internal/router.(*housekeeper)") {
 			found = append(found, stack)
 		}
 	}

@@ -65,3 +65,11 @@ func Redact(nodes []string) []string {
 	}
 	return shown
 }
+
+// RedactAll is Redact for several lists.
+func RedactAll(groups [][]string) (shown [][]string) {
+	for _, nodes := range groups {
+		shown = append(shown, Redact(nodes))
+	}
+	return shown
+}

@@ -13,6 +13,18 @@ type Waits struct {
 	Total, Longest time.Duration
 }
 
+// Add adds the counts of other lines.
+func (w *Waits) Add(of Waits) {
+	w.Granted += of.Granted
+	w.HandedOver += of.HandedOver
+	w.GaveUp += of.GaveUp
+	w.UsedUp += of.UsedUp
+	w.Closed += of.Closed
+	w.Failed += of.Failed
+	w.Total += of.Total
+	w.Longest = max(w.Longest, of.Longest)
+}
+
 // End is how a wait ended: a field of Waits.
 type End uint8
 

@@ -274,19 +274,9 @@ func (l *Lines) Along(key string, t token.Token, b fencing.Block) *engine.Call {
 	return w.call
 }
 
-// Freed notes that a lock has no holder in this process any more, which has given it back or
-// lost it.
-func (l *Lines) Freed(s *holding.State) {
-	l.FreedKey(s.Key)
-	for i, key := range s.Several() {
-		if i > 0 {
-			l.FreedKey(key)
-		}
-	}
-}
-
-// FreedKey is Freed for a lock of one key.
-func (l *Lines) FreedKey(key string) {
+// Freed notes that the lock on key has no holder in this process any more, which has given it
+// back or lost it.
+func (l *Lines) Freed(key string) {
 	if l.known.Load() == 0 {
 		return
 	}
@@ -297,8 +287,9 @@ func (l *Lines) FreedKey(key string) {
 	}
 }
 
-// Shortened notes that the validity of the lock of h may end earlier now than its lines know.
-func (l *Lines) Shortened(h holding.Hold) {
+// Shortened notes that the validity of the lock of h, on key, may end earlier now than its line
+// knows.
+func (l *Lines) Shortened(key string, h holding.Hold) {
 	if l.waiting.Load() == 0 {
 		return
 	}
@@ -306,12 +297,10 @@ func (l *Lines) Shortened(h holding.Hold) {
 	if !ok {
 		return
 	}
-	for _, key := range held.Keys() {
-		s := l.lock(key)
-		if line := s.lines[key]; line != nil {
-			line.shortened(held.Until)
-		}
-		s.mu.Unlock()
+	s := l.lock(key)
+	defer s.mu.Unlock()
+	if line := s.lines[key]; line != nil {
+		line.shortened(held.Until)
 	}
 }
 

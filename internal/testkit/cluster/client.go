@@ -82,16 +82,22 @@ func connect(t testing.TB, newClient func(redlock.Config) (*redlock.Client, erro
 	return c
 }
 
+// InGroups makes groups of so many nodes each.
+func InGroups(n int) func(*redlock.Config) {
+	return func(c *redlock.Config) { c.Groups, c.Nodes = slices.Collect(slices.Chunk(c.Nodes, n)), nil }
+}
+
 // markPassword gives the password of PasswordEnv to nodes that have none.
 func markPassword(cfg *redlock.Config) {
 	password := os.Getenv(PasswordEnv)
 	if password == "" {
 		return
 	}
-	cfg.Nodes = slices.Clone(cfg.Nodes)
-	for i, node := range cfg.Nodes {
-		if !strings.Contains(node, "/") && cfg.Credentials == nil {
-			cfg.Nodes[i] = "redis://:" + password + "@" + node
+	for _, nodes := range append(slices.Clone(cfg.Groups), cfg.Nodes) {
+		for i, node := range nodes {
+			if !strings.Contains(node, "/") && cfg.Credentials == nil {
+				nodes[i] = "redis://:" + password + "@" + node
+			}
 		}
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))

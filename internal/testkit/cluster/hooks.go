@@ -15,7 +15,7 @@ type HookRecorder struct {
 	Mu       sync.Mutex
 	Kinds    [4]Results
 	Maybe    uint64
-	Votes    [8][3]uint64
+	Votes    [16][3]uint64
 	Attempts []redlock.Attempt
 	Failed   []redlock.Vote
 	Nodes    []redlock.Node

@@ -1,18 +1,20 @@
-package group
+package router
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // housekeeper is the goroutine of a client that does what time brings. It has one timer and
-// one wake-up for all tasks. It begins when it is first rung, ends with the client, and runs
-// no user code.
+// one wake-up for the tasks of all groups. It begins when it is first rung, once it has its tasks,
+// ends with the client, and runs no user code.
 type housekeeper struct {
 	clock *clock.System
 	tasks []func() time.Duration // each does what is due, does not wait, and returns the pause to its next turn
+	given atomic.Bool            // tasks is complete
 	begin sync.Once
 	wake  chan struct{} // holds one
 	done  chan struct{} // closed when the goroutine is to end
@@ -23,12 +25,23 @@ func newHousekeeper(c *clock.System) *housekeeper {
 	return &housekeeper{clock: c, wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
 }
 
+// give gives h all its tasks. They may have rung already.
+func (h *housekeeper) give(tasks []func() time.Duration) {
+	h.tasks = tasks
+	h.given.Store(true)
+	if len(h.wake) > 0 {
+		h.ring()
+	}
+}
+
 // ring has all tasks take their turn now. It does not block.
 func (h *housekeeper) ring() {
-	h.begin.Do(func() { go h.run() })
 	select {
 	case h.wake <- struct{}{}:
 	default: // they will
+	}
+	if h.given.Load() {
+		h.begin.Do(func() { go h.run() })
 	}
 }
 

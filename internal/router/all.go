@@ -1,0 +1,150 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/group"
+	"github.com/redlock-go/redlock/internal/texts"
+)
+
+// lacking is the groups in which no lock can be acquired, or that no token can come from.
+type lacking struct {
+	groups int
+	of     []error // of those that lack something, each with its label
+}
+
+// add notes the error of a group, which may be nil.
+func (l *lacking) add(number int, err error) {
+	if err != nil {
+		l.of = append(l.of, fmt.Errorf("%s%w", label(number), err))
+	}
+}
+
+// Error names the groups, and so the keys.
+func (l *lacking) Error() string {
+	var all []string
+	for _, err := range l.of {
+		all = append(all, strings.Replace(err.Error(), ": redlock: ", ": ", 1))
+	}
+	return fmt.Sprintf("redlock: the keys of %d of %d groups cannot be locked: %s", len(l.of), l.groups, strings.Join(all, "; "))
+}
+
+func (l *lacking) Unwrap() []error { return l.of }
+
+// err is nil if no group lacks anything.
+func (l *lacking) err() error {
+	if len(l.of) == 0 {
+		return nil
+	}
+	return l
+}
+
+// Ready waits until an acquire can win in every group. With ctx it ends for all of them.
+func (r *Router) Ready(ctx context.Context) error {
+	if len(r.groups) == 1 {
+		return r.groups[0].Ready(ctx)
+	}
+	all := lacking{groups: len(r.groups)}
+	for i, g := range r.groups {
+		err := g.Ready(ctx)
+		if err == engine.ErrClosed {
+			return err
+		}
+		all.add(i, err)
+	}
+	return all.err()
+}
+
+// InitFencing gives nodes of all groups a vote that the others cannot bring back: all at once,
+// since each group waits for MaxTTL.
+func (r *Router) InitFencing(ctx context.Context, atLeast uint64) error {
+	if len(r.groups) == 1 {
+		return r.groups[0].InitFencing(ctx, atLeast)
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	errs := make([]error, len(r.groups))
+	end, done := &mirror{Context: context.Background(), done: make(chan struct{})}, make(chan struct{})
+	go func() {
+		defer close(done)
+		var all sync.WaitGroup
+		for i, g := range r.groups {
+			all.Go(func() { errs[i] = g.InitFencing(end, atLeast) })
+		}
+		all.Wait()
+	}()
+	end.follow(ctx, done)
+	<-done
+	all := lacking{groups: len(r.groups)}
+	for i, err := range errs {
+		if err == engine.ErrClosed {
+			return err
+		}
+		all.add(i, err)
+	}
+	return all.err()
+}
+
+// mirror is a context that ends as a user's does, and runs no user code.
+type mirror struct {
+	context.Context
+	done chan struct{}
+	err  error // once done is closed
+}
+
+func (m *mirror) Done() <-chan struct{} { return m.done }
+
+func (m *mirror) Err() error {
+	select {
+	case <-m.done:
+		return m.err
+	default:
+		return nil
+	}
+}
+
+// follow waits for the end of ctx, or until enough. Then m has ended.
+func (m *mirror) follow(ctx context.Context, enough <-chan struct{}) {
+	defer close(m.done) // also if ctx panics
+	m.err = context.Canceled
+	if m.err = ctx.Err(); m.err != nil {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-enough:
+	}
+	m.err = texts.EndOf(ctx)
+}
+
+// Stats is the sums of what the groups have counted, each at one moment, and shows all nodes.
+func (r *Router) Stats(show func(group.Node)) (s group.Stats) {
+	for _, g := range r.groups {
+		s.Add(g.Stats(show))
+	}
+	return s
+}
+
+// Len is the number of nodes of all groups.
+func (r *Router) Len() (n int) {
+	for _, g := range r.groups {
+		n += g.Len()
+	}
+	return n
+}
+
+// Cancel takes an operation back. It returns false if it is too late, or if op was not submitted
+// to a group of r.
+func (r *Router) Cancel(op *group.Op) bool {
+	for _, g := range r.groups {
+		if g.Cancel(op) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package router
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// of returns a router of so many groups that only numbers keys.
+func of(groups int) *Router {
+	r := new(Router)
+	for i := range groups {
+		r.seeds = append(r.seeds, seed(i))
+	}
+	return r
+}
+
+// TestShares: each group has its even share of the keys, and a group that is appended takes its
+// share from all others alike. No other key moves.
+func TestShares(t *testing.T) {
+	const keys = 100_000
+	for _, groups := range []int{2, 5, 9} {
+		before, after := of(groups-1), of(groups)
+		has, took := make([]int, groups), make([]int, groups)
+		for i := range keys {
+			key := fmt.Sprint("orders:", i)
+			from, to := before.number(key), after.number(key)
+			has[to]++
+			if from != to {
+				require.Equal(t, groups-1, to)
+				took[from]++
+			}
+		}
+		share := float64(keys) / float64(groups)
+		for i, n := range has {
+			require.InEpsilon(t, share, n, 0.03, "group %d of %d", i, groups)
+		}
+		for i, n := range took[:groups-1] {
+			require.InEpsilon(t, share/float64(groups-1), n, 0.08, "from group %d to %d", i, groups-1)
+		}
+	}
+}
+
+// TestNumbersStay: clients of all versions have the same group for a key.
+func TestNumbersStay(t *testing.T) {
+	var numbers []int
+	for _, key := range []string{"a", "b", "orders:42", "user:{7}:cart", "{7}", "7", "", "\x00\xff"} {
+		numbers = append(numbers, of(64).number(key))
+	}
+	require.Equal(t, []int{21, 33, 22, 55, 55, 55, 17, 35}, numbers)
+}
+
+// TestTag as Redis Cluster has it.
+func TestTag(t *testing.T) {
+	for key, want := range map[string]string{
+		"plain": "plain", "{user}:a": "user", "a{user}b{other}": "user", "{}a": "{}a", "a{}{b}": "a{}{b}",
+		"a{{b}}": "{b", "a{b": "a{b", "a}b{c": "a}b{c", "a}{c}": "c", "": "",
+	} {
+		require.Equal(t, want, tag(key), key)
+	}
+}
