@@ -173,8 +173,7 @@ func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx) }
 // [ErrForgotten], when so many nodes have lost the tokens, by a restart without a disk, a flush or an
 // eviction, that the others cannot know all. It waits for MaxTTL and returns when enough nodes have a vote,
 // at once if all have one. When ctx ends it returns which have none. If too few can be reached it fails at
-// once. With NextNodes it begins step 2, for MaxTTL more: clients with Nodes alone are refused from then on,
-// and those with NextNodes alone served when it returns.
+// once. With NextNodes, MaxTTL later clients of NextNodes alone are served; those of Nodes alone are refused.
 //
 // atLeast is the largest token that the resources have seen, of any key; 0 for a first start and a change of
 // nodes. Tokens given after the call are larger than it, than all that nodes show, and, if too few remember,
