@@ -244,7 +244,7 @@ func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
 	return counts
 }
 
-// TestChangingHistories: tokens grow through a change of nodes, whatever its clients do.
+// TestChangingHistories: tokens grow through a change of nodes, in each order of steps.
 // REDLOCK_SEED names a history.
 func TestChangingHistories(t *testing.T) {
 	t.Parallel()
