@@ -58,6 +58,39 @@ func Example() {
 	// released
 }
 
+// Three nodes become five while all clients run: each goes through these steps, when all are at the
+// one before (package conn, OPERATORS.md).
+func ExampleConfig_nextNodes() {
+	nodes, stop := startNodes(5)
+	defer stop()
+	three, five := nodes[:3], nodes
+
+	for step, cfg := range []redlock.Config{
+		{Nodes: three},
+		{Nodes: three, NextNodes: five}, // a quorum of the three and one of the five
+		{Nodes: five},                   // when no client of step 0 runs, and their locks have ended
+	} {
+		cfg.NodeTimeout = time.Second
+		client, err := redlock.New(cfg)
+		if err != nil {
+			log.Fatal(err)
+		}
+		lock, err := client.Acquire(context.Background(), "orders:42", 10*time.Second)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("step %d: acquired on %d nodes\n", step, len(client.Stats().Nodes))
+		if err := lock.Release(context.Background()); err != nil {
+			log.Print(err)
+		}
+		_ = client.Close()
+	}
+	// Output:
+	// step 0: acquired on 3 nodes
+	// step 1: acquired on 5 nodes
+	// step 2: acquired on 5 nodes
+}
+
 func ExampleClient_TryAcquire() {
 	nodes, stop := startNodes(3)
 	defer stop()

@@ -21,7 +21,7 @@ import (
 func main() {
 	program := harness.Program{
 		Drivers: []harness.Driver{
-			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Driver{Async: true}, ours.Driver{NoHandOver: true}, ours.Driver{Fenced: true}, ours.Submitter{}, floor.Driver{}, floor.Driver{Goroutines: true},
+			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Driver{Async: true}, ours.Driver{NoHandOver: true}, ours.Driver{Fenced: true}, ours.Driver{Joint: true}, ours.Submitter{}, floor.Driver{}, floor.Driver{Goroutines: true},
 		},
 		Chosen: []string{"redlock", "floor", "floor-goroutines"},
 		Growth: growth.Run,

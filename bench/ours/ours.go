@@ -23,6 +23,9 @@ type Driver struct {
 	NoHandOver bool
 	// Fenced gives each lock a fencing token.
 	Fenced bool
+	// Joint needs a quorum of the first half of the nodes, and one of all but the first, as while
+	// nodes change: of six, three and five that share two.
+	Joint bool
 	// Clients share the workers among them; 0 means one.
 	Clients int
 }
@@ -44,6 +47,9 @@ func (d Driver) Name() string {
 	if d.Fenced {
 		name += "-fenced"
 	}
+	if d.Joint {
+		name += "-joint"
+	}
 	return name
 }
 
@@ -59,6 +65,9 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 	for range max(d.Clients, 1) {
 		in := redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, NoHandOver: d.NoHandOver}
 		knobs.Of(&in).Scripted = d.Scripted
+		if d.Joint {
+			in.Nodes, in.NextNodes = cfg.Nodes[:len(cfg.Nodes)/2], cfg.Nodes[1:]
+		}
 		if d.Fenced {
 			in.Fenced, in.MaxTTL = true, cfg.TTL
 			knobs.Of(&in).TrustRestarts = true

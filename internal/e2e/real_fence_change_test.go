@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
-// changeLoad is clients that lock a few keys again and again, through the steps of a change.
-type changeLoad struct {
+// fencedLoad is clients that lock a few keys again and again, through the steps of a change.
+type fencedLoad struct {
 	*testing.T
 	lists [3][2][]string // Nodes and NextNodes in each step
 
@@ -36,7 +36,7 @@ type loadGrant struct {
 	at    int
 }
 
-func (l *changeLoad) connect(step int) *redlock.Client {
+func (l *fencedLoad) connect(step int) *redlock.Client {
 	c, err := redlock.New(redlock.Config{Nodes: l.lists[step][0], NextNodes: l.lists[step][1], Fenced: true, MaxTTL: loadTTL, Retry: redlock.Retry{Max: 20 * time.Millisecond}})
 	require.NoError(l, err)
 	return c
@@ -45,7 +45,7 @@ func (l *changeLoad) connect(step int) *redlock.Client {
 const loadTTL = time.Second
 
 // run is one client in a step, with some goroutines, until stop is closed.
-func (l *changeLoad) run(c *redlock.Client, step, goroutines int, stop <-chan struct{}) {
+func (l *fencedLoad) run(c *redlock.Client, step, goroutines int, stop <-chan struct{}) {
 	var all sync.WaitGroup
 	for range goroutines {
 		all.Go(func() {
@@ -62,7 +62,7 @@ func (l *changeLoad) run(c *redlock.Client, step, goroutines int, stop <-chan st
 	all.Wait()
 }
 
-func (l *changeLoad) once(c *redlock.Client, step int) {
+func (l *fencedLoad) once(c *redlock.Client, step int) {
 	ctx, cancel := context.WithTimeout(l.Context(), 5*loadTTL)
 	defer cancel()
 	key := fmt.Sprint("k", rand.IntN(40))
@@ -121,7 +121,7 @@ func TestRealFencedChange(t *testing.T) {
 				return nodes
 			}
 			old, next := some(three), some(to)
-			l := &changeLoad{T: t, grants: map[string][]loadGrant{}, holders: map[string]int{}, failed: map[string]int{},
+			l := &fencedLoad{T: t, grants: map[string][]loadGrant{}, holders: map[string]int{}, failed: map[string]int{},
 				lists: [3][2][]string{{old, nil}, {old, next}, {next, nil}}}
 			const clients = 4
 			first := l.connect(0)

@@ -64,6 +64,9 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 	}
 	callers.Wait()
 	_ = c.Close()
+	if h.changes != nil {
+		h.changes.leave(i)
+	}
 	h.log("client %d.%d has ended", i, n)
 }
 

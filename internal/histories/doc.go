@@ -10,6 +10,8 @@
 //   - fencing tokens grow with the grants on a key (ledger);
 //   - after the end no caller waits, no goroutine is left, and no key (end).
 //
+// In some histories the nodes change, in two steps, to and fro, while clients come and go (changes).
+//
 // A history follows from its seed, but for the order of goroutines that are ready at the same
 // instant. A scenario is a history of a few steps, for what random ones rarely meet.
 package histories

@@ -6,7 +6,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // troublemaker makes one fault after another.
@@ -125,13 +124,13 @@ func (t troublemaker) restartEmpty() func() {
 func (h *history) mayForget(node int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n, now := 0, time.Now()
+	forgotten, now := bit(node), time.Now()
 	for i, at := range h.forgot {
-		if i != node && !at.IsZero() && now.Sub(at) < 2*settle {
-			n++
+		if !at.IsZero() && now.Sub(at) < 2*settle {
+			forgotten |= bit(i)
 		}
 	}
-	if n >= len(h.forgot)-quorum.Size(len(h.forgot)) {
+	if h.allLists().Blocks(forgotten) {
 		return false
 	}
 	h.forgot[node] = now

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // history is one that runs.
@@ -29,7 +30,8 @@ type history struct {
 	all  sync.WaitGroup // callers, pollers, faults
 
 	mu        sync.Mutex
-	machines  []*virtual.Machine // of clients, the present ones
+	machines  []*virtual.Machine                  // of clients, the present ones
+	quorums   map[*virtual.Machine]*quorum.Config // of the clients on them
 	others    []atomic.Pointer[redlock.Client]
 	forgot    []time.Time    // when a node lost its keys last
 	leftovers map[string]int // where a key has one
@@ -45,7 +47,7 @@ func run(t *testing.T, p *plan, b bounds) (h *history) {
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
-		h = &history{plan: p, bounds: b, leftovers: map[string]int{}, forgot: make([]time.Time, len(p.nodes))}
+		h = &history{plan: p, bounds: b, leftovers: map[string]int{}, quorums: map[*virtual.Machine]*quorum.Config{}, forgot: make([]time.Time, len(p.nodes))}
 		h.World = virtual.New(t, p.seed, len(p.nodes), p.nodes...)
 		h.ledger.init(h)
 		h.watch.init(h)
@@ -80,8 +82,15 @@ func (h *history) live() {
 	defer h.stop()
 	h.machines = make([]*virtual.Machine, len(h.clients))
 	h.others = make([]atomic.Pointer[redlock.Client], len(h.clients))
+	if h.changes != nil {
+		h.beginChanges()
+	}
 	h.all.Go(h.watch.run)
 	for i := range h.clients {
+		if h.changes != nil {
+			h.all.Go(func() { h.changingSessions(i) })
+			continue
+		}
 		h.all.Go(func() { h.sessions(i) })
 	}
 	for i := range h.foreign {
@@ -171,20 +180,24 @@ func (h *history) report() string {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return fmt.Sprintf("seed %d: %s\n%v\n%s\nagain: REDLOCK_SEED=%d go test -run TestHistory$ ./internal/histories\n",
-		h.seed, h.failure, h.plan, strings.Join(h.events[max(0, len(h.events)-120):], "\n"), h.seed)
+	test := "TestHistory"
+	if h.changes != nil {
+		test = "TestChanges"
+	}
+	return fmt.Sprintf("seed %d: %s\n%v\n%s\nagain: REDLOCK_SEED=%d go test -run %s$ ./internal/histories\n",
+		h.seed, h.failure, h.plan, strings.Join(h.events[max(0, len(h.events)-120):], "\n"), h.seed, test)
 }
 
 // connect makes a client that runs on a new machine.
 func (h *history) connect(i int, cfg redlock.Config, tracks bool) (*redlock.Client, *virtual.Machine, error) {
+	quorum := h.configure(i, &cfg)
 	h.mu.Lock()
 	m := h.Machine()
-	h.machines[i] = m
+	h.machines[i], h.quorums[m] = m, quorum
 	h.mu.Unlock()
 	if !tracks {
 		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
 	}
-	cfg.Nodes = h.Nodes
 	c, err := m.Client(cfg)
 	return c, m, err
 }

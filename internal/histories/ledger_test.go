@@ -10,7 +10,6 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
 	"github.com/redlock-go/redlock/internal/texts"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // ledger has all who believe to hold a lock.
@@ -186,17 +185,17 @@ func (l *ledger) auditNodes(key string, b *holding) {
 	h := l.history
 	shown := fmt.Sprint(b.lock) // with the digest of its value; to ask for its token has consequences
 	left := b.remaining()
-	votes := 0
+	votes := uint64(0)
 	var nodes []string
 	for i, s := range h.Servers {
 		value, _ := s.Get(key)
 		ttl := s.TTL(key)
 		nodes = append(nodes, texts.Digest([]byte(value))+" "+ttl.String())
 		if strings.Contains(shown, texts.Digest([]byte(value))) && ttl >= left || h.forgotSince(i, b.since.Add(-2*maxTTL)) {
-			votes++
+			votes |= bit(i)
 		}
 	}
-	if votes < quorum.Size(len(h.Servers)) && b.remaining() > 0 {
+	if !h.quorumOn(b.machine).IsQuorum(votes) && b.remaining() > 0 {
 		h.fail("%s has %s for %v (%s), but nodes have it for %q", b.who, key, left, shown, nodes)
 	}
 }

@@ -21,8 +21,9 @@ type plan struct {
 	fenced  bool
 	busy    bool // its clients are
 	clients []clientPlan
-	foreign int // pollers of a foreign kind
-	polls   int // pollers by TryAcquire
+	foreign int      // pollers of a foreign kind
+	polls   int      // pollers by TryAcquire
+	changes *changes // of nodes; nil: all clients have all nodes
 
 	troubles int           // goroutines that do faults
 	faulty   time.Duration // for how long they do
@@ -126,8 +127,8 @@ func settings(rng random) (c redlock.Config) {
 }
 
 func (p *plan) String() string {
-	return fmt.Sprintf("%d nodes, %d keys, deny %v, fenced %v, %d faults for %v, calm for %v, %d foreign, %d polls; clients %v",
-		len(p.nodes), len(p.keys), p.deny, p.fenced, p.troubles, p.faulty, p.calm, p.foreign, p.polls, p.clients)
+	return fmt.Sprintf("%d nodes, %d keys, deny %v, fenced %v, %d faults for %v, calm for %v, %d foreign, %d polls; changes %v; clients %v",
+		len(p.nodes), len(p.keys), p.deny, p.fenced, p.troubles, p.faulty, p.calm, p.foreign, p.polls, p.changes, p.clients)
 }
 
 func (c clientPlan) String() string {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // watch looks at what waits.
@@ -162,7 +160,16 @@ func (w *watch) granted(key string) {
 	delete(w.free, key)
 }
 
-// isFree reports whether a quorum of nodes has a key not.
+// isFree reports whether a quorum of nodes has a key not, of all clients there are.
 func (h *history) isFree(key string) bool {
-	return len(h.Servers)-h.Holders(key) >= quorum.Size(len(h.Servers))
+	lacking := uint64(0)
+	for i, s := range h.Servers {
+		if _, ok := s.Get(key); !ok {
+			lacking |= bit(i)
+		}
+	}
+	if h.changes != nil {
+		return h.changes.present().IsQuorum(lacking)
+	}
+	return h.allLists().IsQuorum(lacking)
 }

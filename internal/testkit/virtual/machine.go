@@ -3,6 +3,7 @@ package virtual
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,9 @@ func (m *Machine) Link(addr string) *Link {
 	l := m.links[addr]
 	if l == nil {
 		l = m.net.Link(m.Name, addr)
+		if m.depth > 0 {
+			l.Hold(true, true)
+		}
 		m.links[addr] = l
 	}
 	return l
@@ -122,7 +126,7 @@ var making sync.Mutex
 
 // Client makes a client that runs on the machine.
 func (m *Machine) Client(cfg redlock.Config) (*redlock.Client, error) {
-	for _, addr := range cfg.Nodes {
+	for _, addr := range slices.Concat(cfg.Nodes, cfg.NextNodes) {
 		m.Link(addr)
 	}
 	if cfg.Dialer == nil {
