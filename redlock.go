@@ -60,7 +60,7 @@ type Config struct {
 	// of NextNodes. A node of both is asked once, and counts in both; write it alike. Clients exclude each
 	// other if they have a list in common, so a change takes two steps. First all clients get NextNodes, one
 	// after another. When no client without it runs, and the longest TTL has passed since, they get the new
-	// list as Nodes alone, one after another. Fenced clients cannot have it.
+	// list as Nodes alone, one after another. Fenced: [Client.InitFencing] in between.
 	NextNodes []string
 	// Groups, in place of Nodes, are 1 to 64 sets of masters that share the keys, for more locks than one set
 	// can serve. No master is in two, but their processes may share machines, with other ports. A key belongs
@@ -172,14 +172,14 @@ func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx) }
 // InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and after
 // [ErrForgotten], when so many nodes have lost the tokens, by a restart without a disk, a flush or an
 // eviction, that the others cannot know all. It waits for MaxTTL and returns when enough nodes have a vote,
-// at once if all have one. When ctx ends it returns which have none. If too few can be reached it fails at once.
+// at once if all have one. When ctx ends it returns which have none. If too few can be reached it fails at
+// once. With NextNodes, MaxTTL later clients of NextNodes alone are served; those of Nodes alone are refused.
 //
-// atLeast is the largest token that the resources have seen, of any key; 0 for a first start. All tokens that
-// are given after the call are larger than it, than all that the nodes show, and, if too few nodes remember,
-// than the clock of this client. Read it when MaxTTL has passed since the nodes were lost, so that no earlier
-// attempt is under way, and again for each call. An earlier holder that has not shown its token yet is
-// refused later only if that token is at most atLeast or the clock of this client: stop such holders first if
-// their clocks were ahead. Call InitFencing from one place; concurrent calls do no harm.
+// atLeast is the largest token that the resources have seen, of any key; 0 for a first start and a change of
+// nodes. Tokens given after the call are larger than it, than all that nodes show, and, if too few remember,
+// than the clock of this client. Read it for each call, MaxTTL after the nodes were lost, when no earlier
+// attempt is under way. An earlier holder that has not shown its token yet is refused later only if that is
+// at most atLeast or the clock of this client: stop such holders first if their clocks were ahead.
 func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 	return c.router.InitFencing(ctx, atLeast)
 }

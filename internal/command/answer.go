@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/redlock-go/redlock/internal/fencing"
@@ -103,7 +104,11 @@ func ReadFenced(v *resp.Value) (a fencing.Answer, fits bool) {
 	case fencing.Amnesia, fencing.Foreign:
 		a.Text = string(text.Bytes)
 	default:
-		for _, c := range text.Bytes {
+		number, marker, shows := bytes.Cut(text.Bytes, []byte{' '})
+		if shows {
+			a.Text = string(marker)
+		}
+		for _, c := range number {
 			if c < '0' || c > '9' || a.Token > fencing.MaxToken {
 				return a, false
 			}

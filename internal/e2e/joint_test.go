@@ -274,7 +274,6 @@ func TestNextNodesIsRefused(t *testing.T) {
 			Nodes: many(7, 1), NextNodes: []string{"10.0.0.1:7", "10.0.0.1:8"},
 		},
 		"0 nodes, want 1 to 64":                {NextNodes: many(1, 3)},
-		"NextNodes and Fenced are both set":    {Nodes: many(1, 3), NextNodes: many(2, 3), Fenced: true, MaxTTL: time.Minute},
 		"NextNodes: node 0: address is empty":  {Nodes: many(1, 1), NextNodes: []string{""}},
 		"10.0.0.1:1 is in Nodes and in NextNo": {Nodes: many(1, 1), NextNodes: []string{many(1, 1)[0] + "?persistent=yes", "b"}},
 	} {

@@ -239,12 +239,14 @@ func (f *fenceCall) writeAnswer(a fencing.Answer) {
 	f.sayWhole(a, false)
 }
 
-// sayWhole answers a code and its text, which of an OK is the token, if it has one.
-func (f *fenceCall) sayWhole(a fencing.Answer, read bool) {
+// sayWhole answers a code and its text: of one that shows the node the token and the marker.
+func (f *fenceCall) sayWhole(a fencing.Answer, shows bool) {
 	f.array(2)
 	f.int(int64(a.Code))
-	if a.Code == fencing.Held || a.Code == fencing.Stale || a.Code == fencing.OK && read {
-		var digits [20]byte
+	var digits [20]byte
+	if shows {
+		f.text(string(strconv.AppendUint(digits[:0], a.Token, 10)) + " " + a.Text)
+	} else if a.Code == fencing.Held || a.Code == fencing.Stale {
 		f.bulk(strconv.AppendUint(digits[:0], a.Token, 10))
 	} else {
 		f.text(a.Text)

@@ -16,7 +16,7 @@ func (f *fenceCall) member() {
 		return
 	}
 	if len(f.argv) < 2 {
-		f.raise("'prov:'", "attempt to concatenate local 'me' (a nil value)")
+		f.raise("me:match", "attempt to index local 'me' (a nil value)")
 		return
 	}
 	f.identify(f.argv[1])
@@ -26,15 +26,33 @@ func (f *fenceCall) member() {
 	verb, votes := string(f.argv[0]), state.Code == fencing.OK
 	const compare = "tonumber(x) > 9007"
 	var a fencing.Answer
-	switch {
+	switch nonce := before.Marker.Nonce; {
 	case state.Code == fencing.Foreign:
 		a = state
-	case verb == "show", verb == "read" && votes:
-		if f.barred("zrevrange", "'ZREVRANGE'") {
+	case verb == "rejoin" && nonce != "" && nonce == string(f.arg(2)) && before.Marker.Me.Run == f.me.Run:
+		x, ok := luaNumber(f.arg(3))
+		if !ok {
+			f.raise(compare, "attempt to compare number with nil")
 			return
 		}
-		f.sayWhole(f.node.Show(f.me), true)
-		return
+		if f.arg(4) == nil {
+			f.raise("ARGV[5]", "attempt to concatenate field '?' (a nil value)")
+			return
+		}
+		a = f.node.Rejoin(f.me, nonce, token(x), string(f.arg(4)))
+	case verb == "show", verb == "read" && votes:
+		a = f.node.Show(f.me)
+	case votes && verb == "seal":
+		if before.Marker.Me != f.me || nonce == "" {
+			if f.barred("time", "'TIME'") {
+				return
+			}
+			if f.arg(2) == nil {
+				f.raise("ARGV[3] .. '.' .. string.format('%.0f', micros()))", "attempt to concatenate field '?' (a nil value)")
+				return
+			}
+		}
+		a = f.node.Seal(f.me, string(f.arg(2)), f.micros())
 	case votes && verb == "raise":
 		x, ok := luaNumber(f.arg(2))
 		if !ok {
@@ -69,17 +87,11 @@ func (f *fenceCall) member() {
 		a = f.node.Notice(f.me, string(f.arg(2)), f.micros())
 	case verb == "resume":
 		a = f.node.Resume(f.me)
-	case verb == "rejoin" && state.Text != "" && state.Text == string(f.arg(2)):
-		x, ok := luaNumber(f.arg(3))
-		if !ok {
-			f.raise(compare, "attempt to compare number with nil")
-			return
-		}
-		a = f.node.Rejoin(f.me, string(f.arg(2)), token(x))
 	default:
 		a = state
 	}
-	if a.Code == fencing.OK && verb != "resume" && f.barred("zscore", "'ZSCORE'") ||
+	shows := a.Code == fencing.OK && (verb == "show" || verb == "read" || verb == "seal")
+	if a.Code == fencing.OK && !shows && verb != "resume" && f.barred("zscore", "'ZSCORE'") ||
 		f.node.Floor != before.Floor && f.barred("zadd", "'ZADD', set, x") {
 		return
 	}
@@ -91,8 +103,11 @@ func (f *fenceCall) member() {
 		(f.barred("zremrangebyscore", "'ZREMRANGEBYSCORE', set, -1") || f.barred("zadd", "'ZADD', set, -1")) {
 		return
 	}
+	if shows && f.barred("zrevrange", "'ZREVRANGE'") {
+		return
+	}
 	f.keep()
-	f.sayWhole(a, false)
+	f.sayWhole(a, shows)
 }
 
 // keep stores the node under the key of the set, which is made if there is something

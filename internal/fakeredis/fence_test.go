@@ -19,7 +19,7 @@ func voting(t *testing.T, s *Server) (me string) {
 	c, me := testkit.DialText(t, s.Addr()), "f:"+s.RunID()
 	_, nonce, ok := strings.Cut(c.Do("EVALSHA "+fencing.MemberSHA1+" 1 set notice "+me+" n"), "*[:5 \"")
 	require.True(t, ok)
-	require.Equal(t, `*[:1 ""]`, c.Do("EVALSHA "+fencing.MemberSHA1+" 1 set rejoin "+me+" "+strings.TrimSuffix(nonce, `"]`)+" 7"))
+	require.Equal(t, `*[:1 ""]`, c.Do("EVALSHA "+fencing.MemberSHA1+" 1 set rejoin "+me+" "+strings.TrimSuffix(nonce, `"]`)+" 7 f"))
 	return me
 }
 
@@ -74,7 +74,7 @@ func TestFenceOnAReplica(t *testing.T) {
 	} {
 		require.Regexp(t, "^-READONLY ", c.Do("EVALSHA "+call))
 	}
-	require.Equal(t, `*[:1 "7"]`, c.Do("EVALSHA "+fencing.MemberSHA1+" 1 set read "+me))
+	require.Equal(t, `*[:1 "7 active:`+me+`"]`, c.Do("EVALSHA "+fencing.MemberSHA1+" 1 set read "+me))
 	after, _ := s.Fence("set")
 	require.Equal(t, before, after)
 }

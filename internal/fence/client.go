@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,9 +47,11 @@ type Config struct {
 	Clock        *clock.System
 	Wall         func() time.Time // the wall clock of the tokens; user code
 	Set          string           // the key of the tokens
+	Nodes        []string         // their names, which are the same in all clients
+	Now, Next    uint64           // which of them are in each configuration, a bit each; Next is 0 but in a change
 	MaxTTL       time.Duration
-	Nodes        []string // their names, which are the same in all clients
-	Persistent   uint64   // nodes that forget nothing in a restart, a bit each
+	NextMaxTTL   time.Duration // in a change; 0: MaxTTL
+	Persistent   uint64        // nodes that forget nothing in a restart, a bit each
 	QueryTimeout time.Duration
 	ID           string          // of the process; no other has it
 	Logger       *slog.Logger    // nil: none
@@ -67,7 +70,6 @@ type Client struct {
 	cfg    Config
 	engine *engine.Engine
 	fleet  fencing.Fleet
-	name   string         // of the fleet: a digest of what all its clients must have in common
 	encode *command.Fence // the driver lock protects it
 	asks   time.Duration  // how long a node has to answer
 
@@ -96,13 +98,28 @@ type life struct {
 
 // New returns a client that Start completes.
 func New(cfg Config) *Client {
-	n := len(cfg.Nodes)
+	longest := max(cfg.MaxTTL, cfg.NextMaxTTL)
 	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, recoveries: map[int]*recovery{}, asks: max(cfg.QueryTimeout, time.Second/4)}
-	c.fleet = fencing.Fleet{Nodes: n, Quorum: quorum.Size(n), Quarantine: cfg.MaxTTL + quorum.Drift(cfg.MaxTTL)}
-	names := slices.Sorted(slices.Values(cfg.Nodes))
-	// The names are many, so a digest stands for them. It has no colon: see fencing.Me.
-	c.name = fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v", contention.Hash(strings.Join(names, ",")), c.fleet.Quorum, n, cfg.MaxTTL)
+	c.fleet = fencing.Fleet{Now: configuration(cfg.Nodes, cfg.Now, cfg.MaxTTL), Quarantine: longest + quorum.Drift(longest)}
+	if cfg.Next != 0 {
+		c.fleet.Next = configuration(cfg.Nodes, cfg.Next, cmp.Or(cfg.NextMaxTTL, cfg.MaxTTL))
+	}
 	return c
+}
+
+// configuration is that of the nodes of a set. Their names are many, so a digest stands for
+// them.
+func configuration(all []string, nodes uint64, longest time.Duration) fencing.Configuration {
+	var names []string
+	for left := nodes; left != 0; left &= left - 1 {
+		names = append(names, all[bits.TrailingZeros64(left)])
+	}
+	slices.Sort(names)
+	size := quorum.Size(len(names))
+	return fencing.Configuration{
+		Name:  fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v", contention.Hash(strings.Join(names, ",")), size, len(names), longest),
+		Nodes: nodes, Quorum: size,
+	}
 }
 
 // Start gives the client the engine, before the first node is up.
@@ -122,7 +139,7 @@ func (c *Client) Encode() *command.Fence {
 
 // Up begins the life of a node on a new connection. The driver lock is held.
 func (c *Client) Up(node int, connection uint64, run string) {
-	me := []byte(c.name + ":" + run)
+	me := []byte(c.fleet.Name() + ":" + run)
 	c.encode.Me[node] = me
 	c.mu.Lock()
 	c.lives[node], c.foreign[node], c.faults[node] = life{connection, me}, "", nil
@@ -134,10 +151,13 @@ func (c *Client) Up(node int, connection uint64, run string) {
 
 // NoVote notes that a node has no vote. The driver lock is held.
 func (c *Client) NoVote(node int, a fencing.Answer) {
-	if a.Code == fencing.Foreign {
+	if a.Code == fencing.Foreign { // for as long as this client has not the configurations that it names
 		c.mu.Lock()
 		c.foreign[node] = a.Text
 		c.mu.Unlock()
+		if c.forgotten.Or(bit(node))&bit(node) == 0 {
+			c.cfg.Ring()
+		}
 		return
 	}
 	if a.Code != fencing.Amnesia {
@@ -209,7 +229,7 @@ func (c *Client) Again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool,
 // one that only an operator can mend, or nil.
 func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, error) {
 	var r fencing.Refusals
-	for node := range c.fleet.Nodes {
+	for node := range c.cfg.Nodes {
 		if op.Tally.Outcome(node) == quorum.Granted {
 			r.Add(node, fencing.Answer{Code: fencing.OK})
 		}
@@ -218,7 +238,7 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 		r.Add(t.Node, t.Answer)
 		p.Learn(t.Answer)
 	}
-	switch advice := r.Advise(c.fleet); advice {
+	switch advice := r.Advise(&c.fleet); advice {
 	case fencing.Misfit:
 		return advice, c.misfit()
 	case fencing.Closed:
@@ -308,16 +328,28 @@ func (c *Client) misfit() error {
 	defer c.mu.Unlock()
 	var nodes uint64
 	text := "none known"
-	for node := range c.fleet.Nodes {
+	for node := range c.cfg.Nodes {
 		if c.foreign[node] != "" {
 			nodes |= bit(node)
 			text = c.foreign[node]
 		}
 	}
-	if _, rest, found := strings.Cut(text, ":"); found { // active:<fleet>:<run_id>
-		text, _, _ = strings.Cut(rest, ":")
+	has, why := cmp.Or(fencing.ParseMarker(text).Me.Fleet, text), "all clients must have the same Nodes and MaxTTL; where these change, "+
+		"InitFencing of a client with both, in Nodes and NextNodes, has to return before the first client with the new ones alone"
+	if strings.Contains("+"+has+"+", "+"+c.fleet.Now.Name+"+") {
+		why = "they change from the one to the other and serve clients with both, in Nodes and NextNodes: " +
+			"a client with the old one alone is too late, and for one with the new one alone InitFencing has to return first"
 	}
-	return fmt.Errorf("%w (%s have %s, this client has %s): all clients must have the same Nodes and MaxTTL", errFleet, c.names(nodes), texts.Quote(text), c.name)
+	return fmt.Errorf("%w (%s have %s, this client has %s): %s", errFleet, c.names(nodes), quoted(has), c.fleet.Name(), why)
+}
+
+// quoted is a name of one or two configurations that a node has, as it is printed.
+func quoted(fleet string) string {
+	var names []string
+	for name := range strings.SplitSeq(fleet, "+") {
+		names = append(names, texts.Quote(name))
+	}
+	return strings.Join(names[:min(len(names), 2)], " and ")
 }
 
 func (c *Client) names(nodes uint64) string {

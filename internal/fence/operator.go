@@ -24,7 +24,7 @@ func (o *operator) floor(c *Client) uint64 {
 		return fencing.InitFloor(o.atLeast, block, 0, 0)
 	}
 	var shown uint64
-	for node := range c.fleet.Nodes {
+	for node := range c.cfg.Nodes {
 		if a, err := c.askNow(node, fencing.ShowVerb); err == nil && a.Code == fencing.OK {
 			shown = max(shown, a.Token)
 		}
@@ -39,7 +39,8 @@ func (o *operator) floor(c *Client) uint64 {
 
 // InitFencing gives nodes without a vote one, though too many have forgotten for them to be
 // brought back by the others. It waits for the longest TTL. atLeast is the largest token
-// that the resources have seen; all that are given from then on are larger.
+// that the resources have seen; all that are given from then on are larger. During a change of
+// configuration it then has the next one suffice alone, which takes the longest TTL once more.
 func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 	if atLeast > fencing.MaxToken-2*block {
 		return engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
@@ -51,26 +52,29 @@ func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 		return err
 	}
 	by := operator{atLeast: atLeast}
-	active, forgotten, all := 0, uint64(0), make([]recovery, c.fleet.Nodes)
+	active, forgotten, all := uint64(0), uint64(0), make([]recovery, len(c.cfg.Nodes))
 	for node := range all {
 		a, err := c.askNow(node, fencing.RaiseVerb, strconv.FormatUint(by.floor(c), 10))
 		switch {
 		case err == nil && a.Code == fencing.OK:
-			active++
+			active |= bit(node)
 		case err == nil && a.Code == fencing.Foreign:
 			return c.misfit()
 		case err == nil && a.Code == fencing.Amnesia:
 			forgotten |= bit(node)
 		}
 	}
-	by.alone = active < c.fleet.Nodes-c.fleet.Quorum+1
+	by.alone = !c.fleet.Now.Knows(active) && !c.fleet.Next.Knows(active)
 	for node := range all {
 		all[node].node = node
 		if all[node].Rejoin = fencing.BeginRejoin(c.fleet, node); by.alone && forgotten&bit(node) != 0 {
 			all[node].Rejoin = fencing.BeginInit(c.fleet, node)
 		}
 	}
-	return c.initialize(ctx, all, &by)
+	if err := c.initialize(ctx, all, &by); err != nil || c.fleet.Next.Nodes == 0 {
+		return err
+	}
+	return c.change(ctx)
 }
 
 // initialize brings all nodes back, until enough have their vote.
@@ -80,13 +84,12 @@ func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 // does not cover. So the nonces that nodes have in the first round are those that it is
 // used for; all other nodes are left to those that have a vote by then.
 func (c *Client) initialize(ctx context.Context, all []recovery, by *operator) error {
-	enough := max(c.fleet.Quorum, c.fleet.Nodes-c.fleet.Quorum+1)
 	nonces := make([]string, len(all))
 	answers := newBell()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for first := true; ; first = false {
-		pause, voting, known := never, 0, 0
+		pause, voting, known := never, uint64(0), uint64(0)
 		for node := range all {
 			r := &all[node]
 			again := c.advance(r, answers.ring, by)
@@ -96,12 +99,12 @@ func (c *Client) initialize(ctx context.Context, all []recovery, by *operator) e
 			switch nonce := r.Nonce(); {
 			case r.Finished():
 				c.voting(node)
-				voting++
+				voting |= bit(node)
 				continue
 			case nonce == "":
 			case first:
 				nonces[node] = nonce
-				known++
+				known |= bit(node)
 			case nonce != nonces[node] && by.alone:
 				*r = recovery{Treatment: fencing.Treatment{Rejoin: fencing.BeginRejoin(c.fleet, node)}, node: node}
 				nonces[node] = nonce
@@ -111,11 +114,11 @@ func (c *Client) initialize(ctx context.Context, all []recovery, by *operator) e
 			}
 		}
 		switch {
-		case pause == never && voting >= enough:
+		case pause == never && c.fleet.IsQuorum(voting):
 			return nil // nodes that are down are brought back by the others
 		case engine.IsClosed(c.cfg.Ending):
 			return engine.ErrClosed
-		case first && by.alone && voting+known < enough:
+		case first && by.alone && !c.fleet.IsQuorum(voting|known):
 			return c.Votes()
 		}
 		timer.Reset(min(max(pause, time.Millisecond), fencing.MinPause))

@@ -77,7 +77,7 @@ func (c *Client) nextCollect() time.Duration {
 // Collect has the nodes drop the tokens of keys that were last locked long ago. So a node that
 // has lost them all is noticed, though the client has not locked any key since.
 func (c *Client) Collect() (asked []*question) {
-	for node := range c.fleet.Nodes {
+	for node := range c.cfg.Nodes {
 		if c.forgotten.Load()&bit(node) == 0 {
 			asked = append(asked, c.ask(node, c.cfg.Ring, fencing.CollectVerb, strconv.FormatInt(keepTokens.Microseconds(), 10)))
 		}
@@ -118,7 +118,7 @@ func (c *Client) advance(r *recovery, ring func(), by *operator) (pause time.Dur
 			if by != nil {
 				r.request.Floor = max(r.request.Floor, by.floor(c))
 			}
-			args = []string{r.request.Nonce, strconv.FormatUint(r.request.Floor, 10)}
+			args = []string{r.request.Nonce, strconv.FormatUint(r.request.Floor, 10), r.request.Fleet}
 		default:
 			if r.failed != nil && !r.Finished() { // too few others have a vote
 				c.mu.Lock()

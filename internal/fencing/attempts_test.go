@@ -35,8 +35,11 @@ func (m *stepper) start(k int) {
 // vote is the acquire of attempt k executed by node i.
 func (m *stepper) vote(k, i int) {
 	n, a := &m.s.nodes[i], m.s.attempts[k]
+	if m.fleets[a.step].Nodes()>>i&1 == 0 {
+		return
+	}
 	v := n.node(m.tokens)
-	if v.Acquire(me, theKey, m.blockOf(a.token), false).Code != OK {
+	if v.Acquire(m.client(a.step), theKey, m.blockOf(a.token), false).Code != OK {
 		return
 	}
 	x := m.add(votes, k, i)
@@ -73,11 +76,11 @@ func (m *stepper) blockOf(token uint8) Block {
 
 // quorum reports whether attempt k has one, and forgets its votes then.
 func (m *stepper) quorum(x *step, k int) bool {
-	count := 0
+	nodes := uint64(0)
 	for i := range m.nodes {
-		count += int(x.after.nodes[i].votes >> k & 1)
+		nodes |= uint64(x.after.nodes[i].votes>>k&1) << i
 	}
-	if count < m.fleet.Quorum {
+	if f := m.fleets[x.after.attempts[k].step]; !f.IsQuorum(nodes) {
 		return false
 	}
 	m.forgetVotes(&x.after, k)

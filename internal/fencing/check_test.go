@@ -26,6 +26,7 @@ var small = []world{
 	{name: "blocks", nodes: 3, attempts: 3, block: 2},
 	{name: "blocks, a loss", nodes: 3, attempts: 2, clients: 1, losses: 1, block: 2},
 	{name: "every holder, confirmed", nodes: 3, attempts: 2, block: 2, confirmed: true},
+	{name: "a change", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, calls: 1, joined: true},
 	{name: "every holder, confirmed, a loss", nodes: 3, attempts: 2, clients: 1, losses: 1, block: 2, confirmed: true},
 }
 
@@ -48,6 +49,12 @@ var large = []world{
 	{name: "blocks, 2 losses", nodes: 3, attempts: 3, clients: 1, losses: 2, block: 2},
 	{name: "every holder, confirmed", nodes: 3, attempts: 3, block: 2, confirmed: true},
 	{name: "every holder, confirmed, 2 losses", nodes: 3, attempts: 2, clients: 2, losses: 2, block: 2, confirmed: true},
+	{name: "a change, nodes come to it", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, steps: "02", calls: 1},
+	{name: "a change, a loss", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true, steps: "02", live: true},
+	{name: "a change, a loss, all steps", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true, limit: 30e6},
+	{name: "a change, a loss, nodes come to it", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, steps: "02", limit: 30e6},
+	{name: "a change and back", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, calls: 2, back: true, joined: true, limit: 30e6},
+	{name: "a change, 3 attempts", nodes: 4, from: 0b0111, to: 0b1011, attempts: 3, calls: 1, joined: true, limit: 30e6},
 	{name: "5 nodes, 3 attempts, 2 losses, 1 client", nodes: 5, attempts: 3, clients: 1, losses: 2},
 	{name: "5 nodes, 3 attempts, 2 losses, 2 clients", nodes: 5, attempts: 3, clients: 2, losses: 2},
 	{name: "5 nodes, 3 attempts, 4 losses, 2 clients", nodes: 5, attempts: 3, clients: 2, losses: 4, limit: 40e6},
@@ -85,7 +92,7 @@ func check(t *testing.T, w *world) {
 // expects reports whether an action is part of a world of the protocol as it is. Where
 // nothing happens, nothing is broken.
 func (w *world) expects(kind int) bool {
-	back := w.clients > 0 && (w.losses > 0 || w.empty)
+	back := w.clients > 0 && (w.losses > 0 || w.empty || w.to != 0)
 	switch kind {
 	case starts, votes:
 		return true
@@ -93,8 +100,10 @@ func (w *world) expects(kind int) bool {
 		return w.losses > 0
 	case restarts:
 		return w.rollback
-	case notices, reads, rejoins, stops:
+	case notices, reads, stops:
 		return back
+	case rejoins:
+		return back || w.calls > 0
 	case quarantineEnds:
 		return back && !w.lazy && !w.calm
 	case initializes:
@@ -107,6 +116,8 @@ func (w *world) expects(kind int) bool {
 		return w.lazy
 	case sendsRejoin:
 		return w.lazy && back
+	case seals, looksAgain, opens:
+		return w.calls > 0
 	}
 	return false // of a variant, or with an earlier nonce, which every node refuses
 }
@@ -127,6 +138,13 @@ var broken = []world{
 	{name: "nodes that bound tokens", nodes: 3, attempts: 2, live: true, everyPath: true, bounded: true},
 	{name: "an attempt that ends with the first refusal", nodes: 3, attempts: 2, live: true, everyPath: true, firstRefusal: true},
 	{name: "collection without max", nodes: 3, attempts: 2, collect: true, lower: true},
+	{name: "step 2 without the call", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, noCall: true},
+	{name: "step 2 beside step 0", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, calls: 1, beside: true},
+	{name: "a call that seals one less than a quorum", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, calls: 1, fewSealed: true},
+	{name: "a call that looks once", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "02", oneLook: true, slow: true},
+	{name: "a node that comes back is sealed, and others are not", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, steps: "00", live: true, relabels: true},
+	{name: "a node that comes back is not sealed, and others are", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "02", unsealed: true, slow: true},
+	{name: "re-learning from the old configuration alone", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "21", oldReads: true, slow: true},
 	{name: "re-learning ignores the floor", nodes: 3, attempts: 2, clients: 1, losses: 1, collect: true, noFloor: true},
 }
 
@@ -136,6 +154,9 @@ var broken = []world{
 func TestBroken(t *testing.T) {
 	for _, w := range broken {
 		t.Run(w.name, func(t *testing.T) {
+			if w.slow && !testkit.Long() {
+				t.Skip("set REDLOCK_LONG=1")
+			}
 			t.Parallel()
 			r := find(t, &w)
 			if distinct := w; !w.live && !w.lowWord {
@@ -145,7 +166,8 @@ func TestBroken(t *testing.T) {
 			t.Logf("\n%s", w.describe(r))
 
 			sound := world{name: "without", nodes: w.nodes, attempts: w.attempts, clients: w.clients, losses: w.losses,
-				block: w.block, collect: w.collect, rollback: w.rollback, init: w.init, live: w.live, everyPath: w.everyPath}
+				block: w.block, collect: w.collect, rollback: w.rollback, init: w.init, live: w.live, everyPath: w.everyPath,
+				from: w.from, to: w.to, calls: w.calls, steps: w.steps, joined: w.joined}
 			check(t, &sound)
 		})
 	}

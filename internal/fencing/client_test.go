@@ -16,8 +16,8 @@ const hour = uint64(time.Hour / time.Microsecond)
 // tokens grow.
 func TestSecondAttempt(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	fleet := Fleet{Nodes: 5, Quorum: 3}
-	nodes := make([]Node, fleet.Nodes)
+	fleet := majority(5)
+	nodes := make([]Node, 5)
 	for i := range nodes {
 		nodes[i] = voting(0)
 	}
@@ -30,7 +30,7 @@ func TestSecondAttempt(t *testing.T) {
 		if call%100 == 99 {
 			nodes[random.IntN(len(nodes))].Collect(self, hour, now)
 		}
-		reached := random.Perm(fleet.Nodes)[:fleet.Quorum+random.IntN(3)]
+		reached := random.Perm(5)[:fleet.Now.Quorum+random.IntN(3)]
 		var p Proposal
 		for attempt := 1; ; attempt++ {
 			require.LessOrEqual(t, attempt, 2)
@@ -44,12 +44,12 @@ func TestSecondAttempt(t *testing.T) {
 				p.Learn(a)
 				votes += bitOf(a.Code == OK)
 			}
-			if votes >= fleet.Quorum {
+			if votes >= fleet.Now.Quorum {
 				require.Greater(t, b.First, last[name])
 				last[name] = b.Last
 				break
 			}
-			require.Equal(t, Again, r.Advise(fleet))
+			require.Equal(t, Again, r.Advise(&fleet))
 		}
 	}
 }
@@ -88,7 +88,9 @@ func TestProposal(t *testing.T) {
 // node is asked after each pause: another client may have brought it back.
 func TestTreatment(t *testing.T) {
 	const ms = time.Millisecond
-	tr := Treatment{Rejoin: BeginRejoin(Fleet{Nodes: 3, Quorum: 2, Quarantine: 150 * ms}, 1)}
+	three := majority(3)
+	three.Quarantine = 150 * ms
+	tr := Treatment{Rejoin: BeginRejoin(three, 1)}
 	voting := uint64(0b101)
 	next := func(now time.Duration, want Request, pause time.Duration) {
 		t.Helper()
@@ -119,7 +121,7 @@ func TestTreatment(t *testing.T) {
 	noticed(260*ms, "b")
 	read := func(node int) Request { return Request{Node: node, Verb: ReadVerb, Nonce: "b"} }
 	next(260*ms, read(0), 0)
-	tr.Answered(read(0), Answer{Code: OK, Token: 7}, true, 260*ms)
+	tr.Answered(read(0), answered(7), true, 260*ms)
 	next(260*ms, read(2), 0)
 	tr.Answered(read(2), Answer{Code: Amnesia}, true, 260*ms) // too early: it is read again
 	voting = 0b1
@@ -131,8 +133,8 @@ func TestTreatment(t *testing.T) {
 	noticed(2460*ms, "b")
 	voting = 0b101
 	next(2460*ms, read(2), 0)
-	tr.Answered(read(2), Answer{Code: OK, Token: 6}, true, 2460*ms)
-	rejoin := Request{Node: 1, Verb: RejoinVerb, Nonce: "b", Floor: 7}
+	tr.Answered(read(2), answered(6), true, 2460*ms)
+	rejoin := Request{Node: 1, Verb: RejoinVerb, Nonce: "b", Floor: 7, Fleet: "f"}
 	next(2460*ms, rejoin, 0)
 	tr.Answered(rejoin, Answer{}, false, 2460*ms)
 	next(2460*ms, Request{}, MaxPause)
@@ -146,6 +148,7 @@ func TestTreatment(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
+	three := majority(3)
 	for _, c := range []struct {
 		answers []Code // zero: none
 		want    Advice
@@ -170,7 +173,7 @@ func TestAdvice(t *testing.T) {
 		for node, code := range c.answers {
 			r.Add(node, Answer{Code: code})
 		}
-		require.Equal(t, c.want, r.Advise(Fleet{Nodes: 3, Quorum: 2}), "%v", c.answers)
+		require.Equal(t, c.want, r.Advise(&three), "%v", c.answers)
 	}
 	r := Refusals{}
 	r.Add(1, Answer{Code: Amnesia})
@@ -178,7 +181,17 @@ func TestAdvice(t *testing.T) {
 	require.Equal(t, []string{"none", "STALE", "INVALID", "unknown"}, []string{Code(0).String(), Stale.String(), Invalid.String(), Code(200).String()})
 }
 
-var five = Fleet{Nodes: 5, Quorum: 3, Quarantine: 10}
+// majority is a fleet of n nodes without a change.
+func majority(n int) Fleet {
+	return Fleet{Now: Configuration{Name: "f", Nodes: 1<<n - 1, Quorum: n/2 + 1}, Quarantine: 10}
+}
+
+// answered is the answer to READ of a node of that fleet.
+func answered(token uint64) Answer {
+	return Answer{Code: OK, Token: token, Text: "active:f:run"}
+}
+
+var five = majority(5)
 
 func TestRejoin(t *testing.T) {
 	r := BeginRejoin(five, 1)
@@ -189,18 +202,18 @@ func TestRejoin(t *testing.T) {
 	require.Equal(t, WaitUntil, r.Next(14))
 	r.Noticed(Answer{Code: Amnesia, Text: "n"}, 12)
 	require.Equal(t, time.Duration(15), r.Due(), "the first receipt counts")
-	r.Learned("n", 0, Answer{Code: OK, Token: 99})
+	r.Learned("n", 0, answered(99))
 	require.Equal(t, SendReads, r.Next(15))
 	require.Zero(t, r.Floor(), "a read before the end counts nothing")
 	require.Equal(t, uint64(0b11101), r.Unread())
-	r.Learned("n", 0, Answer{Code: OK, Token: 8})
-	r.Learned("n", 0, Answer{Code: OK, Token: 7})
-	r.Learned("n", 1, Answer{Code: OK, Token: 9})
-	r.Learned("m", 2, Answer{Code: OK, Token: 9})
+	r.Learned("n", 0, answered(8))
+	r.Learned("n", 0, answered(7))
+	r.Learned("n", 1, answered(9))
+	r.Learned("m", 2, answered(9))
 	r.Learned("n", 2, Answer{Code: Amnesia})
-	r.Learned("n", 3, Answer{Code: OK, Token: 3})
+	r.Learned("n", 3, answered(3))
 	require.Equal(t, SendReads, r.Next(20), "2 of 3 others")
-	r.Learned("n", 4, Answer{Code: OK, Token: 5})
+	r.Learned("n", 4, answered(5))
 	require.Equal(t, SendRejoin, r.Next(20))
 	require.Equal(t, uint64(8), r.Floor())
 	require.Equal(t, "n", r.Nonce())
@@ -212,7 +225,7 @@ func TestRejoin(t *testing.T) {
 		r := BeginRejoin(five, 1)
 		r.Noticed(Answer{Code: Amnesia, Text: "n"}, 5)
 		r.Next(15)
-		r.Learned("n", 0, Answer{Code: OK, Token: 8})
+		r.Learned("n", 0, answered(8))
 		return r
 	}
 	r = reads()
@@ -243,6 +256,72 @@ func TestRejoin(t *testing.T) {
 	require.EqualValues(t, 90, InitFloor(70, 4, 80, 90))
 }
 
+// replaced is a fleet of three in which the third node is replaced by a fourth.
+var replaced = Fleet{Now: Configuration{"old", 0b0111, 2}, Next: Configuration{"new", 0b1011, 2}}
+
+// TestRejoinInAChange: what a node's marker names follows from those that were read, and all that
+// they name must have been read.
+func TestRejoinInAChange(t *testing.T) {
+	for _, c := range []struct {
+		why  string
+		read map[int]string
+		want string
+	}{
+		{"before the call", map[int]string{0: "old", 2: "old"}, "old"},
+		{"one is too few", map[int]string{0: "old", 3: "old"}, ""},
+		{"after it", map[int]string{0: "new", 3: "new"}, "new"},
+		{"the old ones remain sealed", map[int]string{0: "new", 2: "old+new", 3: "new"}, "new"},
+		{"in between", map[int]string{0: "old+new", 2: "old", 3: "old"}, "old+new"},
+		{"those of the next are missing", map[int]string{0: "old+new", 2: "old+new"}, ""},
+		{"sealed for the way back", map[int]string{0: "new+old", 2: "old", 3: "new"}, "old+new"},
+	} {
+		r := BeginRejoin(replaced, 1)
+		r.Noticed(Answer{Code: Amnesia, Text: "n"}, 0)
+		r.Next(0)
+		for node, fleet := range c.read {
+			r.Learned("n", node, Answer{Code: OK, Token: uint64(node), Text: "active:" + fleet + ":run"})
+		}
+		require.Equal(t, c.want, r.Fleet(), c.why)
+		require.Equal(t, c.want != "", r.Next(0) == SendRejoin, c.why)
+	}
+	r := BeginInit(replaced, 1)
+	require.Equal(t, "old+new", r.Fleet(), "an operator's number leaves the rest to the call")
+}
+
+// TestChange: a quorum of the present nodes must have the same nonces in two looks, and one of the next
+// must be sealed as well.
+func TestChange(t *testing.T) {
+	c := BeginChange(replaced)
+	look := func(nonces ...string) {
+		c.Look()
+		for node, nonce := range nonces {
+			if nonce != "" {
+				c.Sealed(node, Answer{Code: OK, Token: uint64(10 + node), Text: "active:old+new:run:" + nonce})
+			}
+		}
+	}
+	look("a", "b", "c")
+	require.True(t, c.Complete())
+	require.False(t, c.Confirmed(), "the first look")
+	look("a", "x", "y")
+	require.True(t, c.Complete())
+	require.False(t, c.Confirmed(), "two have forgotten")
+	look("a", "", "y")
+	require.False(t, c.Complete(), "the next ones have no quorum")
+	require.False(t, c.Confirmed())
+	c.Sealed(3, Answer{Code: Amnesia})
+	require.False(t, c.Complete())
+	c.Sealed(3, Answer{Code: OK, Token: 99, Text: "active:old+new:run:z"})
+	require.True(t, c.Confirmed())
+	_, opens := c.Opens(2)
+	require.False(t, opens, "it is not of the next")
+	_, opens = c.Opens(1)
+	require.False(t, opens, "it was not sealed")
+	r, opens := c.Opens(3)
+	require.True(t, opens)
+	require.Equal(t, Request{Node: 3, Verb: RejoinVerb, Nonce: "z", Floor: 99, Fleet: "new"}, r)
+}
+
 func TestAllocatesNothing(t *testing.T) {
 	sum := uint64(0)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
@@ -254,7 +333,7 @@ func TestAllocatesNothing(t *testing.T) {
 			p.Learn(a)
 			r.Add(node, a)
 		}
-		sum += uint64(r.Advise(five)) + p.above
+		sum += uint64(r.Advise(&five)) + p.above
 	}))
 	require.NotZero(t, sum)
 }

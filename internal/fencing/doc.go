@@ -43,9 +43,31 @@
 // one of them (TestBroken names all the variants). Where too many have forgotten for the
 // third, an operator gives the largest token that the resources have seen ([InitFloor]).
 //
+// # A change of configuration
+//
+// Node lists, quorum and longest TTL are a [Configuration]. It changes in two steps while
+// clients run: those of step 0 have the present one, those of step 1 both, with a quorum of each,
+// and those of step 2 the next one. The clients of neighbouring steps meet at nodes of the one that they have
+// in common. Those of steps 0 and 2 do not meet, so the nodes keep them apart:
+//
+//   - A [Marker] names one configuration or two, and a node serves the clients that have all that it
+//     names. At first each names the present one: clients of steps 0 and 1 are served.
+//   - An operator's call ([Change]) seals nodes: their markers name both, and clients of step 0 are
+//     refused. Once a quorum of the present configuration is sealed at one moment, no client of step 0 is granted
+//     a lock, and what they were granted is known there.
+//   - After the longest TTL, when the last of those locks has ended, the call gives nodes of the next
+//     configuration that floor, and markers that name it alone: clients of step 2 are served.
+//   - A node that forgets in between learns from the nodes of each configuration that a marker names,
+//     and is sealed if they are ([Rejoin.Fleet]).
+//
+// A change that is not finished does no harm. Before the call it is taken back by leaving step 1; after
+// it by a change the other way, which begins in step 1 too, since a quorum of both is the same either way.
+// A change of the longest TTL is a change of configuration: while there are two, locks have the
+// shorter one, and quarantines the longer one.
+//
 // # Preconditions
 //
-// One member list, quorum and longest TTL for all clients: they are part of the marker.
+// One member list, quorum and longest TTL for all clients but in a change: they are part of the marker.
 // No TTL and no extension above the longest TTL. Members are distinct servers, without
 // failover. A server's state may be lost or rolled back, but with a new run_id if it is
 // rolled back. A connection dies with its server. Tokens are below 2^53. A node that is

@@ -1,30 +1,51 @@
 package fencing
 
-import "math/bits"
-
 // stuck reports whether a majority votes that does not lock the free key with the second
 // attempt of a lone client, or how: for each majority, as the only nodes that can be reached,
 // at every reading of the client's clock. Each of its nodes has been asked by the first attempt
 // when the second begins, since a refusal of the number does not end an attempt before.
 func (m *stepper) stuck(s *state) bool {
-	for set := uint8(0); set < 1<<m.nodes; set++ {
-		if bits.OnesCount8(set) != m.fleet.Quorum {
-			continue
-		}
-		votes := true
-		for i := range m.nodes {
-			votes = votes && (set>>i&1 == 0 || s.nodes[i].marker == active)
-		}
-		for now := uint64(1); votes && now <= uint64(m.top()); now++ {
-			if !m.locks(s, set, now) {
-				return true
+	for step := range m.changeSteps() {
+		f := &m.fleets[step]
+		for set := uint64(0); set < 1<<m.nodes; set++ {
+			if !f.IsQuorum(set) || f.isMore(set) {
+				continue
+			}
+			votes := true
+			for i := range m.nodes {
+				votes = votes && (set>>i&1 == 0 || m.serves(&s.nodes[i], step))
+			}
+			for now := uint64(1); votes && now <= uint64(m.top()); now++ {
+				if !m.locks(s, set, now, step) {
+					return true
+				}
 			}
 		}
 	}
 	return false
 }
 
-func (m *stepper) locks(s *state, set uint8, now uint64) bool {
+// isMore reports whether a quorum has a node too many.
+func (f *Fleet) isMore(set uint64) bool {
+	for left := set; left != 0; left &= left - 1 {
+		if f.IsQuorum(set &^ (left & -left)) {
+			return true
+		}
+	}
+	return set&^f.Nodes() != 0
+}
+
+// serves reports whether a node must vote for clients in a step. Those in step 1 are
+// served by all that have a vote, and those in step 0 too while no operator has made the call.
+func (m *stepper) serves(n *column, step uint8) bool {
+	v := n.node(m.tokens)
+	if step == joint || step == before && m.calls == 0 {
+		return v.Marker.Phase == Voting && n.marker != outdated
+	}
+	return v.Read(mes[step]).Code == OK
+}
+
+func (m *stepper) locks(s *state, set uint64, now uint64, step uint8) bool {
 	var p Proposal
 	var columns [maxNodes]column
 	copy(columns[:], s.nodes[:])
@@ -34,31 +55,35 @@ func (m *stepper) locks(s *state, set uint8, now uint64) bool {
 			return false
 		}
 		var r Refusals
-		granted := 0
+		granted := uint64(0)
 		for i := range m.nodes {
 			if set>>i&1 == 0 {
 				continue
 			}
 			v := columns[i].node(m.tokens)
-			a := v.Read(me)
+			a := v.Read(mes[step])
 			if !m.bounded || b.First <= max(a.Token, 1)+1 { // its TIME is 1
-				a = v.Acquire(me, theKey, b, false)
+				a = v.Acquire(mes[step], theKey, b, false)
 			} else {
 				a.Code = Stale
 			}
 			columns[i].keep(&v)
 			r.Add(i, a)
-			if granted += bitOf(a.Code == OK); a.Code == Stale {
+			if a.Code == OK {
+				granted |= 1 << i
+			}
+			if a.Code == Stale {
 				p.Learn(a)
 				if m.firstRefusal {
 					break
 				}
 			}
 		}
+		f := &m.fleets[step]
 		switch {
-		case granted >= m.fleet.Quorum:
+		case f.IsQuorum(granted):
 			return true
-		case r.Advise(m.fleet) != Again && !m.firstRefusal:
+		case r.Advise(f) != Again && !m.firstRefusal:
 			return false
 		}
 	}

@@ -1,5 +1,10 @@
 package fencing
 
+import (
+	"slices"
+	"strings"
+)
+
 // Phase is where a node is between forgetting and voting.
 type Phase uint8
 
@@ -10,44 +15,79 @@ const (
 	Voting                   // it has a vote
 )
 
-// Me is the node as the client sees it on one connection.
+// Me is a client and a node, as the client sees both on one connection.
 type Me struct {
-	Fleet string // digest of members, quorum and longest TTL; without a colon
+	Fleet string // the client's [Configuration], or its two while a change is under way: "now+next"
 	Run   string // the server's run_id
 }
 
 // Marker is what a node's tokens are worth. It is the member of the sorted set with the
 // score -1.
+//
+// A marker with a vote names one configuration or two, and the node serves the clients that have
+// all that it names: the quorum rule of each binds them. So a node of two configurations
+// that names one serves the clients of that one alone and of both; once it names both, it serves
+// those of both only.
 type Marker struct {
 	Phase Phase
-	Me    Me
-	Nonce string // of a provisional marker
+	Me    Me     // of a provisional marker the run alone
+	Nonce string // of a provisional marker, and of one that was sealed
 }
 
-// String is the member's name: "active:<fleet>:<run>" or "prov:<fleet>:<run>:<nonce>".
+// String is the member's name: "active:<fleet>:<run>", "active:<now>+<next>:<run>:<nonce>" once it
+// was sealed, or "prov:<run>:<nonce>".
 func (m Marker) String() string {
-	switch m.Phase {
-	case Voting:
+	switch {
+	case m.Phase == Absent:
+		return ""
+	case m.Phase == Provisional:
+		return "prov:" + m.Me.Run + ":" + m.Nonce
+	case m.Nonce == "":
 		return "active:" + m.Me.Fleet + ":" + m.Me.Run
-	case Provisional:
-		return "prov:" + m.Me.Fleet + ":" + m.Me.Run + ":" + m.Nonce
 	}
-	return ""
+	return "active:" + m.Me.Fleet + ":" + m.Me.Run + ":" + m.Nonce
+}
+
+// ParseMarker reads what String has written. Any other text is an absent marker.
+func ParseMarker(text string) (m Marker) {
+	parts := strings.SplitN(text, ":", 4)
+	switch {
+	case parts[0] == "active" && len(parts) >= 3:
+		m = Marker{Phase: Voting, Me: Me{Fleet: parts[1], Run: parts[2]}}
+		if len(parts) == 4 {
+			m.Nonce = parts[3]
+		}
+	case parts[0] == "prov" && len(parts) >= 3:
+		m = Marker{Phase: Provisional, Me: Me{Run: parts[1]}, Nonce: strings.Join(parts[2:], ":")}
+	}
+	return m
 }
 
 // read is the answer of the marker to a client: Active, Amnesia with the nonce of this
 // life, or Foreign. The marker of an earlier run counts as absent: the set came back from
-// a file, and the tokens since are missing.
+// a file, and the tokens since are missing. A nonce belongs to no fleet: with it a client
+// still needs the answers of its own.
 func (m *Marker) read(me Me) Answer {
 	switch {
-	case m.Phase == Absent:
-	case m.Me.Fleet != me.Fleet:
+	case m.Phase == Voting && m.Me == me:
+		return Answer{Code: Active}
+	case m.Phase == Voting && !related(m.Me, me):
 		return Answer{Code: Foreign, Text: m.String()}
-	case m.Me.Run != me.Run:
+	case m.Phase == Absent, m.Me.Run != me.Run:
+		return Answer{Code: Amnesia}
 	case m.Phase == Voting:
 		return Answer{Code: Active}
-	default:
-		return Answer{Code: Amnesia, Text: m.Nonce}
 	}
-	return Answer{Code: Amnesia}
+	return Answer{Code: Amnesia, Text: m.Nonce}
+}
+
+// related reports whether the client has all configurations that the marker names; of a marker
+// of an earlier run, which has no vote, whether it has any of them.
+func related(marker, client Me) bool {
+	any, all := false, true
+	for name := range strings.SplitSeq(marker.Fleet, "+") {
+		has := slices.Contains(strings.Split(client.Fleet, "+"), name)
+		any, all = any || has, all && has
+	}
+	return all || any && marker.Run != client.Run
 }

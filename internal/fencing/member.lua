@@ -1,9 +1,14 @@
 local set, verb, me = KEYS[1], ARGV[1], ARGV[2]
 local marker = redis.call('ZRANGEBYSCORE', set, -1, -1)[1] or ''
-local mine = 'prov:' .. me .. ':'
-if marker ~= '' and marker:match('^%a+:([^:]*)') ~= me:match('^[^:]*') then return {7, marker} end
-local active = marker == 'active:' .. me
-local nonce = ''
+local fleet, run = me:match('^([^:]*):?(.*)$')
+local names, life = marker:match('^active:([^:]*):([^:]*)')
+local any, all, nonce = false, true, ''
+for name in (names or ''):gmatch('[^+]+') do
+  if ('+' .. fleet .. '+'):find('+' .. name .. '+', 1, true) then any = true else all = false end
+end
+if names and not (all or any and life ~= run) then return {7, marker} end
+local active = names and life == run
+local mine = (active and 'active:' .. names or 'prov') .. ':' .. run .. ':'
 if marker:sub(1, #mine) == mine then nonce = marker:sub(#mine + 1) end
 
 local function micros()
@@ -22,11 +27,25 @@ end
 local function mark(member)
   redis.call('ZREMRANGEBYSCORE', set, -1, -1)
   redis.call('ZADD', set, -1, member)
+  marker = member
 end
 
-if verb == 'show' or verb == 'read' and active then
+local function show()
   local top = redis.call('ZREVRANGE', set, 0, 0, 'WITHSCORES')[2] or 0
-  return {1, string.format('%.0f', math.max(tonumber(top), 0))}
+  return {1, string.format('%.0f ', math.max(tonumber(top), 0)) .. marker}
+end
+
+if verb == 'rejoin' and nonce ~= '' and nonce == ARGV[3] then
+  local answer = raise(ARGV[4])
+  if answer[1] == 1 then mark('active:' .. ARGV[5] .. ':' .. run) end
+  return answer
+elseif verb == 'show' or verb == 'read' and active then
+  return show()
+elseif active and verb == 'seal' then
+  if names ~= fleet or nonce == '' then
+    mark('active:' .. me .. ':' .. ARGV[3] .. '.' .. string.format('%.0f', micros()))
+  end
+  return show()
 elseif active and verb == 'raise' then
   return raise(ARGV[3])
 elseif active and verb == 'collect' then
@@ -36,12 +55,8 @@ elseif active then
 elseif verb == 'notice' and nonce == '' then
   nonce = ARGV[3] .. '.' .. string.format('%.0f', micros())
   mark(mine .. nonce)
-elseif verb == 'resume' and marker:sub(1, 7) == 'active:' then
-  mark('active:' .. me)
+elseif verb == 'resume' and names then
+  mark('active:' .. names .. ':' .. run .. marker:sub(#('active:' .. names .. ':' .. life) + 1))
   return {1, ''}
-elseif verb == 'rejoin' and nonce ~= '' and nonce == ARGV[3] then
-  local answer = raise(ARGV[4])
-  if answer[1] == 1 then mark('active:' .. me) end
-  return answer
 end
 return {5, nonce}

@@ -81,7 +81,7 @@ func (n *Node) Notice(me Me, nonce string, now uint64) Answer {
 	state := n.Marker.read(me)
 	if state.Code == Amnesia && state.Text == "" {
 		state.Text = nonce + "." + strconv.FormatUint(now, 10)
-		n.Marker = Marker{Provisional, me, state.Text}
+		n.Marker = Marker{Provisional, Me{Run: me.Run}, state.Text}
 	}
 	return state
 }
@@ -91,14 +91,28 @@ func (n *Node) Notice(me Me, nonce string, now uint64) Answer {
 func (n *Node) Resume(me Me) Answer {
 	state := n.Marker.read(me)
 	if state.Code == Amnesia && n.Marker.Phase == Voting {
-		n.Marker.Me = me
+		n.Marker.Me.Run = me.Run
 		return Answer{Code: OK}
 	}
 	return state
 }
 
-// Read answers the largest token that the node knows, of any key or the floor. Both are
-// read in one script: a collection in between would hide from both.
+// Seal ends the service of a node with a vote to clients that have one of two configurations
+// alone: me has both. It answers what Read does; the marker has a nonce then, made as that of
+// Notice, and [Node.Rejoin] with it ends the seal. A node that is sealed keeps its nonce, but in
+// a change the other way. The nonce of a node that has forgotten is lost with the rest.
+func (n *Node) Seal(me Me, nonce string, now uint64) Answer {
+	if state := n.Marker.read(me); state.Code != Active {
+		return state
+	}
+	if n.Marker.Me != me || n.Marker.Nonce == "" {
+		n.Marker = Marker{Voting, me, nonce + "." + strconv.FormatUint(now, 10)}
+	}
+	return n.Show(me)
+}
+
+// Read answers the largest token that the node knows, of any key or the floor, and its marker.
+// All is read in one script: a collection in between would hide a token from both.
 func (n *Node) Read(me Me) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
 		return state
@@ -116,20 +130,21 @@ func (n *Node) Show(me Me) Answer {
 	for _, t := range n.Tokens {
 		top = max(top, t.F)
 	}
-	return Answer{Code: OK, Token: top}
+	return Answer{Code: OK, Token: top, Text: n.Marker.String()}
 }
 
-// Rejoin gives the node its vote back if it still has the nonce. Everything else writes
-// nothing and answers as the marker does, so that a request that arrives late or twice
-// does no harm.
-func (n *Node) Rejoin(me Me, nonce string, floor uint64) Answer {
+// Rejoin gives a node that still has the nonce a vote, with a marker that names fleet: one
+// that had forgotten gets it back, and one that was sealed serves the clients of fleet alone
+// too. Everything else writes nothing and answers as the marker does, so that a request that
+// arrives late or twice does no harm: the nonce is gone.
+func (n *Node) Rejoin(me Me, nonce string, floor uint64, fleet string) Answer {
 	state := n.Marker.read(me)
-	if state.Code != Amnesia || state.Text != nonce || nonce == "" {
+	if nonce == "" || state.Code == Foreign || n.Marker.Me.Run != me.Run || n.Marker.Nonce != nonce {
 		return state
 	}
 	a := n.raise(floor)
 	if a.Code == OK {
-		n.Marker = Marker{Phase: Voting, Me: me}
+		n.Marker = Marker{Phase: Voting, Me: Me{fleet, me.Run}}
 	}
 	return a
 }

@@ -66,7 +66,7 @@ func TestAcquire(t *testing.T) {
 	block.block.Last = 105
 	require.Equal(t, OK, n.asked(self, block).Code)
 	require.Equal(t, []Token{{"a", MaxToken}, {"b", 105}}, n.Tokens, "the last token of a block is recorded")
-	require.Equal(t, Answer{Code: OK, Token: MaxToken}, n.Read(self))
+	require.Equal(t, Answer{Code: OK, Token: MaxToken, Text: "active:f3:r1"}, n.Read(self))
 
 	require.Equal(t, Answer{Code: Gone}, n.Extend(self, false))
 	require.Equal(t, Answer{Code: OK}, n.Extend(self, true))
@@ -85,13 +85,13 @@ func TestCollect(t *testing.T) {
 	require.Equal(t, voting(35, Token{"b", 40}), n)
 	require.Equal(t, OK, n.Collect(self, 100, 99).Code, "a clock that is far behind")
 	require.Equal(t, OK, n.Collect(self, 100, 150).Code)
-	require.Equal(t, Answer{Code: OK, Token: 50}, n.Read(self), "the floor alone")
+	require.Equal(t, Answer{Code: OK, Token: 50, Text: "active:f3:r1"}, n.Read(self), "the floor alone")
 }
 
 func TestForgetting(t *testing.T) {
 	n := Node{}
 	require.Equal(t, Answer{Code: Amnesia}, n.asked(self, ask("a", 1)))
-	require.Equal(t, Answer{Code: Amnesia}, n.Rejoin(self, "", 7), "no marker is no nonce")
+	require.Equal(t, Answer{Code: Amnesia}, n.Rejoin(self, "", 7, "f3"), "no marker is no nonce")
 	first := n.Notice(self, "n", 17)
 	require.Equal(t, Answer{Code: Amnesia, Text: "n.17"}, first)
 	require.Equal(t, first, n.Notice(self, "m", 18), "the one that is there")
@@ -99,26 +99,25 @@ func TestForgetting(t *testing.T) {
 	require.Equal(t, first, n.Read(self), "no client learns from it")
 	require.Equal(t, first, n.Raise(self, 1))
 	require.Equal(t, first, n.Extend(self, true))
-	require.Equal(t, first, n.Rejoin(self, "m.18", 7))
-	require.Equal(t, Answer{Code: Foreign, Text: "prov:f3:r1:n.17"}, n.Notice(other, "n", 19))
-	require.Equal(t, Answer{Code: Foreign, Text: "prov:f3:r1:n.17"}, n.Rejoin(other, "n.17", 7))
-	require.Equal(t, Invalid, n.Rejoin(self, "n.17", MaxToken+1).Code)
-	require.Equal(t, Node{Marker: Marker{Provisional, self, "n.17"}}, n, "and nothing was written")
+	require.Equal(t, first, n.Rejoin(self, "m.18", 7, "f3"))
+	require.Equal(t, first, n.Notice(other, "n", 19), "a nonce belongs to no fleet")
+	require.Equal(t, Invalid, n.Rejoin(self, "n.17", MaxToken+1, "f3").Code)
+	require.Equal(t, Node{Marker: Marker{Provisional, Me{Run: "r1"}, "n.17"}}, n, "and nothing was written")
 
-	require.Equal(t, OK, n.Rejoin(self, "n.17", 7).Code)
-	require.Equal(t, Answer{Code: Active}, n.Rejoin(self, "n.17", 70))
+	require.Equal(t, OK, n.Rejoin(self, "n.17", 7, "f3").Code)
+	require.Equal(t, Answer{Code: Active}, n.Rejoin(self, "n.17", 70, "f3"))
 	require.Equal(t, Answer{Code: Active}, n.Notice(self, "n", 20))
 	require.Equal(t, voting(7), n, "a repeated REJOIN writes nothing")
 
 	// A state that comes back from a file has tokens, and no vote.
 	n = voting(100, Token{"a", 120})
 	require.Equal(t, Answer{Code: Amnesia, Text: "n.21"}, n.Notice(later, "n", 21))
-	require.Equal(t, OK, n.Rejoin(later, "n.21", 50).Code)
+	require.Equal(t, OK, n.Rejoin(later, "n.21", 50, "f3").Code)
 	require.Equal(t, Node{Marker{Voting, later, ""}, 100, []Token{{"a", 120}}}, n, "what it has is kept")
 
 	// One that forgets nothing is resumed, if it had a vote; what it shows is no word of others.
 	n = voting(100, Token{"a", 120})
-	require.Equal(t, Answer{Code: OK, Token: 120}, n.Show(later))
+	require.Equal(t, Answer{Code: OK, Token: 120, Text: "active:f3:r1"}, n.Show(later))
 	require.Equal(t, Foreign, n.Resume(other).Code)
 	require.Equal(t, Foreign, n.Show(other).Code)
 	require.Equal(t, OK, n.Resume(later).Code)

@@ -1,7 +1,5 @@
 package fencing
 
-import "math/bits"
-
 // Advice is what a lost round is followed by. All but Again need what the plain path does
 // too: a pause, or an error.
 type Advice uint8
@@ -43,20 +41,19 @@ func (r *Refusals) Add(node int, a Answer) {
 func (r *Refusals) Forgotten() uint64 { return r.amnesia }
 
 // Advise decides what to do after a round that was lost.
-func (r *Refusals) Advise(f Fleet) Advice {
-	count := bits.OnesCount64
+func (r *Refusals) Advise(f *Fleet) Advice {
 	switch {
-	case count(r.misfit) > f.Nodes-f.Quorum:
+	case f.blocks(r.misfit):
 		return Misfit
-	case count(r.amnesia) > f.Nodes-f.readers():
+	case !f.Now.Knows(^r.amnesia) && !f.Next.Knows(^r.amnesia):
 		return Closed
-	case count(r.held) > f.Nodes-f.Quorum:
+	case f.blocks(r.held):
 		return Taken
-	case r.number != 0 && count(r.ok|r.number) >= f.Quorum:
+	case r.number != 0 && f.IsQuorum(r.ok|r.number):
 		return Again
-	case r.amnesia != 0 && count(r.ok|r.held|r.amnesia|r.number) >= f.Quorum:
+	case r.amnesia != 0 && f.IsQuorum(r.ok|r.held|r.amnesia|r.number):
 		return Missed
-	case count(r.ok|r.held|r.number) >= f.Quorum:
+	case f.IsQuorum(r.ok | r.held | r.number):
 		return Taken // a split vote, or held where that decides
 	}
 	return Unheard

@@ -1,18 +1,6 @@
 package fencing
 
-import (
-	"math/bits"
-	"time"
-)
-
-// Fleet is the figures that the protocol needs.
-type Fleet struct {
-	Nodes, Quorum int
-	Quarantine    time.Duration // the longest TTL, and the drift between two clients' clocks
-}
-
-// readers is how many others must be read: any set of that many meets any quorum.
-func (f Fleet) readers() int { return f.Nodes - f.Quorum + 1 }
+import "time"
 
 // Step is the next thing to do for a node that has forgotten.
 type Step uint8
@@ -35,9 +23,11 @@ type Rejoin struct {
 	step  Step
 	nonce string
 	due   time.Duration
-	read  uint64 // a bit for each node
 	floor uint64
-	init  bool // the floor is an operator's: nothing is read
+
+	// The nodes that were read, a bit each, by what their markers name.
+	now, next, both uint64
+	init            bool // the floor is an operator's: nothing is read
 }
 
 // BeginRejoin is for a node that answered Amnesia.
@@ -62,13 +52,35 @@ func (r *Rejoin) Next(now time.Duration) Step {
 	if r.step == WaitUntil && now >= r.due {
 		r.step = SendReads
 	}
-	if r.step == SendReads && r.enough() {
+	if r.step == SendReads && r.Fleet() != "" {
 		r.step = SendRejoin
 	}
 	return r.step
 }
 
-func (r *Rejoin) enough() bool { return r.init || bits.OnesCount64(r.read) >= r.fleet.readers() }
+// Fleet is what the node's marker is to name, or empty while too few nodes have been read.
+//
+// Each configuration that a marker names must have been read: so many of its nodes that each
+// quorum has one of them. While no node is sealed all locks were granted by quorums of the
+// first, whose nodes know of them all. If only the second is named the change is done, and
+// its nodes know of them all. In between the locks of clients that have one configuration alone
+// are known there only, and a node that forgets is sealed too: else it could be one of
+// a quorum of clients that the others refuse.
+func (r *Rejoin) Fleet() string {
+	f := &r.fleet
+	all := r.now | r.next | r.both
+	switch {
+	case r.init:
+		return f.Name()
+	case f.Next.Knows(r.next):
+		return f.Next.Name
+	case f.Now.Knows(r.now):
+		return f.Now.Name
+	case f.Now.Knows(all) && f.Next.Knows(all):
+		return f.Name()
+	}
+	return ""
+}
 
 // Due is when the quarantine ends.
 func (r *Rejoin) Due() time.Duration { return r.due }
@@ -81,7 +93,7 @@ func (r *Rejoin) Floor() uint64 { return r.floor }
 
 // Unread is the nodes that may still be read, a bit each.
 func (r *Rejoin) Unread() uint64 {
-	return (1<<r.fleet.Nodes - 1) &^ (r.read | 1<<r.node)
+	return r.fleet.Nodes() &^ (r.now | r.next | r.both | 1<<r.node)
 }
 
 // Noticed takes the reply to NOTICE, or any later word of the node about its marker.
@@ -107,7 +119,14 @@ func (r *Rejoin) Learned(nonce string, node int, a Answer) {
 	if r.step != SendReads || nonce != r.nonce || a.Code != OK || a.Token > MaxToken || node == r.node {
 		return
 	}
-	r.read |= 1 << node
+	switch bit := uint64(1) << node; ParseMarker(a.Text).Me.Fleet {
+	case r.fleet.Now.Name:
+		r.now |= bit
+	case r.fleet.Next.Name:
+		r.next |= bit
+	default: // both, as Read answers no other
+		r.both |= bit
+	}
 	r.floor = max(r.floor, a.Token)
 }
 

@@ -24,18 +24,19 @@ var AcquireScript string
 //go:embed extend.lua
 var ExtendScript string
 
-// MemberScript is Notice, Resume, Rejoin, Read, Show, Raise and Collect. Where a node has a
-// vote, what is for nodes that have none is answered with Active.
+// MemberScript is Notice, Resume, Rejoin, Seal, Read, Show, Raise and Collect. Where a node has a
+// vote, what is for nodes that have none is answered with Active. The text of an answer that shows
+// a node is its largest token, a space, and the marker.
 //
-//	KEYS: set   ARGV: notice me nonce | resume me | rejoin me nonce floor | read me | show me |
-//	                  raise me x | collect me age
+//	KEYS: set   ARGV: notice me nonce | resume me | rejoin me nonce floor fleet | seal me nonce |
+//	                  read me | show me | raise me x | collect me age
 //
 //go:embed member.lua
 var MemberScript string
 
 // The digests under which servers know the scripts; a test recomputes them.
 const (
-	AcquireSHA1 = "d4ef5725e9fce4f3fd4347ce13a90ff6dae4cf6b"
-	ExtendSHA1  = "b6852e2f0f964afd155e329447d313a261a88f9d"
-	MemberSHA1  = "a3a3cebcbce3d5f3201b737e37dd8150161fc1e8"
+	AcquireSHA1 = "c77bfd6bd681771a8e307aa7e07b365d52beb4a5"
+	ExtendSHA1  = "ea19a6ed0a8391eab41498771c42193a5457295c"
+	MemberSHA1  = "ca98a1e94b01e8b7196669d8c5d7f726eca2c257"
 )

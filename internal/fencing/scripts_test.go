@@ -24,6 +24,8 @@ var (
 	self  = Me{Fleet: "f3", Run: "r1"}
 	later = Me{Fleet: "f3", Run: "r2"}
 	other = Me{Fleet: "f5", Run: "r1"}
+	both  = Me{Fleet: "f3+f5", Run: "r1"}
+	back  = Me{Fleet: "f5+f3", Run: "r1"}
 )
 
 func TestDigestsAreThoseOfTheScripts(t *testing.T) {
@@ -85,8 +87,9 @@ func answerOf(reply any) Answer {
 	}
 	a := Answer{Code: Code(reply.([]any)[0].(int)), Text: reply.([]any)[1].(string)}
 	if a.Code == Held || a.Code == Stale || a.Code == OK {
-		a.Token, _ = strconv.ParseUint(a.Text, 10, 64)
-		a.Text = ""
+		number, marker, _ := strings.Cut(a.Text, " ")
+		a.Token, _ = strconv.ParseUint(number, 10, 64)
+		a.Text = marker
 	}
 	return a
 }
@@ -153,7 +156,7 @@ func compare(t *testing.T, addr string) {
 	random := rand.New(rand.NewPCG(5, 6))
 	var n Node
 	keys := map[string]string{} // name to nonce
-	mes := []Me{self, self, self, self, self, self, self, self, self, self, later, other}
+	mes := []Me{self, self, self, self, self, self, self, self, self, self, later, other, both, both, back}
 	token := func() uint64 {
 		return [...]uint64{random.Uint64N(60), 1_000_000 + random.Uint64N(40), 1_790_000_000_000_000 + random.Uint64N(3)*1_000_000_000,
 			MaxToken - 3 + random.Uint64N(6)}[min(random.IntN(40)/11, 3)]
@@ -167,7 +170,7 @@ func compare(t *testing.T, addr string) {
 		require.NoError(t, err)
 		verb, nonce, x := "", fmt.Sprint("n", random.IntN(2)), token()
 		var want, got []Answer
-		switch random.IntN(15) {
+		switch random.IntN(16) {
 		case 0:
 			verb = "notice"
 			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "notice", text(me), nonce))
@@ -185,8 +188,9 @@ func compare(t *testing.T, addr string) {
 			if random.IntN(2) == 0 {
 				nonce = n.Marker.Nonce
 			}
-			want = []Answer{n.Rejoin(me, nonce, x)}
-			got = []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "rejoin", text(me), nonce, fmt.Sprint(x)))}
+			fleet := mes[random.IntN(len(mes))].Fleet
+			want = []Answer{n.Rejoin(me, nonce, x, fleet)}
+			got = []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "rejoin", text(me), nonce, fmt.Sprint(x), fleet))}
 		case 3:
 			verb = "read"
 			want, got = []Answer{n.Read(me)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "read", text(me)))}
@@ -209,6 +213,15 @@ func compare(t *testing.T, addr string) {
 		case 13:
 			verb = "show"
 			want, got = []Answer{n.Show(me)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "show", text(me)))}
+		case 15:
+			verb = "seal"
+			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "seal", text(me), nonce))
+			if _, at, ok := strings.Cut(ParseMarker(a.Text).Nonce, "."); ok && a.Code == OK {
+				executed, err := strconv.ParseUint(at, 10, 64)
+				require.NoError(t, err)
+				now = executed
+			}
+			want, got = []Answer{n.Seal(me, nonce, now)}, []Answer{a}
 		case 14:
 			if random.IntN(4) > 0 {
 				continue
@@ -260,7 +273,7 @@ func compare(t *testing.T, addr string) {
 	t.Log(seen)
 	for _, what := range strings.Split("acquire OK,acquire HELD,acquire STALE,acquire AMNESIA,acquire FOREIGN,acquire INVALID,"+
 		"extend OK,extend GONE,extend AMNESIA,read OK,read AMNESIA,show OK,show FOREIGN,raise OK,raise INVALID,raise AMNESIA,collect OK,collect AMNESIA,"+
-		"notice AMNESIA,notice ACTIVE,notice FOREIGN,rejoin OK,rejoin AMNESIA,rejoin ACTIVE,rejoin INVALID,resume OK,resume AMNESIA,resume ACTIVE", ",") {
+		"notice AMNESIA,notice ACTIVE,notice FOREIGN,seal OK,seal AMNESIA,seal FOREIGN,read FOREIGN,rejoin OK,rejoin AMNESIA,rejoin ACTIVE,rejoin INVALID,resume OK,resume AMNESIA,resume ACTIVE", ",") {
 		require.Positive(t, seen[what], what)
 	}
 }

@@ -2,6 +2,7 @@ package fencing
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ func newArena() *arena { return &arena{table: make([]uint32, 1<<12)} }
 
 func (a *arena) at(i int) packed   { return a.chunks[i/chunk][i%chunk] }
 func (a *arena) parent(i int) int  { return int(a.parents[i/chunk][i%chunk]) - 1 }
-func hash(p packed) uint64         { return mix(mix(p[0]) ^ p[1]*0x9e3779b97f4a7c15) }
+func hash(p packed) uint64         { return mix(mix(mix(p[0])^p[1]*0x9e3779b97f4a7c15) ^ p[2]) }
 func (a *arena) slot(p packed) int { return int(hash(p) & uint64(len(a.table)-1)) }
 
 func mix(x uint64) uint64 {
@@ -143,6 +144,41 @@ func (w *world) retrace(found *arena, end int) (r result) {
 	panic("the last step is missing")
 }
 
+// walk takes random steps, weighted towards votes, which a uniform choice seldom completes, and begins
+// anew when nothing can break any more, for as many steps. It is for worlds that are too large to search.
+func (w *world) walk(random *rand.Rand, count int) (r result) {
+	w.begin()
+	all := w.starts()
+	m := &stepper{world: w}
+	var s state
+	for begin := true; count > 0; count-- {
+		if begin || len(r.trace) > 150 {
+			r.first, r.trace = all[random.IntN(len(all))], r.trace[:0]
+			s = r.first
+		}
+		steps := m.next(&s)
+		if len(steps) == 0 {
+			begin = true
+			continue
+		}
+		x := steps[random.IntN(len(steps))]
+		for range 2 {
+			if y := steps[random.IntN(len(steps))]; x.action.kind != votes && (y.action.kind == votes || y.action.kind != stops) {
+				x = y
+			}
+		}
+		r.states++
+		r.seen[x.action.kind]++
+		if r.trace = append(r.trace, x.action); x.broken != "" {
+			r.broken = x.broken
+			return r
+		}
+		s = x.after
+		begin = !w.open(&s)
+	}
+	return r
+}
+
 const stuck = "a majority votes, and does not lock a free key with the second attempt"
 
 // replay executes a trace from its text, on the rules, and returns how it ends.
@@ -157,7 +193,11 @@ func (w *world) replay(text string) (broken string, err error) {
 		}
 		if numbers, ok := strings.CutPrefix(line, proposed); ok {
 			for k, number := range strings.Fields(numbers) {
+				number, step, _ := strings.Cut(number, "/") // of the change
 				t, err := strconv.ParseUint(number, 10, 8)
+				if step != "" {
+					s.attempts[k].step = step[0] - '0'
+				}
 				if err != nil || k >= w.attempts {
 					return "", fmt.Errorf("%q: tokens of %d attempts are expected", line, w.attempts)
 				}
@@ -187,6 +227,9 @@ func (w *world) describe(r result) string {
 	text.WriteString(proposed)
 	for _, a := range r.first.attempts[:w.attempts] {
 		fmt.Fprintf(&text, " %d", a.token)
+		if w.to != 0 {
+			fmt.Fprintf(&text, "/%d", a.step)
+		}
 	}
 	text.WriteByte('\n')
 	s := r.first
@@ -207,7 +250,7 @@ func (w *world) describe(r result) string {
 func (w *world) show(s *state) string {
 	var text strings.Builder
 	for i, n := range s.nodes[:w.nodes] {
-		fmt.Fprintf(&text, "n%d:%s F%d", i, [...]string{"absent", "active", "prov", "outdated"}[n.marker], n.f)
+		fmt.Fprintf(&text, "n%d:%s F%d", i, [...]string{"absent", "active", "prov", "outdated", "next", "both", "sealed", "sealed back"}[n.marker], n.f)
 		if n.floor > 0 {
 			fmt.Fprintf(&text, "/%d", n.floor)
 		}

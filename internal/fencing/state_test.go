@@ -13,6 +13,7 @@ const (
 	maxNodes    = 5
 	maxAttempts = 4
 	maxClients  = 3
+	maxCalls    = 2
 )
 
 // Phases of an attempt. One that has succeeded may hand over (blocks).
@@ -39,36 +40,53 @@ const (
 	active
 	provisional // with the nonce of this life
 	outdated    // active, by an earlier run: the state came back from a file
+
+	// In a change active is of the present configuration alone, and these have a vote too.
+	activeNext // of the next one alone
+	activeBoth // of both
+	sealed     // of both, with a nonce
+	sealedBack // the same, for the way back
 )
 
 type column struct { // a node
 	marker, f, floor uint8
-	fresh            uint8 // floors of the REJOINs under way that have this life's nonce, a bit each
-	stale            uint8 // of those with an earlier one
-	votes            uint8 // attempts that it has voted for and that are counting, a bit each
-	owner            uint8 // blocks: the attempt with the nonce that the lock key holds, from 1 on
+	fresh            uint16 // REJOINs under way that have the present nonce, by floor and names, a bit each
+	stale            uint16 // those with an earlier one
+	votes            uint8  // attempts that it has voted for and that are counting, a bit each
+	owner            uint8  // blocks: the attempt with the nonce that the lock key holds, from 1 on
+
+	calls [maxCalls]uint8 // what operators' calls know of it: counted, known, again
 }
 
 type attempt struct {
 	phase, token uint8
-	late         bool // a success must not follow: a token as large was granted before it began
+	step         uint8 // of the change in which its client is
+	late         bool  // a success must not follow: a token as large was granted before it began
 }
 
 type client struct {
-	phase, node, wait, read, floor uint8
-	stale                          bool // its nonce is of an earlier life of the node
+	phase, node, wait, floor uint8
+	step                     uint8    // of the change in which it is
+	read                     [3]uint8 // nodes, a bit each, by what their markers name
+	stale                    bool     // its nonce is of an earlier life of the node
+}
+
+// call is an operator's call in a change.
+type call struct {
+	phase, floor uint8
 }
 
 type state struct {
 	nodes    [maxNodes]column
 	attempts [maxAttempts]attempt
 	clients  [maxClients]client
+	calls    [maxCalls]call
 	losses   uint8
 }
 
-// packed is a state in two words; equal for states that differ in names of nodes and
+// packed is a state in three words; equal for states that differ in names of nodes and
 // clients only.
-type packed [2]uint64
+type packed [3]uint64
 
 // packer appends fields to a packed state, or takes them out.
 type packer struct {
@@ -98,14 +116,19 @@ func (p *packer) take(width uint) uint64 {
 // layout is the widths of fields in a world.
 type layout struct {
 	token, set, owner, stale, attempts, clients, column uint
+	marker, names, step, calls, read                    uint
 }
 
 func (w *world) measure() {
 	l := &w.layout
 	l.token = uint(bits.Len8(w.top()))
-	l.set = uint(w.top()) + 1
+	l.marker, l.names, l.read, l.calls = 2, 1, 1, uint(w.calls)
+	if w.to != 0 {
+		l.marker, l.names, l.read, l.step = 3, 3, 2, 2
+	}
+	l.set = (uint(w.top()) + 1) * l.names
 	l.attempts, l.clients = uint(w.attempts), uint(w.clients)
-	if w.clients == 0 {
+	if w.clients == 0 && w.calls == 0 {
 		l.set = 0
 	}
 	if w.block > 1 {
@@ -114,9 +137,9 @@ func (w *world) measure() {
 	if w.keepStale {
 		l.stale = l.set
 	}
-	l.column = 2 + 2*l.token + l.set + l.stale + l.attempts + l.owner + l.clients*2
-	all := l.column*uint(w.nodes) + l.attempts*(4+l.token) + l.clients*(3+l.attempts+l.token) + 3
-	if all > 128 || l.column > 64 || l.set > 8 {
+	l.column = l.marker + 2*l.token + l.set + l.stale + l.attempts + l.owner + l.clients*(1+l.read) + l.calls*3
+	all := l.column*uint(w.nodes) + l.attempts*(4+l.token+l.step) + l.clients*(3+l.attempts+l.token+l.step) + l.calls*(2+l.token) + 3
+	if (all > 192 || l.column > 64) && !w.walks || l.set > 16 {
 		panic(fmt.Sprintf("%s: a state has %d bits, a node %d", w.name, all, l.column))
 	}
 }
@@ -124,7 +147,7 @@ func (w *world) measure() {
 var orders = [...][maxClients]int{{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 
 // pack returns the least of the packed states that permutations of clients give, with
-// the nodes sorted. Nodes are symmetric: all about one is in its column. Attempts
+// the nodes sorted. Nodes of the same configurations are symmetric: all about one is in its column. Attempts
 // are not, since they are numbered in the order of their start. Only clients that are alike
 // but for their nodes need to be tried in several orders.
 func (w *world) pack(s *state) (best packed) {
@@ -132,14 +155,14 @@ func (w *world) pack(s *state) (best packed) {
 	var alone [maxClients]uint64
 	for r := range w.clients {
 		k := &s.clients[r]
-		alone[r] = uint64(k.phase) | uint64(k.wait)<<2 | uint64(k.floor)<<(2+l.attempts) | bit(k.stale)<<(2+l.attempts+l.token)
+		alone[r] = uint64(k.phase) | uint64(k.wait)<<2 | uint64(k.floor)<<(2+l.attempts) | bit(k.stale)<<(2+l.attempts+l.token) | uint64(k.step)<<(3+l.attempts+l.token)
 	}
 	found := false
 	for _, order := range orders[:[...]int{1, 1, 2, 6}[w.clients]] {
 		if w.clients >= 2 && alone[order[0]] > alone[order[1]] || w.clients == 3 && alone[order[1]] > alone[order[2]] {
 			continue
 		}
-		if p := w.packOrdered(s, &order, &alone); !found || p[1] < best[1] || p[1] == best[1] && p[0] < best[0] {
+		if p := w.packOrdered(s, &order, &alone); !found || slices.Compare(p[:], best[:]) < 0 {
 			best, found = p, true
 		}
 	}
@@ -151,7 +174,7 @@ func (w *world) packOrdered(s *state, order *[maxClients]int, alone *[maxClients
 	l := w.layout
 	for i := range w.nodes {
 		n := s.nodes[i]
-		c, at := uint64(n.marker), uint(2)
+		c, at := uint64(n.marker), l.marker
 		c, at = c|uint64(n.f)<<at, at+l.token
 		c, at = c|uint64(n.floor)<<at, at+l.token
 		c, at = c|uint64(n.fresh)<<at, at+l.set
@@ -161,20 +184,30 @@ func (w *world) packOrdered(s *state, order *[maxClients]int, alone *[maxClients
 		for _, r := range order[:w.clients] {
 			k := &s.clients[r]
 			c, at = c|bit(k.phase != idle && int(k.node) == i)<<at, at+1
-			c, at = c|uint64(k.read>>i&1)<<at, at+1
+			c, at = c|k.readOf(i)<<at, at+l.read
+		}
+		for _, known := range n.calls[:w.calls] {
+			c, at = c|uint64(known)<<at, at+3
 		}
 		columns[i] = c
 	}
-	slices.Sort(columns[:w.nodes])
+	for from, to := 0, 0; from < w.nodes; from = to {
+		for to = from; to < w.nodes && w.role(from) == w.role(to); to++ {
+		}
+		slices.Sort(columns[from:to])
+	}
 	p := packer{}
 	for _, c := range columns[:w.nodes] {
 		p.put(c, l.column)
 	}
 	for _, a := range s.attempts[:w.attempts] {
-		p.put(uint64(a.phase)|bit(a.late)<<3|uint64(a.token)<<4, 4+l.token)
+		p.put(uint64(a.phase)|bit(a.late)<<3|uint64(a.token)<<4|uint64(a.step)<<(4+l.token), 4+l.token+l.step)
 	}
 	for _, r := range order[:w.clients] {
-		p.put(alone[r], 3+l.attempts+l.token)
+		p.put(alone[r], 3+l.attempts+l.token+l.step)
+	}
+	for _, c := range s.calls[:w.calls] {
+		p.put(uint64(c.phase)|uint64(c.floor)<<2, 2+l.token)
 	}
 	p.put(uint64(s.losses), 3)
 	return p.words
@@ -185,11 +218,11 @@ func (w *world) unpack(words packed) (s state) {
 	p := packer{words: words}
 	for i := range w.nodes {
 		n := &s.nodes[i]
-		n.marker = uint8(p.take(2))
+		n.marker = uint8(p.take(l.marker))
 		n.f = uint8(p.take(l.token))
 		n.floor = uint8(p.take(l.token))
-		n.fresh = uint8(p.take(l.set))
-		n.stale = uint8(p.take(l.stale))
+		n.fresh = uint16(p.take(l.set))
+		n.stale = uint16(p.take(l.stale))
 		n.votes = uint8(p.take(l.attempts))
 		n.owner = uint8(p.take(l.owner))
 		for r := range w.clients {
@@ -197,7 +230,12 @@ func (w *world) unpack(words packed) (s state) {
 			if p.take(1) == 1 {
 				k.node = uint8(i)
 			}
-			k.read |= uint8(p.take(1)) << i
+			if names := p.take(l.read); names != 0 {
+				k.read[names-1] |= 1 << i
+			}
+		}
+		for c := range w.calls {
+			n.calls[c] = uint8(p.take(3))
 		}
 	}
 	for i := range w.attempts {
@@ -205,6 +243,7 @@ func (w *world) unpack(words packed) (s state) {
 		a.phase = uint8(p.take(3))
 		a.late = p.take(1) == 1
 		a.token = uint8(p.take(l.token))
+		a.step = uint8(p.take(l.step))
 	}
 	for r := range w.clients {
 		k := &s.clients[r]
@@ -212,9 +251,24 @@ func (w *world) unpack(words packed) (s state) {
 		k.wait = uint8(p.take(l.attempts))
 		k.floor = uint8(p.take(l.token))
 		k.stale = p.take(1) == 1
+		k.step = uint8(p.take(l.step))
+	}
+	for c := range w.calls {
+		s.calls[c].phase = uint8(p.take(2))
+		s.calls[c].floor = uint8(p.take(l.token))
 	}
 	s.losses = uint8(p.take(3))
 	return s
+}
+
+// readOf is what the marker of node i named when it was read, from 1 on.
+func (k *client) readOf(i int) uint64 {
+	for names, nodes := range k.read {
+		if nodes>>i&1 == 1 {
+			return uint64(names) + 1
+		}
+	}
+	return 0
 }
 
 func bit(b bool) uint64 {

@@ -1,5 +1,7 @@
 package fencing
 
+import "slices"
+
 // step is an action in a state: what follows, and how it breaks the property.
 type step struct {
 	action action
@@ -36,6 +38,9 @@ func (m *stepper) next(s *state) []step {
 	for r := range m.clients {
 		m.clientSteps(r)
 	}
+	for c := range m.calls {
+		m.callSteps(c)
+	}
 	return m.steps
 }
 
@@ -57,7 +62,7 @@ func (m *stepper) nodeSteps(i int) {
 	if n.marker == active {
 		m.collectSteps(i)
 	}
-	for x := range int(m.top()) + 1 {
+	for x := range (int(m.top()) + 1) * int(m.layout.names) {
 		if n.fresh>>x&1 == 1 {
 			m.write(i, x, nonceNow, rejoins)
 		}
@@ -75,7 +80,7 @@ func (m *stepper) lose(i int) {
 	m.outlive(&x.after, i)
 	if m.atOnce {
 		v := c.node(m.tokens)
-		v.Rejoin(me, v.Notice(me, "n", 0).Text, 0)
+		v.Rejoin(me, v.Notice(me, "n", 0).Text, 0, me.Fleet)
 		c.keep(&v)
 	}
 	if n.owner != 0 { // the set alone is lost, and the lock key is not
@@ -102,8 +107,7 @@ func (m *stepper) lose(i int) {
 // outlive is what clients and requests are after node i has begun another life.
 func (m *stepper) outlive(s *state, i int) {
 	s.losses++
-	n := &s.nodes[i]
-	n.fresh, n.stale = 0, n.stale|n.fresh
+	m.renounce(s, i)
 	for r := range m.clients {
 		if k := &s.clients[r]; k.phase != idle && k.phase != sent && int(k.node) == i {
 			k.stale = true
@@ -112,13 +116,30 @@ func (m *stepper) outlive(s *state, i int) {
 	m.settle(s)
 }
 
-func (m *stepper) write(i, floor int, nonce string, kind uint8) {
+// renounce is what calls and requests are after node i has lost its nonce.
+func (m *stepper) renounce(s *state, i int) {
+	n := &s.nodes[i]
+	n.fresh, n.stale = 0, n.stale|n.fresh
+	for c := range m.calls {
+		n.calls[c] &^= known
+	}
+}
+
+func (m *stepper) write(i, request int, nonce string, kind uint8) {
+	floor, names := request%(int(m.top())+1), request/(int(m.top())+1)
 	v := m.s.nodes[i].node(m.tokens)
-	if v.Rejoin(me, nonce, uint64(floor)).Code != OK {
+	if v.Rejoin(mes[joint], nonce, uint64(floor), m.fleetOf(names)).Code != OK {
 		return
 	}
 	x := m.add(kind, i, floor)
-	x.after.nodes[i].keep(&v)
+	if m.to != 0 {
+		x.action.c = int8(names)
+	}
+	if x.after.nodes[i].keep(&v); m.keepNonce && names == namesBoth {
+		x.after.nodes[i].marker = sealed
+	} else {
+		m.renounce(&x.after, i)
+	}
 	m.settle(&x.after)
 }
 
@@ -142,14 +163,16 @@ func (m *stepper) collectSteps(i int) {
 func (m *stepper) clientSteps(r int) {
 	k := &m.s.clients[r]
 	if k.phase == idle {
-		for i := range m.nodes {
-			m.notice(r, i, m.counting(m.s))
+		for step := range m.changeSteps() {
+			for i := range m.nodes {
+				m.notice(r, i, m.counting(m.s), step)
+			}
 		}
 		return
 	}
 	m.add(stops, r).after.clients[r] = client{}
 	if k.phase == sent {
-		m.notice(r, int(k.node), k.wait)
+		m.notice(r, int(k.node), k.wait, k.step)
 		return
 	}
 	if k.phase == waiting && !m.lazy {
@@ -160,7 +183,7 @@ func (m *stepper) clientSteps(r int) {
 	}
 	if k.phase == reading && m.enough(k) { // the last read was not followed by REJOIN at once
 		if m.lazy {
-			m.send(&m.add(sendsRejoin, r).after, r, k.floor)
+			m.send(&m.add(sendsRejoin, r).after, r, k.floor, m.names(k))
 		}
 		return
 	}
@@ -172,29 +195,32 @@ func (m *stepper) clientSteps(r int) {
 }
 
 // notice is NOTICE executed by node i, and its reply received.
-func (m *stepper) notice(r, i int, wait uint8) {
+func (m *stepper) notice(r, i int, wait, step uint8) {
 	n, k := &m.s.nodes[i], &m.s.clients[r]
+	if m.fleets[step].Nodes()>>i&1 == 0 {
+		return
+	}
 	if m.fromSend && k.phase == idle {
 		x := m.add(sends, r, i)
-		x.after.clients[r] = client{phase: sent, node: uint8(i), wait: wait}
+		x.after.clients[r] = client{phase: sent, node: uint8(i), wait: wait, step: step}
 		return
 	}
 	v := n.node(m.tokens)
 	if m.calm && wait != 0 {
 		return
 	}
-	answer := v.Notice(me, "n", uint64(m.s.losses))
-	rejoin := BeginRejoin(m.readers(), i)
+	answer := v.Notice(mes[step], "n", uint64(m.s.losses))
+	rejoin := BeginRejoin(m.readers(step), i)
 	rejoin.Noticed(answer, 0)
 	if rejoin.Next(0) != WaitUntil {
 		return
 	}
-	x := m.add(notices, r, i)
+	x := m.add(notices, r, i, int(step))
 	x.after.nodes[i].keep(&v)
 	if m.noQuarantine {
 		wait = 0
 	}
-	x.after.clients[r] = client{phase: waiting, node: uint8(i), wait: wait}
+	x.after.clients[r] = client{phase: waiting, node: uint8(i), wait: wait, step: step}
 	if m.earlyWord || m.calm {
 		x.after.clients[r].floor = m.seen()
 	}
@@ -249,24 +275,29 @@ func (m *stepper) initialize(r int) {
 	case m.lowWord:
 		word = max(word, 1) - 1
 	}
-	rejoin := BeginInit(m.fleet, int(k.node))
+	rejoin := BeginInit(m.fleets[k.step], int(k.node))
 	rejoin.Noticed(Answer{Code: Amnesia, Text: k.nonce()}, 0)
 	if rejoin.Next(0) != WaitUntil || rejoin.Next(1) != SendRejoin {
 		panic("an operator's floor is not used behind the quarantine")
 	}
 	floor := uint8(min(InitFloor(uint64(word), m.block-1, uint64(shown), 0), uint64(m.top())))
 	x := m.add(initializes, r, int(floor))
-	m.send(&x.after, r, floor)
+	names := namesNow
+	if rejoin.Fleet() != mes[before].Fleet {
+		names = m.names(&k)
+	}
+	m.send(&x.after, r, floor, names)
 	m.settle(&x.after)
 }
 
 // send is a REJOIN on its way.
-func (m *stepper) send(s *state, r int, floor uint8) {
+func (m *stepper) send(s *state, r int, floor uint8, names int) {
 	k := &s.clients[r]
+	request := uint16(1) << (int(floor) + names*(int(m.top())+1))
 	if n := &s.nodes[k.node]; k.stale {
-		n.stale |= 1 << floor
+		n.stale |= request
 	} else {
-		n.fresh |= 1 << floor
+		n.fresh |= request
 	}
 	*k = client{}
 }
@@ -281,7 +312,7 @@ func (m *stepper) read(r, j int) {
 	if m.readsInactive {
 		v.Marker = Marker{Phase: Voting, Me: me}
 	}
-	answer := v.Read(me)
+	answer := v.Read(mes[k.step])
 	if answer.Code != OK {
 		return
 	}
@@ -291,12 +322,20 @@ func (m *stepper) read(r, j int) {
 	rejoin.Learned(k.nonce(), j, answer)
 	x := m.add(reads, r, j)
 	c := &x.after.clients[r]
-	c.read, c.floor = uint8(rejoin.read), uint8(rejoin.floor)
+	c.floor = uint8(rejoin.floor)
+	names := slices.Index(fleetNames[:], ParseMarker(answer.Text).Me.Fleet)
+	if names < 0 { // sealed on the way back
+		names = namesBoth
+	}
+	c.read[names] |= 1 << j
 	m.settle(&x.after)
 }
 
 func (w *world) enough(k *client) bool {
 	r := w.rejoin(k)
+	if w.oldReads && r.fleet.Now.Knows(r.now|r.next|r.both) {
+		return true
+	}
 	return r.Next(1) == SendRejoin
 }
 
@@ -312,14 +351,14 @@ func (m *stepper) settle(s *state) {
 			k.phase = reading
 		}
 		if k.phase == reading && !m.lazy && m.enough(k) {
-			m.send(s, r, k.floor)
+			m.send(s, r, k.floor, m.names(k))
 		}
 	}
 	for i := range m.nodes {
 		n := &s.nodes[i]
 		if !m.keepStale {
 			n.stale = 0
-			if n.marker != provisional {
+			if n.marker != provisional && n.marker < sealed {
 				n.fresh = 0
 			}
 		}

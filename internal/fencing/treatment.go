@@ -17,6 +17,7 @@ const (
 	ShowVerb    Verb = "show"
 	RaiseVerb   Verb = "raise"
 	CollectVerb Verb = "collect"
+	SealVerb    Verb = "seal"
 )
 
 // The pauses between two questions whether a node has a vote: the first, and the longest.
@@ -31,6 +32,7 @@ type Request struct {
 	Verb  Verb
 	Nonce string
 	Floor uint64 // of RejoinVerb
+	Fleet string // of RejoinVerb: what the marker is to name
 }
 
 // Treatment carries a Rejoin out: it decides which node is asked for what, and takes the
@@ -73,11 +75,14 @@ func (t *Treatment) Next(now time.Duration, nonce string, voting uint64) (r Requ
 		if left == 0 { // too few others have a vote
 			return r, t.rest(now)
 		}
+		if next := left & t.fleet.Next.Nodes; next != 0 {
+			left = next // once a change is done, the others name both for ever
+		}
 		node := bits.TrailingZeros64(left)
 		t.read |= 1 << node
 		return Request{Node: node, Verb: ReadVerb, Nonce: t.nonce}, 0
 	}
-	return Request{Node: t.node, Verb: RejoinVerb, Nonce: t.nonce, Floor: t.floor}, 0
+	return Request{Node: t.node, Verb: RejoinVerb, Nonce: t.nonce, Floor: t.floor, Fleet: t.Fleet()}, 0
 }
 
 // rest begins a pause, after which the node is asked.

@@ -1,24 +1,34 @@
 package fencing
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // world is the bounds of a search, and a variant of the protocol. Its zero variant is the
 // protocol itself. Variants are made here, around the rules of the package.
 type world struct {
 	name                             string
 	nodes, attempts, clients, losses int
-	block                            int  // tokens of an attempt
-	rollback                         bool // a loss may leave any older state
-	collect                          bool // floors are raised by collection
-	empty                            bool // the fleet's first start
-	init                             bool // an operator may say the tokens that were seen
-	calm                             bool // its number is from when nodes are noticed, and no attempt is under way then
-	live                             bool // wherever a majority votes, a free key is locked with the second attempt
-	keepStale                        bool // requests and clients with an earlier nonce are kept: much larger, the same verdict
-	everyPath                        bool // go on where nothing can break any more
-	distinct                         bool // attempts propose different tokens
-	lazy                             bool // attempts end, and REJOINs are sent, at any time
-	limit                            int  // of states
+	from, to                         uint64 // a change is under way: the nodes of both configurations
+	calls                            int    // of operators in it
+	back                             bool   // the last of them is for the way back
+	joined                           bool   // the nodes of the next one have come to it
+	steps                            string // of each attempt's client, if not all are tried
+	block                            int    // tokens of an attempt
+	rollback                         bool   // a loss may leave any older state
+	collect                          bool   // floors are raised by collection
+	empty                            bool   // the fleet's first start
+	init                             bool   // an operator may say the tokens that were seen
+	calm                             bool   // its number is from when nodes are noticed, and no attempt is under way then
+	live                             bool   // wherever a majority votes, a free key is locked with the second attempt
+	keepStale                        bool   // requests and clients with an earlier nonce are kept: much larger, the same verdict
+	everyPath                        bool   // go on where nothing can break any more
+	distinct                         bool   // attempts propose different tokens
+	lazy                             bool   // attempts end, and REJOINs are sent, at any time
+	limit                            int    // of states
+	slow                             bool   // it is for long runs
+	walks                            bool   // random ones: it is too large to be searched
 
 	atOnce        bool // a node that has forgotten votes at once
 	noQuarantine  bool
@@ -37,7 +47,17 @@ type world struct {
 	noFloor       bool // READ ignores the floor
 	confirmed     bool // hand-over confirmed by a quorum of extends
 
-	fleet  Fleet
+	noCall    bool // the next configuration is served without an operator's call
+	beside    bool // and the present one after it
+	fewSealed bool // the call seals one node less than a quorum
+	oneLook   bool // and does not look again
+	noNonce   bool // and does not ask for how long a node was sealed
+	keepNonce bool // a node that comes back with both has the nonce of a seal
+	relabels  bool // each node that comes back has both
+	unsealed  bool // or the present one alone, though others are sealed
+	oldReads  bool // or what nodes of the present one know
+
+	fleets [4]Fleet
 	layout layout
 }
 
@@ -49,27 +69,39 @@ func bitOf(b bool) int { return int(bit(b)) }
 
 func (w *world) begin() {
 	w.block = max(w.block, 1)
+	if w.to == 0 {
+		w.from = 1<<w.nodes - 1
+	}
 	w.measure()
-	w.fleet = Fleet{Nodes: w.nodes, Quorum: w.nodes/2 + 1, Quarantine: 1}
+	of := func(name string, nodes uint64) Configuration {
+		return Configuration{Name: name, Nodes: nodes, Quorum: bits.OnesCount64(nodes)/2 + 1}
+	}
+	now, next := of("now", w.from), of("next", w.to)
+	w.fleets = [...]Fleet{{now, Configuration{}, 1}, {now, next, 1}, {next, Configuration{}, 1}, {next, now, 1}}
 }
 
 // readers is the fleet as the clients of this variant believe it to be.
-func (w *world) readers() Fleet {
-	f := w.fleet
+func (w *world) readers(step uint8) Fleet {
+	f := w.fleets[step]
+	c := &f.Now
+	nodes := bits.OnesCount64(c.Nodes)
 	switch {
 	case w.noReads:
-		f.Quorum = f.Nodes + 1
+		c.Quorum = nodes + 1
 	case w.fewReads:
-		f.Quorum = f.Nodes - f.Quorum + 2
+		c.Quorum = nodes - c.Quorum + 2
 	}
 	return f
 }
+
+// role is what configurations node i is in.
+func (w *world) role(i int) uint64 { return w.from>>i&1 | w.to>>i&1<<1 }
 
 // fresh is a state before the first attempt, without its tokens.
 func (w *world) fresh() (s state) {
 	for i := range w.nodes {
 		s.nodes[i].marker = active
-		if w.empty {
+		if w.empty || w.from>>i&1 == 0 && !w.joined {
 			s.nodes[i].marker = absent
 		}
 	}
@@ -80,7 +112,7 @@ func (w *world) fresh() (s state) {
 // numbered in the order of their start.
 func (w *world) starts() (all []state) {
 	s := w.fresh()
-	seen := map[[maxAttempts]uint8]bool{}
+	seen := map[[maxAttempts][2]uint8]bool{}
 	var choose func(k int)
 	choose = func(k int) {
 		if k == w.attempts {
@@ -93,7 +125,11 @@ func (w *world) starts() (all []state) {
 		}
 		for t := uint8(1); t+uint8(w.block)-1 <= w.top(); t++ {
 			s.attempts[k].token = t
-			choose(k + 1)
+			for step := range w.changeSteps() {
+				if s.attempts[k].step = step; w.steps == "" || w.steps[k] == '0'+step {
+					choose(k + 1)
+				}
+			}
 		}
 	}
 	choose(0)
@@ -114,9 +150,9 @@ func (w *world) shares(s state) bool {
 
 // order is the class of orders of the proposed tokens. With single tokens only their
 // ranks matter; of blocks every choice is kept.
-func (w *world) order(s state) (ranks [maxAttempts]uint8) {
+func (w *world) order(s state) (ranks [maxAttempts][2]uint8) {
 	for i, a := range s.attempts[:w.attempts] {
-		ranks[i] = a.token
+		ranks[i] = [2]uint8{a.token, a.step}
 		if w.block > 1 {
 			continue
 		}
@@ -124,9 +160,9 @@ func (w *world) order(s state) (ranks [maxAttempts]uint8) {
 		for _, b := range s.attempts[:w.attempts] {
 			smaller[b.token] = b.token < a.token
 		}
-		ranks[i] = 0
+		ranks[i][0] = 0
 		for _, is := range smaller {
-			ranks[i] += uint8(bit(is))
+			ranks[i][0] += uint8(bit(is))
 		}
 	}
 	return ranks
@@ -174,8 +210,8 @@ func (w *world) counting(s *state) (set uint8) {
 
 // The names under which the rules see the model's nodes.
 var (
-	me       = Me{Fleet: "fleet", Run: "run"}
-	earlier  = Me{Fleet: "fleet", Run: "before"}
+	me       = mes[before]
+	earlier  = Me{Fleet: "now", Run: "before"}
 	nonceNow = "n.0"
 	nonceOld = "o.0"
 	theKey   = "key"
@@ -188,9 +224,17 @@ func (n *column) node(tokens []Token) Node {
 	case active:
 		v.Marker = Marker{Phase: Voting, Me: me}
 	case provisional:
-		v.Marker = Marker{Phase: Provisional, Me: me, Nonce: nonceNow}
+		v.Marker = Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: nonceNow}
 	case outdated:
 		v.Marker = Marker{Phase: Voting, Me: earlier}
+	case activeNext:
+		v.Marker = Marker{Phase: Voting, Me: mes[after]}
+	case activeBoth:
+		v.Marker = Marker{Phase: Voting, Me: mes[joint]}
+	case sealed:
+		v.Marker = Marker{Phase: Voting, Me: mes[joint], Nonce: nonceNow}
+	case sealedBack:
+		v.Marker = Marker{Phase: Voting, Me: mes[goingBack], Nonce: nonceNow}
 	}
 	if n.f > 0 {
 		v.Tokens = append(v.Tokens, Token{theKey, uint64(n.f)})
@@ -207,10 +251,18 @@ func (n *column) keep(v *Node) {
 	switch {
 	case v.Marker.Phase == Absent:
 		n.marker = absent
-	case v.Marker.Me != me:
-		n.marker = outdated
 	case v.Marker.Phase == Provisional:
 		n.marker = provisional
+	case v.Marker.Me == earlier:
+		n.marker = outdated
+	case v.Marker.Me == mes[after]:
+		n.marker = activeNext
+	case v.Marker.Me == mes[goingBack]:
+		n.marker = sealedBack
+	case v.Marker.Me == mes[joint] && v.Marker.Nonce == "":
+		n.marker = activeBoth
+	case v.Marker.Me == mes[joint]:
+		n.marker = sealed
 	default:
 		n.marker = active
 	}
@@ -226,8 +278,11 @@ func (k *client) nonce() string {
 // rejoin makes the value that the client's rules work on, at time 0: the quarantine ends
 // at 1.
 func (w *world) rejoin(k *client) Rejoin {
-	r := Rejoin{fleet: w.readers(), node: int(k.node), step: SendReads, nonce: k.nonce(), due: 1,
-		read: uint64(k.read), floor: uint64(k.floor)}
+	r := Rejoin{fleet: w.readers(k.step), node: int(k.node), step: SendReads, nonce: k.nonce(), due: 1,
+		now: uint64(k.read[namesNow]), next: uint64(k.read[namesNext]), both: uint64(k.read[namesBoth]), floor: uint64(k.floor)}
+	if k.step == after {
+		r.now, r.next = r.next, r.now
+	}
 	if k.phase == waiting && !w.readsEarly {
 		r.step = WaitUntil
 	}
@@ -259,6 +314,9 @@ const (
 	givesUp
 	decides
 	sendsRejoin
+	seals
+	looksAgain
+	opens
 )
 
 var texts = [...]string{
@@ -267,10 +325,10 @@ var texts = [...]string{
 	loses:          "n%d loses its data",
 	restarts:       "n%d restarts with an older state: F=%d floor=%d",
 	sends:          "c%d sends NOTICE to n%d",
-	notices:        "c%d has the reply to NOTICE of n%d",
+	notices:        "c%d has the reply to NOTICE of n%d, in step %d",
 	quarantineEnds: "c%d: the quarantine ends, and all attempts that it waits for",
 	reads:          "c%d reads n%d",
-	rejoins:        "n%d executes REJOIN with floor %d",
+	rejoins:        "n%d executes REJOIN with floor %d, names %d",
 	rejoinsStale:   "n%d executes REJOIN with an earlier nonce and floor %d",
 	stops:          "c%d stops",
 	initializes:    "c%d is given the floor %d by an operator",
@@ -280,6 +338,9 @@ var texts = [...]string{
 	givesUp:        "a%d gives up",
 	decides:        "a%d counts its votes and succeeds",
 	sendsRejoin:    "c%d sends REJOIN",
+	seals:          "call %d seals n%d",
+	looksAgain:     "call %d looks again",
+	opens:          "call %d opens with floor %d",
 }
 
 func (a action) String() string {

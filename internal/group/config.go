@@ -107,8 +107,6 @@ func (cfg Config) check() (Config, error) {
 	}
 	switch {
 	case !cfg.Fenced:
-	case len(cfg.NextNodes) > 0:
-		return cfg, errors.New("NextNodes and Fenced are both set: the nodes of fenced clients cannot change while these run")
 	case cfg.Engine.MaxTTL == 0:
 		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")
 	}

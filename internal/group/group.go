@@ -113,8 +113,13 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 			persistent |= bit(node)
 		}
 	}
+	var next uint64
+	if cfg.members.next != nil {
+		next = cfg.members.next.Nodes()
+	}
 	return fence.New(fence.Config{
-		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.Engine.MaxTTL, Nodes: g.addrs, Persistent: persistent,
+		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.Engine.MaxTTL, Persistent: persistent,
+		Nodes: g.addrs, Now: cfg.members.now.Nodes(), Next: next,
 		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
 		Ring: g.cfg.Ring, IsUp: g.isUp, Voting: g.voting,
 	})

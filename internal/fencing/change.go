@@ -1,0 +1,58 @@
+package fencing
+
+// Change is how an operator's call, by a client that has both configurations, makes the next
+// one of two suffice alone. It is a plain value.
+//
+// The call seals nodes ([Node.Seal]) until a quorum of the present configuration is sealed at
+// one moment. From then on no client that has it alone is granted a lock, and what such
+// clients were granted is known to the sealed nodes. When all those locks have ended too, it
+// seals once more: a node with the nonce of the look before was sealed all the time in between, and
+// has not forgotten. If these are a quorum of the present configuration, and a quorum of the next
+// one is sealed as well, nodes of the next are given the largest token of all as their floor, and
+// serve its clients alone.
+//
+// The configuration that is left stays sealed. The way back is a change the other way.
+type Change struct {
+	fleet  Fleet
+	before map[int]string // the nonces of the look before
+	now    map[int]string // those of this one
+	floor  uint64
+}
+
+// BeginChange is for a fleet with a Next.
+func BeginChange(f Fleet) Change { return Change{fleet: f} }
+
+// Look begins to look: all nodes are to be sealed. The look before is over.
+func (c *Change) Look() { c.before, c.now = c.now, map[int]string{} }
+
+// Sealed takes the answer of a node to Seal, in this look.
+func (c *Change) Sealed(node int, a Answer) {
+	if a.Code == OK && a.Token <= MaxToken {
+		c.now[node] = ParseMarker(a.Text).Nonce
+		c.floor = max(c.floor, a.Token)
+	}
+}
+
+// Complete reports whether a quorum of each configuration was sealed in this look.
+func (c *Change) Complete() bool { return c.fleet.IsQuorum(c.set(false)) }
+
+// Confirmed reports whether nodes may be opened: the look before is confirmed by this one.
+func (c *Change) Confirmed() bool { return c.Complete() && c.fleet.Now.IsQuorum(c.set(true)) }
+
+// set is the nodes of this look, a bit each, or those that had the same nonce in the one before.
+func (c *Change) set(same bool) (nodes uint64) {
+	for node, nonce := range c.now {
+		if !same || c.before[node] == nonce {
+			nodes |= 1 << node
+		}
+	}
+	return nodes
+}
+
+// Opens returns what REJOIN is sent to a node of the next configuration once the change is
+// Confirmed. It is false of all others, and of nodes that were not sealed.
+func (c *Change) Opens(node int) (Request, bool) {
+	nonce, found := c.now[node]
+	return Request{Node: node, Verb: RejoinVerb, Nonce: nonce, Floor: c.floor, Fleet: c.fleet.Next.Name},
+		found && c.fleet.Next.Nodes>>node&1 == 1
+}
