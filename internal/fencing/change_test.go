@@ -191,7 +191,7 @@ var wide = []world{
 func TestWideChanges(t *testing.T) {
 	count := 10_000
 	if testkit.Long() {
-		count = 30_000_000
+		count = 3_000_000
 	}
 	for _, w := range wide {
 		t.Run(w.name, func(t *testing.T) {
