@@ -206,8 +206,9 @@ func TestNoQuorum(t *testing.T) {
 func TestWithoutExpiry(t *testing.T) {
 	f := start(t, 3, func(c *frontend.Config) { c.NoTTL = 30 * time.Second })
 	c := f.dial(t)
+	c.expect("SET k v NX => +OK")
+	require.Equal(t, 1, f.Client.Stats().KeptAlive)
 	c.expect(`
-		SET k v NX => +OK
 		SETNX k v => :0
 		TTL k => :30
 		DELEX k IFEQ v => :1
