@@ -107,10 +107,13 @@ func TestRepliesAreCharged(t *testing.T) {
 	c.expect("PING => +PONG")
 }
 
-// TestManyScripts: a client that writes numbers into its scripts leaves room for those of others.
+// TestManyScripts: a client that writes numbers into its scripts leaves room for those of others, and
+// does not have those forgotten that another connection has called.
 func TestManyScripts(t *testing.T) {
 	f := start(t, 1)
 	a, b := f.dial(t), f.dial(t)
+	called := strings.TrimPrefix(b.call("SCRIPT", "LOAD", release), "$")
+	require.Equal(t, ":0", b.call("EVALSHA", called, "1", "k", "v"))
 	for i := range 1100 {
 		a.sendWords([]string{"SCRIPT", "LOAD", fmt.Sprint("return redis.call('pexpire', KEYS[1], ", i+1, ")")})
 	}
@@ -119,6 +122,7 @@ func TestManyScripts(t *testing.T) {
 	}
 	b.sendWords([]string{"SCRIPT", "LOAD", "return redis.call('get', KEYS[1])"})
 	require.Regexp(t, `^\$[0-9a-f]{40}$`, b.receive())
+	require.Equal(t, ":0", b.call("EVALSHA", called, "1", "k", "v"))
 }
 
 // TestWaitWithoutQuorum: a wait for a lock that the nodes do not show is no "not free".

@@ -1,7 +1,6 @@
 package frontend_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -88,20 +87,4 @@ func TestSeveralKeys(t *testing.T) {
 	c.expect("DELEX b IFEQ other => :1")
 	require.Equal(t, ":3", c.call("EVAL", all, "3", "a", "b", "c", "v", "60000"))
 	c.expect("GET c => $v")
-}
-
-// TestScriptsAreBounded: texts that no connection has called make room, others stay.
-func TestScriptsAreBounded(t *testing.T) {
-	f := start(t, 1)
-	a := f.dial(t)
-	mine := strings.TrimPrefix(a.call("SCRIPT", "LOAD", release), "$")
-	b := f.dial(t)
-	for i := range 1023 {
-		require.Len(t, b.call("SCRIPT", "LOAD", fmt.Sprintf("%s -- %d", release, i)), 41)
-	}
-	require.Contains(t, b.call("SCRIPT", "LOAD", release+" -- more"), "-ERR this server keeps no more scripts")
-	require.NoError(t, b.conn.Close())
-	c := f.dial(t)
-	require.Eventually(t, func() bool { return len(c.call("SCRIPT", "LOAD", release+" -- more")) == 41 }, 5e9, 1e6)
-	require.Equal(t, ":0", a.call("EVALSHA", mine, "1", "k", "v"))
 }

@@ -8,16 +8,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/frontend"
 )
 
 // serveMetrics shows the counts of a front end and its client at /metrics, until the function that
 // it returns is called.
-func serveMetrics(l net.Listener, front *frontend.Server) (stop func() error) {
+func serveMetrics(l net.Listener, front *frontend.Server, client *redlock.Client) (stop func() error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		writeMetrics(w, front)
+		if client.Stats().WriteMetrics(w) == nil {
+			writeMetrics(w, front)
+		}
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second}
 	go server.Serve(l)

@@ -107,7 +107,7 @@ func (s *serving) run(ctx context.Context) error {
 			listener.Close()
 			return usage("-metrics: %v", err)
 		}
-		defer serveMetrics(l, front)()
+		defer serveMetrics(l, front, cfg.Client)()
 	}
 	s.greet(ctx, logger, listener, cfg)
 	ended := make(chan error, 1)
