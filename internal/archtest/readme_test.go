@@ -35,7 +35,7 @@ var (
 	nodes   []string
 	db      *sql.DB
 	state   string
-	errLate error
+	update  func(ctx context.Context, query string, arguments ...any) error
 )
 
 func work(context.Context) error { return nil }
