@@ -88,7 +88,8 @@ func runHistory(t *testing.T, seed uint64) (failed string, grants int) {
 		defer stop()
 		var all sync.WaitGroup
 		for i := range 2 {
-			all.Go(func() { h.frontEnds(ctx, fmt.Sprintf("front%d:6380", i)) })
+			machine := h.Machine()
+			all.Go(func() { h.frontEnds(ctx, machine, fmt.Sprintf("front%d:6380", i)) })
 		}
 		for i := range 6 {
 			all.Go(func() { h.client(ctx, fmt.Sprint("client", i)) })
@@ -101,9 +102,9 @@ func runHistory(t *testing.T, seed uint64) (failed string, grants int) {
 }
 
 // frontEnds is a front end that is killed now and then, and started anew.
-func (h *history) frontEnds(ctx context.Context, addr string) {
+func (h *history) frontEnds(ctx context.Context, machine *virtual.Machine, addr string) {
 	for ctx.Err() == nil {
-		client, err := h.Machine().Client(redlock.Config{Nodes: h.Nodes, MaxTTL: historyTTL})
+		client, err := machine.Client(redlock.Config{Nodes: h.Nodes, MaxTTL: historyTTL})
 		if err != nil {
 			h.failed = err.Error()
 			return
