@@ -50,8 +50,7 @@ type Config struct {
 	Nodes        []string         // their names, which are the same in all clients
 	Now, Next    uint64           // which of them are in each configuration, a bit each; Next is 0 but in a change
 	MaxTTL       time.Duration
-	NextMaxTTL   time.Duration // in a change; 0: MaxTTL
-	Persistent   uint64        // nodes that forget nothing in a restart, a bit each
+	Persistent   uint64 // nodes that forget nothing in a restart, a bit each
 	QueryTimeout time.Duration
 	ID           string          // of the process; no other has it
 	Logger       *slog.Logger    // nil: none
@@ -98,11 +97,10 @@ type life struct {
 
 // New returns a client that Start completes.
 func New(cfg Config) *Client {
-	longest := max(cfg.MaxTTL, cfg.NextMaxTTL)
 	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, recoveries: map[int]*recovery{}, asks: max(cfg.QueryTimeout, time.Second/4)}
-	c.fleet = fencing.Fleet{Now: configuration(cfg.Nodes, cfg.Now, cfg.MaxTTL), Quarantine: longest + quorum.Drift(longest)}
+	c.fleet = fencing.Fleet{Now: configuration(cfg.Nodes, cfg.Now, cfg.MaxTTL), Quarantine: cfg.MaxTTL + quorum.Drift(cfg.MaxTTL)}
 	if cfg.Next != 0 {
-		c.fleet.Next = configuration(cfg.Nodes, cfg.Next, cmp.Or(cfg.NextMaxTTL, cfg.MaxTTL))
+		c.fleet.Next = configuration(cfg.Nodes, cfg.Next, cfg.MaxTTL)
 	}
 	return c
 }

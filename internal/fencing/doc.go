@@ -62,8 +62,7 @@
 //
 // A change that is not finished does no harm. Before the call it is taken back by leaving step 1; after
 // it by a change the other way, which begins in step 1 too, since a quorum of both is the same either way.
-// A change of the longest TTL is a change of configuration: while there are two, locks have the
-// shorter one, and quarantines the longer one.
+// Both configurations have the same longest TTL: to change that is not supported while clients run.
 //
 // # Preconditions
 //
