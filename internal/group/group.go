@@ -56,19 +56,19 @@ func New(cfg Config) (*Group, error) {
 	}
 	g := &Group{clock: cfg.Clock, addrs: names(&cfg), members: cfg.members, ending: cfg.Ending}
 	cfg.Engine.Clock, cfg.Conn.Clock = g.clock, g.clock
-	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.OnRelease = g.onVote(cfg.OnVote), g.onPanic, g.released
+	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.Observer = g.onVote(cfg.OnVote), g.onPanic, (*observer)(g)
 	cfg.Conn.Logger = cfg.Logger
 	cfg.Conn.Hidden, cfg.Conn.Servers = sentinels, cfg.Servers
-	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.pushed
 	g.cfg = cfg
 	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, conn.Config{} // they hold passwords, and a Client can be printed
 	if cfg.Fenced {
 		g.fence = g.newFence(&cfg)
-		cfg.Engine.Fence, cfg.Engine.OnForgotten = g.fence.Encode(), g.noVote
+		cfg.Engine.Fence = g.fence.Encode()
 		cfg.Conn.Fenced = true // or tokens that come back from an old file would count
 	}
 	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted, g.fence.Encode()) }
 	g.engine = engine.New(cfg.Engine)
+	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.engine.NodeUp, g.engine.NodeDown, g.engine.Pushed
 	g.lines = waiting.New(waiting.Config{
 		Engine: g.engine, Clock: g.clock, Nodes: g.addrs, Retry: cfg.Retry, QueryTimeout: g.queryTimeout(), CloseTimeout: cfg.CloseTimeout,
 		NoHandOver: cfg.NoHandOver, Logger: cfg.Logger, Ending: g.ending,

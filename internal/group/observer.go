@@ -3,31 +3,38 @@ package group
 import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
-	"github.com/redlock-go/redlock/resp"
 )
 
-// observer is all calls upwards under the driver lock: the fleet's about nodes, and the
-// engine's about answers. None blocks, and none calls user code.
-type observer interface {
-	nodeUp(node int)
-	nodeDown(node int)
-	pushed(node int, v *resp.Value)
-	released(key []byte, nodes uint64)
-	noVote(node int, a fencing.Answer)
+// observer is a Group as its engine's Observer: it passes on what a driver comes to know.
+type observer Group
+
+// NodeChanged implements engine.Observer.
+func (o *observer) NodeChanged(node int, c engine.Change, a fencing.Answer) {
+	switch g := (*Group)(o); c {
+	case engine.Up:
+		g.nodeUp(node)
+	case engine.Down:
+		g.nodeDown(node)
+	case engine.NoVote:
+		g.fence.NoVote(node, a)
+	}
 }
 
-var _ observer = (*Group)(nil)
+// KeyChanged implements engine.Observer.
+func (o *observer) KeyChanged(nodes uint64, key []byte, own bool) {
+	o.lines.KeyChanged(nodes, key, own)
+}
 
-// nodeUp is called for a node that came up. The driver lock is held, so the log
-// and the hooks are called later.
+// nodeUp notes that a node came up. The driver lock is held, so the log and the hooks are called
+// later.
 func (g *Group) nodeUp(i int) {
 	if g.fence != nil {
 		n := g.fleet.Node(i)
 		g.fence.Up(i, n.Connection, n.RunID)
 		g.fleet.SetForm(i, conn.Form(command.Form(n.Form).ForNode(i)))
 	}
-	g.engine.NodeUp(i) // sends the hinted releases before anything else
 	g.readiness.nodeUp()
 	n := g.node(i)
 	g.lines.Up(i, n.Pushes)
@@ -41,8 +48,8 @@ func (g *Group) nodeUp(i int) {
 	}
 }
 
-// nodeDown is called for a node whose connection has ended, or whose first dial has
-// failed. The driver lock is held.
+// nodeDown notes that the connection of a node has ended, or that its first dial has failed. The
+// driver lock is held.
 func (g *Group) nodeDown(i int) {
 	g.lines.Down(i)
 	n := g.node(i)
@@ -61,12 +68,3 @@ func (g *Group) reportNode(log func(), hook func(Node), n Node) {
 		g.engine.Notify(func() { hook(n) })
 	}
 }
-
-// pushed is called for what a node has sent without being asked.
-func (g *Group) pushed(node int, v *resp.Value) { g.lines.Pushed(node, v) }
-
-// released is called when this process has deleted a key on nodes, a bit each.
-func (g *Group) released(key []byte, nodes uint64) { g.lines.Released(key, nodes) }
-
-// noVote is called for a node that has answered that it has no vote in fenced acquires.
-func (g *Group) noVote(node int, a fencing.Answer) { g.fence.NoVote(node, a) }
