@@ -15,13 +15,17 @@ type Lists struct{ Nodes, NextNodes bool }
 // members is which nodes are in which list. A node of both is one node: it is asked once, and
 // counts in both.
 type members struct {
-	now, next *quorum.Config // the lists; next is nil without NextNodes
+	now, next *quorum.Config // the lists; next is nil unless there are two
 	quorum    *quorum.Config // both together
+	one       Lists          // that there is, where next is nil; both, if they are alike
 }
 
 // parseNodes reads the lists: addresses are those of Nodes, and then those that are new in
-// NextNodes.
-func parseNodes(nodes, nextNodes []string) (m members, addresses []conn.Address, err error) {
+// NextNodes. Of a group of several, in is the lists of groups that have it; there its nodes may be alike.
+func parseNodes(nodes, nextNodes []string, in Lists) (m members, addresses []conn.Address, err error) {
+	if m.one = in; in == (Lists{}) {
+		m.one.Nodes = true
+	}
 	if n := len(nodes); n == 0 || n > quorum.MaxNodes {
 		return m, nil, fmt.Errorf("%d nodes, want 1 to %d", n, quorum.MaxNodes)
 	}
@@ -40,7 +44,7 @@ func parseNodes(nodes, nextNodes []string) (m members, addresses []conn.Address,
 	for i, a := range addresses {
 		places[a.Host] = i
 	}
-	var in uint64
+	var all uint64
 	for _, a := range next {
 		i, isIn := places[a.Host]
 		switch {
@@ -50,22 +54,27 @@ func parseNodes(nodes, nextNodes []string) (m members, addresses []conn.Address,
 		case !a.Equal(addresses[i]):
 			return m, nil, fmt.Errorf("%s is in Nodes and in NextNodes with other credentials or options: write it alike in both", a)
 		}
-		in |= bit(i)
+		all |= bit(i)
 	}
 	switch n := len(addresses); {
 	case n > quorum.MaxNodes:
 		return m, nil, fmt.Errorf("%d nodes in Nodes and NextNodes together, at most %d are allowed: change the nodes in several steps", n, quorum.MaxNodes)
-	case in == m.now.Nodes():
+	case all == m.now.Nodes() && in.NextNodes:
+		return m, addresses, nil
+	case all == m.now.Nodes():
 		return m, nil, errors.New("NextNodes has the same nodes as Nodes: leave it empty unless the nodes change")
 	}
-	m.next = quorum.Majority(in)
+	m.next = quorum.Majority(all)
 	m.quorum = quorum.Joint(m.now, m.next)
 	return m, addresses, nil
 }
 
 // in returns the lists in which a node is.
 func (m *members) in(node int) Lists {
-	return Lists{m.now.Nodes()&bit(node) != 0, m.next != nil && m.next.Nodes()&bit(node) != 0}
+	if m.next == nil {
+		return m.one
+	}
+	return Lists{m.now.Nodes()&bit(node) != 0, m.next.Nodes()&bit(node) != 0}
 }
 
 // blocked returns the lists that have no quorum without some nodes.
