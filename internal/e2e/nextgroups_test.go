@@ -218,6 +218,43 @@ func TestOpsThatMove(t *testing.T) {
 	}
 }
 
+// TestInspectDuringAChangeOfGroups: a key that moves is held, or free, if both of its groups show that.
+func TestInspectDuringAChangeOfGroups(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 9)
+		key := movingKey(t, 0, 2)
+		r := cluster.Of(t, servers, groupsFromTo(servers, 2, 3))
+		status := func() redlock.KeyStatus {
+			t.Helper()
+			s, err := r.Inspect(t.Context(), key)
+			require.NoError(t, err)
+			require.Equal(t, s.Status == redlock.KeyHeld || s.Status == redlock.KeyEternal, s.Token() != "")
+			return s.Status
+		}
+		require.Equal(t, redlock.KeyFree, status())
+		old := cluster.Connect(t, nil, groupsFromTo(servers, 2, 0))
+		l := cluster.MustAcquire(t, old, key, ttl)
+		cluster.Settle(t, old)
+		require.Equal(t, redlock.KeySplit, status(), "a client of the present groups has it")
+		_, err := r.Attach(t.Context(), key, l.Token(), time.Now().Add(ttl))
+		require.Equal(t, redlock.ErrNotHeld, err)
+		require.NoError(t, l.Release(t.Context()))
+		cluster.Settle(t, old)
+		l = cluster.MustAcquire(t, r.Client, key, ttl)
+		cluster.Settle(t, r.Client)
+		for _, s := range servers {
+			s.Set(key, "another's", 0)
+		}
+		require.Equal(t, redlock.KeyEternal, status())
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		for _, s := range servers[6:] {
+			s.Down()
+		}
+		cluster.AwaitNodesUp(t, r.Client, 6)
+		require.Equal(t, redlock.KeyUnknown, status())
+	})
+}
+
 // TestStepsOfGroups: clients of neighbouring steps exclude each other for each key, in either
 // direction of the change, and where a group changes its nodes too.
 func TestStepsOfGroups(t *testing.T) {
