@@ -148,7 +148,7 @@ func (g *Group) attempt(ctx context.Context, c *calls, s *holding.State, sent bo
 			c.rollback(err)
 		}
 		if again, err = c.again(err); !again || g.cfg.OnAttempt != nil {
-			err = c.groupOf(op).explain(op, err)
+			err = c.groupOf(op).Explain(op, err)
 		}
 		if g.cfg.OnAttempt != nil {
 			r = r.with(report{s.Key, op.Took(g.clock.Now()), op.Tally, err})

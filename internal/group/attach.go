@@ -15,7 +15,7 @@ import (
 // Inspect asks all nodes what they have at a key, and sums it up.
 func (g *Group) Inspect(ctx context.Context, key string) (seen []inspection.Sight, all inspection.Summary, err error) {
 	if seen, err = g.read(ctx, key); err == nil {
-		all = inspection.Summarize(seen, g.quorum)
+		all = inspection.Summarize(seen, g.Members().Quorum)
 	}
 	return seen, all, err
 }
@@ -45,9 +45,9 @@ func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.T
 	if err != nil {
 		return Handle{}, err
 	}
-	op, ttl := inspection.Prove(seen, value, g.quorum)
+	op, ttl := inspection.Prove(seen, value, g.Members().Quorum)
 	if op.Err != nil {
-		return Handle{}, g.explain(op, op.Err)
+		return Handle{}, g.Explain(op, op.Err)
 	}
 	s := holding.State{Key: key, Until: min(now+left, quorum.Until(now, ttl))}
 	if g.clock.Now() >= s.Until {

@@ -213,7 +213,7 @@ func (c *calls) groupOf(op *engine.Op) *Group {
 // decided it; ctx is its caller's.
 func (c *calls) report(ctx context.Context, op *engine.Op, err error) error {
 	c.note(err)
-	err = c.groupOf(op).explain(op, err)
+	err = c.groupOf(op).Explain(op, err)
 	c.group.reportAttempt(ctx, op, c.first().Key, err)
 	return err
 }

@@ -90,7 +90,7 @@ func (g *Group) onVote(f func(engine.Kind, int, string, quorum.Outcome, error)) 
 		return nil
 	}
 	return func(node int, kind engine.Kind, o quorum.Outcome, err error) {
-		f(kind, g.Number(node), g.addrs[node], o, err)
+		f(kind, g.Number(node), g.Addr(node), o, err)
 	}
 }
 

@@ -48,7 +48,11 @@ const MaxPasses = 64
 const manyReleases = 255
 
 // Site is one of the groups of nodes that the keys of a lock are in.
-type Site interface{ Engine() *engine.Engine }
+type Site interface {
+	Engine() *engine.Engine
+	// Explain returns the error of an operation there as the API shows it.
+	Explain(op *engine.Op, err error) error
+}
 
 // More is what only some locks have: several keys, or a value that is more than a token.
 type More struct {

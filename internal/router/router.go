@@ -49,7 +49,7 @@ const MaxGroups = 64
 // each node has answered or failed a first time.
 func New(cfg group.Config, groups [][]string) (*Router, error) {
 	if err := check(&cfg, groups); err != nil {
-		return nil, texts.WrongConfig(wrong, err)
+		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
 	r := &Router{ending: make(chan struct{})}
 	c := clock.New()
@@ -79,9 +79,6 @@ func New(cfg group.Config, groups [][]string) (*Router, error) {
 	}
 	return r, nil
 }
-
-// wrong begins the error of a wrong Config.
-const wrong = "redlock: config: "
 
 // label names a group in errors.
 func label(i int) string { return fmt.Sprintf("Groups[%d]: ", i) }

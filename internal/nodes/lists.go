@@ -1,35 +1,33 @@
-package group
+package nodes
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // Lists is some of the two lists of nodes in a Config.
 type Lists struct{ Nodes, NextNodes bool }
 
-// members is which nodes are in which list. A node of both is one node: it is asked once, and
+// Members is which nodes are in which list. A node of both is one node: it is asked once, and
 // counts in both.
-type members struct {
-	now, next *quorum.Config // the lists; next is nil without NextNodes
-	quorum    *quorum.Config // both together
+type Members struct {
+	Now, Next *quorum.Config // the lists; Next is nil without NextNodes
+	Quorum    *quorum.Config // both together
 }
 
-// parseNodes reads the lists: addresses are those of Nodes, and then those that are new in
-// NextNodes.
-func parseNodes(nodes, nextNodes []string) (m members, addresses []conn.Address, err error) {
+// Parse reads the lists: addresses are those of Nodes, and then those that are new in NextNodes.
+func Parse(nodes, nextNodes []string) (m Members, addresses []conn.Address, err error) {
 	if n := len(nodes); n == 0 || n > quorum.MaxNodes {
 		return m, nil, fmt.Errorf("%d nodes, want 1 to %d", n, quorum.MaxNodes)
 	}
 	if addresses, err = conn.ParseAddresses(nodes); err != nil {
 		return m, nil, err
 	}
-	m.now = quorum.Majority(1<<len(nodes) - 1)
-	if m.quorum = m.now; len(nextNodes) == 0 {
+	m.Now = quorum.Majority(1<<len(nodes) - 1)
+	if m.Quorum = m.Now; len(nextNodes) == 0 {
 		return m, addresses, nil
 	}
 	next, err := conn.ParseAddresses(nextNodes)
@@ -55,34 +53,20 @@ func parseNodes(nodes, nextNodes []string) (m members, addresses []conn.Address,
 	switch n := len(addresses); {
 	case n > quorum.MaxNodes:
 		return m, nil, fmt.Errorf("%d nodes in Nodes and NextNodes together, at most %d are allowed: change the nodes in several steps", n, quorum.MaxNodes)
-	case in == m.now.Nodes():
+	case in == m.Now.Nodes():
 		return m, nil, errors.New("NextNodes has the same nodes as Nodes: leave it empty unless the nodes change")
 	}
-	m.next = quorum.Majority(in)
-	m.quorum = quorum.Joint(m.now, m.next)
+	m.Next = quorum.Majority(in)
+	m.Quorum = quorum.Joint(m.Now, m.Next)
 	return m, addresses, nil
 }
 
 // in returns the lists in which a node is.
-func (m *members) in(node int) Lists {
-	return Lists{m.now.Nodes()&bit(node) != 0, m.next != nil && m.next.Nodes()&bit(node) != 0}
+func (m *Members) in(node int) Lists {
+	return Lists{m.Now.Nodes()&bit(node) != 0, m.Next != nil && m.Next.Nodes()&bit(node) != 0}
 }
 
 // blocked returns the lists that have no quorum without some nodes.
-func (m *members) blocked(nodes uint64) Lists {
-	return Lists{m.now.Blocks(nodes), m.next != nil && m.next.Blocks(nodes)}
-}
-
-// Lacking returns the lists that have no quorum for an operation, since nodes have failed; both
-// are false without NextNodes.
-func (g *Group) Lacking(op *engine.Op) Lists {
-	if g.members.next == nil {
-		return Lists{}
-	}
-	failed := op.Tally.Nodes(quorum.Failed)
-	lists := g.members.blocked(failed)
-	if lists == (Lists{}) { // together with those that lack the key
-		lists = g.members.blocked(failed | op.Tally.Nodes(quorum.Denied))
-	}
-	return lists
+func (m *Members) blocked(nodes uint64) Lists {
+	return Lists{m.Now.Blocks(nodes), m.Next != nil && m.Next.Blocks(nodes)}
 }
