@@ -3,7 +3,7 @@
 // configuration and the hooks. The root package documents what the calls promise.
 //
 // A client may have several groups (package router). None knows of another, but a lock of several
-// keys may have some in each: its calls then go to the engines of several (calls.parts).
+// keys may have some in each: its calls then go to the engines of several (package operation).
 //
 //	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
 //	            │         ├─> nodes, waiting, fence
@@ -90,6 +90,9 @@ func (g *Group) Turns() []func() time.Duration {
 
 // Engine implements holding.Site.
 func (g *Group) Engine() *engine.Engine { return g.engine }
+
+// Fence implements operation.Site.
+func (g *Group) Fence() *fence.Client { return g.fence }
 
 // newFence returns the client's part in fencing.
 func (g *Group) newFence(cfg *Config) *fence.Client {

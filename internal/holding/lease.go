@@ -62,6 +62,14 @@ type More struct {
 	Tail    string
 }
 
+// Site is the one that has the i-th key; home is where the lock is counted and kept.
+func (m *More) Site(i int, home Site) Site {
+	if m.Sites == nil {
+		return home
+	}
+	return m.Sites[i]
+}
+
 // State is a copy of what is known of a lock.
 type State struct {
 	Key      string
