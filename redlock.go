@@ -34,6 +34,7 @@ import (
 	"github.com/redlock-go/redlock/internal/inspection"
 	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/metrics"
+	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/router"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
@@ -418,11 +419,11 @@ func (e *QuorumError) Error() string {
 // Unwrap returns Cause and Failed.
 func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) }
 
-func newQuorumError(g *group.Group, op *engine.Op) error {
-	lacking, t := g.Lacking(op), &op.Tally
-	e := &QuorumError{OpKind(op.Kind), op.Err, g.Len(), t.Count(quorum.Granted), t.Count(quorum.Denied), nil, lacking.Nodes, lacking.NextNodes}
-	for _, f := range g.Failures(op) {
-		e.Failed = append(e.Failed, NodeError{g.Number(f.Node), g.Addr(f.Node), f.Err})
+func newQuorumError(n *nodes.Nodes, op *engine.Op) error {
+	lacking, t := n.Lacking(op), &op.Tally
+	e := &QuorumError{OpKind(op.Kind), op.Err, n.Len(), t.Count(quorum.Granted), t.Count(quorum.Denied), nil, lacking.Nodes, lacking.NextNodes}
+	for _, f := range n.Failures(op) {
+		e.Failed = append(e.Failed, NodeError{n.Number(f.Node), n.Addr(f.Node), f.Err})
 	}
 	return e
 }
@@ -584,15 +585,15 @@ type Node struct {
 // Stats returns the counts and the state of the nodes. It blocks while another goroutine uses the sockets:
 // for microseconds, or up to 5 ms if that one waits for replies. It allocates Stats.Nodes.
 func (c *Client) Stats() Stats {
-	nodes := make([]Node, 0, c.router.Len())
-	s := c.router.Stats(func(n group.Node) { nodes = append(nodes, newNode(n)) })
+	all := make([]Node, 0, c.router.Len())
+	s := c.router.Stats(func(n nodes.Node) { all = append(all, newNode(n)) })
 	return Stats{
 		s.Acquire, s.Extend, s.Release, s.Waits, s.AcquireTimes, s.WaitTimes, s.Held, s.KeptAlive, s.InLine,
-		s.Lost, s.HandedOver, s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, nodes,
+		s.Lost, s.HandedOver, s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, all,
 	}
 }
 
-func newNode(n group.Node) Node {
+func newNode(n nodes.Node) Node {
 	return Node{
 		n.Index, n.Addr, n.Lists.Nodes, n.Lists.NextNodes, n.Up, n.Err, n.Guarded, n.Server, command.Form(n.Form).String(), n.Connects,
 		n.RoundTrips, n.RoundTrip, n.RoundTripMax, n.InFlight, n.Votes[quorum.Granted], n.Votes[quorum.Denied], n.Votes[quorum.Failed],
@@ -652,8 +653,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 		return KeyState{}, err
 	}
 	s := KeyState{key, KeyStatus(all.Status), all.Holder, all.Digest, all.TTL, make([]KeyOnNode, len(seen)), all.Value}
-	for i := range seen {
-		n := &seen[i]
+	for i, n := range seen {
 		holder, digest := n.Holder()
 		s.Nodes[i] = KeyOnNode{n.Node, n.Addr, holder, digest, n.TTL, n.There && n.TTL == 0, n.Err}
 	}
@@ -738,11 +738,11 @@ func (h Hooks) install(in *group.Config) {
 			f(Vote{OpKind(kind), node, addr, Outcome(o), err})
 		}
 	}
-	node := func(f func(Node)) func(group.Node) {
+	node := func(f func(Node)) func(nodes.Node) {
 		if f == nil {
 			return nil
 		}
-		return func(n group.Node) { f(newNode(n)) }
+		return func(n nodes.Node) { f(newNode(n)) }
 	}
 	in.OnNodeUp, in.OnNodeDown, in.OnNodeGuarded = node(h.NodeUp), node(h.NodeDown), node(h.NodeGuarded)
 }

@@ -259,13 +259,13 @@ func TestInspectDuringAChangeOfGroups(t *testing.T) {
 // direction of the change, and where a group changes its nodes too.
 func TestStepsOfGroups(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 10)
+		servers := cluster.Start(t, 11)
 		var few, more [][]string
 		for nodes := range slices.Chunk(fakeredis.Addrs(servers[:9]), 3) {
 			more = append(more, nodes)
 		}
 		few = slices.Clone(more[:2])
-		more[1] = []string{servers[3].Addr(), servers[4].Addr(), servers[9].Addr()}
+		more[1] = []string{servers[3].Addr(), servers[9].Addr(), servers[10].Addr()}
 		connect := func(now, next [][]string) *redlock.Client {
 			return cluster.Connect(t, nil, func(c *redlock.Config) { c.Groups, c.NextGroups = now, next })
 		}

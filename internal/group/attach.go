@@ -15,10 +15,10 @@ import (
 // Inspect asks all nodes what they have at a key, and sums it up.
 func (g *Group) Inspect(ctx context.Context, key string) (seen []inspection.Sight, all inspection.Summary, err error) {
 	if seen, err = g.read(ctx, key); err == nil {
-		all = inspection.Summarize(seen, g.quorum)
+		all = inspection.Summarize(seen, g.Members().Quorum)
 	}
 	for i := range seen {
-		seen[i].Node, seen[i].Addr = g.Number(i), g.addrs[i]
+		seen[i].Node, seen[i].Addr = g.Number(i), g.Addr(i)
 	}
 	return seen, all, err
 }
@@ -52,9 +52,9 @@ func Attach(ctx context.Context, key, value string, validUntil time.Time, groups
 		if err != nil {
 			return Handle{}, err
 		}
-		op, ttl := inspection.Prove(seen, value, g.quorum)
+		op, ttl := inspection.Prove(seen, value, g.Members().Quorum)
 		if op.Err != nil {
-			return Handle{}, g.explain(op, op.Err)
+			return Handle{}, g.Explain(op, op.Err)
 		}
 		s.Until = min(s.Until, quorum.Until(now, ttl))
 		if len(groups) > 1 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/waiting"
 )
@@ -88,7 +89,7 @@ func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool)
 	if err != nil {
 		return Handle{}, err
 	}
-	defer c.free()
+	defer c.Free()
 	if once {
 		h, r, err := g.attempt(ctx, &c, &s, false)
 		g.report(ctx, nil, h, r)
@@ -114,7 +115,7 @@ type turn struct {
 // its turn in the earlier lines for a while when it waits in a later one, so that it has its
 // turn in all of them when it asks the nodes. All sets wait in that order, so of two that
 // overlap one waits for the other, and no cycle of them exists.
-func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *holding.State) (Handle, error) {
+func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *operation.Calls, s *holding.State) (Handle, error) {
 	keys := s.More.Keys
 	var turns []turn // in the order of the keys
 	defer func() {
@@ -126,7 +127,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 		if lines := g.at(s.More, i).lines; lines.IsContended(key) { // it does not overtake waiters
 			t.Last = engine.ErrTaken
 			t.Wait()
-			turns = append(turns, turn{lines.Join(key, c.first(), 0, true), i})
+			turns = append(turns, turn{lines.Join(key, c.First(), 0, true), i})
 			var err error
 			if turns, err = g.awaitLast(ctx, t, turns); err != nil {
 				return Handle{}, err
@@ -138,8 +139,8 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
 		wanted, denied := 0, uint64(0) // the place of the key to stand in line for
-		if refused := c.refused(); refused >= 0 && err == engine.ErrTaken {
-			wanted, denied = refused, deniedBy(&c.all[refused].Op)
+		if refused, by := c.Refused(); refused >= 0 && err == engine.ErrTaken {
+			wanted, denied = refused, deniedBy(by)
 		} else if n := len(turns); n > 0 {
 			wanted = turns[n-1].place
 		}
@@ -154,7 +155,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 		}
 		t.Wait()
 		if last.place != wanted {
-			turns = append(turns, turn{g.at(s.More, wanted).lines.Join(keys[wanted], c.first(), denied, true), wanted})
+			turns = append(turns, turn{g.at(s.More, wanted).lines.Join(keys[wanted], c.First(), denied, true), wanted})
 		}
 		if turns, err = g.awaitLast(ctx, t, turns); err != nil {
 			return Handle{}, err

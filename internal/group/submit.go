@@ -146,7 +146,7 @@ func (op *Op) Result() error {
 	if op.Err == nil { // also where it was never submitted
 		return nil
 	}
-	return op.decider.explain(&op.Op, op.Err)
+	return op.decider.Explain(&op.Op, op.Err)
 }
 
 // Remaining is the validity that is left after an operation without an error, or 0.

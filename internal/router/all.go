@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/group"
+	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/texts"
 )
 
@@ -123,7 +124,7 @@ func (m *mirror) follow(ctx context.Context, enough <-chan struct{}) {
 }
 
 // Stats is the sums of what the groups have counted, each at one moment, and shows all nodes.
-func (r *Router) Stats(show func(group.Node)) (s group.Stats) {
+func (r *Router) Stats(show func(nodes.Node)) (s group.Stats) {
 	for _, g := range r.groups {
 		s.Add(g.Stats(show))
 	}

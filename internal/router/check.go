@@ -7,11 +7,9 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/group"
+	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/quorum"
 )
-
-// wrong begins the error of a wrong Config.
-const wrong = "redlock: config: "
 
 // Names of the lists of groups in errors.
 const (
@@ -31,12 +29,12 @@ func (r *Router) label(i int) string {
 
 // listsOf returns the nodes of a group in the lists that have it. The second is empty unless both
 // have it.
-func listsOf(i int, groups, next [][]string) (nodes, nextNodes []string, in group.Lists) {
-	in = group.Lists{Nodes: i < len(groups), NextNodes: i < len(next)}
+func listsOf(i int, groups, next [][]string) (now, then []string, in nodes.Lists) {
+	in = nodes.Lists{Nodes: i < len(groups), NextNodes: i < len(next)}
 	switch in {
-	case group.Lists{Nodes: true}:
+	case nodes.Lists{Nodes: true}:
 		return groups[i], nil, in
-	case group.Lists{NextNodes: true}:
+	case nodes.Lists{NextNodes: true}:
 		return next[i], nil, in
 	}
 	return groups[i], next[i], in

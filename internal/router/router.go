@@ -57,7 +57,7 @@ const MaxGroups = 64
 // each node has answered or failed a first time. next is the groups after a change that is under way.
 func New(cfg group.Config, groups, next [][]string) (*Router, error) {
 	if err := check(&cfg, groups, next); err != nil {
-		return nil, texts.WrongConfig(wrong, err)
+		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
 	r := &Router{ending: make(chan struct{}), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
 	c := clock.New()
