@@ -56,6 +56,7 @@ type Options struct {
 	Render      []string // files, in place of measuring
 	Out         string   // directory
 	SVG         string   // file
+	CPUProfile  string   // file
 	JSON        bool
 
 	client bool // measure what makes sense for one client at a time, and no cell
@@ -102,6 +103,7 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	}
 	fs.StringVar(&o.Out, "o", "", "write results.jsonl, summary.md and a picture of each section to `directory`")
 	fs.StringVar(&o.SVG, "svg", "", "write the picture of the first section, pairs/s and CPU, to `file`")
+	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the clients, for go tool pprof, to `file`")
 	fs.BoolVar(&o.JSON, "json", false, "print results as JSON, one a line, in place of tables")
 	listVar(fs, &o.Render, "render", "", "measure nothing, and show the results in `files`; of several files, side by side", item)
 
