@@ -20,6 +20,9 @@ const (
 	// that what they submit travels in one batch: see Engine.submitted.
 	collectFor  = 200 * time.Microsecond
 	collectEach = 2 * time.Microsecond // more for each of those that are to submit
+	// maxReadOwn is for how many operations the goroutine of callbacks reads the replies: with more,
+	// it is better that another goroutine reads while this one calls.
+	maxReadOwn = 128
 )
 
 func collectTime(n int) time.Duration { return collectFor + time.Duration(n)*collectEach }
@@ -214,9 +217,10 @@ func (e *Engine) endCaller(number uint64) {
 // callTurn makes the calls that wait, as caller number, and sends what they have
 // submitted. It returns false if the caller was replaced meanwhile.
 //
-// If as many operations are under way then as were completed, the callbacks have submitted again
-// and no other caller waits. So this goroutine reads the replies, as a lone caller does: the
-// Call that stands for it has no operation, and is done when there are calls to make.
+// If as many operations are under way then as were completed, and not too many, the callbacks
+// have submitted again and no other caller waits. So this goroutine reads the replies, as a lone
+// caller does: the Call that stands for it has no operation, and is done when there are calls
+// to make.
 func (e *Engine) callTurn(number uint64) bool {
 	completed := 0
 	if e.callbacks.waiting.Load() > 0 {
@@ -227,7 +231,7 @@ func (e *Engine) callTurn(number uint64) bool {
 		return false
 	}
 	e.collectOps.Store(0)
-	if completed == 0 {
+	if completed == 0 || completed > maxReadOwn {
 		e.drive(nil)
 		return true
 	}
