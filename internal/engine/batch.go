@@ -331,7 +331,7 @@ func (b *batch) expireRound(i int, now time.Duration) {
 	}
 }
 
-// kindOf is the kind of a round, whose operation may be gone.
+// kindOf is the kind of a round. Its operation may be gone.
 func (b *batch) kindOf(i int) Kind {
 	for g := len(b.groups) - 1; g > 0; g-- {
 		if b.groups[g].first <= i {
