@@ -435,7 +435,7 @@ func (p *parser) command() expression {
 		first, _ = args[0].(constant)
 	}
 	if first.kind != str {
-		refuse("calls a command by a name that is no constant")
+		refuse("calls a command whose name is no constant")
 	}
 	name := strings.ToUpper(string(first.str))
 	does, ok := commands[name]
