@@ -112,7 +112,7 @@ func (b *batch) add(op *Op) {
 	if c, ok := op.Done.(*Call); ok {
 		r.ended = c.ended
 	}
-	r.tally.ResetTo(b.engine.quorum)
+	r.tally.Reset(b.engine.quorum)
 	b.rounds = append(b.rounds, r)
 	b.undecided++
 	b.soonest = min(b.soonest, op.Timeout)

@@ -232,7 +232,7 @@ func (e *Engine) failAcquires(n int, nonvoters uint64) (left int) {
 
 // fail decides an acquire that is sent to no node.
 func (e *Engine) fail(op *Op, nonvoters uint64) {
-	op.Tally.ResetTo(e.quorum)
+	op.Tally.Reset(e.quorum)
 	for node := range e.nodes {
 		if nonvoters>>uint(node)&1 == 0 {
 			continue

@@ -70,7 +70,7 @@ func Read(ctx context.Context, e *engine.Engine, nodes int, key string, failures
 // no error if a quorum has the value. ttl is then what a quorum shows at least.
 func Prove(seen []Sight, value string, nodes *quorum.Config) (op *engine.Op, ttl time.Duration) {
 	op = &engine.Op{}
-	op.Tally.ResetTo(nodes)
+	op.Tally.Reset(nodes)
 	for node, s := range seen {
 		switch {
 		case s.Err != nil:
