@@ -60,7 +60,7 @@ var restricted = map[string][]string{
 	"internal/group":                    {"redlock", "internal/router"},
 	"internal/nodes":                    {"redlock", "internal/router", "internal/group"},
 	"internal/operation":                {"internal/group"},
-	"internal/inspection":               {"redlock", "internal/group"},
+	"internal/inspection":               {"redlock", "internal/router", "internal/group"},
 	"conn/conntest":                     {}, // or a user of the library compiles a server
 	"internal/fakeredis":                {"bench", "internal/testkit", "conn/conntest", "internal/embedded"},
 	"internal/realredis":                {"bench", "internal/testkit"},

@@ -184,7 +184,7 @@ func (e *Engine) enqueueChecked(op *Op, now time.Duration) error {
 		op.Err, op.Until = err, never // no phase to end: it was not begun
 		op.advance(idle)
 		e.depth.Add(-1)
-		e.Note(op.Kind, err)
+		e.noteOp(op, err)
 		return err
 	}
 	return nil

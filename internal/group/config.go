@@ -23,8 +23,9 @@ import (
 // Settings of the engine and of conn stand in the Config of their package, so that
 // each is set once and not copied.
 type Config struct {
-	Nodes      []string // addresses, perhaps with credentials
-	NextNodes  []string // likewise, while the nodes change
+	Nodes      []string    // addresses, perhaps with credentials
+	NextNodes  []string    // likewise, while the nodes change
+	In         nodes.Lists // of a group of several: those lists of groups that have it
 	Retry      Retry
 	Name       string
 	NoHandOver bool
@@ -70,7 +71,7 @@ type Retry = waiting.Retry
 // not set the defaults that the engine and the fleet set themselves.
 func (cfg Config) check() (Config, error) {
 	var err error
-	if cfg.members, cfg.Conn.Addresses, err = nodes.Parse(cfg.Nodes, cfg.NextNodes); err != nil {
+	if cfg.members, cfg.Conn.Addresses, err = nodes.Parse(cfg.Nodes, cfg.NextNodes, cfg.In); err != nil {
 		return cfg, err
 	}
 	cfg.Engine.Quorum = cfg.members.Quorum

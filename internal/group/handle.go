@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
@@ -44,7 +43,7 @@ func (h Handle) Keys() []string {
 	case h.group == nil:
 		return nil
 	case h.more != nil:
-		return slices.Clone(h.more.Keys)
+		return unique(h.more.Keys)
 	}
 	return []string{h.key}
 }
@@ -214,8 +213,14 @@ func (h Handle) Release(ctx context.Context) error {
 // hasRoom reports whether the release of a lock may be queued. If not, that is an attempt
 // which has ended with ErrBusy, and nothing of the lock has changed.
 func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
-	has := true
-	h.group.eachKey(s.Key, s.More, func(g *Group, _ string) { has = has && g.engine.HasRoom(max(1, len(s.Several()))) })
+	has, at, n := true, h.group, 0 // the keys at a site stand together
+	h.group.eachKey(s.Key, s.More, func(g *Group, _ string) {
+		if g != at {
+			at, n = g, 0
+		}
+		n++
+		has = has && g.engine.HasRoom(n)
+	})
 	if has {
 		return true
 	}

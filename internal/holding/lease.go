@@ -56,7 +56,7 @@ type Site interface {
 
 // More is what only some locks have: several keys, or a value that is more than a token.
 type More struct {
-	Keys    []string // all, if there are several
+	Keys    []string // all, if there are several; one that moves stands here for both of its sites
 	Sites   []Site   // of each of Keys; nil: all are where the lock is counted and kept
 	HasTail bool     // Tail follows the token in its value, and not the name of the client
 	Tail    string

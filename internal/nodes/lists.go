@@ -14,12 +14,17 @@ type Lists struct{ Nodes, NextNodes bool }
 // Members is which nodes are in which list. A node of both is one node: it is asked once, and
 // counts in both.
 type Members struct {
-	Now, Next *quorum.Config // the lists; Next is nil without NextNodes
+	Now, Next *quorum.Config // the lists; Next is nil unless there are two
 	Quorum    *quorum.Config // both together
+	one       Lists          // that there is, where Next is nil; both, if they are alike
 }
 
-// Parse reads the lists: addresses are those of Nodes, and then those that are new in NextNodes.
-func Parse(nodes, nextNodes []string) (m Members, addresses []conn.Address, err error) {
+// Parse reads the lists: addresses are those of Nodes, and then those that are new in NextNodes. Of a
+// group of several, in is the lists of groups that have it; there its nodes may be alike.
+func Parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Address, err error) {
+	if m.one = in; in == (Lists{}) {
+		m.one.Nodes = true
+	}
 	if n := len(nodes); n == 0 || n > quorum.MaxNodes {
 		return m, nil, fmt.Errorf("%d nodes, want 1 to %d", n, quorum.MaxNodes)
 	}
@@ -38,7 +43,7 @@ func Parse(nodes, nextNodes []string) (m Members, addresses []conn.Address, err 
 	for i, a := range addresses {
 		places[a.Host] = i
 	}
-	var in uint64
+	var all uint64
 	for _, a := range next {
 		i, isIn := places[a.Host]
 		switch {
@@ -48,22 +53,27 @@ func Parse(nodes, nextNodes []string) (m Members, addresses []conn.Address, err 
 		case !a.Equal(addresses[i]):
 			return m, nil, fmt.Errorf("%s is in Nodes and in NextNodes with other credentials or options: write it alike in both", a)
 		}
-		in |= bit(i)
+		all |= bit(i)
 	}
 	switch n := len(addresses); {
 	case n > quorum.MaxNodes:
 		return m, nil, fmt.Errorf("%d nodes in Nodes and NextNodes together, at most %d are allowed: change the nodes in several steps", n, quorum.MaxNodes)
-	case in == m.Now.Nodes():
+	case all == m.Now.Nodes() && in.NextNodes:
+		return m, addresses, nil
+	case all == m.Now.Nodes():
 		return m, nil, errors.New("NextNodes has the same nodes as Nodes: leave it empty unless the nodes change")
 	}
-	m.Next = quorum.Majority(in)
+	m.Next = quorum.Majority(all)
 	m.Quorum = quorum.Joint(m.Now, m.Next)
 	return m, addresses, nil
 }
 
 // in returns the lists in which a node is.
 func (m *Members) in(node int) Lists {
-	return Lists{m.Now.Nodes()&bit(node) != 0, m.Next != nil && m.Next.Nodes()&bit(node) != 0}
+	if m.Next == nil {
+		return m.one
+	}
+	return Lists{m.Now.Nodes()&bit(node) != 0, m.Next.Nodes()&bit(node) != 0}
 }
 
 // blocked returns the lists that have no quorum without some nodes.

@@ -19,9 +19,9 @@ type lacking struct {
 }
 
 // add notes the error of a group, which may be nil.
-func (l *lacking) add(number int, err error) {
+func (l *lacking) add(label string, err error) {
 	if err != nil {
-		l.of = append(l.of, fmt.Errorf("%s%w", label(number), err))
+		l.of = append(l.of, fmt.Errorf("%s: %w", label, err))
 	}
 }
 
@@ -55,7 +55,7 @@ func (r *Router) Ready(ctx context.Context) error {
 		if err == engine.ErrClosed {
 			return err
 		}
-		all.add(i, err)
+		all.add(r.label(i), err)
 	}
 	return all.err()
 }
@@ -86,7 +86,7 @@ func (r *Router) InitFencing(ctx context.Context, atLeast uint64) error {
 		if err == engine.ErrClosed {
 			return err
 		}
-		all.add(i, err)
+		all.add(r.label(i), err)
 	}
 	return all.err()
 }
@@ -138,15 +138,4 @@ func (r *Router) Len() (n int) {
 		n += g.Len()
 	}
 	return n
-}
-
-// Cancel takes an operation back. It returns false if it is too late, or if op was not submitted
-// to a group of r.
-func (r *Router) Cancel(op *group.Op) bool {
-	for _, g := range r.groups {
-		if g.Cancel(op) {
-			return true
-		}
-	}
-	return false
 }
