@@ -140,7 +140,7 @@ func TestWaitWithoutQuorum(t *testing.T) {
 // connection ends with an error. An idle connection has no end.
 func TestHalfSentCommands(t *testing.T) {
 	f := start(t, 1, func(c *frontend.Config) {
-		c.Limits = session.Limits{Memory: 200 << 10, Read: 50 * time.Millisecond}
+		c.Limits = session.Limits{Memory: 250 << 10, Read: 50 * time.Millisecond}
 	})
 	idle, slow, other := f.dial(t), f.dial(t), f.dial(t)
 	idle.expect("PING => +PONG")
