@@ -80,7 +80,7 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 			if g.secret() {
 				err = refusal.Redact(err)
 			}
-			if stays && err != errNoHello && !Permanent(err) {
+			if stays && err != errNoHello && !permanent(err) {
 				err = fmt.Errorf("%w: %w", ErrRefused, err)
 			}
 			return identity{}, err
