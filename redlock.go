@@ -70,8 +70,8 @@ type Config struct {
 	// others. Clients with other Groups do not exclude each other: see NextGroups.
 	Groups [][]string
 	// NextGroups are the Groups after a change that is under way, in the two steps of NextNodes: more groups,
-	// fewer, or other nodes in some. A lock needs a quorum of its key's group in each list; a key whose group
-	// has another number there is locked as by [Client.AcquireAll], and not handed over. Not for Fenced clients.
+	// fewer, or other nodes in some. A lock needs a quorum of its key's group in each list; a key whose group has
+	// another number there is locked as by [Client.AcquireAll], and not handed over. Fenced: InitFencing as there.
 	NextGroups [][]string
 	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
@@ -179,7 +179,8 @@ func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx) }
 // [ErrForgotten], when so many nodes have lost the tokens, by a restart without a disk, a flush or an
 // eviction, that the others cannot know all. It waits for MaxTTL and returns when enough nodes have a vote,
 // at once if all have one. When ctx ends it returns which have none. If too few can be reached it fails at
-// once. With NextNodes, MaxTTL later clients of NextNodes alone are served; those of Nodes alone are refused.
+// once. With NextNodes it then has clients of Nodes alone refused and, MaxTTL later, those of NextNodes alone
+// served. So with NextGroups, unless a group had no votes: then it is to be called again for that.
 //
 // atLeast is the largest token that the resources have seen, of any key; 0 for a first start and a change of
 // nodes. Tokens given after the call are larger than it, than all that nodes show, and, if too few remember,
@@ -190,8 +191,7 @@ func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 	return c.router.InitFencing(ctx, atLeast)
 }
 
-// Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
-// stay held until their TTL ends. It always returns nil.
+// Close ends all waits, waits up to 250 ms for operations under way, and frees all. Locks stay until their TTL ends.
 func (c *Client) Close() error { c.router.Close(); return nil }
 
 // TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes, at
