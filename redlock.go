@@ -175,12 +175,12 @@ func New(cfg Config) (*Client, error) {
 // why. With a ctx that has ended it returns at once, as a readiness probe needs it. After Close: ErrClosed.
 func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx) }
 
-// InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and after
-// [ErrForgotten], when so many nodes have lost the tokens, by a restart without a disk, a flush or an
-// eviction, that the others cannot know all. It waits for MaxTTL and returns when enough nodes have a vote,
-// at once if all have one. When ctx ends it returns which have none. If too few can be reached it fails at
-// once. With NextNodes it then has clients of Nodes alone refused and, MaxTTL later, those of NextNodes alone
-// served. So with NextGroups, unless a group had no votes: then it is to be called again for that.
+// InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and after [ErrForgotten],
+// when so many nodes have lost the tokens, by a restart without a disk, a flush or an eviction, that the others
+// cannot know all. It waits for MaxTTL and returns when enough nodes have a vote, at once if all have one. When ctx
+// ends it returns which have none. If too few can be reached it fails at once. With NextNodes it then has clients of
+// Nodes alone refused and, MaxTTL later, those of NextNodes alone served; so with NextGroups, unless a group had no
+// votes: then call it again.
 //
 // atLeast is the largest token that the resources have seen, of any key; 0 for a first start and a change of
 // nodes. Tokens given after the call are larger than it, than all that nodes show, and, if too few remember,
@@ -191,7 +191,8 @@ func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 	return c.router.InitFencing(ctx, atLeast)
 }
 
-// Close ends all waits, waits up to 250 ms for operations under way, and frees all. Locks stay until their TTL ends.
+// Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
+// stay held until their TTL ends. It always returns nil.
 func (c *Client) Close() error { c.router.Close(); return nil }
 
 // TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes, at
