@@ -179,8 +179,7 @@ func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx) }
 // when so many nodes have lost the tokens, by a restart without a disk, a flush or an eviction, that the others
 // cannot know all. It waits for MaxTTL and returns when enough nodes have a vote, at once if all have one. When ctx
 // ends it returns which have none. If too few can be reached it fails at once. With NextNodes it then has clients of
-// Nodes alone refused and, MaxTTL later, those of NextNodes alone served; so with NextGroups, unless a group had no
-// votes: then call it again.
+// Nodes alone refused and, MaxTTL later, those of NextNodes served; so with NextGroups, unless a group had no vote.
 //
 // atLeast is the largest token that the resources have seen, of any key; 0 for a first start and a change of
 // nodes. Tokens given after the call are larger than it, than all that nodes show, and, if too few remember,
