@@ -220,7 +220,7 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 //
 // A process that waits also asks a quorum about once a second, so a lock that is free is granted. A lock that
 // is always wanted is left free for 255 ms every 2.9 s, for clients that poll: other libraries, TryAcquire, and
-// clients that write the nodes otherwise. Queues decide who asks when; votes decide who holds the lock.
+// clients that write the nodes otherwise. Queues decide when each asks; votes decide which holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.router.Acquire(ctx, key, ttl, false)
 	return Lock{h}, err

@@ -30,7 +30,7 @@ var (
 	// ErrNoRunID refuses a node that does not report its run_id (INFO server),
 	// where the restart guard is strict.
 	ErrNoRunID = errors.New("conn: server does not tell its run_id, by which a restart is known")
-	// ErrTooOld refuses a server whose scripts cannot keep fencing tokens.
+	// ErrTooOld refuses a server with scripts that cannot keep fencing tokens.
 	ErrTooOld = errors.New("conn: server is too old for fencing, which needs Redis 5 or later")
 	// ErrQuarantined is why a node has no vote: it has restarted, or may have lately,
 	// and may have forgotten locks that are still held.
@@ -41,7 +41,7 @@ var (
 	// ErrSentinel refuses a node that keeps no keys.
 	ErrSentinel = errors.New("conn: node is a sentinel: name the masters that it watches, without their failover")
 
-	// ErrNotRESP refuses a server whose first answer is in another protocol.
+	// ErrNotRESP refuses a server that answers first in another protocol.
 	ErrNotRESP = errors.New("conn: answers in another protocol: not a Redis or Valkey port, or one that wants TLS (rediss://)")
 	// ErrRefused is an error in answer to a command of the handshake that does not depend
 	// on the server's state, and so does not go away by itself.

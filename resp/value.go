@@ -8,7 +8,7 @@ type Value struct {
 	// of its Value, so it is never Attribute.
 	Kind Kind
 	// Null is true for the null of RESP3 and for the null bulk and null array
-	// of RESP2, whose Kind stays Bulk and Array.
+	// of RESP2. The Kind of these stays Bulk and Array.
 	Null bool
 	// Int is the number of an integer, 0 or 1 for a boolean, the number of
 	// direct elements of an aggregate, with 2 for each pair of a map, and 0

@@ -74,7 +74,7 @@ type Client struct {
 	asks   time.Duration  // how long a node has to answer
 
 	forgotten atomic.Uint64 // nodes that may have no vote, a bit each, until it is known that they do
-	doubted   atomic.Uint64 // those of them whose state may have changed since they were asked
+	doubted   atomic.Uint64 // those of them that may have changed since they were asked
 	relapsed  atomic.Uint64 // those that have answered since that they have forgotten
 	nonces    atomic.Uint64 // that were made
 

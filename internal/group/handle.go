@@ -14,7 +14,7 @@ import (
 )
 
 // Handle is a handle on a lock that was acquired. It is a small value that may be copied. The
-// zero Handle holds nothing, and neither does one whose lock was released.
+// zero Handle holds nothing, and neither does one of a lock that was released.
 type Handle struct {
 	group *Group // counts the lock, and keeps it alive
 	hold  holding.Hold
@@ -48,8 +48,8 @@ func (h Handle) Keys() []string {
 	return []string{h.key}
 }
 
-// Token is the value at the keys, the proof of holding the lock, or "". A lock whose
-// token was shown is not passed on inside the process: another may have the token.
+// Token is the value at the keys, the proof of holding the lock, or "". A lock with
+// a token that was shown is not passed on inside the process: another may have the token.
 func (h Handle) Token() string {
 	h.hold.ShowToken()
 	return h.Value()
@@ -310,5 +310,5 @@ func orBackground(ctx context.Context) context.Context {
 	return ctx
 }
 
-// FenceFrom is the fencing token of the lock whose context ctx is, or is derived from.
+// FenceFrom is the fencing token of the lock that ctx belongs to.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) { return holding.FenceFrom(ctx) }

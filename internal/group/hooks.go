@@ -78,8 +78,8 @@ func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r *repo
 	unusedReports.Put(r)
 }
 
-// reportUnsent counts and reports an attempt that no node was asked for: an extend whose
-// lock has expired or was released, or an acquire while others wait for the key.
+// reportUnsent counts and reports an attempt that no node was asked for: an extend of a
+// lock that has expired or was released, or an acquire while others wait for the key.
 func (g *Group) reportUnsent(ctx context.Context, kind engine.Kind, key string, err error) {
 	g.engine.Note(kind, err)
 	if f := g.cfg.OnAttempt; f != nil {

@@ -140,7 +140,7 @@ func Read(text []byte) (fatal bool, err error) {
 	return false, reply
 }
 
-// refusal is an error reply whose cause has a name.
+// refusal is an error reply with a cause that has a name.
 type refusal struct {
 	cause error
 	reply *resp.ServerError

@@ -129,9 +129,10 @@ func (m *mirror) Err() error {
 
 // follow waits for the end of ctx, or until enough. Then m has ended.
 func (m *mirror) follow(ctx context.Context, enough <-chan struct{}) {
-	defer close(m.done) // also if ctx panics
-	m.err = context.Canceled
-	if m.err = ctx.Err(); m.err != nil {
+	m.err = context.Canceled // if ctx panics, which ends m too
+	defer close(m.done)
+	if err := ctx.Err(); err != nil {
+		m.err = err
 		return
 	}
 	select {

@@ -28,7 +28,7 @@ type session struct {
 
 	mu      sync.Mutex
 	room    sync.Cond // the first command was answered, or the session has ended
-	first   *request  // the oldest whose reply is not written
+	first   *request  // the oldest with a reply that is not written
 	last    *request
 	depth   int                 // from first to last
 	bytes   int                 // of these
@@ -68,7 +68,7 @@ func (s *session) serve() {
 	s.commands.Gone()
 }
 
-// errStopped ends the reading of a session whose replies are still written.
+// errStopped ends the reading of a session. Its replies are still written.
 var errStopped = errors.New("session: no more commands are read")
 
 // read reads and starts commands. It returns why there are no more.
@@ -428,7 +428,7 @@ func (s *session) vanish() {
 	s.room.Broadcast()
 }
 
-// drop undoes the commands that are complete and whose replies are not written. Those that did not
+// drop undoes the commands that are complete and have replies that are not written. Those that did not
 // begin never do.
 func (s *session) drop() {
 	if s.writing {
