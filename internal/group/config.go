@@ -26,6 +26,7 @@ type Config struct {
 	Nodes      []string    // addresses, perhaps with credentials
 	NextNodes  []string    // likewise, while the nodes change
 	In         nodes.Lists // of a group of several: those lists of groups that have it
+	Places     []string    // of a group of several, in each list: its number, and of how many
 	Retry      Retry
 	Name       string
 	NoHandOver bool
