@@ -112,7 +112,7 @@ func (b *batch) add(op *Op) {
 	if c, ok := op.Done.(*Call); ok {
 		r.ended = c.ended
 	}
-	r.tally.ResetTo(b.engine.quorum)
+	r.tally.Reset(b.engine.quorum)
 	b.rounds = append(b.rounds, r)
 	b.undecided++
 	b.soonest = min(b.soonest, op.Timeout)
@@ -255,9 +255,7 @@ func (b *batch) fenced(node, i int, kind Kind, a fencing.Answer) {
 	default:
 		b.refused(node, i, errMisfit)
 	}
-	if f := b.engine.onForgotten; f != nil {
-		f(node, a)
-	}
+	b.engine.observer.NodeChanged(node, NoVote, a)
 }
 
 // refused records a failed vote in one round, and why.
@@ -333,7 +331,7 @@ func (b *batch) expireRound(i int, now time.Duration) {
 	}
 }
 
-// kindOf is the kind of a round, whose operation may be gone.
+// kindOf is the kind of a round. Its operation may be gone.
 func (b *batch) kindOf(i int) Kind {
 	for g := len(b.groups) - 1; g > 0; g-- {
 		if b.groups[g].first <= i {

@@ -15,7 +15,10 @@ import (
 // Inspect asks all nodes what they have at a key, and sums it up.
 func (g *Group) Inspect(ctx context.Context, key string) (seen []inspection.Sight, all inspection.Summary, err error) {
 	if seen, err = g.read(ctx, key); err == nil {
-		all = inspection.Summarize(seen, g.quorum)
+		all = inspection.Summarize(seen, g.Members().Quorum)
+	}
+	for i := range seen {
+		seen[i].Node, seen[i].Addr = g.Number(i), g.Addr(i)
 	}
 	return seen, all, err
 }
@@ -24,38 +27,44 @@ func (g *Group) read(ctx context.Context, key string) ([]inspection.Sight, error
 	return inspection.Read(orBackground(ctx), g.engine, g.Len(), key, g.Failures)
 }
 
-// Bounds of a value that Attach takes: what other clients write, and what is read back.
-const (
-	minValue = token.Size
-	maxValue = 256
-)
+// maxValue bounds a value that Attach takes: as much of one is read back.
+const maxValue = 256
 
-// Attach makes a handle of a lock that was acquired elsewhere, once a quorum of nodes has
-// shown its value. Its validity is what was given, and what the nodes show at most.
-func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.Time) (Handle, error) {
+// Attach makes a handle of a lock that was acquired elsewhere, once a quorum of nodes of each
+// group that has the key has shown its value. Its validity is what was given, and what the nodes
+// show at most.
+func Attach(ctx context.Context, key, value string, validUntil time.Time, groups ...*Group) (Handle, error) {
+	g := groups[0]
 	now := g.clock.Now()
 	left := time.Until(validUntil)
 	switch {
-	case len(value) < minValue || len(value) > maxValue:
-		return Handle{}, engine.WrongArgument("token has %d bytes, from %d to %d are allowed", len(value), minValue, maxValue)
+	case value == "" || len(value) > maxValue:
+		return Handle{}, engine.WrongArgument("token has %d bytes, from 1 to %d are allowed", len(value), maxValue)
 	case left <= 0:
 		return Handle{}, engine.WrongArgument("validity has ended %v ago", -left)
 	}
-	seen, err := g.read(ctx, key)
-	if err != nil {
-		return Handle{}, err
+	s := holding.State{Key: key, Until: now + left, More: &holding.More{HasTail: true, Tail: value}}
+	if len(value) >= token.Size { // else it is another library's, and all tail
+		s.More.Tail = value[copy(s.Token[:], value):]
 	}
-	op, ttl := inspection.Prove(seen, value, g.quorum)
-	if op.Err != nil {
-		return Handle{}, g.explain(op, op.Err)
+	for _, g := range groups {
+		seen, err := g.read(ctx, key)
+		if err != nil {
+			return Handle{}, err
+		}
+		op, ttl := inspection.Prove(seen, value, g.Members().Quorum)
+		if op.Err != nil {
+			return Handle{}, g.Explain(op, op.Err)
+		}
+		s.Until = min(s.Until, quorum.Until(now, ttl))
+		if len(groups) > 1 {
+			s.More.Keys, s.More.Sites = append(s.More.Keys, key), append(s.More.Sites, g)
+		}
 	}
-	s := holding.State{Key: key, Until: min(now+left, quorum.Until(now, ttl))}
 	if g.clock.Now() >= s.Until {
 		return Handle{}, engine.ErrExpired
 	}
 	s.TTL = min(max(s.Until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
-	copy(s.Token[:], value)
-	s.More = &holding.More{HasTail: true, Tail: value[token.Size:]}
 	g.attached.Add(1)
 	return g.begin(&s, 0, 0), nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -16,6 +17,15 @@ func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key []byte, er
 	if f := g.cfg.OnAttempt; f != nil {
 		f(ctx, op.Kind, string(key), op.Took(g.clock.Now()), op.Tally, err)
 	}
+}
+
+// reportEnd counts and reports an operation on a lock, and returns its error as the API shows it. op has
+// decided it.
+func (g *Group) reportEnd(ctx context.Context, c *operation.Calls, op *engine.Op, err error) error {
+	c.Note(err)
+	err = c.Explain(op, err)
+	g.reportAttempt(ctx, op, c.First().Key, err)
+	return err
 }
 
 // report is an attempt to acquire that has ended, for Hooks.Attempt.
@@ -45,13 +55,17 @@ func (r *reports) with(a report) *reports {
 // meanwhile: a hook may block. h is what the last attempt has brought: if the hook panics the
 // caller gets no handle, and the lock is released.
 func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r *reports) {
-	if r == nil {
-		return
+	switch {
+	case r == nil:
+	case w != nil:
+		w.Aside(func() { g.callHook(ctx, h, r) })
+	default:
+		g.callHook(ctx, h, r)
 	}
-	if w != nil {
-		w.Aside(func() { g.report(ctx, nil, h, r) })
-		return
-	}
+}
+
+// callHook calls the hook for each attempt, and takes r back.
+func (g *Group) callHook(ctx context.Context, h Handle, r *reports) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -68,8 +82,8 @@ func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r *repo
 	unusedReports.Put(r)
 }
 
-// reportUnsent counts and reports an attempt that no node was asked for: an extend whose
-// lock has expired or was released, or an acquire while others wait for the key.
+// reportUnsent counts and reports an attempt that no node was asked for: an extend of a
+// lock that has expired or was released, or an acquire while others wait for the key.
 func (g *Group) reportUnsent(ctx context.Context, kind engine.Kind, key string, err error) {
 	g.engine.Note(kind, err)
 	if f := g.cfg.OnAttempt; f != nil {
@@ -90,7 +104,7 @@ func (g *Group) onVote(f func(engine.Kind, int, string, quorum.Outcome, error)) 
 		return nil
 	}
 	return func(node int, kind engine.Kind, o quorum.Outcome, err error) {
-		f(kind, g.Number(node), g.addrs[node], o, err)
+		f(kind, g.Number(node), g.Addr(node), o, err)
 	}
 }
 

@@ -34,6 +34,9 @@ func (e *configError) Error() string        { return e.text }
 func (e *configError) Is(target error) bool { return target == engine.ErrConfig }
 func (e *configError) Unwrap() []error      { return e.causes }
 
+// InConfig begins the errors of a wrong Config.
+const InConfig = "redlock: config: "
+
 // WrongConfig is the error of a wrong Config: a text, and the causes that follow it.
 func WrongConfig(text string, causes ...error) error {
 	var list []string
@@ -68,7 +71,7 @@ func EndOf(ctx context.Context) error {
 	}
 }
 
-// notReady is the error of a wait for nodes whose context has ended.
+// notReady is the error of a wait for nodes when its context has ended.
 type notReady struct{ ended, why error }
 
 func (e *notReady) Error() string   { return fmt.Sprintf("%v; %v", e.why, e.ended) }
