@@ -10,7 +10,7 @@ import (
 // pace is when one worker of an uncontended cell begins its pairs, and how long it holds its locks.
 // A nil pace has no pauses.
 //
-// Pairs that are asked for at a rate come by chance, whatever the answers take: the time to the next
+// Pairs that are asked for at a rate come by chance, however long answers take: the time to the next
 // is distributed exponentially, and a pair counts from the instant at which it was due, also if
 // its worker came late to it. So a stall costs each pair that was due meanwhile.
 type pace struct {
