@@ -18,8 +18,16 @@ const (
 	probeEvery    = 100 // round trips, while there is more than one batch out
 )
 
+// The number of operations that may be in flight depends on how fast a quorum answers: an
+// operation that is sent waits at the nodes for those before it, and its timeout runs, while
+// none runs in the queue. So a burst is sent at the pace of the answers, and is late, not lost.
+// leastBound is what a client begins with, and what no pause brings the bound below: nodes that
+// need 100 us for each answer as many in half of the default timeout.
+const leastBound = 256
+
 // window is the in-flight window: it bounds how many batches may be on the wire
-// unanswered. Its fields are the driver's; isOpen is read by every submitter.
+// unanswered, and how many operations. Its fields are the driver's; isOpen is read by
+// every submitter.
 //
 // A submitter appends to the queue and then reads isOpen; a driver opens the
 // window and then reads the queue. Both are sequentially consistent, so the second
@@ -27,7 +35,8 @@ const (
 type window struct {
 	size   int // batches
 	inside int
-	bound  int           // operations, and so replies that a node owes: half of what cuts it off
+	bound  int           // operations
+	most   int           // bound at most: half of the replies that a node may owe before it is cut off
 	ops    int           // inside
 	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
 	probed time.Duration // when it was last measured
@@ -36,10 +45,11 @@ type window struct {
 }
 
 func (w *window) init(maxInFlight int) {
-	w.size, w.bound = 1, math.MaxInt
+	w.size, w.most = 1, math.MaxInt
 	if maxInFlight > 0 {
-		w.bound = max(1, maxInFlight/2)
+		w.most = max(1, maxInFlight/2)
 	}
+	w.bound = min(leastBound, w.most)
 	w.isOpen.Store(true)
 }
 
@@ -63,6 +73,7 @@ func (w *window) enter(b *batch) {
 	}
 	w.inside++
 	w.ops += len(b.rounds)
+	b.ahead = w.ops
 	w.set()
 }
 
@@ -70,10 +81,29 @@ func (w *window) enter(b *batch) {
 func (w *window) leave(b *batch) {
 	w.inside--
 	w.ops -= len(b.rounds)
-	if b.probe && b.engine.quorum.IsQuorum(b.done&^b.gone) {
-		w.measure(b.engine.clock.Now() - b.sentAt)
+	took := b.engine.clock.Now() - b.sentAt
+	answered := b.engine.quorum.IsQuorum(b.done &^ b.gone)
+	if answered && (b.probe || took < w.round) { // else a pause was measured
+		w.measure(took)
 	}
+	w.pace(b, took, answered)
 	w.set()
+}
+
+// pace has bound follow what a quorum answers in half of the time that the round trip leaves of
+// the timeout, in proportion to what b has shown. It grows to twice as much in a round trip at
+// most, and while it is used: else nothing has shown that more would be answered. Nodes that are
+// silent or down show no pace.
+func (w *window) pace(b *batch, took time.Duration, answered bool) {
+	timeout := b.soonest
+	target := (min(w.round, timeout) + timeout) / 2
+	inTime := int(time.Duration(b.ahead) * target / max(1, took))
+	switch {
+	case took > target && b.replied:
+		w.bound = max(min(w.bound, inTime), min(leastBound, w.most))
+	case took <= target && answered && b.ahead > w.bound/2:
+		w.bound = min(max(w.bound, inTime), w.bound+len(b.rounds), w.most)
+	}
 }
 
 // measure follows the shortest round trips: down at once, and up slowly, because most
