@@ -90,18 +90,18 @@ func (w *window) leave(b *batch) {
 	w.set()
 }
 
-// pace has bound follow what a quorum answers in half of the time that the round trip leaves of
-// the timeout, in proportion to what b has shown. It grows to twice as much in a round trip at
-// most, and while it is used: else nothing has shown that more would be answered. Nodes that are
-// silent or down show no pace.
+// pace has bound follow what a quorum answers in a quarter of the time that the round trip leaves
+// of the timeout, in proportion to what b has shown. It grows while it is used, since nothing else
+// shows that more would be answered, and by as much as was answered. It shrinks when b needed half of
+// that time: in between there is no need. Nodes that are silent or down show no pace.
 func (w *window) pace(b *batch, took time.Duration, answered bool) {
-	timeout := b.soonest
-	target := (min(w.round, timeout) + timeout) / 2
-	inTime := int(time.Duration(b.ahead) * target / max(1, took))
+	round := min(w.round, b.soonest)
+	left := b.soonest - round
+	inTime := int(time.Duration(b.ahead) * (round + left/4) / max(1, took))
 	switch {
-	case took > target && b.replied:
+	case took > round+left/2 && b.replied:
 		w.bound = max(min(w.bound, inTime), min(leastBound, w.most))
-	case took <= target && answered && b.ahead > w.bound/2:
+	case answered && b.ahead > w.bound/2:
 		w.bound = min(max(w.bound, inTime), w.bound+len(b.rounds), w.most)
 	}
 }
