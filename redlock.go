@@ -34,6 +34,7 @@ import (
 	"github.com/redlock-go/redlock/internal/inspection"
 	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/metrics"
+	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/router"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
@@ -66,8 +67,12 @@ type Config struct {
 	// can serve. No master is in two, but their processes may share machines, with other ports. A key belongs
 	// to one group, by a hash of its part between the first { and the next }, as in Redis Cluster, or else of
 	// all of it, and by the group's place in the list; a group at the end takes its even share from the
-	// others. Clients with other Groups do not exclude each other: change them while none runs.
+	// others. Clients with other Groups do not exclude each other: see NextGroups.
 	Groups [][]string
+	// NextGroups are the Groups after a change that is under way, in the two steps of NextNodes: more groups,
+	// fewer, or other nodes in some. A lock needs a quorum of its key's group in each list; a key whose group
+	// has another number there is locked as by [Client.AcquireAll], and not handed over. Not for Fenced clients.
+	NextGroups [][]string
 	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
 	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ
@@ -117,7 +122,8 @@ type Config struct {
 // Format implements fmt.Formatter: no verb shows the credentials of a node.
 func (cfg Config) Format(f fmt.State, verb rune) {
 	type plain Config // has no Format
-	cfg.Nodes, cfg.NextNodes, cfg.Groups = texts.Redact(cfg.Nodes), texts.Redact(cfg.NextNodes), texts.RedactAll(cfg.Groups)
+	cfg.Nodes, cfg.NextNodes = texts.Redact(cfg.Nodes), texts.Redact(cfg.NextNodes)
+	cfg.Groups, cfg.NextGroups = texts.RedactAll(cfg.Groups), texts.RedactAll(cfg.NextGroups)
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
 }
 
@@ -157,7 +163,7 @@ func New(cfg Config) (*Client, error) {
 		QuorumError: newQuorumError, AcquireError: newAcquireError, Knobs: knobs.Value(cfg.knobs),
 	}
 	cfg.Hooks.install(&in)
-	r, err := router.New(in, cfg.Groups)
+	r, err := router.New(in, cfg.Groups, cfg.NextGroups)
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +192,7 @@ func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 
 // Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
 // stay held until their TTL ends. It always returns nil.
-func (c *Client) Close() error {
-	c.router.Close()
-	return nil
-}
+func (c *Client) Close() error { c.router.Close(); return nil }
 
 // TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes, at
 // most for NodeTimeout once they are asked, or until ctx ends. What a failed attempt left is released later.
@@ -199,7 +202,7 @@ func (c *Client) Close() error {
 // operations wait to be sent. The errors are ErrTaken, mostly without a round trip while callers of Acquire wait
 // for key in this client, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err().
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.router.Of(key).TryAcquire(ctx, key, ttl)
+	h, err := c.router.Acquire(ctx, key, ttl, true)
 	return Lock{h}, err
 }
 
@@ -219,7 +222,7 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // is always wanted is left free for 255 ms every 2.9 s, for clients that poll: other libraries, TryAcquire, and
 // clients that write the nodes otherwise. Queues decide who asks when; votes decide who holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.router.Of(key).Acquire(ctx, key, ttl)
+	h, err := c.router.Acquire(ctx, key, ttl, false)
 	return Lock{h}, err
 }
 
@@ -243,13 +246,13 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 // Acquire, or that of f joined with the cause of a loss (errors.Join). A release without a result is no
 // error. ttl is 30 ms at least.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.router.Of(key).Do(ctx, key, ttl, false, f)
+	return c.router.Do(ctx, key, ttl, false, f)
 }
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is
 // ErrTaken f was not called, unless f returns ErrTaken.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.router.Of(key).Do(ctx, key, ttl, true, f)
+	return c.router.Do(ctx, key, ttl, true, f)
 }
 
 // Attach returns a handle on a lock that another process, client or library has acquired, by its token, 22 to
@@ -257,7 +260,7 @@ func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f fun
 // or earlier if the nodes show less; KeepAlive extends by the TTL that was left. It blocks for one round trip
 // to all nodes, at most for NodeTimeout: ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument or ctx.Err().
 func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
-	h, err := c.router.Of(key).Attach(ctx, key, token, validUntil)
+	h, err := c.router.Attach(ctx, key, token, validUntil)
 	return Lock{h}, err
 }
 
@@ -405,7 +408,7 @@ type QuorumError struct {
 	Cause                  error  // ErrNoQuorum
 	Nodes, Granted, Denied int    // numbers of nodes
 	Failed                 []NodeError
-	InNodes, InNextNodes   bool // which of the two lacks a quorum; false unless Config.NextNodes is set
+	InNodes, InNextNodes   bool // which of the two lacks a quorum, where the nodes of a group change
 }
 
 // Error returns how many nodes failed, which, and why.
@@ -416,11 +419,11 @@ func (e *QuorumError) Error() string {
 // Unwrap returns Cause and Failed.
 func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) }
 
-func newQuorumError(g *group.Group, op *engine.Op) error {
-	lacking, t := g.Lacking(op), &op.Tally
-	e := &QuorumError{OpKind(op.Kind), op.Err, g.Len(), t.Count(quorum.Granted), t.Count(quorum.Denied), nil, lacking.Nodes, lacking.NextNodes}
-	for _, f := range g.Failures(op) {
-		e.Failed = append(e.Failed, NodeError{g.Number(f.Node), g.Addr(f.Node), f.Err})
+func newQuorumError(n *nodes.Nodes, op *engine.Op) error {
+	lacking, t := n.Lacking(op), &op.Tally
+	e := &QuorumError{OpKind(op.Kind), op.Err, n.Len(), t.Count(quorum.Granted), t.Count(quorum.Denied), nil, lacking.Nodes, lacking.NextNodes}
+	for _, f := range n.Failures(op) {
+		e.Failed = append(e.Failed, NodeError{n.Number(f.Node), n.Addr(f.Node), f.Err})
 	}
 	return e
 }
@@ -483,7 +486,7 @@ func (c *Client) Submit(op *Op) error {
 	if op.Done != nil {
 		in.Done = (*completion)(op)
 	}
-	return c.router.OfBytes(op.Key).Submit(in, (*token.Token)(&op.Token))
+	return c.router.Submit(in, (*token.Token)(&op.Token))
 }
 
 // Cancel takes op back. It returns false if it is too late, because Done was called or is about to be, or if
@@ -561,9 +564,9 @@ func (s Stats) WriteMetrics(w io.Writer) error {
 
 // Node is the state of a node at one moment.
 type Node struct {
-	Index                int           // its place, from 0: in Nodes, then NextNodes where not in Nodes; or in all Groups
+	Index                int           // its place, from 0: in Nodes, then NextNodes where not in Nodes; or so in all groups
 	Addr                 string        // without credentials
-	InNodes, InNextNodes bool          // the lists that it is in; InNodes with Groups
+	InNodes, InNextNodes bool          // the lists that it is in: of Nodes, or of Groups
 	Up                   bool          // it has a connection
 	Err                  error         // why it has none, a *conn.Error; nil while up; never a credential
 	Guarded              time.Duration // how long it still has no vote; 0 if it may vote
@@ -582,15 +585,15 @@ type Node struct {
 // Stats returns the counts and the state of the nodes. It blocks while another goroutine uses the sockets:
 // for microseconds, or up to 5 ms if that one waits for replies. It allocates Stats.Nodes.
 func (c *Client) Stats() Stats {
-	nodes := make([]Node, 0, c.router.Len())
-	s := c.router.Stats(func(n group.Node) { nodes = append(nodes, newNode(n)) })
+	all := make([]Node, 0, c.router.Len())
+	s := c.router.Stats(func(n nodes.Node) { all = append(all, newNode(n)) })
 	return Stats{
 		s.Acquire, s.Extend, s.Release, s.Waits, s.AcquireTimes, s.WaitTimes, s.Held, s.KeptAlive, s.InLine,
-		s.Lost, s.HandedOver, s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, nodes,
+		s.Lost, s.HandedOver, s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, all,
 	}
 }
 
-func newNode(n group.Node) Node {
+func newNode(n nodes.Node) Node {
 	return Node{
 		n.Index, n.Addr, n.Lists.Nodes, n.Lists.NextNodes, n.Up, n.Err, n.Guarded, n.Server, command.Form(n.Form).String(), n.Connects,
 		n.RoundTrips, n.RoundTrip, n.RoundTripMax, n.InFlight, n.Votes[quorum.Granted], n.Votes[quorum.Denied], n.Votes[quorum.Failed],
@@ -645,26 +648,23 @@ func (s KeyState) Token() string { return s.value.Show() }
 // ErrArgument; the failure of a node, also of one that has no string there, is in its KeyOnNode. Inspect and
 // Attach need the permissions for GETRANGE and PTTL.
 func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
-	g := c.router.Of(key)
-	seen, all, err := g.Inspect(ctx, key)
+	seen, all, err := c.router.Inspect(ctx, key)
 	if err != nil {
 		return KeyState{}, err
 	}
 	s := KeyState{key, KeyStatus(all.Status), all.Holder, all.Digest, all.TTL, make([]KeyOnNode, len(seen)), all.Value}
-	for i := range seen {
-		n := &seen[i]
+	for i, n := range seen {
 		holder, digest := n.Holder()
-		s.Nodes[i] = KeyOnNode{g.Number(i), g.Addr(i), holder, digest, n.TTL, n.There && n.TTL == 0, n.Err}
+		s.Nodes[i] = KeyOnNode{n.Node, n.Addr, holder, digest, n.TTL, n.There && n.TTL == 0, n.Err}
 	}
 	return s, nil
 }
 
 // Hooks are optional. Several goroutines may call them at once. They may use the client, also Stats and Close.
 //
-// The goroutine that called the client calls Attempt, Acquire and LockLost, before its call returns; a panic
-// goes to that caller. A goroutine of the client calls the others, and Attempt and LockLost for an [Op] and
-// for extensions in the background, as it does Op.Done: one that blocks delays the others by 20 ms at most,
-// and a panic is recovered and logged.
+// The goroutine that called the client calls Attempt, Acquire and LockLost before its call returns; a panic goes
+// to that caller. A goroutine of the client calls the others, and Attempt and LockLost for an [Op] and extensions in the
+// background, as it does Op.Done: one that blocks delays others by 20 ms at most; a panic is recovered and logged.
 type Hooks struct {
 	// Attempt is called for each attempt that Stats counts, with the votes on the key that decided it.
 	Attempt func(Attempt)
@@ -738,11 +738,11 @@ func (h Hooks) install(in *group.Config) {
 			f(Vote{OpKind(kind), node, addr, Outcome(o), err})
 		}
 	}
-	node := func(f func(Node)) func(group.Node) {
+	node := func(f func(Node)) func(nodes.Node) {
 		if f == nil {
 			return nil
 		}
-		return func(n group.Node) { f(newNode(n)) }
+		return func(n nodes.Node) { f(newNode(n)) }
 	}
 	in.OnNodeUp, in.OnNodeDown, in.OnNodeGuarded = node(h.NodeUp), node(h.NodeDown), node(h.NodeGuarded)
 }

@@ -58,7 +58,9 @@ var restricted = map[string][]string{
 	"bench":                             {},
 	"internal/router":                   {"redlock"},
 	"internal/group":                    {"redlock", "internal/router"},
-	"internal/inspection":               {"redlock", "internal/group"},
+	"internal/nodes":                    {"redlock", "internal/router", "internal/group"},
+	"internal/operation":                {"internal/group"},
+	"internal/inspection":               {"redlock", "internal/router", "internal/group"},
 	"conn/conntest":                     {}, // or a user of the library compiles a server
 	"internal/fakeredis":                {"bench", "internal/testkit", "conn/conntest", "internal/embedded"},
 	"internal/realredis":                {"bench", "internal/testkit"},
@@ -194,6 +196,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"internal/cmd/redlock/a.go", ours + "internal/fakeredis", false},
 		{"internal/frontend/a.go", ours + "internal/fakeredis", false},
 		{"internal/group/a.go", ours + "internal/frontend", false},
+		{"internal/nodes/a.go", ours + "internal/group", false},
 		{"newroom/a.go", ours + "resp", false},
 	} {
 		src := fmt.Sprintf("package p\n\nimport (\n\t_ %q\n\tx %q\n)\n", "fmt", c.imports)

@@ -256,9 +256,7 @@ func (b *batch) fenced(node, i int, kind Kind, a fencing.Answer) {
 	default:
 		b.refused(node, i, errMisfit)
 	}
-	if f := b.engine.onForgotten; f != nil {
-		f(node, a)
-	}
+	b.engine.observer.NodeChanged(node, NoVote, a)
 }
 
 // refused records a failed vote in one round, and why.

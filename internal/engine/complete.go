@@ -25,8 +25,8 @@ func (e *Engine) complete() (calls int) {
 		if e.closing.Load() && op.Err == ErrNoQuorum && closedUnder(op) {
 			op.Err = ErrClosed
 		}
-		if op.Kind == Release && e.onRelease != nil {
-			e.onRelease(op.Key, e.quorum.Nodes()&^op.Absent)
+		if op.Kind == Release { // won or not: nodes that may have had the key have it no more
+			e.observer.KeyChanged(e.quorum.Nodes()&^op.Absent, op.Key, true)
 		}
 		if c, own := op.Done.(*cleanup); own {
 			if c.released {

@@ -11,7 +11,6 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
-	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -58,31 +57,26 @@ type Config struct {
 	// OnVote is called for every vote, as callbacks are; it may be nil. err is set where
 	// the vote failed.
 	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
-	// OnRelease is called for every release that has ended, with the nodes that may have had
-	// the key, a bit each. The driver lock is held. It may be nil.
-	OnRelease func(key []byte, nodes uint64)
+	// Observer learns what the driver comes to know beside results; it may be nil.
+	Observer Observer
 	// Fence is what fenced acquires and extends need, or nil. The driver lock protects it.
 	Fence *command.Fence
-	// OnForgotten is called for a node that has no vote in fenced acquires, or belongs to
-	// another fleet. The driver lock is held.
-	OnForgotten func(node int, a fencing.Answer)
 	// OnPanic is called for a callback that has panicked; it may be nil.
 	OnPanic func(v any, stack []byte)
 }
 
 // Engine carries operations to the nodes of one client.
 type Engine struct {
-	clock       clock.Clock
-	timeout     time.Duration
-	maxTTL      time.Duration
-	onVote      func(node int, kind Kind, o quorum.Outcome, err error)
-	onRelease   func(key []byte, nodes uint64)
-	onPanic     func(v any, stack []byte)
-	fleet       Fleet
-	nodes       int
-	quorum      *quorum.Config
-	fence       *command.Fence
-	onForgotten func(node int, a fencing.Answer)
+	clock    clock.Clock
+	timeout  time.Duration
+	maxTTL   time.Duration
+	onVote   func(node int, kind Kind, o quorum.Outcome, err error)
+	observer Observer
+	onPanic  func(v any, stack []byte)
+	fleet    Fleet
+	nodes    int
+	quorum   *quorum.Config
+	fence    *command.Fence
 
 	queue     queue
 	callbacks callbacks
@@ -125,7 +119,10 @@ type Engine struct {
 
 // New makes an engine; [Engine.Start] gives it its nodes.
 func New(cfg Config) *Engine {
-	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, onRelease: cfg.OnRelease, onPanic: cfg.OnPanic, fence: cfg.Fence, quorum: cfg.Quorum, onForgotten: cfg.OnForgotten, quiet: make(chan struct{}, 1)}
+	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, observer: cfg.Observer, onPanic: cfg.OnPanic, fence: cfg.Fence, quorum: cfg.Quorum, quiet: make(chan struct{}, 1)}
+	if e.observer == nil {
+		e.observer = deaf{}
+	}
 	e.timeout = min(cfg.Timeout, MaxTTL) // more would overflow when an instant is added
 	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
 	e.queue.limit = cfg.MaxWaiting
@@ -187,7 +184,7 @@ func (e *Engine) enqueueChecked(op *Op, now time.Duration) error {
 		op.Err, op.Until = err, never // no phase to end: it was not begun
 		op.advance(idle)
 		e.depth.Add(-1)
-		e.Note(op.Kind, err)
+		e.noteOp(op, err)
 		return err
 	}
 	return nil

@@ -36,12 +36,20 @@ func (p *scriptedFleet) acquires() (a, b *countedOp) {
 	return a, b
 }
 
+// voteless is an Observer of nodes without a vote.
+type voteless struct {
+	deaf
+	codes map[int]fencing.Code
+}
+
+func (v voteless) NodeChanged(node int, _ Change, a fencing.Answer) { v.codes[node] = a.Code }
+
 // TestFencedAnswers: each answer of a merged call counts for its own attempt. A node that has
 // refused an attempt has no key of it; one that has forgotten its tokens has no vote.
 func TestFencedAnswers(t *testing.T) {
 	p := newFenced(t)
-	forgotten := map[int]fencing.Code{}
-	p.engine.onForgotten = func(node int, a fencing.Answer) { forgotten[node] = a.Code }
+	forgotten := voteless{codes: map[int]fencing.Code{}}
+	p.engine.observer = forgotten
 	a, b := p.acquires()
 	p.turn(func() {
 		p.reply(p.sent[0], 0, "*2\r\n:1\r\n*2\r\n:2\r\n$1\r\n7\r\n") // OK, HELD
@@ -52,7 +60,7 @@ func TestFencedAnswers(t *testing.T) {
 	require.Equal(t, 1, a.Tally.Count(quorum.Failed), "a node that has forgotten has voted")
 	require.EqualValues(t, 0b010, a.Absent)
 	require.Equal(t, []Refusal{{1, fencing.Answer{Code: fencing.Amnesia}}}, a.Refusals)
-	require.Equal(t, map[int]fencing.Code{1: fencing.Amnesia}, forgotten)
+	require.Equal(t, map[int]fencing.Code{1: fencing.Amnesia}, forgotten.codes)
 
 	require.Error(t, b.Err)
 	require.EqualValues(t, 0b101, b.Absent)

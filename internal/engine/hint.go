@@ -108,14 +108,6 @@ func (e *Engine) hint(node int, w *wire, s *span) {
 	}
 }
 
-// NodeUp is called when a node has a new connection, on which nothing was sent.
-// The driver lock is held.
-func (e *Engine) NodeUp(node int) {
-	h := &e.hints[node]
-	h.met, h.out = true, false
-	e.handOff(node)
-}
-
 // handOff sends the first of a node's hints.
 func (e *Engine) handOff(node int) {
 	h := &e.hints[node]

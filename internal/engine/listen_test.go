@@ -45,30 +45,40 @@ func TestListenersHearAtOnce(t *testing.T) {
 	}
 }
 
-// TestOnRelease hears of each release that has ended, won or not, and of those that the
+// keys is an Observer of keys.
+type keys struct {
+	deaf
+	heard []string
+}
+
+func (k *keys) KeyChanged(nodes uint64, key []byte, own bool) {
+	k.heard = append(k.heard, fmt.Sprintf("%s %03b %v", key, nodes, own))
+}
+
+// TestObserveReleases hears of each release that has ended, won or not, and of those that the
 // engine itself asks for, with the nodes that may have had the key.
-func TestOnRelease(t *testing.T) {
+func TestObserveReleases(t *testing.T) {
 	p := newScripted(t, 3)
-	var heard []string
-	p.engine.onRelease = func(key []byte, nodes uint64) { heard = append(heard, fmt.Sprintf("%s %03b", key, nodes)) }
+	var k keys
+	p.engine.observer = &k
 	all := func(wire string) { p.all(p.last(), wire) }
 	o := p.op(Release, "own")
 	o.Absent = 0b010
 	require.NoError(t, p.engine.Submit(&o.Op))
-	require.Empty(t, heard)
+	require.Empty(t, k.heard)
 	all(one)
-	require.Equal(t, []string{"own 101"}, heard)
+	require.Equal(t, []string{"own 101 true"}, k.heard)
 
 	p.submit(Release, "lost")
 	all(zero)
-	require.Equal(t, "lost 111", heard[1])
+	require.Equal(t, "lost 111 true", k.heard[1])
 
 	won := p.submit(Acquire, "given up")
 	all(ok)
-	require.Len(t, heard, 2, "this is no release")
+	require.Len(t, k.heard, 2, "this is no release")
 	p.engine.Abandon(&won.Op)
 	p.turn(func() {})
 	all(one)
-	require.Equal(t, []string{"own 101", "lost 111", "given up 111"}, heard)
+	require.Equal(t, []string{"own 101 true", "lost 111 true", "given up 111 true"}, k.heard)
 	p.idle()
 }

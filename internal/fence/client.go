@@ -141,8 +141,8 @@ func (c *Client) Up(node int, connection uint64, run string) {
 	c.encode.Me[node] = me
 	c.mu.Lock()
 	c.lives[node], c.foreign[node], c.faults[node] = life{connection, me}, "", nil
-	c.mu.Unlock()
 	c.forgotten.Or(bit(node)) // it is asked, before an acquire has to find out
+	c.mu.Unlock()
 	c.doubted.Or(bit(node))
 	c.cfg.Ring()
 }
@@ -262,10 +262,18 @@ func (c *Client) Granted(ops ...*engine.Op) {
 	}
 }
 
-// voting notes that a node has its vote.
-func (c *Client) voting(node int) {
-	c.forgotten.And(^bit(node))
-	c.cfg.Voting()
+// voting notes that a node has its vote, as it has answered on a connection. An answer on a
+// former connection may be that of its life before a restart: Up has had it asked again.
+func (c *Client) voting(node int, connection uint64) {
+	c.mu.Lock()
+	present := c.lives[node].connection == connection
+	if present {
+		c.forgotten.And(^bit(node))
+	}
+	c.mu.Unlock()
+	if present {
+		c.cfg.Voting()
+	}
 }
 
 // Why a node has no vote in fenced acquires, or is not known to have one.

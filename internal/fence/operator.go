@@ -98,7 +98,7 @@ func (c *Client) initialize(ctx context.Context, all []recovery, by *operator) e
 			}
 			switch nonce := r.Nonce(); {
 			case r.Finished():
-				c.voting(node)
+				c.voting(node, r.connection)
 				voting |= bit(node)
 				continue
 			case nonce == "":

@@ -24,10 +24,11 @@ const (
 // recovery brings a node back that has forgotten its tokens.
 type recovery struct {
 	fencing.Treatment
-	node    int
-	request fencing.Request
-	asked   *question // the request, while it is under way
-	failed  error     // of a read
+	node       int
+	request    fencing.Request
+	asked      *question // the request, while it is under way
+	connection uint64    // that of the last answer
+	failed     error     // of a read
 }
 
 // Turn brings nodes back as far as it can be done now, and returns the pause to the next turn.
@@ -59,7 +60,7 @@ func (c *Client) Turn() time.Duration {
 		if r.Finished() {
 			delete(c.recoveries, node)
 			if again = 0; c.relapsed.Load()&bit(node) == 0 { // else the answer is older than that
-				c.voting(node) // the others may read it
+				c.voting(node, r.connection) // the others may read it
 			}
 		}
 		pause = min(pause, again)
@@ -100,7 +101,7 @@ func (c *Client) advance(r *recovery, ring func(), by *operator) (pause time.Dur
 			if !there {
 				return never
 			}
-			r.asked = nil
+			r.connection, r.asked = r.asked.life.connection, nil
 			c.answered(r, a, err)
 		}
 		if by == nil && c.doubted.And(^bit(r.node))&bit(r.node) != 0 {

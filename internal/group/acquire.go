@@ -2,10 +2,13 @@ package group
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/internal/waiting"
@@ -26,7 +29,7 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 	if err != nil {
 		return Handle{}, err
 	}
-	defer c.free()
+	defer c.Free()
 	if g.lines.IsTaken(key) {
 		g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
 		return Handle{}, engine.ErrTaken
@@ -49,33 +52,31 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Han
 	if err != nil {
 		return Handle{}, err
 	}
-	defer c.free()
+	defer c.Free()
 	h, err := g.inLine(ctx, &t, &c, &s)
 	return g.acquired(ctx, &t, h, err)
 }
 
 // acquisition returns the calls for the attempts of one caller to get the lock of s, to be
 // freed by it.
-func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration) (c calls, err error) {
+func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration) (c operation.Calls, err error) {
 	if tail := token.TailFrom(ctx); tail != "" {
 		if s.More == nil {
 			s.More = new(holding.More)
 		}
 		s.More.HasTail, s.More.Tail = true, tail
 	}
-	if c, err = g.calls(engine.Acquire, s, ttl); err != nil {
+	if c, err = operation.New(g, engine.Acquire, s, ttl, g.cfg.tail); err != nil {
 		return c, err
 	}
-	for _, one := range c.list() {
-		one.Watch(ctx)
-	}
-	s.TTL = c.first().TTL
+	c.Watch(ctx)
+	s.TTL = c.First().TTL
 	return c, nil
 }
 
 // inLine is Acquire for one key: after the callers that wait for it already, and after the
 // processes that do.
-func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *calls, s *holding.State) (Handle, error) {
+func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *operation.Calls, s *holding.State) (Handle, error) {
 	var denied uint64
 	if g.lines.IsContended(s.Key) {
 		t.Last = engine.ErrTaken
@@ -87,11 +88,11 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *calls, s *holdi
 			return h, g.gaveUp(ctx, t, err)
 		}
 		if g.lines.CanBeWoken() || t.IsLimited() {
-			denied = deniedBy(&c.one.Op)
+			denied = deniedBy(c.First())
 		} // else it asks again at once, in case of a release before it is in line
 	}
 	t.Wait()
-	w := g.lines.Join(s.Key, c.one, denied, false)
+	w := g.lines.Join(s.Key, c.First(), denied, false)
 	defer w.Leave()
 	for {
 		switch why, handed := w.Await(ctx, t, never); why {
@@ -111,7 +112,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *calls, s *holdi
 		}
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, w.AwaitSent())
-		w.Attempted(h.hold, deniedBy(&c.one.Op), err)
+		w.Attempted(h.hold, deniedBy(c.First()), err)
 		g.report(ctx, w, h, r)
 		if err == nil || !t.ShouldRetry(err) {
 			return h, g.gaveUp(ctx, t, err)
@@ -124,31 +125,34 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *calls, s *holdi
 // others are released. If it was sent along with a release, only its end is awaited. Where
 // nodes have refused nothing but the number of a fencing token, it is made again at once. The
 // caller reports the attempts to the hook, after it has let others act.
-func (g *Group) attempt(ctx context.Context, c *calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
-	first := c.first()
+func (g *Group) attempt(ctx context.Context, c *operation.Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
+	first := c.First()
 	for again := true; again; sent = false {
 		var op *engine.Op
 		var unsent bool
 		if sent {
-			op, unsent, err = c.outcome(first.Ended(ctx))
-		} else if err = g.renew(c); err == nil {
-			op, unsent, err = c.do(ctx)
+			op, unsent, err = c.Await(ctx)
 		} else {
-			return Handle{}, r, err
+			f, failed := g.fresh(&first.Proposal)
+			if failed != nil {
+				return Handle{}, r, failed
+			}
+			c.About(f.token, f.block, 0)
+			op, unsent, err = c.Do(ctx)
 		}
-		if s.Until = c.until(); err == nil && g.clock.Current() >= s.Until { // this goroutine may have waited long to run again
+		if s.Until = c.Until(); err == nil && g.clock.Current() >= s.Until { // this goroutine may have waited long to run again
 			err = engine.ErrExpired
 		}
-		c.note(err)
+		c.Note(err)
 		if err == nil {
 			s.Token = first.Token
-			h = g.begin(s, c.absent(), first.Block.First)
-			c.granted()
+			h = g.begin(s, c.Absent(), first.Block.First)
+			c.Granted()
 		} else if !unsent {
-			c.rollback(err)
+			c.Rollback(err)
 		}
-		if again, err = c.again(err); !again || g.cfg.OnAttempt != nil {
-			err = c.groupOf(op).explain(op, err)
+		if again, err = c.Again(err); !again || g.cfg.OnAttempt != nil {
+			err = c.Explain(op, err)
 		}
 		if g.cfg.OnAttempt != nil {
 			r = r.with(report{s.Key, op.Took(g.clock.Now()), op.Tally, err})
@@ -157,16 +161,21 @@ func (g *Group) attempt(ctx context.Context, c *calls, s *holding.State, sent bo
 	return h, r, err
 }
 
-// renew gives the calls what no other attempt had.
-func (g *Group) renew(c *calls) error {
-	f, err := g.fresh(&c.first().Proposal)
-	if err != nil {
-		return err
+// fresh is what an attempt to acquire needs that no other had.
+type fresh struct {
+	token token.Token
+	block fencing.Block // where acquires are fenced
+}
+
+// fresh makes what the next attempt needs. Rand and FenceClock are user code, which may panic.
+func (g *Group) fresh(p *fencing.Proposal) (f fresh, err error) {
+	if err := f.token.Fill(g.cfg.Rand); err != nil {
+		return fresh{}, fmt.Errorf("redlock: %w", err)
 	}
-	for _, one := range c.list() {
-		one.Token, one.Block, one.Absent = f.token, f.block, 0
+	if err := g.fence.Propose(&f.block, p); err != nil {
+		return fresh{}, err
 	}
-	return nil
+	return f, nil
 }
 
 // acquired counts and reports how an Acquire went. If the hook panics, the caller gets no
@@ -227,4 +236,4 @@ func (g *Group) acquireError(t *waiting.Tries, ended error) error {
 }
 
 // deniedBy is the nodes that had the key of an acquire already.
-func deniedBy(op *engine.Op) (denied uint64) { return op.Tally.Nodes(quorum.Denied) }
+func deniedBy(c *engine.Call) (denied uint64) { return c.Tally.Nodes(quorum.Denied) }

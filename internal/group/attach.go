@@ -15,7 +15,10 @@ import (
 // Inspect asks all nodes what they have at a key, and sums it up.
 func (g *Group) Inspect(ctx context.Context, key string) (seen []inspection.Sight, all inspection.Summary, err error) {
 	if seen, err = g.read(ctx, key); err == nil {
-		all = inspection.Summarize(seen, g.quorum)
+		all = inspection.Summarize(seen, g.Members().Quorum)
+	}
+	for i := range seen {
+		seen[i].Node, seen[i].Addr = g.Number(i), g.Addr(i)
 	}
 	return seen, all, err
 }
@@ -30,9 +33,11 @@ const (
 	maxValue = 256
 )
 
-// Attach makes a handle of a lock that was acquired elsewhere, once a quorum of nodes has
-// shown its value. Its validity is what was given, and what the nodes show at most.
-func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.Time) (Handle, error) {
+// Attach makes a handle of a lock that was acquired elsewhere, once a quorum of nodes of each
+// group that has the key has shown its value. Its validity is what was given, and what the nodes
+// show at most.
+func Attach(ctx context.Context, key, value string, validUntil time.Time, groups ...*Group) (Handle, error) {
+	g := groups[0]
 	now := g.clock.Now()
 	left := time.Until(validUntil)
 	switch {
@@ -41,21 +46,26 @@ func (g *Group) Attach(ctx context.Context, key, value string, validUntil time.T
 	case left <= 0:
 		return Handle{}, engine.WrongArgument("validity has ended %v ago", -left)
 	}
-	seen, err := g.read(ctx, key)
-	if err != nil {
-		return Handle{}, err
+	s := holding.State{Key: key, Until: now + left, More: &holding.More{HasTail: true, Tail: value[token.Size:]}}
+	for _, g := range groups {
+		seen, err := g.read(ctx, key)
+		if err != nil {
+			return Handle{}, err
+		}
+		op, ttl := inspection.Prove(seen, value, g.Members().Quorum)
+		if op.Err != nil {
+			return Handle{}, g.Explain(op, op.Err)
+		}
+		s.Until = min(s.Until, quorum.Until(now, ttl))
+		if len(groups) > 1 {
+			s.More.Keys, s.More.Sites = append(s.More.Keys, key), append(s.More.Sites, g)
+		}
 	}
-	op, ttl := inspection.Prove(seen, value, g.quorum)
-	if op.Err != nil {
-		return Handle{}, g.explain(op, op.Err)
-	}
-	s := holding.State{Key: key, Until: min(now+left, quorum.Until(now, ttl))}
 	if g.clock.Now() >= s.Until {
 		return Handle{}, engine.ErrExpired
 	}
 	s.TTL = min(max(s.Until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
 	copy(s.Token[:], value)
-	s.More = &holding.More{HasTail: true, Tail: value[token.Size:]}
 	g.attached.Add(1)
 	return g.begin(&s, 0, 0), nil
 }

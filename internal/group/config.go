@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/knobs"
+	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
@@ -22,8 +23,9 @@ import (
 // Settings of the engine and of conn stand in the Config of their package, so that
 // each is set once and not copied.
 type Config struct {
-	Nodes      []string // addresses, perhaps with credentials
-	NextNodes  []string // likewise, while the nodes change
+	Nodes      []string    // addresses, perhaps with credentials
+	NextNodes  []string    // likewise, while the nodes change
+	In         nodes.Lists // of a group of several: those lists of groups that have it
 	Retry      Retry
 	Name       string
 	NoHandOver bool
@@ -41,16 +43,16 @@ type Config struct {
 	// ended it. Both are required.
 	// The others may be nil; the root package's Hooks say who
 	// calls them.
-	QuorumError  func(g *Group, op *engine.Op) error
+	QuorumError  func(n *nodes.Nodes, op *engine.Op) error
 	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
 	OnAttempt    func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
 	OnAcquire    func(ctx context.Context, key string, attempts int, waited time.Duration, handedOver bool, err error)
 	OnVote       func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
 	OnLockLost   func(key string, err error)
 
-	OnNodeUp, OnNodeDown, OnNodeGuarded func(Node)
+	OnNodeUp, OnNodeDown, OnNodeGuarded func(nodes.Node)
 
-	members members
+	members nodes.Members
 	tail    string // what follows the token in the value at a key: the Name and its mark
 }
 
@@ -70,10 +72,10 @@ type Retry = waiting.Retry
 // not set the defaults that the engine and the fleet set themselves.
 func (cfg Config) check() (Config, error) {
 	var err error
-	if cfg.members, cfg.Conn.Addresses, err = parseNodes(cfg.Nodes, cfg.NextNodes); err != nil {
+	if cfg.members, cfg.Conn.Addresses, err = nodes.Parse(cfg.Nodes, cfg.NextNodes, cfg.In); err != nil {
 		return cfg, err
 	}
-	cfg.Engine.Quorum = cfg.members.quorum
+	cfg.Engine.Quorum = cfg.members.Quorum
 	for _, d := range []struct {
 		name  string
 		value *time.Duration

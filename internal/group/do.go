@@ -9,13 +9,9 @@ import (
 	"github.com/redlock-go/redlock/internal/renewal"
 )
 
-// Do calls f with a context that ends with the lock. It releases the lock in every case. With
-// once it makes one attempt to acquire it.
-func (g *Group) Do(ctx context.Context, key string, ttl time.Duration, once bool, f func(context.Context) error) (err error) {
-	name, acquire := "Do", g.Acquire
-	if once {
-		name, acquire = "TryDo", g.TryAcquire
-	}
+// Do calls f with a context that ends with the lock that acquire brings. It releases the lock in
+// every case. name is that of the call, for errors.
+func Do(ctx context.Context, name string, ttl time.Duration, acquire func(context.Context) (Handle, error), f func(context.Context) error) (err error) {
 	if ttl < renewal.MinTTL {
 		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", ttl, name, renewal.MinTTL)
 	}
@@ -23,7 +19,7 @@ func (g *Group) Do(ctx context.Context, key string, ttl time.Duration, once bool
 		return engine.WrongArgument("%s was given no function", name)
 	}
 	ctx = orBackground(ctx)
-	h, err := acquire(ctx, key, ttl)
+	h, err := acquire(ctx)
 	if err != nil {
 		return err
 	}

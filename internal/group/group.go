@@ -1,18 +1,19 @@
-// Package group implements the root package's calls for one quorum of nodes: it has the
-// connections, the engine, and the locks that were acquired. It puts the other rooms together,
-// and has the configuration and the hooks. The root package documents what the calls promise.
+// Package group implements the root package's calls for one quorum of nodes: it has the nodes, the
+// engine, and the locks that were acquired. It puts the other rooms together, and has the
+// configuration and the hooks. The root package documents what the calls promise.
 //
 // A client may have several groups (package router). None knows of another, but a lock of several
-// keys may have some in each: its calls then go to the engines of several (calls.parts).
+// keys may have some in each: its calls then go to the engines of several (package operation).
 //
 //	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
-//	            │         ├─> waiting, fence
+//	            │         ├─> nodes, waiting, fence
 //	            │         └─> token, clock
 //	            ├─> Handle.Extend, Handle.Release ─> holding, engine
 //	            └─> Group.Inspect, Group.Attach ─> inspection
 package group
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"sync/atomic"
@@ -24,6 +25,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/waiting"
 )
@@ -31,20 +33,16 @@ import (
 // Group is the nodes of one quorum and everything that goes to them. It is safe
 // for concurrent use.
 type Group struct {
+	*nodes.Nodes
 	cfg    Config // checked, with its defaults; without what has passwords
 	clock  *clock.System
 	ending <-chan struct{} // closed when the client begins to close
 	engine *engine.Engine
-	fleet  *conn.Fleet
-	addrs  []string // of the nodes, without credentials
-	members
 	keeper *holding.Keeper
 	lines  *waiting.Lines
 	fence  *fence.Client // nil: acquires are not fenced
 	// attached counts the handles of Attach, which no acquire has brought.
 	attached atomic.Int64
-
-	readiness readiness
 }
 
 // New checks cfg and begins to connect to the nodes. Await comes next, and Stop and End in the
@@ -52,49 +50,37 @@ type Group struct {
 func New(cfg Config) (*Group, error) {
 	cfg, err := cfg.check()
 	if err != nil {
-		return nil, texts.WrongConfig(wrong, err)
+		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
-	g := &Group{clock: cfg.Clock, addrs: names(&cfg), members: cfg.members, ending: cfg.Ending}
-	cfg.Engine.Clock, cfg.Conn.Clock = g.clock, g.clock
-	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.OnRelease = g.onVote(cfg.OnVote), g.onPanic, g.released
-	cfg.Conn.Logger = cfg.Logger
-	cfg.Conn.Hidden, cfg.Conn.Servers = sentinels, cfg.Servers
-	cfg.Conn.OnUp, cfg.Conn.OnDown, cfg.Conn.OnPush = g.nodeUp, g.nodeDown, g.pushed
-	g.cfg = cfg
+	g := &Group{clock: cfg.Clock, ending: cfg.Ending, cfg: cfg}
 	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, conn.Config{} // they hold passwords, and a Client can be printed
+	g.Nodes = nodes.New(nodes.Config{
+		Members: cfg.members, Addresses: cfg.Conn.Addresses, First: cfg.First, MaxTTL: cfg.Engine.MaxTTL,
+		Clock: g.clock, Logger: cfg.Logger, Ending: g.ending, QuorumError: cfg.QuorumError,
+		OnUp: cfg.OnNodeUp, OnDown: cfg.OnNodeDown, OnGuarded: cfg.OnNodeGuarded,
+	})
 	if cfg.Fenced {
 		g.fence = g.newFence(&cfg)
-		cfg.Engine.Fence, cfg.Engine.OnForgotten = g.fence.Encode(), g.noVote
-		cfg.Conn.Fenced = true // or tokens that come back from an old file would count
 	}
-	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted, g.fence.Encode()) }
+	cfg.Engine.Clock, cfg.Engine.Fence, cfg.Engine.Observer = g.clock, g.fence.Encode(), (*observer)(g)
+	cfg.Engine.OnVote, cfg.Engine.OnPanic = g.onVote(cfg.OnVote), g.onPanic
 	g.engine = engine.New(cfg.Engine)
 	g.lines = waiting.New(waiting.Config{
-		Engine: g.engine, Clock: g.clock, Nodes: g.addrs, Retry: cfg.Retry, QueryTimeout: g.queryTimeout(), CloseTimeout: cfg.CloseTimeout,
+		Engine: g.engine, Clock: g.clock, Nodes: g.Addrs(), Retry: cfg.Retry, QueryTimeout: g.queryTimeout(), CloseTimeout: cfg.CloseTimeout,
 		NoHandOver: cfg.NoHandOver, Logger: cfg.Logger, Ending: g.ending,
 		Ring: cfg.Ring, Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
 	})
 	g.keeper = holding.NewKeeper(holding.Config{
 		Home: g, Clock: g.clock, Tail: cfg.tail,
-		Ring: cfg.Ring, Gone: g.freed, Explain: explainAt, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
+		Ring: cfg.Ring, Gone: g.freed, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
 	})
 	g.fence.Start(g.engine)
-	lock := g.engine.DriverLock()
-	lock.Lock() // a quick dialer calls nodeUp, which needs g.fleet
-	g.fleet, err = conn.New(cfg.Conn, lock)
-	lock.Unlock()
-	if err != nil {
+	cfg.Conn.Clock, cfg.Conn.Logger, cfg.Conn.Servers = g.clock, cfg.Logger, cfg.Servers
+	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted, g.fence.Encode()) }
+	if err := g.Connect(cfg.Conn, g.engine, g.fence); err != nil {
 		return nil, fmt.Errorf("redlock: %w", err)
 	}
-	g.engine.Start(g.fleet)
 	return g, nil
-}
-
-// Await waits until each node has answered or failed a first time. An error is why they must not
-// be used.
-func (g *Group) Await() error {
-	g.fleet.AwaitFirstDials()
-	return g.inspect()
 }
 
 // Turns is what the client's housekeeper does for the group.
@@ -105,48 +91,37 @@ func (g *Group) Turns() []func() time.Duration {
 // Engine implements holding.Site.
 func (g *Group) Engine() *engine.Engine { return g.engine }
 
+// Fence implements operation.Site.
+func (g *Group) Fence() *fence.Client { return g.fence }
+
 // newFence returns the client's part in fencing.
 func (g *Group) newFence(cfg *Config) *fence.Client {
-	var persistent uint64
+	var persistent, next uint64
 	for node, a := range cfg.Conn.Addresses {
 		if a.Persistent {
-			persistent |= bit(node)
+			persistent |= 1 << uint(node)
 		}
 	}
-	var next uint64
-	if cfg.members.next != nil {
-		next = cfg.members.next.Nodes()
+	if cfg.members.Next != nil {
+		next = cfg.members.Next.Nodes()
 	}
 	return fence.New(fence.Config{
 		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.Engine.MaxTTL, Persistent: persistent,
-		Nodes: g.addrs, Now: cfg.members.now.Nodes(), Next: next,
+		Nodes: g.Addrs(), Now: cfg.members.Now.Nodes(), Next: next,
 		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
-		Ring: g.cfg.Ring, IsUp: g.isUp, Voting: g.voting,
+		Ring: cfg.Ring, IsUp: g.IsUp, Voting: g.Voting,
 	})
 }
 
-// names is the addresses of the nodes, without credentials.
-func names(cfg *Config) (names []string) {
-	for _, a := range cfg.Conn.Addresses {
-		names = append(names, a.String())
-	}
-	return names
-}
+// ErrForgotten is an error that the root package exports.
+var ErrForgotten = fence.ErrForgotten
 
-// inspect looks at the nodes after their first dial. A node that must not be used
-// for locks is an error, and so are nodes all of which refuse us for good, and one that
-// cannot take part in fencing. A node that was never up is reported as down: the fleet
-// reports the end of a connection only.
-func (g *Group) inspect() error {
-	g.engine.DriverLock().Lock()
-	defer g.engine.DriverLock().Unlock()
-	nodes := make([]conn.Node, g.fleet.Len())
-	for i := range nodes {
-		if nodes[i] = g.fleet.Node(i); nodes[i].Connects == 0 {
-			g.nodeDown(i)
-		}
+// InitFencing gives nodes a vote that the others cannot bring back.
+func (g *Group) InitFencing(ctx context.Context, atLeast uint64) error {
+	if g.fence == nil {
+		return fmt.Errorf("%w: InitFencing needs Config.Fenced", engine.ErrConfig)
 	}
-	return misconfigured(nodes, g.fence != nil, g.next != nil)
+	return g.fence.InitFencing(orBackground(ctx), atLeast)
 }
 
 // queryTimeout is how long a node has to answer a query.
@@ -161,24 +136,6 @@ const (
 	defaultQueryTimeout = 50 * time.Millisecond
 	maxQueryTimeout     = time.Second
 )
-
-// Len is the number of nodes.
-func (g *Group) Len() int { return g.fleet.Len() }
-
-// Addr names a node, without credentials.
-func (g *Group) Addr(node int) string { return g.addrs[node] }
-
-// Number is the number of a node among those of all groups of the client.
-func (g *Group) Number(node int) int { return g.cfg.First + node }
-
-// isUp reports whether a node has a connection.
-func (g *Group) isUp(node int) bool {
-	g.engine.DriverLock().Lock()
-	defer g.engine.DriverLock().Unlock()
-	return g.fleet.Away()&bit(node) == 0
-}
-
-func bit(node int) uint64 { return 1 << uint(node) }
 
 // Stop ends all waits and that locks are kept alive, once Config.Ending is closed. No turn begins
 // between it and End.

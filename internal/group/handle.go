@@ -2,12 +2,12 @@ package group
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/quorum"
@@ -43,7 +43,7 @@ func (h Handle) Keys() []string {
 	case h.group == nil:
 		return nil
 	case h.more != nil:
-		return slices.Clone(h.more.Keys)
+		return unique(h.more.Keys)
 	}
 	return []string{h.key}
 }
@@ -89,17 +89,18 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
-	c, err := g.calls(engine.Extend, &s, ttl)
+	c, err := operation.New(g, engine.Extend, &s, ttl, g.cfg.tail)
 	if err != nil {
 		return err
 	}
-	defer c.free()
+	defer c.Free()
 	ctx = orBackground(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.prepare(ctx, s.Token, 0)
-	x, err := h.beginExtend(c.first().TTL)
+	c.Watch(ctx)
+	c.About(s.Token, fencing.Block{}, 0)
+	x, err := h.beginExtend(c.First().TTL)
 	if err != nil {
 		g.reportUnsent(ctx, engine.Extend, s.Key, err)
 		if err == engine.ErrExpired {
@@ -107,13 +108,13 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		}
 		return err
 	}
-	for _, one := range c.list() {
+	for _, one := range c.List() {
 		h.hold.Accompany(&one.Op, x)
 	}
 	g.keeper.Review(h.hold, false)
 	op, err := h.extend(ctx, &c, x)
 	g.keeper.Review(h.hold, err == nil)
-	err = c.report(ctx, op, err)
+	err = g.reportEnd(ctx, &c, op, err)
 	if err == engine.ErrNotHeld || err == engine.ErrExpired {
 		h.reportLost(s.Key, err)
 	}
@@ -141,13 +142,13 @@ func (h Handle) beginExtend(ttl time.Duration) (*renewal.Extension, error) {
 // extend sends an extension. Its result is noted on every path, also when a context panics;
 // otherwise the extension would count as under way for ever. The line learns of it too, since
 // validity may end earlier now.
-func (h Handle) extend(ctx context.Context, c *calls, x *renewal.Extension) (op *engine.Op, err error) {
+func (h Handle) extend(ctx context.Context, c *operation.Calls, x *renewal.Extension) (op *engine.Op, err error) {
 	result := renewal.Unknown
 	defer func() {
 		h.hold.Extended(x, result)
 		h.group.eachKey(h.key, h.more, func(g *Group, key string) { g.lines.Shortened(key, h.hold) })
 	}()
-	op, unsent, err := c.do(ctx)
+	op, unsent, err := c.Do(ctx)
 	result = holding.ResultOf(unsent, err)
 	return op, err
 }
@@ -174,21 +175,22 @@ func (h Handle) Release(ctx context.Context) error {
 	if !s.Kept && !h.hasRoom(ctx, &s) {
 		return engine.ErrBusy
 	}
-	c, err := g.calls(engine.Release, &s, 0)
+	c, err := operation.New(g, engine.Release, &s, 0, g.cfg.tail)
 	if err != nil {
 		return err
 	}
-	defer c.free()
+	defer c.Free()
 	ended := ctx.Err()
 	var along fresh
-	if c.one != nil && ended == nil && g.lines.IsTaken(s.Key) {
+	if s.Several() == nil && ended == nil && g.lines.IsTaken(s.Key) {
 		along, _ = g.fresh(new(fencing.Proposal)) // before the release is noted: user code may panic
 	}
 	absent, ok := g.keeper.Releasing(h.hold)
 	if !ok { // another caller has released it since, or has passed it on
 		return engine.ErrNotHeld
 	}
-	c.prepare(ctx, s.Token, absent)
+	c.Watch(ctx)
+	c.About(s.Token, fencing.Block{}, absent)
 	op, unsent, err := h.release(ctx, &c, ended != nil, &s, along)
 	if unsent {
 		h.hold.Unreleased() // no node has heard of it
@@ -201,7 +203,7 @@ func (h Handle) Release(ctx context.Context) error {
 	if err == nil || err == engine.ErrNotHeld {
 		h.hold.End()
 	}
-	err = c.report(ctx, op, err)
+	err = g.reportEnd(ctx, &c, op, err)
 	if f := g.cfg.OnLockLost; f != nil && lost {
 		f(s.Key, err)
 	}
@@ -211,8 +213,14 @@ func (h Handle) Release(ctx context.Context) error {
 // hasRoom reports whether the release of a lock may be queued. If not, that is an attempt
 // which has ended with ErrBusy, and nothing of the lock has changed.
 func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
-	has := true
-	h.group.eachKey(s.Key, s.More, func(g *Group, _ string) { has = has && g.engine.HasRoom(max(1, len(s.Several()))) })
+	has, at, n := true, h.group, 0 // the keys at a site stand together
+	h.group.eachKey(s.Key, s.More, func(g *Group, _ string) {
+		if g != at {
+			at, n = g, 0
+		}
+		n++
+		has = has && g.engine.HasRoom(n)
+	})
 	if has {
 		return true
 	}
@@ -223,19 +231,19 @@ func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 // release sends a release, or leaves it to be sent, all of it or nothing. With something fresh
 // the acquire of the first that waits for the lock is sent along, if there is room for both. The
 // line learns of it on every path, and before a hook is called, which may block.
-func (h Handle) release(ctx context.Context, c *calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
+func (h Handle) release(ctx context.Context, c *operation.Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
 	if along != (fresh{}) {
 		if next := h.group.lines.Along(s.Key, along.token, along.block); next != nil {
-			if op, unsent, err = c.doWith(ctx, next); err != engine.ErrBusy {
+			if op, unsent, err = c.DoWith(ctx, next); err != engine.ErrBusy {
 				return op, unsent, err
 			}
 		}
 	}
 	defer h.group.freed(s)
 	if leaves {
-		return c.leave()
+		return c.Leave()
 	}
-	return c.do(ctx)
+	return c.Do(ctx)
 }
 
 // ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
@@ -252,17 +260,15 @@ func (h Handle) ReleaseAsync() {
 		return
 	}
 	defer g.freed(&s)
-	c, err := g.calls(engine.Release, &s, 0)
+	c, err := operation.New(g, engine.Release, &s, 0, g.cfg.tail)
 	if err != nil {
 		return
 	}
-	defer c.free()
+	defer c.Free()
 	absent, _ := g.keeper.Releasing(h.hold) // End reports whether the lock was still there
-	for _, one := range c.list() {
-		one.Token, one.Absent = s.Token, absent
-	}
+	c.About(s.Token, fencing.Block{}, absent)
 	if h.hold.End() { // of several callers one sends it
-		c.discard()
+		c.Discard()
 	}
 }
 
@@ -283,12 +289,7 @@ func (g *Group) eachKey(key string, m *holding.More, f func(g *Group, key string
 }
 
 // at is the group that has the i-th key of a lock.
-func (g *Group) at(m *holding.More, i int) *Group {
-	if m.Sites == nil {
-		return g
-	}
-	return m.Sites[i].(*Group)
-}
+func (g *Group) at(m *holding.More, i int) *Group { return m.Site(i, g).(*Group) }
 
 // KeepAlive keeps the lock alive until its context ends.
 func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -16,6 +17,15 @@ func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key []byte, er
 	if f := g.cfg.OnAttempt; f != nil {
 		f(ctx, op.Kind, string(key), op.Took(g.clock.Now()), op.Tally, err)
 	}
+}
+
+// reportEnd counts and reports an operation on a lock, and returns its error as the API shows it. op has
+// decided it.
+func (g *Group) reportEnd(ctx context.Context, c *operation.Calls, op *engine.Op, err error) error {
+	c.Note(err)
+	err = c.Explain(op, err)
+	g.reportAttempt(ctx, op, c.First().Key, err)
+	return err
 }
 
 // report is an attempt to acquire that has ended, for Hooks.Attempt.
@@ -90,7 +100,7 @@ func (g *Group) onVote(f func(engine.Kind, int, string, quorum.Outcome, error)) 
 		return nil
 	}
 	return func(node int, kind engine.Kind, o quorum.Outcome, err error) {
-		f(kind, g.Number(node), g.addrs[node], o, err)
+		f(kind, g.Number(node), g.Addr(node), o, err)
 	}
 }
 

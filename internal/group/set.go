@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/waiting"
 )
@@ -14,7 +15,7 @@ import (
 // MaxKeys is how many keys AcquireAll takes.
 const MaxKeys = 64
 
-// Part is the keys of a set that one group has.
+// Part is the keys of a set that one group has. A key that moves is in two parts.
 type Part struct {
 	Group *Group
 	Keys  []string
@@ -39,9 +40,19 @@ func CheckKeys(keys []string) ([]string, error) {
 	return keys, nil
 }
 
-// AcquireAll is Acquire for several keys, which become one lock: all or none. The parts are in
-// the order of their groups, and the keys of each in their canonical order. The first group
-// counts the lock, and keeps it alive. With once there is one attempt.
+// unique is keys without those that stand there a second time.
+func unique(keys []string) (once []string) {
+	for _, key := range keys {
+		if !slices.Contains(once, key) {
+			once = append(once, key)
+		}
+	}
+	return once
+}
+
+// AcquireAll is Acquire for several keys, or one that moves, which become one lock: all or none.
+// The parts are in the order of their groups, and the keys of each in their canonical order. The
+// first group counts the lock, and keeps it alive. With once there is one attempt.
 func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool) (Handle, error) {
 	ctx = orBackground(ctx)
 	g, more := parts[0].Group, &holding.More{Keys: parts[0].Keys}
@@ -61,8 +72,10 @@ func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool)
 		}
 		return g.Acquire(ctx, keys[0], ttl)
 	}
-	if n, most := len(keys), g.cfg.Engine.MaxWaiting; n > most {
-		return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d: raise that", n, most)
+	for _, p := range parts {
+		if n, most := len(p.Keys), g.cfg.Engine.MaxWaiting; n > most {
+			return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d for each group: raise that", n, most)
+		}
 	}
 	t := g.lines.Begin(keys[0])
 	if err := ctx.Err(); err != nil {
@@ -76,7 +89,7 @@ func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool)
 	if err != nil {
 		return Handle{}, err
 	}
-	defer c.free()
+	defer c.Free()
 	if once {
 		h, r, err := g.attempt(ctx, &c, &s, false)
 		g.report(ctx, nil, h, r)
@@ -91,14 +104,20 @@ func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool)
 // keeps its turn for as long.
 const keepTurns = 100 * time.Millisecond
 
+// turn is the place of a set in the line for one of its keys, and that of the key in the set.
+type turn struct {
+	*waiting.Waiter
+	place int
+}
+
 // inLines is AcquireAll in line for each key that is taken, in the order of the keys, which is
 // first that of their groups. It keeps
 // its turn in the earlier lines for a while when it waits in a later one, so that it has its
 // turn in all of them when it asks the nodes. All sets wait in that order, so of two that
 // overlap one waits for the other, and no cycle of them exists.
-func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *holding.State) (Handle, error) {
+func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *operation.Calls, s *holding.State) (Handle, error) {
 	keys := s.More.Keys
-	var turns []*waiting.Waiter // in the order of the keys
+	var turns []turn // in the order of the keys
 	defer func() {
 		for _, w := range turns {
 			w.Leave()
@@ -108,7 +127,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 		if lines := g.at(s.More, i).lines; lines.IsContended(key) { // it does not overtake waiters
 			t.Last = engine.ErrTaken
 			t.Wait()
-			turns = append(turns, lines.Join(key, c.first(), 0, true))
+			turns = append(turns, turn{lines.Join(key, c.First(), 0, true), i})
 			var err error
 			if turns, err = g.awaitLast(ctx, t, turns); err != nil {
 				return Handle{}, err
@@ -120,23 +139,23 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
 		wanted, denied := 0, uint64(0) // the place of the key to stand in line for
-		if refused := c.refused(); refused >= 0 && err == engine.ErrTaken {
-			wanted, denied = refused, deniedBy(&c.all[refused].Op)
+		if refused, by := c.Refused(); refused >= 0 && err == engine.ErrTaken {
+			wanted, denied = refused, deniedBy(by)
 		} else if n := len(turns); n > 0 {
-			wanted = slices.Index(keys, turns[n-1].Key())
+			wanted = turns[n-1].place
 		}
-		turns = attempted(turns, keys[wanted:], h, denied, err, r != nil)
-		var last *waiting.Waiter
+		turns = attempted(turns, wanted, h, denied, err, r != nil)
+		last := turn{nil, -1}
 		if n := len(turns); n > 0 {
 			last = turns[n-1]
 		}
-		g.report(ctx, last, h, r)
+		g.report(ctx, last.Waiter, h, r)
 		if err == nil || !t.ShouldRetry(err) {
 			return h, g.gaveUp(ctx, t, err)
 		}
 		t.Wait()
-		if key := keys[wanted]; last == nil || last.Key() != key {
-			turns = append(turns, g.at(s.More, wanted).lines.Join(key, c.first(), denied, true))
+		if last.place != wanted {
+			turns = append(turns, turn{g.at(s.More, wanted).lines.Join(keys[wanted], c.First(), denied, true), wanted})
 		}
 		if turns, err = g.awaitLast(ctx, t, turns); err != nil {
 			return Handle{}, err
@@ -146,7 +165,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *calls, s *hold
 
 // awaitLast waits for the turn in the last line, and gives up those in the earlier ones if
 // that takes too long. It returns the turns that are left. No lock is passed on to a set.
-func (g *Group) awaitLast(ctx context.Context, t *waiting.Tries, turns []*waiting.Waiter) ([]*waiting.Waiter, error) {
+func (g *Group) awaitLast(ctx context.Context, t *waiting.Tries, turns []turn) ([]turn, error) {
 	until := never
 	if len(turns) > 1 {
 		until = g.clock.Now() + keepTurns
@@ -167,17 +186,16 @@ func (g *Group) awaitLast(ctx context.Context, t *waiting.Tries, turns []*waitin
 }
 
 // attempted reports an attempt to the lines in which a set has its turn, and returns the turns
-// that it keeps: those up to the line for the first key that was refused; rest is that key and
-// those after it. If a hook is called next, the last alone: a hook may block, and others must act
-// meanwhile.
-func attempted(turns []*waiting.Waiter, rest []string, h Handle, denied uint64, err error, hook bool) []*waiting.Waiter {
+// that it keeps: those up to the line for the key that is wanted, the first that was refused. If a
+// hook is called next, the last alone: a hook may block, and others must act meanwhile.
+func attempted(turns []turn, wanted int, h Handle, denied uint64, err error, hook bool) []turn {
 	n := len(turns)
-	for ; n > 0 && slices.Contains(rest[1:], turns[n-1].Key()) && err != nil; n-- { // these were free
+	for ; n > 0 && turns[n-1].place > wanted && err != nil; n-- { // these were free
 		turns[n-1].GiveUp()
 	}
 	turns = turns[:n]
 	for _, w := range turns {
-		if err == nil || w.Key() == rest[0] {
+		if err == nil || w.place == wanted {
 			w.Attempted(h.hold, denied, err)
 		}
 	}

@@ -14,16 +14,18 @@ import (
 type Op struct {
 	engine.Op
 	group    *Group // of the last Submit
+	decider  *Group // the one that the result is of
 	proposal fencing.Proposal
 	holder   *token.Token // of an acquire: where its user finds the token
+	second   *second      // in another group, or nil
 }
 
 // ofOp is the context of an operation that is not waited for.
 var ofOp context.Context
 
-// Submit begins an operation that was reserved, on the lock of t. For an acquire it
-// makes t a new token first.
-func (g *Group) Submit(op *Op, t *token.Token) error {
+// Submit begins an operation that was reserved, on the lock of t, in g and, where the key moves, in
+// another group after it. For an acquire it makes t a new token first.
+func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
 	if op.Kind.Reads() {
 		op.Kind = 0 // and is refused as one that does not exist
 	}
@@ -45,18 +47,32 @@ func (g *Group) Submit(op *Op, t *token.Token) error {
 	if op.group != g || op.Token != *t {
 		op.Absent = 0 // it was of another lock
 	}
-	op.group, op.Token = g, *t
-	err := g.engine.Submit(&op.Op)
+	op.setSecond(also)
+	op.Part = also != nil
+	op.Token = *t
+	err := op.begin(g)
 	if err == engine.ErrBusy || err == engine.ErrClosed {
+		if op.Part {
+			g.engine.Note(op.Kind, err)
+		}
 		g.reportAttempt(ofOp, &op.Op, op.Key, err)
 	}
 	return err
 }
 
+// begin submits an operation to its first group.
+func (op *Op) begin(g *Group) error {
+	op.group, op.decider = g, g
+	if s := op.moves(); s != nil {
+		s.joined = false
+	}
+	return g.engine.Submit(&op.Op)
+}
+
 // Cancel takes an operation back. It returns false if it is too late, or if op was
 // not submitted to this group.
 func (g *Group) Cancel(op *Op) bool {
-	if op.group != g || !g.engine.Cancel(&op.Op) {
+	if op.group != g || !g.engine.Cancel(&op.Op) && !op.moves().cancel() {
 		return false
 	}
 	g.reportAttempt(ofOp, &op.Op, op.Key, context.Canceled)
@@ -65,28 +81,47 @@ func (g *Group) Cancel(op *Op) bool {
 
 // Report reports the attempt of an operation that is complete. Its Done calls it
 // before the operation is its user's again. Other callbacks may have come first, and
-// have taken so long that no validity is left. It returns false if the operation is made
-// again: it has met nothing but refusals of the number of its fencing token.
+// have taken so long that no validity is left. It returns false if the operation goes on: in the
+// second group, or again, since it has met nothing but refusals of the number of its fencing token.
 func (op *Op) Report() (ended bool) {
-	g := op.group
+	if op.goesOn() {
+		return false
+	}
+	g, s := op.group, op.moves()
 	if op.Err == nil && op.Kind.HasTTL() && g.clock.Current() >= op.Until {
-		g.engine.Late(&op.Op)
+		if g.engine.Late(&op.Op); s != nil {
+			s.group.engine.Late(&s.Op)
+		}
 		op.Err = engine.ErrExpired
+	}
+	if op.Part {
+		g.engine.Note(op.Kind, op.Err)
 	}
 	again := false
 	if op.Kind == engine.Acquire {
 		if op.Err == nil {
-			g.fence.Granted(&op.Op)
+			if g.fence.Granted(&op.Op); s != nil {
+				s.group.fence.Granted(&s.Op)
+			}
 		}
-		again, op.Err = g.fence.Again(&op.proposal, op.Err, &op.Op)
+		again, op.Err = op.decider.fence.Again(&op.proposal, op.Err, &op.Op)
 	}
-	if op.Kind == engine.Release && op.Err == nil && g.lines.Known() {
-		g.lines.Freed(string(op.Key)) // it may be the lock of a holder in this process
+	if op.Kind == engine.Release && op.Err == nil { // it may be the lock of a holder in this process
+		if g.freedByOp(op.Key); s != nil {
+			s.group.freedByOp(op.Key)
+		}
 	}
 	if g.cfg.OnAttempt != nil { // the error may allocate
 		g.reportAttempt(ofOp, &op.Op, op.Key, op.Result())
 	}
 	return !again || !op.repeat()
+}
+
+// freedByOp notes that an Op has released a lock.
+func (g *Group) freedByOp(key []byte) {
+	if g.lines.Known() {
+		g.lines.Freed(string(key))
+	}
 }
 
 // repeat submits an acquire again, with another token, and reports whether it did. No other
@@ -99,7 +134,7 @@ func (op *Op) repeat() bool {
 	}
 	lost := op.Err
 	*op.holder, op.Token, op.Block = f.token, f.token, f.block
-	if g.engine.Submit(&op.Op) != nil { // its user learns of the attempt that was made
+	if op.begin(g) != nil { // its user learns of the attempt that was made
 		op.Err = lost
 		return false
 	}
@@ -111,7 +146,7 @@ func (op *Op) Result() error {
 	if op.Err == nil { // also where it was never submitted
 		return nil
 	}
-	return op.group.explain(&op.Op, op.Err)
+	return op.decider.Explain(&op.Op, op.Err)
 }
 
 // Remaining is the validity that is left after an operation without an error, or 0.

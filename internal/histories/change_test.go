@@ -1,7 +1,6 @@
 package histories
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,22 +14,26 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/router"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
 	"github.com/redlock-go/redlock/quorum"
 )
 
+// layout is the nodes of clients, by their numbers: of one group, or of several.
+type layout [][]int
+
 // changes is nodes that change while clients come and go, each at one step of the change that is
-// under way: 0 with the list before it, 1 with both, 2 with the list after it. A client that
+// under way: 0 with the layout before it, 1 with both, 2 with the one after it. A client that
 // begins goes one step on towards the goal, which may turn at any time: then the change is
 // taken back. When all clients are at step 2, the next change begins.
 type changes struct {
-	lists [][]int // numbers of servers; the change is from one to the next
-	hasty bool    // an operator who breaks the rule: steps 0 and 2 run together
+	lists []layout // the change is from one to the next
+	hasty bool     // an operator who breaks the rule: steps 0 and 2 run together
 
 	mu    sync.Mutex
 	rng   random
-	at    int          // the list of step 0
+	at    int          // the layout of step 0
 	goal  int          // 0 or 2
 	steps []int        // of each client
 	runs  []bool       // which clients run
@@ -46,8 +49,8 @@ func (h *history) beginChanges() {
 	c.steps, c.runs = make([]int, len(h.clients)), make([]bool, len(h.clients))
 }
 
-// enter has a client begin, and returns its lists.
-func (c *changes) enter(client int) (nodes, next []int) {
+// enter has a client begin, and returns its layouts.
+func (c *changes) enter(client int) (now, next layout) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn()
@@ -102,7 +105,7 @@ func (c *changes) turn() {
 	c.at, c.goal = c.at+1, 2
 	c.done++
 	clear(c.steps)
-	c.left = [3]time.Time{time.Now()} // all that have ended do not know the next list
+	c.left = [3]time.Time{time.Now()} // all that have ended do not know the next layout
 }
 
 // leave is called when a client has ended.
@@ -113,44 +116,65 @@ func (c *changes) leave(client int) {
 	c.left[c.steps[client]] = time.Now()
 }
 
-// present is the lists of the change that is under way.
-func (c *changes) present() *quorum.Config {
+// present is the layouts of the change that is under way.
+func (c *changes) present() []layout {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return joint(c.lists[c.at], c.lists[c.at+1])
+	return c.lists[c.at : c.at+2]
 }
 
-// joint is the quorums of lists, over the servers.
-func joint(lists ...[]int) (c *quorum.Config) {
-	for _, list := range lists {
+// joint is the quorums of groups, over the servers.
+func joint(groups ...[]int) (c *quorum.Config) {
+	for _, group := range groups {
 		nodes := uint64(0)
-		for _, i := range list {
+		for _, i := range group {
 			nodes |= bit(i)
 		}
 		if next := quorum.Majority(nodes); c == nil {
 			c = next
-		} else if len(list) > 0 {
+		} else {
 			c = quorum.Joint(c, next)
 		}
 	}
 	return c
 }
 
-func bit(node int) uint64 { return 1 << uint(node) }
-
-// allLists is the quorums of all lists that clients ever have, and need together.
-func (h *history) allLists() *quorum.Config {
-	if h.changes == nil {
-		return quorum.Majority(1<<len(h.Servers) - 1)
+// quorumOf is the quorums that the lock on a key needs in layouts.
+func quorumOf(key string, layouts []layout) *quorum.Config {
+	var groups [][]int
+	for _, l := range layouts {
+		groups = append(groups, l[router.Number(key, len(l))])
 	}
-	return joint(h.changes.lists...)
+	return joint(groups...)
 }
 
-// quorumOn is that of the client on a machine: a poller has all nodes.
-func (h *history) quorumOn(m *virtual.Machine) *quorum.Config {
+func bit(node int) uint64 { return 1 << uint(node) }
+
+// layouts is all that clients ever have.
+func (h *history) layouts() []layout {
+	if h.changes == nil {
+		return []layout{h.allNodes()}
+	}
+	return h.changes.lists
+}
+
+// allNodes is one group of all nodes.
+func (h *history) allNodes() layout {
+	var all []int
+	for i := range h.Servers {
+		all = append(all, i)
+	}
+	return layout{all}
+}
+
+// quorumOn is that of the client on a machine, for a key: a poller has all nodes.
+func (h *history) quorumOn(m *virtual.Machine, key string) *quorum.Config {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return cmp.Or(h.quorums[m], h.allLists())
+	if l, ok := h.clientsOn[m]; ok {
+		return quorumOf(key, l)
+	}
+	return quorumOf(key, h.layouts())
 }
 
 // changingSessions is a client that comes and goes while the nodes change.
@@ -175,13 +199,48 @@ func newChangePlan(seed uint64) *plan {
 		p.nodes = append(p.nodes, fakeredis.Options{Flavor: fakeredis.Flavor(rng.IntN(3))})
 	}
 	p.changes = &changes{}
-	list := rng.Perm(len(p.nodes))[:3]
-	for range 3 + rng.IntN(3) {
-		p.changes.lists = append(p.changes.lists, list)
-		list = nextList(rng, list, len(p.nodes))
+	if grouped := newRandom(seed, 0x9409); grouped.IntN(2) == 0 {
+		p.changeGroups(grouped)
+	} else {
+		list := rng.Perm(len(p.nodes))[:3]
+		for range 3 + rng.IntN(3) {
+			p.changes.lists = append(p.changes.lists, layout{list})
+			list = nextList(rng, list, len(p.nodes))
+		}
 	}
 	p.calm += 4 * time.Second
 	return p
+}
+
+// changeGroups makes changes of up to five groups: there are more, fewer, or other nodes in some.
+func (p *plan) changeGroups(rng random) {
+	most, size := 5, 2
+	if rng.IntN(2) == 0 {
+		most, size = 3, 3
+	}
+	for len(p.nodes) < most*size {
+		p.nodes = append(p.nodes, fakeredis.Options{Flavor: fakeredis.Flavor(rng.IntN(3))})
+	}
+	for len(p.keys) < 4 {
+		p.keys = append(p.keys, fmt.Sprint("k", len(p.keys)))
+	}
+	var all layout
+	for i := range most {
+		all = append(all, []int{size * i, size*i + 1, size*i + 2}[:size])
+	}
+	next := all[:most-1]
+	for range 3 + rng.IntN(3) {
+		p.changes.lists = append(p.changes.lists, next)
+		for now := next; slices.EqualFunc(now, next, slices.Equal); {
+			next = slices.Clone(now)
+			if n := 1 + rng.IntN(most); n != len(now) && rng.IntN(4) > 0 {
+				next = append(slices.Clone(now[:min(n, len(now))]), all[min(n, len(now)):n]...)
+			}
+			if i := rng.IntN(len(next)); rng.IntN(2) == 0 {
+				next[i] = all[i][rng.IntN(size):]
+			}
+		}
+	}
 }
 
 // nextList is another list of nodes: one of them is replaced, or there are one, three or five.
@@ -258,18 +317,34 @@ func TestBrokenChanges(t *testing.T) {
 func (c *changes) String() string { return fmt.Sprint(c.lists) }
 
 // configure gives a client its nodes.
-func (h *history) configure(i int, cfg *redlock.Config) *quorum.Config {
+func (h *history) configure(i int, cfg *redlock.Config) []layout {
 	if h.changes == nil {
 		cfg.Nodes = h.Nodes
-		return quorum.Majority(1<<len(h.Nodes) - 1)
+		return h.layouts()
 	}
-	nodes, next := h.changes.enter(i)
-	for _, n := range nodes {
-		cfg.Nodes = append(cfg.Nodes, h.Nodes[n])
+	now, next := h.changes.enter(i)
+	cfg.Groups, cfg.NextGroups = h.named(now), h.named(next)
+	if len(now) == 1 && len(next) <= 1 {
+		cfg.Nodes, cfg.Groups = cfg.Groups[0], nil
 	}
-	for _, n := range next {
-		cfg.NextNodes = append(cfg.NextNodes, h.Nodes[n])
+	if cfg.Nodes != nil && next != nil {
+		cfg.NextNodes, cfg.NextGroups = cfg.NextGroups[0], nil
 	}
-	h.log("client %d has %v, next %v", i, nodes, next)
-	return joint(nodes, next)
+	h.log("client %d has %v, next %v", i, now, next)
+	if next == nil {
+		return []layout{now}
+	}
+	return []layout{now, next}
+}
+
+// named is a layout with the names of nodes.
+func (h *history) named(l layout) (groups [][]string) {
+	for _, group := range l {
+		var nodes []string
+		for _, i := range group {
+			nodes = append(nodes, h.Nodes[i])
+		}
+		groups = append(groups, nodes)
+	}
+	return groups
 }

@@ -130,8 +130,10 @@ func (h *history) mayForget(node int) bool {
 			forgotten |= bit(i)
 		}
 	}
-	if h.allLists().Blocks(forgotten) {
-		return false
+	for _, l := range h.layouts() {
+		if joint(l...).Blocks(forgotten) {
+			return false
+		}
 	}
 	h.forgot[node] = now
 	return true

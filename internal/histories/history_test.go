@@ -13,7 +13,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // history is one that runs.
@@ -30,8 +29,8 @@ type history struct {
 	all  sync.WaitGroup // callers, pollers, faults
 
 	mu        sync.Mutex
-	machines  []*virtual.Machine                  // of clients, the present ones
-	quorums   map[*virtual.Machine]*quorum.Config // of the clients on them
+	machines  []*virtual.Machine            // of clients, the present ones
+	clientsOn map[*virtual.Machine][]layout // the layouts of the clients on them
 	others    []atomic.Pointer[redlock.Client]
 	forgot    []time.Time    // when a node lost its keys last
 	leftovers map[string]int // where a key has one
@@ -47,7 +46,7 @@ func run(t *testing.T, p *plan, b bounds) (h *history) {
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
-		h = &history{plan: p, bounds: b, leftovers: map[string]int{}, quorums: map[*virtual.Machine]*quorum.Config{}, forgot: make([]time.Time, len(p.nodes))}
+		h = &history{plan: p, bounds: b, leftovers: map[string]int{}, clientsOn: map[*virtual.Machine][]layout{}, forgot: make([]time.Time, len(p.nodes))}
 		h.World = virtual.New(t, p.seed, len(p.nodes), p.nodes...)
 		h.ledger.init(h)
 		h.watch.init(h)
@@ -190,10 +189,10 @@ func (h *history) report() string {
 
 // connect makes a client that runs on a new machine.
 func (h *history) connect(i int, cfg redlock.Config, tracks bool) (*redlock.Client, *virtual.Machine, error) {
-	quorum := h.configure(i, &cfg)
+	layouts := h.configure(i, &cfg)
 	h.mu.Lock()
 	m := h.Machine()
-	h.machines[i], h.quorums[m] = m, quorum
+	h.machines[i], h.clientsOn[m] = m, layouts
 	h.mu.Unlock()
 	if !tracks {
 		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }

@@ -195,7 +195,7 @@ func (l *ledger) auditNodes(key string, b *holding) {
 			votes |= bit(i)
 		}
 	}
-	if !h.quorumOn(b.machine).IsQuorum(votes) && b.remaining() > 0 {
+	if !h.quorumOn(b.machine, key).IsQuorum(votes) && b.remaining() > 0 {
 		h.fail("%s has %s for %v (%s), but nodes have it for %q", b.who, key, left, shown, nodes)
 	}
 }

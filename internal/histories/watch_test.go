@@ -168,8 +168,9 @@ func (h *history) isFree(key string) bool {
 			lacking |= bit(i)
 		}
 	}
+	layouts := h.layouts()
 	if h.changes != nil {
-		return h.changes.present().IsQuorum(lacking)
+		layouts = h.changes.present()
 	}
-	return h.allLists().IsQuorum(lacking)
+	return quorumOf(key, layouts).IsQuorum(lacking)
 }

@@ -22,8 +22,6 @@ type Config struct {
 	Ring func()
 	// Gone learns of a lock that the keeper has found to be lost.
 	Gone func(s *State)
-	// Explain returns the error of an operation at a site as the API shows it.
-	Explain func(at Site, op *engine.Op, err error) error
 
 	// Hooks are called by the goroutine of callbacks; they may be nil.
 	OnAttempt  func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
@@ -376,7 +374,7 @@ func (k *Keeper) result(r *renewing, now time.Duration) {
 	}
 	result := ResultOf(false, err)
 	r.hold.Extended(r.extension, result)
-	err = k.cfg.Explain(p.site, &p.Op, err)
+	err = p.site.Explain(&p.Op, err)
 	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
 		s, ok := r.hold.State()
 		switch action, next := e.Result(result, held(s, ok), r.began, now, rand.Float64()); {

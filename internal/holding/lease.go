@@ -48,14 +48,26 @@ const MaxPasses = 64
 const manyReleases = 255
 
 // Site is one of the groups of nodes that the keys of a lock are in.
-type Site interface{ Engine() *engine.Engine }
+type Site interface {
+	Engine() *engine.Engine
+	// Explain returns the error of an operation there as the API shows it.
+	Explain(op *engine.Op, err error) error
+}
 
 // More is what only some locks have: several keys, or a value that is more than a token.
 type More struct {
-	Keys    []string // all, if there are several
+	Keys    []string // all, if there are several; one that moves stands here for both of its sites
 	Sites   []Site   // of each of Keys; nil: all are where the lock is counted and kept
 	HasTail bool     // Tail follows the token in its value, and not the name of the client
 	Tail    string
+}
+
+// Site is the one that has the i-th key; home is where the lock is counted and kept.
+func (m *More) Site(i int, home Site) Site {
+	if m.Sites == nil {
+		return home
+	}
+	return m.Sites[i]
 }
 
 // State is a copy of what is known of a lock.

@@ -56,9 +56,7 @@ func (r *renewing) prepare(home Site, s *State, tail string, now time.Duration) 
 		p.SetKey(s.Key)
 		if n > 1 {
 			p.SetKey(keys[i])
-		}
-		if n > 1 && s.More.Sites != nil {
-			p.site = s.More.Sites[i]
+			p.site = s.More.Site(i, home)
 		}
 		if err := p.site.Engine().Check(&p.Op); err != nil {
 			return err

@@ -21,6 +21,8 @@ import (
 
 // Sight is what a node has answered about a key.
 type Sight struct {
+	Node  int           // its number among those of all groups
+	Addr  string        // without credentials
 	There bool          // there is such a key
 	Value string        // its first bytes
 	TTL   time.Duration // 0 if it has none

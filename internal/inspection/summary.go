@@ -95,6 +95,22 @@ func Summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 	return s
 }
 
+// Both is the summary of a key that is locked in two groups of nodes.
+func Both(a, b Summary) Summary {
+	if a.Status == b.Status && a.Value.Show() == b.Value.Show() {
+		a.TTL = min(a.TTL, b.TTL)
+		return a
+	}
+	s := Summary{Status: split, Holder: a.Holder, Digest: a.Digest}
+	if s.Digest == "" {
+		s.Holder, s.Digest = b.Holder, b.Digest
+	}
+	if a.Status == unknown || b.Status == unknown {
+		s.Status = unknown
+	}
+	return s
+}
+
 // Holder is what may be shown of the value: the name that follows the token, and a digest.
 func (n *Sight) Holder() (name, digest string) {
 	if !n.There {

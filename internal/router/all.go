@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/group"
+	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/texts"
 )
 
@@ -18,9 +19,9 @@ type lacking struct {
 }
 
 // add notes the error of a group, which may be nil.
-func (l *lacking) add(number int, err error) {
+func (l *lacking) add(label string, err error) {
 	if err != nil {
-		l.of = append(l.of, fmt.Errorf("%s%w", label(number), err))
+		l.of = append(l.of, fmt.Errorf("%s: %w", label, err))
 	}
 }
 
@@ -54,7 +55,7 @@ func (r *Router) Ready(ctx context.Context) error {
 		if err == engine.ErrClosed {
 			return err
 		}
-		all.add(i, err)
+		all.add(r.label(i), err)
 	}
 	return all.err()
 }
@@ -85,7 +86,7 @@ func (r *Router) InitFencing(ctx context.Context, atLeast uint64) error {
 		if err == engine.ErrClosed {
 			return err
 		}
-		all.add(i, err)
+		all.add(r.label(i), err)
 	}
 	return all.err()
 }
@@ -123,7 +124,7 @@ func (m *mirror) follow(ctx context.Context, enough <-chan struct{}) {
 }
 
 // Stats is the sums of what the groups have counted, each at one moment, and shows all nodes.
-func (r *Router) Stats(show func(group.Node)) (s group.Stats) {
+func (r *Router) Stats(show func(nodes.Node)) (s group.Stats) {
 	for _, g := range r.groups {
 		s.Add(g.Stats(show))
 	}
@@ -136,15 +137,4 @@ func (r *Router) Len() (n int) {
 		n += g.Len()
 	}
 	return n
-}
-
-// Cancel takes an operation back. It returns false if it is too late, or if op was not submitted
-// to a group of r.
-func (r *Router) Cancel(op *group.Op) bool {
-	for _, g := range r.groups {
-		if g.Cancel(op) {
-			return true
-		}
-	}
-	return false
 }

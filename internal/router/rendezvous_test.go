@@ -7,25 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// of returns a router of so many groups that only numbers keys.
-func of(groups int) *Router {
-	r := new(Router)
-	for i := range groups {
-		r.seeds = append(r.seeds, seed(i))
-	}
-	return r
-}
-
 // TestShares: each group has its even share of the keys, and a group that is appended takes its
 // share from all others alike. No other key moves.
 func TestShares(t *testing.T) {
 	const keys = 100_000
 	for _, groups := range []int{2, 5, 9} {
-		before, after := of(groups-1), of(groups)
+		before, after := seeds(groups-1), seeds(groups)
 		has, took := make([]int, groups), make([]int, groups)
 		for i := range keys {
 			key := fmt.Sprint("orders:", i)
-			from, to := before.number(key), after.number(key)
+			from, to := number(key, before), number(key, after)
 			has[to]++
 			if from != to {
 				require.Equal(t, groups-1, to)
@@ -46,7 +37,7 @@ func TestShares(t *testing.T) {
 func TestNumbersStay(t *testing.T) {
 	var numbers []int
 	for _, key := range []string{"a", "b", "orders:42", "user:{7}:cart", "{7}", "7", "", "\x00\xff"} {
-		numbers = append(numbers, of(64).number(key))
+		numbers = append(numbers, Number(key, 64))
 	}
 	require.Equal(t, []int{21, 33, 22, 55, 55, 55, 17, 35}, numbers)
 }

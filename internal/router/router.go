@@ -2,12 +2,23 @@
 // key.
 //
 // A group is a quorum of nodes, a driver and a reader, and knows of no other (package group). A
-// key belongs to one group, in all clients that list the groups alike: see [Router.Of]. So groups
+// key belongs to one group, in all clients that list the groups alike: see number. So groups
 // share nothing on the way of an operation, and a client uses as many cores as it has groups.
 //
-//	redlock ─> Router.Of(key) ─> Group            calls about one key
+//	redlock ─> Router.Acquire, … ─> Group         calls about one key
 //	        ─> Router.AcquireAll ─> Group, Group  a lock of several keys: one lease, in several groups
 //	        ─> Router.Ready, Stats, Close, …      what is about all groups
+//
+// # A change of groups
+//
+// Groups change in two steps, as nodes do: clients of step 0 have the present list, those of step 1
+// both, and those of step 2 the next one. A client of step 1 has a group for each number, with the
+// nodes of both lists where these differ: there a lock needs a quorum of each (package quorum). It
+// has each key in the group that the present list gives it and in the one that the next list does. Where
+// that is one group, which is so for all but a share of the keys, nothing is different. Else the key moves, and
+// is a set of two places: one lease, which is acquired in one group after the other, in the order of their
+// numbers, and is extended and released in both. So it excludes clients of step 0 in the one, those
+// of step 2 in the other, and those of step 1 in the first that is asked.
 //
 // What is once for a client and not for each group is here: the clock, the housekeeper's
 // goroutine, the servers that are nodes, and the end of the client.
@@ -20,53 +31,49 @@
 package router
 
 import (
-	"errors"
-	"fmt"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/texts"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // Router is the groups of one client. It is safe for concurrent use.
 type Router struct {
-	groups []*group.Group
-	seeds  []uint64 // of the groups, for Of
-	house  *housekeeper
-	closed sync.Once
-	ending chan struct{} // closed when Close begins
+	groups    []*group.Group
+	seeds     []uint64 // of the groups, for of
+	now, next int      // how many groups each list has; next is 0 but in a change
+	house     *housekeeper
+	closed    sync.Once
+	ending    chan struct{} // closed when Close begins
 }
 
 // MaxGroups bounds the groups of a client: each has connections, two goroutines and buffers.
 const MaxGroups = 64
 
 // New connects to the nodes of cfg, or in their place to several groups of nodes, and waits until
-// each node has answered or failed a first time.
-func New(cfg group.Config, groups [][]string) (*Router, error) {
-	if err := check(&cfg, groups); err != nil {
-		return nil, texts.WrongConfig(wrong, err)
+// each node has answered or failed a first time. next is the groups after a change that is under way.
+func New(cfg group.Config, groups, next [][]string) (*Router, error) {
+	if err := check(&cfg, groups, next); err != nil {
+		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
-	r := &Router{ending: make(chan struct{})}
+	r := &Router{ending: make(chan struct{}), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
 	c := clock.New()
 	r.house = newHousekeeper(c)
 	cfg.Shared = group.Shared{Clock: c, Servers: new(conn.Servers), Ending: r.ending, Ring: r.house.ring}
-	if len(groups) == 0 {
-		groups = [][]string{cfg.Nodes}
-	}
 	var tasks []func() time.Duration
-	for i, nodes := range groups {
-		cfg.Nodes = nodes
+	for i := range max(1, len(r.seeds)) {
+		if len(groups) > 0 {
+			cfg.Nodes, cfg.NextNodes, cfg.In = listsOf(i, groups, next)
+		}
 		g, err := group.New(cfg)
 		if err != nil {
 			r.Close()
 			return nil, err
 		}
-		r.groups, r.seeds = append(r.groups, g), append(r.seeds, seed(i))
+		r.groups = append(r.groups, g)
 		tasks = append(tasks, g.Turns()...)
 		cfg.First += g.Len()
 	}
@@ -78,59 +85,6 @@ func New(cfg group.Config, groups [][]string) (*Router, error) {
 		}
 	}
 	return r, nil
-}
-
-// wrong begins the error of a wrong Config.
-const wrong = "redlock: config: "
-
-// label names a group in errors.
-func label(i int) string { return fmt.Sprintf("Groups[%d]: ", i) }
-
-// check refuses nodes that are set twice. Each group checks its own.
-func check(cfg *group.Config, groups [][]string) error {
-	switch {
-	case len(groups) == 0:
-		return nil
-	case len(cfg.NextNodes) > 0:
-		return errors.New("both NextNodes and Groups are set: NextNodes changes Nodes, and groups are changed while no client runs")
-	case len(cfg.Nodes) > 0:
-		return errors.New("both Nodes and Groups are set: set Nodes for one group of masters, Groups for several")
-	case len(groups) > MaxGroups:
-		return fmt.Errorf("%d Groups, at most %d are allowed", len(groups), MaxGroups)
-	}
-	seen := make(map[string]int)
-	for i, nodes := range groups {
-		switch n := len(nodes); {
-		case n == 0:
-			return fmt.Errorf("%sno nodes: remove the group, or list its masters", label(i))
-		case n > quorum.MaxNodes:
-			return fmt.Errorf("%s%d nodes, want 1 to %d", label(i), n, quorum.MaxNodes)
-		}
-		addresses, err := conn.ParseAddresses(nodes)
-		if err != nil {
-			return fmt.Errorf("%s%w", label(i), err)
-		}
-		for _, a := range addresses {
-			if other, twice := seen[a.Host]; twice && other != i {
-				return fmt.Errorf("both Groups[%d] and Groups[%d] have the node %s: each group needs masters that no other has", other, i, a)
-			}
-			seen[a.Host] = i
-		}
-	}
-	return nil
-}
-
-// Of is the group that a key belongs to.
-func (r *Router) Of(key string) *group.Group {
-	if len(r.groups) == 1 {
-		return r.groups[0]
-	}
-	return r.groups[r.number(key)]
-}
-
-// OfBytes is Of for a key that its owner may change later.
-func (r *Router) OfBytes(key []byte) *group.Group {
-	return r.Of(unsafe.String(unsafe.SliceData(key), len(key)))
 }
 
 // Close ends all waits, waits for what is under way, up to CloseTimeout, and frees everything.

@@ -18,15 +18,17 @@ func (r *Router) AcquireAll(ctx context.Context, ttl time.Duration, keys []strin
 	if len(r.groups) == 1 {
 		return group.AcquireAll(ctx, ttl, []group.Part{{Group: r.groups[0], Keys: keys}}, once)
 	}
-	of := make([][]string, len(r.groups))
+	of := make(map[*group.Group][]string)
 	for _, key := range keys {
-		i := r.number(key)
-		of[i] = append(of[i], key)
+		first, second := r.of(key)
+		if of[first] = append(of[first], key); second != nil {
+			of[second] = append(of[second], key)
+		}
 	}
 	var parts []group.Part
-	for i, keys := range of {
-		if len(keys) > 0 {
-			parts = append(parts, group.Part{Group: r.groups[i], Keys: keys})
+	for _, g := range r.groups {
+		if keys := of[g]; len(keys) > 0 {
+			parts = append(parts, group.Part{Group: g, Keys: keys})
 		}
 	}
 	return group.AcquireAll(ctx, ttl, parts, once)

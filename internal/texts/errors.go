@@ -34,6 +34,9 @@ func (e *configError) Error() string        { return e.text }
 func (e *configError) Is(target error) bool { return target == engine.ErrConfig }
 func (e *configError) Unwrap() []error      { return e.causes }
 
+// InConfig begins the errors of a wrong Config.
+const InConfig = "redlock: config: "
+
 // WrongConfig is the error of a wrong Config: a text, and the causes that follow it.
 func WrongConfig(text string, causes ...error) error {
 	var list []string

@@ -16,7 +16,6 @@ import (
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/token"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // Config configures Lines.
@@ -304,36 +303,29 @@ func (l *Lines) Shortened(key string, h holding.Hold) {
 	}
 }
 
-// Pushed notes what a node has pushed. The driver lock is held. A push is a hint: a forged one
-// has a waiter look in vain.
-func (l *Lines) Pushed(node int, v *resp.Value) {
-	l.tracking.heard[node].Add(1)
-	it := v.Elements()
-	if !it.Next() || string(it.Value().Bytes) != "invalidate" || !it.Next() {
-		return
-	}
-	keys := *it.Value()
-	if keys.Null { // the node has dropped all keys
-		l.sentry.lose(node)
-		return
-	}
-	for it := keys.Elements(); it.Next(); {
-		name := it.Value().Bytes
-		l.changed(node, name, true)
-		if key, of := command.CutName(name, l.tracking.id); of != command.OfLock {
-			l.changed(node, key, false)
-		}
-	}
-}
-
-// Released notes that this process has deleted the key on nodes, a bit each. These do not
-// push it: what they push is the changes of others (NOLOOP). The driver lock is held.
-func (l *Lines) Released(key []byte, nodes uint64) {
-	if l.known.Load() == 0 {
+// KeyChanged notes that nodes, a bit each, may have another value at a key than before, at all keys
+// if it is nil. Own, this process has deleted it there: these nodes do not push it, since what they
+// push is the changes of others (NOLOOP). The driver lock is held. A push is a hint: a forged one has a
+// waiter look in vain.
+func (l *Lines) KeyChanged(nodes uint64, key []byte, own bool) {
+	if own && l.known.Load() == 0 {
 		return
 	}
 	for ; nodes != 0; nodes &= nodes - 1 {
-		l.changed(bits.TrailingZeros64(nodes), key, true)
+		node := bits.TrailingZeros64(nodes)
+		if own {
+			l.changed(node, key, true)
+			continue
+		}
+		l.tracking.heard[node].Add(1)
+		if key == nil {
+			l.sentry.lose(node)
+			continue
+		}
+		l.changed(node, key, true)
+		if key, of := command.CutName(key, l.tracking.id); of != command.OfLock {
+			l.changed(node, key, false)
+		}
 	}
 }
 

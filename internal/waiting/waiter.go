@@ -44,9 +44,6 @@ const (
 	Closed                   // the client closes
 )
 
-// Key is what w waits for.
-func (w *Waiter) Key() string { return w.key }
-
 // ring wakes w.
 func (w *Waiter) ring() {
 	select {

@@ -1,35 +1,38 @@
-package group
+package nodes
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // Lists is some of the two lists of nodes in a Config.
 type Lists struct{ Nodes, NextNodes bool }
 
-// members is which nodes are in which list. A node of both is one node: it is asked once, and
+// Members is which nodes are in which list. A node of both is one node: it is asked once, and
 // counts in both.
-type members struct {
-	now, next *quorum.Config // the lists; next is nil without NextNodes
-	quorum    *quorum.Config // both together
+type Members struct {
+	Now, Next *quorum.Config // the lists; Next is nil unless there are two
+	Quorum    *quorum.Config // both together
+	one       Lists          // that there is, where Next is nil; both, if they are alike
 }
 
-// parseNodes reads the lists: addresses are those of Nodes, and then those that are new in
-// NextNodes.
-func parseNodes(nodes, nextNodes []string) (m members, addresses []conn.Address, err error) {
+// Parse reads the lists: addresses are those of Nodes, and then those that are new in NextNodes. Of a
+// group of several, in is the lists of groups that have it; there its nodes may be alike.
+func Parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Address, err error) {
+	if m.one = in; in == (Lists{}) {
+		m.one.Nodes = true
+	}
 	if n := len(nodes); n == 0 || n > quorum.MaxNodes {
 		return m, nil, fmt.Errorf("%d nodes, want 1 to %d", n, quorum.MaxNodes)
 	}
 	if addresses, err = conn.ParseAddresses(nodes); err != nil {
 		return m, nil, err
 	}
-	m.now = quorum.Majority(1<<len(nodes) - 1)
-	if m.quorum = m.now; len(nextNodes) == 0 {
+	m.Now = quorum.Majority(1<<len(nodes) - 1)
+	if m.Quorum = m.Now; len(nextNodes) == 0 {
 		return m, addresses, nil
 	}
 	next, err := conn.ParseAddresses(nextNodes)
@@ -40,7 +43,7 @@ func parseNodes(nodes, nextNodes []string) (m members, addresses []conn.Address,
 	for i, a := range addresses {
 		places[a.Host] = i
 	}
-	var in uint64
+	var all uint64
 	for _, a := range next {
 		i, isIn := places[a.Host]
 		switch {
@@ -50,39 +53,30 @@ func parseNodes(nodes, nextNodes []string) (m members, addresses []conn.Address,
 		case !a.Equal(addresses[i]):
 			return m, nil, fmt.Errorf("%s is in Nodes and in NextNodes with other credentials or options: write it alike in both", a)
 		}
-		in |= bit(i)
+		all |= bit(i)
 	}
 	switch n := len(addresses); {
 	case n > quorum.MaxNodes:
 		return m, nil, fmt.Errorf("%d nodes in Nodes and NextNodes together, at most %d are allowed: change the nodes in several steps", n, quorum.MaxNodes)
-	case in == m.now.Nodes():
+	case all == m.Now.Nodes() && in.NextNodes:
+		return m, addresses, nil
+	case all == m.Now.Nodes():
 		return m, nil, errors.New("NextNodes has the same nodes as Nodes: leave it empty unless the nodes change")
 	}
-	m.next = quorum.Majority(in)
-	m.quorum = quorum.Joint(m.now, m.next)
+	m.Next = quorum.Majority(all)
+	m.Quorum = quorum.Joint(m.Now, m.Next)
 	return m, addresses, nil
 }
 
 // in returns the lists in which a node is.
-func (m *members) in(node int) Lists {
-	return Lists{m.now.Nodes()&bit(node) != 0, m.next != nil && m.next.Nodes()&bit(node) != 0}
+func (m *Members) in(node int) Lists {
+	if m.Next == nil {
+		return m.one
+	}
+	return Lists{m.Now.Nodes()&bit(node) != 0, m.Next.Nodes()&bit(node) != 0}
 }
 
 // blocked returns the lists that have no quorum without some nodes.
-func (m *members) blocked(nodes uint64) Lists {
-	return Lists{m.now.Blocks(nodes), m.next != nil && m.next.Blocks(nodes)}
-}
-
-// Lacking returns the lists that have no quorum for an operation, since nodes have failed; both
-// are false without NextNodes.
-func (g *Group) Lacking(op *engine.Op) Lists {
-	if g.members.next == nil {
-		return Lists{}
-	}
-	failed := op.Tally.Nodes(quorum.Failed)
-	lists := g.members.blocked(failed)
-	if lists == (Lists{}) { // together with those that lack the key
-		lists = g.members.blocked(failed | op.Tally.Nodes(quorum.Denied))
-	}
-	return lists
+func (m *Members) blocked(nodes uint64) Lists {
+	return Lists{m.Now.Blocks(nodes), m.Next != nil && m.Next.Blocks(nodes)}
 }

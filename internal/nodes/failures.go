@@ -1,4 +1,4 @@
-package group
+package nodes
 
 import (
 	"errors"
@@ -7,12 +7,9 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
-	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/texts"
+	"github.com/redlock-go/redlock/quorum"
 )
-
-// ErrForgotten is an error that the root package exports.
-var ErrForgotten = fence.ErrForgotten
 
 // sentinels are the results that callers distinguish, and that no node's failure may
 // be taken for.
@@ -29,9 +26,9 @@ func misconfigured(nodes []conn.Node, fenced, joint bool) error {
 	for _, n := range nodes {
 		if conn.Misconfigured(n.Err) {
 			if errors.Is(n.Err, conn.ErrSameServer) && joint {
-				return texts.WrongConfig(wrong, n.Err, errTwoNames)
+				return texts.WrongConfig(texts.InConfig, n.Err, errTwoNames)
 			}
-			return texts.WrongConfig(wrong, n.Err)
+			return texts.WrongConfig(texts.InConfig, n.Err)
 		}
 		if conn.Permanent(n.Err) {
 			refusing = append(refusing, n.Err)
@@ -42,60 +39,68 @@ func misconfigured(nodes []conn.Node, fenced, joint bool) error {
 	}
 	switch {
 	case len(refusing) == len(nodes):
-		text := wrong
+		text := texts.InConfig
 		if len(nodes) > 1 {
 			text += "no node can be used: "
 		}
 		return texts.WrongConfig(text, refusing...)
 	case len(unfenced) > 0:
-		return texts.WrongConfig(wrong+"nodes cannot take part in fencing: ", unfenced...)
+		return texts.WrongConfig(texts.InConfig+"nodes cannot take part in fencing: ", unfenced...)
 	}
 	return nil
 }
 
 var errTwoNames = errors.New("write one name for a server in Nodes and NextNodes")
 
-// wrong begins the error of nodes that must not be used.
-const wrong = "redlock: config: "
-
 // Failures returns why votes on an operation have failed. The engine names the reasons
 // that are the same for all operations by one error each, so that a vote that fails
 // allocates nothing; here the errors have all details.
-func (g *Group) Failures(op *engine.Op) []engine.Failure {
+func (n *Nodes) Failures(op *engine.Op) []engine.Failure {
 	full := make([]engine.Failure, len(op.Failures))
 	for i, f := range op.Failures {
 		if full[i] = f; f.IsTimeout() {
 			full[i].Err = texts.Because(f.Err, "no answer within %v (NodeTimeout)", op.Timeout)
 		} else if f.Err == conn.ErrQuarantined {
-			full[i].Err = g.whyGuarded(f.Node)
+			full[i].Err = n.whyGuarded(f.Node)
 		}
 	}
 	return full
 }
 
 // whyGuarded is the reason why a node has no vote, with the time that is left.
-func (g *Group) whyGuarded(node int) error {
-	guard := g.fleet.Guard(node)
+func (n *Nodes) whyGuarded(node int) error {
+	guard := n.fleet.Guard(node)
 	if guard == nil {
 		return conn.ErrQuarantined
 	}
-	now := g.clock.Now()
+	now := n.cfg.Clock.Now()
 	left := max(time.Second, (guard.Until - now).Round(time.Second)) // no vote was counted, so it is not over
 	up := (guard.Uptime + now - guard.Since).Round(time.Second)
 	if guard.New {
-		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, g.cfg.Engine.MaxTTL, left)
+		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, n.cfg.MaxTTL, left)
 	}
 	return texts.Because(conn.ErrQuarantined, "restarted, up for %v: no vote for %v", up, left)
 }
 
-// explainAt is explain for an operation at a site.
-func explainAt(at holding.Site, op *engine.Op, err error) error { return at.(*Group).explain(op, err) }
-
-// explain returns err, of an operation or of the whole that it has decided, as the API shows
+// Explain returns err, of an operation or of the whole that it has decided, as the API shows
 // it. Only one without a quorum has details, and allocates.
-func (g *Group) explain(op *engine.Op, err error) error {
+func (n *Nodes) Explain(op *engine.Op, err error) error {
 	if err != engine.ErrNoQuorum {
 		return err
 	}
-	return g.cfg.QuorumError(g, op)
+	return n.cfg.QuorumError(n, op)
+}
+
+// Lacking returns the lists that have no quorum for an operation, since nodes have failed; both
+// are false without NextNodes.
+func (n *Nodes) Lacking(op *engine.Op) Lists {
+	if n.cfg.Next == nil {
+		return Lists{}
+	}
+	failed := op.Tally.Nodes(quorum.Failed)
+	lists := n.cfg.blocked(failed)
+	if lists == (Lists{}) { // together with those that lack the key
+		lists = n.cfg.blocked(failed | op.Tally.Nodes(quorum.Denied))
+	}
+	return lists
 }

@@ -1,0 +1,164 @@
+package nodes
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fence"
+)
+
+// Config configures Nodes.
+type Config struct {
+	Members
+	Addresses []conn.Address
+	First     int // how many nodes the groups before this one have
+	MaxTTL    time.Duration
+	Clock     *clock.System
+	Logger    *slog.Logger    // nil: none
+	Ending    <-chan struct{} // closed when the client begins to close
+
+	// QuorumError returns the error for an operation that ended without a quorum.
+	QuorumError func(n *Nodes, op *engine.Op) error
+	// Hooks are called by the goroutine of callbacks; they may be nil.
+	OnUp, OnDown, OnGuarded func(Node)
+}
+
+// Nodes is the nodes of one quorum. It is safe for concurrent use.
+type Nodes struct {
+	cfg       Config // without the addresses, which have passwords: a client can be printed
+	names     []string
+	engine    *engine.Engine
+	fence     *fence.Client // nil: acquires are not fenced
+	fleet     *conn.Fleet
+	readiness readiness
+}
+
+// New returns nodes that Connect completes.
+func New(cfg Config) *Nodes {
+	n := &Nodes{cfg: cfg}
+	for _, a := range cfg.Addresses {
+		n.names = append(n.names, a.String())
+	}
+	n.cfg.Addresses = nil
+	return n
+}
+
+// Connect begins to connect to the nodes, and starts the engine. Await comes next.
+func (n *Nodes) Connect(cfg conn.Config, e *engine.Engine, f *fence.Client) (err error) {
+	n.engine, n.fence = e, f
+	cfg.Hidden, cfg.Fenced = sentinels, f != nil // or tokens that come back from an old file would count
+	cfg.OnUp, cfg.OnDown, cfg.OnPush = e.NodeUp, e.NodeDown, e.Pushed
+	lock := e.DriverLock()
+	lock.Lock() // a quick dialer calls Up, which needs the fleet
+	n.fleet, err = conn.New(cfg, lock)
+	lock.Unlock()
+	if err == nil {
+		e.Start(n.fleet)
+	}
+	return err
+}
+
+// Await waits until each node has answered or failed a first time. An error is why they must not
+// be used. A node that was never up is reported as down: the fleet reports the end of a connection
+// only.
+func (n *Nodes) Await() error {
+	n.fleet.AwaitFirstDials()
+	n.engine.DriverLock().Lock()
+	defer n.engine.DriverLock().Unlock()
+	all := make([]conn.Node, n.Len())
+	for i := range all {
+		if all[i] = n.fleet.Node(i); all[i].Connects == 0 {
+			n.engine.NodeDown(i)
+		}
+	}
+	return misconfigured(all, n.fence != nil, n.cfg.Next != nil)
+}
+
+// Len is the number of nodes.
+func (n *Nodes) Len() int { return len(n.names) }
+
+// Addr names a node, without credentials.
+func (n *Nodes) Addr(node int) string { return n.names[node] }
+
+// Addrs is Addr for all nodes.
+func (n *Nodes) Addrs() []string { return n.names }
+
+// Number is the number of a node among those of all groups of the client.
+func (n *Nodes) Number(node int) int { return n.cfg.First + node }
+
+// Members is which nodes are in which list.
+func (n *Nodes) Members() *Members { return &n.cfg.Members }
+
+// IsUp reports whether a node has a connection.
+func (n *Nodes) IsUp(node int) bool {
+	n.engine.DriverLock().Lock()
+	defer n.engine.DriverLock().Unlock()
+	return n.fleet.Away()&bit(node) == 0
+}
+
+// Node is the state of a node, with its votes and the lists that it is in.
+type Node struct {
+	conn.Node
+	Votes engine.Votes
+	Lists Lists
+}
+
+// Show shows each node, with its number. The driver lock is held.
+func (n *Nodes) Show(show func(Node)) {
+	for i := range n.Len() {
+		show(n.node(i))
+	}
+}
+
+func (n *Nodes) node(i int) Node {
+	state := Node{n.fleet.Node(i), n.engine.Votes(i), n.cfg.in(i)}
+	state.Index = n.Number(i)
+	return state
+}
+
+// Up notes that a node came up, and returns its state. The driver lock is held, so the log and the
+// hooks are called later.
+func (n *Nodes) Up(i int) Node {
+	if n.fence != nil {
+		at := n.fleet.Node(i)
+		n.fence.Up(i, at.Connection, at.RunID)
+		n.fleet.SetForm(i, conn.Form(command.Form(at.Form).ForNode(i)))
+	}
+	n.readiness.wake()
+	s := n.node(i)
+	n.report(func() {
+		n.cfg.Logger.Info("redlock: node is up", "node", s.Addr, "server", s.Server, "releases by", command.Form(s.Form))
+	}, n.cfg.OnUp, s)
+	if s.Guarded > 0 {
+		n.report(func() {
+			n.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet", "node", s.Addr, "for", s.Guarded)
+		}, n.cfg.OnGuarded, s)
+	}
+	return s
+}
+
+// Down notes that the connection of a node has ended, or that its first dial has failed. The
+// driver lock is held.
+func (n *Nodes) Down(i int) {
+	s := n.node(i)
+	n.report(func() {
+		n.cfg.Logger.Warn("redlock: node is down", "node", s.Addr, "error", s.Err)
+	}, n.cfg.OnDown, s)
+}
+
+// report has the log and a hook called with the news of a node. They are two calls: a panic in one
+// does not keep the other from happening.
+func (n *Nodes) report(log func(), hook func(Node), s Node) {
+	if n.cfg.Logger != nil {
+		n.engine.Notify(log)
+	}
+	if hook != nil {
+		n.engine.Notify(func() { hook(s) })
+	}
+}
+
+func bit(node int) uint64 { return 1 << uint(node) }
