@@ -90,16 +90,17 @@ func (w *window) leave(b *batch) {
 	w.set()
 }
 
-// pace has bound follow what a quorum answers in a quarter of the time that the round trip leaves
-// of the timeout, in proportion to what b has shown. It grows while it is used, since nothing else
-// shows that more would be answered, and by as much as was answered. It shrinks when b needed half of
-// that time: in between there is no need. Nodes that are silent or down show no pace.
+// pace has bound follow what the nodes of a quorum work off in a quarter of the time that the round
+// trip leaves of the timeout, in proportion to what b has shown. It grows while it is used, since
+// nothing else shows that they would work off more, and by as much as was answered. It shrinks when
+// they have needed half of that time: in between there is no need. Nodes that are silent or down
+// show no pace.
 func (w *window) pace(b *batch, took time.Duration, answered bool) {
-	round := min(w.round, b.soonest)
-	left := b.soonest - round
-	inTime := int(time.Duration(b.ahead) * (round + left/4) / max(1, took))
+	left := max(0, b.soonest-w.round)
+	work := max(1, took-w.round)
+	inTime := int(min(time.Duration(b.ahead)*(left/4)/work, math.MaxInt32))
 	switch {
-	case took > round+left/2 && b.replied:
+	case work > left/2 && b.replied:
 		w.bound = max(min(w.bound, inTime), min(leastBound, w.most))
 	case answered && b.ahead > w.bound/2:
 		w.bound = min(max(w.bound, inTime), w.bound+len(b.rounds), w.most)
