@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
 
 // bursts are scenarios of more operations at once than the nodes answer within NodeTimeout. All
@@ -22,10 +23,13 @@ var bursts = []scenario{
 		newPaced(s, 20*time.Millisecond, 10*time.Microsecond).burst(6000)
 	}},
 	// The pause is taken for the round trip until a batch is answered sooner.
-	{"a burst after a pause", 3, func(s *stage) {
-		p := newPaced(s, 40*time.Millisecond, 10*time.Microsecond)
-		p.burst(1)
-		p.network(200 * time.Microsecond)
+	{"a burst in a pause", 3, func(s *stage) {
+		p := newPaced(s, 200*time.Microsecond, 10*time.Microsecond)
+		for _, node := range s.Nodes {
+			link := p.machine.Link(node)
+			link.Hold(true, true)
+			time.AfterFunc(pause, link.Release)
+		}
 		p.burst(6000)
 		p.each.Store(int64(20 * time.Microsecond))
 		p.burst(3000)
@@ -41,18 +45,24 @@ var bursts = []scenario{
 	}},
 }
 
+const pause = 30 * time.Millisecond
+
 // paced is nodes that need a time for each key, and a client of them.
 type paced struct {
 	*stage
-	client *redlock.Client
-	trip   time.Duration // of the network
-	each   atomic.Int64  // nanoseconds for a key
+	client  *redlock.Client
+	machine *virtual.Machine
+	trip    time.Duration // of the network
+	each    atomic.Int64  // nanoseconds for a key
 }
 
 func newPaced(s *stage, trip, each time.Duration) *paced {
-	p := &paced{stage: s, client: s.Client()}
+	p := &paced{stage: s, trip: trip}
+	p.client, p.machine = s.ClientOn(s.Machine())
 	require.NoError(s.T, p.client.Ready(s.ctx))
-	p.network(trip)
+	for _, node := range s.Nodes {
+		p.machine.Link(node).Delay(trip/2, trip/2, 0)
+	}
 	p.each.Store(int64(each))
 	for _, node := range s.Servers {
 		node.OnCommand(func(_ int64, args []string) {
@@ -64,13 +74,6 @@ func newPaced(s *stage, trip, each time.Duration) *paced {
 		})
 	}
 	return p
-}
-
-func (p *paced) network(trip time.Duration) {
-	p.trip = trip
-	for _, node := range p.Nodes {
-		p.Net.Link("client1", node).Delay(trip/2, trip/2, 0)
-	}
 }
 
 // burst acquires, extends and releases n locks, each time all at once.
@@ -91,7 +94,7 @@ func (p *paced) burst(n int) {
 		}
 		each := time.Duration(p.each.Load())
 		atOnce := min(1024*each, (50*time.Millisecond-p.trip)/4)
-		bound := time.Duration(n)*each*(atOnce+p.trip)/atOnce*5/4 + 10*p.trip
+		bound := time.Duration(n)*each*(atOnce+p.trip)/atOnce*5/4 + 10*p.trip + pause
 		require.Less(p.T, time.Since(began), bound, "%v of %d keys", kind, n)
 	}
 }
