@@ -83,7 +83,7 @@ func (w *window) leave(b *batch) {
 	w.ops -= len(b.rounds)
 	took := b.engine.clock.Now() - b.sentAt
 	answered := b.engine.quorum.IsQuorum(b.done &^ b.gone)
-	if answered && (b.probe || took < w.round) { // else a pause was measured
+	if answered && b.probe {
 		w.measure(took)
 	}
 	w.pace(b, took, answered)

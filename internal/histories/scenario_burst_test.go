@@ -22,7 +22,7 @@ var bursts = []scenario{
 	{"a burst over a slow network", 3, func(s *stage) {
 		newPaced(s, 20*time.Millisecond, 10*time.Microsecond).burst(6000)
 	}},
-	// The pause is taken for the round trip until a batch is answered sooner.
+	// The pause is taken for the round trip, and then the nodes become slower.
 	{"a burst in a pause", 3, func(s *stage) {
 		p := newPaced(s, 200*time.Microsecond, 10*time.Microsecond)
 		for _, node := range s.Nodes {
