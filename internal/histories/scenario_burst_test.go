@@ -17,7 +17,7 @@ import (
 // at most.
 var bursts = []scenario{
 	{"a burst at slow nodes", 3, func(s *stage) {
-		newPaced(s, 200*time.Microsecond, 100*time.Microsecond).burst(2000)
+		newPaced(s, 200*time.Microsecond, 40*time.Microsecond).burst(3000)
 	}},
 	{"a burst over a slow network", 3, func(s *stage) {
 		newPaced(s, 20*time.Millisecond, 10*time.Microsecond).burst(6000)
