@@ -21,8 +21,8 @@ const (
 // The number of operations that may be in flight depends on how fast a quorum answers: an
 // operation that is sent waits at the nodes for those before it, and its timeout runs, while
 // none runs in the queue. So a burst is sent at the pace of the answers, and is late, not lost.
-// The bound begins with one batch, so that a client which has one out is never held up by it, and
-// goes down to leastBound: that nodes which need 100 us for each answer in half of the default timeout.
+// The bound begins with one batch, so as not to divide the only one in flight, and goes down to
+// leastBound at most: nodes that need 100 us for each answer as many in half of the default timeout.
 const leastBound = 256
 
 // window is the in-flight window: it bounds how many batches may be on the wire
