@@ -25,26 +25,27 @@ func TestMain(m *testing.M) {
 }
 
 // TestProcessesThatAreKilled: the key goes on from hand to hand, and a holder's in
-// the end.
+// the end. A busy machine needs a longer window.
 func TestProcessesThatAreKilled(t *testing.T) {
 	for window := 500 * time.Millisecond; ; window *= 2 {
+		require.Less(t, window, 10*time.Second)
 		var out, printed bytes.Buffer
 		args := []string{"-json", "-scenario", "contended", "-c", "2", "-procs", "3", "-hold", "2ms", "-ttl", "100ms", "-warmup", "50ms",
 			"-fault", "kill-waiter,kill-holder", "-d", window.String()}
 		require.Zero(t, contenders.Main(args, &out, &printed), printed.String()+out.String())
 		lines, err := result.Read(&out, "")
 		require.NoError(t, err)
-		var orphans int
+		var idle, orphans int
 		for _, l := range lines {
-			if l.Result != nil {
-				require.Positive(t, l.Result.Kills)
-				require.Positive(t, l.Result.Pairs)
-				if l.Result.Fault == result.KillHolder && l.Result.OrphanMax > 0 {
-					orphans++
-				}
+			switch r := l.Result; {
+			case r == nil:
+			case r.Kills == 0 || r.Pairs == 0:
+				idle++
+			case r.Fault == result.KillHolder && r.OrphanMax > 0:
+				orphans++
 			}
 		}
-		if orphans == len(contenders.Chosen) {
+		if idle == 0 && orphans == len(contenders.Chosen) {
 			return
 		}
 	}

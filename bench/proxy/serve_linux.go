@@ -231,6 +231,9 @@ func (n *node) carry(from, to *net.TCPConn) error {
 		sent <- err
 	}()
 	err := n.receive(from, inFlight)
+	if err != nil {
+		reset(to) // before send ends it with a farewell
+	}
 	close(inFlight)
 	return errors.Join(err, <-sent)
 }
