@@ -70,8 +70,8 @@ type Config struct {
 	// others. Clients with other Groups do not exclude each other: see NextGroups.
 	Groups [][]string
 	// NextGroups are the Groups after a change that is under way, in the two steps of NextNodes: more groups,
-	// fewer, or other nodes in some. A lock needs a quorum of its key's group in each list; a key whose group
-	// has another number there is locked as by [Client.AcquireAll], and not handed over. Not for Fenced clients.
+	// fewer, or other nodes in some. A lock needs a quorum of its key's group in each list; a key whose group has
+	// another number there is locked as by [Client.AcquireAll], and not handed over. Fenced: InitFencing as there.
 	NextGroups [][]string
 	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
@@ -175,11 +175,11 @@ func New(cfg Config) (*Client, error) {
 // why. With a ctx that has ended it returns at once, as a readiness probe needs it. After Close: ErrClosed.
 func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx) }
 
-// InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and after
-// [ErrForgotten], when so many nodes have lost the tokens, by a restart without a disk, a flush or an
-// eviction, that the others cannot know all. It waits for MaxTTL and returns when enough nodes have a vote,
-// at once if all have one. When ctx ends it returns which have none. If too few can be reached it fails at
-// once. With NextNodes, MaxTTL later clients of NextNodes alone are served; those of Nodes alone are refused.
+// InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and after [ErrForgotten],
+// when so many nodes have lost the tokens, by a restart without a disk, a flush or an eviction, that the others
+// cannot know all. It waits for MaxTTL and returns when enough nodes have a vote, at once if all have one. When ctx
+// ends it returns which have none. If too few can be reached it fails at once. With NextNodes it then has clients of
+// Nodes alone refused and, MaxTTL later, those of NextNodes served; so with NextGroups, unless a group had no vote.
 //
 // atLeast is the largest token that the resources have seen, of any key; 0 for a first start and a change of
 // nodes. Tokens given after the call are larger than it, than all that nodes show, and, if too few remember,
@@ -220,7 +220,7 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 //
 // A process that waits also asks a quorum about once a second, so a lock that is free is granted. A lock that
 // is always wanted is left free for 255 ms every 2.9 s, for clients that poll: other libraries, TryAcquire, and
-// clients that write the nodes otherwise. Queues decide who asks when; votes decide who holds the lock.
+// clients that write the nodes otherwise. Queues decide when each asks; votes decide which holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.router.Acquire(ctx, key, ttl, false)
 	return Lock{h}, err
@@ -255,7 +255,7 @@ func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f fun
 	return c.router.Do(ctx, key, ttl, true, f)
 }
 
-// Attach returns a handle on a lock that another process, client or library has acquired, by its token, 22 to
+// Attach returns a handle on a lock that another process, client or library has acquired, by its token, 1 to
 // 256 bytes. A quorum of nodes must show the token, as [Client.Inspect] reads it. Validity ends at validUntil,
 // or earlier if the nodes show less; KeepAlive extends by the TTL that was left. It blocks for one round trip
 // to all nodes, at most for NodeTimeout: ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument or ctx.Err().

@@ -13,7 +13,7 @@ import (
 
 // cause is why a node has failed. Its text does not repeat the node's name. All that
 // it wraps is found by errors.Is and errors.As, but not the errors in hidden: these
-// have another meaning to callers, for whom a context's error means that they gave up
+// have another meaning to callers: a context's error means that they gave up
 // themselves. So there is no Unwrap.
 type cause struct {
 	text   string

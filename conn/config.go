@@ -76,7 +76,7 @@ type Config struct {
 	// TrustRestarts switches the restart guard off.
 	TrustRestarts bool
 	// Fenced refuses nodes that do not report their run_id, even where no guard needs it, and
-	// servers from before Redis 5, whose scripts may not write once they have read the time.
+	// servers from before Redis 5, where a script may not write once it has read the time.
 	Fenced bool
 	// OnUp and OnDown are called for a node that came up, before anything is sent to
 	// it, or went down, before anything that it owes fails. They are called
@@ -87,8 +87,8 @@ type Config struct {
 	// call only. Nil drops all pushes.
 	OnPush func(node int, v *resp.Value)
 	// Hidden are errors that errors.Is does not find in the errors of nodes. To the
-	// owner's callers they have another meaning, which would be wrong for a node whose
-	// Dialer, for instance, returns one. Errors of contexts are always hidden.
+	// owner's callers they have another meaning, which would be wrong for a node if
+	// its Dialer, for instance, returns one. Errors of contexts are always hidden.
 	Hidden []error
 	// Name is the client's name in CLIENT LIST. One that servers do not take,
 	// because of a space for instance, is not sent.

@@ -30,7 +30,7 @@ var (
 	// ErrNoRunID refuses a node that does not report its run_id (INFO server),
 	// where the restart guard is strict.
 	ErrNoRunID = errors.New("conn: server does not tell its run_id, by which a restart is known")
-	// ErrTooOld refuses a server whose scripts cannot keep fencing tokens.
+	// ErrTooOld refuses a server with scripts that cannot keep fencing tokens.
 	ErrTooOld = errors.New("conn: server is too old for fencing, which needs Redis 5 or later")
 	// ErrQuarantined is why a node has no vote: it has restarted, or may have lately,
 	// and may have forgotten locks that are still held.
@@ -41,7 +41,7 @@ var (
 	// ErrSentinel refuses a node that keeps no keys.
 	ErrSentinel = errors.New("conn: node is a sentinel: name the masters that it watches, without their failover")
 
-	// ErrNotRESP refuses a server whose first answer is in another protocol.
+	// ErrNotRESP refuses a server that answers first in another protocol.
 	ErrNotRESP = errors.New("conn: answers in another protocol: not a Redis or Valkey port, or one that wants TLS (rediss://)")
 	// ErrRefused is an error in answer to a command of the handshake that does not depend
 	// on the server's state, and so does not go away by itself.
@@ -67,22 +67,22 @@ var (
 	ErrUnscripted = refusal.ErrUnscripted
 )
 
-// Misconfigured reports whether err means that a node must not be used for
+// misconfigured reports whether err means that a node must not be used for
 // locks, now or later, healthy or not: it is another node's second
 // address, a replica, part of a cluster, or a sentinel. A client should not
 // start with one.
-func Misconfigured(err error) bool {
+func misconfigured(err error) bool {
 	return errors.Is(err, ErrSameServer) || errors.Is(err, ErrNotMaster) ||
 		errors.Is(err, ErrCluster) || errors.Is(err, ErrSentinel)
 }
 
-// Permanent reports whether err is one that only a change of configuration will
-// end, here or on the server: all that is [Misconfigured], refused credentials,
+// permanent reports whether err is one that only a change of configuration will
+// end, here or on the server: all that is misconfigured, refused credentials,
 // missing permissions or scripts, commands that are not understood, certificates that are not
 // trusted, and other protocols than ours. Such a node is dialed at most
 // once a second.
-func Permanent(err error) bool {
-	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) || errors.Is(err, ErrTooOld) ||
+func permanent(err error) bool {
+	return misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) || errors.Is(err, ErrTooOld) ||
 		errors.Is(err, ErrUnscripted) || errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS) ||
 		errors.Is(err, ErrRefused) || errors.Is(err, ErrUntrusted) || errors.Is(err, refusal.ErrProtected)
 }

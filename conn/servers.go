@@ -3,7 +3,7 @@ package conn
 import "sync"
 
 // Servers is the servers that nodes are connected to, by run_id, so that no server is two nodes.
-// Fleets whose nodes must be different servers share one. Its lock is taken under the locks of
+// Fleets that must not share a server share one of these. Its lock is taken under the locks of
 // fleets, and nothing is taken under it.
 type Servers struct {
 	mu sync.Mutex

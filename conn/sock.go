@@ -32,7 +32,7 @@ type poller interface {
 	// adopt takes over an established connection, which has nothing unread.
 	// It owns nc from then on, also when it fails.
 	adopt(nc net.Conn, node int) (sock, error)
-	// poll appends to nodes the index of each node whose sock has bytes to
+	// poll appends to nodes the index of each node with a sock that has bytes to
 	// read, takes bytes again or has failed. Where there is none it blocks up
 	// to d, if it can; see canBlock.
 	poll(d time.Duration, nodes []int) []int

@@ -39,9 +39,6 @@ func (c Config) started() *Config {
 	return &c
 }
 
-// Len returns how many nodes there are.
-func (c *Config) Len() int { return bits.OnesCount64(c.all) }
-
 // Nodes returns the set of all nodes.
 func (c *Config) Nodes() uint64 { return c.all }
 
@@ -55,11 +52,3 @@ func (c *Config) IsQuorum(nodes uint64) bool {
 func (c *Config) Blocks(nodes uint64) bool {
 	return bits.OnesCount64(c.own&^nodes) <= c.half || c.next != nil && c.next.Blocks(nodes)
 }
-
-// majorities has the configurations of the nodes 0 to n-1, for [Tally.Reset].
-var majorities = func() (all [MaxNodes + 1]*Config) {
-	for n := range all {
-		all[n] = Majority(1<<n - 1)
-	}
-	return all
-}()

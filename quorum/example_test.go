@@ -10,7 +10,7 @@ import (
 // A round over five nodes ends with the third grant. Later votes cannot change it.
 func ExampleTally() {
 	var tally quorum.Tally
-	tally.Reset(5)
+	tally.Reset(quorum.Majority(0b11111))
 	fmt.Println(tally.Record(3, quorum.Granted))
 	fmt.Println(tally.Record(0, quorum.Failed))
 	fmt.Println(tally.Record(1, quorum.Granted))
@@ -28,7 +28,7 @@ func ExampleTally() {
 // grants after all, the record says which key is to be released.
 func ExampleTally_Record_late() {
 	var tally quorum.Tally
-	tally.Reset(3)
+	tally.Reset(quorum.Majority(0b111))
 	tally.Record(0, quorum.Denied)
 	fmt.Println(tally.Record(1, quorum.Denied))
 	tally.Record(2, quorum.Granted)

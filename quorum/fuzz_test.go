@@ -19,7 +19,7 @@ func FuzzTally(f *testing.F) {
 		n := int(script[0])%quorum.MaxNodes + 1
 		o := oracle{n: n}
 		var tally quorum.Tally
-		tally.Reset(n)
+		tally.Reset(first(n))
 		last := quorum.Pending
 		for votes := script[1:]; len(votes) >= 2; votes = votes[2:] {
 			node, outcome := int(int8(votes[0])), quorum.Outcome(votes[1])

@@ -36,8 +36,8 @@ var pow3 = [...]int{1, 3, 9, 27, 81, 243, 729, 2187, 6561}
 // other is denied, 2 is a node that fails for both.
 func contest(n int, choose func(node int) int) (a, b quorum.Verdict) {
 	var ta, tb quorum.Tally
-	ta.Reset(n)
-	tb.Reset(n)
+	ta.Reset(first(n))
+	tb.Reset(first(n))
 	for node := range n {
 		switch choose(node) {
 		case 0:

@@ -18,21 +18,9 @@ type Tally struct {
 	verdict Verdict
 }
 
-// Reset forgets all votes and starts a round of n nodes, numbered 0 to n-1, of which
-// Size(n) are a quorum.
-//
-// With n outside 1 to MaxNodes the round has no nodes and is lost from the
-// start: a mistake in counting the nodes must not be
-// able to win a lock.
-func (t *Tally) Reset(n int) {
-	if n < 1 || n > MaxNodes {
-		n = 0
-	}
-	t.ResetTo(majorities[n])
-}
-
-// ResetTo is Reset for the nodes and quorums of c, which must not be nil.
-func (t *Tally) ResetTo(c *Config) { *t = Tally{config: c, verdict: c.start} }
+// Reset forgets all votes and starts a round of the nodes and quorums of c, which must not be nil.
+// Without nodes it is lost from the start: a mistake in counting them must not be able to win a lock.
+func (t *Tally) Reset(c *Config) { *t = Tally{config: c, verdict: c.start} }
 
 // Record counts the vote of one node and returns the verdict with that vote
 // counted in. The verdict leaves Pending at the earliest vote that settles it

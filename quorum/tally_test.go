@@ -8,6 +8,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
+// first is a majority of n nodes, numbered 0 to n-1.
+func first(n int) *quorum.Config { return quorum.Majority(uint64(1)<<n - 1) }
+
 func TestTallyZeroValue(t *testing.T) {
 	var tally quorum.Tally
 	require.Zero(t, tally.Record(0, quorum.Granted))
@@ -19,15 +22,15 @@ func TestTallyZeroValue(t *testing.T) {
 // TestTallyResetForgets: nothing of a round shows in the next one, larger or
 // smaller.
 func TestTallyResetForgets(t *testing.T) {
-	for _, before := range []int{1, 3, 64, 65, 0} {
-		for _, after := range []int{1, 2, 5, 64, 65, -1} {
+	for _, before := range []int{1, 3, 64, 0} {
+		for _, after := range []int{1, 2, 5, 64, 0} {
 			var used, fresh quorum.Tally
-			used.Reset(before)
+			used.Reset(first(before))
 			for node := range before {
 				used.Record(node, outcomes[node%3])
 			}
-			used.Reset(after)
-			fresh.Reset(after)
+			used.Reset(first(after))
+			fresh.Reset(first(after))
 			require.Equal(t, fresh, used, "%d nodes after %d", after, before)
 		}
 	}
@@ -39,7 +42,7 @@ func TestTallyExhaustive(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		o := oracle{n: n}
 		var tally quorum.Tally
-		tally.Reset(n)
+		tally.Reset(first(n))
 		leaves := 0
 		var play func(tally quorum.Tally, depth int)
 		play = func(tally quorum.Tally, depth int) {
@@ -74,7 +77,7 @@ func TestTallyExhaustive(t *testing.T) {
 func TestTallyAllNodes(t *testing.T) {
 	for n := 1; n <= quorum.MaxNodes; n++ {
 		var tally quorum.Tally
-		tally.Reset(n)
+		tally.Reset(first(n))
 		for node := range n {
 			want := quorum.Pending
 			if node+1 >= quorum.Size(n) {
@@ -85,7 +88,7 @@ func TestTallyAllNodes(t *testing.T) {
 		require.Equal(t, n, tally.Count(quorum.Granted))
 
 		for _, outcome := range []quorum.Outcome{quorum.Denied, quorum.Failed} {
-			tally.Reset(n)
+			tally.Reset(first(n))
 			for node := n - 1; node >= 0; node-- {
 				want := quorum.Pending
 				if n-node > n-quorum.Size(n) {

@@ -145,7 +145,7 @@ func (d *Decoder) decode(buf []byte, v *Value) (int, error) {
 	return d.off, nil
 }
 
-// open enters an aggregate whose header has been read into e, if the limits
+// open enters an aggregate after its header has been read into e, if the limits
 // have room for it. Otherwise it returns where in the header they don't.
 func (d *Decoder) open(e *Value, lim *Limits) (at int, why reason) {
 	count := int(e.Int)
@@ -171,7 +171,7 @@ func (d *Decoder) open(e *Value, lim *Limits) (at int, why reason) {
 	return 0, complete
 }
 
-// close leaves an aggregate all of whose elements have been read.
+// close leaves an aggregate when all of its elements have been read.
 func (d *Decoder) close() {
 	d.level--
 	d.todo[d.level]--
@@ -183,7 +183,7 @@ func (d *Decoder) fail(offset int, why reason) error {
 	return d.failed
 }
 
-// view makes v the aggregate whose bytes have all been scanned. Its header is
+// view makes v the aggregate, once all its bytes have been scanned. Its header is
 // read once more, since the scan may have begun in an earlier call.
 func (d *Decoder) view(buf []byte, v *Value) {
 	n, _ := head(buf[d.root:d.off], 0, &hardLimits, v)

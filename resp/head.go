@@ -142,7 +142,7 @@ func aggregate(kind Kind, count int64, end int, v *Value) (n int, why reason) {
 	return end + 2, complete
 }
 
-// constant reads the kinds whose frames are all listed in the specification.
+// constant reads the kinds with few frames, all listed in the specification.
 func constant(buf []byte, kind Kind, seen int, v *Value) (n int, why reason) {
 	size, bad := 0, badNull
 	if kind == Boolean {

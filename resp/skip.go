@@ -114,7 +114,7 @@ func (s *skipper) head(buf []byte) (n int, why reason) {
 	return n, complete
 }
 
-// aggregate enters one whose header is n bytes long.
+// aggregate enters one with a header of n bytes.
 func (s *skipper) aggregate(kind Kind, count int64, n int) (int, reason) {
 	inside := s.valued || s.frames > 1
 	if kind == Push && inside {

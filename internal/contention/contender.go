@@ -16,7 +16,7 @@ import (
 // expires there. So a lock that is given back is asked for once, by one process, at once.
 //
 // All of this is advice. A push is a hint, and so is the place in the queue: what is lost
-// or forged costs time, and votes decide who has the lock.
+// or forged costs time, and votes decide which client has the lock.
 type Contender struct {
 	order []uint8 // the nodes in the lock's order
 

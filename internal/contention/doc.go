@@ -8,7 +8,7 @@
 //
 // Invariants:
 //
-//   - All of this is advice: votes decide who has the lock. What is lost or forged costs time.
+//   - All of this is advice: votes decide which client has the lock. What is lost or forged costs time.
 //   - No belief outlives a second: Surroundings.Ask bounds the time to the next attempt.
 //   - What nodes refuse, or answer without sense, makes a process act a bounded number of
 //     times a second.

@@ -353,9 +353,6 @@ func TestNextGroupsIsRefused(t *testing.T) {
 		"b:6379 is in Nodes and in NextNodes with other credentials": {
 			Groups: groups("a", "b"), NextGroups: [][]string{{"redis://:sesame@a"}, {"b"}, {"c"}},
 		},
-		"NextGroups is set for a Fenced client: fenced groups are changed while no client runs": {
-			Fenced: true, MaxTTL: ttl, Groups: groups("a"), NextGroups: groups("a", "b"),
-		},
 	} {
 		client, err := redlock.New(cfg)
 		require.Nil(t, client)

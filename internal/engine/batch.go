@@ -27,6 +27,7 @@ type batch struct {
 	open      []uint16 // by node: its wire and errands that have not ended
 	replied   bool     // a node has answered something
 	passed    bool     // it has left the window
+	ahead     int      // operations in the window when it was sent, with its own
 	probe     bool     // measures the round trip
 	listed    bool     // in Engine.inFlight, where a batch that is used again may still be
 	extends   bool     // there are some in it
@@ -112,7 +113,7 @@ func (b *batch) add(op *Op) {
 	if c, ok := op.Done.(*Call); ok {
 		r.ended = c.ended
 	}
-	r.tally.ResetTo(b.engine.quorum)
+	r.tally.Reset(b.engine.quorum)
 	b.rounds = append(b.rounds, r)
 	b.undecided++
 	b.soonest = min(b.soonest, op.Timeout)
@@ -331,7 +332,7 @@ func (b *batch) expireRound(i int, now time.Duration) {
 	}
 }
 
-// kindOf is the kind of a round, whose operation may be gone.
+// kindOf is the kind of a round. Its operation may be gone.
 func (b *batch) kindOf(i int) Kind {
 	for g := len(b.groups) - 1; g > 0; g-- {
 		if b.groups[g].first <= i {

@@ -7,10 +7,10 @@ import (
 	"github.com/redlock-go/redlock/internal/fencing"
 )
 
-// Call is an operation whose caller waits for it.
+// Call is an operation that its caller waits for.
 type Call struct {
 	Op
-	Proposal fencing.Proposal // of a caller whose acquires are fenced
+	Proposal fencing.Proposal // of a caller of fenced acquires
 	Values   []Value          // of a kind that reads: what nodes have answered, in that order
 
 	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
@@ -177,7 +177,7 @@ func IsClosed(done <-chan struct{}) bool {
 	}
 }
 
-// checkContexts ends the calls of b whose context has ended. To claim one takes it
+// checkContexts ends the calls of b with a context that has ended. To claim one takes it
 // from its round, so that no vote can end it too.
 func (e *Engine) checkContexts(b *batch) {
 	for i := range b.rounds {

@@ -85,7 +85,7 @@ const lazyTimeout = 4 * minTick
 // of a caller, or at the watchdog's next tick, after a millisecond or two. A caller that takes
 // another lock at once then has one batch and one round trip for both.
 //
-// Submitters whose TryLock fails rely on the holder of the lock to drive. They have
+// Submitters that do not get the lock rely on the holder of the lock to drive. They have
 // counted themselves in depth before they tried, so it is enough to look there.
 func (e *Engine) DriveSoon() {
 	if e.depth.Load() == 0 && e.driver.TryLock() {
@@ -174,8 +174,8 @@ func (e *Engine) nonvoters() uint64 {
 	return nonvoters
 }
 
-// send writes a batch of n operations to all nodes, less those that are deferred,
-// whose number it returns.
+// send writes a batch of n operations to all nodes, less those that are deferred.
+// It returns their number.
 func (e *Engine) send(first *Op, n int) (deferred int) {
 	b := e.batch()
 	forms := e.fleet.Forms()
@@ -232,7 +232,7 @@ func (e *Engine) failAcquires(n int, nonvoters uint64) (left int) {
 
 // fail decides an acquire that is sent to no node.
 func (e *Engine) fail(op *Op, nonvoters uint64) {
-	op.Tally.ResetTo(e.quorum)
+	op.Tally.Reset(e.quorum)
 	for node := range e.nodes {
 		if nonvoters>>uint(node)&1 == 0 {
 			continue

@@ -274,7 +274,7 @@ func (op *Op) awaitSent() uint64 {
 
 // drainFor is how long Close waits for goroutines to end. Only user code can
 // delay them: a callback that blocks, a Dialer that ignores its context, a connection
-// whose Close does not end its Read.
+// with a Close that does not end its Read.
 const drainFor = 500 * time.Millisecond
 
 // Close refuses new operations, waits up to bound for those that are under way,

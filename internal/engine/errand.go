@@ -15,7 +15,7 @@ import (
 // An errand reaches the node after later batches. That is harmless for a release: it
 // acts on its own attempt's token alone. An extend must not undo a later one of the
 // same lock, which has the same token and may ask for more. If there is a later one,
-// the extend is not repeated and its vote fails. Nor is an acquire whose attempt is over,
+// the extend is not repeated and its vote fails. Nor is an acquire when its attempt is over,
 // which is one of package fencing: its release may have been sent, and would come first.
 
 // again sends the rounds of a refused command once more, by script calls of at most

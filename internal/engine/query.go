@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Query is commands for one node alone whose replies are no votes. It is sent whether the
+// Query is commands for one node alone. The replies are no votes. It is sent whether the
 // in-flight window is open or not.
 //
 // Two refer to it: its caller, until Free, and the connection, which needs the bytes until

@@ -72,7 +72,7 @@ func (e *Engine) watch() {
 }
 
 // tick is one turn of the watchdog: it reads stragglers, fails what was not answered
-// in time, ends the calls whose context has ended and closes silent connections. It
+// in time, ends the calls with a context that has ended, and closes silent connections. It
 // returns the time to the next tick, or 0 to sleep.
 func (e *Engine) tick() time.Duration {
 	e.fleet.Sweep(0)

@@ -93,7 +93,7 @@ func (s *Server) accessError(around [2]string, name string) string {
 	return strings.Replace(around[0], "%u", s.opts.User, 1) + name + around[1]
 }
 
-// containers are the commands whose first argument is part of their name.
+// containers are the commands with a first argument that is part of their name.
 var containers = map[string]bool{"script": true, "client": true, "config": true}
 
 func subcommand(name string, args [][]byte) string {

@@ -75,7 +75,7 @@ func (c *conn) cmdAuth(args [][]byte) {
 	}
 }
 
-// login lets a user in, or answers why not. Who was in already stays in.
+// login lets a user in, or answers why not. A connection that was logged in stays so.
 func (c *conn) login(user, password string) bool {
 	if !c.srv.credentials(user, password) {
 		c.fail(errWrongPass)

@@ -32,7 +32,7 @@ type Options struct {
 	// the server locked. Delays run on real time all the same.
 	Now func() time.Time
 	// Listen is net.Listen if nil. Another one serves connections of another kind, such
-	// as those in memory, whose deadlines must work: the server uses them to wake its
+	// as those in memory. Their deadlines must work: the server uses them to wake its
 	// readers. Its listeners return net.ErrClosed from Accept when they are closed.
 	Listen func(network, addr string) (net.Listener, error)
 }

@@ -20,7 +20,7 @@ type trackingMode struct {
 // CLIENT TRACKING OFF: what they report is lost, unless it is on again by then.
 type tracking struct {
 	keys    map[string][]*conn
-	current *conn // whose command is running; nil: none
+	current *conn // that has a command running; nil: none
 	every   time.Duration
 	cleans  bool          // the cleaner runs
 	ended   chan struct{} // closed with the server

@@ -11,13 +11,23 @@ import (
 	"github.com/redlock-go/redlock/internal/texts"
 )
 
-// change has the next configuration suffice alone: see [fencing.Change]. It waits for the longest
-// TTL of both. Each step may be repeated, so a call that ends early is made again.
-func (c *Client) change(ctx context.Context) error {
-	if c.isChanged() {
+// Change has the next configuration suffice alone: see [fencing.Change]. It waits for the longest
+// TTL of both, and for the groups of meeting. Each step may be repeated, so a call that ends early is
+// made again. Without a change under way it does nothing.
+func (c *Client) Change(ctx context.Context, m *Meeting) (err error) {
+	if c.fleet.Next.Nodes == 0 {
 		return nil
 	}
-	change := fencing.BeginChange(c.fleet)
+	defer func() {
+		if err != nil {
+			m.fail()
+		}
+	}()
+	if floor, changed := c.isChanged(); changed {
+		m.join(floor)
+		return nil
+	}
+	change, met := fencing.BeginChange(c.fleet), false
 	for change.Look(); ; {
 		for node := range c.cfg.Nodes {
 			switch a, err := c.askNow(node, fencing.SealVerb, c.nonce()); {
@@ -30,7 +40,14 @@ func (c *Client) change(ctx context.Context) error {
 		pause := fencing.MinPause
 		switch {
 		case change.Confirmed():
-			if c.open(&change) {
+			if !met {
+				m.join(change.Floor())
+				met = true
+			}
+			if err := m.await(ctx, c); err != nil {
+				return err
+			}
+			if change.Raise(m.floor); c.open(&change) {
 				return nil
 			}
 		case change.Complete():
@@ -66,20 +83,22 @@ func (c *Client) open(change *fencing.Change) bool {
 }
 
 // isChanged reports whether a call before this one has done its work: so many nodes serve the
-// clients of the next configuration alone that each of its quorums has one of them.
-func (c *Client) isChanged() bool {
+// clients of the next configuration alone that each of its quorums has one of them. Each of these
+// was given the floor, or has learned it.
+func (c *Client) isChanged() (floor uint64, changed bool) {
 	var alone uint64
 	for node := range c.cfg.Nodes {
 		a, err := c.askNow(node, fencing.ReadVerb)
 		if err == nil && a.Code == fencing.OK && fencing.ParseMarker(a.Text).Me.Fleet == c.fleet.Next.Name {
 			alone |= bit(node)
+			floor = max(floor, a.Token)
 		}
 	}
-	done := c.fleet.Next.Knows(alone)
-	if done {
+	changed = c.fleet.Next.Knows(alone)
+	if changed {
 		c.remind(c.fleet.Next.Nodes &^ alone)
 	}
-	return done
+	return floor, changed
 }
 
 // remind logs what is to be done with nodes that a change has missed.

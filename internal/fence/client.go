@@ -49,6 +49,7 @@ type Config struct {
 	Set          string           // the key of the tokens
 	Nodes        []string         // their names, which are the same in all clients
 	Now, Next    uint64           // which of them are in each configuration, a bit each; Next is 0 but in a change
+	Places       []string         // in each configuration: which of several groups this is; nil: there is one
 	MaxTTL       time.Duration
 	Persistent   uint64 // nodes that forget nothing in a restart, a bit each
 	QueryTimeout time.Duration
@@ -73,7 +74,7 @@ type Client struct {
 	asks   time.Duration  // how long a node has to answer
 
 	forgotten atomic.Uint64 // nodes that may have no vote, a bit each, until it is known that they do
-	doubted   atomic.Uint64 // those of them whose state may have changed since they were asked
+	doubted   atomic.Uint64 // those of them that may have changed since they were asked
 	relapsed  atomic.Uint64 // those that have answered since that they have forgotten
 	nonces    atomic.Uint64 // that were made
 
@@ -98,16 +99,22 @@ type life struct {
 // New returns a client that Start completes.
 func New(cfg Config) *Client {
 	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, recoveries: map[int]*recovery{}, asks: max(cfg.QueryTimeout, time.Second/4)}
-	c.fleet = fencing.Fleet{Now: configuration(cfg.Nodes, cfg.Now, cfg.MaxTTL), Quarantine: cfg.MaxTTL + quorum.Drift(cfg.MaxTTL)}
+	place := func(list int) string {
+		if list < len(cfg.Places) {
+			return cfg.Places[list]
+		}
+		return ""
+	}
+	c.fleet = fencing.Fleet{Now: configuration(cfg.Nodes, cfg.Now, cfg.MaxTTL, place(0)), Quarantine: cfg.MaxTTL + quorum.Drift(cfg.MaxTTL)}
 	if cfg.Next != 0 {
-		c.fleet.Next = configuration(cfg.Nodes, cfg.Next, cfg.MaxTTL)
+		c.fleet.Next = configuration(cfg.Nodes, cfg.Next, cfg.MaxTTL, place(1))
 	}
 	return c
 }
 
 // configuration is that of the nodes of a set. Their names are many, so a digest stands for
-// them.
-func configuration(all []string, nodes uint64, longest time.Duration) fencing.Configuration {
+// them. Where there are several groups its place is a part of it: it decides which keys are there.
+func configuration(all []string, nodes uint64, longest time.Duration, place string) fencing.Configuration {
 	var names []string
 	for left := nodes; left != 0; left &= left - 1 {
 		names = append(names, all[bits.TrailingZeros64(left)])
@@ -115,7 +122,7 @@ func configuration(all []string, nodes uint64, longest time.Duration) fencing.Co
 	slices.Sort(names)
 	size := quorum.Size(len(names))
 	return fencing.Configuration{
-		Name:  fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v", contention.Hash(strings.Join(names, ",")), size, len(names), longest),
+		Name:  fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v%s", contention.Hash(strings.Join(names, ",")), size, len(names), longest, place),
 		Nodes: nodes, Quorum: size,
 	}
 }
@@ -340,10 +347,10 @@ func (c *Client) misfit() error {
 			text = c.foreign[node]
 		}
 	}
-	has, why := cmp.Or(fencing.ParseMarker(text).Me.Fleet, text), "all clients must have the same Nodes and MaxTTL; where these change, "+
+	has, why := cmp.Or(fencing.ParseMarker(text).Me.Fleet, text), "all clients must have the same Nodes, or Groups, and MaxTTL; where the nodes change, "+
 		"InitFencing of a client with both, in Nodes and NextNodes, has to return before the first client with the new ones alone"
 	if strings.Contains("+"+has+"+", "+"+c.fleet.Now.Name+"+") {
-		why = "they change from the one to the other and serve clients with both, in Nodes and NextNodes: " +
+		why = "they change from the one to the other and serve clients with both, in Nodes and NextNodes or in Groups and NextGroups: " +
 			"a client with the old one alone is too late, and for one with the new one alone InitFencing has to return first"
 	}
 	return fmt.Errorf("%w (%s have %s, this client has %s): %s", errFleet, c.names(nodes), quoted(has), c.fleet.Name(), why)

@@ -2,10 +2,11 @@
 // brings nodes back that have forgotten. The protocol, and why it holds, is package fencing.
 //
 //   - [Client] proposes the tokens of an attempt, and decides whether an attempt is made again.
-//     A nil Client is that of a client whose acquires are not fenced.
+//     A nil Client is that of a client without fencing.
 //   - A recovery brings one node back. The client's housekeeper carries all of them on, by Turn,
 //     and from time to time has nodes drop old tokens.
-//   - An operator's call, InitFencing, brings nodes back that the others cannot.
+//   - An operator's call, InitFencing, brings nodes back that the others cannot. In a change it
+//     then has the next configuration suffice alone; a [Meeting] is where groups wait for each other.
 //
 // Invariants: user code (the wall clock) runs on the goroutines of callers alone; Turn does
 // not wait for nodes, their answers ring; mu is taken last.

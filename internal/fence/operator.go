@@ -37,19 +37,19 @@ func (o *operator) floor(c *Client) uint64 {
 	return fencing.InitFloor(o.atLeast, block, shown, now)
 }
 
-// InitFencing gives nodes without a vote one, though too many have forgotten for them to be
+// Initialize gives nodes without a vote one, though too many have forgotten for them to be
 // brought back by the others. It waits for the longest TTL. atLeast is the largest token
-// that the resources have seen; all that are given from then on are larger. During a change of
-// configuration it then has the next one suffice alone, which takes the longest TTL once more.
-func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
+// that the resources have seen; all that are given from then on are larger. It reports whether the
+// nodes that had a vote were too few.
+func (c *Client) Initialize(ctx context.Context, atLeast uint64) (alone bool, err error) {
 	if atLeast > fencing.MaxToken-2*block {
-		return engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
+		return false, engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return false, err
 	}
 	if _, err := c.micros(); err != nil {
-		return err
+		return false, err
 	}
 	by := operator{atLeast: atLeast}
 	active, forgotten, all := uint64(0), uint64(0), make([]recovery, len(c.cfg.Nodes))
@@ -59,7 +59,7 @@ func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 		case err == nil && a.Code == fencing.OK:
 			active |= bit(node)
 		case err == nil && a.Code == fencing.Foreign:
-			return c.misfit()
+			return false, c.misfit()
 		case err == nil && a.Code == fencing.Amnesia:
 			forgotten |= bit(node)
 		}
@@ -71,10 +71,7 @@ func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 			all[node].Rejoin = fencing.BeginInit(c.fleet, node)
 		}
 	}
-	if err := c.initialize(ctx, all, &by); err != nil || c.fleet.Next.Nodes == 0 {
-		return err
-	}
-	return c.change(ctx)
+	return by.alone, c.initialize(ctx, all, &by)
 }
 
 // initialize brings all nodes back, until enough have their vote.

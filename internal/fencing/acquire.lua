@@ -1,24 +1,3 @@
-local set, me, n = KEYS[1], ARGV[1], #KEYS - 1
-local out = {}
-if not redis.call('ZSCORE', set, 'active:' .. me) then
-  local marker = redis.call('ZRANGEBYSCORE', set, -1, -1)[1] or ''
-  local fleet, run = me:match('^([^:]*):?(.*)$')
-  local names, life = marker:match('^active:([^:]*):([^:]*)')
-  local any, all, answer = false, true, nil
-  for name in (names or ''):gmatch('[^+]+') do
-    if ('+' .. fleet .. '+'):find('+' .. name .. '+', 1, true) then any = true else all = false end
-  end
-  if names and not (all or any and life ~= run) then
-    answer = {7, marker}
-  elseif not names or life ~= run then
-    local mine = 'prov:' .. run .. ':'
-    answer = {5, marker:sub(1, #mine) == mine and marker:sub(#mine + 1) or ''}
-  end
-  if answer then
-    for i = 1, n do out[i] = answer end
-    return out
-  end
-end
 local call, tonumber = redis.call, tonumber
 local won = {} -- tokens and names that are granted, and recorded with one command
 local function record()

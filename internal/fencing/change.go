@@ -12,6 +12,9 @@ package fencing
 // serve its clients alone.
 //
 // The configuration that is left stays sealed. The way back is a change the other way.
+//
+// Where a fleet is one of several groups, and a key of this group may have been in another one, none
+// is opened before all are Confirmed, and the floor is the largest of all.
 type Change struct {
 	fleet  Fleet
 	before map[int]string // the nonces of the look before
@@ -48,6 +51,12 @@ func (c *Change) set(same bool) (nodes uint64) {
 	}
 	return nodes
 }
+
+// Floor is the largest token that sealed nodes know.
+func (c *Change) Floor() uint64 { return c.floor }
+
+// Raise makes the floor that of other groups, where it is larger.
+func (c *Change) Raise(floor uint64) { c.floor = max(c.floor, floor) }
 
 // Opens returns what REJOIN is sent to a node of the next configuration once the change is
 // Confirmed. It is false of all others, and of nodes that were not sealed.

@@ -49,6 +49,7 @@ var large = []world{
 	{name: "blocks, 2 losses", nodes: 3, attempts: 3, clients: 1, losses: 2, block: 2},
 	{name: "every holder, confirmed", nodes: 3, attempts: 3, block: 2, confirmed: true},
 	{name: "every holder, confirmed, 2 losses", nodes: 3, attempts: 2, clients: 2, losses: 2, block: 2, confirmed: true},
+	{name: "a change, the same nodes have other keys", nodes: 3, from: 0b111, to: 0b111, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true, steps: "02", live: true},
 	{name: "a change, nodes come to it", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, steps: "02", calls: 1},
 	{name: "a change, a loss", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true, steps: "02", live: true},
 	{name: "a change, a loss, all steps", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true, limit: 5e6},

@@ -60,6 +60,11 @@
 //   - A node that forgets in between learns from the nodes of each configuration that a marker names,
 //     and is sealed if they are ([Rejoin.Fleet]).
 //
+// The groups of a client change by this protocol too, each for itself: the number of a group, and of how
+// many, is part of the configuration, and a node that stays is in both. A key may go from one group to another:
+// to its clients the first is the present configuration, and the other the next one. So no group is opened
+// before all are sealed and the longest TTL has passed, and the floor is the largest token of all groups.
+//
 // A change that is not finished does no harm. Before the call it is taken back by leaving step 1; after
 // it by a change the other way, which begins in step 1 too, since a quorum of both is the same either way.
 // Both configurations have the same longest TTL: to change that is not supported while clients run.

@@ -62,7 +62,7 @@ func (r *Rejoin) Next(now time.Duration) Step {
 //
 // Each configuration that a marker names must have been read: so many of its nodes that each
 // quorum has one of them. While no node is sealed all locks were granted by quorums of the
-// first, whose nodes know of them all. If only the second is named the change is done, and
+// first: its nodes know of them all. If only the second is named the change is done, and
 // its nodes know of them all. In between the locks of clients that have one configuration alone
 // are known there only, and a node that forgets is sealed too: else it could be one of
 // a quorum of clients that the others refuse.

@@ -13,16 +13,12 @@ import _ "embed"
 // AcquireScript is Acquire for several keys, and sets the lock keys.
 //
 //	KEYS: set, key…   ARGV: me, then first, last, nonce, ttl of each key
-//
-//go:embed acquire.lua
-var AcquireScript string
+var AcquireScript = markerLua + acquireLua
 
 // ExtendScript is Extend for several keys, and sets their time to live.
 //
 //	KEYS: set, key…   ARGV: me, nonce…, ttl…
-//
-//go:embed extend.lua
-var ExtendScript string
+var ExtendScript = markerLua + extendLua
 
 // MemberScript is Notice, Resume, Rejoin, Seal, Read, Show, Raise and Collect. Where a node has a
 // vote, what is for nodes that have none is answered with Active. The text of an answer that shows
@@ -33,6 +29,17 @@ var ExtendScript string
 //
 //go:embed member.lua
 var MemberScript string
+
+// What the scripts about keys are joined of: markerLua answers for all keys, where the node has no
+// vote.
+var (
+	//go:embed marker.lua
+	markerLua string
+	//go:embed acquire.lua
+	acquireLua string
+	//go:embed extend.lua
+	extendLua string
+)
 
 // The digests under which servers know the scripts; a test recomputes them.
 const (

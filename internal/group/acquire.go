@@ -43,7 +43,7 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 // for a reason that stays, they are used up, or ctx ends.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
-	t := g.lines.Begin(key)
+	t := g.lines.NewTries(key)
 	if ctx.Err() != nil {
 		return Handle{}, g.cutOff(ctx, &t) // it is not reported: there was no attempt
 	}
@@ -203,7 +203,7 @@ func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err er
 	return h, err
 }
 
-// gaveUp is the error of an Acquire whose attempt has ended with err, for good.
+// gaveUp is the error of an Acquire after an attempt that has ended with err, for good.
 func (g *Group) gaveUp(ctx context.Context, t *waiting.Tries, err error) error {
 	if t.End == waiting.AttemptsUsedUp { // also if ctx has ended since
 		return g.acquireError(t, nil)
@@ -225,7 +225,7 @@ func (g *Group) waitedInVain(ctx context.Context, t *waiting.Tries, why waiting.
 	return g.cutOff(ctx, t)
 }
 
-// cutOff is the error of an Acquire whose context has ended.
+// cutOff is the error of an Acquire when its context has ended.
 func (g *Group) cutOff(ctx context.Context, t *waiting.Tries) error {
 	t.End = waiting.GaveUp
 	return g.acquireError(t, texts.EndOf(ctx))

@@ -26,6 +26,7 @@ type Config struct {
 	Nodes      []string    // addresses, perhaps with credentials
 	NextNodes  []string    // likewise, while the nodes change
 	In         nodes.Lists // of a group of several: those lists of groups that have it
+	Places     []string    // of a group of several, in each list: its number, and of how many
 	Retry      Retry
 	Name       string
 	NoHandOver bool
@@ -41,8 +42,7 @@ type Config struct {
 	// AcquireError returns that of an Acquire which gave up after so many attempts,
 	// with the errors of the last one, if any, and of its context, nil if that has not
 	// ended it. Both are required.
-	// The others may be nil; the root package's Hooks say who
-	// calls them.
+	// The others may be nil; the root package's Hooks document where they are called.
 	QuorumError  func(n *nodes.Nodes, op *engine.Op) error
 	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
 	OnAttempt    func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
@@ -107,9 +107,7 @@ func (cfg Config) check() (Config, error) {
 	if cfg.FenceSet = cmp.Or(cfg.FenceSet, fence.DefaultSet); cfg.FenceClock == nil {
 		cfg.FenceClock = time.Now
 	}
-	switch {
-	case !cfg.Fenced:
-	case cfg.Engine.MaxTTL == 0:
+	if cfg.Fenced && cfg.Engine.MaxTTL == 0 {
 		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")
 	}
 	if cfg.Name != "" {

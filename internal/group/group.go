@@ -102,12 +102,15 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 			persistent |= 1 << uint(node)
 		}
 	}
-	if cfg.members.Next != nil {
+	switch {
+	case cfg.members.Next != nil:
 		next = cfg.members.Next.Nodes()
+	case len(cfg.Places) > 1: // the nodes stay, and have other keys
+		next = cfg.members.Now.Nodes()
 	}
 	return fence.New(fence.Config{
 		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.Engine.MaxTTL, Persistent: persistent,
-		Nodes: g.Addrs(), Now: cfg.members.Now.Nodes(), Next: next,
+		Nodes: g.Addrs(), Now: cfg.members.Now.Nodes(), Next: next, Places: cfg.Places,
 		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
 		Ring: cfg.Ring, IsUp: g.IsUp, Voting: g.Voting,
 	})
@@ -116,12 +119,19 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 // ErrForgotten is an error that the root package exports.
 var ErrForgotten = fence.ErrForgotten
 
-// InitFencing gives nodes a vote that the others cannot bring back.
-func (g *Group) InitFencing(ctx context.Context, atLeast uint64) error {
+// Initialize gives nodes a fenced vote that the others cannot bring back. It reports whether those
+// that had one were too few.
+func (g *Group) Initialize(ctx context.Context, atLeast uint64) (alone bool, err error) {
 	if g.fence == nil {
-		return fmt.Errorf("%w: InitFencing needs Config.Fenced", engine.ErrConfig)
+		return false, fmt.Errorf("%w: InitFencing needs Config.Fenced", engine.ErrConfig)
 	}
-	return g.fence.InitFencing(orBackground(ctx), atLeast)
+	return g.fence.Initialize(orBackground(ctx), atLeast)
+}
+
+// Change has nodes serve clients of the next configuration alone, if there is one, once the other
+// groups of the meeting have come so far.
+func (g *Group) Change(ctx context.Context, m *fence.Meeting) error {
+	return g.fence.Change(orBackground(ctx), m)
 }
 
 // queryTimeout is how long a node has to answer a query.

@@ -10,11 +10,12 @@ import (
 	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/texts"
+	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // Handle is a handle on a lock that was acquired. It is a small value that may be copied. The
-// zero Handle holds nothing, and neither does one whose lock was released.
+// zero Handle holds nothing, and neither does one of a lock that was released.
 type Handle struct {
 	group *Group // counts the lock, and keeps it alive
 	hold  holding.Hold
@@ -48,8 +49,8 @@ func (h Handle) Keys() []string {
 	return []string{h.key}
 }
 
-// Token is the value at the keys, the proof of holding the lock, or "". A lock whose
-// token was shown is not passed on inside the process: another may have the token.
+// Token is the value at the keys, the proof of holding the lock, or "". A lock with
+// a token that was shown is not passed on inside the process: another may have the token.
 func (h Handle) Token() string {
 	h.hold.ShowToken()
 	return h.Value()
@@ -57,10 +58,15 @@ func (h Handle) Token() string {
 
 // Value is Token for callers that do not show it.
 func (h Handle) Value() string {
-	if s, ok := h.hold.State(); ok {
-		return s.Token.String() + s.Tail(h.group.cfg.tail)
+	s, ok := h.hold.State()
+	if !ok {
+		return ""
 	}
-	return ""
+	tail := s.Tail(h.group.cfg.tail)
+	if s.Token == (token.Token{}) { // see Attach
+		return tail
+	}
+	return s.Token.String() + tail
 }
 
 // Text shows the lock without its token.
@@ -310,5 +316,5 @@ func orBackground(ctx context.Context) context.Context {
 	return ctx
 }
 
-// FenceFrom is the fencing token of the lock whose context ctx is, or is derived from.
+// FenceFrom is the fencing token of the lock that ctx belongs to.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) { return holding.FenceFrom(ctx) }

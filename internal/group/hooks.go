@@ -55,13 +55,17 @@ func (r *reports) with(a report) *reports {
 // meanwhile: a hook may block. h is what the last attempt has brought: if the hook panics the
 // caller gets no handle, and the lock is released.
 func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r *reports) {
-	if r == nil {
-		return
+	switch {
+	case r == nil:
+	case w != nil:
+		w.Aside(func() { g.callHook(ctx, h, r) })
+	default:
+		g.callHook(ctx, h, r)
 	}
-	if w != nil {
-		w.Aside(func() { g.report(ctx, nil, h, r) })
-		return
-	}
+}
+
+// callHook calls the hook for each attempt, and takes r back.
+func (g *Group) callHook(ctx context.Context, h Handle, r *reports) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -78,8 +82,8 @@ func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r *repo
 	unusedReports.Put(r)
 }
 
-// reportUnsent counts and reports an attempt that no node was asked for: an extend whose
-// lock has expired or was released, or an acquire while others wait for the key.
+// reportUnsent counts and reports an attempt that no node was asked for: an extend of a
+// lock that has expired or was released, or an acquire while others wait for the key.
 func (g *Group) reportUnsent(ctx context.Context, kind engine.Kind, key string, err error) {
 	g.engine.Note(kind, err)
 	if f := g.cfg.OnAttempt; f != nil {

@@ -22,7 +22,7 @@ type Part struct {
 }
 
 // CheckKeys returns keys in their canonical order, which is the same for all clients: of
-// two sets that overlap, the one whose commands a node sees first then wins all of it
+// two sets that overlap, the one that reaches a node first then wins all of it
 // there.
 func CheckKeys(keys []string) ([]string, error) {
 	switch n := len(keys); {
@@ -77,7 +77,7 @@ func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool)
 			return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d for each group: raise that", n, most)
 		}
 	}
-	t := g.lines.Begin(keys[0])
+	t := g.lines.NewTries(keys[0])
 	if err := ctx.Err(); err != nil {
 		if once {
 			return Handle{}, err
@@ -111,10 +111,9 @@ type turn struct {
 }
 
 // inLines is AcquireAll in line for each key that is taken, in the order of the keys, which is
-// first that of their groups. It keeps
-// its turn in the earlier lines for a while when it waits in a later one, so that it has its
-// turn in all of them when it asks the nodes. All sets wait in that order, so of two that
-// overlap one waits for the other, and no cycle of them exists.
+// first that of their groups. It keeps its turn in the earlier lines for a while when it waits in a
+// later one, so that it has its turn in all of them when it asks the nodes. All sets wait in that
+// order, so of two that overlap one waits for the other, and no cycle of them exists.
 func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *operation.Calls, s *holding.State) (Handle, error) {
 	keys := s.More.Keys
 	var turns []turn // in the order of the keys

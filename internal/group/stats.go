@@ -38,7 +38,7 @@ func (g *Group) Stats(show func(nodes.Node)) (s Stats) {
 	defer g.engine.DriverLock().Unlock()
 	g.Show(show)
 	s.Stats = g.engine.Stats()
-	// A release whose caller has gone is sent.
+	// A release is sent also when its caller has gone.
 	given, r := s.Acquire.Won+uint64(g.attached.Load()), s.Release
 	s.Held = max(0, int(given-r.Won-r.Denied-r.Cancelled))
 	return s

@@ -323,13 +323,7 @@ func (h *history) configure(i int, cfg *redlock.Config) []layout {
 		return h.layouts()
 	}
 	now, next := h.changes.enter(i)
-	cfg.Groups, cfg.NextGroups = h.named(now), h.named(next)
-	if len(now) == 1 && len(next) <= 1 {
-		cfg.Nodes, cfg.Groups = cfg.Groups[0], nil
-	}
-	if cfg.Nodes != nil && next != nil {
-		cfg.NextNodes, cfg.NextGroups = cfg.NextGroups[0], nil
-	}
+	now.configure(next, h.Nodes, cfg)
 	h.log("client %d has %v, next %v", i, now, next)
 	if next == nil {
 		return []layout{now}
@@ -337,14 +331,25 @@ func (h *history) configure(i int, cfg *redlock.Config) []layout {
 	return []layout{now, next}
 }
 
+// configure gives a client a layout of nodes, and the next one unless it is nil.
+func (l layout) configure(next layout, nodes []string, cfg *redlock.Config) {
+	if len(l) > 1 || len(next) > 1 {
+		cfg.Groups, cfg.NextGroups = l.named(nodes), next.named(nodes)
+		return
+	}
+	if cfg.Nodes = l.named(nodes)[0]; next != nil {
+		cfg.NextNodes = next.named(nodes)[0]
+	}
+}
+
 // named is a layout with the names of nodes.
-func (h *history) named(l layout) (groups [][]string) {
+func (l layout) named(nodes []string) (groups [][]string) {
 	for _, group := range l {
-		var nodes []string
+		var names []string
 		for _, i := range group {
-			nodes = append(nodes, h.Nodes[i])
+			names = append(names, nodes[i])
 		}
-		groups = append(groups, nodes)
+		groups = append(groups, names)
 	}
 	return groups
 }

@@ -17,16 +17,17 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
 
-// changingHistory is a change of nodes of fenced clients. Most clients are in the step of the
+// changingHistory is a change of nodes, or groups, of fenced clients. Most clients are in the step of the
 // moment, and some in any other: nodes must keep them apart. One node after another forgets,
 // hangs or is cut off, at any time; machines are suspended, and have any clock; operators' calls
 // end early and are made again, some by two at once.
 type changingHistory struct {
 	fencedHistory
-	lists [4][2][]string // Nodes and NextNodes of each step; 3 is the way back
-	step  atomic.Int64   // of the moment
-	calls atomic.Int64   // that have returned
-	won   [4]atomic.Int64
+	lists   [4][2]layout // of each step, before and after the change; 3 is the way back
+	grouped bool         // there are several groups
+	step    atomic.Int64 // of the moment
+	calls   atomic.Int64 // that have returned
+	won     [4]atomic.Int64
 }
 
 const changeFor = 25 * time.Second
@@ -38,7 +39,8 @@ func (h *changingHistory) connect(step int, m *virtual.Machine, off *atomic.Int6
 }
 
 func (h *changingHistory) config(step int, off *atomic.Int64) redlock.Config {
-	cfg := redlock.Config{Nodes: h.lists[step][0], NextNodes: h.lists[step][1], NoHandOver: true}
+	cfg := redlock.Config{NoHandOver: true}
+	h.lists[step][0].configure(h.lists[step][1], h.Nodes, &cfg)
 	fencedAt(off)(&cfg)
 	return cfg
 }
@@ -63,6 +65,9 @@ func (h *changingHistory) use(user int) {
 
 func (h *changingHistory) lockOnce(c *redlock.Client, name string, rng random, step int) {
 	key := fmt.Sprint("k", rng.IntN(3))
+	if h.grouped {
+		key = fmt.Sprint("k", rng.IntN(6))
+	}
 	ttl := 100*time.Millisecond + rng.N(maxTTL-100*time.Millisecond)
 	ctx, cancel := context.WithTimeout(h.T.Context(), rng.N(time.Second))
 	defer cancel()
@@ -132,12 +137,19 @@ func (h *changingHistory) direct() {
 	if plan == 3 {
 		return
 	}
+	if h.grouped {
+		call(1) // new groups have no vote before
+		pause()
+	}
 	call(1)
 	h.step.Store(2)
 	if plan == 2 && time.Now().Before(h.end) {
 		pause()
 		h.step.Store(3)
 		call(3)
+		if h.grouped {
+			call(3) // if a group had forgotten all
+		}
 		h.step.Store(0)
 	}
 }
@@ -192,18 +204,22 @@ type changingCounts struct {
 func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
 	synctest.Test(t, func(t *testing.T) {
 		plan := newRandom(seed, 0)
-		change := [][2][]int{{{0, 1, 2}, {0, 1, 3}}, {{0, 1, 2}, {0, 1, 2, 3, 4}}, {{0, 1, 2}, {3, 4, 5}}, {{0, 1, 2, 3, 4}, {3, 4, 5}}}[plan.IntN(4)]
-		w := virtual.New(t, seed, 6)
+		change := [][2]layout{
+			{{{0, 1, 2}}, {{0, 1, 3}}}, {{{0, 1, 2}}, {{0, 1, 2, 3, 4}}}, {{{0, 1, 2}}, {{3, 4, 5}}}, {{{0, 1, 2, 3, 4}}, {{3, 4, 5}}},
+		}[plan.IntN(4)]
+		nodes, grouped := 6, plan.IntN(2) == 0
+		if grouped {
+			nodes = 9
+			change = [][2]layout{
+				{{{0, 1, 2}}, {{0, 1, 2}, {3, 4, 5}}}, {{{0, 1, 2}, {3, 4, 5}}, {{0, 1, 2}, {3, 4, 5}, {6, 7, 8}}},
+				{{{0, 1, 2}, {3, 4, 5}, {6, 7, 8}}, {{0, 1, 2}}}, {{{0, 1, 2}, {3, 4, 5}}, {{0, 1, 8}, {3, 4, 5}, {6}}},
+			}[plan.IntN(4)]
+		}
+		w := virtual.New(t, seed, nodes)
 		defer w.Close()
-		h := &changingHistory{fencedHistory: fencedHistory{World: w, seed: seed, grants: map[string][]fencedGrant{}, end: time.Now().Add(changeFor)}}
-		var old, next []string
-		for _, i := range change[0] {
-			old = append(old, w.Nodes[i])
-		}
-		for _, i := range change[1] {
-			next = append(next, w.Nodes[i])
-		}
-		h.lists = [4][2][]string{{old, nil}, {old, next}, {next, nil}, {next, old}}
+		h := &changingHistory{fencedHistory: fencedHistory{World: w, seed: seed, grants: map[string][]fencedGrant{}, end: time.Now().Add(changeFor)}, grouped: grouped}
+		old, next := change[0], change[1]
+		h.lists = [4][2]layout{{old, nil}, {old, next}, {next, nil}, {next, old}}
 		for range 3 {
 			m := w.Machine()
 			for _, node := range w.Nodes {

@@ -189,7 +189,7 @@ func (k *Keeper) stop(e *entry, h Hold) {
 	k.unlockAndReport()
 }
 
-// expire ends an entry whose validity is over.
+// expire ends an entry if its validity is over.
 func (k *Keeper) expire(e *entry, h Hold) {
 	now := k.cfg.Clock.Now()
 	k.mu.Lock()

@@ -76,7 +76,7 @@ func (c *Kept) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// FenceFrom is the fencing token of the lock whose context ctx is, or is derived from.
+// FenceFrom is the fencing token of the lock that ctx belongs to: ctx is its context, or derived from it.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) {
 	c, ok := ctx.Value(fenceKey{}).(*Kept)
 	if !ok || c.hold.Fence == 0 {

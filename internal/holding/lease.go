@@ -147,7 +147,7 @@ func (l *lease) Repair(life uint64, node int, now time.Duration) time.Duration {
 }
 
 // Hold is one holder's claim to a lock: a lease, and one life of it. It is a small value that
-// may be copied. The zero Hold holds nothing, and so does one whose lock was released or
+// may be copied. The zero Hold holds nothing, and so does one of a lock that was released or
 // passed on.
 type Hold struct {
 	lease *lease
@@ -320,7 +320,7 @@ func (h Hold) ShowToken() {
 	}
 }
 
-// Pass ends h and begins the Hold of the next holder, who has asked for ttl and renews by
+// Pass ends h and begins the Hold of the next holder, which has asked for ttl and renews by
 // that: the nodes see one long hold. It returns when validity ends. Not ok, the lock stays:
 // less than 7/8 of ttl is left, or more than it; the lock may be in other hands, is being
 // changed or is lost; or it was passed on often enough.

@@ -30,7 +30,7 @@ type Sight struct {
 }
 
 // Read asks all nodes what they have at a key, and waits for all of them. The TTL is
-// asked for first: a lock whose value is seen after that is the one whose TTL it was, or
+// asked for first: the lock with the value that is seen after that had this TTL, or
 // has been extended since. failures returns those of an operation, in full.
 func Read(ctx context.Context, e *engine.Engine, nodes int, key string, failures func(*engine.Op) []engine.Failure) ([]Sight, error) {
 	if err := ctx.Err(); err != nil {
@@ -72,7 +72,7 @@ func Read(ctx context.Context, e *engine.Engine, nodes int, key string, failures
 // no error if a quorum has the value. ttl is then what a quorum shows at least.
 func Prove(seen []Sight, value string, nodes *quorum.Config) (op *engine.Op, ttl time.Duration) {
 	op = &engine.Op{}
-	op.Tally.ResetTo(nodes)
+	op.Tally.Reset(nodes)
 	for node, s := range seen {
 		switch {
 		case s.Err != nil:

@@ -29,7 +29,7 @@ import (
 )
 
 func main() {
-	run := flag.String("run", "", "only the defects whose name matches this `regexp`")
+	run := flag.String("run", "", "only the defects with a name that matches this `regexp`")
 	list := flag.Bool("list", false, "print the defects, and run nothing")
 	file := flag.String("defects", "internal/mutants/defects.txt", "the `file` that lists them")
 	jobs := flag.Int("jobs", 2, "how many at a time")

@@ -62,7 +62,7 @@ func (n *Nodes) Ready(ctx context.Context) error {
 // may be one: once changed is closed, or after soonest.
 func (n *Nodes) look() (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
-	op.Tally.ResetTo(n.cfg.Quorum)
+	op.Tally.Reset(n.cfg.Quorum)
 	fails := func(node int, why error) {
 		op.Tally.Record(node, quorum.Failed)
 		op.Failures = append(op.Failures, engine.Failure{Node: node, Err: why})

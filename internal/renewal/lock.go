@@ -30,7 +30,7 @@ const (
 	Lose   // too few nodes have it
 )
 
-// Start begins to keep a lock alive whose TTL was given to it by what began at an instant.
+// Start begins to keep a lock alive. What gave it its TTL began at an instant.
 func (l *Lock) Start(h Held, began time.Duration) (next time.Duration) {
 	l.busy = false
 	return min(Next(began, h.TTL), h.Until)
@@ -88,7 +88,7 @@ func (l *Lock) Review(h Held, at, now time.Duration, extended bool) (next time.D
 	return min(at, h.Until)
 }
 
-// next is when to renew a lock whose TTL was asked for at an instant: at a third of it,
+// next is when to renew a lock that was given its TTL at an instant: at a third of it,
 // or, where extensions have overlapped and validity is shorter, at half of that.
 func (h *Held) next(began, now time.Duration) time.Duration {
 	return min(Next(began, h.TTL), now+(h.Until-now)/2)

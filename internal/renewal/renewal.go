@@ -17,7 +17,7 @@ const (
 	maxTick = 10 * time.Millisecond
 )
 
-// Next is when to renew a lock whose TTL was given to it by what began at an instant: a
+// Next is when to renew a lock that was given its TTL by what began at an instant: a
 // third of the TTL later, which leaves two thirds for tries that fail.
 func Next(began, ttl time.Duration) time.Duration {
 	tick := max(minTick, min(ttl/64, maxTick))

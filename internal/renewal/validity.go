@@ -104,6 +104,6 @@ func (v *Validity) Extended(x *Extension, r Result) {
 	}
 }
 
-// Drop takes back an extension that has its result, or whose lock is gone. It must not be
+// Drop takes back an extension that has its result, or belongs to a lock that is gone. It must not be
 // used after this.
 func Drop(x *Extension) { extensions.Put(x) }

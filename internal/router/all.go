@@ -3,10 +3,12 @@ package router
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/texts"
@@ -61,10 +63,26 @@ func (r *Router) Ready(ctx context.Context) error {
 }
 
 // InitFencing gives nodes of all groups a vote that the others cannot bring back: all at once,
-// since each group waits for MaxTTL.
+// since each group waits for MaxTTL. Then it has the next configuration suffice alone, where one is
+// under way. Of several groups it does not if one of them had no tokens: a group that is new has
+// to have a vote before clients of the present groups end.
 func (r *Router) InitFencing(ctx context.Context, atLeast uint64) error {
+	alone := make([]bool, len(r.groups))
+	err := r.together(ctx, func(ctx context.Context, i int) (err error) {
+		alone[i], err = r.groups[i].Initialize(ctx, atLeast)
+		return err
+	})
+	if err != nil || len(r.groups) > 1 && slices.Contains(alone, true) {
+		return err
+	}
+	m := fence.NewMeeting(len(r.groups))
+	return r.together(ctx, func(ctx context.Context, i int) error { return r.groups[i].Change(ctx, m) })
+}
+
+// together calls f for all groups at once, and returns when all have. f runs no user code but clocks.
+func (r *Router) together(ctx context.Context, f func(ctx context.Context, i int) error) error {
 	if len(r.groups) == 1 {
-		return r.groups[0].InitFencing(ctx, atLeast)
+		return f(ctx, 0)
 	}
 	if ctx == nil {
 		ctx = context.Background()
@@ -74,8 +92,8 @@ func (r *Router) InitFencing(ctx context.Context, atLeast uint64) error {
 	go func() {
 		defer close(done)
 		var all sync.WaitGroup
-		for i, g := range r.groups {
-			all.Go(func() { errs[i] = g.InitFencing(end, atLeast) })
+		for i := range r.groups {
+			all.Go(func() { errs[i] = f(end, i) })
 		}
 		all.Wait()
 	}()
@@ -111,9 +129,10 @@ func (m *mirror) Err() error {
 
 // follow waits for the end of ctx, or until enough. Then m has ended.
 func (m *mirror) follow(ctx context.Context, enough <-chan struct{}) {
-	defer close(m.done) // also if ctx panics
-	m.err = context.Canceled
-	if m.err = ctx.Err(); m.err != nil {
+	m.err = context.Canceled // if ctx panics, which ends m too
+	defer close(m.done)
+	if err := ctx.Err(); err != nil {
+		m.err = err
 		return
 	}
 	select {

@@ -40,6 +40,22 @@ func listsOf(i int, groups, next [][]string) (now, then []string, in nodes.Lists
 	return groups[i], next[i], in
 }
 
+// places is what nodes of fenced clients have of a group beside its nodes, so that clients with
+// another number of groups are refused. A list that does not have the group has a place for it too,
+// where no client is that has this list alone. A single group has an empty one: it is the same as Nodes.
+func places(i, now, next int) (all []string) {
+	for _, n := range []int{now, next} {
+		switch {
+		case n == 0: // no change
+		case n == 1 && i == 0:
+			all = append(all, "")
+		default:
+			all = append(all, fmt.Sprintf(",group-%d-of-%d", i, n))
+		}
+	}
+	return all
+}
+
 // check refuses nodes that are set twice, and groups that cannot be meant so. Each group checks
 // its nodes.
 func check(cfg *group.Config, groups, next [][]string) error {
@@ -52,8 +68,6 @@ func check(cfg *group.Config, groups, next [][]string) error {
 		return errors.New("both NextNodes and Groups are set: NextNodes changes Nodes, and NextGroups changes Groups")
 	case len(cfg.Nodes) > 0:
 		return errors.New("both Nodes and Groups are set: set Nodes for one group of masters, Groups for several")
-	case cfg.Fenced && len(next) > 0:
-		return errors.New("NextGroups is set for a Fenced client: fenced groups are changed while no client runs")
 	}
 	now, err := parse(nowList, groups)
 	if err != nil {

@@ -67,6 +67,7 @@ func New(cfg group.Config, groups, next [][]string) (*Router, error) {
 	for i := range max(1, len(r.seeds)) {
 		if len(groups) > 0 {
 			cfg.Nodes, cfg.NextNodes, cfg.In = listsOf(i, groups, next)
+			cfg.Places = places(i, len(groups), len(next))
 		}
 		g, err := group.New(cfg)
 		if err != nil {

@@ -30,7 +30,7 @@ func Apart(t *testing.T, test func(t *testing.T)) {
 	output, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", excerpt(string(output)))
 	require.Contains(t, string(output), "--- PASS: "+t.Name(), "it did not run")
-	if Long() { // a run whose output is searched for secrets
+	if Long() { // its output is searched for secrets
 		t.Log(string(output))
 	}
 }

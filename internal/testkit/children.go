@@ -2,7 +2,7 @@ package testkit
 
 import "os"
 
-// ChildrenEndAtOnce is called by a TestMain whose tests start their binary again: with the race
+// ChildrenEndAtOnce is called by a TestMain of tests that start their binary again: with the race
 // detector each such process would sleep for a second at its end. GORACE wins where it is set.
 func ChildrenEndAtOnce() {
 	if os.Getenv("GORACE") == "" {

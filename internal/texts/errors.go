@@ -71,7 +71,7 @@ func EndOf(ctx context.Context) error {
 	}
 }
 
-// notReady is the error of a wait for nodes whose context has ended.
+// notReady is the error of a wait for nodes when its context has ended.
 type notReady struct{ ended, why error }
 
 func (e *notReady) Error() string   { return fmt.Sprintf("%v; %v", e.why, e.ended) }

@@ -59,7 +59,7 @@ func (l *line) remove(w *Waiter) {
 	l.len--
 }
 
-// actor is the one that acts for the line: the first whose goroutine user code does not have.
+// actor is the one that acts for the line: the first with a goroutine that is not in user code.
 // It is nil where there is none.
 func (l *line) actor() *Waiter {
 	w := l.first
@@ -87,8 +87,8 @@ func (l *line) won(s *contention.Surroundings, until time.Duration, denied uint6
 	}
 }
 
-// mayPass returns the waiter that the lock may pass on to, or nil. A holder whose validity
-// ends before that of the one that the line knows has lost its lock.
+// mayPass returns the waiter that the lock may pass on to, or nil. A holder has lost its lock
+// if validity ends before that of the one that the line knows.
 func (l *line) mayPass(now, until time.Duration) *Waiter {
 	if l.passes <= 0 || until < l.held || l.contender.LeavesFree(now) {
 		return nil

@@ -18,9 +18,9 @@ import (
 // more.
 type sentry struct {
 	lines   *Lines
-	lost    atomic.Uint64 // nodes whose pushes may be lost, a bit each
+	lost    atomic.Uint64 // nodes that may have pushed in vain, a bit each
 	mu      sync.Mutex    // taken last
-	vacant  []string      // keys whose lines have a place in a queue that they may not need
+	vacant  []string      // keys of lines with a place in a queue that they may not need
 	listens bool          // pushes are waited for
 	looked  time.Duration // when it looked last at all lines
 	due     time.Duration // when it asks next

@@ -15,8 +15,8 @@ import (
 
 // tracking is what each node does for waiters: it reports that a key has changed (which nodes
 // call tracking), and has queues of processes. Tracking is switched on for a connection by
-// the first query that needs it, and tried then: a node whose pushes do not arrive is not
-// used. A node that refuses the script of the queue has a gate in its place.
+// the first query that needs it, and tried then: a node is not used if its pushes do not
+// arrive. A node that refuses the script of the queue has a gate in its place.
 type tracking struct {
 	lines  *Lines
 	id     string        // this process's, in queues
@@ -25,7 +25,7 @@ type tracking struct {
 	gated  atomic.Uint64 // those that refuse the script
 	denied atomic.Uint64 // those that refuse to track, on this connection
 	silent atomic.Uint64 // those that have not answered in time, until they do
-	logged atomic.Uint64 // those whose refusal was logged
+	logged atomic.Uint64 // those with a refusal that was logged
 	slow   atomic.Uint64 // those that take longer than the others
 	heard  [quorum.MaxNodes]atomic.Uint64
 }

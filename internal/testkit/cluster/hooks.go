@@ -81,8 +81,8 @@ func Listening(y *HookRecorder) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.Hooks = y.Hooks() }
 }
 
-// GuardRecorder records what a client reports of the quarantine: the nodes whose votes are
-// withheld, and how many votes of one of them were, and were not.
+// GuardRecorder records what a client reports of the quarantine: the nodes that have no
+// vote, and how many votes of one of them were withheld, and were not.
 type GuardRecorder struct {
 	mu       sync.Mutex
 	withheld []redlock.Node
