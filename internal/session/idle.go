@@ -54,7 +54,7 @@ func (s *Server) parkIdle(ended <-chan struct{}) {
 // system, at most so often: it takes some 30 ms of processor time.
 const (
 	freeFrom  = 1000
-	freeEvery = time.Minute
+	freeEvery = 10 * time.Second
 )
 
 // suggestPark has the goroutine that reads park the session, and reports true, if that is idle.
