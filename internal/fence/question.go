@@ -19,7 +19,7 @@ type question struct {
 	ring   func()
 	query  *engine.Query // nil: the node is down
 	loads  bool          // the script is loaded first
-	skip   int           // replies before the answer
+	skip   int           // replies before the answer; one behind it has the marker
 }
 
 var errNoAnswer = errors.New("no answer that fits")
@@ -52,7 +52,9 @@ func (x *question) send() {
 		x.skip += n
 	}
 	q.Buf, n = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(x.verb), x.args...)
-	q.Replies = x.skip + n
+	shows := 0
+	q.Buf, shows = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(fencing.ShowVerb))
+	q.Replies = x.skip + n + shows
 	x.query = q
 	c.engine.Ask(q)
 }
@@ -61,16 +63,16 @@ func (x *question) send() {
 // first call has done nothing.
 func (x *question) take() (a fencing.Answer, err error, there bool) {
 	if x.query == nil {
-		return a, x.noted(conn.ErrDown, a), true
+		return a, x.noted(conn.ErrDown, a, ""), true
 	}
 	select {
 	case <-x.query.Answered():
 	default:
 		return a, nil, false
 	}
-	var said command.Said
+	var said, marker command.Said
 	if err = x.query.Err; err == nil {
-		said = x.query.Said[x.skip]
+		said, marker = x.query.Said[x.skip], x.query.Said[x.skip+1]
 	}
 	x.query.Free()
 	switch {
@@ -87,15 +89,16 @@ func (x *question) take() (a fencing.Answer, err error, there bool) {
 		a = said.Fence
 		x.client.NoVote(x.node, a)
 	}
-	return a, x.noted(err, a), true
+	return a, x.noted(err, a, marker.Fence.Text), true
 }
 
 // noted notes how the question was answered, if the connection is still the node's.
-func (x *question) noted(err error, a fencing.Answer) error {
+func (x *question) noted(err error, a fencing.Answer, marker string) error {
 	c := x.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lives[x.node].connection == x.life.connection {
+		c.markers[x.node] = marker
 		if c.faults[x.node] = err; err == nil && a.Code != fencing.Foreign {
 			c.foreign[x.node] = ""
 		}
