@@ -255,7 +255,7 @@ func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f fun
 	return c.router.Do(ctx, key, ttl, true, f)
 }
 
-// Attach returns a handle on a lock that another process, client or library has acquired, by its token, 22 to
+// Attach returns a handle on a lock that another process, client or library has acquired, by its token, 1 to
 // 256 bytes. A quorum of nodes must show the token, as [Client.Inspect] reads it. Validity ends at validUntil,
 // or earlier if the nodes show less; KeepAlive extends by the TTL that was left. It blocks for one round trip
 // to all nodes, at most for NodeTimeout: ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument or ctx.Err().

@@ -66,7 +66,7 @@ func TestCredentialsFail(t *testing.T) {
 			assert.ErrorIs(t, err, ErrNotSent)
 			assert.ErrorContains(t, err, "credentials: vault is sealed")
 			assert.NotContains(t, err.Error(), marked)
-			assert.False(t, Permanent(err))
+			assert.False(t, permanent(err))
 			assert.NoError(t, r.Fault(1))
 		})
 		testkit.Await(t, "to be asked again", func() bool { return p.Dialled.Load() > 3 })

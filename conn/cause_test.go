@@ -91,7 +91,7 @@ func TestTLSOnAPlainPort(t *testing.T) {
 			require.Less(t, time.Since(began), bound-time.Second)
 			r.do(func() {
 				assert.ErrorIs(t, r.Fault(0), ErrNotTLS)
-				assert.True(t, Permanent(r.Fault(0)))
+				assert.True(t, permanent(r.Fault(0)))
 			})
 		})
 	}

@@ -128,7 +128,7 @@ func (f *Fleet) permanentBackoff() time.Duration {
 // the attempt before. It returns false once the fleet is closed.
 func (f *Fleet) pause(attempt int, cause error) bool {
 	d := f.backoff(attempt)
-	if Permanent(cause) {
+	if permanent(cause) {
 		d = f.permanentBackoff()
 	}
 	timer := time.NewTimer(d)
@@ -160,7 +160,7 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 		d.old = true
 		nc, id, err = d.try(ctx)
 	}
-	if err != nil && ctx.Err() == context.DeadlineExceeded && !Permanent(err) {
+	if err != nil && ctx.Err() == context.DeadlineExceeded && !permanent(err) {
 		err = outOfTime(err, d.fleet.cfg.DialTimeout)
 	}
 	return nc, id, err

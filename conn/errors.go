@@ -67,22 +67,22 @@ var (
 	ErrUnscripted = refusal.ErrUnscripted
 )
 
-// Misconfigured reports whether err means that a node must not be used for
+// misconfigured reports whether err means that a node must not be used for
 // locks, now or later, healthy or not: it is another node's second
 // address, a replica, part of a cluster, or a sentinel. A client should not
 // start with one.
-func Misconfigured(err error) bool {
+func misconfigured(err error) bool {
 	return errors.Is(err, ErrSameServer) || errors.Is(err, ErrNotMaster) ||
 		errors.Is(err, ErrCluster) || errors.Is(err, ErrSentinel)
 }
 
-// Permanent reports whether err is one that only a change of configuration will
-// end, here or on the server: all that is [Misconfigured], refused credentials,
+// permanent reports whether err is one that only a change of configuration will
+// end, here or on the server: all that is misconfigured, refused credentials,
 // missing permissions or scripts, commands that are not understood, certificates that are not
 // trusted, and other protocols than ours. Such a node is dialed at most
 // once a second.
-func Permanent(err error) bool {
-	return Misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) || errors.Is(err, ErrTooOld) ||
+func permanent(err error) bool {
+	return misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) || errors.Is(err, ErrTooOld) ||
 		errors.Is(err, ErrUnscripted) || errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS) ||
 		errors.Is(err, ErrRefused) || errors.Is(err, ErrUntrusted) || errors.Is(err, refusal.ErrProtected)
 }

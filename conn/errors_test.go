@@ -18,12 +18,12 @@ func TestPermanentAndMisconfigured(t *testing.T) {
 		refusal.ErrCrowded: {}, ErrDown: {}, ErrOversized: {}, refusal.ErrUnfit: {},
 	} {
 		for _, err := range []error{err, &notSent{&Error{Addr: "a:1", Op: "dial", Err: err}}} {
-			assert.Equal(t, want[0], Permanent(err), err)
-			assert.Equal(t, want[1], Misconfigured(err), err)
+			assert.Equal(t, want[0], permanent(err), err)
+			assert.Equal(t, want[1], misconfigured(err), err)
 		}
 	}
-	assert.False(t, Permanent(nil))
-	assert.False(t, Misconfigured(nil))
+	assert.False(t, permanent(nil))
+	assert.False(t, misconfigured(nil))
 }
 
 // Each batch is failed at once by each node that is down.

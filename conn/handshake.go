@@ -80,7 +80,7 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 			if g.secret() {
 				err = refusal.Redact(err)
 			}
-			if stays && err != errNoHello && !Permanent(err) {
+			if stays && err != errNoHello && !permanent(err) {
 				err = fmt.Errorf("%w: %w", ErrRefused, err)
 			}
 			return identity{}, err
@@ -151,7 +151,7 @@ func (g *greeter) checkInfo(v *resp.Value) error {
 	case v.IsError():
 		fatal, err := refusal.Read(v.Bytes)
 		switch {
-		case fatal || refusal.IsRetryable(string(v.Code())):
+		case fatal || refusal.IsRetryable(string(refusal.Code(v))):
 			return err // LOADING and the like: not a node to ask for locks
 		case errors.Is(err, ErrForbidden):
 			err = refusal.Lacks("info")

@@ -54,9 +54,9 @@ func (g *greeter) welcomed(v *resp.Value) error {
 	if v.IsError() {
 		fatal, err := refusal.Read(v.Bytes)
 		switch {
-		case string(v.Code()) == "NOAUTH" && !g.secret():
+		case string(refusal.Code(v)) == "NOAUTH" && !g.secret():
 			return refusal.ErrNoLogin
-		case !fatal && !refusal.IsRetryable(string(v.Code())):
+		case !fatal && !refusal.IsRetryable(string(refusal.Code(v))):
 			return errNoHello
 		}
 		return refusal.Redact(err)

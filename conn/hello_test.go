@@ -110,7 +110,7 @@ func TestTurnedAway(t *testing.T) {
 					err := r.Fault(0)
 					assert.ErrorIs(t, err, want)
 					assert.NotErrorIs(t, err, ErrAuth)
-					assert.Equal(t, want == refusal.ErrProtected, Permanent(err))
+					assert.Equal(t, want == refusal.ErrProtected, permanent(err))
 				})
 			}
 		})
@@ -146,7 +146,7 @@ func TestRolesAreRefused(t *testing.T) {
 						err := r.Fault(1)
 						require.ErrorIs(t, err, test.want)
 						assert.ErrorIs(t, err, ErrNotSent)
-						assert.True(t, Misconfigured(err))
+						assert.True(t, misconfigured(err))
 						assert.Contains(t, err.Error(), ps[1].Addr)
 					})
 				}

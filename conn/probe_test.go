@@ -83,7 +83,7 @@ func TestFormsWithinAccessLists(t *testing.T) {
 					err := r.Fault(0)
 					require.ErrorIs(t, err, ErrForbidden)
 					assert.ErrorIs(t, err, ErrNotSent)
-					assert.False(t, Misconfigured(err))
+					assert.False(t, misconfigured(err))
 					if password == "" || test.lacks != "mget" && test.lacks != "a command" { // the server's words
 						assert.ErrorContains(t, err, test.lacks)
 					}

@@ -1,9 +1,6 @@
 package conn
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // The restart guard is the "delayed restarts" of the algorithm's text: a master
 // that was restarted, and may have forgotten its keys, takes no part until every
@@ -17,20 +14,8 @@ type quarantine struct {
 	met   bool
 	runID string        // of the server last met
 	until time.Duration // it has no vote before
-
-	shown atomic.Pointer[Guard] // the last one
+	unmet bool          // it was not met before the last one
 }
-
-// Guard describes a quarantine: why a node has no vote, and until when.
-type Guard struct {
-	New          bool          // met for the first time, and up for too short a time; else it has restarted
-	Uptime       time.Duration // of the server, at Since
-	Since, Until time.Duration // on the fleet's clock
-}
-
-// Guard returns the last quarantine of a node, or nil. It is called with or without
-// the lock.
-func (f *Fleet) Guard(node int) *Guard { return f.nodes[node].quarantine.shown.Load() }
 
 // checkRestart notes the run_id of the server on a new connection, and withdraws the
 // node's vote if the server may have lost its keys.
@@ -52,12 +37,10 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 	case !g.met:
 		wait = 0
 	}
-	isNew := !g.met
+	unmet := !g.met
 	g.met, g.runID = true, id.runID
 	if wait > 0 && !n.persistent && !f.cfg.TrustRestarts {
-		now := f.cfg.Clock.Now()
-		g.until = now + wait
-		g.shown.Store(&Guard{isNew, id.uptime, now, g.until})
+		g.until, g.unmet = f.cfg.Clock.Now()+wait, unmet
 		f.quarantined |= 1 << n.index
 	}
 }

@@ -165,6 +165,6 @@ func TestTooOldForFencing(t *testing.T) {
 	r.do(func() {
 		require.ErrorIs(t, r.Fault(0), ErrTooOld)
 		require.ErrorContains(t, r.Fault(0), "redis 4.0.14")
-		require.True(t, Permanent(r.Fault(0)))
+		require.True(t, permanent(r.Fault(0)))
 	})
 }

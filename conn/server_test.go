@@ -39,7 +39,7 @@ func TestRealRoles(t *testing.T) {
 				r := onReal(t, false, server, with("", "", database))
 				r.do(func() {
 					require.ErrorIs(t, r.Fault(0), test.want)
-					assert.True(t, Misconfigured(r.Fault(0)))
+					assert.True(t, misconfigured(r.Fault(0)))
 				})
 			}
 		})

@@ -8,8 +8,16 @@ type Node struct {
 	Addr  string // without credentials
 	Up    bool   // it has a connection
 	Err   error  // why it has none, an *Error; nil while up; never a credential
+	// Lasting reports that only a change of configuration ends Err, here or on the server.
+	// Unfit reports that the node must not be used for locks, healthy or not: it is another node's
+	// second address, a replica, part of a cluster, or a sentinel.
+	Lasting, Unfit bool
 	// Guarded is how long it still must not vote; 0 if it may.
 	Guarded time.Duration
+	// Unmet reports why: it was met for the first time, up for too short a time; else it has
+	// restarted. Uptime is that of the server when it was connected.
+	Unmet  bool
+	Uptime time.Duration
 	// Server is the product and version that the server has reported, or "". RunID
 	// identifies one start of the server. These two and the Form stay when the
 	// connection ends.
@@ -42,13 +50,15 @@ func (f *Fleet) Node(i int) Node {
 	s := Node{
 		Index: i, Addr: n.addr,
 		Up: n.sock != nil, Err: n.why(),
-		Guarded: f.quarantinedFor(n), Server: n.server, RunID: n.id.runID, Form: n.form,
+		Guarded: f.quarantinedFor(n), Unmet: n.quarantine.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
 		Connects:   n.history.connects,
 		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
 		InFlight: n.owed.replies,
 	}
 	if s.Up {
 		s.Connection, s.Pushes = n.history.connects, n.id.resp3
+	} else {
+		s.Lasting, s.Unfit = permanent(s.Err), misconfigured(s.Err)
 	}
 	return s
 }

@@ -23,13 +23,6 @@ func AppendBulkString(dst []byte, s string) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// AppendBulkInt appends n in decimal as a bulk, "$2\r\n42\r\n" for 42, which is
-// how numbers travel in commands.
-func AppendBulkInt(dst []byte, n int64) []byte {
-	var digits [20]byte // -9223372036854775808 is the longest
-	return AppendBulk(dst, strconv.AppendInt(digits[:0], n, 10))
-}
-
 // appendHeader appends a kind, a number and CR LF. Commands are small, so that
 // nearly every number in them has a single digit.
 func appendHeader(dst []byte, kind Kind, n int) []byte {

@@ -24,8 +24,8 @@
 //   - incomplete: [ErrIncomplete]; more bytes are needed, nothing is wrong;
 //   - malformed: [*ProtocolError]; the start of the next frame is unknown, and the
 //     connection has to be closed;
-//   - an error reply: Decode succeeds and [Value.Err] gives a [*ServerError];
-//     the connection stays usable.
+//   - an error reply: Decode succeeds and [Value.IsError] is true; the connection
+//     stays usable.
 //
 // # Strictness
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing/iotest"
 
@@ -19,7 +20,7 @@ func ExampleAppendArray() {
 	buf = resp.AppendBulk(buf, []byte("token"))
 	buf = resp.AppendBulkString(buf, "NX")
 	buf = resp.AppendBulkString(buf, "PX")
-	buf = resp.AppendBulkInt(buf, 30000)
+	buf = resp.AppendBulk(buf, strconv.AppendInt(nil, 30000, 10))
 	fmt.Printf("%q\n", buf)
 	// Output:
 	// "*6\r\n$3\r\nSET\r\n$6\r\norders\r\n$5\r\ntoken\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n30000\r\n"
@@ -51,16 +52,16 @@ func ExampleDecoder_Decode() {
 				fmt.Println("close the connection:", err)
 				return
 			}
-			fmt.Println(v.Kind, v.IsOK(), v.Null, v.Int, v.Err())
+			fmt.Println(v.Kind, v.IsOK(), v.Null, v.Int, v.IsError())
 			rest = rest[n:]
 		}
 		buf = append(buf[:0], rest...)
 	}
 	// Output:
-	// simple string true false 0 <nil>
-	// bulk false true 0 <nil>
-	// array false false 2 <nil>
-	// error false false 0 resp: error reply: READONLY no
+	// simple string true false 0 false
+	// bulk false true 0 false
+	// array false false 2 false
+	// error false false 0 true
 }
 
 func ExampleValue_Elements() {
@@ -79,20 +80,6 @@ func ExampleValue_Elements() {
 	// integer 1 ""
 	// bulk 0 "token"
 	// array 2 ""
-}
-
-// The cause of a script's failure is found in each of the texts that servers use.
-func ExampleValue_Code() {
-	for _, payload := range []string{
-		"READONLY You can't write against a read only replica. script: c0ffee, on @user_script:1.",
-		"ERR Error running script (call to f_c0ffee): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.",
-	} {
-		v := resp.Value{Kind: resp.Error, Bytes: []byte(payload)}
-		fmt.Printf("%s\n", v.Code())
-	}
-	// Output:
-	// READONLY
-	// READONLY
 }
 
 func ExampleProtocolError() {

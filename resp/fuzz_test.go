@@ -71,10 +71,6 @@ func measure(t *testing.T, v *resp.Value, lim resp.Limits) (elements, depth int)
 	default:
 		require.LessOrEqual(t, len(v.Bytes), lim.Bulk)
 	}
-	if err := v.Err(); err != nil {
-		require.LessOrEqual(t, len(err.Error()), 256+len("resp: error reply: "))
-		require.Regexp(t, `^[ -~]*$`, err.Error())
-	}
 	if isAggregate(v.Kind) && !v.Null {
 		depth = 1
 	}
@@ -139,7 +135,7 @@ func step(cuts []byte, turn int) int {
 
 // total reads everything there is in a value.
 func total(v *resp.Value) (sum int64) {
-	sum = v.Int + int64(len(v.Bytes)) + int64(len(v.Code()))
+	sum = v.Int + int64(len(v.Bytes))
 	it := v.Elements()
 	for it.Next() {
 		sum += total(it.Value())
@@ -160,7 +156,7 @@ func FuzzEncode(f *testing.F) {
 		buf := resp.AppendArray(nil, 4)
 		buf = resp.AppendBulk(buf, b)
 		buf = resp.AppendBulkString(buf, s)
-		buf = resp.AppendBulkInt(buf, n)
+		buf = resp.AppendBulk(buf, strconv.AppendInt(nil, n, 10))
 		buf = resp.AppendArray(buf, -1)
 
 		got, _ := decode(t, string(buf))

@@ -33,29 +33,6 @@ func (v *Value) IsError() bool {
 	return v.Kind == Error || v.Kind == BulkError
 }
 
-// Code returns the code of an error reply, and nil for other kinds. It is the first
-// word of the payload, or, if that is an old server's report of a failed script, the
-// code of the command that failed in it.
-//
-// The code is a part of v.Bytes, borrowed as these are. It may be empty, and a server
-// can send any bytes in it: use it for comparing. Code allocates nothing and takes
-// time linear in len(v.Bytes).
-func (v *Value) Code() []byte {
-	if !v.IsError() {
-		return nil
-	}
-	return code(v.Bytes)
-}
-
-// Err returns a [*ServerError] if v is an error reply, and nil otherwise. The
-// error is a copy; it may be kept. Only an error reply makes Err allocate.
-func (v *Value) Err() error {
-	if !v.IsError() {
-		return nil
-	}
-	return newServerError(v.Bytes)
-}
-
 // Elements returns an iterator over the direct elements of an aggregate, which
 // is at its end at once for a null and for other kinds. It allocates nothing.
 func (v *Value) Elements() Elements {

@@ -31,23 +31,24 @@ func TestValueIsOK(t *testing.T) {
 	assert.False(t, new(resp.Value).IsOK())
 }
 
-func TestValueErr(t *testing.T) {
+func TestValueIsError(t *testing.T) {
 	for _, frame := range []string{"-OOM no\r\n", "!6\r\nOOM no\r\n"} {
-		v, buf := decode(t, frame)
+		v, _ := decode(t, frame)
 		assert.True(t, v.IsError())
-		assert.Equal(t, "OOM", string(v.Code()))
-		err := v.Err()
-		clear(buf)
-		assert.Equal(t, &resp.ServerError{Code: "OOM", Message: "OOM no"}, err, "a copy")
 	}
 	for _, test := range goodFrames {
 		v, _ := decode(t, test.frame)
-		if v.IsError() {
-			continue
-		}
-		assert.NoError(t, v.Err(), test.name)
-		assert.Nil(t, v.Code(), test.name)
+		assert.Equal(t, v.Kind == resp.Error || v.Kind == resp.BulkError, v.IsError(), test.name)
 	}
+}
+
+// The names end up in errors and logs.
+func TestNames(t *testing.T) {
+	assert.Equal(t, "bulk error, map, push", resp.BulkError.String()+", "+resp.Map.String()+", "+resp.Push.String())
+	for _, kind := range "+-:$*_#,(!=%~>|" {
+		assert.NotContains(t, resp.Kind(kind).String(), "unknown")
+	}
+	assert.Equal(t, "unknown kind 0x48", resp.Kind('H').String())
 }
 
 // Append on a borrowed payload copies it, and does not change the next frame in the

@@ -162,7 +162,7 @@ var errNoScript = errors.New("server keeps forgetting the script")
 // loaded right before it.
 func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	reply := resp.Value{Kind: resp.Error, Bytes: text}
-	code, call := string(reply.Code()), f.IsScript(k)
+	code, call := string(refusal.Code(&reply)), f.IsScript(k)
 	if call && code == "NOSCRIPT" {
 		if r.Err = errNoScript; !loaded {
 			r.Remedy = Load

@@ -58,7 +58,7 @@ func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte
 		dst = resp.AppendBulk(dst, op.Key)
 		dst = appendToken(dst, op)
 		dst = append(dst, "$2\r\nNX\r\n$2\r\nPX\r\n"...)
-		return resp.AppendBulkInt(dst, op.TTL)
+		return appendInt(dst, op.TTL)
 	case k == Extend: // SET key token IFEQ token PX ttl, which never creates a key
 		dst = append(dst, "*7\r\n$3\r\nSET\r\n"...)
 		dst = resp.AppendBulk(dst, op.Key)
@@ -66,12 +66,12 @@ func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte
 		dst = append(dst, "$4\r\nIFEQ\r\n"...)
 		dst = appendToken(dst, op)
 		dst = append(dst, "$2\r\nPX\r\n"...)
-		return resp.AppendBulkInt(dst, op.TTL)
+		return appendInt(dst, op.TTL)
 	case k == ReadValue: // GETRANGE key 0 last
 		dst = append(dst, "*4\r\n$8\r\nGETRANGE\r\n"...)
 		dst = resp.AppendBulk(dst, op.Key)
 		dst = append(dst, "$1\r\n0\r\n"...)
-		return resp.AppendBulkInt(dst, ReadBytes-1)
+		return appendInt(dst, ReadBytes-1)
 	case k == ReadTTL: // PTTL key
 		dst = append(dst, "*2\r\n$4\r\nPTTL\r\n"...)
 		return resp.AppendBulk(dst, op.Key)
@@ -97,7 +97,7 @@ func appendCall(dst []byte, k Kind, operands []Operand) []byte {
 	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"...)
 	dst = append(dst, sha...)
 	dst = append(dst, '\r', '\n')
-	dst = resp.AppendBulkInt(dst, int64(len(operands)))
+	dst = appendInt(dst, int64(len(operands)))
 	for i := range operands {
 		dst = resp.AppendBulk(dst, operands[i].Key)
 	}
@@ -106,7 +106,7 @@ func appendCall(dst []byte, k Kind, operands []Operand) []byte {
 	}
 	if k == Extend {
 		for i := range operands {
-			dst = resp.AppendBulkInt(dst, operands[i].TTL)
+			dst = appendInt(dst, operands[i].TTL)
 		}
 	}
 	return dst
@@ -124,7 +124,7 @@ func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int
 	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"...)
 	dst = append(dst, sha...)
 	dst = append(dst, '\r', '\n')
-	dst = resp.AppendBulkInt(dst, int64(n+1))
+	dst = appendInt(dst, int64(n+1))
 	dst = resp.AppendBulkString(dst, fence.Set)
 	for i := range operands {
 		dst = resp.AppendBulk(dst, operands[i].Key)
@@ -133,10 +133,10 @@ func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int
 	if k == Acquire {
 		for i := range operands {
 			op := &operands[i]
-			dst = resp.AppendBulkInt(dst, int64(op.Block.First))
-			dst = resp.AppendBulkInt(dst, int64(op.Block.Last))
+			dst = appendInt(dst, int64(op.Block.First))
+			dst = appendInt(dst, int64(op.Block.Last))
 			dst = appendToken(dst, op)
-			dst = resp.AppendBulkInt(dst, op.TTL)
+			dst = appendInt(dst, op.TTL)
 		}
 		return dst
 	}
@@ -144,7 +144,7 @@ func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int
 		dst = appendToken(dst, &operands[i])
 	}
 	for i := range operands {
-		dst = resp.AppendBulkInt(dst, operands[i].TTL)
+		dst = appendInt(dst, operands[i].TTL)
 	}
 	return dst
 }
@@ -180,3 +180,9 @@ func AppendLoad(dst []byte, k Kind, f Form) []byte {
 // IsLoaded reports whether a reply to SCRIPT LOAD fits. If it is an error, the calls after it are
 // refused too.
 func IsLoaded(v *resp.Value) bool { return v.IsError() || v.Kind == resp.Bulk }
+
+// appendInt appends a number as a bulk, which is how numbers travel in commands.
+func appendInt(dst []byte, n int64) []byte {
+	var digits [20]byte // -9223372036854775808 is the longest
+	return resp.AppendBulk(dst, strconv.AppendInt(digits[:0], n, 10))
+}

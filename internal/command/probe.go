@@ -142,7 +142,7 @@ func (p *Probes) script(k Kind, text, sha string, try ...string) {
 			return load
 		case refusal.IsUnscripted(v.Bytes):
 			return unscripted(err)
-		case string(v.Code()) == "NOPERM":
+		case string(refusal.Code(v)) == "NOPERM":
 			return refusal.Lacks("evalsha")
 		case errors.Is(err, refusal.ErrForbidden):
 			return err // of a command that the script runs

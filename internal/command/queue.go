@@ -68,7 +68,7 @@ func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 	dst = append(dst, "*5\r\n$3\r\nSET\r\n"...)
 	dst = appendName(dst, key, ticketSuffix, id)
 	dst = append(dst, "$0\r\n\r\n$2\r\nPX\r\n"...)
-	dst = resp.AppendBulkInt(dst, 1)
+	dst = appendInt(dst, 1)
 	return append(dst, "*5"+on[2:]+"$6\r\nNOLOOP\r\n"...), 5
 }
 
@@ -82,7 +82,7 @@ func AppendQueue(dst []byte, key, id string, way Way) (_ []byte, replies int) {
 	dst = resp.AppendBulkString(dst, id)
 	dst = resp.AppendBulkString(dst, string(way))
 	for _, d := range [...]time.Duration{AloneTicket, FirstTicket, BehindTicket} {
-		dst = resp.AppendBulkInt(dst, d.Milliseconds())
+		dst = appendInt(dst, d.Milliseconds())
 	}
 	if way == Leave {
 		return dst, 1
@@ -113,7 +113,7 @@ func AppendGate(dst []byte, key, id string, way Way, renew bool) (_ []byte, repl
 		dst = append(dst, "$2\r\nNX\r\n"...)
 	}
 	dst = append(dst, "$2\r\nPX\r\n"...)
-	dst = resp.AppendBulkInt(dst, FirstTicket.Milliseconds())
+	dst = appendInt(dst, FirstTicket.Milliseconds())
 	return appendWatch(dst, key, gateSuffix, ""), 3
 }
 
@@ -125,7 +125,7 @@ func AppendClaim(dst []byte, key, id string, holdsOff time.Duration) (_ []byte, 
 	dst = appendName(dst, key, gapSuffix, "")
 	dst = resp.AppendBulkString(dst, id)
 	dst = append(dst, "$2\r\nNX\r\n$2\r\nPX\r\n"...)
-	dst = resp.AppendBulkInt(dst, holdsOff.Milliseconds())
+	dst = appendInt(dst, holdsOff.Milliseconds())
 	dst = append(dst, "*2\r\n$4\r\nPTTL\r\n"...)
 	return appendName(dst, key, gapSuffix, ""), 2
 }

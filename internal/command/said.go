@@ -25,7 +25,7 @@ type Said struct {
 func ReadSaid(v *resp.Value) (s Said) {
 	switch {
 	case v.IsError():
-		s.Code = string(v.Code())
+		s.Code = string(refusal.Code(v))
 		s.Fatal, s.Err = refusal.Read(v.Bytes)
 		s.Later = refusal.IsRetryable(s.Code)
 		s.OfKey = refusal.OfKey(v.Bytes)

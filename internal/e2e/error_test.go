@@ -121,7 +121,7 @@ func TestBadArguments(t *testing.T) {
 		errorOf(r.AcquireAll(t.Context(), ttl)),
 		errorOf(r.AcquireAll(t.Context(), ttl, make([]string, 65)...)),
 		errorOf(r.TryAcquireAll(t.Context(), ttl, "k", "k")),
-		errorOf(r.Attach(t.Context(), "k", "short", time.Now().Add(ttl))),
+		errorOf(r.Attach(t.Context(), "k", "", time.Now().Add(ttl))),
 		errorOf(r.Attach(t.Context(), "k", l.Token(), time.Now().Add(-time.Second))),
 		cluster.Keep(l, nil), cluster.Keep(l, nil),
 	} {

@@ -235,7 +235,7 @@ func TestInspectRefused(t *testing.T) {
 		require.Equal(t, context.Canceled, err)
 		late := time.Now().Add(ttl)
 		for want, attach := range map[string]func() (redlock.Lock, error){
-			"21 bytes":  func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", foreign[:21], late) },
+			"0 bytes":   func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", "", late) },
 			"257 bytes": func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", strings.Repeat("x", 257), late) },
 			"ended":     func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", foreign, time.Now()) },
 			"empty":     func() (redlock.Lock, error) { return r.Attach(t.Context(), "", foreign, late) },
@@ -265,7 +265,7 @@ func TestAttach(t *testing.T) {
 					r.Servers[i].Set("k", value, d)
 				}
 			}
-			for _, value := range []string{foreign, foreign[:22], "0c0e4b7a-7f6c-4b1f-9d38-8a2f6c1f1d55", strings.Repeat("y", 256)} {
+			for _, value := range []string{"1", foreign, foreign[:22], "0c0e4b7a-7f6c-4b1f-9d38-8a2f6c1f1d55", strings.Repeat("y", 256)} {
 				place(value, 5*time.Second, 3*time.Second, time.Second, 4*time.Second)
 				l, err := r.Attach(t.Context(), "k", value, time.Now().Add(time.Hour))
 				require.NoError(t, err)

@@ -14,9 +14,9 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/refusal"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // TestRealErrors injects each fault into real servers of each kind. A fault of one
@@ -151,7 +151,7 @@ func (s serverFault) expect(t *testing.T, seen *testkit.LogSink, servers []*faul
 		require.True(t, strings.HasSuffix(servers[i].Node, failed.Addr), failed.Addr)
 		require.Error(t, failed.Err)
 		if s.code != "" {
-			var refused *resp.ServerError
+			var refused *refusal.ServerError
 			require.True(t, errors.As(failed.Err, &refused), "%v", failed.Err)
 			require.Equal(t, s.code, refused.Code)
 		}

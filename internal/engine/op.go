@@ -74,7 +74,7 @@ type Op struct {
 	TTL     time.Duration
 	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
 	Done    Completion
-	Tail    string        // follows the token in the value at the key
+	Tail    string        // follows the token in the value at the key, or is that value if Token is zero
 	Block   fencing.Block // that an acquire proposes, where acquires are fenced
 
 	// Absent is the nodes, a bit each, that have no key with this token: they

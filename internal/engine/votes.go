@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -29,9 +30,13 @@ type span struct {
 	from, to     int
 }
 
-// operand is the operand of an operation's commands.
+// operand is the operand of an operation's commands. A value that has no token is all in Tail.
 func (op *Op) operand() command.Operand {
-	return command.Operand{Key: op.Key, Token: op.Token[:], TTL: int64(op.TTL / time.Millisecond), Tail: op.Tail, Block: op.Block}
+	value := op.Token[:]
+	if op.Token == (token.Token{}) {
+		value = nil
+	}
+	return command.Operand{Key: op.Key, Token: value, TTL: int64(op.TTL / time.Millisecond), Tail: op.Tail, Block: op.Block}
 }
 
 // anyScript reports whether any node is asked to release by script.

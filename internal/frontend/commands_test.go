@@ -1,6 +1,7 @@
 package frontend_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -88,8 +89,13 @@ func TestLocks(t *testing.T) {
 		TTL k => :30
 		PEXPIRE k 90000 => :1
 		TTL k => :90
-		EXPIRE k 40 GT => :1
+		EXPIRE k 40 GT => :0
+		EXPIRE k -1 GT => :0
 		TTL k => :90
+		EXPIRE k 100 GT => :1
+		TTL k => :100
+		EXPIRE k 10 LT => -ERR this server only holds locks
+		EXPIRE k 10 IF => -ERR Unsupported option IF
 		DELEX k IFEQ mine => :1
 		GET k => nil
 		EXISTS k => :0
@@ -219,6 +225,57 @@ func TestWithoutExpiry(t *testing.T) {
 	require.Equal(t, 0, f.Client.Stats().KeptAlive)
 }
 
+// TestKeptElsewhere: a lock that one front end keeps alive is given no expiry by another, whose client
+// would believe in it; another releases it, and that ends it.
+func TestKeptElsewhere(t *testing.T) {
+	change := func(c *frontend.Config) { c.NoTTL = 30 * time.Second }
+	one := start(t, 3, change)
+	two := startOn(t, one.Cluster, change)
+	a, b := one.dial(t), two.dial(t)
+	a.expect(`
+		SET k v NX => +OK
+		RL.LOCK own 60000 VALUE v KEEP => [$token
+	`)
+	b.expect(`
+		GET k => $v
+		EXPIRE k 100 => -ERR lock "k": was granted without an expiry
+		SET k v XX PX 1000 => -ERR lock "k": was granted without an expiry
+		RL.EXTEND own v 1000 => -ERR lock "own": was granted without an expiry
+		EXPIRE k 100 GT => :0
+		DELEX k IFEQ v => :1
+		GET k => nil
+	`)
+	a.expect(`
+		SET k v NX => +OK
+		EXPIRE k 100 => :1
+		TTL k => :100
+	`)
+}
+
+// TestKeptLocksAreBounded: a client cannot have locks without an expiry kept alive without a bound, and
+// takes nothing from another.
+func TestKeptLocksAreBounded(t *testing.T) {
+	f := start(t, 1, func(c *frontend.Config) { c.NoTTL = 30 * time.Second })
+	a, b := f.dial(t), f.dial(t)
+	a.expect("RL.LOCK kept 60000 KEEP => [$token")
+	for i := range 1100 {
+		a.send(fmt.Sprint("SETNX k", i, " v"))
+	}
+	granted := 0
+	for range 1100 {
+		if a.receive() == ":1" {
+			granted++
+		}
+	}
+	require.Equal(t, 1023, granted)
+	a.expect("SET other v NX => -ERR lock \"other\": would be kept alive beside too many others")
+	b.expect("SET other v NX => +OK")
+	a.expect(`
+		EXPIRE kept 60 => :1
+		SET another v NX => +OK
+	`)
+}
+
 // TestUsers: what needs a login, and the prefix of a user's keys.
 func TestUsers(t *testing.T) {
 	users, err := frontend.ReadUsers(strings.NewReader("default secret\n\n# a comment\nann sha256:" +
@@ -296,5 +353,12 @@ func TestTransactions(t *testing.T) {
 		DISCARD => +OK
 		EXEC => -ERR EXEC without MULTI
 		DISCARD => -ERR DISCARD without MULTI
+		SET k v NX PX 60000 => +OK
+		WATCH k => +OK
+		MULTI => +OK
+		UNWATCH => +QUEUED
+		EXPIRE k 10 GT => +QUEUED
+		DEL k => +QUEUED
+		EXEC => [+OK :0 :1]
 	`)
 }

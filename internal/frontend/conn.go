@@ -21,8 +21,10 @@ type conn struct {
 	prefix  string
 
 	tx   transaction
-	used map[string]*stored // scripts that it has called
-	kept []*grants.Grant    // by RL.LOCK … KEEP
+	used []*stored       // scripts that it has called
+	kept []*grants.Grant // by RL.LOCK … KEEP
+
+	keeping grants.Quota // of these, and of those without an expiry
 }
 
 func newConn(s *Server, id int64) *conn {
@@ -121,20 +123,21 @@ func unknown(r *session.Reply, args []string) {
 }
 
 // nodeKey is the key at the nodes: a user's prefix and the database are a part of it.
-func (c *conn) nodeKey(key string) string { return c.nodeKeyIn(c.db, key) }
+func (c *conn) nodeKey(key string) string { return nodeKey(c.prefix, c.db, key) }
 
-func (c *conn) nodeKeyIn(db int, key string) string {
+func nodeKey(prefix string, db int, key string) string {
 	if db > 0 {
 		key = fmt.Sprintf("db%d:%s", db, key)
 	}
-	return c.prefix + key
+	return prefix + key
 }
 
 // on plans a command on the lock of one key. f returns a grant to be released if its client does
-// not receive the reply.
-func (c *conn) on(key string, f func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error)) session.Plan {
-	key = c.nodeKey(key)
-	return session.Plan{Key: key, Run: func(ctx context.Context, r *session.Reply) func() {
+// not receive the reply. Commands are ordered by the key as the client names it, since a script may
+// select another database.
+func (c *conn) on(name string, f func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error)) session.Plan {
+	key := c.nodeKey(name)
+	return session.Plan{Key: name, Run: func(ctx context.Context, r *session.Reply) func() {
 		return c.do(r, key, func() (*grants.Grant, error) { return f(ctx, key, r) })
 	}}
 }

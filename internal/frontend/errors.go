@@ -33,7 +33,7 @@ func (c *conn) fail(r *session.Reply, key string, err error) {
 		r.Error("ERR " + string(own))
 	case errors.As(err, &refused):
 		r.Error("ERR " + refused.Error() + "; see internal/frontend/CLIENTS.md of redlock")
-	case errors.Is(err, grants.ErrNoTTL), errors.Is(err, grants.ErrTTL):
+	case grants.IsRefusal(err):
 		r.Error("ERR lock " + strconv.Quote(key) + ": " + err.Error())
 	case errors.Is(err, redlock.ErrArgument):
 		r.Error("ERR " + text(err))

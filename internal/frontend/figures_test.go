@@ -104,7 +104,7 @@ func (f *front) exchange(t *testing.T, request string) func() error {
 
 // exchangeOn writes a command and reads a reply of one line.
 func (f *front) exchangeOn(conn net.Conn, request string) func() error {
-	in, out := bufio.NewReaderSize(conn, 64), []byte(request)
+	in, out := bufio.NewReaderSize(conn, 512), []byte(request)
 	return func() error {
 		if _, err := conn.Write(out); err != nil {
 			return err
@@ -123,6 +123,37 @@ func command(args ...string) []byte {
 		out = resp.AppendBulkString(out, arg)
 	}
 	return out
+}
+
+// TestIdleProcess measures what a front end of another process costs with 10,000 connections that are
+// idle, with REDLOCK_FIGURES and its process id in REDLOCK_PID set.
+func TestIdleProcess(t *testing.T) {
+	addr, pid := os.Getenv("REDLOCK_FIGURES"), os.Getenv("REDLOCK_PID")
+	if addr == "" || pid == "" {
+		t.Skip("needs REDLOCK_FIGURES and REDLOCK_PID")
+	}
+	resident := func() string {
+		status, err := os.ReadFile("/proc/" + pid + "/status")
+		require.NoError(t, err)
+		_, after, _ := strings.Cut(string(status), "VmRSS:")
+		size, _, _ := strings.Cut(after, "\n")
+		return strings.TrimSpace(size)
+	}
+	f := &front{addr: addr}
+	t.Logf("without connections: %s", resident())
+	var pairs []func() error
+	for i := range 10_000 {
+		pairs = append(pairs, f.pair(t, "figures:"+strconv.Itoa(i)))
+	}
+	t.Logf("10,000 connections after SCRIPT LOAD: %s", resident())
+	for range 3 {
+		for _, pair := range pairs {
+			_ = pair() // an error is of a machine that does other work beside
+		}
+		t.Logf("after a SET NX and a release of each: %s", resident())
+	}
+	time.Sleep(5 * time.Second)
+	t.Logf("5 s later: %s", resident())
 }
 
 // TestIdleConnections: an idle connection costs little memory.

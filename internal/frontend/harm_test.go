@@ -135,3 +135,19 @@ func TestWaitWithoutQuorum(t *testing.T) {
 	cluster.AwaitNodesUp(t, f.Client, 1)
 	c.expect("RL.WAIT k 300 => -NOQUORUM")
 }
+
+// TestHalfSentCommands: a command of which the rest does not arrive gives its memory back, and its
+// connection ends with an error. An idle connection has no end.
+func TestHalfSentCommands(t *testing.T) {
+	f := start(t, 1, func(c *frontend.Config) {
+		c.Limits = session.Limits{Memory: 250 << 10, Read: 50 * time.Millisecond}
+	})
+	idle, slow, other := f.dial(t), f.dial(t), f.dial(t)
+	idle.expect("PING => +PONG")
+	_, err := slow.conn.Write([]byte("*2\r\n$4\r\nECHO\r\n$60000\r\n" + strings.Repeat("x", 50000)))
+	require.NoError(t, err)
+	require.Contains(t, slow.receive(), "-ERR Protocol error: the rest of a command did not arrive in time")
+	require.Contains(t, slow.receive(), "E") // EOF, or a reset: the rest was not read
+	other.expect("ECHO " + strings.Repeat("x", 40000) + " => $xxx")
+	idle.expect("PING => +PONG")
+}

@@ -147,7 +147,7 @@ func (c *conn) grant(ctx context.Context, key, value string, ttl time.Duration, 
 	if hasTTL {
 		g, err = c.server.grants.Acquire(ctx, key, value, ttl)
 	} else {
-		g, err = c.server.grants.AcquireForever(ctx, key, value)
+		g, err = c.server.grants.AcquireForever(ctx, key, value, &c.keeping)
 	}
 	if errors.Is(err, redlock.ErrTaken) {
 		return nil, nil
@@ -262,6 +262,8 @@ func readExpire(args []string) (ttl grants.TTL, err error) {
 		return ttl, refusal("invalid expire time in '" + strings.ToLower(args[0]) + "' command")
 	case len(args) == 4 && strings.EqualFold(args[3], "GT"):
 		ttl.Longer = true
+	case len(args) == 4 && (strings.EqualFold(args[3], "NX") || strings.EqualFold(args[3], "LT")):
+		return ttl, refusal("this server only holds locks: an expiry with " + args[3] + " has no meaning here")
 	case len(args) == 4 && !strings.EqualFold(args[3], "XX"):
 		return ttl, refusal("Unsupported option " + args[3])
 	}

@@ -21,7 +21,7 @@ import (
 type request struct {
 	key, value string
 	ttl, wait  time.Duration
-	grants.Options
+	keep       bool
 }
 
 // readLock reads RL.LOCK key ttl-ms [WAIT ms] [VALUE v] [KEEP].
@@ -33,10 +33,10 @@ func readLock(args []string) (q request, err error) {
 	for rest := args[3:]; len(rest) > 0 && err == nil; {
 		switch option := strings.ToUpper(rest[0]); {
 		case option == "KEEP":
-			q.Keep, rest = true, rest[1:]
+			q.keep, rest = true, rest[1:]
 		case option == "WAIT" && len(rest) > 1:
 			q.wait, err = readMilliseconds(rest[1])
-			q.Wait, rest = q.wait > 0, rest[2:]
+			rest = rest[2:]
 		case option == "VALUE" && len(rest) > 1:
 			q.value, rest = rest[1], rest[2:]
 		default:
@@ -71,7 +71,7 @@ func (c *conn) lock(args []string, r *session.Reply) session.Plan {
 		c.fail(r, q.key, err)
 		return session.Plan{}
 	}
-	plan := session.Plan{Key: key, Alone: q.Wait || q.Keep} // KEEP changes the connection's state
+	plan := session.Plan{Key: key, Alone: q.wait > 0 || q.keep} // KEEP changes the connection's state
 	plan.Run = func(ctx context.Context, r *session.Reply) func() {
 		return c.do(r, key, func() (*grants.Grant, error) {
 			g, err := c.acquireOwn(ctx, key, &q)
@@ -93,17 +93,20 @@ func (c *conn) lock(args []string, r *session.Reply) session.Plan {
 }
 
 func (c *conn) acquireOwn(ctx context.Context, key string, q *request) (*grants.Grant, error) {
-	waiting := ctx
-	if q.Wait {
+	options := grants.Options{Wait: q.wait > 0}
+	if options.Wait {
 		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(ctx, q.wait)
+		ctx, cancel = context.WithTimeout(ctx, q.wait)
 		defer cancel()
 	}
-	g, err := c.server.grants.AcquireWith(waiting, key, q.value, q.ttl, q.Options)
+	if q.keep {
+		options.Keep = &c.keeping
+	}
+	g, err := c.server.grants.AcquireWith(ctx, key, q.value, q.ttl, options)
 	switch {
 	case errors.Is(err, redlock.ErrTaken):
 		return nil, nil // also where the wait is over
-	case err == nil && q.Keep:
+	case err == nil && q.keep:
 		c.kept = slices.DeleteFunc(c.kept, func(g *grants.Grant) bool { return g.Lock.Remaining() == 0 })
 		c.kept = append(c.kept, g)
 	}

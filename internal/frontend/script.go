@@ -44,7 +44,7 @@ func (c *conn) parse(text string) (*stored, error) {
 		c.refused(err, text)
 		return nil, err
 	}
-	c.used = c.server.scripts.use(c.used, script.Name(), script)
+	c.used = c.server.scripts.use(c.used, script)
 	return script, nil
 }
 
@@ -54,7 +54,8 @@ func (c *conn) refused(err error, text string) {
 	c.server.cfg.Logger.Debug("redlock: a script was refused", "reason", err, "text", text)
 }
 
-// eval is EVAL and EVALSHA.
+// eval is EVAL and EVALSHA. A known script is classified by Run: it takes a deep stack, and that of
+// Plan belongs to the connection, also while that is idle.
 func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 	n, err := strconv.Atoi(args[2])
 	switch {
@@ -68,51 +69,51 @@ func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 		err = refusal("a lock script needs its key in KEYS")
 	}
 	var script *stored
-	if err == nil {
-		if len(args[0]) == len("EVALSHA") {
-			name := strings.ToLower(args[1])
-			if script = c.server.scripts.get(name); script == nil {
-				r.Error("NOSCRIPT No matching script. Please use EVAL.")
-				return session.Plan{}
-			}
-			c.used = c.server.scripts.use(c.used, name, script)
-		} else {
-			script, err = c.parse(args[1])
+	switch isName := len(args[0]) == len("EVALSHA"); {
+	case err != nil:
+	case !isName:
+		script, err = c.parse(args[1])
+	default:
+		if script = c.server.scripts.get(strings.ToLower(args[1])); script == nil {
+			r.Error("NOSCRIPT No matching script. Please use EVAL.")
+			return session.Plan{}
 		}
+		c.used = c.server.scripts.use(c.used, script)
 	}
 	if err != nil {
 		c.fail(r, "", err)
 		return session.Plan{}
 	}
+	l := &call{conn: c, db: c.db, prefix: c.prefix}
 	keys, argv := args[3:3+n], args[3+n:]
-	plan, err := script.Classify(bytesOf(keys), bytesOf(argv), time.Now())
-	if err != nil {
-		c.refused(err, "")
-		c.fail(r, keys[0], err)
-		return session.Plan{}
-	}
-	c.server.stats.Scripts[plan.Class].Add(1)
-	if err := c.allow(&plan); err != nil {
-		c.fail(r, keys[0], err)
-		return session.Plan{}
-	}
-	db := c.db
-	if plan.DB >= 0 {
-		db = plan.DB
-	}
-	call := call{conn: c, plan: plan, value: string(plan.Token)}
-	for _, key := range plan.Keys {
-		call.keys = append(call.keys, c.nodeKeyIn(db, string(key)))
-	}
-	slices.Sort(call.keys) // two calls that want the same keys ask for them in the same order
-	// Of several keys the first orders the command among those of its connection.
-	return session.Plan{Key: call.keys[0], Run: func(ctx context.Context, r *session.Reply) func() {
-		undo, err := call.run(ctx, r)
+	return session.Plan{Key: keys[0], More: keys[1:], Run: func(ctx context.Context, r *session.Reply) (undo func()) {
+		err := l.classify(script, keys, argv)
+		if err == nil {
+			undo, err = l.run(ctx, r)
+		}
 		if err != nil {
-			c.fail(r, call.keys[0], err)
+			c.fail(r, keys[0], err)
 		}
 		return undo
 	}}
+}
+
+// classify finds out what the call does.
+func (l *call) classify(script *stored, keys, argv []string) (err error) {
+	c := l.conn
+	if l.plan, err = script.Classify(bytesOf(keys), bytesOf(argv), time.Now()); err != nil {
+		c.refused(err, "")
+		return err
+	}
+	c.server.stats.Scripts[l.plan.Class].Add(1)
+	if l.plan.DB >= 0 {
+		l.db = l.plan.DB
+	}
+	l.value = string(l.plan.Token)
+	for _, key := range l.plan.Keys {
+		l.keys = append(l.keys, nodeKey(l.prefix, l.db, string(key)))
+	}
+	return l.allow()
 }
 
 func bytesOf(texts []string) [][]byte {
@@ -124,20 +125,20 @@ func bytesOf(texts []string) [][]byte {
 }
 
 // allow refuses calls that this server does not make.
-func (c *conn) allow(plan *luascript.Plan) error {
-	forced := plan.Class == luascript.ForceRelease || plan.Class == luascript.ForceExtend
+func (l *call) allow() error {
+	class := l.plan.Class
 	switch {
-	case forced && !c.server.cfg.Force:
+	case (class == luascript.ForceRelease || class == luascript.ForceExtend) && !l.conn.server.cfg.Force:
 		return refusal("this script changes the lock of any owner; start the server with -force to allow that")
-	case len(plan.Keys) == 0:
+	case len(l.keys) == 0:
 		return refusal("the script names no key")
-	case len(plan.Token) > grants.MaxValue:
-		return refusal("value has " + strconv.Itoa(len(plan.Token)) + " bytes, at most " + strconv.Itoa(grants.MaxValue) + " are allowed")
-	case plan.DB >= databases:
+	case len(l.value) > grants.MaxValue:
+		return refusal("value has " + strconv.Itoa(len(l.value)) + " bytes, at most " + strconv.Itoa(grants.MaxValue) + " are allowed")
+	case l.db >= databases:
 		return refusal("DB index is out of range")
 	}
-	for _, key := range plan.Keys {
-		if err := checkKey(c.nodeKeyIn(databases-1, string(key))); err != nil {
+	for _, key := range l.keys {
+		if err := checkKey(key); err != nil {
 			return err
 		}
 	}
@@ -146,11 +147,14 @@ func (c *conn) allow(plan *luascript.Plan) error {
 
 // call is one call of a script.
 type call struct {
-	conn  *conn
-	plan  luascript.Plan
-	keys  []string      // at the nodes
-	value string        // that the script compares with, or writes
-	seen  *grants.State // what the row was chosen by, if it was
+	conn   *conn
+	prefix string // of the user that made it
+	db     int
+	plan   luascript.Plan
+	keys   []string      // at the nodes, in the order of the plan's
+	value  string        // that the script compares with, or writes
+	seen   *grants.State // what the row was chosen by, if it was
+	isLeft bool          // a lock that has longer than the TTL of the script
 }
 
 // errUnsettled is the error of a script that is to show the lock of another, which has gone since.
@@ -177,7 +181,7 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 	case luascript.Acquire:
 		row, undo, err = l.acquire(ctx)
 	case luascript.AcquireOrRenew:
-		if row, err = l.each(func(key string) (grants.Outcome, error) {
+		if row, err = l.each(ctx, func(key string) (grants.Outcome, error) {
 			return l.extend(ctx, key, owner, p.Owned.TTL)
 		}); err == nil && row == &p.Absent {
 			row, undo, err = l.acquire(ctx)
@@ -186,9 +190,9 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 			err = errUnsettled // the same value has acquired it meanwhile, and nothing was renewed
 		}
 	case luascript.Release, luascript.ForceRelease:
-		row, err = l.each(func(key string) (grants.Outcome, error) { return store.Release(ctx, key, owner) })
+		row, err = l.each(ctx, func(key string) (grants.Outcome, error) { return store.Release(ctx, key, owner) })
 	case luascript.Extend, luascript.ForceExtend:
-		row, err = l.each(func(key string) (grants.Outcome, error) { return l.extend(ctx, key, owner, p.Owned.TTL) })
+		row, err = l.each(ctx, func(key string) (grants.Outcome, error) { return l.extend(ctx, key, owner, p.Owned.TTL) })
 	}
 	if err != nil {
 		return undo, err
@@ -200,19 +204,37 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 	return undo, err
 }
 
-// each makes a change to each key, to all at the same time: a TTL counts from the reply. The row is
-// that of the worst outcome.
-func (l *call) each(change func(key string) (grants.Outcome, error)) (*luascript.Row, error) {
-	outcomes := make([]grants.Outcome, len(l.keys))
-	err := together(len(l.keys), func(i int) (err error) {
-		outcomes[i], err = change(l.keys[i])
+// each makes a change, to all keys at the same time: a TTL counts from the reply. Of several keys the
+// nodes are asked before what they hold, since the script may change all or none. The row is what
+// the script does where the keys hold what the change has met: it claims no more than was done.
+func (l *call) each(ctx context.Context, change func(key string) (grants.Outcome, error)) (*luascript.Row, error) {
+	var err error
+	holds, effects := make([]luascript.Holding, len(l.keys)), []luascript.Effect{l.plan.Owned.Effect}
+	if len(l.keys) > 1 {
+		if holds, err = l.look(ctx); err == nil {
+			_, effects, err = l.plan.In(holds)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := together(len(l.keys), func(i int) error {
+		if effects[i] == luascript.None {
+			return nil
+		}
+		outcome, err := change(l.keys[i])
+		holds[i] = holdings[outcome]
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
-	rows := [...]*luascript.Row{grants.Done: &l.plan.Owned, grants.Absent: &l.plan.Absent, grants.Other: &l.plan.Other}
-	return rows[slices.Max(outcomes)], nil
+	row, _, err := l.plan.In(holds)
+	return row, err
+}
+
+// holdings is what a key held for an outcome.
+var holdings = [...]luascript.Holding{
+	grants.Done: luascript.Owned, grants.Unchanged: luascript.Owned, grants.Absent: luascript.Absent, grants.Other: luascript.Foreign,
 }
 
 // together calls f with 0 to n-1 at the same time, and returns one of the errors.
@@ -238,9 +260,13 @@ func (l *call) extend(ctx context.Context, key string, owner grants.Owner, ttl l
 	if ttl.None {
 		return grants.Other, grants.ErrNoTTL
 	}
-	return l.conn.server.grants.Extend(ctx, key, owner, grants.TTL{
+	outcome, err := l.conn.server.grants.Extend(ctx, key, owner, grants.TTL{
 		Value: time.Duration(ttl.Milliseconds) * time.Millisecond, Rest: ttl.Rest, Longer: ttl.Longer,
 	})
+	if outcome == grants.Unchanged && len(l.keys) == 1 { // the reply of several does not show it
+		l.isLeft = true
+	}
+	return outcome, err
 }
 
 // acquire acquires all keys or none, and returns the row of that.
@@ -266,7 +292,7 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 	}
 	ttl := l.plan.Absent.TTL
 	lasting := time.Duration(ttl.Milliseconds) * time.Millisecond
-	for _, key := range l.keys {
+	for _, key := range slices.Sorted(slices.Values(l.keys)) { // as all that want some of these
 		g, err := l.conn.grant(ctx, key, l.value, lasting, !ttl.None)
 		if err != nil || g == nil {
 			undo()
@@ -314,20 +340,30 @@ func sameReply(a, b *luascript.Reply) bool {
 	return a.Kind == b.Kind && a.Int == b.Int && string(a.Text) == string(b.Text) && len(a.Items) == 0 && len(b.Items) == 0
 }
 
-// world is the row of what a quorum has at the first key that is not the owner's.
+// world is what the script does where the keys hold what a quorum has.
 func (l *call) world(ctx context.Context) (*luascript.Row, error) {
-	return l.each(func(key string) (grants.Outcome, error) {
-		seen, err := l.conn.server.grants.Look(ctx, key)
+	holds, err := l.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, _, err := l.plan.In(holds)
+	return row, err
+}
+
+// look is what a quorum has at each key.
+func (l *call) look(ctx context.Context) ([]luascript.Holding, error) {
+	holds := make([]luascript.Holding, len(l.keys))
+	return holds, together(len(l.keys), func(i int) error {
+		seen, err := l.conn.server.grants.Look(ctx, l.keys[i])
 		if len(l.keys) == 1 { // the reply of several shows none
 			l.seen = &seen
 		}
-		switch {
-		case !seen.Held:
-			return grants.Absent, err
-		case seen.Value != l.value:
-			return grants.Other, err
+		if seen.Held {
+			if holds[i] = luascript.Foreign; seen.Value == l.value {
+				holds[i] = luascript.Owned
+			}
 		}
-		return grants.Done, err
+		return err
 	})
 }
 
@@ -374,6 +410,8 @@ func (l *call) answer(ctx context.Context, r *session.Reply, row *luascript.Row)
 			showValue(*l.seen, r)
 		case luascript.PTTL:
 			r.Int(ttlOf(*l.seen, time.Millisecond) + reply.Int)
+		case luascript.Extended:
+			r.Bool(!l.isLeft)
 		case luascript.TTLSeconds:
 			r.Int(ttlOf(*l.seen, time.Second) + reply.Int)
 		}

@@ -88,3 +88,63 @@ func TestSeveralKeys(t *testing.T) {
 	require.Equal(t, ":3", c.call("EVAL", all, "3", "a", "b", "c", "v", "60000"))
 	c.expect("GET c => $v")
 }
+
+// TestSeveralKeysInPart: where a client has lost one of several keys, a script extends none of them, and
+// its reply is that of Redis: what it has released, and no more.
+func TestSeveralKeysInPart(t *testing.T) {
+	const (
+		count  = `local n = 0 for _, key in ipairs(KEYS) do if redis.call("get", key) == ARGV[1] then redis.call("del", key) n = n + 1 end end return n`
+		extend = `for _, key in ipairs(KEYS) do if redis.call("get", key) ~= ARGV[1] then return 0 end end ` +
+			`for _, key in ipairs(KEYS) do redis.call("pexpire", key, ARGV[2]) end return #KEYS`
+		unless = `for _, key in ipairs(KEYS) do if redis.call("get", key) ~= ARGV[1] then return 0 end end ` +
+			`for _, key in ipairs(KEYS) do redis.call("del", key) end return #KEYS`
+	)
+	f := start(t, 3)
+	c := f.dial(t)
+	c.expect(`
+		SET a v NX PX 60000 => +OK
+		SET b v NX PX 60000 => +OK
+		SET c other NX PX 60000 => +OK
+	`)
+	require.Equal(t, ":0", c.call("EVAL", extend, "3", "a", "b", "c", "v", "120000"))
+	c.expect("TTL a => :60")
+	require.Equal(t, ":2", c.call("EVAL", extend, "2", "a", "b", "v", "120000"))
+	c.expect("TTL a => :120")
+	require.Equal(t, ":0", c.call("EVAL", unless, "3", "a", "b", "c", "v"))
+	c.expect("GET a => $v")
+	require.Equal(t, ":2", c.call("EVAL", count, "4", "a", "b", "c", "free", "v"))
+	c.expect(`
+		GET a => nil
+		GET b => nil
+		GET c => $other
+	`)
+}
+
+// TestSeveralKeysInOrder: a script runs after the commands that name any of its keys, and before those
+// that come later.
+func TestSeveralKeysInOrder(t *testing.T) {
+	const count = `local n = 0 for _, key in ipairs(KEYS) do if redis.call("get", key) == ARGV[1] then redis.call("del", key) n = n + 1 end end return n`
+	f := start(t, 3)
+	c := f.dial(t)
+	for range 50 {
+		c.send("SET z v NX PX 60000")
+		c.sendWords([]string{"EVAL", count, "3", "a", "m", "z", "v"})
+		c.send("SET z w NX PX 60000", "SET a w NX PX 60000")
+		c.sendWords([]string{"EVAL", count, "2", "z", "a", "w"})
+		for _, want := range []string{"+OK", ":1", "+OK", "+OK", ":2"} {
+			require.Equal(t, want, c.receive())
+		}
+	}
+}
+
+// TestNeverShorter: PEXPIRE … GT in a script answers whether it has changed the TTL.
+func TestNeverShorter(t *testing.T) {
+	const longer = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("PEXPIRE", KEYS[1], ARGV[2], "GT") end return 0`
+	f := start(t, 3)
+	c := f.dial(t)
+	c.expect("SET k v NX PX 60000 => +OK")
+	require.Equal(t, ":0", c.call("EVAL", longer, "1", "k", "v", "30000"))
+	c.expect("TTL k => :60")
+	require.Equal(t, ":1", c.call("EVAL", longer, "1", "k", "v", "90000"))
+	c.expect("TTL k => :90")
+}

@@ -27,6 +27,16 @@ type Config struct {
 	Logger              *slog.Logger // nil: none
 }
 
+// MaxTTL is the MaxTTL of a Client whose front end grants TTLs of up to longest: a fiftieth and a
+// second more. That holds their padding with a NodeTimeout of up to 0.9 s, and does not depend on it,
+// since all clients of the nodes need one MaxTTL.
+func MaxTTL(longest time.Duration) time.Duration {
+	if longest <= 0 || longest > redlock.MaxTTL {
+		return longest
+	}
+	return min(longest+longest/50+time.Second, redlock.MaxTTL)
+}
+
 // Server is a front end. It is safe for concurrent use.
 type Server struct {
 	cfg      Config

@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/redlock-go/redlock/internal/luascript"
@@ -102,24 +103,21 @@ func (s *scripts) get(name string) *stored {
 	return s.known[name]
 }
 
-// use notes that a connection calls a script, and returns the scripts that it has called.
-func (s *scripts) use(used map[string]*stored, name string, script *stored) map[string]*stored {
+// use notes that a connection calls a script. used is the scripts that it has called.
+func (s *scripts) use(used []*stored, script *stored) []*stored {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
 	script.last = s.calls
-	if used[name] == nil && script.isKept && len(used) < maxUsed {
-		if used == nil {
-			used = map[string]*stored{}
-		}
-		used[name] = script
+	if script.isKept && len(used) < maxUsed && !slices.Contains(used, script) {
 		script.users++
+		used = append(used, script)
 	}
 	return used
 }
 
 // forget takes back what a connection has used.
-func (s *scripts) forget(used map[string]*stored) {
+func (s *scripts) forget(used []*stored) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, script := range used {

@@ -25,7 +25,7 @@ type transaction struct {
 func (t *transaction) spoil() { t.spoiled = t.open }
 
 // inTransaction is the commands that are executed after MULTI, and not queued.
-var inTransaction = map[string]bool{"EXEC": true, "DISCARD": true, "MULTI": true, "WATCH": true, "UNWATCH": true, "QUIT": true, "RESET": true, "HELLO": true}
+var inTransaction = map[string]bool{"EXEC": true, "DISCARD": true, "MULTI": true, "WATCH": true, "QUIT": true, "RESET": true}
 
 // maxQueued bounds the commands of a transaction.
 const maxQueued = 16
@@ -55,9 +55,7 @@ func (c *conn) watch(args []string, r *session.Reply) session.Plan {
 }
 
 func (c *conn) unwatch(_ []string, r *session.Reply) session.Plan {
-	if !c.tx.open {
-		c.tx = transaction{}
-	}
+	c.tx = transaction{}
 	r.OK()
 	return session.Plan{}
 }
@@ -104,6 +102,8 @@ func (c *conn) queueable(args []string) error {
 		return refusal("this server takes 16 commands at most in a MULTI")
 	}
 	switch name {
+	case "UNWATCH":
+		return nil
 	case "DEL", "UNLINK", "GET":
 	case "EXPIRE", "PEXPIRE":
 		if _, err := readExpire(args); err != nil {
@@ -116,7 +116,7 @@ func (c *conn) queueable(args []string) error {
 			return refusal("in a MULTI SET may only extend the lock: it needs XX, PX and the same value")
 		}
 	default:
-		return refusal("this server does not run " + name + " in a MULTI: DEL, UNLINK, EXPIRE, PEXPIRE, SET XX and GET are allowed")
+		return refusal("this server does not run " + name + " in a MULTI: DEL, UNLINK, EXPIRE, PEXPIRE, SET XX, GET and UNWATCH are allowed")
 	}
 	if c.nodeKey(args[1]) != c.tx.key {
 		return refusal("in a MULTI all commands are about the key that is watched")
@@ -164,6 +164,9 @@ func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) e
 		case name == "GET":
 			showValue(grants.State{Held: held, Value: now.Value}, r)
 			continue
+		case name == "UNWATCH": // EXEC does it anyway
+			r.OK()
+			continue
 		case !held:
 		case name == "DEL" || name == "UNLINK":
 			outcome, err = store.Release(ctx, tx.key, owner)
@@ -174,12 +177,12 @@ func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) e
 		default:
 			ttl, _ := readExpire(args)
 			outcome, err = store.Extend(ctx, tx.key, owner, ttl)
-			held = ttl.Value > 0
+			held = ttl.Value > 0 || ttl.Longer
 		}
 		switch {
 		case err != nil:
 			return err
-		case tx.seen.Held && outcome != grants.Done && changed == 0:
+		case tx.seen.Held && outcome != grants.Done && outcome != grants.Unchanged && changed == 0:
 			r.Reset() // the lock ended since the look
 			r.NilArray()
 			return nil

@@ -6,15 +6,17 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/token"
 )
 
 // Outcome is how a change that names a value has ended.
 type Outcome uint8
 
 const (
-	Done   Outcome = iota
-	Absent         // a majority has no lock
-	Other          // the lock holds another value
+	Done      Outcome = iota
+	Absent            // a majority has no lock
+	Other             // the lock holds another value
+	Unchanged         // it is the owner's, and has longer than a TTL.Longer
 )
 
 // Owner is the value that a change names, or Anyone, for a command that names none: it acts on the
@@ -37,11 +39,20 @@ func (o Owner) is(value, token string) bool {
 	return o.any || o.token != "" && o.token == token || o.token == "" && o.value == value
 }
 
+// owns reports whether a grant is the owner's.
+func (o Owner) owns(g *Grant) bool {
+	token := ""
+	if o.token != "" { // to show it allocates
+		token = g.Lock.Token()
+	}
+	return o.is(g.value, token)
+}
+
 // TTL is a time to live that a client sets.
 type TTL struct {
 	Value  time.Duration
 	Rest   bool // Value is added to what is left
-	Longer bool // a lock that has longer is left as it is
+	Longer bool // a lock that has as long or longer is left as it is: Unchanged
 }
 
 // Release releases the lock on key if it is its owner's.
@@ -59,18 +70,24 @@ func (s *Store) Release(ctx context.Context, key string, owner Owner) (Outcome, 
 	return outcome, err
 }
 
+// errLonger ends a change that would shorten the lock.
+var errLonger = errors.New("the lock has longer")
+
 // Extend gives the lock on key a TTL if it is its owner's. One of no more than 0 releases it.
 func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (Outcome, error) {
-	if !ttl.Rest && ttl.Value <= 0 {
+	if !ttl.Rest && !ttl.Longer && ttl.Value <= 0 {
 		return s.Release(ctx, key, owner)
 	}
-	return s.change(ctx, key, owner, func(g *Grant, left time.Duration) error {
+	outcome, err := s.change(ctx, key, owner, func(g *Grant, left time.Duration) error {
 		n := ttl.Value
 		if ttl.Rest {
 			n += left
 		}
-		if ttl.Longer && left >= n {
-			return nil
+		switch {
+		case ttl.Longer && (left >= n || g.isKept() || g.isKeptElsewhere): // one without an expiry has longer than any
+			return errLonger
+		case g.isKeptElsewhere:
+			return ErrKept
 		}
 		padded, err := s.check(n)
 		if err != nil {
@@ -85,6 +102,10 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 		s.put(key, g)
 		return nil
 	})
+	if errors.Is(err, errLonger) {
+		return Unchanged, nil
+	}
+	return outcome, err
 }
 
 // changes bounds how often a change begins anew because the lock has another holder meanwhile.
@@ -93,13 +114,14 @@ const changes = 3
 // change makes a change to the lock on key if it is its owner's: to the one in the table, and if
 // the nodes do not have that, to the one that they show.
 func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *Grant, left time.Duration) error) (Outcome, error) {
-	if g := s.get(key); g != nil && owner.is(g.value, g.Lock.Token()) {
+	if g := s.get(key); g != nil && owner.owns(g) {
 		if err := do(g, g.Lock.Remaining()); !isGone(err) {
 			return Done, err
 		}
 		s.remove(key, g)
 	}
 	for range changes {
+		asked := time.Now()
 		seen, err := s.Look(ctx, key)
 		switch {
 		case err != nil:
@@ -108,10 +130,14 @@ func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *
 			return Absent, nil
 		case !owner.is(seen.Value, seen.token):
 			return Other, nil
+		case seen.isEternal:
+			return Other, ErrEternal
+		case time.Since(asked) >= seen.TTL:
+			continue // it ends now
 		}
-		lock, err := s.cfg.Client.Attach(ctx, key, seen.token, time.Now().Add(redlock.MaxTTL))
+		lock, err := s.cfg.Client.Attach(ctx, key, seen.token, asked.Add(seen.TTL))
 		if err == nil {
-			err = do(&Grant{Lock: lock, store: s, value: seen.Value}, seen.TTL)
+			err = do(&Grant{Lock: lock, store: s, value: seen.Value, isKeptElsewhere: token.IsKept(seen.token)}, seen.TTL)
 		}
 		if !isGone(err) {
 			return Done, err

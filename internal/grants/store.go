@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -19,7 +20,7 @@ const MaxValue = 232
 // Config configures a Store.
 type Config struct {
 	Client *redlock.Client
-	// MaxTTL and NodeTimeout are those of the Client.
+	// MaxTTL and NodeTimeout are those of the Client: a TTL is not longer than MaxTTL with its padding.
 	MaxTTL, NodeTimeout time.Duration
 	// NoTTL, if set, grants locks without an expiry, for this long, and keeps them alive.
 	NoTTL time.Duration
@@ -30,6 +31,7 @@ type Store struct {
 	cfg  Config
 	lost context.CancelFunc // ends all that is kept alive
 	kept context.Context
+	all  Quota // of what is kept alive
 
 	mu     sync.Mutex
 	table  map[string]*Grant
@@ -44,6 +46,8 @@ type Grant struct {
 	value string
 	alive context.Context // ends when it is no longer kept alive; nil: it never was
 	stop  func()          // has it kept alive no longer
+
+	isKeptElsewhere bool // by the front end that has granted it
 }
 
 // isKept reports whether the lock is kept alive.
@@ -59,23 +63,20 @@ func New(cfg Config) *Store {
 // Close ends what is kept alive: these locks end with their TTL.
 func (s *Store) Close() { s.lost() }
 
-// allowance is how long an attempt may take, once it is sent.
-func (s *Store) allowance(ttl time.Duration) time.Duration {
-	if s.cfg.NodeTimeout > 0 {
-		return s.cfg.NodeTimeout
-	}
-	return min(ttl/20, 50*time.Millisecond)
-}
-
 // Pad returns the TTL to store so that ttl is still valid when the client is answered: (ttl +
-// NodeTimeout + 2 ms) / 0.99, in whole milliseconds.
-func (s *Store) Pad(ttl time.Duration) time.Duration {
-	n := (ttl + s.allowance(ttl) + 2*time.Millisecond) * 100 / 99
+// nodeTimeout + 2 ms) / 0.99, in whole milliseconds.
+func Pad(ttl, nodeTimeout time.Duration) time.Duration {
+	n := (ttl + allowance(ttl, nodeTimeout) + 2*time.Millisecond) * 100 / 99
 	return (n + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// ErrTTL is found in errors of a TTL that is not allowed.
-var ErrTTL = errors.New("TTL is not allowed")
+// allowance is how long an attempt may take, once it is sent.
+func allowance(ttl, nodeTimeout time.Duration) time.Duration {
+	if nodeTimeout > 0 {
+		return nodeTimeout
+	}
+	return min(ttl/20, 50*time.Millisecond)
+}
 
 // check returns the TTL to store.
 func (s *Store) check(ttl time.Duration) (time.Duration, error) {
@@ -86,9 +87,9 @@ func (s *Store) check(ttl time.Duration) (time.Duration, error) {
 	if ttl <= 0 {
 		return 0, fmt.Errorf("%w: it is %v", ErrTTL, ttl)
 	}
-	padded := s.Pad(min(ttl, 2*limit)) // what is far longer would overflow
+	padded := Pad(min(ttl, 2*limit), s.cfg.NodeTimeout) // what is far longer would overflow
 	if padded > limit {
-		most := limit*99/100 - s.allowance(limit) - 2*time.Millisecond
+		most := limit*99/100 - allowance(limit, s.cfg.NodeTimeout) - 2*time.Millisecond
 		return 0, fmt.Errorf("%w: it is %v, and with its padding more than the max-ttl of %v; at most %v works", ErrTTL, ttl, limit, most.Truncate(time.Millisecond))
 	}
 	return max(padded, redlock.MinTTL), nil
@@ -119,8 +120,32 @@ func (s *Store) Acquire(ctx context.Context, key, value string, ttl time.Duratio
 
 // Options are what a client may ask for beside a lock.
 type Options struct {
-	Wait bool // in line, until ctx ends
-	Keep bool // the lock alive until it is released, is given another TTL, or this process ends
+	Wait bool   // in line, until ctx ends
+	Keep *Quota // the lock is kept alive until it is released, is given another TTL, or this process ends
+}
+
+// Quota counts the locks that are kept alive for one client, which it bounds.
+type Quota struct{ used atomic.Int64 }
+
+// maxKept bounds the locks that are kept alive for one client, maxKeptInAll those of all.
+const (
+	maxKept      = 1 << 10
+	maxKeptInAll = 1 << 14
+)
+
+// take reserves one for a client, and reports false if there are too many.
+func (s *Store) take(q *Quota) bool {
+	isFull := q.used.Add(1) > maxKept
+	isFull = s.all.used.Add(1) > maxKeptInAll || isFull
+	if isFull {
+		s.give(q)
+	}
+	return !isFull
+}
+
+func (s *Store) give(q *Quota) {
+	q.used.Add(-1)
+	s.all.used.Add(-1)
 }
 
 // AcquireWith is Acquire with options. The error is also that of Client.Acquire.
@@ -129,38 +154,44 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	if err != nil {
 		return nil, err
 	}
-	call := s.cfg.Client.TryAcquire
+	call, with := s.cfg.Client.TryAcquire, token.WithValue
 	if o.Wait {
 		call = s.cfg.Client.Acquire
 	}
-	lock, err := call(token.WithValue(ctx, value), key, padded)
-	if err != nil {
-		return nil, err
-	}
-	if lock.Remaining() < ttl { // it took longer than the padding
-		if err := extend(ctx, lock, padded, ttl); err != nil {
-			lock.ReleaseAsync()
-			return nil, ErrLate
+	if o.Keep != nil {
+		if with = token.WithKeptValue; !s.take(o.Keep) {
+			return nil, ErrTooMany
 		}
 	}
+	lock, err := call(with(ctx, value), key, padded)
+	if err == nil && lock.Remaining() < ttl { // it took longer than the padding
+		if extend(ctx, lock, padded, ttl) != nil {
+			lock.ReleaseAsync()
+			err = ErrLate
+		}
+	}
+	if err != nil {
+		if o.Keep != nil {
+			s.give(o.Keep)
+		}
+		return nil, err
+	}
 	g := &Grant{Lock: lock, store: s, value: value}
-	if o.Keep {
+	if o.Keep != nil {
 		g.alive, g.stop = lock.KeepAlive(s.kept)
+		context.AfterFunc(g.alive, func() { s.give(o.Keep) })
 	}
 	s.put(key, g)
 	return g, nil
 }
 
-// ErrNoTTL is the error of a lock without an expiry.
-var ErrNoTTL = errors.New("asks for no expiry; give one, or start the server with -no-ttl")
-
 // AcquireForever is Acquire for a client that asks for no expiry: the lock lives until it is
 // released, or given one, or this process ends.
-func (s *Store) AcquireForever(ctx context.Context, key, value string) (*Grant, error) {
+func (s *Store) AcquireForever(ctx context.Context, key, value string, kept *Quota) (*Grant, error) {
 	if s.cfg.NoTTL <= 0 {
 		return nil, ErrNoTTL
 	}
-	return s.AcquireWith(ctx, key, value, s.cfg.NoTTL, Options{Keep: true})
+	return s.AcquireWith(ctx, key, value, s.cfg.NoTTL, Options{Keep: kept})
 }
 
 // Has reports whether ttl is left of a grant.
@@ -187,6 +218,8 @@ type State struct {
 	Value string        // of its client
 	token string        // of the lock, with the value
 	TTL   time.Duration // what is left at the nodes of a quorum, less drift; 0 without an expiry
+
+	isEternal bool // a value without an expiry, which is no lock
 }
 
 // Look asks the nodes what they have at a key. What a minority has is no lock.
@@ -203,7 +236,7 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 		return State{}, nil
 	}
 	left := max(0, seen.TTL-quorum.Drift(seen.TTL))
-	return State{Held: true, Value: token.ValueIn(stored), token: stored, TTL: left}, nil
+	return State{Held: true, Value: token.ValueIn(stored), token: stored, TTL: left, isEternal: seen.Status == redlock.KeyEternal}, nil
 }
 
 // noQuorum is the library's error for nodes that have not answered.

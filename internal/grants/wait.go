@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // queue is the callers that wait until a key is free, the first first. They ask for nothing: each
@@ -16,9 +18,33 @@ type queue struct {
 	ended   chan struct{} // closed when the last has left
 }
 
-// pollPause is how often the nodes are asked for a key that is waited for. A release through this
-// process wakes the first at once.
-const pollPause = 50 * time.Millisecond
+// The pauses between two questions to the nodes about a key that is waited for. They double from the
+// first to the second for a lock that another process has granted. One that this process has granted
+// is released through it, as a rule, which wakes the first that waits at once: it is asked for once a
+// second, since no belief outlives that. Nothing outlives the TTL that the nodes show. For many keys
+// the pauses are longer, so that there are 250 questions a second in all.
+const (
+	firstPause = 50 * time.Millisecond
+	pollPause  = 250 * time.Millisecond
+	ownPause   = time.Second
+	perKey     = 4 * time.Millisecond
+)
+
+// pause is how long the nodes are not asked for a key, after what they have shown.
+func (s *Store) pause(key string, seen State, last time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := min(max(2*last, firstPause), pollPause)
+	if !seen.Held {
+		next = firstPause
+	} else if g := s.table[key]; g != nil && g.value == seen.Value && g.Lock.Remaining() > 0 {
+		next = ownPause
+	}
+	if seen.TTL > 0 {
+		next = min(next, seen.TTL+quorum.Drift(seen.TTL)) // Look has taken off the drift
+	}
+	return max(next, time.Duration(len(s.queues))*perKey)
+}
 
 // Wait waits until the lock on key is free, or ctx ends. It reports whether it is free. The error is
 // that of ctx, or why the nodes could not be asked.
@@ -89,9 +115,15 @@ func (s *Store) freed(key string) {
 // poll asks the nodes for a key while it is waited for: its lock may end by its TTL, or through
 // another process.
 func (s *Store) poll(key string, q *queue) {
-	tick := time.NewTicker(pollPause)
-	defer tick.Stop()
+	pause := time.Duration(0)
+	again := time.NewTimer(0)
+	defer again.Stop()
 	for {
+		select {
+		case <-q.ended:
+			return
+		case <-again.C:
+		}
 		seen, err := s.Look(s.kept, key)
 		if s.mu.Lock(); s.kept.Err() == nil {
 			q.err = err
@@ -99,10 +131,7 @@ func (s *Store) poll(key string, q *queue) {
 		if s.mu.Unlock(); err == nil && !seen.Held {
 			s.freed(key)
 		}
-		select {
-		case <-q.ended:
-			return
-		case <-tick.C:
-		}
+		pause = s.pause(key, seen, pause)
+		again.Reset(pause)
 	}
 }

@@ -2,6 +2,8 @@ package grants_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +32,7 @@ func TestReleaseWakes(t *testing.T) {
 			most    time.Duration
 		}{
 			{"released here", time.Minute, s, time.Millisecond},
-			{"released elsewhere", time.Minute, other, 60 * time.Millisecond},
+			{"released elsewhere", time.Minute, other, time.Second + 60*time.Millisecond},
 			{"ended", time.Second, nil, 1100 * time.Millisecond},
 		} {
 			_, err := s.Acquire(w.T.Context(), "k", "v", how.ttl)
@@ -107,5 +109,76 @@ func TestExtendByWhatIsLeft(t *testing.T) {
 		seen, err = s.Look(w.T.Context(), "k")
 		require.NoError(t, err)
 		require.InDelta(t, 16, seen.TTL.Seconds(), 0.2)
+	})
+}
+
+// TestWaitAsksSeldom: while a lock is held that this process granted, the nodes are asked once a second,
+// and else four times; also for many keys at once they are asked some 250 times in all.
+func TestWaitAsksSeldom(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s, other := in(w), in(w)
+		defer s.Close()
+		asked := 0
+		w.Servers[0].OnCommand(func(_ int64, args []string) {
+			if args[0] == "PTTL" {
+				asked++
+			}
+		})
+		count := func(by *grants.Store, keys int) int {
+			ctx, cancel := context.WithCancel(w.T.Context())
+			var all sync.WaitGroup
+			for i := range keys {
+				key := fmt.Sprint("k", i)
+				_, err := by.Acquire(w.T.Context(), key, "v", time.Minute)
+				require.NoError(t, err)
+				all.Go(func() { _, _ = s.Wait(ctx, key) })
+			}
+			time.Sleep(time.Second)
+			asked = 0
+			time.Sleep(10 * time.Second)
+			n := asked
+			cancel()
+			all.Wait()
+			for i := range keys {
+				_, err := by.Release(w.T.Context(), fmt.Sprint("k", i), grants.By("v"))
+				require.NoError(t, err)
+			}
+			return n
+		}
+		require.InDelta(t, 10, count(s, 1), 1)
+		require.InDelta(t, 40, count(other, 1), 2)
+		require.InDelta(t, 2500, count(other, 500), 300)
+	})
+}
+
+// TestPlainValues: a value that another library has set at the nodes, of any length, is released and
+// extended as a lock of one Redis; one without an expiry is refused, and not "not there".
+func TestPlainValues(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		set := func(value string, ttl time.Duration) {
+			for _, server := range w.Servers {
+				server.Set("k", value, ttl)
+			}
+		}
+		set("1", time.Minute)
+		outcome, err := s.Extend(w.T.Context(), "k", grants.Anyone, grants.TTL{Value: 2 * time.Minute})
+		require.NoError(t, err)
+		require.Equal(t, grants.Done, outcome)
+		require.Greater(t, w.Servers[0].TTL("k"), 2*time.Minute)
+		_, err = s.Acquire(w.T.Context(), "k", "v", time.Minute)
+		require.ErrorIs(t, err, redlock.ErrTaken)
+		outcome, err = s.Release(w.T.Context(), "k", grants.By("2"))
+		require.NoError(t, err)
+		require.Equal(t, grants.Other, outcome)
+		outcome, err = s.Release(w.T.Context(), "k", grants.Anyone)
+		require.NoError(t, err)
+		require.Equal(t, grants.Done, outcome)
+		time.Sleep(time.Second)
+		require.Empty(t, w.Servers[2].Keys())
+		set("1", 0)
+		_, err = s.Release(w.T.Context(), "k", grants.Anyone)
+		require.ErrorIs(t, err, grants.ErrEternal)
 	})
 }

@@ -43,7 +43,7 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 // for a reason that stays, they are used up, or ctx ends.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
-	t := g.lines.Begin(key)
+	t := g.lines.NewTries(key)
 	if ctx.Err() != nil {
 		return Handle{}, g.cutOff(ctx, &t) // it is not reported: there was no attempt
 	}

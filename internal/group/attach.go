@@ -27,11 +27,8 @@ func (g *Group) read(ctx context.Context, key string) ([]inspection.Sight, error
 	return inspection.Read(orBackground(ctx), g.engine, g.Len(), key, g.Failures)
 }
 
-// Bounds of a value that Attach takes: what other clients write, and what is read back.
-const (
-	minValue = token.Size
-	maxValue = 256
-)
+// maxValue bounds a value that Attach takes: as much of one is read back.
+const maxValue = 256
 
 // Attach makes a handle of a lock that was acquired elsewhere, once a quorum of nodes of each
 // group that has the key has shown its value. Its validity is what was given, and what the nodes
@@ -41,12 +38,15 @@ func Attach(ctx context.Context, key, value string, validUntil time.Time, groups
 	now := g.clock.Now()
 	left := time.Until(validUntil)
 	switch {
-	case len(value) < minValue || len(value) > maxValue:
-		return Handle{}, engine.WrongArgument("token has %d bytes, from %d to %d are allowed", len(value), minValue, maxValue)
+	case value == "" || len(value) > maxValue:
+		return Handle{}, engine.WrongArgument("token has %d bytes, from 1 to %d are allowed", len(value), maxValue)
 	case left <= 0:
 		return Handle{}, engine.WrongArgument("validity has ended %v ago", -left)
 	}
-	s := holding.State{Key: key, Until: now + left, More: &holding.More{HasTail: true, Tail: value[token.Size:]}}
+	s := holding.State{Key: key, Until: now + left, More: &holding.More{HasTail: true, Tail: value}}
+	if len(value) >= token.Size { // else it is another library's, and all tail
+		s.More.Tail = value[copy(s.Token[:], value):]
+	}
 	for _, g := range groups {
 		seen, err := g.read(ctx, key)
 		if err != nil {
@@ -65,7 +65,6 @@ func Attach(ctx context.Context, key, value string, validUntil time.Time, groups
 		return Handle{}, engine.ErrExpired
 	}
 	s.TTL = min(max(s.Until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
-	copy(s.Token[:], value)
 	g.attached.Add(1)
 	return g.begin(&s, 0, 0), nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/texts"
+	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -57,10 +58,15 @@ func (h Handle) Token() string {
 
 // Value is Token for callers that do not show it.
 func (h Handle) Value() string {
-	if s, ok := h.hold.State(); ok {
-		return s.Token.String() + s.Tail(h.group.cfg.tail)
+	s, ok := h.hold.State()
+	if !ok {
+		return ""
 	}
-	return ""
+	tail := s.Tail(h.group.cfg.tail)
+	if s.Token == (token.Token{}) { // see Attach
+		return tail
+	}
+	return s.Token.String() + tail
 }
 
 // Text shows the lock without its token.

@@ -55,13 +55,17 @@ func (r *reports) with(a report) *reports {
 // meanwhile: a hook may block. h is what the last attempt has brought: if the hook panics the
 // caller gets no handle, and the lock is released.
 func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r *reports) {
-	if r == nil {
-		return
+	switch {
+	case r == nil:
+	case w != nil:
+		w.Aside(func() { g.callHook(ctx, h, r) })
+	default:
+		g.callHook(ctx, h, r)
 	}
-	if w != nil {
-		w.Aside(func() { g.report(ctx, nil, h, r) })
-		return
-	}
+}
+
+// callHook calls the hook for each attempt, and takes r back.
+func (g *Group) callHook(ctx context.Context, h Handle, r *reports) {
 	returned := false
 	defer func() {
 		if !returned {

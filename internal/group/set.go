@@ -77,7 +77,7 @@ func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool)
 			return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d for each group: raise that", n, most)
 		}
 	}
-	t := g.lines.Begin(keys[0])
+	t := g.lines.NewTries(keys[0])
 	if err := ctx.Err(); err != nil {
 		if once {
 			return Handle{}, err

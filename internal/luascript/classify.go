@@ -3,6 +3,7 @@ package luascript
 import (
 	"bytes"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -29,9 +30,9 @@ type world struct {
 
 func (r *run) plan() Plan {
 	var worlds [3]world
-	for _, h := range []holding{foreign, owned, absent} { // what is no query meets the token in the first
+	for _, h := range []Holding{Foreign, Owned, Absent} { // what is no query meets the token in the first
 		w := &worlds[h]
-		r.in(func(int) holding { return h })
+		r.in(func(int) Holding { return h })
 		for i := range r.keys {
 			if k := &r.keys[i]; !k.isPushed {
 				w.changes[i] = r.change(k)
@@ -44,7 +45,7 @@ func (r *run) plan() Plan {
 	for _, i := range members {
 		p.Keys = append(p.Keys, r.keys[i].name)
 	}
-	row := func(h holding) Row {
+	row := func(h Holding) Row {
 		w := &worlds[h]
 		first := w.changes[members[0]]
 		for _, i := range members[1:] {
@@ -54,17 +55,18 @@ func (r *run) plan() Plan {
 		}
 		return Row{Effect: first.effect, TTL: first.ttl, Reply: replyOf(w.reply, len(members), new(int))}
 	}
-	p.Absent, p.Owned, p.Other = row(absent), row(owned), row(foreign)
+	p.Absent, p.Owned, p.Other = row(Absent), row(Owned), row(Foreign)
 	p.Class = classOf(p.Absent.Effect, p.Owned.Effect, p.Other.Effect)
-	p.Token = r.tokenOf(worlds[absent].changes[members[0]])
+	p.Token = r.tokenOf(worlds[Absent].changes[members[0]])
 	for h, w := range worlds {
-		isReleased := p.Class == ForceRelease || p.Class == Release && holding(h) != foreign
+		isReleased := p.Class == ForceRelease || p.Class == Release && Holding(h) != Foreign
 		if w.hasSignalled && !isReleased {
 			refuse("a message or a list entry where nothing is released")
 		}
 	}
 	if len(members) > 1 {
 		r.checkMixed(p.Class, members)
+		p.run = r
 	}
 	return p
 }
@@ -128,27 +130,60 @@ func (e Effect) String() string {
 func (r *run) checkMixed(class Class, members []int) {
 	checkSeveral(class, len(members))
 	for _, odd := range members {
-		for _, its := range []holding{absent, owned, foreign} {
-			for _, theirs := range []holding{absent, owned, foreign} {
+		for _, its := range []Holding{Absent, Owned, Foreign} {
+			for _, theirs := range []Holding{Absent, Owned, Foreign} {
 				if its == theirs {
 					continue
 				}
-				r.in(func(i int) holding {
+				r.mixed(class, members, func(i int) Holding {
 					if i == odd {
 						return its
 					}
 					return theirs
 				})
-				for _, i := range members {
-					k := &r.keys[i]
-					effect := r.change(k).effect
-					if effect != None && (class != Release || k.before != owned || effect != Delete) {
-						refuse("some of %d keys are %s when the others are not free or not owned", len(members), effect)
-					}
-				}
 			}
 		}
 	}
+}
+
+// mixed runs the script where the keys hold different things, and returns what it does to each.
+func (r *run) mixed(class Class, members []int, before func(i int) Holding) (effects []Effect) {
+	r.in(before)
+	for _, i := range members {
+		k := &r.keys[i]
+		effect := r.change(k).effect
+		if effect != None && (class != Release || k.before != Owned || effect != Delete) {
+			refuse("some of %d keys are %s when the others are not free or not owned", len(members), effect)
+		}
+		effects = append(effects, effect)
+	}
+	return effects
+}
+
+// In returns what the script does where its keys hold different things, in the order of p.Keys: the
+// row with the reply, and the effect on each key. The error is a *Refusal.
+func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
+	rows := [...]*Row{Absent: &p.Absent, Owned: &p.Owned, Foreign: &p.Other}
+	row = rows[slices.Max(holds)]
+	if slices.Min(holds) == slices.Max(holds) || p.run == nil {
+		effects = make([]Effect, len(holds))
+		for i, h := range holds {
+			if effects[i] = rows[h].Effect; p.Class != Release && h != slices.Max(holds) {
+				effects[i] = None // a listed script, which is all or nothing
+			}
+		}
+		return row, effects, nil
+	}
+	defer catch(p.run.script.name, &err)
+	members := p.run.members()
+	p.run.steps = 0
+	effects = p.run.mixed(p.Class, members, func(i int) Holding {
+		if at := slices.Index(members, i); at >= 0 {
+			return holds[at]
+		}
+		return Absent
+	})
+	return &Row{Reply: replyOf(p.run.result, len(members), new(int))}, effects, nil
 }
 
 func checkSeveral(class Class, keys int) {
@@ -189,7 +224,7 @@ func replyOf(v value, keys int, size *int) Reply {
 		return Reply{Kind: [...]Kind{known: Int, milliseconds: PTTL, seconds: TTLSeconds}[v.unit], Int: int64(n)}
 	case hidden:
 		if v.truth {
-			return Reply{Kind: Int, Int: 1}
+			return Reply{Kind: Extended}
 		}
 		refuse("an unknown result is returned")
 	}

@@ -129,6 +129,8 @@ func shown(r Reply) string {
 		return "[" + strings.Join(items, " ") + "]"
 	case Value:
 		return "value"
+	case Extended:
+		return "1 if extended"
 	case PTTL:
 		return fmt.Sprintf("pttl+%d", r.Int)
 	case TTLSeconds:

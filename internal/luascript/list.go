@@ -91,7 +91,7 @@ func hashOf(words []string) string {
 	return words[0]
 }
 
-var rowNames = []string{absent: "absent", owned: "owned", foreign: "other"}
+var rowNames = []string{Absent: "absent", Owned: "owned", Foreign: "other"}
 
 func (e *entry) read(what string, words []string) {
 	switch what {
@@ -213,7 +213,7 @@ func (s *Script) complete() {
 	if e.keys < 0 {
 		refuse("script %s has no key", s.name)
 	}
-	e.class = classOf(e.rows[absent].Effect, e.rows[owned].Effect, e.rows[foreign].Effect)
+	e.class = classOf(e.rows[Absent].Effect, e.rows[Owned].Effect, e.rows[Foreign].Effect)
 	if e.token == (reference{}) && e.class != Query && e.class != ForceRelease && e.class != ForceExtend {
 		refuse("script %s has no token", s.name)
 	}
@@ -231,7 +231,7 @@ func (e *entry) plan(keys, argv [][]byte) Plan {
 		}
 		return from[ref.n-1]
 	}
-	row := func(h holding) Row {
+	row := func(h Holding) Row {
 		l := e.rows[h]
 		if l.ttl.n > 0 {
 			n, err := strconv.ParseInt(string(take(l.ttl)), 10, 64)
@@ -242,7 +242,7 @@ func (e *entry) plan(keys, argv [][]byte) Plan {
 		}
 		return l.Row
 	}
-	p := Plan{Class: e.class, DB: -1, Absent: row(absent), Owned: row(owned), Other: row(foreign)}
+	p := Plan{Class: e.class, DB: -1, Absent: row(Absent), Owned: row(Owned), Other: row(Foreign)}
 	if e.token.n > 0 {
 		p.Token = take(e.token)
 	}

@@ -30,6 +30,8 @@ type Plan struct {
 	Absent Row // no key exists
 	Owned  Row // each key holds Token
 	Other  Row // each key holds another value
+
+	run *run // of several keys: for In
 }
 
 // Row is what a script does in one world.
@@ -53,7 +55,7 @@ const (
 type TTL struct {
 	Milliseconds int64 // more than 0, but where Rest is set
 	Rest         bool  // Milliseconds are added to what is left of the present TTL
-	Longer       bool  // a TTL that is longer already is left alone (PEXPIRE … GT; the reply is 0 then)
+	Longer       bool  // a TTL that is longer already is left alone (PEXPIRE … GT)
 	None         bool  // no expiry
 }
 
@@ -78,4 +80,5 @@ const (
 	Value      // the value at the key as its client knows it, as a bulk
 	PTTL       // the rest of the TTL at the time of the call, in ms, plus Int, as an integer
 	TTLSeconds // the same in whole seconds
+	Extended   // the integer 1, or 0 where a TTL.Longer has left the lock as it is
 )

@@ -57,18 +57,18 @@ func (b *bystander) check(c sample) bool {
 		return false
 	}
 	others := []string{"another's", "free", "1", "", "yours"}
-	for n, row := range []Row{absent: plan.Absent, owned: plan.Owned, foreign: plan.Other} {
+	for n, row := range []Row{Absent: plan.Absent, Owned: plan.Owned, Foreign: plan.Other} {
 		for i, rest := range []int64{100_000, 400} {
 			value := others[(len(c.text)+i)%len(others)]
-			if holding(n) == owned {
+			if Holding(n) == Owned {
 				value = string(plan.Token)
 			} else if value == string(plan.Token) {
 				value = "one-more"
 			}
-			if holding(n) == absent {
+			if Holding(n) == Absent {
 				rest = -2
 			}
-			b.compare(c, plan, holding(n), row, value, rest)
+			b.compare(c, plan, Holding(n), row, value, rest)
 		}
 	}
 	if len(plan.Keys) > 1 {
@@ -78,10 +78,10 @@ func (b *bystander) check(c sample) bool {
 }
 
 // compare runs the script where all keys hold value for rest ms.
-func (b *bystander) compare(c sample, plan Plan, before holding, row Row, value string, rest int64) {
+func (b *bystander) compare(c sample, plan Plan, before Holding, row Row, value string, rest int64) {
 	orders := [][]string{{"FLUSHALL"}, {"SELECT", strconv.Itoa(max(plan.DB, 0))}}
 	for _, k := range plan.Keys {
-		if before != absent {
+		if before != Absent {
 			orders = append(orders, []string{"SET", string(k), value, "PX", strconv.FormatInt(rest, 10)})
 		}
 	}
@@ -93,9 +93,14 @@ func (b *bystander) compare(c sample, plan Plan, before holding, row Row, value 
 	replies = replies[len(replies)-1-2*len(plan.Keys):]
 	what := fmt.Sprintf("%s\n%s\nkeys %q, arguments %q, holding %d (%q for %d ms)\n%s\nreplies %q", c.name, c.text, c.keys, c.argv, before, value, rest, written(plan), replies)
 
-	if isLeft := row.TTL.Longer && rest > row.TTL.Milliseconds; !isLeft {
-		requireReply(b.t, row.Reply, replies[0], value, rest, what)
+	reply := row.Reply
+	if reply.Kind == Extended {
+		reply = Reply{Kind: Int, Int: 1}
+		if row.TTL.Longer && rest > row.TTL.Milliseconds {
+			reply.Int = 0
+		}
 	}
+	requireReply(b.t, reply, replies[0], value, rest, what)
 	for i := range plan.Keys {
 		holds, ttl := replies[1+2*i], replies[2+2*i]
 		want, left := strconv.Quote(value), rest
@@ -113,7 +118,7 @@ func (b *bystander) compare(c sample, plan Plan, before holding, row Row, value 
 				}
 			}
 		default:
-			if before == absent {
+			if before == Absent {
 				want = "nil"
 			}
 		}

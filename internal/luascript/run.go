@@ -8,13 +8,13 @@ const (
 	maxArgs  = 64
 )
 
-// holding is what a key holds when the script begins.
-type holding uint8
+// Holding is what a key holds when the script begins.
+type Holding uint8
 
 const (
-	absent  holding = iota
-	owned           // the token
-	foreign         // another value
+	Absent  Holding = iota
+	Owned           // the token
+	Foreign         // another value
 )
 
 // key is a key in the present world, and what is learned of it in all of them.
@@ -22,7 +22,7 @@ type key struct {
 	name  []byte
 	index int
 
-	before holding
+	before Holding
 	exists bool
 	kept   bool   // it holds the value that it held before
 	value  []byte // else
@@ -97,15 +97,15 @@ func (r *run) isToken(key int, arg []byte) bool {
 	} else if !bytes.Equal(r.token, arg) {
 		refuse("the value at the key is compared with two different arguments")
 	}
-	return r.keys[key].before == owned
+	return r.keys[key].before == Owned
 }
 
 // in runs the script in the world where the keys hold what before returns.
-func (r *run) in(before func(i int) holding) {
+func (r *run) in(before func(i int) Holding) {
 	for i := range r.keys {
 		k := &r.keys[i]
 		k.before = before(i)
-		k.exists, k.kept, k.value = k.before != absent, k.before != absent, nil
+		k.exists, k.kept, k.value = k.before != Absent, k.before != Absent, nil
 		k.ttl = TTL{Rest: k.exists}
 	}
 	clear(r.locals)
@@ -123,13 +123,13 @@ type change struct {
 // change returns the difference between before and now.
 func (r *run) change(k *key) change {
 	switch {
-	case !k.exists && k.before == absent:
+	case !k.exists && k.before == Absent:
 		return change{}
 	case !k.exists:
 		return change{effect: Delete}
-	case k.before == absent:
+	case k.before == Absent:
 		return change{Set, k.ttl, k.value}
-	case !k.kept && k.before == foreign:
+	case !k.kept && k.before == Foreign:
 		refuse("what another client holds is given a new value")
 	case !k.kept && !bytes.Equal(k.value, r.token):
 		refuse("the token is replaced by another value")

@@ -24,13 +24,13 @@ var sentinels = []error{
 func misconfigured(nodes []conn.Node, fenced, joint bool) error {
 	var refusing, unfenced []error
 	for _, n := range nodes {
-		if conn.Misconfigured(n.Err) {
+		if n.Unfit {
 			if errors.Is(n.Err, conn.ErrSameServer) && joint {
 				return texts.WrongConfig(texts.InConfig, n.Err, errTwoNames)
 			}
 			return texts.WrongConfig(texts.InConfig, n.Err)
 		}
-		if conn.Permanent(n.Err) {
+		if n.Lasting {
 			refusing = append(refusing, n.Err)
 		}
 		if fenced && (errors.Is(n.Err, conn.ErrUnscripted) || errors.Is(n.Err, conn.ErrForbidden) || errors.Is(n.Err, conn.ErrNoRunID) || errors.Is(n.Err, conn.ErrTooOld)) {
@@ -67,16 +67,23 @@ func (n *Nodes) Failures(op *engine.Op) []engine.Failure {
 	return full
 }
 
+// guard is why a node has no vote, and until when. It outlives the lock under which it was read.
+type guard struct {
+	unmet        bool
+	uptime       time.Duration // of the server, at since
+	since, until time.Duration
+}
+
 // whyGuarded is the reason why a node has no vote, with the time that is left.
 func (n *Nodes) whyGuarded(node int) error {
-	guard := n.fleet.Guard(node)
-	if guard == nil {
+	g := n.guards[node].Load()
+	if g == nil {
 		return conn.ErrQuarantined
 	}
 	now := n.cfg.Clock.Now()
-	left := max(time.Second, (guard.Until - now).Round(time.Second)) // no vote was counted, so it is not over
-	up := (guard.Uptime + now - guard.Since).Round(time.Second)
-	if guard.New {
+	left := max(time.Second, (g.until - now).Round(time.Second)) // no vote was counted, so it is not over
+	up := (g.uptime + now - g.since).Round(time.Second)
+	if g.unmet {
 		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, n.cfg.MaxTTL, left)
 	}
 	return texts.Because(conn.ErrQuarantined, "restarted, up for %v: no vote for %v", up, left)

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -35,6 +36,7 @@ type Nodes struct {
 	fence     *fence.Client // nil: acquires are not fenced
 	fleet     *conn.Fleet
 	readiness readiness
+	guards    []atomic.Pointer[guard] // the last of each node
 }
 
 // New returns nodes that Connect completes.
@@ -44,6 +46,7 @@ func New(cfg Config) *Nodes {
 		n.names = append(n.names, a.String())
 	}
 	n.cfg.Addresses = nil
+	n.guards = make([]atomic.Pointer[guard], len(n.names))
 	return n
 }
 
@@ -136,6 +139,8 @@ func (n *Nodes) Up(i int) Node {
 		n.cfg.Logger.Info("redlock: node is up", "node", s.Addr, "server", s.Server, "releases by", command.Form(s.Form))
 	}, n.cfg.OnUp, s)
 	if s.Guarded > 0 {
+		now := n.cfg.Clock.Now()
+		n.guards[i].Store(&guard{s.Unmet, s.Uptime, now, now + s.Guarded})
 		n.report(func() {
 			n.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet", "node", s.Addr, "for", s.Guarded)
 		}, n.cfg.OnGuarded, s)

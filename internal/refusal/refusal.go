@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/redlock-go/redlock/resp"
 )
 
 // The causes of refusals, for errors.Is. An error of this package wraps at most one.
@@ -40,19 +38,13 @@ var (
 	ErrUnfit = errors.New("server's reply does not fit the command")
 )
 
-// replyOf is the error reply with a payload.
-func replyOf(payload []byte) *resp.ServerError {
-	v := resp.Value{Kind: resp.Error, Bytes: payload}
-	return v.Err().(*resp.ServerError)
-}
-
 // Lacks is the refusal of a command that a node cannot be used without.
 func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
 // IsUnscripted reports whether the answer to a script command is that of a server without the
 // command, without the language, or without a command that the script runs.
 func IsUnscripted(text []byte) bool {
-	reply := replyOf(text)
+	reply := newServerError(text)
 	lower := strings.ToLower(reply.Message)
 	return reply.Code == "ERR" && (strings.Contains(lower, "unknown command") ||
 		strings.Contains(lower, "unknown redis command") || strings.Contains(lower, "scripting engine"))
@@ -103,7 +95,7 @@ func IsRetryable(code string) bool {
 // does not refuse the client: the next answer will be the same. Unknown codes do not stay.
 func Stays(text []byte) bool {
 	_, err := Read(text)
-	return replyOf(text).Code == "ERR" && !errors.Is(err, ErrCrowded)
+	return newServerError(text).Code == "ERR" && !errors.Is(err, ErrCrowded)
 }
 
 // Fatality is the error of a refusal after which the connection must be closed, and nil for a
@@ -116,16 +108,16 @@ func Fatality(text []byte) error {
 }
 
 // Read interprets the payload of an error reply, as the server wrote it or as a script has
-// wrapped it. The error is, or wraps, a [*resp.ServerError], and also wraps [ErrAuth],
+// wrapped it. The error is, or wraps, a [*ServerError], and also wraps [ErrAuth],
 // [ErrNotMaster], [ErrCluster] or [ErrForbidden] if it is one of these; fatal means that the
 // connection must be closed. The text is bounded and printable. If a permission is missing it
 // names the command, never an argument or the user.
 //
 // It keeps nothing of text, and allocates the error.
 func Read(text []byte) (fatal bool, err error) {
-	reply := replyOf(text)
+	reply := newServerError(text)
 	if what := forbidden(reply); what != "" {
-		return false, &refusal{ErrForbidden, &resp.ServerError{Code: "NOPERM", Message: "NOPERM for " + what}}
+		return false, &refusal{ErrForbidden, &ServerError{Code: "NOPERM", Message: "NOPERM for " + what}}
 	}
 	rest, _ := strings.CutPrefix(reply.Message, reply.Code+" ")
 	for _, r := range refusals {
@@ -143,7 +135,7 @@ func Read(text []byte) (fatal bool, err error) {
 // refusal is an error reply with a cause that has a name.
 type refusal struct {
 	cause error
-	reply *resp.ServerError
+	reply *ServerError
 }
 
 func (e *refusal) Error() string   { return e.cause.Error() + ": " + e.reply.Message }
@@ -160,7 +152,7 @@ const (
 
 // forbidden is what an access list does not allow, or "" if an error reply is about something
 // else.
-func forbidden(reply *resp.ServerError) string {
+func forbidden(reply *ServerError) string {
 	text := reply.Message
 	inScript := reply.Code == "ERR" && (strings.Contains(text, scriptDenied) || strings.Contains(text, scriptUser))
 	if reply.Code != "NOPERM" && !inScript {
@@ -182,7 +174,7 @@ func forbidden(reply *resp.ServerError) string {
 
 // OfKey reports whether an error reply forbids the key, not the command: the command may work on
 // other keys. It keeps nothing of text, and allocates.
-func OfKey(text []byte) bool { return forbidden(replyOf(text)) == aKey }
+func OfKey(text []byte) bool { return forbidden(newServerError(text)) == aKey }
 
 // IsWord reports whether s is short and of letters, digits, dots, dashes and underscores, as
 // versions, names and ids are.
@@ -203,7 +195,7 @@ func Redact(err error) error {
 	if errors.As(err, &named) {
 		return named.cause
 	}
-	var reply *resp.ServerError
+	var reply *ServerError
 	if !errors.As(err, &reply) {
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/redlock-go/redlock/resp"
 )
 
 // errorReplies are refusals of servers, with the error that is made of each.
@@ -80,9 +78,9 @@ func TestRefusal(t *testing.T) {
 	check := func(text, plain string, cause error, fatal bool) {
 		isFatal, err := Read([]byte(text))
 		assert.Equal(t, fatal, isFatal, text)
-		var reply *resp.ServerError
+		var reply *ServerError
 		require.ErrorAs(t, err, &reply, text)
-		assert.Equal(t, replyOf([]byte(plain)).Code, reply.Code, text)
+		assert.Equal(t, newServerError([]byte(plain)).Code, reply.Code, text)
 		for _, other := range []error{ErrAuth, ErrNotMaster, ErrCluster, ErrForbidden, ErrProtected, ErrCrowded, ErrImpostor} {
 			assert.Equal(t, errors.Is(cause, other), errors.Is(err, other), "%v of %s", other, text)
 		}

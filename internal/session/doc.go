@@ -6,7 +6,7 @@
 // what clients may rely on is kept by three rules:
 //
 //  1. Replies leave in the order of the commands.
-//  2. Commands that name the same key run one after another.
+//  2. Commands that name the same key run one after another, also those that name several.
 //  3. A command that is Alone, such as one that waits, runs when all before it are complete, and
 //     those after it begin when it is: it holds its connection, and no other.
 //
@@ -17,11 +17,12 @@
 //
 // Everything is bounded ([Limits]): connections, a command's bytes and arguments, the commands and
 // the bytes that a connection may have under way, replies included, the bytes of all connections,
-// and how long a client may take to receive a reply. What exceeds a bound gets an error. A
+// and how long a client may take to send the rest of a command or to receive a reply. What exceeds a bound gets an error. A
 // connection that is full is read ahead, so that its end is noticed behind a command that waits.
 //
 // Session.mu guards the order of a connection. Commands.Plan runs under it and must not block;
-// nothing else of a user does. An idle connection costs a goroutine and a buffer of 512 bytes.
+// nothing else of a user does. An idle connection costs a goroutine that has not run a command, and no
+// buffer (idleness). Server.mu is taken before Session.mu.
 //
 // The bytes are decoded by package resp, since it bounds what a client announces before it is
 // used; redcon's Reader does not (a bulk of 2^63-1 bytes panics it). Replies are written by

@@ -13,10 +13,11 @@ import (
 func commandsIn(data []byte, piece int) (all [][]string, err error) {
 	d := resp.Decoder{Limits: resp.Limits{Bulk: 64, Elements: 8, Depth: 1}}
 	for from, to := 0, 0; ; {
-		args, n, err := read(&d, data[from:to])
+		i := input{decoder: d, buf: data[:to]}
+		args, n, err := i.next(from)
 		switch {
 		case err != nil:
-			return all, malformed(err)
+			return all, err
 		case n > 0:
 			from += n
 			if len(args) > 0 {

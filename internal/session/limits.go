@@ -13,6 +13,7 @@ type Limits struct {
 	Arguments int           // of a command. Default: 128
 	Pipeline  int           // commands of a connection under way. Default: 1024
 	Memory    int64         // bytes of commands of all connections. Default: 64 MiB
+	Read      time.Duration // how long a client may take to send a command that it has begun. Default: 10 s
 	Write     time.Duration // how long a client may take to receive replies. Default: 10 s
 }
 
@@ -27,6 +28,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Memory <= 0 {
 		l.Memory = 64 << 20
+	}
+	if l.Read <= 0 {
+		l.Read = 10 * time.Second
 	}
 	if l.Write <= 0 {
 		l.Write = 10 * time.Second

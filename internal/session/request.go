@@ -24,8 +24,9 @@ type Plan struct {
 	// Run executes the command. It runs beside other commands, and must return when ctx ends: the
 	// client is gone or the server stops. undo, which may be nil, is called if the reply is
 	// never written. Nil: Plan has written the reply.
-	Run func(ctx context.Context, r *Reply) (undo func())
-	Key string // commands with the same key run in their order
+	Run  func(ctx context.Context, r *Reply) (undo func())
+	Key  string   // commands with the same key run in their order
+	More []string // further keys
 	// Alone: the command runs when all before it are complete, and those after it begin when it is.
 	Alone bool
 	Close bool // the connection ends after the reply
@@ -40,9 +41,10 @@ type request struct {
 	undo  func()
 	done  bool
 
-	isCharged bool     // to the budget
-	next      *request // the next of the connection
-	after     *request // the next with the same key
+	isCharged bool       // to the budget
+	next      *request   // the next of the connection
+	before    int        // commands with one of its keys that are not complete
+	after     []*request // the next ones, of each of its keys
 }
 
 var requests = sync.Pool{New: func() any { return new(request) }}

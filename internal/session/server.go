@@ -52,6 +52,9 @@ func (s *Server) Serve(l net.Listener) error {
 	if stopping {
 		return l.Close()
 	}
+	ended := make(chan struct{})
+	defer close(ended)
+	go s.parkIdle(ended)
 	for {
 		conn, err := l.Accept()
 		if err == nil {
@@ -101,16 +104,19 @@ func (s *Server) begin(conn net.Conn) bool {
 	n := &session{server: s, conn: conn, commands: s.open(s.lastID.Add(1), conn.RemoteAddr())}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.room.L = &n.mu
-	n.decoder.Limits = resp.Limits{Bulk: s.limits.Bulk, Elements: s.limits.Arguments, Depth: 1}
+	n.in.server, n.in.decoder.Limits = s, resp.Limits{Bulk: s.limits.Bulk, Elements: s.limits.Arguments, Depth: 1}
 	s.sessions[n] = struct{}{}
-	s.running.Go(func() {
-		n.serve()
-		s.mu.Lock()
-		delete(s.sessions, n)
-		s.mu.Unlock()
-		s.stats.Open.Add(-1)
-	})
+	n.in.begin(nil)
+	s.running.Go(n.serve)
 	return true
+}
+
+// end forgets a session that has ended.
+func (s *Server) end(n *session) {
+	s.mu.Lock()
+	delete(s.sessions, n)
+	s.mu.Unlock()
+	s.stats.Open.Add(-1)
 }
 
 // Stop accepts and reads no more, ends what waits, answers the commands under way, and returns when

@@ -7,8 +7,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/redlock-go/redlock/resp"
 )
 
 // session is one connection.
@@ -19,11 +17,8 @@ type session struct {
 	ctx      context.Context // of its commands
 	cancel   context.CancelFunc
 
-	decoder resp.Decoder
-	small   [512]byte // the buffer that most commands fit in
-	buf     []byte
-	charged int // bytes of buf in the budget
-
+	in       input
+	isTimed  bool      // a command has begun to arrive, and has a deadline
 	deadline time.Time // of writes; the goroutine that writes has it
 
 	mu      sync.Mutex
@@ -39,17 +34,27 @@ type session struct {
 	writing bool                // a goroutine writes replies
 	gone    bool                // no reply can be written any more
 	closing bool                // the connection ends when all replies are written
+	idle    idleness
 }
 
 var (
 	errNoMemory = protocolError("the commands of all clients together exceed the server's memory")
 	errTooBig   = protocolError("too big command")
+	errTooSlow  = protocolError("the rest of a command did not arrive in time")
 )
 
-// serve reads commands until the connection ends.
+// serve reads commands until the connection ends, or is idle.
 func (s *session) serve() {
 	err := s.read()
+	if err == errIdle {
+		s.in.end()
+		s.server.running.Go(s.park)
+		return
+	}
 	s.mu.Lock()
+	if errors.Is(err, os.ErrDeadlineExceeded) && !s.closing {
+		err = errTooSlow
+	}
 	if bad := protocolError(""); errors.As(err, &bad) && !s.gone {
 		s.refuse(bad)
 	} else if !s.closing {
@@ -64,8 +69,9 @@ func (s *session) serve() {
 		s.room.Wait()
 	}
 	s.mu.Unlock()
-	s.server.budget.give(s.charged)
+	s.in.end()
 	s.commands.Gone()
+	s.server.end(s)
 }
 
 // errStopped ends the reading of a session. Its replies are still written.
@@ -73,13 +79,12 @@ var errStopped = errors.New("session: no more commands are read")
 
 // read reads and starts commands. It returns why there are no more.
 func (s *session) read() error {
-	s.buf = s.small[:0]
 	for {
 		used := 0
 		for {
-			args, n, err := read(&s.decoder, s.buf[used:])
+			args, n, err := s.in.next(used)
 			if err != nil {
-				return malformed(err)
+				return err
 			}
 			if n == 0 {
 				break
@@ -98,49 +103,34 @@ func (s *session) read() error {
 	}
 }
 
-// malformed is the error of a client for bytes that are no command.
-func malformed(err error) error {
-	if bad := (*resp.ProtocolError)(nil); errors.As(err, &bad) {
-		return protocolError(bad.Reason)
-	}
-	return err
-}
-
-// fill drops the commands that were read and reads more bytes. The buffer grows for a command that
-// does not fit, and is the small one again after it.
+// fill drops the commands that were read and reads more bytes.
 func (s *session) fill(used int) error {
-	rest := s.buf[used:]
-	switch {
-	case len(rest) == 0:
-		s.server.budget.give(s.charged)
-		s.charged, s.buf = 0, s.small[:0]
-	case used > 0:
-		s.buf = s.buf[:copy(s.buf[:cap(s.buf)], rest)]
-	case len(rest) == cap(s.buf):
-		if err := s.grow(); err != nil {
-			return err
-		}
+	if err := s.in.drop(used); err != nil {
+		return err
 	}
-	n, err := s.conn.Read(s.buf[len(s.buf):cap(s.buf)])
-	s.buf = s.buf[:len(s.buf)+n]
-	if n > 0 {
+	if begun := s.in.len() > 0; begun && (used > 0 || !s.isTimed) {
+		s.limitRead(time.Now().Add(s.server.limits.Read))
+	} else if !begun && s.isTimed {
+		s.limitRead(time.Time{})
+	}
+	n, err := s.in.receive(s.conn)
+	switch {
+	case n > 0:
 		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded) && s.mayPark():
+		return errIdle
 	}
 	return err
 }
 
-// grow makes the buffer larger, up to the bound.
-func (s *session) grow() error {
-	size := 4 * cap(s.buf)
-	if len(s.buf) >= s.server.limits.Command {
-		return errTooBig
+// limitRead sets the deadline of reads, unless there are to be no more: zero is none.
+func (s *session) limitRead(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isTimed, s.idle.isParking = !t.IsZero(), false
+	if !s.closing {
+		_ = s.conn.SetReadDeadline(t)
 	}
-	if !s.server.budget.take(size) {
-		return errNoMemory
-	}
-	s.server.budget.give(s.charged)
-	s.charged, s.buf = size, append(make([]byte, 0, size), s.buf...)
-	return nil
 }
 
 // arrive takes a command in. It blocks while the connection has too many under way.
@@ -170,6 +160,7 @@ func (s *session) arrive(args []string, size int) error {
 		return err
 	}
 	s.push(r)
+	s.idle.arrived++
 	switch {
 	case !fits:
 		r.done = true
@@ -201,18 +192,17 @@ func (s *session) await() error {
 	if s.room.Wait(); late.Stop() || s.gone || s.closing || !s.isFull() {
 		return nil
 	}
-	if len(s.buf) == cap(s.buf) {
-		if err := s.grow(); err == errTooBig && s.alone == nil {
-			return nil // these commands end soon
-		} else if err != nil {
-			return err
-		}
+	if err := s.in.makeRoom(); err == errTooBig && s.alone == nil {
+		return nil // these commands end soon
+	} else if err != nil {
+		return err
 	}
 	_ = s.conn.SetReadDeadline(time.Now().Add(time.Millisecond))
 	s.mu.Unlock()
-	n, err := s.conn.Read(s.buf[len(s.buf):cap(s.buf)])
+	n, err := s.in.receive(s.conn)
 	s.mu.Lock()
-	if s.buf = s.buf[:len(s.buf)+n]; !s.closing { // stop has set another deadline
+	if !s.closing { // stop has set another deadline
+		s.isTimed = false
 		_ = s.conn.SetReadDeadline(time.Time{})
 	}
 	if n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -271,21 +261,33 @@ func (s *session) plan(r *request) {
 		if s.open == 0 {
 			s.begin(r)
 		}
-	case r.plan.Key != "":
-		before := s.tails[r.plan.Key]
-		if s.tails == nil {
-			s.tails = map[string]*request{}
-		}
-		s.tails[r.plan.Key] = r
-		if before != nil {
-			before.after = r
-			s.open++
-			return
-		}
-		s.begin(r)
 	default:
-		s.begin(r)
+		s.follow(r, r.plan.Key)
+		for _, key := range r.plan.More {
+			s.follow(r, key)
+		}
+		if r.before == 0 {
+			s.begin(r)
+		} else {
+			s.open++
+		}
 	}
+}
+
+// follow has a command wait for the last one with a key.
+func (s *session) follow(r *request, key string) {
+	last := s.tails[key]
+	if key == "" || last == r {
+		return
+	}
+	if last != nil {
+		last.after = append(last.after, r)
+		r.before++
+	}
+	if s.tails == nil {
+		s.tails = map[string]*request{}
+	}
+	s.tails[key] = r
 }
 
 // charge counts the reply of a command until it is written: replies pile up behind a command that
@@ -304,7 +306,7 @@ func (s *session) begin(r *request) {
 	s.server.runners.run(job{s, r})
 }
 
-// run runs a command, and those with the same key that wait for it.
+// run runs a command, and one after another those that wait for it alone.
 func (s *session) run(r *request) {
 	for r != nil {
 		undo := r.plan.Run(s.ctx, &r.reply)
@@ -313,13 +315,22 @@ func (s *session) run(r *request) {
 }
 
 // complete notes that a command is complete, begins those that may begin now, and writes what can
-// be written. It returns the next command with the same key.
+// be written. It returns one of the commands that waited for it, and begins the others.
 func (s *session) complete(r *request, undo func()) (after *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	after = r.after
-	if key := r.plan.Key; after == nil && key != "" && !r.plan.Alone {
-		delete(s.tails, key)
+	s.forget(r, r.plan.Key)
+	for _, key := range r.plan.More {
+		s.forget(r, key)
+	}
+	for _, next := range r.after {
+		if next.before--; next.before > 0 {
+			continue
+		} else if after == nil {
+			after = next
+		} else {
+			s.server.runners.run(job{s, next})
+		}
 	}
 	alone := s.alone == r
 	r.done, r.undo = true, undo
@@ -347,6 +358,13 @@ func (s *session) complete(r *request, undo func()) (after *request) {
 		go s.flush() // a client that does not read must not delay the next command
 	}
 	return after
+}
+
+// forget notes that no command with a key waits for r.
+func (s *session) forget(r *request, key string) {
+	if s.tails[key] == r {
+		delete(s.tails, key)
+	}
 }
 
 func (s *session) flush() {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/resp"
+	"github.com/redlock-go/redlock/internal/refusal"
 )
 
 // GaveUp is the text of an acquire that gave up after so many attempts; last is the error of
@@ -66,7 +66,7 @@ func NodeFailure(addr string, err error) string {
 	if errors.As(err, &of) && of.Addr == addr {
 		return addr + " " + of.Reason()
 	}
-	if reply, ok := err.(*resp.ServerError); ok {
+	if reply, ok := err.(*refusal.ServerError); ok {
 		return addr + " " + reply.Message
 	}
 	return addr + " " + strings.TrimPrefix(err.Error(), "conn: ")

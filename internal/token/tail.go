@@ -2,9 +2,12 @@ package token
 
 import "context"
 
-// valueMark stands between a token and a value that a client of a front end has sent, in the value
-// at a key. It is another mark than NameMark, since that value is a secret and a name is shown.
-const valueMark = "|"
+// These stand between a token and a value that a client of a front end has sent, in the value at a
+// key. They are other marks than NameMark, since that value is a secret and a name is shown.
+const (
+	valueMark = "|"
+	keptMark  = "!" // the front end keeps the lock alive: none other may give it a TTL
+)
 
 type tailKey struct{}
 
@@ -30,16 +33,26 @@ func WithValue(ctx context.Context, value string) context.Context {
 	return &valued{ctx, valueMark + value}
 }
 
+// WithKeptValue is WithValue for a lock that its front end keeps alive, which others see by it.
+func WithKeptValue(ctx context.Context, value string) context.Context {
+	return &valued{ctx, keptMark + value}
+}
+
+// IsKept reports whether WithKeptValue has put stored at a key.
+func IsKept(stored string) bool { return ValueIn(stored) != stored && stored[Size:Size+1] == keptMark }
+
 // TailFrom returns what follows the token by WithValue, or "".
 func TailFrom(ctx context.Context) string {
 	tail, _ := ctx.Value(tailKey{}).(string)
 	return tail
 }
 
-// ValueIn returns the value that WithValue has put at a key, or all of what is stored there if that
+// ValueIn returns the value that WithValue or WithKeptValue has put at a key, or all of what is stored there if that
 // is another client's.
 func ValueIn(stored string) string {
-	if len(stored) <= Size || stored[Size:Size+len(valueMark)] != valueMark {
+	if len(stored) <= Size {
+		return stored
+	} else if mark := stored[Size : Size+1]; mark != valueMark && mark != keptMark {
 		return stored
 	}
 	for _, c := range []byte(stored[:Size]) {
@@ -47,5 +60,5 @@ func ValueIn(stored string) string {
 			return stored
 		}
 	}
-	return stored[Size+len(valueMark):]
+	return stored[Size+1:]
 }

@@ -22,8 +22,8 @@ type Tries struct {
 	next  time.Duration // with a limit: when an attempt is counted that nothing has woken
 }
 
-// Begin begins an Acquire.
-func (l *Lines) Begin(key string) Tries {
+// NewTries returns the tries of an Acquire of key, which begins now.
+func (l *Lines) NewTries(key string) Tries {
 	return Tries{Key: key, Began: l.cfg.Clock.Now(), lines: l, limit: l.cfg.Retry.Attempts, End: Failed}
 }
 

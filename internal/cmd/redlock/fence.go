@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/frontend"
 )
 
 const aboutFence = `
@@ -53,6 +54,6 @@ func fence(ctx context.Context, env *environment, args []string) error {
 }
 
 func initFencing(ctx context.Context, t *tool, client *redlock.Client, atLeast uint64) error {
-	fmt.Fprintf(t.env.err, "redlock: giving nodes their vote; this takes up to %v\n", t.maxTTL)
+	fmt.Fprintf(t.env.err, "redlock: giving nodes their vote; this takes up to %v\n", frontend.MaxTTL(t.maxTTL))
 	return statusOf(client.InitFencing(ctx, atLeast))
 }

@@ -75,7 +75,7 @@ func (s *serving) run(ctx context.Context) error {
 	}
 	logger := s.logger()
 	cfg := frontend.Config{
-		MaxTTL: s.maxTTL, NodeTimeout: s.nodeTimeout, Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force,
+		MaxTTL: frontend.MaxTTL(s.maxTTL), NodeTimeout: s.nodeTimeout, Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force,
 		Limits: session.Limits{Clients: s.clients}, Logger: logger,
 	}
 	var err error

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/frontend"
 )
 
 // errHelp ends a command that has shown its help.
@@ -48,7 +49,7 @@ func newSettings(env *environment, use, about string) *settings {
 func (s *settings) addNodes() {
 	s.StringVar(&s.nodes, "nodes", "", "the masters, as host:port or URLs, with commas between; passwords only in REDLOCK_NODES or the config `file`")
 	s.StringVar(&s.next, "next-nodes", "", "the nodes after a change that is under way, as -nodes: see conn/OPERATORS.md")
-	s.DurationVar(&s.maxTTL, "max-ttl", time.Minute, "the longest TTL, the same for all clients of the nodes")
+	s.DurationVar(&s.maxTTL, "max-ttl", time.Minute, "the longest TTL that is asked for, the same in all commands; Config.MaxTTL of Go clients must be 2% and 1s more: 62.2s for 1m")
 	s.DurationVar(&s.nodeTimeout, "node-timeout", 0, "how long the nodes have to answer; 0 is a twentieth of the TTL, at most 50ms")
 	s.BoolVar(&s.fenced, "fenced", false, "locks have fencing tokens; the nodes need redlock fence init once")
 	s.StringVar(&s.name, "name", "", "shown beside the locks of this process, such as its host")
@@ -136,7 +137,7 @@ func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 		return nil, usage("the nodes are missing: -nodes host:port,host:port,host:port, or REDLOCK_NODES")
 	}
 	client, err := redlock.New(redlock.Config{
-		Nodes: list(s.nodes), NextNodes: list(s.next), MaxTTL: s.maxTTL, NodeTimeout: s.nodeTimeout, Fenced: s.fenced, Name: s.name, Logger: logger,
+		Nodes: list(s.nodes), NextNodes: list(s.next), MaxTTL: frontend.MaxTTL(s.maxTTL), NodeTimeout: s.nodeTimeout, Fenced: s.fenced, Name: s.name, Logger: logger,
 	})
 	if errors.Is(err, redlock.ErrConfig) {
 		return nil, &exit{exitUsage, err}

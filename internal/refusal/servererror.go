@@ -1,6 +1,10 @@
-package resp
+package refusal
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/redlock-go/redlock/resp"
+)
 
 // Bounds of the texts in a [ServerError], in bytes after escaping. Both are
 // ample for real servers, and keep a hostile one from filling a log.
@@ -16,7 +20,7 @@ const (
 // marked by "...", and hold printable ASCII only; other bytes, and the
 // backslash, appear as \xNN.
 type ServerError struct {
-	// Code is the reply's code as [Value.Code] finds it, such as READONLY or ERR.
+	// Code is the reply's code as [Code] finds it, such as READONLY or ERR.
 	Code string
 	// Message is the whole text of the reply, with the code it begins with.
 	Message string
@@ -63,7 +67,21 @@ var echoedArgs = []byte(", with args beginning with")
 // scriptPlace comes before the line number at which a script failed.
 var scriptPlace = []byte("user_script:")
 
-// code is [Value.Code] of the payload of an error reply.
+// Code returns the code of an error reply, and nil for other kinds. It is the first
+// word of the payload, or, if that is an old server's report of a failed script, the
+// code of the command that failed in it.
+//
+// The code is a part of v.Bytes, borrowed as these are. It may be empty, and a server
+// can send any bytes in it: use it for comparing. Code allocates nothing and takes
+// time linear in len(v.Bytes).
+func Code(v *resp.Value) []byte {
+	if !v.IsError() {
+		return nil
+	}
+	return code(v.Bytes)
+}
+
+// code is Code of a payload.
 func code(payload []byte) []byte {
 	if bytes.HasPrefix(payload, scriptFailed) || bytes.HasPrefix(payload, scriptPrefix) {
 		if inner := scriptCode(payload); inner != nil {
@@ -84,8 +102,8 @@ func scriptCode(text []byte) []byte {
 		}
 		text = text[i+len(scriptPlace):]
 		rest := bytes.TrimPrefix(text, []byte(" "))
-		digits := countDigits(rest)
-		if rest = rest[digits:]; digits == 0 || !bytes.HasPrefix(rest, []byte(": ")) {
+		line := rest
+		if rest = bytes.TrimLeft(rest, "0123456789"); len(rest) == len(line) || !bytes.HasPrefix(rest, []byte(": ")) {
 			continue
 		}
 		rest = bytes.TrimPrefix(rest[len(": "):], []byte("-"))

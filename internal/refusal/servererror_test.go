@@ -1,4 +1,4 @@
-package resp_test
+package refusal
 
 import (
 	"strings"
@@ -9,10 +9,6 @@ import (
 
 	"github.com/redlock-go/redlock/resp"
 )
-
-func reply(payload []byte) *resp.Value { return &resp.Value{Kind: resp.Error, Bytes: payload} }
-
-func serverError(payload []byte) *resp.ServerError { return reply(payload).Err().(*resp.ServerError) }
 
 func TestCode(t *testing.T) {
 	const failed = "ERR Error running script (call to f_c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00): "
@@ -60,15 +56,17 @@ func TestCode(t *testing.T) {
 		{failed + "@user_script:1: -ERR unknown command 'user_script:1: -READONLY x'", "ERR"},
 	}
 	for _, test := range tests {
-		code := reply([]byte(test.payload)).Code()
+		code := Code(&resp.Value{Kind: resp.Error, Bytes: []byte(test.payload)})
 		assert.Equal(t, test.want, string(code), "%q", test.payload)
 		assert.Equal(t, len(code), cap(code), "%q", test.payload)
 	}
+	assert.Equal(t, "OOM", string(Code(&resp.Value{Kind: resp.BulkError, Bytes: []byte("OOM no")})))
+	assert.Nil(t, Code(&resp.Value{Kind: resp.SimpleString, Bytes: []byte("OOM no")}))
 }
 
 func TestServerError(t *testing.T) {
 	payload := []byte("ERR Error running script (call to f_0): @user_script:1: -READONLY You can't write.")
-	err := serverError(payload)
+	err := newServerError(payload)
 	text := string(payload)
 	clear(payload)
 	assert.Equal(t, "READONLY", err.Code)
@@ -84,14 +82,14 @@ func TestServerErrorEscapes(t *testing.T) {
 		{"ERR 'quoted' \"twice\"", `ERR 'quoted' "twice"`},
 	}
 	for _, test := range tests {
-		assert.Equal(t, test.want, serverError([]byte(test.payload)).Message)
+		assert.Equal(t, test.want, newServerError([]byte(test.payload)).Message)
 	}
 }
 
 func TestServerErrorIsCut(t *testing.T) {
 	for size := range 600 {
 		for _, filler := range []string{"x", "\x00"} {
-			err := serverError([]byte(strings.Repeat(filler, size)))
+			err := newServerError([]byte(strings.Repeat(filler, size)))
 			width := len(filler)
 			if filler == "\x00" {
 				width = len(`\x00`)
@@ -113,16 +111,7 @@ func TestServerErrorIsCut(t *testing.T) {
 
 // Tokens and passwords are arguments.
 func TestServerErrorEndsBeforeEchoedArguments(t *testing.T) {
-	err := serverError([]byte("ERR unknown command 'EVALSHA', with args beginning with: 'sha' '1' 'key' 'token'"))
+	err := newServerError([]byte("ERR unknown command 'EVALSHA', with args beginning with: 'sha' '1' 'key' 'token'"))
 	assert.Equal(t, "ERR unknown command 'EVALSHA'", err.Message)
 	assert.Equal(t, "ERR", err.Code)
-}
-
-// The names end up in errors and logs.
-func TestNames(t *testing.T) {
-	assert.Equal(t, "bulk error, map, push", resp.BulkError.String()+", "+resp.Map.String()+", "+resp.Push.String())
-	for _, kind := range "+-:$*_#,(!=%~>|" {
-		assert.NotContains(t, resp.Kind(kind).String(), "unknown")
-	}
-	assert.Equal(t, "unknown kind 0x48", resp.Kind('H').String())
 }

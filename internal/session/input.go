@@ -1,0 +1,84 @@
+package session
+
+import (
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// input is the bytes that a client has sent, and that are not read as commands.
+type input struct {
+	server  *Server
+	decoder resp.Decoder
+	small   *[smallInput]byte // while the connection is not idle
+	buf     []byte
+	charged int // bytes of buf in the budget
+}
+
+// smallInput is a buffer that most commands fit in.
+const smallInput = 512
+
+var smallInputs = sync.Pool{New: func() any { return new([smallInput]byte) }}
+
+// begin makes an input that begins with some bytes.
+func (i *input) begin(first []byte) {
+	i.small = smallInputs.Get().(*[smallInput]byte)
+	i.buf = append(i.small[:0], first...)
+}
+
+// end gives back what the input has taken. Bytes that are there are dropped.
+func (i *input) end() {
+	i.server.budget.give(i.charged)
+	smallInputs.Put(i.small)
+	i.charged, i.small, i.buf = 0, nil, nil
+}
+
+// len is the number of bytes that are there.
+func (i *input) len() int { return len(i.buf) }
+
+// next reads the command behind the first used bytes. n is 0 if it is not all there.
+func (i *input) next(used int) (args []string, n int, err error) {
+	args, n, err = read(&i.decoder, i.buf[used:])
+	if bad := (*resp.ProtocolError)(nil); errors.As(err, &bad) {
+		err = protocolError(bad.Reason)
+	}
+	return args, n, err
+}
+
+// drop drops the first used bytes, and makes room for more. The buffer grows for a command that does
+// not fit, and is the small one again after it.
+func (i *input) drop(used int) error {
+	rest := i.buf[used:]
+	if len(rest) == 0 {
+		i.server.budget.give(i.charged)
+		i.charged, i.buf = 0, i.small[:0]
+	} else if used > 0 {
+		i.buf = i.buf[:copy(i.buf[:cap(i.buf)], rest)]
+	}
+	return i.makeRoom()
+}
+
+// makeRoom makes a full buffer larger, up to the bound.
+func (i *input) makeRoom() error {
+	size := 4 * cap(i.buf)
+	switch {
+	case len(i.buf) < cap(i.buf):
+		return nil
+	case len(i.buf) >= i.server.limits.Command:
+		return errTooBig
+	case !i.server.budget.take(size):
+		return errNoMemory
+	}
+	i.server.budget.give(i.charged)
+	i.charged, i.buf = size, append(make([]byte, 0, size), i.buf...)
+	return nil
+}
+
+// receive reads more bytes, as many as there is room for.
+func (i *input) receive(conn net.Conn) (n int, err error) {
+	n, err = conn.Read(i.buf[len(i.buf):cap(i.buf)])
+	i.buf = i.buf[:len(i.buf)+n]
+	return n, err
+}
