@@ -19,7 +19,8 @@ type question struct {
 	ring   func()
 	query  *engine.Query // nil: the node is down
 	loads  bool          // the script is loaded first
-	skip   int           // replies before the answer; one behind it has the marker
+	skip   int           // replies before the answer
+	shows  int           // replies behind it, that have the marker
 }
 
 var errNoAnswer = errors.New("no answer that fits")
@@ -52,11 +53,19 @@ func (x *question) send() {
 		x.skip += n
 	}
 	q.Buf, n = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(x.verb), x.args...)
-	shows := 0
-	q.Buf, shows = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(fencing.ShowVerb))
-	q.Replies = x.skip + n + shows
+	if x.shows = 0; x.verb != fencing.NoticeVerb || !c.isProvisional(x.node) { // or it is asked twice as often while it waits
+		q.Buf, x.shows = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(fencing.ShowVerb))
+	}
+	q.Replies = x.skip + n + x.shows
 	x.query = q
 	c.engine.Ask(q)
+}
+
+// isProvisional reports whether a node has shown last that it waits for its vote.
+func (c *Client) isProvisional(node int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fencing.ParseMarker(c.markers[node]).Phase == fencing.Provisional
 }
 
 // take returns the answer, once it is there. After NOSCRIPT the script is loaded and run: the
@@ -72,7 +81,9 @@ func (x *question) take() (a fencing.Answer, err error, there bool) {
 	}
 	var said, marker command.Said
 	if err = x.query.Err; err == nil {
-		said, marker = x.query.Said[x.skip], x.query.Said[x.skip+1]
+		if said = x.query.Said[x.skip]; x.shows > 0 {
+			marker = x.query.Said[x.skip+1]
+		}
 	}
 	x.query.Free()
 	switch {
@@ -98,7 +109,9 @@ func (x *question) noted(err error, a fencing.Answer, marker string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lives[x.node].connection == x.life.connection {
-		c.markers[x.node] = marker
+		if x.shows > 0 || a.Code != fencing.Amnesia {
+			c.markers[x.node] = marker
+		}
 		if c.faults[x.node] = err; err == nil && a.Code != fencing.Foreign {
 			c.foreign[x.node] = ""
 		}
