@@ -73,6 +73,6 @@ func TestAppendAllocatesNothing(t *testing.T) {
 	shouldAllocate(t, 0, func() {
 		out := resp.AppendArray(buf[:0], 6)
 		out = resp.AppendBulkString(out, "SET")
-		out = resp.AppendBulk(out, token)
+		_ = resp.AppendBulk(out, token)
 	})
 }
