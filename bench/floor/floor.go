@@ -46,6 +46,9 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 	if cfg.Scenario == harness.Contended {
 		return nil, harness.Unsupported("does not wait for a lock")
 	}
+	if cfg.Paced() {
+		return nil, harness.NotPaced
+	}
 	return open(ctx, cfg, newPlan(cfg), d.Goroutines)
 }
 

@@ -139,6 +139,9 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 func prepare(session Session, cfg Config, phase *atomic.Int32) ([]*Probe, []func(context.Context) error, error) {
 	switch s := session.(type) {
 	case Runner:
+		if cfg.Paced() {
+			return nil, nil, NotPaced
+		}
 		p := &Probe{phase: phase}
 		return []*Probe{p}, []func(context.Context) error{
 			func(ctx context.Context) error { return s.Run(ctx, p) },
@@ -155,7 +158,12 @@ func prepare(session Session, cfg Config, phase *atomic.Int32) ([]*Probe, []func
 			p := &Probe{phase: phase}
 			probes[i] = p
 			loops[i] = func(ctx context.Context) error {
-				return work(ctx, w, p, cfg.Keys[i], i%stride, stride)
+				pace, err := newPace(cfg)
+				if err != nil {
+					return err
+				}
+				defer pace.close()
+				return work(ctx, w, p, pace, cfg.Keys[i], i%stride, stride)
 			}
 		}
 		return probes, loops, nil
@@ -170,13 +178,14 @@ const apartAll = 64
 // work is the measured loop of one worker. The end of one pair is the start of
 // the next, so the clock is read once a pair, and twice in one of stride; the workers begin at
 // different ones, so that these are spread over the window.
-func work(ctx context.Context, w Worker, p *Probe, keys []string, begin, stride int) error {
+func work(ctx context.Context, w Worker, p *Probe, pace *pace, keys []string, begin, stride int) error {
 	if l, ok := w.(Leaver); ok {
 		defer l.Leave()
 	}
 	start := time.Now()
 	var middle time.Time
 	for i := begin; p.Running(); i++ {
+		start = pace.next(start)
 		ok, err := w.Acquire(ctx, keys[i%len(keys)])
 		switch {
 		case errors.Is(err, ErrBroken):
@@ -193,6 +202,7 @@ func work(ctx context.Context, w Worker, p *Probe, keys []string, begin, stride 
 		if apart {
 			middle = time.Now()
 		}
+		held := pace.hold()
 		err = w.Release(ctx)
 		end := time.Now()
 		if err != nil {
@@ -200,9 +210,9 @@ func work(ctx context.Context, w Worker, p *Probe, keys []string, begin, stride 
 			start = end
 			continue
 		}
-		p.Pairs(1, end.Sub(start))
+		p.Pairs(1, end.Sub(start)-held)
 		if apart {
-			p.Apart(1, middle.Sub(start), end.Sub(middle))
+			p.Apart(1, middle.Sub(start), end.Sub(middle)-held)
 		}
 		start = end
 	}

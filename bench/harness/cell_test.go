@@ -117,6 +117,23 @@ func TestMeasureCounts(t *testing.T) {
 	require.InEpsilon(t, 1000, r.P999, 0.01)
 }
 
+// TestPacedCells: pairs are as many as were asked for, and each counts from when it was due; a hold
+// is not counted.
+func TestPacedCells(t *testing.T) {
+	cfg := cell(2)
+	cfg.Scenario, cfg.Rate, cfg.Hold = Uncontended, 1000, time.Millisecond
+	r := until(t, &still{name: "idle"}, cfg, func(r result.Result) bool { return r.Pairs >= 100 && r.PairsPerSec < 1500 })
+	require.Less(t, r.P50, 1000.0)
+
+	cfg.Rate, cfg.Hold = 100_000, 0
+	late := func(int) (bool, error) { time.Sleep(time.Millisecond); return true, nil }
+	r = until(t, &still{name: "slow", acquire: late}, cfg, func(r result.Result) bool { return r.Pairs >= 20 })
+	require.Greater(t, r.P50, 5000.0, "it counts from where its worker came to it")
+
+	_, err := Measure(t.Context(), &still{name: "alone", session: runner{}}, cfg, Timing{})
+	require.ErrorIs(t, err, NotPaced)
+}
+
 func TestMeasureFails(t *testing.T) {
 	sad := errors.New("no luck")
 	long := Timing{Warmup: time.Hour, Window: time.Hour}

@@ -53,7 +53,18 @@ type Config struct {
 	Concurrency int
 	// Keys holds the keys of each worker, through which it cycles.
 	Keys [][]string
+	// Hold is how long a worker keeps each lock, and Rate how many pairs all begin in a second:
+	// see [Config.Paced].
+	Hold time.Duration
+	Rate int
 }
+
+// Paced reports whether the workers of an uncontended cell pause. A driver without workers, or one
+// that has them wait for each other, does not support that.
+func (c Config) Paced() bool { return c.Scenario == Uncontended && (c.Hold > 0 || c.Rate > 0) }
+
+// NotPaced is the error of such a driver.
+const NotPaced = Unsupported("has no workers that pause")
 
 // Driver is one library, or one way of using it.
 type Driver interface {

@@ -38,7 +38,8 @@ func (o Options) cells() []result.Cell {
 	all = vary(all, o.Scenarios, func(c *result.Cell, v Scenario) { c.Scenario = v })
 	all = vary(all, o.Concurrency, func(c *result.Cell, v int) { c.Concurrency = v })
 	all = slices.DeleteFunc(all, func(c result.Cell) bool { return c.Fault.OfClients() && c.Scenario != Contended })
-	all = o.contended(all)
+	all = vary(all, o.Hold, func(c *result.Cell, v time.Duration) { c.Hold = v })
+	all = o.ofScenario(all)
 	for i, c := range all {
 		if c.RTT > 0 || c.Fault != result.NoFault {
 			all[i].Jitter = o.Jitter
@@ -47,8 +48,8 @@ func (o Options) cells() []result.Cell {
 	return all
 }
 
-// contended varies contended cells by the options that only they have.
-func (o Options) contended(cells []result.Cell) []result.Cell {
+// ofScenario varies cells by the options that only their scenario has.
+func (o Options) ofScenario(cells []result.Cell) []result.Cell {
 	var all []result.Cell
 	for _, c := range cells {
 		these := []result.Cell{c}
@@ -56,7 +57,8 @@ func (o Options) contended(cells []result.Cell) []result.Cell {
 			these[0].Once, these[0].TTL = o.Once, o.TTL
 			these = vary(these, o.Processes, func(c *result.Cell, v int) { c.Processes = v })
 			these = vary(these, o.Keys, func(c *result.Cell, v int) { c.Keys = v })
-			these = vary(these, o.Hold, func(c *result.Cell, v time.Duration) { c.Hold = v })
+		} else {
+			these = vary(these, o.Rate, func(c *result.Cell, v int) { c.Rate = v })
 		}
 		all = append(all, these...)
 	}

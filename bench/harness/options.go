@@ -24,6 +24,9 @@ const embeddedKind = 3
 // servers are the kinds that -server knows, the real ones in their own order.
 var servers = []string{realredis.Usual: "redis", realredis.Valkey9: "valkey9", realredis.Redis8: "redis8", embeddedKind: embedded}
 
+// maxRate is the most pairs a second that are asked for.
+const maxRate = 10_000_000
+
 // all chooses every section of a suite.
 const all = "all"
 
@@ -48,14 +51,16 @@ type Options struct {
 	Faults      []result.Fault
 	Procs       []int // GOMAXPROCS; 0 is as it is
 	TTL         time.Duration
-	Processes   []int // of contended cells, as what follows
 	Hold        []time.Duration
+	Rate        []int // of uncontended cells
+	Processes   []int // of contended cells, as what follows
 	Keys        []int
 	Once        bool
 	Suite       []string // sections
 	Render      []string // files, in place of measuring
 	Out         string   // directory
 	SVG         string   // file
+	CPUProfile  string   // file
 	JSON        bool
 
 	client bool // measure what makes sense for one client at a time, and no cell
@@ -93,7 +98,8 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	listVar(fs, &o.Procs, "gomaxprocs", "0", "GOMAXPROCS, a `list`; 0 leaves it as it is", number(0, 1024))
 	fs.Func("ttl", "`duration` asked for each lock (default 10s)", single(&o.TTL, duration(10*time.Millisecond)))
 	listVar(fs, &o.Processes, "procs", "1", "contended: processes, each with -c goroutines, a `list`", number(1, maxProcesses))
-	listVar(fs, &o.Hold, "hold", "0s", "contended: work under the lock, a `list` of durations", duration(0))
+	listVar(fs, &o.Hold, "hold", "0s", "work under the lock, a `list` of durations", duration(0))
+	listVar(fs, &o.Rate, "rate", "0", "uncontended: pairs that are begun in a second, by chance, a `list`; 0 is each worker's next at once", number(0, maxRate))
 	listVar(fs, &o.Keys, "keys", "1", "contended: keys that all choose from by zipf(1.1), a `list`", number(1, maxShared))
 	fs.BoolVar(&o.Once, "once", false, "contended: one turn for each goroutine; -d bounds it")
 	if len(p.Suite.Sections) > 0 {
@@ -102,6 +108,7 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	}
 	fs.StringVar(&o.Out, "o", "", "write results.jsonl, summary.md and a picture of each section to `directory`")
 	fs.StringVar(&o.SVG, "svg", "", "write the picture of the first section, pairs/s and CPU, to `file`")
+	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the clients, for go tool pprof, to `file`")
 	fs.BoolVar(&o.JSON, "json", false, "print results as JSON, one a line, in place of tables")
 	listVar(fs, &o.Render, "render", "", "measure nothing, and show the results in `files`; of several files, side by side", item)
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/pprof"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/proxy"
@@ -68,8 +69,25 @@ func (p Program) run(ctx context.Context, args []string, opts Options, stdout, s
 		return p.suite(ctx, args, opts, out)
 	}
 	out.progress("bench: %d cells, %d drivers, %d rounds: about %v", len(opts.cells()), len(opts.Drivers), opts.Rounds, opts.estimate().Round(time.Second))
+	stop, err := profile(opts.CPUProfile)
+	if err != nil {
+		return fmt.Errorf("-cpuprofile: %w", err)
+	}
 	err = p.bench(ctx, opts, Section{}, out)
-	return errors.Join(err, out.pages())
+	return errors.Join(err, stop(), out.pages())
+}
+
+// profile has the CPU time of this process written to a file, if it is named, until stop.
+func profile(file string) (stop func() error, err error) {
+	if file == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	stop = func() error { pprof.StopCPUProfile(); return f.Close() }
+	return stop, pprof.StartCPUProfile(f)
 }
 
 func (p Program) names() []string {

@@ -63,6 +63,8 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 				TTL:         opts.TTL,
 				Scenario:    cell.Scenario,
 				Concurrency: cell.Concurrency,
+				Hold:        cell.Hold,
+				Rate:        cell.Rate,
 			}
 			var r result.Result
 			var err error

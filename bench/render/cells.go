@@ -46,6 +46,8 @@ var dimensions = []dimension{
 		func(c result.Cell) string { return unless(c.Keys <= 1, "%d keys", c.Keys) }},
 	{"hold", func(c result.Cell) string { return c.Hold.String() },
 		func(c result.Cell) string { return unless(c.Hold == 0, "hold %v", c.Hold) }},
+	{"pairs asked for in a second", func(c result.Cell) string { return strconv.Itoa(c.Rate) },
+		func(c result.Cell) string { return unless(c.Rate == 0, "%d pairs/s asked for", c.Rate) }},
 	{"turns", func(c result.Cell) string { return strconv.FormatBool(c.Once) },
 		func(c result.Cell) string { return unless(!c.Once, "one turn each") }},
 	{"TTL", func(c result.Cell) string { return c.TTL.String() },

@@ -81,12 +81,16 @@ type Cell struct {
 	Fault       Fault         `json:"fault"` // of the first node
 	KeyLen      int           `json:"key_bytes"`
 	Procs       int           `json:"gomaxprocs,omitempty"` // 0 is as it was found
+	Hold        time.Duration `json:"hold_ns,omitempty"`    // work under the lock
+
+	// Of uncontended cells only: how many pairs are begun in a second, by chance; 0: each worker
+	// begins the next at once.
+	Rate int `json:"rate,omitempty"`
 
 	// Of contended cells only. Concurrency is that of each process.
 	Processes int           `json:"processes,omitempty"`
 	Keys      int           `json:"keys,omitempty"`
-	Hold      time.Duration `json:"hold_ns,omitempty"` // work under the lock
-	Once      bool          `json:"once,omitempty"`    // one turn for each goroutine
+	Once      bool          `json:"once,omitempty"` // one turn for each goroutine
 	TTL       time.Duration `json:"ttl_ns,omitempty"`
 }
 

@@ -27,6 +27,7 @@ type batch struct {
 	open      []uint16 // by node: its wire and errands that have not ended
 	replied   bool     // a node has answered something
 	passed    bool     // it has left the window
+	ahead     int      // operations in the window when it was sent, with its own
 	probe     bool     // measures the round trip
 	listed    bool     // in Engine.inFlight, where a batch that is used again may still be
 	extends   bool     // there are some in it

@@ -89,6 +89,41 @@ func TestAloneEnds(t *testing.T) {
 	require.Zero(t, sweeps, "its context had ended")
 }
 
+// TestCallbacksReadTheirOwnReplies: where no other caller waits, the goroutine of callbacks needs no
+// reader for what they have submitted, and calls the next as soon as it has read the reply.
+func TestCallbacksReadTheirOwnReplies(t *testing.T) {
+	for _, others := range []int{0, 1} {
+		p := newScripted(t, 1)
+		sweeps := 0
+		first := p.submit(Acquire, "key")
+		var second *countedOp
+		first.then = func() {
+			second = p.submit(Release, "key")
+			for range others {
+				require.NoError(t, p.engine.enqueue(&p.engine.call(Acquire, "other", time.Second).Op))
+			}
+			p.onSweep = func() {
+				sweeps++
+				p.clock.Advance(aloneFor / 4)
+				if sweeps == 2 {
+					p.reply(p.last(), 0, one)
+				}
+			}
+		}
+		p.turn(func() { p.reply(p.sent[0], 0, ok) })
+		require.Len(t, p.sent, 2)
+		if others > 0 {
+			require.Zero(t, sweeps, "another caller would wait for it")
+			require.Equal(t, 2, p.armed)
+			continue
+		}
+		require.Equal(t, 1, second.times)
+		require.Equal(t, 2, sweeps, "a callback has to wait")
+		require.Equal(t, 1, p.armed, "the reader is woken for it")
+		p.idle()
+	}
+}
+
 // TestReleaseIsSentWithoutACaller: a release whose context has ended is sent
 // all the same, also if it had to wait for the in-flight window.
 func TestReleaseIsSentWithoutACaller(t *testing.T) {

@@ -20,6 +20,9 @@ const (
 	// that what they submit travels in one batch: see Engine.submitted.
 	collectFor  = 200 * time.Microsecond
 	collectEach = 2 * time.Microsecond // more for each of those that are to submit
+	// maxReadOwn is for how many operations the goroutine of callbacks reads the replies: with more,
+	// it is better that another goroutine reads while this one calls.
+	maxReadOwn = 128
 )
 
 func collectTime(n int) time.Duration { return collectFor + time.Duration(n)*collectEach }
@@ -213,23 +216,36 @@ func (e *Engine) endCaller(number uint64) {
 
 // callTurn makes the calls that wait, as caller number, and sends what they have
 // submitted. It returns false if the caller was replaced meanwhile.
+//
+// If as many operations are under way then as were completed, and not too many, the callbacks
+// have submitted again and no other caller waits. So this goroutine reads the replies, as a lone
+// caller does: the Call that stands for it has no operation, and is done when there are calls
+// to make.
 func (e *Engine) callTurn(number uint64) bool {
+	completed := 0
 	if e.callbacks.waiting.Load() > 0 {
-		for !e.callUntilPanic(number) { // the next look ends the call that has panicked
+		for !e.callUntilPanic(number, &completed) { // the next look ends the call that has panicked
 		}
 	}
 	if !e.callbacks.isCaller(number) {
 		return false
 	}
 	e.collectOps.Store(0)
-	e.drive(nil)
+	if completed == 0 || completed > maxReadOwn {
+		e.drive(nil)
+		return true
+	}
+	self := Call{done: e.callbacks.woken, along: int64(completed) - 1}
+	self.start, self.Timeout = e.clock.Now(), aloneFor
+	e.drive(&self)
 	return true
 }
 
 // callUntilPanic makes calls until none waits or the caller was replaced, and
 // returns true; or until one panics, and returns false. A callback, or the report of
 // its panic, may end this goroutine (runtime.Goexit): then another takes its place.
-func (e *Engine) callUntilPanic(number uint64) (done bool) {
+// completed counts the operations among them.
+func (e *Engine) callUntilPanic(number uint64, completed *int) (done bool) {
 	returns := false
 	defer func() {
 		if !returns {
@@ -246,6 +262,7 @@ func (e *Engine) callUntilPanic(number uint64) (done bool) {
 	for e.callbacks.next(number, &j) {
 		switch {
 		case j.op != nil:
+			*completed++
 			j.op.Done.Complete(j.op)
 		case j.news != nil:
 			j.news()

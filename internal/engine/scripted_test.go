@@ -26,7 +26,6 @@ type scriptedFleet struct {
 	down    uint64 // nodes without a connection, a bit each
 	closed  bool
 	calling bool
-	woken   bool
 	armed   int
 	checks  int
 	arrived func() // for the next Sweep
@@ -85,14 +84,19 @@ func (p *scriptedFleet) Close() {
 
 // callBack does the work of the goroutine of callbacks when it is woken.
 func (p *scriptedFleet) callBack() {
-	if p.woken = true; p.calling {
+	c := &p.engine.callbacks
+	select {
+	case c.woken <- struct{}{}:
+	default:
+	}
+	if p.calling {
 		return
 	}
 	p.calling = true
 	defer func() { p.calling = false }()
-	for p.woken {
-		p.woken = false
-		p.engine.callTurn(p.engine.callbacks.caller)
+	for len(c.woken) > 0 {
+		<-c.woken
+		p.engine.callTurn(c.caller)
 	}
 }
 

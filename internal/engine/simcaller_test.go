@@ -4,17 +4,31 @@ import "time"
 
 // wakeCaller is Engine.callbacks.wake.
 func (c *client) wakeCaller() {
-	if !c.calling && !c.dead {
+	select {
+	case c.engine.callbacks.woken <- struct{}{}:
+	default:
+	}
+	if !c.calling && !c.inCalls && !c.dead {
 		c.calling = true
 		c.after(c.world.between(0, 20*time.Microsecond), c.makeCalls)
 	}
 }
 
-// makeCalls is a turn of the goroutine of callbacks, which never blocks in a world.
+// makeCalls is a turn of the goroutine of callbacks. It blocks only where it reads replies.
 func (c *client) makeCalls() {
 	c.calling = false
-	if !c.dead {
-		c.engine.callTurn(0)
+	if c.dead {
+		return
+	}
+	woken := c.engine.callbacks.woken
+	if len(woken) > 0 {
+		<-woken
+	}
+	c.inCalls = true
+	c.engine.callTurn(0)
+	c.inCalls = false
+	if len(woken) > 0 {
+		c.wakeCaller()
 	}
 }
 

@@ -20,6 +20,7 @@ type client struct {
 	ticking  bool
 	dead     bool
 	calling  bool          // callbacks are about to be called
+	inCalls  bool          // their goroutine calls them, or reads replies
 	left     time.Duration // since when operations wait though the window is open, at rest
 	standing time.Duration // until then its process stands still
 	woken    time.Duration // when it went on last

@@ -18,8 +18,16 @@ const (
 	probeEvery    = 100 // round trips, while there is more than one batch out
 )
 
+// The number of operations that may be in flight depends on how fast a quorum answers: an
+// operation that is sent waits at the nodes for those before it, and its timeout runs, while
+// none runs in the queue. So a burst is sent at the pace of the answers, and is late, not lost.
+// The bound begins with one batch, so as not to divide the only one in flight, and goes down to
+// leastBound at most: nodes that need 100 us for each answer as many in half of the default timeout.
+const leastBound = 256
+
 // window is the in-flight window: it bounds how many batches may be on the wire
-// unanswered. Its fields are the driver's; isOpen is read by every submitter.
+// unanswered, and how many operations. Its fields are the driver's; isOpen is read by
+// every submitter.
 //
 // A submitter appends to the queue and then reads isOpen; a driver opens the
 // window and then reads the queue. Both are sequentially consistent, so the second
@@ -27,7 +35,8 @@ const (
 type window struct {
 	size   int // batches
 	inside int
-	bound  int           // operations, and so replies that a node owes: half of what cuts it off
+	bound  int           // operations
+	most   int           // bound at most: half of the replies that a node may owe before it is cut off
 	ops    int           // inside
 	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
 	probed time.Duration // when it was last measured
@@ -36,10 +45,11 @@ type window struct {
 }
 
 func (w *window) init(maxInFlight int) {
-	w.size, w.bound = 1, math.MaxInt
+	w.size, w.most = 1, math.MaxInt
 	if maxInFlight > 0 {
-		w.bound = max(1, maxInFlight/2)
+		w.most = max(1, maxInFlight/2)
 	}
+	w.bound = min(maxBatchOps, w.most)
 	w.isOpen.Store(true)
 }
 
@@ -63,6 +73,7 @@ func (w *window) enter(b *batch) {
 	}
 	w.inside++
 	w.ops += len(b.rounds)
+	b.ahead = w.ops
 	w.set()
 }
 
@@ -70,10 +81,30 @@ func (w *window) enter(b *batch) {
 func (w *window) leave(b *batch) {
 	w.inside--
 	w.ops -= len(b.rounds)
-	if b.probe && b.engine.quorum.IsQuorum(b.done&^b.gone) {
-		w.measure(b.engine.clock.Now() - b.sentAt)
+	took := b.engine.clock.Now() - b.sentAt
+	answered := b.engine.quorum.IsQuorum(b.done &^ b.gone)
+	if answered && b.probe {
+		w.measure(took)
 	}
+	w.pace(b, took, answered)
 	w.set()
+}
+
+// pace has bound follow what the nodes of a quorum work off in a quarter of the time that the round
+// trip leaves of the timeout, in proportion to what b has shown. It grows while it is used, since
+// nothing else shows that they would work off more, and by as much as was answered. It shrinks when
+// they have needed half of that time: in between there is no need. Nodes that are silent or down
+// show no pace.
+func (w *window) pace(b *batch, took time.Duration, answered bool) {
+	left := max(0, b.soonest-w.round)
+	work := max(1, took-w.round)
+	inTime := int(min(time.Duration(b.ahead)*(left/4)/work, math.MaxInt32))
+	switch {
+	case work > left/2 && b.replied:
+		w.bound = max(min(w.bound, inTime), min(leastBound, w.most))
+	case answered && b.ahead > w.bound/2:
+		w.bound = min(max(w.bound, inTime), w.bound+len(b.rounds), w.most)
+	}
 }
 
 // measure follows the shortest round trips: down at once, and up slowly, because most
