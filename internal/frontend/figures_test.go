@@ -2,6 +2,7 @@ package frontend_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"net"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
@@ -22,21 +24,23 @@ import (
 )
 
 // TestFigures measures what the front end costs, with REDLOCK_FIGURES set: the address of one that
-// runs, and in REDLOCK_NODES its nodes. It prints medians of interleaved rounds.
+// runs, in REDLOCK_NODES its nodes, and in REDLOCK_FLOOR the address of TestFloorServer in another
+// process. It prints medians of interleaved rounds. REDLOCK_CONNECTIONS is a list, else 1 and 512.
 func TestFigures(t *testing.T) {
 	addr := os.Getenv("REDLOCK_FIGURES")
 	if addr == "" {
 		t.Skip("needs REDLOCK_FIGURES")
 	}
-	f := &front{addr: addr}
+	f, floor := &front{addr: addr}, &front{addr: os.Getenv("REDLOCK_FLOOR")}
 	lib, err := redlock.New(redlock.Config{Nodes: strings.Split(os.Getenv("REDLOCK_NODES"), ",")})
 	require.NoError(t, err)
 	defer lib.Close()
 	const round, rounds = 2500 * time.Millisecond, 5
-	for _, n := range []int{1, 512} {
-		var direct, through, pings []float64
-		for range rounds {
-			direct = append(direct, pairs(n, round, func(key string) func() error {
+	for n := range strings.SplitSeq(cmp.Or(os.Getenv("REDLOCK_CONNECTIONS"), "1,512"), ",") {
+		n, err := strconv.Atoi(n)
+		require.NoError(t, err)
+		ways := []func(key string) func() error{
+			func(key string) func() error {
 				return func() error {
 					lock, err := lib.TryAcquire(context.Background(), key, 10*time.Second)
 					if err != nil {
@@ -44,17 +48,46 @@ func TestFigures(t *testing.T) {
 					}
 					return lock.Release(context.Background())
 				}
-			}))
-			through = append(through, pairs(n, round, func(key string) func() error { return f.pair(t, key) }))
-			pings = append(pings, pairs(n, round, func(string) func() error { return f.exchange(t, "PING\r\n") })/2)
+			},
+			func(key string) func() error { return f.pair(t, key) },
+			func(key string) func() error { return floor.pair(t, key) },
 		}
-		slices.Sort(direct)
-		slices.Sort(through)
-		slices.Sort(pings)
-		d, h, p := direct[rounds/2], through[rounds/2], pings[rounds/2]
-		t.Logf("%d: library %.0f pairs/s, front end %.0f pairs/s: %.2f; two PINGs in place of a pair: %.0f/s; a command takes %.0f us more than the library's, a PING %.0f us",
-			n, d, h, h/d, p, 1e6*float64(n)/2*(1/h-1/d), 1e6*float64(n)/2/p)
+		if floor.addr == "" {
+			ways = ways[:2]
+		}
+		measured := make([][]float64, 3)
+		for range rounds {
+			for i, way := range ways {
+				measured[i] = append(measured[i], pairs(n, round, way))
+			}
+		}
+		median := func(all []float64) float64 {
+			slices.Sort(all)
+			return append(all, 0)[len(all)/2]
+		}
+		d, h, p := median(measured[0]), median(measured[1]), median(measured[2])
+		t.Logf("%d: library %.0f pairs/s, front end %.0f: %.2f of it, and %.2f of the floor, %.0f; a command takes %.0f us more than the library's, %.0f us more than the floor's",
+			n, d, h, h/d, h/p, p, 1e6*float64(n)/2*(1/h-1/d), 1e6*float64(n)/2*(1/h-1/p))
 	}
+}
+
+// TestFloorServer serves, at the address in REDLOCK_SERVE_FLOOR, replies to the commands of TestFigures by
+// redcon, and does nothing else: what a front end can reach that asks no nodes. It does not end.
+func TestFloorServer(t *testing.T) {
+	addr := os.Getenv("REDLOCK_SERVE_FLOOR")
+	if addr == "" {
+		t.Skip("needs REDLOCK_SERVE_FLOOR")
+	}
+	require.NoError(t, redcon.ListenAndServe(addr, func(conn redcon.Conn, cmd redcon.Command) {
+		switch string(cmd.Args[0]) {
+		case "SET":
+			conn.WriteString("OK")
+		case "SCRIPT":
+			conn.WriteBulkString(strings.Repeat("0", 40))
+		default:
+			conn.WriteInt(1)
+		}
+	}, nil, nil))
 }
 
 // pairs is how many calls n callers make in a second.
@@ -96,10 +129,6 @@ func (f *front) pair(t *testing.T, key string) func() error {
 		}
 		return free()
 	}
-}
-
-func (f *front) exchange(t *testing.T, request string) func() error {
-	return f.exchangeOn(f.dial(t).conn, request)
 }
 
 // exchangeOn writes a command and reads a reply of one line.
@@ -152,8 +181,8 @@ func TestIdleProcess(t *testing.T) {
 		}
 		t.Logf("after a SET NX and a release of each: %s", resident())
 	}
-	time.Sleep(5 * time.Second)
-	t.Logf("5 s later: %s", resident())
+	time.Sleep(15 * time.Second)
+	t.Logf("15 s later: %s", resident())
 }
 
 // TestIdleConnections: an idle connection costs little memory.

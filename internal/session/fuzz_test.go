@@ -11,9 +11,9 @@ import (
 // commandsIn returns the commands at the start of some bytes that arrive in pieces of a size, and
 // why there are no more.
 func commandsIn(data []byte, piece int) (all [][]string, err error) {
-	d := resp.Decoder{Limits: resp.Limits{Bulk: 64, Elements: 8, Depth: 1}}
+	with := &tools{decoder: resp.Decoder{Limits: resp.Limits{Bulk: 64, Elements: 8, Depth: 1}}}
 	for from, to := 0, 0; ; {
-		i := input{decoder: d, buf: data[:to]}
+		i := input{tools: with, buf: data[:to]}
 		args, n, err := i.next(from)
 		switch {
 		case err != nil:

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"runtime/debug"
 	"time"
 )
 
@@ -28,31 +29,47 @@ var errIdle = errors.New("session: idle")
 func (s *Server) parkIdle(ended <-chan struct{}) {
 	tick := time.NewTicker(parkEvery)
 	defer tick.Stop()
+	parked, freed := 0, time.Time{} // since that
 	for {
 		select {
 		case <-ended:
 			return
 		case <-tick.C:
 		}
+		if parked >= freeFrom && time.Since(freed) > freeEvery {
+			debug.FreeOSMemory()
+			parked, freed = 0, time.Now()
+		}
 		s.mu.Lock()
 		for n := range s.sessions {
-			n.suggestPark()
+			if n.suggestPark() {
+				parked++
+			}
 		}
 		s.mu.Unlock()
 	}
 }
 
-// suggestPark has the goroutine that reads park the session, if that is idle.
-func (s *session) suggestPark() {
+// After this many connections were parked the memory that they have given up is returned to the
+// system, at most so often: it takes some 30 ms of processor time.
+const (
+	freeFrom  = 1000
+	freeEvery = 10 * time.Second
+)
+
+// suggestPark has the goroutine that reads park the session, and reports true, if that is idle.
+func (s *session) suggestPark() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := &s.idle
 	isIdle := i.arrived == i.seen && s.first == nil && !s.isTimed && !s.closing && !s.gone
 	i.seen = i.arrived
-	if isIdle && !i.isParked {
-		i.isParking = true
-		_ = s.conn.SetReadDeadline(time.Unix(1, 0))
+	if !isIdle || i.isParked {
+		return false
 	}
+	i.isParking = true
+	_ = s.conn.SetReadDeadline(time.Unix(1, 0))
+	return true
 }
 
 // mayPark reports whether the deadline of reads has passed so that the session is parked, and removes it.

@@ -11,28 +11,31 @@ import (
 // input is the bytes that a client has sent, and that are not read as commands.
 type input struct {
 	server  *Server
-	decoder resp.Decoder
-	small   *[smallInput]byte // while the connection is not idle
+	tools   *tools // while the connection is not idle
 	buf     []byte
 	charged int // bytes of buf in the budget
 }
 
-// smallInput is a buffer that most commands fit in.
-const smallInput = 512
+// tools is what commands are read with.
+type tools struct {
+	decoder resp.Decoder
+	small   [512]byte // a buffer that most commands fit in
+}
 
-var smallInputs = sync.Pool{New: func() any { return new([smallInput]byte) }}
+var spareTools = sync.Pool{New: func() any { return new(tools) }}
 
 // begin makes an input that begins with some bytes.
 func (i *input) begin(first []byte) {
-	i.small = smallInputs.Get().(*[smallInput]byte)
-	i.buf = append(i.small[:0], first...)
+	i.tools = spareTools.Get().(*tools)
+	i.tools.decoder = resp.Decoder{Limits: resp.Limits{Bulk: i.server.limits.Bulk, Elements: i.server.limits.Arguments, Depth: 1}}
+	i.buf = append(i.tools.small[:0], first...)
 }
 
 // end gives back what the input has taken. Bytes that are there are dropped.
 func (i *input) end() {
 	i.server.budget.give(i.charged)
-	smallInputs.Put(i.small)
-	i.charged, i.small, i.buf = 0, nil, nil
+	spareTools.Put(i.tools)
+	i.charged, i.tools, i.buf = 0, nil, nil
 }
 
 // len is the number of bytes that are there.
@@ -40,7 +43,7 @@ func (i *input) len() int { return len(i.buf) }
 
 // next reads the command behind the first used bytes. n is 0 if it is not all there.
 func (i *input) next(used int) (args []string, n int, err error) {
-	args, n, err = read(&i.decoder, i.buf[used:])
+	args, n, err = read(&i.tools.decoder, i.buf[used:])
 	if bad := (*resp.ProtocolError)(nil); errors.As(err, &bad) {
 		err = protocolError(bad.Reason)
 	}
@@ -53,7 +56,7 @@ func (i *input) drop(used int) error {
 	rest := i.buf[used:]
 	if len(rest) == 0 {
 		i.server.budget.give(i.charged)
-		i.charged, i.buf = 0, i.small[:0]
+		i.charged, i.buf = 0, i.tools.small[:0]
 	} else if used > 0 {
 		i.buf = i.buf[:copy(i.buf[:cap(i.buf)], rest)]
 	}

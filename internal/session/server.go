@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/redlock-go/redlock/resp"
 )
 
 // Server serves connections. It is safe for concurrent use.
@@ -104,7 +102,7 @@ func (s *Server) begin(conn net.Conn) bool {
 	n := &session{server: s, conn: conn, commands: s.open(s.lastID.Add(1), conn.RemoteAddr())}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.room.L = &n.mu
-	n.in.server, n.in.decoder.Limits = s, resp.Limits{Bulk: s.limits.Bulk, Elements: s.limits.Arguments, Depth: 1}
+	n.in.server = s
 	s.sessions[n] = struct{}{}
 	n.in.begin(nil)
 	s.running.Go(n.serve)

@@ -1,0 +1,104 @@
+package session
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pipes is a listener of connections inside the process.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, open := <-p; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+// echo answers each command with its name. WAIT takes ten seconds.
+type echo struct{}
+
+func (echo) Gone() {}
+
+func (echo) Plan(args []string, r *Reply) Plan {
+	if args[0] != "WAIT" {
+		r.Simple(args[0])
+		return Plan{}
+	}
+	return Plan{Alone: true, Run: func(ctx context.Context, r *Reply) func() {
+		time.Sleep(10 * time.Second)
+		r.Simple(args[0])
+		return nil
+	}}
+}
+
+// TestParking: a connection that does nothing keeps no buffer, takes commands as before, also one that
+// arrives byte by byte, and is not parked while a command runs or arrives.
+func TestParking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Limits{}, func(int64, net.Addr) Commands { return echo{} })
+		l := make(pipes)
+		go func() { _ = s.Serve(l) }()
+		mine, theirs := net.Pipe()
+		l <- theirs
+		send := func(text string) {
+			_, err := mine.Write([]byte(text))
+			require.NoError(t, err)
+		}
+		expect := func(want string) {
+			got := make([]byte, len(want))
+			_, err := io.ReadFull(mine, got)
+			require.NoError(t, err)
+			require.Equal(t, want, string(got))
+		}
+		isParked := func() bool {
+			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for n := range s.sessions {
+				return n.idle.isParked && n.in.tools == nil && n.tails == nil
+			}
+			return false
+		}
+		for range 3 {
+			send("PING\r\n")
+			expect("+PING\r\n")
+			require.False(t, isParked())
+			time.Sleep(3 * parkEvery)
+			require.True(t, isParked())
+			for _, b := range []byte("ECHO\r") {
+				send(string(b))
+				time.Sleep(parkEvery)
+			}
+			require.False(t, isParked())
+			send("\nPI")
+			expect("+ECHO\r\n")
+			time.Sleep(7 * time.Second)
+			require.False(t, isParked())
+			send("NG\r\nWAIT\r\n")
+			expect("+PING\r\n")
+			time.Sleep(3 * parkEvery)
+			require.False(t, isParked())
+			expect("+WAIT\r\n")
+			time.Sleep(3 * parkEvery)
+			require.True(t, isParked())
+		}
+		send("E") // and no more
+		expect("-" + errTooSlow.Error() + "\r\n")
+		mine, theirs = net.Pipe()
+		l <- theirs
+		time.Sleep(3 * parkEvery)
+		require.True(t, isParked())
+		s.Stop(t.Context())
+		_, err := mine.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+	})
+}
