@@ -109,8 +109,9 @@ type Config struct {
 	// A node that restarts or loses the tokens has no vote for MaxTTL, and until running clients have
 	// restored its tokens: restart no other node before. Ready and the Logger report how long that is. A node
 	// with ?persistent=yes votes at once if it has its tokens.
-	Fenced   bool
-	Portable bool // package net also on Linux, where the default is raw sockets
+	Fenced     bool
+	NextMaxTTL time.Duration // of Fenced clients, after a change that is under way, in the steps of NextNodes
+	Portable   bool          // package net also on Linux, where the default is raw sockets
 	// Logger reports nodes that come up (Info), and those that go down, may evict keys or have no vote, and
 	// doubtful settings (Warn); no operations. Panics of callbacks (Error) go to slog.Default if it is nil.
 	Logger *slog.Logger
@@ -153,7 +154,7 @@ type Client struct{ router *router.Router }
 // scripts, another protocol. For a Fenced client one node without permissions, scripts or run_id is enough.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
-		Nodes: cfg.Nodes, NextNodes: cfg.NextNodes, Name: cfg.Name, Fenced: cfg.Fenced, NoHandOver: cfg.NoHandOver,
+		Nodes: cfg.Nodes, NextNodes: cfg.NextNodes, Name: cfg.Name, Fenced: cfg.Fenced, NextMaxTTL: cfg.NextMaxTTL, NoHandOver: cfg.NoHandOver,
 		Logger: cfg.Logger, Retry: group.Retry(cfg.Retry),
 		Engine: engine.Config{MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout},
 		Conn: conn.Config{
@@ -241,10 +242,9 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 	return Lock{h}, err
 }
 
-// Do acquires the lock on key as Acquire does, calls f with a context that ends with the lock as that of
-// [Lock.KeepAlive] does, and releases the lock in every case, including a panic of f. It returns the error of
-// Acquire, or that of f joined with the cause of a loss (errors.Join). A release without a result is no
-// error. ttl is 30 ms at least.
+// Do acquires the lock on key as Acquire does, calls f with a context as that of [Lock.KeepAlive], and releases the
+// lock in every case, also a panic of f. It returns the error of Acquire, or that of f joined with the cause of a
+// loss (errors.Join). A release without a result is no error. ttl is 30 ms at least.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.router.Do(ctx, key, ttl, false, f)
 }
@@ -323,10 +323,9 @@ func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) 
 // gets it later. Only Stats counts the result. MaxWaiting does not apply.
 func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 
-// KeepAlive extends the lock in the background by the TTL that it was given last, each time a third of it has
-// passed. A failed extension is tried again while validity is left. It ends when stop is called, when the
-// lock is released, and with ctx: a deadline of ctx bounds how long a lock is held. stop may be called twice,
-// and does not release the lock.
+// KeepAlive extends the lock in the background by the TTL that it was given last, at each third of it. A failed
+// extension is tried again while validity is left. It ends with stop, with a release of the lock, and with ctx: a
+// deadline of ctx bounds how long a lock is held. stop may be called twice, and does not release the lock.
 //
 // The returned context is derived from ctx. It ends when the lock is no longer kept alive, at the latest when
 // validity ends. [context.Cause] returns why:
@@ -580,6 +579,7 @@ type Node struct {
 	RoundTrip, RoundTripMax time.Duration
 	InFlight                int    // replies that it owes
 	Granted, Denied, Failed uint64 // its votes; those of a node that is down or late have failed
+	Serves                  string // the fenced clients that it serves: with this one's configuration "now", "now+next", "next"; up to MaxTTL late
 }
 
 // Stats returns the counts and the state of the nodes. It blocks while another goroutine uses the sockets:
@@ -596,7 +596,7 @@ func (c *Client) Stats() Stats {
 func newNode(n nodes.Node) Node {
 	return Node{
 		n.Index, n.Addr, n.Lists.Nodes, n.Lists.NextNodes, n.Up, n.Err, n.Guarded, n.Server, command.Form(n.Form).String(), n.Connects,
-		n.RoundTrips, n.RoundTrip, n.RoundTripMax, n.InFlight, n.Votes[quorum.Granted], n.Votes[quorum.Denied], n.Votes[quorum.Failed],
+		n.RoundTrips, n.RoundTrip, n.RoundTripMax, n.InFlight, n.Votes[quorum.Granted], n.Votes[quorum.Denied], n.Votes[quorum.Failed], n.Serves,
 	}
 }
 

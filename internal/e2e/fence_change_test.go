@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +57,18 @@ func (c *changing) refused(client *redlock.Client, text string) {
 	require.ErrorContains(c, err, text)
 }
 
+// serves waits until a client shows which clients its nodes serve.
+func (c *changing) serves(client *redlock.Client, want ...string) {
+	c.Helper()
+	testkit.Await(c.T, fmt.Sprint("they serve ", want), func() bool {
+		var got []string
+		for _, n := range client.Stats().Nodes {
+			got = append(got, n.Serves)
+		}
+		return slices.Equal(got, want)
+	})
+}
+
 func changes(t *testing.T, f func(c *changing)) {
 	cluster.Virtually(t, func(t *testing.T) {
 		c := &changing{t, cluster.Start(t, 4), map[string]uint64{}}
@@ -77,6 +92,8 @@ func TestFencedNextNodes(t *testing.T) {
 			c.grows(both, "k")
 			c.grows(old, "k")
 		})
+		c.serves(old, "now", "now", "now")
+		c.serves(both, "now", "now", "now", "now")
 		next := c.client(replaced, nil, 0)
 		c.refused(next, "InitFencing of a client with both, in Nodes and NextNodes, has to return before")
 		require.ErrorContains(c, cluster.IsReady(next), "configured otherwise")
@@ -93,12 +110,17 @@ func TestFencedNextNodes(t *testing.T) {
 			return err != nil
 		})
 		c.refused(old, "a client with the old one alone is too late")
+		testkit.Await(c.T, "names of both", func() bool {
+			return strings.Contains(next.Stats().Nodes[0].Serves, "+now") && strings.HasPrefix(old.Stats().Nodes[0].Serves, "now+nodes-")
+		})
 		require.ErrorIs(c, held.Extend(c.Context(), fenceTTL), redlock.ErrNoQuorum)
 		c.grows(both, "k")
 		require.NoError(c, testkit.Outcome(c.T, "InitFencing", call))
 		require.Greater(c, time.Since(began), fenceTTL, "locks of old clients have ended")
 
 		require.NoError(c, next.Ready(c.Context()))
+		c.serves(next, "now", "now", "now")
+		c.serves(both, "next", "next", "now+next", "next")
 		for _, key := range []string{"idle", "k", "held"} {
 			c.grows(next, key)
 			c.grows(both, key)
@@ -160,4 +182,53 @@ func TestFencedChangeWithFaults(t *testing.T) {
 			c.grows(both, "k")
 		})
 	})
+}
+
+// TestFencedMaxTTLChanges: the longest TTL of fenced clients becomes longer, or shorter, while they run. While both
+// are named a lock has the shorter one at most, and a node that forgets has no vote for the longer one.
+func TestFencedMaxTTLChanges(t *testing.T) {
+	for name, ttls := range map[string][2]time.Duration{"longer": {fenceTTL, 3 * fenceTTL}, "shorter": {3 * fenceTTL, fenceTTL}} {
+		cluster.Run(t, name, func(t *testing.T) {
+			c := &changing{t, cluster.Start(t, 3), map[string]uint64{}}
+			client := func(now, next, off time.Duration) *redlock.Client {
+				return cluster.Connect(t, fakeredis.Addrs(c.servers), fenced(off), cluster.NodeTimeout(100*time.Millisecond), func(c *redlock.Config) {
+					c.MaxTTL, c.NextMaxTTL = now, next
+				})
+			}
+			old := client(ttls[0], 0, time.Hour)
+			require.NoError(t, old.InitFencing(t.Context(), 0))
+			c.grows(old, "idle")
+			c.grows(old, "k")
+			both, next := client(ttls[0], ttls[1], 0), client(ttls[1], 0, 0)
+			c.grows(both, "k")
+			c.grows(old, "k")
+			c.refused(next, "all clients must have the same Nodes, or Groups, and MaxTTL")
+			_, err := both.TryAcquire(t.Context(), "k", 2*fenceTTL)
+			require.ErrorIs(t, err, redlock.ErrArgument)
+
+			require.NoError(t, old.Close())
+			began := time.Now()
+			c.servers[2].Flush()
+			c.awaitVote(2, func() { c.grows(both, "k") })
+			require.Greater(t, time.Since(began), 3*fenceTTL)
+			began = time.Now()
+			require.NoError(t, both.InitFencing(t.Context(), 0))
+			require.Greater(t, time.Since(began), 3*fenceTTL, "locks of either TTL have ended")
+			c.serves(both, "next", "next", "next")
+			require.NoError(t, next.Ready(t.Context()))
+			c.grows(next, "idle")
+			c.grows(next, "k")
+			c.grows(both, "k")
+			l, err := next.TryAcquire(t.Context(), "k", ttls[1])
+			require.NoError(t, err)
+			c.last["k"] = l.Fence()
+			require.NoError(t, l.Release(t.Context()))
+			c.refused(client(ttls[0], 0, 0), "all clients must have the same Nodes, or Groups, and MaxTTL")
+
+			back := client(ttls[1], ttls[0], 0)
+			c.grows(back, "k")
+			require.NoError(t, back.InitFencing(t.Context(), 0))
+			c.grows(client(ttls[0], 0, 0), "k")
+		})
+	}
 }

@@ -51,7 +51,8 @@ type Config struct {
 	Now, Next    uint64           // which of them are in each configuration, a bit each; Next is 0 but in a change
 	Places       []string         // in each configuration: which of several groups this is; nil: there is one
 	MaxTTL       time.Duration
-	Persistent   uint64 // nodes that forget nothing in a restart, a bit each
+	NextMaxTTL   time.Duration // that of the next configuration; 0: the same
+	Persistent   uint64        // nodes that forget nothing in a restart, a bit each
 	QueryTimeout time.Duration
 	ID           string          // of the process; no other has it
 	Logger       *slog.Logger    // nil: none
@@ -88,6 +89,7 @@ type Client struct {
 	foreign [quorum.MaxNodes]string        // the marker of another fleet
 	faults  [quorum.MaxNodes]error         // of the last question, nil if it was answered
 	due     [quorum.MaxNodes]time.Duration // when the quarantine ends, if it is known
+	markers [quorum.MaxNodes]string        // what the node has shown last on its connection
 }
 
 // life is one connection of a node, and how its scripts are addressed on it.
@@ -105,9 +107,10 @@ func New(cfg Config) *Client {
 		}
 		return ""
 	}
-	c.fleet = fencing.Fleet{Now: configuration(cfg.Nodes, cfg.Now, cfg.MaxTTL, place(0)), Quarantine: cfg.MaxTTL + quorum.Drift(cfg.MaxTTL)}
+	longest := max(cfg.MaxTTL, cfg.NextMaxTTL)
+	c.fleet = fencing.Fleet{Now: configuration(cfg.Nodes, cfg.Now, cfg.MaxTTL, place(0)), Quarantine: longest + quorum.Drift(longest)}
 	if cfg.Next != 0 {
-		c.fleet.Next = configuration(cfg.Nodes, cfg.Next, cfg.MaxTTL, place(1))
+		c.fleet.Next = configuration(cfg.Nodes, cfg.Next, cmp.Or(cfg.NextMaxTTL, cfg.MaxTTL), place(1))
 	}
 	return c
 }
@@ -147,7 +150,7 @@ func (c *Client) Up(node int, connection uint64, run string) {
 	me := []byte(c.fleet.Name() + ":" + run)
 	c.encode.Me[node] = me
 	c.mu.Lock()
-	c.lives[node], c.foreign[node], c.faults[node] = life{connection, me}, "", nil
+	c.lives[node], c.foreign[node], c.faults[node], c.markers[node] = life{connection, me}, "", nil, ""
 	c.forgotten.Or(bit(node)) // it is asked, before an acquire has to find out
 	c.mu.Unlock()
 	c.doubted.Or(bit(node))
@@ -309,6 +312,31 @@ func (c *Client) VoteOf(node int) error {
 	return errNoFence
 }
 
+// Serves is the clients that a node with a vote serves, as it has shown last: those with the present
+// configuration of this client, "now", with the next one too, "now+next", or with the next one alone,
+// "next". Others are there by their names. It is "" where that is not known.
+func (c *Client) Serves(node int) string {
+	if c == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := fencing.ParseMarker(c.markers[node])
+	if m.Phase != fencing.Voting || c.foreign[node] == "" && c.forgotten.Load()&bit(node) != 0 {
+		return ""
+	}
+	names := strings.Split(m.Me.Fleet, "+")
+	for i, name := range names {
+		switch name {
+		case c.fleet.Now.Name:
+			names[i] = "now"
+		case c.fleet.Next.Name:
+			names[i] = "next"
+		}
+	}
+	return strings.Join(names, "+")
+}
+
 // Votes is the reasons why nodes have no vote, as far as they are known.
 func (c *Client) Votes() error {
 	var e nodesError
@@ -347,10 +375,10 @@ func (c *Client) misfit() error {
 			text = c.foreign[node]
 		}
 	}
-	has, why := cmp.Or(fencing.ParseMarker(text).Me.Fleet, text), "all clients must have the same Nodes, or Groups, and MaxTTL; where the nodes change, "+
+	has, why := cmp.Or(fencing.ParseMarker(text).Me.Fleet, text), "all clients must have the same Nodes, or Groups, and MaxTTL; where these change, "+
 		"InitFencing of a client with both, in Nodes and NextNodes, has to return before the first client with the new ones alone"
 	if strings.Contains("+"+has+"+", "+"+c.fleet.Now.Name+"+") {
-		why = "they change from the one to the other and serve clients with both, in Nodes and NextNodes or in Groups and NextGroups: " +
+		why = "they change from the one to the other and serve clients with both, in Nodes and NextNodes, or Groups and NextGroups, or MaxTTL and NextMaxTTL: " +
 			"a client with the old one alone is too late, and for one with the new one alone InitFencing has to return first"
 	}
 	return fmt.Errorf("%w (%s have %s, this client has %s): %s", errFleet, c.names(nodes), quoted(has), c.fleet.Name(), why)

@@ -20,6 +20,7 @@ type question struct {
 	query  *engine.Query // nil: the node is down
 	loads  bool          // the script is loaded first
 	skip   int           // replies before the answer
+	shows  int           // replies behind it, that have the marker
 }
 
 var errNoAnswer = errors.New("no answer that fits")
@@ -52,25 +53,37 @@ func (x *question) send() {
 		x.skip += n
 	}
 	q.Buf, n = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(x.verb), x.args...)
-	q.Replies = x.skip + n
+	if x.shows = 0; x.verb != fencing.NoticeVerb || !c.isProvisional(x.node) { // or it is asked twice as often while it waits
+		q.Buf, x.shows = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(fencing.ShowVerb))
+	}
+	q.Replies = x.skip + n + x.shows
 	x.query = q
 	c.engine.Ask(q)
+}
+
+// isProvisional reports whether a node has shown last that it waits for its vote.
+func (c *Client) isProvisional(node int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fencing.ParseMarker(c.markers[node]).Phase == fencing.Provisional
 }
 
 // take returns the answer, once it is there. After NOSCRIPT the script is loaded and run: the
 // first call has done nothing.
 func (x *question) take() (a fencing.Answer, err error, there bool) {
 	if x.query == nil {
-		return a, x.noted(conn.ErrDown, a), true
+		return a, x.noted(conn.ErrDown, a, ""), true
 	}
 	select {
 	case <-x.query.Answered():
 	default:
 		return a, nil, false
 	}
-	var said command.Said
+	var said, marker command.Said
 	if err = x.query.Err; err == nil {
-		said = x.query.Said[x.skip]
+		if said = x.query.Said[x.skip]; x.shows > 0 {
+			marker = x.query.Said[x.skip+1]
+		}
 	}
 	x.query.Free()
 	switch {
@@ -87,15 +100,18 @@ func (x *question) take() (a fencing.Answer, err error, there bool) {
 		a = said.Fence
 		x.client.NoVote(x.node, a)
 	}
-	return a, x.noted(err, a), true
+	return a, x.noted(err, a, marker.Fence.Text), true
 }
 
 // noted notes how the question was answered, if the connection is still the node's.
-func (x *question) noted(err error, a fencing.Answer) error {
+func (x *question) noted(err error, a fencing.Answer, marker string) error {
 	c := x.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lives[x.node].connection == x.life.connection {
+		if x.shows > 0 || a.Code != fencing.Amnesia {
+			c.markers[x.node] = marker
+		}
 		if c.faults[x.node] = err; err == nil && a.Code != fencing.Foreign {
 			c.foreign[x.node] = ""
 		}

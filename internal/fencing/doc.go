@@ -67,7 +67,8 @@
 //
 // A change that is not finished does no harm. Before the call it is taken back by leaving step 1; after
 // it by a change the other way, which begins in step 1 too, since a quorum of both is the same either way.
-// Both configurations have the same longest TTL: to change that is not supported while clients run.
+// Where the longest TTL changes, quarantines take the longer one, and TTLs are bounded by the shorter one, in clients
+// that have both.
 //
 // # Preconditions
 //

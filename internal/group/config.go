@@ -32,6 +32,7 @@ type Config struct {
 	NoHandOver bool
 	Logger     *slog.Logger // nil: none
 	Fenced     bool
+	NextMaxTTL time.Duration // the MaxTTL of fenced clients after a change that is under way; else 0
 	knobs.Knobs
 	Shared
 
@@ -53,6 +54,8 @@ type Config struct {
 	OnNodeUp, OnNodeDown, OnNodeGuarded func(nodes.Node)
 
 	members nodes.Members
+	maxTTL  time.Duration // the present one, and the longer one of both
+	longest time.Duration
 	tail    string // what follows the token in the value at a key: the Name and its mark
 }
 
@@ -96,7 +99,8 @@ func (cfg Config) check() (Config, error) {
 	case ttl < engine.MinTTL || ttl > engine.MaxTTL:
 		return cfg, fmt.Errorf("MaxTTL is %v, want 0 (the default) or %v to %v", ttl, engine.MinTTL, engine.MaxTTL)
 	default:
-		cfg.Conn.Quarantine = ttl + quorum.Drift(ttl)
+		cfg.maxTTL, cfg.longest = ttl, max(ttl, cfg.NextMaxTTL)
+		cfg.Conn.Quarantine = cfg.longest + quorum.Drift(cfg.longest)
 	}
 	if err := checkName(cfg.Name); err != nil {
 		return cfg, err
@@ -106,6 +110,17 @@ func (cfg Config) check() (Config, error) {
 	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)
 	if cfg.FenceSet = cmp.Or(cfg.FenceSet, fence.DefaultSet); cfg.FenceClock == nil {
 		cfg.FenceClock = time.Now
+	}
+	switch ttl := cfg.NextMaxTTL; {
+	case ttl == 0:
+	case !cfg.Fenced:
+		return cfg, errors.New("NextMaxTTL is set, and Fenced is not: set MaxTTL itself, one client after another, a longer one before TTLs are longer, a shorter one after they are shorter")
+	case ttl < engine.MinTTL || ttl > engine.MaxTTL:
+		return cfg, fmt.Errorf("NextMaxTTL is %v, want 0 (no change) or %v to %v", ttl, engine.MinTTL, engine.MaxTTL)
+	case ttl == cfg.Engine.MaxTTL:
+		return cfg, fmt.Errorf("both MaxTTL and NextMaxTTL are %v: leave NextMaxTTL out unless it changes", ttl)
+	default:
+		cfg.Engine.MaxTTL = min(ttl, cfg.Engine.MaxTTL) // clients that have one alone wait for no longer
 	}
 	if cfg.Fenced && cfg.Engine.MaxTTL == 0 {
 		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")

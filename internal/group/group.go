@@ -55,7 +55,7 @@ func New(cfg Config) (*Group, error) {
 	g := &Group{clock: cfg.Clock, ending: cfg.Ending, cfg: cfg}
 	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, conn.Config{} // they hold passwords, and a Client can be printed
 	g.Nodes = nodes.New(nodes.Config{
-		Members: cfg.members, Addresses: cfg.Conn.Addresses, First: cfg.First, MaxTTL: cfg.Engine.MaxTTL,
+		Members: cfg.members, Addresses: cfg.Conn.Addresses, First: cfg.First, MaxTTL: cfg.longest,
 		Clock: g.clock, Logger: cfg.Logger, Ending: g.ending, QuorumError: cfg.QuorumError,
 		OnUp: cfg.OnNodeUp, OnDown: cfg.OnNodeDown, OnGuarded: cfg.OnNodeGuarded,
 	})
@@ -105,11 +105,11 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 	switch {
 	case cfg.members.Next != nil:
 		next = cfg.members.Next.Nodes()
-	case len(cfg.Places) > 1: // the nodes stay, and have other keys
+	case len(cfg.Places) > 1, cfg.NextMaxTTL > 0: // the nodes stay
 		next = cfg.members.Now.Nodes()
 	}
 	return fence.New(fence.Config{
-		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.Engine.MaxTTL, Persistent: persistent,
+		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.maxTTL, NextMaxTTL: cfg.NextMaxTTL, Persistent: persistent,
 		Nodes: g.Addrs(), Now: cfg.members.Now.Nodes(), Next: next, Places: cfg.Places,
 		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
 		Ring: cfg.Ring, IsUp: g.IsUp, Voting: g.Voting,

@@ -43,6 +43,7 @@ type Node struct {
 	RoundTrip, RoundTripMax time.Duration
 	InFlight                int
 	Granted, Denied, Failed uint64
+	Serves                  string
 }
 
 // Write writes s in the text format of Prometheus, version 0.0.4, in one call of w.Write.

@@ -103,11 +103,13 @@ func (n *Nodes) IsUp(node int) bool {
 	return n.fleet.Away()&bit(node) == 0
 }
 
-// Node is the state of a node, with its votes and the lists that it is in.
+// Node is the state of a node, with its votes, the lists that it is in, and the fenced clients that
+// it serves.
 type Node struct {
 	conn.Node
-	Votes engine.Votes
-	Lists Lists
+	Votes  engine.Votes
+	Lists  Lists
+	Serves string
 }
 
 // Show shows each node, with its number. The driver lock is held.
@@ -118,7 +120,7 @@ func (n *Nodes) Show(show func(Node)) {
 }
 
 func (n *Nodes) node(i int) Node {
-	state := Node{n.fleet.Node(i), n.engine.Votes(i), n.cfg.in(i)}
+	state := Node{n.fleet.Node(i), n.engine.Votes(i), n.cfg.in(i), n.fence.Serves(i)}
 	state.Index = n.Number(i)
 	return state
 }

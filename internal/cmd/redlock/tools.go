@@ -187,11 +187,14 @@ type node struct {
 	Dialect string  `json:"releases_by,omitempty"`
 	Trip    float64 `json:"round_trip_seconds"`
 	Error   string  `json:"error,omitempty"`
+	Serves  string  `json:"serves,omitempty"`
 }
 
 const aboutNodes = `
 Nodes shows the state of each node: its connection, whether it may vote and for how long it still may
-not, its version, and the round trip. With -fenced a node that needs redlock fence init has no vote.`
+not, its version, and the round trip. With -fenced a node that needs redlock fence init has no vote, and
+SERVES is the clients that it serves: with these settings "now", with -next-nodes too "now+next", or
+with the next nodes alone "next".`
 
 func nodes(ctx context.Context, env *environment, args []string) error {
 	t, client, _, err := newTool(env, "nodes [settings]", aboutNodes, args, nil)
@@ -218,7 +221,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	}
 	var all []node
 	for _, n := range client.Stats().Nodes {
-		shown := node{n.Addr, n.Up, n.Up && n.Guarded == 0 && without[n.Addr] == nil, n.Guarded.Seconds(), n.Server, n.Dialect, n.RoundTrip.Seconds(), ""}
+		shown := node{n.Addr, n.Up, n.Up && n.Guarded == 0 && without[n.Addr] == nil, n.Guarded.Seconds(), n.Server, n.Dialect, n.RoundTrip.Seconds(), "", n.Serves}
 		if why := without[n.Addr]; why != nil {
 			shown.Error = why.Error()
 		} else if n.Err != nil {
@@ -227,7 +230,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 		all = append(all, shown)
 	}
 	err := t.print(all, func(w *tabwriter.Writer) {
-		fmt.Fprintf(w, "NODE\tSTATE\tSERVER\tRELEASES BY\tROUND TRIP\tERROR\n")
+		fmt.Fprintf(w, "NODE\tSTATE\tSERVES\tSERVER\tRELEASES BY\tROUND TRIP\tERROR\n")
 		for _, n := range all {
 			state := "votes"
 			switch {
@@ -238,7 +241,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 			case !n.Votes:
 				state = "no vote"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.3gms\t%s\n", n.Node, state, dash(n.Server), dash(n.Dialect), n.Trip*1000, n.Error)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.3gms\t%s\n", n.Node, state, dash(n.Serves), dash(n.Server), dash(n.Dialect), n.Trip*1000, n.Error)
 		}
 	})
 	if err == nil && ready != nil {
