@@ -256,7 +256,7 @@ func TestKeptElsewhere(t *testing.T) {
 // TestKeptLocksAreBounded: a client cannot have locks without an expiry kept alive without a bound, and
 // takes nothing from another.
 func TestKeptLocksAreBounded(t *testing.T) {
-	f := start(t, 1, func(c *frontend.Config) { c.NoTTL = 30 * time.Second })
+	f := start(t, 1, func(c *frontend.Config) { c.NoTTL, c.NodeTimeout = 30*time.Second, 5*time.Second })
 	a, b := f.dial(t), f.dial(t)
 	a.expect("RL.LOCK kept 60000 KEEP => [$token")
 	for i := range 1100 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,10 +119,10 @@ func TestWaitAsksSeldom(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), in(w)
 		defer s.Close()
-		asked := 0
+		var asked atomic.Int64
 		w.Servers[0].OnCommand(func(_ int64, args []string) {
 			if args[0] == "PTTL" {
-				asked++
+				asked.Add(1)
 			}
 		})
 		count := func(by *grants.Store, keys int) int {
@@ -134,9 +135,9 @@ func TestWaitAsksSeldom(t *testing.T) {
 				all.Go(func() { _, _ = s.Wait(ctx, key) })
 			}
 			time.Sleep(time.Second)
-			asked = 0
+			asked.Store(0)
 			time.Sleep(10 * time.Second)
-			n := asked
+			n := int(asked.Load())
 			cancel()
 			all.Wait()
 			for i := range keys {
