@@ -31,6 +31,15 @@ type defect struct {
 // hunk is a change of one file.
 type hunk struct{ file, old, new string }
 
+// apply changes the text of its file. What was found must begin where a line does.
+func (h hunk) apply(text string) (string, error) {
+	old := "\n" + h.old
+	if found := strings.Count("\n"+text, old); found != 1 || h.old == h.new {
+		return "", fmt.Errorf("found %d times in %s", found, h.file)
+	}
+	return strings.Replace("\n"+text, old, "\n"+h.new, 1)[1:], nil
+}
+
 // test is a package and the flags of go test.
 type test struct {
 	dir   string

@@ -77,13 +77,12 @@ func (t tree) try(d defect) (v verdict) {
 		if err != nil {
 			return verdict{state: stateStale, detail: err.Error()}
 		}
-		// Line by line: what was found must begin where a line does.
-		old, text := "\n"+h.old, "\n"+string(src)
-		if found := strings.Count(text, old); found != 1 || h.old == h.new {
-			return verdict{state: stateStale, detail: fmt.Sprintf("hunk %d: found %d times in %s", i+1, found, h.file)}
+		changed, err := h.apply(string(src))
+		if err != nil {
+			return verdict{state: stateStale, detail: fmt.Sprintf("hunk %d: %v", i+1, err)}
 		}
 		defer os.WriteFile(name, src, 0o644)
-		if err := os.WriteFile(name, []byte(strings.Replace(text, old, "\n"+h.new, 1)[1:]), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(changed), 0o644); err != nil {
 			return verdict{state: stateStale, detail: err.Error()}
 		}
 	}
