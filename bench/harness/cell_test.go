@@ -19,6 +19,7 @@ import (
 func until(t *testing.T, d Driver, cfg Config, enough func(result.Result) bool) result.Result {
 	t.Helper()
 	for window := 20 * time.Millisecond; ; window *= 2 {
+		require.Less(t, window, 30*time.Second)
 		r, err := Measure(t.Context(), d, cfg, Timing{Warmup: time.Millisecond, Window: window})
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, r.Seconds, window.Seconds())
@@ -121,15 +122,14 @@ func TestMeasureCounts(t *testing.T) {
 // is not counted.
 func TestPacedCells(t *testing.T) {
 	cfg := cell(2)
-	cfg.Scenario, cfg.Rate, cfg.Hold = Uncontended, 1000, time.Millisecond
-	r := until(t, &still{name: "idle"}, cfg, func(r result.Result) bool {
-		return r.Pairs >= 100 && r.PairsPerSec < 1500 && r.P50 < 1000 // once the machine lets it
+	cfg.Scenario, cfg.Rate, cfg.Hold = Uncontended, 100, 10*time.Millisecond
+	until(t, &still{name: "idle"}, cfg, func(r result.Result) bool {
+		return r.Pairs >= 20 && r.PairsPerSec < 150 && r.P50 < 10_000 // once the machine lets it
 	})
-	require.Less(t, r.P50, 1000.0)
 
 	cfg.Rate, cfg.Hold = 100_000, 0
 	late := func(int) (bool, error) { time.Sleep(time.Millisecond); return true, nil }
-	r = until(t, &still{name: "slow", acquire: late}, cfg, func(r result.Result) bool { return r.Pairs >= 20 })
+	r := until(t, &still{name: "slow", acquire: late}, cfg, func(r result.Result) bool { return r.Pairs >= 20 })
 	require.Greater(t, r.P50, 5000.0, "it counts from where its worker came to it")
 
 	_, err := Measure(t.Context(), &still{name: "alone", session: runner{}}, cfg, Timing{})
