@@ -50,7 +50,7 @@ func (p *place) Leave() {
 // next returns when the next step of the batch is over.
 //
 // No lock is needed: a goroutine writes only before it adds itself to here, and
-// the leader, who sees all of them there, writes before it wakes them.
+// the leader sees all of them there, and writes before it wakes them.
 func (p *place) next() error {
 	c := p.crew
 	if c.here.Add(1) < int64(len(c.places)) {

@@ -26,7 +26,7 @@ type slot struct {
 	granted  atomic.Int64
 	until    atomic.Int64 // the end of the holder's validity
 	released atomic.Int64 // before the release was asked for
-	by       atomic.Int64 // who released, as holder
+	by       atomic.Int64 // the worker that released, written as holder is
 	_        [3]int64
 }
 

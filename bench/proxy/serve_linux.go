@@ -191,12 +191,7 @@ func (n *node) join(client *net.TCPConn) {
 	}
 	var both sync.WaitGroup
 	for from, to := range map[*net.TCPConn]*net.TCPConn{client: backend, backend: client} {
-		both.Go(func() {
-			if n.carry(from, to) != nil {
-				reset(from)
-				reset(to)
-			}
-		})
+		both.Go(func() { n.carry(from, to) })
 	}
 	both.Wait()
 	n.mu.Lock()
@@ -217,25 +212,26 @@ type chunk struct {
 	bytes []byte
 }
 
-// carry carries one direction of a connection until its end.
-func (n *node) carry(from, to *net.TCPConn) error {
+// carry carries one direction of a connection until its end. Whichever side fails, both are reset.
+func (n *node) carry(from, to *net.TCPConn) {
+	fail := func() {
+		reset(from)
+		reset(to)
+	}
 	inFlight := make(chan chunk, 1<<12)
-	sent := make(chan error, 1)
-	go func() {
-		err := n.send(to, inFlight)
-		if err != nil {
-			reset(from)
+	var sender sync.WaitGroup
+	sender.Go(func() {
+		if n.send(to, inFlight) != nil {
+			fail()
 			for range inFlight { // so that the reader does not block
 			}
 		}
-		sent <- err
-	}()
-	err := n.receive(from, inFlight)
-	if err != nil {
-		reset(to) // before send ends it with a farewell
+	})
+	if n.receive(from, inFlight) != nil {
+		fail() // before the sender ends it with a farewell
 	}
 	close(inFlight)
-	return errors.Join(err, <-sent)
+	sender.Wait()
 }
 
 // receive reads, and gives each chunk its time. A chunk never overtakes an earlier one.

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/frontend"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // Scripts by shape, as lock libraries have them.
@@ -23,12 +22,7 @@ const (
 // call sends a command whose arguments have blanks.
 func (c *client) call(args ...string) string {
 	c.t.Helper()
-	out := resp.AppendArray(nil, len(args))
-	for _, arg := range args {
-		out = resp.AppendBulkString(out, arg)
-	}
-	_, err := c.conn.Write(out)
-	require.NoError(c.t, err)
+	c.sendWords(args)
 	return c.receive()
 }
 

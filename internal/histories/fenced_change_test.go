@@ -71,10 +71,7 @@ func (h *changingHistory) lockOnce(c *redlock.Client, name string, rng random, s
 	ttl := 100*time.Millisecond + rng.N(maxTTL-100*time.Millisecond)
 	ctx, cancel := context.WithTimeout(h.T.Context(), rng.N(time.Second))
 	defer cancel()
-	h.mu.Lock()
-	h.turn++
-	began := h.turn
-	h.mu.Unlock()
+	began := h.begin()
 	var l redlock.Lock
 	var err error
 	switch rng.IntN(3) {

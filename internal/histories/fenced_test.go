@@ -59,10 +59,7 @@ func (h *fencedHistory) use(client, user int) {
 		key := fmt.Sprint("k", rng.IntN(2))
 		ttl := 100*time.Millisecond + time.Duration(rng.Int64N(int64(maxTTL-100*time.Millisecond)))
 		ctx, cancel := context.WithTimeout(h.T.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
-		h.mu.Lock()
-		h.turn++
-		began := h.turn
-		h.mu.Unlock()
+		began := h.begin()
 		var l redlock.Lock
 		var err error
 		token := uint64(0)
@@ -97,6 +94,14 @@ func (h *fencedHistory) use(client, user int) {
 		cancel()
 		time.Sleep(time.Duration(rng.IntN(50)) * time.Millisecond)
 	}
+}
+
+// begin returns the turn in which an acquire begins.
+func (h *fencedHistory) begin() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.turn++
+	return h.turn
 }
 
 // granted checks and notes a token.

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 )
 
-// AutoPipeline is a Redlock written by hand on go-redis, as a user who
-// knows that library well would today: each node has an AsyncAutoPipeline, which
+// AutoPipeline is a Redlock written by hand on go-redis, as experts in that
+// library write one today: each node has an AsyncAutoPipeline, which
 // merges what goroutines ask for at the same time into pipelines; an operation
 // is queued for all nodes first and waited for afterwards.
 //

@@ -25,12 +25,9 @@ func breakLock(ctx context.Context, env *environment, args []string) error {
 		return err
 	}
 	defer client.Close()
-	if len(rest) != 1 {
-		return usage("break wants one key")
-	}
-	state, err := client.Inspect(ctx, rest[0])
+	state, err := inspectOne(ctx, client, "break", rest)
 	if err != nil {
-		return statusOf(err)
+		return err
 	}
 	k := newKey(state)
 	fmt.Fprintln(env.out, k.headline())

@@ -102,18 +102,24 @@ const aboutInspect = `
 Inspect shows what each node has at a key: the name of the holder's client, a digest of its token
 (the token itself could release the lock), and for how long.`
 
+// inspectOne asks the nodes what they have at the only key of a command.
+func inspectOne(ctx context.Context, client *redlock.Client, command string, keys []string) (redlock.KeyState, error) {
+	if len(keys) != 1 {
+		return redlock.KeyState{}, usage("%s wants one key", command)
+	}
+	state, err := client.Inspect(ctx, keys[0])
+	return state, statusOf(err)
+}
+
 func inspect(ctx context.Context, env *environment, args []string) error {
 	t, client, rest, err := newTool(env, "inspect [settings] key", aboutInspect, args, nil)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if len(rest) != 1 {
-		return usage("inspect wants one key")
-	}
-	state, err := client.Inspect(ctx, rest[0])
+	state, err := inspectOne(ctx, client, "inspect", rest)
 	if err != nil {
-		return statusOf(err)
+		return err
 	}
 	k := newKey(state)
 	err = t.print(k, func(w *tabwriter.Writer) {
