@@ -234,6 +234,9 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 	h.mu.Lock()
 	clear(forgotten)
 	h.mu.Unlock()
+	for i := range 3 { // all are down at once: the first must not get its vote back from the last
+		require.NoError(t, f.servers[i].Kill())
+	}
 	for i := range 3 {
 		require.NoError(t, f.servers[i].Restart())
 	}
