@@ -14,7 +14,11 @@ first start, and after too many nodes have lost the tokens. It takes as long as 
 clients of the nodes must have alike, and the same nodes by the same names.
 
 After a loss give the largest token that the resources have seen with -at-least; read it when -max-ttl has
-passed since the nodes were lost.`
+passed since the nodes were lost.
+
+With -next-nodes or -next-max-ttl fence init then has clients without them refused, and those with the next
+settings alone served. Where a group had no vote yet it gives the vote and does nothing else: call it again
+before the next step. SERVES is "next" where that is done, and "now" in groups that do not change.`
 
 func fence(ctx context.Context, env *environment, args []string) error {
 	var atLeast uint64
@@ -54,6 +58,10 @@ func fence(ctx context.Context, env *environment, args []string) error {
 }
 
 func initFencing(ctx context.Context, t *tool, client *redlock.Client, atLeast uint64) error {
-	fmt.Fprintf(t.env.err, "redlock: giving nodes their vote; this takes up to %v\n", frontend.MaxTTL(t.maxTTL))
+	wait, what := frontend.MaxTTL(max(t.maxTTL, t.nextMaxTTL)), "giving nodes their vote"
+	if t.isChanging() {
+		wait, what = 2*wait, what+", and then to the next configuration"
+	}
+	fmt.Fprintf(t.env.err, "redlock: %s; this takes up to %v\n", what, wait)
 	return statusOf(client.InitFencing(ctx, atLeast))
 }

@@ -111,17 +111,6 @@ func holders(servers []*fakeredis.Server, key string) (n int) {
 	return n
 }
 
-// TestFence: what an operator types where fenced nodes need their vote.
-func TestFence(t *testing.T) {
-	servers := cluster.Start(t, 3)
-	status, out, _ := redlockOn(t, servers, "fence", "status", "-max-ttl", "100ms")
-	require.Equal(t, exitNoQuorum, status)
-	require.NotContains(t, out, "votes")
-	status, out, _ = redlockOn(t, servers, "fence", "init", "-max-ttl", "100ms", "-at-least", "7")
-	require.Equal(t, exitOK, status)
-	require.GreaterOrEqual(t, strings.Count(out, "votes"), 2, out)
-}
-
 // TestServe: what it says when it listens, and that it ends in order.
 func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
@@ -165,9 +154,15 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"frobnicate", `no command "frobnicate"`},
 		{"serve extra", `no argument "extra"`},
-		{"serve -embedded", "leave -nodes out"},
+		{"serve -embedded", "leave -nodes and -next-nodes out"},
 		{"serve -frob", "-h lists the settings"},
 		{"serve -nodes redis://:hunter2@10.0.0.1:6379", "every user of this machine can list"},
+		{"nodes -next-nodes a;redis://:hunter2@10.0.0.1:6379", "give it in REDLOCK_NEXT_NODES"},
+		{"nodes -nodes a,b -nodes redis://:hunter2@c", "-nodes is given 2 times: give it once, with ; between groups"},
+		{"nodes -nodes a,b;c;", "-nodes has no node in group 3 of 3"},
+		{"nodes -next-nodes ,", "-next-nodes has no node"},
+		{"nodes -nodes a,b,c;d,a", "both Groups[0] and Groups[1] have the node a:6379"},
+		{"nodes -next-max-ttl 1h", "NextMaxTTL is set, and Fenced is not"},
 		{"serve -listen " + taken.Addr().String(), "address already in use"},
 		{"serve -metrics " + taken.Addr().String() + " -listen 127.0.0.1:0", "address already in use"},
 		{"serve -nodes " + replica[0].Addr(), "replica"},

@@ -58,8 +58,8 @@ func serve(ctx context.Context, env *environment, args []string) error {
 		return err
 	case len(rest) > 0:
 		return usage("serve takes no argument %q; the nodes are -nodes a,b,c", rest[0])
-	case s.embedded && s.nodes != "":
-		return usage("-embedded brings its own masters: leave -nodes out")
+	case s.embedded && s.now.text+s.next.text != "":
+		return usage("-embedded brings its own masters: leave -nodes and -next-nodes out")
 	}
 	return s.run(ctx)
 }
@@ -71,11 +71,11 @@ func (s *serving) run(ctx context.Context) error {
 			return err
 		}
 		defer masters.Close()
-		s.nodes = strings.Join(masters.Nodes(), ",")
+		s.now.text = strings.Join(masters.Nodes(), ",")
 	}
 	logger := s.logger()
 	cfg := frontend.Config{
-		MaxTTL: frontend.MaxTTL(s.maxTTL), NodeTimeout: s.nodeTimeout, Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force,
+		MaxTTL: s.longest(), NodeTimeout: s.nodeTimeout, Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force,
 		Limits: session.Limits{Clients: s.clients}, Logger: logger,
 	}
 	var err error

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/frontend"
 )
 
 // errHelp ends a command that has shown its help.
@@ -24,17 +23,15 @@ type settings struct {
 	env    *environment
 	config string
 
-	nodes, next string
-	maxTTL      time.Duration
+	fleet
 	nodeTimeout time.Duration
-	fenced      bool
 	name        string
 	verbose     bool
 }
 
 // newSettings returns the settings of a command. about explains it, in lines.
 func newSettings(env *environment, use, about string) *settings {
-	s := &settings{FlagSet: flag.NewFlagSet("redlock "+use, flag.ContinueOnError), env: env}
+	s := &settings{FlagSet: flag.NewFlagSet("redlock "+use, flag.ContinueOnError), env: env, fleet: newFleet()}
 	s.SetOutput(env.out)
 	s.Usage = func() {
 		fmt.Fprintf(env.out, "usage: redlock %s\n\n%s\n\n", use, strings.TrimSpace(about))
@@ -47,11 +44,8 @@ func newSettings(env *environment, use, about string) *settings {
 
 // addNodes adds the settings of a client.
 func (s *settings) addNodes() {
-	s.StringVar(&s.nodes, "nodes", "", "the masters, as host:port or URLs, with commas between; passwords only in REDLOCK_NODES or the config `file`")
-	s.StringVar(&s.next, "next-nodes", "", "the nodes after a change that is under way, as -nodes: see conn/OPERATORS.md")
-	s.DurationVar(&s.maxTTL, "max-ttl", time.Minute, "the longest TTL that is asked for, the same in all commands; Config.MaxTTL of Go clients must be 2% and 1s more: 62.2s for 1m")
+	s.fleet.addTo(s)
 	s.DurationVar(&s.nodeTimeout, "node-timeout", 0, "how long the nodes have to answer; 0 is a twentieth of the TTL, at most 50ms")
-	s.BoolVar(&s.fenced, "fenced", false, "locks have fencing tokens; the nodes need redlock fence init once")
 	s.StringVar(&s.name, "name", "", "shown beside the locks of this process, such as its host")
 }
 
@@ -65,8 +59,10 @@ func (s *settings) parse(args []string) ([]string, error) {
 	} else if err != nil {
 		return nil, usage("%v; %s -h lists the settings", err, s.Name())
 	}
-	if hasPassword(s.nodes) || hasPassword(s.next) {
-		return nil, usage("-nodes has a password, which every user of this machine can list: give it in REDLOCK_NODES or the config file")
+	for _, l := range []*nodeList{&s.now, &s.next} {
+		if err := l.checkArgument(); err != nil {
+			return nil, err
+		}
 	}
 	given := map[string]bool{}
 	s.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -110,18 +106,6 @@ func (s *settings) read(given map[string]bool) error {
 	return lines.Err()
 }
 
-// hasPassword reports whether one of the nodes has a password in it.
-func hasPassword(nodes string) bool {
-	for node := range strings.SplitSeq(nodes, ",") {
-		_, rest, isURL := strings.Cut(node, "://")
-		user, _, has := strings.Cut(rest, "@")
-		if isURL && has && strings.Contains(user, ":") {
-			return true
-		}
-	}
-	return false
-}
-
 // logger returns the log of -v, or one of warnings and worse.
 func (s *settings) logger() *slog.Logger {
 	level := slog.LevelWarn
@@ -133,26 +117,15 @@ func (s *settings) logger() *slog.Logger {
 
 // connect returns a client of the nodes.
 func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
-	if s.nodes == "" {
-		return nil, usage("the nodes are missing: -nodes host:port,host:port,host:port, or REDLOCK_NODES")
+	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, Name: s.name, Logger: logger}
+	if err := s.configure(&cfg); err != nil {
+		return nil, err
 	}
-	client, err := redlock.New(redlock.Config{
-		Nodes: list(s.nodes), NextNodes: list(s.next), MaxTTL: frontend.MaxTTL(s.maxTTL), NodeTimeout: s.nodeTimeout, Fenced: s.fenced, Name: s.name, Logger: logger,
-	})
+	client, err := redlock.New(cfg)
 	if errors.Is(err, redlock.ErrConfig) {
 		return nil, &exit{exitUsage, err}
 	}
 	return client, err
-}
-
-// list is the elements of a setting with commas between.
-func list(text string) (all []string) {
-	for element := range strings.SplitSeq(text, ",") {
-		if element = strings.TrimSpace(element); element != "" {
-			all = append(all, element)
-		}
-	}
-	return all
 }
 
 // trimName is the text of an error without the name of the library, which precedes it anyway.

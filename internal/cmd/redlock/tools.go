@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -186,6 +188,7 @@ func held(ctx context.Context, env *environment, args []string) error {
 // node is a node as nodes shows it.
 type node struct {
 	Node    string  `json:"node"`
+	In      string  `json:"in,omitempty"` // the lists that have it, in a change
 	Up      bool    `json:"up"`
 	Votes   bool    `json:"votes"`
 	Guarded float64 `json:"no_vote_for_seconds,omitempty"`
@@ -197,10 +200,11 @@ type node struct {
 }
 
 const aboutNodes = `
-Nodes shows the state of each node: its connection, whether it may vote and for how long it still may
-not, its version, and the round trip. With -fenced a node that needs redlock fence init has no vote, and
-SERVES is the clients that it serves: with these settings "now", with -next-nodes too "now+next", or
-with the next nodes alone "next".`
+Nodes shows the state of each node, group by group: its connection, whether it may vote and for how long
+it still may not, its version, and the round trip. With -next-nodes IN is "now", "next" or "both".
+
+With -fenced a node that needs redlock fence init has no vote, and SERVES is the clients that it serves:
+with these settings "now", with -next-nodes too "now+next", or with the next nodes alone "next".`
 
 func nodes(ctx context.Context, env *environment, args []string) error {
 	t, client, _, err := newTool(env, "nodes [settings]", aboutNodes, args, nil)
@@ -211,23 +215,54 @@ func nodes(ctx context.Context, env *environment, args []string) error {
 	return t.showNodes(ctx, client)
 }
 
+// measure asks all nodes something, for the round trips. A key belongs to one group, so it takes
+// so many that each group has some.
+func (t *tool) measure(ctx context.Context, client *redlock.Client) error {
+	keys := 1
+	if more := strings.Count(t.now.text+t.next.text, ";"); more > 0 {
+		keys = 16 * (1 + more)
+	}
+	var all sync.WaitGroup
+	errs := make([]error, keys)
+	for i := range errs {
+		all.Go(func() { _, errs[i] = client.Inspect(ctx, fmt.Sprint("redlock:nodes:", i)) })
+	}
+	all.Wait()
+	return statusOf(cmp.Or(errs...))
+}
+
+// quorumErrors is those in an error: one for each group without a quorum.
+func quorumErrors(err error) (all []*redlock.QuorumError) {
+	switch e := err.(type) {
+	case *redlock.QuorumError:
+		return []*redlock.QuorumError{e}
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			all = append(all, quorumErrors(err)...)
+		}
+	case interface{ Unwrap() error }:
+		return quorumErrors(e.Unwrap())
+	}
+	return all
+}
+
 // showNodes prints the state of the nodes. The status is 69 where too few may vote.
 func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
-	if _, err := client.Inspect(ctx, "redlock:nodes"); err != nil { // for the round trips
-		return statusOf(err)
+	if err := t.measure(ctx, client); err != nil {
+		return err
 	}
 	look, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	ready := client.Ready(look)
 	without := map[string]error{}
-	if failed := (*redlock.QuorumError)(nil); errors.As(ready, &failed) {
+	for _, failed := range quorumErrors(ready) {
 		for _, n := range failed.Failed {
 			without[n.Addr] = n.Err
 		}
 	}
 	var all []node
 	for _, n := range client.Stats().Nodes {
-		shown := node{n.Addr, n.Up, n.Up && n.Guarded == 0 && without[n.Addr] == nil, n.Guarded.Seconds(), n.Server, n.Dialect, n.RoundTrip.Seconds(), "", n.Serves}
+		shown := node{n.Addr, t.in(n), n.Up, n.Up && n.Guarded == 0 && without[n.Addr] == nil, n.Guarded.Seconds(), n.Server, n.Dialect, n.RoundTrip.Seconds(), "", n.Serves}
 		if why := without[n.Addr]; why != nil {
 			shown.Error = why.Error()
 		} else if n.Err != nil {
@@ -236,7 +271,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 		all = append(all, shown)
 	}
 	err := t.print(all, func(w *tabwriter.Writer) {
-		fmt.Fprintf(w, "NODE\tSTATE\tSERVES\tSERVER\tRELEASES BY\tROUND TRIP\tERROR\n")
+		fmt.Fprintf(w, "NODE\tIN\tSTATE\tSERVES\tSERVER\tRELEASES BY\tROUND TRIP\tERROR\n")
 		for _, n := range all {
 			state := "votes"
 			switch {
@@ -247,13 +282,26 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 			case !n.Votes:
 				state = "no vote"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.3gms\t%s\n", n.Node, state, dash(n.Serves), dash(n.Server), dash(n.Dialect), n.Trip*1000, n.Error)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%.3gms\t%s\n", n.Node, dash(n.In), state, dash(n.Serves), dash(n.Server), dash(n.Dialect), n.Trip*1000, n.Error)
 		}
 	})
 	if err == nil && ready != nil {
 		return &exit{exitNoQuorum, nil}
 	}
 	return err
+}
+
+// in is the lists that have a node, while there are two.
+func (t *tool) in(n redlock.Node) string {
+	switch {
+	case !t.isChanging():
+		return ""
+	case n.InNodes && n.InNextNodes:
+		return "both"
+	case n.InNextNodes:
+		return "next"
+	}
+	return "now"
 }
 
 // statusOf gives an error of the library its exit status.

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/frontend"
+)
+
+// fleet is the masters, and what they are while they change, as settings.
+type fleet struct {
+	now, next          nodeList
+	maxTTL, nextMaxTTL time.Duration
+	fenced             bool
+}
+
+func newFleet() fleet {
+	return fleet{now: nodeList{flag: "nodes"}, next: nodeList{flag: "next-nodes"}}
+}
+
+// addTo adds the settings.
+func (f *fleet) addTo(s *settings) {
+	s.Func(f.now.flag, "the masters: a `list` of host:port or URLs, with commas between. Several groups of masters, which share the keys,\n"+
+		"have a semicolon between: 'a,b,c;d,e,f', in the order of all clients. Passwords only in REDLOCK_NODES or the -config file", f.now.set)
+	s.Func(f.next.flag, "while nodes or groups change: the `list` after the change, as -nodes; see conn/OPERATORS.md", f.next.set)
+	s.DurationVar(&f.maxTTL, "max-ttl", time.Minute, "the longest TTL that is asked for, the same in all commands; Config.MaxTTL of Go clients must be 2% and 1s more: 62.2s for 1m")
+	s.DurationVar(&f.nextMaxTTL, "next-max-ttl", 0, "while -max-ttl of -fenced clients changes: the one after the change; 0 is no change")
+	s.BoolVar(&f.fenced, "fenced", false, "locks have fencing tokens; the nodes need redlock fence init once")
+}
+
+// longest is the longest TTL that is granted.
+func (f *fleet) longest() time.Duration {
+	if f.nextMaxTTL > 0 {
+		return frontend.MaxTTL(min(f.maxTTL, f.nextMaxTTL))
+	}
+	return frontend.MaxTTL(f.maxTTL)
+}
+
+// isChanging reports whether a change is under way.
+func (f *fleet) isChanging() bool { return f.next.text != "" || f.nextMaxTTL > 0 }
+
+// configure sets the nodes of a client: as groups where one of the lists has several. A single
+// group is the same as its nodes.
+func (f *fleet) configure(cfg *redlock.Config) error {
+	now, err := f.now.groups()
+	if err != nil {
+		return err
+	}
+	next, err := f.next.groups()
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(now) == 0:
+		return usage("the nodes are missing: -nodes host:port,host:port,host:port, or REDLOCK_NODES")
+	case len(now) > 1 || len(next) > 1:
+		cfg.Groups, cfg.NextGroups = now, next
+	case len(next) == 1:
+		cfg.Nodes, cfg.NextNodes = now[0], next[0]
+	default:
+		cfg.Nodes = now[0]
+	}
+	cfg.MaxTTL, cfg.NextMaxTTL, cfg.Fenced = frontend.MaxTTL(f.maxTTL), frontend.MaxTTL(f.nextMaxTTL), f.fenced
+	return nil
+}
+
+// nodeList is the value of -nodes or -next-nodes. Its errors do not quote it: it may have passwords.
+type nodeList struct {
+	flag, text string
+	times      int // how often it was given
+}
+
+func (l *nodeList) set(text string) error {
+	l.text = text
+	l.times++
+	return nil
+}
+
+// checkArgument refuses what may not be given as an argument.
+func (l *nodeList) checkArgument() error {
+	switch {
+	case l.times > 1:
+		return usage("-%s is given %d times: give it once, with ; between groups: -%s 'a,b,c;d,e,f'", l.flag, l.times, l.flag)
+	case hasPassword(l.text):
+		return usage("-%s has a password, which every user of this machine can list: give it in REDLOCK_%s or the config file",
+			l.flag, strings.ToUpper(strings.ReplaceAll(l.flag, "-", "_")))
+	}
+	return nil
+}
+
+// groups is the groups of the list. It is empty where the list is.
+func (l *nodeList) groups() (all [][]string, err error) {
+	if strings.TrimSpace(l.text) == "" {
+		return nil, nil
+	}
+	texts := strings.Split(l.text, ";")
+	for i, text := range texts {
+		nodes := list(text)
+		switch {
+		case len(nodes) > 0:
+		case len(texts) == 1:
+			return nil, usage("-%s has no node in it: want host:port,host:port,host:port", l.flag)
+		default:
+			return nil, usage("-%s has no node in group %d of %d: there is one ; between two groups, and none at the end", l.flag, i+1, len(texts))
+		}
+		all = append(all, nodes)
+	}
+	return all, nil
+}
+
+// list is the elements of a setting with commas between.
+func list(text string) (all []string) {
+	for element := range strings.SplitSeq(text, ",") {
+		if element = strings.TrimSpace(element); element != "" {
+			all = append(all, element)
+		}
+	}
+	return all
+}
+
+// hasPassword reports whether one of the nodes has a password in it.
+func hasPassword(nodes string) bool {
+	for node := range strings.FieldsFuncSeq(nodes, func(r rune) bool { return r == ',' || r == ';' }) {
+		_, rest, isURL := strings.Cut(node, "://")
+		user, _, has := strings.Cut(rest, "@")
+		if isURL && has && strings.Contains(user, ":") {
+			return true
+		}
+	}
+	return false
+}

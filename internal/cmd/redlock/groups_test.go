@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/testkit/cluster"
+)
+
+// TestGroups: each command finds a key in the group that clients have it in, and nodes shows all
+// groups, of both lists while they change.
+func TestGroups(t *testing.T) {
+	servers := cluster.Start(t, 9)
+	lists := nodesOf(servers[:3]) + ";" + nodesOf(servers[3:6])
+	client := cluster.Connect(t, fakeredis.Addrs(servers[:6]), cluster.InGroups(3))
+	on := func(args string) (int, string) {
+		t.Helper()
+		status, out, _ := redlockOn(t, nil, strings.Fields(args)...)
+		return status, out
+	}
+	var keys []string
+	for i := range 8 {
+		keys = append(keys, fmt.Sprint("key-", i))
+		cluster.MustAcquire(t, client, keys[i], cluster.TTL)
+	}
+	status, out := on("held -nodes " + lists + " " + strings.Join(keys, " "))
+	require.Equal(t, exitOK, status, out)
+	for _, key := range keys {
+		status, out = on("break -yes -nodes " + lists + " " + key)
+		require.Equal(t, exitOK, status, out)
+		testkit.Await(t, "released", func() bool { return holders(servers, key) == 0 })
+	}
+
+	_, out = on("nodes -json -nodes " + lists + " -next-nodes " + lists + ";" + nodesOf(servers[6:]))
+	var shown []node
+	require.NoError(t, json.Unmarshal([]byte(out), &shown))
+	for i, n := range shown {
+		require.Equal(t, servers[i].Addr(), n.Node)
+		require.Equal(t, i < 6, n.In == "both")
+		require.True(t, n.Votes)
+		require.NotZero(t, n.Trip)
+	}
+	require.Len(t, shown, 9)
+}
+
+// TestFencedGroups: what an operator types where fenced groups get their vote, and where one of them gets
+// another node.
+func TestFencedGroups(t *testing.T) {
+	servers := cluster.Start(t, 7)
+	first := nodesOf(servers[:3]) + ";"
+	now, next := first+nodesOf(servers[3:6]), first+nodesOf(servers[4:])
+	fence := func(args string) (int, string) {
+		t.Helper()
+		status, out, _ := redlockOn(t, nil, append([]string{"fence"}, strings.Fields(args+" -max-ttl 100ms")...)...)
+		return status, out
+	}
+	status, out := fence("status -nodes " + now)
+	require.Equal(t, exitNoQuorum, status)
+	require.NotContains(t, out, "votes")
+	status, out = fence("init -at-least 7 -nodes " + now)
+	require.Equal(t, exitOK, status)
+	require.GreaterOrEqual(t, strings.Count(out, "votes"), 4, out)
+	status, out = fence("init -json -nodes " + now + " -next-nodes " + next)
+	require.Equal(t, exitOK, status, out)
+	require.GreaterOrEqual(t, strings.Count(out, `"serves": "next"`), 2, out)
+	status, _ = fence("status -nodes " + next)
+	require.Equal(t, exitOK, status)
+	status, _ = fence("status -nodes " + now)
+	require.Equal(t, exitNoQuorum, status)
+}
