@@ -21,6 +21,9 @@ type Operand struct {
 type Fence struct {
 	Set string                  // the key with the tokens of the fleet
 	Me  [quorum.MaxNodes][]byte // by node: the fleet, and the node's present life
+	// Known is, by node, the marker that it has shown last, where that serves the client and
+	// does not follow from Me; else nil.
+	Known [quorum.MaxNodes][]byte
 }
 
 // ReadBytes is how much of a value ReadValue reads. Locks of others may share the
@@ -113,12 +116,16 @@ func appendCall(dst []byte, k Kind, operands []Operand) []byte {
 }
 
 // appendFenced writes EVALSHA sha n set key… me, and for each key of an acquire first last
-// token ttl, or for extends token… ttl…
+// token ttl, or for extends token… ttl…; at the end the marker, if it is known.
 func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int) []byte {
 	n := len(operands)
 	args, sha := 5+n+2*n, fencing.ExtendSHA1
 	if k == Acquire {
 		args, sha = 5+n+4*n, fencing.AcquireSHA1
+	}
+	known := fence.Known[node]
+	if known != nil {
+		args++
 	}
 	dst = resp.AppendArray(dst, args)
 	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"...)
@@ -138,13 +145,16 @@ func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int
 			dst = appendToken(dst, op)
 			dst = appendInt(dst, op.TTL)
 		}
-		return dst
+	} else {
+		for i := range operands {
+			dst = appendToken(dst, &operands[i])
+		}
+		for i := range operands {
+			dst = appendInt(dst, operands[i].TTL)
+		}
 	}
-	for i := range operands {
-		dst = appendToken(dst, &operands[i])
-	}
-	for i := range operands {
-		dst = appendInt(dst, operands[i].TTL)
+	if known != nil {
+		dst = resp.AppendBulk(dst, known)
 	}
 	return dst
 }

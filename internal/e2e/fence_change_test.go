@@ -133,6 +133,30 @@ func TestFencedNextNodes(t *testing.T) {
 	})
 }
 
+// TestFencedMarkerIsKnown: a client of both configurations names the marker that a node has shown, so
+// that scripts do not look at the parts of it. One that does not serve the client is not named.
+func TestFencedMarkerIsKnown(t *testing.T) {
+	changes(t, func(c *changing) {
+		both := c.client(three, replaced, 0)
+		c.serves(both, "now", "now", "now", "now")
+		for _, s := range c.servers {
+			s.Deny("zrangebyscore")
+		}
+		l, err := both.TryAcquire(c.Context(), "k", fenceTTL)
+		require.NoError(c, err)
+		require.NoError(c, l.Release(c.Context()))
+		for _, s := range c.servers {
+			s.Allow()
+			n, _ := s.Fence("redlock:fence")
+			n.Marker.Me.Fleet = "another"
+			s.SetFence("redlock:fence", n)
+		}
+		c.refused(both, "configured otherwise")
+		c.serves(both, "another", "another", "another", "another")
+		c.refused(both, "configured otherwise")
+	})
+}
+
 // TestFencedChangeIsTakenBack: before the call clients just leave step 1. After it they go back by
 // a change the other way.
 func TestFencedChangeIsTakenBack(t *testing.T) {

@@ -95,6 +95,7 @@ type Client struct {
 // life is one connection of a node, and how its scripts are addressed on it.
 type life struct {
 	connection uint64
+	run        string
 	me         []byte
 }
 
@@ -148,13 +149,33 @@ func (c *Client) Encode() *command.Fence {
 // Up begins the life of a node on a new connection. The driver lock is held.
 func (c *Client) Up(node int, connection uint64, run string) {
 	me := []byte(c.fleet.Name() + ":" + run)
-	c.encode.Me[node] = me
+	c.encode.Me[node], c.encode.Known[node] = me, nil
 	c.mu.Lock()
-	c.lives[node], c.foreign[node], c.faults[node], c.markers[node] = life{connection, me}, "", nil, ""
+	c.lives[node], c.foreign[node], c.faults[node], c.markers[node] = life{connection, run, me}, "", nil, ""
 	c.forgotten.Or(bit(node)) // it is asked, before an acquire has to find out
 	c.mu.Unlock()
 	c.doubted.Or(bit(node))
 	c.cfg.Ring()
+}
+
+// know has commands name the marker that a node has shown on a connection, if it serves this client
+// of two configurations: which of the three it is does not follow from the client's own. The
+// driver lock is free.
+func (c *Client) know(node int, at life, marker string) {
+	if c.fleet.Next.Nodes == 0 {
+		return
+	}
+	m := fencing.ParseMarker(marker)
+	if !m.Serves(fencing.Me{Fleet: c.fleet.Name(), Run: at.run}) {
+		return
+	}
+	c.engine.DriverLock().Lock()
+	defer c.engine.DriverLock().Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lives[node].connection == at.connection {
+		c.encode.Known[node] = []byte(marker)
+	}
 }
 
 // NoVote notes that a node has no vote. The driver lock is held.

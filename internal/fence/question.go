@@ -105,16 +105,20 @@ func (x *question) take() (a fencing.Answer, err error, there bool) {
 
 // noted notes how the question was answered, if the connection is still the node's.
 func (x *question) noted(err error, a fencing.Answer, marker string) error {
-	c := x.client
+	c, news := x.client, false
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.lives[x.node].connection == x.life.connection {
 		if x.shows > 0 || a.Code != fencing.Amnesia {
+			news = c.markers[x.node] != marker
 			c.markers[x.node] = marker
 		}
 		if c.faults[x.node] = err; err == nil && a.Code != fencing.Foreign {
 			c.foreign[x.node] = ""
 		}
+	}
+	c.mu.Unlock()
+	if news {
+		c.know(x.node, x.life, marker)
 	}
 	return err
 }

@@ -81,6 +81,11 @@ func (m *Marker) read(me Me) Answer {
 	return Answer{Code: Amnesia, Text: m.Nonce}
 }
 
+// Serves reports whether a node with the marker has a vote for a client.
+func (m *Marker) Serves(me Me) bool {
+	return m.Phase == Voting && m.Me.Run == me.Run && related(m.Me, me)
+}
+
 // related reports whether the client has all configurations that the marker names; of a marker
 // of an earlier run, which has no vote, whether it has any of them.
 func related(marker, client Me) bool {
