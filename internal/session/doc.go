@@ -10,8 +10,9 @@
 //  3. A command that is Alone, such as one that waits, runs when all before it are complete, and
 //     those after it begin when it is: it holds its connection, and no other.
 //
-// One goroutine reads each connection, also while its commands run, so that a client that is gone
-// is noticed: the context of its commands ends. A reply that cannot be written any more is undone
+// One goroutine reads each connection. A client that sends one command at a time has it run by that
+// goroutine (own); otherwise others run the commands, and it reads on. A client that is gone
+// is noticed either way: the context of its commands ends. A reply that cannot be written any more is undone
 // ([Plan.Undo]): a grant that no client has received is released. The goroutine that completes
 // the oldest command writes all replies that are complete; the others add theirs meanwhile.
 //

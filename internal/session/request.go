@@ -42,6 +42,7 @@ type request struct {
 	done  bool
 
 	isCharged bool       // to the budget
+	isOwn     bool       // the goroutine that reads runs it
 	next      *request   // the next of the connection
 	before    int        // commands with one of its keys that are not complete
 	after     []*request // the next ones, of each of its keys

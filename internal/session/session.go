@@ -35,6 +35,7 @@ type session struct {
 	gone    bool                // no reply can be written any more
 	closing bool                // the connection ends when all replies are written
 	idle    idleness
+	own     own
 }
 
 var (
@@ -43,98 +44,9 @@ var (
 	errTooSlow  = protocolError("the rest of a command did not arrive in time")
 )
 
-// serve reads commands until the connection ends, or is idle.
-func (s *session) serve() {
-	err := s.read()
-	if err == errIdle {
-		s.in.end()
-		s.server.running.Go(s.park)
-		return
-	}
-	s.mu.Lock()
-	if errors.Is(err, os.ErrDeadlineExceeded) && !s.closing {
-		err = errTooSlow
-	}
-	if bad := protocolError(""); errors.As(err, &bad) && !s.gone {
-		s.refuse(bad)
-	} else if !s.closing {
-		s.vanish() // the client is gone
-	}
-	s.write()
-	for s.depth > 0 && !s.gone {
-		s.room.Wait()
-	}
-	s.vanish()
-	for s.open > 0 {
-		s.room.Wait()
-	}
-	s.mu.Unlock()
-	s.in.end()
-	s.commands.Gone()
-	s.server.end(s)
-}
-
-// errStopped ends the reading of a session. Its replies are still written.
-var errStopped = errors.New("session: no more commands are read")
-
-// read reads and starts commands. It returns why there are no more.
-func (s *session) read() error {
-	for {
-		used := 0
-		for {
-			args, n, err := s.in.next(used)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				break
-			}
-			used += n
-			if len(args) > 0 {
-				if err := s.arrive(args, n); err != nil {
-					return err
-				}
-			}
-		}
-		s.flush()
-		if err := s.fill(used); err != nil {
-			return err
-		}
-	}
-}
-
-// fill drops the commands that were read and reads more bytes.
-func (s *session) fill(used int) error {
-	if err := s.in.drop(used); err != nil {
-		return err
-	}
-	if begun := s.in.len() > 0; begun && (used > 0 || !s.isTimed) {
-		s.limitRead(time.Now().Add(s.server.limits.Read))
-	} else if !begun && s.isTimed {
-		s.limitRead(time.Time{})
-	}
-	n, err := s.in.receive(s.conn)
-	switch {
-	case n > 0:
-		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded) && s.mayPark():
-		return errIdle
-	}
-	return err
-}
-
-// limitRead sets the deadline of reads, unless there are to be no more: zero is none.
-func (s *session) limitRead(t time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.isTimed, s.idle.isParking = !t.IsZero(), false
-	if !s.closing {
-		_ = s.conn.SetReadDeadline(t)
-	}
-}
-
-// arrive takes a command in. It blocks while the connection has too many under way.
-func (s *session) arrive(args []string, size int) error {
+// arrive takes a command in. It blocks while the connection has too many under way. isLast: no more
+// bytes are there.
+func (s *session) arrive(args []string, size int, isLast bool) error {
 	r := requests.Get().(*request)
 	r.args, r.size = args, size
 	fits := s.server.budget.take(size + overhead)
@@ -161,6 +73,7 @@ func (s *session) arrive(args []string, size int) error {
 	}
 	s.push(r)
 	s.idle.arrived++
+	s.consider(isLast)
 	switch {
 	case !fits:
 		r.done = true
@@ -172,7 +85,8 @@ func (s *session) arrive(args []string, size int) error {
 	default:
 		s.plan(r)
 	}
-	if s.closing {
+	s.own.mayTake = false
+	if s.closing && s.own.taken == nil {
 		return errStopped
 	}
 	return nil
@@ -303,7 +217,9 @@ func (s *session) charge(r *request) {
 // begin starts a command.
 func (s *session) begin(r *request) {
 	s.open++
-	s.server.runners.run(job{s, r})
+	if !s.own.take(r) {
+		s.server.runners.run(job{s, r})
+	}
 }
 
 // run runs a command, and one after another those that wait for it alone.
@@ -319,6 +235,9 @@ func (s *session) run(r *request) {
 func (s *session) complete(r *request, undo func()) (after *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r.isOwn {
+		s.completeOwn(r, undo != nil)
+	}
 	s.forget(r, r.plan.Key)
 	for _, key := range r.plan.More {
 		s.forget(r, key)

@@ -20,6 +20,13 @@ func (a address) String() string { return string(a) }
 func (c *memConn) Read(b []byte) (int, error)  { return c.in.read(b) }
 func (c *memConn) Write(b []byte) (int, error) { return c.out.write(b) }
 
+// HasEnded reports whether a read would find the end, and not wait.
+func (c *memConn) HasEnded() bool {
+	c.in.path.net.mu.Lock()
+	defer c.in.path.net.mu.Unlock()
+	return c.in.hasEnded(time.Now())
+}
+
 // Close has the peer read the end after all that was written. What the peer writes from
 // now on vanishes.
 func (c *memConn) Close() error {

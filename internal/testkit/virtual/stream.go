@@ -133,6 +133,15 @@ func (s *stream) take(b []byte) (n int, next time.Time, err error) {
 	return n, next, err
 }
 
+// hasEnded reports whether all was read that was written before the end.
+func (s *stream) hasEnded(now time.Time) bool {
+	if err := s.ends[reading].stopped(now); err != nil || len(s.parts) == 0 {
+		return err != nil
+	}
+	p := &s.parts[0]
+	return len(p.data) == 0 && !p.due.IsZero() && !p.due.After(now)
+}
+
 // write sends bytes on their way, and waits while too many are.
 func (s *stream) write(b []byte) (int, error) {
 	e := &s.ends[writing]

@@ -1,0 +1,82 @@
+package session
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// watched is a connection that can tell whether its client has gone.
+type watched struct {
+	net.Conn
+	ended atomic.Bool
+}
+
+func (w *watched) HasEnded() bool { return w.ended.Load() }
+
+// grants grants, in ten seconds or at once, and counts what is undone.
+type grants struct{ undone *atomic.Int64 }
+
+func (grants) Gone() {}
+
+func (g grants) Plan(args []string, r *Reply) Plan {
+	return Plan{Run: func(ctx context.Context, r *Reply) func() {
+		if args[0] == "SLOW" {
+			time.Sleep(10 * time.Second)
+		}
+		r.Simple(args[0])
+		return func() { g.undone.Add(1) }
+	}}
+}
+
+// TestOwn: a client with one command at a time has it run by the goroutine that reads. One that takes
+// long does not keep the connection from being read, and one whose client has gone is undone.
+func TestOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var undone atomic.Int64
+		s := New(Limits{}, func(int64, net.Addr) Commands { return grants{&undone} })
+		l := make(pipes)
+		go func() { _ = s.Serve(l) }()
+		mine, end := net.Pipe()
+		theirs := &watched{Conn: end}
+		l <- theirs
+		send := func(text string) (took time.Duration) { // a pipe takes what is read
+			began := time.Now()
+			_, err := mine.Write([]byte(text + "\r\n"))
+			require.NoError(t, err)
+			return time.Since(began)
+		}
+		expect := func(want string) {
+			got := make([]byte, len(want)+3)
+			_, err := io.ReadFull(mine, got)
+			require.NoError(t, err)
+			require.Equal(t, "+"+want+"\r\n", string(got))
+		}
+		for range 3 {
+			for _, readAfter := range []time.Duration{ownTime, 0} { // then two commands were under way before
+				require.Zero(t, send("SLOW"))
+				require.Equal(t, readAfter, send("QUICK"))
+				expect("SLOW")
+				expect("QUICK")
+			}
+			for range stayBusy {
+				send("QUICK")
+				expect("QUICK")
+			}
+		}
+		require.Zero(t, undone.Load())
+		theirs.ended.Store(true)
+		send("QUICK")
+		_, err := mine.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		synctest.Wait()
+		require.EqualValues(t, 1, undone.Load())
+		s.Stop(t.Context())
+	})
+}
