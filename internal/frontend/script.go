@@ -85,9 +85,9 @@ func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 		return session.Plan{}
 	}
 	l := &call{conn: c, db: c.db, prefix: c.prefix}
-	keys, argv := args[3:3+n], args[3+n:]
+	keys := args[3 : 3+n]
 	return session.Plan{Key: keys[0], More: keys[1:], Run: func(ctx context.Context, r *session.Reply) (undo func()) {
-		err := l.classify(script, keys, argv)
+		err := l.classify(script, args[3:], n)
 		if err == nil {
 			undo, err = l.run(ctx, r)
 		}
@@ -99,9 +99,10 @@ func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 }
 
 // classify finds out what the call does.
-func (l *call) classify(script *stored, keys, argv []string) (err error) {
-	c := l.conn
-	if l.plan, err = script.Classify(bytesOf(keys), bytesOf(argv), time.Now()); err != nil {
+// The first n of args are its keys.
+func (l *call) classify(script *stored, args []string, n int) (err error) {
+	c, words := l.conn, bytesOf(args)
+	if l.plan, err = script.Classify(words[:n:n], words[n:], time.Now()); err != nil {
 		c.refused(err, "")
 		return err
 	}
@@ -117,9 +118,15 @@ func (l *call) classify(script *stored, keys, argv []string) (err error) {
 }
 
 func bytesOf(texts []string) [][]byte {
-	all := make([][]byte, len(texts))
+	size := 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	all, joined := make([][]byte, len(texts)), make([]byte, 0, size)
 	for i, text := range texts {
-		all[i] = []byte(text)
+		from := len(joined)
+		joined = append(joined, text...)
+		all[i] = joined[from:len(joined):len(joined)]
 	}
 	return all
 }
@@ -208,15 +215,17 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 // nodes are asked before what they hold, since the script may change all or none. The row is what
 // the script does where the keys hold what the change has met: it claims no more than was done.
 func (l *call) each(ctx context.Context, change func(key string) (grants.Outcome, error)) (*luascript.Row, error) {
-	var err error
-	holds, effects := make([]luascript.Holding, len(l.keys)), []luascript.Effect{l.plan.Owned.Effect}
-	if len(l.keys) > 1 {
-		if holds, err = l.look(ctx); err == nil {
-			_, effects, err = l.plan.In(holds)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if len(l.keys) == 1 {
+		outcome, err := change(l.keys[0])
+		return l.plan.Row(holdings[outcome]), err
+	}
+	holds, err := l.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, effects, err := l.plan.In(holds)
+	if err != nil {
+		return nil, err
 	}
 	if err := together(len(l.keys), func(i int) error {
 		if effects[i] == luascript.None {

@@ -18,7 +18,11 @@ func (s *Script) Classify(keys, argv [][]byte, now time.Time) (plan Plan, err er
 	if s.entry != nil {
 		return s.entry.plan(keys, argv), nil
 	}
-	return newRun(s, keys, argv, now.UnixMilli()).plan(), nil
+	r := newRun(s, keys, argv, now.UnixMilli())
+	if plan = r.plan(); plan.run == nil {
+		r.free()
+	}
+	return plan, nil
 }
 
 // world is what the script does where all keys hold the same.
@@ -160,15 +164,19 @@ func (r *run) mixed(class Class, members []int, before func(i int) Holding) (eff
 	return effects
 }
 
+// Row is the row of the table where all keys hold the same.
+func (p *Plan) Row(h Holding) *Row {
+	return [...]*Row{Absent: &p.Absent, Owned: &p.Owned, Foreign: &p.Other}[h]
+}
+
 // In returns what the script does where its keys hold different things, in the order of p.Keys: the
 // row with the reply, and the effect on each key. The error is a *Refusal.
 func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
-	rows := [...]*Row{Absent: &p.Absent, Owned: &p.Owned, Foreign: &p.Other}
-	row = rows[slices.Max(holds)]
+	row = p.Row(slices.Max(holds))
 	if slices.Min(holds) == slices.Max(holds) || p.run == nil {
 		effects = make([]Effect, len(holds))
 		for i, h := range holds {
-			if effects[i] = rows[h].Effect; p.Class != Release && h != slices.Max(holds) {
+			if effects[i] = p.Row(h).Effect; p.Class != Release && h != slices.Max(holds) {
 				effects[i] = None // a listed script, which is all or nothing
 			}
 		}

@@ -32,17 +32,20 @@ func init() { // they refer to what refers to them
 
 func (c *command) eval(r *run) value {
 	r.step(10)
-	args := make([]value, len(c.args))
-	for i, e := range c.args {
-		args[i] = r.eval(e)
-		if k := args[i].kind; k == null || k == boolean || k == tables {
+	before := len(r.args)
+	for _, e := range c.args {
+		v := r.eval(e)
+		if k := v.kind; k == null || k == boolean || k == tables {
 			refuse("an argument of %s is a %s", c.name, k)
 		} else if k == hidden && c.name != "PUBLISH" {
 			refuse("an argument of %s is not known", c.name)
 		}
+		r.args = append(r.args, v)
 	}
 	r.commands++
-	return c.does(c, r, args)
+	result := c.does(c, r, r.args[before:])
+	r.args = r.args[:before]
+	return result
 }
 
 // count refuses a call with a wrong number of arguments.

@@ -1,6 +1,9 @@
 package luascript
 
-import "bytes"
+import (
+	"bytes"
+	"sync"
+)
 
 const (
 	maxSteps = 100_000 // of all worlds of a call
@@ -47,6 +50,7 @@ type run struct {
 	keysTable, argvTable table
 	keys                 []key // each once
 	locals               []value
+	args                 []value // of the commands that are evaluated, each behind those of the one around it
 	steps                int
 
 	token    []byte // what the value was compared with
@@ -59,8 +63,13 @@ type run struct {
 	result       value
 }
 
+// runs are those whose slices are used again: each call of a script needs one.
+var runs = sync.Pool{New: func() any { return new(run) }}
+
 func newRun(s *Script, keys, argv [][]byte, now int64) *run {
-	r := &run{script: s, now: now, locals: make([]value, s.slots)}
+	r := runs.Get().(*run)
+	r.script, r.now = s, now
+	r.locals = append(r.locals, make([]value, s.slots)...)
 	for _, name := range keys {
 		r.keysTable.items = append(r.keysTable.items, value{kind: str, origin: fromKeys, str: name})
 		isNew := true
@@ -75,6 +84,20 @@ func newRun(s *Script, keys, argv [][]byte, now int64) *run {
 		r.argvTable.items = append(r.argvTable.items, value{kind: str, origin: fromArgs, str: arg})
 	}
 	return r
+}
+
+// free gives a run back, without what its call has passed.
+func (r *run) free() {
+	empty := func(of []value) []value {
+		clear(of)
+		return of[:0]
+	}
+	clear(r.keys)
+	*r = run{
+		keysTable: table{items: empty(r.keysTable.items)}, argvTable: table{items: empty(r.argvTable.items)},
+		keys: r.keys[:0], locals: empty(r.locals), args: empty(r.args[:cap(r.args)]),
+	}
+	runs.Put(r)
 }
 
 // step bounds the work of a call: every value that is computed costs one, and long strings more.
