@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -300,6 +301,11 @@ func (s *session) write() {
 	}
 	s.writing = true
 	for !s.gone && s.first != nil && s.first.done {
+		if s.open > 0 { // others that end now, since their batch has ended, have their replies in one write
+			s.mu.Unlock()
+			runtime.Gosched()
+			s.mu.Lock()
+		}
 		out := buffers.get()
 		n := 0
 		for r := s.first; r != nil && r.done && len(*out) < maxWrite; r = r.next {
