@@ -25,22 +25,27 @@ type conn struct {
 	kept []*grants.Grant // by RL.LOCK … KEEP
 
 	keeping grants.Quota // of these, and of those without an expiry
+
+	channels map[string]bool // that it is subscribed to
+	push     session.Push
 }
 
-func newConn(s *Server, id int64) *conn {
-	c := &conn{server: s, id: id}
+func newConn(s *Server, id int64, push session.Push) *conn {
+	c := &conn{server: s, id: id, push: push}
 	c.reset()
 	return c
 }
 
 // reset is the state of a new connection.
 func (c *conn) reset() {
+	c.unsubscribeAll()
 	c.resp3, c.db, c.name, c.allowed, c.prefix = false, 0, "", c.server.cfg.Users == nil, ""
 	c.tx = transaction{}
 }
 
 // Gone implements session.Commands.
 func (c *conn) Gone() {
+	c.unsubscribeAll()
 	c.server.scripts.forget(c.used)
 	for _, g := range c.kept {
 		g.Drop()
@@ -80,7 +85,7 @@ func init() {
 
 		"RL.LOCK": {3, 8, false, (*conn).lock}, "RL.EXTEND": {4, 4, false, (*conn).extend}, "RL.UNLOCK": {3, 3, false, (*conn).unlock},
 		"RL.FENCE": {3, 3, false, (*conn).fence}, "RL.INSPECT": {2, 2, false, (*conn).inspect}, "RL.WAIT": {3, 3, false, (*conn).wait},
-		"BLPOP": {3, 3, false, (*conn).blpop},
+		"BLPOP": {3, 3, false, (*conn).blpop}, "SUBSCRIBE": {2, many, false, (*conn).subscribe}, "UNSUBSCRIBE": {1, many, false, (*conn).unsubscribe},
 
 		// A browser that was made to send a request here sends these words.
 		"POST": {1, many, true, (*conn).foreign}, "HOST:": {1, many, true, (*conn).foreign},
@@ -90,7 +95,8 @@ func init() {
 // Plan implements session.Commands.
 func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 	r.SetRESP3(c.resp3)
-	cmd, known := commands[strings.ToUpper(args[0])]
+	name := strings.ToUpper(args[0])
+	cmd, known := commands[name]
 	switch {
 	case !c.allowed && !cmd.early:
 		r.Error("NOAUTH Authentication required.")
@@ -101,7 +107,9 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 	case len(args) < cmd.least || len(args) > cmd.most:
 		c.tx.spoil()
 		r.Error("ERR wrong number of arguments for '" + strings.ToLower(args[0]) + "' command")
-	case c.tx.open && !inTransaction[strings.ToUpper(args[0])]:
+	case c.isSubscribed() && !inSubscription[name]:
+		refuseSubscribed(r, args[0])
+	case c.tx.open && !inTransaction[name]:
 		return c.queue(args, r)
 	default:
 		return cmd.plan(c, args, r)

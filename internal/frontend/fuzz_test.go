@@ -18,12 +18,12 @@ func FuzzPlan(f *testing.F) {
 	}
 	for _, line := range []string{
 		"SET k v NX PX 100", "SET k v IFEQ v EX 9223372036854775807", "SET k v PXAT 1 XX", "HELLO 3 AUTH a b SETNAME c",
-		"EVAL return 1 k", "EVALSHA 00 -1 k", "RL.LOCK k 1 WAIT 5 KEEP VALUE v", "BLPOP lock-signal:a 1e300", "EXPIRE k -9223372036854775808 GT", "TTL ",
+		"EVAL return 1 k", "EVALSHA 00 -1 k", "RL.LOCK k 1 WAIT 5 KEEP VALUE v", "BLPOP lock-signal:a 1e300", "EXPIRE k -9223372036854775808 GT", "TTL ", "SUBSCRIBE a b\nGET k\nPING\nUNSUBSCRIBE",
 	} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c := newConn(New(Config{}), 1)
+		c := newConn(New(Config{}), 1, nil)
 		defer c.Gone()
 		for line := range strings.SplitSeq(text, "\n") {
 			args := strings.Split(line, " ")

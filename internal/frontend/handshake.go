@@ -117,7 +117,11 @@ func (c *conn) resetCommand(_ []string, r *session.Reply) session.Plan {
 }
 
 func (c *conn) ping(args []string, r *session.Reply) session.Plan {
-	if len(args) == 2 {
+	if c.isSubscribed() {
+		r.Array(2)
+		r.Bulk("pong")
+		r.Bulk(append(args, "")[1])
+	} else if len(args) == 2 {
 		r.Bulk(args[1])
 	} else {
 		r.Simple("PONG")

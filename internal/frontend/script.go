@@ -204,6 +204,7 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 	if err != nil {
 		return undo, err
 	}
+	l.conn.server.channels.publish(l.prefix, row.Messages)
 	if err = l.answer(ctx, r, row); err != nil && undo != nil {
 		undo() // the client learns of an error, and of no lock
 		undo = nil

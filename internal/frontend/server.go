@@ -43,6 +43,7 @@ type Server struct {
 	grants   *grants.Store
 	scripts  *scripts
 	sessions *session.Server
+	channels channels
 	stats    Stats
 }
 
@@ -69,8 +70,8 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{cfg: cfg, scripts: newScripts(cfg.Scripts)}
 	s.grants = grants.New(grants.Config{Client: cfg.Client, MaxTTL: cfg.MaxTTL, NodeTimeout: cfg.NodeTimeout, NoTTL: cfg.NoTTL})
-	s.sessions = session.New(cfg.Limits, func(id int64, remote net.Addr) session.Commands {
-		return newConn(s, id)
+	s.sessions = session.New(cfg.Limits, func(id int64, push session.Push) session.Commands {
+		return newConn(s, id, push)
 	})
 	return s
 }

@@ -121,7 +121,7 @@ func show(v *resp.Value) string {
 		return "nil"
 	case v.Kind == resp.Integer:
 		return fmt.Sprint(":", v.Int)
-	case v.Kind == resp.Array || v.Kind == resp.Map:
+	case v.Kind == resp.Array || v.Kind == resp.Map || v.Kind == resp.Push:
 		var all []string
 		it := v.Elements()
 		for it.Next() {

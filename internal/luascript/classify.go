@@ -30,6 +30,7 @@ type world struct {
 	changes      [maxKeys]change
 	reply        value
 	hasSignalled bool
+	messages     []Message
 }
 
 func (r *run) plan() Plan {
@@ -42,7 +43,7 @@ func (r *run) plan() Plan {
 				w.changes[i] = r.change(k)
 			}
 		}
-		w.reply, w.hasSignalled = r.result, r.hasSignalled
+		w.reply, w.hasSignalled, w.messages = r.result, r.hasSignalled, r.messages
 	}
 	p := Plan{DB: r.db}
 	members := r.members()
@@ -57,7 +58,7 @@ func (r *run) plan() Plan {
 				refuse("what is done to %d keys is not the same for all", len(members))
 			}
 		}
-		return Row{Effect: first.effect, TTL: first.ttl, Reply: replyOf(w.reply, len(members), new(int))}
+		return Row{Effect: first.effect, TTL: first.ttl, Reply: replyOf(w.reply, len(members), new(int)), Messages: w.messages}
 	}
 	p.Absent, p.Owned, p.Other = row(Absent), row(Owned), row(Foreign)
 	p.Class = classOf(p.Absent.Effect, p.Owned.Effect, p.Other.Effect)
@@ -191,7 +192,7 @@ func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
 		}
 		return Absent
 	})
-	return &Row{Reply: replyOf(p.run.result, len(members), new(int))}, effects, nil
+	return &Row{Reply: replyOf(p.run.result, len(members), new(int)), Messages: p.run.messages}, effects, nil
 }
 
 func checkSeveral(class Class, keys int) {

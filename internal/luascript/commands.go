@@ -285,7 +285,17 @@ func (c *command) persist(r *run, args []value) value {
 func (c *command) publish(r *run, args []value) value {
 	c.count(args, 2, 2)
 	r.hasSignalled = true
+	if isWord(args[0]) && isWord(args[1]) && len(r.messages) < maxMessages {
+		r.messages = append(r.messages, Message{args[0].word(), args[1].word()})
+	}
 	return value{kind: hidden}
+}
+
+// maxMessages bounds what one call publishes.
+const maxMessages = 16
+
+func isWord(v value) bool {
+	return v.kind == str || v.kind == numeric && v.unit == known && v.num == math.Trunc(v.num) && math.Abs(v.num) < 1e14
 }
 
 // push is a signal if the key is no lock, and if what is pushed carries no data.

@@ -36,10 +36,14 @@ type Plan struct {
 
 // Row is what a script does in one world.
 type Row struct {
-	Effect Effect
-	TTL    TTL // of Set and Expire
-	Reply  Reply
+	Effect   Effect
+	TTL      TTL // of Set and Expire
+	Reply    Reply
+	Messages []Message
 }
+
+// Message is what a script publishes. Those of which a part is not known here are left out.
+type Message struct{ Channel, Text []byte }
 
 // Effect is how a key has changed when the script is over.
 type Effect uint8

@@ -60,6 +60,7 @@ type run struct {
 	commands     int
 	db           int
 	hasSignalled bool
+	messages     []Message
 	result       value
 }
 
@@ -132,7 +133,7 @@ func (r *run) in(before func(i int) Holding) {
 		k.ttl = TTL{Rest: k.exists}
 	}
 	clear(r.locals)
-	r.commands, r.db, r.hasSignalled, r.result = 0, -1, false, value{}
+	r.commands, r.db, r.hasSignalled, r.messages, r.result = 0, -1, false, nil, value{}
 	r.script.main.exec(r)
 }
 

@@ -16,6 +16,8 @@
 // ([Plan.Undo]): a grant that no client has received is released. The goroutine that completes
 // the oldest command writes all replies that are complete; the others add theirs meanwhile.
 //
+// A message that answers no command ([Push]) takes its place behind those that have arrived.
+//
 // Everything is bounded ([Limits]): connections, a command's bytes and arguments, the commands and
 // the bytes that a connection may have under way, replies included, the bytes of all connections,
 // and how long a client may take to send the rest of a command or to receive a reply. What exceeds a bound gets an error. A

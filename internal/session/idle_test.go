@@ -44,7 +44,7 @@ func (echo) Plan(args []string, r *Reply) Plan {
 // arrives byte by byte, and is not parked while a command runs or arrives.
 func TestParking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Limits{}, func(int64, net.Addr) Commands { return echo{} })
+		s := New(Limits{}, func(int64, Push) Commands { return echo{} })
 		l := make(pipes)
 		go func() { _ = s.Serve(l) }()
 		mine, theirs := net.Pipe()

@@ -40,7 +40,7 @@ func (g grants) Plan(args []string, r *Reply) Plan {
 func TestOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var undone atomic.Int64
-		s := New(Limits{}, func(int64, net.Addr) Commands { return grants{&undone} })
+		s := New(Limits{}, func(int64, Push) Commands { return grants{&undone} })
 		l := make(pipes)
 		go func() { _ = s.Serve(l) }()
 		mine, end := net.Pipe()

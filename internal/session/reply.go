@@ -7,7 +7,7 @@ import (
 )
 
 // Reply is the reply to one command, in the protocol of its connection. Each command writes exactly
-// one value; an Array or a Map is followed by its elements.
+// one value, or several of Push; an Array, a Map or a Push is followed by its elements.
 type Reply struct {
 	buf   []byte
 	resp3 bool
@@ -53,6 +53,14 @@ func (r *Reply) Map(pairs int) {
 	from := len(r.buf)
 	r.buf = redcon.AppendArray(r.buf, pairs)
 	r.buf[from] = '%'
+}
+
+// Push begins a message of n elements, which in RESP2 is an array.
+func (r *Reply) Push(n int) {
+	from := len(r.buf)
+	if r.Array(n); r.resp3 {
+		r.buf[from] = '>'
+	}
 }
 
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ")

@@ -19,6 +19,10 @@ type Commands interface {
 	Gone()
 }
 
+// Push has a message written that answers no command, behind the replies that are owed. It is dropped if
+// the connection has as much under way as it may. write writes it, or nothing, and is called as Plan is.
+type Push func(write func(r *Reply))
+
 // Plan is what a command does.
 type Plan struct {
 	// Run executes the command. It runs beside other commands, and must return when ctx ends: the

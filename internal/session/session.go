@@ -143,6 +143,25 @@ func (s *session) push(r *request) {
 	s.bytes += r.size
 }
 
+// pushMessage is the Push of the session.
+func (s *session) pushMessage(write func(r *Reply)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone || s.closing || s.isFull() {
+		return
+	}
+	r := requests.Get().(*request)
+	write(&r.reply)
+	r.size, r.done = r.reply.Len(), true
+	if r.size == 0 || !s.server.budget.take(r.size+overhead) {
+		r.free()
+		return
+	}
+	r.isCharged = true
+	s.push(r)
+	go s.flush() // a client that does not read must not delay the one that publishes
+}
+
 // refuse answers the last thing that is read with an error.
 func (s *session) refuse(err error) {
 	r := requests.Get().(*request)
