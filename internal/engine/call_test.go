@@ -89,6 +89,31 @@ func TestAloneEnds(t *testing.T) {
 	require.Zero(t, sweeps, "its context had ended")
 }
 
+// TestAloneInTheClient: a caller keeps its processor while it waits only where the other groups of
+// the client do not need it.
+func TestAloneInTheClient(t *testing.T) {
+	for others := range 4 {
+		p, other := newScripted(t, 1), newScripted(t, 1)
+		peers := &Peers{procs: 2}
+		for _, e := range []*Engine{p.engine, other.engine} {
+			e.peers = peers
+			peers.add(&e.depth)
+		}
+		for range others {
+			require.NoError(t, other.engine.enqueue(&other.engine.call(Acquire, "key", time.Second).Op))
+		}
+		sweeps := 0
+		p.onSweep = func() {
+			sweeps++
+			p.clock.Advance(aloneFor)
+		}
+		c := p.engine.call(Acquire, "key", time.Second)
+		require.NoError(t, p.engine.enqueue(&c.Op))
+		p.engine.drive(c)
+		require.Equal(t, others < 2, sweeps > 0, others)
+	}
+}
+
 // TestCallbacksReadTheirOwnReplies: where no other caller waits, the goroutine of callbacks needs no
 // reader for what they have submitted, and calls the next as soon as it has read the reply.
 func TestCallbacksReadTheirOwnReplies(t *testing.T) {

@@ -17,7 +17,8 @@
 //   - a caller that has just submitted and finds the window open: it writes all
 //     that waits, its own operation and those of others;
 //   - a lone caller: having written, it keeps the lock and reads its own replies, so
-//     that no goroutine is switched to for them;
+//     that no goroutine is switched to for them. It waits in the kernel with its processor,
+//     so it is none where the other groups of its client are busy (Peers);
 //   - the reader goroutine, parked until replies arrive;
 //   - the watchdog, the only timer;
 //   - a dialer, when it starts and after each dial, Stats and Close.

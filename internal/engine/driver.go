@@ -268,7 +268,7 @@ const aloneFor = 5 * time.Millisecond
 // before the queue is looked at.
 func (e *Engine) readAlone(c *Call) {
 	own := 1 + c.along
-	if e.depth.Load() != own || !e.fleet.CanBlock() {
+	if e.depth.Load() != own || !e.fleet.CanBlock() || e.peers.crowd(&e.depth) {
 		return
 	}
 	e.alone.Store(true)

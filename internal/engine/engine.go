@@ -63,6 +63,7 @@ type Config struct {
 	Fence *command.Fence
 	// OnPanic is called for a callback that has panicked; it may be nil.
 	OnPanic func(v any, stack []byte)
+	Peers   *Peers // the engines of the client; nil: there is one
 }
 
 // Engine carries operations to the nodes of one client.
@@ -77,6 +78,7 @@ type Engine struct {
 	nodes    int
 	quorum   *quorum.Config
 	fence    *command.Fence
+	peers    *Peers
 
 	queue     queue
 	callbacks callbacks
@@ -119,7 +121,7 @@ type Engine struct {
 
 // New makes an engine; [Engine.Start] gives it its nodes.
 func New(cfg Config) *Engine {
-	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, observer: cfg.Observer, onPanic: cfg.OnPanic, fence: cfg.Fence, quorum: cfg.Quorum, quiet: make(chan struct{}, 1)}
+	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, observer: cfg.Observer, onPanic: cfg.OnPanic, fence: cfg.Fence, quorum: cfg.Quorum, peers: cfg.Peers, quiet: make(chan struct{}, 1)}
 	if e.observer == nil {
 		e.observer = deaf{}
 	}
@@ -131,6 +133,7 @@ func New(cfg Config) *Engine {
 	e.planner.init()
 	e.watchdog.init()
 	e.callbacks.init()
+	e.peers.add(&e.depth)
 	return e
 }
 

@@ -63,6 +63,7 @@ type Config struct {
 type Shared struct {
 	Clock   *clock.System
 	Servers *conn.Servers   // that are nodes
+	Peers   *engine.Peers   // the engines of all groups
 	Ending  <-chan struct{} // closed when the client begins to close
 	Ring    func()          // has all Turns called at once; it is called under locks, and does not block
 	First   int             // how many nodes the groups before this one have

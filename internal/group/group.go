@@ -63,7 +63,7 @@ func New(cfg Config) (*Group, error) {
 		g.fence = g.newFence(&cfg)
 	}
 	cfg.Engine.Clock, cfg.Engine.Fence, cfg.Engine.Observer = g.clock, g.fence.Encode(), (*observer)(g)
-	cfg.Engine.OnVote, cfg.Engine.OnPanic = g.onVote(cfg.OnVote), g.onPanic
+	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.Peers = g.onVote(cfg.OnVote), g.onPanic, cfg.Peers
 	g.engine = engine.New(cfg.Engine)
 	g.lines = waiting.New(waiting.Config{
 		Engine: g.engine, Clock: g.clock, Nodes: g.Addrs(), Retry: cfg.Retry, QueryTimeout: g.queryTimeout(), CloseTimeout: cfg.CloseTimeout,

@@ -36,6 +36,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/texts"
 )
@@ -62,7 +63,7 @@ func New(cfg group.Config, groups, next [][]string) (*Router, error) {
 	r := &Router{ending: make(chan struct{}), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
 	c := clock.New()
 	r.house = newHousekeeper(c)
-	cfg.Shared = group.Shared{Clock: c, Servers: new(conn.Servers), Ending: r.ending, Ring: r.house.ring}
+	cfg.Shared = group.Shared{Clock: c, Servers: new(conn.Servers), Peers: engine.NewPeers(), Ending: r.ending, Ring: r.house.ring}
 	var tasks []func() time.Duration
 	for i := range max(1, len(r.seeds)) {
 		if len(groups) > 0 {
