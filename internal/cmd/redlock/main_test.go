@@ -190,4 +190,5 @@ func TestBadInput(t *testing.T) {
 	status, out, _ = redlockOn(t, servers, "help", "serve")
 	require.Equal(t, exitOK, status)
 	require.Contains(t, out, "-no-ttl")
+	require.Equal(t, 1, strings.Count(out, "usage: redlock serve"))
 }

@@ -21,6 +21,7 @@ var errHelp = errors.New("help was asked for")
 type settings struct {
 	*flag.FlagSet
 	env    *environment
+	help   func()
 	config string
 
 	fleet
@@ -33,7 +34,8 @@ type settings struct {
 func newSettings(env *environment, use, about string) *settings {
 	s := &settings{FlagSet: flag.NewFlagSet("redlock "+use, flag.ContinueOnError), env: env, fleet: newFleet()}
 	s.SetOutput(env.out)
-	s.Usage = func() {
+	s.Usage = func() {} // parse shows the help, once
+	s.help = func() {
 		fmt.Fprintf(env.out, "usage: redlock %s\n\n%s\n\n", use, strings.TrimSpace(about))
 		s.PrintDefaults()
 	}
@@ -54,7 +56,7 @@ func (s *settings) parse(args []string) ([]string, error) {
 	s.FlagSet.SetOutput(discard{}) // the error is reported once, by its caller
 	if err := s.Parse(args); errors.Is(err, flag.ErrHelp) {
 		s.SetOutput(s.env.out)
-		s.Usage()
+		s.help()
 		return nil, errHelp
 	} else if err != nil {
 		return nil, usage("%v; %s -h lists the settings", err, s.Name())
