@@ -20,8 +20,8 @@ import (
 const aboutServe = `
 Serve speaks Redis: a lock client that was written for one Redis connects to it, unmodified, and
 holds each lock on a majority of the nodes. SET NX, GET, DEL, EXPIRE, the lock scripts of most
-libraries, and RL.LOCK, RL.EXTEND, RL.UNLOCK, RL.FENCE, RL.INSPECT and RL.WAIT work; what is no
-lock is refused. Several servers may stand behind one address; they share nothing.
+libraries, SUBSCRIBE to what they publish, and RL.LOCK, RL.EXTEND, RL.UNLOCK, RL.FENCE, RL.INSPECT
+and RL.WAIT work; what is no lock is refused. Several servers may stand behind one address; they share nothing.
 A client of Redlock names the address once, and not three times.
 
   redlock serve -nodes 10.0.0.1:6379,10.0.0.2:6379,10.0.0.3:6379
