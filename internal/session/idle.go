@@ -83,6 +83,7 @@ func (s *session) mayPark() bool {
 	if i.isParking, i.isParked = false, true; len(s.tails) == 0 {
 		s.tails = nil
 	}
+	s.own.forget()
 	_ = s.conn.SetReadDeadline(time.Time{})
 	return true
 }

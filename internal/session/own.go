@@ -44,8 +44,14 @@ func (s *session) consider(isLast bool) {
 	case o.busy > 0:
 		o.busy--
 	}
+	if o.busy == 0 && o.hasEnded == nil {
+		o.hasEnded = watchEnd(s.conn)
+	}
 	o.mayTake = o.busy == 0 && o.hasEnded != nil
 }
+
+// forget gives up what an idle connection needs not. A goroutine in whose place another reads may still see that.
+func (o *own) forget() { *o = own{readers: o.readers} }
 
 // take reports whether the reader is to run a command, and notes that.
 func (o *own) take(r *request) bool {

@@ -104,7 +104,6 @@ func (s *Server) begin(conn net.Conn) bool {
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.room.L = &n.mu
 	n.in.server = s
-	n.own.hasEnded = watchEnd(conn)
 	s.sessions[n] = struct{}{}
 	n.in.begin(nil)
 	s.running.Go(n.serve)
