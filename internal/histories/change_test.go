@@ -3,9 +3,7 @@ package histories
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -265,19 +263,14 @@ func changeSeeds() uint64 {
 }
 
 // TestChanges: at all moments of a change of nodes, and of its way back, the client keeps what
-// it promises. REDLOCK_SEED names a history, or the first of REDLOCK_SEEDS.
+// it promises.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	var sum struct {
 		Grants, Back, Done int
 		Seen               [3]int
 	}
-	n, first := changeSeeds(), uint64(0)
-	if s, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64); err == nil {
-		if first = s; os.Getenv("REDLOCK_SEEDS") == "" {
-			n = 1
-		}
-	}
+	first, n := from(changeSeeds())
 	for seed := first; seed < first+n; seed++ {
 		h := run(t, newChangePlan(seed), limits)
 		if h.failed() {

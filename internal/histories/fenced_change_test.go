@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -258,16 +257,13 @@ func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
 }
 
 // TestChangingHistories: tokens grow through a change of nodes, in each order of steps.
-// REDLOCK_SEED names a history.
 func TestChangingHistories(t *testing.T) {
 	t.Parallel()
-	n, first := max(seeds()/4, 1), uint64(0)
+	some := max(seeds()/4, 1)
 	if seeds() >= 10_000 {
-		n = seeds()
+		some = seeds()
 	}
-	if s, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64); err == nil {
-		n, first = 1, s
-	}
+	first, n := from(some)
 	var sum changingCounts
 	for seed := first; seed < first+n && !t.Failed(); seed++ {
 		c := runChangingHistory(t, seed)

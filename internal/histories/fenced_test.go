@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -246,14 +244,10 @@ func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
 	return counts
 }
 
-// TestFencedHistories: tokens grow. There are as many seeds as TestHistories has; REDLOCK_SEED
-// names one.
+// TestFencedHistories: tokens grow. There are as many seeds as TestHistories has.
 func TestFencedHistories(t *testing.T) {
 	t.Parallel()
-	n, first := seeds(), uint64(0)
-	if s, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64); err == nil {
-		n, first = 1, s
-	}
+	first, n := from(seeds())
 	var sum fencedCounts
 	for seed := first; seed < first+n && !t.Failed(); seed++ {
 		c := runFencedHistory(t, seed)

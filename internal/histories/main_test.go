@@ -24,6 +24,18 @@ func seeds() uint64 {
 	return 20
 }
 
+// from is the first of n histories, and their number: REDLOCK_SEED names one, or the first of REDLOCK_SEEDS.
+func from(n uint64) (first, count uint64) {
+	seed, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64)
+	switch {
+	case err != nil:
+		return 0, n
+	case os.Getenv("REDLOCK_SEEDS") == "":
+		return seed, 1
+	}
+	return seed, seeds()
+}
+
 // TestHistories runs histories of many seeds, with REDLOCK_LANES=1 one at a time.
 func TestHistories(t *testing.T) {
 	lanes := uint64(2)
