@@ -73,8 +73,9 @@ func TestSubscribe(t *testing.T) {
 	modern.expect("UNSUBSCRIBE => [$unsubscribe $free :0]")
 
 	_, wire := f.Stats()
-	for range 20 { // twice what there is room for
+	for i := range 40 { // in each of two ways more than there is room for
 		c := dial("one")
+		c.expect("HELLO 3 => [$server")
 		for i := range 8 {
 			words := []string{"SUBSCRIBE"}
 			for n := range 16 {
@@ -86,6 +87,12 @@ func TestSubscribe(t *testing.T) {
 			}
 		}
 		c.expect("SUBSCRIBE more => -ERR too many channels")
+		if i%2 == 0 { // the channels of one user are not those of another
+			c.expect(`
+				AUTH other pw => +OK
+				UNSUBSCRIBE => [$unsubscribe nil :0]
+			`)
+		}
 		require.NoError(t, c.conn.Close())
 		testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 4 })
 	}

@@ -330,6 +330,17 @@ func TestTransactions(t *testing.T) {
 		GET k => $v
 		WATCH k => +OK
 		MULTI => +OK
+		GET k => +QUEUED
+	`)
+	b.expect(`
+		DELEX k IFEQ v => :1
+		SET k v NX PX 60000 => +OK
+	`)
+	a.expect(`
+		EXEC => nil
+		GET k => $v
+		WATCH k => +OK
+		MULTI => +OK
 		DEL k => +QUEUED
 		EXEC => [:1]
 		GET k => nil

@@ -83,6 +83,9 @@ func (c *conn) login(name, password string, r *session.Reply) bool {
 		r.Error("WRONGPASS invalid username-password pair or user is disabled.")
 		return false
 	}
+	if user.Prefix != c.prefix {
+		c.unsubscribeAll() // these are another user's channels
+	}
 	c.allowed, c.prefix = true, user.Prefix
 	return true
 }
