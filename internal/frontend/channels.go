@@ -12,7 +12,7 @@ import (
 
 // channels is the connections that have subscribed to what lock scripts publish where they release a
 // lock. A message is a hint, as in Redis: it reaches those that are subscribed at this server, at this
-// moment, and are not full. Who waits for it asks for the lock now and then all the same.
+// moment, and are not full. A client that waits for it asks for the lock now and then all the same.
 type channels struct {
 	mu    sync.Mutex
 	of    map[string]map[*conn]struct{} // by the name, behind the prefix of the user

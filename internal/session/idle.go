@@ -80,10 +80,10 @@ func (s *session) mayPark() bool {
 	if !i.isParking || s.closing || s.in.len() > 0 {
 		return false
 	}
-	if i.isParking, i.isParked = false, true; len(s.tails) == 0 {
+	if i.isParking, i.isParked = false, true; s.open == 0 { // else a command has arrived since the look
 		s.tails = nil
+		s.own.forget()
 	}
-	s.own.forget()
 	_ = s.conn.SetReadDeadline(time.Time{})
 	return true
 }

@@ -50,7 +50,8 @@ func (s *session) consider(isLast bool) {
 	o.mayTake = o.busy == 0 && o.hasEnded != nil
 }
 
-// forget gives up what an idle connection needs not. A goroutine in whose place another reads may still see that.
+// forget gives up what a connection without a command does not need. A goroutine in whose place another
+// reads still has to see that.
 func (o *own) forget() { *o = own{readers: o.readers} }
 
 // take reports whether the reader is to run a command, and notes that.

@@ -16,6 +16,15 @@ import (
 type watched struct {
 	net.Conn
 	ended atomic.Bool
+	after func() // each read; nil: nothing
+}
+
+func (w *watched) Read(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
+	if w.after != nil && n > 0 {
+		w.after()
+	}
+	return n, err
 }
 
 func (w *watched) HasEnded() bool { return w.ended.Load() }
@@ -35,17 +44,23 @@ func (g grants) Plan(args []string, r *Reply) Plan {
 	}}
 }
 
+// grantOn serves grants on one connection.
+func grantOn(conn net.Conn) (s *Server, undone *atomic.Int64) {
+	undone = new(atomic.Int64)
+	s = New(Limits{}, func(int64, Push) Commands { return grants{undone} })
+	l := make(pipes)
+	go func() { _ = s.Serve(l) }()
+	l <- conn
+	return s, undone
+}
+
 // TestOwn: a client with one command at a time has it run by the goroutine that reads. One that takes
 // long does not keep the connection from being read, and one whose client has gone is undone.
 func TestOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var undone atomic.Int64
-		s := New(Limits{}, func(int64, Push) Commands { return grants{&undone} })
-		l := make(pipes)
-		go func() { _ = s.Serve(l) }()
 		mine, end := net.Pipe()
 		theirs := &watched{Conn: end}
-		l <- theirs
+		s, undone := grantOn(theirs)
 		send := func(text string) (took time.Duration) { // a pipe takes what is read
 			began := time.Now()
 			_, err := mine.Write([]byte(text + "\r\n"))
@@ -77,6 +92,36 @@ func TestOwn(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 		synctest.Wait()
 		require.EqualValues(t, 1, undone.Load())
+		s.Stop(t.Context())
+	})
+}
+
+// TestParkedBesideItsCommand: a look for idle connections may come between the read of a command and its
+// start. The goroutine that reads in place of the one that runs the command then parks the connection.
+func TestParkedBesideItsCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mine, end := net.Pipe()
+		theirs := &watched{Conn: end}
+		s, undone := grantOn(theirs)
+		theirs.after = func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for n := range s.sessions {
+				n.suggestPark()
+				n.suggestPark()
+			}
+		}
+		for range 3 {
+			_, err := mine.Write([]byte("SLOW\r\n"))
+			require.NoError(t, err)
+			got := make([]byte, len("+SLOW\r\n"))
+			_, err = io.ReadFull(mine, got)
+			require.NoError(t, err)
+			require.Equal(t, "+SLOW\r\n", string(got))
+		}
+		require.NoError(t, mine.Close())
+		synctest.Wait()
+		require.Zero(t, undone.Load())
 		s.Stop(t.Context())
 	})
 }
