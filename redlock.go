@@ -363,7 +363,11 @@ func FenceFrom(ctx context.Context) (token uint64, ok bool) { return group.Fence
 // The results of an operation, for errors.Is. An error is one of them at most, except that an [AcquireError]
 // is also the context's error. Other calls return a context's error as it is.
 var (
-	ErrTaken = engine.ErrTaken // enough nodes answered: another holder has the lock
+	// ErrTaken: enough nodes answered, and denied the lock: another holder has it, or can have it.
+	ErrTaken = engine.ErrTaken
+	// ErrSplit, of an [Op] and a [Hooks] attempt alone: nodes granted the lock, and too many others denied it. Callers
+	// may have split the votes, so that the lock is free: try again after a random pause of about a round trip.
+	ErrSplit = engine.ErrSplit
 	// ErrNoQuorum: too few nodes answered. After Extend the lock is held for what Remaining returns.
 	ErrNoQuorum  = engine.ErrNoQuorum
 	ErrExpired   = engine.ErrExpired  // no validity was left when the votes came, or to extend

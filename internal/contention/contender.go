@@ -67,22 +67,6 @@ func (c *Contender) Init(key string, names []uint64) {
 	})
 }
 
-// Hash is the same in all processes, which those of package maphash are not.
-func Hash(text string) uint64 {
-	h := uint64(14695981039346656037) // FNV-1a
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * 1099511628211
-	}
-	return Mix(h)
-}
-
-// Mix spreads a difference of any bit over all bits.
-func Mix(h uint64) uint64 {
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
-}
-
 // Action is what a contender does next.
 type Action uint8
 

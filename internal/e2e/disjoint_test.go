@@ -21,7 +21,7 @@ import (
 
 // sentinels are what callers distinguish results by.
 var sentinels = []error{
-	redlock.ErrTaken, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrNotHeld, redlock.ErrClosed, redlock.ErrBusy,
+	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrNotHeld, redlock.ErrClosed, redlock.ErrBusy,
 	redlock.ErrConfig, redlock.ErrArgument, redlock.ErrStopped, context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded,
 }
 

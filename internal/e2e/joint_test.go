@@ -182,6 +182,7 @@ func TestOneNodeBecomesThree(t *testing.T) {
 		servers[0].Set("k", "1", 0) // as SETNX sets it
 		_, err := during.TryAcquire(t.Context(), "k", ttl)
 		require.Equal(t, redlock.ErrTaken, err)
+		cluster.Settle(t, during)
 		cluster.MustAcquire(t, after, "k", ttl)
 	})
 }

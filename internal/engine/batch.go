@@ -40,6 +40,7 @@ type batch struct {
 	soonest  time.Duration // shortest timeout
 	deadline time.Duration // of the most impatient round
 	latest   time.Duration // longest timeout; becomes an instant when the batch is sent
+	doubt    time.Duration // when lost rounds are decided without the votes that are missing
 	longest  time.Duration // TTL
 
 	answers     []answer  // of nodes, to operations that read
@@ -189,12 +190,25 @@ func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 			e.callbacks.vote(vote{node, b.kindOf(i), o, err})
 		}
 	}
-	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (!r.reads || r.tally.Count(0) == 0) {
+	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (r.tally.Count(0) == 0 || !r.reads && !b.mayBeSplit(r)) {
 		b.decide(i, r)
 	}
 	if r.stale != 0 {
 		b.countStale(i, r)
 	}
+}
+
+// mayBeSplit reports whether a missing vote may show that a lost acquire has split the votes: until
+// now nodes have only denied it. It waits for that vote three times as long as it has taken, to within
+// a tick: several callers, each first at a node far from it, would all report a holder else.
+func (b *batch) mayBeSplit(r *round) bool {
+	t := &r.tally
+	if t.Verdict() != quorum.Lost || r.op.Kind != Acquire || t.Count(quorum.Granted) > 0 || b.engine.quorum.Blocks(t.Nodes(quorum.Failed)) {
+		return false
+	}
+	b.doubt = 4*b.engine.clock.Now() - 3*b.sentAt
+	b.deadline = min(b.deadline, b.doubt)
+	return true
 }
 
 // countStale has the nodes vote that would have granted a larger token, once they are a quorum
@@ -321,8 +335,16 @@ func (b *batch) expireRound(i int, now time.Duration) {
 	if r.op == nil {
 		return
 	}
-	if due := b.sentAt + r.timeout; now < due {
+	due, lost := b.sentAt+r.timeout, r.tally.Verdict() == quorum.Lost
+	if lost {
+		due = min(due, b.doubt)
+	}
+	switch {
+	case now < due:
 		b.deadline = min(b.deadline, due)
+		return
+	case lost:
+		b.decide(i, r)
 		return
 	}
 	for node := range b.engine.nodes {

@@ -119,6 +119,9 @@ func (e *Engine) giveValues(op *Op, b *batch) {
 func (e *Engine) lossOf(op *Op) error {
 	switch {
 	case op.Kind == Acquire && op.Tally.Verdict() == quorum.Lost && !e.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
+		if op.Tally.Count(quorum.Granted) > 0 {
+			return ErrSplit
+		}
 		return ErrTaken
 	case op.Kind != Acquire && e.quorum.Blocks(op.Tally.Nodes(quorum.Denied)):
 		return ErrNotHeld
@@ -127,12 +130,13 @@ func (e *Engine) lossOf(op *Op) error {
 }
 
 // Joint is the error of several operations that are one: of those before, and of the next.
-// They have won if all have. One that was denied decides: the others cannot make up for it.
+// They have won if all have. A denial decides: the others cannot make up for it. Split votes
+// decide last: only they are worth another round.
 func Joint(before, next error) error {
 	switch {
 	case isDenial(before):
 		return before
-	case before == nil || isDenial(next):
+	case before == nil, isDenial(next), before == ErrSplit && next != nil:
 		return next
 	}
 	return before

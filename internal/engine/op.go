@@ -15,6 +15,7 @@ import (
 // The errors of operations. The root package exports these.
 var (
 	ErrTaken    = errors.New("redlock: taken: another holder has the lock")
+	ErrSplit    = errors.New("redlock: split votes: some nodes granted the lock, too many had refused it")
 	ErrNoQuorum = errors.New("redlock: no quorum: too few nodes answered")
 	ErrExpired  = errors.New("redlock: expired: no validity is left")
 	ErrNotHeld  = errors.New("redlock: not held: the lock is gone or another's")

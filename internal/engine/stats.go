@@ -72,7 +72,7 @@ func endingOf(err error) ending {
 	switch err {
 	case nil:
 		return won
-	case ErrTaken, ErrNotHeld:
+	case ErrTaken, ErrSplit, ErrNotHeld:
 		return denied
 	case ErrNoQuorum:
 		return noQuorum

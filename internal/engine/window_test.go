@@ -25,9 +25,9 @@ func TestWindowOfADecidedBatch(t *testing.T) {
 			require.Len(t, p.sent, 1)
 			require.Equal(t, 3, p.sent[0].batch.Replies)
 			// The rounds are decided in the middle of node 2's replies: by two
-			// denials the first and the last, by the third grant the other.
+			// failures the first and the last, by the third grant the other.
 			for node := range 2 {
-				p.turn(func() { p.reply(p.sent[0], node, null, ok, null) })
+				p.turn(func() { p.reply(p.sent[0], node, noKey, ok, noKey) })
 			}
 			p.turn(func() { p.reply(p.sent[0], 2, null, ok) })
 			require.Equal(t, []int{1, 1, 1}, []int{lost.times, won.times, late.times})

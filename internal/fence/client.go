@@ -235,7 +235,7 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 // was lost was refused for nothing but the number of the token, and a quorum can grant a larger
 // one. Else it returns the error that is to be reported.
 func (c *Client) Again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool, error) {
-	if c == nil || err != engine.ErrTaken && err != engine.ErrNoQuorum {
+	if c == nil || err != engine.ErrTaken && err != engine.ErrSplit && err != engine.ErrNoQuorum {
 		return false, err // won, not sent, or left
 	}
 	worst := fencing.Again

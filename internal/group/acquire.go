@@ -123,11 +123,12 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *operation.Calls
 
 // attempt is one attempt, with one new token for all keys. Where one key is refused, the
 // others are released. If it was sent along with a release, only its end is awaited. Where
-// nodes have refused nothing but the number of a fencing token, it is made again at once. The
-// caller reports the attempts to the hook, after it has let others act.
+// nodes have refused nothing but the number of a fencing token, it is made again at once, and
+// where votes are split, after a pause. The caller reports the attempts to the hook, after it has
+// let others act.
 func (g *Group) attempt(ctx context.Context, c *operation.Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
 	first := c.First()
-	for again := true; again; sent = false {
+	for splits, again := 0, true; again; sent = false {
 		var op *engine.Op
 		var unsent bool
 		if sent {
@@ -157,8 +158,31 @@ func (g *Group) attempt(ctx context.Context, c *operation.Calls, s *holding.Stat
 		if g.cfg.OnAttempt != nil {
 			r = r.with(report{s.Key, op.Took(g.clock.Now()), op.Tally, err})
 		}
+		if err == engine.ErrSplit {
+			if again = splits < waiting.MaxSplits && g.awaitSplit(ctx, c, splits); !again {
+				err = engine.ErrTaken // each round had a vote for another
+			}
+			splits++
+		}
 	}
 	return h, r, err
+}
+
+// awaitSplit waits until it is this caller's turn to try again after split votes, and reports
+// whether it may. It holds nothing meanwhile: the release of the lost attempt is on its way, and
+// stays ahead of the next attempt on each connection.
+func (g *Group) awaitSplit(ctx context.Context, c *operation.Calls, round int) bool {
+	at, split := c.Split()
+	pause := at.(*Group).lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Took(g.clock.Now()))
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-g.ending:
+	}
+	return false
 }
 
 // fresh is what an attempt to acquire needs that no other had.

@@ -14,7 +14,7 @@ import (
 // sentinels are the results that callers distinguish, and that no node's failure may
 // be taken for.
 var sentinels = []error{
-	engine.ErrTaken, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
+	engine.ErrTaken, engine.ErrSplit, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
 	engine.ErrStopped, engine.ErrArgument, engine.ErrConfig, fence.ErrForgotten,
 }
 

@@ -43,6 +43,21 @@ func (c *Calls) Note(err error) {
 	}
 }
 
+// Split is the call for the first key with split votes, and the group that was asked.
+func (c *Calls) Split() (Site, *engine.Call) {
+	if c.one != nil {
+		return c.home, c.one
+	}
+	for _, p := range c.parts {
+		for _, one := range p.calls {
+			if one.Err == engine.ErrSplit {
+				return p.site, one
+			}
+		}
+	}
+	return c.home, c.all[0]
+}
+
 // Until is when the validity of a lock ends that was acquired.
 func (c *Calls) Until() time.Duration {
 	if c.one != nil {
@@ -108,7 +123,9 @@ func (p part) ops() (ops []*engine.Op) {
 // which is -1 if there is none.
 func (c *Calls) Refused() (place int, call *engine.Call) {
 	sent := c.sent()
-	place = slices.IndexFunc(sent, func(one *engine.Call) bool { return one.Err == engine.ErrTaken && !one.Over() })
+	place = slices.IndexFunc(sent, func(one *engine.Call) bool {
+		return (one.Err == engine.ErrTaken || one.Err == engine.ErrSplit) && !one.Over()
+	})
 	if place >= 0 {
 		call = sent[place]
 	}

@@ -1,0 +1,33 @@
+package contention
+
+// Place is how many nodes come before all nodes of a set, a bit each, in a lock's own order.
+func Place(key string, names []uint64, set uint64) (place int) {
+	hash, first := Hash(key), uint64(0)
+	for node, name := range names {
+		if set>>node&1 == 1 {
+			first = max(first, Mix(hash^name))
+		}
+	}
+	for _, name := range names {
+		if Mix(hash^name) > first {
+			place++
+		}
+	}
+	return place
+}
+
+// Hash is the same in all processes, which those of package maphash are not.
+func Hash(text string) uint64 {
+	h := uint64(14695981039346656037) // FNV-1a
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return Mix(h)
+}
+
+// Mix spreads a difference of any bit over all bits.
+func Mix(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
