@@ -20,7 +20,7 @@ import (
 // scripted server expects.
 type shortProbes struct{ *command.Probes }
 
-func (shortProbes) Len() int { return 4 }
+func (shortProbes) Len() int { return 3 }
 
 func probeShortly() Prober { return shortProbes{command.NewProbes(false, nil)} }
 

@@ -44,9 +44,8 @@ var badHandshakes = map[string]struct {
 	"info is null":          {set: answers("INFO", "_\r\n"), want: refusal.ErrUnfit},
 	"probe is OK":           {set: answers("DELIFEQ", "+OK\r\n"), want: refusal.ErrUnfit},
 	"probe is null":         {set: answers("DELEX", "_\r\n"), want: refusal.ErrUnfit},
-	"set is a number":       {set: answers("SET", ":0\r\n"), want: refusal.ErrUnfit},
-	"probe is redirected":   {set: answers("SET", "-MOVED 1 "+marked+":1\r\n"), want: ErrCluster},
-	"probe is read only":    {set: answers("SET", "-READONLY "+marked+"\r\n"), want: ErrNotMaster},
+	"probe is redirected":   {set: answers("DELEX", "-MOVED 1 "+marked+":1\r\n"), want: ErrCluster},
+	"probe is read only":    {set: answers("DELEX", "-READONLY "+marked+"\r\n"), want: ErrNotMaster},
 	"script refused":        {set: answers("SCRIPT", "-ERR "+marked+"\r\n"), want: ErrRefused},
 	"digest is another":     {set: answers("SCRIPT", "$6\r\n"+marked+"\r\n")},
 	"digest is a number":    {set: answers("SCRIPT", ":1\r\n")},
@@ -128,7 +127,7 @@ func TestHandshakeRefuses(t *testing.T) {
 func TestUnknownQuestions(t *testing.T) {
 	for question, silent := range map[string]bool{
 		"HELLO": false, "CLIENT": false, "INFO": true, "INFO server": true, "INFO memory": false,
-		"DELIFEQ": false, "DELEX": false, "SET": false,
+		"DELIFEQ": false, "DELEX": false,
 	} {
 		for _, words := range []string{"-section (server) is not supported\r\n", "-" + marked + "\r\n", "-ERR " + marked + "\r\n", "-NOPERM no\r\n"} {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

@@ -30,7 +30,7 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 		var b []byte
 		for _, c := range append(first,
 			[]string{"DELIFEQ", "redlock:probe", "x"}, []string{"DELEX", "redlock:probe", "IFEQ", "x"},
-			[]string{"SET", "redlock:probe", "x", "IFEQ", "x", "PX", "1000"}, []string{"SCRIPT", "LOAD", command.ReleaseScript}) {
+			[]string{"SCRIPT", "LOAD", command.ReleaseScript}) {
 			b = append(b, encode(c...)...)
 		}
 		return string(b)

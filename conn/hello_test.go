@@ -132,7 +132,7 @@ func TestRolesAreRefused(t *testing.T) {
 		"cluster of Valkey":   {olden("INFO server", scripted.InfoOf("server_mode:cluster\r\n")), ErrCluster},
 		"sentinel by INFO":    {olden("INFO server", scripted.InfoOf("redis_mode:sentinel\r\n")), ErrSentinel},
 		"stale replica":       {olden("INFO", "-MASTERDOWN Link with MASTER is down\r\n"), ErrNotMaster},
-		"replica by its word": {answers("SET", "-READONLY You can't write against a read only replica.\r\n"), ErrNotMaster},
+		"replica by its word": {answers("DELEX", "-READONLY You can't write against a read only replica.\r\n"), ErrNotMaster},
 		"cluster by its word": {answers("DELIFEQ", "-MOVED 1 127.0.0.1:1\r\n"), ErrCluster},
 	} {
 		t.Run(name, func(t *testing.T) {

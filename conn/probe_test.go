@@ -12,8 +12,8 @@ import (
 
 var (
 	scriptsOnly = Form(command.Scripts)
-	valkey      = Form(command.DelIfEq | command.SetIfEq)
-	redis84     = Form(command.DelEx | command.SetIfEq)
+	valkey      = Form(command.DelIfEq)
+	redis84     = Form(command.DelEx)
 )
 
 // Access lists of all kinds, down to the least that each form needs.
@@ -24,7 +24,7 @@ func TestFormsWithinAccessLists(t *testing.T) {
 		r84    = fakeredis.Redis84
 	)
 	scripts := []string{"EVAL", "EVALSHA", "SCRIPT"}
-	least := append([]string{"CLIENT", "INFO", "MGET", "DEL", "PEXPIRE"}, scripts...)
+	least := []string{"CLIENT", "INFO", "DEL"}
 	for name, test := range map[string]struct {
 		flavor fakeredis.Flavor
 		deny   []string
@@ -41,17 +41,16 @@ func TestFormsWithinAccessLists(t *testing.T) {
 		"forced, within keys":       {flavor: v9, force: true, keys: "lk:", want: scriptsOnly},
 		"forced, without scripts":   {flavor: v9, force: true, deny: scripts, lacks: "script|load"},
 		"no scripts in Redis 7":     {flavor: redis7, deny: scripts, lacks: "script|load"},
-		"no scripts in Redis 8.4":   {flavor: r84, deny: scripts, want: redis84},
-		"no scripts in Valkey 9":    {flavor: v9, deny: scripts, want: valkey},
+		"no scripts in Redis 8.4":   {flavor: r84, deny: scripts, lacks: "script|load"},
+		"no scripts in Valkey 9":    {flavor: v9, deny: scripts, lacks: "script|load"},
 		"the least of Redis 8.4":    {flavor: r84, deny: least, keys: "lk:", want: redis84},
 		"the least of Valkey 9":     {flavor: v9, deny: least, keys: "lk:", want: valkey},
 		"keys of Redis 7":           {flavor: redis7, keys: "lk:", want: scriptsOnly},
-		"no DELIFEQ":                {flavor: v9, deny: []string{"DELIFEQ"}, want: Form(command.SetIfEq)},
+		"no DELIFEQ":                {flavor: v9, deny: []string{"DELIFEQ"}, want: scriptsOnly},
 		"no DELEX, within keys":     {flavor: r84, deny: []string{"DELEX"}, keys: "lk:", want: scriptsOnly},
 		"no DELIFEQ and no scripts": {flavor: v9, deny: append([]string{"DELIFEQ"}, scripts...), lacks: "script|load"},
-		"no SET":                    {flavor: v9, deny: []string{"SET"}, want: Form(command.DelIfEq)},
 		"no EVALSHA":                {flavor: redis7, deny: []string{"EVALSHA"}, lacks: "evalsha"},
-		"no EVALSHA, none needed":   {flavor: v9, deny: []string{"EVALSHA"}, want: valkey},
+		"no EVALSHA in Valkey":      {flavor: v9, deny: []string{"EVALSHA"}, lacks: "evalsha"},
 		"no MGET":                   {flavor: redis7, deny: []string{"MGET"}, lacks: "a command"},
 		"no MGET in Valkey":         {flavor: v9, deny: []string{"MGET", "DELIFEQ"}, lacks: "mget"},
 		"no loading":                {flavor: redis7, deny: []string{"SCRIPT|LOAD"}, lacks: "script|load"},

@@ -7,16 +7,16 @@ import (
 
 // System is the clock of the operating system, as one client reads it.
 //
-// It runs at the rate of the operating system's monotonic clock. On Linux that clock
-// (CLOCK_MONOTONIC) stands still while the machine is suspended, and the clocks of the nodes do
-// not: a holder would count on its lock for longer than the nodes keep it. Sync corrects that. No
-// client can notice a hypervisor that stops all clocks of its guest.
+// It counts the time for which the machine was suspended, as the clocks of the nodes do: on Linux
+// CLOCK_MONOTONIC, which Go reads, stands still meanwhile, and a holder would count on its lock
+// for longer than the nodes keep it. No client can notice a hypervisor that stops all clocks of its
+// guest.
 type System struct {
 	source    Source
 	epoch     time.Duration // what Monotonic reads where Now returns 0
 	awake     time.Duration // how far Boottime was ahead of Monotonic at first
-	suspended atomic.Int64  // since then, as far as Sync has found
-	wall      atomic.Int64  // how far the time of day was ahead of Monotonic at the last Current
+	suspended atomic.Int64  // since then, as far as was found
+	wall      atomic.Int64  // how far the time of day was ahead of Monotonic at the last look at Boottime
 }
 
 // Source is the clocks of an operating system.
@@ -57,45 +57,38 @@ func NewOn(source Source) *System {
 	return s
 }
 
-// Now implements Clock.
+// Now implements Clock, at the cost of time.Now. It reads Boottime, by a system call, only where the time
+// of day has moved against Monotonic: when a machine resumes, or when the time is set. A suspension
+// is hidden only if the time of day is set back in the same moment by its length, to a millisecond.
 func (s *System) Now() time.Duration {
-	return s.source.Monotonic() - s.epoch + time.Duration(s.suspended.Load())
+	if s.source.Both == nil {
+		s.look()
+		return s.source.Monotonic() - s.epoch + time.Duration(s.suspended.Load())
+	}
+	now, wall := s.source.Both()
+	offset, before := int64(wall-now), s.wall.Load()
+	if max(offset-before, before-offset) > int64(leastSuspend) {
+		s.look()
+		s.wall.Store(offset)
+	}
+	return now - s.epoch + time.Duration(s.suspended.Load())
 }
 
 // leastSuspend is the least difference that means a suspended machine. Less is the error of
 // reading two clocks one after the other.
 const leastSuspend = time.Millisecond
 
-// Sync adds to the clock the time for which the machine was suspended since the last Sync, if
-// the operating system has a clock for that (Linux: CLOCK_BOOTTIME). It costs a system call, and
-// never sets the clock back.
-func (s *System) Sync() {
+// look adds the time for which the machine was suspended since the last look, if the operating system
+// has a clock for that (Linux: CLOCK_BOOTTIME). It never sets the clock back.
+func (s *System) look() {
 	ahead, ok := s.ahead()
 	if !ok {
 		return
 	}
 	now, before := ahead-s.awake, s.suspended.Load()
 	if now > time.Duration(before)+leastSuspend {
-		s.suspended.CompareAndSwap(before, int64(now)) // or another Sync has done so
+		s.suspended.CompareAndSwap(before, int64(now)) // or another look has done so
 	}
-}
-
-// Current is Now after a Sync, at the cost of Now: for the last reading before a lock is
-// returned. It reads Boottime only if the time of day has moved against Monotonic since the last
-// reading, as it does when a machine resumes, or when the time is set. A suspension is hidden only
-// if the time of day is set back at the same moment by its length, to a millisecond.
-func (s *System) Current() time.Duration {
-	if s.source.Both == nil {
-		s.Sync()
-		return s.Now()
-	}
-	now, wall := s.source.Both()
-	offset, before := int64(wall-now), s.wall.Load()
-	if max(offset-before, before-offset) > int64(leastSuspend) {
-		s.Sync()
-		s.wall.Store(offset)
-	}
-	return now - s.epoch + time.Duration(s.suspended.Load())
 }
 
 // ahead is how far Boottime is ahead of Monotonic. The latter is read second: a delay between

@@ -143,8 +143,6 @@ const (
 	// Rephrase: send it again as a script call. The native command is missing or no longer
 	// allowed; use scripts from now on.
 	Rephrase
-	// RephraseOnce: send it again as a script call, this time only.
-	RephraseOnce
 )
 
 // Refusal is the meaning of an error reply.
@@ -185,8 +183,6 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	case call, k == Acquire, k.Reads():
 	case (code == "NOPERM" || code == "ERR") && !ofKey: // by script a key would fare no better
 		r.Remedy = Rephrase
-	case k == Extend && code == "OOM": // SET needs memory; PEXPIRE, in the script, does not
-		r.Remedy = RephraseOnce
 	}
 	return r
 }

@@ -62,14 +62,6 @@ func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte
 		dst = appendToken(dst, op)
 		dst = append(dst, "$2\r\nNX\r\n$2\r\nPX\r\n"...)
 		return appendInt(dst, op.TTL)
-	case k == Extend: // SET key token IFEQ token PX ttl, which never creates a key
-		dst = append(dst, "*7\r\n$3\r\nSET\r\n"...)
-		dst = resp.AppendBulk(dst, op.Key)
-		dst = appendToken(dst, op)
-		dst = append(dst, "$4\r\nIFEQ\r\n"...)
-		dst = appendToken(dst, op)
-		dst = append(dst, "$2\r\nPX\r\n"...)
-		return appendInt(dst, op.TTL)
 	case k == ReadValue: // GETRANGE key 0 last
 		dst = append(dst, "*4\r\n$8\r\nGETRANGE\r\n"...)
 		dst = resp.AppendBulk(dst, op.Key)

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/refusal"
 )
 
-var forms = []Form{Scripts, DelIfEq, DelEx, SetIfEq, DelIfEq | SetIfEq, DelEx | SetIfEq}
+var forms = []Form{Scripts, DelIfEq, DelEx}
 
 func operands(n int) (all []Operand) {
 	for i := range n {
@@ -69,7 +69,6 @@ func TestAnswers(t *testing.T) {
 	}{
 		{Acquire, Scripts, 1, "+OK\r\n", "y"}, {Acquire, Scripts, 1, null, "n"}, {Acquire, Scripts, 1, "$-1\r\n", "n"},
 		{Acquire, Scripts, 1, yes, "-"}, {Acquire, Scripts, 1, "$2\r\nOK\r\n", "-"},
-		{Extend, SetIfEq, 1, "+OK\r\n", "y"}, {Extend, SetIfEq, 1, null, "n"}, {Extend, SetIfEq, 1, yes, "-"},
 		{Release, DelIfEq, 1, yes, "y"}, {Release, DelEx, 1, no, "n"}, {Release, DelEx, 1, ":2\r\n", "-"},
 		{Release, DelIfEq, 1, "+OK\r\n", "-"}, {Release, DelIfEq, 1, "*1\r\n:1\r\n", "-"},
 		{Release, Scripts, 2, "*2\r\n:1\r\n:0\r\n", "yn"}, {Extend, Scripts, 2, "*2\r\n:0\r\n:1\r\n", "ny"},
@@ -123,9 +122,9 @@ func TestRemedies(t *testing.T) {
 		{Release, Scripts, 2, other, Split, false}, {Release, Scripts, 1, key, None, true},
 		{Release, Scripts, 2, right, None, true}, {Release, Scripts, 2, busy, None, true}, {Extend, Scripts, 2, oom, None, true},
 		{Release, DelIfEq, 1, "NOPERM User x has no permissions to run the 'delifeq' command", Rephrase, true},
-		{Release, DelEx, 1, other, Rephrase, false}, {Extend, SetIfEq, 1, other, Rephrase, false},
+		{Release, DelEx, 1, other, Rephrase, false},
 		{Release, DelIfEq, 1, key, None, true}, {Release, DelIfEq, 1, busy, None, true},
-		{Extend, SetIfEq, 1, oom, RephraseOnce, true}, {Release, DelIfEq, 1, oom, None, true},
+		{Release, DelIfEq, 1, oom, None, true},
 		{Acquire, Scripts, 1, key, None, true}, {Acquire, Scripts, 1, oom, None, true}, {Acquire, Scripts, 1, other, None, false},
 		{Release, Scripts, 2, gone, None, true},
 	} {
@@ -141,13 +140,12 @@ func TestRemedies(t *testing.T) {
 
 func TestForms(t *testing.T) {
 	assert.Equal(t, "EVALSHA", Scripts.String())
-	assert.Equal(t, "DELIFEQ, SET IFEQ", (DelIfEq | SetIfEq).String())
+	assert.Equal(t, "DELIFEQ, EVALSHA", DelIfEq.String())
 	assert.Equal(t, "DELEX, EVALSHA", DelEx.String())
 	// A node is asked by scripts instead of what it has refused, and by what it is
 	// asked in by now if that is something else.
-	assert.Equal(t, SetIfEq, (DelIfEq|SetIfEq).Without(Release, DelIfEq|SetIfEq))
-	assert.Equal(t, DelIfEq, (DelIfEq|SetIfEq).Without(Extend, SetIfEq))
-	assert.Equal(t, DelIfEq, DelIfEq.Without(Release, DelEx))
+	assert.Equal(t, Scripts, DelIfEq.Without(DelIfEq))
+	assert.Equal(t, DelIfEq, DelIfEq.Without(DelEx))
 	for rank := range Classes {
 		assert.Equal(t, rank, OfRank(rank).Rank())
 	}

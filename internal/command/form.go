@@ -1,7 +1,7 @@
 package command
 
-// Form is the set of commands by which a node compares a token before it acts. Probes try the
-// commands on each connection. The version number is not used, since forks, proxies and access
+// Form is the commands by which a node compares a token before it acts. Extends are scripts in all
+// forms: SET … IFEQ would shorten a key. Probes try the native commands on each connection. The version number is not used, since forks, proxies and access
 // lists differ from it. Every server since Redis 2.6 understands the zero Form.
 type Form uint16
 
@@ -10,9 +10,6 @@ const (
 	DelIfEq Form = 1 << iota
 	// DelEx releases by DELEX key IFEQ token, of Redis 8.4.
 	DelEx
-	// SetIfEq extends by SET key token IFEQ token PX ttl, of Valkey 8.1 and
-	// Redis 8.4.
-	SetIfEq
 
 	// Fenced: acquires and extends run the scripts of package fencing.
 	Fenced
@@ -25,7 +22,7 @@ const (
 
 // IsScript reports whether a kind is sent as a script call, which takes several operands.
 func (f Form) IsScript(k Kind) bool {
-	return k == Release && f&releases == 0 || k == Extend && f&SetIfEq == 0 || f.IsFenced(k)
+	return k == Release && f&releases == 0 || k == Extend || f.IsFenced(k)
 }
 
 // IsFenced reports whether a kind is sent as a call of a script of package fencing.
@@ -40,29 +37,16 @@ func (f Form) ForNode(node int) Form { return f | Fenced | Form(node+1)<<nodeShi
 
 func (f Form) node() int { return int(f>>nodeShift) - 1 }
 
-// Without is f without the native commands of asked for a kind: scripts replace them.
-func (f Form) Without(k Kind, asked Form) Form {
-	mask := SetIfEq
-	if k == Release {
-		mask = releases
-	}
-	return f &^ (asked & mask)
-}
+// Without is f without the native commands of asked: scripts replace them.
+func (f Form) Without(asked Form) Form { return f &^ (asked & releases) }
 
 // String names the commands, for people.
 func (f Form) String() string {
-	release, extend := "EVALSHA", "EVALSHA"
 	switch {
 	case f&DelIfEq != 0:
-		release = "DELIFEQ"
+		return "DELIFEQ, EVALSHA"
 	case f&DelEx != 0:
-		release = "DELEX"
+		return "DELEX, EVALSHA"
 	}
-	if f&SetIfEq != 0 {
-		extend = "SET IFEQ"
-	}
-	if release == extend {
-		return release
-	}
-	return release + ", " + extend
+	return "EVALSHA"
 }

@@ -36,7 +36,6 @@ func NewProbes(scripted bool, fence *Fence) *Probes {
 	if !scripted {
 		p.add(p.releasesBy(DelIfEq), "DELIFEQ", probeKey, probeToken)
 		p.add(p.releasesBy(DelEx), "DELEX", probeKey, "IFEQ", probeToken)
-		p.add(p.extends, "SET", probeKey, probeToken, "IFEQ", probeToken, "PX", "1000")
 	}
 	p.script(Release, ReleaseScript, ReleaseSHA1, "1", probeKey, probeToken)
 	p.script(Extend, ExtendScript, ExtendSHA1, "1", probeKey, probeToken, "1000")
@@ -81,17 +80,6 @@ func (p *Probes) releasesBy(form Form) func(*resp.Value) error {
 		}
 		return err
 	}
-}
-
-// extends notes whether SET has IFEQ. If the access list excludes the key of the
-// probe, the reply does not show it. Then a native release decides: no server has one
-// without IFEQ.
-func (p *Probes) extends(v *resp.Value) error {
-	works, err := probed(v, v.Null || v.IsOK())
-	if works && (!v.IsError() || p.form&releases != 0) {
-		p.form |= SetIfEq
-	}
-	return err
 }
 
 // probed reports whether the answer to a probe shows that the command works; fits recognizes its

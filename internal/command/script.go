@@ -31,5 +31,5 @@ var ExtendScript string
 // The digests of the scripts; a test recomputes them.
 const (
 	ReleaseSHA1 = "74d05198eb16da02cc56a448a26c43e98960e9c2"
-	ExtendSHA1  = "031d8f49a98ff6ecc6e1e0681bcb1f875f704698"
+	ExtendSHA1  = "2c3a17f9ef1bfb84ec137f2a1b3fc61221d31833"
 )

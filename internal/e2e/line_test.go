@@ -122,43 +122,37 @@ func TestReleaseBesideRelease(t *testing.T) {
 	})
 }
 
-// TestNextIsWoken although the holder, of which the line knows, does not just release: it
-// shortens the lock and leaves it to expire, or a hook blocks its Release.
+// TestNextIsWoken although a hook blocks the Release of the holder, of which the line knows.
 func TestNextIsWoken(t *testing.T) {
-	for name, give := range map[string]func(redlock.Lock) error{
-		"shortened": func(l redlock.Lock) error { return l.Extend(context.Background(), 20*time.Millisecond) },
-		"blocked":   func(l redlock.Lock) error { return l.Release(context.Background()) },
-	} {
-		cluster.Run(t, name, func(t *testing.T) {
-			served := make(chan struct{})
-			r := cluster.New(t, 3, func(c *redlock.Config) {
-				c.NoHandOver = true
-				c.Hooks.Attempt = func(a redlock.Attempt) {
-					if a.Kind == redlock.OpRelease && !testkit.IsClosed(served) {
-						<-served
-					}
+	cluster.Virtually(t, func(t *testing.T) {
+		served := make(chan struct{})
+		r := cluster.New(t, 3, func(c *redlock.Config) {
+			c.NoHandOver = true
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Kind == redlock.OpRelease && !testkit.IsClosed(served) {
+					<-served
 				}
-			})
-			for _, s := range r.Servers {
-				s.Set("k", "another's", 0)
 			}
-			var waits []<-chan testkit.Result[redlock.Lock]
-			for i := range 2 {
-				waits = append(waits, testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) }))
-				testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
-			}
-			for _, s := range r.Servers {
-				s.Del("k")
-			}
-			first := testkit.Get(t, waits[0])
-			require.NoError(t, first.Err)
-			given := testkit.Start(func() error { return give(first.Value) })
-			defer func() { require.NoError(t, testkit.Outcome(t, name, given)) }()
-			defer close(served)
-			second := testkit.Get(t, waits[1])
-			require.NoError(t, second.Err)
 		})
-	}
+		for _, s := range r.Servers {
+			s.Set("k", "another's", 0)
+		}
+		var waits []<-chan testkit.Result[redlock.Lock]
+		for i := range 2 {
+			waits = append(waits, testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) }))
+			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
+		}
+		for _, s := range r.Servers {
+			s.Del("k")
+		}
+		first := testkit.Get(t, waits[0])
+		require.NoError(t, first.Err)
+		given := testkit.Start(func() error { return first.Value.Release(context.Background()) })
+		defer func() { require.NoError(t, testkit.Outcome(t, "Release", given)) }()
+		defer close(served)
+		second := testkit.Get(t, waits[1])
+		require.NoError(t, second.Err)
+	})
 }
 
 // TestNoHandOverBehindClose: once the client is closed Release passes no lock on: a caller

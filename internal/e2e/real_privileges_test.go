@@ -128,13 +128,13 @@ func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*clu
 	requireWhole()
 }
 
-// TestRedis84Privileges: the same for a server of which there is a simulation only. Scripts are
-// forbidden there, which would take the place of what is missing.
+// TestRedis84Privileges: the same for a server of which there is a simulation only. DEL is
+// forbidden there, by which a script would take the place of DELEX.
 func TestRedis84Privileges(t *testing.T) {
 	for _, privilege := range append(documented("Redis 8.4:").privileges, "") {
 		servers := cluster.Start(t, 3, fakeredis.Options{Flavor: fakeredis.Redis84})
 		for _, s := range servers {
-			s.DenyScripts()
+			s.Deny("DEL")
 			if privilege != "" {
 				s.Deny(privilege[1:])
 			}

@@ -19,7 +19,7 @@ import (
 // What nodes must allow beside the least so that waiters are woken, and so that processes are
 // served in order.
 var (
-	wakePrivileges  = []string{"+client|tracking", "+client|caching", "+pttl"}
+	wakePrivileges  = []string{"+client|tracking", "+client|caching"}
 	queuePrivileges = []string{"+zadd", "+zrem", "+zrange", "+zcard", "+zscore", "+exists"}
 )
 

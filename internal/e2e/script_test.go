@@ -43,7 +43,7 @@ func TestForbiddenKey(t *testing.T) {
 		cluster.Run(t, flavor.String(), func(t *testing.T) {
 			servers := cluster.Start(t, 3, fakeredis.Options{Flavor: flavor})
 			for _, s := range servers {
-				s.DenyScripts()
+				s.Deny("DEL", "EVAL")
 				s.AllowKeys("lk:")
 			}
 			c := cluster.Connect(t, fakeredis.Addrs(servers))

@@ -30,8 +30,7 @@ type batch struct {
 	ahead     int      // operations in the window when it was sent, with its own
 	probe     bool     // measures the round trip
 	listed    bool     // in Engine.inFlight, where a batch that is used again may still be
-	extends   bool     // there are some in it
-	lacking   bool     // of these, a node lacks the key of one
+	lacking   bool     // a node lacks the key of an extend
 	isHint    bool     // releases that one node missed; without operations, and not counted
 	hintOf    int      // that node
 	later     bool     // some of them were refused for now
@@ -48,9 +47,6 @@ type batch struct {
 	failures    []failure // single failed votes
 	refusals    []refusal // answers to fenced acquires, other than OK
 	quarantined uint64    // by node, a bit each: it has no vote, but in releases
-
-	older, newer *batch // in Engine.extending
-	behind       laterExtends
 }
 
 // round is the vote on one operation.
@@ -61,7 +57,6 @@ type round struct {
 	ended      <-chan struct{} // of the context, where op is a Call
 	tally      quorum.Tally
 	absent     uint64 // nodes where no key has the token, a bit each
-	lock       uint64 // of an extend: which lock it is about
 	repairer   Repairer
 	repairLife uint64 // of repairer
 	failures   int32  // the last of them in batch.failures, counted from 1
@@ -108,8 +103,7 @@ func (b *batch) add(op *Op) {
 		r.absent = 0 // of an earlier attempt
 	case Extend:
 		r.absent = 0
-		r.lock, r.repairer, r.repairLife = b.engine.lockOf(op), op.Repairer, op.Life
-		b.extends = true
+		r.repairer, r.repairLife = op.Repairer, op.Life
 	}
 	if c, ok := op.Done.(*Call); ok {
 		r.ended = c.ended
@@ -422,9 +416,6 @@ func (e *Engine) keep(b *batch) {
 // recycle takes back a batch that every node has answered, or failed.
 func (e *Engine) recycle(b *batch) {
 	e.batchDone()
-	if b.extends {
-		e.extending.remove(b)
-	}
 	if b.isHint {
 		e.handedOff(b)
 		return
@@ -468,7 +459,6 @@ func (b *batch) reset() {
 	for node := range b.open {
 		b.open[node] = 1
 	}
-	b.behind = laterExtends{}
-	b.done, b.gone, b.replied, b.passed, b.extends, b.lacking = 0, 0, false, false, false, false
+	b.done, b.gone, b.replied, b.passed, b.lacking = 0, 0, false, false, false
 	b.soonest, b.latest, b.longest = never, 0, 0
 }

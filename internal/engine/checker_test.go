@@ -199,8 +199,7 @@ func (c *checker) prolonged(l *lock) {
 }
 
 // supported checks that a quorum of nodes keeps the key for as long as its holder
-// believes in it. A node that was extended may not be made to forget it by an extend
-// that was asked for before.
+// believes in it.
 func (c *checker) supported(l *lock) {
 	if !l.holding || l.until <= c.world.now() || c.world.rules.overstays {
 		return
@@ -311,18 +310,12 @@ func (c *checker) failures(cl *client, l *lock, op *Op, asked time.Duration) {
 		link := cl.fleet.links[f.Node]
 		switch {
 		case f.Err == errTimeout, errors.Is(f.Err, conn.ErrQuarantined), !link.up, link.changed >= asked:
-		case f.Err == errOvertaken && (op.Kind == Acquire || op.Kind == Extend && l.overlapped(asked)):
+		case f.Err == errOvertaken && op.Kind == Acquire:
 		case l.refused[link.master.index] >= asked:
 		default:
 			c.failf("foreign", "lock %d: kind %d failed on node %d, which had no reason: %v", l.number, op.Kind, f.Node, f.Err)
 		}
 	}
-}
-
-// overlapped reports whether more than one extend was submitted since an instant.
-func (l *lock) overlapped(since time.Duration) bool {
-	n := len(l.extends)
-	return n > 1 && l.extends[n-2] >= since
 }
 
 // atEnd checks the rest when nothing happens any more.

@@ -26,7 +26,7 @@ func TestReasons(t *testing.T) {
 		{Acquire, "ggg", false, nil, false},
 		{Acquire, "dgg", false, nil, false},
 		{Acquire, "ggt", true, ErrExpired, true},
-		{Acquire, "ddt", false, ErrTaken, true}, // the third is waited for, but not for long
+		{Acquire, "ddt", false, ErrTaken, true},  // the third is waited for, but not for long
 		{Acquire, "ddd", false, ErrTaken, false}, // the third came in the same wave
 		{Acquire, "gdd", false, ErrSplit, true},
 		{Acquire, "ddg", false, ErrSplit, true}, // two denials are waited for a third vote

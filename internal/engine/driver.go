@@ -202,9 +202,6 @@ func (e *Engine) send(first *Op, n int) (deferred int) {
 		b.listed = true
 		e.inFlight = append(e.inFlight, b)
 	}
-	if b.extends {
-		e.extending.add(b)
-	}
 	e.window.enter(b)
 	e.fleet.Send(&b.first.Batch)
 	return later.n

@@ -94,7 +94,6 @@ type Engine struct {
 	window     window
 	planner    planner
 	inFlight   []*batch // all with undecided rounds or in the window, and some others until the next tick
-	extending  batches  // those with extends that a node has yet to answer
 	free       []*batch
 	kept       int           // bytes of their buffers
 	decided    list          // operations with a verdict, to be completed

@@ -13,8 +13,8 @@ import (
 
 var (
 	scripts = conn.Form(0)
-	valkey  = conn.Form(command.DelIfEq | command.SetIfEq)
-	redis   = conn.Form(command.DelEx | command.SetIfEq)
+	valkey  = conn.Form(command.DelIfEq)
+	redis   = conn.Form(command.DelEx)
 )
 
 // newMixed is a scriptedFleet of which each node speaks one of the forms.
@@ -28,13 +28,13 @@ func newMixed(t *testing.T, speaks ...conn.Form) *scriptedFleet {
 // nodes count together.
 func TestMixedFleet(t *testing.T) {
 	p := newMixed(t, valkey, scripts, redis, scripts, valkey)
-	yes := map[conn.Form][2]string{scripts: {one, one}, valkey: {":1\r\n", ok}, redis: {":1\r\n", "_\r\n"}}
+	yes := map[conn.Form][2]string{scripts: {one, one}, valkey: {":1\r\n", one}, redis: {":1\r\n", zero}}
 	for i, kind := range []Kind{Release, Extend} {
 		op := p.submit(kind, "key")
 		require.Len(t, p.sent, 3)
 		for j, want := range []string{"DELIFEQ", "EVALSHA", "DELEX"} {
-			if kind == Extend && j != 1 {
-				want = "IFEQ"
+			if kind == Extend {
+				want = "EVALSHA"
 			}
 			require.Contains(t, p.sent[j].bytes, want)
 		}
@@ -64,7 +64,7 @@ func TestMixedFleet(t *testing.T) {
 }
 
 // TestNativeCommandRefused: a node that refuses what it seemed to understand is
-// asked by script, at once and from then on, for that kind of operation only.
+// asked by script, at once and from then on.
 func TestNativeCommandRefused(t *testing.T) {
 	for _, refusal := range []string{
 		"-NOPERM User x has no permissions to run the 'delex' command\r\n",
@@ -72,31 +72,26 @@ func TestNativeCommandRefused(t *testing.T) {
 		"-ERR syntax error\r\n",
 	} {
 		for _, native := range []conn.Form{valkey, redis} {
-			for kind, sha := range map[Kind]string{Release: command.ReleaseSHA1, Extend: command.ExtendSHA1} {
-				p := newMixed(t, native, native, native)
-				op := p.submit(kind, "key")
-				p.turn(func() { p.reply(p.sent[0], 1, refusal) })
-				require.Zero(t, op.times)
-				retry := p.sent[1]
-				require.Equal(t, 2, retry.batch.Replies)
-				call := retry.bytes[strings.Index(retry.bytes, "EVALSHA"):]
-				want := "EVALSHA\r\n$40\r\n" + sha + "\r\n$1\r\n1\r\n$3\r\nkey\r\n$22\r\n" + string(op.Token[:]) + "\r\n"
-				if kind == Extend {
-					want += "$4\r\n1000\r\n"
-				}
-				require.Equal(t, want, call)
-				p.turn(func() { p.reply(retry, 1, "$40\r\n"+sha+"\r\n", one) })
-				p.turn(func() { p.fail(p.sent[0], 0, errLost) })
-				p.turn(func() { p.reply(p.sent[0], 2, map[Kind]string{Release: ":1\r\n", Extend: ok}[kind]) })
-				require.NoError(t, op.Err)
-				p.idle()
+			const sha = command.ReleaseSHA1
+			p := newMixed(t, native, native, native)
+			op := p.submit(Release, "key")
+			p.turn(func() { p.reply(p.sent[0], 1, refusal) })
+			require.Zero(t, op.times)
+			retry := p.sent[1]
+			require.Equal(t, 2, retry.batch.Replies)
+			call := retry.bytes[strings.Index(retry.bytes, "EVALSHA"):]
+			require.Equal(t, "EVALSHA\r\n$40\r\n"+sha+"\r\n$1\r\n1\r\n$3\r\nkey\r\n$22\r\n"+string(op.Token[:])+"\r\n", call)
+			p.turn(func() { p.reply(retry, 1, "$40\r\n"+sha+"\r\n", one) })
+			p.turn(func() { p.fail(p.sent[0], 0, errLost) })
+			p.turn(func() { p.reply(p.sent[0], 2, ":1\r\n") })
+			require.NoError(t, op.Err)
+			p.idle()
 
-				p.sent = nil
-				p.submit(kind, "key")
-				require.Len(t, p.sent, 2)
-				for _, s := range p.sent {
-					require.Equal(t, s.next[1] == 0, strings.Contains(s.bytes, sha), "only node 1 has unlearned it")
-				}
+			p.sent = nil
+			p.submit(Release, "key")
+			require.Len(t, p.sent, 2)
+			for _, s := range p.sent {
+				require.Equal(t, s.next[1] == 0, strings.Contains(s.bytes, sha), "only node 1 has unlearned it")
 			}
 		}
 	}

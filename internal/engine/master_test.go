@@ -200,7 +200,7 @@ func (m *master) script(cmd *sentCommand, i int, h *held) int64 {
 		*h = held{}
 		return 1
 	case cmd.kind == Extend && (mine || w.rules.blindExtend && h.lock != 0):
-		h.expires = m.milliseconds() + cmd.ttls[i]
+		h.expires = max(h.expires, m.milliseconds()+cmd.ttls[i])
 		if mine {
 			w.check.extended(m, cmd.locks[i], h.expires)
 		}

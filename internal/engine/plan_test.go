@@ -45,10 +45,8 @@ func (s *modelNode) do(kind Kind, key, lock int, ttl int64) {
 // every is all forms of a release and an extend.
 var every = []conn.Form{
 	conn.Form(command.Scripts),
-	conn.Form(command.DelIfEq | command.SetIfEq),
-	conn.Form(command.DelEx | command.SetIfEq),
+	conn.Form(command.DelIfEq),
 	conn.Form(command.DelEx),
-	conn.Form(command.SetIfEq),
 }
 
 // encodeAll encodes ops, and returns the batch and its commands in the

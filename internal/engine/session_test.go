@@ -32,7 +32,7 @@ type session struct {
 	driving bool          // and is still inside drive
 	ended   chan struct{} // closed when its context ends
 	asked   time.Duration
-	extend  *renewal.Extension // that is under way
+	extend  extension // that is under way
 }
 
 func newSession(c *client) *session {
@@ -81,7 +81,8 @@ func (s *session) submit(kind Kind) {
 	op.TTL, op.Absent = s.lock.ttl, 0
 	switch kind {
 	case Extend:
-		op.TTL, s.extend = s.extending()
+		s.extend = s.extending()
+		op.TTL = s.extend.ttl
 	case Release:
 		op.Absent = s.lock.absent
 		s.lock.validity.releases++
@@ -178,7 +179,7 @@ func (s *session) refused(err error) bool {
 		s.lock.validity.releases--
 		s.lock.forgotten = true
 	case Extend:
-		s.lock.extended(s.extend, renewal.Unsent)
+		s.lock.extended(s.extend, renewal.Unknown)
 		s.lock.forgotten = true
 	}
 	s.pause()

@@ -14,24 +14,21 @@ type extra struct {
 	Op
 	session *session
 	lock    *lock
-	extend  *renewal.Extension
+	extend  extension
 	asked   time.Duration
 }
 
-// extending chooses a TTL and notes that an extend is about to be submitted. From
-// here on its holder may count on no more than that: the nodes may have it long
-// before the votes are known.
-func (s *session) extending() (ttl time.Duration, x *renewal.Extension) {
-	w, l := s.world, s.lock
-	ttl = l.ttl
-	if w.rules.shrinks {
-		ttl = w.between(10*time.Millisecond, 200*time.Millisecond)
+// extension is an extend that is under way: by how much, and when validity ends if it wins.
+type extension struct{ ttl, until time.Duration }
+
+// extending chooses a TTL for an extend that is about to be submitted.
+func (s *session) extending() extension {
+	ttl := s.lock.ttl
+	if s.world.rules.shrinks {
+		ttl = s.world.between(10*time.Millisecond, 200*time.Millisecond)
 	}
-	l.extends = append(l.extends, w.now())
 	ttl = ttl.Truncate(time.Millisecond)
-	x = l.validity.Extending(ttl, quorum.Until(s.client.clock.Now(), ttl))
-	l.believe()
-	return ttl, x
+	return extension{ttl, quorum.Until(s.client.clock.Now(), ttl)}
 }
 
 // extendMore submits extends of the session's lock, each in a separate Op. Some are
@@ -45,12 +42,13 @@ func (s *session) extendMore() {
 		x := &extra{session: s, lock: l, asked: w.now()}
 		x.Kind, x.Key, x.Token, x.Done = Extend, fmt.Appendf(nil, "key-%d", l.key), tokenOf(l.number), x
 		x.Prompt = w.chance(40)
-		x.TTL, x.extend = s.extending()
+		x.extend = s.extending()
+		x.TTL = x.extend.ttl
 		w.note("extra", c.index, 0, l.number)
 		c.pending++
 		if !x.submit() {
 			c.pending--
-			l.extended(x.extend, renewal.Unsent)
+			l.extended(x.extend, renewal.Unknown)
 		}
 	}
 }
@@ -116,9 +114,8 @@ func (v *validity) until() time.Duration {
 }
 
 // extended notes the result of an extend.
-func (l *lock) extended(x *renewal.Extension, r renewal.Result) {
-	l.validity.Extended(x, r)
-	renewal.Drop(x)
+func (l *lock) extended(x extension, r renewal.Result) {
+	l.validity.Extended(x.ttl, x.until, r)
 	l.prolonged(r)
 }
 

@@ -148,7 +148,7 @@ var (
 	errForgotten   = errors.New("node has forgotten tokens, and has no vote (Config.Fenced)")
 	errStale       = errors.New("node knows a larger fencing token, and has refused no more than the number")
 	errForeign     = errors.New("node belongs to a fleet that is configured otherwise (Config.Fenced)")
-	errOvertaken   = errors.New("must be asked again, but a later extend of the same lock is on its way, or the attempt is over")
+	errOvertaken   = errors.New("must be asked again, but the attempt is over")
 )
 
 // count turns one reply into votes. An error means that the reply does not fit
@@ -221,9 +221,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	case command.Rephrase:
 		fleet := b.engine.fleet
 		now := command.Form(fleet.Node(node).Form)
-		fleet.SetForm(node, conn.Form(now.Without(s.kind, w.form())))
-		w.again(node, s, 1, true)
-	case command.RephraseOnce:
+		fleet.SetForm(node, conn.Form(now.Without(w.form())))
 		w.again(node, s, 1, true)
 	default:
 		b.refusedAll(node, s, r.Err)

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,51 +56,6 @@ func TestRetriesOpenTheGate(t *testing.T) {
 	p.idle()
 }
 
-// TestOvertakenExtendIsNotRepeated: an extend is not sent again once its caller has asked
-// for a longer one, which it would undo on that node.
-func TestOvertakenExtendIsNotRepeated(t *testing.T) {
-	p := newScripted(t, 5)
-	op := p.submit(Extend, "key")
-	batch := p.sent[0]
-	for node := range 3 {
-		p.turn(func() { p.reply(batch, node, one) })
-	}
-	require.NoError(t, op.Err)
-	p.turn(func() { p.reply(batch, 3, noSuch) })
-	require.Len(t, p.sent, 2, "there is no later one yet")
-	later := p.submit(Extend, "key")
-	p.turn(func() { p.reply(batch, 4, noSuch) })
-	require.Len(t, p.sent, 3, "sent again")
-	p.turn(func() { p.reply(p.sent[1], 3, "$1\r\nx\r\n", one) })
-	for node := range 5 {
-		p.turn(func() { p.reply(p.sent[2], node, one) })
-	}
-	require.NoError(t, later.Err)
-	p.idle()
-}
-
-// TestRepeatedExtendDoesNotOvertake: of two extends of one lock in a batch the first is
-// not sent again, for it would come after the second. That of another key of the lock is.
-func TestRepeatedExtendDoesNotOvertake(t *testing.T) {
-	p := newScripted(t, 1)
-	first, second, other := p.op(Extend, "key"), p.op(Extend, "key"), p.op(Extend, "other") // with one token
-	for _, op := range []*countedOp{first, other, second} {
-		require.NoError(t, p.engine.enqueue(&op.Op))
-	}
-	p.turn(func() {})
-	require.Len(t, p.sent, 1)
-	require.Equal(t, 2, p.sent[0].batch.Replies)
-	p.turn(func() { p.reply(p.sent[0], 0, noSuch) })
-	require.Equal(t, errOvertaken, first.Failures[0].Err)
-	require.Len(t, p.sent, 2)
-	require.Contains(t, p.sent[1].bytes, "other")
-	require.NotContains(t, p.sent[1].bytes, "$3\r\nkey")
-	p.turn(func() { p.reply(p.sent[0], 0, one); p.reply(p.sent[1], 0, "$1\r\nx\r\n", one) })
-	require.NoError(t, second.Err)
-	require.NoError(t, other.Err)
-	p.idle()
-}
-
 // TestMisfits: a reply that does not fit ends the connection and is no vote, also of
 // a node without a vote and of a handed-off release. So does a fatal refusal.
 func TestMisfits(t *testing.T) {
@@ -152,29 +105,4 @@ func TestMisfitInsideABatch(t *testing.T) {
 		require.Equal(t, 1, ops[i].times)
 		require.Equal(t, want, ops[i].Err, "operation %d", i)
 	}
-}
-
-// TestRefusedExtendsAreLinear: native extends that a node refuses are sent again as script
-// calls. What was sent later is noted once for all of them, or their cost would grow with the
-// square of their number.
-func TestRefusedExtendsAreLinear(t *testing.T) {
-	const n = 64
-	p := newScripted(t, 1)
-	p.engine.queue.limit = n
-	p.speaks = []conn.Form{valkey}
-	for i := range n {
-		o := p.op(Extend, fmt.Sprint(i))
-		copy(o.Token[:], fmt.Sprintf("%08d", 2*i)) // of another lock each: see lockOf
-		require.NoError(t, p.engine.enqueue(&o.Op))
-	}
-	p.engine.drive(nil)
-	require.Len(t, p.sent, 1)
-	batch := p.engine.extending.newest
-	noted := map[uintptr]bool{}
-	for range n {
-		require.NoError(t, p.reply(p.sent[0], 0, "-OOM command not allowed\r\n"))
-		noted[reflect.ValueOf(batch.behind.rounds).Pointer()] = true
-	}
-	require.Len(t, p.sent, 1+n)
-	require.Len(t, noted, 1)
 }

@@ -130,10 +130,10 @@ func (f *fenceCall) extend() {
 				f.failAt(at, f.srv.dialect.notString)
 				return
 			}
-			if f.barred("pexpire", at) {
+			if f.barred("pttl", "'PTTL'") || f.barred("pexpire", at) {
 				return
 			}
-			if _, text := f.pexpire(key, ttl); text != "" {
+			if text := f.lengthen(key, ttl); text != "" {
 				f.failAt(at, text)
 				return
 			}

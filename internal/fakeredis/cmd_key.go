@@ -79,6 +79,16 @@ func (c *conn) pexpire(key, ttl []byte) (held bool, text string) {
 	return true, ""
 }
 
+// lengthen is pexpire for a key that is there, unless it has as long or longer.
+func (c *conn) lengthen(key, ttl []byte) (text string) {
+	ms, ok := parseInt(ttl)
+	if e := c.table().get(key, c.now); ok && e.expires != never && e.expires-c.now >= ms {
+		return ""
+	}
+	_, text = c.pexpire(key, ttl)
+	return text
+}
+
 // cmdDelIfEq is the compare-and-delete of Valkey.
 func (c *conn) cmdDelIfEq(args [][]byte) {
 	e := c.table().get(args[1], c.now)

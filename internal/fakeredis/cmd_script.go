@@ -37,7 +37,7 @@ var allScripts = [scripts]bool{release: true, extend: true, queue: true, fenceAc
 
 // acts are the commands with which the scripts of plain locks change a key, for the
 // access list.
-var acts = [scripts]string{release: "del", extend: "pexpire"}
+var acts = [scripts][]string{release: {"del"}, extend: {"pttl", "pexpire"}}
 
 const errForeign = "ERR fakeredis runs no Lua: it knows the scripts of this client only"
 
@@ -134,9 +134,11 @@ func (c *conn) runScript(which int, keys, argv [][]byte) {
 	}
 	c.compare(keys, argv)
 	c.remember(keys) // MGET has read all of them
-	if s.denied[acts[which]] && slices.Contains(c.held, true) {
-		c.scriptError(which, 1, s.accessError(s.dialect.noScriptAccess, acts[which]))
-		return
+	for _, act := range acts[which] {
+		if s.denied[act] && slices.Contains(c.held, true) {
+			c.scriptError(which, 1, s.accessError(s.dialect.noScriptAccess, act))
+			return
+		}
 	}
 	if s.replica && slices.Contains(c.held, true) {
 		c.scriptError(which, 1, errReadOnly)
@@ -169,14 +171,13 @@ func (c *conn) compare(keys, tokens [][]byte) {
 	}
 }
 
-// extend sets the time to live of the key at place i, and returns the error that goes
-// with it.
+// extend sets the time to live of the key at place i, unless it has longer, and returns the error
+// that goes with it.
 func (c *conn) extend(i int, key []byte, ttls [][]byte) (text string) {
 	if i >= len(ttls) {
 		return c.srv.dialect.notString
 	}
-	c.held[i], text = c.pexpire(key, ttls[i])
-	return text
+	return c.lengthen(key, ttls[i])
 }
 
 // scriptError answers an error that arose inside a script, in one of its lines.

@@ -107,7 +107,6 @@ func (c *Client) advance(r *recovery, ring func(), by *operator) (pause time.Dur
 		if by == nil && c.doubted.And(^bit(r.node))&bit(r.node) != 0 {
 			r.Doubt()
 		}
-		c.cfg.Clock.Sync() // a quarantine counts the time for which the machine was suspended
 		r.request, pause = r.Next(c.cfg.Clock.Now(), c.nonce(), ^c.forgotten.Load())
 		var args []string
 		switch r.request.Verb {
@@ -136,7 +135,6 @@ func (c *Client) advance(r *recovery, ring func(), by *operator) (pause time.Dur
 // answered takes the answer to the present request.
 func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
 	request, before, name := r.request, r.Due(), c.cfg.Nodes[r.request.Node]
-	c.cfg.Clock.Sync() // also for which it was before the receipt, where a quarantine begins
 	now := c.cfg.Clock.Now()
 	r.Answered(request, a, err == nil, now)
 	if request.Verb == fencing.NoticeVerb {

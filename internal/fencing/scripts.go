@@ -46,6 +46,6 @@ var (
 // The digests under which servers know the scripts; a test recomputes them.
 const (
 	AcquireSHA1 = "de056ef1a3a72ec870efa3d8468e834606ca51e1"
-	ExtendSHA1  = "2ab83a9b8f62371a60d6d1e2577ad8634593782d"
+	ExtendSHA1  = "ae21c650c92d444a1b5556e17ff6fcd4df926bff"
 	MemberSHA1  = "ca98a1e94b01e8b7196669d8c5d7f726eca2c257"
 )

@@ -96,6 +96,7 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 		if err := extend(ctx, g.Lock, padded, n); err != nil {
 			return err // a lock without an expiry has none still
 		}
+		s.shorten(key, g, n, padded)
 		if g.isKept() {
 			g.stop() // it has an expiry from now on
 		}
@@ -108,6 +109,31 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 	return outcome, err
 }
 
+// shorten has a lock released after n, if the nodes keep it for longer than its padding: no extension
+// shortens a key there.
+func (s *Store) shorten(key string, g *Grant, n, padded time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g.end != nil {
+		g.end.Stop()
+		g.end = nil
+	}
+	if g.Lock.Remaining() > padded {
+		g.ends = time.Now().Add(n)
+		g.end = time.AfterFunc(n, func() { _, _ = s.Release(s.kept, key, Of(State{token: g.Lock.Token()})) })
+	}
+}
+
+// left is what a client has left of a lock, of the validity that the nodes give it.
+func (s *Store) left(g *Grant, validity time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g.end == nil {
+		return validity
+	}
+	return max(0, min(validity, time.Until(g.ends)))
+}
+
 // changes bounds how often a change begins anew because the lock has another holder meanwhile.
 const changes = 3
 
@@ -115,7 +141,7 @@ const changes = 3
 // the nodes do not have that, to the one that they show.
 func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *Grant, left time.Duration) error) (Outcome, error) {
 	if g := s.get(key); g != nil && owner.owns(g) {
-		if err := do(g, g.Lock.Remaining()); !isGone(err) {
+		if err := do(g, s.left(g, g.Lock.Remaining())); !isGone(err) {
 			return Done, err
 		}
 		s.remove(key, g)

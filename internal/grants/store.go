@@ -48,6 +48,9 @@ type Grant struct {
 	stop  func()          // has it kept alive no longer
 
 	isKeptElsewhere bool // by the front end that has granted it
+
+	end  *time.Timer // releases a lock with less left for its client than at the nodes; or nil
+	ends time.Time   // when it does
 }
 
 // isKept reports whether the lock is kept alive.
@@ -236,6 +239,9 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 		return State{}, nil
 	}
 	left := max(0, seen.TTL-quorum.Drift(seen.TTL))
+	if g := s.get(key); g != nil && g.Lock.Token() == stored {
+		left = s.left(g, left)
+	}
 	return State{Held: true, Value: token.ValueIn(stored), token: stored, TTL: left, isEternal: seen.Status == redlock.KeyEternal}, nil
 }
 

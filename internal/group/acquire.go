@@ -141,7 +141,7 @@ func (g *Group) attempt(ctx context.Context, c *operation.Calls, s *holding.Stat
 			c.About(f.token, f.block, 0)
 			op, unsent, err = c.Do(ctx)
 		}
-		if s.Until = c.Until(); err == nil && g.clock.Current() >= s.Until { // this goroutine may have waited long to run again
+		if s.Until = c.Until(); err == nil && g.clock.Now() >= s.Until { // this goroutine may have waited long to run again
 			err = engine.ErrExpired
 		}
 		c.Note(err)

@@ -11,7 +11,6 @@ import (
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // Handle is a handle on a lock that was acquired. It is a small value that may be copied. The
@@ -81,7 +80,7 @@ func (h Handle) Text() string {
 // Remaining is the validity that is left, or 0. A machine that was suspended is noticed.
 func (h Handle) Remaining() time.Duration {
 	if s, ok := h.hold.State(); ok {
-		return max(0, s.Until-h.group.clock.Current())
+		return max(0, s.Until-h.group.clock.Now())
 	}
 	return 0
 }
@@ -106,8 +105,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	c.Watch(ctx)
 	c.About(s.Token, fencing.Block{}, 0)
-	x, err := h.beginExtend(c.First().TTL)
-	if err != nil {
+	if err := h.mayExtend(&s); err != nil {
 		g.reportUnsent(ctx, engine.Extend, s.Key, err)
 		if err == engine.ErrExpired {
 			h.reportLost(s.Key, err)
@@ -115,48 +113,39 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		return err
 	}
 	for _, one := range c.List() {
-		h.hold.Accompany(&one.Op, x)
+		h.hold.Accompany(&one.Op, s.Until)
 	}
-	g.keeper.Review(h.hold, false)
-	op, err := h.extend(ctx, &c, x)
-	g.keeper.Review(h.hold, err == nil)
+	op, _, err := c.Do(ctx)
+	if err == nil && g.clock.Now() >= c.Until() { // this goroutine may have waited long to run again
+		err = engine.ErrExpired
+	}
+	result := holding.ResultOf(err)
+	if h.hold.Extended(c.First().TTL, c.Until(), result); result != renewal.Unknown {
+		g.keeper.Review(h.hold)
+	}
+	if result == renewal.Lost {
+		g.freed(&s)
+	}
 	err = g.reportEnd(ctx, &c, op, err)
-	if err == engine.ErrNotHeld || err == engine.ErrExpired {
+	switch {
+	case err == engine.ErrExpired && h.Remaining() > 0: // it has brought nothing, and shortened nothing
+		return nil
+	case err == engine.ErrExpired, err == engine.ErrNotHeld:
 		h.reportLost(s.Key, err)
 	}
 	return err
 }
 
-// beginExtend notes an extension before a node can know of it: from here on validity ends at
-// the earlier of both ends. User code has run since the lock was looked at, so it may have
-// been released.
-func (h Handle) beginExtend(ttl time.Duration) (*renewal.Extension, error) {
-	now := h.group.clock.Current()
-	switch s, ok := h.hold.State(); {
+// mayExtend looks at the lock again, since user code has run: it may have been released.
+func (h Handle) mayExtend(s *holding.State) error {
+	var ok bool
+	switch *s, ok = h.hold.State(); {
 	case !ok, s.Released:
-		return nil, engine.ErrNotHeld
-	case now >= s.Until:
-		return nil, engine.ErrExpired
+		return engine.ErrNotHeld
+	case h.group.clock.Now() >= s.Until:
+		return engine.ErrExpired
 	}
-	x := h.hold.Extending(ttl, quorum.Until(now, ttl))
-	if x == nil {
-		return nil, engine.ErrNotHeld
-	}
-	return x, nil
-}
-
-// extend sends an extension. Its result is noted on every path, also when a context panics;
-// otherwise the extension would count as under way for ever. The line learns of it too, since
-// validity may end earlier now.
-func (h Handle) extend(ctx context.Context, c *operation.Calls, x *renewal.Extension) (op *engine.Op, err error) {
-	result := renewal.Unknown
-	defer func() {
-		h.hold.Extended(x, result)
-		h.group.eachKey(h.key, h.more, func(g *Group, key string) { g.lines.Shortened(key, h.hold) })
-	}()
-	op, unsent, err := c.Do(ctx)
-	result = holding.ResultOf(unsent, err)
-	return op, err
+	return nil
 }
 
 // Release has the nodes delete the key where it still has the lock's token. Validity

@@ -88,7 +88,7 @@ func (op *Op) Report() (ended bool) {
 		return false
 	}
 	g, s := op.group, op.moves()
-	if op.Err == nil && op.Kind.HasTTL() && g.clock.Current() >= op.Until {
+	if op.Err == nil && op.Kind.HasTTL() && g.clock.Now() >= op.Until {
 		if g.engine.Late(&op.Op); s != nil {
 			s.group.engine.Late(&s.Op)
 		}

@@ -167,7 +167,7 @@ func (u *caller) hold(ttl time.Duration) {
 
 // expected are the errors of calls that were made as they should be.
 var expected = []error{
-	redlock.ErrTaken, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrBusy, redlock.ErrClosed,
+	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrBusy, redlock.ErrClosed,
 	redlock.ErrNotHeld, context.Canceled, context.DeadlineExceeded,
 }
 

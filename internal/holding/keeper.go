@@ -142,9 +142,9 @@ func (k *Keeper) ringFor(e *entry) {
 	}
 }
 
-// Review gives the entry of a lock, if it has one, its next event anew: its holder extends
-// the lock, or has done so, and its validity may be shorter now.
-func (k *Keeper) Review(h Hold, extended bool) {
+// Review gives the entry of a lock, if it has one, its next event anew: its holder has extended it, or
+// has found it lost.
+func (k *Keeper) Review(h Hold) {
 	e := h.kept()
 	if e == nil {
 		return
@@ -155,10 +155,8 @@ func (k *Keeper) Review(h Hold, extended bool) {
 	if !ok || s.Released || !e.is(h) {
 		return
 	}
-	if extended {
-		delete(k.failing, e)
-	}
-	k.schedule.Set(e, e.Review(held(s, true), k.schedule.At(e), k.cfg.Clock.Now(), extended))
+	delete(k.failing, e)
+	k.schedule.Set(e, e.Review(held(s, true), k.cfg.Clock.Now()))
 	k.ringFor(e)
 }
 
@@ -352,15 +350,10 @@ func (k *Keeper) renew(e *entry, s *State, now time.Duration) {
 		return
 	}
 	h := e.hold()
-	x := h.Extending(r.ttl(), quorum.Until(now, r.ttl()))
-	if x == nil {
-		k.endEntry(e, engine.ErrStopped)
-		return
-	}
 	seq, next := e.Begin(held(*s, true))
-	r.entry, r.seq, r.hold, r.extension, r.began = e, seq, h, x, now
+	r.entry, r.seq, r.hold, r.began = e, seq, h, now
 	for i := range r.parts {
-		h.Accompany(&r.parts[i].Op, x)
+		h.Accompany(&r.parts[i].Op, s.Until)
 		k.send(r.parts[i].site.Engine(), &r.parts[i].Op)
 	}
 	k.schedule.Set(e, next)
@@ -372,8 +365,8 @@ func (k *Keeper) result(r *renewing, now time.Duration) {
 	if len(r.parts) > 1 {
 		k.engine.Note(engine.Extend, err)
 	}
-	result := ResultOf(false, err)
-	r.hold.Extended(r.extension, result)
+	result := ResultOf(err)
+	r.hold.Extended(r.ttl(), r.until(), result)
 	err = p.site.Explain(&p.Op, err)
 	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
 		s, ok := r.hold.State()

@@ -104,7 +104,7 @@ func (c *Kept) look() (over bool) {
 	if !ok {
 		return false
 	}
-	if over = c.keeper.cfg.Clock.Current() >= s.Until; over {
+	if over = c.keeper.cfg.Clock.Now() >= s.Until; over {
 		c.keeper.expire(&c.entry, c.hold)
 	}
 	return over

@@ -40,7 +40,7 @@ func BenchmarkLeaseExtend(b *testing.B) {
 	var l lease
 	n := l.begin(State{Key: "lock:orders", Token: tokenOf(1), Until: time.Second}, 0)
 	for b.Loop() {
-		l.of(n).Extended(l.of(n).Extending(0, time.Second), renewal.Won)
+		l.of(n).Extended(0, time.Second, renewal.Won)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestLeaseAllocatesNothing(t *testing.T) {
 	var l lease
 	got := testing.AllocsPerRun(1000, func() {
 		n := l.begin(State{Key: "lock:orders", Token: tokenOf(1), Until: time.Second}, 0)
-		l.of(n).Extended(l.of(n).Extending(0, time.Second), renewal.Won)
+		l.of(n).Extended(0, time.Second, renewal.Won)
 		_, _ = l.of(n).State()
 		_, _, _ = l.of(n).releasing()
 		_ = l.of(n).ReportLoss()

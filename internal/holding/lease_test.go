@@ -45,7 +45,6 @@ func TestALifeIsWhatItWasGiven(t *testing.T) {
 func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	var l lease
 	old := l.begin(State{Key: "old", Token: tokenOf(1), Until: time.Second}, 0)
-	slot := l.of(old).Extending(0, time.Hour)
 	require.True(t, l.of(old).end())
 	require.False(t, l.of(old).end(), "twice")
 	check := func() {
@@ -53,9 +52,8 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		s, ok := l.of(old).State()
 		require.False(t, ok)
 		require.Zero(t, s, "the token outlives its lock")
-		l.of(old).Extended(slot, renewal.Lost)
-		slot = nil
-		l.of(old).Extended(l.of(old).Extending(0, time.Nanosecond), renewal.Won)
+		l.of(old).Extended(0, time.Hour, renewal.Won)
+		l.of(old).Extended(0, time.Hour, renewal.Lost)
 		absent, _, _ := l.of(old).releasing()
 		require.Zero(t, absent)
 		l.of(old).Unreleased()
@@ -71,45 +69,23 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	require.Equal(t, State{Key: "new", Token: tokenOf(2), Until: 2 * time.Second}, s)
 }
 
-// TestExtensions walks through them: a step begins one, named by a letter, or ends
-// one. Validity ends at 5 when the first begins.
+// TestExtensions: validity begins at 5 and moves forward, with what has won, until the lock is lost.
 func TestExtensions(t *testing.T) {
 	type step struct {
-		name   byte
-		begin  time.Duration // until, or 0 to end it
+		until  time.Duration
 		result renewal.Result
-		want   time.Duration // until, after the step
+		want   time.Duration
 	}
-	for name, steps := range map[string][]step{
-		"longer":                    {{'a', 9, 0, 5}, {'a', 0, renewal.Won, 9}},
-		"longer, unknown":           {{'a', 9, 0, 5}, {'a', 0, renewal.Unknown, 5}},
-		"longer, not sent":          {{'a', 9, 0, 5}, {'a', 0, renewal.Unsent, 5}},
-		"shorter counts at once":    {{'a', 3, 0, 3}, {'a', 0, renewal.Won, 3}},
-		"shorter, unknown":          {{'a', 3, 0, 3}, {'a', 0, renewal.Unknown, 3}},
-		"shorter, not sent":         {{'a', 3, 0, 3}, {'a', 0, renewal.Unsent, 5}},
-		"one after the other":       {{'a', 9, 0, 5}, {'a', 0, renewal.Won, 9}, {'b', 7, 0, 7}, {'b', 0, renewal.Won, 7}, {'c', 8, 0, 7}, {'c', 0, renewal.Won, 8}},
-		"two at once":               {{'a', 9, 0, 5}, {'b', 6, 0, 5}, {'a', 0, renewal.Won, 6}, {'b', 0, renewal.Won, 6}},
-		"two at once, one unknown":  {{'a', 9, 0, 5}, {'b', 3, 0, 3}, {'b', 0, renewal.Unknown, 3}, {'a', 0, renewal.Won, 3}},
-		"two at once, one not sent": {{'a', 9, 0, 5}, {'b', 3, 0, 3}, {'b', 0, renewal.Unsent, 5}, {'a', 0, renewal.Won, 3}},
-		// The last does not overlap the first, whose end of validity is not its own.
-		"a chain":       {{'a', 6, 0, 5}, {'b', 7, 0, 5}, {'a', 0, renewal.Won, 6}, {'c', 8, 0, 6}, {'b', 0, renewal.Won, 6}, {'c', 0, renewal.Won, 7}},
-		"lost for good": {{'a', 9, 0, 5}, {'b', 9, 0, 5}, {'a', 0, renewal.Lost, 0}, {'b', 0, renewal.Won, 0}, {'c', 9, 0, 0}, {'c', 0, renewal.Won, 0}},
+	var l lease
+	life := l.begin(State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
+	for i, s := range []step{
+		{9, renewal.Unknown, 5}, {3, renewal.Unknown, 5}, {3, renewal.Won, 5}, {9, renewal.Won, 9}, {7, renewal.Won, 9},
+		{0, renewal.Lost, 0}, {20, renewal.Won, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var l lease
-			life := l.begin(State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
-			slots := map[byte]*renewal.Extension{}
-			for i, s := range steps {
-				if s.begin > 0 {
-					slots[s.name] = l.of(life).Extending(0, s.begin)
-				} else {
-					l.of(life).Extended(slots[s.name], s.result)
-				}
-				got, ok := until(&l, life)
-				require.True(t, ok)
-				require.Equal(t, s.want, got, "step %d", i)
-			}
-		})
+		l.of(life).Extended(1, s.until, s.result)
+		got, ok := until(&l, life)
+		require.True(t, ok)
+		require.Equal(t, s.want, got, "step %d", i)
 	}
 }
 
@@ -118,7 +94,6 @@ func TestExtensions(t *testing.T) {
 func TestAReleaseEndsValidity(t *testing.T) {
 	var l lease
 	life := l.begin(State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
-	slot := l.of(life).Extending(0, 9)
 	for range 2 {
 		l.of(life).releasing()
 		s, ok := l.of(life).State()
@@ -126,7 +101,7 @@ func TestAReleaseEndsValidity(t *testing.T) {
 		require.True(t, s.Released)
 		require.Zero(t, s.Until)
 	}
-	l.of(life).Extended(slot, renewal.Won)
+	l.of(life).Extended(0, 9, renewal.Won)
 	l.of(life).Unreleased()
 	got, _ := until(&l, life)
 	require.Zero(t, got, "the other release may have been sent")

@@ -15,12 +15,11 @@ type renewing struct {
 	parts []part
 	left  atomic.Int32 // parts without a result
 
-	entry     *entry
-	seq       uint16 // the entry's, when it began
-	hold      Hold
-	extension *renewal.Extension
-	began     time.Duration
-	next      *renewing // in the inbox
+	entry *entry
+	seq   uint16 // the entry's, when it began
+	hold  Hold
+	began time.Duration
+	next  *renewing // in the inbox
 }
 
 // part is the extend of one key.
@@ -68,6 +67,15 @@ func (r *renewing) prepare(home Site, s *State, tail string, now time.Duration) 
 
 func (r *renewing) ttl() time.Duration { return r.parts[0].TTL }
 
+// until is when validity ends if the nodes do as asked.
+func (r *renewing) until() time.Duration {
+	until := r.parts[0].Until
+	for i := range r.parts {
+		until = min(until, r.parts[i].Until)
+	}
+	return until
+}
+
 // result is nil if all parts have won; the lock is lost if one is. p is the part that
 // decides.
 func (r *renewing) result() (p *part, err error) {
@@ -85,7 +93,7 @@ func (r *renewing) clear() {
 	for i := range r.parts {
 		r.parts[i].Key, r.parts[i].Repairer, r.parts[i].site = nil, nil, nil
 	}
-	r.entry, r.hold, r.extension, r.next = nil, Hold{}, nil, nil
+	r.entry, r.hold, r.next = nil, Hold{}, nil
 }
 
 // inbox is the renewals that have their result, the last first.
@@ -117,14 +125,12 @@ func held(s State, ok bool) renewal.Held {
 	return renewal.Held{Until: s.Until, TTL: s.TTL, Released: !ok || s.Released}
 }
 
-// ResultOf is the result of an extension that ended with err. Unsent, no node has heard of it.
-func ResultOf(unsent bool, err error) renewal.Result {
-	switch {
-	case unsent:
-		return renewal.Unsent
-	case err == nil:
+// ResultOf is the result of an extension that ended with err.
+func ResultOf(err error) renewal.Result {
+	switch err {
+	case nil:
 		return renewal.Won
-	case err == engine.ErrNotHeld:
+	case engine.ErrNotHeld:
 		return renewal.Lost
 	}
 	return renewal.Unknown

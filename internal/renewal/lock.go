@@ -69,29 +69,19 @@ func (l *Lock) Result(r Result, h Held, began, now time.Duration, random float64
 	case r == Lost:
 		return Lose, 0
 	case r == Won:
-		next = h.next(began, now)
+		next = Next(began, h.TTL)
 	default:
 		next = Retry(now, h.Until, random)
 	}
 	return Wait, min(next, h.Until)
 }
 
-// Review is the next event anew, which was to be at an instant: the holder extends the
-// lock, or has done so, and its validity may be shorter now.
-func (l *Lock) Review(h Held, at, now time.Duration, extended bool) (next time.Duration) {
-	switch {
-	case l.busy:
-		at = h.Until
-	case extended:
-		at = h.next(now, now)
+// Review is the next event anew: the holder has extended the lock, or has found it lost.
+func (l *Lock) Review(h Held, now time.Duration) (next time.Duration) {
+	if l.busy {
+		return h.Until
 	}
-	return min(at, h.Until)
-}
-
-// next is when to renew a lock that was given its TTL at an instant: at a third of it,
-// or, where extensions have overlapped and validity is shorter, at half of that.
-func (h *Held) next(began, now time.Duration) time.Duration {
-	return min(Next(began, h.TTL), now+(h.Until-now)/2)
+	return min(Next(now, h.TTL), h.Until)
 }
 
 // End notes that the lock is not kept alive any more: a renewal that is under way is not

@@ -4,15 +4,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // housekeeper is the goroutine of a client that does what time brings. It has one timer and
 // one wake-up for the tasks of all groups. It begins when it is first rung, once it has its tasks,
 // ends with the client, and runs no user code.
 type housekeeper struct {
-	clock *clock.System
 	tasks []func() time.Duration // each does what is due, does not wait, and returns the pause to its next turn
 	given atomic.Bool            // tasks is complete
 	begin sync.Once
@@ -21,8 +18,8 @@ type housekeeper struct {
 	ended chan struct{}
 }
 
-func newHousekeeper(c *clock.System) *housekeeper {
-	return &housekeeper{clock: c, wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
+func newHousekeeper() *housekeeper {
+	return &housekeeper{wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
 }
 
 // give gives h all its tasks. They may have rung already.
@@ -57,7 +54,6 @@ func (h *housekeeper) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		h.clock.Sync() // time for which the machine was suspended counts
 		pause := time.Hour
 		for _, turn := range h.tasks {
 			pause = min(pause, turn())

@@ -62,7 +62,7 @@ func New(cfg group.Config, groups, next [][]string) (*Router, error) {
 	}
 	r := &Router{ending: make(chan struct{}), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
 	c := clock.New()
-	r.house = newHousekeeper(c)
+	r.house = newHousekeeper()
 	cfg.Shared = group.Shared{Clock: c, Servers: new(conn.Servers), Peers: engine.NewPeers(), Ending: r.ending, Ring: r.house.ring}
 	var tasks []func() time.Duration
 	for i := range max(1, len(r.seeds)) {

@@ -134,14 +134,6 @@ func (l *line) freed(now time.Duration) {
 	l.wake()
 }
 
-// shortened notes that the lock in this process ends at until, perhaps earlier than was known.
-func (l *line) shortened(until time.Duration) {
-	if l.first != nil && until < l.held {
-		l.held = until
-		l.wake()
-	}
-}
-
 // pushed notes that a node has pushed the key, or the process's ticket or the gate for it. It
 // reports whether the process has a place that it may not need.
 func (l *line) pushed(node int, ofLock bool) (vacant bool) {

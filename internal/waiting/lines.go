@@ -286,23 +286,6 @@ func (l *Lines) Freed(key string) {
 	}
 }
 
-// Shortened notes that the validity of the lock of h, on key, may end earlier now than its line
-// knows.
-func (l *Lines) Shortened(key string, h holding.Hold) {
-	if l.waiting.Load() == 0 {
-		return
-	}
-	held, ok := h.State()
-	if !ok {
-		return
-	}
-	s := l.lock(key)
-	defer s.mu.Unlock()
-	if line := s.lines[key]; line != nil {
-		line.shortened(held.Until)
-	}
-}
-
 // KeyChanged notes that nodes, a bit each, may have another value at a key than before, at all keys
 // if it is nil. Own, this process has deleted it there: these nodes do not push it, since what they
 // push is the changes of others (NOLOOP). The driver lock is held. A push is a hint: a forged one has a

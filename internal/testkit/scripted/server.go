@@ -231,8 +231,6 @@ func (p *Server) answer(args []string) string {
 		return WelcomeOf("standalone", "master")
 	case "DELIFEQ", "DELEX":
 		return Unknown
-	case "SET":
-		return "-ERR syntax error\r\n"
 	case "INFO":
 		return InfoOf(map[string]string{
 			"server":      "# Server\r\nredis_version:7.0.15\r\nrun_id:" + p.RunID + "\r\ntcp_port:1\r\n",
