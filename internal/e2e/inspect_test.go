@@ -213,9 +213,10 @@ func TestInspectForbidden(t *testing.T) {
 			}
 			_, err = r.Attach(t.Context(), "k", l.Token(), time.Now().Add(ttl))
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			require.NoError(t, l.Extend(t.Context(), ttl))
+			if command != "PTTL" { // an extend needs it too
+				require.NoError(t, l.Extend(t.Context(), ttl))
+			}
 			require.NoError(t, l.Release(t.Context()))
-			require.NoError(t, liveOn(r, "k"))
 			for _, n := range cluster.Stats(t, r.Client).Nodes {
 				require.EqualValues(t, 1, n.Connects)
 			}

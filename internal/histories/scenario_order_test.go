@@ -58,7 +58,7 @@ var orders = []scenario{
 		for _, node := range s.Servers {
 			node.Mute()
 		}
-		time.Sleep(3 * time.Millisecond) // it asks
+		time.Sleep(6 * time.Millisecond) // it asks
 		s.release(held)
 		require.EqualValues(s.T, 1, c.Stats().HandedOver)
 		time.Sleep(2 * ttl)

@@ -22,6 +22,7 @@ import (
 type zones struct {
 	processes, nodes int
 	near, far        time.Duration // round trips: inside a zone, and to the others
+	late             time.Duration // how much later answers from inside a zone are
 	change           func(w *virtual.World, c *redlock.Config)
 	keys             int // of a lock; more than one are tried by TryAcquireAll
 }
@@ -54,11 +55,11 @@ func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 	for p := range z.processes {
 		m := w.Machine()
 		for i, node := range w.Nodes {
-			trip := z.far
+			there, back := z.far/2, z.far/2
 			if i%3 == p%3 {
-				trip = z.near
+				there, back = z.near/2, z.near/2+z.late
 			}
-			m.Link(node).Delay(trip/2, trip/2, trip/20)
+			m.Link(node).Delay(there, back, (there+back)/20)
 		}
 		c, _ := w.ClientOn(m, func(c *redlock.Config) {
 			if z.change != nil {
@@ -147,6 +148,7 @@ func TestSplits(t *testing.T) {
 		"16 processes, as far":  {processes: 16, nodes: 5, near: ms / 2, far: ms / 2},
 		"a joint quorum":        {processes: 8, nodes: 6, near: ms / 5, far: 2 * ms, change: joint},
 		"fenced":                {processes: 8, nodes: 3, near: ms / 5, far: 2 * ms, change: fenced},
+		"grants come last":      {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, late: 4 * ms},
 		"a set of keys":         {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, keys: 3},
 		"a set of keys, 8 of 5": {processes: 8, nodes: 5, near: ms / 5, far: 10 * ms, keys: 3},
 	} {
