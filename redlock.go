@@ -388,7 +388,7 @@ type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
 	Waited   time.Duration // in all
-	Last     error         // of the last complete attempt: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
+	Last     error         // of the last complete attempt, its own or that of one before it in line: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
 	Ctx      error         // of the context, with its cause; nil if Retry.Attempts were used up
 }
 

@@ -17,8 +17,8 @@ import (
 
 const never = time.Duration(1<<63 - 1)
 
-// TryAcquire makes one attempt. It does not overtake the waiters of this process, unless they
-// leave the lock free for others.
+// TryAcquire makes one attempt, and none beside waiters of this process whose last one, at most a second
+// ago, was denied.
 func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
 	ctx = orBackground(ctx)
 	if err := ctx.Err(); err != nil {
@@ -78,9 +78,7 @@ func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Dura
 // processes that do.
 func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *operation.Calls, s *holding.State) (Handle, error) {
 	var denied uint64
-	if g.lines.IsContended(s.Key) {
-		t.Last = engine.ErrTaken
-	} else {
+	if !g.lines.IsContended(s.Key) {
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
 		g.report(ctx, nil, h, r)
@@ -92,7 +90,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *operation.Calls
 		} // else it asks again at once, in case of a release before it is in line
 	}
 	t.Wait()
-	w := g.lines.Join(s.Key, c.First(), denied, false)
+	w := g.lines.Join(s.Key, c.First(), denied, t.Last, false)
 	defer w.Leave()
 	for {
 		switch why, handed := w.Await(ctx, t, never); why {

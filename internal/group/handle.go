@@ -177,7 +177,7 @@ func (h Handle) Release(ctx context.Context) error {
 	defer c.Free()
 	ended := ctx.Err()
 	var along fresh
-	if s.Several() == nil && ended == nil && g.lines.IsTaken(s.Key) {
+	if s.Several() == nil && ended == nil && g.lines.IsAwaited(s.Key) {
 		along, _ = g.fresh(new(fencing.Proposal)) // before the release is noted: user code may panic
 	}
 	absent, ok := g.keeper.Releasing(h.hold)

@@ -124,9 +124,8 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *operation.Call
 	}()
 	for i, key := range keys {
 		if lines := g.at(s.More, i).lines; lines.IsContended(key) { // it does not overtake waiters
-			t.Last = engine.ErrTaken
 			t.Wait()
-			turns = append(turns, turn{lines.Join(key, c.First(), 0, true), i})
+			turns = append(turns, turn{lines.Join(key, c.First(), 0, nil, true), i})
 			var err error
 			if turns, err = g.awaitLast(ctx, t, turns); err != nil {
 				return Handle{}, err
@@ -154,7 +153,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *operation.Call
 		}
 		t.Wait()
 		if last.place != wanted {
-			turns = append(turns, turn{g.at(s.More, wanted).lines.Join(keys[wanted], c.First(), denied, true), wanted})
+			turns = append(turns, turn{g.at(s.More, wanted).lines.Join(keys[wanted], c.First(), denied, t.Last, true), wanted})
 		}
 		if turns, err = g.awaitLast(ctx, t, turns); err != nil {
 			return Handle{}, err

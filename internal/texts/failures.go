@@ -14,9 +14,12 @@ import (
 // GaveUp is the text of an acquire that gave up after so many attempts; last is the error of
 // the last one, if any, and ended that of the context, if that has ended it.
 func GaveUp(key string, attempts int, waited time.Duration, last, ended error) string {
-	noun := "attempts"
-	if attempts == 1 {
-		noun = "attempt"
+	tried := fmt.Sprintf("after %d attempts", attempts)
+	switch attempts {
+	case 0:
+		tried = "without an attempt of its own"
+	case 1:
+		tried = "after 1 attempt"
 	}
 	took := waited.Round(time.Millisecond).String()
 	if waited >= time.Second {
@@ -30,7 +33,7 @@ func GaveUp(key string, attempts int, waited time.Duration, last, ended error) s
 	if ended != nil {
 		end = ended.Error()
 	}
-	return fmt.Sprintf("redlock: gave up on %s after %d %s in %s: %s; %s", Quote(key), attempts, noun, took, why, end)
+	return fmt.Sprintf("redlock: gave up on %s %s in %s: %s; %s", Quote(key), tried, took, why, end)
 }
 
 // NoQuorum is the text of an operation that ended without a quorum of nodes. While the nodes

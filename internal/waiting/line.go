@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/contention"
+	"github.com/redlock-go/redlock/internal/engine"
 )
 
 const (
@@ -14,6 +15,9 @@ const (
 
 	// maxFree bounds the lines of a shard that are kept for keys to come.
 	maxFree = 64
+
+	// denialLasts is how long an attempt that was denied speaks for calls that do not wait.
+	denialLasts = time.Second
 )
 
 // line is the callers that wait for a key, in the order in which they came, and what is known
@@ -26,6 +30,8 @@ type line struct {
 	passes    int           // how often the lock may still pass on before other processes have their turn
 	busy      bool          // a waiter acts for the line; another must not
 	known     time.Duration // until when the key is known to be contended
+	outcome   error         // of the last attempt, for the other callers; nil: there was none
+	denied    time.Duration // until when the last attempt counts as a denial
 
 	first, last *Waiter
 	len         int
@@ -75,6 +81,23 @@ func (l *line) wake() {
 		w.ring()
 	}
 }
+
+// attempted notes how an attempt of one of its callers has ended. Where the lock was granted, it is taken
+// for the others.
+func (l *line) attempted(now time.Duration, err error) {
+	switch {
+	case err == nil:
+		l.outcome, l.denied = engine.ErrTaken, 0
+	case IsRetryable(err):
+		if l.outcome, l.denied = err, 0; err == engine.ErrTaken {
+			l.denied = now + denialLasts
+		}
+	}
+}
+
+// isTaken reports whether the lock has a holder, as was seen: one of this process, or one for which the
+// nodes denied the last attempt.
+func (l *line) isTaken(now time.Duration) bool { return now < l.held || now < l.denied }
 
 // won notes that the nodes have granted the lock, until then, except those of denied. Before
 // other processes have their turn the lock may pass on to those that wait now, or further if
@@ -126,7 +149,7 @@ func (l *line) along(now time.Duration) *Waiter {
 
 // freed notes that the lock has no holder in this process any more.
 func (l *line) freed(now time.Duration) {
-	l.held = 0
+	l.held, l.denied = 0, 0
 	l.contender.Freed()
 	if l.first == nil {
 		l.contender.Unwanted(now)

@@ -139,15 +139,30 @@ func (l *Lines) CanBeWoken() bool { return l.tracking.usable.Load() != 0 }
 // Known reports whether there are lines, with or without waiters.
 func (l *Lines) Known() bool { return l.known.Load() > 0 }
 
-// IsTaken reports whether callers wait for key that must not be overtaken.
+// IsAwaited reports whether callers wait for key that must not be overtaken.
+func (l *Lines) IsAwaited(key string) bool {
+	awaited, _ := l.look(key)
+	return awaited
+}
+
+// IsTaken reports whether callers wait for key that must not be overtaken, and the lock was seen to have
+// a holder.
 func (l *Lines) IsTaken(key string) bool {
+	awaited, taken := l.look(key)
+	return awaited && taken
+}
+
+func (l *Lines) look(key string) (awaited, taken bool) {
 	if l.waiting.Load() == 0 {
-		return false
+		return false, false
 	}
 	s := l.lock(key)
 	defer s.mu.Unlock()
-	line := s.lines[key]
-	return line != nil && line.len > 0 && !line.contender.IsFree(l.cfg.Clock.Now())
+	line, now := s.lines[key], l.cfg.Clock.Now()
+	if line == nil || line.len == 0 || line.contender.IsFree(now) {
+		return false, false
+	}
+	return true, line.isTaken(now)
 }
 
 // IsContended reports whether others want the lock for key, as far as is known.
@@ -161,15 +176,16 @@ func (l *Lines) IsContended(key string) bool {
 	return line != nil && (line.len > 0 || l.cfg.Clock.Now() < line.known)
 }
 
-// Join puts a new waiter at the end of the line for key. The nodes of denied have just
-// refused its caller the lock. With whole it wants several keys as one lock.
-func (l *Lines) Join(key string, c *engine.Call, denied uint64, whole bool) *Waiter {
+// Join puts a new waiter at the end of the line for key. Its caller's last attempt, if it has just made one,
+// has ended with last, and the nodes of denied have refused it the lock. With whole it wants several keys
+// as one lock.
+func (l *Lines) Join(key string, c *engine.Call, denied uint64, last error, whole bool) *Waiter {
 	w, _ := l.pool.Get().(*Waiter)
 	if w == nil {
 		w = &Waiter{lines: l, wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), rings: never}
 	}
 	w.key, w.call, w.whole = key, c, whole
-	w.stand(denied)
+	w.stand(denied, last)
 	return w
 }
 
@@ -205,7 +221,7 @@ func (l *Lines) settle(s *shard, line *line) (d departure) {
 	}
 	if drop {
 		delete(s.lines, line.key)
-		line.key, line.held, line.passes, line.known = "", 0, 0, 0
+		line.key, line.held, line.passes, line.known, line.outcome, line.denied = "", 0, 0, 0, nil, 0
 		if len(s.free) < maxFree {
 			s.free = append(s.free, line)
 		}

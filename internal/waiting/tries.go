@@ -13,7 +13,7 @@ type Tries struct {
 	Key      string
 	Began    time.Duration
 	Attempts int
-	Last     error // of the last attempt that its context has not ended
+	Last     error // of the last complete attempt, its own or its line's
 	Waited   bool  // it has paused, or stood in line
 	End      End   // Failed, unless another end was noted
 
@@ -33,12 +33,19 @@ func (t *Tries) IsLimited() bool { return t.limit > 0 }
 // ShouldRetry notes how an attempt has ended, and reports whether another may do better, and
 // is allowed.
 func (t *Tries) ShouldRetry(err error) bool {
-	if IsRetryable(err) {
-		if t.Last = err; t.limit == 0 || t.Attempts < t.limit {
-			return true
-		}
-		t.End = AttemptsUsedUp
+	if !IsRetryable(err) {
+		return false
 	}
+	t.Last = err
+	return t.mayGoOn()
+}
+
+// mayGoOn reports whether another attempt is allowed.
+func (t *Tries) mayGoOn() bool {
+	if t.limit == 0 || t.Attempts < t.limit {
+		return true
+	}
+	t.End = AttemptsUsedUp
 	return false
 }
 
@@ -55,9 +62,8 @@ func (t *Tries) Wait() {
 // reports whether another is allowed.
 func (t *Tries) skipped() (more bool) {
 	t.Attempts++
-	more = t.ShouldRetry(engine.ErrTaken)
 	t.Wait()
-	return more
+	return t.mayGoOn()
 }
 
 // IsRetryable reports whether an attempt that ended with err may be followed by a better one.

@@ -53,7 +53,7 @@ func (w *Waiter) ring() {
 }
 
 // stand puts w, which is in no line, at the end of its own.
-func (w *Waiter) stand(denied uint64) {
+func (w *Waiter) stand(denied uint64, last error) {
 	l := w.lines
 	s := l.lock(w.key)
 	defer s.mu.Unlock()
@@ -61,6 +61,7 @@ func (w *Waiter) stand(denied uint64) {
 	line, isNew := l.lineFor(s, w.key)
 	w.look = never
 	line.push(w)
+	line.attempted(l.cfg.Clock.Now(), last)
 	if denied != 0 && isNew { // else it may be old news to the first, which watches the key since
 		around := l.around(line)
 		line.contender.Refused(&around, denied)
@@ -71,11 +72,24 @@ func (w *Waiter) stand(denied uint64) {
 }
 
 // StandAgain has w, to which a lock was passed on in vain, wait at the end of its line.
-func (w *Waiter) StandAgain() { w.stand(0) }
+func (w *Waiter) StandAgain() { w.stand(0, nil) }
 
 // Await waits until it is the turn of w, and meanwhile acts for its line. If the lock was
-// passed on to w, it returns that.
+// passed on to w, it returns that. A caller that has waited in vain has heard, by others, how the line's
+// last attempt ended.
 func (w *Waiter) Await(ctx context.Context, t *Tries, until time.Duration) (Reason, holding.Hold) {
+	why, handed := w.await(ctx, t, until)
+	if why != MayAttempt && why != Handed {
+		s := w.lines.lock(w.key)
+		defer s.mu.Unlock()
+		if w.line != nil && w.line.outcome != nil {
+			t.Last = w.line.outcome
+		}
+	}
+	return why, handed
+}
+
+func (w *Waiter) await(ctx context.Context, t *Tries, until time.Duration) (Reason, holding.Hold) {
 	l, done := w.lines, ctx.Done()
 	for {
 		if engine.IsClosed(l.cfg.Ending) {
@@ -234,6 +248,7 @@ func (w *Waiter) Attempted(h holding.Hold, denied uint64, err error) {
 	held, won := h.State()
 	w.won = w.won || won
 	w.finish(func(l *line, s *contention.Surroundings) {
+		l.attempted(s.Now, err)
 		switch {
 		case won:
 			l.won(s, held.Until, denied)
