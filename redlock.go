@@ -198,10 +198,14 @@ func (c *Client) Close() error { c.router.Close(); return nil }
 // TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes, at
 // most for NodeTimeout once they are asked, or until ctx ends. What a failed attempt left is released later.
 //
+// Where callers split the votes, so that none would get the lock, it tries again after a random pause of some
+// round trips, four times at most: of all that call TryAcquire on a free lock at once one gets it.
+//
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to
 // milliseconds. A nil ctx has no end; the end of ctx is noticed within 5 ms, or later if more than 2048
 // operations wait to be sent. The errors are ErrTaken, mostly without a round trip while callers of Acquire wait
-// for key in this client, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err().
+// for key in this client, since a denial speaks for the next second, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed,
+// ErrArgument and ctx.Err().
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.router.Acquire(ctx, key, ttl, true)
 	return Lock{h}, err
@@ -301,8 +305,9 @@ func (l Lock) Fence() uint64 { return l.handle.Fence() }
 // the machine on Linux; elsewhere Go programs cannot, and a lock may seem held for as long after its validity.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
-// Extend gives the lock a new ttl, counted from now, if a quorum of nodes still holds it. It never acquires a
-// lost lock again. A node that lost the key gets it back once others have extended it. It blocks as TryAcquire.
+// Extend has the lock last for ttl from now at least, if a quorum of nodes still holds it. It never shortens a
+// lock, so an extension that arrives late does no harm; Release ends one early. It never acquires a lost lock
+// again. A node that lost the key gets it back once others have extended it. It blocks as TryAcquire.
 //
 // The error is ErrExpired if validity ended before the call, or before the nodes answered, and ErrNotHeld if
 // the lock is lost. After ErrNoQuorum or the context's error the lock is held for what Remaining returns,
@@ -363,7 +368,8 @@ func FenceFrom(ctx context.Context) (token uint64, ok bool) { return group.Fence
 // The results of an operation, for errors.Is. An error is one of them at most, except that an [AcquireError]
 // is also the context's error. Other calls return a context's error as it is.
 var (
-	// ErrTaken: enough nodes answered, and denied the lock: another holder has it, or can have it.
+	// ErrTaken: too many nodes denied the lock, since each has it granted to another. No node granted it, or the
+	// votes were split four times over.
 	ErrTaken = engine.ErrTaken
 	// ErrSplit, of an [Op] and a [Hooks] attempt alone: nodes granted the lock, and too many others denied it. Callers
 	// may have split the votes, so that the lock is free: try again after a random pause of about a round trip.
@@ -388,7 +394,7 @@ type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
 	Waited   time.Duration // in all
-	Last     error         // of the last complete attempt, its own or that of one before it in line: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
+	Last     error         // of the last complete attempt, its own or its line's: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
 	Ctx      error         // of the context, with its cause; nil if Retry.Attempts were used up
 }
 
@@ -574,7 +580,7 @@ type Node struct {
 	Err                  error         // why it has none, a *conn.Error; nil while up; never a credential
 	Guarded              time.Duration // how long it still has no vote; 0 if it may vote
 	// Server is the product and version that the server showed, or "". Dialect is the commands that release
-	// and extend a lock there, such as "EVALSHA" or "DELIFEQ, SET IFEQ". Both stay when the connection ends.
+	// and extend a lock there, such as "EVALSHA" or "DELIFEQ, EVALSHA". Both stay when the connection ends.
 	Server, Dialect string
 	Connects        uint64 // connections it has had, including the present one
 	// RoundTrips counts the batches that it has answered in full; RoundTrip is how long that took, smoothed

@@ -16,7 +16,7 @@ import (
 
 // answers are scenarios of what a caller hears: what was seen, and no belief.
 var answers = []scenario{
-	// Nobody holds a lock that no quorum can grant, and nobody hears that it is taken.
+	// A lock that no quorum can grant has no holder, and no caller hears of one.
 	{"an outage beside a line", 3, func(s *stage) {
 		for name, fail := range map[string]func(*fakeredis.Server){
 			"stopped": (*fakeredis.Server).Down, "hanging": (*fakeredis.Server).Hang, "refusing": func(n *fakeredis.Server) { n.Deny("SET") },

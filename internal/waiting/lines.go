@@ -139,14 +139,13 @@ func (l *Lines) CanBeWoken() bool { return l.tracking.usable.Load() != 0 }
 // Known reports whether there are lines, with or without waiters.
 func (l *Lines) Known() bool { return l.known.Load() > 0 }
 
-// IsAwaited reports whether callers wait for key that must not be overtaken.
+// IsAwaited reports whether callers wait for key.
 func (l *Lines) IsAwaited(key string) bool {
 	awaited, _ := l.look(key)
 	return awaited
 }
 
-// IsTaken reports whether callers wait for key that must not be overtaken, and the lock was seen to have
-// a holder.
+// IsTaken reports whether callers wait for key, and the lock was seen to have a holder.
 func (l *Lines) IsTaken(key string) bool {
 	awaited, taken := l.look(key)
 	return awaited && taken
@@ -159,7 +158,7 @@ func (l *Lines) look(key string) (awaited, taken bool) {
 	s := l.lock(key)
 	defer s.mu.Unlock()
 	line, now := s.lines[key], l.cfg.Clock.Now()
-	if line == nil || line.len == 0 || line.contender.IsFree(now) {
+	if line == nil || line.len == 0 {
 		return false, false
 	}
 	return true, line.isTaken(now)
