@@ -78,7 +78,7 @@ func TestNoGap(t *testing.T) {
 		gaps := 0
 		for range 5000 {
 			for q.next().Action != contention.Attempt {
-				if c.IsFree(s.Now) {
+				if c.LeavesFree(s.Now) {
 					gaps++
 				}
 			}
@@ -94,18 +94,18 @@ func TestUsedGap(t *testing.T) {
 	for _, used := range []bool{false, true} {
 		c, s := contend()
 		q := queue{c: c, s: s}
-		for !c.IsFree(s.Now) {
+		for !c.LeavesFree(s.Now) {
 			q.next()
 		}
 		node := q.next().Node // it watches
 		if used {
 			require.True(t, c.Pushed(node))
 		}
-		for c.IsFree(s.Now) {
+		for c.LeavesFree(s.Now) {
 			q.next()
 		}
 		began := s.Now
-		for !c.IsFree(s.Now) {
+		for !c.LeavesFree(s.Now) {
 			q.next()
 		}
 		require.Equal(t, used, s.Now-began < 2*time.Second)
