@@ -39,6 +39,7 @@ var faults = []fault{
 	{"scripts", 0, func(t troublemaker) func() { t.server().FlushScripts(); return nil }},
 	{"resets", 0, func(t troublemaker) func() { t.server().ResetConns(); return nil }},
 	{"reset", 0, func(t troublemaker) func() { t.link().Reset(); return nil }},
+	{"late bytes", 0, func(t troublemaker) func() { t.link().CutOff(t.N(3 * time.Second)); return nil }},
 	{"black hole", 0, func(t troublemaker) func() { t.link().Lose(); return nil }},
 	{"partition", 2 * time.Second, (troublemaker).partition},
 	{"one way", 200 * time.Millisecond, (troublemaker).oneWay},
@@ -161,7 +162,11 @@ func (t troublemaker) partition() func() {
 	l := t.link()
 	l.Hold(true, true)
 	return func() {
-		l.Lose() // else what was sent arrives late
+		if t.IntN(2) == 0 {
+			l.Lose()
+		} else {
+			l.CutOff(0) // what was sent arrives late
+		}
 		l.Release()
 	}
 }

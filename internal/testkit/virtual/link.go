@@ -83,6 +83,19 @@ func (l *Link) Lose() { l.each((*stream).vanish) }
 // Reset cuts off the connections that exist.
 func (l *Link) Reset() { l.each((*stream).reset) }
 
+// CutOff resets the connections that exist, for those who have dialled them alone, as a middlebox does:
+// what they have sent arrives later than it would have, and the peer's end after it.
+func (l *Link) CutOff(late time.Duration) {
+	l.net.mu.Lock()
+	defer l.net.mu.Unlock()
+	for s := range l.there.streams {
+		s.orphan(late)
+	}
+	for s := range l.back.streams {
+		s.reset()
+	}
+}
+
 func (l *Link) each(f func(*stream)) {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()

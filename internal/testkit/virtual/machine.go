@@ -18,6 +18,7 @@ import (
 type Machine struct {
 	Name string
 	Wrap func(net.Conn) net.Conn // if set, gives the connections that its clients dial another face
+	Read func()                  // if set, is called before each reading of its clock; it does not block
 	net  *Network
 
 	mu    sync.Mutex
@@ -104,6 +105,9 @@ func (m *Machine) monotonic() time.Duration {
 }
 
 func (m *Machine) boottime() (time.Duration, bool) {
+	if m.Read != nil {
+		m.Read()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return time.Since(m.made) + m.ahead, true

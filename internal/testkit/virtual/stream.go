@@ -206,6 +206,21 @@ func (s *stream) stop(i int, err error) {
 	}
 }
 
+// orphan ends the end that writes. The other reads what was written, and the end, later by that much.
+func (s *stream) orphan(late time.Duration) {
+	if s.ends[writing].err != nil {
+		return
+	}
+	for i := range s.parts {
+		if p := &s.parts[i]; !p.due.IsZero() {
+			p.due = p.due.Add(late)
+		}
+	}
+	s.last = s.path.due(s.last).Add(late)
+	s.put(nil)
+	s.stop(writing, syscall.ECONNRESET)
+}
+
 // reset ends both ends.
 func (s *stream) reset() {
 	s.vanish()
