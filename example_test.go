@@ -333,56 +333,6 @@ func connect() (client *redlock.Client, stop func()) {
 	}
 }
 
-// The lock is extended for as long as the function runs, and released behind it.
-func ExampleClient_TryDo() {
-	nodes, stop := startNodes(3)
-	defer stop()
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
-	// Of the processes that try at midnight one makes the report.
-	ctx := context.Background()
-	made, goOn := make(chan error), make(chan struct{})
-	for range 2 {
-		go func() {
-			made <- client.TryDo(ctx, "report", 30*time.Second, func(context.Context) error {
-				<-goOn // ... make the report ...
-				return nil
-			})
-		}()
-	}
-	fmt.Println("taken:", errors.Is(<-made, redlock.ErrTaken))
-	close(goOn)
-	fmt.Println("made:", <-made == nil)
-	// Output:
-	// taken: true
-	// made: true
-}
-
-func ExampleClient_Do() {
-	client, stop := connect()
-	defer stop()
-
-	err := client.Do(context.Background(), "orders:42", 10*time.Second, func(ctx context.Context) error {
-		for step := range 3 {
-			if err := ctx.Err(); err != nil { // the lock is lost
-				return context.Cause(ctx)
-			}
-			fmt.Println("step", step)
-		}
-		return nil
-	})
-	fmt.Println("error:", err)
-	// Output:
-	// step 0
-	// step 1
-	// step 2
-	// error: <nil>
-}
-
 func ExampleLock_KeepAlive() {
 	client, stop := connect()
 	defer stop()

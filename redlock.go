@@ -112,8 +112,9 @@ type Config struct {
 	Fenced     bool
 	NextMaxTTL time.Duration // of Fenced clients, after a change that is under way, in the steps of NextNodes
 	Portable   bool          // package net also on Linux, where the default is raw sockets
-	// Logger reports nodes that come up (Info), and those that go down, may evict keys or have no vote, and
-	// doubtful settings (Warn); no operations. Panics of callbacks (Error) go to slog.Default if it is nil.
+	// Logger reports nodes that come up (Info), those that go down, and why they stay so, may evict keys or have no
+	// vote, and doubtful settings (Warn), and panics of callbacks (Error); no operations. Nil: warnings and errors
+	// go to slog.Default. With slog.DiscardHandler there are none.
 	Logger *slog.Logger
 	Hooks  Hooks
 
@@ -147,7 +148,8 @@ type Retry struct {
 type Client struct{ router *router.Router }
 
 // New checks cfg, connects to the nodes and returns a client. It blocks until each node has answered or failed
-// once, at most for DialTimeout. A node that is down is no error: Ready, Stats and the Logger report why.
+// once, at most for DialTimeout. A node that is down is no error: Ready, Stats and the Logger report why. Without a
+// quorum New warns, with the reason of each node.
 //
 // New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel,
 // and if every node refuses the client for a reason that lasts: a wrong password, a missing permission, no
@@ -161,7 +163,7 @@ func New(cfg Config) (*Client, error) {
 			TLS: cfg.TLS, TLSFor: cfg.TLSFor, Credentials: cfg.Credentials, Dialer: cfg.Dialer,
 			Portable: cfg.Portable, DialTimeout: cfg.DialTimeout, StallTimeout: cfg.StallTimeout,
 		},
-		QuorumError: newQuorumError, AcquireError: newAcquireError, Knobs: knobs.Value(cfg.knobs),
+		QuorumError: newQuorumError, AcquireError: newAcquireError, LostError: newLostError, Knobs: knobs.Value(cfg.knobs),
 	}
 	cfg.Hooks.install(&in)
 	r, err := router.New(in, cfg.Groups, cfg.NextGroups)
@@ -190,6 +192,12 @@ func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx) }
 func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
 	return c.router.InitFencing(ctx, atLeast)
 }
+
+// Shutdown ends the client gracefully: new calls and those that wait fail with ErrClosed, the contexts of [Lock.KeepAlive]
+// and Do end with it as their cause, functions of Do are waited for, and their locks are released, as those are that
+// other goroutines release meanwhile. Then it frees everything, as Close. When ctx ends before, it closes at once, and
+// returns the context's error; locks that are still held end with their TTL. It must not be called by a function of Do.
+func (c *Client) Shutdown(ctx context.Context) error { return c.router.Shutdown(ctx) }
 
 // Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
 // stay held until their TTL ends. It always returns nil.
@@ -231,7 +239,7 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 	return Lock{h}, err
 }
 
-// AcquireAll is Acquire for 1 to 64 different keys, all or nothing, in one round trip, or one for each of the
+// AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the
 // Groups in turn. They become one lock with one token, and one fencing token, which is extended, kept alive and
 // released as one. An attempt that one key refuses leaves nothing. AcquireAll stands in line for each key that is
 // taken, in the same order in all clients: no two calls wait for each other. It gets no hand-over. It allocates.
@@ -247,10 +255,18 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 }
 
 // Do acquires the lock on key as Acquire does, calls f with a context as that of [Lock.KeepAlive], and releases the
-// lock in every case, also a panic of f. It returns the error of Acquire, or that of f joined with the cause of a
-// loss (errors.Join). A release without a result is no error. ttl is 30 ms at least.
+// lock in every case, also a panic of f. It returns the error of Acquire, or that of f, joined with a [LostError] if
+// the lock was lost meanwhile (errors.Join). A release without a result is no error. ttl is 30 ms at least.
+//
+// With the context of a lock on key that this client holds, such as that of a Do around it, Do would wait for
+// itself: that is ErrArgument.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.router.Do(ctx, key, ttl, false, f)
+}
+
+// DoAll is Do for the lock on several keys, as by AcquireAll.
+func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(ctx context.Context) error) error {
+	return c.router.DoAll(ctx, ttl, keys, f)
 }
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is
@@ -410,6 +426,21 @@ func newAcquireError(key string, attempts int, waited time.Duration, last, ended
 	return &AcquireError{key, attempts, waited, last, ended}
 }
 
+// LostError is the error of Do, TryDo and DoAll for a lock that was acquired and lost before its release, for
+// errors.As: f was called. Without it, an error that f has not returned means that f was not called.
+type LostError struct {
+	Key   string // the first of several
+	Cause error  // ErrExpired, ErrNotHeld, ErrClosed after Close, or that of the last renewal
+}
+
+// Error returns the key and the cause.
+func (e *LostError) Error() string { return texts.Lost(e.Key, e.Cause) }
+
+// Unwrap returns Cause.
+func (e *LostError) Unwrap() error { return e.Cause }
+
+func newLostError(key string, cause error) error { return &LostError{key, cause} }
+
 // QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As. It wraps Cause and each of
 // Failed. The failure of a node is never found as the error of a context, or as another of the errors above.
 type QuorumError struct {
@@ -554,7 +585,7 @@ type Stats struct {
 		Counts [len(TimeBounds) + 1]uint64
 		Sum    time.Duration
 	}
-	Held, KeptAlive     int    // locks acquired or attached and not released, expired ones included; kept alive
+	Held, KeptAlive     int    // locks, not of an Op, with validity left, to 0.2 s; kept alive
 	InLine              int    // callers that wait for a lock
 	Lost, HandedOver    uint64 // locks that were lost while kept alive; that passed on inside the process
 	Cleanups            uint64 // releases after acquires that failed; not counted in Release

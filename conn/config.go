@@ -82,6 +82,9 @@ type Config struct {
 	// it, or went down, before anything that it owes fails. They are called
 	// with the lock held, must not block, and may use Node, and OnUp SendTo.
 	OnUp, OnDown func(node int)
+	// OnStays is called, as OnDown is, for a node that stays down and fails in a way in which it has not
+	// failed since it went down.
+	OnStays func(node int)
 	// OnPush receives each push that a node sends, except those that are too large to be
 	// decoded. It is called as OnUp is, from within Sweep; v is valid during the
 	// call only. Nil drops all pushes.

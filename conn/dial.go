@@ -20,6 +20,8 @@ func (f *Fleet) dial(index, attempt int) {
 	f.lock.Lock()
 	cause := n.cause
 	f.lock.Unlock()
+	var known classes
+	known.isNew(cause) // the owner knows it, as it does that of attempt 0
 	for ; ; attempt++ {
 		if attempt > 0 && !f.pause(attempt, cause) {
 			return
@@ -35,6 +37,9 @@ func (f *Fleet) dial(index, attempt int) {
 			n.cause = &notSent{&Error{Addr: n.addr, Op: "dial", Err: f.causeOf(err)}}
 		}
 		cause = n.cause
+		if err != nil && !closed && known.isNew(cause) && attempt > 0 && f.cfg.OnStays != nil {
+			f.cfg.OnStays(index)
+		}
 		f.lock.Unlock()
 		if err == nil {
 			warn(func() { id.warn(f.cfg.Logger, n.addr, before) }) // not under the lock: it may be slow

@@ -3,6 +3,8 @@ package conn
 import (
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -85,6 +87,42 @@ func permanent(err error) bool {
 	return misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) || errors.Is(err, ErrTooOld) ||
 		errors.Is(err, ErrUnscripted) || errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS) ||
 		errors.Is(err, ErrRefused) || errors.Is(err, ErrUntrusted) || errors.Is(err, refusal.ErrProtected)
+}
+
+// classes is the kinds of errors that kept a node down, each to be reported once.
+type classes []string
+
+// maxClasses bounds how many are told apart.
+const maxClasses = 16
+
+// isNew notes the class of an error, and reports whether it was not known. It is one of the errors above, or
+// else the innermost error, such as "connection refused".
+func (c *classes) isNew(err error) bool {
+	class := ""
+	for _, of := range []error{
+		ErrAuth, ErrForbidden, ErrUnscripted, ErrNotMaster, ErrCluster, ErrSentinel, ErrSameServer, ErrNoRunID, ErrTooOld, ErrNotRESP,
+		ErrNotTLS, ErrUntrusted, refusal.ErrProtected, refusal.ErrCrowded, ErrRefused, ErrStalled, os.ErrDeadlineExceeded,
+	} {
+		if errors.Is(err, of) {
+			class = of.Error()
+			break
+		}
+	}
+	for class == "" {
+		inner := errors.Unwrap(err)
+		if hidden, ok := err.(*cause); ok {
+			inner = hidden.err
+		}
+		if inner == nil {
+			class = err.Error()
+		}
+		err = inner
+	}
+	if slices.Contains(*c, class) || len(*c) == maxClasses {
+		return false
+	}
+	*c = append(*c, class)
+	return true
 }
 
 // Error is a failure of one node, with the action that failed. Its text is

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -46,6 +48,64 @@ func TestTryDo(t *testing.T) {
 	})
 }
 
+// TestDoAll: the same for several keys, and a key that is named twice is one.
+func TestDoAll(t *testing.T) {
+	testDo(t, func(c *redlock.Client, ctx context.Context, key string, ttl time.Duration, f func(context.Context) error) error {
+		return c.DoAll(ctx, ttl, []string{key, "other", key}, f)
+	})
+}
+
+// TestDoWithinItsOwnLock: it would wait for its own caller, so it fails at once.
+func TestDoWithinItsOwnLock(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
+		require.NoError(t, r.DoAll(t.Context(), ttl, []string{"a", "b"}, func(ctx context.Context) error {
+			return r.Do(ctx, "c", ttl, func(ctx context.Context) error {
+				ctx, cancel := context.WithCancel(ctx)
+				defer cancel()
+				for _, key := range []string{"a", "b", "c"} {
+					err := r.Do(ctx, key, ttl, nothing)
+					require.ErrorIs(t, err, redlock.ErrArgument)
+					require.ErrorContains(t, err, "Do of \""+key+"\" was called with the context of a lock on it")
+					require.ErrorIs(t, r.TryDo(ctx, key, ttl, nothing), redlock.ErrArgument)
+					require.ErrorIs(t, r.DoAll(ctx, ttl, []string{"x", key}, nothing), redlock.ErrArgument)
+					require.Equal(t, redlock.ErrTaken, other.TryDo(ctx, key, ttl, nothing), "another client waits for this one")
+				}
+				return r.Do(ctx, "d", ttl, nothing)
+			})
+		}))
+		var late context.Context
+		require.NoError(t, r.Do(t.Context(), "a", ttl, func(ctx context.Context) error { late = context.WithoutCancel(ctx); return nil }))
+		require.NoError(t, r.Do(late, "a", ttl, nothing), "it is held no more")
+	})
+}
+
+// TestHeldCounts the locks with validity left, also those that are not released.
+func TestHeldCounts(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		require.Zero(t, r.Stats().Held)
+		long, short := cluster.MustAcquire(t, r.Client, "long", time.Hour), cluster.MustAcquire(t, r.Client, "short", ttl)
+		for i := range 100 {
+			cluster.MustAcquire(t, r.Client, fmt.Sprint("left ", i), 2*ttl)
+		}
+		require.Equal(t, 102, r.Stats().Held)
+		require.NoError(t, short.Extend(t.Context(), time.Hour))
+		time.Sleep(2*ttl + 300*time.Millisecond)
+		require.Equal(t, 2, r.Stats().Held)
+		for i := range 3 { // instants that share a cell
+			cluster.MustAcquire(t, r.Client, fmt.Sprint("far ", i), time.Hour+time.Duration(i)*1024<<27)
+		}
+		require.Equal(t, 5, r.Stats().Held)
+		require.NoError(t, long.Release(t.Context()))
+		short.ReleaseAsync()
+		require.Equal(t, 3, r.Stats().Held)
+		time.Sleep(2 * time.Hour)
+		require.Zero(t, r.Stats().Held)
+	})
+}
+
 func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time.Duration, func(context.Context) error) error) {
 	own := errors.New("the function's own")
 	type doing struct {
@@ -62,6 +122,7 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 		f       func(t *testing.T, d doing) error
 		errs    []error // that the result is; none: nil
 		not     []error // that it is not
+		lost    bool
 		panics  bool
 		goexits bool
 	}{
@@ -82,11 +143,11 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 			delete(d)
 			awaitDone(t, d.ctx)
 			return own
-		}, errs: []error{own, redlock.ErrNotHeld}},
+		}, errs: []error{own, redlock.ErrNotHeld}, lost: true},
 		"lost, and not noticed": {f: func(t *testing.T, d doing) error {
 			delete(d)
 			return nil
-		}, errs: []error{redlock.ErrNotHeld}},
+		}, errs: []error{redlock.ErrNotHeld}, lost: true},
 		"out of reach": {f: func(t *testing.T, d doing) error {
 			for _, s := range d.Servers {
 				s.Mute()
@@ -96,8 +157,8 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 				require.NoError(t, s.Heal())
 			}
 			return d.ctx.Err()
-		}, errs: []error{context.Canceled, redlock.ErrNoQuorum}, not: []error{redlock.ErrNotHeld}},
-		"closed": {f: func(t *testing.T, d doing) error { return d.Close() }, errs: []error{redlock.ErrClosed}},
+		}, errs: []error{context.Canceled, redlock.ErrNoQuorum}, not: []error{redlock.ErrNotHeld}, lost: true},
+		"closed": {f: func(t *testing.T, d doing) error { return d.Close() }, errs: []error{redlock.ErrClosed}, lost: true},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 3)
@@ -133,6 +194,10 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 			}
 			for _, not := range c.not {
 				require.NotErrorIs(t, err, not)
+			}
+			var lost *redlock.LostError
+			if require.Equal(t, c.lost, errors.As(err, &lost)); c.lost {
+				require.Equal(t, "k", lost.Key)
 			}
 			require.Zero(t, cluster.Stats(t, r.Client).KeptAlive)
 			if name != "closed" {

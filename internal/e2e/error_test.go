@@ -120,7 +120,6 @@ func TestBadArguments(t *testing.T) {
 		r.Do(t.Context(), "k", ttl, nil),
 		errorOf(r.AcquireAll(t.Context(), ttl)),
 		errorOf(r.AcquireAll(t.Context(), ttl, make([]string, 65)...)),
-		errorOf(r.TryAcquireAll(t.Context(), ttl, "k", "k")),
 		errorOf(r.Attach(t.Context(), "k", "", time.Now().Add(ttl))),
 		errorOf(r.Attach(t.Context(), "k", l.Token(), time.Now().Add(-time.Second))),
 		cluster.Keep(l, nil), cluster.Keep(l, nil),

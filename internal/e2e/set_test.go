@@ -263,7 +263,6 @@ func TestSetRefused(t *testing.T) {
 		for want, call := range map[string]func() (redlock.Lock, error){
 			"no keys": func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl) },
 			"65 keys": func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, many...) },
-			"twice":   func() (redlock.Lock, error) { return r.TryAcquireAll(t.Context(), ttl, "b", "a", "b") },
 			"empty":   func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, "b", "") },
 			"ttl":     func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), time.Millisecond, "b", "a") },
 			"context": func() (redlock.Lock, error) { return r.AcquireAll(ended, ttl, "b", "a") },

@@ -72,6 +72,6 @@ func TestCloseWaitsForGoroutines(t *testing.T) {
 	e := New(Config{Clock: f.clock, MaxWaiting: 4})
 	f.engine = e
 	e.Start(f)
-	e.Close(0)
+	e.Close(after(0))
 	require.EqualValues(t, 2, f.ended.Load())
 }

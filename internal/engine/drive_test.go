@@ -190,6 +190,6 @@ func TestDialersBeforeStart(t *testing.T) {
 		e.Start(newScripted(t, 1))
 		<-left
 		<-notified
-		e.Close(0)
+		e.Close(after(0))
 	}
 }

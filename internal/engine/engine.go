@@ -279,21 +279,20 @@ func (op *Op) awaitSent() uint64 {
 // with a Close that does not end its Read.
 const drainFor = 500 * time.Millisecond
 
-// Close refuses new operations, waits up to bound for those that are under way,
-// cleanups among them, and then fails the rest with ErrClosed. It returns when
-// every goroutine of the engine and its fleet has ended, or after drainFor. It is
-// called once.
-func (e *Engine) Close(bound time.Duration) {
+// Ending refuses acquires from now on, with ErrClosed.
+func (e *Engine) Ending() { e.queue.end() }
+
+// Close refuses new operations, waits for those under way, cleanups among them, until late is closed, and
+// then fails the rest with ErrClosed. It returns when every goroutine of the engine and its fleet has ended, or
+// after drainFor. It is called once.
+func (e *Engine) Close(late <-chan struct{}) {
 	e.queue.close()
 	e.queries.close()
 	e.closing.Store(true)
-	timer := time.NewTimer(bound)
-	defer timer.Stop()
-	for late := false; !late && !e.isQuiet(); {
+	for !e.isQuiet() && !IsClosed(late) {
 		select {
 		case <-e.quiet:
-		case <-timer.C:
-			late = true
+		case <-late:
 		}
 	}
 	e.driver.Lock()
@@ -308,7 +307,8 @@ func (e *Engine) Close(bound time.Duration) {
 	}()
 	tick := time.NewTicker(maxTick) // in place of the watchdog's
 	defer tick.Stop()
-	timer.Reset(drainFor)
+	timer := time.NewTimer(drainFor)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ended:

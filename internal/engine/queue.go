@@ -18,6 +18,7 @@ type queue struct {
 	mu         sync.Mutex
 	head, tail *Op
 	renewals   list
+	ending     bool // no acquire is taken any more
 	closed     bool
 	limit      int
 	scanned    *Op          // the last that scan has looked at; nil is none
@@ -29,7 +30,7 @@ func (q *queue) push(op *Op, cleanup bool) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case q.closed && !cleanup:
+	case q.refuses(op.Kind) && !cleanup:
 		return ErrClosed
 	case int(q.size.Load()) >= q.limit && !cleanup:
 		return ErrBusy
@@ -46,6 +47,16 @@ func (q *queue) push(op *Op, cleanup bool) error {
 	return nil
 }
 
+// refuses reports whether the engine has come so far in closing that it takes none of a kind. q.mu is held.
+func (q *queue) refuses(k Kind) bool { return q.closed || q.ending && k == Acquire }
+
+// end refuses acquires from now on.
+func (q *queue) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ending = true
+}
+
 // urgency is how operations are queued.
 type urgency uint8
 
@@ -60,7 +71,7 @@ func (q *queue) pushAll(l list, u urgency) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case q.closed:
+	case q.refuses(l.first.Kind):
 		return ErrClosed
 	case int(q.size.Load())+l.n > q.limit && u == bounded:
 		return ErrBusy

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -35,9 +36,16 @@ func newServed(t *testing.T, nodes int, portable bool) *served {
 	return s
 }
 
+// after is closed after d.
+func after(d time.Duration) <-chan struct{} {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	context.AfterFunc(ctx, cancel)
+	return ctx.Done()
+}
+
 func (s *served) Close(bound time.Duration) {
 	s.closed = true
-	s.Engine.Close(bound)
+	s.Engine.Close(after(bound))
 }
 
 // hang keeps all replies back, until heal.

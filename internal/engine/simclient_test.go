@@ -173,6 +173,6 @@ func (c *client) kill() {
 
 // close closes the engine.
 func (c *client) close(bound time.Duration) {
-	c.engine.Close(bound)
+	c.engine.Close(after(bound))
 	c.engine.routines.Wait()
 }

@@ -65,6 +65,5 @@ func Attach(ctx context.Context, key, value string, validUntil time.Time, groups
 		return Handle{}, engine.ErrExpired
 	}
 	s.TTL = min(max(s.Until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
-	g.attached.Add(1)
 	return g.begin(&s, 0, 0), nil
 }

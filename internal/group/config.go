@@ -30,7 +30,7 @@ type Config struct {
 	Retry      Retry
 	Name       string
 	NoHandOver bool
-	Logger     *slog.Logger // nil: none
+	Logger     *slog.Logger // nil: slog.Default, for warnings and errors
 	Fenced     bool
 	NextMaxTTL time.Duration // the MaxTTL of fenced clients after a change that is under way; else 0
 	knobs.Knobs
@@ -42,10 +42,11 @@ type Config struct {
 	// QuorumError returns the error for an operation that ended without a quorum.
 	// AcquireError returns that of an Acquire which gave up after so many attempts,
 	// with the errors of the last one, if any, and of its context, nil if that has not
-	// ended it. Both are required.
+	// ended it. All three are required.
 	// The others may be nil; the root package's Hooks document where they are called.
 	QuorumError  func(n *nodes.Nodes, op *engine.Op) error
 	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
+	LostError    func(key string, cause error) error // of Do
 	OnAttempt    func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
 	OnAcquire    func(ctx context.Context, key string, attempts int, waited time.Duration, handedOver bool, err error)
 	OnVote       func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
@@ -76,6 +77,9 @@ type Retry = waiting.Retry
 // not set the defaults that the engine and the fleet set themselves.
 func (cfg Config) check() (Config, error) {
 	var err error
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(defaultLogger{})
+	}
 	if cfg.members, cfg.Conn.Addresses, err = nodes.Parse(cfg.Nodes, cfg.NextNodes, cfg.In); err != nil {
 		return cfg, err
 	}
@@ -108,7 +112,6 @@ func (cfg Config) check() (Config, error) {
 	}
 	cfg.Conn.Name = cfg.Name
 	cfg.Conn.TrustRestarts = cfg.TrustRestarts
-	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)
 	if cfg.FenceSet = cmp.Or(cfg.FenceSet, fence.DefaultSet); cfg.FenceClock == nil {
 		cfg.FenceClock = time.Now
 	}
@@ -138,7 +141,7 @@ func (cfg Config) check() (Config, error) {
 		cfg.Engine.MaxWaiting = 64 << 10
 	}
 	for _, list := range [][]string{cfg.Nodes, cfg.NextNodes} {
-		if n := len(list); n > 0 && n%2 == 0 && cfg.Logger != nil {
+		if n := len(list); n > 0 && n%2 == 0 {
 			cfg.Logger.Warn("redlock: an even number of nodes tolerates no more failures than one less", "nodes", n, "quorum", quorum.Size(n))
 		}
 	}
@@ -160,6 +163,3 @@ func checkName(name string) error {
 	}
 	return nil
 }
-
-// closeTimeout bounds how long Close waits for work.
-const closeTimeout = 250 * time.Millisecond

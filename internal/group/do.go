@@ -3,23 +3,37 @@ package group
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/renewal"
+	"github.com/redlock-go/redlock/internal/texts"
 )
 
-// Do calls f with a context that ends with the lock that acquire brings. It releases the lock in
-// every case. name is that of the call, for errors.
-func Do(ctx context.Context, name string, ttl time.Duration, acquire func(context.Context) (Handle, error), f func(context.Context) error) (err error) {
-	if ttl < renewal.MinTTL {
-		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", ttl, name, renewal.MinTTL)
+// Doing is a call of Do.
+type Doing struct {
+	Name    string // of the call, for errors
+	Keys    []string
+	TTL     time.Duration
+	Acquire func(context.Context) (Handle, error)
+}
+
+// Do calls f with a context that ends with the lock that d brings. It releases the lock in every case.
+func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) (err error) {
+	if d.TTL < renewal.MinTTL {
+		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", d.TTL, d.Name, renewal.MinTTL)
 	}
 	if f == nil {
-		return engine.WrongArgument("%s was given no function", name)
+		return engine.WrongArgument("%s was given no function", d.Name)
 	}
 	ctx = orBackground(ctx)
-	h, err := acquire(ctx)
+	if key := g.heldAround(ctx, d.Keys); key != "" {
+		return engine.WrongArgument("%s of %s was called with the context of a lock on it, which this client holds: it would wait for its own caller", d.Name, texts.Quote(key))
+	}
+	h, err := d.Acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -36,14 +50,29 @@ func Do(ctx context.Context, name string, ttl time.Duration, acquire func(contex
 		kept.Stop()
 		released := h.Release(ctx)
 		asked = released != engine.ErrBusy
-		if released == engine.ErrNotHeld && lost == nil && returned {
+		switch {
+		case lost == engine.ErrClosed && released == nil: // the client shuts down, and f had the lock to its end
+			lost = nil
+		case released == engine.ErrNotHeld && lost == nil && returned:
 			lost = released
 		}
 		if lost != nil {
-			err = errors.Join(err, lost)
+			err = errors.Join(err, g.cfg.LostError(strings.Clone(h.Key()), lost))
 		}
 	}()
 	err = f(kept)
 	returned = true
 	return err
+}
+
+// heldAround is one of keys of which ctx belongs to a lock that this client holds, or "".
+func (g *Group) heldAround(ctx context.Context, keys []string) string {
+	for _, s := range holding.Around(ctx, func(home holding.Site) bool { return home.(*Group).ending == g.ending }) {
+		for _, key := range s.Keys() {
+			if slices.Contains(keys, key) && g.clock.Now() < s.Until {
+				return key
+			}
+		}
+	}
+	return ""
 }

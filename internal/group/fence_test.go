@@ -38,7 +38,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, g.Await())
-	defer g.End()
+	defer g.End(g.cfg.Ending)
 	defer g.Stop()
 	defer close(ending)
 	_, err = g.Initialize(t.Context(), 0)

@@ -16,7 +16,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -41,8 +40,6 @@ type Group struct {
 	keeper *holding.Keeper
 	lines  *waiting.Lines
 	fence  *fence.Client // nil: acquires are not fenced
-	// attached counts the handles of Attach, which no acquire has brought.
-	attached atomic.Int64
 }
 
 // New checks cfg and begins to connect to the nodes. Await comes next, and Stop and End in the
@@ -147,15 +144,15 @@ const (
 	maxQueryTimeout     = time.Second
 )
 
-// Stop ends all waits and that locks are kept alive, once Config.Ending is closed. No turn begins
-// between it and End.
+// Stop refuses new locks, and ends all waits and that locks are kept alive, once Config.Ending is closed.
 func (g *Group) Stop() {
+	g.engine.Ending()
 	g.lines.Close()
 	g.keeper.Close()
 }
 
-// End refuses new operations, waits up to CloseTimeout for those under way, and frees everything.
-func (g *Group) End() {
+// End refuses new operations, waits for those under way until late is closed, and frees everything.
+func (g *Group) End(late <-chan struct{}) {
 	g.lines.LeaveQueues()
-	g.engine.Close(g.cfg.CloseTimeout)
+	g.engine.Close(late)
 }

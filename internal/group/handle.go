@@ -24,7 +24,7 @@ type Handle struct {
 
 // begin begins to hold the lock of s. The nodes of absent do not have its key.
 func (g *Group) begin(s *holding.State, absent, fence uint64) Handle {
-	h := Handle{group: g, hold: holding.Begin(*s, absent, fence), key: s.Key}
+	h := Handle{group: g, hold: g.keeper.Begin(*s, absent, fence), key: s.Key}
 	if s.More != nil && s.More.Keys != nil {
 		h.more = s.More
 	}
@@ -120,7 +120,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		err = engine.ErrExpired
 	}
 	result := holding.ResultOf(err)
-	if h.hold.Extended(c.First().TTL, c.Until(), result); result != renewal.Unknown {
+	if g.keeper.Extended(h.hold, c.First().TTL, c.Until(), result); result != renewal.Unknown {
 		g.keeper.Review(h.hold)
 	}
 	if result == renewal.Lost {
@@ -188,7 +188,7 @@ func (h Handle) Release(ctx context.Context) error {
 	c.About(s.Token, fencing.Block{}, absent)
 	op, unsent, err := h.release(ctx, &c, ended != nil, &s, along)
 	if unsent {
-		h.hold.Unreleased() // no node has heard of it
+		g.keeper.Unreleased(h.hold) // no node has heard of it
 	}
 	if err == nil {
 		err = ended

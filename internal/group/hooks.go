@@ -108,12 +108,25 @@ func (g *Group) onVote(f func(engine.Kind, int, string, quorum.Outcome, error)) 
 	}
 }
 
-// onPanic logs a panic of a callback or hook. It must not go unseen, so it goes to
-// the default logger where the user has set none.
+// onPanic logs a panic of a callback or hook.
 func (g *Group) onPanic(v any, stack []byte) {
-	log := g.cfg.Logger
-	if log == nil {
-		log = slog.Default()
-	}
-	log.Error("redlock: a callback panicked", "panic", v, "stack", string(stack))
+	g.cfg.Logger.Error("redlock: a callback panicked", "panic", v, "stack", string(stack))
+}
+
+// defaultLogger hands warnings and errors to slog.Default, as it is when they come.
+type defaultLogger struct{}
+
+func (defaultLogger) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && slog.Default().Enabled(ctx, l)
+}
+
+func (defaultLogger) Handle(ctx context.Context, r slog.Record) error {
+	return slog.Default().Handler().Handle(ctx, r)
+}
+
+func (defaultLogger) WithAttrs(a []slog.Attr) slog.Handler {
+	return slog.Default().Handler().WithAttrs(a)
+}
+func (defaultLogger) WithGroup(name string) slog.Handler {
+	return slog.Default().Handler().WithGroup(name)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/operation"
-	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/waiting"
 )
 
@@ -21,7 +20,7 @@ type Part struct {
 	Keys  []string
 }
 
-// CheckKeys returns keys in their canonical order, which is the same for all clients: of
+// CheckKeys returns keys, each once, in their canonical order, which is the same for all clients: of
 // two sets that overlap, the one that reaches a node first then wins all of it
 // there.
 func CheckKeys(keys []string) ([]string, error) {
@@ -31,13 +30,7 @@ func CheckKeys(keys []string) ([]string, error) {
 	case n > MaxKeys:
 		return nil, engine.WrongArgument("AcquireAll was given %d keys, at most %d are allowed", n, MaxKeys)
 	}
-	keys = slices.Sorted(slices.Values(keys))
-	for i := 1; i < len(keys); i++ {
-		if keys[i] == keys[i-1] {
-			return nil, engine.WrongArgument("AcquireAll was given %s twice", texts.Quote(keys[i]))
-		}
-	}
-	return keys, nil
+	return slices.Compact(slices.Sorted(slices.Values(keys))), nil
 }
 
 // unique is keys without those that stand there a second time.

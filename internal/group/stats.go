@@ -31,15 +31,12 @@ func (s *Stats) Add(of Stats) {
 
 // Stats returns what was counted, and shows each node. All of it is of one moment.
 func (g *Group) Stats(show func(nodes.Node)) (s Stats) {
-	s.KeptAlive, s.Lost = g.keeper.Count()
+	s.Held, s.KeptAlive, s.Lost = g.keeper.Count()
 	s.InLine, s.HandedOver = g.lines.Count()
 	s.Waits, s.WaitTimes = g.lines.Waits(), g.lines.Times()
 	g.engine.DriverLock().Lock()
 	defer g.engine.DriverLock().Unlock()
 	g.Show(show)
 	s.Stats = g.engine.Stats()
-	// A release is sent also when its caller has gone.
-	given, r := s.Acquire.Won+uint64(g.attached.Load()), s.Release
-	s.Held = max(0, int(given-r.Won-r.Denied-r.Cancelled))
 	return s
 }

@@ -49,6 +49,8 @@ type Keeper struct {
 	lost     uint64
 	closed   bool
 
+	held expiries // not under mu
+
 	inbox inbox
 	spare sync.Pool // of *renewing
 
@@ -171,11 +173,29 @@ func (k *Keeper) Stop(h Hold) {
 // that the lock is kept alive. It returns the nodes that do not have the key. Not ok, h holds
 // nothing to be released.
 func (k *Keeper) Releasing(h Hold) (absent uint64, ok bool) {
-	absent, e, ok := h.releasing()
+	until, absent, e, ok := h.releasing()
+	k.held.add(until, 0, -1)
 	if e != nil {
 		k.stop(e, h)
 	}
 	return absent, ok
+}
+
+// Unreleased takes a release back that was never sent.
+func (k *Keeper) Unreleased(h Hold) { k.held.add(h.unreleased(), k.cfg.Clock.Now(), 1) }
+
+// Begin begins to hold a lock. The nodes of absent do not have its key.
+func (k *Keeper) Begin(s State, absent, fence uint64) Hold {
+	k.held.add(s.Until, s.Until-s.TTL, 1)
+	return begin(s, absent, fence)
+}
+
+// Extended notes the result of an extension of the lock of h by ttl, with which validity ends at until.
+func (k *Keeper) Extended(h Hold, ttl, until time.Duration, r renewal.Result) {
+	if before, after := h.extended(ttl, until, r); before != after {
+		k.held.add(before, 0, -1)
+		k.held.add(after, after-ttl, 1)
+	}
 }
 
 // stop ends an entry that was made for h, unless it has ended.
@@ -208,11 +228,11 @@ func (k *Keeper) Close() {
 	k.unlockAndReport()
 }
 
-// Count is how many locks are kept alive, and how many were lost while they were.
-func (k *Keeper) Count() (kept int, lost uint64) {
+// Count is how many locks have validity left, how many are kept alive, and how many were lost while they were.
+func (k *Keeper) Count() (held, kept int, lost uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.schedule.Len(), k.lost
+	return k.held.count(k.cfg.Clock.Now()), k.schedule.Len(), k.lost
 }
 
 // Turn does what is due and returns how long it is to the next turn.
@@ -366,7 +386,7 @@ func (k *Keeper) result(r *renewing, now time.Duration) {
 		k.engine.Note(engine.Extend, err)
 	}
 	result := ResultOf(err)
-	r.hold.Extended(r.ttl(), r.until(), result)
+	k.Extended(r.hold, r.ttl(), r.until(), result)
 	err = p.site.Explain(&p.Op, err)
 	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
 		s, ok := r.hold.State()

@@ -85,6 +85,22 @@ func FenceFrom(ctx context.Context) (token uint64, ok bool) {
 	return c.hold.Fence, true
 }
 
+// Around is the locks that ctx belongs to, as FenceFrom finds the innermost: those with a home that is asked for.
+func Around(ctx context.Context, at func(home Site) bool) (held []State) {
+	for {
+		c, ok := ctx.Value(fenceKey{}).(*Kept)
+		if !ok {
+			return held
+		}
+		if c.keeper != nil && at(c.keeper.cfg.Home) {
+			if s, ok := c.hold.State(); ok {
+				held = append(held, s)
+			}
+		}
+		ctx = c.user
+	}
+}
+
 // Err looks at the clock itself, and at the user's context, so that a function that asks
 // after a pause learns the truth although no goroutine of ours has run since.
 func (c *Kept) Err() error {

@@ -109,8 +109,8 @@ func (s *State) Tail(ofClient string) string {
 // leases is used leases, of all clients.
 var leases = sync.Pool{New: func() any { return new(lease) }}
 
-// Begin begins to hold a lock. The nodes of absent do not have its key.
-func Begin(s State, absent, fence uint64) Hold {
+// begin begins to hold a lock. The nodes of absent do not have its key.
+func begin(s State, absent, fence uint64) Hold {
 	l := leases.Get().(*lease)
 	return Hold{l, l.begin(s, absent), fence}
 }
@@ -185,12 +185,20 @@ func (h Hold) State() (s State, ok bool) {
 	return s, true
 }
 
-// Extended notes the result of an extension by ttl, with which validity ends at until.
-func (h Hold) Extended(ttl, until time.Duration, result renewal.Result) {
-	if h.lock() {
-		h.lease.validity.Extended(ttl, until, result)
-		h.lease.mu.Unlock()
+// extended notes the result of an extension by ttl, with which validity ends at until. It returns when
+// validity ended before it, and ends now, both 0 once a release was asked for.
+func (h Hold) extended(ttl, until time.Duration, result renewal.Result) (before, after time.Duration) {
+	if !h.lock() {
+		return 0, 0
 	}
+	l := h.lease
+	defer l.mu.Unlock()
+	before = l.validity.Until()
+	l.validity.Extended(ttl, until, result)
+	if l.releases > 0 {
+		return 0, 0
+	}
+	return before, l.validity.Until()
 }
 
 // Accompany has an extend win only while the validity lasts that it extends, and has nodes
@@ -231,33 +239,39 @@ func (h Hold) kept() *entry {
 }
 
 // releasing notes that a release is about to be sent. That ends validity: the nodes may
-// apply it at any time, and another holder may follow. It returns the nodes that do not have
-// the key, a bit each, and the keeper's entry, which must be stopped. Not ok, the release
-// must not be sent: another Hold may have the lock by the same token.
-func (h Hold) releasing() (absent uint64, kept *entry, ok bool) {
+// apply it at any time, and another holder may follow. It returns when validity has ended so, 0 where it
+// had before, the nodes that do not have the key, a bit each, and the keeper's entry, which must be
+// stopped. Not ok, the release must not be sent: another Hold may have the lock by the same token.
+func (h Hold) releasing() (until time.Duration, absent uint64, kept *entry, ok bool) {
 	if !h.lock() {
-		return 0, nil, false
+		return 0, 0, nil, false
 	}
 	l := h.lease
 	defer l.mu.Unlock()
-	if l.releases > 0 {
+	if until = l.validity.Until(); l.releases > 0 {
+		until = 0
 		l.notes |= contended
 	}
 	if l.releases < manyReleases {
 		l.releases++
 	}
-	return l.absent, l.kept, true
+	return until, l.absent, l.kept, true
 }
 
-// Unreleased takes a release back that was never sent.
-func (h Hold) Unreleased() {
+// unreleased takes a release back that was never sent, and returns when validity ends again, or 0.
+func (h Hold) unreleased() (until time.Duration) {
 	if !h.lock() {
-		return
+		return 0
 	}
-	defer h.lease.mu.Unlock()
-	if h.lease.releases < manyReleases {
-		h.lease.releases--
+	l := h.lease
+	defer l.mu.Unlock()
+	if l.releases < manyReleases {
+		l.releases--
 	}
+	if l.releases > 0 {
+		return 0
+	}
+	return l.validity.Until()
 }
 
 // ReportLoss notes that the loss of the lock is known, and reports whether the user is to

@@ -40,7 +40,7 @@ func BenchmarkLeaseExtend(b *testing.B) {
 	var l lease
 	n := l.begin(State{Key: "lock:orders", Token: tokenOf(1), Until: time.Second}, 0)
 	for b.Loop() {
-		l.of(n).Extended(0, time.Second, renewal.Won)
+		l.of(n).extended(0, time.Second, renewal.Won)
 	}
 }
 
@@ -48,9 +48,9 @@ func TestLeaseAllocatesNothing(t *testing.T) {
 	var l lease
 	got := testing.AllocsPerRun(1000, func() {
 		n := l.begin(State{Key: "lock:orders", Token: tokenOf(1), Until: time.Second}, 0)
-		l.of(n).Extended(0, time.Second, renewal.Won)
+		l.of(n).extended(0, time.Second, renewal.Won)
 		_, _ = l.of(n).State()
-		_, _, _ = l.of(n).releasing()
+		_, _, _, _ = l.of(n).releasing()
 		_ = l.of(n).ReportLoss()
 		_ = l.of(n).end()
 	})

@@ -37,7 +37,7 @@ func TestALifeIsWhatItWasGiven(t *testing.T) {
 	s, ok := l.of(life).State()
 	require.True(t, ok)
 	require.Equal(t, State{Key: "key", Token: tokenOf(1), Until: time.Second}, s)
-	absent, _, _ := l.of(life).releasing()
+	_, absent, _, _ := l.of(life).releasing()
 	require.EqualValues(t, 0b101, absent)
 }
 
@@ -52,11 +52,11 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		s, ok := l.of(old).State()
 		require.False(t, ok)
 		require.Zero(t, s, "the token outlives its lock")
-		l.of(old).Extended(0, time.Hour, renewal.Won)
-		l.of(old).Extended(0, time.Hour, renewal.Lost)
-		absent, _, _ := l.of(old).releasing()
+		l.of(old).extended(0, time.Hour, renewal.Won)
+		l.of(old).extended(0, time.Hour, renewal.Lost)
+		_, absent, _, _ := l.of(old).releasing()
 		require.Zero(t, absent)
-		l.of(old).Unreleased()
+		l.of(old).unreleased()
 		require.False(t, l.of(old).ReportLoss())
 		require.False(t, l.of(old).end())
 	}
@@ -82,7 +82,7 @@ func TestExtensions(t *testing.T) {
 		{9, renewal.Unknown, 5}, {3, renewal.Unknown, 5}, {3, renewal.Won, 5}, {9, renewal.Won, 9}, {7, renewal.Won, 9},
 		{0, renewal.Lost, 0}, {20, renewal.Won, 0},
 	} {
-		l.of(life).Extended(1, s.until, s.result)
+		l.of(life).extended(1, s.until, s.result)
 		got, ok := until(&l, life)
 		require.True(t, ok)
 		require.Equal(t, s.want, got, "step %d", i)
@@ -101,11 +101,11 @@ func TestAReleaseEndsValidity(t *testing.T) {
 		require.True(t, s.Released)
 		require.Zero(t, s.Until)
 	}
-	l.of(life).Extended(0, 9, renewal.Won)
-	l.of(life).Unreleased()
+	l.of(life).extended(0, 9, renewal.Won)
+	l.of(life).unreleased()
 	got, _ := until(&l, life)
 	require.Zero(t, got, "the other release may have been sent")
-	l.of(life).Unreleased()
+	l.of(life).unreleased()
 	got, _ = until(&l, life)
 	require.EqualValues(t, 9, got)
 }
@@ -117,7 +117,7 @@ func TestALossIsReportedOnce(t *testing.T) {
 	for range 2 {
 		life := l.begin(State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
 		l.of(life).releasing()
-		l.of(life).Unreleased()
+		l.of(life).unreleased()
 		l.of(life).releasing()
 		require.True(t, l.of(life).ReportLoss())
 		require.False(t, l.of(life).ReportLoss())

@@ -76,7 +76,7 @@ func Write[N any](w io.Writer, s Stats[N], node func(N) Node) error {
 		t.sample(count(r.n), "end", r.name)
 	}
 	t.histogram("redlock_wait_duration_seconds", "Time that these calls took in all.", s.WaitTimes)
-	t.one("redlock_locks_held", "gauge", "Locks acquired and not released, expired ones included.", gauge(s.Held))
+	t.one("redlock_locks_held", "gauge", "Locks with validity left.", gauge(s.Held))
 	t.one("redlock_locks_kept_alive", "gauge", "Locks that are extended in the background.", gauge(s.KeptAlive))
 	t.one("redlock_locks_lost_total", "counter", "Locks that were lost while they were kept alive.", count(s.Lost))
 	t.one("redlock_locks_handed_over_total", "counter", "Locks that passed to the next caller of the process without a release.", count(s.HandedOver))

@@ -19,7 +19,7 @@ type Config struct {
 	First     int // how many nodes the groups before this one have
 	MaxTTL    time.Duration
 	Clock     *clock.System
-	Logger    *slog.Logger    // nil: none
+	Logger    *slog.Logger
 	Ending    <-chan struct{} // closed when the client begins to close
 
 	// QuorumError returns the error for an operation that ended without a quorum.
@@ -54,7 +54,7 @@ func New(cfg Config) *Nodes {
 func (n *Nodes) Connect(cfg conn.Config, e *engine.Engine, f *fence.Client) (err error) {
 	n.engine, n.fence = e, f
 	cfg.Hidden, cfg.Fenced = sentinels, f != nil // or tokens that come back from an old file would count
-	cfg.OnUp, cfg.OnDown, cfg.OnPush = e.NodeUp, e.NodeDown, e.Pushed
+	cfg.OnUp, cfg.OnDown, cfg.OnStays, cfg.OnPush = e.NodeUp, e.NodeDown, n.stays, e.Pushed
 	lock := e.DriverLock()
 	lock.Lock() // a quick dialer calls Up, which needs the fleet
 	n.fleet, err = conn.New(cfg, lock)
@@ -79,6 +79,13 @@ func (n *Nodes) Await() error {
 		}
 	}
 	return misconfigured(all, n.fence != nil, n.cfg.Next != nil)
+}
+
+// WarnUnready logs why no lock can be acquired yet, if so.
+func (n *Nodes) WarnUnready() {
+	if _, _, why := n.look(); why != nil && why != engine.ErrClosed {
+		n.engine.Announce([]func(){func() { n.cfg.Logger.Warn("redlock: no lock can be acquired yet", "error", why) }})
+	}
 }
 
 // Len is the number of nodes.
@@ -157,12 +164,18 @@ func (n *Nodes) Down(i int) {
 	}, n.cfg.OnDown, s)
 }
 
+// stays notes that a node which is down fails for another reason. The driver lock is held.
+func (n *Nodes) stays(i int) {
+	s := n.node(i)
+	n.report(func() {
+		n.cfg.Logger.Warn("redlock: node stays down", "node", s.Addr, "error", s.Err)
+	}, nil, s)
+}
+
 // report has the log and a hook called with the news of a node. They are two calls: a panic in one
 // does not keep the other from happening.
 func (n *Nodes) report(log func(), hook func(Node), s Node) {
-	if n.cfg.Logger != nil {
-		n.engine.Notify(log)
-	}
+	n.engine.Notify(log)
 	if hook != nil {
 		n.engine.Notify(func() { hook(s) })
 	}

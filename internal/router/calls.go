@@ -45,11 +45,25 @@ func (r *Router) Acquire(ctx context.Context, key string, ttl time.Duration, onc
 
 // Do calls f while the lock on a key is held.
 func (r *Router) Do(ctx context.Context, key string, ttl time.Duration, once bool, f func(context.Context) error) error {
-	name := "Do"
+	d := group.Doing{Name: "Do", Keys: []string{key}, TTL: ttl}
 	if once {
-		name = "TryDo"
+		d.Name = "TryDo"
 	}
-	return group.Do(ctx, name, ttl, func(ctx context.Context) (group.Handle, error) { return r.Acquire(ctx, key, ttl, once) }, f)
+	d.Acquire = func(ctx context.Context) (group.Handle, error) { return r.Acquire(ctx, key, ttl, once) }
+	return r.do(ctx, d, f)
+}
+
+// DoAll is Do for several keys.
+func (r *Router) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
+	d := group.Doing{Name: "DoAll", Keys: keys, TTL: ttl}
+	d.Acquire = func(ctx context.Context) (group.Handle, error) { return r.AcquireAll(ctx, ttl, keys, false) }
+	return r.do(ctx, d, f)
+}
+
+func (r *Router) do(ctx context.Context, d group.Doing, f func(context.Context) error) error {
+	r.running.begin()
+	defer r.running.end(r.ending)
+	return r.groups[0].Do(ctx, d, f)
 }
 
 // Attach makes a handle of a lock that was acquired elsewhere.

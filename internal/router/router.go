@@ -31,7 +31,7 @@
 package router
 
 import (
-	"sync"
+	"cmp"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -47,8 +47,12 @@ type Router struct {
 	seeds     []uint64 // of the groups, for of
 	now, next int      // how many groups each list has; next is 0 but in a change
 	house     *housekeeper
-	closed    sync.Once
-	ending    chan struct{} // closed when Close begins
+	running   running
+	ending    chan struct{} // closed when the client begins to close
+	late      chan struct{} // closed when what is under way was waited for long enough
+	closing   closing
+
+	closeTimeout time.Duration
 }
 
 // MaxGroups bounds the groups of a client: each has connections, two goroutines and buffers.
@@ -60,9 +64,11 @@ func New(cfg group.Config, groups, next [][]string) (*Router, error) {
 	if err := check(&cfg, groups, next); err != nil {
 		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
-	r := &Router{ending: make(chan struct{}), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
+	r := &Router{ending: make(chan struct{}), late: make(chan struct{}), running: newRunning(), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
 	c := clock.New()
 	r.house = newHousekeeper()
+	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)
+	r.closeTimeout = cfg.CloseTimeout
 	cfg.Shared = group.Shared{Clock: c, Servers: new(conn.Servers), Peers: engine.NewPeers(), Ending: r.ending, Ring: r.house.ring}
 	var tasks []func() time.Duration
 	for i := range max(1, len(r.seeds)) {
@@ -86,24 +92,8 @@ func New(cfg group.Config, groups, next [][]string) (*Router, error) {
 			return nil, err
 		}
 	}
-	return r, nil
-}
-
-// Close ends all waits, waits for what is under way, up to CloseTimeout, and frees everything.
-func (r *Router) Close() {
-	r.closed.Do(func() {
-		close(r.ending)
-		r.each((*group.Group).Stop)
-		r.house.close()
-		r.each((*group.Group).End)
-	})
-}
-
-// each calls f, which runs no user code, for all groups at once.
-func (r *Router) each(f func(*group.Group)) {
-	var all sync.WaitGroup
 	for _, g := range r.groups {
-		all.Go(func() { f(g) })
+		g.WarnUnready()
 	}
-	all.Wait()
+	return r, nil
 }

@@ -36,6 +36,11 @@ func GaveUp(key string, attempts int, waited time.Duration, last, ended error) s
 	return fmt.Sprintf("redlock: gave up on %s %s in %s: %s; %s", Quote(key), tried, took, why, end)
 }
 
+// Lost is the text of a lock that was lost while its holder worked.
+func Lost(key string, cause error) string {
+	return fmt.Sprintf("redlock: lost the lock on %s: %s", Quote(key), strings.TrimPrefix(cause.Error(), "redlock: "))
+}
+
 // NoQuorum is the text of an operation that ended without a quorum of nodes. While the nodes
 // change, now and next are whether one lacks in Config.Nodes and in Config.NextNodes.
 func NoQuorum[E error](nodes int, failed []E, now, next, release bool) string {

@@ -64,7 +64,7 @@ func run(ctx context.Context, env *environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer shutdown(client)
 	lock, err := r.acquire(ctx, client, rest[0])
 	if err != nil {
 		return err

@@ -119,6 +119,7 @@ func (s *serving) run(ctx context.Context) error {
 	drain, cancel := context.WithTimeout(context.Background(), s.drain)
 	defer cancel()
 	front.Stop(drain)
+	_ = cfg.Client.Shutdown(drain) // the releases of clients that have gone
 	return err
 }
 

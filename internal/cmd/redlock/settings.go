@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -118,6 +119,13 @@ func (s *settings) logger() *slog.Logger {
 }
 
 // connect returns a client of the nodes.
+// shutdown ends a client once what it releases is released.
+func shutdown(c *redlock.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = c.Shutdown(ctx)
+}
+
 func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, Name: s.name, Logger: logger}
 	if err := s.configure(&cfg); err != nil {

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -60,6 +59,7 @@ func connect(t testing.TB, newClient func(redlock.Config) (*redlock.Client, erro
 	t.Helper()
 	cfg := redlock.Config{
 		Nodes:        nodes,
+		Logger:       slog.New(slog.DiscardHandler),
 		NodeTimeout:  testkit.Patience,
 		StallTimeout: testkit.Patience,
 		DialTimeout:  testkit.Patience,
@@ -100,7 +100,6 @@ func markPassword(cfg *redlock.Config) {
 			}
 		}
 	}
-	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
 // Portable takes the client off the raw socket path, or leaves it there.

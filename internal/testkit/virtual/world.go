@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,7 +69,7 @@ func (w *World) Machine() *Machine {
 // ClientOn makes a client on a machine.
 func (w *World) ClientOn(m *Machine, change ...func(*redlock.Config)) (*redlock.Client, *Machine) {
 	w.T.Helper()
-	cfg := redlock.Config{Nodes: w.Nodes}
+	cfg := redlock.Config{Nodes: w.Nodes, Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&cfg)
 	}

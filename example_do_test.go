@@ -1,0 +1,151 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// The lock is extended for as long as the function runs, and released behind it.
+func ExampleClient_TryDo() {
+	nodes, stop := startNodes(3)
+	defer stop()
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	// Of the processes that try at midnight one makes the report.
+	ctx := context.Background()
+	made, goOn := make(chan error), make(chan struct{})
+	for range 2 {
+		go func() {
+			made <- client.TryDo(ctx, "report", 30*time.Second, func(context.Context) error {
+				<-goOn // ... make the report ...
+				return nil
+			})
+		}()
+	}
+	fmt.Println("taken:", errors.Is(<-made, redlock.ErrTaken))
+	close(goOn)
+	fmt.Println("made:", <-made == nil)
+	// Output:
+	// taken: true
+	// made: true
+}
+
+// A deploy costs the successor no TTL: the functions of Do are told to end, and their locks are released.
+func ExampleClient_Shutdown() {
+	nodes, stop := startNodes(3)
+	defer stop()
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	began, ended := make(chan struct{}), make(chan error)
+	go func() {
+		ended <- client.Do(context.Background(), "consumer", 30*time.Second, func(ctx context.Context) error {
+			close(began)
+			<-ctx.Done() // ... consume ...
+			fmt.Println("told to end:", context.Cause(ctx))
+			return nil
+		})
+	}()
+	<-began
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // until the process is killed
+	defer cancel()
+	fmt.Println("shutdown:", client.Shutdown(ctx))
+	fmt.Println("Do:", <-ended)
+	// Output:
+	// told to end: redlock: client is closed
+	// shutdown: <nil>
+	// Do: <nil>
+}
+
+// An error of Do says whether the function has run.
+func ExampleLostError() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	err := client.Do(ctx, "report", 10*time.Second, func(ctx context.Context) error {
+		seen, err := client.Inspect(ctx, "report")
+		if err != nil {
+			return err
+		}
+		operator, err := client.Attach(ctx, "report", seen.Token(), time.Now().Add(seen.TTL)) // takes the lock away
+		if err != nil {
+			return err
+		}
+		return operator.Release(ctx)
+	})
+	var lost *redlock.LostError
+	switch {
+	case errors.As(err, &lost):
+		fmt.Println("it has run, and lost", lost.Key, "meanwhile:", errors.Is(err, redlock.ErrNotHeld))
+	case errors.Is(err, redlock.ErrTaken):
+		fmt.Println("another runs it")
+	}
+	// Output: it has run, and lost report meanwhile: true
+}
+
+// A transfer needs both accounts.
+func ExampleClient_DoAll() {
+	client, stop := connect()
+	defer stop()
+	err := client.DoAll(context.Background(), 10*time.Second, []string{"account:7", "account:3"}, func(context.Context) error {
+		fmt.Println("transferred")
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// transferred
+	// <nil>
+}
+
+// Where the votes were split each submitter tries again, after a pause of its own.
+func ExampleErrSplit() {
+	client, stop := connect()
+	defer stop()
+	done := make(chan error)
+	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("orders:42"), TTL: 10 * time.Second, Done: func(op *redlock.Op) { done <- op.Err() }}
+	for {
+		if err := client.Submit(op); err != nil {
+			log.Fatal(err)
+		}
+		err := <-done
+		if err == redlock.ErrSplit {
+			time.Sleep(time.Duration(rand.N(3)) * time.Millisecond) // some round trips
+			continue
+		}
+		fmt.Println(err)
+		break
+	}
+	// Output: <nil>
+}
+
+func ExampleClient_Do() {
+	client, stop := connect()
+	defer stop()
+
+	err := client.Do(context.Background(), "orders:42", 10*time.Second, func(ctx context.Context) error {
+		for step := range 3 {
+			if err := ctx.Err(); err != nil { // the lock is lost
+				return context.Cause(ctx)
+			}
+			fmt.Println("step", step)
+		}
+		return nil
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// step 0
+	// step 1
+	// step 2
+	// error: <nil>
+}
