@@ -92,6 +92,7 @@ func TestHeldCounts(t *testing.T) {
 		}
 		require.Equal(t, 102, r.Stats().Held)
 		require.NoError(t, short.Extend(t.Context(), time.Hour))
+		require.Equal(t, 102, r.Stats().Held)
 		time.Sleep(2*ttl + 300*time.Millisecond)
 		require.Equal(t, 2, r.Stats().Held)
 		for i := range 3 { // instants that share a cell
