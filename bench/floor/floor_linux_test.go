@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fakeredis"
 )
@@ -24,7 +25,7 @@ func cell(addrs []string, concurrency int) harness.Config {
 }
 
 // measure measures for as long as it takes on a busy machine until a pair was counted.
-func measure(t *testing.T, d Driver, cfg harness.Config, strike *harness.Disturbance) (r harness.Result, err error) {
+func measure(t *testing.T, d Driver, cfg harness.Config, strike *harness.Disturbance) (r result.Result, err error) {
 	for window := 20 * time.Millisecond; err == nil && r.Pairs == 0 && window < time.Minute; window *= 4 {
 		r, err = harness.Measure(t.Context(), d, cfg, harness.Timing{Window: window, Disturbance: strike})
 	}
@@ -98,10 +99,10 @@ func TestWhatEndsACell(t *testing.T) {
 			Strike: func() error { masters[0].WrongReply("SET", "$-1\r\n", 1); return nil },
 			Heal:   func() error { return nil },
 		}}
-		_, err := measure(t, d, cfg, down)
+		_, err := harness.Measure(t.Context(), d, cfg, timing)
 		require.ErrorContains(t, err, "$-1")
 		timing.Disturbance.Strike = func() error { masters[0].DropConn("SET", 1); return nil }
-		_, err = measure(t, d, cfg, down)
+		_, err = harness.Measure(t.Context(), d, cfg, timing)
 		require.ErrorContains(t, err, masters[0].Addr())
 		masters[0].Deny("SCRIPT|LOAD")
 		_, err = d.Open(t.Context(), cfg)
