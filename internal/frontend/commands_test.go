@@ -95,7 +95,10 @@ func TestLocks(t *testing.T) {
 		TTL k => :90
 		EXPIRE k 100 GT => :1
 		TTL k => :100
-		EXPIRE k 10 LT => -ERR this server only holds locks
+		EXPIRE k 200 LT => :0
+		EXPIRE k 200 NX => :0
+		EXPIRE k 90 LT => :1
+		TTL k => :90
 		EXPIRE k 10 IF => -ERR Unsupported option IF
 		DELEX k IFEQ mine => :1
 		GET k => nil
@@ -135,7 +138,7 @@ func TestPadding(t *testing.T) {
 	c := f.dial(t)
 	c.expect("SET k v NX PX 10000 => +OK")
 	f.AwaitHolders(t, 3, "k")
-	require.InDelta(t, 10154, f.Servers[0].TTL("k").Milliseconds(), 100)
+	require.InDelta(t, 10232, f.Servers[0].TTL("k").Milliseconds(), 100)
 }
 
 // TestTokens: the nodes store a fresh token for each grant, so a release that is late, of an earlier
@@ -217,7 +220,7 @@ func TestWithoutExpiry(t *testing.T) {
 	require.Equal(t, 1, f.Client.Stats().KeptAlive)
 	c.expect(`
 		SETNX k v => :0
-		TTL k => :30
+		TTL k => :-1
 		DELEX k IFEQ v => :1
 		SETNX k v => :1
 		EXPIRE k 100 => :1
@@ -239,6 +242,7 @@ func TestKeptElsewhere(t *testing.T) {
 	`)
 	b.expect(`
 		GET k => $v
+		PTTL k => :-1
 		EXPIRE k 100 => -ERR lock "k": was granted without an expiry
 		SET k v XX PX 1000 => -ERR lock "k": was granted without an expiry
 		RL.EXTEND own v 1000 => -ERR lock "own": was granted without an expiry
@@ -256,7 +260,7 @@ func TestKeptElsewhere(t *testing.T) {
 // TestKeptLocksAreBounded: a client cannot have locks without an expiry kept alive without a bound, and
 // takes nothing from another.
 func TestKeptLocksAreBounded(t *testing.T) {
-	f := start(t, 1, func(c *frontend.Config) { c.NoTTL, c.NodeTimeout = 30*time.Second, 5*time.Second })
+	f := start(t, 1, func(c *frontend.Config) { c.NoTTL = 30 * time.Second })
 	a, b := f.dial(t), f.dial(t)
 	a.expect("RL.LOCK kept 60000 KEEP => [$token")
 	for i := range 1100 {

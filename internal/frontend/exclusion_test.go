@@ -73,20 +73,6 @@ func TestReplyIsOfOneLook(t *testing.T) {
 	require.InDelta(t, 60000, left, 5000)
 }
 
-// TestLate: nodes that answer later than the padding allows are an error, and not "not held".
-func TestLate(t *testing.T) {
-	f := start(t, 3)
-	c := f.dial(t)
-	c.expect("SET k v NX PX 60000 => +OK")
-	for _, s := range f.Servers {
-		s.Delay(120 * time.Millisecond)
-	}
-	c.expect(`
-		SET k v XX PX 60000 => -NOQUORUM the nodes have answered so late
-		PEXPIRE k 60000 => -NOQUORUM the nodes have answered so late
-	`)
-}
-
 // TestTTLsOutOfRange: a TTL that overflows with its padding shortens no lock.
 func TestTTLsOutOfRange(t *testing.T) {
 	f := start(t, 3)

@@ -154,6 +154,95 @@ func command(args ...string) []byte {
 	return out
 }
 
+// TestLoads measures bursts of SET NX and closed loops, with REDLOCK_FIGURES set, and in REDLOCK_ONE the
+// address of one Redis beside it. REDLOCK_LOADS has connections x commands each, else 8x1000,200x50,500x100;
+// 2000x0 is a closed loop of REDLOCK_SECONDS.
+func TestLoads(t *testing.T) {
+	addr, one := os.Getenv("REDLOCK_FIGURES"), os.Getenv("REDLOCK_ONE")
+	if addr == "" || one == "" {
+		t.Skip("needs REDLOCK_FIGURES and REDLOCK_ONE")
+	}
+	long, _ := time.ParseDuration(cmp.Or(os.Getenv("REDLOCK_SECONDS"), "3s"))
+	for load := range strings.SplitSeq(cmp.Or(os.Getenv("REDLOCK_LOADS"), "8x1000,200x50,500x100"), ",") {
+		connections, commands, _ := strings.Cut(load, "x")
+		n, _ := strconv.Atoi(connections)
+		each, _ := strconv.Atoi(commands)
+		for _, addr := range []string{one, addr} {
+			if f := (&front{addr: addr}); each > 0 {
+				took, replies := f.burst(t, n, each)
+				t.Logf("%s at %s: %v, %v", load, addr, took.Round(time.Millisecond), replies)
+			} else {
+				t.Logf("%s at %s: %v", load, addr, f.loop(t, n, long))
+			}
+		}
+	}
+}
+
+// burst has connections send pipelined commands, and counts the replies by their first word.
+func (f *front) burst(t *testing.T, n, each int) (time.Duration, map[string]int) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	replies := map[string]int{}
+	clients := make([]*client, n)
+	for i := range clients {
+		clients[i] = f.dial(t)
+	}
+	began := time.Now()
+	for i, c := range clients {
+		all.Go(func() {
+			var out []byte
+			for k := range each {
+				out = append(out, command("SET", "burst:"+strconv.FormatInt(began.UnixNano(), 36)+":"+strconv.Itoa(i)+":"+strconv.Itoa(k), "v", "NX", "PX", "30000")...)
+			}
+			go func() { _, _ = c.conn.Write(out) }()
+			in := bufio.NewReader(c.conn)
+			for range each {
+				line, err := in.ReadString('\n')
+				mu.Lock()
+				if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); err == nil {
+					replies[word]++
+				} else {
+					replies[err.Error()]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(began), replies
+}
+
+// loop has each connection lock and release a key of its own, and counts the replies.
+func (f *front) loop(t *testing.T, n int, long time.Duration) map[string]int {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	replies := map[string]int{}
+	var calls []func() error
+	for i := range n {
+		calls = append(calls, f.pair(t, "loop:"+strconv.Itoa(i)))
+	}
+	began := time.Now()
+	for _, call := range calls {
+		all.Go(func() {
+			got := map[string]int{}
+			for time.Since(began) < long {
+				if err := call(); err != nil {
+					got[err.Error()]++
+				} else {
+					got["pairs"]++
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for what, k := range got {
+				replies[what] += k
+			}
+		})
+	}
+	all.Wait()
+	return replies
+}
+
 // TestIdleProcess measures what a front end of another process costs with 10,000 connections that are
 // idle, with REDLOCK_FIGURES and its process id in REDLOCK_PID set.
 func TestIdleProcess(t *testing.T) {

@@ -62,7 +62,7 @@ func TestSilentTLS(t *testing.T) {
 // connection may have under way.
 func TestRefusedCommandsLeaveRoom(t *testing.T) {
 	f := start(t, 3, func(c *frontend.Config) {
-		c.NodeTimeout, c.Limits = 5*time.Second, session.Limits{Memory: 40 << 10}
+		c.Limits = session.Limits{Memory: 40 << 10}
 	})
 	c := f.dial(t)
 	for range 14 {

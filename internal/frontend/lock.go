@@ -197,16 +197,15 @@ func (c *conn) ttl(args []string, r *session.Reply) session.Plan {
 	return c.look(args[1], func(seen grants.State, r *session.Reply) { r.Int(ttlOf(seen, scale)) })
 }
 
-// ttlOf is what TTL and PTTL show: -2 without a key, and never -1, since each lock has an expiry.
-// Seconds are rounded as Redis does, and 1 at least where the lock is held.
+// ttlOf is what TTL and PTTL show: -2 without a key, -1 without an expiry. Seconds are rounded as Redis does.
 func ttlOf(seen grants.State, scale time.Duration) int64 {
-	if !seen.Held {
+	switch {
+	case !seen.Held:
 		return -2
+	case seen.Kept:
+		return -1
 	}
-	if scale == time.Second {
-		return max(1, int64(seen.TTL.Round(scale)/scale))
-	}
-	return seen.TTL.Milliseconds()
+	return int64(seen.TTL.Round(scale) / scale)
 }
 
 // change plans a release or an extension that is answered by 1 or 0.
@@ -248,6 +247,8 @@ func (c *conn) expire(args []string, r *session.Reply) session.Plan {
 	})
 }
 
+var conditions = map[string]grants.Condition{"GT": grants.IfLonger, "LT": grants.IfShorter, "NX": grants.IfNone, "XX": grants.IfAny}
+
 // readExpire reads the TTL of EXPIRE and PEXPIRE. One of no more than 0 deletes.
 func readExpire(args []string) (ttl grants.TTL, err error) {
 	scale := time.Second
@@ -260,12 +261,11 @@ func readExpire(args []string) (ttl grants.TTL, err error) {
 		return ttl, errNotInteger
 	case n > math.MaxInt64/int64(scale) || n < -math.MaxInt64/int64(scale):
 		return ttl, refusal("invalid expire time in '" + strings.ToLower(args[0]) + "' command")
-	case len(args) == 4 && strings.EqualFold(args[3], "GT"):
-		ttl.Longer = true
-	case len(args) == 4 && (strings.EqualFold(args[3], "NX") || strings.EqualFold(args[3], "LT")):
-		return ttl, refusal("this server only holds locks: an expiry with " + args[3] + " has no meaning here")
-	case len(args) == 4 && !strings.EqualFold(args[3], "XX"):
-		return ttl, refusal("Unsupported option " + args[3])
+	case len(args) == 4:
+		known := false
+		if ttl.If, known = conditions[strings.ToUpper(args[3])]; !known {
+			return ttl, refusal("Unsupported option " + args[3])
+		}
 	}
 	ttl.Value = time.Duration(n) * scale
 	return ttl, nil

@@ -270,9 +270,11 @@ func (l *call) extend(ctx context.Context, key string, owner grants.Owner, ttl l
 	if ttl.None {
 		return grants.Other, grants.ErrNoTTL
 	}
-	outcome, err := l.conn.server.grants.Extend(ctx, key, owner, grants.TTL{
-		Value: time.Duration(ttl.Milliseconds) * time.Millisecond, Rest: ttl.Rest, Longer: ttl.Longer,
-	})
+	to := grants.TTL{Value: time.Duration(ttl.Milliseconds) * time.Millisecond, Rest: ttl.Rest}
+	if ttl.Longer {
+		to.If = grants.IfLonger
+	}
+	outcome, err := l.conn.server.grants.Extend(ctx, key, owner, to)
 	if outcome == grants.Unchanged && len(l.keys) == 1 { // the reply of several does not show it
 		l.isLeft = true
 	}
@@ -310,14 +312,8 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 		}
 		got = append(got, g)
 	}
-	// The first of several keys was granted some round trips ago.
-	isLate := func(g *grants.Grant) bool { return !g.Has(lasting) }
-	if slices.ContainsFunc(got, isLate) {
-		err = together(len(got), func(i int) error { return got[i].Renew(ctx, lasting) })
-		if err == nil && slices.ContainsFunc(got, isLate) {
-			err = grants.ErrLate
-		}
-		if err != nil {
+	if len(got) > 1 { // the first was granted some round trips ago
+		if err = together(len(got), func(i int) error { return got[i].Renew(ctx, lasting) }); err != nil {
 			undo()
 			return nil, err
 		}

@@ -15,21 +15,19 @@ import (
 
 // Config configures a Server. Client is required.
 type Config struct {
-	Client *redlock.Client
-	// MaxTTL and NodeTimeout are those of the Client, Fenced whether it is.
-	MaxTTL, NodeTimeout time.Duration
-	Fenced              bool
-	NoTTL               time.Duration // grants locks without an expiry for this long; 0: refuses them
-	Force               bool          // allows scripts that change a lock of any owner
-	Users               Users         // nil: no password
-	Scripts             Scripts       // known by their hash
-	Limits              session.Limits
-	Logger              *slog.Logger // nil: none
+	Client  *redlock.Client
+	MaxTTL  time.Duration // of the Client
+	Fenced  bool          // the Client is
+	NoTTL   time.Duration // grants locks without an expiry for this long; 0: refuses them
+	Force   bool          // allows scripts that change a lock of any owner
+	Users   Users         // nil: no password
+	Scripts Scripts       // known by their hash
+	Limits  session.Limits
+	Logger  *slog.Logger // nil: none
 }
 
 // MaxTTL is the MaxTTL of a Client whose front end grants TTLs of up to longest: a fiftieth and a
-// second more. That holds their padding with a NodeTimeout of up to 0.9 s, and does not depend on it,
-// since all clients of the nodes need one MaxTTL.
+// second more, which holds their padding. All clients of the nodes need one MaxTTL.
 func MaxTTL(longest time.Duration) time.Duration {
 	if longest <= 0 || longest > redlock.MaxTTL {
 		return longest
@@ -69,7 +67,7 @@ func New(cfg Config) *Server {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg, scripts: newScripts(cfg.Scripts)}
-	s.grants = grants.New(grants.Config{Client: cfg.Client, MaxTTL: cfg.MaxTTL, NodeTimeout: cfg.NodeTimeout, NoTTL: cfg.NoTTL})
+	s.grants = grants.New(grants.Config{Client: cfg.Client, MaxTTL: cfg.MaxTTL, NoTTL: cfg.NoTTL})
 	s.sessions = session.New(cfg.Limits, func(id int64, push session.Push) session.Commands {
 		return newConn(s, id, push)
 	})

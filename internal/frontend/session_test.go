@@ -17,7 +17,7 @@ import (
 // TestPipeline: commands of one connection run at the same time, a key's in their order, and so do
 // the replies.
 func TestPipeline(t *testing.T) {
-	f := start(t, 3, func(c *frontend.Config) { c.NodeTimeout = 5 * time.Second })
+	f := start(t, 3)
 	c := f.dial(t)
 	var lines, want []string
 	for i := range 500 {
@@ -47,7 +47,7 @@ func TestPipeline(t *testing.T) {
 
 // TestBlockedCommand: a command that waits holds its connection alone, and is woken by the release.
 func TestBlockedCommand(t *testing.T) {
-	f := start(t, 3, func(c *frontend.Config) { c.NodeTimeout = 5 * time.Second })
+	f := start(t, 3)
 	a, b := f.dial(t), f.dial(t)
 	b.expect("SET lock:n v NX PX 60000 => +OK")
 	lines := []string{"SET x v NX PX 60000", "BLPOP lock-signal:n 30"}

@@ -177,7 +177,7 @@ func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) e
 		default:
 			ttl, _ := readExpire(args)
 			outcome, err = store.Extend(ctx, tx.key, owner, ttl)
-			held = ttl.Value > 0 || ttl.Longer
+			held = ttl.Value > 0 || outcome == grants.Unchanged
 		}
 		switch {
 		case err != nil:

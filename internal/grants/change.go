@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/token"
 )
 
 // Outcome is how a change that names a value has ended.
@@ -16,7 +15,7 @@ const (
 	Done      Outcome = iota
 	Absent            // a majority has no lock
 	Other             // the lock holds another value
-	Unchanged         // it is the owner's, and has longer than a TTL.Longer
+	Unchanged         // it is the owner's, and its TTL does not allow the change
 )
 
 // Owner is the value that a change names, or Anyone, for a command that names none: it acts on the
@@ -48,90 +47,66 @@ func (o Owner) owns(g *Grant) bool {
 	return o.is(g.value, token)
 }
 
-// TTL is a time to live that a client sets.
-type TTL struct {
-	Value  time.Duration
-	Rest   bool // Value is added to what is left
-	Longer bool // a lock that has as long or longer is left as it is: Unchanged
-}
-
 // Release releases the lock on key if it is its owner's.
 func (s *Store) Release(ctx context.Context, key string, owner Owner) (Outcome, error) {
-	outcome, err := s.change(ctx, key, owner, func(g *Grant, _ time.Duration) error {
-		err := g.Lock.Release(ctx)
-		if err == nil || errors.Is(err, redlock.ErrNotHeld) {
-			s.remove(key, g)
-		}
-		return err
-	})
-	if outcome == Done && err == nil {
-		s.freed(key)
-	}
-	return outcome, err
+	return s.Extend(ctx, key, owner, TTL{})
 }
 
-// errLonger ends a change that would shorten the lock.
-var errLonger = errors.New("the lock has longer")
+// errUnchanged ends a change of a lock whose TTL does not allow it.
+var errUnchanged = errors.New("the lock has another TTL")
 
 // Extend gives the lock on key a TTL if it is its owner's. One of no more than 0 releases it.
 func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (Outcome, error) {
-	if !ttl.Rest && !ttl.Longer && ttl.Value <= 0 {
-		return s.Release(ctx, key, owner)
+	leave, err := s.gate.enter(ctx)
+	if err != nil {
+		return Absent, err
 	}
-	outcome, err := s.change(ctx, key, owner, func(g *Grant, left time.Duration) error {
-		n := ttl.Value
-		if ttl.Rest {
+	defer leave()
+	isReleased, woken := false, s.woken(key)
+	outcome, err := s.change(ctx, key, owner, func(g *Grant) (err error) {
+		n, forever, began := ttl.Value, g.isKept() || g.isKeptElsewhere, time.Now()
+		left, ends := g.left(), began.Add(g.left())
+		if ttl.Rest && !forever {
 			n += left
 		}
 		switch {
-		case ttl.Longer && (left >= n || g.isKept() || g.isKeptElsewhere): // one without an expiry has longer than any
-			return errLonger
+		case !ttl.allows(left, forever):
+			return errUnchanged
+		case n <= 0:
+			if err = g.Lock.Release(ctx); err == nil || errors.Is(err, redlock.ErrNotHeld) {
+				s.remove(key, g)
+			}
+			isReleased = err == nil
+			return err
 		case g.isKeptElsewhere:
 			return ErrKept
 		}
-		padded, err := s.check(n)
+		stored, err := s.check(n)
 		if err != nil {
 			return err
 		}
-		if err := extend(ctx, g.Lock, padded, n); err != nil {
+		if err := g.Lock.Extend(ctx, stored); err != nil {
 			return err // a lock without an expiry has none still
 		}
-		s.shorten(key, g, n, padded)
+		if err := g.last(ctx, n, began); err != nil {
+			return err
+		}
+		if ttl.Rest && !forever {
+			g.set(ends.Add(ttl.Value)) // what is added often is added exactly
+		}
 		if g.isKept() {
 			g.stop() // it has an expiry from now on
 		}
 		s.put(key, g)
 		return nil
 	})
-	if errors.Is(err, errLonger) {
+	if isReleased && err == nil {
+		s.freed(key, woken)
+	}
+	if errors.Is(err, errUnchanged) {
 		return Unchanged, nil
 	}
 	return outcome, err
-}
-
-// shorten has a lock released after n, if the nodes keep it for longer than its padding: no extension
-// shortens a key there.
-func (s *Store) shorten(key string, g *Grant, n, padded time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if g.end != nil {
-		g.end.Stop()
-		g.end = nil
-	}
-	if g.Lock.Remaining() > padded {
-		g.ends = time.Now().Add(n)
-		g.end = time.AfterFunc(n, func() { _, _ = s.Release(s.kept, key, Of(State{token: g.Lock.Token()})) })
-	}
-}
-
-// left is what a client has left of a lock, of the validity that the nodes give it.
-func (s *Store) left(g *Grant, validity time.Duration) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if g.end == nil {
-		return validity
-	}
-	return max(0, min(validity, time.Until(g.ends)))
 }
 
 // changes bounds how often a change begins anew because the lock has another holder meanwhile.
@@ -139,16 +114,16 @@ const changes = 3
 
 // change makes a change to the lock on key if it is its owner's: to the one in the table, and if
 // the nodes do not have that, to the one that they show.
-func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *Grant, left time.Duration) error) (Outcome, error) {
-	if g := s.get(key); g != nil && owner.owns(g) {
-		if err := do(g, s.left(g, g.Lock.Remaining())); !isGone(err) {
+func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *Grant) error) (Outcome, error) {
+	if g := s.get(key); g != nil && owner.owns(g) && !g.hasEnded() {
+		if err := do(g); !isGone(err) {
 			return Done, err
 		}
 		s.remove(key, g)
 	}
 	for range changes {
 		asked := time.Now()
-		seen, err := s.Look(ctx, key)
+		seen, err := s.look(ctx, key)
 		switch {
 		case err != nil:
 			return Absent, err
@@ -158,12 +133,11 @@ func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *
 			return Other, nil
 		case seen.isEternal:
 			return Other, ErrEternal
-		case time.Since(asked) >= seen.TTL:
-			continue // it ends now
 		}
-		lock, err := s.cfg.Client.Attach(ctx, key, seen.token, asked.Add(seen.TTL))
+		ends := asked.Add(seen.TTL)
+		lock, err := s.cfg.Client.Attach(ctx, key, seen.token, ends)
 		if err == nil {
-			err = do(&Grant{Lock: lock, store: s, value: seen.Value, isKeptElsewhere: token.IsKept(seen.token)}, seen.TTL)
+			err = do(&Grant{Lock: lock, store: s, value: seen.Value, ends: ends, isKeptElsewhere: seen.Kept})
 		}
 		if !isGone(err) {
 			return Done, err

@@ -5,13 +5,16 @@
 // this room makes them true.
 //
 //   - Its time counts from the reply on. Validity counts from before the nodes are asked, and less
-//     drift. So a TTL is padded ([Store.Pad]), and a grant of which less is left than the client
-//     asked for is released, and not given.
+//     drift. So a TTL is padded ([Stored]), and a grant that came later than its padding is extended
+//     once, by what was measured. What a client reads is without the padding ([Shown]), and when its
+//     time is over, a grant is none for it and none for the next.
 //   - Its value proves ownership. But clients use a value many times, and the library's safety
 //     rests on a token that no other attempt had. So the nodes store a fresh token and then the
 //     value (token.WithValue). A release or an extension names the value; what is released is
 //     the one token that a quorum has with that value.
 //   - A failure is an error. ErrNoQuorum is never reported as "taken" or "not held".
+//
+// Operations enter through a gate, before their clocks start, so that a burst is slow, and does not fail.
 //
 // The table of grants is a cache: it saves a release the round trip that reads the token. It
 // decides nothing, since another front end may have released, extended or granted the lock

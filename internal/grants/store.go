@@ -2,15 +2,12 @@ package grants
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/token"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // MaxValue is how long a client's value may be, in bytes. With its token it is the longest that
@@ -20,8 +17,8 @@ const MaxValue = 232
 // Config configures a Store.
 type Config struct {
 	Client *redlock.Client
-	// MaxTTL and NodeTimeout are those of the Client: a TTL is not longer than MaxTTL with its padding.
-	MaxTTL, NodeTimeout time.Duration
+	// MaxTTL is that of the Client: a TTL is not longer with its padding.
+	MaxTTL time.Duration
 	// NoTTL, if set, grants locks without an expiry, for this long, and keeps them alive.
 	NoTTL time.Duration
 }
@@ -32,6 +29,7 @@ type Store struct {
 	lost context.CancelFunc // ends all that is kept alive
 	kept context.Context
 	all  Quota // of what is kept alive
+	gate gate
 
 	mu     sync.Mutex
 	table  map[string]*Grant
@@ -49,8 +47,8 @@ type Grant struct {
 
 	isKeptElsewhere bool // by the front end that has granted it
 
-	end  *time.Timer // releases a lock with less left for its client than at the nodes; or nil
-	ends time.Time   // when it does
+	ends time.Time   // for its client, while it is not kept alive; guarded by store.mu
+	end  *time.Timer // releases a lock that the nodes keep for much longer; or nil
 }
 
 // isKept reports whether the lock is kept alive.
@@ -65,56 +63,6 @@ func New(cfg Config) *Store {
 
 // Close ends what is kept alive: these locks end with their TTL.
 func (s *Store) Close() { s.lost() }
-
-// Pad returns the TTL to store so that ttl is still valid when the client is answered: (ttl +
-// nodeTimeout + 2 ms) / 0.99, in whole milliseconds.
-func Pad(ttl, nodeTimeout time.Duration) time.Duration {
-	n := (ttl + allowance(ttl, nodeTimeout) + 2*time.Millisecond) * 100 / 99
-	return (n + time.Millisecond - 1).Truncate(time.Millisecond)
-}
-
-// allowance is how long an attempt may take, once it is sent.
-func allowance(ttl, nodeTimeout time.Duration) time.Duration {
-	if nodeTimeout > 0 {
-		return nodeTimeout
-	}
-	return min(ttl/20, 50*time.Millisecond)
-}
-
-// check returns the TTL to store.
-func (s *Store) check(ttl time.Duration) (time.Duration, error) {
-	limit := s.cfg.MaxTTL
-	if limit <= 0 {
-		limit = redlock.MaxTTL
-	}
-	if ttl <= 0 {
-		return 0, fmt.Errorf("%w: it is %v", ErrTTL, ttl)
-	}
-	padded := Pad(min(ttl, 2*limit), s.cfg.NodeTimeout) // what is far longer would overflow
-	if padded > limit {
-		most := limit*99/100 - allowance(limit, s.cfg.NodeTimeout) - 2*time.Millisecond
-		return 0, fmt.Errorf("%w: it is %v, and with its padding more than the max-ttl of %v; at most %v works", ErrTTL, ttl, limit, most.Truncate(time.Millisecond))
-	}
-	return max(padded, redlock.MinTTL), nil
-}
-
-// ErrLate is the error of an attempt that the nodes have granted so late that less is left than the
-// client has asked for. It is no loss: of an extension the lock may be held.
-var ErrLate = errors.New("the nodes have answered so late that less of the TTL is left than was asked for")
-
-// extend sets a TTL of which ttl is left when it returns: twice, if the first took longer than the
-// padding.
-func extend(ctx context.Context, lock redlock.Lock, padded, ttl time.Duration) error {
-	for range 2 {
-		if err := lock.Extend(ctx, padded); err != nil {
-			return err
-		}
-		if lock.Remaining() >= ttl {
-			return nil
-		}
-	}
-	return ErrLate
-}
 
 // Acquire makes one attempt for a client with a value. The error is that of TryAcquire, or ErrTTL.
 func (s *Store) Acquire(ctx context.Context, key, value string, ttl time.Duration) (*Grant, error) {
@@ -153,7 +101,7 @@ func (s *Store) give(q *Quota) {
 
 // AcquireWith is Acquire with options. The error is also that of Client.Acquire.
 func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Duration, o Options) (*Grant, error) {
-	padded, err := s.check(ttl)
+	stored, err := s.check(ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -166,26 +114,43 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 			return nil, ErrTooMany
 		}
 	}
-	lock, err := call(with(ctx, value), key, padded)
-	if err == nil && lock.Remaining() < ttl { // it took longer than the padding
-		if extend(ctx, lock, padded, ttl) != nil {
-			lock.ReleaseAsync()
-			err = ErrLate
+	if !o.Wait {
+		leave, err := s.gate.enter(ctx)
+		if err != nil {
+			return nil, s.refund(o.Keep, err)
 		}
+		defer leave()
 	}
+	if g := s.get(key); g != nil && g.hasEnded() {
+		g.Drop() // the nodes keep it for the rest of its padding
+	}
+	began := time.Now()
+	lock, err := call(with(ctx, value), key, stored)
 	if err != nil {
-		if o.Keep != nil {
-			s.give(o.Keep)
-		}
-		return nil, err
+		return nil, s.refund(o.Keep, err)
+	}
+	if o.Wait {
+		began = time.Now() // the rest was spent in line
 	}
 	g := &Grant{Lock: lock, store: s, value: value}
+	if err := g.last(ctx, ttl, began); err != nil {
+		lock.ReleaseAsync()
+		return nil, s.refund(o.Keep, err)
+	}
 	if o.Keep != nil {
 		g.alive, g.stop = lock.KeepAlive(s.kept)
 		context.AfterFunc(g.alive, func() { s.give(o.Keep) })
 	}
 	s.put(key, g)
 	return g, nil
+}
+
+// refund gives back what a failed acquire has taken of a quota.
+func (s *Store) refund(q *Quota, err error) error {
+	if q != nil {
+		s.give(q)
+	}
+	return err
 }
 
 // AcquireForever is Acquire for a client that asks for no expiry: the lock lives until it is
@@ -197,16 +162,12 @@ func (s *Store) AcquireForever(ctx context.Context, key, value string, kept *Quo
 	return s.AcquireWith(ctx, key, value, s.cfg.NoTTL, Options{Keep: kept})
 }
 
-// Has reports whether ttl is left of a grant.
-func (g *Grant) Has(ttl time.Duration) bool { return g.isKept() || g.Lock.Remaining() >= ttl }
-
-// Renew extends a grant so that ttl is left of it.
+// Renew makes ttl the time that its client has left of a grant.
 func (g *Grant) Renew(ctx context.Context, ttl time.Duration) error {
-	padded, err := g.store.check(ttl)
-	if err != nil {
-		return err
+	if g.isKept() {
+		return nil
 	}
-	return extend(ctx, g.Lock, padded, ttl)
+	return g.last(ctx, ttl, time.Now())
 }
 
 // Drop releases a grant that its client does not need or has not received.
@@ -220,13 +181,23 @@ type State struct {
 	Held  bool
 	Value string        // of its client
 	token string        // of the lock, with the value
-	TTL   time.Duration // what is left at the nodes of a quorum, less drift; 0 without an expiry
+	TTL   time.Duration // what its client has left
+	Kept  bool          // without an expiry for its client
 
 	isEternal bool // a value without an expiry, which is no lock
 }
 
 // Look asks the nodes what they have at a key. What a minority has is no lock.
 func (s *Store) Look(ctx context.Context, key string) (State, error) {
+	leave, err := s.gate.enter(ctx)
+	if err != nil {
+		return State{}, err
+	}
+	defer leave()
+	return s.look(ctx, key)
+}
+
+func (s *Store) look(ctx context.Context, key string) (State, error) {
 	seen, err := s.cfg.Client.Inspect(ctx, key)
 	if err != nil {
 		return State{}, err
@@ -238,11 +209,16 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 		}
 		return State{}, nil
 	}
-	left := max(0, seen.TTL-quorum.Drift(seen.TTL))
+	state := State{Held: true, Value: token.ValueIn(stored), token: stored, isEternal: seen.Status == redlock.KeyEternal}
+	state.Kept = state.isEternal || token.IsKept(stored)
+	state.TTL = max(Shown(seen.TTL), time.Millisecond) // the client of another process may have none left
 	if g := s.get(key); g != nil && g.Lock.Token() == stored {
-		left = s.left(g, left)
+		if g.hasEnded() {
+			return State{}, nil
+		}
+		state.Kept, state.TTL = g.isKept(), g.left()
 	}
-	return State{Held: true, Value: token.ValueIn(stored), token: stored, TTL: left, isEternal: seen.Status == redlock.KeyEternal}, nil
+	return state, nil
 }
 
 // noQuorum is the library's error for nodes that have not answered.

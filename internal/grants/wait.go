@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"time"
-
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // queue is the callers that wait until a key is free, the first first. They ask for nothing: each
@@ -14,6 +12,7 @@ import (
 // wakes from the lock.
 type queue struct {
 	waiters []chan struct{}
+	woken   int           // waiters so far
 	err     error         // of the last time that the nodes were asked
 	ended   chan struct{} // closed when the last has left
 }
@@ -27,6 +26,7 @@ const (
 	firstPause = 50 * time.Millisecond
 	pollPause  = 250 * time.Millisecond
 	ownPause   = time.Second
+	minPause   = 10 * time.Millisecond // the nodes keep a lock for longer than its client sees
 	perKey     = 4 * time.Millisecond
 )
 
@@ -41,7 +41,7 @@ func (s *Store) pause(key string, seen State, last time.Duration) time.Duration 
 		next = ownPause
 	}
 	if seen.TTL > 0 {
-		next = min(next, seen.TTL+quorum.Drift(seen.TTL)) // Look has taken off the drift
+		next = min(next, max(seen.TTL, minPause))
 	}
 	return max(next, time.Duration(len(s.queues))*perKey)
 }
@@ -101,12 +101,23 @@ func (s *Store) endIfEmpty(key string, q *queue) {
 	}
 }
 
-// freed wakes the first that waits for a key.
-func (s *Store) freed(key string) {
+// woken is how many waiters for a key were woken.
+func (s *Store) woken(key string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q := s.queues[key]; q != nil {
+		return q.woken
+	}
+	return 0
+}
+
+// freed wakes the first that waits for a key, unless another was woken since: that one is to have the lock.
+func (s *Store) freed(key string, since int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q := s.queues[key]; q != nil && q.woken == since {
 		q.waiters[0] <- struct{}{}
+		q.woken++
 		q.waiters = q.waiters[1:]
 		s.endIfEmpty(key, q)
 	}
@@ -124,12 +135,13 @@ func (s *Store) poll(key string, q *queue) {
 			return
 		case <-again.C:
 		}
-		seen, err := s.Look(s.kept, key)
+		woken := s.woken(key)
+		seen, err := s.look(s.kept, key)
 		if s.mu.Lock(); s.kept.Err() == nil {
 			q.err = err
 		}
 		if s.mu.Unlock(); err == nil && !seen.Held {
-			s.freed(key)
+			s.freed(key, woken)
 		}
 		pause = s.pause(key, seen, pause)
 		again.Reset(pause)

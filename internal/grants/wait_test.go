@@ -64,26 +64,168 @@ func TestReleaseWakes(t *testing.T) {
 	})
 }
 
-// TestPadding: what is granted is valid for as long as its client has asked for, also where the
-// nodes take nearly all of their time; a grant that came later than the padding is extended.
-func TestPadding(t *testing.T) {
+// TestPollBesideRelease: a poll that begins before a release, and ends after it, wakes no second one.
+func TestPollBesideRelease(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
 		defer s.Close()
+		_, err := s.Acquire(w.T.Context(), "k", "v", time.Minute)
+		require.NoError(t, err)
+		woken := make(chan bool, 2)
+		ctx, cancel := context.WithCancel(w.T.Context())
+		go func() { // so that the first look meets the release at the nodes
+			_, _ = s.Release(w.T.Context(), "k", grants.By("v"))
+		}()
+		for range cap(woken) {
+			go func() {
+				free, _ := s.Wait(ctx, "k")
+				woken <- free
+			}()
+		}
+		require.True(t, <-woken)
+		time.Sleep(40 * time.Millisecond)
+		require.Empty(t, woken)
+		cancel()
+		<-woken
+	})
+}
+
+// TestPadding: what is granted is valid for as long as its client has asked for, however long the nodes
+// take, and the client sees no padding: not when it looks, nor when its time is over.
+func TestPadding(t *testing.T) {
+	for ttl := time.Millisecond; ttl < 300*24*time.Hour; ttl = ttl*17/16 + time.Millisecond {
+		require.InDelta(t, ttl, grants.Shown(grants.Stored(ttl)), float64(10*time.Millisecond), ttl)
+		require.LessOrEqual(t, grants.Stored(ttl), ttl+ttl/50+time.Second)
+	}
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s, other := in(w), in(w)
+		defer s.Close()
+		defer other.Close()
 		for _, delay := range []time.Duration{0, 20, 45} {
 			for _, server := range w.Servers {
 				server.Delay(delay * time.Millisecond)
 			}
-			for _, ttl := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
+			for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, time.Hour} {
 				g, err := s.Acquire(w.T.Context(), "k", "v", ttl)
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, g.Lock.Remaining(), ttl)
-				require.Less(t, g.Lock.Remaining(), ttl+60*time.Millisecond)
+				for _, by := range []*grants.Store{s, other} {
+					asked := time.Now()
+					seen, err := by.Look(w.T.Context(), "k")
+					require.NoError(t, err)
+					require.InDelta(t, ttl, seen.TTL+time.Since(asked), float64(100*time.Millisecond))
+				}
 				outcome, err := s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: 2 * ttl})
 				require.NoError(t, err)
 				require.Equal(t, grants.Done, outcome)
 				require.GreaterOrEqual(t, g.Lock.Remaining(), 2*ttl)
-				_, err = s.Release(w.T.Context(), "k", grants.By("v"))
+				time.Sleep(2 * ttl)
+				seen, err := s.Look(w.T.Context(), "k")
+				require.NoError(t, err)
+				require.False(t, seen.Held)
+				outcome, err = s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: ttl})
+				require.NoError(t, err)
+				require.Equal(t, grants.Absent, outcome)
+				_, err = s.Acquire(w.T.Context(), "k", "w", ttl)
+				require.NoError(t, err, "the rest of the padding keeps none out")
+				_, err = s.Release(w.T.Context(), "k", grants.By("w"))
+				require.NoError(t, err)
+			}
+		}
+	})
+}
+
+// TestLate: nodes that stand still for longer than the padding cost time, and no error.
+func TestLate(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := grants.New(grants.Config{Client: w.Client(func(c *redlock.Config) { c.NodeTimeout = time.Second }), MaxTTL: redlock.MaxTTL})
+		defer s.Close()
+		for _, server := range w.Servers {
+			server.Delay(400 * time.Millisecond)
+		}
+		g, err := s.Acquire(w.T.Context(), "k", "v", 5*time.Second)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, g.Lock.Remaining(), 5*time.Second)
+		for _, short := range []time.Duration{2 * time.Second, 20 * time.Second} {
+			_, err = s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: short})
+			require.NoError(t, err)
+		}
+		require.GreaterOrEqual(t, g.Lock.Remaining(), 20*time.Second)
+	})
+}
+
+// TestShorter: a lock that is given a shorter TTL is free when that is over, for clients of the nodes too.
+func TestShorter(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s, other := in(w), w.Client()
+		defer s.Close()
+		_, err := s.Acquire(w.T.Context(), "k", "v", time.Minute)
+		require.NoError(t, err)
+		_, err = s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: time.Second})
+		require.NoError(t, err)
+		_, err = other.TryAcquire(w.T.Context(), "k", time.Second)
+		require.ErrorIs(t, err, redlock.ErrTaken)
+		time.Sleep(time.Second + 10*time.Millisecond)
+		_, err = other.TryAcquire(w.T.Context(), "k", time.Second)
+		require.NoError(t, err)
+	})
+}
+
+// TestAddedOften: what is added to what is left a thousand times is added exactly.
+func TestAddedOften(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		_, err := s.Acquire(w.T.Context(), "k", "v", 10*time.Second)
+		require.NoError(t, err)
+		began := time.Now()
+		for range 1000 {
+			_, err := s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: 200 * time.Millisecond, Rest: true})
+			require.NoError(t, err)
+		}
+		seen, err := s.Look(w.T.Context(), "k")
+		require.NoError(t, err)
+		require.InDelta(t, 210*time.Second-time.Since(began), seen.TTL, float64(10*time.Millisecond))
+	})
+}
+
+// TestConditions: a TTL with a condition is set as one Redis sets it.
+func TestConditions(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := grants.New(grants.Config{Client: w.Client(), MaxTTL: redlock.MaxTTL, NoTTL: 10 * time.Second})
+		defer s.Close()
+		ctx, kept := w.T.Context(), new(grants.Quota)
+		for _, c := range []struct {
+			condition           grants.Condition
+			longer, shorter, no grants.Outcome
+		}{
+			{grants.Always, grants.Done, grants.Done, grants.Done},
+			{grants.IfLonger, grants.Done, grants.Unchanged, grants.Unchanged},
+			{grants.IfShorter, grants.Unchanged, grants.Done, grants.Done},
+			{grants.IfNone, grants.Unchanged, grants.Unchanged, grants.Done},
+			{grants.IfAny, grants.Done, grants.Done, grants.Unchanged},
+		} {
+			for i, want := range []grants.Outcome{c.longer, c.shorter, c.no} {
+				ttl, left := []time.Duration{20, 5, 5}[i]*time.Second, 10*time.Second
+				acquire := func() (*grants.Grant, error) { return s.Acquire(ctx, "k", "v", left) }
+				if i == 2 {
+					acquire = func() (*grants.Grant, error) { return s.AcquireForever(ctx, "k", "v", kept) }
+				}
+				_, err := acquire()
+				require.NoError(t, err)
+				outcome, err := s.Extend(ctx, "k", grants.Anyone, grants.TTL{Value: ttl, If: c.condition})
+				require.NoError(t, err)
+				require.Equal(t, want, outcome, "%v %v", c.condition, ttl)
+				if outcome == grants.Done {
+					left = ttl
+				}
+				seen, err := s.Look(ctx, "k")
+				require.NoError(t, err)
+				require.Equal(t, i == 2 && want == grants.Unchanged, seen.Kept)
+				if !seen.Kept {
+					require.InDelta(t, left, seen.TTL, float64(50*time.Millisecond))
+				}
+				_, err = s.Release(ctx, "k", grants.Anyone)
 				require.NoError(t, err)
 			}
 		}
@@ -105,7 +247,7 @@ func TestExtendByWhatIsLeft(t *testing.T) {
 		seen, err := s.Look(w.T.Context(), "k")
 		require.NoError(t, err)
 		require.InDelta(t, 16, seen.TTL.Seconds(), 0.2)
-		_, err = s.Extend(w.T.Context(), "k", grants.Anyone, grants.TTL{Value: time.Second, Longer: true})
+		_, err = s.Extend(w.T.Context(), "k", grants.Anyone, grants.TTL{Value: time.Second, If: grants.IfLonger})
 		require.NoError(t, err)
 		seen, err = s.Look(w.T.Context(), "k")
 		require.NoError(t, err)

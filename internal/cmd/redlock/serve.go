@@ -75,7 +75,7 @@ func (s *serving) run(ctx context.Context) error {
 	}
 	logger := s.logger()
 	cfg := frontend.Config{
-		MaxTTL: s.longest(), NodeTimeout: s.nodeTimeout, Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force,
+		MaxTTL: s.longest(), Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force,
 		Limits: session.Limits{Clients: s.clients}, Logger: logger,
 	}
 	var err error

@@ -1,0 +1,131 @@
+package grants
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// The padding is the part of a TTL at the nodes that no client sees: the time that a grant takes, as a
+// rule. It is elastic: what takes longer is extended by what was measured.
+const (
+	shortPart  = 20  // of a short TTL at most this part, as of the nodes' time to answer
+	longPart   = 128 // of a long one this part more
+	minPadding = 50 * time.Millisecond
+)
+
+func padding(ttl time.Duration) time.Duration {
+	return min(ttl/shortPart, minPadding+ttl/longPart)
+}
+
+// Stored returns the TTL at the nodes of a lock that is its client's for ttl: with the padding and the drift.
+func Stored(ttl time.Duration) time.Duration {
+	n := (ttl + padding(ttl) + quorum.Drift(0)) * 100 / 99
+	return max((n + time.Millisecond - 1).Truncate(time.Millisecond), redlock.MinTTL)
+}
+
+// Shown is the inverse of Stored: what a client has left of a lock of which left is left at the nodes.
+func Shown(left time.Duration) time.Duration {
+	left -= quorum.Drift(left)
+	return max(0, left*shortPart/(shortPart+1), (left-minPadding)*longPart/(longPart+1))
+}
+
+// Condition is when a TTL is set.
+type Condition uint8
+
+const (
+	Always    Condition = iota
+	IfLonger            // than what is left
+	IfShorter           // than what is left
+	IfNone              // there is no expiry
+	IfAny               // there is an expiry
+)
+
+// TTL is a time to live that a client sets.
+type TTL struct {
+	Value time.Duration
+	Rest  bool // Value is added to what is left
+	If    Condition
+}
+
+// allows reports whether the TTL is set where left is left, or forever.
+func (t TTL) allows(left time.Duration, forever bool) bool {
+	switch t.If {
+	case IfLonger:
+		return !forever && t.Value > left
+	case IfShorter:
+		return forever || t.Value < left
+	case IfNone:
+		return forever
+	case IfAny:
+		return !forever
+	}
+	return true
+}
+
+func (s *Store) maxTTL() time.Duration {
+	if s.cfg.MaxTTL <= 0 {
+		return redlock.MaxTTL
+	}
+	return s.cfg.MaxTTL
+}
+
+// check returns the TTL to store.
+func (s *Store) check(ttl time.Duration) (time.Duration, error) {
+	limit := s.maxTTL()
+	if ttl <= 0 {
+		return 0, fmt.Errorf("%w: it is %v", ErrTTL, ttl)
+	}
+	stored := Stored(min(ttl, 2*limit)) // what is far longer would overflow
+	if stored > limit {
+		return 0, fmt.Errorf("%w: it is %v, at most %v works", ErrTTL, ttl, Shown(limit).Truncate(time.Millisecond))
+	}
+	return stored, nil
+}
+
+// last makes ttl the time that a grant's client has from now on. A grant that has less left at the nodes,
+// since it took longer than the padding since began, is extended once by what that took. A lock that has
+// less even so is the client's for as long as it lasts.
+func (g *Grant) last(ctx context.Context, ttl time.Duration, began time.Time) error {
+	if g.Lock.Remaining() < ttl {
+		longer := min(Stored(ttl)+2*time.Since(began), g.store.maxTTL())
+		if err := g.Lock.Extend(ctx, longer); isGone(err) || err != nil && g.Lock.Remaining() == 0 {
+			return err
+		}
+	}
+	g.set(time.Now().Add(ttl))
+	return nil
+}
+
+// set notes when the time of the client ends. A lock that the nodes keep for much longer, since no
+// extension shortens a key there, is released then.
+func (g *Grant) set(ends time.Time) {
+	s := g.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g.ends = ends; g.end != nil {
+		g.end.Stop()
+		g.end = nil
+	}
+	if left := time.Until(ends); g.Lock.Remaining() > left+minPadding+left/shortPart {
+		g.end = time.AfterFunc(left, func() {
+			key := g.Lock.Key()
+			woken := s.woken(key)
+			g.Drop()
+			s.freed(key, woken)
+		})
+	}
+}
+
+// left is what the client has left of a grant.
+func (g *Grant) left() time.Duration {
+	g.store.mu.Lock()
+	defer g.store.mu.Unlock()
+	return max(0, min(time.Until(g.ends), g.Lock.Remaining()))
+}
+
+// hasEnded reports whether a grant has ended for its client.
+func (g *Grant) hasEnded() bool { return !g.isKept() && g.left() == 0 }
