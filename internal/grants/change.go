@@ -73,7 +73,7 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 		case !ttl.allows(left, forever):
 			return errUnchanged
 		case n <= 0:
-			if err = g.Lock.Release(ctx); err == nil || errors.Is(err, redlock.ErrNotHeld) {
+			if err = release(ctx, g.Lock); err == nil || errors.Is(err, redlock.ErrNotHeld) {
 				s.remove(key, g)
 			}
 			isReleased = err == nil
@@ -85,7 +85,7 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 		if err != nil {
 			return err
 		}
-		if err := g.Lock.Extend(ctx, stored); err != nil {
+		if err := again(func() error { return g.Lock.Extend(ctx, stored) }); err != nil {
 			return err // a lock without an expiry has none still
 		}
 		if err := g.last(ctx, n, began); err != nil {
@@ -107,6 +107,19 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 		return Unchanged, nil
 	}
 	return outcome, err
+}
+
+// release releases a lock. What is not there after a release that was sent before has been released by it.
+func release(ctx context.Context, lock redlock.Lock) error {
+	tries := 0
+	err := again(func() error {
+		tries++
+		return lock.Release(ctx)
+	})
+	if tries > 1 && errors.Is(err, redlock.ErrNotHeld) {
+		return nil
+	}
+	return err
 }
 
 // changes bounds how often a change begins anew because the lock has another holder meanwhile.

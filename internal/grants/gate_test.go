@@ -17,6 +17,7 @@ func TestGate(t *testing.T) {
 		var order []int
 		inside, most := 0, 0
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		call := func(ctx context.Context, i int) {
 			leave, err := g.enter(ctx)
 			if err != nil {

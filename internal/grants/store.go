@@ -125,8 +125,12 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 		g.Drop() // the nodes keep it for the rest of its padding
 	}
 	began := time.Now()
-	lock, err := call(with(ctx, value), key, stored)
-	if err != nil {
+	var lock redlock.Lock
+	if err = again(func() (err error) {
+		began = time.Now()
+		lock, err = call(with(ctx, value), key, stored)
+		return err
+	}); err != nil {
 		return nil, s.refund(o.Keep, err)
 	}
 	if o.Wait {
@@ -198,16 +202,16 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 }
 
 func (s *Store) look(ctx context.Context, key string) (State, error) {
-	seen, err := s.cfg.Client.Inspect(ctx, key)
-	if err != nil {
-		return State{}, err
-	}
-	stored := seen.Token()
-	if stored == "" {
-		if seen.Status == redlock.KeyUnknown {
-			return State{}, noQuorum(seen)
+	var seen redlock.KeyState
+	err := again(func() (err error) {
+		if seen, err = s.cfg.Client.Inspect(ctx, key); err == nil && seen.Token() == "" && seen.Status == redlock.KeyUnknown {
+			err = noQuorum(seen)
 		}
-		return State{}, nil
+		return err
+	})
+	stored := seen.Token()
+	if err != nil || stored == "" {
+		return State{}, err
 	}
 	state := State{Held: true, Value: token.ValueIn(stored), token: stored, isEternal: seen.Status == redlock.KeyEternal}
 	state.Kept = state.isEternal || token.IsKept(stored)

@@ -2,6 +2,7 @@ package grants
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -84,6 +85,16 @@ func (s *Store) check(ttl time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("%w: it is %v, at most %v works", ErrTTL, ttl, Shown(limit).Truncate(time.Millisecond))
 	}
 	return stored, nil
+}
+
+// again makes a call once more that failed for want of a quorum: nodes that were busy for longer than their
+// time answer then, and those that do not answer cost that time.
+func again(call func() error) error {
+	err := call()
+	if errors.Is(err, redlock.ErrNoQuorum) {
+		err = call()
+	}
+	return err
 }
 
 // last makes ttl the time that a grant's client has from now on. A grant that has less left at the nodes,
