@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -14,12 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/frontend"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
+	"github.com/stretchr/testify/require"
 )
 
 // A history is clients of one Redis behind several front ends, in virtual time, while nodes fail,
@@ -104,7 +104,7 @@ func runHistory(t *testing.T, seed uint64) (failed string, grants int) {
 // frontEnds is a front end that is killed now and then, and started anew.
 func (h *history) frontEnds(ctx context.Context, machine *virtual.Machine, addr string) {
 	for ctx.Err() == nil {
-		client, err := machine.Client(redlock.Config{Nodes: h.Nodes, MaxTTL: historyTTL})
+		client, err := machine.Client(redlock.Config{Nodes: h.Nodes, MaxTTL: historyTTL, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			h.failed = err.Error()
 			return

@@ -3,6 +3,7 @@ package histories
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -10,10 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
+	"github.com/stretchr/testify/require"
 )
 
 // changingHistory is a change of nodes, or groups, of fenced clients. Most clients are in the step of the
@@ -38,7 +38,7 @@ func (h *changingHistory) connect(step int, m *virtual.Machine, off *atomic.Int6
 }
 
 func (h *changingHistory) config(step int, off *atomic.Int64) redlock.Config {
-	cfg := redlock.Config{NoHandOver: true}
+	cfg := redlock.Config{NoHandOver: true, Logger: slog.New(slog.DiscardHandler)}
 	h.lists[step][0].configure(h.lists[step][1], h.Nodes, &cfg)
 	fencedAt(off)(&cfg)
 	return cfg

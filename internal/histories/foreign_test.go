@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
@@ -131,7 +132,7 @@ func release(peers []*peer, key, value string) {
 // poller is a client that polls by TryAcquire.
 func (h *history) poller(id int) {
 	who := fmt.Sprint("poller", id)
-	cfg := redlock.Config{MaxTTL: maxTTL, Fenced: h.fenced, Nodes: h.Nodes}
+	cfg := redlock.Config{MaxTTL: maxTTL, Fenced: h.fenced, Nodes: h.Nodes, Logger: slog.New(slog.DiscardHandler)}
 	h.mu.Lock()
 	m := h.Machine()
 	h.mu.Unlock()
