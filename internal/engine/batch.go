@@ -62,7 +62,7 @@ type round struct {
 	failures   int32  // the last of them in batch.failures, counted from 1
 	refusal    int32  // likewise in batch.refusals
 	stale      uint64 // nodes that have refused nothing but the number of a fencing token, a bit each
-	reads      bool   // it is complete when each node has voted
+	kind       Kind   // of op, which may be its user's again
 }
 
 // failure is why one vote of one round has failed.
@@ -97,7 +97,7 @@ type group struct {
 
 // add appends op's round.
 func (b *batch) add(op *Op) {
-	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, absent: op.Absent, reads: op.Kind.Reads()}
+	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, absent: op.Absent, kind: op.Kind}
 	switch op.Kind {
 	case Acquire:
 		r.absent = 0 // of an earlier attempt
@@ -178,13 +178,13 @@ func (b *batch) recycle() {
 // vote records one node's vote in one round.
 func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 	r := &b.rounds[i]
-	if !b.isHint && !r.reads && r.tally.Outcome(node) == 0 {
+	if !b.isHint && !r.kind.Reads() && r.tally.Outcome(node) == 0 {
 		e := b.engine
 		if e.counters.votes[node][o]++; e.onVote != nil {
 			e.callbacks.vote(vote{node, b.kindOf(i), o, err})
 		}
 	}
-	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (r.tally.Count(0) == 0 || !r.reads && !b.mayBeSplit(r)) {
+	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (r.tally.Count(0) == 0 || !r.kind.Reads() && !b.mayBeSplit(r)) {
 		b.decide(i, r)
 	}
 	if r.stale != 0 {
@@ -197,7 +197,7 @@ func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 // a tick: several callers, each first at a node far from it, would all report a holder else.
 func (b *batch) mayBeSplit(r *round) bool {
 	t := &r.tally
-	if t.Verdict() != quorum.Lost || r.op.Kind != Acquire || t.Count(quorum.Granted) > 0 || b.engine.quorum.Blocks(t.Nodes(quorum.Failed)) {
+	if t.Verdict() != quorum.Lost || r.kind != Acquire || t.Count(quorum.Granted) > 0 || b.engine.quorum.Blocks(t.Nodes(quorum.Failed)) {
 		return false
 	}
 	b.doubt = 4*b.engine.clock.Now() - 3*b.sentAt

@@ -65,7 +65,7 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 	op.batch = nil
 	op.Tally = r.tally
 	switch {
-	case r.reads:
+	case r.kind.Reads():
 		e.giveValues(op, b)
 	case op.Tally.Verdict() == quorum.Won && op.Kind == Release:
 	case op.Tally.Verdict() == quorum.Won:
