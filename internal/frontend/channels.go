@@ -106,6 +106,11 @@ func (c *conn) subscribe(args []string, r *session.Reply) session.Plan {
 	return session.Plan{}
 }
 
+func (c *conn) patterns(args []string, r *session.Reply) session.Plan {
+	c.fail(r, "", refusal("this server knows no patterns of channels: SUBSCRIBE to each channel in place of "+args[0]))
+	return session.Plan{}
+}
+
 func (c *conn) unsubscribe(args []string, r *session.Reply) session.Plan {
 	names := args[1:]
 	if len(names) == 0 {

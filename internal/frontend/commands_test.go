@@ -116,8 +116,9 @@ func TestLocks(t *testing.T) {
 	`)
 	f.AwaitEmpty(t)
 	a.expect(`
-		SET k v => -ERR this server only holds locks: SET needs NX
-		SET k v NX PX 5000 GET => -ERR this server only holds locks
+		SET k v => -ERR this server only holds locks, and keeps no data: SET needs NX
+		SET k v XX PX 5000 GET => -ERR this server only holds locks
+		SET k v NX PX 5000 KEEPTTL => -ERR this server only holds locks
 		SET k v NX XX PX 5 => -ERR syntax error
 		SET k v NX PX => -ERR syntax error
 		SET k v NX PX 0 => -ERR invalid expire time in 'set' command
@@ -130,6 +131,70 @@ func TestLocks(t *testing.T) {
 	`)
 	require.Contains(t, a.ask("SET k "+strings.Repeat("v", 300)+" NX PX 5000"), "-ERR value has 300 bytes, at most")
 	require.Contains(t, a.ask("SET "+strings.Repeat("k", 5000)+" v NX PX 5000"), "-ERR key has 5000 bytes")
+}
+
+// TestSeveral: commands of several keys count as Redis does, and what shows a value shows that of the lock.
+func TestSeveral(t *testing.T) {
+	f := start(t, 3)
+	c, d := f.dial(t), f.dial(t)
+	c.expect(`
+		SET a 1 NX PX 60000 GET => nil
+		SET b 2 NX PX 60000 => +OK
+		EXISTS a b c a => :3
+	`)
+	d.expect(`
+		SET a 9 NX PX 60000 GET => $1
+		GETDEL a => $1
+		GETDEL a => nil
+		SET a 3 NX PX 60000 => +OK
+		DEL a b c a => :2
+		EXISTS a b c => :0
+		UNLINK a b => :0
+		PSUBSCRIBE * => -ERR this server knows no patterns of channels: SUBSCRIBE
+	`)
+	d.expect("WATCH a => +OK\nMULTI => +OK\nDEL a b => -ERR in a MULTI")
+}
+
+// TestDatabasesAreApart: no key of one database is a key of another, nor of another user.
+func TestDatabasesAreApart(t *testing.T) {
+	users, err := frontend.ReadUsers(strings.NewReader("a p a:\nb p b:"))
+	require.NoError(t, err)
+	f := start(t, 3, func(c *frontend.Config) { c.Users = users })
+	names := []string{"x", "db1:x", "db0:x", "db1:db1:x", "b:x", "a:x"}
+	n := 0
+	var all []*client
+	for _, user := range []string{"a", "b"} {
+		for db := range 2 {
+			c := f.dial(t)
+			c.expect("AUTH " + user + " p => +OK")
+			c.expect(fmt.Sprint("SELECT ", db, " => +OK"))
+			all = append(all, c)
+			for _, name := range names {
+				c.expect(fmt.Sprintf("SET %s %s%d NX PX 60000 => +OK", name, user, db))
+				n++
+			}
+			c.expect(fmt.Sprintf("SET lock:n %s%d NX PX 60000 => +OK", user, db))
+			n++
+		}
+	}
+	f.AwaitHolders(t, 3, "a:x")
+	testkit.Await(t, "each its own", func() bool { return len(f.Servers[0].Keys()) == n })
+	all[3].expect(`
+		DEL x db1:x db0:x db1:db1:x b:x a:x => :6
+		EXISTS x => :0
+		RL.WAIT x 1000 => :1
+		DEL lock:n => :1
+		BLPOP lock-signal:n 1 => [$lock-signal:n $1]
+	`)
+	all[0].expect("EXISTS x db1:x db0:x db1:db1:x b:x a:x => :6\nGET x => $a0\nRL.UNLOCK x b1 => :0\nBLPOP lock-signal:n 0.01 => nil\nRL.WAIT x 10 => :0")
+	all[1].expect("EXISTS x db1:x db0:x db1:db1:x b:x a:x => :6\nGET x => $a1")
+	all[2].expect("EXISTS x db1:x db0:x db1:db1:x b:x a:x => :6\nGET x => $b0")
+	for _, wrong := range []string{"one p a\ntwo p ab", "one p\ntwo p b:"} {
+		_, err := frontend.ReadUsers(strings.NewReader(wrong))
+		require.ErrorContains(t, err, "begins with the prefix")
+	}
+	_, err = frontend.ReadUsers(strings.NewReader("one p a:\ntwo p a:"))
+	require.NoError(t, err, "they share their locks on purpose")
 }
 
 // TestPadding: the TTL that a client asks for is still valid when it is answered.
@@ -281,7 +346,7 @@ func TestKeptLocksAreBounded(t *testing.T) {
 
 // TestUsers: what needs a login, and the prefix of a user's keys.
 func TestUsers(t *testing.T) {
-	users, err := frontend.ReadUsers(strings.NewReader("default secret\n\n# a comment\nann sha256:" +
+	users, err := frontend.ReadUsers(strings.NewReader("default secret def:\n\n# a comment\nann sha256:" +
 		"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b app:\n"))
 	require.NoError(t, err)
 	f := start(t, 1, func(c *frontend.Config) { c.Users = users })

@@ -3,6 +3,7 @@ package frontend
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/redlock-go/redlock"
@@ -72,9 +73,9 @@ func init() {
 		"COMMAND": {1, many, false, (*conn).command}, "CLUSTER": {2, many, false, (*conn).cluster},
 
 		"SET": {3, many, false, (*conn).set}, "SETNX": {3, 3, false, (*conn).setNX}, "PSETEX": {4, 4, false, (*conn).setEX},
-		"SETEX": {4, 4, false, (*conn).setEX}, "GET": {2, 2, false, (*conn).get}, "EXISTS": {2, 2, false, (*conn).exists},
+		"SETEX": {4, 4, false, (*conn).setEX}, "GET": {2, 2, false, (*conn).get}, "EXISTS": {2, many, false, (*conn).exists},
 		"PTTL": {2, 2, false, (*conn).ttl}, "TTL": {2, 2, false, (*conn).ttl},
-		"DEL": {2, 2, false, (*conn).del}, "UNLINK": {2, 2, false, (*conn).del},
+		"DEL": {2, many, false, (*conn).del}, "UNLINK": {2, many, false, (*conn).del}, "GETDEL": {2, 2, false, (*conn).getDel},
 		"PEXPIRE": {3, 4, false, (*conn).expire}, "EXPIRE": {3, 4, false, (*conn).expire},
 		"DELEX": {4, 4, false, (*conn).delIf}, "DELIFEQ": {3, 3, false, (*conn).delIf},
 
@@ -86,6 +87,7 @@ func init() {
 		"RL.LOCK": {3, 8, false, (*conn).lock}, "RL.EXTEND": {4, 4, false, (*conn).extend}, "RL.UNLOCK": {3, 3, false, (*conn).unlock},
 		"RL.FENCE": {3, 3, false, (*conn).fence}, "RL.INSPECT": {2, 2, false, (*conn).inspect}, "RL.WAIT": {3, 3, false, (*conn).wait},
 		"BLPOP": {3, 3, false, (*conn).blpop}, "SUBSCRIBE": {2, many, false, (*conn).subscribe}, "UNSUBSCRIBE": {1, many, false, (*conn).unsubscribe},
+		"PSUBSCRIBE": {2, many, false, (*conn).patterns},
 
 		// A browser that was made to send a request here sends these words.
 		"POST": {1, many, true, (*conn).foreign}, "HOST:": {1, many, true, (*conn).foreign},
@@ -133,12 +135,15 @@ func unknown(r *session.Reply, args []string) {
 // nodeKey is the key at the nodes: a user's prefix and the database are a part of it.
 func (c *conn) nodeKey(key string) string { return nodeKey(c.prefix, c.db, key) }
 
+// nodeKey puts a mark before the keys of a database but 0, and before those of 0 that begin with such a mark.
 func nodeKey(prefix string, db int, key string) string {
-	if db > 0 {
+	if db > 0 || databaseMark.MatchString(key) {
 		key = fmt.Sprintf("db%d:%s", db, key)
 	}
 	return prefix + key
 }
+
+var databaseMark = regexp.MustCompile(`^db[0-9]+:`)
 
 // on plans a command on the lock of one key. f returns a grant to be released if its client does
 // not receive the reply. Commands are ordered by the key as the client names it, since a script may

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -17,6 +19,7 @@ import (
 // setting is the options of a SET.
 type setting struct {
 	nx, xx    bool
+	get       bool
 	ifEqual   *string
 	ttl       time.Duration
 	hasTTL    bool
@@ -46,7 +49,9 @@ func readSet(options []string) (s setting, err error) {
 			if s.ttl, err = readTTL(name, options[i], "set"); err != nil {
 				return s, err
 			}
-		case "GET", "KEEPTTL", "IFNE", "IFDEQ", "IFDNE":
+		case "GET":
+			s.get = true
+		case "KEEPTTL", "IFNE", "IFDEQ", "IFDNE":
 			s.otherwise = name
 		default:
 			return s, errSyntax
@@ -86,9 +91,11 @@ func (c *conn) set(args []string, r *session.Reply) session.Plan {
 	case s.otherwise != "":
 		err = refusal("this server only holds locks: SET with " + s.otherwise + " has no meaning here")
 	case !s.nx && !s.xx && s.ifEqual == nil:
-		err = refusal("this server only holds locks: SET needs NX")
+		err = refusal("this server only holds locks, and keeps no data: SET needs NX and an expiry, as in SET key value NX PX 30000; use a Redis for the rest")
 	case s.nx:
-		return c.acquire(key, value, s.ttl, s.hasTTL)
+		return c.acquire(key, value, &s)
+	case s.get:
+		err = refusal("this server only holds locks: SET with GET needs NX")
 	case !s.hasTTL:
 		err = refusal("this server only holds locks: SET with XX or IFEQ extends one, and needs PX or EX")
 	case s.ifEqual != nil && *s.ifEqual != value:
@@ -123,16 +130,30 @@ func (c *conn) setEX(args []string, r *session.Reply) session.Plan {
 	return session.Plan{}
 }
 
-// acquire plans a SET with NX.
-func (c *conn) acquire(key, value string, ttl time.Duration, hasTTL bool) session.Plan {
+// acquire plans a SET with NX. With GET it answers the value of the holder, and nil to the one that has the lock.
+func (c *conn) acquire(key, value string, s *setting) session.Plan {
 	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
-		g, err := c.grant(ctx, key, value, ttl, hasTTL)
-		if g != nil {
-			r.OK()
-		} else {
-			r.Nil()
+		for range attempts {
+			g, err := c.grant(ctx, key, value, s.ttl, s.hasTTL)
+			switch {
+			case err != nil || !s.get:
+				if g != nil {
+					r.OK()
+				} else {
+					r.Nil()
+				}
+				return g, err
+			case g != nil:
+				r.Nil()
+				return g, nil
+			}
+			seen, err := c.server.grants.Look(ctx, key)
+			if err != nil || seen.Held {
+				showValue(seen, r)
+				return nil, err
+			}
 		}
-		return g, err
+		return nil, errUnsettled
 	})
 }
 
@@ -186,7 +207,33 @@ func showValue(seen grants.State, r *session.Reply) {
 }
 
 func (c *conn) exists(args []string, r *session.Reply) session.Plan {
-	return c.look(args[1], func(seen grants.State, r *session.Reply) { r.Bool(seen.Held) })
+	return c.count(args[1:], func(ctx context.Context, key string) (bool, error) {
+		seen, err := c.server.grants.Look(ctx, key)
+		return seen.Held, err
+	})
+}
+
+// count plans a command on the locks of several keys, which answers for how many f holds.
+func (c *conn) count(names []string, f func(ctx context.Context, key string) (bool, error)) session.Plan {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = c.nodeKey(name)
+	}
+	return session.Plan{Key: names[0], More: names[1:], Run: func(ctx context.Context, r *session.Reply) func() {
+		var n atomic.Int64
+		if err := together(len(keys), func(i int) error {
+			holds, err := f(ctx, keys[i])
+			if holds {
+				n.Add(1)
+			}
+			return err
+		}); err != nil {
+			c.fail(r, names[0], err)
+		} else {
+			r.Int(n.Load())
+		}
+		return nil
+	}}
 }
 
 func (c *conn) ttl(args []string, r *session.Reply) session.Plan {
@@ -218,9 +265,25 @@ func (c *conn) change(key string, f func(ctx context.Context, key string) (grant
 }
 
 func (c *conn) del(args []string, r *session.Reply) session.Plan {
-	return c.change(args[1], func(ctx context.Context, key string) (grants.Outcome, error) {
+	names := slices.Compact(slices.Sorted(slices.Values(args[1:])))
+	return c.count(names, func(ctx context.Context, key string) (bool, error) {
 		c.server.cfg.Logger.Debug("redlock: a command without an owner", "command", args[0], "key", key)
-		return c.server.grants.Release(ctx, key, grants.Anyone)
+		outcome, err := c.server.grants.Release(ctx, key, grants.Anyone)
+		return outcome == grants.Done, err
+	})
+}
+
+// getDel releases the lock that it shows, and no later one.
+func (c *conn) getDel(args []string, r *session.Reply) session.Plan {
+	return c.on(args[1], func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
+		seen, err := c.server.grants.Look(ctx, key)
+		if err == nil && seen.Held {
+			var outcome grants.Outcome
+			outcome, err = c.server.grants.Release(ctx, key, grants.Of(seen))
+			seen.Held = outcome == grants.Done
+		}
+		showValue(seen, r)
+		return nil, err
 	})
 }
 

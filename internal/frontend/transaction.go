@@ -112,13 +112,13 @@ func (c *conn) queueable(args []string) error {
 	case "SET":
 		if s, err := readSet(args[3:]); err != nil {
 			return err
-		} else if !s.xx || !s.hasTTL || s.otherwise != "" || args[2] != c.tx.seen.Value {
+		} else if !s.xx || !s.hasTTL || s.otherwise != "" || s.get || args[2] != c.tx.seen.Value {
 			return refusal("in a MULTI SET may only extend the lock: it needs XX, PX and the same value")
 		}
 	default:
 		return refusal("this server does not run " + name + " in a MULTI: DEL, UNLINK, EXPIRE, PEXPIRE, SET XX, GET and UNWATCH are allowed")
 	}
-	if c.nodeKey(args[1]) != c.tx.key {
+	if c.nodeKey(args[1]) != c.tx.key || (name == "DEL" || name == "UNLINK") && len(args) > 2 {
 		return refusal("in a MULTI all commands are about the key that is watched")
 	}
 	return nil

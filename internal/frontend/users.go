@@ -53,7 +53,21 @@ func ReadUsers(in io.Reader) (Users, error) {
 	if len(users) == 0 {
 		return nil, fmt.Errorf("there is no user: a line is: name password [prefix]")
 	}
-	return users, nil
+	return users, users.areApart()
+}
+
+// areApart refuses prefixes of which one begins with another: the one user's keys would be the other's too.
+// Users with one prefix share their locks.
+func (u Users) areApart() error {
+	for name, user := range u {
+		for other, its := range u {
+			if user.Prefix != its.Prefix && strings.HasPrefix(user.Prefix, its.Prefix) {
+				return fmt.Errorf("the prefix %q of %s begins with the prefix %q of %s, which shares its locks: end each with a mark, such as app:, and leave none empty",
+					user.Prefix, name, its.Prefix, other)
+			}
+		}
+	}
+	return nil
 }
 
 // check returns the user with a name and a password. It takes as long for a name that is unknown.

@@ -19,7 +19,7 @@ func TestBounds(t *testing.T) {
 		{"blocks", strings.Repeat("do ", 20000), "more than 64 levels of nesting"},
 		{"tables", "return " + strings.Repeat("{", 30000), "more than 64 levels of nesting"},
 		{"variables", strings.Repeat("local a\n", 201), "more than 200 local variables"},
-		{"steps", "return " + strings.Repeat("1+", 32000) + "1", "more than 100000 steps"},
+		{"steps", "return " + strings.Repeat("1+", 32000) + "1", "more than 20000 steps"},
 	} {
 		s, err := Parse([]byte(c.text))
 		if err == nil {

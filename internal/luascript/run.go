@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	maxSteps = 100_000 // of all worlds of a call
+	maxSteps = 20_000 // of all worlds of a call: half a millisecond of those of others
 	maxKeys  = 16
 	maxArgs  = 64
 )
