@@ -10,8 +10,8 @@ import (
 // Scripts are scripts that are known by their hash.
 type Scripts []*luascript.Script
 
-// ReadScripts reads a list of scripts, in the form of package luascript.
-func ReadScripts(text []byte) (Scripts, error) { return luascript.ParseList(text) }
+// ReadScripts reads lock scripts that stand for others, in the form of package luascript.
+func ReadScripts(text []byte) (Scripts, error) { return luascript.ParseAliases(text) }
 
 // maxScripts and maxTexts bound the scripts that are kept, and the bytes of their texts: a parsed
 // script takes up to a hundred times its text. maxUsed bounds those that stay because one connection

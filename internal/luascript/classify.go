@@ -15,8 +15,8 @@ func (s *Script) Classify(keys, argv [][]byte, now time.Time) (plan Plan, err er
 	if len(keys) > maxKeys || len(argv) > maxArgs {
 		refuse("%d keys and %d arguments, where %d and %d is the most", len(keys), len(argv), maxKeys, maxArgs)
 	}
-	if s.entry != nil {
-		return s.entry.plan(keys, argv), nil
+	if s.keys > 0 && len(keys) > s.keys {
+		keys, argv = keys[:s.keys], slices.Concat(keys[s.keys:], argv)
 	}
 	r := newRun(s, keys, argv, now.UnixMilli())
 	if plan = r.plan(); plan.run == nil {
@@ -173,15 +173,9 @@ func (p *Plan) Row(h Holding) *Row {
 // In returns what the script does where its keys hold different things, in the order of p.Keys: the
 // row with the reply, and the effect on each key. The error is a *Refusal.
 func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
-	row = p.Row(slices.Max(holds))
-	if slices.Min(holds) == slices.Max(holds) || p.run == nil {
-		effects = make([]Effect, len(holds))
-		for i, h := range holds {
-			if effects[i] = p.Row(h).Effect; p.Class != Release && h != slices.Max(holds) {
-				effects[i] = None // a listed script, which is all or nothing
-			}
-		}
-		return row, effects, nil
+	if slices.Min(holds) == slices.Max(holds) {
+		row = p.Row(holds[0])
+		return row, slices.Repeat([]Effect{row.Effect}, len(holds)), nil
 	}
 	defer catch(p.run.script.name, &err)
 	members := p.run.members()

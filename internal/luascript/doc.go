@@ -20,8 +20,8 @@
 // gives the reason.
 //
 // Use: Parse a text once and keep the Script under its SHA1; Classify each call, since a class may
-// depend on the arguments (one text acquires or extends by an argument "yes"). ParseList reads
-// scripts that are known by their hash, with the table written down; they are Scripts too.
+// depend on the arguments (one text acquires or extends by an argument "yes"). ParseAliases reads lock
+// scripts that stand for others, which are known by their hash; they are Scripts too.
 //
 // # What keeps it sound
 //

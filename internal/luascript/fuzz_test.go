@@ -45,11 +45,11 @@ func requirePlan(t *testing.T, p Plan) {
 	}
 }
 
-// FuzzList: a list is read or refused.
-func FuzzList(f *testing.F) {
-	f.Add([]byte(listed))
+// FuzzAliases: a file of aliases is read or refused.
+func FuzzAliases(f *testing.F) {
+	f.Add(knownAliases)
 	f.Fuzz(func(t *testing.T, list []byte) {
-		scripts, err := ParseList(list)
+		scripts, err := ParseAliases(list)
 		for _, s := range scripts {
 			require.NoError(t, err)
 			if p, err := s.Classify(words("k l", start), words("mine 5000 7000", start), start); err == nil && len(p.Keys) == 1 {

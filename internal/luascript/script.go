@@ -3,13 +3,13 @@ package luascript
 // MaxSource is the size of the longest text that Parse accepts, in bytes.
 const MaxSource = 64 << 10
 
-// Script is a text that Parse has accepted, or an entry of a list. It does not change, and may be
+// Script is a text that Parse has accepted, or that stands for another. It does not change, and may be
 // used by several goroutines.
 type Script struct {
 	name  string
 	main  block
 	slots int
-	entry *entry // of a list, in place of the text
+	keys  int // of an alias: how many members of KEYS are keys; 0: all
 }
 
 // Name returns the SHA1 of the script in lower-case hex.

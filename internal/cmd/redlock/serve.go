@@ -45,7 +45,7 @@ func serve(ctx context.Context, env *environment, args []string) error {
 	s.StringVar(&s.users, "users", "", "a `file` of users: name, password or sha256:hex, and an optional prefix of keys on each line")
 	s.StringVar(&s.tlsCert, "tls-cert", "", "a certificate `file`; serve by TLS")
 	s.StringVar(&s.tlsKey, "tls-key", "", "the key `file` of -tls-cert")
-	s.StringVar(&s.scripts, "scripts", "", "a `file` of scripts that are known by their hash")
+	s.StringVar(&s.scripts, "scripts", "", "a `file` of lock scripts in Lua, each behind a line \"-- alias SHA1\" of the script that it stands for")
 	s.StringVar(&s.metrics, "metrics", "", "the `address` of /metrics, such as :9121")
 	s.DurationVar(&s.noTTL, "no-ttl", 0, "grant locks without an expiry for this long and keep them alive; 0 refuses them")
 	s.DurationVar(&s.drain, "drain", 5*time.Second, "how long commands under way have at the end")
