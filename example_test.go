@@ -420,7 +420,7 @@ func ExampleLock_Fence() {
 	}
 	defer client.Close()
 	ctx := context.Background()
-	if err := client.InitFencing(ctx, 0); err != nil { // once for new nodes
+	if err := client.InitFencing(ctx); err != nil { // once for new nodes
 		log.Fatal(err)
 	}
 

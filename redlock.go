@@ -61,7 +61,7 @@ type Config struct {
 	// of NextNodes. A node of both is asked once, and counts in both; write it alike. Clients exclude each
 	// other if they have a list in common, so a change takes two steps. First all clients get NextNodes, one
 	// after another. When no client without it runs, and the longest TTL has passed since, they get the new
-	// list as Nodes alone, one after another. Fenced: [Client.InitFencing] in between.
+	// list as Nodes alone, one after another. Fenced: [Client.ChangeFencing] in between.
 	NextNodes []string
 	// Groups, in place of Nodes, are 1 to 64 sets of masters that share the keys, for more locks than one set
 	// can serve. No master is in two, but their processes may share machines, with other ports. A key belongs
@@ -71,7 +71,7 @@ type Config struct {
 	Groups [][]string
 	// NextGroups are the Groups after a change that is under way, in the two steps of NextNodes: more groups,
 	// fewer, or other nodes in some. A lock needs a quorum of its key's group in each list; a key whose group has
-	// another number there is locked as by [Client.AcquireAll], and not handed over. Fenced: InitFencing as there.
+	// another number there is locked as by [Client.AcquireAll], and not handed over. Fenced: ChangeFencing as there.
 	NextGroups [][]string
 	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
@@ -176,22 +176,36 @@ func New(cfg Config) (*Client, error) {
 // Ready waits until a quorum of nodes, in every group, is up and may vote: until an acquire can win. If ctx ends
 // before, the error is the context's and a [QuorumError] for each group without one: which nodes cannot vote, and
 // why. With a ctx that has ended it returns at once, as a readiness probe needs it. After Close: ErrClosed.
-func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx) }
+func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx, false) }
 
-// InitFencing gives nodes their vote in fencing: before the first start of fenced nodes, and after [ErrForgotten],
-// when so many nodes have lost the tokens, by a restart without a disk, a flush or an eviction, that the others
-// cannot know all. It waits for MaxTTL and returns when enough nodes have a vote, at once if all have one. When ctx
-// ends it returns which have none. If too few can be reached it fails at once. With NextNodes it then has clients of
-// Nodes alone refused and, MaxTTL later, those of NextNodes served; so with NextGroups, unless a group had no vote.
+// ReadyAll is Ready for all nodes: each is up and may vote. A rolling restart waits for it, in one client, after each node.
+func (c *Client) ReadyAll(ctx context.Context) error { return c.router.Ready(ctx, true) }
+
+// InitFencing gives the nodes of a new fleet their vote in fencing. It acts only if every node of every group has
+// answered, and none has a token, a vote or another fleet's name. Else it changes nothing, and the error says which
+// node is why. It waits for MaxTTL and returns when a quorum has its vote, at once if it has; the Logger names the others.
+// A call that was cut off is made again; two at once do what one does. A client of a change
+// calls it for the groups that NextGroups adds, and never for new nodes of NextNodes: clients with both bring these in.
+func (c *Client) InitFencing(ctx context.Context) error { return c.router.InitFencing(ctx) }
+
+// RecoverFencing gives nodes their vote after [ErrForgotten], when so many have lost the tokens, by a restart without a
+// disk, a flush or an eviction, that the others cannot know all. It acts only if the answers show that. A node that cannot be
+// reached may remember, unless it is named in lost, as in Stats().Nodes: one that never comes back. It waits and returns as
+// InitFencing, and leaves a change of nodes where it was.
 //
-// atLeast is the largest token that the resources have seen, of any key; 0 for a first start and a change of
-// nodes. Tokens given after the call are larger than it, than all that nodes show, and, if too few remember,
-// than the clock of this client. Read it for each call, MaxTTL after the nodes were lost, when no earlier
-// attempt is under way. An earlier holder that has not shown its token yet is refused later only if that is
-// at most atLeast or the clock of this client: stop such holders first if their clocks were ahead.
-func (c *Client) InitFencing(ctx context.Context, atLeast uint64) error {
-	return c.router.InitFencing(ctx, atLeast)
+// atLeast is the largest token that the resources have seen, of any key. Tokens given after the call are larger than
+// it, than all that nodes show, and, if too few remember, than the clock of this client. Read it for each call, MaxTTL
+// after the nodes were lost, when no earlier attempt is under way. An earlier holder that has not shown its token yet is
+// refused later only if that is at most atLeast or the clock of this client: stop such holders first if their clocks were ahead.
+func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...string) error {
+	return c.router.RecoverFencing(ctx, atLeast, lost)
 }
+
+// ChangeFencing is called by one client of both lists, NextNodes, NextGroups or NextMaxTTL, when none of the present
+// list alone is left: those are refused from now on, and those of the next list alone are served MaxTTL later. It waits
+// until a quorum of each list has its vote, and writes to no node before. It returns when a quorum of the next list serves
+// its clients; the Logger names the nodes that do not, which another call mends. It may be cut off and made again at any time.
+func (c *Client) ChangeFencing(ctx context.Context) error { return c.router.ChangeFencing(ctx) }
 
 // Shutdown ends the client gracefully: new calls and those that wait fail with ErrClosed, the contexts of [Lock.KeepAlive]
 // and Do end with it as their cause, functions of Do are waited for, and their locks are released, as those are that
@@ -310,7 +324,7 @@ func (l Lock) Token() string { return l.handle.Token() }
 // are configured alike (Config.Fenced); that no node returns with an older state under the same run_id, as a
 // replica does that is made a master, or a virtual machine that is reset to a snapshot; that a connection
 // ends with its server; that clocks run at about the same rate, and count suspensions of the machine (Linux
-// does) where a client restores the tokens of a node; and that [Client.InitFencing] is given a right number,
+// does) where a client restores the tokens of a node; and that [Client.RecoverFencing] is given a right number,
 // if more than a minority of nodes has lost the tokens.
 //
 // A lock that is handed over inside the process has a new token. If the nodes had lost that lock, its token
@@ -397,7 +411,7 @@ var (
 	ErrClosed    = engine.ErrClosed   // the client is closed
 	ErrBusy      = engine.ErrBusy     // Config.MaxWaiting operations wait already
 	ErrStopped   = engine.ErrStopped  // no longer kept alive, as asked: a cause of Lock.KeepAlive
-	ErrForgotten = group.ErrForgotten // too many nodes have lost the fencing tokens: see Client.InitFencing
+	ErrForgotten = group.ErrForgotten // too many nodes have lost the fencing tokens: see Client.RecoverFencing
 	// ErrConfig: the Config is wrong, or every node refuses it. Of a fenced acquire: nodes have the tokens of
 	// clients with other Nodes or another MaxTTL, or the clock of this machine cannot be right.
 	ErrConfig   = engine.ErrConfig
@@ -618,9 +632,11 @@ type Node struct {
 	// as in RFC 6298, RoundTripMax the longest. After a quorum answers are read up to 5 ms late.
 	RoundTrips              uint64
 	RoundTrip, RoundTripMax time.Duration
-	InFlight                int    // replies that it owes
-	Granted, Denied, Failed uint64 // its votes; those of a node that is down or late have failed
-	Serves                  string // the fenced clients that it serves: with this one's configuration "now", "now+next", "next"; up to MaxTTL late
+	InFlight                int           // replies that it owes
+	Granted, Denied, Failed uint64        // its votes; those of a node that is down or late have failed
+	Serves                  string        // the fenced clients that it serves: with this one's configuration "now", "now+next", "next"; up to MaxTTL late
+	NoVote                  error         // why it has no vote in locks now, restarts and fencing included; nil: it votes
+	NoVoteFor               time.Duration // for how long still at least, if that is known
 }
 
 // Stats returns the counts and the state of the nodes. It blocks while another goroutine uses the sockets:
@@ -637,7 +653,7 @@ func (c *Client) Stats() Stats {
 func newNode(n nodes.Node) Node {
 	return Node{
 		n.Index, n.Addr, n.Lists.Nodes, n.Lists.NextNodes, n.Up, n.Err, n.Guarded, n.Server, command.Form(n.Form).String(), n.Connects,
-		n.RoundTrips, n.RoundTrip, n.RoundTripMax, n.InFlight, n.Votes[quorum.Granted], n.Votes[quorum.Denied], n.Votes[quorum.Failed], n.Serves,
+		n.RoundTrips, n.RoundTrip, n.RoundTripMax, n.InFlight, n.Votes[quorum.Granted], n.Votes[quorum.Denied], n.Votes[quorum.Failed], n.Serves, n.NoVote, n.NoVoteIn,
 	}
 }
 

@@ -87,7 +87,7 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 		}
 		p.clients = append(p.clients, client)
 		if d.Fenced { // waits for MaxTTL the first time that it sees these nodes
-			if err := client.InitFencing(ctx, 0); err != nil {
+			if err := client.InitFencing(ctx); err != nil {
 				return nil, errors.Join(err, p.Close())
 			}
 		}

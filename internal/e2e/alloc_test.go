@@ -176,7 +176,7 @@ func TestAllocationsFenced(t *testing.T) {
 			})
 		}
 		c, fast := connect(0), connect(time.Hour)
-		require.NoError(t, c.InitFencing(ctx, 0))
+		require.NoError(t, c.InitFencing(ctx))
 		pair := func(c *redlock.Client, key string) {
 			l, err := c.TryAcquire(ctx, key, fenceTTL)
 			if err == nil {

@@ -72,7 +72,7 @@ func (c *changing) serves(client *redlock.Client, want ...string) {
 func changes(t *testing.T, f func(c *changing)) {
 	cluster.Virtually(t, func(t *testing.T) {
 		c := &changing{t, cluster.Start(t, 4), map[string]uint64{}}
-		require.NoError(t, c.client(three, nil, 0).InitFencing(t.Context(), 0))
+		require.NoError(t, c.client(three, nil, 0).InitFencing(t.Context()))
 		f(c)
 	})
 }
@@ -95,13 +95,13 @@ func TestFencedNextNodes(t *testing.T) {
 		c.serves(old, "now", "now", "now")
 		c.serves(both, "now", "now", "now", "now")
 		next := c.client(replaced, nil, 0)
-		c.refused(next, "InitFencing of a client with both, in Nodes and NextNodes, has to return before")
+		c.refused(next, "ChangeFencing of a client with both, in Nodes and NextNodes, has to return before")
 		require.ErrorContains(c, cluster.IsReady(next), "configured otherwise")
 
 		held := cluster.MustAcquire(c.T, old, "held", fenceTTL)
 		c.last["held"] = held.Fence()
 		began := time.Now()
-		call := testkit.Start(func() error { return both.InitFencing(c.Context(), 0) })
+		call := testkit.Start(func() error { return both.ChangeFencing(c.Context()) })
 		testkit.Await(c.T, "that old clients are refused", func() bool {
 			l, err := old.TryAcquire(c.Context(), "k", fenceTTL)
 			if err == nil {
@@ -127,7 +127,7 @@ func TestFencedNextNodes(t *testing.T) {
 		}
 		c.refused(old, "")
 		began = time.Now()
-		require.NoError(c, both.InitFencing(c.Context(), 0), "once more")
+		require.NoError(c, both.ChangeFencing(c.Context()), "once more")
 		require.Less(c, time.Since(began), fenceTTL, "there is nothing to do")
 		c.grows(next, "k")
 	})
@@ -168,14 +168,14 @@ func TestFencedChangeIsTakenBack(t *testing.T) {
 		require.NoError(c, both.Close())
 		c.grows(old, "k")
 
-		require.NoError(c, c.client(three, replaced, 0).InitFencing(c.Context(), 0))
+		require.NoError(c, c.client(three, replaced, 0).ChangeFencing(c.Context()))
 		next := c.client(replaced, nil, time.Hour)
 		c.grows(next, "k")
 		c.refused(old, "configured otherwise")
 
 		back := c.client(replaced, three, 0)
 		c.grows(back, "k")
-		require.NoError(c, back.InitFencing(c.Context(), 0))
+		require.NoError(c, back.ChangeFencing(c.Context()))
 		require.NoError(c, old.Ready(c.Context()))
 		c.grows(old, "k")
 		c.refused(next, "")
@@ -190,16 +190,17 @@ func TestFencedChangeWithFaults(t *testing.T) {
 		c.grows(old, "idle")
 		c.servers[2].Down()
 		both := c.client(three, replaced, 0)
-		ctx, cancel := context.WithTimeout(c.Context(), fenceTTL*3/2)
+		ctx, cancel := context.WithTimeout(c.Context(), fenceTTL/2)
 		defer cancel()
-		require.ErrorIs(c, both.InitFencing(ctx, 0), context.DeadlineExceeded)
+		require.ErrorIs(c, both.ChangeFencing(ctx), context.DeadlineExceeded)
 		c.grows(both, "k")
-		call := testkit.Start(func() error { return both.InitFencing(c.Context(), 0) })
+		call := testkit.Start(func() error { return both.ChangeFencing(c.Context()) })
 		c.servers[3].Flush()
 		require.NoError(c, testkit.Outcome(c.T, "InitFencing", call))
 		next := c.client(replaced, nil, 0)
 		require.NoError(c, next.Ready(c.Context()))
 		c.grows(next, "idle")
+		c.awaitVote(3, func() { c.grows(next, "k") })
 		c.servers[0].Flush()
 		c.awaitVote(0, func() {
 			c.grows(next, "k")
@@ -220,7 +221,7 @@ func TestFencedMaxTTLChanges(t *testing.T) {
 				})
 			}
 			old := client(ttls[0], 0, time.Hour)
-			require.NoError(t, old.InitFencing(t.Context(), 0))
+			require.NoError(t, old.InitFencing(t.Context()))
 			c.grows(old, "idle")
 			c.grows(old, "k")
 			both, next := client(ttls[0], ttls[1], 0), client(ttls[1], 0, 0)
@@ -236,7 +237,7 @@ func TestFencedMaxTTLChanges(t *testing.T) {
 			c.awaitVote(2, func() { c.grows(both, "k") })
 			require.Greater(t, time.Since(began), 3*fenceTTL)
 			began = time.Now()
-			require.NoError(t, both.InitFencing(t.Context(), 0))
+			require.NoError(t, both.ChangeFencing(t.Context()))
 			require.Greater(t, time.Since(began), 3*fenceTTL, "locks of either TTL have ended")
 			c.serves(both, "next", "next", "next")
 			require.NoError(t, next.Ready(t.Context()))
@@ -251,7 +252,7 @@ func TestFencedMaxTTLChanges(t *testing.T) {
 
 			back := client(ttls[1], ttls[0], 0)
 			c.grows(back, "k")
-			require.NoError(t, back.InitFencing(t.Context(), 0))
+			require.NoError(t, back.ChangeFencing(t.Context()))
 			c.grows(client(ttls[0], 0, 0), "k")
 		})
 	}

@@ -30,7 +30,7 @@ func TestFencedNextGroups(t *testing.T) {
 				keys[router.Number(fmt.Sprint("key", i), 3)] = fmt.Sprint("key", i)
 			}
 			old, ahead := client(lists[0], 0, 0), client(lists[0], 0, time.Hour)
-			require.NoError(t, old.InitFencing(t.Context(), 0))
+			require.NoError(t, old.InitFencing(t.Context()))
 			for _, key := range keys {
 				c.grows(old, key)
 				c.grows(ahead, "idle "+key)
@@ -46,7 +46,7 @@ func TestFencedNextGroups(t *testing.T) {
 				c.refused(client, text)
 			}
 			if lists[1] > lists[0] {
-				require.NoError(t, both.InitFencing(t.Context(), 0), "nodes of new groups have no vote before")
+				require.NoError(t, both.InitFencing(t.Context()), "nodes of new groups have no vote before")
 			}
 			require.NoError(t, both.Ready(t.Context()))
 			for _, key := range keys {
@@ -54,11 +54,11 @@ func TestFencedNextGroups(t *testing.T) {
 				c.grows(old, key)
 				c.grows(both, key)
 			}
-			refused(next, "InitFencing")
+			refused(next, "ChangeFencing")
 			held := cluster.MustAcquire(t, old, "held", fenceTTL)
 			c.last["held"] = held.Fence()
 			began := time.Now()
-			require.NoError(t, both.InitFencing(t.Context(), 0))
+			require.NoError(t, both.ChangeFencing(t.Context()))
 			require.Greater(t, time.Since(began), fenceTTL, "locks of old clients have ended")
 			refused(old, "all clients must have the same Nodes, or Groups")
 			require.NoError(t, next.Ready(t.Context()))
@@ -70,14 +70,14 @@ func TestFencedNextGroups(t *testing.T) {
 			}
 			c.grows(next, "held")
 			began = time.Now()
-			require.NoError(t, both.InitFencing(t.Context(), 0), "once more")
+			require.NoError(t, both.ChangeFencing(t.Context()), "once more")
 			require.Less(t, time.Since(began), fenceTTL, "there is nothing to do")
 
 			back := client(lists[1], lists[0], 0)
 			for _, key := range keys {
 				c.grows(back, key)
 			}
-			require.NoError(t, back.InitFencing(t.Context(), 0))
+			require.NoError(t, back.ChangeFencing(t.Context()))
 			for _, key := range keys {
 				c.grows(old, "idle "+key)
 				c.grows(old, key)
@@ -96,11 +96,11 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 			return cluster.Connect(t, nil, groupsFromTo(c.servers, now, next), fenced(0), cluster.NodeTimeout(100*time.Millisecond))
 		}
 		old, both, next := client(2, 0), client(2, 3), client(3, 0)
-		require.NoError(t, old.InitFencing(t.Context(), 0))
-		require.NoError(t, both.InitFencing(t.Context(), 0))
+		require.NoError(t, old.InitFencing(t.Context()))
+		require.NoError(t, both.InitFencing(t.Context()))
 		moves := movingKey(t, 0, 2)
 		c.grows(cluster.Connect(t, nil, groupsFromTo(c.servers, 2, 0), fenced(time.Hour)), moves)
-		call := testkit.Start(func() error { return both.InitFencing(t.Context(), 0) })
+		call := testkit.Start(func() error { return both.ChangeFencing(t.Context()) })
 		awaitSealed := func(server int) {
 			testkit.Await(t, "sealed", func() bool {
 				n, _ := c.servers[server].Fence("redlock:fence")
@@ -130,11 +130,11 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 		}
 		_, err := next.TryAcquire(t.Context(), moves, fenceTTL)
 		require.ErrorIs(t, err, redlock.ErrConfig)
-		require.NoError(t, both.InitFencing(t.Context(), 0))
+		require.NoError(t, both.ChangeFencing(t.Context()))
 		c.grows(next, moves)
 
 		back := client(3, 2)
-		call = testkit.Start(func() error { return back.InitFencing(t.Context(), 0) })
+		call = testkit.Start(func() error { return back.ChangeFencing(t.Context()) })
 		awaitSealed(8)
 		n, _ := c.servers[0].Fence("redlock:fence")
 		n.Marker.Me.Fleet = "another"

@@ -30,7 +30,7 @@ func TestFenceSuspended(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		machine := cluster.NewMachine(t)
 		c := cluster.ConnectOn(t, machine, fakeredis.Addrs(servers), fenced(0))
-		require.NoError(t, c.InitFencing(t.Context(), 0))
+		require.NoError(t, c.InitFencing(t.Context()))
 		var noticed time.Time
 		quarantine := make(chan time.Duration, 1)
 		servers[0].Flush()
@@ -66,11 +66,11 @@ func TestInitFencingLearns(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		nodes := fakeredis.Addrs(servers)
 		first := cluster.Connect(t, nodes, fenced(0))
-		require.NoError(t, first.InitFencing(t.Context(), 0))
+		require.NoError(t, first.InitFencing(t.Context()))
 		slow := cluster.Connect(t, nodes, fenced(-time.Hour))
 
 		servers[0].Flush()
-		initialized := testkit.Start(func() error { return slow.InitFencing(t.Context(), 0) })
+		initialized := testkit.Start(func() error { return slow.InitFencing(t.Context()) })
 		testkit.Await(t, "a notice", func() bool {
 			n, _ := servers[0].Fence(fenceSet)
 			return n.Marker.Phase == fencing.Provisional
@@ -86,12 +86,12 @@ func TestInitFencingLearns(t *testing.T) {
 		servers = cluster.Start(t, 3)
 		nodes = fakeredis.Addrs(servers)
 		first, slow = cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes, fenced(-time.Hour))
-		require.NoError(t, slow.InitFencing(t.Context(), 0))
+		require.NoError(t, slow.InitFencing(t.Context()))
 		last := cluster.MustAcquire(t, first, "k", fenceTTL).Fence()
 		for _, s := range servers {
 			s.Flush()
 		}
-		require.NoError(t, slow.InitFencing(t.Context(), last))
+		require.NoError(t, slow.RecoverFencing(t.Context(), last))
 		require.Greater(t, cluster.MustAcquire(t, slow, "k", fenceTTL).Fence(), last)
 	})
 }
@@ -103,13 +103,13 @@ func TestInitFencingEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		c := cluster.Connect(t, nodes, fenced(0))
-		require.ErrorIs(t, c.InitFencing(ctx, 0), context.Canceled)
+		require.ErrorIs(t, c.InitFencing(ctx), context.Canceled)
 		far := cluster.Connect(t, nodes, func(c *redlock.Config) {
 			fenced(0)(c)
 			knobs.Of(c).FenceClock = func() time.Time { return time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC) }
 		})
-		require.ErrorContains(t, testkit.Try(t, "InitFencing", func() error { return far.InitFencing(t.Context(), 0) }), "the clock reads 2999")
-		initialized := testkit.Start(func() error { return c.InitFencing(t.Context(), 0) })
+		require.ErrorContains(t, testkit.Try(t, "InitFencing", func() error { return far.InitFencing(t.Context()) }), "the clock reads 2999")
+		initialized := testkit.Start(func() error { return c.InitFencing(t.Context()) })
 		require.NoError(t, c.Close())
 		require.ErrorIs(t, testkit.Outcome(t, "InitFencing", initialized), redlock.ErrClosed)
 	})
@@ -123,7 +123,7 @@ func TestFencedOps(t *testing.T) {
 		c, plain := cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes)
 		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL}
 		require.ErrorIs(t, cluster.Submit(t, c, op), redlock.ErrForgotten)
-		require.NoError(t, c.InitFencing(t.Context(), 0))
+		require.NoError(t, c.InitFencing(t.Context()))
 		require.NoError(t, cluster.Submit(t, c, op))
 		require.NotZero(t, op.Fence())
 		op.Kind = redlock.OpRelease
@@ -149,7 +149,7 @@ func TestFenceSetOfAnotherType(t *testing.T) {
 		for _, s := range servers {
 			s.Del(fenceSet)
 		}
-		require.NoError(t, c.InitFencing(t.Context(), 0))
+		require.NoError(t, c.InitFencing(t.Context()))
 		cluster.MustAcquire(t, c, "k", fenceTTL)
 		for name, err := range map[string]error{
 			"AcquireAll": func() error { _, err := c.TryAcquireAll(t.Context(), fenceTTL, "a", fenceSet); return err }(),
@@ -174,14 +174,14 @@ func TestFenceClockPanics(t *testing.T) {
 				return virtual.TimeOfDay()
 			}
 		})
-		require.NoError(t, c.InitFencing(t.Context(), 0))
+		require.NoError(t, c.InitFencing(t.Context()))
 		l := cluster.MustAcquire(t, c, "k", fenceTTL)
 		waits := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", fenceTTL) })
 		testkit.Await(t, "in line", func() bool { return c.Stats().InLine == 1 })
 		broken.Store(true)
 		require.Panics(t, func() { _, _ = c.TryAcquire(t.Context(), "other", fenceTTL) })
 		require.Panics(t, func() { _, _ = c.TryAcquireAll(t.Context(), fenceTTL, "a", "b") })
-		require.Panics(t, func() { _ = c.InitFencing(t.Context(), 0) })
+		require.Panics(t, func() { _ = c.InitFencing(t.Context()) })
 		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("op"), TTL: fenceTTL}
 		op.Done = func(*redlock.Op) {}
 		require.Panics(t, func() { _ = c.Submit(op) })
@@ -210,8 +210,8 @@ func TestFenceBadInput(t *testing.T) {
 			return time.Now()
 		}
 	})
-	require.ErrorIs(t, c.InitFencing(t.Context(), 1<<53-1), redlock.ErrArgument)
-	require.NoError(t, c.InitFencing(t.Context(), 0))
+	require.ErrorIs(t, c.RecoverFencing(t.Context(), 1<<53-1), redlock.ErrArgument)
+	require.NoError(t, c.InitFencing(t.Context()))
 	token := cluster.MustAcquire(t, c, "k", fenceTTL).Fence()
 	for _, y := range []int64{1970, 2019, 2256, 1} {
 		year.Store(y)
@@ -223,13 +223,13 @@ func TestFenceBadInput(t *testing.T) {
 		_, err = c.TryAcquireAll(t.Context(), fenceTTL, "a", "b")
 		require.ErrorIs(t, err, redlock.ErrConfig)
 		require.ErrorIs(t, c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL, Done: func(*redlock.Op) {}}), redlock.ErrConfig)
-		require.ErrorIs(t, c.InitFencing(t.Context(), 0), redlock.ErrConfig)
+		require.ErrorIs(t, c.InitFencing(t.Context()), redlock.ErrConfig)
 	}
 	year.Store(0)
 	for _, s := range servers[:2] {
 		s.Flush()
 	}
-	require.NoError(t, c.InitFencing(t.Context(), token-1000))
+	require.NoError(t, c.RecoverFencing(t.Context(), token-1000))
 	require.Contains(t, log.String(), fmt.Sprintf("the greater counts\" atLeast=%d shown=", token-1000))
 	require.Contains(t, log.String(), "restart no other node before")
 	l, err := c.Acquire(t.Context(), "k", fenceTTL)
@@ -237,7 +237,7 @@ func TestFenceBadInput(t *testing.T) {
 	require.Greater(t, l.Fence(), token)
 
 	high := token + uint64(time.Hour/time.Microsecond)
-	require.NoError(t, c.InitFencing(t.Context(), high), "all have their vote: they are raised")
+	require.NoError(t, c.RecoverFencing(t.Context(), high), "all have their vote: they are raised")
 	require.Greater(t, cluster.MustAcquire(t, c, "another", fenceTTL).Fence(), high)
 }
 
@@ -246,7 +246,7 @@ func TestFenceFrom(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		nodes := fakeredis.Addrs(cluster.Start(t, 3))
 		c, plain := cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes)
-		require.NoError(t, c.InitFencing(t.Context(), 0))
+		require.NoError(t, c.InitFencing(t.Context()))
 		_, ok := redlock.FenceFrom(t.Context())
 		require.False(t, ok)
 		require.NoError(t, c.Do(t.Context(), "k", fenceTTL, func(outer context.Context) error {

@@ -36,8 +36,8 @@ func TestFence(t *testing.T) {
 		_, err := first.TryAcquire(t.Context(), "k", fenceTTL)
 		require.ErrorIs(t, err, redlock.ErrForgotten)
 		require.ErrorContains(t, err, "InitFencing")
-		require.NoError(t, first.InitFencing(t.Context(), 0))
-		require.NoError(t, first.InitFencing(t.Context(), 0), "again, at once")
+		require.NoError(t, first.InitFencing(t.Context()))
+		require.NoError(t, first.InitFencing(t.Context()), "again, at once")
 		_, err = first.TryAcquire(t.Context(), "redlock:fence", fenceTTL)
 		require.ErrorIs(t, err, redlock.ErrArgument)
 
@@ -99,7 +99,7 @@ func TestForgetful(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		nodes := fakeredis.Addrs(servers)
 		c := cluster.Connect(t, nodes, fenced(0), cluster.NodeTimeout(100*time.Millisecond))
-		require.NoError(t, c.InitFencing(t.Context(), 0))
+		require.NoError(t, c.InitFencing(t.Context()))
 		l := cluster.MustAcquire(t, c, "k", fenceTTL)
 		last := l.Fence()
 		require.NoError(t, l.Release(t.Context()))
@@ -133,7 +133,7 @@ func TestForgetful(t *testing.T) {
 		require.ErrorContains(t, cluster.IsReady(back), "2 of 3 nodes failed")
 		require.ErrorContains(t, cluster.IsReady(back), servers[1].Addr()+" node may have forgotten")
 		ready := testkit.Start(func() error { return back.Ready(t.Context()) })
-		require.NoError(t, c.InitFencing(t.Context(), 0))
+		require.NoError(t, c.RecoverFencing(t.Context(), last))
 		require.NoError(t, testkit.Outcome(t, "Ready", ready))
 		l = cluster.MustAcquire(t, back, "k", fenceTTL)
 		require.Greater(t, l.Fence(), last)
@@ -146,21 +146,21 @@ func TestFleets(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		nodes := fakeredis.Addrs(servers)
 		c := cluster.Connect(t, nodes, fenced(0))
-		require.NoError(t, c.InitFencing(t.Context(), 0))
+		require.NoError(t, c.InitFencing(t.Context()))
 		other := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2 })
 		_, err := other.Acquire(t.Context(), "k", fenceTTL)
 		require.ErrorIs(t, err, redlock.ErrConfig)
 		require.Regexp(t, `:\d+ have "(nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-)`+fenceTTL.String()+`", this client has nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-`+(2*fenceTTL).String()+`\)`, err.Error())
 		require.ErrorContains(t, cluster.IsReady(other), "configured otherwise")
-		require.ErrorIs(t, other.InitFencing(t.Context(), 0), redlock.ErrConfig)
+		require.ErrorIs(t, other.InitFencing(t.Context()), redlock.ErrConfig)
 		apart := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2; knobs.Of(c).FenceSet = "another" })
-		require.NoError(t, apart.InitFencing(t.Context(), 0))
+		require.NoError(t, apart.InitFencing(t.Context()))
 		cluster.MustAcquire(t, apart, "k", fenceTTL)
 
 		_, err = redlock.New(redlock.Config{Nodes: nodes, Fenced: true})
 		require.ErrorIs(t, err, redlock.ErrConfig)
 		require.ErrorContains(t, err, "MaxTTL")
-		require.ErrorIs(t, cluster.Connect(t, nodes).InitFencing(t.Context(), 0), redlock.ErrConfig)
+		require.ErrorIs(t, cluster.Connect(t, nodes).InitFencing(t.Context()), redlock.ErrConfig)
 	})
 }
 
@@ -171,7 +171,7 @@ func TestFenceRestart(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), cluster.NodeTimeout(100*time.Millisecond))
-		require.NoError(t, c.InitFencing(t.Context(), 0))
+		require.NoError(t, c.InitFencing(t.Context()))
 		granted := func() uint64 { return c.Stats().Nodes[0].Granted }
 		require.NoError(t, cluster.MustAcquire(t, c, "k", fenceTTL).Release(t.Context()))
 		testkit.Await(t, "its vote", func() bool { return granted() > 0 })
@@ -195,7 +195,7 @@ func TestFenceAlong(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), func(c *redlock.Config) { c.NoHandOver = true })
-		require.NoError(t, c.InitFencing(t.Context(), 0))
+		require.NoError(t, c.InitFencing(t.Context()))
 		l := cluster.MustAcquire(t, c, "k", fenceTTL)
 		for i := range 100 {
 			next := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", fenceTTL) })

@@ -61,8 +61,12 @@ func (l *fencedLoad) connect(step int) *redlock.Client {
 // initialize is the operator's call by a client of a step.
 func (l *fencedLoad) initialize(step int) {
 	c, began := l.connect(step), time.Now()
-	require.NoError(l, c.InitFencing(l.Context(), 0))
-	l.Logf("InitFencing took %v", time.Since(began).Round(time.Millisecond))
+	act := c.InitFencing
+	if step == 1 {
+		act = c.ChangeFencing
+	}
+	require.NoError(l, act(l.Context()))
+	l.Logf("The act took %v", time.Since(began).Round(time.Millisecond))
 	require.NoError(l, c.Close())
 }
 

@@ -178,7 +178,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 	nodes := cluster.RealAddrs(f.servers)
 	operator := cluster.Connect(t, nodes, fencedHolder(0))
 	require.ErrorContains(t, cluster.IsReady(operator), "5 of 5 nodes failed")
-	require.NoError(t, testkit.Try(t, "InitFencing", func() error { return operator.InitFencing(t.Context(), 0) }))
+	require.NoError(t, testkit.Try(t, "InitFencing", func() error { return operator.InitFencing(t.Context()) }))
 	require.NoError(t, testkit.Try(t, "Ready", func() error { return operator.Ready(t.Context()) }))
 	forgotten := map[string]bool{} // processes that have reported so
 	h := startHolders(t, nodes, 4, func(process, line string) {
@@ -247,7 +247,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 	})
 	require.ErrorIs(t, cluster.IsReady(operator), redlock.ErrNoQuorum)
 	awaitPassed(t, quarantine) // no attempt from before is under way
-	require.NoError(t, testkit.Try(t, "InitFencing", func() error { return operator.InitFencing(t.Context(), h.largestToken()) }))
+	require.NoError(t, testkit.Try(t, "InitFencing", func() error { return operator.RecoverFencing(t.Context(), h.largestToken()) }))
 	f.awaitVotes(slack)
 	h.awaitProgress()
 	h.stop()

@@ -75,7 +75,7 @@ func TestRollingRestart(t *testing.T) {
 func TestFencedRollingRestart(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, cluster.DefaultTimeouts, cluster.NodeTimeout(brief), fenced(0), func(c *redlock.Config) { c.MaxTTL = 5 * brief })
-		require.NoError(t, r.InitFencing(t.Context(), 0))
+		require.NoError(t, r.InitFencing(t.Context()))
 		l := cluster.MustAcquire(t, r.Client, "k", 5*brief)
 		ctx, stop := l.KeepAlive(t.Context())
 		defer stop()

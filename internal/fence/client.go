@@ -26,7 +26,7 @@ import (
 // Errors of fenced acquires that no retry mends.
 var (
 	// ErrForgotten says that too many nodes have forgotten the tokens.
-	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens: an operator must call InitFencing")
+	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens, or are new: an operator must call RecoverFencing, InitFencing for a new fleet, and neither for the new nodes of a change")
 	// errFleet: nodes belong to another fleet.
 	errFleet = texts.WrongConfig("redlock: nodes hold the fencing tokens of a fleet that is configured otherwise")
 	// errClock: the clock cannot be right, and no token is made from it.
@@ -90,6 +90,7 @@ type Client struct {
 	faults  [quorum.MaxNodes]error         // of the last question, nil if it was answered
 	due     [quorum.MaxNodes]time.Duration // when the quarantine ends, if it is known
 	markers [quorum.MaxNodes]string        // what the node has shown last on its connection
+	memory  fencing.Memory                 // who remembers, by these
 }
 
 // life is one connection of a node, and how its scripts are addressed on it.
@@ -101,7 +102,7 @@ type life struct {
 
 // New returns a client that Start completes.
 func New(cfg Config) *Client {
-	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, recoveries: map[int]*recovery{}, asks: max(cfg.QueryTimeout, time.Second/4)}
+	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, recoveries: map[int]*recovery{}, asks: max(cfg.QueryTimeout, time.Second)}
 	place := func(list int) string {
 		if list < len(cfg.Places) {
 			return cfg.Places[list]
@@ -152,6 +153,7 @@ func (c *Client) Up(node int, connection uint64, run string) {
 	c.encode.Me[node], c.encode.Known[node] = me, nil
 	c.mu.Lock()
 	c.lives[node], c.foreign[node], c.faults[node], c.markers[node] = life{connection, run, me}, "", nil, ""
+	c.memory = c.memory.Without(bit(node))
 	c.forgotten.Or(bit(node)) // it is asked, before an acquire has to find out
 	c.mu.Unlock()
 	c.doubted.Or(bit(node))
@@ -267,7 +269,7 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 		r.Add(t.Node, t.Answer)
 		p.Learn(t.Answer)
 	}
-	switch advice := r.Advise(&c.fleet); advice {
+	switch advice := r.Advise(&c.fleet, c.shown()); advice {
 	case fencing.Misfit:
 		return advice, c.misfit()
 	case fencing.Closed:
@@ -276,6 +278,16 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 		return advice, nil
 	}
 }
+
+// shown is who remembers, as far as nodes have shown it.
+func (c *Client) shown() fencing.Memory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.memory
+}
+
+// IsChanging reports whether the client has two configurations.
+func (c *Client) IsChanging() bool { return c != nil && c.fleet.Next.Nodes != 0 }
 
 // Granted notes which nodes have granted an acquire. One that was not known to have its vote
 // is asked at once: another client has brought it back.
@@ -331,6 +343,16 @@ func (c *Client) VoteOf(node int) error {
 		return fmt.Errorf("%w: its quarantine ends in %v, and no other node should be restarted before", errNoFence, left.Round(time.Millisecond))
 	}
 	return errNoFence
+}
+
+// VoteIn is how long a node has no vote yet, as far as that is known.
+func (c *Client) VoteIn(node int) time.Duration {
+	if c == nil || c.forgotten.Load()&bit(node) == 0 {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(0, c.due[node]-c.cfg.Clock.Now())
 }
 
 // Serves is the clients that a node with a vote serves, as it has shown last: those with the present
@@ -397,10 +419,10 @@ func (c *Client) misfit() error {
 		}
 	}
 	has, why := cmp.Or(fencing.ParseMarker(text).Me.Fleet, text), "all clients must have the same Nodes, or Groups, and MaxTTL; where these change, "+
-		"InitFencing of a client with both, in Nodes and NextNodes, has to return before the first client with the new ones alone"
+		"ChangeFencing of a client with both, in Nodes and NextNodes, has to return before the first client with the new ones alone"
 	if strings.Contains("+"+has+"+", "+"+c.fleet.Now.Name+"+") {
 		why = "they change from the one to the other and serve clients with both, in Nodes and NextNodes, or Groups and NextGroups, or MaxTTL and NextMaxTTL: " +
-			"a client with the old one alone is too late, and for one with the new one alone InitFencing has to return first"
+			"a client with the old one alone is too late, and for one with the new one alone ChangeFencing has to return first"
 	}
 	return fmt.Errorf("%w (%s have %s, this client has %s): %s", errFleet, c.names(nodes), quoted(has), c.fleet.Name(), why)
 }

@@ -2,6 +2,8 @@ package fence
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -10,87 +12,91 @@ import (
 	"github.com/redlock-go/redlock/internal/texts"
 )
 
-// operator is one call of InitFencing.
+// Errors of acts that have changed nothing.
+var (
+	errNotNew  = texts.WrongConfig("redlock: InitFencing is for nodes that are new")
+	errUnclear = errors.New("redlock: it is not clear that too many nodes have forgotten the fencing tokens")
+)
+
+// Order is what an act has nodes do that have no vote.
+type Order struct {
+	AtLeast uint64        // the largest token that the resources have seen
+	Alone   bool          // too few nodes remember: the others get their vote by this order
+	New     bool          // there were no tokens before
+	Stage   fencing.Stage // of a change, as the nodes of all groups show
+}
+
+// operator is an order that is carried out.
 type operator struct {
-	atLeast uint64
-	alone   bool // too few nodes have a vote for the others to know all tokens
-	warned  bool
+	Order
+	warned bool
 }
 
 // floor is that of a node which gets its vote now, after its quarantine. A clock is trusted, and
-// nodes without a vote are, only where those that have one are too few.
+// nodes without a vote are, only where those that have one are too few. A new fleet needs none: a call that was cut
+// off finds no token, and begins again.
 func (o *operator) floor(c *Client) uint64 {
-	if !o.alone {
-		return fencing.InitFloor(o.atLeast, block, 0, 0)
+	if o.New || !o.Alone && o.AtLeast == 0 {
+		return 0
+	}
+	if !o.Alone {
+		return fencing.InitFloor(o.AtLeast, block, 0, 0)
 	}
 	var shown uint64
-	for node := range c.cfg.Nodes {
-		if a, err := c.askNow(node, fencing.ShowVerb); err == nil && a.Code == fencing.OK {
-			shown = max(shown, a.Token)
+	for _, s := range c.askAll(fencing.ShowVerb, nil) {
+		if s.err == nil && s.answer.Code == fencing.OK {
+			shown = max(shown, s.answer.Token)
 		}
 	}
-	if log := c.cfg.Logger; log != nil && shown > o.atLeast && !o.warned {
+	if log := c.cfg.Logger; log != nil && shown > o.AtLeast && !o.warned {
 		o.warned = true
-		log.Warn("redlock: InitFencing was given a smaller token than nodes show; the greater counts", "atLeast", o.atLeast, "shown", shown)
+		log.Warn("redlock: RecoverFencing was given a smaller token than nodes show; the greater counts", "atLeast", o.AtLeast, "shown", shown)
 	}
 	now, _ := c.micros() // it was right when the call began
-	return fencing.InitFloor(o.atLeast, block, shown, now)
+	return fencing.InitFloor(o.AtLeast, block, shown, now)
 }
 
-// Initialize gives nodes without a vote one, though too many have forgotten for them to be
-// brought back by the others. It waits for the longest TTL. atLeast is the largest token
-// that the resources have seen; all that are given from then on are larger. It reports whether the
-// nodes that had a vote were too few.
-func (c *Client) Initialize(ctx context.Context, atLeast uint64) (alone bool, err error) {
+// Check is the error of an act that cannot be carried out by this client.
+func (c *Client) Check(atLeast uint64) error {
 	if atLeast > fencing.MaxToken-2*block {
-		return false, engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
+		return engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
 	}
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	if _, err := c.micros(); err != nil {
-		return false, err
-	}
-	by := operator{atLeast: atLeast}
-	active, forgotten, all := uint64(0), uint64(0), make([]recovery, len(c.cfg.Nodes))
-	for node := range all {
-		a, err := c.askNow(node, fencing.RaiseVerb, strconv.FormatUint(by.floor(c), 10))
-		switch {
-		case err == nil && a.Code == fencing.OK:
-			active |= bit(node)
-		case err == nil && a.Code == fencing.Foreign:
-			return false, c.misfit()
-		case err == nil && a.Code == fencing.Amnesia:
-			forgotten |= bit(node)
-		}
-	}
-	by.alone = !c.fleet.Now.Knows(active) && !c.fleet.Next.Knows(active)
-	for node := range all {
-		all[node].node = node
-		if all[node].Rejoin = fencing.BeginRejoin(c.fleet, node); by.alone && forgotten&bit(node) != 0 {
-			all[node].Rejoin = fencing.BeginInit(c.fleet, node)
-		}
-	}
-	return by.alone, c.initialize(ctx, all, &by)
+	_, err := c.micros()
+	return err
 }
 
-// initialize brings all nodes back, until enough have their vote.
+// Vote gives nodes their vote: by the order where too few remember, else with what those do. It waits for
+// the longest TTL, and returns when a quorum of each list has its vote. A node that is sick or slow, or has
+// just restarted, delays it to 1.25 of that, and is named in the log.
 //
 // The operator's number holds for what had been forgotten when the call began. A node that
 // forgets later may have voted since, by another operator's call, for locks that the number
 // does not cover. So the nonces that nodes have in the first round are those that it is
 // used for; all other nodes are left to those that have a vote by then.
-func (c *Client) initialize(ctx context.Context, all []recovery, by *operator) error {
+func (v *View) Vote(ctx context.Context, order Order) error {
+	c := v.client
+	by := &operator{Order: order}
+	if floor := strconv.FormatUint(fencing.InitFloor(order.AtLeast, block, 0, 0), 10); order.AtLeast > 0 {
+		c.askAll(fencing.RaiseVerb, func(int) ([]string, bool) { return []string{floor}, true })
+	}
+	all := make([]recovery, len(c.cfg.Nodes))
+	for node := range all {
+		all[node].node = node
+		if all[node].Rejoin = fencing.BeginRejoin(c.fleet, node); by.Alone && (v.memory.All()|v.silent)&bit(node) == 0 {
+			all[node].Rejoin = fencing.BeginInit(c.fleet, node, c.fleet.At(order.Stage))
+		}
+	}
 	nonces := make([]string, len(all))
 	answers := newBell()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	began, enough := c.cfg.Clock.Now(), never // when the nodes that have no vote are left to the others
 	for first := true; ; first = false {
 		pause, voting, known := never, uint64(0), uint64(0)
 		for node := range all {
 			r := &all[node]
 			again := c.advance(r, answers.ring, by)
-			for r.asked != nil && answers.await(c.cfg.Ending) {
+			for first && r.asked != nil && answers.await(c.cfg.Ending) {
 				again = c.advance(r, answers.ring, by)
 			}
 			switch nonce := r.Nonce(); {
@@ -99,28 +105,38 @@ func (c *Client) initialize(ctx context.Context, all []recovery, by *operator) e
 				voting |= bit(node)
 				continue
 			case nonce == "":
+			case by.Alone && c.isOther(nonce):
+				return (&View{client: c, other: fencing.NonceFleet(nonce), others: bit(node)}).checkOther()
 			case first:
 				nonces[node] = nonce
 				known |= bit(node)
-			case nonce != nonces[node] && by.alone:
+			case nonce != nonces[node] && by.Alone:
 				*r = recovery{Treatment: fencing.Treatment{Rejoin: fencing.BeginRejoin(c.fleet, node)}, node: node}
 				nonces[node] = nonce
 			}
 			if c.cfg.IsUp(node) {
-				pause = min(pause, again)
+				pause = min(pause, again, fencing.MaxPause)
 			}
 		}
+		now := c.cfg.Clock.Now()
+		if enough == never && c.fleet.IsQuorum(voting) {
+			enough = max(began+c.fleet.Quarantine*5/4, now+fencing.MinPause)
+		}
 		switch {
-		case pause == never && c.fleet.IsQuorum(voting):
-			return nil // nodes that are down are brought back by the others
+		case enough != never && (pause == never || now >= enough):
+			if missed := c.fleet.Nodes() &^ voting; missed != 0 {
+				c.log(slog.LevelWarn, "redlock: nodes have no fenced vote yet, and clients bring them back", "nodes", c.names(missed), "error", c.Votes())
+			}
+			return nil
 		case engine.IsClosed(c.cfg.Ending):
 			return engine.ErrClosed
-		case first && by.alone && !c.fleet.IsQuorum(voting|known):
+		case first && by.Alone && !c.fleet.IsQuorum(voting|known):
 			return c.Votes()
 		}
 		timer.Reset(min(max(pause, time.Millisecond), fencing.MinPause))
 		select {
 		case <-timer.C:
+		case <-answers:
 		case <-ctx.Done():
 			return texts.NotReady(ctx, c.Votes())
 		case <-c.cfg.Ending:

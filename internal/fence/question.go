@@ -111,6 +111,10 @@ func (x *question) noted(err error, a fencing.Answer, marker string) error {
 		if x.shows > 0 || a.Code != fencing.Amnesia {
 			news = c.markers[x.node] != marker
 			c.markers[x.node] = marker
+			c.memory = c.memory.Without(bit(x.node))
+			if m := fencing.ParseMarker(marker); m.Serves(fencing.Me{Fleet: c.fleet.Name(), Run: x.life.run}) {
+				c.memory.Add(&c.fleet, x.node, m)
+			}
 		}
 		if c.faults[x.node] = err; err == nil && a.Code != fencing.Foreign {
 			c.foreign[x.node] = ""
@@ -121,20 +125,6 @@ func (x *question) noted(err error, a fencing.Answer, marker string) error {
 		c.know(x.node, x.life, marker)
 	}
 	return err
-}
-
-// askNow asks a node and waits for its answer.
-func (c *Client) askNow(node int, verb fencing.Verb, args ...string) (fencing.Answer, error) {
-	bell := newBell()
-	x := c.ask(node, bell.ring, verb, args...)
-	for {
-		if a, err, there := x.take(); there {
-			return a, err
-		}
-		if !bell.await(c.cfg.Ending) {
-			return fencing.Answer{}, errNoAnswer
-		}
-	}
 }
 
 // bell wakes a goroutine that waits for answers.

@@ -86,9 +86,9 @@ func (c *Client) Collect() (asked []*question) {
 	return asked
 }
 
-// nonce is one that no notice has had before.
+// nonce is one that no notice has had before. It shows which clients give notice.
 func (c *Client) nonce() string {
-	return c.cfg.ID + "." + strconv.FormatUint(c.nonces.Add(1), 10)
+	return c.fleet.Name() + "/" + c.cfg.ID + "." + strconv.FormatUint(c.nonces.Add(1), 10)
 }
 
 // advance takes the steps that can be taken now. It returns the pause to the next one; while an

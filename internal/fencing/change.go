@@ -31,7 +31,11 @@ func (c *Change) Look() { c.before, c.now = c.now, map[int]string{} }
 // Sealed takes the answer of a node to Seal, in this look.
 func (c *Change) Sealed(node int, a Answer) {
 	if a.Code == OK && a.Token <= MaxToken {
-		c.now[node] = ParseMarker(a.Text).Nonce
+		m := ParseMarker(a.Text)
+		if m.Me.Fleet == c.fleet.Next.Name {
+			m.Nonce = openNonce // by an earlier call: clients of the present one were refused before that
+		}
+		c.now[node] = m.Nonce
 		c.floor = max(c.floor, a.Token)
 	}
 }
@@ -58,10 +62,27 @@ func (c *Change) Floor() uint64 { return c.floor }
 // Raise makes the floor that of other groups, where it is larger.
 func (c *Change) Raise(floor uint64) { c.floor = max(c.floor, floor) }
 
+// Opened is the nodes that serve clients of the next configuration alone, a bit each.
+func (c *Change) Opened() (nodes uint64) {
+	for node, nonce := range c.now {
+		if nonce == openNonce {
+			nodes |= 1 << node
+		}
+	}
+	return nodes
+}
+
+// Done reports whether an earlier call was confirmed: each quorum of the next configuration has a node
+// that it has opened. These know all that was granted, and others may be opened with what they know.
+func (c *Change) Done() bool { return c.fleet.Next.Knows(c.Opened()) }
+
 // Opens returns what REJOIN is sent to a node of the next configuration once the change is
-// Confirmed. It is false of all others, and of nodes that were not sealed.
+// Confirmed. It is false of all others, of nodes that were not sealed, and of those that are open.
 func (c *Change) Opens(node int) (Request, bool) {
 	nonce, found := c.now[node]
 	return Request{Node: node, Verb: RejoinVerb, Nonce: nonce, Floor: c.floor, Fleet: c.fleet.Next.Name},
-		found && c.fleet.Next.Nodes>>node&1 == 1
+		found && nonce != openNonce && c.fleet.Next.Nodes>>node&1 == 1
 }
+
+// openNonce stands for the nonce of a node that is open.
+const openNonce = "open"

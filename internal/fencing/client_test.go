@@ -49,7 +49,7 @@ func TestSecondAttempt(t *testing.T) {
 				last[name] = b.Last
 				break
 			}
-			require.Equal(t, Again, r.Advise(&fleet))
+			require.Equal(t, Again, r.Advise(&fleet, Memory{}))
 		}
 	}
 }
@@ -173,7 +173,7 @@ func TestAdvice(t *testing.T) {
 		for node, code := range c.answers {
 			r.Add(node, Answer{Code: code})
 		}
-		require.Equal(t, c.want, r.Advise(&three), "%v", c.answers)
+		require.Equal(t, c.want, r.Advise(&three, Memory{}), "%v", c.answers)
 	}
 	r := Refusals{}
 	r.Add(1, Answer{Code: Amnesia})
@@ -245,7 +245,7 @@ func TestRejoin(t *testing.T) {
 	require.Equal(t, BeginRejoin(five, 1), r)
 
 	// An operator's floor takes the place of the reads, not of the quarantine.
-	r = BeginInit(five, 1)
+	r = BeginInit(five, 1, five.Now.Name)
 	r.Noticed(Answer{Code: Amnesia, Text: "n"}, 5)
 	require.Equal(t, WaitUntil, r.Next(14))
 	require.Equal(t, SendRejoin, r.Next(15))
@@ -284,8 +284,10 @@ func TestRejoinInAChange(t *testing.T) {
 		require.Equal(t, c.want, r.Fleet(), c.why)
 		require.Equal(t, c.want != "", r.Next(0) == SendRejoin, c.why)
 	}
-	r := BeginInit(replaced, 1)
-	require.Equal(t, "old+new", r.Fleet(), "an operator's number leaves the rest to the call")
+	for names, seen := range map[string]Memory{"old": {Now: 1}, "old+new": {Now: 1, Both: 4}, "new": {Next: 1, Both: 4}} {
+		r := BeginInit(replaced, 1, replaced.At(seen.Stage()))
+		require.Equal(t, names, r.Fleet(), "an operator's number leaves the change where it was")
+	}
 }
 
 // TestChange: a quorum of the present nodes must have the same nonces in two looks, and one of the next
@@ -333,7 +335,7 @@ func TestAllocatesNothing(t *testing.T) {
 			p.Learn(a)
 			r.Add(node, a)
 		}
-		sum += uint64(r.Advise(&five)) + p.above
+		sum += uint64(r.Advise(&five, Memory{})) + p.above
 	}))
 	require.NotZero(t, sum)
 }

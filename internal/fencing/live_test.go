@@ -83,7 +83,7 @@ func (m *stepper) locks(s *state, set uint64, now uint64, step uint8) bool {
 		switch {
 		case f.IsQuorum(granted):
 			return true
-		case r.Advise(f) != Again && !m.firstRefusal:
+		case r.Advise(f, Memory{}) != Again && !m.firstRefusal:
 			return false
 		}
 	}

@@ -96,3 +96,15 @@ func related(marker, client Me) bool {
 	}
 	return all || any && marker.Run != client.Run
 }
+
+// NonceFleet is the clients' fleet that a nonce of theirs names: what is before its slash.
+func NonceFleet(nonce string) string {
+	fleet, _, found := strings.Cut(nonce, "/")
+	if !found {
+		return ""
+	}
+	return fleet
+}
+
+// ofTwo reports whether a nonce is of a client of two configurations.
+func ofTwo(nonce string) bool { return strings.Contains(NonceFleet(nonce), "+") }

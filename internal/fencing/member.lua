@@ -30,6 +30,8 @@ local function mark(member)
   marker = member
 end
 
+local function two(nonce) return nonce:match('^[^/]*%+[^/]*/') end
+
 local function show()
   local top = redis.call('ZREVRANGE', set, 0, 0, 'WITHSCORES')[2] or 0
   return {1, string.format('%.0f ', math.max(tonumber(top), 0)) .. marker}
@@ -42,7 +44,7 @@ if verb == 'rejoin' and nonce ~= '' and nonce == ARGV[3] then
 elseif verb == 'show' or verb == 'read' and active then
   return show()
 elseif active and verb == 'seal' then
-  if names ~= fleet or nonce == '' then
+  if names ~= fleet:match('%+(.*)') and (names ~= fleet or nonce == '') then
     mark('active:' .. me .. ':' .. ARGV[3] .. '.' .. string.format('%.0f', micros()))
   end
   return show()
@@ -52,7 +54,7 @@ elseif active and verb == 'collect' then
   return raise(string.format('%.0f', math.max(micros() - ARGV[3], 0)))
 elseif active then
   return {6, ''}
-elseif verb == 'notice' and nonce == '' then
+elseif verb == 'notice' and (nonce == '' or two(ARGV[3]) and not two(nonce)) then
   nonce = ARGV[3] .. '.' .. string.format('%.0f', micros())
   mark(mine .. nonce)
 elseif verb == 'resume' and names then

@@ -76,10 +76,12 @@ func (n *Node) Collect(me Me, age, now uint64) Answer { return n.Raise(me, now-m
 // Notice gives a node that has forgotten a provisional marker, and answers Amnesia with
 // its nonce: an earlier one of this life, or the one made of n and the node's TIME. A
 // request that is delivered twice, in two lives of the node, makes two nonces. Tokens that
-// the node still has are kept: a token too many does no harm.
+// the node still has are kept: a token too many does no harm. The nonce of a client of two
+// configurations takes the place of one of clients of one, who may be those of a later step: so
+// these learn that a change is under way ([NonceFleet]).
 func (n *Node) Notice(me Me, nonce string, now uint64) Answer {
 	state := n.Marker.read(me)
-	if state.Code == Amnesia && state.Text == "" {
+	if state.Code == Amnesia && (state.Text == "" || ofTwo(nonce) && !ofTwo(state.Text)) {
 		state.Text = nonce + "." + strconv.FormatUint(now, 10)
 		n.Marker = Marker{Provisional, Me{Run: me.Run}, state.Text}
 	}
@@ -100,12 +102,13 @@ func (n *Node) Resume(me Me) Answer {
 // Seal ends the service of a node with a vote to clients that have one of two configurations
 // alone: me has both. It answers what Read does; the marker has a nonce then, made as that of
 // Notice, and [Node.Rejoin] with it ends the seal. A node that is sealed keeps its nonce, but in
-// a change the other way. The nonce of a node that has forgotten is lost with the rest.
+// a change the other way. The nonce of a node that has forgotten is lost with the rest. One that names the second
+// of the two alone was opened, and is not sealed again by a call that comes late.
 func (n *Node) Seal(me Me, nonce string, now uint64) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
 		return state
 	}
-	if n.Marker.Me != me || n.Marker.Nonce == "" {
+	if _, next, _ := strings.Cut(me.Fleet, "+"); n.Marker.Me.Fleet != next && (n.Marker.Me != me || n.Marker.Nonce == "") {
 		n.Marker = Marker{Voting, me, nonce + "." + strconv.FormatUint(now, 10)}
 	}
 	return n.Show(me)

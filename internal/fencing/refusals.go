@@ -40,12 +40,13 @@ func (r *Refusals) Add(node int, a Answer) {
 // Forgotten is the nodes that answered Amnesia, a bit each: each is to be rejoined.
 func (r *Refusals) Forgotten() uint64 { return r.amnesia }
 
-// Advise decides what to do after a round that was lost.
-func (r *Refusals) Advise(f *Fleet) Advice {
+// Advise decides what to do after a round that was lost. shown is the markers that nodes have shown: those
+// without may remember, unless they have answered that they do not.
+func (r *Refusals) Advise(f *Fleet, shown Memory) Advice {
 	switch {
 	case f.blocks(r.misfit):
 		return Misfit
-	case !f.Now.Knows(^r.amnesia) && !f.Next.Knows(^r.amnesia):
+	case r.amnesia != 0 && shown.Perhaps(f.Nodes()&^shown.All()).Without(r.amnesia).Names(f) == "":
 		return Closed
 	case f.blocks(r.held):
 		return Taken

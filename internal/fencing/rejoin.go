@@ -25,18 +25,19 @@ type Rejoin struct {
 	due   time.Duration
 	floor uint64
 
-	// The nodes that were read, a bit each, by what their markers name.
-	now, next, both uint64
-	init            bool // the floor is an operator's: nothing is read
+	read  Memory
+	given string // what the marker is to name, by an operator, with the floor: nothing is read
 }
 
 // BeginRejoin is for a node that answered Amnesia.
 func BeginRejoin(f Fleet, node int) Rejoin { return Rejoin{fleet: f, node: node} }
 
-// BeginInit is for the first start of a fleet, and for one of which too many nodes have
-// forgotten. The steps are the same, the quarantine included, but for the reads: the floor is
-// [InitFloor].
-func BeginInit(f Fleet, node int) Rejoin { return Rejoin{fleet: f, node: node, init: true} }
+// BeginInit is for a node that an operator gives its vote, with a marker that is to name names: at the first start of a
+// fleet, and where too many nodes have forgotten. The steps are the same, the quarantine included,
+// but for the reads: the floor is [InitFloor].
+func BeginInit(f Fleet, node int, names string) Rejoin {
+	return Rejoin{fleet: f, node: node, given: names}
+}
 
 // InitFloor is the floor that an operator's call gives, once the quarantine is over. atLeast
 // is not less than any token of a lock that was granted before it, and blocks have k tokens:
@@ -59,27 +60,11 @@ func (r *Rejoin) Next(now time.Duration) Step {
 }
 
 // Fleet is what the node's marker is to name, or empty while too few nodes have been read.
-//
-// Each configuration that a marker names must have been read: so many of its nodes that each
-// quorum has one of them. While no node is sealed all locks were granted by quorums of the
-// first: its nodes know of them all. If only the second is named the change is done, and
-// its nodes know of them all. In between the locks of clients that have one configuration alone
-// are known there only, and a node that forgets is sealed too: else it could be one of
-// a quorum of clients that the others refuse.
 func (r *Rejoin) Fleet() string {
-	f := &r.fleet
-	all := r.now | r.next | r.both
-	switch {
-	case r.init:
-		return f.Name()
-	case f.Next.Knows(r.next):
-		return f.Next.Name
-	case f.Now.Knows(r.now):
-		return f.Now.Name
-	case f.Now.Knows(all) && f.Next.Knows(all):
-		return f.Name()
+	if r.given != "" {
+		return r.given
 	}
-	return ""
+	return r.read.Names(&r.fleet)
 }
 
 // Due is when the quarantine ends.
@@ -93,7 +78,7 @@ func (r *Rejoin) Floor() uint64 { return r.floor }
 
 // Unread is the nodes that may still be read, a bit each.
 func (r *Rejoin) Unread() uint64 {
-	return r.fleet.Nodes() &^ (r.now | r.next | r.both | 1<<r.node)
+	return r.fleet.Nodes() &^ (r.read.All() | 1<<r.node)
 }
 
 // Noticed takes the reply to NOTICE, or any later word of the node about its marker.
@@ -119,14 +104,7 @@ func (r *Rejoin) Learned(nonce string, node int, a Answer) {
 	if r.step != SendReads || nonce != r.nonce || a.Code != OK || a.Token > MaxToken || node == r.node {
 		return
 	}
-	switch bit := uint64(1) << node; ParseMarker(a.Text).Me.Fleet {
-	case r.fleet.Now.Name:
-		r.now |= bit
-	case r.fleet.Next.Name:
-		r.next |= bit
-	default: // both, as Read answers no other
-		r.both |= bit
-	}
+	r.read.Add(&r.fleet, node, ParseMarker(a.Text))
 	r.floor = max(r.floor, a.Token)
 }
 
@@ -142,4 +120,4 @@ func (r *Rejoin) Rejoined(a Answer, received time.Duration) {
 
 // Drop goes back to the beginning: the node has another nonce, or REJOIN got no reply. A
 // REJOIN is never sent again, and reads are never used for another nonce.
-func (r *Rejoin) Drop() { *r = Rejoin{fleet: r.fleet, node: r.node, init: r.init} }
+func (r *Rejoin) Drop() { *r = Rejoin{fleet: r.fleet, node: r.node, given: r.given} }

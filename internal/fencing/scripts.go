@@ -47,5 +47,5 @@ var (
 const (
 	AcquireSHA1 = "de056ef1a3a72ec870efa3d8468e834606ca51e1"
 	ExtendSHA1  = "ae21c650c92d444a1b5556e17ff6fcd4df926bff"
-	MemberSHA1  = "ca98a1e94b01e8b7196669d8c5d7f726eca2c257"
+	MemberSHA1  = "a5cfa7419b84af06798ebdac249ab3eb2b4e0a10"
 )

@@ -275,17 +275,14 @@ func (m *stepper) initialize(r int) {
 	case m.lowWord:
 		word = max(word, 1) - 1
 	}
-	rejoin := BeginInit(m.fleets[k.step], int(k.node))
+	rejoin := BeginInit(m.fleets[k.step], int(k.node), m.fleets[k.step].At(m.stage(k.step)))
 	rejoin.Noticed(Answer{Code: Amnesia, Text: k.nonce()}, 0)
 	if rejoin.Next(0) != WaitUntil || rejoin.Next(1) != SendRejoin {
 		panic("an operator's floor is not used behind the quarantine")
 	}
 	floor := uint8(min(InitFloor(uint64(word), m.block-1, uint64(shown), 0), uint64(m.top())))
 	x := m.add(initializes, r, int(floor))
-	names := namesNow
-	if rejoin.Fleet() != mes[before].Fleet {
-		names = m.names(&k)
-	}
+	names := slices.Index(fleetNames[:], rejoin.Fleet())
 	m.send(&x.after, r, floor, names)
 	m.settle(&x.after)
 }
@@ -331,9 +328,21 @@ func (m *stepper) read(r, j int) {
 	m.settle(&x.after)
 }
 
+// stage is how far the change has come, as the nodes with a vote show.
+func (m *stepper) stage(step uint8) Stage {
+	var all Memory
+	for i := range m.nodes {
+		v := m.s.nodes[i].node(m.tokens)
+		if v.Marker.Serves(mes[step]) {
+			all.Add(&m.fleets[step], i, v.Marker)
+		}
+	}
+	return all.Stage()
+}
+
 func (w *world) enough(k *client) bool {
 	r := w.rejoin(k)
-	if w.oldReads && r.fleet.Now.Knows(r.now|r.next|r.both) {
+	if w.oldReads && r.fleet.Now.Knows(r.read.All()) {
 		return true
 	}
 	return r.Next(1) == SendRejoin

@@ -42,7 +42,7 @@ type Request struct {
 // time to time whether it has its vote: another client may have been faster.
 type Treatment struct {
 	Rejoin
-	read  uint64 // nodes that were read since the last pause, a bit each
+	tried uint64 // nodes that were read since the last pause, a bit each
 	pause time.Duration
 	until time.Duration // the pause ends
 	ask   bool          // the node, after the pause
@@ -71,7 +71,7 @@ func (t *Treatment) Next(now time.Duration, nonce string, voting uint64) (r Requ
 	case step == WaitUntil:
 		return r, t.rest(now)
 	case step == SendReads:
-		left := t.Unread() & voting &^ t.read
+		left := t.Unread() & voting &^ t.tried
 		if left == 0 { // too few others have a vote
 			return r, t.rest(now)
 		}
@@ -79,7 +79,7 @@ func (t *Treatment) Next(now time.Duration, nonce string, voting uint64) (r Requ
 			left = next // once a change is done, the others name both for ever
 		}
 		node := bits.TrailingZeros64(left)
-		t.read |= 1 << node
+		t.tried |= 1 << node
 		return Request{Node: node, Verb: ReadVerb, Nonce: t.nonce}, 0
 	}
 	return Request{Node: t.node, Verb: RejoinVerb, Nonce: t.nonce, Floor: t.floor, Fleet: t.Fleet()}, 0
@@ -88,7 +88,7 @@ func (t *Treatment) Next(now time.Duration, nonce string, voting uint64) (r Requ
 // rest begins a pause, after which the node is asked.
 func (t *Treatment) rest(now time.Duration) time.Duration {
 	t.pause = min(max(2*t.pause, MinPause), MaxPause)
-	t.until, t.ask, t.read = now+t.pause, true, 0
+	t.until, t.ask, t.tried = now+t.pause, true, 0
 	if t.step == WaitUntil {
 		t.until = min(t.until, t.due)
 	}

@@ -279,9 +279,9 @@ func (k *client) nonce() string {
 // at 1.
 func (w *world) rejoin(k *client) Rejoin {
 	r := Rejoin{fleet: w.readers(k.step), node: int(k.node), step: SendReads, nonce: k.nonce(), due: 1,
-		now: uint64(k.read[namesNow]), next: uint64(k.read[namesNext]), both: uint64(k.read[namesBoth]), floor: uint64(k.floor)}
+		read: Memory{uint64(k.read[namesNow]), uint64(k.read[namesNext]), uint64(k.read[namesBoth])}, floor: uint64(k.floor)}
 	if k.step == after {
-		r.now, r.next = r.next, r.now
+		r.read.Now, r.read.Next = r.read.Next, r.read.Now
 	}
 	if k.phase == waiting && !w.readsEarly {
 		r.step = WaitUntil

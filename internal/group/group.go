@@ -13,7 +13,6 @@
 package group
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"time"
@@ -116,20 +115,8 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 // ErrForgotten is an error that the root package exports.
 var ErrForgotten = fence.ErrForgotten
 
-// Initialize gives nodes a fenced vote that the others cannot bring back. It reports whether those
-// that had one were too few.
-func (g *Group) Initialize(ctx context.Context, atLeast uint64) (alone bool, err error) {
-	if g.fence == nil {
-		return false, fmt.Errorf("%w: InitFencing needs Config.Fenced", engine.ErrConfig)
-	}
-	return g.fence.Initialize(orBackground(ctx), atLeast)
-}
-
-// Change has nodes serve clients of the next configuration alone, if there is one, once the other
-// groups of the meeting have come so far.
-func (g *Group) Change(ctx context.Context, m *fence.Meeting) error {
-	return g.fence.Change(orBackground(ctx), m)
-}
+// IsNew reports whether the group is one that a change adds.
+func (g *Group) IsNew() bool { return g.cfg.In == nodes.Lists{NextNodes: true} }
 
 // queryTimeout is how long a node has to answer a query.
 func (g *Group) queryTimeout() time.Duration {

@@ -109,7 +109,10 @@ func (h *changingHistory) direct() {
 					defer func() { _ = c.Close() }()
 					ctx, cancel := context.WithTimeout(h.T.Context(), wait)
 					defer cancel()
-					if err := c.InitFencing(ctx, 0); err == nil && n == 0 {
+					if h.grouped {
+						_ = c.InitFencing(ctx) // the groups that are new
+					}
+					if err := c.ChangeFencing(ctx); err == nil && n == 0 {
 						returned = true
 					}
 				})
@@ -224,7 +227,7 @@ func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
 			h.machines, h.clocks = append(h.machines, m), append(h.clocks, new(atomic.Int64))
 		}
 		first := h.connect(0, h.machines[0], h.clocks[0])
-		require.NoError(t, first.InitFencing(t.Context(), 0))
+		require.NoError(t, first.InitFencing(t.Context()))
 		require.NoError(t, first.Close())
 		var all sync.WaitGroup
 		for user := range 5 {

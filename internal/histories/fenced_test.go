@@ -204,7 +204,7 @@ func (h *fencedHistory) operate(number uint64) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(h.T.Context(), time.Duration(rng.IntN(10_000))*time.Millisecond)
-		err := h.clients[rng.IntN(len(h.clients))].InitFencing(ctx, atLeast)
+		err := h.clients[rng.IntN(len(h.clients))].RecoverFencing(ctx, max(atLeast, 1))
 		cancel()
 		h.mu.Lock()
 		if err == nil {
@@ -226,7 +226,7 @@ func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
 			c, m := w.ClientOn(w.Machine(), fencedAt(off), func(c *redlock.Config) { c.NoHandOver = true })
 			h.clients, h.machines, h.clocks = append(h.clients, c), append(h.machines, m), append(h.clocks, off)
 		}
-		require.NoError(t, h.clients[0].InitFencing(t.Context(), 0))
+		require.NoError(t, h.clients[0].InitFencing(t.Context()))
 		var all sync.WaitGroup
 		for i := range h.clients {
 			all.Go(func() { h.use(i, 0) })

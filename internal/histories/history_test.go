@@ -67,7 +67,7 @@ func (h *history) initialize() {
 		c := h.Client(func(c *redlock.Config) { c.Fenced, c.MaxTTL = true, maxTTL })
 		ctx, cancel := context.WithTimeout(h.T.Context(), time.Minute)
 		defer cancel()
-		if err := c.InitFencing(ctx, 0); err != nil {
+		if err := c.InitFencing(ctx); err != nil {
 			h.fail("InitFencing: %v", err)
 		}
 		_ = c.Close()

@@ -47,7 +47,7 @@ var fences = []scenario{
 		behind.Store(int64(-24 * time.Hour))
 		clients := []*redlock.Client{s.Client(fencedAt(&swings)), s.Client(fencedAt(&behind)), s.Client(fencedRight())}
 		operator := clients[2]
-		require.NoError(s.T, operator.InitFencing(s.ctx, 0))
+		require.NoError(s.T, operator.InitFencing(s.ctx))
 		var seen uint64
 		for loss, off := range []time.Duration{5 * time.Second, 24 * time.Hour, -time.Hour, 0} {
 			for i := range 60 {
@@ -61,7 +61,7 @@ var fences = []scenario{
 				node.Flush()
 			}
 			time.Sleep(time.Duration(loss) * time.Second)
-			require.NoError(s.T, operator.InitFencing(s.ctx, seen))
+			require.NoError(s.T, operator.RecoverFencing(s.ctx, seen))
 		}
 		require.Greater(s.T, s.lockOnce(clients[1], "another"), seen)
 	}},
@@ -78,7 +78,7 @@ var fences = []scenario{
 				}
 			}
 		})
-		require.NoError(s.T, c.InitFencing(s.ctx, 0))
+		require.NoError(s.T, c.InitFencing(s.ctx))
 		s.lockOnce(far, "hot")
 		s.Servers[0].Flush()
 		time.Sleep(3 * maxTTL) // it is back, and a day ahead for all keys
@@ -93,7 +93,7 @@ var fences = []scenario{
 	// The nodes know tokens of different sizes, for keys that are free, and
 	// a minority is down. No kind of acquire of a new client finds a key taken.
 	{"first attempts of a fenced client", 5, func(s *stage) {
-		require.NoError(s.T, s.Client(fencedRight()).InitFencing(s.ctx, 0))
+		require.NoError(s.T, s.Client(fencedRight()).InitFencing(s.ctx))
 		for i, node := range s.Servers {
 			n, _ := node.Fence(fenceSet)
 			n.Floor = uint64(virtual.TimeOfDay().Add(time.Duration(i%3+1) * time.Hour).UnixMicro())
@@ -129,7 +129,7 @@ var fences = []scenario{
 	{"node that another client has brought back", 3, func(s *stage) {
 		c, m := s.ClientOn(s.Machine(), fencedRight())
 		other := s.Client(fencedRight())
-		require.NoError(s.T, other.InitFencing(s.ctx, 0))
+		require.NoError(s.T, other.InitFencing(s.ctx))
 		time.Sleep(2 * time.Second)
 		require.NoError(s.T, cluster.IsReady(c))
 		m.Link(s.Nodes[2]).Refuse(true)
@@ -150,7 +150,7 @@ var fences = []scenario{
 	// another, within the longest TTL and a second, and bring each back before the next.
 	{"idle fenced clients", 3, func(s *stage) {
 		c := s.Client(fencedRight())
-		require.NoError(s.T, c.InitFencing(s.ctx, 0))
+		require.NoError(s.T, c.InitFencing(s.ctx))
 		s.Client(fencedRight())
 		token := s.lockOnce(c, "k")
 		time.Sleep(time.Minute)
@@ -173,7 +173,7 @@ var fences = []scenario{
 		time.Sleep(time.Minute)
 		require.LessOrEqual(s.T, s.commands()-before, int64(len(s.Nodes)*20*60), "each node is asked once a second by each client")
 		late := s.Client(fencedRight())
-		require.NoError(s.T, late.InitFencing(s.ctx, 0))
+		require.NoError(s.T, late.InitFencing(s.ctx))
 		s.lockOnce(late, "k")
 	}},
 	// Nodes that forget nothing in a restart need no quarantine and no
@@ -183,7 +183,7 @@ var fences = []scenario{
 			s.Nodes[i] = "redis://" + node + "?persistent=yes"
 		}
 		c := s.Client(fencedRight())
-		require.NoError(s.T, c.InitFencing(s.ctx, 0))
+		require.NoError(s.T, c.InitFencing(s.ctx))
 		token := s.lockOnce(c, "k")
 		for _, node := range s.Servers {
 			require.NoError(s.T, node.Restart(false))
@@ -212,7 +212,7 @@ func (s *stage) suspendedAcquire(settings func(*redlock.Config)) {
 	patient := func(c *redlock.Config) { c.NodeTimeout = time.Second }
 	c, m := s.ClientOn(s.Machine(), settings, patient)
 	other := s.Client(settings, patient)
-	if err := other.InitFencing(s.ctx, 0); err == nil { // else they are not fenced
+	if err := other.InitFencing(s.ctx); err == nil { // else they are not fenced
 		require.NoError(s.T, c.Ready(s.ctx))
 	}
 	submitted := func(key string) error {

@@ -70,7 +70,7 @@ func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 	}
 	for _, c := range clients {
 		if err := cluster.IsReady(c); err != nil {
-			require.NoError(w.T, clients[0].InitFencing(w.T.Context(), 0), "only the nodes of fenced clients are not ready at once: %v", err)
+			require.NoError(w.T, clients[0].InitFencing(w.T.Context()), "only the nodes of fenced clients are not ready at once: %v", err)
 		}
 		require.NoError(w.T, c.Ready(w.T.Context()))
 	}

@@ -44,6 +44,8 @@ type Node struct {
 	InFlight                int
 	Granted, Denied, Failed uint64
 	Serves                  string
+	NoVote                  error
+	NoVoteFor               time.Duration
 }
 
 // Write writes s in the text format of Prometheus, version 0.0.4, in one call of w.Write.

@@ -83,7 +83,7 @@ func (n *Nodes) Await() error {
 
 // WarnUnready logs why no lock can be acquired yet, if so.
 func (n *Nodes) WarnUnready() {
-	if _, _, why := n.look(); why != nil && why != engine.ErrClosed {
+	if _, _, why := n.look(false); why != nil && why != engine.ErrClosed {
 		n.engine.Announce([]func(){func() { n.cfg.Logger.Warn("redlock: no lock can be acquired yet", "error", why) }})
 	}
 }
@@ -114,9 +114,11 @@ func (n *Nodes) IsUp(node int) bool {
 // it serves.
 type Node struct {
 	conn.Node
-	Votes  engine.Votes
-	Lists  Lists
-	Serves string
+	NoVote   error         // why it has none in locks, or nil
+	NoVoteIn time.Duration // for how long still, if that is known
+	Votes    engine.Votes
+	Lists    Lists
+	Serves   string
 }
 
 // Show shows each node, with its number. The driver lock is held.
@@ -127,9 +129,21 @@ func (n *Nodes) Show(show func(Node)) {
 }
 
 func (n *Nodes) node(i int) Node {
-	state := Node{n.fleet.Node(i), n.engine.Votes(i), n.cfg.in(i), n.fence.Serves(i)}
+	state := Node{Node: n.fleet.Node(i), Votes: n.engine.Votes(i), Lists: n.cfg.in(i), Serves: n.fence.Serves(i)}
+	state.NoVote, state.NoVoteIn = n.vote(i, &state.Node)
 	state.Index = n.Number(i)
 	return state
+}
+
+// vote is why a node has no vote in locks, and for how long still, if that is known.
+func (n *Nodes) vote(i int, at *conn.Node) (why error, left time.Duration) {
+	switch {
+	case !at.Up:
+		return at.Err, 0
+	case at.Guarded > 0:
+		return conn.ErrQuarantined, max(at.Guarded, n.fence.VoteIn(i))
+	}
+	return n.fence.VoteOf(i), n.fence.VoteIn(i)
 }
 
 // Up notes that a node came up, and returns its state. The driver lock is held, so the log and the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/quorum"
@@ -33,14 +32,14 @@ func (n *Nodes) Voting() {
 // leastWait is how long Ready waits at least before it looks at a quarantine again.
 const leastWait = 10 * time.Millisecond
 
-// Ready waits until a quorum of nodes is up and may vote, until ctx ends, or until the client is
+// Ready waits until a quorum of nodes is up and may vote, or with every all of them, until ctx ends, or until the client is
 // closed. It is woken when a node comes up, and at the end of a quarantine.
-func (n *Nodes) Ready(ctx context.Context) error {
+func (n *Nodes) Ready(ctx context.Context, every bool) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	for {
-		changed, soonest, why := n.look()
+		changed, soonest, why := n.look(every)
 		if why == nil || why == engine.ErrClosed {
 			return why
 		}
@@ -60,7 +59,7 @@ func (n *Nodes) Ready(ctx context.Context) error {
 
 // look returns why there is no quorum, an ErrNoQuorum with the nodes that cannot vote, and when there
 // may be one: once changed is closed, or after soonest.
-func (n *Nodes) look() (changed <-chan struct{}, soonest time.Duration, why error) {
+func (n *Nodes) look(every bool) (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
 	op.Tally.Reset(n.cfg.Quorum)
 	fails := func(node int, why error) {
@@ -72,19 +71,16 @@ func (n *Nodes) look() (changed <-chan struct{}, soonest time.Duration, why erro
 	soonest = time.Hour
 	for i := range n.Len() {
 		node := n.fleet.Node(i)
-		switch {
-		case !node.Up:
-			fails(i, node.Err)
-		case node.Guarded > 0:
-			soonest = min(soonest, node.Guarded)
-			fails(i, conn.ErrQuarantined)
-		default:
-			if why := n.fence.VoteOf(i); why != nil {
-				fails(i, why)
-			}
+		why, left := n.vote(i, &node)
+		if why == nil {
+			continue
 		}
+		if node.Guarded > 0 {
+			soonest = min(soonest, left)
+		}
+		fails(i, why)
 	}
-	ready := op.Tally.Verdict() == quorum.Pending
+	ready := op.Tally.Verdict() == quorum.Pending && !(every && len(op.Failures) > 0)
 	if !ready {
 		if n.readiness.changed == nil {
 			n.readiness.changed = make(chan struct{})

@@ -3,12 +3,10 @@ package router
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/redlock-go/redlock/internal/engine"
-	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/texts"
@@ -46,37 +44,20 @@ func (l *lacking) err() error {
 	return l
 }
 
-// Ready waits until an acquire can win in every group. With ctx it ends for all of them.
-func (r *Router) Ready(ctx context.Context) error {
+// Ready waits until an acquire can win in every group, or with every until every node may vote. With ctx it ends for all of them.
+func (r *Router) Ready(ctx context.Context, every bool) error {
 	if len(r.groups) == 1 {
-		return r.groups[0].Ready(ctx)
+		return r.groups[0].Ready(ctx, every)
 	}
 	all := lacking{groups: len(r.groups)}
 	for i, g := range r.groups {
-		err := g.Ready(ctx)
+		err := g.Ready(ctx, every)
 		if err == engine.ErrClosed {
 			return err
 		}
 		all.add(r.label(i), err)
 	}
 	return all.err()
-}
-
-// InitFencing gives nodes of all groups a vote that the others cannot bring back: all at once,
-// since each group waits for MaxTTL. Then it has the next configuration suffice alone, where one is
-// under way. Of several groups it does not if one of them had no tokens: a group that is new has
-// to have a vote before clients of the present groups end.
-func (r *Router) InitFencing(ctx context.Context, atLeast uint64) error {
-	alone := make([]bool, len(r.groups))
-	err := r.together(ctx, func(ctx context.Context, i int) (err error) {
-		alone[i], err = r.groups[i].Initialize(ctx, atLeast)
-		return err
-	})
-	if err != nil || len(r.groups) > 1 && slices.Contains(alone, true) {
-		return err
-	}
-	m := fence.NewMeeting(len(r.groups))
-	return r.together(ctx, func(ctx context.Context, i int) error { return r.groups[i].Change(ctx, m) })
 }
 
 // together calls f for all groups at once, and returns when all have. f runs no user code but clocks.

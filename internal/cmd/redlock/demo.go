@@ -51,7 +51,7 @@ func demo(ctx context.Context, env *environment, args []string) error {
 	d := &stage{env: env, began: time.Now()}
 	d.show("Three masters are up, on %s.", strings.Join(masters.Addrs(), ", "))
 	d.show("They are given their part in fencing, which takes as long as the longest TTL, %v.", demoTTL)
-	err = client.InitFencing(ctx, 0)
+	err = client.InitFencing(ctx)
 	_ = client.Close()
 	if err != nil {
 		return err

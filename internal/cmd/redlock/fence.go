@@ -4,24 +4,25 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/frontend"
 )
 
 const aboutFence = `
-Fence status shows which nodes have a vote in fencing. Fence init gives nodes their vote: once before the
-first start, and after too many nodes have lost the tokens. It takes as long as -max-ttl, which all
-clients of the nodes must have alike, and the same nodes by the same names.
+Fence status shows which nodes have a vote in fencing, and why the others have none. All clients of the nodes must
+have the same -max-ttl, and the same nodes by the same names. The other verbs take as long as -max-ttl:
 
-After a loss give the largest token that the resources have seen with -at-least; read it when -max-ttl has
-passed since the nodes were lost.
+  fence init     gives the nodes of a new fleet their vote, once, or those of a group that -next-nodes adds
+  fence recover  after too many nodes have lost the tokens: -at-least is the largest token that the resources
+                 have seen, read when -max-ttl has passed since; -lost names nodes that never come back
+  fence change   with -next-nodes or -next-max-ttl, when no client without them is left: has such clients
+                 refused, and those with the next settings alone served
 
-With -next-nodes or -next-max-ttl fence init then has clients without them refused, and those with the next
-settings alone served. Where a group had no vote yet it gives the vote and does nothing else: call it again
-before the next step. SERVES is "next" where that is done, and "now" in groups that do not change.`
+Each looks at all nodes first, and changes nothing if they are not as it needs them. Each may be cut off and made
+again. SERVES is "next" where a change is done, and "now" in groups that do not change.`
 
 func fence(ctx context.Context, env *environment, args []string) error {
 	var atLeast uint64
+	var lost string
 	if len(args) == 0 {
 		args = []string{"-h"}
 	}
@@ -29,13 +30,15 @@ func fence(ctx context.Context, env *environment, args []string) error {
 	if action == "-h" || action == "--help" {
 		action, rest = "status", []string{"-h"}
 	}
-	if action != "status" && action != "init" {
-		return usage("fence wants status or init, and was given %q", action)
+	about, known := acts[action]
+	if !known {
+		return usage("fence wants init, recover, change or status, and was given %q", action)
 	}
-	t := &tool{settings: newSettings(env, "fence status|init [settings]", aboutFence)}
+	t := &tool{settings: newSettings(env, "fence init|recover|change|status [settings]", aboutFence)}
 	t.addNodes()
 	t.BoolVar(&t.json, "json", false, "print JSON")
-	t.Uint64Var(&atLeast, "at-least", 0, "the largest `token` that the resources have seen; 0 for a first start")
+	t.Uint64Var(&atLeast, "at-least", 0, "recover: the largest `token` that the resources have seen")
+	t.StringVar(&lost, "lost", "", "recover: a `list` of nodes that never come back")
 	rest, err := t.parse(rest)
 	switch {
 	case err != nil:
@@ -49,19 +52,27 @@ func fence(ctx context.Context, env *environment, args []string) error {
 		return err
 	}
 	defer client.Close()
-	if action == "init" {
-		if err := initFencing(ctx, t, client, atLeast); err != nil {
-			return err
-		}
+	if about != "" {
+		fmt.Fprintf(t.env.err, "redlock: %s; this takes up to %v\n", about, 2*frontend.MaxTTL(max(t.maxTTL, t.nextMaxTTL)))
+	}
+	switch action {
+	case "init":
+		err = client.InitFencing(ctx)
+	case "recover":
+		err = client.RecoverFencing(ctx, atLeast, list(lost)...)
+	case "change":
+		err = client.ChangeFencing(ctx)
+	}
+	if err != nil {
+		return statusOf(err)
 	}
 	return t.showNodes(ctx, client)
 }
 
-func initFencing(ctx context.Context, t *tool, client *redlock.Client, atLeast uint64) error {
-	wait, what := frontend.MaxTTL(max(t.maxTTL, t.nextMaxTTL)), "giving nodes their vote"
-	if t.isChanging() {
-		wait, what = 2*wait, what+", and then to the next configuration"
-	}
-	fmt.Fprintf(t.env.err, "redlock: %s; this takes up to %v\n", what, wait)
-	return statusOf(client.InitFencing(ctx, atLeast))
+// acts is the verbs, and what they do.
+var acts = map[string]string{
+	"status":  "",
+	"init":    "giving the nodes of a new fleet their vote",
+	"recover": "giving nodes their vote that have forgotten",
+	"change":  "changing to the next configuration",
 }

@@ -172,7 +172,7 @@ func TestBadInput(t *testing.T) {
 		{"serve -config " + broken, "line 2: max-ttl"},
 		{"inspect", "wants one key"},
 		{"break a b", "wants one key"},
-		{"fence frob", "status or init"},
+		{"fence frob", "init, recover, change or status"},
 		{"run name true", "run wants"},
 		{"run -wait soon name -- true", `-wait is "soon"`},
 		{"run -ttl 1s -kill-after 2s name -- true", "-kill-after is 2s"},

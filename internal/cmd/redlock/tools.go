@@ -231,42 +231,25 @@ func (t *tool) measure(ctx context.Context, client *redlock.Client) error {
 	return statusOf(cmp.Or(errs...))
 }
 
-// quorumErrors is those in an error: one for each group without a quorum.
-func quorumErrors(err error) (all []*redlock.QuorumError) {
-	switch e := err.(type) {
-	case *redlock.QuorumError:
-		return []*redlock.QuorumError{e}
-	case interface{ Unwrap() []error }:
-		for _, err := range e.Unwrap() {
-			all = append(all, quorumErrors(err)...)
-		}
-	case interface{ Unwrap() error }:
-		return quorumErrors(e.Unwrap())
-	}
-	return all
-}
+// firstAnswers is how long nodes has every node answer whether it has a vote.
+const firstAnswers = time.Second
 
 // showNodes prints the state of the nodes. The status is 69 where too few may vote.
 func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	if err := t.measure(ctx, client); err != nil {
 		return err
 	}
-	look, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	look, cancel := context.WithTimeout(ctx, firstAnswers) // of every node: whether it has a vote
 	defer cancel()
-	ready := client.Ready(look)
-	without := map[string]error{}
-	for _, failed := range quorumErrors(ready) {
-		for _, n := range failed.Failed {
-			without[n.Addr] = n.Err
-		}
-	}
+	_ = client.ReadyAll(look)
+	at, end := context.WithCancel(ctx)
+	end()
+	ready := client.Ready(at)
 	var all []node
 	for _, n := range client.Stats().Nodes {
-		shown := node{n.Addr, t.in(n), n.Up, n.Up && n.Guarded == 0 && without[n.Addr] == nil, n.Guarded.Seconds(), n.Server, n.Dialect, n.RoundTrip.Seconds(), "", n.Serves}
-		if why := without[n.Addr]; why != nil {
-			shown.Error = why.Error()
-		} else if n.Err != nil {
-			shown.Error = n.Err.Error()
+		shown := node{n.Addr, t.in(n), n.Up, n.NoVote == nil, n.NoVoteFor.Seconds(), n.Server, n.Dialect, n.RoundTrip.Seconds(), "", n.Serves}
+		if n.NoVote != nil {
+			shown.Error = n.NoVote.Error()
 		}
 		all = append(all, shown)
 	}
@@ -277,7 +260,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 			switch {
 			case !n.Up:
 				state = "down"
-			case n.Guarded > 0:
+			case !n.Votes && n.Guarded > 0:
 				state = fmt.Sprintf("no vote for %.3gs", n.Guarded)
 			case !n.Votes:
 				state = "no vote"
