@@ -176,8 +176,8 @@ func (g *Grant) Renew(ctx context.Context, ttl time.Duration) error {
 
 // Drop releases a grant that its client does not need or has not received.
 func (g *Grant) Drop() {
+	g.Lock.ReleaseAsync() // before the next, which does not find it in the table, asks for the lock
 	g.store.remove(g.Lock.Key(), g)
-	g.Lock.ReleaseAsync()
 }
 
 // State is what a quorum has at a key.

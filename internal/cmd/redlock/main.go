@@ -3,12 +3,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -41,8 +44,30 @@ func init() {
 		{"fence", "status|init", "show the nodes' part in fencing, or begin it", fence},
 		{"demo", "", "show locks at work in ten seconds", demo},
 		{"completion", "bash|zsh|fish", "print completions for a shell", completion},
+		{"version", "", "print the version", version},
 		{"help", "[command]", "show this, or what a command does", help},
 	}
+}
+
+// verbSupervise is the command that run starts beside the program.
+const verbSupervise = "supervise"
+
+func version(_ context.Context, env *environment, args []string) error {
+	s := newSettings(env, "version", "Version prints the version of redlock, of Go, and the system that it was built for.\n\n  redlock version")
+	if rest, err := s.parse(args); err != nil || len(rest) > 0 {
+		return cmp.Or(err, usage("version takes no argument"))
+	}
+	number, revision := "unknown", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		number = info.Main.Version
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				revision = " " + setting.Value[:min(12, len(setting.Value))]
+			}
+		}
+	}
+	fmt.Fprintf(env.out, "redlock %s%s %s %s/%s\n", number, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
 }
 
 // environment is what the process has of the system, so that tests can give it another.
@@ -77,6 +102,9 @@ func main() {
 func Main(ctx context.Context, env *environment, args []string) int {
 	if len(args) == 0 {
 		args = []string{"help"}
+	}
+	if args[0] == verbSupervise && len(args) == 2 {
+		return report(env, supervise(env, args[1]))
 	}
 	err := error(usage("there is no command %q; redlock help lists them", args[0]))
 	for _, sub := range subcommands {

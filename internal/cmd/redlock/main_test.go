@@ -19,7 +19,7 @@ import (
 
 // TestMain: a worker of the demo, and a program that run starts, are this binary.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == "demo" || os.Args[1] == "run") {
+	if len(os.Args) > 1 && (os.Args[1] == "demo" || os.Args[1] == "run" || os.Args[1] == verbSupervise) {
 		main()
 		return
 	}

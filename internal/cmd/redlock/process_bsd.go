@@ -2,7 +2,18 @@
 
 package main
 
-import "syscall"
+import (
+	"os/exec"
+	"strings"
+)
 
-// endWithParent does nothing: other systems than Linux do not end a child with its parent.
-func endWithParent(*syscall.SysProcAttr) {}
+// hasOthers reports whether a process of the group runs besides the supervisor.
+func (g *group) hasOthers() bool {
+	list, _ := exec.Command("ps", "-A", "-o", "pid=,stat=,pgid=").Output()
+	for line := range strings.Lines(string(list)) {
+		if words := strings.Fields(line); len(words) == 3 && g.isOf(words[0], words[1][:1], words[2]) {
+			return true
+		}
+	}
+	return false
+}

@@ -6,25 +6,35 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"time"
 )
 
 var forwarded = []os.Signal{os.Interrupt}
 
-// start starts a program. The channel is closed when it has ended.
-func start(child *exec.Cmd) (ended <-chan struct{}, err error) {
-	done := make(chan struct{})
+// group is a program: this system has no groups of processes, and no other signals than the end.
+type group struct {
+	child *exec.Cmd
+	ended chan struct{}
+}
+
+func start(child *exec.Cmd, _ time.Duration) (*group, error) {
+	g := &group{child, make(chan struct{})}
 	if err := child.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
 		_ = child.Wait()
-		close(done)
+		close(g.ended)
 	}()
-	return done, nil
+	return g, nil
 }
 
-// signalGroup ends a program: this system has no other signals and no groups of processes.
-func signalGroup(p *os.Process, _ os.Signal) error { return p.Kill() }
+func (g *group) signal(os.Signal) { _ = g.child.Process.Kill() }
+func (g *group) hurry()           {}
+func (g *group) close()           {}
+func (g *group) hasOthers() bool  { return false }
+
+func supervise(*environment, string) error { return errors.ErrUnsupported }
 
 func suspend(*os.Process) error { return errors.ErrUnsupported }
 func resume(*os.Process) error  { return errors.ErrUnsupported }

@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,18 +25,27 @@ process group, and gets every signal that redlock gets. Its environment has
                                                      in milliseconds of Unix time
 
 If the lock cannot be kept, the program gets SIGTERM when no more than -kill-after is left of it, and
-SIGKILL when nothing is left: it ends before another holder begins.
+SIGKILL when nothing is left: it ends before another holder begins. So does all that it has started, also when
+it ends and leaves jobs in the background, unless -wait-children is given, and when redlock itself is killed:
+a second process sees to that. What has left its process group (setsid, daemons) is not ended. On systems
+other than Unix the program alone is.
 
   redlock run -wait 30s backup -- pg_dump -f /backup/all.sql
+  redlock run -wait-children deploy -- make deploy
+  redlock run -config /etc/redlock.conf -kill-after 20s -ttl 60s report -- ./report.sh
 
-The exit status is that of the program, 128 and the signal that ended it, or 75: the lock is taken;
-69: too few nodes answer; 70: the lock was lost; 64: wrong arguments; 126 or 127: no such program.`
+Variables that begin with REDLOCK_ are settings, which may hold passwords: the program gets none but the four.
+
+The exit status is that of the program, 128 and the signal that ended it or the wait for the lock, or 75: the lock
+is taken; 69: too few nodes answer; 70: the lock was lost; 64: wrong arguments; 126: the program cannot be run;
+127: there is none.`
 
 // running is the settings of run.
 type running struct {
 	*settings
 	ttl, killAfter time.Duration
 	wait           string
+	waitChildren   bool
 }
 
 func run(ctx context.Context, env *environment, args []string) error {
@@ -43,6 +54,7 @@ func run(ctx context.Context, env *environment, args []string) error {
 	r.DurationVar(&r.ttl, "ttl", 10*time.Second, "the TTL of the lock")
 	r.StringVar(&r.wait, "wait", "0", "how long to wait for the lock: a `duration`, 0, or forever")
 	r.DurationVar(&r.killAfter, "kill-after", 0, "how long the program has from SIGTERM to SIGKILL if the lock is lost; 0 is half the TTL, at most 5s")
+	r.BoolVar(&r.waitChildren, "wait-children", false, "hold the lock until what the program has left in the background has ended, too")
 	rest, err := r.parse(args)
 	if err != nil {
 		return err
@@ -57,7 +69,9 @@ func run(ctx context.Context, env *environment, args []string) error {
 		return usage("-kill-after is %v, at most half the TTL of %v works: a lock that is renewed has two thirds left", r.killAfter, r.ttl)
 	}
 	path, err := exec.LookPath(rest[2])
-	if err != nil {
+	if errors.Is(err, os.ErrPermission) {
+		return &exit{126, err}
+	} else if err != nil {
 		return &exit{127, err}
 	}
 	client, err := r.connect(r.logger())
@@ -89,9 +103,16 @@ func (r *running) acquire(ctx context.Context, client *redlock.Client, name stri
 		ctx, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
 	}
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, os.Interrupt)
+	defer signal.Stop(asked)
 	lock, err := client.Acquire(ctx, name, r.ttl)
 	if errors.Is(err, context.Canceled) {
-		return lock, &exit{128 + int(syscall.SIGTERM), err}
+		ended := syscall.SIGTERM
+		if len(asked) > 0 {
+			ended = syscall.SIGINT
+		}
+		return lock, &exit{128 + int(ended), err}
 	}
 	return lock, statusOf(err)
 }
@@ -101,18 +122,20 @@ func (r *running) hold(lock redlock.Lock, child *exec.Cmd) error {
 	kept, stop := lock.KeepAlive(context.Background())
 	defer stop()
 	child.Stdin, child.Stdout, child.Stderr = r.env.in, r.env.out, r.env.err
-	child.Env = append(os.Environ(),
+	child.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "REDLOCK_") })
+	child.Env = append(child.Env,
 		"REDLOCK_KEY="+lock.Key(), "REDLOCK_TOKEN="+lock.Token(), "REDLOCK_FENCE="+strconv.FormatUint(lock.Fence(), 10),
 		"REDLOCK_UNTIL="+strconv.FormatInt(time.Now().Add(lock.Remaining()).UnixMilli(), 10))
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded...)
 	defer signal.Stop(signals)
-	ended, err := start(child)
+	group, err := start(child, r.killAfter/2)
 	if err != nil {
 		release(lock)
 		return &exit{126, err}
 	}
-	lost := r.guard(lock, kept, child, signals, ended)
+	lost := r.guard(lock, kept, group, signals)
+	group.close()
 	if lost != nil {
 		return &exit{exitLost, fmt.Errorf("the lock was lost: %w", lost)}
 	}
@@ -134,20 +157,30 @@ func release(lock redlock.Lock) {
 	_ = lock.Release(ctx)
 }
 
-// guard passes signals on until the program has ended, and ends it before the lock does. It returns
-// why the lock was lost, or nil.
-func (r *running) guard(lock redlock.Lock, kept context.Context, child *exec.Cmd, signals <-chan os.Signal, ended <-chan struct{}) (lost error) {
+// guard passes signals on until the group has ended, and ends it before the lock does. When the program has
+// ended, what it has left gets SIGTERM, and SIGKILL after -kill-after. It returns why the lock was lost, or nil.
+func (r *running) guard(lock redlock.Lock, kept context.Context, group *group, signals <-chan os.Signal) (lost error) {
 	look := time.NewTimer(0) // a look at what is left: the clock of a timer stands still while the machine is suspended
 	defer look.Stop()
-	for {
+	var killAt time.Time // for what the program has left
+	for ended := group.ended; ; {
 		select {
 		case <-ended:
-			return lost
+			ended = nil
 		case s := <-signals:
-			_ = signalGroup(child.Process, s)
+			group.signal(s)
 			continue
 		case <-kept.Done():
 		case <-look.C:
+		}
+		if ended == nil {
+			switch isOver := !killAt.IsZero() && time.Now().After(killAt); {
+			case lost != nil || isOver || !group.hasOthers():
+				return lost
+			case killAt.IsZero() && !r.waitChildren:
+				group.signal(syscall.SIGTERM)
+				killAt = time.Now().Add(r.killAfter)
+			}
 		}
 		left := lock.Remaining()
 		switch {
@@ -159,13 +192,15 @@ func (r *running) guard(lock redlock.Lock, kept context.Context, child *exec.Cmd
 			if errors.Is(lost, redlock.ErrNotHeld) {
 				grace = r.killAfter // it was deleted: the program may clean up, as after a kill by hand
 			}
-			killAt := time.Now().Add(grace)
-			_ = signalGroup(child.Process, syscall.SIGTERM)
+			group.hurry()
+			group.signal(syscall.SIGTERM)
 			kept = context.Background()
-			look.Reset(time.Until(killAt))
+			look.Reset(grace)
 		case lost != nil:
-			_ = signalGroup(child.Process, os.Kill)
+			group.signal(os.Kill)
 			look.Reset(time.Second)
+		case ended == nil:
+			look.Reset(childPause)
 		default:
 			look.Reset(min(left-r.killAfter, lookPause) + time.Millisecond)
 		}
@@ -174,3 +209,6 @@ func (r *running) guard(lock redlock.Lock, kept context.Context, child *exec.Cmd
 
 // lookPause bounds the pause between two looks at what is left of the lock.
 const lookPause = 100 * time.Millisecond
+
+// childPause is the pause between two looks for what the program has left.
+const childPause = 20 * time.Millisecond

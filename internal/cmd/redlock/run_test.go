@@ -3,15 +3,18 @@
 package main
 
 import (
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/fakeredis"
@@ -50,6 +53,8 @@ func TestRun(t *testing.T) {
 	require.NoError(t, lock.Release(t.Context()))
 	status, _, _ = redlockOn(t, servers, append([]string{"run"}, append(flags(5), "job", "--", "/none/such")...)...)
 	require.Equal(t, 127, status)
+	status, _, _ = redlockOn(t, servers, append([]string{"run"}, append(flags(5), "job", "--", "/etc/passwd")...)...)
+	require.Equal(t, 126, status, "it is there, and no program")
 	status, _, _ = redlockOn(t, servers, shell("kill -KILL $$", flags(5)...)...)
 	require.Equal(t, 128+9, status)
 }
@@ -112,6 +117,63 @@ func TestRunIsBroken(t *testing.T) {
 	n, _, _ := redlockOn(t, servers, "break", "-yes", "job")
 	require.Equal(t, exitOK, n)
 	require.Equal(t, exitLost, testkit.Get(t, status))
+}
+
+// TestRunKilled: when redlock is killed, all that the program has started ends before the lock does.
+func TestRunKilled(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	binary, err := os.Executable()
+	require.NoError(t, err)
+	times := 4
+	if testkit.Long() {
+		times = 200
+	}
+	var all sync.WaitGroup
+	dir, room := t.TempDir(), make(chan struct{}, 10)
+	for i := range times {
+		all.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			name := "killed" + strconv.Itoa(i)
+			file := filepath.Join(dir, name)
+			cmd := exec.Command(binary, shell(`trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(2)...)...)
+			cmd.Args[len(cmd.Args)-5] = name
+			cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
+			if !assert.NoError(t, cmd.Start()) {
+				return
+			}
+			testkit.Await(t, "the program runs", func() bool { b, _ := os.ReadFile(file); return len(b) > 1 })
+			time.Sleep(rand.N(500 * time.Millisecond))
+			assert.NoError(t, cmd.Process.Kill())
+			_ = cmd.Wait()
+			text, _ := os.ReadFile(file)
+			pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+			testkit.Await(t, "the lock ends", func() bool { return holders(servers, name) == 0 })
+			assert.False(t, isAlive(pid), "it works beside the next holder")
+		})
+	}
+	all.Wait()
+}
+
+// TestRunChildren: what the program leaves in the background ends with the lock, or is waited for. It gets no
+// setting of redlock, which may hold passwords.
+func TestRunChildren(t *testing.T) {
+	servers := cluster.Start(t, 3)
+	t.Setenv("REDLOCK_NODES", nodesOf(servers))
+	file := filepath.Join(t.TempDir(), "done")
+	text := `(sleep 0.3; env >` + file + `) >/dev/null 2>&1 & exit 5`
+	status, _, _ := redlockOn(t, servers, shell(text, flags(5)...)...)
+	require.Equal(t, 5, status)
+	require.Zero(t, holders(servers, "job"))
+	time.Sleep(400 * time.Millisecond) // it would have written by now
+	require.NoFileExists(t, file)
+	status, _, _ = redlockOn(t, servers, shell(text, flags(5, "-wait-children")...)...)
+	require.Equal(t, 5, status)
+	vars, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(vars), "REDLOCK_KEY=job")
+	require.NotContains(t, string(vars), "REDLOCK_NODES")
 }
 
 // TestRunForwards: every signal that redlock gets is the program's.
