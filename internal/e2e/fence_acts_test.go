@@ -234,3 +234,36 @@ func TestTwoActsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestFarClockCostsItsClient: one client's clock was a year ahead, and a rolling restart made its token the floor of
+// all keys. Other clients meet the floor once, and need one attempt from then on.
+func TestFarClockCostsItsClient(t *testing.T) {
+	changes(t, func(c *changing) {
+		far := c.client(three, nil, 365*24*time.Hour)
+		c.grows(far, "one")
+		attempts := 0
+		c.client(three, nil, 0) // it stays, and brings nodes back
+		other := cluster.Connect(c.T, nil, fromTo(c.servers, three, nil), fenced(0), func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Kind == redlock.OpAcquire {
+					attempts++
+				}
+			}
+		})
+		c.grows(other, "k")
+		for _, i := range three {
+			c.servers[i].Flush()
+			awaitPassed(c.T, 100*time.Millisecond)
+			_, _ = other.TryAcquire(c.Context(), "looks", fenceTTL)
+			c.awaitVote(i, func() {})
+			require.NoError(c, other.ReadyAll(c.Context()))
+		}
+		c.grows(other, "k")
+		attempts = 0
+		for i := range 100 {
+			c.grows(other, fmt.Sprint("key", i%10))
+		}
+		awaitPassed(c.T, fenceTTL)
+		require.Equal(c, 100, attempts)
+	})
+}

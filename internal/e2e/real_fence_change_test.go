@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -27,6 +28,9 @@ type fencedLoad struct {
 	stops [4]chan struct{}
 	ended [4]sync.WaitGroup
 
+	callers int           // of each client; 0: 16
+	timeout time.Duration // NodeTimeout
+
 	mu      sync.Mutex
 	turn    int
 	grants  map[string][]loadGrant
@@ -34,6 +38,8 @@ type fencedLoad struct {
 	failed  map[string]int
 	phases  []string // the last is the present one
 	took    map[string][]time.Duration
+
+	granted, fell, overlaps, kept, lost int
 }
 
 type loadGrant struct {
@@ -51,7 +57,7 @@ func newFencedLoad(t *testing.T, name string, lists [3][2][]string) *fencedLoad 
 }
 
 func (l *fencedLoad) connect(step int) *redlock.Client {
-	cfg := redlock.Config{Nodes: l.lists[step][0], NextNodes: l.lists[step][1], Fenced: true, MaxTTL: loadTTL, Retry: redlock.Retry{Max: 20 * time.Millisecond}}
+	cfg := redlock.Config{Nodes: l.lists[step][0], NextNodes: l.lists[step][1], Fenced: true, MaxTTL: loadTTL, NodeTimeout: l.timeout, Retry: redlock.Retry{Max: 20 * time.Millisecond}}
 	knobs.Of(&cfg).FenceSet = l.name
 	c, err := redlock.New(cfg)
 	require.NoError(l, err)
@@ -111,7 +117,7 @@ func (l *fencedLoad) endAll() {
 // run is one client in a step, with some goroutines, until stop is closed.
 func (l *fencedLoad) run(c *redlock.Client, step int, stop <-chan struct{}) {
 	var all sync.WaitGroup
-	for i := range 16 {
+	for i := range cmp.Or(l.callers, 16) {
 		own := fmt.Sprintf("%s %p %d", l.name, c, i)
 		all.Go(func() {
 			for {
@@ -154,12 +160,16 @@ func (l *fencedLoad) once(c *redlock.Client, step int, own string) {
 	l.turn++
 	for _, g := range l.grants[key] {
 		if g.at < began && g.token >= lock.Fence() {
+			l.fell++
 			assert.Failf(l, "a token that does not grow", "%s: %d after %d", key, lock.Fence(), g.token)
 		}
 	}
 	l.grants[key] = append(l.grants[key], loadGrant{lock.Fence(), l.turn})
 	if n := len(l.grants[key]); n > 64 {
 		l.grants[key] = slices.Delete(l.grants[key], 0, n-64)
+	}
+	if l.granted++; l.holders[key] > 0 {
+		l.overlaps++
 	}
 	if l.holders[key]++; l.holders[key] > 1 {
 		assert.Failf(l, "two holders", "%s", key)

@@ -251,7 +251,7 @@ func (b *batch) fenced(node, i int, kind Kind, a fencing.Answer) {
 	case fencing.OK, fencing.Held, fencing.Gone:
 		b.answered(node, i, a.Code == fencing.OK, kind)
 		return
-	case fencing.Stale:
+	case fencing.Stale, fencing.Low:
 		if r := &b.rounds[i]; r.tally.Outcome(node) == 0 {
 			r.stale |= 1 << uint(node)
 			b.countStale(i, r)

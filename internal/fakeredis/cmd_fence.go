@@ -69,7 +69,7 @@ func (f *fenceCall) acquire() {
 		e := f.table().get(key, f.now)
 		a := node.Acquire(f.me, f.lockName(key), fencing.Block{First: token(first), Last: token(last)}, e != nil)
 		if a.Code == fencing.Held && e.kind != stringKind && token(first) <= a.Token {
-			a.Code = fencing.Stale // MGET shows strings alone
+			a = node.Acquire(f.me, f.lockName(key), fencing.Block{First: token(first), Last: token(last)}, false) // MGET shows strings alone
 		}
 		if a.Code == fencing.OK {
 			nonce, ttl := f.arg(4*i+3), f.arg(4*i+4)
@@ -254,7 +254,7 @@ func (f *fenceCall) sayWhole(a fencing.Answer, shows bool) {
 	var digits [20]byte
 	if shows {
 		f.text(string(strconv.AppendUint(digits[:0], a.Token, 10)) + " " + a.Text)
-	} else if a.Code == fencing.Held || a.Code == fencing.Stale {
+	} else if a.Code == fencing.Held || a.Code == fencing.Stale || a.Code == fencing.Low {
 		f.bulk(strconv.AppendUint(digits[:0], a.Token, 10))
 	} else {
 		f.text(a.Text)

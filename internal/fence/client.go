@@ -78,6 +78,7 @@ type Client struct {
 	doubted   atomic.Uint64 // those of them that may have changed since they were asked
 	relapsed  atomic.Uint64 // those that have answered since that they have forgotten
 	nonces    atomic.Uint64 // that were made
+	ahead     atomic.Int64  // µs by which the largest floor that was met was ahead of the client's own running time
 
 	// These belong to the goroutine that calls Turn.
 	recoveries map[int]*recovery
@@ -226,6 +227,9 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 		return err
 	}
 	var ok bool
+	if ahead := c.ahead.Load(); ahead != 0 {
+		now = max(now, uint64(ahead+c.cfg.Clock.Now().Microseconds())+1)
+	}
 	if *b, ok = p.Next(now, block); !ok {
 		return fmt.Errorf("%w: a node has accepted a token that leaves none below 2^53", errClock)
 	}
@@ -268,6 +272,9 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 	for _, t := range op.Refusals {
 		r.Add(t.Node, t.Answer)
 		p.Learn(t.Answer)
+		if t.Answer.Code == fencing.Low {
+			c.remember(t.Answer.Token)
+		}
 	}
 	switch advice := r.Advise(&c.fleet, c.shown()); advice {
 	case fencing.Misfit:
@@ -288,6 +295,20 @@ func (c *Client) shown() fencing.Memory {
 
 // IsChanging reports whether the client has two configurations.
 func (c *Client) IsChanging() bool { return c != nil && c.fleet.Next.Nodes != 0 }
+
+// remember takes notice of a floor: all keys have it. So the proposals that follow are above it, and grow with time, as
+// those of a clock do: a key that is locked again costs one attempt too. Tokens of other locks are not remembered.
+func (c *Client) remember(floor uint64) {
+	if floor >= fencing.MaxToken {
+		return
+	}
+	ahead := int64(floor) - c.cfg.Clock.Now().Microseconds()
+	for before := c.ahead.Load(); before == 0 || before < ahead; before = c.ahead.Load() {
+		if c.ahead.CompareAndSwap(before, ahead) {
+			return
+		}
+	}
+}
 
 // Granted notes which nodes have granted an acquire. One that was not known to have its vote
 // is asked at once: another client has brought it back.

@@ -19,7 +19,7 @@ for i = 1, n do
   else
     local e = first <= top and least(key) or top
     if first <= e and not call('MGET', key)[1] then
-      out[i] = {3, string.format('%.0f', e)}
+      out[i] = {e == floor and 4 or 3, string.format('%.0f', e)}
     elseif first > e and call('SET', key, ARGV[a + 2], 'NX', 'PX', ARGV[a + 3]) then
       won[#won + 1], won[#won + 2] = ARGV[a + 1], 'k' .. key
       out[i] = 1

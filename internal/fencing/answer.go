@@ -11,8 +11,8 @@ type Code uint8
 const (
 	OK      Code = iota + 1 // done; of READ: Token is the largest that the node knows
 	Held                    // the lock key exists; Token is E
-	Stale                   // the proposed token is not above E; Token is E
-	_                       // 4 is not used
+	Stale                   // the proposed token is not above F, which is E; Token is E
+	Low                     // it is not above the floor, which is E; Token is E
 	Amnesia                 // the node has no vote; Text is its provisional nonce, or empty
 	Active                  // the node needs no NOTICE or REJOIN: it has a vote
 	Foreign                 // Text is the marker of a fleet that is configured otherwise
@@ -20,7 +20,7 @@ const (
 	Invalid                 // no number that may be a token, or no block
 )
 
-var codes = [...]string{"none", "OK", "HELD", "STALE", "none", "AMNESIA", "ACTIVE", "FOREIGN", "GONE", "INVALID"}
+var codes = [...]string{"none", "OK", "HELD", "STALE", "LOW", "AMNESIA", "ACTIVE", "FOREIGN", "GONE", "INVALID"}
 
 // String is the name that the protocol's text uses.
 func (c Code) String() string {

@@ -72,7 +72,7 @@ func (m *stepper) locks(s *state, set uint64, now uint64, step uint8) bool {
 			if a.Code == OK {
 				granted |= 1 << i
 			}
-			if a.Code == Stale {
+			if a.Code == Stale || a.Code == Low {
 				p.Learn(a)
 				if m.firstRefusal {
 					break

@@ -39,6 +39,8 @@ func (n *Node) Acquire(me Me, name string, b Block, exists bool) Answer {
 	switch {
 	case exists:
 		return Answer{Code: Held, Token: e}
+	case b.First <= e && e == n.Floor:
+		return Answer{Code: Low, Token: e}
 	case b.First <= e: // never Last: the holders before would share tokens
 		return Answer{Code: Stale, Token: e}
 	case found:

@@ -16,11 +16,11 @@ type Proposal struct {
 // lock, two suffice.
 const maxRow = 4
 
-// Learn takes notice of the answer of a node to the last attempt: Stale and Held have the
+// Learn takes notice of the answer of a node to the last attempt: Stale, Low and Held have the
 // token that must be exceeded. Only this call's proposal is raised, not the client's clock, which
 // would add each of its own steps to all that follow.
 func (p *Proposal) Learn(a Answer) {
-	if (a.Code == Stale || a.Code == Held) && a.Token < MaxToken { // there is none above that
+	if (a.Code == Stale || a.Code == Low || a.Code == Held) && a.Token < MaxToken { // there is none above that
 		p.above = max(p.above, a.Token)
 	}
 }

@@ -28,7 +28,7 @@ func (r *Refusals) Add(node int, a Answer) {
 		r.ok |= bit
 	case Held:
 		r.held |= bit
-	case Stale:
+	case Stale, Low:
 		r.number |= bit
 	case Amnesia:
 		r.amnesia |= bit

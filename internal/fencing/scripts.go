@@ -45,7 +45,7 @@ var (
 
 // The digests under which servers know the scripts; a test recomputes them.
 const (
-	AcquireSHA1 = "de056ef1a3a72ec870efa3d8468e834606ca51e1"
+	AcquireSHA1 = "a64e3c2dfc8d98f2f893b34d466aa86c0639f921"
 	ExtendSHA1  = "ae21c650c92d444a1b5556e17ff6fcd4df926bff"
 	MemberSHA1  = "a5cfa7419b84af06798ebdac249ab3eb2b4e0a10"
 )

@@ -86,7 +86,7 @@ func answerOf(reply any) Answer {
 		return Answer{Code: Code(code)}
 	}
 	a := Answer{Code: Code(reply.([]any)[0].(int)), Text: reply.([]any)[1].(string)}
-	if a.Code == Held || a.Code == Stale || a.Code == OK {
+	if a.Code == Held || a.Code == Stale || a.Code == Low || a.Code == OK {
 		number, marker, _ := strings.Cut(a.Text, " ")
 		a.Token, _ = strconv.ParseUint(number, 10, 64)
 		a.Text = marker
