@@ -137,7 +137,7 @@ func TestRunKilled(t *testing.T) {
 			defer func() { <-room }()
 			name := "killed" + strconv.Itoa(i)
 			file := filepath.Join(dir, name)
-			cmd := exec.Command(binary, shell(`trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(2)...)...)
+			cmd := exec.Command(binary, shell(`trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(2, "-node-timeout", "1s", "-wait", "10s")...)...)
 			cmd.Args[len(cmd.Args)-5] = name
 			cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
 			if !assert.NoError(t, cmd.Start()) {
