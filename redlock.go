@@ -239,7 +239,7 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // Callers of one client that wait for the same key stand in line, first in, first out; only the first asks
 // the nodes. The processes that wait queue up on one node, the same one for all that write Config.Nodes
 // alike. The first is notified when the lock is released, and asks when its TTL ends. Package conn lists the
-// permissions for that; without them processes are woken in no order, or ask after the pauses of Retry.
+// permissions for that; without them processes ask after the pauses of Retry.
 //
 // A released lock passes to the next caller in line of this client without a round trip: at most 63 times in
 // a row, while 7/8 of that caller's ttl are left, and if other processes wait, once for each caller that

@@ -54,7 +54,6 @@ const (
 const (
 	queueSuffix  = ":redlock:queue"
 	ticketSuffix = ":redlock:ticket:"
-	gateSuffix   = ":redlock:gate"
 	gapSuffix    = ":redlock:gap"
 )
 
@@ -96,27 +95,6 @@ func AppendWatch(dst []byte, key string) (_ []byte, replies int) {
 	return appendWatch(dst, key, "", ""), 2
 }
 
-// AppendGate is AppendQueue without scripts: one process at a time has the gate, a key that
-// expires, and the others track it, in no order. renew means that the process has it. The replies
-// to Enter are those of SET, of CLIENT CACHING and of PTTL.
-func AppendGate(dst []byte, key, id string, way Way, renew bool) (_ []byte, replies int) {
-	if way != Enter {
-		dst = append(dst, "*2\r\n$3\r\nDEL\r\n"...)
-		return appendName(dst, key, gateSuffix, ""), 1
-	}
-	dst = append(dst, "*6\r\n$3\r\nSET\r\n"...)
-	dst = appendName(dst, key, gateSuffix, "")
-	dst = resp.AppendBulkString(dst, id)
-	if renew {
-		dst = append(dst, "$2\r\nXX\r\n"...)
-	} else {
-		dst = append(dst, "$2\r\nNX\r\n"...)
-	}
-	dst = append(dst, "$2\r\nPX\r\n"...)
-	dst = appendInt(dst, FirstTicket.Milliseconds())
-	return appendWatch(dst, key, gateSuffix, ""), 3
-}
-
 // AppendClaim claims the gap that the processes of a queue leave now, for one of them, and
 // prevents further claims for a while. The replies are those of SET, OK for one process, and of
 // PTTL.
@@ -147,15 +125,11 @@ type Name uint8
 const (
 	OfLock Name = iota
 	OfTicket
-	OfGate
 )
 
 // CutName returns the key of the lock that a tracked name belongs to. A ticket counts only if it
 // is that of id.
 func CutName(name []byte, id string) (key []byte, what Name) {
-	if key, ok := bytes.CutSuffix(name, []byte(gateSuffix)); ok {
-		return key, OfGate
-	}
 	if n := len(name) - len(id); n > 0 && string(name[n:]) == id {
 		if key, ok := bytes.CutSuffix(name[:n], []byte(ticketSuffix)); ok {
 			return key, OfTicket

@@ -39,8 +39,8 @@ type Contender struct {
 	pause   time.Duration // no attempt before
 	poll    time.Duration // nor before this, where no node can push
 
-	failed int // node that is not asked before retry
-	retry  time.Duration
+	aside  bool    // the last attempt was refused by no holder: it polls, and stands in no queue
+	failed failing // nodes that are not asked for a while
 
 	refused  uint64 // the nodes that have denied the last attempt, a bit each
 	deaf     uint64 // those that have denied one which a quorum granted: their key is no holder's
@@ -57,7 +57,7 @@ const none = -1
 // of the nodes follows from them and its key (rendezvous hashing), so it is the same in all
 // processes that name the nodes alike, in any order.
 func (c *Contender) Init(key string, names []uint64) {
-	*c = Contender{order: c.order[:0], seat: none, watched: none, asking: none, due: true}
+	*c = Contender{order: c.order[:0], failed: failing{until: c.failed.until[:0], times: c.failed.times[:0]}, seat: none, watched: none, asking: none, due: true}
 	hash := Hash(key)
 	for node := range names {
 		c.order = append(c.order, uint8(node))
@@ -150,20 +150,27 @@ func (c *Contender) advised(s *Surroundings) Step {
 		return c.polls(s)
 	}
 	c.Lost(^s.Usable)
-	home := c.home(s, ^uint64(0))
-	if c.seat != none && c.seat != home && (c.again || s.Slow>>uint(c.seat)&1 == 1) {
-		step := Step{Action: Leave, Node: c.seat, First: c.first}
-		c.seat, c.first = none, false
+	if c.aside {
+		if c.seat != none {
+			return c.leave()
+		}
+		return c.polls(s)
+	}
+	out, until := c.failed.at(s.Now)
+	well := *s
+	well.Usable &^= out
+	if well.Usable == 0 {
+		step := c.polls(s)
+		if step.Action == Pause && s.Held <= s.Now {
+			step.Until = min(step.Until, until)
+		}
 		return step
 	}
+	home := c.home(&well, ^uint64(0))
+	if c.seat != none && c.seat != home && (c.again || s.Slow>>uint(c.seat)&1 == 1) {
+		return c.leave()
+	}
 	if c.seat == none {
-		if home == c.failed && s.Now < c.retry {
-			step := c.polls(s)
-			if step.Action == Pause && s.Held <= s.Now {
-				step.Until = min(step.Until, c.retry)
-			}
-			return step
-		}
 		return Step{Action: Enter, Node: home}
 	}
 	if c.again || c.rung && s.Now >= c.calm || s.Now >= c.renew || !c.first && s.Now >= c.change {
@@ -179,12 +186,20 @@ func (c *Contender) advised(s *Surroundings) Step {
 	return step
 }
 
+// leave gives the place in the queue up.
+func (c *Contender) leave() Step {
+	step := Step{Action: Leave, Node: c.seat, First: c.first}
+	c.seat, c.first = none, false
+	return step
+}
+
 // inQueue is advised for a process in a queue.
 func (c *Contender) inQueue(s *Surroundings) Step {
+	out, _ := c.failed.at(s.Now)
 	switch {
 	case !c.first:
 		return Step{Until: min(c.change, c.renew)}
-	case c.gap.isOpen(s.Now) && (c.gap.watch || s.Now < c.retry):
+	case c.gap.isOpen(s.Now) && (c.gap.watch || out != 0):
 		return Step{Until: min(c.gap.open, c.renew)}
 	case c.gap.isOpen(s.Now): // it sees whether another takes the lock
 		return Step{Action: Watch, Node: c.home(s, ^c.deaf)}
@@ -196,8 +211,9 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		return Step{Action: Attempt}
 	case c.watched == none:
 		among := *s
-		if s.Now < c.retry {
-			among.Usable &^= 1 << uint(c.failed) // it is not the node of the seat
+		among.Usable &^= out // the node of the seat is none of them
+		if well := among.Usable &^ c.failed.recently(s.Now); well != 0 { // others may have the key of a release that they refused
+			among.Usable = well
 		}
 		preferred := c.refused &^ c.deaf
 		if preferred == 0 { // it has not asked in this turn
@@ -263,18 +279,6 @@ func Millis(n int64) time.Duration {
 	return time.Duration(min(max(0, n), 1<<40)) * time.Millisecond
 }
 
-// gateTurn is how long a process that has had the gate leaves it to others.
-const gateTurn = 20 * time.Millisecond
-
-// EntryOfGate is the answer where a gate stands in for the queue: whether the process has
-// it, or has just given it up, and for how long it lives.
-func EntryOfGate(has, again bool, left, short time.Duration) Entry {
-	if !has && again {
-		left = gateTurn // so that others take it
-	}
-	return Entry{First: has, Others: 1, Lease: short, Left: min(left, short)}
-}
-
 // Entered reports that the process is in a node's queue.
 func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	was := c.first && c.seat == node && !c.again
@@ -294,15 +298,11 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 // leastLease bounds how often a process enters a queue that answers without sense.
 const leastLease = 10 * time.Millisecond
 
-// Failed reports that an action at a node has failed. For a while the process polls, unless
-// it may use another node.
+// Failed reports that an action at a node has failed. For a while the process uses the others.
 func (c *Contender) Failed(s *Surroundings, node int) {
 	c.Lost(1 << uint(node))
-	c.failed, c.retry = node, s.Now+failedFor
+	c.failed.add(s.Now, node)
 }
-
-// failedFor is how long a node is not asked again that has failed for one lock alone.
-const failedFor = time.Second
 
 // Lost reports that pushes of nodes may be lost, a bit each.
 func (c *Contender) Lost(nodes uint64) {
@@ -338,6 +338,7 @@ func (c *Contender) Refused(s *Surroundings, denied uint64) {
 	if c.watched != none && denied>>uint(c.watched)&1 == 0 {
 		c.watched = none // the key that it had was set and deleted by this attempt, which ends tracking
 	}
+	c.aside = denied == 0
 	switch {
 	case denied == 0:
 		c.due, c.watched, c.pause = true, none, s.Now+s.Pause
@@ -371,7 +372,7 @@ const freeRings = 8
 func (c *Contender) Won(s *Surroundings, denied uint64) {
 	c.again = !c.first || c.others > 0 || c.rung || c.seat != none && c.seat != c.home(s, ^uint64(0))
 	c.due, c.watched, c.refused, c.attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
-	c.asks, c.deaf, c.ask = false, denied, s.Now+s.Ask
+	c.asks, c.aside, c.deaf, c.ask = false, false, denied, s.Now+s.Ask
 	c.gap.granted(s.Now)
 }
 

@@ -27,7 +27,7 @@ func TestRealWoken(t *testing.T) {
 	for name, key := range map[string]string{
 		"usual":   "k",
 		"longest": strings.Repeat("k", 4096),
-		"a gate":  "k:redlock:gate",
+		"a gap":   "k:redlock:gap",
 		"a queue": "k:redlock:queue",
 		"bytes":   "k\r\n\x00$3\r\n",
 	} {

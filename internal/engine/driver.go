@@ -164,6 +164,16 @@ func (e *Engine) flush() {
 	e.complete()
 }
 
+// LacksQuorum reports whether too few nodes can vote for an acquire to win: it is failed without being sent.
+func (e *Engine) LacksQuorum() bool {
+	if !e.quorumUnavailable.Load() { // it is noted with each acquire
+		return false
+	}
+	e.driver.Lock()
+	e.turn(func() { e.nonvoters() })
+	return e.quorumUnavailable.Load()
+}
+
 // nonvoters returns the nodes without a vote, a bit each: they are down or quarantined. If the
 // others are no quorum, no acquire can win.
 func (e *Engine) nonvoters() uint64 {

@@ -129,6 +129,18 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *operation.Call
 	for {
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
+		if t.ShouldRetry(err) && err != engine.ErrTaken {
+			// No holder has refused it: another key's group has no quorum, for example. It stands before others in no line.
+			for _, w := range turns {
+				w.GiveUp()
+			}
+			turns = nil
+			g.report(ctx, nil, h, r)
+			if why := t.Pause(ctx); why != waiting.MayAttempt {
+				return Handle{}, g.waitedInVain(ctx, t, why)
+			}
+			continue
+		}
 		wanted, denied := 0, uint64(0) // the place of the key to stand in line for
 		if refused, by := c.Refused(); refused >= 0 && err == engine.ErrTaken {
 			wanted, denied = refused, deniedBy(by)

@@ -68,6 +68,21 @@ var answers = []scenario{
 			}
 		}
 	}},
+	// A set that fails for another of its keys says nothing about the first.
+	{"a set beside a line", 6, func(s *stage) {
+		c, other := s.deadGroup()
+		for _, node := range s.Servers[:3] {
+			node.Set("k", "another's", 0)
+		}
+		go func() { _, _ = c.AcquireAll(s.ctx, longTTL, "k", other) }()
+		time.Sleep(promptly)
+		for range 5 {
+			ctx, cancel := context.WithTimeout(s.ctx, 300*time.Millisecond)
+			_, err := c.Acquire(ctx, "k", longTTL)
+			cancel()
+			require.ErrorIs(s.T, err, redlock.ErrTaken)
+		}
+	}},
 	// A call that does not wait costs nothing while a recent vote speaks for it, and one attempt else.
 	{"tried beside a line", 3, func(s *stage) {
 		held, c := s.take(s.Client(), "k", longTTL), s.Client()

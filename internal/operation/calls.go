@@ -40,6 +40,7 @@ type Calls struct {
 	all   []*engine.Call // in place of one, for several keys
 	parts []part         // of all, in that order
 	asked int            // how many parts the nodes were asked for; of a release or extend all
+	vain  *engine.Op     // of a group without a quorum, for which no other was asked; or nil
 }
 
 // part is the calls of one operation for the keys in one group.
@@ -152,9 +153,27 @@ func (c *Calls) Do(ctx context.Context) (op *engine.Op, unsent bool, err error) 
 }
 
 // inTurn asks the groups one after another: of two sets that overlap, the one that is first where
-// they meet first wins, and the other asks no further.
+// they meet first wins, and the other asks no further. A group that is known to have no quorum comes before
+// all: others would lack the keys of the rest for as long as these are held in vain.
 func (c *Calls) inTurn(ctx context.Context) error {
-	for c.asked = 0; c.asked < len(c.parts); {
+	c.asked, c.vain = 0, nil
+	for _, p := range c.parts {
+		if !p.site.Engine().LacksQuorum() {
+			continue
+		}
+		if err := p.site.Engine().Begin(p.calls[:1]); err != nil {
+			return err
+		}
+		if err := engine.AwaitAll(ctx, p.calls[:1]); err != nil {
+			return err
+		}
+		if c.vain = &p.calls[0].Op; c.vain.Err != nil {
+			return nil
+		}
+		p.site.Engine().Forgo(c.vain, context.Canceled) // it has one again
+		c.vain = nil
+	}
+	for c.asked < len(c.parts) {
 		p := &c.parts[c.asked]
 		if err := p.site.Engine().Begin(p.calls); err != nil {
 			return err

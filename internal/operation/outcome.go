@@ -18,6 +18,9 @@ func (c *Calls) outcome(ended error) (op *engine.Op, unsent bool, err error) {
 	if c.one != nil {
 		return op, false, op.Err
 	}
+	if c.vain != nil {
+		return c.vain, true, c.vain.Err
+	}
 	for _, one := range c.sent() {
 		if next := engine.Joint(err, one.Err); next != err {
 			op, err = &one.Op, next

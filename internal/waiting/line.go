@@ -157,7 +157,7 @@ func (l *line) freed(now time.Duration) {
 	l.wake()
 }
 
-// pushed notes that a node has pushed the key, or the process's ticket or the gate for it. It
+// pushed notes that a node has pushed the key, or the process's ticket for it. It
 // reports whether the process has a place that it may not need.
 func (l *line) pushed(node int, ofLock bool) (vacant bool) {
 	matters := false

@@ -16,14 +16,13 @@ import (
 // tracking is what each node does for waiters: it reports that a key has changed (which nodes
 // call tracking), and has queues of processes. Tracking is switched on for a connection by
 // the first query that needs it, and tried then: a node is not used if its pushes do not
-// arrive. A node that refuses the script of the queue has a gate in its place.
+// arrive, or if it refuses the script of the queue.
 type tracking struct {
 	lines  *Lines
 	id     string        // this process's, in queues
 	usable atomic.Uint64 // nodes, a bit each: up, and nothing speaks against them
 	tracks atomic.Uint64 // those where tracking is on
-	gated  atomic.Uint64 // those that refuse the script
-	denied atomic.Uint64 // those that refuse to track, on this connection
+	denied atomic.Uint64 // those that refuse to track or to queue up, on this connection
 	silent atomic.Uint64 // those that have not answered in time, until they do
 	logged atomic.Uint64 // those with a refusal that was logged
 	slow   atomic.Uint64 // those that take longer than the others
@@ -40,7 +39,7 @@ func has(set *atomic.Uint64, node int) bool { return set.Load()&bit(node) != 0 }
 // held.
 func (l *Lines) Up(node int, can bool) {
 	p := &l.tracking
-	for _, set := range []*atomic.Uint64{&p.tracks, &p.gated, &p.denied, &p.silent} {
+	for _, set := range []*atomic.Uint64{&p.tracks, &p.denied, &p.silent} {
 		set.And(^bit(node))
 	}
 	if can {
@@ -91,9 +90,7 @@ func (p *tracking) ask(key string, node int, done <-chan struct{}, write func([]
 		case refused.Later, refused.OfKey: // for now, or for this lock alone
 			return said, err
 		case err != nil || p.heard[node].Load() == heard:
-			p.refuse(node, &p.denied, "node does not report when a lock is freed, waiters poll", err)
-			p.usable.And(^bit(node))
-			return said, errRefused
+			return said, p.refuse(node, "node does not report when a lock is freed, waiters poll", err)
 		}
 		p.tracks.Or(bit(node))
 	}
@@ -111,12 +108,14 @@ func trackingRefused(said []command.Said) (refused command.Said) {
 	return refused
 }
 
-// refuse notes that a node refuses something, and logs it, once.
-func (p *tracking) refuse(node int, set *atomic.Uint64, what string, err error) {
-	set.Or(bit(node))
+// refuse notes that a node refuses what waiting needs, and logs it, once.
+func (p *tracking) refuse(node int, what string, err error) error {
+	p.denied.Or(bit(node))
+	p.usable.And(^bit(node))
 	if log := p.lines.cfg.Logger; log != nil && p.logged.Or(bit(node))&bit(node) == 0 {
 		p.lines.cfg.Engine.Announce([]func(){func() { log.Warn("redlock: "+what, "node", p.lines.cfg.Nodes[node], "error", err) }})
 	}
+	return errRefused
 }
 
 // isTracked reads the replies of CLIENT CACHING and of PTTL: for how long the key lives, 0
@@ -143,9 +142,9 @@ func (p *tracking) watch(key string, node int, done <-chan struct{}) (time.Durat
 	return p.isTracked(node, &said[0], &said[1])
 }
 
-// enter enters the queue of a node, or takes its gate.
+// enter enters the queue of a node.
 func (p *tracking) enter(key string, step contention.Step, done <-chan struct{}) (e contention.Entry, err error) {
-	for load := false; !has(&p.gated, step.Node); load = true {
+	for load := false; ; load = true {
 		said, err := p.ask(key, step.Node, done, func(b []byte) ([]byte, int) {
 			loads := 0
 			if load {
@@ -165,25 +164,13 @@ func (p *tracking) enter(key string, step contention.Step, done <-chan struct{})
 		case call.Code == "NOSCRIPT" && !load:
 			continue
 		case call.Lacks || load && said[0].Err != nil && !said[0].Later:
-			p.refuse(step.Node, &p.gated, "node refuses the script by which processes queue up, they are not served in order", call.Err)
-			continue
+			return e, p.refuse(step.Node, "node refuses the script by which processes queue up", call.Err)
 		case call.Err != nil:
 			return e, call.Err
 		}
 		ttl, err := p.isTracked(step.Node, &answer[1], &answer[2])
 		return contention.EntryOfQueue(answer[0].Ints, ttl, command.FirstTicket), err
 	}
-	said, err := p.ask(key, step.Node, done, func(b []byte) ([]byte, int) {
-		return command.AppendGate(b, key, p.id, wayOf(step), step.First)
-	})
-	if err != nil {
-		return e, err
-	}
-	if said[0].Err != nil {
-		return e, said[0].Err
-	}
-	left, err := p.isTracked(step.Node, &said[1], &said[2])
-	return contention.EntryOfGate(said[0].OK, step.Again, left, command.FirstTicket), err
 }
 
 // claim claims a gap in a lock for this process, among those in the queue of a node, and
@@ -217,22 +204,15 @@ func departureOf(l *line) (d departure) {
 	return d
 }
 
-// leave leaves the queue of a node, or its gate, and does not wait for it. No lock is held: the
-// driver takes those of shards.
+// leave leaves the queue of a node, and does not wait for it. No lock is held: the driver takes those of
+// shards.
 func (p *tracking) leave(d departure) {
 	if !d.is {
 		return
 	}
 	e := p.lines.cfg.Engine
 	q := e.Query(d.node, p.lines.cfg.QueryTimeout)
-	switch {
-	case !has(&p.gated, d.node):
-		q.Buf, q.Replies = command.AppendQueue(q.Buf, d.key, p.id, command.Leave)
-	case d.first:
-		q.Buf, q.Replies = command.AppendGate(q.Buf, d.key, p.id, command.Leave, false)
-	default:
-		q.Buf, q.Replies = command.AppendPing(q.Buf)
-	}
+	q.Buf, q.Replies = command.AppendQueue(q.Buf, d.key, p.id, command.Leave)
 	e.Ask(q)
 	q.Free()
 }

@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -55,6 +56,21 @@ func (t *Tries) Wait() {
 	t.Waited, t.next = true, never
 	if t.limit > 0 {
 		t.next = t.lines.cfg.Clock.Now() + t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N)
+	}
+}
+
+// Pause waits, in no line, for as long as a caller does that polls.
+func (t *Tries) Pause(ctx context.Context) Reason {
+	t.Wait()
+	timer := time.NewTimer(t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return MayAttempt
+	case <-ctx.Done():
+		return GivesUp
+	case <-t.lines.cfg.Ending:
+		return Closed
 	}
 }
 

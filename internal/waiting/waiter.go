@@ -254,8 +254,12 @@ func (w *Waiter) Attempted(h holding.Hold, denied uint64, err error) {
 			l.won(s, held.Until, denied)
 		case err == engine.ErrTaken:
 			l.contender.Refused(s, denied)
-		case IsRetryable(err):
+		case IsRetryable(err): // no holder has refused it: it must not stand before those who can win
 			l.contender.Refused(s, 0)
+			if w.line == l {
+				l.remove(w)
+				l.push(w)
+			}
 		default: // w leaves: the next asks at once
 			l.contender.Freed()
 		}

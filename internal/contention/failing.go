@@ -1,0 +1,60 @@
+package contention
+
+import "time"
+
+// failing is the nodes that have failed the commands of one lock, although they are up: each is left out for a
+// while, and for longer each time that it fails again.
+type failing struct {
+	nodes uint64          // a bit each
+	until []time.Duration // when each is asked again, by node
+	times []uint8         // how often in a row each has failed
+}
+
+// How long a node is left out, at first and at most. After the longest time all processes use the first node in
+// the lock's order again, once it is well.
+const (
+	failedFor  = time.Second
+	failedMost = 8 * time.Second
+)
+
+// add notes that a node has failed.
+func (f *failing) add(now time.Duration, node int) {
+	for len(f.until) <= node {
+		f.until, f.times = append(f.until, 0), append(f.times, 0)
+	}
+	if now > f.until[node]+failedMost { // it was well since
+		f.times[node] = 0
+	}
+	f.until[node] = now + min(failedFor<<f.times[node], failedMost)
+	f.times[node] = min(f.times[node]+1, 8)
+	f.nodes |= 1 << uint(node)
+}
+
+// recently is the nodes that are left out, or were a short while ago: they may fail again.
+func (f *failing) recently(now time.Duration) (nodes uint64) {
+	for node, at := range f.until {
+		if f.times[node] > 0 && now < at+failedMost {
+			nodes |= 1 << uint(node)
+		}
+	}
+	return nodes
+}
+
+// at is the nodes that are left out now, and when the first of them is asked again.
+func (f *failing) at(now time.Duration) (out uint64, until time.Duration) {
+	if f.nodes == 0 {
+		return 0, never
+	}
+	until = never
+	for node, at := range f.until {
+		if f.nodes>>uint(node)&1 == 0 {
+			continue
+		}
+		if now >= at {
+			f.nodes &^= 1 << uint(node)
+			continue
+		}
+		out, until = out|1<<uint(node), min(until, at)
+	}
+	return out, until
+}
