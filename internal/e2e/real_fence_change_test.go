@@ -30,6 +30,7 @@ type fencedLoad struct {
 
 	callers int           // of each client; 0: 16
 	timeout time.Duration // NodeTimeout
+	longest time.Duration // MaxTTL; 0: loadTTL
 
 	mu      sync.Mutex
 	turn    int
@@ -57,7 +58,7 @@ func newFencedLoad(t *testing.T, name string, lists [3][2][]string) *fencedLoad 
 }
 
 func (l *fencedLoad) connect(step int) *redlock.Client {
-	cfg := redlock.Config{Nodes: l.lists[step][0], NextNodes: l.lists[step][1], Fenced: true, MaxTTL: loadTTL, NodeTimeout: l.timeout, Retry: redlock.Retry{Max: 20 * time.Millisecond}}
+	cfg := redlock.Config{Nodes: l.lists[step][0], NextNodes: l.lists[step][1], Fenced: true, MaxTTL: cmp.Or(l.longest, loadTTL), NodeTimeout: l.timeout, Retry: redlock.Retry{Max: 20 * time.Millisecond}}
 	knobs.Of(&cfg).FenceSet = l.name
 	c, err := redlock.New(cfg)
 	require.NoError(l, err)
