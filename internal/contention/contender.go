@@ -211,7 +211,7 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		return Step{Action: Attempt}
 	case c.watched == none:
 		among := *s
-		among.Usable &^= out // the node of the seat is none of them
+		among.Usable &^= out                                             // the node of the seat is none of them
 		if well := among.Usable &^ c.failed.recently(s.Now); well != 0 { // others may have the key of a release that they refused
 			among.Usable = well
 		}

@@ -130,20 +130,20 @@ func (n *Nodes) Show(show func(Node)) {
 
 func (n *Nodes) node(i int) Node {
 	state := Node{Node: n.fleet.Node(i), Votes: n.engine.Votes(i), Lists: n.cfg.in(i), Serves: n.fence.Serves(i)}
-	state.NoVote, state.NoVoteIn = n.vote(i, &state.Node)
+	state.NoVoteIn, state.NoVote = n.vote(i, &state.Node)
 	state.Index = n.Number(i)
 	return state
 }
 
 // vote is why a node has no vote in locks, and for how long still, if that is known.
-func (n *Nodes) vote(i int, at *conn.Node) (why error, left time.Duration) {
+func (n *Nodes) vote(i int, at *conn.Node) (left time.Duration, why error) {
 	switch {
 	case !at.Up:
-		return at.Err, 0
+		return 0, at.Err
 	case at.Guarded > 0:
-		return conn.ErrQuarantined, max(at.Guarded, n.fence.VoteIn(i))
+		return max(at.Guarded, n.fence.VoteIn(i)), conn.ErrQuarantined
 	}
-	return n.fence.VoteOf(i), n.fence.VoteIn(i)
+	return n.fence.VoteIn(i), n.fence.VoteOf(i)
 }
 
 // Up notes that a node came up, and returns its state. The driver lock is held, so the log and the
