@@ -71,7 +71,7 @@ func (n *Nodes) look(every bool) (changed <-chan struct{}, soonest time.Duration
 	soonest = time.Hour
 	for i := range n.Len() {
 		node := n.fleet.Node(i)
-		why, left := n.vote(i, &node)
+		left, why := n.vote(i, &node)
 		if why == nil {
 			continue
 		}
