@@ -97,7 +97,7 @@ func initialize(ctx context.Context, s setup, out io.Writer) error {
 	}
 	defer client.Close()
 	start := time.Now()
-	if err := client.InitFencing(ctx, 0); err != nil {
+	if err := client.InitFencing(ctx); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "%d nodes, initialized in %.1f s; %s\n", len(s.Nodes), time.Since(start).Seconds(), s.Database.Driver)
