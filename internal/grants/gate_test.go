@@ -51,7 +51,9 @@ func TestGate(t *testing.T) {
 			}
 		}
 		synctest.Wait()
+		mu.Lock()
 		require.LessOrEqual(t, most, startRoom+8) // it grows while all are quick
+		mu.Unlock()
 		time.Sleep(2 * time.Second)
 		mu.Lock()
 		require.LessOrEqual(t, inside, 2*minRoom)
@@ -59,6 +61,8 @@ func TestGate(t *testing.T) {
 		time.Sleep(time.Hour)
 		mu.Lock()
 		defer mu.Unlock()
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		latest := 0
 		for _, i := range order {
 			require.Greater(t, i, latest-maxRoom) // those that are let in at one moment are in no order
