@@ -29,7 +29,7 @@ var families = []struct {
 	{"redlock_acquire_duration_seconds", "Time from the call to the verdict, of attempts to acquire one key that the nodes decided.", nil},
 	{"redlock_waits_total", "Calls that waited for a lock after their first attempt, by how the wait ended.", []string{"end"}},
 	{"redlock_wait_duration_seconds", "Time that these calls took in all.", nil},
-	{"redlock_locks_held", "Locks acquired and not released, expired ones included.", nil},
+	{"redlock_locks_held", "Locks with validity left.", nil},
 	{"redlock_locks_kept_alive", "Locks that are extended in the background.", nil},
 	{"redlock_locks_lost_total", "Locks that were lost while they were kept alive.", nil},
 	{"redlock_locks_handed_over_total", "Locks that passed to the next caller of the process without a release.", nil},
