@@ -62,26 +62,16 @@ var vain = map[string]struct {
 	}},
 	"full": {3, func(s *stage) {
 		m := s.Machine()
-		c, _ := s.ClientOn(m, func(c *redlock.Config) { c.MaxWaiting, c.NodeTimeout = 1, time.Second })
+		c, _ := s.ClientOn(m, func(c *redlock.Config) { c.MaxWaiting, c.NodeTimeout, c.StallTimeout = 1, time.Minute, time.Minute })
 		require.NoError(s.T, c.Ready(s.ctx))
 		for _, node := range s.Nodes {
-			m.Link(node).Delay(10*time.Millisecond, 10*time.Millisecond, 0)
+			m.Link(node).Hold(false, true)
 		}
-		for i := range 200 {
-			go func() {
-				for s.ctx.Err() == nil {
-					_, _ = c.TryAcquire(s.ctx, fmt.Sprint("other ", i), longTTL)
-					time.Sleep(100 * time.Microsecond)
-				}
-			}()
+		for i := 0; c.Stats().Waiting == 0; i++ {
+			go func() { _, _ = c.TryAcquire(s.ctx, fmt.Sprint("other ", i), longTTL) }()
+			time.Sleep(time.Millisecond)
 		}
-		go func() {
-			for s.ctx.Err() == nil { // it wins now and then
-				if l, err := c.Acquire(s.ctx, "k", longTTL); err == nil {
-					l.ReleaseAsync()
-				}
-			}
-		}()
+		s.begin(s.ctx, c, "k", longTTL)
 	}},
 	"a set with a dead group": {6, func(s *stage) {
 		c, other := s.deadGroup()
@@ -201,7 +191,7 @@ func failing(text string) func(n *fakeredis.Server) {
 
 // TestUnfitQueueNode: a node that cannot keep the queue costs order no more than one that is down.
 func TestUnfitQueueNode(t *testing.T) {
-	d, sections := 8*time.Second, []time.Duration{10 * time.Millisecond}
+	d, sections := 5*time.Second, []time.Duration{10 * time.Millisecond}
 	if testkit.Long() {
 		d, sections = time.Minute, append(sections, time.Millisecond)
 	}
@@ -258,7 +248,7 @@ func TestUnfitQueueNode(t *testing.T) {
 					least := float64(slices.Min(shares[:])) * processes / float64(sum)
 					w.T.Logf("%v, %s: %d grants, longest wait %v, least share %.2f of fair", section, node.name, sum, longest, least)
 					assert.LessOrEqual(w.T, longest, max(2*down, 1300*time.Millisecond)) // a first without a queue is waited for as long as its ticket lives
-					assert.Greater(w.T, least, 0.8)
+					assert.Greater(w.T, least, 0.75)                                     // a process may wait for a ticket, a second of five
 				})
 			})
 		}

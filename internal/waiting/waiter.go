@@ -62,7 +62,7 @@ func (w *Waiter) stand(denied uint64, last error) {
 	w.look = never
 	line.push(w)
 	line.attempted(l.cfg.Clock.Now(), last)
-	if denied != 0 && isNew { // else it may be old news to the first, which watches the key since
+	if isNew && (denied != 0 || last != nil && last != engine.ErrTaken) { // else it may be old news to the first, which watches the key since
 		around := l.around(line)
 		line.contender.Refused(&around, denied)
 	}
