@@ -69,11 +69,11 @@ func alternate(t *testing.T, clients []*redlock.Client, turns int) (idle []time.
 }
 
 // requireBrief checks for how long locks lay idle. A few may wait for a ticket to expire, which
-// takes a second.
+// takes a second, and longer on a busy machine.
 func requireBrief(t *testing.T, what string, idle []time.Duration, few int) {
 	t.Log(what, "idle for", idle)
-	require.Less(t, idle[len(idle)-1-few], time.Second, what)
-	require.Less(t, idle[len(idle)-1], 3*time.Second, what)
+	require.Less(t, idle[len(idle)-1-few], 3*time.Second, what)
+	require.Less(t, idle[len(idle)-1], 6*time.Second, what)
 }
 
 // count is how often clients have logged a text, at most: each of them.

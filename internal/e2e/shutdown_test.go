@@ -104,6 +104,30 @@ func TestShutdownIsBounded(t *testing.T) {
 	})
 }
 
+// TestShutdownAtOnce: several wait for one function.
+func TestShutdownAtOnce(t *testing.T) {
+	r := cluster.New(t, 3)
+	inside, leave := make(chan struct{}), make(chan struct{})
+	done := testkit.InBackground(func() (struct{}, error) {
+		return struct{}{}, r.Do(t.Context(), "k", ttl, func(context.Context) error {
+			close(inside)
+			<-leave
+			return nil
+		})
+	})
+	<-inside
+	var downs []<-chan testkit.Result[struct{}]
+	for range 3 {
+		downs = append(downs, testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Shutdown(t.Context()) }))
+	}
+	time.Sleep(10 * time.Millisecond) // they wait
+	close(leave)
+	require.NoError(t, testkit.Get(t, done).Err)
+	for _, down := range downs {
+		require.NoError(t, testkit.Get(t, down).Err)
+	}
+}
+
 // TestSilence: what keeps a client from working is logged once, with its reason, and again when that changes.
 func TestSilence(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -157,30 +158,34 @@ func (g *Group) attempt(ctx context.Context, c *operation.Calls, s *holding.Stat
 			r = r.with(report{s.Key, op.Took(g.clock.Now()), op.Tally, err})
 		}
 		if err == engine.ErrSplit {
-			if again = splits < waiting.MaxSplits && g.awaitSplit(ctx, c, splits); !again {
-				err = engine.ErrTaken // each round had a vote for another
+			if splits == waiting.MaxSplits {
+				return h, r, engine.ErrTaken // each round had a vote for another
 			}
-			splits++
+			if ended := g.awaitSplit(ctx, c, splits); ended != nil {
+				return h, r, ended
+			}
+			splits, again = splits+1, true
 		}
 	}
 	return h, r, err
 }
 
-// awaitSplit waits until it is this caller's turn to try again after split votes, and reports
-// whether it may. It holds nothing meanwhile: the release of the lost attempt is on its way, and
+// awaitSplit waits until it is this caller's turn to try again after split votes. An error is what has
+// ended the wait. It holds nothing meanwhile: the release of the lost attempt is on its way, and
 // stays ahead of the next attempt on each connection.
-func (g *Group) awaitSplit(ctx context.Context, c *operation.Calls, round int) bool {
+func (g *Group) awaitSplit(ctx context.Context, c *operation.Calls, round int) error {
 	at, split := c.Split()
 	pause := at.(*Group).lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Took(g.clock.Now()))
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return nil
 	case <-ctx.Done():
+		return cmp.Or(ctx.Err(), context.Canceled)
 	case <-g.ending:
+		return engine.ErrClosed
 	}
-	return false
 }
 
 // fresh is what an attempt to acquire needs that no other had.

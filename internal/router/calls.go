@@ -61,8 +61,9 @@ func (r *Router) DoAll(ctx context.Context, ttl time.Duration, keys []string, f 
 }
 
 func (r *Router) do(ctx context.Context, d group.Doing, f func(context.Context) error) error {
-	r.running.begin()
-	defer r.running.end(r.ending)
+	if r.running.begin() {
+		defer r.running.end(r.ending)
+	}
 	return r.groups[0].Do(ctx, d, f)
 }
 

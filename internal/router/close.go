@@ -34,6 +34,7 @@ func (r *Router) Shutdown(ctx context.Context) error {
 			return texts.EndOf(ctx)
 		}
 	}
+	r.running.pass() // to the next Shutdown, if several wait
 	ended := make(chan struct{})
 	go func() {
 		r.end()
@@ -62,6 +63,7 @@ func (r *Router) stop() {
 	r.closing.stop.Do(func() {
 		close(r.ending)
 		r.each((*group.Group).Stop)
+		r.running.late.Store(true)
 	})
 }
 
@@ -85,22 +87,36 @@ func (r *Router) each(f func(*group.Group)) {
 	all.Wait()
 }
 
-// running counts calls of Do. Each is counted before it looks whether the client closes, and Shutdown closes
-// that first: so it waits for each call that has a lock.
+// running counts the calls of Do that may have a lock. Each is counted before it asks for that, and Shutdown looks
+// after all groups have begun to refuse new locks: so it waits for each call that has one. Calls that come after that
+// are not counted, or callers that try again and again would keep it waiting.
 type running struct {
 	n    atomic.Int64
+	late atomic.Bool   // new calls get no lock
 	none chan struct{} // holds one: none is left, since the client began to close
 }
 
 func newRunning() running { return running{none: make(chan struct{}, 1)} }
 
-func (c *running) begin() { c.n.Add(1) }
+// begin counts a call, which calls end, unless it comes too late to get a lock.
+func (c *running) begin() bool {
+	if c.late.Load() {
+		return false
+	}
+	c.n.Add(1)
+	return true
+}
 
 func (c *running) end(ending <-chan struct{}) {
 	if c.n.Add(-1) == 0 && engine.IsClosed(ending) {
-		select {
-		case c.none <- struct{}{}:
-		default:
-		}
+		c.pass()
+	}
+}
+
+// pass wakes a Shutdown that waits, or the next one that does.
+func (c *running) pass() {
+	select {
+	case c.none <- struct{}{}:
+	default:
 	}
 }
