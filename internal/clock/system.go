@@ -14,27 +14,26 @@ import (
 type System struct {
 	source    Source
 	epoch     time.Duration // what Monotonic reads where Now returns 0
-	awake     time.Duration // how far Boottime was ahead of Monotonic at first
+	before    time.Duration // what Ahead returned at first
 	suspended atomic.Int64  // since then, as far as was found
-	wall      atomic.Int64  // how far the time of day was ahead of Monotonic at the last look at Boottime
+	looked    atomic.Int64  // what Monotonic read before the last look at Ahead
 }
 
 // Source is the clocks of an operating system.
 type Source struct {
-	Monotonic func() time.Duration         // may stand still while the machine is suspended
-	Boottime  func() (time.Duration, bool) // does not; false where there is no such clock
-	// Both is Monotonic and the time of day, at the cost of one of them. Nil: there is none.
-	Both func() (monotonic, wall time.Duration)
+	Monotonic func() time.Duration // may stand still while the machine is suspended
+	// Ahead is how far the clock is ahead of Monotonic that does not stand still then. It is false where there is none.
+	Ahead func() (time.Duration, bool)
 }
 
 // OS is the clocks of this machine.
 func OS() Source {
 	start := time.Now() // has a monotonic reading, which time.Since uses
 	return Source{
-		Monotonic: func() time.Duration { return time.Since(start) }, Boottime: readBoottime,
-		Both: func() (monotonic, wall time.Duration) {
-			now := time.Now()
-			return now.Sub(start), time.Duration(now.UnixNano())
+		Monotonic: func() time.Duration { return time.Since(start) },
+		Ahead: func() (time.Duration, bool) {
+			boot, ok := readBoottime()
+			return boot - time.Since(start), ok // a delay in between is not taken for a suspension: it is negative
 		},
 	}
 }
@@ -53,49 +52,37 @@ func New() *System {
 // NewOn is New with the clocks of another machine.
 func NewOn(source Source) *System {
 	s := &System{source: source, epoch: source.Monotonic() - beforeFirst}
-	s.awake, _ = s.ahead()
+	s.before, _ = source.Ahead()
 	return s
 }
 
-// Now implements Clock, at the cost of time.Now. It reads Boottime, by a system call, only where the time
-// of day has moved against Monotonic: when a machine resumes, or when the time is set. A suspension
-// is hidden only if the time of day is set back in the same moment by its length, to a millisecond.
+// Now implements Clock. It costs about as much as time.Since: Ahead, which makes a system call, is asked
+// where the last look at it is older than leastAwake. Before, there can be nothing new to see.
 func (s *System) Now() time.Duration {
-	if s.source.Both == nil {
-		s.look()
-		return s.source.Monotonic() - s.epoch + time.Duration(s.suspended.Load())
-	}
-	now, wall := s.source.Both()
-	offset, before := int64(wall-now), s.wall.Load()
-	if max(offset-before, before-offset) > int64(leastSuspend) {
-		s.look()
-		s.wall.Store(offset)
+	now := s.source.Monotonic()
+	if now-time.Duration(s.looked.Load()) >= leastAwake {
+		s.look(now)
 	}
 	return now - s.epoch + time.Duration(s.suspended.Load())
 }
 
-// leastSuspend is the least difference that means a suspended machine. Less is the error of
-// reading two clocks one after the other.
-const leastSuspend = time.Millisecond
+const (
+	// leastAwake is the least time that Monotonic runs while a machine is suspended and resumes:
+	// to freeze and to thaw its processes and devices takes milliseconds.
+	leastAwake = 200 * time.Microsecond
+	// leastSuspend is the least difference that means a suspended machine. Less is the error of
+	// reading two clocks one after the other.
+	leastSuspend = time.Millisecond
+)
 
 // look adds the time for which the machine was suspended since the last look, if the operating system
 // has a clock for that (Linux: CLOCK_BOOTTIME). It never sets the clock back.
-func (s *System) look() {
-	ahead, ok := s.ahead()
-	if !ok {
-		return
+func (s *System) look(now time.Duration) {
+	ahead, ok := s.source.Ahead()
+	if slept, before := ahead-s.before, s.suspended.Load(); ok && slept > time.Duration(before)+leastSuspend {
+		s.suspended.CompareAndSwap(before, int64(slept)) // or another look has done so
 	}
-	now, before := ahead-s.awake, s.suspended.Load()
-	if now > time.Duration(before)+leastSuspend {
-		s.suspended.CompareAndSwap(before, int64(now)) // or another look has done so
-	}
-}
-
-// ahead is how far Boottime is ahead of Monotonic. The latter is read second: a delay between
-// the two readings makes the difference smaller, and is not taken for a suspension.
-func (s *System) ahead() (time.Duration, bool) {
-	boot, ok := s.source.Boottime()
-	return boot - s.source.Monotonic(), ok
+	s.looked.Store(int64(now)) // last: whoever finds nothing to look for sees what was found
 }
 
 // played is the machine of the next client in tests, or nil.

@@ -27,6 +27,7 @@ type Machine struct {
 	depth int           // of Suspend
 	since time.Time     // when it was suspended, or zero
 	ahead time.Duration // of the clock that counts suspension, by Skip
+	awake time.Duration // in which it was frozen and thawed, on both clocks
 	links map[string]*Link
 }
 
@@ -58,6 +59,7 @@ func (m *Machine) Suspend() {
 		return
 	}
 	m.since = time.Now()
+	m.awake += toFreeze
 	for _, l := range m.links {
 		l.Hold(true, true)
 	}
@@ -94,23 +96,31 @@ func (m *Machine) Skip(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ahead += d
+	m.awake += toFreeze
 }
 
+// toFreeze is the time on all clocks for which a machine is awake while it goes to sleep and wakes.
+const toFreeze = time.Millisecond
+
 func (m *Machine) clocks() clock.Source {
-	return clock.Source{Monotonic: m.monotonic, Boottime: m.boottime}
+	return clock.Source{Monotonic: m.monotonic, Ahead: m.asleep}
 }
 
 func (m *Machine) monotonic() time.Duration {
-	return time.Since(m.made) - m.Slept()
-}
-
-func (m *Machine) boottime() (time.Duration, bool) {
 	if m.Read != nil {
 		m.Read()
 	}
+	slept := m.Slept()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return time.Since(m.made) + m.ahead, true
+	return time.Since(m.made) - slept + m.awake
+}
+
+func (m *Machine) asleep() (time.Duration, bool) {
+	slept := m.Slept()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slept + m.ahead, true
 }
 
 func (m *Machine) dial(ctx context.Context, network, addr string) (net.Conn, error) {
