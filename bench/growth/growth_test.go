@@ -23,12 +23,14 @@ func TestHeldAndSeveral(t *testing.T) {
 		require.Eventually(t, func() bool { return s.Len() == 0 }, time.Minute, time.Millisecond, "held locks are released")
 	}
 
-	all = nil
-	require.NoError(t, several(t.Context(), fakeredis.Addrs(servers), note))
-	require.Len(t, all, len(clients))
 	var pairs float64
-	for _, n := range all { // a busy machine may leave one without any
-		pairs += n.Figures[0].Value
+	for ; pairs == 0 && timing.Window < time.Minute; timing.Window *= 4 { // a busy machine takes longer for a pair
+		all = nil
+		require.NoError(t, several(t.Context(), fakeredis.Addrs(servers), note))
+		require.Len(t, all, len(clients))
+		for _, n := range all {
+			pairs += n.Figures[0].Value
+		}
 	}
 	require.Positive(t, pairs)
 }

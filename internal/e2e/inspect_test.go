@@ -114,6 +114,28 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// TestInspectAmongSilentNodes: a node that has not answered has shown nothing, also where the others decide.
+func TestInspectAmongSilentNodes(t *testing.T) {
+	for down, want := range []redlock.KeyStatus{redlock.KeyFree, redlock.KeyUnknown} {
+		cluster.Virtually(t, func(t *testing.T) {
+			r := cluster.New(t, 5, cluster.NodeTimeout(500*time.Millisecond))
+			for i := range down {
+				r.Servers[i].Down()
+			}
+			cluster.AwaitNodesUp(t, r.Client, 5-down)
+			for _, s := range r.Servers[3:] {
+				s.Mute()
+			}
+			s, err := r.Inspect(t.Context(), "k")
+			require.NoError(t, err)
+			require.Equal(t, want, s.Status)
+			for i, n := range s.Nodes {
+				require.Equal(t, i < down || i >= 3, n.Err != nil, "%d: %+v", i, n)
+			}
+		})
+	}
+}
+
 // liveOn acquires and releases a lock.
 func liveOn(r *cluster.Cluster, key string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)

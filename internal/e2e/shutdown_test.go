@@ -108,24 +108,63 @@ func TestShutdownIsBounded(t *testing.T) {
 func TestShutdownAtOnce(t *testing.T) {
 	r := cluster.New(t, 3)
 	inside, leave := make(chan struct{}), make(chan struct{})
-	done := testkit.InBackground(func() (struct{}, error) {
-		return struct{}{}, r.Do(t.Context(), "k", ttl, func(context.Context) error {
-			close(inside)
-			<-leave
-			return nil
-		})
-	})
+	done := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Do(t.Context(), "k", ttl, until(inside, leave)) })
 	<-inside
 	var downs []<-chan testkit.Result[struct{}]
-	for range 3 {
+	for range 8 {
 		downs = append(downs, testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Shutdown(t.Context()) }))
 	}
-	time.Sleep(10 * time.Millisecond) // they wait
+	testkit.Await(t, "the refusal of new locks", func() bool {
+		return r.TryDo(t.Context(), "other", ttl, nothing) == redlock.ErrClosed
+	})
 	close(leave)
 	require.NoError(t, testkit.Get(t, done).Err)
 	for _, down := range downs {
 		require.NoError(t, testkit.Get(t, down).Err)
 	}
+}
+
+// TestShutdownAndLateCalls: a call that comes too late to have a lock is not waited for.
+func TestShutdownAndLateCalls(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		inside, leave := make(chan struct{}), make(chan struct{})
+		done := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Do(t.Context(), "k", ttl, until(inside, leave)) })
+		<-inside
+		down := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Shutdown(t.Context()) })
+		time.Sleep(time.Millisecond)
+		slow := &slowContext{Context: t.Context(), goOn: make(chan struct{})}
+		late := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Do(slow, "late", ttl, nothing) })
+		time.Sleep(time.Millisecond)
+		close(leave)
+		require.NoError(t, testkit.Get(t, done).Err)
+		time.Sleep(time.Second)
+		ended := len(down) > 0
+		close(slow.goOn)
+		require.True(t, ended, "it waits for a call that has no lock")
+		require.NoError(t, testkit.Get(t, down).Err)
+		require.Equal(t, redlock.ErrClosed, testkit.Get(t, late).Err)
+	})
+}
+
+// until is a function of Do that says when it is called, and returns when it may.
+func until(inside chan<- struct{}, leave <-chan struct{}) func(context.Context) error {
+	return func(context.Context) error {
+		close(inside)
+		<-leave
+		return nil
+	}
+}
+
+// slowContext is a context of a user that takes its time to answer.
+type slowContext struct {
+	context.Context
+	goOn chan struct{}
+}
+
+func (c *slowContext) Err() error {
+	<-c.goOn
+	return c.Context.Err()
 }
 
 // TestSilence: what keeps a client from working is logged once, with its reason, and again when that changes.

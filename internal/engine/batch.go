@@ -329,8 +329,8 @@ func (b *batch) expireRound(i int, now time.Duration) {
 	if r.op == nil {
 		return
 	}
-	due, lost := b.sentAt+r.timeout, r.tally.Verdict() == quorum.Lost
-	if lost {
+	due, lost := b.sentAt+r.timeout, r.kind == Acquire && r.tally.Verdict() == quorum.Lost
+	if lost { // see mayBeSplit; what reads asks each node
 		due = min(due, b.doubt)
 	}
 	switch {

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // expiries counts locks by the end of their validity, so that those which end with their TTL count no more: nothing
@@ -13,6 +15,7 @@ import (
 // once its grain is past; until then the later one is counted in the map. A grain may be in both: only the
 // sum of all grains to come is asked for.
 type expiries struct {
+	clock clock.Clock
 	cells [cells]atomic.Uint64 // the grain, and how many locks end in it
 	mu    sync.Mutex
 	more  map[int64]int
@@ -25,8 +28,8 @@ const (
 	countBits = 28
 )
 
-// add counts n locks, which may be less than 0, that end at until. Now is not before the last argument.
-func (x *expiries) add(until, now time.Duration, n int) {
+// add counts n locks, which may be less than 0, that end at until.
+func (x *expiries) add(until time.Duration, n int) {
 	if until <= 0 {
 		return
 	}
@@ -38,7 +41,7 @@ func (x *expiries) add(until, now time.Duration, n int) {
 		switch {
 		case of == g && count+n >= 0:
 			count += n
-		case n > 0 && of != g && (count == 0 || of < int64(now)>>grain):
+		case n > 0 && of != g && (count == 0 || of < x.now()):
 			count = n
 		default:
 			x.mu.Lock()
@@ -50,7 +53,7 @@ func (x *expiries) add(until, now time.Duration, n int) {
 				delete(x.more, g)
 			}
 			if len(x.more) > 2*x.swept+cells {
-				x.sweep(int64(now) >> grain)
+				x.sweep(x.now())
 			}
 			return
 		}
@@ -61,8 +64,8 @@ func (x *expiries) add(until, now time.Duration, n int) {
 }
 
 // count is how many locks have validity left.
-func (x *expiries) count(now time.Duration) (n int) {
-	first := int64(now) >> grain
+func (x *expiries) count() (n int) {
+	first := x.now()
 	for i := range x.cells {
 		if v := x.cells[i].Load(); int64(v>>countBits) >= first {
 			n += int(v & (1<<countBits - 1))
@@ -76,6 +79,9 @@ func (x *expiries) count(now time.Duration) (n int) {
 	}
 	return max(0, n)
 }
+
+// now is the grain of this instant.
+func (x *expiries) now() int64 { return int64(x.clock.Now()) >> grain }
 
 // sweep drops the grains before the first. x.mu is held.
 func (x *expiries) sweep(first int64) {

@@ -107,7 +107,7 @@ var noCaller context.Context
 
 // NewKeeper returns a keeper without locks.
 func NewKeeper(cfg Config) *Keeper {
-	return &Keeper{cfg: cfg, engine: cfg.Home.Engine(), failing: make(map[*entry]error), inbox: inbox{ring: cfg.Ring}}
+	return &Keeper{cfg: cfg, engine: cfg.Home.Engine(), failing: make(map[*entry]error), held: expiries{clock: cfg.Clock}, inbox: inbox{ring: cfg.Ring}}
 }
 
 // add begins to keep the lock of c alive. The context of c ends with the entry.
@@ -174,7 +174,7 @@ func (k *Keeper) Stop(h Hold) {
 // nothing to be released.
 func (k *Keeper) Releasing(h Hold) (absent uint64, ok bool) {
 	until, absent, e, ok := h.releasing()
-	k.held.add(until, 0, -1)
+	k.held.add(until, -1)
 	if e != nil {
 		k.stop(e, h)
 	}
@@ -182,19 +182,19 @@ func (k *Keeper) Releasing(h Hold) (absent uint64, ok bool) {
 }
 
 // Unreleased takes a release back that was never sent.
-func (k *Keeper) Unreleased(h Hold) { k.held.add(h.unreleased(), k.cfg.Clock.Now(), 1) }
+func (k *Keeper) Unreleased(h Hold) { k.held.add(h.unreleased(), 1) }
 
 // Begin begins to hold a lock. The nodes of absent do not have its key.
 func (k *Keeper) Begin(s State, absent, fence uint64) Hold {
-	k.held.add(s.Until, s.Until-s.TTL, 1)
+	k.held.add(s.Until, 1)
 	return begin(s, absent, fence)
 }
 
 // Extended notes the result of an extension of the lock of h by ttl, with which validity ends at until.
 func (k *Keeper) Extended(h Hold, ttl, until time.Duration, r renewal.Result) {
 	if before, after := h.extended(ttl, until, r); before != after {
-		k.held.add(before, 0, -1)
-		k.held.add(after, after-ttl, 1)
+		k.held.add(before, -1)
+		k.held.add(after, 1)
 	}
 }
 
@@ -232,7 +232,7 @@ func (k *Keeper) Close() {
 func (k *Keeper) Count() (held, kept int, lost uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.held.count(k.cfg.Clock.Now()), k.schedule.Len(), k.lost
+	return k.held.count(), k.schedule.Len(), k.lost
 }
 
 // Turn does what is due and returns how long it is to the next turn.
