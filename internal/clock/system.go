@@ -82,7 +82,7 @@ func (s *System) look(now time.Duration) {
 	if slept, before := ahead-s.before, s.suspended.Load(); ok && slept > time.Duration(before)+leastSuspend {
 		s.suspended.CompareAndSwap(before, int64(slept)) // or another look has done so
 	}
-	s.looked.Store(int64(now)) // last: whoever finds nothing to look for sees what was found
+	s.looked.Store(int64(now)) // last: a reading that does not look sees what was found
 }
 
 // played is the machine of the next client in tests, or nil.

@@ -27,6 +27,7 @@ type Machine struct {
 	depth int           // of Suspend
 	since time.Time     // when it was suspended, or zero
 	ahead time.Duration // of the clock that counts suspension, by Skip
+	seen  time.Duration // for how long it had been suspended at the last reading
 	awake time.Duration // in which it was frozen and thawed, on both clocks
 	links map[string]*Link
 }
@@ -59,7 +60,6 @@ func (m *Machine) Suspend() {
 		return
 	}
 	m.since = time.Now()
-	m.awake += toFreeze
 	for _, l := range m.links {
 		l.Hold(true, true)
 	}
@@ -96,16 +96,16 @@ func (m *Machine) Skip(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ahead += d
-	m.awake += toFreeze
 }
-
-// toFreeze is the time on all clocks for which a machine is awake while it goes to sleep and wakes.
-const toFreeze = time.Millisecond
 
 func (m *Machine) clocks() clock.Source {
 	return clock.Source{Monotonic: m.monotonic, Ahead: m.asleep}
 }
 
+// toFreeze is for how long a machine is awake at least while it goes to sleep and wakes.
+const toFreeze = time.Millisecond
+
+// monotonic is read by who goes on when the machine wakes, if it is suspended.
 func (m *Machine) monotonic() time.Duration {
 	if m.Read != nil {
 		m.Read()
@@ -113,6 +113,10 @@ func (m *Machine) monotonic() time.Duration {
 	slept := m.Slept()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if all := slept + m.ahead; m.seen != all {
+		m.seen = all
+		m.awake += toFreeze
+	}
 	return time.Since(m.made) - slept + m.awake
 }
 
