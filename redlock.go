@@ -186,6 +186,7 @@ func (c *Client) ReadyAll(ctx context.Context) error { return c.router.Ready(ctx
 // node is why. It waits for MaxTTL and returns when a quorum has its vote, at once if it has; the Logger names the others.
 // A call that was cut off is made again; two at once do what one does. A client of a change
 // calls it for the groups that NextGroups adds, and never for new nodes of NextNodes: clients with both bring these in.
+// A program that is given nodes which replace all others must not call it: no node can tell that it is no new fleet.
 func (c *Client) InitFencing(ctx context.Context) error { return c.router.InitFencing(ctx) }
 
 // RecoverFencing gives nodes their vote after [ErrForgotten], when so many have lost the tokens, by a restart without a

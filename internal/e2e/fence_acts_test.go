@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
@@ -78,6 +79,66 @@ func TestEarlyClientsChangeNothing(t *testing.T) {
 			require.Zero(t, n.Floor)
 		}
 	})
+}
+
+// TestInitBesideASilentNode: each node of a new fleet must have answered. Nothing is written to the others.
+func TestInitBesideASilentNode(t *testing.T) {
+	for name, fall := range map[string]func(s *fakeredis.Server){
+		"down":   func(s *fakeredis.Server) { s.Down() },
+		"silent": func(s *fakeredis.Server) { s.Delay(time.Hour) },
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			c := &changing{t, cluster.Start(t, 3), map[string]uint64{}}
+			client := c.client(three, nil, 0)
+			fall(c.servers[1])
+			err := client.InitFencing(t.Context())
+			require.ErrorIs(t, err, redlock.ErrConfig)
+			require.ErrorContains(t, err, c.servers[1].Addr())
+			for _, i := range []int{0, 2} {
+				n, _ := c.servers[i].Fence(fenceSet)
+				require.NotEqual(t, fencing.Voting, n.Marker.Phase)
+			}
+		})
+	}
+}
+
+// TestInitBesideAChange: all nodes are to be replaced, and a client of the new list alone calls InitFencing before or while the
+// first client of both comes. While the call is under way it is refused. One that has returned before could not be
+// told from that of a new fleet: no node of the new list knew of the old one. Then each act of a client of both is
+// refused, names the nodes, and says what to do.
+func TestInitBesideAChange(t *testing.T) {
+	next := []int{3, 4, 5}
+	for _, at := range []float64{0, 0.5, 0.9, 1.1} {
+		cluster.Run(t, fmt.Sprint("after ", at), func(t *testing.T) {
+			c := &changing{t, cluster.Start(t, 6), map[string]uint64{}}
+			old := c.client(three, nil, 0)
+			require.NoError(t, old.InitFencing(t.Context()))
+			c.grows(old, "k")
+			early := c.client(next, nil, 0)
+			call := testkit.Start(func() error { return early.InitFencing(t.Context()) })
+			awaitPassed(t, time.Duration(at*float64(fenceTTL)))
+			both := c.client(three, next, 0)
+			err := testkit.Outcome(t, "InitFencing", call)
+			if at < 1 {
+				require.ErrorContains(t, err, "ChangeFencing")
+				require.NoError(t, both.ReadyAll(t.Context()))
+				c.grows(both, "k")
+			} else {
+				require.NoError(t, err)
+				testkit.Await(t, "all answer", func() bool { return both.Ready(t.Context()) == nil })
+				for _, act := range []error{both.ChangeFencing(t.Context()), both.InitFencing(t.Context()), both.RecoverFencing(t.Context(), 1)} {
+					require.ErrorIs(t, act, redlock.ErrConfig)
+					require.ErrorContains(t, act, "Stop all such clients")
+				}
+				require.NoError(t, early.Close())
+				for _, i := range next {
+					c.servers[i].Flush()
+				}
+			}
+			require.NoError(t, both.ChangeFencing(t.Context()))
+			c.grows(c.client(next, nil, 0), "k")
+		})
+	}
 }
 
 // TestRecoverFencing: it acts where answers show that too many have forgotten. A node that cannot be reached

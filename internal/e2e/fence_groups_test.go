@@ -95,8 +95,9 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 		client := func(now, next int) *redlock.Client {
 			return cluster.Connect(t, nil, groupsFromTo(c.servers, now, next), fenced(0), cluster.NodeTimeout(100*time.Millisecond))
 		}
-		old, both, next := client(2, 0), client(2, 3), client(3, 0)
+		old := client(2, 0)
 		require.NoError(t, old.InitFencing(t.Context()))
+		both, next := client(2, 3), client(3, 0)
 		require.NoError(t, both.InitFencing(t.Context()))
 		moves := movingKey(t, 0, 2)
 		c.grows(cluster.Connect(t, nil, groupsFromTo(c.servers, 2, 0), fenced(time.Hour)), moves)

@@ -76,7 +76,7 @@ func (f *fenceCall) member() {
 		a = f.node.Collect(f.me, token(age), f.micros())
 	case votes:
 		a = fencing.Answer{Code: fencing.Active}
-	case verb == "notice" && state.Text == "":
+	case verb == "notice" && !fencing.Keeps(state.Text, string(f.arg(2))):
 		if f.barred("time", "'TIME'") {
 			return
 		}

@@ -21,7 +21,7 @@ type View struct {
 	others uint64 // those nodes
 }
 
-// Look asks all nodes of a group at once. The error says that nodes are of another fleet.
+// Look asks all nodes of a group at once. The error says that nodes are of another fleet, or of two.
 func (c *Client) Look() (v View, err error) {
 	v.client = c
 	foreign := false
@@ -46,8 +46,13 @@ func (c *Client) Look() (v View, err error) {
 			v.others |= bit(node)
 		}
 	}
-	if foreign {
+	switch {
+	case foreign:
 		return v, c.misfit()
+	case v.memory.IsSplit(&c.fleet):
+		return v, fmt.Errorf("%w: %s serve clients with the old list alone, %s those with the new one alone, and nothing has made a change between them: "+
+			"InitFencing was called by a client with the new list alone. Stop all such clients, and delete the key %s on the nodes of the new list alone",
+			errFleet, c.names(v.memory.Now), c.names(v.memory.Next), c.cfg.Set)
 	}
 	return v, nil
 }

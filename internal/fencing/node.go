@@ -83,12 +83,15 @@ func (n *Node) Collect(me Me, age, now uint64) Answer { return n.Raise(me, now-m
 // these learn that a change is under way ([NonceFleet]).
 func (n *Node) Notice(me Me, nonce string, now uint64) Answer {
 	state := n.Marker.read(me)
-	if state.Code == Amnesia && (state.Text == "" || ofTwo(nonce) && !ofTwo(state.Text)) {
+	if state.Code == Amnesia && !Keeps(state.Text, nonce) {
 		state.Text = nonce + "." + strconv.FormatUint(now, 10)
 		n.Marker = Marker{Provisional, Me{Run: me.Run}, state.Text}
 	}
 	return state
 }
+
+// Keeps reports whether a node with a nonce, or without, keeps that when it is given notice with another.
+func Keeps(has, nonce string) bool { return has != "" && (ofTwo(has) || !ofTwo(nonce)) }
 
 // Resume gives the node its vote back at once, if it had one in an earlier run. It is for
 // nodes that forget nothing in a restart, by the operator's word.
