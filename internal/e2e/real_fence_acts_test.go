@@ -112,5 +112,5 @@ func TestRealFencedActs(t *testing.T) {
 	}
 	l.endAll()
 	l.report()
-	t.Logf("%d changes, %d acts, %d grants; overlaps %d, tokens that fell %d; kept %d, lost %d", changes, acts, l.granted, l.overlaps, l.fell, l.kept, l.lost)
+	t.Logf("%d changes, %d acts, %d grants; overlaps %d, tokens that fell %d; %d ended before their release; kept %d, lost %d", changes, acts, l.granted, l.overlaps, l.fell, l.late, l.kept, l.lost)
 }
