@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 	"strings"
@@ -95,10 +94,8 @@ func TestRealWokenPrivileges(t *testing.T) {
 		admins := cluster.NewAdmins(t, servers)
 		clients, sinks := rivals(t, lockers(servers), seldom)
 		for _, c := range clients { // a key that is not allowed shows nothing of others
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			_, err := c.Acquire(ctx, "another's", ttl)
+			_, err := c.TryAcquire(t.Context(), "another's", ttl)
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			cancel()
 		}
 		requireBrief(t, "in order", alternate(t, clients, 6), 0)
 		require.Zero(t, count(sinks, "WARN"), sinks)
