@@ -83,7 +83,7 @@ func TestRefusedCommandsLeaveRoom(t *testing.T) {
 
 // TestRepliesAreCharged: replies that pile up behind a command that is not complete are counted.
 func TestRepliesAreCharged(t *testing.T) {
-	f := start(t, 3, func(c *frontend.Config) { c.Limits = session.Limits{Memory: 200 << 10, Command: 1 << 20} })
+	f := start(t, 3, func(c *frontend.Config) { c.Limits = session.Limits{Memory: 400 << 10, Command: 1 << 20} })
 	c := f.dial(t)
 	for _, s := range f.Servers {
 		s.Mute()
