@@ -82,7 +82,7 @@ func (v *View) Vote(ctx context.Context, order Order) error {
 	all := make([]recovery, len(c.cfg.Nodes))
 	for node := range all {
 		all[node].node = node
-		if all[node].Rejoin = fencing.BeginRejoin(c.fleet, node); by.Alone && (v.memory.All()|v.silent)&bit(node) == 0 {
+		if all[node].Rejoin = fencing.BeginRejoin(c.fleet, node); by.Alone && (v.Memory.All()|v.Silent)&bit(node) == 0 {
 			all[node].Rejoin = fencing.BeginInit(c.fleet, node, c.fleet.At(order.Stage))
 		}
 	}
@@ -105,8 +105,8 @@ func (v *View) Vote(ctx context.Context, order Order) error {
 				voting |= bit(node)
 				continue
 			case nonce == "":
-			case by.Alone && c.isOther(nonce):
-				return (&View{client: c, other: fencing.NonceFleet(nonce), others: bit(node)}).checkOther()
+			case by.Alone && c.fleet.IsOther(nonce):
+				return c.changing(fencing.NonceFleet(nonce), bit(node))
 			case first:
 				nonces[node] = nonce
 				known |= bit(node)

@@ -2,8 +2,8 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
@@ -18,44 +18,33 @@ import (
 // InitFencing gives the nodes of a new fleet their vote, or those of the groups that a change adds.
 func (r *Router) InitFencing(ctx context.Context) error {
 	orders, views := make([]fence.Order, len(r.groups)), make([]fence.View, len(r.groups))
-	return r.act(ctx, "InitFencing", 0, views, func() error {
-		all := lacking{groups: len(views)}
-		tokens, stage := false, fencing.Begun
+	return r.act(ctx, "InitFencing", 0, views, func() []fencing.Verdict {
+		looks := make([]*fencing.Look, len(views))
 		for i := range views {
-			v := &views[i]
-			all.add(r.label(i), v.CheckNew(r.groups[i].Fence().IsChanging() && !r.groups[i].IsNew()))
-			orders[i] = fence.Order{Alone: !v.Knows(), New: !v.Knows()}
-			tokens = tokens || v.HasTokens()
-			stage = max(stage, v.Stage())
+			looks[i] = &views[i].Look
+			orders[i] = fence.Order{Alone: !looks[i].Knows(), New: true}
 		}
-		for i := range views {
-			if tokens && orders[i].New && (!r.groups[i].IsNew() || stage != fencing.Begun) {
-				all.add(r.label(i), fmt.Errorf("%w: nothing was changed: nodes without tokens here, and tokens in other groups: RecoverFencing is for a group that has lost them", engine.ErrConfig))
-			}
-		}
-		return all.one()
+		return fencing.Inits(looks, func(i int) bool { return r.groups[i].IsNew() })
 	}, func(ctx context.Context, i int) error { return views[i].Vote(ctx, orders[i]) })
 }
 
 // RecoverFencing gives nodes their vote of which too many have forgotten, lost being nodes that never come back.
 func (r *Router) RecoverFencing(ctx context.Context, atLeast uint64, lost []string) error {
 	orders, views := make([]fence.Order, len(r.groups)), make([]fence.View, len(r.groups))
-	return r.act(ctx, "RecoverFencing", atLeast, views, func() error {
-		if atLeast == 0 {
-			return engine.WrongArgument("atLeast is 0: RecoverFencing needs the largest token that the resources have seen, and InitFencing is for a new fleet")
-		}
-		all := lacking{groups: len(views)}
+	if atLeast == 0 {
+		return engine.WrongArgument("atLeast is 0: RecoverFencing needs the largest token that the resources have seen, and InitFencing is for a new fleet")
+	}
+	return r.act(ctx, "RecoverFencing", atLeast, views, func() (all []fencing.Verdict) {
 		stage := fencing.Begun
 		for i := range views {
-			forgotten, err := views[i].CheckForgotten(lost)
-			all.add(r.label(i), err)
-			orders[i] = fence.Order{AtLeast: atLeast, Alone: forgotten}
-			stage = max(stage, views[i].Stage())
+			views[i].Name(lost)
+			all = append(all, views[i].Recovers())
+			stage = max(stage, views[i].Memory.Stage())
 		}
-		for i := range orders {
-			orders[i].Stage = stage
+		for i, v := range all {
+			orders[i] = fence.Order{AtLeast: atLeast, Alone: v == fencing.Acts, Stage: stage}
 		}
-		return all.one()
+		return all
 	}, func(ctx context.Context, i int) error { return views[i].Vote(ctx, orders[i]) })
 }
 
@@ -68,25 +57,16 @@ func (r *Router) ChangeFencing(ctx context.Context) error {
 		}
 	}
 	m, views := fence.NewMeeting(len(r.groups)), make([]fence.View, len(r.groups))
-	return r.act(ctx, "ChangeFencing", 0, views, func() error {
-		all, ready := lacking{groups: len(views)}, true
+	return r.act(ctx, "ChangeFencing", 0, views, func() (all []fencing.Verdict) {
 		for i := range views {
-			is, err := views[i].CheckChange()
-			all.add(r.label(i), err)
-			ready = ready && is
+			all = append(all, views[i].Changes())
 		}
-		if err := all.one(); err != nil || ready {
-			return err
-		}
-		return errWait
+		return all
 	}, func(ctx context.Context, i int) error { return r.groups[i].Fence().Change(ctx, m) })
 }
 
-// errWait is that all is to be looked at again.
-var errWait = errors.New("wait")
-
-// act looks at all groups, until check is done, and then calls do for all groups at once.
-func (r *Router) act(ctx context.Context, name string, atLeast uint64, views []fence.View, check func() error, do func(context.Context, int) error) error {
+// act looks at all groups, until none has to wait, and then calls do for all groups at once, unless one is refused.
+func (r *Router) act(ctx context.Context, name string, atLeast uint64, views []fence.View, check func() []fencing.Verdict, do func(context.Context, int) error) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -109,14 +89,19 @@ func (r *Router) act(ctx context.Context, name string, atLeast uint64, views []f
 			views[i], err = r.groups[i].Fence().Look()
 			return err
 		})
-		if err == nil {
-			err = check()
-		}
-		if err == nil {
-			return r.together(ctx, do)
-		}
-		if err != errWait {
+		if err != nil {
 			return err
+		}
+		verdicts := check()
+		all := lacking{groups: len(views)}
+		for i, v := range verdicts {
+			all.add(r.label(i), views[i].Err(v))
+		}
+		if err := all.one(); err != nil {
+			return err
+		}
+		if !slices.Contains(verdicts, fencing.Waits) {
+			return r.together(ctx, do)
 		}
 		timer := time.NewTimer(fencing.MinPause)
 		select {

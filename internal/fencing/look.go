@@ -1,0 +1,141 @@
+package fencing
+
+import "strings"
+
+// Look is what the nodes of a group show before an act of an operator, by SHOW, which writes nothing. It is all that
+// an act decides from. It is a plain value.
+type Look struct {
+	fleet   Fleet
+	Memory  Memory
+	Token   uint64 // the largest that any shows
+	Silent  uint64 // nodes that have not answered, a bit each
+	Foreign uint64 // of another fleet
+	Marked  uint64 // with a marker of an earlier run
+	Others  uint64 // to which clients of another fleet have given notice, by which another change is under way
+	Other   string // that fleet
+	Lost    uint64 // those that never come back, by an operator's word
+}
+
+// BeginLook is for the nodes of a client.
+func BeginLook(f Fleet) Look { return Look{fleet: f} }
+
+// Missed notes a node that has not answered.
+func (l *Look) Missed(node int) { l.Silent |= 1 << node }
+
+// Shown takes the answer of a node to Show, in a run.
+func (l *Look) Shown(node int, run string, a Answer) {
+	if a.Code == Foreign {
+		l.Foreign |= 1 << node
+		return
+	}
+	l.Token = max(l.Token, a.Token)
+	switch m := ParseMarker(a.Text); {
+	case m.Serves(Me{Fleet: l.fleet.Name(), Run: run}):
+		l.Memory.Add(&l.fleet, node, m)
+	case m.Phase == Voting:
+		l.Marked |= 1 << node
+	case m.Phase == Provisional && l.fleet.IsOther(m.Nonce):
+		l.Other = NonceFleet(m.Nonce)
+		l.Others |= 1 << node
+	}
+}
+
+// IsOther reports whether clients of another fleet have made a nonce. One of a single configuration of a client of two
+// is none: it may be of another step.
+func (f *Fleet) IsOther(nonce string) bool {
+	fleet := NonceFleet(nonce)
+	return fleet != "" && !strings.Contains("+"+f.Name()+"+", "+"+fleet+"+")
+}
+
+// Verdict is whether an act may write, or why not.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Acts      Verdict = iota
+	Known             // there is nothing to give: the nodes remember
+	Waits             // too few have their vote yet
+	OfAnother         // nodes are of another fleet
+	Apart             // nodes are of two fleets
+	Changing          // a change to another fleet is under way
+	NotAll            // a node has not answered, and may not be new
+	Unclear           // a node cannot be asked, and may remember
+	HadVote           // nodes had a vote before
+	HasTokens         // there are tokens
+	InChange          // the client is of a change, and the group is none that it adds
+	Elsewhere         // other groups have tokens
+	Forgotten         // by too many
+)
+
+// Fits is whether the nodes are of the client's fleet.
+func (l *Look) Fits() Verdict {
+	switch {
+	case l.Foreign != 0:
+		return OfAnother
+	case l.Memory.IsSplit(&l.fleet):
+		return Apart
+	}
+	return Acts
+}
+
+// Knows reports whether the nodes that have answered remember all tokens.
+func (l *Look) Knows() bool { return l.Memory.Names(&l.fleet) != "" }
+
+// Inits is whether each group gets its first vote. Those that are added come with a change.
+func Inits(groups []*Look, isAdded func(i int) bool) []Verdict {
+	all, tokens, stage := make([]Verdict, len(groups)), false, Begun
+	for i, l := range groups {
+		all[i] = l.init(isAdded(i))
+		tokens = tokens || l.Token > 0
+		stage = max(stage, l.Memory.Stage())
+	}
+	for i := range groups {
+		if all[i] == Acts && tokens && (!isAdded(i) || stage != Begun) {
+			all[i] = Elsewhere
+		}
+	}
+	return all
+}
+
+func (l *Look) init(isAdded bool) Verdict {
+	switch had := l.Marked|l.Memory.All() != 0; {
+	case l.Silent != 0:
+		return NotAll
+	case l.Others != 0:
+		return Changing
+	case l.Knows():
+		return Known
+	case had && l.Token > 0:
+		return HadVote
+	case l.Token > 0:
+		return HasTokens
+	case l.fleet.Next.Nodes != 0 && !isAdded:
+		return InChange
+	}
+	return Acts
+}
+
+// Recovers is whether answers show that too many nodes have forgotten. Those that cannot be reached have not, unless an operator
+// has named them as lost.
+func (l *Look) Recovers() Verdict {
+	switch {
+	case l.Knows():
+		return Known
+	case l.Others != 0:
+		return Changing
+	case l.Memory.Perhaps(l.Silent&^l.Lost).Names(&l.fleet) != "":
+		return Unclear
+	}
+	return Acts
+}
+
+// Changes is whether a change can begin: a quorum of each list has its vote.
+func (l *Look) Changes() Verdict {
+	switch {
+	case l.Memory.Perhaps(l.Silent).Names(&l.fleet) == "":
+		return Forgotten
+	case l.fleet.IsQuorum(l.Memory.All()):
+		return Acts
+	}
+	return Waits
+}
