@@ -120,9 +120,9 @@ func (s *stage) queueNode(c *redlock.Client, key string) int {
 
 // TestVainWaiters: one that cannot win costs those who can next to nothing.
 func TestVainWaiters(t *testing.T) {
-	d := 2 * time.Second
+	d, least := 2*time.Second, 0.7 // its first attempts cost the others up to 0.4 s, once
 	if testkit.Long() {
-		d = 10 * time.Second
+		d, least = 10*time.Second, 0.8
 	}
 	without := grantsBeside(t, d, 3, nil)
 	for name, kind := range vain {
@@ -130,7 +130,7 @@ func TestVainWaiters(t *testing.T) {
 			t.Parallel()
 			beside := grantsBeside(t, d, kind.nodes, kind.begin)
 			t.Logf(name+": grants in %v: %d without, %d beside it, %.2f", d, without, beside, float64(beside)/float64(without))
-			require.Greater(t, float64(beside), 0.8*float64(without))
+			require.Greater(t, float64(beside), least*float64(without))
 		})
 	}
 }
