@@ -93,7 +93,9 @@ type Config struct {
 	// MaxTTL after its start, both for MaxTTL and its drift, and nodes without run_id are refused. All clients need one value.
 	MaxTTL time.Duration
 	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a
-	// quarter of itself. Then their votes have failed. Default: TTL/20, at most 50 ms.
+	// quarter of itself. Then their votes have failed. In a burst, which may starve the nodes, they have longer:
+	// NodeTimeout for each 256 operations under way, and as long as the operation has waited to be sent; 20
+	// times NodeTimeout at most. Default: TTL/20, at most 50 ms.
 	NodeTimeout time.Duration
 	DialTimeout time.Duration // bounds connecting and the handshake. Default: 1 s
 	// StallTimeout is how long a node that owes replies may be silent before it is dialed again. Default: 1 s.

@@ -54,6 +54,7 @@ type round struct {
 	op         *Op // nil once decided
 	life       uint64
 	timeout    time.Duration
+	waited     time.Duration   // in the queue, up to mostPatience timeouts
 	ended      <-chan struct{} // of the context, where op is a Call
 	tally      quorum.Tally
 	absent     uint64 // nodes where no key has the token, a bit each
@@ -311,6 +312,9 @@ func (b *batch) decide(i int, r *round) {
 	}
 }
 
+// mostPatience is how many timeouts the nodes have for a round at most.
+const mostPatience = 20
+
 // expire fails the nodes that have not answered a round in time.
 func (b *batch) expire(now time.Duration) {
 	if b.undecided > 0 && now >= b.deadline {
@@ -319,9 +323,15 @@ func (b *batch) expire(now time.Duration) {
 			b.expireRound(i, now)
 		}
 	}
-	if b.pass(); !b.passed && now >= b.latest {
+	if b.pass(); !b.passed && b.undecided == 0 && now >= b.latest {
 		b.leave()
 	}
+}
+
+// patience is how long the nodes have for a round, while so many operations are under way: in a burst,
+// which may starve the nodes themselves, longer.
+func (r *round) patience(underWay int64) time.Duration {
+	return max(r.waited, r.timeout*time.Duration(1+min(underWay/leastBound, mostPatience-1)))
 }
 
 func (b *batch) expireRound(i int, now time.Duration) {
@@ -329,7 +339,7 @@ func (b *batch) expireRound(i int, now time.Duration) {
 	if r.op == nil {
 		return
 	}
-	due, lost := b.sentAt+r.timeout, r.kind == Acquire && r.tally.Verdict() == quorum.Lost
+	due, lost := b.sentAt+r.patience(b.engine.depth.Load()), r.kind == Acquire && r.tally.Verdict() == quorum.Lost
 	if lost { // see mayBeSplit; what reads asks each node
 		due = min(due, b.doubt)
 	}

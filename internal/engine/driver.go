@@ -200,7 +200,9 @@ func (e *Engine) send(first *Op, n int) (deferred int) {
 	b.deadline, b.latest = now+b.soonest, now+b.latest
 	away := e.fleet.Away()
 	for i := range b.rounds {
-		op := b.rounds[i].op
+		r := &b.rounds[i]
+		op := r.op
+		r.waited = min(now-op.start, mostPatience*r.timeout)
 		if op.Kind == Acquire {
 			op.Absent = away
 		}

@@ -75,8 +75,8 @@ func (e *Engine) watch() {
 // in time, ends the calls with a context that has ended, and closes silent connections. It
 // returns the time to the next tick, or 0 to sleep.
 func (e *Engine) tick() time.Duration {
+	now := e.clock.Now() // before the Sweep: what has arrived by then is not late, however long this process stood still
 	e.fleet.Sweep(0)
-	now := e.clock.Now()
 	for i := len(e.inFlight) - 1; i >= 0; i-- {
 		b := e.inFlight[i]
 		e.checkContexts(b)

@@ -56,3 +56,28 @@ func TestWindowOfADecidedBatch(t *testing.T) {
 		})
 	}
 }
+
+// TestPatience: of a burst, the last operation has as long as it has waited, up to a bound. What this
+// process stands still, nodes are not silent.
+func TestPatience(t *testing.T) {
+	for waited, patience := range map[time.Duration]time.Duration{
+		time.Millisecond:       20 * time.Millisecond,
+		100 * time.Millisecond: 100 * time.Millisecond,
+		time.Second:            mostPatience * 20 * time.Millisecond,
+	} {
+		p := newScripted(t, 1)
+		p.submit(Release, "blocker")
+		op := p.submit(Acquire, "key")
+		p.clock.Advance(waited)
+		p.turn(func() { p.reply(p.sent[0], 0, one) })
+		require.Len(t, p.sent, 2)
+		p.tick(patience - 1)
+		p.turn(func() {
+			p.arrived = func() { p.clock.Advance(1) }
+			p.engine.tick()
+		})
+		require.Zero(t, op.times)
+		p.tick(0)
+		require.ErrorIs(t, op.Err, ErrNoQuorum)
+	}
+}

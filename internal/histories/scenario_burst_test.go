@@ -22,7 +22,10 @@ var bursts = []scenario{
 	{"a burst over a slow network", 3, func(s *stage) {
 		newPaced(s, 20*time.Millisecond, 10*time.Microsecond).burst(6000)
 	}},
-	// The pause is taken for the round trip, and then the nodes become slower.
+	{"a burst over a slow network at slow nodes", 3, func(s *stage) {
+		newPaced(s, 20*time.Millisecond, 200*time.Microsecond).burst(8000)
+	}},
+	// Nodes that the burst starves are silent. The pause is taken for the round trip, and then the nodes become slower.
 	{"a burst in a pause", 3, func(s *stage) {
 		p := newPaced(s, 200*time.Microsecond, 10*time.Microsecond)
 		for _, node := range s.Nodes {
@@ -45,7 +48,7 @@ var bursts = []scenario{
 	}},
 }
 
-const pause = 30 * time.Millisecond
+const pause = 150 * time.Millisecond // three timeouts
 
 // paced is nodes that need a time for each key, and a client of them.
 type paced struct {
