@@ -10,7 +10,7 @@
 // With Goroutines each lock of a batch has a goroutine that parks until the reply has come: the
 // limit of a blocking call in Go.
 //
-// bench/README.md has what was tried in its place.
+// bench/NOTES.md has what was tried in its place.
 package floor
 
 import (
