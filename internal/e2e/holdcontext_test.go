@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,7 +50,7 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 		forever := make(chan struct{})
 		defer close(forever)
 		r := cluster.New(t, 3)
-		other := cluster.MustAcquire(t, r.Client, "other", brief)
+		other := cluster.MustAcquire(t, r.Client, "other", 4*time.Second)
 		otherContext, stop := other.KeepAlive(t.Context())
 		defer stop()
 		for name, harm := range map[string]func(){
@@ -89,6 +90,9 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 			require.Panics(t, func() { l.KeepAlive(user) })
 		}
 		testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
+		until := func() time.Time { return time.Now().Add(other.Remaining()) }
+		before := until()
+		testkit.Await(t, "the other is kept alive", func() bool { return until().After(before.Add(time.Second)) })
 		require.NoError(t, otherContext.Err())
 	})
 }
