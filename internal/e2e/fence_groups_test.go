@@ -145,3 +145,46 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 		require.ErrorContains(t, err, "Groups[1]: the change of another group has failed")
 	})
 }
+
+// TestFencedGroupsForgetInAChange: a group waits for another in a change, and loses all that it has. So does the other, and an
+// operator gives both their vote, as before the change. The call opens nothing, since clients of step 0 are served again.
+func TestFencedGroupsForgetInAChange(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		c := &changing{t, cluster.Start(t, 2), map[string]uint64{}}
+		client := func(now, next int) *redlock.Client {
+			list := func(n int) (groups [][]string) {
+				for _, s := range c.servers[:n] {
+					groups = append(groups, []string{s.Addr()})
+				}
+				return groups
+			}
+			return cluster.Connect(t, nil, func(c *redlock.Config) { c.Nodes, c.Groups, c.NextGroups = nil, list(now), list(next) }, fenced(0), cluster.NodeTimeout(100*time.Millisecond))
+		}
+		old := client(1, 0)
+		require.NoError(t, old.InitFencing(t.Context()))
+		both, next := client(1, 2), client(2, 0)
+		require.NoError(t, both.InitFencing(t.Context()))
+		require.NoError(t, both.ReadyAll(t.Context()))
+		moves := movingKey(t, 1, 1) // in the second of two
+		c.grows(old, moves)
+		sealed := func(server int) {
+			testkit.Await(t, "sealed", func() bool {
+				n, _ := c.servers[server].Fence(fenceSet)
+				return n.Marker.Nonce != "" && n.Marker.Phase == fencing.Voting
+			})
+		}
+		call := testkit.Start(func() error { return both.ChangeFencing(t.Context()) })
+		sealed(0)
+		sealed(1)
+		c.servers[1].Flush()
+		awaitPassed(t, 2*fenceTTL)
+		c.servers[0].Flush()
+		awaitPassed(t, 2*fenceTTL)
+		require.NoError(t, both.RecoverFencing(t.Context(), c.last[moves]))
+		require.ErrorContains(t, testkit.Outcome(t, "ChangeFencing", call), "nothing was opened")
+		_, err := next.TryAcquire(t.Context(), moves, fenceTTL)
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.NoError(t, both.ChangeFencing(t.Context()))
+		c.grows(next, moves)
+	})
+}

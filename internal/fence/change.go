@@ -14,13 +14,16 @@ import (
 // Change has the next configuration suffice alone: see [fencing.Change]. It waits for the longest
 // TTL of both, and for the groups of meeting. Each step may be repeated, so a call that ends early is
 // made again, and two at once do what one does. A call after one that was confirmed opens what that one has missed.
+//
+// The groups meet twice. When all have come to the first meeting each looks once more: one that came early may have lost all its nodes
+// while it waited for the others, and an operator may have given these their vote as before the change.
 func (c *Client) Change(ctx context.Context, m *Meeting) (err error) {
 	defer func() {
 		if err != nil {
 			m.fail()
 		}
 	}()
-	change, met := fencing.BeginChange(c.fleet), false
+	change, met := fencing.BeginChange(c.fleet), 0
 	for change.Look(); ; {
 		nonce := []string{c.nonce()}
 		for node, s := range c.askAll(fencing.SealVerb, func(int) ([]string, bool) { return nonce, true }) {
@@ -34,16 +37,18 @@ func (c *Client) Change(ctx context.Context, m *Meeting) (err error) {
 		pause := fencing.MinPause
 		switch {
 		case change.Done() || change.Confirmed():
-			if !met {
-				m.join(change.Floor())
-				met = true
-			}
-			if err := m.await(ctx, c); err != nil {
+			if err := m.meet(ctx, c, met, change.Floor()); err != nil {
 				return err
+			}
+			if met++; met == 1 {
+				change.Look()
+				continue
 			}
 			if change.Raise(m.floor); c.open(&change) {
 				return nil
 			}
+		case change.Complete() && met == 1:
+			return errSince
 		case change.Complete():
 			pause = c.fleet.Quarantine // the locks of clients that are refused from now on end
 			c.log(slog.LevelInfo, "redlock: clients with the old configuration alone are refused, and those with the new one alone follow",

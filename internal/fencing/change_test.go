@@ -2,6 +2,7 @@ package fencing
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,7 +84,7 @@ func (m *stepper) names(k *client) int {
 // callFleet is the fleet of call c.
 func (m *stepper) callFleet(c int) (f Fleet, me Me) {
 	step := joint
-	if m.back && c == m.calls-1 {
+	if m.kind(c) == 'b' {
 		step = goingBack
 	}
 	f = m.fleets[step]
@@ -96,6 +97,10 @@ func (m *stepper) callFleet(c int) (f Fleet, me Me) {
 // callSteps is the steps of an operator's call. Its second look may find nodes that the first did
 // not. One that is never finished just takes no further step.
 func (m *stepper) callSteps(c int) {
+	if m.groups {
+		m.groupSteps(c)
+		return
+	}
 	f, me := m.callFleet(c)
 	k := m.s.calls[c]
 	if k.phase == opened {
@@ -103,7 +108,7 @@ func (m *stepper) callSteps(c int) {
 	}
 	for i := range m.nodes {
 		if m.s.nodes[i].calls[c]&counted == 0 {
-			m.seal(c, i, me)
+			m.seal(c, i, me, k.phase)
 		}
 	}
 	if nodes := m.countedBy(c); k.phase == looking && f.Now.IsQuorum(nodes) {
@@ -119,6 +124,9 @@ func (m *stepper) callSteps(c int) {
 	} else if k.phase == confirming && f.Now.IsQuorum(nodes) {
 		x := m.add(opens, c, int(k.floor))
 		m.open(x, c, &f)
+	} else if m.acts != "" && f.Next.Knows(m.openedBy(c)) { // by an earlier call
+		x := m.add(opens, c, int(k.floor))
+		m.open(x, c, &f)
 	}
 }
 
@@ -129,14 +137,20 @@ func (m *stepper) countedBy(c int) (nodes uint64) {
 	return nodes
 }
 
-func (m *stepper) seal(c, i int, me Me) {
+func (m *stepper) seal(c, i int, me Me, phase uint8) {
 	v := m.s.nodes[i].node(m.tokens)
 	had := v.Marker
 	a := v.Seal(me, "n", 0)
 	if a.Code != OK {
 		return
 	}
+	if m.sealsOpen {
+		v.Marker = Marker{Voting, me, nonceNow}
+	}
 	x := m.add(seals, c, i)
+	if _, next, _ := strings.Cut(me.Fleet, "+"); m.acts != "" && had.Me.Fleet == next && v.Marker.Me.Fleet != next {
+		x.broken = "what was opened is sealed again"
+	}
 	n := &x.after.nodes[i]
 	n.keep(&v)
 	if had.Me != v.Marker.Me || had.Nonce != v.Marker.Nonce {
@@ -144,14 +158,14 @@ func (m *stepper) seal(c, i int, me Me) {
 	}
 	k := &x.after.calls[c]
 	switch {
-	case k.phase == looking:
+	case phase == looking:
 		n.calls[c] = counted | known
 	case m.noNonce && had.Nonce != "", n.calls[c] == known:
 		n.calls[c] |= counted
 	default:
 		n.calls[c] = known | again
 	}
-	if k.phase == confirming || m.oneLook {
+	if phase == confirming || m.oneLook || m.acts != "" {
 		k.floor = max(k.floor, uint8(a.Token))
 	}
 	m.settle(&x.after)

@@ -1,6 +1,7 @@
 package fencing
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -108,7 +109,7 @@ func (w *world) expects(kind int) bool {
 	case quarantineEnds:
 		return back && !w.lazy && !w.calm
 	case initializes:
-		return w.init
+		return w.init || w.gives
 	case collects:
 		return w.collect
 	case beginsHandOver, extends:
@@ -117,8 +118,12 @@ func (w *world) expects(kind int) bool {
 		return w.lazy
 	case sendsRejoin:
 		return w.lazy && back
-	case seals, looksAgain, opens:
-		return w.calls > 0
+	case seals, looksAgain:
+		return w.calls > 0 && (w.acts == "" || strings.ContainsAny(w.acts, "cb"))
+	case opens:
+		return w.expects(seals)
+	case shows, misses, verdicts:
+		return strings.ContainsAny(w.acts, "ir")
 	}
 	return false // of a variant, or with an earlier nonce, which every node refuses
 }

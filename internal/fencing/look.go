@@ -59,7 +59,7 @@ const (
 	Apart             // nodes are of two fleets
 	Changing          // a change to another fleet is under way
 	NotAll            // a node has not answered, and may not be new
-	Unclear           // a node cannot be asked, and may remember
+	Unclear           // a node cannot be asked, and may remember, or show a change
 	HadVote           // nodes had a vote before
 	HasTokens         // there are tokens
 	InChange          // the client is of a change, and the group is none that it adds
@@ -115,15 +115,15 @@ func (l *Look) init(isAdded bool) Verdict {
 	return Acts
 }
 
-// Recovers is whether answers show that too many nodes have forgotten. Those that cannot be reached have not, unless an operator
-// has named them as lost.
+// Recovers is whether answers show that too many nodes have forgotten. One that cannot be reached may remember, or show that a change
+// is under way, unless an operator has named it as lost.
 func (l *Look) Recovers() Verdict {
 	switch {
 	case l.Knows():
 		return Known
 	case l.Others != 0:
 		return Changing
-	case l.Memory.Perhaps(l.Silent&^l.Lost).Names(&l.fleet) != "":
+	case l.Silent&^l.Lost != 0:
 		return Unclear
 	}
 	return Acts

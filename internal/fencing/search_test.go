@@ -250,7 +250,7 @@ func (w *world) describe(r result) string {
 func (w *world) show(s *state) string {
 	var text strings.Builder
 	for i, n := range s.nodes[:w.nodes] {
-		fmt.Fprintf(&text, "n%d:%s F%d", i, [...]string{"absent", "active", "prov", "outdated", "next", "both", "sealed", "sealed back"}[n.marker], n.f)
+		fmt.Fprintf(&text, "n%d:%s F%d", i, [...]string{"absent", "active", "prov", "outdated", "next", "both", "sealed", "sealed back", "prov next", "prov both"}[n.marker], n.f)
 		if n.floor > 0 {
 			fmt.Fprintf(&text, "/%d", n.floor)
 		}

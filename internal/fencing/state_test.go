@@ -13,7 +13,7 @@ const (
 	maxNodes    = 5
 	maxAttempts = 4
 	maxClients  = 3
-	maxCalls    = 2
+	maxCalls    = 3
 )
 
 // Phases of an attempt. One that has succeeded may hand over (blocks).
@@ -46,6 +46,10 @@ const (
 	activeBoth // of both
 	sealed     // of both, with a nonce
 	sealedBack // the same, for the way back
+
+	// Where acts look at nodes, provisional is by clients of the present one alone.
+	provisionalNext // by those of the next one
+	provisionalBoth // by those of both
 )
 
 type column struct { // a node
@@ -55,7 +59,7 @@ type column struct { // a node
 	votes            uint8  // attempts that it has voted for and that are counting, a bit each
 	owner            uint8  // blocks: the attempt with the nonce that the lock key holds, from 1 on
 
-	calls [maxCalls]uint8 // what operators' calls know of it: counted, known, again
+	calls [maxCalls]uint8 // what operators' calls know of it: counted, known, again; of other acts what it has shown
 }
 
 type attempt struct {
@@ -69,11 +73,13 @@ type client struct {
 	step                     uint8    // of the change in which it is
 	read                     [3]uint8 // nodes, a bit each, by what their markers name
 	stale                    bool     // its nonce is of an earlier life of the node
+	by                       uint8    // the act that it is of, from 1 on
 }
 
-// call is an operator's call in a change.
+// call is an act of an operator.
 type call struct {
 	phase, floor uint8
+	stage        uint8 // of an act; of a change of groups the phase of each, two bits each
 }
 
 type state struct {
@@ -116,7 +122,7 @@ func (p *packer) take(width uint) uint64 {
 // layout is the widths of fields in a world.
 type layout struct {
 	token, set, owner, stale, attempts, clients, column uint
-	marker, names, step, calls, read                    uint
+	marker, names, step, calls, read, by, stage         uint
 }
 
 func (w *world) measure() {
@@ -125,6 +131,9 @@ func (w *world) measure() {
 	l.marker, l.names, l.read, l.calls = 2, 1, 1, uint(w.calls)
 	if w.to != 0 {
 		l.marker, l.names, l.read, l.step = 3, 3, 2, 2
+	}
+	if w.acts != "" {
+		l.marker, l.by, l.stage = 4, 2, 4
 	}
 	l.set = (uint(w.top()) + 1) * l.names
 	l.attempts, l.clients = uint(w.attempts), uint(w.clients)
@@ -138,7 +147,7 @@ func (w *world) measure() {
 		l.stale = l.set
 	}
 	l.column = l.marker + 2*l.token + l.set + l.stale + l.attempts + l.owner + l.clients*(1+l.read) + l.calls*3
-	all := l.column*uint(w.nodes) + l.attempts*(4+l.token+l.step) + l.clients*(3+l.attempts+l.token+l.step) + l.calls*(2+l.token) + 3
+	all := l.column*uint(w.nodes) + l.attempts*(4+l.token+l.step) + l.clients*(3+l.attempts+l.token+l.step+l.by) + l.calls*(2+l.token+l.stage) + 3
 	if (all > 192 || l.column > 64) && !w.walks || l.set > 16 {
 		panic(fmt.Sprintf("%s: a state has %d bits, a node %d", w.name, all, l.column))
 	}
@@ -155,7 +164,7 @@ func (w *world) pack(s *state) (best packed) {
 	var alone [maxClients]uint64
 	for r := range w.clients {
 		k := &s.clients[r]
-		alone[r] = uint64(k.phase) | uint64(k.wait)<<2 | uint64(k.floor)<<(2+l.attempts) | bit(k.stale)<<(2+l.attempts+l.token) | uint64(k.step)<<(3+l.attempts+l.token)
+		alone[r] = uint64(k.phase) | uint64(k.wait)<<2 | uint64(k.floor)<<(2+l.attempts) | bit(k.stale)<<(2+l.attempts+l.token) | uint64(k.step)<<(3+l.attempts+l.token) | uint64(k.by)<<(3+l.attempts+l.token+l.step)
 	}
 	found := false
 	for _, order := range orders[:[...]int{1, 1, 2, 6}[w.clients]] {
@@ -204,10 +213,10 @@ func (w *world) packOrdered(s *state, order *[maxClients]int, alone *[maxClients
 		p.put(uint64(a.phase)|bit(a.late)<<3|uint64(a.token)<<4|uint64(a.step)<<(4+l.token), 4+l.token+l.step)
 	}
 	for _, r := range order[:w.clients] {
-		p.put(alone[r], 3+l.attempts+l.token+l.step)
+		p.put(alone[r], 3+l.attempts+l.token+l.step+l.by)
 	}
 	for _, c := range s.calls[:w.calls] {
-		p.put(uint64(c.phase)|uint64(c.floor)<<2, 2+l.token)
+		p.put(uint64(c.phase)|uint64(c.floor)<<2|uint64(c.stage)<<(2+l.token), 2+l.token+l.stage)
 	}
 	p.put(uint64(s.losses), 3)
 	return p.words
@@ -252,10 +261,12 @@ func (w *world) unpack(words packed) (s state) {
 		k.floor = uint8(p.take(l.token))
 		k.stale = p.take(1) == 1
 		k.step = uint8(p.take(l.step))
+		k.by = uint8(p.take(l.by))
 	}
 	for c := range w.calls {
 		s.calls[c].phase = uint8(p.take(2))
 		s.calls[c].floor = uint8(p.take(l.token))
+		s.calls[c].stage = uint8(p.take(l.stage))
 	}
 	s.losses = uint8(p.take(3))
 	return s

@@ -39,7 +39,12 @@ func (m *stepper) next(s *state) []step {
 		m.clientSteps(r)
 	}
 	for c := range m.calls {
-		m.callSteps(c)
+		switch m.kind(c) {
+		case 'i', 'r':
+			m.actSteps(c)
+		default:
+			m.callSteps(c)
+		}
 	}
 	return m.steps
 }
@@ -121,13 +126,23 @@ func (m *stepper) renounce(s *state, i int) {
 	n := &s.nodes[i]
 	n.fresh, n.stale = 0, n.stale|n.fresh
 	for c := range m.calls {
-		n.calls[c] &^= known
+		switch m.kind(c) {
+		case 'i', 'r':
+			if n.calls[c] == asked && s.calls[c].phase == acting && !m.anyNonce {
+				n.calls[c] = left
+			}
+		default:
+			n.calls[c] &^= known
+		}
 	}
 }
 
 func (m *stepper) write(i, request int, nonce string, kind uint8) {
 	floor, names := request%(int(m.top())+1), request/(int(m.top())+1)
 	v := m.s.nodes[i].node(m.tokens)
+	if nonce == nonceNow {
+		nonce = v.Marker.Nonce
+	}
 	if v.Rejoin(mes[joint], nonce, uint64(floor), m.fleetOf(names)).Code != OK {
 		return
 	}
@@ -165,21 +180,31 @@ func (m *stepper) clientSteps(r int) {
 	if k.phase == idle {
 		for step := range m.changeSteps() {
 			for i := range m.nodes {
-				m.notice(r, i, m.counting(m.s), step)
+				m.notice(r, i, m.counting(m.s), step, 0)
+			}
+		}
+		for c := range m.calls {
+			for i := range m.nodes {
+				if m.s.calls[c].phase == acting && m.s.nodes[i].calls[c] == forgotten && (m.kind(c) == 'i' || m.kind(c) == 'r') {
+					m.notice(r, i, m.counting(m.s), m.actStep(c), uint8(c)+1)
+				}
 			}
 		}
 		return
 	}
 	m.add(stops, r).after.clients[r] = client{}
 	if k.phase == sent {
-		m.notice(r, int(k.node), k.wait, k.step)
+		m.notice(r, int(k.node), k.wait, k.step, 0)
 		return
 	}
 	if k.phase == waiting && !m.lazy {
 		m.endQuarantine(r)
 	}
-	if k.phase == reading && m.init {
+	if k.phase == reading && (m.init || k.by > 0) {
 		m.initialize(r)
+	}
+	if k.by > 0 {
+		return
 	}
 	if k.phase == reading && m.enough(k) { // the last read was not followed by REJOIN at once
 		if m.lazy {
@@ -195,9 +220,10 @@ func (m *stepper) clientSteps(r int) {
 }
 
 // notice is NOTICE executed by node i, and its reply received.
-func (m *stepper) notice(r, i int, wait, step uint8) {
+func (m *stepper) notice(r, i int, wait, step, by uint8) {
 	n, k := &m.s.nodes[i], &m.s.clients[r]
-	if m.fleets[step].Nodes()>>i&1 == 0 {
+	f := m.fleetOfNode(i, step)
+	if f.Nodes()>>i&1 == 0 {
 		return
 	}
 	if m.fromSend && k.phase == idle {
@@ -209,18 +235,27 @@ func (m *stepper) notice(r, i int, wait, step uint8) {
 	if m.calm && wait != 0 {
 		return
 	}
-	answer := v.Notice(mes[step], "n", uint64(m.s.losses))
-	rejoin := BeginRejoin(m.readers(step), i)
+	answer := v.Notice(mes[step], m.noticeOf(step), 0)
+	rejoin := BeginRejoin(m.readers(step, i), i)
 	rejoin.Noticed(answer, 0)
 	if rejoin.Next(0) != WaitUntil {
 		return
 	}
 	x := m.add(notices, r, i, int(step))
-	x.after.nodes[i].keep(&v)
+	if x.after.nodes[i].keep(&v); n.isProvisional() && x.after.nodes[i].marker != n.marker {
+		m.replace(&x.after, i)
+	}
+	if by > 0 {
+		if x.after.nodes[i].calls[by-1] = asked; f.IsOther(v.Marker.Nonce) && !m.anyNotice {
+			m.endAct(&x.after, int(by)-1)
+			m.settle(&x.after)
+			return
+		}
+	}
 	if m.noQuarantine {
 		wait = 0
 	}
-	x.after.clients[r] = client{phase: waiting, node: uint8(i), wait: wait, step: step}
+	x.after.clients[r] = client{phase: waiting, node: uint8(i), wait: wait, step: step, by: by}
 	if m.earlyWord || m.calm {
 		x.after.clients[r].floor = m.seen()
 	}
@@ -243,6 +278,16 @@ func (m *stepper) endQuarantine(r int) {
 		m.forgetVotes(&x.after, k)
 	}
 	m.settle(&x.after)
+}
+
+// replace is what clients and requests are after another nonce has taken the place of that of node i.
+func (m *stepper) replace(s *state, i int) {
+	m.renounce(s, i)
+	for r := range m.clients {
+		if k := &s.clients[r]; k.phase != idle && k.phase != sent && int(k.node) == i {
+			k.stale = true
+		}
+	}
 }
 
 // seen is the largest token that holders may have shown: the first of each lock's block, or
@@ -275,15 +320,25 @@ func (m *stepper) initialize(r int) {
 	case m.lowWord:
 		word = max(word, 1) - 1
 	}
-	rejoin := BeginInit(m.fleets[k.step], int(k.node), m.fleets[k.step].At(m.stage(k.step)))
+	f := m.fleetOfNode(int(k.node), k.step)
+	names := f.At(m.stage(k.step))
+	if k.by > 0 {
+		word, names = m.s.calls[k.by-1].floor, f.At(Stage(m.s.calls[k.by-1].stage))
+	}
+	rejoin := BeginInit(f, int(k.node), names)
 	rejoin.Noticed(Answer{Code: Amnesia, Text: k.nonce()}, 0)
 	if rejoin.Next(0) != WaitUntil || rejoin.Next(1) != SendRejoin {
 		panic("an operator's floor is not used behind the quarantine")
 	}
+	if k.by > 0 && m.kind(int(k.by)-1) == 'i' {
+		x := m.add(initializes, r, 0)
+		m.send(&x.after, r, 0, slices.Index(fleetNames[:], rejoin.Fleet()))
+		m.settle(&x.after)
+		return
+	}
 	floor := uint8(min(InitFloor(uint64(word), m.block-1, uint64(shown), 0), uint64(m.top())))
 	x := m.add(initializes, r, int(floor))
-	names := slices.Index(fleetNames[:], rejoin.Fleet())
-	m.send(&x.after, r, floor, names)
+	m.send(&x.after, r, floor, slices.Index(fleetNames[:], rejoin.Fleet()))
 	m.settle(&x.after)
 }
 
@@ -353,13 +408,13 @@ func (m *stepper) settle(s *state) {
 	for r := range m.clients {
 		k := &s.clients[r]
 		if !m.keepStale && (k.phase == waiting || k.phase == reading) &&
-			(k.stale || s.nodes[k.node].marker != provisional) {
+			(k.stale || !s.nodes[k.node].isProvisional()) {
 			*k = client{} // its nonce is of no use any more
 		}
 		if k.phase == waiting && k.wait == 0 {
 			k.phase = reading
 		}
-		if k.phase == reading && !m.lazy && m.enough(k) {
+		if k.phase == reading && !m.lazy && k.by == 0 && m.enough(k) {
 			m.send(s, r, k.floor, m.names(k))
 		}
 	}
@@ -367,7 +422,7 @@ func (m *stepper) settle(s *state) {
 		n := &s.nodes[i]
 		if !m.keepStale {
 			n.stale = 0
-			if n.marker != provisional && n.marker < sealed {
+			if !n.isProvisional() && n.marker < sealed {
 				n.fresh = 0
 			}
 		}

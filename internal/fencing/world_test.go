@@ -13,6 +13,9 @@ type world struct {
 	from, to                         uint64 // a change is under way: the nodes of both configurations
 	calls                            int    // of operators in it
 	back                             bool   // the last of them is for the way back
+	acts                             string // of each call a letter and its client's step: change, back, init, recover
+	groups                           bool   // each node is a group, and the key goes from the first to the second
+	gives                            bool   // acts give votes here
 	joined                           bool   // the nodes of the next one have come to it
 	steps                            string // of each attempt's client, if not all are tried
 	block                            int    // tokens of an attempt
@@ -57,6 +60,16 @@ type world struct {
 	unsealed  bool // or the present one alone, though others are sealed
 	oldReads  bool // or what nodes of the present one know
 
+	anyAnswer   bool // an act takes a node that has not answered for one that has forgotten
+	anyNotice   bool // an act begins beside a change
+	anyGroup    bool // an init looks at its own group alone
+	anyStage    bool // a recovery gives votes as before the change
+	anyNonce    bool // an act's number is used for a node that has forgotten again
+	sealsOpen   bool // a call seals what another has opened
+	opensInTurn bool // a group is opened before the other is sealed
+	ownFloor    bool // or with its own tokens alone
+	meetsOnce   bool // or though the other is sealed no more
+
 	fleets [4]Fleet
 	layout layout
 }
@@ -80,9 +93,24 @@ func (w *world) begin() {
 	w.fleets = [...]Fleet{{now, Configuration{}, 1}, {now, next, 1}, {next, Configuration{}, 1}, {next, now, 1}}
 }
 
-// readers is the fleet as the clients of this variant believe it to be.
-func (w *world) readers(step uint8) Fleet {
+// fleetOfNode is that of node i for clients in a step.
+func (w *world) fleetOfNode(i int, step uint8) Fleet {
 	f := w.fleets[step]
+	if w.groups {
+		if i > 0 && step == before {
+			return Fleet{} // they have one group
+		}
+		f.Now.Nodes, f.Now.Quorum = 1<<i, 1
+		if step == joint || step == goingBack {
+			f.Next.Nodes, f.Next.Quorum = 1<<i, 1
+		}
+	}
+	return f
+}
+
+// readers is the fleet as the clients of this variant believe it to be.
+func (w *world) readers(step uint8, node int) Fleet {
+	f := w.fleetOfNode(node, step)
 	c := &f.Now
 	nodes := bits.OnesCount64(c.Nodes)
 	switch {
@@ -223,8 +251,8 @@ func (n *column) node(tokens []Token) Node {
 	switch n.marker {
 	case active:
 		v.Marker = Marker{Phase: Voting, Me: me}
-	case provisional:
-		v.Marker = Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: nonceNow}
+	case provisional, provisionalNext, provisionalBoth:
+		v.Marker = Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: n.nonce()}
 	case outdated:
 		v.Marker = Marker{Phase: Voting, Me: earlier}
 	case activeNext:
@@ -251,6 +279,10 @@ func (n *column) keep(v *Node) {
 	switch {
 	case v.Marker.Phase == Absent:
 		n.marker = absent
+	case v.Marker.Phase == Provisional && ofTwo(v.Marker.Nonce):
+		n.marker = provisionalBoth
+	case v.Marker.Phase == Provisional && NonceFleet(v.Marker.Nonce) == "next":
+		n.marker = provisionalNext
 	case v.Marker.Phase == Provisional:
 		n.marker = provisional
 	case v.Marker.Me == earlier:
@@ -275,10 +307,35 @@ func (k *client) nonce() string {
 	return nonceNow
 }
 
+// nonce is that of the node, which has the fleet of the clients that have given notice.
+func (n *column) nonce() string {
+	switch n.marker {
+	case provisionalNext:
+		return "next/" + nonceNow
+	case provisionalBoth:
+		return "now+next/" + nonceNow
+	}
+	return nonceNow
+}
+
+// isProvisional reports whether the node has a nonce and no vote.
+func (n *column) isProvisional() bool { return n.marker == provisional || n.marker >= provisionalNext }
+
+// noticeOf is the nonce that clients in a step give notice with.
+func (w *world) noticeOf(step uint8) string {
+	switch {
+	case w.acts == "" || step == before:
+		return "n"
+	case step == after:
+		return "next/n"
+	}
+	return "now+next/n"
+}
+
 // rejoin makes the value that the client's rules work on, at time 0: the quarantine ends
 // at 1.
 func (w *world) rejoin(k *client) Rejoin {
-	r := Rejoin{fleet: w.readers(k.step), node: int(k.node), step: SendReads, nonce: k.nonce(), due: 1,
+	r := Rejoin{fleet: w.readers(k.step, int(k.node)), node: int(k.node), step: SendReads, nonce: k.nonce(), due: 1,
 		read: Memory{uint64(k.read[namesNow]), uint64(k.read[namesNext]), uint64(k.read[namesBoth])}, floor: uint64(k.floor)}
 	if k.step == after {
 		r.read.Now, r.read.Next = r.read.Next, r.read.Now
@@ -317,6 +374,9 @@ const (
 	seals
 	looksAgain
 	opens
+	shows
+	misses
+	verdicts
 )
 
 var texts = [...]string{
@@ -339,8 +399,11 @@ var texts = [...]string{
 	decides:        "a%d counts its votes and succeeds",
 	sendsRejoin:    "c%d sends REJOIN",
 	seals:          "call %d seals n%d",
-	looksAgain:     "call %d looks again",
+	looksAgain:     "call %d looks again (%d)",
 	opens:          "call %d opens with floor %d",
+	shows:          "act %d looks at n%d: %d",
+	misses:         "act %d misses n%d",
+	verdicts:       "act %d has looked: %d, stage %d",
 }
 
 func (a action) String() string {

@@ -1,0 +1,300 @@
+package fencing
+
+// The acts of operators that give votes, and changes of groups.
+
+// What a node has shown to an act.
+const (
+	unasked   = iota
+	silent    // it has not answered
+	showsNow  // it has a vote, by what its marker names
+	showsNext //
+	showsBoth //
+	marked    // it had one in an earlier run
+	noticed   // by clients of another fleet
+	blank     // none of these
+
+	// And once the act gives votes:
+	left      = silent // to others
+	forgotten = showsNow
+	asked     = showsNext
+)
+
+// acting is the phase of an act behind its look.
+const acting = confirming
+
+// kind is that of call c: change, back, init or recover.
+func (w *world) kind(c int) byte {
+	switch {
+	case w.acts != "":
+		return w.acts[3*c]
+	case w.back && c == w.calls-1:
+		return 'b'
+	}
+	return 'c'
+}
+
+// actStep is the step in which the client of call c is.
+func (w *world) actStep(c int) uint8 { return w.acts[3*c+1] - '0' }
+
+// actSteps is the steps of an act that gives votes: it looks at all nodes of its client, at any time each, and then asks those that
+// have forgotten. One that is cut off just takes no further step.
+func (m *stepper) actSteps(c int) {
+	k := m.s.calls[c]
+	if k.phase != looking {
+		return
+	}
+	step, all := m.actStep(c), true
+	for i := range m.nodes {
+		f := m.fleetOfNode(i, step)
+		if f.Nodes()>>i&1 == 0 || m.s.nodes[i].calls[c] != unasked {
+			continue
+		}
+		if all = false; m.kind(c) == 'r' && !m.mayRecover(step) {
+			return
+		}
+		m.look(c, i, &f)
+	}
+	if all {
+		m.decide(c)
+	}
+}
+
+// mayRecover is an operator's precondition: too many nodes have forgotten, and no attempt from before is under way. The number
+// covers what was granted before a node had forgotten that is looked at.
+func (m *stepper) mayRecover(step uint8) bool {
+	for i := range m.nodes {
+		f := m.fleetOfNode(i, step)
+		if f.Nodes()>>i&1 == 0 {
+			continue
+		}
+		l := BeginLook(f)
+		for j := range m.nodes {
+			if f.Nodes()>>j&1 == 1 {
+				v := m.s.nodes[j].node(m.tokens)
+				l.Shown(j, me.Run, v.Show(mes[step]))
+			}
+		}
+		if !l.Knows() {
+			return m.counting(m.s) == 0
+		}
+	}
+	return false
+}
+
+func (m *stepper) look(c, i int, f *Fleet) {
+	v := m.s.nodes[i].node(m.tokens)
+	a := v.Show(mes[m.actStep(c)])
+	l := BeginLook(*f)
+	l.Shown(i, me.Run, a)
+	shown := uint8(blank)
+	switch {
+	case l.Memory.Now != 0:
+		shown = showsNow
+	case l.Memory.Next != 0:
+		shown = showsNext
+	case l.Memory.Both != 0:
+		shown = showsBoth
+	case l.Marked != 0:
+		shown = marked
+	case l.Others != 0:
+		shown = noticed
+	}
+	x := m.add(shows, c, i, int(shown))
+	if x.after.nodes[i].calls[c] = shown; l.Fits() != Acts {
+		m.endAct(&x.after, c)
+	}
+	y := m.add(misses, c, i)
+	y.after.nodes[i].calls[c] = silent
+	for at := range 2 {
+		s := &m.steps[len(m.steps)-2+at].after
+		switch k := &s.calls[c]; {
+		case k.phase == opened:
+		case m.kind(c) == 'i' && at == 0:
+			k.floor = max(k.floor, uint8(a.Token))
+		case m.kind(c) == 'r':
+			k.floor = m.seen()
+		}
+	}
+}
+
+// endAct ends an act, and what it has under way.
+func (m *stepper) endAct(s *state, c int) {
+	s.calls[c] = call{phase: opened}
+	for i := range m.nodes {
+		s.nodes[i].calls[c] = 0
+	}
+	for r := range m.clients {
+		if int(s.clients[r].by) == c+1 {
+			s.clients[r] = client{}
+		}
+	}
+}
+
+// decide is the verdict of an act, by what nodes have shown.
+func (m *stepper) decide(c int) {
+	step, looks, groups := m.actStep(c), []*Look{}, []int{}
+	for i := range m.nodes {
+		f := m.fleetOfNode(i, step)
+		if f.Nodes()>>i&1 == 1 && (m.groups || len(looks) == 0) {
+			l := m.lookOf(c, i, f)
+			looks, groups = append(looks, &l), append(groups, i)
+		}
+	}
+	var all []Verdict
+	stage := Begun
+	if m.kind(c) == 'i' {
+		all = Inits(looks, func(at int) bool { return groups[at] > 0 && step == joint })
+		if m.anyGroup {
+			for at, l := range looks {
+				all[at] = Inits([]*Look{l}, func(int) bool { return true })[0]
+			}
+		}
+	} else {
+		for _, l := range looks {
+			all = append(all, l.Recovers())
+			if !m.anyStage {
+				stage = max(stage, l.Memory.Stage())
+			}
+		}
+	}
+	gives := Known
+	for at, v := range all {
+		if looks[at].Fits() != Acts {
+			v = Apart
+		}
+		switch {
+		case v == Acts && gives == Known:
+			gives = Acts
+		case v > Known:
+			gives = v
+		}
+	}
+	x := m.add(verdicts, c, int(gives), int(stage))
+	if gives != Acts {
+		m.endAct(&x.after, c)
+		m.settle(&x.after)
+		return
+	}
+	k := &x.after.calls[c]
+	k.phase, k.stage = acting, uint8(stage)
+	if m.kind(c) == 'i' {
+		k.floor = 0
+	}
+	for i := range m.nodes {
+		shown := m.s.nodes[i].calls[c]
+		at := 0
+		if m.groups {
+			at = i
+		}
+		is := shown == marked || shown == noticed || shown == blank || shown == silent && m.anyAnswer
+		if x.after.nodes[i].calls[c] = left; is && at < len(all) && all[at] == Acts {
+			x.after.nodes[i].calls[c] = forgotten
+		}
+		if shown == unasked {
+			x.after.nodes[i].calls[c] = unasked
+		}
+	}
+}
+
+// lookOf is what an act has seen of the group of node i.
+func (m *stepper) lookOf(c, i int, f Fleet) Look {
+	l := BeginLook(f)
+	for j := range m.nodes {
+		if f.Nodes()>>j&1 == 0 {
+			continue
+		}
+		text := ""
+		switch shown := m.s.nodes[j].calls[c]; shown {
+		case silent:
+			if !m.anyAnswer {
+				l.Missed(j)
+			}
+			continue
+		case showsNow, showsNext, showsBoth:
+			text = (&Marker{Phase: Voting, Me: Me{[...]string{f.Now.Name, f.Next.Name, f.Name()}[shown-showsNow], me.Run}}).String()
+		case marked:
+			text = Marker{Phase: Voting, Me: earlier}.String()
+		case noticed:
+			if !m.anyNotice {
+				text = Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: "others/n"}.String()
+			}
+		}
+		token := uint64(0)
+		if m.kind(c) == 'i' {
+			token = uint64(m.s.calls[c].floor)
+		}
+		l.Shown(j, me.Run, Answer{Code: OK, Token: token, Text: text})
+	}
+	return l
+}
+
+// openedBy is the nodes of the next configuration that a call has found open, a bit each.
+func (m *stepper) openedBy(c int) (nodes uint64) {
+	f, _ := m.callFleet(c)
+	for i := range m.nodes {
+		v := m.s.nodes[i].node(m.tokens)
+		if m.s.nodes[i].calls[c]&known != 0 && v.Marker.Phase == Voting && v.Marker.Me.Fleet == f.Next.Name {
+			nodes |= 1 << i
+		}
+	}
+	return nodes
+}
+
+// The phases of a group in a change, behind looking and confirming.
+const (
+	joined  = 2 // it waits for the other
+	checked = 3 // it was still sealed when all had joined
+)
+
+// groupSteps is those of a change of groups. Each is sealed and looked at for itself; they meet, look once more, and meet again
+// before any is opened.
+func (m *stepper) groupSteps(c int) {
+	_, me := m.callFleet(c)
+	k := m.s.calls[c]
+	if k.phase == opened {
+		return
+	}
+	least := uint8(checked)
+	for g := range m.nodes {
+		least = min(least, k.stage>>(2*g)&3)
+	}
+	for g := range m.nodes {
+		phase := k.stage >> (2 * g) & 3
+		if phase == checked || phase == joined && least < joined {
+			continue
+		}
+		if m.s.nodes[g].calls[c]&counted == 0 {
+			m.seal(c, g, me, phase)
+			continue
+		}
+		x := m.add(looksAgain, c, g)
+		x.after.calls[c].stage += 1 << (2 * g)
+		if x.after.nodes[g].calls[c] &^= counted; phase == confirming && m.opensInTurn {
+			m.openGroup(x, c, g)
+		}
+	}
+	if least == checked || least == joined && m.meetsOnce {
+		x := m.add(opens, c, int(k.floor))
+		for g := range m.nodes {
+			m.openGroup(x, c, g)
+		}
+		x.after.calls[c] = call{phase: opened}
+		for g := range m.nodes {
+			x.after.nodes[g].calls[c] = 0
+		}
+	}
+}
+
+func (m *stepper) openGroup(x *step, c, g int) {
+	names, floor := namesNext, m.s.calls[c].floor
+	if m.kind(c) == 'b' {
+		names = namesNow
+	}
+	n := &x.after.nodes[g]
+	if m.ownFloor {
+		floor = max(n.f, n.floor)
+	}
+	if n.calls[c]&known != 0 {
+		n.fresh |= 1 << (int(floor) + names*(int(m.top())+1))
+	}
+}
