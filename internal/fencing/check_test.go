@@ -80,13 +80,16 @@ func check(t *testing.T, w *world) {
 		if !testkit.Long() { // the large worlds need the memory for themselves
 			t.Parallel()
 		}
+		if testkit.Race { // it has one goroutine; CI runs the whole without the race detector
+			w.limit = 20_000
+		}
 		from := time.Now()
 		r := w.search()
 		t.Logf("%d states, %v, all: %v, else traces of %d steps", r.states, time.Since(from).Round(time.Millisecond), r.whole, r.depth)
 		require.Empty(t, r.broken, "%s", w.describe(r))
 		require.True(t, r.whole || w.limit > 0 && r.states >= w.limit, "the search ended early")
 		for kind := range texts {
-			require.Equal(t, w.expects(kind), r.seen[kind] > 0, texts[kind])
+			require.True(t, testkit.Race || w.expects(kind) == (r.seen[kind] > 0), texts[kind])
 		}
 	})
 }
@@ -162,6 +165,9 @@ func TestBroken(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			if w.slow && !testkit.Long() {
 				t.Skip("set REDLOCK_LONG=1")
+			}
+			if w.calls > 0 && testkit.Race {
+				t.Skip("runs without the race detector")
 			}
 			t.Parallel()
 			r := find(t, &w)
