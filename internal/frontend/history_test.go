@@ -238,8 +238,11 @@ func (c *redisClient) do(ctx context.Context, line string) string {
 // TestHistories: no two clients hold a lock, in histories of many seeds; REDLOCK_SEED runs one.
 func TestHistories(t *testing.T) {
 	from, to := uint64(0), uint64(2)
-	if testkit.Long() {
+	switch {
+	case testkit.Long():
 		to = 2000
+	case testkit.Race:
+		to = 1
 	}
 	if seed, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64); err == nil {
 		from, to = seed, seed+1
