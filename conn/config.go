@@ -16,7 +16,7 @@ import (
 const (
 	defaultDialTimeout  = time.Second
 	defaultStallTimeout = time.Second
-	DefaultMaxInFlight  = 16 << 10
+	DefaultMaxInFlight  = 64 << 10 // as many operations as wait by default: the queue holds no burst that cuts off the slowest node
 
 	defaultMaxInFlightBytes = 16 << 20
 

@@ -18,7 +18,7 @@ type Knobs struct {
 	// TrustRestarts turns the restart guard off, which ?persistent=yes does for one node. A
 	// persistent node also keeps its vote in fencing.
 	TrustRestarts bool
-	// MaxInFlight bounds the replies that a node may owe. Default: 16384. Queries of
+	// MaxInFlight bounds the replies that a node may owe. Default: 65536. Queries of
 	// waiting callers have a quarter more.
 	MaxInFlight int
 }
