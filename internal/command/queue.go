@@ -108,6 +108,15 @@ func AppendClaim(dst []byte, key, id string, holdsOff time.Duration) (_ []byte, 
 	return appendName(dst, key, gapSuffix, ""), 2
 }
 
+// AppendExists asks how many of some keys there are.
+func AppendExists(dst []byte, keys []string) (_ []byte, replies int) {
+	dst = append(resp.AppendArray(dst, 1+len(keys)), "$6\r\nEXISTS\r\n"...)
+	for _, key := range keys {
+		dst = resp.AppendBulkString(dst, key)
+	}
+	return dst, 1
+}
+
 // AppendPing writes a PING.
 func AppendPing(dst []byte) (_ []byte, replies int) {
 	return append(dst, "*1\r\n$4\r\nPING\r\n"...), 1

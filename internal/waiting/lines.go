@@ -49,6 +49,7 @@ type Lines struct {
 	left     chan struct{} // holds one: a waiter has left since the client began to close
 	tracking tracking
 	sentry   sentry
+	survey   survey // the sentry's
 	counts   counts
 }
 
@@ -79,7 +80,7 @@ func New(cfg Config) *Lines {
 		l.shards[i].lines = make(map[string]*line)
 	}
 	l.tracking.init(l)
-	l.sentry.lines = l
+	l.sentry.lines, l.survey.lines = l, l
 	return l
 }
 

@@ -69,6 +69,7 @@ func (l *Lines) Turn() time.Duration {
 	}
 	s.vacateAll()
 	s.collect()
+	l.survey.collect()
 	if !s.listens {
 		return never
 	}
@@ -77,6 +78,7 @@ func (l *Lines) Turn() time.Duration {
 		all := lost != 0 || now-s.looked >= lookEvery
 		if all {
 			s.looked, s.nodes = now, s.look(lost)
+			l.survey.begin(now)
 		}
 		s.due = now + min(2*l.cfg.QueryTimeout, lookEvery)
 		if !s.trips.know(l.tracking.usable.Load()) {
