@@ -248,9 +248,10 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // a row, while 7/8 of that caller's ttl are left, and if other processes wait, once for each caller that
 // stood in line when the nodes granted the lock; not after a call of [Lock.Token], or with Config.NoHandOver.
 //
-// A process that waits also asks a quorum about once a second, so a lock that is free is granted. A lock that
-// is always wanted is left free for 255 ms every 2.9 s, for clients that poll: other libraries, TryAcquire, and
-// clients that write the nodes otherwise. Queues decide when each asks; votes decide which holds the lock.
+// A process that waits also asks a quorum about once a second, or one node where it waits for more than 250
+// keys, so a lock that is free is granted. A lock that is always wanted is left free for 255 ms every 2.9 s, for
+// clients that poll: other libraries, TryAcquire, and clients that write the nodes otherwise. Queues decide when
+// each asks; votes decide which holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.router.Acquire(ctx, key, ttl, false)
 	return Lock{h}, err

@@ -30,6 +30,12 @@ func (s *stage) leftovers(n int, bound time.Duration) {
 		}
 		all = append(all, s.begin(s.ctx, c, key(i), longTTL))
 	}
+	for i := range n / 50 { // that stay
+		for _, server := range s.Servers {
+			server.Set(fmt.Sprint("other", i), "another's", 0)
+		}
+		s.begin(s.ctx, c, fmt.Sprint("other", i), longTTL)
+	}
 	time.Sleep(3100 * time.Millisecond) // the questions have just been asked
 	released := time.Now()
 	for i := range n {
