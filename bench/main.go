@@ -21,13 +21,14 @@ import (
 func main() {
 	program := harness.Program{
 		Drivers: []harness.Driver{
-			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Driver{Async: true}, ours.Driver{NoHandOver: true}, ours.Driver{Fenced: true}, ours.Driver{Joint: true}, ours.Driver{Groups: true}, ours.Submitter{}, floor.Driver{}, floor.Driver{Goroutines: true},
+			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Driver{Async: true}, ours.Driver{NoHandOver: true}, ours.Driver{Fenced: true}, ours.Driver{Joint: true}, ours.Driver{Groups: true}, ours.Submitter{}, floor.Driver{}, floor.Driver{Goroutines: true}, floor.Driver{Obliged: true},
 		},
 		Chosen: []string{"redlock", "floor", "floor-goroutines"},
 		Growth: growth.Run,
 		Notes: []string{
 			"pair: one acquire and one release of one lock; a pair counts when its last reply has arrived inside the window",
 			"floor-goroutines: the floor with a goroutine that parks for each lock, the limit of a blocking call",
+			"floor-obliged: the same with a token, commands, votes, the clock and the context of each lock, the limit of a blocking lock client",
 			"all clients share the machine with the servers, and one that needs less CPU leaves more to them",
 		},
 		Suite: harness.Suite{

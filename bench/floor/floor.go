@@ -8,7 +8,8 @@
 // and anything else ends the cell with an error. It is no lock client.
 //
 // With Goroutines each lock of a batch has a goroutine that parks until the reply has come: the
-// limit of a blocking call in Go.
+// limit of a blocking call in Go. With Obliged each has the duties of a lock client as well: the limit of
+// a blocking lock client.
 //
 // bench/NOTES.md has what was tried in its place.
 package floor
@@ -33,10 +34,16 @@ const (
 type Driver struct {
 	// Goroutines has a goroutine park for each lock.
 	Goroutines bool
+	// Obliged is Goroutines, and gives each lock a fresh token, commands of its own, votes, two readings
+	// of the clock and looks at its context.
+	Obliged bool
 }
 
 func (d Driver) Name() string {
-	if d.Goroutines {
+	switch {
+	case d.Obliged:
+		return "floor-obliged"
+	case d.Goroutines:
 		return "floor-goroutines"
 	}
 	return "floor"
@@ -49,7 +56,7 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 	if cfg.Paced() {
 		return nil, harness.NotPaced
 	}
-	return open(ctx, cfg, newPlan(cfg), d.Goroutines)
+	return open(ctx, cfg, newPlan(cfg), d)
 }
 
 // errNoQuorum ends a cell whose masters do not answer.

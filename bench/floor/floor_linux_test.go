@@ -34,13 +34,13 @@ func measure(t *testing.T, d Driver, cfg harness.Config, strike *harness.Disturb
 
 func TestEveryShapeOfCell(t *testing.T) {
 	addrs := fakeredis.Addrs(fakeredis.StartN(t, 3))
-	for _, d := range []Driver{{}, {Goroutines: true}} {
+	for _, d := range []Driver{{}, {Goroutines: true}, {Obliged: true}} {
 		for _, c := range []int{1, 2, command.MaxKeys + 1} {
 			r, err := measure(t, d, cell(addrs, c), nil)
 			require.NoError(t, err, "%s %d", d.Name(), c)
 			require.Zero(t, r.Errors)
 			require.Positive(t, r.Pairs)
-			if !d.Goroutines {
+			if d.Name() == "floor" {
 				require.Zero(t, uint64(r.Pairs)%uint64(c), "whole batches only")
 			}
 		}
@@ -69,7 +69,7 @@ func TestAQuorumIsEnough(t *testing.T) {
 // TestNodesThatAreAway: a minority of them is left out, whether it is away from
 // the beginning or goes in the middle.
 func TestNodesThatAreAway(t *testing.T) {
-	for _, d := range []Driver{{}, {Goroutines: true}} {
+	for _, d := range []Driver{{}, {Goroutines: true}, {Obliged: true}} {
 		masters := fakeredis.StartN(t, 3)
 		masters[0].Down()
 		cfg := cell(fakeredis.Addrs(masters), 4)
@@ -92,7 +92,7 @@ func TestNodesThatAreAway(t *testing.T) {
 }
 
 func TestWhatEndsACell(t *testing.T) {
-	for _, d := range []Driver{{}, {Goroutines: true}} {
+	for _, d := range []Driver{{}, {Goroutines: true}, {Obliged: true}} {
 		masters := fakeredis.StartN(t, 1)
 		cfg := cell(fakeredis.Addrs(masters), 2)
 		timing := harness.Timing{Window: time.Hour, Disturbance: &harness.Disturbance{

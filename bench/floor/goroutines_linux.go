@@ -15,6 +15,7 @@ import (
 // the others when a quorum has answered. So a lone goroutine never parks.
 type crew struct {
 	s      *session
+	take   func(step int) error
 	places []*place
 	here   atomic.Int64 // goroutines that want the next step, and those that have left
 	steps  int
@@ -28,9 +29,14 @@ type place struct {
 	left bool
 }
 
+func newCrew(s *session) *crew { return &crew{s: s, take: s.take} }
+
+func newPlace(c *crew) place { return place{crew: c, wake: make(chan struct{}, 1)} }
+
 func (c *crew) Worker() (harness.Worker, error) {
-	c.places = append(c.places, &place{crew: c, wake: make(chan struct{}, 1)})
-	return c.places[len(c.places)-1], nil
+	p := newPlace(c)
+	c.places = append(c.places, &p)
+	return &p, nil
 }
 
 // Acquire implements [harness.Worker]. The keys are the plan's.
@@ -73,8 +79,7 @@ func (c *crew) lead(leader *place) error {
 		}
 	}
 	if c.err == nil && gone < int64(len(c.places)) {
-		request := c.s.plan.requests[c.steps%len(c.s.plan.requests)]
-		c.err = broken(c.s.step(request, len(c.s.plan.replies[c.steps%2])))
+		c.err = broken(c.take(c.steps))
 		c.steps++
 	}
 	err := c.err

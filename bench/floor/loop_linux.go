@@ -16,16 +16,24 @@ type session struct {
 	plan *plan
 }
 
-func open(ctx context.Context, cfg harness.Config, p *plan, goroutines bool) (harness.Session, error) {
+func open(ctx context.Context, cfg harness.Config, p *plan, d Driver) (harness.Session, error) {
 	w, err := dial(ctx, cfg.Nodes, p.setup, p.ready, bytes.Join(p.replies, nil))
 	if err != nil {
 		return nil, err
 	}
 	s := &session{wire: w, plan: p}
-	if goroutines {
-		return &crew{s: s}, nil
+	switch {
+	case d.Obliged:
+		return newObliged(s, cfg), nil
+	case d.Goroutines:
+		return newCrew(s), nil
 	}
 	return s, nil
+}
+
+// take is the step of the plan with that number.
+func (s *session) take(step int) error {
+	return s.step(s.plan.requests[step%len(s.plan.requests)], len(s.plan.replies[step%2]))
 }
 
 // Run implements [harness.Runner]. It acquires a batch, releases it, and so on with
@@ -35,12 +43,12 @@ func (s *session) Run(_ context.Context, probe *harness.Probe) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	start := time.Now()
-	for i := 0; probe.Running(); i = (i + 2) % len(s.plan.requests) {
-		if err := s.step(s.plan.requests[i], len(s.plan.replies[0])); err != nil {
+	for step := 0; probe.Running(); step += 2 {
+		if err := s.take(step); err != nil {
 			return err
 		}
 		middle := time.Now()
-		if err := s.step(s.plan.requests[i+1], len(s.plan.replies[1])); err != nil {
+		if err := s.take(step + 1); err != nil {
 			return err
 		}
 		end := time.Now()

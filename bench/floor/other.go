@@ -9,6 +9,6 @@ import (
 )
 
 // open fails: the system calls of the floor are those of Linux.
-func open(context.Context, harness.Config, *plan, bool) (harness.Session, error) {
+func open(context.Context, harness.Config, *plan, Driver) (harness.Session, error) {
 	return nil, harness.Unsupported("only on Linux")
 }

@@ -41,6 +41,7 @@ type wire struct {
 	quorum int
 	polls  []pollFD
 	buf    []byte
+	check  func(node int, at int64, got []byte) error // what a node has sent, after so many bytes
 }
 
 // dial connects to all nodes, has each answer to setup with ready, and expects
@@ -55,6 +56,7 @@ func dial(ctx context.Context, addrs []string, setup, ready, cycle []byte) (*wir
 		polls:  make([]pollFD, len(addrs)),
 		buf:    make([]byte, 64<<10),
 	}
+	w.check = w.compare
 	var errs []error
 	for _, addr := range addrs {
 		fd, err := dialNode(ctx, addr, setup, ready)
@@ -228,7 +230,7 @@ func (w *wire) await(target int64) error {
 	}
 }
 
-// receive reads what node i has sent and compares it with what it should send.
+// receive reads what node i has sent, and has it checked.
 func (w *wire) receive(i int) error {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(w.fds[i]), uintptr(unsafe.Pointer(&w.buf[0])), uintptr(len(w.buf)))
 	switch {
@@ -239,9 +241,14 @@ func (w *wire) receive(i int) error {
 	case n == 0:
 		return w.lose(i, io.ErrUnexpectedEOF)
 	}
-	at := int(w.got[i] % int64(len(w.cycle)))
+	at := w.got[i]
 	w.got[i] += int64(n)
-	for got := w.buf[:n]; len(got) > 0; at = 0 {
+	return w.check(i, at, w.buf[:n])
+}
+
+// compare compares what node i has sent with what it should send.
+func (w *wire) compare(i int, sent int64, got []byte) error {
+	for at := int(sent % int64(len(w.cycle))); len(got) > 0; at = 0 {
 		want := w.cycle[at:min(len(w.cycle), at+len(got))]
 		if !bytes.Equal(got[:len(want)], want) {
 			return unexpected(w.addrs[i], got, want)
