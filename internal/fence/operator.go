@@ -69,10 +69,9 @@ func (c *Client) Check(atLeast uint64) error {
 // the longest TTL, and returns when a quorum of each list has its vote. A node that is sick or slow, or has
 // just restarted, delays it to 1.25 of that, and is named in the log.
 //
-// The operator's number holds for what had been forgotten when the call began. A node that
+// The operator's number holds for what had been forgotten when the act looked. A node that
 // forgets later may have voted since, by another operator's call, for locks that the number
-// does not cover. So the nonces that nodes have in the first round are those that it is
-// used for; all other nodes are left to those that have a vote by then.
+// does not cover. So it is used for the nonces that nodes had shown; all other nodes are left to those that have a vote by then.
 func (v *View) Vote(ctx context.Context, order Order) error {
 	c := v.client
 	by := &operator{Order: order}
@@ -82,23 +81,19 @@ func (v *View) Vote(ctx context.Context, order Order) error {
 	all := make([]recovery, len(c.cfg.Nodes))
 	for node := range all {
 		all[node].node = node
-		if all[node].Rejoin = fencing.BeginRejoin(c.fleet, node); by.Alone && (v.Memory.All()|v.Silent)&bit(node) == 0 {
+		if all[node].Rejoin = fencing.BeginRejoin(c.fleet, node); by.Alone && v.Nonces[node] != "" {
 			all[node].Rejoin = fencing.BeginInit(c.fleet, node, c.fleet.At(order.Stage))
 		}
 	}
-	nonces := make([]string, len(all))
 	answers := newBell()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	began, enough := c.cfg.Clock.Now(), never // when the nodes that have no vote are left to the others
-	for first := true; ; first = false {
-		pause, voting, known := never, uint64(0), uint64(0)
+	for {
+		pause, voting := never, uint64(0)
 		for node := range all {
 			r := &all[node]
 			again := c.advance(r, answers.ring, by)
-			for first && r.asked != nil && answers.await(c.cfg.Ending) {
-				again = c.advance(r, answers.ring, by)
-			}
 			switch nonce := r.Nonce(); {
 			case r.Finished():
 				c.voting(node, r.connection)
@@ -107,12 +102,8 @@ func (v *View) Vote(ctx context.Context, order Order) error {
 			case nonce == "":
 			case by.Alone && c.fleet.IsOther(nonce):
 				return c.changing(fencing.NonceFleet(nonce), bit(node))
-			case first:
-				nonces[node] = nonce
-				known |= bit(node)
-			case nonce != nonces[node] && by.Alone:
+			case nonce != v.Nonces[node] && by.Alone && r.IsGiven():
 				*r = recovery{Treatment: fencing.Treatment{Rejoin: fencing.BeginRejoin(c.fleet, node)}, node: node}
-				nonces[node] = nonce
 			}
 			if c.cfg.IsUp(node) {
 				pause = min(pause, again, fencing.MaxPause)
@@ -130,8 +121,6 @@ func (v *View) Vote(ctx context.Context, order Order) error {
 			return nil
 		case engine.IsClosed(c.cfg.Ending):
 			return engine.ErrClosed
-		case first && by.Alone && !c.fleet.IsQuorum(voting|known):
-			return c.Votes()
 		}
 		timer.Reset(min(max(pause, time.Millisecond), fencing.MinPause))
 		select {

@@ -26,7 +26,9 @@ func (c *Client) Look() (View, error) {
 			v.faults = append(v.faults, fmt.Errorf("%s: %w", c.cfg.Nodes[node], s.err))
 			continue
 		}
-		v.Shown(node, s.run, s.answer)
+		if v.Shown(node, s.run, s.answer); v.Memory.All()&bit(node) == 0 && v.Nonces[node] == "" {
+			c.NoVote(node, fencing.Answer{Code: fencing.Amnesia}) // it is given notice now
+		}
 	}
 	return v, v.Err(v.Fits())
 }

@@ -9,9 +9,9 @@ const (
 	showsNow  // it has a vote, by what its marker names
 	showsNext //
 	showsBoth //
-	marked    // it had one in an earlier run
+	marked    // it had one in an earlier run; of a recovery: it has no nonce
 	noticed   // by clients of another fleet
-	blank     // none of these
+	blank     // none of these; of a recovery: it has a nonce of clients of this fleet
 
 	// And once the act gives votes:
 	left      = silent // to others
@@ -94,13 +94,13 @@ func (m *stepper) look(c, i int, f *Fleet) {
 		shown = showsNext
 	case l.Memory.Both != 0:
 		shown = showsBoth
-	case l.Marked != 0:
-		shown = marked
 	case l.Others != 0:
 		shown = noticed
+	case l.Marked != 0, m.kind(c) == 'r' && l.Nonces[i] == "" && !m.anyNonce:
+		shown = marked
 	}
 	x := m.add(shows, c, i, int(shown))
-	if x.after.nodes[i].calls[c] = shown; l.Fits() != Acts {
+	if x.after.nodes[i].calls[c] = shown; l.Fits() != Acts && !m.anyGroup {
 		m.endAct(&x.after, c)
 	}
 	y := m.add(misses, c, i)
@@ -159,17 +159,24 @@ func (m *stepper) decide(c int) {
 	}
 	gives := Known
 	for at, v := range all {
-		if looks[at].Fits() != Acts {
+		if looks[at].Fits() != Acts && !m.anyGroup {
 			v = Apart
 		}
 		switch {
 		case v == Acts && gives == Known:
 			gives = Acts
-		case v > Known:
+		case v > Known && gives <= Waits:
 			gives = v
 		}
 	}
 	x := m.add(verdicts, c, int(gives), int(stage))
+	if gives == Waits {
+		x.after.calls[c] = call{}
+		for i := range m.nodes {
+			x.after.nodes[i].calls[c] = unasked
+		}
+		return
+	}
 	if gives != Acts {
 		m.endAct(&x.after, c)
 		m.settle(&x.after)
@@ -186,7 +193,7 @@ func (m *stepper) decide(c int) {
 		if m.groups {
 			at = i
 		}
-		is := shown == marked || shown == noticed || shown == blank || shown == silent && m.anyAnswer
+		is := shown == marked && m.kind(c) == 'i' || shown == noticed || shown == blank || shown == silent && m.anyAnswer
 		if x.after.nodes[i].calls[c] = left; is && at < len(all) && all[at] == Acts {
 			x.after.nodes[i].calls[c] = forgotten
 		}
@@ -203,17 +210,20 @@ func (m *stepper) lookOf(c, i int, f Fleet) Look {
 		if f.Nodes()>>j&1 == 0 {
 			continue
 		}
-		text := ""
+		text := Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: f.Name() + "/n"}.String()
 		switch shown := m.s.nodes[j].calls[c]; shown {
 		case silent:
 			if !m.anyAnswer {
 				l.Missed(j)
+				continue
 			}
-			continue
 		case showsNow, showsNext, showsBoth:
 			text = (&Marker{Phase: Voting, Me: Me{[...]string{f.Now.Name, f.Next.Name, f.Name()}[shown-showsNow], me.Run}}).String()
 		case marked:
 			text = Marker{Phase: Voting, Me: earlier}.String()
+			if m.kind(c) == 'r' {
+				text = ""
+			}
 		case noticed:
 			if !m.anyNotice {
 				text = Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: "others/n"}.String()

@@ -29,6 +29,8 @@ var small = []world{
 	{name: "every holder, confirmed", nodes: 3, attempts: 2, block: 2, confirmed: true},
 	{name: "a change", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, calls: 1, joined: true},
 	{name: "every holder, confirmed, a loss", nodes: 3, attempts: 2, clients: 1, losses: 1, block: 2, confirmed: true},
+	{name: "groups, an init and a change", nodes: 2, from: 1, to: 2, groups: true, attempts: 2, clients: 1, calls: 2, acts: "i1 c1", gives: true},
+	{name: "groups, a loss and a recovery in a change", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "r1 c1", gives: true},
 }
 
 var large = []world{
@@ -53,7 +55,19 @@ var large = []world{
 	{name: "a change, the same nodes have other keys", nodes: 3, from: 0b111, to: 0b111, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true, steps: "02", live: true},
 	{name: "a change, nodes come to it", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, steps: "02", calls: 1},
 	{name: "a change, a loss", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true, steps: "02", live: true},
-	{name: "a change, a loss, all steps", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true, limit: 5e6},
+	{name: "a change, a loss, all steps", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, joined: true},
+	{name: "two calls", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, calls: 2, acts: "c1 c1", joined: true},
+	{name: "an early init beside a change, a loss", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "i2 c1", limit: 30e6},
+	{name: "a recovery in a change, a loss", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 2, acts: "r1 c1", joined: true, limit: 40e6},
+	{name: "a recovery in a change, 2 losses", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, steps: "02", clients: 1, losses: 2, calls: 2, acts: "r1 c1", joined: true, gives: true, limit: 40e6},
+	{name: "groups, two inits and a change", nodes: 2, from: 1, to: 2, groups: true, attempts: 2, clients: 2, calls: 3, acts: "i1 i1 c1", gives: true},
+	{name: "groups, an init, an early one, and a change", nodes: 2, from: 1, to: 2, groups: true, attempts: 2, clients: 1, calls: 3, acts: "i1 i2 c1", gives: true},
+	{name: "groups, an init and two changes", nodes: 2, from: 1, to: 2, groups: true, attempts: 2, clients: 1, calls: 3, acts: "i1 c1 c1", gives: true},
+	{name: "groups, a change and back", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, calls: 2, acts: "c1 b1"},
+	{name: "groups, a recovery and a change, a loss", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, clients: 1, losses: 1, calls: 2, acts: "r1 c1", gives: true},
+	{name: "groups, an early recovery and a change, a loss", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, clients: 1, losses: 1, calls: 2, acts: "r2 c1", gives: true},
+	{name: "groups, a recovery and a change, 2 losses", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, clients: 1, losses: 2, calls: 2, acts: "r1 c1", gives: true, limit: 40e6},
+	{name: "groups, two recoveries, 2 losses", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, clients: 2, losses: 2, calls: 2, acts: "r1 r1", gives: true, limit: 40e6},
 	{name: "a change, a loss, nodes come to it", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, clients: 1, losses: 1, calls: 1, steps: "02", limit: 5e6},
 	{name: "a change and back", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, calls: 2, back: true, joined: true, limit: 5e6},
 	{name: "a change, 3 attempts", nodes: 4, from: 0b0111, to: 0b1011, attempts: 3, calls: 1, joined: true, limit: 5e6},
@@ -105,10 +119,12 @@ func (w *world) expects(kind int) bool {
 		return w.losses > 0
 	case restarts:
 		return w.rollback
-	case notices, reads, stops:
+	case notices, stops:
 		return back
+	case reads:
+		return back && !w.groups // of one node
 	case rejoins:
-		return back || w.calls > 0
+		return back && !w.groups || w.expects(opens) || w.gives
 	case quarantineEnds:
 		return back && !w.lazy && !w.calm
 	case initializes:
@@ -154,6 +170,15 @@ var broken = []world{
 	{name: "a node that comes back is sealed, and others are not", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, steps: "00", live: true, relabels: true},
 	{name: "a node that comes back is not sealed, and others are", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "02", unsealed: true, slow: true},
 	{name: "re-learning from the old configuration alone", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "21", oldReads: true, slow: true},
+	{name: "an act that takes silence for a loss", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "r1 c1", gives: true, anyAnswer: true},
+	{name: "an init beside a change", nodes: 2, from: 1, to: 2, given: true, attempts: 2, steps: "02", clients: 1, calls: 1, acts: "i2", anyNotice: true},
+	{name: "an init that looks at its group alone", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "c1 i2", gives: true, anyGroup: true},
+	{name: "a recovery that undoes a step", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "r1 c1", gives: true, anyStage: true},
+	{name: "a recovery that takes later losses for its own", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "00", clients: 1, losses: 2, calls: 2, acts: "r1 r1", gives: true, anyNonce: true, slow: true},
+	{name: "a call that seals what is open", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, steps: "02", calls: 2, acts: "c1 c1", joined: true, sealsOpen: true},
+	{name: "groups that are opened in turn", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", calls: 1, acts: "c1", opensInTurn: true},
+	{name: "groups that meet once", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "r1 c1", gives: true, meetsOnce: true},
+	{name: "a group that is opened with its own floor", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", calls: 1, acts: "c1", ownFloor: true},
 	{name: "re-learning ignores the floor", nodes: 3, attempts: 2, clients: 1, losses: 1, collect: true, noFloor: true},
 }
 
@@ -179,8 +204,24 @@ func TestBroken(t *testing.T) {
 
 			sound := world{name: "without", nodes: w.nodes, attempts: w.attempts, clients: w.clients, losses: w.losses,
 				block: w.block, collect: w.collect, rollback: w.rollback, init: w.init, live: w.live, everyPath: w.everyPath,
-				from: w.from, to: w.to, calls: w.calls, steps: w.steps, joined: w.joined}
+				from: w.from, to: w.to, calls: w.calls, steps: w.steps, joined: w.joined,
+				acts: w.acts, groups: w.groups, gives: w.gives, given: w.given}
 			check(t, &sound)
+		})
+	}
+}
+
+// TestMisuse has what no rule can prevent: nodes that an act finds blank, by a client that knows of no others, are all that
+// it sees, and no client that knows better has given them notice.
+func TestMisuse(t *testing.T) {
+	for _, w := range []world{
+		{name: "an early init, all nodes are replaced, and no client of both has run", nodes: 2, from: 1, to: 2, attempts: 2, steps: "02", clients: 1, calls: 1, acts: "i2"},
+		{name: "an init after all nodes have forgotten", nodes: 2, from: 1, to: 2, groups: true, attempts: 2, steps: "00", clients: 1, losses: 1, calls: 1, acts: "i0"},
+		{name: "a late client of step 0 recovers a list that has lost all, beside a change", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "r0 c1"},
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			t.Logf("\n%s", w.describe(find(t, &w)))
 		})
 	}
 }

@@ -14,10 +14,14 @@ type Look struct {
 	Others  uint64 // to which clients of another fleet have given notice, by which another change is under way
 	Other   string // that fleet
 	Lost    uint64 // those that never come back, by an operator's word
+
+	// Nonces are those of nodes without a vote. An act is bound to them: a node with another one has forgotten again, behind
+	// another act, and has tokens that this one does not know.
+	Nonces map[int]string
 }
 
 // BeginLook is for the nodes of a client.
-func BeginLook(f Fleet) Look { return Look{fleet: f} }
+func BeginLook(f Fleet) Look { return Look{fleet: f, Nonces: map[int]string{}} }
 
 // Missed notes a node that has not answered.
 func (l *Look) Missed(node int) { l.Silent |= 1 << node }
@@ -37,7 +41,21 @@ func (l *Look) Shown(node int, run string, a Answer) {
 	case m.Phase == Provisional && l.fleet.IsOther(m.Nonce):
 		l.Other = NonceFleet(m.Nonce)
 		l.Others |= 1 << node
+	case m.Phase == Provisional && m.Me.Run == run && (l.fleet.Next.Nodes == 0 || ofTwo(m.Nonce)): // this client's notice replaces others
+		l.Nonces[node] = m.Nonce
 	}
+}
+
+// acts is the verdict that votes are given, once a quorum has one or has a nonce: this client gives notice to the others now.
+func (l *Look) acts() Verdict {
+	nodes := l.Memory.All()
+	for node := range l.Nonces {
+		nodes |= 1 << node
+	}
+	if !l.fleet.IsQuorum(nodes) {
+		return Waits
+	}
+	return Acts
 }
 
 // IsOther reports whether clients of another fleet have made a nonce. One of a single configuration of a client of two
@@ -90,7 +108,7 @@ func Inits(groups []*Look, isAdded func(i int) bool) []Verdict {
 		stage = max(stage, l.Memory.Stage())
 	}
 	for i := range groups {
-		if all[i] == Acts && tokens && (!isAdded(i) || stage != Begun) {
+		if (all[i] == Acts || all[i] == Waits) && tokens && (!isAdded(i) || stage != Begun) {
 			all[i] = Elsewhere
 		}
 	}
@@ -112,7 +130,7 @@ func (l *Look) init(isAdded bool) Verdict {
 	case l.fleet.Next.Nodes != 0 && !isAdded:
 		return InChange
 	}
-	return Acts
+	return l.acts()
 }
 
 // Recovers is whether answers show that too many nodes have forgotten. One that cannot be reached may remember, or show that a change
@@ -126,7 +144,7 @@ func (l *Look) Recovers() Verdict {
 	case l.Silent&^l.Lost != 0:
 		return Unclear
 	}
-	return Acts
+	return l.acts()
 }
 
 // Changes is whether a change can begin: a quorum of each list has its vote.

@@ -39,6 +39,9 @@ func BeginInit(f Fleet, node int, names string) Rejoin {
 	return Rejoin{fleet: f, node: node, given: names}
 }
 
+// IsGiven reports whether an operator gives the node its vote.
+func (r *Rejoin) IsGiven() bool { return r.given != "" }
+
 // InitFloor is the floor that an operator's call gives, once the quarantine is over. atLeast
 // is not less than any token of a lock that was granted before it, and blocks have k tokens:
 // holders after the first may have some that atLeast does not know. shown is what the

@@ -128,8 +128,12 @@ func (m *stepper) renounce(s *state, i int) {
 	for c := range m.calls {
 		switch m.kind(c) {
 		case 'i', 'r':
-			if n.calls[c] == asked && s.calls[c].phase == acting && !m.anyNonce {
-				n.calls[c] = left
+			switch seen := &n.calls[c]; {
+			case m.anyNonce || m.kind(c) == 'i' && s.calls[c].phase == looking:
+			case s.calls[c].phase == looking && *seen == blank:
+				*seen = marked
+			case s.calls[c].phase == acting && (*seen == asked || *seen == forgotten):
+				*seen = left
 			}
 		default:
 			n.calls[c] &^= known
@@ -241,12 +245,15 @@ func (m *stepper) notice(r, i int, wait, step, by uint8) {
 	if rejoin.Next(0) != WaitUntil {
 		return
 	}
-	x := m.add(notices, r, i, int(step))
+	x := m.add(notices, r, i, int(step+10*by)) // an act and its step
 	if x.after.nodes[i].keep(&v); n.isProvisional() && x.after.nodes[i].marker != n.marker {
 		m.replace(&x.after, i)
 	}
 	if by > 0 {
-		if x.after.nodes[i].calls[by-1] = asked; f.IsOther(v.Marker.Nonce) && !m.anyNotice {
+		if x.after.nodes[i].calls[by-1] == forgotten {
+			x.after.nodes[i].calls[by-1] = asked
+		}
+		if f.IsOther(v.Marker.Nonce) && !m.anyNotice {
 			m.endAct(&x.after, int(by)-1)
 			m.settle(&x.after)
 			return

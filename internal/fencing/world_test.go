@@ -16,6 +16,7 @@ type world struct {
 	acts                             string // of each call a letter and its client's step: change, back, init, recover
 	groups                           bool   // each node is a group, and the key goes from the first to the second
 	gives                            bool   // acts give votes here
+	given                            bool   // clients of both have given notice to the nodes of the next one
 	joined                           bool   // the nodes of the next one have come to it
 	steps                            string // of each attempt's client, if not all are tried
 	block                            int    // tokens of an attempt
@@ -129,7 +130,10 @@ func (w *world) role(i int) uint64 { return w.from>>i&1 | w.to>>i&1<<1 }
 func (w *world) fresh() (s state) {
 	for i := range w.nodes {
 		s.nodes[i].marker = active
-		if w.empty || w.from>>i&1 == 0 && !w.joined {
+		switch isNew := w.empty || w.from>>i&1 == 0; {
+		case isNew && w.given:
+			s.nodes[i].marker = provisionalBoth
+		case isNew && !w.joined:
 			s.nodes[i].marker = absent
 		}
 	}
