@@ -259,8 +259,9 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the
 // Groups in turn. They become one lock with one token, and one fencing token, which is extended, kept alive and
-// released as one. An attempt that one key refuses leaves nothing. AcquireAll stands in line for each key that is
-// taken, in the same order in all clients: no two calls wait for each other. It gets no hand-over. It allocates.
+// released as one. An attempt that one key refuses leaves nothing. AcquireAll stands in line for all keys that are
+// taken at once. While it waits for one it keeps its turn for another for as long as it has waited for that, 1.2 s at
+// most. It gets no hand-over. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.router.AcquireAll(ctx, ttl, keys, false)
 	return Lock{h}, err

@@ -352,6 +352,22 @@ func (c *Contender) Refused(s *Surroundings, denied uint64) {
 	c.asks = false
 }
 
+// Asked reports that the nodes were asked just now, for a caller who waits for other keys too.
+func (c *Contender) Asked(s *Surroundings) {
+	c.poll = s.Now + s.Pause
+	c.ask = max(c.ask, c.poll)
+}
+
+// Keep reports that an attempt has not won, though no node has refused it. If the process has its turn it keeps that
+// until then, or until the lock is freed. It reports whether it has: it may have asked against what it believes.
+func (c *Contender) Keep(s *Surroundings, until time.Duration) bool {
+	c.poll, c.ask, c.asks = s.Now+s.Pause, s.Now+s.Ask, false
+	if c.first {
+		c.pause = until
+	}
+	return c.first
+}
+
 // backoff is the pause after what has been in vain n times in a row, from 1.
 func backoff(s *Surroundings, n int) time.Duration {
 	return min(s.Pause, s.Jitter+time.Millisecond<<min(n, 16))

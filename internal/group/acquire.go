@@ -94,7 +94,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *operation.Calls
 	w := g.lines.Join(s.Key, c.First(), denied, t.Last, false)
 	defer w.Leave()
 	for {
-		switch why, handed := w.Await(ctx, t, never); why {
+		switch why, handed := w.Await(ctx, t); why {
 		case waiting.MayAttempt:
 		case waiting.Handed:
 			h := Handle{group: g, hold: handed, key: s.Key}
@@ -262,5 +262,10 @@ func (g *Group) acquireError(t *waiting.Tries, ended error) error {
 	return g.cfg.AcquireError(t.Key, t.Attempts, g.clock.Now()-t.Began, t.Last, ended)
 }
 
-// deniedBy is the nodes that had the key of an acquire already.
-func deniedBy(c *engine.Call) (denied uint64) { return c.Tally.Nodes(quorum.Denied) }
+// deniedBy is the nodes that had the key of an acquire already, or none without one.
+func deniedBy(c *engine.Call) (denied uint64) {
+	if c == nil {
+		return 0
+	}
+	return c.Tally.Nodes(quorum.Denied)
+}

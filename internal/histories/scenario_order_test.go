@@ -91,6 +91,57 @@ var orders = []scenario{
 		s.release(b)
 		s.inTurn(soon, set)
 	}},
+	// A set whose context ends leaves the first key to others at once, though it keeps its turn for that.
+	{"set that gives up", 3, func(s *stage) {
+		other, c := s.Client(), s.Client()
+		a, b := s.take(other, "a", longTTL), s.take(other, "b", longTTL)
+		ctx, cancel := context.WithCancel(s.ctx)
+		go func() { _, _ = c.AcquireAll(ctx, longTTL, "a", "b") }()
+		time.Sleep(soon)
+		next := s.wait(c, "a", longTTL)
+		s.release(a)
+		time.Sleep(promptly)
+		require.True(s.T, next.waits(), "the set keeps its turn")
+		cancel()
+		s.inTurn(promptly, next)
+		s.release(b)
+	}},
+	// The hook of a set that blocks has its goroutine, and not the turn of others.
+	{"set with a hook that blocks", 3, func(s *stage) {
+		other, blocks := s.Client(), make(chan struct{})
+		var called atomic.Bool
+		c := s.Client(func(c *redlock.Config) {
+			c.Hooks.Attempt = func(redlock.Attempt) {
+				if !called.Swap(true) {
+					<-blocks
+				}
+			}
+		})
+		a, b := s.take(other, "a", longTTL), s.take(other, "b", longTTL)
+		set := s.waitForSet(c, "a", "b")
+		s.release(a)
+		time.Sleep(soon)
+		s.inTurn(promptly, s.begin(s.ctx, c, "a", longTTL))
+		close(blocks)
+		s.release(b)
+		s.inTurn(soon, set)
+	}},
+	// Where no node can push, a set polls as one caller does, however many keys it has.
+	{"large set without pushes", 3, func(s *stage) {
+		for _, n := range s.Servers {
+			n.Deny("CLIENT|TRACKING")
+		}
+		other, c := s.Client(), s.Client()
+		var keys []string
+		for i := range 32 {
+			keys = append(keys, fmt.Sprint("k", i))
+			s.take(other, keys[i], longTTL)
+		}
+		before := s.Servers[0].Count("SET")
+		s.waitForSet(c, keys...)
+		time.Sleep(soon)
+		require.Less(s.T, s.Servers[0].Count("SET")-before, int64(len(keys))*60)
+	}},
 	// A set does not overtake those who wait.
 	{"beside sets", 3, func(s *stage) {
 		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)

@@ -122,15 +122,10 @@ func (p part) ops() (ops []*engine.Op) {
 	return ops
 }
 
-// Refused is the call for the first key that nodes have refused since it was taken, and its place,
-// which is -1 if there is none.
-func (c *Calls) Refused() (place int, call *engine.Call) {
-	sent := c.sent()
-	place = slices.IndexFunc(sent, func(one *engine.Call) bool {
-		return (one.Err == engine.ErrTaken || one.Err == engine.ErrSplit) && !one.Over()
-	})
-	if place >= 0 {
-		call = sent[place]
+// Refused is the call for the key at a place, if nodes have refused that since it was taken, or nil.
+func (c *Calls) Refused(place int) *engine.Call {
+	if sent := c.sent(); place < len(sent) && !sent[place].Over() && (sent[place].Err == engine.ErrTaken || sent[place].Err == engine.ErrSplit) {
+		return sent[place]
 	}
-	return place, call
+	return nil
 }

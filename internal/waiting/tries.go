@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -28,6 +27,9 @@ func (l *Lines) NewTries(key string) Tries {
 	return Tries{Key: key, Began: l.cfg.Clock.Now(), lines: l, limit: l.cfg.Retry.Attempts, End: Failed}
 }
 
+// Unlimited returns the tries of one whose caller counts them.
+func Unlimited() Tries { return Tries{next: never} }
+
 // IsLimited reports whether the number of attempts is.
 func (t *Tries) IsLimited() bool { return t.limit > 0 }
 
@@ -51,27 +53,14 @@ func (t *Tries) mayGoOn() bool {
 }
 
 // Wait notes that the last attempt was in vain, or that none was made. A caller with a limit
-// then waits no longer than one that polls: so the limit bounds the time of an Acquire too.
-func (t *Tries) Wait() {
-	t.Waited, t.next = true, never
-	if t.limit > 0 {
-		t.next = t.lines.cfg.Clock.Now() + t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N)
+// then waits no longer than one that polls: so the limit bounds the time of an Acquire too. It returns the pause of
+// one that polls.
+func (t *Tries) Wait() (pause time.Duration) {
+	pause = t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N)
+	if t.Waited, t.next = true, never; t.limit > 0 {
+		t.next = t.lines.cfg.Clock.Now() + pause
 	}
-}
-
-// Pause waits, in no line, for as long as a caller does that polls.
-func (t *Tries) Pause(ctx context.Context) Reason {
-	t.Wait()
-	timer := time.NewTimer(t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return MayAttempt
-	case <-ctx.Done():
-		return GivesUp
-	case <-t.lines.cfg.Ending:
-		return Closed
-	}
+	return pause
 }
 
 // skipped counts an attempt that is not made, since others stand before this caller, and

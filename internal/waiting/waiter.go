@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -20,12 +21,13 @@ type Waiter struct {
 
 	line       *line // that it stands in, or nil
 	prev, next *Waiter
-	acts       *line        // that it acts for, which is busy
-	sent       bool         // its call was given to a release, to be sent along
-	parked     bool         // it sleeps
-	away       bool         // user code has its goroutine: it does nothing for its line
-	handed     holding.Hold // the lock, once it was passed on to it; it may be asking the nodes then
-	won        bool         // the nodes have granted it the lock
+	acts       *line         // that it acts for, which is busy
+	sent       bool          // its call was given to a release, to be sent along
+	parked     bool          // it sleeps
+	away       bool          // user code has its goroutine: it does nothing for its line
+	handed     holding.Hold  // the lock, once it was passed on to it; it may be asking the nodes then
+	keeps      time.Duration // it keeps its turn until then, and waits no longer; 0: it does not
+	won        bool          // the nodes have granted it the lock
 
 	wake  chan struct{} // holds one
 	timer *time.Timer
@@ -38,7 +40,7 @@ type Reason uint8
 const (
 	MayAttempt Reason = iota // it is to ask the nodes for the lock
 	Handed                   // the lock was passed on to it
-	Late                     // the instant has come until which it waits
+	Late                     // it has kept its turn for long enough
 	GivesUp                  // its context has ended
 	UsedUp                   // its attempts are used up
 	Closed                   // the client closes
@@ -77,8 +79,8 @@ func (w *Waiter) StandAgain() { w.stand(0, nil) }
 // Await waits until it is the turn of w, and meanwhile acts for its line. If the lock was
 // passed on to w, it returns that. A caller that has waited in vain has heard, by others, how the line's
 // last attempt ended.
-func (w *Waiter) Await(ctx context.Context, t *Tries, until time.Duration) (Reason, holding.Hold) {
-	why, handed := w.await(ctx, t, until)
+func (w *Waiter) Await(ctx context.Context, t *Tries) (Reason, holding.Hold) {
+	why, handed := w.await(ctx, t)
 	if why != MayAttempt && why != Handed {
 		s := w.lines.lock(w.key)
 		defer s.mu.Unlock()
@@ -89,7 +91,7 @@ func (w *Waiter) Await(ctx context.Context, t *Tries, until time.Duration) (Reas
 	return why, handed
 }
 
-func (w *Waiter) await(ctx context.Context, t *Tries, until time.Duration) (Reason, holding.Hold) {
+func (w *Waiter) await(ctx context.Context, t *Tries) (Reason, holding.Hold) {
 	l, done := w.lines, ctx.Done()
 	for {
 		if engine.IsClosed(l.cfg.Ending) {
@@ -101,19 +103,17 @@ func (w *Waiter) await(ctx context.Context, t *Tries, until time.Duration) (Reas
 		switch step, handed := w.step(); {
 		case !handed.IsZero():
 			return Handed, handed
+		case step.Until < 0:
+			return Late, holding.Hold{}
 		case step.Action == contention.Attempt:
 			return MayAttempt, holding.Hold{}
 		case step.Action != contention.Pause:
 			w.act(step, done)
 			continue
 		}
-		w.park(done, min(t.next, until))
-		now := l.cfg.Clock.Now()
-		if now >= t.next && !w.asks() && !t.skipped() {
+		w.park(done, t.next)
+		if l.cfg.Clock.Now() >= t.next && !w.asks() && !t.skipped() {
 			return UsedUp, holding.Hold{}
-		}
-		if now >= until {
-			return Late, holding.Hold{}
 		}
 	}
 }
@@ -131,6 +131,9 @@ func (w *Waiter) step() (step contention.Step, handed holding.Hold) {
 	case l == nil:
 		handed, w.handed = w.handed, holding.Hold{}
 		return step, handed
+	case w.keeps != 0 && w.lines.cfg.Clock.Now() >= w.keeps:
+		step.Until = -1
+		return step, handed
 	case l.actor() != w, l.busy:
 		w.look = never // the one that leaves or acts wakes it
 	default:
@@ -141,6 +144,9 @@ func (w *Waiter) step() (step contention.Step, handed holding.Hold) {
 			return step, handed
 		}
 		w.look = step.Until
+	}
+	if w.keeps != 0 {
+		w.look = min(w.look, w.keeps)
 	}
 	w.parked = true
 	return contention.Step{}, handed
@@ -248,6 +254,7 @@ func (w *Waiter) Attempted(h holding.Hold, denied uint64, err error) {
 	held, won := h.State()
 	w.won = w.won || won
 	w.finish(func(l *line, s *contention.Surroundings) {
+		w.keeps = 0
 		l.attempted(s.Now, err)
 		switch {
 		case won:
@@ -264,6 +271,37 @@ func (w *Waiter) Attempted(h holding.Hold, denied uint64, err error) {
 			l.contender.Freed()
 		}
 	})
+}
+
+// Keep keeps the turn of w for so long, after an attempt in which nodes have refused another key than its own. It
+// reports whether w has one: it may have asked before its turn.
+func (w *Waiter) Keep(long time.Duration) (keeps bool) {
+	w.finish(func(l *line, s *contention.Surroundings) {
+		until := cmp.Or(w.keeps, s.Now+long)
+		if keeps = l.contender.Keep(s, until); keeps {
+			w.keeps = until
+		}
+	})
+	return keeps
+}
+
+// Asked notes the end of an attempt that w did not make, for keys of which its own is one: the nodes of denied have
+// refused that. A turn that it keeps it has no more then.
+func (w *Waiter) Asked(denied uint64) {
+	s := w.lines.lock(w.key)
+	defer s.mu.Unlock()
+	l := w.line
+	if l == nil || l.actor() != w || l.busy {
+		return
+	}
+	around := w.lines.around(l)
+	if w.keeps == 0 || denied == 0 {
+		l.contender.Asked(&around)
+		return
+	}
+	w.keeps = 0
+	l.contender.Refused(&around, denied)
+	w.ring()
 }
 
 // AwaitSent waits for the end of the call of w if a release has taken it along, and reports
@@ -298,12 +336,6 @@ func (w *Waiter) setAway(is bool) {
 	}
 }
 
-// GiveUp leaves a line in which w has its turn.
-func (w *Waiter) GiveUp() {
-	w.Done()
-	w.Leave()
-}
-
 // Leave takes w out of its line, for another caller to use. What was passed on to it
 // meanwhile, and it did not take, is released, and so passes on. A waiter that still acts
 // ends that: a panic has ended it, or its context has while its call was on its way.
@@ -322,6 +354,9 @@ func (w *Waiter) Leave() {
 	var d departure
 	if line != nil {
 		acted := line.actor() == w
+		if w.keeps != 0 {
+			line.contender.Freed()
+		}
 		line.remove(w)
 		if d = l.settle(s, line); acted {
 			line.wake()
@@ -343,6 +378,9 @@ func (w *Waiter) Leave() {
 		case l.left <- struct{}{}:
 		default:
 		}
+	}
+	if w.whole { // its caller may report to it yet
+		return
 	}
 	w.key, w.call, w.handed, w.won = "", nil, holding.Hold{}, false
 	select {
