@@ -90,6 +90,13 @@ func (s *Server) Flush() {
 	s.flush()
 }
 
+// FlushOther flushes a database that has nothing, as others may.
+func (s *Server) FlushOther() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flushed()
+}
+
 // probeKey is the key with which a client finds out what a server understands.
 const probeKey = "redlock:probe"
 

@@ -318,7 +318,7 @@ func (l *Lines) KeyChanged(nodes uint64, key []byte, own bool) {
 		}
 		l.tracking.heard[node].Add(1)
 		if key == nil {
-			l.sentry.lose(node)
+			l.sentry.flush(node)
 			continue
 		}
 		l.changed(node, key, true)

@@ -19,6 +19,8 @@ import (
 type sentry struct {
 	lines   *Lines
 	lost    atomic.Uint64 // nodes that may have pushed in vain, a bit each
+	flushed atomic.Uint64 // those that have forgotten what they track, and were not looked after since
+	calm    time.Duration // when they are
 	mu      sync.Mutex    // taken last
 	vacant  []string      // keys of lines with a place in a queue that they may not need
 	listens bool          // pushes are waited for
@@ -35,6 +37,10 @@ const (
 
 	// lookEvery is how often the sentry looks at all lines, and asks silent nodes.
 	lookEvery = 500 * time.Millisecond
+
+	// flushCost is the time for each line until flushes count again: what its waiter then has to do
+	// are five commands of a node.
+	flushCost = 10 * time.Millisecond
 
 	// maxVacant bounds what nodes can have the sentry remember.
 	maxVacant = 4096
@@ -59,6 +65,15 @@ func (s *sentry) lose(node int) {
 	}
 }
 
+// flush notes that a node has forgotten what it tracks, since others have deleted all keys of some database.
+// Where they do that all the time, the lines are not at once where they were: the questions of each second
+// find what is free.
+func (s *sentry) flush(node int) {
+	if s.flushed.Or(bit(node))&bit(node) == 0 && s.lines.Known() {
+		s.lines.cfg.Ring()
+	}
+}
+
 // Turn looks after the lines, and returns the pause to the next turn. It does not wait for
 // nodes: their answers ring.
 func (l *Lines) Turn() time.Duration {
@@ -74,7 +89,12 @@ func (l *Lines) Turn() time.Duration {
 		return never
 	}
 	now := l.cfg.Clock.Now()
-	if lost := s.lost.Swap(0); lost != 0 || now >= s.due {
+	lost := s.lost.Swap(0)
+	if s.flushed.Load() != 0 && now >= s.calm {
+		lost |= s.flushed.Swap(0)
+		s.calm = now + time.Duration(l.known.Load())*flushCost
+	}
+	if lost != 0 || now >= s.due {
 		all := lost != 0 || now-s.looked >= lookEvery
 		if all {
 			s.looked, s.nodes = now, s.look(lost)
@@ -85,6 +105,9 @@ func (l *Lines) Turn() time.Duration {
 			all, s.due = true, now+firstTrips
 		}
 		s.ask(all)
+	}
+	if s.flushed.Load() != 0 {
+		return min(s.due, s.calm) - now
 	}
 	return s.due - now
 }
