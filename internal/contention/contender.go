@@ -145,7 +145,7 @@ func (c *Contender) Claimed(s *Surroundings, own bool, left time.Duration) {
 
 // advised is what queue, watch and own belief advise.
 func (c *Contender) advised(s *Surroundings) Step {
-	if s.Usable == 0 {
+	if c.gap.polled(s.Now, s.Usable == 0); s.Usable == 0 {
 		c.Lost(^uint64(0))
 		return c.polls(s)
 	}
@@ -338,7 +338,9 @@ func (c *Contender) Refused(s *Surroundings, denied uint64) {
 	if c.watched != none && denied>>uint(c.watched)&1 == 0 {
 		c.watched = none // the key that it had was set and deleted by this attempt, which ends tracking
 	}
-	c.aside = denied == 0
+	if c.aside = denied == 0; !c.aside {
+		c.gap.refused(s.Now)
+	}
 	switch {
 	case denied == 0:
 		c.due, c.watched, c.pause = true, none, s.Now+s.Pause

@@ -21,6 +21,12 @@ const (
 	// gapGrants is how many grants come between two gaps at least, so that a gap is small
 	// beside locks that are held for long.
 	gapGrants = 8
+
+	// pollTurn is how long a process has a lock that others poll for as it does. rivalsLast is
+	// how long it remembers them, and maxAway how long it leaves them the lock then at most.
+	pollTurn   = 50 * time.Millisecond
+	rivalsLast = 10 * time.Second
+	maxAway    = 700 * time.Millisecond
 )
 
 // gap is when a lock is left free. The zero value begins to count with the first grant.
@@ -31,6 +37,12 @@ type gap struct {
 	open   time.Duration // the present one lasts until then
 	watch  bool          // a node tracks the key in the present one
 	used   bool          // another has taken the lock in the present or the last one
+
+	// Of a process that polls. All that poll leave gaps, each after a short turn.
+	polls  bool
+	rivals time.Duration // until when others are known to want the lock
+	turn   time.Duration // twice as long after each that has met none
+	waited time.Duration // for its turn, on average
 }
 
 // granted counts a grant.
@@ -39,8 +51,16 @@ func (g *gap) granted(now time.Duration) {
 		g.grants = 0 // clients that poll have had their turn
 	}
 	g.idle, g.watch = 0, false
-	if g.grants++; g.grants == 1 {
-		g.next = now + g.interval()
+	if g.grants++; g.grants > 1 {
+		return
+	}
+	g.next = now + g.interval()
+	if g.polls {
+		g.waited = (g.waited + min(now-g.open, maxAway)) / 2
+		if g.turn = min(max(2*g.turn, pollTurn), GapInterval); now < g.rivals {
+			g.turn = pollTurn
+		}
+		g.next = now + g.turn
 	}
 }
 
@@ -51,14 +71,36 @@ func (g *gap) watched(taken bool) { g.watch, g.used = true, taken }
 func (g *gap) pushed() { g.used = g.used || g.watch }
 
 // isDue reports whether the lock is to be left free before it is asked for again.
-func (g *gap) isDue(now time.Duration) bool { return g.grants >= gapGrants && now >= g.next }
+func (g *gap) isDue(now time.Duration) bool {
+	return now >= g.next && (g.grants >= gapGrants || g.grants > 0 && g.polls && now < g.rivals)
+}
+
+// polled notes whether the process polls.
+func (g *gap) polled(now time.Duration, is bool) {
+	if is && !g.polls {
+		g.next = min(g.next, now+pollTurn)
+	}
+	g.polls = is
+}
+
+// refused notes that another process has the lock.
+func (g *gap) refused(now time.Duration) {
+	g.rivals = max(g.rivals, now+GapLength+GapInterval)
+	if g.polls { // else it may be a holder of its own
+		g.rivals = now + rivalsLast
+	}
+}
 
 // isOpen reports whether the lock is left free now.
 func (g *gap) isOpen(now time.Duration) bool { return now < g.open }
 
 // begin begins a gap.
 func (g *gap) begin(now time.Duration) {
-	*g = gap{open: now + GapLength}
+	long := GapLength
+	if g.polls && now < g.rivals { // so that all have a turn: longer, the more there are
+		long = max(long, min(3*g.waited, maxAway))
+	}
+	*g = gap{open: now + long, polls: g.polls, rivals: g.rivals, turn: g.turn, waited: g.waited}
 }
 
 // postpone has the next gap come after left: another process of the queue has left one.

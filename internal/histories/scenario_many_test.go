@@ -1,9 +1,13 @@
 package histories
 
 import (
+	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/testkit"
@@ -18,6 +22,74 @@ var many = []scenario{
 			s.leftovers(8000, 2500*time.Millisecond)
 		}
 	}},
+	{"others flush a database all the time", 3, (*stage).flushes},
+	{"processes that poll", 3, (*stage).shared},
+}
+
+// pollers is how many processes share a lock without being woken, and pollersWait what none of them
+// exceeds: they get it by chance, so it is more than the three seconds that one in a hundred exceeds.
+const (
+	pollers     = 8
+	pollersWait = 5 * time.Second
+)
+
+// shared has processes that poll take turns.
+func (s *stage) shared() {
+	for _, server := range s.Servers {
+		server.Deny("client|tracking")
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, 15*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	for range pollers {
+		c := s.Client()
+		require.NoError(s.T, c.Ready(ctx))
+		var last atomic.Int64
+		began := time.Now()
+		for range 4 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					l, err := c.Acquire(ctx, "k", longTTL)
+					now := int64(time.Since(began))
+					assert.Less(s.T, time.Duration(now-last.Swap(now)), pollersWait)
+					if err == nil {
+						time.Sleep(time.Millisecond)
+						_ = l.Release(context.Background())
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// flushes has others flush another database of all nodes, again and again.
+func (s *stage) flushes() {
+	const n, long = 500, 10 * time.Second
+	c := s.Client()
+	for i := range n {
+		key := fmt.Sprint("k", i)
+		for _, server := range s.Servers {
+			server.Set(key, "another's", 0)
+		}
+		s.begin(s.ctx, c, key, longTTL)
+	}
+	time.Sleep(2 * time.Second)
+	before := s.Servers[0].Commands()
+	for began := time.Now(); time.Since(began) < long; time.Sleep(100 * time.Millisecond) {
+		for _, server := range s.Servers {
+			server.FlushOther()
+		}
+	}
+	commands := int64(0)
+	for name, count := range s.Servers[0].Commands() {
+		commands += count - before[name]
+	}
+	require.Less(s.T, commands, int64(1000*long/time.Second))
+	for _, server := range s.Servers { // what is free is found all the same
+		server.Del("k7")
+	}
+	s.returns(s.begin(s.ctx, s.Client(), "k7", longTTL))
 }
 
 // leftovers has another process release n locks that a client waits for, of which one node keeps the keys.
