@@ -338,7 +338,8 @@ func (c *Contender) Refused(s *Surroundings, denied uint64) {
 	if c.watched != none && denied>>uint(c.watched)&1 == 0 {
 		c.watched = none // the key that it had was set and deleted by this attempt, which ends tracking
 	}
-	if c.aside = denied == 0; !c.aside {
+	c.aside = denied == 0
+	if denied != 0 {
 		c.gap.refused(s.Now)
 	}
 	switch {
