@@ -40,7 +40,8 @@ var families = []struct {
 	{"redlock_operations_waiting", "Operations that are queued in the process.", nil},
 	{"redlock_operations_in_flight", "Operations sent and without a verdict.", nil},
 	{"redlock_node_up", "1 if the node has a connection.", []string{"node"}},
-	{"redlock_node_guarded_seconds", "How long the node still has no vote after a restart.", []string{"node"}},
+	{"redlock_node_may_vote", "1 if the node has a vote in locks, by restarts and fencing.", []string{"node"}},
+	{"redlock_node_guarded_seconds", "How long the node still has no vote at least, where that is known.", []string{"node"}},
 	{"redlock_node_connects_total", "Connections that the node has had.", []string{"node"}},
 	{"redlock_node_round_trips_total", "Batches that the node has answered in full.", []string{"node"}},
 	{"redlock_node_round_trip_seconds", "How long such a batch takes, smoothed.", []string{"node"}},
@@ -107,12 +108,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	gauge("redlock_operations_waiting", float64(s.Waiting))
 	gauge("redlock_operations_in_flight", float64(s.InFlight))
 	for _, n := range s.Nodes {
-		up := 0.0
-		if n.Up {
-			up = 1
-		}
-		gauge("redlock_node_up", up, n.Addr)
-		gauge("redlock_node_guarded_seconds", n.Guarded.Seconds(), n.Addr)
+		gauge("redlock_node_up", one(n.Up), n.Addr)
+		gauge("redlock_node_may_vote", one(n.NoVote == nil), n.Addr)
+		gauge("redlock_node_guarded_seconds", n.NoVoteFor.Seconds(), n.Addr)
 		count("redlock_node_connects_total", n.Connects, n.Addr)
 		count("redlock_node_round_trips_total", n.RoundTrips, n.Addr)
 		gauge("redlock_node_round_trip_seconds", n.RoundTrip.Seconds(), n.Addr)
@@ -122,6 +120,14 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		count("redlock_node_votes_total", n.Failed, n.Addr, "failed")
 		gauge("redlock_node_info", 1, n.Addr, n.Server, n.Dialect)
 	}
+}
+
+// one is 1 for true.
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // counted is a count with the labels of its series.

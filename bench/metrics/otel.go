@@ -85,6 +85,7 @@ func Observe(client *redlock.Client, meter metric.Meter) (metric.Registration, e
 	inLine := gauge("redlock.callers.in_line", "Callers that wait for a lock.")
 	lost := counter("redlock.locks.lost", "Locks that were lost while they were kept alive.")
 	up := gauge("redlock.node.up", "1 if the node has a connection.")
+	mayVote := gauge("redlock.node.may_vote", "1 if the node has a vote in locks, by restarts and fencing.")
 	votes := counter("redlock.node.votes", "Votes of the node.")
 	if failed != nil {
 		return nil, failed
@@ -96,15 +97,12 @@ func Observe(client *redlock.Client, meter metric.Meter) (metric.Registration, e
 		o.ObserveInt64(lost, int64(s.Lost))
 		for _, n := range s.Nodes {
 			node := attribute.String("node", n.Addr)
-			isUp := int64(0)
-			if n.Up {
-				isUp = 1
-			}
-			o.ObserveInt64(up, isUp, metric.WithAttributes(node))
+			o.ObserveInt64(up, int64(one(n.Up)), metric.WithAttributes(node))
+			o.ObserveInt64(mayVote, int64(one(n.NoVote == nil)), metric.WithAttributes(node))
 			for vote, count := range map[string]uint64{"granted": n.Granted, "denied": n.Denied, "failed": n.Failed} {
 				o.ObserveInt64(votes, int64(count), metric.WithAttributes(node, attribute.String("vote", vote)))
 			}
 		}
 		return nil
-	}, held, inLine, lost, up, votes)
+	}, held, inLine, lost, up, mayVote, votes)
 }

@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -225,21 +227,32 @@ func TestMajorityLostInAChange(t *testing.T) {
 	}
 }
 
-// TestActsBesideASickNode: each act returns, though one node cannot do what it is asked for.
+// TestActsBesideASickNode: each act returns, though one node cannot do what it is asked for, and the log names that. One that cannot be looked
+// at is to be named as lost in a recovery.
 func TestActsBesideASickNode(t *testing.T) {
 	sick := map[string]func(*fakeredis.Server){
 		"no ZADD":     func(s *fakeredis.Server) { s.Deny("zadd") },
 		"300 ms late": func(s *fakeredis.Server) { s.Delay(300 * time.Millisecond) },
+		"OOM": func(s *fakeredis.Server) {
+			s.ErrorReply("EVALSHA", "OOM command not allowed when used memory > 'maxmemory'.", 1<<30)
+		},
+		"wrong type": func(s *fakeredis.Server) { s.Plant(fenceSet, "list") },
 	}
 	for name, fall := range sick {
 		cluster.Run(t, name, func(t *testing.T) {
 			c := &changing{t, cluster.Start(t, 4), map[string]uint64{}}
 			const longest = 2 * time.Second
+			log := &testkit.LogSink{}
 			client := func(to []int) *redlock.Client {
-				return cluster.Connect(t, nil, fromTo(c.servers, three, to), fenced(0), cluster.NodeTimeout(100*time.Millisecond), func(c *redlock.Config) { c.MaxTTL = longest })
+				return cluster.Connect(t, nil, fromTo(c.servers, three, to), fenced(0), cluster.NodeTimeout(100*time.Millisecond), func(c *redlock.Config) {
+					c.MaxTTL, c.Logger = longest, log.Logger(slog.LevelWarn)
+				})
 			}
 			old := client(nil)
-			fall(c.servers[2])
+			shows := name == "no ZADD" || name == "300 ms late"
+			if shows {
+				fall(c.servers[2])
+			}
 			took := func(act error, began time.Time) {
 				t.Helper()
 				require.NoError(t, act)
@@ -248,6 +261,9 @@ func TestActsBesideASickNode(t *testing.T) {
 			}
 			began := time.Now()
 			took(old.InitFencing(t.Context()), began)
+			if !shows {
+				fall(c.servers[2])
+			}
 			c.grows(old, "k")
 			both := client(replaced)
 			testkit.Await(t, "a quorum of both", func() bool { return both.Ready(t.Context()) == nil })
@@ -259,7 +275,13 @@ func TestActsBesideASickNode(t *testing.T) {
 				c.servers[i].Flush()
 			}
 			began = time.Now()
-			took(both.RecoverFencing(t.Context(), c.last["k"]), began)
+			if err := both.RecoverFencing(t.Context(), c.last["k"]); !shows {
+				require.ErrorContains(t, err, c.servers[2].Addr()+" may remember")
+				took(both.RecoverFencing(t.Context(), c.last["k"], c.servers[2].Addr()), began)
+			} else {
+				took(err, began)
+			}
+			require.True(t, name == "300 ms late" || strings.Contains(log.String(), "bring them back\" nodes="+c.servers[2].Addr()), log)
 			c.grows(both, "k")
 		})
 	}

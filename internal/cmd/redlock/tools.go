@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -201,7 +202,8 @@ type node struct {
 
 const aboutNodes = `
 Nodes shows the state of each node, group by group: its connection, whether it may vote and for how long
-it still may not, its version, and the round trip. With -next-nodes IN is "now", "next" or "both".
+it still may not, its version, and the round trip. Its exit status is 69 where too few may vote, and 0 where all nodes
+are up and have only started less than -max-ttl ago. With -next-nodes IN is "now", "next" or "both".
 
 With -fenced a node that needs redlock fence init has no vote, and SERVES is the clients that it serves:
 with these settings "now", with -next-nodes too "now+next", or with the next nodes alone "next".`
@@ -234,7 +236,7 @@ func (t *tool) measure(ctx context.Context, client *redlock.Client) error {
 // firstAnswers is how long nodes has every node answer whether it has a vote.
 const firstAnswers = time.Second
 
-// showNodes prints the state of the nodes. The status is 69 where too few may vote.
+// showNodes prints the state of the nodes. The status is 69 where too few may vote, unless time alone mends it.
 func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	if err := t.measure(ctx, client); err != nil {
 		return err
@@ -268,10 +270,15 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%.3gms\t%s\n", n.Node, dash(n.In), state, dash(n.Serves), dash(n.Server), dash(n.Dialect), n.Trip*1000, n.Error)
 		}
 	})
-	if err == nil && ready != nil {
+	if err == nil && ready != nil && !t.isYoung(client.Stats().Nodes) {
 		return &exit{exitNoQuorum, nil}
 	}
 	return err
+}
+
+// isYoung reports whether nothing is amiss: each node is up, and some only wait until they have been up for the longest TTL.
+func (t *tool) isYoung(all []redlock.Node) bool {
+	return !t.fenced && !slices.ContainsFunc(all, func(n redlock.Node) bool { return !n.Up || n.NoVote != nil && n.Guarded == 0 })
 }
 
 // in is the lists that have a node, while there are two.
