@@ -38,7 +38,19 @@ func TestRealFencedPrivileges(t *testing.T) {
 			defer cancel()
 			return fencedLife(ctx, c, admins)
 		}
-		require.NoError(t, life(testkit.Patience))
+		lives := func() {
+			testkit.AwaitFor(t, 3*testkit.Patience, "a life that no TTL ends, also on a busy machine", func() bool {
+				for _, a := range admins {
+					a.Must("FLUSHALL", "SCRIPT FLUSH")
+				}
+				err := life(testkit.Patience)
+				if err != nil {
+					t.Log(err)
+				}
+				return err == nil
+			})
+		}
+		lives()
 		for _, privilege := range documented("fenced").privileges {
 			for _, a := range admins {
 				a.Must("FLUSHALL", "SCRIPT FLUSH", "ACL SETUSER locker -"+privilege[1:])
@@ -59,10 +71,7 @@ func TestRealFencedPrivileges(t *testing.T) {
 				a.Must("ACL SETUSER locker " + privilege)
 			}
 		}
-		for _, a := range admins {
-			a.Must("FLUSHALL", "SCRIPT FLUSH")
-		}
-		require.NoError(t, life(testkit.Patience))
+		lives()
 	})
 }
 
