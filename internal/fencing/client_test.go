@@ -324,6 +324,29 @@ func TestChange(t *testing.T) {
 	require.Equal(t, Request{Node: 3, Verb: RejoinVerb, Nonce: "z", Floor: 99, Fleet: "new"}, r)
 }
 
+// TestLookIsBoundToNonces: an act waits until a quorum has shown a nonce, and one of clients of one configuration counts nothing for a
+// client of two, whose notice takes its place.
+func TestLookIsBoundToNonces(t *testing.T) {
+	now, next := Configuration{"now", 0b111, 2}, Configuration{"next", 0b111, 2}
+	for _, f := range []Fleet{{Now: now}, {Now: now, Next: next}} {
+		l := BeginLook(f)
+		shows := func(node int, nonce string) {
+			l.Shown(node, "run", Answer{Code: OK, Text: Marker{Provisional, Me{Run: "run"}, nonce}.String()})
+		}
+		l.Shown(0, "run", Answer{Code: OK})
+		l.Shown(1, "run", Answer{Code: OK})
+		require.Equal(t, Waits, l.Recovers())
+		for node := range 3 {
+			shows(node, "now/n.0")
+		}
+		require.Equal(t, f.Next.Nodes == 0, l.Recovers() == Acts)
+		for node := range 2 {
+			shows(node, f.Name()+"/n.0")
+		}
+		require.Equal(t, Acts, l.Recovers())
+	}
+}
+
 func TestAllocatesNothing(t *testing.T) {
 	sum := uint64(0)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
