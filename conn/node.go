@@ -49,7 +49,9 @@ type node struct {
 	r, w     int // in[r:w] was read and is not decoded
 	decoder  resp.Decoder
 	value    resp.Value
-	skipping bool // inside a push that is too large for the decoder or for in
+	skipping bool          // inside a push that is too large for the decoder or for in
+	pushes   int           // that it may send now
+	pushed   time.Duration // when it had used up those before
 }
 
 func newNode(f *Fleet, index int, addr Address) *node {
@@ -69,6 +71,7 @@ func (n *node) up(s sock, id identity, attempt int) {
 	n.owed = inflight{ring: n.owed.ring}
 	n.opening = nil
 	n.r, n.w, n.skipping = 0, 0, false
+	n.pushes, n.pushed = firstPushes, n.since
 	n.decoder.Reset()
 	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}
 }
@@ -224,7 +227,7 @@ func (n *node) decode(now time.Duration) {
 		}
 		n.r += k
 		if n.value.Kind == resp.Push {
-			n.pushed()
+			n.push()
 			continue
 		}
 		n.replied(b, now)
@@ -236,6 +239,7 @@ func (n *node) decode(now time.Duration) {
 // replied hands the decoded value to the owner of b, the oldest batch.
 func (n *node) replied(b *Batch, now time.Duration) {
 	n.progress = now
+	n.pushes = min(n.pushes+1, mostPushes)
 	whole := n.owed.unsent > 0
 	i, last := n.owed.replied()
 	if err := b.Owner.Reply(n.index, i, &n.value); err != nil {

@@ -212,7 +212,7 @@ func TestASweepReadsABoundedPart(t *testing.T) {
 // An owner that sleeps until it is woken reads all of a flood: the part that one
 // sweep leaves wakes it again.
 func TestNoPartOfAFloodIsLeft(t *testing.T) {
-	const pushed = 30_000
+	const pushed = firstPushes
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		heard, on := hears(1)
 		r := newUpFleet(t, portable, 1, on)
@@ -233,58 +233,45 @@ func TestNoPartOfAFloodIsLeft(t *testing.T) {
 	})
 }
 
-// A server that sends pushes without end hurts no other node. It is read while it
-// answers between them, and found silent when it does not.
+// A server that sends pushes without end hurts no other node, and is cut off.
 func TestAFloodOfPushes(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		heard, on := hears(2)
+		_, on := hears(2)
 		r := newUpFleet(t, portable, 2, on)
-		flooded := r.wires[0]
-		rounds := make(chan string)
-		ended := make(chan struct{})
+		flooded, ended := r.wires[0], make(chan struct{})
 		go func() {
 			defer close(ended)
-			flood := scripted.FloodOf(invalidation("k"), 1<<18)
-			for reply := ""; ; {
-				if !flooded.Play(scripted.Steps{reply, flood}) {
-					return
-				}
-				select {
-				case reply = <-rounds:
-				default:
-					reply = ""
-				}
+			for flood := scripted.FloodOf(invalidation("k"), 1<<18); flooded.Play(scripted.Steps{flood}); {
 			}
 		}()
-		for range 2 {
-			l := r.send("one")
-			r.wires[1].Expect(string(l.Buf))
-			r.wires[1].Send(echoes("one"))
-			r.until("for the honest node", func() bool { return l.nodes[1].ended })
-			r.meanwhile(func() { flooded.Expect(string(l.Buf)); rounds <- echoes("one") })
-			r.awaitDone(l)
-			require.NoError(t, l.errOf(0))
-			heard.keys[0] = nil
-		}
-		l := r.send("two")
+		l := r.send("one")
 		r.wires[1].Expect(string(l.Buf))
-		r.wires[1].Send(echoes("two"))
+		r.wires[1].Send(echoes("one"))
 		r.until("for the honest node", func() bool { return l.nodes[1].ended })
-		r.clock.Advance(defaultStallTimeout)
-		heard.keys[0] = nil
-		r.until("for more pushes", func() bool { return len(heard.keys[0]) > 0 })
-		if p, ok := r.socket(0).(*pump); ok {
-			p.mu.Lock()
-			require.LessOrEqual(t, cap(p.in), 2*pumpBuffer)
-			p.mu.Unlock()
-		}
-		r.clock.Advance(1)
-		r.do(r.Check)
-		require.ErrorIs(t, l.errOf(0), ErrStalled)
+		r.until("for the end of the flood", func() bool { return l.nodes[0].ended })
+		require.ErrorIs(t, l.errOf(0), errFlood)
 		<-ended
 		r.awaitDone(l)
 		r.wires[0] = nil
 		r.up()
 		r.works()
 	})
+}
+
+// A server that sends pushes in place of replies is silent.
+func TestPushesAreNoProgress(t *testing.T) {
+	heard, on := hears(1)
+	r := newUpFleet(t, false, 1, on)
+	l := r.send("one")
+	r.wires[0].Expect(string(l.Buf))
+	r.clock.Advance(defaultStallTimeout)
+	r.wires[0].Send(invalidation("k"))
+	r.until("for the push", func() bool { return heard.count == 1 })
+	r.clock.Advance(1)
+	r.do(r.Check)
+	require.ErrorIs(t, l.errOf(0), ErrStalled)
+	r.awaitDone(l)
+	r.wires[0] = nil
+	r.up()
+	r.works()
 }
