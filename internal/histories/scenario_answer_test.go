@@ -70,7 +70,7 @@ var answers = []scenario{
 	}},
 	// A set that fails for another of its keys says nothing about the first.
 	{"a set beside a line", 6, func(s *stage) {
-		c, other := s.deadGroup()
+		c, other := s.deadGroup((*fakeredis.Server).Down)
 		for _, node := range s.Servers[:3] {
 			node.Set("k", "another's", 0)
 		}

@@ -73,14 +73,26 @@ var vain = map[string]struct {
 		}
 		s.begin(s.ctx, c, "k", longTTL)
 	}},
-	"a set with a dead group": {6, func(s *stage) {
-		c, other := s.deadGroup()
-		go func() { _, _ = c.AcquireAll(s.ctx, longTTL, "k", other) }()
-	}},
+	"a set with a group that is down":       setWith((*fakeredis.Server).Down),
+	"a set with a group that hangs":         setWith(func(n *fakeredis.Server) { n.Delay(time.Minute) }),
+	"a set with a group that has restarted": setWith(func(n *fakeredis.Server) { _ = n.Restart(true) }),
 }
 
-// deadGroup is a client with two groups, of which that of "k" is well and that of the other key is down.
-func (s *stage) deadGroup() (c *redlock.Client, other string) {
+// setWith is a set of "k" and a key of a group that harm makes useless.
+func setWith(harm func(*fakeredis.Server)) (of struct {
+	nodes int
+	begin func(s *stage)
+}) {
+	of.nodes, of.begin = 6, func(s *stage) {
+		c, other := s.deadGroup(harm)
+		time.Sleep(100 * time.Millisecond) // a group in quarantine has its connections again
+		go func() { _, _ = c.AcquireAll(s.ctx, longTTL, "k", other) }()
+	}
+	return of
+}
+
+// deadGroup is a client with two groups, of which that of "k" is well and that of the other key is harmed.
+func (s *stage) deadGroup(harm func(*fakeredis.Server)) (c *redlock.Client, other string) {
 	groups := [][]string{s.Nodes[:3], s.Nodes[3:]}
 	c = s.Client(func(c *redlock.Config) { c.Nodes, c.Groups = nil, groups })
 	is := func(key string) (inFirst bool) {
@@ -99,7 +111,7 @@ func (s *stage) deadGroup() (c *redlock.Client, other string) {
 		other += "s"
 	}
 	for _, n := range s.Servers[3:] {
-		n.Down()
+		harm(n)
 	}
 	return c, other
 }
