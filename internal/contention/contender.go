@@ -7,16 +7,12 @@ import (
 	"time"
 )
 
-// Contender is what a process does to get a lock that others want too, for all its waiters
-// together. It is pure: what has happened is reported to it, and it decides what to do next.
+// Contender is what a process does to get a lock that others want too, for all its waiters together.
 //
 // The processes that want a lock queue up on one node, the first in the lock's own order
 // of nodes that can be used. The first in the queue alone asks the nodes for the lock.
 // Before that it tracks the key on one node, and waits until that node pushes, or the key
 // expires there. So a lock that is given back is asked for once, by one process, at once.
-//
-// All of this is advice. A push is a hint, and so is the place in the queue: what is lost
-// or forged costs time, and votes decide which client has the lock.
 type Contender struct {
 	order []uint8 // the nodes in the lock's order
 
@@ -361,14 +357,14 @@ func (c *Contender) Asked(s *Surroundings) {
 	c.ask = max(c.ask, c.poll)
 }
 
-// Keep reports that an attempt has not won, though no node has refused it. If the process has its turn it keeps that
-// until then, or until the lock is freed. It reports whether it has: it may have asked against what it believes.
+// Keep reports that an attempt has not won, though no node has refused it. If the process has its turn, or polls, it
+// keeps that until then, or until the lock is freed. It reports whether it has: it may have asked before its turn.
 func (c *Contender) Keep(s *Surroundings, until time.Duration) bool {
 	c.poll, c.ask, c.asks = s.Now+s.Pause, s.Now+s.Ask, false
 	if c.first {
 		c.pause = until
 	}
-	return c.first
+	return c.first || c.seat == none
 }
 
 // backoff is the pause after what has been in vain n times in a row, from 1.

@@ -31,7 +31,7 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 		return Handle{}, err
 	}
 	defer c.Free()
-	if g.lines.IsTaken(key) {
+	if _, taken := g.lines.Look(key); taken {
 		g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
 		return Handle{}, engine.ErrTaken
 	}

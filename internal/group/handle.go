@@ -177,7 +177,7 @@ func (h Handle) Release(ctx context.Context) error {
 	defer c.Free()
 	ended := ctx.Err()
 	var along fresh
-	if s.Several() == nil && ended == nil && g.lines.IsAwaited(s.Key) {
+	if awaited, _ := g.lines.Look(s.Key); awaited && s.Several() == nil && ended == nil {
 		along, _ = g.fresh(new(fencing.Proposal)) // before the release is noted: user code may panic
 	}
 	absent, ok := g.keeper.Releasing(h.hold)

@@ -141,6 +141,13 @@ var orders = []scenario{
 		s.waitForSet(c, keys...)
 		time.Sleep(soon)
 		require.Less(s.T, s.Servers[0].Count("SET")-before, int64(len(keys))*60)
+		a, b := s.take(other, "a", longTTL), s.take(other, "b", longTTL)
+		set := s.waitForSet(c, "a", "b")
+		next := s.wait(c, "a", longTTL) // in the line behind it
+		s.release(a)
+		s.inTurn(soon, next)
+		s.release(b)
+		s.inTurn(soon, set)
 	}},
 	// A set does not overtake those who wait.
 	{"beside sets", 3, func(s *stage) {

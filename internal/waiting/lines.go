@@ -140,29 +140,16 @@ func (l *Lines) CanBeWoken() bool { return l.tracking.usable.Load() != 0 }
 // Known reports whether there are lines, with or without waiters.
 func (l *Lines) Known() bool { return l.known.Load() > 0 }
 
-// IsAwaited reports whether callers wait for key.
-func (l *Lines) IsAwaited(key string) bool {
-	awaited, _ := l.look(key)
-	return awaited
-}
-
-// IsTaken reports whether callers wait for key, and the lock was seen to have a holder.
-func (l *Lines) IsTaken(key string) bool {
-	awaited, taken := l.look(key)
-	return awaited && taken
-}
-
-func (l *Lines) look(key string) (awaited, taken bool) {
+// Look reports whether callers wait for key, and whether the lock was seen to have a holder then.
+func (l *Lines) Look(key string) (awaited, taken bool) {
 	if l.waiting.Load() == 0 {
 		return false, false
 	}
 	s := l.lock(key)
 	defer s.mu.Unlock()
-	line, now := s.lines[key], l.cfg.Clock.Now()
-	if line == nil || line.len == 0 {
-		return false, false
-	}
-	return true, line.isTaken(now)
+	line := s.lines[key]
+	awaited = line != nil && line.len > 0
+	return awaited, awaited && line.isTaken(l.cfg.Clock.Now())
 }
 
 // IsContended reports whether others want the lock for key, as far as is known.

@@ -3,6 +3,7 @@ package waiting
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -85,7 +86,10 @@ func (p *tracking) ask(key string, node int, done <-chan struct{}, write func([]
 		return said, q.Err
 	}
 	if begins {
-		refused := trackingRefused(q.Said[:skip])
+		var refused command.Said // the first error reply
+		if i := slices.IndexFunc(q.Said[:skip], func(s command.Said) bool { return s.Err != nil }); i >= 0 {
+			refused = q.Said[i]
+		}
 		switch err := refused.Err; {
 		case refused.Later, refused.OfKey: // for now, or for this lock alone
 			return said, err
@@ -96,16 +100,6 @@ func (p *tracking) ask(key string, node int, done <-chan struct{}, write func([]
 	}
 	copy(said[:], q.Said[skip:])
 	return said, nil
-}
-
-// trackingRefused is the first error reply, if there is one.
-func trackingRefused(said []command.Said) (refused command.Said) {
-	for _, s := range said {
-		if s.Err != nil {
-			return s
-		}
-	}
-	return refused
 }
 
 // refuse notes that a node refuses what waiting needs, and logs it, once.
@@ -144,13 +138,17 @@ func (p *tracking) watch(key string, node int, done <-chan struct{}) (time.Durat
 
 // enter enters the queue of a node.
 func (p *tracking) enter(key string, step contention.Step, done <-chan struct{}) (e contention.Entry, err error) {
+	way := command.Enter
+	if step.Again {
+		way = command.Again
+	}
 	for load := false; ; load = true {
 		said, err := p.ask(key, step.Node, done, func(b []byte) ([]byte, int) {
 			loads := 0
 			if load {
 				b, loads = command.AppendLoadQueue(b)
 			}
-			b, n := command.AppendQueue(b, key, p.id, wayOf(step))
+			b, n := command.AppendQueue(b, key, p.id, way)
 			return b, loads + n
 		})
 		if err != nil {
@@ -181,13 +179,6 @@ func (p *tracking) claim(key string, step contention.Step, done <-chan struct{})
 		return command.AppendClaim(b, key, p.id, step.Claim)
 	})
 	return said[0].OK || said[0].Err != nil, contention.Millis(said[1].Ints[0]), err
-}
-
-func wayOf(step contention.Step) command.Way {
-	if step.Again {
-		return command.Again
-	}
-	return command.Enter
 }
 
 // departure is a place in the queue of a node that is to be left, if there is one.
