@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/nodes"
+	"github.com/redlock-go/redlock/internal/testkit"
 )
 
 // TestCollectTrustsNoClient: a client whose clock is far ahead does not raise the floor of all
@@ -41,8 +42,12 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	defer g.End(g.cfg.Ending)
 	defer g.Stop()
 	defer close(ending)
-	v, err := g.fence.Look()
-	require.NoError(t, err)
+	var v fence.View
+	testkit.Await(t, "a nonce of the node", func() bool {
+		g.fence.Turn()
+		v, err = g.fence.Look()
+		return err == nil && v.Nonces[0] != ""
+	})
 	require.NoError(t, v.Vote(t.Context(), fence.Order{Alone: true, AtLeast: uint64(time.Now().Add(24 * time.Hour).UnixMicro())}))
 	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond)
 	require.NoError(t, err)
