@@ -16,8 +16,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-const never = time.Duration(1<<63 - 1)
-
 // TryAcquire makes one attempt, and none beside waiters of this process whose last one, at most a second
 // ago, was denied.
 func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
