@@ -72,7 +72,7 @@ func (h *holder) Acquire(ctx context.Context, key string) (bool, error) {
 	if err := h.next(); err != nil {
 		return false, err
 	}
-	if time.Since(began) >= h.o.ttl-h.o.ttl/100-2*time.Millisecond {
+	if time.Since(began) >= quorum.Until(0, h.o.ttl) {
 		return false, errors.New("no validity is left")
 	}
 	return h.won, ctx.Err()

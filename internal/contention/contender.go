@@ -13,6 +13,9 @@ import (
 // of nodes that can be used. The first in the queue alone asks the nodes for the lock.
 // Before that it tracks the key on one node, and waits until that node pushes, or the key
 // expires there. So a lock that is given back is asked for once, by one process, at once.
+//
+// All of this is advice. A push is a hint, and so is the place in the queue: what is lost
+// or forged costs time, and votes decide which client has the lock.
 type Contender struct {
 	order []uint8 // the nodes in the lock's order
 
@@ -207,8 +210,9 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		return Step{Action: Attempt}
 	case c.watched == none:
 		among := *s
-		among.Usable &^= out                                             // the node of the seat is none of them
-		if well := among.Usable &^ c.failed.recently(s.Now); well != 0 { // others may have the key of a release that they refused
+		among.Usable &^= out // the node of the seat is none of them
+		// Those that failed recently may have the key of a release that they refused.
+		if well := among.Usable &^ c.failed.recently(s.Now); well != 0 {
 			among.Usable = well
 		}
 		preferred := c.refused &^ c.deaf

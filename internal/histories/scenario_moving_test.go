@@ -16,11 +16,11 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
 )
 
-// contend has four processes of two callers each lock and release for d, and returns how often they had the lock.
-func (s *stage) contend(d, section time.Duration, configure func(*redlock.Config), lock func(c *redlock.Client) (redlock.Lock, error)) int64 {
+// contend has processes of two callers each lock and release, and returns how often they had the lock once then is over.
+func (s *stage) contend(processes int, section time.Duration, configure func(*redlock.Config), lock func(c *redlock.Client) (redlock.Lock, error), then func()) int64 {
 	var all sync.WaitGroup
 	var n atomic.Int64
-	for range 4 {
+	for range processes {
 		c := s.Client(configure)
 		require.NoError(s.T, c.Ready(s.ctx))
 		for range 2 {
@@ -37,7 +37,7 @@ func (s *stage) contend(d, section time.Duration, configure func(*redlock.Config
 			})
 		}
 	}
-	time.Sleep(d / 4)
+	then()
 	n.Store(0)
 	all.Wait()
 	return n.Load()
@@ -46,10 +46,6 @@ func (s *stage) contend(d, section time.Duration, configure func(*redlock.Config
 // TestContendedMovingKey: a key that moves from one group to another has at least half of the grants of a set of
 // two keys, which is what it is to the nodes.
 func TestContendedMovingKey(t *testing.T) {
-	d := 4 * time.Second
-	if testkit.Long() {
-		d = 40 * time.Second
-	}
 	moves, stays := "", ""
 	for i := 0; moves == "" || stays == ""; i++ {
 		key := fmt.Sprint("key", i)
@@ -61,6 +57,10 @@ func TestContendedMovingKey(t *testing.T) {
 	}
 	for _, section := range []time.Duration{time.Millisecond, 20 * time.Millisecond} {
 		t.Run(section.String(), func(t *testing.T) {
+			d := min(4*time.Second, 1000*section)
+			if testkit.Long() {
+				d = 40 * time.Second
+			}
 			grants := map[string]int64{}
 			for name, f := range map[string]func(s *stage) (func(*redlock.Config), func(*redlock.Client) (redlock.Lock, error)){
 				"a key": func(s *stage) (func(*redlock.Config), func(*redlock.Client) (redlock.Lock, error)) {
@@ -81,7 +81,7 @@ func TestContendedMovingKey(t *testing.T) {
 					defer cancel()
 					s := &stage{w, ctx}
 					configure, lock := f(s)
-					grants[name] = s.contend(d, section, configure, lock)
+					grants[name] = s.contend(4, section, configure, lock, func() { time.Sleep(d / 4) })
 				})
 			}
 			t.Logf("grants in %v: %v", d, grants)

@@ -47,14 +47,16 @@ func serve(ctx context.Context, c *redlock.Client, section time.Duration, keys .
 
 // TestSetsBesideHotKeys: a set gets its turn beside keys that others want all the time, and they get theirs.
 func TestSetsBesideHotKeys(t *testing.T) {
-	const d = 2 * time.Minute
-	sections := []time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
+	d, sections := time.Minute, []time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
 	if testkit.Long() {
-		sections = append(sections, 20*time.Millisecond)
+		d, sections = 2*d, append(sections, 20*time.Millisecond)
 	}
 	const processes = 4
-	for _, n := range []int{2, 4} {
-		for _, section := range sections {
+	for i, n := range []int{2, 4} {
+		for j, section := range sections {
+			if i != j && !testkit.Long() {
+				continue
+			}
 			t.Run(fmt.Sprint(n, " keys, ", section), func(t *testing.T) {
 				t.Parallel()
 				var keys []string
@@ -96,7 +98,7 @@ func TestSetsBesideHotKeys(t *testing.T) {
 				}
 				assert.Greater(t, float64(set.grants), share*float64(one.grants))
 				assert.LessOrEqual(t, set.longest, 10*one.longest)
-				assert.Greater(t, float64(callers[1].grants), 0.7*float64(callers[0].grants))
+				assert.Greater(t, float64(callers[1].grants), 0.6*float64(callers[0].grants))
 			})
 		}
 	}
@@ -105,7 +107,11 @@ func TestSetsBesideHotKeys(t *testing.T) {
 // TestSetBesideHeldKey: a set that waits for a key that is held for long keeps its turn for another one once, not
 // again and again.
 func TestSetBesideHeldKey(t *testing.T) {
-	for _, section := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond} {
+	sections := []time.Duration{10 * time.Millisecond, 50 * time.Millisecond}
+	if testkit.Long() {
+		sections = append(sections, time.Millisecond)
+	}
+	for _, section := range sections {
 		t.Run(fmt.Sprint(section), func(t *testing.T) {
 			t.Parallel()
 			var callers [2]service // without the set, and beside it

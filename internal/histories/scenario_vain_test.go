@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,37 +149,21 @@ func TestVainWaiters(t *testing.T) {
 // grantsBeside is how often two processes get a lock in d, beside another that begins a little later.
 func grantsBeside(t *testing.T, d time.Duration, nodes int, begin func(*stage)) int64 {
 	const before = 200 * time.Millisecond
-	var n atomic.Int64
+	var n int64
 	virtual.Run(t, nodes, func(w *virtual.World) {
 		ctx, cancel := context.WithTimeout(w.T.Context(), before+d)
 		defer cancel()
 		s := &stage{w, ctx}
-		var all sync.WaitGroup
-		for range 2 {
-			c := s.Client(func(c *redlock.Config) { c.Nodes = w.Nodes[:3] })
-			require.NoError(w.T, c.Ready(ctx))
-			for range 2 {
-				all.Go(func() {
-					for ctx.Err() == nil {
-						l, err := c.Acquire(ctx, "k", longTTL)
-						if err != nil {
-							return
-						}
-						n.Add(1)
-						time.Sleep(time.Millisecond)
-						_ = l.Release(context.Background())
-					}
-				})
-			}
-		}
-		time.Sleep(before)
-		if begin != nil {
-			begin(s)
-		}
-		n.Store(0)
-		all.Wait()
+		n = s.contend(2, time.Millisecond, func(c *redlock.Config) { c.Nodes = w.Nodes[:3] },
+			func(c *redlock.Client) (redlock.Lock, error) { return c.Acquire(ctx, "k", longTTL) },
+			func() {
+				time.Sleep(before)
+				if begin != nil {
+					begin(s)
+				}
+			})
 	})
-	return n.Load()
+	return n
 }
 
 // unfit is nodes that are up, and do not keep the queue. The first is one that is down.

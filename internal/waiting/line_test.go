@@ -81,20 +81,20 @@ func TestLineIsKept(t *testing.T) {
 func TestLateComer(t *testing.T) {
 	l := testLines()
 	first := l.Join("k", new(engine.Call), 7, nil, false)
-	enter, _ := first.step()
+	_, enter, _ := first.step()
 	require.Equal(t, contention.Enter, enter.Action)
 	first.finish(func(l *line, s *contention.Surroundings) {
 		l.contender.Entered(s, enter.Node, contention.Entry{First: true, Lease: time.Minute})
 	})
-	watch, _ := first.step()
+	_, watch, _ := first.step()
 	require.Equal(t, contention.Watch, watch.Action)
 	first.finish(func(l *line, s *contention.Surroundings) { l.contender.Watched(s, watch.Node, time.Second) })
-	step, _ := first.step()
+	_, step, _ := first.step()
 	require.Equal(t, contention.Pause, step.Action)
 
 	l.Join("k", new(engine.Call), 7, nil, false)
 	l.changed(watch.Node, []byte("k"), true)
 	require.Len(t, first.wake, 1)
-	step, _ = first.step()
+	_, step, _ = first.step()
 	require.Equal(t, contention.Attempt, step.Action)
 }

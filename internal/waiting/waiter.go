@@ -38,7 +38,8 @@ type Waiter struct {
 type Reason uint8
 
 const (
-	MayAttempt Reason = iota // it is to ask the nodes for the lock
+	goesOn     Reason = iota // none: it waits
+	MayAttempt               // it is to ask the nodes for the lock
 	Handed                   // the lock was passed on to it
 	Late                     // it has kept its turn for long enough
 	GivesUp                  // its context has ended
@@ -100,13 +101,9 @@ func (w *Waiter) await(ctx context.Context, t *Tries) (Reason, holding.Hold) {
 		if engine.IsClosed(done) || ctx.Err() != nil {
 			return GivesUp, holding.Hold{}
 		}
-		switch step, handed := w.step(); {
-		case !handed.IsZero():
-			return Handed, handed
-		case step.Until < 0:
-			return Late, holding.Hold{}
-		case step.Action == contention.Attempt:
-			return MayAttempt, holding.Hold{}
+		switch why, step, handed := w.step(); {
+		case why != goesOn:
+			return why, handed
 		case step.Action != contention.Pause:
 			w.act(step, done)
 			continue
@@ -118,22 +115,21 @@ func (w *Waiter) await(ctx context.Context, t *Tries) (Reason, holding.Hold) {
 	}
 }
 
-// step decides what w does next. It takes the lock that was passed on to it; else it acts for
-// its line, and reports the result by finish; or it parks.
-func (w *Waiter) step() (step contention.Step, handed holding.Hold) {
+// step decides what w does next. It waits no longer; else it acts for its line, and reports the
+// result by finish; or it parks.
+func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) {
 	s := w.lines.lock(w.key)
 	defer s.mu.Unlock()
 	w.parked = false
 	l := w.line
 	switch {
 	case w.sent:
-		return contention.Step{Action: contention.Attempt}, handed
+		return MayAttempt, step, handed
 	case l == nil:
 		handed, w.handed = w.handed, holding.Hold{}
-		return step, handed
+		return Handed, step, handed
 	case w.keeps != 0 && w.lines.cfg.Clock.Now() >= w.keeps:
-		step.Until = -1
-		return step, handed
+		return Late, step, handed
 	case l.actor() != w, l.busy:
 		w.look = never // the one that leaves or acts wakes it
 	default:
@@ -141,7 +137,10 @@ func (w *Waiter) step() (step contention.Step, handed holding.Hold) {
 		around := w.lines.around(l)
 		if step = l.contender.Next(&around); step.Action != contention.Pause {
 			l.busy, w.acts = true, l
-			return step, handed
+			if step.Action == contention.Attempt {
+				why = MayAttempt
+			}
+			return why, step, handed
 		}
 		w.look = step.Until
 	}
@@ -149,7 +148,7 @@ func (w *Waiter) step() (step contention.Step, handed holding.Hold) {
 		w.look = min(w.look, w.keeps)
 	}
 	w.parked = true
-	return contention.Step{}, handed
+	return goesOn, contention.Step{}, handed
 }
 
 // park waits until w is woken, until it or its caller is to act, or until the caller gives up.
