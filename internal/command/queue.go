@@ -46,7 +46,7 @@ const (
 // the others by FirstTicket.
 const (
 	AloneTicket  = time.Minute
-	FirstTicket  = time.Second
+	FirstTicket  = 500 * time.Millisecond
 	BehindTicket = 3 * time.Second
 )
 

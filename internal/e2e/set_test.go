@@ -178,7 +178,9 @@ func TestSetIsAllOrNothing(t *testing.T) {
 			require.ErrorIs(t, err, c.err)
 			r.Heal(t)
 			requireOnlyAnothers(t, r)
-			require.Zero(t, cluster.Settle(t, r.Client).Held)
+			stats := cluster.Settle(t, r.Client)
+			require.Zero(t, stats.Held)
+			require.Zero(t, stats.Acquire.Won)
 		})
 	}
 	cluster.Run(t, "cancelled at any moment", func(t *testing.T) {

@@ -29,10 +29,11 @@ type sentry struct {
 	nodes   uint64        // from which lines await pushes
 	asked   [quorum.MaxNodes]*engine.Query
 	trips   trips
+	late    uint64 // nodes that may be slow: they are asked again soon
 }
 
 const (
-	// firstTrips is between the first questions to the nodes, until it is known which is slow.
+	// firstTrips is between the questions to the nodes until it is known which is slow.
 	firstTrips = 20 * time.Millisecond
 
 	// lookEvery is how often the sentry looks at all lines, and asks silent nodes.
@@ -94,6 +95,9 @@ func (l *Lines) Turn() time.Duration {
 		lost |= s.flushed.Swap(0)
 		s.calm = now + time.Duration(l.known.Load())*flushCost
 	}
+	if s.late &= l.tracking.usable.Load(); s.late != 0 {
+		s.due = min(s.due, now+firstTrips)
+	}
 	if lost != 0 || now >= s.due {
 		all := lost != 0 || now-s.looked >= lookEvery
 		if all {
@@ -101,7 +105,7 @@ func (l *Lines) Turn() time.Duration {
 			l.survey.begin(now)
 		}
 		s.due = now + min(2*l.cfg.QueryTimeout, lookEvery)
-		if !s.trips.know(l.tracking.usable.Load()) {
+		if s.late != 0 || !s.trips.know(l.tracking.usable.Load()) {
 			all, s.due = true, now+firstTrips
 		}
 		s.ask(all)
@@ -193,6 +197,8 @@ func (s *sentry) collect() {
 		s.asked[node], heard = nil, true
 	}
 	if heard && !open {
-		p.slow.Store(s.trips.slow(p.slow.Load(), p.usable.Load()))
+		var slow uint64
+		slow, s.late = s.trips.slow(p.slow.Load(), p.usable.Load())
+		p.slow.Store(slow)
 	}
 }

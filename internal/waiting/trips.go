@@ -48,9 +48,9 @@ func (t *trips) know(nodes uint64) bool {
 	return true
 }
 
-// slow is the slow nodes among those of nodes, a bit each. One that was slow before is so
-// until it takes less than half of what makes it slow.
-func (t *trips) slow(before, nodes uint64) (slow uint64) {
+// slow is the slow nodes among those of nodes, a bit each, and those whose last round trip alone is
+// slow. One that was slow before is so until it takes less than half of what makes it slow.
+func (t *trips) slow(before, nodes uint64) (slow, late uint64) {
 	all := make([]time.Duration, 0, quorum.MaxNodes)
 	for node := range t {
 		if d := t.least(node); d > 0 && nodes&bit(node) != 0 {
@@ -58,18 +58,22 @@ func (t *trips) slow(before, nodes uint64) (slow uint64) {
 		}
 	}
 	if len(all) < 2 {
-		return 0
+		return 0, 0
 	}
 	slices.Sort(all)
 	bound := slowTimes*all[(len(all)-1)/2] + slowBy
 	for node := range t {
-		d := t.least(node)
+		d, n := t.least(node), &t[node]
 		if before&bit(node) != 0 {
 			d *= 2
 		}
-		if nodes&bit(node) != 0 && d > bound {
+		switch {
+		case nodes&bit(node) == 0:
+		case d > bound:
 			slow |= bit(node)
+		case d > 0 && n.last[(n.n-1)%len(n.last)] > bound:
+			late |= bit(node)
 		}
 	}
-	return slow
+	return slow, late
 }
