@@ -18,8 +18,9 @@ import (
 //
 // The script of the queue enters a process into it, at the end (Enter, or Again where it
 // may be there already), or takes it out (Leave). It drops the first ones that have no ticket.
-// A first that has others after it gets a short ticket, by PEXPIRE, which notifies the process,
-// since it tracks its ticket.
+// One that renews its place calls ZADD too: a node that refuses that refuses all processes
+// alike, and they meet on the next node. A first that has others after it gets a short ticket,
+// by PEXPIRE, which notifies the process, since it tracks its ticket.
 //
 //	EVALSHA QueueSHA1 2 queue ticket id way alone first behind
 //
@@ -31,7 +32,7 @@ import (
 //go:embed queue.lua
 var QueueScript string
 
-const QueueSHA1 = "9029acd258d5c895799793d8b95d92ef899a8ded"
+const QueueSHA1 = "96d98cc44a0d47d246aa1cfa933003ae712a609f"
 
 // Way is the action of the script of the queue.
 type Way string

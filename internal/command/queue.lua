@@ -5,9 +5,9 @@ if way ~= 'enter' then
   redis.call('ZREM', queue, id)
   redis.call('DEL', ticket)
 end
-if way ~= 'leave' and not redis.call('ZSCORE', queue, id) then
+if way ~= 'leave' then
   local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', queue, last + 1, id)
+  redis.call('ZADD', queue, 'NX', last + 1, id)
 end
 local first = redis.call('ZRANGE', queue, 0, 0)[1]
 while first and first ~= id and redis.call('EXISTS', prefix .. first) == 0 do

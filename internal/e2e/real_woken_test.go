@@ -19,7 +19,7 @@ import (
 // served in order.
 var (
 	wakePrivileges  = []string{"+client|tracking", "+client|caching"}
-	queuePrivileges = []string{"+zadd", "+zrem", "+zrange", "+zcard", "+zscore", "+exists"}
+	queuePrivileges = []string{"+zadd", "+zrem", "+zrange", "+zcard", "+exists"}
 )
 
 // What a client logs of a node that does not allow them.

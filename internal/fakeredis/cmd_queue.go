@@ -15,7 +15,7 @@ const (
 
 // queueCommands are the commands by which a process enters a queue, for the access
 // list. It is asked for all of them before, while Lua comes as far as it can.
-var queueCommands = []string{"zscore", "zrange", "zadd", "zcard", "set", "pexpire"}
+var queueCommands = []string{"zrange", "zadd", "zcard", "set", "pexpire"}
 
 // runQueue does what the script of the queue does: see package command.
 func (c *conn) runQueue(keys, argv [][]byte) {

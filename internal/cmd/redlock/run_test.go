@@ -104,16 +104,17 @@ func isAlive(pid int) bool {
 // TestRunIsBroken: an operator who breaks the lock ends the program.
 func TestRunIsBroken(t *testing.T) {
 	t.Parallel()
-	servers := cluster.Start(t, 3)
+	servers, ready := cluster.Start(t, 3), filepath.Join(t.TempDir(), "ready")
 	status := make(chan int, 1)
 	go func() {
-		n, out, _ := redlockOn(t, servers, shell(`trap "echo cleaned up; exit 0" TERM; while :; do sleep 0.02; done`, flags(1)...)...)
+		n, out, _ := redlockOn(t, servers, shell(`trap "echo cleaned up; exit 0" TERM; : >`+ready+`; while :; do sleep 0.02; done`, flags(5)...)...)
 		if !strings.Contains(out, "cleaned up") {
 			n = -1
 		}
 		status <- n
 	}()
-	testkit.Await(t, "the lock is held", func() bool { return holders(servers, "job") == 3 })
+	testkit.Await(t, "the program runs", func() bool { _, err := os.Stat(ready); return err == nil })
+	require.Equal(t, 3, holders(servers, "job"))
 	n, _, _ := redlockOn(t, servers, "break", "-yes", "job")
 	require.Equal(t, exitOK, n)
 	require.Equal(t, exitLost, testkit.Get(t, status))
