@@ -344,6 +344,12 @@ func TestLookIsBoundToNonces(t *testing.T) {
 			shows(node, f.Name()+"/n.0")
 		}
 		require.Equal(t, Acts, l.Recovers())
+		if f.Next.Nodes == 0 { // one that would lack it needs a quarantine more
+			l.Patient = true
+			require.Equal(t, Acts, l.Recovers())
+			delete(l.Nonces, 2)
+			require.Equal(t, Waits, l.Recovers())
+		}
 	}
 }
 

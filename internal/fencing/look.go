@@ -14,6 +14,7 @@ type Look struct {
 	Others  uint64 // to which clients of another fleet have given notice, by which another change is under way
 	Other   string // that fleet
 	Lost    uint64 // those that never come back, by an operator's word
+	Patient bool   // it waits for a nonce of each node that has answered
 
 	// Nonces are those of nodes without a vote. An act is bound to them: a node with another one has forgotten again, behind
 	// another act, and has tokens that this one does not know.
@@ -47,12 +48,14 @@ func (l *Look) Shown(node int, run string, a Answer) {
 }
 
 // acts is the verdict that votes are given, once a quorum has one or has a nonce: this client gives notice to the others now.
+// A node without a nonce gets its vote from the others, a quarantine later. If one of these forgets meanwhile, too
+// few remember. So an act is patient at first.
 func (l *Look) acts() Verdict {
 	nodes := l.Memory.All()
 	for node := range l.Nonces {
 		nodes |= 1 << node
 	}
-	if !l.fleet.IsQuorum(nodes) {
+	if !l.fleet.IsQuorum(nodes) || l.Patient && l.fleet.Nodes()&^l.Silent&^nodes != 0 {
 		return Waits
 	}
 	return Acts

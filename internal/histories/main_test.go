@@ -68,6 +68,6 @@ func TestHistory(t *testing.T) {
 }
 
 // limits are the bounds of waiting. A process asks for a lock every 1.05 s at least, behind
-// sets that keep their turns. It leaves the lock free for others every 2.9 s,
+// a set that keeps its turn for 1.2 s. It leaves the lock free for others every 2.9 s,
 // which another process may take first.
-var limits = bounds{free: 1800 * time.Millisecond, turn: 8 * time.Second, tickets: true}
+var limits = bounds{free: 2300 * time.Millisecond, turn: 8 * time.Second, tickets: true}

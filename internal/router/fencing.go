@@ -65,6 +65,9 @@ func (r *Router) ChangeFencing(ctx context.Context) error {
 	}, func(ctx context.Context, i int) error { return r.groups[i].Fence().Change(ctx, m) })
 }
 
+// patience is how many looks wait for nodes beyond a quorum, 100 ms apart.
+const patience = 10
+
 // act looks at all groups, until none has to wait, and then calls do for all groups at once, unless one is refused.
 func (r *Router) act(ctx context.Context, name string, atLeast uint64, views []fence.View, check func() []fencing.Verdict, do func(context.Context, int) error) error {
 	if ctx == nil {
@@ -81,12 +84,13 @@ func (r *Router) act(ctx context.Context, name string, atLeast uint64, views []f
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for {
+	for looks := 1; ; looks++ {
 		err := r.together(ctx, func(ctx context.Context, i int) (err error) {
 			if engine.IsClosed(r.ending) {
 				return engine.ErrClosed
 			}
 			views[i], err = r.groups[i].Fence().Look()
+			views[i].Patient = looks < patience
 			return err
 		})
 		if err != nil {
