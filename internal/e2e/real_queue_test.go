@@ -71,12 +71,22 @@ func (x *contest) window(d time.Duration) (grants []int, sum int, longest time.D
 	return grants, sum, x.longest
 }
 
-// window is for how long each figure is taken, and the share of a fair one that has to be reached. A machine may be busy.
-func contestBounds() (window time.Duration, least float64) {
-	if testkit.Long() {
-		return 10 * time.Second, 0.7
-	}
-	return time.Second, 0.2
+// awaitAll waits until each client has had some grants more. That is all that a busy machine allows to assert.
+func (x *contest) awaitAll(t *testing.T) {
+	t.Helper()
+	x.mu.Lock()
+	before := slices.Clone(x.grants)
+	x.mu.Unlock()
+	testkit.Await(t, "all to be served", func() bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		for i, n := range x.grants {
+			if n < before[i]+3 {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // homeOf is the server with the queue of a key.
@@ -109,7 +119,10 @@ func TestRealVainWaiters(t *testing.T) {
 		"a set with a group that is stopped": {2, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			window, least := contestBounds()
+			window := 10 * time.Second
+			if !testkit.Long() {
+				window = time.Second
+			}
 			servers := realredis.StartN(t, 3*vain.groups)
 			configure := func(cfg *redlock.Config) {
 				cfg.NodeTimeout, cfg.StallTimeout = 200*time.Millisecond, time.Second
@@ -143,11 +156,13 @@ func TestRealVainWaiters(t *testing.T) {
 			})
 			x.window(2 * time.Second) // its first attempts cost the others some
 			shares, beside, _ := x.window(window)
+			x.awaitAll(t)
 			cancel()
 			require.Error(t, testkit.Get(t, waits).Err)
 			t.Logf("%s: %d grants without, %d beside it, %.2f; by client %v", name, without, beside, float64(beside)/float64(without), shares)
-			require.Greater(t, float64(beside), least*float64(without))
-			require.Greater(t, float64(slices.Min(shares)), least/2*float64(beside)/2)
+			if testkit.Long() {
+				require.Greater(t, float64(beside), 0.8*float64(without))
+			}
 		})
 	}
 }
@@ -191,8 +206,10 @@ func TestRealUnfitQueueNode(t *testing.T) {
 				down = longest
 			}
 			t.Logf("%d grants in %v before, %d in %v after, longest wait %v, shares %v", without, window/2, beside, window, longest, shares)
-			require.LessOrEqual(t, longest, 2*down+time.Second)
-			require.NotZero(t, slices.Min(shares))
+			x.awaitAll(t)
+			if testkit.Long() {
+				require.LessOrEqual(t, longest, 2*down+500*time.Millisecond)
+			}
 		})
 	}
 }
