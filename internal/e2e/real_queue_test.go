@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -211,5 +212,50 @@ func TestRealUnfitQueueNode(t *testing.T) {
 				require.LessOrEqual(t, longest, 2*down+500*time.Millisecond)
 			}
 		})
+	}
+}
+
+// TestRealCloseAfterOverload: clients that are closed while nodes come back from a standstill leave no queue behind.
+func TestRealCloseAfterOverload(t *testing.T) {
+	t.Parallel()
+	servers := realredis.StartN(t, 3)
+	clients, _ := rivals(t, cluster.PersistentAddrs(servers), func(*redlock.Config) {})
+	var all sync.WaitGroup
+	for i := range 2000 {
+		all.Go(func() {
+			for {
+				l, err := clients[i%2].Acquire(t.Context(), fmt.Sprint("k", i%400), ttl)
+				if err != nil {
+					return
+				}
+				time.Sleep(5 * time.Millisecond)
+				_ = l.Release(context.Background())
+			}
+		})
+	}
+	admins := cluster.NewAdmins(t, servers)
+	queues := func() (n int) {
+		for _, a := range admins {
+			n += strings.Count(a.Do("KEYS *:redlock:*"), ":redlock:")
+		}
+		return n
+	}
+	testkit.Await(t, "queues", func() bool { return queues() > 400 })
+	for _, s := range servers {
+		require.NoError(t, s.Stop())
+	}
+	awaitPassed(t, 500*time.Millisecond)
+	for _, s := range servers {
+		require.NoError(t, s.Cont())
+	}
+	for _, c := range clients {
+		all.Go(func() { _ = c.Close() })
+	}
+	all.Wait()
+	began := time.Now()
+	testkit.Await(t, "no queue and no ticket", func() bool { return queues() == 0 })
+	t.Log("none is left after", time.Since(began))
+	if testkit.Long() {
+		require.Less(t, time.Since(began), 3*time.Second)
 	}
 }
