@@ -171,8 +171,12 @@ var expected = []error{
 	redlock.ErrNotHeld, context.Canceled, context.DeadlineExceeded,
 }
 
-// check looks at the error of a call.
+// check looks at the error of a call. One with a limited number of attempts may give up before an attempt is complete.
 func (u *caller) check(what string, err error) (won bool) {
+	var gaveUp *redlock.AcquireError
+	if u.plan.settings.Retry.Attempts > 0 && errors.As(err, &gaveUp) && gaveUp.Ctx == nil && gaveUp.Last == nil {
+		return false
+	}
 	for _, e := range expected {
 		if err == nil || errors.Is(err, e) {
 			return err == nil
