@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/inspection"
@@ -442,7 +441,7 @@ func (e *AcquireError) Error() string {
 func (e *AcquireError) Unwrap() []error { return texts.NotNil(e.Ctx, e.Last) }
 
 func newAcquireError(key string, attempts int, waited time.Duration, last, ended error) error {
-	return &AcquireError{key, attempts, waited, last, ended}
+	return &AcquireError{Key: key, Attempts: attempts, Waited: waited, Last: last, Ctx: ended}
 }
 
 // LostError is the error of Do, TryDo and DoAll for a lock that was acquired and lost before its release, for
@@ -480,7 +479,10 @@ func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) 
 
 func newQuorumError(n *nodes.Nodes, op *engine.Op) error {
 	lacking, t := n.Lacking(op), &op.Tally
-	e := &QuorumError{OpKind(op.Kind), op.Err, n.Len(), t.Count(quorum.Granted), t.Count(quorum.Denied), nil, lacking.Nodes, lacking.NextNodes}
+	e := &QuorumError{
+		Kind: OpKind(op.Kind), Cause: op.Err, Nodes: n.Len(), Granted: t.Count(quorum.Granted), Denied: t.Count(quorum.Denied),
+		InNodes: lacking.Nodes, InNextNodes: lacking.NextNodes,
+	}
 	for _, f := range n.Failures(op) {
 		e.Failed = append(e.Failed, NodeError{n.Number(f.Node), n.Addr(f.Node), f.Err})
 	}
@@ -646,21 +648,9 @@ type Node struct {
 
 // Stats returns the counts and the state of the nodes. It blocks while another goroutine uses the sockets:
 // for microseconds, or up to 5 ms if that one waits for replies. It allocates Stats.Nodes.
-func (c *Client) Stats() Stats {
-	all := make([]Node, 0, c.router.Len())
-	s := c.router.Stats(func(n nodes.Node) { all = append(all, newNode(n)) })
-	return Stats{
-		s.Acquire, s.Extend, s.Release, s.Waits, s.AcquireTimes, s.WaitTimes, s.Held, s.KeptAlive, s.InLine,
-		s.Lost, s.HandedOver, s.Cleanups, s.Batches, s.Operations, s.Waiting, s.InFlight, all,
-	}
-}
+func (c *Client) Stats() Stats { return Stats(router.Stats(c.router, newNode)) }
 
-func newNode(n nodes.Node) Node {
-	return Node{
-		n.Index, n.Addr, n.Lists.Nodes, n.Lists.NextNodes, n.Up, n.Err, n.Guarded, n.Server, command.Form(n.Form).String(), n.Connects,
-		n.RoundTrips, n.RoundTrip, n.RoundTripMax, n.InFlight, n.Votes[quorum.Granted], n.Votes[quorum.Denied], n.Votes[quorum.Failed], n.Serves, n.NoVote, n.NoVoteIn,
-	}
-}
+func newNode(n metrics.Node) Node { return Node(n) }
 
 // KeyState is what the nodes have at a key.
 type KeyState struct {
@@ -714,10 +704,12 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	if err != nil {
 		return KeyState{}, err
 	}
-	s := KeyState{key, KeyStatus(all.Status), all.Holder, all.Digest, all.TTL, make([]KeyOnNode, len(seen)), all.Value}
-	for i, n := range seen {
+	s := KeyState{Key: key, Status: KeyStatus(all.Status), Holder: all.Holder, Digest: all.Digest, TTL: all.TTL, value: all.Value}
+	for _, n := range seen {
 		holder, digest := n.Holder()
-		s.Nodes[i] = KeyOnNode{n.Node, n.Addr, holder, digest, n.TTL, n.There && n.TTL == 0, n.Err}
+		s.Nodes = append(s.Nodes, KeyOnNode{
+			Node: n.Node, Addr: n.Addr, Holder: holder, Digest: digest, TTL: n.TTL, NoTTL: n.There && n.TTL == 0, Err: n.Err,
+		})
 	}
 	return s, nil
 }
@@ -787,24 +779,27 @@ func (h Hooks) install(in *group.Config) {
 	in.OnLockLost = h.LockLost
 	if f := h.Attempt; f != nil {
 		in.OnAttempt = func(ctx context.Context, kind engine.Kind, key string, took time.Duration, t quorum.Tally, err error) {
-			f(Attempt{OpKind(kind), key, took, t.Count(quorum.Granted), t.Count(quorum.Denied), t.Count(quorum.Failed), err, ctx})
+			f(Attempt{
+				Kind: OpKind(kind), Key: key, Duration: took,
+				Granted: t.Count(quorum.Granted), Denied: t.Count(quorum.Denied), Failed: t.Count(quorum.Failed), Err: err, Ctx: ctx,
+			})
 		}
 	}
 	if f := h.Acquire; f != nil {
 		in.OnAcquire = func(ctx context.Context, key string, attempts int, waited time.Duration, handedOver bool, err error) {
-			f(Acquisition{key, attempts, waited, handedOver, err, ctx})
+			f(Acquisition{Key: key, Attempts: attempts, Waited: waited, HandedOver: handedOver, Err: err, Ctx: ctx})
 		}
 	}
 	if f := h.Vote; f != nil {
 		in.OnVote = func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error) {
-			f(Vote{OpKind(kind), node, addr, Outcome(o), err})
+			f(Vote{Kind: OpKind(kind), Node: node, Addr: addr, Outcome: Outcome(o), Err: err})
 		}
 	}
-	node := func(f func(Node)) func(nodes.Node) {
+	node := func(f func(Node)) func(metrics.Node) {
 		if f == nil {
 			return nil
 		}
-		return func(n nodes.Node) { f(newNode(n)) }
+		return func(n metrics.Node) { f(Node(n)) }
 	}
 	in.OnNodeUp, in.OnNodeDown, in.OnNodeGuarded = node(h.NodeUp), node(h.NodeDown), node(h.NodeGuarded)
 }

@@ -2,6 +2,10 @@ package archtest
 
 import (
 	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path"
@@ -71,7 +75,7 @@ func TestFiles(t *testing.T) {
 	tokens := []string{}
 	for _, f := range goFiles(t) {
 		seen[f.path] = true
-		for _, problem := range checkImports(f) {
+		for _, problem := range append(checkImports(f), unnamedFields(t, f)...) {
 			t.Error(problem)
 		}
 		most := maxLines
@@ -90,6 +94,29 @@ func TestFiles(t *testing.T) {
 	// A walk that goes astray finds nothing, and nothing is always in order.
 	require.True(t, seen["quorum/tally.go"] && seen["bench/main.go"] && seen["internal/archtest/layout_test.go"], "files are missing")
 	require.Contains(t, tokens, "crypto/rand", "where tokens come from")
+	require.Len(t, unnamedFields(t, file{src: []byte("package p\nvar a, b = T{1, 2, 3, 4, 5}, []int{1, 2, 3, 4, 5}\n")}), 1)
+}
+
+// unnamedFields finds literals of structs that name none of five or more fields: the compiler does not notice when
+// two change places.
+func unnamedFields(t *testing.T, f file) (problems []string) {
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, f.path, f.src, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		literal, ok := n.(*ast.CompositeLit)
+		if !ok || len(literal.Elts) < 5 {
+			return true
+		}
+		switch literal.Type.(type) {
+		case *ast.Ident, *ast.SelectorExpr:
+			if _, named := literal.Elts[0].(*ast.KeyValueExpr); !named {
+				problems = append(problems, fmt.Sprintf("%v: %d fields without names", files.Position(n.Pos()), len(literal.Elts)))
+			}
+		}
+		return true
+	})
+	return problems
 }
 
 func TestTopLevel(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/refusal"
 )
 
@@ -17,7 +16,7 @@ var forms = []Form{Scripts, DelIfEq, DelEx}
 
 func operands(n int) (all []Operand) {
 	for i := range n {
-		all = append(all, Operand{fmt.Appendf(nil, "key %d\r\n", i), fmt.Appendf(nil, "%022d", i), int64(10 + i), "", fencing.Block{}})
+		all = append(all, Operand{Key: fmt.Appendf(nil, "key %d\r\n", i), Token: fmt.Appendf(nil, "%022d", i), TTL: int64(10 + i)})
 	}
 	return all
 }

@@ -10,50 +10,10 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Stats counts the engine's work since it was made. It counts in operations,
-// not in calls: an acquire that is tried three times counts three times.
-type Stats struct {
-	Acquire, Extend, Release Results
-
-	AcquireTimes metrics.Histogram // of acquires that votes decided, parts left out
-
-	Cleanups   uint64 // releases without a caller
-	Batches    uint64 // written, repeats after NOSCRIPT not counted
-	Operations uint64 // in them, cleanups among them
-	Waiting    int    // to be sent
-	InFlight   int    // sent and without a verdict, cleanups among them
-}
-
-// Results counts the operations of a kind by how they ended. Each accepted operation
-// counts once, in one field.
-type Results struct{ Won, Denied, NoQuorum, Expired, Cancelled, Refused uint64 }
-
-// Add adds the counts of another engine.
-func (s *Stats) Add(of Stats) {
-	s.Acquire.add(of.Acquire)
-	s.Extend.add(of.Extend)
-	s.Release.add(of.Release)
-	s.AcquireTimes.Merge(of.AcquireTimes)
-	s.Cleanups += of.Cleanups
-	s.Batches += of.Batches
-	s.Operations += of.Operations
-	s.Waiting += of.Waiting
-	s.InFlight += of.InFlight
-}
-
-func (r *Results) add(of Results) {
-	r.Won += of.Won
-	r.Denied += of.Denied
-	r.NoQuorum += of.NoQuorum
-	r.Expired += of.Expired
-	r.Cancelled += of.Cancelled
-	r.Refused += of.Refused
-}
-
 // Votes is one node's votes, by [quorum.Outcome].
 type Votes [quorum.Failed + 1]uint64
 
-// ending is a field of Results.
+// ending is a field of metrics.Results.
 type ending uint8
 
 const (
@@ -102,19 +62,25 @@ func (c *counters) send(operations int) {
 	c.operations += uint64(operations)
 }
 
-func (c *counters) results(kind Kind) Results {
-	of := func(e ending) uint64 { return c.ended[kind][e] + c.aside[kind][e].Load() }
-	return Results{of(won), of(denied), of(noQuorum), of(expired), of(cancelled), of(refused)}
+func (c *counters) addTo(r *metrics.Results, kind Kind) {
+	for e, field := range []*uint64{won: &r.Won, denied: &r.Denied, noQuorum: &r.NoQuorum, expired: &r.Expired, cancelled: &r.Cancelled, refused: &r.Refused} {
+		*field += c.ended[kind][e] + c.aside[kind][e].Load()
+	}
 }
 
-// Stats returns the counts. The driver lock is held.
-func (e *Engine) Stats() Stats {
+// AddStats adds what the engine has counted. It counts in operations, not in calls: an acquire that
+// is tried three times counts three times. The driver lock is held.
+func AddStats[N any](e *Engine, s *metrics.Stats[N]) {
 	c := &e.counters
-	return Stats{
-		c.results(Acquire), c.results(Extend), c.results(Release), c.times,
-		c.cleanups, c.batches, c.operations,
-		int(e.queue.size.Load()), e.undecided,
-	}
+	c.addTo(&s.Acquire, Acquire)
+	c.addTo(&s.Extend, Extend)
+	c.addTo(&s.Release, Release)
+	(*metrics.Histogram)(&s.AcquireTimes).Merge(c.times)
+	s.Cleanups += c.cleanups
+	s.Batches += c.batches
+	s.Operations += c.operations
+	s.Waiting += int(e.queue.size.Load())
+	s.InFlight += e.undecided
 }
 
 // Votes returns the votes of a node. The driver lock is held.

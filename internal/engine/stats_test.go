@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/metrics"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -21,14 +22,14 @@ func TestStatsOfWhatIsUnderWay(t *testing.T) {
 	require.Equal(t, ErrBusy, p.engine.Submit(&p.op(Extend, "refused").Op))
 	require.Error(t, p.engine.Submit(&p.op(Extend, "").Op), "that was no operation")
 	require.True(t, p.engine.Cancel(&waiting[0].Op))
-	want := Stats{Extend: Results{Refused: 1}, Release: Results{Cancelled: 1}, Batches: 1, Operations: 1, Waiting: 3, InFlight: 1}
-	require.Equal(t, want, p.engine.Stats())
+	want := metrics.Stats[int]{Extend: metrics.Results{Refused: 1}, Release: metrics.Results{Cancelled: 1}, Batches: 1, Operations: 1, Waiting: 3, InFlight: 1}
+	require.Equal(t, want, statsOf(p.engine))
 
 	p.turn(func() { p.fail(p.sent[0], 0, errLost); p.fail(p.sent[0], 1, errLost); p.reply(p.sent[0], 2, ok) })
 	require.Equal(t, ErrNoQuorum, out.Err)
 	want.Acquire.NoQuorum, want.AcquireTimes.Counts[0] = 1, 1
 	want.Batches, want.Operations, want.Waiting, want.InFlight = 2, 5, 0, 4 // with the cleanup
-	require.Equal(t, want, p.engine.Stats())
+	require.Equal(t, want, statsOf(p.engine))
 
 	s := p.last()
 	p.turn(func() {
@@ -37,7 +38,12 @@ func TestStatsOfWhatIsUnderWay(t *testing.T) {
 		}
 	})
 	want.Release.NoQuorum, want.Cleanups, want.InFlight = 3, 1, 0
-	require.Equal(t, want, p.engine.Stats())
+	require.Equal(t, want, statsOf(p.engine))
+}
+
+func statsOf(e *Engine) (s metrics.Stats[int]) {
+	AddStats(e, &s)
+	return s
 }
 
 // TestVotesAreCountedAndReported, each node's first in each round.
@@ -87,7 +93,7 @@ func TestVotesAreCountedAndReported(t *testing.T) {
 	require.Equal(t, []vote{{0, Release, quorum.Failed, errLost}, {1, Release, quorum.Granted, nil}}, hear())
 	p.idle()
 
-	s := p.engine.Stats()
+	s := statsOf(p.engine)
 	require.EqualValues(t, 5, s.Operations)
 	for node, want := range []Votes{
 		{quorum.Granted: 3, quorum.Denied: 1, quorum.Failed: 1},

@@ -66,7 +66,7 @@ func (w *wire) append(kind Kind, first int, operands []command.Operand, merge in
 		n := command.Merge(kind, w.form(), operands, merge)
 		from := len(w.Buf)
 		w.Buf = command.Append(w.Buf, kind, w.form(), operands[:n], w.batch.engine.fence)
-		w.spans = append(w.spans, span{kind, first, n, from, len(w.Buf)})
+		w.spans = append(w.spans, span{kind: kind, first: first, count: n, from: from, to: len(w.Buf)})
 		first, operands = first+n, operands[n:]
 	}
 }

@@ -112,7 +112,7 @@ func (w *world) after(d time.Duration, f func()) {
 }
 
 func (w *world) note(what string, a, b, c int) {
-	w.history = append(w.history, entry{w.now(), what, a, b, c})
+	w.history = append(w.history, entry{at: w.now(), what: what, a: a, b: b, c: c})
 }
 
 // between is a random duration, from lo up to but without hi.

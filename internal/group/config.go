@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/knobs"
+	"github.com/redlock-go/redlock/internal/metrics"
 	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/internal/waiting"
@@ -52,7 +53,7 @@ type Config struct {
 	OnVote       func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
 	OnLockLost   func(key string, err error)
 
-	OnNodeUp, OnNodeDown, OnNodeGuarded func(nodes.Node)
+	OnNodeUp, OnNodeDown, OnNodeGuarded func(metrics.Node)
 
 	members nodes.Members
 	maxTTL  time.Duration // the present one, and the longer one of both

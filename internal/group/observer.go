@@ -12,7 +12,7 @@ type observer Group
 func (o *observer) NodeChanged(node int, c engine.Change, a fencing.Answer) {
 	switch g := (*Group)(o); c {
 	case engine.Up:
-		g.lines.Up(node, g.Up(node).Pushes)
+		g.lines.Up(node, g.Up(node))
 	case engine.Down:
 		g.lines.Down(node)
 		g.Down(node)

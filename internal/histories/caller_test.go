@@ -52,7 +52,7 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 	var callers sync.WaitGroup
 	for j := range p.callers {
 		callers.Go(func() {
-			u := &caller{h, h.rng(4, i, n, j), p, c, m, fmt.Sprintf("%d.%d.%d", i, n, j), ctx}
+			u := &caller{history: h, random: h.rng(4, i, n, j), plan: p, client: c, machine: m, who: fmt.Sprintf("%d.%d.%d", i, n, j), ctx: ctx}
 			for u.sleep(u.gap()) {
 				u.use()
 			}

@@ -178,7 +178,10 @@ func (h Hold) State() (s State, ok bool) {
 	}
 	l := h.lease
 	defer l.mu.Unlock()
-	s = State{l.key, l.token.unveil(), l.validity.Until(), l.validity.TTL(), l.releases > 0, l.more, l.kept != nil}
+	s = State{
+		Key: l.key, Token: l.token.unveil(), Until: l.validity.Until(), TTL: l.validity.TTL(),
+		Released: l.releases > 0, More: l.more, Kept: l.kept != nil,
+	}
 	if s.Released {
 		s.Until = 0
 	}

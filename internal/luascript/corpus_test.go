@@ -31,7 +31,7 @@ func corpus(t testing.TB, now time.Time) (samples []sample) {
 		text, want, _ := strings.Cut(body, "\n--- ")
 		keys, argv, ok := strings.Cut(strings.TrimPrefix(call, "call "), "/")
 		require.True(t, ok, head)
-		samples = append(samples, sample{head, text, strings.TrimSpace(want), words(keys, now), words(argv, now)})
+		samples = append(samples, sample{name: head, text: text, want: strings.TrimSpace(want), keys: words(keys, now), argv: words(argv, now)})
 	}
 	require.Greater(t, len(samples), 100)
 	return samples

@@ -13,7 +13,7 @@ import (
 // TestNamesStay: users have the names in their queries and alerts, so all of the text is compared.
 func TestNamesStay(t *testing.T) {
 	s := Stats[Node]{
-		Acquire: Results{1, 2, 3, 4, 5, 6}, Extend: Results{Won: 7}, Release: Results{Won: 8},
+		Acquire: Results{Won: 1, Denied: 2, NoQuorum: 3, Expired: 4, Cancelled: 5, Refused: 6}, Extend: Results{Won: 7}, Release: Results{Won: 8},
 		Held: 9, KeptAlive: 10, InLine: 11, Lost: 12, HandedOver: 13, Cleanups: 14, Batches: 15, Operations: 16, Waiting: 17, InFlight: 18,
 		Nodes: []Node{
 			{Addr: "10.0.0.1:6379", Up: true, Server: "Redis 8.0.2", Dialect: "DELEX, SET IFEQ", Connects: 1, RoundTrips: 2, RoundTrip: 150 * time.Microsecond, InFlight: 3, Granted: 4, Denied: 5, Failed: 6},

@@ -10,6 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
+	"github.com/redlock-go/redlock/internal/metrics"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Config configures Nodes.
@@ -25,7 +27,7 @@ type Config struct {
 	// QuorumError returns the error for an operation that ended without a quorum.
 	QuorumError func(n *Nodes, op *engine.Op) error
 	// Hooks are called by the goroutine of callbacks; they may be nil.
-	OnUp, OnDown, OnGuarded func(Node)
+	OnUp, OnDown, OnGuarded func(metrics.Node)
 }
 
 // Nodes is the nodes of one quorum. It is safe for concurrent use.
@@ -110,29 +112,17 @@ func (n *Nodes) IsUp(node int) bool {
 	return n.fleet.Away()&bit(node) == 0
 }
 
-// Node is the state of a node, with its votes, the lists that it is in, and the fenced clients that
-// it serves.
-type Node struct {
-	conn.Node
-	NoVote   error         // why it has none in locks, or nil
-	NoVoteIn time.Duration // for how long still, if that is known
-	Votes    engine.Votes
-	Lists    Lists
-	Serves   string
-}
-
-// Show shows each node, with its number. The driver lock is held.
-func (n *Nodes) Show(show func(Node)) {
-	for i := range n.Len() {
-		show(n.node(i))
+// Node is the state of a node at one moment. The driver lock is held.
+func (n *Nodes) Node(i int) metrics.Node {
+	c, votes, in := n.fleet.Node(i), n.engine.Votes(i), n.cfg.in(i)
+	left, why := n.vote(i, &c)
+	return metrics.Node{
+		Index: n.Number(i), Addr: c.Addr, InNodes: in.Nodes, InNextNodes: in.NextNodes, Up: c.Up, Err: c.Err, Guarded: c.Guarded,
+		Server: c.Server, Dialect: command.Form(c.Form).String(), Connects: c.Connects,
+		RoundTrips: c.RoundTrips, RoundTrip: c.RoundTrip, RoundTripMax: c.RoundTripMax, InFlight: c.InFlight,
+		Granted: votes[quorum.Granted], Denied: votes[quorum.Denied], Failed: votes[quorum.Failed],
+		Serves: n.fence.Serves(i), NoVote: why, NoVoteFor: left,
 	}
-}
-
-func (n *Nodes) node(i int) Node {
-	state := Node{Node: n.fleet.Node(i), Votes: n.engine.Votes(i), Lists: n.cfg.in(i), Serves: n.fence.Serves(i)}
-	state.NoVoteIn, state.NoVote = n.vote(i, &state.Node)
-	state.Index = n.Number(i)
-	return state
 }
 
 // vote is why a node has no vote in locks, and for how long still, if that is known.
@@ -146,33 +136,33 @@ func (n *Nodes) vote(i int, at *conn.Node) (left time.Duration, why error) {
 	return n.fence.VoteIn(i), n.fence.VoteOf(i)
 }
 
-// Up notes that a node came up, and returns its state. The driver lock is held, so the log and the
+// Up notes that a node came up, and reports whether it can push. The driver lock is held, so the log and the
 // hooks are called later.
-func (n *Nodes) Up(i int) Node {
+func (n *Nodes) Up(i int) (pushes bool) {
+	at := n.fleet.Node(i)
 	if n.fence != nil {
-		at := n.fleet.Node(i)
 		n.fence.Up(i, at.Connection, at.RunID)
 		n.fleet.SetForm(i, conn.Form(command.Form(at.Form).ForNode(i)))
 	}
 	n.readiness.wake()
-	s := n.node(i)
+	s := n.Node(i)
 	n.report(func() {
-		n.cfg.Logger.Info("redlock: node is up", "node", s.Addr, "server", s.Server, "releases by", command.Form(s.Form))
+		n.cfg.Logger.Info("redlock: node is up", "node", s.Addr, "server", s.Server, "releases by", s.Dialect)
 	}, n.cfg.OnUp, s)
 	if s.Guarded > 0 {
 		now := n.cfg.Clock.Now()
-		n.guards[i].Store(&guard{s.Unmet, s.Uptime, now, now + s.Guarded})
+		n.guards[i].Store(&guard{at.Unmet, at.Uptime, now, now + s.Guarded})
 		n.report(func() {
 			n.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet", "node", s.Addr, "for", s.Guarded)
 		}, n.cfg.OnGuarded, s)
 	}
-	return s
+	return at.Pushes
 }
 
 // Down notes that the connection of a node has ended, or that its first dial has failed. The
 // driver lock is held.
 func (n *Nodes) Down(i int) {
-	s := n.node(i)
+	s := n.Node(i)
 	n.report(func() {
 		n.cfg.Logger.Warn("redlock: node is down", "node", s.Addr, "error", s.Err)
 	}, n.cfg.OnDown, s)
@@ -180,7 +170,7 @@ func (n *Nodes) Down(i int) {
 
 // stays notes that a node which is down fails for another reason. The driver lock is held.
 func (n *Nodes) stays(i int) {
-	s := n.node(i)
+	s := n.Node(i)
 	n.report(func() {
 		n.cfg.Logger.Warn("redlock: node stays down", "node", s.Addr, "error", s.Err)
 	}, nil, s)
@@ -188,7 +178,7 @@ func (n *Nodes) stays(i int) {
 
 // report has the log and a hook called with the news of a node. They are two calls: a panic in one
 // does not keep the other from happening.
-func (n *Nodes) report(log func(), hook func(Node), s Node) {
+func (n *Nodes) report(log func(), hook func(metrics.Node), s metrics.Node) {
 	n.engine.Notify(log)
 	if hook != nil {
 		n.engine.Notify(func() { hook(s) })

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/group"
-	"github.com/redlock-go/redlock/internal/nodes"
+	"github.com/redlock-go/redlock/internal/metrics"
 	"github.com/redlock-go/redlock/internal/texts"
 )
 
@@ -123,10 +123,11 @@ func (m *mirror) follow(ctx context.Context, enough <-chan struct{}) {
 	m.err = texts.EndOf(ctx)
 }
 
-// Stats is the sums of what the groups have counted, each at one moment, and shows all nodes.
-func (r *Router) Stats(show func(nodes.Node)) (s group.Stats) {
+// Stats is the sums of what the groups have counted, each at one moment, and all nodes, as node shows them.
+func Stats[N any](r *Router, node func(metrics.Node) N) (s metrics.Stats[N]) {
+	s.Nodes = make([]N, 0, r.Len())
 	for _, g := range r.groups {
-		s.Add(g.Stats(show))
+		group.AddStats(g, &s, node)
 	}
 	return s
 }

@@ -7,27 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/metrics"
 )
 
-// Waits counts the Acquires that have waited, by how their waits ended. The root package
-// documents it.
-type Waits struct {
-	Granted, HandedOver, GaveUp, UsedUp, Closed, Failed uint64
-
-	Total, Longest time.Duration
-}
-
-// Add adds the counts of other lines.
-func (w *Waits) Add(of Waits) {
-	w.Granted += of.Granted
-	w.HandedOver += of.HandedOver
-	w.GaveUp += of.GaveUp
-	w.UsedUp += of.UsedUp
-	w.Closed += of.Closed
-	w.Failed += of.Failed
-	w.Total += of.Total
-	w.Longest = max(w.Longest, of.Longest)
-}
-
-// End is how a wait ended: a field of Waits.
+// End is how a wait ended: a field of metrics.Stats.Waits.
 type End uint8
 
 const (
@@ -40,7 +20,7 @@ const (
 	ends
 )
 
-// counts are those of Waits. They are atomic, not under a lock: hand-over is quick, and its
+// counts are those of waits. They are atomic, not under a lock: hand-over is quick, and its
 // goroutines would wait for each other there.
 type counts struct {
 	ended          [ends]atomic.Uint64
@@ -62,21 +42,18 @@ func (l *Lines) CountWait(t *Tries) {
 	}
 }
 
-// Waits returns what was counted.
-func (l *Lines) Waits() Waits {
-	c := &l.counts
-	of := func(e End) uint64 { return c.ended[e].Load() }
-	return Waits{
-		of(Granted), of(HandedOver), of(GaveUp), of(AttemptsUsedUp), of(ClientClosed), of(Failed),
-		time.Duration(c.total.Load()), time.Duration(c.longest.Load()),
+// AddStats adds what was counted.
+func AddStats[N any](l *Lines, s *metrics.Stats[N]) {
+	c, w := &l.counts, &s.Waits
+	for end, field := range []*uint64{Granted: &w.Granted, HandedOver: &w.HandedOver, GaveUp: &w.GaveUp, AttemptsUsedUp: &w.UsedUp, ClientClosed: &w.Closed, Failed: &w.Failed} {
+		*field += c.ended[end].Load()
 	}
-}
-
-// Times returns how long the waits took.
-func (l *Lines) Times() (h metrics.Histogram) {
-	for i := range h.Counts {
-		h.Counts[i] = l.counts.times[i].Load()
+	w.Total += time.Duration(c.total.Load())
+	w.Longest = max(w.Longest, time.Duration(c.longest.Load()))
+	for i := range s.WaitTimes.Counts {
+		s.WaitTimes.Counts[i] += c.times[i].Load()
 	}
-	h.Sum = time.Duration(l.counts.total.Load())
-	return h
+	s.WaitTimes.Sum += time.Duration(c.total.Load())
+	s.InLine += int(l.waiting.Load())
+	s.HandedOver += l.passed.Load()
 }

@@ -104,11 +104,6 @@ func (l *Lines) LeaveQueues() {
 	l.each(func(_ *shard, line *line) departure { return departureOf(line) })
 }
 
-// Count is how many callers wait, and how many locks were passed on.
-func (l *Lines) Count() (waiting int, passed uint64) {
-	return int(l.waiting.Load()), l.passed.Load()
-}
-
 // lock locks the shard of key and returns it.
 func (l *Lines) lock(key string) *shard {
 	s := &l.shards[maphash.String(l.seed, key)%shards]

@@ -70,9 +70,9 @@ type keyNode struct {
 }
 
 func newKey(s redlock.KeyState) key {
-	k := key{s.Key, s.Status.String(), s.Holder, s.Digest, s.TTL.Seconds(), nil}
+	k := key{Key: s.Key, Status: s.Status.String(), Holder: s.Holder, Digest: s.Digest, TTL: s.TTL.Seconds()}
 	for _, n := range s.Nodes {
-		shown := keyNode{n.Addr, n.Holder, n.Digest, n.TTL.Seconds(), n.NoTTL, ""}
+		shown := keyNode{Node: n.Addr, Holder: n.Holder, Digest: n.Digest, TTL: n.TTL.Seconds(), NoTTL: n.NoTTL}
 		if n.Err != nil {
 			shown.Error = n.Err.Error()
 		}
@@ -249,7 +249,10 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	ready := client.Ready(at)
 	var all []node
 	for _, n := range client.Stats().Nodes {
-		shown := node{n.Addr, t.in(n), n.Up, n.NoVote == nil, n.NoVoteFor.Seconds(), n.Server, n.Dialect, n.RoundTrip.Seconds(), "", n.Serves}
+		shown := node{
+			Node: n.Addr, In: t.in(n), Up: n.Up, Votes: n.NoVote == nil, Guarded: n.NoVoteFor.Seconds(),
+			Server: n.Server, Dialect: n.Dialect, Trip: n.RoundTrip.Seconds(), Serves: n.Serves,
+		}
 		if n.NoVote != nil {
 			shown.Error = n.NoVote.Error()
 		}
