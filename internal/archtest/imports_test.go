@@ -59,7 +59,6 @@ var restricted = map[string][]string{
 	"internal/router":                   {"redlock"},
 	"internal/group":                    {"redlock", "internal/router"},
 	"internal/nodes":                    {"redlock", "internal/router", "internal/group"},
-	"internal/operation":                {"internal/group"},
 	"internal/inspection":               {"redlock", "internal/router", "internal/group"},
 	"conn/conntest":                     {}, // or a user of the library compiles a server
 	"internal/fakeredis":                {"bench", "internal/testkit", "conn/conntest", "internal/embedded"},

@@ -12,6 +12,9 @@ package clock
 
 import "time"
 
+// Never is an instant after all others.
+const Never = time.Duration(1<<63 - 1)
+
 // Clock reads a monotonic clock.
 type Clock interface {
 	// Now returns the time since an arbitrary epoch. Readings of one Clock never go back;

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/quorum"
@@ -318,7 +319,7 @@ const mostPatience = 20
 // expire fails the nodes that have not answered a round in time.
 func (b *batch) expire(now time.Duration) {
 	if b.undecided > 0 && now >= b.deadline {
-		b.deadline = never
+		b.deadline = clock.Never
 		for i := range b.rounds {
 			b.expireRound(i, now)
 		}
@@ -367,8 +368,6 @@ func (b *batch) kindOf(i int) Kind {
 	}
 	return b.groups[0].kind
 }
-
-const never = time.Duration(1<<63 - 1)
 
 const (
 	keepBuffers = 2 << 20 // bytes of buffers kept for batches to come
@@ -470,5 +469,5 @@ func (b *batch) reset() {
 		b.open[node] = 1
 	}
 	b.done, b.gone, b.replied, b.passed, b.lacking = 0, 0, false, false, false
-	b.soonest, b.latest, b.longest = never, 0, 0
+	b.soonest, b.latest, b.longest = clock.Never, 0, 0
 }

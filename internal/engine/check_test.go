@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 )
 
@@ -29,7 +30,7 @@ func TestCheck(t *testing.T) {
 		op := p.op(Acquire, "key")
 		c.edit(&op.Op)
 		require.Error(t, p.engine.Submit(&op.Op), c.name)
-		require.Equal(t, never, op.Until, c.name)
+		require.Equal(t, clock.Never, op.Until, c.name)
 		require.Empty(t, p.sent, c.name)
 		p.idle()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -120,7 +121,7 @@ func TestCleanupsAreNotRefused(t *testing.T) {
 	}
 	op := p.op(Acquire, "refused")
 	require.Equal(t, ErrBusy, p.engine.Submit(&op.Op))
-	require.Equal(t, never, op.Until)
+	require.Equal(t, clock.Never, op.Until)
 	require.False(t, p.engine.Cancel(&op.Op))
 	require.EqualValues(t, 5, p.engine.depth.Load())
 	require.True(t, p.engine.Cancel(&out.Op))
@@ -177,7 +178,7 @@ func TestThePatientEndToo(t *testing.T) {
 // TestTimeoutIsClamped: the longest there can be does not overflow.
 func TestTimeoutIsClamped(t *testing.T) {
 	p := newScripted(t, 1)
-	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: never})
+	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: clock.Never})
 	attach(p.engine, p)
 	p.clock.Advance(time.Second) // what is added to it may overflow
 	op := p.submit(Release, "key")

@@ -171,7 +171,7 @@ func (e *Engine) enqueueAt(op *Op, now time.Duration) error {
 		return ErrUnderWay // and leave it as it is
 	}
 	if err := e.check(op); err != nil {
-		op.Err, op.Until = err, never
+		op.Err, op.Until = err, clock.Never
 		op.advance(idle)
 		return err
 	}
@@ -183,7 +183,7 @@ func (e *Engine) enqueueChecked(op *Op, now time.Duration) error {
 	op.begin(now)
 	e.depth.Add(1)
 	if err := e.queue.push(op, false); err != nil {
-		op.Err, op.Until = err, never // no phase to end: it was not begun
+		op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
 		op.advance(idle)
 		e.depth.Add(-1)
 		e.noteOp(op, err)
@@ -225,7 +225,7 @@ func (e *Engine) enqueueAll(l list, now time.Duration, u urgency) error {
 	}
 	e.depth.Add(int64(-l.n))
 	for op := l.pop(); op != nil; op = l.pop() {
-		op.Err, op.Until = err, never // no phase to end: it was not begun
+		op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
 		op.advance(idle)
 		e.noteOp(op, err)
 	}

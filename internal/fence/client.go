@@ -37,7 +37,6 @@ var (
 const DefaultSet = "redlock:fence"
 
 const (
-	never = time.Duration(1<<63 - 1)
 	// block is how many tokens a lock has: one for each holder that it passes on to.
 	block = holding.MaxPasses
 )

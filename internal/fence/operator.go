@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/texts"
@@ -88,9 +89,9 @@ func (v *View) Vote(ctx context.Context, order Order) error {
 	answers := newBell()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	began, enough := c.cfg.Clock.Now(), never // when the nodes that have no vote are left to the others
+	began, enough := c.cfg.Clock.Now(), clock.Never // when the nodes that have no vote are left to the others
 	for {
-		pause, voting := never, uint64(0)
+		pause, voting := clock.Never, uint64(0)
 		for node := range all {
 			r := &all[node]
 			again := c.advance(r, answers.ring, by)
@@ -110,11 +111,11 @@ func (v *View) Vote(ctx context.Context, order Order) error {
 			}
 		}
 		now := c.cfg.Clock.Now()
-		if enough == never && c.fleet.IsQuorum(voting) {
+		if enough == clock.Never && c.fleet.IsQuorum(voting) {
 			enough = max(began+c.fleet.Quarantine*5/4, now+fencing.MinPause)
 		}
 		switch {
-		case enough != never && (pause == never || now >= enough):
+		case enough != clock.Never && (pause == clock.Never || now >= enough):
 			if missed := c.fleet.Nodes() &^ voting; missed != 0 {
 				c.log(slog.LevelWarn, "redlock: nodes have no fenced vote yet, and clients bring them back", "nodes", c.names(missed), "error", c.Votes())
 			}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 )
@@ -35,7 +36,7 @@ type recovery struct {
 // It does not wait for nodes, and calls no user code.
 func (c *Client) Turn() time.Duration {
 	if c == nil || engine.IsClosed(c.cfg.Ending) {
-		return never
+		return clock.Never
 	}
 	for i, x := range c.collecting {
 		if x != nil {
@@ -99,7 +100,7 @@ func (c *Client) advance(r *recovery, ring func(), by *operator) (pause time.Dur
 		if r.asked != nil {
 			a, err, there := r.asked.take()
 			if !there {
-				return never
+				return clock.Never
 			}
 			r.connection, r.asked = r.asked.life.connection, nil
 			c.answered(r, a, err)

@@ -9,7 +9,6 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
-	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/internal/waiting"
@@ -58,14 +57,14 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Han
 
 // acquisition returns the calls for the attempts of one caller to get the lock of s, to be
 // freed by it.
-func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration) (c operation.Calls, err error) {
+func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration) (c Calls, err error) {
 	if tail := token.TailFrom(ctx); tail != "" {
 		if s.More == nil {
 			s.More = new(holding.More)
 		}
 		s.More.HasTail, s.More.Tail = true, tail
 	}
-	if c, err = operation.New(g, engine.Acquire, s, ttl, g.cfg.tail); err != nil {
+	if c, err = newCalls(g, engine.Acquire, s, ttl, g.cfg.tail); err != nil {
 		return c, err
 	}
 	c.Watch(ctx)
@@ -75,7 +74,7 @@ func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Dura
 
 // inLine is Acquire for one key: after the callers that wait for it already, and after the
 // processes that do.
-func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *operation.Calls, s *holding.State) (Handle, error) {
+func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State) (Handle, error) {
 	var denied uint64
 	if !g.lines.IsContended(s.Key) {
 		t.Attempts++
@@ -123,7 +122,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *operation.Calls
 // nodes have refused nothing but the number of a fencing token, it is made again at once, and
 // where votes are split, after a pause. The caller reports the attempts to the hook, after it has
 // let others act.
-func (g *Group) attempt(ctx context.Context, c *operation.Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
+func (g *Group) attempt(ctx context.Context, c *Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
 	first := c.First()
 	for splits, again := 0, true; again; sent = false {
 		var op *engine.Op
@@ -171,9 +170,9 @@ func (g *Group) attempt(ctx context.Context, c *operation.Calls, s *holding.Stat
 // awaitSplit waits until it is this caller's turn to try again after split votes. An error is what has
 // ended the wait. It holds nothing meanwhile: the release of the lost attempt is on its way, and
 // stays ahead of the next attempt on each connection.
-func (g *Group) awaitSplit(ctx context.Context, c *operation.Calls, round int) error {
+func (g *Group) awaitSplit(ctx context.Context, c *Calls, round int) error {
 	at, split := c.Split()
-	pause := at.(*Group).lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Took(g.clock.Now()))
+	pause := at.lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Took(g.clock.Now()))
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

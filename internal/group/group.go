@@ -87,7 +87,7 @@ func (g *Group) Turns() []func() time.Duration {
 // Engine implements holding.Site.
 func (g *Group) Engine() *engine.Engine { return g.engine }
 
-// Fence implements operation.Site.
+// Fence is the client's part in fencing, or nil.
 func (g *Group) Fence() *fence.Client { return g.fence }
 
 // newFence returns the client's part in fencing.

@@ -7,7 +7,6 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
-	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
@@ -94,7 +93,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
-	c, err := operation.New(g, engine.Extend, &s, ttl, g.cfg.tail)
+	c, err := newCalls(g, engine.Extend, &s, ttl, g.cfg.tail)
 	if err != nil {
 		return err
 	}
@@ -170,7 +169,7 @@ func (h Handle) Release(ctx context.Context) error {
 	if !s.Kept && !h.hasRoom(ctx, &s) {
 		return engine.ErrBusy
 	}
-	c, err := operation.New(g, engine.Release, &s, 0, g.cfg.tail)
+	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.tail)
 	if err != nil {
 		return err
 	}
@@ -226,7 +225,7 @@ func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 // release sends a release, or leaves it to be sent, all of it or nothing. With something fresh
 // the acquire of the first that waits for the lock is sent along, if there is room for both. The
 // line learns of it on every path, and before a hook is called, which may block.
-func (h Handle) release(ctx context.Context, c *operation.Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
+func (h Handle) release(ctx context.Context, c *Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
 	if along != (fresh{}) {
 		if next := h.group.lines.Along(s.Key, along.token, along.block); next != nil {
 			if op, unsent, err = c.DoWith(ctx, next); err != engine.ErrBusy {
@@ -255,7 +254,7 @@ func (h Handle) ReleaseAsync() {
 		return
 	}
 	defer g.freed(&s)
-	c, err := operation.New(g, engine.Release, &s, 0, g.cfg.tail)
+	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.tail)
 	if err != nil {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
-	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -21,7 +20,7 @@ func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key []byte, er
 
 // reportEnd counts and reports an operation on a lock, and returns its error as the API shows it. op has
 // decided it.
-func (g *Group) reportEnd(ctx context.Context, c *operation.Calls, op *engine.Op, err error) error {
+func (g *Group) reportEnd(ctx context.Context, c *Calls, op *engine.Op, err error) error {
 	c.Note(err)
 	err = c.Explain(op, err)
 	g.reportAttempt(ctx, op, c.First().Key, err)

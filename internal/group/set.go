@@ -8,7 +8,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
-	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/waiting"
 )
 
@@ -94,7 +93,7 @@ func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool)
 }
 
 // inLines is AcquireAll in the lines for the keys that others want.
-func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *operation.Calls, s *holding.State) (Handle, error) {
+func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State) (Handle, error) {
 	x := turns{group: g, keys: s.More}
 	defer func() { x.leave(Handle{}, engine.ErrClosed) }() // a panic has ended it
 	for i, key := range s.More.Keys {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
-	"github.com/redlock-go/redlock/internal/operation"
 	"github.com/redlock-go/redlock/internal/waiting"
 )
 
@@ -112,7 +111,7 @@ func (x *turns) await(ctx context.Context, t *waiting.Tries) waiting.Reason {
 }
 
 // refused has the set wait for the keys that nodes have refused in its last attempt.
-func (x *turns) refused(c *operation.Calls) {
+func (x *turns) refused(c *Calls) {
 	waits := false
 	for i := range x.all {
 		one, by := &x.all[i], c.Refused(i)

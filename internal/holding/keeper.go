@@ -95,7 +95,6 @@ type ending struct {
 }
 
 const (
-	never = time.Duration(1<<63 - 1)
 	// maxRenewals is how many renewals begin in a turn: one batch.
 	maxRenewals = 1024
 	// syncEvery is how often the keeper looks whether the machine was suspended, at least.
@@ -255,7 +254,7 @@ func (k *Keeper) Turn() (pause time.Duration) {
 	for i := range k.outgoing {
 		_ = k.outgoing[i].engine.Enqueue(k.outgoing[i].ops) // ErrClosed: Close has ended, or will end, all entries
 	}
-	pause = never
+	pause = clock.Never
 	if k.schedule.Len() > 0 {
 		_, at := k.schedule.First()
 		pause = max(0, min(at-now, syncEvery))

@@ -61,7 +61,7 @@ func TestLineIsKept(t *testing.T) {
 	kept.remove(w)
 	l.settle(s, kept)
 	require.Same(t, kept, s.lines["a"], "a waiter acts for it")
-	kept.busy, kept.known = false, never
+	kept.busy, kept.known = false, clock.Never
 	l.settle(s, kept)
 	require.Same(t, kept, s.lines["a"], "known")
 	kept.known = 1

@@ -55,7 +55,6 @@ type Lines struct {
 
 const (
 	shards    = 32
-	never     = time.Duration(1<<63 - 1)
 	maxPasses = holding.MaxPasses
 
 	// maxJitter spreads what several waiters do at an instant that they all know.
@@ -164,7 +163,7 @@ func (l *Lines) IsContended(key string) bool {
 func (l *Lines) Join(key string, c *engine.Call, denied uint64, last error, whole bool) *Waiter {
 	w, _ := l.pool.Get().(*Waiter)
 	if w == nil {
-		w = &Waiter{lines: l, wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), rings: never}
+		w = &Waiter{lines: l, wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), rings: clock.Never}
 	}
 	w.key, w.call, w.whole = key, c, whole
 	w.stand(denied, last)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/quorum"
@@ -87,7 +88,7 @@ func (l *Lines) Turn() time.Duration {
 	s.collect()
 	l.survey.collect()
 	if !s.listens {
-		return never
+		return clock.Never
 	}
 	now := l.cfg.Clock.Now()
 	lost := s.lost.Swap(0)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/contention"
 	"github.com/redlock-go/redlock/internal/engine"
@@ -122,7 +123,7 @@ func (p *tracking) isTracked(node int, caching, pttl *command.Said) (ttl time.Du
 	case pttl.Err != nil:
 		return 0, pttl.Err
 	case pttl.Ints[0] == command.NoTTL:
-		return never, nil
+		return clock.Never, nil
 	}
 	return contention.Millis(pttl.Ints[0]), nil
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 )
 
@@ -28,7 +29,7 @@ func (l *Lines) NewTries(key string) Tries {
 }
 
 // Unlimited returns the tries of one whose caller counts them.
-func Unlimited() Tries { return Tries{next: never} }
+func Unlimited() Tries { return Tries{next: clock.Never} }
 
 // IsLimited reports whether the number of attempts is.
 func (t *Tries) IsLimited() bool { return t.limit > 0 }
@@ -57,7 +58,7 @@ func (t *Tries) mayGoOn() bool {
 // one that polls.
 func (t *Tries) Wait() (pause time.Duration) {
 	pause = t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N)
-	if t.Waited, t.next = true, never; t.limit > 0 {
+	if t.Waited, t.next = true, clock.Never; t.limit > 0 {
 		t.next = t.lines.cfg.Clock.Now() + pause
 	}
 	return pause

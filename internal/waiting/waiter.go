@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/contention"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
@@ -62,7 +63,7 @@ func (w *Waiter) stand(denied uint64, last error) {
 	defer s.mu.Unlock()
 	l.waiting.Add(1)
 	line, isNew := l.lineFor(s, w.key)
-	w.look = never
+	w.look = clock.Never
 	line.push(w)
 	line.attempted(l.cfg.Clock.Now(), last)
 	if isNew && (denied != 0 || last != nil && last != engine.ErrTaken) { // else it may be old news to the first, which watches the key since
@@ -131,7 +132,7 @@ func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) 
 	case w.keeps != 0 && w.lines.cfg.Clock.Now() >= w.keeps:
 		return Late, step, handed
 	case l.actor() != w, l.busy:
-		w.look = never // the one that leaves or acts wakes it
+		w.look = clock.Never // the one that leaves or acts wakes it
 	default:
 		l.known = 0
 		around := w.lines.around(l)
@@ -165,7 +166,7 @@ func (w *Waiter) park(done <-chan struct{}, next time.Duration) {
 	select {
 	case <-w.wake:
 	case <-w.timer.C:
-		w.rings = never
+		w.rings = clock.Never
 	case <-done:
 	case <-w.lines.cfg.Ending:
 	}

@@ -1,9 +1,10 @@
-package operation
+package group
 
 import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 )
 
@@ -42,12 +43,12 @@ func (c *Calls) Explain(op *engine.Op, err error) error {
 // Note counts the result of a lock of several keys.
 func (c *Calls) Note(err error) {
 	if c.all != nil {
-		c.home.Engine().Note(c.all[0].Kind, err)
+		c.home.engine.Note(c.all[0].Kind, err)
 	}
 }
 
 // Split is the call for the first key with split votes, and the group that was asked.
-func (c *Calls) Split() (Site, *engine.Call) {
+func (c *Calls) Split() (*Group, *engine.Call) {
 	if c.one != nil {
 		return c.home, c.one
 	}
@@ -66,7 +67,7 @@ func (c *Calls) Until() time.Duration {
 	if c.one != nil {
 		return c.one.Until
 	}
-	least := never
+	least := clock.Never
 	for _, one := range c.all {
 		least = min(least, one.Until)
 	}
@@ -91,10 +92,10 @@ func (c *Calls) Absent() uint64 {
 // Granted reports to the fences which nodes have granted an acquire.
 func (c *Calls) Granted() {
 	if c.one != nil {
-		c.home.Fence().Granted(&c.one.Op)
+		c.home.fence.Granted(&c.one.Op)
 	}
 	for _, p := range c.parts {
-		p.site.Fence().Granted(p.ops()...)
+		p.site.fence.Granted(p.ops()...)
 	}
 }
 
@@ -103,18 +104,18 @@ func (c *Calls) Granted() {
 func (c *Calls) Again(err error) (bool, error) {
 	proposal := &c.First().Proposal
 	if c.one != nil {
-		return c.home.Fence().Again(proposal, err, &c.one.Op)
+		return c.home.fence.Again(proposal, err, &c.one.Op)
 	}
 	if c.asked == 0 {
 		return false, err
 	}
 	p := c.parts[c.asked-1]
-	return p.site.Fence().Again(proposal, err, p.ops()...)
+	return p.site.fence.Again(proposal, err, p.ops()...)
 }
 
 // ops is the operation of each call, where acquires are fenced.
 func (p part) ops() (ops []*engine.Op) {
-	if p.site.Fence() != nil {
+	if p.site.fence != nil {
 		for _, one := range p.calls {
 			ops = append(ops, &one.Op)
 		}

@@ -1,18 +1,4 @@
-// Package operation is one operation on a lock: a call for each of its keys, in the groups that have
-// them, and the result of the whole.
-//
-//   - [Calls] are acquires, extends or releases with one token. All have to win; the first that has
-//     lost decides what became of the whole.
-//   - A [Site] is a group of nodes, as far as an operation knows it.
-//
-// Invariants:
-//
-//   - A lock of one key, which is the rule, has one call, and allocates nothing.
-//   - An acquire asks its groups in turn, in the order that is the same for all clients, and none
-//     after a refusal. What it was granted is released unless all of it was. An extend or release
-//     asks all at once.
-//   - Each call is freed at the group that made it.
-package operation
+package group
 
 import (
 	"context"
@@ -20,22 +6,14 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
-	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
-// Site is one of the groups of nodes that the keys of a lock are in.
-type Site interface {
-	holding.Site
-	// Fence is the client's part in fencing there, nil where acquires are not fenced.
-	Fence() *fence.Client
-}
-
 // Calls is one operation on a lock: a call for each of its keys.
 type Calls struct {
-	home  Site // counts and reports the whole
+	home  *Group // counts and reports the whole
 	one   *engine.Call
 	all   []*engine.Call // in place of one, for several keys
 	parts []part         // of all, in that order
@@ -45,25 +23,23 @@ type Calls struct {
 
 // part is the calls of one operation for the keys in one group.
 type part struct {
-	site  Site
+	site  *Group
 	calls []*engine.Call
 }
 
-const never = time.Duration(1<<63 - 1)
-
-// New returns an operation of a kind on a lock, to be freed; or an error if the arguments are wrong.
+// newCalls returns an operation of a kind on a lock, to be freed; or an error if the arguments are wrong.
 // tail is what follows the token in the values of the client.
-func New(home Site, kind engine.Kind, s *holding.State, ttl time.Duration, tail string) (c Calls, err error) {
+func newCalls(home *Group, kind engine.Kind, s *holding.State, ttl time.Duration, tail string) (c Calls, err error) {
 	c.home = home
 	if s.Several() == nil {
-		if c.one, err = home.Engine().Call(kind, s.Key, ttl); err == nil {
+		if c.one, err = home.engine.Call(kind, s.Key, ttl); err == nil {
 			c.one.Tail = s.Tail(tail)
 		}
 		return c, err
 	}
 	for i, key := range s.More.Keys {
-		at := s.More.Site(i, home).(Site)
-		one, err := at.Engine().Call(kind, key, ttl)
+		at := s.More.Site(i, home).(*Group)
+		one, err := at.engine.Call(kind, key, ttl)
 		if err != nil {
 			c.Free()
 			return c, err
@@ -100,11 +76,11 @@ func (c *Calls) sent() []*engine.Call {
 // Free gives the calls back.
 func (c *Calls) Free() {
 	if c.one != nil {
-		c.home.Engine().Free(c.one)
+		c.home.engine.Free(c.one)
 	}
 	for _, p := range c.parts {
 		for _, one := range p.calls {
-			p.site.Engine().Free(one)
+			p.site.engine.Free(one)
 		}
 	}
 }
@@ -136,7 +112,7 @@ func (c *Calls) About(t token.Token, b fencing.Block, absent uint64) {
 // panics, which is user code.
 func (c *Calls) Do(ctx context.Context) (op *engine.Op, unsent bool, err error) {
 	if c.one != nil {
-		return c.outcome(c.home.Engine().Do(ctx, c.one))
+		return c.outcome(c.home.engine.Do(ctx, c.one))
 	}
 	if c.all[0].Kind != engine.Acquire {
 		return c.outcome(c.together(ctx))
@@ -158,10 +134,10 @@ func (c *Calls) Do(ctx context.Context) (op *engine.Op, unsent bool, err error) 
 func (c *Calls) inTurn(ctx context.Context) error {
 	c.asked, c.vain = 0, nil
 	for _, p := range c.parts {
-		if !p.site.Engine().LacksQuorum() {
+		if !p.site.engine.LacksQuorum() {
 			continue
 		}
-		if err := p.site.Engine().Begin(p.calls[:1]); err != nil {
+		if err := p.site.engine.Begin(p.calls[:1]); err != nil {
 			return err
 		}
 		if err := engine.AwaitAll(ctx, p.calls[:1]); err != nil {
@@ -170,12 +146,12 @@ func (c *Calls) inTurn(ctx context.Context) error {
 		if c.vain = &p.calls[0].Op; c.vain.Err != nil {
 			return nil
 		}
-		p.site.Engine().Forgo(c.vain, context.Canceled) // it has one again
+		p.site.engine.Forgo(c.vain, context.Canceled) // it has one again
 		c.vain = nil
 	}
 	for c.asked < len(c.parts) {
 		p := &c.parts[c.asked]
-		if err := p.site.Engine().Begin(p.calls); err != nil {
+		if err := p.site.engine.Begin(p.calls); err != nil {
 			return err
 		}
 		c.asked++
@@ -193,7 +169,7 @@ func (c *Calls) inTurn(ctx context.Context) error {
 func (c *Calls) together(ctx context.Context) (err error) {
 	for c.asked = 0; err == nil && c.asked < len(c.parts); {
 		p := &c.parts[c.asked]
-		if err = p.site.Engine().Begin(p.calls); err == nil {
+		if err = p.site.engine.Begin(p.calls); err == nil {
 			c.asked++
 		}
 	}
@@ -207,7 +183,7 @@ func (c *Calls) together(ctx context.Context) (err error) {
 
 // DoWith is Do for one key. The acquire of the first that waits for it is sent along.
 func (c *Calls) DoWith(ctx context.Context, next *engine.Call) (op *engine.Op, unsent bool, err error) {
-	return c.outcome(c.home.Engine().DoWith(ctx, c.one, next))
+	return c.outcome(c.home.engine.DoWith(ctx, c.one, next))
 }
 
 // Await is Do for an acquire of one key that was sent along with a release.
@@ -218,11 +194,11 @@ func (c *Calls) Await(ctx context.Context) (op *engine.Op, unsent bool, err erro
 // Leave sends releases for which no caller waits, because its context has ended.
 func (c *Calls) Leave() (op *engine.Op, unsent bool, err error) {
 	if c.one != nil {
-		return c.outcome(c.home.Engine().Leave(c.one))
+		return c.outcome(c.home.engine.Leave(c.one))
 	}
 	for c.asked = 0; c.asked < len(c.parts) && err == nil; {
 		p := c.parts[c.asked]
-		if err = p.site.Engine().Leave(p.calls...); err == nil {
+		if err = p.site.engine.Leave(p.calls...); err == nil {
 			c.asked++
 		}
 	}
@@ -234,24 +210,24 @@ func (c *Calls) Leave() (op *engine.Op, unsent bool, err error) {
 func (c *Calls) Discard() {
 	c.First().Part = false
 	if c.one != nil {
-		c.home.Engine().Discard(c.one)
-		c.home.Engine().DriveSoon()
+		c.home.engine.Discard(c.one)
+		c.home.engine.DriveSoon()
 	}
 	for _, p := range c.parts {
-		p.site.Engine().Discard(p.calls...)
-		p.site.Engine().DriveSoon()
+		p.site.engine.Discard(p.calls...)
+		p.site.engine.DriveSoon()
 	}
 }
 
 // Rollback releases what was acquired, since err is the result of the whole.
 func (c *Calls) Rollback(err error) {
 	if c.one != nil && !c.one.Over() && c.one.Err == nil {
-		c.home.Engine().Forgo(&c.one.Op, err)
+		c.home.engine.Forgo(&c.one.Op, err)
 	}
 	for _, p := range c.parts[:c.asked] {
 		for _, one := range p.calls {
 			if !one.Over() && one.Err == nil {
-				p.site.Engine().Forgo(&one.Op, err)
+				p.site.engine.Forgo(&one.Op, err)
 			}
 		}
 	}
