@@ -131,7 +131,7 @@ func (s *stage) queueNode(c *redlock.Client, key string) int {
 
 // TestVainWaiters: one that cannot win costs those who can next to nothing.
 func TestVainWaiters(t *testing.T) {
-	d, least := 4*time.Second, 0.7 // its first attempts cost the others up to 0.7 s, once
+	d, least := 6*time.Second, 0.7 // its first attempts cost the others up to 1.3 s, once
 	if testkit.Long() {
 		d, least = 10*time.Second, 0.8
 	}
