@@ -71,7 +71,7 @@ func (c *conn) lock(args []string, r *session.Reply) session.Plan {
 		c.fail(r, q.key, err)
 		return session.Plan{}
 	}
-	plan := session.Plan{Key: key, Alone: q.wait > 0 || q.keep} // KEEP changes the connection's state
+	plan := session.Plan{Key: key, Alone: q.wait > 0 || q.keep, Waits: q.wait > 0} // KEEP changes the connection's state
 	plan.Run = func(ctx context.Context, r *session.Reply) func() {
 		return c.do(r, key, func() (*grants.Grant, error) {
 			g, err := c.acquireOwn(ctx, key, &q)
@@ -220,7 +220,7 @@ func (c *conn) blpop(args []string, r *session.Reply) session.Plan {
 // waitFor plans a wait for the lock on key; 0 is no limit.
 func (c *conn) waitFor(key string, most time.Duration, answer func(free bool, r *session.Reply)) session.Plan {
 	key = c.nodeKey(key)
-	return session.Plan{Alone: true, Run: func(ctx context.Context, r *session.Reply) func() {
+	return session.Plan{Alone: true, Waits: true, Run: func(ctx context.Context, r *session.Reply) func() {
 		if most > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, most)

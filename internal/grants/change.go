@@ -57,11 +57,6 @@ var errUnchanged = errors.New("the lock has another TTL")
 
 // Extend gives the lock on key a TTL if it is its owner's. One of no more than 0 releases it.
 func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (Outcome, error) {
-	leave, err := s.gate.enter(ctx)
-	if err != nil {
-		return Absent, err
-	}
-	defer leave()
 	isReleased, woken := false, s.woken(key)
 	outcome, err := s.change(ctx, key, owner, func(g *Grant) (err error) {
 		n, forever, began := ttl.Value, g.isKept() || g.isKeptElsewhere, time.Now()
@@ -136,7 +131,7 @@ func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *
 	}
 	for range changes {
 		asked := time.Now()
-		seen, err := s.look(ctx, key)
+		seen, err := s.Look(ctx, key)
 		switch {
 		case err != nil:
 			return Absent, err

@@ -14,8 +14,6 @@
 //     the one token that a quorum has with that value.
 //   - A failure is an error. ErrNoQuorum is never reported as "taken" or "not held".
 //
-// Operations enter through a gate, before their clocks start, so that a burst is slow, and does not fail.
-//
 // The table of grants is a cache: it saves a release the round trip that reads the token. It
 // decides nothing, since another front end may have released, extended or granted the lock
 // meanwhile: what the table has is tried first, and if the nodes do not hold it they are asked what

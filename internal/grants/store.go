@@ -29,7 +29,6 @@ type Store struct {
 	lost context.CancelFunc // ends all that is kept alive
 	kept context.Context
 	all  Quota // of what is kept alive
-	gate gate
 
 	mu     sync.Mutex
 	table  map[string]*Grant
@@ -114,13 +113,6 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 			return nil, ErrTooMany
 		}
 	}
-	if !o.Wait {
-		leave, err := s.gate.enter(ctx)
-		if err != nil {
-			return nil, s.refund(o.Keep, err)
-		}
-		defer leave()
-	}
 	if g := s.get(key); g != nil && g.hasEnded() {
 		g.Drop() // the nodes keep it for the rest of its padding
 	}
@@ -193,15 +185,6 @@ type State struct {
 
 // Look asks the nodes what they have at a key. What a minority has is no lock.
 func (s *Store) Look(ctx context.Context, key string) (State, error) {
-	leave, err := s.gate.enter(ctx)
-	if err != nil {
-		return State{}, err
-	}
-	defer leave()
-	return s.look(ctx, key)
-}
-
-func (s *Store) look(ctx context.Context, key string) (State, error) {
 	var seen redlock.KeyState
 	err := again(func() (err error) {
 		if seen, err = s.cfg.Client.Inspect(ctx, key); err == nil && seen.Token() == "" && seen.Status == redlock.KeyUnknown {

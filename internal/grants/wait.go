@@ -136,7 +136,7 @@ func (s *Store) poll(key string, q *queue) {
 		case <-again.C:
 		}
 		woken := s.woken(key)
-		seen, err := s.look(s.kept, key)
+		seen, err := s.Look(s.kept, key)
 		if s.mu.Lock(); s.kept.Err() == nil {
 			q.err = err
 		}

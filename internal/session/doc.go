@@ -10,6 +10,8 @@
 //  3. A command that is Alone, such as one that waits, runs when all before it are complete, and
 //     those after it begin when it is: it holds its connection, and no other.
 //
+// Of all connections as many commands run as are answered well within their time (gate).
+//
 // One goroutine reads each connection. A client that sends one command at a time has it run by that
 // goroutine (own); otherwise others run the commands, and it reads on. A client that is gone
 // is noticed either way: the context of its commands ends. A reply that cannot be written any more is undone

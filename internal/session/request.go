@@ -33,6 +33,7 @@ type Plan struct {
 	More []string // further keys
 	// Alone: the command runs when all before it are complete, and those after it begin when it is.
 	Alone bool
+	Waits bool // for other clients, Alone: it takes no room in the gate
 	Close bool // the connection ends after the reply
 }
 

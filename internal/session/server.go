@@ -16,7 +16,7 @@ type Server struct {
 	stats   Stats
 	lastID  atomic.Int64
 	running sync.WaitGroup // sessions, and replies that are undone
-	runners runners
+	gate    gate
 
 	mu       sync.Mutex
 	stopping bool
@@ -33,8 +33,9 @@ type Stats struct {
 // New returns a server. open returns the commands of a new connection.
 func New(limits Limits, open func(id int64, push Push) Commands) *Server {
 	limits = limits.withDefaults()
-	s := &Server{limits: limits, open: open, sessions: map[*session]struct{}{}, runners: newRunners()}
+	s := &Server{limits: limits, open: open, sessions: map[*session]struct{}{}}
 	s.budget.most = limits.Memory
+	s.gate.init()
 	return s
 }
 
@@ -139,7 +140,7 @@ func (s *Server) Stop(ctx context.Context) {
 	})
 	defer cut()
 	s.running.Wait()
-	s.runners.end()
+	s.gate.end()
 }
 
 // buffers are those that replies are written from.

@@ -237,22 +237,26 @@ func (s *session) charge(r *request) {
 // begin starts a command.
 func (s *session) begin(r *request) {
 	s.open++
-	if !s.own.take(r) {
-		s.server.runners.run(job{s, r})
+	switch j := (job{s, r}); {
+	case !s.server.gate.enter(j):
+	case !s.own.take(r):
+		s.server.gate.start(j)
 	}
 }
 
-// run runs a command, and one after another those that wait for it alone.
+// run runs a command that has entered the gate.
 func (s *session) run(r *request) {
-	for r != nil {
-		undo := r.plan.Run(s.ctx, &r.reply)
-		r = s.complete(r, undo)
+	began := time.Now()
+	undo := r.plan.Run(s.ctx, &r.reply)
+	if !r.plan.Waits {
+		s.server.gate.leave(time.Since(began)) // before a client that does not read can hold this up
 	}
+	s.complete(r, undo)
 }
 
 // complete notes that a command is complete, begins those that may begin now, and writes what can
-// be written. It returns one of the commands that waited for it, and begins the others.
-func (s *session) complete(r *request, undo func()) (after *request) {
+// be written.
+func (s *session) complete(r *request, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.isOwn {
@@ -263,12 +267,8 @@ func (s *session) complete(r *request, undo func()) (after *request) {
 		s.forget(r, key)
 	}
 	for _, next := range r.after {
-		if next.before--; next.before > 0 {
-			continue
-		} else if after == nil {
-			after = next
-		} else {
-			s.server.runners.run(job{s, next})
+		if next.before--; next.before == 0 {
+			s.server.gate.run(job{s, next})
 		}
 	}
 	alone := s.alone == r
@@ -291,12 +291,9 @@ func (s *session) complete(r *request, undo func()) (after *request) {
 	}
 	if s.gone {
 		s.drop()
-	} else if after == nil {
-		s.write()
 	} else {
-		go s.flush() // a client that does not read must not delay the next command
+		s.write()
 	}
-	return after
 }
 
 // forget notes that no command with a key waits for r.

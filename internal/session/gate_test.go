@@ -1,0 +1,102 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// nodes answer a thousand commands a second, and WAIT when its client has gone.
+type nodes struct {
+	mu           sync.Mutex
+	inside, most int
+	order        []int
+}
+
+func (*nodes) Gone() {}
+
+func (n *nodes) Plan(args []string, r *Reply) Plan {
+	if args[0] == "WAIT" {
+		return Plan{Alone: true, Waits: true, Run: func(ctx context.Context, r *Reply) func() {
+			<-ctx.Done()
+			return nil
+		}}
+	}
+	return Plan{Run: func(ctx context.Context, r *Reply) func() {
+		if ctx.Err() != nil {
+			return nil
+		}
+		n.mu.Lock()
+		if i, err := strconv.Atoi(args[0]); err == nil {
+			n.order = append(n.order, i)
+		}
+		n.inside++
+		n.most = max(n.most, n.inside)
+		takes := time.Duration(n.inside) * time.Millisecond
+		n.mu.Unlock()
+		time.Sleep(takes)
+		n.mu.Lock()
+		n.inside--
+		n.mu.Unlock()
+		r.OK()
+		return nil
+	}}
+}
+
+// TestGate: as many commands run as are answered well within their time, in the order of their arrival.
+// Those of a client that has gone take no room, and neither do those that wait for other clients.
+func TestGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{}
+		s := New(Limits{Pipeline: 1 << 20, Command: 1 << 30, Memory: 1 << 40}, func(int64, Push) Commands { return n })
+		l := make(pipes)
+		go func() { _ = s.Serve(l) }()
+		dial := func() net.Conn {
+			mine, theirs := net.Pipe()
+			l <- theirs
+			go func() { _, _ = io.Copy(io.Discard, mine) }()
+			return mine
+		}
+		for range maxRoom + 1 {
+			_, err := dial().Write([]byte("WAIT\r\n"))
+			require.NoError(t, err)
+		}
+		stays, goes := dial(), dial()
+		for i := range 5000 {
+			fmt.Fprintf(stays, "%d\r\n", i)
+			fmt.Fprintf(goes, "gone\r\n")
+			synctest.Wait() // it is in line
+		}
+		require.NoError(t, goes.Close())
+		inside := func() (now, most int) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.inside, n.most
+		}
+		_, most := inside()
+		time.Sleep(2 * time.Second)
+		late, _ := inside()
+		time.Sleep(time.Hour)
+		require.LessOrEqual(t, most, startRoom)
+		require.LessOrEqual(t, late, minRoom+8)
+		latest := 0
+		for _, i := range n.order {
+			require.Greater(t, i, latest-maxRoom) // those that are let in at one moment are in no order
+			latest = max(latest, i)
+		}
+		require.Len(t, n.order, 5000)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		s.Stop(ctx)
+		require.Zero(t, s.gate.inside)
+		require.Empty(t, s.gate.line)
+	})
+}
