@@ -30,10 +30,8 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/group"
-	"github.com/redlock-go/redlock/internal/inspection"
 	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/metrics"
-	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/router"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
@@ -477,7 +475,7 @@ func (e *QuorumError) Error() string {
 // Unwrap returns Cause and Failed.
 func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) }
 
-func newQuorumError(n *nodes.Nodes, op *engine.Op) error {
+func newQuorumError(n *group.Nodes, op *engine.Op) error {
 	lacking, t := n.Lacking(op), &op.Tally
 	e := &QuorumError{
 		Kind: OpKind(op.Kind), Cause: op.Err, Nodes: n.Len(), Granted: t.Count(quorum.Granted), Denied: t.Count(quorum.Denied),
@@ -662,7 +660,7 @@ type KeyState struct {
 	TTL            time.Duration // that a quorum of nodes shows of it at least, when it is held
 	Nodes          []KeyOnNode   // in the order of Node.Index
 
-	value inspection.Value // of a quorum
+	value group.Value // of a quorum
 }
 
 // KeyOnNode is what one node has at a key.
@@ -686,7 +684,7 @@ const (
 	KeyEternal                  // a quorum of nodes has a value that does not expire, as SETNX leaves it: no lock does that
 )
 
-func (s KeyStatus) String() string { return inspection.Status(s).String() }
+func (s KeyStatus) String() string { return group.Status(s).String() }
 
 // IsHeldBy reports whether l is the lock that holds the key.
 func (s KeyState) IsHeldBy(l Lock) bool { return s.Token() != "" && s.Token() == l.handle.Value() }

@@ -58,8 +58,6 @@ var restricted = map[string][]string{
 	"bench":                             {},
 	"internal/router":                   {"redlock"},
 	"internal/group":                    {"redlock", "internal/router"},
-	"internal/nodes":                    {"redlock", "internal/router", "internal/group"},
-	"internal/inspection":               {"redlock", "internal/router", "internal/group"},
 	"conn/conntest":                     {}, // or a user of the library compiles a server
 	"internal/fakeredis":                {"bench", "internal/testkit", "conn/conntest", "internal/embedded"},
 	"internal/realredis":                {"bench", "internal/testkit"},
@@ -182,7 +180,6 @@ func TestForbiddenImports(t *testing.T) {
 		{"internal/testkit/a.go", ours + "conn/conntest", false},
 		{"internal/engine/a.go", ours + "conn", true},
 		{"internal/engine/a.go", ours + "internal/group", false},
-		{"internal/fence/a.go", ours + "internal/inspection", false},
 		{"internal/engine/a.go", ours + "internal/fakeredis", false},
 		{"internal/engine/a.go", module, false},
 		{"internal/token/a.go", "crypto/rand", true},
@@ -195,7 +192,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"internal/cmd/redlock/a.go", ours + "internal/fakeredis", false},
 		{"internal/frontend/a.go", ours + "internal/fakeredis", false},
 		{"internal/group/a.go", ours + "internal/frontend", false},
-		{"internal/nodes/a.go", ours + "internal/group", false},
+		{"internal/fence/a.go", ours + "internal/group", false},
 		{"newroom/a.go", ours + "resp", false},
 	} {
 		src := fmt.Sprintf("package p\n\nimport (\n\t_ %q\n\tx %q\n)\n", "fmt", c.imports)

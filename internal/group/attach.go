@@ -7,25 +7,9 @@ import (
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
-	"github.com/redlock-go/redlock/internal/inspection"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
 )
-
-// Inspect asks all nodes what they have at a key, and sums it up.
-func (g *Group) Inspect(ctx context.Context, key string) (seen []inspection.Sight, all inspection.Summary, err error) {
-	if seen, err = g.read(ctx, key); err == nil {
-		all = inspection.Summarize(seen, g.Members().Quorum)
-	}
-	for i := range seen {
-		seen[i].Node, seen[i].Addr = g.Number(i), g.Addr(i)
-	}
-	return seen, all, err
-}
-
-func (g *Group) read(ctx context.Context, key string) ([]inspection.Sight, error) {
-	return inspection.Read(orBackground(ctx), g.engine, g.Len(), key, g.Failures)
-}
 
 // maxValue bounds a value that Attach takes: as much of one is read back.
 const maxValue = 256
@@ -52,7 +36,7 @@ func Attach(ctx context.Context, key, value string, validUntil time.Time, groups
 		if err != nil {
 			return Handle{}, err
 		}
-		op, ttl := inspection.Prove(seen, value, g.Members().Quorum)
+		op, ttl := prove(seen, value, g.Members().Quorum)
 		if op.Err != nil {
 			return Handle{}, g.Explain(op, op.Err)
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/metrics"
-	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/internal/waiting"
 	"github.com/redlock-go/redlock/quorum"
@@ -24,10 +23,10 @@ import (
 // Settings of the engine and of conn stand in the Config of their package, so that
 // each is set once and not copied.
 type Config struct {
-	Nodes      []string    // addresses, perhaps with credentials
-	NextNodes  []string    // likewise, while the nodes change
-	In         nodes.Lists // of a group of several: those lists of groups that have it
-	Places     []string    // of a group of several, in each list: its number, and of how many
+	Nodes      []string // addresses, perhaps with credentials
+	NextNodes  []string // likewise, while the nodes change
+	In         Lists    // of a group of several: those lists of groups that have it
+	Places     []string // of a group of several, in each list: its number, and of how many
 	Retry      Retry
 	Name       string
 	NoHandOver bool
@@ -45,7 +44,7 @@ type Config struct {
 	// with the errors of the last one, if any, and of its context, nil if that has not
 	// ended it. All three are required.
 	// The others may be nil; the root package's Hooks document where they are called.
-	QuorumError  func(n *nodes.Nodes, op *engine.Op) error
+	QuorumError  func(n *Nodes, op *engine.Op) error
 	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
 	LostError    func(key string, cause error) error // of Do
 	OnAttempt    func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
@@ -55,7 +54,7 @@ type Config struct {
 
 	OnNodeUp, OnNodeDown, OnNodeGuarded func(metrics.Node)
 
-	members nodes.Members
+	members Members
 	maxTTL  time.Duration // the present one, and the longer one of both
 	longest time.Duration
 	tail    string // what follows the token in the value at a key: the Name and its mark
@@ -81,7 +80,7 @@ func (cfg Config) check() (Config, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(defaultLogger{})
 	}
-	if cfg.members, cfg.Conn.Addresses, err = nodes.Parse(cfg.Nodes, cfg.NextNodes, cfg.In); err != nil {
+	if cfg.members, cfg.Conn.Addresses, err = parse(cfg.Nodes, cfg.NextNodes, cfg.In); err != nil {
 		return cfg, err
 	}
 	cfg.Engine.Quorum = cfg.members.Quorum

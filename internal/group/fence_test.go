@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/fakeredis"
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/knobs"
-	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/testkit"
 )
 
@@ -28,7 +27,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	g, err := New(Config{
 		Shared: Shared{Clock: clock.New(), Ending: ending, Ring: func() {}},
 		Nodes:  []string{s.Addr()}, Fenced: true, Engine: engine.Config{MaxTTL: 20 * time.Millisecond},
-		QuorumError:  func(*nodes.Nodes, *engine.Op) error { return engine.ErrNoQuorum },
+		QuorumError:  func(*Nodes, *engine.Op) error { return engine.ErrNoQuorum },
 		AcquireError: func(_ string, _ int, _ time.Duration, last, _ error) error { return last },
 		Knobs: knobs.Knobs{FenceClock: func() time.Time {
 			if broken.Load() {

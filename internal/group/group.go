@@ -3,13 +3,13 @@
 // configuration and the hooks. The root package documents what the calls promise.
 //
 // A client may have several groups (package router). None knows of another, but a lock of several
-// keys may have some in each: its calls then go to the engines of several (package operation).
+// keys may have some in each: its calls then go to the engines of several (Calls).
 //
 //	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
-//	            │         ├─> nodes, waiting, fence
+//	            │         ├─> waiting, fence
 //	            │         └─> token, clock
 //	            ├─> Handle.Extend, Handle.Release ─> holding, engine
-//	            └─> Group.Inspect, Group.Attach ─> inspection
+//	            └─> Group.Inspect, Group.Attach ─> engine
 package group
 
 import (
@@ -23,7 +23,6 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
 	"github.com/redlock-go/redlock/internal/holding"
-	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/waiting"
 )
@@ -31,7 +30,7 @@ import (
 // Group is the nodes of one quorum and everything that goes to them. It is safe
 // for concurrent use.
 type Group struct {
-	*nodes.Nodes
+	*Nodes
 	cfg    Config // checked, with its defaults; without what has passwords
 	clock  *clock.System
 	ending <-chan struct{} // closed when the client begins to close
@@ -50,11 +49,7 @@ func New(cfg Config) (*Group, error) {
 	}
 	g := &Group{clock: cfg.Clock, ending: cfg.Ending, cfg: cfg}
 	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, conn.Config{} // they hold passwords, and a Client can be printed
-	g.Nodes = nodes.New(nodes.Config{
-		Members: cfg.members, Addresses: cfg.Conn.Addresses, First: cfg.First, MaxTTL: cfg.longest,
-		Clock: g.clock, Logger: cfg.Logger, Ending: g.ending, QuorumError: cfg.QuorumError,
-		OnUp: cfg.OnNodeUp, OnDown: cfg.OnNodeDown, OnGuarded: cfg.OnNodeGuarded,
-	})
+	g.Nodes = newNodes(&g.cfg, cfg.Conn.Addresses)
 	if cfg.Fenced {
 		g.fence = g.newFence(&cfg)
 	}
@@ -116,7 +111,7 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 var ErrForgotten = fence.ErrForgotten
 
 // IsNew reports whether the group is one that a change adds.
-func (g *Group) IsNew() bool { return g.cfg.In == nodes.Lists{NextNodes: true} }
+func (g *Group) IsNew() bool { return g.cfg.In == Lists{NextNodes: true} }
 
 // queryTimeout is how long a node has to answer a query.
 func (g *Group) queryTimeout() time.Duration {

@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/group"
-	"github.com/redlock-go/redlock/internal/inspection"
 	"github.com/redlock-go/redlock/internal/token"
 )
 
@@ -77,14 +76,14 @@ func (r *Router) Attach(ctx context.Context, key, value string, validUntil time.
 }
 
 // Inspect asks the nodes of each group that has a key what they have there.
-func (r *Router) Inspect(ctx context.Context, key string) ([]inspection.Sight, inspection.Summary, error) {
+func (r *Router) Inspect(ctx context.Context, key string) ([]group.Sight, group.Summary, error) {
 	first, second := r.of(key)
 	seen, all, err := first.Inspect(ctx, key)
 	if second == nil || err != nil {
 		return seen, all, err
 	}
 	there, also, err := second.Inspect(ctx, key)
-	return append(seen, there...), inspection.Both(all, also), err
+	return append(seen, there...), group.Both(all, also), err
 }
 
 // Submit begins an operation that was reserved.

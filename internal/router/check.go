@@ -7,7 +7,6 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/group"
-	"github.com/redlock-go/redlock/internal/nodes"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -29,12 +28,12 @@ func (r *Router) label(i int) string {
 
 // listsOf returns the nodes of a group in the lists that have it. The second is empty unless both
 // have it.
-func listsOf(i int, groups, next [][]string) (now, then []string, in nodes.Lists) {
-	in = nodes.Lists{Nodes: i < len(groups), NextNodes: i < len(next)}
+func listsOf(i int, groups, next [][]string) (now, then []string, in group.Lists) {
+	in = group.Lists{Nodes: i < len(groups), NextNodes: i < len(next)}
 	switch in {
-	case nodes.Lists{Nodes: true}:
+	case group.Lists{Nodes: true}:
 		return groups[i], nil, in
-	case nodes.Lists{NextNodes: true}:
+	case group.Lists{NextNodes: true}:
 		return next[i], nil, in
 	}
 	return groups[i], next[i], in

@@ -1,12 +1,10 @@
-package nodes
+package group
 
 import (
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
@@ -14,25 +12,11 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Config configures Nodes.
-type Config struct {
-	Members
-	Addresses []conn.Address
-	First     int // how many nodes the groups before this one have
-	MaxTTL    time.Duration
-	Clock     *clock.System
-	Logger    *slog.Logger
-	Ending    <-chan struct{} // closed when the client begins to close
-
-	// QuorumError returns the error for an operation that ended without a quorum.
-	QuorumError func(n *Nodes, op *engine.Op) error
-	// Hooks are called by the goroutine of callbacks; they may be nil.
-	OnUp, OnDown, OnGuarded func(metrics.Node)
-}
-
-// Nodes is the nodes of one quorum. It is safe for concurrent use.
+// Nodes is the nodes of one quorum as their client sees them: which there are, which of them can vote, and why
+// the others cannot. What changes about a node is protected by the driver lock. Hooks and the log are called later, by
+// the goroutine of callbacks. It is safe for concurrent use.
 type Nodes struct {
-	cfg       Config // without the addresses, which have passwords: a client can be printed
+	cfg       *Config // the group's
 	names     []string
 	engine    *engine.Engine
 	fence     *fence.Client // nil: acquires are not fenced
@@ -41,14 +25,12 @@ type Nodes struct {
 	guards    []atomic.Pointer[guard] // the last of each node
 }
 
-// New returns nodes that Connect completes.
-func New(cfg Config) *Nodes {
-	n := &Nodes{cfg: cfg}
-	for _, a := range cfg.Addresses {
+// newNodes returns nodes that Connect completes.
+func newNodes(cfg *Config, addresses []conn.Address) *Nodes {
+	n := &Nodes{cfg: cfg, guards: make([]atomic.Pointer[guard], len(addresses))}
+	for _, a := range addresses {
 		n.names = append(n.names, a.String())
 	}
-	n.cfg.Addresses = nil
-	n.guards = make([]atomic.Pointer[guard], len(n.names))
 	return n
 }
 
@@ -80,7 +62,7 @@ func (n *Nodes) Await() error {
 			n.engine.NodeDown(i)
 		}
 	}
-	return misconfigured(all, n.fence != nil, n.cfg.Next != nil)
+	return misconfigured(all, n.fence != nil, n.cfg.members.Next != nil)
 }
 
 // WarnUnready logs why no lock can be acquired yet, if so.
@@ -103,7 +85,7 @@ func (n *Nodes) Addrs() []string { return n.names }
 func (n *Nodes) Number(node int) int { return n.cfg.First + node }
 
 // Members is which nodes are in which list.
-func (n *Nodes) Members() *Members { return &n.cfg.Members }
+func (n *Nodes) Members() *Members { return &n.cfg.members }
 
 // IsUp reports whether a node has a connection.
 func (n *Nodes) IsUp(node int) bool {
@@ -114,7 +96,7 @@ func (n *Nodes) IsUp(node int) bool {
 
 // Node is the state of a node at one moment. The driver lock is held.
 func (n *Nodes) Node(i int) metrics.Node {
-	c, votes, in := n.fleet.Node(i), n.engine.Votes(i), n.cfg.in(i)
+	c, votes, in := n.fleet.Node(i), n.engine.Votes(i), n.cfg.members.in(i)
 	left, why := n.vote(i, &c)
 	return metrics.Node{
 		Index: n.Number(i), Addr: c.Addr, InNodes: in.Nodes, InNextNodes: in.NextNodes, Up: c.Up, Err: c.Err, Guarded: c.Guarded,
@@ -148,13 +130,13 @@ func (n *Nodes) Up(i int) (pushes bool) {
 	s := n.Node(i)
 	n.report(func() {
 		n.cfg.Logger.Info("redlock: node is up", "node", s.Addr, "server", s.Server, "releases by", s.Dialect)
-	}, n.cfg.OnUp, s)
+	}, n.cfg.OnNodeUp, s)
 	if s.Guarded > 0 {
 		now := n.cfg.Clock.Now()
 		n.guards[i].Store(&guard{at.Unmet, at.Uptime, now, now + s.Guarded})
 		n.report(func() {
 			n.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet", "node", s.Addr, "for", s.Guarded)
-		}, n.cfg.OnGuarded, s)
+		}, n.cfg.OnNodeGuarded, s)
 	}
 	return at.Pushes
 }
@@ -165,7 +147,7 @@ func (n *Nodes) Down(i int) {
 	s := n.Node(i)
 	n.report(func() {
 		n.cfg.Logger.Warn("redlock: node is down", "node", s.Addr, "error", s.Err)
-	}, n.cfg.OnDown, s)
+	}, n.cfg.OnNodeDown, s)
 }
 
 // stays notes that a node which is down fails for another reason. The driver lock is held.

@@ -1,4 +1,4 @@
-package nodes
+package group
 
 import (
 	"context"
@@ -35,9 +35,7 @@ const leastWait = 10 * time.Millisecond
 // Ready waits until a quorum of nodes is up and may vote, or with every all of them, until ctx ends, or until the client is
 // closed. It is woken when a node comes up, and at the end of a quarantine.
 func (n *Nodes) Ready(ctx context.Context, every bool) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
+	ctx = orBackground(ctx)
 	for {
 		changed, soonest, why := n.look(every)
 		if why == nil || why == engine.ErrClosed {
@@ -61,7 +59,7 @@ func (n *Nodes) Ready(ctx context.Context, every bool) error {
 // may be one: once changed is closed, or after soonest.
 func (n *Nodes) look(every bool) (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
-	op.Tally.Reset(n.cfg.Quorum)
+	op.Tally.Reset(n.cfg.members.Quorum)
 	fails := func(node int, why error) {
 		op.Tally.Record(node, quorum.Failed)
 		op.Failures = append(op.Failures, engine.Failure{Node: node, Err: why})

@@ -1,4 +1,4 @@
-package nodes
+package group
 
 import (
 	"errors"
@@ -19,9 +19,9 @@ type Members struct {
 	one       Lists          // that there is, where Next is nil; both, if they are alike
 }
 
-// Parse reads the lists: addresses are those of Nodes, and then those that are new in NextNodes. Of a
+// parse reads the lists: addresses are those of Nodes, and then those that are new in NextNodes. Of a
 // group of several, in is the lists of groups that have it; there its nodes may be alike.
-func Parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Address, err error) {
+func parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Address, err error) {
 	if m.one = in; in == (Lists{}) {
 		m.one.Nodes = true
 	}

@@ -1,4 +1,4 @@
-package nodes
+package group
 
 import (
 	"errors"
@@ -84,7 +84,7 @@ func (n *Nodes) whyGuarded(node int) error {
 	left := max(time.Second, (g.until - now).Round(time.Second)) // no vote was counted, so it is not over
 	up := (g.uptime + now - g.since).Round(time.Second)
 	if g.unmet {
-		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, n.cfg.MaxTTL, left)
+		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, n.cfg.longest, left)
 	}
 	return texts.Because(conn.ErrQuarantined, "restarted, up for %v: no vote for %v", up, left)
 }
@@ -101,13 +101,13 @@ func (n *Nodes) Explain(op *engine.Op, err error) error {
 // Lacking returns the lists that have no quorum for an operation, since nodes have failed; both
 // are false without NextNodes.
 func (n *Nodes) Lacking(op *engine.Op) Lists {
-	if n.cfg.Next == nil {
+	if n.cfg.members.Next == nil {
 		return Lists{}
 	}
 	failed := op.Tally.Nodes(quorum.Failed)
-	lists := n.cfg.blocked(failed)
+	lists := n.cfg.members.blocked(failed)
 	if lists == (Lists{}) { // together with those that lack the key
-		lists = n.cfg.blocked(failed | op.Tally.Nodes(quorum.Denied))
+		lists = n.cfg.members.blocked(failed | op.Tally.Nodes(quorum.Denied))
 	}
 	return lists
 }

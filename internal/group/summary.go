@@ -1,4 +1,4 @@
-package inspection
+package group
 
 import (
 	"math/bits"
@@ -51,8 +51,8 @@ func (v Value) Show() string {
 // count is the nodes that have one value, and those that have it without a TTL, a bit each.
 type count struct{ nodes, eternal uint64 }
 
-// Summarize counts what Read has seen.
-func Summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
+// summarize counts what read has seen.
+func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 	var absent, failed uint64
 	var most *Sight
 	counts := map[string]count{}

@@ -1,11 +1,4 @@
-// Package inspection reads what each node has at a key, and sums it up: for users that look at a
-// lock, and as the proof of a lock that was acquired elsewhere.
-//
-// A [Sight] is the answer of one node. [Read] asks all nodes; [Summarize] finds the value that
-// most of them have, and [Prove] whether that is a given one. Nothing is changed at the nodes,
-// and values are not read at one moment: only what a quorum shows counts. A summary has
-// digests of values, and does not print the one that a quorum has.
-package inspection
+package group
 
 import (
 	"cmp"
@@ -29,29 +22,42 @@ type Sight struct {
 	Err   error         // why the node has not answered
 }
 
-// Read asks all nodes what they have at a key, and waits for all of them. The TTL is
+// Inspect asks all nodes what they have at a key, and sums it up. Nothing is changed there, and values are not read at one
+// moment: only what a quorum shows counts.
+func (g *Group) Inspect(ctx context.Context, key string) (seen []Sight, all Summary, err error) {
+	if seen, err = g.read(ctx, key); err == nil {
+		all = summarize(seen, g.Members().Quorum)
+	}
+	return seen, all, err
+}
+
+// read asks all nodes what they have at a key, and waits for all of them. The TTL is
 // asked for first: the lock with the value that is seen after that had this TTL, or
-// has been extended since. failures returns those of an operation, in full.
-func Read(ctx context.Context, e *engine.Engine, nodes int, key string, failures func(*engine.Op) []engine.Failure) ([]Sight, error) {
+// has been extended since.
+func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
+	ctx = orBackground(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	value, err := e.Call(engine.ReadValue, key, 0)
+	value, err := g.engine.Call(engine.ReadValue, key, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer e.Free(value)
-	ttl, err := e.Call(engine.ReadTTL, key, 0)
+	defer g.engine.Free(value)
+	ttl, err := g.engine.Call(engine.ReadTTL, key, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer e.Free(ttl)
+	defer g.engine.Free(ttl)
 	value.Watch(ctx)
 	ttl.Watch(ctx)
-	if err := e.DoAll(ctx, []*engine.Call{ttl, value}); err != nil {
+	if err := g.engine.DoAll(ctx, []*engine.Call{ttl, value}); err != nil {
 		return nil, err
 	}
-	seen := make([]Sight, nodes)
+	seen := make([]Sight, g.Len())
+	for i := range seen {
+		seen[i].Node, seen[i].Addr = g.Number(i), g.Addr(i)
+	}
 	for _, v := range ttl.Values {
 		if s := &seen[v.Node]; v.Int > 0 || v.Int == command.NoTTL {
 			s.There, s.TTL = true, max(0, time.Duration(v.Int)*time.Millisecond)
@@ -62,15 +68,15 @@ func Read(ctx context.Context, e *engine.Engine, nodes int, key string, failures
 			s.Value = v.Text
 		}
 	}
-	for _, f := range append(failures(&ttl.Op), failures(&value.Op)...) {
-		seen[f.Node] = Sight{Err: f.Err}
+	for _, f := range append(g.Failures(&ttl.Op), g.Failures(&value.Op)...) {
+		seen[f.Node] = Sight{Node: g.Number(f.Node), Addr: g.Addr(f.Node), Err: f.Err}
 	}
 	return seen, nil
 }
 
-// Prove returns what nodes have shown of a lock as if that had been asked in one operation: it has
+// prove returns what nodes have shown of a lock as if that had been asked in one operation: it has
 // no error if a quorum has the value. ttl is then what a quorum shows at least.
-func Prove(seen []Sight, value string, nodes *quorum.Config) (op *engine.Op, ttl time.Duration) {
+func prove(seen []Sight, value string, nodes *quorum.Config) (op *engine.Op, ttl time.Duration) {
 	op = &engine.Op{}
 	op.Tally.Reset(nodes)
 	for node, s := range seen {
