@@ -623,12 +623,11 @@ func (s Stats) WriteMetrics(w io.Writer) error {
 
 // Node is the state of a node at one moment.
 type Node struct {
-	Index                int           // its place, from 0: in Nodes, then NextNodes where not in Nodes; or so in all groups
-	Addr                 string        // without credentials
-	InNodes, InNextNodes bool          // the lists that it is in: of Nodes, or of Groups
-	Up                   bool          // it has a connection
-	Err                  error         // why it has none, a *conn.Error; nil while up; never a credential
-	Guarded              time.Duration // how long it still has no vote; 0 if it may vote
+	Index                int    // its place, from 0: in Nodes, then NextNodes where not in Nodes; or so in all groups
+	Addr                 string // without credentials
+	InNodes, InNextNodes bool   // the lists that it is in: of Nodes, or of Groups
+	Up                   bool   // it has a connection
+	Err                  error  // why it has none, a *conn.Error; nil while up; never a credential
 	// Server is the product and version that the server showed, or "". Dialect is the commands that release
 	// and extend a lock there, such as "EVALSHA" or "DELIFEQ, EVALSHA". Both stay when the connection ends.
 	Server, Dialect string
@@ -725,7 +724,8 @@ type Hooks struct {
 	// Vote is called for each vote of a node, also on cleanups. If it blocks, those beyond 65,536 are dropped.
 	Vote func(Vote)
 	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close
-	// does not call NodeDown. NodeGuarded is called for a node that has no vote for Node.Guarded.
+	// does not call NodeDown. NodeGuarded is called for a node that has
+	// restarted, or lost its fencing tokens, and has no vote for Node.NoVoteFor.
 	NodeUp, NodeDown, NodeGuarded func(Node)
 	// LockLost is called once for a lock that was gone before it was released: Extend or Release returned
 	// ErrNotHeld, Extend returned ErrExpired, or it could not be kept alive. It is not called for an Op.

@@ -98,11 +98,13 @@ func TestForgetful(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		nodes := fakeredis.Addrs(servers)
-		c := cluster.Connect(t, nodes, fenced(0), cluster.NodeTimeout(100*time.Millisecond))
+		var heard cluster.GuardRecorder
+		c := cluster.Connect(t, nodes, fenced(0), cluster.NodeTimeout(100*time.Millisecond), heard.Of(0))
 		require.NoError(t, c.InitFencing(t.Context()))
 		l := cluster.MustAcquire(t, c, "k", fenceTTL)
 		last := l.Fence()
 		require.NoError(t, l.Release(t.Context()))
+		heard.Take()
 
 		servers[0].Flush()
 		began := time.Now()
@@ -122,6 +124,10 @@ func TestForgetful(t *testing.T) {
 			return back.Stats().Nodes[0].Granted > 0
 		})
 		require.Greater(t, time.Since(began), fenceTTL)
+		withheld, _ := heard.Take()
+		require.Len(t, withheld, 1, "once")
+		require.ErrorContains(t, withheld[0].NoVote, "its quarantine ends in")
+		require.Positive(t, withheld[0].NoVoteFor)
 
 		servers[0].Flush()
 		servers[1].Flush()

@@ -93,18 +93,18 @@ func TestRestartGuard(t *testing.T) {
 		require.Len(t, withheld, 1)
 		require.Zero(t, withheld[0].Index)
 		require.True(t, withheld[0].Up)
-		require.Positive(t, withheld[0].Guarded)
-		require.LessOrEqual(t, withheld[0].Guarded, brief+cluster.Drift(brief))
+		require.Positive(t, withheld[0].NoVoteFor)
+		require.LessOrEqual(t, withheld[0].NoVoteFor, brief+cluster.Drift(brief))
 		_, err := c.TryAcquire(t.Context(), "k", brief)
 		require.Error(t, err)
-		require.Less(t, c.Stats().Nodes[0].Guarded, withheld[0].Guarded, "it counts down")
+		require.Less(t, c.Stats().Nodes[0].NoVoteFor, withheld[0].NoVoteFor, "it counts down")
 		cluster.Settle(t, c)
 		cluster.AwaitHooks(t, c)
 		_, votes := heard.Take()
 		require.Positive(t, votes[true], "it was asked all the same")
 		require.Zero(t, votes[false])
 		requireGuarded(t, c, l, brief)
-		testkit.Await(t, "a vote", func() bool { return c.Stats().Nodes[0].Guarded == 0 })
+		testkit.Await(t, "a vote", func() bool { return c.Stats().Nodes[0].NoVoteFor == 0 })
 		cluster.Settle(t, c)
 		cluster.AwaitHooks(t, c)
 		heard.Take()
@@ -133,20 +133,20 @@ func TestStrictGuard(t *testing.T) {
 		}
 		early := strict()
 		for _, n := range early.Stats().Nodes {
-			require.Greater(t, n.Guarded, longest)
-			require.LessOrEqual(t, n.Guarded, longest+cluster.Drift(longest)+time.Second, "a second may not be whole")
+			require.Greater(t, n.NoVoteFor, longest)
+			require.LessOrEqual(t, n.NoVoteFor, longest+cluster.Drift(longest)+time.Second, "a second may not be whole")
 		}
 		require.NoError(t, early.Ready(t.Context()))
 		time.Sleep(2 * longest)
 		for i, n := range strict().Stats().Nodes {
-			require.Zero(t, n.Guarded, "node %d was there before", i)
+			require.Zero(t, n.NoVoteFor, "node %d was there before", i)
 		}
 
 		l := thinly(t, servers, "k", longest)
 		restartUnder(t, servers[0], 0, early)
 		late := strict()
 		for i, n := range late.Stats().Nodes {
-			require.Equal(t, i == 0, n.Guarded > 0)
+			require.Equal(t, i == 0, n.NoVoteFor > 0)
 		}
 		requireGuarded(t, early, l, longest)
 		l = thinly(t, servers, "other", longest)

@@ -49,7 +49,7 @@ func TestRealChange(t *testing.T) {
 		c, err := redlock.New(redlock.Config{Nodes: cluster.RealAddrs(servers), MaxTTL: changeTTL})
 		require.NoError(t, err)
 		defer c.Close()
-		return !slices.ContainsFunc(c.Stats().Nodes, func(n redlock.Node) bool { return n.Guarded > 0 })
+		return !slices.ContainsFunc(c.Stats().Nodes, func(n redlock.Node) bool { return n.NoVoteFor > 0 })
 	})
 	list := func(numbers ...int) (addrs []string) {
 		for _, i := range numbers {

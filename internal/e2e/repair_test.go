@@ -24,7 +24,7 @@ func restartInTurn(t *testing.T, r *cluster.Cluster) {
 		require.NoError(t, s.Restart(true))
 		testkit.Await(t, "its vote", func() bool {
 			n := r.Stats().Nodes[i]
-			return n.Connects > before && n.Guarded == 0
+			return n.Connects > before && n.NoVoteFor == 0
 		})
 	}
 }

@@ -154,7 +154,7 @@ func TestNodes(t *testing.T) {
 			require.Positive(t, n.RoundTrip)
 			require.GreaterOrEqual(t, n.RoundTripMax, n.RoundTrip)
 			require.Zero(t, n.InFlight)
-			require.Zero(t, n.Guarded)
+			require.Zero(t, n.NoVoteFor)
 		}
 		r.Servers[1].Down()
 		testkit.Await(t, "down", func() bool { return !r.Stats().Nodes[1].Up })

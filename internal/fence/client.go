@@ -61,8 +61,9 @@ type Config struct {
 	Ring func()
 	// IsUp reports whether a node has a connection.
 	IsUp func(node int) bool
-	// Voting learns that a node has got its vote back.
+	// Voting learns that a node has got its vote back, and Forgot that one has lost it.
 	Voting func()
+	Forgot func(node int)
 }
 
 // Client is one client's part in fencing.

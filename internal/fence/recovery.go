@@ -151,8 +151,7 @@ func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
 	case request.Verb == fencing.RejoinVerb && a.Code == fencing.OK:
 		c.log(slog.LevelInfo, "redlock: node has its fenced vote back", "node", name, "floor", request.Floor)
 	case left > 0 && r.Due() != before:
-		c.log(slog.LevelWarn, "redlock: node has restarted, or forgotten its fencing tokens, and has no vote in fenced acquires: restart no other node before it has it back",
-			"node", name, "wait", left.Round(time.Millisecond))
+		c.cfg.Forgot(r.node)
 	}
 }
 

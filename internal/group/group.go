@@ -103,7 +103,7 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.maxTTL, NextMaxTTL: cfg.NextMaxTTL, Persistent: persistent,
 		Nodes: g.Addrs(), Now: cfg.members.Now.Nodes(), Next: next, Places: cfg.Places,
 		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
-		Ring: cfg.Ring, IsUp: g.IsUp, Voting: g.Voting,
+		Ring: cfg.Ring, IsUp: g.IsUp, Voting: g.Voting, Forgot: g.Forgot,
 	})
 }
 

@@ -99,7 +99,7 @@ func (n *Nodes) Node(i int) metrics.Node {
 	c, votes, in := n.fleet.Node(i), n.engine.Votes(i), n.cfg.members.in(i)
 	left, why := n.vote(i, &c)
 	return metrics.Node{
-		Index: n.Number(i), Addr: c.Addr, InNodes: in.Nodes, InNextNodes: in.NextNodes, Up: c.Up, Err: c.Err, Guarded: c.Guarded,
+		Index: n.Number(i), Addr: c.Addr, InNodes: in.Nodes, InNextNodes: in.NextNodes, Up: c.Up, Err: c.Err,
 		Server: c.Server, Dialect: command.Form(c.Form).String(), Connects: c.Connects,
 		RoundTrips: c.RoundTrips, RoundTrip: c.RoundTrip, RoundTripMax: c.RoundTripMax, InFlight: c.InFlight,
 		Granted: votes[quorum.Granted], Denied: votes[quorum.Denied], Failed: votes[quorum.Failed],
@@ -109,13 +109,13 @@ func (n *Nodes) Node(i int) metrics.Node {
 
 // vote is why a node has no vote in locks, and for how long still, if that is known.
 func (n *Nodes) vote(i int, at *conn.Node) (left time.Duration, why error) {
-	switch {
+	switch left = max(at.Guarded, n.fence.VoteIn(i)); {
 	case !at.Up:
-		return 0, at.Err
+		return left, at.Err
 	case at.Guarded > 0:
-		return max(at.Guarded, n.fence.VoteIn(i)), conn.ErrQuarantined
+		return left, conn.ErrQuarantined
 	}
-	return n.fence.VoteIn(i), n.fence.VoteOf(i)
+	return left, n.fence.VoteOf(i)
 }
 
 // Up notes that a node came up, and reports whether it can push. The driver lock is held, so the log and the
@@ -131,14 +131,28 @@ func (n *Nodes) Up(i int) (pushes bool) {
 	n.report(func() {
 		n.cfg.Logger.Info("redlock: node is up", "node", s.Addr, "server", s.Server, "releases by", s.Dialect)
 	}, n.cfg.OnNodeUp, s)
-	if s.Guarded > 0 {
+	if at.Guarded > 0 {
 		now := n.cfg.Clock.Now()
-		n.guards[i].Store(&guard{at.Unmet, at.Uptime, now, now + s.Guarded})
-		n.report(func() {
-			n.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet", "node", s.Addr, "for", s.Guarded)
-		}, n.cfg.OnNodeGuarded, s)
+		n.guards[i].Store(&guard{at.Unmet, at.Uptime, now, now + at.Guarded})
+		n.guarded(s)
 	}
 	return at.Pushes
+}
+
+// guarded notes that a node has no vote for a time.
+func (n *Nodes) guarded(s metrics.Node) {
+	n.report(func() {
+		n.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet: restart no other node before", "node", s.Addr, "for", s.NoVoteFor)
+	}, n.cfg.OnNodeGuarded, s)
+}
+
+// Forgot notes that a node has lost its fencing tokens. Of one that has restarted Up has done it.
+func (n *Nodes) Forgot(i int) {
+	n.engine.DriverLock().Lock()
+	defer n.engine.DriverLock().Unlock()
+	if n.fleet.Node(i).Guarded == 0 {
+		n.guarded(n.Node(i))
+	}
 }
 
 // Down notes that the connection of a node has ended, or that its first dial has failed. The

@@ -36,7 +36,6 @@ type Node struct {
 	InNodes, InNextNodes    bool
 	Up                      bool
 	Err                     error
-	Guarded                 time.Duration
 	Server, Dialect         string
 	Connects                uint64
 	RoundTrips              uint64

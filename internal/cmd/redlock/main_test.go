@@ -111,6 +111,39 @@ func holders(servers []*fakeredis.Server, key string) (n int) {
 	return n
 }
 
+// TestNodesStatus: on a healthy fleet of any kind it is 0, also where the first answers are late. It is 69 where too few may
+// vote, and where a fenced fleet that has just started is not initialized.
+func TestNodesStatus(t *testing.T) {
+	servers := cluster.Start(t, 3)
+	young := " -nodes " + strings.Join(fakeredis.Addrs(servers), ",")
+	on := func(want int, args string) string {
+		t.Helper()
+		status, out, errs := redlockOn(t, servers, strings.Fields(args)...)
+		require.Equal(t, want, status, out+errs)
+		return out
+	}
+	require.Equal(t, 3, strings.Count(on(exitOK, "nodes"+young), "no vote for "))
+	on(exitNoQuorum, "fence status -max-ttl 1s"+young)
+	servers[2].Down()
+	on(exitNoQuorum, "nodes"+young)
+	require.NoError(t, servers[2].Heal())
+
+	on(exitOK, "fence init -max-ttl 1s")
+	for _, s := range servers {
+		s.Delay(200 * time.Millisecond)
+	}
+	for _, args := range []string{"nodes", "nodes -fenced -max-ttl 1s", "fence status -max-ttl 1s"} {
+		out := on(exitOK, args)
+		require.Equal(t, 3, strings.Count(out, "votes"), out)
+		if args != "nodes" {
+			require.Equal(t, 3, strings.Count(out, " now "), out)
+		}
+	}
+	servers[0].Flush()
+	servers[1].Flush()
+	require.Equal(t, 2, strings.Count(on(exitNoQuorum, "nodes -fenced -max-ttl 1s"), "  no vote"))
+}
+
 // TestServe: what it says when it listens, and that it ends in order.
 func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
 )
 
 // tool is the settings of a command that looks at the nodes.
@@ -246,9 +247,9 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	_ = client.ReadyAll(look)
 	at, end := context.WithCancel(ctx)
 	end()
-	ready := client.Ready(at)
+	ready, states := client.Ready(at), client.Stats().Nodes
 	var all []node
-	for _, n := range client.Stats().Nodes {
+	for _, n := range states {
 		shown := node{
 			Node: n.Addr, In: t.in(n), Up: n.Up, Votes: n.NoVote == nil, Guarded: n.NoVoteFor.Seconds(),
 			Server: n.Server, Dialect: n.Dialect, Trip: n.RoundTrip.Seconds(), Serves: n.Serves,
@@ -273,15 +274,17 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%.3gms\t%s\n", n.Node, dash(n.In), state, dash(n.Serves), dash(n.Server), dash(n.Dialect), n.Trip*1000, n.Error)
 		}
 	})
-	if err == nil && ready != nil && !t.isYoung(client.Stats().Nodes) {
+	if err == nil && ready != nil && !t.areYoung(states) {
 		return &exit{exitNoQuorum, nil}
 	}
 	return err
 }
 
-// isYoung reports whether nothing is amiss: each node is up, and some only wait until they have been up for the longest TTL.
-func (t *tool) isYoung(all []redlock.Node) bool {
-	return !t.fenced && !slices.ContainsFunc(all, func(n redlock.Node) bool { return !n.Up || n.NoVote != nil && n.Guarded == 0 })
+// areYoung reports whether nothing is amiss: some nodes have no vote only until they have been up for the longest TTL.
+func (t *tool) areYoung(all []redlock.Node) bool {
+	return !slices.ContainsFunc(all, func(n redlock.Node) bool {
+		return n.NoVote != nil && (!errors.Is(n.NoVote, conn.ErrQuarantined) || t.fenced && n.Serves == "")
+	})
 }
 
 // in is the lists that have a node, while there are two.
