@@ -104,17 +104,24 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 	return outcome, err
 }
 
-// release releases a lock. What is not there after a release that was sent before has been released by it.
+// release releases a lock. A lock that is not there after a release without a quorum was released by that if it
+// would be valid still. If not, it may have ended before the release: then nothing is known but the first error.
 func release(ctx context.Context, lock redlock.Lock) error {
-	tries := 0
+	valid, unknown := time.Now().Add(lock.Remaining()), error(nil)
 	err := again(func() error {
-		tries++
-		return lock.Release(ctx)
+		err := lock.Release(ctx)
+		if errors.Is(err, redlock.ErrNoQuorum) {
+			unknown = err
+		}
+		return err
 	})
-	if tries > 1 && errors.Is(err, redlock.ErrNotHeld) {
+	switch {
+	case unknown == nil || !isGone(err):
+		return err
+	case time.Now().Before(valid):
 		return nil
 	}
-	return err
+	return unknown
 }
 
 // changes bounds how often a change begins anew because the lock has another holder meanwhile.

@@ -154,6 +154,36 @@ func TestLate(t *testing.T) {
 	})
 }
 
+// TestUnknownRelease: a release that a quorum has applied, and not answered in time, is known to have released
+// the lock while that would be valid, and later no more.
+func TestUnknownRelease(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		for _, left := range []time.Duration{2 * time.Second, 5 * time.Millisecond} {
+			_, err := s.Acquire(w.T.Context(), "k", "v", 2*time.Second)
+			require.NoError(t, err)
+			time.Sleep(2*time.Second - left)
+			for _, server := range w.Servers[1:] {
+				server.Mute()
+			}
+			time.AfterFunc(90*time.Millisecond, func() {
+				for _, server := range w.Servers[1:] {
+					_ = server.Heal()
+				}
+			})
+			outcome, err := s.Release(w.T.Context(), "k", grants.By("v"))
+			if left == 2*time.Second {
+				require.NoError(t, err)
+				require.Equal(t, grants.Done, outcome)
+			} else {
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 // TestShorter: a lock that is given a shorter TTL is free when that is over, for clients of the nodes too.
 func TestShorter(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
