@@ -14,7 +14,10 @@ import (
 const aboutBreak = `
 Break shows what it would release and asks. It then releases the one token that a quorum shows, on all
 nodes; a lock that is acquired meanwhile stays. The holder learns of it within a third of its TTL, or
-when it extends: its work does not end by this.`
+when it extends: its work does not end by this, but that of redlock run.
+
+  redlock break -config /etc/redlock.conf backup
+  redlock break -yes backup               asks nothing`
 
 func breakLock(ctx context.Context, env *environment, args []string) error {
 	yes := false

@@ -21,7 +21,9 @@ import (
 const aboutDemo = `
 Demo shows locks at work in ten seconds, with nothing to install: three masters inside this process, and
 three worker processes that want one lock. One master is killed, and one worker is stopped while it holds
-the lock.`
+the lock.
+
+  redlock demo`
 
 // demoTTL is the TTL of the lock of the demo, and what a node that has forgotten waits for.
 const demoTTL = time.Second

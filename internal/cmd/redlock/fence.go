@@ -17,6 +17,9 @@ have the same -max-ttl, and the same nodes by the same names. The other verbs ta
   fence change   with -next-nodes or -next-max-ttl, when no client without them is left: has such clients
                  refused, and those with the next settings alone served
 
+  redlock fence init -fenced -config /etc/redlock.conf
+  redlock fence recover -fenced -config /etc/redlock.conf -at-least 1790000000000000
+
 Each looks at all nodes first, and changes nothing if they are not as it needs them. Each may be cut off and made
 again. SERVES is "next" where a change is done, and "now" in groups that do not change.`
 

@@ -132,7 +132,7 @@ func report(env *environment, err error) int {
 }
 
 func help(ctx context.Context, env *environment, args []string) error {
-	if len(args) > 0 {
+	if len(args) > 0 && args[0] != "help" && args[0] != "-h" {
 		for _, sub := range subcommands {
 			if sub.name == args[0] {
 				return sub.run(ctx, env, []string{"-h"})

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -220,8 +223,38 @@ func TestBadInput(t *testing.T) {
 	status, out, _ := redlockOn(t, servers, "help")
 	require.Equal(t, exitOK, status)
 	require.Contains(t, out, "redlock serve")
-	status, out, _ = redlockOn(t, servers, "help", "serve")
-	require.Equal(t, exitOK, status)
-	require.Contains(t, out, "-no-ttl")
-	require.Equal(t, 1, strings.Count(out, "usage: redlock serve"))
+	for _, sub := range subcommands {
+		status, out, _ = redlockOn(t, servers, "help", sub.name)
+		require.Equal(t, exitOK, status, sub.name)
+		require.Contains(t, out, "\n  redlock "+sub.name, "an example")
+		require.LessOrEqual(t, strings.Count(out, "usage: "), 1)
+	}
+}
+
+// TestCompletion: bash completes commands, and the settings of each.
+func TestCompletion(t *testing.T) {
+	servers := cluster.Start(t, 1)
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		status, script, _ := redlockOn(t, servers, "completion", shell)
+		require.Equal(t, exitOK, status)
+		for _, sub := range subcommands {
+			require.Contains(t, script, sub.name)
+		}
+		require.Contains(t, script, "-wait-children", shell)
+		if shell != "bash" {
+			continue
+		}
+		for typed, want := range map[string]string{
+			"br": "break", "run -wait-": "-wait-children", "run -verb": "", "serve -drain 5s -no": "-no-ttl -node-timeout -nodes",
+		} {
+			words := strings.Fields(typed)
+			bash := exec.Command("bash", "-c", script+"\nCOMP_WORDS=(redlock "+typed+")\nCOMP_CWORD="+strconv.Itoa(len(words))+"\n_redlock; echo ${COMPREPLY[*]}")
+			out, err := bash.Output()
+			if errors.Is(err, exec.ErrNotFound) {
+				t.Skip("bash is not here")
+			}
+			require.NoError(t, err)
+			require.Equal(t, want, strings.TrimSpace(string(out)), typed)
+		}
+	}
 }

@@ -101,6 +101,27 @@ func isAlive(pid int) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
+// TestRunInterrupted: a wait for the lock that a signal ends has the status that shells give it, and leaves nothing.
+func TestRunInterrupted(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	binary, err := os.Executable()
+	require.NoError(t, err)
+	lock := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(servers)), "job", cluster.TTL)
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		asked := servers[0].Count("SET")
+		cmd := exec.Command(binary, shell("echo not run", flags(5, "-wait", "forever")...)...)
+		cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
+		require.NoError(t, cmd.Start())
+		testkit.Await(t, "it asks for the lock", func() bool { return servers[0].Count("SET") > asked })
+		require.NoError(t, cmd.Process.Signal(s))
+		_ = cmd.Wait()
+		require.Equal(t, 128+int(s), cmd.ProcessState.ExitCode())
+	}
+	require.NoError(t, lock.Release(t.Context()))
+	testkit.Await(t, "it is free", func() bool { return holders(servers, "job") == 0 })
+}
+
 // TestRunIsBroken: an operator who breaks the lock ends the program.
 func TestRunIsBroken(t *testing.T) {
 	t.Parallel()

@@ -118,7 +118,6 @@ func (s *settings) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(s.env.err, &slog.HandlerOptions{Level: level}))
 }
 
-// connect returns a client of the nodes.
 // shutdown ends a client once what it releases is released.
 func shutdown(c *redlock.Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -126,6 +125,7 @@ func shutdown(c *redlock.Client) {
 	_ = c.Shutdown(ctx)
 }
 
+// connect returns a client of the nodes.
 func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, Name: s.name, Logger: logger}
 	if err := s.configure(&cfg); err != nil {

@@ -104,7 +104,12 @@ func dash(text string) string {
 
 const aboutInspect = `
 Inspect shows what each node has at a key: the name of the holder's client, a digest of its token
-(the token itself could release the lock), and for how long.`
+(the token itself could release the lock), and for how long.
+
+  redlock inspect -nodes 10.0.0.1:6379,10.0.0.2:6379,10.0.0.3:6379 orders
+  redlock inspect -json orders | jq .ttl_seconds
+
+Its exit status is 69 where too few nodes answer.`
 
 // inspectOne asks the nodes what they have at the only key of a command.
 func inspectOne(ctx context.Context, client *redlock.Client, command string, keys []string) (redlock.KeyState, error) {
@@ -146,7 +151,10 @@ func inspect(ctx context.Context, env *environment, args []string) error {
 
 const aboutHeld = `
 Held reports which of the keys are held, one a line, for scripts. Without arguments it reads keys from
-standard input. Its exit status is 0 if all are held, 1 if one is not, 69 without a quorum.`
+standard input. Its exit status is 0 if all are held, 1 if one is not, 69 without a quorum.
+
+  redlock held backup || echo no backup runs
+  redlock held < keys.txt`
 
 func held(ctx context.Context, env *environment, args []string) error {
 	t, client, keys, err := newTool(env, "held [settings] [key…]", aboutHeld, args, nil)
@@ -207,7 +215,10 @@ it still may not, its version, and the round trip. Its exit status is 69 where t
 are up and have only started less than -max-ttl ago. With -next-nodes IN is "now", "next" or "both".
 
 With -fenced a node that needs redlock fence init has no vote, and SERVES is the clients that it serves:
-with these settings "now", with -next-nodes too "now+next", or with the next nodes alone "next".`
+with these settings "now", with -next-nodes too "now+next", or with the next nodes alone "next".
+
+  redlock nodes -nodes 10.0.0.1:6379,10.0.0.2:6379,10.0.0.3:6379
+  redlock nodes -config /etc/redlock.conf -fenced -json`
 
 func nodes(ctx context.Context, env *environment, args []string) error {
 	t, client, _, err := newTool(env, "nodes [settings]", aboutNodes, args, nil)
