@@ -186,6 +186,19 @@ func TestDatabasesAreApart(t *testing.T) {
 		DEL lock:n => :1
 		BLPOP lock-signal:n 1 => [$lock-signal:n $1]
 	`)
+	owner := all[3]
+	owner.expect("RL.LOCK only 60000 VALUE mine KEEP => [$token $mine")
+	for _, c := range all[:3] { // neither a value nor a digest is of another's lock
+		c.expect("RL.EXTEND only mine 1000 => nil\nRL.UNLOCK only mine => :0\nRL.WAIT only 1000 => :1\nDEL only => :0")
+		require.Equal(t, 3, strings.Count(c.ask("RL.INSPECT only"), "$digest $ $ttl-ms :0"))
+	}
+	require.NotContains(t, owner.ask("RL.INSPECT only"), "$digest $ ")
+	owner.expect("RL.EXTEND only mine 60000 => :60000\nRL.UNLOCK only mine => :1")
+	for range 20 { // the one is complete when the other begins
+		owner.send("RL.LOCK only 60000 VALUE mine", "DEL only")
+		require.Contains(t, owner.receive(), "$token $mine")
+		require.Equal(t, ":1", owner.receive())
+	}
 	all[0].expect("EXISTS x db1:x db0:x db1:db1:x b:x a:x => :6\nGET x => $a0\nRL.UNLOCK x b1 => :0\nBLPOP lock-signal:n 0.01 => nil\nRL.WAIT x 10 => :0")
 	all[1].expect("EXISTS x db1:x db0:x db1:db1:x b:x a:x => :6\nGET x => $a1")
 	all[2].expect("EXISTS x db1:x db0:x db1:db1:x b:x a:x => :6\nGET x => $b0")

@@ -63,32 +63,29 @@ func readMilliseconds(text string) (time.Duration, error) {
 // lock is RL.LOCK. It answers token, validity and fence, or nil: taken, or waited in vain.
 func (c *conn) lock(args []string, r *session.Reply) session.Plan {
 	q, err := readLock(args)
-	key := c.nodeKey(q.key)
 	if err == nil {
-		err = checkKey(key)
+		err = checkKey(c.nodeKey(q.key))
 	}
 	if err != nil {
 		c.fail(r, q.key, err)
 		return session.Plan{}
 	}
-	plan := session.Plan{Key: key, Alone: q.wait > 0 || q.keep, Waits: q.wait > 0} // KEEP changes the connection's state
-	plan.Run = func(ctx context.Context, r *session.Reply) func() {
-		return c.do(r, key, func() (*grants.Grant, error) {
-			g, err := c.acquireOwn(ctx, key, &q)
-			if g == nil {
-				r.Nil()
-				return nil, err
-			}
-			r.Map(3)
-			r.Bulk("token")
-			r.Bulk(q.value)
-			r.Bulk("validity-ms")
-			r.Int(g.Lock.Remaining().Milliseconds())
-			r.Bulk("fence")
-			r.Int(int64(g.Lock.Fence()))
-			return g, nil
-		})
-	}
+	plan := c.on(q.key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
+		g, err := c.acquireOwn(ctx, key, &q)
+		if g == nil {
+			r.Nil()
+			return nil, err
+		}
+		r.Map(3)
+		r.Bulk("token")
+		r.Bulk(q.value)
+		r.Bulk("validity-ms")
+		r.Int(g.Lock.Remaining().Milliseconds())
+		r.Bulk("fence")
+		r.Int(int64(g.Lock.Fence()))
+		return g, nil
+	})
+	plan.Alone, plan.Waits = q.wait > 0 || q.keep, q.wait > 0 // KEEP changes the connection's state
 	return plan
 }
 
