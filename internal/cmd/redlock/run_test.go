@@ -108,6 +108,7 @@ func TestRunInterrupted(t *testing.T) {
 	binary, err := os.Executable()
 	require.NoError(t, err)
 	lock := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(servers)), "job", cluster.TTL)
+	testkit.Await(t, "all nodes have it", func() bool { return holders(servers, "job") == 3 })
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		asked := servers[0].Count("SET")
 		cmd := exec.Command(binary, shell("echo not run", flags(5, "-wait", "forever")...)...)
