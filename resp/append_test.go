@@ -23,6 +23,12 @@ func TestAppend(t *testing.T) {
 		{"bulk of nil", resp.AppendBulk(nil, []byte(nil)), "$0\r\n\r\n"},
 		{"bulk string", resp.AppendBulkString(nil, "hello, world"), "$12\r\nhello, world\r\n"},
 		{"bulk string empty", resp.AppendBulkString(nil, ""), "$0\r\n\r\n"},
+		{"map", resp.AppendHeader(nil, resp.Map, 12), "%12\r\n"},
+		{"push", resp.AppendHeader(nil, resp.Push, 2), ">2\r\n"},
+		{"verbatim", resp.AppendPayload(nil, resp.Verbatim, "txt:a\r\nb"), "=8\r\ntxt:a\r\nb\r\n"},
+		{"error", resp.AppendLine(nil, resp.Error, "ERR two\r\nlines"), "-ERR two  lines\r\n"},
+		{"null", resp.AppendLine(nil, resp.Null, ""), "_\r\n"},
+		{"integer", resp.AppendInt(nil, -42), ":-42\r\n"},
 	}
 	for _, test := range tests {
 		assert.Equal(t, test.want, string(test.got), test.name)

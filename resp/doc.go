@@ -51,7 +51,7 @@
 //
 // # What is promised
 //
-// A proxy can be written with this package alone: it decodes commands and replies, skips
-// frames that are too large to keep, and encodes commands. A frame that is accepted today
+// A proxy can be written with this package alone, as the example shows: it decodes and encodes commands
+// and replies of every kind, and skips frames that are too large to keep. A frame that is accepted today
 // stays accepted, and no input makes Decode or Skip allocate, recurse or panic.
 package resp

@@ -63,7 +63,7 @@ var restricted = map[string][]string{
 	"internal/realredis":                {"bench", "internal/testkit"},
 	"internal/knobs":                    {"redlock", "internal/group", "bench", "internal/testkit"},
 	"internal/testkit":                  {},
-	"github.com/tidwall/redcon":         {"bench", "internal/fakeredis", "internal/session"},
+	"github.com/tidwall/redcon":         {"bench", "internal/fakeredis"},
 	"internal/luascript":                {"internal/frontend"},
 	"github.com/stretchr/testify":       {"bench", "internal/testkit"},
 	"github.com/valyala/bytebufferpool": {"bench", "redlock", "conn"},

@@ -30,6 +30,5 @@
 // buffer (idleness). Server.mu is taken before Session.mu.
 //
 // The bytes are decoded by package resp, since it bounds what a client announces before it is
-// used; redcon's Reader does not (a bulk of 2^63-1 bytes panics it). Replies are written by
-// redcon's functions.
+// used; redcon's Reader does not (a bulk of 2^63-1 bytes panics it).
 package session

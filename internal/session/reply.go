@@ -1,10 +1,6 @@
 package session
 
-import (
-	"strings"
-
-	"github.com/tidwall/redcon"
-)
+import "github.com/redlock-go/redlock/resp"
 
 // Reply is the reply to one command, in the protocol of its connection. Each command writes exactly
 // one value, or several of Push; an Array, a Map or a Push is followed by its elements.
@@ -18,9 +14,9 @@ func (r *Reply) SetRESP3(on bool) { r.resp3 = on }
 
 // OK writes the status of success. It, Simple, Int and Bulk are alike in both protocols.
 func (r *Reply) OK()             { r.Simple("OK") }
-func (r *Reply) Simple(s string) { r.buf = redcon.AppendString(r.buf, s) }
-func (r *Reply) Int(n int64)     { r.buf = redcon.AppendInt(r.buf, n) }
-func (r *Reply) Bulk(s string)   { r.buf = redcon.AppendBulkString(r.buf, s) }
+func (r *Reply) Simple(s string) { r.buf = resp.AppendLine(r.buf, resp.SimpleString, s) }
+func (r *Reply) Int(n int64)     { r.buf = resp.AppendInt(r.buf, n) }
+func (r *Reply) Bulk(s string)   { r.buf = resp.AppendBulkString(r.buf, s) }
 
 // Bool writes 1 or 0.
 func (r *Reply) Bool(is bool) {
@@ -42,31 +38,28 @@ func (r *Reply) null(resp2 string) {
 	r.buf = append(r.buf, resp2...)
 }
 
-// Array begins an array of n elements, Map one of n pairs.
-func (r *Reply) Array(n int) { r.buf = redcon.AppendArray(r.buf, n) }
+// Array begins an array of n elements, Map one of n pairs, which in RESP2 is an array.
+func (r *Reply) Array(n int) { r.buf = resp.AppendArray(r.buf, n) }
 
 func (r *Reply) Map(pairs int) {
-	if !r.resp3 {
+	if r.resp3 {
+		r.buf = resp.AppendHeader(r.buf, resp.Map, pairs)
+	} else {
 		r.Array(2 * pairs)
-		return
 	}
-	from := len(r.buf)
-	r.buf = redcon.AppendArray(r.buf, pairs)
-	r.buf[from] = '%'
 }
 
 // Push begins a message of n elements, which in RESP2 is an array.
 func (r *Reply) Push(n int) {
-	from := len(r.buf)
-	if r.Array(n); r.resp3 {
-		r.buf[from] = '>'
+	if r.resp3 {
+		r.buf = resp.AppendHeader(r.buf, resp.Push, n)
+	} else {
+		r.Array(n)
 	}
 }
 
-var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
-
 // Error writes an error: a code in capitals, a space and a text. Line breaks become spaces.
-func (r *Reply) Error(text string) { r.buf = redcon.AppendError(r.buf, oneLine.Replace(text)) }
+func (r *Reply) Error(text string) { r.buf = resp.AppendLine(r.buf, resp.Error, text) }
 
 // Reset forgets what was written.
 func (r *Reply) Reset() { r.buf = r.buf[:0] }
