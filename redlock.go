@@ -27,8 +27,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/metrics"
@@ -158,7 +158,7 @@ func New(cfg Config) (*Client, error) {
 		Nodes: cfg.Nodes, NextNodes: cfg.NextNodes, Name: cfg.Name, Fenced: cfg.Fenced, NextMaxTTL: cfg.NextMaxTTL, NoHandOver: cfg.NoHandOver,
 		Logger: cfg.Logger, Retry: group.Retry(cfg.Retry),
 		Engine: engine.Config{MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout},
-		Conn: conn.Config{
+		Conn: fleet.Config{
 			TLS: cfg.TLS, TLSFor: cfg.TLSFor, Credentials: cfg.Credentials, Dialer: cfg.Dialer,
 			Portable: cfg.Portable, DialTimeout: cfg.DialTimeout, StallTimeout: cfg.StallTimeout,
 		},

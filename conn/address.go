@@ -34,7 +34,8 @@ func newLogin(user, password string) login {
 	return func() (string, string) { return user, password }
 }
 
-func (a Address) credentials() (user, password string) {
+// Login returns the credentials, or two empty strings.
+func (a Address) Login() (user, password string) {
 	if a.login == nil {
 		return "", ""
 	}
@@ -163,8 +164,8 @@ func hostPort(s string) (string, error) {
 
 // Equal reports whether a and b are one node, with the same credentials and options.
 func (a Address) Equal(b Address) bool {
-	user, password := a.credentials()
-	user2, password2 := b.credentials()
+	user, password := a.Login()
+	user2, password2 := b.Login()
 	return a.Network == b.Network && a.Host == b.Host && a.TLS == b.TLS && a.Database == b.Database &&
 		a.Persistent == b.Persistent && user == user2 && password == password2
 }

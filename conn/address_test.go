@@ -46,7 +46,7 @@ func TestParseAddress(t *testing.T) {
 			assert.Equal(t, want.host, a.Host)
 			assert.Equal(t, want.tls, a.TLS)
 			assert.Equal(t, want.database, a.Database)
-			user, password := a.credentials()
+			user, password := a.Login()
 			assert.Equal(t, want.user, user)
 			assert.Equal(t, want.password, password)
 			assert.Equal(t, want.host, a.String())
@@ -146,11 +146,10 @@ func TestParseAddressesRefusesDuplicates(t *testing.T) {
 func TestAddressesHideCredentials(t *testing.T) {
 	a, err := parseAddress("redis://user:" + marked + "@host")
 	require.NoError(t, err)
-	cfg := Config{Addresses: []Address{a}}
 	hidden := struct{ inner struct{ a []Address } }{}
-	hidden.inner.a = cfg.Addresses
+	hidden.inner.a = []Address{a}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t"} {
-		for _, v := range []any{a, &a, cfg, &cfg, hidden, &Fleet{cfg: cfg}, []any{a}, map[string]Address{"a": a}} {
+		for _, v := range []any{a, &a, hidden, []any{a}, map[string]Address{"a": a}} {
 			text := fmt.Sprintf(verb, v)
 			assert.NotContains(t, text, marked, "%s of %T", verb, v)
 			assert.NotContains(t, text, fmt.Sprintf("%x", marked), "%s of %T", verb, v)

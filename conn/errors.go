@@ -3,8 +3,6 @@ package conn
 import (
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -69,62 +67,6 @@ var (
 	ErrUnscripted = refusal.ErrUnscripted
 )
 
-// misconfigured reports whether err means that a node must not be used for
-// locks, now or later, healthy or not: it is another node's second
-// address, a replica, part of a cluster, or a sentinel. A client should not
-// start with one.
-func misconfigured(err error) bool {
-	return errors.Is(err, ErrSameServer) || errors.Is(err, ErrNotMaster) ||
-		errors.Is(err, ErrCluster) || errors.Is(err, ErrSentinel)
-}
-
-// permanent reports whether err is one that only a change of configuration will
-// end, here or on the server: all that is misconfigured, refused credentials,
-// missing permissions or scripts, commands that are not understood, certificates that are not
-// trusted, and other protocols than ours. Such a node is dialed at most
-// once a second.
-func permanent(err error) bool {
-	return misconfigured(err) || errors.Is(err, ErrAuth) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoRunID) || errors.Is(err, ErrTooOld) ||
-		errors.Is(err, ErrUnscripted) || errors.Is(err, ErrNotRESP) || errors.Is(err, ErrNotTLS) ||
-		errors.Is(err, ErrRefused) || errors.Is(err, ErrUntrusted) || errors.Is(err, refusal.ErrProtected)
-}
-
-// classes is the kinds of errors that kept a node down, each to be reported once.
-type classes []string
-
-// maxClasses bounds how many are told apart.
-const maxClasses = 16
-
-// isNew notes the class of an error, and reports whether it was not known. It is one of the errors above, or
-// else the innermost error, such as "connection refused".
-func (c *classes) isNew(err error) bool {
-	class := ""
-	for _, of := range []error{
-		ErrAuth, ErrForbidden, ErrUnscripted, ErrNotMaster, ErrCluster, ErrSentinel, ErrSameServer, ErrNoRunID, ErrTooOld, ErrNotRESP,
-		ErrNotTLS, ErrUntrusted, refusal.ErrProtected, refusal.ErrCrowded, ErrRefused, ErrStalled, os.ErrDeadlineExceeded,
-	} {
-		if errors.Is(err, of) {
-			class = of.Error()
-			break
-		}
-	}
-	for class == "" {
-		inner := errors.Unwrap(err)
-		if hidden, ok := err.(*cause); ok {
-			inner = hidden.err
-		}
-		if inner == nil {
-			class = err.Error()
-		}
-		err = inner
-	}
-	if slices.Contains(*c, class) || len(*c) == maxClasses {
-		return false
-	}
-	*c = append(*c, class)
-	return true
-}
-
 // Error is a failure of one node, with the action that failed. Its text is
 // one line of at most a few hundred bytes, however long the node's answer was.
 type Error struct {
@@ -139,6 +81,9 @@ func (e *Error) Error() string {
 
 // Reason returns the text of the cause alone, for a message that names the node itself.
 func (e *Error) Reason() string { return plain(strings.TrimPrefix(e.Err.Error(), "conn: ")) }
+
+// MarshalText returns the text of Error, so that a node in JSON shows why it is down.
+func (e *Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
@@ -159,13 +104,3 @@ func plain(text string) string {
 		return r
 	}, text)
 }
-
-// notSent marks a cause with ErrNotSent: no byte of a command was written.
-type notSent struct{ cause error }
-
-func (e *notSent) Error() string { return e.cause.Error() }
-func (e *notSent) Unwrap() error { return e.cause }
-
-// Is reports ErrNotSent. An Unwrap that returns two errors would allocate a slice for
-// each batch that fails on a node that is down.
-func (e *notSent) Is(target error) bool { return target == ErrNotSent }

@@ -9,14 +9,12 @@
 // The allowed imports, downwards only:
 //
 //	bench ─> redlock ─┬─> internal/router ─> internal/group ─> internal/engine, lease, …
-//	                  ├─> conn ────> resp, bytebufferpool
-//	                  ├─> quorum
-//	                  └─> internal/… ─> resp, quorum, conn
+//	                  ├─> conn, quorum
+//	                  └─> internal/… ─> resp, quorum, conn; internal/fleet ─> bytebufferpool
 //
 // The root package says what is promised and internal/group, which only the root and the
 // router may import, does it. resp and quorum import the standard library alone, so that the
-// wire format and the protocol can be tested without a server. conn may use
-// internal/… too, but not internal/engine, which is built on conn. Only tests, bench and
+// wire format and the protocol can be tested without a server. internal/fleet knows no locks. Only tests, bench and
 // conn/conntest see the test servers, and so redcon: a user of the library compiles a server
 // only where a test imports conn/conntest.
 //

@@ -134,7 +134,7 @@ func TestNewIsBoundByDialTimeout(t *testing.T) {
 }
 
 // TestConfigErrors: each names the field or the node, and shows no password. Addresses alone are
-// tested in package conn.
+// tested in package fleet.
 func TestConfigErrors(t *testing.T) {
 	nodes := func(n int) (list []string) {
 		for i := range n {

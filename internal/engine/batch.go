@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -120,8 +121,8 @@ func (b *batch) add(op *Op) {
 
 // write encodes the commands, once in each form, and links the wires to
 // the list that goes to the fleet.
-func (b *batch) write(operands []command.Operand, forms []conn.Form) {
-	var f conn.Form // for when no node is up
+func (b *batch) write(operands []command.Operand, forms []fleet.Form) {
+	var f fleet.Form // for when no node is up
 	if len(forms) > 0 {
 		f = forms[0]
 	}

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -80,7 +80,7 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 }
 
 // parse reads the commands of a batch.
-func parse(w *world, b *conn.Batch) (cmds []sentCommand, err error) {
+func parse(w *world, b *fleet.Batch) (cmds []sentCommand, err error) {
 	eachCommand(b.Buf, func(verb string, kind Kind, operands []command.Operand) {
 		cmd := sentCommand{kind: kind, load: verb == "SCRIPT", native: kind != Acquire && verb != "EVALSHA", world: w}
 		cmd.retried = len(cmds) > 0 && cmds[len(cmds)-1].load

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/fleet"
 )
 
 // waitingOps are the operations that would go into one batch, by class.
@@ -92,7 +92,7 @@ func TestAligningWaitsWhereItIsInVain(t *testing.T) {
 func TestCallersComeIntoStep(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		speak conn.Form
+		speak fleet.Form
 		same  bool
 		apart bool
 	}{

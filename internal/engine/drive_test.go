@@ -180,7 +180,7 @@ func TestDialersBeforeStart(t *testing.T) {
 		lock := e.DriverLock()
 		notified, left := make(chan struct{}), make(chan struct{})
 		lock.Lock()
-		go func() { // as conn.Fleet.dial
+		go func() { // as Fleet.dial
 			lock.Lock()
 			e.Notify(func() { close(notified) })
 			lock.Unlock()

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -21,19 +21,19 @@ const (
 	maxBatchKeys = 256 << 10 // bytes of keys
 )
 
-// Fleet has the methods of the nodes that the engine uses; *conn.Fleet is one. Its
-// contract is that of package conn.
+// Fleet has the methods of the nodes that the engine uses; *fleet.Fleet is one. Its
+// contract is that of package fleet.
 type Fleet interface {
 	Len() int
-	Forms() []conn.Form
-	Node(node int) conn.Node // the engine uses Form and Connection
-	SetForm(node int, f conn.Form)
+	Forms() []fleet.Form
+	Node(node int) fleet.Node // the engine uses Form and Connection
+	SetForm(node int, f fleet.Form)
 	Quarantined() uint64
 	Away() uint64
 	Fault(node int) error
 	NoteTTL(d time.Duration)
-	Send(b *conn.Batch)
-	SendTo(node int, b *conn.Batch)
+	Send(b *fleet.Batch)
+	SendTo(node int, b *fleet.Batch)
 	Sweep(d time.Duration)
 	Check()
 	CanBlock() bool

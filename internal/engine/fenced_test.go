@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -17,7 +17,7 @@ func newFenced(t *testing.T) *scriptedFleet {
 	p := newScripted(t, 3)
 	p.engine.fence = &command.Fence{Set: "set"}
 	for node := range p.nodes {
-		p.speaks = append(p.speaks, conn.Form(command.Form(0).ForNode(node)))
+		p.speaks = append(p.speaks, fleet.Form(command.Form(0).ForNode(node)))
 		p.engine.fence.Me[node] = []byte("fleet:run")
 	}
 	return p

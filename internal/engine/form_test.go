@@ -8,17 +8,18 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 var (
-	scripts = conn.Form(0)
-	valkey  = conn.Form(command.DelIfEq)
-	redis   = conn.Form(command.DelEx)
+	scripts = fleet.Form(0)
+	valkey  = fleet.Form(command.DelIfEq)
+	redis   = fleet.Form(command.DelEx)
 )
 
 // newMixed is a scriptedFleet of which each node speaks one of the forms.
-func newMixed(t *testing.T, speaks ...conn.Form) *scriptedFleet {
+func newMixed(t *testing.T, speaks ...fleet.Form) *scriptedFleet {
 	p := newScripted(t, len(speaks))
 	p.speaks = speaks
 	return p
@@ -28,7 +29,7 @@ func newMixed(t *testing.T, speaks ...conn.Form) *scriptedFleet {
 // nodes count together.
 func TestMixedFleet(t *testing.T) {
 	p := newMixed(t, valkey, scripts, redis, scripts, valkey)
-	yes := map[conn.Form][2]string{scripts: {one, one}, valkey: {":1\r\n", one}, redis: {":1\r\n", zero}}
+	yes := map[fleet.Form][2]string{scripts: {one, one}, valkey: {":1\r\n", one}, redis: {":1\r\n", zero}}
 	for i, kind := range []Kind{Release, Extend} {
 		op := p.submit(kind, "key")
 		require.Len(t, p.sent, 3)
@@ -55,7 +56,7 @@ func TestMixedFleet(t *testing.T) {
 		p.sent = nil
 	}
 	// With one form less there is one encoding less, and the buffers stay.
-	p.speaks = []conn.Form{valkey, valkey, valkey, valkey, valkey}
+	p.speaks = []fleet.Form{valkey, valkey, valkey, valkey, valkey}
 	op := p.submit(Release, "key")
 	require.Len(t, p.sent, 1)
 	p.all(p.sent[0], ":0\r\n")
@@ -71,7 +72,7 @@ func TestNativeCommandRefused(t *testing.T) {
 		"-ERR unknown command 'DELIFEQ', with args beginning with: 'key'\r\n",
 		"-ERR syntax error\r\n",
 	} {
-		for _, native := range []conn.Form{valkey, redis} {
+		for _, native := range []fleet.Form{valkey, redis} {
 			const sha = command.ReleaseSHA1
 			p := newMixed(t, native, native, native)
 			op := p.submit(Release, "key")

@@ -3,7 +3,7 @@ package engine
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -30,7 +30,7 @@ type link struct {
 	decoder  resp.Decoder
 
 	number  uint64 // of the connection
-	form    conn.Form
+	form    fleet.Form
 	life    int           // of the master, when it was last met
 	guarded time.Duration // until then, on the client's clock, it has no vote
 }
@@ -77,7 +77,7 @@ func (l *link) connect() {
 	l.pipe = &pipe{link: l, life: l.master.life}
 	l.number++
 	l.decoder.Reset()
-	l.form = conn.Form(0)
+	l.form = fleet.Form(0)
 	if !l.master.forbids {
 		l.form = l.master.form
 	}

@@ -3,8 +3,8 @@ package engine
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -22,7 +22,7 @@ type master struct {
 	keys    [maxKeys]held
 	scripts loaded
 
-	form    conn.Form
+	form    fleet.Form
 	forbids bool // refuses the native commands
 	life    int  // counts restarts
 

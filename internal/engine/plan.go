@@ -3,8 +3,8 @@ package engine
 import (
 	"hash/maphash"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fleet"
 )
 
 // A segment's commands are written by command.Kind.Rank.
@@ -40,7 +40,7 @@ func (p *planner) init() {
 // forms. With mayDefer it may defer some of them, which it returns; none of a list in
 // which a key occurs twice, since others would overtake them, or with releases that no
 // caller waits for.
-func (p *planner) plan(b *batch, first *Op, n int, forms []conn.Form, mayDefer bool) (later list) {
+func (p *planner) plan(b *batch, first *Op, n int, forms []fleet.Form, mayDefer bool) (later list) {
 	p.seen.reset(n)
 	for op := first; op != nil; {
 		next := op.next

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -18,14 +18,14 @@ import (
 // the node has answered or failed, perhaps long after the caller has gone. The last one
 // gives it back to the pool.
 type Query struct {
-	conn.Batch // the caller sets Buf and Replies
-	Node       int
-	Connection uint64         // of the node that it is meant for; 0: any
-	Timeout    time.Duration  // from sending on
-	Said       []command.Said // valid once it is answered: as many as came
-	Err        error          // why there are fewer
-	Took       time.Duration  // from sending to the last reply
-	Ring       func()         // is called once it is answered, under the driver lock; may be nil
+	fleet.Batch // the caller sets Buf and Replies
+	Node        int
+	Connection  uint64         // of the node that it is meant for; 0: any
+	Timeout     time.Duration  // from sending on
+	Said        []command.Said // valid once it is answered: as many as came
+	Err         error          // why there are fewer
+	Took        time.Duration  // from sending to the last reply
+	Ring        func()         // is called once it is answered, under the driver lock; may be nil
 
 	engine   *Engine
 	answered chan struct{} // holds one
@@ -119,7 +119,7 @@ func (q *Query) drop() {
 	q.engine.queries.pool.Put(q)
 }
 
-// Reply implements conn.Owner.
+// Reply implements fleet.Owner.
 func (q *Query) Reply(_, i int, v *resp.Value) error {
 	s := command.ReadSaid(v)
 	q.engine.queries.heard[q.Node] = q.engine.clock.Now()
@@ -139,10 +139,10 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 	return nil
 }
 
-// Fail implements conn.Owner.
+// Fail implements fleet.Owner.
 func (q *Query) Fail(_, _ int, err error) { q.end(err) }
 
-// Done implements conn.Owner.
+// Done implements fleet.Owner.
 func (q *Query) Done() {
 	e := q.engine
 	e.queries.owed[q.Node] -= q.Replies

@@ -3,8 +3,8 @@ package engine
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -42,7 +42,7 @@ type repairs struct {
 
 // repairing is repairs that one node is sent together.
 type repairing struct {
-	conn.Batch
+	fleet.Batch
 	engine *Engine
 	node   int
 }
@@ -133,7 +133,7 @@ func (e *Engine) sendRepairs() {
 	}
 }
 
-// Reply implements conn.Owner. Whether the key was set does not matter: it is no vote.
+// Reply implements fleet.Owner. Whether the key was set does not matter: it is no vote.
 func (r *repairing) Reply(_, _ int, v *resp.Value) error {
 	if v.IsError() {
 		if x := command.Refused(Acquire, command.Scripts, 1, v.Bytes, false); x.Fatal {
@@ -147,10 +147,10 @@ func (r *repairing) Reply(_, _ int, v *resp.Value) error {
 	return nil
 }
 
-// Fail implements conn.Owner.
+// Fail implements fleet.Owner.
 func (r *repairing) Fail(_, _ int, _ error) {}
 
-// Done implements conn.Owner.
+// Done implements fleet.Owner.
 func (r *repairing) Done() {
 	e := r.engine
 	e.repairs.owed[r.node] -= r.Replies

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/internal/testkit/manual"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -16,8 +17,8 @@ import (
 // without goroutines.
 type scriptedFleet struct {
 	plain
-	speaks  []conn.Form // by node; nil is scripts, of all
-	guarded uint64      // nodes without a vote, a bit each
+	speaks  []fleet.Form // by node; nil is scripts, of all
+	guarded uint64       // nodes without a vote, a bit each
 	t       *testing.T
 	engine  *Engine
 	clock   *manual.Clock
@@ -35,7 +36,7 @@ type scriptedFleet struct {
 
 // sentBatch is one batch as it was sent. Of a retry, only one node has it.
 type sentBatch struct {
-	batch   *conn.Batch
+	batch   *fleet.Batch
 	bytes   string
 	next    []int // by node: the reply that comes next, or -1 when it is done
 	waiting int
@@ -110,7 +111,7 @@ func (p *scriptedFleet) Fault(node int) error {
 func (p *scriptedFleet) Quarantined() uint64 { return p.guarded }
 func (p *scriptedFleet) Away() uint64        { return p.down }
 
-func (p *scriptedFleet) Forms() (ds []conn.Form) {
+func (p *scriptedFleet) Forms() (ds []fleet.Form) {
 	for _, d := range p.speaks {
 		if !slices.Contains(ds, d) {
 			ds = append(ds, d)
@@ -119,18 +120,18 @@ func (p *scriptedFleet) Forms() (ds []conn.Form) {
 	return ds
 }
 
-func (p *scriptedFleet) Node(node int) conn.Node {
-	n := conn.Node{Connection: 1}
+func (p *scriptedFleet) Node(node int) fleet.Node {
+	n := fleet.Node{Connection: 1}
 	if p.speaks != nil {
 		n.Form = p.speaks[node]
 	}
 	return n
 }
 
-func (p *scriptedFleet) SetForm(node int, f conn.Form) { p.speaks[node] = f }
+func (p *scriptedFleet) SetForm(node int, f fleet.Form) { p.speaks[node] = f }
 
 // Send makes a sentBatch of each form, which only those that speak it have.
-func (p *scriptedFleet) Send(b *conn.Batch) {
+func (p *scriptedFleet) Send(b *fleet.Batch) {
 	var batches []*sentBatch
 	for ; b != nil; b = b.Next {
 		s := &sentBatch{b, string(b.Buf), make([]int, p.nodes), 1}
@@ -155,7 +156,7 @@ func (p *scriptedFleet) Send(b *conn.Batch) {
 	}
 }
 
-func (p *scriptedFleet) SendTo(node int, b *conn.Batch) {
+func (p *scriptedFleet) SendTo(node int, b *fleet.Batch) {
 	s := &sentBatch{b, string(b.Buf), make([]int, p.nodes), 1}
 	for i := range s.next {
 		s.next[i] = -1
@@ -282,14 +283,14 @@ func (p *scriptedFleet) submit(kind Kind, key string) *countedOp {
 // plain is part of a Fleet whose nodes know scripts only and never restart.
 type plain struct{}
 
-func (plain) Forms() []conn.Form     { return nil }
-func (plain) Node(int) conn.Node     { return conn.Node{Connection: 1} }
-func (plain) SetForm(int, conn.Form) {}
-func (plain) Wake()                  {}
-func (plain) Quarantined() uint64    { return 0 }
-func (plain) Away() uint64           { return 0 }
-func (plain) Fault(int) error        { return nil }
-func (plain) NoteTTL(time.Duration)  {}
+func (plain) Forms() []fleet.Form     { return nil }
+func (plain) Node(int) fleet.Node     { return fleet.Node{Connection: 1} }
+func (plain) SetForm(int, fleet.Form) {}
+func (plain) Wake()                   {}
+func (plain) Quarantined() uint64     { return 0 }
+func (plain) Away() uint64            { return 0 }
+func (plain) Fault(int) error         { return nil }
+func (plain) NoteTTL(time.Duration)   {}
 
 // enqueue is Submit without the drive after it.
 func (e *Engine) enqueue(op *Op) error { return e.enqueueAt(op, e.clock.Now()) }

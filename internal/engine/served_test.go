@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/fleet"
 )
 
 // served is an engine with its goroutines, on a fleet of servers in this process.
@@ -24,7 +25,7 @@ func newServed(t *testing.T, nodes int, portable bool) *served {
 	s.Engine = New(Config{Clock: clock.New(), MaxWaiting: 1 << 16, Timeout: time.Minute})
 	addresses, err := conn.ParseAddresses(fakeredis.Addrs(s.servers))
 	require.NoError(t, err)
-	fleet, err := conn.New(conn.Config{Addresses: addresses, Portable: portable, OnUp: s.NodeUp, StallTimeout: time.Minute}, s.DriverLock())
+	fleet, err := fleet.New(fleet.Config{Addresses: addresses, Portable: portable, OnUp: s.NodeUp, StallTimeout: time.Minute}, s.DriverLock())
 	require.NoError(t, err)
 	s.Start(fleet)
 	fleet.AwaitFirstDials()

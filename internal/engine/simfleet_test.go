@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/fleet"
 )
 
 // simFleet is one client's Fleet in a world.
@@ -15,7 +16,7 @@ type simFleet struct {
 	world   *world
 	client  *client
 	links   []*link
-	flights map[*conn.Batch]*flight
+	flights map[*fleet.Batch]*flight
 	armed   bool
 	closed  bool
 	blocks  bool // Sweep can block, in world time
@@ -31,7 +32,7 @@ type simFleet struct {
 
 // flight is a batch from Send to Done.
 type flight struct {
-	batch   *conn.Batch
+	batch   *fleet.Batch
 	cmds    []sentCommand
 	sum     uint64
 	waiting int
@@ -50,7 +51,7 @@ func (e *unsentError) Error() string   { return e.cause.Error() }
 func (e *unsentError) Unwrap() []error { return []error{e.cause, conn.ErrNotSent} }
 
 func newSimFleet(c *client) *simFleet {
-	f := &simFleet{world: c.world, client: c, flights: map[*conn.Batch]*flight{}, blocks: c.world.chance(50)}
+	f := &simFleet{world: c.world, client: c, flights: map[*fleet.Batch]*flight{}, blocks: c.world.chance(50)}
 	masters := c.world.masters
 	if c.world.rules.halves { // three of five, only the middle one of which all have
 		masters = masters[2*(c.index%2):][:3]
@@ -65,7 +66,7 @@ func (f *simFleet) Len() int       { return len(f.links) }
 func (f *simFleet) CanBlock() bool { return f.blocks }
 func (f *simFleet) Wait() bool     { panic("there is no reader goroutine") }
 
-func (f *simFleet) Forms() (ds []conn.Form) {
+func (f *simFleet) Forms() (ds []fleet.Form) {
 	for _, l := range f.links {
 		if l.up && !slices.Contains(ds, l.form) {
 			ds = append(ds, l.form)
@@ -90,11 +91,11 @@ func (f *simFleet) Fault(node int) error {
 	return nil
 }
 
-func (f *simFleet) Node(node int) conn.Node {
-	return conn.Node{Form: f.links[node].form, Connection: f.links[node].number}
+func (f *simFleet) Node(node int) fleet.Node {
+	return fleet.Node{Form: f.links[node].form, Connection: f.links[node].number}
 }
 
-func (f *simFleet) SetForm(node int, form conn.Form) {
+func (f *simFleet) SetForm(node int, form fleet.Form) {
 	f.world.note("form", f.client.index, node, int(form))
 	f.links[node].form = form
 }
@@ -112,7 +113,7 @@ func (f *simFleet) Quarantined() (nodes uint64) {
 }
 
 // takeOff begins a flight.
-func (f *simFleet) takeOff(b *conn.Batch) *flight {
+func (f *simFleet) takeOff(b *fleet.Batch) *flight {
 	cmds, err := parse(f.world, b)
 	if err != nil {
 		f.world.check.fail("wire", err.Error())
@@ -136,7 +137,7 @@ func (f *simFleet) done(fl *flight) {
 	fl.batch.Owner.Done()
 }
 
-func (f *simFleet) Send(b *conn.Batch) {
+func (f *simFleet) Send(b *fleet.Batch) {
 	var flights []*flight // one for each form
 	for wire := b; wire != nil; wire = wire.Next {
 		flights = append(flights, f.takeOff(wire))
@@ -173,7 +174,7 @@ func happen(things *[]func()) {
 	}
 }
 
-func (f *simFleet) SendTo(node int, b *conn.Batch) {
+func (f *simFleet) SendTo(node int, b *fleet.Batch) {
 	fl := f.takeOff(b)
 	what, paid := "retry", false
 	if paid = b.Owner.(*wire).batch.isHint; paid {

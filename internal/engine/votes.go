@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -16,7 +17,7 @@ import (
 // answers. Rounds have the same order in all forms. An errand is a wire for
 // one node alone.
 type wire struct {
-	conn.Batch
+	fleet.Batch
 	batch  *batch
 	spans  []span
 	errand bool
@@ -40,8 +41,8 @@ func (op *Op) operand() command.Operand {
 }
 
 // anyScript reports whether any node is asked to release by script.
-func anyScript(forms []conn.Form) bool {
-	return slices.ContainsFunc(forms, func(f conn.Form) bool { return command.Form(f).IsScript(Release) })
+func anyScript(forms []fleet.Form) bool {
+	return slices.ContainsFunc(forms, func(f fleet.Form) bool { return command.Form(f).IsScript(Release) })
 }
 
 func newWire(b *batch) *wire {
@@ -51,7 +52,7 @@ func newWire(b *batch) *wire {
 }
 
 // write encodes the groups of the batch.
-func (w *wire) write(groups []group, operands []command.Operand, f conn.Form) {
+func (w *wire) write(groups []group, operands []command.Operand, f fleet.Form) {
 	w.Buf, w.spans, w.Form = w.Buf[:0], w.spans[:0], f
 	for _, g := range groups {
 		w.append(g.kind, g.first, operands[g.first:g.first+g.count], command.MaxKeys)
@@ -73,7 +74,7 @@ func (w *wire) append(kind Kind, first int, operands []command.Operand, merge in
 
 func (w *wire) form() command.Form { return command.Form(w.Form) }
 
-// Reply implements conn.Owner.
+// Reply implements fleet.Owner.
 func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	b := w.batch
 	b.replied = true
@@ -94,7 +95,7 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	return err
 }
 
-// Fail implements conn.Owner.
+// Fail implements fleet.Owner.
 func (w *wire) Fail(node, i int, err error) {
 	b := w.batch
 	if w.loads {
@@ -135,7 +136,7 @@ func (b *batch) refusedAll(node int, s *span, err error) {
 	}
 }
 
-// Done implements conn.Owner.
+// Done implements fleet.Owner.
 func (w *wire) Done() {
 	w.batch.owed--
 	w.batch.recycle()
@@ -219,9 +220,9 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	case command.Split:
 		w.again(node, s, command.SplitTo(s.count), false)
 	case command.Rephrase:
-		fleet := b.engine.fleet
-		now := command.Form(fleet.Node(node).Form)
-		fleet.SetForm(node, conn.Form(now.Without(w.form())))
+		nodes := b.engine.fleet
+		now := command.Form(nodes.Node(node).Form)
+		nodes.SetForm(node, fleet.Form(now.Without(w.form())))
 		w.again(node, s, 1, true)
 	default:
 		b.refusedAll(node, s, r.Err)

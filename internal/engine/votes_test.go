@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -60,7 +61,7 @@ func TestRetriesOpenTheGate(t *testing.T) {
 // a node without a vote and of a handed-off release. So does a fatal refusal.
 func TestMisfits(t *testing.T) {
 	for _, c := range []struct {
-		speaks  conn.Form
+		speaks  fleet.Form
 		kind    Kind
 		guarded uint64
 		handed  bool

@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/internal/knobs"
 	"github.com/redlock-go/redlock/internal/metrics"
 	"github.com/redlock-go/redlock/internal/token"
@@ -37,7 +37,7 @@ type Config struct {
 	Shared
 
 	Engine engine.Config // New sets Clock, OnVote and OnPanic
-	Conn   conn.Config   // New sets all but the user's settings
+	Conn   fleet.Config  // New sets all but the user's settings
 
 	// QuorumError returns the error for an operation that ended without a quorum.
 	// AcquireError returns that of an Acquire which gave up after so many attempts,
@@ -63,7 +63,7 @@ type Config struct {
 // Shared is what a client has once for all its groups.
 type Shared struct {
 	Clock   *clock.System
-	Servers *conn.Servers   // that are nodes
+	Servers *fleet.Servers  // that are nodes
 	Peers   *engine.Peers   // the engines of all groups
 	Ending  <-chan struct{} // closed when the client begins to close
 	Ring    func()          // has all Turns called at once; it is called under locks, and does not block
@@ -135,7 +135,7 @@ func (cfg Config) check() (Config, error) {
 	if cfg.Engine.MaxWaiting < 0 {
 		return cfg, fmt.Errorf("MaxWaiting is %d, want 0 (the default) or more", cfg.Engine.MaxWaiting)
 	}
-	cfg.Engine.MaxInFlight = cmp.Or(cfg.MaxInFlight, conn.DefaultMaxInFlight)
+	cfg.Engine.MaxInFlight = cmp.Or(cfg.MaxInFlight, fleet.DefaultMaxInFlight)
 	cfg.Conn.MaxInFlight = cfg.Engine.MaxInFlight + engine.QueryRoom(cfg.Engine.MaxInFlight)
 	if cfg.Engine.MaxWaiting == 0 {
 		cfg.Engine.MaxWaiting = 64 << 10

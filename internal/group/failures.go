@@ -7,6 +7,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -21,7 +22,7 @@ var sentinels = []error{
 // misconfigured returns the error of nodes that must not be used, or that all refuse to
 // be, for a reason which does not mend by itself; or nil. Where acquires are fenced, one
 // node is enough that cannot take part in it: it would have no vote for good.
-func misconfigured(nodes []conn.Node, fenced, joint bool) error {
+func misconfigured(nodes []fleet.Node, fenced, joint bool) error {
 	var refusing, unfenced []error
 	for _, n := range nodes {
 		if n.Unfit {

@@ -17,11 +17,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/waiting"
@@ -48,7 +48,7 @@ func New(cfg Config) (*Group, error) {
 		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
 	g := &Group{clock: cfg.Clock, ending: cfg.Ending, cfg: cfg}
-	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, conn.Config{} // they hold passwords, and a Client can be printed
+	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, fleet.Config{} // they hold passwords, and a Client can be printed
 	g.Nodes = newNodes(&g.cfg, cfg.Conn.Addresses)
 	if cfg.Fenced {
 		g.fence = g.newFence(&cfg)
@@ -67,7 +67,7 @@ func New(cfg Config) (*Group, error) {
 	})
 	g.fence.Start(g.engine)
 	cfg.Conn.Clock, cfg.Conn.Logger, cfg.Conn.Servers = g.clock, cfg.Logger, cfg.Servers
-	cfg.Conn.Probes = func() conn.Prober { return command.NewProbes(cfg.Scripted, g.fence.Encode()) }
+	cfg.Conn.Probes = func() fleet.Prober { return command.NewProbes(cfg.Scripted, g.fence.Encode()) }
 	if err := g.Connect(cfg.Conn, g.engine, g.fence); err != nil {
 		return nil, fmt.Errorf("redlock: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fence"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/internal/metrics"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -20,7 +21,7 @@ type Nodes struct {
 	names     []string
 	engine    *engine.Engine
 	fence     *fence.Client // nil: acquires are not fenced
-	fleet     *conn.Fleet
+	fleet     *fleet.Fleet
 	readiness readiness
 	guards    []atomic.Pointer[guard] // the last of each node
 }
@@ -35,13 +36,13 @@ func newNodes(cfg *Config, addresses []conn.Address) *Nodes {
 }
 
 // Connect begins to connect to the nodes, and starts the engine. Await comes next.
-func (n *Nodes) Connect(cfg conn.Config, e *engine.Engine, f *fence.Client) (err error) {
+func (n *Nodes) Connect(cfg fleet.Config, e *engine.Engine, f *fence.Client) (err error) {
 	n.engine, n.fence = e, f
 	cfg.Hidden, cfg.Fenced = sentinels, f != nil // or tokens that come back from an old file would count
 	cfg.OnUp, cfg.OnDown, cfg.OnStays, cfg.OnPush = e.NodeUp, e.NodeDown, n.stays, e.Pushed
 	lock := e.DriverLock()
 	lock.Lock() // a quick dialer calls Up, which needs the fleet
-	n.fleet, err = conn.New(cfg, lock)
+	n.fleet, err = fleet.New(cfg, lock)
 	lock.Unlock()
 	if err == nil {
 		e.Start(n.fleet)
@@ -56,7 +57,7 @@ func (n *Nodes) Await() error {
 	n.fleet.AwaitFirstDials()
 	n.engine.DriverLock().Lock()
 	defer n.engine.DriverLock().Unlock()
-	all := make([]conn.Node, n.Len())
+	all := make([]fleet.Node, n.Len())
 	for i := range all {
 		if all[i] = n.fleet.Node(i); all[i].Connects == 0 {
 			n.engine.NodeDown(i)
@@ -108,7 +109,7 @@ func (n *Nodes) Node(i int) metrics.Node {
 }
 
 // vote is why a node has no vote in locks, and for how long still, if that is known.
-func (n *Nodes) vote(i int, at *conn.Node) (left time.Duration, why error) {
+func (n *Nodes) vote(i int, at *fleet.Node) (left time.Duration, why error) {
 	switch left = max(at.Guarded, n.fence.VoteIn(i)); {
 	case !at.Up:
 		return left, at.Err
@@ -124,7 +125,7 @@ func (n *Nodes) Up(i int) (pushes bool) {
 	at := n.fleet.Node(i)
 	if n.fence != nil {
 		n.fence.Up(i, at.Connection, at.RunID)
-		n.fleet.SetForm(i, conn.Form(command.Form(at.Form).ForNode(i)))
+		n.fleet.SetForm(i, fleet.Form(command.Form(at.Form).ForNode(i)))
 	}
 	n.readiness.wake()
 	s := n.Node(i)

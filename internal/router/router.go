@@ -34,9 +34,9 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/internal/group"
 	"github.com/redlock-go/redlock/internal/texts"
 )
@@ -69,7 +69,7 @@ func New(cfg group.Config, groups, next [][]string) (*Router, error) {
 	r.house = newHousekeeper()
 	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)
 	r.closeTimeout = cfg.CloseTimeout
-	cfg.Shared = group.Shared{Clock: c, Servers: new(conn.Servers), Peers: engine.NewPeers(), Ending: r.ending, Ring: r.house.ring}
+	cfg.Shared = group.Shared{Clock: c, Servers: new(fleet.Servers), Peers: engine.NewPeers(), Ending: r.ending, Ring: r.house.ring}
 	var tasks []func() time.Duration
 	for i := range max(1, len(r.seeds)) {
 		if len(groups) > 0 {

@@ -1,0 +1,62 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Batch is the bytes of one write: commands encoded once, written to every node
+// that wants their form as they are, and kept until the last of these nodes
+// has answered or failed.
+type Batch struct {
+	// Buf holds the encoded commands. It must not change from Send to Done,
+	// because a node with a full kernel buffer is written to later.
+	Buf []byte
+	// Replies is the number of replies that each node owes for Buf.
+	Replies int
+	// Owner receives the replies and the failures.
+	Owner Owner
+	// Form is the form of the commands in Buf.
+	Form Form
+	// Next links the same commands in other forms. Send gives each node the
+	// batch in its form, or the first of the list where none has it.
+	Next *Batch
+
+	sentAt  time.Duration
+	waiting int // nodes that have neither answered nor failed, plus one during Send
+}
+
+// Owner receives the replies to a [Batch]. All calls come from within Send,
+// SendTo, Sweep, Check or Close, with the fleet's lock held. They may call
+// SendTo and SetForm, and nothing else of the fleet.
+type Owner interface {
+	// Reply brings reply i, counted from 0, of one node. The value is valid
+	// during the call only. An error means that the reply does not fit the
+	// command: the connection is closed, and all replies that it still owes fail.
+	Reply(node, i int, v *resp.Value) error
+	// Fail reports that the replies from i on will never come. If err wraps
+	// ErrNotSent, no byte of their commands was written; otherwise the commands
+	// may have been applied.
+	Fail(node, i int, err error)
+	// Done reports that every node has answered or failed. The batch may be
+	// used again once the call that led here has returned.
+	Done()
+}
+
+// in returns the batch of the list that is written in f, or the first.
+func (b *Batch) in(f Form) *Batch {
+	for other := b; other != nil; other = other.Next {
+		if other.Form == f {
+			return other
+		}
+	}
+	return b
+}
+
+// done is called once for each node that has answered or failed.
+func (b *Batch) done() {
+	if b.waiting--; b.waiting == 0 {
+		b.Owner.Done()
+	}
+}

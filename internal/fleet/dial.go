@@ -1,0 +1,270 @@
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+// dial is the goroutine of one dialer: it tries until it has a working connection
+// or the fleet is closed. A node that is down has exactly one. Attempt 0 is the
+// node's first, and the only one without a pause before it.
+func (f *Fleet) dial(index, attempt int) {
+	defer f.dials.Done()
+	n := f.nodes[index]
+	d := dialer{fleet: f, addr: f.cfg.Addresses[index]}
+	f.lock.Lock()
+	cause := n.cause
+	f.lock.Unlock()
+	var known classes
+	known.isNew(cause) // the owner knows it, as it does that of attempt 0
+	for ; ; attempt++ {
+		if attempt > 0 && !f.pause(attempt, cause) {
+			return
+		}
+		nc, id, err := d.connect()
+		f.lock.Lock()
+		before := n.id
+		if err == nil {
+			err = f.adopt(n, nc, id, attempt)
+		}
+		closed := f.closed
+		if err != nil && !closed {
+			n.cause = &notSent{&conn.Error{Addr: n.addr, Op: "dial", Err: f.causeOf(err)}}
+		}
+		cause = n.cause
+		if err != nil && !closed && known.isNew(cause) && attempt > 0 && f.cfg.OnStays != nil {
+			f.cfg.OnStays(index)
+		}
+		f.lock.Unlock()
+		if err == nil {
+			warn(func() { id.warn(f.cfg.Logger, n.addr, before) }) // not under the lock: it may be slow
+			warn(func() { f.warnUnguarded(n, id) })
+		}
+		if attempt == 0 {
+			f.first.Done()
+		}
+		if err == nil || closed {
+			return
+		}
+	}
+}
+
+// warn calls a logger. Its panic does not end the dialer.
+func warn(log func()) {
+	defer func() { _ = recover() }()
+	log()
+}
+
+// adopt brings a new connection in. It owns nc, also when it fails. The lock is
+// held.
+func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
+	err := f.mayAdopt(n, id)
+	if err != nil {
+		f.hangUp(nc)
+		return err
+	}
+	s, err := f.poller.adopt(nc, n.index)
+	if err != nil {
+		f.cfg.Servers.leave(id.runID)
+		return err
+	}
+	f.checkRestart(n, id)
+	n.up(s, id, attempt)
+	f.enlist()
+	if f.connected(n); n.owed.len > 0 {
+		n.opening = n.owed.at(0)
+	}
+	return nil
+}
+
+// hangUp closes a connection that was not adopted. That of a Dialer's own is user
+// code, which may block or panic; the caller may hold the lock.
+func (f *Fleet) hangUp(nc net.Conn) {
+	f.dials.Add(1) // Drain waits for it, as for the caller
+	go func() {
+		defer f.dials.Done()
+		defer func() { _ = recover() }()
+		_ = transport(nc).Close()
+	}()
+}
+
+func (f *Fleet) mayAdopt(n *node, id identity) error {
+	if f.closed {
+		return conn.ErrClosed
+	}
+	if f.cfg.Fenced && id.isBefore(5) {
+		return fmt.Errorf("%w (%s %s)", conn.ErrTooOld, id.product, id.version)
+	}
+	if id.runID == "" {
+		if f.cfg.Fenced || f.cfg.Quarantine > 0 && !n.persistent && !f.cfg.TrustRestarts {
+			if id.refused != nil {
+				return fmt.Errorf("%w: %w", conn.ErrNoRunID, id.refused)
+			}
+			return conn.ErrNoRunID
+		}
+		return nil
+	}
+	if other, ok := f.cfg.Servers.claim(id.runID, n.addr); !ok {
+		return fmt.Errorf("%w, %s", conn.ErrSameServer, other)
+	}
+	return nil
+}
+
+// backoff is how long to wait before an attempt, counted from 1: full jitter over an
+// exponential, so that many clients that lost a node together do not return
+// together.
+func (f *Fleet) backoff(attempt int) time.Duration {
+	ceiling := min(minBackoff<<min(attempt-1, 10), maxBackoff)
+	return max(time.Duration(f.cfg.Rand()*float64(ceiling)), time.Millisecond)
+}
+
+// permanentBackoff is the pause after an error that only a change of configuration
+// ends. A shorter one would fill the server's log.
+func (f *Fleet) permanentBackoff() time.Duration {
+	return f.cfg.permanentPause + time.Duration(f.cfg.Rand()*float64(2*f.cfg.permanentPause))
+}
+
+// pause waits before an attempt. cause is the error that ended the connection or
+// the attempt before. It returns false once the fleet is closed.
+func (f *Fleet) pause(attempt int, cause error) bool {
+	d := f.backoff(attempt)
+	if permanent(cause) {
+		d = f.permanentBackoff()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-f.ctx.Done():
+		return false
+	}
+}
+
+// dialer connects to one node until it has a connection.
+type dialer struct {
+	fleet *Fleet
+	addr  conn.Address
+	old   bool // the server has refused HELLO: greet it in RESP2
+}
+
+// connect dials and completes the handshake. A server that refuses HELLO is dialed
+// again at once, and greeted in RESP2. That is remembered until the server cannot be
+// reached or the connection is lost: a newer version may have replaced it then.
+func (d *dialer) connect() (net.Conn, identity, error) {
+	// Derived from the fleet's: Close must not wait for a black hole.
+	ctx, cancel := context.WithTimeout(d.fleet.ctx, d.fleet.cfg.DialTimeout)
+	defer cancel()
+	nc, id, err := d.try(ctx)
+	if errors.Is(err, errNoHello) {
+		d.old = true
+		nc, id, err = d.try(ctx)
+	}
+	if err != nil && ctx.Err() == context.DeadlineExceeded && !permanent(err) {
+		err = outOfTime(err, d.fleet.cfg.DialTimeout)
+	}
+	return nc, id, err
+}
+
+// try is one connection, from the first packet to the last greeting. It runs the functions in
+// Config, and a Dialer's connection, in a separate goroutine: a panic, or the end of the
+// goroutine (runtime.Goexit), is an error as any other, and the node is dialed again.
+func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		returned := false
+		defer func() {
+			if v := recover(); !returned {
+				err = brokenOff("while dialing", v)
+			}
+			if err != nil && nc != nil {
+				d.fleet.hangUp(nc)
+				nc = nil
+			}
+		}()
+		if nc, err = d.open(ctx); err != nil {
+			d.old = false
+		} else {
+			abort := abortWith(ctx, transport(nc))
+			if id, err = d.greet(ctx, nc); !abort() && err == nil {
+				err = ctx.Err()
+			}
+		}
+		returned = true
+	}()
+	<-ended
+	return nc, id, err
+}
+
+// brokenOff is the error of user code that has panicked with v, or has ended its goroutine if
+// that is nil. It shows the value of a panic of the runtime only: other values may contain
+// credentials.
+func brokenOff(where string, v any) error {
+	switch err, ok := v.(runtime.Error); {
+	case v == nil:
+		return fmt.Errorf("goroutine ended %s (runtime.Goexit)", where)
+	case ok:
+		return fmt.Errorf("panic %s: %w", where, err)
+	}
+	return fmt.Errorf("panic %s: a %T", where, v)
+}
+
+// open dials, and lays TLS over the connection where the node has it.
+func (d *dialer) open(ctx context.Context) (net.Conn, error) {
+	nc, err := d.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opened := false
+	defer func() {
+		if !opened { // TLSFor may panic
+			d.fleet.hangUp(nc)
+		}
+	}()
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		// This is the default of net. It is set here since the latency depends on it.
+		if err := tcp.SetNoDelay(true); err != nil {
+			return nil, err
+		}
+	}
+	if d.addr.TLS {
+		nc = tls.Client(nc, d.fleet.cfg.tlsFor(d.addr))
+	}
+	opened = true
+	return nc, nil
+}
+
+// reach dials.
+func (d *dialer) reach(ctx context.Context) (net.Conn, error) {
+	dial := d.fleet.cfg.Dialer
+	if dial == nil {
+		dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
+	}
+	nc, err := dial(ctx, d.addr.Network, d.addr.Host)
+	if err == nil && nc == nil {
+		err = errors.New("dialer returned no connection")
+	}
+	return nc, err
+}
+
+// credentials are asked for at every connection, and not kept. The default user has
+// no name here.
+func (d *dialer) credentials(ctx context.Context) (user, password string, err error) {
+	if ask := d.fleet.cfg.Credentials; ask != nil {
+		user, password, err = ask(ctx, d.addr.Host)
+	} else {
+		user, password = d.addr.Login()
+	}
+	if user == defaultUser {
+		user = ""
+	}
+	return user, password, err
+}

@@ -1,0 +1,191 @@
+//go:build linux && (amd64 || arm64 || riscv64 || loong64)
+
+package fleet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// rawSupported reports that this system has the raw path.
+const rawSupported = true
+
+// epoll is the raw poller: three layers of epoll(7), so that one goroutine can
+// wait for all nodes without blocking a thread, and a caller can wait for its
+// own reply without that goroutine being woken for it.
+//
+//	sockets → all (level-triggered) → readable (one shot) → the runtime's poller
+//
+// A caller that waits itself blocks on all, in the kernel. The goroutine that
+// waits in the background is parked by the runtime on readable, which reports all
+// only after arm, and once per arm. While it is not armed, replies wake no
+// thread but the caller's.
+type epoll struct {
+	all    int
+	events [32]syscall.EpollEvent
+	waker  *os.File // the wake descriptor: an eventfd(2) in all, which ends a poll that blocks
+
+	readable   *os.File // the readable notification
+	readableFD int
+	raw        syscall.RawConn
+	isReadable func(fd uintptr) bool // what raw.Read calls; built once, or it would allocate
+	event      [1]syscall.EpollEvent
+}
+
+const (
+	sysEpollPwait2 = 441 // the same number on every architecture
+	wakeEvent      = -1  // in place of a node's index
+)
+
+func newRawPoller() (poller, error) {
+	p := new(epoll)
+	var err error
+	if p.all, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("conn: epoll_create1: %w", err)
+	}
+	if p.readableFD, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
+		syscall.Close(p.all)
+		return nil, fmt.Errorf("conn: epoll_create1: %w", err)
+	}
+	if err = p.addWaker(); err != nil {
+		syscall.Close(p.all)
+		syscall.Close(p.readableFD)
+		return nil, err
+	}
+	err = p.ctl(p.readableFD, syscall.EPOLL_CTL_ADD, p.all, 0, 0)
+	if err == nil {
+		err = syscall.SetNonblock(p.readableFD, true) // or os.NewFile takes it for a blocking file
+	}
+	if err == nil {
+		p.readable = os.NewFile(uintptr(p.readableFD), "epoll")
+		p.raw, err = p.readable.SyscallConn()
+	}
+	if err != nil {
+		syscall.Close(p.all)
+		syscall.Close(p.readableFD)
+		p.waker.Close()
+		return nil, fmt.Errorf("conn: nested epoll: %w", err)
+	}
+	p.isReadable = func(fd uintptr) bool {
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, fd,
+			uintptr(unsafe.Pointer(&p.event[0])), 1, 0, 0, 0)
+		return errno == 0 && n > 0
+	}
+	return p, nil
+}
+
+// addWaker makes the descriptor that wake writes to. It is an *os.File, which can
+// be written to while it is being closed: a bare number could belong to another file
+// by then. It is a blocking one, so that the runtime's poller leaves it alone;
+// it is read only when it is known to be readable, and writing blocks only after
+// 2^64 wakes.
+func (p *epoll) addWaker() error {
+	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC, 0)
+	if errno != 0 {
+		return fmt.Errorf("conn: eventfd: %w", errno)
+	}
+	p.waker = os.NewFile(fd, "eventfd")
+	if err := p.ctl(p.all, syscall.EPOLL_CTL_ADD, int(fd), syscall.EPOLLIN, wakeEvent); err != nil {
+		p.waker.Close()
+		return fmt.Errorf("conn: epoll_ctl: %w", err)
+	}
+	return nil
+}
+
+var once = binary.NativeEndian.AppendUint64(nil, 1)
+
+func (p *epoll) wake() {
+	_, _ = p.waker.Write(once) // an error means closed, and then no goroutine waits
+}
+
+// resetWaker resets the wake descriptor after it was reported.
+func (p *epoll) resetWaker() {
+	var count [8]byte
+	_, _ = p.waker.Read(count[:])
+}
+
+func (p *epoll) ctl(epfd, op, fd int, events uint32, data int32) error {
+	return syscall.EpollCtl(epfd, op, fd, &syscall.EpollEvent{Events: events, Fd: data})
+}
+
+func (p *epoll) adopt(nc net.Conn, node int) (sock, error) {
+	fd, err := detach(nc)
+	if err != nil {
+		return nil, err
+	}
+	s := &raw{fd: int32(fd), epoll: p, node: int32(node)}
+	if err := p.ctl(p.all, syscall.EPOLL_CTL_ADD, fd, syscall.EPOLLIN|syscall.EPOLLRDHUP, s.node); err != nil {
+		s.close(true)
+		return nil, err
+	}
+	return s, nil
+}
+
+// watch switches the report of room to write on or off.
+func (p *epoll) watch(s *raw, write bool) {
+	events := uint32(syscall.EPOLLIN | syscall.EPOLLRDHUP)
+	if write {
+		events |= syscall.EPOLLOUT
+	}
+	_ = p.ctl(p.all, syscall.EPOLL_CTL_MOD, int(s.fd), events, s.node)
+}
+
+func (p *epoll) canBlock() bool { return true }
+
+func (p *epoll) poll(d time.Duration, nodes []int) []int {
+	var n uintptr
+	var errno syscall.Errno
+	if d <= 0 {
+		n, _, errno = syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.all),
+			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), 0, 0, 0)
+	} else {
+		n, errno = p.block(d)
+	}
+	if errno != 0 {
+		return nodes // EINTR; nothing else can happen to a valid descriptor
+	}
+	for i := range p.events[:n] {
+		if p.events[i].Fd == wakeEvent {
+			p.resetWaker()
+			continue
+		}
+		nodes = append(nodes, int(p.events[i].Fd))
+	}
+	return nodes
+}
+
+// block waits in the kernel, in a system call that the scheduler knows of.
+func (p *epoll) block(d time.Duration) (uintptr, syscall.Errno) {
+	timeout := syscall.NsecToTimespec(int64(d))
+	n, _, errno := syscall.Syscall6(sysEpollPwait2, uintptr(p.all),
+		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&timeout)), 0, 0)
+	// Before Linux 5.11, and where a sandbox knows no newer calls: whole
+	// milliseconds.
+	if errno == syscall.ENOSYS || errno == syscall.EPERM {
+		ms := (d + time.Millisecond - 1) / time.Millisecond
+		n, _, errno = syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.all),
+			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(ms), 0, 0)
+	}
+	return n, errno
+}
+
+func (p *epoll) arm() {
+	_ = p.ctl(p.readableFD, syscall.EPOLL_CTL_MOD, p.all, syscall.EPOLLIN|syscall.EPOLLONESHOT, 0)
+}
+
+func (p *epoll) wait() bool {
+	return p.raw.Read(p.isReadable) == nil
+}
+
+func (p *epoll) drain() {} // it has no goroutines
+
+func (p *epoll) close() {
+	_ = p.readable.Close() // ends wait
+	_ = p.waker.Close()
+	_ = syscall.Close(p.all)
+}

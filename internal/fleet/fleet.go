@@ -1,0 +1,216 @@
+package fleet
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+// Fleet is the N nodes of one client. The package documentation lists the methods that
+// need the lock.
+type Fleet struct {
+	cfg    Config
+	lock   sync.Locker
+	nodes  []*node
+	poller poller
+	ready  []int // what the last poll reported
+	closed bool
+	hidden []error // see causeOf
+
+	forms       []Form        // of the nodes that are up, each once; see Forms
+	away        uint64        // nodes without a connection, a bit each
+	longest     time.Duration // how long a key may live; see NoteTTL
+	quarantined uint64        // nodes without a vote, a bit each; see Quarantined
+
+	ctx    context.Context // ended by Close; ends the dialers
+	cancel context.CancelFunc
+	dials  sync.WaitGroup
+	first  sync.WaitGroup // nodes that have not ended their first dial
+}
+
+// New prepares a fleet and starts to dial its nodes in the background. lock is
+// the owner's; New does not take it, but the dialers do.
+func New(cfg Config, lock sync.Locker) (*Fleet, error) {
+	cfg = cfg.withDefaults()
+	f := &Fleet{cfg: cfg, lock: lock, ready: make([]int, 0, len(cfg.Addresses))}
+	f.hidden = append(slices.Clip(ofContexts), cfg.Hidden...)
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	if cfg.usesRaw() {
+		poller, err := newRawPoller()
+		if err != nil {
+			return nil, err
+		}
+		f.poller = poller
+	} else {
+		f.poller = newPumpPoller(len(cfg.Addresses))
+	}
+	for i, addr := range cfg.Addresses {
+		f.nodes = append(f.nodes, newNode(f, i, addr))
+	}
+	f.enlist()
+	f.first.Add(len(f.nodes))
+	for i := range f.nodes {
+		f.dials.Add(1)
+		go f.dial(i, 0)
+	}
+	return f, nil
+}
+
+// Len returns the number of configured nodes.
+func (f *Fleet) Len() int { return len(f.nodes) }
+
+// Fault returns why a node is down, marked as [ErrNotSent], or nil.
+func (f *Fleet) Fault(node int) error {
+	if n := f.nodes[node]; n.sock == nil {
+		return n.cause
+	}
+	return nil
+}
+
+// Away returns the nodes without a connection, a bit each. A batch that is sent now fails
+// on them at once.
+func (f *Fleet) Away() uint64 { return f.away }
+
+// AwaitFirstDials waits until the first dial of every node has succeeded or failed,
+// or the fleet is closed. It does not wait for a Dialer that does not return when its
+// context ends. It is called without the lock.
+func (f *Fleet) AwaitFirstDials() {
+	ended := make(chan struct{})
+	go func() {
+		f.first.Wait()
+		close(ended)
+	}()
+	timer := time.NewTimer(f.cfg.DialTimeout + overrun)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
+}
+
+// Send writes to every node the batch of the list b that is in the node's form. On a
+// node that is down, or that owes too much, the batch fails at once.
+func (f *Fleet) Send(b *Batch) {
+	now := f.cfg.Clock.Now()
+	for other := b; other != nil; other = other.Next {
+		other.sentAt = now
+		other.waiting = 1 // so that Done is not called before every node was sent it
+	}
+	for _, n := range f.nodes {
+		n.send(b.in(n.form), now)
+	}
+	f.reap()
+	for b != nil {
+		next := b.Next // before b is used again
+		b.done()
+		b = next
+	}
+}
+
+// SendTo writes b to one node, in any form.
+func (f *Fleet) SendTo(node int, b *Batch) {
+	b.sentAt = f.cfg.Clock.Now()
+	b.waiting = 1
+	f.nodes[node].send(b, b.sentAt)
+	b.done()
+	// No reap: an Owner may call this from within Reply. The method that called the
+	// Owner reaps, or the next Sweep.
+}
+
+// Sweep reads everything that has arrived and hands it to the owners. If nothing has
+// arrived, it blocks for up to d where the fleet can; see CanBlock.
+func (f *Fleet) Sweep(d time.Duration) {
+	if f.closed {
+		return
+	}
+	f.reap() // nodes that SendTo found dead
+	f.ready = f.poller.poll(d, f.ready[:0])
+	if len(f.ready) == 0 {
+		return
+	}
+	for _, i := range f.ready {
+		if n := f.nodes[i]; n.sock != nil {
+			n.flush()
+			n.receive(f.cfg.Clock.Now()) // its own reading: round trips are compared
+		}
+	}
+	f.reap()
+}
+
+// Check closes connections that have owed a reply for longer than the stall
+// bound without sending anything.
+func (f *Fleet) Check() {
+	now := f.cfg.Clock.Now()
+	for _, n := range f.nodes {
+		n.check(now, f.cfg.StallTimeout)
+	}
+	f.reap()
+}
+
+// reap takes down the nodes that have lost their connection, and starts their
+// dialers. It loops, since an Owner may write to another node when a batch fails, and
+// that node may be dead too.
+func (f *Fleet) reap() {
+	for again := true; again; {
+		again = false
+		for i, n := range f.nodes {
+			if n.sock == nil || n.fault == nil {
+				continue
+			}
+			n.down(n.fault)
+			again = true
+			if !f.closed {
+				f.dials.Add(1)
+				go f.dial(i, n.redial())
+			}
+		}
+	}
+}
+
+// CanBlock reports whether Sweep can block. Then a lone caller can wait there for its
+// own reply.
+func (f *Fleet) CanBlock() bool { return f.poller.canBlock() }
+
+// Wake ends a Sweep that blocks, or the next one if none does. After Arm it also ends
+// a Wait. It is called without the lock.
+func (f *Fleet) Wake() { f.poller.wake() }
+
+// Arm makes the next arrival end a Wait, once.
+func (f *Fleet) Arm() {
+	if !f.closed { // the descriptors are freed, and their numbers reused
+		f.poller.arm()
+	}
+}
+
+// Wait blocks until something arrived after Arm. It returns false once the
+// fleet is closed. One goroutine calls it, without the lock.
+func (f *Fleet) Wait() bool { return f.poller.wait() }
+
+// Close takes every node down and fails what they owe. It returns at once;
+// Drain waits for the goroutines.
+func (f *Fleet) Close() {
+	if f.closed {
+		return
+	}
+	f.closed = true
+	f.cancel()
+	for _, n := range f.nodes {
+		if n.sock != nil {
+			n.fault = conn.ErrClosed
+		}
+		n.cause = &notSent{conn.ErrClosed}
+	}
+	f.reap()
+	f.poller.close()
+}
+
+// Drain waits until every goroutine of a closed fleet has ended. It is called
+// without the lock, which the last dialers need. It never returns if a Dialer
+// does not, or if Close of one of its connections does not end Read and Write.
+func (f *Fleet) Drain() {
+	f.dials.Wait()
+	f.poller.drain()
+}

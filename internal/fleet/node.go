@@ -1,0 +1,269 @@
+package fleet
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// readBuffer holds what one recv brings, and so bounds one reply. The largest
+// that is asked for is an array of 128 integers, about half a KiB.
+const readBuffer = 16 << 10
+
+// maxBulk bounds a payload: the name of a key of 4 KiB, and of one beside it.
+const maxBulk = 4<<10 + 128
+
+// maxReceive bounds what one Sweep reads of a node, and so how long a server that
+// sends without end keeps the fleet's lock. The next Sweep reads on.
+const maxReceive = 4 * readBuffer
+
+// node is one master as the fleet sees it: either down, or up with a connection
+// and the queue of what that connection owes.
+type node struct {
+	index      int
+	addr       string
+	persistent bool // it forgets nothing when it restarts
+	fleet      *Fleet
+
+	sock       sock     // nil while down
+	id         identity // of the server behind sock, or of the last one
+	form       Form     // what it is sent commands in
+	server     string   // its product and version
+	quarantine quarantine
+	cause      error // why it is down, wrapped in notSent
+	fault      error // set while up: close at the next reap, for this reason
+
+	attempt int           // the dial that brought sock
+	since   time.Duration // when
+	proven  bool          // sock has answered something well
+	history history       // over all connections
+
+	owed     inflight
+	opening  *Batch        // the first batch on sock, sent by OnUp; nil if there was none, or it was answered
+	progress time.Duration // when it last sent a byte of a reply, or was sent a batch while it owed nothing
+
+	in       []byte
+	r, w     int // in[r:w] was read and is not decoded
+	decoder  resp.Decoder
+	value    resp.Value
+	skipping bool          // inside a push that is too large for the decoder or for in
+	pushes   int           // that it may send now
+	pushed   time.Duration // when it had used up those before
+}
+
+func newNode(f *Fleet, index int, addr conn.Address) *node {
+	n := &node{index: index, addr: addr.String(), persistent: addr.Persistent, fleet: f}
+	n.cause = &notSent{&conn.Error{Addr: n.addr, Op: "write", Err: conn.ErrDown}}
+	return n
+}
+
+// up begins a connection's life.
+func (n *node) up(s sock, id identity, attempt int) {
+	if n.in == nil {
+		n.in = make([]byte, readBuffer)
+	}
+	n.sock, n.id, n.form, n.fault = s, id, id.form, nil
+	n.server = strings.TrimSpace(id.product + " " + id.version)
+	n.attempt, n.since, n.proven = attempt, n.fleet.cfg.Clock.Now(), false
+	n.owed = inflight{ring: n.owed.ring}
+	n.opening = nil
+	n.r, n.w, n.skipping = 0, 0, false
+	n.pushes, n.pushed = firstPushes, n.since
+	n.decoder.Reset()
+	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}
+}
+
+// redial is the number of the dial after this connection. A connection without a
+// good reply counts as a failed attempt: otherwise a server that completes the
+// handshake and hangs up would be dialed without a pause. A connection
+// that lasted longer than maxBackoff does not count as one.
+func (n *node) redial() int {
+	if n.proven || n.fleet.cfg.Clock.Now()-n.since > maxBackoff {
+		return 1
+	}
+	return n.attempt + 1
+}
+
+// down ends it, and fails what it still owes.
+func (n *node) down(err error) {
+	failure := &conn.Error{Addr: n.addr, Op: "read", Err: n.fleet.causeOf(err)}
+	n.sock.close(n.owed.len > 0)
+	n.fleet.cfg.Servers.leave(n.id.runID)
+	n.sock, n.fault, n.opening = nil, nil, nil
+	n.cause = &notSent{failure}
+	n.fleet.enlist()
+	n.fleet.disconnected(n)
+	owed := n.owed
+	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may call Fleet.Node during Fail
+	for written := owed.unsent; owed.len > 0; written-- {
+		partly := written == 0 && owed.offset > 0
+		from := owed.next // in a separate statement: pop changes it
+		b := owed.pop()
+		if written > 0 || partly {
+			b.Owner.Fail(n.index, from, failure)
+		} else {
+			b.Owner.Fail(n.index, from, n.cause)
+		}
+		b.done()
+	}
+}
+
+// send writes b, or what the kernel takes of it; the rest waits in the queue.
+func (n *node) send(b *Batch, now time.Duration) {
+	switch {
+	case n.sock == nil:
+		b.Owner.Fail(n.index, 0, n.cause)
+		return
+	case n.fault == nil && n.isBehind(b):
+		// A node this far behind is taken for dead. The reset drops the rest of
+		// its queue, so that none of it is delivered late.
+		n.fault = conn.ErrFull
+	}
+	if n.owed.len == 0 {
+		n.progress = now
+	}
+	b.waiting++
+	idle := n.owed.unsent == n.owed.len
+	n.owed.push(b)
+	if idle {
+		n.flush()
+	}
+}
+
+// isBehind reports whether a node would owe too much with b. A node that owes nothing
+// is not behind, however large the batch. The first batch of the connection (opening)
+// does not count: with it a node with many hints and a steady load would exceed the
+// bound at every connection.
+func (n *node) isBehind(b *Batch) bool {
+	replies, bytes := n.owed.replies, n.owed.bytes
+	if n.owed.len > 0 && n.owed.at(0) == n.opening {
+		replies -= n.opening.Replies - n.owed.next
+		bytes -= len(n.opening.Buf)
+	}
+	return replies > 0 && (replies+b.Replies > n.fleet.cfg.MaxInFlight || bytes+len(b.Buf) > n.fleet.cfg.MaxInFlightBytes)
+}
+
+// flush writes what is queued until the kernel takes no more.
+func (n *node) flush() {
+	for n.fault == nil {
+		b := n.owed.backlog()
+		if b == nil {
+			return
+		}
+		k, err := n.sock.send(b)
+		if err != nil {
+			n.fault = err
+			return
+		}
+		n.owed.sent(k)
+		if k < len(b) {
+			return
+		}
+	}
+}
+
+// receive reads what has arrived, up to a bound, and hands the replies to the owners.
+func (n *node) receive(now time.Duration) {
+	for left := maxReceive; n.fault == nil; {
+		if left <= 0 {
+			n.sock.again()
+			return
+		}
+		k, err := n.sock.recv(n.in[n.w:])
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			n.fault = err
+			return
+		}
+		if k == 0 {
+			return
+		}
+		room := len(n.in) - n.w
+		n.w += k
+		left -= k
+		n.decode(now)
+		if k < room {
+			return // a short read: there is no more
+		}
+	}
+}
+
+// decode hands on every whole reply in the buffer and keeps the rest at its start.
+func (n *node) decode(now time.Duration) {
+	for n.r < n.w && n.fault == nil {
+		if n.skipping {
+			if n.skip() {
+				continue
+			}
+			break
+		}
+		kind := resp.Kind(n.in[n.r])
+		pushed := kind == resp.Push
+		b := n.owed.oldest()
+		if b == nil && !pushed {
+			n.fault = conn.ErrUnsolicited
+			return
+		}
+		k, err := n.decoder.Decode(n.in[n.r:n.w], &n.value)
+		if err == resp.ErrIncomplete {
+			if n.w-n.r < len(n.in) {
+				if !pushed && kind != resp.Attribute { // after which a push may be
+					n.progress = now
+				}
+				break
+			}
+			err = conn.ErrOversized
+		}
+		if err != nil {
+			if n.fault = err; pushed && n.id.resp3 {
+				n.beginSkip()
+			}
+			continue
+		}
+		n.r += k
+		if n.value.Kind == resp.Push {
+			n.push()
+			continue
+		}
+		n.replied(b, now)
+	}
+	n.w = copy(n.in, n.in[n.r:n.w])
+	n.r = 0
+}
+
+// replied hands the decoded value to the owner of b, the oldest batch.
+func (n *node) replied(b *Batch, now time.Duration) {
+	n.progress = now
+	n.pushes = min(n.pushes+1, mostPushes)
+	whole := n.owed.unsent > 0
+	i, last := n.owed.replied()
+	if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
+		n.fault = err
+	} else {
+		n.proven = true
+	}
+	if last {
+		if b == n.opening {
+			n.opening = nil // it may be large
+		}
+		n.history.trip(max(0, now-b.sentAt)) // an errand may be sent in mid-sweep
+		if !whole {
+			n.fault = conn.ErrUnsolicited // answered before it was asked
+		}
+		b.done()
+	}
+}
+
+// check faults a connection that has owed something for longer than bound
+// without sending a byte of it.
+func (n *node) check(now, bound time.Duration) {
+	if n.sock != nil && n.fault == nil && n.owed.len > 0 && now-n.progress > bound {
+		n.fault = conn.ErrStalled
+	}
+}

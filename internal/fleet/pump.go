@@ -1,0 +1,255 @@
+package fleet
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// pumpBuffer bounds what a pump holds in each direction before it applies
+// backpressure: to the kernel when reading, to the backlog when writing.
+const pumpBuffer = 64 << 10
+
+// pump is the portable sock: a net.Conn, one goroutine blocked in its Read, and
+// one that writes. It serves every system without a raw path, TLS, and custom
+// dialers. It may hold data back, but its caller never waits.
+type pump struct {
+	nc     net.Conn
+	node   int
+	poller *pumpPoller
+
+	mu       sync.Mutex
+	readable sync.Cond // the read buffer has room again, or the pump closed
+	writable sync.Cond // there is something to write, or the pump closed
+	in, out  []byte
+	spare    []byte // what the writer swaps with out
+	full     bool   // a send came up short: report when there is room
+	err      error  // the first failure; it is reported after what was read
+	closed   bool
+}
+
+func (p *pump) send(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return 0, p.err
+	}
+	n := min(len(b), pumpBuffer-len(p.out))
+	p.out = append(p.out, b[:n]...)
+	p.full = n < len(b)
+	p.writable.Signal()
+	return n, nil
+}
+
+func (p *pump) recv(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.in) == 0 {
+		return 0, p.err
+	}
+	n := copy(b, p.in)
+	p.in = p.in[:copy(p.in, p.in[n:])]
+	p.readable.Signal()
+	if p.err != nil {
+		// One report may cover both these bytes and the error, and a caller that
+		// gets fewer bytes than it has room for does not read again.
+		p.poller.report(p.node)
+	}
+	return n, nil
+}
+
+// again reports the node at once, also where recv has just emptied the pump: one
+// report too many is harmless, one too few is not.
+func (p *pump) again() { p.poller.report(p.node) }
+
+func (p *pump) close(reset bool) {
+	p.mu.Lock()
+	p.closed = true
+	p.fail(net.ErrClosed)
+	p.mu.Unlock()
+	// Close the socket below TLS: Close of the TLS connection writes, and may
+	// block. Close of a Dialer's connection may block too, and the fleet's lock is
+	// held here, so a goroutine calls it.
+	p.poller.pumps.Add(1)
+	go func() {
+		defer p.poller.pumps.Done()
+		defer p.recover()
+		if reset {
+			setReset(p.nc)
+		}
+		_ = transport(p.nc).Close()
+	}()
+}
+
+// recover turns a panic of a Dialer's connection, and that it ends our goroutine, into a
+// failure of the connection. A goroutine that returns has noted its failure before.
+func (p *pump) recover() {
+	v := recover()
+	p.mu.Lock()
+	broken := p.err == nil
+	if broken {
+		p.fail(brokenOff("in the dialer's connection", v))
+	}
+	p.mu.Unlock()
+	if broken {
+		p.poller.report(p.node)
+	}
+}
+
+// fail records the first failure and frees both goroutines. p.mu is held.
+func (p *pump) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+	p.readable.Signal()
+	p.writable.Signal()
+}
+
+func (p *pump) readLoop() {
+	defer p.poller.pumps.Done()
+	defer p.recover()
+	buf := make([]byte, readBuffer)
+	for {
+		n, err := p.nc.Read(buf)
+		p.mu.Lock()
+		for len(p.in)+n > pumpBuffer && !p.closed {
+			p.readable.Wait()
+		}
+		p.in = append(p.in, buf[:n]...)
+		if err != nil {
+			p.fail(err)
+		}
+		closed := p.closed
+		p.mu.Unlock()
+		if !closed {
+			p.poller.report(p.node)
+		}
+		if err != nil || closed {
+			return
+		}
+	}
+}
+
+func (p *pump) writeLoop() {
+	defer p.poller.pumps.Done()
+	defer p.recover()
+	for {
+		p.mu.Lock()
+		for len(p.out) == 0 && p.err == nil {
+			p.writable.Wait()
+		}
+		if p.err != nil {
+			p.mu.Unlock()
+			return
+		}
+		b := p.out
+		p.out, p.spare = p.spare[:0], b
+		full := p.full
+		p.full = false
+		p.mu.Unlock()
+		if full {
+			p.poller.report(p.node)
+		}
+		if _, err := p.nc.Write(b); err != nil {
+			p.mu.Lock()
+			p.fail(err)
+			p.mu.Unlock()
+			p.poller.report(p.node)
+			return
+		}
+	}
+}
+
+// pumpPoller collects the reports of the pumps.
+type pumpPoller struct {
+	mu       sync.Mutex
+	nodes    []int // reported and not yet polled
+	pending  []bool
+	closed   bool
+	readable chan struct{} // the readable notification; one is kept
+	pumps    sync.WaitGroup
+}
+
+func newPumpPoller(nodes int) *pumpPoller {
+	return &pumpPoller{pending: make([]bool, nodes), readable: make(chan struct{}, 1)}
+}
+
+func (pp *pumpPoller) adopt(nc net.Conn, node int) (sock, error) {
+	p := &pump{nc: nc, node: node, poller: pp}
+	p.readable.L, p.writable.L = &p.mu, &p.mu
+	pp.pumps.Add(2)
+	go p.readLoop()
+	go p.writeLoop()
+	return p, nil
+}
+
+func (pp *pumpPoller) report(node int) {
+	pp.mu.Lock()
+	if !pp.pending[node] {
+		pp.pending[node] = true
+		pp.nodes = append(pp.nodes, node)
+	}
+	pp.mu.Unlock()
+	pp.notify()
+}
+
+func (pp *pumpPoller) poll(_ time.Duration, nodes []int) []int {
+	pp.mu.Lock()
+	defer pp.mu.Unlock()
+	for _, node := range pp.nodes {
+		pp.pending[node] = false
+	}
+	nodes = append(nodes, pp.nodes...)
+	pp.nodes = pp.nodes[:0]
+	return nodes
+}
+
+func (pp *pumpPoller) canBlock() bool { return false }
+
+// wake ends a wait; poll never blocks.
+func (pp *pumpPoller) wake() { pp.notify() }
+
+// arm has nothing to do: every report notifies.
+func (pp *pumpPoller) arm() {}
+
+func (pp *pumpPoller) wait() bool {
+	<-pp.readable
+	pp.mu.Lock()
+	defer pp.mu.Unlock()
+	if pp.closed {
+		pp.notify() // for the next wait
+	}
+	return !pp.closed
+}
+
+func (pp *pumpPoller) notify() {
+	select {
+	case pp.readable <- struct{}{}:
+	default:
+	}
+}
+
+func (pp *pumpPoller) close() {
+	pp.mu.Lock()
+	pp.closed = true
+	pp.mu.Unlock()
+	pp.notify()
+}
+
+func (pp *pumpPoller) drain() { pp.pumps.Wait() }
+
+// transport is the socket below a TLS connection, or nc itself.
+func transport(nc net.Conn) net.Conn {
+	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		return wrapped.NetConn()
+	}
+	return nc
+}
+
+// setReset makes Close of nc drop what is unsent and reset the connection, if the
+// socket below it is a TCP socket.
+func setReset(nc net.Conn) {
+	if tcp, ok := transport(nc).(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // best effort: the socket may be gone already
+	}
+}

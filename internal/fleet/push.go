@@ -1,0 +1,75 @@
+package fleet
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/resp"
+)
+
+// This file handles pushes, the frames of RESP3 that answer no command. Each is passed
+// to the owner, and none is counted as progress: a server that sends pushes in place of
+// replies is silent to a caller that waits for replies. One that floods is cut off.
+//
+// No push ends the connection for its size, since a large one can be valid: a server that
+// drops all its keys names many at once. A push that exceeds the decoder's limits or the
+// buffer is skipped, and is not passed to the owner.
+
+// A node pushes a key once for each reply that has it track the key, and besides when others delete all.
+// One that pushes more keeps its reader from the other nodes.
+const (
+	firstPushes = 8 << 10  // of a connection, beyond its replies
+	mostPushes  = 64 << 10 // for replies in the past
+	pushEvery   = time.Millisecond
+)
+
+var errFlood = errors.New("conn: node pushes more than it was asked to track")
+
+// mayPush counts a push, and reports whether it is not one too many.
+func (n *node) mayPush() bool {
+	if n.pushes == 0 {
+		now := n.fleet.cfg.Clock.Now()
+		n.pushes = min(int((now-n.pushed)/pushEvery), firstPushes)
+		n.pushed = now
+	}
+	n.pushes--
+	return n.pushes >= 0
+}
+
+// push hands the decoded value, a push, to the owner.
+func (n *node) push() {
+	switch {
+	case !n.id.resp3:
+		n.fault = &resp.ProtocolError{Reason: "push in RESP2"}
+		return
+	case !n.mayPush():
+		n.fault = errFlood
+		return
+	}
+	if on := n.fleet.cfg.OnPush; on != nil {
+		on(n.index, &n.value)
+	}
+}
+
+// beginSkip is called with a push at in[r] that the decoder has refused, which is
+// a fault of the connection only if Skip finds it malformed.
+func (n *node) beginSkip() {
+	n.fault = nil
+	n.decoder.Reset()
+	n.skipping = true
+}
+
+// skip reads over bytes of a push. It returns false if it needs more of them.
+func (n *node) skip() bool {
+	k, err := n.decoder.Skip(n.in[n.r:n.w])
+	n.r += k
+	switch err {
+	case nil:
+		n.skipping = false
+	case resp.ErrIncomplete:
+		return false
+	default:
+		n.fault = err
+	}
+	return true
+}

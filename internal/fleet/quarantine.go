@@ -1,0 +1,80 @@
+package fleet
+
+import "time"
+
+// The restart guard is the "delayed restarts" of the algorithm's text: a master
+// that was restarted, and may have forgotten its keys, takes no part until every
+// lock that was held when it crashed has expired. The text leaves that to the
+// operators; here each client does it for itself. Each process start has a new run_id,
+// which cannot change during a connection, so it is read once for each connection. The
+// wait is measured on the client's monotonic clock.
+
+// quarantine is the restart guard's state of one node.
+type quarantine struct {
+	met   bool
+	runID string        // of the server last met
+	until time.Duration // it has no vote before
+	unmet bool          // it was not met before the last one
+}
+
+// checkRestart notes the run_id of the server on a new connection, and withdraws the
+// node's vote if the server may have lost its keys.
+//
+// The wait counts from now, not from when the connection was lost: that may have
+// been the network, long before the restart.
+func (f *Fleet) checkRestart(n *node, id identity) {
+	g := &n.quarantine
+	wait := f.longest
+	switch {
+	case f.cfg.Quarantine > 0 && !g.met:
+		// Servers subtract whole seconds, so the uptime may be too long by almost
+		// a second.
+		wait = f.cfg.Quarantine - max(0, id.uptime-time.Second)
+	case g.met && g.runID == id.runID:
+		wait = 0
+	case f.cfg.Quarantine > 0:
+		wait = f.cfg.Quarantine
+	case !g.met:
+		wait = 0
+	}
+	unmet := !g.met
+	g.met, g.runID = true, id.runID
+	if wait > 0 && !n.persistent && !f.cfg.TrustRestarts {
+		g.until, g.unmet = f.cfg.Clock.Now()+wait, unmet
+		f.quarantined |= 1 << n.index
+	}
+}
+
+// warnUnguarded logs, at every connect, a node of which no restart can be seen.
+func (f *Fleet) warnUnguarded(n *node, id identity) {
+	if log := f.cfg.Logger; log != nil && id.runID == "" && !n.persistent && !f.cfg.TrustRestarts {
+		log.Warn("redlock: node does not show its run_id (INFO server): the restart guard is off for it", "node", n.addr, "error", id.refused)
+	}
+}
+
+// NoteTTL notes that a key which was sent may live for d from now on. The longest
+// one is what a node waits for after a restart.
+func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
+
+// Quarantined returns the nodes that have no vote now, a bit each. They are sent all
+// commands, so that they have the keys of all locks when their vote counts again.
+func (f *Fleet) Quarantined() uint64 {
+	if f.quarantined == 0 {
+		return 0
+	}
+	now := f.cfg.Clock.Now()
+	for i, n := range f.nodes {
+		if now >= n.quarantine.until {
+			f.quarantined &^= 1 << i
+		}
+	}
+	return f.quarantined
+}
+
+// quarantinedFor is how long a node has no vote yet.
+func (f *Fleet) quarantinedFor(n *node) time.Duration {
+	if n.quarantine.until == 0 {
+		return 0 // without reading the clock
+	}
+	return max(0, n.quarantine.until-f.cfg.Clock.Now())
+}

@@ -1,0 +1,118 @@
+//go:build linux && (amd64 || arm64 || riscv64 || loong64)
+
+package fleet
+
+import (
+	"errors"
+	"io"
+	"net"
+	"syscall"
+	"unsafe"
+)
+
+// raw is a socket as a bare descriptor, which only this package closes. It is
+// used with RawSyscall: none of its calls can sleep, so the scheduler need not
+// know of them.
+type raw struct {
+	fd     int32
+	epoll  *epoll
+	node   int32
+	full   bool // the kernel took less than it was given: wait for EPOLLOUT
+	closed bool
+}
+
+// detach takes the descriptor out of a net.Conn and the runtime's poller. The
+// description that it refers to, with its options and O_NONBLOCK, stays the same.
+func detach(nc net.Conn) (int, error) {
+	defer nc.Close()
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return -1, errors.New("no descriptor behind this connection")
+	}
+	rc, err := sc.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	var fd uintptr
+	var errno syscall.Errno
+	err = rc.Control(func(own uintptr) {
+		fd, _, errno = syscall.Syscall(syscall.SYS_FCNTL, own, syscall.F_DUPFD_CLOEXEC, 0)
+	})
+	if err != nil {
+		return -1, err
+	}
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}
+
+func (s *raw) send(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	for {
+		// MSG_NOSIGNAL: a reset socket answers EPIPE and raises no signal in
+		// a process that may watch for SIGPIPE.
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(s.fd),
+			uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+			syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL, 0, 0)
+		switch errno {
+		case 0:
+			s.watchWrite(int(n) < len(b))
+			return int(n), nil
+		case syscall.EAGAIN:
+			s.watchWrite(true)
+			return 0, nil
+		case syscall.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
+
+// watchWrite asks for a report when a full kernel buffer has room again.
+func (s *raw) watchWrite(on bool) {
+	if on != s.full {
+		s.full = on
+		s.epoll.watch(s, on)
+	}
+}
+
+func (s *raw) recv(b []byte) (int, error) {
+	for {
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(s.fd),
+			uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+			syscall.MSG_DONTWAIT, 0, 0)
+		switch errno {
+		case 0:
+			if n == 0 {
+				return 0, io.EOF
+			}
+			return int(n), nil
+		case syscall.EAGAIN:
+			return 0, nil
+		case syscall.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
+
+// again has nothing to do: epoll is level-triggered, also to an arm that comes after
+// the bytes.
+func (s *raw) again() {}
+
+func (s *raw) close(reset bool) {
+	if s.closed {
+		return // closed: the number may belong to another file now
+	}
+	s.closed = true
+	if reset {
+		_ = syscall.SetsockoptLinger(int(s.fd), syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
+	}
+	// Closing takes it out of epoll too, but not while a child process that is
+	// just being started has a copy.
+	_ = s.epoll.ctl(s.epoll.all, syscall.EPOLL_CTL_DEL, int(s.fd), 0, 0)
+	_ = syscall.Close(int(s.fd))
+}

@@ -1,0 +1,9 @@
+//go:build !linux || !(amd64 || arm64 || riscv64 || loong64)
+
+package fleet
+
+import "errors"
+
+const rawSupported = false
+
+func newRawPoller() (poller, error) { return nil, errors.ErrUnsupported }

@@ -1,0 +1,79 @@
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+// A server without TLS on its port does not report that: Redis and Valkey wait for the end
+// of a line that a TLS handshake does not have. So a handshake that has no answer after a
+// quarter of DialTimeout is doubted, and a second connection asks in the clear. It
+// carries a PING and no credentials. The handshake goes on meanwhile.
+
+// ping is the command that is sent in the clear.
+const ping = "*1\r\n$4\r\nPING\r\n"
+
+// secure makes the TLS handshake.
+func (d *dialer) secure(ctx context.Context, nc *tls.Conn) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	asked := make(chan struct{})
+	doubt := time.AfterFunc(d.fleet.cfg.DialTimeout/4, func() {
+		defer close(asked)
+		if d.answersInTheClear(ctx) {
+			cancel(conn.ErrNotTLS)
+		}
+	})
+	err := nc.HandshakeContext(ctx)
+	cause := context.Cause(ctx)
+	if cancel(nil); !doubt.Stop() {
+		<-asked // no goroutine is left
+	}
+	var header tls.RecordHeaderError
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case err == nil:
+		return nil
+	case cause == conn.ErrNotTLS:
+		return conn.ErrNotTLS
+	case errors.As(err, &header): // it answers in the clear
+		return fmt.Errorf("%w (%w)", conn.ErrNotTLS, err)
+	case errors.As(err, &untrusted):
+		return fmt.Errorf("%w: %w", conn.ErrUntrusted, err)
+	}
+	return fmt.Errorf("tls: %w", err)
+}
+
+// answersInTheClear reports whether a server at the address speaks RESP without TLS.
+func (d *dialer) answersInTheClear(ctx context.Context) bool {
+	defer func() { _ = recover() }() // of the functions in Config
+	nc, err := d.reach(ctx)
+	if err != nil {
+		return false
+	}
+	defer d.fleet.hangUp(nc)
+	defer abortWith(ctx, nc)()
+	if _, err := nc.Write([]byte(ping)); err != nil {
+		return false
+	}
+	var first [1]byte
+	n, _ := nc.Read(first[:])
+	return n == 1 && (first[0] == '+' || first[0] == '-')
+}
+
+// abortWith aborts reads and writes of a connection when ctx ends. stop returns false
+// if that has happened.
+func abortWith(ctx context.Context, nc net.Conn) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		defer func() { _ = recover() }() // of a dialer's own connection
+		if nc.SetDeadline(time.Unix(1, 0)) != nil {
+			_ = nc.Close() // it knows none: a dialer's own, or one that is gone
+		}
+	})
+}

@@ -1,0 +1,33 @@
+package fleet
+
+import "sync"
+
+// Servers is the servers that nodes are connected to, by run_id, so that no server is two nodes.
+// Fleets that must not share a server share one of these. Its lock is taken under the locks of
+// fleets, and nothing is taken under it.
+type Servers struct {
+	mu sync.Mutex
+	of map[string]string // the node of each
+}
+
+// claim notes that a node is connected to a server. If that is another node already, it returns
+// its name, and not ok.
+func (s *Servers) claim(runID, node string) (other string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other, taken := s.of[runID]; taken {
+		return other, false
+	}
+	if s.of == nil {
+		s.of = make(map[string]string)
+	}
+	s.of[runID] = node
+	return "", true
+}
+
+// leave notes that the connection of the node of a server has ended.
+func (s *Servers) leave(runID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.of, runID)
+}

@@ -1,0 +1,118 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+// Node is the state of one node of a [Fleet] at one moment.
+type Node struct {
+	Index int    // its place in the configuration, from 0
+	Addr  string // without credentials
+	Up    bool   // it has a connection
+	Err   error  // why it has none, an *Error; nil while up; never a credential
+	// Lasting reports that only a change of configuration ends Err, here or on the server.
+	// Unfit reports that the node must not be used for locks, healthy or not: it is another node's
+	// second address, a replica, part of a cluster, or a sentinel.
+	Lasting, Unfit bool
+	// Guarded is how long it still must not vote; 0 if it may.
+	Guarded time.Duration
+	// Unmet reports why: it was met for the first time, up for too short a time; else it has
+	// restarted. Uptime is that of the server when it was connected.
+	Unmet  bool
+	Uptime time.Duration
+	// Server is the product and version that the server has reported, or "". RunID
+	// identifies one start of the server. These two and the Form stay when the
+	// connection ends.
+	Server string
+	RunID  string
+	Form   Form
+	// Connection is the number of the present connection, from 1, and 0 while there is
+	// none: what was set up on one connection does not hold on another.
+	Connection uint64
+	// Pushes reports whether the connection is in RESP3, so that pushes can come.
+	Pushes bool
+	// Connects is how many connections it has had, the present one included.
+	Connects uint64
+	// RoundTrips is how many batches it has answered to the last reply.
+	RoundTrips uint64
+	// RoundTrip is how long that took, smoothed: each counts for an eighth,
+	// as in RFC 6298. RoundTripMax is the longest. Both include the node's own
+	// work, and the time until the reply was read: replies that are found together
+	// are read one after the other. A reply that comes after a quorum has answered
+	// may be read up to 5 ms late.
+	RoundTrip, RoundTripMax time.Duration
+	// InFlight is how many replies it owes.
+	InFlight int
+}
+
+// Node returns the state of a node. It is called with the lock held, and allocates
+// nothing unless the fleet is closed.
+func (f *Fleet) Node(i int) Node {
+	n := f.nodes[i]
+	s := Node{
+		Index: i, Addr: n.addr,
+		Up: n.sock != nil, Err: n.why(),
+		Guarded: f.quarantinedFor(n), Unmet: n.quarantine.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
+		Connects:   n.history.connects,
+		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
+		InFlight: n.owed.replies,
+	}
+	if s.Up {
+		s.Connection, s.Pushes = n.history.connects, n.id.resp3
+	} else {
+		s.Lasting, s.Unfit = permanent(s.Err), misconfigured(s.Err)
+	}
+	return s
+}
+
+// why returns the reason why a node is down, as an *Error and without the mark
+// ErrNotSent; or nil.
+func (n *node) why() error {
+	if n.sock != nil {
+		return nil
+	}
+	err := n.cause
+	if marked, ok := err.(*notSent); ok {
+		err = marked.cause
+	}
+	if _, ok := err.(*conn.Error); !ok {
+		err = &conn.Error{Addr: n.addr, Op: "write", Err: err}
+	}
+	return err
+}
+
+// history is the statistics of a node over all its connections.
+type history struct {
+	connects uint64
+	trips    uint64
+	smoothed time.Duration
+	longest  time.Duration
+}
+
+// trip counts a batch that was answered after d.
+func (h *history) trip(d time.Duration) {
+	if h.trips++; h.trips == 1 {
+		h.smoothed = d
+	} else {
+		h.smoothed += (d - h.smoothed) / 8
+	}
+	h.longest = max(h.longest, d)
+}
+
+// connected counts a connection that came up, and notifies the owner.
+func (f *Fleet) connected(n *node) {
+	n.history.connects++
+	if f.cfg.OnUp != nil {
+		f.cfg.OnUp(n.index)
+	}
+}
+
+// disconnected notifies the owner of a connection that ended, but not when the fleet is
+// closed.
+func (f *Fleet) disconnected(n *node) {
+	if f.cfg.OnDown != nil && !f.closed {
+		f.cfg.OnDown(n.index)
+	}
+}
