@@ -84,13 +84,14 @@ type frontEnd struct {
 	program string
 	address string
 	nodes   []string
+	more    []string // settings
 	process *exec.Cmd
 }
 
-func serve(t *testing.T, program string, nodes []string) *frontEnd {
+func serve(t *testing.T, program string, nodes []string, more ...string) *frontEnd {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	f := &frontEnd{t: t, program: program, address: l.Addr().String(), nodes: nodes}
+	f := &frontEnd{t: t, program: program, address: l.Addr().String(), nodes: nodes, more: more}
 	require.NoError(t, l.Close())
 	f.start()
 	t.Cleanup(f.kill)
@@ -99,7 +100,7 @@ func serve(t *testing.T, program string, nodes []string) *frontEnd {
 
 // start starts it with a timeout that suits a machine which does other work beside.
 func (f *frontEnd) start() {
-	f.process = exec.Command(f.program, "serve", "-listen", f.address, "-node-timeout", "500ms", "-nodes", strings.Join(f.nodes, ","))
+	f.process = exec.Command(f.program, append([]string{"serve", "-listen", f.address, "-node-timeout", "500ms", "-nodes", strings.Join(f.nodes, ",")}, f.more...)...)
 	f.process.Stderr = &bytes.Buffer{}
 	require.NoError(f.t, f.process.Start())
 	testkit.Await(f.t, "the front end listens", func() bool {
@@ -140,6 +141,22 @@ func TestClients(t *testing.T) {
 		if t.Failed() {
 			t.Logf("%s", f.process.Stderr)
 		}
+	}
+}
+
+// TestCases: what redis-py promises of its locks holds at one master, and at a front end of three.
+func TestCases(t *testing.T) {
+	p, program := install(t)
+	if p["python"] == nil {
+		t.Skip("python cannot be had")
+	}
+	servers := realredis.StartN(t, 4)
+	f := serve(t, program, urls(servers[:3]), "-no-ttl", "30s")
+	cases := append(p["python"][:len(p["python"])-1:len(p["python"])-1], "python/cases.py")
+	for _, address := range []string{servers[3].Addr(), f.address} {
+		out, err := exec.Command(cases[0], append(cases[1:], address)...).CombinedOutput()
+		t.Logf("%s: %s", address, out)
+		require.NoError(t, err)
 	}
 }
 
