@@ -24,7 +24,8 @@ type client struct{ language, library string }
 var all = []client{
 	{"go", "redsync-goredis"}, {"go", "redsync-redigo"}, {"go", "redislock"}, {"go", "rueidislock"},
 	{"node", "ioredis"}, {"node", "ioredis6"}, {"node", "redis4"}, {"node", "redis6"}, {"node", "redlock4"}, {"node", "redlock5"},
-	{"node", "redlock5-several"}, {"node", "redis-semaphore"}, {"node", "ioredis-lock"}, {"node", "redlock-universal"},
+	{"node", "redlock5-several"}, {"node", "sesamecare"}, {"node", "sesamecare-several"},
+	{"node", "redis-semaphore"}, {"node", "ioredis-lock"}, {"node", "redlock-universal"},
 	{"python", "redis-py"}, {"python", "redis-py-asyncio"},
 }
 

@@ -33,6 +33,8 @@ async function nodeRedis(name) {
   return client;
 }
 
+const several = (k) => [k, k + ':b', k + ':c'];
+
 const must = (ok, what) => { if (!ok) throw new Error(what); };
 
 // Each library as acquire(key, ttl) -> lock or null, extend(lock, ttl), release(lock).
@@ -70,23 +72,19 @@ const libraries = {
       async release(l) { await l.unlock(); },
     };
   },
-  async redlock5() {
-    const { default: Redlock } = await import('redlock5');
-    const redlock = new Redlock([ioredis('ioredis')], { retryCount: 0, automaticExtensionThreshold: 50 });
+  async redlock5(name = 'redlock5', keys = (k) => [k]) {
+    const module = await import(name);
+    const redlock = new (module.Redlock ?? module.default)([ioredis('ioredis')], { retryCount: 0, automaticExtensionThreshold: 50 });
     redlock.on('error', () => {});
     return {
-      acquire: (k, ttl) => redlock.acquire([k], ttl).catch(refusedBy((e) => e.name === 'ExecutionError')),
+      acquire: (k, ttl) => redlock.acquire(keys(k), ttl).catch(refusedBy((e) => /^(Execution|ResourceLocked)Error$/.test(e.constructor.name))),
       async extend(l, ttl) { await l.extend(ttl); },
       async release(l) { await l.release(); },
     };
   },
-  async 'redlock5-several'() { // several keys are one lock
-    const one = await libraries.redlock5();
-    const { default: Redlock } = await import('redlock5');
-    const redlock = new Redlock([ioredis('ioredis')], { retryCount: 0 });
-    redlock.on('error', () => {});
-    return { ...one, acquire: (k, ttl) => redlock.acquire([k, k + ':b', k + ':c'], ttl).catch(refusedBy((e) => e.name === 'ExecutionError')) };
-  },
+  'redlock5-several': () => libraries.redlock5('redlock5', several), // several keys are one lock
+  sesamecare: () => libraries.redlock5('@sesamecare-oss/redlock'),
+  'sesamecare-several': () => libraries.redlock5('@sesamecare-oss/redlock', several),
   async 'redis-semaphore'() {
     const { Mutex } = require('redis-semaphore');
     const client = ioredis('ioredis');
