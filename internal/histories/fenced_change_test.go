@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,9 +28,22 @@ type changingHistory struct {
 	step    atomic.Int64 // of the moment
 	calls   atomic.Int64 // that have returned
 	won     [4]atomic.Int64
+
+	plan    int      // 1: it is taken back before the call; 2: after it; 3: there is none
+	apart   bool     // the lists have no node in common
+	hasty   bool     // operators change at a wrong time too
+	refused [2]int64 // acts at a wrong time that have returned an error, and nil
 }
 
 const changeFor = 25 * time.Second
+
+// steps is how many there are: a client of the way back would have that change be under way.
+func (h *changingHistory) steps() int {
+	if h.plan == 2 {
+		return 4
+	}
+	return 3
+}
 
 func (h *changingHistory) connect(step int, m *virtual.Machine, off *atomic.Int64) *redlock.Client {
 	c, err := m.Client(h.config(step, off))
@@ -50,7 +64,7 @@ func (h *changingHistory) use(user int) {
 	for n := 0; time.Now().Before(h.end); n++ {
 		step := int(h.step.Load())
 		if rng.IntN(4) == 0 {
-			step = rng.IntN(len(h.lists))
+			step = rng.IntN(h.steps())
 		}
 		name, at := fmt.Sprintf("client %d.%d of step %d", user, n, step), user%len(h.machines)
 		c := h.connect(step, h.machines[at], h.clocks[at])
@@ -121,19 +135,19 @@ func (h *changingHistory) direct() {
 				h.calls.Add(1)
 				return
 			}
+			time.Sleep(100 * time.Millisecond)
 		}
 	}
 	pause()
 	h.step.Store(1)
 	pause()
-	plan := rng.IntN(4)
-	if plan == 1 {
+	if h.plan == 1 {
 		h.step.Store(0)
 		pause()
 		h.step.Store(1)
 		pause()
 	}
-	if plan == 3 {
+	if h.plan == 3 {
 		return
 	}
 	if h.grouped {
@@ -142,7 +156,7 @@ func (h *changingHistory) direct() {
 	}
 	call(1)
 	h.step.Store(2)
-	if plan == 2 && time.Now().Before(h.end) {
+	if h.plan == 2 && time.Now().Before(h.end) {
 		pause()
 		h.step.Store(3)
 		call(3)
@@ -153,16 +167,61 @@ func (h *changingHistory) direct() {
 	}
 }
 
+// meddle is operators who call too early, or too late, and some by a client that is configured otherwise. Where the lists have no
+// node in common, a client of one of them alone finds nodes as new ones are: TestMisuse.
+func (h *changingHistory) meddle() {
+	rng := newRandom(h.seed, 3000)
+	for time.Now().Before(h.end) {
+		time.Sleep(rng.N(2 * time.Second))
+		at, step := rng.IntN(len(h.machines)), rng.IntN(h.steps())
+		if h.apart {
+			step = 1
+		}
+		cfg := h.config(step, h.clocks[at])
+		if rng.IntN(4) == 0 {
+			cfg.MaxTTL *= 2
+		}
+		c, err := h.machines[at].Client(cfg)
+		require.NoError(h.T, err)
+		ctx, cancel := context.WithTimeout(h.T.Context(), rng.N(6*time.Second))
+		switch rng.IntN(3) {
+		case 0:
+			err = c.InitFencing(ctx)
+		case 1:
+			h.mu.Lock()
+			may, atLeast := time.Since(h.lost) > maxTTL+maxTTL/50, max(h.seen, 1)
+			h.read = time.Now()
+			h.mu.Unlock()
+			if err = ctx.Err(); may {
+				err = c.RecoverFencing(ctx, atLeast)
+			}
+		case 2:
+			if err = ctx.Err(); h.hasty || step%2 == 0 {
+				err = c.ChangeFencing(ctx)
+			}
+		}
+		cancel()
+		_ = c.Close()
+		if err != nil {
+			h.refused[0]++
+		} else {
+			h.refused[1]++
+		}
+	}
+}
+
 // trouble has one node after another forget, and does other harm.
 func (h *changingHistory) trouble() {
 	rng := newRandom(h.seed, 2000)
-	last := time.Now()
 	for time.Now().Before(h.end) {
 		time.Sleep(50*time.Millisecond + rng.N(700*time.Millisecond))
 		s, at := h.Servers[rng.IntN(len(h.Servers))], rng.IntN(len(h.machines))
 		switch what := rng.IntN(10); what {
 		case 0, 1, 2:
-			if time.Since(last) < 2*maxTTL {
+			h.mu.Lock()
+			spared := time.Since(h.lost) < 2*maxTTL || time.Since(h.read) < time.Second
+			h.mu.Unlock()
+			if spared {
 				continue // a second one would be for an operator with a number
 			}
 			if what == 0 {
@@ -170,7 +229,9 @@ func (h *changingHistory) trouble() {
 			} else {
 				s.Flush()
 			}
-			last = time.Now()
+			h.mu.Lock()
+			h.lost = time.Now()
+			h.mu.Unlock()
 			h.counts.Losses++
 		case 3, 4:
 			s.Down()
@@ -198,6 +259,7 @@ func (h *changingHistory) trouble() {
 type changingCounts struct {
 	Won                              [4]int
 	InOrder, Calls, Losses, AtTheEnd int
+	Refused, Done                    int // acts at a wrong time
 }
 
 func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
@@ -218,6 +280,8 @@ func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
 		defer w.Close()
 		h := &changingHistory{fencedHistory: fencedHistory{World: w, seed: seed, grants: map[string][]fencedGrant{}, end: time.Now().Add(changeFor)}, grouped: grouped}
 		old, next := change[0], change[1]
+		h.apart, h.hasty = old[0][0] != next[0][0] && !slices.Contains(old[0], next[0][0]), plan.IntN(4) == 0
+		h.plan = plan.IntN(4)
 		h.lists = [4][2]layout{{old, nil}, {old, next}, {next, nil}, {next, old}}
 		for range 3 {
 			m := w.Machine()
@@ -235,6 +299,7 @@ func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
 		}
 		all.Go(h.trouble)
 		all.Go(h.direct)
+		all.Go(h.meddle)
 		all.Wait()
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -243,15 +308,16 @@ func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
 		defer func() { _ = last.Close() }()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*maxTTL)
 		defer cancel()
-		if l, err := last.Acquire(ctx, "k0", maxTTL); err == nil {
+		if l, err := last.Acquire(ctx, "k0", maxTTL); err == nil || h.hasty { // a change at a wrong time ends the service of a step
 			counts.AtTheEnd++
 			for _, g := range h.grants["k0"] {
-				require.Greater(t, l.Fence(), g.token, "seed %d: %s", seed, g.who)
+				require.True(t, err != nil || l.Fence() > g.token, "seed %d: %s", seed, g.who)
 			}
 		} else if os.Getenv("REDLOCK_SEED") != "" {
 			t.Logf("no lock at the end, in step %d: %v", h.step.Load(), err)
 		}
 		counts.InOrder, counts.Losses, counts.Calls = h.counts.InOrder, h.counts.Losses, int(h.calls.Load())
+		counts.Refused, counts.Done = int(h.refused[0]), int(h.refused[1])
 		for i := range h.won {
 			counts.Won[i] = int(h.won[i].Load())
 		}
@@ -277,10 +343,12 @@ func TestChangingHistories(t *testing.T) {
 		sum.Calls += c.Calls
 		sum.Losses += c.Losses
 		sum.AtTheEnd += c.AtTheEnd
+		sum.Refused += c.Refused
+		sum.Done += c.Done
 	}
 	t.Logf("%d histories: %+v", n, sum)
 	if n >= 40 && !t.Failed() {
-		for _, rare := range append(sum.Won[:], sum.Calls, sum.Losses) {
+		for _, rare := range append(sum.Won[:], sum.Calls, sum.Losses, sum.Refused, sum.Done) {
 			require.Greater(t, rare, int(n)/10, "something hardly ever happened")
 		}
 		require.Greater(t, sum.AtTheEnd, int(n)*8/10, "no lock at the end")

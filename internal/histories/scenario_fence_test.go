@@ -163,6 +163,38 @@ var fences = []scenario{
 		}
 		require.Greater(s.T, s.lockOnce(c, "k"), token)
 	}},
+	// Two operators have the same number. One's call returns, and a lock is granted by a clock that is a day ahead. Then all nodes
+	// forget again, while the other's call, from a machine that stood still, is under way: its number does not cover that lock.
+	{"number that does not cover a later loss", 3, func(s *stage) {
+		var ahead atomic.Int64
+		ahead.Store(int64(24 * time.Hour))
+		far, first := s.Client(fencedAt(&ahead)), s.Client(fencedRight())
+		late, m := s.ClientOn(s.Machine(), fencedRight())
+		require.NoError(s.T, first.InitFencing(s.ctx))
+		seen := s.lockOnce(first, "k")
+		forget := func() {
+			for _, node := range s.Servers {
+				node.Flush()
+			}
+			time.Sleep(maxTTL + maxTTL/50)
+		}
+		forget()
+		call := testkit.Start(func() error { return first.RecoverFencing(s.ctx, seen) })
+		ctx, cancel := context.WithTimeout(s.ctx, 4*maxTTL)
+		defer cancel()
+		behind := testkit.Start(func() error { return late.RecoverFencing(ctx, seen) })
+		time.Sleep(maxTTL / 2)
+		m.Suspend()
+		require.NoError(s.T, testkit.Outcome(s.T, "RecoverFencing", call))
+		seen = s.lockOnce(far, "k")
+		forget()
+		m.Wake()
+		require.Error(s.T, testkit.Outcome(s.T, "RecoverFencing", behind))
+		_, err := late.TryAcquire(s.ctx, "k", maxTTL)
+		require.ErrorIs(s.T, err, redlock.ErrForgotten)
+		require.NoError(s.T, late.RecoverFencing(s.ctx, seen))
+		require.Greater(s.T, s.lockOnce(first, "k"), seen)
+	}},
 	// What clients that wait for an operator ask each node.
 	{"fencing is not initialized yet", 3, func(s *stage) {
 		for range 20 {
