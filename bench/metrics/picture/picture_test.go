@@ -19,6 +19,8 @@ func TestQueries(t *testing.T) {
 	const text = `# HELP a b
 redlock_operations_total{kind="acquire",result="won"} 30
 redlock_operations_total{kind="extend",result="won"} 7
+redlock_node_may_vote{node="a:1"} 0
+redlock_node_may_vote{node="b:1"} 1
 redlock_acquire_duration_seconds_bucket{le="0.1"} 10
 redlock_acquire_duration_seconds_bucket{le="0.2"} 30
 redlock_acquire_duration_seconds_bucket{le="+Inf"} 30
@@ -34,6 +36,10 @@ redlock_acquire_duration_seconds_bucket{le="+Inf"} 30
 	median, err := query(d.Panels[1].Targets[0].Expr, all)
 	require.NoError(t, err)
 	require.InDelta(t, 0.125, median[""][1], 1e-9)
+	silent, err := query(d.Panels[10].Targets[0].Expr, all)
+	require.NoError(t, err)
+	require.Equal(t, 1.0, silent["a:1"][1])
+	require.NotContains(t, silent, "b:1", "a node with a vote is not counted")
 	_, err = query("avg(a{})", all)
 	require.ErrorContains(t, err, "not understood")
 }

@@ -31,7 +31,7 @@ const lookBack = 3
 
 var (
 	quantile = regexp.MustCompile(`^histogram_quantile\(([\d.]+), (.*)\)$`)
-	sum      = regexp.MustCompile(`^(?:sum|max)(?: by \((\w+)\) )?\((?:(rate|increase)\()?(\w+)\{(.*?)\}(?:\[\$__rate_interval\]\))?\)( > 0)?$`)
+	sum      = regexp.MustCompile(`^(?:sum|max|count)(?: by \((\w+)\) )?\((?:(rate|increase)\()?(\w+)\{(.*?)\}(?:\[\$__rate_interval\]\))?( == 0)?\)( > 0)?$`)
 	label    = regexp.MustCompile(`(\w+)=~?"([^"]*)"`)
 )
 
@@ -71,11 +71,17 @@ func query(expr string, all []scrape) (map[string][]float64, error) {
 					v /= max(every, now.at-before.at).Seconds()
 				}
 			}
+			if m[5] != "" { // a count of the clients that show 0
+				if v != 0 {
+					continue
+				}
+				v = 1
+			}
 			by := valueOf(labels, m[1])
 			if out[by] == nil {
 				out[by] = slices.Repeat([]float64{math.NaN()}, len(all))
 			}
-			if at := &out[by][i]; math.IsNaN(*at) && (v > 0 || m[5] == "") {
+			if at := &out[by][i]; math.IsNaN(*at) && (v > 0 || m[6] == "") {
 				*at = v
 			} else if v > 0 {
 				*at += v
