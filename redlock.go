@@ -270,6 +270,21 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 	return Lock{h}, err
 }
 
+// TryAcquireAny is TryAcquire for one of 1 to 64 keys: [Lock.Key] returns which. The lock is as any other, with its own
+// fencing token. So n keys are a semaphore of n permits ([Permits]). It takes one round trip if the key that is asked
+// first is free; each call begins at another. If that is taken, one look at all others shows which are free, and the next
+// round trip takes one: it never takes a key to give it back. ErrTaken means that a vote on each key has refused it, or
+// a denial of the last second. It allocates.
+func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
+	h, err := c.router.AcquireAny(ctx, ttl, keys, true)
+	return Lock{h}, err
+}
+
+// Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.TryAcquireAny]:
+// "{name}:permit:1" and so on. They have one hash tag, that of name if it has one, so that one of Config.Groups has all.
+// All clients must use the same n: one with a larger n has more permits. It allocates.
+func Permits(name string, n int) []string { return router.Permits(name, n) }
+
 // Do acquires the lock on key as Acquire does, calls f with a context as that of [Lock.KeepAlive], and releases the
 // lock in every case, also a panic of f. It returns the error of Acquire, or that of f, joined with a [LostError] if
 // the lock was lost meanwhile (errors.Join). A release without a result is no error. ttl is 30 ms at least.

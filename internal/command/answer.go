@@ -19,6 +19,8 @@ func ReadOne(k Kind, v *resp.Value) (granted, fits bool) {
 		return v.Int == 1, isYesOrNo(v)
 	case ReadValue: // no key, and no bytes at it, are the same here
 		return len(v.Bytes) > 0, v.Kind == resp.Bulk && !v.Null && len(v.Bytes) <= ReadBytes
+	case Look:
+		return v.Int == 0, isYesOrNo(v)
 	case ReadTTL:
 		return v.Int != ttlOfNone, v.Kind == resp.Integer && v.Int >= ttlOfNone
 	}

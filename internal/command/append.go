@@ -70,6 +70,9 @@ func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte
 	case k == ReadTTL: // PTTL key
 		dst = append(dst, "*2\r\n$4\r\nPTTL\r\n"...)
 		return resp.AppendBulk(dst, op.Key)
+	case k == Look: // EXISTS key
+		dst = append(dst, "*2\r\n$6\r\nEXISTS\r\n"...)
+		return resp.AppendBulk(dst, op.Key)
 	case f&DelIfEq != 0: // DELIFEQ key token
 		dst = append(dst, "*3\r\n$7\r\nDELIFEQ\r\n"...)
 		dst = resp.AppendBulk(dst, op.Key)

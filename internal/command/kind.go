@@ -14,17 +14,19 @@ const (
 	// live. They are granted if there is such a key.
 	ReadValue
 	ReadTTL
+	// Look asks what an Acquire would find, and sets nothing. It is granted if there is no key.
+	Look
 
-	Kinds = ReadTTL + 1 // for arrays by Kind
+	Kinds = Look + 1 // for arrays by Kind
 )
 
-// String returns "acquire", "extend", "release", "read value" or "read ttl", "none"
+// String returns "acquire", "extend", "release", "read value", "read ttl" or "look", "none"
 // for the zero Kind, and "unknown" for others.
 func (k Kind) String() string {
 	if k >= Kinds {
 		return "unknown"
 	}
-	return [...]string{"none", "acquire", "extend", "release", "read value", "read ttl"}[k]
+	return [...]string{"none", "acquire", "extend", "release", "read value", "read ttl", "look"}[k]
 }
 
 // IsValid reports whether k is one of the constants.
@@ -33,19 +35,25 @@ func (k Kind) IsValid() bool { return k > 0 && k < Kinds }
 // HasTTL reports whether commands of the kind have a TTL.
 func (k Kind) HasTTL() bool { return k == Acquire || k == Extend }
 
-// Reads reports whether a kind reads and changes nothing. Its replies have a [Value].
+// Reads reports whether a kind reads and changes nothing.
 func (k Kind) Reads() bool { return k > Release }
+
+// HasValue reports whether the replies of a kind have a [Value]: it is complete when each node has answered.
+func (k Kind) HasValue() bool { return k == ReadValue || k == ReadTTL }
+
+// NeedsVote reports whether the answers of a node without a vote in locks count for nothing.
+func (k Kind) NeedsVote() bool { return k.HasTTL() || k == Look }
 
 // byRank is the order of commands that may be written in any order. Releases come first, since
 // they free keys for the acquires after them.
-var byRank = [...]Kind{Release, Extend, Acquire, ReadTTL, ReadValue}
+var byRank = [...]Kind{Release, Extend, Acquire, Look, ReadTTL, ReadValue}
 
 // Classes is the number of ranks.
 const Classes = len(byRank)
 
 // Rank is the place of a kind in that order.
 func (k Kind) Rank() int {
-	return [Kinds]int{Release: 0, Extend: 1, Acquire: 2, ReadTTL: 3, ReadValue: 4}[k]
+	return [Kinds]int{Release: 0, Extend: 1, Acquire: 2, Look: 3, ReadTTL: 4, ReadValue: 5}[k]
 }
 
 // OfRank is the kind of a rank.

@@ -187,7 +187,7 @@ func (b *batch) vote(node, i int, o quorum.Outcome, err error) {
 			e.callbacks.vote(vote{node, b.kindOf(i), o, err})
 		}
 	}
-	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (r.tally.Count(0) == 0 || !r.kind.Reads() && !b.mayBeSplit(r)) {
+	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (r.tally.Count(0) == 0 || !r.kind.HasValue() && !b.mayBeSplit(r)) {
 		b.decide(i, r)
 	}
 	if r.stale != 0 {
@@ -231,7 +231,7 @@ func (b *batch) answered(node, i int, granted bool, kind Kind) {
 		b.lacking = b.lacking || kind == Extend
 	}
 	switch {
-	case kind.HasTTL() && b.quarantined>>uint(node)&1 == 1:
+	case kind.NeedsVote() && b.quarantined>>uint(node)&1 == 1:
 		// It has restarted, and may have lost keys.
 		b.refused(node, i, conn.ErrQuarantined)
 	case granted:

@@ -65,9 +65,9 @@ func (e *Engine) judge(op *Op, now time.Duration) {
 	op.batch = nil
 	op.Tally = r.tally
 	switch {
-	case r.kind.Reads():
+	case r.kind.HasValue():
 		e.giveValues(op, b)
-	case op.Tally.Verdict() == quorum.Won && op.Kind == Release:
+	case op.Tally.Verdict() == quorum.Won && !op.Kind.HasTTL():
 	case op.Tally.Verdict() == quorum.Won:
 		if now >= op.Until || op.Before != 0 && now >= op.Before {
 			op.Err = ErrExpired
@@ -118,7 +118,7 @@ func (e *Engine) giveValues(op *Op, b *batch) {
 // that failed may still hold the key.
 func (e *Engine) lossOf(op *Op) error {
 	switch {
-	case op.Kind == Acquire && op.Tally.Verdict() == quorum.Lost && !e.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
+	case (op.Kind == Acquire || op.Kind == Look) && op.Tally.Verdict() == quorum.Lost && !e.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
 		if op.Tally.Count(quorum.Granted) > 0 {
 			return ErrSplit
 		}

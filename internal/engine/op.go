@@ -34,6 +34,7 @@ const (
 
 	ReadValue = command.ReadValue
 	ReadTTL   = command.ReadTTL
+	Look      = command.Look
 )
 
 // Kind is the kind of an operation.

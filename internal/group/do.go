@@ -17,6 +17,7 @@ import (
 type Doing struct {
 	Name    string // of the call, for errors
 	Keys    []string
+	Any     bool // one of Keys is enough
 	TTL     time.Duration
 	Acquire func(context.Context) (Handle, error)
 }
@@ -30,7 +31,7 @@ func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) 
 		return engine.WrongArgument("%s was given no function", d.Name)
 	}
 	ctx = orBackground(ctx)
-	if key := g.heldAround(ctx, d.Keys); key != "" {
+	if key := g.heldAround(ctx, &d); key != "" {
 		return engine.WrongArgument("%s of %s was called with the context of a lock on it, which this client holds: it would wait for its own caller", d.Name, texts.Quote(key))
 	}
 	h, err := d.Acquire(ctx)
@@ -65,14 +66,20 @@ func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) 
 	return err
 }
 
-// heldAround is one of keys of which ctx belongs to a lock that this client holds, or "".
-func (g *Group) heldAround(ctx context.Context, keys []string) string {
-	for _, s := range holding.Around(ctx, func(home holding.Site) bool { return home.(*Group).ending == g.ending }) {
-		for _, key := range s.Keys() {
-			if slices.Contains(keys, key) && g.clock.Now() < s.Until {
-				return key
-			}
+// heldAround is a key of d if ctx belongs to a lock on it that this client holds, or "". Where any of several is enough, it
+// must belong to locks on all of them.
+func (g *Group) heldAround(ctx context.Context, d *Doing) (held string) {
+	around, now := holding.Around(ctx, func(home holding.Site) bool { return home.(*Group).ending == g.ending }), g.clock.Now()
+	for _, key := range d.Keys {
+		is := slices.ContainsFunc(around, func(s holding.State) bool { return slices.Contains(s.Keys(), key) && now < s.Until })
+		switch {
+		case is && !d.Any:
+			return key
+		case is:
+			held = key
+		case d.Any:
+			return ""
 		}
 	}
-	return ""
+	return held
 }

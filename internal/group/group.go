@@ -15,6 +15,7 @@ package group
 import (
 	"crypto/rand"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
@@ -34,6 +35,7 @@ type Group struct {
 	cfg    Config // checked, with its defaults; without what has passwords
 	clock  *clock.System
 	ending <-chan struct{} // closed when the client begins to close
+	turn   atomic.Uint32   // where the next choice begins
 	engine *engine.Engine
 	keeper *holding.Keeper
 	lines  *waiting.Lines
@@ -48,6 +50,7 @@ func New(cfg Config) (*Group, error) {
 		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
 	g := &Group{clock: cfg.Clock, ending: cfg.Ending, cfg: cfg}
+	g.turn.Store(anyTurn())
 	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, fleet.Config{} // they hold passwords, and a Client can be printed
 	g.Nodes = newNodes(&g.cfg, cfg.Conn.Addresses)
 	if cfg.Fenced {

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/waiting"
 )
 
-// MaxKeys is how many keys AcquireAll takes.
+// MaxKeys is how many keys AcquireAll and AcquireAny take.
 const MaxKeys = 64
 
 // Part is the keys of a set that one group has. A key that moves is in two parts.
@@ -23,12 +23,12 @@ type Part struct {
 // CheckKeys returns keys, each once, in their canonical order, which is the same for all clients: of
 // two sets that overlap, the one that reaches a node first then wins all of it
 // there.
-func CheckKeys(keys []string) ([]string, error) {
+func CheckKeys(call string, keys []string) ([]string, error) {
 	switch n := len(keys); {
 	case n == 0:
-		return nil, engine.WrongArgument("AcquireAll was given no keys, 1 to %d are allowed", MaxKeys)
+		return nil, engine.WrongArgument("%s was given no keys, 1 to %d are allowed", call, MaxKeys)
 	case n > MaxKeys:
-		return nil, engine.WrongArgument("AcquireAll was given %d keys, at most %d are allowed", n, MaxKeys)
+		return nil, engine.WrongArgument("%s was given %d keys, at most %d are allowed", call, n, MaxKeys)
 	}
 	return slices.Compact(slices.Sorted(slices.Values(keys))), nil
 }

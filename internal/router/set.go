@@ -11,7 +11,7 @@ import (
 // one attempt. Keys are asked for, and waited for, in the order of their groups, and within a
 // group in that of their bytes: all clients have this order, so no two sets wait for each other.
 func (r *Router) AcquireAll(ctx context.Context, ttl time.Duration, keys []string, once bool) (group.Handle, error) {
-	keys, err := group.CheckKeys(keys)
+	keys, err := group.CheckKeys("AcquireAll", keys)
 	if err != nil {
 		return group.Handle{}, err
 	}
