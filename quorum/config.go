@@ -1,23 +1,21 @@
 package quorum
 
-import "math/bits"
-
 // Config is the nodes that vote, and which sets of them are a quorum. A set of nodes is a
 // word with a bit for each, that of node 0 the lowest. Bits of other nodes do not count.
 //
 // A Config does not change once it is made, so tallies and goroutines share it. The zero
 // Config has no nodes, and no set is a quorum of it.
 type Config struct {
-	all   uint64 // nodes, of this configuration and of the next
-	own   uint64 // of this one
-	half  int    // of own, rounded down: a quorum has more
+	all   Set // nodes, of this configuration and of the next
+	own   Set // of this one
+	half  int // of own, rounded down: a quorum has more
 	next  *Config
 	start Verdict // of a round without votes
 }
 
 // Majority returns the configuration in which more than half of the nodes are a quorum.
-func Majority(nodes uint64) *Config {
-	c := Config{all: nodes, own: nodes, half: bits.OnesCount64(nodes) / 2}
+func Majority(nodes Set) *Config {
+	c := Config{all: nodes, own: nodes, half: nodes.Len() / 2}
 	return c.started()
 }
 
@@ -40,15 +38,15 @@ func (c Config) started() *Config {
 }
 
 // Nodes returns the set of all nodes.
-func (c *Config) Nodes() uint64 { return c.all }
+func (c *Config) Nodes() Set { return c.all }
 
 // IsQuorum reports whether nodes are a quorum.
-func (c *Config) IsQuorum(nodes uint64) bool {
-	return bits.OnesCount64(nodes&c.own) > c.half && (c.next == nil || c.next.IsQuorum(nodes))
+func (c *Config) IsQuorum(nodes Set) bool {
+	return (nodes&c.own).Len() > c.half && (c.next == nil || c.next.IsQuorum(nodes))
 }
 
 // Blocks reports whether there is no quorum without nodes: if these refuse or fail, the
 // others cannot win.
-func (c *Config) Blocks(nodes uint64) bool {
-	return bits.OnesCount64(c.own&^nodes) <= c.half || c.next != nil && c.next.Blocks(nodes)
+func (c *Config) Blocks(nodes Set) bool {
+	return (c.own&^nodes).Len() <= c.half || c.next != nil && c.next.Blocks(nodes)
 }

@@ -42,7 +42,7 @@ func TestJointTable(t *testing.T) {
 	const g, d, f = quorum.Granted, quorum.Denied, quorum.Failed
 	for _, c := range []struct {
 		name      string
-		now, next uint64
+		now, next quorum.Set
 		votes     []quorum.Outcome // of nodes 0, 1, ...
 		want      quorum.Verdict
 	}{
@@ -75,8 +75,8 @@ func TestJointTable(t *testing.T) {
 // can be, to two oracles, which know one list each.
 func TestJointIsTwoTallies(t *testing.T) {
 	const n = 5
-	for now := uint64(1); now < 1<<n; now++ {
-		for next := uint64(1); next < 1<<n; next++ {
+	for now := quorum.Set(1); now < 1<<n; now++ {
+		for next := quorum.Set(1); next < 1<<n; next++ {
 			c := quorum.Joint(quorum.Majority(now), quorum.Majority(next))
 			require.Equal(t, now|next, c.Nodes())
 			for all := range 1 << (2 * n) {
@@ -99,7 +99,7 @@ func TestJointIsTwoTallies(t *testing.T) {
 }
 
 // verdictOf is that of the votes of one list, two bits for each node, by counting them.
-func verdictOf(list uint64, votes int) quorum.Verdict {
+func verdictOf(list quorum.Set, votes int) quorum.Verdict {
 	nodes, granted, refused := 0, 0, 0
 	for node := 0; list>>node != 0; node++ {
 		if list>>node&1 == 0 {
@@ -137,11 +137,11 @@ func both(a, b quorum.Verdict) quorum.Verdict {
 func TestNeighboursExcludeEachOther(t *testing.T) {
 	const n = 4
 	apart := 0
-	for a := uint64(1); a < 1<<n; a++ {
-		for b := uint64(1); b < 1<<n; b++ {
+	for a := quorum.Set(1); a < 1<<n; a++ {
+		for b := quorum.Set(1); b < 1<<n; b++ {
 			from, to := quorum.Majority(a), quorum.Majority(b)
 			joint := quorum.Joint(from, to)
-			for x := range uint64(1 << n) {
+			for x := range quorum.Set(1 << n) {
 				y := ^x // what a quorum that shares no node may have
 				if joint.IsQuorum(x) && (from.IsQuorum(y) || to.IsQuorum(y) || joint.IsQuorum(y)) {
 					t.Fatalf("lists %04b and %04b: a quorum in %04b, and one beside it", a, b, x)
@@ -159,7 +159,7 @@ func TestNeighboursExcludeEachOther(t *testing.T) {
 // other nodes than the first ones ignores the others.
 func TestConfigsAreAsked(t *testing.T) {
 	var none quorum.Config
-	require.False(t, none.IsQuorum(^uint64(0)))
+	require.False(t, none.IsQuorum(^quorum.Set(0)))
 	require.True(t, none.Blocks(0))
 	var tally quorum.Tally
 	tally.Reset(&none)
@@ -169,7 +169,7 @@ func TestConfigsAreAsked(t *testing.T) {
 	for _, c := range []*quorum.Config{
 		quorum.Joint(quorum.Joint(one, two), three), quorum.Joint(one, quorum.Joint(two, three)),
 	} {
-		for set := range uint64(8) {
+		for set := range quorum.Set(8) {
 			require.Equal(t, set == 7, c.IsQuorum(set), set)
 			require.Equal(t, set != 0, c.Blocks(set), set)
 		}
@@ -179,7 +179,7 @@ func TestConfigsAreAsked(t *testing.T) {
 	require.Equal(t, quorum.Pending, tally.Record(0, quorum.Denied))
 	require.Equal(t, quorum.Pending, tally.Record(63, quorum.Granted))
 	require.Equal(t, quorum.Pending, tally.Record(62, quorum.Granted))
-	require.Equal(t, uint64(1<<3), tally.Nodes(0))
+	require.Equal(t, quorum.Set(1<<3), tally.Nodes(0))
 	require.Equal(t, quorum.Won, tally.Record(3, quorum.Granted))
-	require.Equal(t, uint64(1<<63|1<<62|1<<3), tally.Nodes(quorum.Granted))
+	require.Equal(t, quorum.Set(1<<63|1<<62|1<<3), tally.Nodes(quorum.Granted))
 }

@@ -1,7 +1,5 @@
 package quorum
 
-import "math/bits"
-
 // Tally counts the votes of one round. It is a value of 32 bytes, made to be
 // embedded and reused: Reset it before each round. It must not be used by two
 // goroutines at once. No method panics, blocks or allocates.
@@ -13,7 +11,7 @@ type Tally struct {
 
 	// The votes, as the two bits of an Outcome: a word for the low bit of each node's, and
 	// one for the high bit, which those that refuse (Denied and Failed) have in common.
-	low, high uint64
+	low, high Set
 
 	verdict Verdict
 }
@@ -32,12 +30,12 @@ func (t *Tally) Record(node int, o Outcome) Verdict {
 	if uint(node) >= MaxNodes || t.config == nil || o-1 > Failed-1 {
 		return t.verdict
 	}
-	bit := uint64(1) << (uint(node) % MaxNodes)
+	bit := Only(node % MaxNodes)
 	if bit&t.config.all&^(t.low|t.high) == 0 {
 		return t.verdict
 	}
-	t.low |= bit & -uint64(o&1)
-	t.high |= bit & -uint64(o>>1)
+	t.low |= bit & -Set(o&1)
+	t.high |= bit & -Set(o>>1)
 	if t.verdict == Pending {
 		if o == Granted {
 			if t.config.IsQuorum(t.low &^ t.high) {
@@ -64,7 +62,7 @@ func (t *Tally) Outcome(node int) Outcome {
 
 // Nodes returns the set of nodes that have voted o, including votes after the verdict.
 // Nodes(0) is those that have not voted.
-func (t *Tally) Nodes(o Outcome) uint64 {
+func (t *Tally) Nodes(o Outcome) Set {
 	switch o {
 	case Granted:
 		return t.low &^ t.high
@@ -81,4 +79,4 @@ func (t *Tally) Nodes(o Outcome) uint64 {
 }
 
 // Count returns how many nodes are in Nodes(o).
-func (t *Tally) Count(o Outcome) int { return bits.OnesCount64(t.Nodes(o)) }
+func (t *Tally) Count(o Outcome) int { return t.Nodes(o).Len() }

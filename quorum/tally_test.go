@@ -9,7 +9,7 @@ import (
 )
 
 // first is a majority of n nodes, numbered 0 to n-1.
-func first(n int) *quorum.Config { return quorum.Majority(uint64(1)<<n - 1) }
+func first(n int) *quorum.Config { return quorum.Majority(quorum.First(n)) }
 
 func TestTallyZeroValue(t *testing.T) {
 	var tally quorum.Tally

@@ -2,9 +2,11 @@ package contention
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Contender is what a process does to get a lock that others want too, for all its waiters together.
@@ -41,9 +43,9 @@ type Contender struct {
 	aside  bool    // the last attempt was refused by no holder: it polls, and stands in no queue
 	failed failing // nodes that are not asked for a while
 
-	refused  uint64 // the nodes that have denied the last attempt, a bit each
-	deaf     uint64 // those that have denied one which a quorum granted: their key is no holder's
-	attempts int    // in a row without the lock, each right after the key was free
+	refused  quorum.Set // the nodes that have denied the last attempt
+	deaf     quorum.Set // those that have denied one which a quorum granted: their key is no holder's
+	attempts int        // in a row without the lock, each right after the key was free
 
 	ask  time.Duration // an attempt then, despite what the fields above advise
 	asks bool          // the present attempt is such a one
@@ -91,15 +93,13 @@ type Step struct {
 // Surroundings is what a contender looks at.
 type Surroundings struct {
 	Now    time.Duration
-	Usable uint64        // nodes that are up and can push, a bit each
-	Slow   uint64        // those that take longer than the others
+	Usable quorum.Set    // nodes that are up and can push
+	Slow   quorum.Set    // those that take longer than the others
 	Held   time.Duration // until when a holder in this process has the lock, as far as is known
 	Pause  time.Duration // between attempts, where there are no pushes
 	Jitter time.Duration // small, added to instants that several processes know
 	Ask    time.Duration // from one attempt to the next at most
 }
-
-const never = time.Duration(1<<63 - 1)
 
 // Next decides what to do.
 func (c *Contender) Next(s *Surroundings) Step {
@@ -145,7 +145,7 @@ func (c *Contender) Claimed(s *Surroundings, own bool, left time.Duration) {
 // advised is what queue, watch and own belief advise.
 func (c *Contender) advised(s *Surroundings) Step {
 	if c.gap.polled(s.Now, s.Usable == 0); s.Usable == 0 {
-		c.Lost(^uint64(0))
+		c.Lost(quorum.Everything)
 		return c.polls(s)
 	}
 	c.Lost(^s.Usable)
@@ -165,8 +165,8 @@ func (c *Contender) advised(s *Surroundings) Step {
 		}
 		return step
 	}
-	home := c.home(&well, ^uint64(0))
-	if c.seat != none && c.seat != home && (c.again || s.Slow>>uint(c.seat)&1 == 1) {
+	home := c.home(&well, quorum.Everything)
+	if c.seat != none && c.seat != home && (c.again || s.Slow.Has(c.seat)) {
 		return c.leave()
 	}
 	if c.seat == none {
@@ -239,19 +239,19 @@ func (c *Contender) polls(s *Surroundings) Step {
 
 // home is the first node in the lock's order among those that are usable, preferred and not
 // slow; or else, among those that are usable.
-func (c *Contender) home(s *Surroundings, preferred uint64) int {
+func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 	among := s.Usable
-	for _, set := range [...]uint64{^s.Slow, preferred} {
+	for _, set := range [...]quorum.Set{^s.Slow, preferred} {
 		if among&set != 0 {
 			among &= set
 		}
 	}
 	for _, node := range c.order {
-		if among>>node&1 == 1 {
+		if among.Has(int(node)) {
 			return int(node)
 		}
 	}
-	return bits.TrailingZeros64(among)
+	return among.Least()
 }
 
 // Entry is the answer to Enter.
@@ -300,16 +300,16 @@ const leastLease = 10 * time.Millisecond
 
 // Failed reports that an action at a node has failed. For a while the process uses the others.
 func (c *Contender) Failed(s *Surroundings, node int) {
-	c.Lost(1 << uint(node))
+	c.Lost(quorum.Only(node))
 	c.failed.add(s.Now, node)
 }
 
-// Lost reports that pushes of nodes may be lost, a bit each.
-func (c *Contender) Lost(nodes uint64) {
-	if c.seat != none && nodes>>uint(c.seat)&1 == 1 {
+// Lost reports that pushes of nodes may be lost.
+func (c *Contender) Lost(nodes quorum.Set) {
+	if c.seat != none && nodes.Has(c.seat) {
 		c.seat, c.first = none, false
 	}
-	if c.watched != none && nodes>>uint(c.watched)&1 == 1 {
+	if c.watched != none && nodes.Has(c.watched) {
 		c.watched = none
 	}
 }
@@ -320,12 +320,12 @@ func (c *Contender) Watched(s *Surroundings, node int, ttl time.Duration) {
 	c.watched = node
 	switch {
 	case c.gap.isOpen(s.Now):
-		c.expires = never
+		c.expires = clock.Never
 		c.gap.watched(ttl != 0 || c.early)
 	case ttl == 0 || c.early:
 		c.due, c.watched = true, none
-	case ttl == never:
-		c.expires = never
+	case ttl == clock.Never:
+		c.expires = clock.Never
 	default:
 		c.expires = s.Now + ttl + s.Jitter
 	}
@@ -333,9 +333,9 @@ func (c *Contender) Watched(s *Surroundings, node int, ttl time.Duration) {
 
 // Refused reports that an attempt has not won: the nodes of denied have the key already.
 // There are none where the nodes were out of reach.
-func (c *Contender) Refused(s *Surroundings, denied uint64) {
+func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 	c.refused, c.poll, c.ask = denied, s.Now+s.Pause, s.Now+s.Ask
-	if c.watched != none && denied>>uint(c.watched)&1 == 0 {
+	if c.watched != none && !denied.Has(c.watched) {
 		c.watched = none // the key that it had was set and deleted by this attempt, which ends tracking
 	}
 	c.aside = denied == 0
@@ -388,8 +388,8 @@ const freeRings = 8
 // others want it too, it enters the queue at the end. If none does it stays the first: a
 // process that comes later rings it. It does not stay in the queue of a node that was the home
 // of the lock while another could not be used, or it would never meet the others.
-func (c *Contender) Won(s *Surroundings, denied uint64) {
-	c.again = !c.first || c.others > 0 || c.rung || c.seat != none && c.seat != c.home(s, ^uint64(0))
+func (c *Contender) Won(s *Surroundings, denied quorum.Set) {
+	c.again = !c.first || c.others > 0 || c.rung || c.seat != none && c.seat != c.home(s, quorum.Everything)
 	c.due, c.watched, c.refused, c.attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
 	c.asks, c.aside, c.deaf, c.ask = false, false, denied, s.Now+s.Ask
 	c.gap.granted(s.Now)
@@ -476,13 +476,13 @@ func (c *Contender) Renew() time.Duration {
 	return min(c.renew, c.ask)
 }
 
-// Nodes is the nodes from which it awaits pushes, a bit each.
-func (c *Contender) Nodes() (nodes uint64) {
+// Nodes is the nodes from which it awaits pushes.
+func (c *Contender) Nodes() (nodes quorum.Set) {
 	if c.seat != none {
-		nodes |= 1 << uint(c.seat)
+		nodes.Add(c.seat)
 	}
 	if c.watched != none {
-		nodes |= 1 << uint(c.watched)
+		nodes.Add(c.watched)
 	}
 	return nodes
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/contention"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // contend begins a contender for three nodes, which all can push.
@@ -55,7 +56,7 @@ func TestNoHotLoop(t *testing.T) {
 			c.Rung(step.Node)
 		},
 	} {
-		for _, denied := range []uint64{0, 1, 2, 4, 7} {
+		for _, denied := range []quorum.Set{0, 1, 2, 4, 7} {
 			t.Run(name, func(t *testing.T) {
 				c, s := contend()
 				home := c.Next(s).Node

@@ -1,11 +1,16 @@
 package contention
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/quorum"
+)
 
 // failing is the nodes that have failed the commands of one lock, although they are up: each is left out for a
 // while, and for longer each time that it fails again.
 type failing struct {
-	nodes uint64          // a bit each
+	nodes quorum.Set      // a bit each
 	until []time.Duration // when each is asked again, by node
 	times []uint8         // how often in a row each has failed
 }
@@ -27,34 +32,34 @@ func (f *failing) add(now time.Duration, node int) {
 	}
 	f.until[node] = now + min(failedFor<<f.times[node], failedMost)
 	f.times[node] = min(f.times[node]+1, 8)
-	f.nodes |= 1 << uint(node)
+	f.nodes.Add(node)
 }
 
 // recently is the nodes that are left out, or were a short while ago: they may fail again.
-func (f *failing) recently(now time.Duration) (nodes uint64) {
+func (f *failing) recently(now time.Duration) (nodes quorum.Set) {
 	for node, at := range f.until {
 		if f.times[node] > 0 && now < at+failedMost {
-			nodes |= 1 << uint(node)
+			nodes.Add(node)
 		}
 	}
 	return nodes
 }
 
 // at is the nodes that are left out now, and when the first of them is asked again.
-func (f *failing) at(now time.Duration) (out uint64, until time.Duration) {
+func (f *failing) at(now time.Duration) (out quorum.Set, until time.Duration) {
 	if f.nodes == 0 {
-		return 0, never
+		return 0, clock.Never
 	}
-	until = never
+	until = clock.Never
 	for node, at := range f.until {
-		if f.nodes>>uint(node)&1 == 0 {
+		if !f.nodes.Has(node) {
 			continue
 		}
 		if now >= at {
-			f.nodes &^= 1 << uint(node)
+			f.nodes.Remove(node)
 			continue
 		}
-		out, until = out|1<<uint(node), min(until, at)
+		out, until = out|quorum.Only(node), min(until, at)
 	}
 	return out, until
 }

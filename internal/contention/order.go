@@ -1,10 +1,12 @@
 package contention
 
-// Place is how many nodes come before all nodes of a set, a bit each, in a lock's own order.
-func Place(key string, names []uint64, set uint64) (place int) {
+import "github.com/redlock-go/redlock/quorum"
+
+// Place is how many nodes come before all nodes of a set, in a lock's own order.
+func Place(key string, names []uint64, set quorum.Set) (place int) {
 	hash, first := Hash(key), uint64(0)
 	for node, name := range names {
-		if set>>node&1 == 1 {
+		if set.Has(node) {
 			first = max(first, Mix(hash^name))
 		}
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math/bits"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -23,19 +22,19 @@ type batch struct {
 	others []*wire // where the nodes want several forms; more than are in use
 	owed   int     // wires and errands in use that a node has yet to answer
 
-	undecided int      // rounds without a verdict
-	done      uint64   // nodes that have answered all of it or failed, a bit each
-	gone      uint64   // nodes that have failed, also before they are done
-	open      []uint16 // by node: its wire and errands that have not ended
-	replied   bool     // a node has answered something
-	passed    bool     // it has left the window
-	ahead     int      // operations in the window when it was sent, with its own
-	probe     bool     // measures the round trip
-	listed    bool     // in Engine.inFlight, where a batch that is used again may still be
-	lacking   bool     // a node lacks the key of an extend
-	isHint    bool     // releases that one node missed; without operations, and not counted
-	hintOf    int      // that node
-	later     bool     // some of them were refused for now
+	undecided int        // rounds without a verdict
+	done      quorum.Set // nodes that have answered all of it or failed
+	gone      quorum.Set // nodes that have failed, also before they are done
+	open      []uint16   // by node: its wire and errands that have not ended
+	replied   bool       // a node has answered something
+	passed    bool       // it has left the window
+	ahead     int        // operations in the window when it was sent, with its own
+	probe     bool       // measures the round trip
+	listed    bool       // in Engine.inFlight, where a batch that is used again may still be
+	lacking   bool       // a node lacks the key of an extend
+	isHint    bool       // releases that one node missed; without operations, and not counted
+	hintOf    int        // that node
+	later     bool       // some of them were refused for now
 
 	sentAt   time.Duration
 	soonest  time.Duration // shortest timeout
@@ -44,11 +43,11 @@ type batch struct {
 	doubt    time.Duration // when lost rounds are decided without the votes that are missing
 	longest  time.Duration // TTL
 
-	answers     []answer  // of nodes, to operations that read
-	cause       []error   // by node: why it has not answered the rest
-	failures    []failure // single failed votes
-	refusals    []refusal // answers to fenced acquires, other than OK
-	quarantined uint64    // by node, a bit each: it has no vote, but in releases
+	answers     []answer   // of nodes, to operations that read
+	cause       []error    // by node: why it has not answered the rest
+	failures    []failure  // single failed votes
+	refusals    []refusal  // answers to fenced acquires, other than OK
+	quarantined quorum.Set // by node: it has no vote, but in releases
 }
 
 // round is the vote on one operation.
@@ -59,13 +58,13 @@ type round struct {
 	waited     time.Duration   // in the queue, up to mostPatience timeouts
 	ended      <-chan struct{} // of the context, where op is a Call
 	tally      quorum.Tally
-	absent     uint64 // nodes where no key has the token, a bit each
+	absent     quorum.Set // nodes where no key has the token
 	repairer   Repairer
-	repairLife uint64 // of repairer
-	failures   int32  // the last of them in batch.failures, counted from 1
-	refusal    int32  // likewise in batch.refusals
-	stale      uint64 // nodes that have refused nothing but the number of a fencing token, a bit each
-	kind       Kind   // of op, which may be its user's again
+	repairLife uint64     // of repairer
+	failures   int32      // the last of them in batch.failures, counted from 1
+	refusal    int32      // likewise in batch.refusals
+	stale      quorum.Set // nodes that have refused nothing but the number of a fencing token
+	kind       Kind       // of op, which may be its user's again
 }
 
 // failure is why one vote of one round has failed.
@@ -163,7 +162,7 @@ func (b *batch) ended(node int) {
 		return
 	}
 	if b.open[node]--; b.open[node] == 0 {
-		b.done |= 1 << uint(node)
+		b.done.Add(node)
 	}
 }
 
@@ -219,19 +218,19 @@ func (b *batch) countStale(i int, r *round) {
 	}
 	nodes := r.stale
 	r.stale = 0
-	for ; nodes != 0; nodes &= nodes - 1 {
-		b.refused(bits.TrailingZeros64(nodes), i, errStale)
+	for node := range nodes.All() {
+		b.refused(node, i, errStale)
 	}
 }
 
 // answered records a node's answer in one round.
 func (b *batch) answered(node, i int, granted bool, kind Kind) {
 	if kind.HasTTL() && !granted {
-		b.rounds[i].absent |= 1 << uint(node)
+		b.rounds[i].absent.Add(node)
 		b.lacking = b.lacking || kind == Extend
 	}
 	switch {
-	case kind.NeedsVote() && b.quarantined>>uint(node)&1 == 1:
+	case kind.NeedsVote() && b.quarantined.Has(node):
 		// It has restarted, and may have lost keys.
 		b.refused(node, i, conn.ErrQuarantined)
 	case granted:
@@ -246,7 +245,7 @@ func (b *batch) answered(node, i int, granted bool, kind Kind) {
 func (b *batch) fenced(node, i int, kind Kind, a fencing.Answer) {
 	if kind == Acquire && a.Code != fencing.OK {
 		r := &b.rounds[i]
-		r.absent |= 1 << uint(node)
+		r.absent.Add(node)
 		b.refusals = append(b.refusals, refusal{Refusal{node, a}, r.refusal})
 		r.refusal = int32(len(b.refusals))
 	}
@@ -256,7 +255,7 @@ func (b *batch) fenced(node, i int, kind Kind, a fencing.Answer) {
 		return
 	case fencing.Stale, fencing.Low:
 		if r := &b.rounds[i]; r.tally.Outcome(node) == 0 {
-			r.stale |= 1 << uint(node)
+			r.stale.Add(node)
 			b.countStale(i, r)
 		}
 		return
@@ -354,7 +353,7 @@ func (b *batch) expireRound(i int, now time.Duration) {
 		return
 	}
 	for node := range b.engine.nodes {
-		if r.stale>>uint(node)&1 == 0 { // it has answered, and is counted after the others
+		if !r.stale.Has(node) { // it has answered, and is counted after the others
 			b.refused(node, i, errTimeout) // unless it has voted
 		}
 	}

@@ -45,7 +45,7 @@ type lock struct {
 	key       int
 	ttl       time.Duration
 	validity  *validity       // once it was acquired
-	absent    uint64          // nodes that have no key of it
+	absent    quorum.Set      // nodes that have no key of it
 	extends   []time.Duration // when they were submitted
 	holding   bool
 	until     time.Duration // true time at which its holder stops believing in it
@@ -278,7 +278,7 @@ func (c *checker) atRest(cl *client) {
 
 // isQuorum reports whether the nodes of which a thing is true are a quorum.
 func (c *client) isQuorum(is func(*link) bool) bool {
-	var nodes uint64
+	var nodes quorum.Set
 	for i, link := range c.fleet.links {
 		if is(link) {
 			nodes |= 1 << i

@@ -71,7 +71,7 @@ type refilled struct {
 
 func (r *refilled) Wake() { r.wakes++ }
 
-func (r *refilled) Away() uint64 {
+func (r *refilled) Away() quorum.Set {
 	if r.looks++; r.looks < 1000 {
 		require.NoError(r.t, r.engine.enqueue(&r.op(r.kind, "one more").Op))
 	}

@@ -174,9 +174,9 @@ func (e *Engine) LacksQuorum() bool {
 	return e.quorumUnavailable.Load()
 }
 
-// nonvoters returns the nodes without a vote, a bit each: they are down or quarantined. If the
+// nonvoters returns the nodes without a vote: they are down or quarantined. If the
 // others are no quorum, no acquire can win.
-func (e *Engine) nonvoters() uint64 {
+func (e *Engine) nonvoters() quorum.Set {
 	nonvoters := e.fleet.Away() | e.fleet.Quarantined()
 	if away := e.quorum.Blocks(nonvoters); away != e.quorumUnavailable.Load() {
 		e.quorumUnavailable.Store(away)
@@ -222,7 +222,7 @@ func (e *Engine) send(first *Op, n int) (deferred int) {
 // failAcquires takes the acquires out of the n oldest operations in the queue, also
 // while the window is shut, and returns how many others there are. Sent, acquires
 // would only have to be cleaned up after, thousands of times a second.
-func (e *Engine) failAcquires(n int, nonvoters uint64) (left int) {
+func (e *Engine) failAcquires(n int, nonvoters quorum.Set) (left int) {
 	e.watchdog.see(maxTimeout) // it looks after callbacks, too
 	var others list
 	first, _ := e.queue.take(n, math.MaxInt)
@@ -240,10 +240,10 @@ func (e *Engine) failAcquires(n int, nonvoters uint64) (left int) {
 }
 
 // fail decides an acquire that is sent to no node.
-func (e *Engine) fail(op *Op, nonvoters uint64) {
+func (e *Engine) fail(op *Op, nonvoters quorum.Set) {
 	op.Tally.Reset(e.quorum)
 	for node := range e.nodes {
-		if nonvoters>>uint(node)&1 == 0 {
+		if !nonvoters.Has(node) {
 			continue
 		}
 		err := e.fleet.Fault(node)
@@ -254,7 +254,7 @@ func (e *Engine) fail(op *Op, nonvoters uint64) {
 		op.Failures = append(op.Failures, Failure{node, err})
 		e.observe(node, Acquire, quorum.Failed, err)
 	}
-	op.Err, op.Absent = ErrNoQuorum, ^uint64(0)
+	op.Err, op.Absent = ErrNoQuorum, quorum.Everything
 	op.advance(decided)
 	e.decided.push(op)
 }

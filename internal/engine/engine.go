@@ -28,8 +28,8 @@ type Fleet interface {
 	Forms() []fleet.Form
 	Node(node int) fleet.Node // the engine uses Form and Connection
 	SetForm(node int, f fleet.Form)
-	Quarantined() uint64
-	Away() uint64
+	Quarantined() quorum.Set
+	Away() quorum.Set
 	Fault(node int) error
 	NoteTTL(d time.Duration)
 	Send(b *fleet.Batch)
@@ -150,7 +150,7 @@ func (e *Engine) Start(fleet Fleet) {
 func (e *Engine) take(fleet Fleet) {
 	e.fleet, e.nodes = fleet, fleet.Len()
 	if e.quorum == nil {
-		e.quorum = quorum.Majority(1<<uint(e.nodes) - 1)
+		e.quorum = quorum.Majority(quorum.First(e.nodes))
 	}
 }
 

@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/redlock-go/redlock/internal/command"
-)
+import "github.com/redlock-go/redlock/internal/command"
 
 // An errand is commands for one node alone: the repeat of a command that the node has
 // refused, or hints. Its replies vote in the rounds of a batch, as those of the
@@ -30,7 +28,7 @@ func (w *wire) again(node int, s *span, merge int, load bool) {
 			errand.append(s.kind, s.first+first, operands[first:i], merge)
 		}
 		for ; i < len(operands) && b.isOver(s, s.first+i); i++ {
-			b.rounds[s.first+i].absent |= 1 << uint(node)
+			b.rounds[s.first+i].absent.Add(node)
 			b.refused(node, s.first+i, errOvertaken)
 		}
 	}

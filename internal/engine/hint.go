@@ -94,7 +94,7 @@ func (e *Engine) hint(node int, w *wire, s *span) {
 		return
 	}
 	rounds := w.batch.rounds[s.first : s.first+s.count]
-	nowhere := uint64(1) << uint(node)
+	nowhere := quorum.Only(node)
 	for i := range rounds {
 		nowhere &= rounds[i].absent
 	}
@@ -102,7 +102,7 @@ func (e *Engine) hint(node int, w *wire, s *span) {
 		return // as for most releases that a node misses while it is away
 	}
 	for i, op := range e.reader.Read(s.kind, w.Buf[s.from:s.to]) {
-		if rounds[i].absent>>uint(node)&1 == 0 {
+		if !rounds[i].absent.Has(node) {
 			h.add(op.Key, op.Token)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // missed is a wire whose first command, a release, a node could not be given.
-func (p *scriptedFleet) missed(op *countedOp, absent uint64) *wire {
+func (p *scriptedFleet) missed(op *countedOp, absent quorum.Set) *wire {
 	w := newWire(&batch{engine: p.engine, rounds: []round{{absent: absent}}})
 	w.Form = valkey
 	w.append(Release, 0, []command.Operand{op.operand()}, 1)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // TestListenersHearAtOnce: while callers wait for pushes, or for the answer to a query, the
@@ -51,7 +53,7 @@ type keys struct {
 	heard []string
 }
 
-func (k *keys) KeyChanged(nodes uint64, key []byte, own bool) {
+func (k *keys) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 	k.heard = append(k.heard, fmt.Sprintf("%s %03b %v", key, nodes, own))
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -11,9 +12,9 @@ import (
 type Observer interface {
 	// NodeChanged learns what has changed about a node; a is its answer for NoVote.
 	NodeChanged(node int, c Change, a fencing.Answer)
-	// KeyChanged learns that nodes, a bit each, may have another value at a key than before. Own, it
+	// KeyChanged learns that nodes may have another value at a key than before. Own, it
 	// is this engine that has released the key there; else a node has pushed it. A nil key is all keys.
-	KeyChanged(nodes uint64, key []byte, own bool)
+	KeyChanged(nodes quorum.Set, key []byte, own bool)
 }
 
 // Change is what has changed about a node.
@@ -29,7 +30,7 @@ const (
 type deaf struct{}
 
 func (deaf) NodeChanged(int, Change, fencing.Answer) {}
-func (deaf) KeyChanged(uint64, []byte, bool)         {}
+func (deaf) KeyChanged(quorum.Set, []byte, bool)     {}
 
 // NodeUp is called when a node has a new connection, on which nothing was sent. The hints are sent
 // before anything else. The driver lock is held.
@@ -51,7 +52,7 @@ func (e *Engine) Pushed(node int, v *resp.Value) {
 	if !it.Next() || string(it.Value().Bytes) != "invalidate" || !it.Next() {
 		return
 	}
-	keys, at := *it.Value(), uint64(1)<<uint(node)
+	keys, at := *it.Value(), quorum.Only(node)
 	if keys.Null { // the node has dropped all keys
 		e.observer.KeyChanged(at, nil, false)
 		return

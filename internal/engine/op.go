@@ -79,11 +79,11 @@ type Op struct {
 	Tail    string        // follows the token in the value at the key, or is that value if Token is zero
 	Block   fencing.Block // that an acquire proposes, where acquires are fenced
 
-	// Absent is the nodes, a bit each, that have no key with this token: they
+	// Absent is the nodes that have no key with this token: they
 	// denied the acquire, or were never sent it. The engine sets it for an
 	// acquire. A release with it leaves no hints for these nodes. Zero is always
 	// correct.
-	Absent uint64
+	Absent quorum.Set
 
 	// Before is when the validity ends that an extend is about; one that has won later is
 	// ErrExpired. The nodes may have been without the key since, and another client may have

@@ -71,7 +71,7 @@ func (w *wire) repair(s *span) {
 func (e *Engine) repair(r *round, operand []command.Operand) {
 	now := e.clock.Now()
 	for node := range e.nodes {
-		if r.absent>>uint(node)&1 == 0 {
+		if !r.absent.Has(node) {
 			continue
 		}
 		ttl := r.repairer.Repair(r.repairLife, node, now)

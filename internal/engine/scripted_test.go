@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/internal/testkit/manual"
+	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -18,13 +19,13 @@ import (
 type scriptedFleet struct {
 	plain
 	speaks  []fleet.Form // by node; nil is scripts, of all
-	guarded uint64       // nodes without a vote, a bit each
+	guarded quorum.Set   // nodes without a vote, a bit each
 	t       *testing.T
 	engine  *Engine
 	clock   *manual.Clock
 	nodes   int
 	sent    []*sentBatch
-	down    uint64 // nodes without a connection, a bit each
+	down    quorum.Set // nodes without a connection, a bit each
 	closed  bool
 	calling bool
 	armed   int
@@ -108,8 +109,8 @@ func (p *scriptedFleet) Fault(node int) error {
 	return nil
 }
 
-func (p *scriptedFleet) Quarantined() uint64 { return p.guarded }
-func (p *scriptedFleet) Away() uint64        { return p.down }
+func (p *scriptedFleet) Quarantined() quorum.Set { return p.guarded }
+func (p *scriptedFleet) Away() quorum.Set        { return p.down }
 
 func (p *scriptedFleet) Forms() (ds []fleet.Form) {
 	for _, d := range p.speaks {
@@ -287,8 +288,8 @@ func (plain) Forms() []fleet.Form     { return nil }
 func (plain) Node(int) fleet.Node     { return fleet.Node{Connection: 1} }
 func (plain) SetForm(int, fleet.Form) {}
 func (plain) Wake()                   {}
-func (plain) Quarantined() uint64     { return 0 }
-func (plain) Away() uint64            { return 0 }
+func (plain) Quarantined() quorum.Set { return 0 }
+func (plain) Away() quorum.Set        { return 0 }
 func (plain) Fault(int) error         { return nil }
 func (plain) NoteTTL(time.Duration)   {}
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/fleet"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // simFleet is one client's Fleet in a world.
@@ -75,7 +76,7 @@ func (f *simFleet) Forms() (ds []fleet.Form) {
 	return ds
 }
 
-func (f *simFleet) Away() (nodes uint64) {
+func (f *simFleet) Away() (nodes quorum.Set) {
 	for i, l := range f.links {
 		if !l.up {
 			nodes |= 1 << i
@@ -103,7 +104,7 @@ func (f *simFleet) SetForm(node int, form fleet.Form) {
 func (f *simFleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 
 // Quarantined is as strict as a client that knows the longest TTL of all.
-func (f *simFleet) Quarantined() (nodes uint64) {
+func (f *simFleet) Quarantined() (nodes quorum.Set) {
 	for i, l := range f.links {
 		if f.client.clock.Now() < l.guarded {
 			nodes |= 1 << i

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 func init() { slab = 1 } // the tests account for every batch
@@ -26,7 +28,7 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 			b.first.spans = append(b.first.spans, span{first: i})
 			b.groups = append(b.groups, group{first: i})
 		}
-		b.quarantined = uint64(i)
+		b.quarantined = quorum.Set(i)
 		require.Len(t, b.cause, 3)
 		require.Equal(t, 3, cap(b.cause))
 	}

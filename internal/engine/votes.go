@@ -114,7 +114,7 @@ func (w *wire) Fail(node, i int, err error) {
 		b.engine.hint(node, w, s)
 	}
 	if !b.isHint {
-		b.gone |= 1 << uint(node)
+		b.gone.Add(node)
 	}
 	b.ended(node)
 	b.pass()
@@ -125,7 +125,7 @@ func (w *wire) Fail(node, i int, err error) {
 func (b *batch) unsent(node int, spans []span) {
 	for _, s := range spans {
 		for i := s.first; s.kind == Acquire && i < s.first+s.count; i++ {
-			b.rounds[i].absent |= 1 << uint(node)
+			b.rounds[i].absent.Add(node)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	b := w.batch
 	r := command.Refused(s.kind, w.form(), s.count, v.Bytes, w.loads)
 	if s.kind == Acquire && r.Unapplied {
-		b.rounds[s.first].absent |= 1 << uint(node)
+		b.rounds[s.first].absent.Add(node)
 	}
 	switch r.Remedy {
 	case command.Load:

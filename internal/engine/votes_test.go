@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fleet"
+	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -63,7 +64,7 @@ func TestMisfits(t *testing.T) {
 	for _, c := range []struct {
 		speaks  fleet.Form
 		kind    Kind
-		guarded uint64
+		guarded quorum.Set
 		handed  bool
 		reply   string
 		want    error

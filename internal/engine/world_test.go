@@ -89,11 +89,11 @@ func newWorld(seed uint64, r rules) *world {
 
 // someJoint is two lists of nodes, which may share some.
 func someJoint(r *rand.Rand, nodes int) *quorum.Config {
-	var lists [2]uint64
+	var lists [2]quorum.Set
 	for node := range nodes {
 		in := 1 + r.IntN(3)
-		lists[0] |= uint64(in&1) << node
-		lists[1] |= uint64(in>>1) << node
+		lists[0] |= quorum.Set(in&1) << node
+		lists[1] |= quorum.Set(in>>1) << node
 	}
 	for i := range lists {
 		if lists[i] == 0 {

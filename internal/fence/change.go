@@ -70,7 +70,7 @@ func (c *Client) open(change *fencing.Change) bool {
 		return []string{r.Nonce, strconv.FormatUint(r.Floor, 10), r.Fleet}, sealed
 	}) {
 		if s.err == nil && (s.answer.Code == fencing.OK || s.answer.Code == fencing.Active) {
-			opened |= bit(node)
+			opened.Add(node)
 		}
 	}
 	if !c.fleet.Next.IsQuorum(opened) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -47,11 +46,11 @@ type Config struct {
 	Wall         func() time.Time // the wall clock of the tokens; user code
 	Set          string           // the key of the tokens
 	Nodes        []string         // their names, which are the same in all clients
-	Now, Next    uint64           // which of them are in each configuration, a bit each; Next is 0 but in a change
+	Now, Next    quorum.Set       // which of them are in each configuration; Next is 0 but in a change
 	Places       []string         // in each configuration: which of several groups this is; nil: there is one
 	MaxTTL       time.Duration
 	NextMaxTTL   time.Duration // that of the next configuration; 0: the same
-	Persistent   uint64        // nodes that forget nothing in a restart, a bit each
+	Persistent   quorum.Set    // nodes that forget nothing in a restart
 	QueryTimeout time.Duration
 	ID           string          // of the process; no other has it
 	Logger       *slog.Logger    // nil: none
@@ -74,11 +73,11 @@ type Client struct {
 	encode *command.Fence // the driver lock protects it
 	asks   time.Duration  // how long a node has to answer
 
-	forgotten atomic.Uint64 // nodes that may have no vote, a bit each, until it is known that they do
-	doubted   atomic.Uint64 // those of them that may have changed since they were asked
-	relapsed  atomic.Uint64 // those that have answered since that they have forgotten
-	nonces    atomic.Uint64 // that were made
-	ahead     atomic.Int64  // µs by which the largest floor that was met was ahead of the client's own running time
+	forgotten quorum.SharedSet // nodes that may have no vote, until it is known that they do
+	doubted   quorum.SharedSet // those of them that may have changed since they were asked
+	relapsed  quorum.SharedSet // those that have answered since that they have forgotten
+	nonces    atomic.Uint64    // that were made
+	ahead     atomic.Int64     // µs by which the largest floor that was met was ahead of the client's own running time
 
 	// These belong to the goroutine that calls Turn.
 	recoveries map[int]*recovery
@@ -120,10 +119,10 @@ func New(cfg Config) *Client {
 
 // configuration is that of the nodes of a set. Their names are many, so a digest stands for
 // them. Where there are several groups its place is a part of it: it decides which keys are there.
-func configuration(all []string, nodes uint64, longest time.Duration, place string) fencing.Configuration {
+func configuration(all []string, nodes quorum.Set, longest time.Duration, place string) fencing.Configuration {
 	var names []string
-	for left := nodes; left != 0; left &= left - 1 {
-		names = append(names, all[bits.TrailingZeros64(left)])
+	for node := range nodes.All() {
+		names = append(names, all[node])
 	}
 	slices.Sort(names)
 	size := quorum.Size(len(names))
@@ -154,10 +153,10 @@ func (c *Client) Up(node int, connection uint64, run string) {
 	c.encode.Me[node], c.encode.Known[node] = me, nil
 	c.mu.Lock()
 	c.lives[node], c.foreign[node], c.faults[node], c.markers[node] = life{connection, run, me}, "", nil, ""
-	c.memory = c.memory.Without(bit(node))
-	c.forgotten.Or(bit(node)) // it is asked, before an acquire has to find out
+	c.memory = c.memory.Without(quorum.Only(node))
+	c.forgotten.Add(node) // it is asked, before an acquire has to find out
 	c.mu.Unlock()
-	c.doubted.Or(bit(node))
+	c.doubted.Add(node)
 	c.cfg.Ring()
 }
 
@@ -187,7 +186,7 @@ func (c *Client) NoVote(node int, a fencing.Answer) {
 		c.mu.Lock()
 		c.foreign[node] = a.Text
 		c.mu.Unlock()
-		if c.forgotten.Or(bit(node))&bit(node) == 0 {
+		if c.forgotten.Add(node) {
 			c.cfg.Ring()
 		}
 		return
@@ -195,10 +194,10 @@ func (c *Client) NoVote(node int, a fencing.Answer) {
 	if a.Code != fencing.Amnesia {
 		return
 	}
-	news := c.forgotten.Or(bit(node))&bit(node) == 0
+	news := c.forgotten.Add(node)
 	if a.Text == "" {
-		c.relapsed.Or(bit(node))
-		if c.doubted.Or(bit(node))&bit(node) == 0 {
+		c.relapsed.Add(node)
+		if c.doubted.Add(node) {
 			news = true
 		}
 	}
@@ -317,9 +316,8 @@ func (c *Client) Granted(ops ...*engine.Op) {
 		return
 	}
 	for _, op := range ops {
-		for left := c.forgotten.Load(); left != 0; left &= left - 1 {
-			node := bits.TrailingZeros64(left)
-			if op.Tally.Outcome(node) == quorum.Granted && c.doubted.Or(bit(node))&bit(node) == 0 {
+		for node := range c.forgotten.Load().All() {
+			if op.Tally.Outcome(node) == quorum.Granted && c.doubted.Add(node) {
 				c.cfg.Ring()
 			}
 		}
@@ -332,7 +330,7 @@ func (c *Client) voting(node int, connection uint64) {
 	c.mu.Lock()
 	present := c.lives[node].connection == connection
 	if present {
-		c.forgotten.And(^bit(node))
+		c.forgotten.Remove(node)
 	}
 	c.mu.Unlock()
 	if present {
@@ -349,7 +347,7 @@ var (
 // VoteOf is nil if a node is known to have its vote, or acquires are not fenced; else it is
 // the reason.
 func (c *Client) VoteOf(node int) error {
-	if c == nil || c.forgotten.Load()&bit(node) == 0 {
+	if c == nil || !c.forgotten.Has(node) {
 		return nil
 	}
 	c.mu.Lock()
@@ -368,7 +366,7 @@ func (c *Client) VoteOf(node int) error {
 
 // VoteIn is how long a node has no vote yet, as far as that is known.
 func (c *Client) VoteIn(node int) time.Duration {
-	if c == nil || c.forgotten.Load()&bit(node) == 0 {
+	if c == nil || !c.forgotten.Has(node) {
 		return 0
 	}
 	c.mu.Lock()
@@ -386,7 +384,7 @@ func (c *Client) Serves(node int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := fencing.ParseMarker(c.markers[node])
-	if m.Phase != fencing.Voting || c.foreign[node] == "" && c.forgotten.Load()&bit(node) != 0 {
+	if m.Phase != fencing.Voting || c.foreign[node] == "" && c.forgotten.Has(node) {
 		return ""
 	}
 	names := strings.Split(m.Me.Fleet, "+")
@@ -431,11 +429,11 @@ func (e nodesError) Unwrap() []error { return e }
 func (c *Client) misfit() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var nodes uint64
+	var nodes quorum.Set
 	text := "none known"
 	for node := range c.cfg.Nodes {
 		if c.foreign[node] != "" {
-			nodes |= bit(node)
+			nodes.Add(node)
 			text = c.foreign[node]
 		}
 	}
@@ -457,12 +455,10 @@ func quoted(fleet string) string {
 	return strings.Join(names[:min(len(names), 2)], " and ")
 }
 
-func (c *Client) names(nodes uint64) string {
+func (c *Client) names(nodes quorum.Set) string {
 	var names []string
-	for ; nodes != 0; nodes &= nodes - 1 {
-		names = append(names, c.cfg.Nodes[bits.TrailingZeros64(nodes)])
+	for node := range nodes.All() {
+		names = append(names, c.cfg.Nodes[node])
 	}
 	return strings.Join(names, ", ")
 }
-
-func bit(node int) uint64 { return 1 << uint(node) }

@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/texts"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Errors of acts that have changed nothing.
@@ -91,18 +92,18 @@ func (v *View) Vote(ctx context.Context, order Order) error {
 	defer timer.Stop()
 	began, enough := c.cfg.Clock.Now(), clock.Never // when the nodes that have no vote are left to the others
 	for {
-		pause, voting := clock.Never, uint64(0)
+		pause, voting := clock.Never, quorum.Set(0)
 		for node := range all {
 			r := &all[node]
 			again := c.advance(r, answers.ring, by)
 			switch nonce := r.Nonce(); {
 			case r.Finished():
 				c.voting(node, r.connection)
-				voting |= bit(node)
+				voting.Add(node)
 				continue
 			case nonce == "":
 			case by.Alone && c.fleet.IsOther(nonce):
-				return c.changing(fencing.NonceFleet(nonce), bit(node))
+				return c.changing(fencing.NonceFleet(nonce), quorum.Only(node))
 			case nonce != v.Nonces[node] && by.Alone && r.IsGiven():
 				*r = recovery{Treatment: fencing.Treatment{Rejoin: fencing.BeginRejoin(c.fleet, node)}, node: node}
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // question is one call of the member script, by a node's present connection alone.
@@ -48,7 +49,7 @@ func (x *question) send() {
 		q.Buf, x.skip = command.AppendLoadMember(q.Buf)
 	}
 	n := 0
-	if x.verb == fencing.NoticeVerb && c.cfg.Persistent&bit(x.node) != 0 {
+	if x.verb == fencing.NoticeVerb && c.cfg.Persistent.Has(x.node) {
 		q.Buf, n = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(fencing.ResumeVerb))
 		x.skip += n
 	}
@@ -111,7 +112,7 @@ func (x *question) noted(err error, a fencing.Answer, marker string) error {
 		if x.shows > 0 || a.Code != fencing.Amnesia {
 			news = c.markers[x.node] != marker
 			c.markers[x.node] = marker
-			c.memory = c.memory.Without(bit(x.node))
+			c.memory = c.memory.Without(quorum.Only(x.node))
 			if m := fencing.ParseMarker(marker); m.Serves(fencing.Me{Fleet: c.fleet.Name(), Run: x.life.run}) {
 				c.memory.Add(&c.fleet, x.node, m)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/bits"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -50,8 +49,7 @@ func (c *Client) Turn() time.Duration {
 		c.collectAt = c.nextCollect()
 	}
 	pause := c.collectAt - c.cfg.Clock.Now()
-	for left := c.forgotten.Load(); left != 0; left &= left - 1 {
-		node := bits.TrailingZeros64(left)
+	for node := range c.forgotten.Load().All() {
 		r := c.recoveries[node]
 		if r == nil {
 			r = &recovery{Treatment: fencing.Treatment{Rejoin: fencing.BeginRejoin(c.fleet, node)}, node: node}
@@ -60,7 +58,7 @@ func (c *Client) Turn() time.Duration {
 		again := c.advance(r, c.cfg.Ring, nil)
 		if r.Finished() {
 			delete(c.recoveries, node)
-			if again = 0; c.relapsed.Load()&bit(node) == 0 { // else the answer is older than that
+			if again = 0; !c.relapsed.Has(node) { // else the answer is older than that
 				c.voting(node, r.connection) // the others may read it
 			}
 		}
@@ -80,7 +78,7 @@ func (c *Client) nextCollect() time.Duration {
 // has lost them all is noticed, though the client has not locked any key since.
 func (c *Client) Collect() (asked []*question) {
 	for node := range c.cfg.Nodes {
-		if c.forgotten.Load()&bit(node) == 0 {
+		if !c.forgotten.Has(node) {
 			asked = append(asked, c.ask(node, c.cfg.Ring, fencing.CollectVerb, strconv.FormatInt(keepTokens.Microseconds(), 10)))
 		}
 	}
@@ -105,14 +103,14 @@ func (c *Client) advance(r *recovery, ring func(), by *operator) (pause time.Dur
 			r.connection, r.asked = r.asked.life.connection, nil
 			c.answered(r, a, err)
 		}
-		if by == nil && c.doubted.And(^bit(r.node))&bit(r.node) != 0 {
+		if by == nil && c.doubted.Remove(r.node) {
 			r.Doubt()
 		}
 		r.request, pause = r.Next(c.cfg.Clock.Now(), c.nonce(), ^c.forgotten.Load())
 		var args []string
 		switch r.request.Verb {
 		case fencing.NoticeVerb:
-			c.relapsed.And(^bit(r.node))
+			c.relapsed.Remove(r.node)
 			args = []string{r.request.Nonce}
 		case fencing.ReadVerb:
 		case fencing.RejoinVerb:

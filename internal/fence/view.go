@@ -2,11 +2,11 @@ package fence
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // View is what the nodes of a group show before an act. The acts look at all groups before they
@@ -26,7 +26,7 @@ func (c *Client) Look() (View, error) {
 			v.faults = append(v.faults, fmt.Errorf("%s: %w", c.cfg.Nodes[node], s.err))
 			continue
 		}
-		if v.Shown(node, s.run, s.answer); v.Memory.All()&bit(node) == 0 && v.Nonces[node] == "" {
+		if v.Shown(node, s.run, s.answer); !v.Memory.All().Has(node) && v.Nonces[node] == "" {
 			c.NoVote(node, fencing.Answer{Code: fencing.Amnesia}) // it is given notice now
 		}
 	}
@@ -37,7 +37,7 @@ func (c *Client) Look() (View, error) {
 func (v *View) Name(lost []string) {
 	for node, name := range v.client.cfg.Nodes {
 		if slices.Contains(lost, name) {
-			v.Lost |= bit(node)
+			v.Lost.Add(node)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (v *View) Err(verdict fencing.Verdict) error {
 }
 
 // changing is the error of an act beside a change to a fleet whose clients have given notice to nodes.
-func (c *Client) changing(to string, nodes uint64) error {
+func (c *Client) changing(to string, nodes quorum.Set) error {
 	return fmt.Errorf("%w (clients with %s bring in %s): nothing was changed; where they change from the one to the other ChangeFencing has to return first, "+
 		"and where none of them runs any more the key %s on those nodes is to be deleted", errFleet, quoted(to), c.names(nodes), c.cfg.Set)
 }
@@ -90,8 +90,7 @@ type said struct {
 // false for one that is not asked.
 func (c *Client) askAll(verb fencing.Verb, args func(node int) ([]string, bool)) map[int]said {
 	bell, asked := newBell(), map[int]*question{}
-	for left := c.fleet.Nodes(); left != 0; left &= left - 1 {
-		node := bits.TrailingZeros64(left)
+	for node := range c.fleet.Nodes().All() {
 		var list []string
 		if args != nil {
 			var is bool

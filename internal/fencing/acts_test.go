@@ -1,5 +1,7 @@
 package fencing
 
+import "github.com/redlock-go/redlock/quorum"
+
 // The acts of operators that give votes, and changes of groups.
 
 // What a node has shown to an act.
@@ -239,7 +241,7 @@ func (m *stepper) lookOf(c, i int, f Fleet) Look {
 }
 
 // openedBy is the nodes of the next configuration that a call has found open, a bit each.
-func (m *stepper) openedBy(c int) (nodes uint64) {
+func (m *stepper) openedBy(c int) (nodes quorum.Set) {
 	f, _ := m.callFleet(c)
 	for i := range m.nodes {
 		v := m.s.nodes[i].node(m.tokens)

@@ -1,5 +1,7 @@
 package fencing
 
+import "github.com/redlock-go/redlock/quorum"
+
 // Steps of attempts, and of nodes that answer them.
 
 func (m *stepper) attemptSteps() {
@@ -76,9 +78,9 @@ func (m *stepper) blockOf(token uint8) Block {
 
 // quorum reports whether attempt k has one, and forgets its votes then.
 func (m *stepper) quorum(x *step, k int) bool {
-	nodes := uint64(0)
+	nodes := quorum.Set(0)
 	for i := range m.nodes {
-		nodes |= uint64(x.after.nodes[i].votes>>k&1) << i
+		nodes |= quorum.Set(x.after.nodes[i].votes>>k&1) << i
 	}
 	if f := m.fleets[x.after.attempts[k].step]; !f.IsQuorum(nodes) {
 		return false

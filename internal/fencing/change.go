@@ -1,5 +1,7 @@
 package fencing
 
+import "github.com/redlock-go/redlock/quorum"
+
 // Change is how an operator's call, by a client that has both configurations, makes the next
 // one of two suffice alone. It is a plain value.
 //
@@ -46,11 +48,11 @@ func (c *Change) Complete() bool { return c.fleet.IsQuorum(c.set(false)) }
 // Confirmed reports whether nodes may be opened: the look before is confirmed by this one.
 func (c *Change) Confirmed() bool { return c.Complete() && c.fleet.Now.IsQuorum(c.set(true)) }
 
-// set is the nodes of this look, a bit each, or those that had the same nonce in the one before.
-func (c *Change) set(same bool) (nodes uint64) {
+// set is the nodes of this look, or those that had the same nonce in the one before.
+func (c *Change) set(same bool) (nodes quorum.Set) {
 	for node, nonce := range c.now {
 		if !same || c.before[node] == nonce {
-			nodes |= 1 << node
+			nodes.Add(node)
 		}
 	}
 	return nodes
@@ -62,11 +64,11 @@ func (c *Change) Floor() uint64 { return c.floor }
 // Raise makes the floor that of other groups, where it is larger.
 func (c *Change) Raise(floor uint64) { c.floor = max(c.floor, floor) }
 
-// Opened is the nodes that serve clients of the next configuration alone, a bit each.
-func (c *Change) Opened() (nodes uint64) {
+// Opened is the nodes that serve clients of the next configuration alone.
+func (c *Change) Opened() (nodes quorum.Set) {
 	for node, nonce := range c.now {
 		if nonce == openNonce {
-			nodes |= 1 << node
+			nodes.Add(node)
 		}
 	}
 	return nodes
@@ -81,7 +83,7 @@ func (c *Change) Done() bool { return c.fleet.Next.Knows(c.Opened()) }
 func (c *Change) Opens(node int) (Request, bool) {
 	nonce, found := c.now[node]
 	return Request{Node: node, Verb: RejoinVerb, Nonce: nonce, Floor: c.floor, Fleet: c.fleet.Next.Name},
-		found && nonce != openNonce && c.fleet.Next.Nodes>>node&1 == 1
+		found && nonce != openNonce && c.fleet.Next.Nodes.Has(node)
 }
 
 // openNonce stands for the nonce of a node that is open.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // The steps of a change in which clients are, and the way back.
@@ -130,9 +131,9 @@ func (m *stepper) callSteps(c int) {
 	}
 }
 
-func (m *stepper) countedBy(c int) (nodes uint64) {
+func (m *stepper) countedBy(c int) (nodes quorum.Set) {
 	for i := range m.nodes {
-		nodes |= uint64(m.s.nodes[i].calls[c]&counted) << i
+		nodes |= quorum.Set(m.s.nodes[i].calls[c]&counted) << i
 	}
 	return nodes
 }

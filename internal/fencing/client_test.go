@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 const hour = uint64(time.Hour / time.Microsecond)
@@ -91,7 +93,7 @@ func TestTreatment(t *testing.T) {
 	three := majority(3)
 	three.Quarantine = 150 * ms
 	tr := Treatment{Rejoin: BeginRejoin(three, 1)}
-	voting := uint64(0b101)
+	voting := quorum.Set(0b101)
 	next := func(now time.Duration, want Request, pause time.Duration) {
 		t.Helper()
 		r, p := tr.Next(now, "new", voting)
@@ -177,7 +179,7 @@ func TestAdvice(t *testing.T) {
 	}
 	r := Refusals{}
 	r.Add(1, Answer{Code: Amnesia})
-	require.Equal(t, uint64(2), r.Forgotten())
+	require.Equal(t, quorum.Set(2), r.Forgotten())
 	require.Equal(t, []string{"none", "STALE", "INVALID", "unknown"}, []string{Code(0).String(), Stale.String(), Invalid.String(), Code(200).String()})
 }
 
@@ -205,7 +207,7 @@ func TestRejoin(t *testing.T) {
 	r.Learned("n", 0, answered(99))
 	require.Equal(t, SendReads, r.Next(15))
 	require.Zero(t, r.Floor(), "a read before the end counts nothing")
-	require.Equal(t, uint64(0b11101), r.Unread())
+	require.Equal(t, quorum.Set(0b11101), r.Unread())
 	r.Learned("n", 0, answered(8))
 	r.Learned("n", 0, answered(7))
 	r.Learned("n", 1, answered(9))
@@ -232,7 +234,7 @@ func TestRejoin(t *testing.T) {
 	r.Noticed(Answer{Code: Amnesia, Text: "m"}, 30)
 	require.Equal(t, WaitUntil, r.Next(39))
 	require.Equal(t, SendReads, r.Next(40))
-	require.Equal(t, uint64(0b11101), r.Unread())
+	require.Equal(t, quorum.Set(0b11101), r.Unread())
 	require.Zero(t, r.Floor())
 	r = reads()
 	r.Rejoined(Answer{Code: Amnesia, Text: "n"}, 30)

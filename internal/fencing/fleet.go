@@ -1,26 +1,27 @@
 package fencing
 
 import (
-	"math/bits"
 	"time"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Configuration is what all clients of a fleet must have in common.
 type Configuration struct {
-	Name   string // a digest of nodes, quorum and longest TTL, without colon and plus
-	Nodes  uint64 // which of the client's nodes are in it, a bit each
+	Name   string     // a digest of nodes, quorum and longest TTL, without colon and plus
+	Nodes  quorum.Set // which of the client's nodes are in it
 	Quorum int
 }
 
-// IsQuorum reports whether nodes, a bit each, are a quorum.
-func (c Configuration) IsQuorum(nodes uint64) bool {
-	return c.Nodes != 0 && bits.OnesCount64(c.Nodes&nodes) >= c.Quorum
+// IsQuorum reports whether nodes are a quorum.
+func (c Configuration) IsQuorum(nodes quorum.Set) bool {
+	return c.Nodes != 0 && (c.Nodes&nodes).Len() >= c.Quorum
 }
 
-// Knows reports whether each quorum has one of nodes, a bit each: N - Quorum + 1 of them.
+// Knows reports whether each quorum has one of nodes: N - Quorum + 1 of them.
 // Together these know of all that quorums did.
-func (c Configuration) Knows(nodes uint64) bool {
-	return c.Nodes != 0 && bits.OnesCount64(c.Nodes&^nodes) < c.Quorum
+func (c Configuration) Knows(nodes quorum.Set) bool {
+	return c.Nodes != 0 && (c.Nodes&^nodes).Len() < c.Quorum
 }
 
 // Fleet is the figures that a client's half of the protocol needs.
@@ -40,15 +41,15 @@ func (f *Fleet) Name() string {
 	return f.Now.Name + "+" + f.Next.Name
 }
 
-// Nodes is all nodes, a bit each.
-func (f *Fleet) Nodes() uint64 { return f.Now.Nodes | f.Next.Nodes }
+// Nodes is all nodes.
+func (f *Fleet) Nodes() quorum.Set { return f.Now.Nodes | f.Next.Nodes }
 
 // IsQuorum reports whether nodes are a quorum of each configuration.
-func (f *Fleet) IsQuorum(nodes uint64) bool {
+func (f *Fleet) IsQuorum(nodes quorum.Set) bool {
 	return f.Now.IsQuorum(nodes) && (f.Next.Nodes == 0 || f.Next.IsQuorum(nodes))
 }
 
 // blocks reports whether the nodes of a configuration that are left without nodes are no quorum.
-func (f *Fleet) blocks(nodes uint64) bool {
+func (f *Fleet) blocks(nodes quorum.Set) bool {
 	return f.Now.Knows(nodes) || f.Next.Knows(nodes)
 }

@@ -1,5 +1,7 @@
 package fencing
 
+import "github.com/redlock-go/redlock/quorum"
+
 // stuck reports whether a majority votes that does not lock the free key with the second
 // attempt of a lone client, or how: for each majority, as the only nodes that can be reached,
 // at every reading of the client's clock. Each of its nodes has been asked by the first attempt
@@ -7,7 +9,7 @@ package fencing
 func (m *stepper) stuck(s *state) bool {
 	for step := range m.changeSteps() {
 		f := &m.fleets[step]
-		for set := uint64(0); set < 1<<m.nodes; set++ {
+		for set := quorum.Set(0); set < 1<<m.nodes; set++ {
 			if !f.IsQuorum(set) || f.isMore(set) {
 				continue
 			}
@@ -26,7 +28,7 @@ func (m *stepper) stuck(s *state) bool {
 }
 
 // isMore reports whether a quorum has a node too many.
-func (f *Fleet) isMore(set uint64) bool {
+func (f *Fleet) isMore(set quorum.Set) bool {
 	for left := set; left != 0; left &= left - 1 {
 		if f.IsQuorum(set &^ (left & -left)) {
 			return true
@@ -45,7 +47,7 @@ func (m *stepper) serves(n *column, step uint8) bool {
 	return v.Read(mes[step]).Code == OK
 }
 
-func (m *stepper) locks(s *state, set uint64, now uint64, step uint8) bool {
+func (m *stepper) locks(s *state, set quorum.Set, now uint64, step uint8) bool {
 	var p Proposal
 	var columns [maxNodes]column
 	copy(columns[:], s.nodes[:])
@@ -55,7 +57,7 @@ func (m *stepper) locks(s *state, set uint64, now uint64, step uint8) bool {
 			return false
 		}
 		var r Refusals
-		granted := uint64(0)
+		granted := quorum.Set(0)
 		for i := range m.nodes {
 			if set>>i&1 == 0 {
 				continue

@@ -1,20 +1,24 @@
 package fencing
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/redlock-go/redlock/quorum"
+)
 
 // Look is what the nodes of a group show before an act of an operator, by SHOW, which writes nothing. It is all that
 // an act decides from. It is a plain value.
 type Look struct {
 	fleet   Fleet
 	Memory  Memory
-	Token   uint64 // the largest that any shows
-	Silent  uint64 // nodes that have not answered, a bit each
-	Foreign uint64 // of another fleet
-	Marked  uint64 // with a marker of an earlier run
-	Others  uint64 // to which clients of another fleet have given notice, by which another change is under way
-	Other   string // that fleet
-	Lost    uint64 // those that never come back, by an operator's word
-	Patient bool   // it waits for a nonce of each node that has answered
+	Token   uint64     // the largest that any shows
+	Silent  quorum.Set // nodes that have not answered
+	Foreign quorum.Set // of another fleet
+	Marked  quorum.Set // with a marker of an earlier run
+	Others  quorum.Set // to which clients of another fleet have given notice, by which another change is under way
+	Other   string     // that fleet
+	Lost    quorum.Set // those that never come back, by an operator's word
+	Patient bool       // it waits for a nonce of each node that has answered
 
 	// Nonces are those of nodes without a vote. An act is bound to them: a node with another one has forgotten again, behind
 	// another act, and has tokens that this one does not know.
@@ -25,12 +29,12 @@ type Look struct {
 func BeginLook(f Fleet) Look { return Look{fleet: f, Nonces: map[int]string{}} }
 
 // Missed notes a node that has not answered.
-func (l *Look) Missed(node int) { l.Silent |= 1 << node }
+func (l *Look) Missed(node int) { l.Silent.Add(node) }
 
 // Shown takes the answer of a node to Show, in a run.
 func (l *Look) Shown(node int, run string, a Answer) {
 	if a.Code == Foreign {
-		l.Foreign |= 1 << node
+		l.Foreign.Add(node)
 		return
 	}
 	l.Token = max(l.Token, a.Token)
@@ -38,10 +42,10 @@ func (l *Look) Shown(node int, run string, a Answer) {
 	case m.Serves(Me{Fleet: l.fleet.Name(), Run: run}):
 		l.Memory.Add(&l.fleet, node, m)
 	case m.Phase == Voting:
-		l.Marked |= 1 << node
+		l.Marked.Add(node)
 	case m.Phase == Provisional && l.fleet.IsOther(m.Nonce):
 		l.Other = NonceFleet(m.Nonce)
-		l.Others |= 1 << node
+		l.Others.Add(node)
 	case m.Phase == Provisional && m.Me.Run == run && (l.fleet.Next.Nodes == 0 || ofTwo(m.Nonce)): // this client's notice replaces others
 		l.Nonces[node] = m.Nonce
 	}
@@ -53,7 +57,7 @@ func (l *Look) Shown(node int, run string, a Answer) {
 func (l *Look) acts() Verdict {
 	nodes := l.Memory.All()
 	for node := range l.Nonces {
-		nodes |= 1 << node
+		nodes.Add(node)
 	}
 	if !l.fleet.IsQuorum(nodes) || l.Patient && l.fleet.Nodes()&^l.Silent&^nodes != 0 {
 		return Waits

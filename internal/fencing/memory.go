@@ -1,13 +1,15 @@
 package fencing
 
-// Memory is the nodes that remember, a bit each, by what their markers name. It is the one rule for
+import "github.com/redlock-go/redlock/quorum"
+
+// Memory is the nodes that remember, by what their markers name. It is the one rule for
 // who remembers: for a node that comes back, for the error of a lost round, and for the acts of
 // an operator.
-type Memory struct{ Now, Next, Both uint64 }
+type Memory struct{ Now, Next, Both quorum.Set }
 
 // Add notes a node that has shown a marker with a vote.
 func (m *Memory) Add(f *Fleet, node int, marker Marker) {
-	bit := uint64(1) << node
+	bit := quorum.Only(node)
 	switch {
 	case marker.Phase != Voting:
 	case marker.Me.Fleet == f.Now.Name:
@@ -20,15 +22,15 @@ func (m *Memory) Add(f *Fleet, node int, marker Marker) {
 }
 
 // All is all of them.
-func (m Memory) All() uint64 { return m.Now | m.Next | m.Both }
+func (m Memory) All() quorum.Set { return m.Now | m.Next | m.Both }
 
 // Without is the memory without nodes.
-func (m Memory) Without(nodes uint64) Memory {
+func (m Memory) Without(nodes quorum.Set) Memory {
 	return Memory{m.Now &^ nodes, m.Next &^ nodes, m.Both &^ nodes}
 }
 
 // Perhaps is the memory with nodes that may remember, by any marker.
-func (m Memory) Perhaps(nodes uint64) Memory {
+func (m Memory) Perhaps(nodes quorum.Set) Memory {
 	return Memory{m.Now | nodes, m.Next | nodes, m.Both | nodes}
 }
 

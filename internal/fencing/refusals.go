@@ -1,5 +1,7 @@
 package fencing
 
+import "github.com/redlock-go/redlock/quorum"
+
 // Advice is what a lost round is followed by. All but Again need what the plain path does
 // too: a pause, or an error.
 type Advice uint8
@@ -14,15 +16,15 @@ const (
 	Unheard                   // too few nodes answered
 )
 
-// Refusals is what the nodes of one round answered, a bit each. An OK is a vote and is
+// Refusals is what the nodes of one round answered. An OK is a vote and is
 // counted where votes are counted; the Refusals only need to know that there was one.
 type Refusals struct {
-	ok, held, number, amnesia, misfit uint64
+	ok, held, number, amnesia, misfit quorum.Set
 }
 
 // Add notes the answer of a node.
 func (r *Refusals) Add(node int, a Answer) {
-	bit := uint64(1) << node
+	bit := quorum.Only(node)
 	switch a.Code {
 	case OK:
 		r.ok |= bit
@@ -37,8 +39,8 @@ func (r *Refusals) Add(node int, a Answer) {
 	}
 }
 
-// Forgotten is the nodes that answered Amnesia, a bit each: each is to be rejoined.
-func (r *Refusals) Forgotten() uint64 { return r.amnesia }
+// Forgotten is the nodes that answered Amnesia: each is to be rejoined.
+func (r *Refusals) Forgotten() quorum.Set { return r.amnesia }
 
 // Advise decides what to do after a round that was lost. shown is the markers that nodes have shown: those
 // without may remember, unless they have answered that they do not.

@@ -1,6 +1,10 @@
 package fencing
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
 
 // Step is the next thing to do for a node that has forgotten.
 type Step uint8
@@ -79,8 +83,8 @@ func (r *Rejoin) Nonce() string { return r.nonce }
 // Floor is the largest token that was learned.
 func (r *Rejoin) Floor() uint64 { return r.floor }
 
-// Unread is the nodes that may still be read, a bit each.
-func (r *Rejoin) Unread() uint64 {
+// Unread is the nodes that may still be read.
+func (r *Rejoin) Unread() quorum.Set {
 	return r.fleet.Nodes() &^ (r.read.All() | 1<<r.node)
 }
 

@@ -1,8 +1,9 @@
 package fencing
 
 import (
-	"math/bits"
 	"time"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Verb is what the member script is asked for.
@@ -42,7 +43,7 @@ type Request struct {
 // time to time whether it has its vote: another client may have been faster.
 type Treatment struct {
 	Rejoin
-	tried uint64 // nodes that were read since the last pause, a bit each
+	tried quorum.Set // nodes that were read since the last pause
 	pause time.Duration
 	until time.Duration // the pause ends
 	ask   bool          // the node, after the pause
@@ -57,8 +58,8 @@ func (t *Treatment) Finished() bool { return t.step == Finished }
 func (t *Treatment) Doubt() { t.ask, t.pause, t.until = true, 0, 0 }
 
 // Next returns the next request, or the pause before the next call of Next. nonce is one
-// that no NOTICE has had before, and voting are the nodes known to have a vote, a bit each.
-func (t *Treatment) Next(now time.Duration, nonce string, voting uint64) (r Request, pause time.Duration) {
+// that no NOTICE has had before, and voting are the nodes known to have a vote.
+func (t *Treatment) Next(now time.Duration, nonce string, voting quorum.Set) (r Request, pause time.Duration) {
 	step := t.Rejoin.Next(now)
 	switch {
 	case step == Finished:
@@ -78,8 +79,8 @@ func (t *Treatment) Next(now time.Duration, nonce string, voting uint64) (r Requ
 		if next := left & t.fleet.Next.Nodes; next != 0 {
 			left = next // once a change is done, the others name both for ever
 		}
-		node := bits.TrailingZeros64(left)
-		t.tried |= 1 << node
+		node := left.Least()
+		t.tried.Add(node)
 		return Request{Node: node, Verb: ReadVerb, Nonce: t.nonce}, 0
 	}
 	return Request{Node: t.node, Verb: RejoinVerb, Nonce: t.nonce, Floor: t.floor, Fleet: t.Fleet()}, 0

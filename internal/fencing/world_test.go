@@ -2,7 +2,8 @@ package fencing
 
 import (
 	"fmt"
-	"math/bits"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // world is the bounds of a search, and a variant of the protocol. Its zero variant is the
@@ -10,29 +11,29 @@ import (
 type world struct {
 	name                             string
 	nodes, attempts, clients, losses int
-	from, to                         uint64 // a change is under way: the nodes of both configurations
-	calls                            int    // of operators in it
-	back                             bool   // the last of them is for the way back
-	acts                             string // of each call a letter and its client's step: change, back, init, recover
-	groups                           bool   // each node is a group, and the key goes from the first to the second
-	gives                            bool   // acts give votes here
-	given                            bool   // clients of both have given notice to the nodes of the next one
-	joined                           bool   // the nodes of the next one have come to it
-	steps                            string // of each attempt's client, if not all are tried
-	block                            int    // tokens of an attempt
-	rollback                         bool   // a loss may leave any older state
-	collect                          bool   // floors are raised by collection
-	empty                            bool   // the fleet's first start
-	init                             bool   // an operator may say the tokens that were seen
-	calm                             bool   // its number is from when nodes are noticed, and no attempt is under way then
-	live                             bool   // wherever a majority votes, a free key is locked with the second attempt
-	keepStale                        bool   // requests and clients with an earlier nonce are kept: much larger, the same verdict
-	everyPath                        bool   // go on where nothing can break any more
-	distinct                         bool   // attempts propose different tokens
-	lazy                             bool   // attempts end, and REJOINs are sent, at any time
-	limit                            int    // of states
-	slow                             bool   // it is for long runs
-	walks                            bool   // random ones: it is too large to be searched
+	from, to                         quorum.Set // a change is under way: the nodes of both configurations
+	calls                            int        // of operators in it
+	back                             bool       // the last of them is for the way back
+	acts                             string     // of each call a letter and its client's step: change, back, init, recover
+	groups                           bool       // each node is a group, and the key goes from the first to the second
+	gives                            bool       // acts give votes here
+	given                            bool       // clients of both have given notice to the nodes of the next one
+	joined                           bool       // the nodes of the next one have come to it
+	steps                            string     // of each attempt's client, if not all are tried
+	block                            int        // tokens of an attempt
+	rollback                         bool       // a loss may leave any older state
+	collect                          bool       // floors are raised by collection
+	empty                            bool       // the fleet's first start
+	init                             bool       // an operator may say the tokens that were seen
+	calm                             bool       // its number is from when nodes are noticed, and no attempt is under way then
+	live                             bool       // wherever a majority votes, a free key is locked with the second attempt
+	keepStale                        bool       // requests and clients with an earlier nonce are kept: much larger, the same verdict
+	everyPath                        bool       // go on where nothing can break any more
+	distinct                         bool       // attempts propose different tokens
+	lazy                             bool       // attempts end, and REJOINs are sent, at any time
+	limit                            int        // of states
+	slow                             bool       // it is for long runs
+	walks                            bool       // random ones: it is too large to be searched
 
 	atOnce        bool // a node that has forgotten votes at once
 	noQuarantine  bool
@@ -87,8 +88,8 @@ func (w *world) begin() {
 		w.from = 1<<w.nodes - 1
 	}
 	w.measure()
-	of := func(name string, nodes uint64) Configuration {
-		return Configuration{Name: name, Nodes: nodes, Quorum: bits.OnesCount64(nodes)/2 + 1}
+	of := func(name string, nodes quorum.Set) Configuration {
+		return Configuration{Name: name, Nodes: nodes, Quorum: nodes.Len()/2 + 1}
 	}
 	now, next := of("now", w.from), of("next", w.to)
 	w.fleets = [...]Fleet{{now, Configuration{}, 1}, {now, next, 1}, {next, Configuration{}, 1}, {next, now, 1}}
@@ -113,7 +114,7 @@ func (w *world) fleetOfNode(i int, step uint8) Fleet {
 func (w *world) readers(step uint8, node int) Fleet {
 	f := w.fleetOfNode(node, step)
 	c := &f.Now
-	nodes := bits.OnesCount64(c.Nodes)
+	nodes := c.Nodes.Len()
 	switch {
 	case w.noReads:
 		c.Quorum = nodes + 1
@@ -124,7 +125,7 @@ func (w *world) readers(step uint8, node int) Fleet {
 }
 
 // role is what configurations node i is in.
-func (w *world) role(i int) uint64 { return w.from>>i&1 | w.to>>i&1<<1 }
+func (w *world) role(i int) quorum.Set { return w.from>>i&1 | w.to>>i&1<<1 }
 
 // fresh is a state before the first attempt, without its tokens.
 func (w *world) fresh() (s state) {
@@ -340,7 +341,7 @@ func (w *world) noticeOf(step uint8) string {
 // at 1.
 func (w *world) rejoin(k *client) Rejoin {
 	r := Rejoin{fleet: w.readers(k.step, int(k.node)), node: int(k.node), step: SendReads, nonce: k.nonce(), due: 1,
-		read: Memory{uint64(k.read[namesNow]), uint64(k.read[namesNext]), uint64(k.read[namesBoth])}, floor: uint64(k.floor)}
+		read: Memory{quorum.Set(k.read[namesNow]), quorum.Set(k.read[namesNext]), quorum.Set(k.read[namesBoth])}, floor: uint64(k.floor)}
 	if k.step == after {
 		r.read.Now, r.read.Next = r.read.Next, r.read.Now
 	}

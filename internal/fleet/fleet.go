@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Fleet is the N nodes of one client. The package documentation lists the methods that
@@ -21,9 +22,9 @@ type Fleet struct {
 	hidden []error // see causeOf
 
 	forms       []Form        // of the nodes that are up, each once; see Forms
-	away        uint64        // nodes without a connection, a bit each
+	away        quorum.Set    // nodes without a connection
 	longest     time.Duration // how long a key may live; see NoteTTL
-	quarantined uint64        // nodes without a vote, a bit each; see Quarantined
+	quarantined quorum.Set    // nodes without a vote; see Quarantined
 
 	ctx    context.Context // ended by Close; ends the dialers
 	cancel context.CancelFunc
@@ -70,9 +71,9 @@ func (f *Fleet) Fault(node int) error {
 	return nil
 }
 
-// Away returns the nodes without a connection, a bit each. A batch that is sent now fails
+// Away returns the nodes without a connection. A batch that is sent now fails
 // on them at once.
-func (f *Fleet) Away() uint64 { return f.away }
+func (f *Fleet) Away() quorum.Set { return f.away }
 
 // AwaitFirstDials waits until the first dial of every node has succeeded or failed,
 // or the fleet is closed. It does not wait for a Dialer that does not return when its

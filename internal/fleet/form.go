@@ -37,7 +37,7 @@ func (f *Fleet) enlist() {
 	f.forms, f.away = f.forms[:0], 0
 	for i, n := range f.nodes {
 		if n.sock == nil {
-			f.away |= 1 << i
+			f.away.Add(i)
 		} else if !slices.Contains(f.forms, n.form) {
 			f.forms = append(f.forms, n.form)
 		}

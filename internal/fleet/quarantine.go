@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
 
 // The restart guard is the "delayed restarts" of the algorithm's text: a master
 // that was restarted, and may have forgotten its keys, takes no part until every
@@ -41,7 +45,7 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 	g.met, g.runID = true, id.runID
 	if wait > 0 && !n.persistent && !f.cfg.TrustRestarts {
 		g.until, g.unmet = f.cfg.Clock.Now()+wait, unmet
-		f.quarantined |= 1 << n.index
+		f.quarantined.Add(n.index)
 	}
 }
 
@@ -56,16 +60,16 @@ func (f *Fleet) warnUnguarded(n *node, id identity) {
 // one is what a node waits for after a restart.
 func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 
-// Quarantined returns the nodes that have no vote now, a bit each. They are sent all
+// Quarantined returns the nodes that have no vote now. They are sent all
 // commands, so that they have the keys of all locks when their vote counts again.
-func (f *Fleet) Quarantined() uint64 {
+func (f *Fleet) Quarantined() quorum.Set {
 	if f.quarantined == 0 {
 		return 0
 	}
 	now := f.cfg.Clock.Now()
 	for i, n := range f.nodes {
 		if now >= n.quarantine.until {
-			f.quarantined &^= 1 << i
+			f.quarantined.Remove(i)
 		}
 	}
 	return f.quarantined

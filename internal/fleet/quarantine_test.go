@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/testkit"
 	"github.com/redlock-go/redlock/internal/testkit/scripted"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // restart is a peer's process that ends and another that begins.
@@ -23,7 +24,7 @@ func (r *testFleet) restart(node int) {
 	r.up()
 }
 
-func (r *testFleet) guardedNow() (nodes uint64) {
+func (r *testFleet) guardedNow() (nodes quorum.Set) {
 	r.do(func() { nodes = r.Quarantined() })
 	return nodes
 }
@@ -44,17 +45,17 @@ func TestRestartGuard(t *testing.T) {
 		require.Zero(t, r.guardedNow())
 
 		r.restart(1)
-		require.Equal(t, uint64(0b010), r.guardedNow())
+		require.Equal(t, quorum.Set(0b010), r.guardedNow())
 		r.clock.Advance(9 * time.Second)
 		r.restart(2)
 		r.do(func() { r.NoteTTL(time.Minute) }) // concerns nothing that was forgotten
-		require.Equal(t, uint64(0b110), r.guardedNow())
+		require.Equal(t, quorum.Set(0b110), r.guardedNow())
 		r.clock.Advance(time.Second)
-		require.Equal(t, uint64(0b100), r.guardedNow())
+		require.Equal(t, quorum.Set(0b100), r.guardedNow())
 		r.clock.Advance(9 * time.Second)
 		require.Zero(t, r.guardedNow())
 		r.restart(2)
-		require.Equal(t, uint64(0b100), r.guardedNow(), "again")
+		require.Equal(t, quorum.Set(0b100), r.guardedNow(), "again")
 	})
 }
 
@@ -83,7 +84,7 @@ func TestQuarantineOfANodeThatIsUp(t *testing.T) {
 		r.do(func() { require.Equal(t, want, r.Node(0).Guarded, uptime) })
 		if want > 0 {
 			r.clock.Advance(want - 1)
-			require.Equal(t, uint64(1), r.guardedNow(), uptime)
+			require.Equal(t, quorum.Set(1), r.guardedNow(), uptime)
 			r.clock.Advance(1)
 		}
 		require.Zero(t, r.guardedNow(), uptime)
@@ -96,7 +97,7 @@ func TestPersistentNodesAreTrusted(t *testing.T) {
 	r.do(func() { r.NoteTTL(time.Minute) })
 	r.restart(0)
 	r.restart(1)
-	require.Equal(t, uint64(0b10), r.guardedNow())
+	require.Equal(t, quorum.Set(0b10), r.guardedNow())
 
 	r = newUpFleet(t, true, 1, func(c *Config) { c.TrustRestarts = true; c.Quarantine = time.Hour })
 	r.restart(0)
@@ -131,7 +132,7 @@ func TestRunIDThatComesAndGoes(t *testing.T) {
 		p.Answers = answers
 		p.Start(t)
 		r.up()
-		require.Equal(t, uint64(1), r.guardedNow(), i)
+		require.Equal(t, quorum.Set(1), r.guardedNow(), i)
 		r.clock.Advance(time.Second)
 		require.Zero(t, r.guardedNow(), i)
 	}

@@ -75,7 +75,7 @@ func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Dura
 // inLine is Acquire for one key: after the callers that wait for it already, and after the
 // processes that do.
 func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State) (Handle, error) {
-	var denied uint64
+	var denied quorum.Set
 	if !g.lines.IsContended(s.Key) {
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
@@ -260,7 +260,7 @@ func (g *Group) acquireError(t *waiting.Tries, ended error) error {
 }
 
 // deniedBy is the nodes that had the key of an acquire already, or none without one.
-func deniedBy(c *engine.Call) (denied uint64) {
+func deniedBy(c *engine.Call) (denied quorum.Set) {
 	if c == nil {
 		return 0
 	}

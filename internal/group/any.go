@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/waiting"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Option is one of the keys of which a caller takes any. It has a second group while it moves.
@@ -41,14 +42,14 @@ type choice struct {
 	home    *Group // of the first key
 	ttl     time.Duration
 	options []Option
-	denied  []uint64 // by option: the nodes that have refused it last, a bit each
+	denied  []quorum.Set // by option: the nodes that have refused it last
 }
 
 // AcquireAny is Acquire for one of several keys, in their canonical order, whichever can be had first. With once a vote
 // is taken on each.
 func AcquireAny(ctx context.Context, ttl time.Duration, options []Option, once bool) (Handle, error) {
 	ctx = orBackground(ctx)
-	x := choice{home: options[0].Group, ttl: ttl, options: options, denied: make([]uint64, len(options))}
+	x := choice{home: options[0].Group, ttl: ttl, options: options, denied: make([]quorum.Set, len(options))}
 	if err := x.check(); err != nil {
 		return Handle{}, err
 	}

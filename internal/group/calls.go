@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Calls is one operation on a lock: a call for each of its keys.
@@ -102,7 +103,7 @@ func (c *Calls) Watch(ctx context.Context) {
 
 // About sets the lock that the calls are about. The nodes of absent do not have its key; b is of an
 // acquire that is fenced.
-func (c *Calls) About(t token.Token, b fencing.Block, absent uint64) {
+func (c *Calls) About(t token.Token, b fencing.Block, absent quorum.Set) {
 	for _, one := range c.List() {
 		one.Token, one.Block, one.Absent = t, b, absent
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/waiting"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Group is the nodes of one quorum and everything that goes to them. It is safe
@@ -90,10 +91,10 @@ func (g *Group) Fence() *fence.Client { return g.fence }
 
 // newFence returns the client's part in fencing.
 func (g *Group) newFence(cfg *Config) *fence.Client {
-	var persistent, next uint64
+	var persistent, next quorum.Set
 	for node, a := range cfg.Conn.Addresses {
 		if a.Persistent {
-			persistent |= 1 << uint(node)
+			persistent.Add(node)
 		}
 	}
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/texts"
 	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Handle is a handle on a lock that was acquired. It is a small value that may be copied. The
@@ -22,7 +23,7 @@ type Handle struct {
 }
 
 // begin begins to hold the lock of s. The nodes of absent do not have its key.
-func (g *Group) begin(s *holding.State, absent, fence uint64) Handle {
+func (g *Group) begin(s *holding.State, absent quorum.Set, fence uint64) Handle {
 	h := Handle{group: g, hold: g.keeper.Begin(*s, absent, fence), key: s.Key}
 	if s.More != nil && s.More.Keys != nil {
 		h.more = s.More

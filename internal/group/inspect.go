@@ -3,7 +3,6 @@ package group
 import (
 	"cmp"
 	"context"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -102,15 +101,12 @@ func prove(seen []Sight, value string, nodes *quorum.Config) (op *engine.Op, ttl
 }
 
 // shownBy is the longest TTL that each node of a quorum among some nodes shows.
-func shownBy(seen []Sight, among uint64, nodes *quorum.Config) time.Duration {
-	var order []int
-	for ; among != 0; among &= among - 1 {
-		order = append(order, bits.TrailingZeros64(among))
-	}
+func shownBy(seen []Sight, among quorum.Set, nodes *quorum.Config) time.Duration {
+	order := slices.Collect(among.All())
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(seen[b].TTL, seen[a].TTL) })
-	longest := uint64(0)
+	longest := quorum.Set(0)
 	for _, node := range order {
-		if longest |= 1 << uint(node); nodes.IsQuorum(longest) {
+		if longest.Add(node); nodes.IsQuorum(longest) {
 			return seen[node].TTL
 		}
 	}

@@ -43,7 +43,7 @@ func parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Add
 	for i, a := range addresses {
 		places[a.Host] = i
 	}
-	var all uint64
+	var all quorum.Set
 	for _, a := range next {
 		i, isIn := places[a.Host]
 		switch {
@@ -53,7 +53,7 @@ func parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Add
 		case !a.Equal(addresses[i]):
 			return m, nil, fmt.Errorf("%s is in Nodes and in NextNodes with other credentials or options: write it alike in both", a)
 		}
-		all |= bit(i)
+		all.Add(i)
 	}
 	switch n := len(addresses); {
 	case n > quorum.MaxNodes:
@@ -73,10 +73,10 @@ func (m *Members) in(node int) Lists {
 	if m.Next == nil {
 		return m.one
 	}
-	return Lists{m.Now.Nodes()&bit(node) != 0, m.Next.Nodes()&bit(node) != 0}
+	return Lists{m.Now.Nodes().Has(node), m.Next.Nodes().Has(node)}
 }
 
 // blocked returns the lists that have no quorum without some nodes.
-func (m *Members) blocked(nodes uint64) Lists {
+func (m *Members) blocked(nodes quorum.Set) Lists {
 	return Lists{m.Now.Blocks(nodes), m.Next != nil && m.Next.Blocks(nodes)}
 }

@@ -92,7 +92,7 @@ func (n *Nodes) Members() *Members { return &n.cfg.members }
 func (n *Nodes) IsUp(node int) bool {
 	n.engine.DriverLock().Lock()
 	defer n.engine.DriverLock().Unlock()
-	return n.fleet.Away()&bit(node) == 0
+	return !n.fleet.Away().Has(node)
 }
 
 // Node is the state of a node at one moment. The driver lock is held.
@@ -181,5 +181,3 @@ func (n *Nodes) report(log func(), hook func(metrics.Node), s metrics.Node) {
 		n.engine.Notify(func() { hook(s) })
 	}
 }
-
-func bit(node int) uint64 { return 1 << uint(node) }

@@ -3,6 +3,7 @@ package group
 import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // observer is a Group as its engine's Observer: it passes on what a driver comes to know.
@@ -22,6 +23,6 @@ func (o *observer) NodeChanged(node int, c engine.Change, a fencing.Answer) {
 }
 
 // KeyChanged implements engine.Observer.
-func (o *observer) KeyChanged(nodes uint64, key []byte, own bool) {
+func (o *observer) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 	o.lines.KeyChanged(nodes, key, own)
 }

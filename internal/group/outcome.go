@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // outcome returns the error of the whole, and the operation that decides it: a lock of
@@ -75,14 +76,14 @@ func (c *Calls) Until() time.Duration {
 }
 
 // Absent is the nodes that have none of the keys. Nodes of several groups have no common numbers.
-func (c *Calls) Absent() uint64 {
+func (c *Calls) Absent() quorum.Set {
 	if c.one != nil {
 		return c.one.Absent
 	}
 	if len(c.parts) > 1 {
 		return 0
 	}
-	absent := ^uint64(0)
+	absent := quorum.Everything
 	for _, one := range c.all {
 		absent &= one.Absent
 	}

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"math/bits"
 	"strings"
 	"time"
 	"unicode"
@@ -48,16 +47,16 @@ func (v Value) Show() string {
 	return *v.text
 }
 
-// count is the nodes that have one value, and those that have it without a TTL, a bit each.
-type count struct{ nodes, eternal uint64 }
+// count is the nodes that have one value, and those that have it without a TTL.
+type count struct{ nodes, eternal quorum.Set }
 
 // summarize counts what read has seen.
 func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
-	var absent, failed uint64
+	var absent, failed quorum.Set
 	var most *Sight
 	counts := map[string]count{}
 	for i := range seen {
-		n, bit := &seen[i], uint64(1)<<uint(i)
+		n, bit := &seen[i], quorum.Only(i)
 		switch {
 		case n.Err != nil:
 			failed |= bit
@@ -71,7 +70,7 @@ func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 			c.eternal |= bit
 		}
 		counts[n.Value] = c
-		if most == nil || bits.OnesCount64(c.nodes) > bits.OnesCount64(counts[most.Value].nodes) {
+		if most == nil || c.nodes.Len() > counts[most.Value].nodes.Len() {
 			most = n
 		}
 	}

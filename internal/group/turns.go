@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/waiting"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // turns is the places of a set in the lines for its keys. Each time that it has a turn in one the set asks the nodes
@@ -40,7 +41,7 @@ const keepMost = 1200 * time.Millisecond
 
 // join has the set stand in the line for a key. Its last attempt, if it has made one, has ended with last, and the
 // nodes of denied have refused the key.
-func (x *turns) join(place int, call *engine.Call, denied uint64, last error) {
+func (x *turns) join(place int, call *engine.Call, denied quorum.Set, last error) {
 	if x.all == nil {
 		n := len(x.keys.Keys)
 		x.all, x.came, x.gone = make([]turn, n), make(chan *turn), make(chan *turn, n)

@@ -124,7 +124,7 @@ func (c *changes) present() []layout {
 // joint is the quorums of groups, over the servers.
 func joint(groups ...[]int) (c *quorum.Config) {
 	for _, group := range groups {
-		nodes := uint64(0)
+		nodes := quorum.Set(0)
 		for _, i := range group {
 			nodes |= bit(i)
 		}
@@ -146,7 +146,7 @@ func quorumOf(key string, layouts []layout) *quorum.Config {
 	return joint(groups...)
 }
 
-func bit(node int) uint64 { return 1 << uint(node) }
+func bit(node int) quorum.Set { return quorum.Only(node) }
 
 // layouts is all that clients ever have.
 func (h *history) layouts() []layout {

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/testkit/virtual"
 	"github.com/redlock-go/redlock/internal/texts"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // ledger has all who believe to hold a lock.
@@ -185,7 +186,7 @@ func (l *ledger) auditNodes(key string, b *holding) {
 	h := l.history
 	shown := fmt.Sprint(b.lock) // with the digest of its value; to ask for its token has consequences
 	left := b.remaining()
-	votes := uint64(0)
+	votes := quorum.Set(0)
 	var nodes []string
 	for i, s := range h.Servers {
 		value, _ := s.Get(key)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // watch looks at what waits.
@@ -162,7 +164,7 @@ func (w *watch) granted(key string) {
 
 // isFree reports whether a quorum of nodes has a key not, of all clients there are.
 func (h *history) isFree(key string) bool {
-	lacking := uint64(0)
+	lacking := quorum.Set(0)
 	for i, s := range h.Servers {
 		if _, ok := s.Get(key); !ok {
 			lacking |= bit(i)

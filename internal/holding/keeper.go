@@ -171,7 +171,7 @@ func (k *Keeper) Stop(h Hold) {
 // Releasing notes that a release of the lock of h is about to be sent: it ends validity, and
 // that the lock is kept alive. It returns the nodes that do not have the key. Not ok, h holds
 // nothing to be released.
-func (k *Keeper) Releasing(h Hold) (absent uint64, ok bool) {
+func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
 	until, absent, e, ok := h.releasing()
 	k.held.add(until, -1)
 	if e != nil {
@@ -184,7 +184,7 @@ func (k *Keeper) Releasing(h Hold) (absent uint64, ok bool) {
 func (k *Keeper) Unreleased(h Hold) { k.held.add(h.unreleased(), 1) }
 
 // Begin begins to hold a lock. The nodes of absent do not have its key.
-func (k *Keeper) Begin(s State, absent, fence uint64) Hold {
+func (k *Keeper) Begin(s State, absent quorum.Set, fence uint64) Hold {
 	k.held.add(s.Until, 1)
 	return begin(s, absent, fence)
 }

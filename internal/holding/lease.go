@@ -7,6 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/renewal"
 	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // lease is the state of one lock that is held, or a used one that waits for the next lock.
@@ -28,9 +29,9 @@ type lease struct {
 
 	validity renewal.Validity
 
-	absent uint64 // nodes without the key, a bit each
-	kept   *entry // the keeper's, if the lock is kept alive
-	more   *More  // what only some locks have
+	absent quorum.Set // nodes without the key
+	kept   *entry     // the keeper's, if the lock is kept alive
+	more   *More      // what only some locks have
 }
 
 const (
@@ -110,14 +111,14 @@ func (s *State) Tail(ofClient string) string {
 var leases = sync.Pool{New: func() any { return new(lease) }}
 
 // begin begins to hold a lock. The nodes of absent do not have its key.
-func begin(s State, absent, fence uint64) Hold {
+func begin(s State, absent quorum.Set, fence uint64) Hold {
 	l := leases.Get().(*lease)
 	return Hold{l, l.begin(s, absent), fence}
 }
 
 // begin starts a life with a state and returns its number, never 0. The lease must not
 // be in use.
-func (l *lease) begin(s State, absent uint64) (life uint64) {
+func (l *lease) begin(s State, absent quorum.Set) (life uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.life = (l.life | (MaxPasses - 1)) + 1
@@ -141,7 +142,7 @@ func (l *lease) Repair(life uint64, node int, now time.Duration) time.Duration {
 	}
 	left := l.validity.Repair(now)
 	if left > 0 {
-		l.absent &^= 1 << uint(node)
+		l.absent.Remove(node)
 	}
 	return left
 }
@@ -243,9 +244,9 @@ func (h Hold) kept() *entry {
 
 // releasing notes that a release is about to be sent. That ends validity: the nodes may
 // apply it at any time, and another holder may follow. It returns when validity has ended so, 0 where it
-// had before, the nodes that do not have the key, a bit each, and the keeper's entry, which must be
+// had before, the nodes that do not have the key, and the keeper's entry, which must be
 // stopped. Not ok, the release must not be sent: another Hold may have the lock by the same token.
-func (h Hold) releasing() (until time.Duration, absent uint64, kept *entry, ok bool) {
+func (h Hold) releasing() (until time.Duration, absent quorum.Set, kept *entry, ok bool) {
 	if !h.lock() {
 		return 0, 0, nil, false
 	}

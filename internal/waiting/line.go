@@ -5,6 +5,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/contention"
 	"github.com/redlock-go/redlock/internal/engine"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 const (
@@ -102,7 +103,7 @@ func (l *line) isTaken(now time.Duration) bool { return now < l.held || now < l.
 // won notes that the nodes have granted the lock, until then, except those of denied. Before
 // other processes have their turn the lock may pass on to those that wait now, or further if
 // no other process is known.
-func (l *line) won(s *contention.Surroundings, until time.Duration, denied uint64) {
+func (l *line) won(s *contention.Surroundings, until time.Duration, denied quorum.Set) {
 	l.contender.Won(s, denied)
 	l.held, l.passes = until, maxPasses-1
 	if l.contender.Others() > 0 {

@@ -47,7 +47,7 @@ func TestLine(t *testing.T) {
 func testLines() *Lines {
 	retry, _ := Retry{}.Check()
 	l := New(Config{Clock: clock.New(), Nodes: []string{"a", "b", "c"}, Retry: retry, Ring: func() {}})
-	l.tracking.usable.Store(7)
+	l.tracking.usable.Swap(7)
 	return l
 }
 

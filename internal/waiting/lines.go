@@ -3,7 +3,6 @@ package waiting
 import (
 	"hash/maphash"
 	"log/slog"
-	"math/bits"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/holding"
 	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Config configures Lines.
@@ -160,7 +160,7 @@ func (l *Lines) IsContended(key string) bool {
 // Join puts a new waiter at the end of the line for key. Its caller's last attempt, if it has just made one,
 // has ended with last, and the nodes of denied have refused it the lock. With whole it wants several keys
 // as one lock.
-func (l *Lines) Join(key string, c *engine.Call, denied uint64, last error, whole bool) *Waiter {
+func (l *Lines) Join(key string, c *engine.Call, denied quorum.Set, last error, whole bool) *Waiter {
 	w, _ := l.pool.Get().(*Waiter)
 	if w == nil {
 		w = &Waiter{lines: l, wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), rings: clock.Never}
@@ -283,16 +283,15 @@ func (l *Lines) Freed(key string) {
 	}
 }
 
-// KeyChanged notes that nodes, a bit each, may have another value at a key than before, at all keys
+// KeyChanged notes that nodes may have another value at a key than before, at all keys
 // if it is nil. Own, this process has deleted it there: these nodes do not push it, since what they
 // push is the changes of others (NOLOOP). The driver lock is held. A push is a hint: a forged one has a
 // waiter look in vain.
-func (l *Lines) KeyChanged(nodes uint64, key []byte, own bool) {
+func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 	if own && l.known.Load() == 0 {
 		return
 	}
-	for ; nodes != 0; nodes &= nodes - 1 {
-		node := bits.TrailingZeros64(nodes)
+	for node := range nodes.All() {
 		if own {
 			l.changed(node, key, true)
 			continue

@@ -2,7 +2,6 @@ package waiting
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
@@ -19,18 +18,18 @@ import (
 // more.
 type sentry struct {
 	lines   *Lines
-	lost    atomic.Uint64 // nodes that may have pushed in vain, a bit each
-	flushed atomic.Uint64 // those that have forgotten what they track, and were not looked after since
-	calm    time.Duration // when they are
-	mu      sync.Mutex    // taken last
-	vacant  []string      // keys of lines with a place in a queue that they may not need
-	listens bool          // pushes are waited for
-	looked  time.Duration // when it looked last at all lines
-	due     time.Duration // when it asks next
-	nodes   uint64        // from which lines await pushes
+	lost    quorum.SharedSet // nodes that may have pushed in vain
+	flushed quorum.SharedSet // those that have forgotten what they track, and were not looked after since
+	calm    time.Duration    // when they are
+	mu      sync.Mutex       // taken last
+	vacant  []string         // keys of lines with a place in a queue that they may not need
+	listens bool             // pushes are waited for
+	looked  time.Duration    // when it looked last at all lines
+	due     time.Duration    // when it asks next
+	nodes   quorum.Set       // from which lines await pushes
 	asked   [quorum.MaxNodes]*engine.Query
 	trips   trips
-	late    uint64 // nodes that may be slow: they are asked again soon
+	late    quorum.Set // nodes that may be slow: they are asked again soon
 }
 
 const (
@@ -61,7 +60,7 @@ func (s *sentry) vacate(key string) {
 
 // lose notes that pushes of a node may have been lost.
 func (s *sentry) lose(node int) {
-	s.lost.Or(bit(node))
+	s.lost.Add(node)
 	if s.lines.Known() {
 		s.lines.cfg.Ring()
 	}
@@ -71,7 +70,7 @@ func (s *sentry) lose(node int) {
 // Where they do that all the time, the lines are not at once where they were: the questions of each second
 // find what is free.
 func (s *sentry) flush(node int) {
-	if s.flushed.Or(bit(node))&bit(node) == 0 && s.lines.Known() {
+	if s.flushed.Add(node) && s.lines.Known() {
 		s.lines.cfg.Ring()
 	}
 }
@@ -136,7 +135,7 @@ func (s *sentry) vacateAll() {
 
 // look looks at all lines, and returns the nodes from which they await pushes. Pushes of the
 // nodes of lost may have been lost.
-func (s *sentry) look(lost uint64) (nodes uint64) {
+func (s *sentry) look(lost quorum.Set) (nodes quorum.Set) {
 	now := s.lines.cfg.Clock.Now()
 	s.lines.each(func(sh *shard, l *line) (d departure) {
 		c := &l.contender
@@ -163,7 +162,7 @@ func (s *sentry) ask(all bool) {
 		ask = p.usable.Load() | p.silent.Load()
 	}
 	for node := range s.lines.cfg.Nodes {
-		if ask&bit(node) != 0 && s.asked[node] == nil {
+		if ask.Has(node) && s.asked[node] == nil {
 			q := e.Query(node, s.lines.cfg.QueryTimeout)
 			q.Ring = s.lines.cfg.Ring
 			q.Buf, q.Replies = command.AppendPing(q.Buf)
@@ -198,8 +197,8 @@ func (s *sentry) collect() {
 		s.asked[node], heard = nil, true
 	}
 	if heard && !open {
-		var slow uint64
+		var slow quorum.Set
 		slow, s.late = s.trips.slow(p.slow.Load(), p.usable.Load())
-		p.slow.Store(slow)
+		p.slow.Swap(slow)
 	}
 }

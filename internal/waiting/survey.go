@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"math/bits"
 	"slices"
 	"time"
 
@@ -44,10 +43,10 @@ func (s *survey) begin(now time.Duration) {
 			if among == 0 {
 				among = usable
 			}
-			for range s.turn % bits.OnesCount64(among) {
+			for range s.turn % among.Len() {
 				among &= among - 1
 			}
-			node := bits.TrailingZeros64(among)
+			node := among.Least()
 			keys[node] = append(keys[node], line.key)
 		}
 		return none

@@ -21,37 +21,33 @@ import (
 // arrive, or if it refuses the script of the queue.
 type tracking struct {
 	lines  *Lines
-	id     string        // this process's, in queues
-	usable atomic.Uint64 // nodes, a bit each: up, and nothing speaks against them
-	tracks atomic.Uint64 // those where tracking is on
-	denied atomic.Uint64 // those that refuse to track or to queue up, on this connection
-	silent atomic.Uint64 // those that have not answered in time, until they do
-	logged atomic.Uint64 // those with a refusal that was logged
-	slow   atomic.Uint64 // those that take longer than the others
+	id     string           // this process's, in queues
+	usable quorum.SharedSet // nodes: up, and nothing speaks against them
+	tracks quorum.SharedSet // those where tracking is on
+	denied quorum.SharedSet // those that refuse to track or to queue up, on this connection
+	silent quorum.SharedSet // those that have not answered in time, until they do
+	logged quorum.SharedSet // those with a refusal that was logged
+	slow   quorum.SharedSet // those that take longer than the others
 	heard  [quorum.MaxNodes]atomic.Uint64
 }
 
 func (p *tracking) init(l *Lines) { p.lines, p.id = l, strconv.FormatUint(rand.Uint64()|1<<63, 16) }
 
-func bit(node int) uint64 { return 1 << uint(node) }
-
-func has(set *atomic.Uint64, node int) bool { return set.Load()&bit(node) != 0 }
-
 // Up notes that a node has a new connection, by which it can push or not. The driver lock is
 // held.
 func (l *Lines) Up(node int, can bool) {
 	p := &l.tracking
-	for _, set := range []*atomic.Uint64{&p.tracks, &p.denied, &p.silent} {
-		set.And(^bit(node))
+	for _, set := range []*quorum.SharedSet{&p.tracks, &p.denied, &p.silent} {
+		set.Remove(node)
 	}
 	if can {
-		p.usable.Or(bit(node))
+		p.usable.Add(node)
 	}
 }
 
 // Down notes that a node has no connection. The driver lock is held.
 func (l *Lines) Down(node int) {
-	l.tracking.usable.And(^bit(node))
+	l.tracking.usable.Remove(node)
 	l.sentry.lose(node)
 }
 
@@ -65,7 +61,7 @@ func (p *tracking) ask(key string, node int, done <-chan struct{}, write func([]
 	cfg := &p.lines.cfg
 	q := cfg.Engine.Query(node, cfg.QueryTimeout)
 	defer q.Free()
-	begins, heard, skip := !has(&p.tracks, node), p.heard[node].Load(), 0
+	begins, heard, skip := !p.tracks.Has(node), p.heard[node].Load(), 0
 	if begins {
 		q.Buf, skip = command.AppendTracking(q.Buf, key, p.id)
 	}
@@ -97,7 +93,7 @@ func (p *tracking) ask(key string, node int, done <-chan struct{}, write func([]
 		case err != nil || p.heard[node].Load() == heard:
 			return said, p.refuse(node, "node does not report when a lock is freed, waiters poll", err)
 		}
-		p.tracks.Or(bit(node))
+		p.tracks.Add(node)
 	}
 	copy(said[:], q.Said[skip:])
 	return said, nil
@@ -105,9 +101,9 @@ func (p *tracking) ask(key string, node int, done <-chan struct{}, write func([]
 
 // refuse notes that a node refuses what waiting needs, and logs it, once.
 func (p *tracking) refuse(node int, what string, err error) error {
-	p.denied.Or(bit(node))
-	p.usable.And(^bit(node))
-	if log := p.lines.cfg.Logger; log != nil && p.logged.Or(bit(node))&bit(node) == 0 {
+	p.denied.Add(node)
+	p.usable.Remove(node)
+	if log := p.lines.cfg.Logger; log != nil && p.logged.Add(node) {
 		p.lines.cfg.Engine.Announce([]func(){func() { log.Warn("redlock: "+what, "node", p.lines.cfg.Nodes[node], "error", err) }})
 	}
 	return errRefused
@@ -118,7 +114,7 @@ func (p *tracking) refuse(node int, what string, err error) error {
 func (p *tracking) isTracked(node int, caching, pttl *command.Said) (ttl time.Duration, err error) {
 	switch {
 	case caching.Err != nil: // the connection is another one
-		p.tracks.And(^bit(node))
+		p.tracks.Remove(node)
 		return 0, caching.Err
 	case pttl.Err != nil:
 		return 0, pttl.Err
@@ -211,17 +207,17 @@ func (p *tracking) leave(d departure) {
 
 // silence notes that a node has not answered in time. It is not used until it does.
 func (p *tracking) silence(node int) {
-	p.silent.Or(bit(node))
-	p.usable.And(^bit(node))
+	p.silent.Add(node)
+	p.usable.Remove(node)
 	p.lines.sentry.lose(node)
 }
 
 // speaks notes that a node has answered.
 func (p *tracking) speaks(node int) {
-	if has(&p.silent, node) {
-		p.silent.And(^bit(node))
-		if !has(&p.denied, node) {
-			p.usable.Or(bit(node))
+	if p.silent.Has(node) {
+		p.silent.Remove(node)
+		if !p.denied.Has(node) {
+			p.usable.Add(node)
 		}
 	}
 }

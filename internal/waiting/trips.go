@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"math/bits"
 	"slices"
 	"time"
 
@@ -39,21 +38,21 @@ func (t *trips) least(node int) time.Duration {
 }
 
 // know reports whether there are enough round trips of each of the nodes.
-func (t *trips) know(nodes uint64) bool {
-	for ; nodes != 0; nodes &= nodes - 1 {
-		if n := &t[bits.TrailingZeros64(nodes)]; n.n < len(n.last) {
+func (t *trips) know(nodes quorum.Set) bool {
+	for node := range nodes.All() {
+		if n := &t[node]; n.n < len(n.last) {
 			return false
 		}
 	}
 	return true
 }
 
-// slow is the slow nodes among those of nodes, a bit each, and those whose last round trip alone is
+// slow is the slow nodes among those of nodes, and those whose last round trip alone is
 // slow. One that was slow before is so until it takes less than half of what makes it slow.
-func (t *trips) slow(before, nodes uint64) (slow, late uint64) {
+func (t *trips) slow(before, nodes quorum.Set) (slow, late quorum.Set) {
 	all := make([]time.Duration, 0, quorum.MaxNodes)
 	for node := range t {
-		if d := t.least(node); d > 0 && nodes&bit(node) != 0 {
+		if d := t.least(node); d > 0 && nodes.Has(node) {
 			all = append(all, d)
 		}
 	}
@@ -64,15 +63,15 @@ func (t *trips) slow(before, nodes uint64) (slow, late uint64) {
 	bound := slowTimes*all[(len(all)-1)/2] + slowBy
 	for node := range t {
 		d, n := t.least(node), &t[node]
-		if before&bit(node) != 0 {
+		if before.Has(node) {
 			d *= 2
 		}
 		switch {
-		case nodes&bit(node) == 0:
+		case !nodes.Has(node):
 		case d > bound:
-			slow |= bit(node)
+			slow.Add(node)
 		case d > 0 && n.last[(n.n-1)%len(n.last)] > bound:
-			late |= bit(node)
+			late.Add(node)
 		}
 	}
 	return slow, late

@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/contention"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Waiter is a caller in a line. Its methods are for the caller's goroutine. The shard's lock
@@ -57,7 +58,7 @@ func (w *Waiter) ring() {
 }
 
 // stand puts w, which is in no line, at the end of its own.
-func (w *Waiter) stand(denied uint64, last error) {
+func (w *Waiter) stand(denied quorum.Set, last error) {
 	l := w.lines
 	s := l.lock(w.key)
 	defer s.mu.Unlock()
@@ -199,7 +200,7 @@ func (w *Waiter) act(step contention.Step, done <-chan struct{}) {
 		w.finish(func(l *line, s *contention.Surroundings) {
 			switch {
 			case err == errGivenUp:
-				l.contender.Lost(1 << uint(step.Node))
+				l.contender.Lost(quorum.Only(step.Node))
 			case err != nil:
 				l.contender.Failed(s, step.Node)
 			default:
@@ -250,7 +251,7 @@ func (w *Waiter) Done() { w.finish(func(*line, *contention.Surroundings) {}) }
 
 // Attempted reports the end of an attempt of w: h is what it has brought, and denied the
 // nodes that had the key.
-func (w *Waiter) Attempted(h holding.Hold, denied uint64, err error) {
+func (w *Waiter) Attempted(h holding.Hold, denied quorum.Set, err error) {
 	held, won := h.State()
 	w.won = w.won || won
 	w.finish(func(l *line, s *contention.Surroundings) {
@@ -287,7 +288,7 @@ func (w *Waiter) Keep(long time.Duration) (keeps bool) {
 
 // Asked notes the end of an attempt that w did not make, for keys of which its own is one: the nodes of denied have
 // refused that. A turn that it keeps it has no more then.
-func (w *Waiter) Asked(denied uint64) {
+func (w *Waiter) Asked(denied quorum.Set) {
 	s := w.lines.lock(w.key)
 	defer s.mu.Unlock()
 	l := w.line
