@@ -40,7 +40,7 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	f.hidden = append(slices.Clip(ofContexts), cfg.Hidden...)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if cfg.usesRaw() {
-		poller, err := newRawPoller()
+		poller, err := newFastPoller()
 		if err != nil {
 			return nil, err
 		}

@@ -27,6 +27,9 @@ type sock interface {
 	close(reset bool)
 }
 
+// newFastPoller makes the poller of the fast path. The benchmark without system calls has another one.
+var newFastPoller = newRawPoller
+
 // poller waits for any of a fleet's socks. It knows them by node index.
 type poller interface {
 	// adopt takes over an established connection, which has nothing unread.

@@ -1,0 +1,151 @@
+package fleet
+
+import (
+	"bytes"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// InMemory has the fleets of a test send to nodes that grant everything at once, in this process and
+// without a system call. Their servers see the handshakes alone.
+func InMemory(t testing.TB) {
+	before := newFastPoller
+	newFastPoller = func() (poller, error) {
+		m := &memory{sent: make(chan struct{}, 1), wakes: make(chan struct{}, 1)}
+		go m.deliver()
+		return m, nil
+	}
+	t.Cleanup(func() { newFastPoller = before })
+}
+
+// memory is the network to such nodes. Replies arrive when all goroutines have had their turn, as they
+// do where the nodes have a processor of their own.
+type memory struct {
+	nodes   [5]*memoryNode
+	text    []byte // that was sent last, and the replies to it: a batch has one text for all nodes
+	replies []byte
+	arrived atomic.Bool
+	armed   atomic.Bool
+	closed  atomic.Bool
+	sent    chan struct{}
+	wakes   chan struct{}
+}
+
+func (m *memory) deliver() {
+	for range m.sent {
+		if m.closed.Load() {
+			return
+		}
+		for range 3 {
+			runtime.Gosched()
+		}
+		if m.arrived.Store(true); m.armed.Swap(false) {
+			m.wake()
+		}
+	}
+}
+
+func (m *memory) adopt(nc net.Conn, node int) (sock, error) {
+	m.nodes[node] = &memoryNode{memory: m, index: node, nc: nc}
+	return m.nodes[node], nil
+}
+
+func (m *memory) poll(_ time.Duration, nodes []int) []int {
+	for _, n := range m.nodes {
+		if n != nil && len(n.in) > 0 && m.arrived.Load() {
+			nodes = append(nodes, n.index)
+		}
+	}
+	return nodes
+}
+
+func (m *memory) arm() {
+	if m.armed.Store(true); len(m.poll(0, nil)) > 0 {
+		m.wake()
+	}
+}
+
+func (m *memory) wake() { ring(m.wakes) }
+
+func (m *memory) wait() bool {
+	<-m.wakes
+	return !m.closed.Load()
+}
+
+func (m *memory) close() {
+	m.closed.Store(true)
+	ring(m.wakes)
+	ring(m.sent)
+}
+
+func (m *memory) canBlock() bool { return false }
+func (m *memory) drain()         {}
+
+func ring(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// memoryNode is one of the nodes.
+type memoryNode struct {
+	memory *memory
+	index  int
+	nc     net.Conn
+	in     []byte
+}
+
+// granted is the replies to a batch of SETs, and to a call of a script with so many keys.
+var granted = struct {
+	sets  string
+	calls [129]string
+}{sets: strings.Repeat("+OK\r\n", 4096)}
+
+func init() {
+	for n := range granted.calls {
+		granted.calls[n] = "*" + strconv.Itoa(n) + "\r\n" + strings.Repeat(":1\r\n", n)
+	}
+}
+
+// reply appends the replies to commands, of which calls stand first.
+func reply(dst, commands []byte) []byte {
+	for {
+		_, rest, found := bytes.Cut(commands, []byte("$7\r\nEVALSHA\r\n$40\r\n"))
+		if !found {
+			break
+		}
+		commands = rest
+		words := bytes.SplitN(rest, []byte("\r\n"), 4) // the digest, the length of the number, and the number
+		n, _ := strconv.Atoi(string(words[2]))
+		dst = append(dst, granted.calls[n]...)
+	}
+	return append(dst, granted.sets[:5*bytes.Count(commands, []byte("\nSET\r\n"))]...)
+}
+
+func (n *memoryNode) send(b []byte) (int, error) {
+	m := n.memory
+	if n.index == 0 || len(b) != len(m.text) || &b[0] != &m.text[0] {
+		m.text, m.replies = b, reply(m.replies[:0], b)
+	}
+	n.in = append(n.in, m.replies...)
+	if n.index == len(m.nodes)-1 {
+		m.arrived.Store(false)
+		ring(m.sent)
+	}
+	return len(b), nil
+}
+
+func (n *memoryNode) recv(b []byte) (int, error) {
+	k := copy(b, n.in)
+	n.in = n.in[:copy(n.in, n.in[k:])]
+	return k, nil
+}
+
+func (n *memoryNode) again()     {}
+func (n *memoryNode) close(bool) { _ = n.nc.Close() }
