@@ -115,7 +115,7 @@ func TestFencedNextNodes(t *testing.T) {
 		})
 		require.ErrorIs(c, held.Extend(c.Context(), fenceTTL), redlock.ErrNoQuorum)
 		c.grows(both, "k")
-		require.NoError(c, testkit.Outcome(c.T, "InitFencing", call))
+		require.NoError(c, testkit.Outcome(c.T, "ChangeFencing", call))
 		require.Greater(c, time.Since(began), fenceTTL, "locks of old clients have ended")
 
 		require.NoError(c, next.Ready(c.Context()))
@@ -196,7 +196,7 @@ func TestFencedChangeWithFaults(t *testing.T) {
 		c.grows(both, "k")
 		call := testkit.Start(func() error { return both.ChangeFencing(c.Context()) })
 		c.servers[3].Flush()
-		require.NoError(c, testkit.Outcome(c.T, "InitFencing", call))
+		require.NoError(c, testkit.Outcome(c.T, "ChangeFencing", call))
 		next := c.client(replaced, nil, 0)
 		require.NoError(c, next.Ready(c.Context()))
 		c.grows(next, "idle")

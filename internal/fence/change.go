@@ -2,98 +2,104 @@ package fence
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strconv"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/fencing"
-	"github.com/redlock-go/redlock/internal/texts"
 )
 
-// Change has the next configuration suffice alone: see [fencing.Change]. It waits for the longest
-// TTL of both, and for the groups of meeting. Each step may be repeated, so a call that ends early is
-// made again, and two at once do what one does. A call after one that was confirmed opens what that one has missed.
+// Change has clients of the present configuration refused, and those of the next one served: see [fencing.Change]. It waits until
+// a quorum of each list of each group has its vote, and then for the longest TTL of both. Each step may be repeated, so a call
+// that ends early is made again, and two at once do what one does. A call after one that was confirmed opens what that one has missed.
 //
-// The groups meet twice. When all have come to the first meeting each looks once more: one that came early may have lost all its nodes
-// while it waited for the others, and an operator may have given these their vote as before the change.
-func (c *Client) Change(ctx context.Context, m *Meeting) (err error) {
-	defer func() {
-		if err != nil {
-			m.fail()
+// A key may go from any group to any other, so all groups are looked at together: none serves clients of the next groups alone
+// before all have refused those of the present ones for the longest TTL, and each knows the largest token of all.
+func (a Acts) Change(ctx context.Context) error {
+	for _, c := range a.Groups {
+		if c != nil && !c.IsChanging() {
+			return fmt.Errorf("%w: ChangeFencing needs a client of both lists: NextNodes, NextGroups or NextMaxTTL", engine.ErrConfig)
 		}
-	}()
-	change, met := fencing.BeginChange(c.fleet), 0
-	for change.Look(); ; {
-		nonce := []string{c.nonce()}
-		for node, s := range c.askAll(fencing.SealVerb, func(int) ([]string, bool) { return nonce, true }) {
-			switch {
-			case s.err == nil && s.answer.Code == fencing.Foreign:
-				return c.misfit()
-			case s.err == nil:
-				change.Sealed(node, s.answer)
-			}
+	}
+	if _, err := a.look(ctx, "ChangeFencing", 0, func(views []View) (all []fencing.Verdict) {
+		for i := range views {
+			all = append(all, views[i].Changes())
 		}
+		return all
+	}); err != nil {
+		return err
+	}
+	changes := make(fencing.Changes, len(a.Groups))
+	for i, c := range a.Groups {
+		changes[i] = fencing.BeginChange(c.fleet)
+	}
+	for changes.Look(); ; {
 		pause := fencing.MinPause
+		if err := a.seal(changes); err != nil {
+			return err
+		}
 		switch {
-		case change.Done() || change.Confirmed():
-			if err := m.meet(ctx, c, met, change.Floor()); err != nil {
-				return err
-			}
-			if met++; met == 1 {
-				change.Look()
-				continue
-			}
-			if change.Raise(m.floor); c.open(&change) {
+		case changes.Confirmed():
+			if a.open(changes) {
 				return nil
 			}
-		case change.Complete() && met == 1:
-			return errSince
-		case change.Complete():
-			pause = c.fleet.Quarantine // the locks of clients that are refused from now on end
-			c.log(slog.LevelInfo, "redlock: clients with the old configuration alone are refused, and those with the new one alone follow",
-				"old", c.fleet.Now.Name, "new", c.fleet.Next.Name, "wait", pause)
-			change.Look()
+		case changes.Complete():
+			for _, c := range a.Groups {
+				pause = c.fleet.Quarantine // the locks of clients that are refused from now on end
+				c.log(slog.LevelInfo, "redlock: clients with the old configuration alone are refused, and those with the new one alone follow",
+					"old", c.fleet.Now.Name, "new", c.fleet.Next.Name, "wait", pause)
+			}
+			changes.Look()
 		}
-		if err := c.sleep(ctx, pause); err != nil {
+		if err := a.pause(ctx, pause, nil); err != nil {
 			return err
 		}
 	}
 }
 
-// open has nodes of the next configuration serve the clients that have it alone. It reports
-// whether a quorum of them does.
-func (c *Client) open(change *fencing.Change) bool {
-	opened := change.Opened()
-	for node, s := range c.askAll(fencing.RejoinVerb, func(node int) ([]string, bool) {
-		r, sealed := change.Opens(node)
-		return []string{r.Nonce, strconv.FormatUint(r.Floor, 10), r.Fleet}, sealed
-	}) {
-		if s.err == nil && (s.answer.Code == fencing.OK || s.answer.Code == fencing.Active) {
-			opened.Add(node)
+// seal has nodes refuse clients that have the present configuration alone.
+func (a Acts) seal(changes fencing.Changes) error {
+	nonces, errs := make([]string, len(a.Groups)), make([]error, len(a.Groups))
+	for i, c := range a.Groups {
+		nonces[i] = c.nonce()
+	}
+	for i, answers := range a.ask(fencing.SealVerb, func(group, _ int) ([]string, bool) { return nonces[group : group+1], true }) {
+		for node, s := range answers {
+			switch {
+			case s.err == nil && s.answer.Code == fencing.Foreign:
+				errs[i] = a.Groups[i].misfit()
+			case s.err == nil:
+				changes[i].Sealed(node, s.answer)
+			}
 		}
 	}
-	if !c.fleet.Next.IsQuorum(opened) {
-		return false
-	}
-	c.log(slog.LevelInfo, "redlock: nodes serve clients with the new configuration alone", "new", c.fleet.Next.Name, "nodes", c.names(opened))
-	if missed := c.fleet.Next.Nodes &^ opened; missed != 0 {
-		c.log(slog.LevelWarn, "redlock: nodes were missed by the change, and do not serve clients with the new configuration alone: call ChangeFencing again once they are up",
-			"nodes", c.names(missed))
-	}
-	return true
+	return a.Join(errs)
 }
 
-// sleep waits. The error says why nodes have no vote if ctx ends before.
-func (c *Client) sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return texts.NotReady(ctx, c.Votes())
-	case <-c.cfg.Ending:
-		return engine.ErrClosed
+// open has nodes of the next configuration serve the clients that have it alone. It reports
+// whether a quorum of each group does.
+func (a Acts) open(changes fencing.Changes) bool {
+	all := true
+	for i, answers := range a.ask(fencing.RejoinVerb, func(group, node int) ([]string, bool) {
+		r, sealed := changes.Opens(group, node)
+		return []string{r.Nonce, strconv.FormatUint(r.Floor, 10), r.Fleet}, sealed
+	}) {
+		c, opened := a.Groups[i], changes[i].Opened()
+		for node, s := range answers {
+			if s.err == nil && s.answer.Code == fencing.OK {
+				opened.Add(node)
+			}
+		}
+		if !c.fleet.Next.IsQuorum(opened) {
+			all = false
+			continue
+		}
+		c.log(slog.LevelInfo, "redlock: nodes serve clients with the new configuration alone", "new", c.fleet.Next.Name, "nodes", c.names(opened))
+		if missed := c.fleet.Next.Nodes &^ opened; missed != 0 {
+			c.log(slog.LevelWarn, "redlock: nodes were missed by the change, and do not serve clients with the new configuration alone: call ChangeFencing again once they are up",
+				"nodes", c.names(missed))
+		}
 	}
+	return all
 }

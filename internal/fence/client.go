@@ -50,6 +50,7 @@ type Config struct {
 	Places       []string         // in each configuration: which of several groups this is; nil: there is one
 	MaxTTL       time.Duration
 	NextMaxTTL   time.Duration // that of the next configuration; 0: the same
+	IsNew        bool          // the group is one that a change adds
 	Persistent   quorum.Set    // nodes that forget nothing in a restart
 	QueryTimeout time.Duration
 	ID           string          // of the process; no other has it

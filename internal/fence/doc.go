@@ -5,8 +5,8 @@
 //     A nil Client is that of a client without fencing.
 //   - A recovery brings one node back. The client's housekeeper carries all of them on, by Turn,
 //     and from time to time has nodes drop old tokens.
-//   - An operator's call, InitFencing, brings nodes back that the others cannot. In a change it
-//     then has the next configuration suffice alone; a [Meeting] is where groups wait for each other.
+//   - [Acts] is an operator's acts, on all groups of a client at once. They bring nodes back that the others cannot, and
+//     have the next configuration of a change suffice alone.
 //
 // Invariants: user code (the wall clock) runs on the goroutines of callers alone; Turn does
 // not wait for nodes, their answers ring; mu is taken last.

@@ -31,6 +31,10 @@ type recovery struct {
 	failed     error     // of a read
 }
 
+func (c *Client) recovery(node int) recovery {
+	return recovery{Treatment: fencing.Treatment{Rejoin: fencing.BeginRejoin(c.fleet, node)}, node: node}
+}
+
 // Turn brings nodes back as far as it can be done now, and returns the pause to the next turn.
 // It does not wait for nodes, and calls no user code.
 func (c *Client) Turn() time.Duration {
@@ -52,8 +56,8 @@ func (c *Client) Turn() time.Duration {
 	for node := range c.forgotten.Load().All() {
 		r := c.recoveries[node]
 		if r == nil {
-			r = &recovery{Treatment: fencing.Treatment{Rejoin: fencing.BeginRejoin(c.fleet, node)}, node: node}
-			c.recoveries[node] = r
+			begun := c.recovery(node)
+			r, c.recoveries[node] = &begun, &begun
 		}
 		again := c.advance(r, c.cfg.Ring, nil)
 		if r.Finished() {
@@ -91,9 +95,9 @@ func (c *Client) nonce() string {
 }
 
 // advance takes the steps that can be taken now. It returns the pause to the next one; while an
-// answer is awaited, which rings, it has no end. With an operator the floor is at least that
+// answer is awaited, which rings, it has no end. In an act the floor is at least that
 // one's.
-func (c *Client) advance(r *recovery, ring func(), by *operator) (pause time.Duration) {
+func (c *Client) advance(r *recovery, ring func(), by *View) (pause time.Duration) {
 	for {
 		if r.asked != nil {
 			a, err, there := r.asked.take()
@@ -115,7 +119,7 @@ func (c *Client) advance(r *recovery, ring func(), by *operator) (pause time.Dur
 		case fencing.ReadVerb:
 		case fencing.RejoinVerb:
 			if by != nil {
-				r.request.Floor = max(r.request.Floor, by.floor(c))
+				r.request.Floor = max(r.request.Floor, by.floor(c, by.alone))
 			}
 			args = []string{r.request.Nonce, strconv.FormatUint(r.request.Floor, 10), r.request.Fleet}
 		default:

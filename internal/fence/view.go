@@ -9,18 +9,18 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// View is what the nodes of a group show before an act. The acts look at all groups before they
-// write to a node of any.
+// View is what the nodes of a group show before an act, and then how far it has come there.
 type View struct {
 	fencing.Look
+	voting
 	client *Client
 	faults []error // of the nodes that have not answered
 }
 
-// Look asks all nodes of a group at once. The error says that nodes are of another fleet, or of two.
-func (c *Client) Look() (View, error) {
+// view is that of the group, by what its nodes have shown.
+func (c *Client) view(answers map[int]said) View {
 	v := View{Look: fencing.BeginLook(c.fleet), client: c}
-	for node, s := range c.askAll(fencing.ShowVerb, nil) {
+	for node, s := range answers {
 		if s.err != nil {
 			v.Missed(node)
 			v.faults = append(v.faults, fmt.Errorf("%s: %w", c.cfg.Nodes[node], s.err))
@@ -30,11 +30,11 @@ func (c *Client) Look() (View, error) {
 			c.NoVote(node, fencing.Answer{Code: fencing.Amnesia}) // it is given notice now
 		}
 	}
-	return v, v.Err(v.Fits())
+	return v
 }
 
-// Name notes nodes that never come back.
-func (v *View) Name(lost []string) {
+// name notes nodes that never come back.
+func (v *View) name(lost []string) {
 	for node, name := range v.client.cfg.Nodes {
 		if slices.Contains(lost, name) {
 			v.Lost.Add(node)
@@ -42,8 +42,8 @@ func (v *View) Name(lost []string) {
 	}
 }
 
-// Err says why an act is refused, or is nil.
-func (v *View) Err(verdict fencing.Verdict) error {
+// refusal says why an act is refused, or is nil.
+func (v *View) refusal(verdict fencing.Verdict) error {
 	c := v.client
 	switch verdict {
 	case fencing.OfAnother:
@@ -77,44 +77,4 @@ func (v *View) Err(verdict fencing.Verdict) error {
 func (c *Client) changing(to string, nodes quorum.Set) error {
 	return fmt.Errorf("%w (clients with %s bring in %s): nothing was changed; where they change from the one to the other ChangeFencing has to return first, "+
 		"and where none of them runs any more the key %s on those nodes is to be deleted", errFleet, quoted(to), c.names(nodes), c.cfg.Set)
-}
-
-// said is what one node has answered to askAll.
-type said struct {
-	answer fencing.Answer
-	err    error
-	run    string
-}
-
-// askAll asks nodes at once, and waits for all answers. args is nil, or returns those for a node, and
-// false for one that is not asked.
-func (c *Client) askAll(verb fencing.Verb, args func(node int) ([]string, bool)) map[int]said {
-	bell, asked := newBell(), map[int]*question{}
-	for node := range c.fleet.Nodes().All() {
-		var list []string
-		if args != nil {
-			var is bool
-			if list, is = args(node); !is {
-				continue
-			}
-		}
-		asked[node] = c.ask(node, bell.ring, verb, list...)
-	}
-	answers := map[int]said{}
-	for ending := false; len(asked) > 0; ending = !bell.await(c.cfg.Ending) {
-		for node, x := range asked {
-			a, err, there := x.take()
-			if ending && !there {
-				a, err, there = fencing.Answer{}, errNoAnswer, true
-			}
-			if there {
-				answers[node] = said{a, err, x.life.run}
-				delete(asked, node)
-			}
-		}
-		if len(asked) == 0 {
-			break
-		}
-	}
-	return answers
 }

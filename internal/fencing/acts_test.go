@@ -252,40 +252,41 @@ func (m *stepper) openedBy(c int) (nodes quorum.Set) {
 	return nodes
 }
 
-// The phases of a group in a change, behind looking and confirming.
-const (
-	joined  = 2 // it waits for the other
-	checked = 3 // it was still sealed when all had joined
-)
+// checked is the phase of a group behind looking and confirming: it was sealed in both looks.
+const checked = 2
 
-// groupSteps is those of a change of groups. Each is sealed and looked at for itself; they meet, look once more, and meet again
-// before any is opened.
+// groupSteps is those of a change of groups. A look is over in all of them at once: none is looked at again before all are sealed,
+// and none is opened before all still are.
 func (m *stepper) groupSteps(c int) {
 	_, me := m.callFleet(c)
 	k := m.s.calls[c]
 	if k.phase == opened {
 		return
 	}
-	least := uint8(checked)
-	for g := range m.nodes {
-		least = min(least, k.stage>>(2*g)&3)
+	phase := func(g int) uint8 { return k.stage >> (2 * g) & 3 }
+	isCounted := func(g int) bool { return m.s.nodes[g].calls[c]&counted != 0 }
+	ended := func(look uint8) bool {
+		for g := range m.nodes {
+			if phase(g) < look || phase(g) == look && !isCounted(g) {
+				return false
+			}
+		}
+		return true
 	}
 	for g := range m.nodes {
-		phase := k.stage >> (2 * g) & 3
-		if phase == checked || phase == joined && least < joined {
-			continue
-		}
-		if m.s.nodes[g].calls[c]&counted == 0 {
-			m.seal(c, g, me, phase)
-			continue
-		}
-		x := m.add(looksAgain, c, g)
-		x.after.calls[c].stage += 1 << (2 * g)
-		if x.after.nodes[g].calls[c] &^= counted; phase == confirming && m.opensInTurn {
-			m.openGroup(x, c, g)
+		switch look := phase(g); {
+		case look == checked:
+		case !isCounted(g):
+			m.seal(c, g, me, look)
+		case m.looksApart || ended(look):
+			x := m.add(looksAgain, c, g)
+			x.after.calls[c].stage += 1 << (2 * g)
+			if x.after.nodes[g].calls[c] &^= counted; look == confirming && m.opensInTurn {
+				m.openGroup(x, c, g)
+			}
 		}
 	}
-	if least == checked || least == joined && m.meetsOnce {
+	if k.stage == checked|checked<<2 { // two groups
 		x := m.add(opens, c, int(k.floor))
 		for g := range m.nodes {
 			m.openGroup(x, c, g)

@@ -14,9 +14,6 @@ import "github.com/redlock-go/redlock/quorum"
 // serve its clients alone.
 //
 // The configuration that is left stays sealed. The way back is a change the other way.
-//
-// Where a fleet is one of several groups, and a key of this group may have been in another one, none
-// is opened before all are Confirmed, and the floor is the largest of all.
 type Change struct {
 	fleet  Fleet
 	before map[int]string // the nonces of the look before
@@ -58,12 +55,6 @@ func (c *Change) set(same bool) (nodes quorum.Set) {
 	return nodes
 }
 
-// Floor is the largest token that sealed nodes know.
-func (c *Change) Floor() uint64 { return c.floor }
-
-// Raise makes the floor that of other groups, where it is larger.
-func (c *Change) Raise(floor uint64) { c.floor = max(c.floor, floor) }
-
 // Opened is the nodes that serve clients of the next configuration alone.
 func (c *Change) Opened() (nodes quorum.Set) {
 	for node, nonce := range c.now {
@@ -78,11 +69,41 @@ func (c *Change) Opened() (nodes quorum.Set) {
 // that it has opened. These know all that was granted, and others may be opened with what they know.
 func (c *Change) Done() bool { return c.fleet.Next.Knows(c.Opened()) }
 
-// Opens returns what REJOIN is sent to a node of the next configuration once the change is
+// Changes is that of each group of a client. A key of one may have been in another. So all are looked at together: none is
+// opened before all are confirmed, by a look that began when all were complete, and the floor is the largest of all.
+type Changes []Change
+
+// Look begins to look, in all groups.
+func (all Changes) Look() {
+	for i := range all {
+		all[i].Look()
+	}
+}
+
+// Complete reports whether all groups are, or have been changed before.
+func (all Changes) Complete() bool { return all.are((*Change).Complete) }
+
+// Confirmed reports whether nodes may be opened.
+func (all Changes) Confirmed() bool { return all.are((*Change).Confirmed) }
+
+func (all Changes) are(it func(*Change) bool) bool {
+	for i := range all {
+		if c := &all[i]; !c.Done() && !it(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// Opens returns what REJOIN is sent to a node of the next configuration once the changes are
 // Confirmed. It is false of all others, of nodes that were not sealed, and of those that are open.
-func (c *Change) Opens(node int) (Request, bool) {
+func (all Changes) Opens(group, node int) (Request, bool) {
+	c, floor := &all[group], uint64(0)
+	for i := range all {
+		floor = max(floor, all[i].floor)
+	}
 	nonce, found := c.now[node]
-	return Request{Node: node, Verb: RejoinVerb, Nonce: nonce, Floor: c.floor, Fleet: c.fleet.Next.Name},
+	return Request{Node: node, Verb: RejoinVerb, Nonce: nonce, Floor: floor, Fleet: c.fleet.Next.Name},
 		found && nonce != openNonce && c.fleet.Next.Nodes.Has(node)
 }
 

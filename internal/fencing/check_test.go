@@ -175,8 +175,8 @@ var broken = []world{
 	{name: "a recovery that undoes a step", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "r1 c1", gives: true, anyStage: true},
 	{name: "a recovery that takes later losses for its own", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "00", clients: 1, losses: 2, calls: 2, acts: "r1 r1", gives: true, anyNonce: true, slow: true},
 	{name: "a call that seals what is open", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, steps: "02", calls: 2, acts: "c1 c1", joined: true, sealsOpen: true},
-	{name: "groups that are opened in turn", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", calls: 1, acts: "c1", opensInTurn: true},
-	{name: "groups that meet once", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "r1 c1", gives: true, meetsOnce: true},
+	{name: "groups that are opened in turn", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", calls: 1, acts: "c1", looksApart: true, opensInTurn: true},
+	{name: "groups that are looked at apart", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "r1 c1", gives: true, looksApart: true},
 	{name: "a group that is opened with its own floor", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", calls: 1, acts: "c1", ownFloor: true},
 	{name: "re-learning ignores the floor", nodes: 3, attempts: 2, clients: 1, losses: 1, collect: true, noFloor: true},
 }

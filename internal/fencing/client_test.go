@@ -293,14 +293,14 @@ func TestRejoinInAChange(t *testing.T) {
 }
 
 // TestChange: a quorum of the present nodes must have the same nonces in two looks, and one of the next
-// must be sealed as well.
+// must be sealed as well. Groups are looked at together, and have one floor.
 func TestChange(t *testing.T) {
-	c := BeginChange(replaced)
+	c := Changes{BeginChange(replaced)}
 	look := func(nonces ...string) {
 		c.Look()
 		for node, nonce := range nonces {
 			if nonce != "" {
-				c.Sealed(node, Answer{Code: OK, Token: uint64(10 + node), Text: "active:old+new:run:" + nonce})
+				c[0].Sealed(node, Answer{Code: OK, Token: uint64(10 + node), Text: "active:old+new:run:" + nonce})
 			}
 		}
 	}
@@ -313,17 +313,30 @@ func TestChange(t *testing.T) {
 	look("a", "", "y")
 	require.False(t, c.Complete(), "the next ones have no quorum")
 	require.False(t, c.Confirmed())
-	c.Sealed(3, Answer{Code: Amnesia})
+	c[0].Sealed(3, Answer{Code: Amnesia})
 	require.False(t, c.Complete())
-	c.Sealed(3, Answer{Code: OK, Token: 99, Text: "active:old+new:run:z"})
+	c[0].Sealed(3, Answer{Code: OK, Token: 99, Text: "active:old+new:run:z"})
 	require.True(t, c.Confirmed())
-	_, opens := c.Opens(2)
+	_, opens := c.Opens(0, 2)
 	require.False(t, opens, "it is not of the next")
-	_, opens = c.Opens(1)
+	_, opens = c.Opens(0, 1)
 	require.False(t, opens, "it was not sealed")
-	r, opens := c.Opens(3)
+	r, opens := c.Opens(0, 3)
 	require.True(t, opens)
 	require.Equal(t, Request{Node: 3, Verb: RejoinVerb, Nonce: "z", Floor: 99, Fleet: "new"}, r)
+
+	c = append(Changes{BeginChange(Fleet{Now: Configuration{"old", 1, 1}, Next: Configuration{"new", 1, 1}})}, c...)
+	c[0].Look()
+	require.False(t, c.Complete(), "the other group is not sealed")
+	c[0].Sealed(0, Answer{Code: OK, Token: 100, Text: "active:old+new:run:a"})
+	require.True(t, c.Complete())
+	require.False(t, c.Confirmed(), "it was not looked at before")
+	c[0].Sealed(0, Answer{Code: OK, Token: 100, Text: "active:new:run"})
+	require.True(t, c.Confirmed(), "it was changed by an earlier call")
+	_, opens = c.Opens(0, 0)
+	require.False(t, opens, "it is open")
+	r, _ = c.Opens(1, 3)
+	require.EqualValues(t, 100, r.Floor, "the largest of all groups")
 }
 
 // TestLookIsBoundToNonces: an act waits until a quorum has shown a nonce, and one of clients of one configuration counts nothing for a

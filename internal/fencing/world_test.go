@@ -70,7 +70,7 @@ type world struct {
 	sealsOpen   bool // a call seals what another has opened
 	opensInTurn bool // a group is opened before the other is sealed
 	ownFloor    bool // or with its own tokens alone
-	meetsOnce   bool // or though the other is sealed no more
+	looksApart  bool // each group is looked at again for itself
 
 	fleets [4]Fleet
 	layout layout

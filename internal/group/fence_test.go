@@ -41,13 +41,10 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	defer g.End(g.cfg.Ending)
 	defer g.Stop()
 	defer close(ending)
-	var v fence.View
-	testkit.Await(t, "a nonce of the node", func() bool {
-		g.fence.Turn()
-		v, err = g.fence.Look()
-		return err == nil && v.Nonces[0] != ""
-	})
-	require.NoError(t, v.Vote(t.Context(), fence.Order{Alone: true, AtLeast: uint64(time.Now().Add(24 * time.Hour).UnixMicro())}))
+	acts := fence.Acts{Groups: []*fence.Client{g.fence}, Join: func(errs []error) error { return errs[0] }}
+	call := testkit.Start(func() error { return acts.Recover(t.Context(), uint64(time.Now().Add(24*time.Hour).UnixMicro()), nil) })
+	testkit.Await(t, "its vote", func() bool { g.fence.Turn(); return g.fence.VoteOf(0) == nil })
+	require.NoError(t, testkit.Outcome(t, "Recover", call))
 	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond)
 	require.NoError(t, err)
 	before, _ := s.Fence(fence.DefaultSet)

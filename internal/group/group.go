@@ -105,6 +105,7 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 	}
 	return fence.New(fence.Config{
 		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.maxTTL, NextMaxTTL: cfg.NextMaxTTL, Persistent: persistent,
+		IsNew: cfg.In == Lists{NextNodes: true},
 		Nodes: g.Addrs(), Now: cfg.members.Now.Nodes(), Next: next, Places: cfg.Places,
 		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
 		Ring: cfg.Ring, IsUp: g.IsUp, Voting: g.Voting, Forgot: g.Forgot,
@@ -113,9 +114,6 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 
 // ErrForgotten is an error that the root package exports.
 var ErrForgotten = fence.ErrForgotten
-
-// IsNew reports whether the group is one that a change adds.
-func (g *Group) IsNew() bool { return g.cfg.In == Lists{NextNodes: true} }
 
 // queryTimeout is how long a node has to answer a query.
 func (g *Group) queryTimeout() time.Duration {

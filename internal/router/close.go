@@ -20,9 +20,7 @@ const closeTimeout = 250 * time.Millisecond
 // Shutdown ends all waits and that locks are kept alive, waits for the functions of Do and for the
 // releases under way, and frees everything: at once when ctx ends, with its error.
 func (r *Router) Shutdown(ctx context.Context) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
+	ctx = orBackground(ctx)
 	done := ctx.Done()
 	r.stop()
 	for r.running.n.Load() > 0 && !engine.IsClosed(r.late) {
