@@ -270,17 +270,29 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 	return Lock{h}, err
 }
 
-// TryAcquireAny is TryAcquire for one of 1 to 64 keys: [Lock.Key] returns which. The lock is as any other, with its own
-// fencing token. So n keys are a semaphore of n permits ([Permits]). It takes one round trip if the key that is asked
-// first is free; each call begins at another. If that is taken, one look at all others shows which are free, and the next
-// round trip takes one: it never takes a key to give it back. ErrTaken means that a vote on each key has refused it, or
-// a denial of the last second. It allocates.
+// AcquireAny is Acquire for one of 1 to 64 keys, whichever can be had first: [Lock.Key] returns which. The lock is as any
+// other, with its own fencing token. So n keys are a semaphore of n permits ([Permits]), and a read/write lock for n readers
+// at most: a reader takes any, and a writer all, by AcquireAll. A permit is a lease: it ends with its TTL unless it is kept alive.
+//
+// It takes one round trip while no caller waits and the key that is asked first is free; each call begins at another. If that is
+// taken, one look at all others shows which are free, and the next round trip takes one: it never takes a key to give it
+// back. Callers of one client that wait for the same keys, in any order, stand in one line, first in, first out. In the line
+// for each key, and in the queue of processes for it, the client has one place for all of them, so that they, callers of a
+// single key and sets take turns. A release of any key serves the first of the line. It allocates, and while callers wait
+// the client has a goroutine for each of the keys.
+func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
+	h, err := c.router.AcquireAny(ctx, ttl, keys, false)
+	return Lock{h}, err
+}
+
+// TryAcquireAny is AcquireAny without waiting. ErrTaken means that a vote on each key has refused it, mostly within
+// two round trips, or a denial of the last second, as for [Client.TryAcquire].
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.router.AcquireAny(ctx, ttl, keys, true)
 	return Lock{h}, err
 }
 
-// Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.TryAcquireAny]:
+// Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.AcquireAny] and [Client.AcquireAll]:
 // "{name}:permit:1" and so on. They have one hash tag, that of name if it has one, so that one of Config.Groups has all.
 // All clients must use the same n: one with a larger n has more permits. It allocates.
 func Permits(name string, n int) []string { return router.Permits(name, n) }
@@ -298,6 +310,11 @@ func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(c
 // DoAll is Do for the lock on several keys, as by AcquireAll.
 func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(ctx context.Context) error) error {
 	return c.router.DoAll(ctx, ttl, keys, f)
+}
+
+// DoAny is Do for the lock on one of several keys, as by AcquireAny. It refuses the context of locks on all of them.
+func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(ctx context.Context) error) error {
+	return c.router.DoAny(ctx, ttl, keys, f)
 }
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is

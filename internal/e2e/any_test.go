@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// TestPermits: the names of a semaphore are in one group, whatever its name.
+// TestPermits: the names of a semaphore have one tag.
 func TestPermits(t *testing.T) {
 	require.Equal(t, []string{"{pool}:permit:1", "{pool}:permit:2"}, redlock.Permits("pool", 2))
 	require.Equal(t, []string{"db{7}:permit:1"}, redlock.Permits("db{7}", 1))

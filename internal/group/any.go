@@ -42,21 +42,102 @@ type choice struct {
 	home    *Group // of the first key
 	ttl     time.Duration
 	options []Option
-	denied  []quorum.Set // by option: the nodes that have refused it last
+	found   []found // by option
+}
+
+// found is how the last attempt on a key, or a look, has ended.
+type found struct {
+	denied quorum.Set // the nodes that have refused it
+	err    error
 }
 
 // AcquireAny is Acquire for one of several keys, in their canonical order, whichever can be had first. With once a vote
 // is taken on each.
 func AcquireAny(ctx context.Context, ttl time.Duration, options []Option, once bool) (Handle, error) {
 	ctx = orBackground(ctx)
-	x := choice{home: options[0].Group, ttl: ttl, options: options, denied: make([]quorum.Set, len(options))}
+	x := choice{home: options[0].Group, ttl: ttl, options: options, found: make([]found, len(options))}
+	t := x.home.lines.NewTries(options[0].Key)
+	err := ctx.Err()
+	switch {
+	case err != nil && once:
+		return Handle{}, err
+	case err != nil:
+		return Handle{}, x.home.cutOff(ctx, &t)
+	}
 	if err := x.check(); err != nil {
 		return Handle{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return Handle{}, err
+	if once {
+		return x.ask(ctx, (*Option).isTaken)
 	}
-	return x.ask(ctx)
+	h, err := x.inLines(ctx, &t)
+	if err == nil {
+		t.Key = h.key
+	}
+	return x.home.acquired(ctx, &t, h, err)
+}
+
+// inLines is AcquireAny after those that wait for the same keys, or for each of them.
+func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) {
+	g := x.home
+	if !g.lines.IsChosen(x.keys) && slices.ContainsFunc(x.options, func(o Option) bool { return !o.isContended() }) {
+		t.Attempts++
+		h, err := x.ask(ctx, (*Option).isContended)
+		if err == nil || !t.ShouldRetry(err) {
+			return h, g.gaveUp(ctx, t, err)
+		}
+	}
+	t.Wait()
+	w := waiting.Choose(waiting.NameOf(x.keys()), x.seats(), x.ttl)
+	defer w.Leave()
+	for {
+		why, at, handed := w.Await(ctx, t)
+		switch why {
+		case waiting.MayAttempt:
+		case waiting.Handed:
+			o := &x.options[at]
+			h := Handle{group: o.Group, hold: handed, key: o.Key}
+			if h.Remaining() > 0 {
+				t.End = waiting.HandedOver
+				return h, nil
+			}
+			h.ReleaseAsync() // this goroutine has waited long to run again
+			t.Last = engine.ErrExpired
+			w.StandAgain()
+			continue
+		default:
+			return Handle{}, g.waitedInVain(ctx, t, why)
+		}
+		t.Attempts++
+		var h Handle
+		var err error
+		if at == waiting.Everywhere {
+			h, err = x.ask(ctx, func(*Option) bool { return false })
+		} else {
+			h, err = x.attempt(ctx, at, w)
+		}
+		if err == nil || !t.ShouldRetry(err) {
+			return h, g.gaveUp(ctx, t, err)
+		}
+		t.Wait()
+		w.GoesOn()
+	}
+}
+
+func (x *choice) keys() (keys []string) {
+	for _, o := range x.options {
+		keys = append(keys, o.Key)
+	}
+	return keys
+}
+
+// seats is what waiting needs to know of the keys. A key that moves is waited for in its first group, and a lock of
+// two groups is not passed on.
+func (x *choice) seats() (seats []waiting.Seat) {
+	for i, o := range x.options {
+		seats = append(seats, waiting.Seat{Lines: o.Group.lines, Key: o.Key, Whole: o.Second != nil, Denied: x.found[i].denied, Last: x.found[i].err})
+	}
+	return seats
 }
 
 // check refuses wrong arguments, also those that none of the attempts would meet.
@@ -74,39 +155,42 @@ func (x *choice) check() error {
 // anyTurn is where a client begins: each at another key.
 func anyTurn() uint32 { return rand.Uint32() }
 
-// order is the options in the order in which they are asked for: from another one each time, and those at the end that
-// were seen taken. untaken is how many come before these.
-func (x *choice) order() (order []int, untaken int) {
-	n := len(x.options)
-	var taken []int
-	for first, i := int(x.home.turn.Add(1)), 0; i < n; i++ {
-		at := (first + i) % n
-		if _, seen := x.options[at].Group.lines.Look(x.options[at].Key); seen {
-			taken = append(taken, at)
-		} else {
+// isTaken reports whether callers wait for the key, and it was seen to have a holder.
+func (o *Option) isTaken() bool {
+	_, taken := o.Group.lines.Look(o.Key)
+	return taken
+}
+
+// isContended reports whether others want the key.
+func (o *Option) isContended() bool { return o.Group.lines.IsContended(o.Key) }
+
+// order is the options in the order in which they are asked for, from another one each time, without some.
+func (x *choice) order(without func(*Option) bool) (order []int) {
+	first := int(x.home.turn.Add(1))
+	for i := range x.options {
+		if at := (first + i) % len(x.options); !without(&x.options[at]) {
 			order = append(order, at)
 		}
 	}
-	return append(order, taken...), len(order)
+	return order
 }
 
 // ask asks for one key. If that is refused it looks at all others at once, and asks for those that are free, one after
-// another. ErrTaken: a vote on each key has said so.
-func (x *choice) ask(ctx context.Context) (Handle, error) {
-	order, untaken := x.order()
-	if untaken == 0 {
-		x.home.reportUnsent(ctx, engine.Acquire, x.options[order[0]].Key, engine.ErrTaken)
+// another. ErrTaken: a vote on each key has said so, but for some.
+func (x *choice) ask(ctx context.Context, without func(*Option) bool) (Handle, error) {
+	rest := x.order(without)
+	if len(rest) == 0 {
+		x.home.reportUnsent(ctx, engine.Acquire, x.options[0].Key, engine.ErrTaken)
 		return Handle{}, engine.ErrTaken
 	}
 	var lost error
 	var out []*Group // where an attempt ended without a denial: no other key there would fare better
-	rest := order[:untaken]
 	for asked := 0; len(rest) > 0; asked++ {
 		at := rest[0]
 		if rest = rest[1:]; slices.Contains(out, x.options[at].Group) {
 			continue
 		}
-		h, err := x.attempt(ctx, at)
+		h, err := x.attempt(ctx, at, nil)
 		switch {
 		case err == nil || !waiting.IsRetryable(err):
 			return h, err
@@ -120,8 +204,8 @@ func (x *choice) ask(ctx context.Context) (Handle, error) {
 	return Handle{}, cmp.Or(lost, engine.ErrTaken)
 }
 
-// attempt asks for one key.
-func (x *choice) attempt(ctx context.Context, at int) (Handle, error) {
+// attempt asks for one key, in a turn if it is that of a caller in line.
+func (x *choice) attempt(ctx context.Context, at int, turn *waiting.Chooser) (Handle, error) {
 	g, s := x.options[at].Group, x.options[at].state()
 	c, err := g.acquisition(ctx, &s, x.ttl)
 	if err != nil {
@@ -129,7 +213,10 @@ func (x *choice) attempt(ctx context.Context, at int) (Handle, error) {
 	}
 	defer c.Free()
 	h, r, err := g.attempt(ctx, &c, &s, false)
-	x.denied[at] = deniedBy(c.First())
+	x.found[at] = found{deniedBy(c.First()), err}
+	if turn != nil {
+		turn.Attempted(h.hold, x.found[at].denied, err)
+	}
 	g.report(ctx, nil, h, r)
 	return h, err
 }
@@ -158,7 +245,7 @@ func (x *choice) look(ctx context.Context, of []int) (open []int) {
 	var unknown []int
 	calls := c.all
 	for _, at := range of {
-		var seen error
+		first, seen := calls[0], error(nil)
 		for range x.options[at].groups() {
 			seen, calls = engine.Joint(seen, calls[0].Err), calls[1:]
 		}
@@ -166,6 +253,7 @@ func (x *choice) look(ctx context.Context, of []int) (open []int) {
 		case nil:
 			open = append(open, at)
 		case engine.ErrTaken:
+			x.found[at] = found{deniedBy(first), seen}
 		default:
 			unknown = append(unknown, at)
 		}

@@ -180,7 +180,10 @@ func (h *history) report() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	test := "TestHistory"
-	if h.changes != nil {
+	switch {
+	case h.permits:
+		test = "TestChoices"
+	case h.changes != nil:
 		test = "TestChanges"
 	}
 	return fmt.Sprintf("seed %d: %s\n%v\n%s\nagain: REDLOCK_SEED=%d go test -run %s$ ./internal/histories\n",

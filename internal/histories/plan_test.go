@@ -20,6 +20,7 @@ type plan struct {
 	keys    []string
 	fenced  bool
 	busy    bool // its clients are
+	permits bool // the keys are those of a semaphore, of which callers want any, or all
 	clients []clientPlan
 	foreign int      // pollers of a foreign kind
 	polls   int      // pollers by TryAcquire

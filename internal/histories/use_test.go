@@ -14,6 +14,10 @@ func (u *caller) use() {
 		(*caller).try, (*caller).wait, (*caller).wait, (*caller).wait, (*caller).all, (*caller).do,
 		(*caller).keepAlive, (*caller).extend, (*caller).attach, (*caller).op, (*caller).forget,
 	}
+	if u.permits && u.IntN(8) > 0 {
+		u.choose()
+		return
+	}
 	if u.plan.busy && u.IntN(20) > 0 {
 		u.wait()
 		return
@@ -82,6 +86,45 @@ func (u *caller) finish(l redlock.Lock, b *holding) {
 		}
 	}
 	l.ReleaseAsync()
+}
+
+// choose is AcquireAny in one of all ways, or AcquireAll of all keys.
+func (u *caller) choose() {
+	ctx, cancel := u.limited()
+	defer cancel()
+	ttl := u.ttl()
+	var l redlock.Lock
+	var err error
+	switch u.IntN(8) {
+	case 0:
+		err = u.client.DoAny(ctx, ttl, u.keys, func(ctx context.Context) error {
+			u.work(ctx, ttl) // which key it is does not show
+			return nil
+		})
+		u.check("do any", err)
+		return
+	case 1:
+		l, err = u.client.TryAcquireAny(ctx, ttl, u.keys...)
+	case 2:
+		l, err = u.client.AcquireAll(ctx, ttl, u.keys...)
+	default:
+		wants, done := u.watch.wants(ctx, u.keys...)
+		l, err = u.client.AcquireAny(wants, ttl, u.keys...)
+		done()
+	}
+	if !u.check("acquire any", err) {
+		return
+	}
+	b := u.ledger.lock(u.who, u.machine, l)
+	if u.IntN(4) == 0 {
+		kept, stop := l.KeepAlive(u.ctx)
+		u.ledger.keep(b, kept)
+		u.work(kept, 2*ttl)
+		stop()
+	} else {
+		u.hold(ttl)
+	}
+	u.finish(l, b)
 }
 
 // all is AcquireAll.

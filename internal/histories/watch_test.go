@@ -49,17 +49,17 @@ func (w *watch) calmFrom(t time.Time) {
 // want is a caller of Acquire.
 type want struct {
 	watch *watch
-	key   string
-	on    bool // guarded by watch.mu
+	keys  []string // any of which is wanted
+	on    bool     // guarded by watch.mu
 	over  bool
 }
 
 // wantOf is where its context has it.
 type wantOf struct{}
 
-// wants notes a caller of Acquire, until it is called back.
-func (w *watch) wants(ctx context.Context, key string) (_ context.Context, done func()) {
-	one := &want{watch: w, key: key}
+// wants notes a caller of Acquire, or of AcquireAny, until it is called back.
+func (w *watch) wants(ctx context.Context, keys ...string) (_ context.Context, done func()) {
+	one := &want{watch: w, keys: keys}
 	one.begin()
 	return context.WithValue(ctx, wantOf{}, one), func() {
 		one.end()
@@ -80,10 +80,13 @@ func (one *want) set(on bool) (changed bool) {
 	if one.on == on || one.over {
 		return false
 	}
-	if one.on = on; on {
-		one.watch.add(one.key, 1)
-	} else {
-		one.watch.add(one.key, -1)
+	one.on = on
+	for _, key := range one.keys {
+		if on {
+			one.watch.add(key, 1)
+		} else {
+			one.watch.add(key, -1)
+		}
 	}
 	return true
 }

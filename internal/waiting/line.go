@@ -70,7 +70,7 @@ func (l *line) remove(w *Waiter) {
 // It is nil where there is none.
 func (l *line) actor() *Waiter {
 	w := l.first
-	for w != nil && w.away {
+	for w != nil && w.isAway() {
 		w = w.next
 	}
 	return w
@@ -100,15 +100,26 @@ func (l *line) attempted(now time.Duration, err error) {
 // nodes denied the last attempt.
 func (l *line) isTaken(now time.Duration) bool { return now < l.held || now < l.denied }
 
-// won notes that the nodes have granted the lock, until then, except those of denied. Before
+// won notes that the nodes have granted the lock to w, until then, except those of denied. Before
 // other processes have their turn the lock may pass on to those that wait now, or further if
 // no other process is known.
-func (l *line) won(s *contention.Surroundings, until time.Duration, denied quorum.Set) {
+func (l *line) won(w *Waiter, s *contention.Surroundings, until time.Duration, denied quorum.Set) {
 	l.contender.Won(s, denied)
 	l.held, l.passes = until, maxPasses-1
-	if l.contender.Others() > 0 {
-		l.passes = min(l.passes, l.len-1)
+	others := l.len - 1
+	if w.place != nil && w.line == l {
+		others += w.place.choice.share()
+		l.toEnd(w)
 	}
+	if l.contender.Others() > 0 {
+		l.passes = min(l.passes, others)
+	}
+}
+
+// toEnd has w stand at the end.
+func (l *line) toEnd(w *Waiter) {
+	l.remove(w)
+	l.push(w)
 }
 
 // mayPass returns the waiter that the lock may pass on to, or nil. A holder has lost its lock
@@ -123,10 +134,12 @@ func (l *line) mayPass(now, until time.Duration) *Waiter {
 	return nil
 }
 
-// passed notes that the lock was passed on to w, which leaves the line. The next in line
-// sleeps on: the sentry wakes it when the process has to ask the nodes.
+// passed notes that the lock was passed on to w, which leaves the line, or stands there for others. The next in
+// line sleeps on: the sentry wakes it when the process has to ask the nodes.
 func (l *line) passed(w *Waiter, now, until time.Duration) {
-	l.remove(w)
+	if l.remove(w); w.place != nil {
+		l.push(w)
+	}
 	l.held = until
 	l.passes--
 	l.contender.Passed(now)
@@ -139,7 +152,7 @@ func (l *line) along(now time.Duration) *Waiter {
 		return nil
 	}
 	w := l.actor()
-	if w == nil || w.whole || !w.parked {
+	if w == nil || w.whole || w.place != nil || !w.parked {
 		return nil
 	}
 	l.held = 0

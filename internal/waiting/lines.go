@@ -51,6 +51,7 @@ type Lines struct {
 	sentry   sentry
 	survey   survey // the sentry's
 	counts   counts
+	choices  choices
 }
 
 const (
@@ -161,12 +162,19 @@ func (l *Lines) IsContended(key string) bool {
 // has ended with last, and the nodes of denied have refused it the lock. With whole it wants several keys
 // as one lock.
 func (l *Lines) Join(key string, c *engine.Call, denied quorum.Set, last error, whole bool) *Waiter {
+	w := l.waiter(key)
+	w.call, w.whole = c, whole
+	w.stand(denied, last)
+	return w
+}
+
+// waiter returns one that stands nowhere.
+func (l *Lines) waiter(key string) *Waiter {
 	w, _ := l.pool.Get().(*Waiter)
 	if w == nil {
 		w = &Waiter{lines: l, wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), rings: clock.Never}
 	}
-	w.key, w.call, w.whole = key, c, whole
-	w.stand(denied, last)
+	w.key, w.whole = key, false
 	return w
 }
 
@@ -233,6 +241,14 @@ func (l *Lines) pass(s *shard, h holding.Hold, held *holding.State) (d departure
 	w := line.mayPass(now, held.Until)
 	if w == nil {
 		return d, false
+	}
+	if p := w.place; p != nil {
+		until, ok := p.pass(h, now)
+		if ok {
+			l.passed.Add(1)
+			line.passed(w, now, until)
+		}
+		return d, ok
 	}
 	next, until, ok := h.Pass(now, w.call.TTL)
 	if !ok {

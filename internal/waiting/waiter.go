@@ -28,6 +28,7 @@ type Waiter struct {
 	parked     bool          // it sleeps
 	away       bool          // user code has its goroutine: it does nothing for its line
 	handed     holding.Hold  // the lock, once it was passed on to it; it may be asking the nodes then
+	place      *place        // if it stands there for a choice
 	keeps      time.Duration // it keeps its turn until then, and waits no longer; 0: it does not
 	won        bool          // the nodes have granted it the lock
 
@@ -134,10 +135,17 @@ func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) 
 		return Late, step, handed
 	case l.actor() != w, l.busy:
 		w.look = clock.Never // the one that leaves or acts wakes it
+		if w.isAway() && !l.busy {
+			l.wake()
+		}
 	default:
 		l.known = 0
 		around := w.lines.around(l)
-		if step = l.contender.Next(&around); step.Action != contention.Pause {
+		if step = l.contender.Next(&around); step.Action == contention.Attempt && w.place != nil && !w.place.give() {
+			w.look = clock.Never // its callers act for other lines
+			break
+		}
+		if step.Action != contention.Pause {
 			l.busy, w.acts = true, l
 			if step.Action == contention.Attempt {
 				why = MayAttempt
@@ -259,14 +267,13 @@ func (w *Waiter) Attempted(h holding.Hold, denied quorum.Set, err error) {
 		l.attempted(s.Now, err)
 		switch {
 		case won:
-			l.won(s, held.Until, denied)
+			l.won(w, s, held.Until, denied)
 		case err == engine.ErrTaken:
 			l.contender.Refused(s, denied)
 		case IsRetryable(err): // no holder has refused it: it must not stand before those who can win
 			l.contender.Refused(s, 0)
 			if w.line == l {
-				l.remove(w)
-				l.push(w)
+				l.toEnd(w)
 			}
 		default: // w leaves: the next asks at once
 			l.contender.Freed()
@@ -321,6 +328,10 @@ func (w *Waiter) AwaitSent() bool {
 	s.mu.Unlock()
 	return w.call.Over() || w.call.Err != engine.ErrBusy
 }
+
+// isAway reports whether w does nothing for its line: user code has its goroutine, or all callers for whom it stands
+// there act.
+func (w *Waiter) isAway() bool { return w.away || w.place != nil && w.place.choice.idle.Load() == 0 }
 
 // Aside calls f, which is user code and may block, while the next in line acts.
 func (w *Waiter) Aside(f func()) {
@@ -380,7 +391,7 @@ func (w *Waiter) Leave() {
 		default:
 		}
 	}
-	if w.whole { // its caller may report to it yet
+	if w.whole || w.place != nil { // a caller may report to it yet
 		return
 	}
 	w.key, w.call, w.handed, w.won = "", nil, holding.Hold{}, false
