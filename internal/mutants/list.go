@@ -1,7 +1,9 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -10,17 +12,18 @@ import (
 //
 //	[name]
 //	why: what a user would suffer
-//	test: ./package -run ^TestName$
-//	file: package/file.go
+//	test: package ^TestName$
+//	in: package declaration
 //	 a line that stays, and shows the place
 //	-a line that goes
 //	+a line that comes
 //
-// Hunks are of whole lines. What stays and what goes must be found in the file, once.
-// There may be several files, with a hunk for each, and several tests, of which the
-// first that fails has caught the defect; -race among its flags builds it so.
-// "limit: 20s" is how long a test may take, a minute unless it is given. A line that
-// begins with # is a comment, except within a hunk; an empty line ends a hunk.
+// A package is the end of its path, and a declaration the name of a function, of a method, or of something else,
+// so that neither depends on where the code is. Hunks are of whole lines of code: margins and comments do not
+// matter, and @ is what a method calls its receiver. What stays and what goes must be found once. There may be
+// several hunks, and several tests, of which the first that fails has caught the defect; -race behind a test builds
+// it so. "limit: 20s" is how long a test may take, a minute unless it is given. A line that begins with # is a
+// comment, except within a hunk; an empty line ends a hunk.
 type defect struct {
 	name, why string
 	tests     []test
@@ -28,27 +31,21 @@ type defect struct {
 	hunks     []hunk
 }
 
-// hunk is a change of one file.
-type hunk struct{ file, old, new string }
-
-// apply changes the text of its file. What was found must begin where a line does.
-func (h hunk) apply(text string) (string, error) {
-	old := "\n" + h.old
-	if found := strings.Count("\n"+text, old); found != 1 || h.old == h.new {
-		return "", fmt.Errorf("found %d times in %s", found, h.file)
-	}
-	return strings.Replace("\n"+text, old, "\n"+h.new, 1)[1:], nil
-}
+// hunk is a change of one declaration.
+type hunk struct{ pkg, name, old, new string }
 
 // test is a package and the flags of go test.
 type test struct {
-	dir   string
+	pkg   string
 	flags []string
 }
 
-func (t test) String() string { return t.dir + " " + strings.Join(t.flags, " ") }
+func (t test) String() string { return t.pkg + " " + strings.Join(t.flags, " ") }
 
 const defaultLimit = time.Minute
+
+//go:embed defects.txt
+var theList string
 
 // parse reads the list.
 func parse(text string) (defects []defect, err error) {
@@ -94,13 +91,17 @@ func parse(text string) (defects []defect, err error) {
 			d.why = value
 		case "test":
 			words := strings.Fields(value)
+			if len(words) > 1 {
+				words = slices.Insert(words, 1, "-run")
+			}
 			d.tests = append(d.tests, test{words[0], words[1:]})
 		case "limit":
 			if d.limit, err = time.ParseDuration(value); err != nil {
 				return nil, fail(err.Error())
 			}
-		case "file":
-			d.hunks = append(d.hunks, hunk{file: value})
+		case "in":
+			pkg, name, _ := strings.Cut(value, " ")
+			d.hunks = append(d.hunks, hunk{pkg: pkg, name: name})
 			inHunk = true
 		default:
 			return nil, fail("unknown field " + field)
@@ -108,7 +109,7 @@ func parse(text string) (defects []defect, err error) {
 	}
 	for _, d := range defects {
 		if d.why == "" || len(d.tests) == 0 || len(d.hunks) == 0 {
-			return nil, fmt.Errorf("defect %s: it needs why, test and file", d.name)
+			return nil, fmt.Errorf("defect %s: it needs why, test and in", d.name)
 		}
 	}
 	return defects, nil

@@ -31,10 +31,9 @@ import (
 func main() {
 	run := flag.String("run", "", "only the defects with a name that matches this `regexp`")
 	list := flag.Bool("list", false, "print the defects, and run nothing")
-	file := flag.String("defects", "internal/mutants/defects.txt", "the `file` that lists them")
 	jobs := flag.Int("jobs", 2, "how many at a time")
 	flag.Parse()
-	ok, err := mutate(*file, *run, *list, *jobs)
+	ok, err := mutate(*run, *list, *jobs)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 	}
@@ -44,16 +43,12 @@ func main() {
 }
 
 // mutate does the work, and reports whether all defects were caught.
-func mutate(file, run string, list bool, jobs int) (ok bool, err error) {
+func mutate(run string, list bool, jobs int) (ok bool, err error) {
 	pattern, err := regexp.Compile(run)
 	if err != nil {
 		return false, err
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return false, err
-	}
-	all, err := parse(string(text))
+	all, err := parse(theList)
 	if err != nil {
 		return false, err
 	}

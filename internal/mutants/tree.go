@@ -71,23 +71,14 @@ func (v verdict) String() string {
 
 // try puts a defect in, runs its tests, and takes it out again.
 func (t tree) try(d defect) (v verdict) {
-	for i, h := range d.hunks {
-		name := filepath.Join(string(t), h.file)
-		src, err := os.ReadFile(name)
-		if err != nil {
-			return verdict{state: stateStale, detail: err.Error()}
-		}
-		changed, err := h.apply(string(src))
-		if err != nil {
-			return verdict{state: stateStale, detail: fmt.Sprintf("hunk %d: %v", i+1, err)}
-		}
-		defer os.WriteFile(name, src, 0o644)
-		if err := os.WriteFile(name, []byte(changed), 0o644); err != nil {
-			return verdict{state: stateStale, detail: err.Error()}
-		}
+	undo, err := t.put(d)
+	defer undo()
+	if err != nil {
+		return verdict{state: stateStale, detail: err.Error()}
 	}
 	for _, h := range d.hunks {
-		if out, err := t.command("go", "build", "-trimpath", "./"+filepath.Dir(h.file)); err != nil {
+		dir, _ := t.dirOf(h.pkg)
+		if out, err := t.command("go", "build", "-trimpath", "./"+dir); err != nil {
 			return verdict{state: stateBroken, detail: firstLines(out)}
 		}
 	}
@@ -102,6 +93,31 @@ func (t tree) try(d defect) (v verdict) {
 	}
 	v.took = took
 	return v
+}
+
+// put puts a defect in, and returns what takes it out again.
+func (t tree) put(d defect) (undo func(), err error) {
+	before := map[string][]byte{}
+	undo = func() {
+		for file, text := range before {
+			_ = os.WriteFile(file, text, 0o644)
+		}
+	}
+	for _, h := range d.hunks {
+		file, changed, err := t.apply(h)
+		if err != nil {
+			return undo, err
+		}
+		if before[file] == nil {
+			if before[file], err = os.ReadFile(file); err != nil {
+				return undo, err
+			}
+		}
+		if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
+			return undo, err
+		}
+	}
+	return undo, nil
 }
 
 // command runs one in the tree.
@@ -126,14 +142,18 @@ func (t tree) test(test test, limit time.Duration) verdict {
 			flags = append(flags, f)
 		}
 	}
-	if out, err := t.command("go", append(build, test.dir)...); err != nil {
+	dir, err := t.dirOf(test.pkg)
+	if err != nil {
+		return verdict{state: stateNoTest, detail: err.Error()}
+	}
+	if out, err := t.command("go", append(build, "./"+dir)...); err != nil {
 		return verdict{state: stateBroken, detail: firstLines(out)}
 	}
 	// The test ends itself at its limit, and shows where it hangs.
 	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, append(flags, "-test.v", "-test.count=1", "-test.timeout="+limit.String())...)
-	cmd.Dir = filepath.Join(string(t), test.dir)
+	cmd.Dir = filepath.Join(string(t), dir)
 	cmd.WaitDelay = time.Second // of what it has started
 	began := time.Now()
 	out, err := cmd.CombinedOutput()

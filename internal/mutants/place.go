@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// dirOf finds the folder of a package by the end of its path, such as "engine" or "cmd/redlock", in whichever
+// wing of the module that is.
+func (t tree) dirOf(pkg string) (string, error) {
+	var found []string
+	err := filepath.WalkDir(string(t), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !d.IsDir():
+			return nil
+		case strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata":
+			if path != string(t) {
+				return filepath.SkipDir
+			}
+		}
+		if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != string(t) {
+			return filepath.SkipDir // another module
+		}
+		if strings.HasSuffix(filepath.ToSlash(path), "/"+pkg) {
+			if files, _ := filepath.Glob(filepath.Join(path, "*.go")); len(files) > 0 {
+				found = append(found, path)
+			}
+		}
+		return nil
+	})
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("%d packages end with %s", len(found), pkg)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Rel(string(t), found[0])
+}
+
+// place is a part of a file: all of it, or one declaration.
+type place struct {
+	file, text string // the text of the file
+	from, to   int
+	receiver   string
+}
+
+// places are the declarations of a name in the files of a package: functions, methods of any type or of Type.name,
+// types, variables and constants. The name of a file that is no Go is all of it.
+func (t tree) places(pkg, name string) (places []place, err error) {
+	dir, err := t.dirOf(pkg)
+	if err != nil {
+		return nil, err
+	}
+	pattern := "*.go"
+	if strings.HasSuffix(name, ".lua") {
+		pattern = name
+	}
+	files, err := filepath.Glob(filepath.Join(string(t), dir, pattern))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if pattern == name {
+			places = append(places, place{file, string(text), 0, len(text), ""})
+			continue
+		}
+		fset := token.NewFileSet()
+		parsed, err := parser.ParseFile(fset, file, text, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range parsed.Decls {
+			if isOf, receiver := declares(d, name); isOf {
+				places = append(places, place{file, string(text), fset.Position(d.Pos()).Offset, fset.Position(d.End()).Offset, receiver})
+			}
+		}
+	}
+	return places, nil
+}
+
+// declares reports whether a declaration is of a name, and what a method calls its receiver.
+func declares(d ast.Decl, name string) (isOf bool, receiver string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv != nil && len(d.Recv.List[0].Names) > 0 {
+			receiver = d.Recv.List[0].Names[0].Name
+		}
+		owner, method, isMethod := strings.Cut(name, ".")
+		if !isMethod {
+			return d.Name.Name == name, receiver
+		}
+		return d.Name.Name == method && d.Recv != nil && strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*") == owner, receiver
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				isOf = isOf || s.Name.Name == name
+			case *ast.ValueSpec:
+				isOf = isOf || slices.ContainsFunc(s.Names, func(n *ast.Ident) bool { return n.Name == name })
+			}
+		}
+	}
+	return isOf, ""
+}
+
+// line is one that is code, where it is in the text.
+type line struct {
+	code     string
+	from, to int
+}
+
+// lines are those of a text that are code, without their margins and comments.
+func lines(text string, offset int) (all []line) {
+	for _, l := range strings.SplitAfter(text, "\n") {
+		code := l
+		if i := strings.Index(code, "//"); i >= 0 && (i == 0 || !strings.ContainsAny(code[:i], "\"`") || strings.HasPrefix(code[i-1:], " //")) {
+			code = code[:i]
+		}
+		if code = strings.TrimSpace(code); code != "" {
+			all = append(all, line{code, offset, offset + len(l)})
+		}
+		offset += len(l)
+	}
+	return all
+}
+
+// apply finds the code of a hunk in its places, once, and returns the file and its new text.
+func (t tree) apply(h hunk) (file, text string, err error) {
+	places, err := t.places(h.pkg, h.name)
+	if err != nil {
+		return "", "", err
+	}
+	found := 0
+	for _, p := range places {
+		named := func(code string) string { return strings.ReplaceAll(code, "@", p.receiver) }
+		want, have := lines(named(h.old), 0), lines(p.text[p.from:p.to], p.from)
+		for i := range len(have) - len(want) + 1 {
+			if slices.EqualFunc(want, have[i:i+len(want)], func(a, b line) bool { return a.code == b.code }) {
+				found++
+				file, text = p.file, p.text[:have[i].from]+named(h.new)+p.text[have[i+len(want)-1].to:]
+			}
+		}
+	}
+	if found != 1 || h.old == h.new {
+		return "", "", fmt.Errorf("found %d times in %s %s", found, h.pkg, h.name)
+	}
+	return file, text, nil
+}
