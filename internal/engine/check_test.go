@@ -48,8 +48,3 @@ func TestCheckRounds(t *testing.T) {
 	require.Equal(t, 97*time.Millisecond, op.Until)
 	require.Equal(t, 5*time.Millisecond, op.Timeout)
 }
-
-// noCompletion is a Completion that must not be called.
-type noCompletion struct{}
-
-func (noCompletion) Complete(*Op) { panic("completed") }

@@ -13,40 +13,10 @@ import (
 
 // sentCommand is one command of a batch as a master understands it.
 type sentCommand struct {
-	kind    Kind
-	load    bool // SCRIPT LOAD of the kind's script
-	native  bool // no script call
-	keys    []int
-	locks   []int
-	ttls    []int64
-	paid    bool // a release that was owed
-	retried bool // after a SCRIPT LOAD of the same batch
-	errand  bool // for one node alone, and out of order
-	world   *world
-}
-
-func (cmd *sentCommand) lockOf(i int) int {
-	if i < len(cmd.locks) {
-		return cmd.locks[i]
-	}
-	return 0
-}
-
-// blame notes that a master refused the commands for a reason that is theirs.
-func (cmd *sentCommand) blame(m *master, locks ...int) {
-	for _, lock := range locks {
-		cmd.world.check.lock(lock).refused[m.index] = cmd.world.now()
-	}
-}
-
-// excuse notes that a release did not happen on a master, for a reason that the
-// client cannot help: the key ends with its TTL.
-func (cmd *sentCommand) excuse(m *master) {
-	if cmd.kind == Release {
-		for _, lock := range cmd.locks {
-			cmd.world.check.lock(lock).excused[m.index] = true
-		}
-	}
+	kind  Kind
+	keys  []int
+	locks []int
+	ttls  []int64
 }
 
 // eachCommand calls do with each command in buf: its first word, its kind, and its
@@ -80,10 +50,9 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 }
 
 // parse reads the commands of a batch.
-func parse(w *world, b *fleet.Batch) (cmds []sentCommand, err error) {
-	eachCommand(b.Buf, func(verb string, kind Kind, operands []command.Operand) {
-		cmd := sentCommand{kind: kind, load: verb == "SCRIPT", native: kind != Acquire && verb != "EVALSHA", world: w}
-		cmd.retried = len(cmds) > 0 && cmds[len(cmds)-1].load
+func parse(b *fleet.Batch) (cmds []sentCommand, err error) {
+	eachCommand(b.Buf, func(_ string, kind Kind, operands []command.Operand) {
+		cmd := sentCommand{kind: kind}
 		for _, o := range operands {
 			lock, e := lockOfToken(string(o.Token))
 			if e != nil || kind.HasTTL() && o.TTL <= 0 {

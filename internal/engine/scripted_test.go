@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -296,6 +297,18 @@ func (plain) NoteTTL(time.Duration)   {}
 // enqueue is Submit without the drive after it.
 func (e *Engine) enqueue(op *Op) error { return e.enqueueAt(op, e.clock.Now()) }
 
+// errLost is the end of a connection.
+var errLost = errors.New("connection lost")
+
+// errDown is the fault of a node that has none.
+var errDown = &unsentError{errors.New("node is down")}
+
+// unsentError is a fault before anything was sent.
+type unsentError struct{ cause error }
+
+func (e *unsentError) Error() string   { return e.cause.Error() }
+func (e *unsentError) Unwrap() []error { return []error{e.cause, conn.ErrNotSent} }
+
 // value is a reply as it is decoded.
 func value(wire string) (v resp.Value) {
 	var d resp.Decoder
@@ -303,4 +316,12 @@ func value(wire string) (v resp.Value) {
 		panic(err)
 	}
 	return v
+}
+
+// attach is Engine.Start without its goroutines, and every node comes up.
+func attach(e *Engine, f Fleet) {
+	e.take(f)
+	for i := range f.Len() {
+		e.NodeUp(i)
+	}
 }

@@ -20,6 +20,7 @@ type caller struct {
 	machine *virtual.Machine
 	who     string
 	ctx     context.Context // of the session
+	began   time.Time       // the session
 }
 
 // sessions is a client that comes and goes.
@@ -52,7 +53,7 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 	var callers sync.WaitGroup
 	for j := range p.callers {
 		callers.Go(func() {
-			u := &caller{history: h, random: h.rng(4, i, n, j), plan: p, client: c, machine: m, who: fmt.Sprintf("%d.%d.%d", i, n, j), ctx: ctx}
+			u := &caller{history: h, random: h.rng(4, i, n, j), plan: p, client: c, machine: m, who: fmt.Sprintf("%d.%d.%d", i, n, j), ctx: ctx, began: time.Now()}
 			for u.sleep(u.gap()) {
 				u.use()
 			}
@@ -64,6 +65,10 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 	}
 	callers.Wait()
 	_ = c.Close()
+	if s := c.Stats(); s.Waiting+s.InFlight+s.InLine+s.KeptAlive != 0 {
+		h.fail("client %d.%d is closed with %d operations that wait, %d in flight, %d callers in line, %d locks kept alive",
+			i, n, s.Waiting, s.InFlight, s.InLine, s.KeptAlive)
+	}
 	if h.changes != nil {
 		h.changes.leave(i)
 	}
@@ -171,8 +176,25 @@ var expected = []error{
 	redlock.ErrNotHeld, context.Canceled, context.DeadlineExceeded,
 }
 
-// check looks at the error of a call. One with a limited number of attempts may give up before an attempt is complete.
-func (u *caller) check(what string, err error) (won bool) {
+// answered is how long a call without a wait may take while all nodes answer.
+const answered = 500 * time.Millisecond
+
+// check looks at the error of a call that began then. One with a limited number of attempts may give up before
+// an attempt is complete. Where all nodes answer no call fails for want of them, and each is answered soon.
+func (u *caller) check(what string, began time.Time, err error) (won bool) {
+	if u.watch.calmSince(began) && began.Sub(u.began) > time.Second {
+		took := time.Since(began)
+		switch what {
+		case "acquire", "acquire all", "do": // they wait
+			took = 0
+		}
+		if took > answered && !u.plan.blocks {
+			u.fail("%s: %s took %v while all nodes answer: %v", u.who, what, took, err)
+		}
+		if errors.Is(err, redlock.ErrNoQuorum) {
+			u.fail("%s: %s while all nodes answer: %v", u.who, what, err)
+		}
+	}
 	var gaveUp *redlock.AcquireError
 	if u.plan.settings.Retry.Attempts > 0 && errors.As(err, &gaveUp) && gaveUp.Ctx == nil && gaveUp.Last == nil {
 		return false

@@ -24,6 +24,8 @@ type history struct {
 	ledger ledger
 	watch  watch
 
+	orphans orphans
+
 	ctx  context.Context // ends with the work
 	stop context.CancelFunc
 	all  sync.WaitGroup // callers, pollers, faults
@@ -50,6 +52,7 @@ func run(t *testing.T, p *plan, b bounds) (h *history) {
 		h.World = virtual.New(t, p.seed, len(p.nodes), p.nodes...)
 		h.ledger.init(h)
 		h.watch.init(h)
+		h.orphans = orphans{h, map[place]*sight{}}
 		for _, s := range h.Servers {
 			s.Deny(p.deny...)
 		}

@@ -21,6 +21,7 @@ type ledger struct {
 	held   map[string][]*holding
 	fences map[string]uint64 // the largest token of a key
 	grants int
+	of     map[string]int // the grants of a key
 }
 
 // holding is a lock, from its grant until its holder is done with it.
@@ -40,7 +41,7 @@ type holding struct {
 }
 
 func (l *ledger) init(h *history) {
-	l.history, l.held, l.fences = h, map[string][]*holding{}, map[string]uint64{}
+	l.history, l.held, l.fences, l.of = h, map[string][]*holding{}, map[string]uint64{}, map[string]int{}
 }
 
 // granted notes a new holding. No other on its keys may have validity.
@@ -55,6 +56,7 @@ func (l *ledger) granted(b *holding) *holding {
 	l.grants++
 	l.history.log("%s has %v for %v", b.who, b.keys, left)
 	for _, key := range b.keys {
+		l.of[key]++
 		l.history.watch.granted(key)
 		for _, other := range l.held[key] {
 			if r := other.remaining(); r > 0 && left > 0 && !other.shared && !l.excused(b, other) {
@@ -71,6 +73,13 @@ func (l *ledger) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.grants
+}
+
+// countOf is how many grants of a key there have been.
+func (l *ledger) countOf(key string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.of[key]
 }
 
 // excused reports whether two holdings may overlap: a foreign client trusts nodes that have

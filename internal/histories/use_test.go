@@ -29,17 +29,19 @@ func (u *caller) use() {
 func (u *caller) acquire(ttl time.Duration, try bool) (redlock.Lock, *holding) {
 	ctx, cancel := u.limited()
 	defer cancel()
-	key := u.key()
+	key, what := u.key(), "acquire"
 	var l redlock.Lock
 	var err error
+	began := time.Now()
 	if try {
+		what = "try"
 		l, err = u.client.TryAcquire(ctx, key, ttl)
 	} else {
 		wants, done := u.watch.wants(ctx, key)
 		l, err = u.client.Acquire(wants, key, ttl)
 		done()
 	}
-	if !u.check("acquire", err) {
+	if !u.check(what, began, err) {
 		return l, nil
 	}
 	return l, u.ledger.lock(u.who, u.machine, l)
@@ -74,11 +76,12 @@ func (u *caller) finish(l redlock.Lock, b *holding) {
 		case 2:
 			time.AfterFunc(u.N(time.Millisecond), cancel)
 		}
+		began := time.Now()
 		err := l.Release(ctx)
 		if err != nil {
 			u.log("%s releases %v: %v", u.who, b.keys, err)
 		}
-		if u.check("release", err) || errors.Is(err, redlock.ErrNotHeld) {
+		if u.check("release", began, err) || errors.Is(err, redlock.ErrNotHeld) {
 			return
 		}
 		if u.IntN(2) == 0 { // held, as far as is known, if nothing was sent
@@ -136,7 +139,8 @@ func (u *caller) all() {
 	if u.IntN(3) == 0 {
 		acquire = u.client.TryAcquireAll
 	}
-	if l, err := acquire(ctx, ttl, keys...); u.check("acquire all", err) {
+	began := time.Now()
+	if l, err := acquire(ctx, ttl, keys...); u.check("acquire all", began, err) {
 		b := u.ledger.lock(u.who, u.machine, l)
 		u.hold(ttl)
 		u.finish(l, b)
@@ -149,6 +153,7 @@ func (u *caller) do() {
 	defer cancel()
 	key, ttl := u.key(), u.ttl()
 	ctx, done := u.watch.wants(ctx, key)
+	began := time.Now()
 	err := u.client.Do(ctx, key, ttl, func(ctx context.Context) error {
 		done()
 		b := u.ledger.granted(&holding{who: u.who, keys: []string{key}, machine: u.machine, remaining: func() time.Duration {
@@ -162,7 +167,7 @@ func (u *caller) do() {
 		return nil
 	})
 	done()
-	u.check("do", err)
+	u.check("do", began, err)
 }
 
 // work is hold with a context of the lock.
@@ -206,7 +211,8 @@ func (u *caller) extend() {
 		u.hold(ttl)
 		ttl = u.ttl()
 		ctx, cancel := u.limited()
-		u.check("extend", l.Extend(ctx, ttl))
+		began := time.Now()
+		u.check("extend", began, l.Extend(ctx, ttl))
 		cancel()
 	}
 	u.finish(l, b)
@@ -232,13 +238,16 @@ func (u *caller) attach() {
 	}
 	ctx, cancel := u.limited()
 	defer cancel()
+	began := time.Now()
 	attached, err := other.Attach(ctx, key, token, until)
-	if u.check("attach", err) {
+	if u.check("attach", began, err) {
 		if u.IntN(2) == 0 {
-			u.check("extend", attached.Extend(ctx, ttl))
+			began = time.Now()
+			u.check("extend", began, attached.Extend(ctx, ttl))
 		}
 		u.sleep(u.N(20 * time.Millisecond))
-		u.check("release", attached.Release(context.Background()))
+		began = time.Now()
+		u.check("release", began, attached.Release(context.Background()))
 	}
 	if u.IntN(2) == 0 { // else it forgets its own handle
 		u.finish(l, b)
@@ -269,14 +278,15 @@ func (u *caller) op() {
 func (u *caller) submit(op *redlock.Op) (won bool) {
 	done := make(chan struct{})
 	op.Done = func(*redlock.Op) { close(done) }
-	if !u.check("submit", u.client.Submit(op)) {
+	began := time.Now()
+	if !u.check("submit", began, u.client.Submit(op)) {
 		return false
 	}
 	if op.Kind == redlock.OpAcquire && u.IntN(6) == 0 && u.client.Cancel(op) {
 		return false
 	}
 	<-done
-	return u.check("op", op.Err())
+	return u.check("op", began, op.Err())
 }
 
 // forget never gives the lock back.

@@ -46,6 +46,13 @@ func (w *watch) calmFrom(t time.Time) {
 	w.mu.Unlock()
 }
 
+// calmSince reports whether all nodes have had a vote since then.
+func (w *watch) calmSince(t time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.calm.IsZero() && t.After(w.calm)
+}
+
 // want is a caller of Acquire.
 type want struct {
 	watch *watch
@@ -114,6 +121,7 @@ func (w *watch) tries(who, key string) (done func()) {
 func (w *watch) run() {
 	for i := 0; w.history.pause(looks); i++ {
 		w.history.ledger.audit()
+		w.history.orphans.look(time.Now())
 		w.look(time.Now())
 	}
 }
