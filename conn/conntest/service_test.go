@@ -30,7 +30,7 @@ func (r *reporter) report(ctx context.Context) error {
 
 // newReporter starts a process of the service.
 func newReporter(t *testing.T, masters *conntest.Masters, write func(context.Context) error) *reporter {
-	client, err := redlock.New(redlock.Config{Nodes: masters.Addrs(), NodeTimeout: time.Second})
+	client, err := redlock.New(redlock.Config{Nodes: masters.Addrs(), NodeTimeout: time.Minute})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return &reporter{client, write}
@@ -42,7 +42,7 @@ func TestOneReportAtATime(t *testing.T) {
 	masters := conntest.Start(t, 3)
 	second := newReporter(t, masters, func(context.Context) error { return errors.New("two reports at once") })
 	first := newReporter(t, masters, func(ctx context.Context) error {
-		require.Eventually(t, func() bool { return len(masters.Keys(0)) == 1 }, time.Second, time.Millisecond, "two of three suffice, and this may be the third")
+		require.Eventually(t, func() bool { return len(masters.Keys(0)) == 1 }, time.Minute, time.Millisecond, "two of three suffice, and this may be the third")
 		require.Equal(t, errBusy, second.report(ctx))
 		return nil
 	})
@@ -73,10 +73,10 @@ func TestNoReportWithoutQuorum(t *testing.T) {
 // TestLostLockEndsTheReport: the context of the report ends when the lock was deleted by hand.
 func TestLostLockEndsTheReport(t *testing.T) {
 	masters := conntest.Start(t, 3)
-	client, err := redlock.New(redlock.Config{Nodes: masters.Addrs(), NodeTimeout: time.Second})
+	client, err := redlock.New(redlock.Config{Nodes: masters.Addrs(), NodeTimeout: time.Minute})
 	require.NoError(t, err)
 	defer client.Close()
-	err = client.Do(t.Context(), "report", 300*time.Millisecond, func(ctx context.Context) error {
+	err = client.Do(t.Context(), "report", 3*time.Second, func(ctx context.Context) error {
 		for ctx.Err() == nil { // the lock is held once two masters have the key; the third may get it now
 			masters.Delete(1, "report")
 			masters.Delete(2, "report")

@@ -44,7 +44,7 @@ func TestOutageEnds(t *testing.T) {
 	for away := 3; away >= 2; away-- {
 		t.Run(fmt.Sprint(away, " of 3 away"), func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := cluster.New(t, 3, cluster.DefaultTimeouts, cluster.Portable(portable))
+				r := cluster.New(t, 3, cluster.DefaultTimeouts, patientStall, cluster.Portable(portable))
 				for _, s := range r.Servers[3-away:] {
 					s.Down()
 				}

@@ -120,9 +120,9 @@ func TestRealVainWaiters(t *testing.T) {
 		"a set with a group that is stopped": {2, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			window := 10 * time.Second
+			window, first := 10*time.Second, 2*time.Second
 			if !testkit.Long() {
-				window = time.Second
+				window, first = 100*time.Millisecond, 100*time.Millisecond
 			}
 			servers := realredis.StartN(t, 3*vain.groups)
 			configure := func(cfg *redlock.Config) {
@@ -155,7 +155,7 @@ func TestRealVainWaiters(t *testing.T) {
 				}
 				return in.Acquire(ctx, key, ttl)
 			})
-			x.window(2 * time.Second) // its first attempts cost the others some
+			x.window(first) // its first attempts cost the others some
 			shares, beside, _ := x.window(window)
 			x.awaitAll(t)
 			cancel()
@@ -171,9 +171,9 @@ func TestRealVainWaiters(t *testing.T) {
 // TestRealUnfitQueueNode: a real server that refuses to keep the queue costs order no more than one that is dead.
 func TestRealUnfitQueueNode(t *testing.T) {
 	t.Parallel()
-	window := 2 * time.Second
-	if testkit.Long() {
-		window = 20 * time.Second
+	window := 20 * time.Second
+	if !testkit.Long() {
+		window = 100 * time.Millisecond
 	}
 	var down time.Duration
 	kinds := []struct{ name, order string }{
@@ -182,7 +182,7 @@ func TestRealUnfitQueueNode(t *testing.T) {
 		{"wrong type", "RPUSH planted x; RENAME planted k:redlock:queue"},
 	}
 	if !testkit.Long() {
-		kinds = kinds[:3]
+		kinds = kinds[1:2]
 	}
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -217,6 +217,9 @@ func TestRealUnfitQueueNode(t *testing.T) {
 
 // TestRealCloseAfterOverload: clients that are closed while nodes come back from a standstill leave no queue behind.
 func TestRealCloseAfterOverload(t *testing.T) {
+	if !testkit.Long() {
+		t.Skip("how soon queues are left depends on the machine: REDLOCK_LONG=1")
+	}
 	t.Parallel()
 	servers := realredis.StartN(t, 3)
 	clients, _ := rivals(t, cluster.PersistentAddrs(servers), func(*redlock.Config) {})
@@ -254,8 +257,5 @@ func TestRealCloseAfterOverload(t *testing.T) {
 	all.Wait()
 	began := time.Now()
 	testkit.Await(t, "no queue and no ticket", func() bool { return queues() == 0 })
-	t.Log("none is left after", time.Since(began))
-	if testkit.Long() {
-		require.Less(t, time.Since(began), 3*time.Second)
-	}
+	require.Less(t, time.Since(began), 3*time.Second)
 }

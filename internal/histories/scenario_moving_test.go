@@ -57,7 +57,7 @@ func TestContendedMovingKey(t *testing.T) {
 	}
 	for _, section := range []time.Duration{time.Millisecond, 20 * time.Millisecond} {
 		t.Run(section.String(), func(t *testing.T) {
-			d := min(4*time.Second, 1000*section)
+			d := min(4*time.Second, 500*section)
 			if testkit.Long() {
 				d = 40 * time.Second
 			}

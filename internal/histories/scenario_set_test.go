@@ -47,9 +47,9 @@ func serve(ctx context.Context, c *redlock.Client, section time.Duration, keys .
 
 // TestSetsBesideHotKeys: a set gets its turn beside keys that others want all the time, and they get theirs.
 func TestSetsBesideHotKeys(t *testing.T) {
-	d, sections := time.Minute, []time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
+	d, sections := 30*time.Second, []time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
 	if testkit.Long() {
-		d, sections = 2*d, append(sections, 20*time.Millisecond)
+		d, sections = 4*d, append(sections, 20*time.Millisecond)
 	}
 	const processes = 4
 	for i, n := range []int{2, 4} {

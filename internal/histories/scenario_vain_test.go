@@ -131,15 +131,15 @@ func (s *stage) queueNode(c *redlock.Client, key string) int {
 
 // TestVainWaiters: one that cannot win costs those who can next to nothing.
 func TestVainWaiters(t *testing.T) {
-	d, least := 6*time.Second, 0.7 // its first attempts cost the others up to 1.3 s, once
+	d, section, least := 6*time.Second, 5*time.Millisecond, 0.7 // its first attempts cost the others up to 1.3 s, once
 	if testkit.Long() {
-		d, least = 10*time.Second, 0.8
+		d, section, least = 10*time.Second, time.Millisecond, 0.8
 	}
-	without := grantsBeside(t, d, 3, nil)
+	without := grantsBeside(t, d, section, 3, nil)
 	for name, kind := range vain {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			beside := grantsBeside(t, d, kind.nodes, kind.begin)
+			beside := grantsBeside(t, d, section, kind.nodes, kind.begin)
 			t.Logf(name+": grants in %v: %d without, %d beside it, %.2f", d, without, beside, float64(beside)/float64(without))
 			require.Greater(t, float64(beside), least*float64(without))
 		})
@@ -147,14 +147,14 @@ func TestVainWaiters(t *testing.T) {
 }
 
 // grantsBeside is how often two processes get a lock in d, beside another that begins a little later.
-func grantsBeside(t *testing.T, d time.Duration, nodes int, begin func(*stage)) int64 {
+func grantsBeside(t *testing.T, d, section time.Duration, nodes int, begin func(*stage)) int64 {
 	const before = 200 * time.Millisecond
 	var n int64
 	virtual.Run(t, nodes, func(w *virtual.World) {
 		ctx, cancel := context.WithTimeout(w.T.Context(), before+d)
 		defer cancel()
 		s := &stage{w, ctx}
-		n = s.contend(2, time.Millisecond, func(c *redlock.Config) { c.Nodes = w.Nodes[:3] },
+		n = s.contend(2, section, func(c *redlock.Config) { c.Nodes = w.Nodes[:3] },
 			func(c *redlock.Client) (redlock.Lock, error) { return c.Acquire(ctx, "k", longTTL) },
 			func() {
 				time.Sleep(before)
@@ -173,12 +173,12 @@ var unfit = []struct {
 }{
 	{"down", (*fakeredis.Server).Down},
 	{"OOM", failing("OOM command not allowed when used memory > 'maxmemory'.")},
-	{"MISCONF", failing("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.")},
-	{"READONLY", failing("READONLY You can't write against a read only replica.")},
-	{"LOADING", failing("LOADING Redis is loading the dataset in memory")},
 	{"NOPERM", func(n *fakeredis.Server) { n.Deny("ZADD") }},
 	{"wrong type", func(n *fakeredis.Server) { n.Plant("k:redlock:queue", "list") }},
 	{"slow", func(n *fakeredis.Server) { n.Delay(50 * time.Millisecond) }},
+	{"MISCONF", failing("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.")},
+	{"READONLY", failing("READONLY You can't write against a read only replica.")},
+	{"LOADING", failing("LOADING Redis is loading the dataset in memory")},
 }
 
 func failing(text string) func(n *fakeredis.Server) {
@@ -190,14 +190,14 @@ func failing(text string) func(n *fakeredis.Server) {
 
 // TestUnfitQueueNode: a node that cannot keep the queue costs order no more than one that is down.
 func TestUnfitQueueNode(t *testing.T) {
-	d, sections := 5*time.Second, []time.Duration{10 * time.Millisecond}
-	if testkit.Long() {
-		d, sections = time.Minute, append(sections, time.Millisecond)
+	d, sections, nodes := 5*time.Second, []time.Duration{10 * time.Millisecond}, unfit[:5]
+	if testkit.Long() { // also with other words of the same
+		d, sections, nodes = time.Minute, append(sections, time.Millisecond), unfit
 	}
 	const processes = 8
 	for _, section := range sections {
 		var down time.Duration
-		for _, node := range unfit {
+		for _, node := range nodes {
 			t.Run(fmt.Sprint(node.name, ", ", section), func(t *testing.T) {
 				virtual.Run(t, 3, func(w *virtual.World) {
 					ctx, cancel := context.WithTimeout(w.T.Context(), d+200*time.Millisecond)

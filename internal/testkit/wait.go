@@ -14,7 +14,7 @@ import (
 // Patience bounds every wait of a test. Only a test that fails reaches it. It is
 // also the timeout of clients that must not need one: a call that ends well
 // before Patience has not waited for a timeout.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // Promptly bounds what must not wait for the timeout of any client.
 const Promptly = Patience / 4
