@@ -21,7 +21,8 @@ type ledger struct {
 	held   map[string][]*holding
 	fences map[string]uint64 // the largest token of a key
 	grants int
-	of     map[string]int // the grants of a key
+	turns  map[string]int // how often a key went to another client, in which a lock may pass on as it is
+	turnOf map[string]any // which has it
 }
 
 // holding is a lock, from its grant until its holder is done with it.
@@ -41,7 +42,8 @@ type holding struct {
 }
 
 func (l *ledger) init(h *history) {
-	l.history, l.held, l.fences, l.of = h, map[string][]*holding{}, map[string]uint64{}, map[string]int{}
+	l.history, l.held, l.fences = h, map[string][]*holding{}, map[string]uint64{}
+	l.turns, l.turnOf = map[string]int{}, map[string]any{}
 }
 
 // granted notes a new holding. No other on its keys may have validity.
@@ -56,7 +58,10 @@ func (l *ledger) granted(b *holding) *holding {
 	l.grants++
 	l.history.log("%s has %v for %v", b.who, b.keys, left)
 	for _, key := range b.keys {
-		l.of[key]++
+		if client := b.client(); client != l.turnOf[key] {
+			l.turns[key]++
+			l.turnOf[key] = client
+		}
 		l.history.watch.granted(key)
 		for _, other := range l.held[key] {
 			if r := other.remaining(); r > 0 && left > 0 && !other.shared && !l.excused(b, other) {
@@ -75,11 +80,19 @@ func (l *ledger) count() int {
 	return l.grants
 }
 
-// countOf is how many grants of a key there have been.
-func (l *ledger) countOf(key string) int {
+// client is that of the holder: its machine, or its name where it is a foreign one.
+func (b *holding) client() any {
+	if b.machine != nil {
+		return b.machine
+	}
+	return b.who
+}
+
+// turnsOf is how often a key has gone to another client.
+func (l *ledger) turnsOf(key string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.of[key]
+	return l.turns[key]
 }
 
 // excused reports whether two holdings may overlap: a foreign client trusts nodes that have

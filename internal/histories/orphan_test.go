@@ -20,24 +20,24 @@ type place struct {
 
 // sight is one value at a place, from the first look at it.
 type sight struct {
-	value  string
-	grants int       // of the key, by then
-	over   time.Time // when its lock was seen to be over
+	value string
+	turns int       // of the key, by then
+	over  time.Time // when its lock was seen to be over
 }
 
 // orphaned is for how long a node may keep the key of a lock that is over: until its release arrives, or its
 // TTL ends, which is the drift later than validity.
 const orphaned = 250 * time.Millisecond
 
-// look compares all places with the grants. A value may be that of the grant before it, or that of the next.
-// Two later ones, and its lock is over.
+// look compares all places with the turns of the clients. A value may be that of the turn before the look, or of
+// the next. After two more its lock is over.
 func (o *orphans) look(now time.Time) {
 	h := o.history
 	if h.changes != nil || !h.watch.calmSince(now) {
 		return
 	}
 	for _, key := range h.keys {
-		grants := h.ledger.countOf(key)
+		turns := h.ledger.turnsOf(key)
 		for i, s := range h.Servers {
 			value, ok := s.Get(key)
 			at := place{key, i}
@@ -46,8 +46,8 @@ func (o *orphans) look(now time.Time) {
 			case !ok:
 				delete(o.seen, at)
 			case seen == nil || seen.value != value:
-				o.seen[at] = &sight{value: value, grants: grants}
-			case grants < seen.grants+2 || strings.HasPrefix(value, "leftover-"):
+				o.seen[at] = &sight{value: value, turns: turns}
+			case turns < seen.turns+2 || strings.HasPrefix(value, "leftover-"):
 			case seen.over.IsZero():
 				seen.over = now
 			case now.Sub(seen.over) > orphaned:

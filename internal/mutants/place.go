@@ -11,13 +11,25 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
+
+// dirs has what dirOf has found.
+var dirs sync.Map
 
 // dirOf finds the folder of a package by the end of its path, such as "engine" or "cmd/redlock", in whichever
 // wing of the module that is.
-func (t tree) dirOf(pkg string) (string, error) {
+func (t tree) dirOf(pkg string) (dir string, err error) {
+	if known, ok := dirs.Load(pkg); ok { // all trees have the same
+		return known.(string), nil
+	}
+	defer func() {
+		if err == nil {
+			dirs.Store(pkg, dir)
+		}
+	}()
 	var found []string
-	err := filepath.WalkDir(string(t), func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(string(t), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -78,8 +90,11 @@ func (t tree) places(pkg, name string) (places []place, err error) {
 			return nil, err
 		}
 		if pattern == name {
-			places = append(places, place{file, string(text), 0, len(text), ""})
+			places = append(places, place{file: file, text: string(text), to: len(text)})
 			continue
+		}
+		if _, last, isMethod := strings.Cut(name, "."); !strings.Contains(string(text), name) && !(isMethod && strings.Contains(string(text), last)) {
+			continue // most files, unparsed
 		}
 		fset := token.NewFileSet()
 		parsed, err := parser.ParseFile(fset, file, text, parser.SkipObjectResolution)
@@ -88,7 +103,8 @@ func (t tree) places(pkg, name string) (places []place, err error) {
 		}
 		for _, d := range parsed.Decls {
 			if isOf, receiver := declares(d, name); isOf {
-				places = append(places, place{file, string(text), fset.Position(d.Pos()).Offset, fset.Position(d.End()).Offset, receiver})
+				from, to := fset.Position(d.Pos()).Offset, fset.Position(d.End()).Offset
+				places = append(places, place{file: file, text: string(text), from: from, to: to, receiver: receiver})
 			}
 		}
 	}
