@@ -185,7 +185,7 @@ func (u *caller) check(what string, began time.Time, err error) (won bool) {
 	if u.watch.calmSince(began) && began.Sub(u.began) > time.Second {
 		took := time.Since(began)
 		switch what {
-		case "acquire", "acquire all", "do": // they wait
+		case "acquire", "acquire all", "acquire any", "do", "do any": // they wait
 			took = 0
 		}
 		if took > answered && !u.plan.blocks {

@@ -95,7 +95,7 @@ func (u *caller) finish(l redlock.Lock, b *holding) {
 func (u *caller) choose() {
 	ctx, cancel := u.limited()
 	defer cancel()
-	ttl := u.ttl()
+	ttl, began := u.ttl(), time.Now()
 	var l redlock.Lock
 	var err error
 	switch u.IntN(8) {
@@ -104,7 +104,7 @@ func (u *caller) choose() {
 			u.work(ctx, ttl) // which key it is does not show
 			return nil
 		})
-		u.check("do any", err)
+		u.check("do any", began, err)
 		return
 	case 1:
 		l, err = u.client.TryAcquireAny(ctx, ttl, u.keys...)
@@ -115,7 +115,7 @@ func (u *caller) choose() {
 		l, err = u.client.AcquireAny(wants, ttl, u.keys...)
 		done()
 	}
-	if !u.check("acquire any", err) {
+	if !u.check("acquire any", began, err) {
 		return
 	}
 	b := u.ledger.lock(u.who, u.machine, l)
