@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
@@ -28,14 +29,12 @@ import (
 )
 
 var (
-	_       = errors.Join
-	_       = time.Second
-	_       *redlock.Client
-	ctx     context.Context
-	nodes   []string
-	db      *sql.DB
-	state   string
-	update  func(ctx context.Context, query string, arguments ...any) error
+	_      = errors.Join
+	_      = time.Second
+	client *redlock.Client
+	ctx    context.Context
+	db     *sql.DB
+	state  string
 )
 
 func work(context.Context) error { return nil }
@@ -43,7 +42,7 @@ func work(context.Context) error { return nil }
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// TestReadmeCompiles: each block of Go in the README is the body of a function that compiles.
+// TestReadmeCompiles: each block of Go in the README is a program, or the body of a function, that compiles.
 func TestReadmeCompiles(t *testing.T) {
 	text, err := fs.ReadFile(repository, "README.md")
 	require.NoError(t, err)
@@ -51,10 +50,14 @@ func TestReadmeCompiles(t *testing.T) {
 	require.NotEmpty(t, blocks)
 	source := around
 	for i, block := range blocks {
-		source += fmt.Sprintf("\nfunc body%d() (err error) {\n%s\nreturn err\n}\n", i, block[1])
+		if strings.HasPrefix(block[1], "package") {
+			require.Empty(t, compile(t, block[1]))
+			continue
+		}
+		source += fmt.Sprintf("\nfunc body%d() error {\n%s\nreturn err\n}\n", i, block[1])
 	}
 	require.Empty(t, compile(t, source))
-	require.Contains(t, compile(t, strings.Replace(source, "redlock.Config{", "redlock.Konfig{", 1)), "undefined: redlock.Konfig")
+	require.Contains(t, compile(t, strings.Replace(source, "redlock.LostError", "redlock.LastError", 1)), "undefined: redlock.LastError")
 }
 
 // compile returns what the go command has against a file of Go. What the file imports is in the
@@ -68,4 +71,38 @@ func compile(t *testing.T, source string) string {
 	}
 	problems, _ := exec.CommandContext(t.Context(), "go", append(args, name)...).CombinedOutput()
 	return string(problems)
+}
+
+var (
+	link     = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	testName = regexp.MustCompile("`(Test[A-Z][A-Za-z]+)`")
+)
+
+// TestPages: what a page links to is there, and the tests that the README names are.
+func TestPages(t *testing.T) {
+	tests, pages := "", []string{}
+	require.NoError(t, fs.WalkDir(repository, ".", func(name string, _ fs.DirEntry, err error) error {
+		switch {
+		case strings.HasSuffix(name, ".md") && !strings.Contains(name, "/node_modules/"):
+			pages = append(pages, name)
+		case strings.HasSuffix(name, "_test.go"):
+			src, err := fs.ReadFile(repository, name)
+			tests += string(src)
+			return err
+		}
+		return err
+	}))
+	for _, page := range pages {
+		text, err := fs.ReadFile(repository, page)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			_, err := fs.Stat(repository, path.Join(path.Dir(page), m[1]))
+			require.NoError(t, err, "%s links to %s", page, m[1])
+		}
+		if page == "README.md" {
+			for _, m := range testName.FindAllStringSubmatch(string(text), -1) {
+				require.Contains(t, tests, "\nfunc "+m[1]+"(", page)
+			}
+		}
+	}
 }
