@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,10 +13,11 @@ import (
 	"github.com/redlock-go/redlock/internal/frontend"
 )
 
-// serveMetrics shows the counts of a front end and its client at /metrics, until the function that
-// it returns is called.
-func serveMetrics(l net.Listener, front *frontend.Server, client *redlock.Client) (stop func() error) {
+// serveMetrics shows the counts of a front end and its client at /metrics, and the page for operators
+// at /, until the function that it returns is called.
+func serveMetrics(l net.Listener, front *frontend.Server, client *redlock.Client, p *page) (stop func() error) {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, client) })
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		if client.Stats().WriteMetrics(w) == nil {
@@ -23,8 +25,10 @@ func serveMetrics(l net.Listener, front *frontend.Server, client *redlock.Client
 		}
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second}
+	ctx, cancel := context.WithCancel(context.Background())
+	go p.watch(ctx, client, front)
 	go server.Serve(l)
-	return server.Close
+	return func() error { cancel(); return server.Close() }
 }
 
 // writeMetrics writes the counts of the front end.

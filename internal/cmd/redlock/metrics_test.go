@@ -23,7 +23,7 @@ func TestMetrics(t *testing.T) {
 	defer client.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	stop := serveMetrics(l, frontend.New(frontend.Config{Client: client}), client)
+	stop := serveMetrics(l, frontend.New(frontend.Config{Client: client}), client, new(page))
 	defer func() { require.NoError(t, stop()) }()
 	reply, err := http.Get("http://" + l.Addr().String() + "/metrics")
 	require.NoError(t, err)

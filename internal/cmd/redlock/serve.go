@@ -46,7 +46,7 @@ func serve(ctx context.Context, env *environment, args []string) error {
 	s.StringVar(&s.tlsCert, "tls-cert", "", "a certificate `file`; serve by TLS")
 	s.StringVar(&s.tlsKey, "tls-key", "", "the key `file` of -tls-cert")
 	s.StringVar(&s.scripts, "scripts", "", "a `file` of lock scripts in Lua, each behind a line \"-- alias SHA1\" of the script that it stands for")
-	s.StringVar(&s.metrics, "metrics", "", "the `address` of /metrics, such as :9121")
+	s.StringVar(&s.metrics, "metrics", "", "the `address` of /metrics and of a page for operators at /, such as :9121")
 	s.DurationVar(&s.noTTL, "no-ttl", 0, "grant locks without an expiry for this long and keep them alive; 0 refuses them")
 	s.DurationVar(&s.drain, "drain", 5*time.Second, "how long commands under way have at the end")
 	s.IntVar(&s.clients, "clients", 0, "bounds the connections; 0 is 16384")
@@ -89,6 +89,10 @@ func (s *serving) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var operators page
+	if s.metrics != "" {
+		s.hooks = operators.hooks()
+	}
 	if cfg.Client, err = s.connect(logger); err != nil {
 		return err
 	}
@@ -107,7 +111,7 @@ func (s *serving) run(ctx context.Context) error {
 			listener.Close()
 			return usage("-metrics: %v", err)
 		}
-		defer serveMetrics(l, front, cfg.Client)()
+		defer serveMetrics(l, front, cfg.Client, &operators)()
 	}
 	s.greet(ctx, logger, listener, cfg)
 	ended := make(chan error, 1)

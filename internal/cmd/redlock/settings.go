@@ -29,6 +29,7 @@ type settings struct {
 	nodeTimeout time.Duration
 	name        string
 	verbose     bool
+	hooks       redlock.Hooks // of the client
 }
 
 // newSettings returns the settings of a command. about explains it, in lines.
@@ -127,7 +128,7 @@ func shutdown(c *redlock.Client) {
 
 // connect returns a client of the nodes.
 func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
-	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, Name: s.name, Logger: logger}
+	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, Name: s.name, Logger: logger, Hooks: s.hooks}
 	if err := s.configure(&cfg); err != nil {
 		return nil, err
 	}

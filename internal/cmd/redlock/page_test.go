@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/embedded"
+)
+
+// TestPage: an operator sees which node is down and why, what is held, how fast, and the last errors with
+// their cause; no password, no key unless asked for, and nothing from elsewhere.
+func TestPage(t *testing.T) {
+	masters, err := embedded.Start(3)
+	require.NoError(t, err)
+	defer masters.Close()
+	var p page
+	client, err := redlock.New(redlock.Config{Nodes: masters.Nodes(), NodeTimeout: time.Second, Hooks: p.hooks()})
+	require.NoError(t, err)
+	defer client.Close()
+	show := func(url string) string {
+		w := httptest.NewRecorder()
+		p.serve(w, httptest.NewRequest("GET", url, nil), client)
+		require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'")
+		return w.Body.String()
+	}
+	require.Contains(t, show("/"), "Locks can be acquired</span>: 3 of 3 nodes vote")
+	require.Contains(t, show("/"), "none since the start")
+
+	began := time.Now()
+	p.sample(began, client.Stats(), 0)
+	lock, err := client.Acquire(t.Context(), "secret-customer", time.Hour)
+	require.NoError(t, err)
+	kept, stop := lock.KeepAlive(t.Context())
+	defer stop()
+	for i := range 2 * maxSamples {
+		p.sample(began.Add(time.Duration(1+i)*sampleEvery), client.Stats(), uint64(61_725*(i+1)))
+	}
+	require.Len(t, p.samples, maxSamples)
+	require.Contains(t, show("/"), "held<b>1</b>")
+	require.Contains(t, show("/"), "commands, per second<b>12,345</b>")
+
+	masters.Kill(0)
+	masters.Kill(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Eventually(t, func() bool { return client.Ready(ctx) != nil }, 5*time.Second, time.Millisecond)
+	for range 2 {
+		_, err = client.TryAcquire(t.Context(), "secret-customer", time.Hour)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	}
+	require.Error(t, lock.Extend(t.Context(), time.Hour))
+	require.NoError(t, kept.Err())
+	for range 2 * maxTroubles {
+		p.record("node down", "", context.Canceled)
+		p.record("node down", "", context.DeadlineExceeded)
+	}
+	require.Len(t, p.troubles, maxTroubles)
+	p.record("node down", "", context.DeadlineExceeded)
+	_, err = client.TryAcquire(t.Context(), "secret-customer", time.Hour)
+	require.Error(t, err)
+
+	down := show("/")
+	require.Contains(t, down, "No lock can be acquired</span>: 1 of 3 nodes vote")
+	require.Contains(t, down, `<span class="bad">down</span>: conn: `)
+	require.Contains(t, down, "2 times")
+	for _, never := range []string{"secret-customer", "http://", "https://", "<script", "<img", "NaN", "<no value>"} {
+		require.NotContains(t, down, never)
+	}
+	require.Contains(t, show("/?keys"), "acquire secret-customer")
+}
