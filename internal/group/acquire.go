@@ -33,7 +33,7 @@ func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (
 		return Handle{}, engine.ErrTaken
 	}
 	h, r, err := g.attempt(ctx, &c, &s, false)
-	g.report(ctx, nil, h, r)
+	g.report(ctx, h, r)
 	return h, err
 }
 
@@ -79,7 +79,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 	if !g.lines.IsContended(s.Key) {
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
-		g.report(ctx, nil, h, r)
+		g.report(ctx, h, r)
 		if err == nil || !t.ShouldRetry(err) {
 			return h, g.gaveUp(ctx, t, err)
 		}
@@ -87,8 +87,8 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 			denied = deniedBy(c.First())
 		} // else it asks again at once, in case of a release before it is in line
 	}
-	t.Wait()
-	w := g.lines.Join(s.Key, c.First(), denied, t.Last, false)
+	t.Wait(false)
+	w := g.lines.Join(s.Key, c.First(), denied, t.Last, nil)
 	defer w.Leave()
 	for {
 		switch why, handed := w.Await(ctx, t); why {
@@ -109,11 +109,11 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, w.AwaitSent())
 		w.Attempted(h.hold, deniedBy(c.First()), err)
-		g.report(ctx, w, h, r)
+		g.report(ctx, h, r, w)
 		if err == nil || !t.ShouldRetry(err) {
 			return h, g.gaveUp(ctx, t, err)
 		}
-		t.Wait()
+		t.Wait(false)
 	}
 }
 

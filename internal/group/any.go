@@ -87,7 +87,7 @@ func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) 
 			return h, g.gaveUp(ctx, t, err)
 		}
 	}
-	t.Wait()
+	t.Wait(false)
 	w := waiting.Choose(waiting.NameOf(x.keys()), x.seats(), x.ttl)
 	defer w.Leave()
 	for {
@@ -119,7 +119,7 @@ func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) 
 		if err == nil || !t.ShouldRetry(err) {
 			return h, g.gaveUp(ctx, t, err)
 		}
-		t.Wait()
+		t.Wait(false)
 		w.GoesOn()
 	}
 }
@@ -217,7 +217,7 @@ func (x *choice) attempt(ctx context.Context, at int, turn *waiting.Chooser) (Ha
 	if turn != nil {
 		turn.Attempted(h.hold, x.found[at].denied, err)
 	}
-	g.report(ctx, nil, h, r)
+	g.report(ctx, h, r)
 	return h, err
 }
 

@@ -50,16 +50,12 @@ func (r *reports) with(a report) *reports {
 	return r
 }
 
-// report calls the hook for each attempt of a caller. If that stands in line as w, others act
+// report calls the hook for each attempt of a caller. Where that stands in lines, others act
 // meanwhile: a hook may block. h is what the last attempt has brought: if the hook panics the
 // caller gets no handle, and the lock is released.
-func (g *Group) report(ctx context.Context, w *waiting.Waiter, h Handle, r *reports) {
-	switch {
-	case r == nil:
-	case w != nil:
-		w.Aside(func() { g.callHook(ctx, h, r) })
-	default:
-		g.callHook(ctx, h, r)
+func (g *Group) report(ctx context.Context, h Handle, r *reports, all ...*waiting.Waiter) {
+	if r != nil {
+		waiting.Aside(func() { g.callHook(ctx, h, r) }, all...)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/contention"
 	"github.com/redlock-go/redlock/internal/engine"
 	"github.com/redlock-go/redlock/internal/holding"
@@ -150,7 +151,7 @@ func (c *Choice) stand(seats []Seat) {
 	c.end = end
 	places := make([]*place, len(seats))
 	for at, s := range seats {
-		p := &place{s.Lines.waiter(s.Key), c, at, make(chan struct{}, 1)}
+		p := &place{s.Lines.waiter(s.Key, nil), c, at, make(chan struct{}, 1)}
 		p.whole, p.place, places[at] = s.Whole, p, p
 	}
 	c.mu.Lock()
@@ -165,7 +166,7 @@ func (c *Choice) stand(seats []Seat) {
 
 // run waits for turns, which are for callers, and leaves the line when the last caller has left.
 func (p *place) run(ctx context.Context) {
-	heard := Unlimited()
+	heard := Tries{next: clock.Never}
 	for {
 		if why, _ := p.Await(ctx, &heard); why != MayAttempt {
 			break
@@ -179,7 +180,7 @@ func (p *place) run(ctx context.Context) {
 func (c *Choice) addIdle(d int64) {
 	if n := c.idle.Add(d); n == 0 || n == d {
 		for _, p := range c.places {
-			p.ring()
+			p.bell.ring()
 		}
 	}
 }
@@ -313,11 +314,7 @@ func (o *Chooser) asks() bool {
 // hear notes how the last attempt for one of the keys has ended, of a caller that has waited in vain.
 func (o *Chooser) hear(t *Tries) {
 	for _, p := range o.choice.places {
-		s := p.lines.lock(p.key)
-		if p.line != nil && p.line.outcome != nil {
-			t.Last = p.line.outcome
-		}
-		s.mu.Unlock()
+		p.hear(t)
 	}
 }
 

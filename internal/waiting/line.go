@@ -79,7 +79,7 @@ func (l *line) actor() *Waiter {
 // wake wakes the one that acts for the line.
 func (l *line) wake() {
 	if w := l.actor(); w != nil {
-		w.ring()
+		w.bell.ring()
 	}
 }
 

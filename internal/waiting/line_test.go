@@ -54,7 +54,7 @@ func testLines() *Lines {
 // TestLineIsKept while it is busy or known, also empty, and is as new afterwards.
 func TestLineIsKept(t *testing.T) {
 	l := testLines()
-	w := l.Join("a", new(engine.Call), 0, nil, false)
+	w := l.Join("a", new(engine.Call), 0, nil, nil)
 	s, kept := l.lock("a"), w.line
 	defer s.mu.Unlock()
 	kept.held, kept.passes, kept.busy, kept.known = time.Second, 3, true, 1
@@ -80,7 +80,7 @@ func TestLineIsKept(t *testing.T) {
 // first of it knows: that a node tracks the key.
 func TestLateComer(t *testing.T) {
 	l := testLines()
-	first := l.Join("k", new(engine.Call), 7, nil, false)
+	first := l.Join("k", new(engine.Call), 7, nil, nil)
 	_, enter, _ := first.step()
 	require.Equal(t, contention.Enter, enter.Action)
 	first.finish(func(l *line, s *contention.Surroundings) {
@@ -92,9 +92,9 @@ func TestLateComer(t *testing.T) {
 	_, step, _ := first.step()
 	require.Equal(t, contention.Pause, step.Action)
 
-	l.Join("k", new(engine.Call), 7, nil, false)
+	l.Join("k", new(engine.Call), 7, nil, nil)
 	l.changed(watch.Node, []byte("k"), true)
-	require.Len(t, first.wake, 1)
+	require.Len(t, first.bell.rung, 1)
 	_, step, _ = first.step()
 	require.Equal(t, contention.Attempt, step.Action)
 }

@@ -159,22 +159,25 @@ func (l *Lines) IsContended(key string) bool {
 }
 
 // Join puts a new waiter at the end of the line for key. Its caller's last attempt, if it has just made one,
-// has ended with last, and the nodes of denied have refused it the lock. With whole it wants several keys
-// as one lock.
-func (l *Lines) Join(key string, c *engine.Call, denied quorum.Set, last error, whole bool) *Waiter {
-	w := l.waiter(key)
-	w.call, w.whole = c, whole
+// has ended with last, and the nodes of denied have refused it the lock. One that wants several keys as one
+// lock has a bell for all its places.
+func (l *Lines) Join(key string, c *engine.Call, denied quorum.Set, last error, b *Bell) *Waiter {
+	w := l.waiter(key, b)
+	w.call = c
 	w.stand(denied, last)
 	return w
 }
 
 // waiter returns one that stands nowhere.
-func (l *Lines) waiter(key string) *Waiter {
+func (l *Lines) waiter(key string, b *Bell) *Waiter {
+	if b != nil {
+		return &Waiter{lines: l, key: key, bell: b, whole: true}
+	}
 	w, _ := l.pool.Get().(*Waiter)
 	if w == nil {
-		w = &Waiter{lines: l, wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), rings: clock.Never}
+		w = &Waiter{lines: l, bell: NewBell()}
 	}
-	w.key, w.whole = key, false
+	w.key = key
 	return w
 }
 
@@ -259,7 +262,7 @@ func (l *Lines) pass(s *shard, h holding.Hold, held *holding.State) (d departure
 	w.handed = next
 	line.passed(w, now, until)
 	d = l.settle(s, line)
-	w.ring()
+	w.bell.ring()
 	return d, true
 }
 
@@ -282,7 +285,7 @@ func (l *Lines) Along(key string, t token.Token, b fencing.Block) *engine.Call {
 	}
 	w.call.Token, w.call.Block = t, b
 	w.call.Proposal.Exceed(b)
-	w.ring()
+	w.bell.ring()
 	return w.call
 }
 

@@ -145,7 +145,7 @@ func (s *sentry) look(lost quorum.Set) (nodes quorum.Set) {
 		case w == nil:
 			d = s.lines.settle(sh, l)
 		case affected, !l.busy && c.Renew() < min(w.look, now+lookEvery):
-			w.ring()
+			w.bell.ring()
 		}
 		nodes |= c.Nodes()
 		return d

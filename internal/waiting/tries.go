@@ -21,15 +21,13 @@ type Tries struct {
 	lines *Lines
 	limit int           // of the attempts; 0: none
 	next  time.Duration // with a limit: when an attempt is counted that nothing has woken
+	polls bool          // an attempt is made then
 }
 
 // NewTries returns the tries of an Acquire of key, which begins now.
 func (l *Lines) NewTries(key string) Tries {
 	return Tries{Key: key, Began: l.cfg.Clock.Now(), lines: l, limit: l.cfg.Retry.Attempts, End: Failed}
 }
-
-// Unlimited returns the tries of one whose caller counts them.
-func Unlimited() Tries { return Tries{next: clock.Never} }
 
 // IsLimited reports whether the number of attempts is.
 func (t *Tries) IsLimited() bool { return t.limit > 0 }
@@ -54,21 +52,18 @@ func (t *Tries) mayGoOn() bool {
 }
 
 // Wait notes that the last attempt was in vain, or that none was made. A caller with a limit
-// then waits no longer than one that polls: so the limit bounds the time of an Acquire too. It returns the pause of
-// one that polls.
-func (t *Tries) Wait() (pause time.Duration) {
-	pause = t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N)
-	if t.Waited, t.next = true, clock.Never; t.limit > 0 {
-		t.next = t.lines.cfg.Clock.Now() + pause
+// then waits no longer than one that polls: so the limit bounds the time of an Acquire too.
+func (t *Tries) Wait(polls bool) {
+	if t.Waited, t.polls, t.next = true, polls, clock.Never; polls || t.limit > 0 {
+		t.next = t.lines.cfg.Clock.Now() + t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N)
 	}
-	return pause
 }
 
 // skipped counts an attempt that is not made, since others stand before this caller, and
 // reports whether another is allowed.
 func (t *Tries) skipped() (more bool) {
 	t.Attempts++
-	t.Wait()
+	t.Wait(false)
 	return t.mayGoOn()
 }
 

@@ -12,13 +12,15 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Waiter is a caller in a line. Its methods are for the caller's goroutine. The shard's lock
-// protects its fields, but for wake, timer and rings.
+// Waiter is the place of a caller in a line. Its methods are for the caller's goroutine. The shard's lock
+// protects its fields, but for the bell.
 type Waiter struct {
 	lines *Lines
 	key   string
 	call  *engine.Call
-	whole bool          // it wants several keys as one lock: none is passed on to it
+	bell  *Bell
+	whole bool          // its caller wants several keys as one lock: none is passed on to it
+	stood time.Duration // since when it waits
 	look  time.Duration // when it acts by itself; never: it is woken
 
 	line       *line // that it stands in, or nil
@@ -31,11 +33,10 @@ type Waiter struct {
 	place      *place        // if it stands there for a choice
 	keeps      time.Duration // it keeps its turn until then, and waits no longer; 0: it does not
 	won        bool          // the nodes have granted it the lock
-
-	wake  chan struct{} // holds one
-	timer *time.Timer
-	rings time.Duration // when the timer does, at the latest; never: it is not set
 }
+
+// keepMost is for how long a turn is kept at most.
+const keepMost = 1200 * time.Millisecond
 
 // Reason is why a waiter waits no longer.
 type Reason uint8
@@ -50,14 +51,6 @@ const (
 	Closed                   // the client closes
 )
 
-// ring wakes w.
-func (w *Waiter) ring() {
-	select {
-	case w.wake <- struct{}{}:
-	default: // it will look
-	}
-}
-
 // stand puts w, which is in no line, at the end of its own.
 func (w *Waiter) stand(denied quorum.Set, last error) {
 	l := w.lines
@@ -65,9 +58,9 @@ func (w *Waiter) stand(denied quorum.Set, last error) {
 	defer s.mu.Unlock()
 	l.waiting.Add(1)
 	line, isNew := l.lineFor(s, w.key)
-	w.look = clock.Never
+	w.look, w.stood = clock.Never, l.cfg.Clock.Now()
 	line.push(w)
-	line.attempted(l.cfg.Clock.Now(), last)
+	line.attempted(w.stood, last)
 	if isNew && (denied != 0 || last != nil && last != engine.ErrTaken) { // else it may be old news to the first, which watches the key since
 		around := l.around(line)
 		line.contender.Refused(&around, denied)
@@ -80,41 +73,77 @@ func (w *Waiter) stand(denied quorum.Set, last error) {
 // StandAgain has w, to which a lock was passed on in vain, wait at the end of its line.
 func (w *Waiter) StandAgain() { w.stand(0, nil) }
 
-// Await waits until it is the turn of w, and meanwhile acts for its line. If the lock was
-// passed on to w, it returns that. A caller that has waited in vain has heard, by others, how the line's
-// last attempt ended.
+// Await is Await of Lines for a caller with one place.
 func (w *Waiter) Await(ctx context.Context, t *Tries) (Reason, holding.Hold) {
-	why, handed := w.await(ctx, t)
+	return w.lines.Await(ctx, t, w.bell, w)
+}
+
+// Await waits until it is the turn of one of all, the places of one caller, and meanwhile acts for their lines. A place
+// may be nil; one that has kept its turn for long enough is left. If the lock was passed on, it returns that. A caller
+// that has waited in vain has heard, by others, how the last attempt of a line ended.
+func (l *Lines) Await(ctx context.Context, t *Tries, b *Bell, all ...*Waiter) (Reason, holding.Hold) {
+	why, handed := l.await(ctx, t, b, all)
 	if why != MayAttempt && why != Handed {
-		s := w.lines.lock(w.key)
-		defer s.mu.Unlock()
-		if w.line != nil && w.line.outcome != nil {
-			t.Last = w.line.outcome
+		for _, w := range all {
+			w.hear(t)
 		}
 	}
 	return why, handed
 }
 
-func (w *Waiter) await(ctx context.Context, t *Tries) (Reason, holding.Hold) {
-	l, done := w.lines, ctx.Done()
-	for {
+func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Reason, holding.Hold) {
+	for done := ctx.Done(); ; {
 		if engine.IsClosed(l.cfg.Ending) {
 			return Closed, holding.Hold{}
 		}
 		if engine.IsClosed(done) || ctx.Err() != nil {
 			return GivesUp, holding.Hold{}
 		}
-		switch why, step, handed := w.step(); {
-		case why != goesOn:
-			return why, handed
-		case step.Action != contention.Pause:
-			w.act(step, done)
-			continue
+		why, next, stand := goesOn, t.next, 0
+		for i, w := range all {
+			if w == nil {
+				continue
+			}
+			reason, step, handed := w.step()
+			switch {
+			case reason == Handed:
+				return reason, handed
+			case reason == Late:
+				w.hear(t)
+				w.Leave()
+				all[i], next = nil, 0
+				continue
+			case reason == MayAttempt:
+				why = reason
+			case step.Action != contention.Pause:
+				w.act(step, done)
+				next = 0
+			}
+			next, stand = min(next, w.look), stand+1
 		}
-		w.park(done, t.next)
-		if l.cfg.Clock.Now() >= t.next && !w.asks() && !t.skipped() {
+		if why != goesOn || stand == 0 && next == 0 { // it has left its last line
+			return MayAttempt, holding.Hold{}
+		}
+		b.sleep(next-l.cfg.Clock.Now(), next, done, l.cfg.Ending)
+		switch {
+		case l.cfg.Clock.Now() < t.next:
+		case t.polls:
+			return MayAttempt, holding.Hold{}
+		case !all[0].asks() && !t.skipped():
 			return UsedUp, holding.Hold{}
 		}
+	}
+}
+
+// hear has a caller that waits in vain hear how the last attempt of its line has ended.
+func (w *Waiter) hear(t *Tries) {
+	if w == nil {
+		return
+	}
+	s := w.lines.lock(w.key)
+	defer s.mu.Unlock()
+	if w.line != nil && w.line.outcome != nil {
+		t.Last = w.line.outcome
 	}
 }
 
@@ -159,26 +188,6 @@ func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) 
 	}
 	w.parked = true
 	return goesOn, contention.Step{}, handed
-}
-
-// park waits until w is woken, until it or its caller is to act, or until the caller gives up.
-func (w *Waiter) park(done <-chan struct{}, next time.Duration) {
-	act := min(w.look, next) // only w itself writes look
-	pause := min(act-w.lines.cfg.Clock.Now(), time.Hour)
-	if pause <= 0 {
-		return
-	}
-	if w.rings > act { // else it is left alone: most waiters are woken long before
-		w.timer.Reset(pause)
-		w.rings = act
-	}
-	select {
-	case <-w.wake:
-	case <-w.timer.C:
-		w.rings = clock.Never
-	case <-done:
-	case <-w.lines.cfg.Ending:
-	}
 }
 
 // asks has w ask the nodes at its next turn, and reports whether it will: if it is the one
@@ -248,7 +257,7 @@ func (w *Waiter) finish(report func(l *line, s *contention.Surroundings)) {
 	report(l, &around)
 	d := w.lines.settle(s, l)
 	if next := l.actor(); next != nil && next != w {
-		next.ring()
+		next.bell.ring()
 	}
 	s.mu.Unlock()
 	w.lines.tracking.leave(d)
@@ -281,35 +290,65 @@ func (w *Waiter) Attempted(h holding.Hold, denied quorum.Set, err error) {
 	})
 }
 
-// Keep keeps the turn of w for so long, after an attempt in which nodes have refused another key than its own. It
-// reports whether w has one: it may have asked before its turn.
-func (w *Waiter) Keep(long time.Duration) (keeps bool) {
-	w.finish(func(l *line, s *contention.Surroundings) {
-		until := cmp.Or(w.keeps, s.Now+long)
-		if keeps = l.contender.Keep(s, until); keeps {
-			w.keeps = until
+// Shared notes the end of an attempt for several keys that has not won: the nodes of denied have refused that of w. It
+// reports whether w goes on to wait for its turn. If it was its turn and its key was not refused, it keeps that for as
+// long as it has waited for it. A turn that it keeps it has no more once its key is refused.
+func (w *Waiter) Shared(denied quorum.Set) (waits bool) {
+	acted := w.acts != nil
+	report := func(l *line, s *contention.Surroundings) {
+		switch {
+		case denied != 0 && (acted || w.keeps != 0):
+			w.keeps = 0
+			l.attempted(s.Now, engine.ErrTaken)
+			l.contender.Refused(s, denied)
+		case acted:
+			if until := cmp.Or(w.keeps, s.Now+min(s.Now-w.stood, keepMost)); l.contender.Keep(s, until) {
+				w.keeps = until
+			}
+		default:
+			l.contender.Asked(s)
 		}
-	})
-	return keeps
-}
-
-// Asked notes the end of an attempt that w did not make, for keys of which its own is one: the nodes of denied have
-// refused that. A turn that it keeps it has no more then.
-func (w *Waiter) Asked(denied quorum.Set) {
+	}
+	if acted {
+		w.finish(report)
+		return w.keeps == 0
+	}
 	s := w.lines.lock(w.key)
 	defer s.mu.Unlock()
-	l := w.line
-	if l == nil || l.actor() != w || l.busy {
-		return
+	if l := w.line; l != nil && l.actor() == w && !l.busy {
+		around := w.lines.around(l)
+		report(l, &around)
 	}
-	around := w.lines.around(l)
-	if w.keeps == 0 || denied == 0 {
-		l.contender.Asked(&around)
-		return
+	return w.keeps == 0
+}
+
+// HasSomeTurns reports whether a caller has a turn in some of its places, and waits for it in others.
+func HasSomeTurns(all []*Waiter) bool {
+	some, lacks := false, false
+	for _, w := range all {
+		if w != nil {
+			has := w.acts != nil || w.keeps != 0
+			some, lacks = some || has, lacks || !has
+		}
 	}
-	w.keeps = 0
-	l.contender.Refused(&around, denied)
-	w.ring()
+	return some && lacks
+}
+
+// KeepTurns has a caller keep the turns that it has just got.
+func KeepTurns(all []*Waiter) {
+	for _, w := range all {
+		if w != nil && w.acts != nil {
+			w.Shared(0)
+		}
+	}
+}
+
+// Left notes the end of the attempts of w, the last of which ended with err and has brought h, and leaves.
+func (w *Waiter) Left(h holding.Hold, err error) {
+	if w.acts != nil {
+		w.Attempted(h, 0, err)
+	}
+	w.Leave()
 }
 
 // AwaitSent waits for the end of the call of w if a release has taken it along, and reports
@@ -333,18 +372,23 @@ func (w *Waiter) AwaitSent() bool {
 // there act.
 func (w *Waiter) isAway() bool { return w.away || w.place != nil && w.place.choice.idle.Load() == 0 }
 
-// Aside calls f, which is user code and may block, while the next in line acts.
-func (w *Waiter) Aside(f func()) {
-	w.setAway(true)
-	defer w.setAway(false)
+// Aside calls f, which is user code and may block, while the next in line acts in place of each of a caller.
+func Aside(f func(), all ...*Waiter) {
+	setAway(all, true)
+	defer setAway(all, false)
 	f()
 }
 
-func (w *Waiter) setAway(is bool) {
-	s := w.lines.lock(w.key)
-	defer s.mu.Unlock()
-	if w.away = is; is && w.line != nil && !w.line.busy {
-		w.line.wake()
+func setAway(all []*Waiter, is bool) {
+	for _, w := range all {
+		if w == nil {
+			continue
+		}
+		s := w.lines.lock(w.key)
+		if w.away = is; is && w.line != nil && !w.line.busy {
+			w.line.wake()
+		}
+		s.mu.Unlock()
 	}
 }
 
@@ -396,7 +440,7 @@ func (w *Waiter) Leave() {
 	}
 	w.key, w.call, w.handed, w.won = "", nil, holding.Hold{}, false
 	select {
-	case <-w.wake:
+	case <-w.bell.rung:
 	default:
 	}
 	l.pool.Put(w)
