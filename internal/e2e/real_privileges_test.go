@@ -27,7 +27,7 @@ type accessList struct {
 }
 
 // listed finds the access lists in the page for operators, each with its name, if it has one.
-var listed = regexp.MustCompile(`(?m)^(\S.*:)?\s*ACL SETUSER locker on >password resetkeys resetchannels -@all ((?:~\S+ )+)(\+.*)$`)
+var listed = regexp.MustCompile(`(?m)^(\S.*:)?\s*ACL SETUSER locker on >password resetkeys resetchannels -@all((?:\s+~\S+)+)((?:\s+\+\S+)+)$`)
 
 // documented is the access list of a name. The two without one are that with all permissions
 // of locks, "all", and that of fenced clients, "fenced". What the tests allow is read there, so
@@ -46,7 +46,7 @@ func documented(name string) accessList {
 			}
 		}
 		if found == name {
-			return accessList{m[2], strings.Fields(m[3])}
+			return accessList{strings.Join(strings.Fields(m[2]), " ") + " ", strings.Fields(m[3])}
 		}
 	}
 	panic("no access list is documented for " + name)
