@@ -27,7 +27,7 @@ type Acts struct {
 
 // Init gives the nodes of a new fleet their vote, or those of the groups that a change adds.
 func (a Acts) Init(ctx context.Context) error {
-	views, err := a.look(ctx, "InitFencing", 0, func(views []View) []fencing.Verdict {
+	views, err := a.look(ctx, "InitFencing", func(views []View) []fencing.Verdict {
 		looks := make([]*fencing.Look, len(views))
 		for i := range views {
 			looks[i] = &views[i].Look
@@ -49,8 +49,11 @@ func (a Acts) Recover(ctx context.Context, atLeast uint64, lost []string) error 
 	if atLeast == 0 {
 		return engine.WrongArgument("atLeast is 0: RecoverFencing needs the largest token that the resources have seen, and InitFencing is for a new fleet")
 	}
+	if atLeast > fencing.MaxToken-2*block {
+		return engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
+	}
 	o := order{atLeast: atLeast}
-	views, err := a.look(ctx, "RecoverFencing", atLeast, func(views []View) (all []fencing.Verdict) {
+	views, err := a.look(ctx, "RecoverFencing", func(views []View) (all []fencing.Verdict) {
 		o.stage = fencing.Begun
 		for i := range views {
 			v := &views[i]
@@ -70,14 +73,11 @@ func (a Acts) Recover(ctx context.Context, atLeast uint64, lost []string) error 
 const patience = 10
 
 // look looks at all groups until none has to wait, and returns what the act decides from.
-func (a Acts) look(ctx context.Context, name string, atLeast uint64, check func([]View) []fencing.Verdict) ([]View, error) {
+func (a Acts) look(ctx context.Context, name string, check func([]View) []fencing.Verdict) ([]View, error) {
 	if slices.Contains(a.Groups, nil) {
 		return nil, fmt.Errorf("%w: %s needs Config.Fenced", engine.ErrConfig, name)
 	}
 	c := a.Groups[0]
-	if atLeast > fencing.MaxToken-2*block {
-		return nil, engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
-	}
 	if _, err := c.micros(); err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func (a Acts) look(ctx context.Context, name string, atLeast uint64, check func(
 			return nil, engine.ErrClosed
 		}
 		views, errs := make([]View, len(a.Groups)), make([]error, len(a.Groups))
-		for i, answers := range a.ask(fencing.ShowVerb, nil) {
-			views[i] = a.Groups[i].view(answers)
+		for i, asked := range a.ask(fencing.ShowVerb, each()) {
+			views[i] = a.Groups[i].view(asked)
 			views[i].Patient = looks < patience
 			errs[i] = views[i].refusal(views[i].Fits())
 		}
@@ -133,46 +133,30 @@ func (a Acts) pause(ctx context.Context, d time.Duration, answers bell) error {
 	}
 }
 
-// said is what one node has answered to ask.
-type said struct {
-	answer fencing.Answer
-	err    error
-	run    string
+// ask asks the nodes of all groups at once, and waits for all answers. args returns those for a node of a group,
+// and false for one that is not asked.
+func (a Acts) ask(verb fencing.Verb, args func(group, node int) ([]string, bool)) [][]*question {
+	bell, all := newBell(), make([][]*question, len(a.Groups))
+	var left []*question
+	for i, c := range a.Groups {
+		for node := range c.fleet.Nodes().All() {
+			if list, is := args(i, node); is {
+				all[i] = append(all[i], c.ask(node, bell.ring, verb, list...))
+			}
+		}
+		left = append(left, all[i]...)
+	}
+	for {
+		if left = slices.DeleteFunc(left, (*question).take); len(left) == 0 || !bell.await(a.Groups[0].cfg.Ending) {
+			for _, x := range left {
+				x.err = errNoAnswer // the client ends
+			}
+			return all
+		}
+	}
 }
 
-// ask asks the nodes of all groups at once, and waits for all answers. args is nil, or returns those for a node of a group,
-// and false for one that is not asked.
-func (a Acts) ask(verb fencing.Verb, args func(group, node int) ([]string, bool)) []map[int]said {
-	bell, asked, answers := newBell(), make([]map[int]*question, len(a.Groups)), make([]map[int]said, len(a.Groups))
-	for i, c := range a.Groups {
-		asked[i], answers[i] = map[int]*question{}, map[int]said{}
-		for node := range c.fleet.Nodes().All() {
-			list, is := []string(nil), true
-			if args != nil {
-				list, is = args(i, node)
-			}
-			if is {
-				asked[i][node] = c.ask(node, bell.ring, verb, list...)
-			}
-		}
-	}
-	for ending := false; ; ending = !bell.await(a.Groups[0].cfg.Ending) {
-		left := 0
-		for i := range asked {
-			for node, x := range asked[i] {
-				answer, err, there := x.take()
-				if ending && !there {
-					answer, err, there = fencing.Answer{}, errNoAnswer, true
-				}
-				if there {
-					answers[i][node] = said{answer, err, x.life.run}
-					delete(asked[i], node)
-				}
-			}
-			left += len(asked[i])
-		}
-		if left == 0 {
-			return answers
-		}
-	}
+// each is args of ask for those that are the same for all nodes.
+func each(args ...string) func(int, int) ([]string, bool) {
+	return func(int, int) ([]string, bool) { return args, true }
 }

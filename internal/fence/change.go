@@ -22,7 +22,7 @@ func (a Acts) Change(ctx context.Context) error {
 			return fmt.Errorf("%w: ChangeFencing needs a client of both lists: NextNodes, NextGroups or NextMaxTTL", engine.ErrConfig)
 		}
 	}
-	if _, err := a.look(ctx, "ChangeFencing", 0, func(views []View) (all []fencing.Verdict) {
+	if _, err := a.look(ctx, "ChangeFencing", func(views []View) (all []fencing.Verdict) {
 		for i := range views {
 			all = append(all, views[i].Changes())
 		}
@@ -60,18 +60,13 @@ func (a Acts) Change(ctx context.Context) error {
 
 // seal has nodes refuse clients that have the present configuration alone.
 func (a Acts) seal(changes fencing.Changes) error {
-	nonces, errs := make([]string, len(a.Groups)), make([]error, len(a.Groups))
-	for i, c := range a.Groups {
-		nonces[i] = c.nonce()
-	}
-	for i, answers := range a.ask(fencing.SealVerb, func(group, _ int) ([]string, bool) { return nonces[group : group+1], true }) {
-		for node, s := range answers {
-			switch {
-			case s.err == nil && s.answer.Code == fencing.Foreign:
+	errs := make([]error, len(a.Groups))
+	for i, asked := range a.ask(fencing.SealVerb, each(a.Groups[0].nonce())) {
+		for _, x := range asked {
+			if x.answer.Code == fencing.Foreign {
 				errs[i] = a.Groups[i].misfit()
-			case s.err == nil:
-				changes[i].Sealed(node, s.answer)
 			}
+			changes[i].Sealed(x.node, x.answer)
 		}
 	}
 	return a.Join(errs)
@@ -81,14 +76,14 @@ func (a Acts) seal(changes fencing.Changes) error {
 // whether a quorum of each group does.
 func (a Acts) open(changes fencing.Changes) bool {
 	all := true
-	for i, answers := range a.ask(fencing.RejoinVerb, func(group, node int) ([]string, bool) {
+	for i, asked := range a.ask(fencing.RejoinVerb, func(group, node int) ([]string, bool) {
 		r, sealed := changes.Opens(group, node)
 		return []string{r.Nonce, strconv.FormatUint(r.Floor, 10), r.Fleet}, sealed
 	}) {
 		c, opened := a.Groups[i], changes[i].Opened()
-		for node, s := range answers {
-			if s.err == nil && s.answer.Code == fencing.OK {
-				opened.Add(node)
+		for _, x := range asked {
+			if x.answer.Code == fencing.OK {
+				opened.Add(x.node)
 			}
 		}
 		if !c.fleet.Next.IsQuorum(opened) {

@@ -22,6 +22,9 @@ type question struct {
 	loads  bool          // the script is loaded first
 	skip   int           // replies before the answer
 	shows  int           // replies behind it, that have the marker
+
+	answer fencing.Answer // once it was taken
+	err    error          // there is none
 }
 
 var errNoAnswer = errors.New("no answer that fits")
@@ -69,19 +72,21 @@ func (c *Client) isProvisional(node int) bool {
 	return fencing.ParseMarker(c.markers[node]).Phase == fencing.Provisional
 }
 
-// take returns the answer, once it is there. After NOSCRIPT the script is loaded and run: the
+// take takes the answer, and reports whether it is there. After NOSCRIPT the script is loaded and run: the
 // first call has done nothing.
-func (x *question) take() (a fencing.Answer, err error, there bool) {
+func (x *question) take() bool {
 	if x.query == nil {
-		return a, x.noted(conn.ErrDown, a, ""), true
+		x.noted(conn.ErrDown, "")
+		return true
 	}
 	select {
 	case <-x.query.Answered():
 	default:
-		return a, nil, false
+		return false
 	}
 	var said, marker command.Said
-	if err = x.query.Err; err == nil {
+	err := x.query.Err
+	if err == nil {
 		if said = x.query.Said[x.skip]; x.shows > 0 {
 			marker = x.query.Said[x.skip+1]
 		}
@@ -92,21 +97,23 @@ func (x *question) take() (a fencing.Answer, err error, there bool) {
 	case said.Code == "NOSCRIPT" && !x.loads:
 		x.loads = true
 		x.send()
-		return a, nil, false
+		return false
 	case said.Err != nil:
 		err = said.Err
 	case said.Fence.Code == 0:
 		err = errNoAnswer
 	default:
-		a = said.Fence
-		x.client.NoVote(x.node, a)
+		x.answer = said.Fence
+		x.client.NoVote(x.node, x.answer)
 	}
-	return a, x.noted(err, a, marker.Fence.Text), true
+	x.noted(err, marker.Fence.Text)
+	return true
 }
 
 // noted notes how the question was answered, if the connection is still the node's.
-func (x *question) noted(err error, a fencing.Answer, marker string) error {
-	c, news := x.client, false
+func (x *question) noted(err error, marker string) {
+	c, a, news := x.client, x.answer, false
+	x.err = err
 	c.mu.Lock()
 	if c.lives[x.node].connection == x.life.connection {
 		if x.shows > 0 || a.Code != fencing.Amnesia {
@@ -125,7 +132,6 @@ func (x *question) noted(err error, a fencing.Answer, marker string) error {
 	if news {
 		c.know(x.node, x.life, marker)
 	}
-	return err
 }
 
 // bell wakes a goroutine that waits for answers.

@@ -42,10 +42,8 @@ func (c *Client) Turn() time.Duration {
 		return clock.Never
 	}
 	for i, x := range c.collecting {
-		if x != nil {
-			if _, _, there := x.take(); there {
-				c.collecting[i] = nil
-			}
+		if x != nil && x.take() {
+			c.collecting[i] = nil
 		}
 	}
 	if now := c.cfg.Clock.Now(); now >= c.collectAt {
@@ -100,12 +98,12 @@ func (c *Client) nonce() string {
 func (c *Client) advance(r *recovery, ring func(), by *View) (pause time.Duration) {
 	for {
 		if r.asked != nil {
-			a, err, there := r.asked.take()
-			if !there {
+			x := r.asked
+			if !x.take() {
 				return clock.Never
 			}
-			r.connection, r.asked = r.asked.life.connection, nil
-			c.answered(r, a, err)
+			r.connection, r.asked = x.life.connection, nil
+			c.answered(r, x.answer, x.err)
 		}
 		if by == nil && c.doubted.Remove(r.node) {
 			r.Doubt()

@@ -18,16 +18,16 @@ type View struct {
 }
 
 // view is that of the group, by what its nodes have shown.
-func (c *Client) view(answers map[int]said) View {
+func (c *Client) view(asked []*question) View {
 	v := View{Look: fencing.BeginLook(c.fleet), client: c}
-	for node, s := range answers {
-		if s.err != nil {
-			v.Missed(node)
-			v.faults = append(v.faults, fmt.Errorf("%s: %w", c.cfg.Nodes[node], s.err))
+	for _, x := range asked {
+		if x.err != nil {
+			v.Missed(x.node)
+			v.faults = append(v.faults, fmt.Errorf("%s: %w", c.cfg.Nodes[x.node], x.err))
 			continue
 		}
-		if v.Shown(node, s.run, s.answer); !v.Memory.All().Has(node) && v.Nonces[node] == "" {
-			c.NoVote(node, fencing.Answer{Code: fencing.Amnesia}) // it is given notice now
+		if v.Shown(x.node, x.life.run, x.answer); !v.Memory.All().Has(x.node) && v.Nonces[x.node] == "" {
+			c.NoVote(x.node, fencing.Answer{Code: fencing.Amnesia}) // it is given notice now
 		}
 	}
 	return v

@@ -44,7 +44,7 @@ func (o *order) floor(c *Client, alone bool) uint64 {
 // does not cover. So it is used for the nonces that nodes had shown; all other nodes are left to those that have a vote by then.
 func (a Acts) vote(ctx context.Context, views []View, o order) error {
 	if floor := strconv.FormatUint(fencing.InitFloor(o.atLeast, block, 0, 0), 10); o.atLeast > 0 {
-		a.ask(fencing.RaiseVerb, func(int, int) ([]string, bool) { return []string{floor}, true })
+		a.ask(fencing.RaiseVerb, each(floor))
 	}
 	o.shown = sync.OnceValue(func() uint64 { return a.shown(views, o.atLeast) })
 	answers, errs := newBell(), make([]error, len(views))
@@ -71,10 +71,10 @@ func (a Acts) vote(ctx context.Context, views []View, o order) error {
 
 // shown is the largest token that nodes show in groups of which too many have forgotten.
 func (a Acts) shown(views []View, atLeast uint64) (shown uint64) {
-	for _, answers := range a.ask(fencing.ShowVerb, func(group, _ int) ([]string, bool) { return nil, views[group].alone }) {
-		for _, s := range answers {
-			if s.err == nil && s.answer.Code == fencing.OK {
-				shown = max(shown, s.answer.Token)
+	for _, asked := range a.ask(fencing.ShowVerb, func(group, _ int) ([]string, bool) { return nil, views[group].alone }) {
+		for _, x := range asked {
+			if x.answer.Code == fencing.OK {
+				shown = max(shown, x.answer.Token)
 			}
 		}
 	}

@@ -1,58 +1,186 @@
 package main
 
 import (
+	"net"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/realredis"
 	"github.com/redlock-go/redlock/internal/testkit"
-	"github.com/redlock-go/redlock/internal/testkit/cluster"
 )
 
-// TestFencedProcedures types the commands of the chapter about fenced fleets, in their order, with nodes in
-// place of its letters, and looks for what the page says is seen.
-func TestFencedProcedures(t *testing.T) {
+// procedure is a chapter of conn/OPERATORS.md whose commands are typed, in their order, with real servers in place of the
+// page's names.
+type procedure struct {
+	*testing.T
+	names   map[string]*realredis.Server
+	untyped []string // commands
+}
+
+// manual is conn/OPERATORS.md, and one chapter of it.
+func manual(t *testing.T, chapter string) (all, one string) {
 	text, err := os.ReadFile("../../../conn/OPERATORS.md")
 	require.NoError(t, err)
-	chapter := string(text)
-	_, chapter, found := strings.Cut(chapter, "## Fenced fleets")
+	_, one, found := strings.Cut(string(text), "\n## "+chapter+"\n")
 	require.True(t, found)
-	chapter, _, _ = strings.Cut(chapter, "\n## ")
-	commands := regexp.MustCompile(`(?m)^ *redlock (fence .*-max-ttl 1m.*)$`).FindAllStringSubmatch(chapter, -1)
-	var verbs []string
-	servers := cluster.Start(t, 4)
-	names := map[string]string{"a": servers[0].Addr(), "b": servers[1].Addr(), "c": servers[2].Addr(), "d": servers[3].Addr()}
-	for _, c := range commands {
-		args := strings.Fields(strings.Replace(c[1], "-max-ttl 1m", "-max-ttl 100ms", 1))
-		for i, arg := range args {
-			if i > 0 && strings.HasSuffix(args[i-1], "nodes") {
-				var all []string
-				for name := range strings.SplitSeq(arg, ",") {
-					all = append(all, names[name])
-				}
-				args[i] = strings.Join(all, ",")
-			}
+	one, _, _ = strings.Cut(one, "\n## ")
+	return string(text), one
+}
+
+// typed finds the commands of a chapter: those in its blocks, and those in its text that have a flag.
+var typed = regexp.MustCompile("(?m)(?:^ *|`)((?:redlock|redis-cli) +[^`\n#]*-[^`\n#]*)")
+
+func begin(t *testing.T, chapter string, names ...string) *procedure {
+	t.Parallel()
+	p := &procedure{T: t, names: map[string]*realredis.Server{}}
+	for i, s := range realredis.StartN(t, len(names)) {
+		p.names[names[i]] = s
+	}
+	_, text := manual(t, chapter)
+	for _, m := range typed.FindAllStringSubmatch(text, -1) {
+		p.untyped = append(p.untyped, strings.Join(strings.Fields(m[1]), " "))
+	}
+	return p
+}
+
+// types types the next command of the chapter, which must be this one, and returns its status and what is seen.
+func (p *procedure) types(want string) (int, string) {
+	p.Helper()
+	require.NotEmpty(p, p.untyped)
+	require.Equal(p, want, p.untyped[0])
+	p.untyped = p.untyped[1:]
+	return p.run(want)
+}
+
+// works is types of a command that has status 0 and shows a word so often. One that shows a status is typed until it does.
+func (p *procedure) works(want, word string, least int) {
+	p.Helper()
+	status, out := p.types(want)
+	testkit.Await(p.T, "the page's result", func() bool {
+		if status == exitOK && strings.Count(out, word) >= least || !strings.Contains(want, "fence status") {
+			return true
 		}
-		verbs = append(verbs, args[1])
-		if args[1] == "recover" {
-			servers[0].Flush()
-			servers[1].Flush()
-		}
-		var status int
-		var out, log string
-		testkit.Await(t, "the page's result", func() bool { // of status: it is typed until nodes vote
-			status, out, log = redlockOn(t, nil, args...)
-			return status == exitOK && strings.Count(out, "votes") >= 2 || args[1] != "status"
-		})
-		require.Equal(t, exitOK, status, "%v: %s%s", args, out, log)
-		if args[1] == "change" {
-			require.GreaterOrEqual(t, strings.Count(out, " next "), 2, out)
-		} else {
-			require.GreaterOrEqual(t, strings.Count(out, "votes"), 2, out)
+		status, out = p.run(want)
+		return false
+	})
+	require.Equal(p, exitOK, status, "%s: %s", want, out)
+	require.GreaterOrEqual(p, strings.Count(out, word), least, "%s: %s", want, out)
+}
+
+// run types a command, with a short MaxTTL.
+func (p *procedure) run(command string) (int, string) {
+	p.Helper()
+	words := strings.Fields(strings.ReplaceAll(command, "'", ""))
+	for i, word := range words {
+		if i > 0 && (words[i-1] == "-h" || strings.HasSuffix(words[i-1], "nodes") && word[0] != '-') {
+			words[i] = regexp.MustCompile(`\w+`).ReplaceAllStringFunc(word, func(name string) string {
+				require.NotNil(p, p.names[name], "%s in %s", name, command)
+				return p.names[name].Addr()
+			})
 		}
 	}
-	require.Equal(t, []string{"init", "status", "status", "recover", "status", "status", "change"}, verbs)
+	if words[0] == "redis-cli" {
+		return p.cli(words[2], strings.Join(words[3:], " "))
+	}
+	if words[1] == "fence" {
+		words = append(words, "-max-ttl", "100ms")
+	}
+	status, out, log := redlockOn(p.T, nil, words[1:]...)
+	return status, out + log
+}
+
+// cli is redis-cli, which may not be installed.
+func (p *procedure) cli(addr, command string) (int, string) {
+	c, err := net.Dial("tcp", addr)
+	require.NoError(p, err)
+	defer func() { _ = c.Close() }()
+	require.NoError(p, c.SetDeadline(time.Now().Add(testkit.Patience)))
+	_, err = c.Write([]byte(command + "\r\n"))
+	require.NoError(p, err)
+	reply := make([]byte, 1<<16)
+	n, err := c.Read(reply)
+	require.NoError(p, err)
+	require.NotEqual(p, byte('-'), reply[0], "%s", reply[:n])
+	return exitOK, string(reply[:n])
+}
+
+// flush has servers forget.
+func (p *procedure) flush(names string) {
+	for name := range strings.SplitSeq(names, ",") {
+		p.run("redis-cli -h " + name + " FLUSHALL")
+	}
+}
+
+// TestProcedures: an operator types what the page says, and sees what it says. Each command of the three chapters is typed.
+func TestProcedures(t *testing.T) {
+	t.Run("Changing nodes", func(t *testing.T) {
+		p := begin(t, "Changing nodes", "a", "b", "c", "d")
+		_, out := p.types("redis-cli -h d INFO server")
+		require.Contains(t, out, "uptime_in_seconds:")
+		for _, command := range []string{"redlock nodes -nodes a,b,c -next-nodes a,b,d", "redis-cli -h a CLIENT LIST", "redlock nodes -nodes a,b,d", "redis-cli -h c CLIENT LIST"} {
+			status, out := p.types(command)
+			require.Equal(t, exitOK, status, "%s: %s", command, out)
+			if strings.Contains(command, "CLIENT") {
+				require.Contains(t, out, " name=")
+			}
+		}
+		require.Empty(t, p.untyped)
+	})
+	t.Run("Fenced fleets", func(t *testing.T) {
+		const all = "-nodes a,b,c -max-ttl 1m"
+		p := begin(t, "Fenced fleets", "a", "b", "c", "d", "c2")
+		p.works("redlock fence init "+all, "votes", 2)
+		p.works("redlock fence status "+all, "votes", 3)
+		p.works("redlock fence status "+all, "votes", 3)
+		p.flush("a,b")
+		require.NoError(t, p.names["c"].Kill())
+		status, out := p.run("redlock fence recover " + all + " -at-least 1790000000000000")
+		require.NotEqual(t, exitOK, status)
+		require.Contains(t, out, p.names["c"].Addr()+" may remember")
+		require.NoError(t, p.names["c"].Restart())
+		p.works("redlock fence recover "+all+" -at-least 1790000000000000", "votes", 2)
+		p.works("redlock fence status "+all, "votes", 3)
+		const change = "-nodes a,b,c -next-nodes a,b,d -max-ttl 1m"
+		p.works("redlock fence status "+change, " now ", 2)
+		p.works("redlock fence change "+change, " next ", 2)
+		_, out = p.types("redis-cli -h a ZRANGE redlock:fence 0 0")
+		require.Contains(t, out, "active:nodes-")
+		p.flush("a,b,c,d") // for the next procedure
+		status, out = p.run("redlock fence init " + all)
+		require.Equal(t, exitOK, status, out)
+		p.works("redlock fence change -nodes a,b,c -next-nodes a,b", " next ", 2)
+		_, out = p.types("redis-cli -h c DEL redlock:fence")
+		require.Contains(t, out, ":1")
+		p.works("redlock fence change -nodes a,b -next-nodes a,b,c2", " next ", 2)
+		require.Empty(t, p.untyped)
+	})
+	t.Run("Groups", func(t *testing.T) {
+		const now = "-nodes 'a1,a2,a3;b1,b2,b3'"
+		const both = now + " -next-nodes 'a1,a2,a3;b1,b2,b3;c1,c2,c3'"
+		p := begin(t, "Groups", "a1", "a2", "a3", "b1", "b2", "b3", "c1", "c2", "c3")
+		status, out := p.types("redlock nodes " + both)
+		require.Equal(t, exitOK, status, out)
+		status, out = p.run("redlock fence init " + now)
+		require.Equal(t, exitOK, status, out)
+		p.works("redlock fence init "+both, "votes", 6)
+		p.works("redlock fence change "+both, " next ", 6)
+		require.Empty(t, p.untyped)
+	})
+	t.Run("contents", func(t *testing.T) {
+		all, _ := manual(t, "Servers")
+		head, _, _ := strings.Cut(all, "\n## ")
+		var chapters, listed []string
+		for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(all, -1) {
+			chapters = append(chapters, m[1])
+		}
+		for _, m := range regexp.MustCompile(`\[([^\]]+)\]\(#`).FindAllStringSubmatch(head, -1) {
+			listed = append(listed, m[1])
+		}
+		require.Equal(t, chapters, listed)
+	})
 }
