@@ -446,6 +446,12 @@ func (c *Contender) Ask(now time.Duration) bool {
 	return !c.gap.isOpen(now)
 }
 
+// Apart has the gaps of a lock that is one of n, of which some callers want any, come at other times than those of
+// the others. It is the one at a place, from 0.
+func (c *Contender) Apart(place, n int) {
+	c.gap.apart = (GapInterval + GapLength) * time.Duration(place) / time.Duration(n)
+}
+
 // Attempts is how many attempts in a row have failed.
 func (c *Contender) Attempts() int { return c.attempts }
 

@@ -37,6 +37,8 @@ type gap struct {
 	open   time.Duration // the present one lasts until then
 	watch  bool          // a node tracks the key in the present one
 	used   bool          // another has taken the lock in the present or the last one
+	apart  time.Duration // the first one comes so much earlier
+	later  bool          // it has been
 
 	// Of a process that polls. All that poll leave gaps, each after a short turn.
 	polls  bool
@@ -48,13 +50,15 @@ type gap struct {
 // granted counts a grant.
 func (g *gap) granted(now time.Duration) {
 	if g.idle != 0 && now-g.idle >= GapLength {
-		g.grants = 0 // clients that poll have had their turn
+		g.grants, g.later = 0, false // clients that poll have had their turn
 	}
 	g.idle, g.watch = 0, false
 	if g.grants++; g.grants > 1 {
 		return
 	}
-	g.next = now + g.interval()
+	if g.next = now + g.interval(); !g.later {
+		g.next -= g.apart
+	}
 	if g.polls {
 		g.waited = (g.waited + min(now-g.open, maxAway)) / 2
 		if g.turn = min(max(2*g.turn, pollTurn), GapInterval); now < g.rivals {
@@ -100,7 +104,7 @@ func (g *gap) begin(now time.Duration) {
 	if g.polls && now < g.rivals { // so that all have a turn: longer, the more there are
 		long = max(long, min(3*g.waited, maxAway))
 	}
-	*g = gap{open: now + long, polls: g.polls, rivals: g.rivals, turn: g.turn, waited: g.waited}
+	*g = gap{open: now + long, apart: g.apart, later: true, polls: g.polls, rivals: g.rivals, turn: g.turn, waited: g.waited}
 }
 
 // postpone has the next gap come after left: another process of the queue has left one.

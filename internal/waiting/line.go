@@ -35,7 +35,7 @@ type line struct {
 	denied    time.Duration // until when the last attempt counts as a denial
 
 	first, last *Waiter
-	len         int
+	len, places int // waiters, and those of choices among them
 }
 
 // push puts w at the end.
@@ -47,7 +47,7 @@ func (l *line) push(w *Waiter) {
 		l.last.next = w
 	}
 	l.last = w
-	l.len++
+	l.count(w, 1)
 }
 
 // remove takes w out.
@@ -63,7 +63,26 @@ func (l *line) remove(w *Waiter) {
 		w.next.prev = w.prev
 	}
 	w.line, w.prev, w.next = nil, nil, nil
-	l.len--
+	l.count(w, -1)
+}
+
+// count counts a waiter that has come, or left.
+func (l *line) count(w *Waiter, d int) {
+	if l.len += d; w.place != nil {
+		l.places += d
+	}
+}
+
+// callers is how many wait here: of those of a choice, its share.
+func (l *line) callers() (n int) {
+	n = l.len
+	for w, places := l.first, l.places; places > 0; w = w.next {
+		if w.place != nil {
+			n += w.place.choice.share() - 1
+			places--
+		}
+	}
+	return n
 }
 
 // actor is the one that acts for the line: the first with a goroutine that is not in user code.
@@ -106,9 +125,10 @@ func (l *line) isTaken(now time.Duration) bool { return now < l.held || now < l.
 func (l *line) won(w *Waiter, s *contention.Surroundings, until time.Duration, denied quorum.Set) {
 	l.contender.Won(s, denied)
 	l.held, l.passes = until, maxPasses-1
-	others := l.len - 1
-	if w.place != nil && w.line == l {
-		others += w.place.choice.share()
+	others := l.callers()
+	if w.place == nil {
+		others--
+	} else if w.line == l {
 		l.toEnd(w)
 	}
 	if l.contender.Others() > 0 {
@@ -178,7 +198,7 @@ func (l *line) pushed(node int, ofLock bool) (vacant bool) {
 	if ofLock {
 		matters = l.contender.Pushed(node)
 	} else if matters = l.contender.Rung(node); matters {
-		l.passes = min(l.passes, l.len)
+		l.passes = min(l.passes, l.callers())
 	}
 	if !matters {
 		return false

@@ -61,6 +61,9 @@ func (w *Waiter) stand(denied quorum.Set, last error) {
 	w.look, w.stood = clock.Never, l.cfg.Clock.Now()
 	line.push(w)
 	line.attempted(w.stood, last)
+	if p := w.place; p != nil {
+		line.contender.Apart(p.at, len(p.choice.places))
+	}
 	if isNew && (denied != 0 || last != nil && last != engine.ErrTaken) { // else it may be old news to the first, which watches the key since
 		around := l.around(line)
 		line.contender.Refused(&around, denied)
@@ -222,7 +225,7 @@ func (w *Waiter) act(step contention.Step, done <-chan struct{}) {
 				l.contender.Failed(s, step.Node)
 			default:
 				if l.contender.Entered(s, step.Node, e); e.Others > 0 {
-					l.passes = min(l.passes, l.len)
+					l.passes = min(l.passes, l.callers())
 				}
 			}
 		})
