@@ -145,7 +145,7 @@ func TestErrorsAreDisjoint(t *testing.T) {
 			requireOnly(t, err, redlock.ErrClosed)
 		})
 	}
-	t.Run("others", func(t *testing.T) {
+	cluster.Run(t, "others", func(t *testing.T) {
 		r := cluster.New(t, 3)
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		_, err := r.TryAcquire(t.Context(), "k", ttl)
@@ -174,28 +174,30 @@ func TestErrorsAreDisjoint(t *testing.T) {
 // TestErrorTexts: each has what happened, with the figures that a person needs, and
 // names a node once.
 func TestErrorTexts(t *testing.T) {
-	text := func(err error) string { return fmt.Sprint(err) }
-	r := cluster.New(t, 3, cluster.NodeTimeout(50*time.Millisecond))
-	l := cluster.MustAcquire(t, r.Client, "held", ttl)
-	r.Servers[0].Hang()
-	r.Servers[2].ErrorReply("SET", "OOM command not allowed", 0)
-	_, err := r.TryAcquire(t.Context(), "k", ttl)
-	require.Equal(t, "redlock: no quorum (2 of 3 nodes failed: "+r.Servers[0].Addr()+" no answer within 50ms (NodeTimeout), "+
-		r.Servers[2].Addr()+" OOM command not allowed)", text(err))
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	_, err = r.Acquire(ctx, "orders:\n42", ttl)
-	require.Regexp(t, `^redlock: gave up on "orders:\\n42" after \d+ attempts? in \d+ms: no quorum \(2 of 3 nodes failed: .*\); context deadline exceeded$`, text(err))
-	r.Servers[2].Hang()
-	require.Contains(t, text(l.Release(t.Context())), "ErrNotHeld from another Release means done")
+	cluster.Virtually(t, func(t *testing.T) {
+		text := func(err error) string { return fmt.Sprint(err) }
+		r := cluster.New(t, 3, cluster.NodeTimeout(50*time.Millisecond))
+		l := cluster.MustAcquire(t, r.Client, "held", ttl)
+		r.Servers[0].Hang()
+		r.Servers[2].ErrorReply("SET", "OOM command not allowed", 0)
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.Equal(t, "redlock: no quorum (2 of 3 nodes failed: "+r.Servers[0].Addr()+" no answer within 50ms (NodeTimeout), "+
+			r.Servers[2].Addr()+" OOM command not allowed)", text(err))
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		_, err = r.Acquire(ctx, "orders:\n42", ttl)
+		require.Regexp(t, `^redlock: gave up on "orders:\\n42" after \d+ attempts? in \d+ms: no quorum \(2 of 3 nodes failed: .*\); context deadline exceeded$`, text(err))
+		r.Servers[2].Hang()
+		require.Contains(t, text(l.Release(t.Context())), "ErrNotHeld from another Release means done")
 
-	guarded := cluster.New(t, 1, func(c *redlock.Config) { c.MaxTTL = time.Hour })
-	_, err = guarded.TryAcquire(t.Context(), "k", ttl)
-	require.ErrorIs(t, err, conn.ErrQuarantined)
-	require.Regexp(t, `up for \d+s, MaxTTL is 1h0m0s: no vote for 1h0m\d+s`, text(err))
-	_, err = guarded.TryAcquire(t.Context(), "k", 2*time.Hour)
-	require.Equal(t, "redlock: ttl is 2h0m0s, from 10ms to 1h0m0s (MaxTTL) are allowed", text(err))
+		guarded := cluster.New(t, 1, func(c *redlock.Config) { c.MaxTTL = time.Hour })
+		_, err = guarded.TryAcquire(t.Context(), "k", ttl)
+		require.ErrorIs(t, err, conn.ErrQuarantined)
+		require.Regexp(t, `up for \d+s, MaxTTL is 1h0m0s: no vote for 1h0m\d+s`, text(err))
+		_, err = guarded.TryAcquire(t.Context(), "k", 2*time.Hour)
+		require.Equal(t, "redlock: ttl is 2h0m0s, from 10ms to 1h0m0s (MaxTTL) are allowed", text(err))
 
-	hole := cluster.New(t, 1, func(c *redlock.Config) { c.DialTimeout, c.Dialer = 30*time.Millisecond, blackHole })
-	require.Contains(t, text(cluster.IsReady(hole)), "no answer within 30ms (DialTimeout)")
+		hole := cluster.New(t, 1, func(c *redlock.Config) { c.DialTimeout, c.Dialer = 30*time.Millisecond, blackHole })
+		require.Contains(t, text(cluster.IsReady(hole)), "no answer within 30ms (DialTimeout)")
+	})
 }

@@ -18,10 +18,10 @@ import (
 // TestQuorumError shows how each node voted up to the verdict, where the ones
 // that failed are, and why they did.
 func TestQuorumError(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 7)
 		servers[1].Down()
-		r := cluster.Of(t, servers, cluster.Portable(portable), cluster.NodeTimeout(200*time.Millisecond))
+		r := cluster.Of(t, servers, cluster.NodeTimeout(200*time.Millisecond))
 		servers[2].ErrorReply("SET", "READONLY You can't write against a read only replica.", 0)
 		servers[3].DropConn("SET", 0)
 		servers[4].Hang()
@@ -43,7 +43,7 @@ func TestQuorumError(t *testing.T) {
 			require.ErrorContains(t, failed.Err, why)
 			require.Equal(t, 1, strings.Count(err.Error(), failed.Addr), "%v", err)
 		}
-		require.ErrorContains(t, err, "redlock: no quorum (4 of 7 nodes failed: "+servers[1].Addr()+" connect: connection refused, ")
+		require.ErrorContains(t, err, "redlock: no quorum (4 of 7 nodes failed: "+servers[1].Addr()+" connection refused, ")
 		var node redlock.NodeError
 		require.True(t, errors.As(err, &node))
 		require.Equal(t, 1, node.Node)
