@@ -94,7 +94,7 @@ func check(t *testing.T, w *world) {
 			t.Parallel()
 		}
 		if testkit.Race { // it has one goroutine; CI runs the whole without the race detector
-			w.limit = 20_000
+			w.limit = 5_000
 		}
 		from := time.Now()
 		r := w.search()

@@ -17,13 +17,13 @@ import (
 // at most.
 var bursts = []scenario{
 	{"a burst at slow nodes", 3, func(s *stage) {
-		newPaced(s, 200*time.Microsecond, 40*time.Microsecond).burst(3000)
+		newPaced(s, 200*time.Microsecond, 40*time.Microsecond).burst(2000)
 	}},
 	{"a burst over a slow network", 3, func(s *stage) {
 		newPaced(s, 20*time.Millisecond, 10*time.Microsecond).burst(6000)
 	}},
 	{"a burst over a slow network at slow nodes", 3, func(s *stage) {
-		newPaced(s, 20*time.Millisecond, 200*time.Microsecond).burst(8000)
+		newPaced(s, 20*time.Millisecond, 200*time.Microsecond).burst(3000)
 	}},
 	// Nodes that the burst starves are silent. The pause is taken for the round trip, and then the nodes become slower.
 	{"a burst in a pause", 3, func(s *stage) {
@@ -40,7 +40,7 @@ var bursts = []scenario{
 	// A client follows nodes that become slower, and does not stay slow.
 	{"bursts at another pace", 3, func(s *stage) {
 		p := newPaced(s, 2*time.Millisecond, 0)
-		for _, each := range []time.Duration{4, 12, 36, 100, 4} {
+		for _, each := range []time.Duration{12, 36, 100, 12} {
 			each *= time.Microsecond
 			p.each.Store(int64(each))
 			p.burst(int(60 * time.Millisecond / each))

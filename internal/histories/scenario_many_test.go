@@ -16,7 +16,7 @@ import (
 // many are scenarios of a client that waits for more keys than it asks a quorum about each second.
 var many = []scenario{
 	// A release that one node has missed delays no caller for long, whichever node its process watches.
-	{"leftover on one node, of many keys", 3, func(s *stage) { s.leftovers(2000, 1500*time.Millisecond) }},
+	{"leftover on one node, of many keys", 3, func(s *stage) { s.leftovers(1000, 1500*time.Millisecond) }},
 	{"leftover on one node, of very many keys", 3, func(s *stage) {
 		if testkit.Long() {
 			s.leftovers(8000, 2500*time.Millisecond)
@@ -38,7 +38,7 @@ func (s *stage) shared() {
 	for _, server := range s.Servers {
 		server.Deny("client|tracking")
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
 	defer cancel()
 	var all sync.WaitGroup
 	for range pollers {
@@ -65,7 +65,7 @@ func (s *stage) shared() {
 
 // flushes has others flush another database of all nodes, again and again.
 func (s *stage) flushes() {
-	const n, long = 500, 10 * time.Second
+	const n, long = 500, 5 * time.Second
 	c := s.Client()
 	for i := range n {
 		key := fmt.Sprint("k", i)
