@@ -299,7 +299,11 @@ func Permits(name string, n int) []string { return router.Permits(name, n) }
 
 // Do acquires the lock on key as Acquire does, calls f with a context as that of [Lock.KeepAlive], and releases the
 // lock in every case, also a panic of f. It returns the error of Acquire, or that of f, joined with a [LostError] if
-// the lock was lost meanwhile (errors.Join). A release without a result is no error. ttl is 30 ms at least.
+// the lock was seen to be lost before f returned (errors.Join). ttl is 30 ms at least.
+//
+// Do does not wait for its release. When it returns the release is sent, or follows the batch under way, before all that
+// is submitted later for key; Close and Shutdown wait for it. A key that was deleted at the nodes after the last renewal
+// is not noticed.
 //
 // With the context of a lock on key that this client holds, such as that of a Do around it, Do would wait for
 // itself: that is ErrArgument.
@@ -749,7 +753,8 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 // to that caller. A goroutine of the client calls the others, and Attempt and LockLost for an [Op] and extensions in the
 // background, as it does Op.Done: one that blocks delays others by 20 ms at most; a panic is recovered and logged.
 type Hooks struct {
-	// Attempt is called for each attempt that Stats counts, with the votes on the key that decided it.
+	// Attempt is called for each attempt that Stats counts, with the votes on the key that decided it. It is not called
+	// for a release that no caller waits for, as those of ReleaseAsync and Do.
 	Attempt func(Attempt)
 	// Acquire is called for each Acquire, AcquireAll and Do that made an attempt, when it ends.
 	Acquire func(Acquisition)

@@ -148,7 +148,7 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 		"lost, and not noticed": {f: func(t *testing.T, d doing) error {
 			delete(d)
 			return nil
-		}, errs: []error{redlock.ErrNotHeld}, lost: true},
+		}}, // the release is not waited for
 		"out of reach": {f: func(t *testing.T, d doing) error {
 			for _, s := range d.Servers {
 				s.Mute()
@@ -207,6 +207,35 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 			}
 		})
 	}
+}
+
+// TestDoDoesNotWaitForItsRelease: it is on its way when Do returns, what follows on the key comes after it, and Close
+// sends what is left.
+func TestDoDoesNotWaitForItsRelease(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const trip = 20 * time.Millisecond
+		r := cluster.New(t, 3)
+		var left time.Time
+		require.NoError(t, r.Do(t.Context(), "k", ttl, func(context.Context) error {
+			time.Sleep(6 * time.Millisecond) // between two ticks of the watchdog
+			return nil
+		}))
+		time.Sleep(200 * time.Microsecond)
+		require.Zero(t, r.Holders("k"))
+		for range 2 { // after the other in the queue, since the window is small
+			require.NoError(t, r.TryDo(t.Context(), "k", ttl, func(context.Context) error {
+				for _, s := range r.Servers {
+					s.Delay(trip)
+				}
+				left = time.Now()
+				return nil
+			}))
+			require.Equal(t, left, time.Now())
+		}
+		require.NoError(t, r.Close())
+		r.AwaitEmpty(t)
+		require.EqualValues(t, 3, r.Stats().Release.Won)
+	})
 }
 
 // TestDoReleasesWhileBusy: also where no more operations may wait.

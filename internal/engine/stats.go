@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/metrics"
 	"github.com/redlock-go/redlock/quorum"
@@ -108,7 +109,7 @@ func (e *Engine) noteOp(op *Op, err error) {
 // ended. They are queued together: all of them or, with ErrClosed, none. HasRoom comes
 // before.
 func (e *Engine) Leave(calls ...*Call) error {
-	if err := e.queueReleases(calls, false); err != nil {
+	if err := e.queueReleases(calls, false, nil); err != nil {
 		return err
 	}
 	for _, c := range calls {
@@ -118,14 +119,16 @@ func (e *Engine) Leave(calls ...*Call) error {
 	return nil
 }
 
-// Discard queues the releases of one lock for which its holder does not wait, unless the
-// engine is closed; DriveSoon sends them. Their number is bounded by that of the locks which
-// are held, and Config.MaxWaiting does not hold for them.
-func (e *Engine) Discard(calls ...*Call) { _ = e.queueReleases(calls, true) }
+// Discard queues the releases of one lock for which its holder does not wait, and behind them, if it is not nil,
+// the acquire of another caller: all of them or, with ErrClosed, none. Drive or DriveSoon sends them. Their number is
+// bounded by that of the locks which are held, and Config.MaxWaiting does not hold for them.
+func (e *Engine) Discard(along *Call, calls ...*Call) error {
+	return e.queueReleases(calls, true, along)
+}
 
 // queueReleases queues a cleanup in the place of each release, or none of them. Those that
 // are discarded count as releases when they have ended.
-func (e *Engine) queueReleases(calls []*Call, discard bool) error {
+func (e *Engine) queueReleases(calls []*Call, discard bool, along *Call) error {
 	now := e.clock.Now()
 	var l list
 	for _, c := range calls {
@@ -134,12 +137,23 @@ func (e *Engine) queueReleases(calls []*Call, discard bool) error {
 		own.released = discard
 		l.push(&own.Op)
 	}
+	if along != nil {
+		along.over = false
+		along.Reserve() // it is idle
+		along.begin(now)
+		l.push(&along.Op)
+		e.depth.Add(1)
+	}
 	err := e.queue.pushAll(l, unbounded)
 	if err == nil {
 		return nil
 	}
+	if along != nil {
+		e.depth.Add(-1)
+	}
 	for op := l.pop(); op != nil; op = l.pop() {
 		e.noteOp(op, err)
+		op.Err, op.Until = err, clock.Never
 		op.advance(idle)
 		op.Done.Complete(op)
 	}

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -207,17 +208,27 @@ func (c *Calls) Leave() (op *engine.Op, unsent bool, err error) {
 }
 
 // Discard is Leave for a caller that does not look at the result, which is counted when the
-// first key has one.
-func (c *Calls) Discard() {
+// first key has one. What is queued so may be sent a little later, with the next operation.
+func (c *Calls) Discard(along *engine.Call) error {
+	return c.queue(along, (*engine.Engine).DriveSoon)
+}
+
+// Send is Discard at once: when it returns the releases are sent, or follow the batch under way.
+func (c *Calls) Send(along *engine.Call) error {
+	return c.queue(along, (*engine.Engine).Drive)
+}
+
+func (c *Calls) queue(along *engine.Call, drive func(*engine.Engine)) (err error) {
 	c.First().Part = false
 	if c.one != nil {
-		c.home.engine.Discard(c.one)
-		c.home.engine.DriveSoon()
+		err = c.home.engine.Discard(along, c.one)
+		drive(c.home.engine)
 	}
 	for _, p := range c.parts {
-		p.site.engine.Discard(p.calls...)
-		p.site.engine.DriveSoon()
+		err = cmp.Or(p.site.engine.Discard(nil, p.calls...), err)
+		drive(p.site.engine)
 	}
+	return err
 }
 
 // Rollback releases what was acquired, since err is the result of the whole.

@@ -22,7 +22,8 @@ type Doing struct {
 	Acquire func(context.Context) (Handle, error)
 }
 
-// Do calls f with a context that ends with the lock that d brings. It releases the lock in every case.
+// Do calls f with a context that ends with the lock that d brings. It releases the lock in every case, and does not wait
+// for the nodes: what it reports as lost was seen before.
 func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) (err error) {
 	if d.TTL < renewal.MinTTL {
 		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", d.TTL, d.Name, renewal.MinTTL)
@@ -38,32 +39,26 @@ func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) 
 	if err != nil {
 		return err
 	}
-	asked := false
+	left := false
 	defer func() {
-		if !asked { // the client is busy, or ctx, which is user code, has panicked
+		if !left { // ctx or Rand, which are user code, has panicked
 			h.ReleaseAsync()
 		}
 	}()
 	kept := h.KeepAlive(ctx)
-	returned := false
 	defer func() {
 		lost := kept.Lost()
 		kept.Stop()
-		released := h.Release(ctx)
-		asked = released != engine.ErrBusy
-		switch {
-		case lost == engine.ErrClosed && released == nil: // the client shuts down, and f had the lock to its end
+		unsent := h.leave((*Calls).Send)
+		left = true
+		if lost == engine.ErrClosed && unsent == nil { // the client shuts down, and f had the lock to its end
 			lost = nil
-		case released == engine.ErrNotHeld && lost == nil && returned:
-			lost = released
 		}
 		if lost != nil {
 			err = errors.Join(err, g.cfg.LostError(strings.Clone(h.Key()), lost))
 		}
 	}()
-	err = f(kept)
-	returned = true
-	return err
+	return f(kept)
 }
 
 // heldAround is a key of d if ctx belongs to a lock on it that this client holds, or "". Where any of several is enough, it

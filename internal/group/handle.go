@@ -177,8 +177,8 @@ func (h Handle) Release(ctx context.Context) error {
 	defer c.Free()
 	ended := ctx.Err()
 	var along fresh
-	if awaited, _ := g.lines.Look(s.Key); awaited && s.Several() == nil && ended == nil {
-		along, _ = g.fresh(new(fencing.Proposal)) // before the release is noted: user code may panic
+	if ended == nil {
+		along = h.along(&s)
 	}
 	absent, ok := g.keeper.Releasing(h.hold)
 	if !ok { // another caller has released it since, or has passed it on
@@ -227,11 +227,9 @@ func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 // the acquire of the first that waits for the lock is sent along, if there is room for both. The
 // line learns of it on every path, and before a hook is called, which may block.
 func (h Handle) release(ctx context.Context, c *Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
-	if along != (fresh{}) {
-		if next := h.group.lines.Along(s.Key, along.token, along.block); next != nil {
-			if op, unsent, err = c.DoWith(ctx, next); err != engine.ErrBusy {
-				return op, unsent, err
-			}
+	if next := h.next(s, along); next != nil {
+		if op, unsent, err = c.DoWith(ctx, next); err != engine.ErrBusy {
+			return op, unsent, err
 		}
 	}
 	defer h.group.freed(s)
@@ -241,30 +239,57 @@ func (h Handle) release(ctx context.Context, c *Calls, leaves bool, s *holding.S
 	return c.Do(ctx)
 }
 
+// along is what an acquire needs that is sent along with the release of h, where some caller waits for the lock. It is made
+// before the release is noted: user code may panic.
+func (h Handle) along(s *holding.State) (f fresh) {
+	if awaited, _ := h.group.lines.Look(s.Key); awaited && s.Several() == nil {
+		f, _ = h.group.fresh(new(fencing.Proposal))
+	}
+	return f
+}
+
+// next is the acquire of the first that waits for the lock of h, to be sent along with its release, or nil.
+func (h Handle) next(s *holding.State, along fresh) *engine.Call {
+	if along == (fresh{}) {
+		return nil
+	}
+	return h.group.lines.Along(s.Key, along.token, along.block)
+}
+
 // ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
-func (h Handle) ReleaseAsync() {
+func (h Handle) ReleaseAsync() { _ = h.leave((*Calls).Discard) }
+
+// leave is ReleaseAsync, by a function that queues the release, and with it the acquire of the first that waits for
+// the lock, or nil. The error is ErrClosed: then no node learns of it.
+func (h Handle) leave(discard func(*Calls, *engine.Call) error) error {
 	s, ok := h.hold.State()
 	if !ok {
-		return
+		return nil
 	}
 	g := h.group
 	if s.Kept {
 		g.keeper.Stop(h.hold)
 	}
 	if g.lines.Pass(h.hold, &s) {
-		return
+		return nil
 	}
-	defer g.freed(&s)
 	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.tail)
 	if err != nil {
-		return
+		g.freed(&s)
+		return err
 	}
 	defer c.Free()
+	along := h.along(&s)
 	absent, _ := g.keeper.Releasing(h.hold) // End reports whether the lock was still there
 	c.About(s.Token, fencing.Block{}, absent)
-	if h.hold.End() { // of several callers one sends it
-		c.Discard()
+	if !h.hold.End() { // of several callers one sends it
+		return nil
 	}
+	next := h.next(&s, along)
+	if next == nil {
+		defer g.freed(&s)
+	}
+	return discard(&c, next)
 }
 
 // freed notes that a lock has no holder in this process any more.
