@@ -66,7 +66,7 @@ func (p *page) hooks() redlock.Hooks {
 func (p *page) record(what, key string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := trouble{time.Now(), what, key, fmt.Sprint(err), 1}
+	t := trouble{At: time.Now(), What: what, Key: key, Reason: fmt.Sprint(err), Times: 1}
 	if n := len(p.troubles); n > 0 && p.troubles[n-1].What == what && p.troubles[n-1].Reason == t.Reason {
 		t.Times += p.troubles[n-1].Times
 		p.troubles = p.troubles[:n-1]
@@ -80,8 +80,8 @@ func (p *page) sample(now time.Time, s redlock.Stats, commands uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.samples = append(p.samples, sample{
-		now, float64(s.Acquire.Won + s.HandedOver), float64(s.Acquire.Denied), float64(s.Acquire.NoQuorum + s.Acquire.Expired),
-		float64(commands), float64(s.InLine),
+		at: now, granted: float64(s.Acquire.Won + s.HandedOver), taken: float64(s.Acquire.Denied),
+		failed: float64(s.Acquire.NoQuorum + s.Acquire.Expired), commands: float64(commands), wait: float64(s.InLine),
 	})
 	p.samples = slices.Delete(p.samples, 0, max(0, len(p.samples)-maxSamples))
 }
