@@ -115,7 +115,7 @@ func holders(servers []*fakeredis.Server, key string) (n int) {
 }
 
 // TestNodesStatus: on a healthy fleet of any kind it is 0, also where the first answers are late. It is 69 where too few may
-// vote, and where a fenced fleet that has just started is not initialized.
+// vote, and where a fenced fleet that has just started is not initialized, or has forgotten. An act that is refused says so too.
 func TestNodesStatus(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	young := " -nodes " + strings.Join(fakeredis.Addrs(servers), ",")
@@ -145,6 +145,13 @@ func TestNodesStatus(t *testing.T) {
 	servers[0].Flush()
 	servers[1].Flush()
 	require.Equal(t, 2, strings.Count(on(exitNoQuorum, "nodes -fenced -max-ttl 1s"), "  no vote"))
+	on(exitNoQuorum, "fence status -max-ttl 1s")
+	on(exitUsage, "fence change -max-ttl 1s")
+	on(exitUsage, "fence recover -max-ttl 1s")
+	on(exitNoQuorum, "fence change -max-ttl 1s -next-max-ttl 2s")
+	on(exitUsage, "fence recover -max-ttl 1s -at-least 1") // beside a change
+	servers[2].Down()
+	on(exitFailed, "fence recover -max-ttl 1s -next-max-ttl 2s -at-least 1")
 }
 
 // TestServe: what it says when it listens, and that it ends in order.
