@@ -135,22 +135,22 @@ func (c *Client) advance(r *recovery, ring func(), by *View) (pause time.Duratio
 
 // answered takes the answer to the present request.
 func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
-	request, before, name := r.request, r.Due(), c.cfg.Nodes[r.request.Node]
+	request, before, name := r.request, r.Due, c.cfg.Nodes[r.request.Node]
 	now := c.cfg.Clock.Now()
 	r.Answered(request, a, err == nil, now)
 	if request.Verb == fencing.NoticeVerb {
 		c.mu.Lock()
-		c.due[r.node] = r.Due()
+		c.due[r.node] = r.Due
 		c.mu.Unlock()
 	}
-	switch left := r.Due() - now; {
+	switch left := r.Due - now; {
 	case err != nil:
 		if request.Verb == fencing.ReadVerb {
 			r.failed = fmt.Errorf("%s: %w", name, err)
 		}
 	case request.Verb == fencing.RejoinVerb && a.Code == fencing.OK:
 		c.log(slog.LevelInfo, "redlock: node has its fenced vote back", "node", name, "floor", request.Floor)
-	case left > 0 && r.Due() != before:
+	case left > 0 && r.Due != before:
 		c.cfg.Forgot(r.node)
 	}
 }

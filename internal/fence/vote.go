@@ -113,7 +113,7 @@ func (v *View) turn(answers bell) (pause time.Duration, err error) {
 	for node := range v.all {
 		r := &v.all[node]
 		again := c.advance(r, answers.ring, v)
-		switch nonce := r.Nonce(); {
+		switch nonce := r.Nonce; {
 		case r.Finished():
 			c.voting(node, r.connection)
 			votes.Add(node)
@@ -122,7 +122,7 @@ func (v *View) turn(answers bell) (pause time.Duration, err error) {
 		case v.alone && c.fleet.IsOther(nonce):
 			v.done = true
 			return pause, c.changing(fencing.NonceFleet(nonce), quorum.Only(node))
-		case nonce != v.Nonces[node] && v.alone && r.IsGiven():
+		case nonce != v.Nonces[node] && v.alone && r.Given != "":
 			*r = c.recovery(node)
 		}
 		if c.cfg.IsUp(node) {

@@ -22,15 +22,15 @@ const (
 // with a Rejoin of its own, and each may stop at any point. It is a plain value: time is
 // handed in, on any clock that counts elapsed time, suspension included.
 type Rejoin struct {
+	Nonce string        // the one that everything after NOTICE is bound to
+	Due   time.Duration // when the quarantine ends
+	Floor uint64        // the largest token that was learned
+	Given string        // what the marker is to name, by an operator, with the floor: nothing is read
+
 	fleet Fleet
 	node  int
 	step  Step
-	nonce string
-	due   time.Duration
-	floor uint64
-
 	read  Memory
-	given string // what the marker is to name, by an operator, with the floor: nothing is read
 }
 
 // BeginRejoin is for a node that answered Amnesia.
@@ -40,11 +40,8 @@ func BeginRejoin(f Fleet, node int) Rejoin { return Rejoin{fleet: f, node: node}
 // fleet, and where too many nodes have forgotten. The steps are the same, the quarantine included,
 // but for the reads: the floor is [InitFloor].
 func BeginInit(f Fleet, node int, names string) Rejoin {
-	return Rejoin{fleet: f, node: node, given: names}
+	return Rejoin{fleet: f, node: node, Given: names}
 }
-
-// IsGiven reports whether an operator gives the node its vote.
-func (r *Rejoin) IsGiven() bool { return r.given != "" }
 
 // InitFloor is the floor that an operator's call gives, once the quarantine is over. atLeast
 // is not less than any token of a lock that was granted before it, and blocks have k tokens:
@@ -57,7 +54,7 @@ func InitFloor(atLeast uint64, k int, shown, now uint64) uint64 {
 
 // Next returns the next step at the time now.
 func (r *Rejoin) Next(now time.Duration) Step {
-	if r.step == WaitUntil && now >= r.due {
+	if r.step == WaitUntil && now >= r.Due {
 		r.step = SendReads
 	}
 	if r.step == SendReads && r.Fleet() != "" {
@@ -68,20 +65,11 @@ func (r *Rejoin) Next(now time.Duration) Step {
 
 // Fleet is what the node's marker is to name, or empty while too few nodes have been read.
 func (r *Rejoin) Fleet() string {
-	if r.given != "" {
-		return r.given
+	if r.Given != "" {
+		return r.Given
 	}
 	return r.read.Names(&r.fleet)
 }
-
-// Due is when the quarantine ends.
-func (r *Rejoin) Due() time.Duration { return r.due }
-
-// Nonce is the one that everything after NOTICE is bound to.
-func (r *Rejoin) Nonce() string { return r.nonce }
-
-// Floor is the largest token that was learned.
-func (r *Rejoin) Floor() uint64 { return r.floor }
 
 // Unread is the nodes that may still be read.
 func (r *Rejoin) Unread() quorum.Set {
@@ -98,9 +86,9 @@ func (r *Rejoin) Noticed(a Answer, received time.Duration) {
 		r.step = Finished
 	case a.Code != Amnesia || a.Text == "":
 		r.Drop()
-	case r.step == SendNotice || a.Text != r.nonce:
+	case r.step == SendNotice || a.Text != r.Nonce:
 		r.Drop()
-		r.step, r.nonce, r.due = WaitUntil, a.Text, received+r.fleet.Quarantine
+		r.step, r.Nonce, r.Due = WaitUntil, a.Text, received+r.fleet.Quarantine
 	}
 }
 
@@ -108,11 +96,11 @@ func (r *Rejoin) Noticed(a Answer, received time.Duration) {
 // nonce. An answer for an earlier nonce, or before the quarantine's end, counts nothing:
 // the node that was read may have given a vote since, to an attempt that is still counted.
 func (r *Rejoin) Learned(nonce string, node int, a Answer) {
-	if r.step != SendReads || nonce != r.nonce || a.Code != OK || a.Token > MaxToken || node == r.node {
+	if r.step != SendReads || nonce != r.Nonce || a.Code != OK || a.Token > MaxToken || node == r.node {
 		return
 	}
 	r.read.Add(&r.fleet, node, ParseMarker(a.Text))
-	r.floor = max(r.floor, a.Token)
+	r.Floor = max(r.Floor, a.Token)
 }
 
 // Rejoined takes the reply to REJOIN.
@@ -127,4 +115,4 @@ func (r *Rejoin) Rejoined(a Answer, received time.Duration) {
 
 // Drop goes back to the beginning: the node has another nonce, or REJOIN got no reply. A
 // REJOIN is never sent again, and reads are never used for another nonce.
-func (r *Rejoin) Drop() { *r = Rejoin{fleet: r.fleet, node: r.node, given: r.given} }
+func (r *Rejoin) Drop() { *r = Rejoin{fleet: r.fleet, node: r.node, Given: r.Given} }

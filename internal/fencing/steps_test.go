@@ -381,7 +381,7 @@ func (m *stepper) read(r, j int) {
 	rejoin.Learned(k.nonce(), j, answer)
 	x := m.add(reads, r, j)
 	c := &x.after.clients[r]
-	c.floor = uint8(rejoin.floor)
+	c.floor = uint8(rejoin.Floor)
 	names := slices.Index(fleetNames[:], ParseMarker(answer.Text).Me.Fleet)
 	if names < 0 { // sealed on the way back
 		names = namesBoth

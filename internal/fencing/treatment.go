@@ -81,9 +81,9 @@ func (t *Treatment) Next(now time.Duration, nonce string, voting quorum.Set) (r 
 		}
 		node := left.Least()
 		t.tried.Add(node)
-		return Request{Node: node, Verb: ReadVerb, Nonce: t.nonce}, 0
+		return Request{Node: node, Verb: ReadVerb, Nonce: t.Nonce}, 0
 	}
-	return Request{Node: t.node, Verb: RejoinVerb, Nonce: t.nonce, Floor: t.floor, Fleet: t.Fleet()}, 0
+	return Request{Node: t.node, Verb: RejoinVerb, Nonce: t.Nonce, Floor: t.Floor, Fleet: t.Fleet()}, 0
 }
 
 // rest begins a pause, after which the node is asked.
@@ -91,7 +91,7 @@ func (t *Treatment) rest(now time.Duration) time.Duration {
 	t.pause = min(max(2*t.pause, MinPause), MaxPause)
 	t.until, t.ask, t.tried = now+t.pause, true, 0
 	if t.step == WaitUntil {
-		t.until = min(t.until, t.due)
+		t.until = min(t.until, t.Due)
 	}
 	return t.until - now
 }

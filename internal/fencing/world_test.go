@@ -340,8 +340,8 @@ func (w *world) noticeOf(step uint8) string {
 // rejoin makes the value that the client's rules work on, at time 0: the quarantine ends
 // at 1.
 func (w *world) rejoin(k *client) Rejoin {
-	r := Rejoin{fleet: w.readers(k.step, int(k.node)), node: int(k.node), step: SendReads, nonce: k.nonce(), due: 1,
-		read: Memory{quorum.Set(k.read[namesNow]), quorum.Set(k.read[namesNext]), quorum.Set(k.read[namesBoth])}, floor: uint64(k.floor)}
+	r := Rejoin{fleet: w.readers(k.step, int(k.node)), node: int(k.node), step: SendReads, Nonce: k.nonce(), Due: 1,
+		read: Memory{quorum.Set(k.read[namesNow]), quorum.Set(k.read[namesNext]), quorum.Set(k.read[namesBoth])}, Floor: uint64(k.floor)}
 	if k.step == after {
 		r.read.Now, r.read.Next = r.read.Next, r.read.Now
 	}
