@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"os"
 	"runtime"
@@ -140,7 +141,7 @@ func (f *front) exchangeOn(conn net.Conn, request string) func() error {
 		}
 		line, err := in.ReadSlice('\n')
 		if err == nil && (line[0] == '-' || line[0] == '$') {
-			err = os.ErrInvalid
+			err = errors.New(strings.TrimSpace(string(line)))
 		}
 		return err
 	}
@@ -168,12 +169,14 @@ func TestLoads(t *testing.T) {
 		n, _ := strconv.Atoi(connections)
 		each, _ := strconv.Atoi(commands)
 		for _, addr := range []string{one, addr} {
-			if f := (&front{addr: addr}); each > 0 {
-				took, replies := f.burst(t, n, each)
-				t.Logf("%s at %s: %v, %v", load, addr, took.Round(time.Millisecond), replies)
-			} else {
-				t.Logf("%s at %s: %v", load, addr, f.loop(t, n, long))
-			}
+			t.Run(load+" at "+addr, func(t *testing.T) { // its connections end with it
+				if f := (&front{addr: addr}); each > 0 {
+					took, replies := f.burst(t, n, each)
+					t.Logf("%v, %v", took.Round(time.Millisecond), replies)
+				} else {
+					t.Log(f.loop(t, n, long))
+				}
+			})
 		}
 	}
 }

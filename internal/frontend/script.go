@@ -107,6 +107,8 @@ func (l *call) classify(script *stored, args []string, n int) (err error) {
 		return err
 	}
 	c.server.stats.Scripts[l.plan.Class].Add(1)
+	rows := &l.plan.Rows
+	l.absent, l.owned, l.other = &rows[luascript.Absent], &rows[luascript.Owned], &rows[luascript.Foreign]
 	if l.plan.DB >= 0 {
 		l.db = l.plan.DB
 	}
@@ -158,10 +160,12 @@ type call struct {
 	prefix string // of the user that made it
 	db     int
 	plan   luascript.Plan
+	absent *luascript.Row // of the plan
+	owned  *luascript.Row
+	other  *luascript.Row
 	keys   []string      // at the nodes, in the order of the plan's
 	value  string        // that the script compares with, or writes
 	seen   *grants.State // what the row was chosen by, if it was
-	isLeft bool          // a lock that has longer than the TTL of the script
 }
 
 // errUnsettled is the error of a script that is to show the lock of another, which has gone since.
@@ -174,13 +178,14 @@ const attempts = 3
 // run makes the call that the script stands for, and answers what the script does in the world that
 // this call has found.
 func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err error) {
-	store, p := l.conn.server.grants, &l.plan
+	store := l.conn.server.grants
 	owner := grants.By(l.value)
-	if p.Class == luascript.ForceRelease || p.Class == luascript.ForceExtend {
+	if class := l.plan.Class; class == luascript.ForceRelease || class == luascript.ForceExtend {
 		owner = grants.Anyone
 	}
-	row := &p.Owned
-	switch p.Class {
+	row := l.owned
+	renew := func(key string) (grants.Outcome, error) { return l.extend(ctx, key, owner, l.owned.TTL) }
+	switch l.plan.Class {
 	case luascript.Query:
 		if row, err = l.world(ctx); err != nil {
 			return nil, err
@@ -188,18 +193,16 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 	case luascript.Acquire:
 		row, undo, err = l.acquire(ctx)
 	case luascript.AcquireOrRenew:
-		if row, err = l.each(ctx, func(key string) (grants.Outcome, error) {
-			return l.extend(ctx, key, owner, p.Owned.TTL)
-		}); err == nil && row == &p.Absent {
+		if row, err = l.each(ctx, renew); err == nil && row == l.absent {
 			row, undo, err = l.acquire(ctx)
 		}
-		if err == nil && row == &p.Owned && l.seen != nil {
+		if err == nil && row == l.owned && l.seen != nil {
 			err = errUnsettled // the same value has acquired it meanwhile, and nothing was renewed
 		}
 	case luascript.Release, luascript.ForceRelease:
 		row, err = l.each(ctx, func(key string) (grants.Outcome, error) { return store.Release(ctx, key, owner) })
 	case luascript.Extend, luascript.ForceExtend:
-		row, err = l.each(ctx, func(key string) (grants.Outcome, error) { return l.extend(ctx, key, owner, p.Owned.TTL) })
+		row, err = l.each(ctx, renew)
 	}
 	if err != nil {
 		return undo, err
@@ -218,7 +221,7 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 func (l *call) each(ctx context.Context, change func(key string) (grants.Outcome, error)) (*luascript.Row, error) {
 	if len(l.keys) == 1 {
 		outcome, err := change(l.keys[0])
-		return l.plan.Row(holdings[outcome]), err
+		return &l.plan.Rows[holdings[outcome]], err
 	}
 	holds, err := l.look(ctx)
 	if err != nil {
@@ -270,22 +273,14 @@ func (l *call) extend(ctx context.Context, key string, owner grants.Owner, ttl l
 	if ttl.None {
 		return grants.Other, grants.ErrNoTTL
 	}
-	to := grants.TTL{Value: time.Duration(ttl.Milliseconds) * time.Millisecond, Rest: ttl.Rest}
-	if ttl.Longer {
-		to.If = grants.IfLonger
-	}
-	outcome, err := l.conn.server.grants.Extend(ctx, key, owner, to)
-	if outcome == grants.Unchanged && len(l.keys) == 1 { // the reply of several does not show it
-		l.isLeft = true
-	}
-	return outcome, err
+	return l.conn.server.grants.Extend(ctx, key, owner, grants.TTL{Value: time.Duration(ttl.Milliseconds) * time.Millisecond, Rest: ttl.Rest})
 }
 
 // acquire acquires all keys or none, and returns the row of that.
 func (l *call) acquire(ctx context.Context) (row *luascript.Row, undo func(), err error) {
 	for range attempts {
 		if undo, err = l.acquireAll(ctx); undo != nil || err != nil {
-			return &l.plan.Absent, undo, err
+			return l.absent, undo, err
 		}
 		if row, err = l.taken(ctx); row != nil || err != nil {
 			return row, nil, err
@@ -302,7 +297,7 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 			g.Drop()
 		}
 	}
-	ttl := l.plan.Absent.TTL
+	ttl := l.absent.TTL
 	lasting := time.Duration(ttl.Milliseconds) * time.Millisecond
 	for _, key := range slices.Sorted(slices.Values(l.keys)) { // as all that want some of these
 		g, err := l.conn.grant(ctx, key, l.value, lasting, !ttl.None)
@@ -324,22 +319,17 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 // taken is the row of an attempt that was refused. The holder may have the value of the script. It
 // is nil if the script shows the holder, and there is none any more.
 func (l *call) taken(ctx context.Context) (*luascript.Row, error) {
-	if sameReply(&l.plan.Owned.Reply, &l.plan.Other.Reply) && !shows(&l.plan.Other.Reply) {
-		return &l.plan.Other, nil
+	if sameReply(&l.owned.Reply, &l.other.Reply) && !l.other.Reply.Shows() {
+		return l.other, nil
 	}
 	row, err := l.world(ctx)
 	switch {
-	case err != nil || row != &l.plan.Absent:
+	case err != nil || row != l.absent:
 		return row, err
-	case shows(&l.plan.Other.Reply):
+	case l.other.Reply.Shows():
 		return nil, nil
 	}
-	return &l.plan.Other, nil // it was taken when it was asked for
-}
-
-// shows reports whether a part of a reply is read at the nodes.
-func shows(r *luascript.Reply) bool {
-	return r.Kind >= luascript.Value || slices.ContainsFunc(r.Items, func(item luascript.Reply) bool { return shows(&item) })
+	return l.other, nil // it was taken when it was asked for
 }
 
 func sameReply(a, b *luascript.Reply) bool {
@@ -376,7 +366,7 @@ func (l *call) look(ctx context.Context) ([]luascript.Holding, error) {
 // answer writes the reply of a row. What it shows is of the lock that the row was chosen by, and not
 // of another one that is there by now.
 func (l *call) answer(ctx context.Context, r *session.Reply, row *luascript.Row) error {
-	if shows(&row.Reply) {
+	if row.Reply.Shows() {
 		if l.seen == nil {
 			seen, err := l.conn.server.grants.Look(ctx, l.keys[0])
 			if err != nil {
@@ -386,11 +376,11 @@ func (l *call) answer(ctx context.Context, r *session.Reply, row *luascript.Row)
 		}
 		isOwned := l.seen.Held && l.seen.Value == l.value
 		switch named := l.plan.Token != nil; {
-		case row == &l.plan.Other && (!l.seen.Held || named && isOwned) && l.plan.Class != luascript.Query:
+		case row == l.other && (!l.seen.Held || named && isOwned) && l.plan.Class != luascript.Query:
 			return errUnsettled
-		case row == &l.plan.Owned && named && row.Effect == luascript.Delete:
+		case row == l.owned && named && row.Effect == luascript.Delete:
 			l.seen = &grants.State{Held: true, Value: l.value} // what was there
-		case row == &l.plan.Owned && named && !isOwned:
+		case row == l.owned && named && !isOwned:
 			return errUnsettled
 		}
 	}
@@ -416,8 +406,6 @@ func (l *call) answer(ctx context.Context, r *session.Reply, row *luascript.Row)
 			showValue(*l.seen, r)
 		case luascript.PTTL:
 			r.Int(ttlOf(*l.seen, time.Millisecond) + reply.Int)
-		case luascript.Extended:
-			r.Bool(!l.isLeft)
 		case luascript.TTLSeconds:
 			r.Int(ttlOf(*l.seen, time.Second) + reply.Int)
 		}

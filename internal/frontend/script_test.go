@@ -130,15 +130,3 @@ func TestSeveralKeysInOrder(t *testing.T) {
 		}
 	}
 }
-
-// TestNeverShorter: PEXPIRE … GT in a script answers whether it has changed the TTL.
-func TestNeverShorter(t *testing.T) {
-	const longer = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("PEXPIRE", KEYS[1], ARGV[2], "GT") end return 0`
-	f := start(t, 3)
-	c := f.dial(t)
-	c.expect("SET k v NX PX 60000 => +OK")
-	require.Equal(t, ":0", c.call("EVAL", longer, "1", "k", "v", "30000"))
-	c.expect("TTL k => :60")
-	require.Equal(t, ":1", c.call("EVAL", longer, "1", "k", "v", "90000"))
-	c.expect("TTL k => :90")
-}

@@ -3,6 +3,7 @@ package luascript
 import (
 	_ "embed"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -19,7 +20,10 @@ func Known() []*Script {
 	return scripts
 }
 
-const alias = "-- alias "
+var (
+	aliasHead = regexp.MustCompile(`^([0-9a-f]{40})(?: keys=([1-9]))?\s*$`)
+	noComment = regexp.MustCompile(`(?m)^\s*-?[^-\s]`)
+)
 
 // ParseAliases reads lock scripts that stand for others, which the parser refuses. Each follows a line with the
 // hash of the other, as EVALSHA has it:
@@ -29,29 +33,26 @@ const alias = "-- alias "
 //
 // With keys=1 behind the hash one member of KEYS is a key, and the others stand before those of ARGV.
 func ParseAliases(text []byte) (scripts []*Script, err error) {
-	lines := strings.SplitAfter(string(text), "\n")
-	for i := 0; i < len(lines); {
-		begin := i
-		for i++; i < len(lines) && !strings.HasPrefix(lines[i], alias); i++ {
+	line := 1
+	for i, part := range strings.Split("\n"+string(text), "\n-- alias ") {
+		head, body, _ := strings.Cut(part, "\n")
+		words := aliasHead.FindStringSubmatch(head)
+		switch s, err := Parse([]byte(body)); {
+		case i == 0 && noComment.MatchString(body):
+			return nil, fmt.Errorf("line %d: what is no comment stands before the first \"-- alias \"", line)
+		case i == 0:
+		case words == nil:
+			return nil, fmt.Errorf("line %d: \"-- alias \" wants a SHA1, 40 digits in lower-case hex, and keys=n at most", line)
+		case err != nil:
+			return nil, fmt.Errorf("the alias in line %d: %w", line, err)
+		default:
+			s.name = words[1]
+			s.keys, _ = strconv.Atoi(words[2])
+			scripts = append(scripts, s)
 		}
-		head, ok := strings.CutPrefix(lines[begin], alias)
-		body := strings.Join(lines[begin:i], "")
-		if !ok {
-			if s, err := Parse([]byte(body)); err != nil || len(s.main) > 0 {
-				return nil, fmt.Errorf("line %d: what is no comment stands before the first %q", begin+1, alias)
-			}
-			continue
+		if line += strings.Count(part, "\n"); i > 0 {
+			line++
 		}
-		s, err := Parse([]byte(body))
-		if err != nil {
-			return nil, fmt.Errorf("the alias in line %d: %w", begin+1, err)
-		}
-		hash, keys, hasKeys := strings.Cut(strings.TrimSpace(head), " keys=")
-		if s.keys, err = strconv.Atoi(keys); hasKeys && (err != nil || s.keys < 1) || len(hash) != 40 || strings.Trim(hash, "0123456789abcdef") != "" {
-			return nil, fmt.Errorf("line %d: %q wants a SHA1, 40 digits in lower-case hex, and keys=n at most", begin+1, alias)
-		}
-		s.name = hash
-		scripts = append(scripts, s)
 	}
 	return scripts, nil
 }

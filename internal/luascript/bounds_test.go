@@ -81,7 +81,7 @@ func TestScriptIsShared(t *testing.T) {
 			token := fmt.Appendf(nil, "client %d", i)
 			for n := range 200 {
 				p, err := s.Classify([][]byte{[]byte("k")}, [][]byte{token, fmt.Append(nil, n+1)}, start)
-				if err != nil || !bytes.Equal(p.Token, token) || p.Owned.TTL.Milliseconds != int64(n+1) {
+				if err != nil || !bytes.Equal(p.Token, token) || p.Rows[Owned].TTL.Milliseconds != int64(n+1) {
 					t.Errorf("%v, %s", err, written(p))
 					return
 				}

@@ -18,54 +18,39 @@ func (s *Script) Classify(keys, argv [][]byte, now time.Time) (plan Plan, err er
 	if s.keys > 0 && len(keys) > s.keys {
 		keys, argv = keys[:s.keys], slices.Concat(keys[s.keys:], argv)
 	}
-	r := newRun(s, keys, argv, now.UnixMilli())
-	if plan = r.plan(); plan.run == nil {
-		r.free()
-	}
-	return plan, nil
+	return newRun(s, keys, argv, now.UnixMilli()).plan(), nil
 }
 
-// world is what the script does where all keys hold the same.
-type world struct {
-	changes      [maxKeys]change
-	reply        value
-	hasSignalled bool
-	messages     []Message
-}
-
-func (r *run) plan() Plan {
-	var worlds [3]world
+func (r *run) plan() (p Plan) {
 	for _, h := range []Holding{Foreign, Owned, Absent} { // what is no query meets the token in the first
-		w := &worlds[h]
 		r.in(func(int) Holding { return h })
+		p.Rows[h] = Row{Reply: replyOf(r.result, new(int)), Messages: r.messages, hasSignalled: r.hasSignalled}
 		for i := range r.keys {
-			if k := &r.keys[i]; !k.isPushed {
-				w.changes[i] = r.change(k)
-			}
+			r.keys[i].became[h] = r.change(&r.keys[i])
 		}
-		w.reply, w.hasSignalled, w.messages = r.result, r.hasSignalled, r.messages
 	}
-	p := Plan{DB: r.db}
+	p.DB = r.db
 	members := r.members()
 	for _, i := range members {
 		p.Keys = append(p.Keys, r.keys[i].name)
 	}
-	row := func(h Holding) Row {
-		w := &worlds[h]
-		first := w.changes[members[0]]
+	for h := range p.Rows {
+		row, first := &p.Rows[h], r.keys[members[0]].became[h]
+		row.Effect, row.TTL = first.effect, first.ttl
 		for _, i := range members[1:] {
-			if c := w.changes[i]; c.effect != first.effect || c.ttl != first.ttl || !bytes.Equal(c.value, first.value) {
+			if c := r.keys[i].became[h]; c.effect != first.effect || c.ttl != first.ttl || !bytes.Equal(c.value, first.value) {
 				refuse("what is done to %d keys is not the same for all", len(members))
 			}
 		}
-		return Row{Effect: first.effect, TTL: first.ttl, Reply: replyOf(w.reply, len(members), new(int)), Messages: w.messages}
+		if len(members) > 1 && row.Reply.Shows() {
+			refuse("the reply is what one of %d keys holds", len(members))
+		}
 	}
-	p.Absent, p.Owned, p.Other = row(Absent), row(Owned), row(Foreign)
-	p.Class = classOf(p.Absent.Effect, p.Owned.Effect, p.Other.Effect)
-	p.Token = r.tokenOf(worlds[Absent].changes[members[0]])
-	for h, w := range worlds {
+	p.Class = classOf(&p.Rows)
+	p.Token = r.tokenOf(r.keys[members[0]].became[Absent])
+	for h, row := range p.Rows {
 		isReleased := p.Class == ForceRelease || p.Class == Release && Holding(h) != Foreign
-		if w.hasSignalled && !isReleased {
+		if row.hasSignalled && !isReleased {
 			refuse("a message or a list entry where nothing is released")
 		}
 	}
@@ -104,26 +89,20 @@ func (r *run) tokenOf(set change) []byte {
 	return r.token
 }
 
-// classOf is the table of the package comment.
-func classOf(absent, owned, other Effect) Class {
-	switch [3]Effect{absent, owned, other} {
-	case [3]Effect{None, None, None}:
-		return Query
-	case [3]Effect{Set, None, None}:
-		return Acquire
-	case [3]Effect{Set, Expire, None}:
-		return AcquireOrRenew
-	case [3]Effect{None, Delete, None}:
-		return Release
-	case [3]Effect{None, Expire, None}:
-		return Extend
-	case [3]Effect{None, Delete, Delete}:
-		return ForceRelease
-	case [3]Effect{None, Expire, Expire}:
-		return ForceExtend
+// classes is the table of the package comment.
+var classes = map[[3]Effect]Class{
+	{None, None, None}: Query, {Set, None, None}: Acquire, {Set, Expire, None}: AcquireOrRenew,
+	{None, Delete, None}: Release, {None, Expire, None}: Extend,
+	{None, Delete, Delete}: ForceRelease, {None, Expire, Expire}: ForceExtend,
+}
+
+func classOf(rows *[3]Row) Class {
+	effects := [3]Effect{rows[Absent].Effect, rows[Owned].Effect, rows[Foreign].Effect}
+	class, isKnown := classes[effects]
+	if !isKnown {
+		refuse("absent keys: %s, the token's: %s, those of others: %s; that is no operation on a lock", effects[0], effects[1], effects[2])
 	}
-	refuse("absent keys: %s, the token's: %s, those of others: %s; that is no operation on a lock", absent, owned, other)
-	return Query
+	return class
 }
 
 func (e Effect) String() string {
@@ -133,19 +112,20 @@ func (e Effect) String() string {
 // checkMixed runs the script where one key differs from the others. There is no class for a lock
 // of which a part is acquired or extended, so that must not happen; a part may be released.
 func (r *run) checkMixed(class Class, members []int) {
-	checkSeveral(class, len(members))
+	if class != Acquire && class != Release && class != Extend {
+		refuse("%s of %d keys", class, len(members))
+	}
 	for _, odd := range members {
 		for _, its := range []Holding{Absent, Owned, Foreign} {
 			for _, theirs := range []Holding{Absent, Owned, Foreign} {
-				if its == theirs {
-					continue
+				if its != theirs {
+					r.mixed(class, members, func(i int) Holding {
+						if i == odd {
+							return its
+						}
+						return theirs
+					})
 				}
-				r.mixed(class, members, func(i int) Holding {
-					if i == odd {
-						return its
-					}
-					return theirs
-				})
 			}
 		}
 	}
@@ -165,16 +145,11 @@ func (r *run) mixed(class Class, members []int, before func(i int) Holding) (eff
 	return effects
 }
 
-// Row is the row of the table where all keys hold the same.
-func (p *Plan) Row(h Holding) *Row {
-	return [...]*Row{Absent: &p.Absent, Owned: &p.Owned, Foreign: &p.Other}[h]
-}
-
 // In returns what the script does where its keys hold different things, in the order of p.Keys: the
 // row with the reply, and the effect on each key. The error is a *Refusal.
 func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
 	if slices.Min(holds) == slices.Max(holds) {
-		row = p.Row(holds[0])
+		row = &p.Rows[holds[0]]
 		return row, slices.Repeat([]Effect{row.Effect}, len(holds)), nil
 	}
 	defer catch(p.run.script.name, &err)
@@ -186,13 +161,11 @@ func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
 		}
 		return Absent
 	})
-	return &Row{Reply: replyOf(p.run.result, len(members), new(int)), Messages: p.run.messages}, effects, nil
-}
-
-func checkSeveral(class Class, keys int) {
-	if keys > 1 && class != Acquire && class != Release && class != Extend {
-		refuse("%s of %d keys", class, keys)
+	row = &Row{Reply: replyOf(p.run.result, new(int)), Messages: p.run.messages}
+	if row.Reply.Shows() {
+		refuse("the reply is what one of %d keys holds", len(members))
 	}
+	return row, effects, nil
 }
 
 // maxReply bounds the items and the bytes of a reply. A table may be in another one twice, so that
@@ -200,21 +173,15 @@ func checkSeveral(class Class, keys int) {
 const maxReply = 4 << 10
 
 // replyOf converts a result as Redis does. size is that of the reply so far.
-func replyOf(v value, keys int, size *int) Reply {
+func replyOf(v value, size *int) (reply Reply) {
 	if *size += 1 + len(v.str); *size > maxReply {
 		refuse("a reply of more than %d items and bytes", maxReply)
 	}
-	if keys > 1 && (v.kind == stored || v.unit != known) {
-		refuse("the reply is what one of %d keys holds", keys)
-	}
 	switch v.kind {
-	case null:
-		return Reply{}
 	case boolean:
 		if v.truth {
 			return Reply{Kind: Int, Int: 1}
 		}
-		return Reply{}
 	case str:
 		return Reply{Kind: Bulk, Text: v.str}
 	case stored:
@@ -226,27 +193,21 @@ func replyOf(v value, keys int, size *int) Reply {
 		}
 		return Reply{Kind: [...]Kind{known: Int, milliseconds: PTTL, seconds: TTLSeconds}[v.unit], Int: int64(n)}
 	case hidden:
-		if v.truth {
-			return Reply{Kind: Extended}
-		}
 		refuse("an unknown result is returned")
-	}
-	t := v.table
-	if t.field == "" {
-		reply := Reply{Kind: Array}
-		for _, item := range t.items {
-			reply.Items = append(reply.Items, replyOf(item, keys, size))
+	case tables:
+		for _, item := range v.table.items {
+			reply.Items = append(reply.Items, replyOf(item, size))
 		}
-		return reply
+		switch field := v.table.field; {
+		case field == "":
+			reply.Kind = Array
+		case v.table.items[0].kind != str:
+			refuse("a status or an error that is no string")
+		default:
+			return Reply{Kind: map[string]Kind{"ok": Status, "err": Error}[field], Text: oneLine(reply.Items[0].Text)}
+		}
 	}
-	if t.of.kind != str {
-		refuse("a status or an error that is no string")
-	}
-	if *size += len(t.of.str); *size > maxReply {
-		refuse("a reply of more than %d items and bytes", maxReply)
-	}
-	kind := map[string]Kind{"ok": Status, "err": Error}[t.field]
-	return Reply{Kind: kind, Text: oneLine(t.of.str)}
+	return reply
 }
 
 func oneLine(text []byte) []byte {

@@ -1,121 +1,106 @@
 package luascript
 
 import (
-	"bytes"
 	"math"
 	"strings"
 )
 
-// command is a call of redis.call. It is a pointer in the tree: its parent notes that the result is unused.
+// command is one of those that act on the world. Others are refused with the text.
 type command struct {
-	name        string
-	does        func(c *command, r *run, args []value) value
-	args        []expression
-	isStatement bool
+	least, most int // arguments
+	does        func(r *run, args []value) value
 }
 
-// commands are those that act on the world. Others are refused with the text.
-var commands map[string]func(c *command, r *run, args []value) value
-
-func init() { // they refer to what refers to them
-	commands = map[string]func(c *command, r *run, args []value) value{
-		"GET": (*command).get, "EXISTS": (*command).exists,
-		"PTTL": (*command).ttl, "TTL": (*command).ttl,
-		"SET": (*command).set, "SETNX": (*command).setNX, "SETEX": (*command).setEX, "PSETEX": (*command).setEX,
-		"DEL": (*command).del, "UNLINK": (*command).del,
-		"EXPIRE": (*command).expire, "PEXPIRE": (*command).expire,
-		"EXPIREAT": (*command).expire, "PEXPIREAT": (*command).expire, "PERSIST": (*command).persist,
-		"PUBLISH": (*command).publish, "LPUSH": (*command).push, "RPUSH": (*command).push, "LTRIM": (*command).trim,
-		"SELECT": (*command).selectDB,
-	}
+var commands = map[string]command{
+	"GET": {1, 1, (*run).get}, "EXISTS": {1, maxArgs, (*run).exists}, "PTTL": {1, 1, (*run).ttl}, "TTL": {1, 1, (*run).ttl},
+	"SET": {2, 8, (*run).set}, "SETNX": {2, 2, (*run).setNX}, "SETEX": {3, 3, (*run).setEX}, "PSETEX": {3, 3, (*run).setEX},
+	"DEL": {1, maxArgs, (*run).del}, "UNLINK": {1, maxArgs, (*run).del}, "PERSIST": {1, 1, (*run).persist},
+	"EXPIRE": {2, 3, (*run).expire}, "PEXPIRE": {2, 3, (*run).expire}, "EXPIREAT": {2, 3, (*run).expire}, "PEXPIREAT": {2, 3, (*run).expire},
+	"PUBLISH": {2, 2, (*run).publish}, "LPUSH": {2, maxArgs, (*run).push}, "RPUSH": {2, maxArgs, (*run).push},
+	"SELECT": {1, 1, (*run).selectDB},
 }
 
-func (c *command) eval(r *run) value {
+// call calls a command. isUnused: its result is.
+func (r *run) call(name string, c command, args []expression, isUnused bool) value {
 	r.step(10)
 	before := len(r.args)
-	for _, e := range c.args {
+	for _, e := range args {
 		v := r.eval(e)
 		if k := v.kind; k == null || k == boolean || k == tables {
-			refuse("an argument of %s is a %s", c.name, k)
-		} else if k == hidden && c.name != "PUBLISH" {
-			refuse("an argument of %s is not known", c.name)
+			refuse("an argument of %s is a %s", name, k)
+		} else if k == hidden && name != "PUBLISH" {
+			refuse("an argument of %s is not known", name)
 		}
 		r.args = append(r.args, v)
 	}
+	given := r.args[before:]
+	if r.args = r.args[:before]; len(given) < c.least || len(given) > c.most {
+		refuse("%s with %d arguments", name, len(given))
+	}
+	r.command, r.isUnused = name, isUnused
 	r.commands++
-	result := c.does(c, r, r.args[before:])
-	r.args = r.args[:before]
-	return result
+	return c.does(r, given)
 }
 
-// count refuses a call with a wrong number of arguments.
-func (c *command) count(args []value, least, most int) {
-	if len(args) < least || len(args) > most {
-		refuse("%s with %d arguments", c.name, len(args))
-	}
-}
-
-// key returns the key that an argument names.
-func (c *command) key(r *run, v value) *key {
+// key returns the key that an argument of the command names.
+func (r *run) key(v value) *key {
 	if v.kind != str || v.origin != fromKeys {
-		refuse("%s on what is no member of KEYS", c.name)
+		refuse("%s on what is no member of KEYS", r.command)
 	}
-	for i := range r.keys {
-		if bytes.Equal(r.keys[i].name, v.str) {
-			return &r.keys[i]
-		}
-	}
-	panic("luascript: a key that was not passed")
+	return &r.keys[v.key]
 }
 
 // lock returns the key that an argument names, which thereby belongs to the lock.
-func (c *command) lock(r *run, v value) *key {
-	k := c.key(r, v)
+func (r *run) lock(v value) *key {
+	k := r.key(v)
 	k.isLock = true
 	return k
 }
 
-func (c *command) get(r *run, args []value) value {
-	c.count(args, 1, 1)
-	k := c.lock(r, args[0])
-	switch {
+// touch is lock for a command that a signal may consist of, if its result is not used.
+func (r *run) touch(v value) *key {
+	k := r.key(v)
+	k.isTouched, k.isLock = true, k.isLock || !r.isUnused
+	return k
+}
+
+func (r *run) get(args []value) value {
+	switch k := r.lock(args[0]); {
 	case !k.exists:
 		return no
 	case k.kept:
-		return value{kind: stored, key: k.index}
+		return value{kind: stored, key: args[0].key}
+	default:
+		return value{kind: str, origin: fromArgs, str: k.value}
 	}
-	return value{kind: str, origin: fromArgs, str: k.value}
 }
 
-func (c *command) exists(r *run, args []value) value {
-	c.count(args, 1, math.MaxInt)
+func (r *run) exists(args []value) value {
 	n := 0.0
 	for _, arg := range args {
-		n += count(c.lock(r, arg).exists).num
+		n += count(r.lock(arg).exists).num
 	}
 	return num(n)
 }
 
-func (c *command) ttl(r *run, args []value) value {
-	c.count(args, 1, 1)
-	k, isSeconds := c.lock(r, args[0]), c.name == "TTL"
-	switch ms := k.ttl.Milliseconds; {
+func (r *run) ttl(args []value) value {
+	k, unit, ms := r.lock(args[0]), milliseconds, 0.0
+	if ms = float64(k.ttl.Milliseconds); r.command == "TTL" {
+		unit = seconds
+	}
+	switch {
 	case !k.exists:
 		return num(-2)
 	case k.ttl.None:
 		return num(-1)
-	case k.ttl.Longer || k.ttl.Rest && ms != 0:
-		refuse("%s after the TTL was set to an unknown time", c.name)
-	case k.ttl.Rest && isSeconds:
-		return value{kind: numeric, unit: seconds, key: k.index}
+	case k.ttl.Rest && ms != 0:
+		refuse("%s after the TTL was set to an unknown time", r.command)
 	case k.ttl.Rest:
-		return value{kind: numeric, unit: milliseconds, key: k.index}
-	case isSeconds:
-		return num(float64((ms + 500) / 1000))
-	default:
-		return num(float64(ms))
+		return value{kind: numeric, unit: unit, key: args[0].key}
+	case unit == seconds:
+		ms = math.Floor((ms + 500) / 1000)
 	}
-	return value{}
+	return num(ms)
 }
 
 // maxTTL bounds a TTL in ms, below half of what a time.Duration holds: a sum of two does not overflow.
@@ -124,15 +109,15 @@ const maxTTL = math.MaxInt64 / 1_000_000 / 4
 
 // until returns the TTL that v is for an option (PX, EXAT) or a command (PEXPIRE, SETEX): those in
 // milliseconds begin with a P, and those with an absolute time end with AT.
-func (c *command) until(r *run, k *key, word string, v value) TTL {
-	n, unknown := v.integer("the TTL of " + c.name)
+func (r *run) until(key int, word string, v value) TTL {
+	n, unknown := v.integer("the TTL of " + r.command)
 	inSeconds, isAbsolute := word[0] != 'P', strings.HasSuffix(word, "AT")
 	if unknown != known {
 		switch {
 		case isAbsolute || inSeconds != (unknown == seconds):
-			refuse("the TTL of %s is in a wrong unit", c.name)
-		case v.key != k.index:
-			refuse("the TTL of %s is the rest of that of another key", c.name)
+			refuse("the TTL of %s is in a wrong unit", r.command)
+		case v.key != key:
+			refuse("the TTL of %s is the rest of that of another key", r.command)
 		case n < 0:
 			refuse("the TTL is made shorter than it is")
 		}
@@ -144,26 +129,25 @@ func (c *command) until(r *run, k *key, word string, v value) TTL {
 		n = max(min(n, maxTTL*1000), -maxTTL*1000) - r.now
 	}
 	if n > maxTTL || n < -maxTTL {
-		refuse("the TTL of %s is out of range", c.name)
+		refuse("the TTL of %s is out of range", r.command)
 	}
 	return TTL{Milliseconds: n, Rest: unknown != known}
 }
 
 // write gives a key a value.
-func (c *command) write(k *key, v value, ttl TTL) value {
+func (r *run) write(k *key, v value, ttl TTL) value {
 	if v.kind != str || v.origin != fromArgs {
-		refuse("%s of a value that is no argument of the call", c.name)
+		refuse("%s of a value that is no argument of the call", r.command)
 	}
 	if !ttl.None && !ttl.Rest && ttl.Milliseconds <= 0 {
-		refuse("%s with a TTL that is not positive", c.name)
+		refuse("%s with a TTL that is not positive", r.command)
 	}
 	k.exists, k.kept, k.value, k.ttl = true, false, v.str, ttl
-	return status("OK")
+	return oneOf("ok", literal("OK"))
 }
 
-func (c *command) set(r *run, args []value) value {
-	c.count(args, 2, 8)
-	k := c.lock(r, args[0])
+func (r *run) set(args []value) value {
+	k := r.lock(args[0])
 	ttl, when, seen := TTL{None: true}, "", 0
 	for i := 2; i < len(args); i++ {
 		if args[i].kind != str {
@@ -181,13 +165,13 @@ func (c *command) set(r *run, args []value) value {
 			if i++; i == len(args) {
 				refuse("SET with %s and no time", option)
 			}
-			ttl = c.until(r, k, option, args[i])
+			ttl = r.until(args[0].key, option, args[i])
 		case "KEEPTTL":
 			if k.exists {
 				ttl = k.ttl
 			}
 		default:
-			if args[i].origin != constants {
+			if args[i].origin != inText {
 				option = "an option that is no constant"
 			}
 			refuse("SET with %s", option)
@@ -199,71 +183,53 @@ func (c *command) set(r *run, args []value) value {
 	if when == "NX" && k.exists || when == "XX" && !k.exists {
 		return no
 	}
-	return c.write(k, args[1], ttl)
+	return r.write(k, args[1], ttl)
 }
 
-func (c *command) setNX(r *run, args []value) value {
-	c.count(args, 2, 2)
-	k := c.lock(r, args[0])
+func (r *run) setNX(args []value) value {
+	k := r.lock(args[0])
 	if k.exists {
 		return num(0)
 	}
-	c.write(k, args[1], TTL{None: true})
+	r.write(k, args[1], TTL{None: true})
 	return num(1)
 }
 
-func (c *command) setEX(r *run, args []value) value {
-	c.count(args, 3, 3)
-	k := c.lock(r, args[0])
-	return c.write(k, args[2], c.until(r, k, c.name, args[1]))
+func (r *run) setEX(args []value) value {
+	k := r.lock(args[0])
+	return r.write(k, args[2], r.until(args[0].key, r.command, args[1]))
 }
 
-func (c *command) del(r *run, args []value) value {
-	c.count(args, 1, math.MaxInt)
+func (r *run) del(args []value) value {
 	n := 0.0
 	for _, arg := range args {
-		k := c.key(r, arg)
-		k.touch(c)
+		k := r.touch(arg)
 		n += count(k.exists).num
 		k.exists = false
 	}
 	return num(n)
 }
 
-func (c *command) expire(r *run, args []value) value {
-	c.count(args, 2, 3)
-	k := c.key(r, args[0])
-	k.touch(c)
-	ttl := c.until(r, k, c.name, args[1])
-	option := ""
+func (r *run) expire(args []value) value {
+	k := r.touch(args[0])
+	ttl, isSet := r.until(args[0].key, r.command, args[1]), k.exists
 	if len(args) == 3 {
+		option := ""
 		if args[2].kind == str {
 			option = strings.ToUpper(string(args[2].str))
 		}
 		switch option {
 		case "NX":
-			if !k.ttl.None {
-				return num(0)
-			}
+			isSet = isSet && k.ttl.None
 		case "XX":
-			if k.ttl.None {
-				return num(0)
-			}
-		case "GT":
-			ttl.Longer = true
+			isSet = isSet && !k.ttl.None
 		default:
-			refuse("%s with an option that is not NX, XX or GT", c.name)
+			refuse("%s with an option that is not NX or XX", r.command)
 		}
 	}
 	switch {
-	case !k.exists || ttl.Longer && k.ttl.None:
+	case !isSet:
 		return num(0)
-	case ttl.Longer && (!k.ttl.Rest || k.ttl.Milliseconds != 0 || ttl.Rest || ttl.Milliseconds <= 0):
-		refuse("%s GT with a TTL that is not positive, or after another was set", c.name)
-	case ttl.Longer:
-		// It is 0 where the TTL is longer already, which must not decide anything here.
-		k.ttl = ttl
-		return value{kind: hidden, truth: true}
 	case !ttl.Rest && ttl.Milliseconds <= 0:
 		k.exists = false
 	default:
@@ -272,9 +238,8 @@ func (c *command) expire(r *run, args []value) value {
 	return num(1)
 }
 
-func (c *command) persist(r *run, args []value) value {
-	c.count(args, 1, 1)
-	k := c.lock(r, args[0])
+func (r *run) persist(args []value) value {
+	k := r.lock(args[0])
 	if !k.exists || k.ttl.None {
 		return num(0)
 	}
@@ -282,48 +247,34 @@ func (c *command) persist(r *run, args []value) value {
 	return num(1)
 }
 
-func (c *command) publish(r *run, args []value) value {
-	c.count(args, 2, 2)
+// maxMessages bounds what one call publishes.
+const maxMessages = 16
+
+func (r *run) publish(args []value) value {
 	r.hasSignalled = true
-	if isWord(args[0]) && isWord(args[1]) && len(r.messages) < maxMessages {
+	if args[0].hasWord() && args[1].hasWord() && len(r.messages) < maxMessages {
 		r.messages = append(r.messages, Message{args[0].word(), args[1].word()})
 	}
 	return value{kind: hidden}
 }
 
-// maxMessages bounds what one call publishes.
-const maxMessages = 16
-
-func isWord(v value) bool {
-	return v.kind == str || v.kind == numeric && v.unit == known && v.num == math.Trunc(v.num) && math.Abs(v.num) < 1e14
-}
-
 // push is a signal if the key is no lock, and if what is pushed carries no data.
-func (c *command) push(r *run, args []value) value {
-	c.count(args, 2, math.MaxInt)
-	for _, e := range c.args[1:] {
-		if _, ok := e.(constant); !ok {
-			refuse("%s of what is no constant", c.name)
+func (r *run) push(args []value) value {
+	for _, v := range args[1:] {
+		if v.origin != inText {
+			refuse("%s of what is no constant", r.command)
 		}
 	}
-	c.key(r, args[0]).isPushed = true
+	r.key(args[0]).isPushed = true
 	r.hasSignalled = true
 	return value{kind: hidden}
 }
 
-func (c *command) trim(r *run, args []value) value {
-	c.count(args, 3, 3)
-	c.key(r, args[0]).isPushed = true
-	r.hasSignalled = true
-	return value{kind: hidden}
-}
-
-func (c *command) selectDB(r *run, args []value) value {
-	c.count(args, 1, 1)
+func (r *run) selectDB(args []value) value {
 	db, unknown := args[0].integer("the database of SELECT")
 	if unknown != known || db < 0 || db > math.MaxInt32 || r.commands > 1 {
 		refuse("SELECT of a database below 0, or after other commands")
 	}
 	r.db = int(db)
-	return status("OK")
+	return oneOf("ok", literal("OK"))
 }

@@ -81,7 +81,7 @@ func written(p Plan) string {
 	if p.DB >= 0 {
 		fmt.Fprintf(&b, " in database %d", p.DB)
 	}
-	for i, row := range []Row{p.Absent, p.Owned, p.Other} {
+	for i, row := range p.Rows {
 		fmt.Fprintf(&b, "\n%-7s %s -> %s", []string{"absent", "owned", "other"}[i], effectOf(row), shown(row.Reply))
 	}
 	return b.String()
@@ -104,8 +104,6 @@ func effectOf(row Row) string {
 		return effect + " forever"
 	case ttl.Rest:
 		return fmt.Sprintf("%s rest+%d", effect, ttl.Milliseconds)
-	case ttl.Longer:
-		return fmt.Sprintf("%s %d unless longer", effect, ttl.Milliseconds)
 	default:
 		return fmt.Sprintf("%s %d", effect, ttl.Milliseconds)
 	}
@@ -129,8 +127,6 @@ func shown(r Reply) string {
 		return "[" + strings.Join(items, " ") + "]"
 	case Value:
 		return "value"
-	case Extended:
-		return "1 if extended"
 	case PTTL:
 		return fmt.Sprintf("pttl+%d", r.Int)
 	case TTLSeconds:

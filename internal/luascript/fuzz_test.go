@@ -34,11 +34,11 @@ func FuzzScript(f *testing.F) {
 
 func requirePlan(t *testing.T, p Plan) {
 	require.NotEmpty(t, p.Keys)
-	require.Equal(t, p.Class, classOf(p.Absent.Effect, p.Owned.Effect, p.Other.Effect))
+	require.Equal(t, p.Class, classOf(&p.Rows))
 	if p.Class != Query && p.Class != ForceRelease && p.Class != ForceExtend {
 		require.NotNil(t, p.Token)
 	}
-	for _, row := range []Row{p.Absent, p.Owned, p.Other} {
+	for _, row := range p.Rows {
 		sets := row.Effect == Set || row.Effect == Expire
 		require.Equal(t, sets, row.TTL != TTL{})
 		require.True(t, !sets || row.TTL.None || row.TTL.Rest || row.TTL.Milliseconds > 0)

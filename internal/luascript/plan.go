@@ -1,5 +1,7 @@
 package luascript
 
+import "slices"
+
 // Class is what a script does with a lock: see the table in the package comment.
 type Class uint8
 
@@ -17,6 +19,15 @@ func (c Class) String() string {
 	return [...]string{"query", "acquire", "acquire or renew", "release", "extend", "force release", "force extend"}[c]
 }
 
+// Holding is what a key holds when the script begins.
+type Holding uint8
+
+const (
+	Absent  Holding = iota
+	Owned           // the token
+	Foreign         // another value
+)
+
 // Plan is what one call of a script does. Its byte slices are those that Classify was given.
 type Plan struct {
 	Class Class
@@ -24,12 +35,9 @@ type Plan struct {
 	DB    int      // the database that the script selects; -1: that of the connection
 
 	// Token is the argument that the script compares the value with, or that it writes. It is nil
-	// where the script does neither; then Owned equals Other.
+	// where the script does neither; then the rows of Owned and Foreign are equal.
 	Token []byte
-
-	Absent Row // no key exists
-	Owned  Row // each key holds Token
-	Other  Row // each key holds another value
+	Rows  [3]Row // by what all keys hold
 
 	run *run // of several keys: for In
 }
@@ -40,6 +48,8 @@ type Row struct {
 	TTL      TTL // of Set and Expire
 	Reply    Reply
 	Messages []Message
+
+	hasSignalled bool
 }
 
 // Message is what a script publishes. Those of which a part is not known here are left out.
@@ -59,7 +69,6 @@ const (
 type TTL struct {
 	Milliseconds int64 // more than 0, but where Rest is set
 	Rest         bool  // Milliseconds are added to what is left of the present TTL
-	Longer       bool  // a TTL that is longer already is left alone (PEXPIRE … GT)
 	None         bool  // no expiry
 }
 
@@ -69,6 +78,11 @@ type Reply struct {
 	Int   int64 // of Int; of PTTL and TTL what is added to them
 	Text  []byte
 	Items []Reply
+}
+
+// Shows reports whether a part of a reply is what the keys hold.
+func (r *Reply) Shows() bool {
+	return r.Kind >= Value || slices.ContainsFunc(r.Items, func(item Reply) bool { return item.Shows() })
 }
 
 // Kind is the kind of a Reply.
@@ -84,5 +98,4 @@ const (
 	Value      // the value at the key as its client knows it, as a bulk
 	PTTL       // the rest of the TTL at the time of the call, in ms, plus Int, as an integer
 	TTLSeconds // the same in whole seconds
-	Extended   // the integer 1, or 0 where a TTL.Longer has left the lock as it is
 )

@@ -57,7 +57,7 @@ func (b *bystander) check(c sample) bool {
 		return false
 	}
 	others := []string{"another's", "free", "1", "", "yours"}
-	for n, row := range []Row{Absent: plan.Absent, Owned: plan.Owned, Foreign: plan.Other} {
+	for n, row := range plan.Rows {
 		for i, rest := range []int64{100_000, 400} {
 			value := others[(len(c.text)+i)%len(others)]
 			if Holding(n) == Owned {
@@ -93,14 +93,7 @@ func (b *bystander) compare(c sample, plan Plan, before Holding, row Row, value 
 	replies = replies[len(replies)-1-2*len(plan.Keys):]
 	what := fmt.Sprintf("%s\n%s\nkeys %q, arguments %q, holding %d (%q for %d ms)\n%s\nreplies %q", c.name, c.text, c.keys, c.argv, before, value, rest, written(plan), replies)
 
-	reply := row.Reply
-	if reply.Kind == Extended {
-		reply = Reply{Kind: Int, Int: 1}
-		if row.TTL.Longer && rest > row.TTL.Milliseconds {
-			reply.Int = 0
-		}
-	}
-	requireReply(b.t, reply, replies[0], value, rest, what)
+	requireReply(b.t, row.Reply, replies[0], value, rest, what)
 	for i := range plan.Keys {
 		holds, ttl := replies[1+2*i], replies[2+2*i]
 		want, left := strconv.Quote(value), rest
@@ -111,11 +104,8 @@ func (b *bystander) compare(c sample, plan Plan, before Holding, row Row, value 
 			want, left = strconv.Quote(string(plan.Token)), row.TTL.Milliseconds
 		case Expire:
 			left = row.TTL.Milliseconds
-			if row.TTL.Rest || row.TTL.Longer && rest > left {
-				left = rest + row.TTL.Milliseconds
-				if row.TTL.Longer {
-					left = rest
-				}
+			if row.TTL.Rest {
+				left += rest
 			}
 		default:
 			if before == Absent {

@@ -2,7 +2,7 @@ package luascript
 
 import (
 	"bytes"
-	"sync"
+	"slices"
 )
 
 const (
@@ -11,35 +11,26 @@ const (
 	maxArgs  = 64
 )
 
-// Holding is what a key holds when the script begins.
-type Holding uint8
-
-const (
-	Absent  Holding = iota
-	Owned           // the token
-	Foreign         // another value
-)
-
 // key is a key in the present world, and what is learned of it in all of them.
 type key struct {
-	name  []byte
-	index int
-
+	name   []byte
 	before Holding
 	exists bool
-	kept   bool   // it holds the value that it held before
-	value  []byte // else
-	ttl    TTL    // Rest of 0 ms: it was not changed
+	kept   bool      // it holds the value that it held before
+	value  []byte    // else
+	ttl    TTL       // Rest of 0 ms: it was not changed
+	became [3]change // by what all keys held
 
 	isLock    bool // it is read or written
 	isTouched bool // it is deleted or expired, and that result is not used
 	isPushed  bool // it is a list for signals
 }
 
-// touch notes a command that a signal may consist of, if its result is not used.
-func (k *key) touch(c *command) {
-	k.isTouched = true
-	k.isLock = k.isLock || !c.isStatement
+// change is what became of a key.
+type change struct {
+	effect Effect
+	ttl    TTL
+	value  []byte // of Set
 }
 
 // run is the state of one call of a script, in one world after the other.
@@ -57,6 +48,8 @@ type run struct {
 	hasToken bool
 
 	// of the present world
+	command      string // the last one
+	isUnused     bool   // its result
 	commands     int
 	db           int
 	hasSignalled bool
@@ -64,41 +57,20 @@ type run struct {
 	result       value
 }
 
-// runs are those whose slices are used again: each call of a script needs one.
-var runs = sync.Pool{New: func() any { return new(run) }}
-
 func newRun(s *Script, keys, argv [][]byte, now int64) *run {
-	r := runs.Get().(*run)
-	r.script, r.now = s, now
-	r.locals = append(r.locals, make([]value, s.slots)...)
+	r := &run{script: s, now: now, locals: make([]value, s.slots)}
 	for _, name := range keys {
-		r.keysTable.items = append(r.keysTable.items, value{kind: str, origin: fromKeys, str: name})
-		isNew := true
-		for i := range r.keys {
-			isNew = isNew && !bytes.Equal(r.keys[i].name, name)
+		i := slices.IndexFunc(r.keys, func(k key) bool { return bytes.Equal(k.name, name) })
+		if i < 0 {
+			i = len(r.keys)
+			r.keys = append(r.keys, key{name: name})
 		}
-		if isNew {
-			r.keys = append(r.keys, key{name: name, index: len(r.keys)})
-		}
+		r.keysTable.items = append(r.keysTable.items, value{kind: str, origin: fromKeys, str: name, key: i})
 	}
 	for _, arg := range argv {
 		r.argvTable.items = append(r.argvTable.items, value{kind: str, origin: fromArgs, str: arg})
 	}
 	return r
-}
-
-// free gives a run back, without what its call has passed.
-func (r *run) free() {
-	empty := func(of []value) []value {
-		clear(of)
-		return of[:0]
-	}
-	clear(r.keys)
-	*r = run{
-		keysTable: table{items: empty(r.keysTable.items)}, argvTable: table{items: empty(r.argvTable.items)},
-		keys: r.keys[:0], locals: empty(r.locals), args: empty(r.args[:cap(r.args)]),
-	}
-	runs.Put(r)
 }
 
 // step bounds the work of a call: every value that is computed costs one, and long strings more.
@@ -110,7 +82,7 @@ func (r *run) step(n int) {
 
 func (r *run) eval(e expression) value {
 	r.step(1)
-	return e.eval(r)
+	return e(r)
 }
 
 // isToken reports whether a key holds the argument that its value is compared with. By the first
@@ -134,14 +106,7 @@ func (r *run) in(before func(i int) Holding) {
 	}
 	clear(r.locals)
 	r.commands, r.db, r.hasSignalled, r.messages, r.result = 0, -1, false, nil, value{}
-	r.script.main.exec(r)
-}
-
-// change is what became of a key.
-type change struct {
-	effect Effect
-	ttl    TTL
-	value  []byte // of Set
+	r.script.main(r)
 }
 
 // change returns the difference between before and now.

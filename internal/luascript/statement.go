@@ -1,7 +1,9 @@
 package luascript
 
-// statement is a node that does something. It returns what follows: see outcome.
-type statement interface{ exec(r *run) outcome }
+import "iter"
+
+// statement does something. It returns what follows.
+type statement func(r *run) outcome
 
 // outcome is where a statement leaves its block to.
 type outcome uint8
@@ -12,70 +14,193 @@ const (
 	returned         // with run.result
 )
 
-// block is a list of statements.
-type block []statement
-
-type (
-	assignment struct {
-		to   []local
-		from []expression
-	}
-	conditional struct {
-		conditions []expression
-		blocks     []block
-		otherwise  block
-	}
-	counting struct {
-		of             local
-		from, to, step expression
-		body           block
-	}
-	each struct {
-		index, item local
-		of          expression
-		body        block
-	}
-	leave  struct{}
-	giving struct{ value expression }
-	call   struct{ of expression }
-)
-
-func (b block) exec(r *run) outcome {
-	for _, s := range b {
-		r.step(1)
-		if out := s.exec(r); out != onward {
-			return out
+// block reads statements up to a keyword that ends them, in the scope that loop variables are declared in.
+func (p *parser) block(variables ...string) statement {
+	defer p.deeper()()
+	p.scopes = append(p.scopes, map[string]int{})
+	defer func() { p.scopes = p.scopes[:len(p.scopes)-1] }()
+	p.declare(variables)
+	var all []statement
+	for isLast := false; !p.isAtEnd() && !isLast; {
+		if p.accept(";") {
+			continue
 		}
+		isLast = p.is("return", "break")
+		all = append(all, p.statement())
 	}
-	return onward
-}
-
-func (s assignment) exec(r *run) outcome {
-	if len(s.from) == 1 && len(s.to) == 1 {
-		r.locals[s.to[0]] = r.eval(s.from[0])
+	p.accept(";")
+	return func(r *run) outcome {
+		for _, s := range all {
+			r.step(1)
+			if out := s(r); out != onward {
+				return out
+			}
+		}
 		return onward
 	}
-	values := make([]value, max(len(s.from), len(s.to)))
-	for i, e := range s.from {
-		values[i] = r.eval(e)
-	}
-	for i, slot := range s.to {
-		r.locals[slot] = values[i]
-	}
-	return onward
 }
 
-func (s conditional) exec(r *run) outcome {
-	for i, condition := range s.conditions {
-		if r.eval(condition).isTrue() {
-			return s.blocks[i].exec(r)
+func (p *parser) statement() (s statement) {
+	switch {
+	case p.next.kind == name:
+		return p.callOrAssignment()
+	case p.accept("local"):
+		if p.is("function") {
+			refuse("a function is defined")
+		}
+		names, from := p.names(), []expression{constant(value{})}
+		if p.accept("=") {
+			from = p.expressions()
+		}
+		return assignment(p.declare(names), from) // in scope from here on
+	case p.accept("if"):
+		return p.conditional()
+	case p.accept("for"):
+		return p.loop()
+	case p.accept("do"):
+		s = p.block()
+		p.expect("end")
+		return s
+	case p.accept("return"):
+		return p.giving()
+	case p.accept("break"):
+		if p.loops == 0 {
+			refuse("break outside of a loop")
+		}
+		return func(*run) outcome { return broken }
+	case p.next.kind == keyword:
+		refuse("the statement %s", p.next.text)
+	}
+	p.unexpected()
+	return nil
+}
+
+func (p *parser) giving() statement {
+	e := constant(value{})
+	if !p.isAtEnd() && !p.is(";") {
+		e = p.expression(0)
+	}
+	if p.is(",") {
+		refuse("more than one value is returned")
+	}
+	return func(r *run) outcome {
+		r.result = r.eval(e)
+		return returned
+	}
+}
+
+func assignment(to []int, from []expression) statement {
+	return func(r *run) outcome {
+		values := make([]value, 0, 4)
+		for _, e := range from {
+			values = append(values, r.eval(e))
+		}
+		for i, slot := range to {
+			if r.locals[slot] = (value{}); i < len(values) {
+				r.locals[slot] = values[i]
+			}
+		}
+		return onward
+	}
+}
+
+func (p *parser) callOrAssignment() statement {
+	before := p.lexer
+	names := p.names()
+	_, isLocal := p.find(names[0])
+	if !isLocal && !p.is("=") && len(names) == 1 {
+		p.lexer = before
+		e, isCall := p.named(true)
+		if !isCall {
+			refuse("a statement that does nothing")
+		}
+		return func(r *run) outcome {
+			r.eval(e)
+			return onward
 		}
 	}
-	return s.otherwise.exec(r)
+	var to []int
+	for _, name := range names {
+		slot, isLocal := p.find(name)
+		if to = append(to, slot); !isLocal {
+			refuse("assigns to %s, which is no local variable", name)
+		}
+	}
+	if !p.accept("=") {
+		refuse("a local variable is called, or a part of it assigned")
+	}
+	return assignment(to, p.expressions())
 }
 
-func (s counting) exec(r *run) outcome {
-	from, to, step := r.eval(s.from), r.eval(s.to), r.eval(s.step)
+func (p *parser) conditional() statement {
+	condition := p.expression(0)
+	p.expect("then")
+	then, otherwise := p.block(), statement(func(*run) outcome { return onward })
+	if p.accept("elseif") {
+		defer p.deeper()()
+		otherwise = p.conditional()
+	} else {
+		if p.accept("else") {
+			otherwise = p.block()
+		}
+		p.expect("end")
+	}
+	return func(r *run) outcome {
+		if r.eval(condition).isTrue() {
+			return then(r)
+		}
+		return otherwise(r)
+	}
+}
+
+func (p *parser) loop() statement {
+	p.loops++
+	defer func() { p.loops-- }()
+	names := p.names()
+	var rounds func(r *run) iter.Seq2[value, value] // what its variables are in each
+	switch {
+	case len(names) == 1 && p.accept("="):
+		bounds := append(p.expressions(), constant(num(1)))
+		if len(bounds) < 3 || len(bounds) > 4 {
+			p.unexpected()
+		}
+		rounds = func(r *run) iter.Seq2[value, value] {
+			return counting(r.eval(bounds[0]), r.eval(bounds[1]), r.eval(bounds[2]))
+		}
+	case len(names) == 2:
+		p.expect("in")
+		if iterator := p.name(); iterator != "ipairs" && iterator != "pairs" {
+			refuse("a loop over %s", iterator)
+		}
+		p.expect("(")
+		of := p.expression(0)
+		p.expect(")")
+		rounds = func(r *run) iter.Seq2[value, value] { return each(r.eval(of)) }
+	default:
+		p.unexpected()
+	}
+	p.expect("do")
+	slot := p.slots
+	body := p.block(names...)
+	p.expect("end")
+	return func(r *run) outcome {
+		for first, second := range rounds(r) {
+			r.step(1)
+			if r.locals[slot] = first; len(names) == 2 {
+				r.locals[slot+1] = second
+			}
+			switch body(r) {
+			case broken:
+				return onward
+			case returned:
+				return returned
+			}
+		}
+		return onward
+	}
+}
+
+func counting(from, to, step value) iter.Seq2[value, value] {
 	for _, bound := range []value{from, to, step} {
 		if bound.kind != numeric || bound.unit != known {
 			refuse("a bound of a loop that is no constant")
@@ -84,43 +209,24 @@ func (s counting) exec(r *run) outcome {
 	if step.num == 0 {
 		refuse("a loop with a step of 0")
 	}
-	for i := from.num; step.num > 0 && i <= to.num || step.num < 0 && i >= to.num; i += step.num {
-		r.step(1)
-		r.locals[s.of] = num(i)
-		if out := s.body.exec(r); out == broken {
-			break
-		} else if out == returned {
-			return returned
+	return func(yield func(value, value) bool) {
+		for i := from.num; step.num > 0 && i <= to.num || step.num < 0 && i >= to.num; i += step.num {
+			if !yield(num(i), value{}) {
+				return
+			}
 		}
 	}
-	return onward
 }
 
-func (s each) exec(r *run) outcome {
-	of := r.eval(s.of)
+func each(of value) iter.Seq2[value, value] {
 	if of.kind != tables || of.table.field != "" {
 		refuse("a loop over what is no array")
 	}
-	for i, item := range of.table.items {
-		r.step(1)
-		r.locals[s.index], r.locals[s.item] = num(float64(i+1)), item
-		if out := s.body.exec(r); out == broken {
-			break
-		} else if out == returned {
-			return returned
+	return func(yield func(value, value) bool) {
+		for i, item := range of.table.items {
+			if !yield(num(float64(i+1)), item) {
+				return
+			}
 		}
 	}
-	return onward
-}
-
-func (leave) exec(*run) outcome { return broken }
-
-func (s giving) exec(r *run) outcome {
-	r.result = r.eval(s.value)
-	return returned
-}
-
-func (s call) exec(r *run) outcome {
-	r.eval(s.of)
-	return onward
 }

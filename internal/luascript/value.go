@@ -9,10 +9,10 @@ import (
 // value is a value of the language, with what the rules of soundness need to know about it.
 type value struct {
 	kind   kind
-	truth  bool   // of boolean; of hidden: it is 1 where something was done
+	truth  bool   // of boolean
 	unit   unit   // of numeric: of an unknown rest of a TTL that is added to num
-	origin origin // of str
-	key    int    // of stored, and of numeric with a unit: which key
+	origin origin // of str, and of numeric, whether it is in the text
+	key    int    // of stored, fromKeys, and of numeric with a unit: which
 	num    float64
 	str    []byte
 	table  *table
@@ -30,12 +30,16 @@ const (
 	hidden // what must decide nothing: the result of a signal
 )
 
+func (k kind) String() string {
+	return [...]string{"nil", "boolean", "number", "string", "table", "string", "unknown result"}[k]
+}
+
 // origin is where a string comes from.
 type origin uint8
 
 const (
-	constants origin = iota
-	made             // of other values
+	made   origin = iota // of other values
+	inText               // as it is
 	fromKeys
 	fromArgs
 )
@@ -49,11 +53,10 @@ const (
 	seconds
 )
 
-// table is an array, or one of the two tables that stand for a status and an error.
+// table is an array, or the one item of a table that stands for a status or an error.
 type table struct {
 	items []value
 	field string // "ok", "err" or ""
-	of    value  // the value of the field
 }
 
 var (
@@ -63,9 +66,50 @@ var (
 
 func truth(b bool) value     { return value{kind: boolean, truth: b} }
 func num(n float64) value    { return value{kind: numeric, num: n} }
-func literal(s string) value { return value{kind: str, str: []byte(s)} }
-func status(s string) value  { return value{kind: tables, table: &table{field: "ok", of: literal(s)}} }
 func count(holds bool) value { return num(map[bool]float64{true: 1}[holds]) }
+func literal(s string) value { return value{kind: str, origin: inText, str: []byte(s)} }
+
+// oneOf is a status, "ok", or an error, "err".
+func oneOf(field string, of value) value {
+	return value{kind: tables, table: &table{field: field, items: []value{of}}}
+}
+
+// functions are those of Lua and of Redis that are known, with their first argument.
+var functions = map[string]func(v value) value{
+	"tonumber": func(v value) value {
+		if v.kind == str {
+			if n, ok := parseNumber(v.str); ok {
+				return num(n)
+			}
+		} else if v.kind == numeric || v.kind == stored || v.kind == hidden {
+			return v.number() // or refuses it
+		}
+		return value{}
+	},
+	"tostring": func(v value) value {
+		if v.kind == numeric {
+			return value{kind: str, str: v.word()}
+		} else if v.kind != str && v.kind != stored && v.kind != hidden {
+			refuse("tostring of a %s", v.kind)
+		}
+		return v
+	},
+	"type": func(v value) value {
+		if v.kind == hidden {
+			refuse("an unknown result is used")
+		}
+		return literal(v.kind.String())
+	},
+	"redis.status_reply": func(v value) value { return oneOf("ok", v) },
+	"redis.error_reply": func(v value) value {
+		if v.kind != str {
+			refuse("an error that is no string")
+		}
+		v.str, _ = bytes.CutPrefix(v.str, []byte("-"))
+		return oneOf("err", v)
+	},
+	"string.format": func(value) value { return value{kind: hidden} }, // of a message
+}
 
 func (v value) isTrue() bool {
 	if v.kind == hidden {
@@ -107,32 +151,6 @@ func (v value) number() value {
 	return value{}
 }
 
-// arithmetic adds, and so on. To an unknown rest of a TTL only a number can be added.
-func arithmetic(sign string, a, b value) value {
-	switch {
-	case sign == "+" && (a.unit == known || b.unit == known):
-		if b.unit != known {
-			a, b = b, a
-		}
-		a.num += b.num
-		return a
-	case b.unit == known && sign == "-":
-		a.num -= b.num
-		return a
-	case a.unit != known || b.unit != known:
-		refuse("the rest of the TTL is subtracted or multiplied")
-	}
-	switch sign {
-	case "-":
-		return num(a.num - b.num)
-	case "*":
-		return num(a.num * b.num)
-	case "/":
-		return num(a.num / b.num)
-	}
-	return num(a.num - math.Floor(a.num/b.num)*b.num)
-}
-
 // integer returns v as an integer that a command takes, and the unit of the unknown that is added to it.
 func (v value) integer(what string) (int64, unit) {
 	switch v.kind {
@@ -150,33 +168,25 @@ func (v value) integer(what string) (int64, unit) {
 	return 0, known
 }
 
+// hasWord reports whether v, that is no table, is known as a part of a longer string.
+func (v value) hasWord() bool {
+	return v.kind == str || v.kind == numeric && v.unit == known && v.num == math.Trunc(v.num) && math.Abs(v.num) < 1e14
+}
+
 // word returns v as a part of a longer string.
 func (v value) word() []byte {
-	switch v.kind {
-	case str:
+	switch {
+	case v.kind == str:
 		return v.str
-	case numeric:
-		if v.unit == known && v.num == math.Trunc(v.num) && math.Abs(v.num) < 1e14 {
-			return strconv.AppendInt(nil, int64(v.num), 10)
-		}
+	case v.hasWord():
+		return strconv.AppendInt(nil, int64(v.num), 10)
+	case v.kind == numeric:
 		refuse("a number that is no constant becomes a string")
-	case stored:
+	case v.kind == stored:
 		refuse("the value at the key is joined with another string")
-	case hidden:
+	case v.kind == hidden:
 		refuse("an unknown result is used")
 	}
 	refuse("a %s becomes a string", v.kind)
 	return nil
-}
-
-func (k kind) String() string {
-	return [...]string{"nil", "boolean", "number", "string", "table", "string", "unknown result"}[k]
-}
-
-// at returns the item i of an array, and nil past its end.
-func (t *table) at(i float64) value {
-	if i >= 1 && i <= float64(len(t.items)) && i == math.Trunc(i) {
-		return t.items[int(i)-1]
-	}
-	return value{}
 }

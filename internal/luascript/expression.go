@@ -1,0 +1,227 @@
+package luascript
+
+import (
+	"regexp"
+	"strings"
+)
+
+// expression makes a value.
+type expression func(r *run) value
+
+func constant(v value) expression { return func(*run) value { return v } }
+
+func (p *parser) expressions() []expression {
+	es := []expression{p.expression(0)}
+	for p.accept(",") {
+		es = append(es, p.expression(0))
+	}
+	return es
+}
+
+const ofUnary = 7
+
+// expression reads operators of a higher priority than above.
+func (p *parser) expression(above int) (left expression) {
+	defer p.deeper()()
+	if does := unary[p.next.text]; does != nil && p.is(p.next.text) {
+		p.advance()
+		left = apply(does, p.expression(ofUnary))
+	} else {
+		left = p.simple()
+	}
+	for {
+		sign := p.next.text
+		o := binary[sign]
+		if o.priority <= above || !p.is(sign) {
+			return left
+		}
+		p.advance()
+		right := p.expression(o.priority - o.isRight)
+		left = operation(sign, o.does, left, right)
+	}
+}
+
+func apply(does func(of value) value, of expression) expression {
+	return func(r *run) value { return does(r.eval(of)) }
+}
+
+func operation(sign string, does func(r *run, a, b value) value, left, right expression) expression {
+	return func(r *run) value {
+		a := r.eval(left)
+		if does == nil && a.isTrue() == (sign == "or") {
+			return a
+		}
+		b := r.eval(right)
+		if does == nil {
+			return b
+		}
+		return does(r, a, b)
+	}
+}
+
+func (p *parser) simple() expression {
+	switch {
+	case p.next.kind == number:
+		word := p.advance().text
+		n, ok := parseNumber([]byte(word))
+		if !ok {
+			refuse("%q is no decimal number", word)
+		}
+		return constant(value{kind: numeric, origin: inText, num: n})
+	case p.next.kind == text:
+		return constant(literal(p.advance().text))
+	case p.accept("nil"):
+		return constant(value{})
+	case p.accept("true"):
+		return constant(yes)
+	case p.accept("false"):
+		return constant(no)
+	case p.is("{"):
+		return p.table()
+	case p.is("function"):
+		refuse("a function is defined")
+	}
+	return p.suffixed()
+}
+
+// table reads an array, or the table of a status or an error: {ok = …}, {err = …}.
+func (p *parser) table() expression {
+	p.expect("{")
+	var items []expression
+	field := ""
+	for isLast := false; !p.is("}") && !isLast; {
+		if before := p.lexer; p.next.kind == name {
+			if field = p.name(); !p.accept("=") {
+				p.lexer, field = before, ""
+			}
+		}
+		items = append(items, p.expression(0))
+		switch {
+		case field == "":
+		case field != "ok" && field != "err":
+			refuse("a table with the field %s", field)
+		case len(items) > 1 || !p.is("}"):
+			refuse("a table with the field %s and others", field)
+		}
+		isLast = !p.accept(",") && !p.accept(";")
+	}
+	p.expect("}")
+	return func(r *run) value {
+		t := &table{field: field}
+		for _, item := range items {
+			v := r.eval(item)
+			if v.kind == null && field == "" {
+				// Where a nil stands in a table decides what Lua takes for its length.
+				refuse("nil in a table")
+			}
+			t.items = append(t.items, v)
+		}
+		return value{kind: tables, table: t}
+	}
+}
+
+// suffixed reads a name or parentheses, and indices.
+func (p *parser) suffixed() (e expression) {
+	if p.accept("(") {
+		e = p.expression(0)
+		p.expect(")")
+	} else {
+		e, _ = p.named(false)
+	}
+	for {
+		of, by := e, expression(nil)
+		switch {
+		case p.accept("["):
+			by = p.expression(0)
+			p.expect("]")
+		case p.accept("."):
+			by = constant(literal(p.name()))
+		case p.is(":"):
+			refuse("a method is called")
+		case p.is("(", "{") || p.next.kind == text:
+			refuse("a value is called")
+		default:
+			return e
+		}
+		e = func(r *run) value { return index(r.eval(of), r.eval(by)) }
+	}
+}
+
+// named reads a variable, or a call of one of the functions that are known. isUnused: the result is.
+func (p *parser) named(isUnused bool) (e expression, isCall bool) {
+	name := p.name()
+	switch slot, isLocal := p.find(name); {
+	case isLocal:
+		return func(r *run) value { return r.locals[slot] }, false
+	case name == "KEYS":
+		return func(r *run) value { return value{kind: tables, table: &r.keysTable} }, false
+	case name == "ARGV":
+		return func(r *run) value { return value{kind: tables, table: &r.argvTable} }, false
+	}
+	for p.accept(".") {
+		name += "." + p.name()
+	}
+	if !p.is("(", "{") && p.next.kind != text {
+		refuse("uses %s", name)
+	}
+	if name == "redis.call" || name == "redis.pcall" {
+		return p.command(isUnused), true
+	}
+	does, isKnown := functions[name]
+	if !isKnown {
+		refuse("calls %s", name)
+	}
+	args := p.arguments()
+	if len(args) != 1 && name != "string.format" {
+		refuse("%s with %d arguments", name, len(args))
+	}
+	return func(r *run) value {
+		var first value
+		for i, arg := range args {
+			if v := r.eval(arg); i == 0 {
+				first = v
+			}
+		}
+		return does(first)
+	}, true
+}
+
+func (p *parser) arguments() (args []expression) {
+	switch {
+	case p.next.kind == text:
+		return []expression{constant(literal(p.advance().text))}
+	case p.is("{"):
+		return []expression{p.table()}
+	}
+	p.expect("(")
+	if !p.is(")") {
+		args = p.expressions()
+	}
+	p.expect(")")
+	return args
+}
+
+// member is what a command is often called with: the text of a refusal shows it.
+var member = regexp.MustCompile(`^\s*KEYS\[\d{1,9}\]`)
+
+// command reads the arguments of redis.call. Which command it is must be seen in the text.
+func (p *parser) command(isUnused bool) expression {
+	p.expect("(")
+	first := p.advance()
+	if first.kind != text || !p.is(",", ")") {
+		refuse("calls a command whose name is no constant")
+	}
+	name := strings.ToUpper(first.text)
+	c, isKnown := commands[name]
+	if key := strings.TrimSpace(member.FindString(p.rest)); !isKnown && p.is(",") && key != "" {
+		refuse("%s on %s", name, key)
+	} else if !isKnown {
+		refuse("%s", name)
+	}
+	var args []expression
+	if p.accept(",") {
+		args = p.expressions()
+	}
+	p.expect(")")
+	return func(r *run) value { return r.call(name, c, args, isUnused) }
+}
