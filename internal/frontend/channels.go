@@ -71,10 +71,7 @@ func (s *channels) publish(prefix string, messages []luascript.Message) {
 					return // since a moment ago, and would take it for a reply
 				}
 				r.SetRESP3(c.resp3)
-				r.Push(3)
-				r.Bulk("message")
-				r.Bulk(channel)
-				r.Bulk(text)
+				r.Push("message", channel, text)
 			})
 		}
 	}
@@ -124,20 +121,14 @@ func (c *conn) unsubscribe(args []string, r *session.Reply) session.Plan {
 		c.confirm(r, "unsubscribe", name)
 	}
 	if len(names) == 0 {
-		r.Push(3)
-		r.Bulk("unsubscribe")
-		r.Nil()
-		r.Int(0)
+		r.Push("unsubscribe", nil, int64(0))
 	}
 	return session.Plan{}
 }
 
 // confirm is the reply for one channel.
 func (c *conn) confirm(r *session.Reply, what, name string) {
-	r.Push(3)
-	r.Bulk(what)
-	r.Bulk(name)
-	r.Int(int64(len(c.channels)))
+	r.Push(what, name, int64(len(c.channels)))
 }
 
 func (c *conn) unsubscribeAll() {

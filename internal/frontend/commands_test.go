@@ -152,7 +152,7 @@ func TestSeveral(t *testing.T) {
 		UNLINK a b => :0
 		PSUBSCRIBE * => -ERR this server knows no patterns of channels: SUBSCRIBE
 	`)
-	d.expect("WATCH a => +OK\nMULTI => +OK\nDEL a b => -ERR in a MULTI")
+	d.expect("WATCH a => +OK\nMULTI => +OK\nDEL a b => -ERR this server does not run DEL of several keys in a MULTI")
 }
 
 // TestDatabasesAreApart: no key of one database is a key of another, nor of another user.
@@ -395,8 +395,12 @@ func TestTransactions(t *testing.T) {
 		GET k => $v
 		MULTI => +OK
 		PEXPIRE k 90000 => +QUEUED
-		GET k => +QUEUED
-		EXEC => [:1 $v]
+		GET k => -ERR this server does not run GET in a MULTI
+		EXEC => -EXECABORT
+		WATCH k => +OK
+		MULTI => +OK
+		PEXPIRE k 90000 => +QUEUED
+		EXEC => [:1]
 		TTL k => :90
 		WATCH k => +OK
 		MULTI => +OK
@@ -412,7 +416,7 @@ func TestTransactions(t *testing.T) {
 		GET k => $v
 		WATCH k => +OK
 		MULTI => +OK
-		GET k => +QUEUED
+		SET k v PX 90000 XX => +QUEUED
 	`)
 	b.expect(`
 		DELEX k IFEQ v => :1
@@ -439,7 +443,8 @@ func TestTransactions(t *testing.T) {
 		WATCH k => +OK
 		MULTI => +OK
 		SET k v NX PX 1000 => -ERR in a MULTI SET may only extend
-		DEL other => -ERR in a MULTI all commands are about the key
+		DEL other => -ERR in a MULTI the command is about the key
+		DELEX k IFEQ w => -ERR in a MULTI the command needs the value
 		MULTI => -ERR MULTI calls can not be nested
 		WATCH k => -ERR WATCH inside MULTI is not allowed
 		DISCARD => +OK
@@ -448,9 +453,17 @@ func TestTransactions(t *testing.T) {
 		SET k v NX PX 60000 => +OK
 		WATCH k => +OK
 		MULTI => +OK
-		UNWATCH => +QUEUED
 		EXPIRE k 10 GT => +QUEUED
+		DEL k => -ERR this server takes one command in a MULTI
+		UNWATCH => -ERR this server does not run UNWATCH in a MULTI
+		DISCARD => +OK
+		WATCH k => +OK
+		MULTI => +OK
+		EXPIRE k 10 GT => +QUEUED
+		EXEC => [:0]
+		WATCH k => +OK
+		MULTI => +OK
 		DEL k => +QUEUED
-		EXEC => [+OK :0 :1]
+		EXEC => [:1]
 	`)
 }

@@ -22,7 +22,6 @@ type conn struct {
 	prefix  string
 
 	tx   transaction
-	used []*stored       // scripts that it has called
 	kept []*grants.Grant // by RL.LOCK … KEEP
 
 	keeping grants.Quota // of these, and of those without an expiry
@@ -47,7 +46,6 @@ func (c *conn) reset() {
 // Gone implements session.Commands.
 func (c *conn) Gone() {
 	c.unsubscribeAll()
-	c.server.scripts.forget(c.used)
 	for _, g := range c.kept {
 		g.Drop()
 	}
@@ -76,15 +74,15 @@ func init() {
 		"SETEX": {4, 4, false, (*conn).setEX}, "GET": {2, 2, false, (*conn).get}, "EXISTS": {2, many, false, (*conn).exists},
 		"PTTL": {2, 2, false, (*conn).ttl}, "TTL": {2, 2, false, (*conn).ttl},
 		"DEL": {2, many, false, (*conn).del}, "UNLINK": {2, many, false, (*conn).del}, "GETDEL": {2, 2, false, (*conn).getDel},
-		"PEXPIRE": {3, 4, false, (*conn).expire}, "EXPIRE": {3, 4, false, (*conn).expire},
-		"DELEX": {4, 4, false, (*conn).delIf}, "DELIFEQ": {3, 3, false, (*conn).delIf},
+		"PEXPIRE": {3, 4, false, (*conn).change}, "EXPIRE": {3, 4, false, (*conn).change},
+		"DELEX": {4, 4, false, (*conn).change}, "DELIFEQ": {3, 3, false, (*conn).change},
 
 		"EVAL": {3, many, false, (*conn).eval}, "EVALSHA": {3, many, false, (*conn).eval}, "SCRIPT": {2, many, false, (*conn).script},
 
-		"WATCH": {2, many, false, (*conn).watch}, "UNWATCH": {1, 1, false, (*conn).unwatch}, "MULTI": {1, 1, false, (*conn).multi},
+		"WATCH": {2, many, false, (*conn).watch}, "UNWATCH": {1, 1, false, (*conn).discard}, "MULTI": {1, 1, false, (*conn).multi},
 		"EXEC": {1, 1, false, (*conn).exec}, "DISCARD": {1, 1, false, (*conn).discard},
 
-		"RL.LOCK": {3, 8, false, (*conn).lock}, "RL.EXTEND": {4, 4, false, (*conn).extend}, "RL.UNLOCK": {3, 3, false, (*conn).unlock},
+		"RL.LOCK": {3, 8, false, (*conn).lock}, "RL.EXTEND": {4, 4, false, (*conn).change}, "RL.UNLOCK": {3, 3, false, (*conn).change},
 		"RL.FENCE": {3, 3, false, (*conn).fence}, "RL.INSPECT": {2, 2, false, (*conn).inspect}, "RL.WAIT": {3, 3, false, (*conn).wait},
 		"BLPOP": {3, 3, false, (*conn).blpop}, "SUBSCRIBE": {2, many, false, (*conn).subscribe}, "UNSUBSCRIBE": {1, many, false, (*conn).unsubscribe},
 		"PSUBSCRIBE": {2, many, false, (*conn).patterns},

@@ -53,21 +53,7 @@ func (c *conn) hello(args []string, r *session.Reply) session.Plan {
 		proto = 3
 	}
 	r.SetRESP3(resp3)
-	r.Map(7)
-	r.Bulk("server")
-	r.Bulk("redis")
-	r.Bulk("version")
-	r.Bulk(version)
-	r.Bulk("proto")
-	r.Int(proto)
-	r.Bulk("id")
-	r.Int(c.id)
-	r.Bulk("mode")
-	r.Bulk("standalone")
-	r.Bulk("role")
-	r.Bulk("master")
-	r.Bulk("modules")
-	r.Array(0)
+	r.Map("server", "redis", "version", version, "proto", proto, "id", c.id, "mode", "standalone", "role", "master", "modules", []any{})
 	return session.Plan{}
 }
 
@@ -121,9 +107,7 @@ func (c *conn) resetCommand(_ []string, r *session.Reply) session.Plan {
 
 func (c *conn) ping(args []string, r *session.Reply) session.Plan {
 	if c.isSubscribed() {
-		r.Array(2)
-		r.Bulk("pong")
-		r.Bulk(append(args, "")[1])
+		r.List("pong", append(args, "")[1])
 	} else if len(args) == 2 {
 		r.Bulk(args[1])
 	} else {

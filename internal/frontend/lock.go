@@ -70,10 +70,7 @@ func readTTL(unit, number, command string) (time.Duration, error) {
 	if err != nil {
 		return 0, errNotInteger
 	}
-	scale := time.Millisecond
-	if unit[0] == 'E' {
-		scale = time.Second
-	}
+	scale := scaleOf(unit)
 	if n <= 0 || n > math.MaxInt64/int64(scale) {
 		return 0, refusal("invalid expire time in '" + command + "' command")
 	}
@@ -84,36 +81,10 @@ func readTTL(unit, number, command string) (time.Duration, error) {
 }
 
 func (c *conn) set(args []string, r *session.Reply) session.Plan {
-	key, value := args[1], args[2]
-	s, err := readSet(args[3:])
-	switch {
-	case err != nil:
-	case s.otherwise != "":
-		err = refusal("this server only holds locks: SET with " + s.otherwise + " has no meaning here")
-	case !s.nx && !s.xx && s.ifEqual == nil:
-		err = refusal("this server only holds locks, and keeps no data: SET needs NX and an expiry, as in SET key value NX PX 30000; use a Redis for the rest")
-	case s.nx:
-		return c.acquire(key, value, &s)
-	case s.get:
-		err = refusal("this server only holds locks: SET with GET needs NX")
-	case !s.hasTTL:
-		err = refusal("this server only holds locks: SET with XX or IFEQ extends one, and needs PX or EX")
-	case s.ifEqual != nil && *s.ifEqual != value:
-		err = refusal("this server only holds locks: SET with IFEQ extends one, and cannot change its value")
+	if s, err := readSet(args[3:]); err == nil && s.nx && s.otherwise == "" {
+		return c.acquire(args[1], args[2], &s)
 	}
-	if err != nil {
-		c.fail(r, key, err)
-		return session.Plan{}
-	}
-	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
-		outcome, err := c.server.grants.Extend(ctx, key, grants.By(value), grants.TTL{Value: s.ttl})
-		if outcome == grants.Done {
-			r.OK()
-		} else {
-			r.Nil()
-		}
-		return nil, err
-	})
+	return c.change(args, r)
 }
 
 // setNX is SETNX, which has no expiry, and answers 1 or 0.
@@ -135,17 +106,9 @@ func (c *conn) acquire(key, value string, s *setting) session.Plan {
 	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
 		for range attempts {
 			g, err := c.grant(ctx, key, value, s.ttl, s.hasTTL)
-			switch {
-			case err != nil || !s.get:
-				if g != nil {
-					r.OK()
-				} else {
-					r.Nil()
-				}
+			if err != nil || !s.get || g != nil {
+				asStatus(g != nil && !s.get, r)
 				return g, err
-			case g != nil:
-				r.Nil()
-				return g, nil
 			}
 			seen, err := c.server.grants.Look(ctx, key)
 			if err != nil || seen.Held {
@@ -237,11 +200,7 @@ func (c *conn) count(names []string, f func(ctx context.Context, key string) (bo
 }
 
 func (c *conn) ttl(args []string, r *session.Reply) session.Plan {
-	scale := time.Second
-	if len(args[0]) == len("PTTL") {
-		scale = time.Millisecond
-	}
-	return c.look(args[1], func(seen grants.State, r *session.Reply) { r.Int(ttlOf(seen, scale)) })
+	return c.look(args[1], func(seen grants.State, r *session.Reply) { r.Int(ttlOf(seen, scaleOf(args[0]))) })
 }
 
 // ttlOf is what TTL and PTTL show: -2 without a key, -1 without an expiry. Seconds are rounded as Redis does.
@@ -255,19 +214,10 @@ func ttlOf(seen grants.State, scale time.Duration) int64 {
 	return int64(seen.TTL.Round(scale) / scale)
 }
 
-// change plans a release or an extension that is answered by 1 or 0.
-func (c *conn) change(key string, f func(ctx context.Context, key string) (grants.Outcome, error)) session.Plan {
-	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
-		outcome, err := f(ctx, key)
-		r.Bool(outcome == grants.Done)
-		return nil, err
-	})
-}
-
 func (c *conn) del(args []string, r *session.Reply) session.Plan {
 	names := slices.Compact(slices.Sorted(slices.Values(args[1:])))
 	return c.count(names, func(ctx context.Context, key string) (bool, error) {
-		c.server.cfg.Logger.Debug("redlock: a command without an owner", "command", args[0], "key", key)
+		c.ownerless(args[0], key)
 		outcome, err := c.server.grants.Release(ctx, key, grants.Anyone)
 		return outcome == grants.Done, err
 	})
@@ -285,51 +235,4 @@ func (c *conn) getDel(args []string, r *session.Reply) session.Plan {
 		showValue(seen, r)
 		return nil, err
 	})
-}
-
-// delIf is DELEX k IFEQ v and DELIFEQ k v.
-func (c *conn) delIf(args []string, r *session.Reply) session.Plan {
-	if len(args) == 4 && !strings.EqualFold(args[2], "IFEQ") {
-		c.fail(r, args[1], refusal("this server only holds locks: DELEX needs IFEQ"))
-		return session.Plan{}
-	}
-	return c.change(args[1], func(ctx context.Context, key string) (grants.Outcome, error) {
-		return c.server.grants.Release(ctx, key, grants.By(args[len(args)-1]))
-	})
-}
-
-func (c *conn) expire(args []string, r *session.Reply) session.Plan {
-	ttl, err := readExpire(args)
-	if err != nil {
-		c.fail(r, args[1], err)
-		return session.Plan{}
-	}
-	return c.change(args[1], func(ctx context.Context, key string) (grants.Outcome, error) {
-		c.server.cfg.Logger.Debug("redlock: a command without an owner", "command", args[0], "key", key)
-		return c.server.grants.Extend(ctx, key, grants.Anyone, ttl)
-	})
-}
-
-var conditions = map[string]grants.Condition{"GT": grants.IfLonger, "LT": grants.IfShorter, "NX": grants.IfNone, "XX": grants.IfAny}
-
-// readExpire reads the TTL of EXPIRE and PEXPIRE. One of no more than 0 deletes.
-func readExpire(args []string) (ttl grants.TTL, err error) {
-	scale := time.Second
-	if len(args[0]) == len("PEXPIRE") {
-		scale = time.Millisecond
-	}
-	n, err := strconv.ParseInt(args[2], 10, 64)
-	switch {
-	case err != nil:
-		return ttl, errNotInteger
-	case n > math.MaxInt64/int64(scale) || n < -math.MaxInt64/int64(scale):
-		return ttl, refusal("invalid expire time in '" + strings.ToLower(args[0]) + "' command")
-	case len(args) == 4:
-		known := false
-		if ttl.If, known = conditions[strings.ToUpper(args[3])]; !known {
-			return ttl, refusal("Unsupported option " + args[3])
-		}
-	}
-	ttl.Value = time.Duration(n) * scale
-	return ttl, nil
 }

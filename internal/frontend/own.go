@@ -76,13 +76,7 @@ func (c *conn) lock(args []string, r *session.Reply) session.Plan {
 			r.Nil()
 			return nil, err
 		}
-		r.Map(3)
-		r.Bulk("token")
-		r.Bulk(q.value)
-		r.Bulk("validity-ms")
-		r.Int(g.Lock.Remaining().Milliseconds())
-		r.Bulk("fence")
-		r.Int(int64(g.Lock.Fence()))
+		r.Map("token", q.value, "validity-ms", g.Lock.Remaining().Milliseconds(), "fence", int64(g.Lock.Fence()))
 		return g, nil
 	})
 	plan.Alone, plan.Waits = q.wait > 0 || q.keep, q.wait > 0 // KEEP changes the connection's state
@@ -110,31 +104,6 @@ func (c *conn) acquireOwn(ctx context.Context, key string, q *request) (*grants.
 	return g, err
 }
 
-// extend is RL.EXTEND key token ttl-ms.
-func (c *conn) extend(args []string, r *session.Reply) session.Plan {
-	ttl, err := readMilliseconds(args[3])
-	if err != nil || ttl == 0 {
-		c.fail(r, args[1], errNotInteger)
-		return session.Plan{}
-	}
-	return c.on(args[1], func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
-		outcome, err := c.server.grants.Extend(ctx, key, grants.By(args[2]), grants.TTL{Value: ttl})
-		if outcome == grants.Done {
-			r.Int(ttl.Milliseconds())
-		} else {
-			r.Nil()
-		}
-		return nil, err
-	})
-}
-
-// unlock is RL.UNLOCK key token.
-func (c *conn) unlock(args []string, r *session.Reply) session.Plan {
-	return c.change(args[1], func(ctx context.Context, key string) (grants.Outcome, error) {
-		return c.server.grants.Release(ctx, key, grants.By(args[2]))
-	})
-}
-
 // fence is RL.FENCE key token.
 func (c *conn) fence(args []string, r *session.Reply) session.Plan {
 	if !c.server.cfg.Fenced {
@@ -159,20 +128,12 @@ func (c *conn) inspect(args []string, r *session.Reply) session.Plan {
 			return nil, err
 		}
 		r.Array(len(seen.Nodes))
-		for _, n := range seen.Nodes {
-			r.Map(4)
-			r.Bulk("node")
-			r.Bulk(n.Addr)
-			r.Bulk("digest") // and not the value, with which the lock can be released
-			r.Bulk(n.Digest)
-			r.Bulk("ttl-ms")
-			r.Int(n.TTL.Milliseconds())
-			r.Bulk("error")
+		for _, n := range seen.Nodes { // the digest, and not the value, with which the lock can be released
+			text := ""
 			if n.Err != nil {
-				r.Bulk(n.Err.Error())
-			} else {
-				r.Bulk("")
+				text = n.Err.Error()
 			}
+			r.Map("node", n.Addr, "digest", n.Digest, "ttl-ms", n.TTL.Milliseconds(), "error", text)
 		}
 		return nil, nil
 	})
@@ -204,13 +165,11 @@ func (c *conn) blpop(args []string, r *session.Reply) session.Plan {
 		return session.Plan{}
 	}
 	return c.waitFor(signalled+name, time.Duration(seconds*float64(time.Second)), func(free bool, r *session.Reply) {
-		if !free {
+		if free {
+			r.List(args[1], "1")
+		} else {
 			r.NilArray()
-			return
 		}
-		r.Array(2)
-		r.Bulk(args[1])
-		r.Bulk("1")
 	})
 }
 

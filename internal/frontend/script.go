@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,12 +17,9 @@ import (
 func (c *conn) script(args []string, r *session.Reply) session.Plan {
 	switch sub := strings.ToUpper(args[1]); {
 	case sub == "LOAD" && len(args) == 3:
-		switch script, err := c.parse(args[2]); {
-		case err != nil:
+		if script, err := c.parse(args[2]); err != nil {
 			c.fail(r, "", err)
-		case c.server.scripts.get(script.Name()) == nil:
-			c.fail(r, "", errScripts)
-		default:
+		} else {
 			r.Bulk(script.Name())
 		}
 	case sub == "EXISTS" && len(args) > 2:
@@ -37,15 +35,13 @@ func (c *conn) script(args []string, r *session.Reply) session.Plan {
 	return session.Plan{}
 }
 
-// parse returns the script with a text, and notes that this connection knows it.
-func (c *conn) parse(text string) (*stored, error) {
+// parse returns the script with a text.
+func (c *conn) parse(text string) (*luascript.Script, error) {
 	script, err := c.server.scripts.add(text)
 	if err != nil {
 		c.refused(err, text)
-		return nil, err
 	}
-	c.used = c.server.scripts.use(c.used, script)
-	return script, nil
+	return script, err
 }
 
 // refused notes that a script was refused.
@@ -68,7 +64,7 @@ func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 	case n == 0:
 		err = refusal("a lock script needs its key in KEYS")
 	}
-	var script *stored
+	var script *luascript.Script
 	switch isName := len(args[0]) == len("EVALSHA"); {
 	case err != nil:
 	case !isName:
@@ -78,7 +74,6 @@ func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 			r.Error("NOSCRIPT No matching script. Please use EVAL.")
 			return session.Plan{}
 		}
-		c.used = c.server.scripts.use(c.used, script)
 	}
 	if err != nil {
 		c.fail(r, "", err)
@@ -98,58 +93,33 @@ func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 	}}
 }
 
-// classify finds out what the call does.
-// The first n of args are its keys.
-func (l *call) classify(script *stored, args []string, n int) (err error) {
-	c, words := l.conn, bytesOf(args)
+// classify finds out what the call does. The first n of args are its keys.
+func (l *call) classify(script *luascript.Script, args []string, n int) (err error) {
+	c, words := l.conn, make([][]byte, len(args))
+	for i, arg := range args {
+		words[i] = []byte(arg)
+	}
 	if l.plan, err = script.Classify(words[:n:n], words[n:], time.Now()); err != nil {
 		c.refused(err, "")
 		return err
 	}
-	c.server.stats.Scripts[l.plan.Class].Add(1)
-	rows := &l.plan.Rows
+	class, rows := l.plan.Class, &l.plan.Rows
+	c.server.stats.Scripts[class].Add(1)
 	l.absent, l.owned, l.other = &rows[luascript.Absent], &rows[luascript.Owned], &rows[luascript.Foreign]
+	l.value, l.owner = string(l.plan.Token), grants.By(string(l.plan.Token))
 	if l.plan.DB >= 0 {
 		l.db = l.plan.DB
 	}
-	l.value = string(l.plan.Token)
 	for _, key := range l.plan.Keys {
 		l.keys = append(l.keys, nodeKey(l.prefix, l.db, string(key)))
 	}
-	return l.allow()
-}
-
-func bytesOf(texts []string) [][]byte {
-	size := 0
-	for _, text := range texts {
-		size += len(text)
-	}
-	all, joined := make([][]byte, len(texts)), make([]byte, 0, size)
-	for i, text := range texts {
-		from := len(joined)
-		joined = append(joined, text...)
-		all[i] = joined[from:len(joined):len(joined)]
-	}
-	return all
-}
-
-// allow refuses calls that this server does not make.
-func (l *call) allow() error {
-	class := l.plan.Class
-	switch {
-	case (class == luascript.ForceRelease || class == luascript.ForceExtend) && !l.conn.server.cfg.Force:
-		return refusal("this script changes the lock of any owner; start the server with -force to allow that")
-	case len(l.keys) == 0:
-		return refusal("the script names no key")
-	case len(l.value) > grants.MaxValue:
-		return refusal("value has " + strconv.Itoa(len(l.value)) + " bytes, at most " + strconv.Itoa(grants.MaxValue) + " are allowed")
-	case l.db >= databases:
-		return refusal("DB index is out of range")
-	}
-	for _, key := range l.keys {
-		if err := checkKey(key); err != nil {
-			return err
+	if class == luascript.ForceRelease || class == luascript.ForceExtend {
+		if l.owner = grants.Anyone; !c.server.cfg.Force {
+			return refusal("this script changes the lock of any owner; start the server with -force to allow that")
 		}
+	}
+	if l.db >= databases {
+		return refusal("DB index is out of range")
 	}
 	return nil
 }
@@ -165,6 +135,7 @@ type call struct {
 	other  *luascript.Row
 	keys   []string      // at the nodes, in the order of the plan's
 	value  string        // that the script compares with, or writes
+	owner  grants.Owner  // of the locks that it changes
 	seen   *grants.State // what the row was chosen by, if it was
 }
 
@@ -178,31 +149,21 @@ const attempts = 3
 // run makes the call that the script stands for, and answers what the script does in the world that
 // this call has found.
 func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err error) {
-	store := l.conn.server.grants
-	owner := grants.By(l.value)
-	if class := l.plan.Class; class == luascript.ForceRelease || class == luascript.ForceExtend {
-		owner = grants.Anyone
-	}
 	row := l.owned
-	renew := func(key string) (grants.Outcome, error) { return l.extend(ctx, key, owner, l.owned.TTL) }
 	switch l.plan.Class {
 	case luascript.Query:
-		if row, err = l.world(ctx); err != nil {
-			return nil, err
-		}
+		row, err = l.world(ctx)
 	case luascript.Acquire:
 		row, undo, err = l.acquire(ctx)
 	case luascript.AcquireOrRenew:
-		if row, err = l.each(ctx, renew); err == nil && row == l.absent {
+		if row, err = l.each(ctx); err == nil && row == l.absent {
 			row, undo, err = l.acquire(ctx)
 		}
 		if err == nil && row == l.owned && l.seen != nil {
 			err = errUnsettled // the same value has acquired it meanwhile, and nothing was renewed
 		}
-	case luascript.Release, luascript.ForceRelease:
-		row, err = l.each(ctx, func(key string) (grants.Outcome, error) { return store.Release(ctx, key, owner) })
-	case luascript.Extend, luascript.ForceExtend:
-		row, err = l.each(ctx, renew)
+	default:
+		row, err = l.each(ctx)
 	}
 	if err != nil {
 		return undo, err
@@ -215,13 +176,13 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 	return undo, err
 }
 
-// each makes a change, to all keys at the same time: a TTL counts from the reply. Of several keys the
+// each makes the change of the script, to all keys at the same time: a TTL counts from the reply. Of several keys the
 // nodes are asked before what they hold, since the script may change all or none. The row is what
 // the script does where the keys hold what the change has met: it claims no more than was done.
-func (l *call) each(ctx context.Context, change func(key string) (grants.Outcome, error)) (*luascript.Row, error) {
+func (l *call) each(ctx context.Context) (*luascript.Row, error) {
 	if len(l.keys) == 1 {
-		outcome, err := change(l.keys[0])
-		return &l.plan.Rows[holdings[outcome]], err
+		held, err := l.change(ctx, l.keys[0])
+		return &l.plan.Rows[held], err
 	}
 	holds, err := l.look(ctx)
 	if err != nil {
@@ -231,14 +192,13 @@ func (l *call) each(ctx context.Context, change func(key string) (grants.Outcome
 	if err != nil {
 		return nil, err
 	}
-	if err := together(len(l.keys), func(i int) error {
-		if effects[i] == luascript.None {
-			return nil
+	err = together(len(l.keys), func(i int) (err error) {
+		if effects[i] != luascript.None {
+			holds[i], err = l.change(ctx, l.keys[i])
 		}
-		outcome, err := change(l.keys[i])
-		holds[i] = holdings[outcome]
 		return err
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	row, _, err := l.plan.In(holds)
@@ -269,11 +229,18 @@ func together(n int, f func(i int) error) error {
 	return nil
 }
 
-func (l *call) extend(ctx context.Context, key string, owner grants.Owner, ttl luascript.TTL) (grants.Outcome, error) {
+// change extends or releases the lock on a key, and returns what it held.
+func (l *call) change(ctx context.Context, key string) (luascript.Holding, error) {
+	ttl := l.owned.TTL // zero, of a release
 	if ttl.None {
-		return grants.Other, grants.ErrNoTTL
+		return luascript.Foreign, grants.ErrNoTTL
 	}
-	return l.conn.server.grants.Extend(ctx, key, owner, grants.TTL{Value: time.Duration(ttl.Milliseconds) * time.Millisecond, Rest: ttl.Rest})
+	outcome, err := l.conn.server.grants.Extend(ctx, key, l.owner, grants.TTL{Value: lasting(ttl), Rest: ttl.Rest})
+	return holdings[outcome], err
+}
+
+func lasting(ttl luascript.TTL) time.Duration {
+	return time.Duration(ttl.Milliseconds) * time.Millisecond
 }
 
 // acquire acquires all keys or none, and returns the row of that.
@@ -298,9 +265,8 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 		}
 	}
 	ttl := l.absent.TTL
-	lasting := time.Duration(ttl.Milliseconds) * time.Millisecond
 	for _, key := range slices.Sorted(slices.Values(l.keys)) { // as all that want some of these
-		g, err := l.conn.grant(ctx, key, l.value, lasting, !ttl.None)
+		g, err := l.conn.grant(ctx, key, l.value, lasting(ttl), !ttl.None)
 		if err != nil || g == nil {
 			undo()
 			return nil, err
@@ -308,7 +274,7 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 		got = append(got, g)
 	}
 	if len(got) > 1 { // the first was granted some round trips ago
-		if err = together(len(got), func(i int) error { return got[i].Renew(ctx, lasting) }); err != nil {
+		if err = together(len(got), func(i int) error { return got[i].Renew(ctx, lasting(ttl)) }); err != nil {
 			undo()
 			return nil, err
 		}
@@ -319,7 +285,7 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 // taken is the row of an attempt that was refused. The holder may have the value of the script. It
 // is nil if the script shows the holder, and there is none any more.
 func (l *call) taken(ctx context.Context) (*luascript.Row, error) {
-	if sameReply(&l.owned.Reply, &l.other.Reply) && !l.other.Reply.Shows() {
+	if reflect.DeepEqual(l.owned.Reply, l.other.Reply) && !l.other.Reply.Shows() {
 		return l.other, nil
 	}
 	row, err := l.world(ctx)
@@ -330,10 +296,6 @@ func (l *call) taken(ctx context.Context) (*luascript.Row, error) {
 		return nil, nil
 	}
 	return l.other, nil // it was taken when it was asked for
-}
-
-func sameReply(a, b *luascript.Reply) bool {
-	return a.Kind == b.Kind && a.Int == b.Int && string(a.Text) == string(b.Text) && len(a.Items) == 0 && len(b.Items) == 0
 }
 
 // world is what the script does where the keys hold what a quorum has.

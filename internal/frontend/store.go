@@ -1,7 +1,6 @@
 package frontend
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/redlock-go/redlock/internal/luascript"
@@ -14,46 +13,40 @@ type Scripts []*luascript.Script
 func ReadScripts(text []byte) (Scripts, error) { return luascript.ParseAliases(text) }
 
 // maxScripts and maxTexts bound the scripts that are kept, and the bytes of their texts: a parsed
-// script takes up to a hundred times its text. maxUsed bounds those that stay because one connection
-// has called them: some clients write numbers into each text.
+// script takes up to a hundred times its text.
 const (
 	maxScripts = 1024
 	maxTexts   = 1 << 20
-	maxUsed    = 64
 )
 
-// scripts is the scripts that clients have sent, by SHA1. A client that has called a script may never
-// send its text again on that connection, so such a script stays; of the others the one that was
-// called least recently makes room.
+// scripts is the scripts that clients have sent, by SHA1. The one that was called least recently makes room
+// for others: its client is told NOSCRIPT, as by a Redis that was started again, and sends the text.
 type scripts struct {
+	listed map[string]*luascript.Script
+
 	mu    sync.Mutex
 	known map[string]*stored
-	texts int // bytes of those that are not listed
+	texts int // bytes of these
 	calls uint64
 }
 
 // stored is one script.
 type stored struct {
 	*luascript.Script
-	size   int // of the text
-	listed bool
-	isKept bool
-	users  int    // connections that have called it
-	last   uint64 // call
+	size int    // of the text
+	last uint64 // call
 }
 
 func newScripts(listed Scripts) *scripts {
-	s := &scripts{known: map[string]*stored{}}
+	s := &scripts{listed: map[string]*luascript.Script{}, known: map[string]*stored{}}
 	for _, script := range append(luascript.Known(), listed...) { // a user's entry replaces ours
-		s.known[script.Name()] = &stored{Script: script, listed: true, isKept: true}
+		s.listed[script.Name()] = script
 	}
 	return s
 }
 
-const errScripts = refusal("this server keeps no more scripts: too many are in use by open connections")
-
-// add parses a text, and keeps it unless there is no room.
-func (s *scripts) add(text string) (*stored, error) {
+// add parses a text, and keeps it.
+func (s *scripts) add(text string) (*luascript.Script, error) {
 	name := luascript.Name([]byte(text))
 	if script := s.get(name); script != nil {
 		return script, nil
@@ -64,63 +57,38 @@ func (s *scripts) add(text string) (*stored, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if script := s.known[name]; script != nil {
-		return script, nil // another connection was first
-	}
-	script := &stored{Script: parsed, size: len(text), last: s.calls}
 	for len(s.known) >= maxScripts || s.texts+len(text) > maxTexts {
-		if !s.evict() {
-			return script, nil
-		}
+		s.evict()
 	}
-	script.isKept = true
-	s.texts += len(text)
-	s.known[name] = script
-	return script, nil
+	if s.known[name] == nil { // else another connection was first
+		s.calls++
+		s.known[name] = &stored{Script: parsed, size: len(text), last: s.calls}
+		s.texts += len(text)
+	}
+	return parsed, nil
 }
 
-// evict makes room, and reports whether it has. s.mu is held.
-func (s *scripts) evict() bool {
+// evict makes room. s.mu is held.
+func (s *scripts) evict() {
 	oldest := ""
 	for name, script := range s.known {
-		if script.users == 0 && !script.listed && (oldest == "" || script.last < s.known[oldest].last) {
+		if oldest == "" || script.last < s.known[oldest].last {
 			oldest = name
 		}
 	}
-	if oldest == "" {
-		return false
-	}
 	s.texts -= s.known[oldest].size
-	s.known[oldest].isKept = false
 	delete(s.known, oldest)
-	return true
 }
 
-// get returns a script, or nil.
-func (s *scripts) get(name string) *stored {
+// get returns a script that is called, or nil.
+func (s *scripts) get(name string) *luascript.Script {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known[name]
-}
-
-// use notes that a connection calls a script. used is the scripts that it has called.
-func (s *scripts) use(used []*stored, script *stored) []*stored {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	script := s.known[name]
+	if script == nil {
+		return s.listed[name]
+	}
 	s.calls++
 	script.last = s.calls
-	if script.isKept && len(used) < maxUsed && !slices.Contains(used, script) {
-		script.users++
-		used = append(used, script)
-	}
-	return used
-}
-
-// forget takes back what a connection has used.
-func (s *scripts) forget(used []*stored) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, script := range used {
-		script.users--
-	}
+	return script.Script
 }

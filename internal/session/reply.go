@@ -3,7 +3,7 @@ package session
 import "github.com/redlock-go/redlock/resp"
 
 // Reply is the reply to one command, in the protocol of its connection. Each command writes exactly
-// one value, or several of Push; an Array, a Map or a Push is followed by its elements.
+// one value, or several of Push; an Array is followed by its elements.
 type Reply struct {
 	buf   []byte
 	resp3 bool
@@ -38,23 +38,33 @@ func (r *Reply) null(resp2 string) {
 	r.buf = append(r.buf, resp2...)
 }
 
-// Array begins an array of n elements, Map one of n pairs, which in RESP2 is an array.
+// Array begins an array of n elements, which the caller writes.
 func (r *Reply) Array(n int) { r.buf = resp.AppendArray(r.buf, n) }
 
-func (r *Reply) Map(pairs int) {
-	if r.resp3 {
-		r.buf = resp.AppendHeader(r.buf, resp.Map, pairs)
-	} else {
-		r.Array(2 * pairs)
-	}
-}
+// Map writes names and their values in turn, Push a message. In RESP2 both are arrays. An item is a string,
+// an integer, nil or an empty list.
+func (r *Reply) Map(items ...any)  { r.list(resp.Map, len(items)/2, items) }
+func (r *Reply) Push(items ...any) { r.list(resp.Push, len(items), items) }
 
-// Push begins a message of n elements, which in RESP2 is an array.
-func (r *Reply) Push(n int) {
-	if r.resp3 {
-		r.buf = resp.AppendHeader(r.buf, resp.Push, n)
-	} else {
-		r.Array(n)
+// List writes an array of items.
+func (r *Reply) List(items ...any) { r.list(resp.Array, len(items), items) }
+
+func (r *Reply) list(kind resp.Kind, n int, items []any) {
+	if !r.resp3 {
+		kind, n = resp.Array, len(items)
+	}
+	r.buf = resp.AppendHeader(r.buf, kind, n)
+	for _, item := range items {
+		switch item := item.(type) {
+		case string:
+			r.Bulk(item)
+		case int64:
+			r.Int(item)
+		case nil:
+			r.Nil()
+		default:
+			r.Array(0)
+		}
 	}
 }
 
