@@ -112,8 +112,6 @@ func (c *conn) ownerless(name, key string) {
 	c.server.cfg.Logger.Debug("redlock: a command without an owner", "command", name, "key", key)
 }
 
-var conditions = map[string]grants.Condition{"GT": grants.IfLonger, "LT": grants.IfShorter, "NX": grants.IfNone, "XX": grants.IfAny}
-
 // readExpire reads the TTL of EXPIRE and PEXPIRE. One of no more than 0 deletes.
 func readExpire(args []string) (ttl grants.TTL, err error) {
 	scale := scaleOf(args[0])
@@ -124,8 +122,7 @@ func readExpire(args []string) (ttl grants.TTL, err error) {
 	case n > math.MaxInt64/int64(scale) || n < -math.MaxInt64/int64(scale):
 		return ttl, refusal("invalid expire time in '" + strings.ToLower(args[0]) + "' command")
 	case len(args) == 4:
-		known := false
-		if ttl.If, known = conditions[strings.ToUpper(args[3])]; !known {
+		if ttl.If = grants.Conditions[strings.ToUpper(args[3])]; ttl.If == nil {
 			return ttl, refusal("Unsupported option " + args[3])
 		}
 	}

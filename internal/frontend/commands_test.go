@@ -39,7 +39,6 @@ func TestHandshakes(t *testing.T) {
 		AUTH secret => -ERR AUTH <password> called without any password
 		HGETALL k => -ERR unknown command 'HGETALL', with args beginning with: 'k'
 		GET => -ERR wrong number of arguments for 'get' command
-		GET __Booksleeve_TieBreak => nil
 		RESET => +RESET
 		CLIENT GETNAME => nil
 		QUIT => +OK

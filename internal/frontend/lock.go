@@ -150,16 +150,7 @@ func (c *conn) look(key string, show func(seen grants.State, r *session.Reply)) 
 	})
 }
 
-// tieBreak is a key that StackExchange.Redis asks each server for.
-const tieBreak = "__Booksleeve_TieBreak"
-
-func (c *conn) get(args []string, r *session.Reply) session.Plan {
-	if args[1] == tieBreak {
-		r.Nil()
-		return session.Plan{}
-	}
-	return c.look(args[1], showValue)
-}
+func (c *conn) get(args []string, _ *session.Reply) session.Plan { return c.look(args[1], showValue) }
 
 func showValue(seen grants.State, r *session.Reply) {
 	if seen.Held {
@@ -199,7 +190,7 @@ func (c *conn) count(names []string, f func(ctx context.Context, key string) (bo
 	}}
 }
 
-func (c *conn) ttl(args []string, r *session.Reply) session.Plan {
+func (c *conn) ttl(args []string, _ *session.Reply) session.Plan {
 	return c.look(args[1], func(seen grants.State, r *session.Reply) { r.Int(ttlOf(seen, scaleOf(args[0]))) })
 }
 

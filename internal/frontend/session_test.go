@@ -126,8 +126,7 @@ func firstOf(clients []*client) <-chan arrival {
 func TestGone(t *testing.T) {
 	for name, commands := range map[string][]string{
 		"read":   {"SET k v NX PX 60000", "RL.WAIT received 60000"}, // beside its commands
-		"lent":   {"SET k v NX PX 60000"},
-		"looked": {"SET k v NX PX 60000"}, // at, when the nodes have answered
+		"looked": {"SET k v NX PX 60000"},                           // at, when the nodes have answered
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t, 3)

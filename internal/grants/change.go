@@ -65,7 +65,7 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 			n += left
 		}
 		switch {
-		case !ttl.allows(left, forever):
+		case ttl.If != nil && !ttl.If(ttl.Value, left, forever):
 			return errUnchanged
 		case n <= 0:
 			if err = release(ctx, g.Lock); err == nil || errors.Is(err, redlock.ErrNotHeld) {

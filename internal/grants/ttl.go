@@ -34,37 +34,22 @@ func Shown(left time.Duration) time.Duration {
 	return max(0, left*shortPart/(shortPart+1), (left-minPadding)*longPart/(longPart+1))
 }
 
-// Condition is when a TTL is set.
-type Condition uint8
-
-const (
-	Always    Condition = iota
-	IfLonger            // than what is left
-	IfShorter           // than what is left
-	IfNone              // there is no expiry
-	IfAny               // there is an expiry
-)
-
 // TTL is a time to live that a client sets.
 type TTL struct {
 	Value time.Duration
-	Rest  bool // Value is added to what is left
-	If    Condition
+	Rest  bool      // Value is added to what is left
+	If    Condition // nil: always
 }
 
-// allows reports whether the TTL is set where left is left, or forever.
-func (t TTL) allows(left time.Duration, forever bool) bool {
-	switch t.If {
-	case IfLonger:
-		return !forever && t.Value > left
-	case IfShorter:
-		return forever || t.Value < left
-	case IfNone:
-		return forever
-	case IfAny:
-		return !forever
-	}
-	return true
+// Condition reports whether a TTL is set where left is left, or forever.
+type Condition func(ttl, left time.Duration, forever bool) bool
+
+// Conditions are those of EXPIRE, by name.
+var Conditions = map[string]Condition{
+	"GT": func(ttl, left time.Duration, forever bool) bool { return !forever && ttl > left },
+	"LT": func(ttl, left time.Duration, forever bool) bool { return forever || ttl < left },
+	"NX": func(_, _ time.Duration, forever bool) bool { return forever },
+	"XX": func(_, _ time.Duration, forever bool) bool { return !forever },
 }
 
 func (s *Store) maxTTL() time.Duration {

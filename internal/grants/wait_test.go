@@ -226,14 +226,14 @@ func TestConditions(t *testing.T) {
 		defer s.Close()
 		ctx, kept := w.T.Context(), new(grants.Quota)
 		for _, c := range []struct {
-			condition           grants.Condition
+			condition           string
 			longer, shorter, no grants.Outcome
 		}{
-			{grants.Always, grants.Done, grants.Done, grants.Done},
-			{grants.IfLonger, grants.Done, grants.Unchanged, grants.Unchanged},
-			{grants.IfShorter, grants.Unchanged, grants.Done, grants.Done},
-			{grants.IfNone, grants.Unchanged, grants.Unchanged, grants.Done},
-			{grants.IfAny, grants.Done, grants.Done, grants.Unchanged},
+			{"", grants.Done, grants.Done, grants.Done},
+			{"GT", grants.Done, grants.Unchanged, grants.Unchanged},
+			{"LT", grants.Unchanged, grants.Done, grants.Done},
+			{"NX", grants.Unchanged, grants.Unchanged, grants.Done},
+			{"XX", grants.Done, grants.Done, grants.Unchanged},
 		} {
 			for i, want := range []grants.Outcome{c.longer, c.shorter, c.no} {
 				ttl, left := []time.Duration{20, 5, 5}[i]*time.Second, 10*time.Second
@@ -243,7 +243,7 @@ func TestConditions(t *testing.T) {
 				}
 				_, err := acquire()
 				require.NoError(t, err)
-				outcome, err := s.Extend(ctx, "k", grants.Anyone, grants.TTL{Value: ttl, If: c.condition})
+				outcome, err := s.Extend(ctx, "k", grants.Anyone, grants.TTL{Value: ttl, If: grants.Conditions[c.condition]})
 				require.NoError(t, err)
 				require.Equal(t, want, outcome, "%v %v", c.condition, ttl)
 				if outcome == grants.Done {
@@ -277,7 +277,7 @@ func TestExtendByWhatIsLeft(t *testing.T) {
 		seen, err := s.Look(w.T.Context(), "k")
 		require.NoError(t, err)
 		require.InDelta(t, 16, seen.TTL.Seconds(), 0.2)
-		_, err = s.Extend(w.T.Context(), "k", grants.Anyone, grants.TTL{Value: time.Second, If: grants.IfLonger})
+		_, err = s.Extend(w.T.Context(), "k", grants.Anyone, grants.TTL{Value: time.Second, If: grants.Conditions["GT"]})
 		require.NoError(t, err)
 		seen, err = s.Look(w.T.Context(), "k")
 		require.NoError(t, err)

@@ -204,13 +204,8 @@ func replyOf(v value, size *int) (reply Reply) {
 		case v.table.items[0].kind != str:
 			refuse("a status or an error that is no string")
 		default:
-			return Reply{Kind: map[string]Kind{"ok": Status, "err": Error}[field], Text: oneLine(reply.Items[0].Text)}
+			return Reply{Kind: map[string]Kind{"ok": Status, "err": Error}[field], Text: reply.Items[0].Text}
 		}
 	}
 	return reply
-}
-
-func oneLine(text []byte) []byte {
-	text = bytes.ReplaceAll(text, []byte("\r"), []byte(" "))
-	return bytes.ReplaceAll(text, []byte("\n"), []byte(" "))
 }

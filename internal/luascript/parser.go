@@ -14,7 +14,6 @@ type parser struct {
 	scopes  []map[string]int
 	slots   int
 	nesting int
-	loops   int
 }
 
 func parse(source string) (main statement, slots int) {

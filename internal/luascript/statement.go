@@ -2,17 +2,8 @@ package luascript
 
 import "iter"
 
-// statement does something. It returns what follows.
-type statement func(r *run) outcome
-
-// outcome is where a statement leaves its block to.
-type outcome uint8
-
-const (
-	onward   outcome = iota
-	broken           // out of the loop
-	returned         // with run.result
-)
+// statement does something. It reports whether the script has returned, with run.result.
+type statement func(r *run) (returned bool)
 
 // block reads statements up to a keyword that ends them, in the scope that loop variables are declared in.
 func (p *parser) block(variables ...string) statement {
@@ -25,18 +16,17 @@ func (p *parser) block(variables ...string) statement {
 		if p.accept(";") {
 			continue
 		}
-		isLast = p.is("return", "break")
+		isLast = p.is("return")
 		all = append(all, p.statement())
 	}
 	p.accept(";")
-	return func(r *run) outcome {
+	return func(r *run) bool {
 		for _, s := range all {
-			r.step(1)
-			if out := s(r); out != onward {
-				return out
+			if r.step(1); s(r) {
+				return true
 			}
 		}
-		return onward
+		return false
 	}
 }
 
@@ -63,11 +53,6 @@ func (p *parser) statement() (s statement) {
 		return s
 	case p.accept("return"):
 		return p.giving()
-	case p.accept("break"):
-		if p.loops == 0 {
-			refuse("break outside of a loop")
-		}
-		return func(*run) outcome { return broken }
 	case p.next.kind == keyword:
 		refuse("the statement %s", p.next.text)
 	}
@@ -83,14 +68,14 @@ func (p *parser) giving() statement {
 	if p.is(",") {
 		refuse("more than one value is returned")
 	}
-	return func(r *run) outcome {
+	return func(r *run) bool {
 		r.result = r.eval(e)
-		return returned
+		return true
 	}
 }
 
 func assignment(to []int, from []expression) statement {
-	return func(r *run) outcome {
+	return func(r *run) bool {
 		values := make([]value, 0, 4)
 		for _, e := range from {
 			values = append(values, r.eval(e))
@@ -100,7 +85,7 @@ func assignment(to []int, from []expression) statement {
 				r.locals[slot] = values[i]
 			}
 		}
-		return onward
+		return false
 	}
 }
 
@@ -114,9 +99,9 @@ func (p *parser) callOrAssignment() statement {
 		if !isCall {
 			refuse("a statement that does nothing")
 		}
-		return func(r *run) outcome {
+		return func(r *run) bool {
 			r.eval(e)
-			return onward
+			return false
 		}
 	}
 	var to []int
@@ -135,7 +120,7 @@ func (p *parser) callOrAssignment() statement {
 func (p *parser) conditional() statement {
 	condition := p.expression(0)
 	p.expect("then")
-	then, otherwise := p.block(), statement(func(*run) outcome { return onward })
+	then, otherwise := p.block(), statement(func(*run) bool { return false })
 	if p.accept("elseif") {
 		defer p.deeper()()
 		otherwise = p.conditional()
@@ -145,7 +130,7 @@ func (p *parser) conditional() statement {
 		}
 		p.expect("end")
 	}
-	return func(r *run) outcome {
+	return func(r *run) bool {
 		if r.eval(condition).isTrue() {
 			return then(r)
 		}
@@ -154,19 +139,14 @@ func (p *parser) conditional() statement {
 }
 
 func (p *parser) loop() statement {
-	p.loops++
-	defer func() { p.loops-- }()
 	names := p.names()
 	var rounds func(r *run) iter.Seq2[value, value] // what its variables are in each
 	switch {
 	case len(names) == 1 && p.accept("="):
-		bounds := append(p.expressions(), constant(num(1)))
-		if len(bounds) < 3 || len(bounds) > 4 {
-			p.unexpected()
-		}
-		rounds = func(r *run) iter.Seq2[value, value] {
-			return counting(r.eval(bounds[0]), r.eval(bounds[1]), r.eval(bounds[2]))
-		}
+		from := p.expression(0)
+		p.expect(",")
+		to := p.expression(0)
+		rounds = func(r *run) iter.Seq2[value, value] { return counting(r.eval(from), r.eval(to)) }
 	case len(names) == 2:
 		p.expect("in")
 		if iterator := p.name(); iterator != "ipairs" && iterator != "pairs" {
@@ -183,37 +163,26 @@ func (p *parser) loop() statement {
 	slot := p.slots
 	body := p.block(names...)
 	p.expect("end")
-	return func(r *run) outcome {
+	return func(r *run) bool {
 		for first, second := range rounds(r) {
 			r.step(1)
 			if r.locals[slot] = first; len(names) == 2 {
 				r.locals[slot+1] = second
 			}
-			switch body(r) {
-			case broken:
-				return onward
-			case returned:
-				return returned
+			if body(r) {
+				return true
 			}
 		}
-		return onward
+		return false
 	}
 }
 
-func counting(from, to, step value) iter.Seq2[value, value] {
-	for _, bound := range []value{from, to, step} {
-		if bound.kind != numeric || bound.unit != known {
-			refuse("a bound of a loop that is no constant")
-		}
-	}
-	if step.num == 0 {
-		refuse("a loop with a step of 0")
+func counting(from, to value) iter.Seq2[value, value] {
+	if from.kind != numeric || to.kind != numeric || from.unit != known || to.unit != known {
+		refuse("a bound of a loop that is no constant")
 	}
 	return func(yield func(value, value) bool) {
-		for i := from.num; step.num > 0 && i <= to.num || step.num < 0 && i >= to.num; i += step.num {
-			if !yield(num(i), value{}) {
-				return
-			}
+		for i := from.num; i <= to.num && yield(num(i), value{}); i++ {
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (s *session) mayPark() bool {
 	}
 	if i.isParking, i.isParked = false, true; s.open == 0 { // else a command has arrived since the look
 		s.tails = nil
-		s.own.forget()
+		s.own = own{}
 	}
 	_ = s.conn.SetReadDeadline(time.Time{})
 	return true

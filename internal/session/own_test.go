@@ -16,15 +16,6 @@ import (
 type watched struct {
 	net.Conn
 	ended atomic.Bool
-	after func() // each read; nil: nothing
-}
-
-func (w *watched) Read(b []byte) (int, error) {
-	n, err := w.Conn.Read(b)
-	if w.after != nil && n > 0 {
-		w.after()
-	}
-	return n, err
 }
 
 func (w *watched) HasEnded() bool { return w.ended.Load() }
@@ -54,8 +45,8 @@ func grantOn(conn net.Conn) (s *Server, undone *atomic.Int64) {
 	return s, undone
 }
 
-// TestOwn: a client with one command at a time has it run by the goroutine that reads. One that takes
-// long does not keep the connection from being read, and one whose client has gone is undone.
+// TestOwn: a client with one command at a time has it run by the goroutine that reads, and one whose commands
+// overlap does not. A grant whose client has gone is undone.
 func TestOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mine, end := net.Pipe()
@@ -74,12 +65,18 @@ func TestOwn(t *testing.T) {
 			require.Equal(t, "+"+want+"\r\n", string(got))
 		}
 		for range 3 {
-			for _, readAfter := range []time.Duration{ownTime, 0} { // then two commands were under way before
-				require.Zero(t, send("SLOW"))
-				require.Equal(t, readAfter, send("QUICK"))
+			require.Zero(t, send("SLOW"))
+			go func() { // a pipe has no buffer
 				expect("SLOW")
 				expect("QUICK")
-			}
+			}()
+			require.Equal(t, 10*time.Second, send("QUICK"))
+			synctest.Wait()
+			require.Zero(t, send("SLOW\r\nQUICK"))
+			require.Zero(t, send("QUICK")) // two commands were under way before
+			expect("SLOW")
+			expect("QUICK")
+			expect("QUICK")
 			for range stayBusy {
 				send("QUICK")
 				expect("QUICK")
@@ -92,36 +89,6 @@ func TestOwn(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 		synctest.Wait()
 		require.EqualValues(t, 1, undone.Load())
-		s.Stop(t.Context())
-	})
-}
-
-// TestParkedBesideItsCommand: a look for idle connections may come between the read of a command and its
-// start. The goroutine that reads in place of the one that runs the command then parks the connection.
-func TestParkedBesideItsCommand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mine, end := net.Pipe()
-		theirs := &watched{Conn: end}
-		s, undone := grantOn(theirs)
-		theirs.after = func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			for n := range s.sessions {
-				n.suggestPark()
-				n.suggestPark()
-			}
-		}
-		for range 3 {
-			_, err := mine.Write([]byte("SLOW\r\n"))
-			require.NoError(t, err)
-			got := make([]byte, len("+SLOW\r\n"))
-			_, err = io.ReadFull(mine, got)
-			require.NoError(t, err)
-			require.Equal(t, "+SLOW\r\n", string(got))
-		}
-		require.NoError(t, mine.Close())
-		synctest.Wait()
-		require.Zero(t, undone.Load())
 		s.Stop(t.Context())
 	})
 }

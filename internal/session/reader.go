@@ -9,12 +9,9 @@ import (
 // serve reads commands until the connection ends, or is idle.
 func (s *session) serve() {
 	err := s.read()
-	switch err {
-	case errIdle:
+	if err == errIdle {
 		s.in.end()
 		s.server.running.Go(s.park)
-		return
-	case errLent:
 		return
 	}
 	s.mu.Lock()
@@ -65,10 +62,11 @@ func (s *session) read() error {
 		if err := s.in.drop(used); err != nil {
 			return err
 		}
-		if s.own.taken == nil {
+		if r := s.own.taken; r == nil {
 			s.flush()
-		} else if err := s.runOwn(); err != nil {
-			return err
+		} else {
+			s.own.taken = nil
+			s.run(r)
 		}
 		if err := s.fill(used > 0); err != nil {
 			return err

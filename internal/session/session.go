@@ -2,9 +2,7 @@ package session
 
 import (
 	"context"
-	"errors"
 	"net"
-	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -43,6 +41,7 @@ var (
 	errNoMemory = protocolError("the commands of all clients together exceed the server's memory")
 	errTooBig   = protocolError("too big command")
 	errTooSlow  = protocolError("the rest of a command did not arrive in time")
+	errBehind   = protocolError("too many commands behind one that waits")
 )
 
 // arrive takes a command in. It blocks while the connection has too many under way. isLast: no more
@@ -58,9 +57,11 @@ func (s *session) arrive(args []string, size int, isLast bool) error {
 	defer s.mu.Unlock()
 	var err error
 	for s.isFull() && !s.gone && err == nil {
-		s.write() // what is complete makes room
-		if s.isFull() && !s.gone {
-			err = s.await()
+		switch s.write(); { // what is complete makes room
+		case s.alone != nil && s.alone == s.first && s.alone.plan.Waits && s.isFull():
+			err = errBehind // nothing is read, so the end of its client would not be noticed
+		case s.isFull() && !s.gone:
+			s.room.Wait()
 		}
 	}
 	if s.gone || s.closing || err != nil {
@@ -91,39 +92,6 @@ func (s *session) arrive(args []string, size int, isLast bool) error {
 		return errStopped
 	}
 	return nil
-}
-
-// peekPause is how long a connection is full before more of it is read, so that the end of a client
-// is noticed behind a command that waits without an end.
-const peekPause = time.Second
-
-// await waits for room, and reads ahead if there is none for long. s.mu is held.
-func (s *session) await() error {
-	late := time.AfterFunc(peekPause, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.room.Broadcast()
-	})
-	if s.room.Wait(); late.Stop() || s.gone || s.closing || !s.isFull() {
-		return nil
-	}
-	if err := s.in.makeRoom(); err == errTooBig && s.alone == nil {
-		return nil // these commands end soon
-	} else if err != nil {
-		return err
-	}
-	_ = s.conn.SetReadDeadline(time.Now().Add(time.Millisecond))
-	s.mu.Unlock()
-	n, err := s.in.receive(s.conn)
-	s.mu.Lock()
-	if !s.closing { // stop has set another deadline
-		s.isTimed = false
-		_ = s.conn.SetReadDeadline(time.Time{})
-	}
-	if n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil
-	}
-	return err
 }
 
 // isFull reports whether the connection has as much under way as it may.
@@ -259,8 +227,8 @@ func (s *session) run(r *request) {
 func (s *session) complete(r *request, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.isOwn {
-		s.completeOwn(r, undo != nil)
+	if r.isOwn && undo != nil && s.own.hasEnded() {
+		s.vanish() // which the reader has not noticed
 	}
 	s.forget(r, r.plan.Key)
 	for _, key := range r.plan.More {
