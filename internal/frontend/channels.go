@@ -32,9 +32,6 @@ func (s *channels) add(c *conn, name string) bool {
 	if s.bytes+len(name) > maxChannelBytes {
 		return false
 	}
-	if s.of == nil {
-		s.of = map[string]map[*conn]struct{}{}
-	}
 	if s.of[name] == nil {
 		s.of[name] = map[*conn]struct{}{}
 	}

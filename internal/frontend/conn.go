@@ -103,7 +103,7 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 	case !known:
 		c.server.stats.Unknown.Add(1)
 		c.tx.spoil()
-		unknown(r, args)
+		r.Error(fmt.Sprintf("ERR unknown command '%.128s', with args beginning with: ", args[0])) // clients read these words
 	case len(args) < cmd.least || len(args) > cmd.most:
 		c.tx.spoil()
 		r.Error("ERR wrong number of arguments for '" + strings.ToLower(args[0]) + "' command")
@@ -115,19 +115,6 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 		return cmd.plan(c, args, r)
 	}
 	return session.Plan{}
-}
-
-// unknown answers in Redis's own words, which clients read.
-func unknown(r *session.Reply, args []string) {
-	var text strings.Builder
-	fmt.Fprintf(&text, "ERR unknown command '%.128s', with args beginning with: ", args[0])
-	for _, arg := range args[1:min(len(args), 20)] {
-		if text.Len() > 128 {
-			break
-		}
-		fmt.Fprintf(&text, "'%.128s' ", arg)
-	}
-	r.Error(text.String())
 }
 
 // nodeKey is the key at the nodes: a user's prefix and the database are a part of it.
@@ -148,21 +135,16 @@ var databaseMark = regexp.MustCompile(`^db[0-9]+:`)
 // select another database.
 func (c *conn) on(name string, f func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error)) session.Plan {
 	key := c.nodeKey(name)
-	return session.Plan{Key: name, Run: func(ctx context.Context, r *session.Reply) func() {
-		return c.do(r, key, func() (*grants.Grant, error) { return f(ctx, key, r) })
+	return session.Plan{Key: name, Run: func(ctx context.Context, r *session.Reply) (undo func()) {
+		g, err := f(ctx, key, r)
+		if err != nil {
+			c.fail(r, key, err)
+		}
+		if g != nil {
+			undo = g.Drop
+		}
+		return undo
 	}}
-}
-
-// do runs the work of a command, and answers its error.
-func (c *conn) do(r *session.Reply, key string, f func() (*grants.Grant, error)) (undo func()) {
-	g, err := f()
-	if err != nil {
-		c.fail(r, key, err)
-	}
-	if g == nil {
-		return nil
-	}
-	return g.Drop
 }
 
 // key refuses a key that the nodes do not take.

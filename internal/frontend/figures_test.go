@@ -202,8 +202,10 @@ func (f *front) burst(t *testing.T, n, each int) (time.Duration, map[string]int)
 			for range each {
 				line, err := in.ReadString('\n')
 				mu.Lock()
-				if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); err == nil {
-					replies[word]++
+				if word, text, _ := strings.Cut(strings.TrimSpace(line), " "); err == nil {
+					if replies[word]++; replies[word] == 1 && text != "" {
+						t.Logf("%s %s", word, text)
+					}
 				} else {
 					replies[err.Error()]++
 				}

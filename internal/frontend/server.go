@@ -66,7 +66,7 @@ func New(cfg Config) *Server {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, scripts: newScripts(cfg.Scripts)}
+	s := &Server{cfg: cfg, scripts: newScripts(cfg.Scripts), channels: channels{of: map[string]map[*conn]struct{}{}}}
 	s.grants = grants.New(grants.Config{Client: cfg.Client, MaxTTL: cfg.MaxTTL, NoTTL: cfg.NoTTL})
 	s.sessions = session.New(cfg.Limits, func(id int64, push session.Push) session.Commands {
 		return newConn(s, id, push)

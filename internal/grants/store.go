@@ -99,7 +99,7 @@ func (s *Store) give(q *Quota) {
 }
 
 // AcquireWith is Acquire with options. The error is also that of Client.Acquire.
-func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Duration, o Options) (*Grant, error) {
+func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Duration, o Options) (g *Grant, err error) {
 	stored, err := s.check(ttl)
 	if err != nil {
 		return nil, err
@@ -112,6 +112,11 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 		if with = token.WithKeptValue; !s.take(o.Keep) {
 			return nil, ErrTooMany
 		}
+		defer func() {
+			if err != nil {
+				s.give(o.Keep)
+			}
+		}()
 	}
 	if g := s.get(key); g != nil && g.hasEnded() {
 		g.Drop() // the nodes keep it for the rest of its padding
@@ -123,15 +128,15 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 		lock, err = call(with(ctx, value), key, stored)
 		return err
 	}); err != nil {
-		return nil, s.refund(o.Keep, err)
+		return nil, err
 	}
 	if o.Wait {
 		began = time.Now() // the rest was spent in line
 	}
-	g := &Grant{Lock: lock, store: s, value: value}
-	if err := g.last(ctx, ttl, began); err != nil {
+	g = &Grant{Lock: lock, store: s, value: value}
+	if err = g.last(ctx, ttl, began); err != nil {
 		lock.ReleaseAsync()
-		return nil, s.refund(o.Keep, err)
+		return nil, err
 	}
 	if o.Keep != nil {
 		g.alive, g.stop = lock.KeepAlive(s.kept)
@@ -139,14 +144,6 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	}
 	s.put(key, g)
 	return g, nil
-}
-
-// refund gives back what a failed acquire has taken of a quota.
-func (s *Store) refund(q *Quota, err error) error {
-	if q != nil {
-		s.give(q)
-	}
-	return err
 }
 
 // AcquireForever is Acquire for a client that asks for no expiry: the lock lives until it is

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 )
@@ -18,24 +19,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, n := range []struct {
-		field *int
-		value int
-	}{{&l.Clients, 16384}, {&l.Command, 128 << 10}, {&l.Bulk, 64 << 10}, {&l.Arguments, 128}, {&l.Pipeline, 1024}} {
-		if *n.field <= 0 {
-			*n.field = n.value
-		}
+	return Limits{
+		Clients: cmp.Or(max(l.Clients, 0), 16384), Command: cmp.Or(l.Command, 128<<10), Bulk: cmp.Or(l.Bulk, 64<<10),
+		Arguments: cmp.Or(l.Arguments, 128), Pipeline: cmp.Or(l.Pipeline, 1024), Memory: cmp.Or(l.Memory, 64<<20),
+		Read: cmp.Or(l.Read, 10*time.Second), Write: cmp.Or(l.Write, 10*time.Second),
 	}
-	if l.Memory <= 0 {
-		l.Memory = 64 << 20
-	}
-	if l.Read <= 0 {
-		l.Read = 10 * time.Second
-	}
-	if l.Write <= 0 {
-		l.Write = 10 * time.Second
-	}
-	return l
 }
 
 // overhead is what a command costs the budget beside its bytes: one of five bytes has a request,

@@ -144,23 +144,7 @@ func (s *Server) Stop(ctx context.Context) {
 }
 
 // buffers are those that replies are written from.
-var buffers bufferPool
-
-type bufferPool struct{ pool sync.Pool }
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // maxWrite is where a write begins that has more to come.
 const maxWrite = 64 << 10
-
-func (p *bufferPool) get() *[]byte {
-	if b, ok := p.pool.Get().(*[]byte); ok {
-		return b
-	}
-	return new([]byte)
-}
-
-func (p *bufferPool) put(b *[]byte) {
-	if cap(*b) <= 2*maxWrite {
-		*b = (*b)[:0]
-		p.pool.Put(b)
-	}
-}

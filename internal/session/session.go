@@ -290,7 +290,7 @@ func (s *session) write() {
 			runtime.Gosched()
 			s.mu.Lock()
 		}
-		out := buffers.get()
+		out := buffers.Get().(*[]byte)
 		n := 0
 		for r := s.first; r != nil && r.done && len(*out) < maxWrite; r = r.next {
 			*out = append(*out, r.reply.buf...)
@@ -299,7 +299,9 @@ func (s *session) write() {
 		s.mu.Unlock()
 		s.extendDeadline()
 		sent, err := s.conn.Write(*out)
-		buffers.put(out)
+		if *out = (*out)[:0]; cap(*out) <= 2*maxWrite {
+			buffers.Put(out)
+		}
 		s.mu.Lock()
 		for ; n > 0 && len(s.first.reply.buf) <= sent; n-- { // the client may have these
 			sent -= len(s.first.reply.buf)

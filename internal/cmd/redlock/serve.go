@@ -41,6 +41,9 @@ type serving struct {
 func serve(ctx context.Context, env *environment, args []string) error {
 	s := serving{settings: newSettings(env, "serve [settings]", aboutServe)}
 	s.addNodes()
+	timeout := s.Lookup("node-timeout")
+	timeout.Usage, timeout.DefValue = "how long the nodes have to answer: on a busy machine they are late, and a client of one Redis waits for it", "500ms"
+	_ = timeout.Value.Set(timeout.DefValue)
 	s.StringVar(&s.listen, "listen", "127.0.0.1:6380", "the `address` to serve on, or the path of a socket")
 	s.StringVar(&s.users, "users", "", "a `file` of users: name, password or sha256:hex, and an optional prefix of keys on each line")
 	s.StringVar(&s.tlsCert, "tls-cert", "", "a certificate `file`; serve by TLS")
