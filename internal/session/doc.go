@@ -14,7 +14,7 @@
 //
 // One goroutine reads each connection. A client that sends one command at a time has it run by that
 // goroutine (own); otherwise others run the commands, and it reads on. A client that is gone
-// is noticed either way: the context of its commands ends. A reply that cannot be written any more is undone
+// is noticed, at the latest before the reply to a grant: the context of its commands ends. A reply that cannot be written any more is undone
 // ([Plan.Undo]): a grant that no client has received is released. The goroutine that completes
 // the oldest command writes all replies that are complete; the others add theirs meanwhile.
 //
@@ -23,7 +23,7 @@
 // Everything is bounded ([Limits]): connections, a command's bytes and arguments, the commands and
 // the bytes that a connection may have under way, replies included, the bytes of all connections,
 // and how long a client may take to send the rest of a command or to receive a reply. What exceeds a bound gets an error. A
-// connection that is full is read ahead, so that its end is noticed behind a command that waits.
+// connection that is full behind a command that waits ends: that its client has gone would not be noticed.
 //
 // Session.mu guards the order of a connection. Commands.Plan runs under it and must not block;
 // nothing else of a user does. An idle connection costs a goroutine that has not run a command, and no
