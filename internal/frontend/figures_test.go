@@ -221,6 +221,7 @@ func (f *front) burst(t *testing.T, n, each int) (time.Duration, map[string]int)
 func (f *front) loop(t *testing.T, n int, long time.Duration) map[string]int {
 	var all sync.WaitGroup
 	var mu sync.Mutex
+	var lasted []int // us
 	replies := map[string]int{}
 	var calls []func() error
 	for i := range n {
@@ -229,22 +230,26 @@ func (f *front) loop(t *testing.T, n int, long time.Duration) map[string]int {
 	began := time.Now()
 	for _, call := range calls {
 		all.Go(func() {
-			got := map[string]int{}
-			for time.Since(began) < long {
-				if err := call(); err != nil {
-					got[err.Error()]++
-				} else {
-					got["pairs"]++
+			var mine []int
+			for now := time.Now(); now.Sub(began) < long; {
+				err := call()
+				last := now
+				if now = time.Now(); err == nil {
+					mine = append(mine, int(now.Sub(last).Microseconds()))
+					continue
 				}
+				mu.Lock()
+				replies[err.Error()]++
+				mu.Unlock()
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			for what, k := range got {
-				replies[what] += k
-			}
+			lasted = append(lasted, mine...)
 		})
 	}
 	all.Wait()
+	slices.Sort(lasted)
+	replies["pairs"], replies["p50 us"] = len(lasted), append(lasted, 0)[len(lasted)/2]
 	return replies
 }
 
