@@ -48,7 +48,9 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 		h.fail("New: %v", err)
 		return
 	}
-	h.others[i].Store(c)
+	if !p.vain {
+		h.others[i].Store(c)
+	}
 	h.log("client %d.%d begins", i, n)
 	var callers sync.WaitGroup
 	for j := range p.callers {
@@ -98,6 +100,14 @@ func (h *history) blocking(rng random) func(redlock.Attempt) {
 		}
 		h.pause(d)
 	}
+}
+
+// wants notes that the caller waits, until it is called back. One that cannot win keeps no lock free.
+func (u *caller) wants(ctx context.Context, keys ...string) (_ context.Context, done func()) {
+	if u.plan.vain {
+		return ctx, func() {}
+	}
+	return u.watch.wants(ctx, keys...)
 }
 
 // gap is between two uses. It is never 0: a use that fails at once takes no time, and an hour
@@ -182,7 +192,7 @@ const answered = 500 * time.Millisecond
 // check looks at the error of a call that began then. One with a limited number of attempts may give up before
 // an attempt is complete. Where all nodes answer no call fails for want of them, and each is answered soon.
 func (u *caller) check(what string, began time.Time, err error) (won bool) {
-	if u.watch.calmSince(began) && began.Sub(u.began) > time.Second {
+	if !u.plan.vain && u.watch.calmSince(began) && began.Sub(u.began) > time.Second {
 		took := time.Since(began)
 		switch what {
 		case "acquire", "acquire all", "acquire any", "do", "do any": // they wait

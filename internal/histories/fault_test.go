@@ -46,6 +46,22 @@ var faults = []fault{
 	{"refused", time.Second, (troublemaker).refused},
 	{"suspend", 3 * time.Second, (troublemaker).suspend},
 	{"leftover", 0, (troublemaker).leftover},
+	{"unfit", 2 * time.Second, func(t troublemaker) func() {
+		text := refusals[t.IntN(len(refusals))]
+		return t.standing(func(s *fakeredis.Server) {
+			s.ErrorReply("SET", text, 1<<30)
+			s.ErrorReply("EVALSHA", text, 1<<30)
+		})
+	}},
+	{"no queue", 2 * time.Second, (troublemaker).noQueue},
+	{"others flush", 0, func(t troublemaker) func() { t.server().FlushOther(); return nil }},
+}
+
+// refusals are errors of a node that is up, and does not write.
+var refusals = []string{
+	"OOM command not allowed when used memory > 'maxmemory'.",
+	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+	"LOADING Redis is loading the dataset in memory",
 }
 
 // trouble makes faults until the calm begins.
@@ -192,6 +208,13 @@ func (t troublemaker) suspend() func() {
 	}
 	m.Suspend()
 	return m.Wake
+}
+
+// noQueue has a node keep no queue for a key, whose name is that of another type.
+func (t troublemaker) noQueue() func() {
+	s, queue := t.server(), t.keys[t.IntN(len(t.keys))]+":redlock:queue"
+	s.Plant(queue, "list")
+	return func() { s.Del(queue) }
 }
 
 // leftover leaves a key on one node, as a client does that died, or an operator, who sets no

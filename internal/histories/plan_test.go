@@ -39,6 +39,7 @@ type clientPlan struct {
 	noPushes bool // it may not track keys
 	busy     bool // its callers want the first key again and again
 	blocks   bool // its hooks block now and then
+	vain     bool // it cannot win: all nodes are in quarantine for it
 }
 
 // bounds is what waiting is checked against; 0: it is not.
@@ -91,6 +92,10 @@ func newPlan(seed uint64) *plan {
 		p.faulty = 3*time.Second + rng.N(5*time.Second)
 		p.calm += settle - 2*time.Second
 	}
+	if !p.fenced && rng.IntN(4) == 0 {
+		c := &p.clients[0]
+		c.vain, c.settings.MaxTTL = true, time.Hour
+	}
 	return p
 }
 
@@ -134,6 +139,6 @@ func (p *plan) String() string {
 
 func (c clientPlan) String() string {
 	s := c.settings
-	return fmt.Sprintf("{%d callers, %d sessions, busy %v, no pushes %v, hooks block %v, no hand-over %v, scripted %v, %+v, waiting %d, holder %q}",
-		c.callers, c.sessions, c.busy, c.noPushes, c.blocks, s.NoHandOver, knobs.Of(&s).Scripted, s.Retry, s.MaxWaiting, s.Name)
+	return fmt.Sprintf("{%d callers, %d sessions, busy %v, vain %v, no pushes %v, hooks block %v, no hand-over %v, scripted %v, %+v, waiting %d, holder %q}",
+		c.callers, c.sessions, c.busy, c.vain, c.noPushes, c.blocks, s.NoHandOver, knobs.Of(&s).Scripted, s.Retry, s.MaxWaiting, s.Name)
 }

@@ -37,7 +37,7 @@ func (u *caller) acquire(ttl time.Duration, try bool) (redlock.Lock, *holding) {
 		what = "try"
 		l, err = u.client.TryAcquire(ctx, key, ttl)
 	} else {
-		wants, done := u.watch.wants(ctx, key)
+		wants, done := u.wants(ctx, key)
 		l, err = u.client.Acquire(wants, key, ttl)
 		done()
 	}
@@ -111,7 +111,7 @@ func (u *caller) choose() {
 	case 2:
 		l, err = u.client.AcquireAll(ctx, ttl, u.keys...)
 	default:
-		wants, done := u.watch.wants(ctx, u.keys...)
+		wants, done := u.wants(ctx, u.keys...)
 		l, err = u.client.AcquireAny(wants, ttl, u.keys...)
 		done()
 	}
@@ -152,7 +152,7 @@ func (u *caller) do() {
 	ctx, cancel := u.limited()
 	defer cancel()
 	key, ttl := u.key(), u.ttl()
-	ctx, done := u.watch.wants(ctx, key)
+	ctx, done := u.wants(ctx, key)
 	began := time.Now()
 	err := u.client.Do(ctx, key, ttl, func(ctx context.Context) error {
 		done()
