@@ -58,7 +58,7 @@ const none = -1
 // of the nodes follows from them and its key (rendezvous hashing), so it is the same in all
 // processes that name the nodes alike, in any order.
 func (c *Contender) Init(key string, names []uint64) {
-	*c = Contender{order: c.order[:0], failed: failing{until: c.failed.until[:0], times: c.failed.times[:0]}, seat: none, watched: none, asking: none, due: true}
+	*c = Contender{seat: none, watched: none, asking: none, due: true}
 	hash := Hash(key)
 	for node := range names {
 		c.order = append(c.order, uint8(node))
@@ -126,7 +126,7 @@ func (c *Contender) Next(s *Surroundings) Step {
 // leaveFree begins a gap. Where others are in the queue, one process claims the gaps for all.
 func (c *Contender) leaveFree(s *Surroundings) Step {
 	if c.seat != none && c.others > 0 {
-		return Step{Action: Claim, Node: c.seat, Claim: GapLength + c.gap.interval()}
+		return Step{Action: Claim, Node: c.seat, Claim: GapLength + GapInterval}
 	}
 	c.gap.begin(s.Now)
 	return Step{}
@@ -198,10 +198,8 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 	switch {
 	case !c.first:
 		return Step{Until: min(c.change, c.renew)}
-	case c.gap.isOpen(s.Now) && (c.gap.watch || out != 0):
+	case c.gap.isOpen(s.Now):
 		return Step{Until: min(c.gap.open, c.renew)}
-	case c.gap.isOpen(s.Now): // it sees whether another takes the lock
-		return Step{Action: Watch, Node: c.home(s, ^c.deaf)}
 	case s.Held > s.Now:
 		return Step{Until: min(s.Held+s.Jitter, c.renew)}
 	case s.Now < c.pause:
@@ -212,8 +210,8 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		among := *s
 		among.Usable &^= out // the node of the seat is none of them
 		// Those that failed recently may have the key of a release that they refused.
-		if well := among.Usable &^ c.failed.recently(s.Now); well != 0 {
-			among.Usable = well
+		if recently, _ := c.failed.at(s.Now - failedMost); among.Usable&^recently != 0 {
+			among.Usable &^= recently
 		}
 		preferred := c.refused &^ c.deaf
 		if preferred == 0 { // it has not asked in this turn
@@ -319,9 +317,6 @@ func (c *Contender) Lost(nodes quorum.Set) {
 func (c *Contender) Watched(s *Surroundings, node int, ttl time.Duration) {
 	c.watched = node
 	switch {
-	case c.gap.isOpen(s.Now):
-		c.expires = clock.Never
-		c.gap.watched(ttl != 0 || c.early)
 	case ttl == 0 || c.early:
 		c.due, c.watched = true, none
 	case ttl == clock.Never:
@@ -422,7 +417,6 @@ func (c *Contender) Pushed(node int) bool {
 		return false
 	}
 	c.due, c.watched = true, none
-	c.gap.pushed()
 	return true
 }
 

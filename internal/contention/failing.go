@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
@@ -9,10 +10,11 @@ import (
 
 // failing is the nodes that have failed the commands of one lock, although they are up: each is left out for a
 // while, and for longer each time that it fails again.
-type failing struct {
-	nodes quorum.Set      // a bit each
-	until []time.Duration // when each is asked again, by node
-	times []uint8         // how often in a row each has failed
+type failing []failed
+
+type failed struct {
+	node         int
+	until, pause time.Duration // when it is asked again, and for how long it was left out
 }
 
 // How long a node is left out, at first and at most. After the longest time all processes use the first node in
@@ -24,42 +26,25 @@ const (
 
 // add notes that a node has failed.
 func (f *failing) add(now time.Duration, node int) {
-	for len(f.until) <= node {
-		f.until, f.times = append(f.until, 0), append(f.times, 0)
+	i := slices.IndexFunc(*f, func(one failed) bool { return one.node == node })
+	if i < 0 {
+		i, *f = len(*f), append(*f, failed{node: node})
 	}
-	if now > f.until[node]+failedMost { // it was well since
-		f.times[node] = 0
+	one := &(*f)[i]
+	if one.pause = min(2*one.pause, failedMost); one.pause == 0 || now > one.until+failedMost { // it was well since
+		one.pause = failedFor
 	}
-	f.until[node] = now + min(failedFor<<f.times[node], failedMost)
-	f.times[node] = min(f.times[node]+1, 8)
-	f.nodes.Add(node)
+	one.until = now + one.pause
 }
 
-// recently is the nodes that are left out, or were a short while ago: they may fail again.
-func (f *failing) recently(now time.Duration) (nodes quorum.Set) {
-	for node, at := range f.until {
-		if f.times[node] > 0 && now < at+failedMost {
-			nodes.Add(node)
-		}
-	}
-	return nodes
-}
-
-// at is the nodes that are left out now, and when the first of them is asked again.
-func (f *failing) at(now time.Duration) (out quorum.Set, until time.Duration) {
-	if f.nodes == 0 {
-		return 0, clock.Never
-	}
+// at is the nodes that are left out at an instant, and when the first of them is asked again.
+func (f failing) at(now time.Duration) (out quorum.Set, until time.Duration) {
 	until = clock.Never
-	for node, at := range f.until {
-		if !f.nodes.Has(node) {
-			continue
+	for _, one := range f {
+		if now < one.until {
+			out.Add(one.node)
+			until = min(until, one.until)
 		}
-		if now >= at {
-			f.nodes.Remove(node)
-			continue
-		}
-		out, until = out|quorum.Only(node), min(until, at)
 	}
 	return out, until
 }

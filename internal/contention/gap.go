@@ -15,9 +15,6 @@ const (
 	// a lock that is wanted without a break 8.8 % of its time.
 	GapInterval = 2650 * time.Millisecond
 
-	// usedInterval follows a gap in which another has taken the lock.
-	usedInterval = 1740 * time.Millisecond
-
 	// gapGrants is how many grants come between two gaps at least, so that a gap is small
 	// beside locks that are held for long.
 	gapGrants = 8
@@ -35,8 +32,6 @@ type gap struct {
 	idle   time.Duration // since when the lock is free and no caller waits; 0: it is not
 	next   time.Duration // the next is not before
 	open   time.Duration // the present one lasts until then
-	watch  bool          // a node tracks the key in the present one
-	used   bool          // another has taken the lock in the present or the last one
 	apart  time.Duration // the first one comes so much earlier
 	later  bool          // it has been
 
@@ -52,11 +47,11 @@ func (g *gap) granted(now time.Duration) {
 	if g.idle != 0 && now-g.idle >= GapLength {
 		g.grants, g.later = 0, false // clients that poll have had their turn
 	}
-	g.idle, g.watch = 0, false
+	g.idle = 0
 	if g.grants++; g.grants > 1 {
 		return
 	}
-	if g.next = now + g.interval(); !g.later {
+	if g.next = now + GapInterval; !g.later {
 		g.next -= g.apart
 	}
 	if g.polls {
@@ -67,12 +62,6 @@ func (g *gap) granted(now time.Duration) {
 		g.next = now + g.turn
 	}
 }
-
-// watched reports that a node tracks the key, which another has already or not.
-func (g *gap) watched(taken bool) { g.watch, g.used = true, taken }
-
-// pushed reports that the key has changed on that node.
-func (g *gap) pushed() { g.used = g.used || g.watch }
 
 // isDue reports whether the lock is to be left free before it is asked for again.
 func (g *gap) isDue(now time.Duration) bool {
@@ -109,11 +98,3 @@ func (g *gap) begin(now time.Duration) {
 
 // postpone has the next gap come after left: another process of the queue has left one.
 func (g *gap) postpone(now, left time.Duration) { g.next = now + left }
-
-// interval is how long after the last gap the next one comes.
-func (g *gap) interval() time.Duration {
-	if g.used {
-		return usedInterval
-	}
-	return GapInterval
-}

@@ -141,6 +141,7 @@ func (s *stage) outsideOf(try func(ctx context.Context, turn int) bool, hold tim
 		}
 	}
 	<-busy
+	s.T.Log("longest wait outside:", longest)
 	require.LessOrEqual(s.T, longest, turn)
 }
 

@@ -14,9 +14,6 @@ const (
 	knownFor = 3 * time.Second
 	maxKnown = 1024
 
-	// maxFree bounds the lines of a shard that are kept for keys to come.
-	maxFree = 64
-
 	// denialLasts is how long an attempt that was denied speaks for calls that do not wait.
 	denialLasts = time.Second
 )

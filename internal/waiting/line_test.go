@@ -51,7 +51,7 @@ func testLines() *Lines {
 	return l
 }
 
-// TestLineIsKept while it is busy or known, also empty, and is as new afterwards.
+// TestLineIsKept while it is busy or known, also empty.
 func TestLineIsKept(t *testing.T) {
 	l := testLines()
 	w := l.Join("a", new(engine.Call), 0, nil, nil)
@@ -68,12 +68,6 @@ func TestLineIsKept(t *testing.T) {
 	l.settle(s, kept)
 	require.Empty(t, s.lines)
 	require.False(t, l.Known())
-	next, isNew := l.lineFor(s, "b")
-	require.True(t, isNew)
-	require.Same(t, kept, next)
-	require.Zero(t, next.held+next.known)
-	require.False(t, next.busy)
-	require.Equal(t, maxPasses-1, next.passes)
 }
 
 // TestLateComer: a caller that was refused before there was a line does not undo what the

@@ -66,8 +66,7 @@ const (
 type shard struct {
 	mu    sync.Mutex
 	lines map[string]*line
-	free  []*line
-	_     [24]byte // keeps two locks off one cache line
+	_     [48]byte // keeps two locks off one cache line
 }
 
 // New returns lines without waiters.
@@ -80,7 +79,7 @@ func New(cfg Config) *Lines {
 		l.shards[i].lines = make(map[string]*line)
 	}
 	l.tracking.init(l)
-	l.sentry.lines, l.survey.lines = l, l
+	l.sentry.lines, l.sentry.late, l.survey.lines = l, quorum.Everything, l
 	return l
 }
 
@@ -186,11 +185,7 @@ func (l *Lines) lineFor(s *shard, key string) (_ *line, isNew bool) {
 	if line := s.lines[key]; line != nil {
 		return line, false
 	}
-	made := new(line)
-	if n := len(s.free); n > 0 {
-		made, s.free = s.free[n-1], s.free[:n-1]
-	}
-	made.key, made.passes = key, maxPasses-1
+	made := &line{key: key, passes: maxPasses - 1}
 	made.contender.Init(key, l.names)
 	s.lines[key] = made
 	l.known.Add(1)
@@ -213,10 +208,6 @@ func (l *Lines) settle(s *shard, line *line) (d departure) {
 	}
 	if drop {
 		delete(s.lines, line.key)
-		line.key, line.held, line.passes, line.known, line.outcome, line.denied = "", 0, 0, 0, nil, 0
-		if len(s.free) < maxFree {
-			s.free = append(s.free, line)
-		}
 		l.known.Add(-1)
 	}
 	return d

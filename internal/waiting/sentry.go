@@ -29,7 +29,7 @@ type sentry struct {
 	nodes   quorum.Set       // from which lines await pushes
 	asked   [quorum.MaxNodes]*engine.Query
 	trips   trips
-	late    quorum.Set // nodes that may be slow: they are asked again soon
+	late    quorum.Set // nodes that may be slow, all at first: they are asked again soon
 }
 
 const (
@@ -105,7 +105,7 @@ func (l *Lines) Turn() time.Duration {
 			l.survey.begin(now)
 		}
 		s.due = now + min(2*l.cfg.QueryTimeout, lookEvery)
-		if s.late != 0 || !s.trips.know(l.tracking.usable.Load()) {
+		if s.late != 0 {
 			all, s.due = true, now+firstTrips
 		}
 		s.ask(all)
