@@ -32,8 +32,12 @@ func manual(t *testing.T, chapter string) (all, one string) {
 	return string(text), one
 }
 
-// typed finds the commands of a chapter: those in its blocks, and those in its text that have a flag.
-var typed = regexp.MustCompile("(?m)(?:^ *|`)((?:redlock|redis-cli) +[^`\n#]*-[^`\n#]*)")
+// typed finds the commands of a chapter: those in its blocks, and those in its text that have a flag. What a block
+// exports are settings of all of them.
+var (
+	typed    = regexp.MustCompile("(?m)^ *((?:redlock|redis-cli) [^`\n#]*)(?:#.*)?$|`((?:redlock|redis-cli) [^`\n#]*-[^`\n#]*)")
+	exported = regexp.MustCompile(`(?m)^export REDLOCK_(\w+)=(\S+)$`)
+)
 
 func begin(t *testing.T, chapter string, names ...string) *procedure {
 	t.Parallel()
@@ -42,8 +46,12 @@ func begin(t *testing.T, chapter string, names ...string) *procedure {
 		p.names[names[i]] = s
 	}
 	_, text := manual(t, chapter)
+	flags := ""
+	for _, m := range exported.FindAllStringSubmatch(text, -1) {
+		flags += " -" + strings.ReplaceAll(strings.ToLower(m[1]), "_", "-") + " " + m[2]
+	}
 	for _, m := range typed.FindAllStringSubmatch(text, -1) {
-		p.untyped = append(p.untyped, strings.Join(strings.Fields(m[1]), " "))
+		p.untyped = append(p.untyped, strings.Join(strings.Fields(m[1]+m[2]+flags), " "))
 	}
 	return p
 }
