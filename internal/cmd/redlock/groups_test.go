@@ -48,29 +48,3 @@ func TestGroups(t *testing.T) {
 	}
 	require.Len(t, shown, 9)
 }
-
-// TestFencedGroups: what an operator types where fenced groups get their vote, and where one of them gets
-// another node.
-func TestFencedGroups(t *testing.T) {
-	servers := cluster.Start(t, 7)
-	first := nodesOf(servers[:3]) + ";"
-	now, next := first+nodesOf(servers[3:6]), first+nodesOf(servers[4:])
-	fence := func(args string) (int, string) {
-		t.Helper()
-		status, out, _ := redlockOn(t, nil, append([]string{"fence"}, strings.Fields(args+" -max-ttl 100ms")...)...)
-		return status, out
-	}
-	status, out := fence("status -nodes " + now)
-	require.Equal(t, exitNoQuorum, status)
-	require.NotContains(t, out, "votes")
-	status, out = fence("init -nodes " + now)
-	require.Equal(t, exitOK, status)
-	require.GreaterOrEqual(t, strings.Count(out, "votes"), 4, out)
-	status, out = fence("change -json -nodes " + now + " -next-nodes " + next)
-	require.Equal(t, exitOK, status, out)
-	require.GreaterOrEqual(t, strings.Count(out, `"serves": "next"`), 2, out)
-	status, _ = fence("status -nodes " + next)
-	require.Equal(t, exitOK, status)
-	status, _ = fence("status -nodes " + now)
-	require.Equal(t, exitNoQuorum, status)
-}

@@ -19,7 +19,8 @@ import (
 type procedure struct {
 	*testing.T
 	names   map[string]*realredis.Server
-	untyped []string // commands
+	vars    map[string]string // that were exported
+	untyped []string          // commands
 }
 
 // manual is conn/OPERATORS.md, and one chapter of it.
@@ -32,26 +33,18 @@ func manual(t *testing.T, chapter string) (all, one string) {
 	return string(text), one
 }
 
-// typed finds the commands of a chapter: those in its blocks, and those in its text that have a flag. What a block
-// exports are settings of all of them.
-var (
-	typed    = regexp.MustCompile("(?m)^ *((?:redlock|redis-cli) [^`\n#]*)(?:#.*)?$|`((?:redlock|redis-cli) [^`\n#]*-[^`\n#]*)")
-	exported = regexp.MustCompile(`(?m)^export REDLOCK_(\w+)=(\S+)$`)
-)
+// typed finds the commands of a chapter: those in its blocks, and those in its text that have a flag.
+var typed = regexp.MustCompile("(?m)(?:^ *((?:redlock|redis-cli|export) [^`\n#]+)|`((?:redlock|redis-cli) [^`\n#]*-[^`\n#]*))")
 
 func begin(t *testing.T, chapter string, names ...string) *procedure {
 	t.Parallel()
-	p := &procedure{T: t, names: map[string]*realredis.Server{}}
+	p := &procedure{T: t, names: map[string]*realredis.Server{}, vars: map[string]string{}}
 	for i, s := range realredis.StartN(t, len(names)) {
 		p.names[names[i]] = s
 	}
 	_, text := manual(t, chapter)
-	flags := ""
-	for _, m := range exported.FindAllStringSubmatch(text, -1) {
-		flags += " -" + strings.ReplaceAll(strings.ToLower(m[1]), "_", "-") + " " + m[2]
-	}
 	for _, m := range typed.FindAllStringSubmatch(text, -1) {
-		p.untyped = append(p.untyped, strings.Join(strings.Fields(m[1]+m[2]+flags), " "))
+		p.untyped = append(p.untyped, strings.Join(strings.Fields(m[1]+m[2]), " "))
 	}
 	return p
 }
@@ -81,15 +74,17 @@ func (p *procedure) works(want, word string, least int) {
 }
 
 // run types a command, with a short MaxTTL.
-func (p *procedure) run(command string) (int, string) {
+func (p *procedure) run(typed string) (int, string) {
 	p.Helper()
-	words := strings.Fields(strings.ReplaceAll(command, "'", ""))
-	for i, word := range words {
-		if i > 0 && (words[i-1] == "-h" || strings.HasSuffix(words[i-1], "nodes") && word[0] != '-') {
-			words[i] = regexp.MustCompile(`\w+`).ReplaceAllStringFunc(word, func(name string) string {
-				require.NotNil(p, p.names[name], "%s in %s", name, command)
-				return p.names[name].Addr()
-			})
+	words := strings.Fields(strings.ReplaceAll(typed, "'", ""))
+	if words[0] == "export" {
+		name, list, _ := strings.Cut(words[1], "=")
+		p.vars[name] = p.addrs(list)
+		return exitOK, ""
+	}
+	for i, word := range words[1:] {
+		if words[i] == "-h" || strings.HasSuffix(words[i], "nodes") && word[0] != '-' {
+			words[i+1] = p.addrs(word)
 		}
 	}
 	if words[0] == "redis-cli" {
@@ -98,8 +93,18 @@ func (p *procedure) run(command string) (int, string) {
 	if words[1] == "fence" {
 		words = append(words, "-max-ttl", "100ms")
 	}
-	status, out, log := redlockOn(p.T, nil, words[1:]...)
-	return status, out + log
+	c := command{vars: p.vars}
+	var status int
+	testkit.Within(p.T, 2*testkit.Patience, typed, func() { status = c.run(p.Context(), words[1:]...) })
+	return status, c.out.String() + c.err.String()
+}
+
+// addrs has the addresses of servers in place of their names.
+func (p *procedure) addrs(list string) string {
+	return regexp.MustCompile(`\w+`).ReplaceAllStringFunc(list, func(name string) string {
+		require.NotNil(p, p.names[name], "%s in %s", name, list)
+		return p.names[name].Addr()
+	})
 }
 
 // cli is redis-cli, which may not be installed.
@@ -168,15 +173,22 @@ func TestProcedures(t *testing.T) {
 		require.Empty(t, p.untyped)
 	})
 	t.Run("Groups", func(t *testing.T) {
-		const now = "-nodes 'a1,a2,a3;b1,b2,b3'"
-		const both = now + " -next-nodes 'a1,a2,a3;b1,b2,b3;c1,c2,c3'"
 		p := begin(t, "Groups", "a1", "a2", "a3", "b1", "b2", "b3", "c1", "c2", "c3")
-		status, out := p.types("redlock nodes " + both)
-		require.Equal(t, exitOK, status, out)
-		status, out = p.run("redlock fence init " + now)
-		require.Equal(t, exitOK, status, out)
-		p.works("redlock fence init "+both, "votes", 6)
-		p.works("redlock fence change "+both, " next ", 6)
+		runs := func(want int, command string) {
+			t.Helper()
+			status, out := p.run(command)
+			require.Equal(t, want, status, out)
+		}
+		p.works("export REDLOCK_NODES='a1,a2,a3;b1,b2,b3'", "", 1)
+		runs(exitNoQuorum, "redlock fence status")
+		runs(exitOK, "redlock fence init")
+		p.works("export REDLOCK_NEXT_NODES='a1,a2,a3;b1,b2,b3;c1,c2,c3'", "", 1)
+		p.works("redlock nodes", "", 1)
+		p.works("redlock fence init", "votes", 6)
+		p.works("redlock fence change", " next ", 6)
+		delete(p.vars, "REDLOCK_NEXT_NODES")
+		runs(exitNoQuorum, "redlock fence status")
+		runs(exitOK, "redlock fence status -nodes 'a1,a2,a3;b1,b2,b3;c1,c2,c3'")
 		require.Empty(t, p.untyped)
 	})
 	t.Run("contents", func(t *testing.T) {
