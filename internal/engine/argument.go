@@ -35,10 +35,17 @@ const (
 // milliseconds" with a TTL of 10 s.
 const maxTimeout = 50 * time.Millisecond
 
+// limits is what the arguments of an engine's operations are checked by.
+type limits struct {
+	timeout  time.Duration // for the nodes to answer; 0: it follows from the TTL
+	maxTTL   time.Duration
+	reserved string // key, or ""
+}
+
 // check refuses wrong arguments, rounds the TTL down to whole milliseconds
 // and sets the timeout. It runs once for each operation: Submit begins with it, and
 // so does Call.
-func (e *Engine) check(op *Op) error {
+func (l *limits) check(op *Op) error {
 	switch {
 	case !op.Kind.IsValid():
 		return WrongArgument("operation has kind %d, want 1 to %d", op.Kind, Release)
@@ -48,10 +55,10 @@ func (e *Engine) check(op *Op) error {
 		return WrongArgument("key is empty, 1 to %d bytes are allowed", MaxKey)
 	case len(op.Key) > MaxKey:
 		return WrongArgument("key has %d bytes, at most %d are allowed", len(op.Key), MaxKey)
-	case e.fence != nil && string(op.Key) == e.fence.Set:
+	case string(op.Key) == l.reserved:
 		return WrongArgument("key is reserved: the nodes keep the fencing tokens there")
 	}
-	op.Timeout = e.timeout
+	op.Timeout = l.timeout
 	if !op.Kind.HasTTL() {
 		op.TTL = 0
 		if op.Timeout == 0 {
@@ -61,8 +68,8 @@ func (e *Engine) check(op *Op) error {
 	}
 	given := op.TTL
 	op.TTL = given.Truncate(time.Millisecond)
-	if op.TTL < MinTTL || op.TTL > e.maxTTL {
-		return e.wrongTTL(given)
+	if op.TTL < MinTTL || op.TTL > l.maxTTL {
+		return l.wrongTTL(given)
 	}
 	if op.Timeout == 0 {
 		op.Timeout = min(op.TTL/20, maxTimeout)
@@ -71,10 +78,10 @@ func (e *Engine) check(op *Op) error {
 }
 
 // wrongTTL names the TTL as it was given, before it was rounded.
-func (e *Engine) wrongTTL(given time.Duration) error {
+func (l *limits) wrongTTL(given time.Duration) error {
 	limit := ""
-	if e.maxTTL < MaxTTL {
+	if l.maxTTL < MaxTTL {
 		limit = " (MaxTTL)"
 	}
-	return WrongArgument("ttl is %v, from %v to %v%s are allowed", given, MinTTL, e.maxTTL, limit)
+	return WrongArgument("ttl is %v, from %v to %v%s are allowed", given, MinTTL, l.maxTTL, limit)
 }

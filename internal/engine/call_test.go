@@ -97,7 +97,7 @@ func TestAloneInTheClient(t *testing.T) {
 		peers := &Peers{procs: 2}
 		for _, e := range []*Engine{p.engine, other.engine} {
 			e.peers = peers
-			peers.add(&e.depth)
+			peers.add(&e.queue.depth)
 		}
 		for range others {
 			require.NoError(t, other.engine.enqueue(&other.engine.call(Acquire, "key", time.Second).Op))

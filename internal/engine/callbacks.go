@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,7 +36,8 @@ func collectTime(n int) time.Duration { return collectFor + time.Duration(n)*col
 // ends when its callback returns. A number distinguishes the two.
 type callbacks struct {
 	waiting atomic.Int64 // not yet begun
-	wake    func()       // has the goroutine make the calls; must not block
+	onVote  func(node int, kind Kind, o quorum.Outcome, err error)
+	wake    func() // has the goroutine make the calls; must not block
 	woken   chan struct{}
 	closed  chan struct{}
 
@@ -53,7 +53,8 @@ type callbacks struct {
 	since    time.Duration // when that was
 }
 
-func (c *callbacks) init() {
+func (c *callbacks) init(onVote func(int, Kind, quorum.Outcome, error)) {
+	c.onVote = onVote
 	c.woken, c.closed = make(chan struct{}, 1), make(chan struct{})
 	c.wake = func() {
 		select {
@@ -91,24 +92,11 @@ func (c *callbacks) vote(v vote) {
 	c.mu.Unlock()
 }
 
-// Notify has f called as callbacks are. The driver lock is held.
-func (e *Engine) Notify(f func()) {
-	c := &e.callbacks
+func (c *callbacks) notify(f func()) {
 	c.mu.Lock()
 	c.news = append(c.news, f)
 	c.waiting.Add(1)
 	c.mu.Unlock()
-	e.watchdog.see(maxTimeout)
-}
-
-// Announce is Notify for several functions, and for callers without the driver lock.
-func (e *Engine) Announce(news []func()) {
-	e.driver.Lock()
-	e.turn(func() {
-		for _, f := range news {
-			e.Notify(f)
-		}
-	})
 }
 
 // next begins the next call of a caller, and ends its last one. Votes and news
@@ -191,111 +179,4 @@ func (c *callbacks) replace() uint64 {
 	c.caller++
 	c.calling = false
 	return c.caller
-}
-
-// makeCalls is the goroutine of callbacks.
-func (e *Engine) makeCalls(number uint64) {
-	defer e.endCaller(number)
-	c := &e.callbacks
-	for e.callTurn(number) {
-		select {
-		case <-c.woken:
-		case <-c.closed:
-			e.callTurn(number)
-			return
-		}
-	}
-}
-
-// endCaller counts the goroutine as ended, unless another has taken its place.
-func (e *Engine) endCaller(number uint64) {
-	if e.callbacks.isCaller(number) {
-		e.routines.Done()
-	}
-}
-
-// callTurn makes the calls that wait, as caller number, and sends what they have
-// submitted. It returns false if the caller was replaced meanwhile.
-//
-// If as many operations are under way then as were completed, and not too many, the callbacks
-// have submitted again and no other caller waits. So this goroutine reads the replies, as a lone
-// caller does: the Call that stands for it has no operation, and is done when there are calls
-// to make.
-func (e *Engine) callTurn(number uint64) bool {
-	completed := 0
-	if e.callbacks.waiting.Load() > 0 {
-		for !e.callUntilPanic(number, &completed) { // the next look ends the call that has panicked
-		}
-	}
-	if !e.callbacks.isCaller(number) {
-		return false
-	}
-	e.collectOps.Store(0)
-	if completed == 0 || completed > maxReadOwn {
-		e.drive(nil)
-		return true
-	}
-	self := Call{done: e.callbacks.woken, along: int64(completed) - 1}
-	self.start, self.Timeout = e.clock.Now(), aloneFor
-	e.drive(&self)
-	return true
-}
-
-// callUntilPanic makes calls until none waits or the caller was replaced, and
-// returns true; or until one panics, and returns false. A callback, or the report of
-// its panic, may end this goroutine (runtime.Goexit): then another takes its place.
-// completed counts the operations among them.
-func (e *Engine) callUntilPanic(number uint64, completed *int) (done bool) {
-	returns := false
-	defer func() {
-		if !returns {
-			e.replaceCaller(number)
-		}
-	}()
-	defer func() {
-		if v := recover(); v != nil {
-			e.report(v)
-			returns = true
-		}
-	}()
-	var j job
-	for e.callbacks.next(number, &j) {
-		switch {
-		case j.op != nil:
-			*completed++
-			j.op.Done.Complete(j.op)
-		case j.news != nil:
-			j.news()
-		default:
-			e.onVote(j.vote.node, j.vote.kind, j.vote.outcome, j.vote.err)
-		}
-	}
-	returns = true
-	return true
-}
-
-// report reports a panic of user code. What it calls is user code too.
-func (e *Engine) report(v any) {
-	defer func() { _ = recover() }()
-	if e.onPanic != nil {
-		e.onPanic(v, debug.Stack())
-	}
-}
-
-// lookAfterCaller starts another goroutine where a callback lasts for too long. The
-// watchdog calls it without the driver lock.
-func (e *Engine) lookAfterCaller() {
-	if slow, number := e.callbacks.slow(e.clock.Now()); slow {
-		go e.makeCalls(number)
-	}
-}
-
-// replaceCaller starts a goroutine in the place of one that ends.
-func (e *Engine) replaceCaller(number uint64) {
-	c := &e.callbacks
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.caller == number {
-		go e.makeCalls(c.replace())
-	}
 }

@@ -98,7 +98,10 @@ func TestReasons(t *testing.T) {
 				require.Error(t, f.Err)
 			}
 			p.tick(time.Second) // ends what is out
-			p.sent = slices.DeleteFunc(p.sent, func(s *sentBatch) bool { return s.batch.Owner.(*wire).batch.isHint })
+			p.sent = slices.DeleteFunc(p.sent, func(s *sentBatch) bool {
+				_, is := s.batch.Owner.(*handoff)
+				return is
+			})
 			if len(p.sent) == 1 {
 				require.False(t, c.cleanUp, "no release followed")
 				return
@@ -123,7 +126,7 @@ func TestCleanupsAreNotRefused(t *testing.T) {
 	require.Equal(t, ErrBusy, p.engine.Submit(&op.Op))
 	require.Equal(t, clock.Never, op.Until)
 	require.False(t, p.engine.Cancel(&op.Op))
-	require.EqualValues(t, 5, p.engine.depth.Load())
+	require.EqualValues(t, 5, p.engine.queue.depth.Load())
 	require.True(t, p.engine.Cancel(&out.Op))
 	require.EqualValues(t, 5, p.engine.queue.size.Load())
 	require.Equal(t, ErrBusy, p.engine.Submit(&op.Op))

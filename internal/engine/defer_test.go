@@ -171,8 +171,8 @@ func TestADeferredOperationMayGo(t *testing.T) {
 func TestCancelWhileItIsDeferred(t *testing.T) {
 	p := newScripted(t, 1)
 	e := p.engine
-	require.True(t, e.driver.TryLock()) // no other goroutine may send it
-	defer e.driver.Unlock()
+	require.True(t, e.lock.TryLock()) // no other goroutine may send it
+	defer e.lock.Unlock()
 	for range 2000 {
 		op := p.submit(Acquire, "key")
 		first, _ := e.queue.take(1, 1)

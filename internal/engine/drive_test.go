@@ -29,7 +29,7 @@ func TestNoOperationIsLeftBehind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newScripted(t, 1)
-			p.engine.window.size = 2 // open also when a batch is out
+			p.engine.rounds.window.size = 2 // open also when a batch is out
 			var late *countedOp
 			p.onArm = func() { late = p.submit(Release, "late") }
 			drive(p)
@@ -47,12 +47,12 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 	p := newScripted(t, 1)
 	won := p.submit(Acquire, "won")
 	e := p.engine
-	e.driver.Lock()
+	e.lock.Lock()
 	p.reply(p.sent[0], 0, ok)
-	require.Len(t, e.free, 1)
+	require.Len(t, e.rounds.free, 1)
 	require.NoError(t, e.enqueue(&p.op(Release, "next").Op))
 	e.flush()
-	e.driver.Unlock()
+	e.lock.Unlock()
 	p.callBack()
 	require.Equal(t, 1, won.times)
 	require.NoError(t, won.Err)
@@ -91,9 +91,9 @@ func TestATurnIsBounded(t *testing.T) {
 		require.Equal(t, looks*maxTurns, r.looks)
 		require.EqualValues(t, looks, r.engine.queue.size.Load(), "the last are left to the reader")
 		require.Equal(t, 1, r.wakes, "the reader sleeps")
-		r.engine.driver.Lock()
+		r.engine.lock.Lock()
 		r.engine.flush()
-		r.engine.driver.Unlock()
+		r.engine.lock.Unlock()
 		require.Equal(t, looks*(maxTurns+1), r.looks)
 	}
 }
@@ -168,7 +168,7 @@ func TestAnIdleFleetIsArmed(t *testing.T) {
 	p.turn(func() { p.reply(p.last(), 0, one) })
 	p.tick(0)
 	p.tick(0)
-	require.False(t, p.engine.watchdog.awake)
+	require.False(t, p.engine.nodes.pulse.awake)
 	require.True(t, p.engine.armed)
 }
 

@@ -2,15 +2,12 @@ package engine
 
 import (
 	"cmp"
-	"context"
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/command"
-	"github.com/redlock-go/redlock/internal/fleet"
+	"github.com/redlock-go/redlock/internal/metrics"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -20,29 +17,6 @@ const (
 	maxBatchOps  = 1024
 	maxBatchKeys = 256 << 10 // bytes of keys
 )
-
-// Fleet has the methods of the nodes that the engine uses; *fleet.Fleet is one. Its
-// contract is that of package fleet.
-type Fleet interface {
-	Len() int
-	Forms() []fleet.Form
-	Node(node int) fleet.Node // the engine uses Form and Connection
-	SetForm(node int, f fleet.Form)
-	Quarantined() quorum.Set
-	Away() quorum.Set
-	Fault(node int) error
-	NoteTTL(d time.Duration)
-	Send(b *fleet.Batch)
-	SendTo(node int, b *fleet.Batch)
-	Sweep(d time.Duration)
-	Check()
-	CanBlock() bool
-	Wake()
-	Arm()
-	Wait() bool
-	Close()
-	Drain()
-}
 
 // Config configures an [Engine].
 type Config struct {
@@ -66,80 +40,31 @@ type Config struct {
 	Peers   *Peers // the engines of the client; nil: there is one
 }
 
-// Engine carries operations to the nodes of one client.
+// Engine carries operations to the nodes of one client. Its driver sends and reads, its rounds have the
+// votes, and its counters what has happened.
 type Engine struct {
-	clock    clock.Clock
-	timeout  time.Duration
-	maxTTL   time.Duration
-	onVote   func(node int, kind Kind, o quorum.Outcome, err error)
-	observer Observer
-	onPanic  func(v any, stack []byte)
-	fleet    Fleet
-	nodes    int
-	quorum   *quorum.Config
-	fence    *command.Fence
-	peers    *Peers
-
-	queue     queue
-	callbacks callbacks
-	depth     atomic.Int64 // operations submitted by callers and without a result
-
-	collectOps        atomic.Int64 // until this instant another goroutine drives for operations without a waiting caller; 0: none does
-	collectCalls      atomic.Int64 // the same for all operations
-	quorumUnavailable atomic.Bool  // too few nodes can vote for an acquire to win
-	listeners         atomic.Int64 // that wait for pushes
-
-	alone      atomic.Bool // the driver waits in the kernel, or is about to
-	driver     sync.Mutex  // the driver lock; what is below belongs to its holder
-	window     window
-	planner    planner
-	inFlight   []*batch // all with undecided rounds or in the window, and some others until the next tick
-	free       []*batch
-	kept       int           // bytes of their buffers
-	decided    list          // operations with a verdict, to be completed
-	undecided  int           // rounds, over all batches
-	unanswered int           // batches that a node still owes replies for
-	armed      bool          // the reader is woken by the next arrival
-	longest    time.Duration // TTL that was sent
-	hints      [quorum.MaxNodes]hints
-	reader     command.Reader
-	answers    command.Answers
-	counters   counters
-	queries    queries
-	repairs    repairs
-
-	unyielding int // batches without yield; the reader's
-
-	watchdog watchdog
-	closing  atomic.Bool
-	calls    sync.Pool     // of *Call
-	cleanups sync.Pool     // of *cleanup
-	quiet    chan struct{} // rung while closing, when the last batch is answered
-	routines sync.WaitGroup
+	limits
+	driver
+	calls sync.Pool // of *Call
 }
 
 // New makes an engine; [Engine.Start] gives it its nodes.
 func New(cfg Config) *Engine {
-	e := &Engine{clock: cfg.Clock, onVote: cfg.OnVote, observer: cfg.Observer, onPanic: cfg.OnPanic, fence: cfg.Fence, quorum: cfg.Quorum, peers: cfg.Peers, quiet: make(chan struct{}, 1)}
-	if e.observer == nil {
-		e.observer = deaf{}
-	}
+	e := new(Engine)
 	e.timeout = min(cfg.Timeout, MaxTTL) // more would overflow when an instant is added
 	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
-	e.queue.limit = cfg.MaxWaiting
-	e.window.init(cfg.MaxInFlight)
-	e.queries.init(cfg.MaxInFlight)
-	e.planner.init()
-	e.watchdog.init()
-	e.callbacks.init()
-	e.peers.add(&e.depth)
+	if cfg.Fence != nil {
+		e.reserved = cfg.Fence.Set
+	}
+	e.init(&cfg)
+	e.peers.add(&e.queue.depth)
 	return e
 }
 
 // Start begins the work on a fleet that was made with this engine's DriverLock.
 func (e *Engine) Start(fleet Fleet) {
-	e.driver.Lock()
-	e.take(fleet)
+	e.lock.Lock()
+	e.nodes.start(fleet)
 	e.unlock(false)
 	e.routines.Add(3)
 	go e.read()
@@ -147,131 +72,19 @@ func (e *Engine) Start(fleet Fleet) {
 	go e.makeCalls(0)
 }
 
-func (e *Engine) take(fleet Fleet) {
-	e.fleet, e.nodes = fleet, fleet.Len()
-	if e.quorum == nil {
-		e.quorum = quorum.Majority(quorum.First(e.nodes))
-	}
-}
+// Note counts an operation that ended with err before it was submitted, or one of several
+// parts.
+func (e *Engine) Note(kind Kind, err error) { e.counters.Note(kind, err) }
 
-// Submit queues op and ensures that it is sent. It does not block and does
-// not allocate; op.Done is notified of the result, possibly before Submit returns.
-// With an error (ErrClosed, ErrBusy, or one of a wrong argument) nothing was queued.
-func (e *Engine) Submit(op *Op) error {
-	now, kind := e.clock.Now(), op.Kind // once queued, op may be submitted again by its Done
-	if err := e.enqueueAt(op, now); err != nil {
-		return err
-	}
-	e.submitted(kind, now, nil)
-	return nil
-}
+// Votes returns the votes of a node. The driver lock is held.
+func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
 
-func (e *Engine) enqueueAt(op *Op, now time.Duration) error {
-	if !op.isReserved() && !op.Reserve() {
-		return ErrUnderWay // and leave it as it is
-	}
-	if err := e.check(op); err != nil {
-		op.Err, op.Until = err, clock.Never
-		op.advance(idle)
-		return err
-	}
-	return e.enqueueChecked(op, now)
-}
-
-// enqueueChecked is enqueue for an operation that was reserved and checked before.
-func (e *Engine) enqueueChecked(op *Op, now time.Duration) error {
-	op.begin(now)
-	e.depth.Add(1)
-	if err := e.queue.push(op, false); err != nil {
-		op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
-		op.advance(idle)
-		e.depth.Add(-1)
-		e.noteOp(op, err)
-		return err
-	}
-	return nil
-}
-
-// Ops is a list of operations to be submitted together. The zero value is empty.
-type Ops struct{ list }
-
-// Add appends an operation that is idle.
-func (o *Ops) Add(op *Op) { o.push(op) }
-
-// Enqueue queues renewals that were checked, together, so that they travel together and
-// before all others; Drive sends them. Their number is bounded by that of the locks that are
-// held, and Config.MaxWaiting does not hold for them. With ErrClosed nothing was queued. It
-// does not block, and they cannot be cancelled.
-func (e *Engine) Enqueue(ops Ops) error {
-	if ops.n == 0 {
-		return nil
-	}
-	return e.enqueueAll(ops.list, e.clock.Now(), renewals)
-}
-
-// Drive sends what waits, if no other goroutine is about to. It does not block.
-func (e *Engine) Drive() { e.submittedNow(Extend, e.clock.Now(), nil) }
-
-// enqueueAll is enqueueChecked for several operations, of which all or none are queued.
-func (e *Engine) enqueueAll(l list, now time.Duration, u urgency) error {
-	for op := l.first; op != nil; op = op.next {
-		op.Reserve() // it is idle
-		op.begin(now)
-	}
-	e.depth.Add(int64(l.n))
-	err := e.queue.pushAll(l, u)
-	if err == nil {
-		return nil
-	}
-	e.depth.Add(int64(-l.n))
-	for op := l.pop(); op != nil; op = l.pop() {
-		op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
-		op.advance(idle)
-		e.noteOp(op, err)
-	}
-	return err
-}
-
-// Listen notes that d more callers wait for pushes, which are read at once then and not by
-// the watchdog. It counts from the next query on.
-func (e *Engine) Listen(d int64) { e.listeners.Add(d) }
-
-// Check refuses wrong arguments; see Enqueue.
-func (e *Engine) Check(op *Op) error { return e.check(op) }
-
-// Cancel takes op back from the engine. It returns false if it is too late: op
-// is completed, or is about to be. Otherwise op is the caller's again and will
-// not be completed; if it was an acquire that may have reached a node, its
-// release is on the way.
-func (e *Engine) Cancel(op *Op) bool {
-	sent := false
-	for !sent && !e.queue.remove(op) {
-		s := op.awaitSent()
-		if s&phaseMask == queued {
-			continue // it was held back from its batch
-		}
-		if s&phaseMask != inFlight || !op.claim(s, idle) {
-			return false
-		}
-		sent = true
-	}
-	e.depth.Add(-1)
-	e.Note(op.Kind, context.Canceled)
-	if sent && op.Kind == Acquire {
-		e.Abandon(op)
-	}
-	return true
-}
-
-// awaitSent waits out the moment in which the driver encodes op, and returns
-// the state after it.
-func (op *Op) awaitSent() uint64 {
-	for {
-		if s := op.state.Load(); s&phaseMask != sending {
-			return s
-		}
-		runtime.Gosched()
-	}
+// AddStats adds what the engine has counted. It counts in operations, not in calls: an acquire that
+// is tried three times counts three times. The driver lock is held.
+func AddStats[N any](e *Engine, s *metrics.Stats[N]) {
+	addCounts(&e.counters, s)
+	s.Waiting += int(e.queue.size.Load())
+	s.InFlight += e.rounds.undecided
 }
 
 // drainFor is how long Close waits for goroutines to end. Only user code can
@@ -288,20 +101,20 @@ func (e *Engine) Ending() { e.queue.end() }
 func (e *Engine) Close(late <-chan struct{}) {
 	e.queue.close()
 	e.queries.close()
-	e.closing.Store(true)
+	e.nodes.closing.Store(true)
 	for !e.isQuiet() && !IsClosed(late) {
 		select {
-		case <-e.quiet:
+		case <-e.nodes.quiet:
 		case <-late:
 		}
 	}
-	e.driver.Lock()
-	e.turn(e.fleet.Close)
-	close(e.watchdog.stop)
+	e.lock.Lock()
+	e.turn(e.nodes.Close)
+	close(e.nodes.pulse.stop)
 	close(e.callbacks.closed)
 	ended := make(chan struct{})
 	go func() {
-		e.fleet.Drain()
+		e.nodes.Drain()
 		e.routines.Wait()
 		close(ended)
 	}()
@@ -322,9 +135,9 @@ func (e *Engine) Close(late <-chan struct{}) {
 }
 
 func (e *Engine) isQuiet() (quiet bool) {
-	e.driver.Lock()
+	e.lock.Lock()
 	e.flush()
-	quiet = e.unanswered == 0 && e.queue.size.Load() == 0 && e.queries.size.Load() == 0 && e.queries.behind == 0
+	quiet = e.nodes.unanswered == 0 && e.queue.size.Load() == 0 && e.queries.size.Load() == 0 && e.queries.behind == 0
 	e.turn(func() {})
 	return quiet
 }

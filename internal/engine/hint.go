@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // Hinted handoff: a release that a node could not be given is kept as a hint, and
@@ -29,17 +31,25 @@ const (
 	handoffPause = time.Second
 )
 
-// hints are those for one node. An entry is the lengths of the key and of the token
-// with its tail, in two bytes each, the key, and the token with its tail.
+// hints are those for all nodes. The driver lock protects them.
 type hints struct {
+	nodes *nodes
+	of    [quorum.MaxNodes]nodeHints
+}
+
+// nodeHints are those for one node. An entry is the lengths of the key and of the token
+// with its tail, in two bytes each, the key, and the token with its tail.
+type nodeHints struct {
 	entries []byte
 	full    bool
 	met     bool          // the node had a connection once; without it there are no keys
 	out     bool          // some are on their way
+	loads   bool          // the next are sent after the script
+	apart   bool          // the next are sent a command each: a call of several was refused
 	retry   time.Duration // not before
 }
 
-func (h *hints) add(key, token []byte) {
+func (h *nodeHints) add(key, token []byte) {
 	need := 4 + len(key) + len(token)
 	if len(h.entries)+need > hintBytes {
 		h.compact()
@@ -56,7 +66,7 @@ func (h *hints) add(key, token []byte) {
 // compact leaves one of each entry: while a quorum is away releases fail, and
 // callers try them again and again. If that freed little, the hints
 // count as full: otherwise each new entry would compact them again.
-func (h *hints) compact() {
+func (h *nodeHints) compact() {
 	seen := make(map[string]bool)
 	kept := h.entries[:0]
 	for left := h.entries; len(left) > 0; {
@@ -79,40 +89,45 @@ func cutHint(entries []byte) (op command.Operand, rest []byte) {
 	return command.Operand{Key: entries[4:key], Token: entries[key:end]}, entries[end:]
 }
 
-// noteTTL notes a TTL that is about to be sent.
-func (e *Engine) noteTTL(ttl time.Duration) {
-	if ttl > e.longest {
-		e.longest = ttl
-		e.fleet.NoteTTL(ttl + quorum.Drift(ttl))
-	}
+// wanted reports whether a release that fails on a node is to be kept.
+func (l *hints) wanted(node int) bool {
+	h := &l.of[node]
+	return h.met && !h.full && !l.nodes.closing.Load()
 }
 
-// hint keeps a command that failed on a node, if it is a release.
-func (e *Engine) hint(node int, w *wire, s *span) {
-	h := &e.hints[node]
-	if s.kind != Release || !h.met || h.full || e.closing.Load() {
-		return
-	}
-	rounds := w.batch.rounds[s.first : s.first+s.count]
-	nowhere := quorum.Only(node)
-	for i := range rounds {
-		nowhere &= rounds[i].absent
-	}
-	if nowhere != 0 {
-		return // as for most releases that a node misses while it is away
-	}
-	for i, op := range e.reader.Read(s.kind, w.Buf[s.from:s.to]) {
-		if !rounds[i].absent.Has(node) {
-			h.add(op.Key, op.Token)
-		}
-	}
+// up hands off the hints of a node that has a new connection.
+func (l *hints) up(node int) {
+	h := &l.of[node]
+	h.met, h.out = true, false
+	l.handOff(node)
+}
+
+// handoff is hints on their way to a node. What the node refuses for another reason than their keys is
+// sent again, with the next hints.
+type handoff struct {
+	fleet.Batch
+	hints  *hints
+	node   int
+	left   []byte // entries without an answer
+	counts []int  // by reply that is to come: of how many entries
+	loads  bool   // the first reply is that of SCRIPT LOAD
+	later  bool   // some were refused for now
 }
 
 // handOff sends the first of a node's hints.
-func (e *Engine) handOff(node int) {
-	h := &e.hints[node]
+func (l *hints) handOff(node int) {
+	h := &l.of[node]
 	if len(h.entries) == 0 || h.out {
 		return
+	}
+	o := &handoff{hints: l, node: node}
+	o.Owner, o.Form = o, l.nodes.Node(node).Form
+	form, merge := command.Form(o.Form), command.MaxKeys
+	if h.apart {
+		merge = 1
+	}
+	if o.loads = h.loads; o.loads {
+		o.Buf, o.counts = command.AppendLoad(nil, Release, form), []int{0}
 	}
 	var operands []command.Operand
 	left := h.entries
@@ -121,41 +136,82 @@ func (e *Engine) handOff(node int) {
 		op, left = cutHint(left)
 		operands = append(operands, op)
 	}
-	b := &batch{engine: e, isHint: true, hintOf: node, passed: true}
-	b.rounds = make([]round, len(operands)) // without operations, and with tallies of no nodes
-	b.groups = []group{{Release, 0, len(operands)}}
-	w := newWire(b)
-	w.errand, w.Form = true, e.fleet.Node(node).Form
-	w.append(Release, 0, operands, command.MaxKeys)
+	for len(operands) > 0 {
+		n := command.Merge(Release, form, operands, merge)
+		o.Buf, o.counts = command.Append(o.Buf, Release, form, operands[:n], nil), append(o.counts, n)
+		operands = operands[n:]
+	}
+	o.Replies, o.left = len(o.counts), h.entries[:len(h.entries)-len(left)]
 	h.entries = append([]byte(nil), left...) // before they fail, if they fail at once
-	h.full, h.out = false, true
-	e.watchdog.see(maxTimeout)
-	e.unanswered++
-	w.sendTo(node)
+	h.full, h.out, h.loads, h.apart = false, true, false, false
+	l.nodes.sendTo(node, &o.Batch, maxTimeout)
 }
 
-// handedOff goes on with the next hints when those of b were answered.
-func (e *Engine) handedOff(b *batch) {
-	h := &e.hints[b.hintOf]
-	h.out = false
+// Reply implements fleet.Owner.
+func (o *handoff) Reply(_, i int, v *resp.Value) error {
+	n, form, h := o.counts[i], command.Form(o.Form), &o.hints.of[o.node]
 	switch {
-	case b.later:
-		h.retry = e.clock.Now() + handoffPause
-	case e.fleet.Fault(b.hintOf) == nil && !e.closing.Load():
-		e.handOff(b.hintOf)
+	case n == 0 && command.IsLoaded(v):
+		return nil
+	case n > 0 && !v.IsError() && command.FitsRelease(n, form, v):
+		o.cut(n, false)
+		return nil
+	case n == 0 || !v.IsError():
+		return misfit(v)
+	}
+	r := command.Refused(Release, form, n, v.Bytes, o.loads)
+	o.later = o.later || r.Later
+	switch r.Remedy {
+	case command.Load:
+		h.loads = true
+	case command.Split:
+		h.apart = true
+	case command.Rephrase:
+		o.hints.nodes.rephrase(o.node, form)
+	}
+	o.cut(n, r.Later || r.Remedy != command.None)
+	if r.Fatal {
+		return r.Err
+	}
+	return nil
+}
+
+// cut ends the first n entries, which may be kept for the next handoff.
+func (o *handoff) cut(n int, keep bool) {
+	for ; n > 0 && len(o.left) > 0; n-- {
+		var op command.Operand
+		if op, o.left = cutHint(o.left); keep && o.hints.wanted(o.node) {
+			o.hints.of[o.node].add(op.Key, op.Token)
+		}
 	}
 }
 
-// retryHints hands off what nodes have refused for a while, and reports whether there
+// Fail implements fleet.Owner.
+func (o *handoff) Fail(int, int, error) { o.cut(handoffOps, true) }
+
+// Done implements fleet.Owner. It goes on with the next hints.
+func (o *handoff) Done() {
+	l, h := o.hints, &o.hints.of[o.node]
+	l.nodes.answered()
+	h.out = false
+	switch {
+	case o.later:
+		h.retry = l.nodes.clock.Now() + handoffPause
+	case l.nodes.Fault(o.node) == nil && !l.nodes.closing.Load():
+		l.handOff(o.node)
+	}
+}
+
+// again hands off what nodes have refused for a while, and reports whether there
 // is more to come.
-func (e *Engine) retryHints(now time.Duration) (more bool) {
-	for node := range e.nodes {
-		h := &e.hints[node]
-		if len(h.entries) == 0 || h.out || e.fleet.Fault(node) != nil {
+func (l *hints) again(now time.Duration) (more bool) {
+	for node := range l.nodes.n {
+		h := &l.of[node]
+		if len(h.entries) == 0 || h.out || l.nodes.Fault(node) != nil {
 			continue
 		}
 		if more = true; now >= h.retry {
-			e.handOff(node)
+			l.handOff(node)
 		}
 	}
 	return more

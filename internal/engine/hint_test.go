@@ -16,13 +16,13 @@ import (
 
 // missed is a wire whose first command, a release, a node could not be given.
 func (p *scriptedFleet) missed(op *countedOp, absent quorum.Set) *wire {
-	w := newWire(&batch{engine: p.engine, rounds: []round{{absent: absent}}})
+	w := newWire(&batch{batches: &p.engine.rounds.batches, votes: votes{rounds: []round{{absent: absent}}}})
 	w.Form = valkey
 	w.append(Release, 0, []command.Operand{op.operand()}, 1)
 	return w
 }
 
-func (p *scriptedFleet) miss(node int, w *wire) { p.engine.hint(node, w, &w.spans[0]) }
+func (p *scriptedFleet) miss(node int, w *wire) { w.hint(node, &w.spans[0]) }
 
 // lose is a connection that ends: the node owes nothing from here on.
 func (p *scriptedFleet) lose(node int) {
@@ -57,7 +57,7 @@ func callOf(ops ...*countedOp) string {
 // TestNothingIsHintedToANodeThatNeverWas: it has no keys.
 func TestNothingIsHintedToANodeThatNeverWas(t *testing.T) {
 	p := newScripted(t, 3)
-	p.engine.hints[2].met = false
+	p.engine.rounds.hints.of[2].met = false
 	p.down = 0b100
 	p.submit(Release, "key")
 	p.turn(func() { p.reply(p.sent[0], 0, one); p.reply(p.sent[0], 1, one) })
@@ -143,10 +143,10 @@ func TestReleasedAgainAndAgainIsHintedOnce(t *testing.T) {
 		for range times {
 			p.miss(1, w)
 		}
-		require.LessOrEqual(t, len(p.engine.hints[1].entries), hintBytes)
+		require.LessOrEqual(t, len(p.engine.rounds.hints.of[1].entries), hintBytes)
 	}
-	require.False(t, p.engine.hints[1].full)
-	p.engine.hints[1].compact()
+	require.False(t, p.engine.rounds.hints.of[1].full)
+	p.engine.rounds.hints.of[1].compact()
 	handed := p.revive(1)
 	require.Len(t, handed, 1)
 	require.Contains(t, []string{callOf(again, once), callOf(once, again)}, handed[0].bytes)
@@ -210,23 +210,23 @@ func TestHintsAreBounded(t *testing.T) {
 			p.miss(0, w)
 		}
 		require.Zero(t, testing.AllocsPerRun(100, func() { p.miss(0, w) }))
-		require.InDelta(t, hintBytes, len(e.hints[0].entries), 250)
+		require.InDelta(t, hintBytes, len(e.rounds.hints.of[0].entries), 250)
 		handed := p.revive(0)
-		var r command.Reader
 		next := 0
 		for len(handed) > 0 { // piece by piece, each when the last was answered
 			require.Len(t, handed, 1)
 			first := next
 			before := len(p.sent)
 			p.turn(func() {
-				for _, s := range handed[0].batch.Owner.(*wire).spans {
-					for _, o := range r.Read(Release, []byte(handed[0].bytes[s.from:s.to])) {
-						require.Equal(t, fmt.Sprintf("%0200d", next), string(o.Key))
-						require.Equal(t, string(op.Token[:]), string(o.Token))
-						next++
-					}
+				for left := handed[0].batch.Owner.(*handoff).left; len(left) > 0; next++ {
+					var o command.Operand
+					o, left = cutHint(left)
+					require.Equal(t, fmt.Sprintf("%0200d", next), string(o.Key))
+					require.Equal(t, string(op.Token[:]), string(o.Token))
+				}
+				for _, n := range handed[0].batch.Owner.(*handoff).counts {
 					if speaks == scripts {
-						p.reply(handed[0], 0, fmt.Sprintf("*%d\r\n%s", s.count, strings.Repeat(":1\r\n", s.count)))
+						p.reply(handed[0], 0, fmt.Sprintf("*%d\r\n%s", n, strings.Repeat(":1\r\n", n)))
 					} else {
 						p.reply(handed[0], 0, ":1\r\n")
 					}
@@ -268,7 +268,7 @@ func TestAHintRefusedForNow(t *testing.T) {
 	p.tick(handoffPause - 1)
 	require.Len(t, p.sent, 1, "without a pause")
 	p.tick(0)
-	require.True(t, p.engine.watchdog.awake)
+	require.True(t, p.engine.nodes.pulse.awake)
 	p.tick(1)
 	require.Len(t, p.sent, 2)
 	require.Equal(t, callOf(op), p.last().bytes)

@@ -39,7 +39,7 @@ func TestListenersHearAtOnce(t *testing.T) {
 				p.reply(p.last(), 0, one)
 				p.reply(p.last(), 1, one)
 			})
-			require.True(t, p.engine.watchdog.awake)
+			require.True(t, p.engine.nodes.pulse.awake)
 			require.Equal(t, begin != nil, p.engine.armed)
 			p.turn(end)
 			require.False(t, p.engine.armed)
@@ -49,7 +49,7 @@ func TestListenersHearAtOnce(t *testing.T) {
 
 // keys is an Observer of keys.
 type keys struct {
-	deaf
+	unobserved
 	heard []string
 }
 
@@ -62,7 +62,7 @@ func (k *keys) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 func TestObserveReleases(t *testing.T) {
 	p := newScripted(t, 3)
 	var k keys
-	p.engine.observer = &k
+	p.engine.rounds.observer = &k
 	all := func(wire string) { p.all(p.last(), wire) }
 	o := p.op(Release, "own")
 	o.Absent = 0b010

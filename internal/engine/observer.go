@@ -3,7 +3,6 @@ package engine
 import (
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/quorum"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // Observer learns what a driver comes to know beside the results of operations. These are all calls
@@ -26,38 +25,8 @@ const (
 	NoVote                   // it has no vote in fenced acquires, or belongs to another fleet
 )
 
-// deaf is the Observer of an engine without one.
-type deaf struct{}
+// unobserved is the Observer of an engine without one.
+type unobserved struct{}
 
-func (deaf) NodeChanged(int, Change, fencing.Answer) {}
-func (deaf) KeyChanged(quorum.Set, []byte, bool)     {}
-
-// NodeUp is called when a node has a new connection, on which nothing was sent. The hints are sent
-// before anything else. The driver lock is held.
-func (e *Engine) NodeUp(node int) {
-	e.observer.NodeChanged(node, Up, fencing.Answer{}) // it may set the node's form, which hints need
-	h := &e.hints[node]
-	h.met, h.out = true, false
-	e.handOff(node)
-}
-
-// NodeDown is called when a node has no connection any more, or none at first. The driver lock is
-// held.
-func (e *Engine) NodeDown(node int) { e.observer.NodeChanged(node, Down, fencing.Answer{}) }
-
-// Pushed is called for each push of a node. One of another kind than that of changed keys has no
-// meaning here. The driver lock is held.
-func (e *Engine) Pushed(node int, v *resp.Value) {
-	it := v.Elements()
-	if !it.Next() || string(it.Value().Bytes) != "invalidate" || !it.Next() {
-		return
-	}
-	keys, at := *it.Value(), quorum.Only(node)
-	if keys.Null { // the node has dropped all keys
-		e.observer.KeyChanged(at, nil, false)
-		return
-	}
-	for it := keys.Elements(); it.Next(); {
-		e.observer.KeyChanged(at, it.Value().Bytes, false)
-	}
-}
+func (unobserved) NodeChanged(int, Change, fencing.Answer) {}
+func (unobserved) KeyChanged(quorum.Set, []byte, bool)     {}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -105,8 +106,6 @@ type Op struct {
 
 	start time.Duration // before anything was queued
 	state atomic.Uint64 // generation and phase
-	batch *batch        // while decided and not yet judged
-	round int
 	next  *Op
 	prev  *Op
 }
@@ -169,4 +168,66 @@ func (op *Op) advance(phase uint64) uint64 {
 // claim takes the Op out of inFlight, if s is still its life.
 func (op *Op) claim(s, phase uint64) bool {
 	return op.state.CompareAndSwap(s, s&^phaseMask|phase)
+}
+
+// awaitSent waits out the moment in which the driver encodes op, and returns
+// the state after it.
+func (op *Op) awaitSent() uint64 {
+	for {
+		if s := op.state.Load(); s&phaseMask != sending {
+			return s
+		}
+		runtime.Gosched()
+	}
+}
+
+// Took is how long it is from the submission of an operation to an instant.
+func (op *Op) Took(now time.Duration) time.Duration { return now - op.start }
+
+// operand is the operand of an operation's commands. A value that has no token is all in Tail.
+func (op *Op) operand() command.Operand {
+	value := op.Token[:]
+	if op.Token == (token.Token{}) {
+		value = nil
+	}
+	return command.Operand{Key: op.Key, Token: value, TTL: int64(op.TTL / time.Millisecond), Tail: op.Tail, Block: op.Block}
+}
+
+// list is a chain of operations through next.
+type list struct {
+	first, last *Op
+	n           int
+}
+
+func (l *list) push(op *Op) {
+	op.next = nil
+	if l.first == nil {
+		l.first = op
+	} else {
+		l.last.next = op
+	}
+	l.last = op
+	l.n++
+}
+
+// append adds other, which is not empty, at the end.
+func (l *list) append(other list) {
+	if l.first == nil {
+		*l = other
+		return
+	}
+	l.last.next, l.last = other.first, other.last
+	l.n += other.n
+}
+
+func (l *list) pop() *Op {
+	op := l.first
+	if op != nil {
+		if l.first = op.next; l.first == nil {
+			l.last = nil
+		}
+		l.n--
+		op.next = nil
+	}
+	return op
 }

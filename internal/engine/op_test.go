@@ -88,7 +88,7 @@ func TestCancel(t *testing.T) {
 	require.True(t, e.Cancel(&out.Op))
 	require.False(t, e.Cancel(&out.Op), "twice")
 	require.EqualValues(t, 1, e.queue.size.Load(), "its release waits")
-	require.Zero(t, e.depth.Load())
+	require.Zero(t, e.queue.depth.Load())
 	p.all(p.sent[0], ok)
 	require.Contains(t, p.last().bytes, "EVALSHA")
 	p.all(p.last(), one)
@@ -129,7 +129,7 @@ func TestCancelWhileSending(t *testing.T) {
 	for range 100 {
 		p := newScripted(t, 3)
 		h := &hook{Clock: p.clock}
-		p.engine.clock = h
+		p.engine.nodes.clock = h
 		op := p.op(Acquire, "key")
 		op.Kind, op.TTL = Acquire, time.Second
 		require.NoError(t, p.engine.enqueue(&op.Op))

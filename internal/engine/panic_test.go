@@ -79,10 +79,10 @@ func TestCallbacksRunWithoutTheLock(t *testing.T) {
 	called := 0
 	call := func() {
 		called++
-		require.True(t, p.engine.driver.TryLock())
-		p.engine.driver.Unlock()
+		require.True(t, p.engine.lock.TryLock())
+		p.engine.lock.Unlock()
 	}
-	p.engine.onVote = func(int, Kind, quorum.Outcome, error) { call() }
+	p.engine.callbacks.onVote = func(int, Kind, quorum.Outcome, error) { call() }
 	p.submit(Acquire, "key").then = call
 	p.turn(func() { p.reply(p.sent[0], 0, ok); p.engine.Notify(call) })
 	require.Equal(t, 3, called)

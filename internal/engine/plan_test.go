@@ -52,7 +52,7 @@ var every = []fleet.Form{
 // encodeAll encodes ops, and returns the batch and its commands in the
 // last of the forms.
 func encodeAll(t *testing.T, e *Engine, ops []*Op, forms ...fleet.Form) (*batch, []sentCommand) {
-	b := e.batch()
+	b := e.rounds.batch()
 	for i, op := range ops {
 		op.next = nil
 		op.begin(0)
@@ -60,7 +60,7 @@ func encodeAll(t *testing.T, e *Engine, ops []*Op, forms ...fleet.Form) (*batch,
 			ops[i-1].next = op
 		}
 	}
-	e.planner.plan(b, ops[0], len(ops), forms, false)
+	e.rounds.planner.plan(b, ops[0], len(ops), forms, false)
 	var cmds []sentCommand
 	at := 0
 	for wire := &b.first.Batch; wire != nil; wire = wire.Next {
@@ -84,7 +84,7 @@ func TestEncodingChangesNothing(t *testing.T) {
 	merged := 0
 	rng := rand.New(rand.NewPCG(seed, 1))
 	e := New(Config{})
-	e.nodes, e.quorum = 3, quorum.Majority(1<<3-1)
+	e.nodes.n, e.nodes.quorum = 3, quorum.Majority(1<<3-1)
 	for range 1000 {
 		var ops []*Op
 		plain, coded := newModelNode(), newModelNode()
@@ -114,7 +114,7 @@ func TestEncodingChangesNothing(t *testing.T) {
 		require.Equal(t, plain, coded, "seed %d", seed)
 		require.Equal(t, len(ops), len(b.rounds))
 		merged += len(ops) - len(cmds)
-		e.free = append(e.free, b)
+		e.rounds.free = append(e.rounds.free, b)
 	}
 	require.Greater(t, merged, 500, "hardly anything was merged")
 }
@@ -126,7 +126,7 @@ func TestCuts(t *testing.T) {
 		"A": 1, "AA": 2, "RA": 2, "EA": 2, "RE": 2, "REA": 3, "AR": 2, "ER": 2, "RR": 2, "EE": 2, "ARA": 3, "RAR": 3, "RAAR": 4,
 	} {
 		e := New(Config{})
-		e.nodes, e.quorum = 1, quorum.Majority(1)
+		e.nodes.n, e.nodes.quorum = 1, quorum.Majority(1)
 		var ops []*Op
 		for i, r := range sequence {
 			ops = append(ops, &Op{Kind: kinds[r], Key: []byte("key-0"), Token: tokenOf(i + 1), TTL: time.Second})

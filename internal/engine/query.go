@@ -27,7 +27,7 @@ type Query struct {
 	Took        time.Duration  // from sending to the last reply
 	Ring        func()         // is called once it is answered, under the driver lock; may be nil
 
-	engine   *Engine
+	queries  *queries
 	answered chan struct{} // holds one
 	refs     atomic.Int32
 	next     *Query
@@ -54,6 +54,9 @@ func QueryRoom(maxInFlight int) int {
 
 // queries is the queries under way. Callers push; what is below pool belongs to the driver.
 type queries struct {
+	nodes *nodes
+	depth *atomic.Int64 // operations under way
+
 	mu          sync.Mutex
 	first, last *Query // pushed, oldest first
 	closed      bool
@@ -69,17 +72,18 @@ type queries struct {
 }
 
 // init bounds what a node owes; 0 is no bound of other replies.
-func (l *queries) init(maxInFlight int) {
+func (l *queries) init(n *nodes, depth *atomic.Int64, maxInFlight int) {
+	l.nodes, l.depth = n, depth
 	if l.limit = maxReplies; maxInFlight > 0 {
 		l.limit = QueryRoom(maxInFlight)
 	}
 }
 
-// Query returns one for a node, to be given its commands, to Ask and to Free.
-func (e *Engine) Query(node int, timeout time.Duration) *Query {
-	q, _ := e.queries.pool.Get().(*Query)
+// query returns one for a node, to be given its commands, to Ask and to Free.
+func (l *queries) query(node int, timeout time.Duration) *Query {
+	q, _ := l.pool.Get().(*Query)
 	if q == nil {
-		q = &Query{engine: e, answered: make(chan struct{}, 1)}
+		q = &Query{queries: l, answered: make(chan struct{}, 1)}
 		q.Owner = q
 	}
 	q.Node, q.Timeout, q.Connection, q.Buf, q.Replies = node, timeout, 0, q.Buf[:0], 0
@@ -88,17 +92,15 @@ func (e *Engine) Query(node int, timeout time.Duration) *Query {
 	return q
 }
 
-// Ask sends a query. It does not block.
-func (e *Engine) Ask(q *Query) {
-	e.depth.Add(1)
-	if !e.queries.push(q) {
-		e.depth.Add(-1)
+// begin queues a query to be sent.
+func (l *queries) begin(q *Query) {
+	l.depth.Add(1)
+	if !l.push(q) {
+		l.depth.Add(-1)
 		q.over, q.Err = true, ErrClosed
 		q.finish()
 		q.drop()
-		return
 	}
-	e.drive(nil)
 }
 
 // Answered receives once: when the query is answered, or will not be.
@@ -116,13 +118,13 @@ func (q *Query) drop() {
 	default:
 	}
 	clear(q.Said)
-	q.engine.queries.pool.Put(q)
+	q.queries.pool.Put(q)
 }
 
 // Reply implements fleet.Owner.
 func (q *Query) Reply(_, i int, v *resp.Value) error {
 	s := command.ReadSaid(v)
-	q.engine.queries.heard[q.Node] = q.engine.clock.Now()
+	q.queries.heard[q.Node] = q.queries.nodes.clock.Now()
 	if !q.over {
 		q.Said = append(q.Said, s)
 	}
@@ -132,7 +134,7 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 		return s.Err
 	case i == q.Replies-1:
 		if !q.over {
-			q.Took = q.engine.queries.heard[q.Node] - q.sent
+			q.Took = q.queries.heard[q.Node] - q.sent
 		}
 		q.end(nil)
 	}
@@ -144,9 +146,8 @@ func (q *Query) Fail(_, _ int, err error) { q.end(err) }
 
 // Done implements fleet.Owner.
 func (q *Query) Done() {
-	e := q.engine
-	e.queries.owed[q.Node] -= q.Replies
-	e.batchDone()
+	q.queries.owed[q.Node] -= q.Replies
+	q.queries.nodes.answered()
 	q.drop()
 }
 
@@ -155,7 +156,7 @@ func (q *Query) end(err error) {
 	if q.over {
 		return
 	}
-	if l := &q.engine.queries; q.index >= 0 {
+	if l := q.queries; q.index >= 0 {
 		last := len(l.asked) - 1
 		l.asked[q.index] = l.asked[last]
 		l.asked[q.index].index = q.index
@@ -163,7 +164,7 @@ func (q *Query) end(err error) {
 		l.asked = l.asked[:last]
 	}
 	q.over, q.Err = true, err
-	q.engine.depth.Add(-1)
+	q.queries.depth.Add(-1)
 	q.finish()
 }
 
@@ -175,12 +176,11 @@ func (q *Query) finish() {
 }
 
 // ask sends what was pushed, as far as the bound of each node allows.
-func (e *Engine) ask() {
-	l := &e.queries
+func (l *queries) ask() {
 	if l.size.Load() == 0 && l.behind == 0 {
 		return
 	}
-	now := e.clock.Now()
+	now := l.nodes.clock.Now()
 	for q := l.takeAll(); q != nil; {
 		next := q.next
 		q.due = now + q.Timeout
@@ -188,11 +188,11 @@ func (e *Engine) ask() {
 		l.behind++
 		q = next
 	}
-	for node := range e.nodes {
+	for node := range l.nodes.n {
 		for b := &l.backlog[node]; b.first != nil && (l.owed[node] == 0 || l.owed[node]+b.first.Replies <= l.limit); {
 			q := b.pop()
 			l.behind--
-			if q.Connection != 0 && q.Connection != e.fleet.Node(node).Connection {
+			if q.Connection != 0 && q.Connection != l.nodes.Node(node).Connection {
 				q.end(errReconnected)
 				q.drop()
 				continue
@@ -200,25 +200,22 @@ func (e *Engine) ask() {
 			q.sent, q.due, q.index = now, now+q.Timeout, len(l.asked)
 			l.asked = append(l.asked, q)
 			l.owed[node] += q.Replies
-			e.unanswered++
-			e.watchdog.see(q.Timeout)
-			e.fleet.SendTo(node, &q.Batch)
+			l.nodes.sendTo(node, &q.Batch, q.Timeout)
 		}
 	}
 }
 
-// expireQueries ends the queries that were not answered in time. A node that
+// expire ends the queries that were not answered in time. A node that
 // answers others meanwhile is busy with those before it, and not silent. Those that
 // still wait are not sent any more.
-func (e *Engine) expireQueries(now time.Duration) {
-	l := &e.queries
+func (l *queries) expire(now time.Duration) {
 	isOver := func(q *Query) bool { return now >= max(q.due, l.heard[q.Node]+q.Timeout) }
 	for i := len(l.asked) - 1; i >= 0; i-- {
 		if q := l.asked[i]; isOver(q) {
 			q.end(errTimeout)
 		}
 	}
-	for node := range e.nodes {
+	for node := range l.nodes.n {
 		for b := &l.backlog[node]; b.first != nil && isOver(b.first); {
 			q := b.pop()
 			l.behind--

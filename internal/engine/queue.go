@@ -23,6 +23,7 @@ type queue struct {
 	limit      int
 	scanned    *Op          // the last that scan has looked at; nil is none
 	size       atomic.Int64 // written under mu, read without it
+	depth      atomic.Int64 // operations submitted by callers and without a result, here and at the nodes
 }
 
 // push appends op, or returns why not.
@@ -238,43 +239,4 @@ func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
-}
-
-// list is a chain of operations through next.
-type list struct {
-	first, last *Op
-	n           int
-}
-
-func (l *list) push(op *Op) {
-	op.next = nil
-	if l.first == nil {
-		l.first = op
-	} else {
-		l.last.next = op
-	}
-	l.last = op
-	l.n++
-}
-
-// append adds other, which is not empty, at the end.
-func (l *list) append(other list) {
-	if l.first == nil {
-		*l = other
-		return
-	}
-	l.last.next, l.last = other.first, other.last
-	l.n += other.n
-}
-
-func (l *list) pop() *Op {
-	op := l.first
-	if op != nil {
-		if l.first = op.next; l.first == nil {
-			l.last = nil
-		}
-		l.n--
-		op.next = nil
-	}
-	return op
 }

@@ -7,35 +7,35 @@ import (
 
 // read is the reader goroutine: it sleeps until replies arrive that a caller
 // waits for, or until a driver hands over to it.
-func (e *Engine) read() {
-	defer e.routines.Done()
-	for e.fleet.Wait() {
-		e.receive(e.yield)
+func (d *driver) read() {
+	defer d.routines.Done()
+	for d.nodes.Wait() {
+		d.receive(d.yield)
 	}
 }
 
 // receive reads what has arrived, completes calls, and sends what their callers have
 // submitted by then. The driver lock is given up while callers run. Operations that
 // callbacks submit are sent by the goroutine of callbacks.
-func (e *Engine) receive(yield func(calls int)) {
-	e.driver.Lock()
-	e.armed = false
-	e.fleet.Sweep(0)
-	calls := e.complete()
-	if calls > 1 || calls == 1 && e.depth.Load() > 0 {
-		e.collectCalls.Store(int64(e.clock.Now() + collectTime(calls)))
-		e.driver.Unlock()
-		if e.callbacks.waiting.Load() > 0 {
-			e.callbacks.wake()
+func (d *driver) receive(yield func(calls int)) {
+	d.lock.Lock()
+	d.armed = false
+	d.nodes.Sweep(0)
+	calls := d.complete()
+	if calls > 1 || calls == 1 && d.queue.depth.Load() > 0 {
+		d.collectCalls.Store(int64(d.nodes.clock.Now() + collectTime(calls)))
+		d.lock.Unlock()
+		if d.callbacks.waiting.Load() > 0 {
+			d.callbacks.wake()
 		}
 		yield(calls)
-		e.collectCalls.Store(0)
-		e.driver.Lock()
-	} else if e.clock.Now() < time.Duration(e.collectOps.Load()) && e.callbacks.waiting.Load() > 0 {
-		e.unlock(false)
+		d.collectCalls.Store(0)
+		d.lock.Lock()
+	} else if d.nodes.clock.Now() < time.Duration(d.collectOps.Load()) && d.callbacks.waiting.Load() > 0 {
+		d.unlock(false)
 		return
 	}
-	e.turn(func() {})
+	d.turn(func() {})
 }
 
 // Bounds of yield. If other goroutines compute, a yield lasts until the scheduler
@@ -50,23 +50,23 @@ const (
 // written, since most of them submit again at once. Without it, a batch with only those
 // that already waited would go out, and the callers would split into two camps, each
 // waiting for the other's round trip.
-func (e *Engine) yield(calls int) {
-	if e.unyielding > 0 {
-		e.unyielding--
+func (d *driver) yield(calls int) {
+	if d.unyielding > 0 {
+		d.unyielding--
 		return
 	}
-	started := e.clock.Now()
-	before := e.queue.size.Load()
+	started := d.nodes.clock.Now()
+	before := d.queue.size.Load()
 	goal := before + int64(calls)
 	for i := range maxYields {
 		runtime.Gosched()
-		now := e.queue.size.Load()
+		now := d.queue.size.Load()
 		if now >= goal || i > 0 && now == before {
 			break // all are back, or no more come
 		}
 		before = now
 	}
-	if e.clock.Now()-started > slowYield {
-		e.unyielding = yieldPause
+	if d.nodes.clock.Now()-started > slowYield {
+		d.unyielding = yieldPause
 	}
 }

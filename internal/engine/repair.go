@@ -34,6 +34,8 @@ type Repairer interface {
 
 // repairs is those under way. The driver lock protects it.
 type repairs struct {
+	nodes   *nodes
+	limit   int                         // of the replies that a node owes
 	waiting bool                        // there is one of the following
 	next    [quorum.MaxNodes]*repairing // to be sent
 	owed    [quorum.MaxNodes]int        // replies, to these and to those that were sent
@@ -43,93 +45,62 @@ type repairs struct {
 // repairing is repairs that one node is sent together.
 type repairing struct {
 	fleet.Batch
-	engine *Engine
-	node   int
+	repairs *repairs
+	node    int
 }
 
-// repair has the nodes repaired that lack the key of a round of s, as far as these rounds
-// are won. A node may have answered before the round was won, or long after.
-func (w *wire) repair(s *span) {
-	b := w.batch
-	if s.kind != Extend || !b.lacking {
+// add notes the repair of a key at a node, with the time to live that is left.
+func (l *repairs) add(node int, operand []command.Operand, ttl time.Duration) {
+	if ttl < time.Millisecond {
 		return
 	}
-	var operands []command.Operand
-	for i := range s.count {
-		r := &b.rounds[s.first+i]
-		if r.absent == 0 || r.repairer == nil || r.tally.Verdict() != quorum.Won {
-			continue
-		}
-		if operands == nil {
-			operands = b.engine.reader.Read(s.kind, w.Buf[s.from:s.to])
-		}
-		b.engine.repair(r, operands[i:i+1])
+	next := l.to(node)
+	if next == nil {
+		return
 	}
-}
-
-// repair notes the repair of the nodes that lack the key of a round.
-func (e *Engine) repair(r *round, operand []command.Operand) {
-	now := e.clock.Now()
-	for node := range e.nodes {
-		if !r.absent.Has(node) {
-			continue
-		}
-		ttl := r.repairer.Repair(r.repairLife, node, now)
-		if ttl < time.Millisecond {
-			continue
-		}
-		next := e.repairs.to(e, node)
-		if next == nil {
-			continue
-		}
-		e.noteTTL(ttl)
-		operand[0].TTL = int64(ttl / time.Millisecond)
-		next.Buf = command.Append(next.Buf, Acquire, command.Scripts, operand, nil)
-		next.Replies++
-	}
-	r.absent = 0 // once for each answer
+	l.nodes.noteTTL(ttl)
+	operand[0].TTL = int64(ttl / time.Millisecond)
+	next.Buf = command.Append(next.Buf, Acquire, command.Scripts, operand, nil)
+	next.Replies++
 }
 
 // to is the next repairs for a node, or nil: a node that owes many replies is not asked for
 // more, since one that owes too much is cut off. The next extend tries again.
-func (l *repairs) to(e *Engine, node int) *repairing {
-	if l.owed[node] >= e.queries.limit {
+func (l *repairs) to(node int) *repairing {
+	if l.owed[node] >= l.limit {
 		return nil
 	}
 	l.owed[node]++
 	if l.next[node] == nil {
-		l.next[node], l.waiting = l.make(e, node), true
+		l.next[node], l.waiting = l.make(node), true
 	}
 	return l.next[node]
 }
 
-func (l *repairs) make(e *Engine, node int) (r *repairing) {
+func (l *repairs) make(node int) (r *repairing) {
 	if last := len(l.free) - 1; last >= 0 {
 		r, l.free = l.free[last], l.free[:last]
 	} else {
-		r = &repairing{engine: e}
+		r = &repairing{repairs: l}
 		r.Owner = r
 	}
 	r.node, r.Buf, r.Replies = node, r.Buf[:0], 0
 	return r
 }
 
-// sendRepairs sends what has been noted. It is called whenever replies were read, before
+// send sends what has been noted. It is called whenever replies were read, before
 // the driver lock is given up.
-func (e *Engine) sendRepairs() {
-	l := &e.repairs
+func (l *repairs) send() {
 	if !l.waiting {
 		return
 	}
 	l.waiting = false
-	for node := range e.nodes {
+	for node := range l.nodes.n {
 		r := l.next[node]
 		if l.next[node] = nil; r == nil {
 			continue
 		}
-		e.unanswered++
-		e.watchdog.see(maxTimeout)
-		e.fleet.SendTo(node, &r.Batch)
+		l.nodes.sendTo(node, &r.Batch, maxTimeout)
 	}
 }
 
@@ -152,12 +123,12 @@ func (r *repairing) Fail(_, _ int, _ error) {}
 
 // Done implements fleet.Owner.
 func (r *repairing) Done() {
-	e := r.engine
-	e.repairs.owed[r.node] -= r.Replies
+	l := r.repairs
+	l.owed[r.node] -= r.Replies
 	if cap(r.Buf) <= keepRepair {
-		e.repairs.free = append(e.repairs.free, r)
+		l.free = append(l.free, r)
 	}
-	e.batchDone()
+	l.nodes.answered()
 }
 
 // keepRepair bounds the buffers that are kept for repairs to come, in bytes each.

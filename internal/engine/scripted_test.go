@@ -237,14 +237,14 @@ func (p *scriptedFleet) last() *sentBatch {
 func (p *scriptedFleet) idle() {
 	p.t.Helper()
 	e := p.engine
-	require.Zero(p.t, e.depth.Load(), "depth")
+	require.Zero(p.t, e.queue.depth.Load(), "depth")
 	require.Zero(p.t, e.queue.size.Load(), "queued")
-	require.Zero(p.t, e.undecided, "undecided")
-	require.Zero(p.t, e.unanswered, "unanswered")
-	require.Zero(p.t, e.window.inside, "inside the window")
-	require.True(p.t, e.window.isOpen.Load(), "the window is shut")
-	require.True(p.t, e.driver.TryLock(), "the driver lock is held")
-	e.driver.Unlock()
+	require.Zero(p.t, e.rounds.undecided, "undecided")
+	require.Zero(p.t, e.nodes.unanswered, "unanswered")
+	require.Zero(p.t, e.rounds.window.inside, "inside the window")
+	require.True(p.t, e.rounds.window.isOpen.Load(), "the window is shut")
+	require.True(p.t, e.lock.TryLock(), "the driver lock is held")
+	e.lock.Unlock()
 }
 
 const (
@@ -295,7 +295,7 @@ func (plain) Fault(int) error         { return nil }
 func (plain) NoteTTL(time.Duration)   {}
 
 // enqueue is Submit without the drive after it.
-func (e *Engine) enqueue(op *Op) error { return e.enqueueAt(op, e.clock.Now()) }
+func (e *Engine) enqueue(op *Op) error { return e.enqueueAt(op, e.nodes.clock.Now()) }
 
 // errLost is the end of a connection.
 var errLost = errors.New("connection lost")

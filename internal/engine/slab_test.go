@@ -14,10 +14,11 @@ func init() { slab = 1 } // the tests account for every batch
 func TestBatchesOfASlabAreApart(t *testing.T) {
 	defer func(was int) { slab = was }(slab)
 	slab = 8
-	e := &Engine{nodes: 3}
+	e := new(Engine)
+	e.rounds.nodes, e.nodes.n = &e.nodes, 3
 	var all []*batch
 	for range 2 * slab {
-		all = append(all, e.batch())
+		all = append(all, e.rounds.batch())
 	}
 	for i, b := range all {
 		for range 3 * slabBytes / 8 {

@@ -56,7 +56,7 @@ func TestVotesAreCountedAndReported(t *testing.T) {
 	}
 	var reported []vote
 	p := newScripted(t, 3)
-	p.engine.onVote = func(node int, kind Kind, o quorum.Outcome, err error) {
+	p.engine.callbacks.onVote = func(node int, kind Kind, o quorum.Outcome, err error) {
 		reported = append(reported, vote{node, kind, o, err})
 	}
 	hear := func() []vote { defer func() { reported = nil }(); return reported }

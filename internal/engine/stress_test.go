@@ -50,9 +50,9 @@ func TestStress(t *testing.T) {
 			require.Zero(t, e.keys(), "seed %d: keys are left", seed)
 			require.Positive(t, won.Load())
 			require.Positive(t, given.Load())
-			require.Zero(t, e.depth.Load())
+			require.Zero(t, e.queue.depth.Load())
 			require.Zero(t, e.queue.size.Load())
-			require.Zero(t, e.unanswered+e.undecided+e.window.inside)
+			require.Zero(t, e.nodes.unanswered+e.rounds.undecided+e.rounds.window.inside)
 		})
 	}
 }
@@ -124,7 +124,7 @@ func TestCloseRaces(t *testing.T) {
 		}
 		e.Close(time.Duration(rand.IntN(3)) * time.Millisecond)
 		all.Wait()
-		require.Zero(t, e.depth.Load())
+		require.Zero(t, e.queue.depth.Load())
 		require.Zero(t, e.queue.size.Load())
 	}
 }

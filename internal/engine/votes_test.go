@@ -22,8 +22,8 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 		p.all(first, noSuch)
 		require.Zero(t, op.times)
 		require.Len(t, p.sent, 4)
-		require.Equal(t, 1, p.engine.unanswered, "the batch is still needed")
-		require.False(t, p.engine.window.isOpen.Load(), "no node is done with it")
+		require.Equal(t, 1, p.engine.nodes.unanswered, "the batch is still needed")
+		require.False(t, p.engine.rounds.window.isOpen.Load(), "no node is done with it")
 		load := resp.AppendBulkString([]byte("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), text)
 		for _, s := range p.sent[1:] {
 			require.Equal(t, 2, s.batch.Replies)
@@ -50,10 +50,10 @@ func TestRetriesOpenTheGate(t *testing.T) {
 	first := p.sent[0]
 	p.turn(func() { p.reply(first, 0, noSuch); p.reply(first, 1, noSuch) })
 	p.turn(func() { p.reply(p.sent[1], 0, "$1\r\nx\r\n", zero) })
-	require.False(t, p.engine.window.isOpen.Load())
+	require.False(t, p.engine.rounds.window.isOpen.Load())
 	p.turn(func() { p.reply(p.sent[2], 1, "$1\r\nx\r\n", zero) })
 	require.Equal(t, ErrNotHeld, op.Err)
-	require.True(t, p.engine.window.isOpen.Load())
+	require.True(t, p.engine.rounds.window.isOpen.Load())
 	p.turn(func() { p.reply(first, 2, one); p.reply(first, 3, one) })
 	p.idle()
 }

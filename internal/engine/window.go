@@ -44,6 +44,16 @@ type window struct {
 	isOpen atomic.Bool
 }
 
+// stay is one batch in the window.
+type stay struct {
+	ops     int // of the batch
+	ahead   int // in the window when it was sent, with its own
+	sentAt  time.Duration
+	soonest time.Duration // shortest timeout
+	probe   bool          // measures the round trip
+	replied bool          // a node has answered something
+}
+
 func (w *window) init(maxInFlight int) {
 	w.size, w.most = 1, math.MaxInt
 	if maxInFlight > 0 {
@@ -61,49 +71,48 @@ func (w *window) limit() int {
 	return min(maxBatchOps, w.bound-w.ops)
 }
 
-// enter counts b as on the wire. A small batch that is alone on the wire measures the
+// enter counts a batch as on the wire. A small batch that is alone on the wire measures the
 // round trip; a large one would measure the nodes' work. Under load there are no small
 // batches, and a window that one slow answer has opened too wide would stay open. So
 // every probeEvery round trips a small batch is made.
-func (w *window) enter(b *batch) {
-	if b.probe = w.inside == 0 && len(b.rounds) <= probeOps; b.probe {
-		w.probed, w.due = b.sentAt, false
-	} else if w.size > 1 && b.sentAt-w.probed > probeEvery*w.round {
+func (w *window) enter(s *stay) {
+	if s.probe = w.inside == 0 && s.ops <= probeOps; s.probe {
+		w.probed, w.due = s.sentAt, false
+	} else if w.size > 1 && s.sentAt-w.probed > probeEvery*w.round {
 		w.due = true
 	}
 	w.inside++
-	w.ops += len(b.rounds)
-	b.ahead = w.ops
+	w.ops += s.ops
+	s.ahead = w.ops
 	w.set()
 }
 
-// leave counts b as no longer in the window.
-func (w *window) leave(b *batch) {
+// leave counts a batch as no longer in the window; answered, by a quorum.
+func (w *window) leave(s *stay, now time.Duration, answered bool) {
 	w.inside--
-	w.ops -= len(b.rounds)
-	took := b.engine.clock.Now() - b.sentAt
-	answered := b.engine.quorum.IsQuorum(b.done &^ b.gone)
-	if answered && b.probe {
+	w.ops -= s.ops
+	took := now - s.sentAt
+	if answered && s.probe {
 		w.measure(took)
 	}
-	w.pace(b, took, answered)
+	w.pace(s, took, answered)
 	w.set()
 }
 
 // pace has bound follow what the nodes of a quorum work off in a quarter of the time that the round
-// trip leaves of the timeout, in proportion to what b has shown. It grows while it is used, since
+// trip leaves of the timeout, in proportion to what the batch has shown. It grows while it is used, since
 // nothing else shows that they would work off more, and by as much as was answered. It shrinks when
 // they have needed half of that time: in between there is no need. Nodes that are silent or down
 // show no pace.
-func (w *window) pace(b *batch, took time.Duration, answered bool) {
-	left := max(0, b.soonest-w.round)
+func (w *window) pace(s *stay, took time.Duration, answered bool) {
+	left := max(0, s.soonest-w.round)
 	work := max(1, took-w.round)
-	inTime := int(min(time.Duration(b.ahead)*(left/4)/work, math.MaxInt32))
+	inTime := int(min(time.Duration(s.ahead)*(left/4)/work, math.MaxInt32))
 	switch {
-	case work > left/2 && b.replied:
+	case work > left/2 && s.replied:
 		w.bound = max(min(w.bound, inTime), min(leastBound, w.most))
-	case answered && b.ahead > w.bound/2:
-		w.bound = min(max(w.bound, inTime), w.bound+len(b.rounds), w.most)
+	case answered && s.ahead > w.bound/2:
+		w.bound = min(max(w.bound, inTime), w.bound+s.ops, w.most)
 	}
 }
 

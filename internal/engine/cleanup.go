@@ -1,0 +1,46 @@
+package engine
+
+import "sync"
+
+// cleanup is the release that follows an acquire which failed, came too late or
+// was cancelled. No caller waits for it.
+type cleanup struct {
+	Op
+	pool     *sync.Pool
+	key      []byte
+	released bool // by the holder of a lock: it counts as a release
+}
+
+// Complete implements Completion.
+func (c *cleanup) Complete(*Op) { c.pool.Put(c) }
+
+// cleanups makes and queues them.
+type cleanups struct {
+	pool  sync.Pool
+	queue *queue
+	nodes *nodes
+}
+
+// of makes the release of op. It copies what it needs: op belongs to its caller again soon.
+func (l *cleanups) of(op *Op) *cleanup {
+	c, _ := l.pool.Get().(*cleanup)
+	if c == nil {
+		c = &cleanup{pool: &l.pool}
+		c.Done = c
+	}
+	c.released = false
+	c.key = append(c.key[:0], op.Key...)
+	c.Kind, c.Key, c.Token, c.Tail, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, op.Tail, 0, op.Timeout, op.Absent
+	c.Part = op.Part
+	c.Reserve() // it is idle
+	c.begin(op.start)
+	return c
+}
+
+// cleanUp queues the release that undoes an acquire, on all nodes, unless no node can have
+// the key. Each node gets it after the acquire.
+func (l *cleanups) cleanUp(op *Op) {
+	if l.nodes.quorum.Nodes()&^op.Absent != 0 {
+		_ = l.queue.push(&l.of(op).Op, true) // cleanups are never refused
+	}
+}

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"math"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// rounds is what the driver sends and what it knows of it: batches under way, their votes, and the
+// operations that these have decided. The driver lock protects it.
+type rounds struct {
+	batches
+	queue    *queue
+	cleanups cleanups
+	planner  planner
+	inFlight []*batch // all with undecided rounds or in the window, and some others until the next tick
+}
+
+// send writes a batch of n operations to all nodes, less those that are deferred.
+// It returns their number.
+func (l *rounds) send(first *Op, n int) (deferred int) {
+	b := l.batch()
+	forms := l.nodes.Forms()
+	later := l.planner.plan(b, first, n, forms, l.window.size == 1 && anyScript(forms))
+	l.queue.putBack(later)
+	b.quarantined = l.nodes.Quarantined()
+	l.counters.send(n - later.n)
+	now := l.nodes.clock.Now()
+	b.sentAt, b.ops = now, len(b.rounds)
+	l.nodes.pulse.see(b.soonest)
+	b.deadline, b.latest = now+b.soonest, now
+	away, longest := l.nodes.Away(), time.Duration(0)
+	for i := range b.rounds {
+		r := &b.rounds[i]
+		op := r.op
+		longest, b.latest = max(longest, op.TTL), max(b.latest, now+r.timeout)
+		r.waited = min(now-op.start, mostPatience*r.timeout)
+		if op.Kind == Acquire {
+			op.Absent = away
+		}
+		op.advance(inFlight) // from here on it may be cancelled
+	}
+	l.nodes.noteTTL(longest)
+	l.undecided += b.undecided
+	l.nodes.unanswered++
+	if !b.listed {
+		b.listed = true
+		l.inFlight = append(l.inFlight, b)
+	}
+	l.window.enter(&b.stay)
+	l.nodes.Send(&b.first.Batch)
+	return later.n
+}
+
+// failAcquires takes the acquires out of the n oldest operations in the queue, also
+// while the window is shut, and returns how many others there are. Sent, acquires
+// would only have to be cleaned up after, thousands of times a second.
+func (l *rounds) failAcquires(n int, nonvoters quorum.Set) (left int) {
+	l.nodes.pulse.see(maxTimeout) // it looks after callbacks, too
+	var others list
+	first, _ := l.queue.take(n, math.MaxInt)
+	for op := first; op != nil; {
+		next := op.next
+		if op.Kind == Acquire {
+			l.fail(op, nonvoters)
+		} else {
+			others.push(op)
+		}
+		op = next
+	}
+	l.queue.putBack(others)
+	return others.n
+}
+
+// fail decides an acquire that is sent to no node.
+func (l *rounds) fail(op *Op, nonvoters quorum.Set) {
+	op.Tally.Reset(l.nodes.quorum)
+	for node := range (nonvoters & l.nodes.quorum.Nodes()).All() {
+		err := l.nodes.Fault(node)
+		if err == nil {
+			err = conn.ErrQuarantined
+		}
+		op.Tally.Record(node, quorum.Failed)
+		op.Failures = append(op.Failures, Failure{node, err})
+		l.observe(node, Acquire, quorum.Failed, err)
+	}
+	op.Err, op.Absent = ErrNoQuorum, quorum.Everything
+	op.advance(decided)
+	l.decided = append(l.decided, decision{op: op})
+}
+
+// expire ends what has not been answered in time, and the calls with a context that has ended.
+func (l *rounds) expire(now time.Duration) {
+	for i := len(l.inFlight) - 1; i >= 0; i-- {
+		b := l.inFlight[i]
+		l.checkContexts(b)
+		if b.expire(now, l.queue.depth.Load()); b.undecided == 0 && b.passed {
+			b.listed = false
+			last := len(l.inFlight) - 1
+			l.inFlight[i] = l.inFlight[last]
+			l.inFlight[last] = nil
+			l.inFlight = l.inFlight[:last]
+		}
+	}
+	l.checkWaitingContexts()
+}
+
+// checkContexts ends the calls of b with a context that has ended. To claim one takes it
+// from its round, so that no vote can end it too.
+func (l *rounds) checkContexts(b *batch) {
+	for i := range b.rounds {
+		r := &b.rounds[i]
+		if r.op == nil || r.ended == nil || !IsClosed(r.ended) || !r.op.claim(r.life, idle) {
+			continue
+		}
+		c := r.op.Done.(*Call)
+		if c.Kind == Acquire {
+			c.Absent = r.absent
+			l.cleanups.cleanUp(&c.Op)
+		}
+		l.finish(c)
+	}
+}
+
+// scanWaiting is how many queued operations are looked at in a tick.
+const scanWaiting = 2048
+
+// checkWaitingContexts does the same for calls that have not been sent. A release
+// keeps its place in the queue: its caller has gone, but it is sent, and
+// before an acquire that was submitted after it.
+func (l *rounds) checkWaitingContexts() {
+	var ended list
+	l.queue.scan(scanWaiting, func(op *Op) {
+		c, ok := op.Done.(*Call)
+		if !ok || c.ended == nil || !IsClosed(c.ended) {
+			return
+		}
+		if op.Kind == Release {
+			l.queue.replace(op, &l.cleanups.of(op).Op)
+		} else {
+			l.queue.unlink(op)
+		}
+		ended.push(op)
+	})
+	for op := ended.pop(); op != nil; op = ended.pop() {
+		l.finish(op.Done.(*Call))
+	}
+}
+
+// finish ends a call because its context has ended.
+func (l *rounds) finish(c *Call) {
+	c.over = true
+	l.queue.depth.Add(-1)
+	l.counters.count(&c.Op, cancelled)
+	c.done <- struct{}{}
+}
