@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/command"
@@ -102,6 +103,115 @@ func (b *batch) expire(now time.Duration, underWay int64) {
 	if b.pass(); !b.passed && b.undecided == 0 && now >= b.latest {
 		b.leave()
 	}
+}
+
+// wire is the commands of a batch in one form, and which rounds each reply
+// answers. Rounds have the same order in all forms. An errand is a wire for
+// one node alone.
+type wire struct {
+	fleet.Batch
+	batch  *batch
+	spans  []span
+	errand bool
+	loads  bool // it begins with SCRIPT LOAD, which has the first reply
+}
+
+// span is the rounds that one reply answers, and the command's place in Buf.
+type span struct {
+	kind         Kind
+	first, count int
+	from, to     int
+}
+
+// anyScript reports whether any node is asked to release by script.
+func anyScript(forms []fleet.Form) bool {
+	return slices.ContainsFunc(forms, func(f fleet.Form) bool { return command.Form(f).IsScript(Release) })
+}
+
+func newWire(b *batch) *wire {
+	w := &wire{batch: b}
+	w.Owner = w
+	return w
+}
+
+// write encodes the groups of the batch.
+func (w *wire) write(groups []group, operands []command.Operand, f fleet.Form) {
+	w.Buf, w.spans, w.Form = w.Buf[:0], w.spans[:0], f
+	for _, g := range groups {
+		w.append(g.kind, g.first, operands[g.first:g.first+g.count], command.MaxKeys)
+	}
+	w.Replies = len(w.spans)
+}
+
+// append writes commands for the rounds from first on, of which a script call takes
+// at most merge.
+func (w *wire) append(kind Kind, first int, operands []command.Operand, merge int) {
+	for len(operands) > 0 {
+		n := command.Merge(kind, w.form(), operands, merge)
+		from := len(w.Buf)
+		w.Buf = command.Append(w.Buf, kind, w.form(), operands[:n], w.batch.batches.fence)
+		w.spans = append(w.spans, span{kind: kind, first: first, count: n, from: from, to: len(w.Buf)})
+		first, operands = first+n, operands[n:]
+	}
+}
+
+func (w *wire) form() command.Form { return command.Form(w.Form) }
+
+// An errand is commands for one node alone: the repeat of a command that the node has
+// refused. Its replies vote in the rounds of a batch, as those of the
+// batch's own wires do.
+//
+// An errand reaches the node after later batches. A release acts on its own attempt's token alone, and
+// an extend shortens nothing, so both are harmless. An acquire, which is one of package fencing, is not
+// repeated when its attempt is over: its release may have been sent, and would come first.
+
+// again sends the rounds of a refused command once more, by script calls of at most
+// merge keys, with the script in front where the node may not know it.
+func (w *wire) again(node int, s *span, merge int, load bool) {
+	b := w.batch
+	operands := b.batches.reader.Read(s.kind, w.Buf[s.from:s.to])
+	var errand *wire
+	for i := 0; i < len(operands); {
+		first := i
+		for i < len(operands) && !b.isOver(s.first+i) {
+			i++
+		}
+		if i > first {
+			if errand == nil {
+				errand = b.newErrand(node, s.kind, load)
+			}
+			errand.append(s.kind, s.first+first, operands[first:i], merge)
+		}
+		for ; i < len(operands) && b.isOver(s.first+i); i++ {
+			b.rounds[s.first+i].absent.Add(node)
+			b.refused(node, s.first+i, errOvertaken)
+		}
+	}
+	if errand != nil {
+		errand.sendTo(node)
+	}
+}
+
+// newErrand is an errand in rounds of b, by script calls.
+func (b *batch) newErrand(node int, kind Kind, load bool) *wire {
+	w := newWire(b)
+	if f := b.nodes.Node(node).Form; command.Form(f).IsFenced(kind) {
+		w.Form = f
+	}
+	w.errand, w.loads = true, load
+	if load {
+		w.Buf = command.AppendLoad(w.Buf, kind, w.form())
+	}
+	return w
+}
+
+func (w *wire) sendTo(node int) {
+	if w.Replies = len(w.spans); w.loads {
+		w.Replies++
+	}
+	w.batch.owed++
+	w.batch.open[node]++
+	w.batch.nodes.SendTo(node, &w.Batch)
 }
 
 const (

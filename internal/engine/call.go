@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fencing"
 )
 
@@ -60,4 +61,10 @@ func IsClosed(done <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// Value is what a node has answered about a key.
+type Value struct {
+	Node int
+	command.Value
 }

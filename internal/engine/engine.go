@@ -5,40 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/metrics"
-	"github.com/redlock-go/redlock/quorum"
 )
-
-// Bounds of one batch. Larger ones gain nothing: by then a system call costs
-// little next to what it carries.
-const (
-	maxBatchOps  = 1024
-	maxBatchKeys = 256 << 10 // bytes of keys
-)
-
-// Config configures an [Engine].
-type Config struct {
-	Clock      clock.Clock
-	Quorum     *quorum.Config // of the fleet's nodes; nil is a majority of all
-	MaxWaiting int            // operations that may wait to be sent
-	// MaxInFlight is the replies that a node may owe beside those of queries; 0 is no
-	// bound. The window takes half of it: a node that keeps up is not cut off by a burst.
-	MaxInFlight int
-	MaxTTL      time.Duration // of any operation; 0 is the limit MaxTTL
-	Timeout     time.Duration // for the nodes to answer; 0 means it follows from the TTL
-	// OnVote is called for every vote, as callbacks are; it may be nil. err is set where
-	// the vote failed.
-	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
-	// Observer learns what the driver comes to know beside results; it may be nil.
-	Observer Observer
-	// Fence is what fenced acquires and extends need, or nil. The driver lock protects it.
-	Fence *command.Fence
-	// OnPanic is called for a callback that has panicked; it may be nil.
-	OnPanic func(v any, stack []byte)
-	Peers   *Peers // the engines of the client; nil: there is one
-}
 
 // Engine carries operations to the nodes of one client. Its driver sends and reads, its rounds have the
 // votes, and its counters what has happened.

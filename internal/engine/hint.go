@@ -187,7 +187,9 @@ func (o *handoff) cut(n int, keep bool) {
 }
 
 // Fail implements fleet.Owner.
-func (o *handoff) Fail(int, int, error) { o.cut(handoffOps, true) }
+func (o *handoff) Fail(int, int, error) {
+	o.cut(handoffOps, true)
+}
 
 // Done implements fleet.Owner. It goes on with the next hints.
 func (o *handoff) Done() {

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -10,7 +8,6 @@ import (
 	"github.com/redlock-go/redlock/internal/command"
 	"github.com/redlock-go/redlock/internal/fleet"
 	"github.com/redlock-go/redlock/quorum"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // Fleet has the methods of the nodes that the engine uses; *fleet.Fleet is one. Its
@@ -103,15 +100,3 @@ func (n *nodes) answered() {
 		}
 	}
 }
-
-var (
-	errTimeout     = errors.New("no answer in time (NodeTimeout)")
-	errMisfit      = errors.New("reply does not fit the command")
-	errReconnected = errors.New("node has another connection since")
-	errForgotten   = errors.New("node has forgotten tokens, and has no vote (Config.Fenced)")
-	errStale       = errors.New("node knows a larger fencing token, and has refused no more than the number")
-	errForeign     = errors.New("node belongs to a fleet that is configured otherwise (Config.Fenced)")
-	errOvertaken   = errors.New("must be asked again, but the attempt is over")
-)
-
-func misfit(v *resp.Value) error { return fmt.Errorf("%w: %v", errMisfit, v.Kind) }

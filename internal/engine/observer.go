@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -30,3 +32,11 @@ type unobserved struct{}
 
 func (unobserved) NodeChanged(int, Change, fencing.Answer) {}
 func (unobserved) KeyChanged(quorum.Set, []byte, bool)     {}
+
+// Repairer is a lock as the engine asks it about repairs.
+type Repairer interface {
+	// Repair returns for how long a node may be given the key of a life of the lock again,
+	// or 0. If it does, the node may have the key from now on, and the lock's release must
+	// reach it. The driver lock is held.
+	Repair(life uint64, node int, now time.Duration) time.Duration
+}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -11,20 +10,6 @@ import (
 	"github.com/redlock-go/redlock/internal/fencing"
 	"github.com/redlock-go/redlock/internal/token"
 	"github.com/redlock-go/redlock/quorum"
-)
-
-// The errors of operations. The root package exports these.
-var (
-	ErrTaken    = errors.New("redlock: taken: another holder has the lock")
-	ErrSplit    = errors.New("redlock: split votes: some nodes granted the lock, too many had refused it")
-	ErrNoQuorum = errors.New("redlock: no quorum: too few nodes answered")
-	ErrExpired  = errors.New("redlock: expired: no validity is left")
-	ErrNotHeld  = errors.New("redlock: not held: the lock is gone or another's")
-	ErrClosed   = errors.New("redlock: client is closed")
-	ErrBusy     = errors.New("redlock: too many operations are waiting")
-	ErrStopped  = errors.New("redlock: no longer kept alive: stopped or released")
-
-	ErrUnderWay = WrongArgument("operation was submitted before and is not complete")
 )
 
 // The kinds of operations are those of package command.

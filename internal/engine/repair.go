@@ -24,14 +24,6 @@ import (
 //  2. What it allows is sent before the driver lock is given up, and before any other batch.
 //  3. So a release that is asked for after 1 is sent after 2, on the same connection.
 
-// Repairer is a lock as the engine asks it about repairs.
-type Repairer interface {
-	// Repair returns for how long a node may be given the key of a life of the lock again,
-	// or 0. If it does, the node may have the key from now on, and the lock's release must
-	// reach it. The driver lock is held.
-	Repair(life uint64, node int, now time.Duration) time.Duration
-}
-
 // repairs is those under way. The driver lock protects it.
 type repairs struct {
 	nodes   *nodes

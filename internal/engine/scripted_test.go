@@ -320,7 +320,7 @@ func value(wire string) (v resp.Value) {
 
 // attach is Engine.Start without its goroutines, and every node comes up.
 func attach(e *Engine, f Fleet) {
-	e.take(f)
+	e.nodes.start(f)
 	for i := range f.Len() {
 		e.NodeUp(i)
 	}

@@ -82,12 +82,6 @@ type refusal struct {
 	before int32
 }
 
-// Value is what a node has answered about a key.
-type Value struct {
-	Node int
-	command.Value
-}
-
 // answer is the Value of a round.
 type answer struct {
 	round int

@@ -6,6 +6,13 @@ import (
 	"time"
 )
 
+// Bounds of one batch. Larger ones gain nothing: by then a system call costs
+// little next to what it carries.
+const (
+	maxBatchOps  = 1024
+	maxBatchKeys = 256 << 10 // bytes of keys
+)
+
 // The number of batches that may be in flight depends on the round trip. On a fast
 // network one is best: operations submitted meanwhile become the next batch, and the
 // larger a batch, the less each operation costs. On a slow network an operation that

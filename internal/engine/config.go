@@ -1,39 +1,34 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/quorum"
 )
 
-// ErrArgument is found in every error of a wrong argument. The root package exports it.
-var ErrArgument = errors.New("redlock: wrong argument")
-
-// ErrConfig is found in every error of a wrong configuration. The root package exports it.
-var ErrConfig = errors.New("redlock: wrong config")
-
-// argumentError names what was given, and what is allowed.
-type argumentError struct{ text string }
-
-func (e *argumentError) Error() string        { return e.text }
-func (e *argumentError) Is(target error) bool { return target == ErrArgument }
-
-// WrongArgument returns an error that is [ErrArgument].
-func WrongArgument(format string, args ...any) error {
-	return &argumentError{"redlock: " + fmt.Sprintf(format, args...)}
+// Config configures an [Engine].
+type Config struct {
+	Clock      clock.Clock
+	Quorum     *quorum.Config // of the fleet's nodes; nil is a majority of all
+	MaxWaiting int            // operations that may wait to be sent
+	// MaxInFlight is the replies that a node may owe beside those of queries; 0 is no
+	// bound. The window takes half of it: a node that keeps up is not cut off by a burst.
+	MaxInFlight int
+	MaxTTL      time.Duration // of any operation; 0 is the limit MaxTTL
+	Timeout     time.Duration // for the nodes to answer; 0 means it follows from the TTL
+	// OnVote is called for every vote, as callbacks are; it may be nil. err is set where
+	// the vote failed.
+	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
+	// Observer learns what the driver comes to know beside results; it may be nil.
+	Observer Observer
+	// Fence is what fenced acquires and extends need, or nil. The driver lock protects it.
+	Fence *command.Fence
+	// OnPanic is called for a callback that has panicked; it may be nil.
+	OnPanic func(v any, stack []byte)
+	Peers   *Peers // the engines of the client; nil: there is one
 }
-
-// Limits of keys and TTLs. The root package exports these.
-const (
-	MaxKey = 4 << 10               // bytes
-	MinTTL = 10 * time.Millisecond // of which 2.1 ms are drift
-	MaxTTL = 365 * 24 * time.Hour
-)
-
-// maxTimeout is the default of how long nodes have to answer, unless a
-// twentieth of the TTL is less. The algorithm's text asks for "~ 5-50
-// milliseconds" with a TTL of 10 s.
-const maxTimeout = 50 * time.Millisecond
 
 // limits is what the arguments of an engine's operations are checked by.
 type limits struct {
