@@ -41,6 +41,6 @@ func (l *cleanups) of(op *Op) *cleanup {
 // the key. Each node gets it after the acquire.
 func (l *cleanups) cleanUp(op *Op) {
 	if l.nodes.quorum.Nodes()&^op.Absent != 0 {
-		_ = l.queue.push(&l.of(op).Op, true) // cleanups are never refused
+		_ = l.queue.push(&l.of(op).Op, cleanUp) // cleanups are never refused
 	}
 }

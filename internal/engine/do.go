@@ -44,17 +44,7 @@ func (e *Engine) Free(c *Call) {
 // select, which takes the locks of both channels twice for every operation, and
 // the context's is often shared. So the watchdog looks at the Done channels of
 // the calls that are under way at each of its ticks, maxTick apart at most.
-func (e *Engine) Do(ctx context.Context, c *Call) error {
-	c.over, c.along = false, 0
-	var l list
-	l.push(&c.Op)
-	now := e.nodes.clock.Now()
-	if err := e.enqueueAll(l, now, urgencyOf(c)); err != nil {
-		return err
-	}
-	e.submitted(c.Kind, now, c)
-	return e.await(ctx, c)
-}
+func (e *Engine) Do(ctx context.Context, c *Call) error { return e.DoWith(ctx, c, nil) }
 
 func urgencyOf(c *Call) urgency {
 	if c.Kind == Release {
@@ -71,12 +61,6 @@ func (e *Engine) HasRoom(n int) bool {
 	return e.nodes.closing.Load() || int(e.queue.size.Load())+n <= e.queue.limit
 }
 
-// await waits for the result of a call that was submitted.
-func (e *Engine) await(ctx context.Context, c *Call) error {
-	<-c.done
-	return c.Ended(ctx)
-}
-
 // AwaitAlong waits for the end of a call that DoWith was given to send along.
 func (e *Engine) AwaitAlong(along *Call) { <-along.done }
 
@@ -84,17 +68,24 @@ func (e *Engine) AwaitAlong(along *Call) { <-along.done }
 // case. Its caller waits for that with AwaitAlong, and gets the same error as c if neither
 // was sent.
 func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
-	c.over, c.along, along.over = false, 1, false
+	c.over, c.along = false, 0
 	var l list
 	l.push(&c.Op)
-	l.push(&along.Op)
+	urgency := urgencyOf(c)
+	if along != nil {
+		c.along, along.over, urgency = 1, false, bounded
+		l.push(&along.Op)
+	}
 	now := e.nodes.clock.Now()
-	if err := e.enqueueAll(l, now, bounded); err != nil {
-		along.done <- struct{}{}
+	if err := e.enqueueAll(l, now, urgency); err != nil {
+		if along != nil {
+			along.done <- struct{}{}
+		}
 		return err
 	}
 	e.submitted(c.Kind, now, c)
-	return e.await(ctx, c)
+	<-c.done
+	return c.Ended(ctx)
 }
 
 // DoAll is Do for several calls of a kind, which are queued together: all of them or, with

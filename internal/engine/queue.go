@@ -26,28 +26,6 @@ type queue struct {
 	depth      atomic.Int64 // operations submitted by callers and without a result, here and at the nodes
 }
 
-// push appends op, or returns why not.
-func (q *queue) push(op *Op, cleanup bool) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.refuses(op.Kind) && !cleanup:
-		return ErrClosed
-	case int(q.size.Load()) >= q.limit && !cleanup:
-		return ErrBusy
-	}
-	op.advance(queued)
-	op.next, op.prev = nil, q.tail
-	if q.tail == nil {
-		q.head = op
-	} else {
-		q.tail.next = op
-	}
-	q.tail = op
-	q.size.Add(1)
-	return nil
-}
-
 // refuses reports whether the engine has come so far in closing that it takes none of a kind. q.mu is held.
 func (q *queue) refuses(k Kind) bool { return q.closed || q.ending && k == Acquire }
 
@@ -65,14 +43,22 @@ const (
 	bounded   urgency = iota // or refused
 	unbounded                // their number is bounded by other means
 	renewals                 // likewise; they are taken first, and cannot be removed
+	cleanUp                  // likewise; also while the engine is closing
 )
+
+// push appends op, or returns why not.
+func (q *queue) push(op *Op, u urgency) error {
+	var l list
+	l.push(op)
+	return q.pushAll(l, u)
+}
 
 // pushAll appends all of l, which is not empty, or returns why none.
 func (q *queue) pushAll(l list, u urgency) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case q.refuses(l.first.Kind):
+	case q.refuses(l.first.Kind) && u != cleanUp:
 		return ErrClosed
 	case int(q.size.Load())+l.n > q.limit && u == bounded:
 		return ErrBusy

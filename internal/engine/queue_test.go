@@ -29,17 +29,20 @@ func TestQueue(t *testing.T) {
 				if in {
 					continue
 				}
-				cleanup := rng.IntN(4) == 0
+				how := bounded
+				if rng.IntN(4) == 0 {
+					how = cleanUp
+				}
 				var want error
 				switch {
-				case cleanup:
+				case how == cleanUp:
 				case closed:
 					want = ErrClosed
 				case len(model)+len(first) >= q.limit:
 					want = ErrBusy
 				}
 				op.begin(0)
-				require.Equal(t, want, q.push(op, cleanup), "seed %d", seed)
+				require.Equal(t, want, q.push(op, how), "seed %d", seed)
 				if want == nil {
 					model = append(model, op)
 				}

@@ -28,21 +28,9 @@ func (e *Engine) enqueueAt(op *Op, now time.Duration) error {
 		op.advance(idle)
 		return err
 	}
-	return e.enqueueChecked(op, now)
-}
-
-// enqueueChecked is enqueue for an operation that was reserved and checked before.
-func (e *Engine) enqueueChecked(op *Op, now time.Duration) error {
-	op.begin(now)
-	e.queue.depth.Add(1)
-	if err := e.queue.push(op, false); err != nil {
-		op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
-		op.advance(idle)
-		e.queue.depth.Add(-1)
-		e.counters.noteOp(op, err)
-		return err
-	}
-	return nil
+	var l list
+	l.push(op)
+	return e.enqueueAll(l, now, bounded)
 }
 
 // Ops is a list of operations to be submitted together. The zero value is empty.
@@ -65,10 +53,10 @@ func (e *Engine) Enqueue(ops Ops) error {
 // Drive sends what waits, if no other goroutine is about to. It does not block.
 func (e *Engine) Drive() { e.submittedNow(Extend, e.nodes.clock.Now(), nil) }
 
-// enqueueAll is enqueueChecked for several operations, of which all or none are queued.
+// enqueueAll queues operations that were checked: all of them or none.
 func (e *Engine) enqueueAll(l list, now time.Duration, u urgency) error {
 	for op := l.first; op != nil; op = op.next {
-		op.Reserve() // it is idle
+		op.Reserve() // unless it is
 		op.begin(now)
 	}
 	e.queue.depth.Add(int64(l.n))
