@@ -73,7 +73,7 @@ func ExampleLostError() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
-	err := client.Do(ctx, "report", 10*time.Second, func(ctx context.Context) error {
+	err := client.Do(ctx, "report", 200*time.Millisecond, func(ctx context.Context) error {
 		seen, err := client.Inspect(ctx, "report")
 		if err != nil {
 			return err
@@ -82,7 +82,11 @@ func ExampleLostError() {
 		if err != nil {
 			return err
 		}
-		return operator.Release(ctx)
+		if err := operator.Release(ctx); err != nil {
+			return err
+		}
+		<-ctx.Done() // the next renewal finds it gone
+		return nil
 	})
 	var lost *redlock.LostError
 	switch {
@@ -90,6 +94,8 @@ func ExampleLostError() {
 		fmt.Println("it has run, and lost", lost.Key, "meanwhile:", errors.Is(err, redlock.ErrNotHeld))
 	case errors.Is(err, redlock.ErrTaken):
 		fmt.Println("another runs it")
+	default:
+		fmt.Println(err)
 	}
 	// Output: it has run, and lost report meanwhile: true
 }
@@ -148,4 +154,62 @@ func ExampleClient_Do() {
 	// step 1
 	// step 2
 	// error: <nil>
+}
+
+// A call that gave up says how long it has waited, and what the last attempt met.
+func ExampleAcquireError() {
+	client, stop := connect()
+	defer stop()
+	lock, err := client.Acquire(context.Background(), "orders:42", 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.ReleaseAsync()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	_, err = client.Acquire(ctx, "orders:42", 10*time.Second)
+	var gaveUp *redlock.AcquireError
+	if errors.As(err, &gaveUp) {
+		fmt.Println(gaveUp.Key, errors.Is(err, redlock.ErrTaken), errors.Is(err, context.DeadlineExceeded))
+	}
+	// Output: orders:42 true true
+}
+
+// A release that nobody waits for. It keeps its place: the acquire behind it wins.
+func ExampleLock_ReleaseAsync() {
+	client, stop := connect()
+	defer stop()
+	lock, err := client.Acquire(context.Background(), "orders:42", 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	lock.ReleaseAsync()
+	fmt.Println(lock.Remaining())
+	_, err = client.TryAcquire(context.Background(), "orders:42", 10*time.Second)
+	fmt.Println(err)
+	// Output:
+	// 0s
+	// <nil>
+}
+
+// What runs under a lock passes its fencing token on to the resource.
+func ExampleFenceFrom() {
+	nodes, stop := startNodes(3)
+	defer stop()
+	client := fenced(nodes...)
+	defer client.Close()
+	ctx := context.Background()
+	if err := client.InitFencing(ctx); err != nil { // once for new nodes
+		log.Fatal(err)
+	}
+	update := func(ctx context.Context) error {
+		fence, ok := redlock.FenceFrom(ctx)
+		fmt.Println(ok, fence > 0) // UPDATE ... SET fence = $1 WHERE id = 42 AND fence <= $1
+		return nil
+	}
+	fmt.Println(client.Do(ctx, "orders:42", 50*time.Millisecond, update))
+	// Output:
+	// true true
+	// <nil>
 }

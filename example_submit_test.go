@@ -171,3 +171,19 @@ func ExampleClient_Submit() {
 	// again:  :0
 	// lock:   $22
 }
+
+// An operation that is not wanted any more is taken back, unless it is done already.
+func ExampleClient_Cancel() {
+	client, stop := connect()
+	defer stop()
+	done := make(chan error, 1)
+	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("orders:42"), TTL: time.Second, Done: func(op *redlock.Op) { done <- op.Err() }}
+	if err := client.Submit(op); err != nil {
+		log.Fatal(err)
+	}
+	if client.Cancel(op) {
+		fmt.Println("Done is not called; a lock that was granted is released")
+	} else {
+		fmt.Println("it was done:", <-done)
+	}
+}
