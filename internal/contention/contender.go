@@ -85,7 +85,6 @@ type Step struct {
 	Action Action
 	Node   int
 	Again  bool
-	First  bool          // it has been the first there
 	Until  time.Duration // of Pause
 	Claim  time.Duration // for how long a claim holds off further ones
 }
@@ -176,7 +175,7 @@ func (c *Contender) advised(s *Surroundings) Step {
 		if c.rings++; !c.rung {
 			c.rings = 0
 		}
-		return Step{Action: Enter, Node: c.seat, Again: c.again, First: c.first}
+		return Step{Action: Enter, Node: c.seat, Again: c.again}
 	}
 	step := c.inQueue(s)
 	if step.Action == Pause && c.rung {
@@ -187,9 +186,8 @@ func (c *Contender) advised(s *Surroundings) Step {
 
 // leave gives the place in the queue up.
 func (c *Contender) leave() Step {
-	step := Step{Action: Leave, Node: c.seat, First: c.first}
-	c.seat, c.first = none, false
-	return step
+	node, _ := c.Depart()
+	return Step{Action: Leave, Node: node}
 }
 
 // inQueue is advised for a process in a queue.
@@ -453,10 +451,10 @@ func (c *Contender) Attempts() int { return c.attempts }
 func (c *Contender) Others() int { return c.others }
 
 // Depart has the process give its place up. It returns which that was, if it had one.
-func (c *Contender) Depart() (node int, first, had bool) {
-	node, first = c.seat, c.first
+func (c *Contender) Depart() (node int, had bool) {
+	node = c.seat
 	c.seat, c.first, c.others, c.again, c.rung = none, false, 0, false, false
-	return node, first, node != none
+	return node, node != none
 }
 
 // MayAttempt reports whether the process is the one to ask for the lock once a holder of its

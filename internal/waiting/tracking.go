@@ -180,15 +180,15 @@ func (p *tracking) claim(key string, step contention.Step, done <-chan struct{})
 
 // departure is a place in the queue of a node that is to be left, if there is one.
 type departure struct {
-	is, first bool
-	node      int
-	key       string
+	is   bool
+	node int
+	key  string
 }
 
 // departureOf has a process give up its place for a line.
 func departureOf(l *line) (d departure) {
 	d.key = l.key
-	d.node, d.first, d.is = l.contender.Depart()
+	d.node, d.is = l.contender.Depart()
 	return d
 }
 
