@@ -163,7 +163,15 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 			err = errUnsettled // the same value has acquired it meanwhile, and nothing was renewed
 		}
 	default:
-		row, err = l.each(ctx)
+		if l.owned.Reply.Shows() { // what was there before: of the lock that it changes, and of no later one
+			if row, err = l.world(ctx); err != nil || row == l.absent || row == l.other && l.plan.Token != nil {
+				break
+			}
+			l.owner = grants.Of(*l.seen)
+		}
+		if row, err = l.each(ctx); err == nil && l.seen != nil && row != l.owned {
+			err = errUnsettled
+		}
 	}
 	if err != nil {
 		return undo, err
@@ -340,8 +348,6 @@ func (l *call) answer(ctx context.Context, r *session.Reply, row *luascript.Row)
 		switch named := l.plan.Token != nil; {
 		case row == l.other && (!l.seen.Held || named && isOwned) && l.plan.Class != luascript.Query:
 			return errUnsettled
-		case row == l.owned && named && row.Effect == luascript.Delete:
-			l.seen = &grants.State{Held: true, Value: l.value} // what was there
 		case row == l.owned && named && !isOwned:
 			return errUnsettled
 		}

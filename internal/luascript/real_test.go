@@ -3,6 +3,8 @@ package luascript
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,7 +39,41 @@ func TestRealServersAgree(t *testing.T) {
 		}
 		require.Greater(t, accepted, calls/20)
 		t.Logf("%d of %d scripts at random were accepted", accepted, calls)
+		// Mutants of the corpus.
+		random, all := rand.New(rand.NewPCG(5, 6)), corpus(t, time.Now())
+		accepted = 0
+		for range 30 * calls {
+			if b.check(mutant(random, all)) {
+				accepted++
+			}
+		}
+		t.Logf("%d of %d mutants were accepted", accepted, 30*calls)
 	})
+}
+
+var pieces = regexp.MustCompile(`\w+|'[^'\n]*'|"[^"\n]*"|\s+|[.~=<>]+|.`)
+
+// mutant makes a sample with a fault or two, of pieces of its own and of another.
+func mutant(r *rand.Rand, all []sample) sample {
+	c, other := all[r.IntN(len(all))], all[r.IntN(len(all))]
+	has, brings := pieces.FindAllString(c.text, -1), pieces.FindAllString(other.text, -1)
+	for range 1 + r.IntN(3)/2 {
+		i, j := r.IntN(len(has)), r.IntN(len(has))
+		switch r.IntN(5) {
+		case 0:
+			has[i], has[j] = has[j], has[i]
+		case 1:
+			has[i] = has[j]
+		case 2:
+			has[i] = brings[r.IntN(len(brings))]
+		case 3:
+			has = slices.Insert(has, i, has[j])
+		case 4:
+			has = append(slices.Delete(has, i, i+1), " ")
+		}
+	}
+	c.text = strings.Join(has, "")
+	return c
 }
 
 // bystander compares plans with what a server does.

@@ -13,13 +13,10 @@ func (p *parser) block(variables ...string) statement {
 	p.declare(variables)
 	var all []statement
 	for isLast := false; !p.isAtEnd() && !isLast; {
-		if p.accept(";") {
-			continue
-		}
 		isLast = p.is("return")
 		all = append(all, p.statement())
+		p.accept(";")
 	}
-	p.accept(";")
 	return func(r *run) bool {
 		for _, s := range all {
 			if r.step(1); s(r) {
