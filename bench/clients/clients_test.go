@@ -26,7 +26,7 @@ var all = []client{
 	{"node", "ioredis"}, {"node", "ioredis6"}, {"node", "redis4"}, {"node", "redis6"}, {"node", "redlock4"}, {"node", "redlock5"},
 	{"node", "redlock5-several"}, {"node", "sesamecare"}, {"node", "sesamecare-several"},
 	{"node", "redis-semaphore"}, {"node", "ioredis-lock"}, {"node", "redlock-universal"},
-	{"python", "redis-py"}, {"python", "redis-py-asyncio"},
+	{"python", "redis-py"}, {"python", "redis-py-asyncio"}, {"php", "symfony"}, {"ruby", "redis-rb"},
 }
 
 // programs are the programs of the languages that are installed here: see install.
@@ -60,6 +60,15 @@ func install(t *testing.T) (p programs, server string) {
 		t.Logf("without the clients of Python: %v: %s", err, out)
 	} else {
 		p["python"] = []string{"env", "PYTHONPATH=" + dir + "/usr/lib/python3/dist-packages", "/usr/bin/python3", "python/client.py"}
+	}
+	for language, words := range map[string][]string{ // Debian's php-cli, php-redis and php-symfony-lock; ruby and ruby-redis
+		"php": {"php", "-r", "require '/usr/share/php/Symfony/Component/Lock/autoload.php'; new Redis();", "php/client.php"}, "ruby": {"ruby", "-e", "require 'redis'", "ruby/client.rb"},
+	} {
+		if out, err := exec.Command(words[0], words[1:3]...).CombinedOutput(); err != nil {
+			t.Logf("without the clients of %s: %v: %s", language, err, out)
+		} else {
+			p[language] = []string{words[0], words[3]}
+		}
 	}
 	return p, server
 }
@@ -161,7 +170,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestExclusion: clients of several languages and libraries contend for one key through two front
+// TestExclusion: clients of several languages and libraries contend for one key through three front
 // ends, each of which is killed and started again in turn, while masters are stopped in turn; one
 // contender is the library itself. No two ever hold the lock at once.
 func TestExclusion(t *testing.T) {
@@ -174,16 +183,16 @@ func TestExclusion(t *testing.T) {
 	p, program := install(t)
 	servers := realredis.StartN(t, 5)
 	nodes := urls(servers)
-	fronts := []*frontEnd{serve(t, program, nodes), serve(t, program, nodes)}
+	fronts := []*frontEnd{serve(t, program, nodes), serve(t, program, nodes), serve(t, program, nodes)}
 
 	file := filepath.Join(t.TempDir(), "held")
 	var runs []*exec.Cmd
-	contenders := []client{{"go", "redlock"}, {"go", "redsync-goredis"}, {"go", "redislock"}, {"node", "redlock5"}, {"node", "redlock4"}, {"python", "redis-py"}}
+	contenders := []client{{"go", "redlock"}, {"go", "redsync-goredis"}, {"go", "redislock"}, {"node", "redlock5"}, {"node", "redlock4"}, {"python", "redis-py"}, {"php", "symfony"}, {"ruby", "redis-rb"}}
 	for i, c := range contenders {
 		if p[c.language] == nil {
 			continue
 		}
-		address := fronts[i%2].address
+		address := fronts[i%3].address
 		if c.library == "redlock" {
 			address = strings.Join(nodes, ",")
 		}
@@ -199,7 +208,7 @@ func TestExclusion(t *testing.T) {
 		} else {
 			time.Sleep(time.Until(began.Add(next)))
 		}
-		front := fronts[i%2]
+		front := fronts[i%3]
 		front.kill()
 		front.start()
 		master := servers[rand.IntN(len(servers))]

@@ -117,18 +117,19 @@ func (c *conn) exec(_ []string, r *session.Reply) session.Plan {
 	return session.Plan{}
 }
 
-// execute makes the change, if the lock is still the one that was seen.
-func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) error {
-	now, err := c.server.grants.Look(ctx, tx.key)
-	outcome := grants.Absent
-	if err == nil && now.Held && now.IsSame(tx.seen) {
+// execute makes the change to the lock that was seen. Where there was none, and is none, it changes nothing.
+func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) (err error) {
+	outcome, now := grants.Absent, grants.State{}
+	if tx.seen.Held {
 		outcome, err = c.server.grants.Extend(ctx, tx.key, grants.Of(tx.seen), tx.change.ttl)
+	} else {
+		now, err = c.server.grants.Look(ctx, tx.key)
 	}
 	switch {
 	case err != nil:
 		return err
-	case !now.IsSame(tx.seen), now.Held && (outcome == grants.Absent || outcome == grants.Other): // it ended since the look
-		r.NilArray()
+	case now.Held || tx.seen.Held && (outcome == grants.Absent || outcome == grants.Other):
+		r.NilArray() // another lock, or none
 	default:
 		r.Array(1)
 		tx.change.answer(outcome == grants.Done, r)

@@ -216,9 +216,6 @@ func noQuorum(seen redlock.KeyState) error {
 	return e
 }
 
-// IsSame reports whether two looks have shown the same lock, or none.
-func (s State) IsSame(other State) bool { return s.token == other.token }
-
 // Fence returns the fencing token of a lock that this process has granted to value, or 0.
 func (s *Store) Fence(key, value string) uint64 {
 	if g := s.get(key); g != nil && g.value == value && g.Lock.Remaining() > 0 {
