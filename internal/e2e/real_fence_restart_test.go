@@ -34,10 +34,10 @@ func TestRealFencedRestarts(t *testing.T) {
 	var all sync.WaitGroup
 	var calls, failed atomic.Int64
 	stop := make(chan struct{})
-	for i := range 4 {
+	for i := range 2 {
 		c := connect()
 		require.NoError(t, c.ReadyAll(ctx))
-		for j := range 16 {
+		for j := range 8 {
 			key := fmt.Sprint("restarts ", i, j)
 			all.Go(func() {
 				for {

@@ -71,6 +71,14 @@ func say(word, subject string) {
 	_, _ = fmt.Fprintf(os.Stdout, "%s %s %d\n", word, subject, machineTime())
 }
 
+// perProcess is how many goroutines a process has.
+func perProcess() int {
+	if testkit.Long() {
+		return 8
+	}
+	return 3
+}
+
 // runHolders makes this process one of holders, until its standard input ends.
 func runHolders(t *testing.T, work func(ctx context.Context, c *redlock.Client, me int), change ...func(*redlock.Config)) {
 	cfg := redlock.Config{Nodes: strings.Split(os.Getenv(holdersEnv), ","), Retry: redlock.Retry{Min: time.Millisecond, Max: 10 * time.Millisecond}}
@@ -85,7 +93,7 @@ func runHolders(t *testing.T, work func(ctx context.Context, c *redlock.Client, 
 		cancel()
 	}()
 	var goroutines sync.WaitGroup
-	for me := range 8 {
+	for me := range perProcess() {
 		goroutines.Add(1)
 		go func() {
 			defer goroutines.Done()

@@ -100,12 +100,12 @@ func contend(ctx context.Context, c *redlock.Client, who string, turn int) {
 	}
 }
 
-// TestRealWaits: four processes of eight goroutines each want three keys, while servers are
+// TestRealWaits: four processes of several goroutines each want three keys, while servers are
 // stopped, killed and started anew, processes are stopped and killed, connections are cut, and
 // some callers give up. At no moment do two hold a key. When the faults end all are served.
 func TestRealWaits(t *testing.T) {
 	if os.Getenv(holdersEnv) != "" {
-		turns := make([]int, 8)
+		turns := make([]int, perProcess())
 		runHolders(t, func(ctx context.Context, c *redlock.Client, me int) {
 			turns[me]++
 			contend(ctx, c, fmt.Sprintf("%d.%d", os.Getpid(), me), turns[me])
@@ -125,7 +125,7 @@ func TestRealWaits(t *testing.T) {
 
 	goroutines := func() (names []string) {
 		for _, cmd := range h.procs {
-			for me := range 8 {
+			for me := range perProcess() {
 				names = append(names, fmt.Sprintf("%d.%d", cmd.Process.Pid, me))
 			}
 		}

@@ -25,7 +25,7 @@ func TestQuorumIsOfTheConfiguredNodes(t *testing.T) {
 	want := map[string]error{"down": redlock.ErrNoQuorum, "taken": redlock.ErrTaken, "barred": redlock.ErrNoQuorum}
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		for name, harm := range spoil {
-			for n := 1; n <= 7; n++ {
+			for _, n := range []int{1, 2, 3, 5} {
 				for bad := range n + 1 {
 					t.Run(fmt.Sprintf("%d of %d %s", bad, n, name), func(t *testing.T) {
 						servers := cluster.Start(t, n)
