@@ -17,13 +17,16 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-// Run measures everything against the masters, and reports it note by note. It takes about a
-// minute.
+// Run measures everything against the masters, and reports it note by note. It takes about two
+// minutes.
 func Run(ctx context.Context, nodes []string, note func(result.Note)) error {
 	return errors.Join(
 		idle(ctx, nodes, note),
 		held(ctx, nodes, note, 100_000),
 		held(ctx, nodes, note, 1_000_000),
+		kept(ctx, nodes, note, 1_000),
+		kept(ctx, nodes, note, 10_000),
+		kept(ctx, nodes, note, 100_000),
 		several(ctx, nodes, note))
 }
 
@@ -125,6 +128,38 @@ func held(ctx context.Context, nodes []string, note func(result.Note), n int) (e
 		result.Figure{Value: math.Round(float64(n) / time.Since(start).Seconds()), Unit: "a second"},
 		result.Figure{Value: float64(lost.Load()), Unit: "failed"}))
 	return err
+}
+
+// kept measures a client that keeps n locks alive, each of which it extends at every third of its TTL.
+func kept(ctx context.Context, nodes []string, note func(result.Note), n int) error {
+	const ttl = 30 * time.Second
+	c, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	locks, prefix := make([]redlock.Lock, n), fmt.Sprintf("kept:%d:", time.Now().UnixNano())
+	before := harness.ReadHoldings(true)
+	if err := all(n, func(i int) (err error) {
+		if locks[i], err = c.Acquire(ctx, fmt.Sprint(prefix, i), ttl); err == nil {
+			locks[i].KeepAlive(ctx)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	each := harness.ReadHoldings(true).Since(before)
+	start, cpu := c.Stats().Extend.Won, harness.CPUTime()
+	time.Sleep(ttl / 3)
+	used, extended := harness.CPUTime()-cpu, c.Stats().Extend.Won-start
+	note(figures(fmt.Sprintf("%d locks kept alive, TTL %v", n, ttl), "each lock",
+		result.Figure{Value: float64(each.Bytes) / float64(n), Unit: "bytes"},
+		result.Figure{Value: float64(used.Nanoseconds()) / 1e3 / float64(max(extended, 1)), Unit: "µs of CPU an extension"},
+		result.Figure{Value: float64(c.Stats().Lost), Unit: "lost of all"}))
+	for _, lock := range locks {
+		lock.ReleaseAsync()
+	}
+	return c.Shutdown(ctx)
 }
 
 // pass acquires a lock and releases it.

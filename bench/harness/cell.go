@@ -22,10 +22,11 @@ var errEarly = errors.New("ended before the window")
 
 // Timing is how long a cell runs, and the disturbance of its nodes.
 type Timing struct {
-	Warmup      time.Duration // uncounted
-	Window      time.Duration // counted
-	Disturbance *Disturbance  // or nil
-	Exact       bool          // garbage is collected before memory is read, outside the window
+	Warmup      time.Duration                   // uncounted
+	Window      time.Duration                   // counted
+	Disturbance *Disturbance                    // or nil
+	Exact       bool                            // garbage is collected before memory is read, outside the window
+	Servers     func(context.Context) []float64 // their CPU, or nil
 }
 
 // Disturbance is a fault of nodes that lasts from before the window to its end.
@@ -111,6 +112,9 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 		}
 	}
 	if err == nil {
+		if timing.Servers != nil {
+			from.used = timing.Servers(ctx)
+		}
 		runtime.ReadMemStats(&from.mem)
 		from.cpu = CPUTime()
 		from.at = time.Now()
@@ -121,6 +125,9 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 	to.at = time.Now()
 	to.cpu = CPUTime()
 	runtime.ReadMemStats(&to.mem)
+	if timing.Servers != nil && from.used != nil {
+		to.used = timing.Servers(ctx)
+	}
 	to.held = ReadHoldings(timing.Exact)
 	phase.Store(stopped)
 

@@ -28,6 +28,7 @@ func figures(p *Probe, from, to *sample) (r result.Result) {
 		Max:           micros(p.latency.Max()),
 		AllocsPerPair: perPair(float64(to.mem.Mallocs - from.mem.Mallocs)),
 		CPUPerPair:    perPair(micros(to.cpu - from.cpu)),
+		ServerCPU:     perPair(between(from.used, to.used)),
 		TriesPerPair:  perPair(pairs + float64(p.refused)),
 		Errors:        float64(p.errors),
 		Goroutines:    float64(to.held.Goroutines),

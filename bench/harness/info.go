@@ -57,15 +57,30 @@ func executed(fields map[string]string) (sum float64) {
 	return sum
 }
 
-// commands reads the counters of all nodes. A node that does not answer has none.
+// busy is the CPU time that a node has used, in µs, from its INFO cpu.
+func busy(fields map[string]string) (sum float64) {
+	for _, name := range []string{"used_cpu_user", "used_cpu_sys"} {
+		if seconds, err := strconv.ParseFloat(fields[name], 64); err == nil {
+			sum += 1e6 * seconds
+		}
+	}
+	return sum
+}
+
+// commands and used read counters of all nodes. A node that does not answer has none.
 func (s *site) commands(ctx context.Context) []float64 {
+	return s.counters(ctx, "commandstats", executed)
+}
+func (s *site) used(ctx context.Context) []float64 { return s.counters(ctx, "cpu", busy) }
+
+func (s *site) counters(ctx context.Context, section string, of func(map[string]string) float64) []float64 {
 	all := make([]float64, len(s.addrs))
 	var wg sync.WaitGroup
 	for i, addr := range s.addrs {
 		if !s.away[addr] {
 			wg.Go(func() {
-				if fields, err := info(ctx, addr, "commandstats"); err == nil {
-					all[i] = executed(fields)
+				if fields, err := info(ctx, addr, section); err == nil {
+					all[i] = of(fields)
 				}
 			})
 		}
@@ -74,7 +89,7 @@ func (s *site) commands(ctx context.Context) []float64 {
 	return all
 }
 
-// between is how many commands were executed between two readings. The counters of a server
+// between is how much counters have grown between two readings. The counters of a server
 // that has restarted begin at zero.
 func between(from, to []float64) (sum float64) {
 	for i, n := range to {

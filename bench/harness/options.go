@@ -106,7 +106,7 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 		sections := append([]string{all}, p.Suite.names()...)
 		listVar(fs, &o.Suite, "suite", "", "go through sections, a `list` of "+join(sections)+"; -rounds 3 -d 1s -warmup 300ms unless given", oneOf(sections))
 	}
-	fs.StringVar(&o.Out, "o", "", "write results.jsonl, summary.md and a picture of each section to `directory`")
+	fs.StringVar(&o.Out, "o", "", "write results.jsonl, README.md and a picture of each section to `directory`")
 	fs.StringVar(&o.SVG, "svg", "", "write the picture of the first section, pairs/s and CPU, to `file`")
 	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the clients, for go tool pprof, to `file`")
 	fs.BoolVar(&o.JSON, "json", false, "print results as JSON, one a line, in place of tables")

@@ -58,7 +58,7 @@ func TestResultsAreShownAndWrittenAndReadAgain(t *testing.T) {
 		require.Contains(t, out, want)
 	}
 	require.Equal(t, 2, strings.Count(out, "\nredlock "))
-	for _, name := range []string{svg, filepath.Join(dir, "results.svg"), filepath.Join(dir, "summary.md")} {
+	for _, name := range []string{svg, filepath.Join(dir, "results.svg"), filepath.Join(dir, "README.md")} {
 		info, err := os.Stat(name)
 		require.NoError(t, err)
 		require.Positive(t, info.Size())
@@ -120,7 +120,7 @@ func TestWhatFails(t *testing.T) {
 // everySection is a program that has all there are.
 func everySection() Program {
 	var drivers []Driver
-	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-async", "redlock-submit", "redlock-nohandover", "floor", "floor-goroutines"} {
+	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-async", "redlock-submit", "redlock-nohandover", "redlock-groups", "floor", "floor-goroutines"} {
 		drivers = append(drivers, &still{name: name})
 	}
 	p := program(drivers...)
@@ -172,12 +172,12 @@ func TestSuite(t *testing.T) {
 	require.Contains(t, stderr.String(), "newer: skipped: ")
 	require.Contains(t, stderr.String(), "section bad: -n and -nodes: give one")
 	require.NotContains(t, stderr.String(), "section away", "what a node that is unwell does to a driver is a finding")
-	text, err := os.ReadFile(filepath.Join(dir, "summary.md"))
+	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	require.NoError(t, err)
 	for _, want := range []string{
 		"medians of 2, each 20ms after 1ms of warm-up", "## One dies\n\n`-scenario uncontended -c 2 -n 3 -fault hung,refusing`",
 		"by fault:\n\n| driver | hung | refusing |\n", "| **redlock** | ", "no figures of sad: open: no luck (hung; refusing)",
-		"## Newer servers\n\n`-server valkey9`", "Not complete: ", "clients:\n\n* 1: 12 300 pairs/s\n",
+		"## Newer servers\n\n`-server valkey9`", "Not complete: ", "clients:\n\n* 1: 12,300 pairs/s\n",
 	} {
 		require.Contains(t, string(text), want)
 	}

@@ -58,6 +58,9 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 			timing := opts.Timing
 			timing.Exact = opts.unwell()
 			timing.Disturbance = s.disturbance(cell)
+			if cell.Fault == result.NoFault {
+				timing.Servers = s.used
+			}
 			cfg := Config{
 				Nodes:       s.nodes(cell),
 				TTL:         opts.TTL,

@@ -12,6 +12,7 @@ type sample struct {
 	cpu  time.Duration
 	mem  runtime.MemStats
 	held Holdings
+	used []float64 // CPU of the servers, µs
 }
 
 // Holdings are resources that a process may leak.

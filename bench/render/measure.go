@@ -50,6 +50,8 @@ var measures = []measure{
 	{name: "ping", short: "acquire/PING", heading: "p50 of an acquire as a multiple of a PING's", text: ofPing,
 		when: func(c result.Cell) bool { return alone(c) && c.RTT > 0 }},
 	{name: "cpu", short: "CPU µs/pair", heading: "Client CPU, µs per pair", of: func(f *result.Figures) float64 { return f.CPUPerPair }, ranged: true},
+	{name: "servers", short: "servers' CPU", heading: "CPU of all servers, µs per pair", of: func(f *result.Figures) float64 { return f.ServerCPU }, ranged: true,
+		when: func(c result.Cell) bool { return alone(c) && c.Fault == result.NoFault }},
 	{name: "allocs", short: "allocs/pair", heading: "Allocations per pair", when: alone,
 		text: func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.2f", r.AllocsPerPair) }},
 	{name: "goroutines", short: "goroutines", heading: "Goroutines at the end, and growth since before the fault", when: nodeFault,
@@ -160,7 +162,7 @@ func two(p50, p99 float64) string {
 	return digits(p50) + ", " + digits(p99)
 }
 
-// digits is a figure with three significant digits, and spaces between the thousands.
+// digits is a figure with three significant digits, and commas between the thousands.
 func digits(x float64) string {
 	if x == 0 {
 		return "0"
@@ -172,7 +174,7 @@ func digits(x float64) string {
 	unit := math.Pow(10, float64(-power))
 	text := strconv.FormatFloat(math.Round(x/unit)*unit, 'f', 0, 64)
 	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + " " + text[i:]
+		text = text[:i] + "," + text[i:]
 	}
 	return text
 }

@@ -51,13 +51,13 @@ func TestTheSummary(t *testing.T) {
 	summarize(&out, result.Collect(allLines()))
 	for _, want := range []string{
 		"* servers: 1 × Redis 7, 1 × down, unless", "The *floor* is no lock client", "![All](all.svg)", "* b:1 was down: <gone>\n", "## All\n\n`-c 1,64`\n",
-		"Pairs per second, by goroutines and fault:\n\n| driver | 1 / healthy | 64 / healthy | 64 / hung |\n|---|---|---|---|\n| **redlock** | 150 (100–200) | 9 600 (6 400–12 800) |",
+		"Pairs per second, by goroutines and fault:\n\n| driver | 1 / healthy | 64 / healthy | 64 / hung |\n|---|---|---|---|\n| **redlock** | 150 (100–200) | 9,600 (6,400–12,800) |",
 		"| *a PING* | 12.0, 34.0 |", "| lone * |", "| **redlock** | 0.33 |", "| dead | – | – | – |\n",
 		"MiB of heap and stacks at the end",
 		"* no figures of dead: hangs <for ever> (1 / healthy; 64 / healthy; 64 / hung)\n",
 		"* errors of lone, of which the first: <lost> (1 / healthy: 2; ",
 		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Pairs per second – 1 / healthy: floor 0.33;",
-		"clients:\n\n* idle: 12 300 bytes\n", "* lone *: one server, a weaker guarantee", "* be fair & kind\n",
+		"clients:\n\n* idle: 12,300 bytes\n", "* lone *: one server, a weaker guarantee", "* be fair & kind\n",
 	} {
 		require.Contains(t, out.String(), want)
 	}
@@ -103,7 +103,7 @@ func TestThePicture(t *testing.T) {
 	text := string(svg)
 	require.NotContains(t, text, "NaN")
 	require.Equal(t, 2*3, strings.Count(text, "<polyline"), "two measures, three drivers that have figures")
-	for _, want := range []string{"prefers-color-scheme", "lone (one server)", "commit abc", `class="band"`, "<title>redlock: 9 600</title>"} {
+	for _, want := range []string{"prefers-color-scheme", "lone (one server)", "commit abc", `class="band"`, "<title>redlock: 9,600</title>"} {
 		require.Contains(t, text, want)
 	}
 	require.Nil(t, Picture(&result.Run{Groups: runs[0].Groups[:1]}), "nothing varies")
@@ -112,8 +112,28 @@ func TestThePicture(t *testing.T) {
 func TestDigits(t *testing.T) {
 	for x, want := range map[float64]string{
 		0: "0", 0.0004: "0.000", 0.8567: "0.857", 9.999: "10.00", 43.62: "43.6", 999.7: "1000",
-		1234: "1 230", 123456: "123 000", 1234567: "1 230 000", -43.62: "-43.6",
+		1234: "1,230", 123456: "123,000", 1234567: "1,230,000", -43.62: "-43.6",
 	} {
 		require.Equal(t, want, digits(x))
+	}
+}
+
+// TestScale: what is computed follows from the measured costs, and its assumptions are named.
+func TestScale(t *testing.T) {
+	lines := []result.Line{{Head: &result.Head{}}}
+	for _, c := range []int{64, 512, 4096} {
+		cell := result.Cell{Scenario: "uncontended", Concurrency: c, Nodes: 5, Fault: result.NoFault, KeyLen: usualKeyLen}
+		lines = append(lines, result.Line{Result: &result.Result{Driver: "redlock", Cell: cell,
+			Figures: result.Figures{Pairs: 1, PairsPerSec: float64(c), CPUPerPair: 7, ServerCPU: 35, P50: 100}}})
+	}
+	var out bytes.Buffer
+	summarize(&out, result.Collect(lines))
+	for _, want := range []string{
+		"| goroutines | redlock | 64 | 4096 | 1.00 | 0.00 | 0.00 |\n",
+		"each of 5 servers 7.00 µs",
+		"| 1,000,000 | 10 | 50 | 10 | – |\n| 10,000,000 | 100 | 500 | 100 | – |\n",
+		"a group serves 100,000 locks a second with its servers at 70 % of a core",
+	} {
+		require.Contains(t, out.String(), want)
 	}
 }

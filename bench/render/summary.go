@@ -16,16 +16,16 @@ import (
 )
 
 // usual are the measures of a run that names none.
-var usual = []string{"pairs", "floor", "p50", "p99", "cpu", "allocs", "seconds", "ideal", "p999", "fair", "goroutine", "process", "handoff", "cross", "commands", "orphan"}
+var usual = []string{"pairs", "floor", "p50", "p99", "cpu", "servers", "allocs", "seconds", "ideal", "p999", "fair", "goroutine", "process", "handoff", "cross", "commands", "orphan"}
 
-// Write writes summary.md, and a picture of each run that varies something, to a directory.
+// Write writes README.md, and a picture of each run that varies something, to a directory.
 func Write(dir string, runs []*result.Run) error {
 	if len(runs) == 0 {
 		return nil
 	}
 	var text bytes.Buffer
 	summarize(&text, runs)
-	err := os.WriteFile(filepath.Join(dir, "summary.md"), text.Bytes(), 0o644)
+	err := os.WriteFile(filepath.Join(dir, "README.md"), text.Bytes(), 0o644)
 	for _, run := range runs {
 		if svg := Picture(run); svg != nil {
 			err = errors.Join(err, os.WriteFile(filepath.Join(dir, pictureName(run)), svg, 0o644))
@@ -45,7 +45,7 @@ func summarize(w io.Writer, runs []*result.Run) {
 	if slices.ContainsFunc(runs, func(r *result.Run) bool { return slices.Contains(r.Drivers, yardstick) }) {
 		fmt.Fprintf(w, "The *floor* is %s.\n\n", Yardstick)
 	}
-	fmt.Fprintf(w, "* machine: %s\n* servers: %s, unless a section has others\n* commit %s, %s\n", first.Machine, servers(first.Head), first.Commit, first.Date.Format(time.DateOnly))
+	fmt.Fprintf(w, "* machine: %s\n* servers: %s, unless a section has others\n* commit %s, %s, unless a section has others\n", first.Machine, servers(first.Head), first.Commit, first.Date.Format(time.DateOnly))
 	fmt.Fprintf(w, "* each figure: %s; the drivers took turns\n* in parentheses: the lowest and the highest round\n", method(first.Head))
 	for _, s := range first.Servers {
 		if s.Down != "" {
@@ -56,6 +56,8 @@ func summarize(w io.Writer, runs []*result.Run) {
 	for _, run := range runs {
 		section(w, run, first)
 	}
+	growth(w, runs)
+	scale(w, runs)
 	if all := notes(runs); len(all) > 0 {
 		fmt.Fprintf(w, "## Before you compare\n\n* %s\n", strings.Join(all, "\n* "))
 	}
@@ -63,11 +65,14 @@ func summarize(w io.Writer, runs []*result.Run) {
 
 // section writes the tables of one run.
 func section(w io.Writer, run, first *result.Run) {
-	fmt.Fprintf(w, "## %s\n\n", cmp.Or(run.Title, "Results"))
+	fmt.Fprintf(w, "## %s\n\n", cmp.Or(run.Title, "Side by side"))
 	if run.Args != "" {
 		fmt.Fprintf(w, "`%s`", run.Args)
 		if s := servers(run.Head); s != "" && s != servers(first.Head) {
 			fmt.Fprintf(w, " on %s", s)
+		}
+		if run.Commit != first.Commit || run.Date.Format(time.DateOnly) != first.Date.Format(time.DateOnly) {
+			fmt.Fprintf(w, "; commit %s, %s", run.Commit, run.Date.Format(time.DateOnly))
 		}
 		if method(run.Head) != method(first.Head) && len(run.Groups) > 0 {
 			fmt.Fprintf(w, "; %s", method(run.Head))

@@ -122,6 +122,7 @@ type Figures struct {
 	Max           float64 `json:"max_us"`
 	AllocsPerPair float64 `json:"allocs_per_pair"`
 	CPUPerPair    float64 `json:"client_cpu_us_per_pair"`
+	ServerCPU     float64 `json:"server_cpu_us_per_pair,omitempty"` // of all nodes
 	TriesPerPair  float64 `json:"tries_per_pair"`
 	Errors        float64 `json:"errors"`
 	// Goroutines is all of the process at the end of the window, the harness's included.

@@ -1,0 +1,139 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/redlock-go/redlock/bench/result"
+)
+
+// growth says how the figures of each run grow with the one number in which its cells differ.
+func growth(w io.Writer, runs []*result.Run) {
+	var lines []string
+	for _, run := range runs {
+		for _, groups := range byScenario(run.Groups) {
+			if axis := varied(groups); len(axis) == 1 {
+				lines = append(lines, slopes(run, groups, axis[0])...)
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprint(w, "## How it grows\n\n"+
+		"The slope is the exponent of the line through the measured points, on logarithmic axes: 1 is in proportion, 0 does\n"+
+		"not grow, and 0.3 is twice as much for ten times. Where the points do not lie on a line, the tables above count.\n\n"+
+		"| what grows | driver | from | to | slope of pairs/s | of CPU per pair | of p50 |\n|---|---|---|---|---|---|---|\n"+
+		strings.Join(lines, "\n")+"\n\n")
+}
+
+// slopes are the lines of our drivers.
+func slopes(run *result.Run, groups []*result.Group, axis dimension) (lines []string) {
+	at := make([]float64, len(groups))
+	for i, g := range groups {
+		x, err := strconv.ParseFloat(axis.value(g.Cell), 64)
+		if err != nil || x <= 0 {
+			return nil // a word, such as a fault
+		}
+		at[i] = x
+	}
+	for _, row := range groups[0].Rows {
+		if !ours(row) {
+			continue
+		}
+		line := fmt.Sprintf("| %s%s | %s | %s | %s |", axis.label, unless(run.Section == "", " (%s)", run.Section), row.Driver, axis.value(groups[0].Cell), axis.value(groups[len(groups)-1].Cell))
+		for _, name := range []string{"pairs", "cpu", "p50"} {
+			var x, y []float64
+			for i, g := range groups {
+				if v := named(name).of(&g.Row(row.Driver).Figures); v > 0 {
+					x, y = append(x, math.Log(at[i])), append(y, math.Log(v))
+				}
+			}
+			line += " " + slope(x, y) + " |"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// slope is that of the line with the least squares.
+func slope(x, y []float64) string {
+	if len(x) < 2 {
+		return "–"
+	}
+	n := float64(len(x))
+	var sx, sy, sxx, sxy float64
+	for i := range x {
+		sx, sy, sxx, sxy = sx+x[i], sy+y[i], sxx+x[i]*x[i], sxy+x[i]*y[i]
+	}
+	return fmt.Sprintf("%.2f", math.Round(100*(n*sxy-sx*sy)/(n*sxx-sx*sx))/100+0) // no -0.00
+}
+
+// The assumptions of scale.
+const (
+	scaleCallers = 512
+	busyShare    = 0.7 // of a core that is planned with
+	maxGroups    = 64  // of a client
+)
+
+// scale computes what many locks take from the measured CPU of a pair.
+func scale(w io.Writer, runs []*result.Run) {
+	cost := func(driver string) (f result.Figures, cell result.Cell) {
+		for _, run := range runs {
+			for _, g := range run.Groups {
+				c := g.Cell
+				usual := c.Scenario == "uncontended" && c.Concurrency == scaleCallers && c.RTT == 0 && c.KeyLen == usualKeyLen && c.Procs == 0 && c.Hold == 0
+				if r := g.Row(driver); usual && r.Error == "" && r.ServerCPU > 0 && f.Pairs == 0 {
+					f, cell = r.Figures, c
+				}
+			}
+		}
+		return f, cell
+	}
+	blocking, cell := cost("redlock")
+	submit, _ := cost("redlock-submit")
+	if blocking.Pairs == 0 {
+		return
+	}
+	node := blocking.ServerCPU / float64(cell.Nodes)
+	group := busyShare * 1e6 / node
+	fmt.Fprintf(w, "## What 1, 10 and 100 million locks a second would take\n\n"+
+		"Computed, not measured. A pair, at %d callers, cost the client %s µs of CPU (by `Submit` %s), and each of %d servers %s µs.\n\n"+
+		"| locks a second | groups of %d masters | server processes, a core each | client cores, goroutines | client cores, `Submit` |\n|---|---|---|---|---|\n",
+		scaleCallers, digits(blocking.CPUPerPair), digits(submit.CPUPerPair), cell.Nodes, digits(node), cell.Nodes)
+	for _, rate := range []float64{1e6, 1e7, 1e8} {
+		groups := math.Ceil(rate / group)
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", digits(rate), whole(groups), whole(groups*float64(cell.Nodes)),
+			cores(rate, blocking.CPUPerPair), cores(rate, submit.CPUPerPair))
+	}
+	fmt.Fprintf(w, `
+It assumes:
+
+* keys are spread evenly over the groups, so that a group serves %s locks a second with its servers at %.0f %% of a core;
+* batches of each group are as full as those of %d callers here: with fewer callers a lock costs more;
+* the cores are as fast as those of this machine, where client and servers disturb each other;
+* a network card costs no more than loopback, and carries it; round trips are short enough for the callers at hand;
+* a client has %d groups at most, so more of them are several clients, each for a share of the keys;
+* nobody waits for a lock: a key that many want is served by one holder after another.
+
+`, digits(group), 100*busyShare, scaleCallers, maxGroups)
+}
+
+// cores are those of clients for a rate.
+func cores(rate, cost float64) string {
+	if cost == 0 {
+		return "–"
+	}
+	return whole(math.Ceil(rate * cost / 1e6 / busyShare))
+}
+
+// whole is digits of a count.
+func whole(n float64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%.0f", n)
+	}
+	return digits(n)
+}
