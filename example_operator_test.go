@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
 // A readiness probe does not wait: its context has ended. The error names each node that cannot vote.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
 // startNodes stands for your masters.

@@ -27,14 +27,14 @@ import (
 	"net"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/engine"
-	"github.com/redlock-go/redlock/internal/fleet"
-	"github.com/redlock-go/redlock/internal/group"
-	"github.com/redlock-go/redlock/internal/knobs"
-	"github.com/redlock-go/redlock/internal/metrics"
-	"github.com/redlock-go/redlock/internal/router"
-	"github.com/redlock-go/redlock/internal/texts"
-	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/base/metrics"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/client/group"
+	"github.com/redlock-go/redlock/internal/client/router"
+	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
 )
 

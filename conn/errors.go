@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/redlock-go/redlock/internal/refusal"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
 )
 
 var (

@@ -25,7 +25,7 @@ import (
 	"github.com/redlock-go/redlock/bench/child"
 	"github.com/redlock-go/redlock/bench/fencing/account"
 	"github.com/redlock-go/redlock/bench/fencing/database"
-	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
 // maxTTL is the longest TTL of the fleet. It is short, since the first start waits for it.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/bench/child"
 	"github.com/redlock-go/redlock/bench/fencing/database"
-	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
 func TestMain(m *testing.M) {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/result"
-	"github.com/redlock-go/redlock/internal/command"
-	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
 // cell is a cell on embedded masters, with keys of a fixed form.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/bench/harness"
-	"github.com/redlock-go/redlock/internal/command"
-	"github.com/redlock-go/redlock/internal/token"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/redlock-go/redlock/bench/harness"
-	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
 const (

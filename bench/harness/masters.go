@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/redlock-go/redlock/bench/child"
-	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
 // mastersEnv makes a copy of this binary the masters; its value is their number.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/bench/result"
-	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
 // embedded is the kind of server that needs none installed.

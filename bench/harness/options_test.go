@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/bench/render"
-	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
 var testProgram = Program{

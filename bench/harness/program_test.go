@@ -18,9 +18,9 @@ import (
 	"github.com/redlock-go/redlock/bench/proxy"
 	"github.com/redlock-go/redlock/bench/render"
 	"github.com/redlock-go/redlock/bench/result"
-	"github.com/redlock-go/redlock/internal/fakeredis"
-	"github.com/redlock-go/redlock/internal/realredis"
-	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/bench/child"
 	"github.com/redlock-go/redlock/bench/proxy"
 	"github.com/redlock-go/redlock/bench/result"
-	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
 // victim is the node that has the faults.

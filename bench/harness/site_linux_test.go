@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/bench/result"
-	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
 // answers waits until a node does: on a machine that is busy enough a moment is

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
 // Suite is sections that are measured in one run.

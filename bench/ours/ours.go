@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/harness"
-	"github.com/redlock-go/redlock/internal/knobs"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 )
 
 // Driver runs redlock.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/result"
-	"github.com/redlock-go/redlock/internal/fakeredis"
-	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // contenders are the drivers of the processes that tests start.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 func TestMain(m *testing.M) {

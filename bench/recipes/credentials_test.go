@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
 // TestPasswordFile: a node that has the new password already is reached as soon as the file has it.

@@ -19,7 +19,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/redlock-go/redlock/internal/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
 // Masters are independent masters, numbered from 0. They are safe for concurrent use.

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/bench/harness"
-	"github.com/redlock-go/redlock/internal/command"
+	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
 // AutoPipeline is a Redlock written by hand on go-redis, as experts in that

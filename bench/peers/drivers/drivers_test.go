@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/bench/floor"
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/ours"
-	"github.com/redlock-go/redlock/internal/realredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
 // patience is for what should take no time on a machine with some to spare.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/test/embedded"
 )
 
 const aboutDemo = `

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redlock-go/redlock/internal/frontend"
+	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
 const aboutFence = `

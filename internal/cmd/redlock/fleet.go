@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/frontend"
+	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
 // fleet is the masters, and what they are while they change, as settings.

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/fakeredis"
-	"github.com/redlock-go/redlock/internal/testkit"
-	"github.com/redlock-go/redlock/internal/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
 // TestMain: a worker of the demo, and a program that run starts, are this binary.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/frontend"
+	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
 // serveMetrics shows the counts of a front end and its client at /metrics, and the page for operators

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/embedded"
-	"github.com/redlock-go/redlock/internal/frontend"
+	"github.com/redlock-go/redlock/internal/server/frontend"
+	"github.com/redlock-go/redlock/internal/test/embedded"
 )
 
 // TestMetrics: one page has the counts of the client and those of the front end.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/realredis"
-	"github.com/redlock-go/redlock/internal/testkit"
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // procedure is a chapter of conn/OPERATORS.md whose commands are typed, in their order, with real servers in place of the

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/frontend"
+	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
 // The page looks at the client every sampleEvery, and shows its last maxSamples and maxTroubles.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/test/embedded"
 )
 
 // TestPage: an operator sees which node is down and why, what is held, how fast, and the last errors with

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/embedded"
-	"github.com/redlock-go/redlock/internal/frontend"
-	"github.com/redlock-go/redlock/internal/session"
+	"github.com/redlock-go/redlock/internal/server/frontend"
+	"github.com/redlock-go/redlock/internal/server/session"
+	"github.com/redlock-go/redlock/internal/test/embedded"
 )
 
 const aboutServe = `

@@ -1,0 +1,297 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// batches is what the batches share. The driver lock protects it.
+type batches struct {
+	ledger
+	window  window
+	hints   hints
+	repairs repairs
+	fence   *command.Fence // what fenced acquires and extends need, or nil
+	reader  command.Reader
+	script  command.Answers
+	free    []*batch
+	kept    int // bytes of their buffers
+}
+
+// batch is the operations of one write, in wire order, and their votes. It
+// outlives its operations: an operation leaves when it is decided, the batch
+// stays until the last node has answered.
+type batch struct {
+	votes
+	batches *batches
+	groups  []group // of rounds
+	first   wire
+	others  []*wire // where the nodes want several forms; more than are in use
+	owed    int     // wires and errands in use that a node has yet to answer
+
+	done   quorum.Set    // nodes that have answered all of it or failed
+	gone   quorum.Set    // nodes that have failed, also before they are done
+	open   []uint16      // by node: its wire and errands that have not ended
+	passed bool          // it has left the window
+	listed bool          // in rounds.inFlight, where a batch that is used again may still be
+	latest time.Duration // when the time of its last round is up
+}
+
+// group is rounds of one kind that follow each other and may be merged.
+type group struct {
+	kind         Kind
+	first, count int
+}
+
+// write encodes the commands, once in each form, and links the wires to
+// the list that goes to the fleet.
+func (b *batch) write(operands []command.Operand, forms []fleet.Form) {
+	var f fleet.Form // for when no node is up
+	if len(forms) > 0 {
+		f = forms[0]
+	}
+	last := &b.first
+	last.write(b.groups, operands, f)
+	for i := 1; i < len(forms); i++ {
+		if i > len(b.others) {
+			b.others = append(b.others, newWire(b))
+		}
+		w := b.others[i-1]
+		w.write(b.groups, operands, forms[i])
+		last.Next, last = &w.Batch, w
+	}
+	last.Next = nil
+	b.owed = max(1, len(forms))
+}
+
+// pass lets the batch leave the in-flight window, if it is time. This is the only
+// place where it does.
+//
+// It leaves when a quorum of nodes is done with it, or when all its rounds are
+// decided. But a batch that fails at once on nodes that are down must not make
+// room for the next at once: the others would be sent more than they can answer,
+// and be cut off for it. So one of them must have replied, which it does in order,
+// or time must be up.
+func (b *batch) pass() {
+	switch {
+	case b.passed:
+	case b.done == b.nodes.quorum.Nodes(), b.replied && (b.undecided == 0 || b.nodes.quorum.IsQuorum(b.done)):
+		b.leave()
+	}
+}
+
+// ended counts a wire or an errand of one node as answered or failed. A node is done
+// with the batch when all have ended.
+func (b *batch) ended(node int) {
+	if b.open[node]--; b.open[node] == 0 {
+		b.done.Add(node)
+	}
+}
+
+func (b *batch) leave() {
+	b.passed = true
+	b.batches.window.leave(&b.stay, b.nodes.clock.Now(), b.nodes.quorum.IsQuorum(b.done&^b.gone))
+}
+
+// expire fails the nodes that have not answered a round in time.
+func (b *batch) expire(now time.Duration, underWay int64) {
+	b.votes.expire(now, underWay)
+	if b.pass(); !b.passed && b.undecided == 0 && now >= b.latest {
+		b.leave()
+	}
+}
+
+// wire is the commands of a batch in one form, and which rounds each reply
+// answers. Rounds have the same order in all forms. An errand is a wire for
+// one node alone.
+type wire struct {
+	fleet.Batch
+	batch  *batch
+	spans  []span
+	errand bool
+	loads  bool // it begins with SCRIPT LOAD, which has the first reply
+}
+
+// span is the rounds that one reply answers, and the command's place in Buf.
+type span struct {
+	kind         Kind
+	first, count int
+	from, to     int
+}
+
+// anyScript reports whether any node is asked to release by script.
+func anyScript(forms []fleet.Form) bool {
+	return slices.ContainsFunc(forms, func(f fleet.Form) bool { return command.Form(f).IsScript(Release) })
+}
+
+func newWire(b *batch) *wire {
+	w := &wire{batch: b}
+	w.Owner = w
+	return w
+}
+
+// write encodes the groups of the batch.
+func (w *wire) write(groups []group, operands []command.Operand, f fleet.Form) {
+	w.Buf, w.spans, w.Form = w.Buf[:0], w.spans[:0], f
+	for _, g := range groups {
+		w.append(g.kind, g.first, operands[g.first:g.first+g.count], command.MaxKeys)
+	}
+	w.Replies = len(w.spans)
+}
+
+// append writes commands for the rounds from first on, of which a script call takes
+// at most merge.
+func (w *wire) append(kind Kind, first int, operands []command.Operand, merge int) {
+	for len(operands) > 0 {
+		n := command.Merge(kind, w.form(), operands, merge)
+		from := len(w.Buf)
+		w.Buf = command.Append(w.Buf, kind, w.form(), operands[:n], w.batch.batches.fence)
+		w.spans = append(w.spans, span{kind: kind, first: first, count: n, from: from, to: len(w.Buf)})
+		first, operands = first+n, operands[n:]
+	}
+}
+
+func (w *wire) form() command.Form { return command.Form(w.Form) }
+
+// An errand is commands for one node alone: the repeat of a command that the node has
+// refused. Its replies vote in the rounds of a batch, as those of the
+// batch's own wires do.
+//
+// An errand reaches the node after later batches. A release acts on its own attempt's token alone, and
+// an extend shortens nothing, so both are harmless. An acquire, which is one of package fencing, is not
+// repeated when its attempt is over: its release may have been sent, and would come first.
+
+// again sends the rounds of a refused command once more, by script calls of at most
+// merge keys, with the script in front where the node may not know it.
+func (w *wire) again(node int, s *span, merge int, load bool) {
+	b := w.batch
+	operands := b.batches.reader.Read(s.kind, w.Buf[s.from:s.to])
+	var errand *wire
+	for i := 0; i < len(operands); {
+		first := i
+		for i < len(operands) && !b.isOver(s.first+i) {
+			i++
+		}
+		if i > first {
+			if errand == nil {
+				errand = b.newErrand(node, s.kind, load)
+			}
+			errand.append(s.kind, s.first+first, operands[first:i], merge)
+		}
+		for ; i < len(operands) && b.isOver(s.first+i); i++ {
+			b.rounds[s.first+i].absent.Add(node)
+			b.refused(node, s.first+i, errOvertaken)
+		}
+	}
+	if errand != nil {
+		errand.sendTo(node)
+	}
+}
+
+// newErrand is an errand in rounds of b, by script calls.
+func (b *batch) newErrand(node int, kind Kind, load bool) *wire {
+	w := newWire(b)
+	if f := b.nodes.Node(node).Form; command.Form(f).IsFenced(kind) {
+		w.Form = f
+	}
+	w.errand, w.loads = true, load
+	if load {
+		w.Buf = command.AppendLoad(w.Buf, kind, w.form())
+	}
+	return w
+}
+
+func (w *wire) sendTo(node int) {
+	if w.Replies = len(w.spans); w.loads {
+		w.Replies++
+	}
+	w.batch.owed++
+	w.batch.open[node]++
+	w.batch.nodes.SendTo(node, &w.Batch)
+}
+
+const (
+	keepBuffers = 2 << 20 // bytes of buffers kept for batches to come
+
+	slabBytes  = 512 // of commands, in each batch of a slab
+	slabRounds = 4   // in each
+)
+
+// slab is how many batches are made at once. Tests that count them set it to 1.
+var slab = 32
+
+// batch returns an empty one.
+func (l *batches) batch() *batch {
+	if n := len(l.free); n > 0 {
+		b := l.free[n-1]
+		l.free = l.free[:n-1]
+		l.kept -= b.size()
+		b.reset()
+		return b
+	}
+	l.makeBatches()
+	return l.batch()
+}
+
+// makeBatches adds to the free batches, a slab at a time. A batch is in use until the
+// slowest node has answered, and with little load it carries one operation. If batches
+// were made one by one, each new peak of that node's delay would show as allocations.
+func (l *batches) makeBatches() {
+	batches := make([]batch, slab)
+	bytes := make([]byte, slab*slabBytes)
+	rounds := make([]round, slab*slabRounds)
+	groups := make([]group, slab*slabRounds)
+	spans := make([]span, slab*slabRounds)
+	causes := make([]error, slab*l.nodes.n)
+	open := make([]uint16, slab*l.nodes.n)
+	for i := range batches {
+		b := &batches[i]
+		b.batches, b.ledger = l, &l.ledger
+		b.first.batch, b.first.Owner = b, &b.first
+		b.first.Buf = bytes[i*slabBytes : i*slabBytes : (i+1)*slabBytes]
+		b.first.spans = spans[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
+		b.rounds = rounds[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
+		b.groups = groups[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
+		b.cause = causes[i*l.nodes.n : (i+1)*l.nodes.n : (i+1)*l.nodes.n]
+		b.open = open[i*l.nodes.n : (i+1)*l.nodes.n : (i+1)*l.nodes.n]
+		l.keep(b)
+	}
+}
+
+func (l *batches) keep(b *batch) {
+	l.kept += b.size()
+	l.free = append(l.free, b)
+}
+
+// recycle takes back a batch that every node has answered, or failed.
+func (l *batches) recycle(b *batch) {
+	l.nodes.answered()
+	if l.kept+b.size() > keepBuffers {
+		return
+	}
+	// Rounds and causes stay: operations decided in this sweep still read them.
+	l.keep(b)
+}
+
+// size is the bytes of its buffers.
+func (b *batch) size() int {
+	n := cap(b.first.Buf)
+	for _, w := range b.others {
+		n += cap(w.Buf)
+	}
+	return n
+}
+
+// reset empties a batch for its next use.
+func (b *batch) reset() {
+	b.votes.reset()
+	b.groups = b.groups[:0]
+	for node := range b.open {
+		b.open[node] = 1
+	}
+	b.done, b.gone, b.passed = 0, 0, false
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/command"
+)
+
+// Call is an operation that its caller waits for.
+type Call struct {
+	Op
+	Proposal fencing.Proposal // of a caller of fenced acquires
+	Values   []Value          // of a kind that reads: what nodes have answered, in that order
+
+	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
+	over  bool            // the context's end has ended the call
+	done  chan struct{}   // holds one
+	along int64           // how many calls were sent along with it
+}
+
+// Complete implements Completion. The driver calls it, for it is no user code.
+func (c *Call) Complete(*Op) { c.done <- struct{}{} }
+
+// Watch makes the end of ctx end the calls that follow. The context is user code, so
+// only the caller's goroutine calls it. The driver knows its Done channel, which
+// cannot block or panic.
+func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
+
+// Ended is nil for a call that has a result, and else the error of ctx, which has ended it.
+func (c *Call) Ended(ctx context.Context) error {
+	if !c.over {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.Canceled // its Done channel is closed, so it has ended
+}
+
+// AwaitAll waits for the results of calls that Begin has queued.
+func AwaitAll(ctx context.Context, calls []*Call) error {
+	last := calls[0]
+	for _, c := range calls {
+		if <-c.done; c.over {
+			last = c
+		}
+	}
+	return last.Ended(ctx)
+}
+
+// Over reports whether the end of the context has ended the call, which has no result
+// then.
+func (c *Call) Over() bool { return c.over }
+
+// IsClosed reports whether a Done channel is closed. It runs no user code.
+func IsClosed(done <-chan struct{}) bool {
+	select {
+	case <-done: // never, where it is nil
+		return true
+	default:
+		return false
+	}
+}
+
+// Value is what a node has answered about a key.
+type Value struct {
+	Node int
+	command.Value
+}

@@ -1,0 +1,285 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/wire/token"
+)
+
+// call is Call with arguments that are in order.
+func (e *Engine) call(kind Kind, key string, ttl time.Duration) *Call {
+	c, err := e.Call(kind, key, ttl)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// TestAloneReadsItsOwnReplies: a caller that is alone needs no reader.
+func TestAloneReadsItsOwnReplies(t *testing.T) {
+	p := newScripted(t, 3)
+	p.onSweep = func() {
+		for node := range 3 {
+			p.reply(p.last(), node, ok)
+		}
+	}
+	c := p.engine.call(Acquire, "key", time.Second)
+	require.NoError(t, p.engine.do(context.Background(), c))
+	require.NoError(t, c.Err)
+	require.Zero(t, p.armed)
+	p.engine.Free(c)
+	p.idle()
+}
+
+// TestAloneLeavesNothingWaiting: what is submitted while a caller reads alone is
+// sent when it is done, and the reader is armed for it.
+func TestAloneLeavesNothingWaiting(t *testing.T) {
+	p := newScripted(t, 1)
+	var other *countedOp
+	p.onSweep = func() {
+		if other == nil {
+			other = p.submit(Release, "other")
+			p.reply(p.sent[0], 0, ok)
+		}
+	}
+	c := p.engine.call(Acquire, "key", time.Second)
+	require.NoError(t, p.engine.do(context.Background(), c))
+	require.Len(t, p.sent, 2)
+	require.Equal(t, 1, p.armed)
+	require.True(t, p.engine.armed)
+	p.turn(func() { p.reply(p.sent[1], 0, one) })
+	require.Equal(t, 1, other.times)
+	p.idle()
+}
+
+// TestAloneEnds: a caller that gets no reply gives the driver lock up in time, with the
+// reader armed.
+func TestAloneEnds(t *testing.T) {
+	p := newScripted(t, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	sweeps := 0
+	p.onSweep = func() {
+		p.clock.Advance(aloneFor / 4)
+		if sweeps++; sweeps == 6 {
+			t.Error("it does not end")
+		}
+	}
+	c := p.engine.call(Acquire, "key", time.Second)
+	require.NoError(t, p.engine.enqueue(&c.Op))
+	c.ended = ctx.Done()
+	p.engine.drive(c)
+	require.Equal(t, 4, sweeps)
+	require.Equal(t, 1, p.armed)
+
+	cancel()
+	p.tick(0)
+	<-c.done
+	require.True(t, c.over)
+	sweeps = 0
+	p.turn(func() { p.reply(p.sent[0], 0, ok) })
+	p.turn(func() { p.reply(p.sent[1], 0, one) })
+	d := p.engine.call(Release, "key", 0)
+	require.NoError(t, p.engine.enqueue(&d.Op))
+	d.ended = ctx.Done()
+	p.engine.drive(d)
+	require.Zero(t, sweeps, "its context had ended")
+}
+
+// TestAloneInTheClient: a caller keeps its processor while it waits only where the other groups of
+// the client do not need it.
+func TestAloneInTheClient(t *testing.T) {
+	for others := range 4 {
+		p, other := newScripted(t, 1), newScripted(t, 1)
+		peers := &Peers{procs: 2}
+		for _, e := range []*Engine{p.engine, other.engine} {
+			e.peers = peers
+			peers.add(&e.queue.depth)
+		}
+		for range others {
+			require.NoError(t, other.engine.enqueue(&other.engine.call(Acquire, "key", time.Second).Op))
+		}
+		sweeps := 0
+		p.onSweep = func() {
+			sweeps++
+			p.clock.Advance(aloneFor)
+		}
+		c := p.engine.call(Acquire, "key", time.Second)
+		require.NoError(t, p.engine.enqueue(&c.Op))
+		p.engine.drive(c)
+		require.Equal(t, others < 2, sweeps > 0, others)
+	}
+}
+
+// TestCallbacksReadTheirOwnReplies: where no other caller waits, the goroutine of callbacks needs no
+// reader for what they have submitted, and calls the next as soon as it has read the reply.
+func TestCallbacksReadTheirOwnReplies(t *testing.T) {
+	for _, others := range []int{0, 1} {
+		p := newScripted(t, 1)
+		sweeps := 0
+		first := p.submit(Acquire, "key")
+		var second *countedOp
+		first.then = func() {
+			second = p.submit(Release, "key")
+			for range others {
+				require.NoError(t, p.engine.enqueue(&p.engine.call(Acquire, "other", time.Second).Op))
+			}
+			p.onSweep = func() {
+				sweeps++
+				p.clock.Advance(aloneFor / 4)
+				if sweeps == 2 {
+					p.reply(p.last(), 0, one)
+				}
+			}
+		}
+		p.turn(func() { p.reply(p.sent[0], 0, ok) })
+		require.Len(t, p.sent, 2)
+		if others > 0 {
+			require.Zero(t, sweeps, "another caller would wait for it")
+			require.Equal(t, 2, p.armed)
+			continue
+		}
+		require.Equal(t, 1, second.times)
+		require.Equal(t, 2, sweeps, "a callback has to wait")
+		require.Equal(t, 1, p.armed, "the reader is woken for it")
+		p.idle()
+	}
+}
+
+// TestReleaseIsSentWithoutACaller: a release whose context has ended is sent
+// all the same, also if it had to wait for the in-flight window.
+func TestReleaseIsSentWithoutACaller(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	p := newScripted(t, 1)
+	// begin is Do without its wait.
+	begin := func(kind Kind) *Call {
+		c := p.engine.call(kind, "mine", time.Second)
+		c.ended = ended.Done()
+		require.NoError(t, p.engine.enqueue(&c.Op))
+		p.engine.drive(c)
+		return c
+	}
+	p.submit(Acquire, "out")
+	c := begin(Release)
+	p.submit(Acquire, "mine") // after it
+	p.tick(0)
+	<-c.done
+	require.True(t, c.over)
+	p.turn(func() { p.reply(p.sent[0], 0, ok) })
+	require.Len(t, p.sent, 2)
+	require.Regexp(t, "(?s)EVALSHA.*mine.*SET.*mine", p.sent[1].bytes, "it has lost its place")
+	c = begin(Release)
+	p.turn(func() { p.reply(p.sent[1], 0, one, ok) })
+	require.Len(t, p.sent, 3)
+	p.tick(0) // it has been sent
+	<-c.done
+	require.True(t, c.over)
+	p.turn(func() { p.reply(p.sent[2], 0, one) })
+	require.Len(t, p.sent, 3, "it was sent twice")
+	p.idle()
+
+	p.submit(Acquire, "out")
+	for _, kind := range []Kind{Acquire, Extend} { // they are wanted no more
+		c := begin(kind)
+		p.tick(0)
+		<-c.done
+		require.True(t, c.over)
+	}
+	p.turn(func() { p.reply(p.last(), 0, ok) })
+	require.Len(t, p.sent, 4)
+	p.idle()
+}
+
+// do is Watch and Do.
+func (e *Engine) do(ctx context.Context, c *Call) error {
+	c.Watch(ctx)
+	return e.Do(ctx, c)
+}
+
+// TestScanIsBounded: a tick looks at so many waiting calls and no more, for submitters
+// wait for it. The next tick goes on from there.
+func TestScanIsBounded(t *testing.T) {
+	p := newScripted(t, 1)
+	p.engine.queue.limit = 2 * scanWaiting
+	p.submit(Release, "the batch that is out")
+	ended := make(chan struct{})
+	close(ended)
+	for i := range 2 * scanWaiting {
+		c := p.engine.call(Acquire, "key", time.Hour)
+		c.ended = ended
+		require.NoError(t, p.engine.enqueue(&c.Op), i)
+	}
+	for tick := range 2 {
+		p.tick(0)
+		require.EqualValues(t, (1-tick)*scanWaiting, p.engine.queue.size.Load())
+	}
+}
+
+// TestTickFollowsTheTimeout: it is a quarter of it, in bounds.
+func TestTickFollowsTheTimeout(t *testing.T) {
+	for timeout, tick := range map[time.Duration]time.Duration{
+		time.Millisecond: minTick, 8 * time.Millisecond: 2 * time.Millisecond, time.Hour: maxTick,
+	} {
+		p := newScripted(t, 1)
+		p.engine.timeout = timeout
+		p.submit(Release, "key")
+		require.Equal(t, tick, p.engine.tick())
+	}
+}
+
+// TestCallsTogether: operations that are one are queued together, and read what the nodes have.
+// Where one key is refused, the others are given back.
+func TestCallsTogether(t *testing.T) {
+	e := newServed(t, 3, false)
+	for _, server := range e.servers {
+		server.LoadScripts() // a release that is repeated would come after the next acquire
+	}
+	ctx, lock := context.Background(), 1
+	all := func(kind Kind, keys ...string) (calls []*Call, err error) {
+		for _, key := range keys {
+			c := e.call(kind, key, time.Minute)
+			c.Token, c.Part = tokenOf(lock), true
+			c.Watch(ctx)
+			calls = append(calls, c)
+		}
+		require.NoError(t, e.DoAll(ctx, calls))
+		for _, c := range calls {
+			err = Joint(err, c.Err)
+		}
+		return calls, err
+	}
+	calls, err := all(Acquire, "a", "b")
+	require.NoError(t, err)
+	for _, c := range calls {
+		require.True(t, c.Until > 0 && !c.Over())
+	}
+	_, err = all(Extend, "a", "none", "b")
+	require.Equal(t, ErrNotHeld, err)
+
+	read, err := all(ReadValue, "a")
+	require.NoError(t, err)
+	require.Len(t, read[0].Values, 3)
+	for _, v := range read[0].Values {
+		require.Equal(t, tokenOf(1), token.Token([]byte(v.Text)))
+	}
+	read, err = all(ReadTTL, "a")
+	require.NoError(t, err)
+	require.LessOrEqual(t, read[0].Values[2].Int, time.Minute.Milliseconds())
+
+	lock = 2
+	calls, err = all(Acquire, "b", "c")
+	require.Equal(t, ErrTaken, err)
+	e.Forgo(&calls[1].Op, err) // "c" is free again
+	lock = 3
+	_, err = all(Acquire, "c")
+	require.NoError(t, err)
+	own := e.call(Release, "a", 0)
+	own.Token = tokenOf(1)
+	require.NoError(t, e.Leave(own))
+	e.Close(time.Minute)
+	require.Equal(t, 6, e.keys(), "\"b\" and \"c\"")
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Config configures an [Engine].
+type Config struct {
+	Clock      clock.Clock
+	Quorum     *quorum.Config // of the fleet's nodes; nil is a majority of all
+	MaxWaiting int            // operations that may wait to be sent
+	// MaxInFlight is the replies that a node may owe beside those of queries; 0 is no
+	// bound. The window takes half of it: a node that keeps up is not cut off by a burst.
+	MaxInFlight int
+	MaxTTL      time.Duration // of any operation; 0 is the limit MaxTTL
+	Timeout     time.Duration // for the nodes to answer; 0 means it follows from the TTL
+	// OnVote is called for every vote, as callbacks are; it may be nil. err is set where
+	// the vote failed.
+	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
+	// Observer learns what the driver comes to know beside results; it may be nil.
+	Observer Observer
+	// Fence is what fenced acquires and extends need, or nil. The driver lock protects it.
+	Fence *command.Fence
+	// OnPanic is called for a callback that has panicked; it may be nil.
+	OnPanic func(v any, stack []byte)
+	Peers   *Peers // the engines of the client; nil: there is one
+}
+
+// limits is what the arguments of an engine's operations are checked by.
+type limits struct {
+	timeout  time.Duration // for the nodes to answer; 0: it follows from the TTL
+	maxTTL   time.Duration
+	reserved string // key, or ""
+}
+
+// check refuses wrong arguments, rounds the TTL down to whole milliseconds
+// and sets the timeout. It runs once for each operation: Submit begins with it, and
+// so does Call.
+func (l *limits) check(op *Op) error {
+	switch {
+	case !op.Kind.IsValid():
+		return WrongArgument("operation has kind %d, want 1 to %d", op.Kind, Release)
+	case op.Done == nil:
+		return WrongArgument("operation has no Done")
+	case len(op.Key) == 0:
+		return WrongArgument("key is empty, 1 to %d bytes are allowed", MaxKey)
+	case len(op.Key) > MaxKey:
+		return WrongArgument("key has %d bytes, at most %d are allowed", len(op.Key), MaxKey)
+	case string(op.Key) == l.reserved:
+		return WrongArgument("key is reserved: the nodes keep the fencing tokens there")
+	}
+	op.Timeout = l.timeout
+	if !op.Kind.HasTTL() {
+		op.TTL = 0
+		if op.Timeout == 0 {
+			op.Timeout = maxTimeout
+		}
+		return nil
+	}
+	given := op.TTL
+	op.TTL = given.Truncate(time.Millisecond)
+	if op.TTL < MinTTL || op.TTL > l.maxTTL {
+		return l.wrongTTL(given)
+	}
+	if op.Timeout == 0 {
+		op.Timeout = min(op.TTL/20, maxTimeout)
+	}
+	return nil
+}
+
+// wrongTTL names the TTL as it was given, before it was rounded.
+func (l *limits) wrongTTL(given time.Duration) error {
+	limit := ""
+	if l.maxTTL < MaxTTL {
+		limit = " (MaxTTL)"
+	}
+	return WrongArgument("ttl is %v, from %v to %v%s are allowed", given, MinTTL, l.maxTTL, limit)
+}

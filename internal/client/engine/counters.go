@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/redlock-go/redlock/internal/base/metrics"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Votes is one node's votes, by [quorum.Outcome].
+type Votes [quorum.Failed + 1]uint64
+
+// ending is a field of metrics.Results.
+type ending uint8
+
+const (
+	won ending = iota
+	denied
+	noQuorum
+	expired
+	cancelled
+	refused
+	endings
+)
+
+// endingOf is the ending for an operation's error. Errors that are not the engine's
+// are those of contexts.
+func endingOf(err error) ending {
+	switch err {
+	case nil:
+		return won
+	case ErrTaken, ErrSplit, ErrNotHeld:
+		return denied
+	case ErrNoQuorum:
+		return noQuorum
+	case ErrExpired:
+		return expired
+	case ErrBusy, ErrClosed:
+		return refused
+	}
+	return cancelled
+}
+
+// counters are the counts that Stats copies. They belong to the driver and are plain.
+// aside is atomic: goroutines that do not drive count there, which is rare.
+type counters struct {
+	ended      [command.Kinds][endings]uint64
+	aside      [command.Kinds][endings]atomic.Uint64
+	votes      [quorum.MaxNodes]Votes
+	times      metrics.Histogram
+	cleanups   uint64
+	batches    uint64
+	operations uint64
+}
+
+// send counts a batch.
+func (c *counters) send(operations int) {
+	c.batches++
+	c.operations += uint64(operations)
+}
+
+func (c *counters) addTo(r *metrics.Results, kind Kind) {
+	for e, field := range []*uint64{won: &r.Won, denied: &r.Denied, noQuorum: &r.NoQuorum, expired: &r.Expired, cancelled: &r.Cancelled, refused: &r.Refused} {
+		*field += c.ended[kind][e] + c.aside[kind][e].Load()
+	}
+}
+
+// count counts an operation that has ended. The driver lock is held.
+func (c *counters) count(op *Op, how ending) {
+	if !op.Part {
+		c.ended[op.Kind][how]++
+	}
+}
+
+// Note counts an operation that ended with err before it was submitted, or one of several
+// parts.
+func (c *counters) Note(kind Kind, err error) { c.aside[kind][endingOf(err)].Add(1) }
+
+// noteOp is count without the driver lock.
+func (c *counters) noteOp(op *Op, err error) {
+	if !op.Part {
+		c.Note(op.Kind, err)
+	}
+}
+
+// correct counts an operation that was counted as won as ended with err.
+func (c *counters) correct(op *Op, err error) {
+	if !op.Part {
+		c.Note(op.Kind, err)
+		c.aside[op.Kind][won].Add(^uint64(0)) // one less
+	}
+}
+
+// addCounts adds all counts to those of other engines.
+func addCounts[N any](c *counters, s *metrics.Stats[N]) {
+	c.addTo(&s.Acquire, Acquire)
+	c.addTo(&s.Extend, Extend)
+	c.addTo(&s.Release, Release)
+	(*metrics.Histogram)(&s.AcquireTimes).Merge(c.times)
+	s.Cleanups += c.cleanups
+	s.Batches += c.batches
+	s.Operations += c.operations
+}

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+)
+
+// Call returns a Call to be used with Do, as often as its user likes, and then
+// given to Free; or an error if an argument is wrong. Do does not check them again.
+// The engine reads the key where it is and never writes to it.
+func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
+	c, _ := e.calls.Get().(*Call)
+	if c == nil {
+		c = &Call{done: make(chan struct{}, 1)}
+		c.Done = c
+	}
+	c.Absent, c.Tail, c.Part, c.Before, c.Repairer = 0, "", false, 0, nil
+	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
+	c.Values = c.Values[:0]
+	c.Kind, c.TTL = kind, ttl
+	c.SetKey(key)
+	if err := e.check(&c.Op); err != nil {
+		e.Free(c)
+		return nil, err
+	}
+	return c, nil
+}
+
+// Free takes a Call back.
+func (e *Engine) Free(c *Call) {
+	c.Key, c.ended, c.over = nil, nil, false
+	clear(c.Values)
+	e.calls.Put(c)
+}
+
+// Do submits a call and waits for its result. An error is ErrBusy, but not of a release
+// (HasRoom), ErrClosed or that of ctx, which was given to Watch. After an error of ctx the
+// release of an acquire is under way, an extend may or may not take effect, and a release is
+// sent. The result of the operation itself is in the Call.
+//
+// Do waits on one channel only. To wait for the context as well would mean a
+// select, which takes the locks of both channels twice for every operation, and
+// the context's is often shared. So the watchdog looks at the Done channels of
+// the calls that are under way at each of its ticks, maxTick apart at most.
+func (e *Engine) Do(ctx context.Context, c *Call) error { return e.DoWith(ctx, c, nil) }
+
+func urgencyOf(c *Call) urgency {
+	if c.Kind == Release {
+		return unbounded // its caller has asked for room before
+	}
+	return bounded
+}
+
+// HasRoom reports whether n more operations may wait. The caller of a release asks before it
+// ends anything of its lock; the release is then queued in any case, so that a
+// release that is refused has changed nothing. Beyond Config.MaxWaiting there are at most as
+// many releases as callers ask for at once.
+func (e *Engine) HasRoom(n int) bool {
+	return e.nodes.closing.Load() || int(e.queue.size.Load())+n <= e.queue.limit
+}
+
+// AwaitAlong waits for the end of a call that DoWith was given to send along.
+func (e *Engine) AwaitAlong(along *Call) { <-along.done }
+
+// DoWith is Do for c, with another call sent along after it. The other call ends once in every
+// case. Its caller waits for that with AwaitAlong, and gets the same error as c if neither
+// was sent.
+func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
+	c.over, c.along = false, 0
+	var l list
+	l.push(&c.Op)
+	urgency := urgencyOf(c)
+	if along != nil {
+		c.along, along.over, urgency = 1, false, bounded
+		l.push(&along.Op)
+	}
+	now := e.nodes.clock.Now()
+	if err := e.enqueueAll(l, now, urgency); err != nil {
+		if along != nil {
+			along.done <- struct{}{}
+		}
+		return err
+	}
+	e.submitted(c.Kind, now, c)
+	<-c.done
+	return c.Ended(ctx)
+}
+
+// DoAll is Do for several calls of a kind, which are queued together: all of them or, with
+// ErrBusy or ErrClosed, none.
+func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
+	if err := e.Begin(calls); err != nil {
+		return err
+	}
+	return AwaitAll(ctx, calls)
+}
+
+// Begin is DoAll up to where that waits. Without an error AwaitAll follows.
+func (e *Engine) Begin(calls []*Call) error {
+	var l list
+	for _, c := range calls {
+		c.over = false
+		l.push(&c.Op)
+	}
+	now := e.nodes.clock.Now()
+	if err := e.enqueueAll(l, now, urgencyOf(calls[0])); err != nil {
+		return err
+	}
+	e.submittedNow(calls[0].Kind, now, nil)
+	return nil
+}

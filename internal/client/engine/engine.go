@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/metrics"
+)
+
+// Engine carries operations to the nodes of one client. Its driver sends and reads, its rounds have the
+// votes, and its counters what has happened.
+type Engine struct {
+	limits
+	driver
+	calls sync.Pool // of *Call
+}
+
+// New makes an engine; [Engine.Start] gives it its nodes.
+func New(cfg Config) *Engine {
+	e := new(Engine)
+	e.timeout = min(cfg.Timeout, MaxTTL) // more would overflow when an instant is added
+	e.maxTTL = cmp.Or(cfg.MaxTTL, MaxTTL)
+	if cfg.Fence != nil {
+		e.reserved = cfg.Fence.Set
+	}
+	e.init(&cfg)
+	e.peers.add(&e.queue.depth)
+	return e
+}
+
+// Start begins the work on a fleet that was made with this engine's DriverLock.
+func (e *Engine) Start(fleet Fleet) {
+	e.lock.Lock()
+	e.nodes.start(fleet)
+	e.unlock(false)
+	e.routines.Add(3)
+	go e.read()
+	go e.watch()
+	go e.makeCalls(0)
+}
+
+// Note counts an operation that ended with err before it was submitted, or one of several
+// parts.
+func (e *Engine) Note(kind Kind, err error) { e.counters.Note(kind, err) }
+
+// Votes returns the votes of a node. The driver lock is held.
+func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
+
+// AddStats adds what the engine has counted. It counts in operations, not in calls: an acquire that
+// is tried three times counts three times. The driver lock is held.
+func AddStats[N any](e *Engine, s *metrics.Stats[N]) {
+	addCounts(&e.counters, s)
+	s.Waiting += int(e.queue.size.Load())
+	s.InFlight += e.rounds.undecided
+}
+
+// drainFor is how long Close waits for goroutines to end. Only user code can
+// delay them: a callback that blocks, a Dialer that ignores its context, a connection
+// with a Close that does not end its Read.
+const drainFor = 500 * time.Millisecond
+
+// Ending refuses acquires from now on, with ErrClosed.
+func (e *Engine) Ending() { e.queue.end() }
+
+// Close refuses new operations, waits for those under way, cleanups among them, until late is closed, and
+// then fails the rest with ErrClosed. It returns when every goroutine of the engine and its fleet has ended, or
+// after drainFor. It is called once.
+func (e *Engine) Close(late <-chan struct{}) {
+	e.queue.close()
+	e.queries.close()
+	e.nodes.closing.Store(true)
+	for !e.isQuiet() && !IsClosed(late) {
+		select {
+		case <-e.nodes.quiet:
+		case <-late:
+		}
+	}
+	e.lock.Lock()
+	e.turn(e.nodes.Close)
+	close(e.nodes.pulse.stop)
+	close(e.callbacks.closed)
+	ended := make(chan struct{})
+	go func() {
+		e.nodes.Drain()
+		e.routines.Wait()
+		close(ended)
+	}()
+	tick := time.NewTicker(maxTick) // in place of the watchdog's
+	defer tick.Stop()
+	timer := time.NewTimer(drainFor)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-timer.C:
+			return
+		case <-tick.C:
+			e.lookAfterCaller()
+		}
+	}
+}
+
+func (e *Engine) isQuiet() (quiet bool) {
+	e.lock.Lock()
+	e.flush()
+	quiet = e.nodes.unanswered == 0 && e.queue.size.Load() == 0 && e.queries.size.Load() == 0 && e.queries.behind == 0
+	e.turn(func() {})
+	return quiet
+}

@@ -1,0 +1,316 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/internal/wire/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// missed is a wire whose first command, a release, a node could not be given.
+func (p *scriptedFleet) missed(op *countedOp, absent quorum.Set) *wire {
+	w := newWire(&batch{batches: &p.engine.rounds.batches, votes: votes{rounds: []round{{absent: absent}}}})
+	w.Form = valkey
+	w.append(Release, 0, []command.Operand{op.operand()}, 1)
+	return w
+}
+
+func (p *scriptedFleet) miss(node int, w *wire) { w.hint(node, &w.spans[0]) }
+
+// lose is a connection that ends: the node owes nothing from here on.
+func (p *scriptedFleet) lose(node int) {
+	p.turn(func() {
+		p.down |= 1 << node
+		for _, s := range p.sent {
+			p.fail(s, node, errLost)
+		}
+	})
+}
+
+// revive is a new connection. It returns what was sent on it at once.
+func (p *scriptedFleet) revive(node int) []*sentBatch {
+	before := len(p.sent)
+	p.down &^= 1 << node
+	p.turn(func() { p.engine.NodeUp(node) })
+	return p.sent[before:]
+}
+
+// callOf is the script call that releases the ops' keys.
+func callOf(ops ...*countedOp) string {
+	call := fmt.Sprintf("*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n%d\r\n", 3+2*len(ops), command.ReleaseSHA1, len(ops))
+	for _, op := range ops {
+		call += fmt.Sprintf("$%d\r\n%s\r\n", len(op.Key), op.Key)
+	}
+	for _, op := range ops {
+		call += fmt.Sprintf("$22\r\n%s\r\n", op.Token[:])
+	}
+	return call
+}
+
+// TestNothingIsHintedToANodeThatNeverWas: it has no keys.
+func TestNothingIsHintedToANodeThatNeverWas(t *testing.T) {
+	p := newScripted(t, 3)
+	p.engine.rounds.hints.of[2].met = false
+	p.down = 0b100
+	p.submit(Release, "key")
+	p.turn(func() { p.reply(p.sent[0], 0, one); p.reply(p.sent[0], 1, one) })
+	require.Empty(t, p.revive(2))
+	p.lose(2)
+	p.submit(Release, "key")
+	require.Len(t, p.revive(2), 1)
+}
+
+// TestNothingIsHintedWithoutAKey: to a node that denied the acquire, or was never
+// sent it, be the release the lock's own or that of an acquire that failed.
+func TestNothingIsHintedWithoutAKey(t *testing.T) {
+	p := newScripted(t, 5)
+	release := func(of *countedOp) {
+		op := p.op(Release, string(of.Key))
+		op.Token, op.Absent = of.Token, of.Absent
+		require.NoError(t, p.engine.Submit(&op.Op))
+	}
+	p.down = 0b10000
+	for _, votes := range [][]string{
+		{ok, ok, ok, null},   // won
+		{ok, null, null, ok}, // lost
+		{null, null, null},   // lost, and the fourth node has not answered
+	} {
+		p.sent = nil
+		acquired := p.submit(Acquire, "key")
+		p.turn(func() {
+			for node, vote := range votes {
+				p.reply(p.sent[0], node, vote)
+			}
+		})
+		for node := range 4 {
+			p.lose(node)
+		}
+		if acquired.Err == nil {
+			release(acquired)
+		}
+		p.idle()
+		for node := range 5 {
+			handed := p.revive(node)
+			if node < len(votes) && votes[node] == null || node == 4 {
+				require.Empty(t, handed, "%d %v", node, votes)
+				continue
+			}
+			require.Len(t, handed, 1, "%d %v", node, votes)
+			require.Equal(t, callOf(acquired), handed[0].bytes)
+			p.turn(func() { p.reply(handed[0], node, one) })
+		}
+		p.down = 0b10000
+	}
+}
+
+// TestHintsOutliveAStorm: while a quorum is away, attempts are sent to no node and
+// leave nothing to clean up. What is held is handed off all the same when it is
+// released.
+func TestHintsOutliveAStorm(t *testing.T) {
+	p := newScripted(t, 3)
+	held := p.submit(Acquire, "held")
+	p.all(p.sent[0], ok)
+	p.lose(1)
+	p.lose(2)
+	for range 1000 {
+		failed := p.submit(Acquire, "key")
+		require.Equal(t, ErrNoQuorum, failed.Err)
+		require.Equal(t, []Failure{{1, errDown}, {2, errDown}}, failed.Failures)
+		require.Equal(t, 2, failed.Tally.Count(quorum.Failed))
+	}
+	require.Len(t, p.sent, 1, "an attempt was sent")
+	p.idle()
+	p.submit(Release, "held")
+	handed := p.revive(1)
+	require.Len(t, handed, 1)
+	require.Equal(t, callOf(held), handed[0].bytes)
+}
+
+// TestReleasedAgainAndAgainIsHintedOnce: callers repeat a release while a quorum is
+// away. It leaves room for what is released once.
+func TestReleasedAgainAndAgainIsHintedOnce(t *testing.T) {
+	p := newScripted(t, 3)
+	again, once := p.op(Release, "again and again"), p.op(Release, "once")
+	for op, times := range map[*countedOp]int{again: 60_000, once: 1} {
+		w := p.missed(op, 0)
+		for range times {
+			p.miss(1, w)
+		}
+		require.LessOrEqual(t, len(p.engine.rounds.hints.of[1].entries), hintBytes)
+	}
+	require.False(t, p.engine.rounds.hints.of[1].full)
+	p.engine.rounds.hints.of[1].compact()
+	handed := p.revive(1)
+	require.Len(t, handed, 1)
+	require.Contains(t, []string{callOf(again, once), callOf(once, again)}, handed[0].bytes)
+}
+
+// TestHandoffThatFailsAtOnce is hinted again.
+func TestHandoffThatFailsAtOnce(t *testing.T) {
+	p := newScripted(t, 1)
+	p.submit(Release, "key")
+	p.lose(0)
+	p.turn(func() { p.engine.NodeUp(0) }) // and down again
+	p.idle()
+	require.Len(t, p.revive(0), 1)
+}
+
+// TestLostHandoffIsHintedAgain: a connection that dies at once took nothing, or
+// only the first part.
+func TestLostHandoffIsHintedAgain(t *testing.T) {
+	for _, speaks := range []fleet.Form{scripts, valkey, redis} {
+		p := newMixed(t, speaks, speaks)
+		p.submit(Acquire, "blocker")
+		for i := range 3 {
+			p.submit(Release, fmt.Sprintf("key-%d", i))
+		}
+		p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
+		p.lose(0)
+		p.sent = nil
+		for range 2 {
+			handed := p.revive(0)
+			require.Len(t, handed, 1)
+			for i := range 3 {
+				require.Contains(t, handed[0].bytes, fmt.Sprintf("key-%d", i))
+			}
+			p.lose(0)
+			p.sent = nil
+		}
+		if speaks == scripts {
+			continue // one call, which is handed off as a whole
+		}
+		handed := p.revive(0)
+		require.Equal(t, 3, handed[0].batch.Replies)
+		p.turn(func() { p.reply(handed[0], 0, ":1\r\n", ":0\r\n") })
+		p.lose(0)
+		p.sent = nil
+		handed = p.revive(0)
+		require.Equal(t, 1, handed[0].batch.Replies)
+		require.Contains(t, handed[0].bytes, "key-2")
+	}
+}
+
+// TestHintsAreBounded: the first are kept, whole, and more cost nothing.
+func TestHintsAreBounded(t *testing.T) {
+	for _, speaks := range []fleet.Form{scripts, valkey} {
+		p := newMixed(t, speaks)
+		e := p.engine
+		op := p.op(Release, "")
+		var w *wire
+		for i := range 6_000 {
+			op.Key = fmt.Appendf(nil, "%0200d", i)
+			w = p.missed(op, 0)
+			p.miss(0, w)
+		}
+		require.Zero(t, testing.AllocsPerRun(100, func() { p.miss(0, w) }))
+		require.InDelta(t, hintBytes, len(e.rounds.hints.of[0].entries), 250)
+		handed := p.revive(0)
+		next := 0
+		for len(handed) > 0 { // piece by piece, each when the last was answered
+			require.Len(t, handed, 1)
+			first := next
+			before := len(p.sent)
+			p.turn(func() {
+				for left := handed[0].batch.Owner.(*handoff).left; len(left) > 0; next++ {
+					var o command.Operand
+					o, left = cutHint(left)
+					require.Equal(t, fmt.Sprintf("%0200d", next), string(o.Key))
+					require.Equal(t, string(op.Token[:]), string(o.Token))
+				}
+				for _, n := range handed[0].batch.Owner.(*handoff).counts {
+					if speaks == scripts {
+						p.reply(handed[0], 0, fmt.Sprintf("*%d\r\n%s", n, strings.Repeat(":1\r\n", n)))
+					} else {
+						p.reply(handed[0], 0, ":1\r\n")
+					}
+				}
+			})
+			require.LessOrEqual(t, next-first, handoffOps)
+			handed = p.sent[before:]
+		}
+		require.InDelta(t, hintBytes/(4+200+token.Size), next, 10)
+		p.idle()
+	}
+}
+
+// TestAHintRefusedForItsKey does not keep the node from the others: they are sent
+// again one by one.
+func TestAHintRefusedForItsKey(t *testing.T) {
+	p := newScripted(t, 1)
+	ops := []*countedOp{p.op(Release, "a"), p.op(Release, "forbidden"), p.op(Release, "b")}
+	for _, op := range ops {
+		p.miss(0, p.missed(op, 0))
+	}
+	handed := p.revive(0)
+	require.Equal(t, callOf(ops...), handed[0].bytes)
+	p.turn(func() { p.reply(handed[0], 0, noKey) })
+	require.Equal(t, callOf(ops[0])+callOf(ops[1])+callOf(ops[2]), p.last().bytes)
+	p.turn(func() { p.reply(p.last(), 0, one, noKey, one) })
+	p.idle()
+	p.lose(0)
+	require.Empty(t, p.revive(0))
+}
+
+// TestAHintRefusedForNow is handed off again on the same connection, after a pause.
+func TestAHintRefusedForNow(t *testing.T) {
+	p := newScripted(t, 1)
+	op := p.op(Release, "key")
+	p.miss(0, p.missed(op, 0))
+	handed := p.revive(0)
+	p.turn(func() { p.reply(handed[0], 0, "-BUSY Redis is busy running a script.\r\n") })
+	p.tick(handoffPause - 1)
+	require.Len(t, p.sent, 1, "without a pause")
+	p.tick(0)
+	require.True(t, p.engine.nodes.pulse.awake)
+	p.tick(1)
+	require.Len(t, p.sent, 2)
+	require.Equal(t, callOf(op), p.last().bytes)
+	p.turn(func() { p.reply(p.last(), 0, one) })
+	p.idle()
+}
+
+const noKey = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
+
+// TestLostErrandIsHinted: a release that was to be sent again, when the connection
+// ended, is made up for like any other.
+func TestLostErrandIsHinted(t *testing.T) {
+	p := newScripted(t, 1)
+	op := p.submit(Release, "key")
+	p.turn(func() { p.reply(p.sent[0], 0, noSuch) })
+	require.Len(t, p.sent, 2)
+	p.lose(0)
+	require.Equal(t, ErrNoQuorum, op.Err)
+	handed := p.revive(0)
+	require.Len(t, handed, 1)
+	require.Equal(t, callOf(op), handed[0].bytes)
+}
+
+// noting is a Fleet that records the TTLs that it is given.
+type noting struct {
+	*scriptedFleet
+	noted []time.Duration
+}
+
+func (n *noting) NoteTTL(d time.Duration) { n.noted = append(n.noted, d) }
+
+// TestTheGuardHearsTheLongestTTL of a batch, whichever comes last, with the drift: that
+// long a key may live by a slow clock.
+func TestTheGuardHearsTheLongestTTL(t *testing.T) {
+	n := &noting{scriptedFleet: newScripted(t, 1)}
+	attach(n.engine, n)
+	for i, ttl := range []time.Duration{time.Second, time.Minute, time.Second} {
+		op := n.op(Acquire, fmt.Sprint(i))
+		op.TTL = ttl
+		require.NoError(t, n.engine.enqueue(&op.Op))
+	}
+	n.turn(func() {})
+	require.Len(t, n.sent, 1)
+	require.Equal(t, []time.Duration{time.Minute + quorum.Drift(time.Minute)}, n.noted)
+}

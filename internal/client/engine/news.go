@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// DriverLock is the lock that the fleet's owner holds.
+func (e *Engine) DriverLock() sync.Locker { return (*driverLock)(&e.driver) }
+
+// driverLock is the driver lock for dialers. Like each holder, they drive after they
+// have unlocked it, for operations that were submitted meanwhile.
+type driverLock driver
+
+func (l *driverLock) Lock() { l.lock.Lock() }
+
+func (l *driverLock) Unlock() {
+	(*driver)(l).unlock(false)
+	(*driver)(l).drive(nil)
+}
+
+// NodeUp is called when a node has a new connection, on which nothing was sent. The hints are sent
+// before anything else. The driver lock is held.
+func (e *Engine) NodeUp(node int) {
+	e.rounds.observer.NodeChanged(node, Up, fencing.Answer{}) // it may set the node's form, which hints need
+	e.rounds.hints.up(node)
+}
+
+// NodeDown is called when a node has no connection any more, or none at first. The driver lock is
+// held.
+func (e *Engine) NodeDown(node int) { e.rounds.observer.NodeChanged(node, Down, fencing.Answer{}) }
+
+// Pushed is called for each push of a node. One of another kind than that of changed keys has no
+// meaning here. The driver lock is held.
+func (e *Engine) Pushed(node int, v *resp.Value) {
+	it := v.Elements()
+	if !it.Next() || string(it.Value().Bytes) != "invalidate" || !it.Next() {
+		return
+	}
+	keys, at := *it.Value(), quorum.Only(node)
+	if keys.Null { // the node has dropped all keys
+		e.rounds.observer.KeyChanged(at, nil, false)
+		return
+	}
+	for it := keys.Elements(); it.Next(); {
+		e.rounds.observer.KeyChanged(at, it.Value().Bytes, false)
+	}
+}
+
+// Notify has f called as callbacks are. The driver lock is held.
+func (e *Engine) Notify(f func()) {
+	e.callbacks.notify(f)
+	e.nodes.pulse.see(maxTimeout)
+}
+
+// Announce is Notify for several functions, and for callers without the driver lock.
+func (e *Engine) Announce(news []func()) {
+	e.lock.Lock()
+	e.turn(func() {
+		for _, f := range news {
+			e.Notify(f)
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Fleet has the methods of the nodes that the engine uses; *fleet.Fleet is one. Its
+// contract is that of package fleet.
+type Fleet interface {
+	Len() int
+	Forms() []fleet.Form
+	Node(node int) fleet.Node // the engine uses Form and Connection
+	SetForm(node int, f fleet.Form)
+	Quarantined() quorum.Set
+	Away() quorum.Set
+	Fault(node int) error
+	NoteTTL(d time.Duration)
+	Send(b *fleet.Batch)
+	SendTo(node int, b *fleet.Batch)
+	Sweep(d time.Duration)
+	Check()
+	CanBlock() bool
+	Wake()
+	Arm()
+	Wait() bool
+	Close()
+	Drain()
+}
+
+// nodes is the fleet as the engine uses it, and what the nodes owe. The driver lock protects it.
+type nodes struct {
+	Fleet
+	clock      clock.Clock
+	n          int
+	quorum     *quorum.Config
+	pulse      pulse
+	unanswered int           // batches that a node still owes replies for
+	longest    time.Duration // TTL that was sent
+	lacking    atomic.Bool   // too few of them can vote for an acquire to win
+	closing    atomic.Bool
+	quiet      chan struct{} // rung while closing, when the last batch is answered
+}
+
+func (n *nodes) init(c clock.Clock, q *quorum.Config) {
+	n.clock, n.quorum, n.quiet = c, q, make(chan struct{}, 1)
+	n.pulse.init()
+}
+
+// start gives the fleet; a quorum that was not configured is a majority of it.
+func (n *nodes) start(f Fleet) {
+	n.Fleet, n.n = f, f.Len()
+	if n.quorum == nil {
+		n.quorum = quorum.Majority(quorum.First(n.n))
+	}
+}
+
+// nonvoters returns the nodes without a vote: they are down or quarantined. If the
+// others are no quorum, no acquire can win.
+func (n *nodes) nonvoters() quorum.Set {
+	nonvoters := n.Away() | n.Quarantined()
+	if lacking := n.quorum.Blocks(nonvoters); lacking != n.lacking.Load() {
+		n.lacking.Store(lacking)
+	}
+	return nonvoters
+}
+
+// noteTTL notes a TTL that is about to be sent.
+func (n *nodes) noteTTL(ttl time.Duration) {
+	if ttl > n.longest {
+		n.longest = ttl
+		n.NoteTTL(ttl + quorum.Drift(ttl))
+	}
+}
+
+// sendTo sends what one node alone is asked, which it must answer within timeout.
+func (n *nodes) sendTo(node int, b *fleet.Batch, timeout time.Duration) {
+	n.unanswered++
+	n.pulse.see(timeout)
+	n.SendTo(node, b)
+}
+
+// rephrase has a node asked by scripts from now on, in place of the native commands of a form.
+func (n *nodes) rephrase(node int, f command.Form) {
+	now := command.Form(n.Node(node).Form)
+	n.SetForm(node, fleet.Form(now.Without(f)))
+}
+
+// answered counts a batch as answered by every node that was sent it.
+func (n *nodes) answered() {
+	if n.unanswered--; n.unanswered == 0 && n.closing.Load() {
+		select {
+		case n.quiet <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Observer learns what a driver comes to know beside the results of operations. These are all calls
+// upwards under the driver lock, but for operations that call their Completion and Repairer there.
+// They do not block, and run no user code.
+type Observer interface {
+	// NodeChanged learns what has changed about a node; a is its answer for NoVote.
+	NodeChanged(node int, c Change, a fencing.Answer)
+	// KeyChanged learns that nodes may have another value at a key than before. Own, it
+	// is this engine that has released the key there; else a node has pushed it. A nil key is all keys.
+	KeyChanged(nodes quorum.Set, key []byte, own bool)
+}
+
+// Change is what has changed about a node.
+type Change uint8
+
+const (
+	Up     Change = 1 + iota // it has a new connection, on which nothing was sent
+	Down                     // its connection has ended, or its first dial has failed
+	NoVote                   // it has no vote in fenced acquires, or belongs to another fleet
+)
+
+// unobserved is the Observer of an engine without one.
+type unobserved struct{}
+
+func (unobserved) NodeChanged(int, Change, fencing.Answer) {}
+func (unobserved) KeyChanged(quorum.Set, []byte, bool)     {}
+
+// Repairer is a lock as the engine asks it about repairs.
+type Repairer interface {
+	// Repair returns for how long a node may be given the key of a life of the lock again,
+	// or 0. If it does, the node may have the key from now on, and the lock's release must
+	// reach it. The driver lock is held.
+	Repair(life uint64, node int, now time.Duration) time.Duration
+}

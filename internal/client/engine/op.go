@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/internal/wire/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// The kinds of operations are those of package command.
+const (
+	Acquire = command.Acquire
+	Extend  = command.Extend
+	Release = command.Release
+
+	ReadValue = command.ReadValue
+	ReadTTL   = command.ReadTTL
+	Look      = command.Look
+)
+
+// Kind is the kind of an operation.
+type Kind = command.Kind
+
+// Completion is notified when an operation is complete.
+type Completion interface {
+	// Complete is called once, by the goroutine of callbacks and without a lock, unless
+	// Op.Prompt is set. The operation belongs to its caller again.
+	Complete(op *Op)
+}
+
+// SetKey makes key the operation's. It is read where it is.
+func (op *Op) SetKey(key string) { op.Key = unsafe.Slice(unsafe.StringData(key), len(key)) }
+
+// Failure is the reason why one node's vote was "failed".
+type Failure struct {
+	Node int
+	Err  error
+}
+
+// IsTimeout reports whether the node did not answer within Op.Timeout.
+func (f Failure) IsTimeout() bool { return f.Err == errTimeout }
+
+// Refusal is a node's answer to a fenced acquire, other than OK.
+type Refusal struct {
+	Node int
+	fencing.Answer
+}
+
+// Op is one operation on all nodes. It belongs to the engine from Submit to
+// Complete, or to a Cancel that returned true, and can be used again then.
+type Op struct {
+	Kind    Kind
+	Prompt  bool   // the driver itself calls Done, under its lock: it must not block or use the engine
+	Part    bool   // it is one key of a lock of several: its caller counts the whole, by Note
+	Key     []byte // not written to by the engine, and not read after Complete
+	Token   token.Token
+	TTL     time.Duration
+	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
+	Done    Completion
+	Tail    string        // follows the token in the value at the key, or is that value if Token is zero
+	Block   fencing.Block // that an acquire proposes, where acquires are fenced
+
+	// Absent is the nodes that have no key with this token: they
+	// denied the acquire, or were never sent it. The engine sets it for an
+	// acquire. A release with it leaves no hints for these nodes. Zero is always
+	// correct.
+	Absent quorum.Set
+
+	// Before is when the validity ends that an extend is about; one that has won later is
+	// ErrExpired. The nodes may have been without the key since, and another client may have
+	// held the lock: a copy of the key that was late on its way, and the extend after it, must
+	// not bring the lock back. Zero: its user looks after that.
+	Before time.Duration
+
+	// Repairer is asked, where an extend has won, whether nodes that lack the key may be
+	// given it again; it may be nil. Life is which of its lives is meant.
+	Repairer Repairer
+	Life     uint64
+
+	// The result, valid from Complete on.
+	Err      error
+	Tally    quorum.Tally
+	Until    time.Duration // when validity ends if the nodes did as asked, on the engine's clock
+	Failures []Failure     // one for each failed vote; reused by the next Submit
+	Refusals []Refusal     // of a fenced acquire; likewise
+
+	start time.Duration // before anything was queued
+	state atomic.Uint64 // generation and phase
+	next  *Op
+	prev  *Op
+}
+
+// The life of an operation. A generation number above the phase distinguishes one use
+// of an Op from the next: a batch may refer to an Op long after its caller
+// has gone, and must not decide a later use of it.
+//
+//	idle → reserved → queued → sending → inFlight → decided → idle
+//
+// idle → reserved is a compare-and-swap, before any field is written: it refuses an
+// Op that is under way. reserved → queued → sending happens under the queue's lock,
+// and so do the way back to idle of a cancelled queued Op, and the one to queued of
+// an Op that is deferred. sending belongs to the driver alone. From inFlight, the
+// driver that decides (to decided) and the caller that cancels (to idle) race with a
+// compare-and-swap; the loser leaves the Op alone. A decided Op becomes idle right
+// before its Done is called.
+const (
+	idle = iota
+	reserved
+	queued
+	sending
+	inFlight
+	decided
+
+	phaseBits = 3
+	phaseMask = 1<<phaseBits - 1
+)
+
+// Reserve begins a new generation for Submit. It returns false, and changes nothing,
+// if the Op is under way: only an Op that was reserved, or that has never been
+// submitted, may be written to.
+func (op *Op) Reserve() bool {
+	s := op.state.Load()
+	return s&phaseMask == idle && op.state.CompareAndSwap(s, (s>>phaseBits+1)<<phaseBits|reserved)
+}
+
+// Unreserve takes Reserve back, for an Op that is not submitted after all.
+func (op *Op) Unreserve() { op.advance(idle) }
+
+func (op *Op) isReserved() bool { return op.state.Load()&phaseMask == reserved }
+
+// begin clears the result. A Cancel that comes before the Op is pushed finds nothing
+// to take out of the queue.
+func (op *Op) begin(now time.Duration) {
+	op.start = now
+	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
+	op.Failures = op.Failures[:0]
+	op.Refusals = op.Refusals[:0]
+	op.Tally = quorum.Tally{}
+}
+
+// advance moves to a phase for which there is no race.
+func (op *Op) advance(phase uint64) uint64 {
+	s := op.state.Load()&^phaseMask | phase
+	op.state.Store(s)
+	return s
+}
+
+// claim takes the Op out of inFlight, if s is still its life.
+func (op *Op) claim(s, phase uint64) bool {
+	return op.state.CompareAndSwap(s, s&^phaseMask|phase)
+}
+
+// awaitSent waits out the moment in which the driver encodes op, and returns
+// the state after it.
+func (op *Op) awaitSent() uint64 {
+	for {
+		if s := op.state.Load(); s&phaseMask != sending {
+			return s
+		}
+		runtime.Gosched()
+	}
+}
+
+// Took is how long it is from the submission of an operation to an instant.
+func (op *Op) Took(now time.Duration) time.Duration { return now - op.start }
+
+// operand is the operand of an operation's commands. A value that has no token is all in Tail.
+func (op *Op) operand() command.Operand {
+	value := op.Token[:]
+	if op.Token == (token.Token{}) {
+		value = nil
+	}
+	return command.Operand{Key: op.Key, Token: value, TTL: int64(op.TTL / time.Millisecond), Tail: op.Tail, Block: op.Block}
+}
+
+// list is a chain of operations through next.
+type list struct {
+	first, last *Op
+	n           int
+}
+
+func (l *list) push(op *Op) {
+	op.next = nil
+	if l.first == nil {
+		l.first = op
+	} else {
+		l.last.next = op
+	}
+	l.last = op
+	l.n++
+}
+
+// append adds other, which is not empty, at the end.
+func (l *list) append(other list) {
+	if l.first == nil {
+		*l = other
+		return
+	}
+	l.last.next, l.last = other.first, other.last
+	l.n += other.n
+}
+
+func (l *list) pop() *Op {
+	op := l.first
+	if op != nil {
+		if l.first = op.next; l.first == nil {
+			l.last = nil
+		}
+		l.n--
+		op.next = nil
+	}
+	return op
+}

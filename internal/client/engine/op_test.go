@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/testkit/manual"
+)
+
+// TestLateVotesDoNotReachTheNextUse: a batch that still knows an Op which was
+// cancelled and is used again must not settle it.
+func TestLateVotesDoNotReachTheNextUse(t *testing.T) {
+	p := newScripted(t, 3)
+	op := p.submit(Acquire, "first")
+	require.True(t, p.engine.Cancel(&op.Op))
+	op.Kind, op.Key = Extend, []byte("second")
+	require.NoError(t, p.engine.Submit(&op.Op))
+	require.Len(t, p.sent, 1, "the window is open")
+	p.all(p.sent[0], ok)
+	require.Zero(t, op.times, "settled by the votes on its first use")
+	require.Len(t, p.sent, 2)
+	require.Contains(t, p.sent[1].bytes, "second")
+	require.Contains(t, p.sent[1].bytes, "first", "nothing cleans up")
+	p.all(p.sent[1], one, zero)
+	require.Equal(t, 1, op.times)
+	require.Equal(t, ErrNotHeld, op.Err)
+	p.idle()
+}
+
+// TestGenerations: a life is never mistaken for another, in any phase.
+func TestGenerations(t *testing.T) {
+	var op Op
+	lives := map[uint64]bool{}
+	for range 100 {
+		require.True(t, op.Reserve())
+		op.begin(0)
+		op.advance(queued)
+		op.advance(sending)
+		life := op.advance(inFlight)
+		require.False(t, lives[life])
+		lives[life] = true
+		for old := range lives {
+			if old != life {
+				require.False(t, op.claim(old, decided))
+			}
+		}
+		require.False(t, op.Reserve(), "it is under way")
+		require.True(t, op.claim(life, decided))
+		require.False(t, op.claim(life, idle), "claimed twice")
+		require.False(t, op.Reserve(), "its Done was not called")
+		op.advance(idle)
+	}
+}
+
+// TestASecondSubmit is refused while the first is under way, be it sent or not.
+func TestASecondSubmit(t *testing.T) {
+	p := newScripted(t, 1)
+	ops := []*countedOp{p.submit(Release, "sent"), p.submit(Release, "waits")}
+	for i, op := range ops {
+		require.Equal(t, ErrUnderWay, p.engine.Submit(&op.Op))
+		require.EqualValues(t, 1, p.engine.queue.size.Load(), "operation %d", i)
+	}
+	for i, op := range ops {
+		p.turn(func() { p.reply(p.sent[i], 0, one) })
+		require.Equal(t, 1, op.times)
+		require.NoError(t, op.Err)
+	}
+	p.idle()
+	require.NoError(t, p.engine.Submit(&ops[0].Op))
+}
+
+func TestCancel(t *testing.T) {
+	p := newScripted(t, 3)
+	e := p.engine
+	never := p.op(Acquire, "key")
+	require.False(t, e.Cancel(&never.Op), "it was not submitted")
+
+	out, waits := p.submit(Acquire, "out"), p.submit(Acquire, "waits")
+	require.True(t, e.Cancel(&waits.Op))
+	require.False(t, e.Cancel(&waits.Op), "twice")
+	require.Zero(t, e.queue.size.Load(), "it was never sent: there is nothing to release")
+
+	require.True(t, e.Cancel(&out.Op))
+	require.False(t, e.Cancel(&out.Op), "twice")
+	require.EqualValues(t, 1, e.queue.size.Load(), "its release waits")
+	require.Zero(t, e.queue.depth.Load())
+	p.all(p.sent[0], ok)
+	require.Contains(t, p.last().bytes, "EVALSHA")
+	p.all(p.last(), one)
+	require.Zero(t, out.times+waits.times)
+	p.idle()
+
+	release := p.submit(Release, "key")
+	require.True(t, e.Cancel(&release.Op))
+	require.Zero(t, e.queue.size.Load())
+	p.all(p.last(), one)
+	extend := p.submit(Extend, "key")
+	p.turn(func() {
+		p.reply(p.last(), 0, one)
+		p.reply(p.last(), 1, one)
+		require.False(t, e.Cancel(&extend.Op), "it has its verdict")
+	})
+	require.Equal(t, 1, extend.times)
+	require.False(t, e.Cancel(&extend.Op), "it is completed")
+}
+
+// hook is a clock that lets a test in between two steps of the driver.
+type hook struct {
+	*manual.Clock
+	once sync.Once
+	f    func()
+}
+
+func (h *hook) Now() time.Duration {
+	if h.f != nil {
+		h.once.Do(h.f)
+	}
+	return h.Clock.Now()
+}
+
+// TestCancelWhileSending: a Cancel that comes while the driver encodes waits,
+// and then takes the operation back and releases.
+func TestCancelWhileSending(t *testing.T) {
+	for range 100 {
+		p := newScripted(t, 3)
+		h := &hook{Clock: p.clock}
+		p.engine.nodes.clock = h
+		op := p.op(Acquire, "key")
+		op.Kind, op.TTL = Acquire, time.Second
+		require.NoError(t, p.engine.enqueue(&op.Op))
+		result := make(chan bool)
+		var phase uint64
+		h.f = func() { // flush reads the clock after it has encoded
+			phase = op.state.Load() & phaseMask
+			go func() { result <- p.engine.Cancel(&op.Op) }()
+			runtime.Gosched()
+		}
+		p.engine.drive(nil)
+		require.True(t, <-result)
+		require.EqualValues(t, sending, phase, "the test is not where it wants to be")
+		p.all(p.sent[0], ok)
+		require.Zero(t, op.times)
+		require.Len(t, p.sent, 2)
+		require.True(t, strings.Contains(p.sent[1].bytes, "EVALSHA"))
+	}
+}

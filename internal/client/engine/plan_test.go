@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// modelNode is the model of a node: keys, the locks that hold them and for
+// how long. It notes what each operation did.
+type modelNode struct {
+	holds map[int]int
+	ttls  map[int]int64
+	did   map[Kind][]string
+}
+
+func newModelNode() *modelNode {
+	return &modelNode{map[int]int{}, map[int]int64{}, map[Kind][]string{}}
+}
+
+func (s *modelNode) do(kind Kind, key, lock int, ttl int64) {
+	done := false
+	switch {
+	case kind == Acquire && s.holds[key] == 0:
+		s.holds[key], s.ttls[key], done = lock, ttl, true
+	case kind == Extend && s.holds[key] == lock:
+		s.ttls[key], done = ttl, true
+	case kind == Release && s.holds[key] == lock:
+		delete(s.holds, key)
+		delete(s.ttls, key)
+		done = true
+	}
+	s.did[kind] = append(s.did[kind], fmt.Sprintf("key %d lock %d ttl %d: %v", key, lock, ttl, done))
+}
+
+// every is all forms of a release and an extend.
+var every = []fleet.Form{
+	fleet.Form(command.Scripts),
+	fleet.Form(command.DelIfEq),
+	fleet.Form(command.DelEx),
+}
+
+// encodeAll encodes ops, and returns the batch and its commands in the
+// last of the forms.
+func encodeAll(t *testing.T, e *Engine, ops []*Op, forms ...fleet.Form) (*batch, []sentCommand) {
+	b := e.rounds.batch()
+	for i, op := range ops {
+		op.next = nil
+		op.begin(0)
+		if i > 0 {
+			ops[i-1].next = op
+		}
+	}
+	e.rounds.planner.plan(b, ops[0], len(ops), forms, false)
+	var cmds []sentCommand
+	at := 0
+	for wire := &b.first.Batch; wire != nil; wire = wire.Next {
+		if len(forms) > 0 {
+			require.Equal(t, forms[at], wire.Form)
+		}
+		var err error
+		cmds, err = parse(wire)
+		require.NoError(t, err)
+		at++
+	}
+	require.Equal(t, max(1, len(forms)), at)
+	require.Equal(t, at, b.owed)
+	return b, cmds
+}
+
+// TestEncodingChangesNothing: executing the commands of a batch in order comes
+// to the same as executing its operations in order, each with the same result.
+func TestEncodingChangesNothing(t *testing.T) {
+	seed := rand.Uint64()
+	merged := 0
+	rng := rand.New(rand.NewPCG(seed, 1))
+	e := New(Config{})
+	e.nodes.n, e.nodes.quorum = 3, quorum.Majority(1<<3-1)
+	for range 1000 {
+		var ops []*Op
+		plain, coded := newModelNode(), newModelNode()
+		for range 1 + rng.IntN(30) {
+			key, lock, ttl := rng.IntN(3), 1+rng.IntN(3), int64(10+rng.IntN(5))
+			op := &Op{Kind: Acquire + Kind(rng.IntN(3)), Key: fmt.Appendf(nil, "key-%d", key), Token: tokenOf(lock),
+				TTL: time.Duration(ttl) * time.Millisecond}
+			ops = append(ops, op)
+			if op.Kind == Release {
+				ttl = 0
+			}
+			plain.do(op.Kind, key, lock, ttl)
+		}
+		// The one that is looked at comes after others, or alone.
+		forms := slices.Clone(every)
+		rng.Shuffle(len(forms), func(i, j int) { forms[i], forms[j] = forms[j], forms[i] })
+		b, cmds := encodeAll(t, e, ops, forms[:rng.IntN(len(forms)+1)]...)
+		for _, cmd := range cmds {
+			for i, key := range cmd.keys {
+				coded.do(cmd.kind, key, cmd.locks[i], cmd.ttls[i])
+			}
+		}
+		for kind := range plain.did { // across keys the order may change
+			slices.Sort(plain.did[kind])
+			slices.Sort(coded.did[kind])
+		}
+		require.Equal(t, plain, coded, "seed %d", seed)
+		require.Equal(t, len(ops), len(b.rounds))
+		merged += len(ops) - len(cmds)
+		e.rounds.free = append(e.rounds.free, b)
+	}
+	require.Greater(t, merged, 500, "hardly anything was merged")
+}
+
+// TestCuts: which sequences of one key share a segment.
+func TestCuts(t *testing.T) {
+	kinds := map[rune]Kind{'A': Acquire, 'E': Extend, 'R': Release}
+	for sequence, commands := range map[string]int{
+		"A": 1, "AA": 2, "RA": 2, "EA": 2, "RE": 2, "REA": 3, "AR": 2, "ER": 2, "RR": 2, "EE": 2, "ARA": 3, "RAR": 3, "RAAR": 4,
+	} {
+		e := New(Config{})
+		e.nodes.n, e.nodes.quorum = 1, quorum.Majority(1)
+		var ops []*Op
+		for i, r := range sequence {
+			ops = append(ops, &Op{Kind: kinds[r], Key: []byte("key-0"), Token: tokenOf(i + 1), TTL: time.Second})
+		}
+		// A release of another key merges with the first, and shows the cut.
+		ops = append(ops, &Op{Kind: Release, Key: []byte("key-1"), Token: tokenOf(9)})
+		_, cmds := encodeAll(t, e, ops)
+		got := ""
+		for _, cmd := range cmds {
+			if cmd.keys[0] == 0 {
+				got += strings.ToUpper(cmd.kind.String()[:1])
+			}
+		}
+		require.Len(t, got, commands, sequence)
+		require.Equal(t, sequence, got)
+	}
+}
+
+// TestKeySet compares it with a map, over resets, growth, clusters and the end of its
+// epochs: what was noted long ago does not count in an epoch of the same number. Two
+// keys with one hash look like one key that occurs twice.
+func TestKeySet(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 2))
+	var s keySet
+	for i := range 200 {
+		if i == 50 {
+			s.epoch = 1<<32 - 50
+		}
+		n := 1 + rng.IntN(200)
+		s.reset(n)
+		require.NotZero(t, s.epoch, "entries that were never used would count")
+		model := map[uint64]uint8{}
+		for range n {
+			hash, class := uint64(rng.IntN(2*n))<<uint(rng.IntN(2)*32), uint8(rng.IntN(classes))
+			want, again := model[hash]
+			was, got := s.add(hash, class)
+			require.Equal(t, again, got, "seed %d", seed)
+			require.Equal(t, want, was, "seed %d", seed)
+			model[hash] = max(want, class)
+		}
+	}
+	require.Less(t, s.epoch, uint32(1000), "the epochs did not wrap around")
+}

@@ -1,0 +1,283 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Query is commands for one node alone. The replies are no votes. It is sent whether the
+// in-flight window is open or not.
+//
+// Two refer to it: its caller, until Free, and the connection, which needs the bytes until
+// the node has answered or failed, perhaps long after the caller has gone. The last one
+// gives it back to the pool.
+type Query struct {
+	fleet.Batch // the caller sets Buf and Replies
+	Node        int
+	Connection  uint64         // of the node that it is meant for; 0: any
+	Timeout     time.Duration  // from sending on
+	Said        []command.Said // valid once it is answered: as many as came
+	Err         error          // why there are fewer
+	Took        time.Duration  // from sending to the last reply
+	Ring        func()         // is called once it is answered, under the driver lock; may be nil
+
+	queries  *queries
+	answered chan struct{} // holds one
+	refs     atomic.Int32
+	next     *Query
+
+	over  bool          // its caller knows; the rest belongs to the driver
+	sent  time.Duration // when it was
+	due   time.Duration // when its time is up
+	index int           // in queries.asked; -1: it is not there
+}
+
+// Bounds of the replies to queries that a node owes: a connection that owes too much is cut
+// off. The other queries wait for these. The least is more than any query has.
+const (
+	leastReplies = 16
+	maxReplies   = 1024
+)
+
+// QueryRoom is how many replies to queries a node may owe beside maxInFlight others: a
+// quarter of them. They have their own limit, so that neither what is asked nor what is
+// voted on takes the connection from the other, however small maxInFlight is.
+func QueryRoom(maxInFlight int) int {
+	return min(maxReplies, max(leastReplies, maxInFlight/4))
+}
+
+// queries is the queries under way. Callers push; what is below pool belongs to the driver.
+type queries struct {
+	nodes *nodes
+	depth *atomic.Int64 // operations under way
+
+	mu          sync.Mutex
+	first, last *Query // pushed, oldest first
+	closed      bool
+	size        atomic.Int64 // of these
+	pool        sync.Pool
+
+	backlog [quorum.MaxNodes]queryList     // of each node
+	owed    [quorum.MaxNodes]int           // replies, to those that it has been sent
+	limit   int                            // of these
+	heard   [quorum.MaxNodes]time.Duration // when it has last answered one
+	behind  int                            // in all backlogs
+	asked   []*Query                       // sent, and not ended
+}
+
+// init bounds what a node owes; 0 is no bound of other replies.
+func (l *queries) init(n *nodes, depth *atomic.Int64, maxInFlight int) {
+	l.nodes, l.depth = n, depth
+	if l.limit = maxReplies; maxInFlight > 0 {
+		l.limit = QueryRoom(maxInFlight)
+	}
+}
+
+// query returns one for a node, to be given its commands, to Ask and to Free.
+func (l *queries) query(node int, timeout time.Duration) *Query {
+	q, _ := l.pool.Get().(*Query)
+	if q == nil {
+		q = &Query{queries: l, answered: make(chan struct{}, 1)}
+		q.Owner = q
+	}
+	q.Node, q.Timeout, q.Connection, q.Buf, q.Replies = node, timeout, 0, q.Buf[:0], 0
+	q.Said, q.Err, q.Ring, q.over, q.next, q.index = q.Said[:0], nil, nil, false, nil, -1
+	q.refs.Store(2)
+	return q
+}
+
+// begin queues a query to be sent.
+func (l *queries) begin(q *Query) {
+	l.depth.Add(1)
+	if !l.push(q) {
+		l.depth.Add(-1)
+		q.over, q.Err = true, ErrClosed
+		q.finish()
+		q.drop()
+	}
+}
+
+// Answered receives once: when the query is answered, or will not be.
+func (q *Query) Answered() <-chan struct{} { return q.answered }
+
+// Free takes a query back that was asked, answered or not.
+func (q *Query) Free() { q.drop() }
+
+func (q *Query) drop() {
+	if q.refs.Add(-1) > 0 {
+		return
+	}
+	select {
+	case <-q.answered:
+	default:
+	}
+	clear(q.Said)
+	q.queries.pool.Put(q)
+}
+
+// Reply implements fleet.Owner.
+func (q *Query) Reply(_, i int, v *resp.Value) error {
+	s := command.ReadSaid(v)
+	q.queries.heard[q.Node] = q.queries.nodes.clock.Now()
+	if !q.over {
+		q.Said = append(q.Said, s)
+	}
+	switch {
+	case s.Fatal: // Fail does not follow if this was the last reply
+		q.end(s.Err)
+		return s.Err
+	case i == q.Replies-1:
+		if !q.over {
+			q.Took = q.queries.heard[q.Node] - q.sent
+		}
+		q.end(nil)
+	}
+	return nil
+}
+
+// Fail implements fleet.Owner.
+func (q *Query) Fail(_, _ int, err error) { q.end(err) }
+
+// Done implements fleet.Owner.
+func (q *Query) Done() {
+	q.queries.owed[q.Node] -= q.Replies
+	q.queries.nodes.answered()
+	q.drop()
+}
+
+// end ends the query for its caller, once.
+func (q *Query) end(err error) {
+	if q.over {
+		return
+	}
+	if l := q.queries; q.index >= 0 {
+		last := len(l.asked) - 1
+		l.asked[q.index] = l.asked[last]
+		l.asked[q.index].index = q.index
+		l.asked[last] = nil
+		l.asked = l.asked[:last]
+	}
+	q.over, q.Err = true, err
+	q.queries.depth.Add(-1)
+	q.finish()
+}
+
+func (q *Query) finish() {
+	q.answered <- struct{}{}
+	if q.Ring != nil {
+		q.Ring()
+	}
+}
+
+// ask sends what was pushed, as far as the bound of each node allows.
+func (l *queries) ask() {
+	if l.size.Load() == 0 && l.behind == 0 {
+		return
+	}
+	now := l.nodes.clock.Now()
+	for q := l.takeAll(); q != nil; {
+		next := q.next
+		q.due = now + q.Timeout
+		l.backlog[q.Node].push(q)
+		l.behind++
+		q = next
+	}
+	for node := range l.nodes.n {
+		for b := &l.backlog[node]; b.first != nil && (l.owed[node] == 0 || l.owed[node]+b.first.Replies <= l.limit); {
+			q := b.pop()
+			l.behind--
+			if q.Connection != 0 && q.Connection != l.nodes.Node(node).Connection {
+				q.end(errReconnected)
+				q.drop()
+				continue
+			}
+			q.sent, q.due, q.index = now, now+q.Timeout, len(l.asked)
+			l.asked = append(l.asked, q)
+			l.owed[node] += q.Replies
+			l.nodes.sendTo(node, &q.Batch, q.Timeout)
+		}
+	}
+}
+
+// expire ends the queries that were not answered in time. A node that
+// answers others meanwhile is busy with those before it, and not silent. Those that
+// still wait are not sent any more.
+func (l *queries) expire(now time.Duration) {
+	isOver := func(q *Query) bool { return now >= max(q.due, l.heard[q.Node]+q.Timeout) }
+	for i := len(l.asked) - 1; i >= 0; i-- {
+		if q := l.asked[i]; isOver(q) {
+			q.end(errTimeout)
+		}
+	}
+	for node := range l.nodes.n {
+		for b := &l.backlog[node]; b.first != nil && isOver(b.first); {
+			q := b.pop()
+			l.behind--
+			q.end(errTimeout)
+			q.drop()
+		}
+	}
+}
+
+// IsTimeout reports whether an error of a Query means that the node has not answered in time.
+func IsTimeout(err error) bool { return err == errTimeout }
+
+func (l *queries) push(q *Query) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	if l.last == nil {
+		l.first = q
+	} else {
+		l.last.next = q
+	}
+	l.last = q
+	l.size.Add(1)
+	return true
+}
+
+func (l *queries) takeAll() (first *Query) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first = l.first
+	l.first, l.last = nil, nil
+	l.size.Store(0)
+	return first
+}
+
+// close refuses further queries.
+func (l *queries) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+}
+
+// queryList is a chain of queries through next.
+type queryList struct{ first, last *Query }
+
+func (l *queryList) push(q *Query) {
+	q.next = nil
+	if l.first == nil {
+		l.first = q
+	} else {
+		l.last.next = q
+	}
+	l.last = q
+}
+
+func (l *queryList) pop() *Query {
+	q := l.first
+	if l.first = q.next; l.first == nil {
+		l.last = nil
+	}
+	q.next = nil
+	return q
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Reply implements fleet.Owner.
+func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
+	b := w.batch
+	b.replied = true
+	if w.loads {
+		if i--; i < 0 {
+			if !command.IsLoaded(v) {
+				return misfit(v)
+			}
+			return nil
+		}
+	}
+	err = w.count(node, &w.spans[i], v)
+	w.repair(&w.spans[i])
+	if i == len(w.spans)-1 {
+		b.ended(node)
+	}
+	b.pass()
+	return err
+}
+
+// Fail implements fleet.Owner.
+func (w *wire) Fail(node, i int, err error) {
+	b := w.batch
+	if w.loads {
+		i = max(0, i-1)
+	}
+	unsent := errors.Is(err, conn.ErrNotSent)
+	for ; i < len(w.spans); i++ {
+		s := &w.spans[i]
+		if unsent && s.kind == Acquire {
+			b.unsent(node, s.first, s.count)
+		}
+		if w.errand {
+			b.refusedAll(node, s.first, s.count, err)
+		} else {
+			b.lost(node, s.first, s.count, err)
+		}
+		w.hint(node, s)
+	}
+	b.gone.Add(node)
+	b.ended(node)
+	b.pass()
+}
+
+// Done implements fleet.Owner.
+func (w *wire) Done() {
+	if w.batch.owed--; w.batch.owed == 0 {
+		w.batch.batches.recycle(w.batch)
+	}
+}
+
+// count turns one reply into votes. An error means that the reply does not fit
+// and the stream can no longer be trusted.
+func (w *wire) count(node int, s *span, v *resp.Value) error {
+	if v.IsError() {
+		return w.refused(node, s, v)
+	}
+	i, b := s.first, w.batch
+	if w.form().IsFenced(s.kind) {
+		if i = w.countFenced(node, s, v); i == s.first+s.count {
+			return nil
+		}
+	} else if !w.form().IsScript(s.kind) {
+		if granted, fits := command.ReadOne(s.kind, v); fits {
+			if s.kind.HasValue() {
+				b.answers = append(b.answers, answer{i, Value{node, command.ValueOf(v)}})
+			}
+			b.answered(node, i, granted, s.kind)
+			return nil
+		}
+	} else {
+		answers := &b.batches.script
+		for answers.Begin(s.count, v); answers.Next(); i++ {
+			b.answered(node, i, answers.Granted(), s.kind)
+		}
+		if answers.Fits() {
+			return nil
+		}
+	}
+	err := misfit(v)
+	b.refusedAll(node, i, s.first+s.count-i, err)
+	return err
+}
+
+// countFenced is count for the reply of a script of package fencing. It returns the first
+// round that the reply does not fit.
+func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
+	if i = s.first; v.Kind != resp.Array || v.Null || v.Int != int64(s.count) {
+		return i
+	}
+	for it := v.Elements(); it.Next(); i++ {
+		a, fits := command.ReadFenced(it.Value())
+		if !fits {
+			break
+		}
+		w.batch.fenced(node, i, s.kind, a)
+	}
+	return i
+}
+
+// refused handles an error reply. Most fail the vote and leave the connection
+// as it is; an error that is returned ends it. Some are answered by an errand.
+//
+// One caller's key must not decide the result of another. So a merged call that is
+// refused, perhaps for one of its keys, is sent again in smaller calls.
+func (w *wire) refused(node int, s *span, v *resp.Value) error {
+	b := w.batch
+	r := command.Refused(s.kind, w.form(), s.count, v.Bytes, w.loads)
+	if s.kind == Acquire && r.Unapplied {
+		b.rounds[s.first].absent.Add(node)
+	}
+	switch r.Remedy {
+	case command.Load:
+		w.again(node, s, command.MaxKeys, true)
+	case command.Split:
+		w.again(node, s, command.SplitTo(s.count), false)
+	case command.Rephrase:
+		b.nodes.rephrase(node, w.form())
+		w.again(node, s, 1, true)
+	default:
+		b.refusedAll(node, s.first, s.count, r.Err)
+		if r.Later {
+			w.hint(node, s)
+		}
+	}
+	if r.Fatal {
+		return r.Err
+	}
+	return nil
+}
+
+// hint keeps a release that has failed on a node, unless the node cannot have its key.
+func (w *wire) hint(node int, s *span) {
+	b := w.batch
+	if s.kind != Release || !b.batches.hints.wanted(node) {
+		return
+	}
+	rounds := b.rounds[s.first : s.first+s.count]
+	if !slices.ContainsFunc(rounds, func(r round) bool { return !r.absent.Has(node) }) {
+		return // as for most releases that a node misses while it is away
+	}
+	for i, op := range b.batches.reader.Read(s.kind, w.Buf[s.from:s.to]) {
+		if !rounds[i].absent.Has(node) {
+			b.batches.hints.of[node].add(op.Key, op.Token)
+		}
+	}
+}
+
+// repair has the nodes repaired that lack a key of s.
+func (w *wire) repair(s *span) {
+	b := w.batch
+	if s.kind != Extend || !b.lacking {
+		return
+	}
+	for i := range s.count {
+		b.votes.repair(s.first+i, &b.batches.repairs, func() []command.Operand {
+			return b.batches.reader.Read(s.kind, w.Buf[s.from:s.to])[i : i+1]
+		})
+	}
+}

@@ -1,0 +1,327 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/test/testkit/manual"
+	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// scriptedFleet is a Fleet whose replies a test gives by hand, and the engine on it,
+// without goroutines.
+type scriptedFleet struct {
+	plain
+	speaks  []fleet.Form // by node; nil is scripts, of all
+	guarded quorum.Set   // nodes without a vote, a bit each
+	t       *testing.T
+	engine  *Engine
+	clock   *manual.Clock
+	nodes   int
+	sent    []*sentBatch
+	down    quorum.Set // nodes without a connection, a bit each
+	closed  bool
+	calling bool
+	armed   int
+	checks  int
+	arrived func() // for the next Sweep
+	onSweep func()
+	onArm   func()
+}
+
+// sentBatch is one batch as it was sent. Of a retry, only one node has it.
+type sentBatch struct {
+	batch   *fleet.Batch
+	bytes   string
+	next    []int // by node: the reply that comes next, or -1 when it is done
+	waiting int
+}
+
+func newScripted(t *testing.T, nodes int) *scriptedFleet {
+	p := &scriptedFleet{t: t, nodes: nodes, clock: new(manual.Clock)}
+	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: 20 * time.Millisecond})
+	attach(p.engine, p)
+	p.engine.callbacks.wake = p.callBack
+	return p
+}
+
+func (p *scriptedFleet) Len() int       { return p.nodes }
+func (p *scriptedFleet) CanBlock() bool { return p.onSweep != nil }
+func (p *scriptedFleet) Check()         { p.checks++ }
+func (p *scriptedFleet) Wait() bool     { return false }
+func (p *scriptedFleet) Drain()         {}
+
+// Arm is the last step of a driver before it unlocks.
+func (p *scriptedFleet) Arm() {
+	p.armed++
+	if f := p.onArm; f != nil {
+		p.onArm = nil
+		f()
+	}
+}
+
+func (p *scriptedFleet) Sweep(time.Duration) {
+	if f := p.arrived; f != nil {
+		p.arrived = nil
+		f()
+	} else if p.onSweep != nil {
+		p.onSweep()
+	}
+}
+
+func (p *scriptedFleet) Close() {
+	p.closed = true
+	for _, s := range p.sent {
+		for node := range p.nodes {
+			p.fail(s, node, conn.ErrClosed)
+		}
+	}
+}
+
+// callBack does the work of the goroutine of callbacks when it is woken.
+func (p *scriptedFleet) callBack() {
+	c := &p.engine.callbacks
+	select {
+	case c.woken <- struct{}{}:
+	default:
+	}
+	if p.calling {
+		return
+	}
+	p.calling = true
+	defer func() { p.calling = false }()
+	for len(c.woken) > 0 {
+		<-c.woken
+		p.engine.callTurn(c.caller)
+	}
+}
+
+func (p *scriptedFleet) Fault(node int) error {
+	if p.down>>node&1 == 1 {
+		return errDown
+	}
+	return nil
+}
+
+func (p *scriptedFleet) Quarantined() quorum.Set { return p.guarded }
+func (p *scriptedFleet) Away() quorum.Set        { return p.down }
+
+func (p *scriptedFleet) Forms() (ds []fleet.Form) {
+	for _, d := range p.speaks {
+		if !slices.Contains(ds, d) {
+			ds = append(ds, d)
+		}
+	}
+	return ds
+}
+
+func (p *scriptedFleet) Node(node int) fleet.Node {
+	n := fleet.Node{Connection: 1}
+	if p.speaks != nil {
+		n.Form = p.speaks[node]
+	}
+	return n
+}
+
+func (p *scriptedFleet) SetForm(node int, f fleet.Form) { p.speaks[node] = f }
+
+// Send makes a sentBatch of each form, which only those that speak it have.
+func (p *scriptedFleet) Send(b *fleet.Batch) {
+	var batches []*sentBatch
+	for ; b != nil; b = b.Next {
+		s := &sentBatch{b, string(b.Buf), make([]int, p.nodes), 1}
+		for node := range p.nodes {
+			if s.next[node] = -1; p.Node(node).Form == b.Form {
+				s.next[node] = 0
+				s.waiting++
+			}
+		}
+		batches = append(batches, s)
+	}
+	p.sent = append(p.sent, batches...)
+	for _, s := range batches {
+		for node := range p.nodes {
+			if p.closed {
+				p.fail(s, node, &unsentError{conn.ErrClosed})
+			} else if p.down>>node&1 == 1 {
+				p.fail(s, node, errDown)
+			}
+		}
+		p.done(s)
+	}
+}
+
+func (p *scriptedFleet) SendTo(node int, b *fleet.Batch) {
+	s := &sentBatch{b, string(b.Buf), make([]int, p.nodes), 1}
+	for i := range s.next {
+		s.next[i] = -1
+	}
+	s.next[node] = 0
+	p.sent = append(p.sent, s)
+	if p.down>>node&1 == 1 {
+		p.fail(s, node, errDown)
+	}
+}
+
+func (p *scriptedFleet) done(s *sentBatch) {
+	if s.waiting--; s.waiting == 0 {
+		s.batch.Owner.Done()
+	}
+}
+
+// fail ends what a node owes for s.
+func (p *scriptedFleet) fail(s *sentBatch, node int, err error) {
+	if i := s.next[node]; i >= 0 {
+		s.next[node] = -1
+		s.batch.Owner.Fail(node, i, err)
+		p.done(s)
+	}
+}
+
+// reply gives a node's next replies. One that does not fit ends them.
+func (p *scriptedFleet) reply(s *sentBatch, node int, wires ...string) (misfit error) {
+	for _, wire := range wires {
+		v := value(wire)
+		i := s.next[node]
+		require.GreaterOrEqual(p.t, i, 0, "the node has answered already")
+		if s.next[node]++; s.next[node] == s.batch.Replies {
+			s.next[node] = -1
+		}
+		misfit = s.batch.Owner.Reply(node, i, &v)
+		if s.next[node] < 0 {
+			p.done(s)
+		} else if misfit != nil {
+			p.fail(s, node, misfit)
+		}
+		if misfit != nil {
+			return misfit
+		}
+	}
+	return nil
+}
+
+// all is a turn in which every node gives these replies.
+func (p *scriptedFleet) all(s *sentBatch, wires ...string) {
+	p.turn(func() {
+		for node := range p.nodes {
+			p.reply(s, node, wires...)
+		}
+	})
+}
+
+// turn is a turn of the reader, which finds that f has happened.
+func (p *scriptedFleet) turn(f func()) {
+	p.arrived = f
+	p.engine.receive(func(int) {})
+}
+
+// tick lets d pass and the watchdog look.
+func (p *scriptedFleet) tick(d time.Duration) {
+	p.clock.Advance(d)
+	p.turn(func() { p.engine.tick() })
+}
+
+func (p *scriptedFleet) last() *sentBatch {
+	require.NotEmpty(p.t, p.sent, "nothing was sent")
+	return p.sent[len(p.sent)-1]
+}
+
+// idle requires that nothing is under way and nothing was kept.
+func (p *scriptedFleet) idle() {
+	p.t.Helper()
+	e := p.engine
+	require.Zero(p.t, e.queue.depth.Load(), "depth")
+	require.Zero(p.t, e.queue.size.Load(), "queued")
+	require.Zero(p.t, e.rounds.undecided, "undecided")
+	require.Zero(p.t, e.nodes.unanswered, "unanswered")
+	require.Zero(p.t, e.rounds.window.inside, "inside the window")
+	require.True(p.t, e.rounds.window.isOpen.Load(), "the window is shut")
+	require.True(p.t, e.lock.TryLock(), "the driver lock is held")
+	e.lock.Unlock()
+}
+
+const (
+	ok     = "+OK\r\n"
+	null   = "$-1\r\n"
+	one    = "*1\r\n:1\r\n"
+	zero   = "*1\r\n:0\r\n"
+	noSuch = "-NOSCRIPT No matching script.\r\n"
+)
+
+// countedOp is a Completion that counts.
+type countedOp struct {
+	Op
+	times int
+	then  func()
+}
+
+func (o *countedOp) Complete(*Op) {
+	o.times++
+	if o.then != nil {
+		o.then()
+	}
+}
+
+func (p *scriptedFleet) op(kind Kind, key string) *countedOp {
+	o := &countedOp{}
+	o.Kind, o.Key, o.TTL, o.Done, o.Token = kind, []byte(key), time.Second, o, tokenOf(7)
+	return o
+}
+
+// submit is op with Submit.
+func (p *scriptedFleet) submit(kind Kind, key string) *countedOp {
+	o := p.op(kind, key)
+	require.NoError(p.t, p.engine.Submit(&o.Op))
+	return o
+}
+
+// plain is part of a Fleet whose nodes know scripts only and never restart.
+type plain struct{}
+
+func (plain) Forms() []fleet.Form     { return nil }
+func (plain) Node(int) fleet.Node     { return fleet.Node{Connection: 1} }
+func (plain) SetForm(int, fleet.Form) {}
+func (plain) Wake()                   {}
+func (plain) Quarantined() quorum.Set { return 0 }
+func (plain) Away() quorum.Set        { return 0 }
+func (plain) Fault(int) error         { return nil }
+func (plain) NoteTTL(time.Duration)   {}
+
+// enqueue is Submit without the drive after it.
+func (e *Engine) enqueue(op *Op) error { return e.enqueueAt(op, e.nodes.clock.Now()) }
+
+// errLost is the end of a connection.
+var errLost = errors.New("connection lost")
+
+// errDown is the fault of a node that has none.
+var errDown = &unsentError{errors.New("node is down")}
+
+// unsentError is a fault before anything was sent.
+type unsentError struct{ cause error }
+
+func (e *unsentError) Error() string   { return e.cause.Error() }
+func (e *unsentError) Unwrap() []error { return []error{e.cause, conn.ErrNotSent} }
+
+// value is a reply as it is decoded.
+func value(wire string) (v resp.Value) {
+	var d resp.Decoder
+	if _, err := d.Decode([]byte(wire), &v); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// attach is Engine.Start without its goroutines, and every node comes up.
+func attach(e *Engine, f Fleet) {
+	e.nodes.start(f)
+	for i := range f.Len() {
+		e.NodeUp(i)
+	}
+}

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/base/metrics"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// TestStatsOfWhatIsUnderWay: queued, sent, refused, and taken out of the queue.
+func TestStatsOfWhatIsUnderWay(t *testing.T) {
+	p := newScripted(t, 3)
+	out := p.submit(Acquire, "out")
+	var waiting []*countedOp
+	for i := range 4 {
+		waiting = append(waiting, p.submit(Release, fmt.Sprint(i)))
+	}
+	require.Equal(t, ErrBusy, p.engine.Submit(&p.op(Extend, "refused").Op))
+	require.Error(t, p.engine.Submit(&p.op(Extend, "").Op), "that was no operation")
+	require.True(t, p.engine.Cancel(&waiting[0].Op))
+	want := metrics.Stats[int]{Extend: metrics.Results{Refused: 1}, Release: metrics.Results{Cancelled: 1}, Batches: 1, Operations: 1, Waiting: 3, InFlight: 1}
+	require.Equal(t, want, statsOf(p.engine))
+
+	p.turn(func() { p.fail(p.sent[0], 0, errLost); p.fail(p.sent[0], 1, errLost); p.reply(p.sent[0], 2, ok) })
+	require.Equal(t, ErrNoQuorum, out.Err)
+	want.Acquire.NoQuorum, want.AcquireTimes.Counts[0] = 1, 1
+	want.Batches, want.Operations, want.Waiting, want.InFlight = 2, 5, 0, 4 // with the cleanup
+	require.Equal(t, want, statsOf(p.engine))
+
+	s := p.last()
+	p.turn(func() {
+		for node := range 2 {
+			p.fail(s, node, errLost)
+		}
+	})
+	want.Release.NoQuorum, want.Cleanups, want.InFlight = 3, 1, 0
+	require.Equal(t, want, statsOf(p.engine))
+}
+
+func statsOf(e *Engine) (s metrics.Stats[int]) {
+	AddStats(e, &s)
+	return s
+}
+
+// TestVotesAreCountedAndReported, each node's first in each round.
+func TestVotesAreCountedAndReported(t *testing.T) {
+	type vote struct {
+		node int
+		kind Kind
+		o    quorum.Outcome
+		err  error
+	}
+	var reported []vote
+	p := newScripted(t, 3)
+	p.engine.callbacks.onVote = func(node int, kind Kind, o quorum.Outcome, err error) {
+		reported = append(reported, vote{node, kind, o, err})
+	}
+	hear := func() []vote { defer func() { reported = nil }(); return reported }
+
+	p.down = 1 << 2
+	first := p.submit(Acquire, "first")
+	require.Equal(t, []vote{{2, Acquire, quorum.Failed, errDown}}, hear())
+	p.submit(Release, "second")
+	p.submit(Release, "third")
+	p.submit(Acquire, "fourth") // in one batch, of two commands
+	p.turn(func() { p.reply(p.sent[0], 0, ok); p.reply(p.sent[0], 1, ok) })
+	require.NoError(t, first.Err)
+	down := func(k Kind) vote { return vote{2, k, quorum.Failed, errDown} }
+	require.Equal(t, []vote{
+		{0, Acquire, quorum.Granted, nil}, {1, Acquire, quorum.Granted, nil},
+		down(Release), down(Release), down(Acquire),
+	}, hear())
+
+	batch := p.sent[1]
+	p.turn(func() { p.reply(batch, 0, "*2\r\n:1\r\n:0\r\n", ok) })
+	require.Equal(t, []vote{
+		{0, Release, quorum.Granted, nil}, {0, Release, quorum.Denied, nil}, {0, Acquire, quorum.Granted, nil},
+	}, hear())
+	p.tick(20 * time.Millisecond)
+	late := func(k Kind) vote { return vote{1, k, quorum.Failed, errTimeout} }
+	all := hear()
+	require.Equal(t, []vote{late(Release), late(Acquire)}, all[:2], "the third was lost before")
+	cleanup := p.last()
+	require.Equal(t, []vote{down(Release)}, all[2:])
+	p.turn(func() { p.reply(batch, 1, "*2\r\n:1\r\n:1\r\n", ok) })
+	require.Equal(t, []vote{{1, Release, quorum.Granted, nil}}, hear(), "on the others it has voted")
+
+	p.turn(func() { p.fail(cleanup, 0, errLost); p.reply(cleanup, 1, one) })
+	require.Equal(t, []vote{{0, Release, quorum.Failed, errLost}, {1, Release, quorum.Granted, nil}}, hear())
+	p.idle()
+
+	s := statsOf(p.engine)
+	require.EqualValues(t, 5, s.Operations)
+	for node, want := range []Votes{
+		{quorum.Granted: 3, quorum.Denied: 1, quorum.Failed: 1},
+		{quorum.Granted: 3, quorum.Failed: 2},
+		{quorum.Failed: 5},
+	} {
+		require.Equal(t, want, p.engine.Votes(node))
+	}
+}

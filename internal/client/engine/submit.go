@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+)
+
+// Submit queues op and ensures that it is sent. It does not block and does
+// not allocate; op.Done is notified of the result, possibly before Submit returns.
+// With an error (ErrClosed, ErrBusy, or one of a wrong argument) nothing was queued.
+func (e *Engine) Submit(op *Op) error {
+	now, kind := e.nodes.clock.Now(), op.Kind // once queued, op may be submitted again by its Done
+	if err := e.enqueueAt(op, now); err != nil {
+		return err
+	}
+	e.submitted(kind, now, nil)
+	return nil
+}
+
+func (e *Engine) enqueueAt(op *Op, now time.Duration) error {
+	if !op.isReserved() && !op.Reserve() {
+		return ErrUnderWay // and leave it as it is
+	}
+	if err := e.check(op); err != nil {
+		op.Err, op.Until = err, clock.Never
+		op.advance(idle)
+		return err
+	}
+	var l list
+	l.push(op)
+	return e.enqueueAll(l, now, bounded)
+}
+
+// Ops is a list of operations to be submitted together. The zero value is empty.
+type Ops struct{ list }
+
+// Add appends an operation that is idle.
+func (o *Ops) Add(op *Op) { o.push(op) }
+
+// Enqueue queues renewals that were checked, together, so that they travel together and
+// before all others; Drive sends them. Their number is bounded by that of the locks that are
+// held, and Config.MaxWaiting does not hold for them. With ErrClosed nothing was queued. It
+// does not block, and they cannot be cancelled.
+func (e *Engine) Enqueue(ops Ops) error {
+	if ops.n == 0 {
+		return nil
+	}
+	return e.enqueueAll(ops.list, e.nodes.clock.Now(), renewals)
+}
+
+// Drive sends what waits, if no other goroutine is about to. It does not block.
+func (e *Engine) Drive() { e.submittedNow(Extend, e.nodes.clock.Now(), nil) }
+
+// enqueueAll queues operations that were checked: all of them or none.
+func (e *Engine) enqueueAll(l list, now time.Duration, u urgency) error {
+	for op := l.first; op != nil; op = op.next {
+		op.Reserve() // unless it is
+		op.begin(now)
+	}
+	e.queue.depth.Add(int64(l.n))
+	err := e.queue.pushAll(l, u)
+	if err == nil {
+		return nil
+	}
+	e.queue.depth.Add(int64(-l.n))
+	for op := l.pop(); op != nil; op = l.pop() {
+		op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
+		op.advance(idle)
+		e.counters.noteOp(op, err)
+	}
+	return err
+}
+
+// Listen notes that d more callers wait for pushes, which are read at once then and not by
+// the watchdog. It counts from the next query on.
+func (e *Engine) Listen(d int64) { e.listeners.Add(d) }
+
+// Check refuses wrong arguments; see Enqueue.
+func (e *Engine) Check(op *Op) error { return e.check(op) }
+
+// Cancel takes op back from the engine. It returns false if it is too late: op
+// is completed, or is about to be. Otherwise op is the caller's again and will
+// not be completed; if it was an acquire that may have reached a node, its
+// release is on the way.
+func (e *Engine) Cancel(op *Op) bool {
+	sent := false
+	for !sent && !e.queue.remove(op) {
+		s := op.awaitSent()
+		if s&phaseMask == queued {
+			continue // it was held back from its batch
+		}
+		if s&phaseMask != inFlight || !op.claim(s, idle) {
+			return false
+		}
+		sent = true
+	}
+	e.queue.depth.Add(-1)
+	e.Note(op.Kind, context.Canceled)
+	if sent && op.Kind == Acquire {
+		e.Abandon(op)
+	}
+	return true
+}
+
+// lazyTimeout has the watchdog tick every millisecond.
+const lazyTimeout = 4 * minTick
+
+// DriveSoon sends operations without a waiting caller a little later: with the next operation
+// of a caller, or at the watchdog's next tick, after a millisecond or two. A caller that takes
+// another lock at once then has one batch and one round trip for both.
+//
+// Submitters that do not get the lock rely on the holder of the lock to drive. They have
+// counted themselves in depth before they tried, so it is enough to look there.
+func (e *Engine) DriveSoon() {
+	if e.queue.depth.Load() == 0 && e.lock.TryLock() {
+		e.nodes.pulse.see(lazyTimeout)
+		e.unlock(false)
+		if e.queue.depth.Load() == 0 {
+			return
+		}
+	}
+	e.Drive()
+}
+
+// LacksQuorum reports whether too few nodes can vote for an acquire to win: it is failed without being sent.
+func (e *Engine) LacksQuorum() bool {
+	if !e.nodes.lacking.Load() { // it is noted with each acquire
+		return false
+	}
+	e.lock.Lock()
+	e.turn(func() { e.nodes.nonvoters() })
+	return e.nodes.lacking.Load()
+}
+
+// Query returns one for a node, to be given its commands, to Ask and to Free.
+func (e *Engine) Query(node int, timeout time.Duration) *Query { return e.queries.query(node, timeout) }
+
+// Ask sends a query. It does not block.
+func (e *Engine) Ask(q *Query) {
+	e.queries.begin(q)
+	e.drive(nil)
+}

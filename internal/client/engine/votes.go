@@ -1,0 +1,330 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// ledger is what the votes of all batches have in common. The driver lock protects it.
+type ledger struct {
+	nodes     *nodes
+	observer  Observer
+	counters  *counters
+	callbacks *callbacks
+	undecided int        // rounds, over all batches
+	decided   []decision // to be completed
+}
+
+// decision is an operation that is decided: by the votes of a round, or without any.
+type decision struct {
+	op    *Op
+	votes *votes // nil: it was sent to no node
+	round int
+}
+
+// observe counts a vote, and has it reported.
+func (l *ledger) observe(node int, kind Kind, o quorum.Outcome, err error) {
+	l.counters.votes[node][o]++
+	if l.callbacks.onVote != nil {
+		l.callbacks.vote(vote{node, kind, o, err})
+	}
+}
+
+// votes is the rounds of one batch, and the votes in them.
+type votes struct {
+	*ledger
+	stay
+	rounds    []round
+	undecided int  // rounds without a verdict
+	lacking   bool // a node lacks the key of an extend
+
+	deadline time.Duration // of the most impatient round
+	doubt    time.Duration // when lost rounds are decided without the votes that are missing
+
+	answers     []answer   // of nodes, to operations that read
+	cause       []error    // by node: why it has not answered the rest
+	failures    []failure  // single failed votes
+	refusals    []refusal  // answers to fenced acquires, other than OK
+	quarantined quorum.Set // nodes without a vote, but in releases
+}
+
+// round is the vote on one operation.
+type round struct {
+	op         *Op // nil once decided
+	life       uint64
+	timeout    time.Duration
+	waited     time.Duration   // in the queue, up to mostPatience timeouts
+	ended      <-chan struct{} // of the context, where op is a Call
+	tally      quorum.Tally
+	absent     quorum.Set // nodes where no key has the token
+	repairer   Repairer
+	repairLife uint64     // of repairer
+	failures   int32      // the last of them in batch.failures, counted from 1
+	refusal    int32      // likewise in batch.refusals
+	stale      quorum.Set // nodes that have refused nothing but the number of a fencing token
+	kind       Kind       // of op, which may be its user's again
+}
+
+// failure is why one vote of one round has failed.
+type failure struct {
+	node, before int32 // before is the one before it in the same round
+	err          error
+}
+
+// refusal is a node's answer to a fenced acquire, in the way of failure.
+type refusal struct {
+	Refusal
+	before int32
+}
+
+// answer is the Value of a round.
+type answer struct {
+	round int
+	Value
+}
+
+// add appends op's round.
+func (v *votes) add(op *Op) {
+	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, absent: op.Absent, kind: op.Kind}
+	switch op.Kind {
+	case Acquire:
+		r.absent = 0 // of an earlier attempt
+	case Extend:
+		r.absent = 0
+		r.repairer, r.repairLife = op.Repairer, op.Life
+	}
+	if c, ok := op.Done.(*Call); ok {
+		r.ended = c.ended
+	}
+	r.tally.Reset(v.nodes.quorum)
+	v.rounds = append(v.rounds, r)
+	v.undecided++
+	v.soonest = min(v.soonest, op.Timeout)
+}
+
+// vote records one node's vote in one round.
+func (v *votes) vote(node, i int, o quorum.Outcome, err error) {
+	r := &v.rounds[i]
+	if !r.kind.Reads() && r.tally.Outcome(node) == 0 {
+		v.observe(node, r.kind, o, err)
+	}
+	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (r.tally.Count(0) == 0 || !r.kind.HasValue() && !v.mayBeSplit(r)) {
+		v.decide(i, r)
+	}
+	if r.stale != 0 {
+		v.countStale(i, r)
+	}
+}
+
+// mayBeSplit reports whether a missing vote may show that a lost acquire has split the votes: until
+// now nodes have only denied it. It waits for that vote three times as long as it has taken, to within
+// a tick: several callers, each first at a node far from it, would all report a holder else.
+func (v *votes) mayBeSplit(r *round) bool {
+	t := &r.tally
+	if t.Verdict() != quorum.Lost || r.kind != Acquire || t.Count(quorum.Granted) > 0 || v.nodes.quorum.Blocks(t.Nodes(quorum.Failed)) {
+		return false
+	}
+	v.doubt = 4*v.nodes.clock.Now() - 3*v.sentAt
+	v.deadline = min(v.deadline, v.doubt)
+	return true
+}
+
+// countStale has the nodes vote that would have granted a larger token, once they are a quorum
+// with those that have granted this one, or no other node will answer. The attempt that
+// follows is above all that these know: if it began before, another of the quorum might
+// refuse it too, and so on.
+func (v *votes) countStale(i int, r *round) {
+	t := &r.tally
+	if !v.nodes.quorum.IsQuorum(t.Nodes(quorum.Granted)|r.stale) && r.stale != t.Nodes(0) {
+		return
+	}
+	nodes := r.stale
+	r.stale = 0
+	for node := range nodes.All() {
+		v.refused(node, i, errStale)
+	}
+}
+
+// answered records a node's answer in one round.
+func (v *votes) answered(node, i int, granted bool, kind Kind) {
+	if kind.HasTTL() && !granted {
+		v.rounds[i].absent.Add(node)
+		v.lacking = v.lacking || kind == Extend
+	}
+	switch {
+	case kind.NeedsVote() && v.quarantined.Has(node):
+		// It has restarted, and may have lost keys.
+		v.refused(node, i, conn.ErrQuarantined)
+	case granted:
+		v.vote(node, i, quorum.Granted, nil)
+	default:
+		v.vote(node, i, quorum.Denied, nil)
+	}
+}
+
+// fenced records a node's answer to a fenced acquire or extend. Where it is not OK nothing
+// was written.
+func (v *votes) fenced(node, i int, kind Kind, a fencing.Answer) {
+	if kind == Acquire && a.Code != fencing.OK {
+		r := &v.rounds[i]
+		r.absent.Add(node)
+		v.refusals = append(v.refusals, refusal{Refusal{node, a}, r.refusal})
+		r.refusal = int32(len(v.refusals))
+	}
+	switch a.Code {
+	case fencing.OK, fencing.Held, fencing.Gone:
+		v.answered(node, i, a.Code == fencing.OK, kind)
+		return
+	case fencing.Stale, fencing.Low:
+		if r := &v.rounds[i]; r.tally.Outcome(node) == 0 {
+			r.stale.Add(node)
+			v.countStale(i, r)
+		}
+		return
+	case fencing.Amnesia:
+		v.refused(node, i, errForgotten)
+	case fencing.Foreign:
+		v.refused(node, i, errForeign)
+	default:
+		v.refused(node, i, errMisfit)
+	}
+	v.observer.NodeChanged(node, NoVote, a)
+}
+
+// refused records a failed vote in one round, and why.
+func (v *votes) refused(node, i int, err error) {
+	r := &v.rounds[i]
+	if r.tally.Outcome(node) != 0 {
+		return
+	}
+	v.failures = append(v.failures, failure{int32(node), r.failures, err})
+	r.failures = int32(len(v.failures))
+	v.vote(node, i, quorum.Failed, err)
+}
+
+// lost records failed votes in rounds that follow each other, where a node will not
+// answer any more.
+func (v *votes) lost(node, first, count int, err error) {
+	v.cause[node] = err
+	for i := first; i < first+count; i++ {
+		v.vote(node, i, quorum.Failed, err)
+	}
+}
+
+// causeOf returns why a node's vote in a round has failed.
+func (v *votes) causeOf(node, i int) error {
+	for at := v.rounds[i].failures; at > 0; {
+		f := &v.failures[at-1]
+		if int(f.node) == node {
+			return f.err
+		}
+		at = f.before
+	}
+	return v.cause[node]
+}
+
+// decide ends a round: its operation, if it is still there, joins the decided.
+func (v *votes) decide(i int, r *round) {
+	op := r.op
+	r.op = nil
+	v.undecided--
+	v.ledger.undecided--
+	if op.claim(r.life, decided) {
+		v.decided = append(v.decided, decision{op, v, i})
+	}
+}
+
+// mostPatience is how many timeouts the nodes have for a round at most.
+const mostPatience = 20
+
+// expire fails the nodes that have not answered a round in time.
+func (v *votes) expire(now time.Duration, underWay int64) {
+	if v.undecided > 0 && now >= v.deadline {
+		v.deadline = clock.Never
+		for i := range v.rounds {
+			v.expireRound(i, now, underWay)
+		}
+	}
+}
+
+// patience is how long the nodes have for a round, while so many operations are under way: in a burst,
+// which may starve the nodes themselves, longer.
+func (r *round) patience(underWay int64) time.Duration {
+	return max(r.waited, r.timeout*time.Duration(1+min(underWay/leastBound, mostPatience-1)))
+}
+
+func (v *votes) expireRound(i int, now time.Duration, underWay int64) {
+	r := &v.rounds[i]
+	if r.op == nil {
+		return
+	}
+	due, lost := v.sentAt+r.patience(underWay), r.kind == Acquire && r.tally.Verdict() == quorum.Lost
+	if lost { // see mayBeSplit; what reads asks each node
+		due = min(due, v.doubt)
+	}
+	switch {
+	case now < due:
+		v.deadline = min(v.deadline, due)
+		return
+	case lost:
+		v.decide(i, r)
+		return
+	}
+	for node := range v.nodes.n {
+		if !r.stale.Has(node) { // it has answered, and is counted after the others
+			v.refused(node, i, errTimeout) // unless it has voted
+		}
+	}
+}
+
+// unsent notes that a node was never sent some acquires, and so has no key of
+// theirs.
+func (v *votes) unsent(node, first, count int) {
+	for i := first; i < first+count; i++ {
+		v.rounds[i].absent.Add(node)
+	}
+}
+
+func (v *votes) refusedAll(node, first, count int, err error) {
+	for i := first; i < first+count; i++ {
+		v.refused(node, i, err)
+	}
+}
+
+// isOver reports whether a round is an attempt to acquire that is over.
+func (v *votes) isOver(i int) bool {
+	r := &v.rounds[i]
+	return r.kind == Acquire && (r.op == nil || r.op.state.Load() != r.life)
+}
+
+// repair has the nodes repaired that lack the key of a round, if it is won. A node may have answered
+// before the round was won, or long after.
+func (v *votes) repair(i int, l *repairs, operand func() []command.Operand) {
+	r := &v.rounds[i]
+	if r.absent == 0 || r.repairer == nil || r.tally.Verdict() != quorum.Won {
+		return
+	}
+	now := v.nodes.clock.Now()
+	for node := range r.absent.All() {
+		l.add(node, operand(), r.repairer.Repair(r.repairLife, node, now))
+	}
+	r.absent = 0 // once for each answer
+}
+
+// reset empties the votes for the next use of their batch.
+func (v *votes) reset() {
+	v.rounds = v.rounds[:0]
+	clear(v.cause)
+	clear(v.answers)
+	v.answers = v.answers[:0]
+	clear(v.failures)
+	v.failures = v.failures[:0]
+	clear(v.refusals)
+	v.refusals = v.refusals[:0]
+	v.replied, v.lacking, v.soonest = false, false, clock.Never
+}

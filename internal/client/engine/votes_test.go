@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// TestNoScriptIsRetriedOnce: the script is loaded and the call sent again, on
+// that node alone; a second NOSCRIPT is a failed vote.
+func TestNoScriptIsRetriedOnce(t *testing.T) {
+	for kind, text := range map[Kind]string{Release: command.ReleaseScript, Extend: command.ExtendScript} {
+		p := newScripted(t, 3)
+		op := p.submit(kind, "key")
+		first := p.sent[0]
+		p.all(first, noSuch)
+		require.Zero(t, op.times)
+		require.Len(t, p.sent, 4)
+		require.Equal(t, 1, p.engine.nodes.unanswered, "the batch is still needed")
+		require.False(t, p.engine.rounds.window.isOpen.Load(), "no node is done with it")
+		load := resp.AppendBulkString([]byte("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), text)
+		for _, s := range p.sent[1:] {
+			require.Equal(t, 2, s.batch.Replies)
+			require.Equal(t, string(load)+first.bytes, s.bytes)
+		}
+		p.turn(func() { p.reply(p.sent[1], 0, "$1\r\nx\r\n", one) })
+		p.turn(func() { p.reply(p.sent[2], 1, "-ERR no\r\n", noSuch) })
+		require.Zero(t, op.times)
+		p.turn(func() { p.fail(p.sent[3], 2, errLost) })
+		require.Equal(t, 1, op.times)
+		require.Equal(t, ErrNoQuorum, op.Err)
+		require.Equal(t, []Failure{{1, op.Failures[0].Err}, {2, errLost}}, op.Failures)
+		require.ErrorContains(t, op.Failures[0].Err, "forgetting the script")
+		require.Len(t, p.sent, 4)
+		p.idle()
+	}
+}
+
+// TestRetriesOpenTheGate: with four nodes two can rule a quorum out, before one
+// has answered.
+func TestRetriesOpenTheGate(t *testing.T) {
+	p := newScripted(t, 4)
+	op := p.submit(Release, "key")
+	first := p.sent[0]
+	p.turn(func() { p.reply(first, 0, noSuch); p.reply(first, 1, noSuch) })
+	p.turn(func() { p.reply(p.sent[1], 0, "$1\r\nx\r\n", zero) })
+	require.False(t, p.engine.rounds.window.isOpen.Load())
+	p.turn(func() { p.reply(p.sent[2], 1, "$1\r\nx\r\n", zero) })
+	require.Equal(t, ErrNotHeld, op.Err)
+	require.True(t, p.engine.rounds.window.isOpen.Load())
+	p.turn(func() { p.reply(first, 2, one); p.reply(first, 3, one) })
+	p.idle()
+}
+
+// TestMisfits: a reply that does not fit ends the connection and is no vote, also of
+// a node without a vote and of a handed-off release. So does a fatal refusal.
+func TestMisfits(t *testing.T) {
+	for _, c := range []struct {
+		speaks  fleet.Form
+		kind    Kind
+		guarded quorum.Set
+		handed  bool
+		reply   string
+		want    error
+	}{
+		{scripts, Acquire, 0, false, one, errMisfit},
+		{scripts, Extend, 1, false, ":1\r\n", errMisfit},
+		{redis, Extend, 0, false, ":1\r\n", errMisfit},
+		{valkey, Release, 0, true, ok, errMisfit},
+		{valkey, Release, 0, true, "-BUSY x\r\n", nil},
+		{scripts, Release, 0, true, "-READONLY x\r\n", conn.ErrNotMaster},
+		{scripts, Acquire, 0, false, "-MOVED 1 127.0.0.1:7000\r\n", conn.ErrCluster},
+	} {
+		p := newMixed(t, c.speaks)
+		p.guarded = c.guarded
+		op := p.submit(c.kind, "key")
+		if c.handed {
+			p.lose(0)
+			p.revive(0)
+		}
+		p.turn(func() { require.ErrorIs(t, p.reply(p.last(), 0, c.reply), c.want, "%v %q", c.kind, c.reply) })
+		require.Equal(t, ErrNoQuorum, op.Err)
+	}
+
+	p := newScripted(t, 1)
+	op := p.submit(Release, "key")
+	p.turn(func() { p.reply(p.sent[0], 0, noSuch) })
+	p.turn(func() { require.ErrorIs(t, p.reply(p.sent[1], 0, ok), errMisfit, "no answer to SCRIPT LOAD") })
+	require.Equal(t, ErrNoQuorum, op.Err)
+	p.idle()
+}
+
+// TestMisfitInsideABatch: what came before it counts, and nothing after it.
+func TestMisfitInsideABatch(t *testing.T) {
+	p := newScripted(t, 1)
+	p.submit(Acquire, "blocker")
+	ops := []*countedOp{p.submit(Release, "a"), p.submit(Release, "b"), p.submit(Release, "c"), p.submit(Acquire, "d")}
+	p.turn(func() { p.reply(p.sent[0], 0, ok) })
+	p.turn(func() { require.Error(t, p.reply(p.sent[1], 0, "*3\r\n:1\r\n:5\r\n:1\r\n")) })
+	for i, want := range []error{nil, ErrNoQuorum, ErrNoQuorum, ErrNoQuorum} {
+		require.Equal(t, 1, ops[i].times)
+		require.Equal(t, want, ops[i].Err, "operation %d", i)
+	}
+}

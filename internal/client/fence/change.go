@@ -1,0 +1,100 @@
+package fence
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+)
+
+// Change has clients of the present configuration refused, and those of the next one served: see [fencing.Change]. It waits until
+// a quorum of each list of each group has its vote, and then for the longest TTL of both. Each step may be repeated, so a call
+// that ends early is made again, and two at once do what one does. A call after one that was confirmed opens what that one has missed.
+//
+// A key may go from any group to any other, so all groups are looked at together: none serves clients of the next groups alone
+// before all have refused those of the present ones for the longest TTL, and each knows the largest token of all.
+func (a Acts) Change(ctx context.Context) error {
+	for _, c := range a.Groups {
+		if c != nil && !c.IsChanging() {
+			return fmt.Errorf("%w: ChangeFencing needs a client of both lists: NextNodes, NextGroups or NextMaxTTL", engine.ErrConfig)
+		}
+	}
+	if _, err := a.look(ctx, "ChangeFencing", func(views []View) (all []fencing.Verdict) {
+		for i := range views {
+			all = append(all, views[i].Changes())
+		}
+		return all
+	}); err != nil {
+		return err
+	}
+	changes := make(fencing.Changes, len(a.Groups))
+	for i, c := range a.Groups {
+		changes[i] = fencing.BeginChange(c.fleet)
+	}
+	for changes.Look(); ; {
+		pause := fencing.MinPause
+		if err := a.seal(changes); err != nil {
+			return err
+		}
+		switch {
+		case changes.Confirmed():
+			if a.open(changes) {
+				return nil
+			}
+		case changes.Complete():
+			for _, c := range a.Groups {
+				pause = c.fleet.Quarantine // the locks of clients that are refused from now on end
+				c.log(slog.LevelInfo, "redlock: clients with the old configuration alone are refused, and those with the new one alone follow",
+					"old", c.fleet.Now.Name, "new", c.fleet.Next.Name, "wait", pause)
+			}
+			changes.Look()
+		}
+		if err := a.pause(ctx, pause, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// seal has nodes refuse clients that have the present configuration alone.
+func (a Acts) seal(changes fencing.Changes) error {
+	errs := make([]error, len(a.Groups))
+	for i, asked := range a.ask(fencing.SealVerb, each(a.Groups[0].nonce())) {
+		for _, x := range asked {
+			if x.answer.Code == fencing.Foreign {
+				errs[i] = a.Groups[i].misfit()
+			}
+			changes[i].Sealed(x.node, x.answer)
+		}
+	}
+	return a.Join(errs)
+}
+
+// open has nodes of the next configuration serve the clients that have it alone. It reports
+// whether a quorum of each group does.
+func (a Acts) open(changes fencing.Changes) bool {
+	all := true
+	for i, asked := range a.ask(fencing.RejoinVerb, func(group, node int) ([]string, bool) {
+		r, sealed := changes.Opens(group, node)
+		return []string{r.Nonce, strconv.FormatUint(r.Floor, 10), r.Fleet}, sealed
+	}) {
+		c, opened := a.Groups[i], changes[i].Opened()
+		for _, x := range asked {
+			if x.answer.Code == fencing.OK {
+				opened.Add(x.node)
+			}
+		}
+		if !c.fleet.Next.IsQuorum(opened) {
+			all = false
+			continue
+		}
+		c.log(slog.LevelInfo, "redlock: nodes serve clients with the new configuration alone", "new", c.fleet.Next.Name, "nodes", c.names(opened))
+		if missed := c.fleet.Next.Nodes &^ opened; missed != 0 {
+			c.log(slog.LevelWarn, "redlock: nodes were missed by the change, and do not serve clients with the new configuration alone: call ChangeFencing again once they are up",
+				"nodes", c.names(missed))
+		}
+	}
+	return all
+}

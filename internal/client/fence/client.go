@@ -1,0 +1,465 @@
+package fence
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/rules/contention"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Errors of fenced acquires that no retry mends.
+var (
+	// ErrForgotten says that too many nodes have forgotten the tokens.
+	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens, or are new: an operator must call RecoverFencing, InitFencing for a new fleet, and neither for the new nodes of a change")
+	// errFleet: nodes belong to another fleet.
+	errFleet = texts.WrongConfig("redlock: nodes hold the fencing tokens of a fleet that is configured otherwise")
+	// errClock: the clock cannot be right, and no token is made from it.
+	errClock = texts.WrongConfig("redlock: no fencing token can be made from this clock")
+)
+
+// DefaultSet is the key of the tokens.
+const DefaultSet = "redlock:fence"
+
+const (
+	// block is how many tokens a lock has: one for each holder that it passes on to.
+	block = holding.MaxPasses
+)
+
+// Config configures a Client.
+type Config struct {
+	Clock        *clock.System
+	Wall         func() time.Time // the wall clock of the tokens; user code
+	Set          string           // the key of the tokens
+	Nodes        []string         // their names, which are the same in all clients
+	Now, Next    quorum.Set       // which of them are in each configuration; Next is 0 but in a change
+	Places       []string         // in each configuration: which of several groups this is; nil: there is one
+	MaxTTL       time.Duration
+	NextMaxTTL   time.Duration // that of the next configuration; 0: the same
+	IsNew        bool          // the group is one that a change adds
+	Persistent   quorum.Set    // nodes that forget nothing in a restart
+	QueryTimeout time.Duration
+	ID           string          // of the process; no other has it
+	Logger       *slog.Logger    // nil: none
+	Ending       <-chan struct{} // closed when the client begins to close
+
+	// Ring has Turn called at once. It is called under locks, and does not block.
+	Ring func()
+	// IsUp reports whether a node has a connection.
+	IsUp func(node int) bool
+	// Voting learns that a node has got its vote back, and Forgot that one has lost it.
+	Voting func()
+	Forgot func(node int)
+}
+
+// Client is one client's part in fencing.
+type Client struct {
+	cfg    Config
+	engine *engine.Engine
+	fleet  fencing.Fleet
+	encode *command.Fence // the driver lock protects it
+	asks   time.Duration  // how long a node has to answer
+
+	forgotten quorum.SharedSet // nodes that may have no vote, until it is known that they do
+	doubted   quorum.SharedSet // those of them that may have changed since they were asked
+	relapsed  quorum.SharedSet // those that have answered since that they have forgotten
+	nonces    atomic.Uint64    // that were made
+	ahead     atomic.Int64     // µs by which the largest floor that was met was ahead of the client's own running time
+
+	// These belong to the goroutine that calls Turn.
+	recoveries map[int]*recovery
+	collecting []*question
+	collectAt  time.Duration
+
+	mu      sync.Mutex
+	lives   [quorum.MaxNodes]life
+	foreign [quorum.MaxNodes]string        // the marker of another fleet
+	faults  [quorum.MaxNodes]error         // of the last question, nil if it was answered
+	due     [quorum.MaxNodes]time.Duration // when the quarantine ends, if it is known
+	markers [quorum.MaxNodes]string        // what the node has shown last on its connection
+	memory  fencing.Memory                 // who remembers, by these
+}
+
+// life is one connection of a node, and how its scripts are addressed on it.
+type life struct {
+	connection uint64
+	run        string
+	me         []byte
+}
+
+// New returns a client that Start completes.
+func New(cfg Config) *Client {
+	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, recoveries: map[int]*recovery{}, asks: max(cfg.QueryTimeout, time.Second)}
+	place := func(list int) string {
+		if list < len(cfg.Places) {
+			return cfg.Places[list]
+		}
+		return ""
+	}
+	longest := max(cfg.MaxTTL, cfg.NextMaxTTL)
+	c.fleet = fencing.Fleet{Now: configuration(cfg.Nodes, cfg.Now, cfg.MaxTTL, place(0)), Quarantine: longest + quorum.Drift(longest)}
+	if cfg.Next != 0 {
+		c.fleet.Next = configuration(cfg.Nodes, cfg.Next, cmp.Or(cfg.NextMaxTTL, cfg.MaxTTL), place(1))
+	}
+	return c
+}
+
+// configuration is that of the nodes of a set. Their names are many, so a digest stands for
+// them. Where there are several groups its place is a part of it: it decides which keys are there.
+func configuration(all []string, nodes quorum.Set, longest time.Duration, place string) fencing.Configuration {
+	var names []string
+	for node := range nodes.All() {
+		names = append(names, all[node])
+	}
+	slices.Sort(names)
+	size := quorum.Size(len(names))
+	return fencing.Configuration{
+		Name:  fmt.Sprintf("nodes-%x,quorum-%d-of-%d,MaxTTL-%v%s", contention.Hash(strings.Join(names, ",")), size, len(names), longest, place),
+		Nodes: nodes, Quorum: size,
+	}
+}
+
+// Start gives the client the engine, before the first node is up.
+func (c *Client) Start(e *engine.Engine) {
+	if c != nil {
+		c.engine, c.collectAt = e, c.nextCollect()
+	}
+}
+
+// Encode is how the commands of fenced acquires are written. It is nil without fencing.
+func (c *Client) Encode() *command.Fence {
+	if c == nil {
+		return nil
+	}
+	return c.encode
+}
+
+// Up begins the life of a node on a new connection. The driver lock is held.
+func (c *Client) Up(node int, connection uint64, run string) {
+	me := []byte(c.fleet.Name() + ":" + run)
+	c.encode.Me[node], c.encode.Known[node] = me, nil
+	c.mu.Lock()
+	c.lives[node], c.foreign[node], c.faults[node], c.markers[node] = life{connection, run, me}, "", nil, ""
+	c.memory = c.memory.Without(quorum.Only(node))
+	c.forgotten.Add(node) // it is asked, before an acquire has to find out
+	c.mu.Unlock()
+	c.doubted.Add(node)
+	c.cfg.Ring()
+}
+
+// know has commands name the marker that a node has shown on a connection, if it serves this client
+// of two configurations: which of the three it is does not follow from the client's own. The
+// driver lock is free.
+func (c *Client) know(node int, at life, marker string) {
+	if c.fleet.Next.Nodes == 0 {
+		return
+	}
+	m := fencing.ParseMarker(marker)
+	if !m.Serves(fencing.Me{Fleet: c.fleet.Name(), Run: at.run}) {
+		return
+	}
+	c.engine.DriverLock().Lock()
+	defer c.engine.DriverLock().Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lives[node].connection == at.connection {
+		c.encode.Known[node] = []byte(marker)
+	}
+}
+
+// NoVote notes that a node has no vote. The driver lock is held.
+func (c *Client) NoVote(node int, a fencing.Answer) {
+	if a.Code == fencing.Foreign { // for as long as this client has not the configurations that it names
+		c.mu.Lock()
+		c.foreign[node] = a.Text
+		c.mu.Unlock()
+		if c.forgotten.Add(node) {
+			c.cfg.Ring()
+		}
+		return
+	}
+	if a.Code != fencing.Amnesia {
+		return
+	}
+	news := c.forgotten.Add(node)
+	if a.Text == "" {
+		c.relapsed.Add(node)
+		if c.doubted.Add(node) {
+			news = true
+		}
+	}
+	if news {
+		c.cfg.Ring()
+	}
+}
+
+// micros is the client's own time, or why it cannot be one.
+func (c *Client) micros() (uint64, error) {
+	now := c.cfg.Wall() // user code
+	if micros := now.UnixMicro(); micros >= fencing.FirstTime && micros <= fencing.MaxToken-block {
+		return uint64(micros), nil
+	}
+	return 0, fmt.Errorf("%w: the clock reads %s, which is not from 2020 to 2255", errClock, now.UTC().Format(time.RFC3339))
+}
+
+// Propose gives an acquire the tokens of its next attempt, where acquires are fenced. The first
+// is the lock's, the others are those of the holders that it passes on to.
+func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
+	if c == nil {
+		return nil
+	}
+	now, err := c.micros()
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if ahead := c.ahead.Load(); ahead != 0 {
+		now = max(now, uint64(ahead+c.cfg.Clock.Now().Microseconds())+1)
+	}
+	if *b, ok = p.Next(now, block); !ok {
+		return fmt.Errorf("%w: a node has accepted a token that leaves none below 2^53", errClock)
+	}
+	return nil
+}
+
+// Again takes notice of what nodes have answered to an attempt that has ended with err, with
+// an operation for each key. It reports whether another is to be made at once: each key that
+// was lost was refused for nothing but the number of the token, and a quorum can grant a larger
+// one. Else it returns the error that is to be reported.
+func (c *Client) Again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool, error) {
+	if c == nil || err != engine.ErrTaken && err != engine.ErrSplit && err != engine.ErrNoQuorum {
+		return false, err // won, not sent, or left
+	}
+	worst := fencing.Again
+	for _, op := range ops {
+		if op.Err == nil {
+			continue
+		}
+		advice, final := c.learn(op, p)
+		if final != nil {
+			err = final
+		}
+		if advice != fencing.Again {
+			worst = advice
+		}
+	}
+	return p.Again(worst), err
+}
+
+// learn takes notice of what nodes have answered to an operation that was lost. The error is
+// one that only an operator can mend, or nil.
+func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, error) {
+	var r fencing.Refusals
+	for node := range c.cfg.Nodes {
+		if op.Tally.Outcome(node) == quorum.Granted {
+			r.Add(node, fencing.Answer{Code: fencing.OK})
+		}
+	}
+	for _, t := range op.Refusals {
+		r.Add(t.Node, t.Answer)
+		p.Learn(t.Answer)
+		if t.Answer.Code == fencing.Low {
+			c.remember(t.Answer.Token)
+		}
+	}
+	switch advice := r.Advise(&c.fleet, c.shown()); advice {
+	case fencing.Misfit:
+		return advice, c.misfit()
+	case fencing.Closed:
+		return advice, fmt.Errorf("%w (%s)", ErrForgotten, c.names(r.Forgotten()))
+	default:
+		return advice, nil
+	}
+}
+
+// shown is who remembers, as far as nodes have shown it.
+func (c *Client) shown() fencing.Memory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.memory
+}
+
+// IsChanging reports whether the client has two configurations.
+func (c *Client) IsChanging() bool { return c != nil && c.fleet.Next.Nodes != 0 }
+
+// remember takes notice of a floor: all keys have it. So the proposals that follow are above it, and grow with time, as
+// those of a clock do: a key that is locked again costs one attempt too. Tokens of other locks are not remembered.
+func (c *Client) remember(floor uint64) {
+	if floor >= fencing.MaxToken {
+		return
+	}
+	ahead := int64(floor) - c.cfg.Clock.Now().Microseconds()
+	for before := c.ahead.Load(); before == 0 || before < ahead; before = c.ahead.Load() {
+		if c.ahead.CompareAndSwap(before, ahead) {
+			return
+		}
+	}
+}
+
+// Granted notes which nodes have granted an acquire. One that was not known to have its vote
+// is asked at once: another client has brought it back.
+func (c *Client) Granted(ops ...*engine.Op) {
+	if c == nil {
+		return
+	}
+	for _, op := range ops {
+		for node := range c.forgotten.Load().All() {
+			if op.Tally.Outcome(node) == quorum.Granted && c.doubted.Add(node) {
+				c.cfg.Ring()
+			}
+		}
+	}
+}
+
+// voting notes that a node has its vote, as it has answered on a connection. An answer on a
+// former connection may be that of its life before a restart: Up has had it asked again.
+func (c *Client) voting(node int, connection uint64) {
+	c.mu.Lock()
+	present := c.lives[node].connection == connection
+	if present {
+		c.forgotten.Remove(node)
+	}
+	c.mu.Unlock()
+	if present {
+		c.cfg.Voting()
+	}
+}
+
+// Why a node has no vote in fenced acquires, or is not known to have one.
+var (
+	errNoFence   = errors.New("node may have forgotten fencing tokens, and has no vote yet")
+	errElsewhere = errors.New("node holds the fencing tokens of a fleet that is configured otherwise")
+)
+
+// VoteOf is nil if a node is known to have its vote, or acquires are not fenced; else it is
+// the reason.
+func (c *Client) VoteOf(node int) error {
+	if c == nil || !c.forgotten.Has(node) {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.foreign[node] != "" {
+		return errElsewhere
+	}
+	if err := c.faults[node]; err != nil {
+		return fmt.Errorf("%w: %w", errNoFence, err)
+	}
+	if left := c.due[node] - c.cfg.Clock.Now(); left > 0 {
+		return fmt.Errorf("%w: its quarantine ends in %v, and no other node should be restarted before", errNoFence, left.Round(time.Millisecond))
+	}
+	return errNoFence
+}
+
+// VoteIn is how long a node has no vote yet, as far as that is known.
+func (c *Client) VoteIn(node int) time.Duration {
+	if c == nil || !c.forgotten.Has(node) {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(0, c.due[node]-c.cfg.Clock.Now())
+}
+
+// Serves is the clients that a node with a vote serves, as it has shown last: those with the present
+// configuration of this client, "now", with the next one too, "now+next", or with the next one alone,
+// "next". Others are there by their names. It is "" where that is not known.
+func (c *Client) Serves(node int) string {
+	if c == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := fencing.ParseMarker(c.markers[node])
+	if m.Phase != fencing.Voting || c.foreign[node] == "" && c.forgotten.Has(node) {
+		return ""
+	}
+	names := strings.Split(m.Me.Fleet, "+")
+	for i, name := range names {
+		switch name {
+		case c.fleet.Now.Name:
+			names[i] = "now"
+		case c.fleet.Next.Name:
+			names[i] = "next"
+		}
+	}
+	return strings.Join(names, "+")
+}
+
+// Votes is the reasons why nodes have no vote, as far as they are known.
+func (c *Client) Votes() error {
+	var e nodesError
+	for node, name := range c.cfg.Nodes {
+		if !c.cfg.IsUp(node) {
+			e = append(e, fmt.Errorf("%s %w", name, conn.ErrDown))
+		} else if err := c.VoteOf(node); err != nil {
+			e = append(e, fmt.Errorf("%s %w", name, err))
+		}
+	}
+	return e
+}
+
+// nodesError is failures of nodes, in one line.
+type nodesError []error
+
+func (e nodesError) Error() string {
+	var texts []string
+	for _, err := range e {
+		texts = append(texts, err.Error())
+	}
+	return "redlock: nodes without a fenced vote: " + strings.Join(texts, ", ")
+}
+
+func (e nodesError) Unwrap() []error { return e }
+
+// misfit names both fleets.
+func (c *Client) misfit() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var nodes quorum.Set
+	text := "none known"
+	for node := range c.cfg.Nodes {
+		if c.foreign[node] != "" {
+			nodes.Add(node)
+			text = c.foreign[node]
+		}
+	}
+	has, why := cmp.Or(fencing.ParseMarker(text).Me.Fleet, text), "all clients must have the same Nodes, or Groups, and MaxTTL; where these change, "+
+		"ChangeFencing of a client with both, in Nodes and NextNodes, has to return before the first client with the new ones alone"
+	if strings.Contains("+"+has+"+", "+"+c.fleet.Now.Name+"+") {
+		why = "they change from the one to the other and serve clients with both, in Nodes and NextNodes, or Groups and NextGroups, or MaxTTL and NextMaxTTL: " +
+			"a client with the old one alone is too late, and for one with the new one alone ChangeFencing has to return first"
+	}
+	return fmt.Errorf("%w (%s have %s, this client has %s): %s", errFleet, c.names(nodes), quoted(has), c.fleet.Name(), why)
+}
+
+// quoted is a name of one or two configurations that a node has, as it is printed.
+func quoted(fleet string) string {
+	var names []string
+	for name := range strings.SplitSeq(fleet, "+") {
+		names = append(names, texts.Quote(name))
+	}
+	return strings.Join(names[:min(len(names), 2)], " and ")
+}
+
+func (c *Client) names(nodes quorum.Set) string {
+	var names []string
+	for node := range nodes.All() {
+		names = append(names, c.cfg.Nodes[node])
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,28 @@
+package fence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+)
+
+// TestVoteOfAFormerConnection: a node has its vote on the connection on which it has answered so.
+// Here it restarts and is connected again before the answer is taken.
+func TestVoteOfAFormerConnection(t *testing.T) {
+	voting := 0
+	c := New(Config{
+		Clock: clock.New(), Nodes: []string{"a"}, Now: 1, MaxTTL: time.Second,
+		Ring: func() {}, Voting: func() { voting++ },
+	})
+	c.Up(0, 1, "before")
+	c.Up(0, 2, "after")
+	c.voting(0, 1)
+	require.ErrorIs(t, c.VoteOf(0), errNoFence)
+	require.Zero(t, voting, "Ready is woken")
+	c.voting(0, 2)
+	require.NoError(t, c.VoteOf(0))
+	require.Equal(t, 1, voting)
+}

@@ -1,0 +1,157 @@
+package fence
+
+import (
+	"errors"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// question is one call of the member script, by a node's present connection alone.
+type question struct {
+	client *Client
+	node   int
+	life   life
+	verb   fencing.Verb
+	args   []string
+	ring   func()
+	query  *engine.Query // nil: the node is down
+	loads  bool          // the script is loaded first
+	skip   int           // replies before the answer
+	shows  int           // replies behind it, that have the marker
+
+	answer fencing.Answer // once it was taken
+	err    error          // there is none
+}
+
+var errNoAnswer = errors.New("no answer that fits")
+
+// ask asks a node. ring is called once there is an answer.
+func (c *Client) ask(node int, ring func(), verb fencing.Verb, args ...string) *question {
+	x := &question{client: c, node: node, verb: verb, args: args, ring: ring}
+	c.mu.Lock()
+	x.life = c.lives[node]
+	c.mu.Unlock()
+	if x.life.connection != 0 {
+		x.send()
+	}
+	return x
+}
+
+// send makes the call. Before a node is given notice, one that forgets nothing in a restart is
+// resumed: if it had its vote before, it has it again.
+func (x *question) send() {
+	c := x.client
+	q := c.engine.Query(x.node, c.asks)
+	q.Connection, q.Ring = x.life.connection, x.ring
+	x.skip = 0
+	if x.loads {
+		q.Buf, x.skip = command.AppendLoadMember(q.Buf)
+	}
+	n := 0
+	if x.verb == fencing.NoticeVerb && c.cfg.Persistent.Has(x.node) {
+		q.Buf, n = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(fencing.ResumeVerb))
+		x.skip += n
+	}
+	q.Buf, n = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(x.verb), x.args...)
+	if x.shows = 0; x.verb != fencing.NoticeVerb || !c.isProvisional(x.node) { // or it is asked twice as often while it waits
+		q.Buf, x.shows = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(fencing.ShowVerb))
+	}
+	q.Replies = x.skip + n + x.shows
+	x.query = q
+	c.engine.Ask(q)
+}
+
+// isProvisional reports whether a node has shown last that it waits for its vote.
+func (c *Client) isProvisional(node int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fencing.ParseMarker(c.markers[node]).Phase == fencing.Provisional
+}
+
+// take takes the answer, and reports whether it is there. After NOSCRIPT the script is loaded and run: the
+// first call has done nothing.
+func (x *question) take() bool {
+	if x.query == nil {
+		x.noted(conn.ErrDown, "")
+		return true
+	}
+	select {
+	case <-x.query.Answered():
+	default:
+		return false
+	}
+	var said, marker command.Said
+	err := x.query.Err
+	if err == nil {
+		if said = x.query.Said[x.skip]; x.shows > 0 {
+			marker = x.query.Said[x.skip+1]
+		}
+	}
+	x.query.Free()
+	switch {
+	case err != nil:
+	case said.Code == "NOSCRIPT" && !x.loads:
+		x.loads = true
+		x.send()
+		return false
+	case said.Err != nil:
+		err = said.Err
+	case said.Fence.Code == 0:
+		err = errNoAnswer
+	default:
+		x.answer = said.Fence
+		x.client.NoVote(x.node, x.answer)
+	}
+	x.noted(err, marker.Fence.Text)
+	return true
+}
+
+// noted notes how the question was answered, if the connection is still the node's.
+func (x *question) noted(err error, marker string) {
+	c, a, news := x.client, x.answer, false
+	x.err = err
+	c.mu.Lock()
+	if c.lives[x.node].connection == x.life.connection {
+		if x.shows > 0 || a.Code != fencing.Amnesia {
+			news = c.markers[x.node] != marker
+			c.markers[x.node] = marker
+			c.memory = c.memory.Without(quorum.Only(x.node))
+			if m := fencing.ParseMarker(marker); m.Serves(fencing.Me{Fleet: c.fleet.Name(), Run: x.life.run}) {
+				c.memory.Add(&c.fleet, x.node, m)
+			}
+		}
+		if c.faults[x.node] = err; err == nil && a.Code != fencing.Foreign {
+			c.foreign[x.node] = ""
+		}
+	}
+	c.mu.Unlock()
+	if news {
+		c.know(x.node, x.life, marker)
+	}
+}
+
+// bell wakes a goroutine that waits for answers.
+type bell chan struct{} // holds one
+
+func newBell() bell { return make(bell, 1) }
+
+func (b bell) ring() {
+	select {
+	case b <- struct{}{}:
+	default: // it will look
+	}
+}
+
+// await waits for a ring. It is false if the client ends instead.
+func (b bell) await(ending <-chan struct{}) bool {
+	select {
+	case <-b:
+		return true
+	case <-ending:
+		return false
+	}
+}

@@ -1,0 +1,80 @@
+package fence
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// View is what the nodes of a group show before an act, and then how far it has come there.
+type View struct {
+	fencing.Look
+	voting
+	client *Client
+	faults []error // of the nodes that have not answered
+}
+
+// view is that of the group, by what its nodes have shown.
+func (c *Client) view(asked []*question) View {
+	v := View{Look: fencing.BeginLook(c.fleet), client: c}
+	for _, x := range asked {
+		if x.err != nil {
+			v.Missed(x.node)
+			v.faults = append(v.faults, fmt.Errorf("%s: %w", c.cfg.Nodes[x.node], x.err))
+			continue
+		}
+		if v.Shown(x.node, x.life.run, x.answer); !v.Memory.All().Has(x.node) && v.Nonces[x.node] == "" {
+			c.NoVote(x.node, fencing.Answer{Code: fencing.Amnesia}) // it is given notice now
+		}
+	}
+	return v
+}
+
+// name notes nodes that never come back.
+func (v *View) name(lost []string) {
+	for node, name := range v.client.cfg.Nodes {
+		if slices.Contains(lost, name) {
+			v.Lost.Add(node)
+		}
+	}
+}
+
+// refusal says why an act is refused, or is nil.
+func (v *View) refusal(verdict fencing.Verdict) error {
+	c := v.client
+	switch verdict {
+	case fencing.OfAnother:
+		return c.misfit()
+	case fencing.Apart:
+		return fmt.Errorf("%w: %s serve clients with the old list alone, %s those with the new one alone, and nothing has made a change between them: "+
+			"InitFencing was called by a client with the new list alone. Stop all such clients, and delete the key %s on the nodes of the new list alone",
+			errFleet, c.names(v.Memory.Now), c.names(v.Memory.Next), c.cfg.Set)
+	case fencing.Changing:
+		return c.changing(v.Other, v.Others)
+	case fencing.HadVote:
+		return fmt.Errorf("%w: nothing was changed, since %s had a vote before: RecoverFencing is for a fleet that has lost its tokens", errNotNew, c.names(v.Marked|v.Memory.All()))
+	case fencing.HasTokens:
+		return fmt.Errorf("%w: nothing was changed, since there are tokens up to %d: RecoverFencing is for a fleet that has lost some", errNotNew, v.Token)
+	case fencing.InChange:
+		return fmt.Errorf("%w: nothing was changed, since clients of a change are no new fleet: InitFencing is for clients with Nodes alone, and RecoverFencing for a fleet that has lost its tokens", errNotNew)
+	case fencing.Elsewhere:
+		return fmt.Errorf("%w: nothing was changed: nodes without tokens here, and tokens in other groups: RecoverFencing is for a group that has lost them", engine.ErrConfig)
+	case fencing.Forgotten:
+		return fmt.Errorf("%w (%s)", ErrForgotten, c.names(c.fleet.Nodes()&^v.Silent&^v.Memory.All()))
+	case fencing.NotAll:
+		return fmt.Errorf("%w: nothing was changed, since each node of a new fleet must have answered: %w", errNotNew, nodesError(v.faults))
+	case fencing.Unclear:
+		return fmt.Errorf("%w: nothing was changed, since %s may remember and cannot be asked: start them, or name those as lost that never come back: %w",
+			errUnclear, c.names(v.Silent&^v.Lost), nodesError(v.faults))
+	}
+	return nil
+}
+
+// changing is the error of an act beside a change to a fleet whose clients have given notice to nodes.
+func (c *Client) changing(to string, nodes quorum.Set) error {
+	return fmt.Errorf("%w (clients with %s bring in %s): nothing was changed; where they change from the one to the other ChangeFencing has to return first, "+
+		"and where none of them runs any more the key %s on those nodes is to be deleted", errFleet, quoted(to), c.names(nodes), c.cfg.Set)
+}

@@ -1,0 +1,142 @@
+package fence
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// order is what an act has nodes do that have no vote.
+type order struct {
+	atLeast uint64        // the largest token that the resources have seen
+	isNew   bool          // there were no tokens before
+	stage   fencing.Stage // of a change, as the nodes of all groups show
+
+	shown func() uint64 // the largest that nodes show when the first quarantine is over
+}
+
+// floor is that of a node which gets its vote now, after its quarantine. A clock is trusted, and
+// nodes without a vote are, only where those that have one are too few. A new fleet needs none: a call that was cut
+// off finds no token, and begins again.
+func (o *order) floor(c *Client, alone bool) uint64 {
+	switch {
+	case o.isNew || !alone && o.atLeast == 0:
+		return 0
+	case !alone:
+		return fencing.InitFloor(o.atLeast, block, 0, 0)
+	}
+	now, _ := c.micros() // it was right when the act began
+	return fencing.InitFloor(o.atLeast, block, o.shown(), now)
+}
+
+// vote gives nodes their vote: by the order where too few remember, else with what those do. It waits for
+// the longest TTL, and returns when a quorum of each list has its vote. A node that is sick or slow, or has
+// just restarted, delays it to 1.25 of that, and is named in the log.
+//
+// The operator's number holds for what had been forgotten when the act looked. A node that
+// forgets later may have voted since, by another operator's call, for locks that the number
+// does not cover. So it is used for the nonces that nodes had shown; all other nodes are left to those that have a vote by then.
+func (a Acts) vote(ctx context.Context, views []View, o order) error {
+	if floor := strconv.FormatUint(fencing.InitFloor(o.atLeast, block, 0, 0), 10); o.atLeast > 0 {
+		a.ask(fencing.RaiseVerb, each(floor))
+	}
+	o.shown = sync.OnceValue(func() uint64 { return a.shown(views, o.atLeast) })
+	answers, errs := newBell(), make([]error, len(views))
+	for i := range views {
+		views[i].begin(&o)
+	}
+	for {
+		pause, left := clock.Never, false
+		for i := range views {
+			if v := &views[i]; !v.done {
+				var again time.Duration
+				again, errs[i] = v.turn(answers)
+				pause, left = min(pause, again), left || !v.done
+			}
+		}
+		if !left {
+			return a.Join(errs)
+		}
+		if err := a.pause(ctx, min(max(pause, time.Millisecond), fencing.MinPause), answers); err != nil {
+			return err
+		}
+	}
+}
+
+// shown is the largest token that nodes show in groups of which too many have forgotten.
+func (a Acts) shown(views []View, atLeast uint64) (shown uint64) {
+	for _, asked := range a.ask(fencing.ShowVerb, func(group, _ int) ([]string, bool) { return nil, views[group].alone }) {
+		for _, x := range asked {
+			if x.answer.Code == fencing.OK {
+				shown = max(shown, x.answer.Token)
+			}
+		}
+	}
+	if shown > atLeast {
+		a.Groups[0].log(slog.LevelWarn, "redlock: RecoverFencing was given a smaller token than nodes show; the greater counts", "atLeast", atLeast, "shown", shown)
+	}
+	return shown
+}
+
+// voting is a view whose nodes are given their vote.
+type voting struct {
+	*order
+	alone bool // too few nodes remember: the others get their vote by the order
+	done  bool
+	all   []recovery
+	began time.Duration
+	until time.Duration // then the nodes that have no vote are left to the others
+}
+
+// begin begins to give the nodes of a group their vote.
+func (v *View) begin(o *order) {
+	c := v.client
+	v.order, v.began, v.until, v.all = o, c.cfg.Clock.Now(), clock.Never, make([]recovery, len(c.cfg.Nodes))
+	for node := range v.all {
+		v.all[node] = c.recovery(node)
+		if v.alone && v.Nonces[node] != "" {
+			v.all[node].Rejoin = fencing.BeginInit(c.fleet, node, c.fleet.At(o.stage))
+		}
+	}
+}
+
+// turn does what can be done now, and returns the pause to the next turn. The error ends the group's part.
+func (v *View) turn(answers bell) (pause time.Duration, err error) {
+	c, votes := v.client, quorum.Set(0)
+	pause = clock.Never
+	for node := range v.all {
+		r := &v.all[node]
+		again := c.advance(r, answers.ring, v)
+		switch nonce := r.Nonce; {
+		case r.Finished():
+			c.voting(node, r.connection)
+			votes.Add(node)
+			continue
+		case nonce == "":
+		case v.alone && c.fleet.IsOther(nonce):
+			v.done = true
+			return pause, c.changing(fencing.NonceFleet(nonce), quorum.Only(node))
+		case nonce != v.Nonces[node] && v.alone && r.Given != "":
+			*r = c.recovery(node)
+		}
+		if c.cfg.IsUp(node) {
+			pause = min(pause, again, fencing.MaxPause)
+		}
+	}
+	now := c.cfg.Clock.Now()
+	if v.until == clock.Never && c.fleet.IsQuorum(votes) {
+		v.until = max(v.began+c.fleet.Quarantine*5/4, now+fencing.MinPause)
+	}
+	if v.done = v.until != clock.Never && (pause == clock.Never || now >= v.until); v.done {
+		if missed := c.fleet.Nodes() &^ votes; missed != 0 {
+			c.log(slog.LevelWarn, "redlock: nodes have no fenced vote yet, and clients bring them back", "nodes", c.names(missed), "error", c.Votes())
+		}
+	}
+	return pause, nil
+}

@@ -1,0 +1,194 @@
+package fleet
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
+)
+
+// networks are the kinds of socket, by what makes a peer listen on one.
+var networks = map[string]func(t *testing.T, p *scripted.Server){
+	"tcp": func(*testing.T, *scripted.Server) {},
+	"unix": func(t *testing.T, p *scripted.Server) {
+		dir, err := os.MkdirTemp("", "conn") // t.TempDir may be too long for a socket
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		p.Network, p.Addr = "unix", filepath.Join(dir, "s")
+	},
+}
+
+func newPeersOn(t *testing.T, network string, n int) []*scripted.Server {
+	return scripted.NewN(t, n, func(p *scripted.Server) { networks[network](t, p) })
+}
+
+// clog sends batches until more than limit bytes wait in a node's queue because
+// its other end does not read.
+func (r *testFleet) clog(node, limit int) (sent []*ledger) {
+	r.t.Helper()
+	r.wires[node].Hold(16 << 10)
+	for waiting := 0; waiting < limit; {
+		l := r.sendLarge(64<<10, tagsOf(3)...)
+		sent = append(sent, l)
+		r.meanwhile(func() {
+			for i, w := range r.wires {
+				if i != node {
+					w.Expect(string(l.Buf))
+					w.Send(echoes(l.tags...))
+				}
+			}
+		})
+		r.until("for the others to be answered", func() bool { return l.due == 1 })
+		r.do(func() { waiting = r.waiting(node) })
+	}
+	return sent
+}
+
+// waiting is how many bytes of a node's queue the kernel has not taken.
+func (r *testFleet) waiting(node int) (n int) {
+	q := r.nodes[node].owed
+	for i := q.unsent; i < q.len; i++ {
+		n += len(q.at(i).Buf)
+	}
+	return n - q.offset
+}
+
+// A server that stops reading delays neither the caller nor the
+// other nodes. When it reads again it finds everything, in order.
+func TestAServerThatStopsReading(t *testing.T) {
+	for network := range networks {
+		t.Run(network, func(t *testing.T) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				r := newTestFleet(t, portable, newPeersOn(t, network, 3))
+				r.up()
+				for range 2 {
+					sent := r.clog(1, 1<<20)
+					r.wires[1].Hold(1 << 20)
+					r.meanwhile(func() {
+						for _, l := range sent {
+							r.wires[1].Expect(string(l.Buf))
+							r.wires[1].Send(echoes(l.tags...))
+						}
+					})
+					r.awaitDone(sent...)
+					r.do(func() { assert.Zero(t, r.waiting(1)) })
+					for _, l := range sent {
+						assert.NoError(t, l.errOf(1))
+					}
+				}
+				r.works()
+			})
+		})
+	}
+}
+
+// A clogged connection ends. Its batches fail: as "not sent" from
+// the first batch on of which no byte was written, and not before.
+func TestTheEndOfAClog(t *testing.T) {
+	for name, end := range map[string]struct {
+		kill  func(r *testFleet)
+		want  error
+		exact bool // the kernel takes nothing more meanwhile
+	}{
+		"reset":   {func(r *testFleet) { r.wires[1].Cut() }, nil, false},
+		"stalled": {func(r *testFleet) { r.clock.Advance(defaultStallTimeout + 1); r.do(r.Check) }, conn.ErrStalled, true},
+		"refused": {func(r *testFleet) { r.wires[1].Send("x") }, nil, false},
+		"closed":  {func(r *testFleet) { r.do(r.Close) }, conn.ErrClosed, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				r := newUpFleet(t, portable, 3)
+				sent := r.clog(1, 1<<20)
+				var written int
+				r.do(func() {
+					if written = r.nodes[1].owed.unsent; r.nodes[1].owed.offset > 0 {
+						written++ // in part
+					}
+				})
+				require.Positive(t, written)
+				require.Less(t, written, len(sent))
+				end.kill(r)
+				if name != "closed" {
+					r.lose(1)
+				}
+				unsent := 0
+				for i, l := range sent {
+					require.Equal(t, 1, l.doneCalls)
+					require.Error(t, l.errOf(1))
+					var of *conn.Error
+					assert.ErrorAs(t, l.errOf(1), &of)
+					assert.Equal(t, r.peers[1].Addr, of.Addr)
+					if end.want != nil {
+						assert.ErrorIs(t, l.errOf(1), end.want)
+					}
+					switch {
+					case errors.Is(l.errOf(1), conn.ErrNotSent):
+						unsent++
+						assert.GreaterOrEqual(t, i, written)
+					case i >= written:
+						assert.False(t, end.exact, "batch %d of %d written", i, written)
+						assert.Zero(t, unsent, "written behind one that was not")
+					}
+				}
+				assert.Positive(t, unsent)
+				if name != "closed" {
+					r.up()
+					r.works()
+				}
+			})
+		})
+	}
+}
+
+// How a connection that owes something is closed: by reset, so that nothing
+// which is not sent yet is delivered late.
+func TestCloseResetsWhatIsOwed(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		t.Run("nothing", func(t *testing.T) {
+			r := newUpFleet(t, portable, 2)
+			r.works()
+			r.do(r.Close)
+			for _, w := range r.wires {
+				n, err := w.Rest()
+				assert.NoError(t, err)
+				assert.Zero(t, n)
+			}
+		})
+		t.Run("a reply", func(t *testing.T) {
+			r := newUpFleet(t, portable, 2)
+			l := r.send("x")
+			for _, w := range r.wires {
+				w.Expect(string(l.Buf))
+			}
+			r.wires[0].Send(echoes("x"))
+			r.until("for the first", func() bool { return l.nodes[0].ended })
+			r.do(r.Close)
+			assert.NoError(t, l.errOf(0))
+			assert.ErrorIs(t, l.errOf(1), conn.ErrClosed)
+			assert.NotErrorIs(t, l.errOf(1), conn.ErrNotSent)
+			_, err := r.wires[0].Rest()
+			assert.NoError(t, err)
+			_, err = r.wires[1].Rest()
+			assert.Error(t, err, "it must learn that the connection is gone")
+		})
+		t.Run("megabytes", func(t *testing.T) {
+			r := newUpFleet(t, portable, 2)
+			total := 0
+			for _, l := range r.clog(1, 1<<20) {
+				total += len(l.Buf)
+			}
+			r.do(r.Close)
+			r.wires[1].Hold(1 << 20)
+			n, err := r.wires[1].Rest()
+			assert.Error(t, err)
+			assert.Less(t, n, total-1<<20, "what the kernel had not taken is never delivered")
+		})
+	})
+}

@@ -1,0 +1,133 @@
+package fleet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
+)
+
+func TestBackoffIsJitterOverAnExponential(t *testing.T) {
+	const almost = 1 - 1e-9
+	for attempt := 1; attempt < 100; attempt++ {
+		ceiling := maxBackoff
+		if attempt < 8 {
+			ceiling = min(maxBackoff, minBackoff<<(attempt-1))
+		}
+		for _, rnd := range []float64{0, 0.25, 0.5, almost} {
+			f := &Fleet{cfg: Config{Rand: func() float64 { return rnd }}}
+			d := f.backoff(attempt)
+			assert.GreaterOrEqual(t, d, time.Millisecond)
+			assert.InDelta(t, float64(max(time.Millisecond, ceiling))*rnd, float64(d), float64(time.Millisecond), "attempt %d", attempt)
+			assert.LessOrEqual(t, d, maxBackoff)
+		}
+	}
+}
+
+// After a permanent error the pauses are long.
+func TestPauseAfterPermanentErrors(t *testing.T) {
+	const almost = 1 - 1e-9
+	for _, rnd := range []float64{0, 0.5, almost} {
+		f := &Fleet{cfg: Config{Rand: func() float64 { return rnd }}.withDefaults()}
+		d := f.permanentBackoff()
+		assert.GreaterOrEqual(t, d, time.Second)
+		assert.LessOrEqual(t, d, 3*time.Second)
+		assert.InDelta(t, float64(time.Second)+rnd*float64(2*time.Second), float64(d), float64(time.Millisecond))
+	}
+}
+
+// A refused node waits that long, and so does one whose connection a permanent
+// error has ended. Others are dialed as always.
+func TestPermanentErrorsAreNotDialedInHaste(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		ps := []*scripted.Server{scripted.New(t, answers("HELLO", "-WRONGPASS\r\n")), scripted.New(t), scripted.New(t, answers("INFO", "-LOADING\r\n"))}
+		r := newTestFleet(t, portable, ps, func(cfg *Config) { cfg.permanentPause = time.Hour })
+		r.wires[1] = ps[1].Next(t)
+		r.until("for the one that is up", func() bool { return r.Up(1) })
+		r.do(func() { assert.EqualValues(t, 0b101, r.Away()) })
+		l := newLedger(t, []string{"x"})
+		l.onReply = func(int, int) error { return conn.ErrNotMaster }
+		r.do(func() { r.giveTo(1, l) })
+		r.wires[1].Send(echoes("x"))
+		r.awaitDone(l)
+		r.until("for it to be taken down", func() bool { return !r.Up(1) })
+		r.do(func() { assert.EqualValues(t, 0b111, r.Away()) })
+		testkit.Await(t, "for the one that may come back", func() bool { return ps[2].Dialled.Load() > 20 })
+		assert.EqualValues(t, 1, ps[0].Dialled.Load())
+		assert.EqualValues(t, 1, ps[1].Dialled.Load())
+	})
+}
+
+// A server that greets us well and then hangs up, or sends more than it was asked
+// for, is dialed as rarely as one that does not answer at all.
+func TestNoDialStorm(t *testing.T) {
+	t.Parallel() // it waits
+	for name, greeting := range map[string]func(int, string) scripted.Steps{
+		"hangs up first":  func(int, string) scripted.Steps { return scripted.Steps{scripted.CutOff} },
+		"hangs up after":  func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, scripted.CutOff} },
+		"talks too much":  func(_ int, honest string) scripted.Steps { return scripted.Steps{honest + "+OK\r\n", scripted.Mute} },
+		"talks after all": func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, "+OK\r\n", scripted.Mute} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = greeting })
+				start := time.Now()
+				r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.Rand = func() float64 { return 1 } })
+				r.until("for the fourth dial", func() bool { return p.Dialled.Load() >= 4 })
+				assert.GreaterOrEqual(t, time.Since(start), (1+2+4)*minBackoff)
+			})
+		})
+	}
+}
+
+// A connection that was of use, or that merely grew old, starts from the
+// shortest pause again.
+func TestBackoffForgets(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 1)
+		next := func() int {
+			r.wires[0].Cut()
+			r.lose(0)
+			r.up()
+			return r.nodes[0].attempt
+		}
+		assert.Equal(t, 1, next())
+		assert.Equal(t, 2, next())
+		assert.Equal(t, 3, next())
+		r.works()
+		assert.Equal(t, 1, next())
+		assert.Equal(t, 2, next())
+		r.clock.Advance(maxBackoff + 1)
+		assert.Equal(t, 1, next())
+	})
+}
+
+// However much is asked of a node that is down, one dialer works on it.
+func TestOneDiallerPerNode(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		p := scripted.New(t, func(p *scripted.Server) {
+			p.Greeting = func(n int, honest string) scripted.Steps {
+				if n == 0 {
+					return scripted.Steps{honest}
+				}
+				return scripted.Steps{scripted.Mute}
+			}
+		})
+		r := newTestFleet(t, portable, []*scripted.Server{p})
+		r.up()
+		r.wires[0].Cut()
+		r.lose(0)
+		testkit.Await(t, "for the second dial", func() bool { return p.Dialled.Load() == 2 })
+		for range 1000 {
+			l := r.send("x")
+			assert.ErrorIs(t, l.errOf(0), conn.ErrNotSent)
+			r.do(r.Check)
+			r.do(func() { r.Sweep(0) })
+		}
+		assert.Equal(t, int64(2), p.Dialled.Load())
+	})
+}

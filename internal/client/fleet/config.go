@@ -1,0 +1,179 @@
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Defaults of [Config].
+const (
+	defaultDialTimeout  = time.Second
+	defaultStallTimeout = time.Second
+	DefaultMaxInFlight  = 64 << 10 // as many operations as wait by default: the queue holds no burst that cuts off the slowest node
+
+	defaultMaxInFlightBytes = 16 << 20
+
+	minBackoff = 20 * time.Millisecond
+	maxBackoff = 2 * time.Second
+
+	// permanentPause is the shortest pause after a permanent error.
+	permanentPause = time.Second
+	// overrun is how long after its context's end a Dialer is waited for.
+	overrun = time.Second
+)
+
+// Config configures a [Fleet]. Zero fields mean the defaults. Its functions are
+// called by several goroutines at once. One that blocks delays only the node that it
+// is called for.
+type Config struct {
+	Addresses []conn.Address
+	// Portable selects net.Conn also where raw sockets are supported. TLS on any
+	// node forces it for all of them, and so does Dialer.
+	Portable bool
+
+	// TLS is used for rediss:// nodes. At least TLS 1.2 is spoken, and the
+	// server's name is that of the node's address unless it is set here.
+	TLS *tls.Config
+	// TLSFor, where set, is asked at every dial of such a node, by its host and
+	// port, so that certificates can change while the program runs. Nil means
+	// TLS. It must not block, and what it returns must not change any more.
+	TLSFor func(addr string) *tls.Config
+	// Credentials, where set, is asked at every dial for what to log in with,
+	// by the node's host and port or socket path, and wins over what the
+	// address says. Two empty strings mean no login. It must return when ctx
+	// ends, which is at the latest after DialTimeout. The result is not kept;
+	// an error is kept, and shown.
+	Credentials func(ctx context.Context, addr string) (user, password string, err error)
+	// Dialer, where set, opens the connections in place of a net.Dialer;
+	// network is "tcp" or "unix". It must return when ctx ends. TLS is laid
+	// over what it returns.
+	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	// DialTimeout bounds connecting and the handshake together. After a quarter of it
+	// a TLS handshake without an answer is doubted: see secure.go.
+	DialTimeout time.Duration
+	// StallTimeout is how long a connection may owe a reply without sending
+	// a byte of one before it is closed. Pushes are no replies.
+	StallTimeout time.Duration
+	// MaxInFlight is how many replies one connection may owe before it is
+	// closed. A connection that owes none is sent a batch of any size.
+	MaxInFlight int
+	// MaxInFlightBytes is the same for the bytes of the requests that it owes
+	// replies for, which are kept in memory.
+	MaxInFlightBytes int
+	// Quarantine, where not 0, makes the restart guard strict. A node that is
+	// connected for the first time has no vote until its server reports an uptime
+	// of this long. A node that has restarted has none until this long after it
+	// came back. It must be the longest TTL of any client.
+	Quarantine time.Duration
+	// TrustRestarts switches the restart guard off.
+	TrustRestarts bool
+	// Fenced refuses nodes that do not report their run_id, even where no guard needs it, and
+	// servers from before Redis 5, where a script may not write once it has read the time.
+	Fenced bool
+	// OnUp and OnDown are called for a node that came up, before anything is sent to
+	// it, or went down, before anything that it owes fails. They are called
+	// with the lock held, must not block, and may use Node, and OnUp SendTo.
+	OnUp, OnDown func(node int)
+	// OnStays is called, as OnDown is, for a node that stays down and fails in a way in which it has not
+	// failed since it went down.
+	OnStays func(node int)
+	// OnPush receives each push that a node sends, except those that are too large to be
+	// decoded. It is called as OnUp is, from within Sweep; v is valid during the
+	// call only. Nil drops all pushes.
+	OnPush func(node int, v *resp.Value)
+	// Hidden are errors that errors.Is does not find in the errors of nodes. To the
+	// owner's callers they have another meaning, which would be wrong for a node if
+	// its Dialer, for instance, returns one. Errors of contexts are always hidden.
+	Hidden []error
+	// Name is the client's name in CLIENT LIST. One that servers do not take,
+	// because of a space for instance, is not sent.
+	Name string
+	// Servers, where set, has the servers of other fleets too: none of them may be a node of
+	// this one.
+	Servers *Servers
+	// Probes, where set, is called for every new connection.
+	Probes func() Prober
+
+	// Logger receives warnings about nodes that may evict keys or show no run_id. Nil
+	// disables them.
+	Logger *slog.Logger
+	Clock  clock.Clock
+	// Rand returns a number from [0, 1), for the jitter of reconnects. It is
+	// called by several goroutines at once.
+	Rand func() float64
+
+	permanentPause time.Duration // 0 outside tests
+}
+
+func (c Config) withDefaults() Config {
+	if c.DialTimeout <= 0 {
+		c.DialTimeout = defaultDialTimeout
+	}
+	if c.StallTimeout <= 0 {
+		c.StallTimeout = defaultStallTimeout
+	}
+	if c.MaxInFlight <= 0 {
+		c.MaxInFlight = DefaultMaxInFlight
+	}
+	if c.MaxInFlightBytes <= 0 {
+		c.MaxInFlightBytes = defaultMaxInFlightBytes
+	}
+	if c.Servers == nil {
+		c.Servers = new(Servers)
+	}
+	if c.Clock == nil {
+		c.Clock = clock.New()
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Float64
+	}
+	if c.permanentPause <= 0 {
+		c.permanentPause = permanentPause
+	}
+	return c
+}
+
+// usesRaw reports whether every node can be reached on the raw path.
+func (c Config) usesRaw() bool {
+	if c.Dialer != nil {
+		return false // its connection may not be a socket
+	}
+	for _, a := range c.Addresses {
+		if a.TLS {
+			return false
+		}
+	}
+	return rawSupported && !c.Portable
+}
+
+// tlsFor is the configuration for a node, with the least version and the server's
+// name set.
+func (c Config) tlsFor(addr conn.Address) *tls.Config {
+	chosen := c.TLS
+	if c.TLSFor != nil {
+		if own := c.TLSFor(addr.Host); own != nil {
+			chosen = own
+		}
+	}
+	chosen = chosen.Clone() // nil for nil
+	if chosen == nil {
+		chosen = new(tls.Config)
+	}
+	chosen.MinVersion = max(chosen.MinVersion, tls.VersionTLS12)
+	if chosen.ServerName == "" {
+		chosen.ServerName, _, _ = net.SplitHostPort(addr.Host)
+	}
+	return chosen
+}
+
+// keepAlive detects peers that vanish while a connection is idle.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}

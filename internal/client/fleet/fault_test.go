@@ -1,0 +1,207 @@
+package fleet
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
+)
+
+// Bytes that come before the first command are no reply to it.
+func TestRepliesBeforeTheirRequest(t *testing.T) {
+	for name, early := range map[string]string{
+		"a reply": echoes("x"), "a byte": "$", "an error": "-ERR max number of clients reached\r\n", "nothing": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				r := newUpFleet(t, portable, 2)
+				if r.wires[0].Send(early); early == "" {
+					r.wires[0].Half()
+				}
+				r.lose(0)
+				r.up()
+				r.works()
+			})
+		})
+	}
+}
+
+// A reply to a command that the kernel has not taken yet in whole.
+func TestAnswersToHalfARequest(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 2)
+		l := r.sendLarge(16<<20, "large")
+		r.do(func() { require.Positive(t, r.waiting(0)) })
+		behind := r.send("behind")
+		w := r.wires[0]
+		s := r.socket(0)
+		w.Send(echoes("large"))
+		r.until("for the reply", func() bool { return l.nodes[0].replies == 1 })
+		require.True(t, s != r.socket(0), "the connection is kept")
+		r.wires[0] = nil
+		assert.NoError(t, l.errOf(0), "it was a reply")
+		assert.ErrorIs(t, behind.errOf(0), conn.ErrUnsolicited)
+		assert.ErrorIs(t, behind.errOf(0), conn.ErrNotSent)
+		r.up()
+	})
+}
+
+// Silence ends a connection after the stall bound, but only where something is
+// owed, and every byte begins it anew.
+func TestSilence(t *testing.T) {
+	const bound = defaultStallTimeout
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 2)
+		idle := r.socket(0)
+		r.clock.Advance(10 * bound)
+		r.do(r.Check)
+		assert.Same(t, idle, r.socket(0), "silent, as it should be")
+
+		l := r.send("first", "second")
+		r.clock.Advance(bound)
+		r.do(r.Check)
+		assert.Zero(t, l.nodes[0].replies)
+		assert.Same(t, idle, r.socket(0), "not longer than the bound")
+		for _, w := range r.wires {
+			w.Expect(string(l.Buf))
+		}
+		for i, piece := range []string{echoes("first"), "$", "6"} {
+			r.wires[0].Send(piece)
+			r.until("for the piece", func() bool { return r.consumed(0, l) == len(echoes("first"))+i })
+			r.wires[1].Send(piece)
+			r.until("for the piece", func() bool { return r.consumed(1, l) == len(echoes("first"))+i })
+			r.clock.Advance(bound)
+			r.do(r.Check)
+			assert.Same(t, idle, r.socket(0), "it has sent something")
+		}
+		r.wires[1].Send(echoes("second")[2:])
+		r.until("for node 1 to end", func() bool { return l.nodes[1].ended })
+		r.clock.Advance(1)
+		r.do(r.Check)
+		require.ErrorIs(t, l.errOf(0), conn.ErrStalled)
+		assert.NotErrorIs(t, l.errOf(0), conn.ErrNotSent)
+		assert.NoError(t, l.errOf(1), "this one owed nothing")
+		r.wires[0] = nil
+		r.up()
+		r.works()
+	})
+}
+
+// The replies that a queue owes are bounded; the batch that is too much, and all before
+// it, fail, and nothing that was not sent yet is sent.
+func TestMaxInFlight(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 5 })
+		fits := r.send(tagsOf(5)...)
+		assert.Zero(t, fits.doneCalls)
+		r.wires[0].Expect(string(fits.Buf))
+		r.wires[1].Expect(string(fits.Buf))
+		r.wires[1].Send(echoes(fits.tags...))
+		r.until("for node 1 to have room", func() bool { return fits.nodes[1].ended })
+		full := r.send("one more")
+		require.ErrorIs(t, fits.errOf(0), conn.ErrFull)
+		assert.NotErrorIs(t, fits.errOf(0), conn.ErrNotSent)
+		assert.ErrorIs(t, full.errOf(0), conn.ErrFull)
+		assert.ErrorIs(t, full.errOf(0), conn.ErrNotSent)
+		n, err := r.wires[0].Rest()
+		assert.Error(t, err, "a reset")
+		assert.Zero(t, n)
+		r.wires[1].Expect(string(full.Buf))
+		r.wires[1].Send(echoes(full.tags...))
+		r.awaitDone(fits, full)
+		assert.NoError(t, full.errOf(1))
+		r.wires[0] = nil
+		r.up()
+		r.works()
+	})
+}
+
+// The first batch of a connection is not counted: a node to which there is much to say
+// at first is not behind for that.
+func TestMaxInFlightBesideTheBeginning(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var r *testFleet
+		var first *ledger
+		ready := make(chan struct{})
+		r = newTestFleet(t, portable, scripted.NewN(t, 1), func(cfg *Config) {
+			cfg.MaxInFlight = 2
+			cfg.OnUp = func(int) {
+				<-ready // New has not returned yet
+				if first == nil {
+					first = newLedger(t, tagsOf(5))
+					r.giveTo(0, first)
+				}
+			}
+		})
+		close(ready)
+		r.up()
+		fits := r.send("one", "two")
+		r.wires[0].Expect(string(first.Buf) + string(fits.Buf))
+		r.wires[0].Send(echoes(first.tags[:4]...))
+		r.until("for four replies", func() bool { return first.nodes[0].replies == 4 })
+		require.Zero(t, first.doneCalls+fits.doneCalls)
+		full := r.send("three")
+		r.awaitDone(first, fits, full)
+		for _, l := range []*ledger{first, fits, full} {
+			assert.ErrorIs(t, l.errOf(0), conn.ErrFull)
+		}
+		r.do(func() { assert.Nil(t, r.nodes[0].opening, "it is kept when it has failed") })
+
+		r.wires[0] = nil
+		r.up()
+		r.works()
+		fits = r.send("one", "two")
+		r.send("three")
+		r.awaitDone(fits)
+		assert.ErrorIs(t, fits.errOf(0), conn.ErrFull, "this connection began with nothing")
+	})
+}
+
+// The same for the bytes of what is asked, which are given back with the replies.
+func TestMaxInFlightBytes(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 1, func(cfg *Config) { cfg.MaxInFlightBytes = 200 })
+		for range 100 {
+			l := r.send("fits")
+			r.wires[0].Expect(string(l.Buf))
+			r.wires[0].Send(echoes("fits"))
+			r.awaitDone(l)
+			require.NoError(t, l.errOf(0))
+		}
+		fits := r.send("fits")
+		full := r.send(strings.Repeat("x", 200))
+		require.ErrorIs(t, fits.errOf(0), conn.ErrFull)
+		assert.ErrorIs(t, full.errOf(0), conn.ErrFull)
+		assert.ErrorIs(t, full.errOf(0), conn.ErrNotSent)
+	})
+}
+
+// A server that has answered and gone reports both at once. Neither may be lost,
+// not even without a second report.
+func TestTheEndIsNotLostBehindTheLastBytes(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		for range 20 {
+			r := newUpFleet(t, portable, 1)
+			l := r.send("first", "second")
+			r.wires[0].Expect(string(l.Buf))
+			r.wires[0].Send(echoes("first"))
+			r.wires[0].Half()
+			if p, ok := r.socket(0).(*pump); ok {
+				testkit.Await(t, "for the end", func() bool {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					return p.err != nil
+				})
+			}
+			r.awaitDone(l)
+			assert.Equal(t, 1, l.nodes[0].replies)
+			assert.ErrorIs(t, l.errOf(0), io.ErrUnexpectedEOF)
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"syscall"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
+	"github.com/redlock-go/redlock/resp"
+	"github.com/valyala/bytebufferpool"
+)
+
+// The library's name and version in CLIENT LIST.
+const (
+	libraryName    = "redlock-go"
+	libraryVersion = "0.1.0"
+)
+
+// greeting is one command of the handshake, with the check of its reply.
+type greeting struct {
+	args  []string
+	check func(reply *resp.Value) error
+}
+
+// greeter is the state of one handshake.
+type greeter struct {
+	cfg            *Config
+	database       int
+	hello          bool // speak RESP3
+	user, password string
+	id             identity
+}
+
+// secret reports whether the handshake has a password. Then errors show no answer, since
+// a server may repeat the command.
+func (g *greeter) secret() bool { return g.user != "" || g.password != "" }
+
+// greet does the handshake of a new connection: login, the server's identity, the
+// database, and the probes. All of it is written at once, and the replies are read one
+// by one. Bytes after the last reply are an error, since they answer no command.
+func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
+	if tc, ok := nc.(*tls.Conn); ok {
+		if err := d.secure(ctx, tc); err != nil {
+			return identity{}, err
+		}
+	}
+	g := greeter{cfg: &d.fleet.cfg, database: d.addr.Database, hello: !d.old}
+	var err error
+	if g.user, g.password, err = d.credentials(ctx); err != nil {
+		return identity{}, fmt.Errorf("credentials: %w", err)
+	}
+	greetings := g.greetings()
+	out := bytebufferpool.Get()
+	defer bytebufferpool.Put(out)
+	for _, gr := range greetings {
+		out.B = appendCommand(out.B, gr.args...)
+	}
+	_, err = nc.Write(out.B)
+	clear(out.B) // a password may be in it, and the pool is the whole process's
+	if err != nil {
+		return identity{}, err
+	}
+	r := replyReader{nc: nc, buf: make([]byte, readBuffer), pushes: g.hello}
+	for i, gr := range greetings {
+		reply, err := r.next()
+		if err != nil {
+			if i == 0 {
+				err = otherProtocol(err, d.addr.TLS)
+			}
+			return identity{}, err
+		}
+		if err := gr.check(reply); err != nil {
+			stays := reply.IsError() && refusal.Stays(reply.Bytes)
+			if g.secret() {
+				err = refusal.Redact(err)
+			}
+			if stays && err != errNoHello && !permanent(err) {
+				err = fmt.Errorf("%w: %w", conn.ErrRefused, err)
+			}
+			return identity{}, err
+		}
+	}
+	return g.id, r.end()
+}
+
+// otherProtocol is the error of a first answer that is none of a server's, or of none. A
+// server's TLS port hangs up when it is spoken to in the clear.
+func otherProtocol(err error, secure bool) error {
+	var malformed *resp.ProtocolError
+	switch {
+	case errors.As(err, &malformed):
+		return fmt.Errorf("%w (%w)", conn.ErrNotRESP, err)
+	case !secure && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
+		return fmt.Errorf("hung up without an answer, as a port does that wants TLS (rediss://): %w", err)
+	}
+	return err
+}
+
+// greetings is all commands of the handshake. INFO comes early, so that a server that
+// must not be a node is refused for that reason and no other.
+func (g *greeter) greetings() []greeting {
+	gs := append(g.introduction(),
+		greeting{[]string{"CLIENT", "SETINFO", "LIB-NAME", libraryName}, bestEffort},
+		greeting{[]string{"CLIENT", "SETINFO", "LIB-VER", libraryVersion}, bestEffort},
+		// One by one: before Redis 7 INFO takes a single section.
+		greeting{[]string{"INFO", "server"}, g.checkInfo},
+		greeting{[]string{"INFO", "replication"}, g.checkInfo},
+		greeting{[]string{"INFO", "memory"}, g.checkInfo},
+	)
+	if g.database != 0 {
+		gs = append(gs, greeting{[]string{"SELECT", strconv.Itoa(g.database)}, selected})
+	}
+	return append(gs, g.probes()...)
+}
+
+// probes are the owner's commands. The form is set after the last answer.
+func (g *greeter) probes() (gs []greeting) {
+	if g.cfg.Probes == nil {
+		return nil
+	}
+	p := g.cfg.Probes()
+	for i := range p.Len() {
+		gs = append(gs, greeting{p.Command(i), func(v *resp.Value) error {
+			err := p.Answer(i, v)
+			g.id.form = Form(p.Form())
+			return err
+		}})
+	}
+	return gs
+}
+
+// bestEffort accepts an error, unless it ends the connection: where the login failed
+// the answer is NOAUTH.
+func bestEffort(v *resp.Value) error {
+	if v.IsError() {
+		return refusal.Fatality(v.Bytes)
+	}
+	return nil
+}
+
+// checkInfo reads a section of INFO. Where INFO is forbidden, or is a question that the
+// server does not know, its identity stays unknown, which is no error.
+func (g *greeter) checkInfo(v *resp.Value) error {
+	switch {
+	case v.IsError():
+		fatal, err := refusal.Read(v.Bytes)
+		switch {
+		case fatal || refusal.IsRetryable(string(refusal.Code(v))):
+			return err // LOADING and the like: not a node to ask for locks
+		case errors.Is(err, conn.ErrForbidden):
+			err = refusal.Lacks("info")
+		case g.secret():
+			err = refusal.Redact(err)
+		}
+		g.id.refused = cmp.Or(g.id.refused, err)
+		return nil
+	case v.Kind != resp.Bulk && v.Kind != resp.Verbatim || v.Null:
+		return refusal.ErrUnfit
+	}
+	return g.id.readInfo(string(v.Bytes))
+}
+
+func selected(v *resp.Value) error {
+	switch {
+	case v.IsOK():
+		return nil
+	case !v.IsError():
+		return refusal.ErrUnfit
+	}
+	_, err := refusal.Read(v.Bytes)
+	if errors.Is(err, conn.ErrForbidden) {
+		return refusal.Lacks("select")
+	}
+	return err
+}
+
+func appendCommand(dst []byte, args ...string) []byte {
+	dst = resp.AppendArray(dst, len(args))
+	for _, a := range args {
+		dst = resp.AppendBulkString(dst, a)
+	}
+	return dst
+}
+
+// replyReader reads whole replies from a blocking connection.
+type replyReader struct {
+	nc     net.Conn
+	buf    []byte
+	r, w   int
+	dec    resp.Decoder
+	value  resp.Value
+	pushes bool // of RESP3: they come at any time and answer no command
+}
+
+// next returns the next reply, which is valid until the one after it.
+func (r *replyReader) next() (*resp.Value, error) {
+	for {
+		n, err := r.dec.Decode(r.buf[r.r:r.w], &r.value)
+		if err == nil {
+			r.r += n
+			if r.pushes && r.value.Kind == resp.Push {
+				continue
+			}
+			return &r.value, nil
+		}
+		if err != resp.ErrIncomplete {
+			return nil, err
+		}
+		r.w = copy(r.buf, r.buf[r.r:r.w])
+		r.r = 0
+		if r.w == len(r.buf) {
+			return nil, conn.ErrOversized
+		}
+		k, err := r.nc.Read(r.buf[r.w:])
+		if err != nil && k == 0 {
+			return nil, err
+		}
+		r.w += k
+	}
+}
+
+// end makes sure that nothing is left, pushes aside.
+func (r *replyReader) end() error {
+	for r.r < r.w {
+		n, err := r.dec.Decode(r.buf[r.r:r.w], &r.value)
+		if err != nil || !r.pushes || r.value.Kind != resp.Push {
+			return conn.ErrUnsolicited
+		}
+		r.r += n
+	}
+	return nil
+}

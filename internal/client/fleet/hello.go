@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// errNoHello: the server has no HELLO, or our user may not use it. It is greeted in
+// RESP2 then.
+var errNoHello = errors.New("server does not know HELLO")
+
+// defaultUser is the user of a connection that names none. A password without a user
+// is its password.
+const defaultUser = "default"
+
+// introduction returns the commands for login and client name: one in RESP3, one for each
+// in RESP2. A name that servers would refuse is left out, so that it cannot fail the
+// handshake.
+func (g *greeter) introduction() (gs []greeting) {
+	if !g.hello {
+		if g.secret() {
+			args := []string{"AUTH", g.user, g.password}
+			if g.user == "" {
+				args = []string{"AUTH", g.password} // the only form before Redis 6
+			}
+			gs = append(gs, greeting{args, authenticated})
+		}
+		if isName(g.cfg.Name) {
+			gs = append(gs, greeting{[]string{"CLIENT", "SETNAME", g.cfg.Name}, bestEffort})
+		}
+		return gs
+	}
+	args := []string{"HELLO", "3"}
+	if g.secret() {
+		args = append(args, "AUTH", cmp.Or(g.user, defaultUser), g.password)
+	}
+	if isName(g.cfg.Name) {
+		args = append(args, "SETNAME", g.cfg.Name)
+	}
+	gs = append(gs, greeting{args, g.welcomed})
+	if g.secret() && g.user == "" {
+		// In HELLO a server without a password accepts any. AUTH with a password
+		// alone is an error there.
+		gs = append(gs, greeting{[]string{"AUTH", g.password}, authenticated})
+	}
+	return gs
+}
+
+// welcomed reads the answer to HELLO. The text of an error is not kept.
+func (g *greeter) welcomed(v *resp.Value) error {
+	if v.IsError() {
+		fatal, err := refusal.Read(v.Bytes)
+		switch {
+		case string(refusal.Code(v)) == "NOAUTH" && !g.secret():
+			return refusal.ErrNoLogin
+		case !fatal && !refusal.IsRetryable(string(refusal.Code(v))):
+			return errNoHello
+		}
+		return refusal.Redact(err)
+	}
+	// A server that stays in RESP2 sends the map as an array.
+	if v.Kind != resp.Map && v.Kind != resp.Array || v.Null {
+		return refusal.ErrUnfit
+	}
+	g.id.resp3 = v.Kind == resp.Map
+	return g.id.readHello(v)
+}
+
+// authenticated judges the answer to AUTH. None of it is kept.
+func authenticated(v *resp.Value) error {
+	if v.IsOK() {
+		return nil
+	}
+	if v.IsError() {
+		if err := refusal.Fatality(v.Bytes); err != nil {
+			return refusal.Redact(err) // it may have hung up before it was asked
+		}
+	}
+	return conn.ErrAuth
+}
+
+// isName reports whether servers accept s as the name of a client: printable, and without
+// spaces.
+func isName(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,157 @@
+package fleet
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Pushes answer nothing, wherever they come.
+func TestHandshakeSkipsPushes(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		const push = ">2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n"
+		p := scripted.New(t, func(p *scripted.Server) {
+			p.Greeting = func(_ int, honest string) scripted.Steps {
+				var d resp.Decoder
+				var v resp.Value
+				pushed := push
+				for len(honest) > 0 {
+					n, err := d.Decode([]byte(honest), &v)
+					assert.NoError(t, err)
+					pushed += honest[:n] + push + push
+					honest = honest[n:]
+				}
+				return scripted.Steps{pushed}
+			}
+		})
+		r := newTestFleet(t, portable, []*scripted.Server{p})
+		r.up()
+		r.works()
+		r.do(func() { assert.Equal(t, p.RunID, r.nodes[0].id.runID) })
+	})
+}
+
+// A server that refuses HELLO is greeted in RESP2, on a connection of its own.
+func TestOldServersAreGreetedInRESP2(t *testing.T) {
+	for name, answer := range map[string]string{
+		"unknown":       "-ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'me' '" + marked + "' \r\n",
+		"old unknown":   "-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n",
+		"RESP2 only":    "-NOPROTO unsupported protocol version\r\n",
+		"wrong arity":   "-ERR wrong number of arguments for 'hello' command\r\n",
+		"syntax":        "-ERR Syntax error in HELLO option 'AUTH'\r\n",
+		"not permitted": "-NOPERM this user has no permissions to run the 'hello' command\r\n",
+		"in bulk":       "!11\r\nERR unknown\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				for _, user := range []string{"", "me"} {
+					p := scripted.New(t, answers("HELLO", answer))
+					r := newTestFleet(t, portable, []*scripted.Server{p}, with(user, marked, 1))
+					r.up()
+					r.works()
+					assert.EqualValues(t, 2, p.Dialled.Load(), "once in vain")
+				}
+			})
+		})
+	}
+}
+
+// RESP2 is remembered while the server is there, and forgotten once it was away:
+// it may come back as another.
+func TestRESP2IsRememberedForAWhile(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		server := fakeredis.StartN(t, 1)[0]
+		server.ErrorReply("HELLO", "ERR unknown command 'HELLO'", 0)
+		server.ErrorReply("INFO", "LOADING Redis is loading the dataset in memory", 5)
+		r := newTestFleet(t, portable, nil, onServer(server))
+		r.until("for the server", func() bool { return r.Up(0) })
+		assert.EqualValues(t, 1, server.Count("HELLO"), "through five failures behind it")
+
+		server.ResetConns()
+		r.until("for the loss", func() bool { return server.Count("HELLO") == 2 })
+		r.until("for the server", func() bool { return r.Up(0) })
+		assert.EqualValues(t, 2, server.Count("HELLO"))
+
+		// The next dialer finds it loading, then gone, and then upgraded.
+		server.ErrorReply("INFO", "LOADING Redis is loading the dataset in memory", 0)
+		server.ResetConns()
+		r.until("for it to be loading", func() bool { return !r.Up(0) && server.Count("INFO") > 30 })
+		assert.EqualValues(t, 3, server.Count("HELLO"))
+		server.Down()
+		r.until("for it to be gone", func() bool { return errors.Is(r.Fault(0), syscall.ECONNREFUSED) })
+		require.NoError(t, server.Heal())
+		r.until("for the server", func() bool { return r.Up(0) })
+		assert.EqualValues(t, 4, server.Count("HELLO"))
+	})
+}
+
+// Servers that turn clients away say so before they hear anything, and hang up.
+func TestTurnedAway(t *testing.T) {
+	for text, want := range map[string]error{
+		"ERR max number of clients reached":                                           refusal.ErrCrowded,
+		"DENIED Redis is running in protected mode because protected mode is enabled": refusal.ErrProtected,
+	} {
+		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+			for _, password := range []string{"", marked} {
+				server := fakeredis.StartN(t, 1)[0]
+				server.RejectConns(text)
+				r := newTestFleet(t, portable, nil, onServer(server), with("", password, 0))
+				r.AwaitFirstDials()
+				r.do(func() {
+					err := r.Fault(0)
+					assert.ErrorIs(t, err, want)
+					assert.NotErrorIs(t, err, conn.ErrAuth)
+					assert.Equal(t, want == refusal.ErrProtected, permanent(err))
+				})
+			}
+		})
+	}
+}
+
+// A server that must not be a node is refused, at each place where it shows.
+func TestRolesAreRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		set  func(*scripted.Server)
+		want error
+	}{
+		"replica by HELLO":    {answers("HELLO", scripted.WelcomeOf("standalone", "replica")), conn.ErrNotMaster},
+		"cluster by HELLO":    {answers("HELLO", scripted.WelcomeOf("cluster", "master")), conn.ErrCluster},
+		"its replicas":        {answers("HELLO", scripted.WelcomeOf("cluster", "replica")), conn.ErrCluster},
+		"sentinel by HELLO":   {answers("HELLO", scripted.WelcomeOf("sentinel", "")), conn.ErrSentinel},
+		"replica by INFO":     {olden("INFO replication", scripted.InfoOf("role:slave\r\n")), conn.ErrNotMaster},
+		"cluster by INFO":     {olden("INFO server", scripted.InfoOf("redis_mode:cluster\r\n")), conn.ErrCluster},
+		"cluster of Valkey":   {olden("INFO server", scripted.InfoOf("server_mode:cluster\r\n")), conn.ErrCluster},
+		"sentinel by INFO":    {olden("INFO server", scripted.InfoOf("redis_mode:sentinel\r\n")), conn.ErrSentinel},
+		"stale replica":       {olden("INFO", "-MASTERDOWN Link with MASTER is down\r\n"), conn.ErrNotMaster},
+		"replica by its word": {answers("DELEX", "-READONLY You can't write against a read only replica.\r\n"), conn.ErrNotMaster},
+		"cluster by its word": {answers("DELIFEQ", "-MOVED 1 127.0.0.1:1\r\n"), conn.ErrCluster},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				for _, password := range []string{"", marked} {
+					ps := []*scripted.Server{scripted.New(t), scripted.New(t, test.set)}
+					r := newTestFleet(t, portable, ps, func(cfg *Config) { setLogin(&cfg.Addresses[1], "me", password) })
+					r.AwaitFirstDials()
+					r.do(func() {
+						assert.NoError(t, r.Fault(0))
+						err := r.Fault(1)
+						require.ErrorIs(t, err, test.want)
+						assert.ErrorIs(t, err, conn.ErrNotSent)
+						assert.True(t, misconfigured(err))
+						assert.Contains(t, err.Error(), ps[1].Addr)
+					})
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package fleet
+
+import (
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// identity is the server's description of itself in one handshake. It is bounded and
+// printable; whether it is true is not checked.
+type identity struct {
+	runID   string        // made anew by every process start; "" if not reported
+	product string        // "redis" or "valkey"
+	version string        // as the server names it
+	uptime  time.Duration // by its own clock; 0 if not reported
+	policy  string        // what it evicts when memory is short; "" if not reported
+	refused error         // its answer to INFO, where that is an error; none of its words if credentials were sent
+	form    Form
+	resp3   bool // the connection speaks RESP3
+}
+
+// noEviction is the only policy under which no key goes before its time.
+const noEviction = "noeviction"
+
+// policies are the known ones. Other values are not shown.
+var policies = []string{
+	noEviction, "allkeys-lru", "allkeys-lfu", "allkeys-lrm", "allkeys-random",
+	"volatile-lru", "volatile-lfu", "volatile-lrm", "volatile-random", "volatile-ttl",
+}
+
+// readHello reads the answer to HELLO, a map of names to values, some of them nested.
+// An error is the reason why the server must not be a node.
+func (id *identity) readHello(v *resp.Value) error {
+	var mode, role string
+	it := v.Elements()
+	for it.Next() {
+		name := string(it.Value().Bytes)
+		if !it.Next() {
+			break
+		}
+		value := it.Value().Bytes
+		switch name {
+		case "server":
+			id.product = word(string(value))
+		case "version":
+			id.version = word(string(value))
+		case "mode":
+			mode = string(value)
+		case "role":
+			role = string(value)
+		}
+	}
+	return checkRole(mode, role)
+}
+
+// readInfo reads any section of INFO. An error is the reason why the server must not
+// be a node.
+func (id *identity) readInfo(info string) error {
+	var mode, role string
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch name {
+		case "run_id":
+			id.runID = word(value)
+		case "redis_version", "server_name", "valkey_version":
+			id.readVersion(name, word(value))
+		case "uptime_in_seconds":
+			if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
+				id.uptime = time.Duration(seconds) * time.Second
+			}
+		case "maxmemory_policy":
+			if id.policy = "unknown"; slices.Contains(policies, value) {
+				id.policy = value
+			}
+		case "redis_mode", "server_mode":
+			mode = value
+		case "role":
+			role = value
+		}
+	}
+	return checkRole(mode, role)
+}
+
+// readVersion reads a field of INFO about product or version. In Valkey redis_version
+// is the version of Redis that it is compatible with; its own fields come later.
+func (id *identity) readVersion(field, value string) {
+	switch {
+	case field == "server_name":
+		id.product = value
+	case field == "valkey_version":
+		id.product, id.version = "valkey", value
+	case id.product == "":
+		id.product, id.version = "redis", value
+	}
+}
+
+// isBefore reports whether the server is, by its own report, a Redis of an earlier major version.
+func (id *identity) isBefore(major int) bool {
+	number, _, _ := strings.Cut(id.version, ".")
+	n, err := strconv.Atoi(number)
+	return id.product == "redis" && err == nil && n < major
+}
+
+// checkRole refuses a role or mode other than that of a master. A server that reports
+// none is accepted; one with an unknown role is not.
+func checkRole(mode, role string) error {
+	switch {
+	case mode == "sentinel":
+		return conn.ErrSentinel
+	case mode == "cluster":
+		return conn.ErrCluster
+	case role != "" && role != "master" && role != "primary":
+		return conn.ErrNotMaster
+	}
+	return nil
+}
+
+// warn logs a node that may drop keys before their time, once for each server process
+// at an address. before is the identity from the last connection.
+func (id *identity) warn(log *slog.Logger, addr string, before identity) {
+	safe := id.policy == "" || id.policy == noEviction
+	if log == nil || safe || id.runID == before.runID && id.policy == before.policy {
+		return
+	}
+	log.Warn("redlock: node may evict locks when its memory is short; set its maxmemory-policy to "+noEviction,
+		"node", addr, "policy", id.policy)
+}
+
+// word is s if it reads like a name, a version or an id, and "" otherwise.
+func word(s string) string {
+	if refusal.IsWord(s) {
+		return s
+	}
+	return ""
+}

@@ -1,0 +1,278 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// invalidation is the push of a server whose client tracks a key.
+func invalidation(key string) string {
+	return fmt.Sprintf(">2\r\n$10\r\ninvalidate\r\n*1\r\n$%d\r\n%s\r\n", len(key), key)
+}
+
+// pushes is what an owner hears of them: how many, and the keys of each node.
+type pushes struct {
+	keys  [][]string
+	count int
+}
+
+func (p *pushes) on(node int, v *resp.Value) {
+	p.count++
+	it := v.Elements()
+	it.Next()
+	it.Next()
+	keys := it.Value().Elements()
+	for keys.Next() {
+		p.keys[node] = append(p.keys[node], string(keys.Value().Bytes))
+	}
+}
+
+func hears(n int) (*pushes, func(*Config)) {
+	p := &pushes{keys: make([][]string, n)}
+	return p, func(cfg *Config) { cfg.OnPush = p.on }
+}
+
+// Pushes come anywhere between two replies and in any pieces. Each is handed to the
+// owner in its place, or dropped if it wants none.
+func TestPushes(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		heard, on := hears(2)
+		for _, set := range []func(*Config){on, func(*Config) {}} {
+			r := newUpFleet(t, portable, 2, set)
+			stream := invalidation("a") + echoes("one") + "|1\r\n+x\r\n+y\r\n" + invalidation("b") + ">2\r\n$10\r\ninvalidate\r\n_\r\n" + echoes("two") + invalidation("")
+			for cut := range len(stream) + 1 {
+				l := r.send("one", "two")
+				for i, w := range r.wires {
+					w.Expect(string(l.Buf))
+					if i == 1 {
+						w.Send(echoes("one", "two"))
+						continue
+					}
+					w.Send(stream[:cut])
+					r.do(func() { r.Sweep(0) })
+					w.Send(stream[cut:])
+				}
+				r.awaitDone(l)
+				require.NoError(t, l.errOf(0))
+				r.until("for what is behind the last reply", func() bool { return r.nodes[0].w == 0 })
+			}
+			r.works()
+			if heard.count > 0 { // the first fleet has
+				r.until("for the last push", func() bool { return len(heard.keys[0])%3 == 0 })
+				require.Equal(t, strings.TrimSpace(strings.Repeat("a b  ", len(stream)+1)), strings.TrimSpace(strings.Join(heard.keys[0], " ")))
+				require.Equal(t, 4*(len(stream)+1), heard.count)
+				require.Empty(t, heard.keys[1])
+				heard = new(pushes)
+			}
+			r.close()
+			r.sent = nil
+		}
+	})
+}
+
+// A server that was greeted in RESP2 has no pushes, and neither has one that
+// answered HELLO in RESP2.
+func TestNoPushesInRESP2(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		array := func(p *scripted.Server) {
+			p.Answers = map[string]string{"HELLO": "*2\r\n+role\r\n+master\r\n"}
+		}
+		heard, on := hears(3)
+		r := newTestFleet(t, portable, []*scripted.Server{scripted.New(t, old), scripted.New(t, array), scripted.New(t)}, on)
+		r.up()
+		r.do(func() {
+			assert.Equal(t, []bool{false, false, true}, []bool{r.Node(0).Pushes, r.Node(1).Pushes, r.Node(2).Pushes})
+		})
+		for i, w := range r.wires {
+			w.Send(invalidation("k"))
+			if i < 2 {
+				was := r.socket(i)
+				r.until("for the end", func() bool { return r.nodes[i].sock != was || heard.count > 0 })
+				require.Zero(t, heard.count)
+				r.wires[i] = nil
+			}
+		}
+		r.until("for the push", func() bool { return heard.count == 1 })
+		require.Equal(t, []string{"k"}, heard.keys[2])
+		r.up()
+		r.works()
+	})
+}
+
+// An owner distinguishes one connection from the next.
+func TestConnectionsHaveNumbers(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		down := make(chan struct{})
+		r := newUpFleet(t, portable, 1, func(cfg *Config) {
+			cfg.Rand = func() float64 { <-down; return 0 }
+		})
+		for n := range uint64(3) {
+			r.do(func() {
+				assert.Equal(t, n+1, r.Node(0).Connection)
+				assert.True(t, r.Node(0).Pushes)
+			})
+			r.wires[0].Cut()
+			r.lose(0)
+			r.do(func() {
+				assert.Zero(t, r.Node(0).Connection)
+				assert.False(t, r.Node(0).Pushes)
+			})
+			down <- struct{}{}
+			r.up()
+		}
+	})
+}
+
+// A push that no buffer holds is dropped and keeps no memory, also one that a
+// single element makes large. The stream goes on after it.
+func TestLargePushesAreDropped(t *testing.T) {
+	many := func(n int, key string) string {
+		return fmt.Sprintf(">2\r\n$10\r\ninvalidate\r\n*%d\r\n", n) + strings.Repeat(fmt.Sprintf("$%d\r\n%s\r\n", len(key), key), n)
+	}
+	large := map[string]string{
+		"more elements than the decoder takes": many(2000, "k"),
+		"a larger bulk than the decoder takes": invalidation(strings.Repeat("k", 4<<10+129)),
+		"a buffer and a byte":                  many(1000, strings.Repeat("k", 200)),
+		"3 MB of keys":                         many(300_000, "lock:"),
+		"a key of 2 MB":                        invalidation(strings.Repeat("\r\n", 1<<20)),
+		"deeper than the decoder goes":         ">1\r\n" + strings.Repeat("*1\r\n", 100_000) + ":1\r\n",
+	}
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		heard, on := hears(2)
+		r := newUpFleet(t, portable, 2, on)
+		first := []sock{r.socket(0), r.socket(1)}
+		for name, push := range large {
+			heard.keys[0] = nil
+			l := r.send("one", "two")
+			for _, w := range r.wires {
+				w.Expect(string(l.Buf))
+			}
+			r.wires[1].Send(echoes("one", "two"))
+			stream := invalidation("a") + echoes("one") + push + invalidation("b") + echoes("two")
+			before := allocated()
+			r.meanwhile(func() { r.wires[0].Send(stream) })
+			r.awaitDone(l)
+			assert.Less(t, allocated()-before, uint64(len(stream)+1<<20), "%s: the server's copy and no more", name)
+			require.NoError(t, l.errOf(0), name)
+			require.Equal(t, []string{"a", "b"}, heard.keys[0], name)
+		}
+		require.Equal(t, first, []sock{r.socket(0), r.socket(1)})
+	})
+}
+
+// endlessSock is a server that sends pushes faster than they are read.
+type endlessSock struct {
+	sock
+	unit        string
+	read, asked int
+}
+
+func (s *endlessSock) recv(b []byte) (int, error) {
+	for i := range b {
+		b[i] = s.unit[(s.read+i)%len(s.unit)]
+	}
+	s.read += len(b)
+	if s.read > 100*maxReceive {
+		return 0, fmt.Errorf("read for ever")
+	}
+	return len(b), nil
+}
+
+func (s *endlessSock) again() { s.asked++; s.sock.again() }
+
+// One sweep reads no more of one node than its bound, and leaves the rest to the
+// next, for every kind of reply.
+func TestASweepReadsABoundedPart(t *testing.T) {
+	for _, unit := range []string{invalidation("key"), invalidation(strings.Repeat("k", 1<<20)), echoes("one")} {
+		r := newUpFleet(t, true, 1)
+		l := r.send(strings.Split(strings.Repeat("one ", 50_000), " ")[:50_000]...)
+		r.meanwhile(func() { r.wires[0].Expect(string(l.Buf)) })
+		r.do(func() {
+			n := r.nodes[0]
+			s := &endlessSock{sock: n.sock, unit: unit}
+			n.sock = s
+			for i := range 3 {
+				n.receive(0)
+				require.NoError(t, n.fault)
+				require.Equal(t, i+1, s.asked)
+				require.LessOrEqual(t, s.read, (i+1)*(maxReceive+readBuffer))
+			}
+		})
+	}
+}
+
+// An owner that sleeps until it is woken reads all of a flood: the part that one
+// sweep leaves wakes it again.
+func TestNoPartOfAFloodIsLeft(t *testing.T) {
+	const pushed = firstPushes
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		heard, on := hears(1)
+		r := newUpFleet(t, portable, 1, on)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			_, _ = r.wires[0].Write([]byte(strings.Repeat(invalidation("k"), pushed)))
+		}()
+		testkit.Within(t, testkit.Patience, "the flood", func() {
+			for heard.count < pushed {
+				r.do(r.Arm)
+				r.Wait()
+				r.do(func() { r.Sweep(0) })
+			}
+		})
+		<-sent
+		r.works()
+	})
+}
+
+// A server that sends pushes without end hurts no other node, and is cut off.
+func TestAFloodOfPushes(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		_, on := hears(2)
+		r := newUpFleet(t, portable, 2, on)
+		flooded, ended := r.wires[0], make(chan struct{})
+		go func() {
+			defer close(ended)
+			for flood := scripted.FloodOf(invalidation("k"), 1<<18); flooded.Play(scripted.Steps{flood}); {
+			}
+		}()
+		l := r.send("one")
+		r.wires[1].Expect(string(l.Buf))
+		r.wires[1].Send(echoes("one"))
+		r.until("for the honest node", func() bool { return l.nodes[1].ended })
+		r.until("for the end of the flood", func() bool { return l.nodes[0].ended })
+		require.ErrorIs(t, l.errOf(0), errFlood)
+		<-ended
+		r.awaitDone(l)
+		r.wires[0] = nil
+		r.up()
+		r.works()
+	})
+}
+
+// A server that sends pushes in place of replies is silent.
+func TestPushesAreNoProgress(t *testing.T) {
+	heard, on := hears(1)
+	r := newUpFleet(t, false, 1, on)
+	l := r.send("one")
+	r.wires[0].Expect(string(l.Buf))
+	r.clock.Advance(defaultStallTimeout)
+	r.wires[0].Send(invalidation("k"))
+	r.until("for the push", func() bool { return heard.count == 1 })
+	r.clock.Advance(1)
+	r.do(r.Check)
+	require.ErrorIs(t, l.errOf(0), conn.ErrStalled)
+	r.awaitDone(l)
+	r.wires[0] = nil
+	r.up()
+	r.works()
+}

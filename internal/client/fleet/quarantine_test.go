@@ -1,0 +1,172 @@
+package fleet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// restart is a peer's process that ends and another that begins.
+func (r *testFleet) restart(node int) {
+	r.t.Helper()
+	p := r.peers[node]
+	p.Stop()
+	r.lose(node)
+	p.Running.Wait() // the last handshake reads it
+	p.RunID = scripted.NewRunID()
+	p.Start(r.t)
+	r.up()
+}
+
+func (r *testFleet) guardedNow() (nodes quorum.Set) {
+	r.do(func() { nodes = r.Quarantined() })
+	return nodes
+}
+
+// TestRestartGuard: a node whose run_id has changed has no vote until the longest
+// TTL that was sent has passed, counted from when it came back.
+func TestRestartGuard(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 3)
+		require.Zero(t, r.guardedNow(), "a first contact is trusted")
+		r.do(func() { r.NoteTTL(10 * time.Second); r.NoteTTL(time.Second) })
+
+		p := r.peers[0] // a connection that ends is not a restart
+		p.Stop()
+		r.lose(0)
+		p.Start(t)
+		r.up()
+		require.Zero(t, r.guardedNow())
+
+		r.restart(1)
+		require.Equal(t, quorum.Set(0b010), r.guardedNow())
+		r.clock.Advance(9 * time.Second)
+		r.restart(2)
+		r.do(func() { r.NoteTTL(time.Minute) }) // concerns nothing that was forgotten
+		require.Equal(t, quorum.Set(0b110), r.guardedNow())
+		r.clock.Advance(time.Second)
+		require.Equal(t, quorum.Set(0b100), r.guardedNow())
+		r.clock.Advance(9 * time.Second)
+		require.Zero(t, r.guardedNow())
+		r.restart(2)
+		require.Equal(t, quorum.Set(0b100), r.guardedNow(), "again")
+	})
+}
+
+// TestRestartGuardBeforeAnyTTL: a client that has sent no TTL needs no quarantine.
+func TestRestartGuardBeforeAnyTTL(t *testing.T) {
+	r := newUpFleet(t, true, 1)
+	r.restart(0)
+	require.Zero(t, r.guardedNow())
+}
+
+// TestQuarantineOfANodeThatIsUp: what it has been up for counts, but for a second,
+// which its clock may have rounded up. Connections that end change nothing.
+func TestQuarantineOfANodeThatIsUp(t *testing.T) {
+	const probation = 10 * time.Second
+	for uptime, want := range map[string]time.Duration{
+		"0": probation, "1": probation, "2": 9 * time.Second, "10": time.Second, "11": 0, "999": 0,
+	} {
+		up := func(p *scripted.Server) {
+			p.Answers = map[string]string{"INFO server": scripted.InfoOf("run_id:" + p.RunID + "\r\nuptime_in_seconds:" + uptime + "\r\n")}
+		}
+		r := newTestFleet(t, true, scripted.NewN(t, 1, up), func(c *Config) { c.Quarantine = probation })
+		r.up()
+		r.wires[0].Cut()
+		r.lose(0)
+		r.up()
+		r.do(func() { require.Equal(t, want, r.Node(0).Guarded, uptime) })
+		if want > 0 {
+			r.clock.Advance(want - 1)
+			require.Equal(t, quorum.Set(1), r.guardedNow(), uptime)
+			r.clock.Advance(1)
+		}
+		require.Zero(t, r.guardedNow(), uptime)
+	}
+}
+
+// TestPersistentNodesAreTrusted, and so is everything without a guard.
+func TestPersistentNodesAreTrusted(t *testing.T) {
+	r := newUpFleet(t, true, 2, func(c *Config) { c.Addresses[0].Persistent = true })
+	r.do(func() { r.NoteTTL(time.Minute) })
+	r.restart(0)
+	r.restart(1)
+	require.Equal(t, quorum.Set(0b10), r.guardedNow())
+
+	r = newUpFleet(t, true, 1, func(c *Config) { c.TrustRestarts = true; c.Quarantine = time.Hour })
+	r.restart(0)
+	require.Zero(t, r.guardedNow())
+}
+
+// TestNoRunID: without a run_id a restart cannot be seen. Where that is demanded, the
+// node is refused.
+func TestNoRunID(t *testing.T) {
+	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
+	r := newTestFleet(t, true, scripted.NewN(t, 1, silent))
+	r.up()
+	r = newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute })
+	r.AwaitFirstDials()
+	r.do(func() {
+		require.ErrorIs(t, r.Fault(0), conn.ErrNoRunID)
+		require.ErrorIs(t, r.Fault(0), conn.ErrForbidden)
+		require.ErrorContains(t, r.Fault(0), "command info")
+	})
+}
+
+// TestRunIDThatComesAndGoes: a server that ceases to show it may be another, and so
+// may one that begins to.
+func TestRunIDThatComesAndGoes(t *testing.T) {
+	r := newUpFleet(t, true, 1)
+	p := r.peers[0]
+	r.do(func() { r.NoteTTL(time.Second) })
+	honest := p.Answers
+	for i, answers := range []map[string]string{{"INFO": "-NOPERM no\r\n"}, honest} {
+		p.Stop()
+		r.lose(0)
+		p.Answers = answers
+		p.Start(t)
+		r.up()
+		require.Equal(t, quorum.Set(1), r.guardedNow(), i)
+		r.clock.Advance(time.Second)
+		require.Zero(t, r.guardedNow(), i)
+	}
+}
+
+// TestTrustNeedsNoRunID: where a restart makes no difference, it need not be known.
+func TestTrustNeedsNoRunID(t *testing.T) {
+	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
+	for _, trust := range []func(*Config){
+		func(c *Config) { c.Addresses[0].Persistent = true },
+		func(c *Config) { c.TrustRestarts = true },
+	} {
+		r := newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute }, trust)
+		r.up()
+		require.Zero(t, r.guardedNow())
+		r = newTestFleet(t, true, scripted.NewN(t, 1, silent), trust, func(c *Config) { c.Fenced = true })
+		r.AwaitFirstDials()
+		r.do(func() { require.ErrorIs(t, r.Fault(0), conn.ErrNoRunID) })
+	}
+}
+
+// TestTooOldForFencing: a server from before Redis 5 is refused by name where acquires are
+// fenced, and only there.
+func TestTooOldForFencing(t *testing.T) {
+	old := func(p *scripted.Server) {
+		p.Answers = map[string]string{"HELLO": "-ERR unknown command\r\n", "INFO server": scripted.InfoOf("redis_version:4.0.14\r\nrun_id:x\r\n")}
+	}
+	r := newTestFleet(t, true, scripted.NewN(t, 1, old))
+	r.up()
+	r = newTestFleet(t, true, scripted.NewN(t, 1, old), func(c *Config) { c.Fenced = true })
+	r.AwaitFirstDials()
+	r.do(func() {
+		require.ErrorIs(t, r.Fault(0), conn.ErrTooOld)
+		require.ErrorContains(t, r.Fault(0), "redis 4.0.14")
+		require.True(t, permanent(r.Fault(0)))
+	})
+}

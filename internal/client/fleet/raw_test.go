@@ -1,0 +1,178 @@
+//go:build linux && (amd64 || arm64 || riscv64 || loong64)
+
+package fleet
+
+import (
+	"net"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
+)
+
+// Without Arm, and after the one notification of an Arm, there is none.
+func TestOnlyAnArmedBellRings(t *testing.T) {
+	r := newUpFleet(t, false, 1)
+	unread := func() bool {
+		r.lock.Lock()
+		defer r.lock.Unlock()
+		return len(r.poller.poll(0, nil)) > 0
+	}
+	woken := r.waiter()
+	l := r.send("x", "y")
+	r.wires[0].Expect(string(l.Buf))
+	r.wires[0].Send(echoes("x"))
+	testkit.Await(t, "for the reply", unread)
+	mustSleep(t, woken)
+	r.do(r.Arm)
+	mustWake(t, woken, true) // what has come before counts
+
+	woken = r.waiter()
+	mustSleep(t, woken) // once, though nothing was read
+	r.do(r.Arm)
+	mustWake(t, woken, true)
+
+	r.do(r.Arm)
+	r.until("for the first reply", func() bool { return l.nodes[0].replies == 1 })
+	woken = r.waiter() // the owner that armed it has read it, too
+	mustSleep(t, woken)
+	r.wires[0].Send(echoes("y"))
+	mustWake(t, woken, true) // and the poller is still armed
+	r.awaitDone(l)
+}
+
+// The descriptor that we keep is a copy, with the options of the original.
+func TestDetach(t *testing.T) {
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	nc, err := net.Dial("tcp", p.Addr)
+	require.NoError(t, err)
+	fd, err := detach(nc)
+	require.NoError(t, err)
+	defer syscall.Close(fd)
+	_, err = nc.Write([]byte("x"))
+	assert.ErrorIs(t, err, net.ErrClosed)
+	noDelay, err := syscall.GetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY)
+	require.NoError(t, err)
+	assert.Equal(t, 1, noDelay)
+	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+	require.Zero(t, errno)
+	assert.NotZero(t, flags&syscall.FD_CLOEXEC)
+	flags, _, errno = syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0)
+	require.Zero(t, errno)
+	assert.NotZero(t, flags&syscall.O_NONBLOCK)
+	_, err = syscall.Write(fd, []byte("x"))
+	assert.NoError(t, err)
+	p.Next(t).Expect("x")
+}
+
+func TestDetachRefuses(t *testing.T) {
+	before := testkit.Descriptors()
+	ours, theirs := net.Pipe()
+	_, err := detach(ours)
+	assert.Error(t, err)
+	_, err = theirs.Read(make([]byte, 1))
+	assert.Error(t, err, "closed, since it was ours")
+
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	nc, err := net.Dial("tcp", p.Addr)
+	require.NoError(t, err)
+	require.NoError(t, nc.Close())
+	_, err = detach(nc)
+	assert.ErrorIs(t, err, net.ErrClosed)
+	p.Stop()
+	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
+}
+
+// A poller that cannot take a connection does not keep it either.
+func TestAdoptFails(t *testing.T) {
+	before := testkit.Descriptors()
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	made, err := newRawPoller()
+	require.NoError(t, err)
+	broken := made.(*epoll)
+	all := broken.all
+	broken.all = -1
+	nc, err := net.Dial("tcp", p.Addr)
+	require.NoError(t, err)
+	_, err = broken.adopt(nc, 0)
+	assert.ErrorIs(t, err, syscall.EBADF)
+	_, err = p.Next(t).Rest()
+	assert.Error(t, err, "a reset")
+	broken.all = all
+	broken.close()
+	p.Stop()
+	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
+}
+
+// A sock closes its descriptor once: the number may be another file's by then.
+func TestASockClosesOnce(t *testing.T) {
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	made, err := newRawPoller()
+	require.NoError(t, err)
+	defer made.close()
+	nc, err := net.Dial("tcp", p.Addr)
+	require.NoError(t, err)
+	s, err := made.adopt(nc, 0)
+	require.NoError(t, err)
+	p.Next(t) // so that no other file is opened below
+	fd := int(s.(*raw).fd)
+	s.close(false)
+	for other := -1; other != fd; { // until another file has the number
+		f, err := os.Open(os.DevNull)
+		require.NoError(t, err)
+		defer f.Close()
+		other = int(f.Fd())
+	}
+	s.close(true)
+	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+	assert.Zero(t, errno, "still open")
+}
+
+// Many connections come and go and leave no descriptor behind.
+func TestNothingLeaks(t *testing.T) {
+	cycles := 200
+	if testing.Short() {
+		cycles = 20
+	}
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		unrelated := testkit.Descriptors()
+		routines := runtime.NumGoroutine()
+		r := newUpFleet(t, portable, 2)
+		r.works()
+		level := testkit.Descriptors()
+		for i := range cycles {
+			switch i % 4 {
+			case 0:
+				r.wires[0].Cut()
+			case 1:
+				_ = r.wires[0].Close()
+			case 2:
+				r.wires[0].Half()
+			case 3:
+				r.wires[0].Send("x")
+			}
+			r.lose(0)
+			if i%10 == 0 {
+				r.peers[0].Forget(1)
+			}
+			r.up()
+		}
+		r.peers[0].Forget(1)
+		testkit.Await(t, "for the descriptors of what has gone", func() bool { return testkit.Descriptors() <= level })
+		r.works()
+		r.close()
+		r.sent = nil
+		for _, p := range r.peers {
+			p.Stop()
+			p.Running.Wait()
+		}
+		testkit.Await(t, "for all descriptors", func() bool { return testkit.Descriptors() <= unrelated })
+		testkit.Await(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
+	})
+}

@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
+)
+
+// The handshake with real servers. Which server that is depends on the
+// environment; see package realredis.
+
+// onReal is a fleet whose only node is a real server.
+func onReal(t *testing.T, portable bool, server *realredis.Server, set ...func(*Config)) *testFleet {
+	t.Helper()
+	r := newTestFleet(t, portable, nil, append([]func(*Config){onServer(server)}, set...)...)
+	r.AwaitFirstDials()
+	return r
+}
+
+func TestRealRoles(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want error
+	}{
+		"replica": {[]string{"--replicaof", "127.0.0.1 1"}, conn.ErrNotMaster},
+		"cluster": {[]string{"--cluster-enabled", "yes", "--cluster-config-file", filepath.Join(t.TempDir(), "nodes.conf")}, conn.ErrCluster},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := realredis.Start(t, realredis.Options{Args: test.args})
+			for _, database := range []int{0, 9} { // of which a cluster has one
+				r := onReal(t, false, server, with("", "", database))
+				r.do(func() {
+					require.ErrorIs(t, r.Fault(0), test.want)
+					assert.True(t, misconfigured(r.Fault(0)))
+				})
+			}
+		})
+	}
+}
+
+// A sentinel wants a file of its own.
+func TestRealSentinel(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	command, err := realredis.Usual.Command()
+	if err != nil {
+		t.Skip(err)
+	}
+	server := realredis.Start(t, realredis.Options{Command: append(command, file, "--sentinel")})
+	r := onReal(t, false, server, with("", "", 1))
+	r.do(func() { assert.ErrorIs(t, r.Fault(0), conn.ErrSentinel) })
+}
+
+func TestRealPasswords(t *testing.T) {
+	locked := realredis.Start(t, realredis.Options{Password: marked})
+	open := realredis.Start(t)
+	for _, old := range []bool{false, true} {
+		for _, test := range []struct {
+			server         *realredis.Server
+			user, password string
+			want           error
+		}{
+			{locked, "", marked, nil},
+			{locked, "default", marked, nil},
+			{locked, "", "", conn.ErrAuth},
+			{locked, "", "other", conn.ErrAuth},
+			{locked, "me", marked, conn.ErrAuth},
+			{open, "", "", nil},
+			{open, "default", "", nil},
+			{open, "", marked, refusal.ErrImpostor},
+			{open, "default", marked, refusal.ErrImpostor},
+			{open, "me", marked, conn.ErrAuth},
+		} {
+			var cfg Config
+			onServer(test.server)(&cfg)
+			with(test.user, test.password, 0)(&cfg)
+			f := &Fleet{cfg: cfg.withDefaults(), ctx: t.Context()}
+			nc, _, err := (&dialer{fleet: f, addr: cfg.Addresses[0], old: old}).connect()
+			what := fmt.Sprintf("old %t, user %q, password %q", old, test.user, test.password)
+			if test.want == nil {
+				require.NoError(t, err, what)
+				require.NoError(t, nc.Close())
+				continue
+			}
+			require.ErrorIs(t, err, test.want, what)
+			assert.Equal(t, test.user+test.password == "", strings.Contains(err.Error(), "NOAUTH"), what)
+			assert.NotContains(t, err.Error(), marked, what)
+		}
+	}
+}
+
+func TestRealCommandsByAnotherName(t *testing.T) {
+	server := realredis.Start(t, realredis.Options{Args: []string{"--rename-command", "INFO", "", "--rename-command", "HELLO", ""}})
+	r := onReal(t, false, server)
+	r.do(func() {
+		require.NoError(t, r.Fault(0))
+		assert.Empty(t, r.nodes[0].id.runID)
+	})
+}

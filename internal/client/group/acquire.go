@@ -1,0 +1,268 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/client/waiting"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// TryAcquire makes one attempt, and none beside waiters of this process whose last one, at most a second
+// ago, was denied.
+func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
+	ctx = orBackground(ctx)
+	if err := ctx.Err(); err != nil {
+		return Handle{}, err
+	}
+	s := holding.State{Key: key}
+	c, err := g.acquisition(ctx, &s, ttl)
+	if err != nil {
+		return Handle{}, err
+	}
+	defer c.Free()
+	if _, taken := g.lines.Look(key); taken {
+		g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
+		return Handle{}, engine.ErrTaken
+	}
+	h, r, err := g.attempt(ctx, &c, &s, false)
+	g.report(ctx, h, r)
+	return h, err
+}
+
+// Acquire makes attempts, in line with the others that want the key, until one wins, one fails
+// for a reason that stays, they are used up, or ctx ends.
+func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
+	ctx = orBackground(ctx)
+	t := g.lines.NewTries(key)
+	if ctx.Err() != nil {
+		return Handle{}, g.cutOff(ctx, &t) // it is not reported: there was no attempt
+	}
+	s := holding.State{Key: key}
+	c, err := g.acquisition(ctx, &s, ttl)
+	if err != nil {
+		return Handle{}, err
+	}
+	defer c.Free()
+	h, err := g.inLine(ctx, &t, &c, &s)
+	return g.acquired(ctx, &t, h, err)
+}
+
+// acquisition returns the calls for the attempts of one caller to get the lock of s, to be
+// freed by it.
+func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration) (c Calls, err error) {
+	if tail := token.TailFrom(ctx); tail != "" {
+		if s.More == nil {
+			s.More = new(holding.More)
+		}
+		s.More.HasTail, s.More.Tail = true, tail
+	}
+	if c, err = newCalls(g, engine.Acquire, s, ttl, g.cfg.tail); err != nil {
+		return c, err
+	}
+	c.Watch(ctx)
+	s.TTL = c.First().TTL
+	return c, nil
+}
+
+// inLine is Acquire for one key: after the callers that wait for it already, and after the
+// processes that do.
+func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State) (Handle, error) {
+	var denied quorum.Set
+	if !g.lines.IsContended(s.Key) {
+		t.Attempts++
+		h, r, err := g.attempt(ctx, c, s, false)
+		g.report(ctx, h, r)
+		if err == nil || !t.ShouldRetry(err) {
+			return h, g.gaveUp(ctx, t, err)
+		}
+		if g.lines.CanBeWoken() || t.IsLimited() {
+			denied = deniedBy(c.First())
+		} // else it asks again at once, in case of a release before it is in line
+	}
+	t.Wait(false)
+	w := g.lines.Join(s.Key, c.First(), denied, t.Last, nil)
+	defer w.Leave()
+	for {
+		switch why, handed := w.Await(ctx, t); why {
+		case waiting.MayAttempt:
+		case waiting.Handed:
+			h := Handle{group: g, hold: handed, key: s.Key}
+			if h.Remaining() > 0 {
+				t.End = waiting.HandedOver
+				return h, nil
+			}
+			h.ReleaseAsync() // this goroutine has waited long to run again
+			t.Last = engine.ErrExpired
+			w.StandAgain()
+			continue
+		default:
+			return Handle{}, g.waitedInVain(ctx, t, why)
+		}
+		t.Attempts++
+		h, r, err := g.attempt(ctx, c, s, w.AwaitSent())
+		w.Attempted(h.hold, deniedBy(c.First()), err)
+		g.report(ctx, h, r, w)
+		if err == nil || !t.ShouldRetry(err) {
+			return h, g.gaveUp(ctx, t, err)
+		}
+		t.Wait(false)
+	}
+}
+
+// attempt is one attempt, with one new token for all keys. Where one key is refused, the
+// others are released. If it was sent along with a release, only its end is awaited. Where
+// nodes have refused nothing but the number of a fencing token, it is made again at once, and
+// where votes are split, after a pause. The caller reports the attempts to the hook, after it has
+// let others act.
+func (g *Group) attempt(ctx context.Context, c *Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
+	first := c.First()
+	for splits, again := 0, true; again; sent = false {
+		var op *engine.Op
+		var unsent bool
+		if sent {
+			op, unsent, err = c.Await(ctx)
+		} else {
+			f, failed := g.fresh(&first.Proposal)
+			if failed != nil {
+				return Handle{}, r, failed
+			}
+			c.About(f.token, f.block, 0)
+			op, unsent, err = c.Do(ctx)
+		}
+		if s.Until = c.Until(); err == nil && g.clock.Now() >= s.Until { // this goroutine may have waited long to run again
+			err = engine.ErrExpired
+		}
+		c.Note(err)
+		if err == nil {
+			s.Token = first.Token
+			h = g.begin(s, c.Absent(), first.Block.First)
+			c.Granted()
+		} else if !unsent {
+			c.Rollback(err)
+		}
+		if again, err = c.Again(err); !again || g.cfg.OnAttempt != nil {
+			err = c.Explain(op, err)
+		}
+		if g.cfg.OnAttempt != nil {
+			r = r.with(report{s.Key, op.Took(g.clock.Now()), op.Tally, err})
+		}
+		if err == engine.ErrSplit {
+			if splits == waiting.MaxSplits {
+				return h, r, engine.ErrTaken // each round had a vote for another
+			}
+			if ended := g.awaitSplit(ctx, c, splits); ended != nil {
+				return h, r, ended
+			}
+			splits, again = splits+1, true
+		}
+	}
+	return h, r, err
+}
+
+// awaitSplit waits until it is this caller's turn to try again after split votes. An error is what has
+// ended the wait. It holds nothing meanwhile: the release of the lost attempt is on its way, and
+// stays ahead of the next attempt on each connection.
+func (g *Group) awaitSplit(ctx context.Context, c *Calls, round int) error {
+	at, split := c.Split()
+	pause := at.lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Took(g.clock.Now()))
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return cmp.Or(ctx.Err(), context.Canceled)
+	case <-g.ending:
+		return engine.ErrClosed
+	}
+}
+
+// fresh is what an attempt to acquire needs that no other had.
+type fresh struct {
+	token token.Token
+	block fencing.Block // where acquires are fenced
+}
+
+// fresh makes what the next attempt needs. Rand and FenceClock are user code, which may panic.
+func (g *Group) fresh(p *fencing.Proposal) (f fresh, err error) {
+	if err := f.token.Fill(g.cfg.Rand); err != nil {
+		return fresh{}, fmt.Errorf("redlock: %w", err)
+	}
+	if err := g.fence.Propose(&f.block, p); err != nil {
+		return fresh{}, err
+	}
+	return f, nil
+}
+
+// acquired counts and reports how an Acquire went. If the hook panics, the caller gets no
+// handle, and the lock is released.
+func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err error) (Handle, error) {
+	if t.Waited {
+		switch {
+		case err == nil && t.End != waiting.HandedOver:
+			t.End = waiting.Granted
+		case err == engine.ErrClosed:
+			t.End = waiting.ClientClosed
+		}
+		g.lines.CountWait(t)
+	}
+	if f := g.cfg.OnAcquire; f != nil {
+		reported := false
+		defer func() {
+			if !reported && err == nil {
+				h.ReleaseAsync()
+			}
+		}()
+		f(ctx, t.Key, t.Attempts, g.clock.Now()-t.Began, t.End == waiting.HandedOver, err)
+		reported = true
+	}
+	return h, err
+}
+
+// gaveUp is the error of an Acquire after an attempt that has ended with err, for good.
+func (g *Group) gaveUp(ctx context.Context, t *waiting.Tries, err error) error {
+	if t.End == waiting.AttemptsUsedUp { // also if ctx has ended since
+		return g.acquireError(t, nil)
+	}
+	if err == nil || err == engine.ErrClosed || err != context.Canceled && ctx.Err() == nil { // Do returns that for a context without an error
+		return err
+	}
+	return g.cutOff(ctx, t)
+}
+
+// waitedInVain is the error of an Acquire that waits no longer.
+func (g *Group) waitedInVain(ctx context.Context, t *waiting.Tries, why waiting.Reason) error {
+	switch why {
+	case waiting.Closed:
+		return engine.ErrClosed
+	case waiting.UsedUp:
+		return g.acquireError(t, nil)
+	}
+	return g.cutOff(ctx, t)
+}
+
+// cutOff is the error of an Acquire when its context has ended.
+func (g *Group) cutOff(ctx context.Context, t *waiting.Tries) error {
+	t.End = waiting.GaveUp
+	return g.acquireError(t, texts.EndOf(ctx))
+}
+
+func (g *Group) acquireError(t *waiting.Tries, ended error) error {
+	return g.cfg.AcquireError(t.Key, t.Attempts, g.clock.Now()-t.Began, t.Last, ended)
+}
+
+// deniedBy is the nodes that had the key of an acquire already, or none without one.
+func deniedBy(c *engine.Call) (denied quorum.Set) {
+	if c == nil {
+		return 0
+	}
+	return c.Tally.Nodes(quorum.Denied)
+}

@@ -1,0 +1,262 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/client/waiting"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Option is one of the keys of which a caller takes any. It has a second group while it moves.
+type Option struct {
+	Key           string
+	Group, Second *Group
+}
+
+// groups is those that have the key.
+func (o *Option) groups() []*Group {
+	if o.Second == nil {
+		return []*Group{o.Group}
+	}
+	return []*Group{o.Group, o.Second}
+}
+
+// state is that of an attempt on the key.
+func (o *Option) state() holding.State {
+	s := holding.State{Key: o.Key}
+	if o.Second != nil {
+		s.More = &holding.More{Keys: []string{o.Key, o.Key}, Sites: []holding.Site{o.Group, o.Second}}
+	}
+	return s
+}
+
+// choice is a call of AcquireAny. It never asks for more than one key at a time, so that no caller meets a key
+// that another is about to give back.
+type choice struct {
+	home    *Group // of the first key
+	ttl     time.Duration
+	options []Option
+	found   []found // by option
+}
+
+// found is how the last attempt on a key, or a look, has ended.
+type found struct {
+	denied quorum.Set // the nodes that have refused it
+	err    error
+}
+
+// AcquireAny is Acquire for one of several keys, in their canonical order, whichever can be had first. With once a vote
+// is taken on each.
+func AcquireAny(ctx context.Context, ttl time.Duration, options []Option, once bool) (Handle, error) {
+	ctx = orBackground(ctx)
+	x := choice{home: options[0].Group, ttl: ttl, options: options, found: make([]found, len(options))}
+	t := x.home.lines.NewTries(options[0].Key)
+	err := ctx.Err()
+	switch {
+	case err != nil && once:
+		return Handle{}, err
+	case err != nil:
+		return Handle{}, x.home.cutOff(ctx, &t)
+	}
+	if err := x.check(); err != nil {
+		return Handle{}, err
+	}
+	if once {
+		return x.ask(ctx, (*Option).isTaken)
+	}
+	h, err := x.inLines(ctx, &t)
+	if err == nil {
+		t.Key = h.key
+	}
+	return x.home.acquired(ctx, &t, h, err)
+}
+
+// inLines is AcquireAny after those that wait for the same keys, or for each of them.
+func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) {
+	g := x.home
+	if !g.lines.IsChosen(x.keys) && slices.ContainsFunc(x.options, func(o Option) bool { return !o.isContended() }) {
+		t.Attempts++
+		h, err := x.ask(ctx, (*Option).isContended)
+		if err == nil || !t.ShouldRetry(err) {
+			return h, g.gaveUp(ctx, t, err)
+		}
+	}
+	t.Wait(false)
+	w := waiting.Choose(waiting.NameOf(x.keys()), x.seats(), x.ttl)
+	defer w.Leave()
+	for {
+		why, at, handed := w.Await(ctx, t)
+		switch why {
+		case waiting.MayAttempt:
+		case waiting.Handed:
+			o := &x.options[at]
+			h := Handle{group: o.Group, hold: handed, key: o.Key}
+			if h.Remaining() > 0 {
+				t.End = waiting.HandedOver
+				return h, nil
+			}
+			h.ReleaseAsync() // this goroutine has waited long to run again
+			t.Last = engine.ErrExpired
+			w.StandAgain()
+			continue
+		default:
+			return Handle{}, g.waitedInVain(ctx, t, why)
+		}
+		t.Attempts++
+		var h Handle
+		var err error
+		if at == waiting.Everywhere {
+			h, err = x.ask(ctx, func(*Option) bool { return false })
+		} else {
+			h, err = x.attempt(ctx, at, w)
+		}
+		if err == nil || !t.ShouldRetry(err) {
+			return h, g.gaveUp(ctx, t, err)
+		}
+		t.Wait(false)
+		w.GoesOn()
+	}
+}
+
+func (x *choice) keys() (keys []string) {
+	for _, o := range x.options {
+		keys = append(keys, o.Key)
+	}
+	return keys
+}
+
+// seats is what waiting needs to know of the keys. A key that moves is waited for in its first group, and a lock of
+// two groups is not passed on.
+func (x *choice) seats() (seats []waiting.Seat) {
+	for i, o := range x.options {
+		seats = append(seats, waiting.Seat{Lines: o.Group.lines, Key: o.Key, Whole: o.Second != nil, Denied: x.found[i].denied, Last: x.found[i].err})
+	}
+	return seats
+}
+
+// check refuses wrong arguments, also those that none of the attempts would meet.
+func (x *choice) check() error {
+	for _, o := range x.options {
+		c, err := o.Group.engine.Call(engine.Acquire, o.Key, x.ttl)
+		if err != nil {
+			return err
+		}
+		o.Group.engine.Free(c)
+	}
+	return nil
+}
+
+// anyTurn is where a client begins: each at another key.
+func anyTurn() uint32 { return rand.Uint32() }
+
+// isTaken reports whether callers wait for the key, and it was seen to have a holder.
+func (o *Option) isTaken() bool {
+	_, taken := o.Group.lines.Look(o.Key)
+	return taken
+}
+
+// isContended reports whether others want the key.
+func (o *Option) isContended() bool { return o.Group.lines.IsContended(o.Key) }
+
+// order is the options in the order in which they are asked for, from another one each time, without some.
+func (x *choice) order(without func(*Option) bool) (order []int) {
+	first := int(x.home.turn.Add(1))
+	for i := range x.options {
+		if at := (first + i) % len(x.options); !without(&x.options[at]) {
+			order = append(order, at)
+		}
+	}
+	return order
+}
+
+// ask asks for one key. If that is refused it looks at all others at once, and asks for those that are free, one after
+// another. ErrTaken: a vote on each key has said so, but for some.
+func (x *choice) ask(ctx context.Context, without func(*Option) bool) (Handle, error) {
+	rest := x.order(without)
+	if len(rest) == 0 {
+		x.home.reportUnsent(ctx, engine.Acquire, x.options[0].Key, engine.ErrTaken)
+		return Handle{}, engine.ErrTaken
+	}
+	var lost error
+	var out []*Group // where an attempt ended without a denial: no other key there would fare better
+	for asked := 0; len(rest) > 0; asked++ {
+		at := rest[0]
+		if rest = rest[1:]; slices.Contains(out, x.options[at].Group) {
+			continue
+		}
+		h, err := x.attempt(ctx, at, nil)
+		switch {
+		case err == nil || !waiting.IsRetryable(err):
+			return h, err
+		case err != engine.ErrTaken:
+			lost, out = err, append(out, x.options[at].Group)
+		}
+		if asked == 0 {
+			rest = x.look(ctx, rest)
+		}
+	}
+	return Handle{}, cmp.Or(lost, engine.ErrTaken)
+}
+
+// attempt asks for one key, in a turn if it is that of a caller in line.
+func (x *choice) attempt(ctx context.Context, at int, turn *waiting.Chooser) (Handle, error) {
+	g, s := x.options[at].Group, x.options[at].state()
+	c, err := g.acquisition(ctx, &s, x.ttl)
+	if err != nil {
+		return Handle{}, err
+	}
+	defer c.Free()
+	h, r, err := g.attempt(ctx, &c, &s, false)
+	x.found[at] = found{deniedBy(c.First()), err}
+	if turn != nil {
+		turn.Attempted(h.hold, x.found[at].denied, err)
+	}
+	g.report(ctx, h, r)
+	return h, err
+}
+
+// look asks which of some keys an acquire would get, in one round trip that sets nothing. It returns those that
+// nodes have not refused, the free ones first. What it does not learn is for the attempts to find out.
+func (x *choice) look(ctx context.Context, of []int) (open []int) {
+	if len(of) < 2 {
+		return of
+	}
+	var all holding.More
+	for _, at := range of {
+		for _, g := range x.options[at].groups() {
+			all.Keys, all.Sites = append(all.Keys, x.options[at].Key), append(all.Sites, g)
+		}
+	}
+	c, err := newCalls(x.home, engine.Look, &holding.State{Key: all.Keys[0], More: &all}, 0, "")
+	if err != nil {
+		return of
+	}
+	defer c.Free()
+	c.Watch(ctx)
+	if c.together(ctx) != nil {
+		return of
+	}
+	var unknown []int
+	calls := c.all
+	for _, at := range of {
+		first, seen := calls[0], error(nil)
+		for range x.options[at].groups() {
+			seen, calls = engine.Joint(seen, calls[0].Err), calls[1:]
+		}
+		switch seen {
+		case nil:
+			open = append(open, at)
+		case engine.ErrTaken:
+			x.found[at] = found{deniedBy(first), seen}
+		default:
+			unknown = append(unknown, at)
+		}
+	}
+	return append(open, unknown...)
+}

@@ -1,0 +1,53 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/wire/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// maxValue bounds a value that Attach takes: as much of one is read back.
+const maxValue = 256
+
+// Attach makes a handle of a lock that was acquired elsewhere, once a quorum of nodes of each
+// group that has the key has shown its value. Its validity is what was given, and what the nodes
+// show at most.
+func Attach(ctx context.Context, key, value string, validUntil time.Time, groups ...*Group) (Handle, error) {
+	g := groups[0]
+	now := g.clock.Now()
+	left := time.Until(validUntil.Round(0)) // the time of day counts a suspension of the machine
+	switch {
+	case value == "" || len(value) > maxValue:
+		return Handle{}, engine.WrongArgument("token has %d bytes, from 1 to %d are allowed", len(value), maxValue)
+	case left <= 0:
+		return Handle{}, engine.WrongArgument("validity has ended %v ago", -left)
+	}
+	s := holding.State{Key: key, Until: now + left, More: &holding.More{HasTail: true, Tail: value}}
+	if len(value) >= token.Size { // else it is another library's, and all tail
+		s.More.Tail = value[copy(s.Token[:], value):]
+	}
+	for _, g := range groups {
+		seen, err := g.read(ctx, key)
+		if err != nil {
+			return Handle{}, err
+		}
+		op, ttl := prove(seen, value, g.Members().Quorum)
+		if op.Err != nil {
+			return Handle{}, g.Explain(op, op.Err)
+		}
+		s.Until = min(s.Until, quorum.Until(now, ttl))
+		if len(groups) > 1 {
+			s.More.Keys, s.More.Sites = append(s.More.Keys, key), append(s.More.Sites, g)
+		}
+	}
+	if g.clock.Now() >= s.Until {
+		return Handle{}, engine.ErrExpired
+	}
+	s.TTL = min(max(s.Until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
+	return g.begin(&s, 0, 0), nil
+}

@@ -1,0 +1,165 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/base/metrics"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/fence"
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/client/waiting"
+	"github.com/redlock-go/redlock/internal/wire/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Config configures a [Group]. The root package fills it, and documents the settings.
+// Settings of the engine and of conn stand in the Config of their package, so that
+// each is set once and not copied.
+type Config struct {
+	Nodes      []string // addresses, perhaps with credentials
+	NextNodes  []string // likewise, while the nodes change
+	In         Lists    // of a group of several: those lists of groups that have it
+	Places     []string // of a group of several, in each list: its number, and of how many
+	Retry      Retry
+	Name       string
+	NoHandOver bool
+	Logger     *slog.Logger // nil: slog.Default, for warnings and errors
+	Fenced     bool
+	NextMaxTTL time.Duration // the MaxTTL of fenced clients after a change that is under way; else 0
+	knobs.Knobs
+	Shared
+
+	Engine engine.Config // New sets Clock, OnVote and OnPanic
+	Conn   fleet.Config  // New sets all but the user's settings
+
+	// QuorumError returns the error for an operation that ended without a quorum.
+	// AcquireError returns that of an Acquire which gave up after so many attempts,
+	// with the errors of the last one, if any, and of its context, nil if that has not
+	// ended it. All three are required.
+	// The others may be nil; the root package's Hooks document where they are called.
+	QuorumError  func(n *Nodes, op *engine.Op) error
+	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
+	LostError    func(key string, cause error) error // of Do
+	OnAttempt    func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
+	OnAcquire    func(ctx context.Context, key string, attempts int, waited time.Duration, handedOver bool, err error)
+	OnVote       func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
+	OnLockLost   func(key string, err error)
+
+	OnNodeUp, OnNodeDown, OnNodeGuarded func(metrics.Node)
+
+	members Members
+	maxTTL  time.Duration // the present one, and the longer one of both
+	longest time.Duration
+	tail    string // what follows the token in the value at a key: the Name and its mark
+}
+
+// Shared is what a client has once for all its groups.
+type Shared struct {
+	Clock   *clock.System
+	Servers *fleet.Servers  // that are nodes
+	Peers   *engine.Peers   // the engines of all groups
+	Ending  <-chan struct{} // closed when the client begins to close
+	Ring    func()          // has all Turns called at once; it is called under locks, and does not block
+	First   int             // how many nodes the groups before this one have
+}
+
+// Retry is how an Acquire tries again.
+type Retry = waiting.Retry
+
+// check returns cfg with its defaults and the parsed addresses of the nodes. It does
+// not set the defaults that the engine and the fleet set themselves.
+func (cfg Config) check() (Config, error) {
+	var err error
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(defaultLogger{})
+	}
+	if cfg.members, cfg.Conn.Addresses, err = parse(cfg.Nodes, cfg.NextNodes, cfg.In); err != nil {
+		return cfg, err
+	}
+	cfg.Engine.Quorum = cfg.members.Quorum
+	for _, d := range []struct {
+		name  string
+		value *time.Duration
+	}{
+		{"NodeTimeout", &cfg.Engine.Timeout},
+		{"DialTimeout", &cfg.Conn.DialTimeout},
+		{"StallTimeout", &cfg.Conn.StallTimeout},
+	} {
+		if *d.value < 0 {
+			return cfg, fmt.Errorf("%s is %v, want 0 (the default) or more", d.name, *d.value)
+		}
+	}
+	if cfg.Retry, err = cfg.Retry.Check(); err != nil {
+		return cfg, err
+	}
+	switch ttl := cfg.Engine.MaxTTL; {
+	case ttl == 0:
+	case ttl < engine.MinTTL || ttl > engine.MaxTTL:
+		return cfg, fmt.Errorf("MaxTTL is %v, want 0 (the default) or %v to %v", ttl, engine.MinTTL, engine.MaxTTL)
+	default:
+		cfg.maxTTL, cfg.longest = ttl, max(ttl, cfg.NextMaxTTL)
+		cfg.Conn.Quarantine = cfg.longest + quorum.Drift(cfg.longest)
+	}
+	if err := checkName(cfg.Name); err != nil {
+		return cfg, err
+	}
+	cfg.Conn.Name = cfg.Name
+	cfg.Conn.TrustRestarts = cfg.TrustRestarts
+	if cfg.FenceSet = cmp.Or(cfg.FenceSet, fence.DefaultSet); cfg.FenceClock == nil {
+		cfg.FenceClock = time.Now
+	}
+	switch ttl := cfg.NextMaxTTL; {
+	case ttl == 0:
+	case !cfg.Fenced:
+		return cfg, errors.New("NextMaxTTL is set, and Fenced is not: set MaxTTL itself, one client after another, a longer one before TTLs are longer, a shorter one after they are shorter")
+	case ttl < engine.MinTTL || ttl > engine.MaxTTL:
+		return cfg, fmt.Errorf("NextMaxTTL is %v, want 0 (no change) or %v to %v", ttl, engine.MinTTL, engine.MaxTTL)
+	case ttl == cfg.Engine.MaxTTL:
+		return cfg, fmt.Errorf("both MaxTTL and NextMaxTTL are %v: leave NextMaxTTL out unless it changes", ttl)
+	default:
+		cfg.Engine.MaxTTL = min(ttl, cfg.Engine.MaxTTL) // clients that have one alone wait for no longer
+	}
+	if cfg.Fenced && cfg.Engine.MaxTTL == 0 {
+		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")
+	}
+	if cfg.Name != "" {
+		cfg.tail = token.NameMark + cfg.Name
+	}
+	if cfg.Engine.MaxWaiting < 0 {
+		return cfg, fmt.Errorf("MaxWaiting is %d, want 0 (the default) or more", cfg.Engine.MaxWaiting)
+	}
+	cfg.Engine.MaxInFlight = cmp.Or(cfg.MaxInFlight, fleet.DefaultMaxInFlight)
+	cfg.Conn.MaxInFlight = cfg.Engine.MaxInFlight + engine.QueryRoom(cfg.Engine.MaxInFlight)
+	if cfg.Engine.MaxWaiting == 0 {
+		cfg.Engine.MaxWaiting = 64 << 10
+	}
+	for _, list := range [][]string{cfg.Nodes, cfg.NextNodes} {
+		if n := len(list); n > 0 && n%2 == 0 {
+			cfg.Logger.Warn("redlock: an even number of nodes tolerates no more failures than one less", "nodes", n, "quorum", quorum.Size(n))
+		}
+	}
+	return cfg, nil
+}
+
+// maxName bounds Config.Name in bytes: it is in every command.
+const maxName = 128
+
+// checkName refuses a name that servers do not take for a client.
+func checkName(name string) error {
+	if len(name) > maxName {
+		return fmt.Errorf("the Name has %d bytes, at most %d are allowed", len(name), maxName)
+	}
+	for _, r := range name {
+		if r <= ' ' || r > '~' {
+			return fmt.Errorf("the Name has %q in it, printable ASCII without spaces is allowed", r)
+		}
+	}
+	return nil
+}

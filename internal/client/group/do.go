@@ -1,0 +1,80 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/rules/renewal"
+)
+
+// Doing is a call of Do.
+type Doing struct {
+	Name    string // of the call, for errors
+	Keys    []string
+	Any     bool // one of Keys is enough
+	TTL     time.Duration
+	Acquire func(context.Context) (Handle, error)
+}
+
+// Do calls f with a context that ends with the lock that d brings. It releases the lock in every case, and does not wait
+// for the nodes: what it reports as lost was seen before.
+func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) (err error) {
+	if d.TTL < renewal.MinTTL {
+		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", d.TTL, d.Name, renewal.MinTTL)
+	}
+	if f == nil {
+		return engine.WrongArgument("%s was given no function", d.Name)
+	}
+	ctx = orBackground(ctx)
+	if key := g.heldAround(ctx, &d); key != "" {
+		return engine.WrongArgument("%s of %s was called with the context of a lock on it, which this client holds: it would wait for its own caller", d.Name, texts.Quote(key))
+	}
+	h, err := d.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	left := false
+	defer func() {
+		if !left { // ctx or Rand, which are user code, has panicked
+			h.ReleaseAsync()
+		}
+	}()
+	kept := h.KeepAlive(ctx)
+	defer func() {
+		lost := kept.Lost()
+		kept.Stop()
+		unsent := h.leave((*Calls).Send)
+		left = true
+		if lost == engine.ErrClosed && unsent == nil { // the client shuts down, and f had the lock to its end
+			lost = nil
+		}
+		if lost != nil {
+			err = errors.Join(err, g.cfg.LostError(strings.Clone(h.Key()), lost))
+		}
+	}()
+	return f(kept)
+}
+
+// heldAround is a key of d if ctx belongs to a lock on it that this client holds, or "". Where any of several is enough, it
+// must belong to locks on all of them.
+func (g *Group) heldAround(ctx context.Context, d *Doing) (held string) {
+	around, now := holding.Around(ctx, func(home holding.Site) bool { return home.(*Group).ending == g.ending }), g.clock.Now()
+	for _, key := range d.Keys {
+		is := slices.ContainsFunc(around, func(s holding.State) bool { return slices.Contains(s.Keys(), key) && now < s.Until })
+		switch {
+		case is && !d.Any:
+			return key
+		case is:
+			held = key
+		case d.Any:
+			return ""
+		}
+	}
+	return held
+}

@@ -1,0 +1,114 @@
+package group
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/fence"
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// sentinels are the results that callers distinguish, and that no node's failure may
+// be taken for.
+var sentinels = []error{
+	engine.ErrTaken, engine.ErrSplit, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
+	engine.ErrStopped, engine.ErrArgument, engine.ErrConfig, fence.ErrForgotten,
+}
+
+// misconfigured returns the error of nodes that must not be used, or that all refuse to
+// be, for a reason which does not mend by itself; or nil. Where acquires are fenced, one
+// node is enough that cannot take part in it: it would have no vote for good.
+func misconfigured(nodes []fleet.Node, fenced, joint bool) error {
+	var refusing, unfenced []error
+	for _, n := range nodes {
+		if n.Unfit {
+			if errors.Is(n.Err, conn.ErrSameServer) && joint {
+				return texts.WrongConfig(texts.InConfig, n.Err, errTwoNames)
+			}
+			return texts.WrongConfig(texts.InConfig, n.Err)
+		}
+		if n.Lasting {
+			refusing = append(refusing, n.Err)
+		}
+		if fenced && (errors.Is(n.Err, conn.ErrUnscripted) || errors.Is(n.Err, conn.ErrForbidden) || errors.Is(n.Err, conn.ErrNoRunID) || errors.Is(n.Err, conn.ErrTooOld)) {
+			unfenced = append(unfenced, n.Err)
+		}
+	}
+	switch {
+	case len(refusing) == len(nodes):
+		text := texts.InConfig
+		if len(nodes) > 1 {
+			text += "no node can be used: "
+		}
+		return texts.WrongConfig(text, refusing...)
+	case len(unfenced) > 0:
+		return texts.WrongConfig(texts.InConfig+"nodes cannot take part in fencing: ", unfenced...)
+	}
+	return nil
+}
+
+var errTwoNames = errors.New("write one name for a server in Nodes and NextNodes")
+
+// Failures returns why votes on an operation have failed. The engine names the reasons
+// that are the same for all operations by one error each, so that a vote that fails
+// allocates nothing; here the errors have all details.
+func (n *Nodes) Failures(op *engine.Op) []engine.Failure {
+	full := make([]engine.Failure, len(op.Failures))
+	for i, f := range op.Failures {
+		if full[i] = f; f.IsTimeout() {
+			full[i].Err = texts.Because(f.Err, "no answer within %v (NodeTimeout)", op.Timeout)
+		} else if f.Err == conn.ErrQuarantined {
+			full[i].Err = n.whyGuarded(f.Node)
+		}
+	}
+	return full
+}
+
+// guard is why a node has no vote, and until when. It outlives the lock under which it was read.
+type guard struct {
+	unmet        bool
+	uptime       time.Duration // of the server, at since
+	since, until time.Duration
+}
+
+// whyGuarded is the reason why a node has no vote, with the time that is left.
+func (n *Nodes) whyGuarded(node int) error {
+	g := n.guards[node].Load()
+	if g == nil {
+		return conn.ErrQuarantined
+	}
+	now := n.cfg.Clock.Now()
+	left := max(time.Second, (g.until - now).Round(time.Second)) // no vote was counted, so it is not over
+	up := (g.uptime + now - g.since).Round(time.Second)
+	if g.unmet {
+		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, n.cfg.longest, left)
+	}
+	return texts.Because(conn.ErrQuarantined, "restarted, up for %v: no vote for %v", up, left)
+}
+
+// Explain returns err, of an operation or of the whole that it has decided, as the API shows
+// it. Only one without a quorum has details, and allocates.
+func (n *Nodes) Explain(op *engine.Op, err error) error {
+	if err != engine.ErrNoQuorum {
+		return err
+	}
+	return n.cfg.QuorumError(n, op)
+}
+
+// Lacking returns the lists that have no quorum for an operation, since nodes have failed; both
+// are false without NextNodes.
+func (n *Nodes) Lacking(op *engine.Op) Lists {
+	if n.cfg.members.Next == nil {
+		return Lists{}
+	}
+	failed := op.Tally.Nodes(quorum.Failed)
+	lists := n.cfg.members.blocked(failed)
+	if lists == (Lists{}) { // together with those that lack the key
+		lists = n.cfg.members.blocked(failed | op.Tally.Nodes(quorum.Denied))
+	}
+	return lists
+}

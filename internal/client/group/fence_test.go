@@ -1,0 +1,65 @@
+package group
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/fence"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// TestCollectTrustsNoClient: a client whose clock is far ahead does not raise the floor of all
+// keys, and its clock, which is user code, is not called on the housekeeper's goroutine. What is collected
+// follows from the node's time.
+func TestCollectTrustsNoClient(t *testing.T) {
+	s, err := fakeredis.Start(fakeredis.Options{})
+	require.NoError(t, err)
+	defer s.Close()
+	var broken atomic.Bool
+	ending := make(chan struct{})
+	g, err := New(Config{
+		Shared: Shared{Clock: clock.New(), Ending: ending, Ring: func() {}},
+		Nodes:  []string{s.Addr()}, Fenced: true, Engine: engine.Config{MaxTTL: 20 * time.Millisecond},
+		QuorumError:  func(*Nodes, *engine.Op) error { return engine.ErrNoQuorum },
+		AcquireError: func(_ string, _ int, _ time.Duration, last, _ error) error { return last },
+		Knobs: knobs.Knobs{FenceClock: func() time.Time {
+			if broken.Load() {
+				panic("user code on the housekeeper's goroutine")
+			}
+			return time.Now().Add(24 * time.Hour)
+		}},
+	})
+	require.NoError(t, err)
+	require.NoError(t, g.Await())
+	defer g.End(g.cfg.Ending)
+	defer g.Stop()
+	defer close(ending)
+	acts := fence.Acts{Groups: []*fence.Client{g.fence}, Join: func(errs []error) error { return errs[0] }}
+	call := testkit.Start(func() error { return acts.Recover(t.Context(), uint64(time.Now().Add(24*time.Hour).UnixMicro()), nil) })
+	testkit.Await(t, "its vote", func() bool { g.fence.Turn(); return g.fence.VoteOf(0) == nil })
+	require.NoError(t, testkit.Outcome(t, "Recover", call))
+	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond)
+	require.NoError(t, err)
+	before, _ := s.Fence(fence.DefaultSet)
+	broken.Store(true)
+	collect := func() {
+		g.fence.Collect()
+		_, _, err := g.Inspect(t.Context(), "k") // on the same connection, after that
+		require.NoError(t, err)
+	}
+	collect()
+	after, _ := s.Fence(fence.DefaultSet)
+	require.Equal(t, before, after)
+	s.SetClock(48 * time.Hour)
+	collect()
+	after, _ = s.Fence(fence.DefaultSet)
+	require.Empty(t, after.Tokens)
+	require.InDelta(t, time.Now().Add(48*time.Hour-time.Hour).UnixMicro(), after.Floor, 60e6)
+}

@@ -1,0 +1,334 @@
+package group
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/rules/renewal"
+	"github.com/redlock-go/redlock/internal/wire/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Handle is a handle on a lock that was acquired. It is a small value that may be copied. The
+// zero Handle holds nothing, and neither does one of a lock that was released.
+type Handle struct {
+	group *Group // counts the lock, and keeps it alive
+	hold  holding.Hold
+	key   string        // the first of several
+	more  *holding.More // if there are several
+}
+
+// begin begins to hold the lock of s. The nodes of absent do not have its key.
+func (g *Group) begin(s *holding.State, absent quorum.Set, fence uint64) Handle {
+	h := Handle{group: g, hold: g.keeper.Begin(*s, absent, fence), key: s.Key}
+	if s.More != nil && s.More.Keys != nil {
+		h.more = s.More
+	}
+	return h
+}
+
+// Fence is the fencing token, or 0 where the client is not fenced.
+func (h Handle) Fence() uint64 { return h.hold.Fence }
+
+// Key is the locked key, the first of several. It stays after the lock.
+func (h Handle) Key() string { return h.key }
+
+// Keys is all locked keys. They stay after the lock.
+func (h Handle) Keys() []string {
+	switch {
+	case h.group == nil:
+		return nil
+	case h.more != nil:
+		return unique(h.more.Keys)
+	}
+	return []string{h.key}
+}
+
+// Token is the value at the keys, the proof of holding the lock, or "". A lock with
+// a token that was shown is not passed on inside the process: another may have the token.
+func (h Handle) Token() string {
+	h.hold.ShowToken()
+	return h.Value()
+}
+
+// Value is Token for callers that do not show it.
+func (h Handle) Value() string {
+	s, ok := h.hold.State()
+	if !ok {
+		return ""
+	}
+	tail := s.Tail(h.group.cfg.tail)
+	if s.Token == (token.Token{}) { // see Attach
+		return tail
+	}
+	return s.Token.String() + tail
+}
+
+// Text shows the lock without its token.
+func (h Handle) Text() string {
+	digest := ""
+	if value := h.Value(); value != "" {
+		digest = texts.Digest([]byte(value))
+	}
+	return texts.Lock(h.key, h.Remaining(), digest)
+}
+
+// Remaining is the validity that is left, or 0. A machine that was suspended is noticed.
+func (h Handle) Remaining() time.Duration {
+	if s, ok := h.hold.State(); ok {
+		return max(0, s.Until-h.group.clock.Now())
+	}
+	return 0
+}
+
+// Extend asks the nodes to count ttl from now, where they still hold the lock. A
+// wrong ttl is reported before the end of the context, and that before a lock that
+// was released or has expired.
+func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
+	s, ok := h.hold.State()
+	if !ok {
+		return engine.ErrNotHeld
+	}
+	g := h.group
+	c, err := newCalls(g, engine.Extend, &s, ttl, g.cfg.tail)
+	if err != nil {
+		return err
+	}
+	defer c.Free()
+	ctx = orBackground(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.Watch(ctx)
+	c.About(s.Token, fencing.Block{}, 0)
+	if err := h.mayExtend(&s); err != nil {
+		g.reportUnsent(ctx, engine.Extend, s.Key, err)
+		if err == engine.ErrExpired {
+			h.reportLost(s.Key, err)
+		}
+		return err
+	}
+	for _, one := range c.List() {
+		h.hold.Accompany(&one.Op, s.Until)
+	}
+	op, _, err := c.Do(ctx)
+	if err == nil && g.clock.Now() >= c.Until() { // this goroutine may have waited long to run again
+		err = engine.ErrExpired
+	}
+	result := holding.ResultOf(err)
+	if g.keeper.Extended(h.hold, c.First().TTL, c.Until(), result); result != renewal.Unknown {
+		g.keeper.Review(h.hold)
+	}
+	if result == renewal.Lost {
+		g.freed(&s)
+	}
+	err = g.reportEnd(ctx, &c, op, err)
+	switch {
+	case err == engine.ErrExpired && h.Remaining() > 0: // it has brought nothing, and shortened nothing
+		return nil
+	case err == engine.ErrExpired, err == engine.ErrNotHeld:
+		h.reportLost(s.Key, err)
+	}
+	return err
+}
+
+// mayExtend looks at the lock again, since user code has run: it may have been released.
+func (h Handle) mayExtend(s *holding.State) error {
+	var ok bool
+	switch *s, ok = h.hold.State(); {
+	case !ok, s.Released:
+		return engine.ErrNotHeld
+	case h.group.clock.Now() >= s.Until:
+		return engine.ErrExpired
+	}
+	return nil
+}
+
+// Release has the nodes delete the key where it still has the lock's token. Validity
+// ends before they are asked: they may apply the release even if its caller gets an error.
+// The lease is free for another lock once it is certain that they have.
+func (h Handle) Release(ctx context.Context) error {
+	s, ok := h.hold.State()
+	if !ok {
+		return engine.ErrNotHeld
+	}
+	g := h.group
+	ctx = orBackground(ctx)
+	if s.Kept {
+		if !h.hasRoom(ctx, &s) { // before it is kept alive no more
+			return engine.ErrBusy
+		}
+		g.keeper.Stop(h.hold)
+	}
+	if g.lines.Pass(h.hold, &s) {
+		return nil
+	}
+	if !s.Kept && !h.hasRoom(ctx, &s) {
+		return engine.ErrBusy
+	}
+	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.tail)
+	if err != nil {
+		return err
+	}
+	defer c.Free()
+	ended := ctx.Err()
+	var along fresh
+	if ended == nil {
+		along = h.along(&s)
+	}
+	absent, ok := g.keeper.Releasing(h.hold)
+	if !ok { // another caller has released it since, or has passed it on
+		return engine.ErrNotHeld
+	}
+	c.Watch(ctx)
+	c.About(s.Token, fencing.Block{}, absent)
+	op, unsent, err := h.release(ctx, &c, ended != nil, &s, along)
+	if unsent {
+		g.keeper.Unreleased(h.hold) // no node has heard of it
+	}
+	if err == nil {
+		err = ended
+	}
+	// The loss is noted before the life ends: after that the lease may be another lock's.
+	lost := err == engine.ErrNotHeld && h.hold.ReportLoss()
+	if err == nil || err == engine.ErrNotHeld {
+		h.hold.End()
+	}
+	err = g.reportEnd(ctx, &c, op, err)
+	if f := g.cfg.OnLockLost; f != nil && lost {
+		f(s.Key, err)
+	}
+	return err
+}
+
+// hasRoom reports whether the release of a lock may be queued. If not, that is an attempt
+// which has ended with ErrBusy, and nothing of the lock has changed.
+func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
+	has, at, n := true, h.group, 0 // the keys at a site stand together
+	h.group.eachKey(s.Key, s.More, func(g *Group, _ string) {
+		if g != at {
+			at, n = g, 0
+		}
+		n++
+		has = has && g.engine.HasRoom(n)
+	})
+	if has {
+		return true
+	}
+	h.group.reportUnsent(ctx, engine.Release, s.Key, engine.ErrBusy)
+	return false
+}
+
+// release sends a release, or leaves it to be sent, all of it or nothing. With something fresh
+// the acquire of the first that waits for the lock is sent along, if there is room for both. The
+// line learns of it on every path, and before a hook is called, which may block.
+func (h Handle) release(ctx context.Context, c *Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
+	if next := h.next(s, along); next != nil {
+		if op, unsent, err = c.DoWith(ctx, next); err != engine.ErrBusy {
+			return op, unsent, err
+		}
+	}
+	defer h.group.freed(s)
+	if leaves {
+		return c.Leave()
+	}
+	return c.Do(ctx)
+}
+
+// along is what an acquire needs that is sent along with the release of h, where some caller waits for the lock. It is made
+// before the release is noted: user code may panic.
+func (h Handle) along(s *holding.State) (f fresh) {
+	if awaited, _ := h.group.lines.Look(s.Key); awaited && s.Several() == nil {
+		f, _ = h.group.fresh(new(fencing.Proposal))
+	}
+	return f
+}
+
+// next is the acquire of the first that waits for the lock of h, to be sent along with its release, or nil.
+func (h Handle) next(s *holding.State, along fresh) *engine.Call {
+	if along == (fresh{}) {
+		return nil
+	}
+	return h.group.lines.Along(s.Key, along.token, along.block)
+}
+
+// ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
+func (h Handle) ReleaseAsync() { _ = h.leave((*Calls).Discard) }
+
+// leave is ReleaseAsync, by a function that queues the release, and with it the acquire of the first that waits for
+// the lock, or nil. The error is ErrClosed: then no node learns of it.
+func (h Handle) leave(discard func(*Calls, *engine.Call) error) error {
+	s, ok := h.hold.State()
+	if !ok {
+		return nil
+	}
+	g := h.group
+	if s.Kept {
+		g.keeper.Stop(h.hold)
+	}
+	if g.lines.Pass(h.hold, &s) {
+		return nil
+	}
+	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.tail)
+	if err != nil {
+		g.freed(&s)
+		return err
+	}
+	defer c.Free()
+	along := h.along(&s)
+	absent, _ := g.keeper.Releasing(h.hold) // End reports whether the lock was still there
+	c.About(s.Token, fencing.Block{}, absent)
+	if !h.hold.End() { // of several callers one sends it
+		return nil
+	}
+	next := h.next(&s, along)
+	if next == nil {
+		defer g.freed(&s)
+	}
+	return discard(&c, next)
+}
+
+// freed notes that a lock has no holder in this process any more.
+func (g *Group) freed(s *holding.State) {
+	g.eachKey(s.Key, s.More, func(g *Group, key string) { g.lines.Freed(key) })
+}
+
+// eachKey calls f for each key of a lock, and the group that has it.
+func (g *Group) eachKey(key string, m *holding.More, f func(g *Group, key string)) {
+	if m == nil || m.Keys == nil {
+		f(g, key)
+		return
+	}
+	for i, key := range m.Keys {
+		f(g.at(m, i), key)
+	}
+}
+
+// at is the group that has the i-th key of a lock.
+func (g *Group) at(m *holding.More, i int) *Group { return m.Site(i, g).(*Group) }
+
+// KeepAlive keeps the lock alive until its context ends.
+func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {
+	if h.group == nil {
+		return holding.NotKept(orBackground(ctx), engine.ErrNotHeld)
+	}
+	return h.group.keeper.Keep(orBackground(ctx), h.hold)
+}
+
+// left is how long it is until an instant of the group's clock, or 0.
+func (g *Group) left(until time.Duration) time.Duration { return max(0, until-g.clock.Now()) }
+
+// orBackground is ctx, or one without an end for nil.
+func orBackground(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
+// FenceFrom is the fencing token of the lock that ctx belongs to.
+func FenceFrom(ctx context.Context) (token uint64, ok bool) { return holding.FenceFrom(ctx) }

@@ -1,0 +1,127 @@
+package group
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/waiting"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// reportAttempt reports an attempt that has ended with err. ctx is its caller's, or nil.
+func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key []byte, err error) {
+	if f := g.cfg.OnAttempt; f != nil {
+		f(ctx, op.Kind, string(key), op.Took(g.clock.Now()), op.Tally, err)
+	}
+}
+
+// reportEnd counts and reports an operation on a lock, and returns its error as the API shows it. op has
+// decided it.
+func (g *Group) reportEnd(ctx context.Context, c *Calls, op *engine.Op, err error) error {
+	c.Note(err)
+	err = c.Explain(op, err)
+	g.reportAttempt(ctx, op, c.First().Key, err)
+	return err
+}
+
+// report is an attempt to acquire that has ended, for Hooks.Attempt.
+type report struct {
+	key   string
+	took  time.Duration
+	tally quorum.Tally
+	err   error
+}
+
+// reports is the attempts of one call; nil without a hook. It is used again, so that reporting
+// allocates nothing, and apart from the stacks of callers, which wait with what they hold there.
+type reports struct{ of []report }
+
+var unusedReports = sync.Pool{New: func() any { return new(reports) }}
+
+// with adds an attempt to those of a call.
+func (r *reports) with(a report) *reports {
+	if r == nil {
+		r = unusedReports.Get().(*reports)
+	}
+	r.of = append(r.of, a)
+	return r
+}
+
+// report calls the hook for each attempt of a caller. Where that stands in lines, others act
+// meanwhile: a hook may block. h is what the last attempt has brought: if the hook panics the
+// caller gets no handle, and the lock is released.
+func (g *Group) report(ctx context.Context, h Handle, r *reports, all ...*waiting.Waiter) {
+	if r != nil {
+		waiting.Aside(func() { g.callHook(ctx, h, r) }, all...)
+	}
+}
+
+// callHook calls the hook for each attempt, and takes r back.
+func (g *Group) callHook(ctx context.Context, h Handle, r *reports) {
+	returned := false
+	defer func() {
+		if !returned {
+			h.ReleaseAsync()
+		}
+	}()
+	for i := range r.of {
+		a := &r.of[i]
+		g.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, a.err)
+	}
+	returned = true
+	clear(r.of)
+	r.of = r.of[:0]
+	unusedReports.Put(r)
+}
+
+// reportUnsent counts and reports an attempt that no node was asked for: an extend of a
+// lock that has expired or was released, or an acquire while others wait for the key.
+func (g *Group) reportUnsent(ctx context.Context, kind engine.Kind, key string, err error) {
+	g.engine.Note(kind, err)
+	if f := g.cfg.OnAttempt; f != nil {
+		f(ctx, kind, key, 0, quorum.Tally{}, err)
+	}
+}
+
+// reportLost reports that a lock is gone, unless that was reported before.
+func (h Handle) reportLost(key string, err error) {
+	if f := h.group.cfg.OnLockLost; f != nil && h.hold.ReportLoss() {
+		f(key, err)
+	}
+}
+
+// onVote returns the engine's OnVote, or nil if f is.
+func (g *Group) onVote(f func(engine.Kind, int, string, quorum.Outcome, error)) func(int, engine.Kind, quorum.Outcome, error) {
+	if f == nil {
+		return nil
+	}
+	return func(node int, kind engine.Kind, o quorum.Outcome, err error) {
+		f(kind, g.Number(node), g.Addr(node), o, err)
+	}
+}
+
+// onPanic logs a panic of a callback or hook.
+func (g *Group) onPanic(v any, stack []byte) {
+	g.cfg.Logger.Error("redlock: a callback panicked", "panic", v, "stack", string(stack))
+}
+
+// defaultLogger hands warnings and errors to slog.Default, as it is when they come.
+type defaultLogger struct{}
+
+func (defaultLogger) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && slog.Default().Enabled(ctx, l)
+}
+
+func (defaultLogger) Handle(ctx context.Context, r slog.Record) error {
+	return slog.Default().Handler().Handle(ctx, r)
+}
+
+func (defaultLogger) WithAttrs(a []slog.Attr) slog.Handler {
+	return slog.Default().Handler().WithAttrs(a)
+}
+func (defaultLogger) WithGroup(name string) slog.Handler {
+	return slog.Default().Handler().WithGroup(name)
+}

@@ -1,0 +1,183 @@
+package group
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/metrics"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/fence"
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Nodes is the nodes of one quorum as their client sees them: which there are, which of them can vote, and why
+// the others cannot. What changes about a node is protected by the driver lock. Hooks and the log are called later, by
+// the goroutine of callbacks. It is safe for concurrent use.
+type Nodes struct {
+	cfg       *Config // the group's
+	names     []string
+	engine    *engine.Engine
+	fence     *fence.Client // nil: acquires are not fenced
+	fleet     *fleet.Fleet
+	readiness readiness
+	guards    []atomic.Pointer[guard] // the last of each node
+}
+
+// newNodes returns nodes that Connect completes.
+func newNodes(cfg *Config, addresses []conn.Address) *Nodes {
+	n := &Nodes{cfg: cfg, guards: make([]atomic.Pointer[guard], len(addresses))}
+	for _, a := range addresses {
+		n.names = append(n.names, a.String())
+	}
+	return n
+}
+
+// Connect begins to connect to the nodes, and starts the engine. Await comes next.
+func (n *Nodes) Connect(cfg fleet.Config, e *engine.Engine, f *fence.Client) (err error) {
+	n.engine, n.fence = e, f
+	cfg.Hidden, cfg.Fenced = sentinels, f != nil // or tokens that come back from an old file would count
+	cfg.OnUp, cfg.OnDown, cfg.OnStays, cfg.OnPush = e.NodeUp, e.NodeDown, n.stays, e.Pushed
+	lock := e.DriverLock()
+	lock.Lock() // a quick dialer calls Up, which needs the fleet
+	n.fleet, err = fleet.New(cfg, lock)
+	lock.Unlock()
+	if err == nil {
+		e.Start(n.fleet)
+	}
+	return err
+}
+
+// Await waits until each node has answered or failed a first time. An error is why they must not
+// be used. A node that was never up is reported as down: the fleet reports the end of a connection
+// only.
+func (n *Nodes) Await() error {
+	n.fleet.AwaitFirstDials()
+	n.engine.DriverLock().Lock()
+	defer n.engine.DriverLock().Unlock()
+	all := make([]fleet.Node, n.Len())
+	for i := range all {
+		if all[i] = n.fleet.Node(i); all[i].Connects == 0 {
+			n.engine.NodeDown(i)
+		}
+	}
+	return misconfigured(all, n.fence != nil, n.cfg.members.Next != nil)
+}
+
+// WarnUnready logs why no lock can be acquired yet, if so.
+func (n *Nodes) WarnUnready() {
+	if _, _, why := n.look(false); why != nil && why != engine.ErrClosed {
+		n.engine.Announce([]func(){func() { n.cfg.Logger.Warn("redlock: no lock can be acquired yet", "error", why) }})
+	}
+}
+
+// Len is the number of nodes.
+func (n *Nodes) Len() int { return len(n.names) }
+
+// Addr names a node, without credentials.
+func (n *Nodes) Addr(node int) string { return n.names[node] }
+
+// Addrs is Addr for all nodes.
+func (n *Nodes) Addrs() []string { return n.names }
+
+// Number is the number of a node among those of all groups of the client.
+func (n *Nodes) Number(node int) int { return n.cfg.First + node }
+
+// Members is which nodes are in which list.
+func (n *Nodes) Members() *Members { return &n.cfg.members }
+
+// IsUp reports whether a node has a connection.
+func (n *Nodes) IsUp(node int) bool {
+	n.engine.DriverLock().Lock()
+	defer n.engine.DriverLock().Unlock()
+	return !n.fleet.Away().Has(node)
+}
+
+// Node is the state of a node at one moment. The driver lock is held.
+func (n *Nodes) Node(i int) metrics.Node {
+	c, votes, in := n.fleet.Node(i), n.engine.Votes(i), n.cfg.members.in(i)
+	left, why := n.vote(i, &c)
+	return metrics.Node{
+		Index: n.Number(i), Addr: c.Addr, InNodes: in.Nodes, InNextNodes: in.NextNodes, Up: c.Up, Err: c.Err,
+		Server: c.Server, Dialect: command.Form(c.Form).String(), Connects: c.Connects,
+		RoundTrips: c.RoundTrips, RoundTrip: c.RoundTrip, RoundTripMax: c.RoundTripMax, InFlight: c.InFlight,
+		Granted: votes[quorum.Granted], Denied: votes[quorum.Denied], Failed: votes[quorum.Failed],
+		Serves: n.fence.Serves(i), NoVote: why, NoVoteFor: left,
+	}
+}
+
+// vote is why a node has no vote in locks, and for how long still, if that is known.
+func (n *Nodes) vote(i int, at *fleet.Node) (left time.Duration, why error) {
+	switch left = max(at.Guarded, n.fence.VoteIn(i)); {
+	case !at.Up:
+		return left, at.Err
+	case at.Guarded > 0:
+		return left, conn.ErrQuarantined
+	}
+	return left, n.fence.VoteOf(i)
+}
+
+// Up notes that a node came up, and reports whether it can push. The driver lock is held, so the log and the
+// hooks are called later.
+func (n *Nodes) Up(i int) (pushes bool) {
+	at := n.fleet.Node(i)
+	if n.fence != nil {
+		n.fence.Up(i, at.Connection, at.RunID)
+		n.fleet.SetForm(i, fleet.Form(command.Form(at.Form).ForNode(i)))
+	}
+	n.readiness.wake()
+	s := n.Node(i)
+	n.report(func() {
+		n.cfg.Logger.Info("redlock: node is up", "node", s.Addr, "server", s.Server, "releases by", s.Dialect)
+	}, n.cfg.OnNodeUp, s)
+	if at.Guarded > 0 {
+		now := n.cfg.Clock.Now()
+		n.guards[i].Store(&guard{at.Unmet, at.Uptime, now, now + at.Guarded})
+		n.guarded(s)
+	}
+	return at.Pushes
+}
+
+// guarded notes that a node has no vote for a time.
+func (n *Nodes) guarded(s metrics.Node) {
+	n.report(func() {
+		n.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet: restart no other node before", "node", s.Addr, "for", s.NoVoteFor)
+	}, n.cfg.OnNodeGuarded, s)
+}
+
+// Forgot notes that a node has lost its fencing tokens. Of one that has restarted Up has done it.
+func (n *Nodes) Forgot(i int) {
+	n.engine.DriverLock().Lock()
+	defer n.engine.DriverLock().Unlock()
+	if n.fleet.Node(i).Guarded == 0 {
+		n.guarded(n.Node(i))
+	}
+}
+
+// Down notes that the connection of a node has ended, or that its first dial has failed. The
+// driver lock is held.
+func (n *Nodes) Down(i int) {
+	s := n.Node(i)
+	n.report(func() {
+		n.cfg.Logger.Warn("redlock: node is down", "node", s.Addr, "error", s.Err)
+	}, n.cfg.OnNodeDown, s)
+}
+
+// stays notes that a node which is down fails for another reason. The driver lock is held.
+func (n *Nodes) stays(i int) {
+	s := n.Node(i)
+	n.report(func() {
+		n.cfg.Logger.Warn("redlock: node stays down", "node", s.Addr, "error", s.Err)
+	}, nil, s)
+}
+
+// report has the log and a hook called with the news of a node. They are two calls: a panic in one
+// does not keep the other from happening.
+func (n *Nodes) report(log func(), hook func(metrics.Node), s metrics.Node) {
+	n.engine.Notify(log)
+	if hook != nil {
+		n.engine.Notify(func() { hook(s) })
+	}
+}

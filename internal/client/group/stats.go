@@ -1,0 +1,22 @@
+package group
+
+import (
+	"github.com/redlock-go/redlock/internal/base/metrics"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/waiting"
+)
+
+// AddStats adds what g has counted, and its nodes as node shows them. All of it is of one moment.
+func AddStats[N any](g *Group, s *metrics.Stats[N], node func(metrics.Node) N) {
+	held, kept, lost := g.keeper.Count()
+	s.Held += held
+	s.KeptAlive += kept
+	s.Lost += lost
+	waiting.AddStats(g.lines, s)
+	g.engine.DriverLock().Lock()
+	defer g.engine.DriverLock().Unlock()
+	for i := range g.Len() {
+		s.Nodes = append(s.Nodes, node(g.Node(i)))
+	}
+	engine.AddStats(g.engine, s)
+}

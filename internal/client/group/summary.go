@@ -1,0 +1,129 @@
+package group
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/wire/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Status sums up what the nodes have at a key.
+type Status uint8
+
+// The statuses, in the order of the root package's.
+const (
+	unknown Status = iota
+	free
+	heldBy
+	split
+	eternal
+)
+
+func (s Status) String() string {
+	return [...]string{"unknown", "free", "held", "split", "held without a TTL"}[s]
+}
+
+// Summary is what the nodes together have at a key. Holder and Digest are of the value that most
+// nodes have.
+type Summary struct {
+	Status         Status
+	Holder, Digest string
+	Value          Value         // that a quorum has
+	TTL            time.Duration // that a quorum shows of it at least
+}
+
+// Value is a value that can release a lock, or the zero Value. It is behind a pointer to a string,
+// which package fmt does not follow.
+type Value struct{ text *string }
+
+// Show returns the value, or "".
+func (v Value) Show() string {
+	if v.text == nil {
+		return ""
+	}
+	return *v.text
+}
+
+// count is the nodes that have one value, and those that have it without a TTL.
+type count struct{ nodes, eternal quorum.Set }
+
+// summarize counts what read has seen.
+func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
+	var absent, failed quorum.Set
+	var most *Sight
+	counts := map[string]count{}
+	for i := range seen {
+		n, bit := &seen[i], quorum.Only(i)
+		switch {
+		case n.Err != nil:
+			failed |= bit
+			continue
+		case !n.There:
+			absent |= bit
+			continue
+		}
+		c := counts[n.Value]
+		if c.nodes |= bit; n.TTL == 0 {
+			c.eternal |= bit
+		}
+		counts[n.Value] = c
+		if most == nil || c.nodes.Len() > counts[most.Value].nodes.Len() {
+			most = n
+		}
+	}
+	var c count
+	if most != nil {
+		c = counts[most.Value]
+		s.Holder, s.Digest = most.Holder()
+	}
+	switch {
+	case nodes.IsQuorum(c.eternal):
+		s.Status, s.Value = eternal, Value{&most.Value}
+	case nodes.IsQuorum(c.nodes):
+		s.Status, s.Value, s.TTL = heldBy, Value{&most.Value}, shownBy(seen, c.nodes, nodes)
+	case nodes.IsQuorum(absent):
+		s.Status = free
+	case nodes.Blocks(failed):
+		s.Status = unknown
+	default:
+		s.Status = split
+	}
+	return s
+}
+
+// Both is the summary of a key that is locked in two groups of nodes.
+func Both(a, b Summary) Summary {
+	if a.Status == b.Status && a.Value.Show() == b.Value.Show() {
+		a.TTL = min(a.TTL, b.TTL)
+		return a
+	}
+	s := Summary{Status: split, Holder: a.Holder, Digest: a.Digest}
+	if s.Digest == "" {
+		s.Holder, s.Digest = b.Holder, b.Digest
+	}
+	if a.Status == unknown || b.Status == unknown {
+		s.Status = unknown
+	}
+	return s
+}
+
+// Holder is what may be shown of the value: the name that follows the token, and a digest.
+func (n *Sight) Holder() (name, digest string) {
+	if !n.There {
+		return "", ""
+	}
+	digest = texts.Digest([]byte(n.Value))
+	if len(n.Value) <= token.Size || !strings.HasPrefix(n.Value[token.Size:], token.NameMark) {
+		return "", digest // all of it may be another library's token
+	}
+	name = n.Value[token.Size+len(token.NameMark):]
+	for _, r := range name {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return "", digest
+		}
+	}
+	return name, digest
+}

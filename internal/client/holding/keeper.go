@@ -1,0 +1,408 @@
+package holding
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/renewal"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Config configures a Keeper.
+type Config struct {
+	Home  Site // of the locks that are not in several
+	Clock *clock.System
+	Tail  string // follows the token in the value at the keys
+
+	// Ring has Turn called at once. It is called under locks, and does not block.
+	Ring func()
+	// Gone learns of a lock that the keeper has found to be lost.
+	Gone func(s *State)
+
+	// Hooks are called by the goroutine of callbacks; they may be nil.
+	OnAttempt  func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
+	OnLockLost func(key string, err error)
+}
+
+// Keeper keeps the locks of a client alive: it renews them, and reports when one has ended.
+// One goroutine calls Turn. No goroutine and no timer exists for each lock, and no renewal allocates.
+//
+// No lock is renewed after it was stopped: an entry is taken out of the schedule, and
+// renewals are put into the engine's queue, with mu held. Results come from the driver,
+// which appends them to the inbox and does nothing else.
+//
+// Lock order: mu, then a lease's or an engine's queue's. The inbox's lock is taken alone,
+// or under the driver lock or mu.
+type Keeper struct {
+	cfg Config
+
+	mu       sync.Mutex
+	schedule renewal.Schedule[*entry]
+	failing  map[*entry]error // why the last renewal has failed
+	endings  []ending         // to be reported without mu
+	reports  []func()         // to be announced without mu
+	gone     []State          // locks that were lost, to be reported without mu
+	lost     uint64
+	closed   bool
+
+	held expiries // not under mu
+
+	inbox inbox
+	spare sync.Pool // of *renewing
+
+	engine   *engine.Engine // of Home
+	outgoing []outgoing     // of the goroutine that calls Turn
+}
+
+// outgoing is the renewals that begin in one turn, for one engine.
+type outgoing struct {
+	engine *engine.Engine
+	ops    engine.Ops
+}
+
+// entry is a lock that is kept alive, a part of its Kept.
+type entry struct {
+	renewal.Lock
+	lease *lease
+	life  uint64
+	kept  *Kept // learns the reason of the end
+	place int32 // in the schedule
+}
+
+// SetPlace implements renewal.Entry.
+func (e *entry) SetPlace(place int) { e.place = int32(place) }
+
+// Place implements renewal.Entry.
+func (e *entry) Place() int { return int(e.place) }
+
+// hold is the lock that the entry is about.
+func (e *entry) hold() Hold { return Hold{lease: e.lease, life: e.life} }
+
+// is reports whether e is still the entry of h.
+func (e *entry) is(h Hold) bool {
+	return e.lease == h.lease && e.life == h.life && e.place != renewal.Nowhere
+}
+
+// ending is the end of an entry, to be reported.
+type ending struct {
+	kept  *Kept
+	cause error
+	lost  string // the key, where the loss is to be reported
+}
+
+const (
+	// maxRenewals is how many renewals begin in a turn: one batch.
+	maxRenewals = 1024
+	// syncEvery is how often the keeper looks whether the machine was suspended, at least.
+	syncEvery = 100 * time.Millisecond
+)
+
+// noCaller is the context of an attempt that no caller waits for.
+var noCaller context.Context
+
+// NewKeeper returns a keeper without locks.
+func NewKeeper(cfg Config) *Keeper {
+	return &Keeper{cfg: cfg, engine: cfg.Home.Engine(), failing: make(map[*entry]error), held: expiries{clock: cfg.Clock}, inbox: inbox{ring: cfg.Ring}}
+}
+
+// add begins to keep the lock of c alive. The context of c ends with the entry.
+func (k *Keeper) add(c *Kept) error {
+	h, e := c.hold, &c.entry
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return engine.ErrClosed
+	}
+	now := k.cfg.Clock.Now()
+	s, ok := h.State()
+	switch {
+	case !ok || s.Released:
+		return engine.ErrNotHeld
+	case s.TTL < renewal.MinTTL:
+		return engine.WrongArgument("ttl is %v; to keep a lock alive takes %v at least", s.TTL, renewal.MinTTL)
+	case now >= s.Until:
+		return engine.ErrExpired
+	case !h.keep(e):
+		return engine.WrongArgument("lock is kept alive already, or was released")
+	}
+	e.lease, e.life, e.kept = h.lease, h.life, c
+	began := s.Until - s.TTL + quorum.Drift(s.TTL)
+	k.schedule.Set(e, e.Start(held(s, true), began))
+	k.ringFor(e)
+	return nil
+}
+
+// ringFor has the next turn come earlier, if it is to be about e.
+func (k *Keeper) ringFor(e *entry) {
+	if first, _ := k.schedule.First(); first == e {
+		k.cfg.Ring()
+	}
+}
+
+// Review gives the entry of a lock, if it has one, its next event anew: its holder has extended it, or
+// has found it lost.
+func (k *Keeper) Review(h Hold) {
+	e := h.kept()
+	if e == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, ok := h.State()
+	if !ok || s.Released || !e.is(h) {
+		return
+	}
+	delete(k.failing, e)
+	k.schedule.Set(e, e.Review(held(s, true), k.cfg.Clock.Now()))
+	k.ringFor(e)
+}
+
+// Stop ends that the lock of h is kept alive. When it returns, no renewal begins any more.
+func (k *Keeper) Stop(h Hold) {
+	if e := h.kept(); e != nil {
+		k.stop(e, h)
+	}
+}
+
+// Releasing notes that a release of the lock of h is about to be sent: it ends validity, and
+// that the lock is kept alive. It returns the nodes that do not have the key. Not ok, h holds
+// nothing to be released.
+func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
+	until, absent, e, ok := h.releasing()
+	k.held.add(until, -1)
+	if e != nil {
+		k.stop(e, h)
+	}
+	return absent, ok
+}
+
+// Unreleased takes a release back that was never sent.
+func (k *Keeper) Unreleased(h Hold) { k.held.add(h.unreleased(), 1) }
+
+// Begin begins to hold a lock. The nodes of absent do not have its key.
+func (k *Keeper) Begin(s State, absent quorum.Set, fence uint64) Hold {
+	k.held.add(s.Until, 1)
+	return begin(s, absent, fence)
+}
+
+// Extended notes the result of an extension of the lock of h by ttl, with which validity ends at until.
+func (k *Keeper) Extended(h Hold, ttl, until time.Duration, r renewal.Result) {
+	if before, after := h.extended(ttl, until, r); before != after {
+		k.held.add(before, -1)
+		k.held.add(after, 1)
+	}
+}
+
+// stop ends an entry that was made for h, unless it has ended.
+func (k *Keeper) stop(e *entry, h Hold) {
+	k.mu.Lock()
+	if e.is(h) {
+		k.endEntry(e, engine.ErrStopped)
+	}
+	k.unlockAndReport()
+}
+
+// expire ends an entry if its validity is over.
+func (k *Keeper) expire(e *entry, h Hold) {
+	now := k.cfg.Clock.Now()
+	k.mu.Lock()
+	if s, ok := h.State(); e.is(h) && ok && now >= s.Until {
+		k.endEntry(e, k.causeOf(e, &s))
+	}
+	k.unlockAndReport()
+}
+
+// Close ends all entries.
+func (k *Keeper) Close() {
+	k.mu.Lock()
+	k.closed = true
+	for k.schedule.Len() > 0 {
+		e, _ := k.schedule.First()
+		k.endEntry(e, engine.ErrClosed)
+	}
+	k.unlockAndReport()
+}
+
+// Count is how many locks have validity left, how many are kept alive, and how many were lost while they were.
+func (k *Keeper) Count() (held, kept int, lost uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.held.count(), k.schedule.Len(), k.lost
+}
+
+// Turn does what is due and returns how long it is to the next turn.
+func (k *Keeper) Turn() (pause time.Duration) {
+	k.mu.Lock()
+	now := k.cfg.Clock.Now()
+	for r := k.inbox.take(); r != nil; {
+		next := r.next
+		k.result(r, now)
+		r = next
+	}
+	k.outgoing = append(k.outgoing[:0], outgoing{engine: k.engine})
+	for n := 0; n < maxRenewals && k.schedule.Len() > 0; n++ {
+		e, at := k.schedule.First()
+		if at > now {
+			break
+		}
+		k.event(e, now)
+	}
+	for i := range k.outgoing {
+		_ = k.outgoing[i].engine.Enqueue(k.outgoing[i].ops) // ErrClosed: Close has ended, or will end, all entries
+	}
+	pause = clock.Never
+	if k.schedule.Len() > 0 {
+		_, at := k.schedule.First()
+		pause = max(0, min(at-now, syncEvery))
+	}
+	k.unlockAndReport()
+	for i := range k.outgoing {
+		k.outgoing[i].engine.Drive()
+	}
+	return pause
+}
+
+// send has an operation of a renewal queued at the end of the turn.
+func (k *Keeper) send(e *engine.Engine, op *engine.Op) {
+	for i := range k.outgoing {
+		if o := &k.outgoing[i]; o.engine == e {
+			o.ops.Add(op)
+			return
+		}
+	}
+	k.outgoing = append(k.outgoing, outgoing{engine: e})
+	k.send(e, op)
+}
+
+// event does what is due for an entry, and gives it its next event.
+func (k *Keeper) event(e *entry, now time.Duration) {
+	s, ok := e.hold().State()
+	if action, next := e.Event(held(s, ok), now); action == renewal.Renew {
+		k.renew(e, &s, now)
+	} else {
+		k.do(e, &s, action, next)
+	}
+}
+
+// do waits for the next event of an entry, or ends it.
+func (k *Keeper) do(e *entry, s *State, a renewal.Action, next time.Duration) {
+	switch a {
+	case renewal.Wait:
+		k.schedule.Set(e, next)
+	case renewal.Stop: // and about to be stopped
+		k.endEntry(e, engine.ErrStopped)
+	case renewal.Expire:
+		k.endEntry(e, k.causeOf(e, s))
+	case renewal.Lose:
+		k.endEntry(e, engine.ErrNotHeld)
+	}
+}
+
+// causeOf is why validity has come to its end. It may be 0 because a release was asked
+// for, and its caller is about to stop the entry; or because the lock was found to be lost,
+// by an extension of its holder.
+func (k *Keeper) causeOf(e *entry, s *State) error {
+	switch err := k.failing[e]; {
+	case s.Released:
+		return engine.ErrStopped
+	case s.Until == 0:
+		return engine.ErrNotHeld
+	case err != nil:
+		return err
+	}
+	return engine.ErrExpired
+}
+
+// endEntry ends an entry. mu is held.
+func (k *Keeper) endEntry(e *entry, cause error) {
+	k.schedule.Remove(e)
+	delete(k.failing, e)
+	h := e.hold()
+	s, _ := h.State()
+	h.unkeep()
+	end := ending{e.kept, cause, ""}
+	if cause != engine.ErrStopped && cause != engine.ErrClosed {
+		k.gone = append(k.gone, s)
+		if k.lost++; h.ReportLoss() {
+			end.lost = s.Key
+		}
+	}
+	k.endings = append(k.endings, end)
+	e.End()
+	e.lease, e.kept = nil, nil
+}
+
+// unlockAndReport gives mu up and reports what has ended. To end a context runs no user
+// code; the rest is called by the goroutine of callbacks.
+func (k *Keeper) unlockAndReport() {
+	endings, news, gone := k.endings, k.reports, k.gone
+	k.endings, k.reports, k.gone = nil, nil, nil
+	for _, e := range endings { // still under mu: Kept.Err relies on it that what has ended is reported
+		e.kept.ended(e.cause)
+	}
+	k.mu.Unlock()
+	for i := range gone {
+		k.cfg.Gone(&gone[i])
+	}
+	for _, e := range endings {
+		if f := k.cfg.OnLockLost; f != nil && e.lost != "" {
+			news = append(news, func() { f(e.lost, e.cause) })
+		}
+	}
+	if len(news) > 0 {
+		k.engine.Announce(news)
+	}
+}
+
+// renew begins a renewal.
+func (k *Keeper) renew(e *entry, s *State, now time.Duration) {
+	r, _ := k.spare.Get().(*renewing)
+	if r == nil {
+		r = &renewing{inbox: &k.inbox}
+	}
+	if err := r.prepare(k.cfg.Home, s, s.Tail(k.cfg.Tail), now); err != nil { // a TTL that MaxTTL forbids, of an attached lock
+		k.endEntry(e, err)
+		return
+	}
+	h := e.hold()
+	seq, next := e.Begin(held(*s, true))
+	r.entry, r.seq, r.hold, r.began = e, seq, h, now
+	for i := range r.parts {
+		h.Accompany(&r.parts[i].Op, s.Until)
+		k.send(r.parts[i].site.Engine(), &r.parts[i].Op)
+	}
+	k.schedule.Set(e, next)
+}
+
+// result notes what became of a renewal. mu is held.
+func (k *Keeper) result(r *renewing, now time.Duration) {
+	p, err := r.result()
+	if len(r.parts) > 1 {
+		k.engine.Note(engine.Extend, err)
+	}
+	result := ResultOf(err)
+	k.Extended(r.hold, r.ttl(), r.until(), result)
+	err = p.site.Explain(&p.Op, err)
+	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
+		s, ok := r.hold.State()
+		switch action, next := e.Result(result, held(s, ok), r.began, now, rand.Float64()); {
+		case action == renewal.Wait && err == engine.ErrClosed:
+			k.endEntry(e, err)
+		default:
+			if delete(k.failing, e); err != nil {
+				k.failing[e] = err
+			}
+			k.do(e, &s, action, next)
+		}
+	}
+	if f := k.cfg.OnAttempt; f != nil {
+		key, took, votes := string(r.parts[0].Key), p.Took(k.cfg.Clock.Now()), p.Tally
+		k.reports = append(k.reports, func() { f(noCaller, engine.Extend, key, took, votes, err) })
+	}
+	r.clear()
+	k.spare.Put(r)
+}

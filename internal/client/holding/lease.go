@@ -1,0 +1,346 @@
+package holding
+
+import (
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/renewal"
+	"github.com/redlock-go/redlock/internal/wire/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// lease is the state of one lock that is held, or a used one that waits for the next lock.
+// It is safe for concurrent use.
+//
+// A lease is used again once its lock is gone, so that acquiring allocates nothing. A Hold
+// may outlive its lock, so each remembers which life of the lease it belongs to, and holds
+// nothing in another one. That is why a Hold may be copied, kept and used twice.
+//
+// A client may hold a million leases, so the fields are few, and in an order that leaves no
+// gaps: 96 bytes.
+type lease struct {
+	mu       sync.Mutex
+	life     uint64
+	key      string // the first, of several
+	token    veiled
+	releases uint8 // that were asked for, and may have been sent; at most manyReleases
+	notes    uint8 // a bit for each of the following
+
+	validity renewal.Validity
+
+	absent quorum.Set // nodes without the key
+	kept   *entry     // the keeper's, if the lock is kept alive
+	more   *More      // what only some locks have
+}
+
+const (
+	contended  = 1 << iota // there were several releases
+	reported               // the loss was reported, or there will be none to report
+	tokenShown             // the user has asked for the token
+)
+
+// MaxPasses bounds how often in a row a lock is passed on inside a process, so that other
+// processes have their turn. A life is a multiple of it when the nodes have granted the lock.
+const MaxPasses = 64
+
+// manyReleases is where releases stops counting: the lock has no validity any more,
+// although none of them may have been sent.
+const manyReleases = 255
+
+// Site is one of the groups of nodes that the keys of a lock are in.
+type Site interface {
+	Engine() *engine.Engine
+	// Explain returns the error of an operation there as the API shows it.
+	Explain(op *engine.Op, err error) error
+}
+
+// More is what only some locks have: several keys, or a value that is more than a token.
+type More struct {
+	Keys    []string // all, if there are several; one that moves stands here for both of its sites
+	Sites   []Site   // of each of Keys; nil: all are where the lock is counted and kept
+	HasTail bool     // Tail follows the token in its value, and not the name of the client
+	Tail    string
+}
+
+// Site is the one that has the i-th key; home is where the lock is counted and kept.
+func (m *More) Site(i int, home Site) Site {
+	if m.Sites == nil {
+		return home
+	}
+	return m.Sites[i]
+}
+
+// State is a copy of what is known of a lock.
+type State struct {
+	Key      string
+	Token    token.Token
+	Until    time.Duration // when validity ends
+	TTL      time.Duration
+	Released bool // a release was asked for: no validity, but perhaps a key
+	More     *More
+	Kept     bool // it is kept alive
+}
+
+// Keys is all keys, in the order in which they are written.
+func (s *State) Keys() []string {
+	if s.More != nil && s.More.Keys != nil {
+		return s.More.Keys
+	}
+	return []string{s.Key}
+}
+
+// Several is the keys of a lock of several keys, or nil.
+func (s *State) Several() []string {
+	if s.More == nil {
+		return nil
+	}
+	return s.More.Keys
+}
+
+// Tail is what follows the token in the value at the keys: that of the client, or the lock's own
+// where it was attached, or acquired for a client of a front end.
+func (s *State) Tail(ofClient string) string {
+	if s.More != nil && s.More.HasTail {
+		return s.More.Tail
+	}
+	return ofClient
+}
+
+// leases is used leases, of all clients.
+var leases = sync.Pool{New: func() any { return new(lease) }}
+
+// begin begins to hold a lock. The nodes of absent do not have its key.
+func begin(s State, absent quorum.Set, fence uint64) Hold {
+	l := leases.Get().(*lease)
+	return Hold{l, l.begin(s, absent), fence}
+}
+
+// begin starts a life with a state and returns its number, never 0. The lease must not
+// be in use.
+func (l *lease) begin(s State, absent quorum.Set) (life uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.life = (l.life | (MaxPasses - 1)) + 1
+	l.key, l.token, l.more, l.absent = s.Key, veil(s.Token), s.More, absent
+	l.validity, l.kept = renewal.Begin(s.TTL, s.Until), nil
+	l.releases, l.notes = 0, 0
+	return l.life
+}
+
+// is reports whether a life has not ended. l.mu is held.
+func (l *lease) is(life uint64) bool { return l.life == life && l.key != "" }
+
+// Repair implements engine.Repairer. After a release was asked for it allows nothing: the
+// release might reach the node before the key does. Before the node is sent the key it no
+// longer counts as one without it, since it may set the key even if its answer is lost.
+func (l *lease) Repair(life uint64, node int, now time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.is(life) || l.releases > 0 {
+		return 0
+	}
+	left := l.validity.Repair(now)
+	if left > 0 {
+		l.absent.Remove(node)
+	}
+	return left
+}
+
+// Hold is one holder's claim to a lock: a lease, and one life of it. It is a small value that
+// may be copied. The zero Hold holds nothing, and so does one of a lock that was released or
+// passed on.
+type Hold struct {
+	lease *lease
+	life  uint64
+	Fence uint64 // the fencing token, or 0
+}
+
+// IsZero reports whether h never held anything.
+func (h Hold) IsZero() bool { return h.lease == nil }
+
+// lock locks the lease, and reports whether h still holds it. If not, nothing is locked.
+func (h Hold) lock() bool {
+	if h.lease == nil {
+		return false
+	}
+	h.lease.mu.Lock()
+	if h.lease.is(h.life) {
+		return true
+	}
+	h.lease.mu.Unlock()
+	return false
+}
+
+// State returns what is known of the lock, and false if h holds nothing.
+func (h Hold) State() (s State, ok bool) {
+	if !h.lock() {
+		return s, false
+	}
+	l := h.lease
+	defer l.mu.Unlock()
+	s = State{
+		Key: l.key, Token: l.token.unveil(), Until: l.validity.Until(), TTL: l.validity.TTL(),
+		Released: l.releases > 0, More: l.more, Kept: l.kept != nil,
+	}
+	if s.Released {
+		s.Until = 0
+	}
+	return s, true
+}
+
+// extended notes the result of an extension by ttl, with which validity ends at until. It returns when
+// validity ended before it, and ends now, both 0 once a release was asked for.
+func (h Hold) extended(ttl, until time.Duration, result renewal.Result) (before, after time.Duration) {
+	if !h.lock() {
+		return 0, 0
+	}
+	l := h.lease
+	defer l.mu.Unlock()
+	before = l.validity.Until()
+	l.validity.Extended(ttl, until, result)
+	if l.releases > 0 {
+		return 0, 0
+	}
+	return before, l.validity.Until()
+}
+
+// Accompany has an extend win only while the validity lasts that it extends, and has nodes
+// that lack the key given it again.
+func (h Hold) Accompany(op *engine.Op, before time.Duration) {
+	op.Before, op.Repairer, op.Life = before, h.lease, h.life
+}
+
+// keep notes that the keeper has an entry for the lock. It is false for a lock that was
+// released, or is kept alive already.
+func (h Hold) keep(e *entry) bool {
+	if !h.lock() {
+		return false
+	}
+	defer h.lease.mu.Unlock()
+	if h.lease.releases > 0 || h.lease.kept != nil {
+		return false
+	}
+	h.lease.kept = e
+	return true
+}
+
+// unkeep takes keep back.
+func (h Hold) unkeep() {
+	if h.lock() {
+		h.lease.kept = nil
+		h.lease.mu.Unlock()
+	}
+}
+
+// kept is the keeper's entry for the lock, or nil.
+func (h Hold) kept() *entry {
+	if !h.lock() {
+		return nil
+	}
+	defer h.lease.mu.Unlock()
+	return h.lease.kept
+}
+
+// releasing notes that a release is about to be sent. That ends validity: the nodes may
+// apply it at any time, and another holder may follow. It returns when validity has ended so, 0 where it
+// had before, the nodes that do not have the key, and the keeper's entry, which must be
+// stopped. Not ok, the release must not be sent: another Hold may have the lock by the same token.
+func (h Hold) releasing() (until time.Duration, absent quorum.Set, kept *entry, ok bool) {
+	if !h.lock() {
+		return 0, 0, nil, false
+	}
+	l := h.lease
+	defer l.mu.Unlock()
+	if until = l.validity.Until(); l.releases > 0 {
+		until = 0
+		l.notes |= contended
+	}
+	if l.releases < manyReleases {
+		l.releases++
+	}
+	return until, l.absent, l.kept, true
+}
+
+// unreleased takes a release back that was never sent, and returns when validity ends again, or 0.
+func (h Hold) unreleased() (until time.Duration) {
+	if !h.lock() {
+		return 0
+	}
+	l := h.lease
+	defer l.mu.Unlock()
+	if l.releases < manyReleases {
+		l.releases--
+	}
+	if l.releases > 0 {
+		return 0
+	}
+	return l.validity.Until()
+}
+
+// ReportLoss notes that the loss of the lock is known, and reports whether the user is to
+// learn of it: once, and not of a lock that another release may have deleted.
+func (h Hold) ReportLoss() bool {
+	if !h.lock() {
+		return false
+	}
+	l := h.lease
+	defer l.mu.Unlock()
+	if l.notes&reported != 0 {
+		return false
+	}
+	l.notes |= reported
+	return l.notes&contended == 0
+}
+
+// End gives the lease back for another lock. Of several callers one gets true.
+func (h Hold) End() bool {
+	if !h.end() {
+		return false
+	}
+	leases.Put(h.lease)
+	return true
+}
+
+func (h Hold) end() bool {
+	if !h.lock() {
+		return false
+	}
+	l := h.lease
+	defer l.mu.Unlock()
+	l.key, l.more, l.validity, l.kept = "", nil, renewal.Validity{}, nil
+	return true
+}
+
+// ShowToken notes that the user knows the token, so that the lock is not passed on: another
+// may have the token too.
+func (h Hold) ShowToken() {
+	if h.lock() {
+		h.lease.notes |= tokenShown
+		h.lease.mu.Unlock()
+	}
+}
+
+// Pass ends h and begins the Hold of the next holder, which has asked for ttl and renews by
+// that: the nodes see one long hold. It returns when validity ends. Not ok, the lock stays:
+// less than 7/8 of ttl is left, or more than it; the lock may be in other hands or is lost; or it was
+// passed on often enough.
+func (h Hold) Pass(now, ttl time.Duration) (next Hold, until time.Duration, ok bool) {
+	if !h.lock() {
+		return Hold{}, 0, false
+	}
+	l := h.lease
+	defer l.mu.Unlock()
+	switch {
+	case l.releases > 0, l.kept != nil, l.more != nil, l.notes != 0, (h.life+1)%MaxPasses == 0:
+		return Hold{}, 0, false
+	}
+	if until, ok = l.validity.Pass(now, ttl); !ok {
+		return Hold{}, 0, false
+	}
+	l.life++
+	if next = (Hold{l, l.life, h.Fence}); next.Fence != 0 {
+		next.Fence++ // the nodes have recorded a token for each time that the lock may pass on
+	}
+	return next, until, true
+}

@@ -1,0 +1,183 @@
+package holding
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/rules/renewal"
+	"github.com/redlock-go/redlock/internal/wire/token"
+)
+
+func tokenOf(n byte) (t token.Token) {
+	t[0] = n
+	return t
+}
+
+// of is the Hold of a life.
+func (l *lease) of(life uint64) Hold { return Hold{lease: l, life: life} }
+
+// until is when validity ends, or false if that life is over.
+func until(l *lease, life uint64) (time.Duration, bool) {
+	s, ok := l.of(life).State()
+	return s.Until, ok
+}
+
+func TestALifeIsWhatItWasGiven(t *testing.T) {
+	var l lease
+	_, ok := until(&l, 0)
+	require.False(t, ok, "the zero handle")
+	life := l.begin(State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0b101)
+	require.NotZero(t, life)
+	s, ok := l.of(life).State()
+	require.True(t, ok)
+	require.Equal(t, State{Key: "key", Token: tokenOf(1), Until: time.Second}, s)
+	_, absent, _, _ := l.of(life).releasing()
+	require.EqualValues(t, 0b101, absent)
+}
+
+// TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
+func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
+	var l lease
+	old := l.begin(State{Key: "old", Token: tokenOf(1), Until: time.Second}, 0)
+	require.True(t, l.of(old).end())
+	require.False(t, l.of(old).end(), "twice")
+	check := func() {
+		t.Helper()
+		s, ok := l.of(old).State()
+		require.False(t, ok)
+		require.Zero(t, s, "the token outlives its lock")
+		l.of(old).extended(0, time.Hour, renewal.Won)
+		l.of(old).extended(0, time.Hour, renewal.Lost)
+		_, absent, _, _ := l.of(old).releasing()
+		require.Zero(t, absent)
+		l.of(old).unreleased()
+		require.False(t, l.of(old).ReportLoss())
+		require.False(t, l.of(old).end())
+	}
+	check()
+	life := l.begin(State{Key: "new", Token: tokenOf(2), Until: 2 * time.Second}, 0b10)
+	require.NotEqual(t, old, life)
+	check()
+	s, ok := l.of(life).State()
+	require.True(t, ok)
+	require.Equal(t, State{Key: "new", Token: tokenOf(2), Until: 2 * time.Second}, s)
+}
+
+// TestExtensions: validity begins at 5 and moves forward, with what has won, until the lock is lost.
+func TestExtensions(t *testing.T) {
+	type step struct {
+		until  time.Duration
+		result renewal.Result
+		want   time.Duration
+	}
+	var l lease
+	life := l.begin(State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
+	for i, s := range []step{
+		{9, renewal.Unknown, 5}, {3, renewal.Unknown, 5}, {3, renewal.Won, 5}, {9, renewal.Won, 9}, {7, renewal.Won, 9},
+		{0, renewal.Lost, 0}, {20, renewal.Won, 0},
+	} {
+		l.of(life).extended(1, s.until, s.result)
+		got, ok := until(&l, life)
+		require.True(t, ok)
+		require.Equal(t, s.want, got, "step %d", i)
+	}
+}
+
+// TestAReleaseEndsValidity when it is asked for, and an extension does not bring it
+// back. One that was never sent does.
+func TestAReleaseEndsValidity(t *testing.T) {
+	var l lease
+	life := l.begin(State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
+	for range 2 {
+		l.of(life).releasing()
+		s, ok := l.of(life).State()
+		require.True(t, ok, "it can be released again")
+		require.True(t, s.Released)
+		require.Zero(t, s.Until)
+	}
+	l.of(life).extended(0, 9, renewal.Won)
+	l.of(life).unreleased()
+	got, _ := until(&l, life)
+	require.Zero(t, got, "the other release may have been sent")
+	l.of(life).unreleased()
+	got, _ = until(&l, life)
+	require.EqualValues(t, 9, got)
+}
+
+// TestALossIsReportedOnce in each life, and not of a lock that was released twice.
+func TestALossIsReportedOnce(t *testing.T) {
+	var l lease
+	require.False(t, l.of(0).ReportLoss(), "never begun")
+	for range 2 {
+		life := l.begin(State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
+		l.of(life).releasing()
+		l.of(life).unreleased()
+		l.of(life).releasing()
+		require.True(t, l.of(life).ReportLoss())
+		require.False(t, l.of(life).ReportLoss())
+		require.True(t, l.of(life).end())
+		require.False(t, l.of(life).ReportLoss())
+		life = l.begin(State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
+		l.of(life).releasing()
+		l.of(life).releasing()
+		require.False(t, l.of(life).ReportLoss(), "the other may have deleted it")
+		require.True(t, l.of(life).end())
+	}
+}
+
+// TestOneEndsIt: of many that end a life at once one is told so, and no life's
+// token is seen in another.
+func TestOneEndsIt(t *testing.T) {
+	var l lease
+	var ends atomic.Int64
+	for i := range 500 {
+		life := l.begin(State{Key: "key", Token: tokenOf(byte(i)), Until: time.Duration(i)}, 0)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				if s, ok := l.of(life).State(); ok && s.Token != tokenOf(byte(i)) {
+					t.Error("another life's token")
+				}
+				if rand.IntN(2) == 0 {
+					l.of(life).releasing()
+				}
+				if l.of(life).end() {
+					ends.Add(1)
+				}
+			}()
+		}
+		all.Wait()
+	}
+	require.EqualValues(t, 500, ends.Load())
+}
+
+// TestPassedOnTTL: the lock is kept alive by what its next holder has asked for.
+func TestPassedOnTTL(t *testing.T) {
+	var l lease
+	for _, asked := range []time.Duration{9 * time.Second, 10 * time.Second} {
+		life := l.begin(State{Key: "key", Token: tokenOf(1), TTL: time.Hour, Until: 9 * time.Second}, 0)
+		next, until, ok := l.of(life).Pass(0, asked)
+		require.True(t, ok)
+		require.Equal(t, 9*time.Second, until)
+		_, ok = l.of(life).State()
+		require.False(t, ok, "the old handle lives")
+		s, ok := next.State()
+		require.True(t, ok)
+		require.Equal(t, until, s.Until)
+		require.Equal(t, asked, s.TTL)
+	}
+}
+
+// TestLeaseIsSmall: a client may hold a million.
+func TestLeaseIsSmall(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(lease{}), uintptr(112))
+	require.LessOrEqual(t, unsafe.Sizeof(entry{}), uintptr(48))
+}

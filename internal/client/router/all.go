@@ -1,0 +1,73 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redlock-go/redlock/internal/base/metrics"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/group"
+)
+
+// lacking is the groups in which no lock can be acquired, or that no token can come from.
+type lacking struct {
+	groups int
+	of     []error // of those that lack something, each with its label
+}
+
+// Error names the groups, and so the keys.
+func (l *lacking) Error() string {
+	var all []string
+	for _, err := range l.of {
+		all = append(all, strings.Replace(err.Error(), ": redlock: ", ": ", 1))
+	}
+	return fmt.Sprintf("redlock: the keys of %d of %d groups cannot be locked: %s", len(l.of), l.groups, strings.Join(all, "; "))
+}
+
+func (l *lacking) Unwrap() []error { return l.of }
+
+// join is one error of those of the groups, which may be nil. With one group it is that group's own.
+func (r *Router) join(errs []error) error {
+	all := &lacking{groups: len(errs)}
+	for i, err := range errs {
+		switch {
+		case err == engine.ErrClosed || len(errs) == 1:
+			return err
+		case err != nil:
+			all.of = append(all.of, fmt.Errorf("%s: %w", r.label(i), err))
+		}
+	}
+	if len(all.of) == 0 {
+		return nil
+	}
+	return all
+}
+
+// Ready waits until an acquire can win in every group, or with every until every node may vote. With ctx it ends for all of them.
+func (r *Router) Ready(ctx context.Context, every bool) error {
+	errs := make([]error, len(r.groups))
+	for i, g := range r.groups {
+		if errs[i] = g.Ready(ctx, every); errs[i] == engine.ErrClosed {
+			break
+		}
+	}
+	return r.join(errs)
+}
+
+// Stats is the sums of what the groups have counted, each at one moment, and all nodes, as node shows them.
+func Stats[N any](r *Router, node func(metrics.Node) N) (s metrics.Stats[N]) {
+	s.Nodes = make([]N, 0, r.Len())
+	for _, g := range r.groups {
+		group.AddStats(g, &s, node)
+	}
+	return s
+}
+
+// Len is the number of nodes of all groups.
+func (r *Router) Len() (n int) {
+	for _, g := range r.groups {
+		n += g.Len()
+	}
+	return n
+}

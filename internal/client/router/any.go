@@ -1,0 +1,43 @@
+package router
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/group"
+)
+
+// AcquireAny is Acquire for one of several keys, whichever can be had first. With once each is asked for once.
+func (r *Router) AcquireAny(ctx context.Context, ttl time.Duration, keys []string, once bool) (group.Handle, error) {
+	keys, err := group.CheckKeys("AcquireAny", keys)
+	if err != nil {
+		return group.Handle{}, err
+	}
+	options := make([]group.Option, len(keys))
+	for i, key := range keys {
+		first, second := r.of(key)
+		options[i] = group.Option{Key: key, Group: first, Second: second}
+	}
+	return group.AcquireAny(ctx, ttl, options, once)
+}
+
+// DoAny is Do for one of several keys.
+func (r *Router) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
+	d := group.Doing{Name: "DoAny", Keys: keys, Any: true, TTL: ttl}
+	d.Acquire = func(ctx context.Context) (group.Handle, error) { return r.AcquireAny(ctx, ttl, keys, false) }
+	return r.do(ctx, d, f)
+}
+
+// Permits is the keys of a semaphore: n names with one tag, so that one group has them.
+func Permits(name string, n int) []string {
+	base := name + ":permit:"
+	if tag(name) == name && name != "" { // it has none
+		base = "{" + name + "}:permit:"
+	}
+	keys := make([]string, max(0, n))
+	for i := range keys {
+		keys[i] = base + strconv.Itoa(i+1)
+	}
+	return keys
+}

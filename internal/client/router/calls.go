@@ -1,0 +1,104 @@
+package router
+
+import (
+	"context"
+	"time"
+	"unsafe"
+
+	"github.com/redlock-go/redlock/internal/client/group"
+	"github.com/redlock-go/redlock/internal/wire/token"
+)
+
+// of returns the group that a key belongs to. While the groups change that may be two, of which
+// the one with the lower number comes first: all clients ask in that order.
+func (r *Router) of(key string) (first, second *group.Group) {
+	if len(r.groups) == 1 {
+		return r.groups[0], nil
+	}
+	i := number(key, r.seeds[:r.now])
+	if r.next == 0 {
+		return r.groups[i], nil
+	}
+	switch j := number(key, r.seeds[:r.next]); {
+	case i < j:
+		return r.groups[i], r.groups[j]
+	case i > j:
+		return r.groups[j], r.groups[i]
+	}
+	return r.groups[i], nil
+}
+
+// Acquire acquires the lock on a key. With once it makes one attempt. A key that moves is a set
+// of two: it is locked in both groups or in none.
+func (r *Router) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (group.Handle, error) {
+	first, second := r.of(key)
+	switch {
+	case second != nil:
+		keys := []string{key}
+		return group.AcquireAll(ctx, ttl, []group.Part{{Group: first, Keys: keys}, {Group: second, Keys: keys}}, once)
+	case once:
+		return first.TryAcquire(ctx, key, ttl)
+	}
+	return first.Acquire(ctx, key, ttl)
+}
+
+// Do calls f while the lock on a key is held.
+func (r *Router) Do(ctx context.Context, key string, ttl time.Duration, once bool, f func(context.Context) error) error {
+	d := group.Doing{Name: "Do", Keys: []string{key}, TTL: ttl}
+	if once {
+		d.Name = "TryDo"
+	}
+	d.Acquire = func(ctx context.Context) (group.Handle, error) { return r.Acquire(ctx, key, ttl, once) }
+	return r.do(ctx, d, f)
+}
+
+// DoAll is Do for several keys.
+func (r *Router) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
+	d := group.Doing{Name: "DoAll", Keys: keys, TTL: ttl}
+	d.Acquire = func(ctx context.Context) (group.Handle, error) { return r.AcquireAll(ctx, ttl, keys, false) }
+	return r.do(ctx, d, f)
+}
+
+func (r *Router) do(ctx context.Context, d group.Doing, f func(context.Context) error) error {
+	if r.running.begin() {
+		defer r.running.end(r.ending)
+	}
+	return r.groups[0].Do(ctx, d, f)
+}
+
+// Attach makes a handle of a lock that was acquired elsewhere.
+func (r *Router) Attach(ctx context.Context, key, value string, validUntil time.Time) (group.Handle, error) {
+	first, second := r.of(key)
+	if second == nil {
+		return group.Attach(ctx, key, value, validUntil, first)
+	}
+	return group.Attach(ctx, key, value, validUntil, first, second)
+}
+
+// Inspect asks the nodes of each group that has a key what they have there.
+func (r *Router) Inspect(ctx context.Context, key string) ([]group.Sight, group.Summary, error) {
+	first, second := r.of(key)
+	seen, all, err := first.Inspect(ctx, key)
+	if second == nil || err != nil {
+		return seen, all, err
+	}
+	there, also, err := second.Inspect(ctx, key)
+	return append(seen, there...), group.Both(all, also), err
+}
+
+// Submit begins an operation that was reserved.
+func (r *Router) Submit(op *group.Op, t *token.Token) error {
+	first, second := r.of(unsafe.String(unsafe.SliceData(op.Key), len(op.Key))) // its user changes it later
+	return first.Submit(op, t, second)
+}
+
+// Cancel takes an operation back. It returns false if it is too late, or if op was not submitted
+// to a group of r.
+func (r *Router) Cancel(op *group.Op) bool {
+	for _, g := range r.groups {
+		if g.Cancel(op) {
+			return true
+		}
+	}
+	return false
+}

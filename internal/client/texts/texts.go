@@ -1,0 +1,75 @@
+// Package texts makes the errors and texts that users read, from the results that the other
+// rooms have.
+//
+// No text has a token in it, which could release a lock, or a credential; a long key is cut. A
+// node is named once, also where the layers between have added its name. An error wraps what it
+// was made from, so that errors.Is and errors.As find it.
+package texts
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/client/engine"
+)
+
+// shownKey bounds the bytes of a key in texts. A key may have kilobytes.
+const shownKey = 64
+
+// Quote is a key as texts show it: quoted, and cut where it is long.
+func Quote(key string) string {
+	if len(key) > shownKey {
+		return strconv.Quote(key[:shownKey]) + "..."
+	}
+	return strconv.Quote(key)
+}
+
+// Digest stands for the value at a key, which could release the lock. It distinguishes two
+// holders of a key.
+func Digest(value []byte) string {
+	sum := sha256.Sum256(value)
+	return hex.EncodeToString(sum[:4])
+}
+
+// Lock shows a lock without its token.
+func Lock(key string, left time.Duration, digest string) string {
+	return fmt.Sprintf("lock %s, %v left, token digest %s", Quote(key), left, digest)
+}
+
+// Op shows an operation without its token.
+func Op(kind engine.Kind, key []byte, ttl time.Duration, token []byte) string {
+	return fmt.Sprintf("%s %s, ttl %v, token digest %s", Kind(kind), Quote(string(key)), ttl, Digest(token))
+}
+
+// Kind names the kinds that users know.
+func Kind(kind engine.Kind) string {
+	if kind > engine.Release {
+		return "unknown"
+	}
+	return kind.String()
+}
+
+// Redact returns nodes without credentials. Of an address that cannot be parsed it
+// returns nothing, since any part of it may be a password.
+func Redact(nodes []string) []string {
+	shown := make([]string, len(nodes))
+	for i, text := range nodes {
+		shown[i] = "(not an address)"
+		if a, err := conn.ParseAddresses([]string{text}); err == nil {
+			shown[i] = a[0].String()
+		}
+	}
+	return shown
+}
+
+// RedactAll is Redact for several lists.
+func RedactAll(groups [][]string) (shown [][]string) {
+	for _, nodes := range groups {
+		shown = append(shown, Redact(nodes))
+	}
+	return shown
+}

@@ -1,0 +1,384 @@
+package waiting
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/rules/contention"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Choice is the callers of this process that want one of some keys, whichever they can have first: first come, first
+// served. In the line for each key it has one place, for all of its callers. A turn in that line, and a lock
+// that is passed on there, is for its first caller that is idle. While none is, its places act for no line.
+type Choice struct {
+	name   string
+	of     *Lines // that know it
+	places []*place
+	end    context.CancelFunc // of the places
+	refs   int                // callers; guarded by Lines.choices
+
+	idle atomic.Int64 // callers that wait, and have neither a turn nor a lock
+	mu   sync.Mutex   // taken after a shard's, before a lease's
+	list choosers
+}
+
+// choices is those of a process, by name.
+type choices struct {
+	mu    sync.Mutex // taken before a shard's
+	known map[string]*Choice
+	n     atomic.Int64 // of known
+	extra atomic.Int64 // callers of choices less their places
+}
+
+// Seat is one key of a choice: where it is waited for, and what an attempt has found before that.
+type Seat struct {
+	Lines  *Lines
+	Key    string
+	Whole  bool       // its lock is not passed on
+	Denied quorum.Set // the nodes that have refused it
+	Last   error      // how the attempt has ended; nil: there was none
+}
+
+// place stands for a choice in the line of one key.
+type place struct {
+	*Waiter
+	choice   *Choice
+	at       int           // of the key
+	reported chan struct{} // holds one: the turn that a caller had is over
+}
+
+// Chooser is a caller in a choice. Its methods are for the caller's goroutine. Choice.mu protects its fields, but for wake.
+type Chooser struct {
+	choice     *Choice
+	ttl        time.Duration
+	prev, next *Chooser
+	listed     bool
+	busy       bool         // it acts, has been served, or user code has its goroutine
+	turn       *place       // in which it has a turn, or nil
+	handed     holding.Hold // a lock that was passed on to it
+	from       *place       // by which
+	wake       chan struct{}
+}
+
+// choosers is callers in the order in which they came.
+type choosers struct{ first, last *Chooser }
+
+func (l *choosers) push(c *Chooser) {
+	c.prev, c.next, c.listed = l.last, nil, true
+	if l.last == nil {
+		l.first = c
+	} else {
+		l.last.next = c
+	}
+	l.last = c
+}
+
+func (l *choosers) remove(c *Chooser) {
+	if !c.listed {
+		return
+	}
+	if c.prev == nil {
+		l.first = c.next
+	} else {
+		c.prev.next = c.next
+	}
+	if c.next == nil {
+		l.last = c.prev
+	} else {
+		c.next.prev = c.prev
+	}
+	c.prev, c.next, c.listed = nil, nil, false
+}
+
+// NameOf is the name of a choice of keys in their canonical order.
+func NameOf(keys []string) string {
+	var name []byte
+	for _, key := range keys {
+		name = strconv.AppendInt(name, int64(len(key)), 10)
+		name = append(append(name, ' '), key...)
+	}
+	return string(name)
+}
+
+// IsChosen reports whether callers wait in the choice of keys.
+func (l *Lines) IsChosen(keys func() []string) bool {
+	if l.choices.n.Load() == 0 {
+		return false
+	}
+	l.choices.mu.Lock()
+	defer l.choices.mu.Unlock()
+	return l.choices.known[NameOf(keys())] != nil
+}
+
+// Choose puts a new caller at the end of the choice of some keys, by the lines of the first.
+func Choose(name string, seats []Seat, ttl time.Duration) *Chooser {
+	l := seats[0].Lines
+	l.choices.mu.Lock()
+	defer l.choices.mu.Unlock()
+	c := l.choices.known[name]
+	isNew := c == nil
+	if isNew {
+		c = &Choice{name: name, of: l}
+		if l.choices.known == nil {
+			l.choices.known = make(map[string]*Choice)
+		}
+		l.choices.known[name] = c
+		l.choices.n.Add(1)
+	}
+	c.refs++
+	l.choices.extra.Add(1)
+	o := &Chooser{choice: c, ttl: ttl, wake: make(chan struct{}, 1)}
+	c.mu.Lock()
+	c.list.push(o)
+	c.addIdle(1)
+	c.mu.Unlock()
+	if isNew {
+		c.stand(seats)
+	}
+	return o
+}
+
+// stand has the choice stand in all lines.
+func (c *Choice) stand(seats []Seat) {
+	ctx, end := context.WithCancel(context.Background()) // a panic of a caller's would end the process
+	c.end = end
+	places := make([]*place, len(seats))
+	for at, s := range seats {
+		p := &place{s.Lines.waiter(s.Key, nil), c, at, make(chan struct{}, 1)}
+		p.whole, p.place, places[at] = s.Whole, p, p
+	}
+	c.mu.Lock()
+	c.places = places
+	c.mu.Unlock()
+	for at, s := range seats {
+		s.Lines.choices.extra.Add(-1)
+		places[at].stand(s.Denied, s.Last)
+		go places[at].run(ctx)
+	}
+}
+
+// run waits for turns, which are for callers, and leaves the line when the last caller has left.
+func (p *place) run(ctx context.Context) {
+	heard := Tries{next: clock.Never}
+	for {
+		if why, _ := p.Await(ctx, &heard); why != MayAttempt {
+			break
+		}
+		<-p.reported
+	}
+	p.Leave()
+}
+
+// addIdle counts idle callers. Where the first comes, or the last is no longer idle, others are to act for the lines. c.mu is held.
+func (c *Choice) addIdle(d int64) {
+	if n := c.idle.Add(d); n == 0 || n == d {
+		for _, p := range c.places {
+			p.bell.ring()
+		}
+	}
+}
+
+// reserve takes the first caller that is idle for a turn or a lock. It is nil if there is none.
+func (c *Choice) reserve() *Chooser {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for o := c.list.first; o != nil; o = o.next {
+		if !o.busy {
+			o.busy = true
+			c.addIdle(-1)
+			return o
+		}
+	}
+	return nil
+}
+
+// free takes reserve back, or ends what it was for.
+func (c *Choice) free(o *Chooser) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.busy = false
+	c.addIdle(1)
+}
+
+// give gives a turn of p to the first caller, and reports whether there is one. The shard is locked.
+func (p *place) give() bool {
+	c := p.choice
+	o := c.reserve()
+	if o == nil {
+		return false
+	}
+	c.mu.Lock()
+	o.turn = p
+	c.mu.Unlock()
+	o.ring()
+	return true
+}
+
+// pass passes the lock of h on to the first caller. The shard is locked.
+func (p *place) pass(h holding.Hold, now time.Duration) (until time.Duration, ok bool) {
+	c := p.choice
+	o := c.reserve()
+	if o == nil {
+		return 0, false
+	}
+	next, until, ok := h.Pass(now, o.ttl)
+	if !ok {
+		c.free(o)
+		return 0, false
+	}
+	c.mu.Lock()
+	c.list.remove(o)
+	o.handed, o.from = next, p
+	c.mu.Unlock()
+	o.ring()
+	return until, true
+}
+
+// share is how many of its callers there are for each key.
+func (c *Choice) share() int { return (int(c.idle.Load()) + len(c.places) - 1) / max(1, len(c.places)) }
+
+func (o *Chooser) ring() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Everywhere is the turn of a caller that is to ask for all keys.
+const Everywhere = -1
+
+// Await waits until it is the turn of o in the line of a key, the index of which it returns, or until the lock on that was passed on
+// to it.
+func (o *Chooser) Await(ctx context.Context, t *Tries) (why Reason, at int, handed holding.Hold) {
+	c, done := o.choice, ctx.Done()
+	cfg := &c.of.cfg
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		switch {
+		case engine.IsClosed(cfg.Ending):
+			return Closed, 0, handed
+		case engine.IsClosed(done) || ctx.Err() != nil:
+			o.hear(t)
+			return GivesUp, 0, handed
+		}
+		c.mu.Lock()
+		handed, o.handed = o.handed, holding.Hold{}
+		turn, from := o.turn, o.from
+		c.mu.Unlock()
+		if !handed.IsZero() {
+			return Handed, from.at, handed
+		}
+		if turn != nil {
+			return MayAttempt, turn.at, handed
+		}
+		timer.Reset(min(t.next-cfg.Clock.Now(), time.Hour))
+		select {
+		case <-o.wake:
+		case <-timer.C:
+		case <-done:
+		case <-cfg.Ending:
+		}
+		if cfg.Clock.Now() >= t.next {
+			if o.asks() {
+				return MayAttempt, Everywhere, handed
+			}
+			if !t.skipped() {
+				o.hear(t)
+				return UsedUp, 0, handed
+			}
+		}
+	}
+}
+
+// asks reserves the caller for an attempt that is no turn, if it is the first.
+func (o *Chooser) asks() bool {
+	c := o.choice
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o.busy || c.list.first != o {
+		return false
+	}
+	o.busy = true
+	c.addIdle(-1)
+	return true
+}
+
+// hear notes how the last attempt for one of the keys has ended, of a caller that has waited in vain.
+func (o *Chooser) hear(t *Tries) {
+	for _, p := range o.choice.places {
+		p.hear(t)
+	}
+}
+
+// Attempted reports the end of the attempt for which o had a turn: h is what it has brought, and denied the nodes that had the key.
+func (o *Chooser) Attempted(h holding.Hold, denied quorum.Set, err error) {
+	o.report(func(p *place) { p.Attempted(h, denied, err) })
+}
+
+// report ends a turn, if o has one.
+func (o *Chooser) report(end func(p *place)) {
+	o.choice.mu.Lock()
+	p := o.turn
+	o.turn = nil
+	o.choice.mu.Unlock()
+	if p != nil {
+		end(p)
+		p.reported <- struct{}{}
+	}
+}
+
+// Goes on waiting, where it stands in the list.
+func (o *Chooser) GoesOn() { o.choice.free(o) }
+
+// StandAgain has o, to which a lock was passed on in vain, wait at the end.
+func (o *Chooser) StandAgain() {
+	c := o.choice
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list.remove(o)
+	c.list.push(o)
+	o.busy = false
+	c.addIdle(1)
+}
+
+// Leave takes o out. A turn that it has ends, and a lock that was passed on to it and that it did not take is released.
+// The last one ends the choice.
+func (o *Chooser) Leave() {
+	c := o.choice
+	c.mu.Lock()
+	if o.listed && !o.busy {
+		c.addIdle(-1)
+	}
+	o.busy = true
+	c.list.remove(o)
+	handed, from := o.handed, o.from
+	o.handed = holding.Hold{}
+	c.mu.Unlock()
+	o.report(func(p *place) {
+		p.finish(func(l *line, _ *contention.Surroundings) { l.contender.Freed() })
+	})
+	if !handed.IsZero() {
+		from.lines.cfg.Release(handed)
+	}
+	l := c.of
+	l.choices.mu.Lock()
+	defer l.choices.mu.Unlock()
+	l.choices.extra.Add(-1)
+	if c.refs--; c.refs > 0 {
+		return
+	}
+	delete(l.choices.known, c.name)
+	l.choices.n.Add(-1)
+	for _, p := range c.places {
+		p.lines.choices.extra.Add(1)
+	}
+	c.end()
+}

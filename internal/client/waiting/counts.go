@@ -1,0 +1,59 @@
+package waiting
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/metrics"
+)
+
+// End is how a wait ended: a field of metrics.Stats.Waits.
+type End uint8
+
+const (
+	Granted End = iota
+	HandedOver
+	GaveUp
+	AttemptsUsedUp
+	ClientClosed
+	Failed
+	ends
+)
+
+// counts are those of waits. They are atomic, not under a lock: hand-over is quick, and its
+// goroutines would wait for each other there.
+type counts struct {
+	ended          [ends]atomic.Uint64
+	total, longest atomic.Int64
+	times          [len(metrics.Bounds) + 1]atomic.Uint64
+}
+
+// CountWait counts an Acquire that has waited.
+func (l *Lines) CountWait(t *Tries) {
+	c, d := &l.counts, int64(l.cfg.Clock.Now()-t.Began)
+	c.ended[t.End].Add(1)
+	c.total.Add(d)
+	c.times[metrics.Bucket(time.Duration(d))].Add(1)
+	for {
+		longest := c.longest.Load()
+		if d <= longest || c.longest.CompareAndSwap(longest, d) {
+			return
+		}
+	}
+}
+
+// AddStats adds what was counted.
+func AddStats[N any](l *Lines, s *metrics.Stats[N]) {
+	c, w := &l.counts, &s.Waits
+	for end, field := range []*uint64{Granted: &w.Granted, HandedOver: &w.HandedOver, GaveUp: &w.GaveUp, AttemptsUsedUp: &w.UsedUp, ClientClosed: &w.Closed, Failed: &w.Failed} {
+		*field += c.ended[end].Load()
+	}
+	w.Total += time.Duration(c.total.Load())
+	w.Longest = max(w.Longest, time.Duration(c.longest.Load()))
+	for i := range s.WaitTimes.Counts {
+		s.WaitTimes.Counts[i] += c.times[i].Load()
+	}
+	s.WaitTimes.Sum += time.Duration(c.total.Load())
+	s.InLine += int(l.waiting.Load() + l.choices.extra.Load())
+	s.HandedOver += l.passed.Load()
+}

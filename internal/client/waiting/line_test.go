@@ -1,0 +1,94 @@
+package waiting
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/contention"
+)
+
+// TestLine is compared with a list, over random changes.
+func TestLine(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var l line
+	var want, outside []*Waiter
+	for range 20 {
+		outside = append(outside, new(Waiter))
+	}
+	for range 20_000 {
+		if random.IntN(2) == 0 && len(want) > 0 {
+			i := random.IntN(len(want))
+			w := want[i]
+			want = slices.Delete(want, i, i+1)
+			l.remove(w)
+			require.Nil(t, w.line)
+			outside = append(outside, w)
+		} else if len(outside) > 0 {
+			l.push(outside[0])
+			want, outside = append(want, outside[0]), outside[1:]
+		}
+		var have []*Waiter
+		for w := l.first; w != nil; w = w.next {
+			require.Same(t, &l, w.line)
+			have = append(have, w)
+		}
+		require.Equal(t, len(want), l.len)
+		require.True(t, slices.Equal(want, have))
+	}
+}
+
+// testLines returns lines whose three nodes can push.
+func testLines() *Lines {
+	retry, _ := Retry{}.Check()
+	l := New(Config{Clock: clock.New(), Nodes: []string{"a", "b", "c"}, Retry: retry, Ring: func() {}})
+	l.tracking.usable.Swap(7)
+	return l
+}
+
+// TestLineIsKept while it is busy or known, also empty.
+func TestLineIsKept(t *testing.T) {
+	l := testLines()
+	w := l.Join("a", new(engine.Call), 0, nil, nil)
+	s, kept := l.lock("a"), w.line
+	defer s.mu.Unlock()
+	kept.held, kept.passes, kept.busy, kept.known = time.Second, 3, true, 1
+	kept.remove(w)
+	l.settle(s, kept)
+	require.Same(t, kept, s.lines["a"], "a waiter acts for it")
+	kept.busy, kept.known = false, clock.Never
+	l.settle(s, kept)
+	require.Same(t, kept, s.lines["a"], "known")
+	kept.known = 1
+	l.settle(s, kept)
+	require.Empty(t, s.lines)
+	require.False(t, l.Known())
+}
+
+// TestLateComer: a caller that was refused before there was a line does not undo what the
+// first of it knows: that a node tracks the key.
+func TestLateComer(t *testing.T) {
+	l := testLines()
+	first := l.Join("k", new(engine.Call), 7, nil, nil)
+	_, enter, _ := first.step()
+	require.Equal(t, contention.Enter, enter.Action)
+	first.finish(func(l *line, s *contention.Surroundings) {
+		l.contender.Entered(s, enter.Node, contention.Entry{First: true, Lease: time.Minute})
+	})
+	_, watch, _ := first.step()
+	require.Equal(t, contention.Watch, watch.Action)
+	first.finish(func(l *line, s *contention.Surroundings) { l.contender.Watched(s, watch.Node, time.Second) })
+	_, step, _ := first.step()
+	require.Equal(t, contention.Pause, step.Action)
+
+	l.Join("k", new(engine.Call), 7, nil, nil)
+	l.changed(watch.Node, []byte("k"), true)
+	require.Len(t, first.bell.rung, 1)
+	_, step, _ = first.step()
+	require.Equal(t, contention.Attempt, step.Action)
+}

@@ -1,0 +1,204 @@
+package waiting
+
+import (
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// sentry looks after the lines while there are any.
+//
+// It asks the nodes for a sign of life: nothing else shows that one is dead, or slower than
+// the others. It wakes a first that has to act and does not know it, since it became the first
+// in its sleep. It gives up places that are not needed, and forgets keys that are contended no
+// more.
+type sentry struct {
+	lines   *Lines
+	lost    quorum.SharedSet // nodes that may have pushed in vain
+	flushed quorum.SharedSet // those that have forgotten what they track, and were not looked after since
+	calm    time.Duration    // when they are
+	mu      sync.Mutex       // taken last
+	vacant  []string         // keys of lines with a place in a queue that they may not need
+	listens bool             // pushes are waited for
+	looked  time.Duration    // when it looked last at all lines
+	due     time.Duration    // when it asks next
+	nodes   quorum.Set       // from which lines await pushes
+	asked   [quorum.MaxNodes]*engine.Query
+	trips   trips
+	late    quorum.Set // nodes that may be slow, all at first: they are asked again soon
+}
+
+const (
+	// firstTrips is between the questions to the nodes until it is known which is slow.
+	firstTrips = 20 * time.Millisecond
+
+	// lookEvery is how often the sentry looks at all lines, and asks silent nodes.
+	lookEvery = 500 * time.Millisecond
+
+	// flushCost is the time for each line until flushes count again: what its waiter then has to do
+	// are five commands of a node.
+	flushCost = 10 * time.Millisecond
+
+	// maxVacant bounds what nodes can have the sentry remember.
+	maxVacant = 4096
+)
+
+// vacate has the place of a line in a queue given up now, unless a waiter has come: another
+// process waits for it.
+func (s *sentry) vacate(key string) {
+	s.mu.Lock()
+	if len(s.vacant) < maxVacant { // the others are given up when they are forgotten
+		s.vacant = append(s.vacant, key)
+	}
+	s.mu.Unlock()
+	s.lines.cfg.Ring()
+}
+
+// lose notes that pushes of a node may have been lost.
+func (s *sentry) lose(node int) {
+	s.lost.Add(node)
+	if s.lines.Known() {
+		s.lines.cfg.Ring()
+	}
+}
+
+// flush notes that a node has forgotten what it tracks, since others have deleted all keys of some database.
+// Where they do that all the time, the lines are not at once where they were: the questions of each second
+// find what is free.
+func (s *sentry) flush(node int) {
+	if s.flushed.Add(node) && s.lines.Known() {
+		s.lines.cfg.Ring()
+	}
+}
+
+// Turn looks after the lines, and returns the pause to the next turn. It does not wait for
+// nodes: their answers ring.
+func (l *Lines) Turn() time.Duration {
+	s, e := &l.sentry, l.cfg.Engine
+	if some := l.Known(); some != s.listens {
+		s.listens = some
+		e.Listen(map[bool]int64{true: 1, false: -1}[some])
+	}
+	s.vacateAll()
+	s.collect()
+	l.survey.collect()
+	if !s.listens {
+		return clock.Never
+	}
+	now := l.cfg.Clock.Now()
+	lost := s.lost.Swap(0)
+	if s.flushed.Load() != 0 && now >= s.calm {
+		lost |= s.flushed.Swap(0)
+		s.calm = now + time.Duration(l.known.Load())*flushCost
+	}
+	if s.late &= l.tracking.usable.Load(); s.late != 0 {
+		s.due = min(s.due, now+firstTrips)
+	}
+	if lost != 0 || now >= s.due {
+		all := lost != 0 || now-s.looked >= lookEvery
+		if all {
+			s.looked, s.nodes = now, s.look(lost)
+			l.survey.begin(now)
+		}
+		s.due = now + min(2*l.cfg.QueryTimeout, lookEvery)
+		if s.late != 0 {
+			all, s.due = true, now+firstTrips
+		}
+		s.ask(all)
+	}
+	if s.flushed.Load() != 0 {
+		return min(s.due, s.calm) - now
+	}
+	return s.due - now
+}
+
+// vacateAll gives up the places of lines that have no waiter.
+func (s *sentry) vacateAll() {
+	s.mu.Lock()
+	keys := s.vacant
+	s.vacant = nil
+	s.mu.Unlock()
+	for _, key := range keys {
+		var d departure
+		sh := s.lines.lock(key)
+		if line := sh.lines[key]; line != nil {
+			d = s.lines.settle(sh, line)
+		}
+		sh.mu.Unlock()
+		s.lines.tracking.leave(d)
+	}
+}
+
+// look looks at all lines, and returns the nodes from which they await pushes. Pushes of the
+// nodes of lost may have been lost.
+func (s *sentry) look(lost quorum.Set) (nodes quorum.Set) {
+	now := s.lines.cfg.Clock.Now()
+	s.lines.each(func(sh *shard, l *line) (d departure) {
+		c := &l.contender
+		affected := c.Nodes()&lost != 0
+		c.Lost(lost)
+		switch w := l.actor(); {
+		case w == nil:
+			d = s.lines.settle(sh, l)
+		case affected, !l.busy && c.Renew() < min(w.look, now+lookEvery):
+			w.bell.ring()
+		}
+		nodes |= c.Nodes()
+		return d
+	})
+	return nodes
+}
+
+// ask asks the nodes from which waiters await pushes for a sign of life, and with all the others
+// too. There is one question to each at a time.
+func (s *sentry) ask(all bool) {
+	e, p := s.lines.cfg.Engine, &s.lines.tracking
+	ask := s.nodes & p.usable.Load()
+	if all {
+		ask = p.usable.Load() | p.silent.Load()
+	}
+	for node := range s.lines.cfg.Nodes {
+		if ask.Has(node) && s.asked[node] == nil {
+			q := e.Query(node, s.lines.cfg.QueryTimeout)
+			q.Ring = s.lines.cfg.Ring
+			q.Buf, q.Replies = command.AppendPing(q.Buf)
+			s.asked[node] = q
+			e.Ask(q)
+		}
+	}
+}
+
+// collect takes the answers of nodes. Which node is slow is known when all have answered.
+func (s *sentry) collect() {
+	p := &s.lines.tracking
+	heard, open := false, false
+	for node, q := range s.asked {
+		if q == nil {
+			continue
+		}
+		select {
+		case <-q.Answered():
+		default:
+			open = true
+			continue
+		}
+		switch {
+		case q.Err == nil:
+			s.trips.add(node, q.Took)
+			p.speaks(node)
+		case engine.IsTimeout(q.Err):
+			p.silence(node)
+		}
+		q.Free()
+		s.asked[node], heard = nil, true
+	}
+	if heard && !open {
+		var slow quorum.Set
+		slow, s.late = s.trips.slow(p.slow.Load(), p.usable.Load())
+		p.slow.Swap(slow)
+	}
+}

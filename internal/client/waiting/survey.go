@@ -1,0 +1,109 @@
+package waiting
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// survey asks nodes whether the keys of all lines are still there: of each key one that wakes none of its
+// waiters, and many keys in one question, which cost a node little. A key that is missing may be free: its
+// waiters ask the quorum. A question whose keys are not all there is divided, until it is known which.
+//
+// It is for clients with more lines than may ask the quorum each second.
+type survey struct {
+	lines *Lines
+	turn  int // the nodes take turns
+	asked []question
+}
+
+// question is one for a node, about the keys of lines.
+type question struct {
+	*engine.Query
+	keys []string
+}
+
+// surveyKeys bounds the keys of a question.
+const surveyKeys = 256
+
+// begin asks about all lines, unless the last questions have no answer yet.
+func (s *survey) begin(now time.Duration) {
+	l, usable := s.lines, s.lines.tracking.usable.Load()
+	if len(s.asked) > 0 || usable == 0 || l.known.Load() <= maxAsks {
+		return
+	}
+	s.turn++
+	var keys [quorum.MaxNodes][]string
+	l.each(func(_ *shard, line *line) (none departure) {
+		if line.first != nil && !line.busy && line.held <= now {
+			among := usable &^ line.contender.Nodes()
+			if among == 0 {
+				among = usable
+			}
+			for range s.turn % among.Len() {
+				among &= among - 1
+			}
+			node := among.Least()
+			keys[node] = append(keys[node], line.key)
+		}
+		return none
+	})
+	for node := range keys {
+		for some := range slices.Chunk(keys[node], surveyKeys) {
+			s.ask(node, some)
+		}
+	}
+}
+
+func (s *survey) ask(node int, keys []string) {
+	q := s.lines.cfg.Engine.Query(node, s.lines.cfg.QueryTimeout)
+	q.Ring = s.lines.cfg.Ring
+	q.Buf, q.Replies = command.AppendExists(q.Buf, keys)
+	s.asked = append(s.asked, question{q, keys})
+	s.lines.cfg.Engine.Ask(q)
+}
+
+// collect takes the answers of nodes.
+func (s *survey) collect() {
+	asked := s.asked
+	s.asked = nil
+	for _, q := range asked {
+		select {
+		case <-q.Answered():
+		default:
+			s.asked = append(s.asked, q)
+			continue
+		}
+		if q.Err == nil && q.Said[0].Err == nil {
+			s.answered(q.Node, q.keys, int(q.Said[0].Ints[0]))
+		}
+		q.Free()
+	}
+}
+
+// answered notes how many of some keys a node has.
+func (s *survey) answered(node int, keys []string, there int) {
+	switch half := len(keys) / 2; {
+	case there >= len(keys):
+	case there <= 0 || half == 0:
+		for _, key := range keys {
+			s.lines.wakeToAsk(key)
+		}
+	default:
+		s.ask(node, keys[:half])
+		s.ask(node, keys[half:])
+	}
+}
+
+// wakeToAsk has the waiters for a key ask the quorum now.
+func (l *Lines) wakeToAsk(key string) {
+	s := l.lock(key)
+	defer s.mu.Unlock()
+	line, now := s.lines[key], l.cfg.Clock.Now()
+	if line != nil && !line.busy && line.held <= now && line.contender.Ask(now) {
+		line.wake()
+	}
+}

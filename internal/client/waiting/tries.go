@@ -1,0 +1,73 @@
+package waiting
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+)
+
+// Tries is one Acquire: its attempts, and the pauses between them.
+type Tries struct {
+	Key      string
+	Began    time.Duration
+	Attempts int
+	Last     error // of the last complete attempt, its own or its line's
+	Waited   bool  // it has paused, or stood in line
+	End      End   // Failed, unless another end was noted
+
+	lines *Lines
+	limit int           // of the attempts; 0: none
+	next  time.Duration // with a limit: when an attempt is counted that nothing has woken
+	polls bool          // an attempt is made then
+}
+
+// NewTries returns the tries of an Acquire of key, which begins now.
+func (l *Lines) NewTries(key string) Tries {
+	return Tries{Key: key, Began: l.cfg.Clock.Now(), lines: l, limit: l.cfg.Retry.Attempts, End: Failed}
+}
+
+// IsLimited reports whether the number of attempts is.
+func (t *Tries) IsLimited() bool { return t.limit > 0 }
+
+// ShouldRetry notes how an attempt has ended, and reports whether another may do better, and
+// is allowed.
+func (t *Tries) ShouldRetry(err error) bool {
+	if !IsRetryable(err) {
+		return false
+	}
+	t.Last = err
+	return t.mayGoOn()
+}
+
+// mayGoOn reports whether another attempt is allowed.
+func (t *Tries) mayGoOn() bool {
+	if t.limit == 0 || t.Attempts < t.limit {
+		return true
+	}
+	t.End = AttemptsUsedUp
+	return false
+}
+
+// Wait notes that the last attempt was in vain, or that none was made. A caller with a limit
+// then waits no longer than one that polls: so the limit bounds the time of an Acquire too.
+func (t *Tries) Wait(polls bool) {
+	if t.Waited, t.polls, t.next = true, polls, clock.Never; polls || t.limit > 0 {
+		t.next = t.lines.cfg.Clock.Now() + t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N)
+	}
+}
+
+// skipped counts an attempt that is not made, since others stand before this caller, and
+// reports whether another is allowed.
+func (t *Tries) skipped() (more bool) {
+	t.Attempts++
+	t.Wait(false)
+	return t.mayGoOn()
+}
+
+// IsRetryable reports whether an attempt that ended with err may be followed by a better one.
+func IsRetryable(err error) bool {
+	return err == engine.ErrTaken || err == engine.ErrExpired || err == engine.ErrBusy || errors.Is(err, engine.ErrNoQuorum)
+}

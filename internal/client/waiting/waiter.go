@@ -1,0 +1,450 @@
+package waiting
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/rules/contention"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Waiter is the place of a caller in a line. Its methods are for the caller's goroutine. The shard's lock
+// protects its fields, but for the bell.
+type Waiter struct {
+	lines *Lines
+	key   string
+	call  *engine.Call
+	bell  *Bell
+	whole bool          // its caller wants several keys as one lock: none is passed on to it
+	stood time.Duration // since when it waits
+	look  time.Duration // when it acts by itself; never: it is woken
+
+	line       *line // that it stands in, or nil
+	prev, next *Waiter
+	acts       *line         // that it acts for, which is busy
+	sent       bool          // its call was given to a release, to be sent along
+	parked     bool          // it sleeps
+	away       bool          // user code has its goroutine: it does nothing for its line
+	handed     holding.Hold  // the lock, once it was passed on to it; it may be asking the nodes then
+	place      *place        // if it stands there for a choice
+	keeps      time.Duration // it keeps its turn until then, and waits no longer; 0: it does not
+	won        bool          // the nodes have granted it the lock
+}
+
+// keepMost is for how long a turn is kept at most.
+const keepMost = 1200 * time.Millisecond
+
+// Reason is why a waiter waits no longer.
+type Reason uint8
+
+const (
+	goesOn     Reason = iota // none: it waits
+	MayAttempt               // it is to ask the nodes for the lock
+	Handed                   // the lock was passed on to it
+	Late                     // it has kept its turn for long enough
+	GivesUp                  // its context has ended
+	UsedUp                   // its attempts are used up
+	Closed                   // the client closes
+)
+
+// stand puts w, which is in no line, at the end of its own.
+func (w *Waiter) stand(denied quorum.Set, last error) {
+	l := w.lines
+	s := l.lock(w.key)
+	defer s.mu.Unlock()
+	l.waiting.Add(1)
+	line, isNew := l.lineFor(s, w.key)
+	w.look, w.stood = clock.Never, l.cfg.Clock.Now()
+	line.push(w)
+	line.attempted(w.stood, last)
+	if p := w.place; p != nil {
+		line.contender.Apart(p.at, len(p.choice.places))
+	}
+	if isNew && (denied != 0 || last != nil && last != engine.ErrTaken) { // else it may be old news to the first, which watches the key since
+		around := l.around(line)
+		line.contender.Refused(&around, denied)
+	}
+	if isNew {
+		l.cfg.Ring()
+	}
+}
+
+// StandAgain has w, to which a lock was passed on in vain, wait at the end of its line.
+func (w *Waiter) StandAgain() { w.stand(0, nil) }
+
+// Await is Await of Lines for a caller with one place.
+func (w *Waiter) Await(ctx context.Context, t *Tries) (Reason, holding.Hold) {
+	return w.lines.Await(ctx, t, w.bell, w)
+}
+
+// Await waits until it is the turn of one of all, the places of one caller, and meanwhile acts for their lines. A place
+// may be nil; one that has kept its turn for long enough is left. If the lock was passed on, it returns that. A caller
+// that has waited in vain has heard, by others, how the last attempt of a line ended.
+func (l *Lines) Await(ctx context.Context, t *Tries, b *Bell, all ...*Waiter) (Reason, holding.Hold) {
+	why, handed := l.await(ctx, t, b, all)
+	if why != MayAttempt && why != Handed {
+		for _, w := range all {
+			w.hear(t)
+		}
+	}
+	return why, handed
+}
+
+func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Reason, holding.Hold) {
+	for done := ctx.Done(); ; {
+		if engine.IsClosed(l.cfg.Ending) {
+			return Closed, holding.Hold{}
+		}
+		if engine.IsClosed(done) || ctx.Err() != nil {
+			return GivesUp, holding.Hold{}
+		}
+		why, next, stand := goesOn, t.next, 0
+		for i, w := range all {
+			if w == nil {
+				continue
+			}
+			reason, step, handed := w.step()
+			switch {
+			case reason == Handed:
+				return reason, handed
+			case reason == Late:
+				w.hear(t)
+				w.Leave()
+				all[i], next = nil, 0
+				continue
+			case reason == MayAttempt:
+				why = reason
+			case step.Action != contention.Pause:
+				w.act(step, done)
+				next = 0
+			}
+			next, stand = min(next, w.look), stand+1
+		}
+		if why != goesOn || stand == 0 && next == 0 { // it has left its last line
+			return MayAttempt, holding.Hold{}
+		}
+		b.sleep(next-l.cfg.Clock.Now(), next, done, l.cfg.Ending)
+		switch {
+		case l.cfg.Clock.Now() < t.next:
+		case t.polls:
+			return MayAttempt, holding.Hold{}
+		case !all[0].asks() && !t.skipped():
+			return UsedUp, holding.Hold{}
+		}
+	}
+}
+
+// hear has a caller that waits in vain hear how the last attempt of its line has ended.
+func (w *Waiter) hear(t *Tries) {
+	if w == nil {
+		return
+	}
+	s := w.lines.lock(w.key)
+	defer s.mu.Unlock()
+	if w.line != nil && w.line.outcome != nil {
+		t.Last = w.line.outcome
+	}
+}
+
+// step decides what w does next. It waits no longer; else it acts for its line, and reports the
+// result by finish; or it parks.
+func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) {
+	s := w.lines.lock(w.key)
+	defer s.mu.Unlock()
+	w.parked = false
+	l := w.line
+	switch {
+	case w.sent:
+		return MayAttempt, step, handed
+	case l == nil:
+		handed, w.handed = w.handed, holding.Hold{}
+		return Handed, step, handed
+	case w.keeps != 0 && w.lines.cfg.Clock.Now() >= w.keeps:
+		return Late, step, handed
+	case l.actor() != w, l.busy:
+		w.look = clock.Never // the one that leaves or acts wakes it
+		if w.isAway() && !l.busy {
+			l.wake()
+		}
+	default:
+		l.known = 0
+		around := w.lines.around(l)
+		if step = l.contender.Next(&around); step.Action == contention.Attempt && w.place != nil && !w.place.give() {
+			w.look = clock.Never // its callers act for other lines
+			break
+		}
+		if step.Action != contention.Pause {
+			l.busy, w.acts = true, l
+			if step.Action == contention.Attempt {
+				why = MayAttempt
+			}
+			return why, step, handed
+		}
+		w.look = step.Until
+	}
+	if w.keeps != 0 {
+		w.look = min(w.look, w.keeps)
+	}
+	w.parked = true
+	return goesOn, contention.Step{}, handed
+}
+
+// asks has w ask the nodes at its next turn, and reports whether it will: if it is the one
+// that acts for its line.
+func (w *Waiter) asks() bool {
+	s := w.lines.lock(w.key)
+	defer s.mu.Unlock()
+	l := w.line
+	if l == nil || l.actor() != w || l.busy {
+		return false
+	}
+	return l.contender.Ask(w.lines.cfg.Clock.Now())
+}
+
+// act does what the contender of the line has decided, but for attempts.
+func (w *Waiter) act(step contention.Step, done <-chan struct{}) {
+	p := &w.lines.tracking
+	switch step.Action {
+	case contention.Leave:
+		p.leave(departure{true, step.Node, w.key})
+		w.Done()
+	case contention.Enter:
+		e, err := p.enter(w.key, step, done)
+		if err != nil { // the process may have entered, or enter, all the same
+			p.leave(departure{true, step.Node, w.key})
+		}
+		w.finish(func(l *line, s *contention.Surroundings) {
+			switch {
+			case err == errGivenUp:
+				l.contender.Lost(quorum.Only(step.Node))
+			case err != nil:
+				l.contender.Failed(s, step.Node)
+			default:
+				if l.contender.Entered(s, step.Node, e); e.Others > 0 {
+					l.passes = min(l.passes, l.callers())
+				}
+			}
+		})
+	case contention.Watch:
+		ttl, err := p.watch(w.key, step.Node, done)
+		w.answered(step.Node, err, func(c *contention.Contender, s *contention.Surroundings) { c.Watched(s, step.Node, ttl) })
+	case contention.Claim:
+		own, left, err := p.claim(w.key, step, done)
+		w.answered(step.Node, err, func(c *contention.Contender, s *contention.Surroundings) { c.Claimed(s, own, left) })
+	}
+}
+
+// answered ends a question of w to a node: report notes the answer, if one came.
+func (w *Waiter) answered(node int, err error, report func(*contention.Contender, *contention.Surroundings)) {
+	w.finish(func(l *line, s *contention.Surroundings) {
+		switch {
+		case err == nil:
+			report(&l.contender, s)
+		case err != errGivenUp:
+			l.contender.Failed(s, node)
+		}
+	})
+}
+
+// finish ends what w does for its line: report notes the result there. If w is not the one
+// that acts any more, since the lock was passed on to it, that one acts now.
+func (w *Waiter) finish(report func(l *line, s *contention.Surroundings)) {
+	s := w.lines.lock(w.key)
+	l := w.acts
+	l.busy, w.acts, w.sent = false, nil, false
+	around := w.lines.around(l)
+	report(l, &around)
+	d := w.lines.settle(s, l)
+	if next := l.actor(); next != nil && next != w {
+		next.bell.ring()
+	}
+	s.mu.Unlock()
+	w.lines.tracking.leave(d)
+}
+
+// Done notes that w has done what there was to do for its line.
+func (w *Waiter) Done() { w.finish(func(*line, *contention.Surroundings) {}) }
+
+// Attempted reports the end of an attempt of w: h is what it has brought, and denied the
+// nodes that had the key.
+func (w *Waiter) Attempted(h holding.Hold, denied quorum.Set, err error) {
+	held, won := h.State()
+	w.won = w.won || won
+	w.finish(func(l *line, s *contention.Surroundings) {
+		w.keeps = 0
+		l.attempted(s.Now, err)
+		switch {
+		case won:
+			l.won(w, s, held.Until, denied)
+		case err == engine.ErrTaken:
+			l.contender.Refused(s, denied)
+		case IsRetryable(err): // no holder has refused it: it must not stand before those who can win
+			l.contender.Refused(s, 0)
+			if w.line == l {
+				l.toEnd(w)
+			}
+		default: // w leaves: the next asks at once
+			l.contender.Freed()
+		}
+	})
+}
+
+// Shared notes the end of an attempt for several keys that has not won: the nodes of denied have refused that of w. It
+// reports whether w goes on to wait for its turn. If it was its turn and its key was not refused, it keeps that for as
+// long as it has waited for it. A turn that it keeps it has no more once its key is refused.
+func (w *Waiter) Shared(denied quorum.Set) (waits bool) {
+	acted := w.acts != nil
+	report := func(l *line, s *contention.Surroundings) {
+		switch {
+		case denied != 0 && (acted || w.keeps != 0):
+			w.keeps = 0
+			l.attempted(s.Now, engine.ErrTaken)
+			l.contender.Refused(s, denied)
+		case acted:
+			if until := cmp.Or(w.keeps, s.Now+min(s.Now-w.stood, keepMost)); l.contender.Keep(s, until) {
+				w.keeps = until
+			}
+		default:
+			l.contender.Asked(s)
+		}
+	}
+	if acted {
+		w.finish(report)
+		return w.keeps == 0
+	}
+	s := w.lines.lock(w.key)
+	defer s.mu.Unlock()
+	if l := w.line; l != nil && l.actor() == w && !l.busy {
+		around := w.lines.around(l)
+		report(l, &around)
+	}
+	return w.keeps == 0
+}
+
+// HasSomeTurns reports whether a caller has a turn in some of its places, and waits for it in others.
+func HasSomeTurns(all []*Waiter) bool {
+	some, lacks := false, false
+	for _, w := range all {
+		if w != nil {
+			has := w.acts != nil || w.keeps != 0
+			some, lacks = some || has, lacks || !has
+		}
+	}
+	return some && lacks
+}
+
+// KeepTurns has a caller keep the turns that it has just got.
+func KeepTurns(all []*Waiter) {
+	for _, w := range all {
+		if w != nil && w.acts != nil {
+			w.Shared(0)
+		}
+	}
+}
+
+// Left notes the end of the attempts of w, the last of which ended with err and has brought h, and leaves.
+func (w *Waiter) Left(h holding.Hold, err error) {
+	if w.acts != nil {
+		w.Attempted(h, 0, err)
+	}
+	w.Leave()
+}
+
+// AwaitSent waits for the end of the call of w if a release has taken it along, and reports
+// whether that was sent: a release that had no room for it has not. No user code runs here,
+// which might panic: the call has one end to wait for.
+func (w *Waiter) AwaitSent() bool {
+	s := w.lines.lock(w.key)
+	sent := w.sent
+	s.mu.Unlock()
+	if !sent {
+		return false
+	}
+	w.lines.cfg.Engine.AwaitAlong(w.call)
+	s = w.lines.lock(w.key)
+	w.sent = false
+	s.mu.Unlock()
+	return w.call.Over() || w.call.Err != engine.ErrBusy
+}
+
+// isAway reports whether w does nothing for its line: user code has its goroutine, or all callers for whom it stands
+// there act.
+func (w *Waiter) isAway() bool { return w.away || w.place != nil && w.place.choice.idle.Load() == 0 }
+
+// Aside calls f, which is user code and may block, while the next in line acts in place of each of a caller.
+func Aside(f func(), all ...*Waiter) {
+	setAway(all, true)
+	defer setAway(all, false)
+	f()
+}
+
+func setAway(all []*Waiter, is bool) {
+	for _, w := range all {
+		if w == nil {
+			continue
+		}
+		s := w.lines.lock(w.key)
+		if w.away = is; is && w.line != nil && !w.line.busy {
+			w.line.wake()
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Leave takes w out of its line, for another caller to use. What was passed on to it
+// meanwhile, and it did not take, is released, and so passes on. A waiter that still acts
+// ends that: a panic has ended it, or its context has while its call was on its way.
+func (w *Waiter) Leave() {
+	l := w.lines
+	s := l.lock(w.key)
+	for w.parked = false; w.acts != nil; w.parked = false { // a release may send its call along until the last moment
+		s.mu.Unlock()
+		if w.AwaitSent() && !w.call.Over() && w.call.Err == nil {
+			l.cfg.Engine.Abandon(&w.call.Op)
+		}
+		w.finish(func(l *line, _ *contention.Surroundings) { l.contender.Freed() })
+		s.mu.Lock()
+	}
+	handed, line := w.handed, w.line
+	var d departure
+	if line != nil {
+		acted := line.actor() == w
+		if w.keeps != 0 {
+			line.contender.Freed()
+		}
+		line.remove(w)
+		if d = l.settle(s, line); acted {
+			line.wake()
+		}
+	}
+	s.mu.Unlock()
+	l.tracking.leave(d)
+	if line != nil { // only now: Close leaves the queues, and ends the connections, when none waits
+		l.waiting.Add(-1)
+	}
+	if w.won && !handed.IsZero() { // both: the nodes have lost keys. None may have the one that was passed on
+		handed.ShowToken()
+	}
+	if !handed.IsZero() {
+		l.cfg.Release(handed)
+	}
+	if engine.IsClosed(l.cfg.Ending) {
+		select {
+		case l.left <- struct{}{}:
+		default:
+		}
+	}
+	if w.whole || w.place != nil { // a caller may report to it yet
+		return
+	}
+	w.key, w.call, w.handed, w.won = "", nil, holding.Hold{}, false
+	select {
+	case <-w.bell.rung:
+	default:
+	}
+	l.pool.Put(w)
+}

@@ -1,0 +1,83 @@
+package contention_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/rules/contention"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// contend begins a contender for three nodes, which all can push.
+func contend() (c *contention.Contender, s *contention.Surroundings) {
+	c, s = new(contention.Contender), &contention.Surroundings{Now: time.Hour, Usable: 7, Pause: 100 * time.Millisecond, Ask: time.Second}
+	c.Init("k", []uint64{contention.Hash("a"), contention.Hash("b"), contention.Hash("c")})
+	return c, s
+}
+
+// TestNoHotLoop: what a node refuses, or answers without sense, at once, and again and again,
+// makes a process ask a bounded number of times a second.
+func TestNoHotLoop(t *testing.T) {
+	first := contention.Entry{First: true, Lease: 20 * time.Second}
+	second := contention.Entry{Others: 1, Lease: 3 * time.Second, Left: time.Second}
+	for name, answer := range map[string]func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int){
+		"the queue fails": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
+			c.Failed(s, step.Node)
+		},
+		"watches fail": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
+			if step.Action == contention.Watch {
+				c.Failed(s, step.Node)
+			} else {
+				c.Entered(s, step.Node, first)
+			}
+		},
+		"the key is never there": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
+			if step.Action == contention.Watch {
+				c.Watched(s, step.Node, 0)
+			} else {
+				c.Entered(s, step.Node, first)
+			}
+		},
+		"no lease": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
+			c.Entered(s, step.Node, contention.Entry{})
+		},
+		"less than none": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
+			c.Entered(s, step.Node, contention.Entry{Others: 1, Lease: -time.Hour, Left: -time.Hour})
+		},
+		"always rung": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
+			e := second
+			e.Rung = true
+			c.Entered(s, step.Node, e)
+		},
+		"rung when it has entered": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
+			c.Entered(s, step.Node, second)
+			c.Rung(step.Node)
+		},
+	} {
+		for _, denied := range []quorum.Set{0, 1, 2, 4, 7} {
+			t.Run(name, func(t *testing.T) {
+				c, s := contend()
+				home := c.Next(s).Node
+				actions := 0
+				for end := s.Now + time.Second; s.Now < end; {
+					require.Less(t, actions, 200)
+					switch step := c.Next(s); step.Action {
+					case contention.Pause:
+						require.Greater(t, step.Until, s.Now)
+						s.Now = step.Until
+					case contention.Attempt:
+						actions++
+						c.Refused(s, denied)
+					case contention.Leave, contention.Claim:
+						actions++
+					default:
+						actions++
+						answer(c, s, step, home)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package contention
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// failing is the nodes that have failed the commands of one lock, although they are up: each is left out for a
+// while, and for longer each time that it fails again.
+type failing []failed
+
+type failed struct {
+	node         int
+	until, pause time.Duration // when it is asked again, and for how long it was left out
+}
+
+// How long a node is left out, at first and at most. After the longest time all processes use the first node in
+// the lock's order again, once it is well.
+const (
+	failedFor  = time.Second
+	failedMost = 8 * time.Second
+)
+
+// add notes that a node has failed.
+func (f *failing) add(now time.Duration, node int) {
+	i := slices.IndexFunc(*f, func(one failed) bool { return one.node == node })
+	if i < 0 {
+		i, *f = len(*f), append(*f, failed{node: node})
+	}
+	one := &(*f)[i]
+	if one.pause = min(2*one.pause, failedMost); one.pause == 0 || now > one.until+failedMost { // it was well since
+		one.pause = failedFor
+	}
+	one.until = now + one.pause
+}
+
+// at is the nodes that are left out at an instant, and when the first of them is asked again.
+func (f failing) at(now time.Duration) (out quorum.Set, until time.Duration) {
+	until = clock.Never
+	for _, one := range f {
+		if now < one.until {
+			out.Add(one.node)
+			until = min(until, one.until)
+		}
+	}
+	return out, until
+}

@@ -1,0 +1,168 @@
+package contention_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/rules/contention"
+)
+
+// queue is the processes that wait for one lock, in a model with one node: each that has the
+// lock keeps it for a while, and comes last again. It drives one process, and answers for the
+// others.
+type queue struct {
+	c      *contention.Contender
+	s      *contention.Surroundings
+	others int           // in the queue
+	held   time.Duration // another has the lock until then, as the process finds out by asking
+	claims int
+}
+
+// next has the process do what comes next, and returns that.
+func (q *queue) next() contention.Step {
+	step := q.c.Next(q.s)
+	switch step.Action {
+	case contention.Pause:
+		q.s.Now = step.Until
+	case contention.Enter:
+		q.c.Entered(q.s, step.Node, contention.Entry{First: true, Others: q.others, Lease: time.Minute})
+		q.c.Freed()
+	case contention.Watch:
+		q.c.Watched(q.s, step.Node, max(0, q.held-q.s.Now))
+	case contention.Claim:
+		q.claims++
+		q.c.Claimed(q.s, q.claims%2 == 1, time.Second)
+	case contention.Attempt:
+		if q.s.Now < q.held {
+			q.c.Refused(q.s, 7)
+			break
+		}
+		q.c.Won(q.s, 0)
+		q.s.Now += time.Millisecond // of holding it
+		q.c.Freed()
+	}
+	return step
+}
+
+// TestGaps: a lock that is wanted without a break is left free for longer than those who poll
+// pause, at least every three seconds, and for less than a tenth of the time.
+func TestGaps(t *testing.T) {
+	for _, others := range []int{0, 3} {
+		c, s := contend()
+		q := queue{c: c, s: s, others: others}
+		var gaps, longest time.Duration
+		last := s.Now // when the lock was free for long
+		begin := s.Now
+		for s.Now < begin+time.Minute {
+			before := s.Now
+			if step := q.next(); step.Action == contention.Pause && s.Now-before >= 250*time.Millisecond {
+				longest = max(longest, before-last)
+				gaps, last = gaps+s.Now-before, s.Now
+			}
+		}
+		require.Less(t, longest, 2700*time.Millisecond+time.Duration(others)*time.Second/3)
+		require.Less(t, gaps, time.Minute/10)
+		require.NotZero(t, gaps)
+		require.Equal(t, others > 0, q.claims > 0)
+	}
+}
+
+// TestNoGap: a lock that was free for long, since no caller waited for it, costs those who
+// come later no gap. One that was free for a moment does.
+func TestNoGap(t *testing.T) {
+	for _, idle := range []time.Duration{contention.GapLength, time.Millisecond} {
+		c, s := contend()
+		q := queue{c: c, s: s}
+		gaps := 0
+		for range 5000 {
+			for began := s.Now; q.next().Action != contention.Attempt; began = s.Now {
+				if s.Now-began >= 250*time.Millisecond {
+					gaps++
+				}
+			}
+			c.Unwanted(s.Now)
+			s.Now += idle
+		}
+		require.Equal(t, idle == time.Millisecond, gaps > 0)
+	}
+}
+
+// TestAsks: against all that a process believes, it asks the nodes about once a second.
+func TestAsks(t *testing.T) {
+	for name, prepare := range map[string]func(c *contention.Contender, s *contention.Surroundings){
+		"it has the lock itself":      func(c *contention.Contender, s *contention.Surroundings) { s.Held = s.Now + time.Hour },
+		"a node never pushes":         func(*contention.Contender, *contention.Surroundings) {},
+		"no node can push":            func(c *contention.Contender, s *contention.Surroundings) { s.Usable, s.Pause = 0, time.Hour },
+		"another is before it":        func(c *contention.Contender, s *contention.Surroundings) {},
+		"the node of the queue fails": func(c *contention.Contender, s *contention.Surroundings) { s.Pause = time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := contend()
+			c.Refused(s, 7)
+			prepare(c, s)
+			last := s.Now
+			for asked := 0; asked < 10; {
+				switch step := c.Next(s); step.Action {
+				case contention.Pause:
+					s.Now = step.Until
+					require.LessOrEqual(t, s.Now-last, s.Ask)
+				case contention.Enter:
+					if name == "the node of the queue fails" {
+						c.Failed(s, step.Node)
+					} else {
+						c.Entered(s, step.Node, contention.Entry{First: name != "another is before it", Others: 1, Lease: time.Hour, Left: time.Hour})
+					}
+				case contention.Watch:
+					c.Watched(s, step.Node, time.Hour)
+				case contention.Attempt:
+					asked, last = asked+1, s.Now
+					c.Refused(s, 7)
+				}
+			}
+		})
+	}
+}
+
+// TestDeafNode: the node that refused an attempt which a quorum granted has the key of no
+// holder, and is not watched.
+func TestDeafNode(t *testing.T) {
+	c, s := contend()
+	c.Entered(s, 0, contention.Entry{First: true, Lease: time.Hour})
+	c.Refused(s, 7)
+	watched := c.Next(s)
+	require.Equal(t, contention.Watch, watched.Action)
+	c.Won(s, 1<<uint(watched.Node))
+	c.Entered(s, 0, contention.Entry{First: true, Lease: time.Hour})
+	c.Refused(s, 7)
+	again := c.Next(s)
+	require.Equal(t, contention.Watch, again.Action)
+	require.NotEqual(t, watched.Node, again.Node)
+}
+
+// TestGoesHome: a process that was in the queue of another node, since that of the lock could
+// not be used, moves to the one that all others use when it has had its turn.
+func TestGoesHome(t *testing.T) {
+	c, s := contend()
+	home := c.Next(s).Node
+	s.Usable &^= 1 << uint(home)
+	other := c.Next(s)
+	require.Equal(t, contention.Enter, other.Action)
+	c.Entered(s, other.Node, contention.Entry{First: true, Lease: time.Hour})
+	s.Usable |= 1 << uint(home)
+	require.Equal(t, contention.Attempt, c.Next(s).Action)
+	c.Won(s, 0)
+	require.Equal(t, contention.Leave, c.Next(s).Action)
+	require.Equal(t, contention.Step{Action: contention.Enter, Node: home}, c.Next(s))
+}
+
+// TestLeavesSlowNode: a process leaves the queue of a node at once that has become slow.
+func TestLeavesSlowNode(t *testing.T) {
+	c, s := contend()
+	home := c.Next(s).Node
+	c.Entered(s, home, contention.Entry{First: true, Lease: time.Hour})
+	s.Slow = 1 << uint(home)
+	require.Equal(t, contention.Step{Action: contention.Leave, Node: home}, c.Next(s))
+	require.NotEqual(t, home, c.Next(s).Node)
+}

@@ -1,0 +1,287 @@
+package fencing_test
+
+import (
+	"bufio"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	. "github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
+)
+
+var (
+	self  = Me{Fleet: "f3", Run: "r1"}
+	later = Me{Fleet: "f3", Run: "r2"}
+	other = Me{Fleet: "f5", Run: "r1"}
+	both  = Me{Fleet: "f3+f5", Run: "r1"}
+	back  = Me{Fleet: "f5+f3", Run: "r1"}
+)
+
+func TestDigestsAreThoseOfTheScripts(t *testing.T) {
+	for text, digest := range map[string]string{AcquireScript: AcquireSHA1, ExtendScript: ExtendSHA1, MemberScript: MemberSHA1} {
+		sum := sha1.Sum([]byte(text))
+		require.Equal(t, digest, hex.EncodeToString(sum[:]))
+		require.Less(t, len(text), 16<<10, "a bulk string before AUTH")
+	}
+}
+
+// server is a connection to a real server, for replies of any shape.
+type server struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+func (s *server) do(args ...string) any {
+	var out strings.Builder
+	fmt.Fprintf(&out, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&out, "$%d\r\n%s\r\n", len(a), a)
+	}
+	_, err := io.WriteString(s.conn, out.String())
+	require.NoError(s.t, err)
+	return s.reply()
+}
+
+func (s *server) reply() any {
+	line, err := s.in.ReadString('\n')
+	require.NoError(s.t, err)
+	line = strings.TrimSuffix(line, "\r\n")
+	number, _ := strconv.Atoi(line[1:])
+	switch line[0] {
+	case ':':
+		return number
+	case '$':
+		if number < 0 {
+			return nil
+		}
+		text := make([]byte, number+2)
+		_, err = io.ReadFull(s.in, text)
+		require.NoError(s.t, err)
+		return string(text[:number])
+	case '*':
+		list := []any{}
+		for range number {
+			list = append(list, s.reply())
+		}
+		return list
+	}
+	require.Equal(s.t, byte('+'), line[0], line)
+	return line[1:]
+}
+
+func answerOf(reply any) Answer {
+	if code, ok := reply.(int); ok {
+		return Answer{Code: Code(code)}
+	}
+	a := Answer{Code: Code(reply.([]any)[0].(int)), Text: reply.([]any)[1].(string)}
+	if a.Code == Held || a.Code == Stale || a.Code == Low || a.Code == OK {
+		number, marker, _ := strings.Cut(a.Text, " ")
+		a.Token, _ = strconv.ParseUint(number, 10, 64)
+		a.Text = marker
+	}
+	return a
+}
+
+func text(m Me) string { return m.Fleet + ":" + m.Run }
+
+// contents is the sorted set that a node is.
+func contents(n *Node) []any {
+	all := []any{}
+	if n.Marker.Phase != Absent {
+		all = append(all, n.Marker.String(), "-1")
+	}
+	type member struct {
+		name  string
+		score uint64
+	}
+	members := []member{}
+	if n.Floor > 0 {
+		members = append(members, member{"floor", n.Floor})
+	}
+	for _, token := range n.Tokens {
+		members = append(members, member{"k" + token.Name, token.F})
+	}
+	for len(members) > 0 { // by score, then by name
+		least := 0
+		for i, m := range members {
+			if l := members[least]; m.score < l.score || m.score == l.score && m.name < l.name {
+				least = i
+			}
+		}
+		number := fmt.Sprint(members[least].score)
+		all = append(all, members[least].name, number)
+		members = append(members[:least], members[least+1:]...)
+	}
+	return all
+}
+
+// numbers rewrites scores, which some servers write as 1.79e+15.
+func numbers(t *testing.T, list any) []any {
+	all := list.([]any)
+	for i := 1; i < len(all); i += 2 {
+		f, err := strconv.ParseFloat(all[i].(string), 64)
+		require.NoError(t, err)
+		all[i] = strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return all
+}
+
+// TestScripts: what the scripts answer and write is what Node answers and keeps, over
+// random requests of two runs, two fleets and clients of both, with losses. The fake server, which runs
+// Node itself, reads the requests and writes the answers as real servers do.
+func TestScripts(t *testing.T) {
+	t.Run("fake", func(t *testing.T) { compare(t, fakeredis.StartN(t, 1)[0].Addr()) })
+	for _, kind := range realredis.Kinds() {
+		t.Run(kind.String(), func(t *testing.T) { compare(t, realredis.Start(t, realredis.Options{Kind: kind}).Addr()) })
+	}
+}
+
+func compare(t *testing.T, addr string) {
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	s := &server{t, conn, bufio.NewReader(conn)}
+	random := rand.New(rand.NewPCG(5, 6))
+	var n Node
+	keys := map[string]string{} // name to nonce
+	mes := []Me{self, self, self, self, self, self, self, self, self, self, later, other, both, both, back}
+	token := func() uint64 {
+		return [...]uint64{random.Uint64N(60), 1_000_000 + random.Uint64N(40), 1_790_000_000_000_000 + random.Uint64N(3)*1_000_000_000,
+			MaxToken - 3 + random.Uint64N(6)}[min(random.IntN(40)/11, 3)]
+	}
+	seen := map[string]int{}
+	for call := range 4_000 {
+		me := mes[random.IntN(len(mes))]
+		time := s.do("TIME").([]any)
+		micros := time[0].(string) + fmt.Sprintf("%06s", time[1])
+		now, err := strconv.ParseUint(micros, 10, 64)
+		require.NoError(t, err)
+		verb, nonce, x := "", fmt.Sprint("n", random.IntN(2)), token()
+		var want, got []Answer
+		var known []string // of a client of two configurations: the marker, or one before it
+		if strings.Contains(me.Fleet, "+") {
+			known = []string{"active:" + me.Fleet + ":" + me.Run + ":before"}
+			if n.Marker.Serves(me) && call%4 > 0 {
+				known[0] = n.Marker.String()
+			}
+		}
+		switch random.IntN(16) {
+		case 0:
+			verb = "notice"
+			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "notice", text(me), nonce))
+			if _, at, ok := strings.Cut(a.Text, "."); ok && a.Code == Amnesia {
+				executed, err := strconv.ParseUint(at, 10, 64)
+				require.NoError(t, err)
+				if n.Extend(me, true).Text == "" {
+					require.InDelta(t, now, executed, 60e6)
+				}
+				now = executed
+			}
+			want, got = []Answer{n.Notice(me, nonce, now)}, []Answer{a}
+		case 1, 2:
+			verb = "rejoin"
+			if random.IntN(2) == 0 {
+				nonce = n.Marker.Nonce
+			}
+			fleet := mes[random.IntN(len(mes))].Fleet
+			want = []Answer{n.Rejoin(me, nonce, x, fleet)}
+			got = []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "rejoin", text(me), nonce, fmt.Sprint(x), fleet))}
+		case 3:
+			verb = "read"
+			want, got = []Answer{n.Read(me)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "read", text(me)))}
+		case 4:
+			verb = "raise"
+			want, got = []Answer{n.Raise(me, x)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "raise", text(me), fmt.Sprint(x)))}
+		case 12:
+			verb = "collect"
+			age, before := now-min(now, x), n.Floor
+			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "collect", text(me), fmt.Sprint(age)))
+			if all := numbers(t, s.do("ZRANGE", "set", "0", "-1", "WITHSCORES")); a.Code == OK && slices.Contains(all, any("floor")) {
+				floor, err := strconv.ParseUint(all[slices.Index(all, any("floor"))+1].(string), 10, 64)
+				require.NoError(t, err)
+				if floor != before { // which shows its TIME
+					require.InDelta(t, now, floor+age, 60e6)
+					now = floor + age
+				}
+			}
+			want, got = []Answer{n.Collect(me, age, now)}, []Answer{a}
+		case 13:
+			verb = "show"
+			want, got = []Answer{n.Show(me)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "show", text(me)))}
+		case 15:
+			verb = "seal"
+			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "seal", text(me), nonce))
+			if _, at, ok := strings.Cut(ParseMarker(a.Text).Nonce, "."); ok && a.Code == OK {
+				executed, err := strconv.ParseUint(at, 10, 64)
+				require.NoError(t, err)
+				now = executed
+			}
+			want, got = []Answer{n.Seal(me, nonce, now)}, []Answer{a}
+		case 14:
+			if random.IntN(4) > 0 {
+				continue
+			}
+			verb = "resume"
+			want, got = []Answer{n.Resume(me)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "resume", text(me)))}
+		case 5:
+			verb = "extend"
+			names := []string{"a", "b"}
+			args := []string{"EVAL", ExtendScript, "3", "set", "a", "b", text(me), nonce, "m", "900000", "900000"}
+			reply := s.do(append(args, known...)...)
+			for i, hold := range []string{nonce, "m"} {
+				want = append(want, n.Extend(me, keys[names[i]] == hold))
+				got = append(got, answerOf(reply.([]any)[i]))
+			}
+		case 6:
+			if random.IntN(40) == 0 || n.Floor > 1e12 || n.Marker.Me != self && random.IntN(4) == 0 {
+				s.do("DEL", "set")
+				n = Node{}
+			}
+			keys = map[string]string{}
+			s.do("DEL", "a", "b", "c")
+		default:
+			verb = "acquire"
+			args := []string{"EVAL", AcquireScript, "3", "set", "", "", text(me)}
+			for i, name := range []string{"a", "b", "c"} {
+				if i == 2 {
+					break
+				}
+				name = string(rune(name[0]) + rune(random.IntN(2)))
+				b := Block{x, x + random.Uint64N(3)}
+				args[4+i] = name
+				args = append(args, fmt.Sprint(b.First), fmt.Sprint(b.Last), nonce, "900000")
+				a := n.Acquire(me, name, b, keys[name] != "")
+				if a.Code == OK {
+					keys[name] = nonce
+				}
+				want = append(want, a)
+			}
+			for _, reply := range s.do(append(args, known...)...).([]any) {
+				got = append(got, answerOf(reply))
+			}
+		}
+		require.Equal(t, want, got, "call %d: %s", call, verb)
+		require.Equal(t, contents(&n), numbers(t, s.do("ZRANGE", "set", "0", "-1", "WITHSCORES")), "call %d: %s", call, verb)
+		for _, a := range want {
+			seen[verb+" "+a.Code.String()]++
+		}
+	}
+	t.Log(seen)
+	for _, what := range strings.Split("acquire OK,acquire HELD,acquire STALE,acquire AMNESIA,acquire FOREIGN,acquire INVALID,"+
+		"extend OK,extend GONE,extend AMNESIA,read OK,read AMNESIA,show OK,show FOREIGN,raise OK,raise INVALID,raise AMNESIA,collect OK,collect AMNESIA,"+
+		"notice AMNESIA,notice ACTIVE,notice FOREIGN,seal OK,seal AMNESIA,seal FOREIGN,read FOREIGN,rejoin OK,rejoin AMNESIA,rejoin ACTIVE,rejoin INVALID,resume OK,resume AMNESIA,resume ACTIVE", ",") {
+		require.Positive(t, seen[what], what)
+	}
+}

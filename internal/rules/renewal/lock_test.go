@@ -1,0 +1,57 @@
+package renewal_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/rules/renewal"
+)
+
+// TestLock: what comes first of the release, the end of validity and the next
+// renewal decides, also while a renewal is under way.
+func TestLock(t *testing.T) {
+	h := renewal.Held{Until: 9 * time.Second, TTL: 9 * time.Second}
+	var l renewal.Lock
+	require.Equal(t, renewal.Next(0, h.TTL), l.Start(h, 0))
+	for _, busy := range []bool{false, true} {
+		normal := renewal.Renew
+		if busy {
+			_, next := l.Begin(h)
+			require.Equal(t, h.Until, next)
+			normal = renewal.Wait
+		}
+		for _, c := range []struct {
+			now  time.Duration
+			held renewal.Held
+			want renewal.Action
+		}{
+			{3 * time.Second, h, normal},
+			{9 * time.Second, h, renewal.Expire},
+			{3 * time.Second, renewal.Held{Until: 9 * time.Second, Released: true}, renewal.Stop},
+			{9 * time.Second, renewal.Held{Until: 9 * time.Second, Released: true}, renewal.Stop},
+		} {
+			a, _ := l.Event(c.held, c.now)
+			require.Equal(t, c.want, a, "at %v, busy %v", c.now, busy)
+		}
+	}
+	require.True(t, l.Awaits(1))
+
+	for r, want := range map[renewal.Result]renewal.Action{renewal.Won: renewal.Wait, renewal.Unknown: renewal.Wait, renewal.Lost: renewal.Lose} {
+		l.Begin(h)
+		a, next := l.Result(r, h, 3*time.Second, 4*time.Second, 0)
+		require.Equal(t, want, a)
+		require.LessOrEqual(t, next, h.Until)
+	}
+	require.False(t, l.Awaits(1))
+
+	// An extend by the holder brings the next event a third of its TTL later.
+	short := renewal.Held{Until: 2 * time.Second, TTL: time.Second}
+	require.Equal(t, renewal.Next(time.Second, time.Second), l.Review(short, time.Second))
+	require.Equal(t, short.Until, l.Review(short, 1900*time.Millisecond))
+	l.Begin(h)
+	require.Equal(t, short.Until, l.Review(short, time.Second))
+	l.End()
+	require.False(t, l.Awaits(5))
+}

@@ -1,0 +1,99 @@
+package frontend_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/server/frontend"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// announced is a release that wakes those that wait.
+const announced = `
+	if redis.call('get', KEYS[1]) == ARGV[1] then
+		if redis.call('unlink', KEYS[1]) == 1 then redis.call('publish', ARGV[2], KEYS[1]) return 1 end
+	end
+	return 0`
+
+// TestSubscribe: a client that subscribes is woken by the release of a lock, and by that alone; it hears
+// nothing of another user, and leaves nothing when it has gone.
+func TestSubscribe(t *testing.T) {
+	f := start(t, 3, func(c *frontend.Config) {
+		users, err := frontend.ReadUsers(strings.NewReader("one pw a:\nother pw b:\n"))
+		require.NoError(t, err)
+		c.Users = users
+	})
+	dial := func(user string) *client {
+		c := f.dial(t)
+		c.expect("AUTH " + user + " pw => +OK")
+		return c
+	}
+	holder, old, modern, other := dial("one"), dial("one"), dial("one"), dial("other")
+	old.expect("SUBSCRIBE free more => [$subscribe $free :1]")
+	require.Equal(t, "[$subscribe $more :2]", old.receive())
+	old.expect(`
+		GET k => -ERR Can't execute 'get': only
+		PING => [$pong $]
+		PING x => [$pong $x]
+		SUBSCRIBE free => [$subscribe $free :2]
+	`)
+	modern.expect(`
+		HELLO 3 => [$server
+		SUBSCRIBE free => [$subscribe $free :1]
+		PING => +PONG
+		GET k => nil
+	`)
+	other.expect("SUBSCRIBE free => [$subscribe $free :1]")
+
+	holder.expect("SET k v NX PX 60000 => +OK")
+	other.expect("UNSUBSCRIBE => [$unsubscribe $free :0]")
+	other.expect("SET k v NX PX 60000 => +OK")
+	other.expect("SUBSCRIBE free => [$subscribe $free :1]")
+	require.Equal(t, ":0", holder.call("EVAL", announced, "1", "k", "w", "free"))
+	require.Equal(t, ":0", holder.call("EVAL", announced, "1", "none", "v", "free"))
+	require.Equal(t, ":1", holder.call("EVAL", announced, "1", "k", "v", "free"))
+	for _, c := range []*client{old, modern} {
+		require.Equal(t, "[$message $free $k]", c.receive(), "nothing else came before")
+	}
+	other.expect(`
+		PING => [$pong $]
+		UNSUBSCRIBE => [$unsubscribe $free :0]
+		UNSUBSCRIBE => [$unsubscribe nil :0]
+	`)
+	require.Equal(t, ":1", other.call("EVAL", announced, "1", "k", "v", "free"))
+	old.expect(`
+		UNSUBSCRIBE more => [$unsubscribe $more :1]
+		RESET => +RESET
+		AUTH one pw => +OK
+		GET k => nil
+	`)
+	modern.expect("UNSUBSCRIBE => [$unsubscribe $free :0]")
+
+	_, wire := f.Stats()
+	for i := range 40 { // in each of two ways more than there is room for
+		c := dial("one")
+		c.expect("HELLO 3 => [$server")
+		for i := range 8 {
+			words := []string{"SUBSCRIBE"}
+			for n := range 16 {
+				words = append(words, fmt.Sprint(i, n, strings.Repeat("x", 4000)))
+			}
+			c.sendWords(words)
+			for range 16 {
+				require.Contains(t, c.receive(), "[$subscribe")
+			}
+		}
+		c.expect("SUBSCRIBE more => -ERR too many channels")
+		if i%2 == 0 { // the channels of one user are not those of another
+			c.expect(`
+				AUTH other pw => +OK
+				UNSUBSCRIBE => [$unsubscribe nil :0]
+			`)
+		}
+		require.NoError(t, c.conn.Close())
+		testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 4 })
+	}
+}

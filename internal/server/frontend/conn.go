@@ -1,0 +1,156 @@
+package frontend
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/server/grants"
+	"github.com/redlock-go/redlock/internal/server/session"
+)
+
+// conn is the state of one connection. It implements session.Commands.
+type conn struct {
+	server  *Server
+	id      int64
+	resp3   bool
+	db      int
+	name    string
+	allowed bool // it has logged in, or need not
+	prefix  string
+
+	tx   transaction
+	kept []*grants.Grant // by RL.LOCK … KEEP
+
+	keeping grants.Quota // of these, and of those without an expiry
+
+	channels map[string]bool // that it is subscribed to
+	push     session.Push
+}
+
+func newConn(s *Server, id int64, push session.Push) *conn {
+	c := &conn{server: s, id: id, push: push}
+	c.reset()
+	return c
+}
+
+// reset is the state of a new connection.
+func (c *conn) reset() {
+	c.unsubscribeAll()
+	c.resp3, c.db, c.name, c.allowed, c.prefix = false, 0, "", c.server.cfg.Users == nil, ""
+	c.tx = transaction{}
+}
+
+// Gone implements session.Commands.
+func (c *conn) Gone() {
+	c.unsubscribeAll()
+	for _, g := range c.kept {
+		g.Drop()
+	}
+}
+
+// command is what is known of a command.
+type command struct {
+	least, most int  // words, with the name
+	early       bool // allowed before AUTH
+	plan        func(c *conn, args []string, r *session.Reply) session.Plan
+}
+
+// many is a bound of arguments that the session sets.
+const many = 1 << 20
+
+var commands map[string]command
+
+func init() {
+	commands = map[string]command{
+		"HELLO": {1, many, true, (*conn).hello}, "AUTH": {2, 3, true, (*conn).auth}, "QUIT": {1, many, true, (*conn).quit},
+		"RESET": {1, 1, true, (*conn).resetCommand}, "PING": {1, 2, false, (*conn).ping}, "ECHO": {2, 2, false, (*conn).echo},
+		"SELECT": {2, 2, false, (*conn).selectDB}, "CLIENT": {2, many, false, (*conn).client}, "INFO": {1, many, false, (*conn).info},
+		"COMMAND": {1, many, false, (*conn).command}, "CLUSTER": {2, many, false, (*conn).cluster},
+
+		"SET": {3, many, false, (*conn).set}, "SETNX": {3, 3, false, (*conn).setNX}, "PSETEX": {4, 4, false, (*conn).setEX},
+		"SETEX": {4, 4, false, (*conn).setEX}, "GET": {2, 2, false, (*conn).get}, "EXISTS": {2, many, false, (*conn).exists},
+		"PTTL": {2, 2, false, (*conn).ttl}, "TTL": {2, 2, false, (*conn).ttl},
+		"DEL": {2, many, false, (*conn).del}, "UNLINK": {2, many, false, (*conn).del}, "GETDEL": {2, 2, false, (*conn).getDel},
+		"PEXPIRE": {3, 4, false, (*conn).change}, "EXPIRE": {3, 4, false, (*conn).change},
+		"DELEX": {4, 4, false, (*conn).change}, "DELIFEQ": {3, 3, false, (*conn).change},
+
+		"EVAL": {3, many, false, (*conn).eval}, "EVALSHA": {3, many, false, (*conn).eval}, "SCRIPT": {2, many, false, (*conn).script},
+
+		"WATCH": {2, many, false, (*conn).watch}, "UNWATCH": {1, 1, false, (*conn).discard}, "MULTI": {1, 1, false, (*conn).multi},
+		"EXEC": {1, 1, false, (*conn).exec}, "DISCARD": {1, 1, false, (*conn).discard},
+
+		"RL.LOCK": {3, 8, false, (*conn).lock}, "RL.EXTEND": {4, 4, false, (*conn).change}, "RL.UNLOCK": {3, 3, false, (*conn).change},
+		"RL.FENCE": {3, 3, false, (*conn).fence}, "RL.INSPECT": {2, 2, false, (*conn).inspect}, "RL.WAIT": {3, 3, false, (*conn).wait},
+		"BLPOP": {3, 3, false, (*conn).blpop}, "SUBSCRIBE": {2, many, false, (*conn).subscribe}, "UNSUBSCRIBE": {1, many, false, (*conn).unsubscribe},
+		"PSUBSCRIBE": {2, many, false, (*conn).patterns},
+
+		// A browser that was made to send a request here sends these words.
+		"POST": {1, many, true, (*conn).foreign}, "HOST:": {1, many, true, (*conn).foreign},
+	}
+}
+
+// Plan implements session.Commands.
+func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
+	r.SetRESP3(c.resp3)
+	name := strings.ToUpper(args[0])
+	cmd, known := commands[name]
+	switch {
+	case !c.allowed && !cmd.early:
+		r.Error("NOAUTH Authentication required.")
+	case !known:
+		c.server.stats.Unknown.Add(1)
+		c.tx.spoil()
+		r.Error(fmt.Sprintf("ERR unknown command '%.128s', with args beginning with: ", args[0])) // clients read these words
+	case len(args) < cmd.least || len(args) > cmd.most:
+		c.tx.spoil()
+		r.Error("ERR wrong number of arguments for '" + strings.ToLower(args[0]) + "' command")
+	case c.isSubscribed() && !inSubscription[name]:
+		refuseSubscribed(r, args[0])
+	case c.tx.open && !inTransaction[name]:
+		return c.queue(args, r)
+	default:
+		return cmd.plan(c, args, r)
+	}
+	return session.Plan{}
+}
+
+// nodeKey is the key at the nodes: a user's prefix and the database are a part of it.
+func (c *conn) nodeKey(key string) string { return nodeKey(c.prefix, c.db, key) }
+
+// nodeKey puts a mark before the keys of a database but 0, and before those of 0 that begin with such a mark.
+func nodeKey(prefix string, db int, key string) string {
+	if db > 0 || databaseMark.MatchString(key) {
+		key = fmt.Sprintf("db%d:%s", db, key)
+	}
+	return prefix + key
+}
+
+var databaseMark = regexp.MustCompile(`^db[0-9]+:`)
+
+// on plans a command on the lock of one key. f returns a grant to be released if its client does
+// not receive the reply. Commands are ordered by the key as the client names it, since a script may
+// select another database.
+func (c *conn) on(name string, f func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error)) session.Plan {
+	key := c.nodeKey(name)
+	return session.Plan{Key: name, Run: func(ctx context.Context, r *session.Reply) (undo func()) {
+		g, err := f(ctx, key, r)
+		if err != nil {
+			c.fail(r, key, err)
+		}
+		if g != nil {
+			undo = g.Drop
+		}
+		return undo
+	}}
+}
+
+// key refuses a key that the nodes do not take.
+func checkKey(key string) error {
+	if n := len(key); n == 0 || n > redlock.MaxKey {
+		return refusal(fmt.Sprintf("key has %d bytes with its prefix, 1 to %d are allowed", n, redlock.MaxKey))
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package frontend_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/server/frontend"
+	"github.com/redlock-go/redlock/internal/server/session"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestGoneBehindAWait: the end of a client is noticed behind a command that waits for ever and more
+// commands than a connection may have under way, so what it keeps is released.
+func TestGoneBehindAWait(t *testing.T) {
+	f := start(t, 3)
+	c := f.dial(t)
+	c.expect("RL.LOCK kept 60000 KEEP => [$token")
+	c.send("RL.WAIT kept 0")
+	c.send(strings.Split(strings.Repeat("PING\n", 1999)+"PING", "\n")...)
+	require.NoError(t, c.conn.Close())
+	_, wire := f.Stats()
+	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 0 })
+	f.AwaitHolders(t, 0, "kept")
+}
+
+// TestSilentTLS: a client beyond the limit that never begins its TLS handshake holds up no other.
+func TestSilentTLS(t *testing.T) {
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	c := cluster.New(t, 1)
+	server := frontend.New(frontend.Config{Client: c.Client, Limits: session.Limits{Clients: 1}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { _ = server.Serve(tls.NewListener(l, certified.TLS)) }()
+	dial := func() *client {
+		conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		require.NoError(t, err)
+		return &client{t: t, conn: conn}
+	}
+	one := dial()
+	one.expect("PING => +PONG")
+	silent, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer silent.Close()
+	_, wire := server.Stats()
+	testkit.Await(t, "the refusal", func() bool { return wire.Refused.Load() == 1 })
+	require.NoError(t, one.conn.Close())
+	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 0 })
+	dial().expect("PING => +PONG")
+	testkit.Within(t, testkit.Patience, "Stop", func() { server.Stop(t.Context()) })
+}
+
+// TestRefusedCommandsLeaveRoom: commands beyond the memory of all clients take none of what their
+// connection may have under way.
+func TestRefusedCommandsLeaveRoom(t *testing.T) {
+	f := start(t, 3, func(c *frontend.Config) {
+		c.Limits = session.Limits{Memory: 40 << 10}
+	})
+	c := f.dial(t)
+	for range 14 {
+		c.expect("ECHO " + strings.Repeat("x", 10<<10) + " => -OOM")
+	}
+	for _, s := range f.Servers {
+		s.Delay(200 * time.Millisecond)
+	}
+	began := time.Now()
+	for i := range 100 {
+		c.send(fmt.Sprint("SET k", i, " v NX PX 60000"))
+	}
+	for range 100 {
+		require.Equal(t, "+OK", c.receive())
+	}
+	require.Less(t, time.Since(began), 19*time.Second, "one after another takes 20 s")
+}
+
+// TestRepliesAreCharged: replies that pile up behind a command that is not complete are counted.
+func TestRepliesAreCharged(t *testing.T) {
+	f := start(t, 3, func(c *frontend.Config) { c.Limits = session.Limits{Memory: 400 << 10, Command: 1 << 20} })
+	c := f.dial(t)
+	for _, s := range f.Servers {
+		s.Mute()
+	}
+	c.send(append([]string{"SET k v NX PX 60000"}, slices.Repeat([]string{"INFO"}, 1000)...)...)
+	f.AwaitHolders(t, 3, "k")
+	other := f.dial(t)
+	testkit.Await(t, "no room for another", func() bool {
+		other.send("INFO")
+		return strings.HasPrefix(other.receive(), "-OOM")
+	})
+	f.Heal(t)
+	require.Equal(t, "+OK", c.receive())
+	for range 1000 {
+		c.receive()
+	}
+	c.expect("PING => +PONG")
+	other.expect("PING => +PONG")
+}
+
+// TestManyScripts: a client that writes numbers into its scripts leaves room for those of others, and
+// does not have one forgotten that another client calls now and then.
+func TestManyScripts(t *testing.T) {
+	f := start(t, 1)
+	a, b := f.dial(t), f.dial(t)
+	called := strings.TrimPrefix(b.call("SCRIPT", "LOAD", release), "$")
+	require.Equal(t, ":0", b.call("EVALSHA", called, "1", "k", "v"))
+	for i := range 2500 {
+		require.Regexp(t, `^\$[0-9a-f]{40}$`, a.call("SCRIPT", "LOAD", fmt.Sprint("return redis.call('pexpire', KEYS[1], ", i+1, ")")))
+		if i%1000 == 0 {
+			require.Equal(t, ":0", b.call("EVALSHA", called, "1", "k", "v"))
+		}
+	}
+	b.sendWords([]string{"SCRIPT", "LOAD", "return redis.call('get', KEYS[1])"})
+	require.Regexp(t, `^\$[0-9a-f]{40}$`, b.receive())
+	require.Equal(t, ":0", b.call("EVALSHA", called, "1", "k", "v"))
+}
+
+// TestWaitWithoutQuorum: a wait for a lock that the nodes do not show is no "not free".
+func TestWaitWithoutQuorum(t *testing.T) {
+	f := start(t, 3)
+	c := f.dial(t)
+	c.expect("SET k v NX PX 60000 => +OK")
+	f.Servers[0].Down()
+	f.Servers[1].Down()
+	cluster.AwaitNodesUp(t, f.Client, 1)
+	c.expect("RL.WAIT k 300 => -NOQUORUM")
+}
+
+// TestHalfSentCommands: a command of which the rest does not arrive gives its memory back, and its
+// connection ends with an error. An idle connection has no end.
+func TestHalfSentCommands(t *testing.T) {
+	f := start(t, 1, func(c *frontend.Config) {
+		c.Limits = session.Limits{Memory: 250 << 10, Read: 50 * time.Millisecond}
+	})
+	idle, slow, other := f.dial(t), f.dial(t), f.dial(t)
+	idle.expect("PING => +PONG")
+	_, err := slow.conn.Write([]byte("*2\r\n$4\r\nECHO\r\n$60000\r\n" + strings.Repeat("x", 50000)))
+	require.NoError(t, err)
+	require.Contains(t, slow.receive(), "-ERR Protocol error: the rest of a command did not arrive in time")
+	_, wire := f.Stats()
+	testkit.Await(t, "the end of the session", func() bool { return wire.Open.Load() == 2 })
+	other.expect("ECHO " + strings.Repeat("x", 40000) + " => $xxx")
+	idle.expect("PING => +PONG")
+}

@@ -1,0 +1,88 @@
+package frontend
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/server/grants"
+	"github.com/redlock-go/redlock/internal/server/luascript"
+	"github.com/redlock-go/redlock/internal/server/session"
+)
+
+// Config configures a Server. Client is required.
+type Config struct {
+	Client  *redlock.Client
+	MaxTTL  time.Duration // of the Client
+	Fenced  bool          // the Client is
+	NoTTL   time.Duration // grants locks without an expiry for this long; 0: refuses them
+	Force   bool          // allows scripts that change a lock of any owner
+	Users   Users         // nil: no password
+	Scripts Scripts       // known by their hash
+	Limits  session.Limits
+	Logger  *slog.Logger // nil: none
+}
+
+// MaxTTL is the MaxTTL of a Client whose front end grants TTLs of up to longest: a fiftieth and a
+// second more, which holds their padding. All clients of the nodes need one MaxTTL.
+func MaxTTL(longest time.Duration) time.Duration {
+	if longest <= 0 || longest > redlock.MaxTTL {
+		return longest
+	}
+	return min(longest+longest/50+time.Second, redlock.MaxTTL)
+}
+
+// Server is a front end. It is safe for concurrent use.
+type Server struct {
+	cfg      Config
+	grants   *grants.Store
+	scripts  *scripts
+	sessions *session.Server
+	channels channels
+	stats    Stats
+}
+
+// Stats counts what a front end has done beside session.Stats.
+type Stats struct {
+	Unknown        atomic.Uint64 // commands that it does not know
+	NoQuorum       atomic.Uint64 // replies with that code
+	BadPassword    atomic.Uint64
+	Scripts        [luascript.ForceExtend + 1]atomic.Uint64 // calls by class
+	RefusedScripts atomic.Uint64
+}
+
+// EachClass calls f for each class of scripts, with the number of their calls.
+func (s *Stats) EachClass(f func(class string, calls uint64)) {
+	for class := range s.Scripts {
+		f(luascript.Class(class).String(), s.Scripts[class].Load())
+	}
+}
+
+// New returns a front end of the client.
+func New(cfg Config) *Server {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{cfg: cfg, scripts: newScripts(cfg.Scripts), channels: channels{of: map[string]map[*conn]struct{}{}}}
+	s.grants = grants.New(grants.Config{Client: cfg.Client, MaxTTL: cfg.MaxTTL, NoTTL: cfg.NoTTL})
+	s.sessions = session.New(cfg.Limits, func(id int64, push session.Push) session.Commands {
+		return newConn(s, id, push)
+	})
+	return s
+}
+
+// Serve accepts connections until Stop. It returns nil then, or why it cannot accept any more.
+func (s *Server) Serve(l net.Listener) error { return s.sessions.Serve(l) }
+
+// Stop ends the front end: waits end, commands under way are answered until ctx ends, and locks
+// that are kept for a connection are released. The Client stays open.
+func (s *Server) Stop(ctx context.Context) {
+	s.sessions.Stop(ctx)
+	s.grants.Close()
+}
+
+// Stats returns the counts, which go on.
+func (s *Server) Stats() (*Stats, *session.Stats) { return &s.stats, s.sessions.Stats() }

@@ -1,0 +1,252 @@
+package frontend_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/server/frontend"
+	"github.com/redlock-go/redlock/internal/server/session"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// TestPipeline: commands of one connection run at the same time, a key's in their order, and so do
+// the replies.
+func TestPipeline(t *testing.T) {
+	f := start(t, 3)
+	c := f.dial(t)
+	var lines, want []string
+	for i := range 500 {
+		key := fmt.Sprint("k", i%50)
+		lines = append(lines, "SET "+key+" v NX PX 60000", "PING", "DELEX "+key+" IFEQ v")
+		want = append(want, "+OK", "+PONG", ":1")
+	}
+	go c.send(lines...)
+	for i := range want {
+		require.Equal(t, want[i], c.receive(), lines[i])
+	}
+
+	for _, s := range f.Servers {
+		s.Delay(100 * time.Millisecond)
+	}
+	began := time.Now()
+	lines = nil
+	for i := range 200 {
+		lines = append(lines, fmt.Sprint("SET p", i, " v NX PX 60000"))
+	}
+	c.send(lines...)
+	for range lines {
+		require.Equal(t, "+OK", c.receive())
+	}
+	require.Less(t, time.Since(began), 19*time.Second, "200 round trips one after another take 20 s")
+}
+
+// TestBlockedCommand: a command that waits holds its connection alone, and is woken by the release.
+func TestBlockedCommand(t *testing.T) {
+	f := start(t, 3)
+	a, b := f.dial(t), f.dial(t)
+	b.expect("SET lock:n v NX PX 60000 => +OK")
+	lines := []string{"SET x v NX PX 60000", "BLPOP lock-signal:n 30"}
+	for i := range 1000 {
+		lines = append(lines, fmt.Sprint("SET k", i, " v NX PX 60000"))
+	}
+	a.send(lines...)
+	require.Equal(t, "+OK", a.receive())
+	for range 10 {
+		b.expect("GET k0 => nil")
+	}
+	b.expect("DELEX lock:n IFEQ v => :1")
+	require.Equal(t, "[$lock-signal:n $1]", a.receive())
+	for range 1000 {
+		require.Equal(t, "+OK", a.receive())
+	}
+	b.expect(`
+		RL.WAIT lock:n 1000 => :1
+		RL.WAIT k0 20 => :0
+		BLPOP lock-signal:none 1 => [$lock-signal:none $1]
+		SET lock:m v NX PX 60000 => +OK
+		BLPOP lock-signal:m 0.02 => nil
+	`)
+}
+
+// TestWaitersAreWokenOneByOne: a release wakes one client, so that no two ask for the lock at once.
+// Another wakes when the lock is free without a release through this server.
+func TestWaitersAreWokenOneByOne(t *testing.T) {
+	f := start(t, 3)
+	holder := f.dial(t)
+	holder.expect("SET lock:n v NX PX 60000 => +OK")
+	var waiters []*client
+	for range 3 {
+		c := f.dial(t)
+		c.send("BLPOP lock-signal:n 30", "SET lock:n w NX PX 60000")
+		waiters = append(waiters, c)
+	}
+	holder.expect("DELEX lock:n IFEQ v => :1")
+	for range waiters {
+		got := testkit.Get(t, firstOf(waiters))
+		require.Equal(t, "[$lock-signal:n $1]", got.reply)
+		require.Equal(t, "+OK", got.client.receive())
+		for _, s := range f.Servers { // as its TTL does, or another server
+			s.Del("lock:n")
+		}
+	}
+}
+
+type arrival struct {
+	client *client
+	reply  string
+}
+
+// firstOf returns the reply of one of the clients, which wait for one each.
+func firstOf(clients []*client) <-chan arrival {
+	first := make(chan arrival, len(clients))
+	for _, c := range clients {
+		if c.waits == nil {
+			c.waits = make(chan struct{})
+			c.first = first
+		}
+	}
+	for _, c := range clients {
+		select {
+		case <-c.waits:
+		default:
+			close(c.waits)
+			go func() { c.first <- arrival{c, c.receive()} }()
+		}
+	}
+	return clients[0].first
+}
+
+// TestGone: what a client that is gone was granted, and will never receive, is released, however its
+// end is noticed. What it has received lives on.
+func TestGone(t *testing.T) {
+	for name, commands := range map[string][]string{
+		"read":   {"SET k v NX PX 60000", "RL.WAIT received 60000"}, // beside its commands
+		"looked": {"SET k v NX PX 60000"},                           // at, when the nodes have answered
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t, 3)
+			c := f.dial(t)
+			c.expect("SET received v NX PX 60000 => +OK")
+			for _, s := range f.Servers {
+				s.Mute()
+			}
+			c.send(commands...)
+			f.AwaitHolders(t, 3, "k")
+			require.NoError(t, c.conn.Close())
+			_, wire := f.Stats()
+			if name != "looked" {
+				testkit.Await(t, "the server notices", func() bool { return f.Client.Stats().Cleanups > 0 || wire.Open.Load() == 0 })
+			}
+			f.Heal(t)
+			f.AwaitHolders(t, 0, "k")
+			testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 0 })
+			require.Equal(t, 3, f.Holders("received"))
+		})
+	}
+}
+
+// TestKeep: a lock with KEEP lives as long as its connection.
+func TestKeep(t *testing.T) {
+	f := start(t, 3)
+	a, b := f.dial(t), f.dial(t)
+	a.expect(`
+		RL.LOCK k 60000 VALUE v KEEP => [$token $v $validity-ms :6
+		RL.LOCK plain 60000 VALUE v => [$token $v $validity-ms :6
+	`)
+	b.expect(`
+		RL.LOCK k 60000 => nil
+		RL.LOCK k 60000 WAIT 20 => nil
+		GET k => $v
+	`)
+	require.Equal(t, 1, f.Client.Stats().KeptAlive)
+	require.NoError(t, a.conn.Close())
+	b.expect("RL.LOCK k 60000 WAIT 30000 VALUE w => [$token $w")
+	b.expect(`
+		RL.EXTEND k w 120000 => :120000
+		RL.EXTEND k v 120000 => nil
+		RL.UNLOCK k v => :0
+		RL.UNLOCK k w => :1
+		RL.UNLOCK plain v => :1
+		RL.FENCE k w => -ERR there are no fencing tokens
+		RL.LOCK k 0 => -ERR
+		RL.LOCK k 1000 MAYBE => -ERR syntax error
+		RL.INSPECT k => [[$node
+	`)
+}
+
+// TestStop: at the end waits end, commands under way are answered, and locks with KEEP are released.
+func TestStop(t *testing.T) {
+	f := start(t, 3)
+	a, b := f.dial(t), f.dial(t)
+	a.expect("RL.LOCK kept 60000 KEEP => [$token")
+	for _, s := range f.Servers {
+		s.Mute()
+	}
+	a.send("SET k v NX PX 60000")
+	f.AwaitHolders(t, 3, "k")
+	b.send("RL.WAIT kept 60000", "PING")
+	_, wire := f.Stats()
+	testkit.Await(t, "all commands but PING", func() bool { return wire.Commands.Load() == 3 })
+	stopped := make(chan struct{})
+	go func() {
+		f.Stop(context.Background())
+		close(stopped)
+	}()
+	require.Equal(t, ":0", b.receive())
+	require.Contains(t, b.receive(), "EOF")
+	f.Heal(t)
+	require.Equal(t, "+OK", a.receive())
+	require.Contains(t, a.receive(), "EOF")
+	testkit.Get(t, stopped)
+	f.AwaitHolders(t, 0, "kept")
+	require.Equal(t, 3, f.Holders("k"))
+}
+
+// TestBounds: what exceeds a bound gets an error, and harms no other client.
+func TestBounds(t *testing.T) {
+	f := start(t, 1, func(c *frontend.Config) {
+		c.Limits = session.Limits{Clients: 2, Memory: 300 << 10, Write: 100 * time.Millisecond}
+	})
+	a, b := f.dial(t), f.dial(t)
+	a.expect("PING => +PONG")
+	b.expect("PING => +PONG")
+	require.Equal(t, "-ERR max number of clients reached", f.dial(t).receive())
+
+	_, err := b.conn.Write([]byte("*3\r\n$3\r\nSET\r\n$9223372036854775807\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, "-ERR Protocol error: bulk too long", b.receive())
+	require.Contains(t, b.receive(), "EOF")
+	_, wire := f.Stats()
+	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 1 })
+
+	b = f.dial(t)
+	b.expect("ECHO " + strings.Repeat("x", 64<<10) + " => $xxx")
+	b.send("ECHO " + strings.Repeat("x", 60<<10) + " " + strings.Repeat("x", 60<<10) + " " + strings.Repeat("x", 60<<10))
+	require.Contains(t, b.receive(), "-ERR Protocol error: too big command")
+	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 1 })
+
+	// A client that receives nothing is cut off, and one that sends without an end waits meanwhile.
+	b = f.dial(t)
+	big := "*2\r\n$4\r\nECHO\r\n$60000\r\n" + strings.Repeat("x", 60000) + "\r\n"
+	for err == nil {
+		_ = b.conn.SetWriteDeadline(time.Now().Add(testkit.Patience))
+		_, err = b.conn.Write([]byte(big))
+	}
+	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 1 })
+	a.expect("PING => +PONG")
+	for _, bad := range []string{"*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*-5\r\n", "$3\r\n", "*1\r\n*1\r\n$1\r\na\r\n", strings.Repeat("x", 2000), "POST / HTTP/1.1\r\n"} {
+		b = f.dial(t)
+		_, err := b.conn.Write([]byte(bad))
+		require.NoError(t, err)
+		if got := b.receive(); !strings.Contains(got, "EOF") && !strings.Contains(got, "reset") && !strings.HasPrefix(got, "-ERR unknown command '$3'") {
+			require.Contains(t, got, "-ERR Protocol error", bad)
+		}
+		_ = b.conn.Close()
+		testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 1 })
+	}
+}

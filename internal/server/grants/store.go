@@ -1,0 +1,225 @@
+package grants
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/wire/token"
+)
+
+// MaxValue is how long a client's value may be, in bytes. With its token it is the longest that
+// Client.Attach takes.
+const MaxValue = 232
+
+// Config configures a Store.
+type Config struct {
+	Client *redlock.Client
+	// MaxTTL is that of the Client: a TTL is not longer with its padding.
+	MaxTTL time.Duration
+	// NoTTL, if set, grants locks without an expiry, for this long, and keeps them alive.
+	NoTTL time.Duration
+}
+
+// Store grants locks. It is safe for concurrent use.
+type Store struct {
+	cfg  Config
+	lost context.CancelFunc // ends all that is kept alive
+	kept context.Context
+	all  Quota // of what is kept alive
+
+	mu     sync.Mutex
+	table  map[string]*Grant
+	sweep  int // size of the table at which grants that have ended are dropped
+	queues map[string]*queue
+}
+
+// Grant is a lock that this process was granted, or has extended.
+type Grant struct {
+	Lock  redlock.Lock
+	store *Store
+	value string
+	alive context.Context // ends when it is no longer kept alive; nil: it never was
+	stop  func()          // has it kept alive no longer
+
+	isKeptElsewhere bool // by the front end that has granted it
+
+	ends time.Time   // for its client, while it is not kept alive; guarded by store.mu
+	end  *time.Timer // releases a lock that the nodes keep for much longer; or nil
+}
+
+// isKept reports whether the lock is kept alive.
+func (g *Grant) isKept() bool { return g.alive != nil && g.alive.Err() == nil }
+
+// New returns a Store.
+func New(cfg Config) *Store {
+	s := &Store{cfg: cfg, table: map[string]*Grant{}, sweep: minSweep, queues: map[string]*queue{}}
+	s.kept, s.lost = context.WithCancel(context.Background())
+	return s
+}
+
+// Close ends what is kept alive: these locks end with their TTL.
+func (s *Store) Close() { s.lost() }
+
+// Acquire makes one attempt for a client with a value. The error is that of TryAcquire, or ErrTTL.
+func (s *Store) Acquire(ctx context.Context, key, value string, ttl time.Duration) (*Grant, error) {
+	return s.AcquireWith(ctx, key, value, ttl, Options{})
+}
+
+// Options are what a client may ask for beside a lock.
+type Options struct {
+	Wait bool   // in line, until ctx ends
+	Keep *Quota // the lock is kept alive until it is released, is given another TTL, or this process ends
+}
+
+// Quota counts the locks that are kept alive for one client, which it bounds.
+type Quota struct{ used atomic.Int64 }
+
+// maxKept bounds the locks that are kept alive for one client, maxKeptInAll those of all.
+const (
+	maxKept      = 1 << 10
+	maxKeptInAll = 1 << 14
+)
+
+// take reserves one for a client, and reports false if there are too many.
+func (s *Store) take(q *Quota) bool {
+	isFull := q.used.Add(1) > maxKept
+	isFull = s.all.used.Add(1) > maxKeptInAll || isFull
+	if isFull {
+		s.give(q)
+	}
+	return !isFull
+}
+
+func (s *Store) give(q *Quota) {
+	q.used.Add(-1)
+	s.all.used.Add(-1)
+}
+
+// AcquireWith is Acquire with options. The error is also that of Client.Acquire.
+func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Duration, o Options) (g *Grant, err error) {
+	stored, err := s.check(ttl)
+	if err != nil {
+		return nil, err
+	}
+	call, with := s.cfg.Client.TryAcquire, token.WithValue
+	if o.Wait {
+		call = s.cfg.Client.Acquire
+	}
+	if o.Keep != nil {
+		if with = token.WithKeptValue; !s.take(o.Keep) {
+			return nil, ErrTooMany
+		}
+		defer func() {
+			if err != nil {
+				s.give(o.Keep)
+			}
+		}()
+	}
+	if g := s.get(key); g != nil && g.hasEnded() {
+		g.Drop() // the nodes keep it for the rest of its padding
+	}
+	began := time.Now()
+	var lock redlock.Lock
+	if err = again(func() (err error) {
+		began = time.Now()
+		lock, err = call(with(ctx, value), key, stored)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if o.Wait {
+		began = time.Now() // the rest was spent in line
+	}
+	g = &Grant{Lock: lock, store: s, value: value}
+	if err = g.last(ctx, ttl, began); err != nil {
+		lock.ReleaseAsync()
+		return nil, err
+	}
+	if o.Keep != nil {
+		g.alive, g.stop = lock.KeepAlive(s.kept)
+		context.AfterFunc(g.alive, func() { s.give(o.Keep) })
+	}
+	s.put(key, g)
+	return g, nil
+}
+
+// AcquireForever is Acquire for a client that asks for no expiry: the lock lives until it is
+// released, or given one, or this process ends.
+func (s *Store) AcquireForever(ctx context.Context, key, value string, kept *Quota) (*Grant, error) {
+	if s.cfg.NoTTL <= 0 {
+		return nil, ErrNoTTL
+	}
+	return s.AcquireWith(ctx, key, value, s.cfg.NoTTL, Options{Keep: kept})
+}
+
+// Renew makes ttl the time that its client has left of a grant.
+func (g *Grant) Renew(ctx context.Context, ttl time.Duration) error {
+	if g.isKept() {
+		return nil
+	}
+	return g.last(ctx, ttl, time.Now())
+}
+
+// Drop releases a grant that its client does not need or has not received.
+func (g *Grant) Drop() {
+	g.Lock.ReleaseAsync() // before the next, which does not find it in the table, asks for the lock
+	g.store.remove(g.Lock.Key(), g)
+}
+
+// State is what a quorum has at a key.
+type State struct {
+	Held  bool
+	Value string        // of its client
+	token string        // of the lock, with the value
+	TTL   time.Duration // what its client has left
+	Kept  bool          // without an expiry for its client
+
+	isEternal bool // a value without an expiry, which is no lock
+}
+
+// Look asks the nodes what they have at a key. What a minority has is no lock.
+func (s *Store) Look(ctx context.Context, key string) (State, error) {
+	var seen redlock.KeyState
+	err := again(func() (err error) {
+		if seen, err = s.cfg.Client.Inspect(ctx, key); err == nil && seen.Token() == "" && seen.Status == redlock.KeyUnknown {
+			err = noQuorum(seen)
+		}
+		return err
+	})
+	stored := seen.Token()
+	if err != nil || stored == "" {
+		return State{}, err
+	}
+	state := State{Held: true, Value: token.ValueIn(stored), token: stored, isEternal: seen.Status == redlock.KeyEternal}
+	state.Kept = state.isEternal || token.IsKept(stored)
+	state.TTL = max(Shown(seen.TTL), time.Millisecond) // the client of another process may have none left
+	if g := s.get(key); g != nil && g.Lock.Token() == stored {
+		if g.hasEnded() {
+			return State{}, nil
+		}
+		state.Kept, state.TTL = g.isKept(), g.left()
+	}
+	return state, nil
+}
+
+// noQuorum is the library's error for nodes that have not answered.
+func noQuorum(seen redlock.KeyState) error {
+	e := &redlock.QuorumError{Cause: redlock.ErrNoQuorum, Nodes: len(seen.Nodes)}
+	for _, n := range seen.Nodes {
+		if n.Err != nil {
+			e.Failed = append(e.Failed, redlock.NodeError{Node: n.Node, Addr: n.Addr, Err: n.Err})
+		}
+	}
+	return e
+}
+
+// Fence returns the fencing token of a lock that this process has granted to value, or 0.
+func (s *Store) Fence(key, value string) uint64 {
+	if g := s.get(key); g != nil && g.value == value && g.Lock.Remaining() > 0 {
+		return g.Lock.Fence()
+	}
+	return 0
+}

@@ -1,0 +1,357 @@
+package grants_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/server/grants"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// in makes a store for masters in virtual time.
+func in(w *virtual.World) *grants.Store {
+	return grants.New(grants.Config{Client: w.Client(), MaxTTL: redlock.MaxTTL})
+}
+
+// TestReleaseWakes: a release through this process wakes the first that waits at once, and no other;
+// a lock that ends by its TTL, or through another process, wakes it within a poll.
+func TestReleaseWakes(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s, other := in(w), in(w)
+		defer s.Close()
+		for _, how := range []struct {
+			name    string
+			ttl     time.Duration
+			release *grants.Store
+			most    time.Duration
+		}{
+			{"released here", time.Minute, s, time.Millisecond},
+			{"released elsewhere", time.Minute, other, time.Second + 60*time.Millisecond},
+			{"ended", time.Second, nil, 1100 * time.Millisecond},
+		} {
+			_, err := s.Acquire(w.T.Context(), "k", "v", how.ttl)
+			require.NoError(t, err, how.name)
+			ctx, cancel := context.WithCancel(w.T.Context())
+			woken := make(chan bool, 2)
+			for range cap(woken) {
+				go func() {
+					free, _ := s.Wait(ctx, "k")
+					woken <- free
+				}()
+			}
+			time.Sleep(170 * time.Millisecond)
+			require.Empty(t, woken, how.name)
+			began := time.Now()
+			if how.release != nil {
+				outcome, err := how.release.Release(w.T.Context(), "k", grants.By("v"))
+				require.NoError(t, err)
+				require.Equal(t, grants.Done, outcome)
+				began = time.Now()
+			}
+			require.True(t, <-woken)
+			require.LessOrEqual(t, time.Since(began), how.most, how.name)
+			require.Empty(t, woken, how.name)
+			cancel()
+			<-woken
+		}
+	})
+}
+
+// TestPollBesideRelease: a poll that begins before a release, and ends after it, wakes no second one.
+func TestPollBesideRelease(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		_, err := s.Acquire(w.T.Context(), "k", "v", time.Minute)
+		require.NoError(t, err)
+		woken := make(chan bool, 2)
+		ctx, cancel := context.WithCancel(w.T.Context())
+		go func() { // so that the first look meets the release at the nodes
+			_, _ = s.Release(w.T.Context(), "k", grants.By("v"))
+		}()
+		for range cap(woken) {
+			go func() {
+				free, _ := s.Wait(ctx, "k")
+				woken <- free
+			}()
+		}
+		require.True(t, <-woken)
+		time.Sleep(40 * time.Millisecond)
+		require.Empty(t, woken)
+		cancel()
+		<-woken
+	})
+}
+
+// TestPadding: what is granted is valid for as long as its client has asked for, however long the nodes
+// take, and the client sees no padding: not when it looks, nor when its time is over.
+func TestPadding(t *testing.T) {
+	for ttl := time.Millisecond; ttl < 300*24*time.Hour; ttl = ttl*17/16 + time.Millisecond {
+		require.InDelta(t, ttl, grants.Shown(grants.Stored(ttl)), float64(10*time.Millisecond), ttl)
+		require.LessOrEqual(t, grants.Stored(ttl), ttl+ttl/50+time.Second)
+	}
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s, other := in(w), in(w)
+		defer s.Close()
+		defer other.Close()
+		for _, delay := range []time.Duration{0, 20, 45} {
+			for _, server := range w.Servers {
+				server.Delay(delay * time.Millisecond)
+			}
+			for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, time.Hour} {
+				g, err := s.Acquire(w.T.Context(), "k", "v", ttl)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, g.Lock.Remaining(), ttl)
+				for _, by := range []*grants.Store{s, other} {
+					asked := time.Now()
+					seen, err := by.Look(w.T.Context(), "k")
+					require.NoError(t, err)
+					require.InDelta(t, ttl, seen.TTL+time.Since(asked), float64(100*time.Millisecond))
+				}
+				outcome, err := s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: 2 * ttl})
+				require.NoError(t, err)
+				require.Equal(t, grants.Done, outcome)
+				require.GreaterOrEqual(t, g.Lock.Remaining(), 2*ttl)
+				time.Sleep(2 * ttl)
+				seen, err := s.Look(w.T.Context(), "k")
+				require.NoError(t, err)
+				require.False(t, seen.Held)
+				outcome, err = s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: ttl})
+				require.NoError(t, err)
+				require.Equal(t, grants.Absent, outcome)
+				_, err = s.Acquire(w.T.Context(), "k", "w", ttl)
+				require.NoError(t, err, "the rest of the padding keeps none out")
+				_, err = s.Release(w.T.Context(), "k", grants.By("w"))
+				require.NoError(t, err)
+			}
+		}
+	})
+}
+
+// TestLate: nodes that stand still for longer than the padding cost time, and no error.
+func TestLate(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := grants.New(grants.Config{Client: w.Client(func(c *redlock.Config) { c.NodeTimeout = time.Second }), MaxTTL: redlock.MaxTTL})
+		defer s.Close()
+		for _, server := range w.Servers {
+			server.Delay(400 * time.Millisecond)
+		}
+		g, err := s.Acquire(w.T.Context(), "k", "v", 5*time.Second)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, g.Lock.Remaining(), 5*time.Second)
+		for _, short := range []time.Duration{2 * time.Second, 20 * time.Second} {
+			_, err = s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: short})
+			require.NoError(t, err)
+		}
+		require.GreaterOrEqual(t, g.Lock.Remaining(), 20*time.Second)
+	})
+}
+
+// TestUnknownRelease: a release that a quorum has applied, and not answered in time, is known to have released
+// the lock while that would be valid, and later no more.
+func TestUnknownRelease(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		for _, left := range []time.Duration{2 * time.Second, 5 * time.Millisecond} {
+			_, err := s.Acquire(w.T.Context(), "k", "v", 2*time.Second)
+			require.NoError(t, err)
+			time.Sleep(2*time.Second - left)
+			for _, server := range w.Servers[1:] {
+				server.Mute()
+			}
+			time.AfterFunc(90*time.Millisecond, func() {
+				for _, server := range w.Servers[1:] {
+					_ = server.Heal()
+				}
+			})
+			outcome, err := s.Release(w.T.Context(), "k", grants.By("v"))
+			if left == 2*time.Second {
+				require.NoError(t, err)
+				require.Equal(t, grants.Done, outcome)
+			} else {
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// TestShorter: a lock that is given a shorter TTL is free when that is over, for clients of the nodes too.
+func TestShorter(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s, other := in(w), w.Client()
+		defer s.Close()
+		_, err := s.Acquire(w.T.Context(), "k", "v", time.Minute)
+		require.NoError(t, err)
+		_, err = s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: time.Second})
+		require.NoError(t, err)
+		_, err = other.TryAcquire(w.T.Context(), "k", time.Second)
+		require.ErrorIs(t, err, redlock.ErrTaken)
+		time.Sleep(time.Second + 10*time.Millisecond)
+		_, err = other.TryAcquire(w.T.Context(), "k", time.Second)
+		require.NoError(t, err)
+	})
+}
+
+// TestAddedOften: what is added to what is left ten thousand times is added exactly.
+func TestAddedOften(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		_, err := s.Acquire(w.T.Context(), "k", "v", 10*time.Second)
+		require.NoError(t, err)
+		began := time.Now()
+		for range 10_000 {
+			_, err := s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: 200 * time.Millisecond, Rest: true})
+			require.NoError(t, err)
+		}
+		seen, err := s.Look(w.T.Context(), "k")
+		require.NoError(t, err)
+		require.InDelta(t, 2010*time.Second-time.Since(began), seen.TTL, float64(10*time.Millisecond))
+	})
+}
+
+// TestConditions: a TTL with a condition is set as one Redis sets it.
+func TestConditions(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := grants.New(grants.Config{Client: w.Client(), MaxTTL: redlock.MaxTTL, NoTTL: 10 * time.Second})
+		defer s.Close()
+		ctx, kept := w.T.Context(), new(grants.Quota)
+		for _, c := range []struct {
+			condition           string
+			longer, shorter, no grants.Outcome
+		}{
+			{"", grants.Done, grants.Done, grants.Done},
+			{"GT", grants.Done, grants.Unchanged, grants.Unchanged},
+			{"LT", grants.Unchanged, grants.Done, grants.Done},
+			{"NX", grants.Unchanged, grants.Unchanged, grants.Done},
+			{"XX", grants.Done, grants.Done, grants.Unchanged},
+		} {
+			for i, want := range []grants.Outcome{c.longer, c.shorter, c.no} {
+				ttl, left := []time.Duration{20, 5, 5}[i]*time.Second, 10*time.Second
+				acquire := func() (*grants.Grant, error) { return s.Acquire(ctx, "k", "v", left) }
+				if i == 2 {
+					acquire = func() (*grants.Grant, error) { return s.AcquireForever(ctx, "k", "v", kept) }
+				}
+				_, err := acquire()
+				require.NoError(t, err)
+				outcome, err := s.Extend(ctx, "k", grants.Anyone, grants.TTL{Value: ttl, If: grants.Conditions[c.condition]})
+				require.NoError(t, err)
+				require.Equal(t, want, outcome, "%v %v", c.condition, ttl)
+				if outcome == grants.Done {
+					left = ttl
+				}
+				seen, err := s.Look(ctx, "k")
+				require.NoError(t, err)
+				require.Equal(t, i == 2 && want == grants.Unchanged, seen.Kept)
+				if !seen.Kept {
+					require.InDelta(t, left, seen.TTL, float64(50*time.Millisecond))
+				}
+				_, err = s.Release(ctx, "k", grants.Anyone)
+				require.NoError(t, err)
+			}
+		}
+	})
+}
+
+// TestExtendByWhatIsLeft: a TTL that is added to the rest is computed once, and one that must not
+// shorten does not.
+func TestExtendByWhatIsLeft(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		_, err := s.Acquire(w.T.Context(), "k", "v", 10*time.Second)
+		require.NoError(t, err)
+		time.Sleep(4 * time.Second)
+		outcome, err := s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: 10 * time.Second, Rest: true})
+		require.NoError(t, err)
+		require.Equal(t, grants.Done, outcome)
+		seen, err := s.Look(w.T.Context(), "k")
+		require.NoError(t, err)
+		require.InDelta(t, 16, seen.TTL.Seconds(), 0.2)
+		_, err = s.Extend(w.T.Context(), "k", grants.Anyone, grants.TTL{Value: time.Second, If: grants.Conditions["GT"]})
+		require.NoError(t, err)
+		seen, err = s.Look(w.T.Context(), "k")
+		require.NoError(t, err)
+		require.InDelta(t, 16, seen.TTL.Seconds(), 0.2)
+	})
+}
+
+// TestWaitAsksSeldom: while a lock is held that this process granted, the nodes are asked once a second,
+// and else four times; also for many keys at once they are asked some 250 times in all.
+func TestWaitAsksSeldom(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s, other := in(w), in(w)
+		defer s.Close()
+		var asked atomic.Int64
+		w.Servers[0].OnCommand(func(_ int64, args []string) {
+			if args[0] == "PTTL" {
+				asked.Add(1)
+			}
+		})
+		count := func(by *grants.Store, keys int) int {
+			ctx, cancel := context.WithCancel(w.T.Context())
+			var all sync.WaitGroup
+			for i := range keys {
+				key := fmt.Sprint("k", i)
+				_, err := by.Acquire(w.T.Context(), key, "v", time.Minute)
+				require.NoError(t, err)
+				all.Go(func() { _, _ = s.Wait(ctx, key) })
+			}
+			time.Sleep(time.Second)
+			asked.Store(0)
+			time.Sleep(10 * time.Second)
+			n := int(asked.Load())
+			cancel()
+			all.Wait()
+			for i := range keys {
+				_, err := by.Release(w.T.Context(), fmt.Sprint("k", i), grants.By("v"))
+				require.NoError(t, err)
+			}
+			return n
+		}
+		require.InDelta(t, 10, count(s, 1), 1)
+		require.InDelta(t, 40, count(other, 1), 2)
+		require.InDelta(t, 2500, count(other, 500), 300)
+	})
+}
+
+// TestPlainValues: a value that another library has set at the nodes, of any length, is released and
+// extended as a lock of one Redis; one without an expiry is refused, and not "not there".
+func TestPlainValues(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		set := func(value string, ttl time.Duration) {
+			for _, server := range w.Servers {
+				server.Set("k", value, ttl)
+			}
+		}
+		set("1", time.Minute)
+		outcome, err := s.Extend(w.T.Context(), "k", grants.Anyone, grants.TTL{Value: 2 * time.Minute})
+		require.NoError(t, err)
+		require.Equal(t, grants.Done, outcome)
+		require.Greater(t, w.Servers[0].TTL("k"), 2*time.Minute)
+		_, err = s.Acquire(w.T.Context(), "k", "v", time.Minute)
+		require.ErrorIs(t, err, redlock.ErrTaken)
+		outcome, err = s.Release(w.T.Context(), "k", grants.By("2"))
+		require.NoError(t, err)
+		require.Equal(t, grants.Other, outcome)
+		outcome, err = s.Release(w.T.Context(), "k", grants.Anyone)
+		require.NoError(t, err)
+		require.Equal(t, grants.Done, outcome)
+		time.Sleep(time.Second)
+		require.Empty(t, w.Servers[2].Keys())
+		set("1", 0)
+		_, err = s.Release(w.T.Context(), "k", grants.Anyone)
+		require.ErrorIs(t, err, grants.ErrEternal)
+	})
+}

@@ -1,0 +1,333 @@
+package luascript
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// TestRealServersAgree: a real server that runs an accepted script in one of the three worlds
+// changes the keys and answers as the row foretells. Another's value is taken from what could be
+// confused with the token, and the TTLs from what a comparison could stumble on.
+func TestRealServersAgree(t *testing.T) {
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		b := &bystander{t, testkit.DialText(t, realredis.Start(t, realredis.Options{Kind: kind}).Addr())}
+		for _, c := range corpus(t, time.Now()) {
+			if !strings.HasPrefix(c.want, "refused") {
+				require.True(t, b.check(c), c.name)
+			}
+		}
+		// Scripts at random, of pieces that are right and wrong.
+		calls, accepted := 400, 0
+		if testkit.Long() {
+			calls = 20_000
+		}
+		for seed := range uint64(calls) {
+			if c := randomSample(seed); b.check(c) {
+				accepted++
+			}
+		}
+		require.Greater(t, accepted, calls/20)
+		t.Logf("%d of %d scripts at random were accepted", accepted, calls)
+		// Mutants of the corpus.
+		random, all := rand.New(rand.NewPCG(5, 6)), corpus(t, time.Now())
+		accepted = 0
+		for range 30 * calls {
+			if b.check(mutant(random, all)) {
+				accepted++
+			}
+		}
+		t.Logf("%d of %d mutants were accepted", accepted, 30*calls)
+	})
+}
+
+var pieces = regexp.MustCompile(`\w+|'[^'\n]*'|"[^"\n]*"|\s+|[.~=<>]+|.`)
+
+// mutant makes a sample with a fault or two, of pieces of its own and of another.
+func mutant(r *rand.Rand, all []sample) sample {
+	c, other := all[r.IntN(len(all))], all[r.IntN(len(all))]
+	has, brings := pieces.FindAllString(c.text, -1), pieces.FindAllString(other.text, -1)
+	for range 1 + r.IntN(3)/2 {
+		i, j := r.IntN(len(has)), r.IntN(len(has))
+		switch r.IntN(5) {
+		case 0:
+			has[i], has[j] = has[j], has[i]
+		case 1:
+			has[i] = has[j]
+		case 2:
+			has[i] = brings[r.IntN(len(brings))]
+		case 3:
+			has = slices.Insert(has, i, has[j])
+		case 4:
+			has = append(slices.Delete(has, i, i+1), " ")
+		}
+	}
+	c.text = strings.Join(has, "")
+	return c
+}
+
+// bystander compares plans with what a server does.
+type bystander struct {
+	t      *testing.T
+	server *testkit.TextClient
+}
+
+// check reports whether the script is accepted.
+func (b *bystander) check(c sample) bool {
+	script, err := Parse([]byte(c.text))
+	if err != nil {
+		return false
+	}
+	plan, err := script.Classify(c.keys, c.argv, time.Now())
+	if err != nil {
+		return false
+	}
+	others := []string{"another's", "free", "1", "", "yours"}
+	for n, row := range plan.Rows {
+		for i, rest := range []int64{100_000, 400} {
+			value := others[(len(c.text)+i)%len(others)]
+			if Holding(n) == Owned {
+				value = string(plan.Token)
+			} else if value == string(plan.Token) {
+				value = "one-more"
+			}
+			if Holding(n) == Absent {
+				rest = -2
+			}
+			b.compare(c, plan, Holding(n), row, value, rest)
+		}
+	}
+	if len(plan.Keys) > 1 {
+		b.mix(c, plan)
+	}
+	return true
+}
+
+// compare runs the script where all keys hold value for rest ms.
+func (b *bystander) compare(c sample, plan Plan, before Holding, row Row, value string, rest int64) {
+	orders := [][]string{{"FLUSHALL"}, {"SELECT", strconv.Itoa(max(plan.DB, 0))}}
+	for _, k := range plan.Keys {
+		if before != Absent {
+			orders = append(orders, []string{"SET", string(k), value, "PX", strconv.FormatInt(rest, 10)})
+		}
+	}
+	orders = append(orders, evalOf(c))
+	for _, k := range plan.Keys {
+		orders = append(orders, []string{"GET", string(k)}, []string{"PTTL", string(k)})
+	}
+	replies := b.pipeline(orders)
+	replies = replies[len(replies)-1-2*len(plan.Keys):]
+	what := fmt.Sprintf("%s\n%s\nkeys %q, arguments %q, holding %d (%q for %d ms)\n%s\nreplies %q", c.name, c.text, c.keys, c.argv, before, value, rest, written(plan), replies)
+
+	requireReply(b.t, row.Reply, replies[0], value, rest, what)
+	for i := range plan.Keys {
+		holds, ttl := replies[1+2*i], replies[2+2*i]
+		want, left := strconv.Quote(value), rest
+		switch row.Effect {
+		case Delete:
+			want, left = "nil", -2
+		case Set:
+			want, left = strconv.Quote(string(plan.Token)), row.TTL.Milliseconds
+		case Expire:
+			left = row.TTL.Milliseconds
+			if row.TTL.Rest {
+				left += rest
+			}
+		default:
+			if before == Absent {
+				want = "nil"
+			}
+		}
+		if row.TTL.None {
+			left = -1
+		}
+		if ttl == ":-2" && left > 0 && left < 50 {
+			continue // it has expired meanwhile
+		}
+		require.Equal(b.t, want, holds, what)
+		requireTime(b.t, left, ttl, what)
+	}
+}
+
+// mix runs the script where the first key differs from the others.
+func (b *bystander) mix(c sample, plan Plan) {
+	for _, its := range []string{"", string(plan.Token), "another's"} {
+		for _, theirs := range []string{"", string(plan.Token), "another's"} {
+			orders, values := [][]string{{"FLUSHALL"}}, []string{}
+			for i, k := range plan.Keys {
+				values = append(values, theirs)
+				if i == 0 {
+					values[i] = its
+				}
+				if values[i] != "" {
+					orders = append(orders, []string{"SET", string(k), values[i], "PX", "100000"})
+				}
+			}
+			orders = append(orders, evalOf(c))
+			for _, k := range plan.Keys {
+				orders = append(orders, []string{"GET", string(k)})
+			}
+			replies := b.pipeline(orders)
+			for i, now := range replies[len(replies)-len(plan.Keys):] {
+				before := strconv.Quote(values[i])
+				if values[i] == "" {
+					before = "nil"
+				}
+				if its == theirs || plan.Class == Release && values[i] == string(plan.Token) && now == "nil" {
+					continue
+				}
+				require.Equal(b.t, before, now, "%s\n%s", c.text, written(plan))
+			}
+		}
+	}
+}
+
+func evalOf(c sample) []string {
+	order := append([]string{"EVAL", c.text, strconv.Itoa(len(c.keys))}, strs(c.keys)...)
+	return append(order, strs(c.argv)...)
+}
+
+func (b *bystander) pipeline(orders [][]string) (replies []string) {
+	var all strings.Builder
+	for _, order := range orders {
+		all.WriteString(testkit.Encode(order...))
+	}
+	b.server.Send(all.String())
+	for range orders {
+		replies = append(replies, b.server.Receive())
+	}
+	return replies
+}
+
+// requireTime allows for the time that passes between commands.
+func requireTime(t *testing.T, want int64, got, what string) {
+	n, err := strconv.ParseInt(strings.TrimPrefix(got, ":"), 10, 64)
+	require.NoError(t, err, what)
+	if want < 0 || n < 0 {
+		require.Equal(t, want, n, what)
+		return
+	}
+	require.InDelta(t, want, n, 550, what) // EXPIRE with a rest is rounded to seconds
+}
+
+func requireReply(t *testing.T, want Reply, got, value string, rest int64, what string) {
+	switch want.Kind {
+	case Value:
+		require.Equal(t, strconv.Quote(value), got, what)
+	case PTTL:
+		requireTime(t, rest+want.Int, got, what)
+	case TTLSeconds:
+		require.Equal(t, fmt.Sprintf(":%d", (rest+500)/1000+want.Int), got, what)
+	case Array:
+		require.True(t, strings.HasPrefix(got, "*["), what)
+		items := strings.Fields(got[2 : len(got)-1])
+		require.Len(t, items, len(want.Items), what)
+		for i, item := range want.Items {
+			requireReply(t, item, items[i], value, rest, what)
+		}
+	case Int:
+		if want.Int > 1000 { // the rest of a TTL that the script has set
+			requireTime(t, want.Int, got, what)
+			return
+		}
+		require.Equal(t, fmt.Sprintf(":%d", want.Int), got, what)
+	default: // Redis writes line breaks as blanks, and so does the front end
+		require.Equal(t, strings.NewReplacer("\r", " ", "\n", " ").Replace(shown(want)), got, what)
+	}
+}
+
+// randomSample makes a script of pieces. A third of the scripts has a fault or more.
+func randomSample(seed uint64) sample {
+	g := generator{rand.New(rand.NewPCG(seed, 1))}
+	c := sample{name: fmt.Sprintf("seed %d", seed), argv: words("mine 5000 yes yours 0 mine free", time.Time{})}
+	c.keys = words("a b", time.Time{})[:1+g.IntN(8)/7]
+	text := "local v, n = redis.call('get', KEYS[1]), 0\n" + g.block(3)
+	if len(c.keys) > 1 {
+		text = "local n = 0\nfor _, k in ipairs(KEYS) do\nlocal v = redis.call('get', k)\n" + g.block(2) + "end\nfor i = 1, #KEYS do\nlocal k = KEYS[i]\nlocal v = redis.call('get', k)\n" + g.block(1) + "end\n"
+		text = strings.ReplaceAll(text, "KEYS[1]", "k")
+	}
+	c.text = text + "return " + g.reply() + "\n"
+	if len(c.keys) > 1 {
+		c.text = text + "return n\n"
+	}
+	return c
+}
+
+type generator struct{ *rand.Rand }
+
+func (g generator) of(pieces ...string) string { return pieces[g.IntN(len(pieces))] }
+
+// rarely returns one of the first pieces, and once in twenty times one of the faults.
+func (g generator) rarely(pieces, faults []string) string {
+	if g.IntN(20) == 0 {
+		return g.of(faults...)
+	}
+	return g.of(pieces...)
+}
+
+func (g generator) block(depth int) string {
+	var b strings.Builder
+	for range 1 + g.IntN(2) {
+		switch k := g.IntN(10); {
+		case depth > 0 && k < 5:
+			b.WriteString("if " + g.condition(2) + " then\n" + g.block(depth-1))
+			if g.IntN(3) == 0 {
+				b.WriteString("elseif " + g.condition(1) + " then\n" + g.block(depth-1))
+			}
+			if g.IntN(2) == 0 {
+				b.WriteString("else\n" + g.block(depth-1))
+			}
+			b.WriteString("end\n")
+		case k < 6:
+			b.WriteString("do return " + g.reply() + " end\n")
+		case k < 7:
+			b.WriteString("n = " + g.number() + "\n")
+		case k < 8:
+			b.WriteString("v = redis.call('get', KEYS[1])\n")
+		default:
+			b.WriteString(g.command() + "\n")
+		}
+	}
+	return b.String()
+}
+
+func (g generator) condition(depth int) string {
+	if depth > 0 && g.IntN(3) == 0 {
+		return "(" + g.condition(depth-1) + g.of(" and ", " or ") + g.condition(depth-1) + ")"
+	}
+	return g.rarely(
+		[]string{"v == ARGV[1]", "ARGV[1] == v", "v ~= ARGV[1]", "v", "not v", "v == false", "v == ARGV[6]", "v ~= nil", "ARGV[3] == 'yes'", "redis.call('exists', KEYS[1]) == 1", "n > 0", g.command()},
+		[]string{"v == 'free'", "v == ARGV[4]", "v == 1", "redis.call('pttl', KEYS[1]) > 1000", "redis.call('ttl', KEYS[1]) == 0", "redis.call('pttl', KEYS[1]) >= 1", "tostring(v) == ''", "redis.call('pttl', KEYS[1]) + 5 > n"})
+}
+
+func (g generator) command() string {
+	ttl := g.of("'PX', ARGV[2]", "'EX', 9", "'PX', 7000", "'ex', tonumber(ARGV[2]) / 1000")
+	return g.rarely(
+		[]string{
+			"redis.call('del', KEYS[1])", "redis.call('del', KEYS[1])", "redis.call('pexpire', KEYS[1], ARGV[2])", "redis.call('expire', KEYS[1], 7)",
+			"redis.call('set', KEYS[1], ARGV[1], 'NX', " + ttl + ")", "redis.call('set', KEYS[1], ARGV[1], " + ttl + ")", "redis.call('set', KEYS[1], ARGV[1], 'XX', " + ttl + ")",
+		},
+		[]string{
+			"redis.call('persist', KEYS[1])", "redis.call('setnx', KEYS[1], ARGV[1])", "redis.call('set', KEYS[1], ARGV[1], 'KEEPTTL')", "redis.call('set', KEYS[1], ARGV[4], " + ttl + ")",
+			"redis.call('pexpire', KEYS[1], ARGV[5])", "redis.call('pexpire', KEYS[1], 600, 'GT')", "redis.call('pexpire', KEYS[1], redis.call('pttl', KEYS[1]) + 500)", "redis.call('set', KEYS[1], v, 'PX', 50000)",
+			"redis.call('expire', KEYS[1], 50, 'NX')", "redis.call('expire', KEYS[1], 50, 'XX')", "redis.call('publish', 'c', 'm')", "redis.call('psetex', KEYS[1], 4000, ARGV[1])",
+		})
+}
+
+func (g generator) number() string {
+	return g.of("n + 1", "redis.call('pttl', KEYS[1])", "redis.call('ttl', KEYS[1])", "3", "tonumber(ARGV[5])", "#ARGV", "n - 1", "2 * n")
+}
+
+func (g generator) reply() string {
+	return g.of("1", "0", "nil", "false", "true", "v", "n", "'text'", "{ok = 'FINE'}", "redis.status_reply('OK')", "redis.error_reply('no luck')", "{err = 'BAD luck'}", "{n, 1, v}", "ARGV[1]", "{}", g.command())
+}

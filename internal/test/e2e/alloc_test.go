@@ -1,0 +1,246 @@
+//go:build !race
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// onOtherProcesses runs a test against masters with allocations that are not ours:
+// fake ones in a child process, and real ones where there are any.
+func onOtherProcesses(t *testing.T, test func(t *testing.T, c *redlock.Client)) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		t.Run("fake", func(t *testing.T) {
+			test(t, cluster.Connect(t, cluster.Masters(t), cluster.Portable(portable)))
+		})
+		t.Run("real", func(t *testing.T) {
+			var nodes []string
+			for _, s := range realredis.StartN(t, 3) {
+				nodes = append(nodes, s.Addr())
+			}
+			test(t, cluster.Connect(t, nodes, cluster.Portable(portable)))
+		})
+	})
+}
+
+// TestAllocations: none, for each operation that ends as operations do.
+func TestAllocations(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background()) // with a Done to wait for
+	defer cancel()
+	onOtherProcesses(t, func(t *testing.T, c *redlock.Client) {
+		keys := make([]string, 64)
+		for i := range keys {
+			keys[i] = fmt.Sprint("key ", i)
+		}
+		n := 0
+		held := cluster.MustAcquire(t, c, "held", ttl)
+		done := make(chan struct{}, 1)
+		op := &redlock.Op{Key: []byte("op"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
+		submit := func(kind redlock.OpKind) error {
+			op.Kind = kind
+			if err := c.Submit(op); err != nil {
+				return err
+			}
+			<-done
+			return op.Err()
+		}
+		must := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, f := range map[string]func(){
+			"Acquire, Release": func() {
+				n++
+				l, err := c.Acquire(ctx, keys[n%len(keys)], ttl)
+				must(err)
+				must(l.Release(ctx))
+			},
+			"TryAcquire, Release, without an end": func() {
+				l, err := c.TryAcquire(context.Background(), "k", ttl)
+				must(err)
+				must(l.Release(context.Background()))
+			},
+			"refused TryAcquire": func() {
+				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
+					t.Fatal(err)
+				}
+			},
+			"Extend":    func() { must(held.Extend(ctx, ttl)) },
+			"Remaining": func() { _ = held.Remaining() },
+			"Submit": func() {
+				must(submit(redlock.OpAcquire))
+				must(submit(redlock.OpExtend))
+				must(submit(redlock.OpRelease))
+			},
+			"Cancel": func() {
+				op.Kind = redlock.OpAcquire
+				must(c.Submit(op))
+				if !c.Cancel(op) { // it has ended already
+					<-done
+					must(submit(redlock.OpRelease))
+				}
+			},
+			"refused Submit": func() {
+				if err := submit(redlock.OpRelease); err != redlock.ErrNotHeld {
+					t.Fatal(err)
+				}
+			},
+		} {
+			requireBest(t, name, 0, func() float64 {
+				return testing.AllocsPerRun(500, f)
+			})
+		}
+		must(held.Release(ctx))
+	})
+}
+
+// TestAllocationsUnderLoad: with 64 goroutines it is less than one for ten
+// pairs, on every goroutine.
+func TestAllocationsUnderLoad(t *testing.T) {
+	const goroutines, pairs = 64, 500
+	onOtherProcesses(t, func(t *testing.T, c *redlock.Client) {
+		run := func(pairs int) {
+			var wg sync.WaitGroup
+			for g := range goroutines {
+				wg.Add(1)
+				go func() {
+					defer wg.Done()
+					key := fmt.Sprint("load ", g)
+					for range pairs {
+						l, err := c.TryAcquire(context.Background(), key, ttl)
+						if err == nil {
+							err = l.Release(context.Background())
+						}
+						if err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				}()
+			}
+			wg.Wait()
+		}
+		run(pairs) // until every buffer has its size
+		requireBest(t, "pair", 0.1, func() float64 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			run(pairs)
+			runtime.ReadMemStats(&after)
+			return float64(after.Mallocs-before.Mallocs) / (goroutines * pairs)
+		})
+	})
+}
+
+// requireBest measures until the steady state is seen: while a machine keeps
+// one of the masters from running, batches that wait for its replies pile up,
+// and new ones are made.
+func requireBest(t *testing.T, name string, most float64, measure func() float64) {
+	t.Helper()
+	var all []float64
+	for range 20 {
+		n := measure()
+		if n <= most {
+			return
+		}
+		all = append(all, n)
+	}
+	require.Fail(t, "it allocates", "%s: %v, want at most %v", name, all, most)
+}
+
+// TestAllocationsFenced: none for a fenced lock, also where the clock of another client is ahead
+// and each first attempt is refused for its number.
+func TestAllocationsFenced(t *testing.T) {
+	ctx := t.Context()
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		nodes := cluster.Masters(t)
+		connect := func(ahead time.Duration) *redlock.Client {
+			return cluster.Connect(t, nodes, cluster.Portable(portable), func(c *redlock.Config) {
+				c.Fenced, c.MaxTTL = true, fenceTTL
+				knobs.Of(c).FenceClock = func() time.Time { return time.Now().Add(ahead) }
+			})
+		}
+		c, fast := connect(0), connect(time.Hour)
+		require.NoError(t, c.InitFencing(ctx))
+		pair := func(c *redlock.Client, key string) {
+			l, err := c.TryAcquire(ctx, key, fenceTTL)
+			if err == nil {
+				err = l.Release(ctx)
+			}
+			if err != nil && !errors.Is(err, redlock.ErrExpired) { // a busy machine: it is measured again
+				t.Fatal(err)
+			}
+		}
+		pair(fast, "ahead")
+		for _, key := range []string{"k", "ahead"} {
+			requireBest(t, key, 0, func() float64 {
+				return testing.AllocsPerRun(500, func() { pair(c, key) })
+			})
+		}
+	})
+}
+
+// TestAllocationsOfHooks: none but for the key of an Op. Stats makes
+// the list that it returns.
+func TestAllocationsOfHooks(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var attempts, votes, lost atomic.Int64
+		c := cluster.Connect(t, cluster.Masters(t), cluster.Portable(portable), func(c *redlock.Config) {
+			c.Hooks.Attempt = func(redlock.Attempt) { attempts.Add(1) }
+			c.Hooks.Vote = func(redlock.Vote) { votes.Add(1) }
+			c.Hooks.LockLost = func(string, error) { lost.Add(1) }
+		})
+		ctx := context.Background()
+		held := cluster.MustAcquire(t, c, "held", ttl)
+		done := make(chan struct{}, 1)
+		op := &redlock.Op{Kind: redlock.OpExtend, Key: []byte("held"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
+		copy(op.Token[:], held.Token())
+		for name, f := range map[string]struct {
+			most float64
+			run  func() error
+		}{
+			"Acquire, Extend, Release": {0, func() error {
+				l, err := c.Acquire(ctx, "k", ttl)
+				return errors.Join(err, l.Extend(ctx, ttl), l.Release(ctx))
+			}},
+			"TryAcquire": {0, func() error {
+				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
+					return errors.New("not taken")
+				}
+				return nil
+			}},
+			"Submit": {1, func() error {
+				err := c.Submit(op)
+				<-done
+				return errors.Join(err, op.Err())
+			}},
+			"Stats": {1, func() error { _ = c.Stats(); return nil }},
+		} {
+			requireBest(t, name, f.most, func() float64 {
+				return testing.AllocsPerRun(300, func() {
+					if err := f.run(); err != nil {
+						t.Fatal(name, err)
+					}
+				})
+			})
+		}
+		require.Positive(t, attempts.Load())
+		require.Positive(t, votes.Load())
+		require.Zero(t, lost.Load())
+	})
+}

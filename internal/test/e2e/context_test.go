@@ -1,0 +1,211 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// contextCalls are the calls that take a context. Each gets a lock that is held,
+// and a key that is taken at first.
+var contextCalls = map[string]func(c *redlock.Client, held redlock.Lock, ctx context.Context) error{
+	"TryAcquire": func(c *redlock.Client, _ redlock.Lock, ctx context.Context) error {
+		_, err := c.TryAcquire(ctx, "free", ttl)
+		return err
+	},
+	"Acquire": func(c *redlock.Client, _ redlock.Lock, ctx context.Context) error {
+		_, err := c.Acquire(ctx, "taken", ttl)
+		return err
+	},
+	"Extend":  func(_ *redlock.Client, held redlock.Lock, ctx context.Context) error { return held.Extend(ctx, ttl) },
+	"Release": func(_ *redlock.Client, held redlock.Lock, ctx context.Context) error { return held.Release(ctx) },
+}
+
+// callAmongOthers makes a call with others before it and after it, in the
+// same batch as far as the client allows, and returns its error. The others must
+// succeed, and the client must go on.
+func callAmongOthers(t *testing.T, r *cluster.Cluster, call func(held redlock.Lock) error) error {
+	t.Helper()
+	held := cluster.MustAcquire(t, r.Client, "held", ttl)
+	for _, s := range r.Servers {
+		s.Set("taken", "another's", 0)
+	}
+	unclogged := r.Clog(t)
+	var others []<-chan error
+	other := func() {
+		key := fmt.Sprint("other ", len(others))
+		others = append(others, testkit.Start(func() error {
+			_, err := r.TryAcquire(context.Background(), key, ttl)
+			return err
+		}))
+	}
+	other()
+	called := testkit.Start(func() error { return call(held) })
+	other()
+	time.Sleep(15 * time.Millisecond) // some ticks of the watchdog; nothing is to be seen of them
+	other()
+	r.Heal(t)
+	unclogged()
+	for _, done := range others {
+		require.NoError(t, testkit.Outcome(t, "another call", done))
+	}
+	for _, s := range r.Servers {
+		s.Del("taken")
+	}
+	err := testkit.Outcome(t, "the call itself", called)
+	cluster.Stats(t, r.Client)
+	live(t, r.Client, "behind")
+	_ = testkit.Try(t, "Release", func() error { return held.Release(context.Background()) })
+	for _, s := range r.Servers {
+		s.Flush()
+	}
+	return err
+}
+
+// TestNilContext counts as context.Background().
+func TestNilContext(t *testing.T) {
+	testkit.Apart(t, func(t *testing.T) {
+		for name, call := range contextCalls {
+			t.Run(name, func(t *testing.T) {
+				r := cluster.New(t, 3)
+				var none context.Context
+				require.NoError(t, callAmongOthers(t, r, func(held redlock.Lock) error { return call(r.Client, held, none) }))
+			})
+		}
+	})
+}
+
+// panickingContext has a method that panics from its n-th call on.
+type panickingContext struct {
+	context.Context
+	err, done atomic.Int64 // calls until they panic; 0 is never
+}
+
+func (p *panickingContext) Err() error {
+	if p.err.Add(-1) == 0 {
+		p.err.Add(1) // and again
+		panic("of a context's Err")
+	}
+	return p.Context.Err()
+}
+
+func (p *panickingContext) Done() <-chan struct{} {
+	if p.done.Add(-1) == 0 {
+		p.done.Add(1)
+		panic("of a context's Done")
+	}
+	return p.Context.Done()
+}
+
+// TestContextMayPanic: a context that panics harms its own call at most, at
+// whichever call of its methods.
+func TestContextMayPanic(t *testing.T) {
+	testkit.Apart(t, func(t *testing.T) {
+		for name, call := range contextCalls {
+			for _, method := range []string{"Err", "Done"} {
+				t.Run(name+" "+method, func(t *testing.T) {
+					r := cluster.New(t, 3)
+					for nth := range int64(3) {
+						ctx, cancel := context.WithCancel(context.Background())
+						p := &panickingContext{Context: ctx}
+						if method == "Err" {
+							p.err.Store(nth + 1)
+						} else {
+							p.done.Store(nth + 1)
+						}
+						_ = callAmongOthers(t, r, func(held redlock.Lock) error { return call(r.Client, held, p) })
+						cancel()
+					}
+				})
+			}
+		}
+	})
+}
+
+// lockingContext has methods that take a lock.
+type lockingContext struct {
+	context.Context
+	mu      sync.Mutex
+	waiting atomic.Int64 // in a method
+}
+
+func (l *lockingContext) lock() (unlock func()) {
+	l.waiting.Add(1)
+	l.mu.Lock()
+	return func() {
+		l.mu.Unlock()
+		l.waiting.Add(-1)
+	}
+}
+
+func (l *lockingContext) Err() error {
+	defer l.lock()()
+	return l.Context.Err()
+}
+
+func (l *lockingContext) Done() <-chan struct{} {
+	defer l.lock()()
+	return l.Context.Done()
+}
+
+// TestContextMayLock: a caller of Stats or Submit may hold the lock that the
+// context of another call takes.
+func TestContextMayLock(t *testing.T) {
+	stats := func(c *redlock.Client) error { c.Stats(); return nil }
+	submit := func(c *redlock.Client) error { return c.Submit(acquireOp("submitted")) }
+	for name, c := range map[string]struct {
+		queued bool
+		use    func(*redlock.Client) error
+	}{
+		"in flight, Stats": {false, stats},
+		"queued, Stats":    {true, stats},
+		"queued, Submit":   {true, submit},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 3)
+			parent, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ctx := &lockingContext{Context: parent}
+			unclogged := func() {}
+			if c.queued {
+				unclogged = r.Clog(t)
+			} else {
+				for _, s := range r.Servers {
+					s.Mute()
+				}
+			}
+			before := cluster.Stats(t, r.Client)
+			called := testkit.Start(func() error {
+				_, err := r.TryAcquire(ctx, "k", ttl)
+				return err
+			})
+			testkit.Await(t, "under way", func() bool {
+				s := cluster.Stats(t, r.Client)
+				return s.Waiting+s.InFlight > before.Waiting+before.InFlight
+			})
+			require.NoError(t, testkit.Try(t, "a call under the context's lock", func() error {
+				ctx.mu.Lock()
+				defer ctx.mu.Unlock()
+				for range 50 { // until the client asks the context, if it does
+					if ctx.waiting.Load() > 0 {
+						break
+					}
+					time.Sleep(time.Millisecond)
+				}
+				return c.use(r.Client)
+			}))
+			r.Heal(t)
+			unclogged()
+			require.NoError(t, testkit.Outcome(t, "the call", called))
+		})
+	}
+}

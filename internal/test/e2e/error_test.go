@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestQuorumError shows how each node voted up to the verdict, where the ones
+// that failed are, and why they did.
+func TestQuorumError(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 7)
+		servers[1].Down()
+		r := cluster.Of(t, servers, cluster.NodeTimeout(200*time.Millisecond))
+		servers[2].ErrorReply("SET", "READONLY You can't write against a read only replica.", 0)
+		servers[3].DropConn("SET", 0)
+		servers[4].Hang()
+
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		require.NotErrorIs(t, err, redlock.ErrTaken)
+		var quorum *redlock.QuorumError
+		require.True(t, errors.As(err, &quorum))
+		require.Equal(t, 7, quorum.Nodes)
+		require.Equal(t, redlock.OpAcquire, quorum.Kind)
+		require.Equal(t, 3, quorum.Granted)
+		require.Zero(t, quorum.Denied)
+		require.Len(t, quorum.Failed, 4)
+		for i, why := range []string{"refused", "READONLY", "", "no answer within 200ms (NodeTimeout)"} {
+			failed := quorum.Failed[i]
+			require.Equal(t, i+1, failed.Node)
+			require.Equal(t, servers[i+1].Addr(), failed.Addr)
+			require.ErrorContains(t, failed.Err, why)
+			require.Equal(t, 1, strings.Count(err.Error(), failed.Addr), "%v", err)
+		}
+		require.ErrorContains(t, err, "redlock: no quorum (4 of 7 nodes failed: "+servers[1].Addr()+" connection refused, ")
+		var node redlock.NodeError
+		require.True(t, errors.As(err, &node))
+		require.Equal(t, 1, node.Node)
+	})
+}
+
+// TestContextErrors come back as they are, during any operation, and without
+// a command if the context had ended before.
+func TestContextErrors(t *testing.T) {
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("a cause of one's own"))
+	late, cancelLate := context.WithDeadline(t.Context(), time.Now())
+	defer cancelLate()
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		l := cluster.MustAcquire(t, r.Client, "held", ttl)
+		for ctx, want := range map[context.Context]error{ended: context.Canceled, late: context.DeadlineExceeded} {
+			_, err := r.TryAcquire(ctx, "k", ttl)
+			require.Equal(t, want, err)
+			for _, err := range []error{
+				errorOf(r.Acquire(ctx, "k", ttl)), errorOf(r.AcquireAll(ctx, ttl, "k")),
+				r.Do(ctx, "k", ttl, func(context.Context) error { return nil }),
+			} {
+				var gaveUp *redlock.AcquireError
+				require.ErrorAs(t, err, &gaveUp)
+				require.Equal(t, "k", gaveUp.Key)
+				require.Zero(t, gaveUp.Attempts)
+				requireOnly(t, err, want)
+			}
+			require.Equal(t, want, l.Extend(ctx, ttl))
+		}
+		require.NoError(t, l.Release(t.Context()))
+		for _, e := range r.Recorders {
+			require.Empty(t, e.Calls("SET", "k"))
+		}
+	})
+}
+
+// TestBadArguments: what can never work is refused without a command, by
+// Acquire too, and the error names what is wrong.
+func TestBadArguments(t *testing.T) {
+	r := cluster.New(t, 3)
+	l := cluster.MustAcquire(t, r.Client, "held", ttl)
+	for _, c := range []struct {
+		key  string
+		ttl  time.Duration
+		want string
+	}{
+		{"", ttl, "key is empty, 1 to 4096 bytes are allowed"},
+		{strings.Repeat("k", redlock.MaxKey+1), ttl, "key has 4097 bytes"},
+		{"k", 0, "ttl is 0s"},
+		{"k", 1, "ttl is 1ns"},
+		{"k", -1, "ttl is -1ns"},
+		{"k", -time.Second, "ttl is -1s"},
+		{"k", redlock.MinTTL - 1, "ttl is 9.999999ms, from 10ms to 8760h0m0s are allowed"},
+		{"k", redlock.MaxTTL + time.Millisecond, "ttl is 8760h0m0.001s"},
+	} {
+		_, err := r.TryAcquire(t.Context(), c.key, c.ttl)
+		require.ErrorContains(t, err, c.want)
+		require.ErrorIs(t, err, redlock.ErrArgument)
+		_, err = r.Acquire(t.Context(), c.key, c.ttl)
+		require.ErrorContains(t, err, c.want)
+		require.ErrorIs(t, err, redlock.ErrArgument)
+		if c.key == "k" {
+			left := l.Remaining()
+			err := l.Extend(t.Context(), c.ttl)
+			require.ErrorContains(t, err, c.want)
+			require.ErrorIs(t, err, redlock.ErrArgument)
+			require.Greater(t, l.Remaining(), left-testkit.Patience, "nothing is lost by it")
+		}
+	}
+	for _, err := range []error{
+		r.Do(t.Context(), "k", 29*time.Millisecond, func(context.Context) error { return nil }),
+		r.Do(t.Context(), "k", ttl, nil),
+		errorOf(r.AcquireAll(t.Context(), ttl)),
+		errorOf(r.AcquireAll(t.Context(), ttl, make([]string, 65)...)),
+		errorOf(r.Attach(t.Context(), "k", "", time.Now().Add(ttl))),
+		errorOf(r.Attach(t.Context(), "k", l.Token(), time.Now().Add(-time.Second))),
+		cluster.Keep(l, nil), cluster.Keep(l, nil),
+	} {
+		if err != nil { // the lock could be kept alive once
+			require.ErrorIs(t, err, redlock.ErrArgument)
+		}
+	}
+	done := func(*redlock.Op) {}
+	for _, op := range []*redlock.Op{nil, {Done: done}, {Kind: redlock.OpRelease, Key: []byte("k")}, {Kind: 4, Key: []byte("k"), Done: done}} {
+		require.ErrorIs(t, r.Submit(op), redlock.ErrArgument)
+		require.False(t, r.Cancel(op))
+	}
+	for _, s := range r.Servers {
+		require.LessOrEqual(t, s.Count("SET"), int64(1))
+	}
+	for _, least := range []time.Duration{redlock.MinTTL, redlock.MaxTTL} {
+		l, err := r.Acquire(t.Context(), "k", least)
+		require.NoError(t, err)
+		if err := l.Release(t.Context()); err != nil {
+			require.Equal(t, redlock.ErrNotHeld, err, "it may have ended already")
+		}
+	}
+}
+
+// errorOf is the error of a call that has another result, too.
+func errorOf(_ redlock.Lock, err error) error { return err }
+
+// TestRandFails: without randomness there is no token, and no lock.
+func TestRandFails(t *testing.T) {
+	r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).Rand = strings.NewReader("just one token's worth") })
+	require.NoError(t, cluster.MustAcquire(t, r.Client, "k", ttl).Release(t.Context()))
+	for _, f := range []func() error{
+		func() error { _, err := r.TryAcquire(t.Context(), "k", ttl); return err },
+		func() error { _, err := r.Acquire(t.Context(), "k", ttl); return err },
+		func() error {
+			return r.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) {}})
+		},
+	} {
+		require.ErrorContains(t, f(), "randomness")
+	}
+}

@@ -1,0 +1,357 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// early has a client make every act, and lock keys. It returns how many it was granted.
+func (c *changing) early(client *redlock.Client, keys int) (both int) {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), 10*fenceTTL)
+	defer cancel()
+	require.Error(c, client.InitFencing(ctx))
+	require.Error(c, client.RecoverFencing(ctx, 1))
+	require.ErrorIs(c, client.ChangeFencing(ctx), redlock.ErrConfig)
+	for i := range keys {
+		if _, err := client.TryAcquire(c.Context(), fmt.Sprint("key", i), fenceTTL); err == nil {
+			both++
+		}
+	}
+	return both
+}
+
+// TestEarlyClientsChangeNothing: a program of step 2 starts while clients of step 0 hold locks, and makes
+// every act that an error may name. No key has two holders, and no act changes anything.
+func TestEarlyClientsChangeNothing(t *testing.T) {
+	for _, x := range []struct {
+		name      string
+		now, next []int
+		down      int
+	}{
+		{"one replaced, a node is stopped", three, []int{0, 3, 4}, 0},
+		{"one replaced", three, replaced, -1},
+		{"all replaced", three, []int{3, 4, 5}, -1},
+	} {
+		cluster.Run(t, x.name, func(t *testing.T) {
+			c := &changing{t, cluster.Start(t, 6), map[string]uint64{}}
+			old := c.client(x.now, nil, 0)
+			require.NoError(t, old.InitFencing(t.Context()))
+			early := c.client(x.next, nil, 0) // its notice comes first
+			awaitPassed(t, 100*time.Millisecond)
+			both := c.client(x.now, x.next, 0)
+			require.NoError(t, both.Ready(t.Context()))
+			awaitPassed(t, 1100*time.Millisecond)
+			const keys = 100
+			for i := range keys {
+				cluster.MustAcquire(t, old, fmt.Sprint("key", i), fenceTTL)
+			}
+			if x.down >= 0 {
+				c.servers[x.down].Down()
+			}
+			require.Zero(t, c.early(early, keys))
+		})
+	}
+	cluster.Run(t, "groups", func(t *testing.T) {
+		c := &changing{t, cluster.Start(t, 9), map[string]uint64{}}
+		client := func(now int) *redlock.Client {
+			return cluster.Connect(t, nil, groupsFromTo(c.servers, now, 0), fenced(0), cluster.NodeTimeout(100*time.Millisecond))
+		}
+		old := client(2)
+		require.NoError(t, old.InitFencing(t.Context()))
+		const keys = 300
+		for i := range keys {
+			cluster.MustAcquire(t, old, fmt.Sprint("key", i), fenceTTL)
+		}
+		require.Zero(t, c.early(client(3), keys))
+		for _, s := range c.servers[6:] {
+			n, _ := s.Fence(fenceSet)
+			require.Zero(t, n.Floor)
+		}
+	})
+}
+
+// TestInitBesideASilentNode: each node of a new fleet must have answered. Nothing is written to the others.
+func TestInitBesideASilentNode(t *testing.T) {
+	for name, fall := range map[string]func(s *fakeredis.Server){
+		"down":   func(s *fakeredis.Server) { s.Down() },
+		"silent": func(s *fakeredis.Server) { s.Delay(time.Hour) },
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			c := &changing{t, cluster.Start(t, 3), map[string]uint64{}}
+			client := c.client(three, nil, 0)
+			fall(c.servers[1])
+			err := client.InitFencing(t.Context())
+			require.ErrorIs(t, err, redlock.ErrConfig)
+			require.ErrorContains(t, err, c.servers[1].Addr())
+			for _, i := range []int{0, 2} {
+				n, _ := c.servers[i].Fence(fenceSet)
+				require.NotEqual(t, fencing.Voting, n.Marker.Phase)
+			}
+		})
+	}
+}
+
+// TestInitBesideAChange: all nodes are to be replaced, and a client of the new list alone calls InitFencing before or while the
+// first client of both comes. While the call is under way it is refused. One that has returned before could not be
+// told from that of a new fleet: no node of the new list knew of the old one. Then each act of a client of both is
+// refused, names the nodes, and says what to do.
+func TestInitBesideAChange(t *testing.T) {
+	next := []int{3, 4, 5}
+	for _, at := range []float64{0, 0.5, 0.9, 1} {
+		cluster.Run(t, fmt.Sprint("after ", at), func(t *testing.T) {
+			c := &changing{t, cluster.Start(t, 6), map[string]uint64{}}
+			old := c.client(three, nil, 0)
+			require.NoError(t, old.InitFencing(t.Context()))
+			c.grows(old, "k")
+			early := c.client(next, nil, 0)
+			call := testkit.Start(func() error { return early.InitFencing(t.Context()) })
+			if at < 1 {
+				awaitPassed(t, time.Duration(at*float64(fenceTTL)))
+			} else { // it has returned
+				require.NoError(t, testkit.Outcome(t, "InitFencing", call))
+			}
+			both := c.client(three, next, 0)
+			if at < 1 {
+				require.ErrorContains(t, testkit.Outcome(t, "InitFencing", call), "ChangeFencing")
+				require.NoError(t, both.ReadyAll(t.Context()))
+				c.grows(both, "k")
+			} else {
+				testkit.Await(t, "all answer", func() bool { return both.Ready(t.Context()) == nil })
+				for _, act := range []error{both.ChangeFencing(t.Context()), both.InitFencing(t.Context()), both.RecoverFencing(t.Context(), 1)} {
+					require.ErrorIs(t, act, redlock.ErrConfig)
+					require.ErrorContains(t, act, "Stop all such clients")
+				}
+				require.NoError(t, early.Close())
+				for _, i := range next {
+					c.servers[i].Flush()
+				}
+			}
+			require.NoError(t, both.ChangeFencing(t.Context()))
+			c.grows(c.client(next, nil, 0), "k")
+		})
+	}
+}
+
+// TestRecoverFencing: it acts where answers show that too many have forgotten. A node that cannot be reached
+// may remember, unless it is named as lost.
+func TestRecoverFencing(t *testing.T) {
+	changes(t, func(c *changing) {
+		old := c.client(three, nil, 0)
+		c.grows(c.client(three, nil, time.Hour), "k")
+		c.servers[0].Flush()
+		c.servers[2].Flush() // so the third alone does not know all; but it may show a change
+		c.servers[1].Down()
+		err := old.RecoverFencing(c.Context(), c.last["k"])
+		require.ErrorContains(c, err, c.servers[1].Addr()+" may remember")
+		require.ErrorIs(c, old.RecoverFencing(c.Context(), 0), redlock.ErrArgument)
+		require.NoError(c, old.RecoverFencing(c.Context(), c.last["k"], c.servers[1].Addr()))
+		c.grows(old, "k")
+		require.NoError(c, c.servers[1].Heal())
+		require.NoError(c, old.ReadyAll(c.Context()))
+		c.grows(old, "k")
+	})
+}
+
+// TestChangeBesideALoss: one node was flushed, one cannot be reached, a clock was ahead. A change is no recovery: it
+// waits until a quorum remembers, and tokens grow.
+func TestChangeBesideALoss(t *testing.T) {
+	changes(t, func(c *changing) {
+		c.grows(c.client(three, nil, time.Minute), "k")
+		both := c.client(three, replaced, 0)
+		require.NoError(c, both.ReadyAll(c.Context()))
+		c.servers[0].Flush()
+		c.servers[1].Down()
+		ctx, cancel := context.WithTimeout(c.Context(), 5*fenceTTL)
+		defer cancel()
+		require.Error(c, both.ChangeFencing(ctx))
+		for _, i := range []int{2, 3} {
+			n, _ := c.servers[i].Fence(fenceSet)
+			require.Empty(c, n.Marker.Nonce, "no node is written before")
+		}
+		require.NoError(c, c.servers[1].Heal())
+		require.NoError(c, both.ChangeFencing(c.Context()))
+		c.grows(c.client(replaced, nil, 0), "k")
+	})
+}
+
+// TestMajorityLostInAChange: in step 1 or after the call, of each kind of change. A client of step 1 mends it, by
+// the same call, and the change stays where it was.
+func TestMajorityLostInAChange(t *testing.T) {
+	for name, to := range map[string][]int{"replaced": replaced, "all others": {3, 4, 5}, "to one": {0}, "to five": {0, 1, 2, 3, 4}} {
+		for _, changed := range []bool{false, true} {
+			cluster.Run(t, fmt.Sprint(name, ", after the call: ", changed), func(t *testing.T) {
+				c := &changing{t, cluster.Start(t, 6), map[string]uint64{}}
+				require.NoError(t, c.client(three, nil, 0).InitFencing(t.Context()))
+				both := c.client(three, to, 0)
+				require.NoError(t, both.ReadyAll(t.Context()))
+				lost := three
+				if changed {
+					require.NoError(t, both.ChangeFencing(t.Context()))
+					lost = to
+				}
+				c.grows(both, "k")
+				for _, i := range lost[:len(lost)/2+1] {
+					c.servers[i].Flush()
+				}
+				testkit.Await(t, "too many have forgotten", func() bool {
+					_, err := both.TryAcquire(t.Context(), "k", fenceTTL)
+					return err != nil
+				})
+				began := time.Now()
+				require.NoError(t, both.RecoverFencing(t.Context(), c.last["k"]))
+				c.grows(both, "k")
+				require.Less(t, time.Since(began), 2*fenceTTL)
+				if changed && len(to) == 1 {
+					require.NoError(t, both.ChangeFencing(t.Context()), "no node shows any more that it was made")
+				}
+				if changed {
+					c.grows(c.client(to, nil, 0), "k")
+				} else {
+					c.grows(c.client(three, nil, 0), "k")
+					require.NoError(t, both.ChangeFencing(t.Context()))
+					c.grows(c.client(to, nil, 0), "k")
+				}
+			})
+		}
+	}
+}
+
+// TestActsBesideASickNode: each act returns, though one node cannot do what it is asked for, and the log names that. One that cannot be looked
+// at is to be named as lost in a recovery.
+func TestActsBesideASickNode(t *testing.T) {
+	sick := map[string]func(*fakeredis.Server){
+		"no ZADD":     func(s *fakeredis.Server) { s.Deny("zadd") },
+		"300 ms late": func(s *fakeredis.Server) { s.Delay(300 * time.Millisecond) },
+		"OOM": func(s *fakeredis.Server) {
+			s.ErrorReply("EVALSHA", "OOM command not allowed when used memory > 'maxmemory'.", 1<<30)
+		},
+		"wrong type": func(s *fakeredis.Server) { s.Plant(fenceSet, "list") },
+	}
+	for name, fall := range sick {
+		cluster.Run(t, name, func(t *testing.T) {
+			c := &changing{t, cluster.Start(t, 4), map[string]uint64{}}
+			const longest = 2 * time.Second
+			log := &testkit.LogSink{}
+			client := func(to []int) *redlock.Client {
+				return cluster.Connect(t, nil, fromTo(c.servers, three, to), fenced(0), cluster.NodeTimeout(100*time.Millisecond), func(c *redlock.Config) {
+					c.MaxTTL, c.Logger = longest, log.Logger(slog.LevelWarn)
+				})
+			}
+			old := client(nil)
+			shows := name == "no ZADD" || name == "300 ms late"
+			if shows {
+				fall(c.servers[2])
+			}
+			took := func(act error, began time.Time) {
+				t.Helper()
+				require.NoError(t, act)
+				t.Log(time.Since(began))
+				require.Less(t, time.Since(began), 2*longest)
+			}
+			began := time.Now()
+			took(old.InitFencing(t.Context()), began)
+			if !shows {
+				fall(c.servers[2])
+			}
+			c.grows(old, "k")
+			both := client(replaced)
+			testkit.Await(t, "a quorum of both", func() bool { return both.Ready(t.Context()) == nil })
+			awaitPassed(t, 2*longest)
+			began = time.Now()
+			took(both.ChangeFencing(t.Context()), began)
+			c.grows(both, "k")
+			for _, i := range []int{0, 1} {
+				c.servers[i].Flush()
+			}
+			began = time.Now()
+			if err := both.RecoverFencing(t.Context(), c.last["k"]); !shows {
+				require.ErrorContains(t, err, c.servers[2].Addr()+" may remember")
+				took(both.RecoverFencing(t.Context(), c.last["k"], c.servers[2].Addr()), began)
+			} else {
+				took(err, began)
+			}
+			testkit.Await(t, "the log to name it", func() bool { // Logger is called by a goroutine of its own
+				return name == "300 ms late" || strings.Contains(log.String(), "bring them back\" nodes="+c.servers[2].Addr())
+			})
+			c.grows(both, "k")
+		})
+	}
+}
+
+// TestTwoActsAtOnce: the later one begins at any time of the first, or after it. From the first nil on, clients of the next
+// list are not refused.
+func TestTwoActsAtOnce(t *testing.T) {
+	for _, later := range []time.Duration{0, fenceTTL / 4, fenceTTL / 2, fenceTTL * 9 / 10, fenceTTL * 11 / 10, 2 * fenceTTL} {
+		cluster.Run(t, later.String(), func(t *testing.T) {
+			c := &changing{t, cluster.Start(t, 4), map[string]uint64{}}
+			first, second := c.client(three, nil, 0), c.client(three, nil, 0)
+			two := func(one, other func() error, use func()) {
+				t.Helper()
+				a := testkit.Start(one)
+				b := testkit.Start(func() error { time.Sleep(later); return other() })
+				require.NoError(t, testkit.Outcome(t, "the first", a))
+				for end := time.Now().Add(4 * fenceTTL); time.Now().Before(end); {
+					use()
+					time.Sleep(fenceTTL / 50)
+				}
+				require.NoError(t, testkit.Outcome(t, "the later", b))
+			}
+			two(func() error { return first.InitFencing(t.Context()) }, func() error {
+				if err := second.InitFencing(t.Context()); err != nil {
+					return err
+				}
+				return nil
+			}, func() { c.grows(first, "k") })
+			one, other, next := c.client(three, replaced, 0), c.client(three, replaced, 0), c.client(replaced, nil, 0)
+			require.NoError(t, one.ReadyAll(t.Context()))
+			two(func() error { return one.ChangeFencing(t.Context()) }, func() error { return other.ChangeFencing(t.Context()) },
+				func() { c.grows(next, "k") })
+		})
+	}
+}
+
+// TestFarClockCostsItsClient: one client's clock was a year ahead, and a rolling restart made its token the floor of
+// all keys. Other clients meet the floor once, and need one attempt from then on.
+func TestFarClockCostsItsClient(t *testing.T) {
+	changes(t, func(c *changing) {
+		far := c.client(three, nil, 365*24*time.Hour)
+		c.grows(far, "one")
+		attempts := 0
+		c.client(three, nil, 0) // it stays, and brings nodes back
+		other := cluster.Connect(c.T, nil, fromTo(c.servers, three, nil), fenced(0), func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Kind == redlock.OpAcquire {
+					attempts++
+				}
+			}
+		})
+		c.grows(other, "k")
+		for _, i := range three {
+			c.servers[i].Flush()
+			awaitPassed(c.T, 100*time.Millisecond)
+			_, _ = other.TryAcquire(c.Context(), "looks", fenceTTL)
+			c.awaitVote(i, func() {})
+			require.NoError(c, other.ReadyAll(c.Context()))
+		}
+		c.grows(other, "k")
+		attempts = 0
+		for i := range 100 {
+			c.grows(other, fmt.Sprint("key", i%10))
+		}
+		awaitPassed(c.T, fenceTTL)
+		require.Equal(c, 100, attempts)
+	})
+}

@@ -1,0 +1,259 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// changing is clients in a change of fenced nodes 0, 1, 2, of which 2 is replaced by 3.
+type changing struct {
+	*testing.T
+	servers []*fakeredis.Server
+	last    map[string]uint64 // token of each key
+}
+
+var replaced = []int{0, 1, 3}
+
+func (c *changing) client(from, to []int, off time.Duration) *redlock.Client {
+	return cluster.Connect(c.T, nil, fromTo(c.servers, from, to), fenced(off), cluster.NodeTimeout(100*time.Millisecond))
+}
+
+// grows locks a key: its token is larger than the one before.
+func (c *changing) grows(client *redlock.Client, key string) {
+	c.Helper()
+	l, err := client.Acquire(c.Context(), key, fenceTTL)
+	require.NoError(c, err)
+	require.Greater(c, l.Fence(), c.last[key])
+	c.last[key] = l.Fence()
+	require.NoError(c, l.Release(c.Context()))
+}
+
+// awaitVote waits for the vote of a server, while clients do something.
+func (c *changing) awaitVote(server int, do func()) {
+	c.Helper()
+	testkit.Await(c.T, "its vote", func() bool {
+		do()
+		n, _ := c.servers[server].Fence("redlock:fence")
+		return n.Marker.Phase == fencing.Voting
+	})
+}
+
+func (c *changing) refused(client *redlock.Client, text string) {
+	c.Helper()
+	_, err := client.TryAcquire(c.Context(), "k", fenceTTL)
+	require.ErrorIs(c, err, redlock.ErrConfig)
+	require.ErrorContains(c, err, text)
+}
+
+// serves waits until a client shows which clients its nodes serve.
+func (c *changing) serves(client *redlock.Client, want ...string) {
+	c.Helper()
+	testkit.Await(c.T, fmt.Sprint("they serve ", want), func() bool {
+		var got []string
+		for _, n := range client.Stats().Nodes {
+			got = append(got, n.Serves)
+		}
+		return slices.Equal(got, want)
+	})
+}
+
+func changes(t *testing.T, f func(c *changing)) {
+	cluster.Virtually(t, func(t *testing.T) {
+		c := &changing{t, cluster.Start(t, 4), map[string]uint64{}}
+		require.NoError(t, c.client(three, nil, 0).InitFencing(t.Context()))
+		f(c)
+	})
+}
+
+// TestFencedNextNodes: a node of fenced clients is replaced while they run. Tokens grow from step
+// to step, also of a key that is not locked during step 1, by a clock that is an hour ahead. Clients
+// of steps 0 and 2 are not served beside each other, and learn what is to be done.
+func TestFencedNextNodes(t *testing.T) {
+	changes(t, func(c *changing) {
+		old, ahead := c.client(three, nil, 0), c.client(three, nil, time.Hour)
+		c.grows(old, "k")
+		c.grows(ahead, "idle")
+
+		both := c.client(three, replaced, 0)
+		require.NoError(c, both.Ready(c.Context()))
+		c.awaitVote(3, func() {
+			c.grows(both, "k")
+			c.grows(old, "k")
+		})
+		c.serves(old, "now", "now", "now")
+		c.serves(both, "now", "now", "now", "now")
+		next := c.client(replaced, nil, 0)
+		c.refused(next, "ChangeFencing of a client with both, in Nodes and NextNodes, has to return before")
+		require.ErrorContains(c, cluster.IsReady(next), "configured otherwise")
+
+		held := cluster.MustAcquire(c.T, old, "held", fenceTTL)
+		c.last["held"] = held.Fence()
+		began := time.Now()
+		call := testkit.Start(func() error { return both.ChangeFencing(c.Context()) })
+		testkit.Await(c.T, "that old clients are refused", func() bool {
+			l, err := old.TryAcquire(c.Context(), "k", fenceTTL)
+			if err == nil {
+				require.NoError(c, l.Release(c.Context()))
+			}
+			return err != nil
+		})
+		c.refused(old, "a client with the old one alone is too late")
+		testkit.Await(c.T, "names of both", func() bool {
+			return strings.Contains(next.Stats().Nodes[0].Serves, "+now") && strings.HasPrefix(old.Stats().Nodes[0].Serves, "now+nodes-")
+		})
+		require.ErrorIs(c, held.Extend(c.Context(), fenceTTL), redlock.ErrNoQuorum)
+		c.grows(both, "k")
+		require.NoError(c, testkit.Outcome(c.T, "ChangeFencing", call))
+		require.Greater(c, time.Since(began), fenceTTL, "locks of old clients have ended")
+
+		require.NoError(c, next.Ready(c.Context()))
+		c.serves(next, "now", "now", "now")
+		c.serves(both, "next", "next", "now+next", "next")
+		for _, key := range []string{"idle", "k", "held"} {
+			c.grows(next, key)
+			c.grows(both, key)
+		}
+		c.refused(old, "")
+		began = time.Now()
+		require.NoError(c, both.ChangeFencing(c.Context()), "once more")
+		require.Less(c, time.Since(began), fenceTTL, "there is nothing to do")
+		c.grows(next, "k")
+	})
+}
+
+// TestFencedMarkerIsKnown: a client of both configurations names the marker that a node has shown, so
+// that scripts do not look at the parts of it. One that does not serve the client is not named.
+func TestFencedMarkerIsKnown(t *testing.T) {
+	changes(t, func(c *changing) {
+		both := c.client(three, replaced, 0)
+		c.serves(both, "now", "now", "now", "now")
+		for _, s := range c.servers {
+			s.Deny("zrangebyscore")
+		}
+		l, err := both.TryAcquire(c.Context(), "k", fenceTTL)
+		require.NoError(c, err)
+		require.NoError(c, l.Release(c.Context()))
+		for _, s := range c.servers {
+			s.Allow()
+			n, _ := s.Fence("redlock:fence")
+			n.Marker.Me.Fleet = "another"
+			s.SetFence("redlock:fence", n)
+		}
+		c.refused(both, "configured otherwise")
+		c.serves(both, "another", "another", "another", "another")
+		c.refused(both, "configured otherwise")
+	})
+}
+
+// TestFencedChangeIsTakenBack: before the call clients just leave step 1. After it they go back by
+// a change the other way.
+func TestFencedChangeIsTakenBack(t *testing.T) {
+	changes(t, func(c *changing) {
+		old := c.client(three, nil, 0)
+		both := c.client(three, replaced, 0)
+		require.NoError(c, both.Ready(c.Context()))
+		c.grows(both, "k")
+		require.NoError(c, both.Close())
+		c.grows(old, "k")
+
+		require.NoError(c, c.client(three, replaced, 0).ChangeFencing(c.Context()))
+		next := c.client(replaced, nil, time.Hour)
+		c.grows(next, "k")
+		c.refused(old, "configured otherwise")
+
+		back := c.client(replaced, three, 0)
+		c.grows(back, "k")
+		require.NoError(c, back.ChangeFencing(c.Context()))
+		require.NoError(c, old.Ready(c.Context()))
+		c.grows(old, "k")
+		c.refused(next, "")
+	})
+}
+
+// TestFencedChangeWithFaults: the node that is replaced is dead, another one forgets during the
+// call, which is made again after its first operator has left.
+func TestFencedChangeWithFaults(t *testing.T) {
+	changes(t, func(c *changing) {
+		old := c.client(three, nil, time.Hour)
+		c.grows(old, "idle")
+		c.servers[2].Down()
+		both := c.client(three, replaced, 0)
+		ctx, cancel := context.WithTimeout(c.Context(), fenceTTL/2)
+		defer cancel()
+		require.ErrorIs(c, both.ChangeFencing(ctx), context.DeadlineExceeded)
+		c.grows(both, "k")
+		call := testkit.Start(func() error { return both.ChangeFencing(c.Context()) })
+		c.servers[3].Flush()
+		require.NoError(c, testkit.Outcome(c.T, "ChangeFencing", call))
+		next := c.client(replaced, nil, 0)
+		require.NoError(c, next.Ready(c.Context()))
+		c.grows(next, "idle")
+		c.awaitVote(3, func() { c.grows(next, "k") })
+		c.servers[0].Flush()
+		c.awaitVote(0, func() {
+			c.grows(next, "k")
+			c.grows(both, "k")
+		})
+	})
+}
+
+// TestFencedMaxTTLChanges: the longest TTL of fenced clients becomes longer, or shorter, while they run. While both
+// are named a lock has the shorter one at most, and a node that forgets has no vote for the longer one.
+func TestFencedMaxTTLChanges(t *testing.T) {
+	for name, ttls := range map[string][2]time.Duration{"longer": {fenceTTL, 3 * fenceTTL}, "shorter": {3 * fenceTTL, fenceTTL}} {
+		cluster.Run(t, name, func(t *testing.T) {
+			c := &changing{t, cluster.Start(t, 3), map[string]uint64{}}
+			client := func(now, next, off time.Duration) *redlock.Client {
+				return cluster.Connect(t, fakeredis.Addrs(c.servers), fenced(off), cluster.NodeTimeout(100*time.Millisecond), func(c *redlock.Config) {
+					c.MaxTTL, c.NextMaxTTL = now, next
+				})
+			}
+			old := client(ttls[0], 0, time.Hour)
+			require.NoError(t, old.InitFencing(t.Context()))
+			c.grows(old, "idle")
+			c.grows(old, "k")
+			both, next := client(ttls[0], ttls[1], 0), client(ttls[1], 0, 0)
+			c.grows(both, "k")
+			c.grows(old, "k")
+			c.refused(next, "all clients must have the same Nodes, or Groups, and MaxTTL")
+			_, err := both.TryAcquire(t.Context(), "k", 2*fenceTTL)
+			require.ErrorIs(t, err, redlock.ErrArgument)
+
+			require.NoError(t, old.Close())
+			began := time.Now()
+			c.servers[2].Flush()
+			c.awaitVote(2, func() { c.grows(both, "k") })
+			require.Greater(t, time.Since(began), 3*fenceTTL)
+			began = time.Now()
+			require.NoError(t, both.ChangeFencing(t.Context()))
+			require.Greater(t, time.Since(began), 3*fenceTTL, "locks of either TTL have ended")
+			c.serves(both, "next", "next", "next")
+			require.NoError(t, next.Ready(t.Context()))
+			c.grows(next, "idle")
+			c.grows(next, "k")
+			c.grows(both, "k")
+			l, err := next.TryAcquire(t.Context(), "k", ttls[1])
+			require.NoError(t, err)
+			c.last["k"] = l.Fence()
+			require.NoError(t, l.Release(t.Context()))
+			c.refused(client(ttls[0], 0, 0), "all clients must have the same Nodes, or Groups, and MaxTTL")
+
+			back := client(ttls[1], ttls[0], 0)
+			c.grows(back, "k")
+			require.NoError(t, back.ChangeFencing(t.Context()))
+			c.grows(client(ttls[0], 0, 0), "k")
+		})
+	}
+}

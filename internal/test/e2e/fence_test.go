@@ -1,0 +1,217 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// fenceTTL is the longest TTL in tests of fencing, and so a quarantine.
+const fenceTTL = 300 * time.Millisecond
+
+// fenced makes a client fenced, by a clock that is off.
+func fenced(off time.Duration) func(*redlock.Config) {
+	return func(c *redlock.Config) {
+		c.Fenced, c.MaxTTL, knobs.Of(c).TrustRestarts = true, fenceTTL, true
+		knobs.Of(c).FenceClock = func() time.Time { return virtual.TimeOfDay().Add(off) }
+	}
+}
+
+// TestFence: tokens grow from lock to lock, by clocks that are hours apart, for each key
+// of several, and for each holder that a lock is handed to.
+func TestFence(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		nodes := fakeredis.Addrs(servers)
+		first := cluster.Connect(t, nodes, fenced(0))
+		_, err := first.TryAcquire(t.Context(), "k", fenceTTL)
+		require.ErrorIs(t, err, redlock.ErrForgotten)
+		require.ErrorContains(t, err, "InitFencing")
+		require.NoError(t, first.InitFencing(t.Context()))
+		require.NoError(t, first.InitFencing(t.Context()), "again, at once")
+		_, err = first.TryAcquire(t.Context(), "redlock:fence", fenceTTL)
+		require.ErrorIs(t, err, redlock.ErrArgument)
+
+		var last uint64
+		grows := func(l redlock.Lock) {
+			t.Helper()
+			require.Greater(t, l.Fence(), last)
+			last = l.Fence()
+		}
+		clients := []*redlock.Client{first, cluster.Connect(t, nodes, fenced(time.Hour)), cluster.Connect(t, nodes, fenced(-time.Hour))}
+		plain := cluster.Connect(t, nodes)
+		for range 3 {
+			for _, c := range clients {
+				l := cluster.MustAcquire(t, c, "k", fenceTTL)
+				grows(l)
+				for _, other := range append(clients, plain) {
+					_, err := other.TryAcquire(t.Context(), "k", fenceTTL)
+					require.ErrorIs(t, err, redlock.ErrTaken)
+				}
+				require.NoError(t, l.Extend(t.Context(), fenceTTL))
+				require.Equal(t, last, l.Fence())
+				require.NoError(t, l.Release(t.Context()))
+			}
+		}
+		l, err := first.TryAcquireAll(t.Context(), fenceTTL, "other", "k")
+		require.NoError(t, err)
+		grows(l)
+		require.NoError(t, l.Release(t.Context()))
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL}
+		require.NoError(t, cluster.Submit(t, first, op))
+		require.Greater(t, op.Fence(), last)
+		last = op.Fence()
+		op.Kind = redlock.OpRelease
+		require.NoError(t, cluster.Submit(t, first, op))
+
+		l = cluster.MustAcquire(t, plain, "k", fenceTTL)
+		require.Zero(t, l.Fence())
+		require.NoError(t, l.Release(t.Context()))
+
+		l = cluster.MustAcquire(t, first, "k", fenceTTL)
+		grows(l)
+		for i := range 100 { // some are handed over, some are granted by the nodes
+			next := testkit.InBackground(func() (redlock.Lock, error) { return first.Acquire(t.Context(), "k", fenceTTL) })
+			testkit.Await(t, "in line", func() bool { return first.Stats().InLine == 1 })
+			require.NoError(t, l.Release(t.Context()))
+			got := testkit.Get(t, next)
+			require.NoError(t, got.Err, i)
+			l = got.Value
+			grows(l)
+		}
+		require.NotZero(t, first.Stats().HandedOver)
+	})
+}
+
+// TestForgetful: a node that has lost its tokens has no vote until it was in quarantine and
+// has learned them; more than one of three is for an operator.
+func TestForgetful(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		nodes := fakeredis.Addrs(servers)
+		var heard cluster.GuardRecorder
+		c := cluster.Connect(t, nodes, fenced(0), cluster.NodeTimeout(100*time.Millisecond), heard.Of(0))
+		require.NoError(t, c.InitFencing(t.Context()))
+		l := cluster.MustAcquire(t, c, "k", fenceTTL)
+		last := l.Fence()
+		require.NoError(t, l.Release(t.Context()))
+		heard.Take()
+
+		servers[0].Flush()
+		began := time.Now()
+		servers[1].Hang() // so that the third and the forgetful one would be a quorum
+		ctx, cancel := context.WithTimeout(t.Context(), fenceTTL/2)
+		defer cancel()
+		_, err := c.Acquire(ctx, "k", 100*time.Millisecond)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, servers[1].Heal())
+		back := cluster.Connect(t, nodes, fenced(-time.Hour))
+		testkit.Await(t, "a vote of the node that had forgotten", func() bool {
+			l, err := back.Acquire(t.Context(), "k", fenceTTL)
+			require.NoError(t, err)
+			require.Greater(t, l.Fence(), last)
+			last = l.Fence()
+			require.NoError(t, l.Release(t.Context()))
+			return back.Stats().Nodes[0].Granted > 0
+		})
+		require.Greater(t, time.Since(began), fenceTTL)
+		withheld, _ := heard.Take()
+		require.Len(t, withheld, 1, "once")
+		require.ErrorContains(t, withheld[0].NoVote, "its quarantine ends in")
+		require.Positive(t, withheld[0].NoVoteFor)
+
+		servers[0].Flush()
+		servers[1].Flush()
+		testkit.Await(t, "too many have forgotten", func() bool {
+			_, err = back.Acquire(t.Context(), "k", fenceTTL)
+			return err != nil
+		})
+		require.ErrorIs(t, err, redlock.ErrForgotten)
+		require.ErrorContains(t, cluster.IsReady(back), "2 of 3 nodes failed")
+		require.ErrorContains(t, cluster.IsReady(back), servers[1].Addr()+" node may have forgotten")
+		ready := testkit.Start(func() error { return back.Ready(t.Context()) })
+		require.NoError(t, c.RecoverFencing(t.Context(), last))
+		require.NoError(t, testkit.Outcome(t, "Ready", ready))
+		l = cluster.MustAcquire(t, back, "k", fenceTTL)
+		require.Greater(t, l.Fence(), last)
+	})
+}
+
+// TestFleets: clients with another MaxTTL, or other nodes, get an error that names it.
+func TestFleets(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		nodes := fakeredis.Addrs(servers)
+		c := cluster.Connect(t, nodes, fenced(0))
+		require.NoError(t, c.InitFencing(t.Context()))
+		other := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2 })
+		_, err := other.Acquire(t.Context(), "k", fenceTTL)
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.Regexp(t, `:\d+ have "(nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-)`+fenceTTL.String()+`", this client has nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-`+(2*fenceTTL).String()+`\)`, err.Error())
+		require.ErrorContains(t, cluster.IsReady(other), "configured otherwise")
+		require.ErrorIs(t, other.InitFencing(t.Context()), redlock.ErrConfig)
+		apart := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2; knobs.Of(c).FenceSet = "another" })
+		require.NoError(t, apart.InitFencing(t.Context()))
+		cluster.MustAcquire(t, apart, "k", fenceTTL)
+
+		_, err = redlock.New(redlock.Config{Nodes: nodes, Fenced: true})
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.ErrorContains(t, err, "MaxTTL")
+		require.ErrorIs(t, cluster.Connect(t, nodes).InitFencing(t.Context()), redlock.ErrConfig)
+	})
+}
+
+// TestFenceRestart: a node that has restarted is another one, though it has kept its
+// tokens: it has no vote for a quarantine, and is brought back then. So is one that was
+// flushed, and keeps its connection.
+func TestFenceRestart(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), cluster.NodeTimeout(100*time.Millisecond))
+		require.NoError(t, c.InitFencing(t.Context()))
+		granted := func() uint64 { return c.Stats().Nodes[0].Granted }
+		require.NoError(t, cluster.MustAcquire(t, c, "k", fenceTTL).Release(t.Context()))
+		testkit.Await(t, "its vote", func() bool { return granted() > 0 })
+		for _, lose := range []func() error{
+			func() error { return servers[0].Restart(false) },
+			func() error { servers[0].Flush(); return nil },
+		} {
+			before, began := granted(), time.Now()
+			require.NoError(t, lose())
+			testkit.Await(t, "its vote again", func() bool {
+				require.NoError(t, cluster.MustAcquire(t, c, "k", fenceTTL).Release(t.Context()))
+				return granted() > before+2 // some may have been on their way
+			})
+			require.Greater(t, time.Since(began), fenceTTL)
+		}
+	})
+}
+
+// TestFenceAlong: an acquire that goes along with a release has tokens of its own.
+func TestFenceAlong(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), func(c *redlock.Config) { c.NoHandOver = true })
+		require.NoError(t, c.InitFencing(t.Context()))
+		l := cluster.MustAcquire(t, c, "k", fenceTTL)
+		for i := range 100 {
+			next := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", fenceTTL) })
+			testkit.Await(t, "in line", func() bool { return c.Stats().InLine == 1 })
+			require.NoError(t, l.Release(t.Context()))
+			got := testkit.Get(t, next)
+			require.NoError(t, got.Err, i)
+			require.Greater(t, got.Value.Fence(), l.Fence())
+			l = got.Value
+		}
+		require.Zero(t, c.Stats().HandedOver)
+	})
+}

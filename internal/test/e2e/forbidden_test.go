@@ -1,0 +1,163 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// forbidden is a key that the servers refuse. The other keys begin with "lock:".
+const forbidden = "forbidden"
+
+// keyErrors are the errors that a script call may meet for one of its keys.
+var keyErrors = map[string]string{
+	"NOPERM, Redis 7":     "NOPERM this user has no permissions to access one of the keys used as arguments",
+	"NOPERM, Valkey":      "NOPERM No permissions to access a key",
+	"ACL, in the script":  "ERR ACL failure in script: No permissions to access a key script: on @user_script:1.",
+	"user, in the script": "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: on @user_script:1.",
+	"WRONGTYPE":           "WRONGTYPE Operation against a key holding the wrong kind of value",
+	"ERR":                 "ERR this proxy does not like one of the keys",
+}
+
+// refuseCalls makes a master refuse each script call that names the key.
+func refuseCalls(s *fakeredis.Server, text string) {
+	s.OnCommand(func(_ int64, args []string) {
+		if args[0] == "EVALSHA" && slices.Contains(args, forbidden) {
+			s.ErrorReply("EVALSHA", text, 1) // this one
+		}
+	})
+}
+
+// allowLocks is the access list of a user who may use the other keys only.
+func allowLocks(s *fakeredis.Server) { s.AllowKeys("lock:") }
+
+// acquireAll acquires locks that all masters know.
+func acquireAll(t *testing.T, r *cluster.Cluster, n int) (locks []redlock.Lock) {
+	t.Helper()
+	for i := range n {
+		l := cluster.MustAcquire(t, r.Client, fmt.Sprint("lock:", i), ttl)
+		r.AwaitHolders(t, len(r.Servers), l.Key())
+		locks = append(locks, l)
+	}
+	return locks
+}
+
+// requireAllWon runs one operation on each lock, and one on the forbidden key,
+// in one batch. It heals the masters, and requires that the locks' succeed.
+func requireAllWon(t *testing.T, r *cluster.Cluster, kind redlock.OpKind, locks []redlock.Lock) {
+	t.Helper()
+	unclogged := r.Clog(t)
+	var results []<-chan error
+	for i, l := range locks {
+		if i == len(locks)/2 {
+			cluster.Begin(t, r.Client, &redlock.Op{Kind: kind, Key: []byte(forbidden), TTL: ttl})
+		}
+		op := &redlock.Op{Kind: kind, Key: []byte(l.Key()), TTL: 2 * ttl}
+		copy(op.Token[:], l.Token())
+		results = append(results, cluster.Begin(t, r.Client, op))
+	}
+	r.Heal(t)
+	unclogged()
+	for i, result := range results {
+		require.NoError(t, testkit.Outcome(t, "an operation", result), locks[i].Key())
+	}
+}
+
+// awaitNoLock waits until no master has any key but the forbidden one.
+func awaitNoLock(t *testing.T, r *cluster.Cluster) {
+	t.Helper()
+	isLock := func(key string) bool { return strings.HasPrefix(key, "lock:") }
+	for i, s := range r.Servers {
+		testkit.Await(t, fmt.Sprint("no lock on node ", i), func() bool { return !slices.ContainsFunc(s.Keys(), isLock) })
+	}
+}
+
+// TestOneKeyRefused: releases and extends that share a script call with a key
+// that the servers refuse are carried out all the same, and succeed.
+func TestOneKeyRefused(t *testing.T) {
+	run := func(t *testing.T, flavor fakeredis.Flavor, refuse func(*fakeredis.Server)) {
+		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}), func(c *redlock.Config) { knobs.Of(c).Scripted = true })
+		locks := acquireAll(t, r, 20)
+		for _, s := range r.Servers {
+			refuse(s)
+		}
+		requireAllWon(t, r, redlock.OpExtend, locks)
+		for _, s := range r.Servers {
+			testkit.Await(t, "the longer TTL everywhere", func() bool {
+				return !slices.ContainsFunc(locks, func(l redlock.Lock) bool { return s.TTL(l.Key()) <= ttl })
+			})
+		}
+		requireAllWon(t, r, redlock.OpRelease, locks)
+		awaitNoLock(t, r)
+	}
+	for name, text := range keyErrors {
+		cluster.Run(t, name, func(t *testing.T) {
+			run(t, fakeredis.Redis7, func(s *fakeredis.Server) { refuseCalls(s, text) })
+		})
+	}
+	for _, flavor := range []fakeredis.Flavor{fakeredis.Redis7, fakeredis.Valkey9, fakeredis.Redis84} {
+		cluster.Run(t, "access list, "+flavor.String(), func(t *testing.T) { run(t, flavor, allowLocks) })
+	}
+	cluster.Run(t, "a foreign type", func(t *testing.T) { // is no error
+		run(t, fakeredis.Redis7, func(s *fakeredis.Server) { s.Plant(forbidden, "list") })
+	})
+}
+
+// TestRealOneKeyRefused: on real servers with an access list, under load, no
+// release of another key fails, and no key stays.
+func TestRealOneKeyRefused(t *testing.T) {
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		servers := realredis.StartN(t, 3, realredis.Options{
+			Kind: kind, Users: []string{cluster.AdminUser, least.user()}})
+		admins := cluster.NewAdmins(t, servers)
+		c := cluster.Connect(t, lockers(servers), func(c *redlock.Config) { knobs.Of(c).Scripted = true })
+		var released atomic.Int64
+		var wg sync.WaitGroup
+		until := time.Now().Add(loadTime())
+		for g := range 12 {
+			turn := func(i int) error {
+				if g%4 == 0 {
+					_, err := c.TryAcquire(context.Background(), forbidden, ttl)
+					if !errors.Is(err, redlock.ErrNoQuorum) {
+						return fmt.Errorf("not refused: %w", err)
+					}
+					return c.Submit(&redlock.Op{Kind: redlock.OpRelease, Key: []byte(forbidden), Done: func(*redlock.Op) {}})
+				}
+				l, err := c.TryAcquire(context.Background(), fmt.Sprint("lock:", g, "/", i), ttl)
+				if err == nil {
+					released.Add(1)
+					err = l.Release(context.Background())
+				}
+				return err
+			}
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for i := 0; time.Now().Before(until); i++ {
+					if err := turn(i); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}()
+		}
+		testkit.Join(t, &wg)
+		require.Positive(t, released.Load())
+		cluster.AwaitNothing(t, admins)
+	})
+}

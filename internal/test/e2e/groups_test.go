@@ -1,0 +1,381 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// keysOf returns a key in each of some groups of three nodes, as Inspect shows them.
+func keysOf(t *testing.T, c *redlock.Client, groups int) []string {
+	t.Helper()
+	keys := make([]string, groups)
+	for i, left := 0, groups; left > 0; i++ {
+		require.Less(t, i, 1000, "groups without a key: %q", keys)
+		state, err := c.Inspect(t.Context(), fmt.Sprint("key", i))
+		require.NoError(t, err)
+		if at := &keys[state.Nodes[0].Node/3]; *at == "" {
+			*at = state.Key
+			left--
+		}
+	}
+	return keys
+}
+
+// TestGroups: a key is at the nodes of one group, for every call, and what is counted is counted
+// over all groups.
+func TestGroups(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 6, cluster.InGroups(3), cluster.Portable(portable), cluster.Listening(&y))
+		require.NoError(t, r.Ready(t.Context()))
+		keys := keysOf(t, r.Client, 2)
+		at := func(key string) (nodes []int) {
+			for i, s := range r.Servers {
+				if _, ok := s.Get(key); ok {
+					nodes = append(nodes, i)
+				}
+			}
+			return nodes
+		}
+		for group, key := range keys {
+			want := []int{3 * group, 3*group + 1, 3*group + 2}
+			l := cluster.MustAcquire(t, r.Client, key, ttl)
+			cluster.Settle(t, r.Client)
+			require.Equal(t, want, at(key))
+			require.NoError(t, l.Extend(t.Context(), ttl))
+			state, err := r.Inspect(t.Context(), key)
+			require.NoError(t, err)
+			require.True(t, state.IsHeldBy(l))
+			for i, n := range state.Nodes {
+				require.Equal(t, want[i], n.Node)
+				require.Equal(t, r.Servers[n.Node].Addr(), n.Addr)
+			}
+			other, err := r.Attach(t.Context(), key, l.Token(), time.Now().Add(ttl))
+			require.NoError(t, err)
+			require.NoError(t, other.Release(t.Context()))
+			require.NoError(t, r.Do(t.Context(), "{"+key+"}:b", ttl, func(context.Context) error {
+				require.Subset(t, want, at("{"+key+"}:b"))
+				return nil
+			}))
+
+			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl}
+			require.NoError(t, cluster.Submit(t, r.Client, op))
+			cluster.Settle(t, r.Client)
+			require.Equal(t, want, at(key))
+			op.Kind = redlock.OpRelease
+			require.NoError(t, cluster.Submit(t, r.Client, op))
+			r.Servers[3*group].Mute()
+			r.Servers[3*group+1].Mute()
+			op.Kind, op.Done = redlock.OpAcquire, func(*redlock.Op) {}
+			require.NoError(t, r.Submit(op))
+			require.True(t, r.Cancel(op))
+			require.False(t, r.Cancel(op))
+			r.Heal(t)
+			r.AwaitEmpty(t)
+		}
+		s := cluster.Settle(t, r.Client)
+		require.EqualValues(t, 6, s.Acquire.Won)
+		timed := uint64(0)
+		for _, n := range s.AcquireTimes.Counts {
+			timed += n
+		}
+		require.EqualValues(t, 6, timed, "of both groups")
+		require.EqualValues(t, 2, s.Acquire.Cancelled)
+		require.EqualValues(t, 2, s.Extend.Won)
+		require.Len(t, s.Nodes, 6)
+		cluster.AwaitHooks(t, r.Client)
+		y.Mu.Lock()
+		defer y.Mu.Unlock()
+		for i, n := range s.Nodes {
+			require.Equal(t, i, n.Index)
+			require.Equal(t, r.Servers[i].Addr(), n.Addr)
+			require.Positive(t, y.Votes[i][0], "each node has granted something, by its own number")
+		}
+		for _, n := range y.Nodes {
+			require.Equal(t, r.Servers[n.Index].Addr(), n.Addr)
+		}
+	})
+}
+
+// TestGroupsShareTheCommands: with evenly drawn keys a node of one of four groups gets a quarter of
+// the commands that it would get alone.
+func TestGroupsShareTheCommands(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const locks = 4000
+		servers := cluster.Start(t, 4)
+		c := cluster.Connect(t, fakeredis.Addrs(servers), cluster.InGroups(1))
+		var all sync.WaitGroup
+		for i := range locks {
+			all.Go(func() {
+				if l, err := c.TryAcquire(t.Context(), fmt.Sprint("orders:", i), ttl); err != nil || l.Release(t.Context()) != nil {
+					t.Error(i, err)
+				}
+			})
+		}
+		all.Wait()
+		for _, n := range cluster.Settle(t, c).Nodes {
+			require.InEpsilon(t, 2*locks/4, n.Granted, 0.1)
+		}
+	})
+}
+
+// TestSetInGroups: keys of several groups are one lock with one token, which is counted, extended,
+// kept alive, lost and released as one.
+func TestSetInGroups(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 9, cluster.InGroups(3), cluster.Listening(&y))
+		keys := keysOf(t, r.Client, 3)
+		keys = append(keys, "{"+keys[1]+"}:b")
+		acquire := func(d time.Duration) redlock.Lock {
+			t.Helper()
+			l, err := r.AcquireAll(t.Context(), d, keys...)
+			require.NoError(t, err)
+			require.Equal(t, []string{keys[0], min(keys[1], keys[3]), max(keys[1], keys[3]), keys[2]}, l.Keys())
+			require.Equal(t, 1, r.Stats().Held)
+			return l
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		l := acquire(ttl)
+		cluster.Settle(t, r.Client)
+		for i, s := range r.Servers {
+			for k, key := range keys {
+				value, there := s.Get(key)
+				require.Equal(t, k%3 == i/3 && k < 3 || k == 3 && i/3 == 1, there)
+				if there {
+					require.Equal(t, l.Token(), value)
+				}
+			}
+		}
+		require.NoError(t, l.Extend(t.Context(), 2*ttl))
+		require.Greater(t, l.Remaining(), ttl)
+		cluster.Settle(t, r.Client)
+		for k, key := range keys[:3] {
+			require.Greater(t, r.Servers[3*k].TTL(key), ttl)
+		}
+		require.NoError(t, l.Release(t.Context()))
+		for _, s := range r.Servers[:3] {
+			s.Delay(time.Second)
+		}
+		l = acquire(ttl)
+		require.LessOrEqual(t, l.Remaining(), ttl-time.Second-cluster.Drift(ttl), "counted from before the first group was asked")
+		r.Heal(t)
+		require.Equal(t, context.Canceled, l.Release(ended))
+		acquire(ttl).ReleaseAsync()
+		r.AwaitEmpty(t)
+		s := cluster.Settle(t, r.Client)
+		require.Equal(t, cluster.Results{Won: 3}, s.Acquire)
+		require.Equal(t, cluster.Results{Won: 1}, s.Extend)
+		require.Equal(t, cluster.Results{Won: 2, Cancelled: 1}, s.Release)
+		require.Zero(t, s.Held)
+
+		l = acquire(brief)
+		ctx, stop := l.KeepAlive(t.Context())
+		defer stop()
+		last := cluster.MustAcquire(t, r.Client, "{"+keys[2]+"}:last", brief)
+		require.NoError(t, cluster.Keep(last, nil))
+		require.Equal(t, 2, r.Stats().KeptAlive)
+		awaitPassed(t, 3*brief)
+		require.NoError(t, ctx.Err())
+		require.Positive(t, last.Remaining())
+		require.NoError(t, last.Release(t.Context()))
+		require.Positive(t, r.Stats().Extend.Won)
+		for _, s := range r.Servers[6:8] {
+			s.Del(keys[2])
+		}
+		awaitDone(t, ctx)
+		require.Equal(t, redlock.ErrNotHeld, context.Cause(ctx))
+		require.Zero(t, l.Remaining())
+		cluster.AwaitHooks(t, r.Client)
+		require.Equal(t, []string{fmt.Sprint(l.Key(), ": ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
+		require.EqualValues(t, 1, r.Stats().Lost)
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		r.AwaitEmpty(t)
+		require.Zero(t, cluster.Settle(t, r.Client).Held)
+	})
+}
+
+// TestSetInGroupsIsAllOrNothing: the groups are asked in turn, so one that refuses is the last
+// that is asked, and what was acquired before is released.
+func TestSetInGroupsIsAllOrNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		harm func(*testing.T, *cluster.Cluster, string)
+		err  error
+	}{
+		"taken": {func(t *testing.T, r *cluster.Cluster, key string) {
+			for _, s := range r.Servers[3:6] {
+				s.Set(key, "another's", 0)
+			}
+		}, redlock.ErrTaken},
+		"down": {func(t *testing.T, r *cluster.Cluster, _ string) {
+			for _, s := range r.Servers[3:5] {
+				s.Down()
+			}
+			cluster.AwaitNodesUp(t, r.Client, 7)
+		}, redlock.ErrNoQuorum},
+		"silent": {func(t *testing.T, r *cluster.Cluster, _ string) {
+			for _, s := range r.Servers[3:5] {
+				s.Mute()
+			}
+		}, context.DeadlineExceeded},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 9, cluster.InGroups(3))
+			keys := keysOf(t, r.Client, 3)
+			c.harm(t, r, keys[1])
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := r.TryAcquireAll(ctx, ttl, keys...)
+			require.ErrorIs(t, err, c.err)
+			var lacks *redlock.QuorumError
+			if errors.As(err, &lacks) {
+				require.Equal(t, 3, lacks.Nodes)
+				require.Equal(t, 3, lacks.Failed[0].Node, "numbered through all groups")
+			}
+			r.Heal(t)
+			requireOnlyAnothers(t, r)
+			s := cluster.Settle(t, r.Client)
+			require.Zero(t, s.Held)
+			require.Zero(t, s.Acquire.Won)
+			for i, rec := range r.Recorders {
+				require.Len(t, rec.Calls("SET", keys[0]), map[bool]int{true: 1}[i < 3])
+				require.Empty(t, rec.Calls("SET", keys[2]), "a group after the one that refuses")
+			}
+		})
+	}
+}
+
+// TestSetsInGroupsWait: sets that overlap in several groups wait for each other in one order. All
+// are served, also beside callers that want one key alone.
+func TestSetsInGroupsWait(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 9)
+		a := cluster.Of(t, servers, cluster.InGroups(3))
+		b := cluster.Connect(t, fakeredis.Addrs(servers), cluster.InGroups(3))
+		keys := keysOf(t, a.Client, 3)
+		var holders [3]sync.Mutex
+		var all sync.WaitGroup
+		for i, c := range []*redlock.Client{a.Client, b, a.Client, b, a.Client, b} {
+			all.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(i), 1))
+				for range 20 {
+					which := rng.Perm(3)[:1+rng.IntN(3)]
+					var set []string
+					for _, k := range which {
+						set = append(set, keys[k])
+					}
+					l, err := c.AcquireAll(t.Context(), ttl, set...)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for _, k := range which {
+						if !holders[k].TryLock() {
+							t.Errorf("two have %s", keys[k])
+						}
+					}
+					time.Sleep(rand.N(5 * time.Millisecond))
+					for _, k := range which {
+						holders[k].Unlock()
+					}
+					if err := l.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		start := time.Now()
+		all.Wait()
+		require.Less(t, time.Since(start), time.Second, "each is woken")
+	})
+}
+
+// TestReadyInGroups: the error shows in which groups no lock can be acquired. Keys of the others
+// can be locked.
+func TestReadyInGroups(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 9, cluster.InGroups(3))
+		keys := keysOf(t, r.Client, 3)
+		for _, i := range []int{3, 4, 7} {
+			r.Servers[i].Down()
+		}
+		cluster.AwaitNodesUp(t, r.Client, 6)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := r.Ready(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		require.ErrorContains(t, err, "the keys of 1 of 3 groups cannot be locked: Groups[1]: no quorum (2 of 3 nodes failed: "+r.Servers[3].Addr())
+		require.Equal(t, 1, strings.Count(err.Error(), "redlock: "))
+		var lacks *redlock.QuorumError
+		require.ErrorAs(t, err, &lacks)
+		require.Equal(t, []int{3, 4}, []int{lacks.Failed[0].Node, lacks.Failed[1].Node})
+		_, err = r.TryAcquire(t.Context(), keys[1], ttl)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		for _, key := range []string{keys[0], keys[2]} {
+			require.NoError(t, cluster.MustAcquire(t, r.Client, key, ttl).Release(t.Context()))
+		}
+		ready := testkit.Start(func() error { return r.Ready(t.Context()) })
+		r.Heal(t)
+		require.NoError(t, testkit.Outcome(t, "Ready", ready))
+		waits := testkit.Start(func() error {
+			cluster.MustAcquire(t, r.Client, keys[2], ttl)
+			_, err := r.Acquire(t.Context(), keys[2], ttl)
+			return err
+		})
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		require.NoError(t, r.Close())
+		require.Equal(t, redlock.ErrClosed, testkit.Outcome(t, "Acquire", waits))
+		require.Equal(t, redlock.ErrClosed, r.Ready(t.Context()))
+	})
+}
+
+// TestFencedSetInGroups: a lock in several groups has one fencing token, larger than each that was
+// given for any of its keys, though the groups know of different ones.
+func TestFencedSetInGroups(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 6)
+		nodes := fakeredis.Addrs(servers)
+		c := cluster.Connect(t, nodes, cluster.InGroups(3), fenced(0))
+		require.ErrorIs(t, c.InitFencing(ended(t)), context.Canceled)
+		start := time.Now()
+		require.NoError(t, c.InitFencing(t.Context()))
+		require.Less(t, time.Since(start), 2*fenceTTL, "the groups wait for MaxTTL at the same time")
+		keys := keysOf(t, c, 2)
+		ahead := cluster.Connect(t, nodes, cluster.InGroups(3), fenced(time.Hour))
+		for _, key := range keys { // the second group refuses, then the first too
+			first := cluster.MustAcquire(t, ahead, key, fenceTTL)
+			require.NoError(t, first.Release(t.Context()))
+			l, err := c.TryAcquireAll(t.Context(), fenceTTL, keys...)
+			require.NoError(t, err)
+			require.Greater(t, l.Fence(), first.Fence())
+			require.NoError(t, l.Release(t.Context()))
+			for _, key := range keys {
+				next := cluster.MustAcquire(t, c, key, fenceTTL)
+				require.Greater(t, next.Fence(), l.Fence())
+				require.NoError(t, next.Release(t.Context()))
+			}
+		}
+	})
+}
+
+// ended is a context that has ended.
+func ended(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}

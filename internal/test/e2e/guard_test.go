@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// thinly acquires a lock on the first three of five masters alone: its client cannot reach the
+// others.
+func thinly(t *testing.T, servers []*fakeredis.Server, key string, ttl time.Duration) redlock.Lock {
+	t.Helper()
+	m := cluster.NewMachine(t)
+	for _, s := range servers[3:] {
+		m.Link(s.Addr()).Refuse(true)
+	}
+	l := cluster.MustAcquire(t, cluster.ConnectOn(t, m, fakeredis.Addrs(servers)), key, ttl)
+	for _, s := range servers[:3] {
+		testkit.Await(t, "set", func() bool { _, ok := s.Get(key); return ok })
+	}
+	return l
+}
+
+// restartUnder restarts a master, empty, and waits until each client has noticed.
+func restartUnder(t *testing.T, server *fakeredis.Server, node int, clients ...*redlock.Client) {
+	t.Helper()
+	var before []uint64
+	for _, c := range clients {
+		before = append(before, c.Stats().Nodes[node].Connects)
+	}
+	require.NoError(t, server.Restart(true))
+	for i, c := range clients {
+		testkit.Await(t, "a new connection", func() bool { return c.Stats().Nodes[node].Connects > before[i] })
+	}
+}
+
+// requireGuarded requires that a client is given the lock of another when that is over, and not
+// before.
+func requireGuarded(t *testing.T, c *redlock.Client, theirs redlock.Lock, ttl time.Duration) {
+	t.Helper()
+	l, err := c.Acquire(t.Context(), theirs.Key(), ttl)
+	require.NoError(t, err)
+	require.Zero(t, theirs.Remaining(), "two hold it")
+	require.NoError(t, l.Release(t.Context()))
+}
+
+// TestRestartForgets shows why there is a guard. One of the three masters that have a lock comes
+// back empty. A client that trusts it, or has never seen it before, is given the same lock.
+func TestRestartForgets(t *testing.T) {
+	for name, trusting := range map[string]bool{"trusts it": true, "comes later": false} {
+		cluster.Run(t, name, func(t *testing.T) {
+			servers := cluster.Start(t, 5)
+			connect := func() *redlock.Client {
+				return cluster.Connect(t, fakeredis.Addrs(servers), func(c *redlock.Config) { knobs.Of(c).TrustRestarts = trusting })
+			}
+			other := connect()
+			live(t, other, "another")
+			l := thinly(t, servers, "k", ttl)
+			_, err := other.TryAcquire(t.Context(), "k", ttl)
+			require.Equal(t, redlock.ErrTaken, err)
+			restartUnder(t, servers[0], 0, other)
+			if !trusting {
+				other = connect()
+			}
+			cluster.MustAcquire(t, other, "k", ttl)
+			require.Positive(t, l.Remaining(), "two hold it")
+		})
+	}
+}
+
+// TestRestartGuard: a client that has seen the master before, and has used a TTL as long,
+// refuses its vote until the lock is over, and counts it again by itself then.
+func TestRestartGuard(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const brief = 1500 * time.Millisecond
+		servers := cluster.Start(t, 5)
+		var heard cluster.GuardRecorder
+		c := cluster.Connect(t, fakeredis.Addrs(servers), heard.Of(0))
+		liveFor(t, c, "another", brief)
+		l := thinly(t, servers, "k", brief)
+		heard.Take()
+
+		restartUnder(t, servers[0], 0, c)
+		cluster.AwaitHooks(t, c)
+		withheld, _ := heard.Take()
+		require.Len(t, withheld, 1)
+		require.Zero(t, withheld[0].Index)
+		require.True(t, withheld[0].Up)
+		require.Positive(t, withheld[0].NoVoteFor)
+		require.LessOrEqual(t, withheld[0].NoVoteFor, brief+cluster.Drift(brief))
+		_, err := c.TryAcquire(t.Context(), "k", brief)
+		require.Error(t, err)
+		require.Less(t, c.Stats().Nodes[0].NoVoteFor, withheld[0].NoVoteFor, "it counts down")
+		cluster.Settle(t, c)
+		cluster.AwaitHooks(t, c)
+		_, votes := heard.Take()
+		require.Positive(t, votes[true], "it was asked all the same")
+		require.Zero(t, votes[false])
+		requireGuarded(t, c, l, brief)
+		testkit.Await(t, "a vote", func() bool { return c.Stats().Nodes[0].NoVoteFor == 0 })
+		cluster.Settle(t, c)
+		cluster.AwaitHooks(t, c)
+		heard.Take()
+
+		for range 3 {
+			liveFor(t, c, "k", brief)
+		}
+		cluster.Settle(t, c) // the other four may have decided before it answered
+		cluster.AwaitHooks(t, c)
+		withheld, votes = heard.Take()
+		require.Empty(t, withheld, "once")
+		require.Equal(t, map[bool]int{false: 6}, votes, "each acquire and extend")
+		require.EqualValues(t, 2, c.Stats().Nodes[0].Connects, "nothing else brought it back")
+	})
+}
+
+// TestStrictGuard: with Config.MaxTTL the clients that come after the restart are safe as well,
+// and those that have not used any TTL. Masters that were up before have a vote, also where only
+// Config.MaxTTL and its drift are a reason to wait.
+func TestStrictGuard(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const longest = 10 * time.Second
+		servers := cluster.Start(t, 5)
+		strict := func() *redlock.Client {
+			return cluster.Connect(t, fakeredis.Addrs(servers), func(c *redlock.Config) { c.MaxTTL = longest })
+		}
+		early := strict()
+		for _, n := range early.Stats().Nodes {
+			require.Greater(t, n.NoVoteFor, longest)
+			require.LessOrEqual(t, n.NoVoteFor, longest+cluster.Drift(longest)+time.Second, "a second may not be whole")
+		}
+		require.NoError(t, early.Ready(t.Context()))
+		time.Sleep(2 * longest)
+		for i, n := range strict().Stats().Nodes {
+			require.Zero(t, n.NoVoteFor, "node %d was there before", i)
+		}
+
+		l := thinly(t, servers, "k", longest)
+		restartUnder(t, servers[0], 0, early)
+		late := strict()
+		for i, n := range late.Stats().Nodes {
+			require.Equal(t, i == 0, n.NoVoteFor > 0)
+		}
+		requireGuarded(t, early, l, longest)
+		l = thinly(t, servers, "other", longest)
+		restartUnder(t, servers[1], 1, early, late)
+		requireGuarded(t, late, l, longest)
+	})
+}

@@ -1,0 +1,343 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/wire/command"
+)
+
+// brief is the TTL of locks that are kept alive for several times as long.
+const brief = 300 * time.Millisecond
+
+// extends is how many calls that extend locks a master has received, and for how many keys.
+func extends(r *cluster.Recorder) (calls, keys int) {
+	for _, c := range r.Calls("EVALSHA", command.ExtendSHA1) {
+		var n int
+		_, _ = fmt.Sscan(c.Args[2], &n)
+		calls, keys = calls+1, keys+n
+	}
+	return calls, keys
+}
+
+// awaitDone waits for the end of a context.
+func awaitDone(t testing.TB, ctx context.Context) {
+	t.Helper()
+	select {
+	case <-ctx.Done():
+	case <-time.After(testkit.Patience):
+		require.FailNow(t, "the context does not end")
+	}
+}
+
+// awaitPassed waits until so much time has passed, in which nothing may happen.
+func awaitPassed(t testing.TB, d time.Duration) {
+	t.Helper()
+	start := time.Now()
+	testkit.Await(t, "time to pass", func() bool { return time.Since(start) >= d })
+}
+
+// TestKeepAlive: locks outlive their TTL several times, extended at each third of it, in
+// calls that they share; a node that is down and one that is slow do not matter.
+func TestKeepAlive(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const n = 100
+		r := cluster.New(t, 5)
+		var contexts []context.Context
+		var locks []redlock.Lock
+		for i := range n {
+			l := cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), brief)
+			ctx, stop := l.KeepAlive(t.Context())
+			defer stop()
+			contexts, locks = append(contexts, ctx), append(locks, l)
+		}
+		r.Servers[3].Down()
+		r.Servers[4].Delay(brief / 4)
+		require.Equal(t, n, cluster.Stats(t, r.Client).KeptAlive)
+		calls, keys := extends(r.Recorders[0])
+		awaitPassed(t, 4*brief)
+		callsNow, keysNow := extends(r.Recorders[0])
+		calls, keys = callsNow-calls, keysNow-keys
+		for i, l := range locks {
+			require.NoError(t, contexts[i].Err())
+			require.Positive(t, l.Remaining())
+			require.NoError(t, l.Release(t.Context()))
+			require.Error(t, contexts[i].Err())
+		}
+		require.GreaterOrEqual(t, keys, 8*n, "extended each third of the TTL, but for delays")
+		require.LessOrEqual(t, keys, 14*n, "and not more often")
+		require.Less(t, calls, keys/4, "not each for itself")
+		s := cluster.Stats(t, r.Client)
+		require.Zero(t, s.KeptAlive)
+		require.Zero(t, s.Lost)
+	})
+}
+
+// manyErrors is an error that cannot be compared.
+type manyErrors []error
+
+func (m manyErrors) Error() string { return fmt.Sprint([]error(m)) }
+
+// TestKeptContextEnds: it has the cause, with all contexts made of it; the lock is not extended
+// any more; and each loss, and nothing else, is reported once.
+func TestKeptContextEnds(t *testing.T) {
+	type world struct {
+		*cluster.Cluster
+		lock   redlock.Lock
+		stop   func()
+		cancel context.CancelCauseFunc
+	}
+	each := func(f func(*fakeredis.Server)) func(*testing.T, world) {
+		return func(_ *testing.T, w world) {
+			for _, s := range w.Servers {
+				f(s)
+			}
+		}
+	}
+	quorumOf := func(f func(*fakeredis.Server)) func(*testing.T, world) {
+		return func(_ *testing.T, w world) { f(w.Servers[0]); f(w.Servers[2]) }
+	}
+	for name, c := range map[string]struct {
+		end     func(*testing.T, world)
+		cause   error
+		err     error // context.Canceled unless it is given
+		lost    bool
+		sudden  bool          // seen by Err at once
+		timeout time.Duration // of the user's context
+		remains bool          // validity does, since the lock is not lost
+	}{
+		"stopped":        {end: func(_ *testing.T, w world) { w.stop(); w.stop() }, cause: redlock.ErrStopped, sudden: true, remains: true},
+		"released":       {end: func(t *testing.T, w world) { require.NoError(t, w.lock.Release(t.Context())) }, cause: redlock.ErrStopped, sudden: true},
+		"released async": {end: func(_ *testing.T, w world) { w.lock.ReleaseAsync() }, cause: redlock.ErrStopped, sudden: true},
+		"cancelled":      {end: func(_ *testing.T, w world) { w.cancel(manyErrors{context.Canceled}) }, cause: manyErrors{context.Canceled}, sudden: true, remains: true},
+		"user's timeout": {timeout: brief / 2, cause: context.DeadlineExceeded, err: context.DeadlineExceeded, remains: true},
+		"closed":         {end: func(_ *testing.T, w world) { _ = w.Close() }, cause: redlock.ErrClosed, sudden: true, remains: true},
+		"deleted":        {end: quorumOf(func(s *fakeredis.Server) { s.Del("k") }), cause: redlock.ErrNotHeld, lost: true},
+		"another's":      {end: quorumOf(func(s *fakeredis.Server) { s.Set("k", "another's", ttl) }), cause: redlock.ErrNotHeld, lost: true},
+		"silent":         {end: each((*fakeredis.Server).Mute), cause: redlock.ErrNoQuorum, lost: true},
+		"frozen":         {end: quorumOf((*fakeredis.Server).Hang), cause: redlock.ErrNoQuorum, lost: true},
+		"down":           {end: each((*fakeredis.Server).Down), cause: redlock.ErrNoQuorum, lost: true},
+		"refused": {end: each(func(s *fakeredis.Server) { s.ErrorReply("EVALSHA", "BUSY Redis is busy", 1e6) }),
+			cause: redlock.ErrNoQuorum, lost: true},
+		"found lost by its holder": {end: func(t *testing.T, w world) {
+			quorumOf(func(s *fakeredis.Server) { s.Del("k") })(t, w)
+			require.Equal(t, redlock.ErrNotHeld, w.lock.Extend(t.Context(), brief))
+		}, cause: redlock.ErrNotHeld, lost: true, sudden: true},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			var y cluster.HookRecorder
+			r := cluster.New(t, 3, cluster.Listening(&y))
+			user, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			if c.timeout > 0 {
+				var stop context.CancelFunc
+				user, stop = context.WithTimeout(user, c.timeout)
+				defer stop()
+			}
+			d := brief
+			if c.cause == redlock.ErrNoQuorum || c.end == nil {
+				d = 4 * brief // for a renewal to fail before the end, also on a busy machine
+			}
+			l := cluster.MustAcquire(t, r.Client, "k", d)
+			r.AwaitHolders(t, 3, "k")
+			ctx, stop := l.KeepAlive(user)
+			goroutines := runtime.NumGoroutine()
+			child, cancelChild := context.WithCancel(ctx)
+			defer cancelChild()
+			grandchild, cancelGrandchild := context.WithTimeout(child, testkit.Patience)
+			defer cancelGrandchild()
+			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "contexts of it cost no goroutine")
+			if c.timeout == 0 {
+				testkit.Await(t, "a renewal", func() bool { n, _ := extends(r.Recorders[0]); return n > 0 })
+				require.NoError(t, ctx.Err())
+			}
+			if c.end != nil {
+				c.end(t, world{r, l, stop, cancel})
+			}
+			if c.sudden {
+				require.Error(t, ctx.Err())
+			}
+			awaitDone(t, grandchild)
+			want := c.err
+			if want == nil {
+				want = context.Canceled
+			}
+			require.Equal(t, want, ctx.Err())
+			for _, ended := range []context.Context{ctx, child, grandchild} {
+				if c.cause == redlock.ErrNoQuorum {
+					var quorum *redlock.QuorumError
+					require.ErrorAs(t, context.Cause(ended), &quorum)
+					require.NotEmpty(t, quorum.Failed)
+				} else {
+					require.Equal(t, c.cause, context.Cause(ended))
+				}
+			}
+			require.Equal(t, c.remains, l.Remaining() > 0)
+
+			// It is not extended any more: where a node has its key, it expires there.
+			var s redlock.Stats
+			testkit.Await(t, "the end of renewals", func() bool { // the context ends before it
+				s = cluster.Stats(t, r.Client)
+				return s.KeptAlive == 0
+			})
+			r.Heal(t)
+			testkit.Await(t, "the key to end", func() bool {
+				return !slices.ContainsFunc(r.Servers, func(s *fakeredis.Server) bool {
+					value, ok := s.Get("k")
+					return ok && value == l.Token()
+				})
+			})
+			if c.lost {
+				require.EqualValues(t, 1, s.Lost)
+				testkit.Await(t, "LockLost", func() bool { y.Mu.Lock(); defer y.Mu.Unlock(); return len(y.Lost) > 0 })
+			} else {
+				require.Zero(t, s.Lost)
+			}
+			_ = l.Release(t.Context())
+			if name != "closed" {
+				cluster.AwaitHooks(t, r.Client)
+			}
+			lost := cluster.Take(&y, &y.Lost)
+			if c.lost {
+				require.Len(t, lost, 1, "told once")
+				require.Contains(t, lost[0], "k: ")
+			} else if l.Token() == "" && !c.remains {
+				require.Empty(t, lost)
+			}
+		})
+	}
+}
+
+// TestKeptUntilValidityEnds: while no node answers the context lives as long as validity does,
+// and no longer.
+func TestKeptUntilValidityEnds(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", brief)
+		ctx, stop := l.KeepAlive(t.Context())
+		defer stop()
+		for _, s := range r.Servers {
+			s.Mute()
+		}
+		end := time.Now().Add(l.Remaining())
+		awaitDone(t, ctx)
+		require.False(t, time.Now().Before(end))
+		require.LessOrEqual(t, time.Since(end), 2*time.Millisecond)
+		require.Zero(t, l.Remaining())
+	})
+}
+
+// TestStoodStill: a holder that asks when its machine was suspended learns at once that the
+// lock has ended, and its other goroutines soon.
+func TestStoodStill(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		for _, look := range []func(context.Context, redlock.Lock){
+			func(ctx context.Context, _ redlock.Lock) { require.Equal(t, context.Canceled, ctx.Err()) },
+			func(_ context.Context, l redlock.Lock) { require.Zero(t, l.Remaining()) },
+			func(ctx context.Context, _ redlock.Lock) { awaitDone(t, ctx) },
+		} {
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			ctx, stop := l.KeepAlive(t.Context())
+			r.Machine.Skip(2 * ttl)
+			look(ctx, l)
+			require.Equal(t, context.Canceled, ctx.Err())
+			require.Equal(t, redlock.ErrExpired, context.Cause(ctx))
+			require.Zero(t, l.Remaining())
+			stop()
+			require.Equal(t, redlock.ErrExpired, context.Cause(ctx))
+			require.NoError(t, l.Release(t.Context()))
+		}
+	})
+}
+
+// TestKeepAliveRefused: the context has ended, with the cause, and nothing is sent.
+func TestKeepAliveRefused(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		short := cluster.MustAcquire(t, r.Client, "short", 29*time.Millisecond)
+		released := cluster.MustAcquire(t, r.Client, "released", brief)
+		require.NoError(t, released.Release(t.Context()))
+		live := cluster.MustAcquire(t, r.Client, "live", ttl)
+		ended, cancel := context.WithCancelCause(t.Context())
+		cancel(manyErrors{context.Canceled})
+		before, _ := extends(r.Recorders[0])
+		for name, c := range map[string]struct {
+			lock  redlock.Lock
+			ctx   context.Context
+			cause string
+		}{
+			"short":    {short, nil, "30ms"},
+			"released": {released, nil, redlock.ErrNotHeld.Error()},
+			"zero":     {redlock.Lock{}, nil, redlock.ErrNotHeld.Error()},
+			"ended":    {live, ended, manyErrors{context.Canceled}.Error()},
+		} {
+			ctx, stop := c.lock.KeepAlive(c.ctx)
+			require.True(t, testkit.IsClosed(ctx.Done()), name)
+			require.ErrorContains(t, context.Cause(ctx), c.cause)
+			stop()
+			stop()
+			if c.ctx == nil {
+				require.ErrorContains(t, cluster.Keep(c.lock, nil), c.cause)
+			}
+		}
+		after, _ := extends(r.Recorders[0])
+		require.Equal(t, before, after)
+		require.Zero(t, cluster.Stats(t, r.Client).KeptAlive)
+	})
+}
+
+// TestKeptLocksCostNoGoroutine, and the keeper ends with its client.
+func TestKeptLocksCostNoGoroutine(t *testing.T) {
+	r := cluster.New(t, 3)
+	one := cluster.MustAcquire(t, r.Client, "one", ttl)
+	require.NoError(t, cluster.Keep(one, nil))
+	before := runtime.NumGoroutine()
+	user, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for i := range 1000 {
+		l := cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), ttl)
+		_, _ = l.KeepAlive(user)
+	}
+	require.LessOrEqual(t, runtime.NumGoroutine(), before)
+	require.Equal(t, 1001, cluster.Stats(t, r.Client).KeptAlive)
+	require.NoError(t, r.Close())
+	testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
+}
+
+// TestKeptWhileReleaseIsRefused: if a release finds no room, its lock is as it was, and is still
+// kept alive. So is one of several keys, for which there is room for some.
+func TestKeptWhileReleaseIsRefused(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 2 })
+		one := cluster.MustAcquire(t, r.Client, "k", 2*brief)
+		all, err := r.TryAcquireAll(t.Context(), 2*brief, "a", "b")
+		require.NoError(t, err)
+		require.NoError(t, cluster.Keep(one, func(err error) { t.Error("lost: ", err) }))
+		ctx, stop := all.KeepAlive(t.Context())
+		defer stop()
+		unclogged := r.Clog(t)
+		_ = r.Submit(releaseOp("fills the queue", func(*redlock.Op) {}))
+		require.Equal(t, redlock.ErrBusy, one.Release(t.Context()))
+		require.Equal(t, redlock.ErrBusy, all.Release(t.Context()))
+		r.Heal(t)
+		unclogged()
+		awaitPassed(t, 3*brief)
+		require.NoError(t, ctx.Err())
+		require.Equal(t, 2, r.Stats().KeptAlive)
+		require.NoError(t, one.Release(t.Context()))
+		require.NoError(t, all.Release(t.Context()))
+		require.Equal(t, redlock.ErrStopped, context.Cause(ctx))
+		r.AwaitEmpty(t)
+	})
+}

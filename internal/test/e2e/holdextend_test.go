@@ -1,0 +1,42 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestKeptByHand: the holder of a lock that is kept alive may extend it, and keeps it
+// alive once at a time; what one KeepAlive has begun, no stop of another ends.
+func TestKeptByHand(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", brief)
+		first, stopFirst := l.KeepAlive(t.Context())
+		second, stopSecond := l.KeepAlive(t.Context())
+		require.Error(t, second.Err())
+		require.ErrorContains(t, context.Cause(second), "kept alive already")
+		require.ErrorContains(t, cluster.Keep(l, nil), "kept alive already")
+		stopSecond()
+		require.NoError(t, first.Err())
+		require.NoError(t, l.Extend(t.Context(), 2*brief))
+		require.Greater(t, l.Remaining(), brief)
+		require.NoError(t, l.Extend(t.Context(), brief/3))
+		awaitPassed(t, brief)
+		require.NoError(t, context.Cause(first))
+		require.Less(t, l.Remaining(), brief, "by the TTL that it was given last")
+		stopFirst()
+		for range 10 { // entries are used again
+			third, stopThird := l.KeepAlive(t.Context())
+			stopFirst()
+			stopSecond()
+			require.NoError(t, third.Err())
+			require.Equal(t, 1, cluster.Stats(t, r.Client).KeptAlive)
+			stopThird()
+		}
+		require.NoError(t, l.Release(t.Context()))
+	})
+}

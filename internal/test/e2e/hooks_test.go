@@ -1,0 +1,376 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestAttemptIsHeard, of blocking calls and of an Op, with its votes, before
+// the call returns.
+func TestAttemptIsHeard(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Portable(portable), cluster.Listening(&y))
+		heard := func() redlock.Attempt {
+			t.Helper()
+			l := cluster.Take(&y, &y.Attempts)
+			require.Len(t, l, 1)
+			return l[0]
+		}
+		check := func(a redlock.Attempt, kind redlock.OpKind, votes [3]int, err error) {
+			t.Helper()
+			require.Equal(t, redlock.Attempt{Kind: kind, Key: "k", Duration: a.Duration, Granted: votes[0], Denied: votes[1], Failed: votes[2], Err: err, Ctx: a.Ctx}, a)
+			require.Positive(t, a.Duration)
+			require.Less(t, a.Duration, testkit.Patience)
+		}
+		granted, denied, none := [3]int{0: 1}, [3]int{1: 1}, [3]int{}
+
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		check(heard(), redlock.OpAcquire, granted, nil)
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		check(heard(), redlock.OpAcquire, denied, redlock.ErrTaken)
+		require.Equal(t, redlock.ErrTaken, err)
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		check(heard(), redlock.OpExtend, granted, nil)
+		require.NoError(t, l.Release(t.Context()))
+		check(heard(), redlock.OpRelease, granted, nil)
+
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		check(heard(), redlock.OpAcquire, granted, nil)
+		op.Kind = redlock.OpRelease
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		check(heard(), redlock.OpRelease, granted, nil)
+		require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
+		check(heard(), redlock.OpRelease, denied, redlock.ErrNotHeld)
+
+		r.Servers[0].ErrorReply("SET", "OOM command not allowed", 2)
+		_, err = r.TryAcquire(t.Context(), "k", ttl)
+		a := heard()
+		check(a, redlock.OpAcquire, [3]int{2: 1}, err)
+		var details *redlock.QuorumError
+		require.True(t, errors.As(a.Err, &details))
+		op.Kind = redlock.OpAcquire
+		require.ErrorIs(t, cluster.Submit(t, r.Client, op), redlock.ErrNoQuorum)
+		require.ErrorAs(t, heard().Err, &details)
+
+		cluster.Settle(t, r.Client)
+		r.Servers[0].Mute()
+		require.NoError(t, r.Submit(op))
+		testkit.Await(t, "sent", func() bool { return r.Stats().InFlight == 1 }) // or there is nothing to release
+		require.True(t, r.Cancel(op))
+		check(heard(), redlock.OpAcquire, none, context.Canceled)
+		require.False(t, r.Cancel(op))
+		ctx, cancel := context.WithCancel(t.Context())
+		lost := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
+		testkit.Await(t, "under way", func() bool { s := r.Stats(); return s.Waiting+s.InFlight >= 3 })
+		cancel()
+		require.Equal(t, context.Canceled, testkit.Get(t, lost).Err)
+		check(heard(), redlock.OpAcquire, none, context.Canceled)
+		require.NoError(t, r.Servers[0].Heal())
+
+		for range 2 { // what was no attempt
+			_, err = r.TryAcquire(ctx, "k", ttl)
+			require.Error(t, err)
+			_, err = r.TryAcquire(t.Context(), "", ttl)
+			require.Error(t, err)
+			require.Error(t, submitRefused(r.Client, ""))
+			require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		}
+		require.Empty(t, cluster.Take(&y, &y.Attempts))
+		require.NoError(t, r.Close())
+		require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "k"))
+		check(heard(), redlock.OpAcquire, none, redlock.ErrClosed)
+		_, err = r.Acquire(t.Context(), "k", ttl)
+		require.Equal(t, redlock.ErrClosed, err)
+		check(heard(), redlock.OpAcquire, none, redlock.ErrClosed)
+	})
+}
+
+// TestAttemptHearsTheResult: the hook gets the error that the caller gets, also
+// where validity ends between the verdict and the return.
+func TestAttemptHearsTheResult(t *testing.T) {
+	const short = 50 * time.Millisecond
+	start := func(t *testing.T, inHook time.Duration) (r *cluster.Cluster, heardOf func(key string) error) {
+		var heard sync.Map
+		r = cluster.New(t, 3, func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Kind == redlock.OpAcquire {
+					time.Sleep(inHook) // it may use up the validity
+					heard.Store(a.Key, &a.Err)
+				}
+			}
+		})
+		return r, func(key string) error {
+			err, found := heard.Load(key)
+			require.True(t, found, "not heard")
+			return *err.(*error)
+		}
+	}
+	cluster.Run(t, "call", func(t *testing.T) {
+		r, heardOf := start(t, short)
+		for i := range 3 {
+			key := fmt.Sprint(i)
+			_, err := r.TryAcquire(t.Context(), key, short)
+			require.Equal(t, heardOf(key), err)
+		}
+	})
+	cluster.Run(t, "op", func(t *testing.T) { // after others, each of which keeps it for 20 ms
+		r, heardOf := start(t, 0)
+		unclogged := r.Clog(t)
+		for i := range 3 {
+			slow := acquireOp(fmt.Sprint("slow ", i))
+			slow.Done = func(*redlock.Op) { time.Sleep(short) }
+			require.NoError(t, r.Submit(slow))
+		}
+		var results []<-chan error
+		for i := range 3 {
+			op := acquireOp(fmt.Sprint(i))
+			op.TTL = short
+			results = append(results, cluster.Begin(t, r.Client, op))
+		}
+		r.Heal(t)
+		unclogged()
+		for i, result := range results {
+			err := testkit.Outcome(t, "an operation", result)
+			require.Equal(t, heardOf(fmt.Sprint(i)), err)
+			require.Error(t, err, "no validity is left")
+		}
+	})
+}
+
+// TestNodeThatDiesIsHeard: its votes, its end and its return, in the hooks and
+// in the log, once each, and nothing when the client is closed.
+func TestNodeThatDiesIsHeard(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var y cluster.HookRecorder
+		var log testkit.LogSink
+		servers := cluster.Start(t, 3)
+		servers[2].Down() // from the start
+		r := cluster.Of(t, servers, cluster.Portable(portable), cluster.Listening(&y), func(c *redlock.Config) {
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		expect := func(want ...string) {
+			t.Helper()
+			var all []string
+			testkit.Await(t, strings.Join(want, ", "), func() bool {
+				for _, n := range cluster.Take(&y, &y.Nodes) {
+					require.Equal(t, r.Servers[n.Index].Addr(), n.Addr)
+					require.Equal(t, n.Up, n.Err == nil)
+					all = append(all, fmt.Sprint(n.Index, " ", n.Up, " ", n.Connects))
+				}
+				return len(all) >= len(want)
+			})
+			slices.Sort(all)
+			require.Equal(t, want, all)
+		}
+		expect("0 true 1", "1 true 1", "2 false 0")
+		require.Contains(t, log.String(), fmt.Sprintf("level=INFO msg=\"redlock: node is up\" node=%s server=", servers[0].Addr()))
+		require.Contains(t, log.String(), fmt.Sprintf("level=WARN msg=\"redlock: node is down\" node=%s error=", servers[2].Addr()))
+		require.NoError(t, servers[2].Heal())
+		expect("2 true 1")
+
+		servers[0].Mute()
+		cluster.MustAcquire(t, r.Client, "k", ttl) // of the other two
+		servers[0].Down()
+		expect("0 false 1")
+		failed := cluster.Take(&y, &y.Failed)
+		require.Len(t, failed, 1)
+		require.Equal(t, redlock.OpAcquire, failed[0].Kind)
+		require.Equal(t, 0, failed[0].Node)
+		require.NotErrorIs(t, failed[0].Err, conn.ErrNotSent)
+		require.NoError(t, r.Close())
+		require.Empty(t, cluster.Take(&y, &y.Nodes), "that is no news")
+		require.Equal(t, 5, strings.Count(log.String(), "\n"))
+	})
+}
+
+// TestLockLostIsHeardOnce, by the first call that finds it out, and not of a lock
+// that was given back.
+func TestLockLostIsHeardOnce(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Listening(&y))
+		heard := func(want ...error) {
+			t.Helper()
+			var texts []string
+			for _, err := range want {
+				texts = append(texts, fmt.Sprint("k: ", err))
+			}
+			require.Equal(t, texts, cluster.Take(&y, &y.Lost))
+		}
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.Servers[0].Del("k")
+		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+		heard(redlock.ErrNotHeld)
+		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		heard()
+
+		l = cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.Servers[0].Del("k")
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		heard(redlock.ErrNotHeld)
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()), "a dead handle")
+		heard()
+
+		l, err := r.Acquire(t.Context(), "k", 100*time.Millisecond)
+		require.NoError(t, err)
+		testkit.Await(t, "expired", func() bool { return l.Remaining() == 0 })
+		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+		heard(redlock.ErrExpired)
+		_ = l.Release(t.Context())
+		heard()
+
+		l = cluster.MustAcquire(t, r.Client, "k", ttl)
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		require.NoError(t, l.Release(t.Context()))
+		heard()
+
+		// A background release deleted the key: the lock was not lost.
+		l = cluster.MustAcquire(t, r.Client, "k", ttl)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		r.Servers[0].Mute()
+		require.Equal(t, context.Canceled, l.Release(ended))
+		r.AwaitEmpty(t)
+		require.NoError(t, r.Servers[0].Heal())
+		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		heard()
+	})
+}
+
+// askedContext calls a function the first time that its Done channel is asked for.
+type askedContext struct {
+	context.Context
+	once sync.Once
+	f    func()
+}
+
+func (a *askedContext) Done() <-chan struct{} {
+	a.once.Do(a.f)
+	return a.Context.Done()
+}
+
+// TestLockReleasedByManyIsNotLost: of two goroutines that release one lock, the
+// one that begins first may come second to the nodes. It learns that the lock
+// is not held, but LockLost is not called: the lock was given back.
+func TestLockReleasedByManyIsNotLost(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 3, cluster.Portable(portable), cluster.Listening(&y))
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.AwaitHolders(t, 3, "k")
+		quicker := make(chan error, 1)
+		ctx := &askedContext{Context: t.Context(), f: func() { quicker <- l.Release(context.Background()) }}
+		require.Equal(t, redlock.ErrNotHeld, testkit.Try(t, "Release", func() error { return l.Release(ctx) }))
+		require.NoError(t, testkit.Outcome(t, "the quicker Release", quicker))
+		require.Empty(t, cluster.Take(&y, &y.Lost))
+	})
+}
+
+// TestARefusedReleaseGaveNothingBack: one that finds the lock gone later reports it.
+func TestARefusedReleaseGaveNothingBack(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Listening(&y), func(c *redlock.Config) { c.MaxWaiting = 1 })
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		unclogged := r.Clog(t) // one waits, as many as may
+		require.Equal(t, redlock.ErrBusy, l.Release(t.Context()))
+		require.Equal(t, redlock.ErrBusy, l.Extend(t.Context(), ttl))
+		require.EqualValues(t, 1, r.Stats().Release.Refused)
+		require.EqualValues(t, 1, r.Stats().Extend.Refused)
+		require.NoError(t, r.Servers[0].Heal())
+		unclogged()
+		r.Servers[0].Del("k")
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
+
+		l = cluster.MustAcquire(t, r.Client, "k", ttl)
+		require.NoError(t, r.Close())
+		require.Equal(t, redlock.ErrClosed, l.Release(t.Context()))
+		require.NotZero(t, l.Remaining(), "no node was asked")
+	})
+}
+
+// TestHooksGetTheContext of the caller, for tracing; there is none of an Op.
+func TestHooksGetTheContext(t *testing.T) {
+	var y cluster.HookRecorder
+	r := cluster.New(t, 1, cluster.Listening(&y))
+	type name struct{}
+	ctx := context.WithValue(t.Context(), name{}, "span")
+	l, err := r.Acquire(ctx, "k", ttl)
+	require.NoError(t, err)
+	_, err = r.TryAcquire(ctx, "k", ttl)
+	require.Equal(t, redlock.ErrTaken, err)
+	require.NoError(t, l.Extend(ctx, ttl))
+	require.NoError(t, l.Release(ctx))
+	for _, a := range cluster.Take(&y, &y.Attempts) {
+		require.Equal(t, ctx, a.Ctx, a.Kind)
+	}
+	_ = cluster.Submit(t, r.Client, acquireOp("k"))
+	require.Nil(t, cluster.Take(&y, &y.Attempts)[0].Ctx)
+}
+
+// TestAcquireIsHeard: each Acquire that made an attempt, once, when it ends, with its
+// result. If the hook panics its caller gets no lock, and none is left.
+func TestAcquireIsHeard(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		heard := make(chan redlock.Acquisition, 10)
+		r := cluster.New(t, 3, func(c *redlock.Config) {
+			c.Hooks.Acquire = func(a redlock.Acquisition) {
+				if heard <- a; a.Key == "bad" {
+					panic("of the hook")
+				}
+			}
+		}).NoPushes()
+		l, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.NoError(t, err)
+		_, err = r.Acquire(t.Context(), "", ttl)
+		require.Error(t, err)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = r.Acquire(ended, "k", ttl)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Empty(t, heard, "there was no attempt")
+
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err = r.Acquire(ctx, "k", ttl)
+		a := testkit.Get(t, heard)
+		require.Equal(t, err, a.Err)
+		var gaveUp *redlock.AcquireError
+		require.ErrorAs(t, err, &gaveUp)
+		require.Equal(t, redlock.Acquisition{Key: "k", Attempts: gaveUp.Attempts, Waited: a.Waited, Err: err, Ctx: ctx}, a)
+		require.GreaterOrEqual(t, a.Waited, gaveUp.Waited)
+
+		waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+		tried := r.Stats().Acquire.Denied
+		testkit.Await(t, "tries", func() bool { return r.Stats().Acquire.Denied > tried+2 })
+		require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, testkit.Get(t, waiter).Err)
+		a = testkit.Get(t, heard)
+		require.NoError(t, a.Err)
+		require.Greater(t, a.Attempts, 2)
+		require.Positive(t, a.Waited)
+
+		require.ErrorContains(t, testkit.Try(t, "Acquire", func() error { _, err := r.Acquire(context.Background(), "bad", ttl); return err }), "of the hook")
+		testkit.Await(t, "the lock to be released", func() bool { return r.Holders("bad") == 0 })
+		require.Len(t, heard, 1)
+	})
+}

@@ -1,0 +1,382 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// foreign is a value as other clients write it, of 24 characters.
+const foreign = "q83vEjRWeJCrze8SNFZ4kA=="
+
+func holder(text string) func(*redlock.Config) {
+	return func(cfg *redlock.Config) { cfg.Name = text }
+}
+
+// TestInspect: what each node has at a key, and the verdict of all.
+func TestInspect(t *testing.T) {
+	set := func(value string, ttl time.Duration, nodes ...int) func(*testing.T, *cluster.Cluster) {
+		return func(_ *testing.T, r *cluster.Cluster) {
+			for _, i := range nodes {
+				r.Servers[i].Set("k", value, ttl)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		prepare func(*testing.T, *cluster.Cluster)
+		verdict redlock.KeyStatus
+		text    string
+		keys    int // nodes with the key
+	}{
+		"nothing":              {nil, redlock.KeyFree, "free", 0},
+		"held":                 {set(foreign, ttl, 0, 1, 2, 3, 4), redlock.KeyHeld, "held", 5},
+		"held by a quorum":     {set(foreign, ttl, 0, 2, 4), redlock.KeyHeld, "held", 3},
+		"left by a minority":   {set(foreign, ttl, 0, 4), redlock.KeyFree, "free", 2},
+		"without a TTL":        {set("1", 0, 0, 1, 2, 3, 4), redlock.KeyEternal, "held without a TTL", 5},
+		"a minority eternal":   {set("1", 0, 0, 1), redlock.KeyFree, "free", 2},
+		"an empty value":       {set("", ttl, 0, 1, 2, 3, 4), redlock.KeyHeld, "held", 5},
+		"an empty one, no TTL": {set("", 0, 0, 1, 2, 3), redlock.KeyEternal, "held without a TTL", 4},
+		"split": {func(t *testing.T, r *cluster.Cluster) {
+			set("a", ttl, 0, 1)(t, r)
+			set("b", ttl, 2, 3)(t, r)
+		}, redlock.KeySplit, "split", 4},
+		"two down": {func(t *testing.T, r *cluster.Cluster) {
+			set(foreign, ttl, 0, 1, 2)(t, r)
+			r.Servers[3].Down()
+			r.Servers[4].Down()
+			cluster.AwaitNodesUp(t, r.Client, 3)
+		}, redlock.KeyHeld, "held", 3},
+		"three down": {func(t *testing.T, r *cluster.Cluster) {
+			set(foreign, ttl, 0, 1)(t, r)
+			for _, s := range r.Servers[2:] {
+				s.Down()
+			}
+			cluster.AwaitNodesUp(t, r.Client, 2)
+		}, redlock.KeyUnknown, "unknown", 2},
+		"three silent": {func(t *testing.T, r *cluster.Cluster) {
+			for _, s := range r.Servers[2:] {
+				s.Mute()
+			}
+		}, redlock.KeyUnknown, "unknown", 0},
+		"one slow": {func(t *testing.T, r *cluster.Cluster) {
+			set(foreign, ttl, 0, 1, 2, 3, 4)(t, r)
+			r.Servers[4].Delay(50 * time.Millisecond)
+		}, redlock.KeyHeld, "held", 5},
+		"a list": {func(t *testing.T, r *cluster.Cluster) {
+			for _, s := range r.Servers {
+				s.Plant("k", "list")
+			}
+		}, redlock.KeyUnknown, "unknown", 0},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 5, cluster.NodeTimeout(500*time.Millisecond))
+			if c.prepare != nil {
+				c.prepare(t, r)
+			}
+			s, err := r.Inspect(t.Context(), "k")
+			require.NoError(t, err)
+			require.Equal(t, c.verdict, s.Status)
+			require.Equal(t, c.text, s.Status.String())
+			require.Equal(t, "k", s.Key)
+			require.Equal(t, c.keys > 0, s.Digest != "")
+			require.Len(t, s.Nodes, 5)
+			keys := 0
+			for i, n := range s.Nodes {
+				require.Equal(t, i, n.Node)
+				require.Equal(t, r.Servers[i].Addr(), n.Addr)
+				if n.Digest == "" {
+					require.Zero(t, n.TTL)
+					require.False(t, n.NoTTL)
+					continue
+				}
+				keys++
+				require.NoError(t, n.Err)
+				require.Equal(t, r.Servers[i].TTL("k") == fakeredis.NoTTL, n.NoTTL)
+				require.Equal(t, !n.NoTTL, n.TTL > 0 && n.TTL <= ttl)
+			}
+			require.Equal(t, c.keys, keys)
+			if name == "a list" {
+				require.ErrorContains(t, s.Nodes[0].Err, "WRONGTYPE")
+			}
+			r.Heal(t)
+			require.NoError(t, liveOn(r, "another"), "the connections are as before")
+		})
+	}
+}
+
+// TestInspectAmongSilentNodes: a node that has not answered has shown nothing, also where the others decide.
+func TestInspectAmongSilentNodes(t *testing.T) {
+	for down, want := range []redlock.KeyStatus{redlock.KeyFree, redlock.KeyUnknown} {
+		cluster.Virtually(t, func(t *testing.T) {
+			r := cluster.New(t, 5, cluster.NodeTimeout(500*time.Millisecond))
+			for i := range down {
+				r.Servers[i].Down()
+			}
+			cluster.AwaitNodesUp(t, r.Client, 5-down)
+			for _, s := range r.Servers[3:] {
+				s.Mute()
+			}
+			s, err := r.Inspect(t.Context(), "k")
+			require.NoError(t, err)
+			require.Equal(t, want, s.Status)
+			for i, n := range s.Nodes {
+				require.Equal(t, i < down || i >= 3, n.Err != nil, "%d: %+v", i, n)
+			}
+		})
+	}
+}
+
+// liveOn acquires and releases a lock.
+func liveOn(r *cluster.Cluster, key string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
+	defer cancel()
+	l, err := r.Acquire(ctx, key, ttl)
+	if err != nil {
+		return err
+	}
+	return l.Release(ctx)
+}
+
+// TestInspectShowsWho holds a lock, and never the value that could release it.
+func TestInspectShowsWho(t *testing.T) {
+	r := cluster.New(t, 3, holder("host-1:42"))
+	other := cluster.Connect(t, fakeredis.Addrs(r.Servers), holder("worker@host"))
+	l := cluster.MustAcquire(t, r.Client, "k", ttl)
+	r.AwaitHolders(t, 3, "k")
+	s, err := other.Inspect(t.Context(), "k")
+	require.NoError(t, err)
+	require.Equal(t, "host-1:42", s.Holder)
+	require.True(t, s.IsHeldBy(l))
+	require.False(t, s.IsHeldBy(redlock.Lock{}))
+	theirs := cluster.MustAcquire(t, other, "theirs", ttl)
+	require.False(t, s.IsHeldBy(theirs))
+	r.AwaitHolders(t, 3, "theirs")
+	var none context.Context // has no end
+	u, err := r.Inspect(none, "theirs")
+	require.NoError(t, err)
+	require.Equal(t, "worker@host", u.Holder)
+	require.NotEqual(t, s.Digest, u.Digest)
+	for _, n := range u.Nodes {
+		require.Equal(t, u.Digest, n.Digest)
+		require.Equal(t, "worker@host", n.Holder)
+	}
+	free, err := r.Inspect(t.Context(), "free")
+	require.NoError(t, err)
+	require.False(t, free.IsHeldBy(redlock.Lock{}))
+	require.False(t, free.IsHeldBy(l))
+	require.Equal(t, l.Token(), s.Token())
+	require.Empty(t, free.Token())
+	require.InDelta(t, ttl.Seconds(), u.TTL.Seconds(), 30)
+	stuck := cluster.MustAcquire(t, other, "stuck", ttl)
+	seen, err := r.Inspect(t.Context(), "stuck")
+	require.NoError(t, err)
+	broken, err := r.Attach(t.Context(), "stuck", seen.Token(), time.Now().Add(ttl)) // as an operator breaks a lock
+	require.NoError(t, err)
+	require.NoError(t, broken.Release(t.Context()))
+	require.ErrorIs(t, stuck.Release(t.Context()), redlock.ErrNotHeld)
+
+	huge := strings.Repeat(foreign, 1<<20/len(foreign))
+	states := []any{s, &s, struct{ state redlock.KeyState }{s}, []redlock.KeyState{u}}
+	for key, value := range map[string]string{"foreign": foreign, "huge": huge, "spoof": l.Token()[:22] + "@\x1b[2J", "long": l.Token()[:22] + "@" + strings.Repeat("x", 500)} {
+		for _, server := range r.Servers {
+			server.Set(key, value, ttl)
+		}
+		f, err := r.Inspect(t.Context(), key)
+		require.NoError(t, err)
+		require.Equal(t, redlock.KeyHeld, f.Status)
+		if key != "long" {
+			require.Empty(t, f.Holder, "any of it may be a secret, or harm a terminal")
+		}
+		states = append(states, f)
+	}
+	var sink testkit.LogSink
+	sink.Add(states...)
+	for _, state := range states {
+		text, err := json.Marshal(state)
+		require.NoError(t, err)
+		_, _ = sink.Write(text)
+	}
+	sink.RequireNone(t, l.Token(), l.Token()[:22], theirs.Token()[:22], foreign, "\x1b[2J")
+	require.Contains(t, sink.String(), s.Digest)
+	require.Contains(t, sink.String(), "host-1:42")
+	for _, n := range cluster.Stats(t, r.Client).Nodes {
+		require.EqualValues(t, 1, n.Connects, "1 MB is not read over it")
+	}
+	_, err = redlock.New(redlock.Config{Nodes: fakeredis.Addrs(r.Servers), Name: "a\nb"})
+	require.Error(t, err)
+	_, err = redlock.New(redlock.Config{Nodes: fakeredis.Addrs(r.Servers), Name: strings.Repeat("x", 129)})
+	require.Error(t, err)
+}
+
+// TestInspectForbidden: without the privilege it alone fails, with that reason.
+func TestInspectForbidden(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		for _, command := range []string{"GETRANGE", "PTTL"} {
+			r := cluster.New(t, 3)
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			for _, s := range r.Servers {
+				s.Deny(command)
+			}
+			s, err := r.Inspect(t.Context(), "k")
+			require.NoError(t, err)
+			require.Equal(t, redlock.KeyUnknown, s.Status)
+			for _, n := range s.Nodes {
+				require.ErrorContains(t, n.Err, "NOPERM")
+			}
+			_, err = r.Attach(t.Context(), "k", l.Token(), time.Now().Add(ttl))
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			if command != "PTTL" { // an extend needs it too
+				require.NoError(t, l.Extend(t.Context(), ttl))
+			}
+			require.NoError(t, l.Release(t.Context()))
+			for _, n := range cluster.Stats(t, r.Client).Nodes {
+				require.EqualValues(t, 1, n.Connects)
+			}
+		}
+	})
+}
+
+// TestInspectRefused before anything is sent.
+func TestInspectRefused(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := r.Inspect(t.Context(), "")
+		require.ErrorContains(t, err, "empty")
+		_, err = r.Inspect(ended, "k")
+		require.Equal(t, context.Canceled, err)
+		late := time.Now().Add(ttl)
+		for want, attach := range map[string]func() (redlock.Lock, error){
+			"0 bytes":   func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", "", late) },
+			"257 bytes": func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", strings.Repeat("x", 257), late) },
+			"ended":     func() (redlock.Lock, error) { return r.Attach(t.Context(), "k", foreign, time.Now()) },
+			"empty":     func() (redlock.Lock, error) { return r.Attach(t.Context(), "", foreign, late) },
+			"canceled":  func() (redlock.Lock, error) { return r.Attach(ended, "k", foreign, late) },
+		} {
+			_, err := attach()
+			require.ErrorContains(t, err, want)
+			require.NotContains(t, err.Error(), foreign[:21])
+		}
+		require.Zero(t, cluster.Settle(t, r.Client).Operations)
+		require.NoError(t, r.Close())
+		_, err = r.Inspect(t.Context(), "k")
+		require.Equal(t, redlock.ErrClosed, err)
+	})
+}
+
+// TestAttach: a lock that was acquired elsewhere is one here, if a quorum shows it, for as
+// long as its user and a quorum of nodes say; and is extended, kept alive and released
+// with the value that it has.
+func TestAttach(t *testing.T) {
+	for _, flavor := range []fakeredis.Flavor{fakeredis.Redis7, fakeredis.Valkey9, fakeredis.Redis84} {
+		cluster.Run(t, flavor.String(), func(t *testing.T) {
+			r := cluster.Of(t, cluster.Start(t, 5, fakeredis.Options{Flavor: flavor}), holder("me"))
+			place := func(value string, ttls ...time.Duration) {
+				r.AwaitEmpty(t)
+				for i, d := range ttls {
+					r.Servers[i].Set("k", value, d)
+				}
+			}
+			for _, value := range []string{"1", foreign, foreign[:22], "0c0e4b7a-7f6c-4b1f-9d38-8a2f6c1f1d55", strings.Repeat("y", 256)} {
+				place(value, 5*time.Second, 3*time.Second, time.Second, 4*time.Second)
+				l, err := r.Attach(t.Context(), "k", value, time.Now().Add(time.Hour))
+				require.NoError(t, err)
+				require.Equal(t, value, l.Token())
+				require.Less(t, l.Remaining(), 3*time.Second-cluster.Drift(3*time.Second)+time.Millisecond, "a quorum has it until then")
+				require.Greater(t, l.Remaining(), time.Second)
+				require.NoError(t, l.Extend(t.Context(), ttl))
+				require.Greater(t, l.Remaining(), ttl/2)
+				cluster.Settle(t, r.Client)
+				require.Greater(t, r.Servers[3].TTL("k"), ttl/2)
+				require.NoError(t, l.Release(t.Context()))
+			}
+			// Kept alive with the TTL that it had left.
+			place(foreign, brief, brief, brief, brief, brief)
+			l, err := r.Attach(t.Context(), "k", foreign, time.Now().Add(time.Hour))
+			require.NoError(t, err)
+			ctx, stop := l.KeepAlive(t.Context())
+			defer stop()
+			awaitPassed(t, 2*brief)
+			require.NoError(t, context.Cause(ctx))
+			for _, s := range r.Servers {
+				require.LessOrEqual(t, s.TTL("k"), brief)
+			}
+			require.NoError(t, l.Release(t.Context()))
+
+			// The user's bound.
+			place(foreign, ttl, ttl, ttl, ttl, ttl)
+			l, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(brief))
+			require.NoError(t, err)
+			require.LessOrEqual(t, l.Remaining(), brief)
+			testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
+			require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+			l.ReleaseAsync()
+
+			// Too few nodes have it.
+			for name, c := range map[string]struct {
+				ttls []time.Duration
+				err  error
+			}{
+				"none":       {nil, redlock.ErrNotHeld},
+				"a minority": {[]time.Duration{ttl, ttl}, redlock.ErrNotHeld},
+				"no TTL":     {[]time.Duration{0, 0, 0, 0, 0}, redlock.ErrNotHeld},
+				"expired":    {[]time.Duration{ttl, ttl, time.Millisecond, time.Millisecond, time.Millisecond}, nil},
+			} {
+				place(foreign, c.ttls...)
+				_, err := r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))
+				require.Error(t, err, name)
+				if c.err != nil {
+					require.Equal(t, c.err, err, name)
+				} else {
+					require.True(t, testkit.IsAny(err, redlock.ErrExpired, redlock.ErrNotHeld), "%v", err)
+				}
+				for _, s := range r.Servers {
+					s.Flush()
+				}
+			}
+			place("another's value, not ours", ttl, ttl, ttl)
+			_, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))
+			require.Equal(t, redlock.ErrNotHeld, err)
+
+			for _, s := range r.Servers {
+				s.Set("k", foreign, ttl)
+			}
+			for _, s := range r.Servers[:3] {
+				s.Down()
+			}
+			cluster.AwaitNodesUp(t, r.Client, 2)
+			_, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))
+			var quorum *redlock.QuorumError
+			require.ErrorAs(t, err, &quorum)
+			require.Equal(t, 2, quorum.Granted)
+			require.Len(t, quorum.Failed, 3)
+			require.NotContains(t, fmt.Sprint(err), foreign)
+		})
+	}
+}
+
+// TestAttachAgain: two clients with handles on one lock, of which one gives it back.
+func TestAttachAgain(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, holder("one"))
+		other := cluster.Connect(t, fakeredis.Addrs(r.Servers), holder("two"))
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		again, err := other.Attach(t.Context(), "k", l.Token(), time.Now().Add(l.Remaining()))
+		require.NoError(t, err)
+		require.LessOrEqual(t, again.Remaining(), l.Remaining()+time.Millisecond)
+		require.NoError(t, again.Extend(t.Context(), ttl))
+		require.NoError(t, again.Release(t.Context()))
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+	})
+}

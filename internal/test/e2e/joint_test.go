@@ -1,0 +1,307 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// fromTo has a client change its nodes: from some of the servers to others, by their numbers.
+func fromTo(servers []*fakeredis.Server, from, to []int) func(*redlock.Config) {
+	some := func(numbers []int) (nodes []string) {
+		for _, i := range numbers {
+			nodes = append(nodes, servers[i].Addr())
+		}
+		return nodes
+	}
+	return func(c *redlock.Config) { c.Nodes, c.NextNodes = some(from), some(to) }
+}
+
+var (
+	three = []int{0, 1, 2}
+	five  = []int{1, 2, 3, 4, 5} // two of which are in three
+)
+
+// TestNextNodes: during a change of nodes a lock is on both lists. A node of both is one node: it
+// is asked once, and Stats has it once.
+func TestNextNodes(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 6)
+		r := cluster.Of(t, servers, fromTo(servers, three, five))
+		require.NoError(t, cluster.IsReady(r))
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		for i, n := range cluster.Settle(t, r.Client).Nodes {
+			require.Equal(t, i, n.Index)
+			require.Equal(t, servers[i].Addr(), n.Addr)
+			require.Equal(t, i < 3, n.InNodes, i)
+			require.Equal(t, i > 0, n.InNextNodes, i)
+			require.Equal(t, uint64(2), n.Granted)
+			require.Len(t, r.Recorders[i].Calls("SET", "k"), 1)
+		}
+		s, err := r.Inspect(t.Context(), "k")
+		require.NoError(t, err)
+		require.Equal(t, redlock.KeyHeld, s.Status)
+		require.True(t, s.IsHeldBy(l))
+		require.Len(t, s.Nodes, 6)
+
+		attached, err := r.Attach(t.Context(), "k", l.Token(), time.Now().Add(ttl))
+		require.NoError(t, err)
+		require.NoError(t, attached.Release(t.Context()))
+		all, err := r.AcquireAll(t.Context(), ttl, "a", "b")
+		require.NoError(t, err)
+		require.NoError(t, all.Release(t.Context()))
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("op"), TTL: ttl}
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		op.Kind = redlock.OpRelease
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestNextNodesNeedBothQuorums: without a quorum of one of the lists nothing is won, also if most
+// of all nodes are up. The error says which, and an acquire is sent to none.
+func TestNextNodesNeedBothQuorums(t *testing.T) {
+	for name, c := range map[string]struct {
+		down         []int
+		nodes, nexts bool // lack a quorum then
+		text         string
+	}{
+		"of Nodes":     {down: []int{0, 1}, nodes: true, text: "redlock: no quorum of Nodes (2 of 6 nodes failed: "},
+		"of NextNodes": {down: []int{3, 4, 5}, nexts: true, text: "redlock: no quorum of NextNodes (3 of 6 nodes failed: "},
+		"of neither":   {down: []int{1, 2, 3}, nodes: true, nexts: true, text: "redlock: no quorum of Nodes and none of NextNodes (3 of 6 nodes failed: "},
+		"of both":      {down: []int{0, 4, 5}},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			servers := cluster.Start(t, 6)
+			r := cluster.Of(t, servers, fromTo(servers, three, five))
+			held := cluster.MustAcquire(t, r.Client, "held", ttl)
+			for _, i := range c.down {
+				servers[i].Down()
+			}
+			cluster.AwaitNodesUp(t, r.Client, 6-len(c.down))
+			if c.text == "" {
+				require.NoError(t, cluster.IsReady(r))
+				live(t, r.Client, "k")
+				require.NoError(t, held.Release(t.Context()))
+				return
+			}
+			check := func(err error) {
+				t.Helper()
+				requireOnly(t, err, redlock.ErrNoQuorum)
+				var q *redlock.QuorumError
+				require.ErrorAs(t, err, &q)
+				require.Equal(t, c.nodes, q.InNodes)
+				require.Equal(t, c.nexts, q.InNextNodes)
+				require.Equal(t, 6, q.Nodes)
+				require.Len(t, q.Failed, len(c.down))
+				require.ErrorContains(t, err, c.text)
+			}
+			check(cluster.IsReady(r))
+			_, err := r.TryAcquire(t.Context(), "k", ttl)
+			check(err)
+			_, err = r.TryAcquireAll(t.Context(), ttl, "a", "k")
+			check(err)
+			check(cluster.Submit(t, r.Client, &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}))
+			for _, rec := range r.Recorders {
+				require.Empty(t, rec.Calls("SET", "k"))
+			}
+			_, err = r.Attach(t.Context(), "held", held.Token(), time.Now().Add(ttl))
+			check(err)
+			s, err := r.Inspect(t.Context(), "held")
+			require.NoError(t, err)
+			require.Equal(t, redlock.KeyUnknown, s.Status)
+			check(held.Extend(t.Context(), ttl))
+			check(held.Release(t.Context()))
+		})
+	}
+}
+
+// TestNeighbouringSteps exclude each other: clients with Nodes alone, with both lists, and with
+// the new list alone. The first and the last do not.
+func TestNeighbouringSteps(t *testing.T) {
+	steps := [][2][]int{{three, nil}, {three, five}, {five, nil}}
+	for first := range steps {
+		for second := range steps {
+			cluster.Run(t, fmt.Sprint(first, second), func(t *testing.T) {
+				servers := cluster.Start(t, 6)
+				connect := func(step int) *redlock.Client {
+					return cluster.Connect(t, nil, fromTo(servers, steps[step][0], steps[step][1]))
+				}
+				a, b := connect(first), connect(second)
+				cluster.MustAcquire(t, a, "k", ttl)
+				cluster.Settle(t, a)
+				apart := max(first, second)-min(first, second) == 2
+				if apart { // the nodes of both lists may be those of the minority
+					servers[1].Flush()
+					servers[2].Flush()
+				}
+				_, err := b.TryAcquire(t.Context(), "k", ttl)
+				if apart {
+					require.NoError(t, err, "steps that must not run together are not stopped by the nodes")
+				} else {
+					requireOnly(t, err, redlock.ErrTaken)
+				}
+			})
+		}
+	}
+}
+
+// TestOneNodeBecomesThree: the lock of all clients of one Redis moves to three masters.
+func TestOneNodeBecomesThree(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		before := cluster.Connect(t, nil, fromTo(servers, []int{0}, nil))
+		during := cluster.Connect(t, nil, fromTo(servers, []int{0}, three))
+		after := cluster.Connect(t, nil, fromTo(servers, three, nil))
+		excludes := func(a, b *redlock.Client) {
+			t.Helper()
+			l := cluster.MustAcquire(t, a, "k", ttl)
+			cluster.Settle(t, a)
+			_, err := b.TryAcquire(t.Context(), "k", ttl)
+			require.Equal(t, redlock.ErrTaken, err)
+			require.NoError(t, l.Release(t.Context()))
+			cluster.Settle(t, a)
+		}
+		excludes(before, during)
+		excludes(during, before)
+		excludes(during, after)
+		excludes(after, during)
+		servers[0].Set("k", "1", 0) // as SETNX sets it
+		_, err := during.TryAcquire(t.Context(), "k", ttl)
+		require.Equal(t, redlock.ErrTaken, err)
+		cluster.Settle(t, during)
+		cluster.MustAcquire(t, after, "k", ttl)
+	})
+}
+
+// TestRepairDuringAChange: a lock that is kept alive gets back to nodes of either list.
+func TestRepairDuringAChange(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 6)
+		r := cluster.Of(t, servers, fromTo(servers, three, five))
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.AwaitHolders(t, 6, "k")
+		servers[0].Flush()
+		servers[4].Flush()
+		servers[5].Flush()
+		require.NoError(t, l.Extend(t.Context(), ttl), "two of three, three of five")
+		r.AwaitHolders(t, 6, "k")
+		require.NoError(t, l.Release(t.Context()))
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestGuardDuringAChange: a node that has forgotten has no vote in the lists that it is in.
+func TestGuardDuringAChange(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 4)
+		r := cluster.Of(t, servers, fromTo(servers, three, []int{0, 1, 3}))
+		live(t, r.Client, "k")
+		restartUnder(t, servers[3], 3, r.Client)
+		require.NoError(t, cluster.IsReady(r))
+		restartUnder(t, servers[1], 1, r.Client)
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		requireOnly(t, err, redlock.ErrNoQuorum)
+		var q *redlock.QuorumError
+		require.ErrorAs(t, err, &q)
+		require.Equal(t, []bool{false, true}, []bool{q.InNodes, q.InNextNodes})
+		require.ErrorIs(t, err, conn.ErrQuarantined)
+		require.NoError(t, r.Ready(t.Context()))
+		live(t, r.Client, "k")
+	})
+}
+
+// TestWaitingDuringAChange: processes of two steps wait for one lock, and are woken.
+func TestWaitingDuringAChange(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 6)
+		clients := []*redlock.Client{
+			cluster.Connect(t, nil, fromTo(servers, three, nil)),
+			cluster.Connect(t, nil, fromTo(servers, three, five)),
+		}
+		for round := range 4 {
+			l := cluster.MustAcquire(t, clients[round%2], "k", ttl)
+			next := testkit.Start(func() error {
+				got, err := clients[(round+1)%2].Acquire(context.Background(), "k", ttl)
+				if err != nil {
+					return err
+				}
+				return got.Release(context.Background())
+			})
+			time.Sleep(time.Second)
+			released := time.Now()
+			require.NoError(t, l.Release(t.Context()))
+			require.NoError(t, testkit.Outcome(t, "Acquire", next))
+			require.Less(t, time.Since(released), 1100*time.Millisecond)
+			cluster.Settle(t, clients[0])
+			cluster.Settle(t, clients[1])
+		}
+	})
+}
+
+// TestNextNodesIsRefused where it cannot be meant so; each error says what to do.
+func TestNextNodesIsRefused(t *testing.T) {
+	many := func(from, n int) (nodes []string) {
+		for i := range n {
+			nodes = append(nodes, fmt.Sprintf("redis://:sesame@10.0.0.1:%d", from+i))
+		}
+		return nodes
+	}
+	for want, cfg := range map[string]redlock.Config{
+		"NextNodes has the same nodes as Nodes: leave it empty unless the nodes change": {
+			Nodes: []string{"10.0.0.1", "10.0.0.2:6379"}, NextNodes: []string{"redis://10.0.0.2", "10.0.0.1:6379"},
+		},
+		"NextNodes: nodes 1 and 2 are both 10.0.0.3:6379: a node must not vote twice": {
+			Nodes: many(1, 1), NextNodes: []string{"10.0.0.1", "10.0.0.3", "redis://10.0.0.3"},
+		},
+		"NextNodes: node 1: address is neither": {Nodes: many(1, 1), NextNodes: []string{"10.0.0.1", "me:sesame@10.0.0.2"}},
+		"65 nodes in Nodes and NextNodes together, at most 64 are allowed: change the nodes in several steps": {
+			Nodes: many(1, 33), NextNodes: many(34, 32),
+		},
+		"10.0.0.1:7 is in Nodes and in NextNodes with other credentials or options: write it alike in both": {
+			Nodes: many(7, 1), NextNodes: []string{"10.0.0.1:7", "10.0.0.1:8"},
+		},
+		"0 nodes, want 1 to 64":                {NextNodes: many(1, 3)},
+		"NextNodes: node 0: address is empty":  {Nodes: many(1, 1), NextNodes: []string{""}},
+		"10.0.0.1:1 is in Nodes and in NextNo": {Nodes: many(1, 1), NextNodes: []string{many(1, 1)[0] + "?persistent=yes", "b"}},
+	} {
+		client, err := redlock.New(cfg)
+		require.Nil(t, client)
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v %v %+v", err, err, err, cfg, cfg), "sesame")
+	}
+
+	servers := fakeredis.StartN(t, 3)
+	_, port, err := net.SplitHostPort(servers[0].Addr())
+	require.NoError(t, err)
+	nodes := fakeredis.Addrs(servers)
+	_, err = redlock.New(redlock.Config{
+		Nodes: nodes, NextNodes: []string{"localhost:" + port, nodes[1], nodes[2]}, DialTimeout: testkit.Patience,
+	})
+	require.ErrorIs(t, err, redlock.ErrConfig)
+	require.ErrorIs(t, err, conn.ErrSameServer)
+	require.ErrorContains(t, err, "write one name for a server in Nodes and NextNodes")
+
+	var log bytes.Buffer
+	c, err := redlock.New(redlock.Config{
+		Nodes: nodes, NextNodes: nodes[:2], DialTimeout: testkit.Patience,
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	require.Contains(t, log.String(), "nodes=2 quorum=2", "an even number")
+}

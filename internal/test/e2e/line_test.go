@@ -1,0 +1,182 @@
+package e2e
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestFirstThatLeaves wakes the next, for any reason: its context ends, or
+// user code panics when it is about to ask the nodes.
+func TestFirstThatLeaves(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var broken atomic.Bool
+		r := cluster.New(t, 3, func(c *redlock.Config) {
+			knobs.Of(c).Rand = readerFunc(func(p []byte) (int, error) {
+				if broken.CompareAndSwap(true, false) {
+					panic("no randomness")
+				}
+				return rand.Read(p)
+			})
+		}).NoPushes()
+		for _, s := range r.Servers {
+			s.Set("k", "another's", 0)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var waits []<-chan error
+		for i := range 3 {
+			own := t.Context()
+			if i == 0 {
+				own = ctx
+			}
+			waits = append(waits, testkit.Start(func() error {
+				l, err := r.Acquire(own, "k", ttl)
+				if err == nil {
+					err = l.Release(context.Background())
+				}
+				return err
+			}))
+			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
+		}
+		cancel()
+		require.ErrorIs(t, testkit.Outcome(t, "the first", waits[0]), context.Canceled)
+		broken.Store(true)
+		require.ErrorContains(t, testkit.Outcome(t, "the second", waits[1]), "no randomness")
+		for _, s := range r.Servers {
+			s.Del("k")
+		}
+		require.NoError(t, testkit.Outcome(t, "the third", waits[2]))
+		require.Zero(t, r.Stats().InLine)
+	})
+}
+
+// readerFunc is a Config.Rand.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestWhatIsNotPassedOn: a lock with a token that is known, or with too little time left, goes
+// back to the nodes.
+func TestWhatIsNotPassedOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		held time.Duration
+		use  func(l redlock.Lock)
+		want uint64
+	}{
+		"as it is":     {ttl, func(redlock.Lock) {}, 1},
+		"token told":   {ttl, func(l redlock.Lock) { _ = l.Token() }, 0},
+		"too little":   {ttl / 2, func(redlock.Lock) {}, 0},
+		"more":         {2 * ttl, func(redlock.Lock) {}, 0},
+		"kept alive":   {ttl, func(l redlock.Lock) { _, _ = l.KeepAlive(context.Background()) }, 1},
+		"was extended": {ttl / 2, func(l redlock.Lock) { _ = l.Extend(context.Background(), ttl) }, 1},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 3)
+			held := cluster.MustAcquire(t, r.Client, "k", c.held)
+			c.use(held)
+			next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+			require.NoError(t, held.Release(t.Context()))
+			got := testkit.Get(t, next)
+			require.NoError(t, got.Err)
+			require.Equal(t, c.want, r.Stats().HandedOver)
+			require.Greater(t, got.Value.Remaining(), ttl/8*7-time.Second)
+			require.Equal(t, redlock.ErrNotHeld, held.Extend(t.Context(), ttl))
+			require.Zero(t, held.Remaining())
+			require.NoError(t, got.Value.Release(t.Context()))
+		})
+	}
+}
+
+// TestReleaseBesideRelease: of two releases of a lock one passes it on. The other must not
+// delete the key of the next holder, which has the same token.
+func TestReleaseBesideRelease(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		held := cluster.MustAcquire(t, r.Client, "k", ttl)
+		var next <-chan testkit.Result[redlock.Lock]
+		var once sync.Once
+		ctx := callingContext{t.Context(), func() {
+			once.Do(func() {
+				next = testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+				testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+				held.ReleaseAsync()
+			})
+		}}
+		require.Equal(t, redlock.ErrNotHeld, held.Release(ctx))
+		got := testkit.Get(t, next)
+		require.NoError(t, got.Err)
+		require.EqualValues(t, 1, r.Stats().HandedOver)
+		require.Equal(t, 3, r.Holders("k"))
+		require.NoError(t, got.Value.Release(t.Context()))
+	})
+}
+
+// TestNextIsWoken although a hook blocks the Release of the holder, of which the line knows.
+func TestNextIsWoken(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		served := make(chan struct{})
+		r := cluster.New(t, 3, func(c *redlock.Config) {
+			c.NoHandOver = true
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Kind == redlock.OpRelease && !testkit.IsClosed(served) {
+					<-served
+				}
+			}
+		})
+		for _, s := range r.Servers {
+			s.Set("k", "another's", 0)
+		}
+		var waits []<-chan testkit.Result[redlock.Lock]
+		for i := range 2 {
+			waits = append(waits, testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) }))
+			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
+		}
+		for _, s := range r.Servers {
+			s.Del("k")
+		}
+		first := testkit.Get(t, waits[0])
+		require.NoError(t, first.Err)
+		given := testkit.Start(func() error { return first.Value.Release(context.Background()) })
+		defer func() { require.NoError(t, testkit.Outcome(t, "Release", given)) }()
+		defer close(served)
+		second := testkit.Get(t, waits[1])
+		require.NoError(t, second.Err)
+	})
+}
+
+// TestNoHandOverBehindClose: once the client is closed Release passes no lock on: a caller
+// with a hook that still runs could not give it back.
+func TestNoHandOverBehindClose(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		asked, goOn := make(chan struct{}), make(chan struct{})
+		var blocks atomic.Bool
+		r := cluster.New(t, 3, func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Kind == redlock.OpAcquire && blocks.CompareAndSwap(true, false) {
+					asked <- struct{}{}
+					<-goOn
+				}
+			}
+		}).NoPushes()
+		held := cluster.MustAcquire(t, r.Client, "k", ttl)
+		next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		blocks.Store(true)
+		testkit.Get(t, asked)
+		require.NoError(t, r.Close())
+		require.Equal(t, redlock.ErrClosed, held.Release(t.Context()))
+		close(goOn)
+		require.Equal(t, redlock.ErrClosed, testkit.Get(t, next).Err)
+	})
+}

@@ -1,0 +1,367 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/client/router"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// groupsFromTo has a client change from so many groups of three nodes to so many; next 0 is no change.
+func groupsFromTo(servers []*fakeredis.Server, now, next int) func(*redlock.Config) {
+	nodes := fakeredis.Addrs(servers)
+	return func(c *redlock.Config) {
+		groups := slices.Collect(slices.Chunk(slices.Clone(nodes), 3))
+		c.Nodes, c.Groups, c.NextGroups = nil, groups[:now], groups[:next]
+	}
+}
+
+// movingKey returns a key of one group of two that moves to another of three, or stays there.
+func movingKey(t *testing.T, from, to int) string {
+	t.Helper()
+	for i := range 1000 {
+		if key := fmt.Sprint("key", i); router.Number(key, 2) == from && router.Number(key, 3) == to {
+			return key
+		}
+	}
+	require.Fail(t, "no such key")
+	return ""
+}
+
+// TestNextGroups: during a change of groups a key that moves is in both of its groups, for each
+// call, and is one lock. One that stays is in its group alone.
+func TestNextGroups(t *testing.T) {
+	for name, lists := range map[string][2]int{"more": {2, 3}, "fewer": {3, 2}} {
+		cluster.Run(t, name, func(t *testing.T) {
+			servers := cluster.Start(t, 9)
+			r := cluster.Of(t, servers, groupsFromTo(servers, lists[0], lists[1]))
+			require.NoError(t, r.Ready(t.Context()))
+			stays, moves := movingKey(t, 1, 1), movingKey(t, 0, 2)
+			on := map[string][]int{stays: {3, 4, 5}, moves: {0, 1, 2, 6, 7, 8}}
+			requireOn := func(key string, want []int) {
+				t.Helper()
+				cluster.Settle(t, r.Client)
+				var has []int
+				for i, s := range servers {
+					if _, ok := s.Get(key); ok {
+						has = append(has, i)
+					}
+				}
+				require.Equal(t, want, has)
+			}
+			for i, n := range r.Stats().Nodes {
+				require.Equal(t, i, n.Index)
+				require.Equal(t, i < 3*lists[0], n.InNodes)
+				require.Equal(t, i < 3*lists[1], n.InNextNodes)
+			}
+			for key, nodes := range on {
+				for _, acquire := range []func() (redlock.Lock, error){
+					func() (redlock.Lock, error) { return r.TryAcquire(t.Context(), key, ttl) },
+					func() (redlock.Lock, error) { return r.Acquire(t.Context(), key, ttl) },
+					func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, key) },
+				} {
+					l, err := acquire()
+					require.NoError(t, err)
+					requireOn(key, nodes)
+					require.Equal(t, []string{key}, l.Keys())
+					require.Equal(t, 1, r.Stats().Held)
+					require.NoError(t, l.Extend(t.Context(), 2*ttl))
+					cluster.Settle(t, r.Client)
+					for _, i := range nodes {
+						require.Greater(t, servers[i].TTL(key), ttl)
+					}
+					state, err := r.Inspect(t.Context(), key)
+					require.NoError(t, err)
+					require.Equal(t, redlock.KeyHeld, state.Status)
+					require.True(t, state.IsHeldBy(l))
+					require.Len(t, state.Nodes, len(nodes))
+					for at, i := range nodes {
+						require.Equal(t, i, state.Nodes[at].Node)
+						require.Equal(t, servers[i].Addr(), state.Nodes[at].Addr)
+					}
+					attached, err := r.Attach(t.Context(), key, l.Token(), time.Now().Add(ttl))
+					require.NoError(t, err)
+					require.NoError(t, attached.Release(t.Context()))
+					requireOn(key, nil)
+					require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+				}
+				state, err := r.Inspect(t.Context(), key)
+				require.NoError(t, err)
+				require.Equal(t, redlock.KeyFree, state.Status)
+
+				require.NoError(t, r.Do(t.Context(), key, brief, func(ctx context.Context) error {
+					requireOn(key, nodes)
+					awaitPassed(t, 3*brief)
+					return ctx.Err()
+				}))
+				requireOn(key, nil)
+				op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl}
+				for _, kind := range []redlock.OpKind{redlock.OpAcquire, redlock.OpExtend} {
+					op.Kind = kind
+					require.NoError(t, cluster.Submit(t, r.Client, op))
+					requireOn(key, nodes)
+					require.Positive(t, op.Remaining())
+				}
+				require.Equal(t, redlock.ErrTaken, cluster.Submit(t, r.Client, &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl}))
+				op.Kind = redlock.OpRelease
+				require.NoError(t, cluster.Submit(t, r.Client, op))
+				requireOn(key, nil)
+			}
+			l, err := r.AcquireAll(t.Context(), ttl, stays, moves)
+			require.NoError(t, err)
+			require.ElementsMatch(t, []string{stays, moves}, l.Keys())
+			requireOn(moves, on[moves])
+			l.ReleaseAsync()
+			r.AwaitEmpty(t)
+			s := cluster.Settle(t, r.Client)
+			require.EqualValues(t, 2*5+1, s.Acquire.Won, "each lock is one")
+			require.EqualValues(t, 2, s.Acquire.Denied)
+			require.EqualValues(t, 2*(3+1+1)+1, s.Release.Won)
+			require.EqualValues(t, 2*3, s.Release.Denied)
+			require.Zero(t, s.Held)
+			require.Len(t, r.Recorders[4].Calls("SET", stays), 3+1+2+1, "asked once, and at one group")
+		})
+	}
+}
+
+// TestNextGroupsAreAllOrNothing: where the second group of a key refuses, the first has nothing
+// of it in the end, in each kind of call.
+func TestNextGroupsAreAllOrNothing(t *testing.T) {
+	key := movingKey(t, 1, 2)
+	for name, c := range map[string]struct {
+		first int // of the nodes that are harmed
+		harm  func(*fakeredis.Server)
+		err   error
+	}{
+		"taken before": {3, func(s *fakeredis.Server) { s.Set(key, "another's", 0) }, redlock.ErrTaken},
+		"taken after":  {6, func(s *fakeredis.Server) { s.Set(key, "another's", 0) }, redlock.ErrTaken},
+		"down after":   {6, (*fakeredis.Server).Down, redlock.ErrNoQuorum},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			servers := cluster.Start(t, 9)
+			r := cluster.Of(t, servers, groupsFromTo(servers, 2, 3))
+			n := 3
+			if c.err == redlock.ErrNoQuorum {
+				n = 2
+			}
+			for _, s := range servers[c.first : c.first+n] {
+				c.harm(s)
+			}
+			if c.err == redlock.ErrNoQuorum {
+				cluster.AwaitNodesUp(t, r.Client, 7)
+				require.ErrorContains(t, r.Ready(ended(t)), "NextGroups[2]: ")
+			}
+			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl}
+			for i, acquire := range []func() error{
+				func() error { _, err := r.TryAcquire(t.Context(), key, ttl); return err },
+				func() error { return cluster.Submit(t, r.Client, op) },
+			} {
+				err := acquire()
+				require.ErrorIs(t, err, c.err, i)
+				var lacks *redlock.QuorumError
+				if errors.As(err, &lacks) {
+					require.Equal(t, 3, lacks.Nodes)
+					require.Equal(t, c.first, lacks.Failed[0].Node)
+				}
+				requireOnlyAnothers(t, r)
+			}
+			s := cluster.Settle(t, r.Client)
+			require.Zero(t, s.Acquire.Won)
+			require.EqualValues(t, 2, s.Acquire.Denied+s.Acquire.NoQuorum)
+			for _, rec := range r.Recorders[6:] {
+				require.LessOrEqual(t, len(rec.Calls("SET", key)), c.first-3, "none where the first group refuses")
+			}
+		})
+	}
+}
+
+// TestOpsThatMove: a cancelled acquire leaves nothing in either group, whichever is asked at the
+// moment; a lock that one group has lost is not held, and is released in the other.
+func TestOpsThatMove(t *testing.T) {
+	key := movingKey(t, 0, 2)
+	for _, waits := range []int{0, 6} { // the first of the nodes that do not answer
+		cluster.Run(t, fmt.Sprint(waits), func(t *testing.T) {
+			servers := cluster.Start(t, 9)
+			r := cluster.Of(t, servers, groupsFromTo(servers, 2, 3))
+			for _, s := range servers[waits : waits+3] {
+				s.Hang()
+			}
+			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) { t.Error("it was cancelled") }}
+			require.NoError(t, r.Submit(op))
+			testkit.Await(t, "the group to be asked", func() bool { return r.Stats().Nodes[waits].InFlight > 0 })
+			require.ErrorIs(t, r.Submit(op), redlock.ErrArgument, "it is under way")
+			require.True(t, r.Cancel(op))
+			require.False(t, r.Cancel(op))
+			r.Heal(t)
+			r.AwaitEmpty(t)
+			require.EqualValues(t, 1, cluster.Settle(t, r.Client).Acquire.Cancelled)
+
+			require.NoError(t, cluster.Submit(t, r.Client, op), "it can be used again")
+			cluster.Settle(t, r.Client)
+			for _, s := range servers[waits : waits+2] {
+				s.Del(key)
+			}
+			op.Kind = redlock.OpExtend
+			require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
+			op.Kind = redlock.OpRelease
+			require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
+			r.AwaitEmpty(t)
+			s := cluster.Settle(t, r.Client)
+			require.Equal(t, []uint64{1, 1, 1}, []uint64{s.Acquire.Won, s.Extend.Denied, s.Release.Denied})
+		})
+	}
+}
+
+// TestInspectDuringAChangeOfGroups: a key that moves is held, or free, if both of its groups show that.
+func TestInspectDuringAChangeOfGroups(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 9)
+		key := movingKey(t, 0, 2)
+		r := cluster.Of(t, servers, groupsFromTo(servers, 2, 3))
+		status := func() redlock.KeyStatus {
+			t.Helper()
+			s, err := r.Inspect(t.Context(), key)
+			require.NoError(t, err)
+			require.Equal(t, s.Status == redlock.KeyHeld || s.Status == redlock.KeyEternal, s.Token() != "")
+			return s.Status
+		}
+		require.Equal(t, redlock.KeyFree, status())
+		old := cluster.Connect(t, nil, groupsFromTo(servers, 2, 0))
+		l := cluster.MustAcquire(t, old, key, ttl)
+		cluster.Settle(t, old)
+		require.Equal(t, redlock.KeySplit, status(), "a client of the present groups has it")
+		_, err := r.Attach(t.Context(), key, l.Token(), time.Now().Add(ttl))
+		require.Equal(t, redlock.ErrNotHeld, err)
+		require.NoError(t, l.Release(t.Context()))
+		cluster.Settle(t, old)
+		l = cluster.MustAcquire(t, r.Client, key, ttl)
+		cluster.Settle(t, r.Client)
+		for _, s := range servers {
+			s.Set(key, "another's", 0)
+		}
+		require.Equal(t, redlock.KeyEternal, status())
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		for _, s := range servers[6:] {
+			s.Down()
+		}
+		cluster.AwaitNodesUp(t, r.Client, 6)
+		require.Equal(t, redlock.KeyUnknown, status())
+	})
+}
+
+// TestStepsOfGroups: clients of neighbouring steps exclude each other for each key, in either
+// direction of the change, and where a group changes its nodes too.
+func TestStepsOfGroups(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 11)
+		var few, more [][]string
+		for nodes := range slices.Chunk(fakeredis.Addrs(servers[:9]), 3) {
+			more = append(more, nodes)
+		}
+		few = slices.Clone(more[:2])
+		more[1] = []string{servers[3].Addr(), servers[9].Addr(), servers[10].Addr()}
+		connect := func(now, next [][]string) *redlock.Client {
+			return cluster.Connect(t, nil, func(c *redlock.Config) { c.Groups, c.NextGroups = now, next })
+		}
+		before, after := connect(few, nil), connect(more, nil)
+		during := []*redlock.Client{connect(few, more), connect(more, few)}
+		for i := range 30 {
+			key := fmt.Sprint("key", i)
+			for _, pair := range [][2]*redlock.Client{
+				{before, during[0]}, {during[0], before}, {during[0], after}, {after, during[0]},
+				{during[1], after}, {before, during[1]}, {during[0], during[1]}, {during[1], during[0]},
+			} {
+				l := cluster.MustAcquire(t, pair[0], key, ttl)
+				cluster.Settle(t, pair[0])
+				_, err := pair[1].TryAcquire(t.Context(), key, ttl)
+				require.Equal(t, redlock.ErrTaken, err, key)
+				cluster.Settle(t, pair[1])
+				require.NoError(t, l.Release(t.Context()))
+				cluster.Settle(t, pair[0])
+			}
+		}
+	})
+}
+
+// TestWaitingDuringAChangeOfGroups: callers of all steps wait for a key that moves, in one process
+// and in several, and each is woken.
+func TestWaitingDuringAChangeOfGroups(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 9)
+		key := movingKey(t, 0, 2)
+		clients := []*redlock.Client{
+			cluster.Connect(t, nil, groupsFromTo(servers, 2, 0)),
+			cluster.Connect(t, nil, groupsFromTo(servers, 2, 3)),
+		}
+		for step, c := range map[int]*redlock.Client{1: clients[0], 3: cluster.Connect(t, nil, groupsFromTo(servers, 3, 0))} {
+			clients[0] = c
+			for round := range 4 {
+				l := cluster.MustAcquire(t, clients[round%2], key, ttl)
+				var waits []<-chan error
+				for i := range 4 {
+					waits = append(waits, testkit.Start(func() error {
+						return clients[i%2].Do(context.Background(), key, ttl, func(context.Context) error { return nil })
+					}))
+				}
+				time.Sleep(time.Second)
+				released := time.Now()
+				require.NoError(t, l.Release(t.Context()))
+				for _, w := range waits {
+					require.NoError(t, testkit.Outcome(t, "Do", w))
+				}
+				require.Less(t, time.Since(released), 1500*time.Millisecond, step)
+				cluster.Settle(t, clients[0])
+				cluster.Settle(t, clients[1])
+			}
+		}
+	})
+}
+
+// TestNextGroupsIsRefused where it cannot be meant so; each error has what to do.
+func TestNextGroupsIsRefused(t *testing.T) {
+	groups := func(all ...string) (groups [][]string) {
+		for _, host := range all {
+			groups = append(groups, []string{"redis://:sesame@" + host})
+		}
+		return groups
+	}
+	for want, cfg := range map[string]redlock.Config{
+		"NextGroups is set and Groups is not: set Groups to the present ones, which is one group where Nodes is set now": {
+			Nodes: []string{"a"}, NextGroups: groups("a", "b"),
+		},
+		"both NextNodes and Groups are set: NextNodes changes Nodes, and NextGroups": {
+			NextNodes: []string{"a"}, Groups: groups("a"), NextGroups: groups("b"),
+		},
+		"NextGroups has the same groups as Groups: leave it empty unless they change": {
+			Groups: groups("a", "b"), NextGroups: groups("a:6379", "b"),
+		},
+		"both Groups[1] and NextGroups[0] have the node b:6379: each group needs masters that no other has; one that goes to another group leaves its group in a change before": {
+			Groups: groups("a", "b"), NextGroups: groups("b", "a"),
+		},
+		"both NextGroups[0] and NextGroups[1] have the node b:6379: each group needs masters that no other has": {
+			Groups: groups("a"), NextGroups: groups("b", "b"),
+		},
+		"NextGroups[1]: no nodes: remove the group, or list its masters": {Groups: groups("a"), NextGroups: [][]string{{"a"}, {}}},
+		"NextGroups[0]: node 0: address is empty":                        {Groups: groups("a"), NextGroups: [][]string{{""}}},
+		"65 NextGroups, at most 64":                                      {Groups: groups("a"), NextGroups: make([][]string, 65)},
+		"b:6379 is in Nodes and in NextNodes with other credentials": {
+			Groups: groups("a", "b"), NextGroups: [][]string{{"redis://:sesame@a"}, {"b"}, {"c"}},
+		},
+	} {
+		client, err := redlock.New(cfg)
+		require.Nil(t, client)
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v %v %+v", err, err, err, cfg, cfg), "sesame")
+	}
+}

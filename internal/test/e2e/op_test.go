@@ -1,0 +1,229 @@
+package e2e
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestOpLife: one Op acquires, extends and releases, with the results that the
+// blocking calls have.
+func TestOpLife(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		op := &redlock.Op{Key: []byte("k"), TTL: ttl}
+		for range 3 {
+			op.Kind = redlock.OpAcquire
+			require.NoError(t, cluster.Submit(t, r.Client, op))
+			token := op.Token
+			require.Greater(t, op.Remaining(), ttl-cluster.Drift(ttl)-testkit.Patience)
+			require.LessOrEqual(t, op.Remaining(), ttl-cluster.Drift(ttl))
+			testkit.Await(t, "set", func() bool { v, _ := r.Servers[0].Get("k"); return v == string(token[:]) })
+			_, err := r.TryAcquire(t.Context(), "k", ttl)
+			require.Equal(t, redlock.ErrTaken, err)
+
+			op.Kind, op.TTL = redlock.OpExtend, 2*ttl
+			require.NoError(t, cluster.Submit(t, r.Client, op))
+			require.Equal(t, token, op.Token)
+			require.Greater(t, op.Remaining(), ttl)
+
+			op.Kind, op.TTL = redlock.OpRelease, 0
+			require.NoError(t, cluster.Submit(t, r.Client, op))
+			r.AwaitEmpty(t)
+			require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
+			op.Kind, op.TTL = redlock.OpExtend, ttl
+			require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
+		}
+	})
+}
+
+// TestOpUnderWay: a second Submit is refused, and leaves the Op as it is.
+func TestOpUnderWay(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		for _, s := range r.Servers {
+			s.Mute()
+		}
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
+		done := cluster.Begin(t, r.Client, op)
+		token := op.Token
+		require.ErrorContains(t, r.Submit(op), "not complete")
+		require.Equal(t, token, op.Token)
+		r.Heal(t)
+		require.NoError(t, testkit.Outcome(t, "the operation", done))
+		op.Kind = redlock.OpRelease
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestOpReusedFromWithinDone: many chains of operations, each of which goes on
+// from the callback of the last, and each callback once.
+func TestOpReusedFromWithinDone(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		const chains, turns = 50, 40
+		ends := make(chan error, chains)
+		var submitted, completed atomic.Int64
+		for i := range chains {
+			op := &redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, i), TTL: ttl}
+			turn := 0
+			op.Done = func(op *redlock.Op) {
+				completed.Add(1)
+				if turn++; turn == turns || op.Err() != nil {
+					ends <- op.Err()
+					return
+				}
+				op.Kind = redlock.OpAcquire
+				if turn%2 == 1 {
+					op.Kind = redlock.OpRelease
+				}
+				submitted.Add(1)
+				if err := r.Submit(op); err != nil {
+					ends <- err
+				}
+			}
+			submitted.Add(1)
+			require.NoError(t, r.Submit(op))
+		}
+		for range chains {
+			require.NoError(t, testkit.Get(t, ends))
+		}
+		require.NoError(t, r.Close())
+		require.Equal(t, submitted.Load(), completed.Load())
+		require.EqualValues(t, chains*turns, completed.Load())
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestCancelWhileQueuedOrFlying: the Op is ours again, its Done is not called,
+// and no key is left.
+func TestCancelWhileQueuedOrFlying(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		for _, s := range r.Servers {
+			s.Mute()
+		}
+		ops := make([]redlock.Op, 5)
+		for i := range ops {
+			ops[i] = redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, i), TTL: ttl}
+			ops[i].Done = func(*redlock.Op) { t.Error("called") }
+			require.NoError(t, r.Submit(&ops[i]))
+		}
+		r.AwaitCalls(t, 1, "SET", "0") // one is on its way at least
+		for i := range ops {
+			require.True(t, r.Cancel(&ops[i]))
+			require.False(t, r.Cancel(&ops[i]), "it is ours already")
+		}
+		r.Heal(t)
+		for i := range ops { // and can be used again
+			ops[i].Key = fmt.Append(nil, "again ", i)
+			require.NoError(t, cluster.Submit(t, r.Client, &ops[i]))
+			require.False(t, r.Cancel(&ops[i]), "too late")
+			ops[i].Kind = redlock.OpRelease
+			require.NoError(t, cluster.Submit(t, r.Client, &ops[i]))
+		}
+		r.AwaitCalls(t, 1, "EVALSHA", "0")
+		r.AwaitEmpty(t)
+		for _, e := range r.Recorders {
+			require.Empty(t, e.Calls("EVALSHA", "4"), "what was not sent needs no release")
+		}
+	})
+}
+
+// TestCancelAgainstDone: under load, each Op is either cancelled or completed,
+// never both and never neither, and nothing is left of the cancelled ones.
+func TestCancelAgainstDone(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		var wg sync.WaitGroup
+		for g := range 16 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				done := make(chan struct{}, 1)
+				op := &redlock.Op{Done: func(*redlock.Op) { done <- struct{}{} }}
+				run := func(kind redlock.OpKind, cancel bool) (completed bool) {
+					op.Kind = kind
+					if err := r.Submit(op); err != nil {
+						t.Error(err)
+						return false
+					}
+					if cancel && r.Cancel(op) {
+						return false
+					}
+					<-done
+					if err := op.Err(); err != nil {
+						t.Error(err)
+					}
+					return true
+				}
+				for i := range 100 {
+					op.Key, op.TTL = fmt.Append(op.Key[:0], g, "/", i), ttl
+					if run(redlock.OpAcquire, i%3 > 0) {
+						run(redlock.OpRelease, false)
+					}
+				}
+				if len(done) > 0 {
+					t.Error("completed and cancelled")
+				}
+			}()
+		}
+		testkit.Join(t, &wg)
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestCutOffBehindAReply: a node that answers one command and closes before the
+// next is noticed at once, also where both are seen in one look.
+func TestCutOffBehindAReply(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 1, cluster.Portable(portable))
+		for range 60 {
+			var ops [3]redlock.Op
+			done := make(chan error, 2)
+			for i := range ops {
+				ops[i] = redlock.Op{Kind: redlock.OpAcquire, Key: []byte{'a' + byte(i)}, TTL: ttl, Done: func(op *redlock.Op) { done <- op.Err() }}
+			}
+			ops[0].Done = func(*redlock.Op) { // so that both go out as one batch
+				_ = r.Submit(&ops[1])
+				_ = r.Submit(&ops[2])
+			}
+			r.Servers[0].Inject(fakeredis.Fault{On: "SET", Do: fakeredis.HangUp, Skip: 2, Times: 1})
+			start := time.Now()
+			require.NoError(t, r.Submit(&ops[0]))
+			require.NoError(t, testkit.Get(t, done))
+			require.ErrorIs(t, testkit.Get(t, done), redlock.ErrNoQuorum)
+			require.Less(t, time.Since(start), testkit.Promptly)
+			r.Servers[0].Flush()
+			testkit.Await(t, "up", func() bool {
+				l, err := r.TryAcquire(t.Context(), "up", ttl)
+				return err == nil && l.Release(t.Context()) == nil
+			})
+		}
+	})
+}
+
+// TestCancelOfAnotherClientsOp does nothing to it.
+func TestCancelOfAnotherClientsOp(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
+		for _, s := range r.Servers {
+			s.Mute()
+		}
+		op := redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) { t.Error("called") }}
+		require.NoError(t, r.Submit(&op))
+		require.False(t, other.Cancel(&op))
+		require.True(t, r.Cancel(&op))
+	})
+}

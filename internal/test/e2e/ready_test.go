@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
+)
+
+// TestReady: once a quorum of nodes is up Ready returns, woken by the last of them.
+// Until then, and when its context ends, its error names the nodes that cannot vote and the reasons.
+func TestReady(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		servers := cluster.Start(t, 3)
+		r := cluster.Of(t, servers, cluster.Portable(portable))
+		require.NoError(t, cluster.IsReady(r))
+		var none context.Context
+		require.NoError(t, r.Ready(none), "it has no end")
+		ended, cancel := context.WithCancelCause(t.Context())
+		cancel(errors.New("a cause of one's own"))
+		require.NoError(t, r.Ready(ended), "it need not wait")
+
+		servers[1].Down()
+		cluster.AwaitNodesUp(t, r.Client, 2)
+		require.NoError(t, cluster.IsReady(r), "a quorum is left")
+		servers[2].Down()
+		cluster.AwaitNodesUp(t, r.Client, 1)
+		check := func(err error) {
+			t.Helper()
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			var quorum *redlock.QuorumError
+			require.ErrorAs(t, err, &quorum)
+			require.Len(t, quorum.Failed, 2)
+			for i, n := range quorum.Failed {
+				require.Equal(t, i+1, n.Node)
+				require.ErrorContains(t, err, servers[i+1].Addr())
+			}
+			require.NotContains(t, err.Error(), servers[0].Addr())
+		}
+		check(cluster.IsReady(r))
+		err := r.Ready(ended)
+		check(err)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "a cause of one's own")
+		late, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer stop()
+		err = r.Ready(late)
+		check(err)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+
+		var waiting []<-chan error
+		for range 3 {
+			waiting = append(waiting, testkit.Start(func() error { return r.Ready(context.Background()) }))
+		}
+		require.NoError(t, servers[2].Heal())
+		for _, w := range waiting {
+			require.NoError(t, testkit.Outcome(t, "Ready", w))
+		}
+
+		servers[0].Down()
+		cluster.AwaitNodesUp(t, r.Client, 1)
+		waits := testkit.Start(func() error { return r.Ready(context.Background()) })
+		require.NoError(t, r.Close())
+		require.Equal(t, redlock.ErrClosed, testkit.Outcome(t, "Ready", waits))
+		require.Equal(t, redlock.ErrClosed, cluster.IsReady(r))
+	})
+}
+
+// TestReadyWaitsOutTheQuarantine, which ends by itself and wakes no node up.
+func TestReadyWaitsOutTheQuarantine(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = 500 * time.Millisecond })
+		require.ErrorIs(t, cluster.IsReady(r), conn.ErrQuarantined)
+		require.NoError(t, testkit.Try(t, "Ready", func() error { return r.Ready(t.Context()) }))
+		require.NoError(t, cluster.IsReady(r))
+	})
+}
+
+// TestNewRefusesWhatDoesNotMend: if every node refuses for a reason that only a person
+// mends, New fails at once and names them node by node. One that may mend is enough to go on.
+func TestNewRefusesWhatDoesNotMend(t *testing.T) {
+	_, secure := testkit.NewIdentity(t)
+	for name, c := range map[string]struct {
+		opts   fakeredis.Options
+		do     func(*fakeredis.Server)
+		scheme string
+		want   error
+	}{
+		"password":      {fakeredis.Options{Password: "another"}, func(*fakeredis.Server) {}, "redis://:sesame@", conn.ErrAuth},
+		"no permission": {fakeredis.Options{Deny: []string{"EVALSHA"}}, func(*fakeredis.Server) {}, "redis://", conn.ErrForbidden},
+		"refused":       {fakeredis.Options{Password: "sesame"}, func(s *fakeredis.Server) { s.ErrorReply("SCRIPT", "ERR this proxy knows no sesame", 0) }, "redis://:sesame@", conn.ErrRefused},
+		"protected":     {fakeredis.Options{}, func(s *fakeredis.Server) { s.RejectConns("DENIED Redis is running in protected mode") }, "redis://", refusal.ErrProtected},
+		"no RESP":       {fakeredis.Options{}, func(s *fakeredis.Server) { s.WrongReply("HELLO", "HTTP/1.1 400 Bad Request\r\n", 0) }, "redis://", conn.ErrNotRESP},
+		"TLS":           {fakeredis.Options{}, func(*fakeredis.Server) {}, "rediss://", conn.ErrNotTLS},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers := fakeredis.StartN(t, 3, c.opts)
+			cfg := redlock.Config{TLS: secure, DialTimeout: testkit.Patience}
+			for _, s := range servers {
+				c.do(s)
+				cfg.Nodes = append(cfg.Nodes, c.scheme+s.Addr())
+			}
+			testkit.AtOnce(t, func() {
+				client, err := redlock.New(cfg)
+				require.Nil(t, client)
+				require.ErrorIs(t, err, redlock.ErrConfig)
+				require.ErrorIs(t, err, c.want)
+				for _, s := range servers {
+					require.ErrorContains(t, err, s.Addr())
+				}
+				require.NotContains(t, err.Error(), "sesame")
+			})
+			servers[1].Down()
+			client, err := redlock.New(cfg)
+			require.NoError(t, err)
+			require.ErrorIs(t, cluster.IsReady(client), c.want)
+			require.NoError(t, client.Close())
+		})
+	}
+}

@@ -1,0 +1,258 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// longestHold is MaxTTL of fenced processes.
+const longestHold = 600 * time.Millisecond
+
+// fencedHolder is how client i is configured: by clocks that are right, an hour ahead and
+// behind, and that jump; with hand-over and without; with the restart guard and without.
+func fencedHolder(i int) func(*redlock.Config) {
+	return func(c *redlock.Config) {
+		c.Fenced, c.MaxTTL, c.NoHandOver, knobs.Of(c).TrustRestarts = true, longestHold, i%2 == 1, i >= 2
+		knobs.Of(c).FenceClock = func() time.Time {
+			off := []time.Duration{0, time.Hour, -time.Hour, time.Duration(rand.IntN(3)-1) * time.Hour}[i]
+			return time.Now().Add(off)
+		}
+	}
+}
+
+// holdFenced acquires and holds once. It reports when too many nodes have forgotten.
+func holdFenced(ctx context.Context, c *redlock.Client, holder string) {
+	keys := []string{fmt.Sprint("k", rand.IntN(3))}
+	ttl := longestHold/2 + rand.N(longestHold/2)
+	attempt, cancel := context.WithTimeout(ctx, 2*longestHold)
+	defer cancel()
+	var l redlock.Lock
+	var err error
+	switch rand.IntN(8) {
+	case 0:
+		keys = []string{"k0", "k1"}
+		l, err = c.AcquireAll(attempt, ttl, keys...)
+	case 1, 2, 3:
+		l, err = c.TryAcquire(attempt, keys[0], ttl)
+	default:
+		l, err = c.Acquire(attempt, keys[0], ttl)
+	}
+	if err != nil {
+		if errors.Is(err, redlock.ErrForgotten) {
+			say("forgotten", holder)
+		}
+		pauseFor(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
+		return
+	}
+	hold(func() bool { return l.Remaining() > 0 }, holder, l.Fence(), time.Duration(rand.IntN(4))*time.Millisecond, keys...)
+	if rand.IntN(4) == 0 {
+		_ = l.Extend(ctx, ttl)
+	}
+	switch ends := rand.IntN(64); {
+	case ends == 0: // with its TTL
+	case ends < 8:
+		l.ReleaseAsync()
+	default:
+		_ = l.Release(context.Background())
+	}
+}
+
+func pauseFor(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// fencedFleet is servers, and what was done to them.
+type fencedFleet struct {
+	t       *testing.T
+	servers []*realredis.Server
+	faults  map[string]int
+}
+
+func (f *fencedFleet) admin(i int) *cluster.Admin { return cluster.NewAdmin(f.t, f.servers[i]) }
+
+// awaitVotes waits until all nodes have their vote, by their own word, and returns how long
+// that took.
+func (f *fencedFleet) awaitVotes(within time.Duration) time.Duration {
+	f.t.Helper()
+	start := time.Now()
+	for i := range f.servers {
+		admin := f.admin(i)
+		_, rest, _ := strings.Cut(admin.Text("INFO server"), "run_id:")
+		run := strings.Fields(rest)[0]
+		testkit.AwaitFor(f.t, max(time.Millisecond, within-time.Since(start)), fmt.Sprint("a vote of node ", i), func() bool {
+			marker := admin.Do("ZRANGEBYSCORE redlock:fence -1 -1")
+			return strings.Contains(marker, "active:") && strings.Contains(marker, run)
+		})
+	}
+	return time.Since(start)
+}
+
+// forget has a node lose its tokens, in one of several ways.
+func (f *fencedFleet) forget(i int) {
+	s := f.servers[i]
+	switch rand.IntN(3) {
+	case 0:
+		f.faults["FLUSHALL"]++
+		f.admin(i).Must("FLUSHALL")
+	case 1:
+		f.faults["set deleted"]++
+		f.admin(i).Do("DEL redlock:fence")
+	default:
+		f.faults["kill -9"]++
+		require.NoError(f.t, s.Kill())
+		awaitPassed(f.t, rand.N(longestHold/4))
+		require.NoError(f.t, s.Restart())
+	}
+}
+
+// standStill stops servers for a while.
+func (f *fencedFleet) standStill(servers ...*realredis.Server) {
+	for _, s := range servers {
+		f.faults["SIGSTOP of a server"]++
+		require.NoError(f.t, s.Stop())
+	}
+	awaitPassed(f.t, rand.N(2*longestHold))
+	for _, s := range servers {
+		require.NoError(f.t, s.Cont())
+	}
+}
+
+// TestRealFence: four processes of fenced clients, with clocks that are an hour off, while
+// servers lose their data, and servers and processes stand still. Tokens grow with the
+// grants; nodes that have forgotten get their vote back; and where too many have, the
+// clients report it until an operator has given it to them.
+func TestRealFence(t *testing.T) {
+	if os.Getenv(holdersEnv) != "" {
+		me, err := strconv.Atoi(os.Getenv(holderEnv))
+		require.NoError(t, err)
+		var turns atomic.Int64
+		runHolders(t, func(ctx context.Context, c *redlock.Client, _ int) {
+			holdFenced(ctx, c, fmt.Sprintf("%d.%d", me, turns.Add(1)))
+		}, fencedHolder(me))
+		return
+	}
+	t.Parallel()
+	kinds := []realredis.Kind{realredis.Usual}
+	for _, kind := range realredis.Kinds()[1:] {
+		if _, err := kind.Command(); err == nil {
+			kinds = append(kinds, kind)
+		}
+	}
+	if !testkit.Long() {
+		t.Run("mixed", func(t *testing.T) { realFence(t, time.Second, kinds...) })
+		return
+	}
+	for _, kind := range kinds { // one after another
+		t.Run(kind.String(), func(t *testing.T) { realFence(t, time.Minute, kind) })
+	}
+}
+
+func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
+	f := &fencedFleet{t: t, faults: map[string]int{}}
+	for i := range 5 {
+		f.servers = append(f.servers, realredis.Start(t, realredis.Options{Kind: kinds[i%len(kinds)]}))
+	}
+	nodes := cluster.RealAddrs(f.servers)
+	operator := cluster.Connect(t, nodes, fencedHolder(0))
+	require.ErrorContains(t, cluster.IsReady(operator), "5 of 5 nodes failed")
+	require.NoError(t, testkit.Try(t, "InitFencing", func() error { return operator.InitFencing(t.Context()) }))
+	require.NoError(t, testkit.Try(t, "Ready", func() error { return operator.Ready(t.Context()) }))
+	forgotten := map[string]bool{} // processes that have reported so
+	h := startHolders(t, nodes, 4, func(process, line string) {
+		if strings.HasPrefix(line, "forgotten") {
+			forgotten[process] = true
+		}
+	})
+
+	quarantine := longestHold + quorum.Drift(longestHold)
+	slack := testkit.Patience // the machine may be busy
+	if testkit.Long() {
+		slack = 2 * time.Second
+	}
+	var longest time.Duration
+	for start := time.Now(); time.Since(start) < long; h.awaitProgress() {
+		at := rand.IntN(5)
+		of := func(n int) (some []int) {
+			for i := range n {
+				some = append(some, (at+i)%5)
+			}
+			return some
+		}
+		switch i := rand.IntN(10); {
+		case i < 5: // one or two forget, perhaps again before their vote is back
+			some := of(1 + rand.IntN(2))
+			for range 1 + rand.IntN(2) {
+				for _, i := range some {
+					f.forget(i)
+				}
+				awaitPassed(t, rand.N(longestHold/2))
+			}
+			if rand.IntN(2) == 0 {
+				f.standStill(f.servers[(at+2)%5])
+			}
+			f.awaitVotes(2*quarantine + slack)
+			for _, i := range some { // now there is no older quarantine
+				f.forget(i)
+			}
+			longest = max(longest, f.awaitVotes(quarantine+slack))
+		case i < 7:
+			var some []*realredis.Server
+			for _, i := range of(1 + rand.IntN(3)) {
+				some = append(some, f.servers[i])
+			}
+			f.standStill(some...)
+		default:
+			f.faults["SIGSTOP of a client"]++
+			p := rand.IntN(4)
+			h.signal(p, syscall.SIGSTOP)
+			awaitPassed(t, rand.N(2*longestHold))
+			h.signal(p, syscall.SIGCONT)
+		}
+	}
+
+	f.awaitVotes(2*quarantine + slack)
+	h.mu.Lock()
+	clear(forgotten)
+	h.mu.Unlock()
+	for i := range 3 { // all are down at once: the first must not get its vote back from the last
+		require.NoError(t, f.servers[i].Kill())
+	}
+	for i := range 3 {
+		require.NoError(t, f.servers[i].Restart())
+	}
+	testkit.Await(t, "ErrForgotten in all processes", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(forgotten) == 4
+	})
+	require.ErrorIs(t, cluster.IsReady(operator), redlock.ErrNoQuorum)
+	awaitPassed(t, quarantine) // no attempt from before is under way
+	require.NoError(t, testkit.Try(t, "InitFencing", func() error { return operator.RecoverFencing(t.Context(), h.largestToken()) }))
+	f.awaitVotes(slack)
+	h.awaitProgress()
+	h.stop()
+	t.Logf("%d locks, %v; the votes were back after %v at most, a quarantine is %v", h.requireApart(), f.faults, longest, quarantine)
+}

@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// accessList is the least that the user of a client must be allowed, as it is documented.
+type accessList struct {
+	keys       string   // patterns
+	privileges []string // each with its plus
+}
+
+// listed finds the access lists in the page for operators, each with its name, if it has one.
+var listed = regexp.MustCompile(`(?m)^(\S.*:)?\s*ACL SETUSER locker on >password resetkeys resetchannels -@all((?:\s+~\S+)+)((?:\s+\+\S+)+)$`)
+
+// documented is the access list of a name. The two without one are that with all permissions
+// of locks, "all", and that of fenced clients, "fenced". What the tests allow is read there, so
+// that it is what operators read.
+func documented(name string) accessList {
+	text, err := os.ReadFile("../../../conn/OPERATORS.md")
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range listed.FindAllStringSubmatch(string(text), -1) {
+		found := m[1]
+		if found == "" {
+			found = "all"
+			if strings.Contains(m[2], fenceSet) {
+				found = "fenced"
+			}
+		}
+		if found == name {
+			return accessList{strings.Join(strings.Fields(m[2]), " ") + " ", strings.Fields(m[3])}
+		}
+	}
+	panic("no access list is documented for " + name)
+}
+
+// user is the list as a server reads it.
+func (l accessList) user() string {
+	return "locker resetchannels resetkeys -@all on >" + realPassword + " " + l.keys + strings.Join(l.privileges, " ")
+}
+
+var (
+	least     = documented("others:")
+	leastUser = accessList{keys: least.keys}.user() // allows nothing yet
+)
+
+// TestRealLeastPrivileges: the least that a user can be allowed is enough for the whole life
+// of a lock, and each part of it is needed; also where waiting is allowed too.
+func TestRealLeastPrivileges(t *testing.T) {
+	t.Parallel()
+	all := documented("all")
+	require.Len(t, slices.Concat(least.privileges, wakePrivileges, queuePrivileges), len(all.privileges))
+	require.Subset(t, all.privileges, slices.Concat(least.privileges, wakePrivileges, queuePrivileges))
+	for name, list := range map[string]accessList{"others": least, "all": all} {
+		t.Run(name, func(t *testing.T) {
+			realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+				servers := realredis.StartN(t, 3, realredis.Options{Kind: kind, Users: []string{cluster.AdminUser, list.user()}})
+				admins, nodes := cluster.NewAdmins(t, servers), lockers(servers)
+				_, err := cluster.Connect(t, nodes).TryAcquire(t.Context(), "another's", ttl)
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				requireEachIsNeeded(t, least.privileges, nodes, admins)
+			})
+		})
+	}
+}
+
+// requireEachIsNeeded takes privileges away, one by one, and requires that the loss shows: by
+// an error of New or of an operation, or by a warning in the log. With all of them nothing
+// shows. A strict restart guard names what is missing.
+func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*cluster.Admin) {
+	t.Helper()
+	life := func(maxTTL time.Duration) (log string, err error) {
+		var sink testkit.LogSink
+		cfg := redlock.Config{Nodes: nodes, MaxTTL: maxTTL, NodeTimeout: testkit.Patience, DialTimeout: testkit.Patience, Logger: sink.Logger(slog.LevelWarn)}
+		c, err := redlock.New(cfg)
+		if err != nil {
+			return "", err
+		}
+		defer c.Close()
+		err = wholeLife(t, c, c, admins)
+		return sink.String(), err
+	}
+	requireWhole := func() {
+		t.Helper()
+		log, err := life(0)
+		require.NoError(t, err)
+		require.Empty(t, log)
+	}
+	requireWhole()
+	for _, privilege := range privileges {
+		for _, a := range admins {
+			a.Must("ACL SETUSER locker -" + privilege[1:])
+		}
+		switch log, err := life(0); {
+		case privilege == "+info":
+			require.NoError(t, err)
+			require.Equal(t, len(nodes), strings.Count(log, "the restart guard is off for it"), log)
+			_, err = life(ttl)
+			require.ErrorIs(t, err, redlock.ErrConfig)
+			require.ErrorIs(t, err, conn.ErrNoRunID)
+			require.ErrorContains(t, err, "the command info")
+		case !errors.Is(err, redlock.ErrNoQuorum):
+			require.ErrorIs(t, err, redlock.ErrConfig, privilege)
+			require.ErrorIs(t, err, conn.ErrForbidden, privilege)
+		}
+		for _, a := range admins {
+			a.Must("ACL SETUSER locker "+privilege, "FLUSHALL")
+		}
+	}
+	requireWhole()
+}
+
+// TestRedis84Privileges: the same for a server of which there is a simulation only. DEL is
+// forbidden there, by which a script would take the place of DELEX.
+func TestRedis84Privileges(t *testing.T) {
+	for _, privilege := range append(documented("Redis 8.4:").privileges, "") {
+		servers := cluster.Start(t, 3, fakeredis.Options{Flavor: fakeredis.Redis84})
+		for _, s := range servers {
+			s.Deny("DEL")
+			if privilege != "" {
+				s.Deny(privilege[1:])
+			}
+		}
+		var sink testkit.LogSink
+		c, err := redlock.New(redlock.Config{Nodes: fakeredis.Addrs(servers), DialTimeout: testkit.Patience, NodeTimeout: testkit.Patience, Logger: sink.Logger(slog.LevelWarn)})
+		if err == nil {
+			err = wholeLife(t, c, c, nil)
+			require.NoError(t, c.Close())
+		}
+		require.Equal(t, privilege != "", err != nil || strings.Contains(sink.String(), "restart guard is off"), "%s: %v", privilege, err)
+	}
+}
+
+// wholeLife has a lock acquired, refused to another, extended and released, with the scripts
+// known and forgotten.
+func wholeLife(t *testing.T, ours, theirs *redlock.Client, admins []*cluster.Admin) error {
+	for _, forget := range []bool{false, true, false} {
+		l, err := ours.TryAcquire(t.Context(), "lock:1", ttl/2) // so that an extension has something to do
+		if err != nil {
+			return err
+		}
+		if _, err := theirs.TryAcquire(t.Context(), "lock:1", ttl); err != redlock.ErrTaken {
+			return errors.Join(errors.New("not refused"), err)
+		}
+		if forget {
+			for _, a := range admins {
+				a.Must("SCRIPT FLUSH")
+			}
+		}
+		if err := l.Extend(t.Context(), ttl); err != nil {
+			return err
+		}
+		if forget {
+			for _, a := range admins {
+				a.Must("SCRIPT FLUSH")
+			}
+		}
+		if err := l.Release(t.Context()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// waits is what processes report of their waits: when each goroutine was granted locks, and what
+// has gone wrong. Goroutines are named by the id of their process and a number.
+type waits struct {
+	granted map[string][]int64
+	wrong   []string
+}
+
+func (w *waits) hear(_, line string) {
+	var word, who string
+	var at int64
+	if n, _ := fmt.Sscan(line, &word, &who, &at); n != 3 {
+		return
+	}
+	switch word {
+	case "granted":
+		w.granted[who] = append(w.granted[who], at)
+	case "wrong":
+		w.wrong = append(w.wrong, line)
+	}
+}
+
+// servers of all kinds that there are, in one quorum, which forget nothing.
+func mixedServers(t *testing.T, n int) (servers []*realredis.Server) {
+	var kinds []realredis.Kind
+	for _, kind := range realredis.Kinds() {
+		if _, err := kind.Command(); err == nil {
+			kinds = append(kinds, kind)
+		} else {
+			t.Log("without one of them:", err)
+		}
+	}
+	if len(kinds) == 0 {
+		kinds = append(kinds, realredis.Usual) // StartN gives the reason
+	}
+	for i := range n {
+		servers = append(servers, realredis.StartN(t, 1, realredis.Options{Kind: kinds[i%len(kinds)], Persistent: true})...)
+	}
+	return servers
+}
+
+// contend takes one of three keys once, by Acquire or by Do.
+func contend(ctx context.Context, c *redlock.Client, who string, turn int) {
+	holder, key := fmt.Sprintf("%s.%d", who, turn), fmt.Sprint("k", rand.IntN(3))
+	own := ctx
+	if rand.IntN(8) == 0 {
+		var cancel context.CancelFunc
+		own, cancel = context.WithTimeout(ctx, time.Duration(rand.IntN(100))*time.Millisecond)
+		defer cancel()
+	}
+	long := time.Duration(rand.IntN(8)) * time.Millisecond
+	if rand.IntN(4) == 0 { // kept alive, some for several TTLs
+		if rand.IntN(16) == 0 {
+			long = 3 * brief
+		}
+		_ = c.Do(own, key, brief, func(ctx context.Context) error {
+			say("granted", who)
+			hold(func() bool { return ctx.Err() == nil }, holder, 0, long, key)
+			return nil
+		})
+		return
+	}
+	l, err := c.Acquire(own, key, brief)
+	if err != nil {
+		if own.Err() == nil {
+			say("wrong", fmt.Sprintf("%q", err.Error()))
+		}
+		return
+	}
+	say("granted", who)
+	hold(func() bool { return l.Remaining() > 0 }, holder, 0, long, key)
+	switch rand.IntN(16) {
+	case 0: // it ends by itself
+	case 1:
+		l.ReleaseAsync()
+	default:
+		_ = l.Release(context.Background())
+	}
+}
+
+// TestRealWaits: four processes of several goroutines each want three keys, while servers are
+// stopped, killed and started anew, processes are stopped and killed, connections are cut, and
+// some callers give up. At no moment do two hold a key. When the faults end all are served.
+func TestRealWaits(t *testing.T) {
+	if os.Getenv(holdersEnv) != "" {
+		turns := make([]int, perProcess())
+		runHolders(t, func(ctx context.Context, c *redlock.Client, me int) {
+			turns[me]++
+			contend(ctx, c, fmt.Sprintf("%d.%d", os.Getpid(), me), turns[me])
+		}, func(c *redlock.Config) { c.NoHandOver = os.Getenv(holderEnv) == "3" })
+		return
+	}
+	t.Parallel()
+	servers := mixedServers(t, 5)
+	w := &waits{granted: map[string][]int64{}}
+	h := startHolders(t, cluster.PersistentAddrs(servers), 4, w.hear)
+	total := time.Second
+	if testkit.Long() {
+		total = 90 * time.Second
+	}
+	faults := harm(t, servers, h, total)
+	end := machineTime()
+
+	goroutines := func() (names []string) {
+		for _, cmd := range h.procs {
+			for me := range perProcess() {
+				names = append(names, fmt.Sprintf("%d.%d", cmd.Process.Pid, me))
+			}
+		}
+		return names
+	}
+	const rounds = 3 // so that all places in queues have been taken anew
+	var served time.Duration
+	testkit.Await(t, "all to be served", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		served = 0
+		for _, name := range goroutines() {
+			since := slices.DeleteFunc(slices.Clone(w.granted[name]), func(at int64) bool { return at < end })
+			if len(since) < rounds {
+				return false
+			}
+			served = max(served, time.Duration(since[0]-end))
+		}
+		return true
+	})
+	h.stop()
+	grants := h.requireApart()
+	require.Empty(t, w.wrong)
+	if testkit.Long() {
+		require.Less(t, served, 10*time.Second, "to the first grant of the last goroutine")
+	}
+	t.Log(grants, "grants,", faults, "; all served", served, "after the faults ended")
+}
+
+// harm harms servers and processes for a while. All are well when it returns.
+func harm(t *testing.T, servers []*realredis.Server, h *holders, total time.Duration) string {
+	pause := func(most time.Duration) { awaitPassed(t, time.Duration(rand.Int64N(int64(most)))) }
+	counts := map[string]int{}
+	for start := time.Now(); time.Since(start) < total; {
+		fault := []string{"servers stopped", "process stopped", "process killed", "server killed", "connections cut"}[rand.IntN(5)]
+		counts[fault]++
+		switch fault {
+		case "servers stopped": // at times a majority
+			first := rand.IntN(5)
+			var stopped []*realredis.Server
+			for i := range 1 + rand.IntN(3) {
+				stopped = append(stopped, servers[(first+i)%5])
+			}
+			for _, s := range stopped {
+				require.NoError(t, s.Stop())
+			}
+			pause(4 * brief)
+			for _, s := range stopped {
+				require.NoError(t, s.Cont())
+			}
+		case "process stopped":
+			p := rand.IntN(4)
+			h.signal(p, syscall.SIGSTOP)
+			pause(4 * brief)
+			h.signal(p, syscall.SIGCONT)
+		case "process killed":
+			h.kill(rand.IntN(4))
+		case "server killed":
+			s := servers[rand.IntN(5)]
+			require.NoError(t, s.Kill())
+			pause(2 * brief)
+			require.NoError(t, s.Restart())
+		case "connections cut":
+			cluster.NewAdmin(t, servers[rand.IntN(5)]).Cut()
+		}
+		pause(brief)
+	}
+	return strings.Trim(fmt.Sprint(counts), "map[]")
+}

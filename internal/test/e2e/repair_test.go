@@ -1,0 +1,270 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/wire/command"
+)
+
+// restartInTurn restarts all masters, empty, each when the one before it votes again.
+func restartInTurn(t *testing.T, r *cluster.Cluster) {
+	t.Helper()
+	for i, s := range r.Servers {
+		before := r.Stats().Nodes[i].Connects
+		require.NoError(t, s.Restart(true))
+		testkit.Await(t, "its vote", func() bool {
+			n := r.Stats().Nodes[i]
+			return n.Connects > before && n.NoVoteFor == 0
+		})
+	}
+}
+
+// TestRollingRestart: locks that are kept alive outlive the restart of all nodes: locks of
+// one key and of several, attached ones, and those of a client with a name.
+func TestRollingRestart(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const ttl = 5 * brief
+		r := cluster.New(t, 3, cluster.DefaultTimeouts, cluster.NodeTimeout(brief), func(c *redlock.Config) { c.Name = "us" })
+		others := cluster.Connect(t, fakeredis.Addrs(r.Servers))
+		var locks []redlock.Lock
+		for i := range 20 {
+			locks = append(locks, cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), ttl))
+		}
+		several, err := r.AcquireAll(t.Context(), ttl, "a", "b")
+		require.NoError(t, err)
+		theirs := cluster.MustAcquire(t, others, "theirs", ttl)
+		attached, err := r.Attach(t.Context(), "theirs", theirs.Token(), time.Now().Add(ttl))
+		require.NoError(t, err)
+		locks = append(locks, several, attached)
+		var kept []context.Context
+		for _, l := range locks {
+			ctx, stop := l.KeepAlive(t.Context())
+			defer stop()
+			kept = append(kept, ctx)
+		}
+		restartInTurn(t, r)
+		for i, l := range locks {
+			require.NoError(t, context.Cause(kept[i]), l.Key())
+			for _, key := range l.Keys() {
+				r.AwaitHolders(t, 3, key)
+				for _, s := range r.Servers {
+					value, _ := s.Get(key)
+					require.Equal(t, l.Token(), value)
+					require.LessOrEqual(t, s.TTL(key), ttl)
+				}
+			}
+			require.NoError(t, l.Release(t.Context()))
+		}
+		require.Zero(t, cluster.Stats(t, r.Client).Lost)
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestFencedRollingRestart: the same with fencing, where a node that has its vote again is
+// repaired by the next renewal. Tokens grow.
+func TestFencedRollingRestart(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, cluster.DefaultTimeouts, cluster.NodeTimeout(brief), fenced(0), func(c *redlock.Config) { c.MaxTTL = 5 * brief })
+		require.NoError(t, r.InitFencing(t.Context()))
+		l := cluster.MustAcquire(t, r.Client, "k", 5*brief)
+		ctx, stop := l.KeepAlive(t.Context())
+		defer stop()
+		for _, s := range r.Servers {
+			require.NoError(t, s.Restart(true))
+			r.AwaitHolders(t, 3, "k")
+			require.NoError(t, r.Ready(t.Context()))
+		}
+		require.NoError(t, context.Cause(ctx))
+		require.NoError(t, l.Release(t.Context()))
+		r.AwaitHolders(t, 0, "k")
+		next := cluster.MustAcquire(t, r.Client, "k", 2*brief)
+		require.Greater(t, next.Fence(), l.Fence())
+	})
+}
+
+// lateAnswer has the last master answer extends when the gate is opened, and has taken the
+// key of a lock from it.
+func lateAnswer(r *cluster.Cluster, key string) (s *fakeredis.Server, open func()) {
+	gate := make(chan struct{})
+	s = r.Servers[len(r.Servers)-1]
+	s.Del(key)
+	s.OnCommand(func(_ int64, args []string) {
+		if args[0] == "EVALSHA" && args[1] == command.ExtendSHA1 {
+			<-gate
+		}
+	})
+	return s, func() { close(gate) }
+}
+
+// TestLateRepair: a node that answers when the extension has long been won is repaired, for
+// as long as is left, and so is one that answers before it is won.
+func TestLateRepair(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 5)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.AwaitHolders(t, 5, "k")
+		s, open := lateAnswer(r, "k")
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		awaitPassed(t, 50*time.Millisecond)
+		open()
+		r.AwaitHolders(t, 5, "k")
+		require.LessOrEqual(t, s.TTL("k"), ttl-cluster.Drift(ttl)-50*time.Millisecond)
+		require.Greater(t, s.TTL("k"), ttl/2)
+
+		r.Servers[0].Del("k")
+		for _, s := range r.Servers[1:] {
+			s.Delay(20 * time.Millisecond)
+		}
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		r.AwaitHolders(t, 5, "k")
+		require.NoError(t, l.Release(t.Context()))
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestNoRepairBehindRelease: a node that answers when the release was asked for, or when
+// validity is over, is not given the key, also where another lock has taken the lease.
+func TestNoRepairBehindRelease(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		for name, end := range map[string]func(*cluster.Cluster, redlock.Lock){
+			"released": func(r *cluster.Cluster, l redlock.Lock) {
+				l.ReleaseAsync()
+				testkit.Await(t, "the release", func() bool { return len(r.Recorders[0].Calls("EVALSHA", command.ReleaseSHA1)) > 0 })
+				cluster.MustAcquire(t, r.Client, "other", ttl)
+			},
+			"about to be released": func(r *cluster.Cluster, l redlock.Lock) {
+				for _, s := range r.Servers[:2] {
+					s.Mute()
+				}
+				go func() { _ = l.Release(context.Background()) }()
+				testkit.Await(t, "the release", func() bool { return len(r.Recorders[0].Calls("EVALSHA", command.ReleaseSHA1)) > 0 })
+			},
+			"over": func(_ *cluster.Cluster, l redlock.Lock) {
+				testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
+			},
+		} {
+			r := cluster.New(t, 3)
+			l := cluster.MustAcquire(t, r.Client, "k", brief)
+			r.AwaitHolders(t, 3, "k")
+			s, open := lateAnswer(r, "k")
+			require.NoError(t, l.Extend(t.Context(), brief))
+			end(r, l)
+			open()
+			testkit.Await(t, "its answers", func() bool { return cluster.Stats(t, r.Client).Nodes[2].InFlight == 0 })
+			r.Heal(t)
+			cluster.Settle(t, r.Client)
+			require.EqualValues(t, 1+r.Holders("other")/3, s.Count("SET"), name)
+			_ = l.Release(t.Context())
+			r.AwaitHolders(t, 0, "k")
+		}
+	})
+}
+
+// TestReleaseIsBehindRepair: a release that follows at once finds the key that a node was
+// given.
+func TestReleaseIsBehindRepair(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		for range 50 {
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			r.AwaitHolders(t, 3, "k")
+			r.Servers[2].Del("k")
+			require.NoError(t, l.Extend(t.Context(), ttl))
+			require.NoError(t, l.Release(t.Context()))
+			cluster.Settle(t, r.Client)
+			require.Zero(t, r.Holders("k"))
+		}
+	})
+}
+
+// TestRepairIsReleased: a node that could not have the key, and was repaired since, is
+// released too, though it is away then.
+func TestRepairIsReleased(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, cluster.DefaultTimeouts)
+		r.Servers[2].Down()
+		cluster.AwaitNodesUp(t, r.Client, 2)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		require.NoError(t, r.Servers[2].Heal())
+		cluster.AwaitNodesUp(t, r.Client, 3)
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		r.AwaitHolders(t, 3, "k")
+		r.Servers[2].Down()
+		cluster.AwaitNodesUp(t, r.Client, 2)
+		require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, r.Servers[2].Heal())
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestRepairKeepsOthers: the key of another holder is left as it is, and a node that refuses
+// to be repaired loses no more than that.
+func TestRepairKeepsOthers(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.AwaitHolders(t, 3, "k")
+		r.Servers[0].Set("k", "another's", ttl)
+		r.Servers[1].ErrorReply("SET", "OOM command not allowed", 1)
+		for range 3 {
+			require.NoError(t, l.Extend(t.Context(), ttl))
+			cluster.Settle(t, r.Client)
+		}
+		require.EqualValues(t, 4, r.Servers[0].Count("SET"), "tried again")
+		value, _ := r.Servers[0].Get("k")
+		require.Equal(t, "another's", value)
+
+		r.Servers[0].Set("k", l.Token(), ttl)
+		r.Servers[1].Del("k")
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		cluster.Settle(t, r.Client)
+		require.Equal(t, 2, r.Holders("k"), "refused")
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		r.AwaitHolders(t, 3, "k")
+		for _, n := range cluster.Settle(t, r.Client).Nodes {
+			require.EqualValues(t, 1, n.Connects)
+		}
+	})
+}
+
+// TestManyRepairs: a node that has lost the keys of many locks is not asked for more replies
+// than it may owe.
+func TestManyRepairs(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const n = 100
+		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = n / 2 })
+		for i := range n {
+			require.NoError(t, cluster.Keep(cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), 2*brief), nil))
+		}
+		cluster.Settle(t, r.Client)
+		r.Servers[2].Delay(brief / 10) // it answers several batches at once
+		r.Servers[2].Flush()
+		testkit.Await(t, "all keys", func() bool { return r.Servers[2].Len() == n })
+		require.EqualValues(t, 1, cluster.Stats(t, r.Client).Nodes[2].Connects)
+	})
+}
+
+// TestExtendNeverWinsLate: an extension that is confirmed when the validity that it extends
+// is over is none, though its own TTL is long: another client may have held the lock.
+func TestExtendNeverWinsLate(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
+		l := cluster.MustAcquire(t, r.Client, "k", 100*time.Millisecond)
+		for _, s := range r.Servers {
+			s.Delay(150 * time.Millisecond)
+		}
+		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+		require.Zero(t, l.Remaining())
+		require.NoError(t, l.Release(t.Context()))
+	})
+}

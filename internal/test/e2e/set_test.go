@@ -1,0 +1,337 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestSet: several keys are one lock, acquired in one batch in the order of their bytes,
+// extended, kept alive and released as one.
+func TestSet(t *testing.T) {
+	for _, flavor := range []fakeredis.Flavor{fakeredis.Redis7, fakeredis.Valkey9, fakeredis.Redis84} {
+		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}), cluster.Portable(portable))
+			var keys, sorted []string
+			for i := range 64 {
+				sorted = append(sorted, fmt.Sprintf("k%02d", i))
+			}
+			keys = slices.Clone(sorted)
+			rand.Shuffle(64, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+			given := slices.Clone(keys)
+			before := cluster.Settle(t, r.Client)
+			l, err := r.AcquireAll(t.Context(), ttl, keys...)
+			require.NoError(t, err)
+			require.Equal(t, given, keys, "the caller's order is the caller's")
+			require.Equal(t, sorted, l.Keys())
+			require.Equal(t, sorted[0], l.Key())
+			after := cluster.Settle(t, r.Client)
+			require.EqualValues(t, 1, after.Batches-before.Batches)
+			require.EqualValues(t, 64, after.Operations-before.Operations)
+			for i, s := range r.Servers {
+				var written []string
+				for _, c := range r.Recorders[i].Calls("SET", "NX") {
+					written = append(written, c.Args[1])
+				}
+				require.Equal(t, sorted, written)
+				for _, key := range keys {
+					value, _ := s.Get(key)
+					require.Equal(t, l.Token(), value)
+				}
+			}
+			_, err = r.TryAcquire(t.Context(), keys[17], ttl)
+			require.Equal(t, redlock.ErrTaken, err)
+
+			require.NoError(t, l.Extend(t.Context(), 2*ttl))
+			require.Greater(t, l.Remaining(), ttl)
+			cluster.Settle(t, r.Client)
+			for _, s := range r.Servers {
+				for _, key := range keys {
+					require.Greater(t, s.TTL(key), ttl)
+				}
+			}
+			if round := cluster.Settle(t, r.Client); portable {
+				require.NoError(t, l.Release(t.Context()))
+				require.EqualValues(t, 1, cluster.Settle(t, r.Client).Batches-round.Batches)
+			} else {
+				l.ReleaseAsync()
+				l.ReleaseAsync()
+			}
+			r.AwaitEmpty(t)
+			require.Empty(t, l.Token())
+			require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+			require.Zero(t, cluster.Settle(t, r.Client).Held)
+		})
+	}
+}
+
+// TestSetIsKeptAlive, until one of its keys is lost.
+func TestSetIsKeptAlive(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		keys := []string{"a", "b", "c"}
+		l, err := r.AcquireAll(t.Context(), brief, keys...)
+		require.NoError(t, err)
+		ctx, stop := l.KeepAlive(t.Context())
+		defer stop()
+		awaitPassed(t, 2*brief)
+		require.NoError(t, ctx.Err())
+		for _, key := range keys {
+			require.Equal(t, 3, r.Holders(key))
+		}
+		for _, s := range r.Servers[:2] {
+			s.Del("b")
+		}
+		awaitDone(t, ctx)
+		require.Equal(t, redlock.ErrNotHeld, context.Cause(ctx))
+		require.Zero(t, l.Remaining())
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		r.AwaitEmpty(t)
+
+		l, err = r.AcquireAll(t.Context(), ttl, keys...)
+		require.NoError(t, err)
+		for _, s := range r.Servers[1:] {
+			s.Set("c", "another's", 0)
+		}
+		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+		require.Zero(t, l.Remaining())
+	})
+}
+
+// TestSetIsExtendedOneByOne: where a server refuses the keys of a set in one form they
+// are sent again in another, and each counts for itself.
+func TestSetIsExtendedOneByOne(t *testing.T) {
+	keys := []string{"a", "b", "c", "d"}
+	for name, c := range map[string]struct {
+		flavor fakeredis.Flavor
+		harm   func(*fakeredis.Server)
+	}{
+		"native, without memory": {fakeredis.Valkey9, func(s *fakeredis.Server) { s.ErrorReply("SET", "OOM command not allowed", 4) }},
+		"native, forbidden": {fakeredis.Redis84, func(s *fakeredis.Server) {
+			s.ErrorReply("SET", "NOPERM User default has no permissions to run the 'set' command", 4)
+		}},
+		"script, forgotten": {fakeredis.Redis7, (*fakeredis.Server).FlushScripts},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: c.flavor}))
+			l, err := r.AcquireAll(t.Context(), ttl, keys...)
+			require.NoError(t, err)
+			for _, s := range r.Servers {
+				c.harm(s)
+			}
+			require.NoError(t, l.Extend(t.Context(), 2*ttl))
+			require.Greater(t, l.Remaining(), ttl)
+			require.NoError(t, l.Release(t.Context()))
+			r.AwaitEmpty(t)
+		})
+	}
+}
+
+// TestSetIsAllOrNothing: an attempt that fails, at any moment and for any reason, leaves
+// no key on any node and counts as no lock.
+func TestSetIsAllOrNothing(t *testing.T) {
+	keys := []string{"a", "b", "c", "d", "e"}
+	for name, c := range map[string]struct {
+		harm func(*testing.T, *cluster.Cluster)
+		err  error
+	}{
+		"one taken": {func(t *testing.T, r *cluster.Cluster) {
+			for _, s := range r.Servers[:3] {
+				s.Set("c", "another's", 0)
+			}
+		}, redlock.ErrTaken},
+		"one alone with a quorum": {func(t *testing.T, r *cluster.Cluster) {
+			for _, s := range r.Servers[:3] {
+				s.ErrorReply("SET", "OOM command not allowed", 4)
+			}
+		}, redlock.ErrNoQuorum},
+		"nodes down": {func(t *testing.T, r *cluster.Cluster) {
+			for _, s := range r.Servers[:3] {
+				s.Down()
+			}
+			cluster.AwaitNodesUp(t, r.Client, 2)
+		}, redlock.ErrNoQuorum},
+		"too late": {func(t *testing.T, r *cluster.Cluster) {
+			for _, s := range r.Servers {
+				s.Delay(30 * time.Millisecond)
+			}
+		}, redlock.ErrExpired},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 5)
+			c.harm(t, r)
+			d := ttl
+			if c.err == redlock.ErrExpired {
+				d = 20 * time.Millisecond
+			}
+			_, err := r.TryAcquireAll(t.Context(), d, keys...)
+			require.ErrorIs(t, err, c.err)
+			r.Heal(t)
+			requireOnlyAnothers(t, r)
+			stats := cluster.Settle(t, r.Client)
+			require.Zero(t, stats.Held)
+			require.Zero(t, stats.Acquire.Won)
+		})
+	}
+	cluster.Run(t, "cancelled at any moment", func(t *testing.T) {
+		r := cluster.New(t, 5)
+		for _, s := range r.Servers {
+			s.Delay(time.Millisecond)
+		}
+		won, lost := 0, 0
+		for i := range 200 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%20)*500*time.Microsecond)
+			l, err := r.TryAcquireAll(ctx, ttl, keys...)
+			cancel()
+			if err == nil {
+				won++
+				require.NoError(t, l.Release(t.Context()))
+			} else {
+				lost++
+				require.True(t, testkit.IsAny(err, context.DeadlineExceeded, redlock.ErrTaken), "%v", err)
+			}
+			if i%10 == 9 {
+				requireOnlyAnothers(t, r)
+			}
+		}
+		require.Positive(t, won)
+		require.Positive(t, lost)
+		require.Zero(t, cluster.Settle(t, r.Client).Held)
+	})
+	cluster.Run(t, "a hook panics", func(t *testing.T) {
+		r := cluster.New(t, 3, func(cfg *redlock.Config) {
+			cfg.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Kind == redlock.OpAcquire {
+					panic("user code")
+				}
+			}
+		})
+		require.Panics(t, func() { _, _ = r.TryAcquireAll(t.Context(), ttl, keys...) })
+		requireOnlyAnothers(t, r)
+	})
+	cluster.Run(t, "the context panics", func(t *testing.T) {
+		r := cluster.New(t, 3)
+		user := &userContext{Context: context.Background(), done: make(chan struct{}), mayHarm: []string{"Err"}}
+		r.Servers[0].Mute()
+		r.Servers[1].Mute()
+		// Two keys are refused at once, one hangs: the context ends while some are decided.
+		call := testkit.Start(func() error { _, err := r.TryAcquireAll(user, ttl, keys...); return err })
+		testkit.Await(t, "sent", func() bool { return r.Holders("e") == 3 })
+		user.mu.Lock()
+		user.harm = func() { panic("user code") }
+		user.mu.Unlock()
+		close(user.done)
+		require.ErrorContains(t, testkit.Outcome(t, "AcquireAll", call), "panic: user code")
+		r.Heal(t)
+		requireOnlyAnothers(t, r)
+	})
+}
+
+// requireOnlyAnothers waits until no key of ours is on any node.
+func requireOnlyAnothers(t *testing.T, r *cluster.Cluster) {
+	t.Helper()
+	testkit.Await(t, "nothing of ours", func() bool {
+		for _, s := range r.Servers {
+			for _, key := range s.Keys() {
+				if value, ok := s.Get(key); ok && value != "another's" {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// TestSetRefused before anything is sent.
+func TestSetRefused(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		many := make([]string, 65)
+		for i := range many {
+			many[i] = fmt.Sprint(i)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for want, call := range map[string]func() (redlock.Lock, error){
+			"no keys": func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl) },
+			"65 keys": func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, many...) },
+			"empty":   func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, "b", "") },
+			"ttl":     func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), time.Millisecond, "b", "a") },
+			"context": func() (redlock.Lock, error) { return r.AcquireAll(ended, ttl, "b", "a") },
+		} {
+			l, err := call()
+			require.ErrorContains(t, err, want)
+			require.Empty(t, l.Token())
+		}
+		require.Zero(t, cluster.Settle(t, r.Client).Operations)
+		busy := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
+		_, err := busy.TryAcquireAll(t.Context(), ttl, "a", "b", "c")
+		require.ErrorContains(t, err, "3 keys, and MaxWaiting is 2")
+		require.Zero(t, cluster.Settle(t, busy.Client).Operations)
+		require.NoError(t, r.Close())
+		_, err = r.TryAcquireAll(t.Context(), ttl, "a", "b")
+		require.Equal(t, redlock.ErrClosed, err)
+	})
+}
+
+// TestSetCountsAsOne lock in Stats, and as one attempt of the hook, for each way in which it may
+// end.
+func TestSetCountsAsOne(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var y cluster.HookRecorder
+		r := cluster.New(t, 3, cluster.Listening(&y))
+		keys := []string{"a", "b", "c"}
+		acquire := func() redlock.Lock {
+			l, err := r.AcquireAll(t.Context(), ttl, keys...)
+			require.NoError(t, err)
+			require.Equal(t, 1, r.Stats().Held)
+			return l
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		l := acquire()
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		_, err := r.TryAcquireAll(t.Context(), ttl, "0", "b")
+		require.Equal(t, redlock.ErrTaken, err)
+		require.NoError(t, l.Release(t.Context()))
+		require.Zero(t, r.Stats().Held)
+		attempts := cluster.Take(&y, &y.Attempts)
+		require.Len(t, attempts, 4)
+		for i, a := range attempts {
+			require.Equal(t, i == 2, a.Denied >= 2, "the votes are those on the key that is taken")
+		}
+		acquire().ReleaseAsync()
+		cluster.Settle(t, r.Client)
+		require.Equal(t, context.Canceled, acquire().Release(ended))
+		l = acquire()
+		for _, s := range r.Servers {
+			s.Del("c")
+		}
+		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		s := cluster.Settle(t, r.Client)
+		require.Equal(t, cluster.Results{Won: 4, Denied: 1}, s.Acquire)
+		require.Equal(t, cluster.Results{Won: 1, Denied: 1}, s.Extend)
+		require.Equal(t, cluster.Results{Won: 2, Denied: 1, Cancelled: 1}, s.Release)
+		require.Zero(t, s.Held)
+
+		kept, err := r.AcquireAll(t.Context(), brief, keys...)
+		require.NoError(t, err)
+		require.NoError(t, cluster.Keep(kept, nil))
+		testkit.Await(t, "renewals", func() bool { return r.Stats().Extend.Won >= 3 })
+		require.NoError(t, kept.Release(t.Context()))
+		s = cluster.Settle(t, r.Client)
+		_, extended := extends(r.Recorders[0])
+		require.EqualValues(t, extended, 3*(s.Extend.Won+s.Extend.Denied))
+	})
+}

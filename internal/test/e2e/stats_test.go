@@ -1,0 +1,246 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestStatsAddUp: one node, so that nothing depends on who is first, and each
+// way in which an operation can end.
+func TestStatsAddUp(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 1)
+		s := r.Servers[0]
+		want := redlock.Stats{Nodes: make([]redlock.Node, 1)}
+		node := &want.Nodes[0]
+		check := func(operations int) {
+			t.Helper()
+			want.Operations += uint64(operations)
+			got := cluster.Settle(t, r.Client)
+			require.Equal(t, got.Operations > 0, got.Batches > 0)
+			require.LessOrEqual(t, got.Batches, got.Operations)
+			own := got.Nodes[0]
+			own.Granted, own.Denied, own.Failed = node.Granted, node.Denied, node.Failed
+			want.Batches, *node = got.Batches, own // the node's own is tested in package fleet
+			decided := uint64(0)
+			for _, n := range got.AcquireTimes.Counts {
+				decided += n
+			}
+			require.Equal(t, want.Acquire.Won+want.Acquire.Denied+want.Acquire.NoQuorum+want.Acquire.Expired, decided)
+			want.AcquireTimes = got.AcquireTimes
+			require.Equal(t, want, got)
+			require.Equal(t, got.Operations, node.Granted+node.Denied+node.Failed)
+		}
+		check(0)
+
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		want.Acquire.Won, want.Held, node.Granted = 1, 1, 1
+		check(1)
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.Equal(t, redlock.ErrTaken, err)
+		want.Acquire.Denied, node.Denied = 1, 1
+		check(1)
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		want.Extend.Won, node.Granted = 1, 2
+		check(1)
+		s.Set("k", "another's", 0)
+		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+		want.Extend.Denied, want.Held, node.Denied = 1, 0, 2
+		check(1)
+		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+		want.Extend.Expired = 1
+		check(0)
+		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		want.Release.Denied, node.Denied = 1, 3
+		check(1)
+		s.Del("k")
+		require.NoError(t, cluster.MustAcquire(t, r.Client, "k", ttl).Release(t.Context()))
+		want.Acquire.Won, want.Release.Won, node.Granted = 2, 1, 4
+		check(2)
+
+		s.ErrorReply("SET", "OOM command not allowed", 1)
+		_, err = r.TryAcquire(t.Context(), "k", ttl)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		want.Acquire.NoQuorum, node.Failed = 1, 1 // and no cleanup: it was not executed
+		check(1)
+		s.Delay(2 * redlock.MinTTL)
+		_, err = r.TryAcquire(t.Context(), "k", redlock.MinTTL)
+		require.Equal(t, redlock.ErrExpired, err)
+		s.Delay(0)
+		got := cluster.Settle(t, r.Client) // the key may have ended before the cleanup came, or not
+		want.Acquire.Expired, want.Cleanups = 1, 1
+		node.Granted, node.Denied = got.Nodes[0].Granted, got.Nodes[0].Denied
+		check(2)
+
+		s.Mute()
+		ctx, cancel := context.WithCancel(t.Context())
+		lost := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
+		testkit.Await(t, "sent", func() bool { return r.Stats().InFlight == 1 })
+		cancel()
+		require.Equal(t, context.Canceled, testkit.Get(t, lost).Err)
+		_, err = r.TryAcquire(ctx, "k", ttl)
+		require.Equal(t, context.Canceled, err, "and that was no attempt")
+		require.NoError(t, s.Heal())
+		want.Acquire.Cancelled, want.Cleanups = 1, 2
+		node.Granted += 2
+		check(2)
+
+		require.ErrorContains(t, submitRefused(r.Client, ""), "empty", "nor is that")
+		require.NoError(t, r.Close())
+		require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "k"))
+		want.Acquire.Refused = 1
+		check(0)
+		require.ErrorIs(t, r.Stats().Nodes[0].Err, conn.ErrClosed)
+	})
+}
+
+// TestTimes: how long attempts and waits take is counted in the bucket that it belongs to.
+func TestTimes(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 1)
+		r.Servers[0].Delay(20 * time.Millisecond)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		r.Servers[0].Delay(0)
+		waited := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		time.Sleep(3 * time.Second)
+		require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, testkit.Get(t, waited).Err)
+
+		s := r.Stats()
+		bucket := func(d time.Duration) int { return slices.Index(redlock.TimeBounds[:], d) }
+		require.EqualValues(t, 1, s.AcquireTimes.Counts[bucket(25*time.Millisecond)], "of more than 10 ms")
+		require.Less(t, s.AcquireTimes.Sum, time.Second)
+		require.EqualValues(t, 1, s.WaitTimes.Counts[bucket(5*time.Second)], "of more than 2.5 s")
+		require.Equal(t, s.Waits.Total, s.WaitTimes.Sum)
+		var text strings.Builder
+		require.NoError(t, s.WriteMetrics(&text))
+		require.Contains(t, text.String(), `redlock_wait_duration_seconds_bucket{le="2.5"} 0`+"\n"+`redlock_wait_duration_seconds_bucket{le="5"} 1`)
+		require.Contains(t, text.String(), `redlock_node_up{node="`+s.Nodes[0].Addr+`"} 1`)
+	})
+}
+
+// submitRefused submits what will be refused.
+func submitRefused(c *redlock.Client, key string) error {
+	return c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) {}})
+}
+
+// TestNodes: up, asked, down and back.
+func TestNodes(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := cluster.New(t, 3, cluster.Portable(portable))
+		require.NoError(t, cluster.MustAcquire(t, r.Client, "k", ttl).Release(t.Context()))
+		cluster.Settle(t, r.Client)
+		for i, n := range r.Stats().Nodes {
+			require.Equal(t, i, n.Index)
+			require.Equal(t, r.Servers[i].Addr(), n.Addr)
+			require.True(t, n.Up)
+			require.NoError(t, n.Err)
+			require.EqualValues(t, 1, n.Connects)
+			require.Positive(t, n.RoundTrips)
+			require.Positive(t, n.RoundTrip)
+			require.GreaterOrEqual(t, n.RoundTripMax, n.RoundTrip)
+			require.Zero(t, n.InFlight)
+			require.Zero(t, n.NoVoteFor)
+		}
+		r.Servers[1].Down()
+		testkit.Await(t, "down", func() bool { return !r.Stats().Nodes[1].Up })
+		var why *conn.Error
+		require.True(t, errors.As(r.Stats().Nodes[1].Err, &why))
+		require.Equal(t, r.Servers[1].Addr(), why.Addr)
+		require.NoError(t, r.Servers[1].Heal())
+		testkit.Await(t, "up", func() bool { return r.Stats().Nodes[1].Up })
+		require.EqualValues(t, 2, r.Stats().Nodes[1].Connects)
+		require.EqualValues(t, 1, r.Stats().Nodes[0].Connects)
+	})
+}
+
+// TestStatsUnderLoad: asked for all the time, by several, they never go back,
+// and in the end they are what the callers and the hooks have counted.
+func TestStatsUnderLoad(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var heard cluster.HookRecorder
+		r := cluster.New(t, 3, cluster.Portable(portable), func(c *redlock.Config) { c.Hooks = heard.Hooks() })
+		var workers, askers sync.WaitGroup
+		var mu sync.Mutex
+		var seen cluster.HookRecorder
+		for g := range 16 {
+			workers.Add(1)
+			go func() {
+				defer workers.Done()
+				for i := range 60 {
+					ctx, cancel := context.WithCancel(context.Background())
+					if i%7 == 0 {
+						time.AfterFunc(time.Duration(g)*20*time.Microsecond, cancel)
+					}
+					l, err := r.TryAcquire(ctx, fmt.Sprint(g/2), ttl)
+					before := err != nil && ctx.Err() != nil && i%7 == 0 // perhaps before it began
+					mu.Lock()
+					if seen.Count(redlock.OpAcquire, err); before {
+						seen.Maybe++
+					}
+					mu.Unlock()
+					if err == nil {
+						err = l.Release(context.Background())
+						mu.Lock()
+						seen.Count(redlock.OpRelease, err)
+						mu.Unlock()
+					}
+					cancel()
+				}
+			}()
+		}
+		done := make(chan struct{})
+		for range 2 {
+			askers.Add(1)
+			go func() {
+				defer askers.Done()
+				var last redlock.Stats
+				for !testkit.IsClosed(done) {
+					s := r.Stats()
+					if s.Acquire.Won < last.Acquire.Won || s.Operations < last.Operations || s.InFlight < 0 || len(r.Stats().Nodes) != 3 {
+						t.Errorf("%+v after %+v", s, last)
+					}
+					last = s
+				}
+			}()
+		}
+		testkit.Join(t, &workers)
+		close(done)
+		testkit.Join(t, &askers)
+
+		s := cluster.Settle(t, r.Client)
+		testkit.Await(t, "the hook of the last vote", func() bool {
+			heard.Mu.Lock()
+			defer heard.Mu.Unlock()
+			return !slices.ContainsFunc(s.Nodes, func(n redlock.Node) bool {
+				return heard.Votes[n.Index] != [3]uint64{n.Granted, n.Denied, n.Failed}
+			})
+		})
+		heard.Mu.Lock()
+		defer heard.Mu.Unlock()
+		require.Equal(t, seen.Kinds[redlock.OpRelease], s.Release)
+		a, b := seen.Kinds[redlock.OpAcquire], s.Acquire
+		require.LessOrEqual(t, b.Cancelled, a.Cancelled)
+		require.GreaterOrEqual(t, b.Cancelled+seen.Maybe, a.Cancelled)
+		a.Cancelled = b.Cancelled
+		require.Equal(t, a, b)
+		require.Equal(t, [4]cluster.Results{redlock.OpAcquire: s.Acquire, redlock.OpRelease: s.Release}, heard.Kinds)
+		for _, n := range s.Nodes {
+			require.Equal(t, s.Operations, n.Granted+n.Denied+n.Failed)
+		}
+	})
+}

@@ -1,0 +1,252 @@
+package e2e
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// rarely has waiters not find out by themselves, within a test, that a lock is free.
+func rarely(c *redlock.Config) {
+	c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience}
+}
+
+// awaitTracked waits until a master tracks so many keys: the key of a lock, and tickets.
+func awaitTracked(t *testing.T, s *fakeredis.Server, n int) {
+	t.Helper()
+	testkit.Await(t, "tracked keys", func() bool { return s.TrackedKeys() == n })
+}
+
+// acquiring makes a call of Acquire in the background.
+func acquiring(t *testing.T, c *redlock.Client, key string) <-chan testkit.Result[redlock.Lock] {
+	return testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), key, ttl) })
+}
+
+// TestEveryEndWakes: a waiter learns of the end of a lock also where this process has ended it,
+// in any way: a server does not push what a client changes itself.
+func TestEveryEndWakes(t *testing.T) {
+	for name, hold := range map[string]func(t *testing.T, c *redlock.Client) (end func()){
+		"a set": func(t *testing.T, c *redlock.Client) func() {
+			l, err := c.AcquireAll(t.Context(), ttl, "a", "k")
+			require.NoError(t, err)
+			return func() { require.NoError(t, l.Release(t.Context())) }
+		},
+		"a set, not waited for": func(t *testing.T, c *redlock.Client) func() {
+			l, err := c.AcquireAll(t.Context(), ttl, "a", "k")
+			require.NoError(t, err)
+			return l.ReleaseAsync
+		},
+		"an operation": func(t *testing.T, c *redlock.Client) func() {
+			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
+			require.NoError(t, cluster.Submit(t, c, op))
+			return func() {
+				op.Kind = redlock.OpRelease
+				require.NoError(t, cluster.Submit(t, c, op))
+			}
+		},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 1, rarely)
+			end := hold(t, r.Client)
+			next := acquiring(t, r.Client, "k")
+			awaitTracked(t, r.Servers[0], 2)
+			end()
+			woken := time.Now()
+			require.NoError(t, testkit.Get(t, next).Err)
+			require.Less(t, time.Since(woken), 10*time.Millisecond)
+		})
+	}
+}
+
+// TestBusyRelease: a release that would take an acquire along, for which there is no room, goes
+// alone.
+func TestBusyRelease(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 1, func(c *redlock.Config) { c.NoHandOver = true; c.MaxWaiting = 1 })
+		held := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
+		next := acquiring(t, r.Client, "k")
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		third := acquiring(t, r.Client, "k")
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 2 })
+		require.NoError(t, held.Release(t.Context()))
+		l := testkit.Get(t, next)
+		require.NoError(t, l.Err)
+		time.Sleep(50 * time.Millisecond) // what it is held for
+		require.NoError(t, l.Value.Release(t.Context()))
+		require.NoError(t, testkit.Get(t, third).Err)
+	})
+}
+
+// TestRandInRelease: a panic of Rand, which makes the token of the next holder, leaves the lock
+// as it was.
+func TestRandInRelease(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var broken atomic.Bool
+		r := cluster.New(t, 1, rarely, func(c *redlock.Config) {
+			c.NoHandOver = true
+			knobs.Of(c).Rand = readerFunc(func(p []byte) (int, error) {
+				if broken.CompareAndSwap(true, false) {
+					panic("no randomness")
+				}
+				return rand.Read(p)
+			})
+		})
+		held := cluster.MustAcquire(t, r.Client, "k", ttl)
+		next := acquiring(t, r.Client, "k")
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		time.Sleep(50 * time.Millisecond) // until it has nothing left to do but to wait
+		broken.Store(true)
+		require.ErrorContains(t, testkit.Try(t, "release", func() error { return held.Release(t.Context()) }), "no randomness")
+		require.NoError(t, held.Release(t.Context()))
+		require.NoError(t, testkit.Get(t, next).Err)
+	})
+}
+
+// errContext has an Err that panics from a moment on.
+type errContext struct {
+	context.Context
+	panics *atomic.Bool
+}
+
+func (c errContext) Err() error {
+	if c.panics.Load() {
+		panic("err")
+	}
+	return c.Context.Err()
+}
+
+// TestGivesUpAlong: waiters with contexts that end, or panic, while their acquire is under way along
+// with a release.
+func TestGivesUpAlong(t *testing.T) {
+	r := cluster.New(t, 1, rarely, func(c *redlock.Config) { c.NoHandOver = true })
+	var all sync.WaitGroup
+	var grants, ended, panicked atomic.Int64
+	once := func(i, j int) {
+		var panics atomic.Bool
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+(i*7+j*13)%40)*100*time.Microsecond)
+		defer cancel()
+		if j%8 == 0 {
+			context.AfterFunc(ctx, func() { panics.Store(true) })
+		}
+		defer func() {
+			if recover() != nil {
+				panicked.Add(1)
+			}
+		}()
+		l, err := r.Acquire(errContext{ctx, &panics}, "k", ttl)
+		if err != nil {
+			ended.Add(1)
+			return
+		}
+		grants.Add(1)
+		_ = l.Release(t.Context())
+	}
+	for i := range 32 {
+		all.Go(func() {
+			for j := range 150 {
+				once(i, j)
+			}
+		})
+	}
+	testkit.Join(t, &all)
+	require.NotZero(t, grants.Load())
+	require.NotZero(t, ended.Load())
+	require.NotZero(t, panicked.Load())
+	require.Zero(t, r.Stats().InLine)
+	l, err := r.Acquire(t.Context(), "k", ttl)
+	require.NoError(t, err)
+	require.NoError(t, l.Release(t.Context()))
+}
+
+// TestLateComer: a refusal that is old when its caller comes to stand in line does not undo what
+// the first has done since: it watches the key.
+func TestLateComer(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		asked, goOn := make(chan struct{}), make(chan struct{})
+		var blocks atomic.Bool
+		r := cluster.New(t, 1, rarely, func(c *redlock.Config) {
+			c.Hooks.Attempt = func(redlock.Attempt) {
+				if blocks.CompareAndSwap(true, false) {
+					close(asked)
+					<-goOn
+				}
+			}
+		})
+		held := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
+		blocks.Store(true)
+		late := acquiring(t, r.Client, "k")
+		testkit.Get(t, asked)
+		first := acquiring(t, r.Client, "k")
+		awaitTracked(t, r.Servers[0], 2)
+		close(goOn)
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 2 })
+		require.NoError(t, held.Release(t.Context()))
+		l := testkit.Get(t, first)
+		require.NoError(t, l.Err)
+		require.NoError(t, l.Value.Release(t.Context()))
+		require.NoError(t, testkit.Get(t, late).Err)
+	})
+}
+
+// TestManyLines: a node that owes little is not cut off by what many lines ask it.
+func TestManyLines(t *testing.T) {
+	for _, limit := range []int{4, 128} {
+		cluster.Run(t, fmt.Sprint(limit), func(t *testing.T) {
+			const n = 200
+			r := cluster.New(t, 1, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = limit })
+			other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
+			var held []redlock.Lock
+			var waits []<-chan testkit.Result[redlock.Lock]
+			for i := range n {
+				key := fmt.Sprint("k", i)
+				held = append(held, cluster.MustAcquire(t, other, key, ttl))
+				waits = append(waits, acquiring(t, r.Client, key))
+			}
+			awaitTracked(t, r.Servers[0], 2*n)
+			for _, l := range held {
+				l.ReleaseAsync()
+			}
+			for _, wait := range waits {
+				l := testkit.Get(t, wait)
+				require.NoError(t, l.Err)
+				l.Value.ReleaseAsync()
+			}
+			require.EqualValues(t, 1, r.Stats().Nodes[0].Connects)
+		})
+	}
+}
+
+// TestGivesUpEntering: a waiter that gives up while it enters the queue leaves it, so that other
+// processes need not wait for the end of its ticket.
+func TestGivesUpEntering(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		refused, goOn := make(chan struct{}, 9), make(chan struct{})
+		r := cluster.New(t, 1, rarely, func(c *redlock.Config) {
+			c.Hooks.Attempt = func(redlock.Attempt) { refused <- struct{}{}; <-goOn }
+		})
+		cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
+		ctx, cancel := context.WithCancel(t.Context())
+		next := testkit.Start(func() error { return errorOf(r.Acquire(ctx, "k", ttl)) })
+		testkit.Get(t, refused)
+		link := r.Machine.Link(r.Servers[0].Addr())
+		link.Hold(false, true)
+		close(goOn)
+		testkit.Await(t, "its place", func() bool { return len(r.Servers[0].Keys()) > 1 })
+		cancel()
+		require.ErrorIs(t, testkit.Outcome(t, "the waiter", next), context.Canceled)
+		link.Release()
+		testkit.AwaitFor(t, time.Second, "its leave", func() bool { return len(r.Servers[0].Keys()) == 1 })
+	})
+}

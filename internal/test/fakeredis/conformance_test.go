@@ -1,0 +1,324 @@
+package fakeredis
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// The conformance suite is the scripts in testdata. Each of them runs against
+// the fake in all its flavors, and against a real server of each kind, and all
+// must answer the same. testdata/password is for servers that ask for the password
+// "secret". See play for the language.
+func TestConformance(t *testing.T) {
+	t.Parallel() // the scripts wait for keys to expire
+	for dir, password := range map[string]string{"open": "", "password": "secret"} {
+		files, err := filepath.Glob(filepath.Join("testdata", dir, "*.txt"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, f := range []Flavor{Redis7, Valkey9, Redis84} {
+			t.Run("fake "+f.String()+"/"+dir, func(t *testing.T) {
+				t.Parallel()
+				s := StartN(t, 1, Options{Flavor: f, Password: password})[0]
+				playAll(t, files, target{addr: s.Addr(), password: password, fake: s})
+			})
+		}
+		t.Run("real/"+dir, func(t *testing.T) {
+			t.Parallel()
+			realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+				s := realredis.Start(t, withDebug(kind, password))
+				playAll(t, files, target{addr: s.Addr(), password: password})
+			})
+		})
+	}
+}
+
+// withDebug allows the command that stops the search for expired keys.
+func withDebug(kind realredis.Kind, password string) realredis.Options {
+	return realredis.Options{Kind: kind, Password: password, Args: []string{"--enable-debug-command", "local"}}
+}
+
+// target is a server under test.
+type target struct {
+	addr     string
+	password string
+	fake     *Server // nil if it is a real one
+	has      map[string]bool
+	hear     func(line, reply string) // may be nil
+}
+
+// admin is a connection that may do anything.
+func (g target) admin(t testing.TB) *testkit.TextClient {
+	c := testkit.DialText(t, g.addr)
+	if g.password != "" {
+		require.Equal(t, "+OK", c.Do("AUTH "+g.password))
+	}
+	return c
+}
+
+// probe finds out what the server can do, as a lock client has to.
+func (g *target) probe(t testing.TB) {
+	c := g.admin(t)
+	known := func(line string) bool {
+		reply := c.Do(line)
+		return !strings.HasPrefix(reply, "-ERR unknown") && reply != "-ERR syntax error"
+	}
+	g.has = map[string]bool{
+		"ifeq":       known("SET probe x IFEQ y"),
+		"delifeq":    known("DELIFEQ probe y"),
+		"delex":      known("DELEX probe IFEQ y"),
+		"clientinfo": known("CLIENT SETINFO LIB-NAME x"),
+		"redis7":     strings.Contains(c.Do("HELLO"), `"7.0.`),
+	}
+	g.has["latehello"] = !g.has["redis7"]
+	g.has["flushlast"] = !strings.Contains(c.Do("HELLO"), `"redis" "version" "8.`)
+	g.has["flushfirst"] = !g.has["flushlast"]
+}
+
+// prepare brings the server to where each script starts.
+func (g target) prepare(t testing.TB) {
+	c := g.admin(t)
+	require.Equal(t, "+OK", c.Do("FLUSHALL"))
+	require.Equal(t, "+OK", c.Do("SCRIPT FLUSH"))
+	g.allow(t, c)
+}
+
+func (g target) allow(t testing.TB, c *testkit.TextClient) {
+	if g.fake != nil {
+		g.fake.Allow()
+		return
+	}
+	require.Equal(t, "+OK", c.Do("ACL SETUSER default +@all"))
+}
+
+func (g target) deny(t testing.TB, names []string) {
+	if g.fake != nil {
+		g.fake.Deny(names...)
+		return
+	}
+	c := g.admin(t)
+	for _, name := range names {
+		require.Equal(t, "+OK", c.Do("ACL SETUSER default -"+strings.ToLower(name)))
+	}
+}
+
+func (g target) plant(t testing.TB, key string) {
+	if g.fake != nil {
+		g.fake.Plant(key, "list")
+		return
+	}
+	require.Equal(t, ":1", g.admin(t).Do("RPUSH "+key+" x"))
+}
+
+// cleaning switches the search for expired keys on or off.
+func (g target) cleaning(t testing.TB, on bool) {
+	switch {
+	case g.fake == nil && on:
+		require.Equal(t, "+OK", g.admin(t).Do("DEBUG SET-ACTIVE-EXPIRE 1"))
+	case g.fake == nil:
+		require.Equal(t, "+OK", g.admin(t).Do("DEBUG SET-ACTIVE-EXPIRE 0"))
+	case on:
+		g.fake.CleanEvery(cleaningCycle)
+	default:
+		g.fake.CleanEvery(0)
+	}
+}
+
+func playAll(t *testing.T, files []string, g target) {
+	g.probe(t)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			g.prepare(t)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			play(t, g, string(text))
+		})
+	}
+}
+
+// play runs one script, line by line:
+//
+//	> SET k v NX     sends a command
+//	>128 SET k# t#   sends it 128 times, with numbers from 1 for #
+//	raw *1\r\n       sends bytes
+//	+OK              is what the last command answered, see matches
+//	dial             goes on with a new connection
+//	on b             goes on with connection b, a new one if there is none of that
+//	                 name; the first is a
+//	push *["k"]      is the next push, about these keys; _ is all
+//	cleaning off     expired keys are removed only when they are touched; or on
+//	plant k          makes k a list
+//	deny SET         forbids a command to the user of the connection
+//	allow            forbids nothing any more
+//	until gone k     waits for a key to expire
+//	if ifeq          skips what follows if the server lacks a feature, up to
+//	end
+//
+// Words of commands: k#128 is k1 to k128, {release} and the other names of scriptNames
+// are the texts of the scripts, {release-sha} and so on their digests, {nonce} is the
+// one that the last reply with a nonce had, {long} is very long, and {empty} is empty.
+func play(t *testing.T, g target, text string) {
+	c := testkit.DialText(t, g.addr)
+	named := map[string]*testkit.TextClient{"a": c}
+	replies, skipping, asked, nonce := 0, false, "", ""
+	for number, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		verb, rest, _ := strings.Cut(line, " ")
+		switch {
+		case verb == "end":
+			skipping = false
+		case skipping, line == "", verb == "#":
+		case verb == "if":
+			has, known := g.has[rest]
+			require.True(t, known, "feature %s", rest)
+			skipping = !has
+		case verb[0] == '>':
+			replies, asked = 1, line
+			if len(verb) > 1 {
+				replies, _ = strconv.Atoi(verb[1:])
+			}
+			rest = strings.ReplaceAll(rest, "{nonce}", nonce)
+			for i := range replies {
+				c.Send(testkit.Encode(expand(rest, i+1)...))
+			}
+		case verb == "raw":
+			raw, err := strconv.Unquote(`"` + rest + `"`)
+			require.NoError(t, err)
+			c.Send(raw)
+			replies, asked = 1, line
+		case verb == "dial":
+			c = testkit.DialText(t, g.addr)
+		case verb == "on":
+			if named[rest] == nil {
+				named[rest] = testkit.DialText(t, g.addr)
+			}
+			c = named[rest]
+		case verb == "push":
+			require.Equal(t, `>["invalidate" `+rest+"]", c.Receive(), "line %d", number+1)
+		case verb == "cleaning":
+			g.cleaning(t, rest == "on")
+		case verb == "plant":
+			g.plant(t, rest)
+		case verb == "deny":
+			g.deny(t, strings.Fields(rest))
+		case verb == "allow":
+			g.allow(t, c)
+		case verb == "until":
+			key := strings.TrimPrefix(rest, "gone ")
+			for c.Do("EXISTS "+key) != ":0" { //nolint:revive // the round trip is the wait
+			}
+		default:
+			for range replies {
+				got := strings.TrimRight(c.Receive(), " ")
+				if n := nonces.FindString(got); n != "" {
+					nonce = n
+				}
+				if !matches(line, got) {
+					t.Errorf("line %d: want %s, got %s", number+1, line, got)
+				}
+				if g.hear != nil {
+					g.hear(asked, got)
+				}
+			}
+		}
+	}
+}
+
+var scriptNames = map[string]int{
+	"release": release, "extend": extend, "queue": queue, "acquire": fenceAcquire, "fence-extend": fenceExtend, "member": fenceMember,
+}
+
+// nonces are "n" with the time of the server.
+var nonces = regexp.MustCompile(`n\.\d+`)
+
+var numbered = regexp.MustCompile(`^(.*)#(\d+)$`)
+
+// expand turns a line into the words of a command.
+func expand(line string, number int) (words []string) {
+	for _, word := range strings.Fields(line) {
+		if m := numbered.FindStringSubmatch(word); m != nil {
+			n, _ := strconv.Atoi(m[2])
+			for i := range n {
+				words = append(words, m[1]+strconv.Itoa(i+1))
+			}
+			continue
+		}
+		if strings.HasPrefix(word, "{") {
+			name, sha := strings.CutSuffix(strings.Trim(word, "{}"), "-sha")
+			if which, known := scriptNames[name]; known {
+				if word = texts[which]; sha {
+					word = digests[which]
+				}
+				words = append(words, word)
+				continue
+			}
+		}
+		switch word {
+		case "{long}":
+			word = strings.Repeat("x", maxOpenBulk+1)
+		case "{empty}":
+			word = ""
+		default:
+			word = strings.ReplaceAll(word, "#", strconv.Itoa(number))
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+var (
+	intRange = regexp.MustCompile(`^:(\d+)\.\.(\d+)$`)
+	code     = regexp.MustCompile(`^-[A-Z]+$`)
+	repeated = regexp.MustCompile(`^(.*\[)(\S+)x(\d+)\]$`)
+)
+
+// matches compares a reply with what was wanted: the same text, or
+//
+//	-ERR       any error with that code
+//	:1..100    an integer in that range
+//	*[:1x128]  an array of the same element so many times
+//	…          any text at all, within a longer one too
+//	ended      the end of the connection, however abrupt
+func matches(want, got string) bool {
+	if want == "ended" {
+		return got == "closed" || got == "reset"
+	}
+	if code.MatchString(want) {
+		return got == want || strings.HasPrefix(got, want+" ")
+	}
+	if m := intRange.FindStringSubmatch(want); m != nil {
+		low, _ := strconv.Atoi(m[1])
+		high, _ := strconv.Atoi(m[2])
+		n, err := strconv.Atoi(strings.TrimPrefix(got, ":"))
+		return err == nil && strings.HasPrefix(got, ":") && low <= n && n <= high
+	}
+	if m := repeated.FindStringSubmatch(want); m != nil {
+		n, _ := strconv.Atoi(m[3])
+		want = m[1] + strings.TrimSuffix(strings.Repeat(m[2]+" ", n), " ") + "]"
+	}
+	first, others, open := strings.Cut(want, "…")
+	if !open {
+		return want == got
+	}
+	if !strings.HasPrefix(got, first) {
+		return false
+	}
+	got = got[len(first):]
+	parts := strings.Split(others, "…")
+	for _, part := range parts[:len(parts)-1] {
+		_, after, found := strings.Cut(got, part)
+		if !found {
+			return false
+		}
+		got = after
+	}
+	return strings.HasSuffix(got, parts[len(parts)-1])
+}

@@ -1,0 +1,178 @@
+package fakeredis
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// A fault without its effect makes every test that injects it pass for
+// nothing. So each is seen to happen here, and to end.
+
+func TestFaultsOfReplies(t *testing.T) {
+	const set = "SET k v"
+	for name, test := range map[string]struct {
+		inject func(*Server)
+		want   string // the answer to SET
+		keys   int    // after it
+	}{
+		"wrong reply":     {func(s *Server) { s.WrongReply("set", ":1\r\n", 1) }, ":1", 1},
+		"error":           {func(s *Server) { s.ErrorReply("SET", "OOM no", 1) }, "-OOM no", 0},
+		"error of any":    {func(s *Server) { s.ErrorReply("", "LOADING wait", 1) }, "-LOADING wait", 0},
+		"hang up before":  {func(s *Server) { s.DropConn("SET", 1) }, "closed", 0},
+		"reset behind":    {func(s *Server) { s.Inject(Fault{On: "SET", Do: Reset, Applied: true, Times: 1}) }, "reset", 1},
+		"reset mid-reply": {func(s *Server) { s.ResetMidReply("SET", 1) }, "reset", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := StartN(t, 1)[0]
+			c := testkit.DialText(t, s.Addr())
+			test.inject(s)
+			got := c.Do(set)
+			if name == "reset mid-reply" && got != "reset" {
+				got = c.Receive() // after the first half
+			}
+			assert.Equal(t, test.want, got)
+			assert.Equal(t, test.keys, s.Len())
+			assert.Equal(t, "+OK", testkit.DialText(t, s.Addr()).Do(set), "once")
+		})
+	}
+	s := StartN(t, 1)[0]
+	c := testkit.DialText(t, s.Addr())
+	s.DropReply("SET", 1)
+	c.Send(testkit.Encode("SET", "a", "1") + testkit.Encode("PING"))
+	assert.Equal(t, "+PONG", c.Receive())
+	assert.Equal(t, 1, s.Len(), "it was run")
+	s.Inject(Fault{On: "SET", Do: Instead, Raw: ":9\r\n", Skip: 1})
+	assert.Equal(t, []string{"+OK", ":9", ":9"}, []string{c.Do(set), c.Do(set), c.Do(set)})
+	require.NoError(t, s.Heal())
+	assert.Equal(t, "+OK", c.Do(set))
+	assert.Panics(t, func() { s.Inject(Fault{On: "STE"}) })
+}
+
+func TestOutages(t *testing.T) {
+	ping, set := testkit.Encode("PING"), testkit.Encode("SET", "k", "v")
+	for name, test := range map[string]struct {
+		begin   func(*Server)
+		runs    bool   // commands meanwhile
+		healed  string // what an old connection hears at the end; "" is nothing
+		refuses bool   // new connections
+	}{
+		"hung":        {(*Server).Hang, false, "+OK", false},
+		"deaf":        {(*Server).HangDeaf, false, "+OK", false},
+		"mute":        {(*Server).Mute, true, "+OK", false},
+		"partitioned": {(*Server).Partition, false, "", false},
+		"refusing":    {(*Server).Refuse, true, "+OK", true},
+		"down":        {(*Server).Down, false, "closed", true},
+		"cut off":     {(*Server).ResetConns, false, "reset", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := StartN(t, 1)[0]
+			c := testkit.DialText(t, s.Addr())
+			require.Equal(t, "+PONG", c.Do("PING"))
+			test.begin(s)
+			if test.healed != "closed" && test.healed != "reset" {
+				c.Send(set)
+			}
+			nc, err := net.Dial("tcp", s.Addr())
+			assert.Equal(t, test.refuses, errors.Is(err, syscall.ECONNREFUSED), "%v", err)
+			if err == nil {
+				_ = nc.Close()
+			}
+			if test.healed == "+OK" && name != "refusing" || test.healed == "" {
+				c.RequireSilence()
+			}
+			if test.runs {
+				testkit.Await(t, "the command to run", func() bool { return s.Len() == 1 })
+			} else {
+				assert.Zero(t, s.Len())
+			}
+			require.NoError(t, s.Heal())
+			if test.healed == "" {
+				c.RequireSilence()
+			} else {
+				assert.Equal(t, test.healed, c.Receive())
+			}
+			again := testkit.DialText(t, s.Addr())
+			again.Send(ping)
+			assert.Equal(t, "+PONG", again.Receive())
+		})
+	}
+}
+
+// A client of a deaf server finds its socket full; one of a server that merely
+// hangs does not.
+func TestHangDeafDoesNotRead(t *testing.T) {
+	s := StartN(t, 1)[0]
+	s.HangDeaf()
+	c := testkit.DialText(t, s.Addr())
+	require.NoError(t, c.Conn.SetWriteDeadline(time.Now().Add(200*time.Millisecond)))
+	_, err := c.Conn.Write(make([]byte, 64<<20))
+	var timeout net.Error
+	require.ErrorAs(t, err, &timeout)
+	require.NoError(t, s.Heal())
+	s.Hang()
+	testkit.DialText(t, s.Addr()).Send(testkit.Encode("ECHO", string(make([]byte, 16<<20))))
+}
+
+func TestRestart(t *testing.T) {
+	s := StartN(t, 1)[0]
+	for _, empty := range []bool{false, true} {
+		s.LoadScripts()
+		s.Set("k", "v", 0)
+		runID := s.RunID()
+		c := testkit.DialText(t, s.Addr())
+		require.Equal(t, "+PONG", c.Do("PING"))
+		require.NoError(t, s.Restart(empty))
+		assert.Equal(t, "closed", c.Receive())
+		c = testkit.DialText(t, s.Addr())
+		assert.Contains(t, c.Do("INFO server"), "run_id:"+s.RunID())
+		assert.NotEqual(t, runID, s.RunID())
+		assert.Equal(t, "*[:0]", c.Do("SCRIPT EXISTS 74d05198eb16da02cc56a448a26c43e98960e9c2"))
+		_, kept := s.Get("k")
+		assert.Equal(t, !empty, kept)
+	}
+	s.RejectConns("ERR max number of clients reached")
+	c := testkit.DialText(t, s.Addr())
+	assert.Equal(t, "-ERR max number of clients reached", c.Receive())
+	assert.Equal(t, "closed", c.Receive())
+}
+
+// A hundred commands, sent one by one without waiting, are all answered about
+// one delay later: it is latency, not slowness.
+func TestDelayIsLatency(t *testing.T) {
+	const delay = 50 * time.Millisecond
+	s := StartN(t, 1)[0]
+	c := testkit.DialText(t, s.Addr())
+	require.Equal(t, "+PONG", c.Do("PING"))
+	s.Delay(delay)
+	start := time.Now()
+	for range 100 {
+		c.Send(testkit.Encode("SET", "k", "v"))
+	}
+	for range 100 {
+		require.Equal(t, "+OK", c.Receive())
+	}
+	assert.GreaterOrEqual(t, time.Since(start), delay)
+	assert.Less(t, time.Since(start), 100*delay)
+}
+
+func TestTLS(t *testing.T) {
+	server, client := testkit.NewIdentity(t)
+	s := StartN(t, 1, Options{TLS: server})[0]
+	nc, err := tls.Dial("tcp", s.Addr(), client)
+	require.NoError(t, err)
+	c := testkit.NewTextClient(t, nc)
+	s.Hang()
+	c.Send(testkit.Encode("ECHO", "hi"))
+	c.RequireSilence()
+	require.NoError(t, s.Heal())
+	assert.Equal(t, `"hi"`, c.Receive())
+}

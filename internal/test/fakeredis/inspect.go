@@ -1,0 +1,195 @@
+package fakeredis
+
+import (
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+)
+
+// TTLs that are none, as PTTL returns them.
+const (
+	// NoTTL is that of a key that lives for ever.
+	NoTTL time.Duration = -1
+	// NoKey is that of a key that does not exist.
+	NoKey time.Duration = -2
+)
+
+// Get returns what a key of database 0 holds.
+func (s *Server) Get(key string) (value string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.dbs[0].get([]byte(key), s.now())
+	if e == nil {
+		return "", false
+	}
+	return string(e.value()), true
+}
+
+// TTL returns how long a key of database 0 has left, NoTTL or NoKey.
+func (s *Server) TTL(key string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	switch e := s.dbs[0].get([]byte(key), now); {
+	case e == nil:
+		return NoKey
+	case e.expires == never:
+		return NoTTL
+	default:
+		return time.Duration(e.expires-now) * time.Millisecond
+	}
+}
+
+// Set stores a value under a key of database 0, for ever if the TTL is zero.
+func (s *Server) Set(key, value string, ttl time.Duration) {
+	s.plant(key, value, stringKind, ttl)
+}
+
+// Plant makes a key of database 0 one of a foreign type, such as "list".
+func (s *Server) Plant(key, kind string) { s.plant(key, "", kind, 0) }
+
+func (s *Server) plant(key, value, kind string, ttl time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, expires := s.now(), never
+	if ttl > 0 {
+		expires = now + max(ttl.Milliseconds(), 1)
+	}
+	t := &s.dbs[0]
+	t.put(t.get([]byte(key), now), []byte(key), []byte(value), kind, expires, now)
+}
+
+// Del removes keys of database 0.
+func (s *Server) Del(keys ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		s.dbs[0].del([]byte(key), s.now())
+	}
+}
+
+// Keys returns the keys of all databases, in no order.
+func (s *Server) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []string
+	for i := range s.dbs {
+		s.dbs[i].each(s.now(), func(e *entry) { keys = append(keys, string(e.key())) })
+	}
+	return keys
+}
+
+// Len is how many keys there are in all databases.
+func (s *Server) Len() int { return len(s.Keys()) }
+
+// Flush removes every key.
+func (s *Server) Flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush()
+}
+
+// FlushOther flushes a database that has nothing, as others may.
+func (s *Server) FlushOther() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flushed()
+}
+
+// probeKey is the key with which a client finds out what a server understands.
+const probeKey = "redlock:probe"
+
+func isProbe(args [][]byte) bool {
+	for i := 1; i < len(args) && i <= 3; i++ { // EVALSHA digest 1 key
+		if string(args[i]) == probeKey {
+			return true
+		}
+	}
+	return false
+}
+
+// Commands returns how often each command was received, by its name in upper
+// case, also if it failed. Those on the key of a handshake's probes are not
+// counted.
+func (s *Server) Commands() map[string]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := make(map[string]int64)
+	for i, n := range s.calls {
+		if n > 0 {
+			calls[strings.ToUpper(commands[i].name)] = n
+		}
+	}
+	return calls
+}
+
+// Count is how often a command was received.
+func (s *Server) Count(name string) int64 { return s.Commands()[strings.ToUpper(name)] }
+
+// RunID is the id that INFO shows; Restart changes it.
+func (s *Server) RunID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runID
+}
+
+// Conns is how many connections are open.
+func (s *Server) Conns() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// LoadScripts puts all scripts where SCRIPT LOAD would.
+func (s *Server) LoadScripts() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scripts = allScripts
+}
+
+// FlushScripts forgets the scripts that were loaded.
+func (s *Server) FlushScripts() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scripts = [scripts]bool{}
+}
+
+// OnCommand makes the server call f with each command before it runs it, on the
+// goroutine of the connection. f gets the id of the connection. No lock is held: f may use the
+// server, and while it blocks, only that connection waits. Nil ends that.
+func (s *Server) OnCommand(f func(conn int64, args []string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hook = f
+}
+
+// SetClock sets the server's clock ahead of Options.Now, or back. As on a real
+// server, TIME shows the other time at once, and keys that are there live shorter, or
+// longer, by the step.
+func (s *Server) SetClock(ahead time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead = ahead
+}
+
+// Fence returns a copy of what a key of database 0 holds of a fleet's tokens.
+func (s *Server) Fence(key string) (n fencing.Node, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.dbs[0].get([]byte(key), s.now())
+	if e == nil || e.fence == nil {
+		return fencing.Node{}, false
+	}
+	return *cloneFence(e.fence), true
+}
+
+// SetFence gives a key of database 0 the tokens of a fleet, such as those that it had
+// once: a server comes back with an older file like that.
+func (s *Server) SetFence(key string, n fencing.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, t := s.now(), &s.dbs[0]
+	t.put(t.get([]byte(key), now), []byte(key), nil, fenceKind, never, now)
+	t.get([]byte(key), now).fence = cloneFence(&n)
+}

@@ -1,0 +1,154 @@
+package fakeredis
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+const (
+	pushOfK = `>["invalidate" *["k"]]`
+	hello   = "%[" // the answer to HELLO begins with it
+)
+
+// tracker is a connection that tracks what it asks for.
+func tracker(t *testing.T, s *Server) *testkit.TextClient {
+	t.Helper()
+	c := testkit.DialText(t, s.Addr())
+	require.True(t, strings.HasPrefix(c.Do("HELLO 3"), hello))
+	c.Must("CLIENT TRACKING ON OPTIN NOLOOP")
+	return c
+}
+
+// register asks for a key that does not exist.
+func register(t *testing.T, c *testkit.TextClient, key string) {
+	t.Helper()
+	c.Must("CLIENT CACHING YES")
+	require.Equal(t, "_", c.Do("GET "+key))
+}
+
+func TestFaultsOfPushes(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault PushFault
+		want  int // pushes
+	}{
+		"none":    {PushFault{}, 1},
+		"dropped": {PushFault{Drop: 1, Double: 1}, 0},
+		"doubled": {PushFault{Double: 1}, 2},
+		"delayed": {PushFault{Double: 1, Delay: 20 * time.Millisecond}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := StartN(t, 1)[0]
+			c := tracker(t, s)
+			s.FaultPushes(test.fault)
+			register(t, c, "k")
+			s.Set("k", "v", 0)
+			for range test.want {
+				require.Equal(t, pushOfK, c.Receive())
+			}
+			require.Equal(t, "+PONG", c.Do("PING"))
+			require.NoError(t, s.Heal())
+			s.Del("k")
+			register(t, c, "k")
+			s.Set("k", "v", 0)
+			require.Equal(t, pushOfK, c.Receive())
+			require.Equal(t, "+PONG", c.Do("PING"))
+		})
+	}
+}
+
+// A delayed push does not hold up what is answered meanwhile, and neither does it hold
+// up the end of the server.
+func TestADelayedPushIsOvertaken(t *testing.T) {
+	s := StartN(t, 1)[0]
+	c := tracker(t, s)
+	s.FaultPushes(PushFault{Delay: time.Hour})
+	register(t, c, "k")
+	s.Set("k", "v", 0)
+	require.Equal(t, "+PONG", c.Do("PING"))
+	require.NoError(t, s.Close())
+}
+
+func TestForgedPushes(t *testing.T) {
+	s := StartN(t, 1)[0]
+	c, old := tracker(t, s), testkit.DialText(t, s.Addr())
+	s.Forge(Invalidation("k") + Flushed)
+	assert.Equal(t, pushOfK, c.Receive())
+	assert.Equal(t, `>["invalidate" _]`, c.Receive())
+	s.Forge("?")
+	assert.Equal(t, "?+PONG", c.Do("PING"))
+	assert.Equal(t, "+PONG", old.Do("PING"), "RESP2 has no pushes")
+}
+
+// Pushes are a server's words as replies are: none while it hangs or is muted, late
+// where the line is long, and they do not come in the middle of a reply.
+func TestPushesInOutages(t *testing.T) {
+	for name, begin := range map[string]func(*Server){"hung": (*Server).Hang, "deaf": (*Server).HangDeaf, "mute": (*Server).Mute} {
+		t.Run(name, func(t *testing.T) {
+			s := StartN(t, 1)[0]
+			c := tracker(t, s)
+			register(t, c, "k")
+			begin(s)
+			s.Set("k", "v", 0)
+			c.Send(testkit.Encode("PING"))
+			c.RequireSilence()
+			require.NoError(t, s.Heal())
+			got := []string{c.Receive(), c.Receive()}
+			require.ElementsMatch(t, []string{pushOfK, "+PONG"}, got)
+		})
+	}
+	s := StartN(t, 1)[0]
+	c := tracker(t, s)
+	register(t, c, "k")
+	s.Delay(50 * time.Millisecond)
+	start := time.Now()
+	s.Set("k", "v", 0)
+	require.Equal(t, pushOfK, c.Receive())
+	require.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
+}
+
+// Expired keys are looked for by the clock given, as often as is said, and by a process
+// that runs.
+func TestCleaning(t *testing.T) {
+	var now atomic.Int64
+	now.Store(1_000_000)
+	s := StartN(t, 1, Options{Now: func() time.Time { return time.UnixMilli(now.Load()) }})[0]
+	s.CleanEvery(0)
+	c := tracker(t, s)
+	s.Set("k", "v", 10*time.Millisecond)
+	c.Must("CLIENT CACHING YES")
+	require.Equal(t, `"v"`, c.Do("GET k"))
+	now.Add(11)
+	s.Set("other", "v", 0)
+	s.Set("third", "v", 0)
+	c.RequireSilence() // not even where insertions look for what has expired
+	s.Hang()
+	s.CleanEvery(time.Millisecond)
+	c.RequireSilence()
+	require.NoError(t, s.Heal())
+	require.Equal(t, pushOfK, c.Receive())
+}
+
+func TestRegistrationsEnd(t *testing.T) {
+	s := StartN(t, 1)[0]
+	a, b := tracker(t, s), tracker(t, s)
+	register(t, a, "k")
+	register(t, b, "k")
+	register(t, b, "j")
+	assert.Equal(t, []int{2, 1, 0, 2}, []int{s.Tracked("k"), s.Tracked("j"), s.Tracked("x"), s.TrackedKeys()})
+	require.Equal(t, "+OK", b.Do("QUIT"))
+	testkit.Await(t, "the end of the connection", func() bool { return s.TrackedKeys() == 1 })
+	assert.Equal(t, 1, s.Tracked("k"))
+	s.Flush()
+	assert.Zero(t, s.TrackedKeys())
+	assert.Equal(t, `>["invalidate" _]`, a.Receive())
+	register(t, a, "k")
+	require.NoError(t, s.Restart(true))
+	testkit.Await(t, "the end of the connection", func() bool { return s.TrackedKeys() == 0 })
+}

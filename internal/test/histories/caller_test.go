@@ -1,0 +1,219 @@
+package histories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// caller is a goroutine that uses a client.
+type caller struct {
+	*history
+	random
+	plan    *clientPlan
+	client  *redlock.Client
+	machine *virtual.Machine
+	who     string
+	ctx     context.Context // of the session
+	began   time.Time       // the session
+}
+
+// sessions is a client that comes and goes.
+func (h *history) sessions(i int) {
+	rng, p := h.rng(2, i), &h.clients[i]
+	for n := 0; n < p.sessions && h.pause(rng.N(300*time.Millisecond)); n++ {
+		long := time.Hour
+		if n+1 < p.sessions {
+			long = time.Second + rng.N(8*time.Second)
+		}
+		ctx, cancel := context.WithTimeout(h.ctx, long)
+		h.session(ctx, i, n, rng)
+		cancel()
+	}
+}
+
+func (h *history) session(ctx context.Context, i, n int, rng random) {
+	p := &h.clients[i]
+	cfg := p.settings
+	if p.blocks {
+		cfg.Hooks.Attempt = h.blocking(h.rng(3, i, n))
+	}
+	c, m, err := h.connect(i, cfg, !p.noPushes)
+	if err != nil {
+		h.fail("New: %v", err)
+		return
+	}
+	if !p.vain {
+		h.others[i].Store(c)
+	}
+	h.log("client %d.%d begins", i, n)
+	var callers sync.WaitGroup
+	for j := range p.callers {
+		callers.Go(func() {
+			u := &caller{history: h, random: h.rng(4, i, n, j), plan: p, client: c, machine: m, who: fmt.Sprintf("%d.%d.%d", i, n, j), ctx: ctx, began: time.Now()}
+			for u.sleep(u.gap()) {
+				u.use()
+			}
+		})
+	}
+	if rng.IntN(3) == 0 { // closed under its callers
+		<-ctx.Done()
+		_ = c.Close()
+	}
+	callers.Wait()
+	_ = c.Close()
+	if s := c.Stats(); s.Waiting+s.InFlight+s.InLine+s.KeptAlive != 0 {
+		h.fail("client %d.%d is closed with %d operations that wait, %d in flight, %d callers in line, %d locks kept alive",
+			i, n, s.Waiting, s.InFlight, s.InLine, s.KeptAlive)
+	}
+	if h.changes != nil {
+		h.changes.leave(i)
+	}
+	h.log("client %d.%d has ended", i, n)
+}
+
+// blocking is a hook that blocks now and then, some time or long.
+func (h *history) blocking(rng random) func(redlock.Attempt) {
+	var mu sync.Mutex // of rng
+	return func(a redlock.Attempt) {
+		mu.Lock()
+		d := time.Duration(0)
+		switch rng.IntN(40) {
+		case 0:
+			d = 3 * time.Second
+		case 1, 2, 3:
+			d = rng.N(300 * time.Millisecond)
+		}
+		mu.Unlock()
+		if d == 0 {
+			return
+		}
+		if a.Ctx != nil {
+			if w, ok := a.Ctx.Value(wantOf{}).(*want); ok && w.end() { // this caller does not want it now
+				defer w.begin()
+			}
+		}
+		h.pause(d)
+	}
+}
+
+// wants notes that the caller waits, until it is called back. One that cannot win keeps no lock free.
+func (u *caller) wants(ctx context.Context, keys ...string) (_ context.Context, done func()) {
+	if u.plan.vain {
+		return ctx, func() {}
+	}
+	return u.watch.wants(ctx, keys...)
+}
+
+// gap is between two uses. It is never 0: a use that fails at once takes no time, and an hour
+// of these would not end.
+func (u *caller) gap() time.Duration {
+	if u.plan.busy {
+		return 100 * time.Microsecond
+	}
+	return time.Millisecond + u.N(200*time.Millisecond)
+}
+
+// sleep is pause within the session.
+func (u *caller) sleep(d time.Duration) (goesOn bool) {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-u.ctx.Done():
+		}
+	}
+	return u.ctx.Err() == nil
+}
+
+// key is one of the history's, the first where its client is busy.
+func (u *caller) key() string {
+	if u.plan.busy {
+		return u.keys[0]
+	}
+	return u.keys[u.IntN(len(u.keys))]
+}
+
+// some are several keys.
+func (u *caller) some() (keys []string) {
+	for _, i := range u.Perm(len(u.keys))[:1+u.IntN(len(u.keys))] {
+		keys = append(keys, u.keys[i])
+	}
+	return keys
+}
+
+// ttl is from 50 ms to maxTTL.
+func (u *caller) ttl() time.Duration {
+	if u.IntN(2) == 0 {
+		return maxTTL
+	}
+	return 50*time.Millisecond + u.N(maxTTL-50*time.Millisecond)
+}
+
+// limited is a context that ends some time; often at once, or while it waits.
+func (u *caller) limited() (context.Context, context.CancelFunc) {
+	switch u.IntN(8) {
+	case 0:
+		return context.WithTimeout(u.ctx, u.N(2*time.Millisecond))
+	case 1:
+		return context.WithTimeout(u.ctx, u.N(time.Second))
+	}
+	return context.WithTimeout(u.ctx, 3*time.Second+u.N(5*time.Second))
+}
+
+// hold is the work under a lock: none, short, or longer than the lock.
+func (u *caller) hold(ttl time.Duration) {
+	switch n := u.IntN(10); {
+	case n < 3:
+	case n == 3 && !u.plan.busy:
+		u.sleep(u.N(ttl))
+	case n == 4 && !u.plan.busy:
+		u.sleep(ttl + u.N(ttl/4))
+	default:
+		u.sleep(u.N(20 * time.Millisecond))
+	}
+}
+
+// expected are the errors of calls that were made as they should be.
+var expected = []error{
+	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrBusy, redlock.ErrClosed,
+	redlock.ErrNotHeld, context.Canceled, context.DeadlineExceeded,
+}
+
+// answered is how long a call without a wait may take while all nodes answer.
+const answered = 500 * time.Millisecond
+
+// check looks at the error of a call that began then. One with a limited number of attempts may give up before
+// an attempt is complete. Where all nodes answer no call fails for want of them, and each is answered soon.
+func (u *caller) check(what string, began time.Time, err error) (won bool) {
+	if !u.plan.vain && u.watch.calmSince(began) && began.Sub(u.began) > time.Second {
+		took := time.Since(began)
+		switch what {
+		case "acquire", "acquire all", "acquire any", "do", "do any": // they wait
+			took = 0
+		}
+		if took > answered && !u.plan.blocks {
+			u.fail("%s: %s took %v while all nodes answer: %v", u.who, what, took, err)
+		}
+		if errors.Is(err, redlock.ErrNoQuorum) {
+			u.fail("%s: %s while all nodes answer: %v", u.who, what, err)
+		}
+	}
+	var gaveUp *redlock.AcquireError
+	if u.plan.settings.Retry.Attempts > 0 && errors.As(err, &gaveUp) && gaveUp.Ctx == nil && gaveUp.Last == nil {
+		return false
+	}
+	for _, e := range expected {
+		if err == nil || errors.Is(err, e) {
+			return err == nil
+		}
+	}
+	u.fail("%s: %s: %v", u.who, what, err)
+	return false
+}

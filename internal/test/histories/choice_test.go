@@ -1,0 +1,231 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// choose begins an AcquireAny, which has joined the line when it returns.
+func (s *stage) choose(c *redlock.Client, keys ...string) *waiting {
+	w := &waiting{began: time.Now(), done: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(s.ctx, longTTL)
+	go func() {
+		defer cancel()
+		w.lock, w.err = c.AcquireAny(ctx, longTTL, keys...)
+		w.ended = time.Now()
+		close(w.done)
+	}()
+	time.Sleep(100 * time.Millisecond)
+	return w
+}
+
+// choices are scenarios of callers that want any of some keys.
+var choices = []scenario{
+	{"any of several, in one process", 3, func(s *stage) {
+		c, keys := s.Client(), redlock.Permits("s", 3)
+		var held []redlock.Lock
+		for range keys {
+			l, err := c.AcquireAny(s.ctx, longTTL, keys...)
+			require.NoError(s.T, err)
+			held = append(held, l)
+		}
+		var waits []*waiting
+		for range 6 {
+			waits = append(waits, s.choose(c, keys[2], keys[0], keys[1]))
+		}
+		for i, w := range waits { // a release of any key wakes the first of the line
+			require.True(s.T, w.waits())
+			l := held[i]
+			at := time.Now()
+			s.release(l)
+			held = append(held, s.granted(w))
+			require.LessOrEqual(s.T, w.ended.Sub(at), promptly)
+			require.Equal(s.T, l.Key(), w.lock.Key())
+		}
+	}},
+	{"any of several, of other processes", 3, func(s *stage) {
+		c, keys := s.Client(), redlock.Permits("s", 3)
+		var held []redlock.Lock
+		for range keys {
+			l, err := c.AcquireAny(s.ctx, longTTL, keys...)
+			require.NoError(s.T, err)
+			held = append(held, l)
+		}
+		var waits []*waiting
+		for range 3 {
+			waits = append(waits, s.choose(s.Client(), keys...))
+		}
+		for i, w := range waits {
+			require.True(s.T, w.waits())
+			at := time.Now()
+			s.release(held[2-i])
+			s.granted(w)
+			require.LessOrEqual(s.T, w.ended.Sub(at), promptly)
+		}
+	}},
+	{"any of several, and one and all of them", 3, func(s *stage) {
+		c, keys := s.Client(), redlock.Permits("s", 2)
+		a, b := s.take(c, keys[0], longTTL), s.take(c, keys[1], longTTL)
+		one := s.wait(c, keys[0], longTTL)
+		any1 := s.choose(c, keys...)
+		s.release(a) // one stands before the choice there
+		l := s.granted(one)
+		require.True(s.T, any1.waits())
+		s.release(b)
+		m := s.granted(any1)
+		require.Equal(s.T, keys[1], m.Key())
+		s.release(l)
+		s.release(m)
+	}},
+	{"any of several, of a holder that has died", 3, func(s *stage) {
+		c, keys := s.Client(), redlock.Permits("s", 2)
+		other := s.Client()
+		for range keys {
+			_, err := other.AcquireAny(s.ctx, 700*time.Millisecond, keys...)
+			require.NoError(s.T, err)
+		}
+		s.granted(s.choose(c, keys...))
+	}},
+	{"any of several, given up", 3, func(s *stage) {
+		c, keys := s.Client(), redlock.Permits("s", 2)
+		a, b := s.take(c, keys[0], longTTL), s.take(c, keys[1], longTTL)
+		ctx, cancel := context.WithTimeout(s.ctx, 500*time.Millisecond)
+		defer cancel()
+		_, err := c.AcquireAny(ctx, longTTL, keys...)
+		var gaveUp *redlock.AcquireError
+		require.ErrorAs(s.T, err, &gaveUp)
+		require.ErrorIs(s.T, err, context.DeadlineExceeded)
+		require.ErrorIs(s.T, err, redlock.ErrTaken)
+		s.release(a)
+		s.release(b)
+		l, err := c.TryAcquireAny(s.ctx, longTTL, keys...)
+		require.NoError(s.T, err)
+		s.release(l)
+	}},
+}
+
+// serveAny is serve for any of some keys.
+func serveAny(ctx context.Context, c *redlock.Client, section time.Duration, keys ...string) (s service) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		l, err := c.AcquireAny(ctx, longTTL, keys...)
+		s.longest = max(s.longest, time.Since(began))
+		if err != nil {
+			return s
+		}
+		s.grants++
+		time.Sleep(section)
+		_ = l.Release(context.Background())
+	}
+	return s
+}
+
+// TestSemaphore: callers of one process, and of two, share the permits.
+func TestSemaphore(t *testing.T) {
+	permits, section, d := 8, time.Millisecond, 2*time.Second
+	if testkit.Long() {
+		d *= 5 // with gaps
+	}
+	for _, processes := range []int{1, 2} {
+		t.Run(fmt.Sprint(processes), func(t *testing.T) {
+			t.Parallel()
+			var sum service
+			virtual.Run(t, 5, func(w *virtual.World) {
+				ctx, cancel := context.WithTimeout(w.T.Context(), d)
+				defer cancel()
+				var all sync.WaitGroup
+				var mu sync.Mutex
+				for range processes {
+					c := w.Client()
+					for range 64 / processes {
+						all.Go(func() { sum.add(&mu, serveAny(ctx, c, section, redlock.Permits("s", permits)...)) })
+					}
+				}
+				all.Wait()
+			})
+			ideal := float64(permits) * float64(d/section)
+			mean := 64*d/time.Duration(sum.grants) - section
+			t.Logf("%d processes: %.3f of the ideal, longest wait %v, on average %v", processes, float64(sum.grants)/ideal, sum.longest, mean)
+			assert.Greater(t, float64(sum.grants), 0.6*ideal)
+		})
+	}
+}
+
+// TestReadersAndWriters: neither starves the other.
+func TestReadersAndWriters(t *testing.T) {
+	section, d := time.Millisecond, 2*time.Second
+	if testkit.Long() {
+		d *= 5
+	}
+	for _, of := range []struct{ processes, readers, writers int }{{1, 32, 1}, {1, 1, 8}, {2, 16, 1}, {2, 1, 4}} {
+		t.Run(fmt.Sprintf("%d x %d readers, %d writers", of.processes, of.readers, of.writers), func(t *testing.T) {
+			t.Parallel()
+			var readers, writers service
+			virtual.Run(t, 5, func(w *virtual.World) {
+				ctx, cancel := context.WithTimeout(w.T.Context(), d)
+				defer cancel()
+				var all sync.WaitGroup
+				var mu sync.Mutex
+				keys := redlock.Permits("s", 8)
+				for range of.processes {
+					c := w.Client()
+					for range of.readers {
+						all.Go(func() { readers.add(&mu, serveAny(ctx, c, section, keys...)) })
+					}
+					for range of.writers {
+						all.Go(func() { writers.add(&mu, serve(ctx, c, section, keys...)) })
+					}
+				}
+				all.Wait()
+			})
+			t.Logf("readers %d grants, longest wait %v; writers %d, %v", readers.grants, readers.longest, writers.grants, writers.longest)
+			assert.NotZero(t, readers.grants)
+			assert.NotZero(t, writers.grants)
+		})
+	}
+}
+
+// newChoicePlan is a plan with a semaphore of 1, 3 or 16 permits, which readers take one by one and writers all at once; in
+// some the nodes change.
+func newChoicePlan(seed uint64) *plan {
+	rng := newRandom(seed, 0xa9)
+	p := newPlan(seed)
+	if rng.IntN(3) == 0 {
+		p = newChangePlan(seed)
+	}
+	p.permits, p.keys, p.foreign = true, redlock.Permits("s", []int{1, 3, 16}[rng.IntN(3)]), 0
+	for i := range p.clients {
+		if c := &p.clients[i]; c.settings.MaxWaiting > 0 {
+			c.settings.MaxWaiting += 12
+		}
+		p.clients[i].callers += rng.IntN(6)
+	}
+	return p
+}
+
+// TestChoices: permits have one holder each, a writer has all of them, tokens grow, and a permit that is free and
+// wanted is granted.
+func TestChoices(t *testing.T) {
+	t.Parallel()
+	grants := 0
+	first, n := from(min(seeds(), 10_000))
+	for seed := first; seed < first+n; seed++ {
+		h := run(t, newChoicePlan(seed), limits)
+		if h.failed() {
+			t.Fatal(h.report())
+		}
+		grants += h.ledger.grants
+	}
+	t.Logf("%d histories, %d grants", n, grants)
+	require.NotZero(t, grants)
+}

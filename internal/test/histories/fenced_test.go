@@ -1,0 +1,267 @@
+package histories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// fencedHistory is fenced clients with clocks that step and swing, on machines that are suspended,
+// nodes that lose and roll back their tokens, one or all at once, and operators that come late
+// and twice, with the largest token that was granted.
+type fencedHistory struct {
+	*virtual.World
+	seed     uint64
+	machines []*virtual.Machine
+	clients  []*redlock.Client
+	clocks   []*atomic.Int64
+	end      time.Time
+
+	mu     sync.Mutex
+	turn   int // counts what happens
+	grants map[string][]fencedGrant
+	seen   uint64    // the largest token
+	lost   time.Time // when a node has lost its tokens
+	read   time.Time // when an operator has read a number
+	closed bool      // a client has learned so since an operator has come
+	errors []string
+	counts fencedCounts
+}
+
+type fencedGrant struct {
+	token     uint64
+	succeeded int // turn
+	who       string
+}
+
+type fencedCounts struct{ Granted, InOrder, Forgotten, Initialized, Losses, Total int }
+
+// fencedKinds are the ways to acquire.
+const fencedKinds = 4
+
+// use has one goroutine of a client lock keys again and again.
+func (h *fencedHistory) use(client, user int) {
+	rng := newRandom(h.seed, uint64(100*client+user+1))
+	c, name := h.clients[client], fmt.Sprintf("client %d.%d", client, user)
+	for time.Now().Before(h.end) {
+		key := fmt.Sprint("k", rng.IntN(2))
+		ttl := 100*time.Millisecond + time.Duration(rng.Int64N(int64(maxTTL-100*time.Millisecond)))
+		ctx, cancel := context.WithTimeout(h.T.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
+		began := h.begin()
+		var l redlock.Lock
+		var err error
+		token := uint64(0)
+		switch rng.IntN(fencedKinds) {
+		case 0:
+			l, err = c.TryAcquire(ctx, key, ttl)
+		case 1:
+			l, err = c.Acquire(ctx, key, ttl)
+		case 2:
+			l, err = c.TryAcquireAll(ctx, ttl, key, "and "+key)
+		case 3:
+			done := make(chan struct{})
+			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) { close(done) }}
+			if err = c.Submit(op); err == nil {
+				<-done
+				err, token = op.Err(), op.Fence()
+			}
+		}
+		if token = max(token, l.Fence()); err == nil {
+			h.granted(name, key, token, began)
+		}
+		h.mu.Lock()
+		if errors.Is(err, redlock.ErrForgotten) {
+			h.closed = true
+			h.counts.Forgotten++
+		}
+		h.mu.Unlock()
+		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
+		if rng.IntN(5) > 0 && err == nil {
+			_ = l.Release(ctx)
+		}
+		cancel()
+		time.Sleep(time.Duration(rng.IntN(50)) * time.Millisecond)
+	}
+}
+
+// begin returns the turn in which an acquire begins.
+func (h *fencedHistory) begin() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.turn++
+	return h.turn
+}
+
+// granted checks and notes a token.
+func (h *fencedHistory) granted(who, key string, token uint64, began int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.turn++
+	for _, g := range h.grants[key] {
+		switch {
+		case g.token == token:
+			h.errors = append(h.errors, fmt.Sprintf("%s and %s have the token %d of %s", g.who, who, token, key))
+		case g.succeeded < began && g.token > token:
+			h.errors = append(h.errors, fmt.Sprintf("%s has the token %d of %s, and %s had %d before (by %d us)", who, token, key, g.who, g.token, g.token-token))
+		case g.succeeded < began:
+			h.counts.InOrder++
+		}
+	}
+	h.grants[key] = append(h.grants[key], fencedGrant{token, h.turn, who})
+	h.seen = max(h.seen, token)
+	h.counts.Granted++
+}
+
+// trouble does one thing after another.
+func (h *fencedHistory) trouble() {
+	rng := newRandom(h.seed, 1000)
+	for time.Now().Before(h.end) {
+		time.Sleep(time.Duration(50+rng.IntN(500)) * time.Millisecond)
+		s, machine := h.Servers[rng.IntN(len(h.Servers))], rng.IntN(len(h.machines))
+		pause := time.Duration(rng.IntN(3000)) * time.Millisecond
+		loses := func() {
+			h.mu.Lock()
+			h.lost = time.Now()
+			h.counts.Losses++
+			h.mu.Unlock()
+		}
+		what := rng.IntN(10)
+		h.mu.Lock()
+		spared := h.closed && rng.IntN(4) > 0 || time.Since(h.read) < time.Second // or no operator would ever come
+		h.mu.Unlock()
+		if what <= 4 && spared {
+			continue
+		}
+		switch what {
+		case 0, 1:
+			s.Flush()
+			loses()
+		case 2:
+			_ = s.Restart(rng.IntN(2) == 0)
+			loses()
+		case 3: // an older file
+			old, ok := s.Fence(fenceSet)
+			time.Sleep(pause / 4)
+			_ = s.Restart(true)
+			if ok {
+				s.SetFence(fenceSet, old)
+			}
+			loses()
+		case 4:
+			if rng.IntN(3) == 0 {
+				for _, s := range h.Servers {
+					s.Flush()
+				}
+				loses()
+				h.mu.Lock()
+				h.counts.Total++
+				h.mu.Unlock()
+			}
+		case 5:
+			s.Down()
+			time.Sleep(pause / 2)
+			_ = s.Heal()
+		case 6:
+			m := h.machines[machine]
+			m.Suspend()
+			time.Sleep(pause)
+			m.Wake()
+		case 7:
+			l := h.machines[machine].Link(s.Addr())
+			l.Hold(rng.IntN(2) == 0, true)
+			time.Sleep(pause / 2)
+			l.Release()
+		case 8, 9:
+			off := []time.Duration{0, 0, 2 * time.Second, -5 * time.Second, time.Hour, 24 * time.Hour, -24 * time.Hour}
+			h.clocks[machine].Store(int64(off[rng.IntN(len(off))]))
+		}
+	}
+}
+
+// operate is an operator that acts when clients have reported that too many nodes have forgotten:
+// a MaxTTL after the last loss, and later, with what was granted by then.
+func (h *fencedHistory) operate(number uint64) {
+	rng := newRandom(h.seed, 2000+number)
+	for time.Now().Before(h.end) {
+		time.Sleep(time.Duration(100+rng.IntN(400)) * time.Millisecond)
+		h.mu.Lock()
+		acts, atLeast := h.closed && time.Since(h.lost) > maxTTL+maxTTL/50, h.seen
+		if acts {
+			h.read = time.Now()
+		}
+		h.mu.Unlock()
+		if !acts {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(h.T.Context(), time.Duration(rng.IntN(10_000))*time.Millisecond)
+		err := h.clients[rng.IntN(len(h.clients))].RecoverFencing(ctx, max(atLeast, 1))
+		cancel()
+		h.mu.Lock()
+		if err == nil {
+			h.closed = false
+			h.counts.Initialized++
+		}
+		h.mu.Unlock()
+	}
+}
+
+func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
+	synctest.Test(t, func(t *testing.T) {
+		plan := newRandom(seed, 0)
+		w := virtual.New(t, seed, 3+2*plan.IntN(2))
+		defer w.Close()
+		h := &fencedHistory{World: w, seed: seed, grants: map[string][]fencedGrant{}, end: time.Now().Add(20 * time.Second)}
+		for range 2 + plan.IntN(2) {
+			off := new(atomic.Int64)
+			c, m := w.ClientOn(w.Machine(), fencedAt(off), func(c *redlock.Config) { c.NoHandOver = true })
+			h.clients, h.machines, h.clocks = append(h.clients, c), append(h.machines, m), append(h.clocks, off)
+		}
+		require.NoError(t, h.clients[0].InitFencing(t.Context()))
+		var all sync.WaitGroup
+		for i := range h.clients {
+			all.Go(func() { h.use(i, 0) })
+			all.Go(func() { h.use(i, 1) })
+		}
+		all.Go(h.trouble)
+		all.Go(func() { h.operate(0) })
+		all.Go(func() { h.operate(1) })
+		all.Wait()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		require.Empty(t, h.errors, "seed %d", seed)
+		counts = h.counts
+	})
+	return counts
+}
+
+// TestFencedHistories: tokens grow. There are as many seeds as TestHistories has.
+func TestFencedHistories(t *testing.T) {
+	t.Parallel()
+	first, n := from(seeds())
+	var sum fencedCounts
+	for seed := first; seed < first+n && !t.Failed(); seed++ {
+		c := runFencedHistory(t, seed)
+		sum.Granted += c.Granted
+		sum.InOrder += c.InOrder
+		sum.Forgotten += c.Forgotten
+		sum.Initialized += c.Initialized
+		sum.Losses += c.Losses
+		sum.Total += c.Total
+	}
+	t.Logf("%d histories: %+v", n, sum)
+	if n >= 60 && !t.Failed() {
+		for _, rare := range []int{sum.Granted / 20, sum.Forgotten, sum.Initialized, sum.Losses, sum.Total} {
+			require.Greater(t, rare, int(n)/10, "something hardly ever happened")
+		}
+	}
+}

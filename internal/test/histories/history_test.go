@@ -1,0 +1,215 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// history is one that runs.
+type history struct {
+	*plan
+	*virtual.World
+	bounds bounds
+	began  time.Time
+	ledger ledger
+	watch  watch
+
+	orphans orphans
+
+	ctx  context.Context // ends with the work
+	stop context.CancelFunc
+	all  sync.WaitGroup // callers, pollers, faults
+
+	mu        sync.Mutex
+	machines  []*virtual.Machine            // of clients, the present ones
+	clientsOn map[*virtual.Machine][]layout // the layouts of the clients on them
+	others    []atomic.Pointer[redlock.Client]
+	forgot    []time.Time    // when a node lost its keys last
+	leftovers map[string]int // where a key has one
+	failure   string         // the first
+	events    []string
+}
+
+// run has a history happen in a bubble, and returns how it failed, or nothing.
+func run(t *testing.T, p *plan, b bounds) (h *history) {
+	defer func() {
+		if v := recover(); v != nil { // goroutines that wait for ever
+			panic(fmt.Sprintf("%v\n%s", v, h.report()))
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		h = &history{plan: p, bounds: b, leftovers: map[string]int{}, clientsOn: map[*virtual.Machine][]layout{}, forgot: make([]time.Time, len(p.nodes))}
+		h.World = virtual.New(t, p.seed, len(p.nodes), p.nodes...)
+		h.ledger.init(h)
+		h.watch.init(h)
+		h.orphans = orphans{h, map[place]*sight{}}
+		for _, s := range h.Servers {
+			s.Deny(p.deny...)
+		}
+		time.Sleep(maxTTL + time.Second) // until nodes have been up for long enough to vote
+		h.initialize()
+		h.live()
+		h.end()
+	})
+	return h
+}
+
+// initialize gives the nodes of fenced clients their first floor.
+func (h *history) initialize() {
+	if h.fenced {
+		c := h.Client(func(c *redlock.Config) { c.Fenced, c.MaxTTL = true, maxTTL })
+		ctx, cancel := context.WithTimeout(h.T.Context(), time.Minute)
+		defer cancel()
+		if err := c.InitFencing(ctx); err != nil {
+			h.fail("InitFencing: %v", err)
+		}
+		_ = c.Close()
+	}
+	h.began = time.Now()
+}
+
+// live starts all that lives, and returns when it is over.
+func (h *history) live() {
+	h.ctx, h.stop = context.WithCancel(h.T.Context())
+	defer h.stop()
+	h.machines = make([]*virtual.Machine, len(h.clients))
+	h.others = make([]atomic.Pointer[redlock.Client], len(h.clients))
+	if h.changes != nil {
+		h.beginChanges()
+	}
+	h.all.Go(h.watch.run)
+	for i := range h.clients {
+		if h.changes != nil {
+			h.all.Go(func() { h.changingSessions(i) })
+			continue
+		}
+		h.all.Go(func() { h.sessions(i) })
+	}
+	for i := range h.foreign {
+		h.all.Go(func() { h.foreigner(i) })
+	}
+	for i := range h.polls {
+		h.all.Go(func() { h.poller(i) })
+	}
+	var faults sync.WaitGroup
+	for i := range h.troubles {
+		faults.Go(func() { h.trouble(i) })
+	}
+	faults.Wait()
+	h.watch.calmFrom(time.Now().Add(settle))
+	if h.troubles == 0 {
+		h.watch.calmFrom(time.Now())
+	}
+	for end := time.Now().Add(h.calm); time.Now().Before(end) && !h.failed(); {
+		time.Sleep(100 * time.Millisecond)
+	}
+	h.stop()
+}
+
+// rng is the randomness of one goroutine.
+func (h *history) rng(of ...int) random {
+	n := uint64(0)
+	for _, i := range of {
+		n = n<<8 | uint64(i+1)
+	}
+	return newRandom(h.seed, n)
+}
+
+// pause sleeps, but not beyond the end of the work, which it reports.
+func (h *history) pause(d time.Duration) (goesOn bool) {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-h.ctx.Done():
+		}
+	}
+	return h.ctx.Err() == nil
+}
+
+// log notes what happens.
+func (h *history) log(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.note(fmt.Sprintf(format, args...))
+}
+
+// keptEvents bounds the log.
+const keptEvents = 400
+
+func (h *history) note(text string) {
+	if len(h.events) >= 2*keptEvents {
+		h.events = append(h.events[:0], h.events[keptEvents:]...)
+	}
+	h.events = append(h.events, fmt.Sprintf("%10.4f %s", time.Since(h.began).Seconds(), text))
+}
+
+// fail notes the first failure, and ends the work.
+func (h *history) fail(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failure == "" {
+		h.failure = fmt.Sprintf("at %.4f s: ", time.Since(h.began).Seconds()) + fmt.Sprintf(format, args...)
+		h.note("FAILED " + h.failure)
+		h.events = append(h.events, "(afterwards:)")
+		if h.stop != nil {
+			h.stop()
+		}
+	}
+}
+
+func (h *history) failed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failure != ""
+}
+
+// report is what one needs to understand a failure.
+func (h *history) report() string {
+	if h == nil {
+		return ""
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	test := "TestHistory"
+	switch {
+	case h.permits:
+		test = "TestChoices"
+	case h.changes != nil:
+		test = "TestChanges"
+	}
+	return fmt.Sprintf("seed %d: %s\n%v\n%s\nagain: REDLOCK_SEED=%d go test -run %s$ ./internal/test/histories\n",
+		h.seed, h.failure, h.plan, strings.Join(h.events[max(0, len(h.events)-120):], "\n"), h.seed, test)
+}
+
+// connect makes a client that runs on a new machine.
+func (h *history) connect(i int, cfg redlock.Config, tracks bool) (*redlock.Client, *virtual.Machine, error) {
+	layouts := h.configure(i, &cfg)
+	h.mu.Lock()
+	m := h.Machine()
+	h.machines[i], h.clientsOn[m] = m, layouts
+	h.mu.Unlock()
+	if !tracks {
+		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
+	}
+	c, err := m.Client(cfg)
+	return c, m, err
+}
+
+// noPushes wraps a connection such that its client may not track keys.
+type noPushes struct{ net.Conn }
+
+func (c noPushes) Write(b []byte) (int, error) {
+	return c.Conn.Write([]byte(strings.ReplaceAll(string(b), "TRACKING", "NOTRACKS")))
+}

@@ -1,0 +1,224 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// ledger has all who believe to hold a lock.
+type ledger struct {
+	history *history
+
+	mu     sync.Mutex
+	held   map[string][]*holding
+	fences map[string]uint64 // the largest token of a key
+	grants int
+	turns  map[string]int // how often a key went to another client, in which a lock may pass on as it is
+	turnOf map[string]any // which has it
+}
+
+// holding is a lock, from its grant until its holder is done with it.
+type holding struct {
+	who       string
+	keys      []string
+	remaining func() time.Duration // validity
+	lock      *redlock.Lock        // nil: a foreign one, or one of Do or an Op
+	machine   *virtual.Machine     // nil: a foreign one
+	since     time.Time
+	slept     time.Duration // by then
+
+	// Guarded by the ledger.
+	shared bool            // its token was given away
+	kept   context.Context // its context, if it is kept alive
+	late   time.Time       // since when that has outlived the validity
+}
+
+func (l *ledger) init(h *history) {
+	l.history, l.held, l.fences = h, map[string][]*holding{}, map[string]uint64{}
+	l.turns, l.turnOf = map[string]int{}, map[string]any{}
+}
+
+// granted notes a new holding. No other on its keys may have validity.
+func (l *ledger) granted(b *holding) *holding {
+	b.since = time.Now()
+	if b.machine != nil {
+		b.slept = b.machine.Slept()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := b.remaining()
+	l.grants++
+	l.history.log("%s has %v for %v", b.who, b.keys, left)
+	for _, key := range b.keys {
+		if client := b.client(); client != l.turnOf[key] {
+			l.turns[key]++
+			l.turnOf[key] = client
+		}
+		l.history.watch.granted(key)
+		for _, other := range l.held[key] {
+			if r := other.remaining(); r > 0 && left > 0 && !other.shared && !l.excused(b, other) {
+				l.history.fail("%s has %s for %v, and %s for %v", b.who, key, left, other.who, r)
+			}
+		}
+		l.held[key] = append(l.held[key], b)
+	}
+	return b
+}
+
+// count is how many grants there have been.
+func (l *ledger) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grants
+}
+
+// client is that of the holder: its machine, or its name where it is a foreign one.
+func (b *holding) client() any {
+	if b.machine != nil {
+		return b.machine
+	}
+	return b.who
+}
+
+// turnsOf is how often a key has gone to another client.
+func (l *ledger) turnsOf(key string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.turns[key]
+}
+
+// excused reports whether two holdings may overlap: a foreign client trusts nodes that have
+// just lost their keys.
+func (l *ledger) excused(a, b *holding) bool {
+	if a.machine != nil && b.machine != nil {
+		return false
+	}
+	for i := range l.history.Servers {
+		if l.history.forgotSince(i, time.Now().Add(-2*maxTTL)) {
+			return true
+		}
+	}
+	return false
+}
+
+// lock is granted for a lock of the client under test.
+func (l *ledger) lock(who string, m *virtual.Machine, lock redlock.Lock) *holding {
+	b := l.granted(&holding{who: who, keys: lock.Keys(), remaining: lock.Remaining, lock: &lock, machine: m})
+	if token := lock.Fence(); token != 0 {
+		l.fenced(b, token)
+	}
+	return b
+}
+
+// fenced notes the token of a lock, which exceeds those of earlier grants on its keys.
+func (l *ledger) fenced(b *holding, token uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b.remaining() == 0 {
+		return // it may have come after a later one
+	}
+	for _, key := range b.keys {
+		if token <= l.fences[key] {
+			l.history.fail("%s has %s with the token %d, behind %d", b.who, key, token, l.fences[key])
+		}
+		l.fences[key] = max(l.fences[key], token)
+	}
+}
+
+// gone takes a holding out when its holder is done with it.
+func (l *ledger) gone(b *holding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, key := range b.keys {
+		for i, other := range l.held[key] {
+			if other == b {
+				l.held[key] = append(l.held[key][:i:i], l.held[key][i+1:]...)
+				break
+			}
+		}
+	}
+}
+
+// keep notes the context of a lock that is kept alive, or that it is no longer.
+func (l *ledger) keep(b *holding, ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.kept, b.late = ctx, time.Time{}
+}
+
+// share notes that a token is given away: another may release the lock.
+func (l *ledger) share(b *holding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.shared = true
+}
+
+// lateAfter is how late the context of a lock that is kept alive may end.
+const lateAfter = 5 * time.Millisecond
+
+// audit looks at all holdings: a quorum of nodes has what is valid, and contexts end.
+func (l *ledger) audit() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, held := range l.held {
+		kept := held[:0]
+		for _, b := range held {
+			left := b.remaining()
+			l.auditContext(b, left)
+			if left > 0 && b.lock != nil && !b.shared {
+				l.auditNodes(key, b)
+			}
+			if left > 0 || b.lock == nil || b.lock.Key() != "" && time.Since(b.since) < 2*time.Minute {
+				kept = append(kept, b)
+			}
+		}
+		l.held[key] = kept
+	}
+}
+
+func (l *ledger) auditContext(b *holding, left time.Duration) {
+	if b.kept == nil || left > 0 || b.machine.Slept() != b.slept {
+		b.late = time.Time{}
+		return
+	}
+	select {
+	case <-b.kept.Done():
+		b.kept = nil
+	default:
+		if now := time.Now(); b.late.IsZero() {
+			b.late = now
+		} else if now.Sub(b.late) > lateAfter {
+			l.history.fail("the context of %s on %v has outlived its validity by %v", b.who, b.keys, now.Sub(b.late))
+		}
+	}
+}
+
+// auditNodes counts the nodes that have a lock for as long as its validity. Those that have
+// lost their keys since it may have been granted are counted too: that is what quarantines
+// are for.
+func (l *ledger) auditNodes(key string, b *holding) {
+	h := l.history
+	shown := fmt.Sprint(b.lock) // with the digest of its value; to ask for its token has consequences
+	left := b.remaining()
+	votes := quorum.Set(0)
+	var nodes []string
+	for i, s := range h.Servers {
+		value, _ := s.Get(key)
+		ttl := s.TTL(key)
+		nodes = append(nodes, texts.Digest([]byte(value))+" "+ttl.String())
+		if strings.Contains(shown, texts.Digest([]byte(value))) && ttl >= left || h.forgotSince(i, b.since.Add(-2*maxTTL)) {
+			votes |= bit(i)
+		}
+	}
+	if !h.quorumOn(b.machine, key).IsQuorum(votes) && b.remaining() > 0 {
+		h.fail("%s has %s for %v (%s), but nodes have it for %q", b.who, key, left, shown, nodes)
+	}
+}

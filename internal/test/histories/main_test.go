@@ -1,0 +1,74 @@
+package histories
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// seeds is how many histories run: a few in the short form, 10,000 with REDLOCK_LONG=1, for which
+// -timeout 1h leaves time, and REDLOCK_SEEDS where that is set.
+func seeds() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("REDLOCK_SEEDS"), 10, 64); err == nil {
+		return n
+	}
+	switch {
+	case testkit.Long():
+		return 10_000
+	case testkit.Race, testing.Short():
+		return 2
+	}
+	return 20
+}
+
+// from is the first of n histories, and their number: REDLOCK_SEED names one, or the first of REDLOCK_SEEDS.
+func from(n uint64) (first, count uint64) {
+	seed, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64)
+	switch {
+	case err != nil:
+		return 0, n
+	case os.Getenv("REDLOCK_SEEDS") == "":
+		return seed, 1
+	}
+	return seed, seeds()
+}
+
+// TestHistories runs histories of many seeds, with REDLOCK_LANES=1 one at a time.
+func TestHistories(t *testing.T) {
+	lanes := uint64(2)
+	if os.Getenv("REDLOCK_LANES") == "1" {
+		lanes = 1
+	}
+	first, n := from(seeds())
+	for lane := range lanes {
+		t.Run(strconv.Itoa(int(lane)), func(t *testing.T) {
+			t.Parallel()
+			for seed := first + lane; seed < first+n && !t.Failed(); seed += lanes {
+				if h := run(t, newPlan(seed), limits); h.failed() {
+					t.Error(h.report())
+				}
+			}
+		})
+	}
+}
+
+// TestHistory runs that of REDLOCK_SEED.
+func TestHistory(t *testing.T) {
+	seed, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64)
+	if err != nil {
+		t.Skip("REDLOCK_SEED names no history")
+	}
+	h := run(t, newPlan(seed), limits)
+	t.Logf("%v; %d grants, longest free %v, longest wait outside %v", h.plan, h.ledger.grants, h.watch.longest[0], h.watch.longest[1])
+	if h.failed() {
+		t.Error(h.report())
+	}
+}
+
+// limits are the bounds of waiting. A process asks for a lock every 1.05 s at least, behind
+// a set that keeps its turn for 1.2 s. It leaves the lock free for others every 2.9 s,
+// which another process may take first.
+var limits = bounds{free: 2300 * time.Millisecond, turn: 8 * time.Second, tickets: true}

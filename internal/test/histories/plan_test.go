@@ -1,0 +1,144 @@
+package histories
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+)
+
+// maxTTL bounds the TTLs of all clients, and so their quarantines.
+const maxTTL = 2 * time.Second
+
+// plan is a history as its seed has it.
+type plan struct {
+	seed    uint64
+	nodes   []fakeredis.Options
+	deny    []string // what no node allows
+	keys    []string
+	fenced  bool
+	busy    bool // its clients are
+	permits bool // the keys are those of a semaphore, of which callers want any, or all
+	clients []clientPlan
+	foreign int      // pollers of a foreign kind
+	polls   int      // pollers by TryAcquire
+	changes *changes // of nodes; nil: all clients have all nodes
+
+	troubles int           // goroutines that do faults
+	faulty   time.Duration // for how long they do
+	calm     time.Duration // what follows
+}
+
+// clientPlan is one client, which may come and go.
+type clientPlan struct {
+	callers  int
+	sessions int
+	settings redlock.Config
+	noPushes bool // it may not track keys
+	busy     bool // its callers want the first key again and again
+	blocks   bool // its hooks block now and then
+	vain     bool // it cannot win: all nodes are in quarantine for it
+}
+
+// bounds is what waiting is checked against; 0: it is not.
+type bounds struct {
+	free    time.Duration // how long a lock may be free on a quorum and wanted
+	turn    time.Duration // how long a caller in no queue waits beside others
+	tickets bool          // a client that is closed leaves no place in a queue
+}
+
+// settle is how long nodes may need after the last fault until all have a vote.
+const settle = maxTTL + 3*time.Second
+
+func newPlan(seed uint64) *plan {
+	rng := newRandom(seed, 0x9a7)
+	p := &plan{seed: seed, troubles: rng.IntN(3), fenced: rng.IntN(4) == 0}
+	for range 3 + 2*rng.IntN(2) {
+		p.nodes = append(p.nodes, fakeredis.Options{Flavor: fakeredis.Flavor(rng.IntN(3))})
+	}
+	switch rng.IntN(8) {
+	case 0:
+		p.deny = []string{"CLIENT|TRACKING"}
+	case 1:
+		if !p.fenced {
+			p.deny = []string{"ZADD"} // of the queue
+		}
+	}
+	for i := range 1 + rng.IntN(4) {
+		p.keys = append(p.keys, fmt.Sprint("k", i))
+	}
+	p.busy = rng.IntN(4) == 0
+	for range 2 + rng.IntN(3) {
+		c := clientPlan{
+			callers: 1 + rng.IntN(4), sessions: 1 + rng.IntN(3), settings: settings(rng),
+			noPushes: rng.IntN(6) == 0, busy: p.busy, blocks: rng.IntN(6) == 0,
+		}
+		c.settings.Fenced = p.fenced
+		p.clients = append(p.clients, c)
+	}
+	switch rng.IntN(4) {
+	case 0:
+		p.foreign = 1
+	case 1:
+		p.polls = 1
+	}
+	p.calm = 4*time.Second + rng.N(4*time.Second)
+	if p.busy {
+		p.calm += 4 * time.Second // in which others are to have their turn
+	}
+	if p.troubles > 0 {
+		p.faulty = 3*time.Second + rng.N(5*time.Second)
+		p.calm += settle - 2*time.Second
+	}
+	if !p.fenced && rng.IntN(4) == 0 {
+		c := &p.clients[0]
+		c.vain, c.settings.MaxTTL = true, time.Hour
+	}
+	return p
+}
+
+// hasGaps reports whether those in no queue have turns within a bound: all clients want the lock
+// without a break, and stand in one queue. Of several, each takes the lock in the gaps that
+// the others leave; and where it is held for long a turn is a matter of luck.
+func (p *plan) hasGaps() bool {
+	for _, c := range p.clients {
+		if !c.busy || c.noPushes || c.blocks || c.settings.Retry.Attempts > 0 {
+			return false
+		}
+	}
+	return len(p.deny) == 0
+}
+
+// settings are the options of a client that change how it waits.
+func settings(rng random) (c redlock.Config) {
+	c.MaxTTL = maxTTL
+	c.NoHandOver = rng.IntN(3) == 0
+	knobs.Of(&c).Scripted = rng.IntN(3) == 0
+	if rng.IntN(4) == 0 {
+		c.Retry.Attempts = 1 + rng.IntN(5)
+	}
+	if rng.IntN(3) == 0 {
+		c.Retry.Min = 5*time.Millisecond + rng.N(25*time.Millisecond)
+		c.Retry.Max = c.Retry.Min + rng.N(100*time.Millisecond)
+	}
+	if rng.IntN(4) == 0 {
+		c.MaxWaiting = 4 + rng.IntN(6) // the keys of a set, or more
+	}
+	if rng.IntN(4) == 0 {
+		c.Name = "host"
+	}
+	return c
+}
+
+func (p *plan) String() string {
+	return fmt.Sprintf("%d nodes, %d keys, deny %v, fenced %v, %d faults for %v, calm for %v, %d foreign, %d polls; changes %v; clients %v",
+		len(p.nodes), len(p.keys), p.deny, p.fenced, p.troubles, p.faulty, p.calm, p.foreign, p.polls, p.changes, p.clients)
+}
+
+func (c clientPlan) String() string {
+	s := c.settings
+	return fmt.Sprintf("{%d callers, %d sessions, busy %v, vain %v, no pushes %v, hooks block %v, no hand-over %v, scripted %v, %+v, waiting %d, holder %q}",
+		c.callers, c.sessions, c.busy, c.vain, c.noPushes, c.blocks, s.NoHandOver, knobs.Of(&s).Scripted, s.Retry, s.MaxWaiting, s.Name)
+}

@@ -1,0 +1,283 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// fenceSet is the key with a node's tokens.
+const fenceSet = "redlock:fence"
+
+// fencedAt makes a client fenced, by a clock that is off by what off is at the moment.
+func fencedAt(off *atomic.Int64) func(*redlock.Config) {
+	return func(c *redlock.Config) {
+		c.Fenced, c.MaxTTL, knobs.Of(c).TrustRestarts = true, maxTTL, true
+		knobs.Of(c).FenceClock = func() time.Time { return virtual.TimeOfDay().Add(time.Duration(off.Load())) }
+	}
+}
+
+func fencedRight() func(*redlock.Config) { return fencedAt(new(atomic.Int64)) }
+
+// lockOnce locks and unlocks a key, and returns the token.
+func (s *stage) lockOnce(c *redlock.Client, key string) uint64 {
+	l := s.take(c, key, maxTTL)
+	s.release(l)
+	return l.Fence()
+}
+
+// fences are scenarios of fenced clients.
+var fences = []scenario{
+	// Clocks that are a day off, that step by seconds and swing, and then no
+	// node knows any token. An operator with the right clock gives the largest that the resources
+	// have seen: all that follow are larger, also those of a client with a slow clock.
+	{"total loss of tokens", 3, func(s *stage) {
+		var swings atomic.Int64
+		var behind atomic.Int64
+		behind.Store(int64(-24 * time.Hour))
+		clients := []*redlock.Client{s.Client(fencedAt(&swings)), s.Client(fencedAt(&behind)), s.Client(fencedRight())}
+		operator := clients[2]
+		require.NoError(s.T, operator.InitFencing(s.ctx))
+		var seen uint64
+		for loss, off := range []time.Duration{5 * time.Second, 24 * time.Hour, -time.Hour, 0} {
+			for i := range 60 {
+				swings.Store(int64(off) * int64(i%2))
+				token := s.lockOnce(clients[i%3], "k")
+				require.Greater(s.T, token, seen, "%d losses", loss)
+				seen = token
+				time.Sleep(time.Millisecond)
+			}
+			for _, node := range s.Servers {
+				node.Flush()
+			}
+			time.Sleep(time.Duration(loss) * time.Second)
+			require.NoError(s.T, operator.RecoverFencing(s.ctx, seen))
+		}
+		require.Greater(s.T, s.lockOnce(clients[1], "another"), seen)
+	}},
+	// A token that is a day ahead, on one key, then nodes that learn it as their
+	// floor, and one that goes away. Every key can be locked at the second attempt.
+	{"token of a clock that is a day ahead", 3, func(s *stage) {
+		var day atomic.Int64
+		day.Store(int64(24 * time.Hour))
+		attempts := 0
+		far, c := s.Client(fencedAt(&day)), s.Client(fencedRight(), func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Kind == redlock.OpAcquire {
+					attempts++
+				}
+			}
+		})
+		require.NoError(s.T, c.InitFencing(s.ctx))
+		s.lockOnce(far, "hot")
+		s.Servers[0].Flush()
+		time.Sleep(3 * maxTTL) // it is back, and a day ahead for all keys
+		s.Servers[1].Down()
+		time.Sleep(time.Second)
+		for i := range 20 {
+			attempts = 0
+			s.lockOnce(c, fmt.Sprint("k", i))
+			require.LessOrEqual(s.T, attempts, 2)
+		}
+	}},
+	// The nodes know tokens of different sizes, for keys that are free, and
+	// a minority is down. No kind of acquire of a new client finds a key taken.
+	{"first attempts of a fenced client", 5, func(s *stage) {
+		require.NoError(s.T, s.Client(fencedRight()).InitFencing(s.ctx))
+		for i, node := range s.Servers {
+			n, _ := node.Fence(fenceSet)
+			n.Floor = uint64(virtual.TimeOfDay().Add(time.Duration(i%3+1) * time.Hour).UnixMicro())
+			node.SetFence(fenceSet, n)
+		}
+		s.Servers[0].Down()
+		s.Servers[4].Down()
+		for i := range 20 {
+			ctx, c := s.ctx, s.Client(fencedRight())
+			key := fmt.Sprint("k", i)
+			switch i % 3 {
+			case 0:
+				_, err := c.TryAcquire(ctx, key, maxTTL)
+				require.NoError(s.T, err, i)
+			case 1:
+				_, err := c.TryAcquireAll(ctx, maxTTL, key, "and "+key)
+				require.NoError(s.T, err, i)
+			case 2:
+				done := make(chan error, 1)
+				op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: maxTTL, Done: func(op *redlock.Op) { done <- op.Err() }}
+				require.NoError(s.T, c.Submit(op))
+				require.NoError(s.T, <-done, i)
+				require.NotZero(s.T, op.Fence())
+				op.Kind = redlock.OpRelease // with the token of the attempt that has won
+				require.NoError(s.T, c.Submit(op))
+				require.NoError(s.T, <-done, i)
+			}
+			require.NoError(s.T, c.Close())
+		}
+	}},
+	// A node that another client has brought back is known to vote, though this
+	// one cannot read the others that it would have to learn from.
+	{"node that another client has brought back", 3, func(s *stage) {
+		c, m := s.ClientOn(s.Machine(), fencedRight())
+		other := s.Client(fencedRight())
+		require.NoError(s.T, other.InitFencing(s.ctx))
+		time.Sleep(2 * time.Second)
+		require.NoError(s.T, cluster.IsReady(c))
+		m.Link(s.Nodes[2]).Refuse(true)
+		m.Link(s.Nodes[2]).Reset()
+		time.Sleep(time.Second)
+		require.NoError(s.T, cluster.IsReady(c))
+		s.Servers[0].Flush()
+		_, err := c.TryAcquire(s.ctx, "k", maxTTL)
+		require.Error(s.T, err, "one node is left")
+		time.Sleep(10 * time.Millisecond)
+		require.ErrorContains(s.T, cluster.IsReady(c), "its quarantine ends in 2.0")
+		time.Sleep(2*maxTTL + 3*time.Second) // the other notices, and does not begin its quarantine before
+		s.lockOnce(other, "k")
+		require.NoError(s.T, cluster.IsReady(c))
+		s.lockOnce(c, "k")
+	}},
+	// Clients that lock nothing learn that nodes have lost their tokens one after
+	// another, within the longest TTL and a second, and bring each back before the next.
+	{"idle fenced clients", 3, func(s *stage) {
+		c := s.Client(fencedRight())
+		require.NoError(s.T, c.InitFencing(s.ctx))
+		s.Client(fencedRight())
+		token := s.lockOnce(c, "k")
+		time.Sleep(time.Minute)
+		for i, node := range append(s.Servers, s.Servers...) {
+			node.Flush()
+			time.Sleep(maxTTL + time.Second)
+			n, _ := node.Fence(fenceSet)
+			require.NotEqual(s.T, fencing.Absent, n.Marker.Phase, i)
+			time.Sleep(maxTTL + 2*time.Second)
+		}
+		require.Greater(s.T, s.lockOnce(c, "k"), token)
+	}},
+	// Two operators have the same number. One's call returns, and a lock is granted by a clock that is a day ahead. Then all nodes
+	// forget again, while the other's call, from a machine that stood still, is under way: its number does not cover that lock.
+	{"number that does not cover a later loss", 3, func(s *stage) {
+		var ahead atomic.Int64
+		ahead.Store(int64(24 * time.Hour))
+		far, first := s.Client(fencedAt(&ahead)), s.Client(fencedRight())
+		late, m := s.ClientOn(s.Machine(), fencedRight())
+		require.NoError(s.T, first.InitFencing(s.ctx))
+		seen := s.lockOnce(first, "k")
+		forget := func() {
+			for _, node := range s.Servers {
+				node.Flush()
+			}
+			time.Sleep(maxTTL + maxTTL/50)
+		}
+		forget()
+		call := testkit.Start(func() error { return first.RecoverFencing(s.ctx, seen) })
+		ctx, cancel := context.WithTimeout(s.ctx, 4*maxTTL)
+		defer cancel()
+		behind := testkit.Start(func() error { return late.RecoverFencing(ctx, seen) })
+		time.Sleep(maxTTL / 2)
+		m.Suspend()
+		require.NoError(s.T, testkit.Outcome(s.T, "RecoverFencing", call))
+		seen = s.lockOnce(far, "k")
+		forget()
+		m.Wake()
+		require.Error(s.T, testkit.Outcome(s.T, "RecoverFencing", behind))
+		_, err := late.TryAcquire(s.ctx, "k", maxTTL)
+		require.ErrorIs(s.T, err, redlock.ErrForgotten)
+		require.NoError(s.T, late.RecoverFencing(s.ctx, seen))
+		require.Greater(s.T, s.lockOnce(first, "k"), seen)
+	}},
+	// What clients that wait for an operator ask each node.
+	{"fencing is not initialized yet", 3, func(s *stage) {
+		for range 20 {
+			s.Client(fencedRight())
+		}
+		time.Sleep(10 * time.Second)
+		before := s.commands()
+		time.Sleep(time.Minute)
+		require.LessOrEqual(s.T, s.commands()-before, int64(len(s.Nodes)*20*60), "each node is asked once a second by each client")
+		late := s.Client(fencedRight())
+		require.NoError(s.T, late.InitFencing(s.ctx))
+		s.lockOnce(late, "k")
+	}},
+	// Nodes that forget nothing in a restart need no quarantine and no
+	// operator, one right after another; one of them that has lost its tokens all the same does.
+	{"persistent nodes", 3, func(s *stage) {
+		for i, node := range s.Nodes {
+			s.Nodes[i] = "redis://" + node + "?persistent=yes"
+		}
+		c := s.Client(fencedRight())
+		require.NoError(s.T, c.InitFencing(s.ctx))
+		token := s.lockOnce(c, "k")
+		for _, node := range s.Servers {
+			require.NoError(s.T, node.Restart(false))
+		}
+		time.Sleep(time.Millisecond)
+		require.Error(s.T, cluster.IsReady(c))
+		ctx, cancel := context.WithTimeout(s.ctx, time.Second)
+		defer cancel()
+		require.NoError(s.T, c.Ready(ctx))
+		require.Greater(s.T, s.lockOnce(c, "k"), token)
+		require.NoError(s.T, s.Servers[0].Restart(true))
+		require.NoError(s.T, s.Servers[1].Restart(true))
+		time.Sleep(100 * time.Millisecond)
+		_, err := c.TryAcquire(s.ctx, "k", maxTTL)
+		require.ErrorIs(s.T, err, redlock.ErrForgotten)
+	}},
+	// The machine is suspended while an acquire is under way, for longer than
+	// its TTL, and no clock that stands still then may call it won: another client has had the
+	// lock, with a larger token. So it is for locks without tokens.
+	{"suspended acquire", 3, func(s *stage) { s.suspendedAcquire(func(*redlock.Config) {}) }},
+	{"suspended fenced acquire", 3, func(s *stage) { s.suspendedAcquire(fencedRight()) }},
+}
+
+// suspendedAcquire suspends a machine under all kinds of acquires.
+func (s *stage) suspendedAcquire(settings func(*redlock.Config)) {
+	patient := func(c *redlock.Config) { c.NodeTimeout = time.Second }
+	c, m := s.ClientOn(s.Machine(), settings, patient)
+	other := s.Client(settings, patient)
+	if err := other.InitFencing(s.ctx); err == nil { // else they are not fenced
+		require.NoError(s.T, c.Ready(s.ctx))
+	}
+	submitted := func(key string) error {
+		done := make(chan error, 1)
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: maxTTL, Done: func(op *redlock.Op) { done <- op.Err() }}
+		require.NoError(s.T, c.Submit(op))
+		return <-done
+	}
+	for _, acquire := range []func(key string) error{
+		func(key string) error { _, err := c.TryAcquire(s.ctx, key, maxTTL); return err },
+		func(key string) error {
+			_, err := c.TryAcquireAll(s.ctx, maxTTL, key, "and "+key)
+			return err
+		},
+		submitted,
+	} {
+		for _, node := range s.Nodes {
+			m.Link(node).Hold(false, true)
+		}
+		won := make(chan error, 1)
+		go func() { won <- acquire("k") }()
+		time.Sleep(time.Millisecond) // the nodes have granted it
+		require.Equal(s.T, 3, s.Holders("k"))
+		m.Suspend()
+		for _, node := range s.Nodes {
+			m.Link(node).Release() // what the nodes have answered is there when it wakes
+		}
+		time.Sleep(maxTTL + time.Millisecond)
+		_, err := other.TryAcquire(s.ctx, "k", maxTTL)
+		require.NoError(s.T, err)
+		m.Wake()
+		// The nodes' answers and the time of the suspension are found in any order.
+		require.True(s.T, testkit.IsAny(<-won, redlock.ErrExpired, redlock.ErrNoQuorum))
+		time.Sleep(2 * maxTTL)
+	}
+}

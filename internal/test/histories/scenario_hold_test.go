@@ -1,0 +1,81 @@
+package histories
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// holds are scenarios of locks that are held.
+var holds = []scenario{
+	// A release that is refused for want of room is refused for all keys, or for none.
+	{"release of several keys, busy", 3, func(s *stage) {
+		c := s.Client(func(c *redlock.Config) { c.MaxWaiting = 2 })
+		l, err := c.AcquireAll(s.ctx, longTTL, "a", "b")
+		require.NoError(s.T, err)
+		for _, node := range s.Servers {
+			node.Mute()
+		}
+		for c.Stats().Waiting == 0 { // there is room for one
+			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("other"), Done: func(*redlock.Op) {}}
+			require.NoError(s.T, c.Submit(op))
+			time.Sleep(100 * time.Microsecond)
+		}
+		ended, cancel := context.WithCancel(s.ctx)
+		cancel()
+		err = l.Release(ended)
+		for _, node := range s.Servers {
+			require.NoError(s.T, node.Heal())
+		}
+		time.Sleep(time.Second)
+		for _, key := range []string{"a", "b"} {
+			if _, taken := s.Client().TryAcquire(s.ctx, key, longTTL); taken == nil {
+				require.Zero(s.T, l.Remaining(), "%s is another's, and the release ended with: %v", key, err)
+			}
+		}
+	}},
+	// Where the nodes do not show their run_id, no restart is noticed. That must not be silent.
+	{"no INFO, no word of it", 3, func(s *stage) {
+		for _, node := range s.Servers {
+			node.Deny("INFO")
+		}
+		var log testkit.LogSink
+		s.Client(func(c *redlock.Config) { c.Logger = log.Logger(slog.LevelWarn) })
+		time.Sleep(time.Second)
+		require.Regexp(s.T, "(?i)info|run_id|restart", log.String())
+	}},
+	// A lock that is kept alive outlives restarts that are far enough apart.
+	{"kept alive in a rolling restart", 5, func(s *stage) {
+		time.Sleep(2 * maxTTL)
+		c := s.Client(func(c *redlock.Config) { c.MaxTTL = maxTTL })
+		l := s.take(c, "k", maxTTL)
+		ctx, stop := l.KeepAlive(s.ctx)
+		defer stop()
+		for i, node := range s.Servers {
+			require.NoError(s.T, node.Restart(true))
+			time.Sleep(2 * settle)
+			require.NoError(s.T, ctx.Err(), "after the restart of %d nodes: %v", i+1, context.Cause(ctx))
+		}
+		s.release(l)
+	}},
+	// A lock that was found to be lost is another's, and is not passed on.
+	{"lost, and released beside a line", 3, func(s *stage) {
+		c := s.Client()
+		held, w := s.take(c, "k", longTTL), s.wait(c, "k", longTTL)
+		for _, node := range s.Servers {
+			node.Del("k")
+			node.Set("k", "another's", longTTL/2)
+		}
+		require.ErrorIs(s.T, held.Extend(s.ctx, longTTL), redlock.ErrNotHeld)
+		_ = held.Release(s.ctx)
+		time.Sleep(time.Second)
+		require.True(s.T, w.waits())
+		<-w.done
+		require.NoError(s.T, w.err)
+	}},
+}

@@ -1,0 +1,126 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// many are scenarios of a client that waits for more keys than it asks a quorum about each second.
+var many = []scenario{
+	// A release that one node has missed delays no caller for long, whichever node its process watches.
+	{"leftover on one node, of many keys", 3, func(s *stage) { s.leftovers(1000, 1500*time.Millisecond) }},
+	{"leftover on one node, of very many keys", 3, func(s *stage) {
+		if testkit.Long() {
+			s.leftovers(8000, 2500*time.Millisecond)
+		}
+	}},
+	{"others flush a database all the time", 3, (*stage).flushes},
+	{"processes that poll", 3, (*stage).shared},
+}
+
+// pollers is how many processes share a lock without being woken, and pollersWait what none of them
+// exceeds: they get it by chance, so it is more than the three seconds that one in a hundred exceeds.
+const (
+	pollers     = 8
+	pollersWait = 5 * time.Second
+)
+
+// shared has processes that poll take turns.
+func (s *stage) shared() {
+	for _, server := range s.Servers {
+		server.Deny("client|tracking")
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	for range pollers {
+		c := s.Client()
+		require.NoError(s.T, c.Ready(ctx))
+		var last atomic.Int64
+		began := time.Now()
+		for range 4 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					l, err := c.Acquire(ctx, "k", longTTL)
+					now := int64(time.Since(began))
+					assert.Less(s.T, time.Duration(now-last.Swap(now)), pollersWait)
+					if err == nil {
+						time.Sleep(time.Millisecond)
+						_ = l.Release(context.Background())
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// flushes has others flush another database of all nodes, again and again.
+func (s *stage) flushes() {
+	const n, long = 500, 5 * time.Second
+	c := s.Client()
+	for i := range n {
+		key := fmt.Sprint("k", i)
+		for _, server := range s.Servers {
+			server.Set(key, "another's", 0)
+		}
+		s.begin(s.ctx, c, key, longTTL)
+	}
+	time.Sleep(2 * time.Second)
+	before := s.Servers[0].Commands()
+	for began := time.Now(); time.Since(began) < long; time.Sleep(100 * time.Millisecond) {
+		for _, server := range s.Servers {
+			server.FlushOther()
+		}
+	}
+	commands := int64(0)
+	for name, count := range s.Servers[0].Commands() {
+		commands += count - before[name]
+	}
+	require.Less(s.T, commands, int64(1000*long/time.Second))
+	for _, server := range s.Servers { // what is free is found all the same
+		server.Del("k7")
+	}
+	s.returns(s.begin(s.ctx, s.Client(), "k7", longTTL))
+}
+
+// leftovers has another process release n locks that a client waits for, of which one node keeps the keys.
+func (s *stage) leftovers(n int, bound time.Duration) {
+	c, key := s.Client(), func(i int) string { return fmt.Sprint("k", i) }
+	var all []*waiting
+	for i := range n {
+		for _, server := range s.Servers {
+			server.Set(key(i), "another's", 0)
+		}
+		all = append(all, s.begin(s.ctx, c, key(i), longTTL))
+	}
+	for i := range n / 50 { // that stay
+		for _, server := range s.Servers {
+			server.Set(fmt.Sprint("other", i), "another's", 0)
+		}
+		s.begin(s.ctx, c, fmt.Sprint("other", i), longTTL)
+	}
+	time.Sleep(3100 * time.Millisecond) // the questions have just been asked
+	released := time.Now()
+	for i := range n {
+		for _, server := range s.Servers[1:] {
+			server.Del(key(i))
+		}
+	}
+	var longest time.Duration
+	for _, w := range all {
+		<-w.done
+		require.NoError(s.T, w.err)
+		longest = max(longest, w.ended.Sub(released))
+	}
+	s.T.Log("longest wait:", longest)
+	require.LessOrEqual(s.T, longest, bound)
+}

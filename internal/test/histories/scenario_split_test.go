@@ -1,0 +1,166 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// zones is processes in three zones, each with masters of its own, and how they try a lock.
+type zones struct {
+	processes, nodes int
+	near, far        time.Duration // round trips: inside a zone, and to the others
+	late             time.Duration // how much later answers from inside a zone are
+	change           func(w *virtual.World, c *redlock.Config)
+	keys             int // of a lock; more than one are tried by TryAcquireAll
+}
+
+// fired is what became of the fires: in how many no process had the lock, in how many two had it at
+// once, and how long it took until the first had it, in order.
+type fired struct {
+	fires, none, two int
+	attempts         uint64
+	until            []time.Duration
+}
+
+func (f fired) String() string {
+	return fmt.Sprintf("%d fires: without a holder %d, with two at once %d, %.2f attempts a call, p50 %v, p99 %v",
+		f.fires, f.none, f.two, float64(f.attempts)/float64(f.fires), f.at(50), f.at(99))
+}
+
+// at is a percentile.
+func (f fired) at(percent int) time.Duration {
+	if len(f.until) == 0 {
+		return 0
+	}
+	return f.until[(len(f.until)-1)*percent/100]
+}
+
+// fire has all processes try a lock at once, so many times, each time another. A process holds what
+// it gets for some round trips.
+func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
+	var clients []*redlock.Client
+	for p := range z.processes {
+		m := w.Machine()
+		for i, node := range w.Nodes {
+			there, back := z.far/2, z.far/2
+			if i%3 == p%3 {
+				there, back = z.near/2, z.near/2+z.late
+			}
+			m.Link(node).Delay(there, back, (there+back)/20)
+		}
+		c, _ := w.ClientOn(m, func(c *redlock.Config) {
+			if z.change != nil {
+				z.change(w, c)
+			}
+		})
+		clients = append(clients, c)
+	}
+	for _, c := range clients {
+		if err := cluster.IsReady(c); err != nil {
+			require.NoError(w.T, clients[0].InitFencing(w.T.Context()), "only the nodes of fenced clients are not ready at once: %v", err)
+		}
+		require.NoError(w.T, c.Ready(w.T.Context()))
+	}
+	f.fires = fires
+	for n := range fires {
+		var holders, ran, most atomic.Int32
+		var first atomic.Int64
+		var all sync.WaitGroup
+		keys := []string{fmt.Sprint("job:", n)}
+		for k := 1; k < z.keys; k++ {
+			keys = append(keys, fmt.Sprint("job:", n, ":", k))
+		}
+		began := time.Now()
+		for _, c := range clients {
+			late := time.Duration(random.Int64N(int64(z.far / 4)))
+			all.Go(func() {
+				time.Sleep(late)
+				l, err := c.TryAcquireAll(w.T.Context(), longTTL, keys...)
+				if err != nil {
+					if err != redlock.ErrTaken {
+						w.T.Errorf("%v", err)
+					}
+					return
+				}
+				first.CompareAndSwap(0, int64(time.Since(began)))
+				ran.Add(1)
+				most.Store(max(most.Load(), holders.Add(1)))
+				time.Sleep(20 * z.far)
+				holders.Add(-1)
+				if err := l.Release(context.Background()); err != nil {
+					w.T.Errorf("%v", err)
+				}
+			})
+		}
+		all.Wait()
+		if ran.Load() == 0 {
+			f.none++
+		}
+		if most.Load() > 1 {
+			f.two++
+		}
+		if at := first.Load(); at > 0 {
+			f.until = append(f.until, time.Duration(at))
+		}
+		time.Sleep(5 * z.far) // late releases
+	}
+	slices.Sort(f.until)
+	for _, c := range clients {
+		a := c.Stats().Acquire
+		f.attempts += a.Won + a.Denied
+	}
+	f.attempts /= uint64(len(clients))
+	return f
+}
+
+// TestSplits: of processes that try a free lock at once one gets it. The votes of three zones split
+// whenever each process reaches its own master first.
+func TestSplits(t *testing.T) {
+	fires := 60
+	if testkit.Long() {
+		fires = 1000
+	}
+	fenced := func(_ *virtual.World, c *redlock.Config) { c.Fenced, c.MaxTTL = true, time.Minute }
+	joint := func(w *virtual.World, c *redlock.Config) { c.Nodes, c.NextNodes = w.Nodes[:3], w.Nodes[3:] }
+	const ms = time.Millisecond
+	for name, z := range map[string]zones{
+		"3 processes":           {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms},
+		"3 processes, far":      {processes: 3, nodes: 3, near: ms / 5, far: 10 * ms},
+		"8 processes":           {processes: 8, nodes: 3, near: ms / 5, far: 2 * ms},
+		"8 processes, far":      {processes: 8, nodes: 3, near: ms / 5, far: 10 * ms},
+		"16 processes":          {processes: 16, nodes: 3, near: ms / 5, far: 2 * ms},
+		"16 processes, far":     {processes: 16, nodes: 3, near: ms / 5, far: 10 * ms},
+		"5 nodes":               {processes: 8, nodes: 5, near: ms / 5, far: 2 * ms},
+		"all nodes as far":      {processes: 3, nodes: 3, near: ms / 2, far: ms / 2},
+		"16 processes, as far":  {processes: 16, nodes: 5, near: ms / 2, far: ms / 2},
+		"a joint quorum":        {processes: 8, nodes: 6, near: ms / 5, far: 2 * ms, change: joint},
+		"fenced":                {processes: 8, nodes: 3, near: ms / 5, far: 2 * ms, change: fenced},
+		"grants come last":      {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, late: 4 * ms},
+		"a set of keys":         {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, keys: 3},
+		"a set of keys, 8 of 5": {processes: 8, nodes: 5, near: ms / 5, far: 10 * ms, keys: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			virtual.Run(t, z.nodes, func(w *virtual.World) {
+				f := z.fire(w, rand.New(rand.NewPCG(1, 2)), fires)
+				w.T.Log(f)
+				require.Zero(w.T, f.none, "fires without a holder")
+				require.Zero(w.T, f.two, "fires with two at once")
+				require.LessOrEqual(w.T, f.at(99), 10*z.far)
+			})
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package histories
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// scenario is a short history.
+type scenario struct {
+	name  string
+	nodes int
+	run   func(s *stage)
+}
+
+// stage is where a scenario happens.
+type stage struct {
+	*virtual.World
+	ctx context.Context
+}
+
+// soon bounds what must not wait for a TTL, or for ever.
+const soon = 2 * time.Second
+
+// promptly bounds what waits for nothing but some round trips.
+const promptly = 20 * time.Millisecond
+
+// longTTL is that of locks that do not end meanwhile.
+const longTTL = 20 * time.Second
+
+// TestScenarios runs all scenarios.
+func TestScenarios(t *testing.T) {
+	for _, list := range [][]scenario{waits, wakes, turns, gaps, orders, holds, deaths, fences, bursts, answers, choices, many} {
+		for _, s := range list {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				virtual.Run(t, s.nodes, func(w *virtual.World) { s.run(&stage{w, w.T.Context()}) })
+			})
+		}
+	}
+}
+
+// waiting is a call of Acquire in the background.
+type waiting struct {
+	began, ended time.Time
+	lock         redlock.Lock
+	err          error
+	done         chan struct{}
+}
+
+// wait begins an Acquire, which has joined the queue when it returns.
+func (s *stage) wait(c *redlock.Client, key string, ttl time.Duration) *waiting {
+	return s.waitWith(s.ctx, c, key, ttl)
+}
+
+func (s *stage) waitWith(ctx context.Context, c *redlock.Client, key string, ttl time.Duration) *waiting {
+	w := s.begin(ctx, c, key, ttl)
+	time.Sleep(100 * time.Millisecond)
+	return w
+}
+
+// begin begins an Acquire.
+func (s *stage) begin(ctx context.Context, c *redlock.Client, key string, ttl time.Duration) *waiting {
+	w := &waiting{began: time.Now(), done: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(ctx, longTTL)
+	go func() {
+		defer cancel()
+		w.lock, w.err = c.Acquire(ctx, key, ttl)
+		w.ended = time.Now()
+		close(w.done)
+	}()
+	return w
+}
+
+// waits reports whether a call has not returned.
+func (w *waiting) waits() bool {
+	select {
+	case <-w.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// inTurn requires that calls have the lock one after the other, each within a bound of the
+// end of the last, which they give back at once.
+func (s *stage) inTurn(bound time.Duration, all ...*waiting) {
+	s.T.Helper()
+	for from := time.Now(); len(all) > 0; from = time.Now() {
+		var cases []reflect.SelectCase
+		for _, w := range all {
+			cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(w.done)})
+		}
+		i, _, _ := reflect.Select(cases)
+		w := all[i]
+		require.NoError(s.T, w.err)
+		require.LessOrEqual(s.T, w.ended.Sub(from), bound, "%d others wait", len(all)-1)
+		s.release(w.lock)
+		all = slices.Delete(slices.Clone(all), i, i+1)
+	}
+}
+
+// returns requires that a call returns soon, from now on.
+func (s *stage) returns(w *waiting) {
+	s.T.Helper()
+	from := time.Now()
+	<-w.done
+	require.LessOrEqual(s.T, w.ended.Sub(from), soon, "%v", w.err)
+}
+
+// granted requires that a call has the lock soon.
+func (s *stage) granted(w *waiting) redlock.Lock {
+	s.T.Helper()
+	s.returns(w)
+	require.NoError(s.T, w.err)
+	return w.lock
+}
+
+// take is an Acquire that must not wait long.
+func (s *stage) take(c *redlock.Client, key string, ttl time.Duration) redlock.Lock {
+	s.T.Helper()
+	l, err := c.TryAcquire(s.ctx, key, ttl)
+	require.NoError(s.T, err)
+	return l
+}
+
+// release must succeed.
+func (s *stage) release(l redlock.Lock) {
+	s.T.Helper()
+	require.NoError(s.T, l.Release(s.ctx))
+}

@@ -1,0 +1,255 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// vain is waiters that cannot win, for reasons of their own. Each begins beside two processes that can.
+var vain = map[string]struct {
+	nodes int
+	begin func(s *stage)
+}{
+	"cut off from a majority": {3, func(s *stage) {
+		m := s.Machine()
+		c, _ := s.ClientOn(m)
+		require.NoError(s.T, c.Ready(s.ctx))
+		home := s.queueNode(c, "k")
+		for i, node := range s.Nodes {
+			if i != home {
+				m.Link(node).Refuse(true)
+				m.Link(node).Reset()
+			}
+		}
+		s.begin(s.ctx, c, "k", longTTL)
+	}},
+	"the others hang": {3, func(s *stage) {
+		m := s.Machine()
+		c, _ := s.ClientOn(m)
+		require.NoError(s.T, c.Ready(s.ctx))
+		home := s.queueNode(c, "k")
+		for i, node := range s.Nodes {
+			if i != home {
+				m.Link(node).Hold(true, true)
+			}
+		}
+		s.begin(s.ctx, c, "k", longTTL)
+	}},
+	"a larger MaxTTL": {3, func(s *stage) {
+		s.begin(s.ctx, s.Client(func(c *redlock.Config) { c.MaxTTL = time.Hour }), "k", longTTL)
+	}},
+	"a NodeTimeout below the round trip": {3, func(s *stage) { // it is TTL/20 by default
+		m := s.Machine()
+		for _, node := range s.Nodes {
+			m.Link(node).Delay(2*time.Millisecond, 2*time.Millisecond, 0)
+		}
+		c, _ := s.ClientOn(m)
+		s.begin(s.ctx, c, "k", 50*time.Millisecond)
+	}},
+	"full": {3, func(s *stage) {
+		m := s.Machine()
+		c, _ := s.ClientOn(m, func(c *redlock.Config) { c.MaxWaiting, c.NodeTimeout, c.StallTimeout = 1, time.Minute, time.Minute })
+		require.NoError(s.T, c.Ready(s.ctx))
+		for _, node := range s.Nodes {
+			m.Link(node).Hold(false, true)
+		}
+		for i := 0; c.Stats().Waiting == 0; i++ {
+			go func() { _, _ = c.TryAcquire(s.ctx, fmt.Sprint("other ", i), longTTL) }()
+			time.Sleep(time.Millisecond)
+		}
+		s.begin(s.ctx, c, "k", longTTL)
+	}},
+	"a set with a group that is down":       setWith((*fakeredis.Server).Down),
+	"a set with a group that hangs":         setWith(func(n *fakeredis.Server) { n.Delay(time.Minute) }),
+	"a set with a group that has restarted": setWith(func(n *fakeredis.Server) { _ = n.Restart(true) }),
+}
+
+// setWith is a set of "k" and a key of a group that harm makes useless.
+func setWith(harm func(*fakeredis.Server)) (of struct {
+	nodes int
+	begin func(s *stage)
+}) {
+	of.nodes, of.begin = 6, func(s *stage) {
+		c, other := s.deadGroup(harm)
+		time.Sleep(100 * time.Millisecond) // a group in quarantine has its connections again
+		go func() { _, _ = c.AcquireAll(s.ctx, longTTL, "k", other) }()
+	}
+	return of
+}
+
+// deadGroup is a client with two groups, of which that of "k" is well and that of the other key is harmed.
+func (s *stage) deadGroup(harm func(*fakeredis.Server)) (c *redlock.Client, other string) {
+	groups := [][]string{s.Nodes[:3], s.Nodes[3:]}
+	c = s.Client(func(c *redlock.Config) { c.Nodes, c.Groups = nil, groups })
+	is := func(key string) (inFirst bool) {
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("{" + key + "}"), TTL: longTTL}
+		require.NoError(s.T, cluster.Submit(s.T, c, op))
+		_, inFirst = s.Servers[0].Get(string(op.Key))
+		return inFirst
+	}
+	require.NoError(s.T, c.Ready(s.ctx))
+	if !is("k") {
+		slices.Reverse(groups)
+		c = s.Client(func(c *redlock.Config) { c.Nodes, c.Groups = nil, groups })
+	}
+	other = "other"
+	for is(other) {
+		other += "s"
+	}
+	for _, n := range s.Servers[3:] {
+		harm(n)
+	}
+	return c, other
+}
+
+// queueNode is the node that has the queue for a key.
+func (s *stage) queueNode(c *redlock.Client, key string) int {
+	held := s.take(c, "probe:"+key, longTTL)
+	defer s.release(held)
+	for i, n := range s.Servers {
+		for _, k := range n.Keys() {
+			if k == key+":redlock:queue" {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// TestVainWaiters: one that cannot win costs those who can next to nothing.
+func TestVainWaiters(t *testing.T) {
+	d, section, least := 6*time.Second, 5*time.Millisecond, 0.7 // its first attempts cost the others up to 1.3 s, once
+	if testkit.Long() {
+		d, section, least = 10*time.Second, time.Millisecond, 0.8
+	}
+	without := grantsBeside(t, d, section, 3, nil)
+	for name, kind := range vain {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			beside := grantsBeside(t, d, section, kind.nodes, kind.begin)
+			t.Logf(name+": grants in %v: %d without, %d beside it, %.2f", d, without, beside, float64(beside)/float64(without))
+			require.Greater(t, float64(beside), least*float64(without))
+		})
+	}
+}
+
+// grantsBeside is how often two processes get a lock in d, beside another that begins a little later.
+func grantsBeside(t *testing.T, d, section time.Duration, nodes int, begin func(*stage)) int64 {
+	const before = 200 * time.Millisecond
+	var n int64
+	virtual.Run(t, nodes, func(w *virtual.World) {
+		ctx, cancel := context.WithTimeout(w.T.Context(), before+d)
+		defer cancel()
+		s := &stage{w, ctx}
+		n = s.contend(2, section, func(c *redlock.Config) { c.Nodes = w.Nodes[:3] },
+			func(c *redlock.Client) (redlock.Lock, error) { return c.Acquire(ctx, "k", longTTL) },
+			func() {
+				time.Sleep(before)
+				if begin != nil {
+					begin(s)
+				}
+			})
+	})
+	return n
+}
+
+// unfit is nodes that are up, and do not keep the queue. The first is one that is down.
+var unfit = []struct {
+	name string
+	make func(n *fakeredis.Server)
+}{
+	{"down", (*fakeredis.Server).Down},
+	{"OOM", failing("OOM command not allowed when used memory > 'maxmemory'.")},
+	{"NOPERM", func(n *fakeredis.Server) { n.Deny("ZADD") }},
+	{"wrong type", func(n *fakeredis.Server) { n.Plant("k:redlock:queue", "list") }},
+	{"slow", func(n *fakeredis.Server) { n.Delay(50 * time.Millisecond) }},
+	{"MISCONF", failing("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.")},
+	{"READONLY", failing("READONLY You can't write against a read only replica.")},
+	{"LOADING", failing("LOADING Redis is loading the dataset in memory")},
+}
+
+func failing(text string) func(n *fakeredis.Server) {
+	return func(n *fakeredis.Server) {
+		n.ErrorReply("SET", text, 1<<30)
+		n.ErrorReply("EVALSHA", text, 1<<30)
+	}
+}
+
+// TestUnfitQueueNode: a node that cannot keep the queue costs order no more than one that is down.
+func TestUnfitQueueNode(t *testing.T) {
+	d, sections, nodes := 5*time.Second, []time.Duration{10 * time.Millisecond}, unfit[:5]
+	if testkit.Long() { // also with other words of the same
+		d, sections, nodes = time.Minute, append(sections, time.Millisecond), unfit
+	}
+	const processes = 8
+	for _, section := range sections {
+		var down time.Duration
+		for _, node := range nodes {
+			t.Run(fmt.Sprint(node.name, ", ", section), func(t *testing.T) {
+				virtual.Run(t, 3, func(w *virtual.World) {
+					ctx, cancel := context.WithTimeout(w.T.Context(), d+200*time.Millisecond)
+					defer cancel()
+					var all sync.WaitGroup
+					var mu sync.Mutex
+					var longest time.Duration
+					var shares [processes]int
+					for p := range processes {
+						c := w.Client(func(c *redlock.Config) { c.NodeTimeout = time.Second })
+						require.NoError(w.T, c.Ready(ctx))
+						for range 2 {
+							all.Go(func() {
+								for ctx.Err() == nil {
+									began := time.Now()
+									l, err := c.Acquire(ctx, "k", longTTL)
+									mu.Lock()
+									longest = max(longest, time.Since(began))
+									if err == nil {
+										shares[p]++
+									}
+									mu.Unlock()
+									if err != nil {
+										return
+									}
+									time.Sleep(section)
+									_ = l.Release(context.Background())
+								}
+							})
+						}
+					}
+					time.Sleep(200 * time.Millisecond)
+					for _, server := range w.Servers {
+						if slices.Contains(server.Keys(), "k:redlock:queue") {
+							node.make(server)
+							break
+						}
+					}
+					all.Wait()
+					if node.name == "down" {
+						down = longest
+					}
+					sum := 0
+					for _, n := range shares {
+						sum += n
+					}
+					least := float64(slices.Min(shares[:])) * processes / float64(sum)
+					w.T.Logf("%v, %s: %d grants, longest wait %v, least share %.2f of fair", section, node.name, sum, longest, least)
+					assert.LessOrEqual(w.T, longest, 2*down+50*time.Millisecond)
+					assert.Greater(w.T, least, 0.8)
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+)
+
+// waits are scenarios of callers that wait.
+var waits = []scenario{
+	// A node with a key that the release does not touch is one vote less, and delays no caller.
+	{"leftover on one node", 5, func(s *stage) {
+		a, b := s.Client(), s.Client()
+		for i := range 20 {
+			key := fmt.Sprint("key", i)
+			s.Servers[i%5].Set(key, "leftover", 0)
+			held := s.take(a, key, longTTL)
+			next := s.wait(b, key, longTTL)
+			s.release(held)
+			s.release(s.granted(next))
+		}
+	}},
+	// The winner of the queue does not stand in it for longer than it has the lock.
+	{"released by another client", 3, func(s *stage) {
+		s.endOtherwise(soon, func(_ *redlock.Client, l redlock.Lock) {
+			attached, err := s.Client().Attach(s.ctx, "k", l.Token(), time.Now().Add(l.Remaining()))
+			require.NoError(s.T, err)
+			s.release(attached)
+		})
+	}},
+	{"released by an operation", 3, func(s *stage) {
+		s.endOtherwise(soon, func(_ *redlock.Client, l redlock.Lock) { s.releaseBy(s.Client(), l) })
+	}},
+	{"released by an operation of its client", 3, func(s *stage) {
+		s.endOtherwise(promptly, s.releaseBy)
+	}},
+	{"deleted by hand", 3, func(s *stage) {
+		s.endOtherwise(promptly, func(_ *redlock.Client, l redlock.Lock) {
+			ctx, _ := l.KeepAlive(s.ctx)
+			for _, node := range s.Servers {
+				node.Del("k")
+			}
+			<-ctx.Done()
+			require.Equal(s.T, redlock.ErrNotHeld, context.Cause(ctx))
+		})
+	}},
+	{"deleted by hand, and unnoticed", 3, func(s *stage) {
+		s.endOtherwise(soon, func(*redlock.Client, redlock.Lock) {
+			for _, node := range s.Servers {
+				node.Del("k")
+			}
+		})
+	}},
+	{"found lost by Extend", 3, func(s *stage) {
+		s.endOtherwise(promptly, func(_ *redlock.Client, l redlock.Lock) {
+			for _, node := range s.Servers {
+				node.Del("k")
+			}
+			require.ErrorIs(s.T, l.Extend(s.ctx, longTTL), redlock.ErrNotHeld)
+		})
+	}},
+	// Attempts that are limited end a wait, also where nodes push.
+	{"attempts are limited", 3, func(s *stage) {
+		s.take(s.Client(), "k", longTTL)
+		c := s.Client(func(c *redlock.Config) {
+			c.Retry = redlock.Retry{Min: 10 * time.Millisecond, Max: 20 * time.Millisecond, Attempts: 3}
+		})
+		for _, w := range []*waiting{s.begin(s.ctx, c, "k", longTTL), s.begin(s.ctx, c, "k", longTTL)} { // one after the other
+			<-w.done
+			require.LessOrEqual(s.T, w.ended.Sub(w.began), 4*promptly)
+			require.ErrorIs(s.T, w.err, redlock.ErrTaken)
+		}
+	}},
+	// One slow node does not slow down what the others decide.
+	{"slow node", 5, func(s *stage) {
+		quick := s.grants(time.Second)
+		for i, node := range s.Servers {
+			node.Delay(45 * time.Millisecond)
+			require.Greater(s.T, s.grants(time.Second), quick/3, "node %d is slow", i)
+			require.NoError(s.T, node.Heal())
+		}
+	}},
+	// A hook that blocks delays its own caller.
+	{"hook that blocks", 3, func(s *stage) {
+		type slow struct{}
+		var attempts atomic.Int32
+		c := s.Client(func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Ctx.Value(slow{}) != nil && a.Err != nil && attempts.Add(1) == 2 {
+					time.Sleep(10 * time.Second)
+				}
+			}
+		})
+		held := s.take(s.Client(), "k", longTTL)
+		s.waitWith(context.WithValue(s.ctx, slow{}, true), c, "k", longTTL)
+		next := s.wait(c, "k", longTTL)
+		for try := 0; attempts.Load() < 2 && try < 50; try++ { // the first in line asks, in vain
+			for _, node := range s.Servers {
+				node.Forge(fakeredis.Invalidation("k"))
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.EqualValues(s.T, 2, attempts.Load(), "the first in line has not asked")
+		s.release(held)
+		s.release(s.granted(next))
+		time.Sleep(10 * time.Second)
+	}},
+}
+
+// endOtherwise has a lock that was won in the queue end otherwise than by its handle, beside
+// another process that waits for it. Each of two callers has it within a bound.
+func (s *stage) endOtherwise(bound time.Duration, end func(*redlock.Client, redlock.Lock)) {
+	held, a := s.take(s.Client(), "k", longTTL), s.Client()
+	first := s.wait(a, "k", longTTL)
+	behind := s.wait(a, "k", longTTL) // so that the process stays in the queue
+	other := s.wait(s.Client(), "k", longTTL)
+	s.release(held)
+	end(a, s.granted(first))
+	s.inTurn(bound, behind, other)
+}
+
+// releaseBy releases a lock by an operation of a client.
+func (s *stage) releaseBy(c *redlock.Client, l redlock.Lock) {
+	done := make(chan error, 1)
+	op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte(l.Key()), Done: func(op *redlock.Op) { done <- op.Err() }}
+	copy(op.Token[:], l.Token())
+	require.NoError(s.T, c.Submit(op))
+	require.NoError(s.T, <-done)
+}
+
+// grants is how many locks two clients of two goroutines each get on one key.
+func (s *stage) grants(long time.Duration) int64 {
+	ctx, cancel := context.WithTimeout(s.ctx, long)
+	defer cancel()
+	var n atomic.Int64
+	<-s.busy(ctx, &n, 2, 2*time.Millisecond, s.Client(), s.Client())
+	return n.Load()
+}

@@ -1,0 +1,215 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+)
+
+// moments are those at which something may come between the steps of a waiter.
+const (
+	moments      = 3 * time.Millisecond
+	betweenSteps = 50 * time.Microsecond
+)
+
+// wakes are scenarios of what wakes a waiter at once.
+var wakes = []scenario{
+	// A release is not missed at any step of getting in line.
+	{"released at any moment", 3, func(s *stage) {
+		for _, late := range []bool{false, true} { // their pushes come with earlier replies
+			m := s.Machine()
+			a := s.Client()
+			b, _ := s.ClientOn(m)
+			for d := time.Duration(0); d < moments; d += betweenSteps {
+				key := fmt.Sprint(late, d)
+				held := s.take(a, key, longTTL)
+				w := s.begin(s.ctx, b, key, longTTL)
+				time.Sleep(d)
+				for _, node := range s.Nodes {
+					if late {
+						m.Link(node).Hold(false, true)
+						time.AfterFunc(time.Millisecond, m.Link(node).Release)
+					}
+				}
+				s.release(held)
+				s.inTurn(promptly, w)
+			}
+		}
+	}},
+	// A caller that gives up leaves no place that others wait for.
+	{"given up at any moment", 3, func(s *stage) {
+		a, b, c := s.Client(), s.Client(), s.Client()
+		for d := time.Duration(0); d < moments; d += betweenSteps {
+			key := fmt.Sprint("after ", d)
+			held := s.take(a, key, longTTL)
+			ctx, cancel := context.WithCancel(s.ctx)
+			first := s.begin(ctx, b, key, longTTL)
+			time.Sleep(betweenSteps)
+			var next []*waiting
+			if d/betweenSteps%2 == 0 {
+				next = append(next, s.begin(s.ctx, b, key, longTTL))
+			}
+			time.Sleep(d)
+			cancel()
+			<-first.done
+			require.Error(s.T, first.err)
+			next = append(next, s.wait(c, key, longTTL))
+			s.release(held)
+			s.inTurn(promptly, next...)
+		}
+	}},
+	{"given up in line", 3, func(s *stage) {
+		m := s.Machine()
+		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
+		b, _ := s.ClientOn(m, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: promptly / 2} })
+		for i := range 5 {
+			key := fmt.Sprint("k", i)
+			held := s.take(s.Client(), key, longTTL)
+			ctx, cancel := context.WithCancel(s.ctx)
+			s.waitWith(ctx, b, key, longTTL)
+			next := s.wait(b, key, longTTL)
+			cancel()
+			time.Sleep(time.Millisecond)
+			s.release(held)
+			s.inTurn(promptly, next)
+		}
+	}},
+	// Each process leaves the queue, or its place in front, when it has had its turn.
+	{"one process after the other", 5, func(s *stage) {
+		held := s.take(s.Client(), "k", longTTL)
+		var all []*waiting
+		for range 5 {
+			all = append(all, s.wait(s.Client(), "k", longTTL))
+		}
+		s.release(held)
+		s.inTurn(promptly, all...)
+	}},
+	{"closed in the queue", 3, func(s *stage) {
+		held, b := s.take(s.Client(), "k", longTTL), s.Client()
+		first := s.wait(b, "k", longTTL)
+		next := s.wait(s.Client(), "k", longTTL)
+		closed := time.Now()
+		require.NoError(s.T, b.Close())
+		<-first.done
+		require.LessOrEqual(s.T, time.Since(closed), promptly)
+		s.release(held)
+		s.inTurn(promptly, next)
+	}},
+	// A client that is closed leaves no key in the queue, at any step of its waiter.
+	{"closed at any moment", 3, func(s *stage) {
+		a := s.Client()
+		for d := time.Duration(0); d < moments; d += betweenSteps {
+			key := fmt.Sprint("after ", d)
+			held, b := s.take(a, key, longTTL), s.Client()
+			w := s.begin(s.ctx, b, key, longTTL)
+			time.Sleep(d)
+			require.NoError(s.T, b.Close())
+			<-w.done
+			require.ErrorIs(s.T, w.err, redlock.ErrClosed)
+			time.Sleep(time.Millisecond)
+			for _, node := range s.Servers {
+				require.NotContains(s.T, node.Keys(), key+":redlock:queue")
+			}
+			s.release(held)
+		}
+	}},
+	// A node does not push what a client deletes by itself, here the key of a set that was refused.
+	{"refused beside a line", 3, func(s *stage) {
+		m := s.Machine()
+		c, _ := s.ClientOn(m, func(c *redlock.Config) { c.NodeTimeout = time.Second })
+		for i, node := range s.Nodes { // the last to deny the other key
+			key := fmt.Sprint("k", i)
+			for _, server := range s.Servers {
+				server.Set("other", "another's", 0)
+			}
+			m.Link(node).Delay(50*time.Millisecond, 50*time.Millisecond, 0)
+			refused := make(chan error)
+			go func() {
+				_, err := c.TryAcquireAll(s.ctx, longTTL, key, "other")
+				refused <- err
+			}()
+			time.Sleep(time.Millisecond)
+			w := s.begin(s.ctx, c, key, longTTL)
+			require.ErrorIs(s.T, <-refused, redlock.ErrTaken)
+			require.True(s.T, w.waits())
+			s.inTurn(250*time.Millisecond, w)
+			m.Link(node).Delay(100*time.Microsecond, 100*time.Microsecond, 0)
+			for _, server := range s.Servers {
+				server.Del("other")
+			}
+		}
+	}},
+	// The nodes are asked now and then, if a push was lost; and that costs a waiter nothing.
+	{"pushes are lost", 3, func(s *stage) {
+		held := s.take(s.Client(), "k", longTTL)
+		w := s.wait(s.Client(), "k", longTTL)
+		for _, node := range s.Servers {
+			node.FaultPushes(fakeredis.PushFault{Drop: 1})
+		}
+		s.release(held)
+		s.inTurn(1100*time.Millisecond, w)
+	}},
+	{"pushes are lost behind a hand-over", 3, func(s *stage) {
+		c := s.Client()
+		held := s.take(c, "k", longTTL)
+		first, w := s.wait(c, "k", longTTL), s.wait(c, "k", longTTL)
+		s.release(held)
+		s.granted(first)
+		for _, node := range s.Servers {
+			node.FaultPushes(fakeredis.PushFault{Drop: 1})
+			node.Del("k")
+		}
+		s.inTurn(1600*time.Millisecond, w)
+	}},
+	// An attempt sets and deletes the key of a node that is watched, which ends tracking.
+	{"asked where it watches", 5, func(s *stage) {
+		a, b := s.Client(), s.Client()
+		for i, node := range s.Servers {
+			key := fmt.Sprint("k", i)
+			held := s.take(a, key, longTTL)
+			w := s.wait(b, key, longTTL)
+			node.FaultPushes(fakeredis.PushFault{Drop: 1})
+			node.Del(key)
+			time.Sleep(1100 * time.Millisecond)
+			require.NoError(s.T, node.Heal())
+			s.release(held)
+			s.inTurn(promptly, w)
+		}
+	}},
+	{"long waits", 3, func(s *stage) {
+		a, b := s.Client(), s.Client()
+		for i := range 20 {
+			key := fmt.Sprint("k", i)
+			held := s.take(a, key, 2*longTTL)
+			w := s.wait(b, key, longTTL)
+			time.Sleep(9*time.Second + time.Duration(i)*50*time.Millisecond)
+			s.release(held)
+			s.inTurn(promptly, w)
+		}
+	}},
+	// A node that has the key of no holder is not watched, as far as is known.
+	{"leftover that is watched", 5, func(s *stage) {
+		for i, node := range s.Servers { // it is the first that would be watched on one of them
+			node.Set("k", "leftover", 0)
+			a, b := s.Client(), s.Client()
+			late, held := 0, s.granted(s.begin(s.ctx, a, "k", longTTL))
+			for turn := range 40 {
+				w := s.wait([]*redlock.Client{b, a}[turn%2], "k", longTTL)
+				s.release(held)
+				released := time.Now()
+				if held = s.granted(w); w.ended.Sub(released) > promptly {
+					late++
+				}
+			}
+			require.Less(s.T, late, 30, "node %d", i) // it is not known where the denial comes last
+			s.release(held)
+			node.Del("k")
+		}
+	}},
+}

@@ -1,0 +1,148 @@
+// Package cluster is the environment of black-box tests of the client: fake
+// masters that record what they receive, and a client of them. It also starts
+// masters in a child process, so that their allocations are not the client's.
+package cluster
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// TTL is that of locks which must not end during a test.
+const TTL = 5 * time.Minute
+
+// Cluster is a number of fake masters and a client of them.
+type Cluster struct {
+	*redlock.Client
+	Servers   []*fakeredis.Server
+	Recorders []*Recorder      // one for each server
+	Machine   *virtual.Machine // of the client, in virtual time
+}
+
+// New starts n masters and a client, which is as Connect makes it.
+func New(t testing.TB, n int, change ...func(*redlock.Config)) *Cluster {
+	t.Helper()
+	return Of(t, Start(t, n), change...)
+}
+
+// Of is New with masters that run already.
+func Of(t testing.TB, servers []*fakeredis.Server, change ...func(*redlock.Config)) *Cluster {
+	t.Helper()
+	c := &Cluster{Servers: servers}
+	for _, s := range servers {
+		c.Recorders = append(c.Recorders, record(s))
+	}
+	if world(t) != nil {
+		c.Machine = NewMachine(t)
+		c.Client = ConnectOn(t, c.Machine, fakeredis.Addrs(servers), change...)
+	} else {
+		c.Client = Connect(t, fakeredis.Addrs(servers), change...)
+	}
+	// Before the client is closed, so that it need not wait for the dead.
+	t.Cleanup(func() { c.Heal(t) })
+	return c
+}
+
+// Heal ends all faults of all masters.
+func (c *Cluster) Heal(t testing.TB) {
+	t.Helper()
+	for _, s := range c.Servers {
+		require.NoError(t, s.Heal())
+	}
+}
+
+// NoPushes has no master push the names of changed keys, so that a client that waits for a lock
+// asks again and again. It returns the cluster.
+func (c *Cluster) NoPushes() *Cluster {
+	for _, s := range c.Servers {
+		s.Deny("CLIENT|TRACKING")
+	}
+	return c
+}
+
+// Clog mutes all masters and fills the in-flight window. Operations that are
+// submitted from then on wait in the queue, and travel in one batch after Heal.
+// It returns a function that waits for the operations that fill the window.
+func (c *Cluster) Clog(t testing.TB) (unclogged func()) {
+	t.Helper()
+	AwaitHooks(t, c.Client) // while a callback runs, operations may wait without a reason
+	for _, s := range c.Servers {
+		s.Mute()
+	}
+	done := make(chan error, 200)
+	sent := 0
+	for looks := 0; looks < 3; looks++ {
+		for ; Stats(t, c.Client).Waiting == 0; sent++ {
+			require.Less(t, sent, cap(done), "the window has no bound")
+			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("lock:clog")}
+			op.Done = func(op *redlock.Op) { done <- op.Err() }
+			require.NoError(t, c.Submit(op))
+			looks = 0
+		}
+		time.Sleep(time.Millisecond) // what waited at the last look may be sent now
+	}
+	return func() {
+		t.Helper()
+		for range sent {
+			_ = testkit.Outcome(t, "an operation that fills the window", done)
+		}
+	}
+}
+
+// Holders is how many masters have a key.
+func (c *Cluster) Holders(key string) (n int) {
+	for _, s := range c.Servers {
+		if _, ok := s.Get(key); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// AwaitHolders waits until so many masters have a key.
+func (c *Cluster) AwaitHolders(t testing.TB, n int, key string) {
+	t.Helper()
+	testkit.Await(t, "holders of "+key, func() bool { return c.Holders(key) == n })
+}
+
+// AwaitEmpty waits until no master has any key.
+func (c *Cluster) AwaitEmpty(t testing.TB) {
+	t.Helper()
+	testkit.Await(t, "all masters empty", func() bool {
+		return !slices.ContainsFunc(c.Servers, func(s *fakeredis.Server) bool { return s.Len() > 0 })
+	})
+}
+
+// AwaitUp waits until the client has a connection to every master again. A
+// connection is up once a command was carried over it, and only an acquire that
+// all nodes grant shows that for all of them.
+func (c *Cluster) AwaitUp(t testing.TB) {
+	t.Helper()
+	const key = "are all up?"
+	testkit.Await(t, "all nodes up", func() bool {
+		l, err := c.TryAcquire(t.Context(), key, TTL)
+		if err != nil {
+			return false
+		}
+		Settle(t, c.Client) // the last votes may be on their way
+		all := c.Holders(key) == len(c.Servers)
+		return l.Release(t.Context()) == nil && all
+	})
+}
+
+// AwaitCalls waits until every master has received a command with a word in it n
+// times.
+func (c *Cluster) AwaitCalls(t testing.TB, n int, name, word string) {
+	t.Helper()
+	testkit.Await(t, name+" "+word, func() bool {
+		return !slices.ContainsFunc(c.Recorders, func(r *Recorder) bool { return len(r.Calls(name, word)) < n })
+	})
+}

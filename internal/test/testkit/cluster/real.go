@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// AdminUser is a user of real servers that tests give orders as. They may
+// change the user of their clients.
+const AdminUser = "admin on >4711 ~* &* +@all"
+
+// Admin is a connection over which a test gives orders to a real server.
+type Admin struct{ *testkit.TextClient }
+
+// NewAdmin connects to a server as AdminUser, if it has that.
+func NewAdmin(t testing.TB, s *realredis.Server) *Admin {
+	t.Helper()
+	a := &Admin{testkit.DialText(t, s.Addr())}
+	if reply := a.Do("AUTH admin 4711"); !strings.HasPrefix(reply, "-WRONGPASS") {
+		require.Equal(t, "+OK", reply)
+	}
+	return a
+}
+
+// NewAdmins does so for several.
+func NewAdmins(t testing.TB, servers []*realredis.Server) (admins []*Admin) {
+	t.Helper()
+	for _, s := range servers {
+		admins = append(admins, NewAdmin(t, s))
+	}
+	return admins
+}
+
+// Cut ends the connections of all others.
+func (a *Admin) Cut() { a.Do("CLIENT KILL TYPE normal SKIPME yes") }
+
+// AwaitNothing waits until no server has any key.
+func AwaitNothing(t testing.TB, admins []*Admin) {
+	t.Helper()
+	for i, a := range admins {
+		testkit.Await(t, fmt.Sprintf("no key on server %d", i), func() bool { return a.Do("DBSIZE") == ":0" })
+	}
+}
+
+// RealAddrs are the addresses of servers.
+func RealAddrs(servers []*realredis.Server) (addrs []string) {
+	for _, s := range servers {
+		addrs = append(addrs, s.Addr())
+	}
+	return addrs
+}
+
+// PersistentAddrs are those of servers that forget nothing.
+func PersistentAddrs(servers []*realredis.Server) (addrs []string) {
+	for _, addr := range RealAddrs(servers) {
+		addrs = append(addrs, "redis://"+addr+"?persistent=yes")
+	}
+	return addrs
+}

@@ -1,0 +1,307 @@
+// Package scripted is a server that follows the script of a test.
+package scripted
+
+import (
+	"crypto/sha1"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Server follows the script of a test. It answers the handshake by itself
+// and then hands the connection over.
+type Server struct {
+	Network string
+	TLS     *tls.Config
+	// Answers replaces what the handshake's commands are answered, by name.
+	Answers map[string]string
+	// Greeting turns the honest answers to the n-th handshake, counted from
+	// 0, into what is done in their place.
+	Greeting func(n int, honest string) Steps
+	// Scripts is how many of them a handshake ends with, if not one.
+	Scripts int
+	// ServeRaw hands connections over before the handshake.
+	ServeRaw bool
+	// serve, where set, takes over the connection after the handshake.
+	Serve func(nc net.Conn)
+
+	Addr    string
+	RunID   string
+	Dialled atomic.Int64
+	Greeted chan *Conn
+
+	mu       sync.Mutex
+	listener net.Listener
+	conns    []net.Conn
+	Running  sync.WaitGroup
+}
+
+var servers atomic.Int64 // for run_ids
+
+// New starts a server; set may change it before.
+func New(t *testing.T, set ...func(*Server)) *Server {
+	t.Helper()
+	p := &Server{Network: "tcp", Addr: "127.0.0.1:0", RunID: NewRunID(), Greeted: make(chan *Conn, 4096)}
+	for _, f := range set {
+		f(p)
+	}
+	p.Start(t)
+	t.Cleanup(func() {
+		p.Stop()
+		p.Running.Wait()
+	})
+	return p
+}
+
+// NewN starts n of them.
+func NewN(t *testing.T, n int, set ...func(*Server)) []*Server {
+	t.Helper()
+	ps := make([]*Server, n)
+	for i := range ps {
+		ps[i] = New(t, set...)
+	}
+	return ps
+}
+
+// Start listens, on the same address as before.
+func (p *Server) Start(t *testing.T) {
+	t.Helper()
+	var listener net.Listener
+	testkit.Await(t, "to listen on "+p.Addr, func() bool {
+		var err error
+		listener, err = net.Listen(p.Network, p.Addr)
+		return err == nil
+	})
+	p.Addr = listener.Addr().String()
+	p.mu.Lock()
+	p.listener = listener
+	p.mu.Unlock()
+	p.Running.Add(1)
+	go p.accept(t, listener)
+}
+
+// Stop is a process that dies: dials are refused, connections end.
+func (p *Server) Stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		_ = p.listener.Close()
+		p.listener = nil
+	}
+	for _, nc := range p.conns {
+		_ = nc.Close()
+	}
+	p.conns = nil
+}
+
+// Forget closes all connections but the last ones.
+func (p *Server) Forget(keep int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.conns) > keep {
+		_ = p.conns[0].Close()
+		p.conns = p.conns[1:]
+	}
+}
+
+func (p *Server) accept(t *testing.T, listener net.Listener) {
+	defer p.Running.Done()
+	for {
+		nc, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		if p.listener != listener { // stopped meanwhile
+			p.mu.Unlock()
+			_ = nc.Close()
+			return
+		}
+		n := p.Dialled.Add(1) - 1
+		p.conns = append(p.conns, nc)
+		p.mu.Unlock()
+		p.Running.Add(1)
+		go func() {
+			defer p.Running.Done()
+			if p.TLS != nil {
+				nc = tls.Server(nc, p.TLS)
+			}
+			p.greet(t, nc, int(n))
+		}()
+	}
+}
+
+func (p *Server) greet(t *testing.T, nc net.Conn, n int) {
+	w := &Conn{nc, t}
+	if p.ServeRaw {
+		p.Greeted <- w
+		return
+	}
+	_ = nc.SetReadDeadline(time.Now().Add(testkit.Patience))
+	honest, welcome, err := p.handshake(nc)
+	if err != nil {
+		return
+	}
+	if !welcome { // a client that is refused HELLO dials again
+		w.Play(Steps{honest, Mute})
+		return
+	}
+	played := Steps{honest}
+	if p.Greeting != nil {
+		played = p.Greeting(n, honest)
+	}
+	if !w.Play(played) {
+		return
+	}
+	if p.Serve != nil {
+		_ = nc.SetReadDeadline(time.Time{})
+		p.Serve(nc)
+		return
+	}
+	p.Greeted <- w
+}
+
+// handshake reads commands up to the last script, which is the end of them, and
+// returns the answers, and whether HELLO was not refused. The client sends
+// nothing after it before it has them.
+func (p *Server) handshake(nc net.Conn) (honest string, welcome bool, err error) {
+	var in []byte
+	var answers strings.Builder
+	welcome = true
+	scripts := max(1, p.Scripts)
+	buf := make([]byte, 4096)
+	for {
+		k, err := nc.Read(buf)
+		if err != nil {
+			return "", false, err
+		}
+		in = append(in, buf[:k]...)
+		for {
+			args, rest := CutCommand(in)
+			if args == nil {
+				break
+			}
+			in = rest
+			answer := p.answer(args)
+			answers.WriteString(answer)
+			if args[0] == "HELLO" && strings.ContainsAny(answer[:1], "-!") {
+				welcome = false
+			}
+			if args[0] == "SCRIPT" {
+				scripts--
+			}
+			if scripts == 0 {
+				if len(in) > 0 {
+					return "", false, errors.New("bytes behind the handshake")
+				}
+				return answers.String(), welcome, nil
+			}
+		}
+	}
+}
+
+// Unknown is the answer of servers to a command that they do not have.
+const Unknown = "-ERR unknown command\r\n"
+
+// answer is that of a Redis 7.0, unless the test replaces it: of the command
+// with its first argument, or of the command.
+func (p *Server) answer(args []string) string {
+	if len(args) > 1 {
+		if answer, ok := p.Answers[args[0]+" "+args[1]]; ok {
+			return answer
+		}
+	}
+	if answer, ok := p.Answers[args[0]]; ok {
+		return answer
+	}
+	switch args[0] {
+	case "HELLO":
+		return WelcomeOf("standalone", "master")
+	case "DELIFEQ", "DELEX":
+		return Unknown
+	case "INFO":
+		return InfoOf(map[string]string{
+			"server":      "# Server\r\nredis_version:7.0.15\r\nrun_id:" + p.RunID + "\r\ntcp_port:1\r\n",
+			"replication": "# Replication\r\nrole:master\r\n",
+			"memory":      "# Memory\r\nmaxmemory_policy:noeviction\r\n",
+		}[args[1]])
+	case "SCRIPT":
+		return string(resp.AppendBulkString(nil, digest(args[2])))
+	}
+	return "+OK\r\n"
+}
+
+// WelcomeOf is the answer to HELLO, with values of several types around those
+// that are looked for.
+func WelcomeOf(mode, role string) string {
+	b := []byte("%6\r\n")
+	b = resp.AppendBulkString(resp.AppendBulkString(b, "modules"), "")
+	b = resp.AppendBulkString(b, "args")
+	b = resp.AppendBulkString(resp.AppendBulkString(resp.AppendArray(b, 2), "role"), "replica")
+	b = resp.AppendBulkString(resp.AppendBulkString(b, "server"), "redis")
+	b = resp.AppendBulkString(resp.AppendBulkString(b, "version"), "7.0.15")
+	b = resp.AppendBulkString(resp.AppendBulkString(b, "mode"), mode)
+	b = resp.AppendBulkString(resp.AppendBulkString(b, "role"), role)
+	return string(b)
+}
+
+// InfoOf is the answer to INFO.
+func InfoOf(section string) string { return string(resp.AppendBulkString(nil, section)) }
+
+// CutCommand cuts a whole command off in, or returns nil.
+func CutCommand(in []byte) (args []string, rest []byte) {
+	var d resp.Decoder
+	var v resp.Value
+	n, err := d.Decode(in, &v)
+	if err != nil {
+		return nil, in
+	}
+	it := v.Elements()
+	for it.Next() {
+		args = append(args, string(it.Value().Bytes))
+	}
+	return args, in[n:]
+}
+
+// URL is the peer's address as a user would write it.
+func (p *Server) URL() string {
+	switch {
+	case p.Network == "unix":
+		return "unix://" + p.Addr
+	case p.TLS != nil:
+		return "rediss://" + p.Addr
+	}
+	return p.Addr
+}
+
+// Next is the next connection that has completed its handshake.
+func (p *Server) Next(t *testing.T) *Conn {
+	t.Helper()
+	select {
+	case w := <-p.Greeted:
+		return w
+	case <-time.After(testkit.Patience):
+		require.FailNow(t, "the client has not dialled")
+		return nil
+	}
+}
+
+// NewRunID is that of another process.
+func NewRunID() string { return fmt.Sprintf("%040d", servers.Add(1)) }
+
+func digest(text string) string {
+	sum := sha1.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

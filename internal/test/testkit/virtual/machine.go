@@ -1,0 +1,168 @@
+package virtual
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+)
+
+// Machine has the clocks of clients. While it is suspended its monotonic clock stands still,
+// and its network; its goroutines go on, which stands for any that was about to run when the
+// machine was suspended, and goes on when it wakes.
+type Machine struct {
+	Name string
+	Wrap func(net.Conn) net.Conn // if set, gives the connections that its clients dial another face
+	Read func()                  // if set, is called before each reading of its clock; it does not block
+	net  *Network
+
+	mu    sync.Mutex
+	made  time.Time
+	slept time.Duration
+	depth int           // of Suspend
+	since time.Time     // when it was suspended, or zero
+	ahead time.Duration // of the clock that counts suspension, by Skip
+	seen  time.Duration // for how long it had been suspended at the last reading
+	awake time.Duration // in which it was frozen and thawed, on both clocks
+	links map[string]*Link
+}
+
+// NewMachine makes one that runs.
+func NewMachine(n *Network, name string) *Machine {
+	return &Machine{Name: name, net: n, made: time.Now(), links: map[string]*Link{}}
+}
+
+// Link is that to an address.
+func (m *Machine) Link(addr string) *Link {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.links[addr]
+	if l == nil {
+		l = m.net.Link(m.Name, addr)
+		if m.depth > 0 {
+			l.Hold(true, true)
+		}
+		m.links[addr] = l
+	}
+	return l
+}
+
+// Suspend stops the clock and the network of the machine, until as many calls of Wake.
+func (m *Machine) Suspend() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.depth++; m.depth > 1 {
+		return
+	}
+	m.since = time.Now()
+	for _, l := range m.links {
+		l.Hold(true, true)
+	}
+}
+
+// Slept is for how long the machine was suspended until now.
+func (m *Machine) Slept() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := m.slept
+	if !m.since.IsZero() {
+		d += time.Since(m.since)
+	}
+	return d
+}
+
+// Wake undoes one Suspend.
+func (m *Machine) Wake() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.depth--; m.depth > 0 {
+		return
+	}
+	m.slept += time.Since(m.since)
+	m.since = time.Time{}
+	for _, l := range m.links {
+		l.Release()
+	}
+}
+
+// Skip sets the clocks of the machine as if it had been suspended for d until now. No time
+// passes for the others.
+func (m *Machine) Skip(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ahead += d
+}
+
+func (m *Machine) clocks() clock.Source {
+	return clock.Source{Monotonic: m.monotonic, Ahead: m.asleep}
+}
+
+// toFreeze is for how long a machine is awake at least while it goes to sleep and wakes.
+const toFreeze = time.Millisecond
+
+// monotonic is read by who goes on when the machine wakes, if it is suspended.
+func (m *Machine) monotonic() time.Duration {
+	if m.Read != nil {
+		m.Read()
+	}
+	slept := m.Slept()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if all := slept + m.ahead; m.seen != all {
+		m.seen = all
+		m.awake += toFreeze
+	}
+	return time.Since(m.made) - slept + m.awake
+}
+
+func (m *Machine) asleep() (time.Duration, bool) {
+	slept := m.Slept()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slept + m.ahead, true
+}
+
+func (m *Machine) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := m.net.Dialer(m.Name)(ctx, network, addr)
+	if err == nil && m.Wrap != nil {
+		c = m.Wrap(c)
+	}
+	return c, err
+}
+
+// TimeOfDay is time.Now in this century: a bubble begins in the year 2000, which no clock of a
+// fenced client may read.
+func TimeOfDay() time.Time { return time.Now().AddDate(30, 0, 0) }
+
+// making is held from before a client is made to when its clock is.
+var making sync.Mutex
+
+// Client makes a client that runs on the machine.
+func (m *Machine) Client(cfg redlock.Config) (*redlock.Client, error) {
+	for _, addr := range slices.Concat(cfg.Nodes, cfg.NextNodes) {
+		m.Link(addr)
+	}
+	if cfg.Dialer == nil {
+		cfg.Dialer = m.dial
+	}
+	if knobs.Of(&cfg).FenceClock == nil {
+		knobs.Of(&cfg).FenceClock = TimeOfDay
+	}
+	making.Lock()
+	var undo func()
+	made := sync.OnceFunc(func() {
+		undo()
+		making.Unlock()
+	})
+	defer made() // where cfg is wrong
+	undo = clock.Play(func() clock.Source {
+		made()
+		return m.clocks()
+	})
+	return redlock.New(cfg)
+}

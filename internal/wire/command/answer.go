@@ -1,0 +1,220 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// ReadOne interprets a reply to a command of one operand. It reports whether the node did what was
+// asked for (else the key does not hold the token), and whether the reply fits the command; if
+// not, the stream can no longer be trusted. The value of a kind that reads is in v. Error replies
+// are for [Refused].
+func ReadOne(k Kind, v *resp.Value) (granted, fits bool) {
+	switch k {
+	case Release:
+		return v.Int == 1, isYesOrNo(v)
+	case ReadValue: // no key, and no bytes at it, are the same here
+		return len(v.Bytes) > 0, v.Kind == resp.Bulk && !v.Null && len(v.Bytes) <= ReadBytes
+	case Look:
+		return v.Int == 0, isYesOrNo(v)
+	case ReadTTL:
+		return v.Int != ttlOfNone, v.Kind == resp.Integer && v.Int >= ttlOfNone
+	}
+	return !v.Null, v.Null || v.IsOK() // SET
+}
+
+// The answers of PTTL for no key, and for a key without a time to live.
+const (
+	ttlOfNone = -2
+	NoTTL     = -1
+)
+
+// Value is the reply to a kind that reads: Text of ReadValue, Int of ReadTTL, in milliseconds or
+// NoTTL.
+type Value struct {
+	Text string
+	Int  int64
+}
+
+// ValueOf copies the value out of a reply that fits.
+func ValueOf(v *resp.Value) Value { return Value{string(v.Bytes), v.Int} }
+
+// FitsRelease reports whether a reply fits the release of n keys.
+func FitsRelease(n int, f Form, v *resp.Value) (fits bool) {
+	if !f.IsScript(Release) {
+		_, fits = ReadOne(Release, v)
+		return fits
+	}
+	var a Answers
+	for a.Begin(n, v); a.Next(); {
+	}
+	return a.Fits()
+}
+
+// Answers reads the reply to a script call, which has an element for each operand:
+//
+//	for a.Begin(n, v); a.Next(); {
+//		a.Granted()
+//	}
+//
+// There are n answers, or fewer if the reply does not fit. Answers can be reused, and allocates
+// nothing.
+type Answers struct {
+	elements resp.Elements
+	left     int // answers to come
+	fits     bool
+	granted  bool
+}
+
+// Begin starts with a reply to a call of n operands. It must not change while its
+// answers are read.
+func (a *Answers) Begin(n int, v *resp.Value) {
+	a.elements, a.left = v.Elements(), n
+	if a.fits = v.Kind == resp.Array && !v.Null && v.Int == int64(n); !a.fits {
+		a.left = 0
+	}
+}
+
+// Next moves on to the next answer, the first one at first. It returns false if
+// there is none, or if the reply does not fit from here on.
+func (a *Answers) Next() bool {
+	if a.left == 0 {
+		return false
+	}
+	a.left--
+	a.elements.Next()
+	v := a.elements.Value()
+	if a.granted, a.fits = v.Int == 1, isYesOrNo(v); !a.fits {
+		a.left = 0
+	}
+	return a.fits
+}
+
+// ReadFenced reads an element of the reply of a script of package fencing.
+func ReadFenced(v *resp.Value) (a fencing.Answer, fits bool) {
+	switch {
+	case v.Kind == resp.Integer && (v.Int == int64(fencing.OK) || v.Int == int64(fencing.Gone)):
+		return fencing.Answer{Code: fencing.Code(v.Int)}, true
+	case v.Kind != resp.Array || v.Null || v.Int != 2:
+		return a, false
+	}
+	it := v.Elements()
+	it.Next()
+	code := it.Value().Int
+	if it.Value().Kind != resp.Integer || code < int64(fencing.OK) || code > int64(fencing.Invalid) {
+		return a, false
+	}
+	a.Code = fencing.Code(code)
+	it.Next()
+	text := it.Value()
+	if text.Kind != resp.Bulk || text.Null {
+		return a, false
+	}
+	switch a.Code {
+	case fencing.Amnesia, fencing.Foreign:
+		a.Text = string(text.Bytes)
+	default:
+		number, marker, shows := bytes.Cut(text.Bytes, []byte{' '})
+		if shows {
+			a.Text = string(marker)
+		}
+		for _, c := range number {
+			if c < '0' || c > '9' || a.Token > fencing.MaxToken {
+				return a, false
+			}
+			a.Token = 10*a.Token + uint64(c-'0')
+		}
+	}
+	return a, a.Token <= fencing.MaxToken
+}
+
+// Granted is ReadOne's, of this answer.
+func (a *Answers) Granted() bool { return a.granted }
+
+// Value is the element that this answer is read from, valid until the next.
+func (a *Answers) Value() *resp.Value { return a.elements.Value() }
+
+// Fits reports, after the last Next, whether the whole reply fits.
+func (a *Answers) Fits() bool { return a.fits }
+
+func isYesOrNo(v *resp.Value) bool { return v.Kind == resp.Integer && (v.Int == 0 || v.Int == 1) }
+
+// Remedy is the way to go on after a command was refused.
+type Remedy uint8
+
+const (
+	// None: the votes fail.
+	None Remedy = iota
+	// Load: send it again, after the script that the node has lost.
+	Load
+	// Split: send it again in smaller calls, see SplitTo. Several operands share the call, and
+	// the refusal may be about one of them.
+	Split
+	// Rephrase: send it again as a script call. The native command is missing or no longer
+	// allowed; use scripts from now on.
+	Rephrase
+)
+
+// Refusal is the meaning of an error reply.
+type Refusal struct {
+	Err       error // bounded, printable, never a token or a key
+	Fatal     bool  // the connection must be closed
+	Unapplied bool  // it is certain that the command was not executed
+	Later     bool  // it may be executed at another time
+	Remedy    Remedy
+}
+
+var errNoScript = errors.New("server keeps forgetting the script")
+
+// Refused interprets an error reply to a command of n operands; loaded means that the script was
+// loaded right before it.
+func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
+	reply := resp.Value{Kind: resp.Error, Bytes: text}
+	code, call := string(refusal.Code(&reply)), f.IsScript(k)
+	if call && code == "NOSCRIPT" {
+		if r.Err = errNoScript; !loaded {
+			r.Remedy = Load
+		}
+		return r
+	}
+	r.Fatal, r.Err = refusal.Read(text)
+	r.Unapplied = isUnapplied(code)
+	r.Later = !r.Fatal && refusal.IsRetryable(code)
+	ofKey := refusal.OfKey(text)
+	switch {
+	case r.Fatal:
+	case f.IsFenced(k) && k == Acquire: // part of it may have been done: what is set is released
+		r.Unapplied = false
+		if n > 1 && code == "NOPERM" && ofKey { // but an access list is asked about all keys first
+			r.Remedy = Split
+		}
+	case call && n > 1 && !refusal.IsRetryable(code) && (ofKey || !errors.Is(r.Err, refusal.ErrForbidden)):
+		r.Remedy = Split
+	case call, k == Acquire, k.Reads():
+	case (code == "NOPERM" || code == "ERR") && !ofKey: // by script a key would fare no better
+		r.Remedy = Rephrase
+	}
+	return r
+}
+
+// SplitTo is the number of operands of the calls into which a refused call of n is split. With
+// two steps a refused key costs 24 calls instead of 128, and the other keys one round trip more.
+func SplitTo(n int) int {
+	if n > 16 {
+		return 16
+	}
+	return 1
+}
+
+// isUnapplied reports whether servers return an error code only before they execute a command.
+func isUnapplied(code string) bool {
+	switch code {
+	case "NOPERM", "NOAUTH", "READONLY", "MASTERDOWN":
+		return true
+	}
+	return refusal.IsRetryable(code)
+}

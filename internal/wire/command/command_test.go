@@ -1,0 +1,152 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/wire/refusal"
+)
+
+var forms = []Form{Scripts, DelIfEq, DelEx}
+
+func operands(n int) (all []Operand) {
+	for i := range n {
+		all = append(all, Operand{Key: fmt.Appendf(nil, "key %d\r\n", i), Token: fmt.Appendf(nil, "%022d", i), TTL: int64(10 + i)})
+	}
+	return all
+}
+
+// TestOperandsAreReadBack out of every command that is written, and each command is
+// within its bounds.
+func TestOperandsAreReadBack(t *testing.T) {
+	var r Reader
+	for _, f := range forms {
+		for _, k := range []Kind{Acquire, Extend, Release} {
+			for left := operands(300); len(left) > 0; {
+				n := Merge(k, f, left, MaxKeys)
+				if f.IsScript(k) {
+					require.Equal(t, min(len(left), MaxKeys), n)
+				} else {
+					require.Equal(t, 1, n)
+				}
+				want := left[:n]
+				got := r.Read(k, Append(nil, k, f, want, nil))
+				require.Len(t, got, n)
+				for i := range got {
+					require.Equal(t, want[i].Key, got[i].Key)
+					require.Equal(t, want[i].Token, got[i].Token)
+					if k.HasTTL() {
+						require.Equal(t, want[i].TTL, got[i].TTL)
+					}
+				}
+				left = left[n:]
+			}
+		}
+	}
+	large := operands(MaxKeys)
+	for i := range large {
+		large[i].Key = bytes.Repeat([]byte{'k'}, 4<<10)
+	}
+	require.Equal(t, callBytes/(4<<10), Merge(Release, Scripts, large, MaxKeys))
+	require.Equal(t, 1, Merge(Release, Scripts, large, 1))
+}
+
+// TestAnswers: the meaning of each reply to two operands, or to one. A dash is what does
+// not fit; what comes before it counts.
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		kind  Kind
+		form  Form
+		n     int
+		reply string
+		want  string // y granted, n not
+	}{
+		{Acquire, Scripts, 1, "+OK\r\n", "y"}, {Acquire, Scripts, 1, null, "n"}, {Acquire, Scripts, 1, "$-1\r\n", "n"},
+		{Acquire, Scripts, 1, yes, "-"}, {Acquire, Scripts, 1, "$2\r\nOK\r\n", "-"},
+		{Release, DelIfEq, 1, yes, "y"}, {Release, DelEx, 1, no, "n"}, {Release, DelEx, 1, ":2\r\n", "-"},
+		{Release, DelIfEq, 1, "+OK\r\n", "-"}, {Release, DelIfEq, 1, "*1\r\n:1\r\n", "-"},
+		{Release, Scripts, 2, "*2\r\n:1\r\n:0\r\n", "yn"}, {Extend, Scripts, 2, "*2\r\n:0\r\n:1\r\n", "ny"},
+		{Release, Scripts, 2, "*1\r\n:1\r\n", "-"}, {Release, Scripts, 2, "*3\r\n:1\r\n:1\r\n:1\r\n", "-"},
+		{Release, Scripts, 2, "*2\r\n:1\r\n:2\r\n", "y-"}, {Release, Scripts, 2, "*2\r\n+OK\r\n:1\r\n", "-"},
+		{Release, Scripts, 1, yes, "-"}, {Release, Scripts, 2, "*-1\r\n", "-"},
+	} {
+		var got strings.Builder
+		letter := func(granted bool) { got.WriteByte("ny"[map[bool]int{true: 1}[granted]]) }
+		fits := true
+		if v := value(t, c.reply); c.form.IsScript(c.kind) {
+			var a Answers
+			for a.Begin(c.n, v); a.Next(); {
+				letter(a.Granted())
+			}
+			fits = a.Fits()
+		} else if granted, ok := ReadOne(c.kind, v); ok {
+			letter(granted)
+		} else {
+			fits = false
+		}
+		if !fits {
+			got.WriteByte('-')
+		}
+		assert.Equal(t, c.want, got.String(), "%v %v %q", c.kind, c.form, c.reply)
+	}
+}
+
+// TestRemedies: what is done about each refusal.
+func TestRemedies(t *testing.T) {
+	const (
+		noScript = "NOSCRIPT No matching script."
+		key      = "NOPERM No permissions to access a key"
+		inScript = "ERR Error running script: ACL failure in script: No permissions to access a key"
+		right    = "NOPERM User x has no permissions to run the 'evalsha' command"
+		busy     = "BUSY Redis is busy running a script."
+		oom      = "OOM command not allowed when used memory > 'maxmemory'."
+		other    = "ERR something"
+		gone     = "READONLY You can't write against a read only replica."
+	)
+	for _, c := range []struct {
+		kind      Kind
+		form      Form
+		n         int
+		text      string
+		want      Remedy
+		unapplied bool
+	}{
+		{Release, Scripts, 2, noScript, Load, false}, {Extend, Scripts, 1, noScript, Load, false},
+		{Release, Scripts, 2, key, Split, true}, {Extend, Scripts, 2, inScript, Split, false},
+		{Release, Scripts, 2, other, Split, false}, {Release, Scripts, 1, key, None, true},
+		{Release, Scripts, 2, right, None, true}, {Release, Scripts, 2, busy, None, true}, {Extend, Scripts, 2, oom, None, true},
+		{Release, DelIfEq, 1, "NOPERM User x has no permissions to run the 'delifeq' command", Rephrase, true},
+		{Release, DelEx, 1, other, Rephrase, false},
+		{Release, DelIfEq, 1, key, None, true}, {Release, DelIfEq, 1, busy, None, true},
+		{Release, DelIfEq, 1, oom, None, true},
+		{Acquire, Scripts, 1, key, None, true}, {Acquire, Scripts, 1, oom, None, true}, {Acquire, Scripts, 1, other, None, false},
+		{Release, Scripts, 2, gone, None, true},
+	} {
+		r := Refused(c.kind, c.form, c.n, []byte(c.text), false)
+		assert.Equal(t, c.want, r.Remedy, "%v %v %q", c.kind, c.form, c.text)
+		assert.Equal(t, c.unapplied, r.Unapplied, c.text)
+		assert.Equal(t, c.text == gone, r.Fatal, c.text)
+		assert.Error(t, r.Err)
+	}
+	assert.Equal(t, None, Refused(Release, Scripts, 2, []byte(noScript), true).Remedy, "it was loaded")
+	assert.ErrorIs(t, Refused(Acquire, Scripts, 1, []byte(key), false).Err, refusal.ErrForbidden)
+}
+
+func TestForms(t *testing.T) {
+	assert.Equal(t, "EVALSHA", Scripts.String())
+	assert.Equal(t, "DELIFEQ, EVALSHA", DelIfEq.String())
+	assert.Equal(t, "DELEX, EVALSHA", DelEx.String())
+	// A node is asked by scripts instead of what it has refused, and by what it is
+	// asked in by now if that is something else.
+	assert.Equal(t, Scripts, DelIfEq.Without(DelIfEq))
+	assert.Equal(t, DelIfEq, DelIfEq.Without(DelEx))
+	for rank := range Classes {
+		assert.Equal(t, rank, OfRank(rank).Rank())
+	}
+	assert.Equal(t, Release, OfRank(0))
+}

@@ -1,0 +1,27 @@
+package command
+
+import (
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// AppendMember writes a call of the script by which a node gets its vote back: "notice",
+// "rejoin", "read" or "collect", with its arguments. me is the fleet and the node's present
+// life.
+func AppendMember(dst []byte, set string, me []byte, verb string, args ...string) (_ []byte, replies int) {
+	dst = resp.AppendArray(dst, 6+len(args))
+	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"+fencing.MemberSHA1+"\r\n$1\r\n1\r\n"...)
+	dst = resp.AppendBulkString(dst, set)
+	dst = resp.AppendBulkString(dst, verb)
+	dst = resp.AppendBulk(dst, me)
+	for _, a := range args {
+		dst = resp.AppendBulkString(dst, a)
+	}
+	return dst, 1
+}
+
+// AppendLoadMember writes the SCRIPT LOAD of that script.
+func AppendLoadMember(dst []byte) (_ []byte, replies int) {
+	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
+	return resp.AppendBulkString(dst, fencing.MemberScript), 1
+}

@@ -1,0 +1,143 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// The key of the probes, which is no lock's, and a token that it does not hold.
+const (
+	probeKey   = "redlock:probe"
+	probeToken = "x"
+)
+
+// Probes are commands that find, on a new connection, the forms that a node understands, and load
+// the scripts that it needs. Their key is absent, so they change nothing. One Probes is used for
+// one connection.
+type Probes struct {
+	form  Form
+	asked []probe
+}
+
+// probe is one command and the function that reads its reply.
+type probe struct {
+	words  []string
+	answer func(*resp.Value) error
+}
+
+// NewProbes returns the probes of one connection; with scripted native commands are not tried.
+// fence is nil if the scripts of package fencing are not needed.
+func NewProbes(scripted bool, fence *Fence) *Probes {
+	p := new(Probes)
+	if !scripted {
+		p.add(p.releasesBy(DelIfEq), "DELIFEQ", probeKey, probeToken)
+		p.add(p.releasesBy(DelEx), "DELEX", probeKey, "IFEQ", probeToken)
+	}
+	p.script(Release, ReleaseScript, ReleaseSHA1, "1", probeKey, probeToken)
+	p.script(Extend, ExtendScript, ExtendSHA1, "1", probeKey, probeToken, "1000")
+	if fence != nil {
+		p.fence(fence)
+	}
+	return p
+}
+
+// fence loads the scripts of package fencing, and runs those that need no key: a node that does
+// not allow them cannot be used.
+func (p *Probes) fence(fence *Fence) {
+	p.form |= Fenced // so that they count as needed
+	p.script(Acquire, fencing.AcquireScript, fencing.AcquireSHA1, "1", fence.Set, probeToken, "0")
+	p.script(Extend, fencing.ExtendScript, fencing.ExtendSHA1, "1", fence.Set, probeToken)
+	p.script(Acquire, fencing.MemberScript, fencing.MemberSHA1, "1", fence.Set, "read", probeToken)
+}
+
+func (p *Probes) add(answer func(*resp.Value) error, words ...string) {
+	p.asked = append(p.asked, probe{words, answer})
+}
+
+// Len is the number of commands.
+func (p *Probes) Len() int { return len(p.asked) }
+
+// Command is command i, as words.
+func (p *Probes) Command(i int) []string { return p.asked[i].words }
+
+// Answer reads the reply to command i; all of them, in order. After an error the node cannot be
+// used.
+func (p *Probes) Answer(i int, v *resp.Value) error { return p.asked[i].answer(v) }
+
+// Form is the form that the answers show.
+func (p *Probes) Form() uint16 { return uint16(p.form) }
+
+// releasesBy notes a native command that releases, if it works. The first that works is used.
+func (p *Probes) releasesBy(form Form) func(*resp.Value) error {
+	return func(v *resp.Value) error {
+		works, err := probed(v, v.Kind == resp.Integer)
+		if works && p.form&releases == 0 {
+			p.form |= form
+		}
+		return err
+	}
+}
+
+// probed reports whether the answer to a probe shows that the command works; fits recognizes its
+// answer. A refused key shows it too: access is checked only for commands that exist, and locks
+// have other keys.
+func probed(v *resp.Value, fits bool) (works bool, err error) {
+	switch {
+	case v.IsError():
+		return refusal.OfKey(v.Bytes), refusal.Fatality(v.Bytes)
+	case !fits:
+		return false, refusal.ErrUnfit
+	}
+	return true, nil
+}
+
+// script loads the script of a kind and tries it. The user may not be allowed to load
+// it while another user has loaded it, or may not be allowed to run it. The probes
+// before have shown whether the node needs it.
+func (p *Probes) script(k Kind, text, sha string, try ...string) {
+	var load error // why it is needed and could not be loaded
+	p.add(func(v *resp.Value) error {
+		if !v.IsError() {
+			if string(v.Bytes) != sha {
+				return errors.New("server names a script differently")
+			}
+			return nil
+		}
+		switch fatal, err := refusal.Read(v.Bytes); {
+		case !fatal && !p.form.IsScript(k):
+		case refusal.IsUnscripted(v.Bytes):
+			return unscripted(err)
+		case !errors.Is(err, refusal.ErrForbidden):
+			return err
+		default:
+			load = refusal.Lacks("script|load")
+		}
+		return nil
+	}, "SCRIPT", "LOAD", text)
+	p.add(func(v *resp.Value) error {
+		if !v.IsError() || refusal.OfKey(v.Bytes) {
+			return nil
+		}
+		fatal, err := refusal.Read(v.Bytes)
+		switch {
+		case fatal:
+			return err
+		case load != nil || !p.form.IsScript(k):
+			return load
+		case refusal.IsUnscripted(v.Bytes):
+			return unscripted(err)
+		case string(refusal.Code(v)) == "NOPERM":
+			return refusal.Lacks("evalsha")
+		case errors.Is(err, refusal.ErrForbidden):
+			return err // of a command that the script runs
+		}
+		return nil // it is loaded, and may be run at another time
+	}, append([]string{"EVALSHA", sha}, try...)...)
+}
+
+// unscripted is the refusal of a node that cannot run a script which it needs.
+func unscripted(err error) error { return fmt.Errorf("%w: %w", refusal.ErrUnscripted, err) }

@@ -1,0 +1,47 @@
+package command
+
+import (
+	"errors"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// Said is a reply to a command that is no vote: numbers, or the error in their place.
+type Said struct {
+	Ints  [4]int64 // an integer, or the elements of an array of up to 4
+	OK    bool
+	Fence fencing.Answer // of a script of package fencing; Code is 0 if it is none
+	Code  string         // of an error reply
+	Err   error          // that reply: bounded, printable, never a token or a key
+	Lacks bool           // the access list does not allow a command
+	OfKey bool           // the access list allows the command, but not on this key
+	Fatal bool           // the connection must be closed
+	Later bool           // it is about a state of the server that passes
+}
+
+// ReadSaid reads a reply. A null, and a reply of another kind, is the zero Said.
+func ReadSaid(v *resp.Value) (s Said) {
+	switch {
+	case v.IsError():
+		s.Code = string(refusal.Code(v))
+		s.Fatal, s.Err = refusal.Read(v.Bytes)
+		s.Later = refusal.IsRetryable(s.Code)
+		s.OfKey = refusal.OfKey(v.Bytes)
+		s.Lacks = !s.OfKey && errors.Is(s.Err, refusal.ErrForbidden)
+	case v.Kind == resp.Integer:
+		s.Ints[0] = v.Int
+	case v.Kind == resp.Array && !v.Null:
+		if a, fits := ReadFenced(v); fits {
+			s.Fence = a
+		}
+		it := v.Elements()
+		for i := 0; i < len(s.Ints) && it.Next(); i++ {
+			s.Ints[i] = it.Value().Int
+		}
+	default:
+		s.OK = v.IsOK()
+	}
+	return s
+}
