@@ -99,6 +99,15 @@ func (l *line) wake() {
 	}
 }
 
+// wakeSets wakes those of a set that do not know that the key is left free.
+func (l *line) wakeSets() {
+	for w := l.first; w != nil; w = w.next {
+		if w.isOfSet() && !w.free {
+			w.bell.ring()
+		}
+	}
+}
+
 // attempted notes how an attempt of one of its callers has ended. Where the lock was granted, it is taken
 // for the others.
 func (l *line) attempted(now time.Duration, err error) {

@@ -32,11 +32,16 @@ type Waiter struct {
 	handed     holding.Hold  // the lock, once it was passed on to it; it may be asking the nodes then
 	place      *place        // if it stands there for a choice
 	keeps      time.Duration // it keeps its turn until then, and waits no longer; 0: it does not
+	free       bool          // its key is left free, as its caller knows
 	won        bool          // the nodes have granted it the lock
 }
 
-// keepMost is for how long a turn is kept at most.
-const keepMost = 1200 * time.Millisecond
+// keepMost is for how long a turn is kept at most, and keepLeast at least: for some round trips, and sections that are
+// not longer.
+const (
+	keepMost  = 1200 * time.Millisecond
+	keepLeast = 10 * time.Millisecond
+)
 
 // Reason is why a waiter waits no longer.
 type Reason uint8
@@ -184,13 +189,28 @@ func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) 
 			}
 			return why, step, handed
 		}
-		w.look = step.Until
+		if w.look = step.Until; l.contender.IsFree(around.Now) {
+			l.wakeSets()
+		}
+	}
+	if w.seesFree() {
+		return MayAttempt, contention.Step{}, handed
 	}
 	if w.keeps != 0 {
 		w.look = min(w.look, w.keeps)
 	}
 	w.parked = true
 	return goesOn, contention.Step{}, handed
+}
+
+// isOfSet reports whether its caller wants several keys, all of them.
+func (w *Waiter) isOfSet() bool { return w.whole && w.place == nil }
+
+// seesFree reports, once, that the key is left free: for those in no queue, and for sets. The shard is locked.
+func (w *Waiter) seesFree() (now bool) {
+	free := w.isOfSet() && w.line.contender.IsFree(w.lines.cfg.Clock.Now())
+	now, w.free = free && !w.free, free
+	return now
 }
 
 // asks has w ask the nodes at its next turn, and reports whether it will: if it is the one
@@ -305,7 +325,7 @@ func (w *Waiter) Shared(denied quorum.Set) (waits bool) {
 			l.attempted(s.Now, engine.ErrTaken)
 			l.contender.Refused(s, denied)
 		case acted:
-			if until := cmp.Or(w.keeps, s.Now+min(s.Now-w.stood, keepMost)); l.contender.Keep(s, until) {
+			if until := cmp.Or(w.keeps, s.Now+max(keepLeast, min(s.Now-w.stood, keepMost))); l.contender.Keep(s, until) {
 				w.keeps = until
 			}
 		default:
@@ -330,11 +350,21 @@ func HasSomeTurns(all []*Waiter) bool {
 	some, lacks := false, false
 	for _, w := range all {
 		if w != nil {
-			has := w.acts != nil || w.keeps != 0
+			has := w.hasTurn()
 			some, lacks = some || has, lacks || !has
 		}
 	}
 	return some && lacks
+}
+
+// hasTurn reports whether w has its turn, or the key is left free for those who have none.
+func (w *Waiter) hasTurn() bool {
+	if w.acts != nil || w.keeps != 0 {
+		return true
+	}
+	s := w.lines.lock(w.key)
+	defer s.mu.Unlock()
+	return w.line.contender.IsFree(w.lines.cfg.Clock.Now())
 }
 
 // KeepTurns has a caller keep the turns that it has just got.

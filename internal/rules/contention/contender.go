@@ -408,6 +408,9 @@ func (c *Contender) LeavesFree(now time.Duration) bool {
 	return c.gap.isOpen(now) || c.gap.isDue(now)
 }
 
+// IsFree reports whether the lock is left free now for clients that are in no queue.
+func (c *Contender) IsFree(now time.Duration) bool { return c.gap.isOpen(now) }
+
 // Pushed reports that a node has pushed the key, and reports whether that matters.
 func (c *Contender) Pushed(node int) bool {
 	c.early = c.early || c.asking == node

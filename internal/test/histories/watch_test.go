@@ -2,6 +2,7 @@ package histories
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ type watch struct {
 	calm      time.Time // from when on all nodes have a vote; zero: not yet
 	wanted    map[string]int
 	free      map[string]time.Time // since when a lock is free and wanted
+	choosers  map[*want]time.Time  // of any of several, since when one of these is free, and they wait
 	outsiders map[*outsider]struct{}
 	longest   [2]time.Duration // free and wanted; an outsider's wait
 }
@@ -36,7 +38,7 @@ const looks = 10 * time.Millisecond
 
 func (w *watch) init(h *history) {
 	w.history = h
-	w.wanted, w.free, w.outsiders = map[string]int{}, map[string]time.Time{}, map[*outsider]struct{}{}
+	w.wanted, w.free, w.choosers, w.outsiders = map[string]int{}, map[string]time.Time{}, map[*want]time.Time{}, map[*outsider]struct{}{}
 }
 
 // calmFrom starts the measurements.
@@ -87,13 +89,15 @@ func (one *want) set(on bool) (changed bool) {
 	if one.on == on || one.over {
 		return false
 	}
-	one.on = on
-	for _, key := range one.keys {
-		if on {
-			one.watch.add(key, 1)
-		} else {
-			one.watch.add(key, -1)
-		}
+	switch one.on = on; {
+	case len(one.keys) > 1 && on:
+		one.watch.choosers[one] = time.Time{}
+	case len(one.keys) > 1:
+		delete(one.watch.choosers, one)
+	case on:
+		one.watch.add(one.keys[0], 1)
+	default:
+		one.watch.add(one.keys[0], -1)
 	}
 	return true
 }
@@ -147,6 +151,17 @@ func (w *watch) look(now time.Time) {
 		w.longest[0] = max(w.longest[0], long)
 		if h.bounds.free > 0 && long > h.bounds.free {
 			h.fail("%s is free on a quorum for %v, and %d callers wait", key, long, n)
+		}
+	}
+	some := len(w.choosers) > 0 && slices.ContainsFunc(h.keys, h.isFree) // all want any of all
+	for one, since := range w.choosers {
+		switch {
+		case !some:
+			w.choosers[one] = time.Time{}
+		case since.IsZero():
+			w.choosers[one] = now
+		case h.bounds.free > 0 && now.Sub(since) > h.bounds.free:
+			h.fail("one of %v is free on a quorum for %v, and a caller waits for any", one.keys, now.Sub(since))
 		}
 	}
 	for o := range w.outsiders {
