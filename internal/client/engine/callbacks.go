@@ -16,7 +16,7 @@ const (
 	// goroutine calls them.
 	slowCall = 20 * time.Millisecond
 	// collectFor is how long submitters leave it to another goroutine to drive, so
-	// that what they submit travels in one batch: see Engine.submitted.
+	// that what they submit travels in one batch: see driver.submitted.
 	collectFor  = 200 * time.Microsecond
 	collectEach = 2 * time.Microsecond // more for each of those that are to submit
 	// maxReadOwn is for how many operations the goroutine of callbacks reads the replies: with more,

@@ -2,7 +2,7 @@
 // verdicts back. Three ideas make it fast:
 //
 //   - Flat combining: one goroutine at a time, the driver, does the work of all
-//     callers. It holds the driver lock (Engine.driver), and with it the sockets,
+//     callers. It holds the driver lock (driver.lock), and with it the sockets,
 //     batches, votes and the window. Callers only append to a queue.
 //   - Group commit: all that waits becomes one batch, encoded once and written to
 //     all nodes. The in-flight window holds the next batch back until a quorum has
@@ -27,7 +27,7 @@
 //
 // A submitter never waits for the lock. It appends to the queue. If the lock is taken,
 // its holder sends the operation: after unlocking it looks at the queue once more (see
-// Engine.drive). A turn under the lock is bounded by what was queued
+// driver.drive). A turn under the lock is bounded by what was queued
 // when it began.
 //
 // # User code

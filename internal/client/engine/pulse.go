@@ -22,7 +22,7 @@ func (p *pulse) init() {
 	p.wake, p.stop, p.tick = make(chan struct{}, 1), make(chan struct{}), maxTick
 }
 
-// rest reports that the watchdog may sleep, unless something was sent since its last tick.
+// rest is how long it is to the next tick; 0, to sleep, where nothing is under way and nothing was sent since the last.
 func (p *pulse) rest(busy bool) (next time.Duration) {
 	if busy = busy || p.busy; !busy {
 		p.awake, p.tick = false, maxTick

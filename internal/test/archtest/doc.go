@@ -6,17 +6,19 @@
 //   - a Go file is longer than 500 lines, or redlock.go than 750,
 //   - something else stands at the top level than the card lists, or more than five tests do.
 //
-// The allowed imports, downwards only:
+// The wings, each of which imports those above it here, and nothing below:
 //
-//	bench ─> redlock ─┬─> internal/client/router ─> internal/client/group ─> internal/client/engine, lease, …
-//	                  ├─> conn, quorum
-//	                  └─> internal/… ─> resp, quorum, conn; internal/client/fleet ─> bytebufferpool
+//	resp  quorum  internal/base      the wire format; the protocol; what everybody uses
+//	internal/rules                   decisions without clock, lock or goroutine
+//	internal/wire                    what is said to nodes, and what answers mean
+//	conn                             what a user meets of nodes
+//	internal/client                  one client: groups and calls, waiting, holding, tokens, engine, fleet
+//	redlock                          the public API
+//	internal/server  internal/cmd    the front end for other languages; the command
+//	internal/test  bench             servers, worlds and checks of tests; the benchmark
 //
-// The root package says what is promised and internal/client/group, which only the root and the
-// router may import, does it. resp and quorum import the standard library alone, so that the
-// wire format and the protocol can be tested without a server. internal/client/fleet knows no locks. Only tests, bench and
-// conn/conntest see the test servers, and so redcon: a user of the library compiles a server
-// only where a test imports conn/conntest.
+// fleet knows no locks. Only tests, bench, conn/conntest and the masters for trying see the test servers, and so
+// redcon: a user of the library compiles a server only where a test imports conn/conntest.
 //
 // Test files may import anything that go.mod requires. A nested module (a
 // directory with a go.mod of its own) has its own dependencies, and only the
