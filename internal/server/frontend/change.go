@@ -38,6 +38,8 @@ func readChange(args []string) (ch change, err error) {
 	switch strings.ToUpper(args[0]) {
 	case "SET":
 		return readSetting(args)
+	case "SETEX", "PSETEX":
+		err = refusal("this server only holds locks: use SET with NX in place of " + args[0])
 	case "EXPIRE", "PEXPIRE":
 		ch.ttl, err = readExpire(args)
 	case "DELEX", "DELIFEQ":

@@ -70,8 +70,8 @@ func init() {
 		"SELECT": {2, 2, false, (*conn).selectDB}, "CLIENT": {2, many, false, (*conn).client}, "INFO": {1, many, false, (*conn).info},
 		"COMMAND": {1, many, false, (*conn).command}, "CLUSTER": {2, many, false, (*conn).cluster},
 
-		"SET": {3, many, false, (*conn).set}, "SETNX": {3, 3, false, (*conn).setNX}, "PSETEX": {4, 4, false, (*conn).setEX},
-		"SETEX": {4, 4, false, (*conn).setEX}, "GET": {2, 2, false, (*conn).get}, "EXISTS": {2, many, false, (*conn).exists},
+		"SET": {3, many, false, (*conn).set}, "SETNX": {3, 3, false, (*conn).setNX}, "PSETEX": {4, 4, false, (*conn).change},
+		"SETEX": {4, 4, false, (*conn).change}, "GET": {2, 2, false, (*conn).get}, "EXISTS": {2, many, false, (*conn).exists},
 		"PTTL": {2, 2, false, (*conn).ttl}, "TTL": {2, 2, false, (*conn).ttl},
 		"DEL": {2, many, false, (*conn).del}, "UNLINK": {2, many, false, (*conn).del}, "GETDEL": {2, 2, false, (*conn).getDel},
 		"PEXPIRE": {3, 4, false, (*conn).change}, "EXPIRE": {3, 4, false, (*conn).change},

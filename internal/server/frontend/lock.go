@@ -96,11 +96,6 @@ func (c *conn) setNX(args []string, r *session.Reply) session.Plan {
 	})
 }
 
-func (c *conn) setEX(args []string, r *session.Reply) session.Plan {
-	c.fail(r, args[1], refusal("this server only holds locks: use SET with NX in place of "+args[0]))
-	return session.Plan{}
-}
-
 // acquire plans a SET with NX. With GET it answers the value of the holder, and nil to the one that has the lock.
 func (c *conn) acquire(key, value string, s *setting) session.Plan {
 	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {

@@ -67,7 +67,7 @@ func (r *run) touch(v value) *key {
 func (r *run) get(args []value) value {
 	switch k := r.lock(args[0]); {
 	case !k.exists:
-		return no
+		return truth(false)
 	case k.kept:
 		return value{kind: stored, key: args[0].key}
 	default:
@@ -181,7 +181,7 @@ func (r *run) set(args []value) value {
 		}
 	}
 	if when == "NX" && k.exists || when == "XX" && !k.exists {
-		return no
+		return truth(false)
 	}
 	return r.write(k, args[1], ttl)
 }

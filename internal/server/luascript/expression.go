@@ -73,9 +73,9 @@ func (p *parser) simple() expression {
 	case p.accept("nil"):
 		return constant(value{})
 	case p.accept("true"):
-		return constant(yes)
+		return constant(truth(true))
 	case p.accept("false"):
-		return constant(no)
+		return constant(truth(false))
 	case p.is("{"):
 		return p.table()
 	case p.is("function"):
@@ -193,7 +193,7 @@ func (p *parser) arguments() (args []expression) {
 	case p.is("{"):
 		return []expression{p.table()}
 	}
-	p.expect("(")
+	p.open()
 	if !p.is(")") {
 		args = p.expressions()
 	}
@@ -201,12 +201,20 @@ func (p *parser) arguments() (args []expression) {
 	return args
 }
 
+// open reads the parenthesis of a call, which Lua 5.1 wants on the line of the function.
+func (p *parser) open() {
+	if p.next.isFirst {
+		p.unexpected()
+	}
+	p.expect("(")
+}
+
 // member is what a command is often called with: the text of a refusal shows it.
 var member = regexp.MustCompile(`^\s*KEYS\[\d{1,9}\]`)
 
 // command reads the arguments of redis.call. Which command it is must be seen in the text.
 func (p *parser) command(isUnused bool) expression {
-	p.expect("(")
+	p.open()
 	first := p.advance()
 	if first.kind != text || !p.is(",", ")") {
 		refuse("calls a command whose name is no constant")

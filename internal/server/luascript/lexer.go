@@ -7,8 +7,9 @@ import (
 
 // lexeme is a word of the text.
 type lexeme struct {
-	kind lexemeKind
-	text string // as it is written; of a string its contents
+	kind    lexemeKind
+	text    string // as it is written; of a string its contents
+	isFirst bool   // of its line
 }
 
 type lexemeKind uint8
@@ -35,9 +36,11 @@ type lexer struct {
 
 // advance returns the present lexeme and reads the next one.
 func (x *lexer) advance() lexeme {
-	now := x.next
+	now, before := x.next, x.rest
 	x.skipBlank()
+	isFirst := strings.ContainsAny(before[:len(before)-len(x.rest)], "\n\r")
 	x.next = x.read()
+	x.next.isFirst = isFirst
 	return now
 }
 
@@ -66,20 +69,20 @@ func (x *lexer) read() lexeme {
 	case isWord(c) && !isDigit(c):
 		word := x.take(isWord)
 		if slices.Contains(keywords, word) {
-			return lexeme{keyword, word}
+			return lexeme{kind: keyword, text: word}
 		}
-		return lexeme{name, word}
+		return lexeme{kind: name, text: word}
 	case isDigit(c) || c == '.' && len(x.rest) > 1 && isDigit(x.rest[1]):
-		return lexeme{number, x.take(func(c byte) bool { return c == '.' || isWord(c) })}
+		return lexeme{kind: number, text: x.take(func(c byte) bool { return c == '.' || isWord(c) })}
 	case c == '"' || c == '\'':
-		return lexeme{text, x.quoted()}
+		return lexeme{kind: text, text: x.quoted()}
 	case isLong(x.rest):
-		return lexeme{text, x.long()}
+		return lexeme{kind: text, text: x.long()}
 	}
 	for _, s := range symbols {
 		if rest, ok := strings.CutPrefix(x.rest, s); ok {
 			x.rest = rest
-			return lexeme{symbol, s}
+			return lexeme{kind: symbol, text: s}
 		}
 	}
 	refuse("the text contains %q, which the parser does not know", x.rest[0])

@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// MaxSource is the size of the longest text that Parse accepts, in bytes.
-const MaxSource = 64 << 10
+// MaxSource is the size of the longest text that Parse accepts, in bytes: some four times that of the longest lock
+// script that is known. It takes about a millisecond.
+const MaxSource = 8 << 10
 
 // Script is a text that Parse has accepted, or that stands for another. It does not change, and may be
 // used by several goroutines.

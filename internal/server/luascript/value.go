@@ -59,11 +59,6 @@ type table struct {
 	field string // "ok", "err" or ""
 }
 
-var (
-	yes = value{kind: boolean, truth: true}
-	no  = value{kind: boolean}
-)
-
 func truth(b bool) value     { return value{kind: boolean, truth: b} }
 func num(n float64) value    { return value{kind: numeric, num: n} }
 func count(holds bool) value { return num(map[bool]float64{true: 1}[holds]) }
