@@ -15,7 +15,7 @@ var commands = map[string]command{
 	"GET": {1, 1, (*run).get}, "EXISTS": {1, maxArgs, (*run).exists}, "PTTL": {1, 1, (*run).ttl}, "TTL": {1, 1, (*run).ttl},
 	"SET": {2, 8, (*run).set}, "SETNX": {2, 2, (*run).setNX}, "SETEX": {3, 3, (*run).setEX}, "PSETEX": {3, 3, (*run).setEX},
 	"DEL": {1, maxArgs, (*run).del}, "UNLINK": {1, maxArgs, (*run).del}, "PERSIST": {1, 1, (*run).persist},
-	"EXPIRE": {2, 3, (*run).expire}, "PEXPIRE": {2, 3, (*run).expire}, "EXPIREAT": {2, 3, (*run).expire}, "PEXPIREAT": {2, 3, (*run).expire},
+	"EXPIRE": {2, 2, (*run).expire}, "PEXPIRE": {2, 2, (*run).expire}, "EXPIREAT": {2, 2, (*run).expire}, "PEXPIREAT": {2, 2, (*run).expire},
 	"PUBLISH": {2, 2, (*run).publish}, "LPUSH": {2, maxArgs, (*run).push}, "RPUSH": {2, maxArgs, (*run).push},
 	"SELECT": {1, 1, (*run).selectDB},
 }
@@ -212,23 +212,9 @@ func (r *run) del(args []value) value {
 
 func (r *run) expire(args []value) value {
 	k := r.touch(args[0])
-	ttl, isSet := r.until(args[0].key, r.command, args[1]), k.exists
-	if len(args) == 3 {
-		option := ""
-		if args[2].kind == str {
-			option = strings.ToUpper(string(args[2].str))
-		}
-		switch option {
-		case "NX":
-			isSet = isSet && k.ttl.None
-		case "XX":
-			isSet = isSet && !k.ttl.None
-		default:
-			refuse("%s with an option that is not NX or XX", r.command)
-		}
-	}
+	ttl := r.until(args[0].key, r.command, args[1])
 	switch {
-	case !isSet:
+	case !k.exists:
 		return num(0)
 	case !ttl.Rest && ttl.Milliseconds <= 0:
 		k.exists = false

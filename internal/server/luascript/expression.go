@@ -172,17 +172,15 @@ func (p *parser) named(isUnused bool) (e expression, isCall bool) {
 		refuse("calls %s", name)
 	}
 	args := p.arguments()
-	if len(args) != 1 && name != "string.format" {
+	if len(args) != 1 && (name != "string.format" || len(args) == 0) {
 		refuse("%s with %d arguments", name, len(args))
 	}
 	return func(r *run) value {
-		var first value
-		for i, arg := range args {
-			if v := r.eval(arg); i == 0 {
-				first = v
-			}
+		values := make([]value, 0, 4)
+		for _, arg := range args {
+			values = append(values, r.eval(arg))
 		}
-		return does(first)
+		return does(r, values[0], values[1:])
 	}, true
 }
 

@@ -230,7 +230,7 @@ func requireReply(t *testing.T, want Reply, got, value string, rest int64, what 
 		require.Equal(t, fmt.Sprintf(":%d", (rest+500)/1000+want.Int), got, what)
 	case Array:
 		require.True(t, strings.HasPrefix(got, "*["), what)
-		items := strings.Fields(got[2 : len(got)-1])
+		items := split(got[2 : len(got)-1])
 		require.Len(t, items, len(want.Items), what)
 		for i, item := range want.Items {
 			requireReply(t, item, items[i], value, rest, what)
@@ -244,6 +244,27 @@ func requireReply(t *testing.T, want Reply, got, value string, rest int64, what 
 	default: // Redis writes line breaks as blanks, and so does the front end
 		require.Equal(t, strings.NewReplacer("\r", " ", "\n", " ").Replace(shown(want)), got, what)
 	}
+}
+
+// split takes a list apart, in which strings are quoted and lists are in brackets.
+func split(list string) (items []string) {
+	depth, from, isQuoted := 0, 0, false
+	for i := range len(list) + 1 {
+		switch {
+		case i == len(list) || list[i] == ' ' && depth == 0 && !isQuoted:
+			if i > from {
+				items = append(items, list[from:i])
+			}
+			from = i + 1
+		case list[i] == '"' && (i == 0 || list[i-1] != '\\'):
+			isQuoted = !isQuoted
+		case list[i] == '[' && !isQuoted:
+			depth++
+		case list[i] == ']' && !isQuoted:
+			depth--
+		}
+	}
+	return items
 }
 
 // randomSample makes a script of pieces. A third of the scripts has a fault or more.

@@ -149,7 +149,7 @@ func (p *parser) loop() statement {
 		if iterator := p.name(); iterator != "ipairs" && iterator != "pairs" {
 			refuse("a loop over %s", iterator)
 		}
-		p.expect("(")
+		p.open()
 		of := p.expression(0)
 		p.expect(")")
 		rounds = func(r *run) iter.Seq2[value, value] { return each(r.eval(of)) }

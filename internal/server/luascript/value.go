@@ -69,9 +69,9 @@ func oneOf(field string, of value) value {
 	return value{kind: tables, table: &table{field: field, items: []value{of}}}
 }
 
-// functions are those of Lua and of Redis that are known, with their first argument.
-var functions = map[string]func(v value) value{
-	"tonumber": func(v value) value {
+// functions are those of Lua and of Redis that are known. They have one argument, but for string.format.
+var functions = map[string]func(r *run, v value, more []value) value{
+	"tonumber": func(_ *run, v value, _ []value) value {
 		if v.kind == str {
 			if n, ok := parseNumber(v.str); ok {
 				return num(n)
@@ -81,7 +81,7 @@ var functions = map[string]func(v value) value{
 		}
 		return value{}
 	},
-	"tostring": func(v value) value {
+	"tostring": func(_ *run, v value, _ []value) value {
 		if v.kind == numeric {
 			return value{kind: str, str: v.word()}
 		} else if v.kind != str && v.kind != stored && v.kind != hidden {
@@ -89,21 +89,33 @@ var functions = map[string]func(v value) value{
 		}
 		return v
 	},
-	"type": func(v value) value {
+	"type": func(_ *run, v value, _ []value) value {
 		if v.kind == hidden {
 			refuse("an unknown result is used")
 		}
 		return literal(v.kind.String())
 	},
-	"redis.status_reply": func(v value) value { return oneOf("ok", v) },
-	"redis.error_reply": func(v value) value {
+	"redis.status_reply": func(_ *run, v value, _ []value) value { return oneOf("ok", v) },
+	"redis.error_reply": func(_ *run, v value, _ []value) value {
 		if v.kind != str {
 			refuse("an error that is no string")
 		}
-		v.str, _ = bytes.CutPrefix(v.str, []byte("-"))
+		if v.str, _ = bytes.CutPrefix(v.str, []byte("-")); !bytes.Contains(v.str, []byte(" ")) {
+			v.str = append([]byte("ERR "), v.str...) // which Redis takes for a message without a code
+		}
 		return oneOf("err", v)
 	},
-	"string.format": func(value) value { return value{kind: hidden} }, // of a message
+	"string.format": func(r *run, v value, more []value) value {
+		parts := bytes.Split(v.str, []byte("%s"))
+		if v.origin != inText || len(parts) != 1+len(more) || bytes.Count(v.str, []byte("%")) != len(more) {
+			refuse("string.format of more than a %%s for each argument")
+		}
+		all := value{kind: str, str: parts[0]}
+		for i, arg := range more {
+			all = join(r, join(r, all, arg), value{kind: str, str: parts[i+1]})
+		}
+		return all
+	},
 }
 
 func (v value) isTrue() bool {
