@@ -85,13 +85,18 @@ type Client struct {
 	collecting []*question
 	collectAt  time.Duration
 
-	mu      sync.Mutex
-	lives   [quorum.MaxNodes]life
-	foreign [quorum.MaxNodes]string        // the marker of another fleet
-	faults  [quorum.MaxNodes]error         // of the last question, nil if it was answered
-	due     [quorum.MaxNodes]time.Duration // when the quarantine ends, if it is known
-	markers [quorum.MaxNodes]string        // what the node has shown last on its connection
-	memory  fencing.Memory                 // who remembers, by these
+	mu     sync.Mutex
+	nodes  [quorum.MaxNodes]seen
+	memory fencing.Memory // who remembers, by their markers
+}
+
+// seen is what is known of a node.
+type seen struct {
+	life
+	marker  string        // shown last on the connection
+	foreign string        // that of another fleet
+	fault   error         // of the last question, nil if it was answered
+	due     time.Duration // when the quarantine ends, if it is known
 }
 
 // life is one connection of a node, and how its scripts are addressed on it.
@@ -153,7 +158,7 @@ func (c *Client) Up(node int, connection uint64, run string) {
 	me := []byte(c.fleet.Name() + ":" + run)
 	c.encode.Me[node], c.encode.Known[node] = me, nil
 	c.mu.Lock()
-	c.lives[node], c.foreign[node], c.faults[node], c.markers[node] = life{connection, run, me}, "", nil, ""
+	c.nodes[node] = seen{life: life{connection, run, me}, due: c.nodes[node].due}
 	c.memory = c.memory.Without(quorum.Only(node))
 	c.forgotten.Add(node) // it is asked, before an acquire has to find out
 	c.mu.Unlock()
@@ -176,7 +181,7 @@ func (c *Client) know(node int, at life, marker string) {
 	defer c.engine.DriverLock().Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lives[node].connection == at.connection {
+	if c.nodes[node].connection == at.connection {
 		c.encode.Known[node] = []byte(marker)
 	}
 }
@@ -185,7 +190,7 @@ func (c *Client) know(node int, at life, marker string) {
 func (c *Client) NoVote(node int, a fencing.Answer) {
 	if a.Code == fencing.Foreign { // for as long as this client has not the configurations that it names
 		c.mu.Lock()
-		c.foreign[node] = a.Text
+		c.nodes[node].foreign = a.Text
 		c.mu.Unlock()
 		if c.forgotten.Add(node) {
 			c.cfg.Ring()
@@ -329,7 +334,7 @@ func (c *Client) Granted(ops ...*engine.Op) {
 // former connection may be that of its life before a restart: Up has had it asked again.
 func (c *Client) voting(node int, connection uint64) {
 	c.mu.Lock()
-	present := c.lives[node].connection == connection
+	present := c.nodes[node].connection == connection
 	if present {
 		c.forgotten.Remove(node)
 	}
@@ -345,34 +350,25 @@ var (
 	errElsewhere = errors.New("node holds the fencing tokens of a fleet that is configured otherwise")
 )
 
-// VoteOf is nil if a node is known to have its vote, or acquires are not fenced; else it is
-// the reason.
-func (c *Client) VoteOf(node int) error {
+// Vote is why a node has no vote, or is not known to have one, and for how long still, as far as that is known. The error is nil of one
+// that is known to vote, and where acquires are not fenced.
+func (c *Client) Vote(node int) (left time.Duration, why error) {
 	if c == nil || !c.forgotten.Has(node) {
-		return nil
+		return 0, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.foreign[node] != "" {
-		return errElsewhere
+	n := &c.nodes[node]
+	left = max(0, n.due-c.cfg.Clock.Now())
+	switch {
+	case n.foreign != "":
+		return left, errElsewhere
+	case n.fault != nil:
+		return left, fmt.Errorf("%w: %w", errNoFence, n.fault)
+	case left > 0:
+		return left, fmt.Errorf("%w: its quarantine ends in %v, and no other node should be restarted before", errNoFence, left.Round(time.Millisecond))
 	}
-	if err := c.faults[node]; err != nil {
-		return fmt.Errorf("%w: %w", errNoFence, err)
-	}
-	if left := c.due[node] - c.cfg.Clock.Now(); left > 0 {
-		return fmt.Errorf("%w: its quarantine ends in %v, and no other node should be restarted before", errNoFence, left.Round(time.Millisecond))
-	}
-	return errNoFence
-}
-
-// VoteIn is how long a node has no vote yet, as far as that is known.
-func (c *Client) VoteIn(node int) time.Duration {
-	if c == nil || !c.forgotten.Has(node) {
-		return 0
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return max(0, c.due[node]-c.cfg.Clock.Now())
+	return 0, errNoFence
 }
 
 // Serves is the clients that a node with a vote serves, as it has shown last: those with the present
@@ -384,8 +380,8 @@ func (c *Client) Serves(node int) string {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := fencing.ParseMarker(c.markers[node])
-	if m.Phase != fencing.Voting || c.foreign[node] == "" && c.forgotten.Has(node) {
+	m := fencing.ParseMarker(c.nodes[node].marker)
+	if m.Phase != fencing.Voting || c.nodes[node].foreign == "" && c.forgotten.Has(node) {
 		return ""
 	}
 	names := strings.Split(m.Me.Fleet, "+")
@@ -406,7 +402,7 @@ func (c *Client) Votes() error {
 	for node, name := range c.cfg.Nodes {
 		if !c.cfg.IsUp(node) {
 			e = append(e, fmt.Errorf("%s %w", name, conn.ErrDown))
-		} else if err := c.VoteOf(node); err != nil {
+		} else if _, err := c.Vote(node); err != nil {
 			e = append(e, fmt.Errorf("%s %w", name, err))
 		}
 	}
@@ -433,9 +429,9 @@ func (c *Client) misfit() error {
 	var nodes quorum.Set
 	text := "none known"
 	for node := range c.cfg.Nodes {
-		if c.foreign[node] != "" {
+		if c.nodes[node].foreign != "" {
 			nodes.Add(node)
-			text = c.foreign[node]
+			text = c.nodes[node].foreign
 		}
 	}
 	has, why := cmp.Or(fencing.ParseMarker(text).Me.Fleet, text), "all clients must have the same Nodes, or Groups, and MaxTTL; where these change, "+

@@ -20,9 +20,11 @@ func TestVoteOfAFormerConnection(t *testing.T) {
 	c.Up(0, 1, "before")
 	c.Up(0, 2, "after")
 	c.voting(0, 1)
-	require.ErrorIs(t, c.VoteOf(0), errNoFence)
+	_, why := c.Vote(0)
+	require.ErrorIs(t, why, errNoFence)
 	require.Zero(t, voting, "Ready is woken")
 	c.voting(0, 2)
-	require.NoError(t, c.VoteOf(0))
+	_, why = c.Vote(0)
+	require.NoError(t, why)
 	require.Equal(t, 1, voting)
 }

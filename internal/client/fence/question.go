@@ -33,7 +33,7 @@ var errNoAnswer = errors.New("no answer that fits")
 func (c *Client) ask(node int, ring func(), verb fencing.Verb, args ...string) *question {
 	x := &question{client: c, node: node, verb: verb, args: args, ring: ring}
 	c.mu.Lock()
-	x.life = c.lives[node]
+	x.life = c.nodes[node].life
 	c.mu.Unlock()
 	if x.life.connection != 0 {
 		x.send()
@@ -69,7 +69,7 @@ func (x *question) send() {
 func (c *Client) isProvisional(node int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return fencing.ParseMarker(c.markers[node]).Phase == fencing.Provisional
+	return fencing.ParseMarker(c.nodes[node].marker).Phase == fencing.Provisional
 }
 
 // take takes the answer, and reports whether it is there. After NOSCRIPT the script is loaded and run: the
@@ -113,19 +113,20 @@ func (x *question) take() bool {
 // noted notes how the question was answered, if the connection is still the node's.
 func (x *question) noted(err error, marker string) {
 	c, a, news := x.client, x.answer, false
+	n := &c.nodes[x.node]
 	x.err = err
 	c.mu.Lock()
-	if c.lives[x.node].connection == x.life.connection {
+	if n.connection == x.life.connection {
 		if x.shows > 0 || a.Code != fencing.Amnesia {
-			news = c.markers[x.node] != marker
-			c.markers[x.node] = marker
+			news = n.marker != marker
+			n.marker = marker
 			c.memory = c.memory.Without(quorum.Only(x.node))
 			if m := fencing.ParseMarker(marker); m.Serves(fencing.Me{Fleet: c.fleet.Name(), Run: x.life.run}) {
 				c.memory.Add(&c.fleet, x.node, m)
 			}
 		}
-		if c.faults[x.node] = err; err == nil && a.Code != fencing.Foreign {
-			c.foreign[x.node] = ""
+		if n.fault = err; err == nil && a.Code != fencing.Foreign {
+			n.foreign = ""
 		}
 	}
 	c.mu.Unlock()

@@ -123,7 +123,7 @@ func (c *Client) advance(r *recovery, ring func(), by *View) (pause time.Duratio
 		default:
 			if r.failed != nil && !r.Finished() { // too few others have a vote
 				c.mu.Lock()
-				c.faults[r.node] = r.failed
+				c.nodes[r.node].fault = r.failed
 				c.mu.Unlock()
 			}
 			r.failed = nil
@@ -140,7 +140,7 @@ func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
 	r.Answered(request, a, err == nil, now)
 	if request.Verb == fencing.NoticeVerb {
 		c.mu.Lock()
-		c.due[r.node] = r.Due
+		c.nodes[r.node].due = r.Due
 		c.mu.Unlock()
 	}
 	switch left := r.Due - now; {

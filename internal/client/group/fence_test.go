@@ -43,7 +43,11 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	defer close(ending)
 	acts := fence.Acts{Groups: []*fence.Client{g.fence}, Join: func(errs []error) error { return errs[0] }}
 	call := testkit.Start(func() error { return acts.Recover(t.Context(), uint64(time.Now().Add(24*time.Hour).UnixMicro()), nil) })
-	testkit.Await(t, "its vote", func() bool { g.fence.Turn(); return g.fence.VoteOf(0) == nil })
+	testkit.Await(t, "its vote", func() bool {
+		g.fence.Turn()
+		_, why := g.fence.Vote(0)
+		return why == nil
+	})
 	require.NoError(t, testkit.Outcome(t, "Recover", call))
 	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond)
 	require.NoError(t, err)

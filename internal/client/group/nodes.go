@@ -110,13 +110,14 @@ func (n *Nodes) Node(i int) metrics.Node {
 
 // vote is why a node has no vote in locks, and for how long still, if that is known.
 func (n *Nodes) vote(i int, at *fleet.Node) (left time.Duration, why error) {
-	switch left = max(at.Guarded, n.fence.VoteIn(i)); {
+	left, why = n.fence.Vote(i)
+	switch left = max(at.Guarded, left); {
 	case !at.Up:
 		return left, at.Err
 	case at.Guarded > 0:
 		return left, conn.ErrQuarantined
 	}
-	return left, n.fence.VoteOf(i)
+	return left, why
 }
 
 // Up notes that a node came up, and reports whether it can push. The driver lock is held, so the log and the
