@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/harness"
@@ -134,19 +135,19 @@ func (o *obliged) count(node int, _ int64, got []byte) error {
 		}
 		line := got[:end+1]
 		got = got[end+1:]
-		switch string(line) {
-		case "+OK\r\n", ":1\r\n":
-		default:
-			if line[0] == '*' {
-				continue
-			}
+		votes := 1
+		if line[0] == ':' { // the number of those that were released
+			votes, _ = strconv.Atoi(string(line[1 : end-1]))
+		} else if string(line) != "+OK\r\n" {
 			return unexpected(o.s.addrs[node], line, []byte("+OK\r\n"))
 		}
-		if r := &o.rounds[n.step%len(o.rounds)]; r.step == n.step { // else it is too late to be counted
-			r.tallies[n.lock].Record(node, quorum.Granted)
-		}
-		if n.lock++; n.lock == len(o.holders) {
-			n.step, n.lock = n.step+1, 0
+		for ; votes > 0; votes-- {
+			if r := &o.rounds[n.step%len(o.rounds)]; r.step == n.step { // else it is too late to be counted
+				r.tallies[n.lock].Record(node, quorum.Granted)
+			}
+			if n.lock++; n.lock == len(o.holders) {
+				n.step, n.lock = n.step+1, 0
+			}
 		}
 	}
 }

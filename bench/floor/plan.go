@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/internal/wire/command"
@@ -77,7 +76,7 @@ func release(keys, tokens []string) (request, reply []byte) {
 		args := []string{"EVALSHA", command.ReleaseSHA1, strconv.Itoa(n)}
 		args = append(append(args, keys[:n]...), tokens[:n]...)
 		request = append(request, encode(args...)...)
-		reply = fmt.Appendf(reply, "*%d\r\n%s", n, strings.Repeat(":1\r\n", n))
+		reply = fmt.Appendf(reply, ":%d\r\n", n)
 		keys, tokens = keys[n:], tokens[n:]
 	}
 	return request, reply

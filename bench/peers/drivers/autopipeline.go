@@ -134,8 +134,8 @@ func (w *autoWorker) Release(ctx context.Context) error {
 	for i, pipe := range s.pipes {
 		reply := pipe.EvalSha(ctx, command.ReleaseSHA1, keys, w.token)
 		votes[i] = func() (bool, error) {
-			each, err := reply.Int64Slice()
-			return err == nil && len(each) == 1 && each[0] == 1, err
+			released, err := reply.Result() // an array where it is not all
+			return released == int64(1), err
 		}
 	}
 	granted, err := s.count(votes)

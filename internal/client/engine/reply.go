@@ -82,7 +82,7 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 		}
 	} else {
 		answers := &b.batches.script
-		for answers.Begin(s.count, v); answers.Next(); i++ {
+		for answers.Begin(s.kind, s.count, v); answers.Next(); i++ {
 			b.answered(node, i, answers.Granted(), s.kind)
 		}
 		if answers.Fits() {

@@ -145,7 +145,10 @@ func (c *conn) runScript(which int, keys, argv [][]byte) {
 		return
 	}
 	start := len(c.out)
-	c.array(len(keys))
+	all := which == release && !slices.Contains(c.held, false)
+	if !all {
+		c.array(len(keys))
+	}
 	for i, key := range keys {
 		if c.held[i] {
 			if which == release {
@@ -156,7 +159,12 @@ func (c *conn) runScript(which int, keys, argv [][]byte) {
 				return
 			}
 		}
-		c.bool(c.held[i])
+		if !all {
+			c.bool(c.held[i])
+		}
+	}
+	if all {
+		c.int(int64(len(keys)))
 	}
 }
 

@@ -135,7 +135,7 @@ func TestRestart(t *testing.T) {
 		c = testkit.DialText(t, s.Addr())
 		assert.Contains(t, c.Do("INFO server"), "run_id:"+s.RunID())
 		assert.NotEqual(t, runID, s.RunID())
-		assert.Equal(t, "*[:0]", c.Do("SCRIPT EXISTS 74d05198eb16da02cc56a448a26c43e98960e9c2"))
+		assert.Equal(t, "*[:0]", c.Do("SCRIPT EXISTS 7a58622f486f085f822ce9a29ee8435b9b1448ff"))
 		_, kept := s.Get("k")
 		assert.Equal(t, !empty, kept)
 	}

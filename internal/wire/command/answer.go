@@ -50,14 +50,15 @@ func FitsRelease(n int, f Form, v *resp.Value) (fits bool) {
 		return fits
 	}
 	var a Answers
-	for a.Begin(n, v); a.Next(); {
+	for a.Begin(Release, n, v); a.Next(); {
 	}
 	return a.Fits()
 }
 
-// Answers reads the reply to a script call, which has an element for each operand:
+// Answers reads the reply to a script call, which has an element for each operand, or is their number where a release
+// has deleted all:
 //
-//	for a.Begin(n, v); a.Next(); {
+//	for a.Begin(k, n, v); a.Next(); {
 //		a.Granted()
 //	}
 //
@@ -68,13 +69,15 @@ type Answers struct {
 	left     int // answers to come
 	fits     bool
 	granted  bool
+	all      bool
 }
 
-// Begin starts with a reply to a call of n operands. It must not change while its
+// Begin starts with a reply to a call of a kind and n operands. It must not change while its
 // answers are read.
-func (a *Answers) Begin(n int, v *resp.Value) {
+func (a *Answers) Begin(k Kind, n int, v *resp.Value) {
 	a.elements, a.left = v.Elements(), n
-	if a.fits = v.Kind == resp.Array && !v.Null && v.Int == int64(n); !a.fits {
+	a.all = k == Release && v.Kind == resp.Integer && v.Int == int64(n)
+	if a.fits = a.all || v.Kind == resp.Array && !v.Null && v.Int == int64(n); !a.fits {
 		a.left = 0
 	}
 }
@@ -86,6 +89,9 @@ func (a *Answers) Next() bool {
 		return false
 	}
 	a.left--
+	if a.granted = a.all; a.all {
+		return true
+	}
 	a.elements.Next()
 	v := a.elements.Value()
 	if a.granted, a.fits = v.Int == 1, isYesOrNo(v); !a.fits {

@@ -38,7 +38,7 @@ func BenchmarkAnswers(b *testing.B) {
 			b.Fatal(err)
 		}
 		var a Answers
-		for a.Begin(64, &v); a.Next(); {
+		for a.Begin(Release, 64, &v); a.Next(); {
 			if !a.Granted() || !a.Fits() {
 				b.Fatal("not granted")
 			}

@@ -73,14 +73,15 @@ func TestAnswers(t *testing.T) {
 		{Release, Scripts, 2, "*2\r\n:1\r\n:0\r\n", "yn"}, {Extend, Scripts, 2, "*2\r\n:0\r\n:1\r\n", "ny"},
 		{Release, Scripts, 2, "*1\r\n:1\r\n", "-"}, {Release, Scripts, 2, "*3\r\n:1\r\n:1\r\n:1\r\n", "-"},
 		{Release, Scripts, 2, "*2\r\n:1\r\n:2\r\n", "y-"}, {Release, Scripts, 2, "*2\r\n+OK\r\n:1\r\n", "-"},
-		{Release, Scripts, 1, yes, "-"}, {Release, Scripts, 2, "*-1\r\n", "-"},
+		{Release, Scripts, 1, yes, "y"}, {Release, Scripts, 2, ":2\r\n", "yy"}, {Release, Scripts, 2, yes, "-"},
+		{Extend, Scripts, 1, yes, "-"}, {Release, Scripts, 2, "*-1\r\n", "-"},
 	} {
 		var got strings.Builder
 		letter := func(granted bool) { got.WriteByte("ny"[map[bool]int{true: 1}[granted]]) }
 		fits := true
 		if v := value(t, c.reply); c.form.IsScript(c.kind) {
 			var a Answers
-			for a.Begin(c.n, v); a.Next(); {
+			for a.Begin(c.kind, c.n, v); a.Next(); {
 				letter(a.Granted())
 			}
 			fits = a.Fits()

@@ -1,8 +1,15 @@
-local held = redis.call('MGET', unpack(KEYS))
+local keys, tokens = KEYS, ARGV
+local held = redis.call('MGET', unpack(keys))
+local n, i = #keys, 1
+while i <= n and held[i] == tokens[i] do i = i + 1 end
+if i > n then
+  redis.call('DEL', unpack(keys))
+  return n
+end
 local mine, out = {}, {}
-for i = 1, #KEYS do
-  if held[i] == ARGV[i] then
-    mine[#mine + 1] = KEYS[i]
+for i = 1, n do
+  if held[i] == tokens[i] then
+    mine[#mine + 1] = keys[i]
     out[i] = 1
   else
     out[i] = 0

@@ -61,14 +61,14 @@ var plainReplies = []struct {
 var wrappings = map[string]func(string) string{
 	"plain": func(s string) string { return s },
 	"Redis 7": func(s string) string {
-		return s + " script: 74d05198eb16da02cc56a448a26c43e98960e9c2, on @user_script:1."
+		return s + " script: 7a58622f486f085f822ce9a29ee8435b9b1448ff, on @user_script:1."
 	},
 	"Valkey": func(s string) string { return s + " script: on @user_script:1." },
 	"Redis 6": func(s string) string {
-		return "ERR Error running script (call to f_74d05198eb16da02cc56a448a26c43e98960e9c2): @user_script:1: @user_script: 1: -" + s
+		return "ERR Error running script (call to f_7a58622f486f085f822ce9a29ee8435b9b1448ff): @user_script:1: @user_script: 1: -" + s
 	},
 	"Redis 2.6": func(s string) string {
-		return "ERR Error running script (call to f_74d05198eb16da02cc56a448a26c43e98960e9c2): @user_script:1: " + s
+		return "ERR Error running script (call to f_7a58622f486f085f822ce9a29ee8435b9b1448ff): @user_script:1: " + s
 	},
 	"pcall": func(s string) string { return "@user_script: 1: -" + s },
 }
