@@ -176,7 +176,7 @@ func ExampleAcquireError() {
 	// Output: orders:42 true true
 }
 
-// A release that nobody waits for. It keeps its place: the acquire behind it wins.
+// A release without waiting. It keeps its place: the acquire behind it wins.
 func ExampleLock_ReleaseAsync() {
 	client, stop := connect()
 	defer stop()

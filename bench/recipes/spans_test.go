@@ -29,6 +29,6 @@ func TestSpans(t *testing.T) {
 		names = append(names, span.Name())
 		require.Equal(t, parent.SpanContext().SpanID(), span.Parent().SpanID(), span.Name())
 	}
-	require.Equal(t, []string{"lock acquire", "lock wait", "lock acquire"}, names, "nobody waits for the release")
+	require.Equal(t, []string{"lock acquire", "lock wait", "lock acquire"}, names, "no caller waits for the release")
 	require.Equal(t, redlock.ErrTaken.Error(), ended.Ended()[2].Status().Description)
 }

@@ -117,7 +117,7 @@ It assumes:
 * the cores are as fast as those of this machine, where client and servers disturb each other;
 * a network card costs no more than loopback, and carries it; round trips are short enough for the callers at hand;
 * a client has %d groups at most, so more of them are several clients, each for a share of the keys;
-* nobody waits for a lock: a key that many want is served by one holder after another.
+* no caller waits for a lock: a key that many want is served by one holder after another.
 
 `, digits(group), 100*busyShare, scaleCallers, maxGroups)
 }
