@@ -76,12 +76,6 @@ func (t tree) try(d defect) (v verdict) {
 	if err != nil {
 		return verdict{state: stateStale, detail: err.Error()}
 	}
-	for _, h := range d.hunks {
-		dir, _ := t.dirOf(h.pkg)
-		if out, err := t.command("go", "build", "-trimpath", "./"+dir); err != nil {
-			return verdict{state: stateBroken, detail: firstLines(out)}
-		}
-	}
 	var took time.Duration
 	for _, test := range d.tests {
 		last := t.test(test, d.limit)
@@ -131,7 +125,7 @@ func (t tree) command(name string, args ...string) (out []byte, err error) {
 func (t tree) test(test test, limit time.Duration) verdict {
 	binary := string(t) + ".test"
 	// Without the names of folders in it a build is found in the cache by every tree.
-	build := []string{"test", "-trimpath", "-c", "-o", binary}
+	build := []string{"test", "-trimpath", "-ldflags=-s -w", "-c", "-o", binary}
 	var flags []string
 	for _, f := range test.flags {
 		if f == "-race" {
