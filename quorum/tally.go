@@ -48,6 +48,18 @@ func (t *Tally) Record(node int, o Outcome) Verdict {
 	return t.verdict
 }
 
+// Grant is Record of the vote Granted, for several nodes at once.
+func (t *Tally) Grant(nodes Set) Verdict {
+	if t.config == nil {
+		return t.verdict
+	}
+	t.low |= nodes & t.config.all &^ t.high
+	if t.verdict == Pending && t.config.IsQuorum(t.low&^t.high) {
+		t.verdict = Won
+	}
+	return t.verdict
+}
+
 // Verdict returns the verdict of the votes recorded so far.
 func (t *Tally) Verdict() Verdict { return t.verdict }
 

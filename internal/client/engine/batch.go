@@ -130,7 +130,7 @@ func anyScript(forms []fleet.Form) bool {
 
 func newWire(b *batch) *wire {
 	w := &wire{batch: b}
-	w.Owner = w
+	w.Owner, w.Counter = w, w
 	return w
 }
 
@@ -141,6 +141,14 @@ func (w *wire) write(groups []group, operands []command.Operand, f fleet.Form) {
 		w.append(g.kind, g.first, operands[g.first:g.first+g.count], command.MaxKeys)
 	}
 	w.Replies = len(w.spans)
+	w.Usual = w.Usual[:0]
+	for _, s := range w.spans {
+		var has bool
+		if w.Usual, has = command.AppendUsual(w.Usual, s.kind, w.form(), s.count); !has {
+			w.Usual = w.Usual[:0]
+			return
+		}
+	}
 }
 
 // append writes commands for the rounds from first on, of which a script call takes
@@ -248,16 +256,18 @@ func (l *batches) makeBatches() {
 	spans := make([]span, slab*slabRounds)
 	causes := make([]error, slab*l.nodes.n)
 	open := make([]uint16, slab*l.nodes.n)
+	upto := make([]int32, slab*l.nodes.n)
 	for i := range batches {
 		b := &batches[i]
 		b.batches, b.ledger = l, &l.ledger
-		b.first.batch, b.first.Owner = b, &b.first
+		b.first.batch, b.first.Owner, b.first.Counter = b, &b.first, &b.first
 		b.first.Buf = bytes[i*slabBytes : i*slabBytes : (i+1)*slabBytes]
 		b.first.spans = spans[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.rounds = rounds[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.groups = groups[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.cause = causes[i*l.nodes.n : (i+1)*l.nodes.n : (i+1)*l.nodes.n]
 		b.open = open[i*l.nodes.n : (i+1)*l.nodes.n : (i+1)*l.nodes.n]
+		b.upto = upto[i*l.nodes.n : (i+1)*l.nodes.n : (i+1)*l.nodes.n]
 		l.keep(b)
 	}
 }
@@ -279,9 +289,9 @@ func (l *batches) recycle(b *batch) {
 
 // size is the bytes of its buffers.
 func (b *batch) size() int {
-	n := cap(b.first.Buf)
+	n := cap(b.first.Buf) + cap(b.first.Usual)
 	for _, w := range b.others {
-		n += cap(w.Buf)
+		n += cap(w.Buf) + cap(w.Usual)
 	}
 	return n
 }

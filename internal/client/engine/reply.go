@@ -30,6 +30,18 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	return err
 }
 
+// AsUsual implements the Counter of fleet.Batch: a node has done all that the commands from i on ask for.
+func (w *wire) AsUsual(node, i, n int) {
+	b := w.batch
+	b.replied = true
+	first, last := &w.spans[i], &w.spans[i+n-1]
+	b.granted(node, first.first, last.first+last.count)
+	if i+n == len(w.spans) {
+		b.ended(node)
+	}
+	b.pass()
+}
+
 // Fail implements fleet.Owner.
 func (w *wire) Fail(node, i int, err error) {
 	b := w.batch

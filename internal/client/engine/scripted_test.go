@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -194,7 +195,12 @@ func (p *scriptedFleet) reply(s *sentBatch, node int, wires ...string) (misfit e
 		if s.next[node]++; s.next[node] == s.batch.Replies {
 			s.next[node] = -1
 		}
-		misfit = s.batch.Owner.Reply(node, i, &v)
+		misfit = nil
+		if usual := strings.SplitAfter(string(s.batch.Usual), "\n"); len(usual) > i && usual[i] == wire { // as package fleet does
+			s.batch.Counter.AsUsual(node, i, 1)
+		} else {
+			misfit = s.batch.Owner.Reply(node, i, &v)
+		}
 		if s.next[node] < 0 {
 			p.done(s)
 		} else if misfit != nil {

@@ -15,7 +15,7 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 	defer func(was int) { slab = was }(slab)
 	slab = 8
 	e := new(Engine)
-	e.rounds.nodes, e.nodes.n = &e.nodes, 3
+	e.rounds.nodes, e.nodes.n, e.rounds.callbacks = &e.nodes, 3, &e.callbacks
 	var all []*batch
 	for range 2 * slab {
 		all = append(all, e.rounds.batch())

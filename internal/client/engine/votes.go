@@ -43,6 +43,12 @@ type votes struct {
 	undecided int  // rounds without a verdict
 	lacking   bool // a node lacks the key of an extend
 
+	// While nodes have granted all rounds that they have answered, their votes are these counts, and no tally has
+	// one of a round that is not decided.
+	counted bool
+	upto    []int32 // by node: how many rounds it has granted, from the first on
+	settled int     // how many rounds are decided so, from the first on
+
 	deadline time.Duration // of the most impatient round
 	doubt    time.Duration // when lost rounds are decided without the votes that are missing
 
@@ -107,8 +113,52 @@ func (v *votes) add(op *Op) {
 	v.soonest = min(v.soonest, op.Timeout)
 }
 
+// granted records that a node has granted the rounds from first to upto. In most batches there is nothing else to
+// record: then it is one addition, and the rounds that a quorum has granted so far are decided.
+func (v *votes) granted(node, first, upto int) {
+	if !v.counted || v.quarantined.Has(node) {
+		for i := first; i < upto; i++ {
+			v.answered(node, i, true, v.rounds[i].kind)
+		}
+		return
+	}
+	v.counters.votes[node][quorum.Granted] += uint64(upto - first)
+	v.upto[node] = int32(upto)
+	for _, upto := range v.upto {
+		if int(upto) <= v.settled {
+			continue
+		}
+		var by quorum.Set
+		for node, other := range v.upto {
+			if other >= upto {
+				by.Add(node)
+			}
+		}
+		for v.nodes.quorum.IsQuorum(by) && v.settled < int(upto) {
+			r := &v.rounds[v.settled]
+			if r.tally.Grant(by); r.op != nil {
+				v.decide(v.settled, r)
+			}
+			v.settled++
+		}
+	}
+}
+
+// uncount puts the votes that were counted into the tallies, before the first that is no grant.
+func (v *votes) uncount() {
+	v.counted = false
+	for node, upto := range v.upto {
+		for i := range v.rounds[:upto] {
+			v.rounds[i].tally.Grant(quorum.Only(node))
+		}
+	}
+}
+
 // vote records one node's vote in one round.
 func (v *votes) vote(node, i int, o quorum.Outcome, err error) {
+	if v.counted {
+		v.uncount()
+	}
 	r := &v.rounds[i]
 	if !r.kind.Reads() && r.tally.Outcome(node) == 0 {
 		v.observe(node, r.kind, o, err)
@@ -198,6 +248,9 @@ func (v *votes) fenced(node, i int, kind Kind, a fencing.Answer) {
 
 // refused records a failed vote in one round, and why.
 func (v *votes) refused(node, i int, err error) {
+	if v.counted {
+		v.uncount()
+	}
 	r := &v.rounds[i]
 	if r.tally.Outcome(node) != 0 {
 		return
@@ -327,4 +380,6 @@ func (v *votes) reset() {
 	clear(v.refusals)
 	v.refusals = v.refusals[:0]
 	v.replied, v.lacking, v.soonest = false, false, clock.Never
+	v.counted, v.settled = v.callbacks.onVote == nil, 0
+	clear(v.upto)
 }

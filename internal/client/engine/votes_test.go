@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/test/testkit/manual"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
@@ -106,5 +109,54 @@ func TestMisfitInsideABatch(t *testing.T) {
 	for i, want := range []error{nil, ErrNoQuorum, ErrNoQuorum, ErrNoQuorum} {
 		require.Equal(t, 1, ops[i].times)
 		require.Equal(t, want, ops[i].Err, "operation %d", i)
+	}
+}
+
+// TestCountedVotes: votes that are counted decide each round when single votes do, in any order of nodes and pieces,
+// also where one of them is no grant, and leave the same tallies.
+func TestCountedVotes(t *testing.T) {
+	const nodes, n = 5, 7
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		e := New(Config{Clock: new(manual.Clock), MaxWaiting: n, Timeout: time.Second})
+		attach(e, newScripted(t, nodes))
+		var all [2]*batch // of which the first counts
+		for i := range all {
+			all[i] = e.rounds.batch()
+			for range n {
+				op := &Op{Kind: Acquire, TTL: time.Second}
+				op.advance(inFlight)
+				all[i].add(op)
+			}
+		}
+		all[1].counted = false
+		var done [nodes]int
+		odd, denies := random.IntN(2*nodes), random.IntN(n) // perhaps a node denies a round
+		for range 4 * nodes {
+			node := random.IntN(nodes)
+			from := done[node]
+			to := from + random.IntN(n-from+1)
+			if node == odd && from <= denies && denies < to {
+				to = denies
+			}
+			for _, b := range all {
+				if b.granted(node, from, to); node == odd && to == denies {
+					b.answered(node, to, false, Acquire)
+				}
+			}
+			if done[node] = to; node == odd && to == denies {
+				done[node]++
+			}
+			for i := range n {
+				require.Equal(t, all[1].rounds[i].op == nil, all[0].rounds[i].op == nil)
+			}
+			require.Equal(t, all[1].undecided, all[0].undecided)
+		}
+		if all[0].counted {
+			all[0].uncount()
+		}
+		for i := range n {
+			require.Equal(t, all[1].rounds[i].tally, all[0].rounds[i].tally)
+		}
 	}
 }

@@ -23,6 +23,14 @@ type Batch struct {
 	// batch in its form, or the first of the list where none has it.
 	Next *Batch
 
+	// Usual is the replies if a node does all that it is asked, a line each, or nothing. Replies that come so
+	// are compared and counted, and not decoded: Counter learns of them, in place of Owner.
+	Usual   []byte
+	Counter interface {
+		// AsUsual reports that n replies from i on are as expected.
+		AsUsual(node, i, n int)
+	}
+
 	sentAt  time.Duration
 	waiting int // nodes that have neither answered nor failed, plus one during Send
 }

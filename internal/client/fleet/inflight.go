@@ -1,5 +1,7 @@
 package fleet
 
+import "bytes"
+
 // inflight is the bounded queue of the batches that one connection still owes
 // replies for, oldest first. A batch keeps its place when its caller has gone, since
 // replies are assigned to batches by their order.
@@ -13,6 +15,7 @@ type inflight struct {
 	replies int // owed, over all batches
 	bytes   int // of all batches
 	next    int // replies of the oldest batch that have been read
+	usual   int // bytes of Usual of the oldest batch that have been read; less than 0: it is answered otherwise
 	unsent  int
 	offset  int
 }
@@ -45,11 +48,11 @@ func (q *inflight) oldest() *Batch {
 	return q.at(0)
 }
 
-// replied counts one reply of the oldest batch; last reports that it was its last.
-func (q *inflight) replied() (i int, last bool) {
+// replied counts n replies of the oldest batch, from i on; last reports that they were its last.
+func (q *inflight) replied(n int) (i int, last bool) {
 	i = q.next
-	q.next++
-	q.replies--
+	q.next += n
+	q.replies -= n
 	if q.next < q.at(0).Replies {
 		return i, false
 	}
@@ -63,13 +66,30 @@ func (q *inflight) pop() *Batch {
 	q.ring[q.head] = nil
 	q.head = (q.head + 1) & (len(q.ring) - 1)
 	q.len--
-	q.next = 0
+	q.next, q.usual = 0, 0
 	if q.unsent > 0 {
 		q.unsent--
 	} else {
 		q.offset = 0
 	}
 	return b
+}
+
+// asUsual returns how many of the bytes that have arrived are whole replies of the oldest batch, as it expects
+// them, and whether it may expect the rest. One that is answered otherwise once does not any more.
+func (q *inflight) asUsual(in []byte) (bytesOfReplies int, usual bool) {
+	if q.usual < 0 || q.len == 0 {
+		return 0, false
+	}
+	rest := q.at(0).Usual[min(q.usual, len(q.at(0).Usual)):]
+	in = in[:min(len(in), len(rest))]
+	if len(in) == 0 || !bytes.Equal(in, rest[:len(in)]) {
+		q.usual = -1
+		return 0, false
+	}
+	k := bytes.LastIndexByte(in, '\n') + 1
+	q.usual += k
+	return k, true
 }
 
 // backlog is the bytes that the kernel has not taken, first piece first.

@@ -16,7 +16,7 @@ func TestInflightKeepsOrderWhileItGrows(t *testing.T) {
 		for range shift { // so that the ring is wrapped when it grows
 			q.push(batchOf(1, "x"))
 			q.sent(1)
-			q.replied()
+			q.replied(1)
 		}
 		var want []*Batch
 		for range 5 * minRing {
@@ -28,7 +28,7 @@ func TestInflightKeepsOrderWhileItGrows(t *testing.T) {
 		assert.Equal(t, len(want), q.replies)
 		for _, b := range want {
 			require.Same(t, b, q.oldest())
-			i, last := q.replied()
+			i, last := q.replied(1)
 			assert.Zero(t, i)
 			assert.True(t, last)
 		}
@@ -80,7 +80,7 @@ func TestInflightAgainstAModel(t *testing.T) {
 				}
 			case 2:
 				if asked {
-					i, last := q.replied()
+					i, last := q.replied(1)
 					require.Equal(t, s.batches[0].Replies-s.replies[0], i)
 					s.replies[0]--
 					require.Equal(t, s.replies[0] == 0, last)

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -210,6 +211,17 @@ func (n *node) decode(now time.Duration) {
 			n.fault = conn.ErrUnsolicited
 			return
 		}
+		if !pushed {
+			if k, usual := n.owed.asUsual(n.in[n.r:n.w]); usual && k == 0 {
+				n.progress = now
+				break // a part of a reply
+			} else if usual {
+				count := bytes.Count(n.in[n.r:n.r+k], newline)
+				n.r += k
+				n.replied(b, count, now, true)
+				continue
+			}
+		}
 		k, err := n.decoder.Decode(n.in[n.r:n.w], &n.value)
 		if err == resp.ErrIncomplete {
 			if n.w-n.r < len(n.in) {
@@ -231,19 +243,24 @@ func (n *node) decode(now time.Duration) {
 			n.push()
 			continue
 		}
-		n.replied(b, now)
+		n.replied(b, 1, now, false)
 	}
 	n.w = copy(n.in, n.in[n.r:n.w])
 	n.r = 0
 }
 
-// replied hands the decoded value to the owner of b, the oldest batch.
-func (n *node) replied(b *Batch, now time.Duration) {
+var newline = []byte{'\n'}
+
+// replied hands replies to the owner of b, the oldest batch: some that are as usual, or the decoded value.
+func (n *node) replied(b *Batch, count int, now time.Duration, usual bool) {
 	n.progress = now
-	n.pushes = min(n.pushes+1, mostPushes)
+	n.pushes = min(n.pushes+count, mostPushes)
 	whole := n.owed.unsent > 0
-	i, last := n.owed.replied()
-	if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
+	i, last := n.owed.replied(count)
+	if usual {
+		b.Counter.AsUsual(n.index, i, count)
+		n.proven = true
+	} else if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
 		n.fault = err
 	} else {
 		n.proven = true

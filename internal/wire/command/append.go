@@ -85,6 +85,18 @@ func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte
 	}
 }
 
+// AppendUsual writes the reply, in one line, of a node that does all that a command of n operands asks for, and
+// reports whether the kind has such a reply.
+func AppendUsual(dst []byte, k Kind, f Form, n int) (_ []byte, has bool) {
+	switch {
+	case k == Acquire && !f.IsFenced(k):
+		return append(dst, "+OK\r\n"...), true
+	case k == Release: // a native one is of one key
+		return append(strconv.AppendInt(append(dst, ':'), int64(n), 10), '\r', '\n'), true
+	}
+	return dst, false
+}
+
 // appendCall writes EVALSHA sha n key… token… and for extends ttl…
 func appendCall(dst []byte, k Kind, operands []Operand) []byte {
 	args, sha := 3+2*len(operands), ReleaseSHA1
