@@ -6,7 +6,8 @@
 //     process compete for a local lock, and its owner for the global one, which is passed on
 //     inside the process for a bounded time (Dice, Marathe, Shavit: Lock Cohorting, 2012).
 //   - A [Waiter] is a caller in a line. Its goroutine does what the contender of its line
-//     decides (package contention), and awaits its turn.
+//     decides (package contention), and awaits its turn. A caller for several keys has one in each
+//     line, and one [Bell] for all.
 //   - [Tries] is one Acquire: its attempts, and the pauses between them.
 //   - The queues of processes and the pushes of nodes are in tracking.go. The sentry, which
 //     the client's housekeeper calls, looks after all lines while there are any.

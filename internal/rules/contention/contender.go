@@ -447,7 +447,7 @@ func (c *Contender) Apart(place, n int) {
 	c.gap.apart = (GapInterval + GapLength) * time.Duration(place) / time.Duration(n)
 }
 
-// Attempts is how many attempts in a row have failed, for a pause that grows with them. Whoever has failed for long begins
+// Attempts is how many attempts in a row have failed, for a pause that grows with them. One that has failed for long begins
 // anew: of eight processes that poll one waited for its turn for 3.6 s before, by chance, and for 2.5 s at most since.
 func (c *Contender) Attempts() int {
 	if c.attempts > longAttempts {
