@@ -11,6 +11,10 @@
 // drift (TTL/100 + 2 ms). [Lock.Remaining] returns what is left of it. After that another client may hold the
 // lock. If a process may pause for longer, the resource must check a fencing token: see [Lock.Fence].
 //
+// Several keys are one lock by [Client.AcquireAll], and one of several keys is had by [Client.AcquireAny]: a semaphore is n
+// keys, and a read/write lock n keys of which a reader takes any and a writer all, so n is the most readers at once, 64 at
+// most. A permit is a lease like any other lock: work that takes longer keeps it alive, or checks its fencing token.
+//
 // Concurrent operations are written to all nodes in one batch, and each ends as soon as a quorum of nodes has
 // voted. Acquire, Extend and Release allocate nothing in steady state. A client has one connection to each
 // node and a few goroutines, which sleep while there is nothing to do.
@@ -258,7 +262,7 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the
 // Groups in turn. They become one lock with one token, and one fencing token, which is extended, kept alive and
 // released as one. An attempt that one key refuses leaves nothing. AcquireAll stands in line for all keys that are
-// taken at once. While it waits for one it keeps its turn for another for as long as it has waited for that, 1.2 s at
+// taken at once. While it waits for one it keeps its turn for another for as long as it has waited for that, 10 ms at least and 1.2 s at
 // most. It gets no hand-over. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.router.AcquireAll(ctx, ttl, keys, false)
@@ -271,9 +275,9 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 	return Lock{h}, err
 }
 
-// AcquireAny is Acquire for one of 1 to 64 keys, whichever can be had first: [Lock.Key] returns which. The lock is as any
+// AcquireAny is Acquire for one of 1 to 64 keys, the first that can be had: [Lock.Key] returns which. The lock is as any
 // other, with its own fencing token. So n keys are a semaphore of n permits ([Permits]), and a read/write lock for n readers
-// at most: a reader takes any, and a writer all, by AcquireAll. A permit is a lease: it ends with its TTL unless it is kept alive.
+// at most: a reader takes any, and a writer all, by AcquireAll. It blocks and ends as Acquire, with the same errors.
 //
 // It takes one round trip while no caller waits and the key that is asked first is free; each call begins at another. If that is
 // taken, one look at all others shows which are free, and the next round trip takes one: it never takes a key to give it
@@ -286,8 +290,8 @@ func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...stri
 	return Lock{h}, err
 }
 
-// TryAcquireAny is AcquireAny without waiting. ErrTaken means that a vote on each key has refused it, mostly within
-// two round trips, or a denial of the last second, as for [Client.TryAcquire].
+// TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means that a vote on each key has refused it, within
+// two round trips as a rule, or a denial of the last second where callers wait. It allocates.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.router.AcquireAny(ctx, ttl, keys, true)
 	return Lock{h}, err
@@ -457,7 +461,7 @@ var (
 	ErrArgument = engine.ErrArgument // a key, ttl, function or Op that is not allowed
 )
 
-// AcquireError is the error of an Acquire, AcquireAll or Do that gave up, for errors.As. It wraps Ctx and
+// AcquireError is the error of an Acquire, AcquireAll, AcquireAny or Do that gave up, for errors.As. It wraps Ctx and
 // Last: errors.Is finds both context.DeadlineExceeded and ErrTaken, for example.
 type AcquireError struct {
 	Key      string // the first of several
@@ -628,7 +632,7 @@ type Stats struct {
 		Won, Denied, NoQuorum, Expired uint64 // Denied is ErrTaken or ErrNotHeld
 		Cancelled, Refused             uint64 // the context's error, or Cancel; ErrBusy or ErrClosed
 	}
-	// Waits counts the calls of Acquire, AcquireAll and Do that went on after their first attempt.
+	// Waits counts the calls of Acquire, AcquireAll, AcquireAny and Do that went on after their first attempt.
 	Waits struct {
 		Granted, HandedOver uint64 // by the nodes; by the last holder, inside the process
 		GaveUp, UsedUp      uint64 // the context ended; Retry.Attempts were used up
@@ -757,7 +761,7 @@ type Hooks struct {
 	// Attempt is called for each attempt that Stats counts, with the votes on the key that decided it. It is not called
 	// for a release that no caller waits for, as those of ReleaseAsync and Do.
 	Attempt func(Attempt)
-	// Acquire is called for each Acquire, AcquireAll and Do that made an attempt, when it ends.
+	// Acquire is called for each Acquire, AcquireAll, AcquireAny and Do that made an attempt, when it ends.
 	Acquire func(Acquisition)
 	// Vote is called for each vote of a node, also on cleanups. If it blocks, those beyond 65,536 are dropped.
 	Vote func(Vote)
@@ -782,7 +786,7 @@ type Attempt struct {
 
 // Acquisition is an Acquire that has ended.
 type Acquisition struct {
-	Key        string // the first of several
+	Key        string // the first of several; of AcquireAny the one that was acquired
 	Attempts   int
 	Waited     time.Duration // in all, including the attempts
 	HandedOver bool          // by the last holder, inside the process

@@ -34,7 +34,7 @@ type choices struct {
 	mu    sync.Mutex // taken before a shard's
 	known map[string]*Choice
 	n     atomic.Int64 // of known
-	extra atomic.Int64 // callers of choices less their places
+	stand atomic.Int64 // places, which count as waiters beside the callers
 }
 
 // Seat is one key of a choice: where it is waited for, and what an attempt has found before that.
@@ -133,7 +133,7 @@ func Choose(name string, seats []Seat, ttl time.Duration) *Chooser {
 		l.choices.n.Add(1)
 	}
 	c.refs++
-	l.choices.extra.Add(1)
+	l.waiting.Add(1)
 	o := &Chooser{choice: c, ttl: ttl, wake: make(chan struct{}, 1)}
 	c.mu.Lock()
 	c.list.push(o)
@@ -158,7 +158,7 @@ func (c *Choice) stand(seats []Seat) {
 	c.places = places
 	c.mu.Unlock()
 	for at, s := range seats {
-		s.Lines.choices.extra.Add(-1)
+		s.Lines.choices.stand.Add(1)
 		places[at].stand(s.Denied, s.Last)
 		go places[at].run(ctx)
 	}
@@ -173,6 +173,7 @@ func (p *place) run(ctx context.Context) {
 		}
 		<-p.reported
 	}
+	p.lines.choices.stand.Add(-1)
 	p.Leave()
 }
 
@@ -370,15 +371,12 @@ func (o *Chooser) Leave() {
 	}
 	l := c.of
 	l.choices.mu.Lock()
-	defer l.choices.mu.Unlock()
-	l.choices.extra.Add(-1)
-	if c.refs--; c.refs > 0 {
-		return
+	if c.refs--; c.refs == 0 {
+		delete(l.choices.known, c.name)
+		l.choices.n.Add(-1)
+		c.end()
 	}
-	delete(l.choices.known, c.name)
-	l.choices.n.Add(-1)
-	for _, p := range c.places {
-		p.lines.choices.extra.Add(1)
-	}
-	c.end()
+	l.choices.mu.Unlock()
+	l.waiting.Add(-1)
+	l.hasLeft()
 }

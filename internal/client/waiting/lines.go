@@ -97,6 +97,16 @@ func (l *Lines) Close() {
 	}
 }
 
+// hasLeft notes that a waiter has left, for Close.
+func (l *Lines) hasLeft() {
+	if engine.IsClosed(l.cfg.Ending) {
+		select {
+		case l.left <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // LeaveQueues gives up all places in queues, where other processes would wait for this one.
 // Turn is not called any more.
 func (l *Lines) LeaveQueues() {

@@ -462,12 +462,7 @@ func (w *Waiter) Leave() {
 	if !handed.IsZero() {
 		l.cfg.Release(handed)
 	}
-	if engine.IsClosed(l.cfg.Ending) {
-		select {
-		case l.left <- struct{}{}:
-		default:
-		}
-	}
+	l.hasLeft()
 	if w.whole || w.place != nil { // a caller may report to it yet
 		return
 	}

@@ -48,11 +48,21 @@ func holdFenced(ctx context.Context, c *redlock.Client, holder string) {
 	defer cancel()
 	var l redlock.Lock
 	var err error
-	switch rand.IntN(8) {
+	permits := redlock.Permits("p", 3)
+	switch rand.IntN(12) {
 	case 0:
 		keys = []string{"k0", "k1"}
 		l, err = c.AcquireAll(attempt, ttl, keys...)
-	case 1, 2, 3:
+	case 1: // a writer
+		keys = permits
+		l, err = c.AcquireAll(attempt, ttl, keys...)
+	case 2: // a reader
+		l, err = c.TryAcquireAny(attempt, ttl, permits...)
+		keys = l.Keys()
+	case 3, 4, 5:
+		l, err = c.AcquireAny(attempt, ttl, permits...)
+		keys = l.Keys()
+	case 6, 7, 8:
 		l, err = c.TryAcquire(attempt, keys[0], ttl)
 	default:
 		l, err = c.Acquire(attempt, keys[0], ttl)
@@ -140,7 +150,7 @@ func (f *fencedFleet) standStill(servers ...*realredis.Server) {
 	}
 }
 
-// TestRealFence: four processes of fenced clients, with clocks that are an hour off, while
+// TestRealFence: four processes of fenced clients that want keys, several, and any of several, with clocks that are an hour off, while
 // servers lose their data, and servers and processes stand still. Tokens grow with the
 // grants; nodes that have forgotten get their vote back; and where too many have, the
 // clients report it until an operator has given it to them.
