@@ -208,27 +208,28 @@ func (c *Calls) Leave() (op *engine.Op, unsent bool, err error) {
 }
 
 // Discard is Leave for a caller that does not look at the result, which is counted when the
-// first key has one. What is queued so may be sent a little later, with the next operation.
-func (c *Calls) Discard(along *engine.Call) error {
-	return c.queue(along, (*engine.Engine).DriveSoon)
-}
-
-// Send is Discard at once: when it returns the releases are sent, or follow the batch under way.
-func (c *Calls) Send(along *engine.Call) error {
-	return c.queue(along, (*engine.Engine).Drive)
-}
-
-func (c *Calls) queue(along *engine.Call, drive func(*engine.Engine)) (err error) {
+// first key has one. At once, the releases are sent when it returns, or follow the batch under way; else they may
+// be sent a little later, with the next operation.
+func (c *Calls) Discard(along *engine.Call, atOnce bool) (err error) {
 	c.First().Part = false
 	if c.one != nil {
 		err = c.home.engine.Discard(along, c.one)
-		drive(c.home.engine)
+		c.home.drive(atOnce)
 	}
 	for _, p := range c.parts {
 		err = cmp.Or(p.site.engine.Discard(nil, p.calls...), err)
-		drive(p.site.engine)
+		p.site.drive(atOnce)
 	}
 	return err
+}
+
+// drive sends what is queued, or leaves it to the next operation.
+func (g *Group) drive(atOnce bool) {
+	if atOnce {
+		g.engine.Drive()
+	} else {
+		g.engine.DriveSoon()
+	}
 }
 
 // Rollback releases what was acquired, since err is the result of the whole.

@@ -49,7 +49,7 @@ func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) 
 	defer func() {
 		lost := kept.Lost()
 		kept.Stop()
-		unsent := h.leave((*Calls).Send)
+		unsent := h.leave(true)
 		left = true
 		if lost == engine.ErrClosed && unsent == nil { // the client shuts down, and f had the lock to its end
 			lost = nil

@@ -257,11 +257,11 @@ func (h Handle) next(s *holding.State, along fresh) *engine.Call {
 }
 
 // ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
-func (h Handle) ReleaseAsync() { _ = h.leave((*Calls).Discard) }
+func (h Handle) ReleaseAsync() { _ = h.leave(false) }
 
-// leave is ReleaseAsync, by a function that queues the release, and with it the acquire of the first that waits for
-// the lock, or nil. The error is ErrClosed: then no node learns of it.
-func (h Handle) leave(discard func(*Calls, *engine.Call) error) error {
+// leave is ReleaseAsync, where at once is asked for as Calls.Discard does it. The acquire of the first that waits for the
+// lock goes with the release. The error is ErrClosed: then no node learns of it.
+func (h Handle) leave(atOnce bool) error {
 	s, ok := h.hold.State()
 	if !ok {
 		return nil
@@ -289,7 +289,7 @@ func (h Handle) leave(discard func(*Calls, *engine.Call) error) error {
 	if next == nil {
 		defer g.freed(&s)
 	}
-	return discard(&c, next)
+	return c.Discard(next, atOnce)
 }
 
 // freed notes that a lock has no holder in this process any more.

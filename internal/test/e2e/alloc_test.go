@@ -76,6 +76,11 @@ func TestAllocations(t *testing.T) {
 				must(err)
 				must(l.Release(context.Background()))
 			},
+			"TryAcquire, ReleaseAsync": func() {
+				l, err := c.TryAcquire(ctx, "async", ttl)
+				must(err)
+				l.ReleaseAsync()
+			},
 			"refused TryAcquire": func() {
 				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
 					t.Fatal(err)
