@@ -21,7 +21,7 @@ func TestOneRedis(t *testing.T) {
 	one := &front{addr: realredis.Start(t, realredis.Options{}).Addr()}
 	several := start(t, 3, func(c *frontend.Config) { c.NoTTL, c.Force = time.Minute, true })
 	a, b := one.dial(t), several.dial(t)
-	rounds := 100
+	rounds := 40
 	if testkit.Long() {
 		rounds = 3900
 	}
