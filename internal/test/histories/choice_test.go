@@ -132,9 +132,9 @@ func serveAny(ctx context.Context, c *redlock.Client, section time.Duration, key
 
 // TestSemaphore: callers of one process, and of two, share the permits.
 func TestSemaphore(t *testing.T) {
-	permits, section, d := 8, time.Millisecond, 2*time.Second
+	permits, section, d := 8, time.Millisecond, 4*time.Second
 	if testkit.Long() {
-		d *= 5 // with gaps
+		d *= 5
 	}
 	for _, processes := range []int{1, 2} {
 		t.Run(fmt.Sprint(processes), func(t *testing.T) {
