@@ -336,7 +336,7 @@ func (o *Chooser) report(end func(p *place)) {
 	}
 }
 
-// Goes on waiting, where it stands in the list.
+// GoesOn has o wait on, where it stands in the list.
 func (o *Chooser) GoesOn() { o.choice.free(o) }
 
 // StandAgain has o, to which a lock was passed on in vain, wait at the end.

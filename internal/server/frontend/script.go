@@ -149,7 +149,7 @@ const attempts = 3
 // run makes the call that the script stands for, and answers what the script does in the world that
 // this call has found.
 func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err error) {
-	row := l.owned
+	var row *luascript.Row
 	switch l.plan.Class {
 	case luascript.Query:
 		row, err = l.world(ctx)
