@@ -136,8 +136,7 @@ func (cfg Config) Format(f fmt.State, verb rune) {
 // waits is normally woken. It pauses if no node can report a free lock, if too few answer, and if Attempts is set.
 type Retry struct {
 	// Min and Max bound the pause after an attempt, which is random: at least Min, and at most a bound that
-	// starts at twice Min (1 ms at least) and doubles with each attempt up to Max. After five in a row that were
-	// refused it is as at first, so that none of many that poll waits for long by chance. If only one is set the
+	// starts at twice Min (1 ms at least) and doubles with each attempt up to Max. If only one is set the
 	// other follows: Min is at most a fifth of Max. Max must be 1 ms at least, unless Attempts is set.
 	// Clients that ask at the same time may split the votes, so Min should be well above a round trip.
 	// Defaults: 50 ms and 250 ms, which suit round trips of up to about 10 ms.

@@ -447,16 +447,8 @@ func (c *Contender) Apart(place, n int) {
 	c.gap.apart = (GapInterval + GapLength) * time.Duration(place) / time.Duration(n)
 }
 
-// Attempts is how many attempts in a row have failed, for a pause that grows with them. One that has failed for long begins
-// anew: of eight processes that poll one waited for its turn for 3.6 s before, by chance, and for 2.5 s at most since.
-func (c *Contender) Attempts() int {
-	if c.attempts > longAttempts {
-		return 0
-	}
-	return c.attempts
-}
-
-const longAttempts = 5
+// Attempts is how many attempts in a row have failed.
+func (c *Contender) Attempts() int { return c.attempts }
 
 // Others is how many other processes are known to want the lock.
 func (c *Contender) Others() int { return c.others }

@@ -125,16 +125,6 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestPausesBeginAnew: a process that has been refused for long pauses as briefly as one that has just come.
-func TestPausesBeginAnew(t *testing.T) {
-	c, s := contend()
-	for i := range 20 {
-		require.LessOrEqual(t, c.Attempts(), i)
-		c.Refused(s, 7)
-	}
-	require.Zero(t, c.Attempts())
-}
-
 // TestDeafNode: the node that refused an attempt which a quorum granted has the key of no
 // holder, and is not watched.
 func TestDeafNode(t *testing.T) {
