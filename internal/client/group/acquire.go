@@ -95,12 +95,9 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 		case waiting.MayAttempt:
 		case waiting.Handed:
 			h := Handle{group: g, hold: handed, key: s.Key}
-			if h.Remaining() > 0 {
-				t.End = waiting.HandedOver
+			if h.accept(t) {
 				return h, nil
 			}
-			h.ReleaseAsync() // this goroutine has waited long to run again
-			t.Last = engine.ErrExpired
 			w.StandAgain()
 			continue
 		default:
@@ -265,4 +262,16 @@ func deniedBy(c *engine.Call) (denied quorum.Set) {
 		return 0
 	}
 	return c.Tally.Nodes(quorum.Denied)
+}
+
+// accept ends the tries by a lock that was passed on to their caller, or releases it where its validity is over: the
+// caller's goroutine has waited long to run again.
+func (h Handle) accept(t *waiting.Tries) bool {
+	if h.Remaining() > 0 {
+		t.End = waiting.HandedOver
+		return true
+	}
+	h.ReleaseAsync()
+	t.Last = engine.ErrExpired
+	return false
 }

@@ -97,12 +97,9 @@ func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) 
 		case waiting.Handed:
 			o := &x.options[at]
 			h := Handle{group: o.Group, hold: handed, key: o.Key}
-			if h.Remaining() > 0 {
-				t.End = waiting.HandedOver
+			if h.accept(t) {
 				return h, nil
 			}
-			h.ReleaseAsync() // this goroutine has waited long to run again
-			t.Last = engine.ErrExpired
 			w.StandAgain()
 			continue
 		default:

@@ -115,19 +115,8 @@ var choices = []scenario{
 }
 
 // serveAny is serve for any of some keys.
-func serveAny(ctx context.Context, c *redlock.Client, section time.Duration, keys ...string) (s service) {
-	for ctx.Err() == nil {
-		began := time.Now()
-		l, err := c.AcquireAny(ctx, longTTL, keys...)
-		s.longest = max(s.longest, time.Since(began))
-		if err != nil {
-			return s
-		}
-		s.grants++
-		time.Sleep(section)
-		_ = l.Release(context.Background())
-	}
-	return s
+func serveAny(ctx context.Context, c *redlock.Client, section time.Duration, keys ...string) service {
+	return serveBy(ctx, section, func() (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, keys...) })
 }
 
 // TestSemaphore: callers of one process, and of two, share the permits.

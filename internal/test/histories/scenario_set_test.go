@@ -30,10 +30,15 @@ func (s *service) add(mu *sync.Mutex, got service) {
 }
 
 // serve has one caller lock keys again and again until ctx ends, and returns what it got.
-func serve(ctx context.Context, c *redlock.Client, section time.Duration, keys ...string) (s service) {
+func serve(ctx context.Context, c *redlock.Client, section time.Duration, keys ...string) service {
+	return serveBy(ctx, section, func() (redlock.Lock, error) { return c.AcquireAll(ctx, longTTL, keys...) })
+}
+
+// serveBy is serve with a way to lock.
+func serveBy(ctx context.Context, section time.Duration, acquire func() (redlock.Lock, error)) (s service) {
 	for ctx.Err() == nil {
 		began := time.Now()
-		l, err := c.AcquireAll(ctx, longTTL, keys...)
+		l, err := acquire()
 		s.longest = max(s.longest, time.Since(began))
 		if err != nil {
 			return s
