@@ -127,7 +127,7 @@ func (l *Lines) each(f func(*shard, *line) departure) {
 		s := &l.shards[i]
 		s.mu.Lock()
 		for _, line := range s.lines {
-			if d := f(s, line); d.is {
+			if d := f(s, line); d.nodes != 0 {
 				all = append(all, d)
 			}
 		}

@@ -178,31 +178,25 @@ func (p *tracking) claim(key string, step contention.Step, done <-chan struct{})
 	return said[0].OK || said[0].Err != nil, contention.Millis(said[1].Ints[0]), err
 }
 
-// departure is a place in the queue of a node that is to be left, if there is one.
+// departure is the places of a line to be left, in the queues of nodes.
 type departure struct {
-	is   bool
-	node int
-	key  string
+	nodes quorum.Set
+	key   string
 }
 
 // departureOf has a process give up its place for a line.
-func departureOf(l *line) (d departure) {
-	d.key = l.key
-	d.node, d.is = l.contender.Depart()
-	return d
-}
+func departureOf(l *line) departure { return departure{l.contender.Depart(), l.key} }
 
-// leave leaves the queue of a node, and does not wait for it. No lock is held: the driver takes those of
+// leave leaves queues, and does not wait for the nodes. No lock is held: the driver takes those of
 // shards.
 func (p *tracking) leave(d departure) {
-	if !d.is {
-		return
-	}
 	e := p.lines.cfg.Engine
-	q := e.Query(d.node, p.lines.cfg.QueryTimeout)
-	q.Buf, q.Replies = command.AppendQueue(q.Buf, d.key, p.id, command.Leave)
-	e.Ask(q)
-	q.Free()
+	for node := range d.nodes.All() {
+		q := e.Query(node, p.lines.cfg.QueryTimeout)
+		q.Buf, q.Replies = command.AppendQueue(q.Buf, d.key, p.id, command.Leave)
+		e.Ask(q)
+		q.Free()
+	}
 }
 
 // silence notes that a node has not answered in time. It is not used until it does.

@@ -230,12 +230,12 @@ func (w *Waiter) act(step contention.Step, done <-chan struct{}) {
 	p := &w.lines.tracking
 	switch step.Action {
 	case contention.Leave:
-		p.leave(departure{true, step.Node, w.key})
+		p.leave(departure{step.Leave, w.key})
 		w.Done()
 	case contention.Enter:
 		e, err := p.enter(w.key, step, done)
 		if err != nil { // the process may have entered, or enter, all the same
-			p.leave(departure{true, step.Node, w.key})
+			p.leave(departure{quorum.Only(step.Node), w.key})
 		}
 		w.finish(func(l *line, s *contention.Surroundings) {
 			switch {

@@ -22,6 +22,7 @@ type Contender struct {
 	order []uint8 // the nodes in the lock's order
 
 	seat   int           // node with the queue that the process is in, or none
+	placed quorum.Set    // nodes that may have a ticket of the process, also of a place that was lost
 	again  bool          // it has had its turn, and enters at the end
 	rung   bool          // its place may have changed
 	rings  int           // how often in a row it has entered since it was rung, and has not won
@@ -75,7 +76,7 @@ const (
 	Pause   Action = iota // until Step.Until, or until something is reported to it
 	Attempt               // to get the lock from all nodes
 	Enter                 // the queue of Step.Node, at the end where Step.Again
-	Leave                 // the queue of Step.Node; it goes on at once
+	Leave                 // the queues of Step.Leave; it goes on at once
 	Watch                 // the key on Step.Node
 	Claim                 // the next gap, of all processes in the queue of Step.Node
 )
@@ -85,6 +86,7 @@ type Step struct {
 	Action Action
 	Node   int
 	Again  bool
+	Leave  quorum.Set
 	Until  time.Duration // of Pause
 	Claim  time.Duration // for how long a claim holds off further ones
 }
@@ -116,7 +118,11 @@ func (c *Contender) Next(s *Surroundings) Step {
 		step.Until = min(step.Until, c.ask)
 	}
 	c.asking, c.early = none, false
-	if step.Action == Enter || step.Action == Watch {
+	switch step.Action {
+	case Enter:
+		c.placed.Add(step.Node)
+		fallthrough
+	case Watch:
 		c.asking = step.Node
 	}
 	return step
@@ -186,8 +192,7 @@ func (c *Contender) advised(s *Surroundings) Step {
 
 // leave gives the place in the queue up.
 func (c *Contender) leave() Step {
-	node, _ := c.Depart()
-	return Step{Action: Leave, Node: node}
+	return Step{Action: Leave, Leave: c.Depart()}
 }
 
 // inQueue is advised for a process in a queue.
@@ -453,11 +458,12 @@ func (c *Contender) Attempts() int { return c.attempts }
 // Others is how many other processes are known to want the lock.
 func (c *Contender) Others() int { return c.others }
 
-// Depart has the process give its place up. It returns which that was, if it had one.
-func (c *Contender) Depart() (node int, had bool) {
-	node = c.seat
-	c.seat, c.first, c.others, c.again, c.rung = none, false, 0, false, false
-	return node, node != none
+// Depart has the process give its place up. It returns the nodes that may have its ticket: a node that was down
+// for a while has kept the one from before.
+func (c *Contender) Depart() (placed quorum.Set) {
+	placed = c.placed
+	c.seat, c.placed, c.first, c.others, c.again, c.rung = none, 0, false, 0, false, false
+	return placed
 }
 
 // MayAttempt reports whether the process is the one to ask for the lock once a holder of its

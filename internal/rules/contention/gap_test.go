@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/rules/contention"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // queue is the processes that wait for one lock, in a model with one node: each that has the
@@ -146,6 +147,7 @@ func TestDeafNode(t *testing.T) {
 func TestGoesHome(t *testing.T) {
 	c, s := contend()
 	home := c.Next(s).Node
+	c.Entered(s, home, contention.Entry{First: true, Lease: time.Hour})
 	s.Usable &^= 1 << uint(home)
 	other := c.Next(s)
 	require.Equal(t, contention.Enter, other.Action)
@@ -153,7 +155,8 @@ func TestGoesHome(t *testing.T) {
 	s.Usable |= 1 << uint(home)
 	require.Equal(t, contention.Attempt, c.Next(s).Action)
 	c.Won(s, 0)
-	require.Equal(t, contention.Leave, c.Next(s).Action)
+	both := quorum.Only(home) | quorum.Only(other.Node) // the home has kept the ticket from before
+	require.Equal(t, contention.Step{Action: contention.Leave, Leave: both}, c.Next(s))
 	require.Equal(t, contention.Step{Action: contention.Enter, Node: home}, c.Next(s))
 }
 
@@ -163,6 +166,6 @@ func TestLeavesSlowNode(t *testing.T) {
 	home := c.Next(s).Node
 	c.Entered(s, home, contention.Entry{First: true, Lease: time.Hour})
 	s.Slow = 1 << uint(home)
-	require.Equal(t, contention.Step{Action: contention.Leave, Node: home}, c.Next(s))
+	require.Equal(t, contention.Step{Action: contention.Leave, Leave: quorum.Only(home)}, c.Next(s))
 	require.NotEqual(t, home, c.Next(s).Node)
 }

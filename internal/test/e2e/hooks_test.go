@@ -189,13 +189,17 @@ func TestNodeThatDiesIsHeard(t *testing.T) {
 		servers[0].Down()
 		expect("0 false 1")
 		failed := cluster.Take(&y, &y.Failed)
+		testkit.Await(t, "the vote that failed", func() bool {
+			failed = append(failed, cluster.Take(&y, &y.Failed)...)
+			return len(failed) > 0
+		})
 		require.Len(t, failed, 1)
 		require.Equal(t, redlock.OpAcquire, failed[0].Kind)
 		require.Equal(t, 0, failed[0].Node)
 		require.NotErrorIs(t, failed[0].Err, conn.ErrNotSent)
 		require.NoError(t, r.Close())
 		require.Empty(t, cluster.Take(&y, &y.Nodes), "that is no news")
-		require.Equal(t, 5, strings.Count(log.String(), "\n"))
+		require.Equal(t, 5, strings.Count(log.String(), "redlock: node is "), log.String())
 	})
 }
 
