@@ -1,13 +1,11 @@
-// Package clock reads time as the protocol needs it: as the distance between two instants of one
-// process.
+// Package clock reads time for the protocol: as the distance between two instants of one process.
 //
 // The wall clock is never used: it is set, stepped and slewed by hand and by NTP, and a step back
-// would lengthen a lock that has expired on its nodes. So a reading is a [time.Duration], not a
+// would lengthen a lock already expired on its nodes. So a reading is a [time.Duration], not a
 // [time.Time]: it cannot be printed as a date, sent to a node, compared with another machine's, or
 // lose its monotonic part, as a Time does in UTC, In or JSON.
 //
-// Code that decides by time is given a [Clock], so that a test can replay it. [System] is the
-// real one.
+// Code that decides by time gets a [Clock], so tests can replay it. [System] is the real one.
 package clock
 
 import "time"

@@ -7,27 +7,27 @@ import (
 
 // System is the clock of the operating system, as one client reads it.
 //
-// It counts the time for which the machine was suspended, as the clocks of the nodes do: on Linux
-// CLOCK_MONOTONIC, which Go reads, stands still meanwhile, and a holder would count on its lock
-// for longer than the nodes keep it. No client can notice a hypervisor that stops all clocks of its
-// guest.
+// It counts the time of suspensions, as the clocks of the nodes do. On Linux, Go's CLOCK_MONOTONIC
+// stands still meanwhile, and a holder would count on its lock for longer than the nodes keep it.
+// No client can notice a hypervisor stopping all clocks of its guest.
 type System struct {
 	source    Source
-	epoch     time.Duration // what Monotonic reads where Now returns 0
-	before    time.Duration // what Ahead returned at first
-	suspended atomic.Int64  // since then, as far as was found
-	looked    atomic.Int64  // what Monotonic read before the last look at Ahead
+	epoch     time.Duration // Monotonic at reading 0 of Now
+	before    time.Duration // the first result of Ahead
+	suspended atomic.Int64  // since then, as far as found
+	looked    atomic.Int64  // Monotonic before the last look at Ahead
 }
 
 // Source is the clocks of an operating system.
 type Source struct {
 	Monotonic func() time.Duration // may stand still while the machine is suspended
-	// Ahead is how far the clock is ahead of Monotonic that does not stand still then. It is false where there is none.
+	// Ahead is the lead over Monotonic of a clock that never stands still. It is false without such
+	// a clock.
 	Ahead func() (time.Duration, bool)
 }
 
 // OS is the clocks of this machine.
-func OS() Source {
+func OS() Source { // has a monotonic reading for time.Since
 	start := time.Now() // has a monotonic reading, which time.Since uses
 	return Source{
 		Monotonic: func() time.Duration { return time.Since(start) },
@@ -56,8 +56,9 @@ func NewOn(source Source) *System {
 	return s
 }
 
-// Now implements Clock. It costs about as much as time.Since: Ahead, which makes a system call, is asked
-// where the last look at it is older than leastAwake. Before, there can be nothing new to see.
+// Now implements Clock. It costs about as much as time.Since: Ahead makes a system call, and is
+// asked only if the last look at it is older than leastAwake. Before, there can be nothing new to
+// see.
 func (s *System) Now() time.Duration {
 	now := s.source.Monotonic()
 	if now-time.Duration(s.looked.Load()) >= leastAwake {
@@ -67,29 +68,29 @@ func (s *System) Now() time.Duration {
 }
 
 const (
-	// leastAwake is the least time that Monotonic runs while a machine is suspended and resumes:
-	// to freeze and to thaw its processes and devices takes milliseconds.
+	// leastAwake is the least run of Monotonic between the suspension of a machine and its
+	// resumption: freezing and thawing processes and devices takes milliseconds.
 	leastAwake = 200 * time.Microsecond
-	// leastSuspend is the least difference that means a suspended machine. Less is the error of
-	// reading two clocks one after the other.
+	// leastSuspend is the least difference taken for a suspension. Less is the error of reading two
+	// clocks one after the other.
 	leastSuspend = time.Millisecond
 )
 
-// look adds the time for which the machine was suspended since the last look, if the operating system
-// has a clock for that (Linux: CLOCK_BOOTTIME). It never sets the clock back.
+// look adds the time of suspensions since the last look, if the operating system has a clock for it
+// (Linux: CLOCK_BOOTTIME). It never sets the clock back.
 func (s *System) look(now time.Duration) {
 	ahead, ok := s.source.Ahead()
 	if slept, before := ahead-s.before, s.suspended.Load(); ok && slept > time.Duration(before)+leastSuspend {
 		s.suspended.CompareAndSwap(before, int64(slept)) // or another look has done so
 	}
-	s.looked.Store(int64(now)) // last: a reading that does not look sees what was found
+	s.looked.Store(int64(now)) // last: a reading without a look sees what was found
 }
 
 // played is the machine of the next client in tests, or nil.
 var played atomic.Pointer[func() Source]
 
-// Play makes New call machine for the clocks of each client from now on, until it is undone. It
-// is for tests, which suspend a machine that way; programs cannot reach it.
+// Play makes New call machine for the clocks of each client from now on, until it is undone. It is
+// for tests of suspended machines; programs cannot reach it.
 func Play(machine func() Source) (undo func()) {
 	played.Store(&machine)
 	return func() { played.Store(nil) }

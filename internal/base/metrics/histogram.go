@@ -2,8 +2,8 @@ package metrics
 
 import "time"
 
-// Bounds are the upper bounds of the buckets, each included in its own. The first holds what the
-// nodes answer on one machine, the last but one what a caller may wait for a lock.
+// Bounds are the upper bounds of the buckets, each included in its own. The first holds answers of
+// nodes on the same machine, the last but one the longest usual waits for a lock.
 var Bounds = [...]time.Duration{
 	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
 	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
@@ -14,7 +14,7 @@ var Bounds = [...]time.Duration{
 
 // Histogram counts durations. It is not safe for concurrent use.
 type Histogram struct {
-	Counts [len(Bounds) + 1]uint64 // by bucket; the last has what is above all bounds
+	Counts [len(Bounds) + 1]uint64 // by bucket; the last has all above the bounds
 	Sum    time.Duration
 }
 

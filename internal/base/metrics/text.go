@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// text is what is written.
+// text is the output so far.
 type text struct {
 	b    []byte
-	name string // of the family that samples belong to
+	name string // of the samples' family
 }
 
 func count(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -31,7 +31,7 @@ func (t *text) one(name, kind, help, value string) {
 
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// sample writes a value with its labels, which are names and values by turns.
+// sample writes a value with its labels: names and values by turns.
 func (t *text) sample(value string, labels ...string) {
 	t.b = append(t.b, t.name...)
 	for i := 0; i < len(labels); i += 2 {
@@ -51,7 +51,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// histogram writes buckets, each of which contains those before it.
+// histogram writes cumulative buckets.
 func (t *text) histogram(name, help string, h Histogram) {
 	t.family(name, "histogram", help)
 	t.name = name + "_bucket"

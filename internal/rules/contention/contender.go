@@ -9,55 +9,56 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Contender is what a process does to get a lock that others want too, for all its waiters together.
+// Contender is what a process does, for all its waiters together, to get a lock in demand elsewhere
+// too.
 //
-// The processes that want a lock queue up on one node, the first in the lock's own order
-// of nodes that can be used. The first in the queue alone asks the nodes for the lock.
-// Before that it tracks the key on one node, and waits until that node pushes, or the key
-// expires there. So a lock that is given back is asked for once, by one process, at once.
+// The processes wanting a lock queue up on one node, the first usable one in the lock's own order
+// of nodes. Only the first in the queue asks the nodes for the lock. Before, it tracks the key on
+// one node, and waits for a push of that node or for the key's expiry there. So a released lock is
+// asked for once, by one process, at once.
 //
-// All of this is advice. A push is a hint, and so is the place in the queue: what is lost
-// or forged costs time, and votes decide which client has the lock.
+// All of this is advice. A push is a hint, and so is a place in the queue: loss or forgery costs
+// time, and votes decide which client has the lock.
 type Contender struct {
 	order []uint8 // the nodes in the lock's order
 
-	seat   int           // node with the queue that the process is in, or none
-	placed quorum.Set    // nodes that may have a ticket of the process, also of a place that was lost
+	seat   int           // node with the process's place in its queue, or none
+	placed quorum.Set    // nodes that may have a ticket of the process, lost places included
 	again  bool          // it has had its turn, and enters at the end
 	rung   bool          // its place may have changed
-	rings  int           // how often in a row it has entered since it was rung, and has not won
-	calm   time.Duration // it heeds no ring before
+	rings  int           // entries in a row after a ring, without a win
+	calm   time.Duration // no ring is heeded before
 	first  bool
 	others int           // in the queue
 	renew  time.Duration // when it enters again, to keep its place
-	change time.Duration // when another that is the first will have lost its place, unless it renews
+	change time.Duration // when another first will have lost its place, unless it renews
 
-	asking int  // node that it is to enter or to watch, or none
+	asking int  // node to be entered or watched, or none
 	early  bool // that node has pushed since, perhaps before its answer was known
 
-	watched int           // node that tracks the key, or none
+	watched int           // node tracking the key, or none
 	due     bool          // the lock may be free: ask the nodes
-	expires time.Duration // when the key does, where it is watched
+	expires time.Duration // end of the watched key
 	pause   time.Duration // no attempt before
 	poll    time.Duration // nor before this, where no node can push
 
-	aside  bool    // the last attempt was refused by no holder: it polls, and stands in no queue
-	failed failing // nodes that are not asked for a while
+	aside  bool    // the last attempt was refused by no holder: the process polls, outside the queue
+	failed failing // nodes not asked for a while
 
-	refused  quorum.Set // the nodes that have denied the last attempt
-	deaf     quorum.Set // those that have denied one which a quorum granted: their key is no holder's
+	refused  quorum.Set // nodes that denied the last attempt
+	deaf     quorum.Set // nodes outvoted by the last grant: their key is no holder's
 	attempts int        // in a row without the lock, each right after the key was free
 
-	ask  time.Duration // an attempt then, despite what the fields above advise
+	ask  time.Duration // an attempt then, despite the advice of the fields above
 	asks bool          // the present attempt is such a one
 	gap  gap
 }
 
 const none = -1
 
-// Init begins a contender for a lock. names has a hash of each node's name. The lock's order
-// of the nodes follows from them and its key (rendezvous hashing), so it is the same in all
-// processes that name the nodes alike, in any order.
+// Init begins a contender for a lock. names has a hash of each node's name. These and the key give
+// the lock's order of the nodes (rendezvous hashing): the same in all processes with the same
+// names, in any order.
 func (c *Contender) Init(key string, names []uint64) {
 	*c = Contender{seat: none, watched: none, asking: none, due: true}
 	hash := Hash(key)
@@ -73,10 +74,10 @@ func (c *Contender) Init(key string, names []uint64) {
 type Action uint8
 
 const (
-	Pause   Action = iota // until Step.Until, or until something is reported to it
+	Pause   Action = iota // until Step.Until, or the next report
 	Attempt               // to get the lock from all nodes
 	Enter                 // the queue of Step.Node, at the end where Step.Again
-	Leave                 // the queues of Step.Leave; it goes on at once
+	Leave                 // the queues of Step.Leave, and call Next at once
 	Watch                 // the key on Step.Node
 	Claim                 // the next gap, of all processes in the queue of Step.Node
 )
@@ -88,17 +89,17 @@ type Step struct {
 	Again  bool
 	Leave  quorum.Set
 	Until  time.Duration // of Pause
-	Claim  time.Duration // for how long a claim holds off further ones
+	Claim  time.Duration // how long a claim holds off further ones
 }
 
 // Surroundings is what a contender looks at.
 type Surroundings struct {
 	Now    time.Duration
 	Usable quorum.Set    // nodes that are up and can push
-	Slow   quorum.Set    // those that take longer than the others
-	Held   time.Duration // until when a holder in this process has the lock, as far as is known
+	Slow   quorum.Set    // slower than the others
+	Held   time.Duration // known end of a lock held in this process
 	Pause  time.Duration // between attempts, where there are no pushes
-	Jitter time.Duration // small, added to instants that several processes know
+	Jitter time.Duration // small, added to instants known to several processes
 	Ask    time.Duration // from one attempt to the next at most
 }
 
@@ -137,8 +138,8 @@ func (c *Contender) leaveFree(s *Surroundings) Step {
 	return Step{}
 }
 
-// Claimed reports that the process has claimed the present gap, or that another has claimed
-// one, which the next follows after left.
+// Claimed reports that the process has claimed the present gap, or that another process has claimed
+// one, to be followed by the next after left.
 func (c *Contender) Claimed(s *Surroundings, own bool, left time.Duration) {
 	if own {
 		c.gap.begin(s.Now)
@@ -190,7 +191,7 @@ func (c *Contender) advised(s *Surroundings) Step {
 	return step
 }
 
-// leave gives the place in the queue up.
+// leave gives up the place in the queue.
 func (c *Contender) leave() Step {
 	return Step{Action: Leave, Leave: c.Depart()}
 }
@@ -211,8 +212,8 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		return Step{Action: Attempt}
 	case c.watched == none:
 		among := *s
-		among.Usable &^= out // the node of the seat is none of them
-		// Those that failed recently may have the key of a release that they refused.
+		among.Usable &^= out // the seat's node is not among them
+		// A recently failed node may have the key still, since it has refused the release.
 		if recently, _ := c.failed.at(s.Now - failedMost); among.Usable&^recently != 0 {
 			among.Usable &^= recently
 		}
@@ -238,8 +239,8 @@ func (c *Contender) polls(s *Surroundings) Step {
 	return Step{Action: Attempt}
 }
 
-// home is the first node in the lock's order among those that are usable, preferred and not
-// slow; or else, among those that are usable.
+// home is the first node in the lock's order among the usable, preferred and fast ones; or else,
+// among the usable ones.
 func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 	among := s.Usable
 	for _, set := range [...]quorum.Set{^s.Slow, preferred} {
@@ -260,14 +261,13 @@ type Entry struct {
 	First  bool
 	Others int
 	Lease  time.Duration // of the own ticket
-	Left   time.Duration // of that of the first, where it is another
+	Left   time.Duration // of the first's ticket, if that is another's
 	Rung   bool          // the ticket has been shortened already
 }
 
-// EntryOfQueue is the answer of the script of the queue: whether the process is the first,
-// how many others there are, and the lifetimes of its ticket and of that of the first, in
-// milliseconds. ticket is for how long its own lives now, and short what the first of
-// several has.
+// EntryOfQueue reads the answer of the queue's script: whether the process is the first, the number
+// of others, and the lifetimes of its ticket and of the first's, in milliseconds. ticket is the
+// present lifetime of its own ticket, and short the one given to the first of several.
 func EntryOfQueue(said [4]int64, ticket, short time.Duration) Entry {
 	e := Entry{First: said[0] == 1, Others: int(said[1])}
 	e.Lease, e.Left = Millis(said[2]), Millis(said[3])
@@ -275,7 +275,7 @@ func EntryOfQueue(said [4]int64, ticket, short time.Duration) Entry {
 	return e
 }
 
-// Millis is a time of n milliseconds, within bounds: it is what a node has said.
+// Millis is a time of n milliseconds, within bounds: n comes from a node.
 func Millis(n int64) time.Duration {
 	return time.Duration(min(max(0, n), 1<<40)) * time.Millisecond
 }
@@ -287,16 +287,16 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	c.first, c.others = e.First, e.Others
 	c.renew = s.Now + max(e.Lease/2, leastLease)
 	c.change = s.Now + max(e.Left, leastLease) + s.Jitter
-	if c.calm = 0; c.rings > freeRings { // a full tracking table drops what was just tracked, and pushes it
+	if c.calm = 0; c.rings > freeRings { // a full tracking table drops the newest key, and pushes it
 		c.calm = s.Now + backoff(s, c.rings-freeRings)
 	}
 	if !was && c.others > 0 { // the first before it has the lock, as a rule
 		c.due = false
 	}
-	c.watched = none // it looks at the key each time that it renews, if a push was lost
+	c.watched = none // each renewal looks at the key again, in case a push was lost
 }
 
-// leastLease bounds how often a process enters a queue that answers without sense.
+// leastLease bounds how often a process enters a queue with senseless answers.
 const leastLease = 10 * time.Millisecond
 
 // Failed reports that an action at a node has failed. For a while the process uses the others.
@@ -315,8 +315,8 @@ func (c *Contender) Lost(nodes quorum.Set) {
 	}
 }
 
-// Watched reports that a node tracks the key, which lives for ttl there: 0 where there is no
-// such key, and never where it has no end.
+// Watched reports that a node tracks the key. The key lives for ttl there: 0 without such a key,
+// clock.Never without an end.
 func (c *Contender) Watched(s *Surroundings, node int, ttl time.Duration) {
 	c.watched = node
 	switch {
@@ -329,12 +329,12 @@ func (c *Contender) Watched(s *Surroundings, node int, ttl time.Duration) {
 	}
 }
 
-// Refused reports that an attempt has not won: the nodes of denied have the key already.
-// There are none where the nodes were out of reach.
+// Refused reports that an attempt has not won: the nodes of denied have the key already. With the
+// nodes out of reach, denied is empty.
 func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 	c.refused, c.poll, c.ask = denied, s.Now+s.Pause, s.Now+s.Ask
 	if c.watched != none && !denied.Has(c.watched) {
-		c.watched = none // the key that it had was set and deleted by this attempt, which ends tracking
+		c.watched = none // this attempt has set and deleted the key there, and so ended its tracking
 	}
 	c.aside = denied == 0
 	if denied != 0 {
@@ -359,8 +359,9 @@ func (c *Contender) Asked(s *Surroundings) {
 	c.ask = max(c.ask, c.poll)
 }
 
-// Keep reports that an attempt has not won, though no node has refused it. If the process has its turn, or polls, it
-// keeps that until then, or until the lock is freed. It reports whether it has: it may have asked before its turn.
+// Keep reports that an attempt has not won, though no node has refused it. A process with its turn,
+// or one that polls, keeps that until then, or until the lock is freed. Keep reports whether it had
+// its turn: it may have asked before.
 func (c *Contender) Keep(s *Surroundings, until time.Duration) bool {
 	c.poll, c.ask, c.asks = s.Now+s.Pause, s.Now+s.Ask, false
 	if c.first {
@@ -369,23 +370,23 @@ func (c *Contender) Keep(s *Surroundings, until time.Duration) bool {
 	return c.first || c.seat == none
 }
 
-// backoff is the pause after what has been in vain n times in a row, from 1.
+// backoff is the pause after n vain tries in a row, from 1.
 func backoff(s *Surroundings, n int) time.Duration {
 	return min(s.Pause, s.Jitter+time.Millisecond<<min(n, 16))
 }
 
-// freeAttempts is how many attempts that fail may follow each other without a pause: the
-// key of another holder has come between, or pushes are forged.
+// freeAttempts is how many failed attempts may follow each other without a pause: the key of
+// another holder has come between, or pushes are forged.
 const freeAttempts = 2
 
-// freeRings is how many rings without a turn are heeded at once. Eight processes that contend for a
+// freeRings is how many rings without a turn are heeded at once. Eight processes contending for a
 // lock waited for 131 ms (p99) with 2, and for 23 to 28 ms with 8.
 const freeRings = 8
 
-// Won reports that the process has the lock, which the nodes of denied have refused it. If
-// others want it too, it enters the queue at the end. If none does it stays the first: a
-// process that comes later rings it. It does not stay in the queue of a node that was the home
-// of the lock while another could not be used, or it would never meet the others.
+// Won reports that the process has the lock, refused by the nodes of denied alone. If others want
+// it too, it enters the queue at the end. If none does it stays the first: a later process rings
+// it. A place at a node other than the lock's home is given up, though: the home was not usable for
+// a while, and the others meet there.
 func (c *Contender) Won(s *Surroundings, denied quorum.Set) {
 	c.again = !c.first || c.others > 0 || c.rung || c.seat != none && c.seat != c.home(s, quorum.Everything)
 	c.due, c.watched, c.refused, c.attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
@@ -393,30 +394,29 @@ func (c *Contender) Won(s *Surroundings, denied quorum.Set) {
 	c.gap.granted(s.Now)
 }
 
-// Freed reports that a holder in this process has given the lock back.
+// Freed reports that a holder in this process has released the lock.
 func (c *Contender) Freed() { c.due, c.asks, c.pause, c.poll = true, false, 0, 0 }
 
 // Passed reports that the lock was passed on inside this process.
 func (c *Contender) Passed(now time.Duration) { c.gap.granted(now) }
 
-// Unwanted reports that a holder in this process has given the lock back, and that none
-// waits for it here.
+// Unwanted reports that a holder in this process has released the lock, with no waiter here.
 func (c *Contender) Unwanted(now time.Duration) {
 	if c.others == 0 {
 		c.gap.idle = now
 	}
 }
 
-// LeavesFree reports whether the lock is left free for clients that are in no queue, or is to
-// be from its next release on.
+// LeavesFree reports whether the lock is left free for clients outside the queue, now or from its
+// next release on.
 func (c *Contender) LeavesFree(now time.Duration) bool {
 	return c.gap.isOpen(now) || c.gap.isDue(now)
 }
 
-// IsFree reports whether the lock is left free now for clients that are in no queue.
+// IsFree reports whether the lock is left free now for clients outside the queue.
 func (c *Contender) IsFree(now time.Duration) bool { return c.gap.isOpen(now) }
 
-// Pushed reports that a node has pushed the key, and reports whether that matters.
+// Pushed reports that a node has pushed the key, and returns whether this matters.
 func (c *Contender) Pushed(node int) bool {
 	c.early = c.early || c.asking == node
 	if c.watched != node {
@@ -426,7 +426,7 @@ func (c *Contender) Pushed(node int) bool {
 	return true
 }
 
-// Rung reports that a node has pushed the process's ticket, and reports whether that matters.
+// Rung reports that a node has pushed the process's ticket, and returns whether this matters.
 func (c *Contender) Rung(node int) bool {
 	c.early = c.early || c.asking == node
 	if c.seat != node || c.rung {
@@ -436,38 +436,38 @@ func (c *Contender) Rung(node int) bool {
 	return true
 }
 
-// BlocksOthers reports whether the process has a place in a queue that others wait in too.
+// BlocksOthers reports whether the process has a place in a queue with others in it.
 func (c *Contender) BlocksOthers() bool { return c.seat != none && (c.others > 0 || c.rung) }
 
-// Ask has the process ask the nodes at its next turn, and reports whether it will: not while
-// the lock is left free.
+// Ask has the process ask the nodes at its next turn, and reports whether it will: not during a
+// gap.
 func (c *Contender) Ask(now time.Duration) bool {
 	c.ask = 0
 	return !c.gap.isOpen(now)
 }
 
-// Apart has the gaps of a lock that is one of n, of which some callers want any, come at other times than those of
-// the others. It is the one at a place, from 0.
+// Apart has the gaps of one of n locks come at other times than those of the others: some callers
+// want any of the n. place is the lock's number among them, from 0.
 func (c *Contender) Apart(place, n int) {
 	c.gap.apart = (GapInterval + GapLength) * time.Duration(place) / time.Duration(n)
 }
 
-// Attempts is how many attempts in a row have failed.
+// Attempts is the number of failed attempts in a row.
 func (c *Contender) Attempts() int { return c.attempts }
 
 // Others is how many other processes are known to want the lock.
 func (c *Contender) Others() int { return c.others }
 
-// Depart has the process give its place up. It returns the nodes that may have its ticket: a node that was down
-// for a while has kept the one from before.
+// Depart has the process give up its place. It returns the nodes that may have its ticket: a node
+// that was down for a while has kept an earlier one.
 func (c *Contender) Depart() (placed quorum.Set) {
 	placed = c.placed
 	c.seat, c.placed, c.first, c.others, c.again, c.rung = none, 0, false, 0, false, false
 	return placed
 }
 
-// MayAttempt reports whether the process is the one to ask for the lock once a holder of its
-// own gives it back.
+// MayAttempt reports whether the process is the one to ask for the lock after a release by a holder
+// of its own.
 func (c *Contender) MayAttempt() bool {
 	return c.seat != none && c.first && !c.rung && !c.again
 }
@@ -483,7 +483,7 @@ func (c *Contender) Renew() time.Duration {
 	return min(c.renew, c.ask)
 }
 
-// Nodes is the nodes from which it awaits pushes.
+// Nodes is the nodes whose pushes it awaits.
 func (c *Contender) Nodes() (nodes quorum.Set) {
 	if c.seat != none {
 		nodes.Add(c.seat)

@@ -8,17 +8,17 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// failing is the nodes that have failed the commands of one lock, although they are up: each is left out for a
-// while, and for longer each time that it fails again.
+// failing is the nodes that have failed commands of one lock although they are up. Each is left out
+// for a while, and for longer after each further failure.
 type failing []failed
 
 type failed struct {
 	node         int
-	until, pause time.Duration // when it is asked again, and for how long it was left out
+	until, pause time.Duration // when it is asked again, and how long it was left out
 }
 
-// How long a node is left out, at first and at most. After the longest time all processes use the first node in
-// the lock's order again, once it is well.
+// How long a node is left out, at first and at most. After the longest time all processes use the
+// first node in the lock's order again, once it is well.
 const (
 	failedFor  = time.Second
 	failedMost = 8 * time.Second
@@ -37,7 +37,7 @@ func (f *failing) add(now time.Duration, node int) {
 	one.until = now + one.pause
 }
 
-// at is the nodes that are left out at an instant, and when the first of them is asked again.
+// at is the nodes left out at an instant, and when the first of them is asked again.
 func (f failing) at(now time.Duration) (out quorum.Set, until time.Duration) {
 	until = clock.Never
 	for _, one := range f {

@@ -2,50 +2,50 @@ package contention
 
 import "time"
 
-// Clients that stand in no line and no queue (other libraries, clients that name the nodes
-// otherwise or lack permissions, sets of keys, TryAcquire) get a lock only by asking at a
-// moment at which it is free. Hand-over leaves no such moment. So a process leaves a lock
-// that it has had without a break free for a while: a gap.
+// A process leaves a lock free for a while, a gap, once it has had it for long without a break.
+// Clients in no line and no queue (other libraries, clients with other names for the nodes or too
+// few permissions, sets of keys, TryAcquire) get a lock only by asking at a free moment. Hand-over
+// leaves no such moment.
 const (
-	// GapLength exceeds the longest pause between two tries by default, of this library and
-	// of others (250 ms): a client that polls asks once in a gap at least.
+	// GapLength exceeds the longest default pause between two tries, of this library and of others
+	// (250 ms): a polling client asks at least once in a gap.
 	GapLength = 255 * time.Millisecond
 
-	// GapInterval and GapLength together are the longest wait of a client that polls. A gap costs
-	// a lock that is wanted without a break 8.8 % of its time.
+	// GapInterval and GapLength together are the longest wait of a polling client. Gaps cost a lock
+	// in constant demand 8.8 % of its time.
 	GapInterval = 2650 * time.Millisecond
 
-	// gapGrants is how many grants come between two gaps at least, so that a gap is small
-	// beside locks that are held for long.
+	// gapGrants is the least number of grants between two gaps: where each holder keeps the lock
+	// for long, gaps stay a small part of the time.
 	gapGrants = 8
 
-	// pollTurn is how long a process has a lock that others poll for as it does. rivalsLast is
-	// how long it remembers them, and maxAway how long it leaves them the lock then at most.
+	// pollTurn is the turn of a polling process beside rivals that poll too. It remembers rivals
+	// for rivalsLast, and leaves them the lock for maxAway at most.
 	pollTurn   = 50 * time.Millisecond
 	rivalsLast = 10 * time.Second
 	maxAway    = 700 * time.Millisecond
 )
 
-// gap is when a lock is left free. The zero value begins to count with the first grant.
+// gap decides when a lock is left free. The zero value begins to count with the first grant.
 type gap struct {
-	grants int           // without a break since the last gap, those without a round trip too
-	idle   time.Duration // since when the lock is free and no caller waits; 0: it is not
-	next   time.Duration // the next is not before
-	open   time.Duration // the present one lasts until then
-	apart  time.Duration // the first one comes so much earlier
-	later  bool          // it has been
+	grants int           // in a row since the last gap, hand-overs without a round trip included
+	idle   time.Duration // since when the lock is free and no caller waits; 0: not free
+	next   time.Duration // earliest begin of the next gap
+	open   time.Duration // end of the present gap
+	apart  time.Duration // how much earlier the first gap comes
+	later  bool          // the first gap is over
 
-	// Of a process that polls. All that poll leave gaps, each after a short turn.
+	// Of a polling process. All that poll leave gaps, each after a short turn.
 	polls  bool
-	rivals time.Duration // until when others are known to want the lock
-	turn   time.Duration // twice as long after each that has met none
+	rivals time.Duration // how long others are known to want the lock
+	turn   time.Duration // doubled after each turn without rivals
 	waited time.Duration // for its turn, on average
 }
 
 // granted counts a grant.
 func (g *gap) granted(now time.Duration) {
 	if g.idle != 0 && now-g.idle >= GapLength {
-		g.grants, g.later = 0, false // clients that poll have had their turn
+		g.grants, g.later = 0, false // polling clients have had their turn
 	}
 	g.idle = 0
 	if g.grants++; g.grants > 1 {
@@ -63,7 +63,7 @@ func (g *gap) granted(now time.Duration) {
 	}
 }
 
-// isDue reports whether the lock is to be left free before it is asked for again.
+// isDue reports whether a gap comes before the next attempt.
 func (g *gap) isDue(now time.Duration) bool {
 	return now >= g.next && (g.grants >= gapGrants || g.grants > 0 && g.polls && now < g.rivals)
 }
@@ -90,7 +90,7 @@ func (g *gap) isOpen(now time.Duration) bool { return now < g.open }
 // begin begins a gap.
 func (g *gap) begin(now time.Duration) {
 	long := GapLength
-	if g.polls && now < g.rivals { // so that all have a turn: longer, the more there are
+	if g.polls && now < g.rivals { // the more rivals, the longer: all have a turn
 		long = max(long, min(3*g.waited, maxAway))
 	}
 	*g = gap{open: now + long, apart: g.apart, later: true, polls: g.polls, rivals: g.rivals, turn: g.turn, waited: g.waited}

@@ -18,7 +18,7 @@ func Place(key string, names []uint64, set quorum.Set) (place int) {
 	return place
 }
 
-// Hash is the same in all processes, which those of package maphash are not.
+// Hash is the same in all processes, unlike the hashes of package maphash.
 func Hash(text string) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for i := range len(text) {

@@ -1,7 +1,7 @@
 package fencing
 
-// MaxToken is the largest token: a score of a sorted set is a float64, which counts no
-// further without gaps. In microseconds it is the year 2255.
+// MaxToken is the largest token: a score of a sorted set is a float64, and counts without gaps to
+// here. In microseconds it is the year 2255.
 const MaxToken = 1<<53 - 1
 
 // Code is what a node answered.
@@ -9,20 +9,20 @@ type Code uint8
 
 // The codes, as they are on the wire. Zero is none of them.
 const (
-	OK      Code = iota + 1 // done; of READ: Token is the largest that the node knows
+	OK      Code = iota + 1 // done; of READ: Token is the node's largest
 	Held                    // the lock key exists; Token is E
-	Stale                   // the proposed token is not above F, which is E; Token is E
-	Low                     // it is not above the floor, which is E; Token is E
+	Stale                   // the proposed token is not above F, the key's own E; Token is E
+	Low                     // it is not above the floor, here E; Token is E
 	Amnesia                 // the node has no vote; Text is its provisional nonce, or empty
 	Active                  // the node needs no NOTICE or REJOIN: it has a vote
-	Foreign                 // Text is the marker of a fleet that is configured otherwise
+	Foreign                 // Text is the marker of a differently configured fleet
 	Gone                    // the lock key does not hold the nonce
-	Invalid                 // no number that may be a token, or no block
+	Invalid                 // no possible token, or no block
 )
 
 var codes = [...]string{"none", "OK", "HELD", "STALE", "LOW", "AMNESIA", "ACTIVE", "FOREIGN", "GONE", "INVALID"}
 
-// String is the name that the protocol's text uses.
+// String is the name in the protocol's text.
 func (c Code) String() string {
 	if int(c) < len(codes) {
 		return codes[c]

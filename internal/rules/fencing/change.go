@@ -2,18 +2,17 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Change is how an operator's call, by a client that has both configurations, makes the next
-// one of two suffice alone. It is a plain value.
+// Change is how an operator's call, by a client of both configurations, makes the next one suffice
+// alone. It is a plain value.
 //
-// The call seals nodes ([Node.Seal]) until a quorum of the present configuration is sealed at
-// one moment. From then on no client that has it alone is granted a lock, and what such
-// clients were granted is known to the sealed nodes. When all those locks have ended too, it
-// seals once more: a node with the nonce of the look before was sealed all the time in between, and
-// has not forgotten. If these are a quorum of the present configuration, and a quorum of the next
-// one is sealed as well, nodes of the next are given the largest token of all as their floor, and
-// serve its clients alone.
+// The call seals nodes ([Node.Seal]) until a quorum of the present configuration is sealed at one
+// moment. From then on no client of it alone is granted a lock, and the sealed nodes know all
+// earlier grants to such clients. When all those locks have ended too, it seals once more: a node
+// with the nonce of the look before was sealed all the time in between, and has not forgotten. If
+// these are a quorum of the present configuration, and a quorum of the next one is sealed as well,
+// nodes of the next get the largest token of all as their floor, and serve its clients alone.
 //
-// The configuration that is left stays sealed. The way back is a change the other way.
+// The old configuration stays sealed. The way back is a change the other way.
 type Change struct {
 	fleet  Fleet
 	before map[int]string // the nonces of the look before
@@ -32,7 +31,7 @@ func (c *Change) Sealed(node int, a Answer) {
 	if a.Code == OK && a.Token <= MaxToken {
 		m := ParseMarker(a.Text)
 		if m.Me.Fleet == c.fleet.Next.Name {
-			m.Nonce = openNonce // by an earlier call: clients of the present one were refused before that
+			m.Nonce = openNonce // opened by an earlier call: clients of the present one were refused before
 		}
 		c.now[node] = m.Nonce
 		c.floor = max(c.floor, a.Token)
@@ -45,7 +44,7 @@ func (c *Change) Complete() bool { return c.fleet.IsQuorum(c.set(false)) }
 // Confirmed reports whether nodes may be opened: the look before is confirmed by this one.
 func (c *Change) Confirmed() bool { return c.Complete() && c.fleet.Now.IsQuorum(c.set(true)) }
 
-// set is the nodes of this look, or those that had the same nonce in the one before.
+// set is the nodes of this look, or those with the same nonce in the look before.
 func (c *Change) set(same bool) (nodes quorum.Set) {
 	for node, nonce := range c.now {
 		if !same || c.before[node] == nonce {
@@ -55,7 +54,7 @@ func (c *Change) set(same bool) (nodes quorum.Set) {
 	return nodes
 }
 
-// Opened is the nodes that serve clients of the next configuration alone.
+// Opened is the nodes serving clients of the next configuration alone.
 func (c *Change) Opened() (nodes quorum.Set) {
 	for node, nonce := range c.now {
 		if nonce == openNonce {
@@ -65,12 +64,13 @@ func (c *Change) Opened() (nodes quorum.Set) {
 	return nodes
 }
 
-// Done reports whether an earlier call was confirmed: each quorum of the next configuration has a node
-// that it has opened. These know all that was granted, and others may be opened with what they know.
+// Done reports whether an earlier call was confirmed: each quorum of the next configuration has a
+// node opened by it. These know all grants, and their knowledge suffices to open others.
 func (c *Change) Done() bool { return c.fleet.Next.Knows(c.Opened()) }
 
-// Changes is that of each group of a client. A key of one may have been in another. So all are looked at together: none is
-// opened before all are confirmed, by a look that began when all were complete, and the floor is the largest of all.
+// Changes is one change for each group of a client. A key of one group may have been in another. So
+// all are looked at together: none is opened before all are confirmed, by a look begun when all
+// were complete, and the floor is the largest of all.
 type Changes []Change
 
 // Look begins to look, in all groups.
@@ -95,8 +95,8 @@ func (all Changes) are(it func(*Change) bool) bool {
 	return true
 }
 
-// Opens returns what REJOIN is sent to a node of the next configuration once the changes are
-// Confirmed. It is false of all others, of nodes that were not sealed, and of those that are open.
+// Opens returns the REJOIN for a node of the next configuration once the changes are Confirmed. It
+// is false of all others, of unsealed nodes, and of open ones.
 func (all Changes) Opens(group, node int) (Request, bool) {
 	c, floor := &all[group], uint64(0)
 	for i := range all {
@@ -107,5 +107,5 @@ func (all Changes) Opens(group, node int) (Request, bool) {
 		found && nonce != openNonce && c.fleet.Next.Nodes.Has(node)
 }
 
-// openNonce stands for the nonce of a node that is open.
+// openNonce stands for the nonce of an open node.
 const openNonce = "open"

@@ -9,7 +9,7 @@ import (
 // Configuration is what all clients of a fleet must have in common.
 type Configuration struct {
 	Name   string     // a digest of nodes, quorum and longest TTL, without colon and plus
-	Nodes  quorum.Set // which of the client's nodes are in it
+	Nodes  quorum.Set // the client's nodes in it
 	Quorum int
 }
 
@@ -18,22 +18,22 @@ func (c Configuration) IsQuorum(nodes quorum.Set) bool {
 	return c.Nodes != 0 && (c.Nodes&nodes).Len() >= c.Quorum
 }
 
-// Knows reports whether each quorum has one of nodes: N - Quorum + 1 of them.
-// Together these know of all that quorums did.
+// Knows reports whether each quorum has one of nodes: N - Quorum + 1 of them. Together these know
+// of all acts of quorums.
 func (c Configuration) Knows(nodes quorum.Set) bool {
 	return c.Nodes != 0 && (c.Nodes&^nodes).Len() < c.Quorum
 }
 
-// Fleet is the figures that a client's half of the protocol needs.
+// Fleet is the figures for a client's half of the protocol.
 type Fleet struct {
 	Now  Configuration
-	Next Configuration // while a change is under way; else the zero value
+	Next Configuration // during a change; else the zero value
 
 	// Quarantine is the longest TTL of both, and the drift between two clients' clocks.
 	Quarantine time.Duration
 }
 
-// Name is what the client's [Me] has of it.
+// Name is the fleet's name in the client's [Me].
 func (f *Fleet) Name() string {
 	if f.Next.Name == "" {
 		return f.Now.Name
@@ -49,7 +49,7 @@ func (f *Fleet) IsQuorum(nodes quorum.Set) bool {
 	return f.Now.IsQuorum(nodes) && (f.Next.Nodes == 0 || f.Next.IsQuorum(nodes))
 }
 
-// blocks reports whether the nodes of a configuration that are left without nodes are no quorum.
+// blocks reports whether the other nodes of a configuration, all but these, are no quorum.
 func (f *Fleet) blocks(nodes quorum.Set) bool {
 	return f.Now.Knows(nodes) || f.Next.Knows(nodes)
 }

@@ -6,22 +6,22 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Look is what the nodes of a group show before an act of an operator, by SHOW, which writes nothing. It is all that
-// an act decides from. It is a plain value.
+// Look is what the nodes of a group show before an act of an operator, by SHOW: a read. An act
+// decides from it alone. It is a plain value.
 type Look struct {
 	fleet   Fleet
 	Memory  Memory
-	Token   uint64     // the largest that any shows
-	Silent  quorum.Set // nodes that have not answered
+	Token   uint64     // the largest shown by any node
+	Silent  quorum.Set // nodes without an answer
 	Foreign quorum.Set // of another fleet
 	Marked  quorum.Set // with a marker of an earlier run
-	Others  quorum.Set // to which clients of another fleet have given notice, by which another change is under way
+	Others  quorum.Set // given notice by clients of another fleet: another change is under way
 	Other   string     // that fleet
-	Lost    quorum.Set // those that never come back, by an operator's word
+	Lost    quorum.Set // never to come back, by an operator's word
 	Patient bool       // it waits for a nonce of each node that has answered
 
-	// Nonces are those of nodes without a vote. An act is bound to them: a node with another one has forgotten again, behind
-	// another act, and has tokens that this one does not know.
+	// Nonces are those of nodes without a vote. An act is bound to them: a node with another one
+	// has forgotten again, behind another act, and has tokens unknown to this one.
 	Nonces map[int]string
 }
 
@@ -51,9 +51,9 @@ func (l *Look) Shown(node int, run string, a Answer) {
 	}
 }
 
-// acts is the verdict that votes are given, once a quorum has one or has a nonce: this client gives notice to the others now.
-// A node without a nonce gets its vote from the others, a quarantine later. If one of these forgets meanwhile, too
-// few remember. So an act is patient at first.
+// acts is the verdict to give votes, once a quorum has one or has a nonce: this client gives notice
+// to the others now. A node without a nonce gets its vote from the others, a quarantine later. If
+// one of these forgets meanwhile, too few remember. So an act is patient at first.
 func (l *Look) acts() Verdict {
 	nodes := l.Memory.All()
 	for node := range l.Nonces {
@@ -65,8 +65,8 @@ func (l *Look) acts() Verdict {
 	return Acts
 }
 
-// IsOther reports whether clients of another fleet have made a nonce. One of a single configuration of a client of two
-// is none: it may be of another step.
+// IsOther reports whether clients of another fleet have made a nonce. A nonce of one configuration
+// of a client of two is not another's: it may be of another step.
 func (f *Fleet) IsOther(nonce string) bool {
 	fleet := NonceFleet(nonce)
 	return fleet != "" && !strings.Contains("+"+f.Name()+"+", "+"+fleet+"+")
@@ -87,7 +87,7 @@ const (
 	Unclear           // a node cannot be asked, and may remember, or show a change
 	HadVote           // nodes had a vote before
 	HasTokens         // there are tokens
-	InChange          // the client is of a change, and the group is none that it adds
+	InChange          // the client is of a change, which does not add the group
 	Elsewhere         // other groups have tokens
 	Forgotten         // by too many
 )
@@ -103,10 +103,10 @@ func (l *Look) Fits() Verdict {
 	return Acts
 }
 
-// Knows reports whether the nodes that have answered remember all tokens.
+// Knows reports whether the answering nodes remember all tokens.
 func (l *Look) Knows() bool { return l.Memory.Names(&l.fleet) != "" }
 
-// Inits is whether each group gets its first vote. Those that are added come with a change.
+// Inits is whether each group gets its first vote. Added groups come with a change.
 func Inits(groups []*Look, isAdded func(i int) bool) []Verdict {
 	all, tokens, stage := make([]Verdict, len(groups)), false, Begun
 	for i, l := range groups {
@@ -140,8 +140,8 @@ func (l *Look) init(isAdded bool) Verdict {
 	return l.acts()
 }
 
-// Recovers is whether answers show that too many nodes have forgotten. One that cannot be reached may remember, or show that a change
-// is under way, unless an operator has named it as lost.
+// Recovers is whether answers show that too many nodes have forgotten. An unreachable node may
+// remember, or show a change under way, unless an operator has named it as lost.
 func (l *Look) Recovers() Verdict {
 	switch {
 	case l.Knows():

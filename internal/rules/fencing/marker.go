@@ -24,14 +24,14 @@ type Me struct {
 // Marker is what a node's tokens are worth. It is the member of the sorted set with the
 // score -1.
 //
-// A marker with a vote names one configuration or two, and the node serves the clients that have
-// all that it names: the quorum rule of each binds them. So a node of two configurations
-// that names one serves the clients of that one alone and of both; once it names both, it serves
-// those of both only.
+// A marker with a vote names one configuration or two, and the node serves the clients of all it
+// names: the quorum rule of each binds them. So a node of two configurations serves, while its
+// marker names one, the clients of that one alone and of both. Once it names both, it serves those
+// of both only.
 type Marker struct {
 	Phase Phase
 	Me    Me     // of a provisional marker the run alone
-	Nonce string // of a provisional marker, and of one that was sealed
+	Nonce string // of a provisional marker, and of a sealed one
 }
 
 // String is the member's name: "active:<fleet>:<run>", "active:<now>+<next>:<run>:<nonce>" once it
@@ -48,7 +48,7 @@ func (m Marker) String() string {
 	return "active:" + m.Me.Fleet + ":" + m.Me.Run + ":" + m.Nonce
 }
 
-// ParseMarker reads what String has written. Any other text is an absent marker.
+// ParseMarker reads String's text. Any other text is an absent marker.
 func ParseMarker(text string) (m Marker) {
 	parts := strings.SplitN(text, ":", 4)
 	switch {
@@ -86,8 +86,8 @@ func (m *Marker) Serves(me Me) bool {
 	return m.Phase == Voting && m.Me.Run == me.Run && related(m.Me, me)
 }
 
-// related reports whether the client has all configurations that the marker names; of a marker
-// of an earlier run, which has no vote, whether it has any of them.
+// related reports whether the client has all configurations named by the marker. Of a marker of an
+// earlier run, without a vote, any of them suffices.
 func related(marker, client Me) bool {
 	any, all := false, true
 	for name := range strings.SplitSeq(marker.Fleet, "+") {
@@ -97,7 +97,7 @@ func related(marker, client Me) bool {
 	return all || any && marker.Run != client.Run
 }
 
-// NonceFleet is the clients' fleet that a nonce of theirs names: what is before its slash.
+// NonceFleet is the fleet of the clients of a nonce: the part before its slash.
 func NonceFleet(nonce string) string {
 	fleet, _, found := strings.Cut(nonce, "/")
 	if !found {

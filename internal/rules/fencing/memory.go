@@ -2,12 +2,12 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Memory is the nodes that remember, by what their markers name. It is the one rule for
-// who remembers: for a node that comes back, for the error of a lost round, and for the acts of
-// an operator.
+// Memory is the nodes that remember, by the configurations named in their markers. It is the one
+// rule for who remembers: for a node coming back, for the error of a lost round, and for the acts
+// of an operator.
 type Memory struct{ Now, Next, Both quorum.Set }
 
-// Add notes a node that has shown a marker with a vote.
+// Add notes a node with a voting marker.
 func (m *Memory) Add(f *Fleet, node int, marker Marker) {
 	bit := quorum.Only(node)
 	switch {
@@ -29,20 +29,20 @@ func (m Memory) Without(nodes quorum.Set) Memory {
 	return Memory{m.Now &^ nodes, m.Next &^ nodes, m.Both &^ nodes}
 }
 
-// Perhaps is the memory with nodes that may remember, by any marker.
+// Perhaps is the memory with more nodes, of any marker: they may remember.
 func (m Memory) Perhaps(nodes quorum.Set) Memory {
 	return Memory{m.Now | nodes, m.Next | nodes, m.Both | nodes}
 }
 
-// Names is what the marker of a node that comes back is to name, or empty where too many have
+// Names is what the marker of a node coming back is to name, or empty where too many have
 // forgotten.
 //
-// Each configuration that a marker names must have been read: so many of its nodes that each
-// quorum has one of them. While no node is sealed all locks were granted by quorums of the
-// first: its nodes know of them all. If only the second is named the change is done, and
-// its nodes know of them all. In between the locks of clients that have one configuration alone
-// are known there only, and a node that forgets is sealed too: else it could be one of
-// a quorum of clients that the others refuse.
+// Each configuration named by a marker must have been read: enough of its nodes that each quorum
+// has one of them. While no node is sealed all locks were granted by quorums of the first: its
+// nodes know of them all. If only the second is named the change is done, and its nodes know of
+// them all. In between, the locks of clients with one configuration are known to its nodes only,
+// and a forgetful node is sealed too: unsealed it could be one of a quorum for clients refused by
+// the others.
 func (m Memory) Names(f *Fleet) string {
 	switch {
 	case f.Next.Knows(m.Next):
@@ -55,12 +55,13 @@ func (m Memory) Names(f *Fleet) string {
 	return ""
 }
 
-// IsSplit reports whether each configuration alone suffices to some nodes, by which it locks keys without the other. No change
-// leaves that: it seals a quorum of the first before it opens one of the second, and none comes back unsealed. So the
-// nodes of the second were given their vote as a fleet of their own.
+// IsSplit reports whether each configuration locks keys without the other, at nodes naming it
+// alone. No change leads there: it seals a quorum of the first before it opens one of the second,
+// and none comes back unsealed. So the nodes of the second were given their vote as a fleet of
+// their own.
 func (m Memory) IsSplit(f *Fleet) bool { return f.Next.Knows(m.Next) && f.Now.Knows(m.Now) }
 
-// Stage is how far a change has come, by the markers that were seen. A later one counts.
+// Stage is how far a change has come, by the markers seen. A later one counts.
 type Stage uint8
 
 // The stages.
@@ -70,7 +71,7 @@ const (
 	Opened              // and those of the next one are served
 )
 
-// Stage is that of the nodes that remember.
+// Stage is the stage shown by the nodes that remember.
 func (m Memory) Stage() Stage {
 	switch {
 	case m.Next != 0:
@@ -81,7 +82,7 @@ func (m Memory) Stage() Stage {
 	return Begun
 }
 
-// At is what the markers of nodes name that an operator gives their vote at a stage.
+// At is what the markers of nodes name when an operator gives them their vote at a stage.
 func (f *Fleet) At(s Stage) string {
 	switch {
 	case f.Next.Nodes == 0 || s == Begun:

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Node is what one server keeps for a fleet: one sorted set, so that a deletion or an
-// eviction loses all of it or nothing. Each method is one script, which is atomic. The
-// lock keys are apart; the caller knows whether one exists, and sets it after an OK.
+// Node is what one server keeps for a fleet: one sorted set, so a deletion or an eviction loses all
+// of it or nothing. Each method is one script, and atomic. The lock keys are apart; the caller
+// knows whether one exists, and sets it after an OK.
 type Node struct {
 	Marker Marker
 	Floor  uint64  // no token up to it is accepted, for any key
-	Tokens []Token // F of each key that has one above the floor, sorted by name
+	Tokens []Token // F of each key with one above the floor, sorted by name
 }
 
-// Token is the largest token that a node has accepted for a key.
+// Token is the largest token accepted by a node for a key.
 type Token struct {
 	Name string
 	F    uint64
 }
 
 // Acquire records the block of an attempt and grants it the key, or refuses. A refusal writes
-// nothing. exists reports whether the lock key does. The script sets it and records F, in any
-// order: it answers OK when it has done both, and what fails in between is no vote.
+// nothing. exists reports whether the lock key does. The script sets the key and records F, in any
+// order: OK means that both are done, and a failure in between is no vote.
 func (n *Node) Acquire(me Me, name string, b Block, exists bool) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
 		return state
@@ -51,8 +51,8 @@ func (n *Node) Acquire(me Me, name string, b Block, exists bool) Answer {
 	return Answer{Code: OK}
 }
 
-// Extend reports whether a lock key that holds the attempt's nonce may live longer. Only a
-// true extension counts: the key is never set where it is missing. F stays.
+// Extend reports whether a lock key holding the attempt's nonce may live longer. Only a true
+// extension counts: a missing key is never set. F stays.
 func (n *Node) Extend(me Me, holds bool) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
 		return state
@@ -72,15 +72,14 @@ func (n *Node) Raise(me Me, x uint64) Answer {
 	return n.raise(x)
 }
 
-// Collect forgets the tokens that were accepted age µs ago or earlier, by the node's TIME.
+// Collect forgets the tokens accepted age µs ago or earlier, by the node's TIME.
 func (n *Node) Collect(me Me, age, now uint64) Answer { return n.Raise(me, now-min(now, age)) }
 
-// Notice gives a node that has forgotten a provisional marker, and answers Amnesia with
-// its nonce: an earlier one of this life, or the one made of n and the node's TIME. A
-// request that is delivered twice, in two lives of the node, makes two nonces. Tokens that
-// the node still has are kept: a token too many does no harm. The nonce of a client of two
-// configurations takes the place of one of clients of one, who may be those of a later step: so
-// these learn that a change is under way ([NonceFleet]).
+// Notice gives a forgetful node a provisional marker, and answers Amnesia with its nonce: an
+// earlier one of this life, or a new one made of nonce and the node's TIME. A request delivered
+// twice, in two lives of the node, makes two nonces. The node keeps tokens that it still has: a
+// token too many does no harm. The nonce of a client of two configurations replaces one of clients
+// of one, perhaps those of a later step. So these learn of the change under way ([NonceFleet]).
 func (n *Node) Notice(me Me, nonce string, now uint64) Answer {
 	state := n.Marker.read(me)
 	if state.Code == Amnesia && !Keeps(state.Text, nonce) {
@@ -90,11 +89,11 @@ func (n *Node) Notice(me Me, nonce string, now uint64) Answer {
 	return state
 }
 
-// Keeps reports whether a node with a nonce, or without, keeps that when it is given notice with another.
+// Keeps reports whether a node with a nonce, or without, keeps it when given notice with another.
 func Keeps(has, nonce string) bool { return has != "" && (ofTwo(has) || !ofTwo(nonce)) }
 
-// Resume gives the node its vote back at once, if it had one in an earlier run. It is for
-// nodes that forget nothing in a restart, by the operator's word.
+// Resume gives the node its vote back at once, if it had one in an earlier run. It is for nodes
+// that forget nothing in a restart, by the operator's word.
 func (n *Node) Resume(me Me) Answer {
 	state := n.Marker.read(me)
 	if state.Code == Amnesia && n.Marker.Phase == Voting {
@@ -104,11 +103,11 @@ func (n *Node) Resume(me Me) Answer {
 	return state
 }
 
-// Seal ends the service of a node with a vote to clients that have one of two configurations
-// alone: me has both. It answers what Read does; the marker has a nonce then, made as that of
-// Notice, and [Node.Rejoin] with it ends the seal. A node that is sealed keeps its nonce, but in
-// a change the other way. The nonce of a node that has forgotten is lost with the rest. One that names the second
-// of the two alone was opened, and is not sealed again by a call that comes late.
+// Seal ends the service of a voting node to clients of one of two configurations alone: me has
+// both. It answers as Read does. The marker then has a nonce, made as in Notice, and [Node.Rejoin]
+// with it ends the seal. A sealed node keeps its nonce, except in a change the other way. A
+// forgetful node loses it with the rest. A node that names the second of the two alone was opened
+// before, and a late call does not seal it again.
 func (n *Node) Seal(me Me, nonce string, now uint64) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
 		return state
@@ -119,8 +118,8 @@ func (n *Node) Seal(me Me, nonce string, now uint64) Answer {
 	return n.Show(me)
 }
 
-// Read answers the largest token that the node knows, of any key or the floor, and its marker.
-// All is read in one script: a collection in between would hide a token from both.
+// Read answers the node's largest token, of any key or the floor, and its marker. One script reads
+// all: a collection in between would hide a token from both.
 func (n *Node) Read(me Me) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
 		return state
@@ -128,8 +127,8 @@ func (n *Node) Read(me Me) Answer {
 	return n.Show(me)
 }
 
-// Show is Read of a node that may have no vote. It shows no more than a token that
-// was accepted once: others may have been, and are forgotten.
+// Show is Read of a node that may have no vote. Its token was accepted once, no more: larger ones
+// may be forgotten.
 func (n *Node) Show(me Me) Answer {
 	if state := n.Marker.read(me); state.Code == Foreign {
 		return state
@@ -141,10 +140,9 @@ func (n *Node) Show(me Me) Answer {
 	return Answer{Code: OK, Token: top, Text: n.Marker.String()}
 }
 
-// Rejoin gives a node that still has the nonce a vote, with a marker that names fleet: one
-// that had forgotten gets it back, and one that was sealed serves the clients of fleet alone
-// too. Everything else writes nothing and answers as the marker does, so that a request that
-// arrives late or twice does no harm: the nonce is gone.
+// Rejoin gives a node with this nonce a vote, with a marker naming fleet: a forgetful node gets its
+// vote back, and a sealed one serves the clients of fleet alone too. Everything else writes nothing
+// and answers as the marker does. So a late or repeated request does no harm: the nonce is gone.
 func (n *Node) Rejoin(me Me, nonce string, floor uint64, fleet string) Answer {
 	state := n.Marker.read(me)
 	if nonce == "" || state.Code == Foreign || n.Marker.Me.Run != me.Run || n.Marker.Nonce != nonce {
@@ -157,7 +155,7 @@ func (n *Node) Rejoin(me Me, nonce string, floor uint64, fleet string) Answer {
 	return a
 }
 
-// raise lifts the floor and removes the tokens that it covers.
+// raise lifts the floor and removes the tokens it covers.
 func (n *Node) raise(x uint64) Answer {
 	if x > MaxToken {
 		return Answer{Code: Invalid}

@@ -1,32 +1,31 @@
 package fencing
 
-// FirstTime is the earliest time, in µs, that a client's clock may read: the year 2020. One
-// that reads less, or leaves no room for a block below MaxToken, is wrong, and no token is to
-// be made from it.
+// FirstTime is the earliest time, in µs, that a client's clock may read: the year 2020. A clock is
+// wrong if it reads less, or leaves no room for a block below MaxToken. No token is made from it.
 const FirstTime = 1_577_836_800_000_000
 
-// Proposal is the tokens that one call proposes for one key, attempt by attempt. The zero
-// value knows of no token.
+// Proposal is the tokens proposed by one call for one key, attempt by attempt. The zero value knows
+// of no token.
 type Proposal struct {
 	above uint64
-	row   int // of attempts that were advised to be made again
+	row   int // of attempts advised to be made again
 }
 
-// maxRow is how many attempts in a row are made without a pause. Without others that want the
-// lock, two suffice.
+// maxRow is how many attempts in a row are made without a pause. Without rivals for the lock, two
+// suffice.
 const maxRow = 4
 
-// Learn takes notice of the answer of a node to the last attempt: Stale, Low and Held have the
-// token that must be exceeded. Only this call's proposal is raised, not the client's clock, which
-// would add each of its own steps to all that follow.
+// Learn takes notice of a node's answer to the last attempt: Stale, Low and Held have the token to
+// be exceeded. Only this call's proposal is raised, not the client's clock: it would carry each
+// raise into all later tokens.
 func (p *Proposal) Learn(a Answer) {
-	if (a.Code == Stale || a.Code == Low || a.Code == Held) && a.Token < MaxToken { // there is none above that
+	if (a.Code == Stale || a.Code == Low || a.Code == Held) && a.Token < MaxToken { // there is none above MaxToken
 		p.above = max(p.above, a.Token)
 	}
 }
 
 // Next returns the block of the next attempt, k tokens from max(now, above+1) on. now is the
-// client's time in µs. It returns false where there is no room below MaxToken.
+// client's time in µs. ok is false without room below MaxToken.
 func (p *Proposal) Next(now uint64, k int) (b Block, ok bool) {
 	b.First = max(now, p.above+1)
 	if k < 1 || b.First > MaxToken || uint64(k)-1 > MaxToken-b.First {
@@ -37,7 +36,7 @@ func (p *Proposal) Next(now uint64, k int) (b Block, ok bool) {
 	return b, true
 }
 
-// Again reports whether the attempt that was given the advice is to be made again at once.
+// Again reports whether an attempt with this advice is made again at once.
 func (p *Proposal) Again(a Advice) bool {
 	p.row++
 	if a != Again || p.row == maxRow {
@@ -47,6 +46,6 @@ func (p *Proposal) Again(a Advice) bool {
 	return true
 }
 
-// Exceed has the next attempt propose more than b. Nodes may have recorded the block of an
-// attempt without its client having heard of it.
+// Exceed has the next attempt propose more than b. Nodes may have recorded the block of an attempt
+// unknown to its client.
 func (p *Proposal) Exceed(b Block) { p.above = max(p.above, b.Last) }

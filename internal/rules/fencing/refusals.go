@@ -2,22 +2,22 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Advice is what a lost round is followed by. All but Again need what the plain path does
-// too: a pause, or an error.
+// Advice is what follows a lost round. All but Again need the same as on the plain path: a pause,
+// or an error.
 type Advice uint8
 
-// The advices. A later one is given only where none that precedes it applies.
+// The advices, in order of precedence.
 const (
 	Misfit  Advice = iota + 1 // a fleet of another configuration, or no token: an error for good
 	Closed                    // too many have forgotten: an operator must initialize the fleet
 	Taken                     // held by others: wait for the lock
 	Again                     // at once, with a new nonce and a larger token: refusals were about the number
-	Missed                    // nodes that have forgotten were missed: bring them back, and try after a pause
+	Missed                    // votes of forgetful nodes were missing: bring them back, and try after a pause
 	Unheard                   // too few nodes answered
 )
 
-// Refusals is what the nodes of one round answered. An OK is a vote and is
-// counted where votes are counted; the Refusals only need to know that there was one.
+// Refusals is what the nodes of one round answered. An OK is a vote, counted elsewhere; Refusals
+// notes its node only.
 type Refusals struct {
 	ok, held, number, amnesia, misfit quorum.Set
 }
@@ -39,11 +39,11 @@ func (r *Refusals) Add(node int, a Answer) {
 	}
 }
 
-// Forgotten is the nodes that answered Amnesia: each is to be rejoined.
+// Forgotten is the nodes with the answer Amnesia: each is to be rejoined.
 func (r *Refusals) Forgotten() quorum.Set { return r.amnesia }
 
-// Advise decides what to do after a round that was lost. shown is the markers that nodes have shown: those
-// without may remember, unless they have answered that they do not.
+// Advise decides what to do after a lost round. shown is the markers shown by nodes: a node without
+// one may remember, unless it has answered Amnesia.
 func (r *Refusals) Advise(f *Fleet, shown Memory) Advice {
 	switch {
 	case f.blocks(r.misfit):
@@ -57,7 +57,7 @@ func (r *Refusals) Advise(f *Fleet, shown Memory) Advice {
 	case r.amnesia != 0 && f.IsQuorum(r.ok|r.held|r.amnesia|r.number):
 		return Missed
 	case f.IsQuorum(r.ok | r.held | r.number):
-		return Taken // a split vote, or held where that decides
+		return Taken // a split vote, or a decisive Held
 	}
 	return Unheard
 }

@@ -12,20 +12,20 @@ type Step uint8
 // The steps, in their order.
 const (
 	SendNotice Step = iota // then Noticed, when its reply is received
-	WaitUntil              // Due
+	WaitUntil              // then the quarantine ends: Due
 	SendReads              // to active others, then Learned for each reply
-	SendRejoin             // with Nonce and Floor, once; then Rejoined, or Drop if there is no reply
+	SendRejoin             // with Nonce and Floor, once; then Rejoined, or Drop without a reply
 	Finished               // the node has a vote again
 )
 
-// Rejoin is how one client brings one node back. Several clients may do it at once, each
-// with a Rejoin of its own, and each may stop at any point. It is a plain value: time is
-// handed in, on any clock that counts elapsed time, suspension included.
+// Rejoin is how one client brings one node back. Several clients may do it at once, each with a
+// Rejoin of its own, and each may stop at any point. It is a plain value: the caller hands in the
+// time, on any clock of elapsed time, suspension included.
 type Rejoin struct {
-	Nonce string        // the one that everything after NOTICE is bound to
+	Nonce string        // everything after NOTICE is bound to it
 	Due   time.Duration // when the quarantine ends
-	Floor uint64        // the largest token that was learned
-	Given string        // what the marker is to name, by an operator, with the floor: nothing is read
+	Floor uint64        // the largest token learned
+	Given string        // what the marker is to name, by an operator, who gives the floor too: nothing is read
 
 	fleet Fleet
 	node  int
@@ -36,18 +36,18 @@ type Rejoin struct {
 // BeginRejoin is for a node that answered Amnesia.
 func BeginRejoin(f Fleet, node int) Rejoin { return Rejoin{fleet: f, node: node} }
 
-// BeginInit is for a node that an operator gives its vote, with a marker that is to name names: at the first start of a
-// fleet, and where too many nodes have forgotten. The steps are the same, the quarantine included,
-// but for the reads: the floor is [InitFloor].
+// BeginInit is for a node that gets its vote from an operator: at the first start of a fleet, and
+// where too many nodes have forgotten. Its marker is to name names. The steps are the same, the
+// quarantine included, but for the reads: the floor is [InitFloor].
 func BeginInit(f Fleet, node int, names string) Rejoin {
 	return Rejoin{fleet: f, node: node, Given: names}
 }
 
-// InitFloor is the floor that an operator's call gives, once the quarantine is over. atLeast
-// is not less than any token of a lock that was granted before it, and blocks have k tokens:
-// holders after the first may have some that atLeast does not know. shown is what the
-// other nodes show, with a vote or without, and now is the client's time: if atLeast is
-// what it must be these are not needed, and they do no harm.
+// InitFloor is the floor given by an operator's call, once the quarantine is over. atLeast is not
+// less than any token of a lock granted before the call. Blocks have k tokens: holders after the
+// first may have some unknown to atLeast. shown is what the other nodes show, with a vote or
+// without, and now is the client's time. Beside a correct atLeast these are not needed, and do no
+// harm.
 func InitFloor(atLeast uint64, k int, shown, now uint64) uint64 {
 	return max(atLeast+uint64(k), shown, now)
 }
@@ -71,15 +71,14 @@ func (r *Rejoin) Fleet() string {
 	return r.read.Names(&r.fleet)
 }
 
-// Unread is the nodes that may still be read.
+// Unread is the nodes still to be read, if need be.
 func (r *Rejoin) Unread() quorum.Set {
 	return r.fleet.Nodes() &^ (r.read.All() | 1<<r.node)
 }
 
-// Noticed takes the reply to NOTICE, or any later word of the node about its marker.
-// received is a time at or after the receipt of the reply: attempts that began between
-// the sending and the execution of NOTICE may have the node's vote of the life before,
-// and must have ended too.
+// Noticed takes the reply to NOTICE, or any later word of the node about its marker. received is a
+// time at or after the receipt of the reply: an attempt begun between the sending and the execution
+// of NOTICE may have a vote of the node's earlier life, and must have ended too.
 func (r *Rejoin) Noticed(a Answer, received time.Duration) {
 	switch {
 	case a.Code == Active:
@@ -92,9 +91,9 @@ func (r *Rejoin) Noticed(a Answer, received time.Duration) {
 	}
 }
 
-// Learned takes the reply of a node to a READ that was sent on this Rejoin's word, for
-// nonce. An answer for an earlier nonce, or before the quarantine's end, counts nothing:
-// the node that was read may have given a vote since, to an attempt that is still counted.
+// Learned takes a node's reply to a READ sent for this Rejoin and nonce. An answer for an earlier
+// nonce, or before the quarantine's end, counts nothing: the node may have voted since, for an
+// attempt still counting its votes.
 func (r *Rejoin) Learned(nonce string, node int, a Answer) {
 	if r.step != SendReads || nonce != r.Nonce || a.Code != OK || a.Token > MaxToken || node == r.node {
 		return

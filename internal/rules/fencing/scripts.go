@@ -7,8 +7,8 @@ import _ "embed"
 // of a lock key for each F. Numbers come and go as decimal text: Lua writes 1.79e15 with 14
 // digits only.
 //
-// An answer is 1, or an array of a Code and its text; those about several keys are an
-// array of answers, one for each key in order.
+// An answer is 1, or an array of a Code and its text. For several keys it is an array of answers,
+// one for each key in order.
 
 // AcquireScript is Acquire for several keys, and sets the lock keys.
 //
@@ -20,9 +20,9 @@ var AcquireScript = markerLua + acquireLua
 //	KEYS: set, key…   ARGV: me, nonce…, ttl…; known
 var ExtendScript = markerLua + extendLua
 
-// MemberScript is Notice, Resume, Rejoin, Seal, Read, Show, Raise and Collect. Where a node has a
-// vote, what is for nodes that have none is answered with Active. The text of an answer that shows
-// a node is its largest token, a space, and the marker.
+// MemberScript is Notice, Resume, Rejoin, Seal, Read, Show, Raise and Collect. A voting node
+// answers Active to requests meant for nodes without a vote. An answer that shows a node has as its
+// text the largest token, a space, and the marker.
 //
 //	KEYS: set   ARGV: notice me nonce | resume me | rejoin me nonce floor fleet | seal me nonce |
 //	                  read me | show me | raise me x | collect me age
@@ -30,10 +30,10 @@ var ExtendScript = markerLua + extendLua
 //go:embed member.lua
 var MemberScript string
 
-// What the scripts about keys are joined of: markerLua answers for all keys, where the node has no
-// vote. A client of one configuration knows the marker that serves it, which is found at once. One of two
-// ends its arguments with the marker that the node has shown last, if that serves it (known): to
-// compare the names of an unknown one takes a server a third to a half of the time of a call about one key.
+// Parts of the scripts about keys. markerLua answers for all keys, where the node has no vote. A
+// client of one configuration knows the marker that serves it, found at once. A client of two ends
+// its arguments with the marker last shown by the node, if this serves it (known): to compare the
+// names of an unknown marker takes a server a third to a half of the time of a call about one key.
 var (
 	//go:embed marker.lua
 	markerLua string

@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Verb is what the member script is asked for.
+// Verb is the verb of a request to the member script.
 type Verb string
 
 // The verbs.
@@ -21,7 +21,7 @@ const (
 	SealVerb    Verb = "seal"
 )
 
-// The pauses between two questions whether a node has a vote: the first, and the longest.
+// The pauses between two questions about a node's vote: the first, and the longest.
 const (
 	MinPause = 100 * time.Millisecond
 	MaxPause = time.Second
@@ -36,14 +36,14 @@ type Request struct {
 	Fleet string // of RejoinVerb: what the marker is to name
 }
 
-// Treatment carries a Rejoin out: it decides which node is asked for what, and takes the
-// answers, or that there was none. It is a plain value. One request is under way at a time.
+// Treatment carries out a Rejoin: it decides which node is asked what, and takes the answers, or
+// their absence. It is a plain value. One request is under way at a time.
 //
-// While it waits, for the end of a quarantine or for votes of others, it asks the node from
-// time to time whether it has its vote: another client may have been faster.
+// While it waits for the end of a quarantine, or for votes of others, it asks the node from time to
+// time about its vote: another client may have been faster.
 type Treatment struct {
 	Rejoin
-	tried quorum.Set // nodes that were read since the last pause
+	tried quorum.Set // nodes read since the last pause
 	pause time.Duration
 	until time.Duration // the pause ends
 	ask   bool          // the node, after the pause
@@ -52,13 +52,13 @@ type Treatment struct {
 // Finished reports whether the node has its vote.
 func (t *Treatment) Finished() bool { return t.step == Finished }
 
-// Doubt has the node asked at once: there is a new connection, or the node has answered that
-// it has no nonce, or has granted a vote. If it has forgotten again during the quarantine,
-// that of the new nonce begins at once, and not when REJOIN is refused.
+// Doubt has the node asked at once: there is a new connection, or the node has answered that it has
+// no nonce, or has granted a vote. If it has forgotten again during the quarantine, the quarantine
+// of the new nonce begins at once, and not after a refused REJOIN.
 func (t *Treatment) Doubt() { t.ask, t.pause, t.until = true, 0, 0 }
 
-// Next returns the next request, or the pause before the next call of Next. nonce is one
-// that no NOTICE has had before, and voting are the nodes known to have a vote.
+// Next returns the next request, or the pause before the next call of Next. nonce is new to NOTICE,
+// and voting are the nodes known to have a vote.
 func (t *Treatment) Next(now time.Duration, nonce string, voting quorum.Set) (r Request, pause time.Duration) {
 	step := t.Rejoin.Next(now)
 	switch {
@@ -77,7 +77,7 @@ func (t *Treatment) Next(now time.Duration, nonce string, voting quorum.Set) (r 
 			return r, t.rest(now)
 		}
 		if next := left & t.fleet.Next.Nodes; next != 0 {
-			left = next // once a change is done, the others name both for ever
+			left = next // once a change is done, nodes of the first alone name both for ever
 		}
 		node := left.Least()
 		t.tried.Add(node)
@@ -96,8 +96,8 @@ func (t *Treatment) rest(now time.Duration) time.Duration {
 	return t.until - now
 }
 
-// Answered takes the answer to the last request, which was received before now. Not ok,
-// there was none that fits.
+// Answered takes the answer to the last request, received before now. ok is false if none came, or
+// one that does not fit.
 func (t *Treatment) Answered(r Request, a Answer, ok bool, now time.Duration) {
 	switch {
 	case r.Verb == ReadVerb:

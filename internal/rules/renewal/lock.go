@@ -2,9 +2,9 @@ package renewal
 
 import "time"
 
-// Lock decides about one lock that is kept alive. Its events are the next renewal and the end
-// of its validity; while a renewal is under way, the latter alone. Its user
-// waits for the instant that each method returns as next, and calls Event then.
+// Lock decides about one lock kept alive. Its events are the next renewal and the end of its
+// validity; during a renewal, the latter alone. Its user waits for the instant returned as next by
+// each method, and calls Event then.
 type Lock struct {
 	seq  uint16 // of its renewals
 	busy bool   // a renewal is under way
@@ -13,7 +13,7 @@ type Lock struct {
 // Held is a lock as its holder sees it.
 type Held struct {
 	Until    time.Duration // the end of its validity
-	TTL      time.Duration // that the nodes were asked for last
+	TTL      time.Duration // last asked of the nodes
 	Released bool          // or about to be, or gone
 }
 
@@ -24,13 +24,13 @@ const (
 	Wait  Action = iota
 	Renew        // and call Begin
 
-	// The lock is not kept alive any more.
+	// The lock is no longer kept alive.
 	Stop   // it was released
 	Expire // its validity is over
 	Lose   // too few nodes have it
 )
 
-// Start begins to keep a lock alive. What gave it its TTL began at an instant.
+// Start begins to keep a lock alive. Its TTL counts from began.
 func (l *Lock) Start(h Held, began time.Duration) (next time.Duration) {
 	l.busy = false
 	return min(Next(began, h.TTL), h.Until)
@@ -56,11 +56,11 @@ func (l *Lock) Begin(h Held) (seq uint16, next time.Duration) {
 	return l.seq, h.Until
 }
 
-// Awaits reports whether a renewal is the one that is under way.
+// Awaits reports whether the renewal under way has the number seq.
 func (l *Lock) Awaits(seq uint16) bool { return l.busy && l.seq == seq }
 
-// Result is what to do after the renewal that was under way, and that began at an
-// instant. h is the lock after it. random is that of Retry.
+// Result is what to do after the renewal under way, begun at an instant. h is the lock after it.
+// random is that of Retry.
 func (l *Lock) Result(r Result, h Held, began, now time.Duration, random float64) (a Action, next time.Duration) {
 	l.busy = false
 	switch {
@@ -76,7 +76,7 @@ func (l *Lock) Result(r Result, h Held, began, now time.Duration, random float64
 	return Wait, min(next, h.Until)
 }
 
-// Review is the next event anew: the holder has extended the lock, or has found it lost.
+// Review returns the next event anew: the holder has extended the lock, or has found it lost.
 func (l *Lock) Review(h Held, now time.Duration) (next time.Duration) {
 	if l.busy {
 		return h.Until
@@ -84,6 +84,5 @@ func (l *Lock) Review(h Held, now time.Duration) (next time.Duration) {
 	return min(Next(now, h.TTL), h.Until)
 }
 
-// End notes that the lock is not kept alive any more: a renewal that is under way is not
-// its user's.
+// End notes that the lock is no longer kept alive: a renewal under way is no longer its user's.
 func (l *Lock) End() { l.busy = false }

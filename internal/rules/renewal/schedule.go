@@ -2,7 +2,7 @@ package renewal
 
 import "time"
 
-// Entry is what a [Schedule] orders. It remembers its own place there.
+// Entry is an element of a [Schedule]. It remembers its own place there.
 type Entry interface {
 	comparable
 	// SetPlace has the entry remember its place, or Nowhere.
@@ -11,11 +11,11 @@ type Entry interface {
 	Place() int
 }
 
-// Nowhere is the place of an entry that is in no schedule.
+// Nowhere is the place of an entry in no schedule.
 const Nowhere = -1
 
-// Schedule orders entries by the instant of their next event: a heap of which each
-// node has four children, for half the depth of a binary one. The zero value is empty.
+// Schedule orders entries by the instant of their next event: a heap with four children a node, for
+// half the depth of a binary one. The zero value is empty.
 type Schedule[E Entry] struct {
 	slots []slot[E]
 }
@@ -30,10 +30,10 @@ const children = 4
 // Len is how many entries there are.
 func (s *Schedule[E]) Len() int { return len(s.slots) }
 
-// First returns the entry with the earliest event. There must be one.
+// First returns the entry with the earliest event. The schedule must not be empty.
 func (s *Schedule[E]) First() (E, time.Duration) { return s.slots[0].entry, s.slots[0].at }
 
-// At is when the next event of an entry is, which must be there.
+// At is the instant of an entry's next event. The entry must be there.
 func (s *Schedule[E]) At(e E) time.Duration { return s.slots[e.Place()].at }
 
 // Set gives e its next event, and adds it if it is not there.
@@ -60,7 +60,7 @@ func (s *Schedule[E]) Remove(e E) {
 	}
 }
 
-// settle writes v to where it belongs, beginning at a place that is free.
+// settle writes v to its place, beginning at a free one.
 func (s *Schedule[E]) settle(place int, v slot[E]) {
 	for place > 0 {
 		parent := (place - 1) / children

@@ -9,10 +9,10 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// ReadOne interprets a reply to a command of one operand. It reports whether the node did what was
-// asked for (else the key does not hold the token), and whether the reply fits the command; if
-// not, the stream can no longer be trusted. The value of a kind that reads is in v. Error replies
-// are for [Refused].
+// ReadOne interprets a reply to a command of one operand. granted reports whether the node did what
+// was asked; else the key does not hold the token. fits reports whether the reply fits the command;
+// if not, the stream is no longer trusted. The value of a reading kind is in v. Error replies are
+// for [Refused].
 func ReadOne(k Kind, v *resp.Value) (granted, fits bool) {
 	switch k {
 	case Release:
@@ -33,14 +33,14 @@ const (
 	NoTTL     = -1
 )
 
-// Value is the reply to a kind that reads: Text of ReadValue, Int of ReadTTL, in milliseconds or
+// Value is the reply to a reading kind: Text of ReadValue, Int of ReadTTL, in milliseconds or
 // NoTTL.
 type Value struct {
 	Text string
 	Int  int64
 }
 
-// ValueOf copies the value out of a reply that fits.
+// ValueOf copies the value out of a fitting reply.
 func ValueOf(v *resp.Value) Value { return Value{string(v.Bytes), v.Int} }
 
 // FitsRelease reports whether a reply fits the release of n keys.
@@ -55,8 +55,8 @@ func FitsRelease(n int, f Form, v *resp.Value) (fits bool) {
 	return a.Fits()
 }
 
-// Answers reads the reply to a script call, which has an element for each operand, or is their number where a release
-// has deleted all:
+// Answers reads the reply to a script call: an element for each operand, or their number where a
+// release has deleted all.
 //
 //	for a.Begin(k, n, v); a.Next(); {
 //		a.Granted()
@@ -72,8 +72,8 @@ type Answers struct {
 	all      bool
 }
 
-// Begin starts with a reply to a call of a kind and n operands. It must not change while its
-// answers are read.
+// Begin starts with a reply to a call of a kind and n operands. The reply must not change before
+// its answers are read.
 func (a *Answers) Begin(k Kind, n int, v *resp.Value) {
 	a.elements, a.left = v.Elements(), n
 	a.all = k == Release && v.Kind == resp.Integer && v.Int == int64(n)
@@ -82,8 +82,8 @@ func (a *Answers) Begin(k Kind, n int, v *resp.Value) {
 	}
 }
 
-// Next moves on to the next answer, the first one at first. It returns false if
-// there is none, or if the reply does not fit from here on.
+// Next moves on to the next answer, the first one at first. It returns false if there is none, or
+// if the reply does not fit from here on.
 func (a *Answers) Next() bool {
 	if a.left == 0 {
 		return false
@@ -141,7 +141,7 @@ func ReadFenced(v *resp.Value) (a fencing.Answer, fits bool) {
 // Granted is ReadOne's, of this answer.
 func (a *Answers) Granted() bool { return a.granted }
 
-// Value is the element that this answer is read from, valid until the next.
+// Value is the element of this answer, valid until the next.
 func (a *Answers) Value() *resp.Value { return a.elements.Value() }
 
 // Fits reports, after the last Next, whether the whole reply fits.
@@ -149,13 +149,13 @@ func (a *Answers) Fits() bool { return a.fits }
 
 func isYesOrNo(v *resp.Value) bool { return v.Kind == resp.Integer && (v.Int == 0 || v.Int == 1) }
 
-// Remedy is the way to go on after a command was refused.
+// Remedy is the way to go on after a refused command.
 type Remedy uint8
 
 const (
 	// None: the votes fail.
 	None Remedy = iota
-	// Load: send it again, after the script that the node has lost.
+	// Load: send it again, after the script lost by the node.
 	Load
 	// Split: send it again in smaller calls, see SplitTo. Several operands share the call, and
 	// the refusal may be about one of them.
@@ -169,15 +169,15 @@ const (
 type Refusal struct {
 	Err       error // bounded, printable, never a token or a key
 	Fatal     bool  // the connection must be closed
-	Unapplied bool  // it is certain that the command was not executed
+	Unapplied bool  // the command was certainly not executed
 	Later     bool  // it may be executed at another time
 	Remedy    Remedy
 }
 
 var errNoScript = errors.New("server keeps forgetting the script")
 
-// Refused interprets an error reply to a command of n operands; loaded means that the script was
-// loaded right before it.
+// Refused interprets an error reply to a command of n operands; loaded means that its script was
+// loaded right before.
 func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	reply := resp.Value{Kind: resp.Error, Bytes: text}
 	code, call := string(refusal.Code(&reply)), f.IsScript(k)
@@ -193,9 +193,9 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	ofKey := refusal.OfKey(text)
 	switch {
 	case r.Fatal:
-	case f.IsFenced(k) && k == Acquire: // part of it may have been done: what is set is released
+	case f.IsFenced(k) && k == Acquire: // a part may have been done: what is set is released
 		r.Unapplied = false
-		if n > 1 && code == "NOPERM" && ofKey { // but an access list is asked about all keys first
+		if n > 1 && code == "NOPERM" && ofKey { // but an access list is checked for all keys first
 			r.Remedy = Split
 		}
 	case call && n > 1 && !refusal.IsRetryable(code) && (ofKey || !errors.Is(r.Err, refusal.ErrForbidden)):
@@ -207,8 +207,8 @@ func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
 	return r
 }
 
-// SplitTo is the number of operands of the calls into which a refused call of n is split. With
-// two steps a refused key costs 24 calls instead of 128, and the other keys one round trip more.
+// SplitTo is the number of operands in each call when a refused call of n is split. With two steps
+// a refused key costs 24 calls instead of 128, and the other keys one round trip more.
 func SplitTo(n int) int {
 	if n > 16 {
 		return 16

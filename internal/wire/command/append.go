@@ -8,11 +8,11 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Operand is one key of a command, with its token and TTL. The value at the key is
-// Token, then Tail.
+// Operand is one key of a command, with its token and TTL. The value at the key is Token, then
+// Tail.
 type Operand struct {
 	Key, Token []byte
-	TTL        int64 // in milliseconds, of kinds that have one
+	TTL        int64 // in milliseconds, of kinds with a TTL
 	Tail       string
 	Block      fencing.Block // of a fenced acquire
 }
@@ -21,22 +21,22 @@ type Operand struct {
 type Fence struct {
 	Set string                  // the key with the tokens of the fleet
 	Me  [quorum.MaxNodes][]byte // by node: the fleet, and the node's present life
-	// Known is, by node, the marker that it has shown last, where that serves the client and
-	// does not follow from Me; else nil.
+	// Known is, by node, the marker last shown, if it serves the client and does not follow from
+	// Me; else nil.
 	Known [quorum.MaxNodes][]byte
 }
 
-// ReadBytes is how much of a value ReadValue reads. Locks of others may share the
-// namespace with values of any size.
+// ReadBytes is the length of value read by ReadValue. Locks of others may share the namespace with
+// values of any size.
 const ReadBytes = 512
 
-// callBytes bounds the keys of a script call, in bytes, as MaxKeys does their
-// number. A server answers only when it has read the whole call, and a server that does not
-// answer within StallTimeout counts as dead.
+// callBytes bounds the keys of a script call in bytes, as MaxKeys bounds their number. A server
+// answers after reading the whole call, and one without an answer within StallTimeout counts as
+// dead.
 const callBytes = 64 << 10
 
-// Merge returns how many of the first operands the next command takes: one, or for
-// a script call at most limit.
+// Merge returns how many of the first operands the next command takes: one, or for a script call at
+// most limit.
 func Merge(k Kind, f Form, operands []Operand, limit int) int {
 	n := 1
 	if f.IsScript(k) {
@@ -47,8 +47,7 @@ func Merge(k Kind, f Form, operands []Operand, limit int) int {
 	return n
 }
 
-// Append writes one command for all operands; see [Merge]. A Form that is fenced needs
-// fence.
+// Append writes one command for all operands; see [Merge]. A fenced Form needs fence.
 func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
 	op := &operands[0]
 	switch {
@@ -85,8 +84,8 @@ func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte
 	}
 }
 
-// AppendUsual writes the reply, in one line, of a node that does all that a command of n operands asks for, and
-// reports whether the kind has such a reply.
+// AppendUsual writes the one-line reply of a node that has done all that was asked, by a command of
+// n operands. has is false for kinds without such a reply.
 func AppendUsual(dst []byte, k Kind, f Form, n int) (_ []byte, has bool) {
 	switch {
 	case k == Acquire && !f.IsFenced(k):
@@ -122,8 +121,8 @@ func appendCall(dst []byte, k Kind, operands []Operand) []byte {
 	return dst
 }
 
-// appendFenced writes EVALSHA sha n set key… me, and for each key of an acquire first last
-// token ttl, or for extends token… ttl…; at the end the marker, if it is known.
+// appendFenced writes EVALSHA sha n set key… me, and for each key of an acquire first last token
+// ttl, or for extends token… ttl…; at the end the marker, if it is known.
 func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int) []byte {
 	n := len(operands)
 	args, sha := 5+n+2*n, fencing.ExtendSHA1
@@ -166,7 +165,7 @@ func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int
 	return dst
 }
 
-// appendToken writes the value at the key; most have the one length of tokens.
+// appendToken writes the value at the key; most values have the length of a token.
 func appendToken(dst []byte, op *Operand) []byte {
 	if n := len(op.Token) + len(op.Tail); n == 22 {
 		dst = append(dst, "$22\r\n"...)
@@ -179,7 +178,7 @@ func appendToken(dst []byte, op *Operand) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// AppendLoad writes the SCRIPT LOAD that script calls of a kind may need before them.
+// AppendLoad writes the SCRIPT LOAD for script calls of a kind.
 func AppendLoad(dst []byte, k Kind, f Form) []byte {
 	text := ReleaseScript
 	switch {
@@ -194,11 +193,11 @@ func AppendLoad(dst []byte, k Kind, f Form) []byte {
 	return resp.AppendBulkString(dst, text)
 }
 
-// IsLoaded reports whether a reply to SCRIPT LOAD fits. If it is an error, the calls after it are
+// IsLoaded reports whether a reply to SCRIPT LOAD fits. After an error, the calls behind it are
 // refused too.
 func IsLoaded(v *resp.Value) bool { return v.IsError() || v.Kind == resp.Bulk }
 
-// appendInt appends a number as a bulk, which is how numbers travel in commands.
+// appendInt appends a number as a bulk, its form in commands.
 func appendInt(dst []byte, n int64) []byte {
 	var digits [20]byte // -9223372036854775808 is the longest
 	return resp.AppendBulk(dst, strconv.AppendInt(digits[:0], n, 10))

@@ -1,8 +1,9 @@
 package command
 
 // Form is the commands by which a node compares a token before it acts. Extends are scripts in all
-// forms: SET … IFEQ would shorten a key. Probes try the native commands on each connection. The version number is not used, since forks, proxies and access
-// lists differ from it. Every server since Redis 2.6 understands the zero Form.
+// forms: SET … IFEQ would shorten a key. Probes try the native commands on each connection; version
+// numbers would mislead, with forks, proxies and access lists. Every server since Redis 2.6
+// understands the zero Form.
 type Form uint16
 
 const (
@@ -20,7 +21,7 @@ const (
 	Scripts Form = 0
 )
 
-// IsScript reports whether a kind is sent as a script call, which takes several operands.
+// IsScript reports whether a kind is sent as a script call, with several operands.
 func (f Form) IsScript(k Kind) bool {
 	return k == Release && f&releases == 0 || k == Extend || f.IsFenced(k)
 }
@@ -28,8 +29,8 @@ func (f Form) IsScript(k Kind) bool {
 // IsFenced reports whether a kind is sent as a call of a script of package fencing.
 func (f Form) IsFenced(k Kind) bool { return f&Fenced != 0 && k.HasTTL() }
 
-// nodeShift is the place of the node in a Form, counted from 1: an argument of the scripts of
-// package fencing is the life of the node, so each node has its own commands.
+// nodeShift is the place of the node in a Form, counted from 1: the node's life is an argument of
+// the scripts of package fencing, so each node has its own commands.
 const nodeShift = 8
 
 // ForNode is f, fenced, for one node.

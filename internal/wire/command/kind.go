@@ -38,14 +38,15 @@ func (k Kind) HasTTL() bool { return k == Acquire || k == Extend }
 // Reads reports whether a kind reads and changes nothing.
 func (k Kind) Reads() bool { return k > Release }
 
-// HasValue reports whether the replies of a kind have a [Value]: it is complete when each node has answered.
+// HasValue reports whether the replies of a kind have a [Value], complete with the answer of each
+// node.
 func (k Kind) HasValue() bool { return k == ReadValue || k == ReadTTL }
 
-// NeedsVote reports whether the answers of a node without a vote in locks count for nothing.
+// NeedsVote reports whether the answers of nodes without a vote count for nothing.
 func (k Kind) NeedsVote() bool { return k.HasTTL() || k == Look }
 
-// byRank is the order of commands that may be written in any order. Releases come first, since
-// they free keys for the acquires after them.
+// byRank is the order of commands with no order of their own. Releases come first, since they free
+// keys for the acquires after them.
 var byRank = [...]Kind{Release, Extend, Acquire, Look, ReadTTL, ReadValue}
 
 // Classes is the number of ranks.

@@ -5,9 +5,8 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// AppendMember writes a call of the script by which a node gets its vote back: "notice",
-// "rejoin", "read" or "collect", with its arguments. me is the fleet and the node's present
-// life.
+// AppendMember writes a call of the member script of package fencing: a verb and its arguments. me
+// is the fleet and the node's present life.
 func AppendMember(dst []byte, set string, me []byte, verb string, args ...string) (_ []byte, replies int) {
 	dst = resp.AppendArray(dst, 6+len(args))
 	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"+fencing.MemberSHA1+"\r\n$1\r\n1\r\n"...)
@@ -20,7 +19,7 @@ func AppendMember(dst []byte, set string, me []byte, verb string, args ...string
 	return dst, 1
 }
 
-// AppendLoadMember writes the SCRIPT LOAD of that script.
+// AppendLoadMember writes the SCRIPT LOAD of the member script.
 func AppendLoadMember(dst []byte) (_ []byte, replies int) {
 	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
 	return resp.AppendBulkString(dst, fencing.MemberScript), 1

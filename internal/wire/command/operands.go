@@ -5,18 +5,18 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Reader reads the operands from a command that Append has written. It can be reused without an
-// allocation: while a node is down each batch is read.
+// Reader reads the operands from a command written by Append. Reuse does not allocate: while a node
+// is down each batch is read.
 type Reader struct {
 	args     [][]byte
 	operands []Operand
 }
 
-// maxArgument bounds an argument in bytes. It is more than a key may have.
+// maxArgument bounds an argument in bytes. It is above the longest key.
 const maxArgument = 1 << 20
 
-// Read returns operands that point into the command, valid until the next Read. It
-// panics if the command is not Append's.
+// Read returns operands pointing into the command, valid until the next Read. It panics if the
+// command is not Append's.
 func (r *Reader) Read(k Kind, command []byte) []Operand {
 	d := resp.Decoder{Limits: resp.Limits{Bulk: maxArgument, Elements: 1 << 10, Depth: 1}}
 	var v resp.Value
@@ -55,7 +55,7 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	return r.operands
 }
 
-// readFenced reads what appendFenced has written.
+// readFenced reads a command of appendFenced.
 func (r *Reader) readFenced(k Kind) {
 	args := r.args
 	n := int(number(args[2])) - 1
@@ -71,7 +71,7 @@ func (r *Reader) readFenced(k Kind) {
 	}
 }
 
-// number reads what was written as digits.
+// number reads decimal digits.
 func number(digits []byte) (n int64) {
 	for _, c := range digits {
 		n = 10*n + int64(c-'0')

@@ -9,15 +9,15 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// The key of the probes, which is no lock's, and a token that it does not hold.
+// The key of the probes, never a lock's, and a token not at it.
 const (
 	probeKey   = "redlock:probe"
 	probeToken = "x"
 )
 
-// Probes are commands that find, on a new connection, the forms that a node understands, and load
-// the scripts that it needs. Their key is absent, so they change nothing. One Probes is used for
-// one connection.
+// Probes are commands that find, on a new connection, the forms understood by a node, and load the
+// scripts it needs. Their key is absent, so they change nothing. One Probes is used for one
+// connection.
 type Probes struct {
 	form  Form
 	asked []probe
@@ -45,8 +45,8 @@ func NewProbes(scripted bool, fence *Fence) *Probes {
 	return p
 }
 
-// fence loads the scripts of package fencing, and runs those that need no key: a node that does
-// not allow them cannot be used.
+// fence loads the scripts of package fencing, and runs those without a need for keys: a node must
+// allow them to be used.
 func (p *Probes) fence(fence *Fence) {
 	p.form |= Fenced // so that they count as needed
 	p.script(Acquire, fencing.AcquireScript, fencing.AcquireSHA1, "1", fence.Set, probeToken, "0")
@@ -68,10 +68,10 @@ func (p *Probes) Command(i int) []string { return p.asked[i].words }
 // used.
 func (p *Probes) Answer(i int, v *resp.Value) error { return p.asked[i].answer(v) }
 
-// Form is the form that the answers show.
+// Form is the form shown by the answers.
 func (p *Probes) Form() uint16 { return uint16(p.form) }
 
-// releasesBy notes a native command that releases, if it works. The first that works is used.
+// releasesBy notes a native release command, if it works. The first such command is used.
 func (p *Probes) releasesBy(form Form) func(*resp.Value) error {
 	return func(v *resp.Value) error {
 		works, err := probed(v, v.Kind == resp.Integer)
@@ -82,9 +82,9 @@ func (p *Probes) releasesBy(form Form) func(*resp.Value) error {
 	}
 }
 
-// probed reports whether the answer to a probe shows that the command works; fits recognizes its
-// answer. A refused key shows it too: access is checked only for commands that exist, and locks
-// have other keys.
+// probed reports whether the answer to a probe shows a working command; fits recognizes its answer.
+// A refused key shows it too: access is checked only for existing commands, and locks have other
+// keys.
 func probed(v *resp.Value, fits bool) (works bool, err error) {
 	switch {
 	case v.IsError():
@@ -95,9 +95,9 @@ func probed(v *resp.Value, fits bool) (works bool, err error) {
 	return true, nil
 }
 
-// script loads the script of a kind and tries it. The user may not be allowed to load
-// it while another user has loaded it, or may not be allowed to run it. The probes
-// before have shown whether the node needs it.
+// script loads the script of a kind and tries it. The user may not be allowed to load it while
+// another user has loaded it, or may not be allowed to run it. The probes before have shown whether
+// the node needs it.
 func (p *Probes) script(k Kind, text, sha string, try ...string) {
 	var load error // why it is needed and could not be loaded
 	p.add(func(v *resp.Value) error {
@@ -133,11 +133,11 @@ func (p *Probes) script(k Kind, text, sha string, try ...string) {
 		case string(refusal.Code(v)) == "NOPERM":
 			return refusal.Lacks("evalsha")
 		case errors.Is(err, refusal.ErrForbidden):
-			return err // of a command that the script runs
+			return err // of a command in the script
 		}
 		return nil // it is loaded, and may be run at another time
 	}, append([]string{"EVALSHA", sha}, try...)...)
 }
 
-// unscripted is the refusal of a node that cannot run a script which it needs.
+// unscripted is the refusal of a node unable to run a script it needs.
 func unscripted(err error) error { return fmt.Errorf("%w: %w", refusal.ErrUnscripted, err) }

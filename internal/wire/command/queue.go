@@ -9,23 +9,23 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Commands for one node by which processes that wait for a lock learn when it is freed, and which
-// process is next. None of them is a vote.
+// Commands for one node that tell waiting processes when a lock is freed, and which process is
+// next. None of them is a vote.
 //
-// For each lock that several processes want, a node has a queue of them, and for each process a
-// ticket, a key that expires: a process without a ticket has left the queue. The names of both
-// begin with the key of the lock, so that an access list for locks covers them.
+// For each lock wanted by several processes, a node has a queue of them, and for each process a
+// ticket, a key with an expiry: a process without a ticket has left the queue. The names of both
+// begin with the key of the lock, so an access list for locks covers them.
 //
-// The script of the queue enters a process into it, at the end (Enter, or Again where it
-// may be there already), or takes it out (Leave). It drops the first ones that have no ticket.
-// One that renews its place calls ZADD too: a node that refuses that refuses all processes
-// alike, and they meet on the next node. A first that has others after it gets a short ticket,
-// by PEXPIRE, which notifies the process, since it tracks its ticket.
+// The script of the queue enters a process into it, at the end (Enter, or Again where it may be
+// there already), or takes it out (Leave). It drops leading processes without a ticket. A renewal
+// of a place calls ZADD too: a node that refuses it refuses all processes alike, and they meet on
+// the next node. A first with others behind it gets a short ticket, by PEXPIRE. This notifies the
+// process, since it tracks its ticket.
 //
 //	EVALSHA QueueSHA1 2 queue ticket id way alone first behind
 //
-// answers whether the process is the first, how many others there are, the lifetime of its ticket,
-// and that of the first's ticket if it is another's.
+// answers whether the process is the first, the number of others, the lifetime of its ticket, and
+// of the first's ticket if it is another's.
 
 // QueueScript is the script of the queue, and QueueSHA1 its digest.
 //
@@ -43,25 +43,24 @@ const (
 	Leave Way = "leave"
 )
 
-// Lifetimes of tickets. A process renews its ticket at half of it. A first that has died delays
-// the others by FirstTicket.
+// Lifetimes of tickets. A process renews its ticket at half of it. A dead first delays the others
+// by FirstTicket.
 const (
 	AloneTicket  = time.Minute
 	FirstTicket  = 500 * time.Millisecond
 	BehindTicket = 3 * time.Second
 )
 
-// What follows the key of a lock in the names of these keys.
+// Suffixes to the key of a lock, in the names of these keys.
 const (
 	queueSuffix  = ":redlock:queue"
 	ticketSuffix = ":redlock:ticket:"
 	gapSuffix    = ":redlock:gap"
 )
 
-// AppendTracking switches tracking on for a connection, and makes the node push at once, to show
+// AppendTracking switches tracking on for a connection, and makes the node push at once, as a proof
 // that pushes arrive: the ticket is tracked, and set for a millisecond, while the connection's own
-// changes are pushed too. Without OPTIN the scripts that release would track all keys of all
-// locks.
+// changes are pushed too. Without OPTIN, release scripts would track all keys of all locks.
 func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 	const on = "*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n"
 	dst = appendWatch(append(dst, on...), key, ticketSuffix, id)
@@ -72,9 +71,9 @@ func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 	return append(dst, "*5"+on[2:]+"$6\r\nNOLOOP\r\n"...), 5
 }
 
-// AppendQueue writes the call of the script of the queue for a lock, and the tracking of
-// the process's ticket after it: a change by the connection itself ends tracking. The replies are
-// those of the script, of CLIENT CACHING and of PTTL.
+// AppendQueue writes the call of the script of the queue for a lock, and then the tracking of the
+// process's ticket: a change by the connection itself ends tracking. The replies are those of the
+// script, of CLIENT CACHING and of PTTL.
 func AppendQueue(dst []byte, key, id string, way Way) (_ []byte, replies int) {
 	dst = append(dst, "*10\r\n$7\r\nEVALSHA\r\n$40\r\n"+QueueSHA1+"\r\n$1\r\n2\r\n"...)
 	dst = appendName(dst, key, queueSuffix, "")
@@ -96,9 +95,8 @@ func AppendWatch(dst []byte, key string) (_ []byte, replies int) {
 	return appendWatch(dst, key, "", ""), 2
 }
 
-// AppendClaim claims the gap that the processes of a queue leave now, for one of them, and
-// prevents further claims for a while. The replies are those of SET, OK for one process, and of
-// PTTL.
+// AppendClaim claims the present gap of a queue's processes for one of them, and prevents further
+// claims for a while. The replies are those of SET, OK for one process, and of PTTL.
 func AppendClaim(dst []byte, key, id string, holdsOff time.Duration) (_ []byte, replies int) {
 	dst = append(dst, "*6\r\n$3\r\nSET\r\n"...)
 	dst = appendName(dst, key, gapSuffix, "")
@@ -109,7 +107,7 @@ func AppendClaim(dst []byte, key, id string, holdsOff time.Duration) (_ []byte, 
 	return appendName(dst, key, gapSuffix, ""), 2
 }
 
-// AppendExists asks how many of some keys there are.
+// AppendExists asks how many of some keys exist.
 func AppendExists(dst []byte, keys []string) (_ []byte, replies int) {
 	dst = append(resp.AppendArray(dst, 1+len(keys)), "$6\r\nEXISTS\r\n"...)
 	for _, key := range keys {
@@ -129,7 +127,7 @@ func AppendLoadQueue(dst []byte) (_ []byte, replies int) {
 	return resp.AppendBulkString(dst, QueueScript), 1
 }
 
-// Name is the kind of a key that belongs to a lock.
+// Name is the kind of a key beside or of a lock.
 type Name uint8
 
 const (
@@ -137,8 +135,7 @@ const (
 	OfTicket
 )
 
-// CutName returns the key of the lock that a tracked name belongs to. A ticket counts only if it
-// is that of id.
+// CutName returns the key of the lock of a tracked name. A ticket counts only if it is that of id.
 func CutName(name []byte, id string) (key []byte, what Name) {
 	if n := len(name) - len(id); n > 0 && string(name[n:]) == id {
 		if key, ok := bytes.CutSuffix(name[:n], []byte(ticketSuffix)); ok {

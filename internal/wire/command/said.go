@@ -8,17 +8,17 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Said is a reply to a command that is no vote: numbers, or the error in their place.
+// Said is a reply to a command without a vote: numbers, or the error in their place.
 type Said struct {
 	Ints  [4]int64 // an integer, or the elements of an array of up to 4
 	OK    bool
-	Fence fencing.Answer // of a script of package fencing; Code is 0 if it is none
+	Fence fencing.Answer // of a script of package fencing; else Code is 0
 	Code  string         // of an error reply
 	Err   error          // that reply: bounded, printable, never a token or a key
 	Lacks bool           // the access list does not allow a command
 	OfKey bool           // the access list allows the command, but not on this key
 	Fatal bool           // the connection must be closed
-	Later bool           // it is about a state of the server that passes
+	Later bool           // the server's state, the reason, will pass
 }
 
 // ReadSaid reads a reply. A null, and a reply of another kind, is the zero Said.

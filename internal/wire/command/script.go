@@ -2,14 +2,14 @@ package command
 
 import _ "embed"
 
-// Two Lua scripts compare a token before they act on a key. Their SHA1 digests are
-// constants, so that nothing is hashed at run time (and nothing breaks where SHA-1 is forbidden).
+// Two Lua scripts compare a token before they act on a key. Their SHA1 digests are constants:
+// nothing is hashed at run time, and nothing breaks where SHA-1 is forbidden.
 //
 // Both take 1 to MaxKeys keys and answer with an array of as many integers, 1 if the key held the
-// token and 0 if it did not, so that operations that wait together cost one call into Lua. Where a release has deleted
-// all keys, as a rule, their number is the answer: it spares the server two tables and an array. They
-// read the keys with MGET, which answers nil for a key of another type, where GET would end the
-// script with an error.
+// token and 0 if it did not. So operations waiting together cost one call into Lua. Where a release
+// has deleted all keys, as a rule, the answer is their number: it spares the server two tables and
+// an array. They read the keys with MGET: it answers nil for a key of another type, where GET would
+// end the script with an error.
 //
 //	EVALSHA ReleaseSHA1 n key… token…
 //	EVALSHA ExtendSHA1  n key… token… ttl-in-ms…
@@ -23,8 +23,8 @@ const MaxKeys = 128
 //go:embed release.lua
 var ReleaseScript string
 
-// ExtendScript sets a new time to live, in milliseconds, on each key that still
-// holds its token. It never creates a key.
+// ExtendScript sets a new time to live, in milliseconds, on each key that still holds its token. It
+// never creates a key.
 //
 //go:embed extend.lua
 var ExtendScript string

@@ -1,5 +1,5 @@
-// Package refusal interprets the error replies of servers: their meaning for the connection
-// that they arrive on, and for the command that they answer. It reads text and keeps none of it.
+// Package refusal interprets the error replies of servers: their meaning for the connection, and
+// for the command. It reads text and keeps none of it.
 package refusal
 
 import (
@@ -10,22 +10,22 @@ import (
 
 // The causes of refusals, for errors.Is. An error of this package wraps at most one.
 var (
-	// ErrAuth is a refusal of the credentials, or of having none. The text of the server is
-	// not shown, since servers may repeat what they were sent.
+	// ErrAuth is a refusal of the credentials, or of having none. It hides the server's text:
+	// servers may repeat what they were sent.
 	ErrAuth = errors.New("server refused the credentials")
 	// ErrImpostor and ErrNoLogin are kinds of ErrAuth.
 	ErrImpostor = fmt.Errorf("%w: it wants none, and so may not be the server that is meant", ErrAuth)
 	ErrNoLogin  = fmt.Errorf("%w: it wants some, and none are configured (NOAUTH)", ErrAuth)
-	// ErrNotMaster refuses a node that replicates another, or began to while it was
-	// connected: it would lose the keys that are set.
+	// ErrNotMaster refuses a replica, or a node that became one while connected: it would lose the
+	// keys set there.
 	ErrNotMaster = errors.New("conn: node is a replica: name the master in its place")
-	// ErrCluster refuses a node of a cluster, which redirects most keys to
-	// others: their votes would not be independent.
+	// ErrCluster refuses a node of a cluster: it redirects most keys to others, so votes would not
+	// be independent.
 	ErrCluster = errors.New("conn: node is part of a cluster: name masters that are independent of each other")
-	// ErrForbidden is a command, or a key, that the server's access list does not allow.
+	// ErrForbidden is a command, or a key, not allowed by the server's access list.
 	ErrForbidden = errors.New("conn: forbidden by the server's access list")
 
-	// ErrUnscripted is a server that has no scripts, where there is no other way.
+	// ErrUnscripted is a server without scripts, where there is no other way.
 	ErrUnscripted = errors.New("conn: node cannot run scripts")
 
 	// ErrProtected and ErrCrowded come before any command was read; then the server closes the
@@ -33,16 +33,15 @@ var (
 	ErrProtected = errors.New("server is in protected mode: it takes no clients from other hosts without a password")
 	ErrCrowded   = errors.New("server takes no more clients")
 
-	// ErrUnfit is an answer of another type than the command has. Replies after it would be
-	// as wrong.
+	// ErrUnfit is an answer of a type unknown to the command. Replies after it would be as wrong.
 	ErrUnfit = errors.New("server's reply does not fit the command")
 )
 
-// Lacks is the refusal of a command that a node cannot be used without.
+// Lacks is the refusal of an indispensable command.
 func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
 // IsUnscripted reports whether the answer to a script command is that of a server without the
-// command, without the language, or without a command that the script runs.
+// command, without the language, or without a command used by the script.
 func IsUnscripted(text []byte) bool {
 	reply := newServerError(text)
 	lower := strings.ToLower(reply.Message)
@@ -50,12 +49,12 @@ func IsUnscripted(text []byte) bool {
 		strings.Contains(lower, "unknown redis command") || strings.Contains(lower, "scripting engine"))
 }
 
-// refusals are the error replies that concern more than one command. A code that is not here is
-// the failure of one command: BUSY, LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and
-// codes of later servers.
+// refusals are the error replies about more than one command. Any other code is the failure of one
+// command: BUSY, LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and codes of later
+// servers.
 var refusals = []struct {
 	code   string
-	begins string // what follows the code; empty means anything
+	begins string // the text after the code; empty means anything
 	cause  error  // nil: it has no name here
 	fatal  bool   // the connection is of no more use
 }{
@@ -81,8 +80,8 @@ var refusals = []struct {
 	{"EXECABORT", "", nil, true},
 }
 
-// IsRetryable reports whether an error code is about a state of the server that passes, and not
-// about a command or a key.
+// IsRetryable reports whether an error code is about a passing state of the server, not about a
+// command or a key.
 func IsRetryable(code string) bool {
 	switch code {
 	case "OOM", "MISCONF", "BUSY", "LOADING", "NOREPLICAS":
@@ -91,15 +90,15 @@ func IsRetryable(code string) bool {
 	return false
 }
 
-// Stays reports whether an error reply means that the command is wrong, as every ERR does that
-// does not refuse the client: the next answer will be the same. Unknown codes do not stay.
+// Stays reports whether an error reply means a wrong command: the next answer will be the same.
+// Every ERR does, unless it refuses the client. Unknown codes do not stay.
 func Stays(text []byte) bool {
 	_, err := Read(text)
 	return newServerError(text).Code == "ERR" && !errors.Is(err, ErrCrowded)
 }
 
-// Fatality is the error of a refusal after which the connection must be closed, and nil for a
-// refusal of one command. See [Read].
+// Fatality is the error of a refusal that ends the connection, and nil for a refusal of one
+// command. See [Read].
 func Fatality(text []byte) error {
 	if fatal, err := Read(text); fatal {
 		return err
@@ -107,11 +106,11 @@ func Fatality(text []byte) error {
 	return nil
 }
 
-// Read interprets the payload of an error reply, as the server wrote it or as a script has
-// wrapped it. The error is, or wraps, a [*ServerError], and also wraps [ErrAuth],
-// [ErrNotMaster], [ErrCluster] or [ErrForbidden] if it is one of these; fatal means that the
-// connection must be closed. The text is bounded and printable. If a permission is missing it
-// names the command, never an argument or the user.
+// Read interprets the payload of an error reply, as written by the server or wrapped by a script.
+// The error is, or wraps, a [*ServerError]. It also wraps the cause, such as [ErrAuth] or
+// [ErrForbidden], where that has a name. fatal means that the connection must be closed. The text
+// is bounded and printable. For a missing permission it names the command, never an argument or the
+// user.
 //
 // It keeps nothing of text, and allocates the error.
 func Read(text []byte) (fatal bool, err error) {
@@ -132,7 +131,7 @@ func Read(text []byte) (fatal bool, err error) {
 	return false, reply
 }
 
-// refusal is an error reply with a cause that has a name.
+// refusal is an error reply with a named cause.
 type refusal struct {
 	cause error
 	reply *ServerError
@@ -141,17 +140,16 @@ type refusal struct {
 func (e *refusal) Error() string   { return e.cause.Error() + ": " + e.reply.Message }
 func (e *refusal) Unwrap() []error { return []error{e.cause, e.reply} }
 
-// The texts of servers before the name of a command that is not allowed, and inside a script,
-// where the code is not NOPERM.
+// Texts of servers before the name of a forbidden command, and inside a script, where the code is
+// not NOPERM.
 const (
 	noCommand    = "no permissions to run the '"
 	scriptDenied = "ACL failure in script: "              // from Redis 7.2 on, and Valkey
 	scriptUser   = "The user executing the script can't " // up to Redis 7.0
-	aKey         = "a key"                                // in place of its name, which is an argument
+	aKey         = "a key"                                // in place of its name: an argument
 )
 
-// forbidden is what an access list does not allow, or "" if an error reply is about something
-// else.
+// forbidden is what an access list does not allow, or "" if an error reply is about something else.
 func forbidden(reply *ServerError) string {
 	text := reply.Message
 	inScript := reply.Code == "ERR" && (strings.Contains(text, scriptDenied) || strings.Contains(text, scriptUser))
@@ -176,8 +174,8 @@ func forbidden(reply *ServerError) string {
 // other keys. It keeps nothing of text, and allocates.
 func OfKey(text []byte) bool { return forbidden(newServerError(text)) == aKey }
 
-// IsWord reports whether s is short and of letters, digits, dots, dashes and underscores, as
-// versions, names and ids are.
+// IsWord reports whether s is short and of letters, digits, dots, dashes and underscores, like
+// versions, names and ids.
 func IsWord(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -188,8 +186,8 @@ func IsWord(s string) bool {
 	return len(s) > 0 && len(s) <= 64
 }
 
-// Redact removes the text of the server from an error: a server may repeat what it was sent
-// before, such as a password. A known cause or code is left.
+// Redact removes the server's text from an error: a server may repeat earlier input, such as a
+// password. A known cause or code is left.
 func Redact(err error) error {
 	var named *refusal
 	if errors.As(err, &named) {

@@ -6,23 +6,21 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Bounds of the texts in a [ServerError], in bytes after escaping. Both are
-// ample for real servers, and keep a hostile one from filling a log.
+// Bounds of the texts in a [ServerError], in bytes after escaping. Both are ample for real servers,
+// and keep a hostile one from filling a log.
 const (
 	maxCode    = 64
 	maxMessage = 256
 )
 
-// ServerError is an error reply: the node understood the frame before it and
-// refused the command. The connection stays usable.
+// ServerError is an error reply: the node understood the frame before it and refused the command.
 //
-// Its texts come from the network. They are cut to 64 and 256 bytes, the cut
-// marked by "...", and hold printable ASCII only; other bytes, and the
-// backslash, appear as \xNN.
+// Its texts come from the network. They are cut to 64 and 256 bytes, the cut marked by "...", and
+// hold printable ASCII only; other bytes, and the backslash, appear as \xNN.
 type ServerError struct {
 	// Code is the reply's code as [Code] finds it, such as READONLY or ERR.
 	Code string
-	// Message is the whole text of the reply, with the code it begins with.
+	// Message is the whole text of the reply, with its code.
 	Message string
 }
 
@@ -31,11 +29,11 @@ func (e *ServerError) Error() string {
 	return "resp: error reply: " + e.Message
 }
 
-// newServerError copies the payload of an error or bulk error reply. It allocates the
-// error and its two texts.
+// newServerError copies the payload of an error or bulk error reply. It allocates the error and its
+// two texts.
 //
-// Servers repeat the arguments of a command that they do not know. Arguments can be
-// secret, so the message ends before them.
+// Servers repeat the arguments of unknown commands. Arguments can be secret, so the message ends
+// before them.
 func newServerError(payload []byte) *ServerError {
 	if i := bytes.Index(payload, echoedArgs); i >= 0 {
 		payload = payload[:i]
@@ -46,10 +44,9 @@ func newServerError(payload []byte) *ServerError {
 	}
 }
 
-// Beginnings of the error replies that hide a code. Up to Redis 6, and in
-// servers modelled on it, a command that failed inside a script is reported as
-// ERR with the code further on, or without a leading code at all if the script
-// handed on the table it got from redis.pcall:
+// Beginnings of error replies with a hidden code. Up to Redis 6, and in servers modelled on it, a
+// command that failed inside a script is reported as ERR with the code further on. It comes without
+// a leading code at all if the script returned the table it got from redis.pcall:
 //
 //	ERR Error running script (call to f_6c0b…): @user_script:1: @user_script: 1: -READONLY You can't…
 //	ERR Error running script (call to f_6c0b…): @user_script:1: WRONGTYPE Operation against…
@@ -61,19 +58,18 @@ var (
 	scriptPrefix = []byte("@user_script:")
 )
 
-// echoedArgs comes before the arguments of an unknown command, which a server repeats.
+// echoedArgs comes before the arguments of an unknown command, repeated by the server.
 var echoedArgs = []byte(", with args beginning with")
 
-// scriptPlace comes before the line number at which a script failed.
+// scriptPlace comes before the line number of a script's failure.
 var scriptPlace = []byte("user_script:")
 
-// Code returns the code of an error reply, and nil for other kinds. It is the first
-// word of the payload, or, if that is an old server's report of a failed script, the
-// code of the command that failed in it.
+// Code returns the code of an error reply, and nil for other kinds. It is the first word of the
+// payload, or, in an old server's report of a failed script, the code of the command that failed in
+// it.
 //
-// The code is a part of v.Bytes, borrowed as these are. It may be empty, and a server
-// can send any bytes in it: use it for comparing. Code allocates nothing and takes
-// time linear in len(v.Bytes).
+// The code is a part of v.Bytes, borrowed as these are. It may be empty, and a server can send any
+// bytes in it: use it for comparing. Code allocates nothing and takes time linear in len(v.Bytes).
 func Code(v *resp.Value) []byte {
 	if !v.IsError() {
 		return nil
@@ -91,9 +87,9 @@ func code(payload []byte) []byte {
 	return firstWord(payload)
 }
 
-// scriptCode returns the code after the first place in a script that has one
-// right after it, as in "user_script: 7: -OOM", or nil. It has to be the first:
-// what comes later may be quoted from a command's arguments.
+// scriptCode returns the code after the first place in a script with one right after it, as in
+// "user_script: 7: -OOM", or nil. It has to be the first: later ones may be quoted from a command's
+// arguments.
 func scriptCode(text []byte) []byte {
 	for {
 		i := bytes.Index(text, scriptPlace)
@@ -113,8 +109,8 @@ func scriptCode(text []byte) []byte {
 	}
 }
 
-// isCode reports whether a word from the middle of a text is spelled as codes
-// are, of which the shortest have three letters.
+// isCode reports whether a word from the middle of a text is spelled like a code; the shortest have
+// three letters.
 func isCode(word []byte) bool {
 	for _, c := range word {
 		if (c < 'A' || c > 'Z') && c != '_' {
@@ -134,8 +130,8 @@ func firstWord(text []byte) []byte {
 	return text[:len(text):len(text)]
 }
 
-// printable copies text, escaping everything that could move a cursor, end a
-// line or forge an escape, and cutting the result to limit bytes.
+// printable copies text, escaping everything that could move a cursor, end a line or forge an
+// escape, and cutting the result to limit bytes.
 func printable(text []byte, limit int) string {
 	const (
 		hex = "0123456789abcdef"

@@ -1,8 +1,8 @@
-// Package token makes the random values that prove that a client holds a lock.
+// Package token makes random values: the proofs that a client holds a lock.
 //
-// A node that grants stores the token at the key, and extends or deletes the key only for a
-// caller that shows the same token. Each attempt takes a fresh one, also a retry: with the same
-// token the late release of the first attempt would delete the lock that the second has won.
+// A granting node stores the token at the key, and extends or deletes the key only for a caller
+// with the same token. Each attempt takes a fresh one, also a retry: with the same token, a late
+// release of the first attempt would delete the lock won by the second.
 //
 // Source: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/ ("Correct
 // Implementation with a Single Instance"): a value unique across all clients and all requests.
@@ -21,28 +21,27 @@ import (
 const Size = 22
 
 // NameMark stands between a token and the name of its holder, in the value at a key. No token
-// has it.
+// contains it.
 const NameMark = "@"
 
 // entropy is the number of random bytes in a token.
 const entropy = 16
 
-// Token proves ownership of a lock. It is an array, so that it is part of what it belongs to and
-// is compared with ==. The zero value is no token.
+// Token proves ownership of a lock. It is an array, so it lies within its owner and compares with
+// ==. The zero value is no token.
 type Token [Size]byte
 
-// Fill makes t a fresh token from r, or from the operating system's random
-// source (crypto/rand) when r is nil or is crypto/rand.Reader. It does not
-// allocate, wherever t lives.
+// Fill makes t a fresh token from r, or from the operating system's random source (crypto/rand)
+// when r is nil or is crypto/rand.Reader. It does not allocate, wherever t lives.
 //
 // Each token is read from crypto/rand. A pool of random bytes would be cheaper, but the copy of a
 // process (a cloned or restored virtual machine) would hold the same pool, and the two would
-// release each other's locks. The system's source is reseeded when a machine was cloned; a pool
-// is not.
+// release each other's locks. The system reseeds its source in a cloned machine; a pool stays as it
+// is.
 //
-// Any other r is for tests that need the same tokens again; exactly 16 bytes are read. If it ends
-// or fails before that, Fill returns its error and leaves t as it was. With crypto/rand there is
-// no error: a system without randomness ends the process.
+// Any other r is for tests with reproducible tokens; exactly 16 bytes are read. If it ends or fails
+// before, Fill returns its error and leaves t as it was. With crypto/rand there is no error: a
+// system without randomness ends the process.
 func (t *Token) Fill(r io.Reader) error {
 	if r == nil || r == rand.Reader {
 		var raw [entropy]byte
@@ -53,8 +52,8 @@ func (t *Token) Fill(r io.Reader) error {
 	return t.fillFrom(r)
 }
 
-// scratch holds buffers for readers of tests. A reader might keep the buffer that it is given, so
-// it cannot be on the stack; if it were t itself, every token would have to be on the heap.
+// scratch holds buffers for readers of tests. A reader might keep its buffer, so this cannot be on
+// the stack; with t itself as the buffer, every token would have to be on the heap.
 var scratch = sync.Pool{New: func() any { return new([entropy]byte) }}
 
 // fillFrom is Fill for an injected reader.
