@@ -27,8 +27,8 @@ type Source struct {
 }
 
 // OS is the clocks of this machine.
-func OS() Source { // has a monotonic reading for time.Since
-	start := time.Now() // has a monotonic reading, which time.Since uses
+func OS() Source {
+	start := time.Now() // has a monotonic reading for time.Since
 	return Source{
 		Monotonic: func() time.Duration { return time.Since(start) },
 		Ahead: func() (time.Duration, bool) {

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// The key of the probes, never a lock's, and a token not at it.
+// The key of the probes, never a lock's, and a token it does not hold.
 const (
 	probeKey   = "redlock:probe"
 	probeToken = "x"
@@ -45,8 +45,8 @@ func NewProbes(scripted bool, fence *Fence) *Probes {
 	return p
 }
 
-// fence loads the scripts of package fencing, and runs those without a need for keys: a node must
-// allow them to be used.
+// fence loads the scripts of package fencing, and runs them without lock keys: a node that forbids
+// them cannot be used.
 func (p *Probes) fence(fence *Fence) {
 	p.form |= Fenced // so that they count as needed
 	p.script(Acquire, fencing.AcquireScript, fencing.AcquireSHA1, "1", fence.Set, probeToken, "0")

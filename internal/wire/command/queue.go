@@ -43,8 +43,8 @@ const (
 	Leave Way = "leave"
 )
 
-// Lifetimes of tickets. A process renews its ticket at half of it. A dead first delays the others
-// by FirstTicket.
+// Lifetimes of tickets. A process renews its ticket at half of it. A dead first process delays the
+// others by FirstTicket.
 const (
 	AloneTicket  = time.Minute
 	FirstTicket  = 500 * time.Millisecond
@@ -127,7 +127,7 @@ func AppendLoadQueue(dst []byte) (_ []byte, replies int) {
 	return resp.AppendBulkString(dst, QueueScript), 1
 }
 
-// Name is the kind of a key beside or of a lock.
+// Name is the kind of a tracked key: a lock's own, or a ticket.
 type Name uint8
 
 const (

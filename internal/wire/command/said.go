@@ -18,7 +18,7 @@ type Said struct {
 	Lacks bool           // the access list does not allow a command
 	OfKey bool           // the access list allows the command, but not on this key
 	Fatal bool           // the connection must be closed
-	Later bool           // the server's state, the reason, will pass
+	Later bool           // the reason is a passing state of the server
 }
 
 // ReadSaid reads a reply. A null, and a reply of another kind, is the zero Said.

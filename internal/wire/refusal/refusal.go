@@ -33,7 +33,7 @@ var (
 	ErrProtected = errors.New("server is in protected mode: it takes no clients from other hosts without a password")
 	ErrCrowded   = errors.New("server takes no more clients")
 
-	// ErrUnfit is an answer of a type unknown to the command. Replies after it would be as wrong.
+	// ErrUnfit is an answer of a type foreign to the command. Replies after it would be as wrong.
 	ErrUnfit = errors.New("server's reply does not fit the command")
 )
 
