@@ -7,17 +7,17 @@
 //		return work(ctx) // ctx ends with the lock
 //	})
 //
-// A lock is held for its validity: the TTL less the time that acquiring took and less an allowance for clock
-// drift (TTL/100 + 2 ms). [Lock.Remaining] returns what is left of it. After that another client may hold the
-// lock. If a process may pause for longer, the resource must check a fencing token: see [Lock.Fence].
+// A lock is held for its validity: the TTL less the time spent on acquiring, and less an allowance for clock drift
+// (TTL/100 + 2 ms). [Lock.Remaining] returns what is left of it. After it another client may hold the lock. If a
+// process may pause for longer, the resource must check a fencing token: see [Lock.Fence].
 //
-// Several keys are one lock by [Client.AcquireAll], and one of several keys is had by [Client.AcquireAny]: a semaphore is n
-// keys, and a read/write lock n keys of which a reader takes any and a writer all, so n is the most readers at once, 64 at
-// most. A permit is a lease like any other lock: work that takes longer keeps it alive, or checks its fencing token.
+// [Client.AcquireAll] makes one lock of several keys, and [Client.AcquireAny] acquires one of several. So n keys are
+// a semaphore, or a read/write lock: a reader takes any key, a writer all, and n, 64 at most, bounds the readers at
+// once. A permit is a lease like any other lock: longer work keeps it alive, or checks its fencing token.
 //
-// Concurrent operations are written to all nodes in one batch, and each ends as soon as a quorum of nodes has
-// voted. Acquire, Extend and Release allocate nothing in steady state. A client has one connection to each
-// node and a few goroutines, which sleep while there is nothing to do.
+// Concurrent operations are written to all nodes in one batch. Each ends as soon as a quorum of nodes has voted.
+// Acquire, Extend and Release allocate nothing in steady state. A client has one connection to each node and a few
+// goroutines, asleep while there is nothing to do.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 package redlock
@@ -52,72 +52,72 @@ const (
 
 // Config configures a client. Only Nodes, or Groups, is required; a zero field means its default.
 type Config struct {
-	// Nodes are the masters, each as "host:port" or a URL: redis://user:password@host:port/database,
-	// rediss:// for TLS, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F, %23
-	// and %25. The masters must be independent: not replicas, not a cluster. An odd number is best. A URL
-	// that ends in ?persistent=yes declares a node that forgets nothing in a restart (appendonly yes,
-	// appendfsync always), to which the restart guard does not apply: see MaxTTL.
+	// Nodes are the masters, each as "host:port" or a URL: redis://user:password@host:port/database, rediss:// for
+	// TLS, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F, %23 and %25. The masters
+	// must be independent: not replicas, not a cluster. An odd number is best. A URL ending in ?persistent=yes
+	// declares a node that forgets nothing in a restart (appendonly yes, appendfsync always). The restart guard does
+	// not apply to it: see MaxTTL.
 	Nodes []string
-	// NextNodes are the nodes after a change that is under way: then each lock needs a quorum of Nodes and one
-	// of NextNodes. A node of both is asked once, and counts in both; write it alike. Clients exclude each
-	// other if they have a list in common, so a change takes two steps. First all clients get NextNodes, one
-	// after another. When no client without it runs, and the longest TTL has passed since, they get the new
-	// list as Nodes alone, one after another. Fenced: [Client.ChangeFencing] in between.
+	// NextNodes are the nodes after a change. While they are set, each lock needs a quorum of Nodes and one of
+	// NextNodes. A node of both is asked once, and counts in both; write it alike. Clients exclude each other if they
+	// have a list in common, so a change takes two steps. First all clients get NextNodes, one after another. Once no
+	// client without it runs, and the longest TTL has passed since, they get the new list alone, as Nodes, one after
+	// another. Fenced: [Client.ChangeFencing] in between.
 	NextNodes []string
-	// Groups, in place of Nodes, are 1 to 64 sets of masters that share the keys, for more locks than one set
-	// can serve. No master is in two, but their processes may share machines, with other ports. A key belongs
-	// to one group, by a hash of its part between the first { and the next }, as in Redis Cluster, or else of
-	// all of it, and by the group's place in the list; a group at the end takes its even share from the
-	// others. Clients with other Groups do not exclude each other: see NextGroups.
+	// Groups, in place of Nodes, are 1 to 64 sets of masters. They share the keys, for more locks than one set can
+	// serve. No master is in two sets, but masters may share machines, with other ports. The group of a key follows
+	// from a hash and from the group's place in the list. The hash is of the part between the first { and the next },
+	// as in Redis Cluster, or else of the whole key. A group added at the end takes its even share from the others.
+	// Clients with other Groups do not exclude each other: see NextGroups.
 	Groups [][]string
-	// NextGroups are the Groups after a change that is under way, in the two steps of NextNodes: more groups,
-	// fewer, or other nodes in some. A lock needs a quorum of its key's group in each list; a key whose group has
-	// another number there is locked as by [Client.AcquireAll], and not handed over. Fenced: ChangeFencing as there.
+	// NextGroups are the Groups after a change, in the two steps of NextNodes: more groups, fewer, or other nodes in
+	// some. A lock needs a quorum of its key's group in each list. A key whose group has another number in NextGroups
+	// is locked as by [Client.AcquireAll], and not handed over. Fenced: ChangeFencing in between.
 	NextGroups [][]string
 	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
-	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ
-	// between nodes or change. Nil means TLS. It must not block.
+	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ between
+	// nodes or change. Nil means TLS. It must not block.
 	TLSFor func(node string) *tls.Config
-	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result
-	// replaces that of the URL and is not kept. It must return when ctx ends.
+	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result replaces the
+	// login of the URL and is not kept. It must return when ctx ends.
 	Credentials func(ctx context.Context, node string) (user, password string, err error)
 	// Dialer, if set, opens the connections ("tcp" or "unix"), as Portable. It must return when ctx ends.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token
 	// of each lock, for Inspect. At most 128 bytes of printable ASCII without spaces. Default: none.
 	Name string
-	// MaxTTL bounds every TTL and makes the restart guard strict. The guard is the delayed restart of the
-	// algorithm's text: a master that may have forgotten locks has no vote until they have expired. Without
-	// MaxTTL that is a node that returns with another run_id (INFO server), for the longest TTL that this
-	// client has used. With MaxTTL it is also a node that this client meets for the first time less than
-	// MaxTTL after its start, both for MaxTTL and its drift, and nodes without run_id are refused. All clients need one value.
+	// MaxTTL bounds every TTL and makes the restart guard strict. The guard is the delayed restart of the algorithm's
+	// text: a master that may have forgotten locks has no vote until they have expired. Without MaxTTL this is a node
+	// back with another run_id (INFO server), for the longest TTL used by this client. With MaxTTL it is also a node
+	// first met by this client less than MaxTTL after the node's start. Both then have no vote for MaxTTL and its
+	// drift, and nodes without run_id are refused. All clients need one value.
 	MaxTTL time.Duration
-	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a
-	// quarter of itself. Then their votes have failed. In a burst, which may starve the nodes, they have longer:
-	// NodeTimeout for each 256 operations under way, and as long as the operation has waited to be sent; 20
-	// times NodeTimeout at most. Default: TTL/20, at most 50 ms.
+	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a quarter of
+	// itself. Then the missing votes have failed. In a burst, which may starve the nodes, they have longer:
+	// NodeTimeout for each 256 operations under way, and as long as the operation has waited to be sent; 20 times
+	// NodeTimeout at most. Default: TTL/20, at most 50 ms.
 	NodeTimeout time.Duration
 	DialTimeout time.Duration // bounds connecting and the handshake. Default: 1 s
-	// StallTimeout is how long a node that owes replies may be silent before it is dialed again. Default: 1 s.
+	// StallTimeout is how long a node may owe replies in silence before it is dialed again. Default: 1 s.
 	StallTimeout time.Duration
-	MaxWaiting   int   // bounds the operations that wait to be sent to a group; more fail with ErrBusy. Default: 65536
+	MaxWaiting   int   // bounds the operations waiting to be sent to a group; more fail with ErrBusy. Default: 65536
 	Retry        Retry // the pauses between the attempts of Acquire, and their number
 	NoHandOver   bool  // sends every release to the nodes, and passes none to the next caller: see Acquire
-	// Fenced gives each lock a fencing token: see [Lock.Fence], also for what it requires. It needs MaxTTL
-	// and, once for new nodes, [Client.InitFencing]. All clients of the nodes should be fenced, with the same
-	// names of the same Nodes and the same MaxTTL; others have no tokens. New refuses nodes that run no
-	// scripts, show no run_id, or are older than Redis 5.
+	// Fenced gives each lock a fencing token: see [Lock.Fence], also for its conditions. It needs MaxTTL and, once
+	// for new nodes, [Client.InitFencing]. All clients of the nodes should be fenced, with the same names of the same
+	// Nodes and the same MaxTTL; unfenced clients have no tokens. New refuses nodes that run no scripts, show no
+	// run_id, or are older than Redis 5.
 	//
-	// A node that restarts or loses the tokens has no vote for MaxTTL, and until running clients have
-	// restored its tokens: restart no other node before. Ready and the Logger report how long that is. A node
-	// with ?persistent=yes votes at once if it has its tokens.
+	// A restarted node, or one without its tokens, has no vote for MaxTTL, and until running clients have restored
+	// its tokens: restart no other node before. Ready and the Logger report how long this takes. A node with
+	// ?persistent=yes votes at once if it has its tokens.
 	Fenced     bool
-	NextMaxTTL time.Duration // of Fenced clients, after a change that is under way, in the steps of NextNodes
+	NextMaxTTL time.Duration // of Fenced clients, after a change, in the steps of NextNodes
 	Portable   bool          // package net also on Linux, where the default is raw sockets
-	// Logger reports nodes that come up (Info), those that go down, and why they stay so, may evict keys or have no
-	// vote, and doubtful settings (Warn), and panics of callbacks (Error); no operations. Nil: warnings and errors
-	// go to slog.Default. With slog.DiscardHandler there are none.
+	// Logger reports nodes coming up at Info. At Warn it reports nodes going down, why they stay down, may evict keys
+	// or have no vote, and doubtful settings; at Error, panics of callbacks. It reports no operations. Nil: warnings
+	// and errors go to slog.Default. slog.DiscardHandler silences it.
 	Logger *slog.Logger
 	Hooks  Hooks
 
@@ -132,18 +132,18 @@ func (cfg Config) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
 }
 
-// Retry configures how Acquire, AcquireAll and Do try again. A zero field means its default. A caller that
-// waits is normally woken. It pauses if no node can report a free lock, if too few answer, and if Attempts is set.
+// Retry configures how Acquire, AcquireAll, AcquireAny and Do try again. A zero field means its default. A waiting
+// caller is normally woken. It pauses if no node can report a free lock, if too few answer, and if Attempts is set.
 type Retry struct {
-	// Min and Max bound the pause after an attempt, which is random: at least Min, and at most a bound that
-	// starts at twice Min (1 ms at least) and doubles with each attempt up to Max. If only one is set the
-	// other follows: Min is at most a fifth of Max. Max must be 1 ms at least, unless Attempts is set.
-	// Clients that ask at the same time may split the votes, so Min should be well above a round trip.
-	// Defaults: 50 ms and 250 ms, which suit round trips of up to about 10 ms.
+	// Min and Max bound the random pause after an attempt. It is at least Min, and at most a bound: twice Min (1 ms
+	// at least) after the first attempt, doubled with each attempt up to Max. If only one is set the other follows:
+	// Min is at most a fifth of Max. Max must be 1 ms at least, unless Attempts is set. Clients that ask at the same
+	// time may split the votes, so Min should be well above a round trip. Defaults: 50 ms and 250 ms, for round trips
+	// of up to about 10 ms.
 	Min, Max time.Duration
-	// Attempts is how many attempts a call makes before it fails with an [AcquireError]; 1 is one attempt
-	// without a pause. Default: no limit. A caller in line also uses up an attempt, without asking the nodes,
-	// after each pause, so Attempts bounds the time. A lock that is handed over is no attempt.
+	// Attempts is how many attempts a call makes before it fails with an [AcquireError]; 1 is one attempt without a
+	// pause. Default: no limit. A caller in line also uses up an attempt after each pause, without asking the nodes,
+	// so Attempts bounds the time. A handed-over lock is no attempt.
 	Attempts int
 }
 
@@ -154,9 +154,9 @@ type Client struct{ router *router.Router }
 // once, at most for DialTimeout. A node that is down is no error: Ready, Stats and the Logger report why. Without a
 // quorum New warns, with the reason of each node.
 //
-// New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel,
-// and if every node refuses the client for a reason that lasts: a wrong password, a missing permission, no
-// scripts, another protocol. For a Fenced client one node without permissions, scripts or run_id is enough.
+// New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel, and if
+// every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts, another
+// protocol. For a Fenced client one node without permissions, scripts or run_id is enough.
 func New(cfg Config) (*Client, error) {
 	in := group.Config{
 		Nodes: cfg.Nodes, NextNodes: cfg.NextNodes, Name: cfg.Name, Fenced: cfg.Fenced, NextMaxTTL: cfg.NextMaxTTL, NoHandOver: cfg.NoHandOver,
@@ -176,45 +176,50 @@ func New(cfg Config) (*Client, error) {
 	return &Client{r}, nil
 }
 
-// Ready waits until a quorum of nodes, in every group, is up and may vote: until an acquire can win. If ctx ends
-// before, the error is the context's and a [QuorumError] for each group without one: which nodes cannot vote, and
-// why. With a ctx that has ended it returns at once, as a readiness probe needs it. After Close: ErrClosed.
+// Ready waits until an acquire can win: until a quorum of nodes, in every group, is up and may vote. If ctx ends
+// before, the error is the context's and a [QuorumError] for each group without a quorum: which nodes cannot vote,
+// and why. With an ended ctx it returns at once, as a readiness probe needs it. After Close: ErrClosed.
 func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx, false) }
 
 // ReadyAll is Ready for all nodes: each is up and may vote. A rolling restart waits for it, in one client, after each node.
 func (c *Client) ReadyAll(ctx context.Context) error { return c.router.Ready(ctx, true) }
 
 // InitFencing gives the nodes of a new fleet their vote in fencing. It acts only if every node of every group has
-// answered, and none has a token, a vote or another fleet's name. Else it changes nothing, and the error says which
-// node is why. It waits for MaxTTL and returns when a quorum has its vote, at once if it has; the Logger names the others.
-// A call that was cut off is made again; two at once do what one does. A client of a change
-// calls it for the groups that NextGroups adds, and never for new nodes of NextNodes: clients with both bring these in.
-// A program that is given nodes which replace all others must not call it: no node can tell that it is no new fleet.
+// answered, and none has a token, a vote or another fleet's name. Else it changes nothing, and the error names the
+// node in the way. It waits for MaxTTL and returns once a quorum has its vote, at once if it has; the Logger names
+// the other nodes. A call cut off is made again; two at once do the work of one.
+//
+// A client of a change calls it for the groups added in NextGroups, and never for new nodes of NextNodes: clients
+// with both lists bring these in. A program given nodes in place of all others must not call it: no node can show
+// that the fleet is not new.
 func (c *Client) InitFencing(ctx context.Context) error { return c.router.InitFencing(ctx) }
 
-// RecoverFencing gives nodes their vote after [ErrForgotten], when so many have lost the tokens, by a restart without a
-// disk, a flush or an eviction, that the others cannot know all. It acts only if the answers show that. A node that cannot be
-// reached may remember, unless it is named in lost, as in Stats().Nodes: one that never comes back. It waits and returns as
-// InitFencing, and leaves a change of nodes where it was.
+// RecoverFencing gives nodes their vote after [ErrForgotten]: so many have lost the tokens, by a restart without a
+// disk, a flush or an eviction, that the others cannot know all. It acts only if the answers show this. A node out of
+// reach may remember, unless it is named in lost, as in Stats().Nodes: a node that never comes back. It waits and
+// returns as InitFencing, and leaves a change of nodes where it was.
 //
-// atLeast is the largest token that the resources have seen, of any key. Tokens given after the call are larger than
-// it, than all that nodes show, and, if too few remember, than the clock of this client. Read it for each call, MaxTTL
-// after the nodes were lost, when no earlier attempt is under way. An earlier holder that has not shown its token yet is
-// refused later only if that is at most atLeast or the clock of this client: stop such holders first if their clocks were ahead.
+// atLeast is the largest token, of any key, seen by the resources. Tokens given after the call are larger than
+// atLeast, than all tokens shown by nodes, and, if too few remember, than the clock of this client. Read atLeast for
+// each call, MaxTTL after the nodes were lost, when no earlier attempt is under way. A token of an earlier holder,
+// not shown to the resources yet, is refused later only if it is at most atLeast or the clock of this client: stop
+// such holders first if their clocks were ahead.
 func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...string) error {
 	return c.router.RecoverFencing(ctx, atLeast, lost)
 }
 
-// ChangeFencing is called by one client of both lists, NextNodes, NextGroups or NextMaxTTL, when none of the present
-// list alone is left: those are refused from now on, and those of the next list alone are served MaxTTL later. It waits
-// until a quorum of each list has its vote, and writes to no node before. It returns when a quorum of the next list serves
-// its clients; the Logger names the nodes that do not, which another call mends. It may be cut off and made again at any time.
+// ChangeFencing moves the service of the nodes to the next list. One client of both lists (NextNodes, NextGroups or
+// NextMaxTTL) calls it when no client of the present list alone is left: such clients are refused from now on, and
+// clients of the next list alone are served MaxTTL later. It waits until a quorum of each list has its vote, and
+// writes to no node before. It returns once a quorum of the next list serves its clients; the Logger names the other
+// nodes, for another call to mend. It may be cut off and made again at any time.
 func (c *Client) ChangeFencing(ctx context.Context) error { return c.router.ChangeFencing(ctx) }
 
-// Shutdown ends the client gracefully: new calls and those that wait fail with ErrClosed, the contexts of [Lock.KeepAlive]
-// and Do end with it as their cause, functions of Do are waited for, and their locks are released, as those are that
-// other goroutines release meanwhile. Then it frees everything, as Close. When ctx ends before, it closes at once, and
-// returns the context's error; locks that are still held end with their TTL. It must not be called by a function of Do.
+// Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of
+// [Lock.KeepAlive] and Do end with it as their cause. Shutdown waits for the functions of Do. Their locks are
+// released, and so are locks released by other goroutines meanwhile. Then it frees everything, as Close. When ctx
+// ends before, it closes at once and returns the context's error; locks still held end with their TTL. It must not be
+// called by a function of Do.
 func (c *Client) Shutdown(ctx context.Context) error { return c.router.Shutdown(ctx) }
 
 // Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
@@ -224,45 +229,45 @@ func (c *Client) Close() error { c.router.Close(); return nil }
 // TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes, at
 // most for NodeTimeout once they are asked, or until ctx ends. What a failed attempt left is released later.
 //
-// Where callers split the votes, so that none would get the lock, it tries again after a random pause of some
-// round trips, four times at most: of all that call TryAcquire on a free lock at once one gets it.
+// If callers split the votes, so that none would get the lock, it tries again after a random pause of some round
+// trips, four times at most: of all callers of TryAcquire on a free lock at once, one gets it.
 //
-// The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to
-// milliseconds. A nil ctx has no end; the end of ctx is noticed within 5 ms, or later if more than 2048
-// operations wait to be sent. The errors are ErrTaken, mostly without a round trip while callers of Acquire wait
-// for key in this client, since a denial speaks for the next second, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed,
-// ErrArgument and ctx.Err().
+// The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. A
+// nil ctx has no end. The end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent.
+// The errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(). While callers of
+// Acquire wait for key in this client, ErrTaken comes mostly without a round trip, since a denial speaks for the next
+// second.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.router.Acquire(ctx, key, ttl, true)
 	return Lock{h}, err
 }
 
-// Acquire waits for the lock on key until ctx ends or the attempts that [Retry] allows are used up; the error
-// is then an [AcquireError]. With a ctx that has no end, and no limit of attempts, it may wait forever.
+// Acquire waits for the lock on key until ctx ends or the attempts of [Retry] are used up; the error is then an
+// [AcquireError]. With an endless ctx and no limit of attempts it may wait forever.
 //
-// Callers of one client that wait for the same key stand in line, first in, first out; only the first asks
-// the nodes. The processes that wait queue up on one node, the same one for all that write Config.Nodes
-// alike. The first is notified when the lock is released, and asks when its TTL ends. Package conn lists the
-// permissions for that; without them processes ask after the pauses of Retry.
+// Callers of one client waiting for the same key stand in line, first in, first out; only the first asks the nodes.
+// Waiting processes queue up on one node, the same one for all processes that write Config.Nodes alike. The first is
+// notified when the lock is released, and asks when the lock's TTL ends. Package conn lists the necessary
+// permissions; without them processes ask after the pauses of Retry.
 //
-// A released lock passes to the next caller in line of this client without a round trip: at most 63 times in
-// a row, while 7/8 of that caller's ttl are left, and if other processes wait, once for each caller that
-// stood in line when the nodes granted the lock; not after a call of [Lock.Token], or with Config.NoHandOver.
+// A released lock passes to the next caller in line of this client without a round trip: at most 63 times in a row,
+// while 7/8 of that caller's ttl are left, and if other processes wait, once for each caller in line when the nodes
+// granted the lock. It does not pass after a call of [Lock.Token], or with Config.NoHandOver.
 //
-// A process that waits also asks a quorum about once a second, or one node where it waits for more than 250
-// keys, so a lock that is free is granted. A lock that is always wanted is left free for 255 ms every 2.9 s, for
-// clients that poll: other libraries, TryAcquire, and clients that write the nodes otherwise. Queues decide when
-// each asks; votes decide which holds the lock.
+// A waiting process also asks a quorum about once a second, or one node where it waits for more than 250 keys, so a
+// free lock is granted. A lock in constant demand is left free for 255 ms every 2.9 s, for polling clients: other
+// libraries, TryAcquire, and clients that write the nodes otherwise. Queues decide when each asks; votes decide which
+// holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.router.Acquire(ctx, key, ttl, false)
 	return Lock{h}, err
 }
 
-// AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the
-// Groups in turn. They become one lock with one token, and one fencing token, which is extended, kept alive and
-// released as one. An attempt that one key refuses leaves nothing. AcquireAll stands in line for all keys that are
-// taken at once. While it waits for one it keeps its turn for another for as long as it has waited for that, 10 ms at least and 1.2 s at
-// most. It gets no hand-over. It allocates.
+// AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
+// They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
+// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. While it waits for one key
+// it keeps its turn for another for as long as it has waited for this other key, 10 ms at least and 1.2 s at most. It
+// gets no hand-over. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.router.AcquireAll(ctx, ttl, keys, false)
 	return Lock{h}, err
@@ -274,23 +279,27 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 	return Lock{h}, err
 }
 
-// AcquireAny is Acquire for one of 1 to 64 keys, the first that can be had: [Lock.Key] returns which. The lock is as any
-// other, with its own fencing token. So n keys are a semaphore of n permits ([Permits]), and a read/write lock for n readers
-// at most: a reader takes any, and a writer all, by AcquireAll. It blocks and ends as Acquire, with the same errors.
+// AcquireAny is Acquire for one of 1 to 64 keys, the first to be had: [Lock.Key] returns which. The lock is like any
+// other, with its own fencing token. So n keys are a semaphore of n permits ([Permits]), and a read/write lock for at
+// most n readers: a reader takes any, and a writer all, by AcquireAll. It blocks and ends as Acquire, with the same
+// errors.
 //
-// It takes one round trip while no caller waits and the key that is asked first is free; each call begins at another. If that is
-// taken, one look at all others shows which are free, and the next round trip takes one: it never takes a key to give it
-// back. Callers of one client that wait for the same keys, in any order, stand in one line, first in, first out. In the line
-// for each key, and in the queue of processes for it, the client has one place for all of them, so that they, callers of a
-// single key and sets take turns. A release of any key serves the first of the line. It allocates, and while callers wait
-// the client has a goroutine for each of the keys.
+// It takes one round trip while no caller waits and the key asked first is free; each call begins at another key. If
+// that key is taken, one look at all others shows the free ones, and the next round trip takes one of them. It never
+// takes a key to give it back.
+//
+// Callers of one client waiting for the same keys, in any order, stand in one line, first in, first out. In the line
+// for each key, and in its queue of processes, the client has one place for all of them, so they take turns with
+// callers of a single key and with sets. A release of any key serves the first of the line. It allocates, and while
+// callers wait the client has a goroutine for each of the keys.
 func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.router.AcquireAny(ctx, ttl, keys, false)
 	return Lock{h}, err
 }
 
-// TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means that a vote on each key has refused it, within
-// two round trips as a rule, or a denial of the last second where callers wait. It allocates.
+// TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means: a vote on each
+// key has refused it, within two round trips as a rule, or a denial of the last second has, where callers wait. It
+// allocates.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.router.AcquireAny(ctx, ttl, keys, true)
 	return Lock{h}, err
@@ -301,16 +310,16 @@ func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...s
 // All clients must use the same n: one with a larger n has more permits. It allocates.
 func Permits(name string, n int) []string { return router.Permits(name, n) }
 
-// Do acquires the lock on key as Acquire does, calls f with a context as that of [Lock.KeepAlive], and releases the
-// lock in every case, also a panic of f. It returns the error of Acquire, or that of f, joined with a [LostError] if
-// the lock was seen to be lost before f returned (errors.Join). ttl is 30 ms at least.
+// Do acquires the lock on key as Acquire does, calls f with a context like that of [Lock.KeepAlive], and releases the
+// lock in every case, also after a panic of f. It returns the error of Acquire, or the error of f, joined
+// (errors.Join) with a [LostError] if the lock was seen to be lost before f returned. ttl is 30 ms at least.
 //
-// Do does not wait for its release. When it returns the release is sent, or follows the batch under way, before all that
-// is submitted later for key; Close and Shutdown wait for it. A key that was deleted at the nodes after the last renewal
-// is not noticed.
+// Do does not wait for its release. When it returns the release is sent, or follows the batch under way, before all
+// later operations on key; Close and Shutdown wait for it. A key deleted at the nodes after the last renewal is not
+// noticed.
 //
-// With the context of a lock on key that this client holds, such as that of a Do around it, Do would wait for
-// itself: that is ErrArgument.
+// Given the context of a lock on key held by this client, such as that of a Do around it, Do would wait for itself:
+// it returns ErrArgument.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.router.Do(ctx, key, ttl, false, f)
 }
@@ -331,18 +340,18 @@ func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f fun
 	return c.router.Do(ctx, key, ttl, true, f)
 }
 
-// Attach returns a handle on a lock that another process, client or library has acquired, by its token, 1 to
-// 256 bytes. A quorum of nodes must show the token, as [Client.Inspect] reads it. Validity ends at validUntil,
-// or earlier if the nodes show less; KeepAlive extends by the TTL that was left. It blocks for one round trip
-// to all nodes, at most for NodeTimeout: ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument or ctx.Err().
+// Attach returns a handle on a lock acquired by another process, client or library, by its token, 1 to 256 bytes. A
+// quorum of nodes must show the token, as read by [Client.Inspect]. Validity ends at validUntil, or earlier if the
+// nodes show less; KeepAlive extends by the TTL left at the call. It blocks for one round trip to all nodes, at most
+// for NodeTimeout. The errors are ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument and ctx.Err().
 func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
 	h, err := c.router.Attach(ctx, key, token, validUntil)
 	return Lock{h}, err
 }
 
-// Lock is a handle on an acquired lock of one key or, by [Client.AcquireAll], of several. It is a small
-// value: copies are handles on the same lock. It is safe for concurrent use. Once the lock is released the
-// calls of all its handles return ErrNotHeld, and so do those of the zero Lock.
+// Lock is a handle on an acquired lock of one key or, by [Client.AcquireAll], of several. It is a small value: copies
+// are handles on the same lock. It is safe for concurrent use. Once the lock is released the calls of all its handles
+// return ErrNotHeld, as do the calls of the zero Lock.
 type Lock struct{ handle group.Handle }
 
 // Key returns the locked key, the first of several.
@@ -351,48 +360,51 @@ func (l Lock) Key() string { return l.handle.Key() }
 // Keys returns all locked keys, those of a group together, in the order of their bytes. It allocates.
 func (l Lock) Keys() []string { return l.handle.Keys() }
 
-// Token returns the token of the lock, and from then on the lock does not pass to the next caller in line
-// without a round trip (see [Client.Acquire]): the token is the value at the key, so the next holder must
-// have another. It proves that the lock is held and can release it: keep it secret. [Client.Attach] takes it.
-// Token returns "" once the lock is released. It allocates.
+// Token returns the token of the lock. The token is the value at the key, so the next holder must have another: from
+// then on the lock does not pass to the next caller in line without a round trip (see [Client.Acquire]). It
+// proves that the lock is held and can release it: keep it secret. [Client.Attach] takes it. Token returns "" once the lock
+// is released. It allocates.
 func (l Lock) Token() string { return l.handle.Token() }
 
-// Fence returns the fencing token, or 0 without Config.Fenced and for an attached lock. It is below 2^53. It
-// is larger than the token of every lock on the key that any fenced client was granted before the attempt
-// began which acquired this one. A resource that remembers the largest token, and refuses smaller ones, is
-// safe from a holder that was paused beyond its validity. Fence neither blocks nor allocates.
+// Fence returns the fencing token, or 0 without Config.Fenced and for an attached lock. It is below 2^53. It is
+// larger than the token of every lock on the key granted to any fenced client before this lock's attempt began. A
+// resource that remembers the largest token, and refuses smaller ones, is safe from a holder paused beyond its
+// validity. Fence neither blocks nor allocates.
 //
-// That needs no right clock, no bound on pauses and no order of messages. It needs that all fenced clients
-// are configured alike (Config.Fenced); that no node returns with an older state under the same run_id, as a
-// replica does that is made a master, or a virtual machine that is reset to a snapshot; that a connection
-// ends with its server; that clocks run at about the same rate, and count suspensions of the machine (Linux
-// does) where a client restores the tokens of a node; and that [Client.RecoverFencing] is given a right number,
-// if more than a minority of nodes has lost the tokens.
+// Fencing needs no right clock, no bound on pauses and no order of messages. Its conditions are:
 //
-// A lock that is handed over inside the process has a new token. If the nodes had lost that lock, its token
-// may be smaller than one that they granted since; the resource refuses it.
+//   - all fenced clients are configured alike (Config.Fenced);
+//   - no node returns with an older state under the same run_id, as a replica made a master does, or a virtual
+//     machine reset to a snapshot;
+//   - a connection ends with its server;
+//   - clocks run at about the same rate, and count suspensions of the machine (Linux does) where a client
+//     restores the tokens of a node;
+//   - [Client.RecoverFencing] is given a right number, if more than a minority of nodes has lost the tokens.
+//
+// A lock handed over inside the process has a new token. If the nodes had lost the lock, this token may be smaller
+// than one they have granted since; the resource refuses it.
 func (l Lock) Fence() uint64 { return l.handle.Fence() }
 
 // Remaining returns the validity that is left, or 0. It neither blocks nor allocates. It counts suspensions of
 // the machine on Linux; elsewhere Go programs cannot, and a lock may seem held for as long after its validity.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
-// Extend has the lock last for ttl from now at least, if a quorum of nodes still holds it. It never shortens a
-// lock, so an extension that arrives late does no harm; Release ends one early. It never acquires a lost lock
-// again. A node that lost the key gets it back once others have extended it. It blocks as TryAcquire.
+// Extend makes the lock last for ttl from now at least, if a quorum of nodes still holds it. It never shortens a
+// lock, so a late extension does no harm; Release ends a lock early. It never acquires a lost lock again. A node that
+// lost the key gets it back once others have extended it. It blocks as TryAcquire.
 //
-// The error is ErrExpired if validity ended before the call, or before the nodes answered, and ErrNotHeld if
-// the lock is lost. After ErrNoQuorum or the context's error the lock is held for what Remaining returns,
-// which never counts on an unconfirmed extension.
+// The error is ErrExpired if validity ended before the call, or before the nodes answered, and ErrNotHeld if the lock
+// is lost. After ErrNoQuorum or the context's error the lock is held for what Remaining returns; an unconfirmed
+// extension does not count.
 func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.handle.Extend(ctx, ttl) }
 
 // Release deletes the key on all nodes, also after its validity. It blocks as TryAcquire, until a quorum has
 // answered. If ctx has ended the release is sent, and Release does not wait. Validity ends when Release is
 // called, unless it returns ErrBusy or ErrClosed: no node was asked then, and after ErrBusy nothing has changed.
 //
-// There are three results: nil, the lock is released; ErrNotHeld, a quorum had lost it before; and any other
-// error, unknown: the lock ends with its TTL at the latest, and Release may be called again. ErrNotHeld from
-// that call means that the lock is released or has ended.
+// There are three results: nil, the lock is released; ErrNotHeld, a quorum had lost it before; and any other error,
+// unknown: the lock ends with its TTL at the latest, and Release may be called again. ErrNotHeld from the second call
+// means: released, or ended.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
 
 // ReleaseAsync queues the release and returns without waiting for the nodes. The lock is released for its
@@ -400,9 +412,9 @@ func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) 
 // gets it later. Only Stats counts the result. MaxWaiting does not apply.
 func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 
-// KeepAlive extends the lock in the background by the TTL that it was given last, at each third of it. A failed
-// extension is tried again while validity is left. It ends with stop, with a release of the lock, and with ctx: a
-// deadline of ctx bounds how long a lock is held. stop may be called twice, and does not release the lock.
+// KeepAlive extends the lock in the background by the TTL given last, at each third of it. A failed extension is
+// tried again while validity is left. It ends with stop, with a release of the lock, and with ctx: a deadline of ctx
+// bounds how long a lock is held. stop may be called twice, and does not release the lock.
 //
 // The returned context is derived from ctx. It ends when the lock is no longer kept alive, at the latest when
 // validity ends. [context.Cause] returns why:
@@ -414,14 +426,14 @@ func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 //   - ErrClosed: the client was closed;
 //   - the cause of ctx.
 //
-// Err of the context reads the clock, so it is right after a pause of any length; Done is closed within about
-// a millisecond. Work that is under way when the process pauses cannot be stopped: a resource that must be
-// safe from it needs the fencing token, which [FenceFrom] finds in the context. A holder learns within a
-// third of the TTL that its key was deleted.
+// Err of the context reads the clock, so it is right after a pause of any length; Done is closed within about a
+// millisecond. Work under way while the process pauses cannot be stopped. To be safe from it a resource needs the
+// fencing token: [FenceFrom] finds it in the context. A holder learns of the deletion of its key within a third of
+// the TTL.
 //
-// A lock that is kept alive already, or has a TTL below 30 ms, cannot be kept alive: the context has ended
-// then, with that cause. KeepAlive does not block. It costs about 2 us and 700 bytes, and no goroutine unless
-// package context does not know the kind of ctx.
+// A lock kept alive already, or with a TTL below 30 ms, cannot be kept alive: then the context has ended, with this
+// as its cause. KeepAlive does not block. It costs about 2 us and 700 bytes, and no goroutine unless package context
+// does not know the kind of ctx.
 func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
 	kept := l.handle.KeepAlive(ctx)
 	return kept, kept.Stop
@@ -433,18 +445,18 @@ func (l Lock) Format(f fmt.State, _ rune) { fmt.Fprint(f, l.handle.Text()) }
 // MarshalText is Format for log/slog and encoding/json.
 func (l Lock) MarshalText() ([]byte, error) { return []byte(l.handle.Text()), nil }
 
-// FenceFrom returns the fencing token of the lock that ctx belongs to: a context of [Lock.KeepAlive] or
-// [Client.Do], or derived from it; the innermost lock counts. It returns false if there is no lock or token.
+// FenceFrom returns the fencing token of the lock of ctx: of a context of [Lock.KeepAlive] or [Client.Do], or derived
+// from one; the innermost lock counts. It returns false without a lock or a token.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) { return group.FenceFrom(ctx) }
 
-// The results of an operation, for errors.Is. An error is one of them at most, except that an [AcquireError]
-// is also the context's error. Other calls return a context's error as it is.
+// The results of an operation, for errors.Is. An error is one of them at most, but an [AcquireError] is also the
+// context's error. Other calls return a context's error as it is.
 var (
-	// ErrTaken: too many nodes denied the lock, since each has it granted to another. No node granted it, or the
-	// votes were split four times over.
+	// ErrTaken: too many nodes denied the lock, granted to another. No node granted it, or the votes were split four
+	// times over.
 	ErrTaken = engine.ErrTaken
-	// ErrSplit, of an [Op] and a [Hooks] attempt alone: nodes granted the lock, and too many others denied it. Callers
-	// may have split the votes, so that the lock is free: try again after a random pause of about a round trip.
+	// ErrSplit, of an [Op] and a [Hooks] attempt alone: some nodes granted the lock, and too many others denied it.
+	// Callers may have split the votes of a free lock: try again after a random pause of about a round trip.
 	ErrSplit = engine.ErrSplit
 	// ErrNoQuorum: too few nodes answered. After Extend the lock is held for what Remaining returns.
 	ErrNoQuorum  = engine.ErrNoQuorum
@@ -454,10 +466,10 @@ var (
 	ErrBusy      = engine.ErrBusy     // Config.MaxWaiting operations wait already
 	ErrStopped   = engine.ErrStopped  // no longer kept alive, as asked: a cause of Lock.KeepAlive
 	ErrForgotten = group.ErrForgotten // too many nodes have lost the fencing tokens: see Client.RecoverFencing
-	// ErrConfig: the Config is wrong, or every node refuses it. Of a fenced acquire: nodes have the tokens of
-	// clients with other Nodes or another MaxTTL, or the clock of this machine cannot be right.
+	// ErrConfig: the Config is wrong, or every node refuses it. Of a fenced acquire: nodes have the tokens of clients
+	// with other Nodes or another MaxTTL, or the clock of this machine cannot be right.
 	ErrConfig   = engine.ErrConfig
-	ErrArgument = engine.ErrArgument // a key, ttl, function or Op that is not allowed
+	ErrArgument = engine.ErrArgument // a key, ttl, function or Op out of its limits
 )
 
 // AcquireError is the error of an Acquire, AcquireAll, AcquireAny or Do that gave up, for errors.As. It wraps Ctx and
@@ -475,15 +487,15 @@ func (e *AcquireError) Error() string {
 	return texts.GaveUp(e.Key, e.Attempts, e.Waited, e.Last, e.Ctx)
 }
 
-// Unwrap returns those of Ctx and Last that are not nil.
+// Unwrap returns Ctx and Last, where not nil.
 func (e *AcquireError) Unwrap() []error { return texts.NotNil(e.Ctx, e.Last) }
 
 func newAcquireError(key string, attempts int, waited time.Duration, last, ended error) error {
 	return &AcquireError{Key: key, Attempts: attempts, Waited: waited, Last: last, Ctx: ended}
 }
 
-// LostError is the error of Do, TryDo and DoAll for a lock that was acquired and lost before its release, for
-// errors.As: f was called. Without it, an error that f has not returned means that f was not called.
+// LostError is the error of Do, TryDo, DoAll and DoAny for a lock acquired, and lost before its release, for
+// errors.As: f was called. Without it, an error not returned by f means: f was not called.
 type LostError struct {
 	Key   string // the first of several
 	Cause error  // ErrExpired, ErrNotHeld, ErrClosed after Close, or that of the last renewal
@@ -504,7 +516,7 @@ type QuorumError struct {
 	Cause                  error  // ErrNoQuorum
 	Nodes, Granted, Denied int    // numbers of nodes
 	Failed                 []NodeError
-	InNodes, InNextNodes   bool // which of the two lacks a quorum, where the nodes of a group change
+	InNodes, InNextNodes   bool // the list without a quorum, while the nodes of a group change
 }
 
 // Error returns how many nodes failed, which, and why.
@@ -551,25 +563,25 @@ const (
 
 func (k OpKind) String() string { return texts.Kind(engine.Kind(k)) }
 
-// Op is an operation for callers that have an event loop: Submit does not block, and a callback completes it.
-// It must not be touched from Submit until Done, or until a Cancel that returned true; then it can be reused.
+// Op is an operation for callers with an event loop: Submit does not block, and a callback completes it. It must not
+// be touched from Submit until Done, or until a Cancel has returned true; then it can be reused.
 //
-// An OpExtend knows nothing of the lock but its token. Nodes that have lost the key do not get it again, and
-// its caller must check that validity had not ended when it is done.
+// An OpExtend knows nothing of the lock but its token. Nodes without the key do not get it again. When it is done its
+// caller must check whether validity had ended.
 type Op struct {
 	Kind  OpKind
 	Key   []byte           // 1 to MaxKey bytes
 	TTL   time.Duration    // of OpAcquire and OpExtend
 	Token [token.Size]byte // set by Submit for OpAcquire, by the caller for the others
-	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. One
-	// of a group runs at a time; after 20 ms others go on beside it. A panic is recovered and logged.
+	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. One of a
+	// group runs at a time; after 20 ms others go on beside it. A panic is recovered and logged.
 	Done func(*Op)
 
 	op group.Op
 }
 
 // Submit begins op. It neither blocks nor allocates. With an error Done is not called: ErrBusy, ErrClosed, or
-// ErrArgument for a wrong op or one that is under way. Done may be called before Submit returns.
+// ErrArgument for a wrong op or one under way. Done may be called before Submit returns.
 func (c *Client) Submit(op *Op) error {
 	if op == nil {
 		return engine.WrongArgument("operation is nil")
@@ -588,14 +600,14 @@ func (c *Client) Submit(op *Op) error {
 	return c.router.Submit(in, (*token.Token)(&op.Token))
 }
 
-// Cancel takes op back. It returns false if it is too late, because Done was called or is about to be, or if
-// op was not submitted to this client. An acquire that was sent is released in the background.
+// Cancel takes op back. It returns false if it is too late, because Done was called or is about to be, or if op was
+// not submitted to this client. An acquire already sent is released in the background.
 func (c *Client) Cancel(op *Op) bool { return op != nil && c.router.Cancel(&op.op) }
 
-// Err returns the error that TryAcquire, Extend or Release would return. It is valid from Done on.
+// Err returns the error, as TryAcquire, Extend or Release would return it. It is valid from Done on.
 func (op *Op) Err() error { return op.op.Result() }
 
-// Remaining returns the validity that is left after an OpAcquire or OpExtend without an error, else 0.
+// Remaining returns the validity left after an OpAcquire or OpExtend without an error, else 0.
 func (op *Op) Remaining() time.Duration { return op.op.Remaining() }
 
 // Fence returns the fencing token of an OpAcquire without an error, or 0: see [Lock.Fence].
@@ -623,37 +635,37 @@ func (op *completion) Complete(*engine.Op) {
 	ended = op.op.Report()
 }
 
-// Stats has the counts of a client since New, and the state of its nodes, those of a group of one moment.
+// Stats has the counts of a client since New, and the state of its nodes; nodes of one group are shown at one moment.
 type Stats struct {
-	// Acquire, Extend and Release count attempts by how they ended: an Acquire that tries three times counts
-	// three times, a lock of several keys once. A call that fails before it asks for a lock is no attempt.
+	// Acquire, Extend and Release count attempts by their end: an Acquire of three tries counts three times, a lock
+	// of several keys once. A call that fails before it asks for a lock is no attempt.
 	Acquire, Extend, Release struct {
 		Won, Denied, NoQuorum, Expired uint64 // Denied is ErrTaken or ErrNotHeld
 		Cancelled, Refused             uint64 // the context's error, or Cancel; ErrBusy or ErrClosed
 	}
-	// Waits counts the calls of Acquire, AcquireAll, AcquireAny and Do that went on after their first attempt.
+	// Waits counts the calls of Acquire, AcquireAll, AcquireAny and Do not ended by their first attempt.
 	Waits struct {
 		Granted, HandedOver uint64 // by the nodes; by the last holder, inside the process
 		GaveUp, UsedUp      uint64 // the context ended; Retry.Attempts were used up
 		Closed, Failed      uint64 // ErrClosed; another error
 		Total, Longest      time.Duration
 	}
-	// AcquireTimes has how long attempts took, from the call to the verdict: those for one key that the nodes
-	// decided. WaitTimes is of Waits. Counts[i] is of times up to TimeBounds[i], the last of longer ones.
+	// AcquireTimes has the durations of attempts for one key decided by the nodes, from the call to the verdict.
+	// WaitTimes is of Waits. Counts[i] is of times up to TimeBounds[i], the last of longer ones.
 	AcquireTimes, WaitTimes struct {
 		Counts [len(TimeBounds) + 1]uint64
 		Sum    time.Duration
 	}
 	Held, KeptAlive     int    // locks, not of an Op, with validity left, to 0.2 s; kept alive
-	InLine              int    // callers that wait for a lock
-	Lost, HandedOver    uint64 // locks that were lost while kept alive; that passed on inside the process
-	Cleanups            uint64 // releases after acquires that failed; not counted in Release
-	Batches, Operations uint64 // writes, each to all nodes of a group; what is in them, cleanups included
+	InLine              int    // waiting callers
+	Lost, HandedOver    uint64 // locks lost while kept alive; passed on inside the process
+	Cleanups            uint64 // releases after failed acquires; not counted in Release
+	Batches, Operations uint64 // writes, each to all nodes of a group; their operations, cleanups included
 	Waiting, InFlight   int    // operations to be sent, at most about Config.MaxWaiting and cleanups; sent, with no verdict
 	Nodes               []Node // in the order of Node.Index
 }
 
-// TimeBounds are the upper bounds of the times that Stats counts, from 100 µs to 30 s.
+// TimeBounds are the upper bounds of the times in Stats, from 100 µs to 30 s.
 var TimeBounds = metrics.Bounds
 
 // WriteMetrics writes s in the text format of Prometheus (0.0.4), in one Write. The names do not change.
@@ -665,26 +677,26 @@ func (s Stats) WriteMetrics(w io.Writer) error {
 type Node struct {
 	Index                int    // its place, from 0: in Nodes, then NextNodes where not in Nodes; or so in all groups
 	Addr                 string // without credentials
-	InNodes, InNextNodes bool   // the lists that it is in: of Nodes, or of Groups
+	InNodes, InNextNodes bool   // its lists: of Nodes, or of Groups
 	Up                   bool   // it has a connection
 	Err                  error  // why it has none, a *conn.Error; nil while up; never a credential
-	// Server is the product and version that the server showed, or "". Dialect is the commands that release
-	// and extend a lock there, such as "EVALSHA" or "DELIFEQ, EVALSHA". Both stay when the connection ends.
+	// Server is the product and version shown by the server, or "". Dialect is the commands to release and extend a
+	// lock there, such as "EVALSHA" or "DELIFEQ, EVALSHA". Both stay when the connection ends.
 	Server, Dialect string
-	Connects        uint64 // connections it has had, including the present one
-	// RoundTrips counts the batches that it has answered in full; RoundTrip is how long that took, smoothed
-	// as in RFC 6298, RoundTripMax the longest. After a quorum answers are read up to 5 ms late.
+	Connects        uint64 // so far, the present one included
+	// RoundTrips counts its fully answered batches; RoundTrip is how long they took, smoothed as in RFC 6298,
+	// RoundTripMax the longest. Answers after a quorum are read up to 5 ms late.
 	RoundTrips              uint64
 	RoundTrip, RoundTripMax time.Duration
-	InFlight                int           // replies that it owes
-	Granted, Denied, Failed uint64        // its votes; those of a node that is down or late have failed
-	Serves                  string        // the fenced clients that it serves: with this one's configuration "now", "now+next", "next"; up to MaxTTL late
+	InFlight                int           // replies it owes
+	Granted, Denied, Failed uint64        // its votes; a node down or late has failed
+	Serves                  string        // the fenced clients it serves: with this one's configuration "now", "now+next", "next"; up to MaxTTL late
 	NoVote                  error         // why it has no vote in locks now, restarts and fencing included; nil: it votes
-	NoVoteFor               time.Duration // for how long still at least, if that is known
+	NoVoteFor               time.Duration // for how long still at least, if known
 }
 
-// Stats returns the counts and the state of the nodes. It blocks while another goroutine uses the sockets:
-// for microseconds, or up to 5 ms if that one waits for replies. It allocates Stats.Nodes.
+// Stats returns the counts and the state of the nodes. It blocks while another goroutine uses the sockets: for
+// microseconds, or up to 5 ms while replies are awaited. It allocates Stats.Nodes.
 func (c *Client) Stats() Stats { return Stats(router.Stats(c.router, newNode)) }
 
 func newNode(n metrics.Node) Node { return Node(n) }
@@ -693,10 +705,10 @@ func newNode(n metrics.Node) Node { return Node(n) }
 type KeyState struct {
 	Key    string
 	Status KeyStatus
-	// Holder is the Config.Name of the holder, or "", and Digest a short hash of the value, which distinguishes
-	// two holders. Both are of the value that most nodes have.
+	// Holder is the Config.Name of the holder, or "". Digest is a short hash of the value, to distinguish two
+	// holders. Both are of the value on most nodes.
 	Holder, Digest string
-	TTL            time.Duration // that a quorum of nodes shows of it at least, when it is held
+	TTL            time.Duration // a quorum of nodes shows this TTL at least, when it is held
 	Nodes          []KeyOnNode   // in the order of Node.Index
 
 	value group.Value // of a quorum
@@ -708,7 +720,7 @@ type KeyOnNode struct {
 	Addr           string // without credentials
 	Holder, Digest string // as in KeyState; "" if there is no key
 	TTL            time.Duration
-	NoTTL          bool  // there is a key, and it does not expire
+	NoTTL          bool  // there is a key without an expiry
 	Err            error // why the node did not answer
 }
 
@@ -719,23 +731,23 @@ const (
 	KeyUnknown KeyStatus = iota // too few nodes answered
 	KeyFree                     // a quorum of nodes has no such key
 	KeyHeld                     // a quorum of nodes has the same value
-	KeySplit                    // several values, none with a quorum: attempts under way, or what they left until it expires
-	KeyEternal                  // a quorum of nodes has a value that does not expire, as SETNX leaves it: no lock does that
+	KeySplit                    // several values, none with a quorum: attempts under way, or their remains until these expire
+	KeyEternal                  // a quorum of nodes has a value without an expiry, as SETNX leaves it: no lock does
 )
 
 func (s KeyStatus) String() string { return group.Status(s).String() }
 
-// IsHeldBy reports whether l is the lock that holds the key.
+// IsHeldBy reports whether l holds the key.
 func (s KeyState) IsHeldBy(l Lock) bool { return s.Token() != "" && s.Token() == l.handle.Value() }
 
-// Token returns the value that a quorum of nodes has, or "": the token of the holder, a secret. With it
-// [Client.Attach] gives an operator a handle that releases this lock, and none that is acquired later.
+// Token returns the value on a quorum of nodes, or "": the token of the holder, a secret. With it [Client.Attach]
+// gives an operator a handle to release this lock, and no later one.
 func (s KeyState) Token() string { return s.value.Show() }
 
-// Inspect asks each node what it has at key, and waits for all of them, at most for NodeTimeout. It changes
-// nothing. Value and TTL are not read at the same moment. The error is ctx.Err(), ErrBusy, ErrClosed or
-// ErrArgument; the failure of a node, also of one that has no string there, is in its KeyOnNode. Inspect and
-// Attach need the permissions for GETRANGE and PTTL.
+// Inspect asks each node what it has at key, and waits for all of them, at most for NodeTimeout. It changes nothing.
+// Value and TTL are not read at the same moment. The error is ctx.Err(), ErrBusy, ErrClosed or ErrArgument. The
+// failure of a node, also of one without a string there, is in its KeyOnNode. Inspect and Attach need the permissions
+// for GETRANGE and PTTL.
 func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	seen, all, err := c.router.Inspect(ctx, key)
 	if err != nil {
@@ -753,27 +765,27 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 
 // Hooks are optional. Several goroutines may call them at once. They may use the client, also Stats and Close.
 //
-// The goroutine that called the client calls Attempt, Acquire and LockLost before its call returns; a panic goes
-// to that caller. A goroutine of the client calls the others, and Attempt and LockLost for an [Op] and extensions in the
-// background, as it does Op.Done: one that blocks delays others by 20 ms at most; a panic is recovered and logged.
+// The goroutine that called the client calls Attempt, Acquire and LockLost before its call returns; a panic goes to
+// its caller. A goroutine of the client calls the others, and Attempt and LockLost for an [Op] and extensions in the
+// background, as it does Op.Done: a blocking hook delays others by 20 ms at most; a panic is recovered and logged.
 type Hooks struct {
-	// Attempt is called for each attempt that Stats counts, with the votes on the key that decided it. It is not called
-	// for a release that no caller waits for, as those of ReleaseAsync and Do.
+	// Attempt is called for each attempt counted by Stats, with the votes on its deciding key. It is not called for a
+	// release without a waiting caller, as by ReleaseAsync and Do.
 	Attempt func(Attempt)
-	// Acquire is called for each Acquire, AcquireAll, AcquireAny and Do that made an attempt, when it ends.
+	// Acquire is called when an Acquire, AcquireAll, AcquireAny or Do with an attempt ends.
 	Acquire func(Acquisition)
-	// Vote is called for each vote of a node, also on cleanups. If it blocks, those beyond 65,536 are dropped.
+	// Vote is called for each vote of a node, also on cleanups. If it blocks, votes beyond 65,536 are dropped.
 	Vote func(Vote)
-	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close
-	// does not call NodeDown. NodeGuarded is called for a node that has
-	// restarted, or lost its fencing tokens, and has no vote for Node.NoVoteFor.
+	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close does not
+	// call NodeDown. NodeGuarded is called for a node without a vote for Node.NoVoteFor, since it has restarted or
+	// lost its fencing tokens.
 	NodeUp, NodeDown, NodeGuarded func(Node)
-	// LockLost is called once for a lock that was gone before it was released: Extend or Release returned
-	// ErrNotHeld, Extend returned ErrExpired, or it could not be kept alive. It is not called for an Op.
+	// LockLost is called once for a lock gone before its release: Extend or Release returned ErrNotHeld, Extend
+	// returned ErrExpired, or it could not be kept alive. It is not called for an Op.
 	LockLost func(key string, err error)
 }
 
-// Attempt is an attempt that has ended, with its votes up to the verdict, if a node was asked.
+// Attempt is an ended attempt, with its votes up to the verdict, if a node was asked.
 type Attempt struct {
 	Kind                    OpKind
 	Key                     string          // the first of several
@@ -783,9 +795,9 @@ type Attempt struct {
 	Ctx                     context.Context // of the caller; nil for an Op, and for an extension in the background
 }
 
-// Acquisition is an Acquire that has ended.
+// Acquisition is an ended Acquire.
 type Acquisition struct {
-	Key        string // the first of several; of AcquireAny the one that was acquired
+	Key        string // the first of several; of AcquireAny the acquired one
 	Attempts   int
 	Waited     time.Duration // in all, including the attempts
 	HandedOver bool          // by the last holder, inside the process

@@ -19,8 +19,8 @@ type Address struct {
 	Host     string // "host:port", or the socket's path
 	TLS      bool
 	Database int
-	// Persistent means that the node forgets nothing in a restart (appendonly yes
-	// with appendfsync always), so that its vote counts again at once.
+	// Persistent: the node forgets nothing in a restart (appendonly yes with appendfsync always), so its vote counts
+	// again at once.
 	Persistent bool
 
 	login login // nil without credentials
@@ -42,8 +42,7 @@ func (a Address) Login() (user, password string) {
 	return a.login()
 }
 
-// parseAddress reads one address. Its errors never quote the text, which may hold a
-// password.
+// parseAddress reads one address. Its errors never quote the text: it may hold a password.
 func parseAddress(s string) (Address, error) {
 	if s == "" {
 		return Address{}, errors.New("address is empty")
@@ -118,9 +117,8 @@ func parseAddress(s string) (Address, error) {
 //	rediss://…  the same over TLS
 //	unix:///path/to/socket[?db=database]   unix://user:password@/path
 //
-// A URL may end in ?persistent=yes, which sets Persistent. Two addresses of one server
-// are an error, with any database: it would vote twice. Errors never quote an address,
-// which may hold a password.
+// A URL may end in ?persistent=yes, to set Persistent. Two addresses of one server are an error, with any database:
+// it would vote twice. Errors never quote an address: it may hold a password.
 func ParseAddresses(texts []string) ([]Address, error) {
 	addresses := make([]Address, len(texts))
 	seen := make(map[string]int, len(texts))

@@ -12,28 +12,25 @@ import (
 var (
 	// ErrClosed is the failure of every batch once the fleet is closed.
 	ErrClosed = errors.New("conn: closed")
-	// ErrNotSent marks failures of commands of which no byte was written.
+	// ErrNotSent marks failures before the first byte of a command was written.
 	ErrNotSent = errors.New("not sent")
 	// ErrDown is the failure of commands for a node without a connection.
 	ErrDown = errors.New("conn: node is down")
-	// ErrStalled ends a connection that owes replies and has been silent for
-	// longer than the stall bound.
+	// ErrStalled ends a connection that owes replies, after a silence longer than the stall bound.
 	ErrStalled = errors.New("conn: node is silent")
 	// ErrFull ends a connection that owes more replies than its bound, or for
 	// more bytes.
 	ErrFull = errors.New("conn: node owes too many replies")
-	// ErrUnsolicited ends a connection that sends more than it was asked for.
+	// ErrUnsolicited ends a connection after a reply to no command.
 	ErrUnsolicited = errors.New("conn: reply to no command")
-	// ErrSameServer refuses a node that is another configured node under a
-	// second address: its vote would count twice.
+	// ErrSameServer refuses another configured node under a second address: its vote would count twice.
 	ErrSameServer = errors.New("conn: same server as another node")
-	// ErrNoRunID refuses a node that does not report its run_id (INFO server),
-	// where the restart guard is strict.
+	// ErrNoRunID refuses a node without a run_id (INFO server), where the restart guard is strict or the client fenced.
 	ErrNoRunID = errors.New("conn: server does not tell its run_id, by which a restart is known")
-	// ErrTooOld refuses a server with scripts that cannot keep fencing tokens.
+	// ErrTooOld refuses a server with scripts, but too old to keep fencing tokens.
 	ErrTooOld = errors.New("conn: server is too old for fencing, which needs Redis 5 or later")
-	// ErrQuarantined is why a node has no vote: it has restarted, or may have lately,
-	// and may have forgotten locks that are still held.
+	// ErrQuarantined is why a node has no vote: it has restarted, or may have lately, and may have forgotten locks
+	// still held.
 	ErrQuarantined = errors.New("conn: node has no vote yet: it may have forgotten locks")
 	// ErrOversized ends a connection if a reply does not fit the read buffer.
 	ErrOversized = errors.New("conn: reply is too large")
@@ -43,8 +40,8 @@ var (
 
 	// ErrNotRESP refuses a server that answers first in another protocol.
 	ErrNotRESP = errors.New("conn: answers in another protocol: not a Redis or Valkey port, or one that wants TLS (rediss://)")
-	// ErrRefused is an error in answer to a command of the handshake that does not depend
-	// on the server's state, and so does not go away by itself.
+	// ErrRefused is an error in answer to a command of the handshake. It does not depend on the server's state, and
+	// so does not go away by itself.
 	ErrRefused = errors.New("conn: server refuses a command of the handshake")
 	// ErrUntrusted refuses a server by its certificate.
 	ErrUntrusted = errors.New("conn: server's certificate is not trusted")
@@ -55,15 +52,13 @@ var (
 
 	// ErrAuth is a refusal of our credentials, or of having none.
 	ErrAuth = refusal.ErrAuth
-	// ErrNotMaster refuses a node that replicates another: the replication would
-	// overwrite its keys.
+	// ErrNotMaster refuses a replica of another node: the replication would overwrite its keys.
 	ErrNotMaster = refusal.ErrNotMaster
-	// ErrCluster refuses a node of a cluster, which redirects most keys to others.
+	// ErrCluster refuses a node of a cluster: it redirects most keys to others.
 	ErrCluster = refusal.ErrCluster
-	// ErrForbidden is a command, or a key, that the server's access list does not
-	// allow our user.
+	// ErrForbidden is a command, or a key, denied to our user by the server's access list.
 	ErrForbidden = refusal.ErrForbidden
-	// ErrUnscripted refuses a server without scripts that has no commands in their place.
+	// ErrUnscripted refuses a server with neither scripts nor commands in their place.
 	ErrUnscripted = refusal.ErrUnscripted
 )
 
@@ -91,8 +86,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // maxCause bounds what Error shows of its cause, in bytes.
 const maxCause = 256
 
-// plain returns a cause's text as one line of bounded length, fit for a log. The text may
-// hold words of the peer, such as the names in a certificate that is not trusted.
+// plain returns a cause's text as one line of bounded length, fit for a log. The text may hold words of the peer,
+// such as the names in an untrusted certificate.
 func plain(text string) string {
 	if len(text) > maxCause {
 		text = text[:maxCause] + "..."

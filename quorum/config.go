@@ -1,10 +1,9 @@
 package quorum
 
-// Config is the nodes that vote, and which sets of them are a quorum. A set of nodes is a
-// word with a bit for each, that of node 0 the lowest. Bits of other nodes do not count.
+// Config has the voting nodes and decides which sets of them are a quorum. Other nodes in a set do not count.
 //
-// A Config does not change once it is made, so tallies and goroutines share it. The zero
-// Config has no nodes, and no set is a quorum of it.
+// A Config never changes, so tallies and goroutines share it. The zero Config has no nodes, and no set is a quorum of
+// it.
 type Config struct {
 	all   Set // nodes, of this configuration and of the next
 	own   Set // of this one
@@ -19,8 +18,8 @@ func Majority(nodes Set) *Config {
 	return c.started()
 }
 
-// Joint returns the configuration in which a set is a quorum if it is one of now and one of
-// next. A node of both is one node with one vote, which counts in both.
+// Joint returns the configuration in which a set is a quorum if it is one of now and one of next. A node of both is
+// one node with one vote, counted in both.
 func Joint(now, next *Config) *Config {
 	if now.next != nil {
 		next = Joint(now.next, next)
@@ -45,8 +44,7 @@ func (c *Config) IsQuorum(nodes Set) bool {
 	return (nodes&c.own).Len() > c.half && (c.next == nil || c.next.IsQuorum(nodes))
 }
 
-// Blocks reports whether there is no quorum without nodes: if these refuse or fail, the
-// others cannot win.
+// Blocks reports whether there is no quorum without nodes: if these refuse or fail, the others cannot win.
 func (c *Config) Blocks(nodes Set) bool {
 	return (c.own&^nodes).Len() <= c.half || c.next != nil && c.next.Blocks(nodes)
 }

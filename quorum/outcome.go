@@ -2,8 +2,8 @@ package quorum
 
 import "strconv"
 
-// Outcome is the vote of one node in one round. The zero value is no vote, so that a
-// forgotten assignment is not counted as one.
+// Outcome is the vote of one node in one round. The zero value is no vote, so a forgotten assignment does not count
+// as one.
 type Outcome uint8
 
 const (
@@ -12,14 +12,12 @@ const (
 	// Denied: the node answered, and the key does not hold our token: it holds
 	// another one, or, when extending or releasing, none any more.
 	Denied
-	// Failed: the node gave no usable answer. It may or may not have applied
-	// the command, so it cannot help to win, and what it may have applied
-	// has to be released.
+	// Failed: the node gave no usable answer. It may or may not have applied the command, so its vote cannot help to
+	// win, and the command, perhaps applied, has to be undone by a release.
 	Failed
 )
 
-// String returns "granted", "denied" or "failed", and "outcome(N)" for a value
-// that is none of them. Only the last allocates.
+// String returns "granted", "denied" or "failed", and "outcome(N)" for any other value. Only the last allocates.
 func (o Outcome) String() string {
 	switch o {
 	case Granted:

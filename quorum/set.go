@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Set is a set of nodes, by their numbers below MaxNodes. It is a value of one word: a | b are the nodes
-// of both, a & b those that both have, a &^ b those of a alone. The zero Set is empty.
+// Set is a set of nodes, by their numbers below MaxNodes. It is a value of one word: a | b are the nodes of either, a
+// & b the nodes of both, a &^ b the nodes of a alone. The zero Set is empty.
 type Set uint64
 
 // Everything has every number.
@@ -57,5 +57,5 @@ func (s *SharedSet) Add(node int) bool { return !Set(s.word.Or(uint64(Only(node)
 // Remove takes a node out of the set, and reports whether it was there.
 func (s *SharedSet) Remove(node int) bool { return Set(s.word.And(^uint64(Only(node)))).Has(node) }
 
-// Swap makes to the set, and returns what it was.
+// Swap replaces the set by to, and returns what it was.
 func (s *SharedSet) Swap(to Set) Set { return Set(s.word.Swap(uint64(to))) }

@@ -1,16 +1,14 @@
 package quorum
 
-// Tally counts the votes of one round. It is a value of 32 bytes, made to be
-// embedded and reused: Reset it before each round. It must not be used by two
-// goroutines at once. No method panics, blocks or allocates.
+// Tally counts the votes of one round. It is a value of 32 bytes, made to be embedded and reused: Reset it before
+// each round. It must not be used by two goroutines at once. No method panics, blocks or allocates.
 //
-// A tally that was never Reset has no nodes and no verdict: Record ignores
-// every vote and returns the zero Verdict.
+// A Tally without a Reset has no nodes and no verdict: Record ignores every vote and returns the zero Verdict.
 type Tally struct {
 	config *Config
 
-	// The votes, as the two bits of an Outcome: a word for the low bit of each node's, and
-	// one for the high bit, which those that refuse (Denied and Failed) have in common.
+	// The votes, as the two bits of an Outcome: one word for the low bits, one for the high bits. The refusals
+	// (Denied and Failed) have the high bit in common.
 	low, high Set
 
 	verdict Verdict
@@ -20,12 +18,11 @@ type Tally struct {
 // Without nodes it is lost from the start: a mistake in counting them must not be able to win a lock.
 func (t *Tally) Reset(c *Config) { *t = Tally{config: c, verdict: c.start} }
 
-// Record counts the vote of one node and returns the verdict with that vote
-// counted in. The verdict leaves Pending at the earliest vote that settles it
-// and never changes again; later votes are still recorded.
+// Record counts the vote of one node and returns the verdict, with this vote counted in. The verdict leaves Pending
+// at the earliest decisive vote and never changes again; later votes are still recorded.
 //
-// The first outcome of a node stands: a second vote of the same node, a node
-// outside the round and an Outcome that is none are ignored.
+// The first outcome of a node stands: a second vote of the same node, a node outside the round and an unknown Outcome
+// are ignored.
 func (t *Tally) Record(node int, o Outcome) Verdict {
 	if uint(node) >= MaxNodes || t.config == nil || o-1 > Failed-1 {
 		return t.verdict
@@ -72,8 +69,8 @@ func (t *Tally) Outcome(node int) Outcome {
 	return Outcome(t.low>>uint(node)&1 | t.high>>uint(node)&1<<1)
 }
 
-// Nodes returns the set of nodes that have voted o, including votes after the verdict.
-// Nodes(0) is those that have not voted.
+// Nodes returns the set of nodes that have voted o, including votes after the verdict. Nodes(0) is the nodes without
+// a vote.
 func (t *Tally) Nodes(o Outcome) Set {
 	switch o {
 	case Granted:

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// The allowance for clocks that run at different rates. These are part of the
-// protocol, not tuning: the algorithm's text asks for "just a few milliseconds
-// in order to compensate for clock drift between processes", and its first
-// implementation, in Ruby, settled on these figures, which its ports share.
+// The allowance for clocks that run at different rates. These are part of the protocol, not tuning: the algorithm's
+// text asks for "just a few milliseconds in order to compensate for clock drift between processes". Its first
+// implementation, in Ruby, settled on these figures, and its ports share them.
 const (
 	// driftDivisor: one hundredth of the TTL, for clocks that differ by 1 %.
 	driftDivisor = 100
@@ -17,8 +16,8 @@ const (
 	driftFloor = 2 * time.Millisecond
 )
 
-// Drift returns the allowance for clocks that run at different rates, which is
-// subtracted from a TTL: ttl/100 + 2 ms. For a ttl below zero it is 2 ms.
+// Drift returns the allowance for clocks that run at different rates, to be subtracted from a TTL: ttl/100 + 2 ms.
+// For a ttl below zero it is 2 ms.
 func Drift(ttl time.Duration) time.Duration {
 	return max(ttl, 0)/driftDivisor + driftFloor
 }
@@ -26,13 +25,10 @@ func Drift(ttl time.Duration) time.Duration {
 // Until returns the instant at which the validity of a lock ends:
 // start + ttl - Drift(ttl).
 //
-// start is the reading taken before the first byte of the round was sent. It is
-// not the instant of the first grant: a node's TTL starts when the node applies
-// the command, and the only thing known about that moment is that it was not
-// before start.
+// start is the reading taken before the first byte of the round was sent. It is not the instant of the first grant: a
+// node's TTL starts when the node applies the command, and all that is known about this moment is: not before start.
 //
-// ttl - Drift(ttl) and the sum with start each stay at the end of the range of
-// a Duration when they are beyond it.
+// ttl - Drift(ttl), and the sum with start, each saturate at the ends of the range of a Duration.
 //
 // Source: "The Redlock Algorithm", steps 1, 3 and 4, and "Safety Arguments".
 func Until(start, ttl time.Duration) time.Duration {

@@ -2,8 +2,8 @@ package quorum
 
 import "strconv"
 
-// Verdict is the result of the votes of a round so far. Pending is a third value, so
-// that a round can end early in both directions. The zero value is no verdict.
+// Verdict is the result of the votes of a round so far. Pending is a third value, so a round can end early in both
+// directions. The zero value is no verdict.
 type Verdict uint8
 
 const (
@@ -16,8 +16,7 @@ const (
 	Lost
 )
 
-// String returns "pending", "won" or "lost", and "verdict(N)" for a value that
-// is none of them. Only the last allocates.
+// String returns "pending", "won" or "lost", and "verdict(N)" for any other value. Only the last allocates.
 func (v Verdict) String() string {
 	switch v {
 	case Pending:

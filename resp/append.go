@@ -26,8 +26,8 @@ func AppendPayload(dst []byte, kind Kind, s string) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// AppendLine appends a frame that is a line of text: a [SimpleString], [Error], [Double] or [BigNumber], a [Boolean] with
-// "t" or "f", or a [Null] with "". CR and LF in s become spaces.
+// AppendLine appends a frame of one line: a [SimpleString], [Error], [Double] or [BigNumber], a [Boolean] with "t" or
+// "f", or a [Null] with "". CR and LF in s become spaces.
 func AppendLine(dst []byte, kind Kind, s string) []byte {
 	dst = append(dst, byte(kind))
 	from := len(dst)
@@ -46,8 +46,8 @@ func AppendInt(dst []byte, n int64) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// AppendHeader appends the header of a frame of n parts, which the caller appends: the elements of an [Array], [Set] or
-// [Push], the pairs of a [Map] or [Attribute].
+// AppendHeader appends the header of a frame of n parts. The caller appends these: the elements of an [Array], [Set]
+// or [Push], the pairs of a [Map] or [Attribute].
 func AppendHeader(dst []byte, kind Kind, n int) []byte {
 	if n >= 0 && n < 10 { // nearly every number in a command
 		return append(dst, byte(kind), byte('0'+n), '\r', '\n')

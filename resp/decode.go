@@ -2,11 +2,9 @@ package resp
 
 import "encoding/binary"
 
-// Decoder reads frames. The zero Decoder is ready for use, with the default
-// [Limits]. It has no buffer and keeps no reference to the caller's,
-// only how far it has scanned a frame that was incomplete. So a frame costs time
-// linear in its length plus the number of calls, however small the pieces it
-// arrives in. A Decoder serves one stream and one goroutine at a time.
+// Decoder reads frames. The zero Decoder is ready for use, with the default [Limits]. It has no buffer and keeps no
+// reference to the caller's, only how far it has scanned an incomplete frame. So a frame costs time linear in its
+// length plus the number of calls, however small its pieces. A Decoder serves one stream and one goroutine at a time.
 type Decoder struct {
 	// Limits may be changed between frames, not inside one.
 	Limits Limits
@@ -23,7 +21,7 @@ type Decoder struct {
 	skipper skipper
 }
 
-// Frames that arrive often enough to be recognised by their last four bytes.
+// Frequent frames, recognised by their last four bytes.
 const (
 	okLine   = 'O' | 'K'<<8 | '\r'<<16 | '\n'<<24
 	nullLine = '-' | '1'<<8 | '\r'<<16 | '\n'<<24
@@ -37,9 +35,8 @@ const (
 // has to pass the same bytes with more of them appended. They may have been
 // moved to another slice meanwhile. To give the frame up instead, call Reset.
 //
-// If the frame is malformed or beyond the Limits, err is a [*ProtocolError], and
-// stays it until Reset. This is found on the first byte that breaks a rule or
-// shortly after, and never depends on the pieces in which the frame arrived.
+// If the frame is malformed or beyond the Limits, err is a [*ProtocolError], and stays it until Reset. The fault is
+// found at the first wrong byte or shortly after, however the frame arrived in pieces.
 //
 // Decode allocates nothing but the ProtocolError.
 func (d *Decoder) Decode(buf []byte, v *Value) (n int, err error) {
@@ -66,8 +63,8 @@ func (d *Decoder) Decode(buf []byte, v *Value) (n int, err error) {
 	return d.decode(buf, v)
 }
 
-// smallArray reads an array of nothing but small integers that is all there, and
-// returns its length. For any other frame it returns 0 and decode has to judge.
+// smallArray reads a complete array of nothing but small integers, and returns its length. For any other frame it
+// returns 0, and decode has to judge.
 func (d *Decoder) smallArray(buf []byte, v *Value) int {
 	count, end := shortNumber(buf)
 	if end == 0 || count > int64(within(d.Limits.Elements, DefaultElements, MaxElements)) {
@@ -145,8 +142,8 @@ func (d *Decoder) decode(buf []byte, v *Value) (int, error) {
 	return d.off, nil
 }
 
-// open enters an aggregate after its header has been read into e, if the limits
-// have room for it. Otherwise it returns where in the header they don't.
+// open enters an aggregate after its header has been read into e, if the limits have room for it. Otherwise it
+// returns where in the header they don't.
 func (d *Decoder) open(e *Value, lim *Limits) (at int, why reason) {
 	count := int(e.Int)
 	switch {
@@ -156,9 +153,8 @@ func (d *Decoder) open(e *Value, lim *Limits) (at int, why reason) {
 		return 0, tooDeep
 	}
 	if e.Kind == Attribute {
-		// It stands beside a frame of this level, not for one, so there is
-		// one more to come. It is charged for, so that attributes of no pairs
-		// cannot go on for ever.
+		// It stands beside a frame of this level, not for one, so one more is to come. It is charged for: attributes
+		// of no pairs cannot go on for ever.
 		d.todo[d.level]++
 		count++
 	}

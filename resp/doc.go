@@ -13,10 +13,9 @@
 //
 // # Decoding
 //
-// [Decoder.Decode] reads one frame from the start of a buffer; the caller loops.
-// The [Value] it fills in is a borrowed view: it and everything reached through
-// it stay valid only until the bytes of that buffer change. Decoding allocates
-// nothing, however much the peer announces; only a [*ProtocolError] is allocated.
+// [Decoder.Decode] reads one frame from the start of a buffer; the caller loops. The [Value] it fills in is a
+// borrowed view: it and everything reached through it stay valid only until the bytes of the buffer change. Decoding
+// allocates nothing, however much the peer announces; only a [*ProtocolError] is allocated.
 //
 // Three outcomes other than plain success are kept apart, because a connection
 // treats them differently:
@@ -29,8 +28,8 @@
 //
 // # Strictness
 //
-// The peer is not trusted. Decode knows RESP2 and RESP3 and accepts a subset of
-// what the specification allows, the one that real nodes emit:
+// The peer is not trusted. Decode knows RESP2 and RESP3 and accepts a subset of the specification, as emitted by real
+// nodes:
 //
 //   - lines end in exactly CR LF, and hold no other CR or LF;
 //   - numbers are canonical decimal: no sign +, no -0, no leading zero, no
@@ -51,7 +50,7 @@
 //
 // # What is promised
 //
-// A proxy can be written with this package alone, as the example shows: it decodes and encodes commands
-// and replies of every kind, and skips frames that are too large to keep. A frame that is accepted today
-// stays accepted, and no input makes Decode or Skip allocate, recurse or panic.
+// A proxy can be written with this package alone, as the example shows: it decodes and encodes commands and replies
+// of every kind, and skips frames too large to keep. A frame accepted today stays accepted, and no input makes Decode
+// or Skip allocate, recurse or panic.
 package resp

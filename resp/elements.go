@@ -12,9 +12,8 @@ package resp
 // Declare it before the loop, as here: a variable of the for clause would be
 // copied in every turn, which takes longer than Next itself.
 //
-// It is valid as long as the Value it came from, and allocates nothing. Should
-// the bytes change in spite of that, it may end early but doesn't panic. To pass
-// over an element costs time linear in its size, including what is nested in it.
+// It is valid as long as the Value it came from, and allocates nothing. Should the bytes change all the same, it may
+// end early but doesn't panic. To pass over an element costs time linear in its size, nested elements included.
 type Elements struct {
 	body  []byte // of the aggregate
 	next  int    // offset of the next element; an integer spares a write barrier
@@ -74,8 +73,8 @@ func (it *Elements) advance() bool {
 	return false
 }
 
-// skip returns the length of the next frames in buf, with all that is nested in
-// them. It needs no stack, as an aggregate merely puts more frames ahead.
+// skip returns the length of the next frames in buf, with everything nested in them. It needs no stack, as an
+// aggregate merely puts more frames ahead.
 func skip(buf []byte, frames int) (n int, ok bool) {
 	var v Value
 	for {

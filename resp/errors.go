@@ -9,8 +9,8 @@ import (
 // fault: read more bytes and decode again.
 var ErrIncomplete = errors.New("resp: incomplete frame")
 
-// ProtocolError means that the bytes are not RESP, or exceed the [Limits]. The start
-// of the next frame is unknown from then on, so the connection must be closed.
+// ProtocolError means: the bytes are not RESP, or exceed the [Limits]. The start of the next frame is unknown from
+// then on, so the connection must be closed.
 type ProtocolError struct {
 	// Offset is where the rule was broken, in bytes from the frame's start.
 	Offset int
@@ -33,7 +33,7 @@ const (
 	incomplete
 
 	unknownKind     // the first byte is no kind's
-	streamedType    // a RESP3 streamed type, which is not supported
+	streamedType    // a RESP3 streamed type, unsupported
 	bareLineBreak   // a CR without its LF, or an LF without its CR
 	lineTooLong     // no CR LF within Limits.Line, or within 20 bytes of a number
 	badNumber       // not a canonical decimal

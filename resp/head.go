@@ -2,16 +2,16 @@ package resp
 
 import "bytes"
 
-// head reads the part of a frame that isn't nested: all of a scalar, the header
-// line of an aggregate. It looks at nothing but its arguments and returns
+// head reads the part of a frame before any nested one: all of a scalar, the header line of an aggregate. It looks at
+// nothing but its arguments and returns
 //
-//	complete    the length of what it read, which v now describes;
+//	complete    the length read, now described by v;
 //	incomplete  how many bytes of buf the next call may pass as seen, for it
 //	            not to search them again;
-//	otherwise   the offset at which the rule was broken.
+//	otherwise   the offset of the broken rule.
 //
-// Its verdict on a malformed frame is the same for every longer buf, so that it
-// doesn't matter in which pieces a frame arrives.
+// Its verdict on a malformed frame is the same for every longer buf, so the pieces in which a frame arrives don't
+// matter.
 func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why reason) {
 	if len(buf) == 0 {
 		return 0, incomplete
@@ -57,9 +57,8 @@ func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why reason) {
 	return 0, unknownKind
 }
 
-// line finds the end of the line that begins at buf[1] and may be up to most
-// bytes long; end is the index of its CR. In all other cases end is the one that [head]
-// returns as n.
+// line finds the end of the line that begins at buf[1] and may be up to most bytes long; end is the index of its CR.
+// In all other cases end is the n of [head].
 func line(buf []byte, seen, most int) (end int, why reason) {
 	window := buf[:min(len(buf), 1+most+1)] // the CR has to be in it
 	from := min(max(seen, 1), len(window))
@@ -87,7 +86,7 @@ func line(buf []byte, seen, most int) (end int, why reason) {
 	return end, complete
 }
 
-// bulk reads the payload that a header ending at end announced.
+// bulk reads the payload announced by a header ending at end.
 func bulk(buf []byte, kind Kind, count int64, end int, lim *Limits, v *Value) (n int, why reason) {
 	start := end + 2
 	switch {
@@ -123,8 +122,8 @@ func bulk(buf []byte, kind Kind, count int64, end int, lim *Limits, v *Value) (n
 	return start + size + 2, complete
 }
 
-// aggregate takes the count that a header ending at end announced. The limits
-// on elements and depth are about the whole frame, so the [Decoder] has them.
+// aggregate takes the count announced by a header ending at end. The limits on elements and depth are about the whole
+// frame, so the [Decoder] has them.
 func aggregate(kind Kind, count int64, end int, v *Value) (n int, why reason) {
 	switch {
 	case count == -1 && kind == Array:

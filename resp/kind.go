@@ -15,7 +15,7 @@ const (
 	Array        Kind = '*' // a sequence of frames, or null
 )
 
-// The kinds that RESP3 adds.
+// The kinds of RESP3.
 const (
 	Null      Kind = '_' // no value
 	Boolean   Kind = '#' // true or false
@@ -26,11 +26,10 @@ const (
 	Map       Kind = '%' // a sequence of key-value pairs
 	Set       Kind = '~' // a sequence of distinct frames
 	Push      Kind = '>' // out-of-band data, answering no command
-	Attribute Kind = '|' // pairs about the value that follows; never a value itself
+	Attribute Kind = '|' // pairs about the following value; never a value itself
 )
 
-// String returns the kind's name in the words of the RESP specification. It
-// allocates only for a byte that is no kind at all.
+// String returns the kind's name in the words of the RESP specification. It allocates only for a byte of no kind.
 func (k Kind) String() string {
 	switch k {
 	case SimpleString:

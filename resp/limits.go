@@ -19,10 +19,9 @@ const (
 	MaxDepth    = 32
 )
 
-// Limits bounds what one frame may hold. A frame beyond any of them is
-// malformed, which is found as soon as its header is readable: no limit is ever
-// used to size memory. The zero value means the defaults, field by field, and
-// so does a negative field; a field above its Max constant means that constant.
+// Limits bounds what one frame may hold. A frame beyond any of them is malformed, as found once its header is
+// readable: no limit is ever used to size memory. The zero value means the defaults, field by field, and so does a
+// negative field; a field above its Max constant means that constant.
 type Limits struct {
 	// Line is the longest text of a simple string, error, double or big
 	// number, in bytes, without the first byte and the CR LF. The lines of
@@ -40,10 +39,10 @@ type Limits struct {
 	Depth int
 }
 
-// hardLimits is for bytes that have been through a Decoder already.
+// hardLimits is for bytes checked by a Decoder already.
 var hardLimits = Limits{Line: MaxLine, Bulk: MaxBulk, Elements: MaxElements, Depth: MaxDepth}
 
-// withDefaults returns the limits that l stands for.
+// withDefaults returns the limits in effect for l.
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		Line:     within(l.Line, DefaultLine, MaxLine),

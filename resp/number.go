@@ -12,9 +12,8 @@ const (
 	smallLen  = len(":0\r\n") // of an integer with one digit
 )
 
-// smallInteger reads the frame of an integer from 0 to 9 off the start of buf,
-// which holds at least smallLen bytes. These are the replies of scripts, so they
-// are worth a test of four bytes at once.
+// smallInteger reads the frame of an integer from 0 to 9 off the start of buf, of at least smallLen bytes. These are
+// the replies of scripts, so they are worth a test of four bytes at once.
 func smallInteger(buf []byte) (n int64, ok bool) {
 	const (
 		frame = uint32(Integer) | '\r'<<16 | '\n'<<24
@@ -37,9 +36,8 @@ func smallRun(buf []byte, most int) (n int) {
 	return n
 }
 
-// shortNumber reads a non-negative number of up to 18 digits and its CR LF off
-// buf[1:], the part of a header that is nearly always all of it. end is the
-// index of the CR. Anything else, right or wrong, is end == 0.
+// shortNumber reads a non-negative number of up to 18 digits and its CR LF off buf[1:]: nearly every header has such
+// a one. end is the index of the CR. Anything else, right or wrong, is end == 0.
 func shortNumber(buf []byte) (n int64, end int) {
 	i := 1
 	for ; i < len(buf) && i < maxDigits; i++ {
@@ -58,8 +56,8 @@ func shortNumber(buf []byte) (n int64, end int) {
 	return n, i
 }
 
-// longNumber reads any number and its CR LF off buf[1:]; end is the index of the
-// CR. If it is not complete, end is the one that [head] returns as n.
+// longNumber reads any number and its CR LF off buf[1:]; end is the index of the CR. If it is not complete, end is
+// the n of [head].
 func longNumber(buf []byte, seen int) (n int64, end int, why reason) {
 	if end, why = line(buf, seen, maxNumber); why != complete {
 		return 0, end, why
@@ -70,7 +68,7 @@ func longNumber(buf []byte, seen int) (n int64, end int, why reason) {
 	return n, end, complete
 }
 
-// number reads a line that is to be a canonical decimal int64.
+// number reads a line as a canonical decimal int64.
 func number(line []byte) (n int64, why reason) {
 	if string(line) == "?" {
 		return 0, streamedType
@@ -98,8 +96,7 @@ func number(line []byte) (n int64, why reason) {
 	return -int64(u), complete // exact for the least int64, too: it wraps twice
 }
 
-// isDecimal reports whether text is an integer in the one form that servers
-// emit: no sign +, no leading zero, no -0.
+// isDecimal reports whether text is an integer in the one form emitted by servers: no sign +, no leading zero, no -0.
 func isDecimal(text []byte) bool {
 	digits := bytes.TrimPrefix(text, []byte("-"))
 	if len(digits) == 0 || countDigits(digits) < len(digits) {

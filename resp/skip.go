@@ -1,14 +1,12 @@
 package resp
 
-// Skip reads over a frame of any size without keeping it, such as one that is beyond
-// the Limits: of a payload it counts the bytes, of an aggregate the frames that are
-// missing. Skip must begin where a frame begins, after [Decoder.Reset] if Decode has
-// read a part of that frame, and be called until the frame ends.
+// Skip reads over a frame of any size without keeping it, such as one beyond the Limits: of a payload it counts the
+// bytes, of an aggregate the missing frames. Skip must begin where a frame begins, after [Decoder.Reset] if Decode
+// has read a part of the frame, and be called until the frame ends.
 //
-// The first n bytes of buf have been read over and may be dropped. A nil err means
-// that the frame ends there. If err is [ErrIncomplete], the next call has to pass the
-// rest of buf with more bytes appended. That rest is part of a line, so it has fewer
-// than DefaultLine+3 bytes.
+// The first n bytes of buf have been read over and may be dropped. A nil err means: the frame ends there. If err is
+// [ErrIncomplete], the next call has to pass the rest of buf with more bytes appended. This rest is part of a line,
+// so it has fewer than DefaultLine+3 bytes.
 //
 // If the frame is malformed, err is a [*ProtocolError], and stays it until Reset. The
 // rules are those of Decode, with DefaultLine and MaxBulk as the only limits.
@@ -16,22 +14,21 @@ package resp
 // Skip allocates nothing but the ProtocolError.
 func (d *Decoder) Skip(buf []byte) (n int, err error) { return d.skipper.skip(buf) }
 
-// skipper is the state of [Decoder.Skip]. It knows no limits for elements and depth: it
-// needs no stack, since an aggregate only adds to the number of frames that are missing.
+// skipper is the state of [Decoder.Skip]. It knows no limits for elements and depth: it needs no stack, since an
+// aggregate only adds to the number of missing frames.
 type skipper struct {
 	failed *ProtocolError // what skip returns until Reset
 	frames int64          // missing until the frame's end; 0 between frames
 	left   int64          // missing of a payload, its CR LF included
-	passed int            // bytes of the frame that earlier calls have read over
-	seen   int            // of the head that is incomplete; see head
+	passed int            // bytes of the frame read over by earlier calls
+	seen   int            // of the incomplete head; see head
 	valued bool           // the frame's value has begun, after its attributes
 }
 
-// maxAhead bounds the frames that are announced and missing, far from overflow.
+// maxAhead bounds the announced and missing frames, far from overflow.
 const maxAhead = 1 << 40
 
-// skipLimits are for the heads that are one line. Headers of payloads and
-// aggregates are read here.
+// skipLimits are for heads of one line. Headers of payloads and aggregates are read here.
 var skipLimits = Limits{Line: DefaultLine, Bulk: MaxBulk, Elements: MaxElements, Depth: MaxDepth}
 
 func (s *skipper) skip(buf []byte) (n int, err error) {
@@ -69,7 +66,7 @@ func (s *skipper) skip(buf []byte) (n int, err error) {
 	return n, nil
 }
 
-// head reads over what [head] calls one, but of a payload only the header.
+// head reads over a head as [head] does, but of a payload only the header.
 func (s *skipper) head(buf []byte) (n int, why reason) {
 	if len(buf) == 0 {
 		return 0, incomplete
@@ -129,7 +126,7 @@ func (s *skipper) aggregate(kind Kind, count int64, n int) (int, reason) {
 	if s.frames += count; s.frames > maxAhead {
 		return 1, tooManyElements
 	}
-	if kind != Attribute { // which stands beside a frame, not for one
+	if kind != Attribute { // an attribute stands beside a frame, not for one
 		s.valued = s.valued || !inside
 		s.frames--
 	}

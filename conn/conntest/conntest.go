@@ -6,13 +6,12 @@
 //	masters.Stop(0)
 //	masters.Stop(1) // and now too few answer
 //
-// The masters listen on free ports of 127.0.0.1, keep keys with their TTLs, and can be stopped
-// and hung, so that a test shows what the program does without a quorum. They know the commands
-// and scripts that package redlock sends and few others. service_test.go is a whole test of a
-// service.
+// The masters listen on free ports of 127.0.0.1, keep keys with their TTLs, and can be stopped and hung, to show what
+// the program does without a quorum. They know the commands and scripts of package redlock and few others.
+// service_test.go is a whole test of a service.
 //
-// What this package promises: the masters answer package redlock as real servers do, and a
-// program that does not import this package does not compile them.
+// What this package promises: the masters answer package redlock as real servers do, and a program without this
+// import does not compile them.
 package conntest
 
 import (
@@ -40,12 +39,10 @@ func (m *Masters) Addrs() []string { return fakeredis.Addrs(m.servers) }
 // Stop closes the connections of a master and refuses new ones.
 func (m *Masters) Stop(i int) { m.servers[i].Down() }
 
-// Hang freezes a master, as a process that is paused: it accepts connections and answers
-// nothing.
+// Hang freezes a master, like a paused process: it accepts connections and answers nothing.
 func (m *Masters) Hang(i int) { m.servers[i].Hang() }
 
-// Resume ends Stop and Hang. The keys are as they were, and the commands that came during Hang
-// are executed.
+// Resume ends Stop and Hang. The keys are as they were, and the commands received during Hang are executed.
 func (m *Masters) Resume(i int) {
 	m.t.Helper()
 	m.check(i, m.servers[i].Heal())
@@ -65,7 +62,7 @@ func (m *Masters) check(i int, err error) {
 	}
 }
 
-// Keys returns the keys of a master that have not expired, sorted.
+// Keys returns the keys of a master, but expired ones, sorted.
 func (m *Masters) Keys(i int) []string { return slices.Sorted(slices.Values(m.servers[i].Keys())) }
 
 // Delete deletes keys of a master, as an operator may do by hand.

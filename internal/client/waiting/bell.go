@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
-// Bell wakes the goroutine of a caller, who may stand in several lines.
+// Bell wakes the goroutine of a caller, in one line or several.
 type Bell struct {
 	rung  chan struct{} // holds one
 	timer *time.Timer

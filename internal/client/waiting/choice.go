@@ -14,36 +14,36 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Choice is the callers of this process that want one of some keys, whichever they can have first: first come, first
-// served. In the line for each key it has one place, for all of its callers. A turn in that line, and a lock
-// that is passed on there, is for its first caller that is idle. While none is, its places act for no line.
+// Choice is the callers of this process for one of some keys, the first to be had: first come, first served. In the
+// line for each key it has one place, for all of its callers. A turn in that line, and a lock passed on there, goes
+// to its first idle caller. While none is idle, its places act for no line.
 type Choice struct {
 	name   string
-	of     *Lines // that know it
+	of     *Lines // its registry
 	places []*place
 	end    context.CancelFunc // of the places
 	refs   int                // callers; guarded by Lines.choices
 
-	idle atomic.Int64 // callers that wait, and have neither a turn nor a lock
+	idle atomic.Int64 // waiting callers with neither a turn nor a lock
 	mu   sync.Mutex   // taken after a shard's, before a lease's
 	list choosers
 }
 
-// choices is those of a process, by name.
+// choices is the choices of a process, by name.
 type choices struct {
 	mu    sync.Mutex // taken before a shard's
 	known map[string]*Choice
 	n     atomic.Int64 // of known
-	stand atomic.Int64 // places, which count as waiters beside the callers
+	stand atomic.Int64 // places, counted as waiters beside the callers
 }
 
-// Seat is one key of a choice: where it is waited for, and what an attempt has found before that.
+// Seat is one key of a choice: where it is waited for, and what an attempt before has found.
 type Seat struct {
 	Lines  *Lines
 	Key    string
 	Whole  bool       // its lock is not passed on
-	Denied quorum.Set // the nodes that have refused it
-	Last   error      // how the attempt has ended; nil: there was none
+	Denied quorum.Set // the nodes that refused it
+	Last   error      // how the attempt ended; nil: there was none
 }
 
 // place stands for a choice in the line of one key.
@@ -51,7 +51,7 @@ type place struct {
 	*Waiter
 	choice   *Choice
 	at       int           // of the key
-	reported chan struct{} // holds one: the turn that a caller had is over
+	reported chan struct{} // holds one: a caller's turn is over
 }
 
 // Chooser is a caller in a choice. Its methods are for the caller's goroutine. Choice.mu protects its fields, but for wake.
@@ -61,13 +61,13 @@ type Chooser struct {
 	prev, next *Chooser
 	listed     bool
 	busy       bool         // it acts, has been served, or user code has its goroutine
-	turn       *place       // in which it has a turn, or nil
-	handed     holding.Hold // a lock that was passed on to it
-	from       *place       // by which
+	turn       *place       // the place of its turn, or nil
+	handed     holding.Hold // a lock passed on to it
+	from       *place       // by this place
 	wake       chan struct{}
 }
 
-// choosers is callers in the order in which they came.
+// choosers is callers in the order of their arrival.
 type choosers struct{ first, last *Chooser }
 
 func (l *choosers) push(c *Chooser) {
@@ -145,9 +145,9 @@ func Choose(name string, seats []Seat, ttl time.Duration) *Chooser {
 	return o
 }
 
-// stand has the choice stand in all lines.
+// stand puts the choice into all lines.
 func (c *Choice) stand(seats []Seat) {
-	ctx, end := context.WithCancel(context.Background()) // a panic of a caller's would end the process
+	ctx, end := context.WithCancel(context.Background()) // not of a caller: a panic in its context would end the process
 	c.end = end
 	places := make([]*place, len(seats))
 	for at, s := range seats {
@@ -164,7 +164,7 @@ func (c *Choice) stand(seats []Seat) {
 	}
 }
 
-// run waits for turns, which are for callers, and leaves the line when the last caller has left.
+// run waits for turns, to be given to callers, and leaves the line when the last caller has left.
 func (p *place) run(ctx context.Context) {
 	heard := Tries{next: clock.Never}
 	for {
@@ -177,7 +177,7 @@ func (p *place) run(ctx context.Context) {
 	p.Leave()
 }
 
-// addIdle counts idle callers. Where the first comes, or the last is no longer idle, others are to act for the lines. c.mu is held.
+// addIdle counts idle callers. With the first, and after the last, the lines have other actors. c.mu is held.
 func (c *Choice) addIdle(d int64) {
 	if n := c.idle.Add(d); n == 0 || n == d {
 		for _, p := range c.places {
@@ -186,7 +186,7 @@ func (c *Choice) addIdle(d int64) {
 	}
 }
 
-// reserve takes the first caller that is idle for a turn or a lock. It is nil if there is none.
+// reserve takes the first idle caller for a turn or a lock. It is nil if there is none.
 func (c *Choice) reserve() *Chooser {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,7 +200,7 @@ func (c *Choice) reserve() *Chooser {
 	return nil
 }
 
-// free takes reserve back, or ends what it was for.
+// free makes a reserved caller idle again.
 func (c *Choice) free(o *Chooser) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,7 +208,7 @@ func (c *Choice) free(o *Chooser) {
 	c.addIdle(1)
 }
 
-// give gives a turn of p to the first caller, and reports whether there is one. The shard is locked.
+// give gives a turn of p to the first idle caller, and reports whether there is one. The shard is locked.
 func (p *place) give() bool {
 	c := p.choice
 	o := c.reserve()
@@ -222,7 +222,7 @@ func (p *place) give() bool {
 	return true
 }
 
-// pass passes the lock of h on to the first caller. The shard is locked.
+// pass passes the lock of h on to the first idle caller. The shard is locked.
 func (p *place) pass(h holding.Hold, now time.Duration) (until time.Duration, ok bool) {
 	c := p.choice
 	o := c.reserve()
@@ -242,7 +242,7 @@ func (p *place) pass(h holding.Hold, now time.Duration) (until time.Duration, ok
 	return until, true
 }
 
-// share is how many of its callers there are for each key.
+// share is how many of its idle callers there are for each key.
 func (c *Choice) share() int { return (int(c.idle.Load()) + len(c.places) - 1) / max(1, len(c.places)) }
 
 func (o *Chooser) ring() {
@@ -252,11 +252,11 @@ func (o *Chooser) ring() {
 	}
 }
 
-// Everywhere is the turn of a caller that is to ask for all keys.
+// Everywhere is the index of a turn for all keys.
 const Everywhere = -1
 
-// Await waits until it is the turn of o in the line of a key, the index of which it returns, or until the lock on that was passed on
-// to it.
+// Await waits for the turn of o in the line of a key, and returns the index of the key, or for a lock passed on to o
+// there.
 func (o *Chooser) Await(ctx context.Context, t *Tries) (why Reason, at int, handed holding.Hold) {
 	c, done := o.choice, ctx.Done()
 	cfg := &c.of.cfg
@@ -312,14 +312,14 @@ func (o *Chooser) asks() bool {
 	return true
 }
 
-// hear notes how the last attempt for one of the keys has ended, of a caller that has waited in vain.
+// hear gives a caller, in vain so far, the end of the last attempt for one of the keys.
 func (o *Chooser) hear(t *Tries) {
 	for _, p := range o.choice.places {
 		p.hear(t)
 	}
 }
 
-// Attempted reports the end of the attempt for which o had a turn: h is what it has brought, and denied the nodes that had the key.
+// Attempted reports the end of the attempt of o's turn: h is its result, and denied the nodes with the key.
 func (o *Chooser) Attempted(h holding.Hold, denied quorum.Set, err error) {
 	o.report(func(p *place) { p.Attempted(h, denied, err) })
 }
@@ -336,10 +336,10 @@ func (o *Chooser) report(end func(p *place)) {
 	}
 }
 
-// GoesOn has o wait on, where it stands in the list.
+// GoesOn has o wait on, in its place in the list.
 func (o *Chooser) GoesOn() { o.choice.free(o) }
 
-// StandAgain has o, to which a lock was passed on in vain, wait at the end.
+// StandAgain has o wait at the end, after a lock was passed on to it in vain.
 func (o *Chooser) StandAgain() {
 	c := o.choice
 	c.mu.Lock()
@@ -350,8 +350,8 @@ func (o *Chooser) StandAgain() {
 	c.addIdle(1)
 }
 
-// Leave takes o out. A turn that it has ends, and a lock that was passed on to it and that it did not take is released.
-// The last one ends the choice.
+// Leave takes o out. Its turn ends, and a lock passed on to it and not taken is released. The last caller ends the
+// choice.
 func (o *Chooser) Leave() {
 	c := o.choice
 	c.mu.Lock()

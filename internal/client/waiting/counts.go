@@ -20,8 +20,8 @@ const (
 	ends
 )
 
-// counts are those of waits. They are atomic, not under a lock: hand-over is quick, and its
-// goroutines would wait for each other there.
+// counts is of waits. They are atomic, not under a lock: hand-over is quick, and its goroutines would wait for each
+// other there.
 type counts struct {
 	ended          [ends]atomic.Uint64
 	total, longest atomic.Int64
@@ -42,7 +42,7 @@ func (l *Lines) CountWait(t *Tries) {
 	}
 }
 
-// AddStats adds what was counted.
+// AddStats adds the counts to s.
 func AddStats[N any](l *Lines, s *metrics.Stats[N]) {
 	c, w := &l.counts, &s.Waits
 	for end, field := range []*uint64{Granted: &w.Granted, HandedOver: &w.HandedOver, GaveUp: &w.GaveUp, AttemptsUsedUp: &w.UsedUp, ClientClosed: &w.Closed, Failed: &w.Failed} {

@@ -9,22 +9,21 @@ import (
 )
 
 const (
-	// knownFor is how long a key counts as contended once none waits for it, and maxKnown
-	// for how many keys of a shard.
+	// knownFor is how long a key counts as contended after its last waiter, and maxKnown for how many keys of a
+	// shard.
 	knownFor = 3 * time.Second
 	maxKnown = 1024
 
-	// denialLasts is how long an attempt that was denied speaks for calls that do not wait.
+	// denialLasts is how long a denied attempt speaks for calls that do not wait.
 	denialLasts = time.Second
 )
 
-// line is the callers that wait for a key, in the order in which they came, and what is known
-// of its lock. It is kept while callers wait, while busy, and until known. The lock of its
-// shard protects it.
+// line is the waiting callers of a key, in the order of their arrival, and what is known of its lock. It is kept
+// while callers wait, while busy, and until known. The lock of its shard protects it.
 type line struct {
 	contender contention.Contender
 	key       string
-	held      time.Duration // a holder in this process is known to have the lock until then
+	held      time.Duration // until when a holder in this process is known to have the lock
 	passes    int           // how often the lock may still pass on before other processes have their turn
 	busy      bool          // a waiter acts for the line; another must not
 	known     time.Duration // until when the key is known to be contended
@@ -32,7 +31,7 @@ type line struct {
 	denied    time.Duration // until when the last attempt counts as a denial
 
 	first, last *Waiter
-	len, places int // waiters, and those of choices among them
+	len, places int // waiters, and the places of choices among them
 }
 
 // push puts w at the end.
@@ -63,14 +62,14 @@ func (l *line) remove(w *Waiter) {
 	l.count(w, -1)
 }
 
-// count counts a waiter that has come, or left.
+// count counts a waiter that comes (d is 1) or leaves (-1).
 func (l *line) count(w *Waiter, d int) {
 	if l.len += d; w.place != nil {
 		l.places += d
 	}
 }
 
-// callers is how many wait here: of those of a choice, its share.
+// callers is how many callers wait here. A choice counts with its share.
 func (l *line) callers() (n int) {
 	n = l.len
 	for w, places := l.first, l.places; places > 0; w = w.next {
@@ -82,8 +81,7 @@ func (l *line) callers() (n int) {
 	return n
 }
 
-// actor is the one that acts for the line: the first with a goroutine that is not in user code.
-// It is nil where there is none.
+// actor is the waiter to act for the line: the first with a goroutine outside user code. It is nil without one.
 func (l *line) actor() *Waiter {
 	w := l.first
 	for w != nil && w.isAway() {
@@ -92,14 +90,14 @@ func (l *line) actor() *Waiter {
 	return w
 }
 
-// wake wakes the one that acts for the line.
+// wake wakes the actor.
 func (l *line) wake() {
 	if w := l.actor(); w != nil {
 		w.bell.ring()
 	}
 }
 
-// wakeSets wakes those of a set that do not know that the key is left free.
+// wakeSets wakes the waiters of sets to a key left free, unless they know of it.
 func (l *line) wakeSets() {
 	for w := l.first; w != nil; w = w.next {
 		if w.isOfSet() && !w.free {
@@ -108,8 +106,7 @@ func (l *line) wakeSets() {
 	}
 }
 
-// attempted notes how an attempt of one of its callers has ended. Where the lock was granted, it is taken
-// for the others.
+// attempted notes the end of an attempt of one of its callers. A granted lock is taken for the others.
 func (l *line) attempted(now time.Duration, err error) {
 	switch {
 	case err == nil:
@@ -121,13 +118,12 @@ func (l *line) attempted(now time.Duration, err error) {
 	}
 }
 
-// isTaken reports whether the lock has a holder, as was seen: one of this process, or one for which the
-// nodes denied the last attempt.
+// isTaken reports whether the lock was seen to have a holder: one of this process, or one for which the nodes denied
+// the last attempt.
 func (l *line) isTaken(now time.Duration) bool { return now < l.held || now < l.denied }
 
-// won notes that the nodes have granted the lock to w, until then, except those of denied. Before
-// other processes have their turn the lock may pass on to those that wait now, or further if
-// no other process is known.
+// won notes that the nodes, except those of denied, have granted the lock to w, until then. Before other processes
+// have their turn the lock may pass on to the present waiters, or further if no other process is known.
 func (l *line) won(w *Waiter, s *contention.Surroundings, until time.Duration, denied quorum.Set) {
 	l.contender.Won(s, denied)
 	l.held, l.passes = until, maxPasses-1
@@ -142,14 +138,14 @@ func (l *line) won(w *Waiter, s *contention.Surroundings, until time.Duration, d
 	}
 }
 
-// toEnd has w stand at the end.
+// toEnd moves w to the end.
 func (l *line) toEnd(w *Waiter) {
 	l.remove(w)
 	l.push(w)
 }
 
-// mayPass returns the waiter that the lock may pass on to, or nil. A holder has lost its lock
-// if validity ends before that of the one that the line knows.
+// mayPass returns the waiter for the lock to pass on to, or nil. A holder has lost its lock if its validity ends
+// before the end known to the line.
 func (l *line) mayPass(now, until time.Duration) *Waiter {
 	if l.passes <= 0 || until < l.held || l.contender.LeavesFree(now) {
 		return nil
@@ -160,8 +156,8 @@ func (l *line) mayPass(now, until time.Duration) *Waiter {
 	return nil
 }
 
-// passed notes that the lock was passed on to w, which leaves the line, or stands there for others. The next in
-// line sleeps on: the sentry wakes it when the process has to ask the nodes.
+// passed notes that the lock was passed on to w. w leaves the line, or moves to its end if it stands for a choice.
+// The next in line sleeps on: the sentry wakes it when the process has to ask the nodes.
 func (l *line) passed(w *Waiter, now, until time.Duration) {
 	if l.remove(w); w.place != nil {
 		l.push(w)
@@ -171,8 +167,7 @@ func (l *line) passed(w *Waiter, now, until time.Duration) {
 	l.contender.Passed(now)
 }
 
-// along returns the waiter that may ask for the lock at the moment at which its holder gives
-// that back, or nil. It acts from now on.
+// along returns the waiter that may ask for the lock at the moment of its release, or nil. It acts from now on.
 func (l *line) along(now time.Duration) *Waiter {
 	if l.busy || !l.contender.MayAttempt() || l.contender.LeavesFree(now) {
 		return nil
@@ -187,7 +182,7 @@ func (l *line) along(now time.Duration) *Waiter {
 	return w
 }
 
-// freed notes that the lock has no holder in this process any more.
+// freed notes that no holder in this process has the lock any more.
 func (l *line) freed(now time.Duration) {
 	l.held, l.denied = 0, 0
 	l.contender.Freed()
@@ -197,8 +192,8 @@ func (l *line) freed(now time.Duration) {
 	l.wake()
 }
 
-// pushed notes that a node has pushed the key, or the process's ticket for it. It
-// reports whether the process has a place that it may not need.
+// pushed notes a node's push, of the key or of the process's ticket for it. It reports whether the process may no
+// longer need its place.
 func (l *line) pushed(node int, ofLock bool) (vacant bool) {
 	matters := false
 	if ofLock {

@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Engine       *engine.Engine
 	Clock        *clock.System
-	Nodes        []string // their names, which are the same in all processes
+	Nodes        []string // their names, the same in all processes
 	Retry        Retry
 	QueryTimeout time.Duration // how long a node has to answer a query
 	CloseTimeout time.Duration
@@ -32,11 +32,11 @@ type Config struct {
 
 	// Ring has Turn called at once. It is called under locks, and does not block.
 	Ring func()
-	// Release releases a lock that was passed on to a caller which has left.
+	// Release releases a lock passed on to a caller after it has left.
 	Release func(holding.Hold)
 }
 
-// Lines is the callers of this process that wait for locks, a line for each key.
+// Lines is the waiting callers of this process, a line for each key.
 type Lines struct {
 	cfg      Config
 	known    atomic.Int64 // lines
@@ -58,7 +58,7 @@ const (
 	shards    = 32
 	maxPasses = holding.MaxPasses
 
-	// maxJitter spreads what several waiters do at an instant that they all know.
+	// maxJitter spreads the acts of several waiters at an instant known to all.
 	maxJitter = 5 * time.Millisecond
 )
 
@@ -83,8 +83,8 @@ func New(cfg Config) *Lines {
 	return l
 }
 
-// Close waits until all waiters have left, after Config.Ending was closed, or a hook has kept
-// one for CloseTimeout. No waiter enters a queue any more.
+// Close waits until all waiters have left, once Config.Ending is closed, or until a hook has kept one for
+// CloseTimeout. No waiter enters a queue any more.
 func (l *Lines) Close() {
 	timer := time.NewTimer(l.cfg.CloseTimeout)
 	defer timer.Stop()
@@ -97,7 +97,7 @@ func (l *Lines) Close() {
 	}
 }
 
-// hasLeft notes that a waiter has left, for Close.
+// hasLeft shows Close that a waiter has left.
 func (l *Lines) hasLeft() {
 	if engine.IsClosed(l.cfg.Ending) {
 		select {
@@ -107,8 +107,7 @@ func (l *Lines) hasLeft() {
 	}
 }
 
-// LeaveQueues gives up all places in queues, where other processes would wait for this one.
-// Turn is not called any more.
+// LeaveQueues gives up all places in queues: other processes would wait for this one. Turn is not called any more.
 func (l *Lines) LeaveQueues() {
 	l.each(func(_ *shard, line *line) departure { return departureOf(line) })
 }
@@ -120,7 +119,7 @@ func (l *Lines) lock(key string) *shard {
 	return s
 }
 
-// each calls f for each line, under its shard's lock, and leaves the queues that it returns.
+// each calls f for each line, under its shard's lock, and leaves the queues returned by f.
 func (l *Lines) each(f func(*shard, *line) departure) {
 	for i := range l.shards {
 		var all []departure
@@ -138,7 +137,7 @@ func (l *Lines) each(f func(*shard, *line) departure) {
 	}
 }
 
-// CanBeWoken reports whether some node can push that a lock is free.
+// CanBeWoken reports whether some node can push the release of a lock.
 func (l *Lines) CanBeWoken() bool { return l.tracking.usable.Load() != 0 }
 
 // Known reports whether there are lines, with or without waiters.
@@ -167,9 +166,8 @@ func (l *Lines) IsContended(key string) bool {
 	return line != nil && (line.len > 0 || l.cfg.Clock.Now() < line.known)
 }
 
-// Join puts a new waiter at the end of the line for key. Its caller's last attempt, if it has just made one,
-// has ended with last, and the nodes of denied have refused it the lock. One that wants several keys as one
-// lock has a bell for all its places.
+// Join puts a new waiter at the end of the line for key. Its caller's last attempt, if it has just made one, ended
+// with last, refused by the nodes of denied. A caller for several keys as one lock has one bell for all its places.
 func (l *Lines) Join(key string, c *engine.Call, denied quorum.Set, last error, b *Bell) *Waiter {
 	w := l.waiter(key, b)
 	w.call = c
@@ -177,7 +175,7 @@ func (l *Lines) Join(key string, c *engine.Call, denied quorum.Set, last error, 
 	return w
 }
 
-// waiter returns one that stands nowhere.
+// waiter returns a waiter in no line.
 func (l *Lines) waiter(key string, b *Bell) *Waiter {
 	if b != nil {
 		return &Waiter{lines: l, key: key, bell: b, whole: true}
@@ -202,8 +200,8 @@ func (l *Lines) lineFor(s *shard, key string) (_ *line, isNew bool) {
 	return made, true
 }
 
-// settle drops a line that none waits in, or remembers for a while that its key is contended.
-// The caller leaves the queue that it returns, once the shard is unlocked.
+// settle drops a line without waiters, or remembers for a while that its key is contended. The caller leaves the
+// returned queue once the shard is unlocked.
 func (l *Lines) settle(s *shard, line *line) (d departure) {
 	if line.first != nil || line.busy {
 		return d
@@ -223,9 +221,8 @@ func (l *Lines) settle(s *shard, line *line) (d departure) {
 	return d
 }
 
-// Pass passes the lock of h on to the first that waits for it, and reports whether it did. h
-// holds nothing then. Once the client begins to close it does not: the waiters are about to
-// leave, and cannot give it back.
+// Pass passes the lock of h on to the first waiter, and reports whether it did. Then h holds nothing. Once the client
+// begins to close nothing passes: the waiters are about to leave, and cannot give a lock back.
 func (l *Lines) Pass(h holding.Hold, held *holding.State) bool {
 	if l.waiting.Load() == 0 || l.cfg.NoHandOver || engine.IsClosed(l.cfg.Ending) {
 		return false
@@ -267,9 +264,8 @@ func (l *Lines) pass(s *shard, h holding.Hold, held *holding.State) (d departure
 	return d, true
 }
 
-// Along returns the acquire of the first that waits for key, if it may ask for the lock at
-// the moment at which a holder gives it back: with a new token and block, to be sent along
-// with the release. It is nil if there is none.
+// Along returns the acquire of the first waiter for key, if it may ask for the lock at the moment of its release:
+// with a new token and block, to be sent along with the release. It is nil without such a waiter.
 func (l *Lines) Along(key string, t token.Token, b fencing.Block) *engine.Call {
 	if engine.IsClosed(l.cfg.Ending) || !l.CanBeWoken() {
 		return nil
@@ -290,8 +286,7 @@ func (l *Lines) Along(key string, t token.Token, b fencing.Block) *engine.Call {
 	return w.call
 }
 
-// Freed notes that the lock on key has no holder in this process any more, which has given it
-// back or lost it.
+// Freed notes that no holder in this process has the lock on key any more: it was given back or lost.
 func (l *Lines) Freed(key string) {
 	if l.known.Load() == 0 {
 		return
@@ -303,10 +298,9 @@ func (l *Lines) Freed(key string) {
 	}
 }
 
-// KeyChanged notes that nodes may have another value at a key than before, at all keys
-// if it is nil. Own, this process has deleted it there: these nodes do not push it, since what they
-// push is the changes of others (NOLOOP). The driver lock is held. A push is a hint: a forged one has a
-// waiter look in vain.
+// KeyChanged notes that nodes may have another value at a key than before, or at all keys if key is nil. If own, this
+// process has deleted the key there: nodes push the changes of others alone (NOLOOP), and so no push shows it. The
+// driver lock is held. A push is a hint: a forged one has a waiter look in vain.
 func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 	if own && l.known.Load() == 0 {
 		return
@@ -328,7 +322,7 @@ func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 	}
 }
 
-// changed notes that a node has changed the key, or what the process has beside it.
+// changed notes that a node has changed the key, or the process's ticket beside it.
 func (l *Lines) changed(node int, key []byte, ofLock bool) {
 	s := &l.shards[maphash.Bytes(l.seed, key)%shards]
 	s.mu.Lock()
@@ -338,23 +332,21 @@ func (l *Lines) changed(node int, key []byte, ofLock bool) {
 	}
 }
 
-// Bounds of how long a process waits for a lock without an attempt, and of how many such
-// attempts a client makes in a second.
+// Bounds on how long a process waits without an attempt, and on how many such attempts a client makes in a second.
 const (
 	leastAsk = 800 * time.Millisecond
 	mostAsk  = 1050 * time.Millisecond
 	maxAsks  = 250
 
-	// askTick is what the instants of a client with many lines are rounded to, so that its
-	// attempts travel together.
+	// askTick rounds the instants of a client with many lines, so its attempts travel together.
 	askTick  = 100 * time.Millisecond
 	manyAsks = 32
 )
 
-// around is what the contender of a line looks at.
+// around is the surroundings of the contender of a line.
 func (l *Lines) around(line *line) contention.Surroundings {
 	now, n := l.cfg.Clock.Now(), l.known.Load()
-	ask := leastAsk + rand.N(mostAsk-leastAsk) // random: processes that were refused together do not ask together
+	ask := leastAsk + rand.N(mostAsk-leastAsk) // random: processes refused together do not ask together
 	if n > maxAsks {
 		ask = ask * time.Duration(n) / maxAsks
 	}

@@ -12,38 +12,37 @@ import (
 
 // sentry looks after the lines while there are any.
 //
-// It asks the nodes for a sign of life: nothing else shows that one is dead, or slower than
-// the others. It wakes a first that has to act and does not know it, since it became the first
-// in its sleep. It gives up places that are not needed, and forgets keys that are contended no
-// more.
+// It asks the nodes for a sign of life: nothing else shows a dead node, or one slower than the others. It wakes a
+// first that has to act and does not know it, having become the first in its sleep. It gives up unneeded places, and
+// forgets keys no longer contended.
 type sentry struct {
-	lines   *Lines
+	lines   *Lines           // nodes with pushes perhaps lost
 	lost    quorum.SharedSet // nodes that may have pushed in vain
-	flushed quorum.SharedSet // those that have forgotten what they track, and were not looked after since
+	flushed quorum.SharedSet // nodes that have forgotten what they track, and were not looked after since
 	calm    time.Duration    // when they are
 	mu      sync.Mutex       // taken last
-	vacant  []string         // keys of lines with a place in a queue that they may not need
+	vacant  []string         // keys of lines with a place in a queue, perhaps unneeded
 	listens bool             // pushes are waited for
 	looked  time.Duration    // when it looked last at all lines
 	due     time.Duration    // when it asks next
 	nodes   quorum.Set       // from which lines await pushes
 	asked   [quorum.MaxNodes]*engine.Query
 	trips   trips
-	late    quorum.Set // nodes that may be slow, all at first: they are asked again soon
+	late    quorum.Set // nodes perhaps slow, all at first: they are asked again soon
 }
 
 const (
-	// firstTrips is between the questions to the nodes until it is known which is slow.
+	// firstTrips is between the questions to the nodes until the slow ones are known.
 	firstTrips = 20 * time.Millisecond
 
 	// lookEvery is how often the sentry looks at all lines, and asks silent nodes.
 	lookEvery = 500 * time.Millisecond
 
-	// flushCost is the time for each line until flushes count again: what its waiter then has to do
-	// are five commands of a node.
+	// flushCost is the time for each line until flushes count again: a flush costs its waiter five commands of a
+	// node.
 	flushCost = 10 * time.Millisecond
 
-	// maxVacant bounds what nodes can have the sentry remember.
+	// maxVacant bounds the sentry's memory, since nodes can fill it.
 	maxVacant = 4096
 )
 
@@ -51,14 +50,14 @@ const (
 // process waits for it.
 func (s *sentry) vacate(key string) {
 	s.mu.Lock()
-	if len(s.vacant) < maxVacant { // the others are given up when they are forgotten
+	if len(s.vacant) < maxVacant { // the others are given up once they are forgotten
 		s.vacant = append(s.vacant, key)
 	}
 	s.mu.Unlock()
 	s.lines.cfg.Ring()
 }
 
-// lose notes that pushes of a node may have been lost.
+// lose notes that pushes of a node may be lost.
 func (s *sentry) lose(node int) {
 	s.lost.Add(node)
 	if s.lines.Known() {
@@ -66,9 +65,8 @@ func (s *sentry) lose(node int) {
 	}
 }
 
-// flush notes that a node has forgotten what it tracks, since others have deleted all keys of some database.
-// Where they do that all the time, the lines are not at once where they were: the questions of each second
-// find what is free.
+// flush notes that a node has forgotten what it tracks, since others have deleted all keys of some database. If they
+// do so all the time, the lines are not at once where they were: the questions of each second find the free locks.
 func (s *sentry) flush(node int) {
 	if s.flushed.Add(node) && s.lines.Known() {
 		s.lines.cfg.Ring()
@@ -116,7 +114,7 @@ func (l *Lines) Turn() time.Duration {
 	return s.due - now
 }
 
-// vacateAll gives up the places of lines that have no waiter.
+// vacateAll gives up the places of lines without a waiter.
 func (s *sentry) vacateAll() {
 	s.mu.Lock()
 	keys := s.vacant
@@ -133,8 +131,8 @@ func (s *sentry) vacateAll() {
 	}
 }
 
-// look looks at all lines, and returns the nodes from which they await pushes. Pushes of the
-// nodes of lost may have been lost.
+// look looks at all lines, and returns the nodes from which they await pushes. Pushes from the nodes of lost may be
+// lost.
 func (s *sentry) look(lost quorum.Set) (nodes quorum.Set) {
 	now := s.lines.cfg.Clock.Now()
 	s.lines.each(func(sh *shard, l *line) (d departure) {
@@ -153,8 +151,8 @@ func (s *sentry) look(lost quorum.Set) (nodes quorum.Set) {
 	return nodes
 }
 
-// ask asks the nodes from which waiters await pushes for a sign of life, and with all the others
-// too. There is one question to each at a time.
+// ask asks for a sign of life the nodes from which waiters await pushes, or all nodes. There is one question to each
+// at a time.
 func (s *sentry) ask(all bool) {
 	e, p := s.lines.cfg.Engine, &s.lines.tracking
 	ask := s.nodes & p.usable.Load()
@@ -172,7 +170,7 @@ func (s *sentry) ask(all bool) {
 	}
 }
 
-// collect takes the answers of nodes. Which node is slow is known when all have answered.
+// collect takes the answers of nodes. The slow nodes are known when all have answered.
 func (s *sentry) collect() {
 	p := &s.lines.tracking
 	heard, open := false, false

@@ -11,10 +11,10 @@ import (
 // MaxSplits is how many rounds of split votes a call decides before it reports the lock as taken.
 const MaxSplits = 4
 
-// AfterSplit is the pause before the next attempt on a key whose votes were split: after so many
-// such rounds before, and a trip to the deciding node. A node grants a key once, so callers that
-// split the votes have different nodes, and the lock's own order of these is an order of the callers:
-// the first tries again within half a trip, and each other one a trip after the one before it.
+// AfterSplit is the pause before the next attempt on a key with split votes: after so many such rounds, and a trip to
+// the deciding node. A node grants a key once, so the callers of a split have different nodes. The lock's own order
+// of the nodes is then an order of the callers: the first tries again within half a trip, and each other one a trip
+// after its predecessor.
 func (l *Lines) AfterSplit(key string, granted quorum.Set, round int, trip time.Duration) time.Duration {
 	place := contention.Place(key, l.names, granted)
 	trip *= time.Duration(round + 1)

@@ -9,9 +9,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// survey asks nodes whether the keys of all lines are still there: of each key one that wakes none of its
-// waiters, and many keys in one question, which cost a node little. A key that is missing may be free: its
-// waiters ask the quorum. A question whose keys are not all there is divided, until it is known which.
+// survey asks nodes whether the keys of all lines are still there. For each key it asks a node that wakes none of the
+// key's waiters, with many keys in one question, at little cost to the node. A missing key may be free: its waiters
+// ask the quorum. A question with a missing key is divided, until the key is known.
 //
 // It is for clients with more lines than may ask the quorum each second.
 type survey struct {
@@ -84,7 +84,7 @@ func (s *survey) collect() {
 	}
 }
 
-// answered notes how many of some keys a node has.
+// answered notes how many of the keys a node has.
 func (s *survey) answered(node int, keys []string, there int) {
 	switch half := len(keys) / 2; {
 	case there >= len(keys):

@@ -15,26 +15,24 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// tracking is what each node does for waiters: it reports that a key has changed (which nodes
-// call tracking), and has queues of processes. Tracking is switched on for a connection by
-// the first query that needs it, and tried then: a node is not used if its pushes do not
-// arrive, or if it refuses the script of the queue.
+// tracking is what each node does for waiters: it reports changed keys (nodes call this tracking), and has queues of
+// processes. The first query in need of it switches tracking on for a connection, and tries it: a node is not used if
+// its pushes do not arrive, or if it refuses the script of the queue.
 type tracking struct {
 	lines  *Lines
 	id     string           // this process's, in queues
 	usable quorum.SharedSet // nodes: up, and nothing speaks against them
-	tracks quorum.SharedSet // those where tracking is on
-	denied quorum.SharedSet // those that refuse to track or to queue up, on this connection
-	silent quorum.SharedSet // those that have not answered in time, until they do
-	logged quorum.SharedSet // those with a refusal that was logged
-	slow   quorum.SharedSet // those that take longer than the others
+	tracks quorum.SharedSet // tracking is on
+	denied quorum.SharedSet // refuse to track or to queue up, on this connection
+	silent quorum.SharedSet // have not answered in time, until they do
+	logged quorum.SharedSet // their refusal was logged
+	slow   quorum.SharedSet // take longer than the others
 	heard  [quorum.MaxNodes]atomic.Uint64
 }
 
 func (p *tracking) init(l *Lines) { p.lines, p.id = l, strconv.FormatUint(rand.Uint64()|1<<63, 16) }
 
-// Up notes that a node has a new connection, by which it can push or not. The driver lock is
-// held.
+// Up notes that a node has a new connection, and whether it can push. The driver lock is held.
 func (l *Lines) Up(node int, can bool) {
 	p := &l.tracking
 	for _, set := range []*quorum.SharedSet{&p.tracks, &p.denied, &p.silent} {
@@ -56,7 +54,7 @@ var (
 	errRefused = errors.New("the node refuses what waiting needs")
 )
 
-// ask has a node do what needs tracking, and returns the first replies to that.
+// ask has a node do what needs tracking, and returns the first replies to it.
 func (p *tracking) ask(key string, node int, done <-chan struct{}, write func([]byte) ([]byte, int)) (said [4]command.Said, err error) {
 	cfg := &p.lines.cfg
 	q := cfg.Engine.Query(node, cfg.QueryTimeout)
@@ -99,7 +97,7 @@ func (p *tracking) ask(key string, node int, done <-chan struct{}, write func([]
 	return said, nil
 }
 
-// refuse notes that a node refuses what waiting needs, and logs it, once.
+// refuse notes that a node refuses what waiting needs, and logs it once.
 func (p *tracking) refuse(node int, what string, err error) error {
 	p.denied.Add(node)
 	p.usable.Remove(node)
@@ -109,11 +107,10 @@ func (p *tracking) refuse(node int, what string, err error) error {
 	return errRefused
 }
 
-// isTracked reads the replies of CLIENT CACHING and of PTTL: for how long the key lives, 0
-// where there is none.
+// isTracked reads the replies of CLIENT CACHING and of PTTL: how long the key lives, 0 without a key.
 func (p *tracking) isTracked(node int, caching, pttl *command.Said) (ttl time.Duration, err error) {
 	switch {
-	case caching.Err != nil: // the connection is another one
+	case caching.Err != nil: // it is another connection
 		p.tracks.Remove(node)
 		return 0, caching.Err
 	case pttl.Err != nil:
@@ -124,7 +121,7 @@ func (p *tracking) isTracked(node int, caching, pttl *command.Said) (ttl time.Du
 	return contention.Millis(pttl.Ints[0]), nil
 }
 
-// watch has a node track the key of a lock, and returns for how long that lives there.
+// watch has a node track the key of a lock, and returns how long the key lives there.
 func (p *tracking) watch(key string, node int, done <-chan struct{}) (time.Duration, error) {
 	said, err := p.ask(key, node, done, func(b []byte) ([]byte, int) { return command.AppendWatch(b, key) })
 	if err != nil {
@@ -168,9 +165,8 @@ func (p *tracking) enter(key string, step contention.Step, done <-chan struct{})
 	}
 }
 
-// claim claims a gap in a lock for this process, among those in the queue of a node, and
-// returns how long the last claim holds off others. Where the node refuses that, each process
-// leaves gaps of its own.
+// claim claims a gap in a lock for this process, among those in the queue of a node, and returns how long the last
+// claim holds off others. Where the node refuses claims, each process leaves gaps of its own.
 func (p *tracking) claim(key string, step contention.Step, done <-chan struct{}) (own bool, left time.Duration, err error) {
 	said, err := p.ask(key, step.Node, done, func(b []byte) ([]byte, int) {
 		return command.AppendClaim(b, key, p.id, step.Claim)
@@ -184,11 +180,10 @@ type departure struct {
 	key   string
 }
 
-// departureOf has a process give up its place for a line.
+// departureOf gives up the process's places for a line.
 func departureOf(l *line) departure { return departure{l.contender.Depart(), l.key} }
 
-// leave leaves queues, and does not wait for the nodes. No lock is held: the driver takes those of
-// shards.
+// leave leaves queues, and does not wait for the nodes. No lock is held: the driver takes those of shards.
 func (p *tracking) leave(d departure) {
 	e := p.lines.cfg.Engine
 	for node := range d.nodes.All() {

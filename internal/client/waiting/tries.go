@@ -20,7 +20,7 @@ type Tries struct {
 
 	lines *Lines
 	limit int           // of the attempts; 0: none
-	next  time.Duration // with a limit: when an attempt is counted that nothing has woken
+	next  time.Duration // with a limit: when an attempt is counted without a wake-up
 	polls bool          // an attempt is made then
 }
 
@@ -29,11 +29,10 @@ func (l *Lines) NewTries(key string) Tries {
 	return Tries{Key: key, Began: l.cfg.Clock.Now(), lines: l, limit: l.cfg.Retry.Attempts, End: Failed}
 }
 
-// IsLimited reports whether the number of attempts is.
+// IsLimited reports whether the attempts are limited.
 func (t *Tries) IsLimited() bool { return t.limit > 0 }
 
-// ShouldRetry notes how an attempt has ended, and reports whether another may do better, and
-// is allowed.
+// ShouldRetry notes the end of an attempt, and reports whether another is allowed and may do better.
 func (t *Tries) ShouldRetry(err error) bool {
 	if !IsRetryable(err) {
 		return false
@@ -51,16 +50,15 @@ func (t *Tries) mayGoOn() bool {
 	return false
 }
 
-// Wait notes that the last attempt was in vain, or that none was made. A caller with a limit
-// then waits no longer than one that polls: so the limit bounds the time of an Acquire too.
+// Wait notes a vain attempt, or none. A caller with a limit then waits no longer than one that polls: so the limit
+// bounds the time of an Acquire too.
 func (t *Tries) Wait(polls bool) {
 	if t.Waited, t.polls, t.next = true, polls, clock.Never; polls || t.limit > 0 {
 		t.next = t.lines.cfg.Clock.Now() + t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N)
 	}
 }
 
-// skipped counts an attempt that is not made, since others stand before this caller, and
-// reports whether another is allowed.
+// skipped counts an attempt not made, since others stand before this caller, and reports whether another is allowed.
 func (t *Tries) skipped() (more bool) {
 	t.Attempts++
 	t.Wait(false)

@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// trips is the last round trips of each node, the last one first, or 0. Processes queue up on one node, and each turn
-// takes some of its round trips, so it must not be one that is slower than the others.
+// trips is the last round trips of each node, the latest first, or 0. Processes queue up on one node, and each turn
+// takes some of its round trips, so it must not be slower than the others.
 type trips [quorum.MaxNodes][3]time.Duration
 
 // A node is slow if it takes slowTimes as long as the median of the nodes, and slowBy more:
@@ -24,9 +24,9 @@ func (t *trips) add(node int, d time.Duration) {
 	n[0], n[1], n[2] = max(d, 1), n[0], n[1]
 }
 
-// slow is the slow nodes among those of nodes, by the least of their last round trips, so that one that was late by
-// chance counts for nothing; and those of which that is not known yet, or whose last round trip alone is slow. One that was
-// slow before is so until it takes less than half of what makes it slow.
+// slow is the slow nodes among nodes, by the least of their last round trips: one delay by chance counts for nothing.
+// late is the nodes without three round trips yet, and those slow in the last one alone. A node that was slow before
+// stays so until it takes less than half of the bound.
 func (t *trips) slow(before, nodes quorum.Set) (slow, late quorum.Set) {
 	var all []time.Duration
 	for node := range nodes.All() {

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Waiter is the place of a caller in a line. Its methods are for the caller's goroutine. The shard's lock
-// protects its fields, but for the bell.
+// Waiter is the place of a caller in a line. Its methods are for the caller's goroutine. The shard's lock protects
+// its fields, but for the bell.
 type Waiter struct {
 	lines *Lines
 	key   string
@@ -23,21 +23,21 @@ type Waiter struct {
 	stood time.Duration // since when it waits
 	look  time.Duration // when it acts by itself; never: it is woken
 
-	line       *line // that it stands in, or nil
+	line       *line // its place is there; nil: in no line
 	prev, next *Waiter
-	acts       *line         // that it acts for, which is busy
+	acts       *line         // the busy line it acts for
 	sent       bool          // its call was given to a release, to be sent along
 	parked     bool          // it sleeps
-	away       bool          // user code has its goroutine: it does nothing for its line
-	handed     holding.Hold  // the lock, once it was passed on to it; it may be asking the nodes then
+	away       bool          // its goroutine is in user code: it does nothing for its line
+	handed     holding.Hold  // the lock, once passed on to it; it may be asking the nodes then
 	place      *place        // if it stands there for a choice
 	keeps      time.Duration // it keeps its turn until then, and waits no longer; 0: it does not
-	free       bool          // its key is left free, as its caller knows
+	free       bool          // its caller knows that the key is left free
 	won        bool          // the nodes have granted it the lock
 }
 
-// keepMost is for how long a turn is kept at most, and keepLeast at least: for some round trips, and sections that are
-// not longer.
+// A turn is kept for keepMost at most, and for keepLeast at least: for some round trips, and sections no longer than
+// these.
 const (
 	keepMost  = 1200 * time.Millisecond
 	keepLeast = 10 * time.Millisecond
@@ -50,13 +50,13 @@ const (
 	goesOn     Reason = iota // none: it waits
 	MayAttempt               // it is to ask the nodes for the lock
 	Handed                   // the lock was passed on to it
-	Late                     // it has kept its turn for long enough
+	Late                     // it has kept its turn long enough
 	GivesUp                  // its context has ended
 	UsedUp                   // its attempts are used up
 	Closed                   // the client closes
 )
 
-// stand puts w, which is in no line, at the end of its own.
+// stand puts w, outside any line, at the end of its own.
 func (w *Waiter) stand(denied quorum.Set, last error) {
 	l := w.lines
 	s := l.lock(w.key)
@@ -69,7 +69,7 @@ func (w *Waiter) stand(denied quorum.Set, last error) {
 	if p := w.place; p != nil {
 		line.contender.Apart(p.at, len(p.choice.places))
 	}
-	if isNew && (denied != 0 || last != nil && last != engine.ErrTaken) { // else it may be old news to the first, which watches the key since
+	if isNew && (denied != 0 || last != nil && last != engine.ErrTaken) { // else it may be old news to the first, watching the key since
 		around := l.around(line)
 		line.contender.Refused(&around, denied)
 	}
@@ -78,7 +78,7 @@ func (w *Waiter) stand(denied quorum.Set, last error) {
 	}
 }
 
-// StandAgain has w, to which a lock was passed on in vain, wait at the end of its line.
+// StandAgain has w wait at the end of its line, after a lock was passed on to it in vain.
 func (w *Waiter) StandAgain() { w.stand(0, nil) }
 
 // Await is Await of Lines for a caller with one place.
@@ -86,9 +86,9 @@ func (w *Waiter) Await(ctx context.Context, t *Tries) (Reason, holding.Hold) {
 	return w.lines.Await(ctx, t, w.bell, w)
 }
 
-// Await waits until it is the turn of one of all, the places of one caller, and meanwhile acts for their lines. A place
-// may be nil; one that has kept its turn for long enough is left. If the lock was passed on, it returns that. A caller
-// that has waited in vain has heard, by others, how the last attempt of a line ended.
+// Await waits for the turn of one of all, the places of one caller, and meanwhile acts for their lines. A place may
+// be nil; a place whose turn was kept long enough is left. A lock passed on is returned. A caller that has waited in
+// vain learns how the last attempt of a line, by others, ended.
 func (l *Lines) Await(ctx context.Context, t *Tries, b *Bell, all ...*Waiter) (Reason, holding.Hold) {
 	why, handed := l.await(ctx, t, b, all)
 	if why != MayAttempt && why != Handed {
@@ -143,7 +143,7 @@ func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Re
 	}
 }
 
-// hear has a caller that waits in vain hear how the last attempt of its line has ended.
+// hear gives a caller, in vain so far, the end of the last attempt of its line.
 func (w *Waiter) hear(t *Tries) {
 	if w == nil {
 		return
@@ -155,8 +155,8 @@ func (w *Waiter) hear(t *Tries) {
 	}
 }
 
-// step decides what w does next. It waits no longer; else it acts for its line, and reports the
-// result by finish; or it parks.
+// step decides what w does next. It waits no longer; else it acts for its line, and reports the result by finish; or
+// it parks.
 func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) {
 	s := w.lines.lock(w.key)
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) 
 	case w.keeps != 0 && w.lines.cfg.Clock.Now() >= w.keeps:
 		return Late, step, handed
 	case l.actor() != w, l.busy:
-		w.look = clock.Never // the one that leaves or acts wakes it
+		w.look = clock.Never // the leaving or acting waiter wakes it
 		if w.isAway() && !l.busy {
 			l.wake()
 		}
@@ -203,18 +203,17 @@ func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) 
 	return goesOn, contention.Step{}, handed
 }
 
-// isOfSet reports whether its caller wants several keys, all of them.
+// isOfSet reports whether its caller wants all of several keys.
 func (w *Waiter) isOfSet() bool { return w.whole && w.place == nil }
 
-// seesFree reports, once, that the key is left free: for those in no queue, and for sets. The shard is locked.
+// seesFree reports, once, that the key is left free, to sets and to those in no queue. The shard is locked.
 func (w *Waiter) seesFree() (now bool) {
 	free := w.isOfSet() && w.line.contender.IsFree(w.lines.cfg.Clock.Now())
 	now, w.free = free && !w.free, free
 	return now
 }
 
-// asks has w ask the nodes at its next turn, and reports whether it will: if it is the one
-// that acts for its line.
+// asks has w ask the nodes at its next turn, and reports whether it will: only the actor of a line does.
 func (w *Waiter) asks() bool {
 	s := w.lines.lock(w.key)
 	defer s.mu.Unlock()
@@ -225,7 +224,7 @@ func (w *Waiter) asks() bool {
 	return l.contender.Ask(w.lines.cfg.Clock.Now())
 }
 
-// act does what the contender of the line has decided, but for attempts.
+// act carries out the decision of the line's contender, but for attempts.
 func (w *Waiter) act(step contention.Step, done <-chan struct{}) {
 	p := &w.lines.tracking
 	switch step.Action {
@@ -258,7 +257,7 @@ func (w *Waiter) act(step contention.Step, done <-chan struct{}) {
 	}
 }
 
-// answered ends a question of w to a node: report notes the answer, if one came.
+// answered ends a question of w to a node. report notes the answer, if one came.
 func (w *Waiter) answered(node int, err error, report func(*contention.Contender, *contention.Surroundings)) {
 	w.finish(func(l *line, s *contention.Surroundings) {
 		switch {
@@ -270,8 +269,8 @@ func (w *Waiter) answered(node int, err error, report func(*contention.Contender
 	})
 }
 
-// finish ends what w does for its line: report notes the result there. If w is not the one
-// that acts any more, since the lock was passed on to it, that one acts now.
+// finish ends what w does for its line: report notes the result there. If w is no longer the actor, since the lock
+// was passed on to it, the actor is woken.
 func (w *Waiter) finish(report func(l *line, s *contention.Surroundings)) {
 	s := w.lines.lock(w.key)
 	l := w.acts
@@ -286,11 +285,10 @@ func (w *Waiter) finish(report func(l *line, s *contention.Surroundings)) {
 	w.lines.tracking.leave(d)
 }
 
-// Done notes that w has done what there was to do for its line.
+// Done ends what w does for its line, without a result.
 func (w *Waiter) Done() { w.finish(func(*line, *contention.Surroundings) {}) }
 
-// Attempted reports the end of an attempt of w: h is what it has brought, and denied the
-// nodes that had the key.
+// Attempted reports the end of an attempt of w: h is its result, and denied the nodes with the key.
 func (w *Waiter) Attempted(h holding.Hold, denied quorum.Set, err error) {
 	held, won := h.State()
 	w.won = w.won || won
@@ -302,7 +300,7 @@ func (w *Waiter) Attempted(h holding.Hold, denied quorum.Set, err error) {
 			l.won(w, s, held.Until, denied)
 		case err == engine.ErrTaken:
 			l.contender.Refused(s, denied)
-		case IsRetryable(err): // no holder has refused it: it must not stand before those who can win
+		case IsRetryable(err): // no holder has refused it: it must not stand before waiters that can win
 			l.contender.Refused(s, 0)
 			if w.line == l {
 				l.toEnd(w)
@@ -313,9 +311,9 @@ func (w *Waiter) Attempted(h holding.Hold, denied quorum.Set, err error) {
 	})
 }
 
-// Shared notes the end of an attempt for several keys that has not won: the nodes of denied have refused that of w. It
-// reports whether w goes on to wait for its turn. If it was its turn and its key was not refused, it keeps that for as
-// long as it has waited for it. A turn that it keeps it has no more once its key is refused.
+// Shared notes an attempt for several keys that has not won: the nodes of denied have refused the key of w. It
+// reports whether w goes on to wait for its turn. If w had its turn and its key was not refused, it keeps the turn
+// for as long as it has waited for it. A kept turn ends once its key is refused.
 func (w *Waiter) Shared(denied quorum.Set) (waits bool) {
 	acted := w.acts != nil
 	report := func(l *line, s *contention.Surroundings) {
@@ -345,7 +343,7 @@ func (w *Waiter) Shared(denied quorum.Set) (waits bool) {
 	return w.keeps == 0
 }
 
-// HasSomeTurns reports whether a caller has a turn in some of its places, and waits for it in others.
+// HasSomeTurns reports whether a caller has its turn in some of its places and waits for it in others.
 func HasSomeTurns(all []*Waiter) bool {
 	some, lacks := false, false
 	for _, w := range all {
@@ -357,7 +355,7 @@ func HasSomeTurns(all []*Waiter) bool {
 	return some && lacks
 }
 
-// hasTurn reports whether w has its turn, or the key is left free for those who have none.
+// hasTurn reports whether w has its turn, or its key is left free for those without one.
 func (w *Waiter) hasTurn() bool {
 	if w.acts != nil || w.keeps != 0 {
 		return true
@@ -367,7 +365,7 @@ func (w *Waiter) hasTurn() bool {
 	return w.line.contender.IsFree(w.lines.cfg.Clock.Now())
 }
 
-// KeepTurns has a caller keep the turns that it has just got.
+// KeepTurns has a caller keep its new turns.
 func KeepTurns(all []*Waiter) {
 	for _, w := range all {
 		if w != nil && w.acts != nil {
@@ -376,7 +374,7 @@ func KeepTurns(all []*Waiter) {
 	}
 }
 
-// Left notes the end of the attempts of w, the last of which ended with err and has brought h, and leaves.
+// Left notes the end of the attempts of w, and leaves. The last one ended with err and brought h.
 func (w *Waiter) Left(h holding.Hold, err error) {
 	if w.acts != nil {
 		w.Attempted(h, 0, err)
@@ -384,9 +382,9 @@ func (w *Waiter) Left(h holding.Hold, err error) {
 	w.Leave()
 }
 
-// AwaitSent waits for the end of the call of w if a release has taken it along, and reports
-// whether that was sent: a release that had no room for it has not. No user code runs here,
-// which might panic: the call has one end to wait for.
+// AwaitSent waits for the end of the call of w if a release has taken it along, and reports whether the call was
+// sent. A release without room for it has not. No user code runs here, since it might panic: the call has one end to
+// wait for.
 func (w *Waiter) AwaitSent() bool {
 	s := w.lines.lock(w.key)
 	sent := w.sent
@@ -401,11 +399,11 @@ func (w *Waiter) AwaitSent() bool {
 	return w.call.Over() || w.call.Err != engine.ErrBusy
 }
 
-// isAway reports whether w does nothing for its line: user code has its goroutine, or all callers for whom it stands
-// there act.
+// isAway reports whether w does nothing for its line: its goroutine is in user code, or all callers of its choice
+// act.
 func (w *Waiter) isAway() bool { return w.away || w.place != nil && w.place.choice.idle.Load() == 0 }
 
-// Aside calls f, which is user code and may block, while the next in line acts in place of each of a caller.
+// Aside calls f, user code that may block. Meanwhile the next in each of the caller's lines acts in its place.
 func Aside(f func(), all ...*Waiter) {
 	setAway(all, true)
 	defer setAway(all, false)
@@ -425,9 +423,9 @@ func setAway(all []*Waiter, is bool) {
 	}
 }
 
-// Leave takes w out of its line, for another caller to use. What was passed on to it
-// meanwhile, and it did not take, is released, and so passes on. A waiter that still acts
-// ends that: a panic has ended it, or its context has while its call was on its way.
+// Leave takes w out of its line, for another caller to use. A lock passed on to it meanwhile, and not taken, is
+// released, and so passes on. If w still acts, it ends this first: a panic has ended its caller, or the context has
+// while its call was on its way.
 func (w *Waiter) Leave() {
 	l := w.lines
 	s := l.lock(w.key)
@@ -456,7 +454,7 @@ func (w *Waiter) Leave() {
 	if line != nil { // only now: Close leaves the queues, and ends the connections, when none waits
 		l.waiting.Add(-1)
 	}
-	if w.won && !handed.IsZero() { // both: the nodes have lost keys. None may have the one that was passed on
+	if w.won && !handed.IsZero() { // both: the nodes have lost keys. None other may have the passed one
 		handed.ShowToken()
 	}
 	if !handed.IsZero() {
