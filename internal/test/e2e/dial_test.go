@@ -66,7 +66,7 @@ func TestDialMayBreakOff(t *testing.T) {
 					bad := nodes[0]
 					nodes[0] = callback.scheme + bad
 					var calm atomic.Bool
-					c := cluster.Connect(t, nodes, cluster.DefaultTimeouts, func(c *redlock.Config) {
+					c := cluster.Connect(t, nodes, func(c *redlock.Config) {
 						callback.set(c, func(node string) {
 							if node == bad && !calm.Load() {
 								breakOff()

@@ -69,7 +69,7 @@ func TestCloseOfARefusedConnectionMayBlock(t *testing.T) {
 	nodes := fakeredis.Addrs(servers)
 	unblock := make(chan struct{})
 	d := divert(nodes[1], func() { <-unblock })
-	c := cluster.Connect(t, nodes, cluster.DefaultTimeouts, d.dialer(nodes[0]))
+	c := cluster.Connect(t, nodes, d.dialer(nodes[0]))
 	t.Cleanup(func() { close(unblock) })
 	live(t, c, "k")
 	d.on.Store(true)
@@ -95,7 +95,7 @@ func TestCloseOfAConnectionMayPanic(t *testing.T) {
 					to = nodes[0]
 				}
 				d := divert(to, func() { panic("of Close") })
-				c := cluster.Connect(t, nodes, cluster.DefaultTimeouts, d.dialer(nodes[0]))
+				c := cluster.Connect(t, nodes, d.dialer(nodes[0]))
 				live(t, c, "k")
 				d.on.Store(true)
 				if name == "handshake" {
