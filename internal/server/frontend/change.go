@@ -13,14 +13,14 @@ import (
 
 // change is an extension or a release of one lock, by one of many commands.
 type change struct {
-	key    string // as the client names it
+	key    string // by the client's name
 	owner  grants.Owner
 	value  string     // of the owner
-	ttl    grants.TTL // of no more than 0: a release
+	ttl    grants.TTL // 0 or less: a release
 	answer func(isDone bool, r *session.Reply)
 }
 
-// Answers of commands that change a lock: 1 or 0, and OK or nil.
+// Answers of commands about one change: 1 or 0, and OK or nil.
 func asBool(isDone bool, r *session.Reply) { r.Bool(isDone) }
 
 func asStatus(isDone bool, r *session.Reply) {
@@ -31,7 +31,7 @@ func asStatus(isDone bool, r *session.Reply) {
 	}
 }
 
-// readChange reads a command that extends or releases one lock.
+// readChange reads a command to extend or release one lock.
 func readChange(args []string) (ch change, err error) {
 	ch = change{key: args[1], owner: grants.Anyone, answer: asBool}
 	by := func(value string) { ch.owner, ch.value = grants.By(value), value }
@@ -92,7 +92,7 @@ func readSetting(args []string) (ch change, err error) {
 	return ch, err
 }
 
-// change plans a command that extends or releases one lock.
+// change plans a command to extend or release one lock.
 func (c *conn) change(args []string, r *session.Reply) session.Plan {
 	ch, err := readChange(args)
 	if err != nil {
@@ -109,12 +109,12 @@ func (c *conn) change(args []string, r *session.Reply) session.Plan {
 	})
 }
 
-// ownerless logs a command that changes the lock of any owner.
+// ownerless logs a change to the lock of any owner.
 func (c *conn) ownerless(name, key string) {
 	c.server.cfg.Logger.Debug("redlock: a command without an owner", "command", name, "key", key)
 }
 
-// readExpire reads the TTL of EXPIRE and PEXPIRE. One of no more than 0 deletes.
+// readExpire reads the TTL of EXPIRE and PEXPIRE. A TTL of 0 or less deletes.
 func readExpire(args []string) (ttl grants.TTL, err error) {
 	scale := scaleOf(args[0])
 	n, err := strconv.ParseInt(args[2], 10, 64)
@@ -132,7 +132,7 @@ func readExpire(args []string) (ttl grants.TTL, err error) {
 	return ttl, nil
 }
 
-// scaleOf is the unit of a command or an option: those in milliseconds begin with a P.
+// scaleOf is the unit of a command or an option: a P at the beginning means milliseconds.
 func scaleOf(name string) time.Duration {
 	if name[0]|0x20 == 'p' {
 		return time.Millisecond

@@ -10,9 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 )
 
-// channels is the connections that have subscribed to what lock scripts publish where they release a
-// lock. A message is a hint, as in Redis: it reaches those that are subscribed at this server, at this
-// moment, and are not full. A client that waits for it asks for the lock now and then all the same.
+// channels is the subscribed connections: lock scripts publish where they release a lock. A message
+// is a hint, as in Redis: it reaches those subscribed at this server, at this moment, and not full.
+// A waiting client asks for the lock now and then all the same.
 type channels struct {
 	mu    sync.Mutex
 	of    map[string]map[*conn]struct{} // by the name, behind the prefix of the user
@@ -52,7 +52,7 @@ func (s *channels) remove(c *conn, name string) {
 	}
 }
 
-// publish sends messages to those that are subscribed.
+// publish sends messages to the subscribed connections.
 func (s *channels) publish(prefix string, messages []luascript.Message) {
 	for _, m := range messages {
 		channel, text := string(m.Channel), string(m.Text)
@@ -65,7 +65,7 @@ func (s *channels) publish(prefix string, messages []luascript.Message) {
 		for _, c := range to {
 			c.push(func(r *session.Reply) {
 				if !c.channels[channel] {
-					return // since a moment ago, and would take it for a reply
+					return // unsubscribed a moment ago: it would take this for a reply
 				}
 				r.SetRESP3(c.resp3)
 				r.Push("message", channel, text)
@@ -74,8 +74,8 @@ func (s *channels) publish(prefix string, messages []luascript.Message) {
 	}
 }
 
-// inSubscription is the commands of a connection with RESP2 that is subscribed: what else is written
-// to it would be taken for a message.
+// inSubscription is the commands of a subscribed connection with RESP2: it would take any other
+// reply for a message.
 var inSubscription = map[string]bool{"SUBSCRIBE": true, "UNSUBSCRIBE": true, "PING": true, "QUIT": true, "RESET": true}
 
 func (c *conn) isSubscribed() bool { return len(c.channels) > 0 && !c.resp3 }

@@ -26,7 +26,7 @@ type conn struct {
 
 	keeping grants.Quota // of these, and of those without an expiry
 
-	channels map[string]bool // that it is subscribed to
+	channels map[string]bool // its subscriptions
 	push     session.Push
 }
 
@@ -51,14 +51,14 @@ func (c *conn) Gone() {
 	}
 }
 
-// command is what is known of a command.
+// command is the properties of a command.
 type command struct {
 	least, most int  // words, with the name
 	early       bool // allowed before AUTH
 	plan        func(c *conn, args []string, r *session.Reply) session.Plan
 }
 
-// many is a bound of arguments that the session sets.
+// many is a number of arguments bounded by the session.
 const many = 1 << 20
 
 var commands map[string]command
@@ -87,7 +87,7 @@ func init() {
 		"BLPOP": {3, 3, false, (*conn).blpop}, "SUBSCRIBE": {2, many, false, (*conn).subscribe}, "UNSUBSCRIBE": {1, many, false, (*conn).unsubscribe},
 		"PSUBSCRIBE": {2, many, false, (*conn).patterns},
 
-		// A browser that was made to send a request here sends these words.
+		// Words of a browser tricked into a request.
 		"POST": {1, many, true, (*conn).foreign}, "HOST:": {1, many, true, (*conn).foreign},
 	}
 }
@@ -120,7 +120,8 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 // nodeKey is the key at the nodes: a user's prefix and the database are a part of it.
 func (c *conn) nodeKey(key string) string { return nodeKey(c.prefix, c.db, key) }
 
-// nodeKey puts a mark before the keys of a database but 0, and before those of 0 that begin with such a mark.
+// nodeKey puts a mark before the keys of a database but 0, and before those of 0 with such a mark
+// of their own.
 func nodeKey(prefix string, db int, key string) string {
 	if db > 0 || databaseMark.MatchString(key) {
 		key = fmt.Sprintf("db%d:%s", db, key)
@@ -131,8 +132,8 @@ func nodeKey(prefix string, db int, key string) string {
 var databaseMark = regexp.MustCompile(`^db[0-9]+:`)
 
 // on plans a command on the lock of one key. f returns a grant to be released if its client does
-// not receive the reply. Commands are ordered by the key as the client names it, since a script may
-// select another database.
+// not receive the reply. Commands are ordered by the client's own name of the key, since a script
+// may select another database.
 func (c *conn) on(name string, f func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error)) session.Plan {
 	key := c.nodeKey(name)
 	return session.Plan{Key: name, Run: func(ctx context.Context, r *session.Reply) (undo func()) {
@@ -147,7 +148,7 @@ func (c *conn) on(name string, f func(ctx context.Context, key string, r *sessio
 	}}
 }
 
-// key refuses a key that the nodes do not take.
+// checkKey refuses a key not allowed at the nodes.
 func checkKey(key string) error {
 	if n := len(key); n == 0 || n > redlock.MaxKey {
 		return refusal(fmt.Sprintf("key has %d bytes with its prefix, 1 to %d are allowed", n, redlock.MaxKey))

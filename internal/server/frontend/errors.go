@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 )
 
-// refusal is an error that a client gets as it is, after the code ERR.
+// refusal is an error shown to the client as it is, after the code ERR.
 type refusal string
 
 func (e refusal) Error() string { return string(e) }
@@ -23,8 +23,8 @@ const (
 	errStopping   = refusal("the connection ends: its client is gone, or the server stops")
 )
 
-// fail answers an error. The client of a single Redis knows two kinds: what it has asked for is
-// wrong, or the server cannot do it now.
+// fail answers an error. The client of a single Redis knows two kinds: its request is wrong, or the
+// server cannot do it now.
 func (c *conn) fail(r *session.Reply, key string, err error) {
 	r.Reset()
 	refused := (*luascript.Refusal)(nil)

@@ -7,10 +7,10 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 )
 
-// version is the Redis that this server claims to be: with it clients use SET IFEQ and DELEX.
+// version is the claimed version of Redis: with it clients use SET IFEQ and DELEX.
 const version = "8.4.0"
 
-// databases is how many there are to SELECT from. Each is a prefix of keys.
+// databases is the number of databases for SELECT. Each is a prefix of keys.
 const databases = 16
 
 func (c *conn) hello(args []string, r *session.Reply) session.Plan {
@@ -95,7 +95,7 @@ func (c *conn) quit(_ []string, r *session.Reply) session.Plan {
 	return session.Plan{Close: true}
 }
 
-// foreign ends the connection of a program that does not speak Redis.
+// foreign ends the connection of a program with another protocol.
 func (c *conn) foreign(_ []string, r *session.Reply) session.Plan { return session.Plan{Close: true} }
 
 func (c *conn) resetCommand(_ []string, r *session.Reply) session.Plan {
@@ -161,7 +161,7 @@ func (c *conn) info(_ []string, r *session.Reply) session.Plan {
 	return session.Plan{}
 }
 
-// command has no list of commands; clients that ask for one do without.
+// command has no list of commands; clients do without.
 func (c *conn) command(args []string, r *session.Reply) session.Plan {
 	if len(args) > 1 && strings.EqualFold(args[1], "COUNT") {
 		r.Int(int64(len(commands)))

@@ -23,7 +23,7 @@ type setting struct {
 	ifEqual   *string
 	ttl       time.Duration
 	hasTTL    bool
-	otherwise string // an option that locks have no use for
+	otherwise string // an option without use for locks
 }
 
 // readSet reads the options of a SET, in any order and case.
@@ -63,8 +63,8 @@ func readSet(options []string) (s setting, err error) {
 	return s, nil
 }
 
-// readTTL reads a time to live: EX in seconds, PX in milliseconds, the others as times of day, which
-// bring the difference between the client's clock and this one with them.
+// readTTL reads a time to live: EX in seconds, PX in milliseconds, the others as times of day.
+// These include the difference between the client's clock and this one.
 func readTTL(unit, number, command string) (time.Duration, error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *conn) set(args []string, r *session.Reply) session.Plan {
 	return c.change(args, r)
 }
 
-// setNX is SETNX, which has no expiry, and answers 1 or 0.
+// setNX is SETNX, without an expiry. It answers 1 or 0.
 func (c *conn) setNX(args []string, r *session.Reply) session.Plan {
 	return c.on(args[1], func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
 		g, err := c.grant(ctx, key, args[2], 0, false)
@@ -96,7 +96,8 @@ func (c *conn) setNX(args []string, r *session.Reply) session.Plan {
 	})
 }
 
-// acquire plans a SET with NX. With GET it answers the value of the holder, and nil to the one that has the lock.
+// acquire plans a SET with NX. With GET it answers the value of the holder, and nil to the new
+// holder.
 func (c *conn) acquire(key, value string, s *setting) session.Plan {
 	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
 		for range attempts {
@@ -134,7 +135,7 @@ func (c *conn) grant(ctx context.Context, key, value string, ttl time.Duration, 
 	return g, err
 }
 
-// look plans a command that shows what a quorum has.
+// look plans a command that shows a quorum's lock.
 func (c *conn) look(key string, show func(seen grants.State, r *session.Reply)) session.Plan {
 	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
 		seen, err := c.server.grants.Look(ctx, key)
@@ -162,7 +163,7 @@ func (c *conn) exists(args []string, r *session.Reply) session.Plan {
 	})
 }
 
-// count plans a command on the locks of several keys, which answers for how many f holds.
+// count plans a command on the locks of several keys. It answers for how many f holds.
 func (c *conn) count(names []string, f func(ctx context.Context, key string) (bool, error)) session.Plan {
 	keys := make([]string, len(names))
 	for i, name := range names {
@@ -189,7 +190,8 @@ func (c *conn) ttl(args []string, _ *session.Reply) session.Plan {
 	return c.look(args[1], func(seen grants.State, r *session.Reply) { r.Int(ttlOf(seen, scaleOf(args[0]))) })
 }
 
-// ttlOf is what TTL and PTTL show: -2 without a key, -1 without an expiry. Seconds are rounded as Redis does.
+// ttlOf is the reply of TTL and PTTL: -2 without a key, -1 without an expiry. Seconds are rounded
+// as Redis does.
 func ttlOf(seen grants.State, scale time.Duration) int64 {
 	switch {
 	case !seen.Held:
@@ -209,7 +211,7 @@ func (c *conn) del(args []string, r *session.Reply) session.Plan {
 	})
 }
 
-// getDel releases the lock that it shows, and no later one.
+// getDel releases the lock it shows, and no later one.
 func (c *conn) getDel(args []string, r *session.Reply) session.Plan {
 	return c.on(args[1], func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
 		seen, err := c.server.grants.Look(ctx, key)

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 )
 
-// The commands that no Redis has: for clients that want more than a single Redis gives.
+// Commands beyond Redis: for clients that want more than a single Redis gives.
 
 // request is the options of RL.LOCK.
 type request struct {
@@ -96,7 +96,7 @@ func (c *conn) acquireOwn(ctx context.Context, key string, q *request) (*grants.
 	g, err := c.server.grants.AcquireWith(ctx, key, q.value, q.ttl, options)
 	switch {
 	case errors.Is(err, redlock.ErrTaken):
-		return nil, nil // also where the wait is over
+		return nil, nil // also after a vain wait
 	case err == nil && q.keep:
 		c.kept = slices.DeleteFunc(c.kept, func(g *grants.Grant) bool { return g.Lock.Remaining() == 0 })
 		c.kept = append(c.kept, g)
@@ -128,7 +128,7 @@ func (c *conn) inspect(args []string, r *session.Reply) session.Plan {
 			return nil, err
 		}
 		r.Array(len(seen.Nodes))
-		for _, n := range seen.Nodes { // the digest, and not the value, with which the lock can be released
+		for _, n := range seen.Nodes { // the digest, not the value: a value can release its lock
 			text := ""
 			if n.Err != nil {
 				text = n.Err.Error()
@@ -149,10 +149,10 @@ func (c *conn) wait(args []string, r *session.Reply) session.Plan {
 	return c.waitFor(args[1], most, func(free bool, r *session.Reply) { r.Bool(free) })
 }
 
-// signal is the list that python-redis-lock pops from to wait for lock:N.
+// signal is the list popped by python-redis-lock to wait for lock:N.
 const signal, signalled = "lock-signal:", "lock:"
 
-// blpop waits for a release, as python-redis-lock asks for it.
+// blpop waits for a release, as asked for by python-redis-lock.
 func (c *conn) blpop(args []string, r *session.Reply) session.Plan {
 	name, found := strings.CutPrefix(args[1], signal)
 	seconds, err := strconv.ParseFloat(args[2], 64)

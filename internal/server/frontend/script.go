@@ -27,7 +27,7 @@ func (c *conn) script(args []string, r *session.Reply) session.Plan {
 		for _, name := range args[2:] {
 			r.Bool(c.server.scripts.get(strings.ToLower(name)) != nil)
 		}
-	case sub == "FLUSH": // a script is a name for what it does, and is not forgotten
+	case sub == "FLUSH": // a script is a name for its effect, and is kept
 		r.OK()
 	default:
 		r.Error("ERR unknown subcommand '" + args[1] + "'. Try SCRIPT HELP.")
@@ -50,8 +50,8 @@ func (c *conn) refused(err error, text string) {
 	c.server.cfg.Logger.Debug("redlock: a script was refused", "reason", err, "text", text)
 }
 
-// eval is EVAL and EVALSHA. A known script is classified by Run: it takes a deep stack, and that of
-// Plan belongs to the connection, also while that is idle.
+// eval is EVAL and EVALSHA. Run classifies a known script: this takes a deep stack, and the stack
+// of Plan belongs to the connection, even while idle.
 func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 	n, err := strconv.Atoi(args[2])
 	switch {
@@ -127,27 +127,26 @@ func (l *call) classify(script *luascript.Script, args []string, n int) (err err
 // call is one call of a script.
 type call struct {
 	conn   *conn
-	prefix string // of the user that made it
+	prefix string // of the calling user
 	db     int
 	plan   luascript.Plan
 	absent *luascript.Row // of the plan
 	owned  *luascript.Row
 	other  *luascript.Row
 	keys   []string      // at the nodes, in the order of the plan's
-	value  string        // that the script compares with, or writes
-	owner  grants.Owner  // of the locks that it changes
-	seen   *grants.State // what the row was chosen by, if it was
+	value  string        // compared with, or written, by the script
+	owner  grants.Owner  // of the changed locks
+	seen   *grants.State // the state that chose the row, if any
 }
 
-// errUnsettled is the error of a script that is to show the lock of another, which has gone since.
-// To show nothing could mean to the client that it has the lock.
+// errUnsettled is the error of a script that is to show another's lock, gone since. To show nothing
+// could mean to the client that it has the lock.
 const errUnsettled = refusal("the lock changed hands while the script ran; run it again")
 
-// attempts bounds how often a script acquires that is to show by what it was refused.
+// attempts bounds how often an acquire that shows the holder is tried.
 const attempts = 3
 
-// run makes the call that the script stands for, and answers what the script does in the world that
-// this call has found.
+// run makes the script's call, and answers with the script's reply in the world found by this call.
 func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err error) {
 	var row *luascript.Row
 	switch l.plan.Class {
@@ -163,7 +162,7 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 			err = errUnsettled // the same value has acquired it meanwhile, and nothing was renewed
 		}
 	default:
-		if l.owned.Reply.Shows() { // what was there before: of the lock that it changes, and of no later one
+		if l.owned.Reply.Shows() { // the state before: of the changed lock, and of no later one
 			if row, err = l.world(ctx); err != nil || row == l.absent || row == l.other && l.plan.Token != nil {
 				break
 			}
@@ -184,9 +183,10 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 	return undo, err
 }
 
-// each makes the change of the script, to all keys at the same time: a TTL counts from the reply. Of several keys the
-// nodes are asked before what they hold, since the script may change all or none. The row is what
-// the script does where the keys hold what the change has met: it claims no more than was done.
+// each makes the change of the script, to all keys at the same time: a TTL counts from the reply.
+// With several keys the nodes are first asked for their holdings, since the script may change all
+// or none. The row is the script's for the keys as met by the change: it claims no more than was
+// done.
 func (l *call) each(ctx context.Context) (*luascript.Row, error) {
 	if len(l.keys) == 1 {
 		held, err := l.change(ctx, l.keys[0])
@@ -213,7 +213,7 @@ func (l *call) each(ctx context.Context) (*luascript.Row, error) {
 	return row, err
 }
 
-// holdings is what a key held for an outcome.
+// holdings is the holding of a key, by outcome.
 var holdings = [...]luascript.Holding{
 	grants.Done: luascript.Owned, grants.Unchanged: luascript.Owned, grants.Absent: luascript.Absent, grants.Other: luascript.Foreign,
 }
@@ -251,7 +251,7 @@ func lasting(ttl luascript.TTL) time.Duration {
 	return time.Duration(ttl.Milliseconds) * time.Millisecond
 }
 
-// acquire acquires all keys or none, and returns the row of that.
+// acquire acquires all keys or none, and returns the row for this.
 func (l *call) acquire(ctx context.Context) (row *luascript.Row, undo func(), err error) {
 	for range attempts {
 		if undo, err = l.acquireAll(ctx); undo != nil || err != nil {
@@ -273,7 +273,7 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 		}
 	}
 	ttl := l.absent.TTL
-	for _, key := range slices.Sorted(slices.Values(l.keys)) { // as all that want some of these
+	for _, key := range slices.Sorted(slices.Values(l.keys)) { // in the order of all rivals
 		g, err := l.conn.grant(ctx, key, l.value, lasting(ttl), !ttl.None)
 		if err != nil || g == nil {
 			undo()
@@ -290,8 +290,8 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 	return undo, nil
 }
 
-// taken is the row of an attempt that was refused. The holder may have the value of the script. It
-// is nil if the script shows the holder, and there is none any more.
+// taken is the row of a refused attempt. The holder may have the value of the script. It is nil if
+// the script shows the holder, and there is none any more.
 func (l *call) taken(ctx context.Context) (*luascript.Row, error) {
 	if reflect.DeepEqual(l.owned.Reply, l.other.Reply) && !l.other.Reply.Shows() {
 		return l.other, nil
@@ -303,10 +303,10 @@ func (l *call) taken(ctx context.Context) (*luascript.Row, error) {
 	case l.other.Reply.Shows():
 		return nil, nil
 	}
-	return l.other, nil // it was taken when it was asked for
+	return l.other, nil // it was taken at the attempt
 }
 
-// world is what the script does where the keys hold what a quorum has.
+// world is the script's row for the present holdings of a quorum.
 func (l *call) world(ctx context.Context) (*luascript.Row, error) {
 	holds, err := l.look(ctx)
 	if err != nil {
@@ -316,7 +316,7 @@ func (l *call) world(ctx context.Context) (*luascript.Row, error) {
 	return row, err
 }
 
-// look is what a quorum has at each key.
+// look is a quorum's holding of each key.
 func (l *call) look(ctx context.Context) ([]luascript.Holding, error) {
 	holds := make([]luascript.Holding, len(l.keys))
 	return holds, together(len(l.keys), func(i int) error {
@@ -333,8 +333,8 @@ func (l *call) look(ctx context.Context) ([]luascript.Holding, error) {
 	})
 }
 
-// answer writes the reply of a row. What it shows is of the lock that the row was chosen by, and not
-// of another one that is there by now.
+// answer writes the reply of a row. It shows the lock by which the row was chosen, and no later
+// one.
 func (l *call) answer(ctx context.Context, r *session.Reply, row *luascript.Row) error {
 	if row.Reply.Shows() {
 		if l.seen == nil {

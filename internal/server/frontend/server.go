@@ -19,7 +19,7 @@ type Config struct {
 	MaxTTL  time.Duration // of the Client
 	Fenced  bool          // the Client is
 	NoTTL   time.Duration // grants locks without an expiry for this long; 0: refuses them
-	Force   bool          // allows scripts that change a lock of any owner
+	Force   bool          // allows scripts to change a lock of any owner
 	Users   Users         // nil: no password
 	Scripts Scripts       // known by their hash
 	Limits  session.Limits
@@ -27,7 +27,7 @@ type Config struct {
 }
 
 // MaxTTL is the MaxTTL of a Client whose front end grants TTLs of up to longest: a fiftieth and a
-// second more, which holds their padding. All clients of the nodes need one MaxTTL.
+// second more, with room for their padding. All clients of the nodes need one MaxTTL.
 func MaxTTL(longest time.Duration) time.Duration {
 	if longest <= 0 || longest > redlock.MaxTTL {
 		return longest
@@ -45,10 +45,10 @@ type Server struct {
 	stats    Stats
 }
 
-// Stats counts what a front end has done beside session.Stats.
+// Stats counts the work of a front end beside session.Stats.
 type Stats struct {
-	Unknown        atomic.Uint64 // commands that it does not know
-	NoQuorum       atomic.Uint64 // replies with that code
+	Unknown        atomic.Uint64 // unknown commands
+	NoQuorum       atomic.Uint64 // replies with this code
 	BadPassword    atomic.Uint64
 	Scripts        [luascript.ForceExtend + 1]atomic.Uint64 // calls by class
 	RefusedScripts atomic.Uint64
@@ -74,15 +74,16 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Serve accepts connections until Stop. It returns nil then, or why it cannot accept any more.
+// Serve accepts connections until Stop, and then returns nil. Any other result is why it can accept
+// no more.
 func (s *Server) Serve(l net.Listener) error { return s.sessions.Serve(l) }
 
-// Stop ends the front end: waits end, commands under way are answered until ctx ends, and locks
-// that are kept for a connection are released. The Client stays open.
+// Stop ends the front end: it cancels waits, answers commands under way until ctx ends, and
+// releases locks kept for a connection. The Client stays open.
 func (s *Server) Stop(ctx context.Context) {
 	s.sessions.Stop(ctx)
 	s.grants.Close()
 }
 
-// Stats returns the counts, which go on.
+// Stats returns the live counts.
 func (s *Server) Stats() (*Stats, *session.Stats) { return &s.stats, s.sessions.Stats() }

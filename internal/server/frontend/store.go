@@ -6,21 +6,21 @@ import (
 	"github.com/redlock-go/redlock/internal/server/luascript"
 )
 
-// Scripts are scripts that are known by their hash.
+// Scripts are scripts known by their hash.
 type Scripts []*luascript.Script
 
 // ReadScripts reads lock scripts that stand for others, in the form of package luascript.
 func ReadScripts(text []byte) (Scripts, error) { return luascript.ParseAliases(text) }
 
-// maxScripts and maxTexts bound the scripts that are kept, and the bytes of their texts: a parsed
-// script takes up to a hundred times its text.
+// maxScripts and maxTexts bound the stored scripts, and the bytes of their texts: a parsed script
+// takes up to a hundred times its text.
 const (
 	maxScripts = 1024
 	maxTexts   = 1 << 20
 )
 
-// scripts is the scripts that clients have sent, by SHA1. The one that was called least recently makes room
-// for others: its client is told NOSCRIPT, as by a Redis that was started again, and sends the text.
+// scripts is the scripts sent by clients, by SHA1. The least recently called one makes room for
+// others: its client gets NOSCRIPT, as from a restarted Redis, and sends the text.
 type scripts struct {
 	listed map[string]*luascript.Script
 
@@ -80,7 +80,7 @@ func (s *scripts) evict() {
 	delete(s.known, oldest)
 }
 
-// get returns a script that is called, or nil.
+// get returns a script for a call, or nil.
 func (s *scripts) get(name string) *luascript.Script {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,12 +9,12 @@ import (
 )
 
 // transaction is WATCH, MULTI and EXEC of a connection: for clients that compare and change in this
-// way where there is no script. A transaction is one change of the one lock that it watches.
+// way where there is no script. A transaction is one change of its one watched lock.
 //
-// WATCH notes which lock a quorum shows: its token is fresh for each grant, so a lock that still has
-// it was not released since. EXEC makes the change to that lock and to no other.
+// WATCH notes the lock shown by a quorum: its token is fresh for each grant, so a lock with the
+// same token was not released since. EXEC makes the change to this lock and to no other.
 type transaction struct {
-	key     string // at the nodes, that is watched
+	key     string // the watched one, at the nodes
 	seen    grants.State
 	open    bool // after MULTI
 	spoiled bool // a command was refused after MULTI
@@ -24,7 +24,7 @@ type transaction struct {
 // spoil has EXEC refuse the transaction, if one is open.
 func (t *transaction) spoil() { t.spoiled = t.open }
 
-// inTransaction is the commands that are executed after MULTI, and not queued.
+// inTransaction is the commands executed after MULTI, not queued.
 var inTransaction = map[string]bool{"EXEC": true, "DISCARD": true, "MULTI": true, "WATCH": true, "QUIT": true, "RESET": true}
 
 func (c *conn) watch(args []string, r *session.Reply) session.Plan {
@@ -117,7 +117,8 @@ func (c *conn) exec(_ []string, r *session.Reply) session.Plan {
 	return session.Plan{}
 }
 
-// execute makes the change to the lock that was seen. Where there was none, and is none, it changes nothing.
+// execute makes the change to the lock seen before. Where there was none, and is none, it changes
+// nothing.
 func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) (err error) {
 	outcome, now := grants.Absent, grants.State{}
 	if tx.seen.Held {

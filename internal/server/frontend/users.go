@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// Users are those that may log in, by name. The user of AUTH with a password alone is "default".
+// Users are the users who may log in, by name. The user of AUTH with a password alone is "default".
 type Users map[string]User
 
 // User is one of them.
 type User struct {
 	sum    [sha256.Size]byte // of the password
-	Prefix string            // of the keys that the user's commands name
+	Prefix string            // of the keys named by the user's commands
 }
 
-// ReadUsers reads one user a line: a name, a password and, optionally, a prefix for keys, with blanks
-// between. The password is as it is, or "sha256:" and the hash in hex. Empty lines and lines that
-// begin with # are skipped. Errors have the number of a line, never what is in it.
+// ReadUsers reads one user a line: a name, a password and, optionally, a prefix for keys, with
+// blanks between. The password is as it is, or "sha256:" and the hash in hex. Empty lines and lines
+// beginning with # are skipped. Errors have the number of a line, never its content.
 func ReadUsers(in io.Reader) (Users, error) {
 	users := Users{}
 	lines := bufio.NewScanner(in)
@@ -56,8 +56,8 @@ func ReadUsers(in io.Reader) (Users, error) {
 	return users, users.areApart()
 }
 
-// areApart refuses prefixes of which one begins with another: the one user's keys would be the other's too.
-// Users with one prefix share their locks.
+// areApart refuses two prefixes if one begins with the other: the one user's keys would be the
+// other's too. Users with one prefix share their locks.
 func (u Users) areApart() error {
 	for name, user := range u {
 		for other, its := range u {
@@ -70,7 +70,7 @@ func (u Users) areApart() error {
 	return nil
 }
 
-// check returns the user with a name and a password. It takes as long for a name that is unknown.
+// check returns the user with a name and a password. It takes as long for an unknown name.
 func (u Users) check(name, password string) (User, bool) {
 	user, known := u[name]
 	sum := sha256.Sum256([]byte(password))

@@ -8,18 +8,18 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Outcome is how a change that names a value has ended.
+// Outcome is how a change with an owner has ended.
 type Outcome uint8
 
 const (
 	Done      Outcome = iota
 	Absent            // a majority has no lock
 	Other             // the lock holds another value
-	Unchanged         // it is the owner's, and its TTL does not allow the change
+	Unchanged         // the lock is the owner's, and its TTL does not allow the change
 )
 
-// Owner is the value that a change names, or Anyone, for a command that names none: it acts on the
-// lock that a quorum shows, and on no later one.
+// Owner is the value named by a change, or Anyone, for a command without one: this acts on the lock
+// shown by a quorum, and on no later one.
 type Owner struct {
 	value, token string
 	any          bool
@@ -31,7 +31,7 @@ var Anyone = Owner{any: true}
 // By is the owner with a value.
 func By(value string) Owner { return Owner{value: value} }
 
-// Of is the owner of one lock that was seen, and of no other with the same value.
+// Of is the owner of one lock seen before, and of no other with the same value.
 func Of(seen State) Owner { return Owner{token: seen.token} }
 
 func (o Owner) is(value, token string) bool {
@@ -41,7 +41,7 @@ func (o Owner) is(value, token string) bool {
 // owns reports whether a grant is the owner's.
 func (o Owner) owns(g *Grant) bool {
 	token := ""
-	if o.token != "" { // to show it allocates
+	if o.token != "" { // reading it allocates
 		token = g.Lock.Token()
 	}
 	return o.is(g.value, token)
@@ -52,10 +52,10 @@ func (s *Store) Release(ctx context.Context, key string, owner Owner) (Outcome, 
 	return s.Extend(ctx, key, owner, TTL{})
 }
 
-// errUnchanged ends a change of a lock whose TTL does not allow it.
+// errUnchanged ends a change not allowed by the lock's TTL.
 var errUnchanged = errors.New("the lock has another TTL")
 
-// Extend gives the lock on key a TTL if it is its owner's. One of no more than 0 releases it.
+// Extend gives the lock on key a TTL if it is its owner's. A TTL of 0 or less releases it.
 func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (Outcome, error) {
 	isReleased, woken := false, s.woken(key)
 	outcome, err := s.change(ctx, key, owner, func(g *Grant) (err error) {
@@ -87,7 +87,7 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 			return err
 		}
 		if ttl.Rest && !forever {
-			g.set(ends.Add(ttl.Value)) // what is added often is added exactly
+			g.set(ends.Add(ttl.Value)) // repeated additions add exactly
 		}
 		if g.isKept() {
 			g.stop() // it has an expiry from now on
@@ -104,8 +104,9 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 	return outcome, err
 }
 
-// release releases a lock. A lock that is not there after a release without a quorum was released by that if it
-// would be valid still. If not, it may have ended before the release: then nothing is known but the first error.
+// release releases a lock. A release without a quorum may have worked: if the second finds no lock,
+// and the lock would be valid still, the first has released it. A lock no longer valid may have
+// ended before the release: then nothing is known but the first error.
 func release(ctx context.Context, lock redlock.Lock) error {
 	valid, unknown := time.Now().Add(lock.Remaining()), error(nil)
 	err := again(func() error {
@@ -124,11 +125,11 @@ func release(ctx context.Context, lock redlock.Lock) error {
 	return unknown
 }
 
-// changes bounds how often a change begins anew because the lock has another holder meanwhile.
+// changes bounds the new starts of a change whose lock has got another holder meanwhile.
 const changes = 3
 
-// change makes a change to the lock on key if it is its owner's: to the one in the table, and if
-// the nodes do not have that, to the one that they show.
+// change makes a change to the lock on key if it is its owner's: to the one in the table, or, if
+// the nodes do not have it, to the one they show.
 func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *Grant) error) (Outcome, error) {
 	if g := s.get(key); g != nil && owner.owns(g) && !g.hasEnded() {
 		if err := do(g); !isGone(err) {

@@ -10,14 +10,14 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
-// MaxValue is how long a client's value may be, in bytes. With its token it is the longest that
-// Client.Attach takes.
+// MaxValue bounds a client's value, in bytes. With a token before it, it is the longest value for
+// Client.Attach.
 const MaxValue = 232
 
 // Config configures a Store.
 type Config struct {
 	Client *redlock.Client
-	// MaxTTL is that of the Client: a TTL is not longer with its padding.
+	// MaxTTL is that of the Client: it bounds a TTL with its padding.
 	MaxTTL time.Duration
 	// NoTTL, if set, grants locks without an expiry, for this long, and keeps them alive.
 	NoTTL time.Duration
@@ -26,28 +26,28 @@ type Config struct {
 // Store grants locks. It is safe for concurrent use.
 type Store struct {
 	cfg  Config
-	lost context.CancelFunc // ends all that is kept alive
+	lost context.CancelFunc // ends all locks kept alive
 	kept context.Context
-	all  Quota // of what is kept alive
+	all  Quota // of locks kept alive
 
 	mu     sync.Mutex
 	table  map[string]*Grant
-	sweep  int // size of the table at which grants that have ended are dropped
+	sweep  int // size of the table at which ended grants are dropped
 	queues map[string]*queue
 }
 
-// Grant is a lock that this process was granted, or has extended.
+// Grant is a lock granted or extended by this process.
 type Grant struct {
 	Lock  redlock.Lock
 	store *Store
 	value string
 	alive context.Context // ends when it is no longer kept alive; nil: it never was
-	stop  func()          // has it kept alive no longer
+	stop  func()          // ends keeping it alive
 
-	isKeptElsewhere bool // by the front end that has granted it
+	isKeptElsewhere bool // by its granting front end
 
-	ends time.Time   // for its client, while it is not kept alive; guarded by store.mu
-	end  *time.Timer // releases a lock that the nodes keep for much longer; or nil
+	ends time.Time   // for its client, unless kept alive; guarded by store.mu
+	end  *time.Timer // releases a lock kept much longer by the nodes; or nil
 }
 
 // isKept reports whether the lock is kept alive.
@@ -60,7 +60,7 @@ func New(cfg Config) *Store {
 	return s
 }
 
-// Close ends what is kept alive: these locks end with their TTL.
+// Close stops keeping locks alive: they end with their TTL.
 func (s *Store) Close() { s.lost() }
 
 // Acquire makes one attempt for a client with a value. The error is that of TryAcquire, or ErrTTL.
@@ -71,13 +71,13 @@ func (s *Store) Acquire(ctx context.Context, key, value string, ttl time.Duratio
 // Options are what a client may ask for beside a lock.
 type Options struct {
 	Wait bool   // in line, until ctx ends
-	Keep *Quota // the lock is kept alive until it is released, is given another TTL, or this process ends
+	Keep *Quota // the lock is kept alive until its release, another TTL, or the end of this process
 }
 
-// Quota counts the locks that are kept alive for one client, which it bounds.
+// Quota counts and bounds the locks kept alive for one client.
 type Quota struct{ used atomic.Int64 }
 
-// maxKept bounds the locks that are kept alive for one client, maxKeptInAll those of all.
+// maxKept bounds the locks kept alive for one client, maxKeptInAll those of all.
 const (
 	maxKept      = 1 << 10
 	maxKeptInAll = 1 << 14
@@ -146,8 +146,8 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	return g, nil
 }
 
-// AcquireForever is Acquire for a client that asks for no expiry: the lock lives until it is
-// released, or given one, or this process ends.
+// AcquireForever is Acquire for a request without an expiry: the lock lives until it is released,
+// or given an expiry, or this process ends.
 func (s *Store) AcquireForever(ctx context.Context, key, value string, kept *Quota) (*Grant, error) {
 	if s.cfg.NoTTL <= 0 {
 		return nil, ErrNoTTL
@@ -155,7 +155,7 @@ func (s *Store) AcquireForever(ctx context.Context, key, value string, kept *Quo
 	return s.AcquireWith(ctx, key, value, s.cfg.NoTTL, Options{Keep: kept})
 }
 
-// Renew makes ttl the time that its client has left of a grant.
+// Renew makes ttl the time left of a grant for its client.
 func (g *Grant) Renew(ctx context.Context, ttl time.Duration) error {
 	if g.isKept() {
 		return nil
@@ -163,24 +163,24 @@ func (g *Grant) Renew(ctx context.Context, ttl time.Duration) error {
 	return g.last(ctx, ttl, time.Now())
 }
 
-// Drop releases a grant that its client does not need or has not received.
+// Drop releases a grant not needed or not received by its client.
 func (g *Grant) Drop() {
-	g.Lock.ReleaseAsync() // before the next, which does not find it in the table, asks for the lock
+	g.Lock.ReleaseAsync() // before the next client misses it in the table, and asks for the lock
 	g.store.remove(g.Lock.Key(), g)
 }
 
-// State is what a quorum has at a key.
+// State is the lock of a quorum at a key.
 type State struct {
 	Held  bool
 	Value string        // of its client
-	token string        // of the lock, with the value
-	TTL   time.Duration // what its client has left
+	token string        // of the lock, value included
+	TTL   time.Duration // the client's rest
 	Kept  bool          // without an expiry for its client
 
-	isEternal bool // a value without an expiry, which is no lock
+	isEternal bool // a value without an expiry: no lock
 }
 
-// Look asks the nodes what they have at a key. What a minority has is no lock.
+// Look asks the nodes for their lock at a key. A minority's key is no lock.
 func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	var seen redlock.KeyState
 	err := again(func() (err error) {
@@ -205,7 +205,7 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	return state, nil
 }
 
-// noQuorum is the library's error for nodes that have not answered.
+// noQuorum is the library's error for nodes without an answer.
 func noQuorum(seen redlock.KeyState) error {
 	e := &redlock.QuorumError{Cause: redlock.ErrNoQuorum, Nodes: len(seen.Nodes)}
 	for _, n := range seen.Nodes {
@@ -216,7 +216,7 @@ func noQuorum(seen redlock.KeyState) error {
 	return e
 }
 
-// Fence returns the fencing token of a lock that this process has granted to value, or 0.
+// Fence returns the fencing token of a lock granted to value by this process, or 0.
 func (s *Store) Fence(key, value string) uint64 {
 	if g := s.get(key); g != nil && g.value == value && g.Lock.Remaining() > 0 {
 		return g.Lock.Fence()

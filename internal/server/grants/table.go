@@ -1,7 +1,7 @@
 package grants
 
-// minSweep is the least size of the table at which grants that have ended are dropped, and maxTable
-// its bound: grants beyond it are found at the nodes.
+// minSweep is the least size of the table at which ended grants are dropped, and maxTable its
+// bound: grants beyond it are found at the nodes.
 const (
 	minSweep = 1 << 10
 	maxTable = 1 << 20
@@ -14,7 +14,7 @@ func (s *Store) get(key string) *Grant {
 	return s.table[key]
 }
 
-// put notes a grant, and drops those that have ended when the table has doubled since.
+// put notes a grant, and drops the ended ones once the table has doubled.
 func (s *Store) put(key string, g *Grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *Store) remove(key string, g *Grant) {
 	}
 }
 
-// Held is the number of grants in the table, those that have ended included.
+// Held is the number of grants in the table, ended ones included.
 func (s *Store) Held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// The padding is the part of a TTL at the nodes that no client sees: the time that a grant takes, as a
-// rule. It is elastic: what takes longer is extended by what was measured.
+// The padding is the hidden part of a TTL at the nodes: the time a grant takes, as a rule. It is
+// elastic: a later grant is extended by the measured time.
 const (
-	shortPart  = 20  // of a short TTL at most this part, as of the nodes' time to answer
-	longPart   = 128 // of a long one this part more
+	shortPart  = 20  // of a short TTL at most, as the nodes' time to answer
+	longPart   = 128 // of a long one, beyond minPadding
 	minPadding = 50 * time.Millisecond
 )
 
@@ -22,26 +22,26 @@ func padding(ttl time.Duration) time.Duration {
 	return min(ttl/shortPart, minPadding+ttl/longPart)
 }
 
-// Stored returns the TTL at the nodes of a lock that is its client's for ttl: with the padding and the drift.
+// Stored returns the TTL at the nodes for a client's ttl: with the padding and the drift.
 func Stored(ttl time.Duration) time.Duration {
 	n := (ttl + padding(ttl) + quorum.Drift(0)) * 100 / 99
 	return max((n + time.Millisecond - 1).Truncate(time.Millisecond), redlock.MinTTL)
 }
 
-// Shown is the inverse of Stored: what a client has left of a lock of which left is left at the nodes.
+// Shown is the inverse of Stored: the client's rest of a lock with this left at the nodes.
 func Shown(left time.Duration) time.Duration {
 	left -= quorum.Drift(left)
 	return max(0, left*shortPart/(shortPart+1), (left-minPadding)*longPart/(longPart+1))
 }
 
-// TTL is a time to live that a client sets.
+// TTL is a time to live set by a client.
 type TTL struct {
 	Value time.Duration
-	Rest  bool      // Value is added to what is left
+	Rest  bool      // Value is added to the rest
 	If    Condition // nil: always
 }
 
-// Condition reports whether a TTL is set where left is left, or forever.
+// Condition reports whether ttl may be set on a lock with this left, or without an expiry.
 type Condition func(ttl, left time.Duration, forever bool) bool
 
 // Conditions are those of EXPIRE, by name.
@@ -65,15 +65,15 @@ func (s *Store) check(ttl time.Duration) (time.Duration, error) {
 	if ttl <= 0 {
 		return 0, fmt.Errorf("%w: it is %v", ErrTTL, ttl)
 	}
-	stored := Stored(min(ttl, 2*limit)) // what is far longer would overflow
+	stored := Stored(min(ttl, 2*limit)) // a far longer one would overflow
 	if stored > limit {
 		return 0, fmt.Errorf("%w: it is %v, at most %v works", ErrTTL, ttl, Shown(limit).Truncate(time.Millisecond))
 	}
 	return stored, nil
 }
 
-// again makes a call once more that failed for want of a quorum: nodes that were busy for longer than their
-// time answer then, and those that do not answer cost that time.
+// again makes a call once more after a failure for want of a quorum. Nodes busy for longer than
+// their time answer then, and silent ones cost that time.
 func again(call func() error) error {
 	err := call()
 	if errors.Is(err, redlock.ErrNoQuorum) {
@@ -82,9 +82,9 @@ func again(call func() error) error {
 	return err
 }
 
-// last makes ttl the time that a grant's client has from now on. A grant that has less left at the nodes,
-// since it took longer than the padding since began, is extended once by what that took. A lock that has
-// less even so is the client's for as long as it lasts.
+// last makes ttl the time of a grant's client from now on. A grant with less left at the nodes was
+// slower than the padding: it is extended once, by the time taken since began. A lock with less
+// even so is the client's for as long as it lasts.
 func (g *Grant) last(ctx context.Context, ttl time.Duration, began time.Time) error {
 	if g.Lock.Remaining() < ttl {
 		longer := min(Stored(ttl)+2*time.Since(began), g.store.maxTTL())
@@ -96,8 +96,8 @@ func (g *Grant) last(ctx context.Context, ttl time.Duration, began time.Time) er
 	return nil
 }
 
-// set notes when the time of the client ends. A lock that the nodes keep for much longer, since no
-// extension shortens a key there, is released then.
+// set notes when the time of the client ends. No extension shortens a key at the nodes: where they
+// keep the lock for much longer, it is released then.
 func (g *Grant) set(ends time.Time) {
 	s := g.store
 	s.mu.Lock()
@@ -116,7 +116,7 @@ func (g *Grant) set(ends time.Time) {
 	}
 }
 
-// left is what the client has left of a grant.
+// left is the rest of a grant for the client.
 func (g *Grant) left() time.Duration {
 	g.store.mu.Lock()
 	defer g.store.mu.Unlock()

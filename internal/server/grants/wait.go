@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// queue is the callers that wait until a key is free, the first first. They ask for nothing: each
-// is woken once, and its client then tries to acquire. So they are woken one at a time, as BLPOP
-// does for one element; a caller of Client.Acquire in their place would keep the clients that it
-// wakes from the lock.
+// queue is the callers waiting until a key is free, in order. They ask for nothing: each is woken
+// once, and its client then tries to acquire. So they are woken one at a time, as BLPOP does for
+// one element. A caller of Client.Acquire in their place would take the lock from the clients it
+// wakes.
 type queue struct {
 	waiters []chan struct{}
 	woken   int           // waiters so far
-	err     error         // of the last time that the nodes were asked
+	err     error         // of the last question to the nodes
 	ended   chan struct{} // closed when the last has left
 }
 
-// The pauses between two questions to the nodes about a key that is waited for. They double from the
-// first to the second for a lock that another process has granted. One that this process has granted
-// is released through it, as a rule, which wakes the first that waits at once: it is asked for once a
-// second, since no belief outlives that. Nothing outlives the TTL that the nodes show. For many keys
-// the pauses are longer, so that there are 250 questions a second in all.
+// The pauses between two questions to the nodes about a key with waiters. They double from the
+// first to the second for a lock granted by another process. A lock of this process is released
+// through it, as a rule, and the release wakes the first waiter at once. Such a key is asked for
+// once a second, since no belief outlives that. No pause outlives the TTL shown by the nodes. With
+// many keys the pauses are longer: 250 questions a second in all.
 const (
 	firstPause = 50 * time.Millisecond
 	pollPause  = 250 * time.Millisecond
@@ -30,7 +30,7 @@ const (
 	perKey     = 4 * time.Millisecond
 )
 
-// pause is how long the nodes are not asked for a key, after what they have shown.
+// pause is how long the nodes are not asked for a key, after their last answer.
 func (s *Store) pause(key string, seen State, last time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,8 +46,8 @@ func (s *Store) pause(key string, seen State, last time.Duration) time.Duration 
 	return max(next, time.Duration(len(s.queues))*perKey)
 }
 
-// Wait waits until the lock on key is free, or ctx ends. It reports whether it is free. The error is
-// that of ctx, or why the nodes could not be asked.
+// Wait waits until the lock on key is free, or ctx ends. It reports whether it is free. The error
+// is that of ctx, or the reason why the nodes could not be asked.
 func (s *Store) Wait(ctx context.Context, key string) (free bool, err error) {
 	woken := make(chan struct{}, 1)
 	s.mu.Lock()
@@ -65,7 +65,7 @@ func (s *Store) Wait(ctx context.Context, key string) (free bool, err error) {
 	case <-ctx.Done():
 		s.leave(key, q, woken)
 		select {
-		case <-woken: // by a release that this caller uses up
+		case <-woken: // by a release, used up by this caller
 			return true, nil
 		default:
 			return false, cmp.Or(s.failure(q), ctx.Err())
@@ -111,7 +111,8 @@ func (s *Store) woken(key string) int {
 	return 0
 }
 
-// freed wakes the first that waits for a key, unless another was woken since: that one is to have the lock.
+// freed wakes the first waiter for a key, unless another was woken since: that one is to have the
+// lock.
 func (s *Store) freed(key string, since int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +124,7 @@ func (s *Store) freed(key string, since int) {
 	}
 }
 
-// poll asks the nodes for a key while it is waited for: its lock may end by its TTL, or through
+// poll asks the nodes for a key while it has waiters: its lock may end by its TTL, or through
 // another process.
 func (s *Store) poll(key string, q *queue) {
 	pause := time.Duration(0)

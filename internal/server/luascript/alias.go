@@ -25,13 +25,14 @@ var (
 	noComment = regexp.MustCompile(`(?m)^\s*-?[^-\s]`)
 )
 
-// ParseAliases reads lock scripts that stand for others, which the parser refuses. Each follows a line with the
-// hash of the other, as EVALSHA has it:
+// ParseAliases reads lock scripts standing for others, refused by the parser. Each follows a line
+// with the hash of the other, in EVALSHA's form:
 //
 //	-- alias 80a1b5f2cfccec3b7119ba7721d2127682b691a7
 //	if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end
 //
-// With keys=1 behind the hash one member of KEYS is a key, and the others stand before those of ARGV.
+// With keys=1 behind the hash one member of KEYS is a key, and the others stand before those of
+// ARGV.
 func ParseAliases(text []byte) (scripts []*Script, err error) {
 	line := 1
 	for i, part := range strings.Split("\n"+string(text), "\n-- alias ") {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Classify returns what the script does when it is called with these keys and arguments at the
-// wall-clock time now, which only absolute times (PXAT, PEXPIREAT) are compared with. The error is
-// a *Refusal. The Plan refers to the bytes of keys and argv.
+// Classify returns what the script does when called with these keys and arguments at the wall-clock
+// time now. Only absolute times (PXAT, PEXPIREAT) are compared with now. The error is a *Refusal.
+// The Plan refers to the bytes of keys and argv.
 func (s *Script) Classify(keys, argv [][]byte, now time.Time) (plan Plan, err error) {
 	defer catch(s.name, &err)
 	if len(keys) > maxKeys || len(argv) > maxArgs {
@@ -22,7 +22,7 @@ func (s *Script) Classify(keys, argv [][]byte, now time.Time) (plan Plan, err er
 }
 
 func (r *run) plan() (p Plan) {
-	for _, h := range []Holding{Foreign, Owned, Absent} { // what is no query meets the token in the first
+	for _, h := range []Holding{Foreign, Owned, Absent} { // any but a query meets the token in the first
 		r.in(func(int) Holding { return h })
 		p.Rows[h] = Row{Reply: replyOf(r.result, new(int)), Messages: r.messages, hasSignalled: r.hasSignalled}
 		for i := range r.keys {
@@ -61,8 +61,7 @@ func (r *run) plan() (p Plan) {
 	return p
 }
 
-// members returns the keys that belong to the lock. A key with a list is none; it must not have
-// been used otherwise.
+// members returns the keys of the lock. A key with a list is none, and must have no other use.
 func (r *run) members() (members []int) {
 	for i := range r.keys {
 		switch k := &r.keys[i]; {
@@ -78,7 +77,7 @@ func (r *run) members() (members []int) {
 	return members
 }
 
-// tokenOf returns the token: what was compared, or else what the script writes.
+// tokenOf returns the token: the compared argument, or else the written one.
 func (r *run) tokenOf(set change) []byte {
 	switch {
 	case !r.hasToken:
@@ -109,8 +108,8 @@ func (e Effect) String() string {
 	return [...]string{"left alone", "set", "deleted", "given a TTL"}[e]
 }
 
-// checkMixed runs the script where one key differs from the others. There is no class for a lock
-// of which a part is acquired or extended, so that must not happen; a part may be released.
+// checkMixed runs the script where one key differs from the others. There is no class for acquiring
+// or extending a part of a lock, so this must not happen; a part may be released.
 func (r *run) checkMixed(class Class, members []int) {
 	if class != Acquire && class != Release && class != Extend {
 		refuse("%s of %d keys", class, len(members))
@@ -131,7 +130,7 @@ func (r *run) checkMixed(class Class, members []int) {
 	}
 }
 
-// mixed runs the script where the keys hold different things, and returns what it does to each.
+// mixed runs the script with different holdings of the keys, and returns its effect on each.
 func (r *run) mixed(class Class, members []int, before func(i int) Holding) (effects []Effect) {
 	r.in(before)
 	for _, i := range members {
@@ -145,7 +144,7 @@ func (r *run) mixed(class Class, members []int, before func(i int) Holding) (eff
 	return effects
 }
 
-// In returns what the script does where its keys hold different things, in the order of p.Keys: the
+// In returns what the script does for different holdings of its keys, in the order of p.Keys: the
 // row with the reply, and the effect on each key. The error is a *Refusal.
 func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
 	if slices.Min(holds) == slices.Max(holds) {
@@ -168,11 +167,11 @@ func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
 	return row, effects, nil
 }
 
-// maxReply bounds the items and the bytes of a reply. A table may be in another one twice, so that
-// a few steps make a reply that no memory holds.
+// maxReply bounds the items and the bytes of a reply. A table may contain another one twice, so a
+// few steps could make a reply too large for any memory.
 const maxReply = 4 << 10
 
-// replyOf converts a result as Redis does. size is that of the reply so far.
+// replyOf converts a result as Redis does. size is the size of the reply so far.
 func replyOf(v value, size *int) (reply Reply) {
 	if *size += 1 + len(v.str); *size > maxReply {
 		refuse("a reply of more than %d items and bytes", maxReply)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// command is one of those that act on the world. Others are refused with the text.
+// command is a command that acts on the world. Others are refused with the text.
 type command struct {
 	least, most int // arguments
 	does        func(r *run, args []value) value
@@ -42,7 +42,7 @@ func (r *run) call(name string, c command, args []expression, isUnused bool) val
 	return c.does(r, given)
 }
 
-// key returns the key that an argument of the command names.
+// key returns the key named by an argument of the command.
 func (r *run) key(v value) *key {
 	if v.kind != str || v.origin != fromKeys {
 		refuse("%s on what is no member of KEYS", r.command)
@@ -50,14 +50,14 @@ func (r *run) key(v value) *key {
 	return &r.keys[v.key]
 }
 
-// lock returns the key that an argument names, which thereby belongs to the lock.
+// lock returns the key named by an argument. So this key belongs to the lock.
 func (r *run) lock(v value) *key {
 	k := r.key(v)
 	k.isLock = true
 	return k
 }
 
-// touch is lock for a command that a signal may consist of, if its result is not used.
+// touch is lock for a possible command of a signal, if its result is not used.
 func (r *run) touch(v value) *key {
 	k := r.key(v)
 	k.isTouched, k.isLock = true, k.isLock || !r.isUnused
@@ -103,12 +103,13 @@ func (r *run) ttl(args []value) value {
 	return num(ms)
 }
 
-// maxTTL bounds a TTL in ms, below half of what a time.Duration holds: a sum of two does not overflow.
-// One that overflows is short, or in the past, where the client believes that its lock lasts.
+// maxTTL bounds a TTL in ms, below half the range of a time.Duration: a sum of two does not
+// overflow. An overflowing TTL is short, or in the past, and the client would still believe in its
+// lock.
 const maxTTL = math.MaxInt64 / 1_000_000 / 4
 
-// until returns the TTL that v is for an option (PX, EXAT) or a command (PEXPIRE, SETEX): those in
-// milliseconds begin with a P, and those with an absolute time end with AT.
+// until returns the TTL of v for an option (PX, EXAT) or a command (PEXPIRE, SETEX): a P at the
+// beginning means milliseconds, an AT at the end an absolute time.
 func (r *run) until(key int, word string, v value) TTL {
 	n, unknown := v.integer("the TTL of " + r.command)
 	inSeconds, isAbsolute := word[0] != 'P', strings.HasSuffix(word, "AT")
@@ -233,7 +234,7 @@ func (r *run) persist(args []value) value {
 	return num(1)
 }
 
-// maxMessages bounds what one call publishes.
+// maxMessages bounds the messages of one call.
 const maxMessages = 16
 
 func (r *run) publish(args []value) value {
@@ -244,7 +245,7 @@ func (r *run) publish(args []value) value {
 	return value{kind: hidden}
 }
 
-// push is a signal if the key is no lock, and if what is pushed carries no data.
+// push is a signal if the key is no lock, and if only constants are pushed.
 func (r *run) push(args []value) value {
 	for _, v := range args[1:] {
 		if v.origin != inText {

@@ -111,7 +111,7 @@ func (p *parser) table() expression {
 		for _, item := range items {
 			v := r.eval(item)
 			if v.kind == null && field == "" {
-				// Where a nil stands in a table decides what Lua takes for its length.
+				// In Lua the position of a nil decides the length of a table.
 				refuse("nil in a table")
 			}
 			t.items = append(t.items, v)
@@ -147,7 +147,7 @@ func (p *parser) suffixed() (e expression) {
 	}
 }
 
-// named reads a variable, or a call of one of the functions that are known. isUnused: the result is.
+// named reads a variable, or a call of a known function. isUnused: the result is.
 func (p *parser) named(isUnused bool) (e expression, isCall bool) {
 	name := p.name()
 	switch slot, isLocal := p.find(name); {
@@ -199,7 +199,7 @@ func (p *parser) arguments() (args []expression) {
 	return args
 }
 
-// open reads the parenthesis of a call, which Lua 5.1 wants on the line of the function.
+// open reads the parenthesis of a call. Lua 5.1 wants it on the line of the function.
 func (p *parser) open() {
 	if p.next.isFirst {
 		p.unexpected()
@@ -207,10 +207,10 @@ func (p *parser) open() {
 	p.expect("(")
 }
 
-// member is what a command is often called with: the text of a refusal shows it.
+// member is a common argument of commands: the text of a refusal shows it.
 var member = regexp.MustCompile(`^\s*KEYS\[\d{1,9}\]`)
 
-// command reads the arguments of redis.call. Which command it is must be seen in the text.
+// command reads the arguments of redis.call. Its command must be visible in the text.
 func (p *parser) command(isUnused bool) expression {
 	p.open()
 	first := p.advance()

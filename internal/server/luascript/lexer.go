@@ -8,7 +8,7 @@ import (
 // lexeme is a word of the text.
 type lexeme struct {
 	kind    lexemeKind
-	text    string // as it is written; of a string its contents
+	text    string // as written; of a string its contents
 	isFirst bool   // of its line
 }
 
@@ -25,7 +25,7 @@ const (
 
 var (
 	keywords = strings.Fields("and break do else elseif end false for function if in local nil not or repeat return then true until while")
-	symbols  = strings.Fields("... .. == ~= <= >= + - * / % # < > = ( ) { } [ ] ; : , .") // first those that begin with another
+	symbols  = strings.Fields("... .. == ~= <= >= + - * / % # < > = ( ) { } [ ] ; : , .") // longer ones before their beginnings
 )
 
 // lexer takes the text apart.
@@ -89,7 +89,7 @@ func (x *lexer) read() lexeme {
 	return lexeme{}
 }
 
-// take takes as many bytes as belong to a word.
+// take takes the bytes of one word.
 func (x *lexer) take(belongs func(c byte) bool) (taken string) {
 	n := 0
 	for n < len(x.rest) && belongs(x.rest[n]) {

@@ -30,7 +30,7 @@ var (
 	}
 )
 
-// of is an operation on numbers that are known.
+// of is an operation on known numbers.
 func of(does func(a, b float64) float64) func(r *run, a, b value) value {
 	return func(_ *run, a, b value) value {
 		a, b = a.number(), b.number()
@@ -41,7 +41,7 @@ func of(does func(a, b float64) float64) func(r *run, a, b value) value {
 	}
 }
 
-// sum adds. To an unknown rest of a TTL only a number can be added.
+// sum adds. An unknown rest of a TTL takes only a number as addend.
 func sum(a, b value) value {
 	if b.unit != known {
 		a, b = b, a
@@ -96,7 +96,7 @@ func index(of, by value) value {
 	return value{}
 }
 
-// equal compares as Lua does. Here it is learned which argument is the token.
+// equal compares as Lua does. It shows which argument is the token.
 func (r *run) equal(a, b value) bool {
 	if b.kind == stored {
 		a, b = b, a
@@ -130,8 +130,8 @@ func (r *run) equal(a, b value) bool {
 	return a.truth == b.truth
 }
 
-// less reports whether a < b, or a <= b. An unknown rest of a TTL is at least 1 ms, of which Redis
-// makes 0 s, and has no upper bound: where the result depends on it there is none.
+// less reports whether a < b, or a <= b. An unknown rest of a TTL is at least 1 ms, 0 s in Redis,
+// and has no upper bound. It refuses where the result depends on the rest.
 func less(a, b value, orEqual bool) bool {
 	if a.kind != numeric || b.kind != numeric {
 		refuse("values that are no numbers are ordered")

@@ -8,7 +8,7 @@ const (
 )
 
 // parser makes functions of lexemes. A name is resolved where it is met: a local becomes a slot of
-// run.locals, all else must be one of the few globals that are known.
+// run.locals, any other must be one of the few known globals.
 type parser struct {
 	lexer
 	scopes  []map[string]int
@@ -73,7 +73,7 @@ func (p *parser) names() (names []string) {
 	return names
 }
 
-// deeper bounds the recursion; the caller defers what it returns.
+// deeper bounds the recursion; the caller defers its result.
 func (p *parser) deeper() func() {
 	if p.nesting++; p.nesting > maxNesting {
 		refuse("more than %d levels of nesting", maxNesting)
@@ -81,7 +81,7 @@ func (p *parser) deeper() func() {
 	return func() { p.nesting-- }
 }
 
-// declare puts variables in the present scope, in slots that follow one another.
+// declare puts variables in the present scope, in successive slots.
 func (p *parser) declare(names []string) (slots []int) {
 	for _, name := range names {
 		if p.slots == maxLocals {

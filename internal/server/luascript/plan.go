@@ -28,16 +28,16 @@ const (
 	Foreign         // another value
 )
 
-// Plan is what one call of a script does. Its byte slices are those that Classify was given.
+// Plan is what one call of a script does. Its byte slices are those given to Classify.
 type Plan struct {
 	Class Class
 	Keys  [][]byte // of the lock, each once; more than one only for Acquire, Release and Extend
-	DB    int      // the database that the script selects; -1: that of the connection
+	DB    int      // the database selected by the script; -1: that of the connection
 
-	// Token is the argument that the script compares the value with, or that it writes. It is nil
-	// where the script does neither; then the rows of Owned and Foreign are equal.
+	// Token is the argument compared with the value, or written, by the script. It is nil where the
+	// script does neither; then the rows of Owned and Foreign are equal.
 	Token []byte
-	Rows  [3]Row // by what all keys hold
+	Rows  [3]Row // by the holding of all keys
 
 	run *run // of several keys: for In
 }
@@ -52,35 +52,35 @@ type Row struct {
 	hasSignalled bool
 }
 
-// Message is what a script publishes. Those of which a part is not known here are left out.
+// Message is a published message. Those with an unknown part are left out.
 type Message struct{ Channel, Text []byte }
 
-// Effect is how a key has changed when the script is over.
+// Effect is the change of a key by the script.
 type Effect uint8
 
 const (
 	None   Effect = iota
 	Set           // it was absent and holds Token
 	Delete        // it was there and is absent
-	Expire        // it holds what it held, with a new TTL
+	Expire        // its value stays, with a new TTL
 )
 
-// TTL is a time to live that a script sets.
+// TTL is a time to live set by a script.
 type TTL struct {
-	Milliseconds int64 // more than 0, but where Rest is set
-	Rest         bool  // Milliseconds are added to what is left of the present TTL
+	Milliseconds int64 // more than 0, unless Rest is set
+	Rest         bool  // Milliseconds are added to the rest of the present TTL
 	None         bool  // no expiry
 }
 
-// Reply is what a client gets.
+// Reply is the client's reply.
 type Reply struct {
 	Kind  Kind
-	Int   int64 // of Int; of PTTL and TTL what is added to them
+	Int   int64 // of Int; of PTTL and TTLSeconds the addend
 	Text  []byte
 	Items []Reply
 }
 
-// Shows reports whether a part of a reply is what the keys hold.
+// Shows reports whether a part of a reply is the content of the keys.
 func (r *Reply) Shows() bool {
 	return r.Kind >= Value || slices.ContainsFunc(r.Items, func(item Reply) bool { return item.Shows() })
 }
@@ -92,8 +92,8 @@ const (
 	Nil Kind = iota
 	Int
 	Bulk
-	Status // Text is what follows '+'
-	Error  // Text is what follows '-'
+	Status // Text is the part after '+'
+	Error  // Text is the part after '-'
 	Array
 	Value      // the value at the key as its client knows it, as a bulk
 	PTTL       // the rest of the TTL at the time of the call, in ms, plus Int, as an integer

@@ -6,23 +6,23 @@ import (
 )
 
 const (
-	maxSteps = 20_000 // of all worlds of a call: half a millisecond of those of others
+	maxSteps = 20_000 // of all worlds of a call: others wait for half a millisecond
 	maxKeys  = 16
 	maxArgs  = 64
 )
 
-// key is a key in the present world, and what is learned of it in all of them.
+// key is a key in the present world, and the facts learned of it in all of them.
 type key struct {
 	name   []byte
 	before Holding
 	exists bool
-	kept   bool      // it holds the value that it held before
+	kept   bool      // it holds its earlier value
 	value  []byte    // else
-	ttl    TTL       // Rest of 0 ms: it was not changed
-	became [3]change // by what all keys held
+	ttl    TTL       // Rest of 0 ms: unchanged
+	became [3]change // by the holding of all keys
 
 	isLock    bool // it is read or written
-	isTouched bool // it is deleted or expired, and that result is not used
+	isTouched bool // it is deleted or expired, with an unused result
 	isPushed  bool // it is a list for signals
 }
 
@@ -41,10 +41,10 @@ type run struct {
 	keysTable, argvTable table
 	keys                 []key // each once
 	locals               []value
-	args                 []value // of the commands that are evaluated, each behind those of the one around it
+	args                 []value // of the commands under evaluation, each behind those of the enclosing one
 	steps                int
 
-	token    []byte // what the value was compared with
+	token    []byte // the argument compared with the value
 	hasToken bool
 
 	// of the present world
@@ -73,7 +73,7 @@ func newRun(s *Script, keys, argv [][]byte, now int64) *run {
 	return r
 }
 
-// step bounds the work of a call: every value that is computed costs one, and long strings more.
+// step bounds the work of a call: each computed value costs one, and long strings more.
 func (r *run) step(n int) {
 	if r.steps += n; r.steps > maxSteps {
 		refuse("more than %d steps", maxSteps)
@@ -85,8 +85,8 @@ func (r *run) eval(e expression) value {
 	return e(r)
 }
 
-// isToken reports whether a key holds the argument that its value is compared with. By the first
-// such comparison the argument is the token; a second token would be a fourth world.
+// isToken reports whether a key holds the argument compared with its value. The first such
+// comparison makes the argument the token; a second token would be a fourth world.
 func (r *run) isToken(key int, arg []byte) bool {
 	if !r.hasToken {
 		r.token, r.hasToken = arg, true
@@ -96,7 +96,7 @@ func (r *run) isToken(key int, arg []byte) bool {
 	return r.keys[key].before == Owned
 }
 
-// in runs the script in the world where the keys hold what before returns.
+// in runs the script in a world where key i holds before(i).
 func (r *run) in(before func(i int) Holding) {
 	for i := range r.keys {
 		k := &r.keys[i]

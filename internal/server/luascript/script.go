@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// MaxSource is the size of the longest text that Parse accepts, in bytes: some four times that of the longest lock
-// script that is known. It takes about a millisecond.
+// MaxSource is the size of the longest text accepted by Parse, in bytes: some four times that of
+// the longest known lock script. It takes about a millisecond.
 const MaxSource = 8 << 10
 
-// Script is a text that Parse has accepted, or that stands for another. It does not change, and may be
-// used by several goroutines.
+// Script is a text accepted by Parse, or one standing for another. It does not change, and several
+// goroutines may use it.
 type Script struct {
 	name  string
 	main  statement
@@ -40,7 +40,7 @@ func Parse(source []byte) (s *Script, err error) {
 	return s, nil
 }
 
-// Refusal is the error of a script that has no Plan. It contains no argument of a call.
+// Refusal is the error of a script without a Plan. It contains no argument of a call.
 type Refusal struct {
 	SHA1   string // the name of the script
 	Reason string // "HGET on KEYS[1]"
@@ -50,16 +50,15 @@ func (r *Refusal) Error() string {
 	return "script " + r.SHA1 + " is not a lock script this server knows: " + r.Reason
 }
 
-// refused is the panic value inside of the package; Parse and Classify make it a Refusal.
+// refused is the panic value inside the package; Parse and Classify make it a Refusal.
 type refused string
 
-// refuse leaves Parse or Classify. The stack of a recursive parser would otherwise consist of
-// checks for errors.
+// refuse leaves Parse or Classify: a recursive parser would otherwise consist of checks for errors.
 func refuse(format string, args ...any) {
 	panic(refused(fmt.Sprintf(format, args...)))
 }
 
-// catch makes a refuse the error of the function that defers it.
+// catch makes a refuse the error of the deferring function.
 func catch(name string, err *error) {
 	switch reason := recover().(type) {
 	case nil:

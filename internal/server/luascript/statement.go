@@ -5,7 +5,7 @@ import "iter"
 // statement does something. It reports whether the script has returned, with run.result.
 type statement func(r *run) (returned bool)
 
-// block reads statements up to a keyword that ends them, in the scope that loop variables are declared in.
+// block reads statements up to a keyword that ends them, in a scope with the given loop variables.
 func (p *parser) block(variables ...string) statement {
 	defer p.deeper()()
 	p.scopes = append(p.scopes, map[string]int{})
@@ -137,7 +137,7 @@ func (p *parser) conditional() statement {
 
 func (p *parser) loop() statement {
 	names := p.names()
-	var rounds func(r *run) iter.Seq2[value, value] // what its variables are in each
+	var rounds func(r *run) iter.Seq2[value, value] // the values of its variables in each
 	switch {
 	case len(names) == 1 && p.accept("="):
 		from := p.expression(0)

@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// value is a value of the language, with what the rules of soundness need to know about it.
+// value is a value of the language, with the facts needed by the rules of soundness.
 type value struct {
 	kind   kind
 	truth  bool   // of boolean
-	unit   unit   // of numeric: of an unknown rest of a TTL that is added to num
+	unit   unit   // of numeric: of an unknown rest of a TTL, an addend of num
 	origin origin // of str, and of numeric, whether it is in the text
 	key    int    // of stored, fromKeys, and of numeric with a unit: which
 	num    float64
@@ -26,8 +26,8 @@ const (
 	numeric
 	str
 	tables
-	stored // the value that a key held at the beginning
-	hidden // what must decide nothing: the result of a signal
+	stored // the value of a key at the beginning
+	hidden // it must decide nothing: the result of a signal
 )
 
 func (k kind) String() string {
@@ -44,7 +44,7 @@ const (
 	fromArgs
 )
 
-// unit is the unit of an unknown number: what is left of a TTL.
+// unit is the unit of an unknown number: the rest of a TTL.
 type unit uint8
 
 const (
@@ -53,7 +53,7 @@ const (
 	seconds
 )
 
-// table is an array, or the one item of a table that stands for a status or an error.
+// table is an array, or a table of one item, for a status or an error.
 type table struct {
 	items []value
 	field string // "ok", "err" or ""
@@ -69,7 +69,8 @@ func oneOf(field string, of value) value {
 	return value{kind: tables, table: &table{field: field, items: []value{of}}}
 }
 
-// functions are those of Lua and of Redis that are known. They have one argument, but for string.format.
+// functions are the known functions of Lua and of Redis. They have one argument, but for
+// string.format.
 var functions = map[string]func(r *run, v value, more []value) value{
 	"tonumber": func(_ *run, v value, _ []value) value {
 		if v.kind == str {
@@ -101,7 +102,7 @@ var functions = map[string]func(r *run, v value, more []value) value{
 			refuse("an error that is no string")
 		}
 		if v.str, _ = bytes.CutPrefix(v.str, []byte("-")); !bytes.Contains(v.str, []byte(" ")) {
-			v.str = append([]byte("ERR "), v.str...) // which Redis takes for a message without a code
+			v.str = append([]byte("ERR "), v.str...) // Redis would take it for a message without a code
 		}
 		return oneOf("err", v)
 	},
@@ -125,7 +126,7 @@ func (v value) isTrue() bool {
 	return v.kind != null && (v.kind != boolean || v.truth)
 }
 
-// parseNumber reads a decimal number as Lua does. It refuses those that Lua reads and it does not.
+// parseNumber reads a decimal number as Lua does. It refuses other forms of Lua.
 func parseNumber(b []byte) (float64, bool) {
 	b = bytes.Trim(b, " \t\r\n\v\f")
 	digits := bytes.TrimLeft(b, "+-")
@@ -158,7 +159,7 @@ func (v value) number() value {
 	return value{}
 }
 
-// integer returns v as an integer that a command takes, and the unit of the unknown that is added to it.
+// integer returns v as an integer for a command, and the unit of its unknown addend.
 func (v value) integer(what string) (int64, unit) {
 	switch v.kind {
 	case numeric:
@@ -175,7 +176,7 @@ func (v value) integer(what string) (int64, unit) {
 	return 0, known
 }
 
-// hasWord reports whether v, that is no table, is known as a part of a longer string.
+// hasWord reports whether v, no table, is known as a part of a longer string.
 func (v value) hasWord() bool {
 	return v.kind == str || v.kind == numeric && v.unit == known && v.num == math.Trunc(v.num) && math.Abs(v.num) < 1e14
 }

@@ -25,7 +25,7 @@ func peekEnd(conn net.Conn) func() bool {
 	}
 	return func() bool {
 		hasEnded = false
-		_ = raw.Control(look) // and not Read, which waits while another goroutine reads
+		_ = raw.Control(look) // and not Read: it waits while another goroutine reads
 		return hasEnded
 	}
 }

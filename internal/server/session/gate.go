@@ -11,22 +11,23 @@ type job struct {
 	request *request
 }
 
-// gate runs commands: as many at a time as are answered well within the time that they have, in the order of
-// their arrival. So a burst is slow, as with one Redis, and does not fail; and a command in line is no goroutine.
+// gate runs commands: as many at a time as are answered well within their time, in the order of
+// arrival. So a burst is slow, as with one Redis, and does not fail; and a command in line is no
+// goroutine.
 //
-// What is well within is what a command takes alone, and slack: the least that was measured, which rises
-// slowly, since what answers may be farther by now. Commands that take longer make the room smaller.
+// Well within means the time of a command alone, and slack. The former is the least measured time.
+// It rises slowly, since the nodes may be farther by now. Slower commands make the room smaller.
 type gate struct {
-	jobs  chan job // for a goroutine that waits
+	jobs  chan job // for a waiting goroutine
 	ended chan struct{}
 	once  sync.Once
 
 	mu     sync.Mutex
-	room   float64 // for commands that run
+	room   float64 // for running commands
 	inside int
 	line   []job
 	least  time.Duration
-	judged time.Time // when the room was made smaller, or least was raised
+	judged time.Time // when the room was made smaller, and least was raised
 }
 
 const (
@@ -40,7 +41,7 @@ func (g *gate) init() {
 	g.room, g.least = startRoom, time.Hour
 }
 
-// end ends the goroutines that wait. There are no more jobs.
+// end ends the waiting goroutines. There are no more jobs.
 func (g *gate) end() { g.once.Do(func() { close(g.ended) }) }
 
 // enter reports whether a command may run. Otherwise it is in line.
@@ -65,7 +66,7 @@ func (g *gate) leave(took time.Duration) {
 	g.least = min(g.least, took)
 	switch now := time.Now(); {
 	case took > g.least+slack:
-		if now.Sub(g.judged) > took { // what ran then has ended
+		if now.Sub(g.judged) > took { // commands running then have ended
 			g.room, g.judged = max(g.room*0.7, minRoom), now
 			g.least += g.least / 64
 		}
@@ -91,8 +92,8 @@ func (g *gate) run(j job) {
 	}
 }
 
-// start has a job run, by a goroutine that waits or a new one: a stack that has grown to what a command
-// needs would cost a new goroutine several copies.
+// start has a job run, by a waiting goroutine or a new one: growing its stack to a command's need
+// would cost a new goroutine several copies.
 func (g *gate) start(j job) {
 	select {
 	case g.jobs <- j:

@@ -6,30 +6,32 @@ import (
 	"time"
 )
 
-// A connection that is idle is parked: its goroutine, with the stack that commands have made grow,
-// its buffer and its maps are given up, and a fresh goroutine waits for the first byte of the next
-// command. So what thousands of idle connections cost does not depend on what they have done.
+// An idle connection is parked: its goroutine, with the stack grown by commands, its buffer and its
+// maps are given up, and a fresh goroutine waits for the first byte of the next command. So the
+// cost of thousands of idle connections does not depend on their past.
 
-// idleness is how long a session has done nothing, and what it is parked with. Session.mu guards it.
+// idleness is how long a session has been idle, and the state of a parked one. Session.mu guards
+// it.
 type idleness struct {
-	arrived   uint64 // commands that have arrived, and as many at the last look
+	arrived   uint64 // number of commands, and as of the last look
 	seen      uint64
-	isParking bool // the deadline of reads has passed for this reason
+	isParking bool // the read deadline has passed for this reason
 	isParked  bool
 	first     [1]byte // of the next command
 }
 
-// parkEvery is how often connections are looked at: one that does nothing between two looks is idle.
+// parkEvery is the interval of looks at connections: a connection without a command between two
+// looks is idle.
 const parkEvery = time.Second
 
-// errIdle ends the reading of a session that is parked.
+// errIdle ends the reading of a parked session.
 var errIdle = errors.New("session: idle")
 
 // parkIdle parks connections until the server stops.
 func (s *Server) parkIdle(ended <-chan struct{}) {
 	tick := time.NewTicker(parkEvery)
 	defer tick.Stop()
-	parked, freed := 0, time.Time{} // since that
+	parked, freed := 0, time.Time{} // since freed
 	for {
 		select {
 		case <-ended:
@@ -50,14 +52,15 @@ func (s *Server) parkIdle(ended <-chan struct{}) {
 	}
 }
 
-// After this many connections were parked the memory that they have given up is returned to the
-// system, at most so often: it takes some 30 ms of processor time.
+// After so many parked connections their memory is returned to the system, at most so often: it
+// takes some 30 ms of processor time.
 const (
 	freeFrom  = 1000
 	freeEvery = 10 * time.Second
 )
 
-// suggestPark has the goroutine that reads park the session, and reports true, if that is idle.
+// suggestPark has the reading goroutine park an idle session, and reports whether the session is
+// idle.
 func (s *session) suggestPark() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +75,7 @@ func (s *session) suggestPark() bool {
 	return true
 }
 
-// mayPark reports whether the deadline of reads has passed so that the session is parked, and removes it.
+// mayPark reports whether the read deadline has passed for parking, and removes it.
 func (s *session) mayPark() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +91,8 @@ func (s *session) mayPark() bool {
 	return true
 }
 
-// park waits for the first byte of the next command, and has it read by a goroutine that ends when
-// the session is idle again.
+// park waits for the first byte of the next command, and has a goroutine read it. This one ends
+// when the session is idle again.
 func (s *session) park() {
 	n, _ := s.conn.Read(s.idle.first[:]) // an error comes again
 	s.mu.Lock()

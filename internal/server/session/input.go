@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// input is the bytes that a client has sent, and that are not read as commands.
+// input is the bytes sent by a client and not yet read as commands.
 type input struct {
 	server  *Server
 	tools   *tools // while the connection is not idle
@@ -16,32 +16,32 @@ type input struct {
 	charged int // bytes of buf in the budget
 }
 
-// tools is what commands are read with.
+// tools is the tools for reading commands.
 type tools struct {
 	decoder resp.Decoder
-	small   [512]byte // a buffer that most commands fit in
+	small   [512]byte // large enough for most commands
 }
 
 var spareTools = sync.Pool{New: func() any { return new(tools) }}
 
-// begin makes an input that begins with some bytes.
+// begin makes an input beginning with some bytes.
 func (i *input) begin(first []byte) {
 	i.tools = spareTools.Get().(*tools)
 	i.tools.decoder = resp.Decoder{Limits: resp.Limits{Bulk: i.server.limits.Bulk, Elements: i.server.limits.Arguments, Depth: 1}}
 	i.buf = append(i.tools.small[:0], first...)
 }
 
-// end gives back what the input has taken. Bytes that are there are dropped.
+// end gives the resources back. Unread bytes are dropped.
 func (i *input) end() {
 	i.server.budget.give(i.charged)
 	spareTools.Put(i.tools)
 	i.charged, i.tools, i.buf = 0, nil, nil
 }
 
-// len is the number of bytes that are there.
+// len is the number of unread bytes.
 func (i *input) len() int { return len(i.buf) }
 
-// next reads the command behind the first used bytes. n is 0 if it is not all there.
+// next reads the command behind the first used bytes. n is 0 if it is incomplete.
 func (i *input) next(used int) (args []string, n int, err error) {
 	args, n, err = read(&i.tools.decoder, i.buf[used:])
 	if bad := (*resp.ProtocolError)(nil); errors.As(err, &bad) {
@@ -50,8 +50,8 @@ func (i *input) next(used int) (args []string, n int, err error) {
 	return args, n, err
 }
 
-// drop drops the first used bytes, and makes room for more. The buffer grows for a command that does
-// not fit, and is the small one again after it.
+// drop drops the first used bytes, and makes room for more. The buffer grows for a larger command,
+// and is the small one again after it.
 func (i *input) drop(used int) error {
 	rest := i.buf[used:]
 	if len(rest) == 0 {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Limits bound what clients can use. A zero field means its default.
+// Limits bound the resources of clients. A zero field means its default.
 type Limits struct {
 	Clients   int           // connections. Default: 16384
-	Command   int           // bytes of a command, and of those of a connection under way. Default: 128 KiB
+	Command   int           // bytes of a command, and of a connection's commands under way. Default: 128 KiB
 	Bulk      int           // bytes of an argument. Default: 64 KiB
 	Arguments int           // of a command. Default: 128
-	Pipeline  int           // commands of a connection under way. Default: 1024
+	Pipeline  int           // a connection's commands under way. Default: 1024
 	Memory    int64         // bytes of commands of all connections. Default: 64 MiB
-	Read      time.Duration // how long a client may take to send a command that it has begun. Default: 10 s
-	Write     time.Duration // how long a client may take to receive replies. Default: 10 s
+	Read      time.Duration // a client's time to send the rest of a command. Default: 10 s
+	Write     time.Duration // a client's time to receive replies. Default: 10 s
 }
 
 func (l Limits) withDefaults() Limits {
@@ -26,11 +26,11 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// overhead is what a command costs the budget beside its bytes: one of five bytes has a request,
-// its words and a reply.
+// overhead is what a command costs the budget beside its bytes: a command of five bytes has a
+// request, its words and a reply.
 const overhead = 256
 
-// budget is the bytes of commands that all connections share.
+// budget is the bytes of commands, shared by all connections.
 type budget struct {
 	most int64
 	used atomic.Int64

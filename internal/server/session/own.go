@@ -2,24 +2,25 @@ package session
 
 import "net"
 
-// A client that sends one command at a time has it run by the goroutine that reads its connection: to
-// hand it to another one costs as much as all else that a session does. Nothing is read meanwhile, so
-// that the client has gone is noticed otherwise: before the reply to a grant is written (watchEnd).
+// A client with one command at a time has it run by the goroutine that reads its connection:
+// handing it to another one costs as much as all else in a session. Nothing is read meanwhile, so
+// the end of the client is noticed otherwise: before the reply to a grant is written (watchEnd).
 //
-// A connection on which commands arrive before the replies to those before them is read all the time.
+// A connection is read all the time if its commands arrive before the replies to earlier ones.
 
-// own is the command that the reader runs itself. Session.mu guards it, but taken, which is the reader's.
+// own is the command run by the reader itself. Session.mu guards it, but taken: this is the
+// reader's.
 type own struct {
-	taken    *request    // that is to run
-	mayTake  bool        // the command that is planned
-	busy     int         // so many commands more are left to other goroutines
-	hasEnded func() bool // the client has closed the connection; nil: that cannot be told
+	taken    *request    // to be run
+	mayTake  bool        // the command being planned
+	busy     int         // so many more commands are left to other goroutines
+	hasEnded func() bool // the client has closed the connection; nil: unknown
 }
 
-// stayBusy is for how many commands a connection that had several under way is taken for one that will.
+// stayBusy is how many commands long a connection stays busy after it had several under way.
 const stayBusy = 16
 
-// consider decides whether the reader may run the command that has arrived. isLast: no more has arrived.
+// consider decides whether the reader may run the arrived command. isLast: no more has arrived.
 func (s *session) consider(isLast bool) {
 	o := &s.own
 	switch {
@@ -34,7 +35,7 @@ func (s *session) consider(isLast bool) {
 	o.mayTake = o.busy == 0 && o.hasEnded != nil
 }
 
-// take reports whether the reader is to run a command, and notes that.
+// take reports whether the reader is to run a command, and notes it.
 func (o *own) take(r *request) bool {
 	if !o.mayTake || r.plan.Alone {
 		return false
@@ -43,8 +44,8 @@ func (o *own) take(r *request) bool {
 	return true
 }
 
-// watchEnd returns a function that reports whether the client has closed a connection, without a read
-// of what it has sent. It is nil where that cannot be told: a TLS connection has bytes of its own.
+// watchEnd returns a function that reports whether the client has closed a connection, without
+// reading its bytes. It is nil where this is unknown: a TLS connection has bytes of its own.
 func watchEnd(conn net.Conn) func() bool {
 	if c, ok := conn.(interface{ HasEnded() bool }); ok { // one of a test
 		return c.HasEnded

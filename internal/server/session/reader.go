@@ -74,7 +74,7 @@ func (s *session) read() error {
 	}
 }
 
-// fill reads more bytes, the first ones of a command or, unless some were read, more of one.
+// fill reads more bytes: the first ones of a command or, unless some were read, more of one.
 func (s *session) fill(some bool) error {
 	if begun := s.in.len() > 0; begun && (some || !s.isTimed) {
 		s.limitRead(time.Now().Add(s.server.limits.Read))
@@ -91,7 +91,7 @@ func (s *session) fill(some bool) error {
 	return err
 }
 
-// limitRead sets the deadline of reads, unless there are to be no more: zero is none.
+// limitRead sets the deadline of reads, unless reading has ended: zero is none.
 func (s *session) limitRead(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

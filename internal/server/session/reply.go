@@ -38,11 +38,11 @@ func (r *Reply) null(resp2 string) {
 	r.buf = append(r.buf, resp2...)
 }
 
-// Array begins an array of n elements, which the caller writes.
+// Array begins an array of n elements, written by the caller.
 func (r *Reply) Array(n int) { r.buf = resp.AppendArray(r.buf, n) }
 
-// Map writes names and their values in turn, Push a message. In RESP2 both are arrays. An item is a string,
-// an integer, nil or an empty list.
+// Map writes names and their values in turn, Push a message. In RESP2 both are arrays. An item is a
+// string, an integer, nil or an empty list.
 func (r *Reply) Map(items ...any)  { r.list(resp.Map, len(items)/2, items) }
 func (r *Reply) Push(items ...any) { r.list(resp.Push, len(items), items) }
 
@@ -71,8 +71,8 @@ func (r *Reply) list(kind resp.Kind, n int, items []any) {
 // Error writes an error: a code in capitals, a space and a text. Line breaks become spaces.
 func (r *Reply) Error(text string) { r.buf = resp.AppendLine(r.buf, resp.Error, text) }
 
-// Reset forgets what was written.
+// Reset empties the reply.
 func (r *Reply) Reset() { r.buf = r.buf[:0] }
 
-// Len is the number of bytes that were written.
+// Len is the number of bytes so far.
 func (r *Reply) Len() int { return len(r.buf) }

@@ -8,30 +8,32 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Commands decides what the commands of one connection do. Its methods are called by one goroutine
-// at a time.
+// Commands decides what the commands of one connection do. One goroutine at a time calls its
+// methods.
 type Commands interface {
-	// Plan decides what a command does. It is called in the order of the commands, when those
-	// before it that are Alone are complete; it may write the reply, and must not block. The
-	// arguments, at least one, may be kept.
+	// Plan decides what a command does. It is called in the order of the commands, after all
+	// earlier ones that are Alone are complete. It may write the reply, and must not block. It may
+	// keep the arguments, of which there is at least one.
 	Plan(args []string, r *Reply) Plan
-	// Gone is called once, when the connection has ended and no command of it runs any more.
+	// Gone is called once, when the connection has ended and none of its commands runs any more.
 	Gone()
 }
 
-// Push has a message written that answers no command, behind the replies that are owed. It is dropped if
-// the connection has as much under way as it may. write writes it, or nothing, and is called as Plan is.
+// Push has a message outside commands written, behind the replies owed. It is dropped if the
+// connection has as much under way as allowed. write writes it, or nothing, and is called as Plan
+// is.
 type Push func(write func(r *Reply))
 
 // Plan is what a command does.
 type Plan struct {
 	// Run executes the command. It runs beside other commands, and must return when ctx ends: the
-	// client is gone or the server stops. undo, which may be nil, is called if the reply is
-	// never written. Nil: Plan has written the reply.
+	// client is gone or the server stops. undo may be nil; it is called for a reply that is never
+	// written. Nil: Plan has written the reply.
 	Run  func(ctx context.Context, r *Reply) (undo func())
 	Key  string   // commands with the same key run in their order
 	More []string // further keys
-	// Alone: the command runs when all before it are complete, and those after it begin when it is.
+	// Alone: the command runs after all before it are complete, and those after it begin after its
+	// end.
 	Alone bool
 	Waits bool // for other clients, Alone: it takes no room in the gate
 	Close bool // the connection ends after the reply
@@ -39,23 +41,23 @@ type Plan struct {
 
 // request is a command under way, from its arrival to its reply.
 type request struct {
-	args  []string
-	size  int // in bytes, with its reply once that is there
+	args  []string // in bytes, with its reply once this exists
+	size  int      // in bytes, with its reply once that is there
 	plan  Plan
 	reply Reply
 	undo  func()
 	done  bool
 
 	isCharged bool       // to the budget
-	isOwn     bool       // the goroutine that reads runs it
+	isOwn     bool       // the reading goroutine runs it
 	next      *request   // the next of the connection
-	before    int        // commands with one of its keys that are not complete
+	before    int        // incomplete commands with one of its keys
 	after     []*request // the next ones, of each of its keys
 }
 
 var requests = sync.Pool{New: func() any { return new(request) }}
 
-// maxReplyKept is the capacity up to which the buffer of a reply is used again.
+// maxReplyKept is the largest capacity of a reply's buffer for reuse.
 const maxReplyKept = 4 << 10
 
 // free gives a request back for another command.
@@ -68,7 +70,7 @@ func (r *request) free() {
 	requests.Put(r)
 }
 
-// read reads one command from the start of buf. n is 0 if it is not all there. No arguments: there
+// read reads one command from the start of buf. n is 0 if it is incomplete. Without arguments there
 // is nothing to answer, as for an empty line.
 func read(d *resp.Decoder, buf []byte) (args []string, n int, err error) {
 	if len(buf) == 0 {
@@ -97,7 +99,7 @@ func read(d *resp.Decoder, buf []byte) (args []string, n int, err error) {
 	return args, n, nil
 }
 
-// maxInline bounds a command that is a line of words, as a person types it.
+// maxInline bounds a command given as a line of words, typed by a person.
 const maxInline = 1 << 10
 
 // readInline reads a line of words.
@@ -112,8 +114,8 @@ func readInline(buf []byte) (args []string, n int, err error) {
 	return strings.Fields(line), len(line) + 1, nil
 }
 
-// protocolError is the error of bytes that are no command. The connection ends with it, since the
-// start of the next command is unknown.
+// protocolError is the error of bytes that are no command. It ends the connection, since the start
+// of the next command is unknown.
 type protocolError string
 
 func (e protocolError) Error() string { return "ERR Protocol error: " + string(e) }

@@ -15,7 +15,7 @@ type Server struct {
 	budget  budget
 	stats   Stats
 	lastID  atomic.Int64
-	running sync.WaitGroup // sessions, and replies that are undone
+	running sync.WaitGroup // sessions, and undone replies
 	gate    gate
 
 	mu       sync.Mutex
@@ -24,7 +24,7 @@ type Server struct {
 	sessions map[*session]struct{}
 }
 
-// Stats counts what a server has done.
+// Stats counts the work of a server.
 type Stats struct {
 	Connections, Refused, Commands atomic.Uint64
 	Open                           atomic.Int64 // connections at present
@@ -39,10 +39,11 @@ func New(limits Limits, open func(id int64, push Push) Commands) *Server {
 	return s
 }
 
-// Stats returns the counts, which go on.
+// Stats returns the live counts.
 func (s *Server) Stats() *Stats { return &s.stats }
 
-// Serve accepts connections until Stop. It returns nil then, or why it cannot accept any more.
+// Serve accepts connections until Stop, and then returns nil. Any other result is why it can accept
+// no more.
 func (s *Server) Serve(l net.Listener) error {
 	s.mu.Lock()
 	s.listener = l
@@ -111,7 +112,7 @@ func (s *Server) begin(conn net.Conn) bool {
 	return true
 }
 
-// end forgets a session that has ended.
+// end forgets an ended session.
 func (s *Server) end(n *session) {
 	s.mu.Lock()
 	delete(s.sessions, n)
@@ -119,15 +120,15 @@ func (s *Server) end(n *session) {
 	s.stats.Open.Add(-1)
 }
 
-// Stop accepts and reads no more, ends what waits, answers the commands under way, and returns when
-// all connections have ended and all is undone. When ctx ends it closes the connections.
+// Stop accepts and reads no more, cancels waiting commands, answers those under way, and returns
+// when all connections have ended and all is undone. When ctx ends it closes the connections.
 func (s *Server) Stop(ctx context.Context) {
 	s.mu.Lock()
 	s.stopping = true
 	if s.listener != nil {
 		_ = s.listener.Close()
 	}
-	for n := range s.sessions {
+	for n := range s.sessions { // a client that does not read would delay the others
 		go n.stop() // a client that does not read would delay the others
 	}
 	s.mu.Unlock()
@@ -143,8 +144,8 @@ func (s *Server) Stop(ctx context.Context) {
 	s.gate.end()
 }
 
-// buffers are those that replies are written from.
+// buffers are the buffers of writes.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxWrite is where a write begins that has more to come.
+// maxWrite is the size of one write, at which it takes no more replies.
 const maxWrite = 64 << 10

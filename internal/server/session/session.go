@@ -18,21 +18,21 @@ type session struct {
 
 	in       input
 	isTimed  bool      // a command has begun to arrive, and has a deadline
-	deadline time.Time // of writes; the goroutine that writes has it
+	deadline time.Time // of writes; the writing goroutine has it
 
 	mu      sync.Mutex
 	room    sync.Cond // the first command was answered, or the session has ended
-	first   *request  // the oldest with a reply that is not written
+	first   *request  // the oldest with an unwritten reply
 	last    *request
 	depth   int                 // from first to last
 	bytes   int                 // of these
-	open    int                 // of these, those that are planned and not complete
-	tails   map[string]*request // of each key, the last that is not complete
+	open    int                 // of these, the planned and incomplete ones
+	tails   map[string]*request // of each key, the last incomplete one
 	alone   *request            // holds the connection, or waits until those before it are complete
-	held    *request            // the oldest that waits for alone
+	held    *request            // the oldest waiting for alone
 	writing bool                // a goroutine writes replies
 	gone    bool                // no reply can be written any more
-	closing bool                // the connection ends when all replies are written
+	closing bool                // the connection ends after its replies
 	idle    idleness
 	own     own
 }
@@ -57,7 +57,7 @@ func (s *session) arrive(args []string, size int, isLast bool) error {
 	defer s.mu.Unlock()
 	var err error
 	for s.isFull() && !s.gone && err == nil {
-		switch s.write(); { // what is complete makes room
+		switch s.write(); { // complete commands make room
 		case s.alone != nil && s.alone == s.first && s.alone.plan.Waits && s.isFull():
 			err = errBehind // nothing is read, so the end of its client would not be noticed
 		case s.isFull() && !s.gone:
@@ -94,12 +94,12 @@ func (s *session) arrive(args []string, size int, isLast bool) error {
 	return nil
 }
 
-// isFull reports whether the connection has as much under way as it may.
+// isFull reports whether the connection has as much under way as allowed.
 func (s *session) isFull() bool {
 	return s.depth >= s.server.limits.Pipeline || s.depth > 0 && s.bytes >= s.server.limits.Command
 }
 
-// push appends a request to those that have no reply yet.
+// push appends a request to those without a reply.
 func (s *session) push(r *request) {
 	if s.last == nil {
 		s.first = r
@@ -127,10 +127,10 @@ func (s *session) pushMessage(write func(r *Reply)) {
 	}
 	r.isCharged = true
 	s.push(r)
-	go s.flush() // a client that does not read must not delay the one that publishes
+	go s.flush() // a client that does not read must not delay the publisher
 }
 
-// refuse answers the last thing that is read with an error.
+// refuse answers the last input with an error.
 func (s *session) refuse(err error) {
 	r := requests.Get().(*request)
 	r.reply.Error(err.Error())
@@ -139,7 +139,7 @@ func (s *session) refuse(err error) {
 	s.leave()
 }
 
-// leave has the session end when the commands under way are answered. It ends what waits.
+// leave has the session end after its answers to the commands under way. It cancels waiting ones.
 func (s *session) leave() {
 	s.closing = true
 	if s.alone != nil {
@@ -192,8 +192,8 @@ func (s *session) follow(r *request, key string) {
 	s.tails[key] = r
 }
 
-// charge counts the reply of a command until it is written: replies pile up behind a command that
-// is not complete, and at a client that does not read.
+// charge counts the reply of a command until it is written: replies pile up behind an incomplete
+// command, and at a client that does not read.
 func (s *session) charge(r *request) {
 	if n := len(r.reply.buf); r.isCharged {
 		r.size += n
@@ -212,23 +212,22 @@ func (s *session) begin(r *request) {
 	}
 }
 
-// run runs a command that has entered the gate.
+// run runs a command inside the gate.
 func (s *session) run(r *request) {
 	began := time.Now()
 	undo := r.plan.Run(s.ctx, &r.reply)
 	if !r.plan.Waits {
-		s.server.gate.leave(time.Since(began)) // before a client that does not read can hold this up
+		s.server.gate.leave(time.Since(began)) // before a slow reader can hold this up
 	}
 	s.complete(r, undo)
 }
 
-// complete notes that a command is complete, begins those that may begin now, and writes what can
-// be written.
+// complete notes that a command is complete, begins its successors, and writes what can be written.
 func (s *session) complete(r *request, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.isOwn && undo != nil && s.own.hasEnded() {
-		s.vanish() // which the reader has not noticed
+		s.vanish() // not noticed by the reader
 	}
 	s.forget(r, r.plan.Key)
 	for _, key := range r.plan.More {
@@ -277,15 +276,15 @@ func (s *session) flush() {
 	s.write()
 }
 
-// write writes the replies of the oldest commands that are complete, unless another goroutine does.
-// s.mu is held; it is not while bytes are written.
+// write writes the replies of the oldest complete commands, unless another goroutine does. s.mu is
+// held, but not while bytes are written.
 func (s *session) write() {
 	if s.writing {
 		return
 	}
 	s.writing = true
 	for !s.gone && s.first != nil && s.first.done {
-		if s.open > 0 { // others that end now, since their batch has ended, have their replies in one write
+		if s.open > 0 { // others of the same batch end now: one write takes all their replies
 			s.mu.Unlock()
 			runtime.Gosched()
 			s.mu.Lock()
@@ -321,8 +320,8 @@ func (s *session) write() {
 	s.room.Broadcast()
 }
 
-// extendDeadline has the next write fail when its time is up: the limit, or half of it if others went
-// before. To set a deadline costs as much as the rest of a small write.
+// extendDeadline has the next write fail when its time is up: the limit, or half of it after
+// earlier writes. Setting a deadline costs as much as the rest of a small write.
 func (s *session) extendDeadline() {
 	limit := s.server.limits.Write
 	if now := time.Now(); s.deadline.Sub(now) < limit/2 {
@@ -357,11 +356,10 @@ func (s *session) vanish() {
 	s.room.Broadcast()
 }
 
-// drop undoes the commands that are complete and have replies that are not written. Those that did not
-// begin never do.
+// drop undoes the complete commands with unwritten replies. Commands not begun never begin.
 func (s *session) drop() {
 	if s.writing {
-		return // the writer refers to them, and calls drop when it ends
+		return // the writer refers to them, and calls drop at its end
 	}
 	s.held = nil
 	for r := s.first; r != nil; r = r.next {
@@ -378,8 +376,8 @@ func (s *session) drop() {
 	s.room.Broadcast()
 }
 
-// stop has the session read no more commands, and end when those under way are answered. It ends
-// what waits.
+// stop has the session read no more commands, and end after its answers to those under way. It
+// cancels waiting ones.
 func (s *session) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
