@@ -13,7 +13,7 @@ Completion prints a script for a shell, which completes commands and their setti
   redlock completion zsh > "${fpath[1]}/_redlock"
   redlock completion fish > ~/.config/fish/completions/redlock.fish`
 
-// shells are what is printed before the commands, for each command with its settings, and after them.
+// shells is the text before the commands, for each command with its settings, and after them.
 var shells = map[string]struct{ begin, each, end string }{
 	"bash": {"_redlock() {\n  local words='%s'\n  (( COMP_CWORD > 1 )) && case ${COMP_WORDS[1]} in\n",
 		"    %s) words='%s' ;;\n", "    *) words= ;;\n  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o default -F _redlock redlock\n"},
@@ -45,7 +45,7 @@ func completion(ctx context.Context, env *environment, args []string) error {
 	return nil
 }
 
-// settings is what its help lists.
+// settings is the flags listed in the command's help.
 func (sub *subcommand) settings(ctx context.Context) (flags []string) {
 	var page strings.Builder
 	_ = sub.run(ctx, &environment{out: &page, getenv: func(string) string { return "" }}, []string{"-h"})

@@ -25,10 +25,10 @@ the lock.
 
   redlock demo`
 
-// demoTTL is the TTL of the lock of the demo, and what a node that has forgotten waits for.
+// demoTTL is the TTL of the demo's lock, and the wait of a node that has forgotten.
 const demoTTL = time.Second
 
-// demoWorker is the hidden argument of the processes that work.
+// demoWorker is the hidden argument of worker processes.
 const demoWorker = "a worker of the demo"
 
 func demo(ctx context.Context, env *environment, args []string) error {
@@ -90,10 +90,10 @@ type stage struct {
 	}
 
 	mu      sync.Mutex
-	holder  int    // the worker that holds the lock and has not written, and 1; 0: none
+	holder  int    // the worker that holds the lock and has not written, plus 1; 0: none
 	stop    bool   // the next holder is to be stopped
-	stopped int    // the worker that was, and 1
-	largest uint64 // the resource: the largest token that it has seen
+	stopped int    // the stopped worker, plus 1
+	largest uint64 // the resource: the largest token seen
 	written [3]int
 	refused int
 }
@@ -153,7 +153,7 @@ func (d *stage) start(i int, nodes []string) error {
 	return nil
 }
 
-// message serves what a worker has sent: "holds n" and "writes n".
+// message serves a worker's message: "holds n" or "writes n".
 func (d *stage) message(i int, text string, reply io.Writer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,7 +181,7 @@ func (d *stage) message(i int, text string, reply io.Writer) {
 	fmt.Fprintln(reply, "go on")
 }
 
-// stopHolder stops the next worker that gets the lock, before it writes.
+// stopHolder stops the next worker with the lock, before it writes.
 func (d *stage) stopHolder(ctx context.Context) (worker int, err error) {
 	d.mu.Lock()
 	d.stop = true
@@ -225,7 +225,7 @@ func demoClient(nodes string) (*redlock.Client, error) {
 	return redlock.New(redlock.Config{Nodes: strings.Split(nodes, ","), Fenced: true, MaxTTL: demoTTL})
 }
 
-// work is a worker: it writes to the resource each time that it has the lock, and reports to the demo.
+// work is a worker: it writes to the resource each time it has the lock, and reports to the demo.
 func work(ctx context.Context, env *environment, nodes string) error {
 	client, err := demoClient(nodes)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
-// fleet is the masters, and what they are while they change, as settings.
+// fleet is the masters, during a change too, as settings.
 type fleet struct {
 	now, next          nodeList
 	maxTTL, nextMaxTTL time.Duration
@@ -29,7 +29,7 @@ func (f *fleet) addTo(s *settings) {
 	s.BoolVar(&f.fenced, "fenced", false, "locks have fencing tokens; the nodes need redlock fence init once")
 }
 
-// longest is the longest TTL that is granted.
+// longest is the longest TTL granted.
 func (f *fleet) longest() time.Duration {
 	if f.nextMaxTTL > 0 {
 		return frontend.MaxTTL(min(f.maxTTL, f.nextMaxTTL))
@@ -65,7 +65,8 @@ func (f *fleet) configure(cfg *redlock.Config) error {
 	return nil
 }
 
-// nodeList is the value of -nodes or -next-nodes. Its errors do not quote it: it may have passwords.
+// nodeList is the value of -nodes or -next-nodes. Its errors do not quote it: it may have
+// passwords.
 type nodeList struct {
 	flag, text string
 	times      int // how often it was given
@@ -77,7 +78,7 @@ func (l *nodeList) set(text string) error {
 	return nil
 }
 
-// checkArgument refuses what may not be given as an argument.
+// checkArgument refuses a list given twice, and one with passwords: any user can list arguments.
 func (l *nodeList) checkArgument() error {
 	switch {
 	case l.times > 1:
@@ -89,7 +90,7 @@ func (l *nodeList) checkArgument() error {
 	return nil
 }
 
-// groups is the groups of the list. It is empty where the list is.
+// groups is the groups of the list: none for an empty list.
 func (l *nodeList) groups() (all [][]string, err error) {
 	if strings.TrimSpace(l.text) == "" {
 		return nil, nil
@@ -119,7 +120,7 @@ func list(text string) (all []string) {
 	return all
 }
 
-// hasPassword reports whether one of the nodes has a password in it.
+// hasPassword reports whether one of the nodes has a password.
 func hasPassword(nodes string) bool {
 	for node := range strings.FieldsFuncSeq(nodes, func(r rune) bool { return r == ',' || r == ';' }) {
 		_, rest, isURL := strings.Cut(node, "://")

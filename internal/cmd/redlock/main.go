@@ -1,5 +1,5 @@
 // Command redlock serves locks on a majority of Redis or Valkey masters to clients of any language,
-// and is the operator's tool for them. "redlock help" lists what it can do.
+// and is the operator's tool for them. "redlock help" lists its commands.
 package main
 
 import (
@@ -25,7 +25,7 @@ const (
 	exitTaken    = 75 // another holder has the lock
 )
 
-// subcommand is one of the things that the command does.
+// subcommand is one of the commands of redlock.
 type subcommand struct {
 	name, arguments, summary string
 	run                      func(ctx context.Context, env *environment, args []string) error
@@ -49,7 +49,7 @@ func init() {
 	}
 }
 
-// verbSupervise is the command that run starts beside the program.
+// verbSupervise is the command started by run beside the program.
 const verbSupervise = "supervise"
 
 func version(_ context.Context, env *environment, args []string) error {
@@ -70,7 +70,7 @@ func version(_ context.Context, env *environment, args []string) error {
 	return nil
 }
 
-// environment is what the process has of the system, so that tests can give it another.
+// environment is the process's view of the system; tests give it another.
 type environment struct {
 	in       io.Reader
 	out, err io.Writer

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
-// serveMetrics shows the counts of a front end and its client at /metrics, and the page for operators
-// at /, until the function that it returns is called.
+// serveMetrics shows the counts of a front end and its client at /metrics, and the page for
+// operators at /, until stop is called.
 func serveMetrics(l net.Listener, front *frontend.Server, client *redlock.Client, p *page) (stop func() error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, client) })

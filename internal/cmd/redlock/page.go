@@ -28,8 +28,8 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"short": short}).Parse(pageText))
 
-// page is what an operator sees of a front end: its nodes, its locks, and its last minutes. It is one
-// document, with nothing from elsewhere, and shows no key unless it is asked for (/?keys).
+// page is an operator's view of a front end: its nodes, its locks, and its last minutes. It is one
+// document, with nothing from elsewhere, and shows no key unless asked to (/?keys).
 type page struct {
 	mu       sync.Mutex
 	samples  []sample
@@ -42,14 +42,14 @@ type sample struct {
 	granted, taken, failed, commands, wait float64
 }
 
-// trouble is an error, and how often it came without another in between.
+// trouble is an error, and how often it came in a row.
 type trouble struct {
 	At                time.Time
 	What, Key, Reason string
 	Times             int
 }
 
-// hooks are of the client: they record what an operator should know.
+// hooks are the client's hooks: they record troubles for the operator.
 func (p *page) hooks() redlock.Hooks {
 	return redlock.Hooks{
 		Attempt: func(a redlock.Attempt) {
@@ -75,7 +75,7 @@ func (p *page) record(what, key string, err error) {
 	p.troubles = slices.Delete(p.troubles, 0, max(0, len(p.troubles)-maxTroubles))
 }
 
-// sample adds the counts of now.
+// sample adds the present counts.
 func (p *page) sample(now time.Time, s redlock.Stats, commands uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *page) watch(ctx context.Context, client *redlock.Client, front *fronten
 // plot is a small picture of one value over time, the newest at its right.
 type plot struct{ Name, Now, Top, Points string }
 
-// newPlot draws a value of the samples, or how fast it grows.
+// newPlot draws a value of the samples, or its growth.
 func newPlot(name string, samples []sample, isRate bool, value func(sample) float64) plot {
 	var values []float64
 	for i, s := range samples {

@@ -11,7 +11,7 @@ import (
 
 var forwarded = []os.Signal{os.Interrupt}
 
-// group is a program: this system has no groups of processes, and no other signals than the end.
+// group is a program: this system has no groups of processes, and no signals but the end.
 type group struct {
 	child *exec.Cmd
 	ended chan struct{}

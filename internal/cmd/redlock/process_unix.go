@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// forwarded is the signals that a program gets which redlock gets.
+// forwarded is the signals passed on from redlock to its program.
 var forwarded = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
 	syscall.SIGALRM, syscall.SIGCONT, syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU,
 }
 
-// group is a program and what it starts: a process group. Its leader is a supervisor, this command
-// with another verb, which ends the group when redlock has ended without having done so, by SIGKILL too:
-// it reads from a pipe that the kernel closes then.
+// group is a program and its children: a process group. Its leader is a supervisor, this command
+// with another verb. It ends the group when redlock has ended without doing so, by SIGKILL too: it
+// reads from a pipe, and then the kernel closes this.
 type group struct {
 	supervisor *exec.Cmd
 	alive      io.WriteCloser
-	ended      chan struct{} // closed when the program has
+	ended      chan struct{} // closed at the end of the program
 }
 
 // start starts a program. If redlock dies, its group has grace from SIGTERM to SIGKILL.
@@ -70,7 +70,7 @@ func (g *group) signal(s os.Signal) { _ = syscall.Kill(-g.id(), s.(syscall.Signa
 // hurry has the supervisor give no more grace: the lock ends.
 func (g *group) hurry() { _, _ = g.alive.Write([]byte{0}) }
 
-// close ends what is left of the group, and waits for that for a second at most.
+// close ends the rest of the group, and waits for its end, a second at most.
 func (g *group) close() {
 	g.signal(syscall.SIGKILL)
 	_ = g.supervisor.Wait()
@@ -101,8 +101,8 @@ func supervise(env *environment, grace string) error {
 	return syscall.Kill(0, syscall.SIGKILL)
 }
 
-// isTerminal reports whether a program reads from a terminal. Its group is in the foreground then, or
-// it could not.
+// isTerminal reports whether a program reads from a terminal. Its group then gets the foreground;
+// it could not read otherwise.
 func isTerminal(in io.Reader) bool {
 	file, ok := in.(*os.File)
 	if !ok {
@@ -113,11 +113,12 @@ func isTerminal(in io.Reader) bool {
 	return err == nil && nullErr == nil && is.Mode()&os.ModeCharDevice != 0 && !os.SameFile(is, null)
 }
 
-// suspend stops a process as a machine that swaps, and resume lets it go on.
+// suspend stops a process as a swapping machine does, and resume lets it go on.
 func suspend(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 func resume(p *os.Process) error  { return p.Signal(syscall.SIGCONT) }
 
-// isOf reports whether a process is an other member of the group than its supervisor, by its line in /proc.
+// isOf reports whether a process is a member of the group other than its supervisor, by its line in
+// /proc.
 func (g *group) isOf(pid, state, itsGroup string) bool {
 	return itsGroup == strconv.Itoa(g.id()) && pid != itsGroup && state != "Z" && state != "X"
 }

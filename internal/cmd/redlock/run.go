@@ -88,7 +88,7 @@ func run(ctx context.Context, env *environment, args []string) error {
 	return r.hold(lock, child)
 }
 
-// acquire waits for the lock as -wait wants it.
+// acquire waits for the lock as told by -wait.
 func (r *running) acquire(ctx context.Context, client *redlock.Client, name string) (redlock.Lock, error) {
 	wait, err := time.ParseDuration(r.wait)
 	switch {
@@ -117,7 +117,7 @@ func (r *running) acquire(ctx context.Context, client *redlock.Client, name stri
 	return lock, statusOf(err)
 }
 
-// hold runs the program while the lock is held, and releases the lock when it has ended.
+// hold runs the program while the lock is held, and releases the lock after its end.
 func (r *running) hold(lock redlock.Lock, child *exec.Cmd) error {
 	kept, stop := lock.KeepAlive(context.Background())
 	defer stop()
@@ -150,19 +150,20 @@ func (r *running) hold(lock redlock.Lock, child *exec.Cmd) error {
 	return nil
 }
 
-// release releases the lock within a moment: with its TTL it ends anyway.
+// release releases the lock within a moment: its TTL ends it anyway.
 func release(lock redlock.Lock) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = lock.Release(ctx)
 }
 
-// guard passes signals on until the group has ended, and ends it before the lock does. When the program has
-// ended, what it has left gets SIGTERM, and SIGKILL after -kill-after. It returns why the lock was lost, or nil.
+// guard passes signals on until the group has ended, and ends it before the lock does. After the
+// program's end, its remaining processes get SIGTERM, and SIGKILL after -kill-after. guard returns
+// why the lock was lost, or nil.
 func (r *running) guard(lock redlock.Lock, kept context.Context, group *group, signals <-chan os.Signal) (lost error) {
-	look := time.NewTimer(0) // a look at what is left: the clock of a timer stands still while the machine is suspended
+	look := time.NewTimer(0) // a look at the time left: the clock of a timer stands still while the machine is suspended
 	defer look.Stop()
-	var killAt time.Time // for what the program has left
+	var killAt time.Time // for remaining processes of the program
 	for ended := group.ended; ; {
 		select {
 		case <-ended:
@@ -207,8 +208,8 @@ func (r *running) guard(lock redlock.Lock, kept context.Context, group *group, s
 	}
 }
 
-// lookPause bounds the pause between two looks at what is left of the lock.
+// lookPause bounds the pause between two looks at the time left of the lock.
 const lookPause = 100 * time.Millisecond
 
-// childPause is the pause between two looks for what the program has left.
+// childPause is the pause between two looks for remaining processes.
 const childPause = 20 * time.Millisecond

@@ -126,11 +126,11 @@ func (s *serving) run(ctx context.Context) error {
 	drain, cancel := context.WithTimeout(context.Background(), s.drain)
 	defer cancel()
 	front.Stop(drain)
-	_ = cfg.Client.Shutdown(drain) // the releases of clients that have gone
+	_ = cfg.Client.Shutdown(drain) // the releases of departed clients
 	return err
 }
 
-// greet reports where the server listens, and what an operator should know.
+// greet reports where the server listens, with notes for the operator.
 func (s *serving) greet(_ context.Context, logger *slog.Logger, l net.Listener, cfg frontend.Config) {
 	up := 0
 	nodes := cfg.Client.Stats().Nodes

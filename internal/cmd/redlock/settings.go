@@ -18,7 +18,7 @@ import (
 var errHelp = errors.New("help was asked for")
 
 // settings is the flags of a command. Each is also a variable, and a line of the config file; a
-// flag comes before the variable, and that before the file.
+// flag comes before the variable, and the variable before the file.
 type settings struct {
 	*flag.FlagSet
 	env    *environment
@@ -119,7 +119,7 @@ func (s *settings) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(s.env.err, &slog.HandlerOptions{Level: level}))
 }
 
-// shutdown ends a client once what it releases is released.
+// shutdown closes a client after its pending releases.
 func shutdown(c *redlock.Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -139,5 +139,6 @@ func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	return client, err
 }
 
-// trimName is the text of an error without the name of the library, which precedes it anyway.
+// trimName is the text of an error without the name of the library: the command's own name precedes
+// it anyway.
 func trimName(err error) string { return strings.TrimPrefix(err.Error(), "redlock: ") }

@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 )
 
-// tool is the settings of a command that looks at the nodes.
+// tool is the settings of a command about the nodes.
 type tool struct {
 	*settings
 	json bool
@@ -51,7 +51,7 @@ func (t *tool) print(v any, write func(w *tabwriter.Writer)) error {
 	return w.Flush()
 }
 
-// key is a lock as inspect shows it.
+// key is a lock as shown by inspect.
 type key struct {
 	Key    string    `json:"key"`
 	Status string    `json:"status"`
@@ -94,7 +94,7 @@ func (k *key) headline() string {
 	return line
 }
 
-// dash is text, or a dash where there is none.
+// dash is text, or a dash for an empty one.
 func dash(text string) string {
 	if text == "" {
 		return "-"
@@ -111,7 +111,7 @@ Inspect shows what each node has at a key: the name of the holder's client, a di
 
 Its exit status is 69 where too few nodes answer.`
 
-// inspectOne asks the nodes what they have at the only key of a command.
+// inspectOne inspects the only key of a command.
 func inspectOne(ctx context.Context, client *redlock.Client, command string, keys []string) (redlock.KeyState, error) {
 	if len(keys) != 1 {
 		return redlock.KeyState{}, usage("%s wants one key", command)
@@ -195,10 +195,10 @@ func held(ctx context.Context, env *environment, args []string) error {
 	return err
 }
 
-// node is a node as nodes shows it.
+// node is a node as shown by nodes.
 type node struct {
 	Node    string  `json:"node"`
-	In      string  `json:"in,omitempty"` // the lists that have it, in a change
+	In      string  `json:"in,omitempty"` // its lists, during a change
 	Up      bool    `json:"up"`
 	Votes   bool    `json:"votes"`
 	Guarded float64 `json:"no_vote_for_seconds,omitempty"`
@@ -230,7 +230,7 @@ func nodes(ctx context.Context, env *environment, args []string) error {
 }
 
 // measure asks all nodes something, for the round trips. A key belongs to one group, so it takes
-// so many that each group has some.
+// enough keys for each group to have some.
 func (t *tool) measure(ctx context.Context, client *redlock.Client) error {
 	keys := 1
 	if more := strings.Count(t.now.text+t.next.text, ";"); more > 0 {
@@ -245,10 +245,11 @@ func (t *tool) measure(ctx context.Context, client *redlock.Client) error {
 	return statusOf(cmp.Or(errs...))
 }
 
-// firstAnswers is how long nodes has every node answer whether it has a vote.
+// firstAnswers is how long showNodes waits for every node's first answer, whether it has a vote.
 const firstAnswers = time.Second
 
-// showNodes prints the state of the nodes. The status is 69 where too few may vote, unless time alone mends it.
+// showNodes prints the state of the nodes. The status is 69 where too few may vote, unless time
+// alone mends it.
 func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	if err := t.measure(ctx, client); err != nil {
 		return err
@@ -291,14 +292,15 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	return err
 }
 
-// areYoung reports whether nothing is amiss: some nodes have no vote only until they have been up for the longest TTL.
+// areYoung reports whether nothing is amiss: some nodes have no vote only until they have been up
+// for the longest TTL.
 func (t *tool) areYoung(all []redlock.Node) bool {
 	return !slices.ContainsFunc(all, func(n redlock.Node) bool {
 		return n.NoVote != nil && (!errors.Is(n.NoVote, conn.ErrQuarantined) || t.fenced && n.Serves == "")
 	})
 }
 
-// in is the lists that have a node, while there are two.
+// in is a node's lists, while there are two.
 func (t *tool) in(n redlock.Node) string {
 	switch {
 	case !t.isChanging():
