@@ -234,7 +234,7 @@ func (c *Client) Close() error { c.router.Close(); return nil }
 //
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. A
 // nil ctx has no end. The end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent.
-// The errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(). While callers of
+// The errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(), of a Fenced client also ErrForgotten and ErrConfig. While callers of
 // Acquire wait for key in this client, ErrTaken comes mostly without a round trip, since a denial speaks for the next
 // second.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
@@ -683,7 +683,7 @@ type Node struct {
 	// Server is the product and version shown by the server, or "". Dialect is the commands to release and extend a
 	// lock there, such as "EVALSHA" or "DELIFEQ, EVALSHA". Both stay when the connection ends.
 	Server, Dialect string
-	Connects        uint64 // so far, the present one included
+	Connects        uint64 // connections so far, the present one included
 	// RoundTrips counts its fully answered batches; RoundTrip is how long they took, smoothed as in RFC 6298,
 	// RoundTripMax the longest. Answers after a quorum are read up to 5 ms late.
 	RoundTrips              uint64

@@ -18,14 +18,15 @@ var (
 	errUnclear = errors.New("redlock: it is not clear that too many nodes have forgotten the fencing tokens")
 )
 
-// Acts is the acts of an operator, each on all groups of a client at once. An act looks at all nodes first. It writes to none
-// of them before all that it needs have answered, and agree. It runs on the goroutine of its caller alone.
+// Acts is the acts of an operator, each on all groups of a client at once. An act looks at all nodes first. It writes
+// to none of them before all the necessary ones have answered, and agree. It runs on the goroutine of its caller
+// alone.
 type Acts struct {
 	Groups []*Client                // nil where acquires are not fenced
 	Join   func(errs []error) error // one error of those of the groups
 }
 
-// Init gives the nodes of a new fleet their vote, or those of the groups that a change adds.
+// Init gives the nodes of a new fleet their vote, or the nodes of groups added by a change.
 func (a Acts) Init(ctx context.Context) error {
 	views, err := a.look(ctx, "InitFencing", func(views []View) []fencing.Verdict {
 		looks := make([]*fencing.Look, len(views))
@@ -43,8 +44,8 @@ func (a Acts) Init(ctx context.Context) error {
 	return a.vote(ctx, views, order{isNew: true})
 }
 
-// Recover gives nodes their vote of which too many have forgotten. atLeast is the largest token that the resources have
-// seen, and lost are nodes that never come back.
+// Recover gives nodes their vote after too many have forgotten. atLeast is the largest token seen by the resources,
+// and lost are nodes that never come back.
 func (a Acts) Recover(ctx context.Context, atLeast uint64, lost []string) error {
 	if atLeast == 0 {
 		return engine.WrongArgument("atLeast is 0: RecoverFencing needs the largest token that the resources have seen, and InitFencing is for a new fleet")
@@ -72,7 +73,7 @@ func (a Acts) Recover(ctx context.Context, atLeast uint64, lost []string) error 
 // patience is how many looks wait for nodes beyond a quorum, 100 ms apart.
 const patience = 10
 
-// look looks at all groups until none has to wait, and returns what the act decides from.
+// look looks at all groups until none has to wait, and returns the views for the act to decide from.
 func (a Acts) look(ctx context.Context, name string, check func([]View) []fencing.Verdict) ([]View, error) {
 	if slices.Contains(a.Groups, nil) {
 		return nil, fmt.Errorf("%w: %s needs Config.Fenced", engine.ErrConfig, name)
@@ -113,7 +114,7 @@ func (a Acts) look(ctx context.Context, name string, check func([]View) []fencin
 	}
 }
 
-// pause waits, until there is an answer. The error says why nodes have no vote if ctx ends before.
+// pause waits for d, or until there is an answer. If ctx ends before, the error says why nodes have no vote.
 func (a Acts) pause(ctx context.Context, d time.Duration, answers bell) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -133,8 +134,8 @@ func (a Acts) pause(ctx context.Context, d time.Duration, answers bell) error {
 	}
 }
 
-// ask asks the nodes of all groups at once, and waits for all answers. args returns those for a node of a group,
-// and false for one that is not asked.
+// ask asks the nodes of all groups at once, and waits for all answers. args returns the arguments for a node of a
+// group, and false for a node not to be asked.
 func (a Acts) ask(verb fencing.Verb, args func(group, node int) ([]string, bool)) [][]*question {
 	bell, all := newBell(), make([][]*question, len(a.Groups))
 	var left []*question
@@ -156,7 +157,7 @@ func (a Acts) ask(verb fencing.Verb, args func(group, node int) ([]string, bool)
 	}
 }
 
-// each is args of ask for those that are the same for all nodes.
+// each is args of ask with the same arguments for all nodes.
 func each(args ...string) func(int, int) ([]string, bool) {
 	return func(int, int) ([]string, bool) { return args, true }
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// Change has clients of the present configuration refused, and those of the next one served: see [fencing.Change]. It waits until
-// a quorum of each list of each group has its vote, and then for the longest TTL of both. Each step may be repeated, so a call
-// that ends early is made again, and two at once do what one does. A call after one that was confirmed opens what that one has missed.
+// Change has clients of the present configuration refused, and clients of the next one served: see [fencing.Change].
+// It waits until a quorum of each list of each group has its vote, and then for the longest TTL of both. Each step
+// may be repeated: a call that ends early is made again, and two at once do the work of one. A call after a confirmed
+// one opens the nodes it has missed.
 //
-// A key may go from any group to any other, so all groups are looked at together: none serves clients of the next groups alone
-// before all have refused those of the present ones for the longest TTL, and each knows the largest token of all.
+// A key may go from any group to any other, so all groups are looked at together. None serves clients of the next
+// groups alone before all have refused clients of the present ones for the longest TTL, and each knows the largest
+// token of all.
 func (a Acts) Change(ctx context.Context) error {
 	for _, c := range a.Groups {
 		if c != nil && !c.IsChanging() {
@@ -46,7 +48,7 @@ func (a Acts) Change(ctx context.Context) error {
 			}
 		case changes.Complete():
 			for _, c := range a.Groups {
-				pause = c.fleet.Quarantine // the locks of clients that are refused from now on end
+				pause = c.fleet.Quarantine // the locks of the clients refused from now on end
 				c.log(slog.LevelInfo, "redlock: clients with the old configuration alone are refused, and those with the new one alone follow",
 					"old", c.fleet.Now.Name, "new", c.fleet.Next.Name, "wait", pause)
 			}
@@ -58,7 +60,7 @@ func (a Acts) Change(ctx context.Context) error {
 	}
 }
 
-// seal has nodes refuse clients that have the present configuration alone.
+// seal has nodes refuse clients of the present configuration alone.
 func (a Acts) seal(changes fencing.Changes) error {
 	errs := make([]error, len(a.Groups))
 	for i, asked := range a.ask(fencing.SealVerb, each(a.Groups[0].nonce())) {
@@ -72,8 +74,7 @@ func (a Acts) seal(changes fencing.Changes) error {
 	return a.Join(errs)
 }
 
-// open has nodes of the next configuration serve the clients that have it alone. It reports
-// whether a quorum of each group does.
+// open has nodes of the next configuration serve clients of it alone. It reports whether a quorum of each group does.
 func (a Acts) open(changes fencing.Changes) bool {
 	all := true
 	for i, asked := range a.ask(fencing.RejoinVerb, func(group, node int) ([]string, bool) {

@@ -22,9 +22,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Errors of fenced acquires that no retry mends.
+// Errors of fenced acquires, mended by no retry.
 var (
-	// ErrForgotten says that too many nodes have forgotten the tokens.
+	// ErrForgotten: too many nodes have forgotten the tokens.
 	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens, or are new: an operator must call RecoverFencing, InitFencing for a new fleet, and neither for the new nodes of a change")
 	// errFleet: nodes belong to another fleet.
 	errFleet = texts.WrongConfig("redlock: nodes hold the fencing tokens of a fleet that is configured otherwise")
@@ -36,7 +36,7 @@ var (
 const DefaultSet = "redlock:fence"
 
 const (
-	// block is how many tokens a lock has: one for each holder that it passes on to.
+	// block is how many tokens a lock has: one for each holder it passes on to.
 	block = holding.MaxPasses
 )
 
@@ -45,12 +45,12 @@ type Config struct {
 	Clock        *clock.System
 	Wall         func() time.Time // the wall clock of the tokens; user code
 	Set          string           // the key of the tokens
-	Nodes        []string         // their names, which are the same in all clients
+	Nodes        []string         // their names, the same in all clients
 	Now, Next    quorum.Set       // which of them are in each configuration; Next is 0 but in a change
 	Places       []string         // in each configuration: which of several groups this is; nil: there is one
 	MaxTTL       time.Duration
-	NextMaxTTL   time.Duration // that of the next configuration; 0: the same
-	IsNew        bool          // the group is one that a change adds
+	NextMaxTTL   time.Duration // of the next configuration; 0: the same
+	IsNew        bool          // the group is added by a change
 	Persistent   quorum.Set    // nodes that forget nothing in a restart
 	QueryTimeout time.Duration
 	ID           string          // of the process; no other has it
@@ -61,7 +61,7 @@ type Config struct {
 	Ring func()
 	// IsUp reports whether a node has a connection.
 	IsUp func(node int) bool
-	// Voting learns that a node has got its vote back, and Forgot that one has lost it.
+	// Voting learns of each node with its vote back, and Forgot of each that has lost it.
 	Voting func()
 	Forgot func(node int)
 }
@@ -74,11 +74,11 @@ type Client struct {
 	encode *command.Fence // the driver lock protects it
 	asks   time.Duration  // how long a node has to answer
 
-	forgotten quorum.SharedSet // nodes that may have no vote, until it is known that they do
-	doubted   quorum.SharedSet // those of them that may have changed since they were asked
-	relapsed  quorum.SharedSet // those that have answered since that they have forgotten
-	nonces    atomic.Uint64    // that were made
-	ahead     atomic.Int64     // µs by which the largest floor that was met was ahead of the client's own running time
+	forgotten quorum.SharedSet // nodes perhaps without a vote, until they are known to have it
+	doubted   quorum.SharedSet // some of them, perhaps changed since they were asked
+	relapsed  quorum.SharedSet // some of them, whose last answer was: forgotten
+	nonces    atomic.Uint64    // how many were made
+	ahead     atomic.Int64     // µs by which the largest floor met was ahead of the client's own running time
 
 	// These belong to the goroutine that calls Turn.
 	recoveries map[int]*recovery
@@ -94,19 +94,19 @@ type Client struct {
 type seen struct {
 	life
 	marker  string        // shown last on the connection
-	foreign string        // that of another fleet
-	fault   error         // of the last question, nil if it was answered
-	due     time.Duration // when the quarantine ends, if it is known
+	foreign string        // the marker of another fleet
+	fault   error         // of the last question; nil: it was answered
+	due     time.Duration // when the quarantine ends, if known
 }
 
-// life is one connection of a node, and how its scripts are addressed on it.
+// life is one connection of a node, and the address of its scripts on it.
 type life struct {
 	connection uint64
 	run        string
 	me         []byte
 }
 
-// New returns a client that Start completes.
+// New returns a client, to be completed by Start.
 func New(cfg Config) *Client {
 	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, recoveries: map[int]*recovery{}, asks: max(cfg.QueryTimeout, time.Second)}
 	place := func(list int) string {
@@ -123,8 +123,8 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// configuration is that of the nodes of a set. Their names are many, so a digest stands for
-// them. Where there are several groups its place is a part of it: it decides which keys are there.
+// configuration is the configuration of a set of nodes. Their names are many, so a digest stands for them. With
+// several groups its place is a part of it: the place decides which keys are there.
 func configuration(all []string, nodes quorum.Set, longest time.Duration, place string) fencing.Configuration {
 	var names []string
 	for node := range nodes.All() {
@@ -145,7 +145,7 @@ func (c *Client) Start(e *engine.Engine) {
 	}
 }
 
-// Encode is how the commands of fenced acquires are written. It is nil without fencing.
+// Encode is the encoding of the commands of fenced acquires. It is nil without fencing.
 func (c *Client) Encode() *command.Fence {
 	if c == nil {
 		return nil
@@ -166,9 +166,8 @@ func (c *Client) Up(node int, connection uint64, run string) {
 	c.cfg.Ring()
 }
 
-// know has commands name the marker that a node has shown on a connection, if it serves this client
-// of two configurations: which of the three it is does not follow from the client's own. The
-// driver lock is free.
+// know has commands name the marker shown by a node on a connection, if it serves this client of two configurations.
+// There are three such markers, and the client's own configurations do not show which it is. The driver lock is free.
 func (c *Client) know(node int, at life, marker string) {
 	if c.fleet.Next.Nodes == 0 {
 		return
@@ -188,7 +187,7 @@ func (c *Client) know(node int, at life, marker string) {
 
 // NoVote notes that a node has no vote. The driver lock is held.
 func (c *Client) NoVote(node int, a fencing.Answer) {
-	if a.Code == fencing.Foreign { // for as long as this client has not the configurations that it names
+	if a.Code == fencing.Foreign { // for as long as this client has not the configurations named by it
 		c.mu.Lock()
 		c.nodes[node].foreign = a.Text
 		c.mu.Unlock()
@@ -221,8 +220,8 @@ func (c *Client) micros() (uint64, error) {
 	return 0, fmt.Errorf("%w: the clock reads %s, which is not from 2020 to 2255", errClock, now.UTC().Format(time.RFC3339))
 }
 
-// Propose gives an acquire the tokens of its next attempt, where acquires are fenced. The first
-// is the lock's, the others are those of the holders that it passes on to.
+// Propose gives an acquire the tokens of its next attempt, where acquires are fenced. The first is the lock's, the
+// others are for the holders it passes on to.
 func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 	if c == nil {
 		return nil
@@ -241,10 +240,9 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 	return nil
 }
 
-// Again takes notice of what nodes have answered to an attempt that has ended with err, with
-// an operation for each key. It reports whether another is to be made at once: each key that
-// was lost was refused for nothing but the number of the token, and a quorum can grant a larger
-// one. Else it returns the error that is to be reported.
+// Again takes notice of the nodes' answers to an attempt that has ended with err, with an operation for each key. It
+// reports whether another is to be made at once: each lost key was refused for nothing but the number of the token,
+// and a quorum can grant a larger one. Else it returns the error to report.
 func (c *Client) Again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool, error) {
 	if c == nil || err != engine.ErrTaken && err != engine.ErrSplit && err != engine.ErrNoQuorum {
 		return false, err // won, not sent, or left
@@ -265,8 +263,7 @@ func (c *Client) Again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool,
 	return p.Again(worst), err
 }
 
-// learn takes notice of what nodes have answered to an operation that was lost. The error is
-// one that only an operator can mend, or nil.
+// learn takes notice of the nodes' answers to a lost operation. The error, if any, is for an operator to mend.
 func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, error) {
 	var r fencing.Refusals
 	for node := range c.cfg.Nodes {
@@ -291,7 +288,7 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 	}
 }
 
-// shown is who remembers, as far as nodes have shown it.
+// shown is who remembers, as far as shown by nodes.
 func (c *Client) shown() fencing.Memory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -301,8 +298,8 @@ func (c *Client) shown() fencing.Memory {
 // IsChanging reports whether the client has two configurations.
 func (c *Client) IsChanging() bool { return c != nil && c.fleet.Next.Nodes != 0 }
 
-// remember takes notice of a floor: all keys have it. So the proposals that follow are above it, and grow with time, as
-// those of a clock do: a key that is locked again costs one attempt too. Tokens of other locks are not remembered.
+// remember takes notice of a floor. All keys have it, so the next proposals are above it, and grow with time, like a
+// clock's: a key locked again costs one attempt too. Tokens of other locks are not remembered.
 func (c *Client) remember(floor uint64) {
 	if floor >= fencing.MaxToken {
 		return
@@ -315,8 +312,8 @@ func (c *Client) remember(floor uint64) {
 	}
 }
 
-// Granted notes which nodes have granted an acquire. One that was not known to have its vote
-// is asked at once: another client has brought it back.
+// Granted notes which nodes have granted an acquire. A node among them, not known to have its vote, is asked at once:
+// another client has brought it back.
 func (c *Client) Granted(ops ...*engine.Op) {
 	if c == nil {
 		return
@@ -330,8 +327,8 @@ func (c *Client) Granted(ops ...*engine.Op) {
 	}
 }
 
-// voting notes that a node has its vote, as it has answered on a connection. An answer on a
-// former connection may be that of its life before a restart: Up has had it asked again.
+// voting notes that a node has its vote, by its answer on a connection. An answer on a former connection may be of
+// its life before a restart: Up has had it asked again.
 func (c *Client) voting(node int, connection uint64) {
 	c.mu.Lock()
 	present := c.nodes[node].connection == connection
@@ -350,8 +347,8 @@ var (
 	errElsewhere = errors.New("node holds the fencing tokens of a fleet that is configured otherwise")
 )
 
-// Vote is why a node has no vote, or is not known to have one, and for how long still, as far as that is known. The error is nil of one
-// that is known to vote, and where acquires are not fenced.
+// Vote is why a node has no vote, or is not known to have one, and for how long still, as far as known. The error is
+// nil for a node known to vote, and without fencing.
 func (c *Client) Vote(node int) (left time.Duration, why error) {
 	if c == nil || !c.forgotten.Has(node) {
 		return 0, nil
@@ -371,9 +368,9 @@ func (c *Client) Vote(node int) (left time.Duration, why error) {
 	return 0, errNoFence
 }
 
-// Serves is the clients that a node with a vote serves, as it has shown last: those with the present
-// configuration of this client, "now", with the next one too, "now+next", or with the next one alone,
-// "next". Others are there by their names. It is "" where that is not known.
+// Serves is the clients served by a node with a vote, as it has shown last: clients of this client's present
+// configuration, "now", of the next one too, "now+next", or of the next one alone, "next". Other configurations are
+// there by their names. It is "" where not known.
 func (c *Client) Serves(node int) string {
 	if c == nil {
 		return ""
@@ -396,7 +393,7 @@ func (c *Client) Serves(node int) string {
 	return strings.Join(names, "+")
 }
 
-// Votes is the reasons why nodes have no vote, as far as they are known.
+// Votes is the known reasons why nodes have no vote.
 func (c *Client) Votes() error {
 	var e nodesError
 	for node, name := range c.cfg.Nodes {
@@ -443,7 +440,7 @@ func (c *Client) misfit() error {
 	return fmt.Errorf("%w (%s have %s, this client has %s): %s", errFleet, c.names(nodes), quoted(has), c.fleet.Name(), why)
 }
 
-// quoted is a name of one or two configurations that a node has, as it is printed.
+// quoted is a node's name of one or two configurations, as printed.
 func quoted(fleet string) string {
 	var names []string
 	for name := range strings.SplitSeq(fleet, "+") {

@@ -21,10 +21,10 @@ type question struct {
 	query  *engine.Query // nil: the node is down
 	loads  bool          // the script is loaded first
 	skip   int           // replies before the answer
-	shows  int           // replies behind it, that have the marker
+	shows  int           // replies behind it, with the marker
 
 	answer fencing.Answer // once it was taken
-	err    error          // there is none
+	err    error          // why there is none
 }
 
 var errNoAnswer = errors.New("no answer that fits")
@@ -41,8 +41,8 @@ func (c *Client) ask(node int, ring func(), verb fencing.Verb, args ...string) *
 	return x
 }
 
-// send makes the call. Before a node is given notice, one that forgets nothing in a restart is
-// resumed: if it had its vote before, it has it again.
+// send makes the call. A node that forgets nothing in a restart is resumed before it is given notice: if it had its
+// vote before, it has it again.
 func (x *question) send() {
 	c := x.client
 	q := c.engine.Query(x.node, c.asks)
@@ -65,15 +65,15 @@ func (x *question) send() {
 	c.engine.Ask(q)
 }
 
-// isProvisional reports whether a node has shown last that it waits for its vote.
+// isProvisional reports whether a node, as it has shown last, waits for its vote.
 func (c *Client) isProvisional(node int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return fencing.ParseMarker(c.nodes[node].marker).Phase == fencing.Provisional
 }
 
-// take takes the answer, and reports whether it is there. After NOSCRIPT the script is loaded and run: the
-// first call has done nothing.
+// take takes the answer, and reports whether it is there. After NOSCRIPT the script is loaded and run: the first call
+// has done nothing.
 func (x *question) take() bool {
 	if x.query == nil {
 		x.noted(conn.ErrDown, "")
@@ -110,7 +110,7 @@ func (x *question) take() bool {
 	return true
 }
 
-// noted notes how the question was answered, if the connection is still the node's.
+// noted notes the answer to the question, if the connection is still the node's.
 func (x *question) noted(err error, marker string) {
 	c, a, news := x.client, x.answer, false
 	n := &c.nodes[x.node]

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// keepTokens is for how long the token of an idle key is kept, by the nodes' clocks: one
-	// that is far ahead or behind costs acquires on that node at most.
+	// keepTokens is for how long the token of an idle key is kept, by the nodes' clocks. A clock far ahead or behind
+	// costs acquires on its node at most.
 	keepTokens = time.Hour
 	// maxCollect bounds the time between two collections, where MaxTTL does not.
 	maxCollect = 10 * time.Minute
 )
 
-// recovery brings a node back that has forgotten its tokens.
+// recovery brings back a node that has forgotten its tokens.
 type recovery struct {
 	fencing.Treatment
 	node       int
 	request    fencing.Request
 	asked      *question // the request, while it is under way
-	connection uint64    // that of the last answer
+	connection uint64    // of the last answer
 	failed     error     // of a read
 }
 
@@ -60,14 +60,14 @@ func (c *Client) Turn() time.Duration {
 		again := c.advance(r, c.cfg.Ring, nil)
 		if r.Finished() {
 			delete(c.recoveries, node)
-			if again = 0; !c.relapsed.Has(node) { // else the answer is older than that
+			if again = 0; !c.relapsed.Has(node) { // else the answer is older than the relapse
 				c.voting(node, r.connection) // the others may read it
 			}
 		}
 		pause = min(pause, again)
 	}
 	pause = max(pause, time.Millisecond)
-	return pause + rand.N(pause)/4 // clients that have begun together do not go on so
+	return pause + rand.N(pause)/4 // clients that have begun together spread out
 }
 
 // nextCollect is when nodes drop old tokens again: within the longest TTL and a second.
@@ -76,8 +76,8 @@ func (c *Client) nextCollect() time.Duration {
 	return c.cfg.Clock.Now() + most*5/8 + rand.N(most/8)
 }
 
-// Collect has the nodes drop the tokens of keys that were last locked long ago. So a node that
-// has lost them all is noticed, though the client has not locked any key since.
+// Collect has the nodes drop the tokens of keys last locked long ago. So a node that has lost them all is noticed,
+// though the client has not locked any key since.
 func (c *Client) Collect() (asked []*question) {
 	for node := range c.cfg.Nodes {
 		if !c.forgotten.Has(node) {
@@ -87,14 +87,13 @@ func (c *Client) Collect() (asked []*question) {
 	return asked
 }
 
-// nonce is one that no notice has had before. It shows which clients give notice.
+// nonce is a new nonce for a notice. It shows which clients give the notice.
 func (c *Client) nonce() string {
 	return c.fleet.Name() + "/" + c.cfg.ID + "." + strconv.FormatUint(c.nonces.Add(1), 10)
 }
 
-// advance takes the steps that can be taken now. It returns the pause to the next one; while an
-// answer is awaited, which rings, it has no end. In an act the floor is at least that
-// one's.
+// advance takes the possible steps, and returns the pause to the next one. It is endless while an answer is awaited:
+// the answer rings. In an act the floor is at least the act's.
 func (c *Client) advance(r *recovery, ring func(), by *View) (pause time.Duration) {
 	for {
 		if r.asked != nil {
@@ -155,7 +154,7 @@ func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
 	}
 }
 
-// log has the Logger, which is user code, called by the goroutine of callbacks.
+// log has the Logger, user code, called by the goroutine of callbacks.
 func (c *Client) log(level slog.Level, text string, args ...any) {
 	if log := c.cfg.Logger; log != nil {
 		c.engine.Announce([]func(){func() { log.Log(context.Background(), level, text, args...) }})

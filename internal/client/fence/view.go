@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// View is what the nodes of a group show before an act, and then how far it has come there.
+// View is what the nodes of a group show before an act, and then the act's progress there.
 type View struct {
 	fencing.Look
 	voting
@@ -17,7 +17,7 @@ type View struct {
 	faults []error // of the nodes that have not answered
 }
 
-// view is that of the group, by what its nodes have shown.
+// view is the view of the group, by the answers of its nodes.
 func (c *Client) view(asked []*question) View {
 	v := View{Look: fencing.BeginLook(c.fleet), client: c}
 	for _, x := range asked {

@@ -12,18 +12,18 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// order is what an act has nodes do that have no vote.
+// order is an act's order for the nodes without a vote.
 type order struct {
-	atLeast uint64        // the largest token that the resources have seen
+	atLeast uint64        // the largest token seen by the resources
 	isNew   bool          // there were no tokens before
-	stage   fencing.Stage // of a change, as the nodes of all groups show
+	stage   fencing.Stage // of a change, as shown by the nodes of all groups
 
-	shown func() uint64 // the largest that nodes show when the first quarantine is over
+	shown func() uint64 // the largest token shown by nodes when the first quarantine is over
 }
 
-// floor is that of a node which gets its vote now, after its quarantine. A clock is trusted, and
-// nodes without a vote are, only where those that have one are too few. A new fleet needs none: a call that was cut
-// off finds no token, and begins again.
+// floor is the floor of a node that gets its vote now, after its quarantine. A clock and nodes without a vote are
+// trusted only where too few nodes have one. A new fleet needs no floor: a call after one cut off finds no token, and
+// begins again.
 func (o *order) floor(c *Client, alone bool) uint64 {
 	switch {
 	case o.isNew || !alone && o.atLeast == 0:
@@ -35,13 +35,13 @@ func (o *order) floor(c *Client, alone bool) uint64 {
 	return fencing.InitFloor(o.atLeast, block, o.shown(), now)
 }
 
-// vote gives nodes their vote: by the order where too few remember, else with what those do. It waits for
-// the longest TTL, and returns when a quorum of each list has its vote. A node that is sick or slow, or has
-// just restarted, delays it to 1.25 of that, and is named in the log.
+// vote gives nodes their vote: by the order where too few remember, else by what the others remember. It waits for
+// the longest TTL, and returns when a quorum of each list has its vote. A sick, slow or just restarted node delays it
+// to 1.25 of this TTL, and is named in the log.
 //
-// The operator's number holds for what had been forgotten when the act looked. A node that
-// forgets later may have voted since, by another operator's call, for locks that the number
-// does not cover. So it is used for the nonces that nodes had shown; all other nodes are left to those that have a vote by then.
+// The operator's number holds for all that was forgotten when the act looked. A node that forgets later may have
+// voted since, by another operator's call, for locks beyond the number. So the number is used for the nonces shown by
+// nodes at the look; all other nodes are left to the nodes with a vote by then.
 func (a Acts) vote(ctx context.Context, views []View, o order) error {
 	if floor := strconv.FormatUint(fencing.InitFloor(o.atLeast, block, 0, 0), 10); o.atLeast > 0 {
 		a.ask(fencing.RaiseVerb, each(floor))
@@ -69,7 +69,7 @@ func (a Acts) vote(ctx context.Context, views []View, o order) error {
 	}
 }
 
-// shown is the largest token that nodes show in groups of which too many have forgotten.
+// shown is the largest token shown by nodes in groups where too many have forgotten.
 func (a Acts) shown(views []View, atLeast uint64) (shown uint64) {
 	for _, asked := range a.ask(fencing.ShowVerb, func(group, _ int) ([]string, bool) { return nil, views[group].alone }) {
 		for _, x := range asked {
@@ -84,14 +84,14 @@ func (a Acts) shown(views []View, atLeast uint64) (shown uint64) {
 	return shown
 }
 
-// voting is a view whose nodes are given their vote.
+// voting is the vote given to the nodes of a view.
 type voting struct {
 	*order
 	alone bool // too few nodes remember: the others get their vote by the order
 	done  bool
 	all   []recovery
 	began time.Duration
-	until time.Duration // then the nodes that have no vote are left to the others
+	until time.Duration // then the nodes still without a vote are left to the others
 }
 
 // begin begins to give the nodes of a group their vote.
@@ -106,7 +106,7 @@ func (v *View) begin(o *order) {
 	}
 }
 
-// turn does what can be done now, and returns the pause to the next turn. The error ends the group's part.
+// turn does what is possible now, and returns the pause to the next turn. The error ends the group's part.
 func (v *View) turn(answers bell) (pause time.Duration, err error) {
 	c, votes := v.client, quorum.Set(0)
 	pause = clock.Never

@@ -6,14 +6,13 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Batch is the bytes of one write: commands encoded once, written to every node
-// that wants their form as they are, and kept until the last of these nodes
-// has answered or failed.
+// Batch is the bytes of one write: commands encoded once, written as they are to every node of their form, and kept
+// until the last of these nodes has answered or failed.
 type Batch struct {
-	// Buf holds the encoded commands. It must not change from Send to Done,
-	// because a node with a full kernel buffer is written to later.
+	// Buf holds the encoded commands. It must not change from Send to Done: a node with a full kernel buffer is
+	// written to later.
 	Buf []byte
-	// Replies is the number of replies that each node owes for Buf.
+	// Replies is the number of replies owed by each node for Buf.
 	Replies int
 	// Owner receives the replies and the failures.
 	Owner Owner
@@ -23,8 +22,8 @@ type Batch struct {
 	// batch in its form, or the first of the list where none has it.
 	Next *Batch
 
-	// Usual is the replies if a node does all that it is asked, a line each, or nothing. Replies that come so
-	// are compared and counted, and not decoded: Counter learns of them, in place of Owner.
+	// Usual is the replies of a node that does everything asked, a line each, or nothing. Replies equal to Usual are
+	// compared and counted, and not decoded: Counter learns of them, in place of Owner.
 	Usual   []byte
 	Counter interface {
 		// AsUsual reports that n replies from i on are as expected.
@@ -32,27 +31,26 @@ type Batch struct {
 	}
 
 	sentAt  time.Duration
-	waiting int // nodes that have neither answered nor failed, plus one during Send
+	waiting int // nodes yet to answer or fail, plus one during Send
 }
 
 // Owner receives the replies to a [Batch]. All calls come from within Send,
 // SendTo, Sweep, Check or Close, with the fleet's lock held. They may call
 // SendTo and SetForm, and nothing else of the fleet.
 type Owner interface {
-	// Reply brings reply i, counted from 0, of one node. The value is valid
-	// during the call only. An error means that the reply does not fit the
-	// command: the connection is closed, and all replies that it still owes fail.
+	// Reply brings reply i, counted from 0, of one node. The value is valid during the call only. An error means: the
+	// reply does not fit the command. Then the connection is closed, and all replies it still owes fail.
 	Reply(node, i int, v *resp.Value) error
 	// Fail reports that the replies from i on will never come. If err wraps
 	// ErrNotSent, no byte of their commands was written; otherwise the commands
 	// may have been applied.
 	Fail(node, i int, err error)
-	// Done reports that every node has answered or failed. The batch may be
-	// used again once the call that led here has returned.
+	// Done reports that every node has answered or failed. The batch may be used again once the call above has
+	// returned.
 	Done()
 }
 
-// in returns the batch of the list that is written in f, or the first.
+// in returns the batch of the list in form f, or the first.
 func (b *Batch) in(f Form) *Batch {
 	for other := b; other != nil; other = other.Next {
 		if other.Form == f {
@@ -62,7 +60,7 @@ func (b *Batch) in(f Form) *Batch {
 	return b
 }
 
-// done is called once for each node that has answered or failed.
+// done is called once for each node, after its answer or failure.
 func (b *Batch) done() {
 	if b.waiting--; b.waiting == 0 {
 		b.Owner.Done()

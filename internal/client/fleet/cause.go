@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// cause is why a node has failed. Its text does not repeat the node's name. All that
-// it wraps is found by errors.Is and errors.As, but not the errors in hidden: these
-// have another meaning to callers: a context's error means that they gave up
-// themselves. So there is no Unwrap.
+// cause is why a node has failed. Its text does not repeat the node's name. errors.Is and errors.As find everything
+// in err, but not the errors in hidden. These have another meaning to callers: a context's error means that they gave
+// up themselves. So there is no Unwrap.
 type cause struct {
 	text   string
 	err    error
@@ -31,12 +30,11 @@ func (c *cause) Is(target error) bool {
 // As is called by errors.As, which looks no further.
 func (c *cause) As(target any) bool { return errors.As(c.err, target) }
 
-// ofContexts are the errors which mean that time is up. A dial's time is not its
-// caller's.
+// ofContexts are the errors of elapsed time. A dial's time is not its caller's.
 var ofContexts = []error{context.DeadlineExceeded, context.Canceled, os.ErrDeadlineExceeded}
 
-// causeOf makes an error fit to be a node's: see [cause]. It is called once for each
-// connection that ends, and for each dial.
+// causeOf makes an error fit to be a node's: see [cause]. It is called once for each ended connection, and for each
+// dial.
 func (f *Fleet) causeOf(err error) error {
 	text := nameless(err)
 	hide := slices.ContainsFunc(f.hidden, func(h error) bool { return errors.Is(err, h) })
@@ -46,7 +44,7 @@ func (f *Fleet) causeOf(err error) error {
 	return &cause{text, err, f.hidden}
 }
 
-// nameless is an error's text without the addresses that package net puts in.
+// nameless is an error's text without the addresses of package net.
 func nameless(err error) string {
 	text := err.Error()
 	var op *net.OpError
@@ -61,7 +59,7 @@ func nameless(err error) string {
 	return strings.Replace(text, op.Error(), short, 1)
 }
 
-// outOfTime is the error of a dial that ran out of time, with its time limit.
+// outOfTime is the error of a dial out of time, with its time limit.
 func outOfTime(err error, bound time.Duration) error {
 	return &cause{fmt.Sprintf("no answer within %v (DialTimeout): %s", bound, nameless(err)), err, ofContexts}
 }

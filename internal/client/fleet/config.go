@@ -17,7 +17,7 @@ import (
 const (
 	defaultDialTimeout  = time.Second
 	defaultStallTimeout = time.Second
-	DefaultMaxInFlight  = 64 << 10 // as many operations as wait by default: the queue holds no burst that cuts off the slowest node
+	DefaultMaxInFlight  = 64 << 10 // as many operations as wait by default: no burst from their queue cuts off the slowest node
 
 	defaultMaxInFlightBytes = 16 << 20
 
@@ -26,76 +26,65 @@ const (
 
 	// permanentPause is the shortest pause after a permanent error.
 	permanentPause = time.Second
-	// overrun is how long after its context's end a Dialer is waited for.
+	// overrun is how long a Dialer is waited for after its context's end.
 	overrun = time.Second
 )
 
-// Config configures a [Fleet]. Zero fields mean the defaults. Its functions are
-// called by several goroutines at once. One that blocks delays only the node that it
-// is called for.
+// Config configures a [Fleet]. Zero fields mean the defaults. Its functions are called by several goroutines at once.
+// A blocking one delays only its own node.
 type Config struct {
 	Addresses []conn.Address
 	// Portable selects net.Conn also where raw sockets are supported. TLS on any
 	// node forces it for all of them, and so does Dialer.
 	Portable bool
 
-	// TLS is used for rediss:// nodes. At least TLS 1.2 is spoken, and the
-	// server's name is that of the node's address unless it is set here.
+	// TLS is used for rediss:// nodes. At least TLS 1.2 is spoken, and the server's name is that of the node's
+	// address unless set here.
 	TLS *tls.Config
-	// TLSFor, where set, is asked at every dial of such a node, by its host and
-	// port, so that certificates can change while the program runs. Nil means
-	// TLS. It must not block, and what it returns must not change any more.
+	// TLSFor, where set, is asked at every dial of such a node, by its host and port, so certificates can change
+	// while the program runs. Nil means TLS. It must not block, and its result must not change any more.
 	TLSFor func(addr string) *tls.Config
-	// Credentials, where set, is asked at every dial for what to log in with,
-	// by the node's host and port or socket path, and wins over what the
-	// address says. Two empty strings mean no login. It must return when ctx
-	// ends, which is at the latest after DialTimeout. The result is not kept;
-	// an error is kept, and shown.
+	// Credentials, where set, is asked at every dial for the login, by the node's host and port or socket path, and
+	// wins over the address. Two empty strings mean no login. It must return when ctx ends, at the latest after
+	// DialTimeout. The result is not kept; an error is kept, and shown.
 	Credentials func(ctx context.Context, addr string) (user, password string, err error)
-	// Dialer, where set, opens the connections in place of a net.Dialer;
-	// network is "tcp" or "unix". It must return when ctx ends. TLS is laid
-	// over what it returns.
+	// Dialer, where set, opens the connections in place of a net.Dialer; network is "tcp" or "unix". It must return
+	// when ctx ends. TLS is laid over its connections.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	// DialTimeout bounds connecting and the handshake together. After a quarter of it
 	// a TLS handshake without an answer is doubted: see secure.go.
 	DialTimeout time.Duration
-	// StallTimeout is how long a connection may owe a reply without sending
-	// a byte of one before it is closed. Pushes are no replies.
+	// StallTimeout is how long a connection may owe a reply, without a byte of one, before it is closed. Pushes are
+	// no replies.
 	StallTimeout time.Duration
 	// MaxInFlight is how many replies one connection may owe before it is
 	// closed. A connection that owes none is sent a batch of any size.
 	MaxInFlight int
-	// MaxInFlightBytes is the same for the bytes of the requests that it owes
-	// replies for, which are kept in memory.
+	// MaxInFlightBytes is the same for the bytes of the unanswered requests, kept in memory.
 	MaxInFlightBytes int
-	// Quarantine, where not 0, makes the restart guard strict. A node that is
-	// connected for the first time has no vote until its server reports an uptime
-	// of this long. A node that has restarted has none until this long after it
-	// came back. It must be the longest TTL of any client.
+	// Quarantine, where not 0, makes the quarantine strict. A node connected for the first time has no vote until its
+	// server reports an uptime of this long. A restarted node has none until this long after its return. It must be
+	// the longest TTL of any client.
 	Quarantine time.Duration
-	// TrustRestarts switches the restart guard off.
+	// TrustRestarts switches the quarantine off.
 	TrustRestarts bool
-	// Fenced refuses nodes that do not report their run_id, even where no guard needs it, and
-	// servers from before Redis 5, where a script may not write once it has read the time.
+	// Fenced refuses nodes without a run_id, also where the quarantine does not need it, and servers before Redis 5,
+	// where a script may not write once it has read the time.
 	Fenced bool
-	// OnUp and OnDown are called for a node that came up, before anything is sent to
-	// it, or went down, before anything that it owes fails. They are called
-	// with the lock held, must not block, and may use Node, and OnUp SendTo.
+	// OnUp and OnDown are called for a node that came up, before anything is sent to it, or went down, before
+	// anything it owes fails. They are called with the lock held, must not block, and may use Node, and OnUp SendTo.
 	OnUp, OnDown func(node int)
-	// OnStays is called, as OnDown is, for a node that stays down and fails in a way in which it has not
-	// failed since it went down.
+	// OnStays is called, like OnDown, for a node that stays down, at each kind of failure new since it went down.
 	OnStays func(node int)
-	// OnPush receives each push that a node sends, except those that are too large to be
-	// decoded. It is called as OnUp is, from within Sweep; v is valid during the
-	// call only. Nil drops all pushes.
+	// OnPush receives each push of a node, except pushes too large to be decoded. It is called like OnUp, from within
+	// Sweep; v is valid during the call only. Nil drops all pushes.
 	OnPush func(node int, v *resp.Value)
-	// Hidden are errors that errors.Is does not find in the errors of nodes. To the
-	// owner's callers they have another meaning, which would be wrong for a node if
-	// its Dialer, for instance, returns one. Errors of contexts are always hidden.
+	// Hidden are errors not found by errors.Is in the errors of nodes. To the owner's callers they have another
+	// meaning, and it would be wrong for a node whose Dialer, for instance, returns one. Errors of contexts are
+	// always hidden.
 	Hidden []error
-	// Name is the client's name in CLIENT LIST. One that servers do not take,
-	// because of a space for instance, is not sent.
+	// Name is the client's name in CLIENT LIST. A name refused by servers, for a space for instance, is not sent.
 	Name string
 	// Servers, where set, has the servers of other fleets too: none of them may be a node of
 	// this one.

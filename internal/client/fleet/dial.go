@@ -12,9 +12,8 @@ import (
 	"github.com/redlock-go/redlock/conn"
 )
 
-// dial is the goroutine of one dialer: it tries until it has a working connection
-// or the fleet is closed. A node that is down has exactly one. Attempt 0 is the
-// node's first, and the only one without a pause before it.
+// dial is the goroutine of one dialer: it tries until it has a working connection or the fleet is closed. A node that
+// is down has exactly one. Attempt 0 is the node's first, and the only one without a pause before it.
 func (f *Fleet) dial(index, attempt int) {
 	defer f.dials.Done()
 	n := f.nodes[index]
@@ -23,7 +22,7 @@ func (f *Fleet) dial(index, attempt int) {
 	cause := n.cause
 	f.lock.Unlock()
 	var known classes
-	known.isNew(cause) // the owner knows it, as it does that of attempt 0
+	known.isNew(cause) // the owner knows it, and the one of attempt 0
 	for ; ; attempt++ {
 		if attempt > 0 && !f.pause(attempt, cause) {
 			return
@@ -84,8 +83,8 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	return nil
 }
 
-// hangUp closes a connection that was not adopted. That of a Dialer's own is user
-// code, which may block or panic; the caller may hold the lock.
+// hangUp closes a connection not adopted. To close a Dialer's own is user code, and may block or panic; the caller
+// may hold the lock.
 func (f *Fleet) hangUp(nc net.Conn) {
 	f.dials.Add(1) // Drain waits for it, as for the caller
 	go func() {
@@ -117,22 +116,20 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 	return nil
 }
 
-// backoff is how long to wait before an attempt, counted from 1: full jitter over an
-// exponential, so that many clients that lost a node together do not return
-// together.
+// backoff is the pause before an attempt, counted from 1: full jitter over an exponential, so the many clients of a
+// lost node do not return together.
 func (f *Fleet) backoff(attempt int) time.Duration {
 	ceiling := min(minBackoff<<min(attempt-1, 10), maxBackoff)
 	return max(time.Duration(f.cfg.Rand()*float64(ceiling)), time.Millisecond)
 }
 
-// permanentBackoff is the pause after an error that only a change of configuration
-// ends. A shorter one would fill the server's log.
+// permanentBackoff is the pause after a permanent error. A shorter one would fill the server's log.
 func (f *Fleet) permanentBackoff() time.Duration {
 	return f.cfg.permanentPause + time.Duration(f.cfg.Rand()*float64(2*f.cfg.permanentPause))
 }
 
-// pause waits before an attempt. cause is the error that ended the connection or
-// the attempt before. It returns false once the fleet is closed.
+// pause waits before an attempt. cause is the error of the connection or the attempt before. It returns false once
+// the fleet is closed.
 func (f *Fleet) pause(attempt int, cause error) bool {
 	d := f.backoff(attempt)
 	if permanent(cause) {
@@ -155,9 +152,9 @@ type dialer struct {
 	old   bool // the server has refused HELLO: greet it in RESP2
 }
 
-// connect dials and completes the handshake. A server that refuses HELLO is dialed
-// again at once, and greeted in RESP2. That is remembered until the server cannot be
-// reached or the connection is lost: a newer version may have replaced it then.
+// connect dials and completes the handshake. A server that refuses HELLO is dialed again at once, and greeted in
+// RESP2. This is remembered until the server is out of reach or the connection is lost: a newer version may have
+// replaced it then.
 func (d *dialer) connect() (net.Conn, identity, error) {
 	// Derived from the fleet's: Close must not wait for a black hole.
 	ctx, cancel := context.WithTimeout(d.fleet.ctx, d.fleet.cfg.DialTimeout)
@@ -204,9 +201,8 @@ func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) 
 	return nc, id, err
 }
 
-// brokenOff is the error of user code that has panicked with v, or has ended its goroutine if
-// that is nil. It shows the value of a panic of the runtime only: other values may contain
-// credentials.
+// brokenOff is the error of user code after a panic with v, or after the end of its goroutine if v is nil. It shows
+// the value of a panic of the runtime only: other values may contain credentials.
 func brokenOff(where string, v any) error {
 	switch err, ok := v.(runtime.Error); {
 	case v == nil:

@@ -15,25 +15,23 @@ import (
 // rawSupported reports that this system has the raw path.
 const rawSupported = true
 
-// epoll is the raw poller: three layers of epoll(7), so that one goroutine can
-// wait for all nodes without blocking a thread, and a caller can wait for its
-// own reply without that goroutine being woken for it.
+// epoll is the raw poller: three layers of epoll(7). One goroutine can wait for all nodes without blocking a thread,
+// and a caller can wait for its own reply without a wake-up of that goroutine.
 //
 //	sockets → all (level-triggered) → readable (one shot) → the runtime's poller
 //
-// A caller that waits itself blocks on all, in the kernel. The goroutine that
-// waits in the background is parked by the runtime on readable, which reports all
-// only after arm, and once per arm. While it is not armed, replies wake no
-// thread but the caller's.
+// A caller that waits itself blocks on all, in the kernel. The goroutine in the background is parked by the runtime
+// on readable. readable reports all only after arm, and once per arm. While it is not armed, replies wake no thread
+// but the caller's.
 type epoll struct {
 	all    int
 	events [32]syscall.EpollEvent
-	waker  *os.File // the wake descriptor: an eventfd(2) in all, which ends a poll that blocks
+	waker  *os.File // the wake descriptor: an eventfd(2) in all, to end a blocked poll
 
 	readable   *os.File // the readable notification
 	readableFD int
 	raw        syscall.RawConn
-	isReadable func(fd uintptr) bool // what raw.Read calls; built once, or it would allocate
+	isReadable func(fd uintptr) bool // the callback of raw.Read; built once, or it would allocate
 	event      [1]syscall.EpollEvent
 }
 
@@ -79,11 +77,9 @@ func newRawPoller() (poller, error) {
 	return p, nil
 }
 
-// addWaker makes the descriptor that wake writes to. It is an *os.File, which can
-// be written to while it is being closed: a bare number could belong to another file
-// by then. It is a blocking one, so that the runtime's poller leaves it alone;
-// it is read only when it is known to be readable, and writing blocks only after
-// 2^64 wakes.
+// addWaker makes the descriptor for wake. It is an *os.File, to be written to even while it is being closed: a bare
+// number could belong to another file by then. It is a blocking one, so the runtime's poller leaves it alone. It is
+// read only when known to be readable, and writing blocks only after 2^64 wakes.
 func (p *epoll) addWaker() error {
 	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC, 0)
 	if errno != 0 {
@@ -159,7 +155,7 @@ func (p *epoll) poll(d time.Duration, nodes []int) []int {
 	return nodes
 }
 
-// block waits in the kernel, in a system call that the scheduler knows of.
+// block waits in the kernel, in a system call known to the scheduler.
 func (p *epoll) block(d time.Duration) (uintptr, syscall.Errno) {
 	timeout := syscall.NsecToTimespec(int64(d))
 	n, _, errno := syscall.Syscall6(sysEpollPwait2, uintptr(p.all),

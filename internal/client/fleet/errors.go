@@ -9,20 +9,16 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 )
 
-// misconfigured reports whether err means that a node must not be used for
-// locks, now or later, healthy or not: it is another node's second
-// address, a replica, part of a cluster, or a sentinel. A client should not
-// start with one.
+// misconfigured reports whether a node must not be used for locks, now or later, healthy or not: it is another node's
+// second address, a replica, part of a cluster, or a sentinel. A client should not start with one.
 func misconfigured(err error) bool {
 	return errors.Is(err, conn.ErrSameServer) || errors.Is(err, conn.ErrNotMaster) ||
 		errors.Is(err, conn.ErrCluster) || errors.Is(err, conn.ErrSentinel)
 }
 
-// permanent reports whether err is one that only a change of configuration will
-// end, here or on the server: all that is misconfigured, refused credentials,
-// missing permissions or scripts, commands that are not understood, certificates that are not
-// trusted, and other protocols than ours. Such a node is dialed at most
-// once a second.
+// permanent reports whether only a change of configuration, here or on the server, will end err: a misconfigured
+// node, refused credentials, missing permissions or scripts, unknown commands, untrusted certificates, and other
+// protocols than ours. Such a node is dialed at most once a second.
 func permanent(err error) bool {
 	return misconfigured(err) || errors.Is(err, conn.ErrAuth) || errors.Is(err, conn.ErrForbidden) || errors.Is(err, conn.ErrNoRunID) || errors.Is(err, conn.ErrTooOld) ||
 		errors.Is(err, conn.ErrUnscripted) || errors.Is(err, conn.ErrNotRESP) || errors.Is(err, conn.ErrNotTLS) ||
@@ -35,8 +31,8 @@ type classes []string
 // maxClasses bounds how many are told apart.
 const maxClasses = 16
 
-// isNew notes the class of an error, and reports whether it was not known. It is one of the errors above, or
-// else the innermost error, such as "connection refused".
+// isNew notes the class of an error, and reports whether it is new. The class is one of the errors below, or else the
+// innermost error, such as "connection refused".
 func (c *classes) isNew(err error) bool {
 	class := ""
 	for _, of := range []error{
@@ -71,6 +67,6 @@ type notSent struct{ cause error }
 func (e *notSent) Error() string { return e.cause.Error() }
 func (e *notSent) Unwrap() error { return e.cause }
 
-// Is reports ErrNotSent. An Unwrap that returns two errors would allocate a slice for
-// each batch that fails on a node that is down.
+// Is reports ErrNotSent. An Unwrap of two errors would allocate a slice for each batch that fails on a node that is
+// down.
 func (e *notSent) Is(target error) bool { return target == conn.ErrNotSent }

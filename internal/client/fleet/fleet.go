@@ -10,18 +10,17 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Fleet is the N nodes of one client. The package documentation lists the methods that
-// need the lock.
+// Fleet is the N nodes of one client. The package documentation lists the methods under the lock.
 type Fleet struct {
 	cfg    Config
 	lock   sync.Locker
 	nodes  []*node
 	poller poller
-	ready  []int // what the last poll reported
+	ready  []int // the result of the last poll
 	closed bool
 	hidden []error // see causeOf
 
-	forms       []Form        // of the nodes that are up, each once; see Forms
+	forms       []Form        // of the nodes up, each once; see Forms
 	away        quorum.Set    // nodes without a connection
 	longest     time.Duration // how long a key may live; see NoteTTL
 	quarantined quorum.Set    // nodes without a vote; see Quarantined
@@ -29,7 +28,7 @@ type Fleet struct {
 	ctx    context.Context // ended by Close; ends the dialers
 	cancel context.CancelFunc
 	dials  sync.WaitGroup
-	first  sync.WaitGroup // nodes that have not ended their first dial
+	first  sync.WaitGroup // nodes in their first dial
 }
 
 // New prepares a fleet and starts to dial its nodes in the background. lock is
@@ -71,13 +70,11 @@ func (f *Fleet) Fault(node int) error {
 	return nil
 }
 
-// Away returns the nodes without a connection. A batch that is sent now fails
-// on them at once.
+// Away returns the nodes without a connection. A batch sent now fails on them at once.
 func (f *Fleet) Away() quorum.Set { return f.away }
 
-// AwaitFirstDials waits until the first dial of every node has succeeded or failed,
-// or the fleet is closed. It does not wait for a Dialer that does not return when its
-// context ends. It is called without the lock.
+// AwaitFirstDials waits until the first dial of every node has succeeded or failed, or the fleet is closed. It does
+// not wait for a Dialer that outlives its context. It is called without the lock.
 func (f *Fleet) AwaitFirstDials() {
 	ended := make(chan struct{})
 	go func() {
@@ -92,13 +89,13 @@ func (f *Fleet) AwaitFirstDials() {
 	}
 }
 
-// Send writes to every node the batch of the list b that is in the node's form. On a
-// node that is down, or that owes too much, the batch fails at once.
+// Send writes to every node the batch of the list b in the node's form. On a node that is down, or owes too much, the
+// batch fails at once.
 func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
 	for other := b; other != nil; other = other.Next {
 		other.sentAt = now
-		other.waiting = 1 // so that Done is not called before every node was sent it
+		other.waiting = 1 // or Done would be called before every node was sent it
 	}
 	for _, n := range f.nodes {
 		n.send(b.in(n.form), now)
@@ -117,12 +114,11 @@ func (f *Fleet) SendTo(node int, b *Batch) {
 	b.waiting = 1
 	f.nodes[node].send(b, b.sentAt)
 	b.done()
-	// No reap: an Owner may call this from within Reply. The method that called the
-	// Owner reaps, or the next Sweep.
+	// No reap: an Owner may call this from within Reply. The caller of the Owner reaps, or the next Sweep.
 }
 
-// Sweep reads everything that has arrived and hands it to the owners. If nothing has
-// arrived, it blocks for up to d where the fleet can; see CanBlock.
+// Sweep reads everything that has arrived and hands it to the owners. If nothing has arrived, it blocks for up to d where the
+// fleet can; see CanBlock.
 func (f *Fleet) Sweep(d time.Duration) {
 	if f.closed {
 		return
@@ -141,8 +137,7 @@ func (f *Fleet) Sweep(d time.Duration) {
 	f.reap()
 }
 
-// Check closes connections that have owed a reply for longer than the stall
-// bound without sending anything.
+// Check closes the connections that owe a reply, after a silence longer than the stall bound.
 func (f *Fleet) Check() {
 	now := f.cfg.Clock.Now()
 	for _, n := range f.nodes {
@@ -151,9 +146,8 @@ func (f *Fleet) Check() {
 	f.reap()
 }
 
-// reap takes down the nodes that have lost their connection, and starts their
-// dialers. It loops, since an Owner may write to another node when a batch fails, and
-// that node may be dead too.
+// reap takes down the nodes with a lost connection, and starts their dialers. It loops: when a batch fails, its Owner
+// may write to another node, and find it dead too.
 func (f *Fleet) reap() {
 	for again := true; again; {
 		again = false

@@ -6,27 +6,23 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Form is the number of the form in which a node is sent its commands. Only the owner
-// of the fleet knows its meaning.
+// Form is the number of the encoding of a node's commands. Only the owner of the fleet knows its meaning.
 type Form uint16
 
-// Prober is the owner's part of one handshake: commands by which it finds out the
-// form that a node understands.
+// Prober is the owner's part of one handshake: commands to find the form of a node.
 type Prober interface {
 	Len() int               // commands
 	Command(i int) []string // as words
 	// Answer takes in the reply to command i; all of them, in order. An error ends
 	// the connection.
 	Answer(i int, reply *resp.Value) error
-	Form() uint16 // that the answers have shown
+	Form() uint16 // as shown by the answers
 }
 
-// Forms returns the forms of the nodes that are up, each once. The slice belongs to the
-// fleet, and changes with them.
+// Forms returns the forms of the nodes up, each once. The slice belongs to the fleet, and changes with them.
 func (f *Fleet) Forms() []Form { return f.forms }
 
-// SetForm changes the form of a node, for as long as its connection lasts. Batches
-// that were sent stay as they are.
+// SetForm changes the form of a node, for as long as its connection lasts. Batches already sent stay as they are.
 func (f *Fleet) SetForm(node int, form Form) {
 	f.nodes[node].form = form
 	f.enlist()

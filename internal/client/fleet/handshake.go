@@ -90,8 +90,8 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 	return g.id, r.end()
 }
 
-// otherProtocol is the error of a first answer that is none of a server's, or of none. A
-// server's TLS port hangs up when it is spoken to in the clear.
+// otherProtocol is the error of a first answer in another protocol, or of none. A server's TLS port hangs up when
+// spoken to in the clear.
 func otherProtocol(err error, secure bool) error {
 	var malformed *resp.ProtocolError
 	switch {
@@ -103,8 +103,8 @@ func otherProtocol(err error, secure bool) error {
 	return err
 }
 
-// greetings is all commands of the handshake. INFO comes early, so that a server that
-// must not be a node is refused for that reason and no other.
+// greetings is all commands of the handshake. INFO comes early: a server that must not be a node is refused for this
+// reason and no other.
 func (g *greeter) greetings() []greeting {
 	gs := append(g.introduction(),
 		greeting{[]string{"CLIENT", "SETINFO", "LIB-NAME", libraryName}, bestEffort},
@@ -145,8 +145,8 @@ func bestEffort(v *resp.Value) error {
 	return nil
 }
 
-// checkInfo reads a section of INFO. Where INFO is forbidden, or is a question that the
-// server does not know, its identity stays unknown, which is no error.
+// checkInfo reads a section of INFO. Where INFO is forbidden or unknown to the server, its identity stays unknown: no
+// error.
 func (g *greeter) checkInfo(v *resp.Value) error {
 	switch {
 	case v.IsError():
@@ -199,7 +199,7 @@ type replyReader struct {
 	pushes bool // of RESP3: they come at any time and answer no command
 }
 
-// next returns the next reply, which is valid until the one after it.
+// next returns the next reply, valid until the one after it.
 func (r *replyReader) next() (*resp.Value, error) {
 	for {
 		n, err := r.dec.Decode(r.buf[r.r:r.w], &r.value)

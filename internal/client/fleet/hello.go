@@ -13,13 +13,11 @@ import (
 // RESP2 then.
 var errNoHello = errors.New("server does not know HELLO")
 
-// defaultUser is the user of a connection that names none. A password without a user
-// is its password.
+// defaultUser is the user of a connection without a name. A password without a user is its password.
 const defaultUser = "default"
 
-// introduction returns the commands for login and client name: one in RESP3, one for each
-// in RESP2. A name that servers would refuse is left out, so that it cannot fail the
-// handshake.
+// introduction returns the commands for login and client name: one in RESP3, one for each in RESP2. A name unfit for
+// servers is left out: it cannot fail the handshake.
 func (g *greeter) introduction() (gs []greeting) {
 	if !g.hello {
 		if g.secret() {

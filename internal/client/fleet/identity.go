@@ -12,20 +12,19 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// identity is the server's description of itself in one handshake. It is bounded and
-// printable; whether it is true is not checked.
+// identity is the server's description of itself in one handshake. It is bounded and printable, but perhaps not true.
 type identity struct {
 	runID   string        // made anew by every process start; "" if not reported
 	product string        // "redis" or "valkey"
 	version string        // as the server names it
 	uptime  time.Duration // by its own clock; 0 if not reported
 	policy  string        // what it evicts when memory is short; "" if not reported
-	refused error         // its answer to INFO, where that is an error; none of its words if credentials were sent
+	refused error         // its answer to INFO, if an error; none of its words if credentials were sent
 	form    Form
 	resp3   bool // the connection speaks RESP3
 }
 
-// noEviction is the only policy under which no key goes before its time.
+// noEviction is the only policy to keep each key until its time.
 const noEviction = "noeviction"
 
 // policies are the known ones. Other values are not shown.
@@ -87,8 +86,8 @@ func (id *identity) readInfo(info string) error {
 	return checkRole(mode, role)
 }
 
-// readVersion reads a field of INFO about product or version. In Valkey redis_version
-// is the version of Redis that it is compatible with; its own fields come later.
+// readVersion reads a field of INFO about product or version. In Valkey redis_version is the version of a compatible
+// Redis; its own fields come later.
 func (id *identity) readVersion(field, value string) {
 	switch {
 	case field == "server_name":
@@ -107,8 +106,8 @@ func (id *identity) isBefore(major int) bool {
 	return id.product == "redis" && err == nil && n < major
 }
 
-// checkRole refuses a role or mode other than that of a master. A server that reports
-// none is accepted; one with an unknown role is not.
+// checkRole refuses a role or mode other than a master's. A server without a role in its answer is accepted; one with
+// an unknown role is not.
 func checkRole(mode, role string) error {
 	switch {
 	case mode == "sentinel":

@@ -2,9 +2,8 @@ package fleet
 
 import "bytes"
 
-// inflight is the bounded queue of the batches that one connection still owes
-// replies for, oldest first. A batch keeps its place when its caller has gone, since
-// replies are assigned to batches by their order.
+// inflight is the bounded queue of the unanswered batches of one connection, oldest first. A batch keeps its place
+// when its caller has gone, since replies are assigned to batches by their order.
 //
 // The kernel has taken all bytes of the batches before unsent, counted from the
 // oldest, and offset bytes of the batch at unsent.
@@ -14,8 +13,8 @@ type inflight struct {
 	len     int
 	replies int // owed, over all batches
 	bytes   int // of all batches
-	next    int // replies of the oldest batch that have been read
-	usual   int // bytes of Usual of the oldest batch that have been read; less than 0: it is answered otherwise
+	next    int // replies read of the oldest batch
+	usual   int // bytes of Usual read of the oldest batch; less than 0: it is answered otherwise
 	unsent  int
 	offset  int
 }
@@ -24,8 +23,8 @@ const minRing = 16
 
 func (q *inflight) at(i int) *Batch { return q.ring[(q.head+i)&(len(q.ring)-1)] }
 
-// push appends a batch, none of which is handed to the kernel yet.
-// The caller enforces the bound; the ring grows and does not shrink.
+// push appends a batch, with nothing of it at the kernel yet. The caller enforces the bound; the ring grows and does
+// not shrink.
 func (q *inflight) push(b *Batch) {
 	if q.len == len(q.ring) {
 		grown := make([]*Batch, max(minRing, 2*len(q.ring)))
@@ -40,7 +39,7 @@ func (q *inflight) push(b *Batch) {
 	q.bytes += len(b.Buf)
 }
 
-// oldest is the batch that the next reply belongs to, or nil.
+// oldest is the batch of the next reply, or nil.
 func (q *inflight) oldest() *Batch {
 	if q.len == 0 || q.unsent == 0 && q.offset == 0 {
 		return nil // no reply is owed
@@ -75,8 +74,8 @@ func (q *inflight) pop() *Batch {
 	return b
 }
 
-// asUsual returns how many of the bytes that have arrived are whole replies of the oldest batch, as it expects
-// them, and whether it may expect the rest. One that is answered otherwise once does not any more.
+// asUsual returns how many of the arrived bytes are whole replies of the oldest batch, as it expects them, and
+// whether it may expect the rest. Once answered otherwise it expects nothing more.
 func (q *inflight) asUsual(in []byte) (bytesOfReplies int, usual bool) {
 	if q.usual < 0 || q.len == 0 {
 		return 0, false
@@ -92,7 +91,7 @@ func (q *inflight) asUsual(in []byte) (bytesOfReplies int, usual bool) {
 	return k, true
 }
 
-// backlog is the bytes that the kernel has not taken, first piece first.
+// backlog is the bytes not taken by the kernel, first piece first.
 func (q *inflight) backlog() []byte {
 	if q.unsent == q.len {
 		return nil

@@ -11,19 +11,18 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// readBuffer holds what one recv brings, and so bounds one reply. The largest
-// that is asked for is an array of 128 integers, about half a KiB.
+// readBuffer holds the bytes of one recv, and so bounds one reply. The largest one asked for is an array of 128
+// integers, about half a KiB.
 const readBuffer = 16 << 10
 
 // maxBulk bounds a payload: the name of a key of 4 KiB, and of one beside it.
 const maxBulk = 4<<10 + 128
 
-// maxReceive bounds what one Sweep reads of a node, and so how long a server that
-// sends without end keeps the fleet's lock. The next Sweep reads on.
+// maxReceive bounds what one Sweep reads of a node, and so how long an endless sender keeps the fleet's lock. The
+// next Sweep reads on.
 const maxReceive = 4 * readBuffer
 
-// node is one master as the fleet sees it: either down, or up with a connection
-// and the queue of what that connection owes.
+// node is one master as the fleet sees it: either down, or up with a connection and the queue of its owed replies.
 type node struct {
 	index      int
 	addr       string
@@ -32,15 +31,15 @@ type node struct {
 
 	sock       sock     // nil while down
 	id         identity // of the server behind sock, or of the last one
-	form       Form     // what it is sent commands in
+	form       Form     // of its commands
 	server     string   // its product and version
 	quarantine quarantine
 	cause      error // why it is down, wrapped in notSent
 	fault      error // set while up: close at the next reap, for this reason
 
-	attempt int           // the dial that brought sock
+	attempt int           // the number of the dial of sock
 	since   time.Duration // when
-	proven  bool          // sock has answered something well
+	proven  bool          // sock has given a good reply
 	history history       // over all connections
 
 	owed     inflight
@@ -48,12 +47,12 @@ type node struct {
 	progress time.Duration // when it last sent a byte of a reply, or was sent a batch while it owed nothing
 
 	in       []byte
-	r, w     int // in[r:w] was read and is not decoded
+	r, w     int // in[r:w] was read, and waits to be decoded
 	decoder  resp.Decoder
 	value    resp.Value
-	skipping bool          // inside a push that is too large for the decoder or for in
-	pushes   int           // that it may send now
-	pushed   time.Duration // when it had used up those before
+	skipping bool          // inside a push too large for the decoder or for in
+	pushes   int           // pushes it may send now
+	pushed   time.Duration // when it had used up the earlier ones
 }
 
 func newNode(f *Fleet, index int, addr conn.Address) *node {
@@ -78,10 +77,9 @@ func (n *node) up(s sock, id identity, attempt int) {
 	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}
 }
 
-// redial is the number of the dial after this connection. A connection without a
-// good reply counts as a failed attempt: otherwise a server that completes the
-// handshake and hangs up would be dialed without a pause. A connection
-// that lasted longer than maxBackoff does not count as one.
+// redial is the number of the dial after this connection. A connection without a good reply counts as a failed
+// attempt: otherwise a server that completes the handshake and hangs up would be dialed without a pause. A connection
+// of more than maxBackoff does not count as one.
 func (n *node) redial() int {
 	if n.proven || n.fleet.cfg.Clock.Now()-n.since > maxBackoff {
 		return 1
@@ -120,8 +118,8 @@ func (n *node) send(b *Batch, now time.Duration) {
 		b.Owner.Fail(n.index, 0, n.cause)
 		return
 	case n.fault == nil && n.isBehind(b):
-		// A node this far behind is taken for dead. The reset drops the rest of
-		// its queue, so that none of it is delivered late.
+		// A node this far behind is taken for dead. The reset drops the rest of its queue, so none of it is delivered
+		// late.
 		n.fault = conn.ErrFull
 	}
 	if n.owed.len == 0 {
@@ -135,10 +133,9 @@ func (n *node) send(b *Batch, now time.Duration) {
 	}
 }
 
-// isBehind reports whether a node would owe too much with b. A node that owes nothing
-// is not behind, however large the batch. The first batch of the connection (opening)
-// does not count: with it a node with many hints and a steady load would exceed the
-// bound at every connection.
+// isBehind reports whether a node would owe too much with b. A node that owes nothing is not behind, however large
+// the batch. The first batch of the connection (opening) does not count: with it a node with many hints and a steady
+// load would exceed the bound at every connection.
 func (n *node) isBehind(b *Batch) bool {
 	replies, bytes := n.owed.replies, n.owed.bytes
 	if n.owed.len > 0 && n.owed.at(0) == n.opening {
@@ -225,7 +222,7 @@ func (n *node) decode(now time.Duration) {
 		k, err := n.decoder.Decode(n.in[n.r:n.w], &n.value)
 		if err == resp.ErrIncomplete {
 			if n.w-n.r < len(n.in) {
-				if !pushed && kind != resp.Attribute { // after which a push may be
+				if !pushed && kind != resp.Attribute { // a push may follow it
 					n.progress = now
 				}
 				break
@@ -251,7 +248,7 @@ func (n *node) decode(now time.Duration) {
 
 var newline = []byte{'\n'}
 
-// replied hands replies to the owner of b, the oldest batch: some that are as usual, or the decoded value.
+// replied hands replies to the owner of b, the oldest batch: usual ones by their count, or the decoded value.
 func (n *node) replied(b *Batch, count int, now time.Duration, usual bool) {
 	n.progress = now
 	n.pushes = min(n.pushes+count, mostPushes)
@@ -277,8 +274,7 @@ func (n *node) replied(b *Batch, count int, now time.Duration, usual bool) {
 	}
 }
 
-// check faults a connection that has owed something for longer than bound
-// without sending a byte of it.
+// check faults a connection that owes a reply, after a silence longer than bound.
 func (n *node) check(now, bound time.Duration) {
 	if n.sock != nil && n.fault == nil && n.owed.len > 0 && now-n.progress > bound {
 		n.fault = conn.ErrStalled

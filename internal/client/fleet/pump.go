@@ -22,9 +22,9 @@ type pump struct {
 	readable sync.Cond // the read buffer has room again, or the pump closed
 	writable sync.Cond // there is something to write, or the pump closed
 	in, out  []byte
-	spare    []byte // what the writer swaps with out
+	spare    []byte // swapped with out by the writer
 	full     bool   // a send came up short: report when there is room
-	err      error  // the first failure; it is reported after what was read
+	err      error  // the first failure, reported after the bytes read before it
 	closed   bool
 }
 
@@ -51,8 +51,7 @@ func (p *pump) recv(b []byte) (int, error) {
 	p.in = p.in[:copy(p.in, p.in[n:])]
 	p.readable.Signal()
 	if p.err != nil {
-		// One report may cover both these bytes and the error, and a caller that
-		// gets fewer bytes than it has room for does not read again.
+		// One report may cover both these bytes and the error, and a caller with room left does not read again.
 		p.poller.report(p.node)
 	}
 	return n, nil
@@ -81,8 +80,8 @@ func (p *pump) close(reset bool) {
 	}()
 }
 
-// recover turns a panic of a Dialer's connection, and that it ends our goroutine, into a
-// failure of the connection. A goroutine that returns has noted its failure before.
+// recover turns a panic of a Dialer's connection, or the end of our goroutine by it, into a failure of the
+// connection. A goroutine that returns has noted its failure before.
 func (p *pump) recover() {
 	v := recover()
 	p.mu.Lock()
@@ -246,8 +245,7 @@ func transport(nc net.Conn) net.Conn {
 	return nc
 }
 
-// setReset makes Close of nc drop what is unsent and reset the connection, if the
-// socket below it is a TCP socket.
+// setReset makes Close of nc drop the unsent bytes and reset the connection, if the socket below it is a TCP socket.
 func setReset(nc net.Conn) {
 	if tcp, ok := transport(nc).(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // best effort: the socket may be gone already

@@ -7,16 +7,14 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// This file handles pushes, the frames of RESP3 that answer no command. Each is passed
-// to the owner, and none is counted as progress: a server that sends pushes in place of
-// replies is silent to a caller that waits for replies. One that floods is cut off.
+// This file handles pushes, the frames of RESP3 that answer no command. Each is passed to the owner, and none counts
+// as progress: a server with nothing but pushes is silent to a caller that awaits replies. A flood is cut off.
 //
-// No push ends the connection for its size, since a large one can be valid: a server that
-// drops all its keys names many at once. A push that exceeds the decoder's limits or the
-// buffer is skipped, and is not passed to the owner.
+// No push ends the connection for its size, since a large one can be valid: a server that drops all its keys names
+// many at once. A push beyond the decoder's limits or the buffer is skipped, and not passed to the owner.
 
-// A node pushes a key once for each reply that has it track the key, and besides when others delete all.
-// One that pushes more keeps its reader from the other nodes.
+// A node pushes a key once for each reply of a tracked read, and besides when others delete all keys. More pushes
+// keep the node's reader from the other nodes.
 const (
 	firstPushes = 8 << 10  // of a connection, beyond its replies
 	mostPushes  = 64 << 10 // for replies in the past
@@ -25,7 +23,7 @@ const (
 
 var errFlood = errors.New("conn: node pushes more than it was asked to track")
 
-// mayPush counts a push, and reports whether it is not one too many.
+// mayPush counts a push, and reports whether it is within the bounds.
 func (n *node) mayPush() bool {
 	if n.pushes == 0 {
 		now := n.fleet.cfg.Clock.Now()
@@ -51,8 +49,8 @@ func (n *node) push() {
 	}
 }
 
-// beginSkip is called with a push at in[r] that the decoder has refused, which is
-// a fault of the connection only if Skip finds it malformed.
+// beginSkip is called with a push at in[r], refused by the decoder. It is a fault of the connection only if Skip
+// finds it malformed.
 func (n *node) beginSkip() {
 	n.fault = nil
 	n.decoder.Reset()

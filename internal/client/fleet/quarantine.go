@@ -6,26 +6,24 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// The restart guard is the "delayed restarts" of the algorithm's text: a master
-// that was restarted, and may have forgotten its keys, takes no part until every
-// lock that was held when it crashed has expired. The text leaves that to the
-// operators; here each client does it for itself. Each process start has a new run_id,
-// which cannot change during a connection, so it is read once for each connection. The
-// wait is measured on the client's monotonic clock.
+// Quarantine is the "delayed restarts" of the algorithm's text: a restarted master, which may have forgotten its
+// keys, takes no part until every lock held at its crash has expired. The text leaves this to the operators; here
+// each client does it for itself. Each process start has a new run_id. It cannot change during a connection, so it is
+// read once for each connection. The wait is measured on the client's monotonic clock.
 
-// quarantine is the restart guard's state of one node.
+// quarantine is the state of one node.
 type quarantine struct {
 	met   bool
 	runID string        // of the server last met
 	until time.Duration // it has no vote before
-	unmet bool          // it was not met before the last one
+	unmet bool          // why: it was met for the first time
 }
 
-// checkRestart notes the run_id of the server on a new connection, and withdraws the
-// node's vote if the server may have lost its keys.
+// checkRestart notes the run_id of the server on a new connection, and withdraws the node's vote if the server may
+// have lost its keys.
 //
-// The wait counts from now, not from when the connection was lost: that may have
-// been the network, long before the restart.
+// The wait counts from now, not from the loss of the connection: this may have been the network, long before the
+// restart.
 func (f *Fleet) checkRestart(n *node, id identity) {
 	g := &n.quarantine
 	wait := f.longest
@@ -49,19 +47,18 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 	}
 }
 
-// warnUnguarded logs, at every connect, a node of which no restart can be seen.
+// warnUnguarded logs, at every connect, a node without visible restarts.
 func (f *Fleet) warnUnguarded(n *node, id identity) {
 	if log := f.cfg.Logger; log != nil && id.runID == "" && !n.persistent && !f.cfg.TrustRestarts {
 		log.Warn("redlock: node does not show its run_id (INFO server): the restart guard is off for it", "node", n.addr, "error", id.refused)
 	}
 }
 
-// NoteTTL notes that a key which was sent may live for d from now on. The longest
-// one is what a node waits for after a restart.
+// NoteTTL notes that a sent key may live for d from now on. The longest one is the wait of a restarted node.
 func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 
-// Quarantined returns the nodes that have no vote now. They are sent all
-// commands, so that they have the keys of all locks when their vote counts again.
+// Quarantined returns the nodes without a vote now. They are sent all commands, so they have the keys of all locks
+// when their vote counts again.
 func (f *Fleet) Quarantined() quorum.Set {
 	if f.quarantined == 0 {
 		return 0
@@ -75,7 +72,7 @@ func (f *Fleet) Quarantined() quorum.Set {
 	return f.quarantined
 }
 
-// quarantinedFor is how long a node has no vote yet.
+// quarantinedFor is how long a node still has no vote.
 func (f *Fleet) quarantinedFor(n *node) time.Duration {
 	if n.quarantine.until == 0 {
 		return 0 // without reading the clock

@@ -10,9 +10,8 @@ import (
 	"unsafe"
 )
 
-// raw is a socket as a bare descriptor, which only this package closes. It is
-// used with RawSyscall: none of its calls can sleep, so the scheduler need not
-// know of them.
+// raw is a socket as a bare descriptor, closed by this package only. It is used with RawSyscall: none of its calls
+// can sleep, so the scheduler need not know of them.
 type raw struct {
 	fd     int32
 	epoll  *epoll
@@ -21,8 +20,8 @@ type raw struct {
 	closed bool
 }
 
-// detach takes the descriptor out of a net.Conn and the runtime's poller. The
-// description that it refers to, with its options and O_NONBLOCK, stays the same.
+// detach takes the descriptor out of a net.Conn and the runtime's poller. The description behind it, with its options
+// and O_NONBLOCK, stays the same.
 func detach(nc net.Conn) (int, error) {
 	defer nc.Close()
 	sc, ok := nc.(syscall.Conn)
@@ -99,8 +98,7 @@ func (s *raw) recv(b []byte) (int, error) {
 	}
 }
 
-// again has nothing to do: epoll is level-triggered, also to an arm that comes after
-// the bytes.
+// again has nothing to do: epoll is level-triggered, also to an arm after the bytes.
 func (s *raw) again() {}
 
 func (s *raw) close(reset bool) {
@@ -111,8 +109,7 @@ func (s *raw) close(reset bool) {
 	if reset {
 		_ = syscall.SetsockoptLinger(int(s.fd), syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
 	}
-	// Closing takes it out of epoll too, but not while a child process that is
-	// just being started has a copy.
+	// Closing takes it out of epoll too, but not while a child process, just being started, has a copy.
 	_ = s.epoll.ctl(s.epoll.all, syscall.EPOLL_CTL_DEL, int(s.fd), 0, 0)
 	_ = syscall.Close(int(s.fd))
 }

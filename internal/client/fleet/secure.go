@@ -11,12 +11,11 @@ import (
 	"github.com/redlock-go/redlock/conn"
 )
 
-// A server without TLS on its port does not report that: Redis and Valkey wait for the end
-// of a line that a TLS handshake does not have. So a handshake that has no answer after a
-// quarter of DialTimeout is doubted, and a second connection asks in the clear. It
-// carries a PING and no credentials. The handshake goes on meanwhile.
+// A server without TLS on its port does not report it: Redis and Valkey wait for the end of a line, and a TLS
+// handshake has none. So a handshake without an answer after a quarter of DialTimeout is doubted, and a second
+// connection asks in the clear. It carries a PING and no credentials. The handshake goes on meanwhile.
 
-// ping is the command that is sent in the clear.
+// ping is the command sent in the clear.
 const ping = "*1\r\n$4\r\nPING\r\n"
 
 // secure makes the TLS handshake.
@@ -67,8 +66,7 @@ func (d *dialer) answersInTheClear(ctx context.Context) bool {
 	return n == 1 && (first[0] == '+' || first[0] == '-')
 }
 
-// abortWith aborts reads and writes of a connection when ctx ends. stop returns false
-// if that has happened.
+// abortWith aborts reads and writes of a connection when ctx ends. stop returns false if it has ended.
 func abortWith(ctx context.Context, nc net.Conn) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		defer func() { _ = recover() }() // of a dialer's own connection

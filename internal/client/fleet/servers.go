@@ -2,16 +2,15 @@ package fleet
 
 import "sync"
 
-// Servers is the servers that nodes are connected to, by run_id, so that no server is two nodes.
-// Fleets that must not share a server share one of these. Its lock is taken under the locks of
-// fleets, and nothing is taken under it.
+// Servers is the servers of connected nodes, by run_id: no server may be two nodes. Fleets that must not share a
+// server share one of these. Its lock is taken under the locks of fleets, and nothing is taken under it.
 type Servers struct {
 	mu sync.Mutex
 	of map[string]string // the node of each
 }
 
-// claim notes that a node is connected to a server. If that is another node already, it returns
-// its name, and not ok.
+// claim notes that a node is connected to a server. If another node is so already, it returns the name of the other,
+// and not ok.
 func (s *Servers) claim(runID, node string) (other string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +24,7 @@ func (s *Servers) claim(runID, node string) (other string, ok bool) {
 	return "", true
 }
 
-// leave notes that the connection of the node of a server has ended.
+// leave notes the end of a node's connection to a server.
 func (s *Servers) leave(runID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,25 +5,23 @@ import (
 	"time"
 )
 
-// This file is the seam to the operating system. The code above it uses sockets that
-// never block, and one poller that waits for all of them. Below it are raw descriptors
-// on epoll (Linux, raw.go and epoll.go), or a net.Conn with two goroutines (all
+// This file is the seam to the operating system. The code above it uses non-blocking sockets, and one poller for all
+// of them. Below it are raw descriptors on epoll (Linux, raw.go and epoll.go), or a net.Conn with two goroutines (all
 // systems, and TLS; pump.go).
 
-// sock is an established connection that never blocks its caller.
+// sock is an established connection. It never blocks its caller.
 type sock interface {
-	// send hands b, or the first part of it, to the kernel. Fewer bytes than
-	// len(b) without an error mean that the kernel's buffer is full: the poller
-	// reports the sock when there is room again.
+	// send hands b, or the first part of it, to the kernel. Fewer bytes than len(b) without an error mean a full
+	// kernel buffer: the poller reports the sock when there is room again.
 	send(b []byte) (int, error)
 	// recv reads what has arrived: 0 bytes and no error if nothing has. The end of
 	// the stream is io.EOF.
 	recv(b []byte) (int, error)
-	// again has the poller report the sock once more, since its caller stops
-	// reading before recv brings less than was asked for.
+	// again has the poller report the sock once more: its caller stops reading before recv has brought less than
+	// asked for.
 	again()
-	// close frees the sock. With reset set the kernel drops what it has not
-	// sent and resets the connection, so that nothing is delivered late.
+	// close frees the sock. With reset set the kernel drops the unsent bytes and resets the connection, so nothing is
+	// delivered late.
 	close(reset bool)
 }
 
@@ -32,20 +30,18 @@ var newFastPoller = newRawPoller
 
 // poller waits for any of a fleet's socks. It knows them by node index.
 type poller interface {
-	// adopt takes over an established connection, which has nothing unread.
-	// It owns nc from then on, also when it fails.
+	// adopt takes over an established connection with nothing unread. It owns nc from then on, also when it fails.
 	adopt(nc net.Conn, node int) (sock, error)
-	// poll appends to nodes the index of each node with a sock that has bytes to
-	// read, takes bytes again or has failed. Where there is none it blocks up
-	// to d, if it can; see canBlock.
+	// poll appends to nodes the index of each node whose sock has bytes to read, has room again, or has failed. Where
+	// there is none it blocks up to d, if it can; see canBlock.
 	poll(d time.Duration, nodes []int) []int
-	// canBlock reports whether poll can block, so that a caller may wait there
-	// for its own reply without a switch of goroutines.
+	// canBlock reports whether poll can block: then a caller may wait there for its own reply without a switch of
+	// goroutines.
 	canBlock() bool
-	// wake ends a poll that blocks, or else the next one, and a wait after arm.
-	// It may be called at any time, without the fleet's lock.
+	// wake ends a blocked poll, or else the next one, and a wait after arm. It may be called at any time, without the
+	// fleet's lock.
 	wake()
-	// arm makes the next thing that poll would report end a wait, once.
+	// arm makes the next report of poll end a wait, once.
 	arm()
 	// wait blocks until something happened after arm, or close. It reports
 	// whether the poller is still open. One goroutine waits.

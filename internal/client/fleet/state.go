@@ -12,36 +12,32 @@ type Node struct {
 	Addr  string // without credentials
 	Up    bool   // it has a connection
 	Err   error  // why it has none, an *Error; nil while up; never a credential
-	// Lasting reports that only a change of configuration ends Err, here or on the server.
-	// Unfit reports that the node must not be used for locks, healthy or not: it is another node's
-	// second address, a replica, part of a cluster, or a sentinel.
+	// Lasting: only a change of configuration ends Err, here or on the server. Unfit: the node must not be used for
+	// locks, healthy or not. It is another node's second address, a replica, part of a cluster, or a sentinel.
 	Lasting, Unfit bool
-	// Guarded is how long it still must not vote; 0 if it may.
+	// Guarded is how long it still has no vote; 0 if it has.
 	Guarded time.Duration
-	// Unmet reports why: it was met for the first time, up for too short a time; else it has
-	// restarted. Uptime is that of the server when it was connected.
+	// Unmet is why: it was met for the first time, up for too short a time; else it has restarted. Uptime is the
+	// server's when it was connected.
 	Unmet  bool
 	Uptime time.Duration
-	// Server is the product and version that the server has reported, or "". RunID
-	// identifies one start of the server. These two and the Form stay when the
-	// connection ends.
+	// Server is the product and version reported by the server, or "". RunID identifies one start of the server.
+	// These two and the Form stay when the connection ends.
 	Server string
 	RunID  string
 	Form   Form
-	// Connection is the number of the present connection, from 1, and 0 while there is
-	// none: what was set up on one connection does not hold on another.
+	// Connection is the number of the present connection, from 1, and 0 without one. The settings of one connection
+	// do not hold on another.
 	Connection uint64
-	// Pushes reports whether the connection is in RESP3, so that pushes can come.
+	// Pushes reports whether pushes can come: the connection is in RESP3.
 	Pushes bool
 	// Connects is how many connections it has had, the present one included.
 	Connects uint64
 	// RoundTrips is how many batches it has answered to the last reply.
 	RoundTrips uint64
-	// RoundTrip is how long that took, smoothed: each counts for an eighth,
-	// as in RFC 6298. RoundTripMax is the longest. Both include the node's own
-	// work, and the time until the reply was read: replies that are found together
-	// are read one after the other. A reply that comes after a quorum has answered
-	// may be read up to 5 ms late.
+	// RoundTrip is how long they took, smoothed: each counts for an eighth, as in RFC 6298. RoundTripMax is the
+	// longest. Both include the node's own work, and the time until the reply was read: replies found together are
+	// read one after the other. A reply after the quorum's may be read up to 5 ms late.
 	RoundTrip, RoundTripMax time.Duration
 	// InFlight is how many replies it owes.
 	InFlight int
@@ -67,8 +63,7 @@ func (f *Fleet) Node(i int) Node {
 	return s
 }
 
-// why returns the reason why a node is down, as an *Error and without the mark
-// ErrNotSent; or nil.
+// why returns why a node is down, as an *Error and without the mark ErrNotSent; or nil.
 func (n *node) why() error {
 	if n.sock != nil {
 		return nil
@@ -91,7 +86,7 @@ type history struct {
 	longest  time.Duration
 }
 
-// trip counts a batch that was answered after d.
+// trip counts a batch answered after d.
 func (h *history) trip(d time.Duration) {
 	if h.trips++; h.trips == 1 {
 		h.smoothed = d
@@ -101,7 +96,7 @@ func (h *history) trip(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// connected counts a connection that came up, and notifies the owner.
+// connected counts a new connection, and notifies the owner.
 func (f *Fleet) connected(n *node) {
 	n.history.connects++
 	if f.cfg.OnUp != nil {
@@ -109,8 +104,7 @@ func (f *Fleet) connected(n *node) {
 	}
 }
 
-// disconnected notifies the owner of a connection that ended, but not when the fleet is
-// closed.
+// disconnected notifies the owner of an ended connection, but not when the fleet is closed.
 func (f *Fleet) disconnected(n *node) {
 	if f.cfg.OnDown != nil && !f.closed {
 		f.cfg.OnDown(n.index)

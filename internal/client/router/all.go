@@ -10,10 +10,10 @@ import (
 	"github.com/redlock-go/redlock/internal/client/group"
 )
 
-// lacking is the groups in which no lock can be acquired, or that no token can come from.
+// lacking is an error of groups: no lock can be acquired in them, or no token can come from them.
 type lacking struct {
 	groups int
-	of     []error // of those that lack something, each with its label
+	of     []error // why, each with its label
 }
 
 // Error names the groups, and so the keys.
@@ -27,7 +27,7 @@ func (l *lacking) Error() string {
 
 func (l *lacking) Unwrap() []error { return l.of }
 
-// join is one error of those of the groups, which may be nil. With one group it is that group's own.
+// join is one error of the errors of the groups, which may be nil. With one group it is that group's own.
 func (r *Router) join(errs []error) error {
 	all := &lacking{groups: len(errs)}
 	for i, err := range errs {
@@ -44,7 +44,8 @@ func (r *Router) join(errs []error) error {
 	return all
 }
 
-// Ready waits until an acquire can win in every group, or with every until every node may vote. With ctx it ends for all of them.
+// Ready waits until an acquire can win in every group, or with every until every node may vote. With ctx it ends for
+// all of them.
 func (r *Router) Ready(ctx context.Context, every bool) error {
 	errs := make([]error, len(r.groups))
 	for i, g := range r.groups {
@@ -55,7 +56,7 @@ func (r *Router) Ready(ctx context.Context, every bool) error {
 	return r.join(errs)
 }
 
-// Stats is the sums of what the groups have counted, each at one moment, and all nodes, as node shows them.
+// Stats is the sums of the groups' counts, each at one moment, and all nodes, as shown by node.
 func Stats[N any](r *Router, node func(metrics.Node) N) (s metrics.Stats[N]) {
 	s.Nodes = make([]N, 0, r.Len())
 	for _, g := range r.groups {

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/group"
 )
 
-// AcquireAny is Acquire for one of several keys, whichever can be had first. With once each is asked for once.
+// AcquireAny is Acquire for one of several keys, the first to be had. With once each is asked for once.
 func (r *Router) AcquireAny(ctx context.Context, ttl time.Duration, keys []string, once bool) (group.Handle, error) {
 	keys, err := group.CheckKeys("AcquireAny", keys)
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *Router) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 	return r.do(ctx, d, f)
 }
 
-// Permits is the keys of a semaphore: n names with one tag, so that one group has them.
+// Permits is the keys of a semaphore: n names with one tag, for one group to have them all.
 func Permits(name string, n int) []string {
 	base := name + ":permit:"
 	if tag(name) == name && name != "" { // it has none

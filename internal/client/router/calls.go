@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
-// of returns the group that a key belongs to. While the groups change that may be two, of which
-// the one with the lower number comes first: all clients ask in that order.
+// of returns the group of a key. While the groups change a key may have two: the one with the lower number comes
+// first, since all clients ask in this order.
 func (r *Router) of(key string) (first, second *group.Group) {
 	if len(r.groups) == 1 {
 		return r.groups[0], nil
@@ -28,8 +28,8 @@ func (r *Router) of(key string) (first, second *group.Group) {
 	return r.groups[i], nil
 }
 
-// Acquire acquires the lock on a key. With once it makes one attempt. A key that moves is a set
-// of two: it is locked in both groups or in none.
+// Acquire acquires the lock on a key. With once it makes one attempt. A moving key is a set of two: it is locked in
+// both groups or in none.
 func (r *Router) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (group.Handle, error) {
 	first, second := r.of(key)
 	switch {
@@ -66,7 +66,7 @@ func (r *Router) do(ctx context.Context, d group.Doing, f func(context.Context) 
 	return r.groups[0].Do(ctx, d, f)
 }
 
-// Attach makes a handle of a lock that was acquired elsewhere.
+// Attach makes a handle of a lock acquired elsewhere.
 func (r *Router) Attach(ctx context.Context, key, value string, validUntil time.Time) (group.Handle, error) {
 	first, second := r.of(key)
 	if second == nil {
@@ -75,7 +75,7 @@ func (r *Router) Attach(ctx context.Context, key, value string, validUntil time.
 	return group.Attach(ctx, key, value, validUntil, first, second)
 }
 
-// Inspect asks the nodes of each group that has a key what they have there.
+// Inspect asks the nodes of each group of a key what they have there.
 func (r *Router) Inspect(ctx context.Context, key string) ([]group.Sight, group.Summary, error) {
 	first, second := r.of(key)
 	seen, all, err := first.Inspect(ctx, key)
@@ -86,7 +86,7 @@ func (r *Router) Inspect(ctx context.Context, key string) ([]group.Sight, group.
 	return append(seen, there...), group.Both(all, also), err
 }
 
-// Submit begins an operation that was reserved.
+// Submit begins a reserved operation.
 func (r *Router) Submit(op *group.Op, t *token.Token) error {
 	first, second := r.of(unsafe.String(unsafe.SliceData(op.Key), len(op.Key))) // its user changes it later
 	return first.Submit(op, t, second)

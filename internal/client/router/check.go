@@ -26,8 +26,7 @@ func (r *Router) label(i int) string {
 	return label(nowList, i)
 }
 
-// listsOf returns the nodes of a group in the lists that have it. The second is empty unless both
-// have it.
+// listsOf returns the nodes of a group in its lists. The second is empty unless both lists have it.
 func listsOf(i int, groups, next [][]string) (now, then []string, in group.Lists) {
 	in = group.Lists{Nodes: i < len(groups), NextNodes: i < len(next)}
 	switch in {
@@ -39,9 +38,9 @@ func listsOf(i int, groups, next [][]string) (now, then []string, in group.Lists
 	return groups[i], next[i], in
 }
 
-// places is what nodes of fenced clients have of a group beside its nodes, so that clients with
-// another number of groups are refused. A list that does not have the group has a place for it too,
-// where no client is that has this list alone. A single group has an empty one: it is the same as Nodes.
+// places is what nodes of fenced clients have of a group beside its nodes: clients with another number of groups are
+// refused. A list without the group has a place for it too: there no client has this list alone. A single group has
+// an empty one: it is the same as Nodes.
 func places(i, now, next int) (all []string) {
 	for _, n := range []int{now, next} {
 		switch {
@@ -55,8 +54,7 @@ func places(i, now, next int) (all []string) {
 	return all
 }
 
-// check refuses nodes that are set twice, and groups that cannot be meant so. Each group checks
-// its nodes.
+// check refuses duplicate nodes and groups that cannot be meant so. Each group checks its own nodes.
 func check(cfg *group.Config, groups, next [][]string) error {
 	switch {
 	case len(groups) == 0 && len(next) > 0:

@@ -11,14 +11,14 @@ import (
 	"github.com/redlock-go/redlock/internal/client/texts"
 )
 
-// closing is the steps in which a client ends, each of them once.
+// closing is the steps of a client's end, each taken once.
 type closing struct{ stop, hurry, end sync.Once }
 
 // closeTimeout bounds how long Close waits for work.
 const closeTimeout = 250 * time.Millisecond
 
-// Shutdown ends all waits and that locks are kept alive, waits for the functions of Do and for the
-// releases under way, and frees everything: at once when ctx ends, with its error.
+// Shutdown ends all waits and renewals, waits for the functions of Do and for the releases under way, and frees
+// everything: at once when ctx ends, with its error.
 func (r *Router) Shutdown(ctx context.Context) error {
 	ctx = orBackground(ctx)
 	done := ctx.Done()
@@ -48,7 +48,7 @@ func (r *Router) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Close ends all waits, waits for what is under way, up to CloseTimeout, and frees everything.
+// Close ends all waits, waits for operations under way, up to closeTimeout, and frees everything.
 func (r *Router) Close() {
 	r.stop()
 	defer time.AfterFunc(r.closeTimeout, r.hurry).Stop()
@@ -65,10 +65,10 @@ func (r *Router) stop() {
 	})
 }
 
-// hurry ends the wait for what is under way.
+// hurry ends the wait for operations under way.
 func (r *Router) hurry() { r.closing.hurry.Do(func() { close(r.late) }) }
 
-// end refuses new operations, waits for those under way until late, and frees everything.
+// end refuses new operations, waits for earlier ones until late, and frees everything.
 func (r *Router) end() {
 	r.closing.end.Do(func() {
 		r.house.close()
@@ -76,7 +76,7 @@ func (r *Router) end() {
 	})
 }
 
-// each calls f, which runs no user code, for all groups at once.
+// each calls f for all groups at once. f runs no user code.
 func (r *Router) each(f func(*group.Group)) {
 	var all sync.WaitGroup
 	for _, g := range r.groups {
@@ -85,8 +85,8 @@ func (r *Router) each(f func(*group.Group)) {
 	all.Wait()
 }
 
-// running counts the calls of Do that may have a lock. Each is counted before it asks for that, and Shutdown looks
-// after all groups have begun to refuse new locks: so it waits for each call that has one. Calls that come after that
+// running counts the calls of Do that may have a lock. Each is counted before it asks for a lock, and Shutdown looks
+// at the count after all groups have begun to refuse new locks: so it waits for each call with a lock. Later calls
 // are not counted, or callers that try again and again would keep it waiting.
 type running struct {
 	n    atomic.Int64
@@ -96,7 +96,7 @@ type running struct {
 
 func newRunning() running { return running{none: make(chan struct{}, 1)} }
 
-// begin counts a call, which calls end, unless it comes too late to get a lock.
+// begin counts a call, to be ended by end, unless it comes too late to get a lock.
 func (c *running) begin() bool {
 	if c.late.Load() {
 		return false
@@ -111,7 +111,7 @@ func (c *running) end(ending <-chan struct{}) {
 	}
 }
 
-// pass wakes a Shutdown that waits, or the next one that does.
+// pass wakes a waiting Shutdown, or the next one.
 func (c *running) pass() {
 	select {
 	case c.none <- struct{}{}:

@@ -8,17 +8,17 @@ import (
 
 // The acts of fencing, on all groups: see [fence.Acts].
 
-// InitFencing gives the nodes of a new fleet their vote, or those of the groups that a change adds.
+// InitFencing gives the nodes of a new fleet their vote, or the nodes of groups added by a change.
 func (r *Router) InitFencing(ctx context.Context) error {
 	return r.acts().Init(orBackground(ctx))
 }
 
-// RecoverFencing gives nodes their vote of which too many have forgotten, lost being nodes that never come back.
+// RecoverFencing gives nodes their vote after too many have forgotten, lost being nodes that never come back.
 func (r *Router) RecoverFencing(ctx context.Context, atLeast uint64, lost []string) error {
 	return r.acts().Recover(orBackground(ctx), atLeast, lost)
 }
 
-// ChangeFencing has clients of the present configuration refused, and those of the next one served.
+// ChangeFencing has clients of the present configuration refused, and clients of the next one served.
 func (r *Router) ChangeFencing(ctx context.Context) error {
 	return r.acts().Change(orBackground(ctx))
 }

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// housekeeper is the goroutine of a client that does what time brings. It has one timer and
-// one wake-up for the tasks of all groups. It begins when it is first rung, once it has its tasks,
-// ends with the client, and runs no user code.
+// housekeeper is the goroutine of a client for all that time brings. It has one timer and one wake-up for the tasks
+// of all groups. It begins at its first ring, once it has its tasks, ends with the client, and runs no user code.
 type housekeeper struct {
 	tasks []func() time.Duration // each does what is due, does not wait, and returns the pause to its next turn
 	given atomic.Bool            // tasks is complete
 	begin sync.Once
 	wake  chan struct{} // holds one
-	done  chan struct{} // closed when the goroutine is to end
+	done  chan struct{} // closed for the goroutine to end
 	ended chan struct{}
 }
 
@@ -42,7 +41,7 @@ func (h *housekeeper) ring() {
 	}
 }
 
-// close ends the goroutine. It does not begin after that.
+// close ends the goroutine. Afterwards it does not begin.
 func (h *housekeeper) close() {
 	h.begin.Do(func() { close(h.ended) })
 	close(h.done)

@@ -7,10 +7,9 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/contention"
 )
 
-// number is the number of the group that a key belongs to: the one with the greatest weight for
-// it (rendezvous hashing). All versions of the library must agree on it, or they do not exclude
-// each other. A group that is appended takes its share evenly from the others, and no key moves
-// between those.
+// number is the number of a key's group: the one with the greatest weight for the key (rendezvous hashing). All
+// versions of the library must agree on it, or they do not exclude each other. An appended group takes its share
+// evenly from the others, and no key moves between these.
 func number(key string, seeds []uint64) (number int) {
 	hash, most := contention.Hash(tag(key)), uint64(0)
 	for i, seed := range seeds {
@@ -21,7 +20,7 @@ func number(key string, seeds []uint64) (number int) {
 	return number
 }
 
-// Number is the number of the group that a key belongs to where there are so many.
+// Number is the number of a key's group among so many.
 func Number(key string, groups int) int { return number(key, seeds(groups)) }
 
 // seeds is the part of each group in its weights.
@@ -33,9 +32,8 @@ func seeds(groups int) []uint64 {
 	return all
 }
 
-// tag is the part of a key that decides on its group, as in Redis Cluster: what stands between the
-// first { and the next }, unless that is nothing, or there are none. Keys with the same tag are in
-// one group.
+// tag decides on the group of a key, as in Redis Cluster: it is the part between the first { and the next }, or the
+// whole key if there is none or it is empty. Keys with the same tag are in one group.
 func tag(key string) string {
 	if _, rest, found := strings.Cut(key, "{"); found {
 		if tag, _, found := strings.Cut(rest, "}"); found && tag != "" {

@@ -7,9 +7,9 @@ import (
 	"github.com/redlock-go/redlock/internal/client/group"
 )
 
-// AcquireAll is Acquire for several keys, which become one lock: all or none. With once it makes
-// one attempt. Keys are asked for, and waited for, in the order of their groups, and within a
-// group in that of their bytes: all clients have this order, so no two sets wait for each other.
+// AcquireAll is Acquire for several keys, as one lock: all or none. With once it makes one attempt. Keys are asked
+// for, and waited for, in the order of their groups, and within a group in the order of their bytes. All clients have
+// this order, so no two sets wait for each other.
 func (r *Router) AcquireAll(ctx context.Context, ttl time.Duration, keys []string, once bool) (group.Handle, error) {
 	keys, err := group.CheckKeys("AcquireAll", keys)
 	if err != nil {

@@ -19,7 +19,7 @@ type withText struct {
 func (e *withText) Error() string { return e.text }
 func (e *withText) Unwrap() error { return e.err }
 
-// Because is err with a text that has more details.
+// Because is err with a more detailed text.
 func Because(err error, format string, args ...any) error {
 	return &withText{fmt.Sprintf(format, args...), err}
 }
@@ -37,7 +37,7 @@ func (e *configError) Unwrap() []error      { return e.causes }
 // InConfig begins the errors of a wrong Config.
 const InConfig = "redlock: config: "
 
-// WrongConfig is the error of a wrong Config: a text, and the causes that follow it.
+// WrongConfig is the error of a wrong Config: a text, followed by its causes.
 func WrongConfig(text string, causes ...error) error {
 	var list []string
 	for _, err := range causes {
@@ -54,8 +54,8 @@ func nodeOnce(err error) string {
 	return strings.TrimPrefix(err.Error(), "conn: ")
 }
 
-// EndOf is the error of a context that has ended, and its cause where that is another.
-// It runs user code, and so only for the caller that gave the context.
+// EndOf is the error of an ended context, and its cause if different. It runs user code, and so only for the caller
+// of this context.
 func EndOf(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil { // its Done channel is closed all the same
@@ -71,7 +71,7 @@ func EndOf(ctx context.Context) error {
 	}
 }
 
-// notReady is the error of a wait for nodes when its context has ended.
+// notReady is the error of a wait for nodes, ended by its context.
 type notReady struct{ ended, why error }
 
 func (e *notReady) Error() string   { return fmt.Sprintf("%v; %v", e.why, e.ended) }

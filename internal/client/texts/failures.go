@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 )
 
-// GaveUp is the text of an acquire that gave up after so many attempts; last is the error of
-// the last one, if any, and ended that of the context, if that has ended it.
+// GaveUp is the text of an acquire that gave up after so many attempts. last is the error of the last one, if any,
+// and ended the error of the context, if the context has ended it.
 func GaveUp(key string, attempts int, waited time.Duration, last, ended error) string {
 	tried := fmt.Sprintf("after %d attempts", attempts)
 	switch attempts {
@@ -36,13 +36,13 @@ func GaveUp(key string, attempts int, waited time.Duration, last, ended error) s
 	return fmt.Sprintf("redlock: gave up on %s %s in %s: %s; %s", Quote(key), tried, took, why, end)
 }
 
-// Lost is the text of a lock that was lost while its holder worked.
+// Lost is the text of a lock lost while its holder worked.
 func Lost(key string, cause error) string {
 	return fmt.Sprintf("redlock: lost the lock on %s: %s", Quote(key), strings.TrimPrefix(cause.Error(), "redlock: "))
 }
 
-// NoQuorum is the text of an operation that ended without a quorum of nodes. While the nodes
-// change, now and next are whether one lacks in Config.Nodes and in Config.NextNodes.
+// NoQuorum is the text of an operation without a quorum of nodes. While the nodes change, now and next are whether
+// the quorum is lacking in Config.Nodes and in Config.NextNodes.
 func NoQuorum[E error](nodes int, failed []E, now, next, release bool) string {
 	var text strings.Builder
 	text.WriteString("redlock: no quorum")
@@ -68,7 +68,7 @@ func NoQuorum[E error](nodes int, failed []E, now, next, release bool) string {
 	return text.String()
 }
 
-// NodeFailure is the text of a failure of one node, which names the node once.
+// NodeFailure is the text of a failure of one node. It names the node once.
 func NodeFailure(addr string, err error) string {
 	var of *conn.Error
 	if errors.As(err, &of) && of.Addr == addr {
@@ -80,12 +80,12 @@ func NodeFailure(addr string, err error) string {
 	return addr + " " + strings.TrimPrefix(err.Error(), "conn: ")
 }
 
-// NotNil returns those errors that are not nil.
+// NotNil returns all without nil.
 func NotNil(all ...error) []error {
 	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
 }
 
-// Causes returns what an operation without a quorum wraps.
+// Causes returns the errors wrapped by an operation without a quorum.
 func Causes[E error](cause error, failed []E) []error {
 	all := []error{cause}
 	for _, f := range failed {

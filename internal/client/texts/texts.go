@@ -1,9 +1,7 @@
-// Package texts makes the errors and texts that users read, from the results that the other
-// rooms have.
+// Package texts makes the errors and texts for users, from the results of the other rooms.
 //
-// No text has a token in it, which could release a lock, or a credential; a long key is cut. A
-// node is named once, also where the layers between have added its name. An error wraps what it
-// was made from, so that errors.Is and errors.As find it.
+// No text has a token in it, since it could release a lock, or a credential; a long key is cut. A node is named once,
+// also where the layers between have added its name. An error wraps its causes, for errors.Is and errors.As to find.
 package texts
 
 import (
@@ -20,7 +18,7 @@ import (
 // shownKey bounds the bytes of a key in texts. A key may have kilobytes.
 const shownKey = 64
 
-// Quote is a key as texts show it: quoted, and cut where it is long.
+// Quote is a key as shown in texts: quoted, and cut if long.
 func Quote(key string) string {
 	if len(key) > shownKey {
 		return strconv.Quote(key[:shownKey]) + "..."
@@ -28,8 +26,8 @@ func Quote(key string) string {
 	return strconv.Quote(key)
 }
 
-// Digest stands for the value at a key, which could release the lock. It distinguishes two
-// holders of a key.
+// Digest stands for the value at a key, since the value could release the lock. It distinguishes two holders of a
+// key.
 func Digest(value []byte) string {
 	sum := sha256.Sum256(value)
 	return hex.EncodeToString(sum[:4])
@@ -45,7 +43,7 @@ func Op(kind engine.Kind, key []byte, ttl time.Duration, token []byte) string {
 	return fmt.Sprintf("%s %s, ttl %v, token digest %s", Kind(kind), Quote(string(key)), ttl, Digest(token))
 }
 
-// Kind names the kinds that users know.
+// Kind names the public kinds.
 func Kind(kind engine.Kind) string {
 	if kind > engine.Release {
 		return "unknown"
@@ -53,8 +51,8 @@ func Kind(kind engine.Kind) string {
 	return kind.String()
 }
 
-// Redact returns nodes without credentials. Of an address that cannot be parsed it
-// returns nothing, since any part of it may be a password.
+// Redact returns nodes without credentials. An address that cannot be parsed is left out, since any part of it may be
+// a password.
 func Redact(nodes []string) []string {
 	shown := make([]string, len(nodes))
 	for i, text := range nodes {

@@ -16,7 +16,7 @@ import (
 // first that has to act and does not know it, having become the first in its sleep. It gives up unneeded places, and
 // forgets keys no longer contended.
 type sentry struct {
-	lines   *Lines           // nodes with pushes perhaps lost
+	lines   *Lines
 	lost    quorum.SharedSet // nodes that may have pushed in vain
 	flushed quorum.SharedSet // nodes that have forgotten what they track, and were not looked after since
 	calm    time.Duration    // when they are

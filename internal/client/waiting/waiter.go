@@ -454,7 +454,7 @@ func (w *Waiter) Leave() {
 	if line != nil { // only now: Close leaves the queues, and ends the connections, when none waits
 		l.waiting.Add(-1)
 	}
-	if w.won && !handed.IsZero() { // both: the nodes have lost keys. None other may have the passed one
+	if w.won && !handed.IsZero() { // both: the nodes have lost keys. The passed lock goes to no other caller
 		handed.ShowToken()
 	}
 	if !handed.IsZero() {
