@@ -29,6 +29,7 @@ type line struct {
 	known     time.Duration // until when the key is known to be contended
 	outcome   error         // of the last attempt, for the other callers; nil: there was none
 	denied    time.Duration // until when the last attempt counts as a denial
+	kept      time.Duration // until when sets may keep turns; 0: the lock has had a holder since
 
 	first, last *Waiter
 	len, places int // waiters, and the places of choices among them
@@ -110,12 +111,21 @@ func (l *line) wakeSets() {
 func (l *line) attempted(now time.Duration, err error) {
 	switch {
 	case err == nil:
-		l.outcome, l.denied = engine.ErrTaken, 0
+		l.outcome, l.denied, l.kept = engine.ErrTaken, 0, 0
 	case IsRetryable(err):
 		if l.outcome, l.denied = err, 0; err == engine.ErrTaken {
-			l.denied = now + denialLasts
+			l.denied, l.kept = now+denialLasts, 0
 		}
 	}
+}
+
+// keep is until when a set keeps a turn for which it has waited. All sets together keep the lock free for keepMost, and
+// again only once it had a holder, or was left to others for as long.
+func (l *line) keep(now, waited time.Duration) (until time.Duration) {
+	if l.kept == 0 || now >= l.kept+keepMost {
+		l.kept = now + keepMost
+	}
+	return min(now+max(keepLeast, waited), l.kept)
 }
 
 // isTaken reports whether the lock was seen to have a holder: one of this process, or one for which the nodes denied

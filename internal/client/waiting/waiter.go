@@ -323,7 +323,7 @@ func (w *Waiter) Shared(denied quorum.Set) (waits bool) {
 			l.attempted(s.Now, engine.ErrTaken)
 			l.contender.Refused(s, denied)
 		case acted:
-			if until := cmp.Or(w.keeps, s.Now+max(keepLeast, min(s.Now-w.stood, keepMost))); l.contender.Keep(s, until) {
+			if until := cmp.Or(w.keeps, l.keep(s.Now, s.Now-w.stood)); l.contender.Keep(s, until) {
 				w.keeps = until
 			}
 		default:

@@ -91,6 +91,21 @@ var orders = []scenario{
 		s.release(b)
 		s.inTurn(soon, set)
 	}},
+	// All sets that stand before a caller keep its key free together as long as one may.
+	{"sets that wait", 3, func(s *stage) {
+		c, other := s.Client(), s.Client()
+		a, b := s.take(other, "a", longTTL), s.take(other, "b", longTTL)
+		var sets []*waiting
+		for range 3 {
+			sets = append(sets, s.waitForSet(c, "a", "b"))
+		}
+		next := s.wait(c, "a", longTTL)
+		time.Sleep(soon) // each has waited for longer than a turn is kept
+		s.release(a)
+		s.inTurn(1200*time.Millisecond+promptly, next)
+		s.release(b)
+		s.inTurn(soon, sets...)
+	}},
 	// A set whose context ends leaves the first key to others at once, though it keeps its turn for that.
 	{"set that gives up", 3, func(s *stage) {
 		other, c := s.Client(), s.Client()

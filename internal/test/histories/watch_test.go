@@ -2,7 +2,6 @@ package histories
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +16,8 @@ type watch struct {
 	calm      time.Time // from when on all nodes have a vote; zero: not yet
 	wanted    map[string]int
 	free      map[string]time.Time // since when a lock is free and wanted
-	choosers  map[*want]time.Time  // of any of several, since when one of these is free, and they wait
+	open      map[string]time.Time // since when it is free, whether it is wanted or not
+	choosers  map[*want]time.Time  // of any of all keys, since when they wait
 	outsiders map[*outsider]struct{}
 	longest   [2]time.Duration // free and wanted; an outsider's wait
 }
@@ -38,7 +38,8 @@ const looks = 10 * time.Millisecond
 
 func (w *watch) init(h *history) {
 	w.history = h
-	w.wanted, w.free, w.choosers, w.outsiders = map[string]int{}, map[string]time.Time{}, map[*want]time.Time{}, map[*outsider]struct{}{}
+	w.wanted, w.outsiders = map[string]int{}, map[*outsider]struct{}{}
+	w.free, w.open, w.choosers = map[string]time.Time{}, map[string]time.Time{}, map[*want]time.Time{}
 }
 
 // calmFrom starts the measurements.
@@ -91,7 +92,7 @@ func (one *want) set(on bool) (changed bool) {
 	}
 	switch one.on = on; {
 	case len(one.keys) > 1 && on:
-		one.watch.choosers[one] = time.Time{}
+		one.watch.choosers[one] = time.Now()
 	case len(one.keys) > 1:
 		delete(one.watch.choosers, one)
 	case on:
@@ -153,15 +154,21 @@ func (w *watch) look(now time.Time) {
 			h.fail("%s is free on a quorum for %v, and %d callers wait", key, long, n)
 		}
 	}
-	some := len(w.choosers) > 0 && slices.ContainsFunc(h.keys, h.isFree) // all want any of all
-	for one, since := range w.choosers {
+	waits := now // since when one does for any of all keys
+	for _, since := range w.choosers {
+		if since.Before(waits) {
+			waits = since
+		}
+	}
+	for _, key := range h.keys {
+		since, ok := w.open[key]
 		switch {
-		case !some:
-			w.choosers[one] = time.Time{}
-		case since.IsZero():
-			w.choosers[one] = now
-		case h.bounds.free > 0 && now.Sub(since) > h.bounds.free:
-			h.fail("one of %v is free on a quorum for %v, and a caller waits for any", one.keys, now.Sub(since))
+		case !h.isFree(key):
+			delete(w.open, key)
+		case !ok:
+			w.open[key] = now
+		case h.bounds.free > 0 && now.Sub(since) > h.bounds.free && now.Sub(waits) > h.bounds.free:
+			h.fail("%s is free on a quorum for %v, and a caller waits for any for %v", key, now.Sub(since), now.Sub(waits))
 		}
 	}
 	for o := range w.outsiders {
@@ -186,6 +193,7 @@ func (w *watch) granted(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.free, key)
+	delete(w.open, key)
 }
 
 // isFree reports whether a quorum of nodes has a key not, of all clients there are.
