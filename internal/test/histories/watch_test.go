@@ -26,8 +26,13 @@ type watch struct {
 type outsider struct {
 	who, key string
 	since    time.Time
-	grants   int // of all, before
+	grants   int       // of all, before
+	turns    int       // of the key
+	turned   time.Time // when it had the last of them
 }
+
+// longTurn is the least length of a turn that an outsider is not charged for: it delays all others alike.
+const longTurn = 300 * time.Millisecond
 
 // turnsBefore is how many turns others may have, for each of their clients, where locks are
 // held for long: a client leaves a lock free after some of its turns, and not in vain each time.
@@ -111,7 +116,7 @@ func (w *watch) add(key string, n int) {
 
 // tries notes a caller in no queue, until it is called back.
 func (w *watch) tries(who, key string) (done func()) {
-	o := &outsider{who, key, time.Now(), w.history.ledger.count()}
+	o := &outsider{who: who, key: key, since: time.Now(), grants: w.history.ledger.count()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.outsiders[o] = struct{}{}
@@ -175,11 +180,15 @@ func (w *watch) look(now time.Time) {
 		if !h.hasGaps() {
 			break
 		}
-		since := o.since
-		if since.Before(w.calm) {
-			since = w.calm
+		if o.since.Before(w.calm) {
+			o.since = w.calm
 		}
-		long := now.Sub(since)
+		if turns := h.ledger.turnsOf(o.key); turns != o.turns {
+			o.turns, o.turned = turns, now
+		} else if now.Sub(o.turned) > longTurn {
+			o.since = o.since.Add(looks)
+		}
+		long := now.Sub(o.since)
 		w.longest[1] = max(w.longest[1], long)
 		passed := h.ledger.count() - o.grants
 		if h.bounds.turn > 0 && long > h.bounds.turn && passed > turnsBefore*len(h.clients) {
