@@ -25,8 +25,8 @@ func TestSystem(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { c.Now() }))
 }
 
-// TestSuspended: what the machine was suspended for is counted once, by the next reading, on the clock of
-// that machine alone. A difference within the error of reading two clocks is none.
+// TestSuspended: the time of a suspension is counted once, by the next reading, on the clock of
+// this machine alone. A difference within the error of reading two clocks is none.
 func TestSuspended(t *testing.T) {
 	other := clock.New()
 	before := other.Now()

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNamesStay: users have the names in their queries and alerts, so all of the text is compared.
+// TestNamesStay: users have the names in their queries and alerts, so the whole text is compared.
 func TestNamesStay(t *testing.T) {
 	s := Stats[Node]{
 		Acquire: Results{Won: 1, Denied: 2, NoQuorum: 3, Expired: 4, Cancelled: 5, Refused: 6}, Extend: Results{Won: 7}, Release: Results{Won: 8},

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestGroups: each command finds a key in the group that clients have it in, and nodes shows all
-// groups, of both lists while they change.
+// TestGroups: each command finds a key in the group of the clients, and nodes shows all groups, of
+// both lists during a change.
 func TestGroups(t *testing.T) {
 	servers := cluster.Start(t, 9)
 	lists := nodesOf(servers[:3]) + ";" + nodesOf(servers[3:6])

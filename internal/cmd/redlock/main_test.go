@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestMain: a worker of the demo, and a program that run starts, are this binary.
+// TestMain: a worker of the demo, and a program started by run, are this binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "demo" || os.Args[1] == "run" || os.Args[1] == verbSupervise) {
 		main()
@@ -41,7 +41,7 @@ func (c *command) run(ctx context.Context, args ...string) int {
 	return Main(ctx, env, args)
 }
 
-// redlockOn runs the command for some nodes and returns its status and what it has printed.
+// redlockOn runs the command for some nodes and returns its status and output.
 func redlockOn(t *testing.T, servers []*fakeredis.Server, args ...string) (status int, out, err string) {
 	t.Helper()
 	c := command{vars: map[string]string{"REDLOCK_NODES": nodesOf(servers)}}
@@ -53,12 +53,12 @@ func holder(name string) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.Name = name }
 }
 
-// nodesOf is the nodes as persistent ones: others that have just started have no vote for a minute.
+// nodesOf is the nodes as persistent ones: others have no vote for a minute after their start.
 func nodesOf(servers []*fakeredis.Server) string {
 	return "redis://" + strings.Join(fakeredis.Addrs(servers), "?persistent=yes,redis://") + "?persistent=yes"
 }
 
-// TestTools: what an operator sees of a lock, and how it is broken.
+// TestTools: an operator's view of a lock, and how it is broken.
 func TestTools(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	client := cluster.Connect(t, fakeredis.Addrs(servers), holder("worker-7"))
@@ -114,8 +114,9 @@ func holders(servers []*fakeredis.Server, key string) (n int) {
 	return n
 }
 
-// TestNodesStatus: on a healthy fleet of any kind it is 0, also where the first answers are late. It is 69 where too few may
-// vote, and where a fenced fleet that has just started is not initialized, or has forgotten. An act that is refused says so too.
+// TestNodesStatus: on a healthy fleet of any kind it is 0, also with late first answers. It is 69
+// where too few may vote, and where a new fenced fleet is not initialized, or has forgotten. A
+// refused act says so too.
 func TestNodesStatus(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	young := " -nodes " + strings.Join(fakeredis.Addrs(servers), ",")
@@ -154,7 +155,7 @@ func TestNodesStatus(t *testing.T) {
 	on(exitFailed, "fence recover -max-ttl 1s -next-max-ttl 2s -at-least 1")
 }
 
-// TestServe: what it says when it listens, and that it ends in order.
+// TestServe: its message when it listens, and its end in order.
 func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var c command
@@ -178,7 +179,7 @@ func TestServe(t *testing.T) {
 	require.Equal(t, exitOK, testkit.Get(t, status))
 }
 
-// TestBadInput: each mistake has a status of 64, names what was given, and is found before anything
+// TestBadInput: each mistake has a status of 64, names the argument, and is found before anything
 // listens. No password is shown.
 func TestBadInput(t *testing.T) {
 	servers := cluster.Start(t, 1)

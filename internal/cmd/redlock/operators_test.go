@@ -14,12 +14,12 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// procedure is a chapter of conn/OPERATORS.md whose commands are typed, in their order, with real servers in place of the
-// page's names.
+// procedure is a chapter of conn/OPERATORS.md. Its commands are typed in their order, with real
+// servers in place of the page's names.
 type procedure struct {
 	*testing.T
 	names   map[string]*realredis.Server
-	vars    map[string]string // that were exported
+	vars    map[string]string // the exported ones
 	untyped []string          // commands
 }
 
@@ -33,7 +33,7 @@ func manual(t *testing.T, chapter string) (all, one string) {
 	return string(text), one
 }
 
-// typed finds the commands of a chapter: those in its blocks, and those in its text that have a flag.
+// typed finds the commands of a chapter: those in its blocks, and those with a flag in its text.
 var typed = regexp.MustCompile("(?m)(?:^ *((?:redlock|redis-cli|export) [^`\n#]+)|`((?:redlock|redis-cli) [^`\n#]*-[^`\n#]*))")
 
 func begin(t *testing.T, chapter string, names ...string) *procedure {
@@ -49,7 +49,8 @@ func begin(t *testing.T, chapter string, names ...string) *procedure {
 	return p
 }
 
-// types types the next command of the chapter, which must be this one, and returns its status and what is seen.
+// types types the next command of the chapter, which must be this one, and returns its status and
+// output.
 func (p *procedure) types(want string) (int, string) {
 	p.Helper()
 	require.NotEmpty(p, p.untyped)
@@ -58,7 +59,8 @@ func (p *procedure) types(want string) (int, string) {
 	return p.run(want)
 }
 
-// works is types of a command that has status 0 and shows a word so often. One that shows a status is typed until it does.
+// works is types of a command with status 0 that shows a word at least so often. A command that
+// shows a status is typed until it does.
 func (p *procedure) works(want, word string, least int) {
 	p.Helper()
 	status, out := p.types(want)
@@ -99,7 +101,7 @@ func (p *procedure) run(typed string) (int, string) {
 	return status, c.out.String() + c.err.String()
 }
 
-// addrs has the addresses of servers in place of their names.
+// addrs replaces the names of servers by their addresses.
 func (p *procedure) addrs(list string) string {
 	return regexp.MustCompile(`\w+`).ReplaceAllStringFunc(list, func(name string) string {
 		require.NotNil(p, p.names[name], "%s in %s", name, list)
@@ -107,7 +109,7 @@ func (p *procedure) addrs(list string) string {
 	})
 }
 
-// cli is redis-cli, which may not be installed.
+// cli is redis-cli, if it is installed.
 func (p *procedure) cli(addr, command string) (int, string) {
 	c, err := net.Dial("tcp", addr)
 	require.NoError(p, err)
@@ -129,7 +131,8 @@ func (p *procedure) flush(names string) {
 	}
 }
 
-// TestProcedures: an operator types what the page says, and sees what it says. Each command of the three chapters is typed.
+// TestProcedures: an operator types the page's commands, and sees its results. Each command of the
+// three chapters is typed.
 func TestProcedures(t *testing.T) {
 	t.Run("Changing nodes", func(t *testing.T) {
 		p := begin(t, "Changing nodes", "a", "b", "c", "d")

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/embedded"
 )
 
-// TestPage: an operator sees which node is down and why, what is held, how fast, and the last errors with
-// their cause; no password, no key unless asked for, and nothing from elsewhere.
+// TestPage: an operator sees which node is down and why, the locks held, the rate, and the last
+// errors with their cause; no password, no key unless asked for, and nothing from elsewhere.
 func TestPage(t *testing.T) {
 	masters, err := embedded.Start(3)
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// shell is the arguments that run a text of the shell under a lock.
+// shell is the arguments to run a text of the shell under a lock.
 func shell(text string, settings ...string) []string {
 	return append(append([]string{"run"}, settings...), "job", "--", "sh", "-c", text)
 }
@@ -65,8 +65,8 @@ func flags(ttl int, more ...string) []string {
 	return append([]string{"-ttl", seconds}, more...)
 }
 
-// TestRunLoses: where the lock cannot be kept the program ends before it does, also one that does
-// not heed SIGTERM, with all of its group.
+// TestRunLoses: where the lock cannot be kept the program ends before it does, also one that
+// ignores SIGTERM, with all of its group.
 func TestRunLoses(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -101,7 +101,8 @@ func isAlive(pid int) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
-// TestRunInterrupted: a wait for the lock that a signal ends has the status that shells give it, and leaves nothing.
+// TestRunInterrupted: an interrupted wait for the lock has the status given by shells, and leaves
+// nothing.
 func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -142,7 +143,7 @@ func TestRunIsBroken(t *testing.T) {
 	require.Equal(t, exitLost, testkit.Get(t, status))
 }
 
-// TestRunKilled: when redlock is killed, all that the program has started ends before the lock does.
+// TestRunKilled: when redlock is killed, all processes of the program end before the lock does.
 func TestRunKilled(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -179,8 +180,8 @@ func TestRunKilled(t *testing.T) {
 	all.Wait()
 }
 
-// TestRunChildren: what the program leaves in the background ends with the lock, or is waited for. It gets no
-// setting of redlock, which may hold passwords.
+// TestRunChildren: the program's processes in the background end with the lock, or are waited for.
+// They get no setting of redlock: it may hold passwords.
 func TestRunChildren(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	t.Setenv("REDLOCK_NODES", nodesOf(servers))
@@ -201,7 +202,7 @@ func TestRunChildren(t *testing.T) {
 	require.NotContains(t, string(vars), "REDLOCK_NODES")
 }
 
-// TestRunForwards: every signal that redlock gets is the program's.
+// TestRunForwards: every signal to redlock is passed on to the program.
 func TestRunForwards(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)

@@ -10,15 +10,15 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// contend begins a contender for three nodes, which all can push.
+// contend begins a contender for three nodes, all able to push.
 func contend() (c *contention.Contender, s *contention.Surroundings) {
 	c, s = new(contention.Contender), &contention.Surroundings{Now: time.Hour, Usable: 7, Pause: 100 * time.Millisecond, Ask: time.Second}
 	c.Init("k", []uint64{contention.Hash("a"), contention.Hash("b"), contention.Hash("c")})
 	return c, s
 }
 
-// TestNoHotLoop: what a node refuses, or answers without sense, at once, and again and again,
-// makes a process ask a bounded number of times a second.
+// TestNoHotLoop: immediate refusals or senseless answers of a node, again and again, make a process
+// ask a bounded number of times a second.
 func TestNoHotLoop(t *testing.T) {
 	first := contention.Entry{First: true, Lease: 20 * time.Second}
 	second := contention.Entry{Others: 1, Lease: 3 * time.Second, Left: time.Second}

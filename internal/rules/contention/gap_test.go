@@ -10,18 +10,17 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// queue is the processes that wait for one lock, in a model with one node: each that has the
-// lock keeps it for a while, and comes last again. It drives one process, and answers for the
-// others.
+// queue is the processes waiting for one lock, in a model with one node: each holder keeps the lock
+// for a while, and comes last again. It drives one process, and answers for the others.
 type queue struct {
 	c      *contention.Contender
 	s      *contention.Surroundings
 	others int           // in the queue
-	held   time.Duration // another has the lock until then, as the process finds out by asking
+	held   time.Duration // another has the lock until then, found out by asking
 	claims int
 }
 
-// next has the process do what comes next, and returns that.
+// next has the process take its next step, and returns the step.
 func (q *queue) next() contention.Step {
 	step := q.c.Next(q.s)
 	switch step.Action {
@@ -47,8 +46,8 @@ func (q *queue) next() contention.Step {
 	return step
 }
 
-// TestGaps: a lock that is wanted without a break is left free for longer than those who poll
-// pause, at least every three seconds, and for less than a tenth of the time.
+// TestGaps: a lock in constant demand is left free for longer than the pauses of polling clients,
+// at least every three seconds, and for less than a tenth of the time.
 func TestGaps(t *testing.T) {
 	for _, others := range []int{0, 3} {
 		c, s := contend()
@@ -70,8 +69,8 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestNoGap: a lock that was free for long, since no caller waited for it, costs those who
-// come later no gap. One that was free for a moment does.
+// TestNoGap: a lock free for long, for want of a caller, costs later ones no gap. A lock free for a
+// moment does.
 func TestNoGap(t *testing.T) {
 	for _, idle := range []time.Duration{contention.GapLength, time.Millisecond} {
 		c, s := contend()
@@ -90,7 +89,7 @@ func TestNoGap(t *testing.T) {
 	}
 }
 
-// TestAsks: against all that a process believes, it asks the nodes about once a second.
+// TestAsks: against all its beliefs, a process asks the nodes about once a second.
 func TestAsks(t *testing.T) {
 	for name, prepare := range map[string]func(c *contention.Contender, s *contention.Surroundings){
 		"it has the lock itself":      func(c *contention.Contender, s *contention.Surroundings) { s.Held = s.Now + time.Hour },
@@ -126,8 +125,7 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestDeafNode: the node that refused an attempt which a quorum granted has the key of no
-// holder, and is not watched.
+// TestDeafNode: a node that refused a granted attempt has the key of no holder, and is not watched.
 func TestDeafNode(t *testing.T) {
 	c, s := contend()
 	c.Entered(s, 0, contention.Entry{First: true, Lease: time.Hour})
@@ -142,8 +140,8 @@ func TestDeafNode(t *testing.T) {
 	require.NotEqual(t, watched.Node, again.Node)
 }
 
-// TestGoesHome: a process that was in the queue of another node, since that of the lock could
-// not be used, moves to the one that all others use when it has had its turn.
+// TestGoesHome: a process in the queue of another node, entered while the lock's own could not be
+// used, moves to the one used by all others after its turn.
 func TestGoesHome(t *testing.T) {
 	c, s := contend()
 	home := c.Next(s).Node
@@ -155,12 +153,12 @@ func TestGoesHome(t *testing.T) {
 	s.Usable |= 1 << uint(home)
 	require.Equal(t, contention.Attempt, c.Next(s).Action)
 	c.Won(s, 0)
-	both := quorum.Only(home) | quorum.Only(other.Node) // the home has kept the ticket from before
+	both := quorum.Only(home) | quorum.Only(other.Node) // the home has kept the earlier ticket
 	require.Equal(t, contention.Step{Action: contention.Leave, Leave: both}, c.Next(s))
 	require.Equal(t, contention.Step{Action: contention.Enter, Node: home}, c.Next(s))
 }
 
-// TestLeavesSlowNode: a process leaves the queue of a node at once that has become slow.
+// TestLeavesSlowNode: a process leaves the queue of a slow node at once.
 func TestLeavesSlowNode(t *testing.T) {
 	c, s := contend()
 	home := c.Next(s).Node

@@ -2,13 +2,13 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// The acts of operators that give votes, and changes of groups.
+// The acts of operators to give votes, and changes of groups.
 
-// What a node has shown to an act.
+// A node as shown to an act.
 const (
 	unasked   = iota
-	silent    // it has not answered
-	showsNow  // it has a vote, by what its marker names
+	silent    // no answer yet
+	showsNow  // it has a vote, by the names in its marker
 	showsNext //
 	showsBoth //
 	marked    // it had one in an earlier run; of a recovery: it has no nonce
@@ -35,11 +35,11 @@ func (w *world) kind(c int) byte {
 	return 'c'
 }
 
-// actStep is the step in which the client of call c is.
+// actStep is the step of call c's client.
 func (w *world) actStep(c int) uint8 { return w.acts[3*c+1] - '0' }
 
-// actSteps is the steps of an act that gives votes: it looks at all nodes of its client, at any time each, and then asks those that
-// have forgotten. One that is cut off just takes no further step.
+// actSteps is the steps of an act that gives votes: it looks at all nodes of its client, at any
+// time each, and then asks the forgetful ones. An act cut off just takes no further step.
 func (m *stepper) actSteps(c int) {
 	k := m.s.calls[c]
 	if k.phase != looking {
@@ -61,8 +61,8 @@ func (m *stepper) actSteps(c int) {
 	}
 }
 
-// mayRecover is an operator's precondition: too many nodes have forgotten, and no attempt from before is under way. The number
-// covers what was granted before a node had forgotten that is looked at.
+// mayRecover is an operator's precondition: too many nodes have forgotten, and no earlier attempt
+// is under way. The number covers all grants from before the forgetting of a node in the look.
 func (m *stepper) mayRecover(step uint8) bool {
 	for i := range m.nodes {
 		f := m.fleetOfNode(i, step)
@@ -119,7 +119,7 @@ func (m *stepper) look(c, i int, f *Fleet) {
 	}
 }
 
-// endAct ends an act, and what it has under way.
+// endAct ends an act, and its requests under way.
 func (m *stepper) endAct(s *state, c int) {
 	s.calls[c] = call{phase: opened}
 	for i := range m.nodes {
@@ -132,7 +132,7 @@ func (m *stepper) endAct(s *state, c int) {
 	}
 }
 
-// decide is the verdict of an act, by what nodes have shown.
+// decide is the verdict of an act, from the look at the nodes.
 func (m *stepper) decide(c int) {
 	step, looks, groups := m.actStep(c), []*Look{}, []int{}
 	for i := range m.nodes {
@@ -205,7 +205,7 @@ func (m *stepper) decide(c int) {
 	}
 }
 
-// lookOf is what an act has seen of the group of node i.
+// lookOf is an act's look at the group of node i.
 func (m *stepper) lookOf(c, i int, f Fleet) Look {
 	l := BeginLook(f)
 	for j := range m.nodes {
@@ -240,7 +240,7 @@ func (m *stepper) lookOf(c, i int, f Fleet) Look {
 	return l
 }
 
-// openedBy is the nodes of the next configuration that a call has found open, a bit each.
+// openedBy is the nodes of the next configuration found open by a call, a bit each.
 func (m *stepper) openedBy(c int) (nodes quorum.Set) {
 	f, _ := m.callFleet(c)
 	for i := range m.nodes {
@@ -255,8 +255,8 @@ func (m *stepper) openedBy(c int) (nodes quorum.Set) {
 // checked is the phase of a group behind looking and confirming: it was sealed in both looks.
 const checked = 2
 
-// groupSteps is those of a change of groups. A look is over in all of them at once: none is looked at again before all are sealed,
-// and none is opened before all still are.
+// groupSteps is those of a change of groups. A look is over in all of them at once: none is looked
+// at again before all are sealed, and none is opened before all still are.
 func (m *stepper) groupSteps(c int) {
 	_, me := m.callFleet(c)
 	k := m.s.calls[c]

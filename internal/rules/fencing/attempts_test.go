@@ -2,7 +2,7 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Steps of attempts, and of nodes that answer them.
+// Steps of attempts, and of the nodes answering them.
 
 func (m *stepper) attemptSteps() {
 	s := m.s
@@ -113,8 +113,7 @@ func (m *stepper) succeed(x *step, k int) {
 	m.settle(&x.after)
 }
 
-// holderLate reports whether the second token of attempt k is not above all that were
-// granted.
+// holderLate reports whether the second token of attempt k is not above all granted ones.
 func (m *stepper) holderLate(k int) bool {
 	for j, a := range m.s.attempts[:m.attempts] {
 		largest := a.token + uint8(bit(a.phase == handedOver))

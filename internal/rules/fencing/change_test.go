@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// The steps of a change in which clients are, and the way back.
+// The steps of a change, for clients, and the way back.
 const (
 	before    = iota // the present configuration alone
 	joint            // both
@@ -19,7 +19,7 @@ const (
 	goingBack        // both, for a call on the way back
 )
 
-// What a marker names.
+// Names in a marker.
 const (
 	namesNow = iota
 	namesNext
@@ -31,7 +31,7 @@ var (
 	fleetNames = [...]string{namesNow: "now", namesNext: "next", namesBoth: "now+next"}
 )
 
-// What a call knows of a node.
+// A call's knowledge of a node.
 const (
 	counted = 1 << iota // it was sealed in this look, and in the second look: since the first
 	known               // the call has its nonce
@@ -45,7 +45,7 @@ const (
 	opened
 )
 
-// changeSteps is the steps in which clients may be.
+// changeSteps is the possible steps of clients.
 func (w *world) changeSteps() uint8 {
 	if w.to == 0 {
 		return 1
@@ -55,7 +55,7 @@ func (w *world) changeSteps() uint8 {
 
 func (w *world) fleetOf(names int) string { return fleetNames[names] }
 
-// client is how nodes see a client in a step.
+// client is a client of a step, as seen by nodes.
 func (w *world) client(step uint8) Me {
 	if w.noCall && step == after || w.beside && step == before {
 		step = joint
@@ -95,8 +95,8 @@ func (m *stepper) callFleet(c int) (f Fleet, me Me) {
 	return f, mes[step]
 }
 
-// callSteps is the steps of an operator's call. Its second look may find nodes that the first did
-// not. One that is never finished just takes no further step.
+// callSteps is the steps of an operator's call. Its second look may find nodes missed by the first.
+// An unfinished call just takes no further step.
 func (m *stepper) callSteps(c int) {
 	if m.groups {
 		m.groupSteps(c)
@@ -192,7 +192,7 @@ func (m *stepper) open(x *step, c int, f *Fleet) {
 	}
 }
 
-// wide is changes that are too large to be searched.
+// wide is changes too large for a search.
 var wide = []world{
 	{name: "3 to 5", nodes: 5, from: 0b00111, to: 0b11111, attempts: 3, clients: 2, losses: 3, calls: 1, walks: true},
 	{name: "2 to 3 others", nodes: 5, from: 0b00011, to: 0b11100, attempts: 3, clients: 2, losses: 3, calls: 1, walks: true},
@@ -201,8 +201,8 @@ var wide = []world{
 	{name: "and back", nodes: 4, from: 0b0111, to: 0b1011, attempts: 3, clients: 2, losses: 4, calls: 2, back: true, joined: true, walks: true},
 }
 
-// TestWideChanges takes random walks. That they go far enough is shown by a variant, in which they
-// find what breaks after 17 steps.
+// TestWideChanges takes random walks. A variant shows that they go far enough: they find its fault
+// after 17 steps.
 func TestWideChanges(t *testing.T) {
 	count := 10_000
 	if testkit.Long() {

@@ -107,8 +107,8 @@ func check(t *testing.T, w *world) {
 	})
 }
 
-// expects reports whether an action is part of a world of the protocol as it is. Where
-// nothing happens, nothing is broken.
+// expects reports whether an action is part of a world of the protocol as it is. Where nothing
+// happens, nothing is broken.
 func (w *world) expects(kind int) bool {
 	back := w.clients > 0 && (w.losses > 0 || w.empty || w.to != 0)
 	switch kind {
@@ -143,7 +143,7 @@ func (w *world) expects(kind int) bool {
 	case shows, misses, verdicts:
 		return strings.ContainsAny(w.acts, "ir")
 	}
-	return false // of a variant, or with an earlier nonce, which every node refuses
+	return false // of a variant, or with an earlier nonce, refused by every node
 }
 
 var broken = []world{
@@ -181,9 +181,8 @@ var broken = []world{
 	{name: "re-learning ignores the floor", nodes: 3, attempts: 2, clients: 1, losses: 1, collect: true, noFloor: true},
 }
 
-// TestBroken: each variant breaks the property, by an order as by a token that is shared,
-// and the protocol with the same bounds does not. A trace can be executed again from its
-// text.
+// TestBroken: each variant breaks the property, by an order or by a shared token, and the protocol
+// with the same bounds does not. A trace can be executed again from its text.
 func TestBroken(t *testing.T) {
 	for _, w := range broken {
 		t.Run(w.name, func(t *testing.T) {
@@ -210,8 +209,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestMisuse has what no rule can prevent: nodes that an act finds blank, by a client that knows of no others, are all that
-// it sees, and no client that knows better has given them notice.
+// TestMisuse has a fault no rule can prevent: an act sees only blank nodes, since its client knows
+// of no others, and no better informed client has given them notice.
 func TestMisuse(t *testing.T) {
 	for _, w := range []world{
 		{name: "an early init, all nodes are replaced, and no client of both has run", nodes: 2, from: 1, to: 2, attempts: 2, steps: "02", clients: 1, calls: 1, acts: "i2"},

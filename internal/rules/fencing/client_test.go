@@ -13,9 +13,8 @@ import (
 
 const hour = uint64(time.Hour / time.Microsecond)
 
-// TestSecondAttempt: one client at a time, with clocks that are wrong by a day both ways,
-// takes keys from others, while nodes are away. The second attempt succeeds at the latest, and
-// tokens grow.
+// TestSecondAttempt: one client at a time, with clocks wrong by a day both ways, takes keys from
+// others, while nodes are away. The second attempt succeeds at the latest, and tokens grow.
 func TestSecondAttempt(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	fleet := majority(5)
@@ -56,8 +55,8 @@ func TestSecondAttempt(t *testing.T) {
 	}
 }
 
-// TestProposal: what a call learns is for its own next attempt, and a block that nodes may have
-// recorded is exceeded too. Otherwise two nodes of three refuse in turn.
+// TestProposal: a call learns for its own next attempt alone, and also exceeds a block that nodes
+// may have recorded. Otherwise two nodes of three refuse in turn.
 func TestProposal(t *testing.T) {
 	var p Proposal
 	next := func(now uint64, k int) Block {
@@ -85,9 +84,9 @@ func TestProposal(t *testing.T) {
 	require.EqualValues(t, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(), uint64(FirstTime))
 }
 
-// TestTreatment: requests follow each other, with pauses that grow where nodes do not answer; a
-// REJOIN is never sent again, and a nonce that has changed is found during the quarantine. The
-// node is asked after each pause: another client may have brought it back.
+// TestTreatment: requests follow each other, with growing pauses where nodes do not answer. A
+// REJOIN is never sent again, and a changed nonce is found during the quarantine. The node is asked
+// after each pause: another client may have brought it back.
 func TestTreatment(t *testing.T) {
 	const ms = time.Millisecond
 	three := majority(3)
@@ -111,7 +110,7 @@ func TestTreatment(t *testing.T) {
 	next(0, Request{}, MinPause)
 	next(30*ms, Request{}, 70*ms)
 	noticed(100*ms, "a")
-	next(100*ms, Request{}, 150*ms) // not 200, which would be the next pause
+	next(100*ms, Request{}, 150*ms) // not 200, the next pause
 	tr.Doubt()
 	noticed(101*ms, "a")
 	next(101*ms, Request{}, MinPause)
@@ -127,7 +126,7 @@ func TestTreatment(t *testing.T) {
 	next(260*ms, read(2), 0)
 	tr.Answered(read(2), Answer{Code: Amnesia}, true, 260*ms) // too early: it is read again
 	voting = 0b1
-	next(260*ms, Request{}, 400*ms) // that node 2 has no vote is known
+	next(260*ms, Request{}, 400*ms) // node 2 is known to have no vote
 	noticed(660*ms, "b")
 	next(660*ms, Request{}, 800*ms)
 	noticed(1460*ms, "b")
@@ -188,7 +187,7 @@ func majority(n int) Fleet {
 	return Fleet{Now: Configuration{Name: "f", Nodes: 1<<n - 1, Quorum: n/2 + 1}, Quarantine: 10}
 }
 
-// answered is the answer to READ of a node of that fleet.
+// answered is the answer to READ of a node of this fleet.
 func answered(token uint64) Answer {
 	return Answer{Code: OK, Token: token, Text: "active:f:run"}
 }
@@ -258,11 +257,11 @@ func TestRejoin(t *testing.T) {
 	require.EqualValues(t, 90, InitFloor(70, 4, 80, 90))
 }
 
-// replaced is a fleet of three in which the third node is replaced by a fourth.
+// replaced is a fleet of three whose third node is replaced by a fourth.
 var replaced = Fleet{Now: Configuration{"old", 0b0111, 2}, Next: Configuration{"new", 0b1011, 2}}
 
-// TestRejoinInAChange: what a node's marker names follows from those that were read, and all that
-// they name must have been read.
+// TestRejoinInAChange: the names in a node's marker follow from the markers read, and all named
+// configurations must have been read.
 func TestRejoinInAChange(t *testing.T) {
 	for _, c := range []struct {
 		why  string
@@ -292,8 +291,8 @@ func TestRejoinInAChange(t *testing.T) {
 	}
 }
 
-// TestChange: a quorum of the present nodes must have the same nonces in two looks, and one of the next
-// must be sealed as well. Groups are looked at together, and have one floor.
+// TestChange: a quorum of the present nodes must have the same nonces in two looks, and one of the
+// next must be sealed as well. Groups are looked at together, and have one floor.
 func TestChange(t *testing.T) {
 	c := Changes{BeginChange(replaced)}
 	look := func(nonces ...string) {
@@ -339,8 +338,8 @@ func TestChange(t *testing.T) {
 	require.EqualValues(t, 100, r.Floor, "the largest of all groups")
 }
 
-// TestLookIsBoundToNonces: an act waits until a quorum has shown a nonce, and one of clients of one configuration counts nothing for a
-// client of two, whose notice takes its place.
+// TestLookIsBoundToNonces: an act waits until a quorum has shown a nonce. A nonce of a client of
+// one configuration counts nothing for a client of two: the latter's notice takes its place.
 func TestLookIsBoundToNonces(t *testing.T) {
 	now, next := Configuration{"now", 0b111, 2}, Configuration{"next", 0b111, 2}
 	for _, f := range []Fleet{{Now: now}, {Now: now, Next: next}} {
@@ -359,7 +358,7 @@ func TestLookIsBoundToNonces(t *testing.T) {
 			shows(node, f.Name()+"/n.0")
 		}
 		require.Equal(t, Acts, l.Recovers())
-		if f.Next.Nodes == 0 { // one that would lack it needs a quarantine more
+		if f.Next.Nodes == 0 { // a node without one would need a quarantine more
 			l.Patient = true
 			require.Equal(t, Acts, l.Recovers())
 			delete(l.Nonces, 2)

@@ -2,10 +2,10 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// stuck reports whether a majority votes that does not lock the free key with the second
-// attempt of a lone client, or how: for each majority, as the only nodes that can be reached,
-// at every reading of the client's clock. Each of its nodes has been asked by the first attempt
-// when the second begins, since a refusal of the number does not end an attempt before.
+// stuck reports whether a voting majority does not lock the free key with the second attempt of a
+// lone client, or how: for each majority, as the only reachable nodes, at every reading of the
+// client's clock. The first attempt has asked each of its nodes when the second begins, since a
+// refusal of the number does not end an attempt before.
 func (m *stepper) stuck(s *state) bool {
 	for step := range m.changeSteps() {
 		f := &m.fleets[step]
@@ -37,8 +37,8 @@ func (f *Fleet) isMore(set quorum.Set) bool {
 	return set&^f.Nodes() != 0
 }
 
-// serves reports whether a node must vote for clients in a step. Those in step 1 are
-// served by all that have a vote, and those in step 0 too while no operator has made the call.
+// serves reports whether a node must vote for clients in a step. All voting nodes serve those in
+// step 1, and those in step 0 too until an operator's call.
 func (m *stepper) serves(n *column, step uint8) bool {
 	v := n.node(m.tokens)
 	if step == joint || step == before && m.calls == 0 {

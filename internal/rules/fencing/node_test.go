@@ -19,7 +19,8 @@ func voting(floor uint64, tokens ...Token) Node {
 	return Node{Marker: Marker{Phase: Voting, Me: self}, Floor: floor, Tokens: tokens}
 }
 
-// TestForgetting: what a node without a vote answers and keeps, step by step. All else of Node is compared with the scripts by TestScripts.
+// TestForgetting: the answers and contents of a node without a vote, step by step. TestScripts
+// compares all else of Node with the scripts.
 func TestForgetting(t *testing.T) {
 	n := Node{}
 	require.Equal(t, Answer{Code: Amnesia}, n.asked(self))
@@ -41,13 +42,13 @@ func TestForgetting(t *testing.T) {
 	require.Equal(t, Answer{Code: Active}, n.Notice(self, "n", 20))
 	require.Equal(t, voting(7), n, "a repeated REJOIN writes nothing")
 
-	// A state that comes back from a file has tokens, and no vote.
+	// A state back from a file has tokens, and no vote.
 	n = voting(100, Token{"a", 120})
 	require.Equal(t, Answer{Code: Amnesia, Text: "n.21"}, n.Notice(later, "n", 21))
 	require.Equal(t, OK, n.Rejoin(later, "n.21", 50, "f3").Code)
 	require.Equal(t, Node{Marker{Voting, later, ""}, 100, []Token{{"a", 120}}}, n, "what it has is kept")
 
-	// One that forgets nothing is resumed, if it had a vote; what it shows is no word of others.
+	// A node that forgets nothing is resumed, if it had a vote; it shows no word of others.
 	n = voting(100, Token{"a", 120})
 	require.Equal(t, Answer{Code: OK, Token: 120, Text: "active:f3:r1"}, n.Show(later))
 	require.Equal(t, Foreign, n.Resume(other).Code)

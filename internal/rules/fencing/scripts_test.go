@@ -96,7 +96,7 @@ func answerOf(reply any) Answer {
 
 func text(m Me) string { return m.Fleet + ":" + m.Run }
 
-// contents is the sorted set that a node is.
+// contents is a node as its sorted set.
 func contents(n *Node) []any {
 	all := []any{}
 	if n.Marker.Phase != Absent {
@@ -127,7 +127,7 @@ func contents(n *Node) []any {
 	return all
 }
 
-// numbers rewrites scores, which some servers write as 1.79e+15.
+// numbers rewrites scores: some servers write them as 1.79e+15.
 func numbers(t *testing.T, list any) []any {
 	all := list.([]any)
 	for i := 1; i < len(all); i += 2 {
@@ -138,9 +138,9 @@ func numbers(t *testing.T, list any) []any {
 	return all
 }
 
-// TestScripts: what the scripts answer and write is what Node answers and keeps, over
-// random requests of two runs, two fleets and clients of both, with losses. The fake server, which runs
-// Node itself, reads the requests and writes the answers as real servers do.
+// TestScripts: the scripts answer and write as Node answers and keeps, over random requests of two
+// runs, two fleets and clients of both, with losses. The fake server runs Node itself, reads the
+// requests and writes the answers as real servers do.
 func TestScripts(t *testing.T) {
 	t.Run("fake", func(t *testing.T) { compare(t, fakeredis.StartN(t, 1)[0].Addr()) })
 	for _, kind := range realredis.Kinds() {
@@ -211,7 +211,7 @@ func compare(t *testing.T, addr string) {
 			if all := numbers(t, s.do("ZRANGE", "set", "0", "-1", "WITHSCORES")); a.Code == OK && slices.Contains(all, any("floor")) {
 				floor, err := strconv.ParseUint(all[slices.Index(all, any("floor"))+1].(string), 10, 64)
 				require.NoError(t, err)
-				if floor != before { // which shows its TIME
+				if floor != before { // and so shows its TIME
 					require.InDelta(t, now, floor+age, 60e6)
 					now = floor + age
 				}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// arena keeps the states that were found, in the order of a breadth-first search, with
-// the one that each was reached from, and finds them again.
+// arena keeps the states found, in the order of a breadth-first search, with the predecessor of
+// each, and finds them again.
 type arena struct {
 	chunks  []*[chunk]packed
 	parents []*[chunk]uint32
@@ -67,16 +67,16 @@ func (a *arena) grow() {
 // result is what a search found.
 type result struct {
 	states int
-	depth  int      // of a search that was cut off: traces up to it break nothing
-	trace  []action // to the state that breaks the property
+	depth  int      // of an interrupted search: traces up to it break nothing
+	trace  []action // to the state where the property breaks
 	first  state    // where it begins
 	broken string
 	whole  bool            // all states were visited
 	seen   [len(texts)]int // actions, by kind
 }
 
-// search visits all states breadth first, up to the first that breaks the property: its
-// trace is one of the shortest.
+// search visits all states breadth first, up to the first where the property breaks: its trace is
+// one of the shortest.
 func (w *world) search() (r result) {
 	w.begin()
 	found := newArena()
@@ -110,8 +110,8 @@ func (w *world) search() (r result) {
 	return r
 }
 
-// retrace goes to state number end again, and one step beyond, with the names of nodes and
-// clients that it began with: a packed state has forgotten them.
+// retrace goes to state number end again, and one step beyond, with the original names of nodes and
+// clients: a packed state has lost them.
 func (w *world) retrace(found *arena, end int) (r result) {
 	r.states = found.size
 	var path []packed
@@ -144,8 +144,9 @@ func (w *world) retrace(found *arena, end int) (r result) {
 	panic("the last step is missing")
 }
 
-// walk takes random steps, weighted towards votes, which a uniform choice seldom completes, and begins
-// anew when nothing can break any more, for as many steps. It is for worlds that are too large to search.
+// walk takes random steps, weighted towards votes, since a uniform choice seldom completes them. It
+// begins anew when nothing can break any more, for as many steps. It is for worlds too large for a
+// search.
 func (w *world) walk(random *rand.Rand, count int) (r result) {
 	w.begin()
 	all := w.starts()
@@ -181,7 +182,7 @@ func (w *world) walk(random *rand.Rand, count int) (r result) {
 
 const stuck = "a majority votes, and does not lock a free key with the second attempt"
 
-// replay executes a trace from its text, on the rules, and returns how it ends.
+// replay executes a trace from its text, on the rules, and returns its end.
 func (w *world) replay(text string) (broken string, err error) {
 	w.begin()
 	s := w.fresh()
@@ -220,8 +221,7 @@ func (w *world) replay(text string) (broken string, err error) {
 
 const proposed = "proposed tokens:"
 
-// describe writes a trace, with the state after each step. The text left of the bar is for
-// replay.
+// describe writes a trace, with the state after each step. The text left of the bar is for replay.
 func (w *world) describe(r result) string {
 	var text strings.Builder
 	text.WriteString(proposed)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// The model: clients and nodes of one key, of which every state is visited. Its bounds
-// are in world; what it leaves out is in the comment of world.next.
+// The model: clients and nodes of one key; every state is visited. Its bounds are in world; its
+// omissions are in the comment of stepper.next.
 
 const (
 	maxNodes    = 5
@@ -16,7 +16,7 @@ const (
 	maxCalls    = 3
 )
 
-// Phases of an attempt. One that has succeeded may hand over (blocks).
+// Phases of an attempt. A successful one may hand over (blocks).
 const (
 	unstarted = iota
 	running
@@ -26,7 +26,7 @@ const (
 	handedOver // to the second holder
 )
 
-// Phases of a client that brings a node back.
+// Phases of a client bringing a node back.
 const (
 	idle    = iota
 	sent    // timer from the send: NOTICE is on its way
@@ -54,26 +54,26 @@ const (
 
 type column struct { // a node
 	marker, f, floor uint8
-	fresh            uint16 // REJOINs under way that have the present nonce, by floor and names, a bit each
+	fresh            uint16 // REJOINs under way with the present nonce, by floor and names, a bit each
 	stale            uint16 // those with an earlier one
-	votes            uint8  // attempts that it has voted for and that are counting, a bit each
-	owner            uint8  // blocks: the attempt with the nonce that the lock key holds, from 1 on
+	votes            uint8  // attempts with its vote, still counting, a bit each
+	owner            uint8  // blocks: the attempt with the lock key's nonce, from 1 on
 
-	calls [maxCalls]uint8 // what operators' calls know of it: counted, known, again; of other acts what it has shown
+	calls [maxCalls]uint8 // operators' calls' knowledge of it: counted, known, again; of other acts the shown state
 }
 
 type attempt struct {
 	phase, token uint8
-	step         uint8 // of the change in which its client is
+	step         uint8 // of its client in the change
 	late         bool  // a success must not follow: a token as large was granted before it began
 }
 
 type client struct {
 	phase, node, wait, floor uint8
-	step                     uint8    // of the change in which it is
+	step                     uint8    // of the client in the change
 	read                     [3]uint8 // nodes, a bit each, by what their markers name
 	stale                    bool     // its nonce is of an earlier life of the node
-	by                       uint8    // the act that it is of, from 1 on
+	by                       uint8    // its act, from 1 on
 }
 
 // call is an act of an operator.
@@ -90,8 +90,8 @@ type state struct {
 	losses   uint8
 }
 
-// packed is a state in three words; equal for states that differ in names of nodes and
-// clients only.
+// packed is a state in three words; equal for states with different names of nodes and clients
+// only.
 type packed [3]uint64
 
 // packer appends fields to a packed state, or takes them out.
@@ -155,10 +155,10 @@ func (w *world) measure() {
 
 var orders = [...][maxClients]int{{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 
-// pack returns the least of the packed states that permutations of clients give, with
-// the nodes sorted. Nodes of the same configurations are symmetric: all about one is in its column. Attempts
-// are not, since they are numbered in the order of their start. Only clients that are alike
-// but for their nodes need to be tried in several orders.
+// pack returns the least of the packed states over permutations of clients, with the nodes sorted.
+// Nodes of the same configurations are symmetric: all facts about one are in its column. Attempts
+// are not, since they are numbered in the order of their start. Only clients alike but for their
+// nodes need to be tried in several orders.
 func (w *world) pack(s *state) (best packed) {
 	l := &w.layout
 	var alone [maxClients]uint64

@@ -2,14 +2,14 @@ package fencing
 
 import "slices"
 
-// step is an action in a state: what follows, and how it breaks the property.
+// step is an action in a state: its result, and how it breaks the property.
 type step struct {
 	action action
 	after  state
 	broken string
 }
 
-// stepper is the storage that the steps of one search reuse.
+// stepper is the storage of one search, reused by its steps.
 type stepper struct {
 	*world
 	s      *state
@@ -17,15 +17,14 @@ type stepper struct {
 	tokens []Token
 }
 
-// next returns what can happen in a state. The storage is used again by the next call.
+// next returns the possible steps of a state. The next call uses the storage again.
 //
-// Left out is only what cannot break the property sooner or at all: an attempt succeeds
-// with its last vote, and ends without success when a quarantine waits for it (before that,
-// one that ends is one whose requests take long); a refusal changes nothing; a reply is
-// received when the request is executed, since one that comes later makes its client act
-// later, which it may do anyway; a REJOIN is sent when the last read has come. Requests
-// stay: each may be executed at any time, any number of times. Nodes ignore lock keys, so
-// that every TTL, expiry and release is covered.
+// The model leaves out only what cannot break the property sooner or at all. An attempt succeeds
+// with its last vote, and ends without success when a quarantine waits for it (before that, an
+// ended attempt is one with slow requests). A refusal changes nothing. A reply is received when the
+// request is executed: a later one makes its client act later, as it may anyway. A REJOIN is sent
+// when the last read has come. Requests stay: each may be executed at any time, any number of
+// times. Nodes ignore lock keys, so every TTL, expiry and release is covered.
 func (m *stepper) next(s *state) []step {
 	m.s, m.steps = s, m.steps[:0]
 	if m.tokens == nil {
@@ -88,7 +87,7 @@ func (m *stepper) lose(i int) {
 		v.Rejoin(me, v.Notice(me, "n", 0).Text, 0, me.Fleet)
 		c.keep(&v)
 	}
-	if n.owner != 0 { // the set alone is lost, and the lock key is not
+	if n.owner != 0 { // the set alone is lost, not the lock key
 		after := x.after
 		m.add(loses, i).after = after
 		m.steps[len(m.steps)-1].after.nodes[i].owner = n.owner
@@ -109,7 +108,7 @@ func (m *stepper) lose(i int) {
 	}
 }
 
-// outlive is what clients and requests are after node i has begun another life.
+// outlive is clients and requests after node i has begun another life.
 func (m *stepper) outlive(s *state, i int) {
 	s.losses++
 	m.renounce(s, i)
@@ -121,7 +120,7 @@ func (m *stepper) outlive(s *state, i int) {
 	m.settle(s)
 }
 
-// renounce is what calls and requests are after node i has lost its nonce.
+// renounce is calls and requests after node i has lost its nonce.
 func (m *stepper) renounce(s *state, i int) {
 	n := &s.nodes[i]
 	n.fresh, n.stale = 0, n.stale|n.fresh
@@ -287,7 +286,7 @@ func (m *stepper) endQuarantine(r int) {
 	m.settle(&x.after)
 }
 
-// replace is what clients and requests are after another nonce has taken the place of that of node i.
+// replace is clients and requests after another nonce has taken the place of node i's.
 func (m *stepper) replace(s *state, i int) {
 	m.renounce(s, i)
 	for r := range m.clients {
@@ -297,8 +296,8 @@ func (m *stepper) replace(s *state, i int) {
 	}
 }
 
-// seen is the largest token that holders may have shown: the first of each lock's block, or
-// that of the holder to which it was handed.
+// seen is the largest token holders may have shown: the first of each lock's block, or the token of
+// the holder after a hand-over.
 func (m *stepper) seen() (token uint8) {
 	for _, a := range m.s.attempts[:m.attempts] {
 		if m.granted(a) {
@@ -308,8 +307,8 @@ func (m *stepper) seen() (token uint8) {
 	return token
 }
 
-// initialize is InitFencing after the quarantine. That no other node can be reached, and
-// that the clock is far behind, is the worst: a larger floor is what a collection may set too.
+// initialize is InitFencing after the quarantine. The worst is no other reachable node, and a clock
+// far behind: a collection may set a larger floor too.
 func (m *stepper) initialize(r int) {
 	k := m.s.clients[r]
 	word := m.seen()
@@ -390,7 +389,7 @@ func (m *stepper) read(r, j int) {
 	m.settle(&x.after)
 }
 
-// stage is how far the change has come, as the nodes with a vote show.
+// stage is how far the change has come, by the voting nodes.
 func (m *stepper) stage(step uint8) Stage {
 	var all Memory
 	for i := range m.nodes {
@@ -410,7 +409,7 @@ func (w *world) enough(k *client) bool {
 	return r.Next(1) == SendRejoin
 }
 
-// settle does what follows at once, and forgets what has no effect any more.
+// settle does all that follows at once, and drops data without further effect.
 func (m *stepper) settle(s *state) {
 	for r := range m.clients {
 		k := &s.clients[r]

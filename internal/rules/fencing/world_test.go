@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// world is the bounds of a search, and a variant of the protocol. Its zero variant is the
-// protocol itself. Variants are made here, around the rules of the package.
+// world is the bounds of a search, and a variant of the protocol. Its zero variant is the protocol
+// itself. Variants are made here, around the rules of the package.
 type world struct {
 	name                             string
 	nodes, attempts, clients, losses int
@@ -24,7 +24,7 @@ type world struct {
 	rollback                         bool       // a loss may leave any older state
 	collect                          bool       // floors are raised by collection
 	empty                            bool       // the fleet's first start
-	init                             bool       // an operator may say the tokens that were seen
+	init                             bool       // an operator may give the largest token seen
 	calm                             bool       // its number is from when nodes are noticed, and no attempt is under way then
 	live                             bool       // wherever a majority votes, a free key is locked with the second attempt
 	keepStale                        bool       // requests and clients with an earlier nonce are kept: much larger, the same verdict
@@ -33,21 +33,21 @@ type world struct {
 	lazy                             bool       // attempts end, and REJOINs are sent, at any time
 	limit                            int        // of states
 	slow                             bool       // it is for long runs
-	walks                            bool       // random ones: it is too large to be searched
+	walks                            bool       // random ones: it is too large for a search
 
 	atOnce        bool // a node that has forgotten votes at once
 	noQuarantine  bool
 	noReads       bool
 	readsEarly    bool // before the quarantine's end
 	fewReads      bool // q-1 others
-	readsInactive bool // others that have no vote, too
+	readsInactive bool // others without a vote, too
 	fromSend      bool // the timer starts when NOTICE is sent
 	unboundActive bool // an older state has a vote after a restart
 	noWord        bool // InitFencing without an operator's number: what nodes with a vote show, and a clock
 	earlyWord     bool // the operator's number is from before the quarantine
-	lowWord       bool // and one less than it must be
-	bounded       bool // nodes refuse tokens that are far above what they know
-	firstRefusal  bool // an attempt is over with the refusal that keeps it from a quorum
+	lowWord       bool // and one less than required
+	bounded       bool // nodes refuse tokens far above those they know
+	firstRefusal  bool // the refusal that rules out a quorum ends an attempt
 	lower         bool // collection sets the floor without max
 	noFloor       bool // READ ignores the floor
 	confirmed     bool // hand-over confirmed by a quorum of extends
@@ -58,16 +58,16 @@ type world struct {
 	oneLook   bool // and does not look again
 	noNonce   bool // and does not ask for how long a node was sealed
 	keepNonce bool // a node that comes back with both has the nonce of a seal
-	relabels  bool // each node that comes back has both
+	relabels  bool // each node coming back has both
 	unsealed  bool // or the present one alone, though others are sealed
-	oldReads  bool // or what nodes of the present one know
+	oldReads  bool // or the memory of nodes of the present one
 
-	anyAnswer   bool // an act takes a node that has not answered for one that has forgotten
+	anyAnswer   bool // an act takes a silent node for a forgetful one
 	anyNotice   bool // an act begins beside a change
 	anyGroup    bool // an init looks at its own group alone
 	anyStage    bool // a recovery gives votes as before the change
 	anyNonce    bool // an act's number is used for a node that has forgotten again
-	sealsOpen   bool // a call seals what another has opened
+	sealsOpen   bool // a call seals nodes opened by another
 	opensInTurn bool // a group is opened before the other is sealed
 	ownFloor    bool // or with its own tokens alone
 	looksApart  bool // each group is looked at again for itself
@@ -76,8 +76,8 @@ type world struct {
 	layout layout
 }
 
-// top is the largest token that matters: tokens are compared and never added to, so
-// there are as many values as tokens.
+// top is the largest token of interest: tokens are compared and never added to, so there are as
+// many values as tokens.
 func (w *world) top() uint8 { return uint8(w.attempts * w.block) }
 
 func bitOf(b bool) int { return int(bit(b)) }
@@ -110,7 +110,7 @@ func (w *world) fleetOfNode(i int, step uint8) Fleet {
 	return f
 }
 
-// readers is the fleet as the clients of this variant believe it to be.
+// readers is the fleet as believed by the clients of this variant.
 func (w *world) readers(step uint8, node int) Fleet {
 	f := w.fleetOfNode(node, step)
 	c := &f.Now
@@ -124,7 +124,7 @@ func (w *world) readers(step uint8, node int) Fleet {
 	return f
 }
 
-// role is what configurations node i is in.
+// role is the configurations of node i.
 func (w *world) role(i int) quorum.Set { return w.from>>i&1 | w.to>>i&1<<1 }
 
 // fresh is a state before the first attempt, without its tokens.
@@ -141,8 +141,8 @@ func (w *world) fresh() (s state) {
 	return s
 }
 
-// starts is the initial states: all orders of the tokens that are proposed. Attempts are
-// numbered in the order of their start.
+// starts is the initial states: all orders of the proposed tokens. Attempts are numbered in the
+// order of their start.
 func (w *world) starts() (all []state) {
 	s := w.fresh()
 	seen := map[[maxAttempts][2]uint8]bool{}
@@ -230,8 +230,7 @@ func (w *world) open(s *state) bool {
 
 func (w *world) overlap(a, b attempt) bool { return a.token <= w.last(b) && b.token <= w.last(a) }
 
-// counting is the attempts that still count votes, a bit each: those whose ends a
-// quarantine waits for.
+// counting is the attempts still counting votes, a bit each: a quarantine waits for their ends.
 func (w *world) counting(s *state) (set uint8) {
 	for k, a := range s.attempts[:w.attempts] {
 		if a.phase == running || a.phase == handing {
@@ -250,7 +249,7 @@ var (
 	theKey   = "key"
 )
 
-// node makes the value that the rules work on. It uses the storage of tokens.
+// node makes the value for the rules. It uses the storage of tokens.
 func (n *column) node(tokens []Token) Node {
 	v := Node{Floor: uint64(n.floor), Tokens: tokens[:0]}
 	switch n.marker {
@@ -312,7 +311,7 @@ func (k *client) nonce() string {
 	return nonceNow
 }
 
-// nonce is that of the node, which has the fleet of the clients that have given notice.
+// nonce is that of the node, with the fleet of the clients that have given notice.
 func (n *column) nonce() string {
 	switch n.marker {
 	case provisionalNext:
@@ -326,7 +325,7 @@ func (n *column) nonce() string {
 // isProvisional reports whether the node has a nonce and no vote.
 func (n *column) isProvisional() bool { return n.marker == provisional || n.marker >= provisionalNext }
 
-// noticeOf is the nonce that clients in a step give notice with.
+// noticeOf is the nonce in the notice of clients in a step.
 func (w *world) noticeOf(step uint8) string {
 	switch {
 	case w.acts == "" || step == before:
@@ -337,8 +336,7 @@ func (w *world) noticeOf(step uint8) string {
 	return "now+next/n"
 }
 
-// rejoin makes the value that the client's rules work on, at time 0: the quarantine ends
-// at 1.
+// rejoin makes the value for the client's rules, at time 0: the quarantine ends at 1.
 func (w *world) rejoin(k *client) Rejoin {
 	r := Rejoin{fleet: w.readers(k.step, int(k.node)), node: int(k.node), step: SendReads, Nonce: k.nonce(), Due: 1,
 		read: Memory{quorum.Set(k.read[namesNow]), quorum.Set(k.read[namesNext]), quorum.Set(k.read[namesBoth])}, Floor: uint64(k.floor)}

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
 
-// TestLock: what comes first of the release, the end of validity and the next
-// renewal decides, also while a renewal is under way.
+// TestLock: the first of the release, the end of validity and the next renewal decides, also during
+// a renewal.
 func TestLock(t *testing.T) {
 	h := renewal.Held{Until: 9 * time.Second, TTL: 9 * time.Second}
 	var l renewal.Lock

@@ -51,8 +51,8 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestNext: a third of the TTL later, never before the last one began, and the same
-// instant for locks that are due within a tick.
+// TestNext: a third of the TTL later, never before the last one began, and the same instant for
+// locks due within a tick.
 func TestNext(t *testing.T) {
 	for _, ttl := range []time.Duration{renewal.MinTTL, 100 * time.Millisecond, time.Second, 10 * time.Second, 24 * time.Hour} {
 		instants := map[time.Duration]bool{}

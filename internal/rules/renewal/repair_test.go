@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// TestRepair: where messages are late, connections break and nodes restart, no two clients
-// hold the lock, and a lock that another client has held meanwhile is not extended.
+// TestRepair: with late messages, broken connections and restarted nodes, no two clients hold the
+// lock, and no lock is extended after another client has held it meanwhile.
 func TestRepair(t *testing.T) {
 	oneGoroutine(t)
 	worlds := map[string]world{
@@ -34,9 +34,9 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestBrokenRepair: each rule is needed. To know that a copy is there before it counts is no
-// rule of ours: it does not do where an extend may win late, since a copy may also be one of
-// the acquire's own SETs; and where none may it is not needed.
+// TestBrokenRepair: each rule is needed. Counting only confirmed copies is no rule of ours. Where
+// an extend may win late it does not suffice, since a copy may also be one of the acquire's own
+// SETs; elsewhere it is not needed.
 func TestBrokenRepair(t *testing.T) {
 	oneGoroutine(t)
 	const twice, late, behind = "two hold the lock", "a lock is extended that another client has held meanwhile", "a key was set behind its release"
@@ -66,8 +66,8 @@ func oneGoroutine(t *testing.T) {
 	}
 }
 
-// search looks at all states, the nearest first. It returns how many there are, or the way to
-// the first that is broken.
+// search looks at all states, the nearest first. It returns their number, or the way to the first
+// broken one.
 func (w *world) search() (states int, broken string, trace []string) {
 	first := state{until: ttl}
 	for i := range first.node {

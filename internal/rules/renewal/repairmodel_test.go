@@ -1,28 +1,27 @@
 package renewal_test
 
-// The model of a lock that is extended and repaired, for TestRepair: all orders of all
-// events, in ticks of time. Client 1 holds the lock from the beginning, extends and repairs
-// it, and releases it. The others acquire the same key and release it (one is enough to break each rule). Each message may be
-// late without bound, in its order on its connection. A node that restarts loses its key and
-// all messages on their way, and has no vote for a TTL: that is the restart guard. A
-// connection may break alone; a release that was on its way is handed off on the next.
+// The model of a lock with extensions and repairs, for TestRepair: all orders of all events, in
+// ticks of time. Client 1 holds the lock from the beginning, extends and repairs it, and releases
+// it. The others acquire the same key and release it (one is enough to break each rule). Each
+// message may be late without bound, in its order on its connection. A restarted node loses its key
+// and all messages on their way, and has no vote for a TTL: its quarantine. A connection may break
+// alone; a release on its way is handed off on the next.
 //
-// Replies to the others come at once, so that each of them holds the lock for as long as
-// it ever could.
+// Replies to the others come at once, so each of them holds the lock for as long as it ever could.
 
 const (
 	nodes     = 3
 	majority  = 2
-	ttl       = 3 // ticks, of each command and of the guard
+	ttl       = 3 // ticks, of each command and of the quarantine
 	others    = 1
 	maxExtend = 2
 )
 
-// rules is what client 1 does. The zero value is what the client does that we have.
+// rules is the rules of client 1. The zero value is our client's.
 type rules struct {
-	late      bool // an extend is accepted that has won when validity was over
-	atOnce    bool // a node is repaired before the extend has won, and that counts in it
-	confirmed bool // a copy counts in extends that began when its reply was known
+	late      bool // an extend is accepted though it has won after the end of validity
+	atOnce    bool // a node is repaired before the extend has won, and counts in it
+	confirmed bool // a copy counts in extends begun after its reply
 	released  bool // nodes are repaired after the release
 	overwrite bool // repair without NX
 	whole     bool // repair with the whole TTL
@@ -37,11 +36,11 @@ type world struct {
 	lateSets bool  // the acquire's SETs beyond a quorum are still on their way
 }
 
-// A node is bytes, so that states are compared and sorted.
+// A node is bytes, so states can be compared and sorted.
 type node [nodeSize]uint8
 
 const (
-	value   = 0 // the client that has set its key there
+	value   = 0 // the client whose key is there
 	left    = 1 // its TTL
 	guard   = 2 // ticks without a vote
 	queue   = 3 // commands of client 1
@@ -50,14 +49,14 @@ const (
 	answers = orders + 2*others
 	mute    = answers + maxExtend // extends in which it has no vote, a bit each
 	vote    = mute + 1            // in the acquires of the others
-	doubt   = vote + others       // a copy that is not known to be there, for rules.confirmed
+	doubt   = vote + others       // a copy, perhaps not there, for rules.confirmed
 	known   = doubt + 1           // its reply is on its way
 
 	nodeSize = known + 1
 )
 
-// Commands of client 1. From extend on there is one for each extend, from repair on for each
-// TTL and extend.
+// Commands of client 1. From extend on there is one for each extend, from repair on for each TTL
+// and extend.
 const (
 	set    = 1
 	delete = 2
@@ -95,10 +94,10 @@ type state struct {
 	other    [others]other
 	until    uint8 // ticks of validity left to client 1
 	released bool
-	extends  uint8 // that were begun
+	extends  uint8 // number begun
 	open     bool  // the last has no result
 	reaches  uint8 // until, if it wins
-	won      uint8 // extends that have, a bit each
+	won      uint8 // successful extends, a bit each
 	held     bool  // another client has held the lock
 	restarts uint8
 	breaks   uint8

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// steps calls emit with each state that may follow. broken is why it must not.
+// steps calls emit with each possible next state. broken says why the state is forbidden.
 func (w *world) steps(s state, emit func(next state, broken string)) {
 	if next := s; next.tick() {
 		emit(next, "")
@@ -43,7 +43,7 @@ func (s *state) tick() (changed bool) {
 	return changed
 }
 
-// stepsAt is what may happen at a node.
+// stepsAt is the possible events at a node.
 func (w *world) stepsAt(s state, i int, emit func(state, string)) {
 	if s.node[i][queue] != 0 {
 		next := s
@@ -77,7 +77,7 @@ func (w *world) stepsAt(s state, i int, emit func(state, string)) {
 	}
 }
 
-// restart loses all that a node knows and was sent.
+// restart loses a node's memory and the messages to it.
 func (s *state) restart(i int) {
 	s.disconnect(i)
 	n := &s.node[i]
@@ -90,7 +90,7 @@ func (s *state) restart(i int) {
 	}
 }
 
-// disconnect loses what client 1 has sent, but for its release.
+// disconnect loses the messages of client 1, but for its release.
 func (s *state) disconnect(i int) {
 	n := &s.node[i]
 	releases := slices.Contains(n[queue:queue+inLine], delete)
@@ -133,8 +133,8 @@ func (w *world) execute(s *state, i int) (broken string) {
 	return ""
 }
 
-// verdict is the end of the extend that is under way. The answers that it counts may have
-// come at any time before.
+// verdict is the end of the extend under way. The answers it counts may have come at any time
+// before.
 func (w *world) verdict(s state, emit func(state, string)) {
 	k := s.extends - 1
 	votes, against := 0, 0
@@ -166,7 +166,7 @@ func (w *world) verdict(s state, emit func(state, string)) {
 	emit(s, "") // the nodes' time to answer is up
 }
 
-// repair sends a node the key, if that is allowed.
+// repair sends a node the key, if allowed.
 func (w *world) repair(s *state, n *node, k uint8) {
 	if s.until == 0 || s.released && !w.rules.released {
 		return
@@ -181,7 +181,7 @@ func (w *world) repair(s *state, n *node, k uint8) {
 	}
 }
 
-// stepsOfHolder is what client 1 may do.
+// stepsOfHolder is the possible steps of client 1.
 func (w *world) stepsOfHolder(s state, emit func(state, string)) {
 	if s.live() && !s.open && int(s.extends) < w.extends {
 		next := s
@@ -210,7 +210,7 @@ func (w *world) stepsOfHolder(s state, emit func(state, string)) {
 	}
 }
 
-// stepsOf is what another client may do.
+// stepsOf is the possible steps of another client.
 func (w *world) stepsOf(s state, o int, emit func(state, string)) {
 	mine := orders + 2*o
 	switch s.other[o].phase {
@@ -258,8 +258,8 @@ func (s *state) mayWin(o int) bool {
 	return votes >= majority && s.other[o].left > 0
 }
 
-// settle drops what has no effect any more, so that there are fewer states. It returns false
-// where nothing can be broken any more.
+// settle drops data without further effect, for fewer states. It returns false where nothing can be
+// broken any more.
 func (w *world) settle(s *state) bool {
 	if !s.open {
 		s.reaches = 0
@@ -284,7 +284,7 @@ func (w *world) settle(s *state) bool {
 	return s.live() || s.open && w.late || repairs || others > 1
 }
 
-// executeOf has a node execute the next command of another client, which hears of it at once.
+// executeOf has a node execute the next command of another client, with its reply at once.
 func (s *state) executeOf(i, o int) (broken string) {
 	n, who := &s.node[i], uint8(o+2)
 	if n.pop(orders+2*o, 2) == delete {

@@ -11,15 +11,15 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// announced is a release that wakes those that wait.
+// announced is a release that wakes the waiters.
 const announced = `
 	if redis.call('get', KEYS[1]) == ARGV[1] then
 		if redis.call('unlink', KEYS[1]) == 1 then redis.call('publish', ARGV[2], KEYS[1]) return 1 end
 	end
 	return 0`
 
-// TestSubscribe: a client that subscribes is woken by the release of a lock, and by that alone; it hears
-// nothing of another user, and leaves nothing when it has gone.
+// TestSubscribe: a subscribed client is woken by the release of a lock, and by it alone; it hears
+// nothing of another user, and leaves nothing behind.
 func TestSubscribe(t *testing.T) {
 	f := start(t, 3, func(c *frontend.Config) {
 		users, err := frontend.ReadUsers(strings.NewReader("one pw a:\nother pw b:\n"))
@@ -73,7 +73,7 @@ func TestSubscribe(t *testing.T) {
 	modern.expect("UNSUBSCRIBE => [$unsubscribe $free :0]")
 
 	_, wire := f.Stats()
-	for i := range 40 { // in each of two ways more than there is room for
+	for i := range 40 { // beyond the room, in each of two ways
 		c := dial("one")
 		c.expect("HELLO 3 => [$server")
 		for i := range 8 {

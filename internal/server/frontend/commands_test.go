@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestHandshakes: what client libraries send first, and the replies that they go on with.
+// TestHandshakes: the first commands of client libraries, with replies that let them go on.
 func TestHandshakes(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
@@ -54,7 +54,7 @@ func TestHandshakes(t *testing.T) {
 	require.Equal(t, "$x", raw.receive())
 }
 
-// TestResp3: a client of RESP3 gets its null, also where RESP2 has that of an array.
+// TestResp3: a client of RESP3 gets its null, also in place of RESP2's null array.
 func TestResp3(t *testing.T) {
 	f := start(t, 1)
 	c := f.dial(t)
@@ -132,7 +132,7 @@ func TestLocks(t *testing.T) {
 	require.Contains(t, a.ask("SET "+strings.Repeat("k", 5000)+" v NX PX 5000"), "-ERR key has 5000 bytes")
 }
 
-// TestSeveral: commands of several keys count as Redis does, and what shows a value shows that of the lock.
+// TestSeveral: commands of several keys count as Redis does, and a shown value is that of the lock.
 func TestSeveral(t *testing.T) {
 	f := start(t, 3)
 	c, d := f.dial(t), f.dial(t)
@@ -209,7 +209,7 @@ func TestDatabasesAreApart(t *testing.T) {
 	require.NoError(t, err, "they share their locks on purpose")
 }
 
-// TestPadding: the TTL that a client asks for is still valid when it is answered.
+// TestPadding: a client's TTL is still valid in full at the reply.
 func TestPadding(t *testing.T) {
 	f := startOn(t, cluster.New(t, 3, cluster.DefaultTimeouts))
 	c := f.dial(t)
@@ -218,8 +218,8 @@ func TestPadding(t *testing.T) {
 	require.Greater(t, f.Servers[0].TTL("k"), 1010*time.Second)
 }
 
-// TestTokens: the nodes store a fresh token for each grant, so a release that is late, of an earlier
-// grant of the same value, frees no later lock of another client.
+// TestTokens: the nodes store a fresh token for each grant, so a late release of an earlier grant
+// with the same value frees no later lock of another client.
 func TestTokens(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
@@ -235,7 +235,7 @@ func TestTokens(t *testing.T) {
 	require.Len(t, stored, 3)
 }
 
-// TestFrontEndsShareNothing: a lock that one front end grants is seen, extended and released through
+// TestFrontEndsShareNothing: a lock granted by one front end is seen, extended and released through
 // another, and excludes clients of the library.
 func TestFrontEndsShareNothing(t *testing.T) {
 	one := start(t, 3)
@@ -251,7 +251,7 @@ func TestFrontEndsShareNothing(t *testing.T) {
 	`)
 	_, err := one.TryAcquire(t.Context(), "k", time.Minute)
 	require.ErrorIs(t, err, redlock.ErrTaken)
-	// The table of the first has a token that is gone. The second granted this lock.
+	// The table of the first has a token gone by now. The second granted this lock.
 	a.expect(`
 		DELEX k IFEQ other => :0
 		DELEX k IFEQ v => :1
@@ -289,7 +289,8 @@ func TestNoQuorum(t *testing.T) {
 	`)
 }
 
-// TestWithoutExpiry: the option grants them, kept alive until they are released or given one.
+// TestWithoutExpiry: the option grants such locks, kept alive until they are released or given an
+// expiry.
 func TestWithoutExpiry(t *testing.T) {
 	f := start(t, 3, func(c *frontend.Config) { c.NoTTL = 30 * time.Second })
 	c := f.dial(t)
@@ -306,8 +307,8 @@ func TestWithoutExpiry(t *testing.T) {
 	require.Equal(t, 0, f.Client.Stats().KeptAlive)
 }
 
-// TestKeptElsewhere: a lock that one front end keeps alive is given no expiry by another, whose client
-// would believe in it; another releases it, and that ends it.
+// TestKeptElsewhere: a lock kept alive by one front end is given no expiry by another, whose client
+// would believe in it; another releases it, and so ends it.
 func TestKeptElsewhere(t *testing.T) {
 	change := func(c *frontend.Config) { c.NoTTL = 30 * time.Second }
 	one := start(t, 3, change)
@@ -334,7 +335,7 @@ func TestKeptElsewhere(t *testing.T) {
 	`)
 }
 
-// TestKeptLocksAreBounded: a client cannot have locks without an expiry kept alive without a bound, and
+// TestKeptLocksAreBounded: a client cannot have unlimited locks without an expiry kept alive, and
 // takes nothing from another.
 func TestKeptLocksAreBounded(t *testing.T) {
 	f := start(t, 1, func(c *frontend.Config) { c.NoTTL = 30 * time.Second })
@@ -356,7 +357,7 @@ func TestKeptLocksAreBounded(t *testing.T) {
 	testkit.Await(t, "room for another", func() bool { return a.ask("SET another v NX") == "+OK" })
 }
 
-// TestUsers: what needs a login, and the prefix of a user's keys.
+// TestUsers: the commands that need a login, and the prefix of a user's keys.
 func TestUsers(t *testing.T) {
 	users, err := frontend.ReadUsers(strings.NewReader("default secret def:\n\n# a comment\nann sha256:" +
 		"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b app:\n"))

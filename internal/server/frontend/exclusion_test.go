@@ -34,8 +34,8 @@ func (f *front) before(key string, call func(s *fakeredis.Server, name string)) 
 const getOrSet = "local v = redis.call('get', KEYS[1]) if v then return v end " +
 	"redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) return false"
 
-// TestTakenAndGone: a script that shows who holds the lock, or nil when it has acquired it, never
-// shows nil for a holder that has gone between the attempt and the look.
+// TestTakenAndGone: a script that shows the holder, or nil after an acquire, never shows nil for a
+// holder gone between the attempt and the look.
 func TestTakenAndGone(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
@@ -55,7 +55,7 @@ func TestTakenAndGone(t *testing.T) {
 	f.AwaitHolders(t, 3, "k")
 }
 
-// TestReplyIsOfOneLook: a script that shows its own lock does not show what another holds by then.
+// TestReplyIsOfOneLook: a script that shows its own lock does not show the lock of a later holder.
 func TestReplyIsOfOneLook(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
@@ -110,7 +110,7 @@ func TestTTLOfSeveralKeys(t *testing.T) {
 }
 
 // TestWatchedLockEnds: EXEC is nil if the lock ends between its look and its change, and if it had
-// ended before the same key was watched again.
+// ended before a second WATCH of the same key.
 func TestWatchedLockEnds(t *testing.T) {
 	const other = "another-client-of-Redlock"
 	f := start(t, 3)

@@ -24,9 +24,10 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// TestFigures measures what the front end costs, with REDLOCK_FIGURES set: the address of one that
-// runs, in REDLOCK_NODES its nodes, and in REDLOCK_FLOOR the address of TestFloorServer in another
-// process. It prints medians of interleaved rounds. REDLOCK_CONNECTIONS is a list, else 1 and 512.
+// TestFigures measures the cost of the front end, with REDLOCK_FIGURES set: the address of a
+// running one, in REDLOCK_NODES its nodes, and in REDLOCK_FLOOR the address of TestFloorServer in
+// another process. It prints medians of interleaved rounds. REDLOCK_CONNECTIONS is a list, else 1
+// and 512.
 func TestFigures(t *testing.T) {
 	addr := os.Getenv("REDLOCK_FIGURES")
 	if addr == "" {
@@ -72,8 +73,9 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestFloorServer serves, at the address in REDLOCK_SERVE_FLOOR, replies to the commands of TestFigures by
-// redcon, and does nothing else: what a front end can reach that asks no nodes. It does not end.
+// TestFloorServer serves, at the address in REDLOCK_SERVE_FLOOR, replies to the commands of
+// TestFigures by redcon, and does nothing else: the best for a front end that asks no nodes. It
+// does not end.
 func TestFloorServer(t *testing.T) {
 	addr := os.Getenv("REDLOCK_SERVE_FLOOR")
 	if addr == "" {
@@ -91,7 +93,7 @@ func TestFloorServer(t *testing.T) {
 	}, nil, nil))
 }
 
-// pairs is how many calls n callers make in a second.
+// pairs is the number of calls of n callers in a second.
 func pairs(n int, long time.Duration, prepare func(key string) func() error) float64 {
 	var stop atomic.Bool
 	var done atomic.Int64
@@ -155,9 +157,9 @@ func command(args ...string) []byte {
 	return out
 }
 
-// TestLoads measures bursts of SET NX and closed loops, with REDLOCK_FIGURES set, and in REDLOCK_ONE the
-// address of one Redis beside it. REDLOCK_LOADS has connections x commands each, else 8x1000,200x50,500x100;
-// 2000x0 is a closed loop of REDLOCK_SECONDS.
+// TestLoads measures bursts of SET NX and closed loops, with REDLOCK_FIGURES set, and in
+// REDLOCK_ONE the address of one Redis beside it. REDLOCK_LOADS has connections x commands each,
+// else 8x1000,200x50,500x100; 2000x0 is a closed loop of REDLOCK_SECONDS.
 func TestLoads(t *testing.T) {
 	addr, one := os.Getenv("REDLOCK_FIGURES"), os.Getenv("REDLOCK_ONE")
 	if addr == "" || one == "" {
@@ -253,8 +255,8 @@ func (f *front) loop(t *testing.T, n int, long time.Duration) map[string]int {
 	return replies
 }
 
-// TestIdleProcess measures what a front end of another process costs with 10,000 connections that are
-// idle, with REDLOCK_FIGURES and its process id in REDLOCK_PID set.
+// TestIdleProcess measures the cost of 10,000 idle connections to a front end in another process,
+// with REDLOCK_FIGURES and its process id in REDLOCK_PID set.
 func TestIdleProcess(t *testing.T) {
 	addr, pid := os.Getenv("REDLOCK_FIGURES"), os.Getenv("REDLOCK_PID")
 	if addr == "" || pid == "" {
@@ -276,7 +278,7 @@ func TestIdleProcess(t *testing.T) {
 	t.Logf("10,000 connections after SCRIPT LOAD: %s", resident())
 	for range 3 {
 		for _, pair := range pairs {
-			_ = pair() // an error is of a machine that does other work beside
+			_ = pair() // an error of a machine with other work
 		}
 		t.Logf("after a SET NX and a release of each: %s", resident())
 	}

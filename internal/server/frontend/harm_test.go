@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestGoneBehindAWait: the end of a client is noticed behind a command that waits for ever and more
-// commands than a connection may have under way, so what it keeps is released.
+// TestGoneBehindAWait: the end of a client is noticed behind an endless wait and more commands than
+// a connection may have under way, so its kept locks are released.
 func TestGoneBehindAWait(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
@@ -32,7 +32,7 @@ func TestGoneBehindAWait(t *testing.T) {
 	f.AwaitHolders(t, 0, "kept")
 }
 
-// TestSilentTLS: a client beyond the limit that never begins its TLS handshake holds up no other.
+// TestSilentTLS: a client beyond the limit, silent in its TLS handshake, holds up no other.
 func TestSilentTLS(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	defer certified.Close()
@@ -59,8 +59,8 @@ func TestSilentTLS(t *testing.T) {
 	testkit.Within(t, testkit.Patience, "Stop", func() { server.Stop(t.Context()) })
 }
 
-// TestRefusedCommandsLeaveRoom: commands beyond the memory of all clients take none of what their
-// connection may have under way.
+// TestRefusedCommandsLeaveRoom: commands beyond the memory of all clients take no room of their
+// connection.
 func TestRefusedCommandsLeaveRoom(t *testing.T) {
 	f := start(t, 3, func(c *frontend.Config) {
 		c.Limits = session.Limits{Memory: 40 << 10}
@@ -82,7 +82,7 @@ func TestRefusedCommandsLeaveRoom(t *testing.T) {
 	require.Less(t, time.Since(began), 19*time.Second, "one after another takes 20 s")
 }
 
-// TestRepliesAreCharged: replies that pile up behind a command that is not complete are counted.
+// TestRepliesAreCharged: replies behind an incomplete command are counted.
 func TestRepliesAreCharged(t *testing.T) {
 	f := start(t, 3, func(c *frontend.Config) { c.Limits = session.Limits{Memory: 400 << 10, Command: 1 << 20} })
 	c := f.dial(t)
@@ -105,8 +105,8 @@ func TestRepliesAreCharged(t *testing.T) {
 	other.expect("PING => +PONG")
 }
 
-// TestManyScripts: a client that writes numbers into its scripts leaves room for those of others, and
-// does not have one forgotten that another client calls now and then.
+// TestManyScripts: a client with numbers in its scripts leaves room for those of others, and
+// displaces none that another client calls now and then.
 func TestManyScripts(t *testing.T) {
 	f := start(t, 1)
 	a, b := f.dial(t), f.dial(t)
@@ -123,7 +123,7 @@ func TestManyScripts(t *testing.T) {
 	require.Equal(t, ":0", b.call("EVALSHA", called, "1", "k", "v"))
 }
 
-// TestWaitWithoutQuorum: a wait for a lock that the nodes do not show is no "not free".
+// TestWaitWithoutQuorum: a wait without a quorum's answer is no "not free".
 func TestWaitWithoutQuorum(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
@@ -134,8 +134,8 @@ func TestWaitWithoutQuorum(t *testing.T) {
 	c.expect("RL.WAIT k 300 => -NOQUORUM")
 }
 
-// TestHalfSentCommands: a command of which the rest does not arrive gives its memory back, and its
-// connection ends with an error. An idle connection has no end.
+// TestHalfSentCommands: an unfinished command gives its memory back, and its connection ends with
+// an error. An idle connection has no end.
 func TestHalfSentCommands(t *testing.T) {
 	f := start(t, 1, func(c *frontend.Config) {
 		c.Limits = session.Limits{Memory: 250 << 10, Read: 50 * time.Millisecond}

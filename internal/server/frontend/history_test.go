@@ -23,8 +23,8 @@ import (
 )
 
 // A history is clients of one Redis behind several front ends, in virtual time, while nodes fail,
-// front ends are killed and connections end. No two clients may believe that they hold a lock: each
-// believes for as long as it has asked, from the reply on.
+// front ends are killed and connections end. No two clients may believe they hold a lock: each
+// believes for its whole TTL, from the reply on.
 
 // historyTTL bounds the TTLs.
 const historyTTL = 2 * time.Second
@@ -57,7 +57,7 @@ func (h *history) upTo(most time.Duration) time.Duration {
 
 func (h *history) pause(most time.Duration) { time.Sleep(h.upTo(most)) }
 
-// believes notes that a client believes to hold a lock, by a new grant or an extension.
+// believes notes that a client believes it holds a lock, by a new grant or an extension.
 func (h *history) believes(key, holder string, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,7 +69,7 @@ func (h *history) believes(key, holder string, until time.Time) {
 	h.grants++
 }
 
-// doubts notes that a client does not believe any more.
+// doubts notes the end of a client's belief.
 func (h *history) doubts(key, holder string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +78,7 @@ func (h *history) doubts(key, holder string) {
 	}
 }
 
-// runHistory has one happen, and returns how it failed and the number of grants.
+// runHistory runs one history, and returns how it failed and the number of grants.
 func runHistory(t *testing.T, seed uint64) (failed string, grants int) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{World: virtual.New(t, seed, 3+2*int(seed%2)), rng: rand.New(rand.NewPCG(seed, 1)), belief: map[string]belief{}}
@@ -101,7 +101,7 @@ func runHistory(t *testing.T, seed uint64) (failed string, grants int) {
 	return failed, grants
 }
 
-// frontEnds is a front end that is killed now and then, and started anew.
+// frontEnds is a front end, killed now and then, and started anew.
 func (h *history) frontEnds(ctx context.Context, machine *virtual.Machine, addr string) {
 	for ctx.Err() == nil {
 		client, err := machine.Client(redlock.Config{Nodes: h.Nodes, MaxTTL: historyTTL, Logger: slog.New(slog.DiscardHandler)})
@@ -154,14 +154,14 @@ func (h *history) trouble(ctx context.Context) {
 	}
 }
 
-// client locks, works, extends and releases, as a library for one Redis does.
+// client locks, works, extends and releases, like a library for one Redis.
 func (h *history) client(ctx context.Context, name string) {
 	wire := &redisClient{history: h, name: name}
 	defer wire.hangUp()
 	for n := 0; ctx.Err() == nil; n++ {
 		h.pause(30 * time.Millisecond)
-		// One value for many grants, as libraries have it. A command that was not answered may be
-		// executed later, as on one Redis, and must not name a later grant.
+		// One value for many grants, as in libraries. An unanswered command may be executed later,
+		// as on one Redis, and must not name a later grant.
 		key, value := fmt.Sprint("k", h.n(2)), fmt.Sprint(name, "-of-connection-", wire.dials)
 		if h.n(2) == 0 {
 			value += fmt.Sprint("-", n)

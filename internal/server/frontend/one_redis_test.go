@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// TestOneRedis: commands and scripts at random are answered as by one Redis, but for the time that passes. What
-// CLIENTS.md names as different is not among them.
+// TestOneRedis: random commands and scripts are answered as by one Redis, but for the time that
+// passes. The differences listed in CLIENTS.md are left out.
 func TestOneRedis(t *testing.T) {
 	one := &front{addr: realredis.Start(t, realredis.Options{}).Addr()}
 	several := start(t, 3, func(c *frontend.Config) { c.NoTTL, c.Force = time.Minute, true })
@@ -37,7 +37,7 @@ func TestOneRedis(t *testing.T) {
 		var said []string
 		for step := range 40 {
 			key, value := of("a", "b"), of("v", "w")
-			ms := 20_000 + 1000*g.IntN(60) + 20*step // no two are alike, so that a comparison is not of a moment
+			ms := 20_000 + 1000*g.IntN(60) + 20*step // no two are alike, so a comparison is not of a moment
 			px, ex := strconv.Itoa(ms), strconv.Itoa(ms/1000)
 			command := strings.Fields(of("GET k", "PTTL k", "TTL k", "EXISTS k", "EXISTS a b a", "SET k v NX PX p", "SET k v PX p NX", "SET k v EX e NX", "SET k v NX PX p GET", "SETNX k v",
 				"DEL k", "DEL a b", "UNLINK b a", "GETDEL k", "PEXPIRE k p", "EXPIRE k e", "PEXPIRE k p GT", "PEXPIRE k p LT", "PEXPIRE k p NX", "PEXPIRE k p XX", "EXPIRE k -1", "PEXPIRE k 0 XX",
@@ -57,7 +57,8 @@ func TestOneRedis(t *testing.T) {
 	t.Logf("%d commands", 40*rounds)
 }
 
-// requireAlike allows for the time that passes between one reply and the other, and for another text of an error.
+// requireAlike allows for the time between one reply and the other, and for another text of an
+// error.
 func requireAlike(t *testing.T, one, several string, said []string) {
 	if one == several || one[0] == '-' && several[0] == '-' {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
-// Scripts by shape, as lock libraries have them.
+// Scripts by shape, as in lock libraries.
 const (
 	release = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
 	extend  = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) else return 0 end`
@@ -19,14 +19,14 @@ const (
 	data    = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("hget", KEYS[1], "a") end return 0`
 )
 
-// call sends a command whose arguments have blanks.
+// call sends a command with blanks in its arguments.
 func (c *client) call(args ...string) string {
 	c.t.Helper()
 	c.sendWords(args)
 	return c.receive()
 }
 
-// TestScripts: a script does on a quorum what it would do on one Redis, and answers as it would.
+// TestScripts: a script has the same effect and answer on a quorum as on one Redis.
 func TestScripts(t *testing.T) {
 	f := start(t, 3)
 	a, b := f.dial(t), f.dial(t)
@@ -59,7 +59,7 @@ func TestScripts(t *testing.T) {
 	require.Equal(t, ":1", a.call("EVALSHA", name, "1", "k", "v"))
 }
 
-// TestForce: the option allows scripts that change the lock of any owner.
+// TestForce: the option allows scripts to change the lock of any owner.
 func TestForce(t *testing.T) {
 	f := start(t, 3, func(c *frontend.Config) { c.Force = true })
 	c := f.dial(t)
@@ -68,7 +68,7 @@ func TestForce(t *testing.T) {
 	require.Equal(t, ":0", c.call("EVAL", force, "1", "k"))
 }
 
-// TestSeveralKeys: a script that sets several keys gets all or none.
+// TestSeveralKeys: a script to set several keys gets all or none.
 func TestSeveralKeys(t *testing.T) {
 	const all = `for i, key in ipairs(KEYS) do if redis.call("exists", key) == 1 then return 0 end end ` +
 		`for i, key in ipairs(KEYS) do redis.call("set", key, ARGV[1], "PX", ARGV[2]) end return #KEYS`
@@ -83,8 +83,8 @@ func TestSeveralKeys(t *testing.T) {
 	c.expect("GET c => $v")
 }
 
-// TestSeveralKeysInPart: where a client has lost one of several keys, a script extends none of them, and
-// its reply is that of Redis: what it has released, and no more.
+// TestSeveralKeysInPart: where a client has lost one of several keys, a script extends none of
+// them, and its reply is that of Redis: the released keys, and no more.
 func TestSeveralKeysInPart(t *testing.T) {
 	const (
 		count  = `local n = 0 for _, key in ipairs(KEYS) do if redis.call("get", key) == ARGV[1] then redis.call("del", key) n = n + 1 end end return n`
@@ -114,8 +114,8 @@ func TestSeveralKeysInPart(t *testing.T) {
 	`)
 }
 
-// TestSeveralKeysInOrder: a script runs after the commands that name any of its keys, and before those
-// that come later.
+// TestSeveralKeysInOrder: a script runs after the earlier commands on any of its keys, and before
+// the later ones.
 func TestSeveralKeysInOrder(t *testing.T) {
 	const count = `local n = 0 for _, key in ipairs(KEYS) do if redis.call("get", key) == ARGV[1] then redis.call("del", key) n = n + 1 end end return n`
 	f := start(t, 3)

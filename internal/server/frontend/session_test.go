@@ -45,7 +45,7 @@ func TestPipeline(t *testing.T) {
 	require.Less(t, time.Since(began), 19*time.Second, "200 round trips one after another take 20 s")
 }
 
-// TestBlockedCommand: a command that waits holds its connection alone, and is woken by the release.
+// TestBlockedCommand: a waiting command holds its connection alone, and is woken by the release.
 func TestBlockedCommand(t *testing.T) {
 	f := start(t, 3)
 	a, b := f.dial(t), f.dial(t)
@@ -73,7 +73,7 @@ func TestBlockedCommand(t *testing.T) {
 	`)
 }
 
-// TestWaitersAreWokenOneByOne: a release wakes one client, so that no two ask for the lock at once.
+// TestWaitersAreWokenOneByOne: a release wakes one client, so no two ask for the lock at once.
 // Another wakes when the lock is free without a release through this server.
 func TestWaitersAreWokenOneByOne(t *testing.T) {
 	f := start(t, 3)
@@ -101,7 +101,7 @@ type arrival struct {
 	reply  string
 }
 
-// firstOf returns the reply of one of the clients, which wait for one each.
+// firstOf returns the first reply to the waiting clients.
 func firstOf(clients []*client) <-chan arrival {
 	first := make(chan arrival, len(clients))
 	for _, c := range clients {
@@ -121,8 +121,8 @@ func firstOf(clients []*client) <-chan arrival {
 	return clients[0].first
 }
 
-// TestGone: what a client that is gone was granted, and will never receive, is released, however its
-// end is noticed. What it has received lives on.
+// TestGone: an undeliverable grant to a departed client is released, however its end is noticed.
+// Its delivered grants live on.
 func TestGone(t *testing.T) {
 	for name, commands := range map[string][]string{
 		"read":   {"SET k v NX PX 60000", "RL.WAIT received 60000"}, // beside its commands
@@ -207,7 +207,7 @@ func TestStop(t *testing.T) {
 	require.Equal(t, 3, f.Holders("k"))
 }
 
-// TestBounds: what exceeds a bound gets an error, and harms no other client.
+// TestBounds: input beyond a bound gets an error, and harms no other client.
 func TestBounds(t *testing.T) {
 	f := start(t, 1, func(c *frontend.Config) {
 		c.Limits = session.Limits{Clients: 2, Memory: 300 << 10, Write: 100 * time.Millisecond}
@@ -230,7 +230,7 @@ func TestBounds(t *testing.T) {
 	require.Contains(t, b.receive(), "-ERR Protocol error: too big command")
 	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 1 })
 
-	// A client that receives nothing is cut off, and one that sends without an end waits meanwhile.
+	// A client that receives nothing is cut off, and an endless sender waits meanwhile.
 	b = f.dial(t)
 	big := "*2\r\n$4\r\nECHO\r\n$60000\r\n" + strings.Repeat("x", 60000) + "\r\n"
 	for err == nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// TestSplits: of three clients of one Redis, in three zones with a front end and a master each, that try a free
-// lock at once one gets it.
+// TestSplits: three clients of one Redis, in three zones with a front end and a master each, try a
+// free lock at once: one gets it.
 func TestSplits(t *testing.T) {
 	fires := 60
 	if testkit.Long() {

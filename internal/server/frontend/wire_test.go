@@ -48,7 +48,7 @@ func startOn(t *testing.T, c *cluster.Cluster, change ...func(*frontend.Config))
 	return f
 }
 
-// client is a connection that knows no more of Redis than its frames.
+// client is a connection that knows only the frames of Redis.
 type client struct {
 	t    *testing.T
 	conn net.Conn
@@ -139,7 +139,7 @@ func (c *client) ask(line string) string {
 	return c.receive()
 }
 
-// expect runs a conversation of lines "command => reply", where the reply is what it begins with.
+// expect runs a conversation of lines "command => reply", with the beginning of each reply.
 func (c *client) expect(conversation string) {
 	c.t.Helper()
 	for line := range strings.Lines(strings.TrimSpace(conversation)) {

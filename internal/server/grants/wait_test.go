@@ -20,8 +20,8 @@ func in(w *virtual.World) *grants.Store {
 	return grants.New(grants.Config{Client: w.Client(), MaxTTL: redlock.MaxTTL})
 }
 
-// TestReleaseWakes: a release through this process wakes the first that waits at once, and no other;
-// a lock that ends by its TTL, or through another process, wakes it within a poll.
+// TestReleaseWakes: a release through this process wakes the first waiter at once, and no other; a
+// lock that ends by its TTL, or through another process, wakes it within a poll.
 func TestReleaseWakes(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), in(w)
@@ -64,7 +64,7 @@ func TestReleaseWakes(t *testing.T) {
 	})
 }
 
-// TestPollBesideRelease: a poll that begins before a release, and ends after it, wakes no second one.
+// TestPollBesideRelease: a poll begun before a release, and ended after it, wakes no second one.
 func TestPollBesideRelease(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
@@ -73,7 +73,7 @@ func TestPollBesideRelease(t *testing.T) {
 		require.NoError(t, err)
 		woken := make(chan bool, 2)
 		ctx, cancel := context.WithCancel(w.T.Context())
-		go func() { // so that the first look meets the release at the nodes
+		go func() { // so the first look meets the release at the nodes
 			_, _ = s.Release(w.T.Context(), "k", grants.By("v"))
 		}()
 		for range cap(woken) {
@@ -90,8 +90,8 @@ func TestPollBesideRelease(t *testing.T) {
 	})
 }
 
-// TestPadding: what is granted is valid for as long as its client has asked for, however long the nodes
-// take, and the client sees no padding: not when it looks, nor when its time is over.
+// TestPadding: a grant is valid for its client's whole TTL, however long the nodes take. The client
+// sees no padding: not when it looks, nor when its time is over.
 func TestPadding(t *testing.T) {
 	for ttl := time.Millisecond; ttl < 300*24*time.Hour; ttl = ttl*17/16 + time.Millisecond {
 		require.InDelta(t, ttl, grants.Shown(grants.Stored(ttl)), float64(10*time.Millisecond), ttl)
@@ -154,8 +154,8 @@ func TestLate(t *testing.T) {
 	})
 }
 
-// TestUnknownRelease: a release that a quorum has applied, and not answered in time, is known to have released
-// the lock while that would be valid, and later no more.
+// TestUnknownRelease: a release applied by a quorum, without an answer in time, is known to have
+// released the lock while this would be valid, and later no more.
 func TestUnknownRelease(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
@@ -184,7 +184,8 @@ func TestUnknownRelease(t *testing.T) {
 	})
 }
 
-// TestShorter: a lock that is given a shorter TTL is free when that is over, for clients of the nodes too.
+// TestShorter: a lock with a new, shorter TTL is free when that is over, for clients of the nodes
+// too.
 func TestShorter(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), w.Client()
@@ -201,7 +202,7 @@ func TestShorter(t *testing.T) {
 	})
 }
 
-// TestAddedOften: what is added to what is left ten thousand times is added exactly.
+// TestAddedOften: ten thousand additions to the rest of a TTL add exactly.
 func TestAddedOften(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
@@ -219,7 +220,7 @@ func TestAddedOften(t *testing.T) {
 	})
 }
 
-// TestConditions: a TTL with a condition is set as one Redis sets it.
+// TestConditions: a TTL with a condition is set as on one Redis.
 func TestConditions(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := grants.New(grants.Config{Client: w.Client(), MaxTTL: redlock.MaxTTL, NoTTL: 10 * time.Second})
@@ -262,7 +263,7 @@ func TestConditions(t *testing.T) {
 	})
 }
 
-// TestExtendByWhatIsLeft: a TTL that is added to the rest is computed once, and one that must not
+// TestExtendByWhatIsLeft: an addition to the rest of a TTL is computed once, and one that must not
 // shorten does not.
 func TestExtendByWhatIsLeft(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
@@ -285,8 +286,8 @@ func TestExtendByWhatIsLeft(t *testing.T) {
 	})
 }
 
-// TestWaitAsksSeldom: while a lock is held that this process granted, the nodes are asked once a second,
-// and else four times; also for many keys at once they are asked some 250 times in all.
+// TestWaitAsksSeldom: for a lock held by this process, the nodes are asked once a second, and else
+// four times; also for many keys at once they are asked some 250 times in all.
 func TestWaitAsksSeldom(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), in(w)
@@ -324,7 +325,7 @@ func TestWaitAsksSeldom(t *testing.T) {
 	})
 }
 
-// TestPlainValues: a value that another library has set at the nodes, of any length, is released and
+// TestPlainValues: a value set at the nodes by another library, of any length, is released and
 // extended as a lock of one Redis; one without an expiry is refused, and not "not there".
 func TestPlainValues(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {

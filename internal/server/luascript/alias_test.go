@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAliases: a script that is known by its hash does what its alias does, by the rules of any script.
+// TestAliases: a script known by its hash acts as its alias, by the rules of any script.
 func TestAliases(t *testing.T) {
 	byName := map[string]*Script{}
 	for _, s := range Known() {
@@ -50,7 +50,7 @@ other   none -> nil`},
 	require.ErrorContains(t, err, "the reply is what one of 2 keys holds")
 }
 
-// TestAliasErrors: what a user has mistyped is named with its line.
+// TestAliasErrors: a user's typing errors are named with their line.
 func TestAliasErrors(t *testing.T) {
 	head := "-- mine\n-- alias " + strings.Repeat("0", 40)
 	for text, problem := range map[string]string{

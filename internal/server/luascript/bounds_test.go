@@ -33,8 +33,8 @@ func TestBounds(t *testing.T) {
 	require.ErrorContains(t, err, "17 keys and 0 arguments, where 16 and 64 is the most")
 }
 
-// TestReplyIsBounded: a table that is in another one twice, and that again, is a reply of 2^40 items;
-// an argument that is in it often is one of gigabytes.
+// TestReplyIsBounded: a table twice in another one, and this again, is a reply of 2^40 items; a
+// table with an argument many times is one of gigabytes.
 func TestReplyIsBounded(t *testing.T) {
 	for _, body := range []string{"a = {a, a}", "a = {a}", "a = ARGV[1] .. a", "a = {ARGV[1], ARGV[1], a}", "a = {err = a}"} {
 		s, err := Parse([]byte("redis.call('get', KEYS[1]) local a = 'x' for i = 1, 40 do " + body + " end return {a, a}"))
@@ -46,8 +46,8 @@ func TestReplyIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongTTL: a TTL that no time.Duration holds would be a short one, or one in the past, of a lock
-// that its client believes to hold for ever.
+// TestLongTTL: a TTL beyond a time.Duration would be a short one, or one in the past, and the
+// client would believe in its lock for ever.
 func TestLongTTL(t *testing.T) {
 	for _, command := range []string{"'set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2]", "'set', KEYS[1], ARGV[1], 'nx', 'exat', ARGV[2]"} {
 		s, err := Parse([]byte("return redis.call(" + command + ")"))
@@ -59,7 +59,7 @@ func TestLongTTL(t *testing.T) {
 	}
 }
 
-// TestCarriageReturn: it ends a line of Lua, and so what follows a comment is a command.
+// TestCarriageReturn: it ends a line of Lua, so the text after it is no comment but a command.
 func TestCarriageReturn(t *testing.T) {
 	_, err := Parse([]byte("-- release\rredis.call('hset', KEYS[2], 'f', ARGV[2])\nreturn redis.call('del', KEYS[1])"))
 	require.ErrorContains(t, err, "HSET on KEYS[2]")

@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzScript: no text and no arguments make the package crash, hang, print an argument or return a
-// plan that no class has.
+// plan without a class.
 func FuzzScript(f *testing.F) {
 	for _, c := range corpus(f, start) {
 		args := append(c.argv, nil, nil)

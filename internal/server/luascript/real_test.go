@@ -16,9 +16,9 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// TestRealServersAgree: a real server that runs an accepted script in one of the three worlds
-// changes the keys and answers as the row foretells. Another's value is taken from what could be
-// confused with the token, and the TTLs from what a comparison could stumble on.
+// TestRealServersAgree: a real server with an accepted script in one of the three worlds changes
+// the keys and answers as foretold by the row. The values of others resemble the token, and the
+// TTLs are chosen to trip comparisons.
 func TestRealServersAgree(t *testing.T) {
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		b := &bystander{t, testkit.DialText(t, realredis.Start(t, realredis.Options{Kind: kind}).Addr())}
@@ -27,7 +27,7 @@ func TestRealServersAgree(t *testing.T) {
 				require.True(t, b.check(c), c.name)
 			}
 		}
-		// Scripts at random, of pieces that are right and wrong.
+		// Random scripts, of right and wrong pieces.
 		calls, mutants, accepted := 400, 1000, 0
 		if testkit.Long() {
 			calls, mutants = 20_000, 600_000
@@ -76,7 +76,7 @@ func mutant(r *rand.Rand, all []sample) sample {
 	return c
 }
 
-// bystander compares plans with what a server does.
+// bystander compares plans with the acts of a server.
 type bystander struct {
 	t      *testing.T
 	server *testkit.TextClient
@@ -209,7 +209,7 @@ func (b *bystander) pipeline(orders [][]string) (replies []string) {
 	return replies
 }
 
-// requireTime allows for the time that passes between commands.
+// requireTime allows for the time between commands.
 func requireTime(t *testing.T, want int64, got, what string) {
 	n, err := strconv.ParseInt(strings.TrimPrefix(got, ":"), 10, 64)
 	require.NoError(t, err, what)
@@ -236,7 +236,7 @@ func requireReply(t *testing.T, want Reply, got, value string, rest int64, what 
 			requireReply(t, item, items[i], value, rest, what)
 		}
 	case Int:
-		if want.Int > 1000 { // the rest of a TTL that the script has set
+		if want.Int > 1000 { // the rest of a TTL set by the script
 			requireTime(t, want.Int, got, what)
 			return
 		}
@@ -246,7 +246,7 @@ func requireReply(t *testing.T, want Reply, got, value string, rest int64, what 
 	}
 }
 
-// split takes a list apart, in which strings are quoted and lists are in brackets.
+// split takes apart a list of quoted strings and bracketed lists.
 func split(list string) (items []string) {
 	depth, from, isQuoted := 0, 0, false
 	for i := range len(list) + 1 {

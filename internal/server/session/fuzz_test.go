@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// commandsIn returns the commands at the start of some bytes that arrive in pieces of a size, and
-// why there are no more.
+// commandsIn returns the commands at the start of bytes arriving in pieces of a size, and why there
+// are no more.
 func commandsIn(data []byte, piece int) (all [][]string, err error) {
 	with := &tools{decoder: resp.Decoder{Limits: resp.Limits{Bulk: 64, Elements: 8, Depth: 1}}}
 	for from, to := 0, 0; ; {
@@ -31,8 +31,8 @@ func commandsIn(data []byte, piece int) (all [][]string, err error) {
 	}
 }
 
-// FuzzRead: no bytes crash the reader or exceed its limits, and what they mean does not depend on
-// the pieces in which they arrive.
+// FuzzRead: no bytes crash the reader or exceed its limits, and their meaning does not depend on
+// the pieces of their arrival.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", "PING\r\n", "*1\r\n$4\r\nPING\r\n\r\nGET k\n", "*0\r\n*-1\r\n*1\r\n$-1\r\n",

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nodes answer a thousand commands a second, and WAIT when its client has gone.
+// nodes answer a thousand commands a second, and WAIT at the end of its client.
 type nodes struct {
 	mu           sync.Mutex
 	inside, most int
@@ -51,8 +51,8 @@ func (n *nodes) Plan(args []string, r *Reply) Plan {
 	}}
 }
 
-// TestGate: as many commands run as are answered well within their time, in the order of their arrival.
-// Those of a client that has gone take no room, and neither do those that wait for other clients.
+// TestGate: as many commands run as are answered well within their time, in the order of arrival.
+// Those of a departed client take no room, and neither do those waiting for other clients.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &nodes{}
@@ -92,7 +92,7 @@ func TestGate(t *testing.T) {
 		require.LessOrEqual(t, late, minRoom+8)
 		latest := 0
 		for _, i := range n.order {
-			require.Greater(t, i, latest-maxRoom) // those that are let in at one moment are in no order
+			require.Greater(t, i, latest-maxRoom) // those let in at one moment are in no order
 			latest = max(latest, i)
 		}
 		require.Len(t, n.order, commands)

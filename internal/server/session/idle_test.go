@@ -40,8 +40,8 @@ func (echo) Plan(args []string, r *Reply) Plan {
 	}}
 }
 
-// TestParking: a connection that does nothing keeps no buffer, takes commands as before, also one that
-// arrives byte by byte, and is not parked while a command runs or arrives.
+// TestParking: an idle connection keeps no buffer, takes commands as before, also one arriving byte
+// by byte, and is not parked while a command runs or arrives.
 func TestParking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Limits{}, func(int64, Push) Commands { return echo{} })

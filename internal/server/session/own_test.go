@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// watched is a connection that can tell whether its client has gone.
+// watched is a connection that knows whether its client has gone.
 type watched struct {
 	net.Conn
 	ended atomic.Bool
@@ -20,7 +20,7 @@ type watched struct {
 
 func (w *watched) HasEnded() bool { return w.ended.Load() }
 
-// grants grants, in ten seconds or at once, and counts what is undone.
+// grants grants, in ten seconds or at once, and counts undone ones.
 type grants struct{ undone *atomic.Int64 }
 
 func (grants) Gone() {}
@@ -45,14 +45,14 @@ func grantOn(conn net.Conn) (s *Server, undone *atomic.Int64) {
 	return s, undone
 }
 
-// TestOwn: a client with one command at a time has it run by the goroutine that reads, and one whose commands
-// overlap does not. A grant whose client has gone is undone.
+// TestOwn: the reading goroutine runs the commands of a client with one at a time, but not of one
+// whose commands overlap. A grant to a departed client is undone.
 func TestOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mine, end := net.Pipe()
 		theirs := &watched{Conn: end}
 		s, undone := grantOn(theirs)
-		send := func(text string) (took time.Duration) { // a pipe takes what is read
+		send := func(text string) (took time.Duration) { // a pipe takes only bytes that are read
 			began := time.Now()
 			_, err := mine.Write([]byte(text + "\r\n"))
 			require.NoError(t, err)

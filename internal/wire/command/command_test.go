@@ -21,8 +21,7 @@ func operands(n int) (all []Operand) {
 	return all
 }
 
-// TestOperandsAreReadBack out of every command that is written, and each command is
-// within its bounds.
+// TestOperandsAreReadBack out of every written command, and each command is within its bounds.
 func TestOperandsAreReadBack(t *testing.T) {
 	var r Reader
 	for _, f := range forms {
@@ -56,8 +55,8 @@ func TestOperandsAreReadBack(t *testing.T) {
 	require.Equal(t, 1, Merge(Release, Scripts, large, 1))
 }
 
-// TestAnswers: the meaning of each reply to two operands, or to one. A dash is what does
-// not fit; what comes before it counts.
+// TestAnswers: the meaning of each reply to two operands, or to one. A dash is a reply that does
+// not fit; the answers before it count.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		kind  Kind
@@ -97,7 +96,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRemedies: what is done about each refusal.
+// TestRemedies: the remedy for each refusal.
 func TestRemedies(t *testing.T) {
 	const (
 		noScript = "NOSCRIPT No matching script."
@@ -142,8 +141,8 @@ func TestForms(t *testing.T) {
 	assert.Equal(t, "EVALSHA", Scripts.String())
 	assert.Equal(t, "DELIFEQ, EVALSHA", DelIfEq.String())
 	assert.Equal(t, "DELEX, EVALSHA", DelEx.String())
-	// A node is asked by scripts instead of what it has refused, and by what it is
-	// asked in by now if that is something else.
+	// A node is asked by scripts in place of a refused command, and in its present form if this is
+	// another by now.
 	assert.Equal(t, Scripts, DelIfEq.Without(DelIfEq))
 	assert.Equal(t, DelIfEq, DelIfEq.Without(DelEx))
 	for rank := range Classes {

@@ -32,8 +32,8 @@ const (
 	noKey   = "-NOPERM No permissions to access a key\r\n"
 )
 
-// probe answers the probes by their first word, and those that are not named as
-// Redis 7 does. It returns the first error.
+// probeWith answers the probes by their first word, and all others as Redis 7 does. It returns the
+// first error.
 func (p *Probes) probeWith(t *testing.T, answers map[string]string) (err error) {
 	for i := range p.Len() {
 		words := p.Command(i)
@@ -56,7 +56,7 @@ func (p *Probes) probeWith(t *testing.T, answers map[string]string) (err error) 
 	return nil
 }
 
-// TestFormIsFoundByAsking, not by what a server calls itself.
+// TestFormIsFoundByAsking, not by the server's name for itself.
 func TestFormIsFoundByAsking(t *testing.T) {
 	for name, test := range map[string]struct {
 		delifeq, delex string
@@ -86,8 +86,8 @@ func TestFormIsFoundByAsking(t *testing.T) {
 	assert.Equal(t, Scripts, Form(p.Form()))
 }
 
-// TestScriptsThatFail: the scripts must be loaded, and must be right; extends need them on every node.
-// A call that fails for a passing reason does not keep a node away.
+// TestScriptsThatFail: the scripts must be loaded, and must be right; extends need them on every
+// node. A passing failure does not keep a node away.
 func TestScriptsThatFail(t *testing.T) {
 	for _, test := range []struct {
 		word, reply string
@@ -117,7 +117,7 @@ func TestScriptsThatFail(t *testing.T) {
 	// Neither loaded nor allowed to be called.
 	forbidden := map[string]string{"SCRIPT": noRight, "EVALSHA": noRight}
 	assert.ErrorContains(t, NewProbes(false, nil).probeWith(t, forbidden), "script|load")
-	for _, kind := range []string{"DELIFEQ", "DELEX", "EVALSHA"} { // of another type than the command has
+	for _, kind := range []string{"DELIFEQ", "DELEX", "EVALSHA"} { // of a type foreign to the command
 		err := NewProbes(false, nil).probeWith(t, map[string]string{kind: "+PONG\r\n"})
 		if kind != "EVALSHA" { // its answer does not matter
 			assert.ErrorIs(t, err, refusal.ErrUnfit, kind)
@@ -127,7 +127,7 @@ func TestScriptsThatFail(t *testing.T) {
 
 var errAny = refusal.ErrUnfit // stands for any
 
-// TestProbesChangeNothing: all are about the key that no lock has.
+// TestProbesChangeNothing: all are about the key of no lock.
 func TestProbesChangeNothing(t *testing.T) {
 	p := NewProbes(false, nil)
 	for i := range p.Len() {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// errorReplies are refusals of servers, with the error that is made of each.
+// errorReplies are refusals of servers, with the error made of each.
 var errorReplies = []struct {
 	text  string
 	cause error
@@ -39,7 +39,7 @@ var errorReplies = []struct {
 	{"NEVERHEARDOF this", nil, false},
 }
 
-// plainReplies are those that no script runs into.
+// plainReplies are the replies met by no script.
 var plainReplies = []struct {
 	text  string
 	cause error
@@ -57,7 +57,7 @@ var plainReplies = []struct {
 	{"ERR the max number of clients reached", nil, false},
 }
 
-// wrappings are the texts in which scripts return the error of a command.
+// wrappings are the texts of scripts around the error of a command.
 var wrappings = map[string]func(string) string{
 	"plain": func(s string) string { return s },
 	"Redis 7": func(s string) string {
@@ -101,8 +101,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// Of a refusal the error repeats the command and nothing else,
-// and only if it looks like one.
+// Of a refusal the error repeats the command and nothing else, and only if it looks like one.
 func TestRefusalOfAPermission(t *testing.T) {
 	for text, want := range map[string]string{
 		"NOPERM this user has no permissions to run the 'set' command":                               "the command set",

@@ -11,9 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
-// TestAllocatesNothing fills a token on the stack, which is the hard case: a
-// reader we do not know must not be handed a part of it. It is not built with
-// the race detector, under which a sync.Pool drops things on purpose.
+// TestAllocatesNothing fills a token on the stack, the hard case: an unknown reader must not get a
+// part of it. It is not built with the race detector: there a sync.Pool drops things on purpose.
 func TestAllocatesNothing(t *testing.T) {
 	for name, r := range map[string]io.Reader{
 		"nil":         nil,

@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
-// TestFillIsBase64 checks the form against encoding/base64, both ways, and that
-// all 16 bytes of the reader and no others are used.
+// TestFillIsBase64 checks the form against encoding/base64, both ways, and the use of all 16 bytes
+// of the reader and no others.
 func TestFillIsBase64(t *testing.T) {
 	source := mathrand.NewChaCha8([32]byte{1})
 	inputs := [][]byte{make([]byte, 16), bytes.Repeat([]byte{0xff}, 16)}
@@ -39,8 +39,7 @@ func TestFillIsBase64(t *testing.T) {
 	require.Equal(t, token.Size, base64.RawURLEncoding.EncodedLen(16))
 }
 
-// TestFillIsFresh: of many tokens, filled by several goroutines, no two are the
-// same.
+// TestFillIsFresh: of many tokens, filled by several goroutines, no two are the same.
 func TestFillIsFresh(t *testing.T) {
 	var seen sync.Map
 	var fillers sync.WaitGroup
@@ -62,8 +61,8 @@ func TestFillIsFresh(t *testing.T) {
 	fillers.Wait()
 }
 
-// TestFillIsDeterministic: the same reader gives the same tokens, each from
-// fresh bytes, however the reader cuts them up.
+// TestFillIsDeterministic: the same reader gives the same tokens, each from fresh bytes, however
+// the reader cuts them up.
 func TestFillIsDeterministic(t *testing.T) {
 	one := mathrand.NewChaCha8([32]byte{7})
 	same := iotest.OneByteReader(mathrand.NewChaCha8([32]byte{7}))
