@@ -452,8 +452,8 @@ func FenceFrom(ctx context.Context) (token uint64, ok bool) { return group.Fence
 // The results of an operation, for errors.Is. An error is one of them at most, but an [AcquireError] is also the
 // context's error. Other calls return a context's error as it is.
 var (
-	// ErrTaken: too many nodes denied the lock, granted to another. No node granted it, or the votes were split four
-	// times over.
+	// ErrTaken: too many nodes denied the lock: they have granted it to another. No node granted it, or the votes
+	// were split four times over.
 	ErrTaken = engine.ErrTaken
 	// ErrSplit, of an [Op] and a [Hooks] attempt alone: some nodes granted the lock, and too many others denied it.
 	// Callers may have split the votes of a free lock: try again after a random pause of about a round trip.
@@ -643,7 +643,7 @@ type Stats struct {
 		Won, Denied, NoQuorum, Expired uint64 // Denied is ErrTaken or ErrNotHeld
 		Cancelled, Refused             uint64 // the context's error, or Cancel; ErrBusy or ErrClosed
 	}
-	// Waits counts the calls of Acquire, AcquireAll, AcquireAny and Do not ended by their first attempt.
+	// Waits counts the calls of Acquire, AcquireAll, AcquireAny and Do that waited after their first attempt.
 	Waits struct {
 		Granted, HandedOver uint64 // by the nodes; by the last holder, inside the process
 		GaveUp, UsedUp      uint64 // the context ended; Retry.Attempts were used up
