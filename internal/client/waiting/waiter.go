@@ -47,7 +47,7 @@ const (
 type Reason uint8
 
 const (
-	goesOn     Reason = iota // none: it waits
+	none       Reason = iota // none: it waits
 	MayAttempt               // it is to ask the nodes for the lock
 	Handed                   // the lock was passed on to it
 	Late                     // it has kept its turn long enough
@@ -107,7 +107,7 @@ func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Re
 		if engine.IsClosed(done) || ctx.Err() != nil {
 			return GivesUp, holding.Hold{}
 		}
-		why, next, stand := goesOn, t.next, 0
+		why, next, stand := none, t.next, 0
 		for i, w := range all {
 			if w == nil {
 				continue
@@ -129,7 +129,7 @@ func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Re
 			}
 			next, stand = min(next, w.look), stand+1
 		}
-		if why != goesOn || stand == 0 && next == 0 { // it has left its last line
+		if why != none || stand == 0 && next == 0 { // it has left its last line
 			return MayAttempt, holding.Hold{}
 		}
 		b.sleep(next-l.cfg.Clock.Now(), next, done, l.cfg.Ending)
@@ -200,7 +200,7 @@ func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) 
 		w.look = min(w.look, w.keeps)
 	}
 	w.parked = true
-	return goesOn, contention.Step{}, handed
+	return none, contention.Step{}, handed
 }
 
 // isOfSet reports whether its caller wants all of several keys.
