@@ -13,7 +13,7 @@ var ErrLate = errors.New("a later holder of the lock has written")
 
 // SetState writes a row of orders(id, state, fence) in PostgreSQL or SQLite, under a lock of a Fenced client. The
 // row remembers the largest token, so a holder that stood still beyond its validity cannot write. Call it
-// in client.Do(ctx, "orders:42", …): the token is in the context.
+// in client.Do(ctx, "orders:42", …): the token is in the context. New nodes need client.InitFencing, once.
 func SetState(ctx context.Context, db *sql.DB, id int64, state string) error {
 	fence, ok := redlock.FenceFrom(ctx)
 	if !ok {

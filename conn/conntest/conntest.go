@@ -7,8 +7,8 @@
 //	masters.Stop(1) // and now too few answer
 //
 // The masters listen on free ports of 127.0.0.1, keep keys with their TTLs, and can be stopped and hung, to show what
-// the program does without a quorum. They know the commands and scripts of package redlock and few others.
-// service_test.go is a whole test of a service.
+// the program does without a quorum. They know the commands and scripts of package redlock and few others. With
+// NodeTimeout: time.Minute no attempt fails on a busy machine. service_test.go is a whole test of a service.
 //
 // What this package promises: the masters answer package redlock as real servers do, and a program without this
 // import does not compile them.
