@@ -1,6 +1,6 @@
 // Package embedded starts masters inside the process, for trying a front end where no server is
-// installed. They are the masters of package fakeredis, which tests use: they keep keys in memory
-// alone, and one process that ends takes a majority with it. So they are for trying and for
+// installed. They are the masters of package fakeredis, known from tests: they keep keys in memory
+// alone, and the end of one process takes a majority with it. So they are for trying and for
 // demonstrations, and only the command may import this room.
 package embedded
 
@@ -29,7 +29,7 @@ func Start(n int) (m Masters, err error) {
 func (m Masters) Addrs() []string { return fakeredis.Addrs(m) }
 
 // Nodes returns the masters, for redlock.Config. They are persistent: they never start anew, so a
-// client need not wait until what they may have forgotten has ended.
+// client need not wait out their quarantine.
 func (m Masters) Nodes() (nodes []string) {
 	for _, s := range m {
 		nodes = append(nodes, "redis://"+s.Addr()+"?persistent=yes")
@@ -37,7 +37,7 @@ func (m Masters) Nodes() (nodes []string) {
 	return nodes
 }
 
-// Kill ends a master as a process that dies: connections end, and new ones are refused.
+// Kill ends a master like a dying process: connections end, and new ones are refused.
 func (m Masters) Kill(i int) { m[i].Down() }
 
 // Close ends all masters.

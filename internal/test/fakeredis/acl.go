@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Deny forbids commands, as an access list does: "SET" all of a command,
-// "SCRIPT|LOAD" one of its subcommands. What a script calls counts as well, so
-// that denying MGET breaks the scripts of plain locks. It panics on a command that no flavor
-// has.
+// Deny forbids commands, as an access list does: "SET" all of a command, "SCRIPT|LOAD" one of its
+// subcommands. Calls by scripts count as well, so denying MGET breaks the scripts of plain locks.
+// It panics on a command unknown to all flavors.
 func (s *Server) Deny(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,10 +21,10 @@ func (s *Server) Deny(names ...string) {
 	}
 }
 
-// onlyInScripts are commands that the scripts call and that the server knows no more of.
+// onlyInScripts are commands known from the scripts alone.
 var onlyInScripts = map[string]bool{"zscore": true, "zadd": true, "zrangebyscore": true, "zrevrange": true, "zremrangebyscore": true, "zcard": true}
 
-// DenyScripts forbids everything that runs or loads a script.
+// DenyScripts forbids every command that runs or loads a script.
 func (s *Server) DenyScripts() { s.Deny("EVAL", "EVALSHA", "SCRIPT") }
 
 // Allow undoes Deny, for all commands if none is named.
@@ -40,16 +39,15 @@ func (s *Server) Allow(names ...string) {
 	}
 }
 
-// AllowKeys forbids all keys but those with a prefix, as an access list does; an
-// empty one allows all again.
+// AllowKeys forbids all keys but those with a prefix, as an access list does; an empty one allows
+// all again.
 func (s *Server) AllowKeys(prefix string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prefix = prefix
 }
 
-// deniesKey reports whether a command names a key that is forbidden. The caller
-// holds s.mu.
+// deniesKey reports whether a command names a forbidden key. The caller holds s.mu.
 func (s *Server) deniesKey(cmd *command, args [][]byte) bool {
 	prefix := []byte(s.prefix)
 	return slices.ContainsFunc(keysOf(cmd.name, args[1:]), func(key []byte) bool {
@@ -77,7 +75,7 @@ func (s *Server) denies(cmd *command, args [][]byte) bool {
 	return s.denied[cmd.name] || len(args) > 1 && s.denied[subcommand(cmd.name, args)]
 }
 
-// noPermission is the answer to a command that is forbidden.
+// noPermission is the answer to a forbidden command.
 func (s *Server) noPermission(cmd *command, args [][]byte) string {
 	name := cmd.name
 	if len(args) > 1 && containers[name] {
@@ -93,7 +91,7 @@ func (s *Server) accessError(around [2]string, name string) string {
 	return strings.Replace(around[0], "%u", s.opts.User, 1) + name + around[1]
 }
 
-// containers are the commands with a first argument that is part of their name.
+// containers are the commands whose first argument is part of their name.
 var containers = map[string]bool{"script": true, "client": true, "config": true}
 
 func subcommand(name string, args [][]byte) string {
@@ -102,7 +100,7 @@ func subcommand(name string, args [][]byte) string {
 
 // credentials reports whether a user with a password is accepted.
 func (s *Server) credentials(user, password string) bool {
-	if s.opts.Password == "" { // anything will do for the only user there is
+	if s.opts.Password == "" { // the only user gives any password
 		return user == s.opts.User
 	}
 	return user == s.opts.User && password == s.opts.Password

@@ -1,7 +1,6 @@
 package fakeredis
 
-// clientSubcommands are those of CLIENT. Their arity counts all words; negative: at
-// least so many.
+// clientSubcommands are those of CLIENT. Their arity counts all words; negative: at least so many.
 var clientSubcommands = []struct {
 	name  string
 	arity int

@@ -10,16 +10,14 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// fenceKind is the kind of the key that holds what a fleet knows of its tokens. Its
-// value is entry.fence.
+// fenceKind is the kind of the key with a fleet's tokens. Its value is entry.fence.
 const fenceKind = "zset"
 
-// fenceCall is one call of a script of package fencing. fencing.Node decides; what is
-// here is what surrounds it on a server: arguments, the access list, the lock keys.
+// fenceCall is one call of a script of package fencing. fencing.Node decides; the rest is its
+// surroundings on a server: arguments, the access list, the lock keys.
 //
-// A call that fails after its first write keeps the writes before, as in Redis,
-// with one exception: a marker is replaced or not, where a real server may remove the
-// old one and fail at the new.
+// A call that fails after its first write keeps the writes before, as in Redis, with one exception:
+// a marker is replaced or not, where a real server may remove the old one and fail at the new.
 type fenceCall struct {
 	*conn
 	which      int
@@ -41,8 +39,8 @@ func (c *conn) runFence(which int, keys, argv [][]byte) {
 	}
 }
 
-// acquire is acquire.lua. It decides on a copy of the node where a command may fail that the
-// script calls: what the script records at its end is then not recorded.
+// acquire is acquire.lua. It decides on a copy of the node where a command of the script may fail:
+// the final record of the script is then missing.
 func (f *fenceCall) acquire() {
 	if !f.voting() {
 		return
@@ -99,7 +97,7 @@ func (f *fenceCall) acquire() {
 	*f.node = *node
 }
 
-// acquireFits reports whether each key of an acquire has the arguments that it needs.
+// acquireFits reports whether each key of an acquire has its arguments.
 func (f *fenceCall) acquireFits() bool {
 	for i := range f.keys[1:] {
 		ttl, ok := parseInt(f.arg(4*i + 4))
@@ -157,7 +155,7 @@ func (f *fenceCall) voting() bool {
 	case m.Phase == fencing.Voting && m.Nonce == "" && m.Me == f.me:
 		return true
 	case m.Phase == fencing.Voting && m.String() == string(known):
-		f.me = m.Me // as the script takes the client's word that it is served
+		f.me = m.Me // as the script takes the client's word for this
 		return true
 	case f.barred("zrangebyscore", "'ZRANGEBYSCORE'"):
 		return false
@@ -173,8 +171,8 @@ func (f *fenceCall) voting() bool {
 	return false
 }
 
-// open finds the set of the first key with a command, and reports whether that may be.
-// A set that is not there is an empty one.
+// open finds the set of the first key with a command, and reports whether this is allowed. A
+// missing set is an empty one.
 func (f *fenceCall) open(command, at string) bool {
 	if len(f.keys) == 0 {
 		f.failAt(at, f.srv.dialect.notString)
@@ -200,7 +198,7 @@ func (f *fenceCall) open(command, at string) bool {
 	return true
 }
 
-// identify reads "<fleet>:<run>". The text of a node that knows the client is used again.
+// identify reads "<fleet>:<run>". The text of a node that knows the client is reused.
 func (f *fenceCall) identify(text []byte) {
 	fleet, run, _ := bytes.Cut(text, []byte(":"))
 	if known := f.node.Marker.Me; string(fleet) == known.Fleet && string(run) == known.Run {
@@ -210,7 +208,7 @@ func (f *fenceCall) identify(text []byte) {
 	}
 }
 
-// lockName is the name of a lock key, a text that the node has if it knows the key.
+// lockName is the name of a lock key: the node's own text if it knows the key.
 func (f *fenceCall) lockName(key []byte) string {
 	at, found := slices.BinarySearchFunc(f.node.Tokens, key, func(t fencing.Token, key []byte) int {
 		switch {
@@ -247,7 +245,7 @@ func (f *fenceCall) writeAnswer(a fencing.Answer) {
 	f.sayWhole(a, false)
 }
 
-// sayWhole answers a code and its text: of one that shows the node the token and the marker.
+// sayWhole answers a code and its text: if it shows the node, the token and the marker.
 func (f *fenceCall) sayWhole(a fencing.Answer, shows bool) {
 	f.array(2)
 	f.int(int64(a.Code))
@@ -261,11 +259,11 @@ func (f *fenceCall) sayWhole(a fencing.Answer, shows bool) {
 	}
 }
 
-// scriptWrites are the commands in the scripts that a replica refuses.
+// scriptWrites are the commands in the scripts refused by a replica.
 var scriptWrites = map[string]bool{"zadd": true, "zremrangebyscore": true, "set": true, "pexpire": true}
 
-// barred reports whether a command may not be called, and then answers with the error. at is a part of the
-// line of the script that calls it.
+// barred reports whether a command is forbidden, and then answers with the error. at is a part of
+// the calling line of the script.
 func (f *fenceCall) barred(command, at string) bool {
 	switch {
 	case f.srv.denied[command]:
@@ -278,7 +276,7 @@ func (f *fenceCall) barred(command, at string) bool {
 	return true
 }
 
-// failAt answers an error of a command that the script calls, instead of all answers.
+// failAt answers an error of a command in the script, instead of all answers.
 func (f *fenceCall) failAt(at, text string) {
 	f.out = f.out[:f.start]
 	f.scriptError(f.which, f.line(at), text)
@@ -289,7 +287,7 @@ func (f *fenceCall) raise(at, text string) {
 	f.failAt(at, "ERR user_script:"+strconv.Itoa(f.line(at))+": "+text)
 }
 
-// line is the line of the script in which a text stands first.
+// line is the first line of the script with a text.
 func (f *fenceCall) line(at string) int {
 	before, _, found := strings.Cut(texts[f.which], at)
 	if !found {
@@ -307,7 +305,7 @@ func luaNumber(b []byte) (x float64, ok bool) {
 	return x, err == nil && !math.IsNaN(x)
 }
 
-// token is a number as a token. One that cannot be any stays such.
+// token is a number as a token. An impossible one stays such.
 func token(x float64) uint64 {
 	return uint64(min(max(x, 0), fencing.MaxToken+1))
 }

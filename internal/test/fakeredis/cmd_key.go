@@ -79,7 +79,7 @@ func (c *conn) pexpire(key, ttl []byte) (held bool, text string) {
 	return true, ""
 }
 
-// lengthen is pexpire for a key that is there, unless it has as long or longer.
+// lengthen is pexpire for an existing key, unless it has as long or longer.
 func (c *conn) lengthen(key, ttl []byte) (text string) {
 	ms, ok := parseInt(ttl)
 	if e := c.table().get(key, c.now); ok && e.expires != never && e.expires-c.now >= ms {
@@ -153,7 +153,7 @@ func (c *conn) cmdFlushDB(args [][]byte) {
 	c.flushedOK()
 }
 
-// flushOptions checks what may follow a flush of keys or scripts.
+// flushOptions checks the options of a flush of keys or scripts.
 func flushOptions(args [][]byte) bool {
 	return len(args) == 1 || len(args) == 2 && (is(args[1], "SYNC") || is(args[1], "ASYNC"))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// member is member.lua. It decides on a copy of the node, which becomes the node if
-// every command that the change takes may be called.
+// member is member.lua. It decides on a copy of the node. The copy becomes the node if every
+// command of the change is allowed.
 func (f *fenceCall) member() {
 	if !f.open("zrangebyscore", "'ZRANGEBYSCORE'") {
 		return
@@ -110,8 +110,7 @@ func (f *fenceCall) member() {
 	f.sayWhole(a, shows)
 }
 
-// keep stores the node under the key of the set, which is made if there is something
-// to keep.
+// keep stores the node under the key of the set, made if there is something to keep.
 func (f *fenceCall) keep() {
 	t, key := f.table(), f.keys[0]
 	e := t.get(key, f.now)
@@ -125,7 +124,7 @@ func (f *fenceCall) keep() {
 	e.fence = f.node
 }
 
-// member is one of the sorted set that a node is.
+// member is a member of a node's sorted set.
 type member struct {
 	name  string
 	score float64

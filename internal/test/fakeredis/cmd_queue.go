@@ -5,19 +5,18 @@ import (
 	"slices"
 )
 
-// queueKind is the type of a queue of processes. Its value is their ids in order, each
-// with queueEnd after it: scores rise with every id that is added, so they show no
-// more than the order.
+// queueKind is the type of a queue of processes. Its value is their ids in order, each with
+// queueEnd after it: scores rise with every added id, so they show no more than the order.
 const (
 	queueKind = "zset"
 	queueEnd  = '\n'
 )
 
-// queueCommands are the commands by which a process enters a queue, for the access
-// list. It is asked for all of them before, while Lua comes as far as it can.
+// queueCommands are the commands of entering a queue, for the access list. All are checked before,
+// while Lua comes as far as it can.
 var queueCommands = []string{"zrange", "zadd", "zcard", "set", "pexpire"}
 
-// runQueue does what the script of the queue does: see package command.
+// runQueue acts as the script of the queue: see package command.
 func (c *conn) runQueue(keys, argv [][]byte) {
 	s := c.srv
 	if len(keys) != 2 || len(argv) != 5 {
@@ -47,8 +46,8 @@ func (c *conn) runQueue(keys, argv [][]byte) {
 	c.answerQueue(keys[0], keys[1], id, way, leases)
 }
 
-// answerQueue is runQueue for a process's id, with its ticket and the lifetimes of
-// tickets: of one that is alone, of the first, and of the others.
+// answerQueue is runQueue for a process's id, with its ticket and the lifetimes of tickets: of a
+// lone process, of the first, and of the others.
 func (c *conn) answerQueue(key, ticket, id, way []byte, leases [3]int64) {
 	alone, head, behind := leases[0], leases[1], leases[2]
 	prefix := bytes.TrimSuffix(ticket, id)
@@ -125,7 +124,7 @@ func (c *conn) enqueue(key []byte, ids [][]byte) {
 	t.put(e, key, value, queueKind, expires, c.now)
 }
 
-// shorten gives a ticket at most so long to live, and returns for how long it lives.
+// shorten gives a ticket at most so long to live, and returns its lifetime.
 func (c *conn) shorten(ticket []byte, most int64) (left int64) {
 	e := c.table().get(ticket, c.now)
 	switch {

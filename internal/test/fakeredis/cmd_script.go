@@ -9,7 +9,7 @@ import (
 	said "github.com/redlock-go/redlock/internal/wire/command"
 )
 
-// The scripts that the server knows, as indexes of Server.scripts.
+// The scripts known to the server, as indexes of Server.scripts.
 const (
 	release = iota
 	extend
@@ -32,11 +32,10 @@ var digests = [scripts]string{
 	fenceAcquire: fencing.AcquireSHA1, fenceExtend: fencing.ExtendSHA1, fenceMember: fencing.MemberSHA1,
 }
 
-// allScripts is what a server has loaded that lacks none.
+// allScripts is a server with all scripts loaded.
 var allScripts = [scripts]bool{release: true, extend: true, queue: true, fenceAcquire: true, fenceExtend: true, fenceMember: true}
 
-// acts are the commands with which the scripts of plain locks change a key, for the
-// access list.
+// acts are the commands by which the scripts of plain locks change a key, for the access list.
 var acts = [scripts][]string{release: {"del"}, extend: {"pttl", "pexpire"}}
 
 const errForeign = "ERR fakeredis runs no Lua: it knows the scripts of this client only"
@@ -94,7 +93,7 @@ func (c *conn) cmdEvalSHA(args [][]byte) {
 	c.runScript(which, keys, argv)
 }
 
-// scriptArgs splits what follows the script into keys and other arguments.
+// scriptArgs splits the words after the script into keys and other arguments.
 func (c *conn) scriptArgs(args [][]byte) (keys, argv [][]byte, ok bool) {
 	n, isInt := parseInt(args[2])
 	rest := args[3:]
@@ -111,9 +110,8 @@ func (c *conn) scriptArgs(args [][]byte) (keys, argv [][]byte, ok bool) {
 	return nil, nil, false
 }
 
-// runScript does what a script does. Those of plain locks read all keys before they change
-// any, which shows where a key is named twice. As in Redis, what a script did
-// before an error stays done.
+// runScript runs a script. Those of plain locks read all keys before they change any: this shows
+// where a key is named twice. As in Redis, changes before an error stay.
 func (c *conn) runScript(which int, keys, argv [][]byte) {
 	s := c.srv
 	switch {
@@ -168,8 +166,8 @@ func (c *conn) runScript(which int, keys, argv [][]byte) {
 	}
 }
 
-// compare finds out which keys hold the tokens at the same places. A key of a
-// foreign type holds none.
+// compare finds out which keys hold the tokens at the same places. A key of a foreign type holds
+// none.
 func (c *conn) compare(keys, tokens [][]byte) {
 	c.held = c.held[:0]
 	for i, key := range keys {
@@ -179,8 +177,8 @@ func (c *conn) compare(keys, tokens [][]byte) {
 	}
 }
 
-// extend sets the time to live of the key at place i, unless it has longer, and returns the error
-// that goes with it.
+// extend sets the time to live of the key at place i, unless it has longer, and returns an error,
+// if any.
 func (c *conn) extend(i int, key []byte, ttls [][]byte) (text string) {
 	if i >= len(ttls) {
 		return c.srv.dialect.notString
@@ -188,7 +186,7 @@ func (c *conn) extend(i int, key []byte, ttls [][]byte) (text string) {
 	return c.lengthen(key, ttls[i])
 }
 
-// scriptError answers an error that arose inside a script, in one of its lines.
+// scriptError answers an error inside a script, in one of its lines.
 func (c *conn) scriptError(which, line int, text string) {
 	text += " script: "
 	if c.srv.dialect.scriptsByIDs {

@@ -158,8 +158,8 @@ func (c *conn) cmdConfig(args [][]byte) {
 	}
 }
 
-// cmdCommand answers as little as clients that ask before they use a command
-// need: names and arities.
+// cmdCommand answers as little as needed by clients that ask before they use a command: names and
+// arities.
 func (c *conn) cmdCommand(args [][]byte) {
 	switch {
 	case len(args) == 1:

@@ -7,7 +7,7 @@ const (
 	errClientName = "ERR Client names cannot contain spaces, newlines or special characters."
 )
 
-// session is the state that a connection has set for itself.
+// session is the state set by a connection for itself.
 type session struct {
 	proto  int
 	db     int
@@ -17,7 +17,7 @@ type session struct {
 	trackingMode
 }
 
-// reset puts a session where a new connection starts.
+// reset resets a session to that of a new connection.
 func (s *session) reset(o *Options) {
 	*s = session{proto: 2, authed: o.Password == ""}
 }
@@ -75,7 +75,7 @@ func (c *conn) cmdAuth(args [][]byte) {
 	}
 }
 
-// login lets a user in, or answers why not. A connection that was logged in stays so.
+// login lets a user in, or answers why not. A logged-in connection stays so.
 func (c *conn) login(user, password string) bool {
 	if !c.srv.credentials(user, password) {
 		c.fail(errWrongPass)

@@ -12,14 +12,14 @@ const (
 	errWrongType  = "WRONGTYPE Operation against a key holding the wrong kind of value"
 )
 
-// table is the database that the connection has selected.
+// table is the connection's selected database.
 func (c *conn) table() *table { return &c.srv.dbs[c.db] }
 
 func (c *conn) cmdGet(args [][]byte) {
 	c.value(c.table().get(args[1], c.now))
 }
 
-// value answers what a key holds, and reports whether that is a string or null.
+// value answers the value of a key, and reports whether this is a string or null.
 func (c *conn) value(e *entry) bool {
 	switch {
 	case e == nil:
@@ -44,8 +44,8 @@ func (c *conn) cmdMGet(args [][]byte) {
 	}
 }
 
-// cmdGetRange answers the bytes of a value from one place to another, both included;
-// negative ones are counted from the end.
+// cmdGetRange answers the bytes of a value from one place to another, both included; negative ones
+// are counted from the end.
 func (c *conn) cmdGetRange(args [][]byte) {
 	first, ok1 := parseInt(args[2])
 	last, ok2 := parseInt(args[3])
@@ -62,7 +62,7 @@ func (c *conn) cmdGetRange(args [][]byte) {
 	}
 }
 
-// part is what GETRANGE takes of a value, and ZRANGE of the members of a set.
+// part is the range of GETRANGE in a value, and of ZRANGE in the members of a set.
 func part[T any](value []T, first, last int64) []T {
 	n := int64(len(value))
 	if first < 0 && last < 0 && first > last {
@@ -84,13 +84,13 @@ func part[T any](value []T, first, last int64) []T {
 // one of the ways to set a time to live, may be given.
 type setOptions struct {
 	nx, xx, get, keepTTL bool
-	ifEq                 []byte // nil if there is no such condition
+	ifEq                 []byte // nil without such a condition
 
 	unit  ttlUnit
 	count []byte // in that unit
 }
 
-// ttlUnit is the way in which SET is given the end of a key.
+// ttlUnit is how SET is given the end of a key.
 type ttlUnit uint8
 
 const (
@@ -177,7 +177,7 @@ func unitOf(word []byte) ttlUnit {
 	return noTTL
 }
 
-// expires computes when the key ends, or returns an error if the time given is wrong.
+// expires computes when the key ends, or returns an error for a wrong time.
 func (o *setOptions) expires(now int64) (at int64, text string) {
 	if o.unit == noTTL {
 		return never, ""

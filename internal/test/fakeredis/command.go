@@ -2,7 +2,7 @@ package fakeredis
 
 import "strings"
 
-// command is one that the server knows.
+// command is a command known to the server.
 type command struct {
 	name  string // in lower case, as Redis writes it in errors
 	arity int    // words with the name; negative: at least so many

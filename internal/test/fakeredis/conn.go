@@ -20,8 +20,8 @@ const (
 	endReset               // cut off with a RST
 )
 
-// conn is one connection. Its goroutine reads what there is, runs all complete
-// commands as one batch, and writes their replies at once.
+// conn is one connection. Its goroutine reads all available bytes, runs all complete commands as
+// one batch, and writes their replies at once.
 type conn struct {
 	srv  *Server
 	nc   net.Conn
@@ -34,7 +34,7 @@ type conn struct {
 	out     []byte // answered, but not written yet
 	args    [][]byte
 	held    []bool        // scratch of the scripts
-	how     ending        // what follows the bytes of out
+	how     ending        // the end after the bytes of out
 	now     int64         // the time of this batch, in Unix milliseconds
 	arrived time.Time     // when the last bytes came
 	delay   time.Duration // how long replies to them take
@@ -44,14 +44,14 @@ type conn struct {
 	ready   bool // it may be kicked
 	lost    bool // a partition swallowed this connection
 	pushes  []byte
-	tracked map[string]struct{} // the keys that it is registered for
+	tracked map[string]struct{} // the keys of its registrations
 }
 
 // readSize is how much room a read gets at least.
 const readSize = 32 << 10
 
-// admit takes in a new connection from a listener, unless the server has
-// stopped listening there since.
+// admit takes in a new connection from a listener, unless the server has stopped listening there
+// since.
 func (s *Server) admit(ln net.Listener, nc net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *conn) end(how ending) {
 			cut(c.nc)
 		}
 		close(c.done)
-		// Not through TLS, which waits in Close for the alert to be written.
+		// Not through TLS: its Close waits for the alert to be written.
 		_ = rawConn(c.nc).Close()
 	})
 }
@@ -124,7 +124,7 @@ func (c *conn) serve() {
 	}
 }
 
-// handshake prepares a TLS connection. A frozen server does not even do that.
+// handshake prepares a TLS connection. A frozen server does not even do this.
 func (c *conn) handshake() bool {
 	if t, ok := c.nc.(*tls.Conn); ok {
 		if !c.await(c.srv.frozen()) || t.Handshake() != nil {
@@ -151,7 +151,7 @@ func (c *conn) await(thawed <-chan struct{}) bool {
 	}
 }
 
-// fill reads what has arrived, and reports whether the connection goes on.
+// fill reads the arrived bytes, and reports whether the connection goes on.
 func (c *conn) fill() bool {
 	if cap(c.in)-len(c.in) < readSize/2 {
 		c.in = append(make([]byte, 0, 2*cap(c.in)), c.in...)
@@ -168,9 +168,8 @@ func (c *conn) fill() bool {
 	return err == nil
 }
 
-// run runs the complete commands among the bytes read, and reports whether the
-// replies may leave. What a frozen server does not run, and what a muted one
-// does not say, stays where it is until the next call.
+// run runs the complete commands among the bytes read, and reports whether the replies may leave.
+// The commands of a frozen server, and the replies of a mute one, stay until the next call.
 func (c *conn) run() bool {
 	s := c.srv
 	s.mu.Lock()
@@ -221,8 +220,8 @@ func (s *Server) callHook(c *conn, args [][]byte) {
 	s.mu.Lock()
 }
 
-// next cuts the next command off the bytes read. The parser trusts lengths and
-// panics on hostile ones, which is no reason for a test to die.
+// next cuts the next command off the bytes read. The parser trusts lengths and panics on hostile
+// ones; this must not end a test.
 func next(b []byte, args [][]byte) (complete bool, _ [][]byte, left []byte, err error) {
 	defer func() {
 		if recover() != nil {
@@ -254,7 +253,7 @@ func (c *conn) write() bool {
 	return true
 }
 
-// send writes bytes, and then ends the connection if that is what follows.
+// send writes bytes, and then ends the connection if told to.
 func (c *conn) send(b []byte, how ending) bool {
 	if len(b) > 0 {
 		if _, err := c.nc.Write(b); err != nil {
@@ -267,7 +266,7 @@ func (c *conn) send(b []byte, how ending) bool {
 	return true
 }
 
-// maxKeptOutput bounds the buffer that a connection keeps for its replies.
+// maxKeptOutput bounds the reply buffer kept by a connection.
 const maxKeptOutput = 256 << 10
 
 // cut makes the next Close of a connection send a RST.

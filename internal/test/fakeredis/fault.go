@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// faults are those that a server has at the moment.
+// faults are a server's present faults.
 type faults struct {
 	delay     time.Duration
 	thawed    chan struct{} // while no command is run; closed when that ends
@@ -17,7 +17,7 @@ type faults struct {
 	pushes    PushFault
 }
 
-// rule is a Fault that was injected, and how often it still applies.
+// rule is an injected Fault, and how often it still applies.
 type rule struct {
 	Fault
 	on   *command // nil: every command
@@ -25,8 +25,7 @@ type rule struct {
 	left int // negative: without end
 }
 
-// match finds the first rule that applies to a command, and uses it up. cmd is
-// nil for a command that does not exist.
+// match finds the first rule for a command, and uses it up. cmd is nil for an unknown command.
 func (f *faults) match(cmd *command) *Fault {
 	for i, r := range f.rules {
 		if r.on != nil && r.on != cmd {
@@ -50,7 +49,7 @@ func (f *faults) match(cmd *command) *Fault {
 	return nil
 }
 
-// Fault is something that goes wrong with the reply to a command.
+// Fault is a fault in the reply to a command.
 type Fault struct {
 	// On names the command, in any case. Empty means every one.
 	On string
@@ -85,9 +84,8 @@ const (
 	Truncate
 )
 
-// Inject adds a fault. When several fit a command, the one injected first acts.
-// It panics on a command that no flavor has, because a test that waits for one
-// would pass for the wrong reason.
+// Inject adds a fault. When several fit a command, the one injected first acts. It panics on a
+// command unknown to all flavors: a test waiting for one would pass for the wrong reason.
 func (s *Server) Inject(f Fault) {
 	r := &rule{Fault: f, skip: f.Skip, left: f.Times}
 	if f.Times == 0 {
@@ -110,9 +108,9 @@ func mustKnow(name string) *command {
 	return cmd
 }
 
-// DropReply runs the next n commands of a name and swallows their replies; the
-// connection goes on, so what is read next belongs to a later command. Here as
-// below, an empty name means any command, and n = 0 means until Heal.
+// DropReply runs the next n commands of a name and swallows their replies. The connection goes on,
+// so the next reply belongs to a later command. Here as below, an empty name means any command, and
+// n = 0 means until Heal.
 func (s *Server) DropReply(name string, n int) {
 	s.Inject(Fault{On: name, Do: Silence, Applied: true, Times: n})
 }
@@ -132,8 +130,8 @@ func (s *Server) WrongReply(name, raw string, n int) {
 	s.Inject(Fault{On: name, Do: Instead, Raw: raw, Applied: true, Times: n})
 }
 
-// ErrorReply answers an error in place of running a command: its text starts
-// with the code, such as "READONLY You can't write against a read only replica."
+// ErrorReply answers an error in place of running a command: its text starts with the code, such as
+// "READONLY You can't write against a read only replica."
 func (s *Server) ErrorReply(name, text string, n int) {
 	s.Inject(Fault{On: name, Do: Instead, Raw: "-" + text + "\r\n", Times: n})
 }

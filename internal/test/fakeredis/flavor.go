@@ -15,9 +15,9 @@ const (
 // String names the flavor as its server names itself.
 func (f Flavor) String() string { return dialects[f].product + " " + dialects[f].version }
 
-// dialect is in what servers differ where a lock client can notice. Redis7 and
-// Valkey9 were read off running servers, Redis84 off one of Redis 8.0; only
-// what 8.4 adds, DELEX and SET … IFEQ, was never compared with a server.
+// dialect is the differences between servers visible to a lock client. Redis7 and Valkey9 were read
+// off running servers, Redis84 off one of Redis 8.0; only the additions of 8.4, DELEX and SET …
+// IFEQ, were never compared with a server.
 type dialect struct {
 	product   string
 	version   string

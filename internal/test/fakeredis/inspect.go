@@ -7,15 +7,15 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// TTLs that are none, as PTTL returns them.
+// Results of PTTL that are no TTLs.
 const (
-	// NoTTL is that of a key that lives for ever.
+	// NoTTL is the TTL of a key that lives for ever.
 	NoTTL time.Duration = -1
-	// NoKey is that of a key that does not exist.
+	// NoKey is the TTL of a missing key.
 	NoKey time.Duration = -2
 )
 
-// Get returns what a key of database 0 holds.
+// Get returns the value of a key in database 0.
 func (s *Server) Get(key string) (value string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,14 +90,14 @@ func (s *Server) Flush() {
 	s.flush()
 }
 
-// FlushOther flushes a database that has nothing, as others may.
+// FlushOther flushes an empty database, as others may.
 func (s *Server) FlushOther() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flushed()
 }
 
-// probeKey is the key with which a client finds out what a server understands.
+// probeKey is the key of a client's probes.
 const probeKey = "redlock:probe"
 
 func isProbe(args [][]byte) bool {
@@ -109,9 +109,8 @@ func isProbe(args [][]byte) bool {
 	return false
 }
 
-// Commands returns how often each command was received, by its name in upper
-// case, also if it failed. Those on the key of a handshake's probes are not
-// counted.
+// Commands returns how often each command was received, by its name in upper case, failed ones
+// included. Commands on the key of a handshake's probes are not counted.
 func (s *Server) Commands() map[string]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,14 +126,14 @@ func (s *Server) Commands() map[string]int64 {
 // Count is how often a command was received.
 func (s *Server) Count(name string) int64 { return s.Commands()[strings.ToUpper(name)] }
 
-// RunID is the id that INFO shows; Restart changes it.
+// RunID is the id shown by INFO; Restart changes it.
 func (s *Server) RunID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.runID
 }
 
-// Conns is how many connections are open.
+// Conns is the number of open connections.
 func (s *Server) Conns() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,32 +147,31 @@ func (s *Server) LoadScripts() {
 	s.scripts = allScripts
 }
 
-// FlushScripts forgets the scripts that were loaded.
+// FlushScripts forgets the loaded scripts.
 func (s *Server) FlushScripts() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scripts = [scripts]bool{}
 }
 
-// OnCommand makes the server call f with each command before it runs it, on the
-// goroutine of the connection. f gets the id of the connection. No lock is held: f may use the
-// server, and while it blocks, only that connection waits. Nil ends that.
+// OnCommand makes the server call f with each command before it runs it, on the goroutine of the
+// connection. f gets the id of the connection. No lock is held: f may use the server, and while it
+// blocks, only this connection waits. Nil ends the calls.
 func (s *Server) OnCommand(f func(conn int64, args []string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook = f
 }
 
-// SetClock sets the server's clock ahead of Options.Now, or back. As on a real
-// server, TIME shows the other time at once, and keys that are there live shorter, or
-// longer, by the step.
+// SetClock sets the server's clock ahead of Options.Now, or back. As on a real server, TIME shows
+// the other time at once, and existing keys live shorter, or longer, by the step.
 func (s *Server) SetClock(ahead time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ahead = ahead
 }
 
-// Fence returns a copy of what a key of database 0 holds of a fleet's tokens.
+// Fence returns a copy of a fleet's tokens at a key of database 0.
 func (s *Server) Fence(key string) (n fencing.Node, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,8 +182,8 @@ func (s *Server) Fence(key string) (n fencing.Node, ok bool) {
 	return *cloneFence(e.fence), true
 }
 
-// SetFence gives a key of database 0 the tokens of a fleet, such as those that it had
-// once: a server comes back with an older file like that.
+// SetFence gives a key of database 0 the tokens of a fleet, such as earlier ones: a server comes
+// back with an older file like that.
 func (s *Server) SetFence(key string, n fencing.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

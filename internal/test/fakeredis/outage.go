@@ -11,12 +11,11 @@ func (s *Server) Delay(d time.Duration) {
 	s.faults.delay = d
 }
 
-// Hang freezes the server as a stopped process is: connections are accepted
-// and bytes are read, but no command is run, until Heal runs all of them.
+// Hang freezes the server like a stopped process: connections are accepted and bytes are read, but
+// no command is run, until Heal runs all of them.
 func (s *Server) Hang() { s.freeze(false) }
 
-// HangDeaf is Hang, but nothing is read either, so that a client that goes on
-// writing finds its socket full.
+// HangDeaf is Hang without reading either: a client that goes on writing finds its socket full.
 func (s *Server) HangDeaf() { s.freeze(true) }
 
 func (s *Server) freeze(deaf bool) {
@@ -29,17 +28,16 @@ func (s *Server) freeze(deaf bool) {
 	s.kickAll()
 }
 
-// Mute runs every command, but keeps the replies until Heal, as when only the
-// way back from the server is broken.
+// Mute runs every command, but keeps the replies until Heal, as when only the way back from the
+// server is broken.
 func (s *Server) Mute() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults.mute = true
 }
 
-// Partition makes black holes of the connections that exist: they stay open,
-// but nothing they carry is run or answered any more, not even after Heal. New
-// connections work.
+// Partition makes black holes of the present connections: they stay open, but no command on them is
+// run or answered any more, not even after Heal. New connections work.
 func (s *Server) Partition() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,16 +60,15 @@ func (s *Server) setReplica(replica bool) {
 	s.replica = replica
 }
 
-// Refuse stops listening, so that dials are refused until Heal. Connections
-// that exist live on; see Down.
+// Refuse stops listening, so dials are refused until Heal. Present connections live on; see Down.
 func (s *Server) Refuse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopListening()
 }
 
-// Down is a process that has died: dials are refused and every connection ends.
-// Heal brings it back with the same run id and keys, Restart with a new one.
+// Down is a dead process: dials are refused and every connection ends. Heal brings it back with the
+// same run id and keys, Restart with a new one.
 func (s *Server) Down() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,9 +91,9 @@ func (s *Server) ResetConns() {
 	s.hangUp(endReset)
 }
 
-// Heal ends every fault: commands held back are run, replies held back are
-// written, and the server listens on its address again. What it forbids by
-// Deny, and connections lost to Partition, stay so.
+// Heal ends every fault: commands held back are run, replies held back are written, and the server
+// listens on its address again. Commands forbidden by Deny, and connections lost to Partition, stay
+// so.
 func (s *Server) Heal() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

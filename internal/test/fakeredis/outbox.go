@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// outbox holds the replies of a slow server until they are due. The latency it
-// models is that of a long line, not of a busy server: each batch leaves a
-// fixed time after its bytes arrived, however many are under way.
+// outbox holds the replies of a slow server until they are due. It models the latency of a long
+// line, not of a busy server: each batch leaves a fixed time after the arrival of its bytes,
+// however many are under way.
 //
-// The goroutine that delivers lives only while something is owed.
+// The delivering goroutine lives only while something is owed.
 type outbox struct {
 	mu      sync.Mutex
 	parcels []parcel
@@ -22,7 +22,7 @@ type parcel struct {
 	how  ending
 }
 
-// busy reports whether replies are owed, which later ones must not overtake.
+// busy reports whether replies are owed. Later ones must not overtake them.
 func (o *outbox) busy() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

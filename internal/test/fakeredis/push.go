@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// PushFault is what goes wrong with pushes on their way, until Heal. Of each push
-// the chance of Drop is tried before that of Double.
+// PushFault is the faults of pushes on their way, until Heal. Of each push the chance of Drop is
+// tried before that of Double.
 type PushFault struct {
 	Drop   float64       // the chance that it is lost
 	Double float64       // the chance that it comes twice
 	Delay  time.Duration // each comes up to so much later, not in order
 }
 
-// FaultPushes sets what goes wrong with the pushes of changed keys.
+// FaultPushes sets the faults of pushes about changed keys.
 func (s *Server) FaultPushes(f PushFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults.pushes = f
 }
 
-// Forge sends bytes to every connection that speaks RESP3, between two replies:
-// Invalidation of any key, Flushed, or what no server would send.
+// Forge sends bytes to every RESP3 connection, between two replies: Invalidation of any key,
+// Flushed, or bytes no server would send.
 func (s *Server) Forge(raw string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *Server) Forge(raw string) {
 	}
 }
 
-// invalidate sends a push about keys to a connection that tracks them. The caller holds s.mu.
+// invalidate sends a push about keys to a tracking connection. The caller holds s.mu.
 func (c *conn) invalidate(push string) {
 	if !c.tracks || c.proto != 3 {
 		return
@@ -67,8 +67,8 @@ func (c *conn) pushLate(most time.Duration, raw string) {
 	}()
 }
 
-// push has bytes written after the reply that is being made, or at once if there
-// is none. The caller holds s.mu.
+// push has bytes written after the reply in the making, or at once if there is none. The caller
+// holds s.mu.
 func (c *conn) push(raw string) {
 	c.pushes = append(c.pushes, raw...)
 	if c != c.srv.tracking.current {
@@ -76,8 +76,7 @@ func (c *conn) push(raw string) {
 	}
 }
 
-// writePushes appends the pushes to what is to be written, between two replies. The
-// caller holds s.mu.
+// writePushes appends the pushes to the output, between two replies. The caller holds s.mu.
 func (c *conn) writePushes() {
 	c.out = append(c.out, c.pushes...)
 	c.pushes = c.pushes[:0]

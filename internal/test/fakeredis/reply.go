@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// The replies of a command, appended to what the connection will write.
+// The replies of a command, appended to the connection's output.
 
 func (c *conn) ok()             { c.out = redcon.AppendOK(c.out) }
 func (c *conn) int(n int64)     { c.out = redcon.AppendInt(c.out, n) }
@@ -34,7 +34,7 @@ func (c *conn) null() {
 	}
 }
 
-// dict heads a map of n pairs, which RESP2 writes as an array.
+// dict heads a map of n pairs. RESP2 writes it as an array.
 func (c *conn) dict(n int) {
 	if c.proto == 3 {
 		c.out = append(c.out, '%')
@@ -45,7 +45,7 @@ func (c *conn) dict(n int) {
 	}
 }
 
-// set heads a set of n members, which RESP2 writes as an array.
+// set heads a set of n members. RESP2 writes it as an array.
 func (c *conn) set(n int) {
 	if c.proto == 3 {
 		c.out = append(c.out, '~')

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// databases is how many there are to SELECT from.
+// databases is the number of databases for SELECT.
 const databases = 16
 
-// Server is one fake master. All its methods may be called at any time and
-// from any goroutine, hooks included.
+// Server is one fake master. All its methods may be called at any time and from any goroutine,
+// hooks included.
 type Server struct {
 	opts    Options
 	dialect *dialect
@@ -31,10 +31,10 @@ type Server struct {
 	runID    string
 	started  time.Time
 	dbs      [databases]table
-	scripts  [scripts]bool // which of them are loaded
+	scripts  [scripts]bool // the loaded ones
 	calls    []int64       // per command, by its index
 	denied   map[string]bool
-	prefix   string // of the only keys that are allowed
+	prefix   string // of the only keys allowed
 	replica  bool
 	ahead    time.Duration // of Options.Now
 	hook     func(conn int64, args []string)
@@ -42,7 +42,7 @@ type Server struct {
 	tracking tracking
 }
 
-// Start starts a server, which serves until Close.
+// Start starts a server. It serves until Close.
 func Start(opts Options) (*Server, error) {
 	s := &Server{
 		opts:    opts.withDefaults(),
@@ -74,14 +74,13 @@ func Start(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Addr is the address that clients dial: host:port, or the path of the socket.
+// Addr is the address for clients: host:port, or the path of the socket.
 func (s *Server) Addr() string { return s.addr }
 
-// Flavor is the dialect that the server was started with.
+// Flavor is the server's dialect.
 func (s *Server) Flavor() Flavor { return s.opts.Flavor }
 
-// Close ends the server and all its connections, and waits until nothing of it
-// runs any more.
+// Close ends the server and all its connections, and waits for its last goroutine.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if !s.closed {
@@ -95,10 +94,9 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Restart acts as the restart of a process: every connection ends, the
-// run id is a new one, loaded scripts and standing faults of a frozen process
-// are gone, and so are the keys if it comes up empty. It listens on the same
-// port again, also where it refused before. Delay and injected faults stay.
+// Restart acts as the restart of a process: every connection ends, the run id is a new one, loaded
+// scripts and standing faults of a frozen process are gone, and so are the keys if it comes up
+// empty. It listens on the same port again, also after Refuse. Delay and injected faults stay.
 func (s *Server) Restart(empty bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,8 +129,7 @@ func (s *Server) serve(ln net.Listener) {
 	}()
 }
 
-// stopListening has the dials of clients refused. The caller
-// holds s.mu.
+// stopListening has the dials of clients refused. The caller holds s.mu.
 func (s *Server) stopListening() {
 	if s.listener != nil {
 		_ = s.listener.Close()
@@ -140,8 +137,8 @@ func (s *Server) stopListening() {
 	}
 }
 
-// listenAgain undoes stopListening. An outgoing connection may have
-// been given the port in between, hence the patience. The caller holds s.mu.
+// listenAgain undoes stopListening. An outgoing connection may have got the port in between, hence
+// the patience. The caller holds s.mu.
 func (s *Server) listenAgain() error {
 	if s.closed {
 		return net.ErrClosed
@@ -178,7 +175,7 @@ func (s *Server) flush() {
 	s.flushed()
 }
 
-// clock is the time that TIME shows and that keys expire by.
+// clock is the time of TIME and of expiring keys.
 func (s *Server) clock() time.Time { return s.opts.Now().Add(s.ahead) }
 
 // now is the clock in Unix milliseconds.

@@ -1,7 +1,7 @@
 package fakeredis
 
-// TB is what StartN needs of a *testing.T or *testing.B, so that programs that
-// embed a server do not import package testing.
+// TB is StartN's part of a *testing.T or *testing.B: programs with an embedded server need not
+// import package testing.
 type TB interface {
 	Helper()
 	Cleanup(func())

@@ -7,21 +7,20 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// stringKind is the kind of every key that SET made; any other kind is the
-// name of a foreign type, such as "list".
+// stringKind is the kind of every key made by SET; any other kind is the name of a foreign type,
+// such as "list".
 const stringKind = "string"
 
-// maxKeptBuffer bounds the buffer that a free entry keeps for its successor.
+// maxKeptBuffer bounds the buffer kept by a free entry for its successor.
 const maxKeptBuffer = 4096
 
-// table is one database. A Go map would copy the key of each insertion to the
-// heap; this one keeps key and value in a buffer of the entry and hands freed
-// entries, buffers included, to the next insertion, so that locks that come
-// and go cost no allocation even when every key is new.
+// table is one database. A Go map would copy the key of each insertion to the heap; this one keeps
+// key and value in a buffer of the entry and hands freed entries, buffers included, to the next
+// insertion. So locks that come and go cost no allocation even when every key is new.
 //
-// Entries past their time are removed when they are touched. For those that no
-// command touches again, each insertion looks at two more entries: a table therefore
-// never holds many more dead keys than live ones, and needs no goroutine.
+// Expired entries are removed when touched. For those not touched again, each insertion looks at
+// two more entries: a table therefore never holds many more dead keys than live ones, and needs no
+// goroutine.
 type table struct {
 	seed    maphash.Seed
 	buckets []int32 // index of the first entry of a chain, or none
@@ -32,8 +31,8 @@ type table struct {
 	watcher watcher
 }
 
-// watcher hears of each key that is set or removed, expired ones too, but not of
-// clear. A key that it watches is not removed before a command touches it.
+// watcher hears of each key set or removed, expired ones too, but not of clear. A watched key is
+// not removed before a command touches it.
 type watcher interface {
 	touched(key []byte)
 	watches(key []byte) bool
@@ -59,8 +58,8 @@ const (
 func (e *entry) key() []byte   { return e.data[:e.keyLen] }
 func (e *entry) value() []byte { return e.data[e.keyLen:] }
 
-// expired reports whether the time of the entry has passed. As in Redis, a key is
-// still there in the very millisecond in which it ends.
+// expired reports whether the time of the entry has passed. As in Redis, a key still exists in the
+// very millisecond of its end.
 func (e *entry) expired(now int64) bool { return e.expires != never && now > e.expires }
 
 func newTable(w watcher) table {
@@ -77,8 +76,7 @@ func (t *table) clear() {
 	t.entries, t.free, t.count, t.cursor = nil, none, 0, 0
 }
 
-// get returns the live entry of a key, or nil. It is valid until the next call
-// of put.
+// get returns the live entry of a key, or nil. It is valid until the next call of put.
 func (t *table) get(key []byte, now int64) *entry {
 	hash := maphash.Bytes(t.seed, key)
 	for i := *t.bucket(hash); i != none; i = t.entries[i].next {
@@ -94,8 +92,7 @@ func (t *table) get(key []byte, now int64) *entry {
 	return nil
 }
 
-// put stores a value in e, which get returned for the key, or in a new entry
-// if that was nil.
+// put stores a value in e, the result of get for the key, or in a new entry for a nil one.
 func (t *table) put(e *entry, key, value []byte, kind string, expires, now int64) {
 	if e == nil {
 		e = t.insert(key, now)
@@ -128,7 +125,7 @@ func (t *table) each(now int64, f func(*entry)) {
 	}
 }
 
-// insert makes an entry for a key that is not in the table.
+// insert makes an entry for a key not in the table.
 func (t *table) insert(key []byte, now int64) *entry {
 	t.sweep(now)
 	if t.free == none {
@@ -150,7 +147,7 @@ func (t *table) insert(key []byte, now int64) *entry {
 	return e
 }
 
-// sweep looks at the two entries after the last ones it looked at.
+// sweep looks at the next two entries.
 func (t *table) sweep(now int64) {
 	for range min(2, len(t.entries)) {
 		if t.cursor >= len(t.entries) {

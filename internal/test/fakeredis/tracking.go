@@ -6,38 +6,36 @@ import (
 	"time"
 )
 
-// trackingMode is what CLIENT TRACKING and CLIENT CACHING have set for a connection.
+// trackingMode is a connection's mode set by CLIENT TRACKING and CLIENT CACHING.
 type trackingMode struct {
 	tracks  bool
-	optIn   bool // only what CLIENT CACHING YES stands in front of
+	optIn   bool // only commands behind CLIENT CACHING YES
 	noLoop  bool // changes by the connection itself are not reported
 	caching bool // for the next command
 }
 
-// tracking is the registrations of a server: which connections are notified when a key
-// changes, once.
-// As in Redis, the database of a key does not matter, and registrations outlive
-// CLIENT TRACKING OFF: what they report is lost, unless it is on again by then.
+// tracking is the registrations of a server: the connections to notify of the next change of a key.
+// As in Redis, the database of a key does not matter. Registrations outlive CLIENT TRACKING OFF:
+// their reports are lost, unless it is on again by then.
 type tracking struct {
 	keys    map[string][]*conn
-	current *conn // that has a command running; nil: none
+	current *conn // with a command running; nil: none
 	every   time.Duration
 	cleans  bool          // the cleaner runs
 	ended   chan struct{} // closed with the server
 }
 
-// cleaningCycle is how often servers look for expired keys. With a thousand keys
-// that have a time to live a real server finds one after seconds, since it looks
-// at about twenty in each cycle; see CleanEvery.
+// cleaningCycle is the interval of looks for expired keys. Among a thousand keys with a time to
+// live a real server finds one after seconds, since it looks at about twenty in each cycle; see
+// CleanEvery.
 const cleaningCycle = 100 * time.Millisecond
 
 func newTracking() tracking {
 	return tracking{keys: make(map[string][]*conn), every: cleaningCycle, ended: make(chan struct{})}
 }
 
-// CleanEvery sets how often expired keys that are tracked are looked for and
-// removed, which is when clients are notified. Zero means never: they are
-// removed when a command touches them.
+// CleanEvery sets how often expired tracked keys are looked for and removed, with a notice to
+// clients. Zero means never: a command that touches them removes them.
 func (s *Server) CleanEvery(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,24 +43,23 @@ func (s *Server) CleanEvery(d time.Duration) {
 	s.startCleaner()
 }
 
-// Tracked is how many connections are notified of the next change of a key.
+// Tracked is the number of connections to notify of the next change of a key.
 func (s *Server) Tracked(key string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.tracking.keys[key])
 }
 
-// TrackedKeys is how many keys any connection is registered for.
+// TrackedKeys is the number of keys with a registration.
 func (s *Server) TrackedKeys() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.tracking.keys)
 }
 
-// remember registers the connection for keys that a command has read, if it
-// tracks them. The caller holds s.mu. Inside a script it is called with all keys of
-// the call as soon as one of them is read: so does Redis 7, where others take
-// those that are read.
+// remember registers the connection for keys read by a command, if it tracks them. The caller holds
+// s.mu. Inside a script it is called with all keys of the call at the first read: so does Redis 7,
+// where others register only the keys read.
 func (c *conn) remember(keys [][]byte) {
 	if !c.tracks || c.optIn && !c.caching {
 		return
@@ -97,7 +94,7 @@ func (s *Server) watches(key []byte) bool {
 	return len(s.tracking.keys) > 0 && len(s.tracking.keys[string(key)]) > 0
 }
 
-// touched notifies of a key that has changed or gone. The caller holds s.mu.
+// touched notifies of a changed or removed key. The caller holds s.mu.
 func (s *Server) touched(key []byte) {
 	if !s.watches(key) {
 		return
@@ -112,8 +109,8 @@ func (s *Server) touched(key []byte) {
 	}
 }
 
-// flushed notifies each connection that tracks keys, registered or not, that all of
-// them have gone, the one that flushes too. The caller holds s.mu.
+// flushed notifies each tracking connection, registered or not, that all keys have gone, the
+// flushing one too. The caller holds s.mu.
 func (s *Server) flushed() {
 	clear(s.tracking.keys)
 	for c := range s.conns {
@@ -130,8 +127,7 @@ func (c *conn) flushedOK() {
 	c.ok()
 }
 
-// startCleaner starts the cleaner if there is something for it to do. The caller holds
-// s.mu.
+// startCleaner starts the cleaner if it has work. The caller holds s.mu.
 func (s *Server) startCleaner() {
 	t := &s.tracking
 	if t.cleans || t.every <= 0 || len(t.keys) == 0 || s.closed {
@@ -152,8 +148,8 @@ func (s *Server) startCleaner() {
 	}()
 }
 
-// clean removes tracked keys that have expired, and returns when to do so again, or
-// 0 if there are none. A frozen process cleans nothing.
+// clean removes expired tracked keys, and returns when to do so again, or 0 if there are none. A
+// frozen process cleans nothing.
 func (s *Server) clean() (again time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

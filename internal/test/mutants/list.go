@@ -18,12 +18,13 @@ import (
 //	-a line that goes
 //	+a line that comes
 //
-// A package is the end of its path, and a declaration the name of a function, of a method, or of something else,
-// so that neither depends on where the code is. Hunks are of whole lines of code: margins and comments do not
-// matter, and @ is what a method calls its receiver. What stays and what goes must be found once. There may be
-// several hunks, and several tests, of which the first that fails has caught the defect; -race behind a test builds
-// it so. "limit: 20s" is how long a test may take, a minute unless it is given. A line that begins with # is a
-// comment, except within a hunk; an empty line ends a hunk.
+// A package is the end of its path, and a declaration the name of a function, of a method, or of
+// something else. Neither depends on the place of the code. Hunks are of whole lines of code:
+// margins and comments do not matter, and @ is a method's own name for its receiver. The lines that
+// stay and go must be found once. There may be several hunks, and several tests: the first failing
+// one has caught the defect; -race behind a test builds it so. "limit: 20s" is a test's time limit,
+// a minute by default. A line that begins with # is a comment, except within a hunk; an empty line
+// ends a hunk.
 type defect struct {
 	name, why string
 	tests     []test

@@ -1,21 +1,19 @@
-// Mutants puts known defects back into a copy of the module, one at a time, and shows
-// that the tests catch each of them. defects.txt is the list, and list.go describes its
-// format. The working tree is not touched.
+// Mutants puts known defects back into a copy of the module, one at a time, and shows that the
+// tests catch each of them. defects.txt is the list, and list.go describes its format. The working
+// tree is not touched.
 //
-// It is the long form of the test suite and no part of it: it takes about ten minutes
-// on two cores. A change of product code may make an entry stale ("does not apply"): then
-// the entry is to be corrected. Run it at the root of the module, with
-// redis-server on the path (the scripts are compared on a real server), before a release
-// and after work on the engine or on its tests:
+// It is the long form of the test suite and no part of it: it takes about ten minutes on two cores.
+// A change of product code may make an entry stale ("does not apply"): then correct the entry. Run
+// it at the root of the module, with redis-server on the path (the scripts are compared on a real
+// server), before a release and after work on the engine or on its tests:
 //
 //	go run ./internal/test/mutants                  # all of them, two at a time
 //	go run ./internal/test/mutants -run 'hint|queue'
 //	go run ./internal/test/mutants -list
 //
-// First every test that the list names must pass without a defect. Then there is one
-// line for each defect: caught (by which test, after how long), hang (caught too, but
-// only by the time limit), MISSED, does not apply, does not build, or has no test. The
-// exit status is 0 if all are caught.
+// First every test named in the list must pass without a defect. Then there is one line for each
+// defect: caught (by which test, after how long), hang (caught too, but only by the time limit),
+// MISSED, does not apply, does not build, or has no test. The exit status is 0 if all are caught.
 package main
 
 import (

@@ -14,11 +14,11 @@ import (
 	"sync"
 )
 
-// dirs has what dirOf has found.
+// dirs has the results of dirOf.
 var dirs sync.Map
 
-// dirOf finds the folder of a package by the end of its path, such as "engine" or "cmd/redlock", in whichever
-// wing of the module that is.
+// dirOf finds the folder of a package by the end of its path, such as "engine" or "cmd/redlock", in
+// any wing of the module.
 func (t tree) dirOf(pkg string) (dir string, err error) {
 	if known, ok := dirs.Load(pkg); ok { // all trees have the same
 		return known.(string), nil
@@ -66,8 +66,8 @@ type place struct {
 	receiver   string
 }
 
-// places are the declarations of a name in the files of a package: functions, methods of any type or of Type.name,
-// types, variables and constants. The name of a file that is no Go is all of it.
+// places are the declarations of a name in the files of a package: functions, methods of any type
+// or of Type.name, types, variables and constants. A file other than Go is one place, by its name.
 func (t tree) places(pkg, name string) (places []place, err error) {
 	dir, err := t.dirOf(pkg)
 	if err != nil {
@@ -111,7 +111,8 @@ func (t tree) places(pkg, name string) (places []place, err error) {
 	return places, nil
 }
 
-// declares reports whether a declaration is of a name, and what a method calls its receiver.
+// declares reports whether a declaration is of a name, and returns a method's own name for its
+// receiver.
 func declares(d ast.Decl, name string) (isOf bool, receiver string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -136,13 +137,13 @@ func declares(d ast.Decl, name string) (isOf bool, receiver string) {
 	return isOf, ""
 }
 
-// line is one that is code, where it is in the text.
+// line is a line of code, with its place in the text.
 type line struct {
 	code     string
 	from, to int
 }
 
-// lines are those of a text that are code, without their margins and comments.
+// lines are the code lines of a text, without their margins and comments.
 func lines(text string, offset int) (all []line) {
 	for _, l := range strings.SplitAfter(text, "\n") {
 		code := l

@@ -16,7 +16,7 @@ import (
 // tree is the root of a copy of the module.
 type tree string
 
-// copies makes n copies of the files that git knows, or would add.
+// copies makes n copies of the files known to git, or new to it.
 func copies(dir string, n int) (trees []tree, err error) {
 	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
@@ -56,7 +56,7 @@ const (
 
 type verdict struct {
 	state   string
-	detail  string // which test, or what is wrong
+	detail  string // the test, or the fault
 	skipped bool   // a test was, for want of a server
 	took    time.Duration
 }
@@ -89,7 +89,7 @@ func (t tree) try(d defect) (v verdict) {
 	return v
 }
 
-// put puts a defect in, and returns what takes it out again.
+// put puts a defect in, and returns its undoing.
 func (t tree) put(d defect) (undo func(), err error) {
 	before := map[string][]byte{}
 	undo = func() {
@@ -121,7 +121,7 @@ func (t tree) command(name string, args ...string) (out []byte, err error) {
 	return cmd.CombinedOutput()
 }
 
-// test builds a package's test, which does not count, and runs it.
+// test builds a package's test, out of the time limit, and runs it.
 func (t tree) test(test test, limit time.Duration) verdict {
 	binary := string(t) + ".test"
 	// Without the names of folders in it a build is found in the cache by every tree.
@@ -148,7 +148,7 @@ func (t tree) test(test test, limit time.Duration) verdict {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, append(flags, "-test.v", "-test.count=1", "-test.timeout="+limit.String())...)
 	cmd.Dir = filepath.Join(string(t), dir)
-	cmd.WaitDelay = time.Second // of what it has started
+	cmd.WaitDelay = time.Second // of its children
 	began := time.Now()
 	out, err := cmd.CombinedOutput()
 	v := verdict{state: stateMissed, detail: test.String(), took: time.Since(began), skipped: bytes.Contains(out, []byte("--- SKIP"))}
@@ -168,7 +168,7 @@ var (
 	started = regexp.MustCompile(`(?m)^=== RUN +(\S+)`)
 )
 
-// failed names the tests that failed; a panic ends the process before they are printed.
+// failed names the failed tests; a panic ends the process before they are printed.
 func failed(out []byte) string {
 	var names []string
 	for _, m := range failure.FindAllSubmatch(out, -1) {
@@ -182,7 +182,7 @@ func failed(out []byte) string {
 	return strings.Join(names, ", ")
 }
 
-// lastRun names the last test that was begun.
+// lastRun names the last test begun.
 func lastRun(out []byte) string {
 	all := started.FindAllSubmatch(out, -1)
 	if len(all) == 0 {

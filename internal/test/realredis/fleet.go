@@ -7,8 +7,8 @@ type Fleet struct {
 	Servers []*Server
 }
 
-// Launch starts n servers, which run until Close. Each gets the options at its
-// index, or the last ones given.
+// Launch starts n servers. They run until Close. Each gets the options at its index, or the last
+// ones given.
 func Launch(n int, opts ...Options) (*Fleet, error) {
 	if len(opts) == 0 {
 		opts = []Options{{}}

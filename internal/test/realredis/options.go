@@ -13,32 +13,31 @@ type Options struct {
 	Kind Kind
 	// Command is the program and its first arguments; Kind.Command() if empty.
 	Command []string
-	// Args are further settings, such as "--maxmemory", "10mb". They win over
-	// those that the other options make.
+	// Args are further settings, such as "--maxmemory", "10mb". They win over those of the other
+	// options.
 	Args []string
-	// Password is the password that clients must give, if any.
+	// Password is the clients' password, if any.
 	Password string
-	// Users are further users, each a name and the rules of its access list:
-	// "joe on >secret ~* +get".
+	// Users are further users, each a name and the rules of its access list: "joe on >secret ~*
+	// +get".
 	Users []string
 	// Unix makes the server listen on a Unix socket too: Server.Socket.
 	Unix bool
 	// TLS makes the server listen on a TLS port too: Server.TLSAddr.
 	TLS *TLS
-	// Persistent makes the server write each change to disk before it answers
-	// it, and keep its data when it is restarted.
+	// Persistent makes the server write each change to disk before it answers it, and keep its data
+	// over a restart.
 	Persistent bool
 }
 
-// TLS is the material for a server that speaks TLS, all of it in PEM.
+// TLS is the material of a TLS server, all of it in PEM.
 type TLS struct {
 	Certificate, Key []byte
-	// ClientCA is the authority that must have signed the clients' certificates. They need
-	// none if it is empty.
+	// ClientCA is the authority behind the clients' certificates. They need none if it is empty.
 	ClientCA []byte
 }
 
-// args are the settings of a server that listens on s.port and s.tlsPort.
+// args are the settings of a server listening on s.port and s.tlsPort.
 func (s *Server) args() []string {
 	args := []string{"--port", s.port.String(), "--bind", "127.0.0.1",
 		"--daemonize", "no", "--dir", s.DataDir(), "--save", ""}
@@ -68,7 +67,7 @@ func (s *Server) args() []string {
 	return append(args, s.opts.Args...)
 }
 
-// prepare makes the files that the settings name.
+// prepare makes the files named in the settings.
 func (s *Server) prepare() error {
 	if !s.opts.Persistent {
 		if err := os.RemoveAll(s.DataDir()); err != nil {

@@ -7,20 +7,18 @@ import (
 	"strconv"
 )
 
-// port is a TCP port of 127.0.0.1 that a server may listen on, now and whenever
-// it is started anew.
+// port is a TCP port of 127.0.0.1 for a server, now and after each new start.
 type port struct {
 	number int
 	claim  net.PacketConn
 }
 
-// newPort finds one without a listener, and keeps it until close. It is
-// below those that the kernel takes for outgoing connections: one of these may
-// have any port above while a server that had it is down, and then it cannot
-// come back. While it is kept no other process that uses this package gets it,
-// though it be long until the server listens: two servers that were promised
-// the same port would both seem to answer there. The claim is the UDP port of
-// that number, which is not needed and which ends with the process.
+// newPort finds a port without a listener, and keeps it until close. It is below the kernel's range
+// for outgoing connections: one of these may take any port in the range while its server is down,
+// and then this cannot come back. While the port is kept no other process with this package gets
+// it, however late the server listens: two servers with one promised port would both seem to answer
+// there. The claim is the UDP port of the same number: it is not needed otherwise, and ends with
+// the process.
 func newPort() (port, error) {
 	var errs []error
 	for range 100 {
@@ -42,7 +40,7 @@ func newPort() (port, error) {
 
 func (p port) String() string { return strconv.Itoa(p.number) }
 
-// addr is where the port is.
+// addr is the port's address.
 func (p port) addr() string { return net.JoinHostPort("127.0.0.1", p.String()) }
 
 // close lets others have it.

@@ -13,8 +13,8 @@ func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// freeze returns only when the kernel reports the process as stopped: for a
-// moment after the signal was sent it may still be answering.
+// freeze returns only when the kernel reports the process as stopped: for a moment after the signal
+// it may still be answering.
 func freeze(p *os.Process) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -24,7 +24,7 @@ func freeze(p *os.Process) error {
 		if err != nil {
 			return err
 		}
-		// The state follows the name, which is in parentheses.
+		// The state follows the name in parentheses.
 		if at := bytes.LastIndexByte(stat, ')'); at >= 0 && at+2 < len(stat) && stat[at+2] == 'T' {
 			return nil
 		}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// startTimeout is how long a server may take until it answers.
+// startTimeout bounds a server's time to its first answer.
 const startTimeout = 20 * time.Second
 
-// await returns when the server answers PING, with what is good enough.
+// await returns once the server gives PING a good enough answer.
 func (s *Server) await(goodEnough func(reply string) bool) error {
 	deadline := time.After(startTimeout)
 	for {
@@ -29,8 +29,8 @@ func (s *Server) await(goodEnough func(reply string) bool) error {
 	}
 }
 
-// serves reports whether an answer to PING is that of a server that is up. Asking
-// for a password is, loading is not.
+// serves reports whether an answer to PING is that of a running server. Asking for a password is,
+// loading is not.
 func serves(reply string) bool {
 	return strings.HasPrefix(reply, "+") || strings.HasPrefix(reply, "-NOAUTH")
 }

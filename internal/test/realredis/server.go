@@ -10,22 +10,22 @@ import (
 	"sync"
 )
 
-// errPortTaken means that another process took the port between the moment it was
-// found free and the moment the server wanted it.
+// errPortTaken means that another process took the port after it was found free and before the
+// server took it.
 var errPortTaken = errors.New("realredis: port taken")
 
-// Server is one server process. Its methods may be called from any goroutine,
-// one at a time taking effect.
+// Server is one server process. Its methods may be called from any goroutine, one at a time taking
+// effect.
 type Server struct {
 	opts    Options
 	command []string
-	dir     string // has the log, and what the settings name
+	dir     string // has the log, and the files of the settings
 	port    port
 	tlsPort port // only with Options.TLS
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
-	exited chan struct{} // closed when the process is gone
+	exited chan struct{} // closed at the end of the process
 }
 
 // launch starts one server on a free port.
@@ -53,16 +53,16 @@ func launch(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Addr is the address that clients dial.
+// Addr is the address for clients.
 func (s *Server) Addr() string { return s.port.addr() }
 
-// TLSAddr is the address that clients dial for TLS, if Options.TLS was given.
+// TLSAddr is the address for TLS clients, with Options.TLS.
 func (s *Server) TLSAddr() string { return s.tlsPort.addr() }
 
-// Socket is the path of the Unix socket, if Options.Unix was given.
+// Socket is the path of the Unix socket, with Options.Unix.
 func (s *Server) Socket() string { return s.file("socket") }
 
-// DataDir is the directory in which the server keeps its data.
+// DataDir is the directory of the server's data.
 func (s *Server) DataDir() string { return s.file("data") }
 
 // PID is the id of the process.
@@ -87,8 +87,8 @@ func (s *Server) Cont() error {
 	return unfreeze(s.cmd.Process)
 }
 
-// Kill ends the process at once, and returns when it is gone. Its keys are
-// lost unless it is persistent; its port is free for Restart.
+// Kill ends the process at once, and returns when it is gone. Its keys are lost unless it is
+// persistent; its port is free for Restart.
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *Server) Kill() error {
 // It is empty unless it is persistent.
 func (s *Server) Restart() error { return s.restart(serves) }
 
-// Boot is Restart with further settings, for this life only. It returns as soon
-// as the server answers anything, be it only that it is loading its data.
+// Boot is Restart with further settings, for this life only. It returns with the server's first
+// answer of any kind, such as that it is loading its data.
 func (s *Server) Boot(args ...string) error { return s.restart(answers, args...) }
 
 func (s *Server) restart(goodEnough func(string) bool, args ...string) error {
@@ -147,7 +147,7 @@ func (s *Server) closePorts() error {
 	return err
 }
 
-// run starts the process on its port and waits until it answers well enough.
+// run starts the process on its port and waits for a good enough answer.
 func (s *Server) run(goodEnough func(string) bool, more ...string) error {
 	if err := s.prepare(); err != nil {
 		return err

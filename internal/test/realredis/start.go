@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// TB is what Start needs of a *testing.T or *testing.B, so that programs that
-// launch servers do not import package testing.
+// TB is Start's part of a *testing.T or *testing.B: programs with real servers need not import
+// package testing.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -14,8 +14,7 @@ type TB interface {
 	Skipf(format string, args ...any)
 }
 
-// EachKind runs a subtest for each kind of server. Those of which this machine
-// has none are skipped.
+// EachKind runs a subtest for each kind of server. Kinds missing on this machine are skipped.
 func EachKind[T interface {
 	TB
 	Run(name string, f func(T)) bool
@@ -29,14 +28,14 @@ func EachKind[T interface {
 	}
 }
 
-// Start starts one server for a test and kills it when the test ends.
+// Start starts one server for a test and kills it at the end of the test.
 func Start(t TB, opts ...Options) *Server {
 	t.Helper()
 	return StartN(t, 1, opts...)[0]
 }
 
-// StartN starts n servers for a test and kills them when it ends. Each gets the
-// options at its index, or the last ones given.
+// StartN starts n servers for a test and kills them at its end. Each gets the options at its index,
+// or the last ones given.
 func StartN(t TB, n int, opts ...Options) []*Server {
 	t.Helper()
 	fleet, err := Launch(n, opts...)
@@ -45,7 +44,7 @@ func StartN(t TB, n int, opts ...Options) []*Server {
 	return fleet.Servers
 }
 
-// skipOrFail ends a test that lacks its server.
+// skipOrFail ends a test without its server.
 func skipOrFail(t TB, err error) {
 	t.Helper()
 	if errors.Is(err, errNoKind) || errors.Is(err, ErrNoServer) && os.Getenv(EnvRequire) != "1" {

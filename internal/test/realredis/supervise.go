@@ -5,12 +5,10 @@ import (
 	"runtime"
 )
 
-// supervise starts a process and closes exited when it has ended and its exit
-// status is known.
+// supervise starts a process and closes exited once it has ended with a known exit status.
 //
-// The thread that starts the process stays with it: the death signal asked for
-// by dieWithParent comes when that thread ends, not when the program does, and
-// the runtime is free to end a thread that nothing is locked to.
+// The starting thread stays with it: the death signal of dieWithParent comes at the end of this
+// thread, not of the program, and the runtime is free to end an unlocked thread.
 func supervise(cmd *exec.Cmd, exited chan<- struct{}) error {
 	dieWithParent(cmd)
 	started := make(chan error)

@@ -10,12 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// apartEnv names the test that runs in another process.
+// apartEnv names the test for another process.
 const apartEnv = "REDLOCK_TEST_APART"
 
-// Apart runs a test with its subtests in another process. A panic on a
-// goroutine of the client ends that process, and fails this test alone. It is
-// called from a test that is no subtest.
+// Apart runs a test with its subtests in another process. A panic on a goroutine of the client ends
+// this process, and fails this test alone. The caller is a test, not a subtest.
 func Apart(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	if os.Getenv(apartEnv) == t.Name() {

@@ -23,7 +23,7 @@ type Authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// NewAuthority makes an authority that nothing trusts yet.
+// NewAuthority makes an authority without any trust yet.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t}
@@ -78,7 +78,7 @@ func (a *Authority) Issue() (certificate, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 }
 
-// NewIdentity is a TLS server on 127.0.0.1, and a client that trusts it.
+// NewIdentity is a TLS server on 127.0.0.1, and a client with trust in it.
 func NewIdentity(t testing.TB) (server, client *tls.Config) {
 	t.Helper()
 	a := NewAuthority(t)

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Goroutines returns the stacks of the goroutines that run code of the client.
+// Goroutines returns the stacks of the goroutines in the client's code.
 func Goroutines() string {
 	buf := make([]byte, 1<<20)
 	var found []string
@@ -28,8 +28,7 @@ var warm = sync.OnceFunc(func() {
 	}
 })
 
-// Descriptors is how many files this process has open, or 0 where the system
-// does not show it.
+// Descriptors is the number of this process's open files, or 0 where the system does not show it.
 func Descriptors() int {
 	warm()
 	list, err := os.ReadDir("/proc/self/fd")

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// LogSink collects what is printed and logged, by several goroutines.
+// LogSink collects printed and logged text, of several goroutines.
 type LogSink struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -36,8 +36,7 @@ func (s *LogSink) Logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: level}))
 }
 
-// Add writes values down in every way that package fmt has, and through slog,
-// with the errors that they wrap.
+// Add writes values down in every way of package fmt, and through slog, with their wrapped errors.
 func (s *LogSink) Add(values ...any) {
 	for _, v := range values {
 		fmt.Fprintf(s, "%v\n%+v\n%#v\n%s\n%q\n%d\n%x\n", v, v, v, v, v, v, v)
@@ -58,8 +57,8 @@ func (s *LogSink) Add(values ...any) {
 	}
 }
 
-// RequireNone fails the test if a secret shows: any of its parts, as it is, in
-// hexadecimal or in decimal digits. An empty sink fails too.
+// RequireNone fails the test if a secret shows: any of its parts, as it is, in hexadecimal or in
+// decimal digits. An empty sink fails too.
 func (s *LogSink) RequireNone(t testing.TB, parts ...string) {
 	t.Helper()
 	text := s.String()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// OnBothPaths runs a test on the raw and on the portable socket path. Where
-// there is no raw path, "raw" runs what the client falls back to.
+// OnBothPaths runs a test on the raw and on the portable socket path. Without a raw path, "raw"
+// runs the client's fallback.
 func OnBothPaths(t *testing.T, test func(t *testing.T, portable bool)) {
 	t.Run("raw", func(t *testing.T) { test(t, false) })
 	t.Run("portable", func(t *testing.T) { test(t, true) })
@@ -16,5 +16,5 @@ func OnBothPaths(t *testing.T, test func(t *testing.T, portable bool)) {
 // RawPath reports whether this system has the raw socket path.
 const RawPath = runtime.GOOS == "linux"
 
-// Long reports whether the environment asks for the tests that take minutes.
+// Long reports whether the environment asks for the tests of minutes.
 func Long() bool { return os.Getenv("REDLOCK_LONG") == "1" }

@@ -2,5 +2,5 @@
 
 package testkit
 
-// Race reports whether the race detector, which is slow, is part of the build.
+// Race reports whether the build has the race detector: it is slow.
 const Race = false

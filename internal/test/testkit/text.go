@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TextClient is a connection over which a test gives orders to a server, real or
-// fake, each of which is answered within Patience. It speaks RESP in the plainest way,
-// so that no code of the project stands between the test and the server.
+// TextClient is a test's connection for orders to a server, real or fake; each is answered within
+// Patience. It speaks RESP in the plainest way, so no code of the project stands between the test
+// and the server.
 type TextClient struct {
 	Conn net.Conn
 	t    testing.TB
@@ -63,14 +63,14 @@ func (c *TextClient) Do(order string) string {
 	return c.DoWords(strings.Fields(order)...)
 }
 
-// DoWords gives an order of words that may have spaces.
+// DoWords gives an order of words with spaces allowed.
 func (c *TextClient) DoWords(words ...string) string {
 	c.t.Helper()
 	c.Send(Encode(words...))
 	return c.Receive()
 }
 
-// Text gives an order and returns the text of the bulk string that answers it.
+// Text gives an order and returns the text of the bulk string in answer.
 func (c *TextClient) Text(order string) string {
 	c.t.Helper()
 	text, err := strconv.Unquote(c.Do(order))
@@ -78,7 +78,7 @@ func (c *TextClient) Text(order string) string {
 	return text
 }
 
-// Must gives orders, each of which is answered with OK.
+// Must gives orders, each answered with OK.
 func (c *TextClient) Must(orders ...string) {
 	c.t.Helper()
 	for _, order := range orders {

@@ -11,12 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Patience bounds every wait of a test. Only a test that fails reaches it. It is
-// also the timeout of clients that must not need one: a call that ends well
-// before Patience has not waited for a timeout.
+// Patience bounds every wait of a test. Only a failing test reaches it. It is also the timeout of
+// clients in no need of one: a call that ends well before Patience has not waited for a timeout.
 const Patience = time.Minute
 
-// Promptly bounds what must not wait for the timeout of any client.
+// Promptly bounds calls that must not wait for any timeout of a client.
 const Promptly = Patience / 4
 
 // Await polls until a condition holds, for at most Patience.
@@ -25,8 +24,8 @@ func Await(t testing.TB, what string, condition func() bool) {
 	AwaitFor(t, Patience, what, condition)
 }
 
-// AwaitFor is Await with another bound. It yields at first and sleeps later:
-// most conditions hold after microseconds.
+// AwaitFor is Await with another bound. It yields at first and sleeps later: most conditions hold
+// after microseconds.
 func AwaitFor(t testing.TB, bound time.Duration, what string, condition func() bool) {
 	t.Helper()
 	pause := 20 * time.Microsecond
@@ -39,7 +38,7 @@ func AwaitFor(t testing.TB, bound time.Duration, what string, condition func() b
 	}
 }
 
-// AtOnce runs f, which must not wait for any timeout.
+// AtOnce runs f, and fails the test if f waits for a timeout.
 func AtOnce(t testing.TB, f func()) {
 	t.Helper()
 	start := time.Now()
@@ -47,8 +46,8 @@ func AtOnce(t testing.TB, f func()) {
 	require.Less(t, time.Since(start), Patience/3, "not at once")
 }
 
-// Within runs f in another goroutine and fails the test if f does not
-// return within a bound. A call that hangs then ends one test, not the binary.
+// Within runs f in another goroutine and fails the test if f does not return within a bound. So a
+// hanging call ends one test, not the binary.
 func Within(t testing.TB, bound time.Duration, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -63,8 +62,8 @@ func Within(t testing.TB, bound time.Duration, what string, f func()) {
 	}
 }
 
-// Start makes a call in the background and returns where its error will be. A
-// panic of the call is such an error.
+// Start makes a call in the background and returns the channel of its error. A panic of the call is
+// such an error.
 func Start(call func() error) <-chan error {
 	c := make(chan error, 1)
 	go func() {
@@ -108,7 +107,7 @@ type Result[T any] struct {
 	Err   error
 }
 
-// InBackground makes a call and returns where its result will be.
+// InBackground makes a call and returns the channel of its result.
 func InBackground[T any](f func() (T, error)) <-chan Result[T] {
 	c := make(chan Result[T], 1)
 	go func() {
@@ -144,7 +143,7 @@ func IsAny(err error, known ...error) bool {
 	return slices.ContainsFunc(known, func(k error) bool { return errors.Is(err, k) })
 }
 
-// StoppedClock is a clock that stands still.
+// StoppedClock is a clock standing still.
 func StoppedClock() func() time.Time {
 	now := time.Now()
 	return func() time.Time { return now }

@@ -18,7 +18,7 @@ type (
 	}
 )
 
-// IsReady is Ready with a context that has ended, without the error of that.
+// IsReady is Ready with an ended context, without this context's error.
 func IsReady(c interface{ Ready(context.Context) error }) error {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -30,8 +30,8 @@ func IsReady(c interface{ Ready(context.Context) error }) error {
 	return err
 }
 
-// Keep keeps a lock alive until it is released. lost, which may be nil, is called with the
-// cause if the lock is lost.
+// Keep keeps a lock alive until it is released. lost may be nil; it is called with the cause if the
+// lock is lost.
 func Keep(l redlock.Lock, lost func(error)) error {
 	ctx, _ := l.KeepAlive(context.Background())
 	if ctx.Err() != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// PasswordEnv has all masters that Start starts ask for a password, and all that
-// their clients log printed: a run of the tests with an output that is then searched.
+// PasswordEnv has all masters of Start ask for a password, and the whole log of their clients
+// printed: for a run of the tests whose output is searched afterwards.
 const PasswordEnv = "REDLOCK_MARKED_PASSWORD"
 
 // Start starts masters.
@@ -87,7 +87,7 @@ func InGroups(n int) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.Groups, c.Nodes = slices.Collect(slices.Chunk(c.Nodes, n)), nil }
 }
 
-// markPassword gives the password of PasswordEnv to nodes that have none.
+// markPassword gives the password of PasswordEnv to nodes without one.
 func markPassword(cfg *redlock.Config) {
 	password := os.Getenv(PasswordEnv)
 	if password == "" {
@@ -120,7 +120,7 @@ func MustAcquire(t testing.TB, c *redlock.Client, key string, ttl time.Duration)
 	return l
 }
 
-// DefaultTimeouts gives the client the timeouts that it has by default.
+// DefaultTimeouts gives the client its default timeouts.
 func DefaultTimeouts(c *redlock.Config) { c.NodeTimeout, c.StallTimeout, c.DialTimeout = 0, 0, 0 }
 
 // Submit runs one operation to its end.
@@ -129,7 +129,7 @@ func Submit(t testing.TB, c *redlock.Client, op *redlock.Op) error {
 	return testkit.Get(t, Begin(t, c, op))
 }
 
-// Begin submits an operation and returns where its result will be.
+// Begin submits an operation and returns the channel of its result.
 func Begin(t testing.TB, c *redlock.Client, op *redlock.Op) <-chan error {
 	t.Helper()
 	done := make(chan error, 1)
@@ -138,7 +138,7 @@ func Begin(t testing.TB, c *redlock.Client, op *redlock.Op) <-chan error {
 	return done
 }
 
-// Stats is Client.Stats, which must return promptly.
+// Stats is Client.Stats. It must return promptly.
 func Stats(t testing.TB, c *redlock.Client) (s redlock.Stats) {
 	t.Helper()
 	require.NoError(t, testkit.Try(t, "Stats", func() error {
@@ -162,8 +162,8 @@ func AwaitNodesUp(t testing.TB, c *redlock.Client, want int) {
 	})
 }
 
-// Settle waits until nothing is under way, the stragglers among the nodes
-// included, and returns the stats of then.
+// Settle waits until nothing is under way, the stragglers among the nodes included, and returns the
+// stats of this moment.
 func Settle(t testing.TB, c *redlock.Client) (s redlock.Stats) {
 	t.Helper()
 	testkit.Await(t, "quiet", func() bool {
@@ -177,8 +177,8 @@ func Settle(t testing.TB, c *redlock.Client) (s redlock.Stats) {
 	return s
 }
 
-// AwaitHooks waits until the hooks were called for all that came before: they are called
-// in order, and so is the completion of this release, of a lock that is not held.
+// AwaitHooks waits for the hooks of all earlier events: they are called in order, and so is the
+// completion of this release, of a free lock.
 func AwaitHooks(t testing.TB, c *redlock.Client) {
 	t.Helper()
 	_ = Submit(t, c, &redlock.Op{Kind: redlock.OpRelease, Key: []byte("lk:behind all votes")})

@@ -1,6 +1,6 @@
-// Package cluster is the environment of black-box tests of the client: fake
-// masters that record what they receive, and a client of them. It also starts
-// masters in a child process, so that their allocations are not the client's.
+// Package cluster is the environment of black-box tests of the client: fake masters that record
+// their commands, and a client of them. It also starts masters in a child process: their
+// allocations are then not the client's.
 package cluster
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// TTL is that of locks which must not end during a test.
+// TTL is the TTL of locks that last for a whole test.
 const TTL = 5 * time.Minute
 
 // Cluster is a number of fake masters and a client of them.
@@ -27,13 +27,13 @@ type Cluster struct {
 	Machine   *virtual.Machine // of the client, in virtual time
 }
 
-// New starts n masters and a client, which is as Connect makes it.
+// New starts n masters and a client, made by Connect.
 func New(t testing.TB, n int, change ...func(*redlock.Config)) *Cluster {
 	t.Helper()
 	return Of(t, Start(t, n), change...)
 }
 
-// Of is New with masters that run already.
+// Of is New with running masters.
 func Of(t testing.TB, servers []*fakeredis.Server, change ...func(*redlock.Config)) *Cluster {
 	t.Helper()
 	c := &Cluster{Servers: servers}
@@ -46,7 +46,7 @@ func Of(t testing.TB, servers []*fakeredis.Server, change ...func(*redlock.Confi
 	} else {
 		c.Client = Connect(t, fakeredis.Addrs(servers), change...)
 	}
-	// Before the client is closed, so that it need not wait for the dead.
+	// Before the client is closed, so it need not wait for the dead.
 	t.Cleanup(func() { c.Heal(t) })
 	return c
 }
@@ -59,8 +59,8 @@ func (c *Cluster) Heal(t testing.TB) {
 	}
 }
 
-// NoPushes has no master push the names of changed keys, so that a client that waits for a lock
-// asks again and again. It returns the cluster.
+// NoPushes has no master push the names of changed keys, so a client waiting for a lock asks again
+// and again. It returns the cluster.
 func (c *Cluster) NoPushes() *Cluster {
 	for _, s := range c.Servers {
 		s.Deny("CLIENT|TRACKING")
@@ -68,9 +68,8 @@ func (c *Cluster) NoPushes() *Cluster {
 	return c
 }
 
-// Clog mutes all masters and fills the in-flight window. Operations that are
-// submitted from then on wait in the queue, and travel in one batch after Heal.
-// It returns a function that waits for the operations that fill the window.
+// Clog mutes all masters and fills the in-flight window. Later operations wait in the queue, and
+// travel in one batch after Heal. unclogged waits for the operations that fill the window.
 func (c *Cluster) Clog(t testing.TB) (unclogged func()) {
 	t.Helper()
 	AwaitHooks(t, c.Client) // while a callback runs, operations may wait without a reason
@@ -87,7 +86,7 @@ func (c *Cluster) Clog(t testing.TB) (unclogged func()) {
 			require.NoError(t, c.Submit(op))
 			looks = 0
 		}
-		time.Sleep(time.Millisecond) // what waited at the last look may be sent now
+		time.Sleep(time.Millisecond) // an operation waiting at the last look may be sent now
 	}
 	return func() {
 		t.Helper()
@@ -121,9 +120,8 @@ func (c *Cluster) AwaitEmpty(t testing.TB) {
 	})
 }
 
-// AwaitUp waits until the client has a connection to every master again. A
-// connection is up once a command was carried over it, and only an acquire that
-// all nodes grant shows that for all of them.
+// AwaitUp waits until the client has a connection to every master again. A connection is up once it
+// has carried a command, and only an acquire granted by all nodes shows this for all of them.
 func (c *Cluster) AwaitUp(t testing.TB) {
 	t.Helper()
 	const key = "are all up?"
@@ -138,8 +136,7 @@ func (c *Cluster) AwaitUp(t testing.TB) {
 	})
 }
 
-// AwaitCalls waits until every master has received a command with a word in it n
-// times.
+// AwaitCalls waits until every master has received a command with a word in it n times.
 func (c *Cluster) AwaitCalls(t testing.TB, n int, name, word string) {
 	t.Helper()
 	testkit.Await(t, name+" "+word, func() bool {

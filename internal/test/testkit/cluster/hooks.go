@@ -68,7 +68,7 @@ func (y *HookRecorder) Hooks() redlock.Hooks {
 	}
 }
 
-// Take returns what was recorded since the last time.
+// Take returns the records since the last time.
 func Take[T any](y *HookRecorder, list *[]T) (l []T) {
 	y.Mu.Lock()
 	defer y.Mu.Unlock()
@@ -81,8 +81,8 @@ func Listening(y *HookRecorder) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.Hooks = y.Hooks() }
 }
 
-// GuardRecorder records what a client reports of the quarantine: the nodes that have no
-// vote, and how many votes of one of them were withheld, and were not.
+// GuardRecorder records a client's reports of the quarantine: the nodes without a vote, and how
+// many votes of one of them were withheld, and were not.
 type GuardRecorder struct {
 	mu       sync.Mutex
 	withheld []redlock.Node
@@ -114,7 +114,7 @@ func (w *GuardRecorder) count(withheld bool) {
 	w.votes[withheld]++
 }
 
-// Take returns what was recorded since the last time.
+// Take returns the records since the last time.
 func (w *GuardRecorder) Take() (withheld []redlock.Node, votes map[bool]int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,15 +20,14 @@ const mastersEnv = "REDLOCK_TEST_MASTERS"
 
 const masters = 5
 
-// Main is called by TestMain, in a package with tests that use Masters.
+// Main is called by TestMain, in a package whose tests use Masters.
 func Main(m *testing.M) {
 	if os.Getenv(mastersEnv) != "" {
 		serveMasters()
 		return
 	}
 	testkit.ChildrenEndAtOnce()
-	// Tests that run beside others wait for real servers, not for processors.
-	// The command line wins.
+	// Parallel tests wait for real servers, not for processors. The command line wins.
 	_ = flag.Set("test.parallel", "12")
 	os.Exit(m.Run())
 }
@@ -45,8 +44,8 @@ func serveMasters() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// Masters starts five fake masters in a child process for the time of a test, so
-// that what they allocate is not taken for the client's.
+// Masters starts five fake masters in a child process for the time of a test: their allocations are
+// then not taken for the client's.
 func Masters(t testing.TB) (addrs []string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -11,14 +11,14 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// AdminUser is a user of real servers that tests give orders as. They may
-// change the user of their clients.
+// AdminUser is the user for orders of tests to real servers. They may change the user of their
+// clients.
 const AdminUser = "admin on >4711 ~* &* +@all"
 
-// Admin is a connection over which a test gives orders to a real server.
+// Admin is a test's connection for orders to a real server.
 type Admin struct{ *testkit.TextClient }
 
-// NewAdmin connects to a server as AdminUser, if it has that.
+// NewAdmin connects to a server as AdminUser, if it exists.
 func NewAdmin(t testing.TB, s *realredis.Server) *Admin {
 	t.Helper()
 	a := &Admin{testkit.DialText(t, s.Addr())}
@@ -56,7 +56,7 @@ func RealAddrs(servers []*realredis.Server) (addrs []string) {
 	return addrs
 }
 
-// PersistentAddrs are those of servers that forget nothing.
+// PersistentAddrs are those of persistent servers.
 func PersistentAddrs(servers []*realredis.Server) (addrs []string) {
 	for _, addr := range RealAddrs(servers) {
 		addrs = append(addrs, "redis://"+addr+"?persistent=yes")

@@ -8,14 +8,14 @@ import (
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
-// Recorder records the commands that a master receives, but for the probes with
-// which each connection begins.
+// Recorder records the commands received by a master, but for the initial probes of each
+// connection.
 type Recorder struct {
 	mu    sync.Mutex
 	calls []Call
 }
 
-// Call is a command that was received.
+// Call is a received command.
 type Call struct {
 	Conn int64 // the connection, by number
 	Args []string
@@ -42,7 +42,7 @@ func (r *Recorder) All() []Call {
 	return slices.Clone(r.calls)
 }
 
-// Calls returns the calls of a command in which a word occurs, oldest first.
+// Calls returns the calls of a command with a word in it, oldest first.
 func (r *Recorder) Calls(name, word string) (found []Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,18 +9,18 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// worlds has the world of each test that runs in virtual time, by its testing.TB.
+// worlds has the world of each test in virtual time, by its testing.TB.
 var worlds sync.Map
 
-// Virtually runs a test in virtual time. The masters that it starts, and the clients that it
-// connects, are on a network in memory. Such a test may not call t.Run.
+// Virtually runs a test in virtual time. Its masters and clients are on a network in memory. Such a
+// test may not call t.Run.
 func Virtually(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		worlds.Store(t, virtual.New(t, 1, 0))
 		t.Cleanup(func() {
 			worlds.Delete(t)
-			time.Sleep(time.Minute) // user code that is slow may return
+			time.Sleep(time.Minute) // slow user code may return
 		})
 		test(t)
 	})

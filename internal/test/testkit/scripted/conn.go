@@ -22,8 +22,8 @@ type Conn struct {
 	T testing.TB // may be nil where nothing is required of the connection
 }
 
-// Steps are done by a server in order: strings are written, a Verb is done, a
-// Flood goes on until it has an end, and Raw bytes go past TLS.
+// Steps are done by a server in order: strings are written, a Verb is done, a Flood goes on until
+// it has an end, and Raw bytes go past TLS.
 type Steps []any
 
 // Verb is a step without bytes.
@@ -125,8 +125,8 @@ func (w *Conn) Expect(want string) {
 	}
 }
 
-// Rest reads to the end and returns what came and what ended it; nil is a
-// proper close.
+// Rest reads to the end and returns the number of bytes and the reason for the end; nil is a proper
+// close.
 func (w *Conn) Rest() (n int, err error) {
 	w.T.Helper()
 	require.NoError(w.T, w.SetReadDeadline(time.Now().Add(testkit.Patience)))
@@ -146,8 +146,8 @@ func (w *Conn) Rest() (n int, err error) {
 	}
 }
 
-// Flood is a step: a block of bytes again and again, up to so many in total.
-// The block is there before, so that a flood costs its server no memory.
+// Flood is a step: a block of bytes again and again, up to so many in total. The block exists
+// before, so a flood costs its server no memory.
 type Flood struct {
 	block []byte
 	total int
@@ -158,7 +158,7 @@ func FloodOf(unit string, total int) Flood {
 	return Flood{[]byte(strings.Repeat(unit, 1+(32<<10)/len(unit))), total}
 }
 
-// Raw is a step: bytes that go past TLS, if there is any.
+// Raw is a step: bytes past TLS, if there is any.
 type Raw string
 
 // AwaitEnd waits until the client has closed, in any manner.

@@ -20,21 +20,21 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Server follows the script of a test. It answers the handshake by itself
-// and then hands the connection over.
+// Server follows the script of a test. It answers the handshake by itself and then hands the
+// connection over.
 type Server struct {
 	Network string
 	TLS     *tls.Config
-	// Answers replaces what the handshake's commands are answered, by name.
+	// Answers replaces answers to the handshake's commands, by name.
 	Answers map[string]string
-	// Greeting turns the honest answers to the n-th handshake, counted from
-	// 0, into what is done in their place.
+	// Greeting turns the honest answers to the n-th handshake, counted from 0, into the steps in
+	// their place.
 	Greeting func(n int, honest string) Steps
-	// Scripts is how many of them a handshake ends with, if not one.
+	// Scripts is the number of scripts at the end of a handshake, if not one.
 	Scripts int
 	// ServeRaw hands connections over before the handshake.
 	ServeRaw bool
-	// serve, where set, takes over the connection after the handshake.
+	// Serve, where set, takes over the connection after the handshake.
 	Serve func(nc net.Conn)
 
 	Addr    string
@@ -92,7 +92,7 @@ func (p *Server) Start(t *testing.T) {
 	go p.accept(t, listener)
 }
 
-// Stop is a process that dies: dials are refused, connections end.
+// Stop is a dying process: dials are refused, connections end.
 func (p *Server) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +154,7 @@ func (p *Server) greet(t *testing.T, nc net.Conn, n int) {
 	if err != nil {
 		return
 	}
-	if !welcome { // a client that is refused HELLO dials again
+	if !welcome { // a client refused by HELLO dials again
 		w.Play(Steps{honest, Mute})
 		return
 	}
@@ -173,9 +173,8 @@ func (p *Server) greet(t *testing.T, nc net.Conn, n int) {
 	p.Greeted <- w
 }
 
-// handshake reads commands up to the last script, which is the end of them, and
-// returns the answers, and whether HELLO was not refused. The client sends
-// nothing after it before it has them.
+// handshake reads commands up to the last script, the end of the handshake. It returns the answers,
+// and whether HELLO was not refused. The client sends nothing more before it has the answers.
 func (p *Server) handshake(nc net.Conn) (honest string, welcome bool, err error) {
 	var in []byte
 	var answers strings.Builder
@@ -212,11 +211,11 @@ func (p *Server) handshake(nc net.Conn) (honest string, welcome bool, err error)
 	}
 }
 
-// Unknown is the answer of servers to a command that they do not have.
+// Unknown is the servers' answer to an unknown command.
 const Unknown = "-ERR unknown command\r\n"
 
-// answer is that of a Redis 7.0, unless the test replaces it: of the command
-// with its first argument, or of the command.
+// answer is that of a Redis 7.0, unless the test replaces it: of the command with its first
+// argument, or of the command.
 func (p *Server) answer(args []string) string {
 	if len(args) > 1 {
 		if answer, ok := p.Answers[args[0]+" "+args[1]]; ok {
@@ -243,8 +242,7 @@ func (p *Server) answer(args []string) string {
 	return "+OK\r\n"
 }
 
-// WelcomeOf is the answer to HELLO, with values of several types around those
-// that are looked for.
+// WelcomeOf is the answer to HELLO, with values of several types around the values of interest.
 func WelcomeOf(mode, role string) string {
 	b := []byte("%6\r\n")
 	b = resp.AppendBulkString(resp.AppendBulkString(b, "modules"), "")
@@ -286,7 +284,7 @@ func (p *Server) URL() string {
 	return p.Addr
 }
 
-// Next is the next connection that has completed its handshake.
+// Next is the next connection after a complete handshake.
 func (p *Server) Next(t *testing.T) *Conn {
 	t.Helper()
 	select {
@@ -298,7 +296,7 @@ func (p *Server) Next(t *testing.T) *Conn {
 	}
 }
 
-// NewRunID is that of another process.
+// NewRunID is the id of another process.
 func NewRunID() string { return fmt.Sprintf("%040d", servers.Add(1)) }
 
 func digest(text string) string {

@@ -27,8 +27,7 @@ func (c *memConn) HasEnded() bool {
 	return c.in.hasEnded(time.Now())
 }
 
-// Close has the peer read the end after all that was written. What the peer writes from
-// now on vanishes.
+// Close has the peer read the end after all written bytes. Later writes of the peer vanish.
 func (c *memConn) Close() error {
 	mu := &c.in.path.net.mu
 	mu.Lock()

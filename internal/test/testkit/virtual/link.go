@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Link is the way between a host that dials and an address that it dials. Its methods act
-// on connections that exist and on those to come, unless their comments name others.
+// Link is the way between a dialing host and a dialed address. Its methods act on present and
+// future connections, unless their comments name others.
 type Link struct {
 	net         *Network
 	there, back *path
 	refused     bool
 	holds       int
-	opened      chan struct{} // closed when it is no longer held; nil while it is not
+	opened      chan struct{} // closed at the end of a hold; nil without one
 }
 
 // path is one direction of a link. The mutex of the network guards it.
@@ -21,14 +21,14 @@ type path struct {
 	rng           *rand.Rand
 	delay, jitter time.Duration
 	held          bool
-	streams       map[*stream]struct{} // those that are read
+	streams       map[*stream]struct{} // those with a reader
 }
 
 func newPath(n *Network, rng *rand.Rand) *path {
 	return &path{net: n, rng: rng, delay: n.delay, jitter: n.jitter, streams: map[*stream]struct{}{}}
 }
 
-// due is when what is sent now arrives, not before what was sent last.
+// due is the arrival of bytes sent now, not before the last ones.
 func (p *path) due(last time.Time) time.Time {
 	due := time.Now().Add(p.delay)
 	if p.jitter > 0 {
@@ -48,8 +48,8 @@ func (l *Link) Delay(there, back, jitter time.Duration) {
 	l.there.jitter, l.back.jitter = jitter, jitter
 }
 
-// Hold keeps what is sent, in the directions that are named, until as many calls of Release:
-// as a network that loses packets, which are sent again. Meanwhile dials get no answer.
+// Hold keeps bytes back, in the named directions, until as many calls of Release: like a network
+// that loses packets and sends them again. Meanwhile dials get no answer.
 func (l *Link) Hold(there, back bool) {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
@@ -59,7 +59,7 @@ func (l *Link) Hold(there, back bool) {
 	}
 }
 
-// Release undoes one Hold. With the last one what was sent arrives.
+// Release undoes one Hold. With the last one the held bytes arrive.
 func (l *Link) Release() {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
@@ -76,15 +76,15 @@ func (l *Link) Release() {
 	}
 }
 
-// Lose makes black holes of the connections that exist: they stay open, and nothing
-// arrives on them any more, not even their end.
+// Lose makes black holes of the present connections: they stay open, and nothing arrives on them
+// any more, not even their end.
 func (l *Link) Lose() { l.each((*stream).vanish) }
 
-// Reset cuts off the connections that exist.
+// Reset cuts off the present connections.
 func (l *Link) Reset() { l.each((*stream).reset) }
 
-// CutOff resets the connections that exist, for those who have dialled them alone, as a middlebox does:
-// what they have sent arrives later than it would have, and the peer's end after it.
+// CutOff resets the present connections, for their dialers alone, as a middlebox does: their sent
+// bytes arrive late, and the peer's end after them.
 func (l *Link) CutOff(late time.Duration) {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()

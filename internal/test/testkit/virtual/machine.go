@@ -12,12 +12,12 @@ import (
 	"github.com/redlock-go/redlock/internal/base/knobs"
 )
 
-// Machine has the clocks of clients. While it is suspended its monotonic clock stands still,
-// and its network; its goroutines go on, which stands for any that was about to run when the
-// machine was suspended, and goes on when it wakes.
+// Machine has the clocks of clients. While it is suspended its monotonic clock stands still, and
+// its network. Its goroutines go on: this stands for any goroutine about to run at the suspension,
+// going on at the wake-up.
 type Machine struct {
 	Name string
-	Wrap func(net.Conn) net.Conn // if set, gives the connections that its clients dial another face
+	Wrap func(net.Conn) net.Conn // if set, gives its clients' dialed connections another face
 	Read func()                  // if set, is called before each reading of its clock; it does not block
 	net  *Network
 
@@ -26,13 +26,13 @@ type Machine struct {
 	slept time.Duration
 	depth int           // of Suspend
 	since time.Time     // when it was suspended, or zero
-	ahead time.Duration // of the clock that counts suspension, by Skip
-	seen  time.Duration // for how long it had been suspended at the last reading
-	awake time.Duration // in which it was frozen and thawed, on both clocks
+	ahead time.Duration // of the clock with suspensions, by Skip
+	seen  time.Duration // the suspensions until the last reading
+	awake time.Duration // time of freezing and thawing, on both clocks
 	links map[string]*Link
 }
 
-// NewMachine makes one that runs.
+// NewMachine makes a running machine.
 func NewMachine(n *Network, name string) *Machine {
 	return &Machine{Name: name, net: n, made: time.Now(), links: map[string]*Link{}}
 }
@@ -65,7 +65,7 @@ func (m *Machine) Suspend() {
 	}
 }
 
-// Slept is for how long the machine was suspended until now.
+// Slept is the time of suspensions until now.
 func (m *Machine) Slept() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,8 +90,8 @@ func (m *Machine) Wake() {
 	}
 }
 
-// Skip sets the clocks of the machine as if it had been suspended for d until now. No time
-// passes for the others.
+// Skip sets the clocks of the machine as if it had been suspended for d until now. No time passes
+// for the others.
 func (m *Machine) Skip(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,10 +102,10 @@ func (m *Machine) clocks() clock.Source {
 	return clock.Source{Monotonic: m.monotonic, Ahead: m.asleep}
 }
 
-// toFreeze is for how long a machine is awake at least while it goes to sleep and wakes.
+// toFreeze is the least time a machine is awake while it goes to sleep and wakes.
 const toFreeze = time.Millisecond
 
-// monotonic is read by who goes on when the machine wakes, if it is suspended.
+// monotonic is read by goroutines going on at the wake-up, if the machine is suspended.
 func (m *Machine) monotonic() time.Duration {
 	if m.Read != nil {
 		m.Read()
@@ -135,14 +135,14 @@ func (m *Machine) dial(ctx context.Context, network, addr string) (net.Conn, err
 	return c, err
 }
 
-// TimeOfDay is time.Now in this century: a bubble begins in the year 2000, which no clock of a
-// fenced client may read.
+// TimeOfDay is time.Now in this century: a bubble begins in the year 2000, too early for the clock
+// of a fenced client.
 func TimeOfDay() time.Time { return time.Now().AddDate(30, 0, 0) }
 
-// making is held from before a client is made to when its clock is.
+// making is held from before a client is made until its clock is.
 var making sync.Mutex
 
-// Client makes a client that runs on the machine.
+// Client makes a client on the machine.
 func (m *Machine) Client(cfg redlock.Config) (*redlock.Client, error) {
 	for _, addr := range slices.Concat(cfg.Nodes, cfg.NextNodes) {
 		m.Link(addr)

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Network is a network in memory. Its connections are as those of TCP: bytes arrive in
-// order, deadlines work for reads and writes, and a close is seen by the peer when it has
-// arrived there.
+// Network is a network in memory. Its connections are as those of TCP: bytes arrive in order,
+// deadlines work for reads and writes, and a peer sees a close on its arrival.
 type Network struct {
 	seed          uint64
 	delay, jitter time.Duration // of new links
@@ -24,8 +23,7 @@ type Network struct {
 	ports     int
 }
 
-// NewNetwork makes a network. Its links have a delay in each direction, and a jitter, at
-// first.
+// NewNetwork makes a network. Its links have a delay in each direction, and a jitter, at first.
 func NewNetwork(seed uint64, delay, jitter time.Duration) *Network {
 	return &Network{
 		seed: seed, delay: delay, jitter: jitter,
@@ -62,7 +60,7 @@ func (n *Network) Dialer(host string) func(ctx context.Context, network, addr st
 	}
 }
 
-// dial takes a round trip, and as long as the link is held.
+// dial takes a round trip, and the time of a hold on the link.
 func (n *Network) dial(ctx context.Context, l *Link, host, addr string) (net.Conn, error) {
 	n.mu.Lock()
 	for l.opened != nil {
@@ -112,7 +110,7 @@ func (n *Network) Listen(_, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// listener is one address at which connections are accepted.
+// listener is one address with accepted connections.
 type listener struct {
 	net    *Network
 	addr   address
@@ -148,7 +146,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. Connections that were not accepted are reset.
+// Close implements net.Listener. Connections not accepted yet are reset.
 func (l *listener) Close() error {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()

@@ -16,32 +16,32 @@ const (
 	writing
 )
 
-// stream is one direction of a connection: bytes that arrive in the order in which they
-// were written, each part when it is due. The mutex of the network guards it.
+// stream is one direction of a connection: bytes arrive in the order of the writes, each part when
+// it is due. The mutex of the network guards it.
 type stream struct {
 	path  *path
 	parts []part
 	size  int       // bytes of the parts
 	last  time.Time // when the last part is due
-	lost  bool      // what is written vanishes, the end too
+	lost  bool      // writes vanish, the end too
 	ends  [2]end
 }
 
-// part is bytes that arrive together. The end of a stream is one without bytes.
+// part is bytes with one arrival. The end of a stream is a part without bytes.
 type part struct {
-	due  time.Time // zero: when the path is no longer held
+	due  time.Time // zero: at the end of the path's hold
 	data []byte
 }
 
-// end is one that reads, or writes.
+// end is a reader, or a writer.
 type end struct {
 	err   error         // why it cannot go on
 	limit time.Time     // its deadline, or zero
 	wake  chan struct{} // holds one
-	timer *time.Timer   // of the one that waits
+	timer *time.Timer   // of the waiting one
 }
 
-// ring has an end that waits look again.
+// ring has a waiting end look again.
 func (e *end) ring() {
 	select {
 	case e.wake <- struct{}{}:
@@ -83,7 +83,7 @@ func newStream(p *path) *stream {
 	return s
 }
 
-// read returns the bytes that are due, waits for the next, or returns why there are none.
+// read returns the due bytes, waits for the next, or returns why there are none.
 func (s *stream) read(b []byte) (int, error) {
 	for {
 		s.path.net.mu.Lock()
@@ -133,7 +133,7 @@ func (s *stream) take(b []byte) (n int, next time.Time, err error) {
 	return n, next, err
 }
 
-// hasEnded reports whether all was read that was written before the end.
+// hasEnded reports whether all bytes before the end were read.
 func (s *stream) hasEnded(now time.Time) bool {
 	if err := s.ends[reading].stopped(now); err != nil || len(s.parts) == 0 {
 		return err != nil
@@ -178,7 +178,7 @@ func (s *stream) put(data []byte) {
 	s.ends[reading].ring()
 }
 
-// release has the parts arrive that were held.
+// release has the held parts arrive.
 func (s *stream) release() {
 	for i := range s.parts {
 		if p := &s.parts[i]; p.due.IsZero() {
@@ -206,7 +206,7 @@ func (s *stream) stop(i int, err error) {
 	}
 }
 
-// orphan ends the end that writes. The other reads what was written, and the end, later by that much.
+// orphan ends the writing end. The other reads the written bytes, and the end, later by this much.
 func (s *stream) orphan(late time.Duration) {
 	if s.ends[writing].err != nil {
 		return

@@ -24,8 +24,8 @@ type World struct {
 	clients  []*redlock.Client
 }
 
-// Run makes a world with n masters, has f use it in a bubble, and closes what is left. The
-// test fails if a goroutine is left then.
+// Run makes a world with n masters, has f use it in a bubble, and closes all that is left. The test
+// fails if a goroutine is left then.
 func Run(t *testing.T, n int, f func(w *World), opts ...fakeredis.Options) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,8 +35,8 @@ func Run(t *testing.T, n int, f func(w *World), opts ...fakeredis.Options) {
 	})
 }
 
-// New makes a world inside a bubble. The round trip takes 200 us and up to 100 us more. A
-// master has the options at its index, or the last ones given.
+// New makes a world inside a bubble. The round trip takes 200 us and up to 100 us more. A master
+// has the options at its index, or the last ones given.
 func New(t *testing.T, seed uint64, n int, opts ...fakeredis.Options) *World {
 	t.Helper()
 	w := &World{T: t, Net: NewNetwork(seed, 100*time.Microsecond, 50*time.Microsecond)}
